@@ -58,8 +58,9 @@ _Static_assert(!offsetof(struct side_type_null, attributes) &&
 				!offsetof(struct side_type_float, attributes),
 		"attributes come first");
 
-static int walk_scalar(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *step, const struct side_arg *arg)
+static int abi_arguments_dynamic_walk_scalar(const struct walk *walk,
+		const struct visit_place *place, const struct visit_step *step,
+		const struct side_arg *arg)
 {
 	struct visit_attributes attributes = scalar_attributes(arg);
 	struct visit_value value;
@@ -104,8 +105,9 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 	return visit_walk_after_field(walk, &place, ret);
 }
 
-static int walk_element(const struct walk *walk, const struct visit_place *inner,
-		const struct visit_step *up, uint32_t index, const struct side_arg *elem)
+static int abi_arguments_dynamic_walk_element(const struct walk *walk,
+		const struct visit_place *inner, const struct visit_step *up, uint32_t index,
+		const struct side_arg *elem)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX, .index = index};
 	struct visit_place place = *inner;
@@ -121,9 +123,9 @@ static int walk_element(const struct walk *walk, const struct visit_place *inner
 	return ret ? ret : WALK_CALL(walk, element_end, &place);
 }
 
-static int walk_fields(const struct walk *walk, const struct visit_place *inner,
-		const struct visit_step *step, const struct side_arg_dynamic_field *fields,
-		uint32_t nr)
+static int abi_arguments_dynamic_walk_fields(const struct walk *walk,
+		const struct visit_place *inner, const struct visit_step *step,
+		const struct side_arg_dynamic_field *fields, uint32_t nr)
 {
 	uint32_t i;
 	int ret = 0;
@@ -136,9 +138,9 @@ static int walk_fields(const struct walk *walk, const struct visit_place *inner,
 	return ret;
 }
 
-static int walk_struct(const struct walk *walk, const struct visit_place *place,
-		const struct visit_place *inner, const struct visit_step *step,
-		const struct side_arg_dynamic_struct *value)
+static int abi_arguments_dynamic_walk_struct(const struct walk *walk,
+		const struct visit_place *place, const struct visit_place *inner,
+		const struct visit_step *step, const struct side_arg_dynamic_struct *value)
 {
 	int ret;
 
@@ -151,7 +153,8 @@ static int walk_struct(const struct walk *walk, const struct visit_place *place,
 		ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&value->attributes),
 				value->len);
 	if (!ret)
-		ret = walk_fields(walk, inner, step, side_ptr_get(value->fields), value->len);
+		ret = abi_arguments_dynamic_walk_fields(
+				walk, inner, step, side_ptr_get(value->fields), value->len);
 	return ret ? ret : WALK_CALL(walk, struct_end, place, value->len);
 }
 
@@ -174,7 +177,8 @@ static int walk_vla(const struct walk *walk, const struct visit_place *place,
 		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&value->attributes),
 				value->len);
 	for (i = 0; !ret && i < value->len; i++)
-		ret = walk_element(walk, inner, step, i, &side_ptr_get(value->sav)[i]);
+		ret = abi_arguments_dynamic_walk_element(
+				walk, inner, step, i, &side_ptr_get(value->sav)[i]);
 	return ret ? ret : WALK_CALL(walk, array_end, place, value->len);
 }
 
@@ -208,7 +212,7 @@ static enum side_visitor_status write_elem(
 	struct writer *writer = ctx->priv;
 
 	if (writer_may_go_on(writer, elem))
-		writer->ret = walk_element(
+		writer->ret = abi_arguments_dynamic_walk_element(
 				writer->walk, writer->inner, writer->step, writer->nr++, elem);
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
@@ -236,8 +240,9 @@ static int finish_visitor(const struct writer *writer, enum side_visitor_status 
 	return 0;
 }
 
-static int walk_struct_visitor(const struct walk *walk, const struct visit_place *place,
-		const struct visit_place *inner, const struct visit_step *step,
+static int abi_arguments_dynamic_walk_struct_visitor(const struct walk *walk,
+		const struct visit_place *place, const struct visit_place *inner,
+		const struct visit_step *step,
 		const struct side_arg_dynamic_struct_visitor *visitor)
 {
 	struct writer writer = {.walk = walk, .inner = inner, .step = step};
@@ -262,9 +267,9 @@ static int walk_struct_visitor(const struct walk *walk, const struct visit_place
 	return ret ? ret : WALK_CALL(walk, struct_end, place, writer.nr);
 }
 
-static int walk_vla_visitor(const struct walk *walk, const struct visit_place *place,
-		const struct visit_place *inner, const struct visit_step *step,
-		const struct side_arg_dynamic_vla_visitor *visitor)
+static int abi_arguments_dynamic_walk_vla_visitor(const struct walk *walk,
+		const struct visit_place *place, const struct visit_place *inner,
+		const struct visit_step *step, const struct side_arg_dynamic_vla_visitor *visitor)
 {
 	struct writer writer = {.walk = walk, .inner = inner, .step = step};
 	struct side_tracer_visitor_ctx ctx = {.write_elem = write_elem, .priv = &writer};
@@ -297,7 +302,7 @@ int visit_walk_dynamic(const struct walk *walk, const struct visit_place *place,
 	outer.dynamic = true;
 	outer.type = NULL;
 	if (label >= SIDE_TYPE_DYNAMIC_NULL && label <= SIDE_TYPE_DYNAMIC_STRING)
-		return walk_scalar(walk, &outer, &step, arg);
+		return abi_arguments_dynamic_walk_scalar(walk, &outer, &step, arg);
 	if (!visit_label_is_dynamic(label))
 		return visit_walk_wrong_label(walk, &step, SIDE_TYPE_DYNAMIC, label);
 	ret = visit_walk_enter(walk, &outer, &step, NULL, &inner);
@@ -305,15 +310,15 @@ int visit_walk_dynamic(const struct walk *walk, const struct visit_place *place,
 		return ret;
 	switch (label) {
 	case SIDE_TYPE_DYNAMIC_STRUCT:
-		return walk_struct(
+		return abi_arguments_dynamic_walk_struct(
 				walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_struct));
 	case SIDE_TYPE_DYNAMIC_STRUCT_VISITOR:
-		return walk_struct_visitor(walk, &outer, &inner, &step,
+		return abi_arguments_dynamic_walk_struct_visitor(walk, &outer, &inner, &step,
 				side_ptr_get(u->side_dynamic_struct_visitor));
 	case SIDE_TYPE_DYNAMIC_VLA:
 		return walk_vla(walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_vla));
 	default: /* DYNAMIC_VLA_VISITOR */
-		return walk_vla_visitor(walk, &outer, &inner, &step,
+		return abi_arguments_dynamic_walk_vla_visitor(walk, &outer, &inner, &step,
 				side_ptr_get(u->side_dynamic_vla_visitor));
 	}
 }
@@ -332,7 +337,7 @@ int visit_walk_variadic(const struct walk *walk, const struct visit_place *place
 		ret = WALK_CALL(walk, variadic_begin, &inner,
 				visit_attributes_of(&variadic->attributes), variadic->len);
 	if (!ret)
-		ret = walk_fields(
+		ret = abi_arguments_dynamic_walk_fields(
 				walk, &inner, &step, side_ptr_get(variadic->fields), variadic->len);
 	return ret ? ret : WALK_CALL(walk, variadic_end, &inner, variadic->len);
 }

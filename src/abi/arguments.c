@@ -6,7 +6,7 @@
 
 #include "abi/arguments.h"
 
-static void copy_word(char to[64], const char *word)
+static void abi_arguments_copy_type_name(char to[64], const char *word)
 {
 	(void)snprintf(to, 64, "%.63s", word);
 }
@@ -19,8 +19,8 @@ int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *ste
 			visit_label_name(expected), expected, visit_label_name(actual), actual);
 
 	if (walk->error) {
-		copy_word(walk->error->expected, visit_label_name(expected));
-		copy_word(walk->error->found, visit_label_name(actual));
+		abi_arguments_copy_type_name(walk->error->expected, visit_label_name(expected));
+		abi_arguments_copy_type_name(walk->error->found, visit_label_name(actual));
 	}
 	return ret;
 }
@@ -31,8 +31,8 @@ int visit_walk_differs(const struct walk *walk, const struct visit_step *step, c
 	int ret = visit_fail(walk->error, step, -EINVAL, "%s", what);
 
 	if (walk->error) {
-		copy_word(walk->error->expected, expected);
-		copy_word(walk->error->found, found);
+		abi_arguments_copy_type_name(walk->error->expected, expected);
+		abi_arguments_copy_type_name(walk->error->found, found);
 	}
 	return ret;
 }
@@ -99,7 +99,7 @@ int visit_walk_reads_text(const struct walk *walk, const struct visit_step *step
 	ret = visit_fail(walk->error, step, -EFAULT,
 			"the string at %p cannot be read up to its end", text);
 	if (walk->error) {
-		copy_word(walk->error->expected, "a string that ends");
+		abi_arguments_copy_type_name(walk->error->expected, "a string that ends");
 		snprintf(walk->error->found, sizeof(walk->error->found), "%p", text);
 	}
 	return ret;
@@ -130,7 +130,7 @@ int visit_walk_reads(const struct walk *walk, const struct visit_step *step, con
 		return 0;
 	ret = visit_fail(walk->error, step, -EFAULT, "the memory at %p cannot be read", address);
 	if (walk->error) {
-		copy_word(walk->error->expected, "memory that can be read");
+		abi_arguments_copy_type_name(walk->error->expected, "memory that can be read");
 		snprintf(walk->error->found, sizeof(walk->error->found), "%p (%zu bytes)", address,
 				nr * size);
 	}
@@ -150,7 +150,7 @@ int visit_walk_enter(const struct walk *walk, const struct visit_place *place,
 	return 0;
 }
 
-static int walk_scalar(const struct walk *walk, const struct visit_place *place,
+static int abi_arguments_walk_scalar(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type,
 		const struct side_arg *arg)
 {
@@ -163,7 +163,7 @@ static int walk_scalar(const struct walk *walk, const struct visit_place *place,
 }
 
 /* Fields of the event or of a structure. */
-static int walk_fields(const struct walk *walk, const struct visit_place *place,
+static int abi_arguments_walk_fields(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_event_field *fields, uint32_t nr,
 		const struct side_arg_vec *args)
 {
@@ -204,7 +204,7 @@ static int walk_fields(const struct walk *walk, const struct visit_place *place,
 	return ret;
 }
 
-static int walk_struct(const struct walk *walk, const struct visit_place *place,
+static int abi_arguments_walk_struct(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *up, const struct side_type *type,
 		const struct side_arg *arg)
 {
@@ -220,12 +220,13 @@ static int walk_struct(const struct walk *walk, const struct visit_place *place,
 		ret = WALK_CALL(walk, struct_begin, place,
 				visit_attributes_of(&structure->attributes), nr);
 	if (!ret)
-		ret = walk_fields(walk, &inner, &step, side_array_elements(&structure->fields), nr,
+		ret = abi_arguments_walk_fields(walk, &inner, &step,
+				side_array_elements(&structure->fields), nr,
 				side_ptr_get(arg->u.side_static.side_struct));
 	return ret ? ret : WALK_CALL(walk, struct_end, place, nr);
 }
 
-static int walk_element(const struct walk *walk, const struct visit_place *inner,
+static int abi_arguments_walk_element(const struct walk *walk, const struct visit_place *inner,
 		const struct visit_step *up, uint32_t index, const struct side_type *type,
 		const struct side_arg *arg)
 {
@@ -276,7 +277,7 @@ static int walk_vec(const struct walk *walk, const struct visit_place *place,
 	if (!ret)
 		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
 	for (i = 0; !ret && i < nr; i++)
-		ret = walk_element(walk, &inner, step, i, elem, &sav[i]);
+		ret = abi_arguments_walk_element(walk, &inner, step, i, elem, &sav[i]);
 	return ret ? ret : WALK_CALL(walk, array_end, place, nr);
 }
 
@@ -306,12 +307,12 @@ static enum side_visitor_status write_element(
 		writer->ret = visit_fail(writer->walk->error, writer->step, -EINVAL,
 				"the visitor wrote too many elements");
 	else
-		writer->ret = walk_element(writer->walk, writer->inner, writer->step, writer->nr++,
-				writer->elem, elem);
+		writer->ret = abi_arguments_walk_element(writer->walk, writer->inner, writer->step,
+				writer->nr++, writer->elem, elem);
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
-static int walk_vla_visitor(const struct walk *walk, const struct visit_place *place,
+static int abi_arguments_walk_vla_visitor(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_type *type,
 		const struct side_arg *arg)
 {
@@ -411,8 +412,9 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 		ret = visit_fail(walk->error, &step, -EINVAL, "no option for the selector %s",
 				digits);
 		if (walk->error) {
-			copy_word(walk->error->expected, "a selector that has an option");
-			copy_word(walk->error->found, digits);
+			abi_arguments_copy_type_name(
+					walk->error->expected, "a selector that has an option");
+			abi_arguments_copy_type_name(walk->error->found, digits);
 		}
 		return ret;
 	}
@@ -534,7 +536,7 @@ int visit_walk_argument(const struct walk *walk, const struct visit_place *place
 	if (actual != label)
 		return visit_walk_wrong_label(walk, step, label, actual);
 	switch (label) {
-	case SIDE_TYPE_STRUCT: return walk_struct(walk, place, step, type, arg);
+	case SIDE_TYPE_STRUCT: return abi_arguments_walk_struct(walk, place, step, type, arg);
 	case SIDE_TYPE_VARIANT: return walk_variant(walk, place, step, type, arg);
 	case SIDE_TYPE_OPTIONAL: return walk_optional(walk, place, step, type, arg);
 	case SIDE_TYPE_ARRAY:
@@ -548,11 +550,12 @@ int visit_walk_argument(const struct walk *walk, const struct visit_place *place
 				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type),
 				visit_type_attributes(type), VISIT_LENGTH_UNKNOWN,
 				side_ptr_get(arg->u.side_static.side_vla));
-	case SIDE_TYPE_VLA_VISITOR: return walk_vla_visitor(walk, place, step, type, arg);
+	case SIDE_TYPE_VLA_VISITOR:
+		return abi_arguments_walk_vla_visitor(walk, place, step, type, arg);
 	default:
 		if (visit_label_is_gather(label))
 			return walk_gather_argument(walk, place, step, type, arg);
-		return walk_scalar(walk, place, step, type, arg);
+		return abi_arguments_walk_scalar(walk, place, step, type, arg);
 	}
 }
 
@@ -580,7 +583,7 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 	if (!ret && nr)
 		ret = WALK_CALL(&walk, fields_begin, &place, nr);
 	if (!ret)
-		ret = walk_fields(
+		ret = abi_arguments_walk_fields(
 				&walk, &place, &step, side_array_elements(&desc->fields), nr, args);
 	if (!ret && nr)
 		ret = WALK_CALL(&walk, fields_end, &place);

@@ -71,7 +71,7 @@ void visit_buffer_free(struct visit_buffer *buffer)
 	buffer->error = 0;
 }
 
-static int make_room(struct visit_buffer *buffer, size_t size)
+static int abi_buffer_ensure_capacity(struct visit_buffer *buffer, size_t size)
 {
 	size_t wanted, saved = buffer->size;
 	int saved_errno = errno;
@@ -96,7 +96,7 @@ static int make_room(struct visit_buffer *buffer, size_t size)
 
 int visit_buffer_append(struct visit_buffer *buffer, const void *bytes, size_t size)
 {
-	int ret = make_room(buffer, size);
+	int ret = abi_buffer_ensure_capacity(buffer, size);
 
 	if (ret)
 		return ret;
@@ -121,7 +121,7 @@ int visit_buffer_printf(struct visit_buffer *buffer, const char *format, ...)
 	}
 	if ((size_t)size < sizeof(text))
 		return visit_buffer_append(buffer, text, size);
-	ret = make_room(buffer, (size_t)size + 1);
+	ret = abi_buffer_ensure_capacity(buffer, (size_t)size + 1);
 	if (ret)
 		return ret;
 	va_start(args, format);

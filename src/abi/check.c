@@ -59,8 +59,9 @@ static int check_field_names(struct checker *checker, const struct side_event_fi
 	return 0;
 }
 
-static int check_fields(struct checker *checker, const struct side_event_field *fields, uint32_t nr,
-		enum allowed allowed, const struct visit_step *up, struct visit_node node)
+static int abi_check_fields(struct checker *checker, const struct side_event_field *fields,
+		uint32_t nr, enum allowed allowed, const struct visit_step *up,
+		struct visit_node node)
 {
 	uint32_t i;
 	int ret;
@@ -101,7 +102,7 @@ static int check_struct(struct checker *checker, const struct side_type_struct *
 				"point at a struct side_type_struct");
 	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), &step);
 	return ret ? ret
-		   : check_fields(checker, side_array_elements(&type->fields),
+		   : abi_check_fields(checker, side_array_elements(&type->fields),
 				     side_array_length(&type->fields), allowed, &step,
 				     node_inside(node, VISIT_ROLE_FIELD));
 }
@@ -373,7 +374,7 @@ static const char *const allowed_words[] = {
 		[ALLOW_GATHER_INTEGER] = "the position of a gather integer",
 };
 
-static bool is_allowed(unsigned int label, enum allowed allowed)
+static bool abi_check_is_allowed(unsigned int label, enum allowed allowed)
 {
 	bool is_item = label == SIDE_TYPE_BYTE ||
 			(label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_U128);
@@ -415,7 +416,7 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 				"the type label %u is unknown\n"
 				"use a label of enum side_type_label, or a newer libside",
 				label);
-	if (!is_allowed(label, allowed))
+	if (!abi_check_is_allowed(label, allowed))
 		return visit_fail(checker->error, step, -EINVAL,
 				"%s is not possible in %s\n"
 				"use a type that is possible there",
@@ -437,7 +438,7 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 	return ret;
 }
 
-static int check_event(struct checker *checker, const struct side_event_description *desc)
+static int abi_check_event(struct checker *checker, const struct side_event_description *desc)
 {
 	struct visit_step step = {.kind = VISIT_STEP_EVENT};
 	int ret;
@@ -471,7 +472,7 @@ static int check_event(struct checker *checker, const struct side_event_descript
 				*step.name ? "event" : "provider");
 	ret = visit_check_attributes(checker, visit_attributes_of(&desc->attributes), &step);
 	return ret ? ret
-		   : check_fields(checker, side_array_elements(&desc->fields),
+		   : abi_check_fields(checker, side_array_elements(&desc->fields),
 				     side_array_length(&desc->fields), ALLOW_ANY, &step,
 				     (struct visit_node){.role = VISIT_ROLE_FIELD});
 }
@@ -481,19 +482,19 @@ int visit_description_check(const struct side_event_description *desc, unsigned 
 {
 	struct checker checker = {.flags = flags, .nodes = VISIT_NODES_MAX, .error = error};
 
-	return check_event(&checker, desc);
+	return abi_check_event(&checker, desc);
 }
 
 int visit_description(const struct side_event_description *desc,
 		const struct visit_description_ops *ops, void *priv, struct visit_error *error)
 {
 	struct checker checker = {.nodes = VISIT_NODES_MAX, .error = error};
-	int ret = check_event(&checker, desc);
+	int ret = abi_check_event(&checker, desc);
 
 	if (ret)
 		return ret;
 	checker.nodes = VISIT_NODES_MAX;
 	checker.ops = ops;
 	checker.priv = priv;
-	return check_event(&checker, desc);
+	return abi_check_event(&checker, desc);
 }

@@ -195,7 +195,7 @@ static int decode_float(struct decoder *decoder, struct side_type_float *type,
 	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
 }
 
-static int decode_string(struct decoder *decoder, struct side_type_string *type,
+static int abi_decode_string(struct decoder *decoder, struct side_type_string *type,
 		const struct visit_step *step)
 {
 	int ret = GET(decoder, 1, type->unit_size, step);
@@ -205,7 +205,7 @@ static int decode_string(struct decoder *decoder, struct side_type_string *type,
 	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
 }
 
-static int decode_struct(struct decoder *decoder, const struct side_type_struct **result,
+static int abi_decode_struct(struct decoder *decoder, const struct side_type_struct **result,
 		const struct visit_step *up, unsigned int depth)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
@@ -225,7 +225,7 @@ static int decode_struct(struct decoder *decoder, const struct side_type_struct 
 	return DECODE_ATTRIBUTES(decoder, type->attributes, &step);
 }
 
-static int decode_array(struct decoder *decoder, struct side_type_array *type,
+static int abi_decode_array(struct decoder *decoder, struct side_type_array *type,
 		const struct visit_step *step, unsigned int depth)
 {
 	int ret = GET(decoder, 4, type->length, step);
@@ -270,7 +270,7 @@ struct variant_fill {
 } SIDE_PACKED;
 _Static_assert(sizeof(struct variant_fill) == sizeof(struct side_type_variant), "one layout");
 
-static int decode_variant(struct decoder *decoder, struct variant_fill *type,
+static int abi_decode_variant(struct decoder *decoder, struct variant_fill *type,
 		const struct visit_step *up, unsigned int depth)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "selector"};
@@ -362,18 +362,19 @@ static int decode_gather(struct decoder *decoder, struct side_type *type,
 		return ret ? ret : decode_float(decoder, &gather->u.side_float.type, step);
 	case SIDE_TYPE_GATHER_STRING:
 		ret = GET_GATHER(decoder, gather->u.side_string, NULL, step);
-		return ret ? ret : decode_string(decoder, &gather->u.side_string.type, step);
+		return ret ? ret : abi_decode_string(decoder, &gather->u.side_string.type, step);
 	case SIDE_TYPE_GATHER_STRUCT:
 		ret = GET_GATHER(decoder, gather->u.side_struct, NULL, step);
 		if (!ret)
 			ret = GET(decoder, 4, gather->u.side_struct.size, step);
 		if (!ret)
-			ret = decode_struct(decoder, &structure, step, depth);
+			ret = abi_decode_struct(decoder, &structure, step, depth);
 		side_ptr_set(gather->u.side_struct.type, structure);
 		return ret;
 	case SIDE_TYPE_GATHER_ARRAY:
 		ret = GET_GATHER(decoder, gather->u.side_array, NULL, step);
-		return ret ? ret : decode_array(decoder, &gather->u.side_array.type, step, depth);
+		return ret ? ret
+			   : abi_decode_array(decoder, &gather->u.side_array.type, step, depth);
 	case SIDE_TYPE_GATHER_VLA:
 		ret = GET_GATHER(decoder, gather->u.side_vla, NULL, step);
 		return ret ? ret : decode_vla(decoder, &gather->u.side_vla.type, step, depth);
@@ -410,18 +411,18 @@ static int decode_behind_pointer(struct decoder *decoder, struct side_type *type
 
 	switch (type->type.v) {
 	case SIDE_TYPE_STRUCT:
-		ret = decode_struct(decoder, &structure, step, depth);
+		ret = abi_decode_struct(decoder, &structure, step, depth);
 		side_ptr_set(type->u.side_struct, structure);
 		return ret;
 	case SIDE_TYPE_VARIANT:
 		return DECODE_BEHIND(decoder, type->u.side_variant, struct variant_fill,
-				struct side_type_variant, decode_variant, step, depth);
+				struct side_type_variant, abi_decode_variant, step, depth);
 	case SIDE_TYPE_OPTIONAL:
 		return DECODE_BEHIND(decoder, type->u.side_optional, struct side_type_optional,
 				struct side_type_optional, decode_optional, step, depth);
 	case SIDE_TYPE_ARRAY:
 		return DECODE_BEHIND(decoder, type->u.side_array, struct side_type_array,
-				struct side_type_array, decode_array, step, depth);
+				struct side_type_array, abi_decode_array, step, depth);
 	case SIDE_TYPE_VLA:
 		return DECODE_BEHIND(decoder, type->u.side_vla, struct side_type_vla,
 				struct side_type_vla, decode_vla, step, depth);
@@ -456,7 +457,7 @@ static int decode_type(struct decoder *decoder, struct side_type *type,
 	case SIDE_TYPE_FLOAT_BINARY128: return decode_float(decoder, &type->u.side_float, step);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: return decode_string(decoder, &type->u.side_string, step);
+	case SIDE_TYPE_STRING_UTF32: return abi_decode_string(decoder, &type->u.side_string, step);
 	case SIDE_TYPE_STRUCT:
 	case SIDE_TYPE_VARIANT:
 	case SIDE_TYPE_OPTIONAL:

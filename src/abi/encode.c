@@ -328,7 +328,7 @@ static int encode_enum(struct encoder *encoder, const struct side_type_enum *typ
 }
 
 /* u64 offset, u16 offset_bits, u8 access mode: in front of every gather form but the enumeration. */
-static int put_gather(struct encoder *encoder, uint64_t offset, uint16_t offset_bits,
+static int abi_encode_gather(struct encoder *encoder, uint64_t offset, uint16_t offset_bits,
 		unsigned int mode, const struct visit_step *step)
 {
 	int ret = visit_encoder_put_number(encoder, visit_encoder_m64(encoder, offset), 8, step);
@@ -347,27 +347,27 @@ static int encode_gather(struct encoder *encoder, const struct side_type *type, 
 
 	switch (label) {
 	case SIDE_TYPE_GATHER_BOOL:
-		ret = put_gather(encoder, gather->u.side_bool.offset,
+		ret = abi_encode_gather(encoder, gather->u.side_bool.offset,
 				gather->u.side_bool.offset_bits, gather->u.side_bool.access_mode.v,
 				step);
 		return ret ? ret : encode_bool(encoder, &gather->u.side_bool.type, step);
 	case SIDE_TYPE_GATHER_BYTE:
-		ret = put_gather(encoder, gather->u.side_byte.offset, 0,
+		ret = abi_encode_gather(encoder, gather->u.side_byte.offset, 0,
 				gather->u.side_byte.access_mode.v, step);
 		return ret ? ret
 			   : encode_attributes(encoder,
 					     ARRAY(encoder, gather->u.side_byte.type.attributes),
 					     step);
 	case SIDE_TYPE_GATHER_FLOAT:
-		ret = put_gather(encoder, gather->u.side_float.offset, 0,
+		ret = abi_encode_gather(encoder, gather->u.side_float.offset, 0,
 				gather->u.side_float.access_mode.v, step);
 		return ret ? ret : encode_float(encoder, &gather->u.side_float.type, step);
 	case SIDE_TYPE_GATHER_STRING:
-		ret = put_gather(encoder, gather->u.side_string.offset, 0,
+		ret = abi_encode_gather(encoder, gather->u.side_string.offset, 0,
 				gather->u.side_string.access_mode.v, step);
 		return ret ? ret : encode_string(encoder, &gather->u.side_string.type, step);
 	case SIDE_TYPE_GATHER_STRUCT:
-		ret = put_gather(encoder, gather->u.side_struct.offset, 0,
+		ret = abi_encode_gather(encoder, gather->u.side_struct.offset, 0,
 				gather->u.side_struct.access_mode.v, step);
 		if (!ret)
 			ret = visit_encoder_put_number(encoder,
@@ -377,16 +377,16 @@ static int encode_gather(struct encoder *encoder, const struct side_type *type, 
 			   : encode_struct(encoder, SLOT(encoder, gather->u.side_struct.type), step,
 					     depth);
 	case SIDE_TYPE_GATHER_ARRAY:
-		ret = put_gather(encoder, gather->u.side_array.offset, 0,
+		ret = abi_encode_gather(encoder, gather->u.side_array.offset, 0,
 				gather->u.side_array.access_mode.v, step);
 		return ret ? ret : encode_array(encoder, &gather->u.side_array.type, step, depth);
 	case SIDE_TYPE_GATHER_VLA:
-		ret = put_gather(encoder, gather->u.side_vla.offset, 0,
+		ret = abi_encode_gather(encoder, gather->u.side_vla.offset, 0,
 				gather->u.side_vla.access_mode.v, step);
 		return ret ? ret : encode_vla(encoder, &gather->u.side_vla.type, step, depth);
 	case SIDE_TYPE_GATHER_ENUM: return encode_enum(encoder, &type->u.side_enum, step, depth);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
-		ret = put_gather(encoder, gather->u.side_integer.offset,
+		ret = abi_encode_gather(encoder, gather->u.side_integer.offset,
 				gather->u.side_integer.offset_bits,
 				gather->u.side_integer.access_mode.v, step);
 		return ret ? ret : encode_integer(encoder, &gather->u.side_integer.type, step);
@@ -535,8 +535,8 @@ static int encode_event(struct encoder *encoder, uint64_t address)
 	return ret ? ret : encode_fields(encoder, ARRAY(encoder, desc.fields), &step, 0);
 }
 
-static int encode(const struct visit_memory *memory, uint64_t address, struct visit_buffer *out,
-		struct visit_error *error)
+static int abi_encode_value(const struct visit_memory *memory, uint64_t address,
+		struct visit_buffer *out, struct visit_error *error)
 {
 	struct encoder encoder = {
 			.memory = memory && memory->read ? memory : NULL,
@@ -566,7 +566,7 @@ static int encode(const struct visit_memory *memory, uint64_t address, struct vi
 int visit_description_read(const struct visit_memory *memory, uint64_t address,
 		struct visit_buffer *out, struct visit_error *error)
 {
-	return encode(memory, address, out, error);
+	return abi_encode_value(memory, address, out, error);
 }
 
 int visit_description_encode(const struct side_event_description *desc, struct visit_buffer *out,
@@ -574,5 +574,5 @@ int visit_description_encode(const struct side_event_description *desc, struct v
 {
 	int ret = visit_description_check(desc, 0, error);
 
-	return ret ? ret : encode(NULL, (uintptr_t)desc, out, error);
+	return ret ? ret : abi_encode_value(NULL, (uintptr_t)desc, out, error);
 }

@@ -7,10 +7,10 @@
 
 #define PUT(out, literal) visit_buffer_append(out, literal, sizeof(literal) - 1)
 
-static void put_type(struct visit_buffer *out, const struct side_type *type);
+static void abi_json_append_type(struct visit_buffer *out, const struct side_type *type);
 
 /* Bytes of the UTF-8 character that stands first, 0 if it is not well-formed (RFC 3629). */
-static unsigned int utf8_length(const unsigned char *at, size_t left)
+static unsigned int abi_json_utf8_length(const unsigned char *at, size_t left)
 {
 	unsigned int size, i;
 	uint32_t code;
@@ -46,7 +46,7 @@ int visit_json_string(struct visit_buffer *out, const void *utf8, size_t size)
 
 	PUT(out, "\"");
 	while (i < size && !out->error) {
-		unsigned int length = utf8_length(at + i, size - i);
+		unsigned int length = abi_json_utf8_length(at + i, size - i);
 		char escape[8];
 
 		if (length == 1 && (at[i] == '"' || at[i] == '\\')) {
@@ -65,13 +65,13 @@ int visit_json_string(struct visit_buffer *out, const void *utf8, size_t size)
 	return out->error;
 }
 
-static void put_name(struct visit_buffer *out, const char *name)
+static void abi_json_append_name(struct visit_buffer *out, const char *name)
 {
 	visit_json_string(out, name, strlen(name));
 }
 
 /* "name":"..." and, unless it is UTF-8, "name_encoding":"utf16le" */
-static void put_text(struct visit_buffer *out, const char *name,
+static void abi_json_append_text(struct visit_buffer *out, const char *name,
 		const struct side_type_raw_string *string)
 {
 	struct visit_text text = {
@@ -109,7 +109,7 @@ static void put_text(struct visit_buffer *out, const char *name,
 }
 
 /* Decimal that gives a double back exactly, and always the bits. */
-static void put_float(struct visit_buffer *out, const struct visit_value *value)
+static void abi_json_append_float(struct visit_buffer *out, const struct visit_value *value)
 {
 	char digits[VISIT_FLOAT_DIGITS_MAX];
 	unsigned int i;
@@ -141,7 +141,7 @@ static void put_attribute(struct visit_buffer *out, const struct side_attr *attr
 	const char *quote;
 
 	PUT(out, "{");
-	put_text(out, "key", &attr->key);
+	abi_json_append_text(out, "key", &attr->key);
 	PUT(out, ",\"type\":\"");
 	put_lower(out, visit_attribute_type_name(attr->value.type.v));
 	PUT(out, "\",");
@@ -156,14 +156,14 @@ static void put_attribute(struct visit_buffer *out, const struct side_attr *attr
 		quote = value.size == 16 ? "\"" : "";
 		visit_buffer_printf(out, "\"value\":%s%s%s", quote, digits, quote);
 		break;
-	case VISIT_FLOAT: put_float(out, &value); break;
-	case VISIT_STRING: put_text(out, "value", &attr->value.u.string_value); break;
+	case VISIT_FLOAT: abi_json_append_float(out, &value); break;
+	case VISIT_STRING: abi_json_append_text(out, "value", &attr->value.u.string_value); break;
 	default: PUT(out, "\"value\":null"); break;
 	}
 	PUT(out, "}");
 }
 
-static void put_attributes(struct visit_buffer *out, struct visit_attributes attributes)
+static void abi_json_append_attributes(struct visit_buffer *out, struct visit_attributes attributes)
 {
 	uint32_t i;
 
@@ -176,7 +176,8 @@ static void put_attributes(struct visit_buffer *out, struct visit_attributes att
 	PUT(out, "]");
 }
 
-static void put_fields(struct visit_buffer *out, const struct side_event_field *fields, uint32_t nr)
+static void abi_json_append_fields(
+		struct visit_buffer *out, const struct side_event_field *fields, uint32_t nr)
 {
 	uint32_t i;
 
@@ -185,9 +186,9 @@ static void put_fields(struct visit_buffer *out, const struct side_event_field *
 		if (i)
 			PUT(out, ",");
 		PUT(out, "{\"name\":");
-		put_name(out, side_ptr_get(fields[i].field_name));
+		abi_json_append_name(out, side_ptr_get(fields[i].field_name));
 		PUT(out, ",\"type\":");
-		put_type(out, &fields[i].side_type);
+		abi_json_append_type(out, &fields[i].side_type);
 		PUT(out, "}");
 	}
 	PUT(out, "]");
@@ -195,58 +196,59 @@ static void put_fields(struct visit_buffer *out, const struct side_event_field *
 
 /* Each of these ends in a comma, because the attributes follow. */
 
-static void put_byte_order(struct visit_buffer *out, unsigned int byte_order)
+static void abi_json_append_byte_order(struct visit_buffer *out, unsigned int byte_order)
 {
 	visit_buffer_printf(out, "\"byte_order\":\"%s\",",
 			byte_order == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
 }
 
-static void put_integer(struct visit_buffer *out, const struct side_type_integer *type)
+static void abi_json_append_integer(struct visit_buffer *out, const struct side_type_integer *type)
 {
 	visit_buffer_printf(out, "\"size\":%u,\"len_bits\":%u,\"signed\":%s,", type->integer_size,
 			type->len_bits, type->signedness ? "true" : "false");
-	put_byte_order(out, type->byte_order.v);
+	abi_json_append_byte_order(out, type->byte_order.v);
 }
 
-static void put_bool(struct visit_buffer *out, const struct side_type_bool *type)
+static void abi_json_append_bool(struct visit_buffer *out, const struct side_type_bool *type)
 {
 	visit_buffer_printf(out, "\"size\":%u,\"len_bits\":%u,", type->bool_size, type->len_bits);
-	put_byte_order(out, type->byte_order.v);
+	abi_json_append_byte_order(out, type->byte_order.v);
 }
 
 static void put_float_type(struct visit_buffer *out, const struct side_type_float *type)
 {
 	visit_buffer_printf(out, "\"size\":%u,", type->float_size);
-	put_byte_order(out, type->byte_order.v);
+	abi_json_append_byte_order(out, type->byte_order.v);
 }
 
-static void put_string(struct visit_buffer *out, const struct side_type_string *type)
+static void abi_json_append_string(struct visit_buffer *out, const struct side_type_string *type)
 {
 	visit_buffer_printf(out, "\"unit_size\":%u,", type->unit_size);
-	put_byte_order(out, type->byte_order.v);
+	abi_json_append_byte_order(out, type->byte_order.v);
 }
 
 static void put_inner(struct visit_buffer *out, const char *name, const struct side_type *type)
 {
 	visit_buffer_printf(out, "\"%s\":", name);
-	put_type(out, type);
+	abi_json_append_type(out, type);
 	PUT(out, ",");
 }
 
-static void put_access(struct visit_buffer *out, uint64_t offset, unsigned int mode)
+static void abi_json_append_access(struct visit_buffer *out, uint64_t offset, unsigned int mode)
 {
 	visit_buffer_printf(out, "\"offset\":%llu,\"access_mode\":\"%s\",",
 			(unsigned long long)offset,
 			mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? "pointer" : "direct");
 }
 
-static void put_struct(struct visit_buffer *out, const struct side_type_struct *type)
+static void abi_json_append_struct(struct visit_buffer *out, const struct side_type_struct *type)
 {
-	put_fields(out, side_array_elements(&type->fields), side_array_length(&type->fields));
+	abi_json_append_fields(
+			out, side_array_elements(&type->fields), side_array_length(&type->fields));
 	PUT(out, ",");
 }
 
-static void put_variant(struct visit_buffer *out, const struct side_type_variant *type)
+static void abi_json_append_variant(struct visit_buffer *out, const struct side_type_variant *type)
 {
 	const struct side_variant_option *options = side_array_elements(&type->options);
 	uint32_t i;
@@ -256,13 +258,13 @@ static void put_variant(struct visit_buffer *out, const struct side_type_variant
 	for (i = 0; i < side_array_length(&type->options) && !out->error; i++) {
 		visit_buffer_printf(out, "%s{\"begin\":%lld,\"end\":%lld,\"type\":", i ? "," : "",
 				(long long)options[i].range_begin, (long long)options[i].range_end);
-		put_type(out, &options[i].side_type);
+		abi_json_append_type(out, &options[i].side_type);
 		PUT(out, "}");
 	}
 	PUT(out, "],");
 }
 
-static void put_enum(struct visit_buffer *out, const struct side_type_enum *type)
+static void abi_json_append_enum(struct visit_buffer *out, const struct side_type_enum *type)
 {
 	const struct side_enum_mappings *mappings = side_ptr_get(type->mappings);
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -272,14 +274,15 @@ static void put_enum(struct visit_buffer *out, const struct side_type_enum *type
 	for (i = 0; i < side_array_length(&mappings->mappings) && !out->error; i++) {
 		visit_buffer_printf(out, "%s{\"begin\":%lld,\"end\":%lld,", i ? "," : "",
 				(long long)mapping[i].range_begin, (long long)mapping[i].range_end);
-		put_text(out, "label", &mapping[i].label);
+		abi_json_append_text(out, "label", &mapping[i].label);
 		PUT(out, "}");
 	}
 	PUT(out, "],");
 	put_inner(out, "element", side_ptr_get(type->elem_type));
 }
 
-static void put_bitmap(struct visit_buffer *out, const struct side_type_enum_bitmap *type)
+static void abi_json_append_bitmap(
+		struct visit_buffer *out, const struct side_type_enum_bitmap *type)
 {
 	const struct side_enum_bitmap_mappings *mappings = side_ptr_get(type->mappings);
 	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -290,67 +293,74 @@ static void put_bitmap(struct visit_buffer *out, const struct side_type_enum_bit
 		visit_buffer_printf(out, "%s{\"begin\":%llu,\"end\":%llu,", i ? "," : "",
 				(unsigned long long)mapping[i].range_begin,
 				(unsigned long long)mapping[i].range_end);
-		put_text(out, "label", &mapping[i].label);
+		abi_json_append_text(out, "label", &mapping[i].label);
 		PUT(out, "}");
 	}
 	PUT(out, "],");
 	put_inner(out, "element", side_ptr_get(type->elem_type));
 }
 
-static void put_vla(struct visit_buffer *out, const struct side_type *length,
+static void abi_json_append_vla(struct visit_buffer *out, const struct side_type *length,
 		const struct side_type *element)
 {
 	put_inner(out, "length", length);
 	put_inner(out, "element", element);
 }
 
-static void put_gather(struct visit_buffer *out, const struct side_type *type)
+static void abi_json_append_gather(struct visit_buffer *out, const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_GATHER_BOOL:
-		put_access(out, gather->u.side_bool.offset, gather->u.side_bool.access_mode.v);
+		abi_json_append_access(
+				out, gather->u.side_bool.offset, gather->u.side_bool.access_mode.v);
 		visit_buffer_printf(out, "\"offset_bits\":%u,", gather->u.side_bool.offset_bits);
-		put_bool(out, &gather->u.side_bool.type);
+		abi_json_append_bool(out, &gather->u.side_bool.type);
 		break;
 	case SIDE_TYPE_GATHER_BYTE:
-		put_access(out, gather->u.side_byte.offset, gather->u.side_byte.access_mode.v);
+		abi_json_append_access(
+				out, gather->u.side_byte.offset, gather->u.side_byte.access_mode.v);
 		break;
 	case SIDE_TYPE_GATHER_FLOAT:
-		put_access(out, gather->u.side_float.offset, gather->u.side_float.access_mode.v);
+		abi_json_append_access(out, gather->u.side_float.offset,
+				gather->u.side_float.access_mode.v);
 		put_float_type(out, &gather->u.side_float.type);
 		break;
 	case SIDE_TYPE_GATHER_STRING:
-		put_access(out, gather->u.side_string.offset, gather->u.side_string.access_mode.v);
-		put_string(out, &gather->u.side_string.type);
+		abi_json_append_access(out, gather->u.side_string.offset,
+				gather->u.side_string.access_mode.v);
+		abi_json_append_string(out, &gather->u.side_string.type);
 		break;
 	case SIDE_TYPE_GATHER_STRUCT:
-		put_access(out, gather->u.side_struct.offset, gather->u.side_struct.access_mode.v);
+		abi_json_append_access(out, gather->u.side_struct.offset,
+				gather->u.side_struct.access_mode.v);
 		visit_buffer_printf(out, "\"size\":%u,", gather->u.side_struct.size);
-		put_struct(out, side_ptr_get(gather->u.side_struct.type));
+		abi_json_append_struct(out, side_ptr_get(gather->u.side_struct.type));
 		break;
 	case SIDE_TYPE_GATHER_ARRAY:
-		put_access(out, gather->u.side_array.offset, gather->u.side_array.access_mode.v);
+		abi_json_append_access(out, gather->u.side_array.offset,
+				gather->u.side_array.access_mode.v);
 		visit_buffer_printf(out, "\"length\":%u,", gather->u.side_array.type.length);
 		put_inner(out, "element", side_ptr_get(gather->u.side_array.type.elem_type));
 		break;
 	case SIDE_TYPE_GATHER_VLA:
-		put_access(out, gather->u.side_vla.offset, gather->u.side_vla.access_mode.v);
-		put_vla(out, side_ptr_get(gather->u.side_vla.type.length_type),
+		abi_json_append_access(
+				out, gather->u.side_vla.offset, gather->u.side_vla.access_mode.v);
+		abi_json_append_vla(out, side_ptr_get(gather->u.side_vla.type.length_type),
 				side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
-	case SIDE_TYPE_GATHER_ENUM: put_enum(out, &type->u.side_enum); break;
+	case SIDE_TYPE_GATHER_ENUM: abi_json_append_enum(out, &type->u.side_enum); break;
 	default: /* GATHER_INTEGER, GATHER_POINTER */
-		put_access(out, gather->u.side_integer.offset,
+		abi_json_append_access(out, gather->u.side_integer.offset,
 				gather->u.side_integer.access_mode.v);
 		visit_buffer_printf(out, "\"offset_bits\":%u,", gather->u.side_integer.offset_bits);
-		put_integer(out, &gather->u.side_integer.type);
+		abi_json_append_integer(out, &gather->u.side_integer.type);
 		break;
 	}
 }
 
-static void put_type(struct visit_buffer *out, const struct side_type *type)
+static void abi_json_append_type(struct visit_buffer *out, const struct side_type *type)
 {
 	unsigned int label = type->type.v;
 
@@ -361,16 +371,20 @@ static void put_type(struct visit_buffer *out, const struct side_type *type)
 	case SIDE_TYPE_NULL:
 	case SIDE_TYPE_BYTE:
 	case SIDE_TYPE_DYNAMIC: break;
-	case SIDE_TYPE_BOOL: put_bool(out, &type->u.side_bool); break;
+	case SIDE_TYPE_BOOL: abi_json_append_bool(out, &type->u.side_bool); break;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
 	case SIDE_TYPE_FLOAT_BINARY128: put_float_type(out, &type->u.side_float); break;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: put_string(out, &type->u.side_string); break;
-	case SIDE_TYPE_STRUCT: put_struct(out, side_ptr_get(type->u.side_struct)); break;
-	case SIDE_TYPE_VARIANT: put_variant(out, side_ptr_get(type->u.side_variant)); break;
+	case SIDE_TYPE_STRING_UTF32: abi_json_append_string(out, &type->u.side_string); break;
+	case SIDE_TYPE_STRUCT:
+		abi_json_append_struct(out, side_ptr_get(type->u.side_struct));
+		break;
+	case SIDE_TYPE_VARIANT:
+		abi_json_append_variant(out, side_ptr_get(type->u.side_variant));
+		break;
 	case SIDE_TYPE_OPTIONAL:
 		put_inner(out, "element",
 				side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
@@ -382,23 +396,24 @@ static void put_type(struct visit_buffer *out, const struct side_type *type)
 				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
 		break;
 	case SIDE_TYPE_VLA:
-		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla)->length_type),
+		abi_json_append_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla)->length_type),
 				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type));
 		break;
 	case SIDE_TYPE_VLA_VISITOR:
-		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->length_type),
+		abi_json_append_vla(out,
+				side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->length_type),
 				side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
 		break;
-	case SIDE_TYPE_ENUM: put_enum(out, &type->u.side_enum); break;
-	case SIDE_TYPE_ENUM_BITMAP: put_bitmap(out, &type->u.side_enum_bitmap); break;
+	case SIDE_TYPE_ENUM: abi_json_append_enum(out, &type->u.side_enum); break;
+	case SIDE_TYPE_ENUM_BITMAP: abi_json_append_bitmap(out, &type->u.side_enum_bitmap); break;
 	default:
 		if (visit_label_is_gather(label))
-			put_gather(out, type);
+			abi_json_append_gather(out, type);
 		else
-			put_integer(out, &type->u.side_integer);
+			abi_json_append_integer(out, &type->u.side_integer);
 		break;
 	}
-	put_attributes(out, visit_type_attributes(type));
+	abi_json_append_attributes(out, visit_type_attributes(type));
 	PUT(out, "}");
 }
 
@@ -411,9 +426,9 @@ int visit_description_json(const struct side_event_description *desc, struct vis
 	if (ret)
 		return ret;
 	PUT(out, "{\"schema\":1,\"provider\":");
-	put_name(out, side_ptr_get(desc->provider_name));
+	abi_json_append_name(out, side_ptr_get(desc->provider_name));
 	PUT(out, ",\"event\":");
-	put_name(out, side_ptr_get(desc->event_name));
+	abi_json_append_name(out, side_ptr_get(desc->event_name));
 	if (desc->loglevel.v <= SIDE_LOGLEVEL_DEBUG)
 		visit_buffer_printf(
 				out, ",\"loglevel\":\"%s\"", visit_loglevel_name(desc->loglevel.v));
@@ -425,9 +440,10 @@ int visit_description_json(const struct side_event_description *desc, struct vis
 			desc->flags & SIDE_EVENT_FLAG_VARIADIC ? "true" : "false",
 			(unsigned long long)desc->flags, desc->nr_side_type_label,
 			desc->nr_side_attr_type);
-	put_attributes(out, visit_attributes_of(&desc->attributes));
+	abi_json_append_attributes(out, visit_attributes_of(&desc->attributes));
 	PUT(out, ",");
-	put_fields(out, side_array_elements(&desc->fields), side_array_length(&desc->fields));
+	abi_json_append_fields(
+			out, side_array_elements(&desc->fields), side_array_length(&desc->fields));
 	PUT(out, "}");
 	ret = out->error;
 	if (ret) {

@@ -13,18 +13,18 @@ struct extent {
 
 #define EXTENT(member, bytes) ((struct extent){(member).offset, (bytes), (member).access_mode.v})
 
-static struct extent extent_of(const struct side_type *type);
+static struct extent abi_lint_gather_get_extent(const struct side_type *type);
 
 /* 0: the call decides. The budgets of the walk keep both small. */
 static uint64_t array_size(const struct side_type_array *array, unsigned int pointer_size)
 {
-	struct extent elem = extent_of(side_ptr_get(array->elem_type));
+	struct extent elem = abi_lint_gather_get_extent(side_ptr_get(array->elem_type));
 
 	return array->length *
 			(elem.mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? pointer_size : elem.size);
 }
 
-static struct extent extent_of(const struct side_type *type)
+static struct extent abi_lint_gather_get_extent(const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
@@ -44,7 +44,8 @@ static struct extent extent_of(const struct side_type *type)
 		return EXTENT(gather->u.side_struct, gather->u.side_struct.size);
 	case SIDE_TYPE_GATHER_ARRAY: return EXTENT(gather->u.side_array, 0);
 	case SIDE_TYPE_GATHER_VLA: return EXTENT(gather->u.side_vla, 0);
-	case SIDE_TYPE_GATHER_ENUM: return extent_of(side_ptr_get(gather->u.side_enum.elem_type));
+	case SIDE_TYPE_GATHER_ENUM:
+		return abi_lint_gather_get_extent(side_ptr_get(gather->u.side_enum.elem_type));
 	default: return (struct extent){.mode = SIDE_TYPE_GATHER_ACCESS_DIRECT};
 	}
 }
@@ -59,7 +60,7 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 	uint64_t end;
 
 	for (i = 0; i < nr; i++) {
-		struct extent extent = extent_of(&fields[i].side_type);
+		struct extent extent = abi_lint_gather_get_extent(&fields[i].side_type);
 
 		if (extent.mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
 			extent.size = lint->pointer_size;
@@ -89,11 +90,11 @@ void lint_gather(struct lint *lint, const struct side_type *type, const struct v
 {
 	/* An enumeration's element says it. */
 	if (side_enum_get(type->type) != SIDE_TYPE_GATHER_ENUM &&
-			extent_of(type).offset > LINT_OFFSET_MAX)
+			abi_lint_gather_get_extent(type).offset > LINT_OFFSET_MAX)
 		lint_say(lint, VISIT_ERROR, node,
 				"the offset 0x%" PRIx64
 				" is absurd\nsay the offset of the member, in bytes",
-				extent_of(type).offset);
+				abi_lint_gather_get_extent(type).offset);
 	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_STRUCT)
 		lint_members(lint, &type->u.side_gather.u.side_struct, node);
 }

@@ -5,7 +5,7 @@
 #include "abi/lint.h"
 
 /* The integer behind an enumeration or selector; NULL if it is none. */
-static const struct side_type_integer *integer_of(const struct side_type *type)
+static const struct side_type_integer *abi_lint_labels_get_integer(const struct side_type *type)
 {
 	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_INTEGER)
 		return &type->u.side_gather.u.side_integer.type;
@@ -75,7 +75,8 @@ static void lint_crossing(struct lint *lint, const struct side_enum_mapping *map
 void lint_enum(struct lint *lint, const struct side_type_enum *type, const struct visit_node *node)
 {
 	const struct side_enum_mappings *mappings = side_ptr_get(type->mappings);
-	const struct side_type_integer *integer = integer_of(side_ptr_get(type->elem_type));
+	const struct side_type_integer *integer =
+			abi_lint_labels_get_integer(side_ptr_get(type->elem_type));
 	const struct side_enum_mapping *all = side_array_elements(&mappings->mappings);
 	uint32_t i, nr = side_array_length(&mappings->mappings);
 
@@ -105,7 +106,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 }
 
 /* Bits that a bitmap has; 0: it depends on the call. */
-static uint64_t bits_of(const struct side_type *type)
+static uint64_t abi_lint_labels_get_bits(const struct side_type *type)
 {
 	const struct side_type_array *array;
 
@@ -117,7 +118,7 @@ static uint64_t bits_of(const struct side_type *type)
 	if (side_enum_get(type->type) != SIDE_TYPE_ARRAY)
 		return 0;
 	array = side_ptr_get(type->u.side_array);
-	return array->length * bits_of(side_ptr_get(array->elem_type));
+	return array->length * abi_lint_labels_get_bits(side_ptr_get(array->elem_type));
 }
 
 void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
@@ -125,7 +126,7 @@ void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
 {
 	const struct side_enum_bitmap_mappings *mappings = side_ptr_get(type->mappings);
 	const struct side_enum_bitmap_mapping *all = side_array_elements(&mappings->mappings);
-	uint64_t bits = bits_of(side_ptr_get(type->elem_type));
+	uint64_t bits = abi_lint_labels_get_bits(side_ptr_get(type->elem_type));
 	uint32_t i, nr = side_array_length(&mappings->mappings);
 
 	_Static_assert(sizeof(*all) == sizeof(struct side_enum_mapping), "one layout");
@@ -189,7 +190,7 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 void lint_variant(struct lint *lint, const struct side_type_variant *type,
 		const struct visit_node *node)
 {
-	const struct side_type_integer *selector = integer_of(&type->selector);
+	const struct side_type_integer *selector = abi_lint_labels_get_integer(&type->selector);
 	const struct side_variant_option *options = side_array_elements(&type->options);
 	uint32_t i, nr = side_array_length(&type->options);
 

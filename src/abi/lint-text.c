@@ -42,13 +42,13 @@ bool lint_is_utf8(const char *text)
 	return at != NULL;
 }
 
-static bool is_empty(const struct side_type_raw_string *string)
+static bool abi_lint_text_is_empty(const struct side_type_raw_string *string)
 {
 	return visit_text_bytes(side_ptr_get(string->p), string->unit_size) == string->unit_size;
 }
 
 /* Wider units may be anything: each of them is a character of its own for every reader. */
-static bool is_text(const struct side_type_raw_string *string)
+static bool abi_lint_text_is_valid_encoding(const struct side_type_raw_string *string)
 {
 	return string->unit_size != 1 || lint_is_utf8(side_ptr_get(string->p));
 }
@@ -76,11 +76,11 @@ bool visit_raw_string_same(
 void lint_label(struct lint *lint, const struct side_type_raw_string *label, uint32_t index,
 		const struct visit_node *node)
 {
-	if (is_empty(label))
+	if (abi_lint_text_is_empty(label))
 		lint_say(lint, VISIT_WARNING, node,
 				"label %" PRIu32 " is empty\ngive it a text that people can read",
 				index);
-	else if (!is_text(label))
+	else if (!abi_lint_text_is_valid_encoding(label))
 		lint_say(lint, VISIT_WARNING, node,
 				"label %" PRIu32
 				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
@@ -120,11 +120,11 @@ static void lint_attribute(struct lint *lint, const struct side_attr *attribute,
 
 	if (type > lint->attribute)
 		lint->attribute = type;
-	if (is_empty(&attribute->key))
+	if (abi_lint_text_is_empty(&attribute->key))
 		lint_say(lint, VISIT_WARNING, node,
 				"the name of attribute %" PRIu32 " is empty\ngive it a name",
 				index);
-	else if (!is_text(&attribute->key))
+	else if (!abi_lint_text_is_valid_encoding(&attribute->key))
 		lint_say(lint, VISIT_WARNING, node,
 				"the name of attribute %" PRIu32
 				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
@@ -138,7 +138,8 @@ static void lint_attribute(struct lint *lint, const struct side_attr *attribute,
 				"the string value of attribute %" PRIu32
 				" is NULL\ngive it a text (an empty one will do)",
 				index);
-	else if (type == SIDE_ATTR_TYPE_STRING && !is_text(&attribute->value.u.string_value))
+	else if (type == SIDE_ATTR_TYPE_STRING &&
+			!abi_lint_text_is_valid_encoding(&attribute->value.u.string_value))
 		lint_say(lint, VISIT_WARNING, node,
 				"the string value of attribute %" PRIu32
 				" is not UTF-8\nwrite it in UTF-8, or set its unit size",

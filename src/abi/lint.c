@@ -11,9 +11,9 @@
 
 /* ---- saying ---- */
 
-static void append(char *to, size_t size, const char *format, ...)
+static void abi_lint_append(char *to, size_t size, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
-static void append(char *to, size_t size, const char *format, ...)
+static void abi_lint_append(char *to, size_t size, const char *format, ...)
 {
 	size_t used = strlen(to);
 	va_list args;
@@ -30,11 +30,13 @@ static void write_node(const struct visit_node *node, char *to, size_t size)
 	if (node->up)
 		write_node(node->up, to, size);
 	switch (node->role) {
-	case VISIT_ROLE_FIELD: append(to, size, "\nfield: \"%.60s\"", node->name); break;
-	case VISIT_ROLE_ELEMENT: append(to, size, "\nelement"); break;
-	case VISIT_ROLE_LENGTH: append(to, size, "\nlength"); break;
-	case VISIT_ROLE_SELECTOR: append(to, size, "\nselector"); break;
-	case VISIT_ROLE_OPTION: append(to, size, "\noption: %u", (unsigned int)node->index); break;
+	case VISIT_ROLE_FIELD: abi_lint_append(to, size, "\nfield: \"%.60s\"", node->name); break;
+	case VISIT_ROLE_ELEMENT: abi_lint_append(to, size, "\nelement"); break;
+	case VISIT_ROLE_LENGTH: abi_lint_append(to, size, "\nlength"); break;
+	case VISIT_ROLE_SELECTOR: abi_lint_append(to, size, "\nselector"); break;
+	case VISIT_ROLE_OPTION:
+		abi_lint_append(to, size, "\noption: %u", (unsigned int)node->index);
+		break;
 	}
 }
 
@@ -47,7 +49,7 @@ void lint_say(struct lint *lint, enum visit_severity severity, const struct visi
 	va_start(args, format);
 	visit_say(&error, format, args);
 	va_end(args);
-	append(error.where, sizeof(error.where), "%.80s:%.80s",
+	abi_lint_append(error.where, sizeof(error.where), "%.80s:%.80s",
 			side_ptr_get(lint->desc->provider_name),
 			side_ptr_get(lint->desc->event_name));
 	if (node)
@@ -112,7 +114,7 @@ static void lint_numbers(struct lint *lint)
 
 /* ---- fields ---- */
 
-static int compare_text(const void *one, const void *other)
+static int abi_lint_compare_text(const void *one, const void *other)
 {
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
@@ -165,7 +167,7 @@ static bool lint_fields(struct lint *lint, const struct side_event_field *fields
 					i);
 	}
 	if (nr)
-		qsort(names, nr, sizeof(*names), compare_text);
+		qsort(names, nr, sizeof(*names), abi_lint_compare_text);
 	for (i = 1; i < nr; i++) {
 		if (*names[i] && !strcmp(names[i - 1], names[i]) &&
 				(i < 2 || strcmp(names[i - 2], names[i])))

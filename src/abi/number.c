@@ -126,7 +126,7 @@ size_t visit_value_float_digits(
 }
 
 /* Divide the 128-bit number in place; returns the remainder. */
-static unsigned int divide(uint32_t number[4], unsigned int by)
+static unsigned int abi_number_divide_wide(uint32_t number[4], unsigned int by)
 {
 	uint64_t rest = 0;
 	int i;
@@ -163,7 +163,7 @@ size_t visit_value_digits(const struct visit_value *value, unsigned int base, bo
 	number[2] = (uint32_t)hi;
 	number[3] = (uint32_t)(hi >> 32);
 	do {
-		digits[nr++] = "0123456789abcdef"[divide(number, base)];
+		digits[nr++] = "0123456789abcdef"[abi_number_divide_wide(number, base)];
 	} while (number[0] || number[1] || number[2] || number[3]);
 	while (base == 2 && prefix && nr < value->bits && nr < 128)
 		digits[nr++] = '0';

@@ -30,7 +30,7 @@ static int write_step(const struct visit_step *step, const char *line, char *to,
 }
 
 /* Outermost steps first; what does not fit is cut. */
-static void write_steps(const struct visit_step *innermost, char *where, size_t size)
+static void abi_path_write_steps(const struct visit_step *innermost, char *where, size_t size)
 {
 	const struct visit_step *steps[STEPS_OUTER + STEPS_INNER], *step;
 	unsigned int nr = 0, i, at = 0;
@@ -81,7 +81,7 @@ int visit_fail(struct visit_error *error, const struct visit_step *here, int cod
 	va_start(args, format);
 	visit_say(error, format, args);
 	va_end(args);
-	write_steps(here, error->where, sizeof(error->where));
+	abi_path_write_steps(here, error->where, sizeof(error->where));
 	errno = saved;
 	return code;
 }

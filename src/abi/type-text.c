@@ -9,7 +9,7 @@
 /* Labels shown of an enumeration; the whole table is in the JSON. */
 #define LABELS_MAX 8
 
-static void put_type(struct visit_buffer *out, const struct side_type *type);
+static void abi_type_text_append_any(struct visit_buffer *out, const struct side_type *type);
 
 static void put_foreign(struct visit_buffer *out, unsigned int byte_order)
 {
@@ -17,40 +17,43 @@ static void put_foreign(struct visit_buffer *out, unsigned int byte_order)
 		visit_buffer_printf(out, "%s", byte_order == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
 }
 
-static void put_len_bits(struct visit_buffer *out, unsigned int len_bits, unsigned int size)
+static void abi_type_text_append_len_bits(
+		struct visit_buffer *out, unsigned int len_bits, unsigned int size)
 {
 	if (len_bits && len_bits != 8 * size)
 		visit_buffer_printf(out, ":%u", len_bits);
 }
 
-static void put_integer(struct visit_buffer *out, const struct side_type_integer *type)
+static void abi_type_text_append_integer(
+		struct visit_buffer *out, const struct side_type_integer *type)
 {
 	visit_buffer_printf(out, "%c%u", type->signedness ? 's' : 'u', 8u * type->integer_size);
 	if (type->integer_size > 1)
 		put_foreign(out, type->byte_order.v);
-	put_len_bits(out, type->len_bits, type->integer_size);
+	abi_type_text_append_len_bits(out, type->len_bits, type->integer_size);
 }
 
 static void put_pointer(struct visit_buffer *out, const struct side_type_integer *type)
 {
 	PUT(out, "pointer");
 	put_foreign(out, type->byte_order.v);
-	put_len_bits(out, type->len_bits, type->integer_size);
+	abi_type_text_append_len_bits(out, type->len_bits, type->integer_size);
 }
 
-static void put_bool(struct visit_buffer *out, const struct side_type_bool *type)
+static void abi_type_text_append_bool(struct visit_buffer *out, const struct side_type_bool *type)
 {
 	PUT(out, "bool");
-	put_len_bits(out, type->len_bits, type->bool_size);
+	abi_type_text_append_len_bits(out, type->len_bits, type->bool_size);
 }
 
-static void put_float(struct visit_buffer *out, const struct side_type_float *type)
+static void abi_type_text_append_float(struct visit_buffer *out, const struct side_type_float *type)
 {
 	visit_buffer_printf(out, "f%u", 8u * type->float_size);
 	put_foreign(out, type->byte_order.v);
 }
 
-static void put_string(struct visit_buffer *out, const struct side_type_string *type)
+static void abi_type_text_append_string(
+		struct visit_buffer *out, const struct side_type_string *type)
 {
 	PUT(out, "string");
 	if (type->unit_size > 1) {
@@ -59,7 +62,8 @@ static void put_string(struct visit_buffer *out, const struct side_type_string *
 	}
 }
 
-static void put_fields(struct visit_buffer *out, const struct side_event_field *fields, uint32_t nr)
+static void abi_type_text_append_fields(
+		struct visit_buffer *out, const struct side_event_field *fields, uint32_t nr)
 {
 	uint32_t i;
 
@@ -70,18 +74,20 @@ static void put_fields(struct visit_buffer *out, const struct side_event_field *
 	}
 }
 
-static void put_struct(struct visit_buffer *out, const struct side_type_struct *type)
+static void abi_type_text_append_struct(
+		struct visit_buffer *out, const struct side_type_struct *type)
 {
 	uint32_t nr = side_array_length(&type->fields);
 
 	PUT(out, "struct {");
 	if (nr)
 		PUT(out, " ");
-	put_fields(out, side_array_elements(&type->fields), nr);
+	abi_type_text_append_fields(out, side_array_elements(&type->fields), nr);
 	PUT(out, " }");
 }
 
-static void put_label(struct visit_buffer *out, const struct side_type_raw_string *label)
+static void abi_type_text_append_label(
+		struct visit_buffer *out, const struct side_type_raw_string *label)
 {
 	struct visit_text text = {
 			.at = side_ptr_get(label->p),
@@ -95,7 +101,7 @@ static void put_label(struct visit_buffer *out, const struct side_type_raw_strin
 		visit_buffer_append(out, unit, size);
 }
 
-static void put_number(
+static void abi_type_text_append_number(
 		struct visit_buffer *out, const char *before, int64_t number, bool is_unsigned)
 {
 	if (is_unsigned)
@@ -114,40 +120,42 @@ static void put_mappings(
 	PUT(out, " {");
 	for (i = 0; i < nr && i < LABELS_MAX; i++) {
 		visit_buffer_printf(out, "%s ", i ? "," : "");
-		put_label(out, &mapping[i].label);
-		put_number(out, " = ", mapping[i].range_begin, is_bitmap);
+		abi_type_text_append_label(out, &mapping[i].label);
+		abi_type_text_append_number(out, " = ", mapping[i].range_begin, is_bitmap);
 		if (mapping[i].range_end != mapping[i].range_begin)
-			put_number(out, "..", mapping[i].range_end, is_bitmap);
+			abi_type_text_append_number(out, "..", mapping[i].range_end, is_bitmap);
 	}
 	if (i < nr)
 		PUT(out, ", ...");
 	PUT(out, " }");
 }
 
-static void put_enum(struct visit_buffer *out, const struct side_type_enum *type)
+static void abi_type_text_append_enum(struct visit_buffer *out, const struct side_type_enum *type)
 {
 	PUT(out, "enum ");
-	put_type(out, side_ptr_get(type->elem_type));
+	abi_type_text_append_any(out, side_ptr_get(type->elem_type));
 	put_mappings(out, side_ptr_get(type->mappings), false);
 }
 
-static void put_bitmap(struct visit_buffer *out, const struct side_type_enum_bitmap *type)
+static void abi_type_text_append_bitmap(
+		struct visit_buffer *out, const struct side_type_enum_bitmap *type)
 {
 	PUT(out, "bitmap ");
-	put_type(out, side_ptr_get(type->elem_type));
+	abi_type_text_append_any(out, side_ptr_get(type->elem_type));
 	put_mappings(out,
 			(const struct side_enum_mappings *)(const void *)side_ptr_get(
 					type->mappings),
 			true);
 }
 
-static void put_variant(struct visit_buffer *out, const struct side_type_variant *type)
+static void abi_type_text_append_variant(
+		struct visit_buffer *out, const struct side_type_variant *type)
 {
 	const struct side_variant_option *options = side_array_elements(&type->options);
 	uint32_t i, nr = side_array_length(&type->options);
 
 	PUT(out, "variant (");
-	put_type(out, &type->selector);
+	abi_type_text_append_any(out, &type->selector);
 	PUT(out, ") {");
 	for (i = 0; i < nr && !out->error; i++) {
 		visit_buffer_printf(
@@ -155,89 +163,110 @@ static void put_variant(struct visit_buffer *out, const struct side_type_variant
 		if (options[i].range_end != options[i].range_begin)
 			visit_buffer_printf(out, "..%lld", (long long)options[i].range_end);
 		PUT(out, ": ");
-		put_type(out, &options[i].side_type);
+		abi_type_text_append_any(out, &options[i].side_type);
 	}
 	PUT(out, " }");
 }
 
-static void put_array(struct visit_buffer *out, const struct side_type_array *type)
+static void abi_type_text_append_array(struct visit_buffer *out, const struct side_type_array *type)
 {
-	put_type(out, side_ptr_get(type->elem_type));
+	abi_type_text_append_any(out, side_ptr_get(type->elem_type));
 	visit_buffer_printf(out, "[%u]", type->length);
 }
 
-static void put_vla(struct visit_buffer *out, const struct side_type *element)
+static void abi_type_text_append_vla(struct visit_buffer *out, const struct side_type *element)
 {
-	put_type(out, element);
+	abi_type_text_append_any(out, element);
 	PUT(out, "[]");
 }
 
-static void put_gather(struct visit_buffer *out, const struct side_type *type)
+static void abi_type_text_append_gather(struct visit_buffer *out, const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_BOOL: put_bool(out, &gather->u.side_bool.type); break;
-	case SIDE_TYPE_GATHER_INTEGER: put_integer(out, &gather->u.side_integer.type); break;
+	case SIDE_TYPE_GATHER_BOOL:
+		abi_type_text_append_bool(out, &gather->u.side_bool.type);
+		break;
+	case SIDE_TYPE_GATHER_INTEGER:
+		abi_type_text_append_integer(out, &gather->u.side_integer.type);
+		break;
 	case SIDE_TYPE_GATHER_POINTER: put_pointer(out, &gather->u.side_integer.type); break;
 	case SIDE_TYPE_GATHER_BYTE: PUT(out, "byte"); break;
-	case SIDE_TYPE_GATHER_FLOAT: put_float(out, &gather->u.side_float.type); break;
-	case SIDE_TYPE_GATHER_STRING: put_string(out, &gather->u.side_string.type); break;
+	case SIDE_TYPE_GATHER_FLOAT:
+		abi_type_text_append_float(out, &gather->u.side_float.type);
+		break;
+	case SIDE_TYPE_GATHER_STRING:
+		abi_type_text_append_string(out, &gather->u.side_string.type);
+		break;
 	case SIDE_TYPE_GATHER_STRUCT:
-		put_struct(out, side_ptr_get(gather->u.side_struct.type));
+		abi_type_text_append_struct(out, side_ptr_get(gather->u.side_struct.type));
 		break;
-	case SIDE_TYPE_GATHER_ARRAY: put_array(out, &gather->u.side_array.type); break;
+	case SIDE_TYPE_GATHER_ARRAY:
+		abi_type_text_append_array(out, &gather->u.side_array.type);
+		break;
 	case SIDE_TYPE_GATHER_VLA:
-		put_vla(out, side_ptr_get(gather->u.side_vla.type.elem_type));
+		abi_type_text_append_vla(out, side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
-	default: /* GATHER_ENUM */ put_enum(out, &type->u.side_enum); break;
+	default: /* GATHER_ENUM */ abi_type_text_append_enum(out, &type->u.side_enum); break;
 	}
 }
 
-static void put_type(struct visit_buffer *out, const struct side_type *type)
+static void abi_type_text_append_any(struct visit_buffer *out, const struct side_type *type)
 {
 	unsigned int label = type->type.v;
 
 	switch (label) {
 	case SIDE_TYPE_NULL: PUT(out, "null"); break;
-	case SIDE_TYPE_BOOL: put_bool(out, &type->u.side_bool); break;
+	case SIDE_TYPE_BOOL: abi_type_text_append_bool(out, &type->u.side_bool); break;
 	case SIDE_TYPE_BYTE: PUT(out, "byte"); break;
 	case SIDE_TYPE_POINTER: put_pointer(out, &type->u.side_integer); break;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: put_float(out, &type->u.side_float); break;
+	case SIDE_TYPE_FLOAT_BINARY128: abi_type_text_append_float(out, &type->u.side_float); break;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: put_string(out, &type->u.side_string); break;
-	case SIDE_TYPE_STRUCT: put_struct(out, side_ptr_get(type->u.side_struct)); break;
-	case SIDE_TYPE_VARIANT: put_variant(out, side_ptr_get(type->u.side_variant)); break;
+	case SIDE_TYPE_STRING_UTF32: abi_type_text_append_string(out, &type->u.side_string); break;
+	case SIDE_TYPE_STRUCT:
+		abi_type_text_append_struct(out, side_ptr_get(type->u.side_struct));
+		break;
+	case SIDE_TYPE_VARIANT:
+		abi_type_text_append_variant(out, side_ptr_get(type->u.side_variant));
+		break;
 	case SIDE_TYPE_OPTIONAL:
-		put_type(out, side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
+		abi_type_text_append_any(
+				out, side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
 		PUT(out, "?");
 		break;
-	case SIDE_TYPE_ARRAY: put_array(out, side_ptr_get(type->u.side_array)); break;
+	case SIDE_TYPE_ARRAY:
+		abi_type_text_append_array(out, side_ptr_get(type->u.side_array));
+		break;
 	case SIDE_TYPE_VLA:
-		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type));
+		abi_type_text_append_vla(
+				out, side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type));
 		break;
 	case SIDE_TYPE_VLA_VISITOR:
-		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
+		abi_type_text_append_vla(out,
+				side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
 		break;
-	case SIDE_TYPE_ENUM: put_enum(out, &type->u.side_enum); break;
-	case SIDE_TYPE_ENUM_BITMAP: put_bitmap(out, &type->u.side_enum_bitmap); break;
+	case SIDE_TYPE_ENUM: abi_type_text_append_enum(out, &type->u.side_enum); break;
+	case SIDE_TYPE_ENUM_BITMAP:
+		abi_type_text_append_bitmap(out, &type->u.side_enum_bitmap);
+		break;
 	case SIDE_TYPE_DYNAMIC: PUT(out, "dynamic"); break;
 	default:
 		if (visit_label_is_gather(label))
-			put_gather(out, type);
+			abi_type_text_append_gather(out, type);
 		else
-			put_integer(out, &type->u.side_integer);
+			abi_type_text_append_integer(out, &type->u.side_integer);
 		break;
 	}
 }
 
 int visit_type_text(const struct side_type *type, struct visit_buffer *out)
 {
-	put_type(out, type);
+	abi_type_text_append_any(out, type);
 	return out->error;
 }
 
@@ -254,7 +283,7 @@ int visit_fields_text(const struct side_event_description *desc, struct visit_bu
 {
 	uint32_t nr = side_array_length(&desc->fields);
 
-	put_fields(out, side_array_elements(&desc->fields), nr);
+	abi_type_text_append_fields(out, side_array_elements(&desc->fields), nr);
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC) {
 		if (nr)
 			PUT(out, ", ");

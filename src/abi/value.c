@@ -81,7 +81,7 @@ int visit_load_bool(const struct side_type_bool *type, unsigned int offset_bits,
 	return extract_bits(value, 8 * size, offset_bits, type->len_bits, false);
 }
 
-static void reverse(unsigned char *to, const unsigned char *from, unsigned int size)
+static void abi_value_reverse_bytes(unsigned char *to, const unsigned char *from, unsigned int size)
 {
 	unsigned int i;
 
@@ -102,7 +102,7 @@ int visit_load_float(
 	if (side_enum_get(type->byte_order) == SIDE_TYPE_FLOAT_WORD_ORDER_HOST)
 		memcpy(value->bytes, bytes, size);
 	else
-		reverse(value->bytes, bytes, size);
+		abi_value_reverse_bytes(value->bytes, bytes, size);
 	return 0;
 }
 

@@ -25,7 +25,7 @@
 static const char *const directories[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/"};
 
 /* Its links lead nowhere but below its root. */
-static int open_directory(pid_t pid, const char *directory)
+static int attach_copy_open_directory(pid_t pid, const char *directory)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
@@ -77,7 +77,7 @@ static int put_file(int place, const char *name, const char *file)
 	return ret;
 }
 
-static void drop(struct inject_copy *copy)
+static void attach_copy_remove(struct inject_copy *copy)
 {
 	if (copy->place >= 0) {
 		(void)unlinkat(copy->place, copy->name, 0);
@@ -90,7 +90,7 @@ static void drop(struct inject_copy *copy)
 }
 
 /* By its descriptor from then on: who can write beside it may put a link in its place. */
-static bool make_own(struct inject_copy *copy)
+static bool attach_copy_create_directory(struct inject_copy *copy)
 {
 	char path[64];
 
@@ -103,13 +103,13 @@ static bool make_own(struct inject_copy *copy)
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (copy->place < 0 || fchmod(copy->place, 0755))
 		return false;
-	/* As long as it is used. It fails at most while another process examines the new directory: remove_if_abandoned(). */
+	/* As long as it is used. It fails at most while another process examines the new directory: attach_copy_remove_if_abandoned(). */
 	(void)flock(copy->place, LOCK_SH | LOCK_NB);
 	return true;
 }
 
 /* Remove the directory of a killed process of this user. Follow no link. */
-static void remove_if_abandoned(int directory, const char *made, const char *file)
+static void attach_copy_remove_if_abandoned(int directory, const char *made, const char *file)
 {
 	int place = openat(directory, made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
@@ -125,7 +125,7 @@ static void remove_if_abandoned(int directory, const char *made, const char *fil
 	close(place);
 }
 
-static void remove_abandoned(const struct inject_copy *copy)
+static void attach_copy_remove_abandoned(const struct inject_copy *copy)
 {
 	struct dirent *entry;
 	DIR *directory;
@@ -135,27 +135,27 @@ static void remove_abandoned(const struct inject_copy *copy)
 	directory = opendir(path);
 	while (directory && (entry = readdir(directory)))
 		if (!strncmp(entry->d_name, COPY_PREFIX, strlen(COPY_PREFIX)))
-			remove_if_abandoned(copy->directory, entry->d_name, copy->name);
+			attach_copy_remove_if_abandoned(copy->directory, entry->d_name, copy->name);
 	if (directory)
 		closedir(directory);
 }
 
-static bool make(struct inject_copy *copy, pid_t pid, const char *directory, const char *name,
-		const char *file)
+static bool attach_copy_create(struct inject_copy *copy, pid_t pid, const char *directory,
+		const char *name, const char *file)
 {
 	copy->place = -1;
 	*copy->made = 0;
-	copy->directory = open_directory(pid, directory);
+	copy->directory = attach_copy_open_directory(pid, directory);
 	if (copy->directory < 0)
 		return false;
 	(void)snprintf(copy->name, sizeof(copy->name), "%s", name);
-	remove_abandoned(copy);
-	if (make_own(copy) && !put_file(copy->place, name, file)) {
+	attach_copy_remove_abandoned(copy);
+	if (attach_copy_create_directory(copy) && !put_file(copy->place, name, file)) {
 		(void)snprintf(copy->theirs, sizeof(copy->theirs), "%s/%s/%s",
 				strcmp(directory, "/") != 0 ? directory : "", copy->made, name);
 		return true;
 	}
-	drop(copy);
+	attach_copy_remove(copy);
 	return false;
 }
 
@@ -164,7 +164,7 @@ bool inject_copy_make(struct inject_copy *copy, pid_t pid, const char *file)
 	const char *name = strrchr(file, '/') + 1;
 
 	for (; copy->next < sizeof(directories) / sizeof(*directories); copy->next++)
-		if (make(copy, pid, directories[copy->next], name, file)) {
+		if (attach_copy_create(copy, pid, directories[copy->next], name, file)) {
 			copy->next++;
 			return true;
 		}
@@ -174,5 +174,5 @@ bool inject_copy_make(struct inject_copy *copy, pid_t pid, const char *file)
 void inject_copy_remove(struct inject_copy *copy)
 {
 	if (copy->directory >= 0)
-		drop(copy);
+		attach_copy_remove(copy);
 }

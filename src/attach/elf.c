@@ -14,7 +14,7 @@
 #define TABLE_MAX (64u << 20) /* bytes of one table */
 
 /* `size` bytes and a 0 behind them, or NULL with errno: ENOEXEC if the file does not have them. */
-static void *read_part(int fd, uint64_t offset, uint64_t size)
+static void *attach_elf_read_part(int fd, uint64_t offset, uint64_t size)
 {
 	struct stat status;
 	ssize_t got;
@@ -41,9 +41,9 @@ static void *read_part(int fd, uint64_t offset, uint64_t size)
 }
 
 /* A damaged table is no error: the file has no symbols then. */
-static int read_table(int fd, uint64_t offset, uint64_t size, void *ret_table)
+static int attach_elf_read_table(int fd, uint64_t offset, uint64_t size, void *ret_table)
 {
-	void *table = read_part(fd, offset, size);
+	void *table = attach_elf_read_part(fd, offset, size);
 	int ret = table || errno == ENOEXEC ? 0 : -errno;
 
 	memcpy(ret_table, &table, sizeof(table));
@@ -51,7 +51,7 @@ static int read_table(int fd, uint64_t offset, uint64_t size, void *ret_table)
 }
 
 /* Without a table of sections it is a file without symbols. */
-static int read_symbols(int fd, const Elf64_Ehdr *header, struct inject_elf *elf)
+static int attach_elf_read_symbols(int fd, const Elf64_Ehdr *header, struct inject_elf *elf)
 {
 	Elf64_Shdr *sections = NULL;
 	const Elf64_Shdr *names;
@@ -59,15 +59,17 @@ static int read_symbols(int fd, const Elf64_Ehdr *header, struct inject_elf *elf
 	size_t i;
 
 	if (header->e_shentsize == sizeof(*sections))
-		ret = read_table(fd, header->e_shoff, header->e_shnum * sizeof(*sections),
-				&sections);
+		ret = attach_elf_read_table(fd, header->e_shoff,
+				header->e_shnum * sizeof(*sections), &sections);
 	for (i = 0; sections && i < header->e_shnum; i++) {
 		if (sections[i].sh_type != SHT_DYNSYM || sections[i].sh_link >= header->e_shnum)
 			continue;
 		names = &sections[sections[i].sh_link];
-		ret = read_table(fd, sections[i].sh_offset, sections[i].sh_size, &elf->symbols);
+		ret = attach_elf_read_table(
+				fd, sections[i].sh_offset, sections[i].sh_size, &elf->symbols);
 		if (!ret)
-			ret = read_table(fd, names->sh_offset, names->sh_size, &elf->names);
+			ret = attach_elf_read_table(
+					fd, names->sh_offset, names->sh_size, &elf->names);
 		if (elf->symbols && elf->names) {
 			elf->nr_symbols = sections[i].sh_size / sizeof(*elf->symbols);
 			elf->names_size = names->sh_size;
@@ -98,13 +100,14 @@ int inject_elf_read(int fd, struct inject_elf *elf)
 		return 0;
 	if (header.e_phentsize != sizeof(*elf->headers))
 		return -ENOEXEC;
-	elf->headers = read_part(fd, header.e_phoff, header.e_phnum * sizeof(*elf->headers));
+	elf->headers = attach_elf_read_part(
+			fd, header.e_phoff, header.e_phnum * sizeof(*elf->headers));
 	if (!elf->headers)
 		return -errno;
 	elf->nr_headers = header.e_phnum;
 	for (i = 0; i < elf->nr_headers; i++)
 		elf->interpreter |= elf->headers[i].p_type == PT_INTERP;
-	ret = read_symbols(fd, &header, elf);
+	ret = attach_elf_read_symbols(fd, &header, elf);
 	if (ret)
 		inject_elf_free(elf);
 	return ret;
@@ -118,12 +121,12 @@ void inject_elf_free(struct inject_elf *elf)
 	*elf = (struct inject_elf){.machine = EM_NONE};
 }
 
-static const char *name_of(const struct inject_elf *elf, const Elf64_Sym *symbol)
+static const char *attach_elf_get_name(const struct inject_elf *elf, const Elf64_Sym *symbol)
 {
 	return symbol->st_name < elf->names_size ? elf->names + symbol->st_name : "";
 }
 
-static bool is_function(const Elf64_Sym *symbol)
+static bool attach_elf_is_function(const Elf64_Sym *symbol)
 {
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
 			ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
@@ -134,7 +137,8 @@ uint64_t inject_elf_function(const struct inject_elf *elf, const char *name)
 	size_t i;
 
 	for (i = 0; i < elf->nr_symbols; i++)
-		if (is_function(&elf->symbols[i]) && !strcmp(name_of(elf, &elf->symbols[i]), name))
+		if (attach_elf_is_function(&elf->symbols[i]) &&
+				!strcmp(attach_elf_get_name(elf, &elf->symbols[i]), name))
 			return elf->symbols[i].st_value;
 	return 0;
 }
@@ -146,7 +150,7 @@ uint64_t inject_elf_object(const struct inject_elf *elf, const char *name)
 	for (i = 0; i < elf->nr_symbols; i++)
 		if (elf->symbols[i].st_shndx != SHN_UNDEF &&
 				ELF64_ST_TYPE(elf->symbols[i].st_info) == STT_OBJECT &&
-				!strcmp(name_of(elf, &elf->symbols[i]), name))
+				!strcmp(attach_elf_get_name(elf, &elf->symbols[i]), name))
 			return elf->symbols[i].st_value;
 	return 0;
 }
@@ -156,9 +160,9 @@ const char *inject_elf_name(const struct inject_elf *elf, uint64_t value)
 	size_t i;
 
 	for (i = 0; i < elf->nr_symbols; i++)
-		if (is_function(&elf->symbols[i]) && value >= elf->symbols[i].st_value &&
+		if (attach_elf_is_function(&elf->symbols[i]) && value >= elf->symbols[i].st_value &&
 				value - elf->symbols[i].st_value < elf->symbols[i].st_size)
-			return name_of(elf, &elf->symbols[i]);
+			return attach_elf_get_name(elf, &elf->symbols[i]);
 	return NULL;
 }
 

@@ -43,7 +43,8 @@ struct injection {
 	int lock;
 };
 
-static int fail(struct injection *injection, enum inject_kind kind, const char *what)
+static int attach_inject_set_error(
+		struct injection *injection, enum inject_kind kind, const char *what)
 {
 	char name[64];
 	pid_t pid = injection->target.pid;
@@ -55,7 +56,7 @@ static int fail(struct injection *injection, enum inject_kind kind, const char *
 /* ---- one at a time ---- */
 
 /* A name that nobody else has while we live, and that is gone with us. */
-static int take_lock(struct injection *injection)
+static int attach_inject_acquire_lock(struct injection *injection)
 {
 	uint64_t until = inject_now() + LOCK_WAIT_MS * UINT64_C(1000000);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -66,12 +67,13 @@ static int take_lock(struct injection *injection)
 					"side-attach-%d", injection->target.pid));
 	injection->lock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (injection->lock < 0)
-		return fail(injection, INJECT_FAILED, strerror(errno));
+		return attach_inject_set_error(injection, INJECT_FAILED, strerror(errno));
 	while (bind(injection->lock, (struct sockaddr *)&address, size)) {
 		if (errno != EADDRINUSE)
-			return fail(injection, INJECT_FAILED, strerror(errno));
+			return attach_inject_set_error(injection, INJECT_FAILED, strerror(errno));
 		if (inject_now() > until)
-			return fail(injection, INJECT_FAILED, "another `side attach` is at it");
+			return attach_inject_set_error(
+					injection, INJECT_FAILED, "another `side attach` is at it");
 		inject_pause_us(2000);
 	}
 	return 0;
@@ -80,7 +82,7 @@ static int take_lock(struct injection *injection)
 /* ---- our thread ---- */
 
 /* 1 if its name begins so, 0 if not, or a negative errno: it cannot be read. */
-static int has_name(pid_t pid, pid_t thread, const char *name)
+static int attach_inject_has_name(pid_t pid, pid_t thread, const char *name)
 {
 	char text[32];
 
@@ -117,7 +119,7 @@ static pid_t find_thread(pid_t pid, const char *name)
 		thread = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (thread <= 0)
 			continue;
-		found = has_name(pid, thread, name);
+		found = attach_inject_has_name(pid, thread, name);
 		if (found > 0)
 			found = thread;
 	}
@@ -218,7 +220,7 @@ static int find_room(struct injection *injection)
 			inject_pause_us(50000);
 	} while (left && !injection->place.code && inject_now() < until);
 	if (!injection->place.code)
-		return fail(injection, INJECT_UNSUITABLE,
+		return attach_inject_set_error(injection, INJECT_UNSUITABLE,
 				"none of its pages of code has room for the few bytes that load the agent");
 	/* The scratch memory stands in the largest gap. */
 	for (i = 0; i < target->nr_mappings; i++) {
@@ -231,10 +233,12 @@ static int find_room(struct injection *injection)
 		}
 		end = target->mappings[i].end;
 	}
-	return best > INJECT_SCRATCH_SIZE * 4 ? 0 : fail(injection, INJECT_FAILED, "out of memory");
+	return best > INJECT_SCRATCH_SIZE * 4
+			? 0
+			: attach_inject_set_error(injection, INJECT_FAILED, "out of memory");
 }
 
-static uint64_t function_of(const struct injection *injection, const char *name)
+static uint64_t attach_inject_find_function(const struct injection *injection, const char *name)
 {
 	uint64_t value = inject_elf_function(&injection->target.libc, name);
 
@@ -242,7 +246,7 @@ static uint64_t function_of(const struct injection *injection, const char *name)
 }
 
 /* It may have ended, or removed the memory: our thread does that when no command comes. */
-static int fail_memory(struct injection *injection)
+static int attach_inject_set_no_memory(struct injection *injection)
 {
 	char text[128];
 	int code = errno;
@@ -250,37 +254,41 @@ static int fail_memory(struct injection *injection)
 	if (code == ESRCH || (kill(injection->target.pid, 0) && errno == ESRCH))
 		return inject_not_permitted(&injection->target, 0, ESRCH);
 	(void)snprintf(text, sizeof(text), "its memory cannot be accessed: %s", strerror(code));
-	return fail(injection, INJECT_FAILED, text);
+	return attach_inject_set_error(injection, INJECT_FAILED, text);
 }
 
-static int put_code(struct injection *injection)
+static int attach_inject_write_code(struct injection *injection)
 {
 	struct inject_values *values = &injection->place.values;
 	char text[192];
 
 	values->scratch = injection->place.scratch;
 	values->states = inject_code_states();
-	values->errno_location = function_of(injection, "__errno_location");
-	values->attr_init = function_of(injection, "pthread_attr_init");
-	values->attr_setdetachstate = function_of(injection, "pthread_attr_setdetachstate");
-	values->attr_setstacksize = function_of(injection, "pthread_attr_setstacksize");
-	values->attr_destroy = function_of(injection, "pthread_attr_destroy");
-	values->create = function_of(injection, "pthread_create");
+	values->errno_location = attach_inject_find_function(injection, "__errno_location");
+	values->attr_init = attach_inject_find_function(injection, "pthread_attr_init");
+	values->attr_setdetachstate =
+			attach_inject_find_function(injection, "pthread_attr_setdetachstate");
+	values->attr_setstacksize =
+			attach_inject_find_function(injection, "pthread_attr_setstacksize");
+	values->attr_destroy = attach_inject_find_function(injection, "pthread_attr_destroy");
+	values->create = attach_inject_find_function(injection, "pthread_create");
 	values->pause[1] = 50000;
 	values->own = injection->target.own;
 	if (!values->states)
-		return fail(injection, INJECT_UNSUITABLE, "the processor has no XSAVE");
+		return attach_inject_set_error(
+				injection, INJECT_UNSUITABLE, "the processor has no XSAVE");
 	if (!values->errno_location || !values->attr_init || !values->attr_setdetachstate ||
 			!values->attr_setstacksize || !values->attr_destroy || !values->create)
-		return fail(injection, INJECT_UNSUITABLE, "its C library has not what it takes");
+		return attach_inject_set_error(injection, INJECT_UNSUITABLE,
+				"its C library has not what it takes");
 	(void)snprintf(injection->name, sizeof(injection->name), THREAD_NAME "%04x",
 			(unsigned int)getpid() & 0xffff);
 	injection->overwritten = malloc(injection->code.size);
 	if (!injection->overwritten)
-		return fail(injection, INJECT_FAILED, "out of memory");
+		return attach_inject_set_error(injection, INJECT_FAILED, "out of memory");
 	if (!inject_read(&injection->target, injection->place.code, injection->overwritten,
 			    injection->code.size))
-		return fail_memory(injection);
+		return attach_inject_set_no_memory(injection);
 	if (!inject_write(&injection->target, injection->place.code, injection->code.bytes,
 			    injection->code.size) ||
 			!inject_write(&injection->target,
@@ -291,7 +299,7 @@ static int put_code(struct injection *injection)
 				strerror(errno));
 		(void)inject_write(&injection->target, injection->place.code,
 				injection->overwritten, injection->code.size);
-		return fail(injection, INJECT_FAILED, text);
+		return attach_inject_set_error(injection, INJECT_FAILED, text);
 	}
 	return 0;
 }
@@ -310,17 +318,19 @@ static bool write_scratch(
 }
 
 /* The address of a text in the program. Functions of the program must not get NULL instead. */
-static int put_text(struct injection *injection, size_t at, const char *text, uint64_t *ret_address)
+static int attach_inject_write_text(
+		struct injection *injection, size_t at, const char *text, uint64_t *ret_address)
 {
 	size_t offset = offsetof(struct inject_scratch, text) + at;
 
 	*ret_address = injection->place.scratch + offset;
-	return write_scratch(injection, offset, text, strlen(text) + 1) ? 0
-									: fail_memory(injection);
+	return write_scratch(injection, offset, text, strlen(text) + 1)
+			? 0
+			: attach_inject_set_no_memory(injection);
 }
 
 /* Nanoseconds that it has had a processor. */
-static uint64_t time_of(pid_t pid, pid_t thread)
+static uint64_t attach_inject_cpu_time(pid_t pid, pid_t thread)
 {
 	unsigned long long time = 0;
 	char path[64];
@@ -342,7 +352,7 @@ static bool has_run(const struct injection *injection, uint64_t *time)
 	pid_t pid = injection->target.pid, thread = find_thread(pid, injection->name);
 	uint64_t before = *time;
 
-	*time = thread > 0 ? time_of(pid, thread) : 0;
+	*time = thread > 0 ? attach_inject_cpu_time(pid, thread) : 0;
 	return *time > before;
 }
 
@@ -358,8 +368,8 @@ static uint64_t call_timeout(void)
 	return factor * CALL_MS * UINT64_C(1000000);
 }
 
-static int call(struct injection *injection, uint64_t function, const uint64_t arguments[3],
-		uint64_t *result)
+static int attach_inject_call_function(struct injection *injection, uint64_t function,
+		const uint64_t arguments[3], uint64_t *result)
 {
 	const uint64_t timeout = call_timeout();
 	uint64_t until = inject_now() + timeout, time = 0;
@@ -372,22 +382,22 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 					&function, sizeof(function)) ||
 			!write_scratch(injection, offsetof(struct inject_scratch, command),
 					&injection->command, sizeof(injection->command)))
-		return fail_memory(injection);
+		return attach_inject_set_no_memory(injection);
 	while (done != injection->command) {
 		if (inject_now() > until && has_run(injection, &time))
 			until = inject_now() + timeout;
 		else if (inject_now() > until)
-			return fail(injection, INJECT_FAILED,
+			return attach_inject_set_error(injection, INJECT_FAILED,
 					"it does not come to the end of loading the agent (it may be loading something else all the time)");
 		inject_pause_us(20);
 		if (!read_scratch(injection, offsetof(struct inject_scratch, done), &done,
 				    sizeof(done)))
-			return fail_memory(injection);
+			return attach_inject_set_no_memory(injection);
 	}
 	return read_scratch(injection, offsetof(struct inject_scratch, result), result,
 			       sizeof(*result))
 			? 0
-			: fail_memory(injection);
+			: attach_inject_set_no_memory(injection);
 }
 
 /* ---- the agent ---- */
@@ -399,22 +409,28 @@ static void say_not_loaded(struct injection *injection)
 	size_t size;
 	const uint64_t nothing[3] = {0};
 
-	if (call(injection, function_of(injection, "dlerror"), nothing, &at))
+	if (attach_inject_call_function(injection,
+			    attach_inject_find_function(injection, "dlerror"), nothing, &at))
 		return;
 	/* As much of it as can be read. */
 	for (size = sizeof(text) - 1;
 			at && size && !inject_read(&injection->target, at, text, size); size /= 2)
 		;
 	text[sizeof(text) - 1] = 0;
-	(void)fail(injection, INJECT_FAILED, *text ? text : "the agent cannot be loaded");
+	(void)attach_inject_set_error(
+			injection, INJECT_FAILED, *text ? text : "the agent cannot be loaded");
 }
 
-static int load(struct injection *injection, const char *path, uint64_t *handle)
+static int attach_inject_load_library(
+		struct injection *injection, const char *path, uint64_t *handle)
 {
 	uint64_t arguments[3] = {0, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE};
-	int ret = put_text(injection, PATH_AT, path, &arguments[0]);
+	int ret = attach_inject_write_text(injection, PATH_AT, path, &arguments[0]);
 
-	return ret ? ret : call(injection, function_of(injection, "dlopen"), arguments, handle);
+	return ret ? ret
+		   : attach_inject_call_function(injection,
+				     attach_inject_find_function(injection, "dlopen"), arguments,
+				     handle);
 }
 
 /*
@@ -450,23 +466,26 @@ static int give_file(struct injection *injection, const char *path, int *descrip
 	uint64_t result = 0;
 	int fd, ret;
 
-	ret = put_text(injection, PATH_AT, name, &arguments[1]);
+	ret = attach_inject_write_text(injection, PATH_AT, name, &arguments[1]);
 	if (!ret)
-		ret = call(injection, function_of(injection, "syscall"), arguments, &result);
+		ret = attach_inject_call_function(injection,
+				attach_inject_find_function(injection, "syscall"), arguments,
+				&result);
 	if (ret)
 		return ret;
 	*descriptor = (int)result;
 	if (*descriptor < 0)
-		return fail(injection, INJECT_FAILED, "it cannot make memory for the agent");
+		return attach_inject_set_error(
+				injection, INJECT_FAILED, "it cannot make memory for the agent");
 	thread = find_thread(pid, injection->name);
 	if (thread < 0)
-		return fail(injection, INJECT_FAILED, strerror(-thread));
+		return attach_inject_set_error(injection, INJECT_FAILED, strerror(-thread));
 	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, thread, *descriptor);
 	fd = open_memory(there);
 	ret = fd < 0 ? fd : inject_copy_file(path, fd);
 	if (fd >= 0)
 		close(fd);
-	return ret ? fail(injection, INJECT_FAILED, strerror(-ret)) : 0;
+	return ret ? attach_inject_set_error(injection, INJECT_FAILED, strerror(-ret)) : 0;
 }
 
 static bool has_loaded(const struct inject_target *target, const char *name)
@@ -495,14 +514,14 @@ static int load_from_memory(struct injection *injection, uint64_t *handle)
 		ret = give_file(injection, request->libside, &libside);
 		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", libside);
 		if (!ret)
-			ret = load(injection, path, &first);
+			ret = attach_inject_load_library(injection, path, &first);
 	}
 	if (!ret && first)
 		ret = give_file(injection, request->agent, &agent);
 	if (ret || !first)
 		return ret;
 	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", agent);
-	return load(injection, path, handle);
+	return attach_inject_load_library(injection, path, handle);
 }
 
 /* As a file, wherever the program may load one; the loader says why not. */
@@ -513,7 +532,7 @@ static int load_copy(struct injection *injection, const char *file, uint64_t *ha
 
 	*handle = 0;
 	while (!ret && !*handle && inject_copy_make(&copy, injection->target.pid, file)) {
-		ret = load(injection, copy.theirs, handle);
+		ret = attach_inject_load_library(injection, copy.theirs, handle);
 		inject_copy_remove(&copy);
 	}
 	return ret;
@@ -546,10 +565,12 @@ static int find_loaded(struct injection *injection, uint64_t handle, const char 
 		uint64_t *ret_function)
 {
 	uint64_t arguments[3] = {handle};
-	int ret = put_text(injection, PATH_AT, name, &arguments[1]);
+	int ret = attach_inject_write_text(injection, PATH_AT, name, &arguments[1]);
 
 	return ret ? ret
-		   : call(injection, function_of(injection, "dlsym"), arguments, ret_function);
+		   : attach_inject_call_function(injection,
+				     attach_inject_find_function(injection, "dlsym"), arguments,
+				     ret_function);
 }
 
 /* The agent is just loaded: from here on our thread's calls are not the program's. */
@@ -559,16 +580,18 @@ static int become_own(struct injection *injection, uint64_t handle)
 	const uint64_t nothing[3] = {0};
 	int ret = find_loaded(injection, handle, "side_agent_own_thread", &function);
 
-	return ret || !function ? ret : call(injection, function, nothing, &result);
+	return ret || !function
+			? ret
+			: attach_inject_call_function(injection, function, nothing, &result);
 }
 
-static int load_agent(struct injection *injection)
+static int attach_inject_load_agent(struct injection *injection)
 {
 	uint64_t handle = 0;
 	int ret = 0;
 
 	if (is_same_file(injection))
-		ret = load(injection, injection->request->agent, &handle);
+		ret = attach_inject_load_library(injection, injection->request->agent, &handle);
 	/* Or may not read it. */
 	if (!ret && !handle)
 		ret = load_from_memory(injection, &handle);
@@ -596,12 +619,13 @@ static int talk(struct injection *injection)
 	int ret = 0;
 
 	if (!injection->target.agent_function)
-		ret = load_agent(injection);
+		ret = attach_inject_load_agent(injection);
 	if (ret)
 		return ret;
-	ret = put_text(injection, 0, injection->request->argument, &arguments[0]);
+	ret = attach_inject_write_text(injection, 0, injection->request->argument, &arguments[0]);
 	if (!ret)
-		ret = call(injection, injection->target.agent_function, arguments, &result);
+		ret = attach_inject_call_function(
+				injection, injection->target.agent_function, arguments, &result);
 	if (!ret)
 		injection->target.report->result = (int)result;
 	return ret;
@@ -650,15 +674,16 @@ static int inject(struct injection *injection)
 	}
 	injection->code = inject_code_get();
 	if (!injection->code.bytes)
-		return fail(injection, INJECT_UNSUITABLE, "this is for x86-64 only");
+		return attach_inject_set_error(
+				injection, INJECT_UNSUITABLE, "this is for x86-64 only");
 	if (strlen(injection->request->argument) >= INJECT_ARGUMENT_MAX ||
 			strlen(injection->request->agent) > AGENT_PATH_MAX)
-		return fail(injection, INJECT_FAILED, "a path is too long");
-	ret = take_lock(injection);
+		return attach_inject_set_error(injection, INJECT_FAILED, "a path is too long");
+	ret = attach_inject_acquire_lock(injection);
 	if (!ret)
 		ret = find_room(injection);
 	if (!ret)
-		ret = put_code(injection);
+		ret = attach_inject_write_code(injection);
 	if (ret)
 		return ret;
 	ret = inject_borrow(&injection->target, &injection->place, injection->request);

@@ -116,13 +116,14 @@ static bool waits_for_program(const char *function)
 /* ---- classes of code ---- */
 
 /* Errors of this process, which are no property of the file. */
-static bool is_ours(int ret)
+static bool attach_safe_is_own_error(int ret)
 {
 	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -EIO;
 }
 
 /* The class, or a negative errno: an unknown file may have its own malloc(). */
-static int classify(const struct inject_target *target, const struct inject_mapping *mapping)
+static int attach_safe_classify(
+		const struct inject_target *target, const struct inject_mapping *mapping)
 {
 	const char *name = strrchr(mapping->path, '/');
 	enum inject_class class = INJECT_OTHER;
@@ -139,7 +140,7 @@ static int classify(const struct inject_target *target, const struct inject_mapp
 		return INJECT_LOADER;
 	fd = inject_mapping_open(target, mapping);
 	if (fd < 0)
-		return is_ours(fd) ? fd : INJECT_OTHER;
+		return attach_safe_is_own_error(fd) ? fd : INJECT_OTHER;
 	ret = inject_elf_read(fd, &elf);
 	if (!ret) {
 		if (inject_elf_function(&elf, "malloc"))
@@ -147,7 +148,7 @@ static int classify(const struct inject_target *target, const struct inject_mapp
 		inject_elf_free(&elf);
 	}
 	close(fd);
-	return is_ours(ret) ? ret : (int)class;
+	return attach_safe_is_own_error(ret) ? ret : (int)class;
 }
 
 static int classify_all(struct inject_safe *safe)
@@ -158,7 +159,7 @@ static int classify_all(struct inject_safe *safe)
 	if (!safe->class_of)
 		return -ENOMEM;
 	for (size_t i = 0; i < target->nr_mappings; i++) {
-		int class = classify(target, &target->mappings[i]);
+		int class = attach_safe_classify(target, &target->mappings[i]);
 
 		if (class < 0)
 			return class;
@@ -177,7 +178,7 @@ static enum inject_class class_at(const struct inject_safe *safe, uint64_t addre
 
 /* ---- libdw ---- */
 
-static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+static int attach_safe_find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 		char **file, Elf **elf)
 {
 	const struct inject_target *target = *data;
@@ -225,7 +226,7 @@ static bool get_thread(Dwfl *dwfl, pid_t thread, void *user, void **thread_user)
 	return true;
 }
 
-static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *user)
+static bool attach_safe_read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *user)
 {
 	const struct inject_safe *safe = user;
 
@@ -238,7 +239,7 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *us
 	return inject_read(safe->target, address, word, sizeof(*word));
 }
 
-static bool set_registers(Dwfl_Thread *thread, void *user)
+static bool attach_safe_set_registers(Dwfl_Thread *thread, void *user)
 {
 	const struct inject_safe *safe = user;
 	const struct user_regs_struct *from = safe->registers;
@@ -250,17 +251,17 @@ static bool set_registers(Dwfl_Thread *thread, void *user)
 }
 
 static const Dwfl_Callbacks callbacks = {
-		.find_elf = find_file,
+		.find_elf = attach_safe_find_elf,
 		.find_debuginfo = find_nothing,
 };
 static const Dwfl_Thread_Callbacks thread_callbacks = {
 		.next_thread = next_thread,
 		.get_thread = get_thread,
-		.memory_read = read_word,
-		.set_initial_registers = set_registers,
+		.memory_read = attach_safe_read_word,
+		.set_initial_registers = attach_safe_set_registers,
 };
 
-/* find_file() finds us by what each module carries. */
+/* attach_safe_find_elf() finds us by what each module carries. */
 static int know_target(
 		Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, void *user)
 {
@@ -272,7 +273,7 @@ static int know_target(
 }
 
 /* Now, while nobody is stopped. */
-static int read_tables(
+static int attach_safe_read_tables(
 		Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, void *user)
 {
 	Dwarf_Addr bias;
@@ -299,7 +300,7 @@ static int report_modules(struct inject_safe *safe)
 		return ret;
 	if (dwfl_report_end(safe->dwfl, NULL, NULL) ||
 			dwfl_getmodules(safe->dwfl, know_target, safe->target, 0) ||
-			dwfl_getmodules(safe->dwfl, read_tables, NULL, 0) ||
+			dwfl_getmodules(safe->dwfl, attach_safe_read_tables, NULL, 0) ||
 			!dwfl_attach_state(safe->dwfl, NULL, pid, &thread_callbacks, safe))
 		return -1;
 	return 0;
@@ -340,7 +341,7 @@ void inject_safe_close(struct inject_safe *safe)
 
 /* ---- one thread ---- */
 
-static int take_frame(Dwfl_Frame *state, void *user)
+static int attach_safe_add_frame(Dwfl_Frame *state, void *user)
 {
 	struct inject_safe *safe = user;
 	struct frame *frame = &safe->frames[safe->nr_frames];
@@ -457,7 +458,7 @@ enum inject_verdict inject_safe_judge(struct inject_safe *safe, pid_t thread,
 			(registers->eflags & 0x400) || !has_thread_data(safe) || in_sequence(safe))
 		return INJECT_UNSAFE;
 	copy_stack(safe);
-	ret = dwfl_getthread_frames(safe->dwfl, thread, take_frame, safe);
+	ret = dwfl_getthread_frames(safe->dwfl, thread, attach_safe_add_frame, safe);
 	if (safe->nr_frames && judge_frames(safe, waits, in_futex) == INJECT_UNSAFE)
 		return INJECT_UNSAFE;
 	return ret || !safe->nr_frames ? INJECT_UNKNOWN : INJECT_SAFE;
@@ -475,6 +476,6 @@ void inject_safe_rehearse(struct inject_safe *safe, pid_t thread, uint64_t stack
 	safe->until = UINT64_MAX;
 	safe->nr_frames = 0;
 	copy_stack(safe);
-	(void)dwfl_getthread_frames(safe->dwfl, thread, take_frame, safe);
+	(void)dwfl_getthread_frames(safe->dwfl, thread, attach_safe_add_frame, safe);
 	(void)judge_frames(safe, true, false);
 }

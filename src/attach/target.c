@@ -121,7 +121,7 @@ const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room)
 /* ---- memory ---- */
 
 /* The kernel copies nothing, without an error, if the program has no memory any more. */
-static bool is_whole(ssize_t copied, size_t size)
+static bool attach_target_copy_is_complete(ssize_t copied, size_t size)
 {
 	if (copied >= 0 && copied != (ssize_t)size)
 		errno = copied ? EIO : ESRCH;
@@ -132,7 +132,8 @@ bool inject_read(const struct inject_target *target, uint64_t address, void *byt
 {
 	errno = EIO;
 	return address <= INT64_MAX &&
-			is_whole(pread(target->memory, bytes, size, (off_t)address), size);
+			attach_target_copy_is_complete(
+					pread(target->memory, bytes, size, (off_t)address), size);
 }
 
 bool inject_write(const struct inject_target *target, uint64_t address, const void *bytes,
@@ -140,7 +141,8 @@ bool inject_write(const struct inject_target *target, uint64_t address, const vo
 {
 	errno = EIO;
 	return address <= INT64_MAX &&
-			is_whole(pwrite(target->memory, bytes, size, (off_t)address), size);
+			attach_target_copy_is_complete(
+					pwrite(target->memory, bytes, size, (off_t)address), size);
 }
 
 void inject_maps_free(struct inject_target *target)
@@ -155,7 +157,7 @@ void inject_maps_free(struct inject_target *target)
 }
 
 /* 0, -ENODATA for another line, or -ENOMEM. */
-static int parse_mapping(char *line, struct inject_mapping *mapping)
+static int attach_target_parse_mapping(char *line, struct inject_mapping *mapping)
 {
 	unsigned long begin, end, offset, inode;
 	int at = 0;
@@ -182,7 +184,7 @@ static int next_mapping(FILE *file, char **line, size_t *size, struct inject_map
 		errno = 0;
 		if (getline(line, size, file) <= 0)
 			return feof(file) || !errno ? -ENODATA : -errno;
-		ret = parse_mapping(*line, mapping);
+		ret = attach_target_parse_mapping(*line, mapping);
 	} while (ret == -ENODATA);
 	return ret;
 }
@@ -250,7 +252,7 @@ int inject_is_mapped(pid_t pid, uint64_t address)
 }
 
 /* Is it the file that is mapped, and not one that an upgrade has put there? By its first bytes. */
-static bool same_file(
+static bool attach_target_same_file(
 		const struct inject_target *target, const struct inject_mapping *mapping, int fd)
 {
 	char here[1024], there[1024];
@@ -270,8 +272,8 @@ static bool same_file(
 	return false;
 }
 
-static int open_same(const struct inject_target *target, const struct inject_mapping *mapping,
-		const char *path)
+static int attach_target_open_same(const struct inject_target *target,
+		const struct inject_mapping *mapping, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat status;
@@ -282,7 +284,7 @@ static int open_same(const struct inject_target *target, const struct inject_map
 		return -errno;
 	if (fstat(fd, &status))
 		ret = -errno;
-	else if (S_ISREG(status.st_mode) && same_file(target, mapping, fd))
+	else if (S_ISREG(status.st_mode) && attach_target_same_file(target, mapping, fd))
 		return fd;
 	close(fd);
 	return ret;
@@ -295,15 +297,15 @@ int inject_mapping_open(const struct inject_target *target, const struct inject_
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", target->pid,
 			(unsigned long)mapping->begin, (unsigned long)mapping->end);
-	fd = open_same(target, mapping, path);
+	fd = attach_target_open_same(target, mapping, path);
 	if (fd >= 0)
 		return fd;
 	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
-	ret = open_same(target, mapping, path);
+	ret = attach_target_open_same(target, mapping, path);
 	if (ret >= 0)
 		return ret;
 	/* The kernel names files as we see them, where we do: a program with another root directory sees them elsewhere. */
-	fd = open_same(target, mapping, mapping->path);
+	fd = attach_target_open_same(target, mapping, mapping->path);
 	return fd >= 0 || ret == -ENOENT ? fd : ret;
 }
 
@@ -387,7 +389,8 @@ static int fail_status(struct inject_target *target, const char *name, int code)
 			strerror(code));
 }
 
-static int check_state(struct inject_target *target, const struct inject_request *request)
+static int attach_target_check_state(
+		struct inject_target *target, const struct inject_request *request)
 {
 	enum { STATE, KERNEL, TRACER, SANDBOX, FIELDS };
 	static const char *const fields[FIELDS] = {"State", "Kthread", "TracerPid", "Seccomp"};
@@ -530,8 +533,8 @@ static const char *file_name(const struct inject_mapping *mapping)
 	return slash ? slash + 1 : mapping->path;
 }
 
-static int read_object(const struct inject_target *target, const struct inject_mapping *mapping,
-		struct inject_elf *elf, uint64_t *bias)
+static int attach_target_read_object(const struct inject_target *target,
+		const struct inject_mapping *mapping, struct inject_elf *elf, uint64_t *bias)
 {
 	int fd = inject_mapping_open(target, mapping), ret;
 
@@ -574,7 +577,7 @@ static int find_libc(struct inject_target *target)
 		return inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
 				target->pid, name);
-	ret = read_object(target, mapping, &target->libc, &target->libc_bias);
+	ret = attach_target_read_object(target, mapping, &target->libc, &target->libc_bias);
 	if (ret == -ESTALE) {
 		inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): its C library was replaced on the disk since it was started",
@@ -628,7 +631,7 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	ret = inject_maps_read(&target);
 	mapping = ret ? NULL : find_agent_code(&target);
 	if (mapping)
-		ret = read_object(&target, mapping, &elf, &bias);
+		ret = attach_target_read_object(&target, mapping, &elf, &bias);
 	if (mapping && !ret) {
 		if (read_figure(&target, &elf, bias, "side_probe_kept", &kept->bytes)) {
 			/* An older agent does not have these. */
@@ -654,7 +657,7 @@ static int find_agent(struct inject_target *target, const char *function)
 	if (!mapping)
 		return 0;
 	inject_name(target->pid, name, sizeof(name));
-	ret = read_object(target, mapping, &elf, &bias);
+	ret = attach_target_read_object(target, mapping, &elf, &bias);
 	/* ESTALE, ENOENT: its file was replaced or removed. */
 	if (ret && ret != -ESTALE && ret != -ENOENT && ret != -ENOEXEC)
 		return inject_fail(target, INJECT_FAILED,
@@ -695,7 +698,8 @@ int inject_target_open(struct inject_target *target, const struct inject_request
 	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
 		return inject_fail(target, INJECT_UNSUITABLE, "%d is not another program",
 				target->pid);
-	if (check_state(target, request) || check_files(target) || check_executable(target))
+	if (attach_target_check_state(target, request) || check_files(target) ||
+			check_executable(target))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
 	target->memory = open(path, O_RDWR | O_CLOEXEC);

@@ -82,7 +82,7 @@ static bool waits_for_ever(uint64_t number, const uint64_t arguments[6])
 	}
 }
 
-static enum rank rank_of(pid_t pid, struct candidate *candidate)
+static enum rank attach_thread_get_rank(pid_t pid, struct candidate *candidate)
 {
 	unsigned long long arguments[8];
 	char path[64], text[256] = "";
@@ -152,7 +152,7 @@ bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end)
 		candidate.thread = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (candidate.thread <= 0)
 			continue;
-		(void)rank_of(pid, &candidate);
+		(void)attach_thread_get_rank(pid, &candidate);
 		is_unused = candidate.code && (candidate.code < begin || candidate.code >= end);
 	}
 	closedir(tasks);
@@ -176,7 +176,7 @@ static size_t find_candidates(pid_t pid, struct candidate *candidates)
 		if (thread <= 0)
 			continue;
 		candidates[nr] = (struct candidate){.thread = thread};
-		candidates[nr].rank = rank_of(pid, &candidates[nr]);
+		candidates[nr].rank = attach_thread_get_rank(pid, &candidates[nr]);
 		if (candidates[nr].rank != RANK_NONE)
 			nr++;
 	}
@@ -198,7 +198,7 @@ static void count_stop(struct borrowing *borrowing)
 		report->stopped_ns = time;
 }
 
-static void detach(struct borrowing *borrowing, int signal)
+static void attach_thread_detach(struct borrowing *borrowing, int signal)
 {
 	(void)ptrace(PTRACE_DETACH, borrowing->thread, 0, (void *)(intptr_t)signal);
 	count_stop(borrowing);
@@ -215,7 +215,7 @@ static int kind_of_stop(int status)
 }
 
 /* 0 with the status of a stop, -ESRCH when it has ended, -EAGAIN when nothing has happened by then. */
-static int wait_until(const struct borrowing *borrowing, int *status, uint64_t until)
+static int attach_thread_wait_until(const struct borrowing *borrowing, int *status, uint64_t until)
 {
 	uint64_t spin = inject_now() + 30000;
 
@@ -237,7 +237,7 @@ static int wait_until(const struct borrowing *borrowing, int *status, uint64_t u
 }
 
 /* Stop it where it is; what is delivered to it first it gets. */
-static int stop(struct borrowing *borrowing)
+static int attach_thread_stop(struct borrowing *borrowing)
 {
 	uint64_t until;
 	int status, ret;
@@ -248,13 +248,13 @@ static int stop(struct borrowing *borrowing)
 	until = borrowing->stopped_at + STOP_MS * UINT64_C(1000000);
 	if (ptrace(PTRACE_INTERRUPT, borrowing->thread, 0, 0))
 		return -errno;
-	while (!(ret = wait_until(borrowing, &status, until))) {
+	while (!(ret = attach_thread_wait_until(borrowing, &status, until))) {
 		int kind = kind_of_stop(status);
 
 		if (kind == -1)
 			return 0;
 		if (kind == -2) {
-			detach(borrowing, 0);
+			attach_thread_detach(borrowing, 0);
 			return -EBUSY;
 		}
 		(void)ptrace(PTRACE_CONT, borrowing->thread, 0, (void *)(intptr_t)kind);
@@ -272,7 +272,7 @@ static bool get_registers(pid_t thread, struct user_regs_struct *registers)
 			room.iov_len == sizeof(*registers);
 }
 
-static bool set_registers(pid_t thread, const struct user_regs_struct *registers)
+static bool attach_thread_set_registers(pid_t thread, const struct user_regs_struct *registers)
 {
 	struct user_regs_struct copy = *registers;
 	struct iovec room = {.iov_base = &copy, .iov_len = sizeof(copy)};
@@ -286,7 +286,7 @@ static bool is_in_call(const struct user_regs_struct *registers)
 }
 
 /* A call that returned EINTR only because of us, and that can be made again: the kernel shall do so. */
-static void mend_interrupted(struct user_regs_struct *registers)
+static void attach_thread_fix_interrupted_call(struct user_regs_struct *registers)
 {
 	const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
 			registers->r10, registers->r8, registers->r9};
@@ -343,17 +343,17 @@ static void fill_values(const struct borrowing *borrowing, struct inject_values 
 }
 
 /* As it was, and on its way. The registers come last: until then it would go back by itself. */
-static void give_back(struct borrowing *borrowing, int signal)
+static void attach_thread_release(struct borrowing *borrowing, int signal)
 {
 	(void)ptrace(PTRACE_SETSIGMASK, borrowing->thread, sizeof(borrowing->mask),
 			&borrowing->mask);
-	(void)set_registers(borrowing->thread, &borrowing->before);
-	detach(borrowing, signal);
+	(void)attach_thread_set_registers(borrowing->thread, &borrowing->before);
+	attach_thread_detach(borrowing, signal);
 }
 
 /* ---- the borrowed thread ---- */
 
-static uint32_t state_of(const struct borrowing *borrowing)
+static uint32_t attach_thread_read_state(const struct borrowing *borrowing)
 {
 	uint32_t state;
 
@@ -365,19 +365,21 @@ static uint32_t state_of(const struct borrowing *borrowing)
 /* Until it is stopped: by our asking, when it is ready or gives no sign, or by something else. */
 static int wait_for_thread(const struct borrowing *borrowing, int *status)
 {
-	uint64_t now = inject_now(), look = now + LOOK_AFTER_MS * UINT64_C(1000000);
+	uint64_t now = inject_now(),
+		 attach_thread_check_stop = now + LOOK_AFTER_MS * UINT64_C(1000000);
 	uint64_t until = now + BUSY_MS * UINT64_C(1000000), spin = now + 200000;
 	bool asked = false;
 	int ret;
 
 	do {
-		uint32_t state = state_of(borrowing);
+		uint32_t state = attach_thread_read_state(borrowing);
 
 		if (!asked &&
 				(state == INJECT_STATE_READY ||
-						(state == INJECT_STATE_NONE && now > look)))
+						(state == INJECT_STATE_NONE &&
+								now > attach_thread_check_stop)))
 			asked = !ptrace(PTRACE_INTERRUPT, borrowing->thread, 0, 0);
-		ret = wait_until(borrowing, status, asked ? until : 0);
+		ret = attach_thread_wait_until(borrowing, status, asked ? until : 0);
 		if (ret != -EAGAIN)
 			return ret;
 		if (now < spin)
@@ -395,7 +397,7 @@ static int wait_for_thread(const struct borrowing *borrowing, int *status)
  */
 static enum attempt result_without_tracer(struct borrowing *borrowing)
 {
-	int is_mapped = state_of(borrowing) == INJECT_STATE_READY
+	int is_mapped = attach_thread_read_state(borrowing) == INJECT_STATE_READY
 			? 1
 			: inject_is_mapped(borrowing->target->pid, borrowing->place->scratch);
 
@@ -412,7 +414,7 @@ static bool is_on_scratch(const struct borrowing *borrowing, const struct user_r
 }
 
 /* It is stopped: is it ours no more? ATTEMPT_NEXT: nothing came of it, another time. -1: it is still under way. */
-static int look(struct borrowing *borrowing, int kind)
+static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 {
 	const struct inject_code *code = &borrowing->code;
 	const int signal = kind > 0 ? kind : 0;
@@ -425,30 +427,30 @@ static int look(struct borrowing *borrowing, int kind)
 	at = now.rip - borrowing->place->code;
 	if (at < code->size && at <= code->masked && kind > 0) {
 		/* A signal came before it was blocked: as if we had not been here. */
-		give_back(borrowing, signal);
+		attach_thread_release(borrowing, signal);
 		return ATTEMPT_NEXT;
 	}
 	if (at < code->size && at >= code->spin && at < code->refused) {
 		/* A thread that returns by itself unblocks its signals. One that came meanwhile stops the thread here. */
 		result = result_without_tracer(borrowing);
-		give_back(borrowing, signal);
+		attach_thread_release(borrowing, signal);
 		return result;
 	}
 	if (at < code->size && at >= code->failed && at < code->thread) {
 		borrowing->code_of_failure = (int)now.r14;
-		give_back(borrowing, signal);
+		attach_thread_release(borrowing, signal);
 		return ATTEMPT_FAILED;
 	}
 	if (at >= code->size && !is_on_scratch(borrowing, &now)) {
 		/* It returned by itself: the registers and the signal belong to the program. */
 		result = result_without_tracer(borrowing);
-		detach(borrowing, signal);
+		attach_thread_detach(borrowing, signal);
 		return result;
 	}
 	if (kind > 0 && (kind != SIGNAL_IDS || !is_on_scratch(borrowing, &now))) {
 		/* An instruction of ours, or of the functions that it called, has failed. */
 		borrowing->code_of_failure = EFAULT;
-		give_back(borrowing, 0);
+		attach_thread_release(borrowing, 0);
 		return ATTEMPT_FAILED;
 	}
 	return -1;
@@ -463,13 +465,13 @@ static enum attempt make_thread(struct borrowing *borrowing)
 	if (!inject_write(borrowing->target, borrowing->place->code, &borrowing->place->values,
 			    sizeof(borrowing->place->values))) {
 		borrowing->code_of_failure = errno;
-		detach(borrowing, 0);
+		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_FAILED;
 	}
 	registers.rip = borrowing->place->code + borrowing->code.entry;
 	registers.orig_rax = UINT64_MAX;
-	if (!set_registers(borrowing->thread, &registers)) {
-		detach(borrowing, 0);
+	if (!attach_thread_set_registers(borrowing->thread, &registers)) {
+		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_NEXT;
 	}
 	do {
@@ -477,7 +479,7 @@ static enum attempt make_thread(struct borrowing *borrowing)
 		signal = 0;
 		ret = wait_for_thread(borrowing, &status);
 		if (!ret) {
-			ret = look(borrowing, kind_of_stop(status));
+			ret = attach_thread_check_stop(borrowing, kind_of_stop(status));
 			signal = kind_of_stop(status) == SIGNAL_IDS ? SIGNAL_IDS : 0;
 		}
 	} while (ret == -1);
@@ -514,7 +516,7 @@ static enum attempt try(struct borrowing *borrowing)
 {
 	enum inject_verdict verdict;
 	bool waits;
-	int ret = stop(borrowing);
+	int ret = attach_thread_stop(borrowing);
 
 	if (ret == -EAGAIN) {
 		char name[64];
@@ -535,24 +537,24 @@ static enum attempt try(struct borrowing *borrowing)
 	if (!get_registers(borrowing->thread, &borrowing->before) ||
 			ptrace(PTRACE_GETSIGMASK, borrowing->thread, sizeof(borrowing->mask),
 					&borrowing->mask)) {
-		detach(borrowing, 0);
+		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_NEXT;
 	}
 	waits = is_in_call(&borrowing->before) &&
 			inject_call_waits(borrowing->before.orig_rax) != INJECT_WAITS_NOT;
 	verdict = inject_safe_judge(borrowing->safe, borrowing->thread, &borrowing->before, waits,
 			borrowing->stopped_at + JUDGE_US * UINT64_C(1000));
-	mend_interrupted(&borrowing->before);
+	attach_thread_fix_interrupted_call(&borrowing->before);
 	if (verdict == INJECT_UNSAFE || (verdict == INJECT_UNKNOWN && !waits) ||
 			blocks_ids(borrowing)) {
-		(void)set_registers(borrowing->thread, &borrowing->before);
-		detach(borrowing, 0);
+		(void)attach_thread_set_registers(borrowing->thread, &borrowing->before);
+		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_NEXT;
 	}
 	return make_thread(borrowing);
 }
 
-static enum attempt try_all(
+static enum attempt attach_thread_try_candidates(
 		struct borrowing *borrowing, const struct inject_request *request, bool also_eintr)
 {
 	static struct candidate candidates[THREADS_MAX];
@@ -576,7 +578,7 @@ static enum attempt try_all(
 	return ATTEMPT_NEXT;
 }
 
-static int say_failure(const struct borrowing *borrowing)
+static int attach_thread_report_failure(const struct borrowing *borrowing)
 {
 	struct inject_target *target = borrowing->target;
 	char name[64];
@@ -615,7 +617,7 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 	if (!borrowing.safe)
 		return -1;
 	do {
-		attempt = try_all(&borrowing, request, inject_now() > eintr);
+		attempt = attach_thread_try_candidates(&borrowing, request, inject_now() > eintr);
 		if (attempt == ATTEMPT_NEXT)
 			inject_pause_us(300);
 		rounds++;
@@ -626,7 +628,7 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 	if (attempt == ATTEMPT_DONE)
 		return 0;
 	if (attempt == ATTEMPT_FAILED)
-		return say_failure(&borrowing);
+		return attach_thread_report_failure(&borrowing);
 	if (kill(target->pid, 0))
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
 	inject_fail(target, INJECT_FAILED,

@@ -119,7 +119,7 @@ void ctf_frames_free(struct ctf_frames *frames)
 }
 
 /* Have `want` bytes from `next` on, or all up to the end of the file. */
-static int load(struct ctf_frames *frames, size_t *have, size_t want)
+static int ctf_compress_fill_buffer(struct ctf_frames *frames, size_t *have, size_t want)
 {
 	if (want > frames->room) {
 		unsigned char *grown = realloc(frames->bytes, want);
@@ -160,7 +160,7 @@ int ctf_frames_next(struct ctf_frames *frames)
 	frames->next += (off_t)frames->size;
 	frames->size = 0;
 	for (;;) {
-		int ret = load(frames, &have, want);
+		int ret = ctf_compress_fill_buffer(frames, &have, want);
 		size_t size;
 
 		if (ret)

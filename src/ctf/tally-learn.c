@@ -18,10 +18,10 @@ struct course {
 	unsigned int depth;
 };
 
-static int put(struct course *course, const struct ctf_type *type);
+static int tally_learn_add_type(struct course *course, const struct ctf_type *type);
 
 /* What stands before it becomes a part of it. */
-static int put_step(struct course *course, struct ctf_tally_step step, uint32_t *index)
+static int tally_learn_add_step(struct course *course, struct ctf_tally_step step, uint32_t *index)
 {
 	struct ctf_tally *tally = course->tally;
 
@@ -45,13 +45,13 @@ static int put_step(struct course *course, struct ctf_tally_step step, uint32_t 
 	return step.before > BYTES_MAX ? -ENOTSUP : 0;
 }
 
-static int put_bytes(struct course *course, uint64_t bytes)
+static int tally_learn_add_bytes(struct course *course, uint64_t bytes)
 {
 	uint32_t index;
 
 	if (bytes > BYTES_MAX)
 		return -ENOTSUP;
-	return bytes ? put_step(course,
+	return bytes ? tally_learn_add_step(course,
 				       (struct ctf_tally_step){.kind = CTF_STEP_BYTES,
 						       .before = (uint32_t)bytes},
 				       &index)
@@ -59,12 +59,12 @@ static int put_bytes(struct course *course, uint64_t bytes)
 }
 
 /* A row of its own: steps before it and behind it do not become one with those in it. */
-static int put_row(struct course *course, const struct ctf_type *type)
+static int tally_learn_add_row(struct course *course, const struct ctf_type *type)
 {
 	int ret;
 
 	course->begin = course->tally->nr_steps;
-	ret = put(course, type);
+	ret = tally_learn_add_type(course, type);
 	course->begin = course->tally->nr_steps;
 	return ret;
 }
@@ -76,7 +76,7 @@ static bool is_fixed(const struct ctf_tally *tally, uint32_t first, uint32_t end
 	return first == end || (end - first == 1 && tally->steps[first].kind == CTF_STEP_BYTES);
 }
 
-static int put_array(struct course *course, const struct ctf_type *type)
+static int tally_learn_add_array(struct course *course, const struct ctf_type *type)
 {
 	struct ctf_tally *tally = course->tally;
 	uint32_t begin = course->begin, at, bytes;
@@ -84,9 +84,9 @@ static int put_array(struct course *course, const struct ctf_type *type)
 
 	if (!type->length)
 		return 0;
-	ret = put_step(course, (struct ctf_tally_step){.kind = CTF_STEP_ARRAY}, &at);
+	ret = tally_learn_add_step(course, (struct ctf_tally_step){.kind = CTF_STEP_ARRAY}, &at);
 	if (!ret)
-		ret = put_row(course, type->element);
+		ret = tally_learn_add_row(course, type->element);
 	if (ret)
 		return ret;
 	if (is_fixed(tally, at + 1, tally->nr_steps, &bytes)) {
@@ -95,7 +95,8 @@ static int put_array(struct course *course, const struct ctf_type *type)
 		course->begin = begin;
 		if (type->length > BYTES_MAX && bytes)
 			return -ENOTSUP;
-		return put_bytes(course, tally->steps[at].before + bytes * type->length);
+		return tally_learn_add_bytes(
+				course, tally->steps[at].before + bytes * type->length);
 	}
 	if (type->length > BYTES_MAX)
 		return -ENOTSUP;
@@ -105,7 +106,7 @@ static int put_array(struct course *course, const struct ctf_type *type)
 }
 
 /* A whole number of bytes, the bits in the usual order. */
-static bool is_plain(const struct ctf_type *type)
+static bool tally_learn_is_plain(const struct ctf_type *type)
 {
 	return !type->leb128 && !type->reversed && type->align == 8 &&
 			(type->size == 8 || type->size == 16 || type->size == 32 ||
@@ -122,15 +123,15 @@ static struct ctf_tally_step step_of(enum ctf_tally_step_kind kind, const struct
 	};
 }
 
-static int put_sequence(
+static int tally_learn_add_sequence(
 		struct course *course, const struct ctf_type *length, const struct ctf_type *type)
 {
 	struct ctf_tally *tally = course->tally;
 	uint32_t at, bytes;
-	int ret = put_step(course, step_of(CTF_STEP_ROWS, length), &at);
+	int ret = tally_learn_add_step(course, step_of(CTF_STEP_ROWS, length), &at);
 
 	if (!ret)
-		ret = put_row(course, type->element);
+		ret = tally_learn_add_row(course, type->element);
 	if (ret)
 		return ret;
 	if (is_fixed(tally, at + 1, tally->nr_steps, &bytes)) {
@@ -187,24 +188,25 @@ static int put_ranges(struct ctf_tally *tally, const struct ctf_type *tag,
 	return 0;
 }
 
-static int by_begin(const void *one, const void *other)
+static int tally_learn_compare_begin(const void *one, const void *other)
 {
 	const struct ctf_tally_option *a = one, *b = other;
 
 	return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static int put_variant(
+static int tally_learn_add_variant(
 		struct course *course, const struct ctf_type *tag, const struct ctf_type *type)
 {
 	struct ctf_tally *tally = course->tally;
 	struct ctf_tally_option *rows = calloc((size_t)type->member_count + 1, sizeof(*rows));
 	uint32_t at, first;
-	int ret = rows ? put_step(course, step_of(CTF_STEP_VARIANT, tag), &at) : -ENOMEM;
+	int ret = rows ? tally_learn_add_step(course, step_of(CTF_STEP_VARIANT, tag), &at)
+		       : -ENOMEM;
 
 	for (uint32_t i = 0; !ret && i < type->member_count; i++) {
 		rows[i].first = tally->nr_steps;
-		ret = put_row(course, type->members[i].type);
+		ret = tally_learn_add_row(course, type->members[i].type);
 		rows[i].end = tally->nr_steps;
 	}
 	/* Behind those of variants inside it, so that they are in a row. */
@@ -217,7 +219,7 @@ static int put_variant(
 	/* They have no number in common: see recording.md, section 5. */
 	if (tally->nr_options > first)
 		qsort(tally->options + first, tally->nr_options - first, sizeof(*tally->options),
-				by_begin);
+				tally_learn_compare_begin);
 	tally->steps[at].first = first;
 	tally->steps[at].count = tally->nr_options - first;
 	tally->steps[at].end = tally->nr_steps;
@@ -231,10 +233,10 @@ static bool is_pair(const struct ctf_member *one, const struct ctf_member *next)
 	return (next->type->kind == CTF_SEQUENCE || next->type->kind == CTF_VARIANT) &&
 			(one->type->kind == CTF_INTEGER || one->type->kind == CTF_ENUM) &&
 			next->type->reference && !strcmp(next->type->reference, one->name) &&
-			is_plain(one->type);
+			tally_learn_is_plain(one->type);
 }
 
-static int put_struct(struct course *course, const struct ctf_type *type)
+static int tally_learn_add_struct(struct course *course, const struct ctf_type *type)
 {
 	int ret = 0;
 
@@ -242,12 +244,12 @@ static int put_struct(struct course *course, const struct ctf_type *type)
 		const struct ctf_member *member = &type->members[i], *next = member + 1;
 
 		if (i + 1 == type->member_count || !is_pair(member, next)) {
-			ret = put(course, member->type);
+			ret = tally_learn_add_type(course, member->type);
 			continue;
 		}
 		ret = next->type->kind == CTF_SEQUENCE
-				? put_sequence(course, member->type, next->type)
-				: put_variant(course, member->type, next->type);
+				? tally_learn_add_sequence(course, member->type, next->type)
+				: tally_learn_add_variant(course, member->type, next->type);
 		i++;
 	}
 	return ret;
@@ -260,20 +262,23 @@ static int put_kind(struct course *course, const struct ctf_type *type)
 	switch (type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
-	case CTF_FLOAT: return is_plain(type) ? put_bytes(course, type->size / 8) : -ENOTSUP;
+	case CTF_FLOAT:
+		return tally_learn_is_plain(type) ? tally_learn_add_bytes(course, type->size / 8)
+						  : -ENOTSUP;
 	case CTF_STRING:
 		if (type->encoding != CTF_UTF8)
 			return -ENOTSUP;
-		return put_step(course, (struct ctf_tally_step){.kind = CTF_STEP_STRING}, &index);
-	case CTF_STRUCT: return put_struct(course, type);
-	case CTF_ARRAY: return put_array(course, type);
+		return tally_learn_add_step(
+				course, (struct ctf_tally_step){.kind = CTF_STEP_STRING}, &index);
+	case CTF_STRUCT: return tally_learn_add_struct(course, type);
+	case CTF_ARRAY: return tally_learn_add_array(course, type);
 	case CTF_SEQUENCE:
 	case CTF_VARIANT: break; /* Without what says how long it is. */
 	}
 	return -ENOTSUP;
 }
 
-static int put(struct course *course, const struct ctf_type *type)
+static int tally_learn_add_type(struct course *course, const struct ctf_type *type)
 {
 	int ret;
 
@@ -285,7 +290,7 @@ static int put(struct course *course, const struct ctf_type *type)
 	return ret;
 }
 
-static bool is_flat(const struct ctf_tally *tally, uint32_t first, uint32_t end)
+static bool tally_learn_is_flat(const struct ctf_tally *tally, uint32_t first, uint32_t end)
 {
 	for (; first < end; first++)
 		if (tally->steps[first].kind > CTF_STEP_RUN)
@@ -293,7 +298,7 @@ static bool is_flat(const struct ctf_tally *tally, uint32_t first, uint32_t end)
 	return true;
 }
 
-static bool is_text(const struct ctf_tally *tally, uint32_t first, uint32_t end)
+static bool tally_learn_is_text(const struct ctf_tally *tally, uint32_t first, uint32_t end)
 {
 	const struct ctf_tally_step *step = &tally->steps[first];
 
@@ -301,7 +306,7 @@ static bool is_text(const struct ctf_tally *tally, uint32_t first, uint32_t end)
 			(end - first == 1 || (end - first == 2 && step[1].kind == CTF_STEP_BYTES));
 }
 
-static int make_room(struct ctf_tally *tally, uint32_t id)
+static int tally_learn_ensure_capacity(struct ctf_tally *tally, uint32_t id)
 {
 	uint32_t room = tally->nr_kinds ? tally->nr_kinds : 64;
 	struct ctf_tally_kind *kinds;
@@ -326,19 +331,20 @@ int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type 
 	uint32_t first = tally->nr_steps, options = tally->nr_options;
 	struct ctf_tally_kind *kind;
 	uint32_t bytes;
-	int ret = make_room(tally, id);
+	int ret = tally_learn_ensure_capacity(tally, id);
 
 	if (ret)
 		return ret;
 	for (unsigned int i = 0; i < nr_trees && !ret; i++)
 		if (trees[i])
-			ret = put(&course, trees[i]);
+			ret = tally_learn_add_type(&course, trees[i]);
 	kind = &tally->kinds[id];
 	*kind = (struct ctf_tally_kind){.first = first, .end = tally->nr_steps};
 	if (!ret && !is_fixed(tally, first, tally->nr_steps, &bytes)) {
-		kind->known = is_text(tally, first, tally->nr_steps)     ? CTF_TALLY_TEXT
-				: is_flat(tally, first, tally->nr_steps) ? CTF_TALLY_FLAT
-									 : CTF_TALLY_STEPS;
+		kind->known = tally_learn_is_text(tally, first, tally->nr_steps) ? CTF_TALLY_TEXT
+				: tally_learn_is_flat(tally, first, tally->nr_steps)
+				? CTF_TALLY_FLAT
+				: CTF_TALLY_STEPS;
 		return 0;
 	}
 	if (!ret)

@@ -19,7 +19,7 @@
 #define EXTENDED_BYTES 13
 
 /* What is behind these steps, or NULL: it is beyond the end, or no option belongs to a selector. */
-static const uint8_t *pass(const struct ctf_tally *tally, uint32_t first, uint32_t last,
+static const uint8_t *tally_skip_steps(const struct ctf_tally *tally, uint32_t first, uint32_t last,
 		const uint8_t *at, const uint8_t *end);
 
 static uint64_t read_slowly(const struct ctf_tally_step *step, const uint8_t *at)
@@ -57,7 +57,7 @@ static const uint8_t *pass_rows(const struct ctf_tally *tally, uint32_t index, u
 		const uint8_t *at, const uint8_t *end)
 {
 	for (; count && at; count--)
-		at = pass(tally, index + 1, tally->steps[index].end, at, end);
+		at = tally_skip_steps(tally, index + 1, tally->steps[index].end, at, end);
 	return at;
 }
 
@@ -79,7 +79,7 @@ static const uint8_t *pass_variant(const struct ctf_tally *tally, const struct c
 	}
 	if (!low || selector > options[low - 1].last)
 		return NULL;
-	return pass(tally, options[low - 1].first, options[low - 1].end, at, end);
+	return tally_skip_steps(tally, options[low - 1].first, options[low - 1].end, at, end);
 }
 
 /* A step, or of one that others belong to only what comes before those, and the `number` that it says. */
@@ -103,7 +103,7 @@ static inline const uint8_t *pass_step(const struct ctf_tally_step *step, const 
 	return *number > left || *number * step->count > left ? NULL : at + *number * step->count;
 }
 
-static const uint8_t *pass(const struct ctf_tally *tally, uint32_t first, uint32_t last,
+static const uint8_t *tally_skip_steps(const struct ctf_tally *tally, uint32_t first, uint32_t last,
 		const uint8_t *at, const uint8_t *end)
 {
 	while (at && first < last) {
@@ -132,7 +132,7 @@ static inline const uint8_t *pass_flat(const struct ctf_tally_step *step,
 }
 
 /* The header's length and the event's id; 0: it is beyond the end. */
-static inline size_t read_header(const uint8_t *at, const uint8_t *end, uint32_t *id)
+static inline size_t tally_read_header(const uint8_t *at, const uint8_t *end, uint32_t *id)
 {
 	uint32_t tag;
 	uint16_t u16;
@@ -160,7 +160,7 @@ static inline size_t read_header(const uint8_t *at, const uint8_t *end, uint32_t
 }
 
 /* Whether another record with the same header stands here. Extended ones are not looked for. */
-static inline bool is_same(
+static inline bool tally_is_same(
 		const uint8_t *at, const uint8_t *end, const uint8_t *before, size_t header)
 {
 	const uint8_t mask =
@@ -185,7 +185,7 @@ static inline const uint8_t *pass_equal(
 	do {
 		at += bytes;
 		++*count;
-	} while ((size_t)(end - at) >= bytes && is_same(at, end, first, header));
+	} while ((size_t)(end - at) >= bytes && tally_is_same(at, end, first, header));
 	return at;
 }
 
@@ -214,7 +214,7 @@ static inline const uint8_t *pass_texts(const struct ctf_tally *tally,
 		}
 		at += guess;
 		++*count;
-	} while (is_same(at, end, first, header));
+	} while (tally_is_same(at, end, first, header));
 	return at;
 }
 
@@ -229,7 +229,7 @@ static const uint8_t *pass_similar(const struct ctf_tally *tally, const struct c
 	do {
 		next = kind->known == CTF_TALLY_FLAT
 				? pass_flat(steps, last, at + header, end)
-				: pass(tally, kind->first, kind->end, at + header, end);
+				: tally_skip_steps(tally, kind->first, kind->end, at + header, end);
 		if (!next)
 			return at;
 		if (__builtin_expect((size_t)(next - at) != guess, 0)) {
@@ -239,7 +239,7 @@ static const uint8_t *pass_similar(const struct ctf_tally *tally, const struct c
 		}
 		at += guess;
 		++*count;
-	} while (is_same(at, end, first, header));
+	} while (tally_is_same(at, end, first, header));
 	return at;
 }
 
@@ -253,7 +253,7 @@ bool ctf_tally_count(
 		const struct ctf_tally_kind *kind;
 		uint64_t before = *count;
 		uint32_t id = 0;
-		size_t header = read_header(at, end, &id), bytes;
+		size_t header = tally_read_header(at, end, &id), bytes;
 
 		if (!header || id >= tally->nr_kinds || !tally->kinds[id].known)
 			break;

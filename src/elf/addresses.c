@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Where the address is, or would be. */
-static uint64_t *find(uint64_t *slots, size_t room, uint64_t address)
+static uint64_t *address_set_find_slot(uint64_t *slots, size_t room, uint64_t address)
 {
 	size_t at = (size_t)(address * 0x9e3779b97f4a7c15 >> 32) & (room - 1);
 
@@ -17,10 +17,11 @@ static uint64_t *find(uint64_t *slots, size_t room, uint64_t address)
 
 bool addresses_has(const struct addresses *set, uint64_t address)
 {
-	return address && set->nr && *find(set->slots, set->room, address) == address;
+	return address && set->nr &&
+			*address_set_find_slot(set->slots, set->room, address) == address;
 }
 
-static int grow(struct addresses *set)
+static int address_set_grow(struct addresses *set)
 {
 	size_t room = set->room ? set->room * 2 : 64;
 	uint64_t *slots = calloc(room, sizeof(*slots));
@@ -29,7 +30,7 @@ static int grow(struct addresses *set)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->room; i++) {
 		if (set->slots[i])
-			*find(slots, room, set->slots[i]) = set->slots[i];
+			*address_set_find_slot(slots, room, set->slots[i]) = set->slots[i];
 	}
 	free(set->slots);
 	set->slots = slots;
@@ -43,9 +44,9 @@ int addresses_add(struct addresses *set, uint64_t address)
 
 	if (!address || addresses_has(set, address))
 		return 0;
-	if (set->nr >= set->room / 2 && grow(set))
+	if (set->nr >= set->room / 2 && address_set_grow(set))
 		return -ENOMEM;
-	slot = find(set->slots, set->room, address);
+	slot = address_set_find_slot(set->slots, set->room, address);
 	*slot = address;
 	set->nr++;
 	return 1;

@@ -35,7 +35,7 @@ int archive_open(int fd, struct archive *archive)
 }
 
 /* A decimal number that fills at most @size characters; false if there is none. */
-static bool read_number(const char *text, size_t size, uint64_t *number)
+static bool elf_archive_read_number(const char *text, size_t size, uint64_t *number)
 {
 	size_t i = 0;
 
@@ -45,7 +45,8 @@ static bool read_number(const char *text, size_t size, uint64_t *number)
 }
 
 /* Text that stands in the file, up to its end mark: a newline, a NUL, or @size bytes. */
-static int read_name(const struct archive *archive, uint64_t offset, uint64_t size, char *name)
+static int elf_archive_read_name(
+		const struct archive *archive, uint64_t offset, uint64_t size, char *name)
 {
 	size_t room = size < ARCHIVE_NAME_MAX - 1 ? (size_t)size : ARCHIVE_NAME_MAX - 1;
 	size_t length;
@@ -61,24 +62,26 @@ static int read_name(const struct archive *archive, uint64_t offset, uint64_t si
 }
 
 /* The name of a member. GNU: "name/", or "/offset" into a table; BSD: "#1/size", before its bytes. */
-static int name_member(const struct archive *archive, const struct header *header,
+static int elf_archive_name_member(const struct archive *archive, const struct header *header,
 		struct archive_member *member)
 {
 	uint64_t number;
 	size_t length = sizeof(header->name);
 
-	if (header->name[0] == '/' && read_number(header->name + 1, 15, &number)) {
+	if (header->name[0] == '/' && elf_archive_read_number(header->name + 1, 15, &number)) {
 		if (number >= archive->names_size)
 			return -EINVAL;
-		return read_name(archive, archive->names + number, archive->names_size - number,
-				member->name);
+		return elf_archive_read_name(archive, archive->names + number,
+				archive->names_size - number, member->name);
 	}
-	if (!memcmp(header->name, "#1/", 3) && read_number(header->name + 3, 13, &number)) {
+	if (!memcmp(header->name, "#1/", 3) &&
+			elf_archive_read_number(header->name + 3, 13, &number)) {
 		if (number > member->size)
 			return -EINVAL;
 		member->offset += number;
 		member->size -= number;
-		return read_name(archive, member->offset - number, number, member->name);
+		return elf_archive_read_name(
+				archive, member->offset - number, number, member->name);
 	}
 	while (length && header->name[length - 1] == ' ')
 		length--;
@@ -113,7 +116,8 @@ int archive_next(struct archive *archive, struct archive_member *member)
 			return 0;
 		if (file_read(archive->fd, archive->next, &header, sizeof(header)) ||
 				memcmp(header.end, "`\n", 2) ||
-				!read_number(header.size, sizeof(header.size), &member->size))
+				!elf_archive_read_number(
+						header.size, sizeof(header.size), &member->size))
 			return -EINVAL;
 		member->offset = archive->next + sizeof(header);
 		left = archive->size - member->offset;
@@ -126,6 +130,6 @@ int archive_next(struct archive *archive, struct archive_member *member)
 		if (table)
 			continue;
 		member->outside = !inside;
-		return name_member(archive, &header, member) ? -EINVAL : 1;
+		return elf_archive_name_member(archive, &header, member) ? -EINVAL : 1;
 	}
 }

@@ -21,12 +21,13 @@ struct dynamic {
 	uint64_t symbols;
 };
 
-static uint64_t decode(const struct image *image, const unsigned char *bytes, unsigned int size)
+static uint64_t elf_headless_decode_word(
+		const struct image *image, const unsigned char *bytes, unsigned int size)
 {
 	return image_decode(image_byte_order(image), bytes, size);
 }
 
-static void take_entry(struct dynamic *dynamic, uint64_t tag, uint64_t value)
+static void elf_headless_read_entry(struct dynamic *dynamic, uint64_t tag, uint64_t value)
 {
 	switch (tag) {
 	case DT_RELA: dynamic->rela = value; break;
@@ -38,7 +39,7 @@ static void take_entry(struct dynamic *dynamic, uint64_t tag, uint64_t value)
 	}
 }
 
-static void read_dynamic(const struct image *image, struct dynamic *dynamic)
+static void elf_headless_read_dynamic(const struct image *image, struct dynamic *dynamic)
 {
 	unsigned int width = image_pointer_size(image);
 	size_t count;
@@ -58,17 +59,18 @@ static void read_dynamic(const struct image *image, struct dynamic *dynamic)
 			if (image_read_segments(
 					    image, program.p_vaddr + at, entry, (size_t)2 * width))
 				return;
-			tag = decode(image, entry, width);
+			tag = elf_headless_decode_word(image, entry, width);
 			if (tag == DT_NULL)
 				return;
-			take_entry(dynamic, tag, decode(image, entry + width, width));
+			elf_headless_read_entry(dynamic, tag,
+					elf_headless_decode_word(image, entry + width, width));
 		}
 		return;
 	}
 }
 
 /* The value of a symbol; 0: another file defines it. */
-static uint64_t symbol_value(
+static uint64_t elf_headless_symbol_value(
 		const struct image *image, const struct dynamic *dynamic, uint64_t index)
 {
 	bool wide = image_pointer_size(image) == 8;
@@ -78,9 +80,10 @@ static uint64_t symbol_value(
 	if (!index || !dynamic->symbols || index > UINT32_MAX ||
 			image_read_segments(image, dynamic->symbols + index * size, symbol, size))
 		return 0;
-	if (!decode(image, symbol + (wide ? 6 : 14), 2)) /* st_shndx: SHN_UNDEF */
+	if (!elf_headless_decode_word(image, symbol + (wide ? 6 : 14), 2)) /* st_shndx: SHN_UNDEF */
 		return 0;
-	return wide ? decode(image, symbol + 8, 8) : decode(image, symbol + 4, 4);
+	return wide ? elf_headless_decode_word(image, symbol + 8, 8)
+		    : elf_headless_decode_word(image, symbol + 4, 4);
 }
 
 /* A table of relocations, entry by entry. 0 or a negative errno. */
@@ -100,13 +103,15 @@ static int relocate_table(struct image *image, const struct dynamic *dynamic, ui
 
 		if (image_read_segments(image, table + at, entry, size))
 			return -EINVAL;
-		info = decode(image, entry + width, width);
-		relocation.r_offset = decode(image, entry, width);
+		info = elf_headless_decode_word(image, entry + width, width);
+		relocation.r_offset = elf_headless_decode_word(image, entry, width);
 		relocation.r_info = width == 8 ? info : GELF_R_INFO(info >> 8, info & 0xff);
 		if (!in_place)
-			relocation.r_addend = (GElf_Sxword)decode(image, entry + 2 * width, width);
+			relocation.r_addend = (GElf_Sxword)elf_headless_decode_word(
+					image, entry + 2 * width, width);
 		error = image_relocate_plain(image, &relocation, in_place,
-				symbol_value(image, dynamic, GELF_R_SYM(relocation.r_info)));
+				elf_headless_symbol_value(
+						image, dynamic, GELF_R_SYM(relocation.r_info)));
 		if (error)
 			return error;
 	}
@@ -118,14 +123,14 @@ int image_relocate_headless(struct image *image)
 	struct dynamic dynamic = {0};
 	int error;
 
-	read_dynamic(image, &dynamic);
+	elf_headless_read_dynamic(image, &dynamic);
 	error = relocate_table(image, &dynamic, dynamic.rela, dynamic.rela_size, false);
 	return error ? error : relocate_table(image, &dynamic, dynamic.rel, dynamic.rel_size, true);
 }
 
 /* ---- descriptions ---- */
 
-static int remember(struct image *image, uint64_t address)
+static int elf_headless_add_address(struct image *image, uint64_t address)
 {
 	uint64_t *found = reallocarray(image->found, image->nr_found + 1, sizeof(*found));
 
@@ -148,8 +153,9 @@ static bool is_description(struct image *image, uint64_t address)
 /* The size and the version of a description that begins here. */
 static bool looks_like_one(const struct image *image, const unsigned char *bytes)
 {
-	return decode(image, bytes, 4) == sizeof(struct side_event_description) &&
-			decode(image, bytes + 4, 4) == SIDE_EVENT_DESCRIPTION_ABI_VERSION;
+	return elf_headless_decode_word(image, bytes, 4) == sizeof(struct side_event_description) &&
+			elf_headless_decode_word(image, bytes + 4, 4) ==
+			SIDE_EVENT_DESCRIPTION_ABI_VERSION;
 }
 
 static int search_segment(
@@ -170,7 +176,7 @@ static int search_segment(
 			if (++*candidates > CANDIDATES_MAX)
 				error = -E2BIG;
 			else if (is_description(image, segment->address + at + i))
-				error = remember(image, segment->address + at + i);
+				error = elf_headless_add_address(image, segment->address + at + i);
 		}
 	}
 	free(chunk);

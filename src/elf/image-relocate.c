@@ -84,8 +84,8 @@ struct relocation_scope {
 };
 
 /* False: another file defines it. */
-static bool symbol_value(struct image *image, const struct relocation_scope *scope, size_t index,
-		uint64_t *value)
+static bool image_relocate_symbol_value(struct image *image, const struct relocation_scope *scope,
+		size_t index, uint64_t *value)
 {
 	GElf_Sym symbol;
 	Elf32_Word extended = 0;
@@ -135,7 +135,7 @@ static int relocate_one(struct image *image, const struct relocation_types *type
 	}
 	if (relative)
 		return add_patch(image, address, addend);
-	if (!symbol_value(image, scope, GELF_R_SYM(relocation->r_info), &value))
+	if (!image_relocate_symbol_value(image, scope, GELF_R_SYM(relocation->r_info), &value))
 		return add_patch(image, address, 0);
 	return add_patch(image, address, value + (type == types->global ? 0 : addend));
 }

@@ -9,8 +9,8 @@ bool image_is_object(const struct image *image)
 	return image->header.e_type == ET_REL;
 }
 
-static bool slot_in(const struct image *image, Elf_Scn *section, const GElf_Shdr *header,
-		const char *name, size_t *index, uint64_t *address)
+static bool image_slots_contains(const struct image *image, Elf_Scn *section,
+		const GElf_Shdr *header, const char *name, size_t *index, uint64_t *address)
 {
 	Elf_Scn *symbols = elf_getscn(image->elf, header->sh_link);
 	Elf_Data *relocations = elf_getdata(section, NULL), *table;
@@ -44,7 +44,7 @@ bool image_find_slot(struct image *image, const char *name, size_t index, uint64
 	while ((section = elf_nextscn(image->elf, section))) {
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
 			continue;
-		if (slot_in(image, section, &header, name, &index, address))
+		if (image_slots_contains(image, section, &header, name, &index, address))
 			return true;
 	}
 	return false;

@@ -24,7 +24,8 @@
 
 /* ---- memory ---- */
 
-static const struct image_segment *find_segment(const struct image *image, uint64_t address)
+static const struct image_segment *elf_image_find_segment(
+		const struct image *image, uint64_t address)
 {
 	size_t low = 0, high = image->nr_segments;
 
@@ -44,7 +45,7 @@ static const struct image_segment *find_segment(const struct image *image, uint6
 	return &image->segments[low - 1];
 }
 
-static int read_file(const struct image *image, uint64_t offset, void *to, size_t size)
+static int elf_image_read_file(const struct image *image, uint64_t offset, void *to, size_t size)
 {
 	if (!image->bytes)
 		return file_read(image->fd, offset, to, size);
@@ -57,7 +58,7 @@ static int read_file(const struct image *image, uint64_t offset, void *to, size_
 int image_read_segments(const struct image *image, uint64_t address, void *to, size_t size)
 {
 	while (size) {
-		const struct image_segment *segment = find_segment(image, address);
+		const struct image_segment *segment = elf_image_find_segment(image, address);
 		uint64_t inside, piece;
 		int error;
 
@@ -70,7 +71,8 @@ int image_read_segments(const struct image *image, uint64_t address, void *to, s
 				piece = segment->file_size - inside;
 			if (piece > size)
 				piece = size;
-			error = read_file(image, segment->offset + inside, to, (size_t)piece);
+			error = elf_image_read_file(
+					image, segment->offset + inside, to, (size_t)piece);
 			if (error)
 				return error;
 		} else {
@@ -158,7 +160,7 @@ int image_fail(struct image_error *error, int code, const char *text)
 	return code;
 }
 
-static int add_segment(struct image *image, const struct image_segment *segment)
+static int elf_image_add_segment(struct image *image, const struct image_segment *segment)
 {
 	struct image_segment *segments;
 
@@ -177,7 +179,7 @@ static int add_segment(struct image *image, const struct image_segment *segment)
 	return 0;
 }
 
-static int compare_segments(const void *one, const void *other)
+static int elf_image_compare_segments(const void *one, const void *other)
 {
 	const struct image_segment *a = one, *b = other;
 
@@ -198,7 +200,7 @@ static int load_segments(struct image *image)
 			return -EINVAL;
 		if (program.p_type != PT_LOAD)
 			continue;
-		error = add_segment(image,
+		error = elf_image_add_segment(image,
 				&(struct image_segment){
 						.address = program.p_vaddr,
 						.memory_size = program.p_memsz,
@@ -211,7 +213,7 @@ static int load_segments(struct image *image)
 	}
 	if (image->nr_segments)
 		qsort(image->segments, image->nr_segments, sizeof(*image->segments),
-				compare_segments);
+				elf_image_compare_segments);
 	return 0;
 }
 
@@ -240,7 +242,7 @@ static int place_sections(struct image *image)
 		/* With 4-byte pointers, addresses have 4 bytes. */
 		if (header.sh_size > UINT32_MAX - address)
 			return -E2BIG;
-		error = add_segment(image,
+		error = elf_image_add_segment(image,
 				&(struct image_segment){
 						.address = address,
 						.memory_size = header.sh_size,
@@ -322,7 +324,7 @@ static int find_tables(struct image *image)
 }
 
 /* Without section headers, only a search tells whether there is anything to read. */
-static int search(struct image *image, struct image_error *error)
+static int elf_image_search_events(struct image *image, struct image_error *error)
 {
 	int result = image_relocate(image, error);
 
@@ -334,7 +336,7 @@ static int search(struct image *image, struct image_error *error)
 	return result ? image_fail(error, result, "it has no section headers, and is damaged") : 0;
 }
 
-static int load(struct image *image, bool relocated, struct image_error *error)
+static int elf_image_load_segments(struct image *image, bool relocated, struct image_error *error)
 {
 	int result;
 
@@ -359,7 +361,7 @@ static int load(struct image *image, bool relocated, struct image_error *error)
 	if (result)
 		return image_fail(error, result, "its section headers are damaged");
 	if (relocated && !image->nr_sections)
-		result = search(image, error);
+		result = elf_image_search_events(image, error);
 	else if (relocated && image->nr_tables)
 		result = image_relocate(image, error);
 	return result;
@@ -377,7 +379,7 @@ static bool is_bitcode(const struct image *image)
 }
 
 /* The rest of opening: @image knows where its bytes are. */
-static int open_elf(struct image *image, bool relocated, struct image_error *error)
+static int elf_image_open(struct image *image, bool relocated, struct image_error *error)
 {
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return image_fail(error, -ENOTSUP, "libelf is too old");
@@ -391,7 +393,7 @@ static int open_elf(struct image *image, bool relocated, struct image_error *err
 		return image_fail(error, -EINVAL,
 				is_bitcode(image) ? linked_later : "it is not an ELF file");
 	}
-	return load(image, relocated, error);
+	return elf_image_load_segments(image, relocated, error);
 }
 
 static struct image *new_image(struct image_error *error)
@@ -418,7 +420,7 @@ int image_open(int fd, bool relocated, struct image **opened, struct image_error
 		result = image_fail(error, -errno, strerror(errno));
 	} else {
 		image->size = (uint64_t)status.st_size;
-		result = open_elf(image, relocated, error);
+		result = elf_image_open(image, relocated, error);
 	}
 	if (result)
 		image_close(image);
@@ -438,7 +440,7 @@ int image_open_memory(
 	image->fd = -1;
 	image->bytes = bytes;
 	image->size = size;
-	result = open_elf(image, true, error);
+	result = elf_image_open(image, true, error);
 	if (result)
 		image_close(image);
 	else

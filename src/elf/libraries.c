@@ -32,7 +32,7 @@ struct library_search {
 static const char *const standard_folders[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64"};
 
 /* With other errors the search continues: the file does not exist, is not readable, or is no library. */
-static void note_error(struct library_search *search, int error)
+static void elf_library_store_error(struct library_search *search, int error)
 {
 	if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EIO)
 		search->error = -error;
@@ -49,7 +49,7 @@ static void add_folder(struct library_search *search, const char *folder)
 	if (folders && folders[search->nr_folders])
 		search->nr_folders++;
 	else
-		note_error(search, ENOMEM);
+		elf_library_store_error(search, ENOMEM);
 }
 
 static void read_configuration(struct library_search *search, const char *path, unsigned int depth)
@@ -59,7 +59,7 @@ static void read_configuration(struct library_search *search, const char *path, 
 	size_t room = 0;
 
 	if (!file) {
-		note_error(search, errno);
+		elf_library_store_error(search, errno);
 		return;
 	}
 	errno = 0;
@@ -76,7 +76,7 @@ static void read_configuration(struct library_search *search, const char *path, 
 			if (depth == INCLUDE_DEPTH_MAX)
 				continue;
 			ret = glob(word + 8 + strspn(word + 8, " \t"), 0, NULL, &files);
-			note_error(search, ret == GLOB_NOSPACE ? ENOMEM : 0);
+			elf_library_store_error(search, ret == GLOB_NOSPACE ? ENOMEM : 0);
 			if (ret)
 				continue;
 			for (size_t i = 0; i < files.gl_pathc; i++)
@@ -86,7 +86,7 @@ static void read_configuration(struct library_search *search, const char *path, 
 			add_folder(search, word);
 		}
 	}
-	note_error(search, feof(file) ? 0 : errno);
+	elf_library_store_error(search, feof(file) ? 0 : errno);
 	free(line);
 	fclose(file);
 }
@@ -114,7 +114,8 @@ void library_search_close(struct library_search *search)
 	free(search);
 }
 
-static bool fits(struct library_search *search, const struct image *image, const char *path)
+static bool elf_library_matches(
+		struct library_search *search, const struct image *image, const char *path)
 {
 	struct image *library;
 	struct image_error error;
@@ -123,11 +124,11 @@ static bool fits(struct library_search *search, const struct image *image, const
 	int ret;
 
 	if (fd < 0) {
-		note_error(search, errno);
+		elf_library_store_error(search, errno);
 		return false;
 	}
 	ret = image_open(fd, false, &library, &error);
-	note_error(search, -ret);
+	elf_library_store_error(search, -ret);
 	if (!ret) {
 		same = image_machine(library) == image_machine(image) &&
 				image_pointer_size(library) == image_pointer_size(image) &&
@@ -138,17 +139,17 @@ static bool fits(struct library_search *search, const struct image *image, const
 	return same;
 }
 
-static char *try_folder(struct library_search *search, const struct image *image,
+static char *elf_library_try_directory(struct library_search *search, const struct image *image,
 		const char *folder, size_t length, const char *name)
 {
 	char *path;
 
 	/* An empty entry is the current directory. */
 	if (asprintf(&path, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name) < 0) {
-		note_error(search, ENOMEM);
+		elf_library_store_error(search, ENOMEM);
 		return NULL;
 	}
-	if (fits(search, image, path))
+	if (elf_library_matches(search, image, path))
 		return path;
 	free(path);
 	return NULL;
@@ -170,18 +171,18 @@ static char *try_entry(struct library_search *search, const struct image *image,
 		if (asprintf(&folder, "%.*s%.*s", slash ? (int)(slash - path) : 1,
 				    slash ? path : ".", (int)(length - prefix),
 				    entry + prefix) < 0) {
-			note_error(search, ENOMEM);
+			elf_library_store_error(search, ENOMEM);
 			return NULL;
 		}
-		found = try_folder(search, image, folder, strlen(folder), name);
+		found = elf_library_try_directory(search, image, folder, strlen(folder), name);
 		free(folder);
 		return found;
 	}
-	return try_folder(search, image, entry, length, name);
+	return elf_library_try_directory(search, image, entry, length, name);
 }
 
-static char *try_list(struct library_search *search, const struct image *image, const char *list,
-		const char *separators, const char *path, const char *name)
+static char *elf_library_try_list(struct library_search *search, const struct image *image,
+		const char *list, const char *separators, const char *path, const char *name)
 {
 	while (list) {
 		size_t length = strcspn(list, separators);
@@ -198,7 +199,7 @@ static char *library_copy(struct library_search *search, const char *name)
 {
 	char *copy = strdup(name);
 
-	note_error(search, copy ? 0 : ENOMEM);
+	elf_library_store_error(search, copy ? 0 : ENOMEM);
 	return copy;
 }
 
@@ -214,16 +215,16 @@ char *library_find(struct library_search *search, struct image *image, const cha
 	char *found = NULL;
 
 	if (strchr(name, '/'))
-		return fits(search, image, name) ? library_copy(search, name) : NULL;
+		return elf_library_matches(search, image, name) ? library_copy(search, name) : NULL;
 	image_dynamic_text(image, DT_RUNPATH, 0, &runpath);
 	if (!runpath && image_dynamic_text(image, DT_RPATH, 0, &rpath))
-		found = try_list(search, image, rpath, ":", path, name);
+		found = elf_library_try_list(search, image, rpath, ":", path, name);
 	if (!found && search->environment && *search->environment)
-		found = try_list(search, image, search->environment, ":;", path, name);
+		found = elf_library_try_list(search, image, search->environment, ":;", path, name);
 	if (!found && runpath)
-		found = try_list(search, image, runpath, ":", path, name);
+		found = elf_library_try_list(search, image, runpath, ":", path, name);
 	for (size_t i = 0; !found && i < search->nr_folders; i++)
-		found = try_folder(search, image, search->folders[i], strlen(search->folders[i]),
-				name);
+		found = elf_library_try_directory(search, image, search->folders[i],
+				strlen(search->folders[i]), name);
 	return found;
 }

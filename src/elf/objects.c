@@ -26,7 +26,8 @@ struct walk {
 	unsigned int nr_broken;
 };
 
-static int broken(struct walk *walk, const struct image_error *error, const char *member)
+static int elf_objects_report_broken(
+		struct walk *walk, const struct image_error *error, const char *member)
 {
 	if (member && error->foreign)
 		return 0;
@@ -40,17 +41,17 @@ static int broken_text(struct walk *walk, const char *text, const char *member)
 	struct image_error error = {0};
 
 	snprintf(error.text, sizeof(error.text), "%s", text);
-	return broken(walk, &error, member);
+	return elf_objects_report_broken(walk, &error, member);
 }
 
-static int read_file(struct walk *walk, int fd, const char *member)
+static int elf_objects_read_file(struct walk *walk, int fd, const char *member)
 {
 	struct image_error error;
 	struct image *image;
 	int result;
 
 	if (image_open(fd, true, &image, &error))
-		return broken(walk, &error, member);
+		return elf_objects_report_broken(walk, &error, member);
 	result = walk->ops->image(walk->ops->priv, image, member);
 	image_close(image);
 	return result;
@@ -73,7 +74,7 @@ static int read_outside(struct walk *walk, const char *name)
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		result = broken_text(walk, "it is not a file", name);
 	else
-		result = read_file(walk, fd, name);
+		result = elf_objects_read_file(walk, fd, name);
 	close(fd);
 	return result;
 }
@@ -93,7 +94,7 @@ static int read_inside(struct walk *walk, int fd, const struct archive_member *m
 	if (file_read(fd, member->offset, bytes, (size_t)member->size)) {
 		result = broken_text(walk, "it is truncated", member->name);
 	} else if (image_open_memory(bytes, (size_t)member->size, &image, &error)) {
-		result = broken(walk, &error, member->name);
+		result = elf_objects_report_broken(walk, &error, member->name);
 	} else {
 		result = walk->ops->image(walk->ops->priv, image, member->name);
 		image_close(image);
@@ -125,5 +126,5 @@ int objects_read(int fd, const char *path, const struct objects_ops *ops)
 
 	if (!archive_open(fd, &archive))
 		return read_archive(&walk, &archive);
-	return read_file(&walk, fd, NULL);
+	return elf_objects_read_file(&walk, fd, NULL);
 }

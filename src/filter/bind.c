@@ -38,8 +38,8 @@ struct by_path {
 	const struct filter_source *source;
 };
 
-static void path_of(const struct filter_program *program, int handle, struct filter_step *steps,
-		struct filter_path *path)
+static void filter_bind_get_path(const struct filter_program *program, int handle,
+		struct filter_step *steps, struct filter_path *path)
 {
 	struct filter_path_reader reader = filter_program_path(program, (unsigned int)handle / 4);
 
@@ -52,13 +52,13 @@ static void path_of(const struct filter_program *program, int handle, struct fil
 		path->nr_steps++;
 }
 
-static bool load_path(void *user, int handle, struct filter_value *value)
+static bool filter_bind_load_value(void *user, int handle, struct filter_value *value)
 {
 	const struct by_path *by_path = user;
 	struct filter_step steps[FILTER_STEPS_MAX];
 	struct filter_path path;
 
-	path_of(&by_path->program, handle, steps, &path);
+	filter_bind_get_path(&by_path->program, handle, steps, &path);
 	return by_path->source->load(by_path->source->user, &path, value);
 }
 
@@ -84,7 +84,7 @@ bool filter_matches_source(const void *program, size_t size, const struct filter
 {
 	struct by_path by_path = {.source = source};
 	struct filter_schema schema = {.resolve = resolve_path, .user = &by_path};
-	struct filter_loader loader = {.load = load_path, .user = &by_path};
+	struct filter_loader loader = {.load = filter_bind_load_value, .user = &by_path};
 	struct filter *filter;
 	bool matches;
 

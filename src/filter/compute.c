@@ -19,7 +19,7 @@ struct bits {
 };
 
 /* For FILTER_INT and FILTER_WIDE. */
-static inline struct bits bits_of(const struct filter_value *value)
+static inline struct bits filter_compute_to_bits(const struct filter_value *value)
 {
 	struct bits bits = {.low = value->u};
 
@@ -33,7 +33,7 @@ static inline struct bits bits_of(const struct filter_value *value)
 	return bits;
 }
 
-static void set_bits(struct filter_value *value, const struct bits *bits)
+static void filter_compute_set_bits(struct filter_value *value, const struct bits *bits)
 {
 	value->labels = NULL;
 	value->kind = FILTER_INT;
@@ -55,7 +55,7 @@ void filter_set_wide(struct filter_value *value, uint64_t low, uint64_t high, bo
 {
 	struct bits bits = {.low = low, .high = high, .negative = !is_unsigned && high >> 63};
 
-	set_bits(value, &bits);
+	filter_compute_set_bits(value, &bits);
 }
 
 /* Sign and magnitude, for calculation. */
@@ -64,7 +64,7 @@ struct number {
 	bool negative;
 };
 
-static inline struct number number_of(const struct filter_value *value)
+static inline struct number filter_compute_to_number(const struct filter_value *value)
 {
 	struct number number = {.magnitude = value->u};
 
@@ -75,7 +75,7 @@ static inline struct number number_of(const struct filter_value *value)
 	return number;
 }
 
-static void set_number(struct filter_value *value, bool negative, uint64_t magnitude)
+static void filter_compute_set_number(struct filter_value *value, bool negative, uint64_t magnitude)
 {
 	value->labels = NULL;
 	value->kind = FILTER_INT;
@@ -90,7 +90,7 @@ static void set_number(struct filter_value *value, bool negative, uint64_t magni
 	}
 }
 
-static void add(struct filter_value *result, struct number a, struct number b)
+static void filter_compute_add(struct filter_value *result, struct number a, struct number b)
 {
 	uint64_t sum;
 
@@ -98,65 +98,66 @@ static void add(struct filter_value *result, struct number a, struct number b)
 		if (__builtin_add_overflow(a.magnitude, b.magnitude, &sum))
 			filter_set_none(result);
 		else
-			set_number(result, a.negative, sum);
+			filter_compute_set_number(result, a.negative, sum);
 	} else if (a.magnitude >= b.magnitude) {
-		set_number(result, a.negative, a.magnitude - b.magnitude);
+		filter_compute_set_number(result, a.negative, a.magnitude - b.magnitude);
 	} else {
-		set_number(result, b.negative, b.magnitude - a.magnitude);
+		filter_compute_set_number(result, b.negative, b.magnitude - a.magnitude);
 	}
 }
 
 static void calculate_integers(
 		unsigned int code, struct filter_value *a, const struct filter_value *b)
 {
-	struct number left = number_of(a), right = number_of(b);
+	struct number left = filter_compute_to_number(a), right = filter_compute_to_number(b);
 	bool negative = left.negative != right.negative;
 	uint64_t product;
 
 	switch (code) {
 	case FILTER_CODE_SUBTRACT:
 		right.negative = !right.negative;
-		add(a, left, right);
+		filter_compute_add(a, left, right);
 		break;
-	case FILTER_CODE_ADD: add(a, left, right); break;
+	case FILTER_CODE_ADD: filter_compute_add(a, left, right); break;
 	case FILTER_CODE_MULTIPLY:
 		if (__builtin_mul_overflow(left.magnitude, right.magnitude, &product))
 			filter_set_none(a);
 		else
-			set_number(a, negative, product);
+			filter_compute_set_number(a, negative, product);
 		break;
 	case FILTER_CODE_DIVIDE:
 		if (!right.magnitude)
 			filter_set_none(a);
 		else
-			set_number(a, negative, left.magnitude / right.magnitude);
+			filter_compute_set_number(a, negative, left.magnitude / right.magnitude);
 		break;
 	default: /* FILTER_CODE_REMAINDER */
 		if (!right.magnitude)
 			filter_set_none(a);
 		else
-			set_number(a, left.negative, left.magnitude % right.magnitude);
+			filter_compute_set_number(
+					a, left.negative, left.magnitude % right.magnitude);
 		break;
 	}
 }
 
 static void shift_left(struct filter_value *a, const struct filter_value *b)
 {
-	struct number number = number_of(a);
+	struct number number = filter_compute_to_number(a);
 
 	if (!b->is_unsigned && b->s < 0)
 		filter_set_none(a);
 	else if (!number.magnitude)
-		set_number(a, false, 0);
+		filter_compute_set_number(a, false, 0);
 	else if (b->u > 63 || number.magnitude << b->u >> b->u != number.magnitude)
 		filter_set_none(a);
 	else
-		set_number(a, number.negative, number.magnitude << b->u);
+		filter_compute_set_number(a, number.negative, number.magnitude << b->u);
 }
 
 static void shift_right(struct filter_value *a, const struct filter_value *b)
 {
-	struct bits bits = bits_of(a);
+	struct bits bits = filter_compute_to_bits(a);
 	uint64_t sign = bits.negative ? ~(uint64_t)0 : 0, by = b->u;
 
 	if (!b->is_unsigned && b->s < 0) {
@@ -173,12 +174,12 @@ static void shift_right(struct filter_value *a, const struct filter_value *b)
 		bits.low = bits.low >> by | bits.high << (64 - by);
 		bits.high = bits.high >> by | sign << (64 - by);
 	}
-	set_bits(a, &bits);
+	filter_compute_set_bits(a, &bits);
 }
 
 static void combine_bits(unsigned int code, struct filter_value *a, const struct filter_value *b)
 {
-	struct bits x = bits_of(a), y = bits_of(b);
+	struct bits x = filter_compute_to_bits(a), y = filter_compute_to_bits(b);
 
 	switch (code) {
 	case FILTER_CODE_BIT_AND:
@@ -197,7 +198,7 @@ static void combine_bits(unsigned int code, struct filter_value *a, const struct
 		x.negative ^= y.negative;
 		break;
 	}
-	set_bits(a, &x);
+	filter_compute_set_bits(a, &x);
 }
 
 /* ---- numbers of either kind ---- */
@@ -218,7 +219,7 @@ static bool double_of(const struct filter_value *value, uint64_t *bits)
 	}
 	if (value->kind != FILTER_INT)
 		return false;
-	number = number_of(value);
+	number = filter_compute_to_number(value);
 	*bits = filter_double_from_integer(number.negative, number.magnitude);
 	return true;
 }
@@ -248,14 +249,14 @@ void filter_unary(unsigned int code, struct filter_value *a)
 		truth = filter_truth(a);
 		filter_set_truth(a, truth < 0 ? -1 : !truth);
 	} else if (code == FILTER_CODE_INVERT && is_integer(a)) {
-		bits = bits_of(a);
+		bits = filter_compute_to_bits(a);
 		bits.low = ~bits.low;
 		bits.high = ~bits.high;
 		bits.negative = !bits.negative;
-		set_bits(a, &bits);
+		filter_compute_set_bits(a, &bits);
 	} else if (code == FILTER_CODE_NEGATE && a->kind == FILTER_INT) {
-		number = number_of(a);
-		set_number(a, !number.negative, number.magnitude);
+		number = filter_compute_to_number(a);
+		filter_compute_set_number(a, !number.negative, number.magnitude);
 	} else if (code == FILTER_CODE_NEGATE && a->kind == FILTER_DOUBLE) {
 		a->u ^= (uint64_t)1 << 63;
 	} else {
@@ -311,7 +312,7 @@ int filter_logic(unsigned int code, int a, int b)
 
 static enum filter_order integer_order(const struct filter_value *a, const struct filter_value *b)
 {
-	struct bits x = bits_of(a), y = bits_of(b);
+	struct bits x = filter_compute_to_bits(a), y = filter_compute_to_bits(b);
 
 	if (x.negative != y.negative)
 		return x.negative ? FILTER_ORDER_LESS : FILTER_ORDER_GREATER;
@@ -330,18 +331,18 @@ static enum filter_order number_order(const struct filter_value *a, const struct
 	if (a->kind == FILTER_DOUBLE && b->kind == FILTER_DOUBLE)
 		return filter_double_order(a->u, b->u);
 	if (b->kind == FILTER_DOUBLE) {
-		bits = bits_of(a);
+		bits = filter_compute_to_bits(a);
 		return filter_integer_double_order(bits.negative, bits.low, bits.high, b->u);
 	}
 	if (a->kind == FILTER_DOUBLE) {
-		bits = bits_of(b);
+		bits = filter_compute_to_bits(b);
 		order = filter_integer_double_order(bits.negative, bits.low, bits.high, a->u);
 		return order == FILTER_ORDER_UNORDERED ? order : FILTER_ORDER_GREATER - order;
 	}
 	return integer_order(a, b);
 }
 
-static int answer(unsigned int code, enum filter_order order)
+static int filter_compute_set_bool(unsigned int code, enum filter_order order)
 {
 	switch (code) {
 	case FILTER_CODE_EQUAL: return order == FILTER_ORDER_EQUAL;
@@ -355,7 +356,7 @@ static int answer(unsigned int code, enum filter_order order)
 }
 
 /* Strings, one of which may be a glob; only == and != know what to do with that. */
-static int compare_texts(
+static int filter_compute_compare_texts(
 		unsigned int code, const struct filter_value *a, const struct filter_value *b)
 {
 	int difference;
@@ -365,7 +366,7 @@ static int compare_texts(
 	if (filter_value_is_glob(b))
 		return filter_text_glob(b, a) == (code == FILTER_CODE_EQUAL);
 	difference = filter_text_compare(a, b);
-	return answer(code,
+	return filter_compute_set_bool(code,
 			difference < 0                   ? FILTER_ORDER_LESS
 					: difference > 0 ? FILTER_ORDER_GREATER
 							 : FILTER_ORDER_EQUAL);
@@ -384,7 +385,7 @@ static int compare_label(unsigned int code, const struct filter_value *integer,
 		return -1;
 	while ((text = loader->label(loader->user, integer, &at, &size))) {
 		filter_value_text(&label, text, size);
-		if (compare_texts(FILTER_CODE_EQUAL, &label, string) > 0)
+		if (filter_compute_compare_texts(FILTER_CODE_EQUAL, &label, string) > 0)
 			return code == FILTER_CODE_EQUAL;
 	}
 	return code != FILTER_CODE_EQUAL;
@@ -396,10 +397,10 @@ int filter_compare(unsigned int code, const struct filter_value *a, const struct
 	if (a->kind == FILTER_NONE || b->kind == FILTER_NONE)
 		return -1;
 	if (a->kind == FILTER_STRING && b->kind == FILTER_STRING)
-		return compare_texts(code, a, b);
+		return filter_compute_compare_texts(code, a, b);
 	if (b->kind == FILTER_STRING)
 		return is_integer(a) ? compare_label(code, a, b, loader) : -1;
 	if (a->kind == FILTER_STRING)
 		return is_integer(b) ? compare_label(code, b, a, loader) : -1;
-	return answer(code, number_order(a, b));
+	return filter_compute_set_bool(code, number_order(a, b));
 }

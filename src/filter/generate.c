@@ -135,7 +135,7 @@ static void emit_program(struct generator *generator, const struct filter_node *
 
 /* ---- bytes ---- */
 
-static void put(uint8_t *to, uint64_t value, unsigned int size)
+static void filter_generate_emit_value(uint8_t *to, uint64_t value, unsigned int size)
 {
 	for (; size; size--, value >>= 8)
 		*to++ = (uint8_t)value;
@@ -160,8 +160,8 @@ static int write_program(struct generator *generator, void **program, size_t *si
 	}
 	memcpy(bytes, "SIDF", 4);
 	bytes[4] = PROGRAM_VERSION;
-	put(bytes + 6, generator->nr, 2);
-	put(bytes + 8, total, 4);
+	filter_generate_emit_value(bytes + 6, generator->nr, 2);
+	filter_generate_emit_value(bytes + 8, total, 4);
 	for (i = 0, at = bytes + PROGRAM_HEADER; i < generator->nr;
 			i++, at += PROGRAM_INSTRUCTION) {
 		const struct filter_instruction *from = &generator->code[i];
@@ -169,11 +169,11 @@ static int write_program(struct generator *generator, void **program, size_t *si
 		at[0] = from->code;
 		at[1] = from->flag;
 		if (from->code == FILTER_CODE_TEST) {
-			put(at + 2, generator->places[from->yes], 2);
-			put(at + 4, generator->places[from->no], 2);
+			filter_generate_emit_value(at + 2, generator->places[from->yes], 2);
+			filter_generate_emit_value(at + 4, generator->places[from->no], 2);
 		}
-		put(at + 6, from->column, 2);
-		put(at + 8, from->value, 8);
+		filter_generate_emit_value(at + 6, from->column, 2);
+		filter_generate_emit_value(at + 8, from->value, 8);
 	}
 	memcpy(bytes + head, tree->pool, tree->pool_size);
 	*program = bytes;

@@ -39,24 +39,24 @@ int filter_fail(struct filter_error *error, unsigned int column, const char *for
 	return ret;
 }
 
-static bool is_digit(char c)
+static bool filter_lex_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
+static bool filter_lex_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80);
 }
 
-static bool is_word(char c)
+static bool filter_lex_is_name_char(char c)
 {
-	return is_letter(c) || is_digit(c);
+	return filter_lex_is_letter(c) || filter_lex_is_digit(c);
 }
 
 static int digit_value(char c)
 {
-	if (is_digit(c))
+	if (filter_lex_is_digit(c))
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
@@ -66,7 +66,7 @@ static int digit_value(char c)
 }
 
 /* A byte or two of the text, printable, for an error. */
-static const char *show(const char *at, size_t length, char *buffer, size_t size)
+static const char *filter_lex_format_token(const char *at, size_t length, char *buffer, size_t size)
 {
 	size_t room = size - 1;
 	char *to = buffer;
@@ -88,12 +88,12 @@ const char *filter_token_text(const struct filter_lexer *lexer, char *buffer, si
 		snprintf(buffer, size, "a string");
 	else
 		snprintf(buffer, size, "\"%s\"",
-				show(lexer->text + token->column - 1, token->length, shown,
-						sizeof(shown)));
+				filter_lex_format_token(lexer->text + token->column - 1,
+						token->length, shown, sizeof(shown)));
 	return buffer;
 }
 
-static int put(struct filter_lexer *lexer, unsigned int column, char c)
+static int filter_lex_append_char(struct filter_lexer *lexer, unsigned int column, char c)
 {
 	struct filter_token *token = &lexer->token;
 
@@ -110,7 +110,7 @@ static bool is_float_here(const char *at)
 {
 	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X' || at[1] == 'b' || at[1] == 'B'))
 		return false;
-	while (is_digit(*at))
+	while (filter_lex_is_digit(*at))
 		at++;
 	return *at == '.' || *at == 'e' || *at == 'E';
 }
@@ -126,23 +126,23 @@ static int lex_float(struct filter_lexer *lexer)
 		return filter_fail(lexer->error, token->column, "out of memory to read a number");
 	number = strtod_l(begin, NULL, c_locale);
 	freelocale(c_locale);
-	while (is_digit(*at))
+	while (filter_lex_is_digit(*at))
 		at++;
 	if (*at == '.')
 		at++;
-	while (is_digit(*at))
+	while (filter_lex_is_digit(*at))
 		at++;
 	if (*at == 'e' || *at == 'E') {
 		at++;
 		if (*at == '+' || *at == '-')
 			at++;
-		if (!is_digit(*at))
+		if (!filter_lex_is_digit(*at))
 			return filter_fail(lexer->error, (unsigned int)(at - lexer->text) + 1,
 					"expected digits of the exponent");
-		while (is_digit(*at))
+		while (filter_lex_is_digit(*at))
 			at++;
 	}
-	if (is_word(*at) || *at == '.')
+	if (filter_lex_is_name_char(*at) || *at == '.')
 		return filter_fail(lexer->error, (unsigned int)(at - lexer->text) + 1,
 				"a number does not go on like this");
 	if (number > 1.7976931348623157e308)
@@ -183,11 +183,11 @@ static int lex_integer(struct filter_lexer *lexer)
 	/* What C programmers write behind a number says nothing new here. */
 	while (*at == 'u' || *at == 'U' || *at == 'l' || *at == 'L')
 		at++;
-	if (is_digit(*at))
+	if (filter_lex_is_digit(*at))
 		return filter_fail(lexer->error, (unsigned int)(at - lexer->text) + 1,
 				"no digit of a number that is %s",
 				base == 8 ? "octal, as it begins with 0" : "binary");
-	if (is_word(*at))
+	if (filter_lex_is_name_char(*at))
 		return filter_fail(lexer->error, (unsigned int)(at - lexer->text) + 1,
 				"a number does not go on like this");
 	lexer->at = (size_t)(at - lexer->text);
@@ -200,7 +200,7 @@ static int lex_integer(struct filter_lexer *lexer)
  * One character behind a backslash, which stands at `at`. Gives its value, or -1 and an error.
  * *at is moved behind it.
  */
-static int escape(struct filter_lexer *lexer, size_t *at)
+static int filter_lex_parse_escape(struct filter_lexer *lexer, size_t *at)
 {
 	static const char names[] = "abefnrtv", values[] = "\a\b\033\f\n\r\t\v";
 	size_t begin = *at;
@@ -227,7 +227,7 @@ static int escape(struct filter_lexer *lexer, size_t *at)
 	if (!c)
 		return filter_fail(lexer->error, (unsigned int)begin + 1,
 				"expected a character behind the backslash");
-	if (is_word(c)) {
+	if (filter_lex_is_name_char(c)) {
 		filter_fail(lexer->error, (unsigned int)begin + 1, "unknown escape \"\\%c\"", c);
 		return filter_hint_set(lexer->error, "write `\\\\` for a backslash");
 	}
@@ -238,7 +238,7 @@ static int escape(struct filter_lexer *lexer, size_t *at)
  * The text is kept with a backslash before each of * ? \ that stands for itself, which is how globs
  * need it. Without a wildcard in it, the backslashes are taken out again.
  */
-static int lex_string(struct filter_lexer *lexer)
+static int filter_lex_read_string(struct filter_lexer *lexer)
 {
 	struct filter_token *token = &lexer->token;
 	size_t at = lexer->at + 1;
@@ -259,13 +259,13 @@ static int lex_string(struct filter_lexer *lexer)
 		} else {
 			if (c != '\\')
 				at++;
-			else if ((c = escape(lexer, &at)) < 0)
+			else if ((c = filter_lex_parse_escape(lexer, &at)) < 0)
 				return -EINVAL;
 			if (c == '*' || c == '?' || c == '\\')
-				ret = put(lexer, column, '\\');
+				ret = filter_lex_append_char(lexer, column, '\\');
 		}
 		if (!ret)
-			ret = put(lexer, column, (char)c);
+			ret = filter_lex_append_char(lexer, column, (char)c);
 	}
 	if (ret)
 		return ret;
@@ -294,7 +294,7 @@ static int lex_character(struct filter_lexer *lexer)
 		return filter_fail(lexer->error, (unsigned int)at + 1,
 				"expected a character between the quotes");
 	if (c == '\\') {
-		c = escape(lexer, &at);
+		c = filter_lex_parse_escape(lexer, &at);
 		if (c < 0)
 			return -EINVAL;
 		token->number = (uint64_t)c;
@@ -327,7 +327,8 @@ static int lex_quoted(struct filter_lexer *lexer)
 		if (!lexer->text[lexer->at])
 			return filter_fail(lexer->error, (unsigned int)begin + 1,
 					"a name that is not closed by `");
-		ret = put(lexer, (unsigned int)lexer->at + 1, lexer->text[lexer->at]);
+		ret = filter_lex_append_char(
+				lexer, (unsigned int)lexer->at + 1, lexer->text[lexer->at]);
 	}
 	lexer->at++;
 	token->is_quoted = true;
@@ -338,8 +339,9 @@ static int lex_word(struct filter_lexer *lexer)
 {
 	int ret = 0;
 
-	for (; !ret && is_word(lexer->text[lexer->at]); lexer->at++)
-		ret = put(lexer, (unsigned int)lexer->at + 1, lexer->text[lexer->at]);
+	for (; !ret && filter_lex_is_name_char(lexer->text[lexer->at]); lexer->at++)
+		ret = filter_lex_append_char(
+				lexer, (unsigned int)lexer->at + 1, lexer->text[lexer->at]);
 	return ret;
 }
 
@@ -353,9 +355,11 @@ static int lex_context_name(struct filter_lexer *lexer)
 	for (; !ret; lexer->at++) {
 		const char *at = lexer->text + lexer->at;
 
-		if (!is_word(*at) && !((*at == ':' || (hyphens && *at == '-')) && is_word(at[1])))
+		if (!filter_lex_is_name_char(*at) &&
+				!((*at == ':' || (hyphens && *at == '-')) &&
+						filter_lex_is_name_char(at[1])))
 			break;
-		ret = put(lexer, (unsigned int)lexer->at + 1, *at);
+		ret = filter_lex_append_char(lexer, (unsigned int)lexer->at + 1, *at);
 	}
 	return ret;
 }
@@ -442,7 +446,7 @@ static int lex_operator(struct filter_lexer *lexer)
 		return filter_fail(lexer->error, token->column,
 				*at == '$' ? "expected ctx or app behind \"$\""
 					   : "unexpected \"%s\"",
-				show(at, 1, shown, sizeof(shown)));
+				filter_lex_format_token(at, 1, shown, sizeof(shown)));
 	token->op = (unsigned char)*at;
 	lexer->at++;
 	return 0;
@@ -456,10 +460,10 @@ static int lex_any(struct filter_lexer *lexer)
 		lexer->token.kind = FILTER_TOKEN_END;
 		return 0;
 	}
-	if (is_digit(*at) || (*at == '.' && is_digit(at[1])))
+	if (filter_lex_is_digit(*at) || (*at == '.' && filter_lex_is_digit(at[1])))
 		return is_float_here(at) ? lex_float(lexer) : lex_integer(lexer);
 	if (*at == '"')
-		return lex_string(lexer);
+		return filter_lex_read_string(lexer);
 	if (*at == '\'')
 		return lex_character(lexer);
 	if (*at == '$')
@@ -467,7 +471,7 @@ static int lex_any(struct filter_lexer *lexer)
 	lexer->token.kind = FILTER_TOKEN_NAME;
 	if (*at == '`')
 		return lex_quoted(lexer);
-	if (is_letter(*at))
+	if (filter_lex_is_letter(*at))
 		return lex_word(lexer);
 	return lex_operator(lexer);
 }

@@ -30,7 +30,7 @@ static unsigned int follow_memory(
 
 /* ---- moves ---- */
 
-static size_t put(struct way *way, const struct filter_move *move)
+static size_t filter_path_emit_move(struct way *way, const struct filter_move *move)
 {
 	struct filter_linker *linker = way->linker;
 	struct filter_move *to;
@@ -57,12 +57,12 @@ static void put_simple(struct way *way, enum filter_move_code code, unsigned int
 {
 	struct filter_move move = {.code = (uint8_t)code, .label = (uint16_t)label};
 
-	put(way, &move);
+	filter_path_emit_move(way, &move);
 }
 
 /* ---- names ---- */
 
-static bool same_name(const char *a, const char *b)
+static bool filter_path_same_name(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
 		a++;
@@ -71,13 +71,13 @@ static bool same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
-static const struct side_event_field *find_field(
+static const struct side_event_field *filter_path_find_field(
 		const struct side_event_field *fields, uint32_t nr, const char *name)
 {
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
-		if (same_name(side_ptr_get(fields[i].field_name), name))
+		if (filter_path_same_name(side_ptr_get(fields[i].field_name), name))
 			return &fields[i];
 	}
 	return NULL;
@@ -145,7 +145,7 @@ static bool is_array(unsigned int label)
 }
 
 /* This type has not what is asked of it. Returns 0. */
-static unsigned int refuse(struct way *way, unsigned int label, const char *because)
+static unsigned int filter_path_refuse(struct way *way, unsigned int label, const char *because)
 {
 	filter_link_reason(way->linker, -EINVAL, way->want->field->column, "\"", way->name,
 			"\" is ", type_words(label), because, NULL);
@@ -156,35 +156,36 @@ static unsigned int refuse_goal(struct way *way, unsigned int label)
 {
 	switch (way->want->goal) {
 	case FILTER_GOAL_LENGTH:
-		return refuse(way, label, ", and len() is that of strings and arrays");
+		return filter_path_refuse(way, label, ", and len() is that of strings and arrays");
 	case FILTER_GOAL_TEXT:
 		if (!is_array(label) && label != SIDE_TYPE_STRUCT &&
 				label != SIDE_TYPE_GATHER_STRUCT)
-			return refuse(way, label, ", and is compared with a string");
+			return filter_path_refuse(way, label, ", and is compared with a string");
 		break;
 	default: break;
 	}
 	if (is_array(label))
-		return refuse(way, label, ": take an element, as [0], or its len()");
+		return filter_path_refuse(way, label, ": take an element, as [0], or its len()");
 	if (label == SIDE_TYPE_STRUCT || label == SIDE_TYPE_GATHER_STRUCT)
-		return refuse(way, label, ": name one of its members");
+		return filter_path_refuse(way, label, ": name one of its members");
 	if (label == SIDE_TYPE_ENUM_BITMAP)
-		return refuse(way, label,
+		return filter_path_refuse(way, label,
 				" of several items: take one, as [0], or compare it with a label");
-	return refuse(way, label, ", which has no value");
+	return filter_path_refuse(way, label, ", which has no value");
 }
 
 /* The step cannot be taken here. Returns 0. */
 static unsigned int refuse_step(struct way *way, unsigned int label, const struct filter_step *step)
 {
 	if (step->name)
-		return refuse(way, label, ", which has no members");
-	return refuse(way, label, ", which has no elements");
+		return filter_path_refuse(way, label, ", which has no members");
+	return filter_path_refuse(way, label, ", which has no elements");
 }
 
 /* ---- labels ---- */
 
-static bool is_meant(const struct side_type_raw_string *label, const struct filter_want *want)
+static bool filter_path_label_matches(
+		const struct side_type_raw_string *label, const struct filter_want *want)
 {
 	struct filter_value wanted,
 			value = {
@@ -210,7 +211,7 @@ uint32_t filter_link_labels(const struct side_enum_mappings *mappings,
 
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
 		if (mapping[i].range_begin > mapping[i].range_end ||
-				!is_meant(&mapping[i].label, want))
+				!filter_path_label_matches(&mapping[i].label, want))
 			continue;
 		single->begin = (uint64_t)mapping[i].range_begin;
 		single->end = (uint64_t)mapping[i].range_end;
@@ -229,7 +230,7 @@ static uint32_t bitmap_labels(const struct side_enum_bitmap_mappings *mappings,
 
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
 		if (mapping[i].range_begin > mapping[i].range_end ||
-				!is_meant(&mapping[i].label, want))
+				!filter_path_label_matches(&mapping[i].label, want))
 			continue;
 		if (to)
 			to[count] = (struct filter_range){
@@ -273,7 +274,7 @@ static void no_such_label(struct way *way, const struct nearest *nearest)
 
 static unsigned int put_leaf(struct way *way, const struct filter_move *leaf, unsigned int kinds)
 {
-	put(way, leaf);
+	filter_path_emit_move(way, leaf);
 	way->can_be_true = true;
 	return way->want->goal == FILTER_GOAL_VALUE ? kinds : FILTER_KIND_INT;
 }
@@ -287,7 +288,7 @@ static unsigned int put_thing(struct way *way, struct filter_move *leaf)
 }
 
 /* An integer with labels that are asked for. */
-static unsigned int put_labels(struct way *way, struct filter_move *leaf,
+static unsigned int filter_path_emit_labels(struct way *way, struct filter_move *leaf,
 		const struct side_enum_mappings *mappings)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -299,7 +300,7 @@ static unsigned int put_labels(struct way *way, struct filter_move *leaf,
 
 	leaf->flags |= FILTER_LABELS;
 	leaf->count = filter_link_labels(mappings, way->want, NULL, &single);
-	at = put(way, leaf);
+	at = filter_path_emit_move(way, leaf);
 	ranges = take_data(way, leaf->count * sizeof(struct filter_range));
 	put_at = filter_link_at(way->linker, at);
 	if (put_at) {
@@ -318,7 +319,7 @@ static unsigned int put_labels(struct way *way, struct filter_move *leaf,
 }
 
 /* Labels of bits. leaf is the load of an item; its index says how the items are held. */
-static unsigned int put_bitmap(struct way *way, struct filter_move *leaf,
+static unsigned int filter_path_emit_bitmap(struct way *way, struct filter_move *leaf,
 		const struct side_enum_bitmap_mappings *mappings)
 {
 	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -330,7 +331,7 @@ static unsigned int put_bitmap(struct way *way, struct filter_move *leaf,
 	leaf->code = FILTER_LEAF_BITMAP;
 	leaf->item = (uint8_t)(8 * leaf->size);
 	leaf->count = bitmap_labels(mappings, way->want, NULL);
-	at = put(way, leaf);
+	at = filter_path_emit_move(way, leaf);
 	ranges = take_data(way, leaf->count * sizeof(struct filter_range));
 	put_at = filter_link_at(way->linker, at);
 	if (put_at) {
@@ -450,7 +451,7 @@ static unsigned int end_enum(struct way *way, unsigned int label, struct filter_
 		const struct side_enum_mappings *mappings)
 {
 	if (way->want->goal == FILTER_GOAL_TEXT)
-		return put_labels(way, leaf, mappings);
+		return filter_path_emit_labels(way, leaf, mappings);
 	return end_scalar(way, label, leaf, FILTER_KIND_INT);
 }
 
@@ -479,9 +480,10 @@ static unsigned int end_bitmap(struct way *way, const struct side_type *type)
 		return refuse_goal(way, SIDE_TYPE_ENUM_BITMAP);
 	}
 	if (!scalar_leaf(item, &leaf, &kinds) || kinds != FILTER_KIND_INT)
-		return refuse(way, SIDE_TYPE_ENUM_BITMAP, " of an impossible type");
+		return filter_path_refuse(way, SIDE_TYPE_ENUM_BITMAP, " of an impossible type");
 	if (way->want->goal == FILTER_GOAL_TEXT)
-		return put_bitmap(way, &leaf, side_ptr_get(type->u.side_enum_bitmap.mappings));
+		return filter_path_emit_bitmap(
+				way, &leaf, side_ptr_get(type->u.side_enum_bitmap.mappings));
 	return put_leaf(way, &leaf, FILTER_KIND_INT);
 }
 
@@ -494,7 +496,7 @@ static unsigned int end_type(struct way *way, const struct side_type *type)
 	switch (label) {
 	case SIDE_TYPE_ENUM:
 		if (!scalar_leaf(side_ptr_get(type->u.side_enum.elem_type), &leaf, &kinds))
-			return refuse(way, label, " of an impossible type");
+			return filter_path_refuse(way, label, " of an impossible type");
 		return end_enum(way, label, &leaf, side_ptr_get(type->u.side_enum.mappings));
 	case SIDE_TYPE_ENUM_BITMAP: return end_bitmap(way, type);
 	case SIDE_TYPE_ARRAY: leaf.count = side_ptr_get(type->u.side_array)->length; break;
@@ -509,7 +511,7 @@ static unsigned int end_type(struct way *way, const struct side_type *type)
 		return refuse_goal(way, label);
 	default:
 		if (!scalar_leaf(type, &leaf, &kinds))
-			return refuse(way, label, " of an impossible type");
+			return filter_path_refuse(way, label, " of an impossible type");
 		return end_scalar(way, label, &leaf, kinds);
 	}
 	/* The arrays. */
@@ -532,12 +534,12 @@ static unsigned int follow_dynamic(
 	struct filter_step step;
 	struct filter_text name;
 	struct filter_move *put_at;
-	size_t at = put(way, &move), text;
+	size_t at = filter_path_emit_move(way, &move), text;
 
 	while (filter_path_next(&rest, &step)) {
 		move.code = step.name ? FILTER_MOVE_NAME : FILTER_MOVE_INDEX;
 		move.index = step.index;
-		put(way, &move);
+		filter_path_emit_move(way, &move);
 	}
 	/* The names behind the moves: these stand in a row. */
 	while (filter_path_next(&again, &step)) {
@@ -623,18 +625,18 @@ static void put_texts(struct way *way, const struct side_type *type, uint32_t in
 
 	for (move.count = 1; side_enum_get(inner->type) == SIDE_TYPE_GATHER_ARRAY; move.count++)
 		inner = side_ptr_get(inner->u.side_gather.u.side_array.type.elem_type);
-	put(way, &move);
+	filter_path_emit_move(way, &move);
 	for (;; type = side_ptr_get(type->u.side_gather.u.side_array.type.elem_type)) {
 		level = (struct filter_move){.code = FILTER_MOVE_LEVEL};
 		if (side_enum_get(type->type) != SIDE_TYPE_GATHER_ARRAY)
 			break;
 		level.offset = type->u.side_gather.u.side_array.offset;
 		level.count = type->u.side_gather.u.side_array.type.length;
-		put(way, &level);
+		filter_path_emit_move(way, &level);
 	}
 	level.offset = type->u.side_gather.u.side_string.offset;
 	level.size = type->u.side_gather.u.side_string.type.unit_size;
-	put(way, &level);
+	filter_path_emit_move(way, &level);
 }
 
 /* Element `index` of an array that begins at the base. */
@@ -648,7 +650,7 @@ static unsigned int follow_element(struct way *way, const struct side_type *elem
 		return follow_memory(way, elem, rest);
 	if (fixed_stride(elem, &stride)) {
 		add.offset = stride * index;
-		put(way, &add);
+		filter_path_emit_move(way, &add);
 	} else {
 		put_texts(way, elem, index);
 	}
@@ -690,7 +692,7 @@ static unsigned int follow_gather_array(
 		return refuse_step(way, SIDE_TYPE_GATHER_ARRAY, &step);
 	if (step.index >= gather->type.length)
 		return too_few(way, "elements");
-	put(way, &at);
+	filter_path_emit_move(way, &at);
 	return follow_element(way, side_ptr_get(gather->type.elem_type), step.index, rest);
 }
 
@@ -707,7 +709,7 @@ static unsigned int follow_gather_vla(
 
 	if (!gather_leaf(side_ptr_get(gather->type.length_type), &length, &kinds) ||
 			length.code != FILTER_LEAF_INTEGER)
-		return refuse(way, SIDE_TYPE_GATHER_VLA, " with an impossible length");
+		return filter_path_refuse(way, SIDE_TYPE_GATHER_VLA, " with an impossible length");
 	length.code = FILTER_LEAF_LENGTH;
 	if (gather->access_mode.v == SIDE_TYPE_GATHER_ACCESS_POINTER)
 		at.flags = FILTER_POINTER;
@@ -722,12 +724,12 @@ static unsigned int follow_gather_vla(
 	at.index = step.index;
 	if (fixed_stride(elem, &stride)) {
 		at.stride = stride;
-		put(way, &at);
-		put(way, &length);
+		filter_path_emit_move(way, &at);
+		filter_path_emit_move(way, &length);
 		return follow_memory(way, elem, rest);
 	}
-	put(way, &at);
-	put(way, &length);
+	filter_path_emit_move(way, &at);
+	filter_path_emit_move(way, &length);
 	return follow_element(way, elem, step.index, rest);
 }
 
@@ -750,14 +752,14 @@ static unsigned int follow_gather_struct(
 	}
 	if (!step.name)
 		return refuse_step(way, SIDE_TYPE_GATHER_STRUCT, &step);
-	field = find_field(side_array_elements(&structure->fields),
+	field = filter_path_find_field(side_array_elements(&structure->fields),
 			side_array_length(&structure->fields), step.name);
 	if (!field) {
 		no_such_field(way, side_array_elements(&structure->fields),
 				side_array_length(&structure->fields), step.name, way->name);
 		return 0;
 	}
-	put(way, &at);
+	filter_path_emit_move(way, &at);
 	way->name = step.name;
 	return follow_memory(way, &field->side_type, rest);
 }
@@ -782,11 +784,11 @@ static unsigned int follow_memory(
 		return refuse_step(way, label, &step);
 	if (label != SIDE_TYPE_GATHER_ENUM) {
 		if (!gather_leaf(type, &leaf, &kinds))
-			return refuse(way, label, " of an impossible type");
+			return filter_path_refuse(way, label, " of an impossible type");
 		return end_scalar(way, label, &leaf, kinds);
 	}
 	if (!gather_leaf(side_ptr_get(enumeration->elem_type), &leaf, &kinds))
-		return refuse(way, label, " of an impossible type");
+		return filter_path_refuse(way, label, " of an impossible type");
 	return end_enum(way, label, &leaf, side_ptr_get(enumeration->mappings));
 }
 
@@ -804,13 +806,13 @@ static unsigned int follow_struct(
 	if (!step.name)
 		return refuse_step(way, SIDE_TYPE_STRUCT, &step);
 	move.count = side_array_length(&structure->fields);
-	field = find_field(fields, move.count, step.name);
+	field = filter_path_find_field(fields, move.count, step.name);
 	if (!field) {
 		no_such_field(way, fields, move.count, step.name, way->name);
 		return 0;
 	}
 	move.index = (uint32_t)(field - fields);
-	put(way, &move);
+	filter_path_emit_move(way, &move);
 	way->name = step.name;
 	return follow_type(way, &field->side_type, rest);
 }
@@ -846,7 +848,7 @@ static unsigned int follow_array(
 		elem = side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type);
 		break;
 	}
-	put(way, &move);
+	filter_path_emit_move(way, &move);
 	return follow_type(way, elem, rest);
 }
 
@@ -864,14 +866,14 @@ static unsigned int follow_variant(
 	put_simple(way, FILTER_MOVE_VARIANT, SIDE_TYPE_VARIANT);
 	if (!scalar_leaf(&variant->selector, &selector, &kinds) ||
 			selector.code != FILTER_LEAF_INTEGER)
-		return refuse(way, SIDE_TYPE_VARIANT, " of an impossible type");
-	put(way, &selector);
+		return filter_path_refuse(way, SIDE_TYPE_VARIANT, " of an impossible type");
+	filter_path_emit_move(way, &selector);
 	for (i = 0; i < side_array_length(&variant->options) && !linker->failed; i++) {
 		size_t at, begin;
 
 		option.begin = options[i].range_begin;
 		option.end = options[i].range_end;
-		at = put(way, &option);
+		at = filter_path_emit_move(way, &option);
 		begin = linker->used;
 		way->name = name;
 		kinds = follow_type(way, &options[i].side_type, rest);
@@ -958,7 +960,7 @@ static const struct side_event_field *first_field(const struct filter_linker *li
 
 	*rest = filter_program_path(&linker->program, field->value);
 	filter_path_next(rest, step);
-	return find_field(side_array_elements(&description->fields),
+	return filter_path_find_field(side_array_elements(&description->fields),
 			side_array_length(&description->fields), step->name);
 }
 

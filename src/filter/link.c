@@ -51,7 +51,8 @@ size_t filter_link_text(struct filter_linker *linker, const struct filter_text *
 	return offset;
 }
 
-static void say(struct filter_error *error, unsigned int column, const char *text, size_t *size)
+static void filter_link_set_error(
+		struct filter_error *error, unsigned int column, const char *text, size_t *size)
 {
 	if (!error)
 		return;
@@ -75,7 +76,7 @@ bool filter_link_reason(struct filter_linker *linker, int reason, unsigned int c
 	filter_link_hint(linker, "");
 	va_start(list, first);
 	for (text = first; text; text = va_arg(list, const char *))
-		say(linker->error, column, text, &size);
+		filter_link_set_error(linker->error, column, text, &size);
 	va_end(list);
 	return true;
 }
@@ -113,19 +114,19 @@ static struct filter_instruction instruction_at(const struct block *block, uint3
 	return filter_program_at(&block->linker->program, index);
 }
 
-static void put_op(struct block *block, const struct filter_op *op)
+static void filter_link_emit_op(struct block *block, const struct filter_op *op)
 {
 	if (block->ops && !block->linker->failed)
 		block->ops[block->nr_ops] = *op;
 	block->nr_ops++;
 }
 
-static void push(struct block *block, unsigned int kinds, bool never)
+static void filter_link_emit_push(struct block *block, unsigned int kinds, bool never)
 {
 	block->stack[block->depth++] = (struct slot){.kinds = (uint8_t)kinds, .never = never};
 }
 
-static void put_constant(
+static void filter_link_emit_constant(
 		struct block *block, enum filter_kind kind, uint64_t value, bool is_unsigned)
 {
 	struct filter_op op = {
@@ -135,7 +136,7 @@ static void put_constant(
 			.value = value,
 	};
 
-	put_op(block, &op);
+	filter_link_emit_op(block, &op);
 }
 
 /* ---- pushes ---- */
@@ -165,8 +166,9 @@ static void link_foreign(struct block *block, const struct filter_instruction *i
 	else if (linker->names)
 		op.index = linker->names->resolve(linker->names->user, steps[0].name);
 	if (op.index >= 0) {
-		put_op(block, &op);
-		push(block, op.goal == FILTER_GOAL_VALUE ? FILTER_KIND_ANY : FILTER_KIND_INT,
+		filter_link_emit_op(block, &op);
+		filter_link_emit_push(block,
+				op.goal == FILTER_GOAL_VALUE ? FILTER_KIND_ANY : FILTER_KIND_INT,
 				false);
 		return;
 	}
@@ -175,10 +177,10 @@ static void link_foreign(struct block *block, const struct filter_instruction *i
 						    : "the event has no field \"",
 			steps[0].name, "\"", NULL);
 	if (op.goal == FILTER_GOAL_PRESENCE)
-		put_constant(block, FILTER_INT, 0, false);
+		filter_link_emit_constant(block, FILTER_INT, 0, false);
 	else
-		put_constant(block, FILTER_NONE, 0, false);
-	push(block, op.goal == FILTER_GOAL_PRESENCE ? FILTER_KIND_INT : 0, true);
+		filter_link_emit_constant(block, FILTER_NONE, 0, false);
+	filter_link_emit_push(block, op.goal == FILTER_GOAL_PRESENCE ? FILTER_KIND_INT : 0, true);
 }
 
 /* A field of the description, as a value, a length, a presence, or compared with a text. */
@@ -197,18 +199,18 @@ static void link_field(struct block *block, const struct filter_want *want)
 	}
 	kinds = filter_link_path(linker, want, &op, &never);
 	if (kinds) {
-		put_op(block, &op);
+		filter_link_emit_op(block, &op);
 	} else {
 		linker->used = used;
 		never = true;
 		if (want->goal == FILTER_GOAL_PRESENCE) {
-			put_constant(block, FILTER_INT, 0, false);
+			filter_link_emit_constant(block, FILTER_INT, 0, false);
 			kinds = FILTER_KIND_INT;
 		} else {
-			put_constant(block, FILTER_NONE, 0, false);
+			filter_link_emit_constant(block, FILTER_NONE, 0, false);
 		}
 	}
-	push(block, kinds, never);
+	filter_link_emit_push(block, kinds, never);
 }
 
 static bool is_own_field(const struct block *block, const struct filter_instruction *instruction)
@@ -245,7 +247,7 @@ static bool link_compared_text(struct block *block)
 	want.is_glob = text->flag;
 	link_field(block, &want);
 	if (compare.code == FILTER_CODE_UNEQUAL) {
-		put_op(block, &invert);
+		filter_link_emit_op(block, &invert);
 		block->stack[block->depth - 1].never = !block->stack[block->depth - 1].kinds;
 	}
 	block->at += 3;
@@ -261,20 +263,21 @@ static void link_push(struct block *block, const struct filter_instruction *inst
 
 	switch (instruction->code) {
 	case FILTER_CODE_INT:
-		put_constant(block, FILTER_INT, instruction->value, instruction->flag);
-		push(block, FILTER_KIND_INT, !instruction->value);
+		filter_link_emit_constant(block, FILTER_INT, instruction->value, instruction->flag);
+		filter_link_emit_push(block, FILTER_KIND_INT, !instruction->value);
 		break;
 	case FILTER_CODE_DOUBLE:
-		put_constant(block, FILTER_DOUBLE, instruction->value, false);
-		push(block, FILTER_KIND_DOUBLE, filter_double_is_zero(instruction->value));
+		filter_link_emit_constant(block, FILTER_DOUBLE, instruction->value, false);
+		filter_link_emit_push(block, FILTER_KIND_DOUBLE,
+				filter_double_is_zero(instruction->value));
 		break;
 	case FILTER_CODE_TEXT:
 		text = filter_program_text(&linker->program, instruction->value);
 		op.text = (uint32_t)filter_link_text(linker, &text);
 		op.size = text.size;
 		op.is_glob = instruction->flag;
-		put_op(block, &op);
-		push(block, FILTER_KIND_TEXT, false);
+		filter_link_emit_op(block, &op);
+		filter_link_emit_push(block, FILTER_KIND_TEXT, false);
 		break;
 	default:
 		if (is_own_field(block, instruction))
@@ -345,8 +348,8 @@ static void link_compute(struct block *block, const struct filter_instruction *i
 	}
 	if (takes == 1)
 		op.code = FILTER_OP_UNARY;
-	put_op(block, &op);
-	push(block, kinds, !kinds);
+	filter_link_emit_op(block, &op);
+	filter_link_emit_push(block, kinds, !kinds);
 }
 
 /* ---- ranges ---- */
@@ -357,7 +360,8 @@ static uint64_t width_mask(unsigned int bits)
 }
 
 /* What the instruction pushes, as a constant integer. */
-static bool constant_of(const struct filter_instruction *instruction, struct filter_value *value)
+static bool filter_link_get_constant(
+		const struct filter_instruction *instruction, struct filter_value *value)
 {
 	if (instruction->code != FILTER_CODE_INT)
 		return false;
@@ -524,7 +528,8 @@ static bool read_shape(struct block *block, struct shape *shape)
 	code = instruction_at(block, at + 2);
 	if (nr == 5 || code.code == FILTER_CODE_BIT_AND) {
 		if (code.code != FILTER_CODE_BIT_AND ||
-				!(constant_of(&b, &mask) || constant_of(&a, &mask)))
+				!(filter_link_get_constant(&b, &mask) ||
+						filter_link_get_constant(&a, &mask)))
 			return false;
 		shape->field = b.code == FILTER_CODE_INT ? a : b;
 		shape->has_mask = true;
@@ -536,16 +541,17 @@ static bool read_shape(struct block *block, struct shape *shape)
 		b = instruction_at(block, at + 3);
 		code = instruction_at(block, at + 4);
 		shape->code = code.code;
-		return filter_code_compares(code.code) && constant_of(&b, &shape->constant);
+		return filter_code_compares(code.code) &&
+				filter_link_get_constant(&b, &shape->constant);
 	}
 	if (!filter_code_compares(code.code))
 		return false;
 	shape->code = code.code;
-	if (constant_of(&b, &shape->constant)) {
+	if (filter_link_get_constant(&b, &shape->constant)) {
 		shape->field = a;
 		return true;
 	}
-	if (constant_of(&a, &shape->constant)) {
+	if (filter_link_get_constant(&a, &shape->constant)) {
 		shape->field = b;
 		shape->code = filter_code_mirror(code.code);
 		return true;
@@ -696,7 +702,7 @@ static void put_test(struct block *block, const struct filter_instruction *test)
 	else if (last->code == FILTER_OP_COMPARE)
 		last = fuse_comparison(block);
 	else {
-		put_op(block, &op);
+		filter_link_emit_op(block, &op);
 		return;
 	}
 	last->negated = op.negated;
@@ -715,7 +721,7 @@ static bool link_test(struct block *block, const struct filter_instruction *test
 	struct slot slot;
 
 	if (block->linker->description && link_range(block, &range)) {
-		put_op(block, &range);
+		filter_link_emit_op(block, &range);
 		return true;
 	}
 	link_values(block);
@@ -745,13 +751,13 @@ static void link_return(struct whole *whole, struct block *block)
 	};
 
 	if (!whole->nr_ops && block->linker->description && link_range(block, &range)) {
-		put_op(block, &range);
-		put_op(block, &(struct filter_op){.code = FILTER_OP_ACCEPT});
-		put_op(block, &(struct filter_op){.code = FILTER_OP_REJECT});
+		filter_link_emit_op(block, &range);
+		filter_link_emit_op(block, &(struct filter_op){.code = FILTER_OP_ACCEPT});
+		filter_link_emit_op(block, &(struct filter_op){.code = FILTER_OP_REJECT});
 		whole->begin = 3;
 	}
 	link_values(block);
-	put_op(block, &end);
+	filter_link_emit_op(block, &end);
 	whole->can_match |= block->stack[0].kinds != 0;
 }
 
@@ -787,7 +793,7 @@ static uint32_t link_block(struct whole *whole, uint32_t begin)
 			end.code = FILTER_OP_REJECT;
 		else
 			whole->can_match = true;
-		put_op(&block, &end);
+		filter_link_emit_op(&block, &end);
 	}
 	whole->nr_ops += block.nr_ops;
 	return block.end + 1;
@@ -832,8 +838,8 @@ int filter_link_program(struct filter_linker *linker, const void *program, size_
 	const char *why;
 
 	if (filter_verify(program, size, &why)) {
-		say(linker->error, 0, "the program is damaged: ", &length);
-		say(linker->error, 0, why, &length);
+		filter_link_set_error(linker->error, 0, "the program is damaged: ", &length);
+		filter_link_set_error(linker->error, 0, why, &length);
 		return -EINVAL;
 	}
 	whole.linker = linker;
@@ -853,7 +859,7 @@ int filter_link_program(struct filter_linker *linker, const void *program, size_
 	for (i = 0; i < linker->program.nr && !linker->failed;)
 		i = link_block(&whole, i);
 	if (linker->failed) {
-		say(linker->error, 0,
+		filter_link_set_error(linker->error, 0,
 				linker->failed == -E2BIG
 						? "the types of the fields unfold too widely"
 						: "the memory for the filter is too small",

@@ -58,8 +58,8 @@ uint64_t filter_double_from_integer(bool negative, uint64_t magnitude)
 }
 
 /* A smaller format of `bits` mantissa bits and this bias; top: its exponent of infinity. */
-static uint64_t widen(uint64_t sign, unsigned int exponent, uint64_t mantissa, unsigned int bits,
-		int bias, unsigned int top)
+static uint64_t filter_number_widen(uint64_t sign, unsigned int exponent, uint64_t mantissa,
+		unsigned int bits, int bias, unsigned int top)
 {
 	int zeros;
 
@@ -78,12 +78,12 @@ static uint64_t widen(uint64_t sign, unsigned int exponent, uint64_t mantissa, u
 
 uint64_t filter_double_from_16(uint16_t bits)
 {
-	return widen(bits >> 15, bits >> 10 & 0x1f, bits & 0x3ff, 10, 15, 0x1f);
+	return filter_number_widen(bits >> 15, bits >> 10 & 0x1f, bits & 0x3ff, 10, 15, 0x1f);
 }
 
 uint64_t filter_double_from_32(uint32_t bits)
 {
-	return widen(bits >> 31, bits >> 23 & 0xff, bits & 0x7fffff, 23, 127, 0xff);
+	return filter_number_widen(bits >> 31, bits >> 23 & 0xff, bits & 0x7fffff, 23, 127, 0xff);
 }
 
 uint64_t filter_double_from_128(uint64_t low, uint64_t high)
@@ -103,7 +103,7 @@ uint64_t filter_double_from_128(uint64_t low, uint64_t high)
 
 /* ---- comparison ---- */
 
-static enum filter_order order_of(uint64_t a, uint64_t b)
+static enum filter_order filter_number_compare_bits(uint64_t a, uint64_t b)
 {
 	return a < b ? FILTER_ORDER_LESS : a > b ? FILTER_ORDER_GREATER : FILTER_ORDER_EQUAL;
 }
@@ -118,7 +118,7 @@ enum filter_order filter_double_order(uint64_t a, uint64_t b)
 {
 	if (is_nan(a) || is_nan(b))
 		return FILTER_ORDER_UNORDERED;
-	return order_of(ordered(a), ordered(b));
+	return filter_number_compare_bits(ordered(a), ordered(b));
 }
 
 static enum filter_order reverse_if(bool negative, enum filter_order order)
@@ -151,9 +151,9 @@ static enum filter_order magnitude_order(uint64_t low, uint64_t high, uint64_t b
 		whole_high = mantissa << (exponent - 116);
 	}
 	if (high != whole_high)
-		return order_of(high, whole_high);
+		return filter_number_compare_bits(high, whole_high);
 	if (low != whole_low)
-		return order_of(low, whole_low);
+		return filter_number_compare_bits(low, whole_low);
 	return fraction ? FILTER_ORDER_LESS : FILTER_ORDER_EQUAL;
 }
 

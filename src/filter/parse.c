@@ -69,13 +69,14 @@ static const struct binary operators[] = {
 		{'%', LEVEL_MULTIPLY, FILTER_CODE_REMAINDER},
 };
 
-static struct filter_node *parse_level(struct parser *parser, unsigned int level);
+static struct filter_node *filter_parse_level(struct parser *parser, unsigned int level);
 
-static struct filter_node *fail(struct parser *parser, unsigned int column, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
+static struct filter_node *filter_parse_set_error(struct parser *parser, unsigned int column,
+		const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* For "return fail(…)" wherever a node is expected: NULL. */
-static struct filter_node *fail(struct parser *parser, unsigned int column, const char *format, ...)
+static struct filter_node *filter_parse_set_error(
+		struct parser *parser, unsigned int column, const char *format, ...)
 {
 	va_list list;
 
@@ -85,7 +86,7 @@ static struct filter_node *fail(struct parser *parser, unsigned int column, cons
 	return NULL;
 }
 
-static void next(struct parser *parser)
+static void filter_parse_next_token(struct parser *parser)
 {
 	if (!parser->failed)
 		parser->failed = filter_lex(&parser->lexer);
@@ -103,7 +104,7 @@ static struct filter_node *fail_expected(struct parser *parser, const char *what
 {
 	char shown[SHOWN_MAX];
 
-	fail(parser, parser->lexer.token.column, "expected %s, not %s", what,
+	filter_parse_set_error(parser, parser->lexer.token.column, "expected %s, not %s", what,
 			filter_token_text(&parser->lexer, shown, sizeof(shown)));
 	filter_hint_set(parser->lexer.error, hint);
 	return NULL;
@@ -119,7 +120,7 @@ static struct filter_node *new_node(struct parser *parser, unsigned int code, un
 	if (parser->failed)
 		return NULL;
 	if (tree->nr == FILTER_INSTRUCTIONS_MAX) {
-		fail(parser, column, "the expression has more than %d parts",
+		filter_parse_set_error(parser, column, "the expression has more than %d parts",
 				FILTER_INSTRUCTIONS_MAX);
 		parser->failed = -E2BIG;
 		return NULL;
@@ -151,7 +152,7 @@ static uint8_t *pool_take(struct parser *parser, unsigned int column, size_t siz
 	if (parser->failed)
 		return NULL;
 	if (sizeof(tree->pool) - tree->pool_size < size) {
-		fail(parser, column, "the names and strings are too long in all");
+		filter_parse_set_error(parser, column, "the names and strings are too long in all");
 		parser->failed = -E2BIG;
 		return NULL;
 	}
@@ -173,7 +174,7 @@ static void pool_text(struct parser *parser)
 
 /* ---- constants ---- */
 
-static bool is_constant(const struct filter_node *node)
+static bool filter_parse_is_constant(const struct filter_node *node)
 {
 	return node->code <= FILTER_CODE_TEXT;
 }
@@ -242,11 +243,11 @@ static struct filter_node *fail_constant(struct parser *parser, const struct fil
 
 	if ((code == FILTER_CODE_DIVIDE || code == FILTER_CODE_REMAINDER) &&
 			(right->kind == FILTER_DOUBLE ? !(right->u << 1) : !right->u))
-		return fail(parser, node->column, "a division by zero");
+		return filter_parse_set_error(parser, node->column, "a division by zero");
 	if ((code == FILTER_CODE_LEFT || code == FILTER_CODE_RIGHT) && !right->is_unsigned &&
 			right->s < 0)
-		return fail(parser, node->column, "a shift by a negative number");
-	return fail(parser, node->column, "the result does not fit 64 bits");
+		return filter_parse_set_error(parser, node->column, "a shift by a negative number");
+	return filter_parse_set_error(parser, node->column, "the result does not fit 64 bits");
 }
 
 static struct filter_node *fold_unary(struct parser *parser, struct filter_node *node)
@@ -254,11 +255,12 @@ static struct filter_node *fold_unary(struct parser *parser, struct filter_node 
 	struct filter_node *left = node->left;
 	struct filter_value value;
 
-	if (!is_constant(left))
+	if (!filter_parse_is_constant(left))
 		return node;
 	constant_value(parser, left, &value);
 	if (needs_integers(node->code) && value.kind == FILTER_DOUBLE)
-		return fail(parser, node->column, "\"%s\" needs integers, and this is a float",
+		return filter_parse_set_error(parser, node->column,
+				"\"%s\" needs integers, and this is a float",
 				code_text(node->code));
 	filter_unary(node->code, &value);
 	if (value.kind == FILTER_NONE || value.kind == FILTER_WIDE)
@@ -275,13 +277,13 @@ static struct filter_node *fold_binary(struct parser *parser, struct filter_node
 	struct filter_value a, b;
 	unsigned int code = node->code;
 
-	if (!is_constant(node->left) || !is_constant(node->right))
+	if (!filter_parse_is_constant(node->left) || !filter_parse_is_constant(node->right))
 		return node;
 	constant_value(parser, node->left, &a);
 	constant_value(parser, node->right, &b);
 	if (needs_integers(code) && (a.kind == FILTER_DOUBLE || b.kind == FILTER_DOUBLE))
-		return fail(parser, node->column, "\"%s\" needs integers, and one side is a float",
-				code_text(code));
+		return filter_parse_set_error(parser, node->column,
+				"\"%s\" needs integers, and one side is a float", code_text(code));
 	if (filter_code_compares(code))
 		filter_set_truth(&a, filter_compare(code, &a, &b, NULL));
 	else
@@ -315,8 +317,8 @@ static struct filter_node *make_unary(struct parser *parser, unsigned int code, 
 	if (parser->failed)
 		return NULL;
 	if (left->sort == FILTER_SORT_TEXT)
-		return fail(parser, left->column, "\"%s\" needs a number, and this is a string",
-				code_text(code));
+		return filter_parse_set_error(parser, left->column,
+				"\"%s\" needs a number, and this is a string", code_text(code));
 	node = new_node(parser, code, column);
 	if (!node)
 		return NULL;
@@ -342,12 +344,12 @@ static struct filter_node *make_logic(struct parser *parser, unsigned int code, 
 
 	for (i = 0; i < 2; i++) {
 		if (sides[i]->sort == FILTER_SORT_TEXT)
-			return fail(parser, sides[i]->column,
+			return filter_parse_set_error(parser, sides[i]->column,
 					"a string is neither true nor false: compare it with something");
 	}
 	/* true && x is x, false && x is false; the other way round for ||. */
 	for (i = 0; i < 2; i++) {
-		if (!is_constant(sides[i]))
+		if (!filter_parse_is_constant(sides[i]))
 			continue;
 		if (constant_truth(parser, sides[i]) == (code == FILTER_CODE_AND))
 			return make_truth(parser, sides[1 - i]);
@@ -362,7 +364,7 @@ static struct filter_node *make_logic(struct parser *parser, unsigned int code, 
 	return node;
 }
 
-static bool is_glob(const struct filter_node *node)
+static bool filter_parse_is_glob(const struct filter_node *node)
 {
 	return node->code == FILTER_CODE_TEXT && node->flag;
 }
@@ -378,22 +380,26 @@ static bool check_sorts(struct parser *parser, const struct filter_node *node)
 	if (!text)
 		return true;
 	if (!filter_code_compares(node->code)) {
-		fail(parser, string->column, "\"%s\" needs numbers, and this is a string",
+		filter_parse_set_error(parser, string->column,
+				"\"%s\" needs numbers, and this is a string",
 				code_text(node->code));
 		return false;
 	}
 	if (other->sort == FILTER_SORT_NUMBER || other->sort == FILTER_SORT_TRUTH) {
-		fail(parser, node->column, "a string is compared with a number");
+		filter_parse_set_error(parser, node->column, "a string is compared with a number");
 		return false;
 	}
-	if (node->code > FILTER_CODE_UNEQUAL && (is_glob(left) || is_glob(right))) {
-		fail(parser, is_glob(left) ? left->column : right->column,
+	if (node->code > FILTER_CODE_UNEQUAL &&
+			(filter_parse_is_glob(left) || filter_parse_is_glob(right))) {
+		filter_parse_set_error(parser,
+				filter_parse_is_glob(left) ? left->column : right->column,
 				"patterns are compared by == and != only");
 		filter_hint_set(parser->lexer.error, "write \\* and \\? for the characters");
 		return false;
 	}
-	if (is_glob(left) && is_glob(right)) {
-		fail(parser, node->column, "two patterns are compared with each other");
+	if (filter_parse_is_glob(left) && filter_parse_is_glob(right)) {
+		filter_parse_set_error(
+				parser, node->column, "two patterns are compared with each other");
 		return false;
 	}
 	return true;
@@ -428,7 +434,7 @@ static void path_name(struct parser *parser)
 	if (kind)
 		*kind = 0;
 	pool_text(parser);
-	next(parser);
+	filter_parse_next_token(parser);
 }
 
 static void path_index(struct parser *parser)
@@ -444,7 +450,7 @@ static void path_index(struct parser *parser)
 		return;
 	}
 	if (token->number > UINT32_MAX) {
-		fail(parser, token->column, "an index above all arrays");
+		filter_parse_set_error(parser, token->column, "an index above all arrays");
 		return;
 	}
 	at = pool_take(parser, token->column, 5);
@@ -453,14 +459,14 @@ static void path_index(struct parser *parser)
 	*at++ = 1;
 	for (i = 0; i < 4; i++)
 		at[i] = (uint8_t)(token->number >> (8 * i));
-	next(parser);
+	filter_parse_next_token(parser);
 	if (!parser->failed && !is_op(parser, ']'))
 		fail_expected(parser, "\"]\"", "");
-	next(parser);
+	filter_parse_next_token(parser);
 }
 
 /* The current token begins a path: a name or a context. */
-static struct filter_node *parse_path(struct parser *parser, enum filter_ask ask)
+static struct filter_node *filter_parse_path(struct parser *parser, enum filter_ask ask)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	unsigned int nr = 1, column = token->column;
@@ -481,11 +487,12 @@ static struct filter_node *parse_path(struct parser *parser, enum filter_ask ask
 		bool index = is_op(parser, '[');
 
 		if (is_context)
-			return fail(parser, token->column, "a context has no members or elements");
+			return filter_parse_set_error(parser, token->column,
+					"a context has no members or elements");
 		if (nr++ == FILTER_STEPS_MAX)
-			return fail(parser, token->column, "more than %d names and indexes",
-					FILTER_STEPS_MAX);
-		next(parser);
+			return filter_parse_set_error(parser, token->column,
+					"more than %d names and indexes", FILTER_STEPS_MAX);
+		filter_parse_next_token(parser);
 		if (index)
 			path_index(parser);
 		else if (!parser->failed && token->kind != FILTER_TOKEN_NAME)
@@ -536,19 +543,19 @@ static struct filter_node *parse_function(
 	if (!strcmp(name, "has"))
 		ask = FILTER_ASK_PRESENCE;
 	else if (strcmp(name, "len") != 0) {
-		fail(parser, column, "unknown function \"%.40s\"", name);
+		filter_parse_set_error(parser, column, "unknown function \"%.40s\"", name);
 		filter_hint_set(parser->lexer.error, function_hint(name, hint));
 		return NULL;
 	}
-	next(parser);
+	filter_parse_next_token(parser);
 	if (parser->failed)
 		return NULL;
 	if (token->kind != FILTER_TOKEN_NAME && token->kind != FILTER_TOKEN_CONTEXT)
 		return fail_expected(parser, "a field or a context", "");
-	node = parse_path(parser, ask);
+	node = filter_parse_path(parser, ask);
 	if (!parser->failed && !is_op(parser, ')'))
 		return fail_expected(parser, "\")\" behind the field", "");
-	next(parser);
+	filter_parse_next_token(parser);
 	return node;
 }
 
@@ -565,22 +572,22 @@ static struct filter_node *parse_name(struct parser *parser)
 		behind++;
 	if (*behind == '(' && !token->is_quoted) {
 		snprintf(name, sizeof(name), "%.40s", token->text);
-		next(parser);
+		filter_parse_next_token(parser);
 		return parser->failed ? NULL : parse_function(parser, name, column);
 	}
 	if (!token->is_quoted && (!strcmp(token->text, "true") || !strcmp(token->text, "false"))) {
 		node = new_integer(parser, column, token->text[0] == 't', false);
 		if (node)
 			node->sort = FILTER_SORT_TRUTH;
-		next(parser);
+		filter_parse_next_token(parser);
 		return node;
 	}
-	return parse_path(parser, FILTER_ASK_VALUE);
+	return filter_parse_path(parser, FILTER_ASK_VALUE);
 }
 
 /* ---- expressions ---- */
 
-static struct filter_node *parse_string(struct parser *parser)
+static struct filter_node *filter_parse_string(struct parser *parser)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	struct filter_node *node = new_node(parser, FILTER_CODE_TEXT, token->column);
@@ -591,7 +598,7 @@ static struct filter_node *parse_string(struct parser *parser)
 	node->flag = token->is_glob;
 	node->value = parser->tree->pool_size;
 	pool_text(parser);
-	next(parser);
+	filter_parse_next_token(parser);
 	return node;
 }
 
@@ -599,13 +606,13 @@ static struct filter_node *parse_parentheses(struct parser *parser)
 {
 	struct filter_node *node;
 
-	next(parser);
-	node = parse_level(parser, LEVEL_OR);
+	filter_parse_next_token(parser);
+	node = filter_parse_level(parser, LEVEL_OR);
 	if (!node)
 		return NULL;
 	if (!is_op(parser, ')'))
 		return fail_expected(parser, "an operator or \")\"", "");
-	next(parser);
+	filter_parse_next_token(parser);
 	node->in_parentheses = true;
 	return node;
 }
@@ -618,17 +625,17 @@ static struct filter_node *parse_primary(struct parser *parser)
 	switch (token->kind) {
 	case FILTER_TOKEN_INT:
 		node = new_integer(parser, token->column, token->number, true);
-		next(parser);
+		filter_parse_next_token(parser);
 		return node;
 	case FILTER_TOKEN_DOUBLE:
 		node = new_integer(parser, token->column, token->number, false);
 		if (node)
 			node->code = FILTER_CODE_DOUBLE;
-		next(parser);
+		filter_parse_next_token(parser);
 		return node;
-	case FILTER_TOKEN_STRING: return parse_string(parser);
+	case FILTER_TOKEN_STRING: return filter_parse_string(parser);
 	case FILTER_TOKEN_NAME: return parse_name(parser);
-	case FILTER_TOKEN_CONTEXT: return parse_path(parser, FILTER_ASK_VALUE);
+	case FILTER_TOKEN_CONTEXT: return filter_parse_path(parser, FILTER_ASK_VALUE);
 	default:
 		if (is_op(parser, '('))
 			return parse_parentheses(parser);
@@ -646,8 +653,8 @@ static struct filter_node *parse_unary(struct parser *parser)
 
 	if (op != '!' && op != '~' && op != '-' && op != '+')
 		return parse_primary(parser);
-	next(parser);
-	node = parse_level(parser, LEVEL_UNARY);
+	filter_parse_next_token(parser);
+	node = filter_parse_level(parser, LEVEL_UNARY);
 	if (!node)
 		return NULL;
 	switch (op) {
@@ -662,7 +669,7 @@ static struct filter_node *parse_unary(struct parser *parser)
 	default: break;
 	}
 	/* +x is x if that is a number, and nothing otherwise. */
-	if (is_constant(node) && node->sort != FILTER_SORT_TEXT) {
+	if (filter_parse_is_constant(node) && node->sort != FILTER_SORT_TEXT) {
 		node->negates = false;
 		return node;
 	}
@@ -677,12 +684,12 @@ static bool check_precedence(struct parser *parser, const struct binary *op,
 	if (side->in_parentheses || op->level < LEVEL_BIT_OR)
 		return true;
 	if (side->compares && op->level >= LEVEL_EQUAL) {
-		fail(parser, column,
+		filter_parse_set_error(parser, column,
 				"comparisons do not chain: write a < b && b < c, or put parentheses");
 		return false;
 	}
 	if (side->compares || (side->negates && is_left)) {
-		fail(parser, column,
+		filter_parse_set_error(parser, column,
 				"%s binds closer than \"%s\": put parentheses around what belongs together",
 				side->compares ? "a comparison" : "\"!\"", code_text(op->code));
 		return false;
@@ -714,8 +721,8 @@ static struct filter_node *parse_operations(struct parser *parser, unsigned int 
 
 		if (!check_precedence(parser, op, left, true, column))
 			return NULL;
-		next(parser);
-		right = parse_level(parser, op->level + 1u);
+		filter_parse_next_token(parser);
+		right = filter_parse_level(parser, op->level + 1u);
 		if (!right || !check_precedence(parser, op, right, false, column))
 			return NULL;
 		left = make_binary(parser, op->code, column, left, right);
@@ -725,14 +732,14 @@ static struct filter_node *parse_operations(struct parser *parser, unsigned int 
 	return left;
 }
 
-static struct filter_node *parse_level(struct parser *parser, unsigned int level)
+static struct filter_node *filter_parse_level(struct parser *parser, unsigned int level)
 {
 	struct filter_node *node;
 
 	if (parser->failed)
 		return NULL;
 	if (parser->depth == PARSE_DEPTH_MAX) {
-		fail(parser, parser->lexer.token.column,
+		filter_parse_set_error(parser, parser->lexer.token.column,
 				"the expression is nested too deeply here");
 		parser->failed = -E2BIG;
 		return NULL;
@@ -796,12 +803,12 @@ int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter
 		filter_fail(error, 0, "out of memory for the expression");
 		return -ENOMEM;
 	}
-	next(&parser);
-	*root = parse_level(&parser, LEVEL_OR);
+	filter_parse_next_token(&parser);
+	*root = filter_parse_level(&parser, LEVEL_OR);
 	if (!parser.failed && parser.lexer.token.kind != FILTER_TOKEN_END)
 		fail_expected(&parser, "an operator or the end", operator_hint(&parser, hint));
 	if (!parser.failed && (*root)->sort == FILTER_SORT_TEXT)
-		fail(&parser, (*root)->column,
+		filter_parse_set_error(&parser, (*root)->column,
 				"a string is neither true nor false: compare it with something");
 	if (parser.failed)
 		free(parser.tree);

@@ -36,14 +36,14 @@ struct filter_instruction filter_program_at(const struct filter_program *program
 	};
 }
 
-static struct filter_text text_at(const uint8_t *at)
+static struct filter_text filter_program_get_text(const uint8_t *at)
 {
 	return (struct filter_text){.bytes = (const char *)at + 2, .size = filter_get16(at)};
 }
 
 struct filter_text filter_program_text(const struct filter_program *program, uint64_t offset)
 {
-	return text_at(program->pool + offset);
+	return filter_program_get_text(program->pool + offset);
 }
 
 struct filter_path_reader filter_program_path(const struct filter_program *program, uint64_t offset)
@@ -65,7 +65,7 @@ bool filter_path_next(struct filter_path_reader *path, struct filter_step *step)
 		step->index = filter_get32(path->at + 1);
 		path->at += 5;
 	} else {
-		name = text_at(path->at + 1);
+		name = filter_program_get_text(path->at + 1);
 		step->name = name.bytes;
 		step->index = 0;
 		path->at += 1 + 2 + name.size + 1;
@@ -103,7 +103,7 @@ static uint32_t check_text(const struct pool *pool, uint64_t offset)
 /* A glob's last byte must not be a backslash that takes the next byte. */
 static bool check_glob(const struct pool *pool, uint64_t offset)
 {
-	struct filter_text text = text_at(pool->bytes + offset);
+	struct filter_text text = filter_program_get_text(pool->bytes + offset);
 	uint32_t i;
 
 	for (i = 0; i < text.size; i++) {
@@ -113,7 +113,7 @@ static bool check_glob(const struct pool *pool, uint64_t offset)
 	return true;
 }
 
-static bool check_path(const struct pool *pool, uint64_t offset)
+static bool filter_program_check_path(const struct pool *pool, uint64_t offset)
 {
 	const uint8_t *at;
 	uint32_t i, nr, next;
@@ -164,7 +164,7 @@ static const char *check_operand(
 	case FILTER_CODE_FIELD:
 		if (instruction->flag > FILTER_ASK_PRESENCE)
 			return "a path asks for something unknown";
-		return check_path(pool, instruction->value)
+		return filter_program_check_path(pool, instruction->value)
 				? NULL
 				: "a path is damaged or not within the program";
 	case FILTER_CODE_TEST:
@@ -248,7 +248,7 @@ static const char *check_code(const struct filter_program *program)
 	return why;
 }
 
-static const char *check(const uint8_t *bytes, size_t size)
+static const char *filter_program_check_bytecode(const uint8_t *bytes, size_t size)
 {
 	struct filter_program program;
 	uint32_t nr;
@@ -272,7 +272,7 @@ static const char *check(const uint8_t *bytes, size_t size)
 
 int filter_verify(const void *program, size_t size, const char **why)
 {
-	const char *reason = check(program, size);
+	const char *reason = filter_program_check_bytecode(program, size);
 
 	if (why)
 		*why = reason ? reason : "";
@@ -296,7 +296,7 @@ static const char *context_at(const struct filter_program *program, uint32_t i)
 	return step.name;
 }
 
-static bool same_name(const char *a, const char *b)
+static bool filter_program_same_name(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
 		a++;
@@ -311,7 +311,7 @@ static bool is_named_before(const struct filter_program *program, uint32_t i, co
 
 	while (i--) {
 		other = context_at(program, i);
-		if (other && same_name(other, name))
+		if (other && filter_program_same_name(other, name))
 			return true;
 	}
 	return false;

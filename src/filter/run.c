@@ -26,7 +26,7 @@ static inline const struct side_arg *cells_of(
 	return __builtin_expect(!cells, 0) && !body->nr_arguments ? &none : cells;
 }
 
-static inline const struct filter_op *follow(const struct filter_op *op, bool yes)
+static inline const struct filter_op *filter_run_branch_target(const struct filter_op *op, bool yes)
 {
 	return (const struct filter_op *)((const char *)op + (yes ? op->yes : op->no));
 }
@@ -98,7 +98,7 @@ static bool match_ranges(const struct filter *filter, const struct side_arg_vec 
 	if (__builtin_expect(!cells, 0))
 		return false;
 	while (op->code < FILTER_OP_ACCEPT)
-		op = follow(op, test_range(op, cell_at(op, cells)));
+		op = filter_run_branch_target(op, test_range(op, cell_at(op, cells)));
 	return op->code == FILTER_OP_ACCEPT;
 }
 
@@ -222,20 +222,23 @@ static inline __attribute__((always_inline)) bool run_on(const struct filter_run
 			break;
 		case FILTER_OP_LOAD_TEST:
 			push_walk(run, op, stack);
-			op = follow(op, test_truth(op, filter_truth(stack)));
+			op = filter_run_branch_target(op, test_truth(op, filter_truth(stack)));
 			continue;
 		case FILTER_OP_LOAD_COMPARE:
 			push_walk(run, op, stack);
-			op = follow(op, test_truth(op, compare_constant(op, stack)));
+			op = filter_run_branch_target(
+					op, test_truth(op, compare_constant(op, stack)));
 			continue;
 		case FILTER_OP_COMPARE_TEST:
 			top -= 2;
-			op = follow(op,
+			op = filter_run_branch_target(op,
 					test_truth(op,
 							filter_compare(op->inner, top + 1, top + 2,
 									run->loader)));
 			continue;
-		case FILTER_OP_TEST: op = follow(op, test_truth(op, filter_truth(top--))); continue;
+		case FILTER_OP_TEST:
+			op = filter_run_branch_target(op, test_truth(op, filter_truth(top--)));
+			continue;
 		case FILTER_OP_ACCEPT:
 		case FILTER_OP_REJECT:
 			yes = op->code == FILTER_OP_ACCEPT;
@@ -246,7 +249,9 @@ static inline __attribute__((always_inline)) bool run_on(const struct filter_run
 			if (result)
 				*result = *top;
 			return filter_truth(top) > 0;
-		default: op = follow(op, test_range(op, cell_at(op, run->cells))); continue;
+		default:
+			op = filter_run_branch_target(op, test_range(op, cell_at(op, run->cells)));
+			continue;
 		}
 		op++;
 	}
@@ -286,7 +291,7 @@ bool filter_run_any(const struct filter_run *run, struct filter_value *result)
 	return stack ? run_in(run, result, stack) : run_long(run, result);
 }
 
-static bool is_push(const struct filter_op *op)
+static bool filter_run_is_push(const struct filter_op *op)
 {
 	switch (op->code) {
 	case FILTER_OP_LOAD:
@@ -333,7 +338,7 @@ void filter_choose_function(struct filter_body *body, uint32_t nr_ops)
 
 	body->keeps = false;
 	for (i = 0; i < nr_ops; i++)
-		body->keeps = body->keeps || is_push(&op[i]);
+		body->keeps = body->keeps || filter_run_is_push(&op[i]);
 	if (body->is_bound) {
 		body->filter.matches = match_nothing;
 		return;
@@ -346,8 +351,9 @@ void filter_choose_function(struct filter_body *body, uint32_t nr_ops)
 			return;
 	}
 	body->filter.matches = match_ranges;
-	if (op->code >= FILTER_OP_ACCEPT || follow(op, true)->code != FILTER_OP_ACCEPT ||
-			follow(op, false)->code != FILTER_OP_REJECT)
+	if (op->code >= FILTER_OP_ACCEPT ||
+			filter_run_branch_target(op, true)->code != FILTER_OP_ACCEPT ||
+			filter_run_branch_target(op, false)->code != FILTER_OP_REJECT)
 		return;
 	switch (op->code) {
 	case FILTER_OP_RANGE_1: body->filter.matches = match_range_8; break;

@@ -21,7 +21,7 @@ enum said {
 	SAID_EXACTLY,
 };
 
-static void put(struct saying *saying, const char *text)
+static void filter_print_append(struct saying *saying, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -33,7 +33,7 @@ static void put(struct saying *saying, const char *text)
 	saying->used += size;
 }
 
-static void take_back(struct saying *saying, size_t used)
+static void filter_print_truncate(struct saying *saying, size_t used)
 {
 	saying->used = used;
 	saying->text[used] = '\0';
@@ -66,7 +66,7 @@ static const char *plain_field(const struct saying *saying, const struct filter_
 	return (const char *)path + 5; /* root, steps, a name, its size */
 }
 
-static bool is_constant(const struct filter_node *node)
+static bool filter_print_is_constant(const struct filter_node *node)
 {
 	return node->code == FILTER_CODE_INT || (node->code == FILTER_CODE_TEXT && !node->flag);
 }
@@ -76,13 +76,13 @@ static enum said say_comparison(struct saying *saying, const struct filter_node 
 	const struct filter_node *field = node->left, *constant = node->right;
 	struct filter_comparison comparison = {.relation = relation_of(node->code)};
 
-	if (is_constant(field)) {
+	if (filter_print_is_constant(field)) {
 		field = node->right;
 		constant = node->left;
 		comparison.relation = relation_of(filter_code_mirror(node->code));
 	}
 	comparison.field = plain_field(saying, field);
-	if (!comparison.field || !is_constant(constant))
+	if (!comparison.field || !filter_print_is_constant(constant))
 		return SAID_NOTHING;
 	if (constant->code == FILTER_CODE_TEXT)
 		comparison.text = (const char *)saying->tree->pool + constant->value + 2;
@@ -90,7 +90,7 @@ static enum said say_comparison(struct saying *saying, const struct filter_node 
 	comparison.is_unsigned = constant->flag;
 	if (!saying->language->compare(saying->language->user, &comparison,
 			    saying->text + saying->used, saying->room - saying->used)) {
-		take_back(saying, saying->used);
+		filter_print_truncate(saying, saying->used);
 		return SAID_NOTHING;
 	}
 	saying->used += strlen(saying->text + saying->used);
@@ -99,7 +99,7 @@ static enum said say_comparison(struct saying *saying, const struct filter_node 
 
 /* ---- the rest ---- */
 
-static enum said say(struct saying *saying, const struct filter_node *node);
+static enum said filter_print_format_node(struct saying *saying, const struct filter_node *node);
 
 static enum said say_both(struct saying *saying, const struct filter_node *node)
 {
@@ -107,23 +107,23 @@ static enum said say_both(struct saying *saying, const struct filter_node *node)
 	size_t begin = saying->used, between;
 	enum said left, right;
 
-	put(saying, "(");
-	left = say(saying, node->left);
+	filter_print_append(saying, "(");
+	left = filter_print_format_node(saying, node->left);
 	if (!left && all) {
-		take_back(saying, begin);
+		filter_print_truncate(saying, begin);
 		return SAID_NOTHING;
 	}
 	between = saying->used;
 	if (left)
-		put(saying, all ? ") || (" : ") && (");
-	right = say(saying, node->right);
+		filter_print_append(saying, all ? ") || (" : ") && (");
+	right = filter_print_format_node(saying, node->right);
 	if (!right && (all || !left)) {
-		take_back(saying, begin);
+		filter_print_truncate(saying, begin);
 		return SAID_NOTHING;
 	}
 	if (!right)
-		take_back(saying, between);
-	put(saying, ")");
+		filter_print_truncate(saying, between);
+	filter_print_append(saying, ")");
 	return left == SAID_EXACTLY && right == SAID_EXACTLY ? SAID_EXACTLY : SAID_MORE;
 }
 
@@ -131,17 +131,17 @@ static enum said say_not(struct saying *saying, const struct filter_node *node)
 {
 	size_t begin = saying->used;
 
-	put(saying, "!(");
+	filter_print_append(saying, "!(");
 	/* More of what is not is less. */
-	if (say(saying, node->left) != SAID_EXACTLY) {
-		take_back(saying, begin);
+	if (filter_print_format_node(saying, node->left) != SAID_EXACTLY) {
+		filter_print_truncate(saying, begin);
 		return SAID_NOTHING;
 	}
-	put(saying, ")");
+	filter_print_append(saying, ")");
 	return SAID_EXACTLY;
 }
 
-static enum said say(struct saying *saying, const struct filter_node *node)
+static enum said filter_print_format_node(struct saying *saying, const struct filter_node *node)
 {
 	if (saying->full)
 		return SAID_NOTHING;
@@ -168,7 +168,7 @@ int filter_say(const char *expression, const struct filter_language *language, c
 		return ret;
 	*text = '\0';
 	saying.tree = tree;
-	said = say(&saying, root);
+	said = filter_print_format_node(&saying, root);
 	free(tree);
 	return saying.full ? -E2BIG : said ? 0 : -ENOENT;
 }

@@ -13,12 +13,12 @@ static size_t length(const char *word)
 	return size;
 }
 
-static char lower(char c)
+static char filter_suggest_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static unsigned int least(unsigned int a, unsigned int b)
+static unsigned int filter_suggest_min(unsigned int a, unsigned int b)
 {
 	return a < b ? a : b;
 }
@@ -36,12 +36,13 @@ unsigned int filter_distance(const char *a, const char *b)
 	for (i = 1; i <= size_a; i++) {
 		row[0] = (unsigned char)i;
 		for (j = 1; j <= size_b; j++) {
-			unsigned int differs = lower(a[i - 1]) != lower(b[j - 1]);
-			unsigned int best = least(last[j] + 1u, row[j - 1] + 1u);
+			unsigned int differs = filter_suggest_lower(a[i - 1]) !=
+					filter_suggest_lower(b[j - 1]);
+			unsigned int best = filter_suggest_min(last[j] + 1u, row[j - 1] + 1u);
 
-			best = least(best, last[j - 1] + differs);
+			best = filter_suggest_min(best, last[j - 1] + differs);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				best = least(best, before[j - 2] + 1u);
+				best = filter_suggest_min(best, before[j - 2] + 1u);
 			row[j] = (unsigned char)best;
 		}
 		spare = before;

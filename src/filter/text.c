@@ -69,7 +69,7 @@ int filter_read_wide(struct filter_reader *reader)
 _Static_assert(sizeof(((struct filter_reader *)0)->pending) == VISIT_TEXT_UNIT_MAX, "room");
 
 /* 8-bit text with a NUL behind it, as nearly all is. */
-static bool is_plain(const struct filter_value *string)
+static bool filter_text_is_plain(const struct filter_value *string)
 {
 	return string->unit_size == 1 && string->size == FILTER_TERMINATED && string->text;
 }
@@ -79,7 +79,7 @@ bool filter_text_equals(const struct filter_value *wanted, const struct filter_v
 	const uint8_t *bytes = wanted->text, *at = string->text;
 	size_t i;
 
-	if (!is_plain(string))
+	if (!filter_text_is_plain(string))
 		return !filter_text_compare(wanted, string);
 	for (i = 0; i < wanted->size; i++) {
 		if (at[i] != bytes[i])
@@ -127,7 +127,7 @@ bool filter_text_glob(const struct filter_value *pattern, const struct filter_va
 	filter_read_begin(&text, string);
 	/* Up to the first wildcard there is no way back. */
 	for (; glob < end && *glob != '*' && *glob != '?' && *glob != '\\'; glob++) {
-		c = is_plain(string) ? *text.at++ : filter_read(&text);
+		c = filter_text_is_plain(string) ? *text.at++ : filter_read(&text);
 		if (c != *glob)
 			return false;
 	}

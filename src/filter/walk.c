@@ -101,7 +101,7 @@ static bool finish_scalar(struct walk *walk, const struct filter_move *leaf, con
 	}
 }
 
-static bool set_count(struct walk *walk, uint64_t count)
+static bool filter_walk_set_count(struct walk *walk, uint64_t count)
 {
 	filter_value_unsigned(walk->value, count);
 	return true;
@@ -127,7 +127,7 @@ struct visiting {
 };
 
 /* Is this the one? Counts it. */
-static bool is_wanted(struct visiting *visiting, const void *thing)
+static bool filter_walk_matches(struct visiting *visiting, const void *thing)
 {
 	if (visiting->seen == UINT32_MAX || !thing)
 		return false;
@@ -139,7 +139,7 @@ static enum side_visitor_status see_element(
 {
 	struct visiting *visiting = ctx->priv;
 
-	if (!is_wanted(visiting, element))
+	if (!filter_walk_matches(visiting, element))
 		return visiting->found ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 	visiting->walk->in_visitor = true;
 	if (visiting->next)
@@ -161,12 +161,13 @@ static bool visit_elements(struct visiting *visiting, side_visitor_func visitor,
 	status = visitor(&ctx, app_ctx);
 	if (visiting->index != UINT32_MAX)
 		return visiting->found;
-	return status == SIDE_VISITOR_STATUS_OK && set_count(visiting->walk, visiting->seen);
+	return status == SIDE_VISITOR_STATUS_OK &&
+			filter_walk_set_count(visiting->walk, visiting->seen);
 }
 
 /* ---- dynamic values ---- */
 
-static bool same_name(const char *name, const char *wanted)
+static bool filter_walk_same_name(const char *name, const char *wanted)
 {
 	if (!name)
 		return false;
@@ -203,7 +204,7 @@ static bool finish_dynamic(struct walk *walk, const struct side_arg *cell)
 	case SIDE_TYPE_DYNAMIC_BYTE:
 		if (walk->op->goal != FILTER_GOAL_VALUE)
 			return false;
-		return set_count(walk, u->side_byte.value);
+		return filter_walk_set_count(walk, u->side_byte.value);
 	case SIDE_TYPE_DYNAMIC_FLOAT:
 		fits = filter_leaf_float(&leaf, &u->side_float.type);
 		at = &u->side_float.value;
@@ -214,7 +215,7 @@ static bool finish_dynamic(struct walk *walk, const struct side_arg *cell)
 						(const void *)(uintptr_t)u->side_string.value);
 	case SIDE_TYPE_DYNAMIC_VLA:
 		return walk->op->goal == FILTER_GOAL_LENGTH && side_ptr_get(u->side_dynamic_vla) &&
-				set_count(walk, side_ptr_get(u->side_dynamic_vla)->len);
+				filter_walk_set_count(walk, side_ptr_get(u->side_dynamic_vla)->len);
 	case SIDE_TYPE_DYNAMIC_VLA_VISITOR: {
 		const struct side_arg_dynamic_vla_visitor *visitor =
 				side_ptr_get(u->side_dynamic_vla_visitor);
@@ -239,7 +240,7 @@ static bool walk_dynamic_fields(struct walk *walk, const struct filter_move *ste
 		return false;
 	fields = side_ptr_get(structure->fields);
 	for (i = 0; fields && i < structure->len; i++) {
-		if (same_name(side_ptr_get(fields[i].field_name), name))
+		if (filter_walk_same_name(side_ptr_get(fields[i].field_name), name))
 			return walk_dynamic(walk, step + 1, left - 1, &fields[i].elem);
 	}
 	return false;
@@ -251,7 +252,7 @@ static enum side_visitor_status see_field(const struct side_tracer_dynamic_struc
 	struct visiting *visiting = ctx->priv;
 	const char *name = filter_at(visiting->walk->run->body, visiting->step->offset);
 
-	if (!field || !same_name(side_ptr_get(field->field_name), name))
+	if (!field || !filter_walk_same_name(side_ptr_get(field->field_name), name))
 		return SIDE_VISITOR_STATUS_OK;
 	visiting->walk->in_visitor = true;
 	visiting->found = walk_dynamic(
@@ -259,8 +260,8 @@ static enum side_visitor_status see_field(const struct side_tracer_dynamic_struc
 	return SIDE_VISITOR_STATUS_ERROR;
 }
 
-static bool walk_struct_visitor(struct walk *walk, const struct filter_move *step, uint32_t left,
-		const struct side_arg_dynamic_struct_visitor *visitor)
+static bool filter_walk_struct_visitor(struct walk *walk, const struct filter_move *step,
+		uint32_t left, const struct side_arg_dynamic_struct_visitor *visitor)
 {
 	struct visiting visiting = {.walk = walk, .step = step, .left = left};
 	struct side_tracer_dynamic_struct_visitor_ctx ctx = {
@@ -289,7 +290,7 @@ static bool walk_dynamic(struct walk *walk, const struct filter_move *step, uint
 	case SIDE_TYPE_DYNAMIC_STRUCT:
 		return walk_dynamic_fields(walk, step, left, side_ptr_get(u->side_dynamic_struct));
 	case SIDE_TYPE_DYNAMIC_STRUCT_VISITOR:
-		return walk_struct_visitor(
+		return filter_walk_struct_visitor(
 				walk, step, left, side_ptr_get(u->side_dynamic_struct_visitor));
 	case SIDE_TYPE_DYNAMIC_VLA:
 		vla = side_ptr_get(u->side_dynamic_vla);
@@ -368,9 +369,10 @@ static bool finish_memory(struct walk *walk, const struct filter_move *leaf, con
 	uint32_t length;
 
 	if (leaf->code == FILTER_LEAF_LENGTH)
-		return load_length(leaf, length_base, &length) && set_count(walk, length);
+		return load_length(leaf, length_base, &length) &&
+				filter_walk_set_count(walk, length);
 	if (leaf->code == FILTER_LEAF_COUNT)
-		return set_count(walk, leaf->count);
+		return filter_walk_set_count(walk, leaf->count);
 	if (!base)
 		return false;
 	at = access(base, leaf);
@@ -505,7 +507,7 @@ static __attribute__((noinline)) bool finish_count(
 	vec = side_ptr_get(cell->u.side_static.side_array);
 	if (!vec || (leaf->label == SIDE_TYPE_ARRAY && vec->len != leaf->count))
 		return false;
-	return set_count(walk, vec->len);
+	return filter_walk_set_count(walk, vec->len);
 }
 
 static bool finish_cell(

@@ -15,7 +15,7 @@
 
 #define FEW 32 /* a second at most */
 
-static int compare(const void *one, const void *other)
+static int kernel_close_compare_fds(const void *one, const void *other)
 {
 	const int *a = one, *b = other;
 
@@ -48,7 +48,7 @@ static _Noreturn void keep_and_end(const int *fds, size_t nr)
 }
 
 /* Without libc's fork(): the recorder in us would think that a program begins. The one between ends at once, so that nobody has to wait. */
-static bool hand_over(const int *fds, size_t nr)
+static bool kernel_close_move_to_child(const int *fds, size_t nr)
 {
 	pid_t child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
 	int status = 0;
@@ -70,8 +70,8 @@ void kernel_close_many(int *fds, size_t nr)
 	size_t i;
 
 	if (nr > FEW) {
-		qsort(fds, nr, sizeof(*fds), compare);
-		(void)hand_over(fds, nr);
+		qsort(fds, nr, sizeof(*fds), kernel_close_compare_fds);
+		(void)kernel_close_move_to_child(fds, nr);
 	}
 	for (i = 0; i < nr; i++)
 		close(fds[i]);

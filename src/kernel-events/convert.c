@@ -52,7 +52,7 @@ static bool has_numbers(const struct eventheader *header)
 	return header->id || header->version || header->tag || header->opcode;
 }
 
-static struct ctf_type *bytes_type(struct ctf_arena *arena)
+static struct ctf_type *kernel_convert_bytes_type(struct ctf_arena *arena)
 {
 	struct ctf_type *byte = ctf_type_integer(arena, 8, false);
 
@@ -80,7 +80,7 @@ static struct ctf_type *header_context(struct ctf_arena *arena, const struct eve
 		ctf_member_set(&type->members[count++], names[i], member, false);
 	}
 	for (i = 0; i < header->activity_size / 16; i++) {
-		member = bytes_type(arena);
+		member = kernel_convert_bytes_type(arena);
 		if (!member)
 			return NULL;
 		ctf_member_set(&type->members[count++], i ? "_related_activity" : "_activity",
@@ -123,8 +123,8 @@ static struct kind_class *find_class(const struct kind *kind, const struct event
 	return NULL;
 }
 
-static struct kind_class *make_class(struct kind *kind, const struct eventheader *header,
-		const uint8_t shape[3], uint64_t sum)
+static struct kind_class *kernel_convert_make_class(struct kind *kind,
+		const struct eventheader *header, const uint8_t shape[3], uint64_t sum)
 {
 	struct kind_class *class = calloc(1, sizeof(*class));
 
@@ -181,7 +181,7 @@ static int describe_class(struct kernel_record *record, const struct kind *kind,
  * The class of a record and its fields, converted: it is described when a record has fitted for the first time, so that
  * what readers have to reckon with is bounded by what was really there. NULL: it cannot be decoded.
  */
-static struct kind_class *decode(
+static struct kind_class *kernel_convert_decode(
 		struct kernel_record *record, struct kind *kind, const struct eventheader *header)
 {
 	const uint8_t shape[3] = {(uint8_t)(has_numbers(header) | header->foreign << 1),
@@ -191,7 +191,7 @@ static struct kind_class *decode(
 	struct kind_class *class = find_class(kind, header, shape, sum);
 
 	if (!class && kind->nr_classes < CLASSES_MAX)
-		class = make_class(kind, header, shape, sum);
+		class = kernel_convert_make_class(kind, header, shape, sum);
 	if (!class || !class->arena || eventheader_convert(&class->class, header, &record->fields))
 		return NULL;
 	if (!class->described && describe_class(record, kind, class, header)) {
@@ -231,7 +231,7 @@ void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, p
 	if (kind->format.event_header &&
 			!eventheader_split(data + FORMAT_COMMON_SIZE, size - FORMAT_COMMON_SIZE,
 					&header))
-		class = decode(record, kind, &header);
+		class = kernel_convert_decode(record, kind, &header);
 	record->summary.plain += kind->format.event_header && !class;
 	if (!class && !kind->described && kernel_describe_kind(record, kind))
 		return;

@@ -28,7 +28,7 @@ static bool take16(struct reader *r, uint16_t *value)
 
 /* ---- texts: always UTF-8, ended by a zero ---- */
 
-static void put_utf8(struct bytes *to, uint32_t c)
+static void eventheader_value_append_utf8(struct bytes *to, uint32_t c)
 {
 	uint8_t text[4];
 	size_t size = 1;
@@ -52,7 +52,7 @@ static void put_utf8(struct bytes *to, uint32_t c)
 	bytes_put(to, text, size);
 }
 
-static uint32_t unit_at(const uint8_t *from, unsigned int size, bool foreign)
+static uint32_t eventheader_value_read_unit(const uint8_t *from, unsigned int size, bool foreign)
 {
 	if (size == 1)
 		return *from;
@@ -60,13 +60,14 @@ static uint32_t unit_at(const uint8_t *from, unsigned int size, bool foreign)
 }
 
 /* Up to the first zero: what stands behind it is not a text's. */
-static void put_text(struct reader *r, size_t count, unsigned int size, bool latin)
+static void eventheader_value_append_text(
+		struct reader *r, size_t count, unsigned int size, bool latin)
 {
 	const uint8_t *from = r->at;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		uint32_t c = unit_at(from + i * size, size, r->foreign), low;
+		uint32_t c = eventheader_value_read_unit(from + i * size, size, r->foreign), low;
 
 		if (!c)
 			break;
@@ -75,18 +76,18 @@ static void put_text(struct reader *r, size_t count, unsigned int size, bool lat
 			continue;
 		}
 		if (size == 2 && c >= 0xd800 && c < 0xdc00 && i + 1 < count) {
-			low = unit_at(from + (i + 1) * size, size, r->foreign);
+			low = eventheader_value_read_unit(from + (i + 1) * size, size, r->foreign);
 			if (low >= 0xdc00 && low < 0xe000) {
 				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 				i++;
 			}
 		}
-		put_utf8(r->to, c);
+		eventheader_value_append_utf8(r->to, c);
 	}
 	bytes_put_zeros(r->to, 1);
 }
 
-static int take_text(struct reader *r, const struct eventheader_node *node)
+static int eventheader_value_read_text(struct reader *r, const struct eventheader_node *node)
 {
 	bool latin = node->format == EH_FORMAT_TEXT8;
 	uint16_t counted;
@@ -96,14 +97,15 @@ static int take_text(struct reader *r, const struct eventheader_node *node)
 		if (!take16(r, &counted) || left(r) / node->size < counted)
 			return -EINVAL;
 		count = counted;
-		put_text(r, count, node->size, latin);
+		eventheader_value_append_text(r, count, node->size, latin);
 	} else {
 		while (count < left(r) / node->size &&
-				unit_at(r->at + count * node->size, node->size, r->foreign))
+				eventheader_value_read_unit(
+						r->at + count * node->size, node->size, r->foreign))
 			count++;
 		if (count == left(r) / node->size)
 			return -EINVAL;
-		put_text(r, count, node->size, latin);
+		eventheader_value_append_text(r, count, node->size, latin);
 		count++; /* the zero */
 	}
 	r->at += count * node->size;
@@ -134,7 +136,8 @@ static bool has_order(const struct eventheader_node *node)
 }
 
 /* The number that so many bytes are, as eight. False: they are none. */
-static bool widen(const uint8_t *from, uint16_t size, uint8_t format, bool foreign, uint64_t *value)
+static bool eventheader_value_sign_extend(
+		const uint8_t *from, uint16_t size, uint8_t format, bool foreign, uint64_t *value)
 {
 	bool is_signed = format == EH_FORMAT_SIGNED || format == EH_FORMAT_ERRNO ||
 			format == EH_FORMAT_PID || format == EH_FORMAT_TIME;
@@ -175,7 +178,7 @@ static int take_optional(struct reader *r, const struct eventheader_node *node)
 		return 0;
 	}
 	/* A number of no fitting length has no place in this type. */
-	if (!widen(r->at, size, node->format, r->foreign, &value))
+	if (!eventheader_value_sign_extend(r->at, size, node->format, r->foreign, &value))
 		return -EINVAL;
 	r->at += size;
 	bytes_put(r->to, &tag, 1);
@@ -200,9 +203,9 @@ static int take_bytes(struct reader *r)
 	return 0;
 }
 
-static int take_fields(struct reader *r, uint32_t begin, uint32_t end);
+static int eventheader_value_read_fields(struct reader *r, uint32_t begin, uint32_t end);
 
-static int take_value(struct reader *r, uint32_t index)
+static int eventheader_value_read(struct reader *r, uint32_t index)
 {
 	const struct eventheader_node *node = &r->nodes[index];
 
@@ -210,8 +213,8 @@ static int take_value(struct reader *r, uint32_t index)
 	if (r->to->size > r->limit || r->to->failed)
 		return -EINVAL;
 	switch (node->form) {
-	case EH_FORM_STRUCT: return take_fields(r, index + 1, node->end);
-	case EH_FORM_TEXT: return take_text(r, node);
+	case EH_FORM_STRUCT: return eventheader_value_read_fields(r, index + 1, node->end);
+	case EH_FORM_TEXT: return eventheader_value_read_text(r, node);
 	case EH_FORM_BYTES: return take_bytes(r);
 	case EH_FORM_OPTIONAL: return take_optional(r, node);
 	case EH_FORM_COPY: break;
@@ -223,7 +226,7 @@ static int take_value(struct reader *r, uint32_t index)
 	return 0;
 }
 
-static int take_field(struct reader *r, uint32_t index)
+static int eventheader_value_read_field(struct reader *r, uint32_t index)
 {
 	const struct eventheader_node *node = &r->nodes[index];
 	uint16_t count = 1;
@@ -237,16 +240,16 @@ static int take_field(struct reader *r, uint32_t index)
 		bytes_put(r->to, &count, sizeof(count));
 	}
 	while (count-- && !ret)
-		ret = take_value(r, index);
+		ret = eventheader_value_read(r, index);
 	return ret;
 }
 
-static int take_fields(struct reader *r, uint32_t begin, uint32_t end)
+static int eventheader_value_read_fields(struct reader *r, uint32_t begin, uint32_t end)
 {
 	int ret = 0;
 
 	for (uint32_t i = begin; i < end && !ret; i = r->nodes[i].end)
-		ret = take_field(r, i);
+		ret = eventheader_value_read_field(r, i);
 	return ret;
 }
 
@@ -262,7 +265,7 @@ int eventheader_convert(const struct eventheader_class *class, const struct even
 			.foreign = header->foreign,
 	};
 	size_t before = to->size;
-	int ret = take_fields(&reader, 0, class->nr_nodes);
+	int ret = eventheader_value_read_fields(&reader, 0, class->nr_nodes);
 
 	if (ret)
 		to->size = before;

@@ -92,7 +92,7 @@ struct describer {
 };
 
 /* Up to a zero. NULL: there is none. */
-static const char *take_text(struct describer *d)
+static const char *eventheader_read_text(struct describer *d)
 {
 	const uint8_t *zero = memchr(d->at, 0, (size_t)(d->end - d->at));
 	const char *text = (const char *)d->at;
@@ -103,7 +103,7 @@ static const char *take_text(struct describer *d)
 	return text;
 }
 
-static bool take(struct describer *d, void *to, size_t size)
+static bool eventheader_read_bytes(struct describer *d, void *to, size_t size)
 {
 	if ((size_t)(d->end - d->at) < size)
 		return false;
@@ -157,10 +157,10 @@ static void choose_form(struct eventheader_node *node)
 	}
 }
 
-static int take_fields(struct describer *d, uint32_t most, unsigned int depth);
+static int eventheader_parse_fields(struct describer *d, uint32_t most, unsigned int depth);
 
 /* One field, with all that it contains. */
-static int take_field(struct describer *d, unsigned int depth)
+static int eventheader_parse_field(struct describer *d, unsigned int depth)
 {
 	struct eventheader_node *node = &d->nodes[d->nr_nodes];
 	uint8_t encoding, format = 0, count[2];
@@ -169,15 +169,15 @@ static int take_field(struct describer *d, unsigned int depth)
 	if (d->nr_nodes == EVENTHEADER_NODES_MAX)
 		return -EINVAL;
 	d->nr_nodes++;
-	*node = (struct eventheader_node){.name = take_text(d)};
-	if (!node->name || !take(d, &encoding, 1))
+	*node = (struct eventheader_node){.name = eventheader_read_text(d)};
+	if (!node->name || !eventheader_read_bytes(d, &encoding, 1))
 		return -EINVAL;
-	if (encoding & MORE && !take(d, &format, 1))
+	if (encoding & MORE && !eventheader_read_bytes(d, &format, 1))
 		return -EINVAL;
-	if (format & MORE && !take(d, &tag, 2))
+	if (format & MORE && !eventheader_read_bytes(d, &tag, 2))
 		return -EINVAL;
 	if (encoding & ENCODING_FIXED) {
-		if (encoding & ENCODING_COUNTED || !take(d, count, 2))
+		if (encoding & ENCODING_COUNTED || !eventheader_read_bytes(d, count, 2))
 			return -EINVAL;
 		node->count = eventheader_u16(count, d->foreign);
 		if (!node->count)
@@ -197,7 +197,7 @@ static int take_field(struct describer *d, unsigned int depth)
 
 		node->members = node->format;
 		ret = node->members && depth < EVENTHEADER_DEPTH_MAX
-				? take_fields(d, node->members, depth + 1)
+				? eventheader_parse_fields(d, node->members, depth + 1)
 				: -EINVAL;
 		if (ret)
 			return ret;
@@ -208,18 +208,18 @@ static int take_field(struct describer *d, unsigned int depth)
 	return 0;
 }
 
-static int take_fields(struct describer *d, uint32_t most, unsigned int depth)
+static int eventheader_parse_fields(struct describer *d, uint32_t most, unsigned int depth)
 {
 	int ret = 0;
 
 	while (!ret && most--)
-		ret = d->at == d->end ? -EINVAL : take_field(d, depth);
+		ret = d->at == d->end ? -EINVAL : eventheader_parse_field(d, depth);
 	return ret;
 }
 
 /* ---- types ---- */
 
-static struct ctf_type *bytes_type(struct ctf_arena *arena)
+static struct ctf_type *eventheader_bytes_type(struct ctf_arena *arena)
 {
 	struct ctf_type *byte = ctf_type_integer(arena, 8, false);
 
@@ -246,7 +246,8 @@ static struct ctf_type *boolean_type(struct ctf_arena *arena, unsigned int bits)
 }
 
 /* A number of so many bits. */
-static struct ctf_type *number_type(struct ctf_arena *arena, uint8_t format, unsigned int bits)
+static struct ctf_type *eventheader_number_type(
+		struct ctf_arena *arena, uint8_t format, unsigned int bits)
 {
 	struct ctf_type *type;
 
@@ -273,13 +274,13 @@ static struct ctf_type *number_type(struct ctf_arena *arena, uint8_t format, uns
 			type->big_endian = true;
 		return type;
 	case EH_FORMAT_HEX_BYTES:
-		type = bytes_type(arena);
+		type = eventheader_bytes_type(arena);
 		return type ? ctf_type_array(arena, type, bits / 8) : NULL;
 	case EH_FORMAT_IP:
 	case EH_FORMAT_IP_OLD:
 		if (bits != 32)
 			break;
-		type = bytes_type(arena);
+		type = eventheader_bytes_type(arena);
 		return type ? ctf_type_array(arena, type, 4) : NULL;
 	default: break;
 	}
@@ -289,7 +290,7 @@ static struct ctf_type *number_type(struct ctf_arena *arena, uint8_t format, uns
 static struct ctf_type *fields_type(struct ctf_arena *arena, const struct eventheader_node *nodes,
 		uint32_t begin, uint32_t end);
 
-static struct ctf_type *option_type(
+static struct ctf_type *eventheader_option_type(
 		struct ctf_arena *arena, const struct eventheader_node *node, struct ctf_type **tag)
 {
 	struct ctf_type *u8 = ctf_type_integer(arena, 8, false);
@@ -299,7 +300,7 @@ static struct ctf_type *option_type(
 	*tag = u8 ? ctf_type_enum(arena, u8, 2) : NULL;
 	none = ctf_type_struct(arena, 0);
 	some = format == EH_FORMAT_BOOLEAN ? ctf_describe_bool(arena)
-					   : number_type(arena, format, 64);
+					   : eventheader_number_type(arena, format, 64);
 	if (!type || !*tag || !none || !some)
 		return NULL;
 	(*tag)->labels[0] = (struct ctf_label){"none", 0, 0};
@@ -321,22 +322,24 @@ static struct ctf_type *value_type(struct ctf_arena *arena, const struct eventhe
 	switch (node->form) {
 	case EH_FORM_STRUCT: return fields_type(arena, nodes, index + 1, node->end);
 	case EH_FORM_TEXT: return ctf_type_string(arena);
-	case EH_FORM_OPTIONAL: *suffix = "_tag"; return option_type(arena, node, companion);
+	case EH_FORM_OPTIONAL:
+		*suffix = "_tag";
+		return eventheader_option_type(arena, node, companion);
 	case EH_FORM_BYTES:
 		*suffix = "_length";
 		*companion = ctf_type_integer(arena, 16, false);
-		type = bytes_type(arena);
+		type = eventheader_bytes_type(arena);
 		return type && *companion ? ctf_type_sequence(arena, type, NULL) : NULL;
 	case EH_FORM_COPY: break;
 	}
 	if (node->encoding != EH_VALUE128)
-		return number_type(arena, node->format, node->size * 8u);
-	type = bytes_type(arena);
+		return eventheader_number_type(arena, node->format, node->size * 8u);
+	type = eventheader_bytes_type(arena);
 	return type ? ctf_type_array(arena, type, 16) : NULL;
 }
 
-static const char *join(struct ctf_arena *arena, struct ctf_names *names, const char *name,
-		const char *suffix)
+static const char *eventheader_join_names(struct ctf_arena *arena, struct ctf_names *names,
+		const char *name, const char *suffix)
 {
 	size_t size = strlen(name) + strlen(suffix) + 1;
 	char *text = ctf_arena_alloc(arena, size, 1);
@@ -348,7 +351,7 @@ static const char *join(struct ctf_arena *arena, struct ctf_names *names, const 
 }
 
 /* An element of an array: what needs a companion has a structure around both. */
-static struct ctf_type *wrap(struct ctf_arena *arena, struct ctf_type *type,
+static struct ctf_type *eventheader_wrap_element(struct ctf_arena *arena, struct ctf_type *type,
 		struct ctf_type *companion, const char *suffix)
 {
 	struct ctf_type *both = ctf_type_struct(arena, 2);
@@ -362,7 +365,7 @@ static struct ctf_type *wrap(struct ctf_arena *arena, struct ctf_type *type,
 	return both;
 }
 
-static int add_member(struct ctf_arena *arena, struct ctf_names *names,
+static int eventheader_add_member(struct ctf_arena *arena, struct ctf_names *names,
 		const struct eventheader_node *nodes, uint32_t index, struct ctf_type *into)
 {
 	const struct eventheader_node *node = &nodes[index];
@@ -378,7 +381,7 @@ static int add_member(struct ctf_arena *arena, struct ctf_names *names,
 		return -ENOMEM;
 	if (node->array != EH_NO_ARRAY) {
 		if (companion)
-			type = wrap(arena, type, companion, suffix);
+			type = eventheader_wrap_element(arena, type, companion, suffix);
 		companion = NULL;
 		if (type && node->array == EH_COUNTED_ARRAY) {
 			suffix = "_length";
@@ -391,7 +394,7 @@ static int add_member(struct ctf_arena *arena, struct ctf_names *names,
 			return -ENOMEM;
 	}
 	if (companion) {
-		type->reference = join(arena, names, name, suffix);
+		type->reference = eventheader_join_names(arena, names, name, suffix);
 		if (!type->reference)
 			return -ENOMEM;
 		ctf_member_set(&into->members[into->member_count++], type->reference, companion,
@@ -419,7 +422,7 @@ static struct ctf_type *fields_type(struct ctf_arena *arena, const struct eventh
 	}
 	type->member_count = 0;
 	for (i = begin; i < end && !ret; i = nodes[i].end)
-		ret = add_member(arena, &names, nodes, i, type);
+		ret = eventheader_add_member(arena, &names, nodes, i, type);
 	ctf_names_free(&names);
 	return ret ? NULL : type;
 }
@@ -433,7 +436,7 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 			.end = header->metadata + header->metadata_size,
 			.foreign = header->foreign,
 	};
-	const char *name = take_text(&d);
+	const char *name = eventheader_read_text(&d);
 	size_t most = header->metadata_size / 2 + 1;
 	char *copy;
 	int ret = 0;
@@ -448,7 +451,7 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 	if (!d.nodes)
 		return -ENOMEM;
 	while (d.at != d.end && !ret)
-		ret = take_field(&d, 0);
+		ret = eventheader_parse_field(&d, 0);
 	if (ret)
 		return ret;
 	/* The metadata itself is the record's, which goes. */

@@ -69,7 +69,7 @@ static const struct {
 
 #define KNOWN_TYPES (sizeof(known_types) / sizeof(known_types[0]))
 
-static size_t find_type(const char *word)
+static size_t kernel_format_find_type(const char *word)
 {
 	size_t i;
 
@@ -92,7 +92,7 @@ static bool is_number_size(uint32_t size)
 static void take_element(
 		struct format_field *field, enum format_kind *kind, const char *word, uint32_t size)
 {
-	size_t type = find_type(word);
+	size_t type = kernel_format_find_type(word);
 
 	if (type < KNOWN_TYPES && (!size || size == known_types[type].unit)) {
 		*kind = known_types[type].kind;
@@ -149,7 +149,7 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 		field->is_signed = false;
 		return;
 	}
-	count = find_type(type);
+	count = kernel_format_find_type(type);
 	if (count < KNOWN_TYPES && known_types[count].unit == field->size &&
 			known_types[count].kind != FORMAT_TEXT) {
 		field->kind = known_types[count].kind;
@@ -198,7 +198,7 @@ static int take_declaration(struct format_field *field, char *text)
 	return 0;
 }
 
-static bool take_number(const char *line, const char *word, uint32_t *number)
+static bool kernel_format_parse_number(const char *line, const char *word, uint32_t *number)
 {
 	const char *at = strstr(line, word);
 	unsigned long value;
@@ -214,17 +214,17 @@ static bool take_number(const char *line, const char *word, uint32_t *number)
 	return true;
 }
 
-static int take_field(struct format *format, char *line)
+static int kernel_format_parse_field(struct format *format, char *line)
 {
 	struct format_field field = {.name = NULL}, *fields;
 	uint32_t is_signed = 0;
 	char *end = strstr(line, ";\toffset:");
 	int ret;
 
-	if (!end || !take_number(end, "offset:", &field.offset) ||
-			!take_number(end, "size:", &field.size))
+	if (!end || !kernel_format_parse_number(end, "offset:", &field.offset) ||
+			!kernel_format_parse_number(end, "size:", &field.size))
 		return -EINVAL;
-	(void)take_number(end, "signed:", &is_signed);
+	(void)kernel_format_parse_number(end, "signed:", &is_signed);
 	field.is_signed = is_signed;
 	*end = '\0';
 	/* What the kernel has of its own stands in contexts; what takes no room has no value. */
@@ -248,7 +248,7 @@ static int take_field(struct format *format, char *line)
 
 /* ---- labels: __print_symbolic(REC->name, { 1, "text" }, ...) and __print_flags(REC->name, "|", ...) ---- */
 
-static const char *skip_blanks(const char *at)
+static const char *kernel_format_skip_blanks(const char *at)
 {
 	while (isspace((unsigned char)*at) || *at == ',')
 		at++;
@@ -289,19 +289,19 @@ static const char *take_label(struct format_field *field, const char *at)
 	struct format_label label = {.text = NULL}, *labels;
 	char *end;
 
-	at = skip_blanks(at + 1);
+	at = kernel_format_skip_blanks(at + 1);
 	errno = 0;
 	label.value = *at == '-' ? (uint64_t)strtoll(at, &end, 0) : strtoull(at, &end, 0);
 	if (end == at || errno)
 		return NULL;
 	while (*end == 'U' || *end == 'L' || *end == 'u' || *end == 'l')
 		end++;
-	if (*skip_blanks(end) != '"')
+	if (*kernel_format_skip_blanks(end) != '"')
 		return NULL;
-	at = take_quoted(skip_blanks(end), &label.text);
+	at = take_quoted(kernel_format_skip_blanks(end), &label.text);
 	if (!at)
 		return NULL;
-	at = skip_blanks(at);
+	at = kernel_format_skip_blanks(at);
 	labels = *at == '}' && *label.text
 			? realloc(field->labels, (field->nr_labels + 1) * sizeof(*labels))
 			: NULL;
@@ -314,7 +314,8 @@ static const char *take_label(struct format_field *field, const char *at)
 	return at + 1;
 }
 
-static struct format_field *find_field(const struct format *format, const char *name, size_t size)
+static struct format_field *kernel_format_find_field(
+		const struct format *format, const char *name, size_t size)
 {
 	uint32_t i;
 
@@ -326,35 +327,35 @@ static struct format_field *find_field(const struct format *format, const char *
 }
 
 /* Behind the opening bracket. What is not simple gets no labels. */
-static void take_labels(const struct format *format, const char *at, bool flags)
+static void kernel_format_parse_labels(const struct format *format, const char *at, bool flags)
 {
 	struct format_field *field;
 	size_t size;
 
-	at = skip_blanks(at);
+	at = kernel_format_skip_blanks(at);
 	if (strncmp(at, "REC->", 5) != 0)
 		return;
 	at += 5;
 	for (size = 0; isalnum((unsigned char)at[size]) || at[size] == '_'; size++)
 		;
-	field = find_field(format, at, size);
+	field = kernel_format_find_field(format, at, size);
 	at = at + size;
 	while (isspace((unsigned char)*at))
 		at++;
 	if (!field || field->nr_labels || field->kind != FORMAT_INTEGER || field->count ||
 			*at != ',')
 		return;
-	at = skip_blanks(at);
+	at = kernel_format_skip_blanks(at);
 	if (flags) {
 		at = take_quoted(at, NULL);
 		if (!at)
 			return;
-		at = skip_blanks(at);
+		at = kernel_format_skip_blanks(at);
 	}
 	while (at && *at == '{' && field->nr_labels < FORMAT_LABELS_MAX) {
 		at = take_label(field, at);
 		if (at)
-			at = skip_blanks(at);
+			at = kernel_format_skip_blanks(at);
 	}
 	if (!at || *at != ')')
 		drop_labels(field);
@@ -366,9 +367,9 @@ static void take_print_format(const struct format *format, const char *text)
 	const char *at;
 
 	for (at = text; (at = strstr(at, "__print_symbolic("));)
-		take_labels(format, at += strlen("__print_symbolic("), false);
+		kernel_format_parse_labels(format, at += strlen("__print_symbolic("), false);
 	for (at = text; (at = strstr(at, "__print_flags("));)
-		take_labels(format, at += strlen("__print_flags("), true);
+		kernel_format_parse_labels(format, at += strlen("__print_flags("), true);
 }
 
 /* ---- the file ---- */
@@ -389,7 +390,7 @@ static bool is_event_header(const struct format *format)
 	return true;
 }
 
-static int take_line(struct format *format, char *line, bool *has_id)
+static int kernel_format_parse_line(struct format *format, char *line, bool *has_id)
 {
 	uint32_t number;
 
@@ -398,14 +399,14 @@ static int take_line(struct format *format, char *line, bool *has_id)
 		return format->name ? 0 : -ENOMEM;
 	}
 	if (!strncmp(line, "ID: ", 4)) {
-		if (!take_number(line, "ID: ", &number) || number > UINT16_MAX)
+		if (!kernel_format_parse_number(line, "ID: ", &number) || number > UINT16_MAX)
 			return -EINVAL;
 		format->id = (uint16_t)number;
 		*has_id = true;
 		return 0;
 	}
 	if (!strncmp(line, "\tfield:", 7))
-		return take_field(format, line + 7);
+		return kernel_format_parse_field(format, line + 7);
 	if (!strncmp(line, "print fmt: ", 11))
 		take_print_format(format, line + 11);
 	return 0;
@@ -421,7 +422,7 @@ int kernel_format_parse(const char *text, size_t size, struct format *format)
 	if (!copy)
 		return -ENOMEM;
 	for (line = strtok_r(copy, "\n", &rest); line && !ret; line = strtok_r(NULL, "\n", &rest))
-		ret = take_line(format, line, &has_id);
+		ret = kernel_format_parse_line(format, line, &has_id);
 	free(copy);
 	if (!ret && (!has_id || !format->name))
 		ret = -EINVAL;

@@ -49,7 +49,7 @@ struct instance {
 /* ---- whose ---- */
 
 /* Field 22 of its stat: when it began, in clock ticks since the boot. 0: there is none. */
-static unsigned long long start_of(long pid)
+static unsigned long long kernel_instance_process_start_time(long pid)
 {
 	char path[64], *text = NULL, *at;
 	unsigned long long start = 0;
@@ -96,7 +96,7 @@ void kernel_instances_clean(const struct kernel_record *record)
 		char end;
 
 		if (sscanf(entry->d_name, PREFIX "%ld-%llu%c", &pid, &start, &end) != 2 ||
-				pid <= 0 || start_of(pid) == start)
+				pid <= 0 || kernel_instance_process_start_time(pid) == start)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
 		remove_instance(path);
@@ -107,7 +107,8 @@ void kernel_instances_clean(const struct kernel_record *record)
 
 /* ---- opening ---- */
 
-static int put(const struct instance *instance, const char *file, const char *text)
+static int kernel_instance_write_file(
+		const struct instance *instance, const char *file, const char *text)
 {
 	char path[300];
 
@@ -115,31 +116,31 @@ static int put(const struct instance *instance, const char *file, const char *te
 	return tracefs_write(path, text);
 }
 
-static int set_up(struct kernel_record *record, struct instance *instance)
+static int kernel_instance_set_up(struct kernel_record *record, struct instance *instance)
 {
 	char text[64];
-	int ret = put(instance, "trace_clock",
+	int ret = kernel_instance_write_file(instance, "trace_clock",
 			record->options.clock == RING_CLOCK_TSC ? "x86-tsc" : "mono");
 
 	(void)snprintf(text, sizeof(text), "%llu",
 			(unsigned long long)record->options.buffer_size >> 10);
 	if (!ret)
-		ret = put(instance, "buffer_size_kb", text);
+		ret = kernel_instance_write_file(instance, "buffer_size_kb", text);
 	if (!ret)
-		ret = put(instance, "options/overwrite", "0");
-	/* Switching on thousands of events is thousands of calls of our own, which would fill the buffers: nothing before way_start(). */
+		ret = kernel_instance_write_file(instance, "options/overwrite", "0");
+	/* Switching on thousands of events is thousands of calls of our own, which would fill the buffers: nothing before kernel_instance_start(). */
 	if (!ret)
-		ret = put(instance, "tracing_on", "0");
+		ret = kernel_instance_write_file(instance, "tracing_on", "0");
 	if (ret || record->options.machine)
 		return ret;
 	/* Ours, whose children follow; what we do ourselves is left out. */
-	ret = put(instance, "options/event-fork", "1");
+	ret = kernel_instance_write_file(instance, "options/event-fork", "1");
 	instance->opener = (pid_t)syscall(SYS_gettid);
 	(void)snprintf(text, sizeof(text), "%d", (int)instance->opener);
-	return ret ? ret : put(instance, "set_event_pid", text);
+	return ret ? ret : kernel_instance_write_file(instance, "set_event_pid", text);
 }
 
-static void way_close(struct kernel_record *record)
+static void kernel_instance_close(struct kernel_record *record)
 {
 	struct instance *instance = record->way_state;
 	uint32_t i;
@@ -157,14 +158,14 @@ static void way_close(struct kernel_record *record)
 	record->way_state = NULL;
 }
 
-/* Fill the error in. The caller then calls way_close(). */
-static int fail(struct kernel_record_error *error, int code)
+/* Fill the error in. The caller then calls kernel_instance_close(). */
+static int kernel_instance_set_error(struct kernel_record_error *error, int code)
 {
 	return record_fail(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
 			"an instance of tracefs cannot be made: %s", strerror(-code));
 }
 
-static int way_open(struct kernel_record *record, struct kernel_record_error *error)
+static int kernel_instance_open(struct kernel_record *record, struct kernel_record_error *error)
 {
 	struct instance *instance = calloc(1, sizeof(*instance));
 	char path[300];
@@ -178,30 +179,31 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 	instance->page = malloc(PAGE_MAX);
 	instance->pid = getpid();
 	if (!instance->pipes || !instance->page)
-		return fail(error, -ENOMEM);
+		return kernel_instance_set_error(error, -ENOMEM);
 	for (i = 0; i < record->nr_cpus; i++)
 		instance->pipes[i] = -1;
 	(void)snprintf(instance->path, sizeof(instance->path), "%s/instances/" PREFIX "%ld-%llu",
-			record->tracefs, (long)getpid(), start_of(getpid()));
+			record->tracefs, (long)getpid(),
+			kernel_instance_process_start_time(getpid()));
 	(void)snprintf(instance->name, sizeof(instance->name), "the tracefs instance %s",
 			strrchr(instance->path, '/') + 1);
 	if (mkdir(instance->path, 0700))
-		return fail(error, -errno);
+		return kernel_instance_set_error(error, -errno);
 	instance->made = true;
-	ret = set_up(record, instance);
+	ret = kernel_instance_set_up(record, instance);
 	if (ret)
-		return fail(error, ret);
+		return kernel_instance_set_error(error, ret);
 	for (i = 0; i < record->nr_cpus; i++) {
 		(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/trace_pipe_raw",
 				instance->path, i);
 		instance->pipes[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (instance->pipes[i] < 0 && errno != ENOENT)
-			return fail(error, -errno);
+			return kernel_instance_set_error(error, -errno);
 	}
 	return 0;
 }
 
-static int way_add(
+static int kernel_instance_add_class(
 		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
 {
 	struct instance *instance = record->way_state;
@@ -229,7 +231,7 @@ static int way_add(
 	return 0;
 }
 
-static void way_remove(struct kernel_record *record, struct kind *kind)
+static void kernel_instance_remove_class(struct kernel_record *record, struct kind *kind)
 {
 	const struct instance *instance = record->way_state;
 	char file[600];
@@ -245,7 +247,7 @@ static void way_remove(struct kernel_record *record, struct kind *kind)
 }
 
 /* The kernel puts one filter in the place of the other. */
-static int way_widen(
+static int kernel_instance_widen_filter(
 		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
 {
 	const struct instance *instance = record->way_state;
@@ -257,19 +259,19 @@ static int way_widen(
 	return tracefs_write(file, all ? all : "0");
 }
 
-static int way_start(struct kernel_record *record)
+static int kernel_instance_start(struct kernel_record *record)
 {
-	return put(record->way_state, "tracing_on", "1");
+	return kernel_instance_write_file(record->way_state, "tracing_on", "1");
 }
 
-static void way_stop(struct kernel_record *record)
+static void kernel_instance_stop(struct kernel_record *record)
 {
-	(void)put(record->way_state, "tracing_on", "0");
+	(void)kernel_instance_write_file(record->way_state, "tracing_on", "0");
 }
 
 /* ---- draining ---- */
 
-static void way_wait(struct kernel_record *record, int timeout_ms)
+static void kernel_instance_wait(struct kernel_record *record, int timeout_ms)
 {
 	struct pollfd wake[3] = {{.fd = record->wake, .events = POLLIN},
 			{.fd = record->also, .events = POLLIN},
@@ -351,7 +353,7 @@ static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *
 
 static void leave_out(const struct instance *instance, const char *thread)
 {
-	(void)put(instance, "set_event_notrace_pid", thread);
+	(void)kernel_instance_write_file(instance, "set_event_notrace_pid", thread);
 }
 
 /*
@@ -385,7 +387,7 @@ static void stand_apart(struct kernel_record *record, struct instance *instance)
 }
 
 /* A page, full or not, as it is. */
-static bool way_drain(struct kernel_record *record)
+static bool kernel_instance_drain(struct kernel_record *record)
 {
 	struct instance *instance = record->way_state;
 	bool found = false;
@@ -409,7 +411,8 @@ static bool way_drain(struct kernel_record *record)
 /* ---- the end ---- */
 
 /* The kernel does not say which events they were: they are told with the first kind. */
-static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, uint32_t cpu)
+static uint64_t kernel_instance_lost_count(
+		struct kernel_record *record, const struct kind *kind, uint32_t cpu)
 {
 	const struct instance *instance = record->way_state;
 	char path[300], *text = NULL, *at;
@@ -432,7 +435,7 @@ static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, 
 	return lost;
 }
 
-static const char *way_name(const struct kernel_record *record)
+static const char *kernel_instance_backend_name(const struct kernel_record *record)
 {
 	const struct instance *instance = record->way_state;
 
@@ -440,15 +443,15 @@ static const char *way_name(const struct kernel_record *record)
 }
 
 const struct way way_instance = {
-		.open = way_open,
-		.add = way_add,
-		.widen = way_widen,
-		.remove = way_remove,
-		.start = way_start,
-		.wait = way_wait,
-		.drain = way_drain,
-		.stop = way_stop,
-		.lost = way_lost,
-		.close = way_close,
-		.name = way_name,
+		.open = kernel_instance_open,
+		.add = kernel_instance_add_class,
+		.widen = kernel_instance_widen_filter,
+		.remove = kernel_instance_remove_class,
+		.start = kernel_instance_start,
+		.wait = kernel_instance_wait,
+		.drain = kernel_instance_drain,
+		.stop = kernel_instance_stop,
+		.lost = kernel_instance_lost_count,
+		.close = kernel_instance_close,
+		.name = kernel_instance_backend_name,
 };

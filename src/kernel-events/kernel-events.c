@@ -21,7 +21,7 @@
 
 /* ---- options ---- */
 
-static char *copy(const char *text)
+static char *kernel_record_copy_options(const char *text)
 {
 	return text ? strdup(text) : NULL;
 }
@@ -33,13 +33,15 @@ static int copy_options(struct kernel_record *record, const struct kernel_record
 
 	record->options = *options;
 	record->options.choices = choices;
-	record->options.directory = copy(options->directory ? options->directory : "");
-	record->options.hostname = copy(options->hostname ? options->hostname : "");
+	record->options.directory =
+			kernel_record_copy_options(options->directory ? options->directory : "");
+	record->options.hostname =
+			kernel_record_copy_options(options->hostname ? options->hostname : "");
 	if (!choices || !record->options.directory || !record->options.hostname)
 		return -ENOMEM;
 	for (i = 0; i < options->nr_choices; i++) {
-		choices[i].pattern = copy(options->choices[i].pattern);
-		choices[i].filter = copy(options->choices[i].filter);
+		choices[i].pattern = kernel_record_copy_options(options->choices[i].pattern);
+		choices[i].filter = kernel_record_copy_options(options->choices[i].filter);
 		if (!choices[i].pattern || (options->choices[i].filter && !choices[i].filter))
 			return -ENOMEM;
 	}
@@ -77,7 +79,8 @@ static const char *word_of(const struct way *way)
 }
 
 /* perf first: its buffers are ours alone, and go with us however we end. */
-static int choose_way(struct kernel_record *record, struct kernel_record_error *error)
+static int kernel_record_choose_backend(
+		struct kernel_record *record, struct kernel_record_error *error)
 {
 	static const struct way *const ways[] = {&way_perf, &way_instance};
 	enum kernel_record_way wanted = record->options.way;
@@ -145,7 +148,7 @@ int kernel_record_prepare(const struct kernel_record_options *options, const str
 	if (!ret)
 		ret = kernel_kinds_take_choices(record, error);
 	if (!ret)
-		ret = choose_way(record, error);
+		ret = kernel_record_choose_backend(record, error);
 	if (ret)
 		kernel_record_close(record);
 	else
@@ -189,7 +192,7 @@ static void look_late(struct kernel_record *record)
 	kernel_late_found(&record->late, record->summary.kinds - before);
 }
 
-static void *run(void *user)
+static void *kernel_record_run_thread(void *user)
 {
 	struct kernel_record *record = user;
 	struct kernel_record_error ignored;
@@ -230,7 +233,7 @@ int kernel_record_start(struct kernel_record *record, struct kernel_record_error
 				strerror(-ret));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&record->thread, NULL, run, record);
+	ret = pthread_create(&record->thread, NULL, kernel_record_run_thread, record);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return record_fail(error, -ret, NULL, "cannot start a thread: %s", strerror(ret));
@@ -239,13 +242,13 @@ int kernel_record_start(struct kernel_record *record, struct kernel_record_error
 	return 0;
 }
 
-static void join(struct kernel_record *record)
+static void kernel_record_join_thread(struct kernel_record *record)
 {
 	uint64_t one = 1;
 
 	if (!record->runs)
 		return;
-	/* Release: pairs with the acquire in run(). */
+	/* Release: pairs with the acquire in kernel_record_run_thread(). */
 	atomic_store_explicit(&record->stop, true, memory_order_release);
 	/* Should that fail, it wakes up by itself. */
 	(void)!write(record->wake, &one, sizeof(one));
@@ -263,7 +266,7 @@ void kernel_record_drain_all(struct kernel_record *record)
 const struct kernel_record_summary *kernel_record_stop(
 		struct kernel_record *record, const struct ctf_clock *clock)
 {
-	join(record);
+	kernel_record_join_thread(record);
 	kernel_record_drain_all(record);
 	kernel_trace_end(record, ring_clock_now(record->options.clock), clock);
 	record->summary.late = kernel_late_all(&record->late);
@@ -275,7 +278,7 @@ const struct kernel_record_summary *kernel_record_stop(
 }
 
 /* Its files, and nothing else. */
-static void remove_trace(const char *path)
+static void kernel_record_remove_trace(const char *path)
 {
 	DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -291,9 +294,9 @@ void kernel_record_discard(struct kernel_record *record)
 {
 	if (!record)
 		return;
-	join(record);
+	kernel_record_join_thread(record);
 	kernel_trace_close(record);
-	remove_trace(record->options.directory);
+	kernel_record_remove_trace(record->options.directory);
 	kernel_record_close(record);
 }
 
@@ -301,7 +304,7 @@ void kernel_record_close(struct kernel_record *record)
 {
 	if (!record)
 		return;
-	join(record);
+	kernel_record_join_thread(record);
 	kernel_notice_close(record);
 	if (record->way)
 		record->way->close(record);

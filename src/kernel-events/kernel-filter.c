@@ -24,7 +24,7 @@ struct kind_asked {
 
 /* ---- one comparison ---- */
 
-static bool is_plain_name(const char *name)
+static bool kernel_filter_is_plain_name(const char *name)
 {
 	size_t size = strlen(name);
 	static const char derived[] = "_length";
@@ -37,7 +37,8 @@ static bool is_plain_name(const char *name)
 					!strcmp(name + size - (sizeof(derived) - 1), derived));
 }
 
-static const struct format_field *find_field(const struct format *format, const char *name)
+static const struct format_field *kernel_filter_find_field(
+		const struct format *format, const char *name)
 {
 	const struct format_field *found = NULL;
 
@@ -51,7 +52,8 @@ static const struct format_field *find_field(const struct format *format, const 
 }
 
 /* The kernel cuts numbers to the field's size before it compares. */
-static bool fits(const struct format_field *field, const struct filter_comparison *comparison)
+static bool kernel_filter_field_fits(
+		const struct format_field *field, const struct filter_comparison *comparison)
 {
 	uint64_t number = comparison->number;
 	unsigned int bits = field->size * 8;
@@ -72,7 +74,7 @@ static bool say_number(const struct format_field *field, const struct filter_com
 
 	/* Pointers may be texts to the kernel. */
 	if (field->kind != FORMAT_INTEGER || field->count || field->unit != field->size ||
-			!fits(field, comparison))
+			!kernel_filter_field_fits(field, comparison))
 		return false;
 	used = snprintf(text, room, comparison->is_unsigned ? "%s %s %" PRIu64 : "%s %s %" PRId64,
 			field->name, comparison->relation, comparison->number);
@@ -105,11 +107,12 @@ static bool say_text(const struct format_field *field, const struct filter_compa
 	return (size_t)used < room;
 }
 
-static bool compare(void *user, const struct filter_comparison *comparison, char *text, size_t room)
+static bool kernel_filter_format_comparison(
+		void *user, const struct filter_comparison *comparison, char *text, size_t room)
 {
 	const struct kind *kind = user;
-	const struct format_field *field = is_plain_name(comparison->field)
-			? find_field(&kind->format, comparison->field)
+	const struct format_field *field = kernel_filter_is_plain_name(comparison->field)
+			? kernel_filter_find_field(&kind->format, comparison->field)
 			: NULL;
 
 	if (!field)
@@ -126,7 +129,7 @@ static void free_texts(struct kind_asked *asked)
 		free(asked->texts[--asked->nr]);
 }
 
-static bool has(const struct kind_asked *asked, const char *text)
+static bool kernel_filter_has_expression(const struct kind_asked *asked, const char *text)
 {
 	for (size_t i = 0; i < asked->nr; i++)
 		if (!strcmp(asked->texts[i], text))
@@ -134,16 +137,17 @@ static bool has(const struct kind_asked *asked, const char *text)
 	return false;
 }
 
-static bool add(struct kind_asked *asked, const struct kind *kind, const char *expression)
+static bool kernel_filter_add_expression(
+		struct kind_asked *asked, const struct kind *kind, const char *expression)
 {
 	/* It only reads. */
-	const struct filter_language language = {
-			.compare = compare, .user = (void *)(uintptr_t)kind};
+	const struct filter_language language = {.compare = kernel_filter_format_comparison,
+			.user = (void *)(uintptr_t)kind};
 	char text[ASKED_TEXT_MAX];
 
 	if (filter_say(expression, &language, text, sizeof(text)))
 		return false;
-	if (has(asked, text))
+	if (kernel_filter_has_expression(asked, text))
 		return true;
 	if (asked->nr == ASKED_MAX)
 		return false;
@@ -175,15 +179,15 @@ static bool put_list(char *text, size_t room, const struct kind_asked *asked)
 }
 
 /* Collects the expressions in an empty list. False: a choice wants every event, or the kernel cannot evaluate them, or they are too many. */
-static bool collect(const struct kernel_record *record, const struct kind *kind,
-		struct kind_asked *asked)
+static bool kernel_filter_collect_expressions(const struct kernel_record *record,
+		const struct kind *kind, struct kind_asked *asked)
 {
 	const struct kernel_record_options *options = &record->options;
 
 	for (size_t i = 0; i < options->nr_choices; i++)
 		if (means(&options->choices[i], kind) &&
 				(kind->format.event_header || !options->choices[i].expression ||
-						!add(asked, kind,
+						!kernel_filter_add_expression(asked, kind,
 								options->choices[i].expression))) {
 			free_texts(asked);
 			return false;
@@ -212,7 +216,7 @@ void kernel_ask_begin(const struct kernel_record *record, struct kind *kind)
 	if (kind->filter)
 		return;
 	asked = calloc(1, sizeof(*asked));
-	if (!asked || !collect(record, kind, asked)) {
+	if (!asked || !kernel_filter_collect_expressions(record, kind, asked)) {
 		if (asked)
 			free_texts(asked);
 		free(asked);
@@ -231,7 +235,7 @@ static bool find_more(
 	int used;
 
 	for (size_t i = 0; i < wanted->nr; i++)
-		if (!has(asked, wanted->texts[i]))
+		if (!kernel_filter_has_expression(asked, wanted->texts[i]))
 			more.texts[more.nr++] = wanted->texts[i];
 	if (!more.nr)
 		return false;
@@ -241,13 +245,13 @@ static bool find_more(
 	return (size_t)used < room;
 }
 
-static int keep(struct kind_asked *asked, struct kind_asked *wanted)
+static int kernel_filter_store_expressions(struct kind_asked *asked, struct kind_asked *wanted)
 {
 	/* All that was asked before still is. */
 	for (size_t i = 0; i < asked->nr; i++) {
 		char *text;
 
-		if (has(wanted, asked->texts[i]))
+		if (kernel_filter_has_expression(wanted, asked->texts[i]))
 			continue;
 		if (wanted->nr == ASKED_MAX)
 			return -E2BIG;
@@ -262,7 +266,7 @@ static int keep(struct kind_asked *asked, struct kind_asked *wanted)
 static bool is_enough(const struct kind_asked *asked, const struct kind_asked *wanted)
 {
 	for (size_t i = 0; i < wanted->nr; i++)
-		if (!has(asked, wanted->texts[i]))
+		if (!kernel_filter_has_expression(asked, wanted->texts[i]))
 			return false;
 	return true;
 }
@@ -278,7 +282,7 @@ int kernel_ask_more(struct kernel_record *record, struct kind *kind)
 	wanted = calloc(1, sizeof(*wanted));
 	if (!wanted)
 		return -ENOMEM;
-	if (!collect(record, kind, wanted)) {
+	if (!kernel_filter_collect_expressions(record, kind, wanted)) {
 		free_texts(wanted);
 		free(wanted);
 		(void)snprintf(more, sizeof(more), "!(%s)", asked->all);
@@ -287,9 +291,10 @@ int kernel_ask_more(struct kernel_record *record, struct kind *kind)
 			kernel_ask_end(kind);
 		return ret;
 	}
-	ret = is_enough(asked, wanted)                                  ? -EALREADY
-			: !find_more(asked, wanted, more, sizeof(more)) ? -E2BIG
-									: keep(asked, wanted);
+	ret = is_enough(asked, wanted) ? -EALREADY
+			: !find_more(asked, wanted, more, sizeof(more))
+			? -E2BIG
+			: kernel_filter_store_expressions(asked, wanted);
 	if (!ret)
 		ret = record->way->widen(record, kind, more, wanted->all);
 	if (ret) {

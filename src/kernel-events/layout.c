@@ -24,7 +24,7 @@ static bool is_repeated(const struct format_field *field, uint32_t index)
 	return false;
 }
 
-static bool fits(const struct format_field *field, uint64_t value)
+static bool kernel_layout_value_fits(const struct format_field *field, uint64_t value)
 {
 	unsigned int bits = field->unit * BITS;
 
@@ -52,7 +52,7 @@ static struct ctf_type *label_values(
 		const char *text;
 		uint64_t value = field->labels[i].value;
 
-		if (is_repeated(field, i) || !fits(field, value))
+		if (is_repeated(field, i) || !kernel_layout_value_fits(field, value))
 			continue;
 		text = ctf_describe_text(
 				arena, field->labels[i].text, 1, SIDE_TYPE_BYTE_ORDER_HOST);
@@ -149,7 +149,8 @@ struct maker {
 	struct ctf_type *type;
 };
 
-static int put_member(struct maker *maker, const char *name, struct ctf_type *type, bool hidden)
+static int kernel_layout_add_member(
+		struct maker *maker, const char *name, struct ctf_type *type, bool hidden)
 {
 	if (!name || !type)
 		return -ENOMEM;
@@ -158,7 +159,7 @@ static int put_member(struct maker *maker, const char *name, struct ctf_type *ty
 }
 
 /* Fields that stand side by side are one copy. */
-static void put_step(struct maker *maker, struct layout_step step)
+static void kernel_layout_add_step(struct maker *maker, struct layout_step step)
 {
 	struct layout *layout = maker->layout;
 
@@ -173,7 +174,8 @@ static void put_step(struct maker *maker, struct layout_step step)
 	layout->steps[layout->nr_steps++] = step;
 }
 
-static int put_sequence(struct maker *maker, const char *name, struct ctf_type *element)
+static int kernel_layout_add_sequence(
+		struct maker *maker, const char *name, struct ctf_type *element)
 {
 	size_t size = strlen(name), with = size + sizeof("_length");
 	char *text = ctf_arena_alloc(maker->arena, with, 1);
@@ -184,13 +186,14 @@ static int put_sequence(struct maker *maker, const char *name, struct ctf_type *
 		return -ENOMEM;
 	(void)snprintf(text, with, "%s_length", name);
 	length = ctf_names_take(&maker->names, text);
-	ret = put_member(maker, length, ctf_type_integer(maker->arena, 32, false), true);
+	ret = kernel_layout_add_member(
+			maker, length, ctf_type_integer(maker->arena, 32, false), true);
 	return ret ? ret
-		   : put_member(maker, name, ctf_type_sequence(maker->arena, element, length),
-				     false);
+		   : kernel_layout_add_member(maker, name,
+				     ctf_type_sequence(maker->arena, element, length), false);
 }
 
-static int make_field(struct maker *maker, const struct format_field *field)
+static int kernel_layout_make_field(struct maker *maker, const struct format_field *field)
 {
 	const char *name = ctf_name_escape(maker->arena, field->name);
 	struct layout_step step = {.kind = LAYOUT_COPY,
@@ -206,18 +209,19 @@ static int make_field(struct maker *maker, const struct format_field *field)
 		type = one_type(maker->arena, field, field->kind);
 		if (type && field->count)
 			type = ctf_type_array(maker->arena, type, field->count);
-		put_step(maker, step);
-		return put_member(maker, name, type, false);
+		kernel_layout_add_step(maker, step);
+		return kernel_layout_add_member(maker, name, type, false);
 	}
 	if (field->element == FORMAT_TEXT) {
 		step.kind = LAYOUT_TEXT;
-		put_step(maker, step);
-		return put_member(maker, name, ctf_type_string(maker->arena), false);
+		kernel_layout_add_step(maker, step);
+		return kernel_layout_add_member(maker, name, ctf_type_string(maker->arena), false);
 	}
 	step.kind = LAYOUT_ARRAY;
 	step.size = field->unit;
-	put_step(maker, step);
-	return put_sequence(maker, name, one_type(maker->arena, field, field->element));
+	kernel_layout_add_step(maker, step);
+	return kernel_layout_add_sequence(
+			maker, name, one_type(maker->arena, field, field->element));
 }
 
 static int make_rest(struct maker *maker, const struct format *format)
@@ -234,8 +238,8 @@ static int make_rest(struct maker *maker, const struct format *format)
 	}
 	if (!name)
 		return -ENOMEM;
-	put_step(maker, step);
-	return put_sequence(maker, name, byte_type(maker->arena));
+	kernel_layout_add_step(maker, step);
+	return kernel_layout_add_sequence(maker, name, byte_type(maker->arena));
 }
 
 int layout_make(const struct format *format, bool rest, struct ctf_arena *arena,
@@ -253,7 +257,7 @@ int layout_make(const struct format *format, bool rest, struct ctf_arena *arena,
 	}
 	maker.type->member_count = 0;
 	for (i = 0; i < format->nr_fields && !ret; i++)
-		ret = make_field(&maker, &format->fields[i]);
+		ret = kernel_layout_make_field(&maker, &format->fields[i]);
 	if (!ret && rest)
 		ret = make_rest(&maker, format);
 	ctf_names_free(&maker.names);
@@ -289,8 +293,8 @@ static const uint8_t *locate(
 	return record + begin;
 }
 
-static void copy(const struct layout_step *step, const uint8_t *record, size_t size,
-		struct bytes *to)
+static void kernel_layout_append_copy(const struct layout_step *step, const uint8_t *record,
+		size_t size, struct bytes *to)
 {
 	size_t there = step->offset < size ? size - step->offset : 0;
 
@@ -300,7 +304,8 @@ static void copy(const struct layout_step *step, const uint8_t *record, size_t s
 	bytes_put_zeros(to, step->size - there);
 }
 
-static void put_array(const uint8_t *from, size_t length, uint32_t unit, struct bytes *to)
+static void kernel_layout_add_array(
+		const uint8_t *from, size_t length, uint32_t unit, struct bytes *to)
 {
 	uint32_t count = (uint32_t)(length / unit);
 
@@ -318,7 +323,7 @@ void layout_run(const struct layout *layout, const uint8_t *record, size_t size,
 		size_t length;
 
 		switch (step->kind) {
-		case LAYOUT_COPY: copy(step, record, size, to); break;
+		case LAYOUT_COPY: kernel_layout_append_copy(step, record, size, to); break;
 		case LAYOUT_TEXT:
 			from = locate(step, record, size, &length);
 			bytes_put(to, from, strnlen((const char *)from, length));
@@ -326,11 +331,12 @@ void layout_run(const struct layout *layout, const uint8_t *record, size_t size,
 			break;
 		case LAYOUT_ARRAY:
 			from = locate(step, record, size, &length);
-			put_array(from, length, step->size, to);
+			kernel_layout_add_array(from, length, step->size, to);
 			break;
 		case LAYOUT_REST:
 			length = step->offset < size ? size - step->offset : 0;
-			put_array(record + (length ? step->offset : 0), length, 1, to);
+			kernel_layout_add_array(
+					record + (length ? step->offset : 0), length, 1, to);
 			break;
 		}
 	}

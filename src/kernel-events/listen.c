@@ -8,18 +8,18 @@
 
 /* ---- the sink ---- */
 
-static int describe(struct kernel_record *record, struct kernel_event *event)
+static int kernel_listen_describe(struct kernel_record *record, struct kernel_event *event)
 {
 	return record->listener.found(record->listener.user, event);
 }
 
-static void gone(struct kernel_record *record, struct kernel_event *event)
+static void kernel_listen_notify_gone(struct kernel_record *record, struct kernel_event *event)
 {
 	record->listener.gone(record->listener.user, event);
 }
 
-static void put(struct kernel_record *record, const struct kernel_event *event,
-		const struct converted *converted)
+static void kernel_listen_deliver_event(struct kernel_record *record,
+		const struct kernel_event *event, const struct converted *converted)
 {
 	const struct kernel_moment moment = {
 			.ticks = converted->ticks,
@@ -35,26 +35,26 @@ static void put(struct kernel_record *record, const struct kernel_event *event,
 }
 
 /* Which events they were, the events themselves say. */
-static void discard(struct kernel_record *record, uint32_t cpu, uint64_t count)
+static void kernel_listen_count_lost(struct kernel_record *record, uint32_t cpu, uint64_t count)
 {
 	(void)cpu;
 	record->lost_some = true;
 	record->lost_unnamed += count;
 }
 
-static void flush(struct kernel_record *record, uint32_t cpu)
+static void kernel_listen_flush(struct kernel_record *record, uint32_t cpu)
 {
 	(void)record;
 	(void)cpu;
 }
 
 const struct sink sink_listener = {
-		.describe = describe,
-		.put = put,
-		.discard = discard,
-		.flush = flush,
+		.describe = kernel_listen_describe,
+		.put = kernel_listen_deliver_event,
+		.discard = kernel_listen_count_lost,
+		.flush = kernel_listen_flush,
 		.chooses = true,
-		.gone = gone,
+		.gone = kernel_listen_notify_gone,
 };
 
 /* ---- losses ---- */
@@ -207,7 +207,8 @@ void kernel_listen_seen(struct kernel_record *record)
 
 /* ---- switching ---- */
 
-static struct kind *kind_of(struct kernel_record *record, const struct kernel_event *event)
+static struct kind *kernel_listen_find_class(
+		struct kernel_record *record, const struct kernel_event *event)
 {
 	struct kind *kind = record->kinds;
 
@@ -219,7 +220,7 @@ static struct kind *kind_of(struct kernel_record *record, const struct kernel_ev
 int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
 		struct kernel_record_error *error)
 {
-	struct kind *kind = kind_of(record, event);
+	struct kind *kind = kernel_listen_find_class(record, event);
 	int ret = 0;
 
 	if (!kind || kind->on == on)

@@ -122,7 +122,7 @@ static struct perf_event_attr attributes_of(const struct kernel_record *record)
 	return attributes;
 }
 
-static void unmap(struct buffer *buffer)
+static void kernel_perf_unmap_ring(struct buffer *buffer)
 {
 	if (buffer->page)
 		munmap(buffer->page, (size_t)buffer->size + (size_t)sysconf(_SC_PAGESIZE));
@@ -130,7 +130,7 @@ static void unmap(struct buffer *buffer)
 	buffer->size = 0;
 }
 
-static int map(struct buffer *buffer, uint64_t size)
+static int kernel_perf_map_ring(struct buffer *buffer, uint64_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, (size_t)size + page, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -164,7 +164,7 @@ static int open_buffer(const struct kernel_record *record, struct buffer *buffer
 	buffer->fd = perf_open(&attributes, record->options.machine ? -1 : 0, cpu);
 	if (buffer->fd < 0)
 		return buffer->fd;
-	ret = map(buffer, size);
+	ret = kernel_perf_map_ring(buffer, size);
 	if (ret) {
 		close(buffer->fd);
 		buffer->fd = -1;
@@ -207,7 +207,7 @@ static void say_denied(struct kernel_record_error *error, int code)
 }
 
 /* Each event has a file on each CPU. */
-static void raise_files(void)
+static void kernel_perf_raise_file_limit(void)
 {
 	struct rlimit limit;
 
@@ -217,7 +217,7 @@ static void raise_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int way_open(struct kernel_record *record, struct kernel_record_error *error)
+static int kernel_perf_open(struct kernel_record *record, struct kernel_record_error *error)
 {
 	struct perf *perf = calloc(1, sizeof(*perf));
 	uint32_t i, opened = 0;
@@ -239,7 +239,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion))
 		return record_fail(error, -ENOTSUP, "",
 				"perf does not provide the conversion of its time to that of the programs' traces");
-	raise_files();
+	kernel_perf_raise_file_limit();
 	for (i = 0; i < record->nr_cpus && (!ret || ret == -ENODEV); i++) {
 		ret = open_cpu(record, perf, i);
 		opened += !ret;
@@ -259,8 +259,8 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 
 /* ---- events ---- */
 
-static int open_counter(struct kernel_record *record, const struct kind *kind, const char *filter,
-		pid_t pid, uint32_t cpu, struct kernel_record_error *error)
+static int kernel_perf_open_counter(struct kernel_record *record, const struct kind *kind,
+		const char *filter, pid_t pid, uint32_t cpu, struct kernel_record_error *error)
 {
 	struct perf_event_attr attributes = attributes_of(record);
 	struct perf *perf = record->way_state;
@@ -326,8 +326,8 @@ static void open_late(void *user, pid_t tid)
 
 	for (cpu = 0; cpu < late->record->nr_cpus; cpu++)
 		if (perf->events[cpu].size)
-			(void)open_counter(late->record, late->kind, late->kind->filter, tid, cpu,
-					&error);
+			(void)kernel_perf_open_counter(late->record, late->kind, late->kind->filter,
+					tid, cpu, &error);
 }
 
 /* Soon, together with others: close_gone(). */
@@ -357,7 +357,7 @@ static void close_gone(struct perf *perf)
 	perf->nr_gone = 0;
 }
 
-static void way_remove(struct kernel_record *record, struct kind *kind)
+static void kernel_perf_remove_class(struct kernel_record *record, struct kind *kind)
 {
 	struct perf *perf = record->way_state;
 	struct counter **at = &perf->counters, *counter;
@@ -372,7 +372,7 @@ static void way_remove(struct kernel_record *record, struct kind *kind)
 	}
 }
 
-static int way_add(
+static int kernel_perf_add_class(
 		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
 {
 	struct perf *perf = record->way_state;
@@ -387,15 +387,15 @@ static int way_add(
 	}
 	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
 		if (perf->events[cpu].size)
-			ret = open_counter(record, kind, kind->filter,
+			ret = kernel_perf_open_counter(record, kind, kind->filter,
 					record->options.machine ? -1 : 0, cpu, error);
 	if (ret) /* The kind goes: nothing may refer to it. */
-		way_remove(record, kind);
+		kernel_perf_remove_class(record, kind);
 	return ret;
 }
 
 /* Another event beside the one that there is, because perf changes no filter: it has nothing in common with that. */
-static int way_widen(
+static int kernel_perf_widen_filter(
 		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
 {
 	struct perf *perf = record->way_state;
@@ -407,7 +407,7 @@ static int way_widen(
 	(void)all;
 	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
 		if (perf->events[cpu].size)
-			ret = open_counter(record, kind, more, -1, cpu, &ignored);
+			ret = kernel_perf_open_counter(record, kind, more, -1, cpu, &ignored);
 	while (ret && perf->counters != before) {
 		struct counter *next = perf->counters->next;
 
@@ -417,7 +417,7 @@ static int way_widen(
 	return ret;
 }
 
-static int way_start(struct kernel_record *record)
+static int kernel_perf_start(struct kernel_record *record)
 {
 	struct perf *perf = record->way_state;
 	const struct counter *counter;
@@ -433,7 +433,7 @@ static int way_start(struct kernel_record *record)
 	return 0;
 }
 
-static void way_stop(struct kernel_record *record)
+static void kernel_perf_stop(struct kernel_record *record)
 {
 	struct perf *perf = record->way_state;
 	const struct counter *counter;
@@ -446,7 +446,7 @@ static void way_stop(struct kernel_record *record)
 
 /* ---- draining ---- */
 
-static void way_wait(struct kernel_record *record, int timeout_ms)
+static void kernel_perf_wait(struct kernel_record *record, int timeout_ms)
 {
 	struct perf *perf = record->way_state;
 
@@ -458,7 +458,7 @@ static void way_wait(struct kernel_record *record, int timeout_ms)
 }
 
 /* Acquire: the records before the head. Pairs with the kernel's barrier before it stores data_head. */
-static uint64_t head_of(const struct buffer *buffer)
+static uint64_t kernel_perf_ring_head(const struct buffer *buffer)
 {
 	return buffer->size ? __atomic_load_n(&buffer->page->data_head, __ATOMIC_ACQUIRE) : 0;
 }
@@ -478,7 +478,7 @@ static uint64_t flatten(struct perf *perf, const struct buffer *buffer, uint64_t
 	return size;
 }
 
-static void release(const struct buffer *buffer, uint64_t head)
+static void kernel_perf_advance_tail(const struct buffer *buffer, uint64_t head)
 {
 	/* Release: our reads before the kernel writes there again. Pairs with the kernel's load of data_tail. */
 	if (buffer->size)
@@ -486,7 +486,7 @@ static void release(const struct buffer *buffer, uint64_t head)
 }
 
 /* The record at this place; NULL: that is none. */
-static const struct perf_event_header *record_at(
+static const struct perf_event_header *kernel_perf_get_record(
 		const struct perf *perf, uint64_t at, uint64_t size)
 {
 	const struct perf_event_header *header;
@@ -541,11 +541,12 @@ static void drain_names(struct kernel_record *record, uint32_t cpu)
 	struct perf *perf = record->way_state;
 	const struct buffer *buffer = &perf->names[cpu];
 	const struct perf_event_header *header;
-	uint64_t head = head_of(buffer), size = flatten(perf, buffer, head), at;
+	uint64_t head = kernel_perf_ring_head(buffer), size = flatten(perf, buffer, head), at;
 
-	for (at = 0; at < size && (header = record_at(perf, at, size)); at += header->size)
+	for (at = 0; at < size && (header = kernel_perf_get_record(perf, at, size));
+			at += header->size)
 		take_name(record, header);
-	release(buffer, head);
+	kernel_perf_advance_tail(buffer, head);
 }
 
 /* The body of a sample, behind the header. */
@@ -625,7 +626,8 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
 	uint64_t size = flatten(perf, buffer, head), at, time, lost;
 	size_t nr = 0;
 
-	for (at = 0; at < size && (header = record_at(perf, at, size)); at += header->size) {
+	for (at = 0; at < size && (header = kernel_perf_get_record(perf, at, size));
+			at += header->size) {
 		if (header->type == PERF_RECORD_LOST && header->size >= sizeof(*header) + 16) {
 			memcpy(&lost, (const uint8_t *)header + sizeof(*header) + 8, sizeof(lost));
 			nr = put_samples(record, cpu, nr);
@@ -639,7 +641,7 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
 			kernel_trace_problem(record, "records were left out: out of memory", "");
 	}
 	put_samples(record, cpu, nr);
-	release(buffer, head);
+	kernel_perf_advance_tail(buffer, head);
 	record->sink->flush(record, cpu);
 	return size;
 }
@@ -648,7 +650,7 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
  * The heads of events are read before those of names: a name that holds for one of these records was written earlier, and
  * so is there.
  */
-static bool way_drain(struct kernel_record *record)
+static bool kernel_perf_drain(struct kernel_record *record)
 {
 	struct perf *perf = record->way_state;
 	uint64_t *heads = perf->heads;
@@ -656,7 +658,7 @@ static bool way_drain(struct kernel_record *record)
 	uint32_t cpu;
 
 	for (cpu = 0; cpu < record->nr_cpus; cpu++)
-		heads[cpu] = head_of(&perf->events[cpu]);
+		heads[cpu] = kernel_perf_ring_head(&perf->events[cpu]);
 	for (cpu = 0; cpu < record->nr_cpus; cpu++)
 		drain_names(record, cpu);
 	for (cpu = 0; cpu < record->nr_cpus; cpu++)
@@ -667,7 +669,8 @@ static bool way_drain(struct kernel_record *record)
 
 /* ---- the end ---- */
 
-static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, uint32_t cpu)
+static uint64_t kernel_perf_lost_count(
+		struct kernel_record *record, const struct kind *kind, uint32_t cpu)
 {
 	const struct perf *perf = record->way_state;
 	const struct counter *counter;
@@ -680,7 +683,7 @@ static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, 
 	return sum;
 }
 
-static void way_close(struct kernel_record *record)
+static void kernel_perf_close(struct kernel_record *record)
 {
 	struct perf *perf = record->way_state;
 	uint32_t i;
@@ -696,8 +699,8 @@ static void way_close(struct kernel_record *record)
 	close_gone(perf);
 	free(perf->gone);
 	for (i = 0; perf->events && perf->names && i < record->nr_cpus; i++) {
-		unmap(&perf->events[i]);
-		unmap(&perf->names[i]);
+		kernel_perf_unmap_ring(&perf->events[i]);
+		kernel_perf_unmap_ring(&perf->names[i]);
 		if (perf->events[i].fd >= 0)
 			close(perf->events[i].fd);
 		if (perf->names[i].fd >= 0)
@@ -713,7 +716,7 @@ static void way_close(struct kernel_record *record)
 	record->way_state = NULL;
 }
 
-static const char *way_name(const struct kernel_record *record)
+static const char *kernel_perf_backend_name(const struct kernel_record *record)
 {
 	const struct perf *perf = record->way_state;
 
@@ -721,15 +724,15 @@ static const char *way_name(const struct kernel_record *record)
 }
 
 const struct way way_perf = {
-		.open = way_open,
-		.add = way_add,
-		.widen = way_widen,
-		.remove = way_remove,
-		.start = way_start,
-		.wait = way_wait,
-		.drain = way_drain,
-		.stop = way_stop,
-		.lost = way_lost,
-		.close = way_close,
-		.name = way_name,
+		.open = kernel_perf_open,
+		.add = kernel_perf_add_class,
+		.widen = kernel_perf_widen_filter,
+		.remove = kernel_perf_remove_class,
+		.start = kernel_perf_start,
+		.wait = kernel_perf_wait,
+		.drain = kernel_perf_drain,
+		.stop = kernel_perf_stop,
+		.lost = kernel_perf_lost_count,
+		.close = kernel_perf_close,
+		.name = kernel_perf_backend_name,
 };

@@ -66,14 +66,14 @@ void tasks_free(struct tasks *tasks)
 	free(tasks);
 }
 
-static struct task **bucket(struct tasks *tasks, pid_t tid)
+static struct task **kernel_task_hash_bucket(struct tasks *tasks, pid_t tid)
 {
 	return &tasks->buckets[(uint32_t)tid % BUCKETS];
 }
 
-static struct task *find(struct tasks *tasks, pid_t tid)
+static struct task *kernel_task_find(struct tasks *tasks, pid_t tid)
 {
-	struct task *task = *bucket(tasks, tid);
+	struct task *task = *kernel_task_hash_bucket(tasks, tid);
 
 	while (task && task->tid != tid)
 		task = task->next;
@@ -91,15 +91,15 @@ static const char *name_at(const struct task *task, uint64_t time)
 
 void tasks_named(struct tasks *tasks, pid_t tid, pid_t pid, uint64_t time, const char *comm)
 {
-	struct task *task = find(tasks, tid);
+	struct task *task = kernel_task_find(tasks, tid);
 	struct name *name = calloc(1, sizeof(*name)), **at;
 
 	if (!task && name) {
 		task = calloc(1, sizeof(*task));
 		if (task) {
 			task->tid = tid;
-			task->next = *bucket(tasks, tid);
-			*bucket(tasks, tid) = task;
+			task->next = *kernel_task_hash_bucket(tasks, tid);
+			*kernel_task_hash_bucket(tasks, tid) = task;
 		}
 	}
 	if (!task || !name) {
@@ -129,7 +129,7 @@ void tasks_forked(struct tasks *tasks, pid_t parent, pid_t tid, pid_t pid, uint6
 
 void tasks_ended(struct tasks *tasks, pid_t tid, uint64_t time)
 {
-	struct task *task = find(tasks, tid);
+	struct task *task = kernel_task_find(tasks, tid);
 
 	if (!task)
 		return;
@@ -175,7 +175,7 @@ void tasks_settle(struct tasks *tasks)
 
 /* ---- /proc ---- */
 
-static bool read_line(const char *path, char *text, size_t room)
+static bool kernel_task_read_line(const char *path, char *text, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
@@ -188,30 +188,30 @@ static bool read_line(const char *path, char *text, size_t room)
 	return true;
 }
 
-static pid_t process_of(pid_t tid)
+static pid_t kernel_task_get_process(pid_t tid)
 {
 	char path[64], text[512];
 	const char *at;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	if (!read_line(path, text, sizeof(text)))
+	if (!kernel_task_read_line(path, text, sizeof(text)))
 		return -1;
 	at = strstr(text, "\nTgid:");
 	return at ? (pid_t)strtol(at + 6, NULL, 10) : -1;
 }
 
-static void look_up(struct tasks *tasks, pid_t tid, pid_t pid)
+static void kernel_task_read_names(struct tasks *tasks, pid_t tid, pid_t pid)
 {
 	char path[64], comm[64] = "";
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)tid);
-	if (!read_line(path, comm, sizeof(comm)))
+	if (!kernel_task_read_line(path, comm, sizeof(comm)))
 		comm[0] = '\0';
 	comm[strcspn(comm, "\n")] = '\0';
 	/* /proc adds what a worker does just now. */
 	if (!strncmp(comm, "kworker/", 8))
 		comm[strcspn(comm, "+-")] = '\0';
-	tasks_named(tasks, tid, pid > 0 ? pid : process_of(tid), 0, comm);
+	tasks_named(tasks, tid, pid > 0 ? pid : kernel_task_get_process(tid), 0, comm);
 }
 
 const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t cpu, pid_t *pid)
@@ -224,10 +224,10 @@ const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t c
 			*pid = 0;
 		return tasks->idle;
 	}
-	task = find(tasks, tid);
+	task = kernel_task_find(tasks, tid);
 	if (!task) {
-		look_up(tasks, tid, pid ? *pid : -1);
-		task = find(tasks, tid);
+		kernel_task_read_names(tasks, tid, pid ? *pid : -1);
+		task = kernel_task_find(tasks, tid);
 	}
 	if (pid)
 		*pid = task ? task->pid : -1;
@@ -253,8 +253,8 @@ void tasks_look_around(struct tasks *tasks)
 		while (threads && (thread = readdir(threads))) {
 			pid_t tid = (pid_t)strtol(thread->d_name, NULL, 10);
 
-			if (tid > 0 && !find(tasks, tid))
-				look_up(tasks, tid, pid);
+			if (tid > 0 && !kernel_task_find(tasks, tid))
+				kernel_task_read_names(tasks, tid, pid);
 		}
 		if (threads)
 			closedir(threads);

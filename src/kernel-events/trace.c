@@ -72,7 +72,7 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 
 /* ---- packets ---- */
 
-static uint8_t *put_header(struct record_cpu *cpu, uint32_t id, uint64_t ticks)
+static uint8_t *kernel_trace_write_header(struct record_cpu *cpu, uint32_t id, uint64_t ticks)
 {
 	struct bytes *packet = &cpu->packet;
 	uint32_t word;
@@ -94,7 +94,7 @@ static uint8_t *put_header(struct record_cpu *cpu, uint32_t id, uint64_t ticks)
 	return to;
 }
 
-static void write_packet(
+static void kernel_trace_write_packet(
 		struct kernel_record *record, uint32_t number, uint64_t begin, uint64_t end)
 {
 	struct record_cpu *cpu = &record->cpus[number];
@@ -119,7 +119,7 @@ static void write_packet(
 	cpu->end = end;
 }
 
-static void flush(struct kernel_record *record, uint32_t number)
+static void kernel_trace_flush(struct kernel_record *record, uint32_t number)
 {
 	struct record_cpu *cpu = &record->cpus[number];
 
@@ -128,12 +128,12 @@ static void flush(struct kernel_record *record, uint32_t number)
 		cpu->packet.failed = false;
 	}
 	if (cpu->packet.size)
-		write_packet(record, number, cpu->begin, cpu->last);
+		kernel_trace_write_packet(record, number, cpu->begin, cpu->last);
 }
 
-static void discard(struct kernel_record *record, uint32_t number, uint64_t count)
+static void kernel_trace_count_lost(struct kernel_record *record, uint32_t number, uint64_t count)
 {
-	flush(record, number);
+	kernel_trace_flush(record, number);
 	record->cpus[number].discarded += count;
 }
 
@@ -151,7 +151,7 @@ static const char *provider_of(const char *tracepoint, char *to, size_t room)
 	return to;
 }
 
-static int describe(struct kernel_record *record, struct kernel_event *event)
+static int kernel_trace_describe(struct kernel_record *record, struct kernel_event *event)
 {
 	char full[NAME_MAX_BYTES], provider[300];
 	struct ctf_error why = {.text = ""};
@@ -184,7 +184,7 @@ static void put_context(struct bytes *to, pid_t pid, pid_t tid, const char comm[
 	bytes_put_zeros(to, 1);
 }
 
-static void put(struct kernel_record *record, const struct kernel_event *event,
+static void kernel_trace_write_event(struct kernel_record *record, const struct kernel_event *event,
 		const struct converted *converted)
 {
 	struct record_cpu *cpu = &record->cpus[converted->cpu];
@@ -192,7 +192,7 @@ static void put(struct kernel_record *record, const struct kernel_event *event,
 	size_t before;
 
 	if (cpu->packet.size > PACKET_SIZE)
-		flush(record, converted->cpu);
+		kernel_trace_flush(record, converted->cpu);
 	if (!cpu->packet.size) {
 		if (ticks < cpu->end)
 			ticks = cpu->end;
@@ -201,7 +201,7 @@ static void put(struct kernel_record *record, const struct kernel_event *event,
 	if (ticks < cpu->last)
 		ticks = cpu->last;
 	before = cpu->packet.size;
-	put_header(cpu, (uint32_t)(uintptr_t)event->own, ticks);
+	kernel_trace_write_header(cpu, (uint32_t)(uintptr_t)event->own, ticks);
 	put_context(&cpu->packet, converted->pid, converted->tid, converted->comm);
 	bytes_put(&cpu->packet, converted->context->data, converted->context->size);
 	bytes_put(&cpu->packet, converted->fields->data, converted->fields->size);
@@ -214,10 +214,10 @@ static void put(struct kernel_record *record, const struct kernel_event *event,
 }
 
 const struct sink sink_trace = {
-		.describe = describe,
-		.put = put,
-		.discard = discard,
-		.flush = flush,
+		.describe = kernel_trace_describe,
+		.put = kernel_trace_write_event,
+		.discard = kernel_trace_count_lost,
+		.flush = kernel_trace_flush,
 };
 
 /* ---- the end ---- */
@@ -254,7 +254,7 @@ static void count_losses(struct kernel_record *record)
 					kind->system, kind->name);
 		}
 		record->summary.lost += sum;
-		flush(record, i);
+		kernel_trace_flush(record, i);
 		if (record->cpus[i].discarded < sum)
 			record->cpus[i].discarded = sum;
 	}
@@ -284,7 +284,7 @@ void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct
 	count_losses(record);
 	for (i = 0; i < record->nr_cpus; i++)
 		if (record->cpus[i].discarded != record->cpus[i].written)
-			write_packet(record, i, ticks, ticks);
+			kernel_trace_write_packet(record, i, ticks, ticks);
 	note_losses(record, ticks);
 	/* The first figures are good enough when the better ones find no room. */
 	if (clock)

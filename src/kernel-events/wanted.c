@@ -11,7 +11,7 @@ static const char *const late_systems[] = {"user_events", "user_events_multi"};
 
 /* ---- what was asked for ---- */
 
-static int take_pattern(
+static int kernel_select_add_pattern(
 		struct kernel_record *record, const char *text, struct kernel_record_error *error)
 {
 	struct pattern_error wrong;
@@ -39,12 +39,12 @@ int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record
 	if (!record->patterns)
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	for (i = 0; i < options->nr_choices && !ret; i++)
-		ret = take_pattern(record, options->choices[i].pattern, error);
+		ret = kernel_select_add_pattern(record, options->choices[i].pattern, error);
 	return ret;
 }
 
 /* The filter of the last choice that means this event. */
-static const char *filter_of(
+static const char *kernel_select_choose_filter(
 		const struct kernel_record *record, const char *system, const char *name)
 {
 	const char *filter = NULL;
@@ -68,7 +68,7 @@ static const char *filter_of(
 
 /* ---- one event ---- */
 
-static void free_kind(struct kernel_record *record, struct kind *kind)
+static void kernel_select_free_class(struct kernel_record *record, struct kind *kind)
 {
 	while (kind->classes) {
 		struct kind_class *next = kind->classes->next;
@@ -99,7 +99,7 @@ void kernel_kinds_forget(struct kernel_record *record)
 		struct kind *next = record->kinds->next;
 
 		record->by_id[record->kinds->id] = NULL;
-		free_kind(record, record->kinds);
+		kernel_select_free_class(record, record->kinds);
 		record->kinds = next;
 	}
 	record->summary.kinds = 0;
@@ -114,7 +114,8 @@ void kernel_kinds_free(struct kernel_record *record)
 	record->patterns = NULL;
 }
 
-static bool is_known(const struct kernel_record *record, const char *system, const char *name)
+static bool kernel_select_has_class(
+		const struct kernel_record *record, const char *system, const char *name)
 {
 	const struct kind *kind;
 
@@ -124,7 +125,7 @@ static bool is_known(const struct kernel_record *record, const char *system, con
 	return false;
 }
 
-static int read_format(
+static int kernel_select_read_format(
 		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
 {
 	char path[700], *text;
@@ -156,8 +157,8 @@ static void link_kind(struct kernel_record *record, struct kind *kind)
 	record->summary.kinds++;
 }
 
-static int add_kind(struct kernel_record *record, const char *system, const char *name,
-		struct kernel_record_error *error)
+static int kernel_select_add_class(struct kernel_record *record, const char *system,
+		const char *name, struct kernel_record_error *error)
 {
 	struct kind *kind = calloc(1, sizeof(*kind));
 	int ret = -ENOMEM;
@@ -168,9 +169,9 @@ static int add_kind(struct kernel_record *record, const char *system, const char
 	kind->name = strdup(name);
 	kind->received = calloc(record->nr_cpus, sizeof(*kind->received));
 	kind->told = calloc(record->nr_cpus, sizeof(*kind->told));
-	kind->filter = filter_of(record, system, name);
+	kind->filter = kernel_select_choose_filter(record, system, name);
 	if (kind->system && kind->name && kind->received && kind->told)
-		ret = read_format(record, kind, error);
+		ret = kernel_select_read_format(record, kind, error);
 	else
 		record_fail(error, -ENOMEM, NULL, "out of memory");
 	if (!ret && record->sink->chooses)
@@ -180,7 +181,7 @@ static int add_kind(struct kernel_record *record, const char *system, const char
 		ret = record->way->add(record, kind, error);
 	kind->on = !ret && record->all_on;
 	if (ret) {
-		free_kind(record, kind);
+		kernel_select_free_class(record, kind);
 		return ret;
 	}
 	link_kind(record, kind);
@@ -190,7 +191,7 @@ static int add_kind(struct kernel_record *record, const char *system, const char
 /* ---- looking ---- */
 
 /* What has files `id` and `format` is an event; ftrace's own ones cannot be switched on. */
-static int look_into(struct kernel_record *record, const char *system, bool late,
+static int kernel_select_scan_system(struct kernel_record *record, const char *system, bool late,
 		struct kernel_record_error *error)
 {
 	struct dirent *entry;
@@ -204,9 +205,9 @@ static int look_into(struct kernel_record *record, const char *system, bool late
 		if (entry->d_name[0] == '.' || entry->d_type == DT_REG ||
 				!pattern_set_wants(record->patterns, record->nr_patterns, system,
 						entry->d_name, 0) ||
-				is_known(record, system, entry->d_name))
+				kernel_select_has_class(record, system, entry->d_name))
 			continue;
-		ret = add_kind(record, system, entry->d_name, error);
+		ret = kernel_select_add_class(record, system, entry->d_name, error);
 		/* It may have gone just now. */
 		if (ret == -ENOENT || ret == -ENODEV || late ||
 				(record->sink->chooses && !record->all_on))
@@ -217,7 +218,8 @@ static int look_into(struct kernel_record *record, const char *system, bool late
 	return ret;
 }
 
-static int look_everywhere(struct kernel_record *record, struct kernel_record_error *error)
+static int kernel_select_scan_all_systems(
+		struct kernel_record *record, struct kernel_record_error *error)
 {
 	struct dirent *entry;
 	char path[100];
@@ -232,7 +234,7 @@ static int look_everywhere(struct kernel_record *record, struct kernel_record_er
 	while (!ret && (entry = readdir(folder))) {
 		if (entry->d_name[0] != '.' && entry->d_type != DT_REG &&
 				strcmp(entry->d_name, "ftrace") != 0)
-			ret = look_into(record, entry->d_name, false, error);
+			ret = kernel_select_scan_system(record, entry->d_name, false, error);
 	}
 	closedir(folder);
 	return ret;
@@ -287,7 +289,7 @@ static int look_for(const char *tracefs, const struct pattern *patterns, size_t 
 	return ret;
 }
 
-static int found_one(void *user, const char *system, const char *name)
+static int kernel_select_on_class_found(void *user, const char *system, const char *name)
 {
 	(void)user;
 	(void)system;
@@ -335,7 +337,8 @@ bool kernel_kinds_knows(const struct kernel_record *record, const char *text)
 	for (i = 0; i < count; i++)
 		if (may_come(&patterns[i]))
 			return true;
-	return look_for(record->tracefs, patterns, (size_t)count, found_one, NULL);
+	return look_for(record->tracefs, patterns, (size_t)count, kernel_select_on_class_found,
+			NULL);
 }
 
 /* Those that nobody holds end with their programs, and another one may have the name, or the number. */
@@ -364,7 +367,7 @@ static void drop_ended(struct kernel_record *record)
 		*at = kind->next;
 		if (record->by_id[kind->id] == kind)
 			record->by_id[kind->id] = NULL;
-		free_kind(record, kind);
+		kernel_select_free_class(record, kind);
 	}
 }
 
@@ -397,11 +400,11 @@ int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_rec
 		drop_ended(record);
 	if (late) {
 		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
-			(void)look_into(record, late_systems[i], true, error);
+			(void)kernel_select_scan_system(record, late_systems[i], true, error);
 		return 0;
 	}
 	record->waits_for_late = false;
-	ret = look_everywhere(record, error);
+	ret = kernel_select_scan_all_systems(record, error);
 	for (i = 0; i < record->nr_patterns; i++)
 		record->waits_for_late |=
 				!record->patterns[i].exclude && may_come(&record->patterns[i]);

@@ -23,7 +23,7 @@ enum {
 static void (*armed_hook)(void);
 static uintptr_t busy; /* the thread that runs the hook, or 0 */
 
-static void set_bits(struct side_event_description **events, uint32_t nr_events, void *unused)
+static void armed_set_bits(struct side_event_description **events, uint32_t nr_events, void *unused)
 {
 	struct side_event_state_0 *state;
 	uint32_t i;
@@ -56,7 +56,7 @@ void armed_batch_comes(struct side_event_description **events, uint32_t nr_event
 {
 	/* Relaxed: the registry is locked. */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED))
-		set_bits(events, nr_events, NULL);
+		armed_set_bits(events, nr_events, NULL);
 }
 
 void armed_batch_goes(struct side_event_description **events, uint32_t nr_events)
@@ -79,7 +79,7 @@ EXPORT int side_tracer_arm(void (*hook)(void))
 	} else {
 		/* Release: what the hook needs.  Pairs with the acquire in armed_call(). */
 		__atomic_store_n(&armed_hook, hook, __ATOMIC_RELEASE);
-		registry_each_batch(set_bits, NULL);
+		registry_each_batch(armed_set_bits, NULL);
 	}
 	registry_unlock();
 	return result;

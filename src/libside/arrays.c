@@ -30,7 +30,7 @@ static size_t left;
  * The system calls by number: the C library's functions may be what is traced. But the checker of races
  * must hear of memory that begins a new life at an old address.
  */
-static void *map(size_t size)
+static void *event_array_map_memory(size_t size)
 {
 	int saved_errno = errno;
 	long result;
@@ -48,7 +48,7 @@ static void *map(size_t size)
 	return result == -1 ? NULL : (void *)result;
 }
 
-static void unmap(void *memory, size_t size)
+static void event_array_unmap_memory(void *memory, size_t size)
 {
 	int saved_errno = errno;
 
@@ -66,12 +66,12 @@ static size_t units_of(size_t size)
 }
 
 /* What is left of the old chunk is small: it is lost. */
-static void *cut(size_t size)
+static void *event_array_allocate(size_t size)
 {
 	void *taken;
 
 	if (left < size) {
-		char *new_chunk = map(CHUNK_SIZE);
+		char *new_chunk = event_array_map_memory(CHUNK_SIZE);
 
 		if (!new_chunk)
 			return NULL;
@@ -90,10 +90,10 @@ void *arrays_take(size_t size)
 	struct piece *piece;
 
 	if (units > UNITS_MAX)
-		return map(size);
+		return event_array_map_memory(size);
 	piece = given_back[units];
 	if (!piece)
-		return cut(units * UNIT);
+		return event_array_allocate(units * UNIT);
 	given_back[units] = piece->next;
 	memset(piece, 0, units * UNIT);
 	return piece;
@@ -105,7 +105,7 @@ void arrays_give_back(void *memory, size_t size)
 	struct piece *piece = memory;
 
 	if (units > UNITS_MAX) {
-		unmap(memory, size);
+		event_array_unmap_memory(memory, size);
 		return;
 	}
 	piece->next = given_back[units];

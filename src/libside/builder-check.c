@@ -5,9 +5,9 @@
 
 #include "builder-check.h"
 
-static size_t put_path(const struct builder_step *step, char *path, size_t size)
+static size_t builder_check_format_path(const struct builder_step *step, char *path, size_t size)
 {
-	size_t used = step->up ? put_path(step->up, path, size) : 0;
+	size_t used = step->up ? builder_check_format_path(step->up, path, size) : 0;
 	const char *comma = step->up ? ", " : "";
 	int written;
 
@@ -35,7 +35,7 @@ int builder_fail_at(struct side_builder *builder, const struct builder_step *ste
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	if (step)
-		put_path(step, path, sizeof(path));
+		builder_check_format_path(step, path, sizeof(path));
 	return builder_fail(builder, SIDE_ERROR_INVAL, "%.80s:%.80s%s%s: %s",
 			side_ptr_get(builder->desc.provider_name),
 			side_ptr_get(builder->desc.event_name), step ? ", " : "", path, what);

@@ -33,12 +33,12 @@ static int lay_out(struct side_builder *builder, struct side_builder_type *type,
 
 /* ---- what stands inside another type ---- */
 
-static bool is_bitmap_item(unsigned int label)
+static bool builder_layout_is_bitmap_item(unsigned int label)
 {
 	return label == SIDE_TYPE_BYTE || (label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_U128);
 }
 
-static bool is_allowed(const struct side_builder_type *type, enum allowed allowed)
+static bool builder_layout_is_allowed(const struct side_builder_type *type, enum allowed allowed)
 {
 	unsigned int label = type->cell.type.v;
 	bool is_gather = label >= SIDE_TYPE_GATHER_BOOL && label <= SIDE_TYPE_GATHER_ENUM;
@@ -48,8 +48,9 @@ static bool is_allowed(const struct side_builder_type *type, enum allowed allowe
 	case ALLOW_INTEGER: return label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_S128;
 	case ALLOW_BITMAP:
 		if (label == SIDE_TYPE_ARRAY || label == SIDE_TYPE_VLA)
-			return !type->element || is_bitmap_item(type->element->cell.type.v);
-		return is_bitmap_item(label);
+			return !type->element ||
+					builder_layout_is_bitmap_item(type->element->cell.type.v);
+		return builder_layout_is_bitmap_item(label);
 	case ALLOW_STRUCT: return label == SIDE_TYPE_STRUCT;
 	case ALLOW_GATHER: return is_gather;
 	case ALLOW_GATHER_ELEMENT: return is_gather && label != SIDE_TYPE_GATHER_VLA;
@@ -68,7 +69,7 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 		return builder_fail_at(builder, step, "the type is NULL");
 	if (type->builder != builder)
 		return builder_fail_at(builder, step, "the type belongs to another builder");
-	if (!is_allowed(type, allowed))
+	if (!builder_layout_is_allowed(type, allowed))
 		return builder_fail_at(
 				builder, step, "the type must be %s", allowed_words[allowed]);
 	if (type->busy)
@@ -189,7 +190,7 @@ static int lay_out_gather_struct(struct side_builder *builder, struct side_build
 	for (i = 0; i < type->element->items.nr; i++) {
 		struct builder_step member = {.up = &step, .word = "field", .name = items[i].name};
 
-		if (!is_allowed(items[i].type, ALLOW_GATHER))
+		if (!builder_layout_is_allowed(items[i].type, ALLOW_GATHER))
 			return builder_fail_at(builder, &member,
 					"the members of a gather struct must be gather types");
 	}

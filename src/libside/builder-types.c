@@ -8,7 +8,8 @@
 #include "builder-nodes.h"
 #include "export.h"
 
-static struct side_builder_type *make(struct side_builder *builder, enum side_type_label label)
+static struct side_builder_type *builder_types_create(
+		struct side_builder *builder, enum side_type_label label)
 {
 	struct side_builder_type *type;
 
@@ -26,7 +27,7 @@ static struct side_builder_type *make_around(struct side_builder *builder,
 		enum side_type_label label, struct side_builder_type *element,
 		struct side_builder_type *length)
 {
-	struct side_builder_type *type = make(builder, label);
+	struct side_builder_type *type = builder_types_create(builder, label);
 
 	if (type) {
 		type->element = element;
@@ -57,12 +58,12 @@ static void fill_integer(struct side_type_integer *integer, unsigned int size, i
 
 EXPORT struct side_builder_type *side_builder_null(struct side_builder *builder)
 {
-	return make(builder, SIDE_TYPE_NULL);
+	return builder_types_create(builder, SIDE_TYPE_NULL);
 }
 
 EXPORT struct side_builder_type *side_builder_bool(struct side_builder *builder)
 {
-	struct side_builder_type *type = make(builder, SIDE_TYPE_BOOL);
+	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_BOOL);
 
 	if (type) {
 		type->cell.u.side_bool.bool_size = 1;
@@ -73,7 +74,7 @@ EXPORT struct side_builder_type *side_builder_bool(struct side_builder *builder)
 
 EXPORT struct side_builder_type *side_builder_byte(struct side_builder *builder)
 {
-	return make(builder, SIDE_TYPE_BYTE);
+	return builder_types_create(builder, SIDE_TYPE_BYTE);
 }
 
 /* How often 1 must be doubled to give size. */
@@ -92,7 +93,7 @@ EXPORT struct side_builder_type *side_builder_integer(struct side_builder *build
 		unsigned int size, int is_signed, enum side_type_label_byte_order byte_order)
 {
 	unsigned int label = (is_signed ? SIDE_TYPE_S8 : SIDE_TYPE_U8) + size_index(size) % 5;
-	struct side_builder_type *type = make(builder, (enum side_type_label)label);
+	struct side_builder_type *type = builder_types_create(builder, (enum side_type_label)label);
 
 	if (type)
 		fill_integer(&type->cell.u.side_integer, size, is_signed, 0, byte_order);
@@ -102,7 +103,7 @@ EXPORT struct side_builder_type *side_builder_integer(struct side_builder *build
 EXPORT struct side_builder_type *side_builder_pointer(
 		struct side_builder *builder, enum side_type_label_byte_order byte_order)
 {
-	struct side_builder_type *type = make(builder, SIDE_TYPE_POINTER);
+	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_POINTER);
 
 	if (type)
 		fill_integer(&type->cell.u.side_integer, sizeof(uintptr_t), 0, 0, byte_order);
@@ -117,7 +118,7 @@ EXPORT struct side_builder_type *side_builder_float(struct side_builder *builder
 
 	if (size_index(size) >= 1 && size_index(size) <= 4)
 		label += size_index(size) - 1;
-	type = make(builder, (enum side_type_label)label);
+	type = builder_types_create(builder, (enum side_type_label)label);
 	if (type) {
 		type->cell.u.side_float.float_size = clip16(size);
 		type->cell.u.side_float.byte_order.v = clip8(byte_order);
@@ -129,7 +130,7 @@ EXPORT struct side_builder_type *side_builder_string(struct side_builder *builde
 		unsigned int unit_size, enum side_type_label_byte_order byte_order)
 {
 	unsigned int label = SIDE_TYPE_STRING_UTF8 + size_index(unit_size) % 3;
-	struct side_builder_type *type = make(builder, (enum side_type_label)label);
+	struct side_builder_type *type = builder_types_create(builder, (enum side_type_label)label);
 
 	if (type) {
 		type->cell.u.side_string.unit_size = clip8(unit_size);
@@ -140,7 +141,7 @@ EXPORT struct side_builder_type *side_builder_string(struct side_builder *builde
 
 EXPORT struct side_builder_type *side_builder_dynamic(struct side_builder *builder)
 {
-	return make(builder, SIDE_TYPE_DYNAMIC);
+	return builder_types_create(builder, SIDE_TYPE_DYNAMIC);
 }
 
 EXPORT struct side_builder_type *side_builder_enum(
@@ -163,7 +164,7 @@ EXPORT struct side_builder_type *side_builder_gather_enum(
 
 EXPORT struct side_builder_type *side_builder_struct(struct side_builder *builder)
 {
-	return make(builder, SIDE_TYPE_STRUCT);
+	return builder_types_create(builder, SIDE_TYPE_STRUCT);
 }
 
 EXPORT struct side_builder_type *side_builder_array(
@@ -213,7 +214,7 @@ EXPORT struct side_builder_type *side_builder_gather_bool(struct side_builder *b
 		enum side_type_label_byte_order byte_order,
 		enum side_type_gather_access_mode access_mode)
 {
-	struct side_builder_type *type = make(builder, SIDE_TYPE_GATHER_BOOL);
+	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_GATHER_BOOL);
 	struct side_type_gather_bool *gather;
 
 	if (!type)
@@ -233,7 +234,7 @@ static struct side_builder_type *make_gather_integer(struct side_builder *builde
 		unsigned int offset_bits, unsigned int len_bits, unsigned int byte_order,
 		unsigned int access_mode)
 {
-	struct side_builder_type *type = make(builder, label);
+	struct side_builder_type *type = builder_types_create(builder, label);
 	struct side_type_gather_integer *gather;
 
 	if (!type)
@@ -266,7 +267,7 @@ EXPORT struct side_builder_type *side_builder_gather_pointer(struct side_builder
 EXPORT struct side_builder_type *side_builder_gather_byte(struct side_builder *builder,
 		uint64_t offset, enum side_type_gather_access_mode access_mode)
 {
-	struct side_builder_type *type = make(builder, SIDE_TYPE_GATHER_BYTE);
+	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_GATHER_BYTE);
 
 	if (type) {
 		type->cell.u.side_gather.u.side_byte.offset = offset;
@@ -279,7 +280,7 @@ EXPORT struct side_builder_type *side_builder_gather_float(struct side_builder *
 		uint64_t offset, unsigned int size, enum side_type_label_byte_order byte_order,
 		enum side_type_gather_access_mode access_mode)
 {
-	struct side_builder_type *type = make(builder, SIDE_TYPE_GATHER_FLOAT);
+	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_GATHER_FLOAT);
 	struct side_type_gather_float *gather;
 
 	if (!type)
@@ -296,7 +297,7 @@ EXPORT struct side_builder_type *side_builder_gather_string(struct side_builder 
 		uint64_t offset, unsigned int unit_size, enum side_type_label_byte_order byte_order,
 		enum side_type_gather_access_mode access_mode)
 {
-	struct side_builder_type *type = make(builder, SIDE_TYPE_GATHER_STRING);
+	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_GATHER_STRING);
 	struct side_type_gather_string *gather;
 
 	if (!type)

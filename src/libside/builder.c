@@ -79,7 +79,8 @@ static void *copy_units(struct side_builder *builder, const void *units, unsigne
 }
 
 /* Room for one more item, zeroed; NULL: no memory. The old array stays in the arena. */
-static void *append(struct side_builder *builder, struct builder_list *list, size_t item_size)
+static void *builder_append_item(
+		struct side_builder *builder, struct builder_list *list, size_t item_size)
 {
 	if (list->nr == list->room) {
 		uint32_t room = list->room ? 2 * list->room : 4;
@@ -108,7 +109,7 @@ static bool may_add(struct side_builder *builder)
 	return builder->result == SIDE_ERROR_OK;
 }
 
-static bool is_ours(struct side_builder *builder, const struct side_builder_type *type)
+static bool builder_owns_type(struct side_builder *builder, const struct side_builder_type *type)
 {
 	if (type->builder == builder)
 		return true;
@@ -126,7 +127,7 @@ static bool takes(struct side_builder *builder, struct side_builder_type *type,
 		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to the type NULL", word);
 		return false;
 	}
-	if (!is_ours(builder, type))
+	if (!builder_owns_type(builder, type))
 		return false;
 	if (side_enum_get(type->cell.type) != one && side_enum_get(type->cell.type) != other) {
 		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to a type that takes none",
@@ -149,7 +150,7 @@ EXPORT int side_builder_add_field(struct side_builder *builder, struct side_buil
 		into = &builder->root;
 	if (!takes(builder, into, SIDE_TYPE_STRUCT, SIDE_TYPE_STRUCT, "a field"))
 		return builder->result;
-	field = append(builder, &into->items, sizeof(*field));
+	field = builder_append_item(builder, &into->items, sizeof(*field));
 	if (!field)
 		return builder->result;
 	/* A NULL name is reported with the path to it. */
@@ -167,7 +168,7 @@ EXPORT int side_builder_add_option(struct side_builder *builder, struct side_bui
 		return SIDE_ERROR_INVAL;
 	if (!takes(builder, variant, SIDE_TYPE_VARIANT, SIDE_TYPE_VARIANT, "an option"))
 		return builder->result;
-	option = append(builder, &variant->items, sizeof(*option));
+	option = builder_append_item(builder, &variant->items, sizeof(*option));
 	if (!option)
 		return builder->result;
 	option->begin = begin;
@@ -176,10 +177,11 @@ EXPORT int side_builder_add_option(struct side_builder *builder, struct side_bui
 	return SIDE_ERROR_OK;
 }
 
-static int add_mapping(struct side_builder *builder, struct side_builder_type *type,
+static int builder_add_mapping(struct side_builder *builder, struct side_builder_type *type,
 		const char *label, int64_t begin, int64_t end)
 {
-	struct side_enum_mapping *mapping = append(builder, &type->items, sizeof(*mapping));
+	struct side_enum_mapping *mapping =
+			builder_append_item(builder, &type->items, sizeof(*mapping));
 
 	if (!mapping)
 		return builder->result;
@@ -199,7 +201,7 @@ EXPORT int side_builder_add_label(struct side_builder *builder,
 		return SIDE_ERROR_INVAL;
 	if (!takes(builder, enumeration, SIDE_TYPE_ENUM, SIDE_TYPE_GATHER_ENUM, "a label"))
 		return builder->result;
-	return add_mapping(builder, enumeration, label, begin, end);
+	return builder_add_mapping(builder, enumeration, label, begin, end);
 }
 
 EXPORT int side_builder_add_bit_label(struct side_builder *builder,
@@ -209,7 +211,7 @@ EXPORT int side_builder_add_bit_label(struct side_builder *builder,
 		return SIDE_ERROR_INVAL;
 	if (!takes(builder, bitmap, SIDE_TYPE_ENUM_BITMAP, SIDE_TYPE_ENUM_BITMAP, "a bit label"))
 		return builder->result;
-	return add_mapping(builder, bitmap, label, (int64_t)begin, (int64_t)end);
+	return builder_add_mapping(builder, bitmap, label, (int64_t)begin, (int64_t)end);
 }
 
 /* ---- attributes ---- */
@@ -229,7 +231,7 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 				key ? "empty" : "NULL");
 	if (!on)
 		on = &builder->root;
-	if (!is_ours(builder, on))
+	if (!builder_owns_type(builder, on))
 		return builder->result;
 	/* A gather struct has none of its own. */
 	if (side_enum_get(on->cell.type) == SIDE_TYPE_GATHER_STRUCT && on->element)
@@ -238,7 +240,7 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 		return builder_fail(builder, SIDE_ERROR_INVAL,
 				"attribute \"%.100s\": a dynamic field takes no attributes", key);
 	copy = copy_units(builder, key, 1);
-	attr = copy ? append(builder, &on->attributes, sizeof(*attr)) : NULL;
+	attr = copy ? builder_append_item(builder, &on->attributes, sizeof(*attr)) : NULL;
 	if (!attr)
 		return builder->result;
 	side_ptr_set(attr->key.p, copy);

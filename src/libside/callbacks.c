@@ -51,7 +51,7 @@ static struct callback_array *array_of(const struct side_event_state_0 *state)
 			offsetof(struct callback_array, entries));
 }
 
-static void retire(struct callback_array *array)
+static void callback_retire(struct callback_array *array)
 {
 	array->retired_at = rcu_now();
 	array->next_retired = NULL;
@@ -123,7 +123,8 @@ struct side_event_state_0 *event_state(struct side_event_description *desc)
 }
 
 /* Replace the array of an event by one of nr entries; NULL for none. */
-static void publish(struct side_event_state_0 *state, struct callback_array *array, uint32_t nr)
+static void callback_publish(
+		struct side_event_state_0 *state, struct callback_array *array, uint32_t nr)
 {
 	struct callback_array *old = state->nr_callbacks ? array_of(state) : NULL;
 	const struct side_callback *entries = array
@@ -145,7 +146,7 @@ static void publish(struct side_event_state_0 *state, struct callback_array *arr
 		(void)__atomic_sub_fetch(&state->enabled, 1, __ATOMIC_RELAXED);
 	}
 	if (old)
-		retire(old);
+		callback_retire(old);
 }
 
 static bool same_callback(const struct side_callback *a, const struct side_callback *b)
@@ -168,7 +169,7 @@ static uint32_t find_callback(
 }
 
 /* An array of nr entries and the ending one. */
-static struct callback_array *new_array(uint32_t nr)
+static struct callback_array *callback_new_array(uint32_t nr)
 {
 	struct callback_array *array;
 	size_t size;
@@ -192,13 +193,13 @@ static int add_callback(struct side_event_state_0 *state, const struct side_call
 		return SIDE_ERROR_INVAL;
 	if (find_callback(state, added) < nr)
 		return SIDE_ERROR_EXIST;
-	array = new_array(nr + 1);
+	array = callback_new_array(nr + 1);
 	if (!array)
 		return SIDE_ERROR_NOMEM;
 	if (nr)
 		memcpy(array->entries, state->callbacks, nr * sizeof(*added));
 	array->entries[nr] = *added;
-	publish(state, array, nr + 1);
+	callback_publish(state, array, nr + 1);
 	return SIDE_ERROR_OK;
 }
 
@@ -211,14 +212,14 @@ static int remove_callback(struct side_event_state_0 *state, const struct side_c
 	if (at == nr)
 		return SIDE_ERROR_NOENT;
 	if (nr > 1) {
-		array = new_array(nr - 1);
+		array = callback_new_array(nr - 1);
 		if (!array)
 			return SIDE_ERROR_NOMEM;
 		memcpy(array->entries, state->callbacks, at * sizeof(*removed));
 		memcpy(array->entries + at, state->callbacks + at + 1,
 				(nr - at - 1) * sizeof(*removed));
 	}
-	publish(state, array, nr - 1);
+	callback_publish(state, array, nr - 1);
 	return SIDE_ERROR_OK;
 }
 
@@ -233,12 +234,12 @@ static int replace_callback(struct side_event_state_0 *state, const struct side_
 		return SIDE_ERROR_NOENT;
 	if (find_callback(state, new) < nr)
 		return SIDE_ERROR_EXIST;
-	array = new_array(nr);
+	array = callback_new_array(nr);
 	if (!array)
 		return SIDE_ERROR_NOMEM;
 	memcpy(array->entries, state->callbacks, nr * sizeof(*new));
 	array->entries[at] = *new;
-	publish(state, array, nr);
+	callback_publish(state, array, nr);
 	return SIDE_ERROR_OK;
 }
 
@@ -250,7 +251,7 @@ void callbacks_drop(struct side_event_description **events, uint32_t nr_events)
 	for (i = 0; i < nr_events && nr_enabled_events; i++) {
 		state = event_state(events[i]);
 		if (state && state->nr_callbacks)
-			publish(state, NULL, 0);
+			callback_publish(state, NULL, 0);
 	}
 	callbacks_reclaim();
 }

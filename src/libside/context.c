@@ -93,8 +93,8 @@ static struct side_context_place *new_place(
 }
 
 /* The first place of the name in the list; *end is where the next one is to be appended. */
-static struct side_context_place *search(struct side_context_place **from, const char *provider,
-		const char *name, struct side_context_place ***end)
+static struct side_context_place *libside_context_search(struct side_context_place **from,
+		const char *provider, const char *name, struct side_context_place ***end)
 {
 	struct side_context_place *place;
 
@@ -115,7 +115,7 @@ EXPORT struct side_context_place *side_context_find(const char *provider, const 
 
 	if (!provider_size || !size || provider_size + size > NAMES_MAX)
 		return NULL;
-	place = search(end, provider, name, &end);
+	place = libside_context_search(end, provider, name, &end);
 	if (place)
 		return place;
 	added = new_place(provider, provider_size, name, size);
@@ -124,12 +124,12 @@ EXPORT struct side_context_place *side_context_find(const char *provider, const 
 	for (;;) {
 		struct side_context_place *expected = NULL;
 
-		/* Release: the names before the pointer. Pairs with the acquire in search(). */
+		/* Release: the names before the pointer. Pairs with the acquire in libside_context_search(). */
 		if (__atomic_compare_exchange_n(end, &expected, added, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED))
 			return added;
 		/* Somebody was quicker; if with this name, the new place stays unused. */
-		place = search(end, provider, name, &end);
+		place = libside_context_search(end, provider, name, &end);
 		if (place)
 			return place;
 	}
@@ -144,12 +144,12 @@ static void push_retired(struct side_context_handle *first, struct side_context_
 
 	do {
 		last->next_retired = seen;
-		/* Release: the chain. Pairs with the acquire in free_retired(). */
+		/* Release: the chain. Pairs with the acquire in libside_context_free_retired(). */
 	} while (!__atomic_compare_exchange_n(
 			&first_retired, &seen, first, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-static void free_retired(void)
+static void libside_context_free_retired(void)
 {
 	uintptr_t passed = rcu_last_passed();
 	struct side_context_handle *handle, *next;
@@ -180,7 +180,7 @@ EXPORT int side_context_register(const char *provider, const char *name, side_co
 	side_init();
 	if (registry_is_finished())
 		return SIDE_ERROR_EXITING;
-	free_retired();
+	libside_context_free_retired();
 	place = side_context_find(provider, name);
 	if (!place)
 		return SIDE_ERROR_NOMEM;
@@ -232,7 +232,7 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 		/* No section was ever entered. */
 		free(handle);
 	}
-	free_retired();
+	libside_context_free_retired();
 }
 
 /* ---- what tracers call ---- */

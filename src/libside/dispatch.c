@@ -90,8 +90,9 @@ static void call_matching(const struct side_event_state_0 *state, const struct s
 }
 
 /* Nobody guards, or the guard has nothing against it. Inside a section. */
-static bool is_passed(const struct side_event_state_0 *state, const struct side_arg_vec *args,
-		const struct side_arg_dynamic_struct *var, void *caller)
+static bool dispatch_guard_accepts(const struct side_event_state_0 *state,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
+		void *caller)
 {
 	const struct side_tracer_guard *guard = guard_get();
 
@@ -117,7 +118,7 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 	shared = wanted_by_shared(state);
 	/* Whoever shares the event is not called inside a section, so there is one for the guard alone. */
 	if (shared && guard_get() && (reader = rcu_enter_slow(&outermost))) {
-		passed = is_passed(state, args, var, caller);
+		passed = dispatch_guard_accepts(state, args, var, caller);
 		if (outermost)
 			rcu_leave(reader);
 	}
@@ -129,7 +130,7 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 	reader = rcu_enter_slow(&outermost);
 	if (!reader)
 		return;
-	if (shared || is_passed(state, args, var, caller))
+	if (shared || dispatch_guard_accepts(state, args, var, caller))
 		call_matching(state, args, var, caller, key);
 	if (outermost)
 		rcu_leave(reader);
@@ -140,7 +141,7 @@ static __attribute__((noinline)) void call_all(struct rcu_reader *reader,
 		const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *caller)
 {
-	if (is_passed(state, args, var, caller))
+	if (dispatch_guard_accepts(state, args, var, caller))
 		call_matching(state, args, var, caller, SIDE_KEY_MATCH_ALL);
 	rcu_leave(reader);
 }
@@ -209,7 +210,7 @@ static __attribute__((noinline)) bool call_with_care(const struct side_event_sta
 	/* No callback may be called at all: what was wanted is the thread's reader. */
 	if (only && only->begin == only->end)
 		return true;
-	if (!is_passed(state, args, NULL, caller))
+	if (!dispatch_guard_accepts(state, args, NULL, caller))
 		return true;
 	if (shared)
 		call_shared(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);

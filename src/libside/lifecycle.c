@@ -31,7 +31,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_set_up;
 
-static void fork_prepare(void)
+static void lifecycle_fork_prepare(void)
 {
 	statedump_pause();
 	registry_lock_for_fork();
@@ -39,7 +39,7 @@ static void fork_prepare(void)
 	keys_lock();
 }
 
-static void fork_in_parent(void)
+static void lifecycle_fork_in_parent(void)
 {
 	keys_unlock();
 	statedump_fork_in_parent();
@@ -55,12 +55,12 @@ static void fork_in_child(void)
 	registry_unlock_in_child();
 }
 
-static void set_up(void)
+static void lifecycle_init(void)
 {
 	int saved_errno = errno;
 
 	report_init();
-	(void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
+	(void)pthread_atfork(lifecycle_fork_prepare, lifecycle_fork_in_parent, fork_in_child);
 	errno = saved_errno;
 	/* Release: what was set up. Pairs with the acquire in side_init(), which then does nothing. */
 	__atomic_store_n(&is_set_up, true, __ATOMIC_RELEASE);
@@ -68,9 +68,9 @@ static void set_up(void)
 
 EXPORT void side_init(void)
 {
-	/* Acquire: what was set up. Pairs with the release in set_up(). */
+	/* Acquire: what was set up. Pairs with the release in lifecycle_init(). */
 	if (!__atomic_load_n(&is_set_up, __ATOMIC_ACQUIRE))
-		(void)pthread_once(&once, set_up);
+		(void)pthread_once(&once, lifecycle_init);
 }
 
 EXPORT void side_exit(void)

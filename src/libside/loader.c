@@ -105,7 +105,7 @@ static void stay_loaded(void)
 }
 
 /* The agent uses one copy of libside, and reports the libraries that have another one. */
-static void note_copy(void *agent)
+static void loader_report_copy(void *agent)
 {
 	void (*note)(const char *, void (*)(void));
 	void *found;
@@ -120,7 +120,7 @@ static void note_copy(void *agent)
 }
 
 /* Where the libraries were installed, or else where the loader searches. */
-static int beside(const char *name, char *path, size_t room)
+static int loader_make_path(const char *name, char *path, size_t room)
 {
 	int size = snprintf(path, room, LIBSIDE_DIRECTORY "/%s", name);
 
@@ -142,7 +142,7 @@ static bool is_replaced(void)
 /* Linked with the option nodelete. */
 static void stay_loaded(void) {}
 
-static void note_copy(void *agent)
+static void loader_report_copy(void *agent)
 {
 	(void)agent;
 }
@@ -153,7 +153,7 @@ static void *open_library(const char *path, int flags)
 }
 
 /* Beside this library. */
-static int beside(const char *name, char *path, size_t room)
+static int loader_make_path(const char *name, char *path, size_t room)
 {
 	const char *end;
 	Dl_info self;
@@ -168,17 +168,17 @@ static int beside(const char *name, char *path, size_t room)
 
 #endif
 
-static const char *path_of(const char *name, char *path, size_t room)
+static const char *loader_choose_path(const char *name, char *path, size_t room)
 {
 	const char *directory = environment_get("SIDE_LIB_DIR");
 	int size = directory && *directory ? snprintf(path, room, "%s/%s", directory, name)
-					   : beside(name, path, room);
+					   : loader_make_path(name, path, room);
 
 	return size > 0 && size < (int)room ? path : NULL;
 }
 
 /* The handle, or NULL; then it is said why, to those who want to know. */
-static void *load(const char *name)
+static void *loader_load_library(const char *name)
 {
 	const char *path, *error;
 	char room[PATH_MAX];
@@ -192,7 +192,7 @@ static void *load(const char *name)
 		return NULL;
 	}
 	(void)dlerror(); /* what we asked for is no error of the program's */
-	path = path_of(name, room, sizeof(room));
+	path = loader_choose_path(name, room, sizeof(room));
 	handle = path ? open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!path || handle)
 		return handle;
@@ -203,14 +203,14 @@ static void *load(const char *name)
 	return NULL;
 }
 
-static void load_agent(void)
+static void loader_load_agent(void)
 {
 	bool is_preloaded = can_load() && dlsym(RTLD_DEFAULT, "side_agent_start");
 	/* Preloaded: its own constructor does what is to be done. */
-	void *agent = is_preloaded ? RTLD_DEFAULT : load(AGENT);
+	void *agent = is_preloaded ? RTLD_DEFAULT : loader_load_library(AGENT);
 
 	if (is_preloaded || agent)
-		note_copy(agent);
+		loader_report_copy(agent);
 	if (can_load())
 		(void)dlerror();
 }
@@ -223,7 +223,7 @@ EXPORT int side_kernel_start(const char *events)
 	if (!events || !*events)
 		return SIDE_ERROR_INVAL;
 	side_init();
-	library = load(KERNEL);
+	library = loader_load_library(KERNEL);
 	*(void **)&begin = library ? dlsym(library, "side_kernel_begin") : NULL;
 	return begin ? begin(events) : SIDE_ERROR_NOENT;
 }
@@ -241,7 +241,7 @@ static void load_validator(void)
 	if (!environment_is_on("SIDE_VALIDATE"))
 		return;
 	side_init();
-	if (!load(VALIDATOR))
+	if (!loader_load_library(VALIDATOR))
 		dprintf(STDERR_FILENO,
 				"side: nothing is validated: " VALIDATOR
 				" cannot be loaded\nhint: SIDE_DEBUG=1 prints the reason\n");
@@ -269,8 +269,8 @@ static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 	side_init();
 	/* A static configuration of early boot (src/protocol/boot.h) needs no daemon. */
 	if (environment_is_on("SIDE_BOOT") || daemon_is_there())
-		load_agent();
+		loader_load_agent();
 	else
-		note_copy(RTLD_DEFAULT);
+		loader_report_copy(RTLD_DEFAULT);
 	errno = saved_errno;
 }

@@ -77,7 +77,7 @@ static void full_fence(void)
 #endif
 }
 
-static bool thread_is_gone(uint32_t tid)
+static bool rcu_reader_thread_has_exited(uint32_t tid)
 {
 	int saved_errno = errno;
 	bool gone = tid != UNKNOWN_THREAD && syscall(SYS_tgkill, getpid(), tid, 0) == -1 &&
@@ -113,7 +113,9 @@ static uint32_t sweep_readers(uint32_t my_tid, uint32_t *total)
 		for (i = 0; i < chunk->used; i++) {
 			struct rcu_reader *reader = &chunk->readers[i];
 
-			if (!reader->tid || (reader->tid != my_tid && !thread_is_gone(reader->tid)))
+			if (!reader->tid ||
+					(reader->tid != my_tid &&
+							!rcu_reader_thread_has_exited(reader->tid)))
 				continue;
 			free_reader(reader);
 			freed++;
@@ -122,7 +124,7 @@ static uint32_t sweep_readers(uint32_t my_tid, uint32_t *total)
 	return freed;
 }
 
-static void add_chunk(uint32_t capacity)
+static void rcu_reader_add_chunk(uint32_t capacity)
 {
 	size_t readers_size = capacity * sizeof(struct rcu_reader);
 	struct reader_chunk *chunk;
@@ -166,7 +168,7 @@ static struct rcu_reader *take_reader(uint32_t my_tid)
 
 	if (!free_readers && last_chunk->used == last_chunk->capacity &&
 			sweep_readers(my_tid, &total) < total / 2)
-		add_chunk(total * 2);
+		rcu_reader_add_chunk(total * 2);
 	return take_ready_reader(my_tid);
 }
 
@@ -293,7 +295,7 @@ void rcu_sandbox_begins(void)
 	futex_lock(&readers_lock);
 	/* Readers for threads to come: inside nobody can make them. */
 	if (last_chunk->capacity - last_chunk->used < READERS_IN_SANDBOX / 2)
-		add_chunk(READERS_IN_SANDBOX);
+		rcu_reader_add_chunk(READERS_IN_SANDBOX);
 	futex_unlock(&readers_lock);
 	__atomic_add_fetch(&sandboxes, 1, __ATOMIC_RELAXED);
 	mask_signals(&before, NULL);
@@ -469,7 +471,7 @@ bool rcu_passed(uintptr_t grace_period)
 	struct reader_chunk *chunk;
 	uint32_t i, used;
 
-	/* Acquire, both: the chunk and its readers. Pairs with the releases in add_chunk() and take_ready_reader(). */
+	/* Acquire, both: the chunk and its readers. Pairs with the releases in rcu_reader_add_chunk() and take_ready_reader(). */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
@@ -487,7 +489,7 @@ static bool give_up_if_gone(struct rcu_reader *reader)
 	uint32_t tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
 	struct mask all, before;
 
-	if (!tid || !thread_is_gone(tid))
+	if (!tid || !rcu_reader_thread_has_exited(tid))
 		return false;
 	mask_signals(every_signal(&all), &before);
 	futex_lock(&readers_lock);

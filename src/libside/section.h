@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void section_leave(uintptr_t *epoch
 static inline __attribute__((always_inline)) const struct side_callback *section_callbacks(
 		const struct side_event_state_0 *state)
 {
-	/* Acquire: the entries.  Pairs with the release in publish(). */
+	/* Acquire: the entries.  Pairs with the release in callback_publish(). */
 	return __atomic_load_n(&state->callbacks, __ATOMIC_ACQUIRE);
 }
 

@@ -65,7 +65,7 @@ static bool is_queued(const struct side_statedump_request_handle *handle, uint64
  * Room for one more request.  Allocation may be traced, and the tracer may make requests from
  * there: look again afterwards.
  */
-static bool reserve(struct side_statedump_request_handle *handle)
+static bool statedump_reserve(struct side_statedump_request_handle *handle)
 {
 	struct statedump_request *queue;
 	uint32_t capacity;
@@ -93,7 +93,7 @@ static bool reserve(struct side_statedump_request_handle *handle)
 	return true;
 }
 
-static void enqueue(struct side_statedump_request_handle *handle, uint64_t key)
+static void statedump_enqueue(struct side_statedump_request_handle *handle, uint64_t key)
 {
 	if (is_queued(handle, key))
 		return;
@@ -207,12 +207,12 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	statedump_lock();
 	/* All or none. */
 	for (handle = first_handle; handle && result == SIDE_ERROR_OK; handle = handle->next) {
-		if (!handle->dead && !is_queued(handle, key) && !reserve(handle))
+		if (!handle->dead && !is_queued(handle, key) && !statedump_reserve(handle))
 			result = SIDE_ERROR_NOMEM;
 	}
 	for (handle = first_handle; handle && result == SIDE_ERROR_OK; handle = handle->next) {
 		if (!handle->dead)
-			enqueue(handle, key);
+			statedump_enqueue(handle, key);
 	}
 	/* A forked child has no agent until now. */
 	if (result == SIDE_ERROR_OK && any_agent_handle() && !agent_start())
@@ -246,7 +246,7 @@ EXPORT bool side_tracer_statedump_request_try(uint64_t key)
 	result = can_request_now(key);
 	for (handle = first_handle; handle && result; handle = handle->next)
 		if (!handle->dead)
-			enqueue(handle, key);
+			statedump_enqueue(handle, key);
 	statedump_changed();
 	statedump_unlock();
 	return result;
@@ -296,7 +296,7 @@ static struct side_statedump_request_handle *new_handle(const char *name,
 	handle->name = strdup(name);
 	handle->cb = cb;
 	handle->mode = mode;
-	if (!handle->name || !reserve(handle)) {
+	if (!handle->name || !statedump_reserve(handle)) {
 		free_handle(handle);
 		return NULL;
 	}
@@ -352,7 +352,7 @@ EXPORT struct side_statedump_request_handle *side_statedump_request_notification
 	if (first_handle)
 		first_handle->previous = handle;
 	first_handle = handle;
-	enqueue(handle, SIDE_KEY_MATCH_ALL);
+	statedump_enqueue(handle, SIDE_KEY_MATCH_ALL);
 	handle->first_request = last_request;
 	statedump_changed();
 	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD)

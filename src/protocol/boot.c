@@ -32,10 +32,10 @@ struct reader {
 
 /* ---- errors ---- */
 
-static int fail(struct reader *reader, const char *mend, const char *format, ...)
+static int boot_config_set_error(struct reader *reader, const char *mend, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 
-static int fail(struct reader *reader, const char *mend, const char *format, ...)
+static int boot_config_set_error(struct reader *reader, const char *mend, const char *format, ...)
 {
 	va_list arguments;
 
@@ -77,7 +77,7 @@ size_t boot_room(size_t size)
 			COPIES * size * 64;
 }
 
-static void *take(struct reader *reader, size_t size)
+static void *boot_config_allocate(struct reader *reader, size_t size)
 {
 	char *taken = reader->room;
 
@@ -91,13 +91,14 @@ static void *take(struct reader *reader, size_t size)
 
 static int no_room(struct reader *reader)
 {
-	return fail(reader, "write it shorter", "the file is too large");
+	return boot_config_set_error(reader, "write it shorter", "the file is too large");
 }
 
 /* ---- values ---- */
 
 /* Digits and a unit. False: it is none, or too large. */
-static bool read_number(const char *text, uint64_t max, uint64_t *number, const char **unit)
+static bool boot_config_read_number(
+		const char *text, uint64_t max, uint64_t *number, const char **unit)
 {
 	uint64_t value = 0;
 
@@ -115,25 +116,25 @@ static bool read_number(const char *text, uint64_t max, uint64_t *number, const 
 	return value <= max;
 }
 
-static int take_size(struct reader *reader, const char *value, uint64_t least, uint64_t most,
-		uint64_t *size)
+static int boot_config_parse_size(struct reader *reader, const char *value, uint64_t least,
+		uint64_t most, uint64_t *size)
 {
 	static const char units[] = "KMG";
 	const char *unit, *found;
 	unsigned int shift = 0;
 
-	if (!read_number(value, most, size, &unit))
-		return fail(reader, "use a size like 256K or 1M",
+	if (!boot_config_read_number(value, most, size, &unit))
+		return boot_config_set_error(reader, "use a size like 256K or 1M",
 				"\"%.40s\" is no size, or too large", value);
 	if (*unit) {
 		found = strchr(units, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
 		if (!found || unit[1])
-			return fail(reader, "use a size like 256K or 1M",
+			return boot_config_set_error(reader, "use a size like 256K or 1M",
 					"\"%.40s\" has no unit that is known", value);
 		shift = (unsigned int)(found - units + 1) * 10;
 	}
 	if (*size > most >> shift || *size << shift < least)
-		return fail(reader, "use a size between them",
+		return boot_config_set_error(reader, "use a size between them",
 				"\"%.40s\" is not between %llu and %llu bytes", value,
 				(unsigned long long)least, (unsigned long long)most);
 	*size <<= shift;
@@ -150,32 +151,33 @@ static int take_time(struct reader *reader, const char *value, uint32_t *us)
 	const char *unit;
 	size_t i;
 
-	if (!read_number(value, BLOCK_MAX_US, &number, &unit))
-		return fail(reader, "use a time like 10ms or 1s",
+	if (!boot_config_read_number(value, BLOCK_MAX_US, &number, &unit))
+		return boot_config_set_error(reader, "use a time like 10ms or 1s",
 				"\"%.40s\" is no time, or too long", value);
 	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(unit, units[i].name) != 0)
 			continue;
 		if (!number || number > BLOCK_MAX_US / units[i].us)
-			return fail(reader, "use a time between 1us and 1h",
+			return boot_config_set_error(reader, "use a time between 1us and 1h",
 					"a program cannot be made to wait for %.40s", value);
 		*us = (uint32_t)(number * units[i].us);
 		return 0;
 	}
-	return fail(reader, "use us, ms, s or min", "\"%.40s\" has no unit that is known", value);
+	return boot_config_set_error(reader, "use us, ms, s or min",
+			"\"%.40s\" has no unit that is known", value);
 }
 
 /* A path that can be said in text and followed: absolute, and nothing in it speaks to terminals. */
-static int check_path(struct reader *reader, const char *value)
+static int boot_config_check_path(struct reader *reader, const char *value)
 {
 	const char *at;
 
 	if (*value != '/')
-		return fail(reader, "begin it with a \"/\"", "\"%.80s\" is not an absolute path",
-				value);
+		return boot_config_set_error(reader, "begin it with a \"/\"",
+				"\"%.80s\" is not an absolute path", value);
 	for (at = value; *at; at++)
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			return fail(reader, "choose another directory",
+			return boot_config_set_error(reader, "choose another directory",
 					"the path %.80s has blanks or control characters in it",
 					value);
 	return 0;
@@ -190,7 +192,7 @@ static int check_pattern(struct reader *reader, const char *word)
 
 	if (!pattern_parse(word, &pattern, &why))
 		return 0;
-	return fail(reader, "`side help patterns` describes them",
+	return boot_config_set_error(reader, "`side help patterns` describes them",
 			"the pattern \"%.60s\": column %u: %s", word, why.column, why.reason);
 }
 
@@ -201,12 +203,12 @@ static int check_context(struct reader *reader, const char *word)
 
 	if (!context_parse(word, &spec, &why))
 		return 0;
-	return fail(reader, "`side help contexts` lists them", "the context \"%.60s\": %.160s",
-			word, why.text);
+	return boot_config_set_error(reader, "`side help contexts` lists them",
+			"the context \"%.60s\": %.160s", word, why.text);
 }
 
 /* Behind those that are there already, each with `before` in front. */
-static int add_word(struct reader *reader, struct boot_words *words, const char *before,
+static int boot_config_add_arg(struct reader *reader, struct boot_words *words, const char *before,
 		const char *word, size_t size, char **end)
 {
 	size_t whole = strlen(before) + size + 1;
@@ -234,7 +236,7 @@ static size_t trimmed(const char **word, size_t size)
 	return size;
 }
 
-static int add_words(struct reader *reader, struct boot_words *words, const char *before,
+static int boot_config_add_args(struct reader *reader, struct boot_words *words, const char *before,
 		const char *value, uint32_t most, int (*check)(struct reader *, const char *))
 {
 	char *copy = reader->room, *end = copy;
@@ -252,11 +254,13 @@ static int add_words(struct reader *reader, struct boot_words *words, const char
 
 		kept = trimmed(&word, size);
 		if (!kept)
-			return fail(reader, "take the comma away, or write what is missing",
+			return boot_config_set_error(reader,
+					"take the comma away, or write what is missing",
 					"there is nothing between two commas");
 		if (words->nr == most)
-			return fail(reader, "write less", "more than %u in one list", most);
-		ret = add_word(reader, words, before, word, kept, &end);
+			return boot_config_set_error(
+					reader, "write less", "more than %u in one list", most);
+		ret = boot_config_add_arg(reader, words, before, word, kept, &end);
 		if (!ret)
 			ret = check(reader, begin);
 		if (!value[size])
@@ -270,9 +274,9 @@ static int add_words(struct reader *reader, struct boot_words *words, const char
 
 /* ---- what belongs to what ---- */
 
-static struct boot_channel *add_channel(struct reader *reader, const char *name)
+static struct boot_channel *boot_config_add_channel(struct reader *reader, const char *name)
 {
-	struct boot_channel *channel = take(reader, sizeof(*channel));
+	struct boot_channel *channel = boot_config_allocate(reader, sizeof(*channel));
 	struct boot_session *session = reader->session;
 
 	if (!channel)
@@ -292,8 +296,8 @@ static int need_session(struct reader *reader, const char *word)
 {
 	if (reader->session)
 		return 0;
-	return fail(reader, "write a line `session NAME` before it", "%s belongs to a session",
-			word);
+	return boot_config_set_error(reader, "write a line `session NAME` before it",
+			"%s belongs to a session", word);
 }
 
 /* The one that needs no name. */
@@ -303,7 +307,7 @@ static int need_channel(struct reader *reader, const char *word)
 
 	if (ret || reader->channel)
 		return ret;
-	return add_channel(reader, "ring") ? 0 : no_room(reader);
+	return boot_config_add_channel(reader, "ring") ? 0 : no_room(reader);
 }
 
 static int need_no_rule(struct reader *reader, const char *word)
@@ -312,7 +316,7 @@ static int need_no_rule(struct reader *reader, const char *word)
 
 	if (ret || !reader->rule)
 		return ret;
-	return fail(reader, "write it before the channel's first event",
+	return boot_config_set_error(reader, "write it before the channel's first event",
 			"%s belongs to a channel, not to an event", word);
 }
 
@@ -320,8 +324,8 @@ static int need_rule(struct reader *reader, const char *word)
 {
 	if (reader->rule)
 		return 0;
-	return fail(reader, "write a line `event PATTERN` before it", "%s belongs to an event",
-			word);
+	return boot_config_set_error(reader, "write a line `event PATTERN` before it",
+			"%s belongs to an event", word);
 }
 
 /* ---- words ---- */
@@ -329,36 +333,38 @@ static int need_rule(struct reader *reader, const char *word)
 static int take_place(struct reader *reader, const char *value)
 {
 	if (reader->config->place)
-		return fail(reader, "keep one of them", "the state directory is given twice");
+		return boot_config_set_error(
+				reader, "keep one of them", "the state directory is given twice");
 	if (reader->session)
-		return fail(reader, "write it before the first session",
+		return boot_config_set_error(reader, "write it before the first session",
 				"the state directory is that of all sessions");
 	reader->config->place = value;
-	return check_path(reader, value);
+	return boot_config_check_path(reader, value);
 }
 
-static int take_session(struct reader *reader, const char *value)
+static int boot_config_parse_session(struct reader *reader, const char *value)
 {
 	struct boot_config *config = reader->config;
 	struct boot_session *session;
 
 	if (!config->place)
-		return fail(reader, "write a line `place /run/side/boot` first",
+		return boot_config_set_error(reader, "write a line `place /run/side/boot` first",
 				"the state directory for the rings is missing");
 	if (!wire_session_name_valid(value))
-		return fail(reader, "use 1 to 64 letters, digits, \"_\", \".\" and \"-\"",
+		return boot_config_set_error(reader,
+				"use 1 to 64 letters, digits, \"_\", \".\" and \"-\"",
 				"\"%.80s\" cannot name a session", value);
 	if (strlen(config->place) + strlen(value) + sizeof("//" BOOT_SOCKET) - 1 > BOOT_SOCKET_MAX)
-		return fail(reader, "choose a shorter one",
+		return boot_config_set_error(reader, "choose a shorter one",
 				"state directory and session together are too long for a socket's name");
 	for (session = config->sessions; session; session = session->next)
 		if (!strcmp(session->name, value))
-			return fail(reader, "give one of them another name",
+			return boot_config_set_error(reader, "give one of them another name",
 					"there are two sessions %s", value);
 	if (config->nr_sessions == BOOT_SESSIONS_MAX)
-		return fail(reader, "write less", "there are more than %d sessions",
-				BOOT_SESSIONS_MAX);
-	session = take(reader, sizeof(*session));
+		return boot_config_set_error(reader, "write less",
+				"there are more than %d sessions", BOOT_SESSIONS_MAX);
+	session = boot_config_allocate(reader, sizeof(*session));
 	if (!session)
 		return no_room(reader);
 	session->name = value;
@@ -377,10 +383,11 @@ static int take_output(struct reader *reader, const char *value)
 	int ret = need_session(reader, "output");
 
 	if (!ret && reader->session->output)
-		return fail(reader, "keep one of them", "the session's output is given twice");
+		return boot_config_set_error(
+				reader, "keep one of them", "the session's output is given twice");
 	if (!ret)
 		reader->session->output = value;
-	return ret ? ret : check_path(reader, value);
+	return ret ? ret : boot_config_check_path(reader, value);
 }
 
 static int take_memory_limit(struct reader *reader, const char *value)
@@ -388,11 +395,11 @@ static int take_memory_limit(struct reader *reader, const char *value)
 	int ret = need_session(reader, "memory-limit");
 
 	return ret ? ret
-		   : take_size(reader, value, 1 << 20, UINT64_C(1) << 50,
+		   : boot_config_parse_size(reader, value, 1 << 20, UINT64_C(1) << 50,
 				     &reader->session->memory_limit);
 }
 
-static bool is_channel_name(const char *name)
+static bool boot_config_is_channel_name(const char *name)
 {
 	static const char allowed[] =
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -401,24 +408,24 @@ static bool is_channel_name(const char *name)
 	return size && size <= CHANNEL_NAME_MAX && *name != '-' && strspn(name, allowed) == size;
 }
 
-static int take_channel(struct reader *reader, const char *value)
+static int boot_config_parse_channel(struct reader *reader, const char *value)
 {
 	const struct boot_channel *channel;
 	int ret = need_session(reader, "channel");
 
 	if (ret)
 		return ret;
-	if (!is_channel_name(value))
-		return fail(reader, "use 1 to 32 letters, digits, \"_\" and \"-\"",
+	if (!boot_config_is_channel_name(value))
+		return boot_config_set_error(reader, "use 1 to 32 letters, digits, \"_\" and \"-\"",
 				"\"%.80s\" cannot name a channel", value);
 	for (channel = reader->session->channels; channel; channel = channel->next)
 		if (!strcmp(channel->name, value))
-			return fail(reader, "give one of them another name",
+			return boot_config_set_error(reader, "give one of them another name",
 					"there are two channels %s", value);
 	if (reader->session->nr_channels == WIRE_CHANNELS_MAX)
-		return fail(reader, "write less", "a session has at most %d channels",
-				WIRE_CHANNELS_MAX);
-	return add_channel(reader, value) ? 0 : no_room(reader);
+		return boot_config_set_error(reader, "write less",
+				"a session has at most %d channels", WIRE_CHANNELS_MAX);
+	return boot_config_add_channel(reader, value) ? 0 : no_room(reader);
 }
 
 static int take_mode(struct reader *reader, const char *value)
@@ -434,7 +441,8 @@ static int take_mode(struct reader *reader, const char *value)
 			reader->channel->mode = (enum boot_mode)i;
 			return 0;
 		}
-	return fail(reader, "use discard, overwrite or block", "\"%.40s\" is no mode", value);
+	return boot_config_set_error(
+			reader, "use discard, overwrite or block", "\"%.40s\" is no mode", value);
 }
 
 static int take_buffer_size(struct reader *reader, const char *value)
@@ -443,7 +451,8 @@ static int take_buffer_size(struct reader *reader, const char *value)
 	int ret = need_no_rule(reader, "buffer-size");
 
 	if (!ret)
-		ret = take_size(reader, value, BOOT_RING_SIZE_MIN, RING_SIZE_MAX, &size);
+		ret = boot_config_parse_size(
+				reader, value, BOOT_RING_SIZE_MIN, RING_SIZE_MAX, &size);
 	if (!ret)
 		reader->channel->ring_size = UINT64_C(1) << (63 - __builtin_clzll(size));
 	return ret;
@@ -457,8 +466,9 @@ static int take_per_thread(struct reader *reader, const char *value)
 
 	if (ret)
 		return ret;
-	if (!read_number(value, THREADS_MAX, &number, &unit) || *unit || !number)
-		return fail(reader, "set how many threads have rings at one time, like 64",
+	if (!boot_config_read_number(value, THREADS_MAX, &number, &unit) || *unit || !number)
+		return boot_config_set_error(reader,
+				"set how many threads have rings at one time, like 64",
 				"\"%.40s\" is no number from 1 to %d", value, THREADS_MAX);
 	reader->channel->threads_max = (uint32_t)number;
 	return 0;
@@ -471,18 +481,18 @@ static int take_block_timeout(struct reader *reader, const char *value)
 	return ret ? ret : take_time(reader, value, &reader->channel->block_timeout_us);
 }
 
-static int take_context(struct reader *reader, const char *value)
+static int boot_config_parse_context(struct reader *reader, const char *value)
 {
 	int ret = need_channel(reader, "context");
 
 	if (ret)
 		return ret;
-	return add_words(reader,
+	return boot_config_add_args(reader,
 			reader->rule ? &reader->rule->contexts : &reader->channel->contexts, "",
 			value, WIRE_CONTEXTS_MAX, check_context);
 }
 
-static int take_event(struct reader *reader, const char *value)
+static int boot_config_parse_event(struct reader *reader, const char *value)
 {
 	struct boot_rule *rule;
 	int ret = need_channel(reader, "event");
@@ -490,9 +500,9 @@ static int take_event(struct reader *reader, const char *value)
 	if (ret)
 		return ret;
 	if (reader->channel->nr_rules == WIRE_RULES_MAX)
-		return fail(reader, "put several patterns into one line",
+		return boot_config_set_error(reader, "put several patterns into one line",
 				"a channel has at most %d rules", WIRE_RULES_MAX);
-	rule = take(reader, sizeof(*rule));
+	rule = boot_config_allocate(reader, sizeof(*rule));
 	if (!rule)
 		return no_room(reader);
 	rule->line = reader->line;
@@ -500,7 +510,8 @@ static int take_event(struct reader *reader, const char *value)
 	reader->channel->rules_end = &rule->next;
 	reader->channel->nr_rules++;
 	reader->rule = rule;
-	return add_words(reader, &rule->patterns, "", value, WIRE_PATTERNS_MAX, check_pattern);
+	return boot_config_add_args(
+			reader, &rule->patterns, "", value, WIRE_PATTERNS_MAX, check_pattern);
 }
 
 static int take_exclude(struct reader *reader, const char *value)
@@ -508,16 +519,16 @@ static int take_exclude(struct reader *reader, const char *value)
 	int ret = need_rule(reader, "exclude");
 
 	return ret ? ret
-		   : add_words(reader, &reader->rule->patterns, "!", value, WIRE_PATTERNS_MAX,
-				     check_pattern);
+		   : boot_config_add_args(reader, &reader->rule->patterns, "!", value,
+				     WIRE_PATTERNS_MAX, check_pattern);
 }
 
-static int take_filter(struct reader *reader, const char *value)
+static int boot_config_parse_filter(struct reader *reader, const char *value)
 {
 	int ret = need_rule(reader, "filter");
 
 	if (!ret && reader->rule->filter)
-		return fail(reader, "join them with &&, or write a second event",
+		return boot_config_set_error(reader, "join them with &&, or write a second event",
 				"the event has two filters");
 	if (ret)
 		return ret;
@@ -531,23 +542,23 @@ static const struct {
 	int (*take)(struct reader *reader, const char *value);
 } known[] = {
 		{"place", take_place},
-		{"session", take_session},
+		{"session", boot_config_parse_session},
 		{"output", take_output},
 		{"memory-limit", take_memory_limit},
-		{"channel", take_channel},
+		{"channel", boot_config_parse_channel},
 		{"mode", take_mode},
 		{"buffer-size", take_buffer_size},
 		{"per-thread", take_per_thread},
 		{"block-timeout", take_block_timeout},
-		{"context", take_context},
-		{"event", take_event},
+		{"context", boot_config_parse_context},
+		{"event", boot_config_parse_event},
 		{"exclude", take_exclude},
-		{"filter", take_filter},
+		{"filter", boot_config_parse_filter},
 };
 
 /* ---- lines ---- */
 
-static int take_line(struct reader *reader, char *line)
+static int boot_config_parse_line(struct reader *reader, char *line)
 {
 	char *value, *end = line + strlen(line);
 	size_t i;
@@ -566,9 +577,10 @@ static int take_line(struct reader *reader, char *line)
 			continue;
 		if (*value)
 			return known[i].take(reader, value);
-		return fail(reader, "write it in the same line", "nothing follows \"%s\"", line);
+		return boot_config_set_error(reader, "write it in the same line",
+				"nothing follows \"%s\"", line);
 	}
-	return fail(reader,
+	return boot_config_set_error(reader,
 			"known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter",
 			"unknown word \"%.40s\"", line);
 }
@@ -580,29 +592,31 @@ static int check_whole(struct reader *reader)
 
 	reader->line = 0;
 	if (!reader->config->sessions)
-		return fail(reader, "write `place DIR`, `session NAME` and `event PATTERN`",
+		return boot_config_set_error(reader,
+				"write `place DIR`, `session NAME` and `event PATTERN`",
 				"no session is given");
 	for (session = reader->config->sessions; session; session = session->next) {
 		if (!session->channels)
-			return fail(reader, "write a line `event PATTERN`",
+			return boot_config_set_error(reader, "write a line `event PATTERN`",
 					"the session %s has no event to record", session->name);
 		for (channel = session->channels; channel; channel = channel->next)
 			if (!channel->rules)
-				return fail(reader, "write a line `event PATTERN`",
+				return boot_config_set_error(reader, "write a line `event PATTERN`",
 						"the channel %s of the session %s has no event to record",
 						channel->name, session->name);
 	}
 	return 0;
 }
 
-static int parse(struct reader *reader, char *text, size_t size)
+static int boot_config_parse(struct reader *reader, char *text, size_t size)
 {
 	char *line = text;
 	int ret = 0;
 
 	if (size > BOOT_SIZE_MAX)
-		return fail(reader, "write less", "the file has more than %u bytes", BOOT_SIZE_MAX);
-	reader->config = take(reader, sizeof(*reader->config));
+		return boot_config_set_error(reader, "write less",
+				"the file has more than %u bytes", BOOT_SIZE_MAX);
+	reader->config = boot_config_allocate(reader, sizeof(*reader->config));
 	if (!reader->config)
 		return no_room(reader);
 	reader->config->sessions_end = &reader->config->sessions;
@@ -613,9 +627,10 @@ static int parse(struct reader *reader, char *text, size_t size)
 		reader->line++;
 		end = end ? end : text + size;
 		if (memchr(line, 0, (size_t)(end - line)))
-			return fail(reader, "write text only", "there is a zero byte in it");
+			return boot_config_set_error(
+					reader, "write text only", "there is a zero byte in it");
 		*end = 0;
-		ret = take_line(reader, line);
+		ret = boot_config_parse_line(reader, line);
 		line = end + 1;
 	}
 	return ret ? ret : check_whole(reader);
@@ -630,7 +645,7 @@ int boot_parse(char *text, size_t size, void *room, struct boot_config **config,
 	*error = (struct boot_error){.line = 0};
 	*config = NULL;
 	reader.room_end = reader.room + boot_room(size);
-	ret = parse(&reader, text, size);
+	ret = boot_config_parse(&reader, text, size);
 	make_printable(error->text);
 	if (!ret)
 		*config = reader.config;

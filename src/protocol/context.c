@@ -193,7 +193,7 @@ struct shown {
 	char text[44];
 };
 
-static struct shown show(struct piece piece)
+static struct shown context_spec_format(struct piece piece)
 {
 	struct shown shown;
 	size_t i;
@@ -207,7 +207,7 @@ static struct shown show(struct piece piece)
 	return shown;
 }
 
-static unsigned char lower(char c)
+static unsigned char context_spec_to_lower(char c)
 {
 	return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c == '_' ? '-' : c);
 }
@@ -218,7 +218,7 @@ static unsigned char lower(char c)
  * How many letters apart: left out, added, changed, or two neighbours swapped. Case and underscores
  * do not count. Names that are longer are as far away as can be.
  */
-static unsigned int distance(struct piece one, const char *other)
+static unsigned int context_spec_edit_distance(struct piece one, const char *other)
 {
 	unsigned int rows[3][DISTANCE_MAX + 1];
 	size_t other_size = strlen(other);
@@ -234,13 +234,14 @@ static unsigned int distance(struct piece one, const char *other)
 
 		row[0] = (unsigned int)i;
 		for (j = 1; j <= other_size; j++) {
-			unsigned char a = lower(one.text[i - 1]), b = lower(other[j - 1]);
+			unsigned char a = context_spec_to_lower(one.text[i - 1]),
+				      b = context_spec_to_lower(other[j - 1]);
 			unsigned int best = above[j - 1] + (a != b);
 
 			best = above[j] + 1 < best ? above[j] + 1 : best;
 			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-			if (i > 1 && j > 1 && a == lower(other[j - 2]) &&
-					lower(one.text[i - 2]) == b) {
+			if (i > 1 && j > 1 && a == context_spec_to_lower(other[j - 2]) &&
+					context_spec_to_lower(one.text[i - 2]) == b) {
 				unsigned int swapped = rows[(i - 2) % 3][j - 2] + 1;
 
 				best = swapped < best ? swapped : best;
@@ -259,7 +260,7 @@ struct guess {
 
 static void guess_consider(struct guess *guess, struct piece wrong, const char *name)
 {
-	unsigned int d = distance(wrong, name);
+	unsigned int d = context_spec_edit_distance(wrong, name);
 
 	if (d < guess->distance)
 		*guess = (struct guess){name, d};
@@ -279,7 +280,7 @@ static bool is_letter_or_digit(char c)
 }
 
 /* The field's name: what CTF does not take becomes an underscore. */
-static void make_field(struct context_spec *spec, const char *prefix, const char *rest)
+static void context_spec_make_field(struct context_spec *spec, const char *prefix, const char *rest)
 {
 	size_t size = strlen(prefix);
 
@@ -314,7 +315,7 @@ static int parse_raw(struct piece text, size_t at, struct context_spec *spec,
 		return refuse(error, begin,
 				"a raw counter is written \"raw:r\" and its number in hexadecimal digits");
 	for (i = begin + 1; i < text.size && text.text[i] != ':'; i++) {
-		unsigned char c = lower(text.text[i]);
+		unsigned char c = context_spec_to_lower(text.text[i]);
 		unsigned int digit = c <= '9' ? c - (unsigned int)'0' : c - (unsigned int)'a' + 10;
 
 		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
@@ -360,17 +361,17 @@ static int parse_perf(struct piece text, struct context_spec *spec, struct conte
 		return refuse(error, at,
 				"no counter behind \"perf:thread:\": there are cpu-cycles, instructions, cache-misses, page-faults and others");
 	} else if (guess.name) {
-		refuse(error, at, "no counter is called \"%s\"", show(name).text);
+		refuse(error, at, "no counter is called \"%s\"", context_spec_format(name).text);
 		return suggest(error, PERF_PREFIX, guess.name);
 	} else {
 		return refuse(error, at,
 				"no counter is called \"%s\": there are cpu-cycles, instructions, cache-misses, page-faults, raw:rHEX and others",
-				show(name).text);
+				context_spec_format(name).text);
 	}
 	spec->kind = CONTEXT_PERF;
 	spec->type = CONTEXT_U64;
 	memcpy(spec->name, text.text, text.size);
-	make_field(spec, "perf_thread_", spec->name + at);
+	context_spec_make_field(spec, "perf_thread_", spec->name + at);
 	return 0;
 }
 
@@ -408,7 +409,7 @@ static int parse_application(struct piece text, size_t prefix_size, struct conte
 	spec->label_at = (uint8_t)(spec->provider_at + colon + 1);
 	memcpy(spec->name, APP_PREFIX, spec->provider_at);
 	memcpy(spec->name + spec->provider_at, rest.text, rest.size);
-	make_field(spec, "app_", spec->name + spec->provider_at);
+	context_spec_make_field(spec, "app_", spec->name + spec->provider_at);
 	return 0;
 }
 
@@ -420,18 +421,18 @@ static int refuse_unknown(struct piece text, struct context_error *error)
 	for (i = 0; i < NR_PLAIN; i++)
 		guess_consider(&guess, text, named[i].name);
 	if (guess.name) {
-		refuse(error, 0, "no context is called \"%s\"", show(text).text);
+		refuse(error, 0, "no context is called \"%s\"", context_spec_format(text).text);
 		return suggest(error, "", guess.name);
 	}
 	for (i = 0; i < NR_PERF; i++) {
 		if (!piece_is(text, perf_counters[i].name))
 			continue;
-		refuse(error, 0, "no context is called \"%s\"", show(text).text);
+		refuse(error, 0, "no context is called \"%s\"", context_spec_format(text).text);
 		return suggest(error, PERF_PREFIX, perf_counters[i].name);
 	}
 	return refuse(error, 0,
 			"no context is called \"%s\": there are vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME and others",
-			show(text).text);
+			context_spec_format(text).text);
 }
 
 static int parse_piece(struct piece text, struct context_spec *spec, struct context_error *error)
@@ -452,7 +453,8 @@ static int parse_piece(struct piece text, struct context_spec *spec, struct cont
 	if (piece_begins(text, "perf:cpu:")) {
 		refuse(error, 0, "a program can count for its threads only");
 		return suggest(error, PERF_PREFIX,
-				show((struct piece){text.text + 9, text.size - 9}).text);
+				context_spec_format((struct piece){text.text + 9, text.size - 9})
+						.text);
 	}
 	if (piece_begins(text, "perf:"))
 		return refuse(error, 5, "a counter is written \"perf:thread:NAME\"");
@@ -475,8 +477,8 @@ int context_parse(const char *text, struct context_spec *spec, struct context_er
 	return parse_piece((struct piece){text, strlen(text)}, spec, error);
 }
 
-static int add_piece(struct piece text, struct context_spec *specs, int nr_specs, size_t max_specs,
-		struct context_error *error)
+static int context_spec_add_field(struct piece text, struct context_spec *specs, int nr_specs,
+		size_t max_specs, struct context_error *error)
 {
 	struct context_spec spec;
 	int ret = parse_piece(text, &spec, error);
@@ -507,7 +509,8 @@ int context_parse_list(const char *text, struct context_spec *specs, size_t max_
 		whole = size = strcspn(at, ",");
 		while (size && (at[size - 1] == ' ' || at[size - 1] == '\t'))
 			size--;
-		ret = add_piece((struct piece){at, size}, specs, nr_specs, max_specs, error);
+		ret = context_spec_add_field(
+				(struct piece){at, size}, specs, nr_specs, max_specs, error);
 		if (ret < 0) {
 			error->column += (unsigned int)(at - text);
 			return ret;

@@ -311,7 +311,7 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 }
 
 /* It becomes the beginning of a file's name. */
-static bool is_channel_name(const char *name, size_t size)
+static bool wire_message_is_channel_name(const char *name, size_t size)
 {
 	static const char allowed[] =
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
@@ -349,7 +349,7 @@ ssize_t wire_encode_channel(void *message, size_t capacity, const struct wire_ch
 	if (contexts_size < 0)
 		return -EMSGSIZE;
 	if (channel->index >= WIRE_CHANNELS_MAX || channel->nr_rules > WIRE_RULES_MAX ||
-			!is_channel_name(channel->name, body.name_size))
+			!wire_message_is_channel_name(channel->name, body.name_size))
 		return -EINVAL;
 	return message_encode(message, capacity, WIRE_CHANNEL,
 			(struct message_piece[]){{&body, sizeof(body)},
@@ -373,7 +373,7 @@ int wire_decode_channel(const void *message, size_t size, struct wire_channel *c
 			body.name_size > rest_size ||
 			body.contexts_size != rest_size - body.name_size)
 		return -EPROTO;
-	if (!is_channel_name(rest, body.name_size) ||
+	if (!wire_message_is_channel_name(rest, body.name_size) ||
 			!wire_strings_valid(rest + body.name_size, body.nr_contexts,
 					body.contexts_size))
 		return -EPROTO;

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int refuse(struct pattern_error *error, const char *text, const char *at, const char *reason)
+static int pattern_set_error(
+		struct pattern_error *error, const char *text, const char *at, const char *reason)
 {
 	error->column = (unsigned int)(at - text) + 1;
 	error->reason = reason;
@@ -45,7 +46,7 @@ static bool same_word(const char *word, const char *upper)
 	return !*word && !*upper;
 }
 
-static int parse_level(const char *word)
+static int pattern_parse_level(const char *word)
 {
 	size_t i;
 
@@ -108,12 +109,13 @@ static int scan_glob(const char *text, const char *glob, struct glob_scan *scan,
 			const char *end = set_end(at, &reason);
 
 			if (!end)
-				return refuse(error, text, at, reason);
+				return pattern_set_error(error, text, at, reason);
 			at = end;
 			continue;
 		}
 		if (*at == '\\' && !*++at)
-			return refuse(error, text, at - 1, "a \"\\\" with nothing behind it");
+			return pattern_set_error(
+					error, text, at - 1, "a \"\\\" with nothing behind it");
 		if (*at == ':' && !scan->colon)
 			scan->colon = at;
 		at++;
@@ -153,16 +155,17 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 		glob++;
 	}
 	if (!*glob)
-		return refuse(error, text, glob, "no name");
+		return pattern_set_error(error, text, glob, "no name");
 	if (strlen(text) > PATTERN_TEXT_MAX)
-		return refuse(error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
+		return pattern_set_error(
+				error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
 	ret = scan_glob(text, glob, &scan, error);
 	if (ret)
 		return ret;
 	if (scan.colon == glob)
-		return refuse(error, text, glob, "no provider name before the \":\"");
+		return pattern_set_error(error, text, glob, "no provider name before the \":\"");
 	if (scan.colon && scan.colon + 1 == scan.end)
-		return refuse(error, text, scan.end, "no event name behind the \":\"");
+		return pattern_set_error(error, text, scan.end, "no event name behind the \":\"");
 
 	pattern->glob_size = (uint16_t)(scan.end - glob);
 	memcpy(pattern->glob, glob, pattern->glob_size);
@@ -181,9 +184,9 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 		pattern->level_mode = PATTERN_LEVEL_EXACTLY;
 		scan.end++;
 	}
-	level = parse_level(scan.end);
+	level = pattern_parse_level(scan.end);
 	if (level < 0)
-		return refuse(error, text, scan.end,
+		return pattern_set_error(error, text, scan.end,
 				"no log level: the levels are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG (a literal \"@\" is written \"\\@\")");
 	pattern->level = (uint8_t)level;
 	return 0;
@@ -209,7 +212,8 @@ int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNE
 		name += sizeof(PATTERN_KERNEL) - 1;
 	size = strlen(name);
 	if (snprintf(other, sizeof(other), "%s%s", sign, name) >= (int)sizeof(other))
-		return refuse(error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
+		return pattern_set_error(
+				error, text, text + PATTERN_TEXT_MAX, "more than 511 bytes");
 	if (pattern_parse(other, &patterns[0], error)) {
 		error->column += (unsigned int)(strlen(text) - strlen(other));
 		return -EINVAL;
@@ -294,7 +298,7 @@ static bool set_holds(const char **at, unsigned char byte)
 }
 
 /* One step of the pattern that is not '*'. Returns the bytes of the subject it takes, 0: no match. */
-static size_t step(const char **at, const struct subject *subject, size_t index)
+static size_t pattern_step(const char **at, const struct subject *subject, size_t index)
 {
 	switch (**at) {
 	case '?': (*at)++; return subject_character(subject, index);
@@ -322,7 +326,7 @@ static bool glob_matches(const char *glob, const char *end, const struct subject
 		if (index == subject->size && glob == end)
 			return true;
 		if (index < subject->size && glob < end)
-			taken = step(&glob, subject, index);
+			taken = pattern_step(&glob, subject, index);
 		if (taken) {
 			index += taken;
 			continue;

@@ -16,7 +16,7 @@ struct text {
 	size_t room, size;
 };
 
-static void append(struct text *text, const char *from)
+static void runtime_path_append(struct text *text, const char *from)
 {
 	size_t length = strlen(from);
 
@@ -35,7 +35,7 @@ static void append_number(struct text *text, unsigned long number)
 		*--at = (char)('0' + number % 10);
 		number /= 10;
 	} while (number);
-	append(text, at);
+	runtime_path_append(text, at);
 }
 
 static int text_end(const struct text *text)
@@ -52,7 +52,7 @@ static const char *runtime_variable(const char *name)
 }
 
 /* By its number: the C library's functions may be what is traced. */
-static int mode_of(const char *path, struct statx *status)
+static int runtime_path_get_mode(const char *path, struct statx *status)
 {
 	long ret = raw_call(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
 			STATX_TYPE | STATX_MODE | STATX_UID, status);
@@ -67,18 +67,18 @@ static void append_users(struct text *text, uint32_t user)
 	struct statx status;
 
 	if (given && *given == '/') {
-		append(text, given);
-		append(text, "/side");
+		runtime_path_append(text, given);
+		runtime_path_append(text, "/side");
 		return;
 	}
-	append(text, "/run/user/");
+	runtime_path_append(text, "/run/user/");
 	append_number(text, user);
-	if (text_end(text) || mode_of(text->bytes, &status)) {
+	if (text_end(text) || runtime_path_get_mode(text->bytes, &status)) {
 		text->size = 0;
-		append(text, "/tmp/side-");
+		runtime_path_append(text, "/tmp/side-");
 		append_number(text, user);
 	} else {
-		append(text, "/side");
+		runtime_path_append(text, "/side");
 	}
 }
 
@@ -96,9 +96,9 @@ static int directory(char *path, size_t room, bool system)
 			return -ENOENT;
 		if (*given != '/')
 			return -EINVAL;
-		append(&text, given);
+		runtime_path_append(&text, given);
 	} else if (system || !user) {
-		append(&text, WIRE_RUNTIME_SYSTEM);
+		runtime_path_append(&text, WIRE_RUNTIME_SYSTEM);
 	} else {
 		append_users(&text, user);
 	}
@@ -117,7 +117,7 @@ int wire_runtime_own(char *path, size_t room)
 	if (user)
 		append_users(&text, user);
 	else
-		append(&text, WIRE_RUNTIME_SYSTEM);
+		runtime_path_append(&text, WIRE_RUNTIME_SYSTEM);
 	errno = error;
 	return text_end(&text);
 }
@@ -138,8 +138,8 @@ int wire_runtime_path(char *path, size_t room, bool system, const char *file)
 	if (ret)
 		return ret;
 	text.size = strlen(path);
-	append(&text, "/");
-	append(&text, file);
+	runtime_path_append(&text, "/");
+	runtime_path_append(&text, file);
 	if (text.size >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
 		return -ENAMETOOLONG;
 	return text_end(&text);
@@ -149,7 +149,7 @@ int wire_runtime_check(const char *path)
 {
 	struct statx status;
 	int error = errno;
-	int ret = mode_of(path, &status);
+	int ret = runtime_path_get_mode(path, &status);
 	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
 
 	errno = error;

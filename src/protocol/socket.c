@@ -53,7 +53,7 @@ uint64_t wire_deadline(unsigned int timeout_ms)
 }
 
 /* Wait for `events` (or, with nr_fds 0, only for time to pass). 0, -ETIMEDOUT or another error. */
-static int wait_until(int fd, short events, uint64_t deadline)
+static int socket_wait_until(int fd, short events, uint64_t deadline)
 {
 	for (;;) {
 		struct pollfd poll = {.fd = fd, .events = events};
@@ -81,7 +81,7 @@ int wire_wait(int socket, uint64_t deadline)
 
 	if (ret > 0)
 		return 0;
-	return ret < 0 && ret != -EINTR ? (int)ret : wait_until(socket, POLLIN, deadline);
+	return ret < 0 && ret != -EINTR ? (int)ret : socket_wait_until(socket, POLLIN, deadline);
 }
 
 void wire_close(int fd)
@@ -128,7 +128,7 @@ int wire_connect(const char *path, uint64_t deadline)
 			ret = -ETIMEDOUT;
 			break;
 		}
-		wait_until(-1, 0, retry);
+		socket_wait_until(-1, 0, retry);
 	}
 	raw_close((int)fd);
 	return (int)ret;
@@ -169,7 +169,7 @@ int wire_send(int socket, const void *message, size_t size, const int *fds, size
 			continue;
 		if (ret != -EAGAIN || !deadline)
 			return (int)ret;
-		ret = wait_until(socket, POLLOUT, deadline);
+		ret = socket_wait_until(socket, POLLOUT, deadline);
 		if (ret)
 			return (int)ret;
 	}
@@ -227,7 +227,7 @@ ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_
 			continue;
 		if (ret != -EAGAIN || !deadline)
 			return ret;
-		ret = wait_until(socket, POLLIN, deadline);
+		ret = socket_wait_until(socket, POLLIN, deadline);
 		if (ret)
 			return ret;
 	}

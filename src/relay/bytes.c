@@ -60,14 +60,14 @@ struct bytes {
 	unsigned char out[FRAME_HEAD + FRAME_PIECE + 2 * FRAME_NAME_MAX + 256 + FRAME_TAIL];
 };
 
-static struct bytes *bytes_of(struct sink *sink)
+static struct bytes *relay_bytes_from_sink(struct sink *sink)
 {
 	return (struct bytes *)(void *)sink;
 }
 
 /* ---- frames ---- */
 
-static struct frame_writer begin_frame(struct bytes *bytes)
+static struct frame_writer relay_bytes_begin_frame(struct bytes *bytes)
 {
 	return (struct frame_writer){.at = bytes->out + FRAME_HEAD,
 			.end = bytes->out + sizeof(bytes->out) - FRAME_TAIL};
@@ -88,9 +88,9 @@ static int send_frame(struct bytes *bytes, struct frame_writer *writer, uint8_t 
 			&bytes->sink.patience);
 }
 
-static int say_hello(struct bytes *bytes)
+static int relay_bytes_send_hello(struct bytes *bytes)
 {
-	struct frame_writer writer = begin_frame(bytes);
+	struct frame_writer writer = relay_bytes_begin_frame(bytes);
 	char host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
@@ -183,7 +183,7 @@ static time_t steady_seconds(void)
 
 static int bytes_open(struct sink *sink, struct send_error *error)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 	int fd;
 	bool is_first;
 
@@ -210,7 +210,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 	sink->watch_fd = sink->url.kind == URL_TCP ? fd : -1;
 	bytes->repeated = steady_seconds();
 	is_first = !sink->sequence;
-	fd = say_hello(bytes);
+	fd = relay_bytes_send_hello(bytes);
 	/* If frame 0 is missing, the receiver counts a lost frame. */
 	if (fd && is_first)
 		sink->sequence = 0;
@@ -224,7 +224,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_maps, const char *text,
 		size_t size)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 	uint64_t offset = is_maps ? trace->sent_maps : trace->sent_metadata;
 	struct frame_file file = {
 			.trace = trace->number,
@@ -235,7 +235,7 @@ static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_map
 
 	snprintf(file.name, sizeof(file.name), "%s", trace->name);
 	for (size_t done = 0; done < size;) {
-		struct frame_writer writer = begin_frame(bytes);
+		struct frame_writer writer = relay_bytes_begin_frame(bytes);
 		int ret;
 
 		file.offset = offset + done;
@@ -253,7 +253,7 @@ static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_map
 static int bytes_packet(struct sink *sink, struct follow_stream *stream,
 		const struct ctf_packet *packet, uint64_t events)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 	struct frame_packet frame = {
 			.trace = stream->trace->number,
 			.stream = stream->number,
@@ -268,7 +268,7 @@ static int bytes_packet(struct sink *sink, struct follow_stream *stream,
 	snprintf(frame.trace_name, sizeof(frame.trace_name), "%s", stream->trace->name);
 	snprintf(frame.stream_name, sizeof(frame.stream_name), "%s", stream->plain);
 	while (frame.offset < packet->size) {
-		struct frame_writer writer = begin_frame(bytes);
+		struct frame_writer writer = relay_bytes_begin_frame(bytes);
 		int ret;
 
 		frame.bytes = packet->bytes + frame.offset;
@@ -312,7 +312,7 @@ static void repeat(struct bytes *bytes, struct follow_trace *trace)
 
 static void bytes_passed(struct sink *sink, struct follow_stream *stream)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 
 	if (sink->url.kind != URL_TCP) {
 		stream->delivered = stream->at;
@@ -357,7 +357,7 @@ static void take_answers(struct bytes *bytes)
 }
 
 /* 1: something came; 0: nothing is there. */
-static int hear(struct bytes *bytes)
+static int relay_bytes_receive(struct bytes *bytes)
 {
 	ssize_t got = recv(bytes->fd, bytes->in + bytes->in_size,
 			sizeof(bytes->in) - bytes->in_size, MSG_DONTWAIT);
@@ -373,10 +373,10 @@ static int hear(struct bytes *bytes)
 
 static void bytes_close(struct sink *sink)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 
 	/* Do not send to the next receiver what this one acknowledged before it ended. */
-	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && hear(bytes) > 0)
+	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && relay_bytes_receive(bytes) > 0)
 		;
 	if (bytes->fd >= 0 && !bytes->shared)
 		close(bytes->fd);
@@ -396,13 +396,13 @@ static int await_answer(struct bytes *bytes, int timeout_ms)
 		return ret;
 	bytes->in_size++;
 	take_answers(bytes);
-	ret = hear(bytes);
+	ret = relay_bytes_receive(bytes);
 	return ret < 0 ? ret : 0;
 }
 
 static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 	time_t now = steady_seconds();
 	int ret = 0;
 
@@ -419,7 +419,7 @@ static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 		return 0;
 	}
 	do
-		ret = hear(bytes);
+		ret = relay_bytes_receive(bytes);
 	while (ret > 0);
 	/* A window that is full, and everything at the end. */
 	while (!ret && !bytes->mute && bytes->count && (wait || bytes->count > WINDOW / 2)) {
@@ -434,7 +434,7 @@ static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 static void bytes_free(struct sink *sink)
 {
 	bytes_close(sink);
-	free(bytes_of(sink));
+	free(relay_bytes_from_sink(sink));
 }
 
 /* ---- ends ---- */
@@ -445,7 +445,7 @@ static int send_trace_end(struct bytes *bytes, struct follow_trace *trace)
 	int ret = 0;
 
 	do {
-		struct frame_writer writer = begin_frame(bytes);
+		struct frame_writer writer = relay_bytes_begin_frame(bytes);
 
 		framing_put_u32(&writer, trace->number);
 		framing_put_name(&writer, trace->name);
@@ -488,7 +488,7 @@ static int last_metadata(struct sink *sink, struct follow_trace *trace)
 
 static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
 
 	if (sink->url.kind != URL_TCP)
@@ -500,7 +500,7 @@ static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
 
 static int send_end(struct bytes *bytes, const struct follow *follow, uint64_t frames)
 {
-	struct frame_writer writer = begin_frame(bytes);
+	struct frame_writer writer = relay_bytes_begin_frame(bytes);
 	uint64_t packets = follow->past.packets, events = follow->past.events;
 	uint64_t dropped_packets = follow->past.dropped_packets;
 	uint64_t dropped_events = follow->past.dropped_events;
@@ -541,7 +541,7 @@ static int await_end(struct bytes *bytes)
 
 static int bytes_end(struct sink *sink, struct follow *follow)
 {
-	struct bytes *bytes = bytes_of(sink);
+	struct bytes *bytes = relay_bytes_from_sink(sink);
 	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
 	uint64_t frames = bytes->sink.sequence + (uint64_t)copies;
 	struct stat status;

@@ -50,7 +50,7 @@ static void free_stream(struct follow_stream *stream)
 	free(stream);
 }
 
-static void free_trace(struct follow_trace *trace)
+static void relay_follow_free_trace(struct follow_trace *trace)
 {
 	while (trace->streams) {
 		struct follow_stream *next = trace->streams->next;
@@ -84,7 +84,7 @@ void follow_close(struct follow *follow)
 	while (follow->traces) {
 		struct follow_trace *next = follow->traces->next;
 
-		free_trace(follow->traces);
+		relay_follow_free_trace(follow->traces);
 		follow->traces = next;
 	}
 	if (follow->inotify >= 0)
@@ -94,7 +94,7 @@ void follow_close(struct follow *follow)
 	*follow = (struct follow){.inotify = -1};
 }
 
-static int watch(struct follow *follow, const char *path)
+static int relay_follow_watch_path(struct follow *follow, const char *path)
 {
 	int watch = follow->inotify < 0 ? -1 : inotify_add_watch(follow->inotify, path, WATCHED);
 
@@ -125,13 +125,13 @@ static char *trace_name(const struct follow *follow, const char *path)
 	return strndup(begin, size);
 }
 
-static struct follow_stream *add_stream(struct follow_trace *trace, const char *name);
+static struct follow_stream *relay_follow_add_stream(struct follow_trace *trace, const char *name);
 
 /* As a sender before has left it. */
 static bool restore_stream(
 		struct follow_trace *trace, const struct marks_stream *marks, uint32_t slot)
 {
-	struct follow_stream *stream = add_stream(trace, marks->name);
+	struct follow_stream *stream = relay_follow_add_stream(trace, marks->name);
 
 	if (!stream)
 		return false;
@@ -212,17 +212,17 @@ static int add_trace(struct follow *follow, const char *path, const struct stat 
 	trace->path = strdup(path);
 	trace->name = trace_name(follow, path);
 	if (!trace->path || !trace->name) {
-		free_trace(trace);
+		relay_follow_free_trace(trace);
 		return -ENOMEM;
 	}
 	trace->device = status->st_dev;
 	trace->inode = status->st_ino;
 	trace->number = follow->nr_traces++;
 	if (!restore_trace(follow, trace)) {
-		free_trace(trace);
+		relay_follow_free_trace(trace);
 		return -ENOMEM;
 	}
-	trace->watch = watch(follow, path);
+	trace->watch = relay_follow_watch_path(follow, path);
 	trace->found = trace->dirty = true;
 	*follow->last = trace;
 	follow->last = &trace->next;
@@ -247,7 +247,7 @@ static int walk_entry(struct follow *follow, const char *path, const struct dire
 }
 
 /* Keeps errno, unless another process has removed the file, or the directory of another user is not readable. */
-static void note_error(struct follow *follow)
+static void relay_follow_note_error(struct follow *follow)
 {
 	if (errno && errno != ENOENT && errno != EACCES && errno != ENOTDIR && errno != ELOOP)
 		follow->error = errno;
@@ -260,7 +260,7 @@ static struct dirent *next_entry(struct follow *follow, DIR *dir)
 	errno = 0;
 	entry = readdir(dir);
 	if (!entry)
-		note_error(follow);
+		relay_follow_note_error(follow);
 	return entry;
 }
 
@@ -272,7 +272,7 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 	DIR *dir;
 
 	if (fd < 0) {
-		note_error(follow);
+		relay_follow_note_error(follow);
 		if (depth)
 			return 0;
 		/* Below it, directories can be other users'. Without this one, nothing is found, and nothing is sent. */
@@ -286,9 +286,9 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 		close(fd);
 		return add_trace(follow, path, &status);
 	}
-	note_error(follow);
+	relay_follow_note_error(follow);
 	/* Watched before it is read: what comes afterwards is told. */
-	watch(follow, path);
+	relay_follow_watch_path(follow, path);
 	dir = depth < DEPTH_MAX ? fdopendir(fd) : NULL;
 	if (!dir) {
 		close(fd);
@@ -327,7 +327,7 @@ static void lose_trace(struct follow *follow, struct follow_trace *trace)
 	}
 }
 
-static int walk(struct follow *follow, bool over)
+static int relay_follow_walk_traces(struct follow *follow, bool over)
 {
 	int64_t now = (int64_t)clock_monotonic_ms();
 	int ret;
@@ -358,7 +358,8 @@ static bool is_stream(const char *name)
 	return *name != '.' && strcmp(name, "metadata") != 0;
 }
 
-static struct follow_stream *find_stream(const struct follow_trace *trace, const char *name)
+static struct follow_stream *relay_follow_find_stream(
+		const struct follow_trace *trace, const char *name)
 {
 	struct follow_stream *stream = trace->streams;
 
@@ -367,7 +368,7 @@ static struct follow_stream *find_stream(const struct follow_trace *trace, const
 	return stream;
 }
 
-static struct follow_stream *add_stream(struct follow_trace *trace, const char *name)
+static struct follow_stream *relay_follow_add_stream(struct follow_trace *trace, const char *name)
 {
 	struct follow_stream *stream = calloc(1, sizeof(*stream)), **end = &trace->streams;
 	size_t size = strlen(name);
@@ -398,7 +399,7 @@ static int look_at_file(
 	struct stat status;
 
 	if (fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW)) {
-		note_error(follow);
+		relay_follow_note_error(follow);
 		return 0;
 	}
 	if (!S_ISREG(status.st_mode))
@@ -407,9 +408,9 @@ static int look_at_file(
 		trace->maps_size = (uint64_t)status.st_size;
 	if (!is_stream(name) || !status.st_size)
 		return 0;
-	stream = find_stream(trace, name);
+	stream = relay_follow_find_stream(trace, name);
 	if (!stream)
-		stream = add_stream(trace, name);
+		stream = relay_follow_add_stream(trace, name);
 	if (!stream)
 		return -ENOMEM;
 	if ((uint64_t)status.st_size > stream->there)
@@ -419,7 +420,7 @@ static int look_at_file(
 	return 0;
 }
 
-static int look_at_trace(struct follow *follow, struct follow_trace *trace, bool over)
+static int relay_follow_scan_trace(struct follow *follow, struct follow_trace *trace, bool over)
 {
 	bool ended = over || !trace_is_written(trace);
 	int fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
@@ -430,7 +431,7 @@ static int look_at_trace(struct follow *follow, struct follow_trace *trace, bool
 	trace->dirty = false;
 	if (fd < 0) {
 		/* The next walk finds whether it was removed. */
-		note_error(follow);
+		relay_follow_note_error(follow);
 		return 0;
 	}
 	dir = fdopendir(fd);
@@ -444,7 +445,7 @@ static int look_at_trace(struct follow *follow, struct follow_trace *trace, bool
 		trace->metadata_inode = status.st_ino;
 		trace->metadata_size = (uint64_t)status.st_size;
 	} else {
-		note_error(follow);
+		relay_follow_note_error(follow);
 	}
 	closedir(dir);
 	if (follow->error) {
@@ -455,7 +456,7 @@ static int look_at_trace(struct follow *follow, struct follow_trace *trace, bool
 	return ret;
 }
 
-static void take_note(struct follow *follow, const struct inotify_event *event)
+static void relay_follow_handle_inotify(struct follow *follow, const struct inotify_event *event)
 {
 	struct follow_trace *trace = follow->traces;
 
@@ -483,7 +484,7 @@ static void take_notes(struct follow *follow)
 		while (at < buffer + got) {
 			const struct inotify_event *event = (const void *)at;
 
-			take_note(follow, event);
+			relay_follow_handle_inotify(follow, event);
 			at += sizeof(*event) + event->len;
 		}
 	}
@@ -496,13 +497,13 @@ int follow_look(struct follow *follow, bool over)
 	follow->error = 0;
 	take_notes(follow);
 	if (follow->walk || follow->lame || over)
-		ret = walk(follow, over);
+		ret = relay_follow_walk_traces(follow, over);
 	for (struct follow_trace *trace = follow->traces; !ret && trace; trace = trace->next) {
 		if (trace->removed || trace->done)
 			continue;
 		if (trace->dirty || follow->lame || (over && !trace->ended) ||
 				(!trace->ended && !trace_is_written(trace)))
-			ret = look_at_trace(follow, trace, over);
+			ret = relay_follow_scan_trace(follow, trace, over);
 	}
 	/* Makes the next call read everything again. */
 	if (follow->error)
@@ -708,7 +709,7 @@ static void remove_above(const struct follow *follow, const struct follow_trace 
 }
 
 /* All of it has arrived, and nobody writes there any more. */
-static void remove_trace(const struct follow *follow, struct follow_trace *trace)
+static void relay_follow_remove_trace(const struct follow *follow, struct follow_trace *trace)
 {
 	DIR *dir = opendir(trace->path);
 	struct dirent *entry;
@@ -735,7 +736,7 @@ void follow_free(struct follow *follow, uint64_t bytes)
 		if (trace->removed)
 			continue;
 		if (trace->done && !undelivered(trace)) {
-			remove_trace(follow, trace);
+			relay_follow_remove_trace(follow, trace);
 		} else {
 			for (struct follow_stream *stream = trace->streams; stream;
 					stream = stream->next)
@@ -880,7 +881,7 @@ static void add_past(struct follow *follow, const struct follow_trace *trace)
 	}
 }
 
-static int release(struct follow *follow, const struct follow_trace *trace)
+static int relay_follow_release_stream(struct follow *follow, const struct follow_trace *trace)
 {
 	int ret = marks_release(follow->marks, trace->slot);
 
@@ -907,10 +908,10 @@ int follow_forget(struct follow *follow)
 			continue;
 		}
 		add_past(follow, trace);
-		ret = follow->marks ? release(follow, trace) : 0;
+		ret = follow->marks ? relay_follow_release_stream(follow, trace) : 0;
 		worst = ret ? ret : worst;
 		*at = trace->next;
-		free_trace(trace);
+		relay_follow_free_trace(trace);
 	}
 	follow->last = at;
 	return worst;

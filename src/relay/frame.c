@@ -116,7 +116,7 @@ void framing_head(unsigned char *head, uint8_t type, uint64_t session, uint64_t 
 }
 
 /* How many bytes from the second one on cannot be the beginning of a frame, and that one. */
-static size_t skip(const unsigned char *bytes, size_t size)
+static size_t relay_frame_find_next_start(const unsigned char *bytes, size_t size)
 {
 	const unsigned char *next = size > 1 ? memchr(bytes + 1, MAGIC[0], size - 1) : NULL;
 
@@ -133,7 +133,7 @@ enum frame_found framing_find(
 	if (!size)
 		return FRAME_MORE;
 	if (memcmp(bytes, MAGIC, compared) != 0) {
-		*used = skip(bytes, size);
+		*used = relay_frame_find_next_start(bytes, size);
 		return FRAME_GARBAGE;
 	}
 	if (size < FRAME_HEAD)
@@ -141,7 +141,7 @@ enum frame_found framing_find(
 	length = le32_at(bytes + 8);
 	if (le32_at(bytes + 12) != head_crc(bytes) || bytes[4] != FRAME_VERSION ||
 			length > FRAME_PAYLOAD_MAX) {
-		*used = skip(bytes, size);
+		*used = relay_frame_find_next_start(bytes, size);
 		return FRAME_GARBAGE;
 	}
 	if (size < FRAME_HEAD + (size_t)length + FRAME_TAIL)
@@ -155,7 +155,7 @@ enum frame_found framing_find(
 	};
 	if (le32_at(frame->payload + length) != framing_crc(0, frame->payload, length)) {
 		/* Something may be missing in it: the next frame can stand within. */
-		*used = skip(bytes, size);
+		*used = relay_frame_find_next_start(bytes, size);
 		return FRAME_DAMAGED;
 	}
 	*used = FRAME_HEAD + (size_t)length + FRAME_TAIL;

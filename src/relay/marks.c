@@ -19,13 +19,13 @@
 
 /* ---- blocks ---- */
 
-static void begin_block(struct frame_writer *writer, unsigned char block[MARKS_BLOCK])
+static void relay_mark_begin_block(struct frame_writer *writer, unsigned char block[MARKS_BLOCK])
 {
 	memset(block, 0, MARKS_BLOCK);
 	*writer = (struct frame_writer){.at = block, .end = block + SUM_AT};
 }
 
-static void end_block(unsigned char block[MARKS_BLOCK])
+static void relay_mark_end_block(unsigned char block[MARKS_BLOCK])
 {
 	struct frame_writer sum = {.at = block + SUM_AT, .end = block + MARKS_BLOCK};
 
@@ -36,7 +36,7 @@ void marks_put_head(const struct marks_head *head, unsigned char block[MARKS_BLO
 {
 	struct frame_writer writer;
 
-	begin_block(&writer, block);
+	relay_mark_begin_block(&writer, block);
 	framing_put_u64(&writer, MAGIC);
 	framing_put_u64(&writer, head->id);
 	framing_put_u64(&writer, head->sequence);
@@ -49,7 +49,7 @@ void marks_put_head(const struct marks_head *head, unsigned char block[MARKS_BLO
 	framing_put_u64(&writer, head->past.dropped_events);
 	framing_put_u64(&writer, head->past.traces);
 	framing_put_name(&writer, head->url);
-	end_block(block);
+	relay_mark_end_block(block);
 }
 
 static void put_trace(struct frame_writer *writer, const struct marks_trace *trace)
@@ -89,7 +89,7 @@ void marks_put_block(const struct marks_entry *entry, unsigned char block[MARKS_
 {
 	struct frame_writer writer;
 
-	begin_block(&writer, block);
+	relay_mark_begin_block(&writer, block);
 	if (entry->kind == MARKS_FREE)
 		return;
 	framing_put_u8(&writer, (uint8_t)entry->kind);
@@ -97,12 +97,12 @@ void marks_put_block(const struct marks_entry *entry, unsigned char block[MARKS_
 		put_trace(&writer, &entry->trace);
 	else
 		put_stream(&writer, &entry->stream);
-	end_block(block);
+	relay_mark_end_block(block);
 }
 
 /* ---- reading them ---- */
 
-static bool is_zero(const unsigned char *bytes, size_t size)
+static bool relay_mark_is_zero(const unsigned char *bytes, size_t size)
 {
 	while (size && !*bytes) {
 		bytes++;
@@ -119,13 +119,13 @@ static bool has_sum(const unsigned char block[MARKS_BLOCK])
 }
 
 /* Nothing but zeros behind what was read. */
-static bool is_whole(const struct frame_reader *reader)
+static bool relay_mark_tail_is_zero(const struct frame_reader *reader)
 {
-	return !reader->bad && is_zero(reader->at, (size_t)(reader->end - reader->at));
+	return !reader->bad && relay_mark_is_zero(reader->at, (size_t)(reader->end - reader->at));
 }
 
 /* A path below the directory, without a way out of it, and nothing hidden. */
-static bool is_path(const char *name)
+static bool relay_mark_is_path(const char *name)
 {
 	for (;;) {
 		size_t size = strcspn(name, "/");
@@ -163,7 +163,7 @@ static bool get_head(const unsigned char block[MARKS_BLOCK], struct marks_head *
 	head->past.dropped_events = framing_get_u64(&reader);
 	head->past.traces = framing_get_u64(&reader);
 	framing_get_name(&reader, head->url, sizeof(head->url));
-	return is_whole(&reader) && head->nr_traces <= MARKS_NUMBER_MAX &&
+	return relay_mark_tail_is_zero(&reader) && head->nr_traces <= MARKS_NUMBER_MAX &&
 			head->sequence <= INT64_MAX && head->connections <= INT64_MAX;
 }
 
@@ -176,8 +176,8 @@ static bool get_trace(struct frame_reader *reader, struct marks_trace *trace)
 	trace->inode = framing_get_u64(reader);
 	flags = get_flag(reader, &trace->done);
 	framing_get_name(reader, trace->name, sizeof(trace->name));
-	return is_whole(reader) && flags && trace->number < MARKS_NUMBER_MAX &&
-			trace->generation < UINT32_MAX && is_path(trace->name);
+	return relay_mark_tail_is_zero(reader) && flags && trace->number < MARKS_NUMBER_MAX &&
+			trace->generation < UINT32_MAX && relay_mark_is_path(trace->name);
 }
 
 static bool get_stream(struct frame_reader *reader, struct marks_stream *stream)
@@ -205,7 +205,7 @@ static bool get_stream(struct frame_reader *reader, struct marks_stream *stream)
 	stream->instance = framing_get_u64(reader);
 	uuid = framing_get(reader, sizeof(stream->uuid));
 	framing_get_name(reader, stream->name, sizeof(stream->name));
-	if (!is_whole(reader) || !uuid || !flags)
+	if (!relay_mark_tail_is_zero(reader) || !uuid || !flags)
 		return false;
 	memcpy(stream->uuid, uuid, sizeof(stream->uuid));
 	return stream->trace < MARKS_NUMBER_MAX && stream->number < MARKS_NUMBER_MAX &&
@@ -214,14 +214,14 @@ static bool get_stream(struct frame_reader *reader, struct marks_stream *stream)
 			stream->dropped_bytes <= stream->delivered.offset &&
 			(!stream->header_size || stream->header_size == HEADER_MIN ||
 					stream->header_size == HEADER_MAX) &&
-			!strchr(stream->name, '/') && is_path(stream->name);
+			!strchr(stream->name, '/') && relay_mark_is_path(stream->name);
 }
 
 static bool get_entry(const unsigned char block[MARKS_BLOCK], struct marks_entry *entry)
 {
 	struct frame_reader reader = {block, block + SUM_AT, false};
 
-	if (is_zero(block, MARKS_BLOCK))
+	if (relay_mark_is_zero(block, MARKS_BLOCK))
 		return true;
 	entry->kind = (enum marks_kind)framing_get_u8(&reader);
 	if (has_sum(block) && entry->kind == MARKS_TRACE && get_trace(&reader, &entry->trace))
@@ -234,7 +234,7 @@ static bool get_entry(const unsigned char block[MARKS_BLOCK], struct marks_entry
 
 /* ---- the table ---- */
 
-static bool make_room(struct marks *marks, uint32_t nr)
+static bool relay_mark_ensure_capacity(struct marks *marks, uint32_t nr)
 {
 	uint32_t room = marks->room ? marks->room : 64;
 	struct marks_entry *grown;
@@ -269,7 +269,7 @@ static int compare_entries(const void *one, const void *other)
 }
 
 /* Two of the same number: nobody knows which of them is right. Numbers that are used stay so. */
-static int drop_doubles(struct marks *marks)
+static int relay_mark_drop_duplicates(struct marks *marks)
 {
 	struct marks_entry **sorted = calloc(marks->nr + 1, sizeof(struct marks_entry *));
 	uint32_t i, end;
@@ -306,15 +306,15 @@ int marks_parse(const unsigned char *bytes, size_t size, struct marks *marks)
 
 	if (!nr || nr > MARKS_BLOCKS_MAX || !get_head(bytes, &marks->head))
 		return -EBADMSG;
-	if (!make_room(marks, (uint32_t)nr))
+	if (!relay_mark_ensure_capacity(marks, (uint32_t)nr))
 		return -ENOMEM;
 	marks->nr = (uint32_t)nr;
 	for (uint32_t i = 1; i < marks->nr; i++)
 		marks->bad += !get_entry(bytes + (size_t)i * MARKS_BLOCK, &marks->entries[i]);
-	return drop_doubles(marks);
+	return relay_mark_drop_duplicates(marks);
 }
 
-static const char *last_part(const char *name)
+static const char *relay_mark_path_tail(const char *name)
 {
 	const char *slash = strrchr(name, '/');
 
@@ -332,7 +332,9 @@ uint32_t marks_find_trace(const struct marks *marks, const char *name, uint64_t 
 			continue;
 		if (!strcmp(trace->name, name))
 			return i;
-		if (trace->inode == inode && !strcmp(last_part(trace->name), last_part(name)))
+		if (trace->inode == inode &&
+				!strcmp(relay_mark_path_tail(trace->name),
+						relay_mark_path_tail(name)))
 			moved = i;
 	}
 	return moved;
@@ -349,7 +351,8 @@ uint32_t marks_next_stream(const struct marks *marks, uint32_t trace, uint32_t a
 
 /* ---- the file ---- */
 
-static int put(const struct marks *marks, const unsigned char block[MARKS_BLOCK], uint32_t slot)
+static int relay_mark_write_slot(
+		const struct marks *marks, const unsigned char block[MARKS_BLOCK], uint32_t slot)
 {
 	ssize_t done = pwrite(marks->fd, block, MARKS_BLOCK, (off_t)slot * MARKS_BLOCK);
 
@@ -361,7 +364,7 @@ int marks_write_head(struct marks *marks)
 	unsigned char block[MARKS_BLOCK];
 
 	marks_put_head(&marks->head, block);
-	return put(marks, block, 0);
+	return relay_mark_write_slot(marks, block, 0);
 }
 
 int marks_write(struct marks *marks, uint32_t *slot, const struct marks_entry *entry)
@@ -377,10 +380,10 @@ int marks_write(struct marks *marks, uint32_t *slot, const struct marks_entry *e
 	}
 	if (to >= MARKS_BLOCKS_MAX)
 		return -ENOSPC;
-	if (!make_room(marks, to + 1))
+	if (!relay_mark_ensure_capacity(marks, to + 1))
 		return -ENOMEM;
 	marks_put_block(entry, block);
-	ret = put(marks, block, to);
+	ret = relay_mark_write_slot(marks, block, to);
 	if (ret)
 		return ret;
 	marks->entries[to] = *entry;
@@ -402,7 +405,7 @@ int marks_release(struct marks *marks, uint32_t slot)
 	return ret;
 }
 
-static int read_all(int fd, unsigned char **bytes, size_t *size)
+static int relay_mark_read_all(int fd, unsigned char **bytes, size_t *size)
 {
 	struct stat status;
 	ssize_t got;
@@ -421,7 +424,7 @@ static int read_all(int fd, unsigned char **bytes, size_t *size)
 	return got == (ssize_t)*size ? 0 : got < 0 ? -errno : -EBADMSG;
 }
 
-static int begin_anew(struct marks *marks, const char *url)
+static int relay_mark_reset_file(struct marks *marks, const char *url)
 {
 	free(marks->entries);
 	marks->entries = NULL;
@@ -431,7 +434,7 @@ static int begin_anew(struct marks *marks, const char *url)
 		return -ENAMETOOLONG;
 	memcpy(marks->head.url, url, strlen(url) + 1);
 	marks->nr = 1;
-	if (!make_room(marks, 1))
+	if (!relay_mark_ensure_capacity(marks, 1))
 		return -ENOMEM;
 	return ftruncate(marks->fd, 0) ? -errno : 0;
 }
@@ -452,7 +455,7 @@ int marks_open(const char *path, const char *url, struct marks *marks, bool *fou
 		marks_close(marks);
 		return ret;
 	}
-	ret = read_all(marks->fd, &bytes, &size);
+	ret = relay_mark_read_all(marks->fd, &bytes, &size);
 	if (!ret)
 		ret = marks_parse(bytes, size, marks);
 	free(bytes);
@@ -460,7 +463,7 @@ int marks_open(const char *path, const char *url, struct marks *marks, bool *fou
 	if (!ret && *found)
 		return 0;
 	if (!ret || ret == -EBADMSG)
-		ret = begin_anew(marks, url);
+		ret = relay_mark_reset_file(marks, url);
 	if (ret)
 		marks_close(marks);
 	return ret;

@@ -126,10 +126,10 @@ struct receive_source {
 	bool answers; /* The sender reads acknowledgements. */
 };
 
-static void say(const struct receive *receive, const char *format, ...)
+static void relay_receive_log(const struct receive *receive, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static void say(const struct receive *receive, const char *format, ...)
+static void relay_receive_log(const struct receive *receive, const char *format, ...)
 {
 	char text[1024];
 	va_list list;
@@ -142,10 +142,10 @@ static void say(const struct receive *receive, const char *format, ...)
 	receive->say(receive->user, true, text);
 }
 
-static void fail(struct receive *receive, const char *path, int code)
+static void relay_receive_set_error(struct receive *receive, const char *path, int code)
 {
 	if (!receive->failed)
-		say(receive, "cannot write to %s: %s", path, strerror(-code));
+		relay_receive_log(receive, "cannot write to %s: %s", path, strerror(-code));
 	receive->failed = true;
 }
 
@@ -155,7 +155,8 @@ static bool take_slots(struct receive *receive, uint32_t count)
 {
 	if (count > SLOTS_MAX - receive->slots) {
 		if (!receive->told_full)
-			say(receive, "there are more traces and streams than are taken; the others are lost");
+			relay_receive_log(receive,
+					"there are more traces and streams than are taken; the others are lost");
 		receive->told_full = receive->failed = true;
 		return false;
 	}
@@ -163,7 +164,7 @@ static bool take_slots(struct receive *receive, uint32_t count)
 	return true;
 }
 
-static struct session *find_session(struct receive *receive, uint64_t id)
+static struct session *relay_receive_find_session(struct receive *receive, uint64_t id)
 {
 	struct session *session;
 
@@ -230,7 +231,7 @@ static bool is_component(const char *name, size_t size)
 	return true;
 }
 
-static bool is_path(const char *name)
+static bool relay_receive_is_path(const char *name)
 {
 	unsigned int depth = 0;
 
@@ -246,7 +247,7 @@ static bool is_path(const char *name)
 }
 
 /* The directories above it; its own is new, under another name where there is one already. */
-static int make_directory(
+static int relay_receive_make_directory(
 		struct receive *receive, const char *name, char **directory, bool *ret_is_renamed)
 {
 	char *path = receive->text;
@@ -283,8 +284,9 @@ static bool prepare_trace(struct receive *receive, const struct session *session
 
 	if (trace->directory || trace->refused)
 		return !trace->refused;
-	ret = is_path(name) ? make_directory(receive, name, &trace->directory, &is_renamed)
-			    : -EINVAL;
+	ret = relay_receive_is_path(name) ? relay_receive_make_directory(receive, name,
+							    &trace->directory, &is_renamed)
+					  : -EINVAL;
 	/* A trace of that name, with that UUID, may be there already. */
 	trace->identity.is_own = is_renamed || session->is_late;
 	if (!ret)
@@ -295,15 +297,16 @@ static bool prepare_trace(struct receive *receive, const struct session *session
 	}
 	trace->refused = true;
 	if (ret == -EINVAL) {
-		say(receive, "a trace has a name that is no path below the output: it is not taken");
+		relay_receive_log(receive,
+				"a trace has a name that is no path below the output: it is not taken");
 		receive->failed = true;
 	} else {
-		fail(receive, receive->text, ret);
+		relay_receive_set_error(receive, receive->text, ret);
 	}
 	return false;
 }
 
-static int open_file(
+static int relay_receive_open_file(
 		struct receive *receive, const struct trace *trace, const char *name, int flags)
 {
 	int fd;
@@ -315,7 +318,7 @@ static int open_file(
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_all(int fd, const void *bytes, size_t size, off_t at)
+static int relay_receive_write_all(int fd, const void *bytes, size_t size, off_t at)
 {
 	const char *from = bytes;
 
@@ -334,19 +337,19 @@ static int write_all(int fd, const void *bytes, size_t size, off_t at)
 }
 
 /* All or nothing. */
-static int append(struct receive *receive, const struct trace *trace, const char *name, int flags,
-		const void *bytes, size_t size, uint64_t at)
+static int relay_receive_append(struct receive *receive, const struct trace *trace,
+		const char *name, int flags, const void *bytes, size_t size, uint64_t at)
 {
-	int fd = open_file(receive, trace, name, flags), ret;
+	int fd = relay_receive_open_file(receive, trace, name, flags), ret;
 
 	if (fd < 0) {
-		fail(receive, receive->text, fd);
+		relay_receive_set_error(receive, receive->text, fd);
 		return fd;
 	}
-	ret = write_all(fd, bytes, size, (off_t)at);
+	ret = relay_receive_write_all(fd, bytes, size, (off_t)at);
 	if (ret) {
 		(void)!ftruncate(fd, (off_t)at);
-		fail(receive, receive->text, ret);
+		relay_receive_set_error(receive, receive->text, ret);
 	}
 	close(fd);
 	return ret;
@@ -368,8 +371,8 @@ static void take_new_metadata(
 	}
 	if (file->offset > trace->staged || file->offset + file->size <= trace->staged)
 		return;
-	if (append(receive, trace, METADATA_NEW, file->offset ? 0 : O_TRUNC, file->bytes,
-			    file->size, file->offset))
+	if (relay_receive_append(receive, trace, METADATA_NEW, file->offset ? 0 : O_TRUNC,
+			    file->bytes, file->size, file->offset))
 		return;
 	trace->staged = file->offset + file->size;
 	if (trace->staged < file->total)
@@ -380,7 +383,7 @@ static void take_new_metadata(
 					trace->directory) >= sizeof(to))
 		return;
 	if (rename(from, to)) {
-		fail(receive, to, -errno);
+		relay_receive_set_error(receive, to, -errno);
 		return;
 	}
 	trace->generation = file->generation;
@@ -405,18 +408,21 @@ static void take_metadata(
 	if (file->offset > known || file->offset + file->size <= known)
 		return;
 	skip = (size_t)(known - file->offset);
-	if (!append(receive, trace, METADATA, 0, file->bytes + skip, file->size - skip, known))
+	if (!relay_receive_append(receive, trace, METADATA, 0, file->bytes + skip,
+			    file->size - skip, known))
 		trace->metadata = file->offset + file->size;
 }
 
-static void take_maps(struct receive *receive, struct trace *trace, const struct frame_file *file)
+static void relay_receive_write_maps(
+		struct receive *receive, struct trace *trace, const struct frame_file *file)
 {
 	size_t skip;
 
 	if (file->offset > trace->maps || file->offset + file->size <= trace->maps)
 		return;
 	skip = (size_t)(trace->maps - file->offset);
-	if (!append(receive, trace, MAPS, 0, file->bytes + skip, file->size - skip, trace->maps))
+	if (!relay_receive_append(receive, trace, MAPS, 0, file->bytes + skip, file->size - skip,
+			    trace->maps))
 		trace->maps = file->offset + file->size;
 }
 
@@ -439,15 +445,15 @@ static void take_file(struct receive *receive, struct session *session, const st
 	if (file->kind == FRAME_METADATA)
 		take_metadata(receive, trace, file);
 	else if (file->kind == FRAME_MAPS)
-		take_maps(receive, trace, file);
+		relay_receive_write_maps(receive, trace, file);
 }
 
 /* ---- packets ---- */
 
-static int write_packet(struct receive *receive, const struct trace *trace, struct stream *stream,
-		const struct ctf_packet *packet)
+static int relay_receive_write_packet(struct receive *receive, const struct trace *trace,
+		struct stream *stream, const struct ctf_packet *packet)
 {
-	int ret = append(receive, trace, stream->name, 0, packet->bytes, packet->size,
+	int ret = relay_receive_append(receive, trace, stream->name, 0, packet->bytes, packet->size,
 			(uint64_t)stream->size);
 
 	if (ret)
@@ -475,7 +481,7 @@ static int begin_stream(struct receive *receive, const struct trace *trace, stru
 	first.sequence = stream->earlier_packets && first.sequence ? first.sequence - 1 : 0;
 	first.discarded = 0;
 	ctf_packet_make_empty(&first, header_size);
-	return write_packet(receive, trace, stream, &first);
+	return relay_receive_write_packet(receive, trace, stream, &first);
 }
 
 static uint64_t less(uint64_t from, uint64_t what)
@@ -501,7 +507,7 @@ static void note_gap(const struct session *session, struct stream *stream, uint6
 		stream->expected = number;
 }
 
-static struct stream *find_stream(
+static struct stream *relay_receive_find_stream(
 		struct receive *receive, struct trace *trace, uint32_t number, const char *name)
 {
 	struct stream *stream = slot(receive, &trace->streams, &trace->nr_streams, number,
@@ -509,7 +515,7 @@ static struct stream *find_stream(
 
 	if (!stream || stream->name)
 		return stream;
-	if (strchr(name, '/') || !is_path(name) || !strcmp(name, METADATA))
+	if (strchr(name, '/') || !relay_receive_is_path(name) || !strcmp(name, METADATA))
 		return NULL;
 	for (uint32_t i = 0; i < trace->nr_streams; i++)
 		if (trace->streams[i] && trace->streams[i]->name &&
@@ -533,7 +539,7 @@ static void finish_packet(struct receive *receive, struct session *session)
 			sizeof(*trace));
 	if (!trace || !prepare_trace(receive, session, trace, head->trace_name))
 		return;
-	stream = find_stream(receive, trace, head->stream, head->stream_name);
+	stream = relay_receive_find_stream(receive, trace, head->stream, head->stream_name);
 	if (!stream || head->number < stream->expected || ctf_packet_parse(&packet))
 		return;
 	note_gap(session, stream, head->number, head->events_before, head->dropped_before);
@@ -545,7 +551,7 @@ static void finish_packet(struct receive *receive, struct session *session)
 	if (stream->lost_events)
 		ctf_packet_set_discarded(&packet, packet.discarded + stream->lost_events);
 	/* What cannot be written is lost as if it had not come. */
-	if (write_packet(receive, trace, stream, &packet))
+	if (relay_receive_write_packet(receive, trace, stream, &packet))
 		return;
 	stream->expected = head->number + 1;
 	stream->packets++;
@@ -634,7 +640,7 @@ static void end_stream(struct receive *receive, const struct session *session, s
 		return;
 	memcpy(packet.uuid, uuid, sizeof(packet.uuid));
 	identity_replace(&trace->identity, packet.uuid);
-	stream = find_stream(receive, trace, number, name);
+	stream = relay_receive_find_stream(receive, trace, number, name);
 	if (!stream)
 		return;
 	note_gap(session, stream, packets, events, dropped);
@@ -649,7 +655,7 @@ static void end_stream(struct receive *receive, const struct session *session, s
 	packet.begin = packet.end = packet.end > stream->end ? packet.end : stream->end;
 	packet.sequence = stream->sequence + 1;
 	ctf_packet_make_empty(&packet, header_size);
-	write_packet(receive, trace, stream, &packet);
+	relay_receive_write_packet(receive, trace, stream, &packet);
 }
 
 static void take_trace_end(
@@ -711,14 +717,14 @@ static void meet_session(struct session *session, const struct frame *frame, boo
 	session->is_joined = answers && session->is_late && flags & FRAME_HELLO_RESUMED;
 }
 
-static void take_frame(struct receive_source *source, const struct frame *frame)
+static void relay_receive_handle_frame(struct receive_source *source, const struct frame *frame)
 {
 	struct receive *receive = source->receive;
 	struct session *session;
 
 	if (frame->type == FRAME_ACK) /* The way back of somebody else. */
 		return;
-	session = find_session(receive, frame->session);
+	session = relay_receive_find_session(receive, frame->session);
 	if (!session)
 		return;
 	source->answer = true;
@@ -742,7 +748,7 @@ static void take_frame(struct receive_source *source, const struct frame *frame)
 	}
 }
 
-static int look(struct receive_source *source)
+static int relay_receive_process_frames(struct receive_source *source)
 {
 	enum frame_found found;
 	struct frame frame;
@@ -752,7 +758,7 @@ static int look(struct receive_source *source)
 			(found = framing_find(source->bytes + at, source->size - at, &used,
 					 &frame)) != FRAME_MORE) {
 		if (found == FRAME_WHOLE)
-			take_frame(source, &frame);
+			relay_receive_handle_frame(source, &frame);
 		else
 			source->receive->garbage += used;
 		at += used;
@@ -781,7 +787,7 @@ int receive_create(const struct receive_options *options, struct receive **out)
 	return 0;
 }
 
-static void free_trace(struct trace *trace)
+static void relay_receive_free_trace(struct trace *trace)
 {
 	for (uint32_t i = 0; i < trace->nr_streams; i++) {
 		if (trace->streams[i])
@@ -803,7 +809,7 @@ void receive_destroy(struct receive *receive)
 		receive->sessions = session->next;
 		for (uint32_t i = 0; i < session->nr_traces; i++)
 			if (session->traces[i])
-				free_trace(session->traces[i]);
+				relay_receive_free_trace(session->traces[i]);
 		free(session->traces);
 		free(session->assembly.bytes);
 		free(session);
@@ -836,7 +842,7 @@ void receive_source_close(struct receive_source *source)
 		source->receive->garbage++;
 		source->size--;
 		memmove(source->bytes, source->bytes + 1, source->size);
-		if (look(source))
+		if (relay_receive_process_frames(source))
 			break;
 	}
 	free(source->bytes);
@@ -861,7 +867,7 @@ int receive_bytes(struct receive_source *source, const void *bytes, size_t size)
 		source->size += piece;
 		from += piece;
 		size -= piece;
-		ret = look(source);
+		ret = relay_receive_process_frames(source);
 		if (ret)
 			return ret;
 	}
@@ -875,7 +881,7 @@ size_t receive_answer(struct receive_source *source, unsigned char answer[RECEIV
 
 	if (!source->answer)
 		return 0;
-	session = find_session(source->receive, source->session);
+	session = relay_receive_find_session(source->receive, source->session);
 	source->answer = false;
 	if (!session)
 		return 0;

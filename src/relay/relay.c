@@ -216,7 +216,7 @@ static void relay_free(struct sink *sink)
 
 /* ---- streams ---- */
 
-static int add_stream(struct relay *relay, const struct follow_trace *trace, const char *name,
+static int relay_add_stream(struct relay *relay, const struct follow_trace *trace, const char *name,
 		uint64_t *handle)
 {
 	struct add_stream stream = {.file_size = 0};
@@ -243,9 +243,9 @@ static int relay_meet(struct sink *sink, struct follow_stream *stream)
 	int ret = 0;
 
 	if (!trace->announced)
-		ret = add_stream(relay, trace, "metadata", &trace->handle);
+		ret = relay_add_stream(relay, trace, "metadata", &trace->handle);
 	if (!ret)
-		ret = add_stream(relay, trace, stream->plain, &stream->handle);
+		ret = relay_add_stream(relay, trace, stream->plain, &stream->handle);
 	if (!ret)
 		ret = simple(relay, STREAMS_SENT, NULL, 0);
 	trace->announced |= !ret;
@@ -464,7 +464,7 @@ static void relay_passed(struct sink *sink, struct follow_stream *stream)
 /* ---- what has arrived ---- */
 
 /* 1: all of it; 0: not yet. */
-static int ask(struct relay *relay, struct follow_stream *stream)
+static int relay_check_delivered(struct relay *relay, struct follow_stream *stream)
 {
 	const uint64_t question[2] = {htobe64(stream->handle), htobe64(stream->sent - 1)};
 	uint32_t pending;
@@ -491,7 +491,7 @@ static int relay_flush(struct sink *sink, struct follow *follow, bool wait)
 				stream = stream->next) {
 			if (!stream->sent || stream->delivered.offset == stream->at.offset)
 				continue;
-			ret = ask(relay, stream);
+			ret = relay_check_delivered(relay, stream);
 			missing += !ret;
 		}
 	}

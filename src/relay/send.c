@@ -85,10 +85,10 @@ struct send {
 	uint64_t reserved; /* Numbers of frames below this one may be used. */
 };
 
-static void say(const struct send *send, bool is_error, const char *format, ...)
+static void relay_send_log(const struct send *send, bool is_error, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 
-static void say(const struct send *send, bool is_error, const char *format, ...)
+static void relay_send_log(const struct send *send, bool is_error, const char *format, ...)
 {
 	char text[768];
 	va_list list;
@@ -109,7 +109,7 @@ static bool is_stopped(struct send *send)
 
 /* ---- figures ---- */
 
-static void publish(struct send *send)
+static void relay_send_publish_statistics(struct send *send)
 {
 	struct send_status *own = &send->own;
 	const struct marks_sums *past = &send->follow.past;
@@ -155,7 +155,7 @@ static void publish(struct send *send)
 static void tell_marks(struct send *send, int ret)
 {
 	if (ret && !send->told_marks)
-		say(send, true,
+		relay_send_log(send, true,
 				"%s/" SEND_MARKS
 				" cannot be written: %s; what is sent until it can be may be sent again after a kill",
 				send->options.dir, strerror(-ret));
@@ -163,7 +163,7 @@ static void tell_marks(struct send *send, int ret)
 }
 
 /* Numbers of frames that nobody after us will use, for so many bytes. 0 or a negative errno. */
-static int reserve(struct send *send, uint64_t bytes)
+static int relay_send_reserve_sequence(struct send *send, uint64_t bytes)
 {
 	struct marks *marks = send->follow.marks;
 	uint64_t wanted = send->sink->sequence + bytes / 2048 + RESERVE_SPARE;
@@ -263,7 +263,7 @@ static uint64_t count_blocks(const char *text, size_t size)
 }
 
 /* The metadata file is another one: a sink that cannot replace goes on behind the blocks that it has. */
-static int renew_metadata(struct send *send, struct follow_trace *trace)
+static int relay_send_renew_metadata(struct send *send, struct follow_trace *trace)
 {
 	char *text;
 	size_t size;
@@ -285,11 +285,11 @@ static int renew_metadata(struct send *send, struct follow_trace *trace)
 	return ret == -ENOMEM ? ret : 0;
 }
 
-static void refuse(struct send *send, struct follow_trace *trace, const char *why)
+static void relay_send_refuse_trace(struct send *send, struct follow_trace *trace, const char *why)
 {
 	trace->refused = true;
 	send->own.failed = true;
-	say(send, true, "%s is not sent: %s", trace->name, why);
+	relay_send_log(send, true, "%s is not sent: %s", trace->name, why);
 }
 
 /* Whether it is one of ours, and one that the sink can take. */
@@ -307,11 +307,12 @@ static int examine(struct send *send, struct follow_trace *trace, const char *te
 		return ret;
 	of = ctf_counter_trace(trace->counter);
 	if (ret)
-		refuse(send, trace, strerror(-ret));
+		relay_send_refuse_trace(send, trace, strerror(-ret));
 	else if (!of || !of->is_side)
-		refuse(send, trace, "it was not recorded by side");
+		relay_send_refuse_trace(send, trace, "it was not recorded by side");
 	else if (send->sink->ops->ctf1_only && (unsigned char)*text == 0x1e)
-		refuse(send, trace, "a relay daemon takes CTF 1.8 only; record with --format ctf1");
+		relay_send_refuse_trace(send, trace,
+				"a relay daemon takes CTF 1.8 only; record with --format ctf1");
 	return 0;
 }
 
@@ -350,11 +351,11 @@ static int send_texts(struct send *send, struct follow_trace *trace)
 	int ret = 0;
 
 	if (trace->metadata_inode != trace->sent_inode)
-		ret = renew_metadata(send, trace);
+		ret = relay_send_renew_metadata(send, trace);
 	if (!trace->sent_metadata)
 		trace->sent_blocks = 0;
 	if (!ret)
-		ret = reserve(send,
+		ret = relay_send_reserve_sequence(send,
 				trace->metadata_size + trace->maps_size +
 						4096 * (uint64_t)trace->nr_streams);
 	if (!ret)
@@ -367,7 +368,8 @@ static int send_texts(struct send *send, struct follow_trace *trace)
 static void damaged(struct send *send, struct follow_stream *stream)
 {
 	send->own.failed = true;
-	say(send, true, "the remainder of %s/%s is not sent: no whole packet at byte %llu",
+	relay_send_log(send, true,
+			"the remainder of %s/%s is not sent: no whole packet at byte %llu",
 			stream->trace->name, stream->name, (unsigned long long)stream->at.offset);
 }
 
@@ -384,7 +386,8 @@ static size_t header_size(const struct ctf_packet *packet)
 }
 
 /* Whether it may not go yet. */
-static bool holds(struct send *send, struct follow_stream *stream, const struct ctf_packet *packet)
+static bool relay_send_must_hold_packet(
+		struct send *send, struct follow_stream *stream, const struct ctf_packet *packet)
 {
 	const struct sink_ops *ops = send->sink->ops;
 
@@ -424,11 +427,11 @@ static int send_packet(struct send *send, struct follow_stream *stream)
 	discarded = packet->discarded;
 	if (!stream->header_size)
 		stream->header_size = header_size(packet);
-	if (holds(send, stream, packet))
+	if (relay_send_must_hold_packet(send, stream, packet))
 		return 0;
 	if (!stream->slot && mark_stream(send, stream))
 		return 0;
-	ret = reserve(send, packet->size);
+	ret = relay_send_reserve_sequence(send, packet->size);
 	if (ret)
 		return ret;
 	events = ops->counts ? follow_count(stream->trace, packet) : 0;
@@ -445,7 +448,7 @@ static int send_packet(struct send *send, struct follow_stream *stream)
 	return 1;
 }
 
-static int send_stream(struct send *send, struct follow_stream *stream, bool *more)
+static int relay_send_stream(struct send *send, struct follow_stream *stream, bool *more)
 {
 	uint64_t begin = stream->at.offset;
 	int ret;
@@ -460,7 +463,7 @@ static int send_stream(struct send *send, struct follow_stream *stream, bool *mo
 	return ret;
 }
 
-static bool has_arrived(const struct follow_trace *trace)
+static bool relay_send_trace_is_delivered(const struct follow_trace *trace)
 {
 	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next)
 		if (!stream->damaged && stream->delivered.offset < stream->there)
@@ -539,8 +542,8 @@ static int send_turn(struct send *send, bool *more)
 			ret = send_texts(send, trace);
 		for (struct follow_stream *stream = trace->streams;
 				!ret && !trace->refused && stream; stream = stream->next)
-			ret = send_stream(send, stream, more);
-		if (!ret && trace->ended && has_arrived(trace))
+			ret = relay_send_stream(send, stream, more);
+		if (!ret && trace->ended && relay_send_trace_is_delivered(trace))
 			ret = end_trace(send, trace);
 	}
 	return ret;
@@ -578,10 +581,12 @@ static void say_drop(struct send *send, struct spool_entry *entry)
 		return;
 	entry->is_told = true;
 	if (entry->is_used)
-		say(send, true, "the spool is full: the oldest packets of programs of user %u are given up until %s takes them again",
+		relay_send_log(send, true,
+				"the spool is full: the oldest packets of programs of user %u are given up until %s takes them again",
 				(unsigned int)entry->uid, send->options.url);
 	else
-		say(send, true, "the spool is full: the oldest packets are given up until %s takes them again",
+		relay_send_log(send, true,
+				"the spool is full: the oldest packets are given up until %s takes them again",
 				send->options.url);
 }
 
@@ -672,7 +677,7 @@ static int64_t ticks(const struct send *send)
 }
 
 /* See what is new, when what was seen before is known to stay. */
-static int look(struct send *send, bool over)
+static int relay_send_scan(struct send *send, bool over)
 {
 	struct follow *follow = &send->follow;
 	int ret;
@@ -709,7 +714,7 @@ static int tick(void *user)
 	if (!limit)
 		return 0;
 	send->stale = true;
-	if (look(send, false) == -ENOMEM)
+	if (relay_send_scan(send, false) == -ENOMEM)
 		return -ENOMEM;
 	if (follow_pending(&send->follow) > limit &&
 			clock_monotonic_ms() - send->progress > STALL_MS)
@@ -741,7 +746,7 @@ static void set_connected(struct send *send, bool connected)
 	send->own.connected = connected;
 }
 
-static void disconnect(struct send *send, int why)
+static void relay_send_disconnect(struct send *send, int why)
 {
 	send->sink->ops->close(send->sink);
 	rewind_all(send);
@@ -749,7 +754,8 @@ static void disconnect(struct send *send, int why)
 	if (send->own.connected && why != -ECANCELED) {
 		snprintf(send->away.text, sizeof(send->away.text), "the connection to %s broke: %s",
 				send->options.url, line_error(why));
-		say(send, false, "%s; what was not delivered is sent again", send->away.text);
+		relay_send_log(send, false, "%s; what was not delivered is sent again",
+				send->away.text);
 		send->told_away = true;
 	}
 	set_connected(send, false);
@@ -761,16 +767,16 @@ static int try_connect(struct send *send)
 	int ret;
 
 	send->sink->final_error = false;
-	publish(send);
+	relay_send_publish_statistics(send);
 	send->sink->delivered = send->own.packets > 0;
 	note_connection(send);
-	ret = reserve(send, 0);
+	ret = relay_send_reserve_sequence(send, 0);
 	if (ret)
 		return ret;
 	ret = send->sink->ops->open(send->sink, &send->away);
 	if (!ret) {
 		if (send->told_away)
-			say(send, false, "connected to %s", send->options.url);
+			relay_send_log(send, false, "connected to %s", send->options.url);
 		send->told_away = false;
 		for (uint32_t i = 0; i < SEND_SPOOL_USERS; i++)
 			send->spool.entries[i].is_told = false;
@@ -781,9 +787,9 @@ static int try_connect(struct send *send)
 		return 0;
 	}
 	if (!send->told_away && ret != -ECANCELED && !send->sink->final_error)
-		say(send, false, "%s; it is tried again", send->away.text);
+		relay_send_log(send, false, "%s; it is tried again", send->away.text);
 	send->told_away = true;
-	disconnect(send, ret);
+	relay_send_disconnect(send, ret);
 	send->backoff_ms = send->backoff_ms * 2 < BACKOFF_MAX_MS ? send->backoff_ms * 2
 								 : BACKOFF_MAX_MS;
 	return ret;
@@ -821,7 +827,7 @@ static void tell_vanished(struct send *send)
 {
 	if (send->follow.vanished == send->told_vanished)
 		return;
-	say(send, true, "%llu bytes of %s were removed before they were delivered",
+	relay_send_log(send, true, "%llu bytes of %s were removed before they were delivered",
 			(unsigned long long)(send->follow.vanished - send->told_vanished),
 			send->follow.gone ? send->follow.gone : "a trace");
 	send->told_vanished = send->follow.vanished;
@@ -858,7 +864,7 @@ static int64_t horizon(const struct send *send, bool over, int64_t looked)
 }
 
 /* One turn over a connection that stands. 1: everything is over. */
-static int serve(struct send *send, bool over, int64_t looked, bool *more)
+static int relay_send_serve(struct send *send, bool over, int64_t looked, bool *more)
 {
 	int ret;
 
@@ -875,7 +881,7 @@ static int serve(struct send *send, bool over, int64_t looked, bool *more)
 	return ret ? ret : 1;
 }
 
-static bool is_over(struct send *send)
+static bool relay_send_has_ended(struct send *send)
 {
 	/* Acquire: what was written before. Pairs with the release in send_finish(). */
 	if (__atomic_load_n(&send->finished, __ATOMIC_ACQUIRE))
@@ -883,7 +889,7 @@ static bool is_over(struct send *send)
 	return !send->options.live && follow_is_over(&send->follow);
 }
 
-static void give_up(struct send *send, int reason)
+static void relay_send_abort(struct send *send, int reason)
 {
 	char why[600] = "";
 
@@ -892,21 +898,21 @@ static void give_up(struct send *send, int reason)
 		snprintf(why, sizeof(why), ": out of memory");
 	else if (*send->away.text && !send->own.connected)
 		snprintf(why, sizeof(why), ": %s", send->away.text);
-	say(send, true, "%llu bytes were not delivered to %s%s",
+	relay_send_log(send, true, "%llu bytes were not delivered to %s%s",
 			(unsigned long long)follow_pending(&send->follow), send->options.url, why);
 }
 
 /* 1: over; 0: go on; or a negative errno that ends it. */
-static int turn(struct send *send, bool *more)
+static int relay_send_run_once(struct send *send, bool *more)
 {
-	bool over = is_over(send);
+	bool over = relay_send_has_ended(send);
 	int64_t looked = (int64_t)clock_realtime_ns();
-	int ret = look(send, over);
+	int ret = relay_send_scan(send, over);
 
 	if (ret)
 		return ret;
 	if (over && send->follow.error) {
-		say(send, true, "cannot read %s: %s", send->follow.dir,
+		relay_send_log(send, true, "cannot read %s: %s", send->follow.dir,
 				strerror(send->follow.error));
 		send->own.failed = true;
 	}
@@ -919,38 +925,38 @@ static int turn(struct send *send, bool *more)
 			send->sink->final_error)
 		return -EIO;
 	if (send->own.connected) {
-		ret = serve(send, over, looked, more);
+		ret = relay_send_serve(send, over, looked, more);
 		if (ret < 0 && ret != -ENOMEM) {
-			disconnect(send, ret);
+			relay_send_disconnect(send, ret);
 			ret = 0;
 		}
 	}
 	tell_marks(send, follow_mark(&send->follow));
 	keep_spool(send);
-	publish(send);
+	relay_send_publish_statistics(send);
 	if (!ret && patience_ended(send))
 		return -ETIMEDOUT;
 	return ret;
 }
 
-static void *run(void *argument)
+static void *relay_send_run_thread(void *argument)
 {
 	struct send *send = argument;
 	bool more = false;
 	int ret = 0;
 
 	while (!ret && !is_stopped(send)) {
-		ret = turn(send, &more);
+		ret = relay_send_run_once(send, &more);
 		if (!ret)
 			wait_for_news(send, more || (send->over && send->own.connected));
 	}
 	if (ret < 0 || (!ret && follow_pending(&send->follow)))
-		give_up(send, ret);
+		relay_send_abort(send, ret);
 	send->sink->ops->close(send->sink);
 	close_marks(send);
 	set_connected(send, false);
 	send->own.over = true;
-	publish(send);
+	relay_send_publish_statistics(send);
 	return NULL;
 }
 
@@ -1036,7 +1042,7 @@ static int make_parts(struct send *send, const struct send_options *options, con
 	return 0;
 }
 
-static int start_thread(struct send *send)
+static int relay_send_spawn_thread(struct send *send)
 {
 	sigset_t all, before;
 	int ret;
@@ -1044,7 +1050,7 @@ static int start_thread(struct send *send)
 	/* Signals are for others; a pipe without a reader is an errno. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&send->thread, NULL, run, send);
+	ret = pthread_create(&send->thread, NULL, relay_send_run_thread, send);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -ret;
 }
@@ -1080,7 +1086,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 	pthread_cond_init(&send->changed, NULL);
 	ret = make_parts(send, options, &url);
 	if (!ret)
-		ret = start_thread(send);
+		ret = relay_send_spawn_thread(send);
 	if (ret) {
 		/* Only pthread_create() ends with it. */
 		snprintf(error->text, sizeof(error->text),
@@ -1126,7 +1132,7 @@ static void wake(struct send *send)
 
 void send_finish(struct send *send)
 {
-	/* Release: what was written before. Pairs with the acquire in is_over(). */
+	/* Release: what was written before. Pairs with the acquire in relay_send_has_ended(). */
 	__atomic_store_n(&send->finished, true, __ATOMIC_RELEASE);
 	wake(send);
 }

@@ -8,7 +8,7 @@
 
 #include "relay/sink.h"
 
-static int fail(struct send_error *error, int code, const char *url)
+static int relay_source_set_error(struct send_error *error, int code, const char *url)
 {
 	snprintf(error->text, sizeof(error->text), "cannot read %.300s: %s", url,
 			code == -EINVAL ? "serial lines do not know that speed" : strerror(-code));
@@ -30,7 +30,7 @@ static int open_way(const struct url *url, const char *text, int stop_fd, struct
 	case URL_STANDARD: fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3); break;
 	default: fd = open(url->path, O_RDONLY | O_CLOEXEC | O_NOCTTY); break;
 	}
-	return fd < 0 ? fail(error, -errno, text) : fd;
+	return fd < 0 ? relay_source_set_error(error, -errno, text) : fd;
 }
 
 int send_source(const char *text, uint32_t speed, int stop_fd, bool *answers,
@@ -48,7 +48,7 @@ int send_source(const char *text, uint32_t speed, int stop_fd, bool *answers,
 	ret = line_raw(fd, speed);
 	if (ret) {
 		close(fd);
-		return fail(error, ret, text);
+		return relay_source_set_error(error, ret, text);
 	}
 	return fd;
 }

@@ -38,7 +38,7 @@ static void find_user(struct follow_trace *trace)
 	trace->user = (uid_t)uid;
 }
 
-static uint32_t entry_of(struct spool *spool, const struct follow_trace *trace)
+static uint32_t relay_spool_get_entry(struct spool *spool, const struct follow_trace *trace)
 {
 	uint32_t i, unused = OTHERS;
 
@@ -68,7 +68,7 @@ bool spool_is_full(struct spool *spool, struct follow *follow, uint64_t limit)
 		if (!pending)
 			continue;
 		find_user(trace);
-		trace->entry = entry_of(spool, trace);
+		trace->entry = relay_spool_get_entry(spool, trace);
 		spool->entries[trace->entry].pending += pending;
 		all += pending;
 	}

@@ -14,7 +14,8 @@
 #define RELAY_DATA_PORT "5343"
 #define RELAY_FORM "write `net://HOST[:CONTROL[:DATA]][/SESSION]`"
 
-static int fail(struct send_error *error, const char *text, const char *why, const char *hint)
+static int relay_url_set_error(
+		struct send_error *error, const char *text, const char *why, const char *hint)
 {
 	snprintf(error->text, sizeof(error->text), "`%.200s` %s", text, why);
 	snprintf(error->hint, sizeof(error->hint), "%s", hint);
@@ -108,13 +109,13 @@ static int parse_relay(const char *text, struct url *url, struct send_error *err
 	snprintf(url->port, sizeof(url->port), "%s", RELAY_CONTROL_PORT);
 	snprintf(url->data_port, sizeof(url->data_port), "%s", RELAY_DATA_PORT);
 	if (!take_host(text + strlen("net://"), url->host, sizeof(url->host), &rest) || !*url->host)
-		return fail(error, text, "has no host", RELAY_FORM);
+		return relay_url_set_error(error, text, "has no host", RELAY_FORM);
 	if (!take_port(&rest, url->port, sizeof(url->port)) ||
 			!take_port(&rest, url->data_port, sizeof(url->data_port)) ||
 			(*rest && *rest != '/'))
-		return fail(error, text, "has an invalid port", RELAY_FORM);
+		return relay_url_set_error(error, text, "has an invalid port", RELAY_FORM);
 	if (*rest && rest[1] && !is_session_name(rest + 1))
-		return fail(error, text,
+		return relay_url_set_error(error, text,
 				"has an invalid session name: use letters, digits, `_`, `.` and `-`",
 				RELAY_FORM);
 	snprintf(url->session, sizeof(url->session), "%s", *rest ? rest + 1 : "");
@@ -169,14 +170,14 @@ static bool looks_like_host(const char *text, char host[256], char port[16])
 	return is_host(first) && copy_part(host, 256, first, size);
 }
 
-static int parse_path(const char *text, struct url *url, struct send_error *error)
+static int relay_url_parse_path(const char *text, struct url *url, struct send_error *error)
 {
 	char host[256], port[16], hint[sizeof(error->hint)];
 	const char *open, *close;
 
 	url->kind = URL_PATH;
 	if (!*text || !copy_part(url->path, sizeof(url->path), text, strlen(text)))
-		return fail(error, text, "is no path", "");
+		return relay_url_set_error(error, text, "is no path", "");
 	if (!looks_like_host(text, host, port))
 		return 0;
 	open = strchr(host, ':') ? "[" : "";
@@ -184,7 +185,7 @@ static int parse_path(const char *text, struct url *url, struct send_error *erro
 	snprintf(hint, sizeof(hint),
 			"`tcp://%s%.80s%s:%s` is for `side receive`, `net://%s%.80s%s` for a relay daemon, `./%.80s` for a file of that name",
 			open, host, close, *port ? port : "PORT", open, host, close, text);
-	return fail(error, text, "is a host without a scheme", hint);
+	return relay_url_set_error(error, text, "is a host without a scheme", hint);
 }
 
 int url_parse(const char *text, struct url *url, struct send_error *error)
@@ -197,17 +198,18 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 		if (send_host_port(text + 6, url->host, sizeof(url->host), url->port,
 				    sizeof(url->port)) ||
 				!*url->host)
-			return fail(error, text, "is no address", "write `tcp://HOST:PORT`");
+			return relay_url_set_error(
+					error, text, "is no address", "write `tcp://HOST:PORT`");
 		return 0;
 	}
 	if (strstr(text, "://"))
-		return fail(error, text, "has an unknown scheme",
+		return relay_url_set_error(error, text, "has an unknown scheme",
 				"the addresses are tcp://HOST:PORT, net://HOST (a relay daemon), a path, and `-`");
 	if (!strcmp(text, "-")) {
 		url->kind = URL_STANDARD;
 		return 0;
 	}
-	return parse_path(text, url, error);
+	return relay_url_parse_path(text, url, error);
 }
 
 /* Here, so that who only asks links nothing else of the room. */

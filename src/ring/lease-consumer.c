@@ -50,7 +50,7 @@ static void lease_answered(struct ring_consumer *consumer)
 }
 
 /* From this state to that one; false: it is in another one. */
-static bool lease_step(struct ring_consumer *consumer, enum ring_lease_state from,
+static bool lease_consumer_step(struct ring_consumer *consumer, enum ring_lease_state from,
 		enum ring_lease_state to)
 {
 	struct ring_lease *lease = lease_of(consumer);
@@ -65,8 +65,8 @@ static bool lease_step(struct ring_consumer *consumer, enum ring_lease_state fro
 /* The memory is there. */
 static void lease_lend(struct ring_consumer *consumer)
 {
-	while (!lease_step(consumer, RING_LEASE_REVOKED, RING_LEASE_FREE)) {
-		if (lease_step(consumer, RING_LEASE_ASKED, RING_LEASE_USED)) {
+	while (!lease_consumer_step(consumer, RING_LEASE_REVOKED, RING_LEASE_FREE)) {
+		if (lease_consumer_step(consumer, RING_LEASE_ASKED, RING_LEASE_USED)) {
 			lease_answered(consumer);
 			return;
 		}
@@ -134,7 +134,7 @@ uint64_t ring_lease_revoke(struct ring_consumer *consumer, int fd)
 	uint64_t kept;
 
 	if (!lease_is_leased(consumer) ||
-			!lease_step(consumer, RING_LEASE_FREE, RING_LEASE_REVOKED))
+			!lease_consumer_step(consumer, RING_LEASE_FREE, RING_LEASE_REVOKED))
 		return 0;
 	/* Only now: a producer could have taken the memory and left it again since an earlier check. */
 	kept = lease_has_counters(consumer) ? consumer->memory.layout.data_offset
@@ -180,7 +180,7 @@ int ring_lease_grant(struct ring_consumer *consumer, int fd)
 
 void ring_lease_deny(struct ring_consumer *consumer)
 {
-	if (lease_step(consumer, RING_LEASE_ASKED, RING_LEASE_REVOKED))
+	if (lease_consumer_step(consumer, RING_LEASE_ASKED, RING_LEASE_REVOKED))
 		lease_answered(consumer);
 }
 
@@ -206,7 +206,7 @@ bool ring_lease_take_question(struct ring_consumer *consumer)
 bool ring_lease_recall(struct ring_consumer *consumer)
 {
 	return lease_is_leased(consumer) &&
-			lease_step(consumer, RING_LEASE_USED, RING_LEASE_RECALLED);
+			lease_consumer_step(consumer, RING_LEASE_USED, RING_LEASE_RECALLED);
 }
 
 int ring_lease_adopt(struct ring_consumer *consumer, int fd, uint64_t *ret_missing)

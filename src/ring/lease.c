@@ -32,7 +32,7 @@ static uint64_t lease_wait_ns(void)
 	return __atomic_load_n(&lease_wait_ms, __ATOMIC_RELAXED) * UINT64_C(1000000);
 }
 
-static uint64_t lease_now(void)
+static uint64_t ring_lease_now(void)
 {
 	return (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC);
 }
@@ -40,10 +40,10 @@ static uint64_t lease_now(void)
 /* Until the word is another one: what it is then. */
 static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, uint64_t until)
 {
-	for (uint64_t now = lease_now(); now < until; now = lease_now()) {
+	for (uint64_t now = ring_lease_now(); now < until; now = ring_lease_now()) {
 		struct timespec timeout = {.tv_sec = (time_t)((until - now) / 1000000000),
 				.tv_nsec = (long)((until - now) % 1000000000)};
-		/* Acquire: as in lease_step(). */
+		/* Acquire: as in ring_lease_step(). */
 		uint32_t found = __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
 
 		if (found != word)
@@ -51,7 +51,7 @@ static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, u
 		/* Not FUTEX_PRIVATE: the consumer is another process. A signal ends it: the loop continues. */
 		syscall(SYS_futex, &lease->word, FUTEX_WAIT, word, &timeout, NULL, 0);
 	}
-	/* Acquire: as in lease_step(). */
+	/* Acquire: as in ring_lease_step(). */
 	return __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
 }
 
@@ -61,7 +61,7 @@ static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, u
  */
 static void lease_pause(struct ring_producer *producer, uint64_t begin)
 {
-	uint64_t now = lease_now(), pause = (now - begin) * RING_LEASE_AGAIN_WAITS;
+	uint64_t now = ring_lease_now(), pause = (now - begin) * RING_LEASE_AGAIN_WAITS;
 
 	__atomic_store_n(&producer->lease_again_ns,
 			now + (pause > RING_LEASE_AGAIN_NS ? pause : RING_LEASE_AGAIN_NS),
@@ -104,7 +104,7 @@ static bool lease_ask(struct ring_producer *producer, struct ring_lease *lease, 
 			(void)ring_lease_change(lease, &word, RING_LEASE_ASKED, 0);
 		return false;
 	}
-	begin = lease_now();
+	begin = ring_lease_now();
 	if (ring_lease_state(word) == RING_LEASE_REVOKED &&
 			!lease_begin_question(producer, lease, &word, begin))
 		return false;
@@ -128,7 +128,7 @@ static bool lease_open(struct ring_producer *producer, struct ring_lease *lease)
 		return true;
 	ring_producer_open(producer);
 	/*
-	 * Acquire: as in lease_step(). After the load above, the memory may have been recalled and closed. Then it is open again,
+	 * Acquire: as in ring_lease_step(). After the load above, the memory may have been recalled and closed. Then it is open again,
 	 * and ring_producer_left() would not notice. ring_producer_open() has a fence: a thread that leaves later than this load
 	 * closes what was opened here. If a thread has left before, the load finds another word, and the caller claims the memory
 	 * again.
@@ -137,7 +137,7 @@ static bool lease_open(struct ring_producer *producer, struct ring_lease *lease)
 }
 
 /* What the lease is after this step. False: the memory is not there. */
-static bool lease_step(struct ring_producer *producer, struct ring_lease *lease, bool ask)
+static bool ring_lease_step(struct ring_producer *producer, struct ring_lease *lease, bool ask)
 {
 	/* Acquire: the memory that the consumer has provided. Pairs with ring_lease_change(). */
 	uint32_t word = __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
@@ -159,12 +159,12 @@ bool ring_lease_claim(struct ring_producer *producer, bool ask)
 
 	/* NULL also in a child that a signal handler has forked meanwhile: the caller finds out. */
 	while ((lease = __atomic_load_n(&producer->lease, __ATOMIC_RELAXED)) != NULL) {
-		/* Acquire: as in lease_step(). */
+		/* Acquire: as in ring_lease_step(). */
 		if (ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) ==
 						RING_LEASE_USED &&
 				lease_open(producer, lease))
 			return true;
-		if (!lease_step(producer, lease, ask) || ++step == RING_LEASE_STEPS)
+		if (!ring_lease_step(producer, lease, ask) || ++step == RING_LEASE_STEPS)
 			return false;
 	}
 	return true;
@@ -173,7 +173,7 @@ bool ring_lease_claim(struct ring_producer *producer, bool ask)
 bool ring_producer_leave(struct ring_producer *producer)
 {
 	struct ring_lease *lease = producer->lease;
-	/* Acquire: as in lease_step(). */
+	/* Acquire: as in ring_lease_step(). */
 	uint32_t word = lease ? __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE) : 0;
 
 	if (!lease || ring_lease_state(word) != RING_LEASE_RECALLED)

@@ -29,7 +29,8 @@ static int fail_line(
 
 /* ---- one session ---- */
 
-static bool put_words(struct json_object *request, const char *name, const struct boot_words *from)
+static bool session_boot_set_strings(
+		struct json_object *request, const char *name, const struct boot_words *from)
 {
 	struct definition_words words = {0};
 	const char *text = from->texts;
@@ -43,8 +44,8 @@ static bool put_words(struct json_object *request, const char *name, const struc
 	return done;
 }
 
-static int ask(struct definition *definition, const char *verb, struct json_object *request,
-		bool complete, struct control_error *error)
+static int session_boot_apply_change(struct definition *definition, const char *verb,
+		struct json_object *request, bool complete, struct control_error *error)
 {
 	bool changed;
 	int ret = complete ? definition_change(definition, verb, request, false, &changed, error)
@@ -54,8 +55,8 @@ static int ask(struct definition *definition, const char *verb, struct json_obje
 	return ret;
 }
 
-static int add_channel(struct definition *definition, const struct boot_channel *channel,
-		struct control_error *error)
+static int session_boot_add_channel(struct definition *definition,
+		const struct boot_channel *channel, struct control_error *error)
 {
 	struct json_object *request = json_object_new_object();
 	bool complete = json_put_text(request, "channel", channel->name) &&
@@ -67,21 +68,21 @@ static int add_channel(struct definition *definition, const struct boot_channel 
 			(!channel->block_timeout_us ||
 					json_put_number(request, "block-timeout",
 							channel->block_timeout_us * 1000ull)) &&
-			put_words(request, "context", &channel->contexts);
+			session_boot_set_strings(request, "context", &channel->contexts);
 
-	return ask(definition, "enable-channel", request, complete, error);
+	return session_boot_apply_change(definition, "enable-channel", request, complete, error);
 }
 
-static int add_rule(struct definition *definition, const struct boot_channel *channel,
+static int session_boot_add_rule(struct definition *definition, const struct boot_channel *channel,
 		const struct boot_rule *rule, struct control_error *error)
 {
 	struct json_object *request = json_object_new_object();
 	bool complete = json_put_text(request, "channel", channel->name) &&
-			put_words(request, "event", &rule->patterns) &&
-			put_words(request, "event-context", &rule->contexts) &&
+			session_boot_set_strings(request, "event", &rule->patterns) &&
+			session_boot_set_strings(request, "event-context", &rule->contexts) &&
 			(!rule->filter || json_put_text(request, "filter", rule->filter));
 
-	return ask(definition, "enable-event", request, complete, error);
+	return session_boot_apply_change(definition, "enable-event", request, complete, error);
 }
 
 static int set_output(struct definition *definition, const struct boot_session *session,
@@ -92,7 +93,7 @@ static int set_output(struct definition *definition, const struct boot_session *
 	if (!session->output && !session->memory_limit)
 		return 0;
 	request = json_object_new_object();
-	return ask(definition, "create", request,
+	return session_boot_apply_change(definition, "create", request,
 			(!session->output || json_put_text(request, "output", session->output)) &&
 					(!session->memory_limit ||
 							json_put_number(request, "memory-limit",
@@ -100,17 +101,18 @@ static int set_output(struct definition *definition, const struct boot_session *
 			error);
 }
 
-static int fill(const struct boot_source *source, const struct boot_session *session,
-		struct definition *definition, struct control_error *error)
+static int session_boot_fill_definition(const struct boot_source *source,
+		const struct boot_session *session, struct definition *definition,
+		struct control_error *error)
 {
 	const struct boot_channel *channel;
 	const struct boot_rule *rule;
 	int ret = set_output(definition, session, error);
 
 	for (channel = session->channels; channel && !ret; channel = channel->next) {
-		ret = add_channel(definition, channel, error);
+		ret = session_boot_add_channel(definition, channel, error);
 		for (rule = channel->rules; rule && !ret; rule = rule->next) {
-			ret = add_rule(definition, channel, rule, error);
+			ret = session_boot_add_rule(definition, channel, rule, error);
 			if (ret)
 				ret = fail_line(source,
 						rule->filter ? rule->filter_line : rule->line,
@@ -126,7 +128,7 @@ int definition_of_boot(const struct boot_source *source, const struct boot_sessi
 	int ret = definition_create(session->name, definition, error);
 
 	if (!ret)
-		ret = fill(source, session, *definition, error);
+		ret = session_boot_fill_definition(source, session, *definition, error);
 	if (ret) {
 		definition_free(*definition);
 		*definition = NULL;
@@ -136,7 +138,7 @@ int definition_of_boot(const struct boot_source *source, const struct boot_sessi
 
 /* ---- the file ---- */
 
-static ssize_t read_text(const char *path, char *text)
+static ssize_t session_boot_read_file(const char *path, char *text)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t size = 0, got = fd < 0 ? -errno : 1;
@@ -175,7 +177,7 @@ int boot_source_read(const char *path, struct boot_source *source, struct contro
 	*source = (struct boot_source){.path = strdup(path), .text = malloc(BOOT_SIZE_MAX + 2)};
 	if (!source->path || !source->text)
 		return control_no_memory(error);
-	size = read_text(path, source->text);
+	size = session_boot_read_file(path, source->text);
 	if (size < 0)
 		return control_fail(error, size == -EACCES ? CONTROL_PERMISSION : CONTROL_NOT_FOUND,
 				(int)size, "name the file with --boot, or in SIDE_BOOT",

@@ -82,7 +82,7 @@ static int connect_path(const char *path)
  * The user's directory must be his or root's, or somebody else would be told what he traces. The
  * socket, or a negative errno.
  */
-static int connect_to(bool system, char *path, size_t room)
+static int control_client_try_connect(bool system, char *path, size_t room)
 {
 	char directory[256];
 	/* Errors name it, whether it is there or not. */
@@ -149,14 +149,14 @@ static int fail_connect(int code, const char *path, bool system, struct control_
 			"cannot talk to the daemon at %s: %s", path, strerror(-code));
 }
 
-static int reach(enum control_where where, bool start, char *path, size_t room,
+static int control_client_connect(enum control_where where, bool start, char *path, size_t room,
 		struct control_error *error)
 {
 	char other[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	int fd = connect_to(where == CONTROL_SYSTEM, path, room);
+	int fd = control_client_try_connect(where == CONTROL_SYSTEM, path, room);
 
 	if (where == CONTROL_ANY && is_absent(fd)) {
-		int system = connect_to(true, other, sizeof(other));
+		int system = control_client_try_connect(true, other, sizeof(other));
 
 		if (system >= 0) {
 			snprintf(path, room, "%.*s", (int)sizeof(other) - 1, other);
@@ -170,7 +170,7 @@ static int reach(enum control_where where, bool start, char *path, size_t room,
 			return control_fail(error, CONTROL_FAILED, ret, "start `sided` by hand",
 					"no daemon listens at %s, and it could not be started",
 					path);
-		fd = connect_to(false, path, room);
+		fd = control_client_try_connect(false, path, room);
 	}
 	return fd < 0 ? fail_connect(fd, path, where == CONTROL_SYSTEM, error) : fd;
 }
@@ -184,7 +184,7 @@ int control_connect(enum control_where where, bool start, struct control_client 
 	*client = calloc(1, sizeof(**client));
 	if (!*client)
 		return control_no_memory(error);
-	fd = reach(where, start, (*client)->path, sizeof((*client)->path), error);
+	fd = control_client_connect(where, start, (*client)->path, sizeof((*client)->path), error);
 	if (fd < 0) {
 		free(*client);
 		*client = NULL;
@@ -272,7 +272,7 @@ static int send_until(struct control_client *client, int64_t deadline, struct co
 	return ret ? fail_talk(ret, client, error) : 0;
 }
 
-static int take_answer(
+static int control_client_parse_answer(
 		struct json_object *got, struct json_object **answer, struct control_error *error)
 {
 	int ret = json_answer(got, error);
@@ -310,7 +310,7 @@ int control_call_with(struct control_client *client, struct json_object *request
 	if (ret && ret != -EPIPE)
 		return ret;
 	ret = receive_until(client, deadline, &got, error);
-	return ret ? ret : take_answer(got, answer, error);
+	return ret ? ret : control_client_parse_answer(got, answer, error);
 }
 
 int control_next(struct control_client *client, int timeout_ms, struct json_object **answer,
@@ -322,5 +322,5 @@ int control_next(struct control_client *client, int timeout_ms, struct json_obje
 	*error = (struct control_error){.kind = CONTROL_DONE};
 	*answer = NULL;
 	ret = receive_until(client, deadline_of(timeout_ms), &got, error);
-	return ret ? ret : take_answer(got, answer, error);
+	return ret ? ret : control_client_parse_answer(got, answer, error);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int channel_name(struct change *change, const char **name)
+static int definition_change_channel_name(struct change *change, const char **name)
 {
 	*name = SESSION_CHANNEL_NAME;
 	return json_text(change->request, "channel", name, change->error);
@@ -30,7 +30,7 @@ static struct definition_channel *find_channel(struct definition *definition, co
 int change_get_channel(struct change *change, struct definition_channel **channel)
 {
 	const char *name;
-	int ret = channel_name(change, &name);
+	int ret = definition_change_channel_name(change, &name);
 
 	if (ret)
 		return ret;
@@ -53,7 +53,7 @@ static int fail_fixed(struct change *change, const char *name)
 /* ---- events ---- */
 
 /* A rule as the request says it, at the end of the channel's. */
-static int take_rule(struct change *change, struct definition_channel *channel)
+static int definition_change_add_rule(struct change *change, struct definition_channel *channel)
 {
 	struct definition_rule *rule = definition_add_rule(channel);
 	const char *filter = NULL;
@@ -102,7 +102,7 @@ static bool drop_double(struct definition_channel *channel)
 int change_enable_rule(struct change *change, struct definition_channel **channel)
 {
 	const char *name;
-	int ret = channel_name(change, &name);
+	int ret = definition_change_channel_name(change, &name);
 
 	if (ret)
 		return ret;
@@ -111,7 +111,8 @@ int change_enable_rule(struct change *change, struct definition_channel **channe
 		return change_get_channel(change, channel);
 	if (!*channel)
 		*channel = definition_add_channel(change->definition, name);
-	return *channel ? take_rule(change, *channel) : control_no_memory(change->error);
+	return *channel ? definition_change_add_rule(change, *channel)
+			: control_no_memory(change->error);
 }
 
 static int enable_event(struct change *change)
@@ -246,7 +247,7 @@ static int enable_channel(struct change *change)
 {
 	struct definition_channel *channel;
 	const char *name;
-	int ret = channel_name(change, &name);
+	int ret = definition_change_channel_name(change, &name);
 
 	if (ret)
 		return ret;
@@ -266,7 +267,7 @@ static int enable_channel(struct change *change)
 	if (!ret &&
 			(json_object_object_get_ex(change->request, "event", NULL) ||
 					json_object_object_get_ex(change->request, "filter", NULL)))
-		ret = take_rule(change, channel);
+		ret = definition_change_add_rule(change, channel);
 	return ret;
 }
 
@@ -335,7 +336,7 @@ static int add_to_rules(struct change *change, struct definition_channel *channe
 	return ret;
 }
 
-static int add_contexts(struct change *change, struct definition_channel *channel,
+static int definition_change_add_contexts(struct change *change, struct definition_channel *channel,
 		const struct definition_words *patterns, const struct definition_words *contexts)
 {
 	if (!contexts->count)
@@ -347,12 +348,12 @@ static int add_contexts(struct change *change, struct definition_channel *channe
 	return join_words(change, change->fixed ? &channel->added : &channel->contexts, contexts);
 }
 
-static int add_context(struct change *change)
+static int definition_change_add_context(struct change *change)
 {
 	struct definition_words patterns = {0}, contexts = {0};
 	struct definition_channel *channel;
 	const char *name;
-	int ret = channel_name(change, &name);
+	int ret = definition_change_channel_name(change, &name);
 
 	if (ret)
 		return ret;
@@ -368,7 +369,7 @@ static int add_context(struct change *change)
 	if (!ret)
 		ret = json_words(change->request, "context", &contexts, change->error);
 	if (!ret)
-		ret = add_contexts(change, channel, &patterns, &contexts);
+		ret = definition_change_add_contexts(change, channel, &patterns, &contexts);
 	words_free(&patterns);
 	words_free(&contexts);
 	return ret;
@@ -528,7 +529,7 @@ static int untrack(struct change *change)
 
 /* ---- the verbs ---- */
 
-static int create(struct change *change)
+static int definition_change_create_channel(struct change *change)
 {
 	change->changed = true;
 	return definition_read_settings(change->definition, change->request, change->error);
@@ -561,14 +562,14 @@ static const struct verb {
 	const char *const *members;
 	int (*make)(struct change *change);
 } verbs[] = {
-		{"create", create_members, create},
+		{"create", create_members, definition_change_create_channel},
 		{"enable-channel", enable_channel_members, enable_channel},
 		{"disable-channel", disable_channel_members, disable_channel},
 		{"enable-event", enable_event_members, enable_event},
 		{"disable-event", disable_event_members, disable_event},
 		{"enable-probe", enable_probe_members, change_enable_probe},
 		{"disable-probe", disable_probe_members, change_disable_probe},
-		{"add-context", add_context_members, add_context},
+		{"add-context", add_context_members, definition_change_add_context},
 		{"track", track_members, track},
 		{"untrack", track_members, untrack},
 };
@@ -588,7 +589,8 @@ bool definition_is_change(const char *verb)
 	return find_verb(verb);
 }
 
-static int check_size(const struct definition *definition, struct control_error *error)
+static int definition_change_check_size(
+		const struct definition *definition, struct control_error *error)
 {
 	struct json_object *json = definition_json(definition);
 	size_t size = 0;
@@ -626,7 +628,7 @@ int definition_change(struct definition *definition, const char *name, struct js
 	if (!ret && change.changed)
 		ret = definition_check(change.definition, error);
 	if (!ret && change.changed)
-		ret = check_size(change.definition, error);
+		ret = definition_change_check_size(change.definition, error);
 	if (!ret && change.changed) {
 		old = *definition;
 		*definition = *change.definition;

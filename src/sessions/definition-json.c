@@ -93,7 +93,7 @@ static int read_output(struct definition *definition, struct json_object *json,
 	return definition->output ? 0 : control_no_memory(error);
 }
 
-static int read_form(struct definition *definition, struct json_object *json,
+static int definition_json_read_form(struct definition *definition, struct json_object *json,
 		struct control_error *error)
 {
 	unsigned int format = definition->format;
@@ -173,7 +173,7 @@ int definition_read_settings(struct definition *definition, struct json_object *
 	int ret = read_output(definition, json, error);
 
 	if (!ret)
-		ret = read_form(definition, json, error);
+		ret = definition_json_read_form(definition, json, error);
 	if (!ret)
 		ret = read_chunks(definition, json, error);
 	return ret ? ret : read_sending(definition, json, error);
@@ -274,7 +274,7 @@ static int read_rules(struct definition_channel *channel, struct json_object *js
 	return ret;
 }
 
-static int read_channel(struct definition *definition, struct json_object *json,
+static int definition_json_read_channel(struct definition *definition, struct json_object *json,
 		struct control_error *error)
 {
 	struct definition_channel *channel;
@@ -348,7 +348,8 @@ static int read_lists(struct definition *definition, struct json_object *json,
 	size_t i;
 
 	for (i = 0; !ret && array && i < json_object_array_length(array); i++)
-		ret = read_channel(definition, json_object_array_get_idx(array, i), error);
+		ret = definition_json_read_channel(
+				definition, json_object_array_get_idx(array, i), error);
 	if (!ret)
 		ret = json_array(json, "track", DEFINITION_TRACKS_MAX, &array, error);
 	for (i = 0; !ret && array && i < json_object_array_length(array); i++)
@@ -356,7 +357,7 @@ static int read_lists(struct definition *definition, struct json_object *json,
 	return ret;
 }
 
-static int begin(struct json_object *json, struct definition **definition,
+static int definition_json_parse_begin(struct json_object *json, struct definition **definition,
 		struct control_error *error)
 {
 	const char *name = NULL;
@@ -387,7 +388,7 @@ int definition_parse(
 	int ret;
 
 	*result = NULL;
-	ret = begin(json, &definition, error);
+	ret = definition_json_parse_begin(json, &definition, error);
 	if (ret || !definition)
 		return ret;
 	ret = definition_read_settings(definition, json, error);
@@ -405,7 +406,7 @@ int definition_parse(
 /* ---- writing ---- */
 
 /* Only what is not as it is when nothing is said. */
-static bool put_number(struct json_object *json, const char *name, uint64_t number)
+static bool definition_json_add_number(struct json_object *json, const char *name, uint64_t number)
 {
 	return !number || json_put_number(json, name, number);
 }
@@ -415,14 +416,14 @@ static bool put_flag(struct json_object *json, const char *name, bool flag)
 	return !flag || json_put_flag(json, name, true);
 }
 
-static bool put_words(
+static bool definition_json_add_strings(
 		struct json_object *json, const char *name, const struct definition_words *words)
 {
 	return !words->count || json_put_words(json, name, words);
 }
 
 /* Takes over `element`; false: no memory. */
-static bool append(struct json_object *array, struct json_object *element)
+static bool definition_json_append_item(struct json_object *array, struct json_object *element)
 {
 	if (array && element && !json_object_array_add(array, element))
 		return true;
@@ -436,7 +437,7 @@ static struct json_object *rule_json(const struct definition_rule *rule)
 
 	if (json_put_words(json, "event", &rule->patterns) &&
 			(!rule->filter || json_put_text(json, "filter", rule->filter)) &&
-			put_words(json, "event-context", &rule->contexts))
+			definition_json_add_strings(json, "event-context", &rule->contexts))
 		return json;
 	json_object_put(json);
 	return NULL;
@@ -449,7 +450,7 @@ static bool put_rules(struct json_object *json, const struct definition_channel 
 	size_t i;
 
 	for (i = 0; fits && i < channel->nr_rules; i++)
-		fits = append(rules, rule_json(&channel->rules[i]));
+		fits = definition_json_append_item(rules, rule_json(&channel->rules[i]));
 	if (fits)
 		return json_put(json, "rules", rules);
 	json_object_put(rules);
@@ -466,10 +467,11 @@ static struct json_object *channel_json(const struct definition_channel *channel
 								channel->threads_max)
 					      : put_flag(json, "per-thread",
 								channel->per_thread)) &&
-			put_number(json, "buffer-size", channel->ring_size) &&
-			put_number(json, "block-timeout", channel->block_timeout_us * 1000ull) &&
-			put_words(json, "context", &channel->contexts) &&
-			put_words(json, "event-context", &channel->added) &&
+			definition_json_add_number(json, "buffer-size", channel->ring_size) &&
+			definition_json_add_number(json, "block-timeout",
+					channel->block_timeout_us * 1000ull) &&
+			definition_json_add_strings(json, "context", &channel->contexts) &&
+			definition_json_add_strings(json, "event-context", &channel->added) &&
 			put_rules(json, channel))
 		return json;
 	json_object_put(json);
@@ -497,9 +499,10 @@ static bool put_lists(struct json_object *json, const struct definition *definit
 	size_t i;
 
 	for (i = 0; fits && i < definition->nr_channels; i++)
-		fits = append(channels, channel_json(&definition->channels[i]));
+		fits = definition_json_append_item(
+				channels, channel_json(&definition->channels[i]));
 	for (i = 0; fits && i < definition->nr_tracks; i++)
-		fits = append(tracks, track_json(&definition->tracks[i]));
+		fits = definition_json_append_item(tracks, track_json(&definition->tracks[i]));
 	if (!fits) {
 		json_object_put(channels);
 		json_object_put(tracks);
@@ -513,22 +516,30 @@ static bool put_settings(struct json_object *json, const struct definition *defi
 {
 	return (!definition->output || json_put_text(json, "output", definition->output)) &&
 			json_put_text(json, "format", format_words[definition->format]) &&
-			put_number(json, "compress", (uint64_t)definition->compress) &&
-			put_number(json, "memory-limit", definition->memory_limit) &&
+			definition_json_add_number(
+					json, "compress", (uint64_t)definition->compress) &&
+			definition_json_add_number(
+					json, "memory-limit", definition->memory_limit) &&
 			put_flag(json, "huge-pages", definition->huge_pages) &&
 			put_flag(json, "prefault", definition->prefault) &&
 			(!definition->symbols || put_flag(json, "symbols", true)) &&
-			put_number(json, "rotate-size", definition->rotate_size) &&
-			put_number(json, "rotate-time", definition->rotate_time_ns) &&
-			put_number(json, "retain-size", definition->retain_size) &&
-			put_number(json, "retain-age", definition->retain_age_ns) &&
-			put_number(json, "retain-chunks", definition->retain_chunks) &&
-			put_words(json, "trigger", &definition->triggers) &&
+			definition_json_add_number(json, "rotate-size", definition->rotate_size) &&
+			definition_json_add_number(
+					json, "rotate-time", definition->rotate_time_ns) &&
+			definition_json_add_number(json, "retain-size", definition->retain_size) &&
+			definition_json_add_number(json, "retain-age", definition->retain_age_ns) &&
+			definition_json_add_number(
+					json, "retain-chunks", definition->retain_chunks) &&
+			definition_json_add_strings(json, "trigger", &definition->triggers) &&
 			(!definition->to || json_put_text(json, "to", definition->to)) &&
-			(!definition->spool || put_number(json, "spool", definition->spool)) &&
-			(!definition->speed || put_number(json, "speed", definition->speed)) &&
+			(!definition->spool ||
+					definition_json_add_number(
+							json, "spool", definition->spool)) &&
+			(!definition->speed ||
+					definition_json_add_number(
+							json, "speed", definition->speed)) &&
 			(!definition->send_timeout_ns ||
-					put_number(json, "send-timeout",
+					definition_json_add_number(json, "send-timeout",
 							definition->send_timeout_ns));
 }
 

@@ -35,7 +35,7 @@ void definition_probes_free(struct definition *definition)
 }
 
 /* An empty one at the end, or NULL with the error. */
-static struct definition_probe *add_probe(
+static struct definition_probe *definition_probe_append(
 		struct definition *definition, struct control_error *error)
 {
 	struct definition_probe *probes;
@@ -60,7 +60,7 @@ static struct definition_probe *add_probe(
 /* ---- reading ---- */
 
 /* It becomes a pattern of a rule, which must mean this event and no other. */
-static int check_event(const char *event, struct control_error *error)
+static int definition_probe_check_event(const char *event, struct control_error *error)
 {
 	const char *colon = strchr(event, ':');
 
@@ -71,7 +71,7 @@ static int check_event(const char *event, struct control_error *error)
 			"\"%.80s\" cannot name the event of a probe", event);
 }
 
-static int copy_text(char **to, const char *from, struct control_error *error)
+static int definition_probe_copy_text(char **to, const char *from, struct control_error *error)
 {
 	*to = from ? strdup(from) : NULL;
 	return !from || *to ? 0 : control_no_memory(error);
@@ -97,7 +97,7 @@ static int read_target(struct definition_probe *probe, struct json_object *json,
 	if (exe && *exe != '/')
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
 				"the program %.256s is not an absolute path", exe);
-	return copy_text(&probe->exe, exe, error);
+	return definition_probe_copy_text(&probe->exe, exe, error);
 }
 
 /* Of a definition and of a request, which has no table. */
@@ -113,7 +113,7 @@ static int read_probe(struct definition_probe *probe, struct json_object *json,
 				"a probe makes 1 to %d events: \"event\"",
 				DEFINITION_PROBE_EVENTS_MAX);
 	for (i = 0; i < probe->events.count && !ret; i++)
-		ret = check_event(probe->events.items[i], error);
+		ret = definition_probe_check_event(probe->events.items[i], error);
 	if (!ret)
 		ret = json_text(json, "channel", &channel, error);
 	if (!ret)
@@ -122,9 +122,9 @@ static int read_probe(struct definition_probe *probe, struct json_object *json,
 		ret = control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
 				"a probe has no text: \"probe\"");
 	if (!ret)
-		ret = copy_text(&probe->channel, channel, error);
+		ret = definition_probe_copy_text(&probe->channel, channel, error);
 	if (!ret)
-		ret = copy_text(&probe->text, text, error);
+		ret = definition_probe_copy_text(&probe->text, text, error);
 	return ret ? ret : read_target(probe, json, error);
 }
 
@@ -151,7 +151,7 @@ static int read_element(struct definition *definition, struct json_object *json,
 	ret = json_only(json, probe_members, "a probe", error);
 	if (ret)
 		return ret;
-	probe = add_probe(definition, error);
+	probe = definition_probe_append(definition, error);
 	if (!probe)
 		return error->code;
 	ret = read_probe(probe, json, error);
@@ -195,7 +195,7 @@ int definition_read_probes(struct definition *definition, struct json_object *js
 
 /* ---- writing ---- */
 
-static bool put_number(struct json_object *json, const char *name, uint64_t number)
+static bool definition_probe_add_number(struct json_object *json, const char *name, uint64_t number)
 {
 	return !number || json_put_number(json, name, number);
 }
@@ -207,10 +207,10 @@ struct json_object *definition_probe_json(const struct definition_probe *probe)
 	if (json_put_words(json, "event", &probe->events) &&
 			json_put_text(json, "channel", probe->channel) &&
 			json_put_text(json, "probe", probe->text) &&
-			put_number(json, "pid", probe->pid) &&
-			put_number(json, "started", probe->started) &&
+			definition_probe_add_number(json, "pid", probe->pid) &&
+			definition_probe_add_number(json, "started", probe->started) &&
 			(!probe->exe || json_put_text(json, "exe", probe->exe)) &&
-			put_number(json, "table", probe->table) &&
+			definition_probe_add_number(json, "table", probe->table) &&
 			(!probe->of_user || json_put_number(json, "uid", probe->uid)) &&
 			(!probe->has_gid || json_put_number(json, "gid", probe->gid)))
 		return json;
@@ -223,7 +223,7 @@ bool definition_put_probes(struct json_object *json, const struct definition *de
 	struct json_object *probes, *probe;
 	size_t i;
 
-	if (!put_number(json, "tables", definition->last_table))
+	if (!definition_probe_add_number(json, "tables", definition->last_table))
 		return false;
 	if (!definition->nr_probes)
 		return true;
@@ -380,7 +380,7 @@ int change_enable_probe(struct change *change)
 {
 	struct definition *definition = change->definition;
 	struct definition_channel *channel = NULL;
-	struct definition_probe *probe = add_probe(definition, change->error);
+	struct definition_probe *probe = definition_probe_append(definition, change->error);
 	bool done = true;
 	size_t i;
 	int ret;
@@ -414,7 +414,8 @@ static bool is_name_of(const char *pattern, const char *event)
 }
 
 /* Is it meant: by its name, or by a pattern that its event matches? */
-static bool is_meant(const char *event, const char *text, const struct pattern *pattern)
+static bool definition_probe_matches(
+		const char *event, const char *text, const struct pattern *pattern)
 {
 	char provider[PATTERN_TEXT_MAX + 1];
 	const char *colon = strchr(event, ':');
@@ -469,7 +470,7 @@ static int drop_meant(struct change *change, const char *channel, const char *te
 		if (strcmp(probe->channel, channel) != 0 || (pid && probe->pid != pid))
 			continue;
 		for (k = 0; k < probe->events.count; k++) {
-			meant |= is_meant(probe->events.items[k], text, &pattern);
+			meant |= definition_probe_matches(probe->events.items[k], text, &pattern);
 			*named |= is_name_of(text, probe->events.items[k]);
 		}
 		if (meant)

@@ -226,7 +226,7 @@ void definition_view_free(struct definition_view *view)
 	*view = (struct definition_view){.channels = NULL};
 }
 
-static enum control_kind kind_of(enum session_error_kind kind)
+static enum control_kind definition_get_value_kind(enum session_error_kind kind)
 {
 	switch (kind) {
 	case SESSION_ERROR_USAGE: return CONTROL_USAGE;
@@ -241,8 +241,9 @@ static enum control_kind kind_of(enum session_error_kind kind)
 
 int definition_session_error(const struct session_error *from, struct control_error *error)
 {
-	control_fail(error, kind_of(from->kind), from->code ? -from->code : -EINVAL,
-			*from->hint ? from->hint : NULL, "%s", from->text);
+	control_fail(error, definition_get_value_kind(from->kind),
+			from->code ? -from->code : -EINVAL, *from->hint ? from->hint : NULL, "%s",
+			from->text);
 	if (from->where) {
 		snprintf(error->where, sizeof(error->where), "%s", from->where);
 		error->column = from->column;

@@ -89,7 +89,7 @@ static size_t piece_size(const char *text, size_t size)
 	return piece;
 }
 
-static int put_piece(struct frame_out *out, const char *text, size_t size, bool more)
+static int json_frame_send_piece(struct frame_out *out, const char *text, size_t size, bool more)
 {
 	struct json_object *object = json_object_new_object();
 	int ret = -ENOMEM;
@@ -108,7 +108,7 @@ static int put_pieces(struct frame_out *out, const char *text, size_t size)
 	while (size && !ret) {
 		size_t piece = piece_size(text, size);
 
-		ret = put_piece(out, text, piece, piece < size);
+		ret = json_frame_send_piece(out, text, piece, piece < size);
 		text += piece;
 		size -= piece;
 	}
@@ -274,7 +274,7 @@ static int take_piece(struct frame_in *in, struct json_object *object, size_t ma
 	return !more;
 }
 
-static int take_message(struct frame_in *in, const char *text, size_t size, size_t max,
+static int json_frame_parse_message(struct frame_in *in, const char *text, size_t size, size_t max,
 		struct json_object **result, struct control_error *error)
 {
 	struct json_object *object = json_read(text, size, error);
@@ -329,5 +329,5 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 	if ((size_t)size > sizeof(text))
 		return control_fail(error, CONTROL_USAGE, -EPROTO, NULL,
 				"a message has %zd bytes, more than %d", size, FRAME_MAX);
-	return take_message(in, text, (size_t)size, max, object, error);
+	return json_frame_parse_message(in, text, (size_t)size, max, object, error);
 }

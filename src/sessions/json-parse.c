@@ -192,7 +192,7 @@ static bool parser_digits(struct parser *parser)
 }
 
 /* False: not a 64-bit integer. */
-static bool integer_of(const char *digits, bool is_negative, uint64_t *number)
+static bool json_parse_get_integer(const char *digits, bool is_negative, uint64_t *number)
 {
 	*number = 0;
 	for (; *digits >= '0' && *digits <= '9'; digits++)
@@ -208,7 +208,7 @@ static struct json_object *number_object(const char *text)
 	bool is_negative = *text == '-';
 	uint64_t number;
 
-	if (!integer_of(text + is_negative, is_negative, &number))
+	if (!json_parse_get_integer(text + is_negative, is_negative, &number))
 		return json_object_new_double_s(strtod(text, NULL), text);
 	if (is_negative)
 		return json_object_new_int64((int64_t)(0 - number));

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int refuse(struct control_error *error, const char *format, const char *name)
+static int json_set_error(struct control_error *error, const char *format, const char *name)
 		__attribute__((format(printf, 2, 0)));
 
-static int refuse(struct control_error *error, const char *format, const char *name)
+static int json_set_error(struct control_error *error, const char *format, const char *name)
 {
 	char shown[64], text[256];
 
@@ -74,21 +74,21 @@ static bool member(struct json_object *object, const char *name, struct json_obj
 	return json_object_object_get_ex(object, name, value) && *value;
 }
 
-static int take_text(struct json_object *value, const char *name, const char **text,
+static int json_get_string(struct json_object *value, const char *name, const char **text,
 		struct control_error *error)
 {
 	size_t size;
 
 	if (!json_object_is_type(value, json_type_string))
-		return refuse(error, "\"%s\" is not a text", name);
+		return json_set_error(error, "\"%s\" is not a text", name);
 	*text = json_object_get_string(value);
 	size = (size_t)json_object_get_string_len(value);
 	if (!size)
-		return refuse(error, "\"%s\" is an empty text", name);
+		return json_set_error(error, "\"%s\" is an empty text", name);
 	if (size > JSON_WORD_MAX)
-		return refuse(error, "\"%s\" is longer than 16 KiB", name);
+		return json_set_error(error, "\"%s\" is longer than 16 KiB", name);
 	if (strlen(*text) != size)
-		return refuse(error, "\"%s\" has a NUL in it", name);
+		return json_set_error(error, "\"%s\" has a NUL in it", name);
 	return 0;
 }
 
@@ -97,7 +97,7 @@ int json_text(struct json_object *object, const char *name, const char **text,
 {
 	struct json_object *value;
 
-	return member(object, name, &value) ? take_text(value, name, text, error) : 0;
+	return member(object, name, &value) ? json_get_string(value, name, text, error) : 0;
 }
 
 int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *number,
@@ -110,7 +110,7 @@ int json_number(struct json_object *object, const char *name, uint64_t max, uint
 	/* A negative number would be read as 0. */
 	if (!json_object_is_type(value, json_type_int) ||
 			(json_object_get_int64(value) < 0 && !json_object_get_uint64(value)))
-		return refuse(error, "\"%s\" is not a whole number from 0 on", name);
+		return json_set_error(error, "\"%s\" is not a whole number from 0 on", name);
 	if (json_object_get_uint64(value) > max)
 		return control_fail(error, CONTROL_USAGE, -ERANGE, NULL,
 				"\"%.60s\" is %" PRIu64 ", which is more than %" PRIu64, name,
@@ -126,7 +126,7 @@ int json_flag(struct json_object *object, const char *name, bool *flag, struct c
 	if (!member(object, name, &value))
 		return 0;
 	if (!json_object_is_type(value, json_type_boolean))
-		return refuse(error, "\"%s\" is neither true nor false", name);
+		return json_set_error(error, "\"%s\" is neither true nor false", name);
 	*flag = json_object_get_boolean(value);
 	return 0;
 }
@@ -160,7 +160,7 @@ int json_array(struct json_object *object, const char *name, size_t max, struct 
 		return 0;
 	}
 	if (!json_object_is_type(*array, json_type_array))
-		return refuse(error, "\"%s\" is not an array", name);
+		return json_set_error(error, "\"%s\" is not an array", name);
 	if (json_object_array_length(*array) > max)
 		return control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
 				"\"%.60s\" has more than %zu elements", name, max);
@@ -178,14 +178,14 @@ int json_words(struct json_object *object, const char *name, struct definition_w
 	if (!member(object, name, &value))
 		return 0;
 	if (json_object_is_type(value, json_type_string)) {
-		ret = take_text(value, name, &text, error);
+		ret = json_get_string(value, name, &text, error);
 		if (!ret && (!text || !words_add(words, text)))
 			ret = control_no_memory(error);
 		return ret;
 	}
 	ret = json_array(object, name, JSON_WORDS_MAX, &value, error);
 	for (i = 0; !ret && i < json_object_array_length(value); i++) {
-		ret = take_text(json_object_array_get_idx(value, i), name, &text, error);
+		ret = json_get_string(json_object_array_get_idx(value, i), name, &text, error);
 		if (!ret && (!text || !words_add(words, text)))
 			ret = control_no_memory(error);
 	}
@@ -254,7 +254,7 @@ struct json_object *json_error(const struct control_error *error)
 	return NULL;
 }
 
-static const char *text_of(struct json_object *object, const char *name)
+static const char *json_get_text(struct json_object *object, const char *name)
 {
 	struct json_object *value;
 
@@ -268,10 +268,10 @@ int json_answer(struct json_object *answer, struct control_error *error)
 	if (member(answer, "ok", &value) && json_object_get_boolean(value))
 		return 0;
 	/* A daemon of an earlier release has "mend" only. */
-	control_fail(error, control_kind_of(text_of(answer, "kind")), -EREMOTEIO,
-			text_of(answer, member(answer, "hint", &value) ? "hint" : "mend"), "%s",
-			text_of(answer, "error"));
-	snprintf(error->where, sizeof(error->where), "%s", text_of(answer, "where"));
+	control_fail(error, control_kind_of(json_get_text(answer, "kind")), -EREMOTEIO,
+			json_get_text(answer, member(answer, "hint", &value) ? "hint" : "mend"),
+			"%s", json_get_text(answer, "error"));
+	snprintf(error->where, sizeof(error->where), "%s", json_get_text(answer, "where"));
 	if (member(answer, "column", &value))
 		error->column = (unsigned int)json_object_get_int(value);
 	return error->code;

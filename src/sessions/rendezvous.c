@@ -39,7 +39,7 @@ int door_open_below(int root, const char *directory)
 	return fd < 0 ? -errno : fd;
 }
 
-static int look_at(pid_t pid, const char *name, struct stat *status)
+static int rendezvous_check_socket(pid_t pid, const char *name, struct stat *status)
 {
 	char path[64];
 
@@ -50,12 +50,12 @@ static int look_at(pid_t pid, const char *name, struct stat *status)
 int door_look(pid_t pid, struct door_view *view)
 {
 	struct stat root = {0}, mounts = {0}, network = {0};
-	int ret = look_at(pid, "root", &root);
+	int ret = rendezvous_check_socket(pid, "root", &root);
 
 	if (!ret)
-		ret = look_at(pid, "ns/mnt", &mounts);
+		ret = rendezvous_check_socket(pid, "ns/mnt", &mounts);
 	if (!ret)
-		ret = look_at(pid, "ns/net", &network);
+		ret = rendezvous_check_socket(pid, "ns/net", &network);
 	if (!ret)
 		*view = (struct door_view){.device = root.st_dev,
 				.inode = root.st_ino,

@@ -127,7 +127,7 @@ void symbols_free(struct symbols *symbols)
 
 /* ---- what stands where ---- */
 
-static struct process *process_of(struct symbols *symbols, uint32_t number)
+static struct process *address_space_get_process(struct symbols *symbols, uint32_t number)
 {
 	size_t count = symbols->nr_processes;
 	struct process *grown;
@@ -143,7 +143,7 @@ static struct process *process_of(struct symbols *symbols, uint32_t number)
 	return &grown[number];
 }
 
-static bool same_name(const struct module_name *one, const struct module_name *other)
+static bool address_space_same_name(const struct module_name *one, const struct module_name *other)
 {
 	return one->inode == other->inode && one->build_id_size == other->build_id_size &&
 			!memcmp(one->build_id, other->build_id, one->build_id_size) &&
@@ -164,7 +164,7 @@ static struct known *module_of(struct symbols *symbols, const struct module_name
 	struct known **bucket = &symbols->buckets[hash_name(name) % MODULE_BUCKETS], *module;
 
 	for (module = *bucket; module; module = module->next_in_bucket)
-		if (same_name(&module->name, name))
+		if (address_space_same_name(&module->name, name))
 			return module;
 	module = calloc(1, sizeof(*module));
 	if (!module)
@@ -193,7 +193,7 @@ static void *one_more(void *items, size_t count, size_t size)
 }
 
 /* It is there already, or something else was there until now. */
-static bool is_known(struct process *process, const struct library *new)
+static bool address_space_has_library(struct process *process, const struct library *new)
 {
 	for (size_t i = 0; i < process->nr_libraries; i++) {
 		struct library *old = &process->libraries[i];
@@ -208,16 +208,17 @@ static bool is_known(struct process *process, const struct library *new)
 	return false;
 }
 
-static int load(struct symbols *symbols, uint32_t number, struct library *new,
+static int address_space_load_module(struct symbols *symbols, uint32_t number, struct library *new,
 		const struct module_name *name)
 {
-	struct process *process = process_of(symbols, number);
+	struct process *process = address_space_get_process(symbols, number);
 	struct library *libraries;
 
 	new->module = process ? module_of(symbols, name) : NULL;
 	if (!new->module)
 		return -ENOMEM;
-	if (is_known(process, new) || process->nr_libraries == SYMBOLS_LIBRARIES_MAX)
+	if (address_space_has_library(process, new) ||
+			process->nr_libraries == SYMBOLS_LIBRARIES_MAX)
 		return 0;
 	libraries = one_more(process->libraries, process->nr_libraries, sizeof(*libraries));
 	if (!libraries)
@@ -247,7 +248,7 @@ int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
 			memcpy(name.build_id, library->build_id, name.build_id_size);
 	}
 	pthread_mutex_lock(&symbols->mutex);
-	ret = load(symbols, process, &new, &name);
+	ret = address_space_load_module(symbols, process, &new, &name);
 	pthread_mutex_unlock(&symbols->mutex);
 	return ret;
 }
@@ -269,7 +270,8 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
 }
 
 /* A line as /proc/PID/maps has them: only what can be executed, and has a file. */
-static int take_line(struct symbols *symbols, struct process *process, char *line)
+static int address_space_parse_maps_line(
+		struct symbols *symbols, struct process *process, char *line)
 {
 	struct mapping mapping, *mappings;
 	struct module_name name = {.build_id_size = 0};
@@ -319,11 +321,11 @@ int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 	if (!file)
 		return 0;
 	pthread_mutex_lock(&symbols->mutex);
-	process = process_of(symbols, number);
+	process = address_space_get_process(symbols, number);
 	if (!process)
 		ret = -ENOMEM;
 	while (!ret && getline(&line, &room, file) > 0)
-		ret = take_line(symbols, process, line);
+		ret = address_space_parse_maps_line(symbols, process, line);
 	pthread_mutex_unlock(&symbols->mutex);
 	free(line);
 	fclose(file);
@@ -346,7 +348,7 @@ static struct answer *find_answer(struct answer *answers, size_t room, const str
 	return &answers[at];
 }
 
-static bool grow(struct symbols *symbols)
+static bool address_space_grow_processes(struct symbols *symbols)
 {
 	size_t room = symbols->room ? symbols->room * 2 : 256;
 	struct answer *answers = calloc(room, sizeof(*answers));
@@ -362,7 +364,7 @@ static bool grow(struct symbols *symbols)
 	return true;
 }
 
-static void say_lost(struct symbols *symbols, struct known *module)
+static void address_space_report_lost(struct symbols *symbols, struct known *module)
 {
 	char *sentence;
 
@@ -376,7 +378,8 @@ static void say_lost(struct symbols *symbols, struct known *module)
 	free(sentence);
 }
 
-static void look_up(struct symbols *symbols, struct known *module, struct symbol *symbol, bool call)
+static void address_space_query_worker(
+		struct symbols *symbols, struct known *module, struct symbol *symbol, bool call)
 {
 	const struct worker_question question = {
 			.module = module->number,
@@ -390,23 +393,23 @@ static void look_up(struct symbols *symbols, struct known *module, struct symbol
 	symbols->nr_open += !module->asked;
 	module->asked = true;
 	if (!module->lost && !worker_ask(symbols->worker, &question, symbol))
-		say_lost(symbols, module);
+		address_space_report_lost(symbols, module);
 }
 
 /* `place` as in struct worker_question. */
-static const struct symbol *answer(
+static const struct symbol *address_space_set_answer(
 		struct symbols *symbols, struct known *module, uint64_t place, bool call)
 {
 	struct answer wanted = {.module = module, .address = place, .call = call}, *slot;
 	struct symbol *symbol;
 
-	if (!symbols->room && !grow(symbols))
+	if (!symbols->room && !address_space_grow_processes(symbols))
 		return &nothing;
 	slot = find_answer(symbols->answers, symbols->room, &wanted);
 	if (slot->module)
 		return slot->symbol;
 	if (symbols->nr_answers >= symbols->room / 2) {
-		if (symbols->nr_answers >= SYMBOLS_MAX || !grow(symbols))
+		if (symbols->nr_answers >= SYMBOLS_MAX || !address_space_grow_processes(symbols))
 			return &nothing;
 		slot = find_answer(symbols->answers, symbols->room, &wanted);
 	}
@@ -415,7 +418,7 @@ static const struct symbol *answer(
 		return &nothing;
 	symbol->module = module->name.path;
 	symbol->offset = place;
-	look_up(symbols, module, symbol, call);
+	address_space_query_worker(symbols, module, symbol, call);
 	wanted.symbol = symbol;
 	*slot = wanted;
 	symbols->nr_answers++;
@@ -453,18 +456,20 @@ static const struct mapping *mapping_at(const struct process *process, uint64_t 
 	return NULL;
 }
 
-static const struct symbol *find(struct symbols *symbols, struct process *process, int64_t ns,
-		uint64_t address, bool call)
+static const struct symbol *address_space_find_symbol(struct symbols *symbols,
+		struct process *process, int64_t ns, uint64_t address, bool call)
 {
 	const struct library *library = library_at(process, ns, address - call);
 	const struct mapping *mapping;
 
 	if (library)
-		return answer(symbols, library->module, address - library->base, call);
+		return address_space_set_answer(
+				symbols, library->module, address - library->base, call);
 	mapping = mapping_at(process, address - call);
 	if (!mapping)
 		return &nothing;
-	return answer(symbols, mapping->module, address - mapping->begin + mapping->offset, call);
+	return address_space_set_answer(
+			symbols, mapping->module, address - mapping->begin + mapping->offset, call);
 }
 
 const struct symbol *symbols_find(
@@ -474,7 +479,8 @@ const struct symbol *symbols_find(
 
 	pthread_mutex_lock(&symbols->mutex);
 	if (address && process < symbols->nr_processes)
-		symbol = find(symbols, &symbols->processes[process], ns, address, call);
+		symbol = address_space_find_symbol(
+				symbols, &symbols->processes[process], ns, address, call);
 	pthread_mutex_unlock(&symbols->mutex);
 	return symbol;
 }

@@ -22,7 +22,7 @@ struct search {
 	struct symbols_file *found;
 };
 
-static bool fits(const struct search *search, const struct symbols_file *file)
+static bool debug_file_matches(const struct search *search, const struct symbols_file *file)
 {
 	const struct module_name *name = &search->module->name;
 	uint8_t id[SYMBOLS_BUILD_ID_MAX];
@@ -42,7 +42,7 @@ static bool try_path(struct search *search, char *path)
 	bool found = path && file_open(search->found, path);
 
 	free(path);
-	if (found && !fits(search, search->found)) {
+	if (found && !debug_file_matches(search, search->found)) {
 		file_close(search->found);
 		found = false;
 	}
@@ -74,7 +74,7 @@ static char *path_of_link(const char *folder, size_t length, const char *middle,
 	return path;
 }
 
-static bool try_folder(struct search *search, const char *folder, size_t length)
+static bool debug_file_try_directory(struct search *search, const char *folder, size_t length)
 {
 	const struct module_name *name = &search->module->name;
 
@@ -96,7 +96,7 @@ static bool try_folders(struct search *search, const char *folders)
 	while (folders) {
 		size_t length = strcspn(folders, ":");
 
-		if (try_folder(search, folders, length))
+		if (debug_file_try_directory(search, folders, length))
 			return true;
 		folders = folders[length] ? folders + length + 1 : NULL;
 	}

@@ -29,7 +29,7 @@ struct reading {
 
 /* ---- what is written ---- */
 
-static void write_bytes(struct reading *reading, const char *bytes, size_t size)
+static void rust_demangle_write_bytes(struct reading *reading, const char *bytes, size_t size)
 {
 	if (reading->silent || reading->bad)
 		return;
@@ -41,9 +41,9 @@ static void write_bytes(struct reading *reading, const char *bytes, size_t size)
 	reading->used += size;
 }
 
-static void write_text(struct reading *reading, const char *text)
+static void rust_demangle_write_text(struct reading *reading, const char *text)
 {
-	write_bytes(reading, text, strlen(text));
+	rust_demangle_write_bytes(reading, text, strlen(text));
 }
 
 static void write_number(struct reading *reading, uint64_t number)
@@ -51,19 +51,19 @@ static void write_number(struct reading *reading, uint64_t number)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, number);
-	write_text(reading, text);
+	rust_demangle_write_text(reading, text);
 }
 
 /* ---- what is read ---- */
 
-static char peek(const struct reading *reading)
+static char rust_demangle_peek(const struct reading *reading)
 {
 	return !reading->bad && reading->at < reading->size ? reading->text[reading->at] : '\0';
 }
 
-static char next(struct reading *reading)
+static char rust_demangle_next_char(struct reading *reading)
 {
-	char c = peek(reading);
+	char c = rust_demangle_peek(reading);
 
 	if (!c)
 		reading->bad = true;
@@ -72,9 +72,9 @@ static char next(struct reading *reading)
 	return c;
 }
 
-static bool take(struct reading *reading, char c)
+static bool rust_demangle_accept(struct reading *reading, char c)
 {
-	if (peek(reading) != c)
+	if (rust_demangle_peek(reading) != c)
 		return false;
 	reading->at++;
 	return true;
@@ -84,12 +84,12 @@ static uint64_t read_decimal(struct reading *reading)
 {
 	uint64_t number = 0;
 
-	if (take(reading, '0'))
+	if (rust_demangle_accept(reading, '0'))
 		return 0;
-	if (peek(reading) < '1' || peek(reading) > '9')
+	if (rust_demangle_peek(reading) < '1' || rust_demangle_peek(reading) > '9')
 		reading->bad = true;
-	while (peek(reading) >= '0' && peek(reading) <= '9') {
-		number = number * 10 + (uint64_t)(next(reading) - '0');
+	while (rust_demangle_peek(reading) >= '0' && rust_demangle_peek(reading) <= '9') {
+		number = number * 10 + (uint64_t)(rust_demangle_next_char(reading) - '0');
 		if (number > NAME_BYTES_MAX)
 			reading->bad = true;
 	}
@@ -101,10 +101,10 @@ static uint64_t read_base_62(struct reading *reading)
 {
 	uint64_t number = 0;
 
-	if (take(reading, '_'))
+	if (rust_demangle_accept(reading, '_'))
 		return 0;
-	while (!reading->bad && !take(reading, '_')) {
-		char c = next(reading);
+	while (!reading->bad && !rust_demangle_accept(reading, '_')) {
+		char c = rust_demangle_next_char(reading);
 		unsigned int digit = c >= '0' && c <= '9' ? (unsigned int)(c - '0')
 				: c >= 'a' && c <= 'z'    ? (unsigned int)(c - 'a') + 10
 				: c >= 'A' && c <= 'Z'    ? (unsigned int)(c - 'A') + 36
@@ -118,9 +118,9 @@ static uint64_t read_base_62(struct reading *reading)
 	return number + 1;
 }
 
-static uint64_t read_optional(struct reading *reading, char tag)
+static uint64_t rust_demangle_read_optional(struct reading *reading, char tag)
 {
-	return take(reading, tag) ? read_base_62(reading) + 1 : 0;
+	return rust_demangle_accept(reading, tag) ? read_base_62(reading) + 1 : 0;
 }
 
 struct identifier {
@@ -132,10 +132,10 @@ struct identifier {
 
 static struct identifier read_plain_identifier(struct reading *reading)
 {
-	struct identifier identifier = {.punycode = take(reading, 'u')};
+	struct identifier identifier = {.punycode = rust_demangle_accept(reading, 'u')};
 
 	identifier.size = (size_t)read_decimal(reading);
-	take(reading, '_');
+	rust_demangle_accept(reading, '_');
 	if (reading->bad || identifier.size > reading->size - reading->at) {
 		reading->bad = true;
 		identifier.size = 0;
@@ -147,7 +147,7 @@ static struct identifier read_plain_identifier(struct reading *reading)
 
 static struct identifier read_identifier(struct reading *reading)
 {
-	uint64_t disambiguator = read_optional(reading, 's');
+	uint64_t disambiguator = rust_demangle_read_optional(reading, 's');
 	struct identifier identifier = read_plain_identifier(reading);
 
 	identifier.disambiguator = disambiguator;
@@ -158,13 +158,13 @@ static struct identifier read_identifier(struct reading *reading)
 static void write_identifier(struct reading *reading, const struct identifier *identifier)
 {
 	if (identifier->punycode)
-		write_text(reading, "punycode{");
-	write_bytes(reading, identifier->bytes, identifier->size);
+		rust_demangle_write_text(reading, "punycode{");
+	rust_demangle_write_bytes(reading, identifier->bytes, identifier->size);
 	if (identifier->punycode)
-		write_text(reading, "}");
+		rust_demangle_write_text(reading, "}");
 }
 
-static bool enter(struct reading *reading)
+static bool rust_demangle_enter(struct reading *reading)
 {
 	if (reading->depth >= DEPTH_MAX || reading->steps++ >= STEPS_MAX)
 		reading->bad = true;
@@ -172,13 +172,13 @@ static bool enter(struct reading *reading)
 	return !reading->bad;
 }
 
-static void leave(struct reading *reading)
+static void rust_demangle_leave(struct reading *reading)
 {
 	reading->depth--;
 }
 
 /* Goes back to what was said before; false: it is not before. `*back` is where to go on afterwards. */
-static bool go_back(struct reading *reading, size_t tag, size_t *back)
+static bool rust_demangle_follow_backref(struct reading *reading, size_t tag, size_t *back)
 {
 	uint64_t to = read_base_62(reading);
 
@@ -194,7 +194,7 @@ static bool go_back(struct reading *reading, size_t tag, size_t *back)
 /* ---- the grammar ---- */
 
 static void read_type(struct reading *reading);
-static void read_constant(struct reading *reading);
+static void rust_demangle_read_constant(struct reading *reading);
 static bool read_path(struct reading *reading, bool value, bool open);
 
 /* The innermost of those that are bound is number 1; 0 is one that was erased. */
@@ -203,22 +203,22 @@ static void write_lifetime(struct reading *reading, uint64_t number)
 	uint64_t depth = reading->lifetimes - number;
 	char letter[2] = {(char)('a' + depth), '\0'};
 
-	write_text(reading, "'");
+	rust_demangle_write_text(reading, "'");
 	if (!number) {
-		write_text(reading, "_");
+		rust_demangle_write_text(reading, "_");
 	} else if (number > reading->lifetimes) {
 		reading->bad = true;
 	} else if (depth < 26) {
-		write_text(reading, letter);
+		rust_demangle_write_text(reading, letter);
 	} else {
-		write_text(reading, "_");
+		rust_demangle_write_text(reading, "_");
 		write_number(reading, depth);
 	}
 }
 
 static uint64_t read_binder(struct reading *reading)
 {
-	uint64_t count = read_optional(reading, 'G');
+	uint64_t count = rust_demangle_read_optional(reading, 'G');
 
 	if (!count)
 		return 0;
@@ -226,35 +226,36 @@ static uint64_t read_binder(struct reading *reading)
 		reading->bad = true;
 		return 0;
 	}
-	write_text(reading, "for<");
+	rust_demangle_write_text(reading, "for<");
 	for (uint64_t i = 0; i < count; i++) {
 		if (i)
-			write_text(reading, ", ");
+			rust_demangle_write_text(reading, ", ");
 		reading->lifetimes++;
 		write_lifetime(reading, 1);
 	}
-	write_text(reading, "> ");
+	rust_demangle_write_text(reading, "> ");
 	return count;
 }
 
 static void read_argument(struct reading *reading)
 {
-	if (take(reading, 'L'))
+	if (rust_demangle_accept(reading, 'L'))
 		write_lifetime(reading, read_base_62(reading));
-	else if (take(reading, 'K'))
-		read_constant(reading);
+	else if (rust_demangle_accept(reading, 'K'))
+		rust_demangle_read_constant(reading);
 	else
 		read_type(reading);
 }
 
 /* Up to an E; how many. */
-static unsigned int read_list(struct reading *reading, void (*each)(struct reading *reading))
+static unsigned int rust_demangle_read_list(
+		struct reading *reading, void (*each)(struct reading *reading))
 {
 	unsigned int count = 0;
 
-	while (!reading->bad && !take(reading, 'E')) {
+	while (!reading->bad && !rust_demangle_accept(reading, 'E')) {
 		if (count++)
-			write_text(reading, ", ");
+			rust_demangle_write_text(reading, ", ");
 		each(reading);
 	}
 	return count;
@@ -262,29 +263,29 @@ static unsigned int read_list(struct reading *reading, void (*each)(struct readi
 
 static void read_namespace(struct reading *reading, bool value)
 {
-	char namespace = next(reading);
+	char namespace = rust_demangle_next_char(reading);
 	struct identifier identifier;
 
 	read_path(reading, value, false);
 	identifier = read_identifier(reading);
 	if (namespace >= 'A' && namespace <= 'Z') {
-		write_text(reading, "::{");
+		rust_demangle_write_text(reading, "::{");
 		if (namespace == 'C')
-			write_text(reading, "closure");
+			rust_demangle_write_text(reading, "closure");
 		else if (namespace == 'S')
-			write_text(reading, "shim");
+			rust_demangle_write_text(reading, "shim");
 		else
-			write_bytes(reading, &namespace, 1);
+			rust_demangle_write_bytes(reading, &namespace, 1);
 		if (identifier.size) {
-			write_text(reading, ":");
+			rust_demangle_write_text(reading, ":");
 			write_identifier(reading, &identifier);
 		}
-		write_text(reading, "#");
+		rust_demangle_write_text(reading, "#");
 		write_number(reading, identifier.disambiguator);
-		write_text(reading, "}");
+		rust_demangle_write_text(reading, "}");
 	} else if (namespace >= 'a' && namespace <= 'z') {
 		if (identifier.size) {
-			write_text(reading, "::");
+			rust_demangle_write_text(reading, "::");
 			write_identifier(reading, &identifier);
 		}
 	} else {
@@ -297,7 +298,7 @@ static void pass_implementation(struct reading *reading)
 {
 	bool silent = reading->silent;
 
-	read_optional(reading, 's');
+	rust_demangle_read_optional(reading, 's');
 	reading->silent = true;
 	read_path(reading, false, false);
 	reading->silent = silent;
@@ -307,13 +308,13 @@ static void read_implementation(struct reading *reading, char tag)
 {
 	if (tag != 'Y')
 		pass_implementation(reading);
-	write_text(reading, "<");
+	rust_demangle_write_text(reading, "<");
 	read_type(reading);
 	if (tag != 'M') {
-		write_text(reading, " as ");
+		rust_demangle_write_text(reading, " as ");
 		read_path(reading, false, false);
 	}
-	write_text(reading, ">");
+	rust_demangle_write_text(reading, ">");
 }
 
 /* `open`: arguments may follow, so their list is not closed. Whether that is so. */
@@ -322,9 +323,9 @@ static bool read_path(struct reading *reading, bool value, bool open)
 	size_t tag_at = reading->at, back;
 	bool left_open = false;
 	struct identifier identifier;
-	char tag = next(reading);
+	char tag = rust_demangle_next_char(reading);
 
-	if (!enter(reading))
+	if (!rust_demangle_enter(reading))
 		return false;
 	switch (tag) {
 	case 'C':
@@ -337,21 +338,21 @@ static bool read_path(struct reading *reading, bool value, bool open)
 	case 'Y': read_implementation(reading, tag); break;
 	case 'I':
 		read_path(reading, value, false);
-		write_text(reading, value ? "::<" : "<");
-		read_list(reading, read_argument);
+		rust_demangle_write_text(reading, value ? "::<" : "<");
+		rust_demangle_read_list(reading, read_argument);
 		left_open = open;
 		if (!open)
-			write_text(reading, ">");
+			rust_demangle_write_text(reading, ">");
 		break;
 	case 'B':
-		if (go_back(reading, tag_at, &back)) {
+		if (rust_demangle_follow_backref(reading, tag_at, &back)) {
 			left_open = read_path(reading, value, open);
 			reading->at = back;
 		}
 		break;
 	default: reading->bad = true;
 	}
-	leave(reading);
+	rust_demangle_leave(reading);
 	return left_open;
 }
 
@@ -368,31 +369,31 @@ static void read_convention(struct reading *reading)
 {
 	struct identifier identifier;
 
-	write_text(reading, "extern \"");
-	if (take(reading, 'C')) {
-		write_text(reading, "C");
+	rust_demangle_write_text(reading, "extern \"");
+	if (rust_demangle_accept(reading, 'C')) {
+		rust_demangle_write_text(reading, "C");
 	} else {
 		identifier = read_plain_identifier(reading);
 		for (size_t i = 0; i < identifier.size; i++)
-			write_bytes(reading,
+			rust_demangle_write_bytes(reading,
 					identifier.bytes[i] == '_' ? "-" : identifier.bytes + i, 1);
 	}
-	write_text(reading, "\" ");
+	rust_demangle_write_text(reading, "\" ");
 }
 
-static void read_function(struct reading *reading)
+static void rust_demangle_read_function(struct reading *reading)
 {
 	uint64_t bound = read_binder(reading);
 
-	if (take(reading, 'U'))
-		write_text(reading, "unsafe ");
-	if (take(reading, 'K'))
+	if (rust_demangle_accept(reading, 'U'))
+		rust_demangle_write_text(reading, "unsafe ");
+	if (rust_demangle_accept(reading, 'K'))
 		read_convention(reading);
-	write_text(reading, "fn(");
-	read_list(reading, read_type);
-	write_text(reading, ")");
-	if (!take(reading, 'u')) {
-		write_text(reading, " -> ");
+	rust_demangle_write_text(reading, "fn(");
+	rust_demangle_read_list(reading, read_type);
+	rust_demangle_write_text(reading, ")");
+	if (!rust_demangle_accept(reading, 'u')) {
+		rust_demangle_write_text(reading, " -> ");
 		read_type(reading);
 	}
 	reading->lifetimes -= bound;
@@ -403,116 +404,116 @@ static void read_trait(struct reading *reading)
 {
 	bool open = read_path(reading, false, true);
 
-	while (take(reading, 'p')) {
+	while (rust_demangle_accept(reading, 'p')) {
 		struct identifier identifier;
 
-		write_text(reading, open ? ", " : "<");
+		rust_demangle_write_text(reading, open ? ", " : "<");
 		open = true;
 		identifier = read_plain_identifier(reading);
 		write_identifier(reading, &identifier);
-		write_text(reading, " = ");
+		rust_demangle_write_text(reading, " = ");
 		read_type(reading);
 	}
 	if (open)
-		write_text(reading, ">");
+		rust_demangle_write_text(reading, ">");
 }
 
-static void read_dynamic(struct reading *reading)
+static void rust_demangle_read_dynamic(struct reading *reading)
 {
 	unsigned int count = 0;
 	uint64_t bound, lifetime;
 
-	write_text(reading, "dyn ");
+	rust_demangle_write_text(reading, "dyn ");
 	bound = read_binder(reading);
-	while (!reading->bad && !take(reading, 'E')) {
+	while (!reading->bad && !rust_demangle_accept(reading, 'E')) {
 		if (count++)
-			write_text(reading, " + ");
+			rust_demangle_write_text(reading, " + ");
 		read_trait(reading);
 	}
 	reading->lifetimes -= bound;
-	if (!take(reading, 'L')) {
+	if (!rust_demangle_accept(reading, 'L')) {
 		reading->bad = true;
 		return;
 	}
 	lifetime = read_base_62(reading);
 	if (lifetime) {
-		write_text(reading, " + ");
+		rust_demangle_write_text(reading, " + ");
 		write_lifetime(reading, lifetime);
 	}
 }
 
 static void read_reference(struct reading *reading, bool mutable)
 {
-	write_text(reading, "&");
-	if (take(reading, 'L')) {
+	rust_demangle_write_text(reading, "&");
+	if (rust_demangle_accept(reading, 'L')) {
 		uint64_t lifetime = read_base_62(reading);
 
 		if (lifetime) {
 			write_lifetime(reading, lifetime);
-			write_text(reading, " ");
+			rust_demangle_write_text(reading, " ");
 		}
 	}
 	if (mutable)
-		write_text(reading, "mut ");
+		rust_demangle_write_text(reading, "mut ");
 	read_type(reading);
 }
 
-static void read_array(struct reading *reading, bool sized)
+static void rust_demangle_read_array(struct reading *reading, bool sized)
 {
-	write_text(reading, "[");
+	rust_demangle_write_text(reading, "[");
 	read_type(reading);
 	if (sized) {
-		write_text(reading, "; ");
-		read_constant(reading);
+		rust_demangle_write_text(reading, "; ");
+		rust_demangle_read_constant(reading);
 	}
-	write_text(reading, "]");
+	rust_demangle_write_text(reading, "]");
 }
 
 static void read_tuple(struct reading *reading)
 {
-	write_text(reading, "(");
-	if (read_list(reading, read_type) == 1)
-		write_text(reading, ",");
-	write_text(reading, ")");
+	rust_demangle_write_text(reading, "(");
+	if (rust_demangle_read_list(reading, read_type) == 1)
+		rust_demangle_write_text(reading, ",");
+	rust_demangle_write_text(reading, ")");
 }
 
 static void read_type(struct reading *reading)
 {
 	size_t tag_at = reading->at, back;
-	const char *basic = basic_type(peek(reading));
-	char tag = next(reading);
+	const char *basic = basic_type(rust_demangle_peek(reading));
+	char tag = rust_demangle_next_char(reading);
 
 	if (basic) {
-		write_text(reading, basic);
+		rust_demangle_write_text(reading, basic);
 		return;
 	}
-	if (!enter(reading))
+	if (!rust_demangle_enter(reading))
 		return;
 	switch (tag) {
 	case 'R': read_reference(reading, false); break;
 	case 'Q': read_reference(reading, true); break;
 	case 'P':
-		write_text(reading, "*const ");
+		rust_demangle_write_text(reading, "*const ");
 		read_type(reading);
 		break;
 	case 'O':
-		write_text(reading, "*mut ");
+		rust_demangle_write_text(reading, "*mut ");
 		read_type(reading);
 		break;
-	case 'A': read_array(reading, true); break;
-	case 'S': read_array(reading, false); break;
+	case 'A': rust_demangle_read_array(reading, true); break;
+	case 'S': rust_demangle_read_array(reading, false); break;
 	case 'T': read_tuple(reading); break;
-	case 'F': read_function(reading); break;
-	case 'D': read_dynamic(reading); break;
+	case 'F': rust_demangle_read_function(reading); break;
+	case 'D': rust_demangle_read_dynamic(reading); break;
 	case 'B':
-		if (go_back(reading, tag_at, &back)) {
+		if (rust_demangle_follow_backref(reading, tag_at, &back)) {
 			read_type(reading);
 			reading->at = back;
 		}
 		break;
 	default: reading->at = tag_at; read_path(reading, false, false);
 	}
-	leave(reading);
+	rust_demangle_leave(reading);
 }
 
 /* Numbers, as far as they have 64 bits; larger ones as they stand there. */
@@ -522,58 +523,60 @@ static void read_digits(struct reading *reading, char type)
 	uint64_t value = 0;
 	char letter;
 
-	while ((peek(reading) >= '0' && peek(reading) <= '9') ||
-			(peek(reading) >= 'a' && peek(reading) <= 'f')) {
-		char c = next(reading);
+	while ((rust_demangle_peek(reading) >= '0' && rust_demangle_peek(reading) <= '9') ||
+			(rust_demangle_peek(reading) >= 'a' &&
+					rust_demangle_peek(reading) <= 'f')) {
+		char c = rust_demangle_next_char(reading);
 
 		value = value << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
 	size = reading->at - begin;
-	if (!take(reading, '_')) {
+	if (!rust_demangle_accept(reading, '_')) {
 		reading->bad = true;
 	} else if (type == 'b') {
-		write_text(reading, value ? "true" : "false");
+		rust_demangle_write_text(reading, value ? "true" : "false");
 	} else if (type == 'c' && value >= ' ' && value < 127) {
 		letter = (char)value;
-		write_text(reading, "'");
-		write_bytes(reading, &letter, 1);
-		write_text(reading, "'");
+		rust_demangle_write_text(reading, "'");
+		rust_demangle_write_bytes(reading, &letter, 1);
+		rust_demangle_write_text(reading, "'");
 	} else if (size > 16 || type == 'c') {
-		write_text(reading, "0x");
-		write_bytes(reading, reading->text + begin, size);
+		rust_demangle_write_text(reading, "0x");
+		rust_demangle_write_bytes(reading, reading->text + begin, size);
 	} else {
 		write_number(reading, value);
 	}
 }
 
-static void read_constant(struct reading *reading)
+static void rust_demangle_read_constant(struct reading *reading)
 {
 	size_t tag_at = reading->at, back;
-	char type = next(reading);
+	char type = rust_demangle_next_char(reading);
 
-	if (!enter(reading))
+	if (!rust_demangle_enter(reading))
 		return;
 	if (type == 'p') {
-		write_text(reading, "_");
+		rust_demangle_write_text(reading, "_");
 	} else if (type == 'B') {
-		if (go_back(reading, tag_at, &back)) {
-			read_constant(reading);
+		if (rust_demangle_follow_backref(reading, tag_at, &back)) {
+			rust_demangle_read_constant(reading);
 			reading->at = back;
 		}
 	} else if (!type || !strchr("bchtmyojaslxni", type)) {
 		reading->bad = true;
 	} else {
-		if (take(reading, 'n'))
-			write_text(reading, "-");
+		if (rust_demangle_accept(reading, 'n'))
+			rust_demangle_write_text(reading, "-");
 		read_digits(reading, type);
 	}
-	leave(reading);
+	rust_demangle_leave(reading);
 }
 
 /* What linkers and optimisers have put behind it: ".llvm.1234", as it stands. */
 static void read_suffix(struct reading *reading)
 {
-	if (peek(reading) && peek(reading) != '.' && peek(reading) != '$') {
+	if (rust_demangle_peek(reading) && rust_demangle_peek(reading) != '.' &&
+			rust_demangle_peek(reading) != '$') {
 		bool silent = reading->silent;
 
 		/* The crate that has made this copy. */
@@ -581,7 +584,8 @@ static void read_suffix(struct reading *reading)
 		read_path(reading, false, false);
 		reading->silent = silent;
 	}
-	if (peek(reading) && peek(reading) != '.' && peek(reading) != '$')
+	if (rust_demangle_peek(reading) && rust_demangle_peek(reading) != '.' &&
+			rust_demangle_peek(reading) != '$')
 		reading->bad = true;
 }
 

@@ -46,7 +46,7 @@ uint64_t file_inode(const struct symbols_file *file)
 	return fstat(file->fd, &stat) ? 0 : stat.st_ino;
 }
 
-static size_t id_of_notes(Elf_Data *data, uint8_t id[SYMBOLS_BUILD_ID_MAX])
+static size_t symbolize_elf_parse_build_id(Elf_Data *data, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 {
 	size_t at = 0, name, content;
 	GElf_Nhdr note;
@@ -73,12 +73,13 @@ size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 		GElf_Shdr header;
 
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_NOTE)
-			size = id_of_notes(elf_getdata(section, NULL), id);
+			size = symbolize_elf_parse_build_id(elf_getdata(section, NULL), id);
 	}
 	for (int i = 0; !size && gelf_getphdr(elf, i, &segment); i++) {
 		if (segment.p_type == PT_NOTE)
-			size = id_of_notes(elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
-							   segment.p_filesz, ELF_T_NHDR),
+			size = symbolize_elf_parse_build_id(
+					elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
+							segment.p_filesz, ELF_T_NHDR),
 					id);
 	}
 	return size;

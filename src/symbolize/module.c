@@ -49,7 +49,7 @@ void module_free(struct module *module)
 
 /* ---- is it the same file? ---- */
 
-static void say(const struct symbols_options *options, const struct module *module,
+static void symbol_module_log(const struct symbols_options *options, const struct module *module,
 		const char *reason)
 {
 	char *sentence;
@@ -62,7 +62,7 @@ static void say(const struct symbols_options *options, const struct module *modu
 	free(sentence);
 }
 
-static const char *why_not(const struct module *module)
+static const char *symbol_module_mismatch_reason(const struct module *module)
 {
 	const struct module_name *name = &module->name;
 	uint8_t id[SYMBOLS_BUILD_ID_MAX];
@@ -77,15 +77,16 @@ static const char *why_not(const struct module *module)
 	return NULL;
 }
 
-static void open_own(struct module *module, const struct symbols_options *options)
+static void symbol_module_open_own_file(
+		struct module *module, const struct symbols_options *options)
 {
 	const char *reason;
 
 	if (*module->name.path != '/' || !file_open(&module->file, module->name.path))
 		return;
-	reason = why_not(module);
+	reason = symbol_module_mismatch_reason(module);
 	if (reason) {
-		say(options, module, reason);
+		symbol_module_log(options, module, reason);
 		file_close(&module->file);
 		return;
 	}
@@ -96,7 +97,7 @@ static void open_own(struct module *module, const struct symbols_options *option
 
 /* ---- functions ---- */
 
-static int by_begin(const void *one, const void *other)
+static int symbol_module_compare_begin(const void *one, const void *other)
 {
 	const struct module_function *left = one, *right = other;
 
@@ -124,7 +125,8 @@ static bool add_function(struct module *module, const GElf_Sym *symbol, const ch
 	return module->count < FUNCTIONS_MAX;
 }
 
-static void read_table(struct module *module, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static void symbol_module_read_table(
+		struct module *module, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Sym symbol;
@@ -152,7 +154,7 @@ static void read_functions(struct module *module, Elf *elf)
 
 		if (gelf_getshdr(section, &header) &&
 				(header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-			read_table(module, elf, section, &header);
+			symbol_module_read_table(module, elf, section, &header);
 	}
 }
 
@@ -209,7 +211,7 @@ bool module_address(const struct module *module, uint64_t offset, uint64_t *addr
 	return false;
 }
 
-static void find_first(struct module *module)
+static void symbol_module_find_first(struct module *module)
 {
 	GElf_Phdr segment;
 	int at = 0;
@@ -241,13 +243,14 @@ void module_open(struct module *module, const struct symbols_options *options)
 	if (module->opened)
 		return;
 	module->opened = true;
-	open_own(module, options);
+	symbol_module_open_own_file(module, options);
 	open_dwarf(module, options);
-	find_first(module);
+	symbol_module_find_first(module);
 	read_functions(module, module->file.elf);
 	read_functions(module, module->debug.elf);
 	if (module->count)
-		qsort(module->functions, module->count, sizeof(*module->functions), by_begin);
+		qsort(module->functions, module->count, sizeof(*module->functions),
+				symbol_module_compare_begin);
 }
 
 /* By the index of addresses, or (clang writes none) through all units. */
@@ -280,7 +283,8 @@ static char *whole_path(Dwarf_Die *unit, const char *file)
 	return asprintf(&path, "%s/%s", folder, file) < 0 ? NULL : path;
 }
 
-static void find_line(const struct module *module, uint64_t address, struct symbol *symbol)
+static void symbol_module_find_line(
+		const struct module *module, uint64_t address, struct symbol *symbol)
 {
 	const char *file;
 	Dwarf_Line *line;
@@ -322,5 +326,5 @@ void module_find(const struct module *module, uint64_t address, struct symbol *s
 		symbol->function = readable(function->name);
 		symbol->inside = address - function->begin;
 	}
-	find_line(module, address, symbol);
+	symbol_module_find_line(module, address, symbol);
 }

@@ -86,7 +86,7 @@ static struct module *open_module(
 	return module;
 }
 
-static void look_up(const struct question *question, const struct module *module)
+static void symbol_worker_answer(const struct question *question, const struct module *module)
 {
 	struct symbol symbol = {.function = NULL};
 	bool call = question->call, known = module->first_known;
@@ -111,7 +111,7 @@ static void look_up(const struct question *question, const struct module *module
 	free((void *)(uintptr_t)symbol.file);
 }
 
-static _Noreturn void work(int socket, const struct symbols_options *options)
+static _Noreturn void symbol_worker_run(int socket, const struct symbols_options *options)
 {
 	const struct isolate_limits limits = {.reads_all = true};
 	const struct rlimit none = {0, 0};
@@ -133,7 +133,7 @@ static _Noreturn void work(int socket, const struct symbols_options *options)
 		alarm(ANSWER_SECONDS);
 		module = open_module(&question, options);
 		if (module)
-			look_up(&question, module);
+			symbol_worker_answer(&question, module);
 		alarm(0);
 		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) !=
 						(ssize_t)sizeof(answer) ||
@@ -178,7 +178,7 @@ static _Noreturn void supervise(int socket, const struct symbols_options *option
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != supervisor)
 				_exit(1);
-			work(socket, options);
+			symbol_worker_run(socket, options);
 		}
 		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
@@ -191,7 +191,7 @@ static _Noreturn void supervise(int socket, const struct symbols_options *option
 
 /* ---- outside ---- */
 
-static void stop(struct worker *worker)
+static void symbol_worker_stop(struct worker *worker)
 {
 	if (worker->socket < 0)
 		return;
@@ -203,7 +203,7 @@ static void stop(struct worker *worker)
 		;
 }
 
-static void start(struct worker *worker)
+static void symbol_worker_spawn(struct worker *worker)
 {
 	/* Longer than the worker waits: it need not keep to that. */
 	const struct timeval limit = {.tv_sec = 2 * ANSWER_SECONDS};
@@ -239,14 +239,14 @@ struct worker *worker_create(const struct symbols_options *options)
 	worker->options = *options;
 	worker->socket = -1;
 	/* Now, when the process has one thread and is not confined. */
-	start(worker);
+	symbol_worker_spawn(worker);
 	return worker;
 }
 
 void worker_free(struct worker *worker)
 {
 	if (worker)
-		stop(worker);
+		symbol_worker_stop(worker);
 	free(worker);
 }
 
@@ -266,7 +266,8 @@ static void fill_in(const struct worker_question *from, struct question *questio
 }
 
 /* False: no process answers any more. */
-static bool exchange(struct worker *worker, const struct question *question, struct answer *got)
+static bool symbol_worker_exchange(
+		struct worker *worker, const struct question *question, struct answer *got)
 {
 	ssize_t size;
 
@@ -294,9 +295,9 @@ bool worker_ask(struct worker *worker, const struct worker_question *question,
 	if (ok) {
 		fill_in(question, asked);
 		asked->number = ++worker->questions;
-		ok = exchange(worker, asked, got);
+		ok = symbol_worker_exchange(worker, asked, got);
 		if (!ok)
-			stop(worker);
+			symbol_worker_stop(worker);
 		ok = ok && !got->is_lost;
 	}
 	if (ok) {

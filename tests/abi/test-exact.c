@@ -7,18 +7,8 @@
 #include "abi/path.c"
 
 /* Both files have static functions with these names. */
-#define walk_scalar dynamic_walk_scalar
-#define walk_fields dynamic_walk_fields
-#define walk_element dynamic_walk_element
-#define walk_struct dynamic_walk_struct
-#define walk_vla_visitor dynamic_walk_vla_visitor
 #include "abi/arguments-dynamic.c"
 #include "abi/arguments-gather.c"
-#undef walk_scalar
-#undef walk_fields
-#undef walk_element
-#undef walk_struct
-#undef walk_vla_visitor
 
 #include <stdlib.h>
 
@@ -298,7 +288,7 @@ static void fail_at(
 	visit_say(error, format, args);
 	va_end(args);
 	if (here)
-		write_steps(here, error->where, sizeof(error->where));
+		abi_path_write_steps(here, error->where, sizeof(error->where));
 }
 
 static void paths(void)

@@ -236,11 +236,11 @@ static void test_blocks(void **unused)
 	(void)unused;
 	reset();
 	before = resources_now();
-	assert_int_equal(take_block(), -1);
+	assert_int_equal(probes_hit_allocate_block(), -1);
 	played.no_pages = true;
 	probe_hit_start();
 	assert_called("map\nfetch\nrecord\n");
-	assert_int_equal(take_block(), -1);
+	assert_int_equal(probes_hit_allocate_block(), -1);
 	played.no_pages = false;
 	probe_hit_start();
 	assert_called("map\nfetch\nrecord\n");
@@ -249,8 +249,8 @@ static void test_blocks(void **unused)
 	assert_int_equal(resources_now().bytes - before.bytes,
 			(32 * (size_t)BLOCK_SIZE + 4095) / 4096 * 4096);
 	for (int i = 0; i < 32; i++)
-		assert_int_equal(take_block(), i);
-	assert_int_equal(take_block(), -1);
+		assert_int_equal(probes_hit_allocate_block(), i);
+	assert_int_equal(probes_hit_allocate_block(), -1);
 	assert_null(probe_hit_memory(&block));
 	assert_int_equal(block.index, -1);
 	give_block(31);
@@ -259,7 +259,7 @@ static void test_blocks(void **unused)
 	assert_int_equal(block.index, 5);
 	/* It is taken once. */
 	assert_ptr_equal(probe_hit_memory(&block), blocks + 5 * (size_t)BLOCK_SIZE);
-	assert_int_equal(take_block(), 31);
+	assert_int_equal(probes_hit_allocate_block(), 31);
 	blocks_taken = 0;
 	block.memory = NULL;
 	assert_ptr_equal(probe_hit_memory(&block), blocks);

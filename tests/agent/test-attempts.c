@@ -45,7 +45,7 @@ static void test_names(void)
 	for (unsigned int good = 1000; good <= 1001; good++) {
 		nr_tries = 0;
 		good_try = good;
-		CHECK(publish(&session, &facts, -1, "temporary", folder) ==
+		CHECK(agent_boot_directory_publish(&session, &facts, -1, "temporary", folder) ==
 				(good <= 1000 ? 0 : -EEXIST));
 		CHECK(nr_tries == (good <= 1000 ? good : 1000));
 		CHECK(session.config.instance == nr_tries - 1);
@@ -54,7 +54,8 @@ static void test_names(void)
 	}
 	nr_tries = good_try = 0;
 	try_error = EROFS;
-	CHECK(publish(&session, &facts, -1, "temporary", folder) == -EROFS && nr_tries == 1);
+	CHECK(agent_boot_directory_publish(&session, &facts, -1, "temporary", folder) == -EROFS &&
+			nr_tries == 1);
 	snprintf(path, sizeof(path), "%s/instance", work);
 	CHECK(!unlink(path) && !rmdir(work));
 	close(folder);

@@ -897,7 +897,7 @@ static void test_changes(void **unused)
 	batch = sessions[0].batches;
 	change(REMOVE, "lock\nbegin\nbases\nend\nunlock\n");
 	assert_true(!sessions[0].batches && !retired);
-	retire(batch);
+	agent_batch_defer_free(batch);
 	played.now = UINT64_MAX;
 	change(REMOVE, "lock\nbegin\nbases\nend\nunlock\n");
 	atomic_store(&agent.exiting, false);
@@ -948,20 +948,20 @@ static void test_retired(void **unused)
 		batch[i] = make_batch((uint32_t)i);
 		batch[i]->next = batch[0]; /* in the list that it was in */
 		played.now = (uint64_t)(10 * i);
-		retire(batch[i]);
+		agent_batch_defer_free(batch[i]);
 	}
 	assert_true(retired == batch[0] && batch[0]->next == batch[1]);
-	free_retired(RETIREMENT_MS - 1);
+	agent_batch_free_retired(RETIREMENT_MS - 1);
 	assert_ptr_equal(retired, batch[0]);
-	free_retired(RETIREMENT_MS + 10);
+	agent_batch_free_retired(RETIREMENT_MS + 10);
 	assert_true(retired == batch[2] && !batch[2]->next);
 	assert_int_equal(played.nr_pages, 1);
-	free_retired(UINT64_MAX);
+	agent_batch_free_retired(UINT64_MAX);
 	assert_true(!retired && retired_end == &retired);
 	batch[0] = make_batch(1);
-	retire(batch[0]);
+	agent_batch_defer_free(batch[0]);
 	assert_ptr_equal(retired, batch[0]);
-	free_retired(UINT64_MAX);
+	agent_batch_free_retired(UINT64_MAX);
 	assert_int_equal(played.nr_pages, 0);
 }
 

@@ -465,7 +465,7 @@ static void work(void)
 	ran++;
 	ran_on = &on_stack;
 	ran_as = (pid_t)raw_call(SYS_gettid);
-	noted_as = *(int *)((char *)thread_pointer() + starter.tid);
+	noted_as = *(int *)((char *)control_starter_thread_pointer() + starter.tid);
 }
 
 static void test_sanitizers(void **state)

@@ -610,11 +610,11 @@ static void test_numbers(void **unused)
 	(void)unused;
 	reset();
 	assert_int_equal(parse("vpid,vtid"), 2);
-	assert_int_equal(set_number(specs, 2), 1);
-	assert_int_equal(set_number(specs, 1), 2);
-	assert_int_equal(set_number(specs + 1, 1), 3);
-	assert_int_equal(set_number(specs, 2), 1);
-	assert_int_equal(set_number(specs, 0), 4);
+	assert_int_equal(agent_context_set_number(specs, 2), 1);
+	assert_int_equal(agent_context_set_number(specs, 1), 2);
+	assert_int_equal(agent_context_set_number(specs + 1, 1), 3);
+	assert_int_equal(agent_context_set_number(specs, 2), 1);
+	assert_int_equal(agent_context_set_number(specs, 0), 4);
 	/* The end of a name counts: "a","b" is not "ab". */
 	strcpy(specs[0].name, "a");
 	strcpy(specs[1].name, "b");
@@ -625,10 +625,10 @@ static void test_numbers(void **unused)
 			(((0xcbf29ce484222325u ^ 'a') * 0x100000001b3u) ^ 0) * 0x100000001b3u);
 	for (int i = 4; i < 256; i++) {
 		(void)snprintf(specs[0].name, sizeof(specs[0].name), "n%d", i);
-		assert_int_equal(set_number(specs, 1), i + 1);
+		assert_int_equal(agent_context_set_number(specs, 1), i + 1);
 	}
 	strcpy(specs[0].name, "one more");
-	assert_int_equal(set_number(specs, 1), 0);
+	assert_int_equal(agent_context_set_number(specs, 1), 0);
 	/* A block for sets of at most 96 bytes, with at most 8 contexts that are made each time. */
 	for (int i = 0; i < 5; i++) {
 		set = (struct context_set){.is_light = true,

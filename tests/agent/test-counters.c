@@ -229,14 +229,14 @@ static void test_entries(void **unused)
 	(void)unused;
 	reset();
 	for (uint32_t i = 0; i < 3; i++) {
-		assert_int_equal(take_entry(10 + i), i);
+		assert_int_equal(context_perf_claim_entry(10 + i), i);
 		assert_int_equal(nr_used, i + 1);
 		assert_int_equal(table.entries[i].tid, 10 + i);
 	}
 	*calls = '\0';
 	/* All of a few are examined, and a lower one is used again. */
 	played.gone = 1 << 11;
-	assert_int_equal(take_entry(20), 1);
+	assert_int_equal(context_perf_claim_entry(20), 1);
 	assert_non_null(strstr(calls, "is 10 there\n"));
 	assert_non_null(strstr(calls, "is 11 there\n"));
 	assert_non_null(strstr(calls, "is 12 there\n"));
@@ -247,12 +247,12 @@ static void test_entries(void **unused)
 		table.entries[i].tid = 100 + i;
 	nr_used = 20;
 	next_look = 16;
-	assert_int_equal(take_entry(5), -1);
+	assert_int_equal(context_perf_claim_entry(5), -1);
 	assert_called("is 116 there\nis 117 there\nis 118 there\nis 119 there\nis 100 there\nis 101 there\n"
 		      "is 102 there\nis 103 there\n");
 	assert_int_equal(next_look, 24);
 	table.entries[PAGES_MAX - 1].tid = 0;
-	assert_int_equal(take_entry(5), PAGES_MAX - 1);
+	assert_int_equal(context_perf_claim_entry(5), PAGES_MAX - 1);
 	assert_int_equal(nr_used, PAGES_MAX);
 }
 
@@ -290,7 +290,7 @@ static void test_open(void **unused)
 	played.no_page = false;
 	for (uint32_t i = 0; i < PAGES_MAX; i++)
 		table.entries[i].tid = CLAIMED;
-	assert_ptr_equal(open_counter(0), &no_page);
+	assert_ptr_equal(context_perf_open_counter(0), &no_page);
 	assert_called("");
 }
 
@@ -338,7 +338,7 @@ static void test_pages(void **unused)
 	of_register = UINT64_C(0xff80000000ff);
 	nr_reads = 0;
 	assert_int_equal(sigaction(SIGSEGV, &catch, &before), 0);
-	(void)read_register(5);
+	(void)context_perf_read_register(5);
 	if (nr_reads) {
 		assert_int_equal(register_index, 5);
 		nr_reads = 0;

@@ -384,9 +384,13 @@ static void test_places(void **state)
 	assert_int_equal(control_check_place("/a/b/socket"), -EPERM);
 	are_calls("/a/b");
 	for (int i = 0; i < 2; i++)
-		assert_true(is_there(i ? -ETIMEDOUT : 0));
-	assert_true(!is_there(-ENOENT) && !is_there(-ECONNREFUSED) && !is_there(-EACCES) &&
-			!is_there(-EPERM) && !is_there(-ENOTDIR) && !is_there(-EINVAL));
+		assert_true(agent_control_daemon_exists(i ? -ETIMEDOUT : 0));
+	assert_true(!agent_control_daemon_exists(-ENOENT) &&
+			!agent_control_daemon_exists(-ECONNREFUSED) &&
+			!agent_control_daemon_exists(-EACCES) &&
+			!agent_control_daemon_exists(-EPERM) &&
+			!agent_control_daemon_exists(-ENOTDIR) &&
+			!agent_control_daemon_exists(-EINVAL));
 	/* Each daemon is tried in turn. The first error other than "no such socket" is returned. */
 	begin();
 	assert_int_equal(control_connect(4711), -ENOENT);
@@ -705,18 +709,24 @@ static void test_ours(void **state)
 	agent.reserved = true;
 	*agent.only = '\0';
 	for (int i = 0; i < 3; i++)
-		assert_false(is_ours(three[i]));
+		assert_false(agent_control_is_session_socket(three[i]));
 	strcpy(agent.only, "two");
-	assert_true(is_ours("/sessions/two.sock") && is_ours(three[1]) && is_ours(three[2]));
-	assert_false(is_ours(three[0]) || is_ours("two.sock"));
-	assert_false(is_ours("/sessions/two.socks") || is_ours("/sessions/twoo.sock") ||
-			is_ours("/sessions/tw.sock"));
-	assert_true(is_ours("/other/one.sock") && is_ours("/session/one.sock"));
+	assert_true(agent_control_is_session_socket("/sessions/two.sock") &&
+			agent_control_is_session_socket(three[1]) &&
+			agent_control_is_session_socket(three[2]));
+	assert_false(agent_control_is_session_socket(three[0]) ||
+			agent_control_is_session_socket("two.sock"));
+	assert_false(agent_control_is_session_socket("/sessions/two.socks") ||
+			agent_control_is_session_socket("/sessions/twoo.sock") ||
+			agent_control_is_session_socket("/sessions/tw.sock"));
+	assert_true(agent_control_is_session_socket("/other/one.sock") &&
+			agent_control_is_session_socket("/session/one.sock"));
 	assert_int_equal(keep_ours(wanted, 3), 2);
 	assert_ptr_equal(wanted[0].path, three[1]);
 	assert_ptr_equal(wanted[1].path, three[2]);
 	agent.reserved = false;
-	assert_true(is_ours(three[0]) && is_ours("two.sock"));
+	assert_true(agent_control_is_session_socket(three[0]) &&
+			agent_control_is_session_socket("two.sock"));
 	*agent.only = '\0';
 }
 
@@ -1029,24 +1039,24 @@ static void test_fork(void **state)
 {
 	(void)state;
 	begin();
-	fork_prepare();
-	fork_in_parent();
+	agent_control_fork_prepare();
+	agent_control_fork_in_parent();
 	are_calls("");
 	assert_true(agent_control_forked_whole());
 	agent_control_forked();
 	are_calls("");
 	control.mode = WIRE_CONTROL_THREAD;
 	assert_false(agent_control_forked_whole());
-	fork_prepare();
+	agent_control_fork_prepare();
 	assert_true(control.forked_in_turn && control.turn == CONTROL_TAKEN &&
 			agent_control_forked_whole());
 	are_calls("settle");
-	fork_in_parent();
+	agent_control_fork_in_parent();
 	assert_true(!control.forked_in_turn && control.turn == CONTROL_FREE);
 	control.turn = CONTROL_TAKEN;
-	fork_prepare();
+	agent_control_fork_prepare();
 	assert_true(!control.forked_in_turn && nr_sleeps == 1000);
-	fork_in_parent();
+	agent_control_fork_in_parent();
 	assert_int_equal(control.turn, CONTROL_TAKEN);
 }
 

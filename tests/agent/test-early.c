@@ -260,9 +260,7 @@ static int fake_create_file(
 #define side_tracer_unlock() (void)nr_locked--
 #define ring_memory_create_named fake_create_named
 #define ring_memory_create_file fake_create_file
-#define make_rings place_make_rings
 #include "tracers/agent/core/boot-directory.c"
-#undef make_rings
 #include "base/environment/environment.h"
 #define environment_get fake_variable
 #include "tracers/agent/core/boot.c"
@@ -337,12 +335,12 @@ static void test_read(void **state)
 
 	(void)state;
 	count_from_here();
-	assert_int_equal(read_file(file, text), size);
+	assert_int_equal(agent_boot_read_file(file, text), size);
 	assert_true(nr_opened == 1 && is_balanced());
-	assert_int_equal(read_file("/nowhere/x", text), -ENOENT);
+	assert_int_equal(agent_boot_read_file("/nowhere/x", text), -ENOENT);
 	assert_int_equal(nr_closed, 1);
 	let_fail(SYS_read, 1, EIO);
-	assert_int_equal(read_file(file, text), -EIO);
+	assert_int_equal(agent_boot_read_file(file, text), -EIO);
 	assert_true(nr_opened == 2 && is_balanced());
 	/* The most bytes, and one more, which shows that it is too large. */
 	for (unsigned int more = 0; more < 3; more++) {
@@ -351,7 +349,7 @@ static void test_read(void **state)
 		assert_int_equal(write(fd, text, BOOT_SIZE_MAX), BOOT_SIZE_MAX);
 		assert_int_equal(write(fd, text, more), more);
 		close(fd);
-		assert_int_equal(read_file(file, text), BOOT_SIZE_MAX + (more > 0));
+		assert_int_equal(agent_boot_read_file(file, text), BOOT_SIZE_MAX + (more > 0));
 	}
 	assert_true(is_balanced());
 	/* A useless file leaves nothing behind. */
@@ -404,7 +402,7 @@ static void test_channels(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(take_channels(&session), 0);
+	assert_int_equal(agent_boot_adopt_channels(&session), 0);
 	assert_string_equal(taken, "0:ring/1/1vpid 0:a:*/2/0 1:second/1/0 1:c:*/1/2vtid+filter ");
 	assert_true(session.nr_channels == 2 && session.config.nr_channels == 2 &&
 			session.config.accepted && nr_applied == 1);
@@ -424,23 +422,23 @@ static void test_channels(void **state)
 	/* Failures. */
 	begin();
 	no_generation = true;
-	assert_int_equal(take_channels(&session), -ENOMEM);
+	assert_int_equal(agent_boot_adopt_channels(&session), -ENOMEM);
 	begin();
 	channel_result = -EINVAL;
-	assert_int_equal(take_channels(&session), -EINVAL);
+	assert_int_equal(agent_boot_adopt_channels(&session), -EINVAL);
 	assert_string_equal(taken, "0:ring/1/1vpid ");
 	assert_int_equal(nr_applied, 0);
 	begin();
 	rule_result = -ENOMEM;
-	assert_int_equal(take_channels(&session), -ENOMEM);
+	assert_int_equal(agent_boot_adopt_channels(&session), -ENOMEM);
 	assert_string_equal(taken, "0:ring/1/1vpid 0:a:*/2/0 ");
 	begin();
 	rule->filter = "x >";
-	assert_true(take_channels(&session) < 0 && !nr_applied);
+	assert_true(agent_boot_adopt_channels(&session) < 0 && !nr_applied);
 	rule->filter = filter;
 	/* The process forgets what a recorder has sent. */
 	begin();
-	assert_int_equal(take_channels(&session), 0);
+	assert_int_equal(agent_boot_adopt_channels(&session), 0);
 	session.list_only = true;
 	forget_channels(&session);
 	assert_true(!session.channels && !session.nr_channels && !session.generation &&
@@ -489,7 +487,7 @@ static int make_place(void)
 static void prepare_session(void)
 {
 	begin();
-	assert_int_equal(take_channels(&session), 0);
+	assert_int_equal(agent_boot_adopt_channels(&session), 0);
 	count_from_here();
 }
 
@@ -526,7 +524,7 @@ static void test_folder(void **state)
 	snprintf(path, sizeof(path), "%s/instance", name);
 	line = read_text(path);
 	assert_true(!uname(&host));
-	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	agent_boot_directory_read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	snprintf(expected, sizeof(expected),
 			"side-buffers 1\nmaker agent\nprocname proc\nexe /bin/exe%%20file\nhostname %s\ntrace \n"
 			"process %d %d 0\npeer %s %d %llu 4660 %u %u 2 10\nclock 1 2 -3 4\nbegin 123\n"
@@ -711,15 +709,15 @@ static void test_descriptor_0(void **state)
 	remove_all();
 	prepare_session();
 	close(0);
-	assert_true(read_file(file, text) > 100);
-	read_line("/proc/self/stat", text, 8);
+	assert_true(agent_boot_read_file(file, text) > 100);
+	agent_boot_directory_read_line("/proc/self/stat", text, 8);
 	assert_int_equal(strlen(text), 7);
-	assert_int_equal(make_path(place), 0);
+	assert_int_equal(agent_boot_directory_make_path(place), 0);
 	at = open_place(&session, config, true);
 	assert_int_equal(at, 0);
 	at = dup(0);
 	close(0);
-	assert_int_equal(write_file(at, "zero", "abc", 3), 0);
+	assert_int_equal(agent_boot_directory_write_file(at, "zero", "abc", 3), 0);
 	assert_string_equal(read_text("zero"), "abc");
 	assert_int_equal(unlinkat(at, "zero", 0), 0);
 	assert_int_equal(mkdirat(at, temporary, 0700), 0);
@@ -796,13 +794,13 @@ static void test_recorder(void **state)
 	close_rings();
 	/* A forked child. */
 	begin();
-	assert_int_equal(take_channels(&session), 0);
+	assert_int_equal(agent_boot_adopt_channels(&session), 0);
 	*taken = '\0';
 	assert_int_equal(join(), 0);
 	assert_true(!*taken && nr_ring_files == 2);
 	close_rings();
 	begin();
-	assert_int_equal(take_channels(&session), 0);
+	assert_int_equal(agent_boot_adopt_channels(&session), 0);
 	session.nr_channels = 1;
 	assert_int_equal(join(), -EPROTO);
 	assert_true(!nr_ring_files && is_balanced());
@@ -840,7 +838,7 @@ static void test_memory(void **state)
 	assert_true(nr_in_memory == 0 && is_balanced());
 	begin();
 	mmap_fails = 1;
-	assert_int_equal(take_channels(&session), 0);
+	assert_int_equal(agent_boot_adopt_channels(&session), 0);
 	assert_int_equal(join(), -ENOMEM);
 	assert_true(is_balanced());
 	remove_all();

@@ -47,7 +47,7 @@ static uint32_t parse_text(const char *text)
 	parsed.text = maps;
 	parsed.count = 0;
 	memset(parsed.libraries, 0, 8 * sizeof(parsed.libraries[0]));
-	parse(&parsed);
+	agent_mappings_parse_all(&parsed);
 	return parsed.count;
 }
 
@@ -123,7 +123,7 @@ static void test_most_libraries(void)
 		at += (size_t)sprintf(
 				text + at, "%x000-%x800 r-xp 00000000 fe:01 7 /l\n", i + 1, i + 1);
 	many->text = text;
-	parse(many);
+	agent_mappings_parse_all(many);
 	CHECK(many->count == LIBRARIES_MAX);
 	CHECK(many->libraries[LIBRARIES_MAX - 1].base == (uint64_t)LIBRARIES_MAX << 12);
 	free(text);
@@ -135,21 +135,21 @@ static void test_same(void)
 	struct base_library one = {.path = "/l", .path_size = 2, .base = 1, .end = 2, .inode = 3},
 			    other = one;
 
-	CHECK(same(&one, &other));
+	CHECK(agent_mappings_is_same_file(&one, &other));
 	other.path = "/m";
-	CHECK(!same(&one, &other));
+	CHECK(!agent_mappings_is_same_file(&one, &other));
 	other = one;
 	other.base++;
-	CHECK(!same(&one, &other));
+	CHECK(!agent_mappings_is_same_file(&one, &other));
 	other = one;
 	other.end++;
-	CHECK(!same(&one, &other));
+	CHECK(!agent_mappings_is_same_file(&one, &other));
 	other = one;
 	other.inode++;
-	CHECK(!same(&one, &other));
+	CHECK(!agent_mappings_is_same_file(&one, &other));
 	other = one;
 	other.path_size--;
-	CHECK(!same(&one, &other));
+	CHECK(!agent_mappings_is_same_file(&one, &other));
 }
 
 /* The text must be shorter than its memory, which is 16 MiB at most. */
@@ -195,19 +195,22 @@ static void test_notes(void)
 
 	CHECK(first == 12 + 8 + 8);
 	size = add_note(first, NT_GNU_BUILD_ID, "GNU", BASE_BUILD_ID_MAX, 7);
-	CHECK(take_note(notes, size, &identity) && identity.build_id_size == BASE_BUILD_ID_MAX);
+	CHECK(library_file_parse_note(notes, size, &identity) &&
+			identity.build_id_size == BASE_BUILD_ID_MAX);
 	CHECK(identity.build_id[0] == 7 && identity.build_id[BASE_BUILD_ID_MAX - 1] == 7);
-	CHECK(!take_note(notes, size - 1, &identity) && !take_note(notes, first + 11, &identity));
-	CHECK(!take_note(notes, 0, &identity) && !take_note(notes, first, &identity));
+	CHECK(!library_file_parse_note(notes, size - 1, &identity) &&
+			!library_file_parse_note(notes, first + 11, &identity));
+	CHECK(!library_file_parse_note(notes, 0, &identity) &&
+			!library_file_parse_note(notes, first, &identity));
 	size = add_note(first, NT_GNU_BUILD_ID, "GNU", BASE_BUILD_ID_MAX + 1, 7);
-	CHECK(!take_note(notes, size, &identity));
+	CHECK(!library_file_parse_note(notes, size, &identity));
 	size = add_note(0, NT_GNU_BUILD_ID, "GNX", 4, 7);
-	CHECK(!take_note(notes, size, &identity));
+	CHECK(!library_file_parse_note(notes, size, &identity));
 	size = add_note(0, 1, "GNU", 4, 7);
-	CHECK(!take_note(notes, size, &identity));
+	CHECK(!library_file_parse_note(notes, size, &identity));
 	/* The last note may lack padding. */
 	size = add_note(0, NT_GNU_BUILD_ID, "GNU", 3, 8);
-	CHECK(take_note(notes, size - 1, &identity) && identity.build_id_size == 3);
+	CHECK(library_file_parse_note(notes, size - 1, &identity) && identity.build_id_size == 3);
 }
 
 struct image {
@@ -610,9 +613,9 @@ static void test_names(void)
 	CHECK(strlen(name) == BOOT_PROCNAME_MAX && BOOT_PROCNAME_MAX == 64);
 	put_line(&text, "word", "a b%\x7f~\n!");
 	CHECK(!strcmp(line, "word a%20b%25%7f~%0a!\n") && text.size == strlen(line));
-	read_line("/nowhere", room_of, sizeof(room_of));
+	agent_boot_directory_read_line("/nowhere", room_of, sizeof(room_of));
 	CHECK(!room_of[0]);
-	read_line("/proc/self/status", room_of, sizeof(room_of));
+	agent_boot_directory_read_line("/proc/self/status", room_of, sizeof(room_of));
 	CHECK(!strcmp(room_of, "Name:\t"));
 }
 
@@ -636,33 +639,36 @@ static void test_directories(void)
 
 	CHECK(mkdtemp(folder));
 	(void)snprintf(path, sizeof(path), "%s/a/b", folder);
-	CHECK(!make_path(path) && !make_path(path) && !stat(path, &status) &&
-			(status.st_mode & 0777) == 0755);
-	fd = open_directory(AT_FDCWD, path);
-	CHECK(fd >= 0 && !check_directory(fd));
-	CHECK(!fchmod(fd, 0775) && check_directory(fd) == -EPERM);
-	CHECK(!fchmod(fd, 0757) && check_directory(fd) == -EPERM);
-	CHECK(!fchmod(fd, 0700) && !check_directory(fd));
-	CHECK(!write_file(fd, "events", "1234", 4) && write_file(fd, "events", "", 0) == -EEXIST);
+	CHECK(!agent_boot_directory_make_path(path) && !agent_boot_directory_make_path(path) &&
+			!stat(path, &status) && (status.st_mode & 0777) == 0755);
+	fd = agent_boot_directory_open(AT_FDCWD, path);
+	CHECK(fd >= 0 && !agent_boot_directory_check(fd));
+	CHECK(!fchmod(fd, 0775) && agent_boot_directory_check(fd) == -EPERM);
+	CHECK(!fchmod(fd, 0757) && agent_boot_directory_check(fd) == -EPERM);
+	CHECK(!fchmod(fd, 0700) && !agent_boot_directory_check(fd));
+	CHECK(!agent_boot_directory_write_file(fd, "events", "1234", 4) &&
+			agent_boot_directory_write_file(fd, "events", "", 0) == -EEXIST);
 	close(fd);
-	CHECK(open_directory(AT_FDCWD, "/proc/self/exe") == -ELOOP ||
-			open_directory(AT_FDCWD, "/proc/self/exe") == -ENOTDIR);
+	CHECK(agent_boot_directory_open(AT_FDCWD, "/proc/self/exe") == -ELOOP ||
+			agent_boot_directory_open(AT_FDCWD, "/proc/self/exe") == -ENOTDIR);
 	fd = open("/proc/self/exe", O_RDONLY);
-	CHECK(check_directory(fd) == -ENOTDIR && check_directory(-1) < 0);
+	CHECK(agent_boot_directory_check(fd) == -ENOTDIR && agent_boot_directory_check(-1) < 0);
 	close(fd);
 	memset(path, 'x', BOOT_PLACE_MAX);
 	path[BOOT_PLACE_MAX] = 0;
-	CHECK(make_path(path) == -ENAMETOOLONG);
+	CHECK(agent_boot_directory_make_path(path) == -ENAMETOOLONG);
 	(void)snprintf(path, sizeof(path), "%s/a/b/events", folder);
 	fd = open(path, O_RDWR);
-	CHECK(fd >= 0 && !append(fd, "56", 2) && !fstat(fd, &status) && status.st_size == 6);
-	ret = append(-1, "56", 2);
+	CHECK(fd >= 0 && !agent_boot_directory_append_line(fd, "56", 2) && !fstat(fd, &status) &&
+			status.st_size == 6);
+	ret = agent_boot_directory_append_line(-1, "56", 2);
 	CHECK(ret == -EBADF);
 	close(fd);
 	fd = open(path, O_RDONLY);
-	CHECK(append(fd, "7", 1) == -EBADF && !fstat(fd, &status) && status.st_size == 6);
+	CHECK(agent_boot_directory_append_line(fd, "7", 1) == -EBADF && !fstat(fd, &status) &&
+			status.st_size == 6);
 	close(fd);
-	CHECK(make_path("/proc/self/nothing") < 0);
+	CHECK(agent_boot_directory_make_path("/proc/self/nothing") < 0);
 	(void)unlink(path);
 	(void)snprintf(path, sizeof(path), "rm -r %s", folder);
 	CHECK(system(path) == 0);

@@ -113,10 +113,7 @@ static const uint64_t *play_returning_slot(const struct patch_hit *hit)
 #define patch_return_address play_return_address
 #define patch_returning_slot play_returning_slot
 #define patch_gate_range gates
-#define is_near read_is_near
 #include "tracers/agent/probes/read.c"
-
-#undef is_near
 
 /* ---- reading ---- */
 
@@ -506,7 +503,7 @@ static uint32_t walk(const uint64_t *stack, bool leaves, const char *wanted)
 	uint32_t nr = probe_calls(to, 9, &hit, leaves, &block, &window);
 
 	assert_called(wanted);
-	assert_true(seen_memory.user == &window && seen_memory.read == read_word);
+	assert_true(seen_memory.user == &window && seen_memory.read == probes_call_read_word);
 	assert_true(window.stack == stack && window.block == &block && !window.size &&
 			!window.reading);
 	assert_true(seen_state.stack == (uintptr_t)stack && seen_state.frame == 73);
@@ -596,8 +593,9 @@ static void test_stack(void **unused)
 
 	(void)unused;
 	reset();
-	assert_true(is_near(10, 11) && is_near(10, 138) && !is_near(10, 139) && !is_near(10, 10) &&
-			!is_near(10, 9));
+	assert_true(probes_call_is_in_range(10, 11) && probes_call_is_in_range(10, 138) &&
+			!probes_call_is_in_range(10, 139) && !probes_call_is_in_range(10, 10) &&
+			!probes_call_is_in_range(10, 9));
 	/* The begin of the first thread's stack is the loader's. */
 	known_stack = 0;
 	assert_int_equal(end_of_stack((uintptr_t)__libc_stack_end / 4096),
@@ -668,24 +666,24 @@ static void test_words(void **unused)
 
 	(void)unused;
 	reset();
-	assert_true(read_word(&window, at(80), &value));
+	assert_true(probes_call_read_word(&window, at(80), &value));
 	assert_called("read 80 4016\nask\nknown 80 4016\n");
 	memcpy(&wanted, pages + 80, 8);
 	assert_int_equal(value, wanted);
-	assert_true(read_word(&window, at(4088), &value));
+	assert_true(probes_call_read_word(&window, at(4088), &value));
 	assert_called("");
 	memcpy(&wanted, pages + 4088, 8);
 	assert_int_equal(value, wanted);
-	assert_true(read_word(&window, at(72), &value));
+	assert_true(probes_call_read_word(&window, at(72), &value));
 	assert_called("read 72 4024\nask\nknown 72 4024\n");
-	assert_true(read_word(&window, at(4096), &value));
+	assert_true(probes_call_read_word(&window, at(4096), &value));
 	assert_called("");
-	assert_false(read_word(&window, at(8192), &value));
+	assert_false(probes_call_read_word(&window, at(8192), &value));
 	assert_called("read 8192 4096\nask\n");
-	assert_false(read_word(&window, at(8200), &value));
+	assert_false(probes_call_read_word(&window, at(8200), &value));
 	assert_int_equal(window.size, 0);
 	played.no_block = true;
-	assert_false(read_word(&window, at(80), &value));
+	assert_false(probes_call_read_word(&window, at(80), &value));
 }
 
 int main(void)

@@ -261,9 +261,7 @@ static uint64_t fake_over(void)
 static unsigned int nr_lost;
 #include "tracers/agent/core/process.c"
 #undef context_may_ask
-#define join update_join
 #include "tracers/agent/core/update.c"
-#undef join
 
 static void begin(void)
 {
@@ -466,14 +464,14 @@ static void test_prepare(void **state)
 	assert_int_equal(join_path("/run/a"), 0);
 	*calls = '\0';
 	is_foreign = true;
-	clock_forbidden(true);
+	agent_process_is_clock_forbidden(true);
 	are_calls("");
 	is_foreign = false;
-	clock_forbidden(true);
+	agent_process_is_clock_forbidden(true);
 	are_calls("lock stop(1) stop(1) unlock");
 	assert_true(atomic_load(&agent.stopped));
 	some_channels[0].producer = NULL;
-	clock_forbidden(false);
+	agent_process_is_clock_forbidden(false);
 	are_calls("lock stop(0) unlock");
 	assert_false(atomic_load(&agent.stopped));
 }
@@ -596,39 +594,39 @@ static void test_declined(void **state)
 			next_pause(29) == 58 && next_pause(30) == 60 && next_pause(60) == 60);
 	begin();
 	hello_result = -EACCES;
-	assert_int_equal(update_join(&wanted, true), 0);
+	assert_int_equal(agent_update_join_session(&wanted, true), 0);
 	assert_true(agent.nr_declined == 1 && !agent.declined[0].due &&
 			!agent.declined[0].pause_s && agent.declined[0].generation == 3 &&
 			!agent_declined_due());
 	*calls = '\0';
-	assert_int_equal(update_join(&wanted, true), 0);
+	assert_int_equal(agent_update_join_session(&wanted, true), 0);
 	are_calls("");
 	/* With another generation it is asked again. */
 	wanted.generation = 4;
 	hello_result = -EUSERS;
-	assert_int_equal(update_join(&wanted, true), 0);
+	assert_int_equal(agent_update_join_session(&wanted, true), 0);
 	assert_true(agent.nr_declined == 1 && agent.declined[0].due == time_now + 5000 * MS &&
 			agent.declined[0].generation == 4);
 	time_now += 5000 * MS - 1;
 	assert_false(agent_declined_due());
 	*calls = '\0';
-	assert_int_equal(update_join(&wanted, true), 0);
+	assert_int_equal(agent_update_join_session(&wanted, true), 0);
 	are_calls("");
 	time_now++;
 	assert_true(agent_declined_due());
-	assert_int_equal(update_join(&wanted, true), 0);
+	assert_int_equal(agent_update_join_session(&wanted, true), 0);
 	assert_true(agent.declined[0].pause_s == 10 &&
 			agent.declined[0].due == time_now + 10000 * MS);
 	hello_result = 0;
 	time_now += 10000 * MS;
 	*calls = '\0';
-	assert_int_equal(update_join(&wanted, true), 0);
+	assert_int_equal(agent_update_join_session(&wanted, true), 0);
 	assert_true(agent.nr_declined == 0 && agent.nr_sessions == 1);
 	are_calls("hello(0) recovery renew probes-update(1) late");
 	renew_result = -EIO;
 	wanted.path = "/run/b";
 	*calls = '\0';
-	assert_int_equal(update_join(&wanted, true), -EIO);
+	assert_int_equal(agent_update_join_session(&wanted, true), -EIO);
 	assert_null(strstr(calls, "late"));
 	/* As many as a WELCOME may name. */
 	begin();
@@ -718,7 +716,7 @@ static int follow_one(const char *path, uint64_t generation)
 {
 	one = (struct agent_wanted){.path = path, .generation = generation};
 	*calls = '\0';
-	return follow(&one, true);
+	return agent_update_session(&one, true);
 }
 
 static void test_follow(void **state)
@@ -774,11 +772,11 @@ static void test_follow(void **state)
 	one.error = -ETIMEDOUT;
 	one.asked = AGENT_ASK_REFRESH;
 	stalled_path = NULL;
-	assert_int_equal(follow(&one, true), -ETIMEDOUT);
+	assert_int_equal(agent_update_session(&one, true), -ETIMEDOUT);
 	assert_string_equal(stalled_path, "/run/a");
 	stalled_path = NULL;
 	one.asked = AGENT_ASK_NOTHING;
-	assert_true(follow(&one, true) == -ETIMEDOUT && !stalled_path);
+	assert_true(agent_update_session(&one, true) == -ETIMEDOUT && !stalled_path);
 	/* A forked child that could not join. */
 	agent.sessions[1].orphaned = true;
 	nr_maps = 0;
@@ -914,7 +912,7 @@ static void join_beside(void)
 static void leave_beside(void)
 {
 	while_asking = NULL;
-	leave(&agent.sessions[0]);
+	agent_update_leave_session(&agent.sessions[0]);
 	*calls = '\0';
 }
 

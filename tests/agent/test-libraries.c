@@ -216,7 +216,7 @@ static void assert_same_memory(struct resources before)
 
 static void reset(void)
 {
-	forget();
+	agent_mappings_free_snapshot();
 	memset(&played, 0, sizeof(played));
 	memset(sessions, 0, sizeof(sessions));
 	for (unsigned int i = 0; i < 4; i++)
@@ -438,7 +438,7 @@ static void assert_libraries(const char *text, const char *wanted)
 	strcpy(line, text);
 	parsed.text = line;
 	parsed.count = 0;
-	parse(&parsed);
+	agent_mappings_parse_all(&parsed);
 	for (uint32_t i = 0; i < parsed.count; i++)
 		play_load(&parsed.libraries[i], NULL);
 	assert_called(wanted);
@@ -528,10 +528,11 @@ static void test_long_paths(void **unused)
 	memset(path, 'p', sizeof(path));
 	for (uint32_t size = PATH_SIZE - 2; size < PATH_SIZE + 3; size++) {
 		library.path_size = size;
-		assert_int_equal(strlen(path_of(&library)), size < 4095 ? size : 4095);
+		assert_int_equal(strlen(library_event_get_path(&library)),
+				size < 4095 ? size : 4095);
 	}
 	library.path_size = 0;
-	assert_string_equal(path_of(&library), "");
+	assert_string_equal(library_event_get_path(&library), "");
 }
 
 int main(void)

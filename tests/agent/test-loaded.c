@@ -280,9 +280,7 @@ static int say_bye(struct agent_session *session)
 #define agent_session_after next_listed
 #define agent_bye say_bye
 #define __libc_start_main loaded_start_main
-#define begin start_begin
 #include "tracers/agent/core/start.c"
-#undef begin
 #undef __libc_start_main
 #undef agent_bye
 #undef agent_session_after
@@ -686,12 +684,12 @@ static void test_variables(void **state)
 	variables[3] = "";
 	variables[4] = "one";
 	debug_is_on = false;
-	start_begin();
+	agent_start_begin();
 	assert_true(agent.kernel && agent.reserved && !agent.debug);
 	assert_int_equal(agent.patience, 8);
 	assert_string_equal(agent.only, "one");
 	variables[3] = NULL;
-	start_begin();
+	agent_start_begin();
 	assert_false(agent.kernel);
 }
 

@@ -242,43 +242,43 @@ static void test_marks(void **state)
 	(void)state;
 	/* The first channel gets the bit of the hook, others take one. */
 	begin();
-	assert_int_equal(take_mark(&wish, 4), 3);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 3);
 	assert_true(wish.mark_owner == 5 && wish.marks[4] == 3 && !nr_taken);
-	assert_int_equal(take_mark(&wish, 5), 8);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 8);
 	assert_true(wish.marks[5] == 8 && nr_taken == 1 && !given);
 	/* The owner once more, after another thread stored its bit. */
-	assert_int_equal(take_mark(&wish, 4), 3);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 3);
 	assert_int_equal(nr_taken, 1);
 	wish.marks[4] = PROBES_MARKS_GIVEN;
-	assert_int_equal(take_mark(&wish, 4), 0);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 0);
 	/* A handler or another thread is faster: the bit that was taken is released. */
 	begin();
 	wish.mark_owner = 1;
 	beside = other_channel_took_the_same;
-	assert_int_equal(take_mark(&wish, 5), 12);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 12);
 	assert_int_equal(given, 1u << 7);
 	begin();
 	wish.mark_owner = 1;
 	beside = hook_is_removed;
-	assert_int_equal(take_mark(&wish, 5), 0);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 0);
 	assert_int_equal(given, 1u << 7);
 	/* None is free: the one that another thread took meanwhile, if there is one. */
 	begin();
 	wish.mark_owner = 1;
 	free_mark = PATCH_MARKS;
-	assert_int_equal(take_mark(&wish, 5), 0);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 0);
 	beside = other_channel_took_the_same;
-	assert_int_equal(take_mark(&wish, 5), 12);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 12);
 	beside = hook_is_removed;
-	assert_int_equal(take_mark(&wish, 5), 0);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 0);
 	assert_int_equal(given, 0);
 	/* The last bit. */
 	begin();
 	wish.mark_owner = 1;
 	free_mark = PATCH_MARKS - 1;
-	assert_int_equal(take_mark(&wish, 5), PATCH_MARKS);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), PATCH_MARKS);
 	begin()->mark = PATCH_MARKS;
-	assert_int_equal(take_mark(&wish, 4), 8);
+	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 8);
 	assert_int_equal(wish.mark_owner, 0);
 }
 

@@ -475,10 +475,10 @@ static void test_numbers(void **unused)
 	assert_int_equal(control_signal_number("1/"), 0);
 	assert_int_equal(control_signal_number("1:"), 0);
 	assert_int_equal(control_signal_number("012"), 12);
-	assert_int_equal(number_of("999"), 999);
-	assert_int_equal(number_of("1000"), 1000);
-	assert_int_equal(number_of("10000"), NSIG);
-	assert_int_equal(number_of(""), NSIG);
+	assert_int_equal(control_signal_get_number("999"), 999);
+	assert_int_equal(control_signal_get_number("1000"), 1000);
+	assert_int_equal(control_signal_get_number("10000"), NSIG);
+	assert_int_equal(control_signal_get_number(""), NSIG);
 	assert_true(may_be(31) && !may_be(32) && may_be(SIGRTMIN) && !may_be(SIGRTMIN - 1));
 	assert_true(may_be(NSIG - 1) && !may_be(NSIG) && !may_be(0));
 }

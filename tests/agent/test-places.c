@@ -248,7 +248,7 @@ static void find(struct found *found)
 
 	memset(found, 0, NR_MODULES * sizeof(*found));
 	for (uint32_t i = 0; i < nr_libraries; i++)
-		look_at(&search, &libraries[i]);
+		probes_site_check_library(&search, &libraries[i]);
 }
 
 static void test_modules(void **unused)
@@ -724,7 +724,7 @@ static void test_buckets(void **unused)
 	(void)unused;
 	places = table;
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct probes_place **bucket = bucket_of(0x400000 + 16 * i);
+		struct probes_place **bucket = probes_site_hash_bucket(0x400000 + 16 * i);
 
 		assert_in_range(bucket - table, 0, BUCKETS - 1);
 		nr += !used[bucket - table];
@@ -748,7 +748,7 @@ static void test_sort(void **unused)
 			some[i].address = random >> 16 & 15;
 			list[i] = &some[i];
 		}
-		sort(list, (size_t)round % 9);
+		probes_site_sort(list, (size_t)round % 9);
 		for (size_t i = 0; i < 8; i++) {
 			if (i && i < (size_t)round % 9)
 				assert_true(list[i - 1]->address <= list[i]->address);

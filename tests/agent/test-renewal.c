@@ -487,7 +487,8 @@ static void test_incoming(void **state)
 		assert_int_equal(agent_probes_receive((uint64_t)i + 1, 5, i), 0);
 	assert_int_equal(agent_probes_receive(1, 5, 299), -EPROTO);
 	assert_true(nr_closed == 1 && closed[0] == 299);
-	assert_true(is_named(1) && is_named(WIRE_TABLES_MAX) && !is_named(WIRE_TABLES_MAX + 1));
+	assert_true(probes_is_named(1) && probes_is_named(WIRE_TABLES_MAX) &&
+			!probes_is_named(WIRE_TABLES_MAX + 1));
 	agent_probes_told();
 	assert_true(incoming.told);
 	agent_probes_begin();
@@ -527,8 +528,8 @@ static void test_update(void **state)
 	assert_int_equal(clock_seen, UINT64_C(1) << 31);
 	assert_true(session->tables && session->tables->number == 5 && !session->tables->error &&
 			session->tables->size == 4096 && nr_mapped == 1 && nr_closed == 2);
-	assert_ptr_equal(find_table(session, 5), session->tables);
-	assert_null(find_table(session, 6));
+	assert_ptr_equal(probes_find(session, 5), session->tables);
+	assert_null(probes_find(session, 6));
 	/* The same once more, and one that may not be brought. */
 	session->tables->said = true;
 	session->config.clock = RING_CLOCK_MONOTONIC;
@@ -537,7 +538,7 @@ static void test_update(void **state)
 	update(true);
 	are_calls("loader");
 	assert_int_equal(clock_seen, UINT64_C(1) << 31);
-	assert_true(!find_table(session, 5)->said && find_table(session, 6)->error == -EACCES &&
+	assert_true(!probes_find(session, 5)->said && probes_find(session, 6)->error == -EACCES &&
 			nr_mapped == 1 && nr_closed == 3);
 	/* Where nothing may be waited for, new tables are due. */
 	brings(6, 46);
@@ -549,7 +550,7 @@ static void test_update(void **state)
 	brings(6, 46);
 	brings(7, 47);
 	update(false);
-	assert_true(session->probes_due && apply_due && !find_table(session, 7));
+	assert_true(session->probes_due && apply_due && !probes_find(session, 7));
 	apply_due = false;
 	assert_true(agent_probes_due());
 	agent_probes_told();
@@ -701,7 +702,7 @@ static void test_apply(void **state)
 static void limit(enum context_hits hits)
 {
 	*calls = '\0';
-	limit_hits(hits);
+	probes_limit_hits(hits);
 }
 
 static void test_sandboxes(void **state)

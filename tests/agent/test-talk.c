@@ -858,46 +858,46 @@ static void test_probes(void **state)
 {
 	(void)state;
 	as_user(55, 66);
-	assert_true(may_bring_probes(&session));
+	assert_true(agent_exchange_may_install_probes(&session));
 	for (int i = 0; i < 6; i++) {
 		as_user(55, 66);
 		kernel.ids[i]++;
-		assert_false(may_bring_probes(&session));
+		assert_false(agent_exchange_may_install_probes(&session));
 	}
 	as_user(55, 66);
 	kernel.ids_result = -EPERM;
-	assert_false(may_bring_probes(&session));
+	assert_false(agent_exchange_may_install_probes(&session));
 	as_user(55, 66);
 	kernel.dumpable = 0;
-	assert_false(may_bring_probes(&session));
+	assert_false(agent_exchange_may_install_probes(&session));
 	kernel.dumpable = 2;
-	assert_false(may_bring_probes(&session));
+	assert_false(agent_exchange_may_install_probes(&session));
 	for (int i = 0; i < 2; i++) {
 		as_user(55, 66);
 		kernel.permitted[i] = 1;
-		assert_false(may_bring_probes(&session));
+		assert_false(agent_exchange_may_install_probes(&session));
 		/* Started by its recorder: it must not have more rights than the recorder. */
 		session.given = true;
-		assert_true(may_bring_probes(&session));
+		assert_true(agent_exchange_may_install_probes(&session));
 		session.attached = true;
-		assert_false(may_bring_probes(&session));
+		assert_false(agent_exchange_may_install_probes(&session));
 	}
 	as_user(55, 66);
 	kernel.cap_result = -EPERM;
-	assert_false(may_bring_probes(&session));
+	assert_false(agent_exchange_may_install_probes(&session));
 	/* Root may bring probes. A peer whose user is not known may not. */
 	as_user(55, 66);
 	kernel.peer.uid = 0;
-	assert_true(may_bring_probes(&session));
+	assert_true(agent_exchange_may_install_probes(&session));
 	kernel.peer_result = -ENOTSOCK;
-	assert_false(may_bring_probes(&session));
+	assert_false(agent_exchange_may_install_probes(&session));
 	by_door = true;
-	assert_true(may_bring_probes(&session));
+	assert_true(agent_exchange_may_install_probes(&session));
 	by_door = false;
 	atomic_store(&agent.borrowed, 4001);
-	assert_false(may_bring_probes(&session));
+	assert_false(agent_exchange_may_install_probes(&session));
 	atomic_store(&agent.borrowed, 4000);
-	assert_true(may_bring_probes(&session));
+	assert_true(agent_exchange_may_install_probes(&session));
 	atomic_store(&agent.borrowed, 0);
 }
 

@@ -505,7 +505,7 @@ static void test_rights(void **state)
 	/* An empty file counts as missing. */
 	begin();
 	set_text(0, "");
-	assert_false(read_text("/x", text));
+	assert_false(control_thread_read_text("/x", text));
 	assert_int_equal(kernel.nr_closed, 1);
 }
 
@@ -574,7 +574,7 @@ static void test_socket(void **state)
 	(void)state;
 	begin();
 	assert_false(socket_is_ours());
-	hang_up();
+	control_thread_disconnect();
 	assert_int_equal(kernel.nr_closed, 0);
 	kernel.fcntl = O_RDWR | O_NONBLOCK;
 	assert_int_equal(keep_socket(60), 0);
@@ -590,7 +590,7 @@ static void test_socket(void **state)
 	assert_true(socket_is_ours());
 	kernel.inode = 8;
 	assert_false(socket_is_ours());
-	hang_up();
+	control_thread_disconnect();
 	assert_true(thread.socket == -1 && kernel.nr_closed == 0);
 	thread.socket = 60;
 	kernel.inode = 9;
@@ -601,7 +601,7 @@ static void test_socket(void **state)
 	assert_false(socket_is_ours());
 	assert_int_equal(keep_socket(60), -EBADF);
 	kernel.stat_result = 0;
-	hang_up();
+	control_thread_disconnect();
 	assert_true(thread.socket == -1 && kernel.nr_closed == 1);
 	thread.shared = false;
 	thread.socket = 0;
@@ -660,21 +660,21 @@ static void test_hello(void **state)
 {
 	(void)state;
 	begin();
-	assert_int_equal(say_hello(&common_room, 70), 0);
+	assert_int_equal(control_thread_send_hello(&common_room, 70), 0);
 	are_calls("connect(70) arrive flags(0) timeout");
 	assert_true(control_thread_greetings() == 1 && control_thread_is_connected());
 	begin();
 	connect_result = -ENOENT;
-	assert_int_equal(say_hello(&common_room, 70), -ENOENT);
+	assert_int_equal(control_thread_send_hello(&common_room, 70), -ENOENT);
 	assert_true(!kernel.nr_closed && !control_thread_is_connected());
 	begin();
 	arrive_result = -EPIPE;
-	assert_int_equal(say_hello(&common_room, 70), -EPIPE);
+	assert_int_equal(control_thread_send_hello(&common_room, 70), -EPIPE);
 	assert_true(kernel.nr_closed == 1 && thread.socket == -1 && !control_thread_greetings());
 	begin();
 	thread.shared = true;
 	kernel.stat_result = -1;
-	assert_int_equal(say_hello(&common_room, 70), -EBADF);
+	assert_int_equal(control_thread_send_hello(&common_room, 70), -EBADF);
 	assert_true(kernel.nr_closed == 1 && thread.socket == -1);
 	/* Until a recorder listens: 50 attempts, 20 ms apart. */
 	begin();
@@ -752,14 +752,14 @@ static int heard(long result)
 	kernel.read_result = result;
 	thread.rests = true;
 	*calls = '\0';
-	return hear(&common_room);
+	return control_thread_receive_update(&common_room);
 }
 
 static void test_hear(void **state)
 {
 	(void)state;
 	begin();
-	assert_int_equal(hear(&common_room), -EBADF);
+	assert_int_equal(control_thread_receive_update(&common_room), -EBADF);
 	assert_int_equal(heard(33), 0);
 	are_calls("take(5000) welcomed(33) give failure(0)");
 	assert_int_equal(heard(0), -ECONNRESET);
@@ -974,12 +974,12 @@ static void test_thread(void **state)
 	assert_int_equal(thread.state, THREAD_GONE);
 	begin();
 	thread.count = &count;
-	assert_int_equal(create(), 0);
+	assert_int_equal(control_thread_create(), 0);
 	are_calls("own create end");
 	assert_int_equal(count, 5);
 	create_result = EAGAIN;
 	thread_handle = 5;
-	assert_int_equal(create(), -EAGAIN);
+	assert_int_equal(control_thread_create(), -EAGAIN);
 	assert_true(count == 5 && thread_handle == 0);
 }
 

@@ -119,12 +119,11 @@ static void fake_figures(struct patch_figures *figures)
 
 #define version cgroup_version
 #define lines cgroup_lines
-#define look_at cgroup_look_at
 #define paths cgroup_paths
 #include "tracers/agent/context/cgroup.c"
 #undef version
 #undef lines
-#undef look_at
+#undef probes_result_worst_run
 #undef paths
 #include "tracers/agent/context/sources.c"
 
@@ -680,20 +679,20 @@ static void test_states(void **state)
 	struct wire_probe_run run;
 
 	(void)state;
-	assert_int_equal(state_of(&bad), WIRE_PROBE_REFUSED);
-	assert_int_equal(state_of(&idle), WIRE_PROBE_RESTS);
-	assert_int_equal(state_of(&watched), WIRE_PROBE_UPROBE);
+	assert_int_equal(probes_result_probe_state(&bad), WIRE_PROBE_REFUSED);
+	assert_int_equal(probes_result_probe_state(&idle), WIRE_PROBE_RESTS);
+	assert_int_equal(probes_result_probe_state(&watched), WIRE_PROBE_UPROBE);
 	place.probe = other.probe = (void *)&place;
-	assert_int_equal(state_of(&place), PROBE_PUNNED);
-	run = look_at(&table, 0);
+	assert_int_equal(probes_result_probe_state(&place), PROBE_PUNNED);
+	run = probes_result_worst_run(&table, 0);
 	assert_true(run.first == 0 && run.count == 1 && run.maps == 1 &&
 			run.state == PROBE_PUNNED && run.error == 0);
 	one.next_same = &two;
 	two.next_same = &three;
-	run = look_at(&table, 0);
+	run = probes_result_worst_run(&table, 0);
 	assert_true(run.maps == 3 && run.state == WIRE_PROBE_REFUSED && run.error == EBUSY);
 	errors[0] = -ENOEXEC;
-	run = look_at(&table, 0);
+	run = probes_result_worst_run(&table, 0);
 	assert_true(run.maps == 0 && run.count == 1 && run.state == WIRE_PROBE_REFUSED &&
 			run.error == ENOEXEC);
 }
@@ -776,7 +775,7 @@ static void test_answer(void **state)
 static void is_path(const char *text, const char *wanted)
 {
 	size_t size = 99;
-	const char *path = find_path(text, text + strlen(text), &size);
+	const char *path = context_cgroup_find_path(text, text + strlen(text), &size);
 
 	if (!wanted) {
 		assert_null(path);
@@ -809,12 +808,12 @@ static void test_cgroup(void **state)
 	assert_memory_equal(written, "/p", 3);
 	strcpy(cgroup_paths[cgroup_version & 1].text, "/old");
 	context_cgroup_changed();
-	assert_int_equal(cgroup_look_at, 0);
+	assert_int_equal(look_at, 0);
 	writing = 1;
-	cgroup_look_at = 5;
+	look_at = 5;
 	context_cgroup_forked();
 	assert_int_equal(writing, 0);
-	assert_int_equal(cgroup_look_at, 0);
+	assert_int_equal(look_at, 0);
 }
 
 static void test_sources(void **state)

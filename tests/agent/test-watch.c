@@ -334,7 +334,7 @@ static void test_nothing(void **unused)
 	/* It is searched again, and errno is kept. */
 	played.has_nothing = false;
 	errno = E2BIG;
-	assert_ptr_equal(find_next(NEXT_SETUID), behind[NEXT_SETUID]);
+	assert_ptr_equal(context_watch_find_next_function(NEXT_SETUID), behind[NEXT_SETUID]);
 	assert_int_equal(errno, E2BIG);
 	memset(side_next_functions, 0, sizeof(side_next_functions));
 	nr_lookups = 0;
@@ -419,24 +419,24 @@ static void test_hits(void **unused)
 						? CONTEXT_HITS_WITHOUT_CHANGES
 						: CONTEXT_HITS_WITHOUT_SIGNALS);
 	played.permitted = 127;
-	limit_hits(filter, false);
+	context_watch_limit_hits(filter, false);
 	assert_called("ring 1\nhits 0\n");
 	played.permitted = 63;
-	limit_hits(filter, false);
-	limit_hits(NULL, false);
-	limit_hits(NULL, true);
+	context_watch_limit_hits(filter, false);
+	context_watch_limit_hits(NULL, false);
+	context_watch_limit_hits(NULL, true);
 	assert_called("ring 0\nhits 0\nring 0\nhits 0\nring 0\nhits 4\n");
 	played.cannot_ask = true;
-	limit_hits(filter, false);
+	context_watch_limit_hits(filter, false);
 	hits_limited_in_vain();
 	assert_called("ring 0\n");
 	played.cannot_ask = false;
 	context_hits_limited = NULL;
-	limit_hits(filter, false);
+	context_watch_limit_hits(filter, false);
 	hits_limited_in_vain();
 	assert_called("ring 0\n");
 	context_clock_forbidden = NULL;
-	clock_forbidden(true);
+	context_watch_is_clock_forbidden(true);
 	assert_called("");
 	end();
 }

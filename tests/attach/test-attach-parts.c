@@ -535,13 +535,13 @@ static bool begins(const char *operand, const char *more, uint64_t pid, enum ver
 	options = (struct attach_options){.pid = pid};
 	CHECK(!sigprocmask(SIG_BLOCK, NULL, &before));
 	catch ();
-	status = begin(&attached, &parsed, &options);
+	status = attach_open(&attached, &parsed, &options);
 	CHECK(attached.place.parent == -1 && attached.place.own == -1 &&
 			attached.place.network == -1 && attached.printing.end == -1);
 	if (!status)
 		note("%d %s %d %d; ", attached.pid, attached.agent, attached.signals >= 0,
 				attached.program >= 0);
-	finish(&attached);
+	attach_close(&attached);
 	CHECK(!sigprocmask(SIG_SETMASK, &before, NULL));
 	return printed(wanted_text) && status == wanted;
 }
@@ -660,10 +660,10 @@ static void test_name(void)
 	CHECK(file && fgets(name, sizeof(name), file) && !fclose(file));
 	name[strcspn(name, "\n")] = '\0';
 	attached.pid = getpid();
-	read_name(&attached);
+	attach_read_name(&attached);
 	CHECK(*name && !strcmp(attached.name, name));
 	attached.pid = INT_MAX;
-	read_name(&attached);
+	attach_read_name(&attached);
 	CHECK(!strcmp(attached.name, "?"));
 }
 
@@ -676,8 +676,8 @@ static void test_empty(void)
 	CHECK(mkdtemp(folder));
 	(void)snprintf(file, sizeof(file), "%s/x", folder);
 	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	CHECK(fd >= 0 && !close(fd) && !is_empty(folder) && !unlink(file) && is_empty(folder) &&
-			access(folder, F_OK));
+	CHECK(fd >= 0 && !close(fd) && !attach_is_empty(folder) && !unlink(file) &&
+			attach_is_empty(folder) && access(folder, F_OK));
 }
 
 int main(void)

@@ -338,7 +338,7 @@ static enum rank ranked(const char *text, struct candidate *candidate)
 {
 	*candidate = (struct candidate){.thread = PROGRAM + 1};
 	call_text = text;
-	return rank_of(PROGRAM, candidate);
+	return attach_thread_get_rank(PROGRAM, candidate);
 }
 
 static void test_rank(void **state)
@@ -407,20 +407,20 @@ static void test_wait_until(void **state)
 
 	(void)state;
 	/* For 30 us it yields, then it sleeps. */
-	assert_int_equal(wait_until(&borrowing, &status, START + 71000), -EAGAIN);
+	assert_int_equal(attach_thread_wait_until(&borrowing, &status, START + 71000), -EAGAIN);
 	assert_int_equal(clock_ns, START + 90000);
-	assert_int_equal(wait_until(&borrowing, &status, START + 90000), -EAGAIN);
+	assert_int_equal(attach_thread_wait_until(&borrowing, &status, START + 90000), -EAGAIN);
 	assert_int_equal(clock_ns, START + 90000);
 	/* An interrupted call is made again. */
 	add_wait(-1, EINTR);
 	add_stop(SIGUSR1);
-	assert_int_equal(wait_until(&borrowing, &status, UINT64_MAX), 0);
+	assert_int_equal(attach_thread_wait_until(&borrowing, &status, UINT64_MAX), 0);
 	assert_int_equal(status, SIGUSR1 << 8 | 0x7f);
 	assert_int_equal(clock_ns, START + 91000);
 	add_wait(-1, ECHILD);
-	assert_int_equal(wait_until(&borrowing, &status, UINT64_MAX), -ESRCH);
+	assert_int_equal(attach_thread_wait_until(&borrowing, &status, UINT64_MAX), -ESRCH);
 	add_wait(PROGRAM + 1, SIGKILL);
-	assert_int_equal(wait_until(&borrowing, &status, UINT64_MAX), -ESRCH);
+	assert_int_equal(attach_thread_wait_until(&borrowing, &status, UINT64_MAX), -ESRCH);
 	assert_int_equal(at_wait, 4);
 	assert_called("");
 }
@@ -435,29 +435,29 @@ static void test_stop(void **state)
 	add_stop(SIGUSR1);
 	add_stop(SIGCHLD);
 	add_wait(PROGRAM + 1, PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f);
-	assert_int_equal(stop(&borrowing), 0);
+	assert_int_equal(attach_thread_stop(&borrowing), 0);
 	assert_int_equal(borrowing.stopped_at, START);
 	assert_called("seize 4712 0\ninterrupt 4712 0\ncontinue 4712 10\ncontinue 4712 17\n");
 	/* The program was stopped by another process. */
 	borrowing = begin();
 	stops = false;
 	add_wait(PROGRAM + 1, group_stop);
-	assert_int_equal(stop(&borrowing), -EBUSY);
+	assert_int_equal(attach_thread_stop(&borrowing), -EBUSY);
 	assert_int_equal(program_report.stops, 1);
 	assert_called("seize 4712 0\ninterrupt 4712 0\ndetach 4712 0\n");
 	borrowing = begin();
 	stops = false;
-	assert_int_equal(stop(&borrowing), -EAGAIN);
+	assert_int_equal(attach_thread_stop(&borrowing), -EAGAIN);
 	assert_in_range(clock_ns - START, UINT64_C(5000000000), UINT64_C(5000020000));
 	assert_called("seize 4712 0\ninterrupt 4712 0\n");
 	borrowing = begin();
 	failing_request = PTRACE_SEIZE;
 	failing_error = EACCES;
-	assert_int_equal(stop(&borrowing), -EACCES);
+	assert_int_equal(attach_thread_stop(&borrowing), -EACCES);
 	assert_called("seize 4712 0\n");
 	failing_request = PTRACE_INTERRUPT;
 	failing_error = EIO;
-	assert_int_equal(stop(&borrowing), -EIO);
+	assert_int_equal(attach_thread_stop(&borrowing), -EIO);
 	assert_called("seize 4712 0\ninterrupt 4712 0\n");
 	assert_int_equal(program_report.stops, 0);
 }
@@ -709,30 +709,30 @@ static void test_try_all(void **state)
 
 	(void)state;
 	entries = none;
-	assert_int_equal(try_all(&borrowing, &request, true), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_try_candidates(&borrowing, &request, true), ATTEMPT_NEXT);
 	assert_called("closed\n");
 	entries = one;
 	borrowing.thread = 0;
 	its_verdict = INJECT_UNSAFE;
 	(void)snprintf(wanted, sizeof(wanted), "closed\nrehearse 4712 8888 1234\n%s%s%s", seized,
 			"judge 4712 rip 1234 waits 1 us 1000\n", let_go);
-	assert_int_equal(try_all(&borrowing, &request, false), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_try_candidates(&borrowing, &request, false), ATTEMPT_NEXT);
 	assert_int_equal(borrowing.thread, PROGRAM + 1);
 	assert_called(wanted);
 	state_text = "T (stopped)";
-	assert_int_equal(try_all(&borrowing, &request, false), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_try_candidates(&borrowing, &request, false), ATTEMPT_NEXT);
 	assert_called("closed\n");
 	/* Where a thread is that runs, is not known before it is stopped. */
 	(void)begin();
 	call_text = "running\n";
 	failing_request = PTRACE_SEIZE;
 	failing_error = EPERM;
-	assert_int_equal(try_all(&borrowing, &request, false), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_try_candidates(&borrowing, &request, false), ATTEMPT_FAILED);
 	assert_called("closed\nseize 4712 0\nnot permitted 4712 1\n");
 	call_text = "232 0x1 0x2 0x3 0x5 0x0 0x0 0x9 0xa\n";
-	assert_int_equal(try_all(&borrowing, &request, false), ATTEMPT_NEXT);
+	assert_int_equal(attach_thread_try_candidates(&borrowing, &request, false), ATTEMPT_NEXT);
 	assert_called("closed\n");
-	assert_int_equal(try_all(&borrowing, &request, true), ATTEMPT_FAILED);
+	assert_int_equal(attach_thread_try_candidates(&borrowing, &request, true), ATTEMPT_FAILED);
 	assert_called("closed\nrehearse 4712 9 a\nseize 4712 0\nnot permitted 4712 1\n");
 }
 

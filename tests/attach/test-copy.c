@@ -139,8 +139,8 @@ static void test_failures(void)
 	for (unsigned int i = 1; i <= 4; i++) {
 		failing_open = i <= 2 ? i : 0;
 		failing_mode = i > 2 ? i - 2 : 0;
-		CHECK(!make(&copy, getpid(), folder, "agent", file) && !failing_open &&
-				!failing_mode);
+		CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) &&
+				!failing_open && !failing_mode);
 		CHECK(copy.directory == -1 && copy.place == -1 && !count_entries());
 	}
 	failing_mode = 1;
@@ -155,11 +155,13 @@ static void test_failures(void)
 	}
 	/* A file that is written in part, and a program that has ended. */
 	failing_write = 1;
-	CHECK(!make(&copy, getpid(), folder, "agent", file) && !failing_write && !count_entries());
+	CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) && !failing_write &&
+			!count_entries());
 	failing_root = 1;
-	CHECK(!make(&copy, getpid(), folder, "agent", file) && !failing_root && !count_entries());
+	CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) && !failing_root &&
+			!count_entries());
 	CHECK(copy.directory == -1 && copy.place == -1 && !*copy.made);
-	CHECK(make(&copy, getpid(), folder, "agent", file) && count_entries() == 1 &&
+	CHECK(attach_copy_create(&copy, getpid(), folder, "agent", file) && count_entries() == 1 &&
 			!strncmp(copy.theirs, folder, strlen(folder)));
 	inject_copy_remove(&copy);
 	CHECK(!count_entries());
@@ -176,30 +178,30 @@ static void test_abandoned(void)
 	CHECK(!mkdirat(copy.directory, COPY_PREFIX "x", 0700));
 	CHECK(!fstatat(copy.directory, COPY_PREFIX "x", &status, 0));
 	clock_s = status.st_mtime + 59;
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 	CHECK(count_entries() == 1);
 	clock_s++;
 	user_id++;
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 	CHECK(count_entries() == 1);
 	user_id--;
 	failing_status = 1;
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 	CHECK(count_entries() == 1 && !failing_status);
 	failing_open = 1;
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 	CHECK(count_entries() == 1 && !failing_open);
 	fd = openat(copy.directory, COPY_PREFIX "x", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(fd >= 0 && !flock(fd, LOCK_SH));
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 	CHECK(count_entries() == 1);
 	close(fd);
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 	CHECK(!count_entries());
 	close(copy.directory);
 	/* Nothing is searched in a directory that cannot be read. */
 	copy.directory = -1;
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 }
 
 /* Empty files, and files of one byte, of one read, and of one byte more. An old errno is no error. */
@@ -260,7 +262,7 @@ static void test_first_descriptor(void)
 	bool is_made;
 
 	CHECK(kept >= 10 && !close(0));
-	is_made = make(&copy, getpid(), folder, "agent", file);
+	is_made = attach_copy_create(&copy, getpid(), folder, "agent", file);
 	CHECK(is_made && copy.place == 0 && count_entries() == 1);
 	inject_copy_remove(&copy);
 	CHECK(!count_entries() && fcntl(0, F_GETFD) == -1);

@@ -408,7 +408,7 @@ static void test_doors(void)
 	attached = attach();
 	attached.place.parent = 5;
 	attached.place.own = 6;
-	fd = listen_at(&attached);
+	fd = attach_daemon_listen_at(&attached);
 	CHECK(fd >= 0 && called("listen in 6; ") && !close(fd));
 	/* A program that sees the directory, and may not enter it, gets one, too. */
 	attached = attach();

@@ -179,7 +179,7 @@ static void test_state(void)
 		int ret;
 
 		failing_arm(number);
-		ret = check_state(&target, &request);
+		ret = attach_target_check_state(&target, &request);
 		if (!failing_has_failed())
 			break;
 		if (number <= 2)

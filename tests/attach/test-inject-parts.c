@@ -160,7 +160,7 @@ static bool has_rank(struct waiter *waiter)
 	for (int i = 0; i < 20000; i++) {
 		struct candidate candidate = {.thread = waiter->id};
 
-		if (rank_of(getpid(), &candidate) == waiter->rank &&
+		if (attach_thread_get_rank(getpid(), &candidate) == waiter->rank &&
 				(waiter->rank == RANK_RUNS || waiter->rank == RANK_NONE ||
 						(candidate.code && candidate.stack &&
 								candidate.stack <=
@@ -197,7 +197,7 @@ static void test_ranks(void)
 	CHECK(!pipe(ends) && poll >= 0 && file >= 0 && !fcntl(file, F_OFD_SETLKW, &lock));
 	other = open(path, O_RDWR);
 	CHECK(!epoll_ctl(poll, EPOLL_CTL_ADD, ends[0], &(struct epoll_event){.events = EPOLLIN}));
-	CHECK(rank_of(getpid(), &gone) == RANK_NONE);
+	CHECK(attach_thread_get_rank(getpid(), &gone) == RANK_NONE);
 	for (int i = 0; i < 6; i++) {
 		waiters[i] = (struct waiter){.fd = i,
 				.rank = ranks[i],
@@ -239,7 +239,7 @@ static void test_nobody(void)
 {
 	struct candidate self = {.thread = getpid()};
 
-	CHECK(rank_of(getpid(), &self) == RANK_WAITS && self.code);
+	CHECK(attach_thread_get_rank(getpid(), &self) == RANK_WAITS && self.code);
 	CHECK(!inject_nobody_at(getpid(), self.code, self.code + 1) &&
 			inject_nobody_at(getpid(), self.code + 1, self.code + 9) &&
 			inject_nobody_at(getpid(), self.code - 9, self.code));
@@ -397,32 +397,32 @@ static void test_interrupted(void)
 				now;
 
 	now = call;
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-514);
 	now = call;
 	now.r10 = 5; /* milliseconds */
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-EINTR);
 	now = call;
 	now.rax = (uint64_t)-EAGAIN;
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-EAGAIN);
 	now = call;
 	now.orig_rax = SYS_read;
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-EINTR);
 	now.orig_rax = UINT64_MAX;
 	CHECK(!is_in_call(&now));
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-EINTR);
 	now.orig_rax = 0;
 	CHECK(is_in_call(&now));
 	now = (struct user_regs_struct){
 			.orig_rax = SYS_rt_sigtimedwait, .rax = (uint64_t)-EINTR, .rdx = 1};
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-EINTR);
 	now.rdx = 0;
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-514);
 	now = (struct user_regs_struct){.orig_rax = SYS_epoll_pwait2,
 			.rax = (uint64_t)-EINTR,
@@ -432,7 +432,7 @@ static void test_interrupted(void)
 			.rdx = 1,
 			.r8 = 1,
 			.r9 = 1};
-	mend_interrupted(&now);
+	attach_thread_fix_interrupted_call(&now);
 	CHECK(now.rax == (uint64_t)-514);
 }
 
@@ -471,26 +471,27 @@ static void test_stopping(void)
 	struct borrowing borrowing = {.target = &target, .thread = target.pid};
 	int status;
 
-	CHECK(stop(&borrowing) == 0);
+	CHECK(attach_thread_stop(&borrowing) == 0);
 	CHECK(inject_status(target.pid, 0, "State", report.text, 32) && *report.text == 't');
 	report = (struct inject_report){.stops = 0};
-	detach(&borrowing, 0);
+	attach_thread_detach(&borrowing, 0);
 	CHECK(report.stops == 1);
 	/* A pending signal is delivered. */
 	CHECK(!ptrace(PTRACE_SEIZE, target.pid, 0, 0));
-	CHECK(wait_until(&borrowing, &status, inject_now() + 1000000) == -EAGAIN);
+	CHECK(attach_thread_wait_until(&borrowing, &status, inject_now() + 1000000) == -EAGAIN);
 	CHECK(!ptrace(PTRACE_INTERRUPT, target.pid, 0, 0));
-	CHECK(wait_until(&borrowing, &status, UINT64_MAX) == 0 && kind_of_stop(status) == -1);
-	CHECK(stop(&borrowing) == -EPERM);
-	detach(&borrowing, 0);
+	CHECK(attach_thread_wait_until(&borrowing, &status, UINT64_MAX) == 0 &&
+			kind_of_stop(status) == -1);
+	CHECK(attach_thread_stop(&borrowing) == -EPERM);
+	attach_thread_detach(&borrowing, 0);
 	kill(target.pid, SIGKILL);
 	CHECK(waitpid(target.pid, &status, 0) == target.pid && WTERMSIG(status) == SIGKILL);
-	CHECK(stop(&borrowing) == -ESRCH);
-	CHECK(wait_until(&borrowing, &status, UINT64_MAX) == -ESRCH);
+	CHECK(attach_thread_stop(&borrowing) == -ESRCH);
+	CHECK(attach_thread_wait_until(&borrowing, &status, UINT64_MAX) == -ESRCH);
 	/* A stopped program remains stopped. */
 	target.pid = borrowing.thread = start();
 	CHECK(!kill(target.pid, SIGSTOP) && waitpid(target.pid, &status, WUNTRACED) == target.pid);
-	CHECK(stop(&borrowing) == -EBUSY);
+	CHECK(attach_thread_stop(&borrowing) == -EBUSY);
 	for (int i = 0; i < 10000 && *report.text != 'T'; i++) {
 		CHECK(inject_status(target.pid, 0, "State", report.text, 32));
 		usleep(500);
@@ -500,7 +501,7 @@ static void test_stopping(void)
 	/* A program that ends. */
 	target.pid = borrowing.thread = start();
 	CHECK(!ptrace(PTRACE_SEIZE, target.pid, 0, 0) && !kill(target.pid, SIGKILL));
-	CHECK(wait_until(&borrowing, &status, UINT64_MAX) == -ESRCH);
+	CHECK(attach_thread_wait_until(&borrowing, &status, UINT64_MAX) == -ESRCH);
 }
 
 #define NOT_MAPPED UINT64_C(0x700000100000)
@@ -521,7 +522,7 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 	borrowing->target->pid = borrowing->thread = start();
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", borrowing->thread);
 	borrowing->target->memory = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(stop(borrowing) == 0);
+	CHECK(attach_thread_stop(borrowing) == 0);
 	/* The stop before a signal is delivered. */
 	if (kind > 0)
 		CHECK(!kill(borrowing->thread, kind) &&
@@ -543,9 +544,9 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 	registers.rip = borrowing->place->code + at;
 	registers.r14 = 4711;
 	registers.orig_rax = UINT64_MAX;
-	CHECK(set_registers(borrowing->thread, &registers));
+	CHECK(attach_thread_set_registers(borrowing->thread, &registers));
 	report.stops = 0;
-	ret = look(borrowing, kind);
+	ret = attach_thread_check_stop(borrowing, kind);
 	/* The thread was released with its original registers, or is still stopped. */
 	if (ret == -1) {
 		CHECK(!report.stops && get_registers(borrowing->thread, &registers) &&
@@ -557,7 +558,7 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 					WTERMSIG(status) == kind);
 		} else if (at < borrowing->code.size) {
 			/* It waits again. Behind the code the registers are its own, and it ends there. */
-			CHECK(stop(borrowing) == 0 &&
+			CHECK(attach_thread_stop(borrowing) == 0 &&
 					get_registers(borrowing->thread, &registers) &&
 					registers.rsp == borrowing->before.rsp);
 			CHECK(registers.rip - borrowing->place->code >= borrowing->code.size);
@@ -631,7 +632,7 @@ static void test_looks(void)
 		CHECK(is_on_scratch(&borrowing, &registers) == (i <= 0));
 	}
 	borrowing.thread = INT32_MAX;
-	CHECK(look(&borrowing, -1) == ATTEMPT_FAILED);
+	CHECK(attach_thread_check_stop(&borrowing, -1) == ATTEMPT_FAILED);
 }
 
 static void test_permitted(void)
@@ -673,12 +674,12 @@ static void test_failures(void)
 			"no thread can be made in it: Resource temporarily unavailable (are its limits of memory or processes reached?)";
 
 	*report.text = '\0';
-	CHECK(is_failure(say_failure(&borrowing), INJECT_FAILED, text));
+	CHECK(is_failure(attach_thread_report_failure(&borrowing), INJECT_FAILED, text));
 	strcpy(report.text, "known");
-	CHECK(say_failure(&borrowing) == -1 && !strcmp(report.text, "known"));
+	CHECK(attach_thread_report_failure(&borrowing) == -1 && !strcmp(report.text, "known"));
 	*report.text = '\0';
 	borrowing.code_of_failure = ETIMEDOUT;
-	CHECK(say_failure(&borrowing) == -ETIMEDOUT);
+	CHECK(attach_thread_report_failure(&borrowing) == -ETIMEDOUT);
 }
 
 /* ---- the new thread ---- */
@@ -761,8 +762,8 @@ static void end_injection(void)
 static void test_functions(void)
 {
 	begin_injection();
-	CHECK(function_of(&injection, "atoi") == (uintptr_t)atoi &&
-			!function_of(&injection, "nothing_of_this_name"));
+	CHECK(attach_inject_find_function(&injection, "atoi") == (uintptr_t)atoi &&
+			!attach_inject_find_function(&injection, "nothing_of_this_name"));
 	end_injection();
 }
 
@@ -797,21 +798,25 @@ static void test_calls(void)
 	int descriptor;
 
 	begin_injection();
-	CHECK(!call(&injection, (uintptr_t)add_arguments, arguments, &result) && result == 123 &&
-			injection.command == 1 && nr_calls == 1);
-	CHECK(!call(&injection, (uintptr_t)add_arguments, (const uint64_t[3]){4, 5, 6}, &result) &&
+	CHECK(!attach_inject_call_function(
+			      &injection, (uintptr_t)add_arguments, arguments, &result) &&
+			result == 123 && injection.command == 1 && nr_calls == 1);
+	CHECK(!attach_inject_call_function(&injection, (uintptr_t)add_arguments,
+			      (const uint64_t[3]){4, 5, 6}, &result) &&
 			result == 456 && injection.command == 2);
-	CHECK(!put_text(&injection, 5, "abc", &result) && result == (uintptr_t)scratch->text + 5 &&
+	CHECK(!attach_inject_write_text(&injection, 5, "abc", &result) &&
+			result == (uintptr_t)scratch->text + 5 &&
 			!strcmp(scratch->text + 5, "abc"));
 	/* No answer: the limit counts from the last time at which the thread has run. */
 	is_deaf = true;
 	CHECK(!prctl(PR_SET_NAME, "program"));
 	began = inject_now();
-	CHECK(is_failure(call(&injection, 1, arguments, &result), INJECT_FAILED,
+	CHECK(is_failure(attach_inject_call_function(&injection, 1, arguments, &result),
+			INJECT_FAILED,
 			"it does not come to the end of loading the agent (it may be loading something else all the time)"));
 	CHECK(inject_now() - began >= UINT64_C(15000000000) &&
 			inject_now() - began < UINT64_C(25000000000));
-	CHECK(time_of(getpid(), getpid()) && !time_of(INT32_MAX, 1));
+	CHECK(attach_inject_cpu_time(getpid(), getpid()) && !attach_inject_cpu_time(INT32_MAX, 1));
 	CHECK(!prctl(PR_SET_NAME, injection.name));
 	result = 0;
 	CHECK(has_run(&injection, &result) && result);
@@ -819,17 +824,19 @@ static void test_calls(void)
 	CHECK(!has_run(&injection, &result));
 	/* The thread has removed the memory; the program has ended. */
 	injection.place.scratch = 16;
-	CHECK(is_failure(call(&injection, 1, arguments, &result), INJECT_FAILED,
-			"its memory cannot be accessed: Input/output error"));
+	CHECK(is_failure(attach_inject_call_function(&injection, 1, arguments, &result),
+			INJECT_FAILED, "its memory cannot be accessed: Input/output error"));
 	injection.target.pid = INT32_MAX;
-	CHECK(call(&injection, 1, arguments, &result) == -1 && report.kind == INJECT_GONE &&
+	CHECK(attach_inject_call_function(&injection, 1, arguments, &result) == -1 &&
+			report.kind == INJECT_GONE &&
 			!strcmp(report.text, "2147483647 (?) has ended"));
 	injection.target.pid = getpid();
 	/* No function is called with a text that could not be written. */
 	request.agent = request.libside = "/nowhere";
 	injection.target.agent_function = (uintptr_t)atoi;
 	command = injection.command;
-	CHECK(put_text(&injection, 0, "a", &result) == -1 && load(&injection, "a", &result) == -1 &&
+	CHECK(attach_inject_write_text(&injection, 0, "a", &result) == -1 &&
+			attach_inject_load_library(&injection, "a", &result) == -1 &&
 			give_file(&injection, "/nowhere", &descriptor) == -1 &&
 			find_loaded(&injection, 5, "a", &result) == -1 && talk(&injection) == -1 &&
 			injection.command == command);
@@ -871,9 +878,10 @@ static void test_names(void)
 	char name[] = "side-attach1234";
 
 	CHECK(!prctl(PR_SET_NAME, name));
-	CHECK(has_name(getpid(), getpid(), "side-attach") && has_name(getpid(), getpid(), name) &&
-			!has_name(getpid(), getpid(), "side-attach12345") &&
-			!has_name(getpid(), getpid(), "ide"));
+	CHECK(attach_inject_has_name(getpid(), getpid(), "side-attach") &&
+			attach_inject_has_name(getpid(), getpid(), name) &&
+			!attach_inject_has_name(getpid(), getpid(), "side-attach12345") &&
+			!attach_inject_has_name(getpid(), getpid(), "ide"));
 	CHECK(find_thread(getpid(), "side-att") == getpid() && !find_thread(getpid(), "cook") &&
 			!find_thread(INT32_MAX, "side"));
 	CHECK(!prctl(PR_SET_NAME, "program"));
@@ -890,7 +898,7 @@ static void test_unknown_threads(void)
 	uint64_t result = 0;
 
 	CHECK(!prctl(PR_SET_NAME, "side-attach77"));
-	CHECK(rank_of(getpid(), &self) == RANK_WAITS);
+	CHECK(attach_thread_get_rank(getpid(), &self) == RANK_WAITS);
 	for (int i = 0; i < 3; i++) {
 		failing_function = functions[i];
 		CHECK(find_thread(getpid(), "side-attach77") == errors[i]);
@@ -901,7 +909,7 @@ static void test_unknown_threads(void)
 				find_thread(getpid(), "cook") == 0);
 		CHECK(inject_nobody_at(getpid(), self.code + 1, self.code + 9));
 	}
-	CHECK(has_name(INT32_MAX, 1, "side") == 0);
+	CHECK(attach_inject_has_name(INT32_MAX, 1, "side") == 0);
 	for (int i = 0; i < 3; i++) {
 		begin_injection();
 		scratch->done = injection.command = 4;
@@ -935,14 +943,15 @@ static void test_lock(void)
 	begin_injection();
 	while_waiting = NULL;
 	other = injection;
-	CHECK(!take_lock(&injection) && injection.lock >= 0);
+	CHECK(!attach_inject_acquire_lock(&injection) && injection.lock >= 0);
 	began = inject_now();
-	CHECK(is_failure(take_lock(&other), INJECT_FAILED, "another `side attach` is at it"));
+	CHECK(is_failure(attach_inject_acquire_lock(&other), INJECT_FAILED,
+			"another `side attach` is at it"));
 	CHECK(inject_now() - began > UINT64_C(5000000000) &&
 			inject_now() - began < UINT64_C(9000000000));
 	close(other.lock);
 	close(injection.lock);
-	CHECK(!take_lock(&other));
+	CHECK(!attach_inject_acquire_lock(&other));
 	injection.lock = other.lock;
 	end_injection();
 }
@@ -1000,7 +1009,7 @@ static void test_load(void)
 	request.agent = path;
 	request.libside = path;
 	CHECK(is_same_file(&injection));
-	CHECK(!load_agent(&injection) && !report.from_memory &&
+	CHECK(!attach_inject_load_agent(&injection) && !report.from_memory &&
 			injection.target.agent_function == (uintptr_t)atoi);
 	injection.target.agent_function = 0;
 	CHECK(!talk(&injection) && report.result == 4711);
@@ -1011,7 +1020,7 @@ static void test_load(void)
 	/* A function that it has not. */
 	injection.target.agent_function = 0;
 	request.function = "nothing_of_this_name";
-	CHECK(load_agent(&injection) == -1 && report.kind == INJECT_FAILED &&
+	CHECK(attach_inject_load_agent(&injection) == -1 && report.kind == INJECT_FAILED &&
 			strstr(report.text, "undefined symbol: nothing_of_this_name"));
 	/* Memory of the program, which gets the bytes of the file. */
 	before = resources_descriptors();
@@ -1035,11 +1044,11 @@ static void test_load(void)
 	lowest = dup(0);
 	close(lowest);
 	CHECK(is_same_file(&injection));
-	CHECK(load_agent(&injection) == -1 && report.from_memory &&
+	CHECK(attach_inject_load_agent(&injection) == -1 && report.from_memory &&
 			strstr(report.text, "file too short"));
 	/* The new thread would close them at its end. */
 	CHECK(!close(lowest) && !close(lowest + 1) && resources_descriptors() == before + 1);
-	CHECK(!load(&injection, path, &handle) && handle);
+	CHECK(!attach_inject_load_library(&injection, path, &handle) && handle);
 	CHECK(scratch->arguments[1] == (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) &&
 			scratch->function == (uintptr_t)dlopen && !scratch->arguments[2]);
 	handle = 5;
@@ -1106,7 +1115,8 @@ static void test_room(void)
 	memcpy(before, (const void *)(uintptr_t)at, size);
 	injection.target.own = (struct inject_own){.begin = 1, .end = 2, .thread = 3};
 	injection.target.report->kind = INJECT_DONE;
-	CHECK(!put_code(&injection) && !memcmp(injection.overwritten, before, size));
+	CHECK(!attach_inject_write_code(&injection) &&
+			!memcmp(injection.overwritten, before, size));
 	CHECK(!memcmp((const uint8_t *)(uintptr_t)at + sizeof(values),
 			injection.code.bytes + sizeof(values),
 			injection.code.name - sizeof(values)));
@@ -1151,7 +1161,7 @@ static void test_room(void)
 	CHECK(saved);
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		set_function(functions[i], false, saved);
-		CHECK(is_failure(put_code(&injection), INJECT_UNSUITABLE,
+		CHECK(is_failure(attach_inject_write_code(&injection), INJECT_UNSUITABLE,
 				"its C library has not what it takes"));
 		set_function(functions[i], true, saved);
 	}
@@ -1160,14 +1170,14 @@ static void test_room(void)
 	free(injection.overwritten);
 	injection.overwritten = NULL;
 	injection.place.code = 16;
-	CHECK(is_failure(put_code(&injection), INJECT_FAILED,
+	CHECK(is_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 			"its memory cannot be accessed: Input/output error"));
 	free(injection.overwritten);
 	/* Memory that can be read and not written. */
 	close(injection.target.memory);
 	injection.target.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	injection.place.code = at;
-	CHECK(is_failure(put_code(&injection), INJECT_FAILED,
+	CHECK(is_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 			"its memory cannot be written: Bad file descriptor (does the kernel forbid it, proc_mem.force_override?)"));
 	end_injection();
 	CHECK(!prctl(PR_SET_NAME, "program"));

@@ -200,14 +200,14 @@ static void test_mapping_lines(void)
 	char line[] = "7f00-8f00 r-xp 00001000 fe:01 77                         /a b/c\n",
 	     none[] = "7f00-8f00 rw-p 0 00:00 0 \n", bad[] = "nothing\n";
 
-	CHECK(!parse_mapping(line, &mapping) && mapping.begin == 0x7f00 && mapping.end == 0x8f00 &&
-			mapping.offset == 0x1000);
+	CHECK(!attach_target_parse_mapping(line, &mapping) && mapping.begin == 0x7f00 &&
+			mapping.end == 0x8f00 && mapping.offset == 0x1000);
 	CHECK(mapping.inode == 77 && !strcmp(mapping.access, "r-xp") &&
 			!strcmp(mapping.path, "/a b/c"));
 	free(mapping.path);
-	CHECK(!parse_mapping(none, &mapping) && !*mapping.path && !mapping.inode);
+	CHECK(!attach_target_parse_mapping(none, &mapping) && !*mapping.path && !mapping.inode);
 	free(mapping.path);
-	CHECK(parse_mapping(bad, &mapping) == -ENODATA);
+	CHECK(attach_target_parse_mapping(bad, &mapping) == -ENODATA);
 }
 
 static void test_mappings(void)
@@ -250,18 +250,18 @@ static void test_files(void)
 			!inject_write(&target, UINT64_MAX, &found, 4));
 	mapping = inject_mapping_of(&target, (uintptr_t)test_files);
 	fd = inject_mapping_open(&target, mapping);
-	CHECK(fd >= 0 && same_file(&target, mapping, fd));
+	CHECK(fd >= 0 && attach_target_same_file(&target, mapping, fd));
 	close(fd);
 	other = *mapping;
 	other.inode++;
-	CHECK(!same_file(&target, &other, 0));
+	CHECK(!attach_target_same_file(&target, &other, 0));
 	other.path = elsewhere;
 	other.begin++;
 	CHECK(inject_mapping_open(&target, &other) == -ENOENT);
-	CHECK(open_same(&target, mapping, "/proc/self") == -ESTALE &&
-			open_same(&target, mapping, "/nowhere") == -ENOENT);
+	CHECK(attach_target_open_same(&target, mapping, "/proc/self") == -ESTALE &&
+			attach_target_open_same(&target, mapping, "/nowhere") == -ENOENT);
 	/* Another file. */
-	CHECK(open_same(&target, mapping, "/bin/sh") == -ESTALE);
+	CHECK(attach_target_open_same(&target, mapping, "/bin/sh") == -ESTALE);
 	inject_maps_free(&target);
 	close(target.memory);
 }
@@ -358,19 +358,20 @@ static void test_states(void)
 	int pipes[2], status;
 	char byte;
 
-	CHECK(is_refused(check_state(&target, &request), INJECT_GONE,
+	CHECK(is_refused(attach_target_check_state(&target, &request), INJECT_GONE,
 			"there is no process 2147483647", ""));
 	target.pid = child = start(nothing);
-	CHECK(!check_state(&target, &request));
+	CHECK(!attach_target_check_state(&target, &request));
 	CHECK(!kill(child, SIGSTOP) && waitpid(child, &status, WUNTRACED) == child);
-	CHECK(is_refused(check_state(&target, &request), INJECT_FAILED, "it is stopped",
-			"continue it first: `kill -CONT"));
+	CHECK(is_refused(attach_target_check_state(&target, &request), INJECT_FAILED,
+			"it is stopped", "continue it first: `kill -CONT"));
 	kill(child, SIGKILL);
 	CHECK(!waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT));
-	CHECK(is_refused(check_state(&target, &request), INJECT_GONE, "has ended", ""));
+	CHECK(is_refused(attach_target_check_state(&target, &request), INJECT_GONE, "has ended",
+			""));
 	waitpid(child, NULL, 0);
 	target.pid = child = start(is_traced);
-	CHECK(is_refused(check_state(&target, &request), INJECT_NOT_PERMITTED,
+	CHECK(is_refused(attach_target_check_state(&target, &request), INJECT_NOT_PERMITTED,
 			"(one two) is tracing it, and a program has one tracer at a time",
 			"end that tracer first"));
 	CHECK(is_refused(inject_not_permitted(&target, 0, ESRCH), INJECT_GONE, "has ended", ""));
@@ -385,7 +386,7 @@ static void test_states(void)
 	}
 	while (inject_status(child, 0, "Seccomp", report.text, 32) && *report.text != '1')
 		usleep(1000);
-	CHECK(is_refused(check_state(&target, &request), INJECT_UNSUITABLE,
+	CHECK(is_refused(attach_target_check_state(&target, &request), INJECT_UNSUITABLE,
 			"it is in the strict sandbox of seccomp", ""));
 	close(pipes[0]);
 	close(pipes[1]);
@@ -763,7 +764,7 @@ static enum inject_class class_of(const char *path, const char *access)
 	enum inject_class class;
 
 	strcpy(mapping.access, access);
-	class = classify(&target, &mapping);
+	class = attach_safe_classify(&target, &mapping);
 	free(mapping.path);
 	return class;
 }
@@ -799,8 +800,9 @@ static void test_words(void)
 	safe.stack_at = 0x1000;
 	safe.stack_size = 24;
 	memcpy(safe.stack + 16, &value, 8);
-	CHECK(read_word(NULL, 0x1010, &word, &safe) && word == value);
-	CHECK(!read_word(NULL, 0x1011, &word, &safe) && !read_word(NULL, 0xfff, &word, &safe));
+	CHECK(attach_safe_read_word(NULL, 0x1010, &word, &safe) && word == value);
+	CHECK(!attach_safe_read_word(NULL, 0x1011, &word, &safe) &&
+			!attach_safe_read_word(NULL, 0xfff, &word, &safe));
 }
 
 /* ---- copies ---- */
@@ -842,9 +844,9 @@ static void test_copies(void)
 	inject_copy_remove(&second);
 	second.next = sizeof(directories) / sizeof(*directories);
 	CHECK(!inject_copy_make(&second, getpid(), from));
-	CHECK(!make(&second, getpid(), "/tmp", "agent", "/nowhere") && second.directory == -1 &&
-			second.place == -1);
-	CHECK(!make(&second, INT32_MAX, "/tmp", "agent", from));
+	CHECK(!attach_copy_create(&second, getpid(), "/tmp", "agent", "/nowhere") &&
+			second.directory == -1 && second.place == -1);
+	CHECK(!attach_copy_create(&second, INT32_MAX, "/tmp", "agent", from));
 	close(fd);
 	unlink(from);
 }
@@ -854,7 +856,8 @@ static void test_no_directory(void)
 	struct inject_copy copy = {
 			.directory = open("/proc/self", O_PATH | O_CLOEXEC), .place = -1};
 
-	CHECK(copy.directory >= 0 && !make_own(&copy) && !*copy.made && copy.place == -1);
+	CHECK(copy.directory >= 0 && !attach_copy_create_directory(&copy) && !*copy.made &&
+			copy.place == -1);
 	close(copy.directory);
 }
 
@@ -881,7 +884,7 @@ static void test_abandoned(void)
 			!utimensat(copy.directory, "other", old, 0));
 	fd = openat(copy.directory, COPY_PREFIX "used", O_RDONLY | O_DIRECTORY);
 	CHECK(!flock(fd, LOCK_SH));
-	remove_abandoned(&copy);
+	attach_copy_remove_abandoned(&copy);
 	CHECK(unlinkat(copy.directory, COPY_PREFIX "old", AT_REMOVEDIR) && errno == ENOENT);
 	CHECK(!unlinkat(copy.directory, COPY_PREFIX "young", AT_REMOVEDIR) &&
 			!unlinkat(copy.directory, COPY_PREFIX "used", AT_REMOVEDIR));

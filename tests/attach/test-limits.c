@@ -110,15 +110,17 @@ static void test_tables(void)
 	int fd = memfd_create("file", MFD_CLOEXEC);
 
 	CHECK(fd >= 0 && !ftruncate(fd, 200 << 20) && TABLE_MAX == 64 << 20);
-	CHECK(!read_part(fd, 5, 64 << 20) && asked == (64 << 20) + 1);
+	CHECK(!attach_elf_read_part(fd, 5, 64 << 20) && asked == (64 << 20) + 1);
 	asked = 0;
-	CHECK(!read_part(fd, 5, (64 << 20) + 1) && !read_part(fd, 5, 0) && !asked);
+	CHECK(!attach_elf_read_part(fd, 5, (64 << 20) + 1) && !attach_elf_read_part(fd, 5, 0) &&
+			!asked);
 	/* It ends with the file. */
-	CHECK(!read_part(fd, (200 << 20) - 7, 7) && asked == 8);
+	CHECK(!attach_elf_read_part(fd, (200 << 20) - 7, 7) && asked == 8);
 	asked = 0;
-	CHECK(!read_part(fd, (200 << 20) - 7, 8) && !read_part(fd, (200 << 20) + 1, 7) && !asked);
+	CHECK(!attach_elf_read_part(fd, (200 << 20) - 7, 8) &&
+			!attach_elf_read_part(fd, (200 << 20) + 1, 7) && !asked);
 	close(fd);
-	CHECK(!read_part(fd, 0, 7) && !asked);
+	CHECK(!attach_elf_read_part(fd, 0, 7) && !asked);
 }
 
 /* 128 frames of a stack, of which 64 KiB are copied. */
@@ -135,14 +137,15 @@ static void test_frames(void)
 
 	safe.until = UINT64_MAX;
 	for (unsigned int i = 1; i <= 129; i++) {
-		CHECK(take_frame(NULL, &safe) == (i <= 128 ? DWARF_CB_OK : DWARF_CB_ABORT));
+		CHECK(attach_safe_add_frame(NULL, &safe) ==
+				(i <= 128 ? DWARF_CB_OK : DWARF_CB_ABORT));
 		CHECK(safe.nr_frames == (i <= 128 ? i : 128));
 	}
 	/* The call is before the address to which it returns. */
 	CHECK(safe.frames[127].pc == 0xfff);
 	safe.nr_frames = 0;
 	safe.until = 0;
-	CHECK(take_frame(NULL, &safe) == DWARF_CB_ABORT);
+	CHECK(attach_safe_add_frame(NULL, &safe) == DWARF_CB_ABORT);
 	CHECK(target.memory >= 0);
 	safe.target = &target;
 	safe.registers = &registers;

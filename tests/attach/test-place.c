@@ -246,18 +246,19 @@ static void test_not_own(void)
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	cannot_chmod = true;
-	CHECK(make_own(parent, "side-attach-", name) == -1 && !exists(name));
-	CHECK(!make_place(&place, root, folder, "side-attach-") && place.parent == -1 &&
+	CHECK(attach_dir_create_private(parent, "side-attach-", name) == -1 && !exists(name));
+	CHECK(!attach_dir_create(&place, root, folder, "side-attach-") && place.parent == -1 &&
 			place.own == -1);
 	cannot_chmod = false;
 	user_offset = 1;
-	CHECK(make_own(parent, "side-attach-", name) == -1 && !exists(name));
+	CHECK(attach_dir_create_private(parent, "side-attach-", name) == -1 && !exists(name));
 	user_offset = 0;
-	CHECK(make_own(-1, "side-attach-", name) == -1);
-	CHECK(!make_place(&place, root, "/nowhere", "side-attach-"));
+	CHECK(attach_dir_create_private(-1, "side-attach-", name) == -1);
+	CHECK(!attach_dir_create(&place, root, "/nowhere", "side-attach-"));
 	/* Through a link nothing is opened. */
 	(void)snprintf(link, sizeof(link), "%s/link", folder);
-	CHECK(!symlink(folder, link) && open_own(parent, "link") == -1 && !unlink(link));
+	CHECK(!symlink(folder, link) && attach_dir_open_private(parent, "link") == -1 &&
+			!unlink(link));
 	close(root);
 }
 
@@ -282,7 +283,7 @@ static bool is_removed(const char *name, time_t age, enum socket_state state)
 			CHECK(!listen(fd, 1));
 	}
 	CHECK(!utimensat(parent, name, times, 0));
-	remove_abandoned(parent);
+	attach_dir_remove_abandoned(parent);
 	was_removed = !exists(name);
 	if (fd >= 0)
 		close(fd);
@@ -319,14 +320,14 @@ static void test_abandoned(void)
 	/* A link stays, and what it leads to. */
 	(void)snprintf(path, sizeof(path), "%s/side-attach-link", folder);
 	CHECK(!mkdirat(parent, "used", 0700) && !symlink("used", path));
-	remove_abandoned(parent);
+	attach_dir_remove_abandoned(parent);
 	CHECK(exists("side-attach-link") && exists("used") && !unlink(path) &&
 			!unlinkat(parent, "used", AT_REMOVEDIR));
 	/* So does a directory that another process has locked. */
 	CHECK(!mkdirat(parent, "side-attach-a", 0700) &&
 			!fstatat(parent, "side-attach-a", &status, 0));
-	fd = open_own(parent, "side-attach-a");
-	other = open_own(parent, "side-attach-a");
+	fd = attach_dir_open_private(parent, "side-attach-a");
+	other = attach_dir_open_private(parent, "side-attach-a");
 	now = status.st_mtime + 60;
 	CHECK(fd >= 0 && other >= 0 && !flock(other, LOCK_SH) && !is_abandoned(fd, false));
 	CHECK(!flock(other, LOCK_UN) && is_abandoned(fd, false));
@@ -336,7 +337,7 @@ static void test_abandoned(void)
 	close(fd);
 	CHECK(!is_abandoned(fd, false) && !unlinkat(parent, "side-attach-a", AT_REMOVEDIR));
 	/* No directory. */
-	remove_abandoned(-1);
+	attach_dir_remove_abandoned(-1);
 }
 
 /* ---- the user ---- */

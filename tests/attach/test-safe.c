@@ -377,17 +377,17 @@ static void test_stack(void **state)
 	assert_called("stack 5800 800 ");
 	assert_int_equal(judged.stack_at, 0x5800);
 	assert_int_equal(judged.stack_size, 0x800);
-	assert_true(read_word(NULL, 0x5ff8, &word, &judged));
+	assert_true(attach_safe_read_word(NULL, 0x5ff8, &word, &judged));
 	assert_int_equal(word, 0x1111111111111111);
 	assert_called("");
-	assert_true(read_word(NULL, 0x5ff9, &word, &judged));
+	assert_true(attach_safe_read_word(NULL, 0x5ff9, &word, &judged));
 	assert_called("stack 5ff9 8 ");
-	assert_true(read_word(NULL, 0x57f8, &word, &judged));
+	assert_true(attach_safe_read_word(NULL, 0x57f8, &word, &judged));
 	assert_called("stack 57f8 8 ");
 	unreadable = 0x5800;
 	copy_stack(&judged);
 	assert_int_equal(judged.stack_size, 0);
-	assert_false(read_word(NULL, 0x5800, &word, &judged));
+	assert_false(attach_safe_read_word(NULL, 0x5800, &word, &judged));
 	/* Outside of all mappings a page is tried. */
 	thread_registers.rsp = 0x9000;
 	copy_stack(&judged);
@@ -422,7 +422,7 @@ static void test_callbacks(void **state)
 	mappings[0].path = library;
 	mappings[1].path = none;
 	open_result = 0;
-	fd = find_file(NULL, &data, "name", 0x1000, &file, &elf);
+	fd = attach_safe_find_elf(NULL, &data, "name", 0x1000, &file, &elf);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_string_equal(file, library);
 	assert_null(elf);
@@ -431,11 +431,11 @@ static void test_callbacks(void **state)
 	free(file);
 	for (uint64_t base = 0x2000; base <= 0x8000; base += 0x6000) {
 		elf = (Elf *)&file;
-		assert_int_equal(find_file(NULL, &data, "name", base, &file, &elf), 77);
+		assert_int_equal(attach_safe_find_elf(NULL, &data, "name", base, &file, &elf), 77);
 		assert_called(base == 0x2000 ? "find name 2000 1 " : "find name 8000 1 ");
 	}
 	open_result = -ENOENT;
-	assert_int_equal(find_file(NULL, &data, "name", 0x1000, &file, &elf), 77);
+	assert_int_equal(attach_safe_find_elf(NULL, &data, "name", 0x1000, &file, &elf), 77);
 	assert_called("open /lib/libcook.so find name 1000 1 ");
 	open_result = 0;
 	assert_int_equal(next_thread(NULL, &judged, &user), THREAD);
@@ -491,7 +491,7 @@ static int class_of(const char *path, const char *access)
 
 	(void)snprintf(text, sizeof(text), "%s", path);
 	strcpy(mapping.access, access);
-	return classify(&the_target, &mapping);
+	return attach_safe_classify(&the_target, &mapping);
 }
 
 static void test_classes(void **state)

@@ -497,7 +497,7 @@ static pid_t played_waitpid(pid_t pid, int *status, int options)
 #define fork played_fork
 #define read played_read_report
 #define waitpid played_waitpid
-#undef fail
+#undef attach_inject_set_error
 #include "attach/inject.c"
 #undef malloc
 #undef open
@@ -590,23 +590,25 @@ static void test_lock(void **state)
 {
 	(void)state;
 	begin();
-	assert_int_equal(take_lock(&injection), 0);
+	assert_int_equal(attach_inject_acquire_lock(&injection), 0);
 	assert_int_equal(injection.lock, 999);
 	socket_fd = 0;
-	assert_int_equal(take_lock(&injection), 0);
+	assert_int_equal(attach_inject_acquire_lock(&injection), 0);
 	assert_int_equal(injection.lock, 0);
 	nr_binds = 3;
-	assert_int_equal(take_lock(&injection), 0);
+	assert_int_equal(attach_inject_acquire_lock(&injection), 0);
 	assert_int_equal(clock_ns - START, 6000000);
 	clock_ns = START;
 	nr_binds = 100000;
-	expect_failure(take_lock(&injection), INJECT_FAILED, "another `side attach` is at it");
+	expect_failure(attach_inject_acquire_lock(&injection), INJECT_FAILED,
+			"another `side attach` is at it");
 	assert_int_equal(clock_ns - START, 5002000000);
 	nr_binds = 1;
 	bind_error = EACCES;
-	expect_failure(take_lock(&injection), INJECT_FAILED, "Permission denied");
+	expect_failure(attach_inject_acquire_lock(&injection), INJECT_FAILED, "Permission denied");
 	socket_error = EMFILE;
-	expect_failure(take_lock(&injection), INJECT_FAILED, "Too many open files");
+	expect_failure(attach_inject_acquire_lock(&injection), INJECT_FAILED,
+			"Too many open files");
 }
 
 static void test_threads(void **state)
@@ -773,33 +775,34 @@ static void test_code(void **state)
 	(void)state;
 	begin();
 	injection.target.own.end = 77;
-	assert_int_equal(put_code(&injection), 0);
+	assert_int_equal(attach_inject_write_code(&injection), 0);
 	assert_memory_equal(code_bytes, own_code, sizeof(own_code) - 16);
 	assert_int_equal(injection.place.values.states, 7);
 	assert_int_equal(injection.place.values.own.end, 77);
 	assert_int_equal(injection.place.values.pause[1], 50000);
 	begin();
 	states = 0;
-	expect_failure(put_code(&injection), INJECT_UNSUITABLE, "the processor has no XSAVE");
+	expect_failure(attach_inject_write_code(&injection), INJECT_UNSUITABLE,
+			"the processor has no XSAVE");
 	states = 7;
 	no_memory = true;
-	expect_failure(put_code(&injection), INJECT_FAILED, "out of memory");
+	expect_failure(attach_inject_write_code(&injection), INJECT_FAILED, "out of memory");
 	assert_null(injection.overwritten);
 	no_memory = false;
 	missing = "pthread_attr_destroy";
-	expect_failure(put_code(&injection), INJECT_UNSUITABLE,
+	expect_failure(attach_inject_write_code(&injection), INJECT_UNSUITABLE,
 			"its C library has not what it takes");
 	assert_null(injection.overwritten);
 	missing = NULL;
 	failing_read = 1;
-	expect_failure(put_code(&injection), INJECT_FAILED, no_access);
+	expect_failure(attach_inject_write_code(&injection), INJECT_FAILED, no_access);
 	/* What was overwritten comes back if the name cannot be written. */
 	for (unsigned int i = 1; i <= 2; i++) {
 		begin();
 		code_bytes[0] = 55;
 		failing_write = i;
 		memory_error = EPERM;
-		expect_failure(put_code(&injection), INJECT_FAILED,
+		expect_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 				"its memory cannot be written: Operation not permitted (does the kernel forbid it, proc_mem.force_override?)");
 		assert_int_equal(code_bytes[0], 55);
 		assert_int_equal(code_bytes[1], 0);
@@ -811,14 +814,14 @@ static void test_gone(void **state)
 	(void)state;
 	begin();
 	errno = EIO;
-	expect_failure(fail_memory(&injection), INJECT_FAILED, no_access);
+	expect_failure(attach_inject_set_no_memory(&injection), INJECT_FAILED, no_access);
 	errno = ESRCH;
-	assert_int_equal(fail_memory(&injection), -1);
+	assert_int_equal(attach_inject_set_no_memory(&injection), -1);
 	assert_string_equal(the_report.text, "gone, error 3");
 	the_report.text[0] = '\0';
 	nr_alive = 0;
 	errno = EIO;
-	assert_int_equal(fail_memory(&injection), -1);
+	assert_int_equal(attach_inject_set_no_memory(&injection), -1);
 	assert_string_equal(the_report.text, "gone, error 3");
 	assert_int_equal(the_report.kind, INJECT_GONE);
 }
@@ -833,22 +836,22 @@ static void test_call(void **state)
 	(void)state;
 	begin();
 	results[10][0] = 123;
-	assert_int_equal(call(&injection, 16 * 11, arguments, &result), 0);
+	assert_int_equal(attach_inject_call_function(&injection, 16 * 11, arguments, &result), 0);
 	assert_int_equal(result, 123);
 	assert_int_equal(clock_ns - START, 20000);
 	for (unsigned int i = 1; i <= 3; i++) {
 		begin();
 		failing_write = i;
-		expect_failure(call(&injection, 16 * 11, arguments, &result), INJECT_FAILED,
-				no_access);
+		expect_failure(attach_inject_call_function(&injection, 16 * 11, arguments, &result),
+				INJECT_FAILED, no_access);
 		assert_called("");
 		assert_int_equal(clock_ns, START);
 	}
 	for (unsigned int i = 1; i <= 2; i++) {
 		begin();
 		failing_read = i;
-		expect_failure(call(&injection, 16 * 11, arguments, &result), INJECT_FAILED,
-				no_access);
+		expect_failure(attach_inject_call_function(&injection, 16 * 11, arguments, &result),
+				INJECT_FAILED, no_access);
 	}
 	/* What runs does not hang: each time it is given 15 seconds more. */
 	begin();
@@ -856,7 +859,8 @@ static void test_call(void **state)
 	times[0] = 5;
 	times[1] = 6;
 	times[2] = 6;
-	expect_failure(call(&injection, 16 * 11, arguments, &result), INJECT_FAILED,
+	expect_failure(attach_inject_call_function(&injection, 16 * 11, arguments, &result),
+			INJECT_FAILED,
 			"it does not come to the end of loading the agent (it may be loading something else all the time)");
 	assert_int_equal(at_time, 3);
 	assert_int_equal(clock_ns - START, 3 * UINT64_C(15000020000));
@@ -864,7 +868,8 @@ static void test_call(void **state)
 	begin();
 	is_deaf = true;
 	at_time = 4;
-	expect_failure(call(&injection, 16 * 11, arguments, &result), INJECT_FAILED,
+	expect_failure(attach_inject_call_function(&injection, 16 * 11, arguments, &result),
+			INJECT_FAILED,
 			"it does not come to the end of loading the agent (it may be loading something else all the time)");
 	assert_int_equal(clock_ns - START, UINT64_C(15000020000));
 }
@@ -1068,7 +1073,7 @@ static void test_load(void **state)
 	results[0][0] = 55;
 	results[1][0] = 16 * 12;
 	results[1][1] = 16 * 11;
-	assert_int_equal(load_agent(&injection), 0);
+	assert_int_equal(attach_inject_load_agent(&injection), 0);
 	assert_int_equal(injection.target.agent_function, 16 * 11);
 	(void)snprintf(wanted, sizeof(wanted), "%sside_agent_own_thread() dlsym(55,serve) ",
 			loaded);
@@ -1077,18 +1082,18 @@ static void test_load(void **state)
 	begin();
 	results[0][0] = 55;
 	results[1][1] = 16 * 11;
-	assert_int_equal(load_agent(&injection), 0);
+	assert_int_equal(attach_inject_load_agent(&injection), 0);
 	(void)snprintf(wanted, sizeof(wanted), "%sdlsym(55,serve) ", loaded);
 	assert_called(wanted);
 	begin();
 	results[0][0] = 55;
-	assert_int_equal(load_agent(&injection), -1);
+	assert_int_equal(attach_inject_load_agent(&injection), -1);
 	(void)snprintf(wanted, sizeof(wanted), "%sdlsym(55,serve) dlerror() ", loaded);
 	assert_called(wanted);
 	/* Nothing helps. */
 	begin();
 	nr_copies = 0;
-	assert_int_equal(load_agent(&injection), -1);
+	assert_int_equal(attach_inject_load_agent(&injection), -1);
 	expect_failure(-1, INJECT_FAILED, "the agent cannot be loaded");
 	assert_called(OPENED("/lib/agent.so") GIVEN("agent.so", "/lib/agent.so", "0") OPENED(
 			"/proc/thread-self/fd/0") "make(/tmp/0/lib/agent.so) dlerror() ");
@@ -1096,7 +1101,7 @@ static void test_load(void **state)
 	begin();
 	is_missing[1] = true;
 	copy_error = -EIO;
-	assert_int_equal(load_agent(&injection), -1);
+	assert_int_equal(attach_inject_load_agent(&injection), -1);
 	assert_called(GIVEN("agent.so", "/lib/agent.so", "0"));
 	/* A text and three words are written for each call. */
 	for (unsigned int i = 1; i <= 12; i++) {
@@ -1109,7 +1114,7 @@ static void test_load(void **state)
 		results[1][0] = 16 * 12;
 		results[1][1] = 16 * 11;
 		failing_write = i;
-		expect_failure(load_agent(&injection), INJECT_FAILED, no_access);
+		expect_failure(attach_inject_load_agent(&injection), INJECT_FAILED, no_access);
 		assert_called(done[i <= 4 ? 0 : i <= 8 ? 1 : i <= 11 ? 2 : 3]);
 		assert_int_equal(injection.target.agent_function, 0);
 	}

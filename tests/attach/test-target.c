@@ -393,7 +393,7 @@ static int check(bool in_sandbox)
 	const struct inject_request request = {.pid = PROGRAM, .in_sandbox = in_sandbox};
 	struct inject_target target = new_target();
 
-	return check_state(&target, &request);
+	return attach_target_check_state(&target, &request);
 }
 
 static void test_state(void)
@@ -682,10 +682,10 @@ static void test_lines(void)
 	strcpy(text, "old");
 	CHECK(!inject_status(PROGRAM, 0, "A", text, sizeof(text)) && errno == ENODATA && !*text);
 	CHECK(!strcmp(inject_name(DEBUGGER, text, 3), "gd"));
-	CHECK(parse_mapping(none, &mapping) == -ENODATA &&
-			parse_mapping(line, &mapping) == -ENODATA);
-	CHECK(!parse_mapping(path, &mapping) && mapping.begin == 10 && mapping.end == 11 &&
-			mapping.offset == 15 && mapping.inode == 9 &&
+	CHECK(attach_target_parse_mapping(none, &mapping) == -ENODATA &&
+			attach_target_parse_mapping(line, &mapping) == -ENODATA);
+	CHECK(!attach_target_parse_mapping(path, &mapping) && mapping.begin == 10 &&
+			mapping.end == 11 && mapping.offset == 15 && mapping.inode == 9 &&
 			!strcmp(mapping.access, "rwxs") && !strcmp(mapping.path, "x"));
 	free(mapping.path);
 }

@@ -99,7 +99,7 @@ static bool is_checked(size_t count, int wanted, const char *text)
 	int status;
 
 	catch ();
-	status = check(&parsed, count);
+	status = trace_check_options(&parsed, count);
 	*record = (struct record_options){.pid = 0};
 	return printed(text) && status == wanted;
 }
@@ -221,13 +221,13 @@ static void test_patterns(void)
 
 	for (unsigned int i = 0; i < 2 * PROBE_WISHES_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "e%u", i);
-		CHECK(!add_pattern(&tracing, "probe", name) && tracing.nr_patterns == i + 1);
+		CHECK(!trace_add_pattern(&tracing, "probe", name) && tracing.nr_patterns == i + 1);
 		/* An event is named once. */
-		CHECK(!add_pattern(&tracing, "probe", name) && tracing.nr_patterns == i + 1);
+		CHECK(!trace_add_pattern(&tracing, "probe", name) && tracing.nr_patterns == i + 1);
 	}
 	CHECK(!strcmp(tracing.patterns[3], "probe:e3"));
 	catch ();
-	CHECK(add_pattern(&tracing, "probe", "more") == COMMAND_USAGE);
+	CHECK(trace_add_pattern(&tracing, "probe", "more") == COMMAND_USAGE);
 	CHECK(printed("side: there are too many events\n") &&
 			tracing.nr_patterns == 2 * PROBE_WISHES_MAX);
 	/* There is space for those of side-uprobes. */
@@ -306,11 +306,12 @@ static void test_overwrites(void)
 	char folder[] = "/tmp/side-trace-XXXXXX", file[64];
 	int fd;
 
-	CHECK(mkdtemp(folder) && !overwrites(NULL) && !overwrites("/nowhere") &&
-			!overwrites(folder));
+	CHECK(mkdtemp(folder) && !trace_is_overwrite(NULL) && !trace_is_overwrite("/nowhere") &&
+			!trace_is_overwrite(folder));
 	(void)snprintf(file, sizeof(file), "%s/x", folder);
 	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	CHECK(fd >= 0 && !close(fd) && overwrites(folder) && !unlink(file) && !rmdir(folder));
+	CHECK(fd >= 0 && !close(fd) && trace_is_overwrite(folder) && !unlink(file) &&
+			!rmdir(folder));
 }
 
 /* ---- answers ---- */

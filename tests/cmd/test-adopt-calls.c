@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side adopt` with a configuration and sessions that the test plays. */
+/* `side adopt_all_sessions` with a configuration and sessions that the test plays. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -728,7 +728,7 @@ static void test_failures(void **unused)
 		adoption.source.config = &config;
 		nr_opened = 0;
 		begin_output();
-		assert_int_equal(open_session(&adoption, &boots[0], &adopted,
+		assert_int_equal(adopt_open_session(&adoption, &boots[0], &adopted,
 						 (struct definition *)(void *)&memory),
 				i ? COMMAND_USAGE : COMMAND_DONE);
 		if (i) {
@@ -851,19 +851,19 @@ static void test_follow(void **unused)
 static void test_number(void **unused)
 {
 	(void)unused;
-	assert_int_equal(process_of(NULL), 0);
-	assert_int_equal(process_of(""), 0);
-	assert_int_equal(process_of("/1"), 0);
-	assert_int_equal(process_of(":1"), 0);
-	assert_int_equal(process_of("-1"), 0);
-	assert_int_equal(process_of(" 1"), 0);
-	assert_int_equal(process_of("+1"), 0);
-	assert_int_equal(process_of("0"), 0);
-	assert_int_equal(process_of("01"), 1);
-	assert_int_equal(process_of("9"), 9);
-	assert_int_equal(process_of("12x"), 0);
-	assert_int_equal(process_of("2147483647"), 2147483647);
-	assert_int_equal(process_of("2147483648"), 0);
+	assert_int_equal(adopt_get_process(NULL), 0);
+	assert_int_equal(adopt_get_process(""), 0);
+	assert_int_equal(adopt_get_process("/1"), 0);
+	assert_int_equal(adopt_get_process(":1"), 0);
+	assert_int_equal(adopt_get_process("-1"), 0);
+	assert_int_equal(adopt_get_process(" 1"), 0);
+	assert_int_equal(adopt_get_process("+1"), 0);
+	assert_int_equal(adopt_get_process("0"), 0);
+	assert_int_equal(adopt_get_process("01"), 1);
+	assert_int_equal(adopt_get_process("9"), 9);
+	assert_int_equal(adopt_get_process("12x"), 0);
+	assert_int_equal(adopt_get_process("2147483647"), 2147483647);
+	assert_int_equal(adopt_get_process("2147483648"), 0);
 }
 
 static void test_process(void **unused)

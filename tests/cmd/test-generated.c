@@ -247,7 +247,7 @@ static bool wraps(unsigned int first, const char *second, unsigned int left, uns
 	memset(word, 'a', first);
 	snprintf(text, sizeof(text), "%s %s", word, second);
 	snprintf(expected, sizeof(expected), "%s%s%s%s\n", before, word, between, second);
-	wrap(out, text, left, column);
+	help_wrap_text(out, text, left, column);
 	CHECK(!fclose(out));
 	same = !strcmp(made, expected);
 	if (!same)

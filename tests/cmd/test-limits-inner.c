@@ -226,9 +226,7 @@ static void played_module(
 #undef REFUSALS_SHOWN
 #include "cmd/side/missing.c"
 #define access played_access
-#define add_list add_kernel_list
 #include "cmd/side/record-kernel.c"
-#undef add_list
 #undef access
 #include "cmd/side/probe-files.c"
 #undef FILES_MAX
@@ -282,15 +280,7 @@ static void played_module(
 #include "cmd/side/report-calls.c"
 #include "cmd/side/report-who.c"
 #include "cmd/side/view-show.c"
-#define start start_report
-#define print print_report
 #include "cmd/side/report.c"
-#undef print
-#undef start
-#define check check_trace
-#define start start_trace
-#define say_refusal say_trace_refusal
-#define say_refusals say_trace_refusals
 #define probe_see(fd, seen) (nr_calls++, (fd) != 77)
 #define probe_unsee(seen) (void)(seen)
 #define probe_table_nr_probes played_probes
@@ -300,10 +290,6 @@ static void played_module(
 #undef probe_table_nr_probes
 #undef probe_unsee
 #undef probe_see
-#undef say_refusals
-#undef say_refusal
-#undef start
-#undef check
 
 /* ---- standard error ---- */
 
@@ -343,8 +329,8 @@ static void test_files(void)
 	static struct events events;
 
 	for (unsigned int i = 1; i <= 1025; i++) {
-		add_path(&files, numbered(i));
-		add_path(&files, numbered(i));
+		probe_files_add_path(&files, numbered(i));
+		probe_files_add_path(&files, numbered(i));
 		CHECK(files.count == (i <= 1024 ? i : 1024));
 	}
 	CHECK(!strcmp(files.paths[1023], "/1024"));
@@ -435,14 +421,14 @@ static void test_reads(void)
 	struct process process = {.pid = getpid(), .reads = (1 << 24) - 1};
 	uint64_t from = 77, to = 0;
 
-	CHECK(!read_memory(&process, (uintptr_t)&from, &to, 8) && to == 77);
-	CHECK(read_memory(&process, (uintptr_t)&from, &to, 8) == -E2BIG);
+	CHECK(!process_read_memory(&process, (uintptr_t)&from, &to, 8) && to == 77);
+	CHECK(process_read_memory(&process, (uintptr_t)&from, &to, 8) == -E2BIG);
 	process.reads = 0;
 	process.read_bytes = (UINT64_C(1) << 31) - 8;
 	to = 0;
-	CHECK(!read_memory(&process, (uintptr_t)&from, &to, 8) && to == 77);
+	CHECK(!process_read_memory(&process, (uintptr_t)&from, &to, 8) && to == 77);
 	process.read_bytes = (UINT64_C(1) << 31) - 7;
-	CHECK(read_memory(&process, (uintptr_t)&from, &to, 8) == -E2BIG);
+	CHECK(process_read_memory(&process, (uintptr_t)&from, &to, 8) == -E2BIG);
 }
 
 static void test_registries(void)
@@ -636,7 +622,7 @@ static void test_reports(void)
 	int old = begin_printed(), status;
 
 	report.options = &options;
-	status = start_report(&report, &parsed);
+	status = report_start(&report, &parsed);
 	report.walk.events = 1;
 	report.groups.refused = 1;
 	note_what_is_missing(&report);
@@ -671,7 +657,7 @@ static void test_directories(void)
 
 		nr_calls = 0;
 		nr_names = cases[i].there;
-		path = choose_directory(&recording, "/out");
+		path = record_kernel_choose_directory(&recording, "/out");
 		snprintf(expected, sizeof(expected), "/out/" KERNEL_RECORD_DIRECTORY "%s",
 				cases[i].path);
 		CHECK(path && !strcmp(path, expected) && nr_calls == cases[i].calls);
@@ -758,10 +744,10 @@ static void test_fields(void)
 	nearest_begin(&missing.nearest, "x");
 	for (unsigned int i = 1; i <= 9; i++) {
 		snprintf(name, sizeof(name), "_f%u", i);
-		add_field(&missing, "", name);
+		missing_add_field(&missing, "", name);
 		/* A field counts once. */
 		if (i < 9)
-			add_field(&missing, "", name);
+			missing_add_field(&missing, "", name);
 		CHECK(missing.nr_fields == i);
 		if (i == 8)
 			CHECK(!strcmp(missing_text(&missing, text),
@@ -789,7 +775,7 @@ static unsigned int print_refusals(unsigned int count)
 	}
 	json_object_object_add(program, "refusals", list);
 	json_object_object_add(program, "refused", json_object_new_int(7 + (int)count));
-	say_refusals(program, &seen);
+	probe_report_print_refusals(program, &seen);
 	json_object_put(program);
 	end_printed(old);
 	for (const char *at = printed; (at = strstr(at, " of lib, at 0x")); at++)
@@ -818,7 +804,7 @@ static void print_trace_refusals(uint32_t count, uint32_t first)
 			.states[WIRE_PROBE_REFUSED] = 7 + count};
 	int old = begin_printed();
 
-	say_trace_refusals(&tracing, &answer);
+	trace_report_refusals(&tracing, &answer);
 	end_printed(old);
 }
 

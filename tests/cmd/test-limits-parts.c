@@ -206,7 +206,7 @@ static void test_files(void **unused)
 		char *text;
 		size_t found;
 
-		status = read_all(fd, "file", &text, &found);
+		status = save_read_all(fd, "file", &text, &found);
 		assert_int_equal(status, size > 4u << 20 ? COMMAND_FAILED : COMMAND_DONE);
 		assert_int_equal(found, size);
 		free(text);

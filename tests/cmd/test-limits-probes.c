@@ -136,7 +136,7 @@ static struct choice begin(uint32_t nr, uint32_t nr_breakpoints)
 		methods[i] = i < nr_breakpoints ? PROBE_BREAKPOINT : PROBE_KERNEL;
 	for (uint32_t i = 0; i < nr; i++)
 		chosen[i] = true;
-	gather(&choice);
+	probe_kernel_collect_chosen(&choice);
 	CHECK(choice.nr == nr);
 	nr_opened = nr_closed = nr_copied = 0;
 	works_below = 0;
@@ -153,27 +153,27 @@ static void test_trials(void)
 
 	/* The 48th attempt fails: both locations are refused. Before it, each is tried alone. */
 	choice.trials = 47;
-	try_list(&choice, 0, 2);
+	probe_kernel_try_list(&choice, 0, 2);
 	CHECK(nr_opened == 1 && choice.trials == 48 && !chosen[0] && !chosen[1]);
 	CHECK(choice.reasons[0].places == 2 && !strcmp(choice.reasons[0].text, "refused"));
 	choice = begin(2, 2);
 	choice.trials = 46;
-	try_list(&choice, 0, 2);
+	probe_kernel_try_list(&choice, 0, 2);
 	CHECK(nr_opened == 3 && choice.trials == 49 && !chosen[0] && !chosen[1]);
 	/* Without a permission, no further one is made. */
 	choice = begin(2, 2);
 	is_denied = true;
-	try_list(&choice, 0, 2);
+	probe_kernel_try_list(&choice, 0, 2);
 	CHECK(nr_opened == 1 && !chosen[0] && !chosen[1] && nr_closed == nr_opened);
 	/* Half by half. */
 	choice = begin(7, 7);
 	works_below = 4;
-	try_list(&choice, 0, 7);
+	probe_kernel_try_list(&choice, 0, 7);
 	CHECK(nr_opened == 5 && !choice.reasons[0].places);
 	for (unsigned int i = 0; i < 7; i++)
 		CHECK(chosen[i]);
 	choice = begin(1, 1);
-	try_list(&choice, 0, 0);
+	probe_kernel_try_list(&choice, 0, 0);
 	CHECK(!nr_opened && !nr_copied);
 }
 
@@ -193,18 +193,18 @@ static void test_slow(void)
 		choice = begin(nr, 0);
 		is_quick = false;
 		works_below = 100;
-		try_all(&choice);
+		probe_kernel_try_all_backends(&choice);
 		CHECK(choice.slow && nr_opened == 1 && nr_chosen == (nr < 16 ? nr : 16) &&
 				choice.nr == nr);
 	}
 	choice = begin(17, 17);
 	works_below = 100;
-	try_all(&choice);
+	probe_kernel_try_all_backends(&choice);
 	CHECK(!choice.slow && nr_opened == 1 && nr_chosen == 17 && choice.nr == 17);
 	/* In parts they can be had, but not together. */
 	choice = begin(4, 4);
 	works_below = 3;
-	try_all(&choice);
+	probe_kernel_try_all_backends(&choice);
 	CHECK(nr_opened == 4 && !choice.nr && choice.reasons[0].places == 4);
 }
 
@@ -219,7 +219,7 @@ static void test_kernel_reasons(void)
 	for (unsigned int i = 1; i <= 9; i++) {
 		snprintf(text, sizeof(text), "why %u", i);
 		for (unsigned int k = 0; k < i; k++)
-			refuse(&choice, 0, i == 2, text);
+			probe_kernel_add_refusal(&choice, 0, i == 2, text);
 	}
 	for (unsigned int i = 1; i <= 7; i++) {
 		snprintf(text, sizeof(text), "why %u", i);
@@ -229,9 +229,9 @@ static void test_kernel_reasons(void)
 	}
 	CHECK(choice.reasons[7].places == 8 + 9 && !strcmp(choice.reasons[7].text, "why 8"));
 	choice = begin(LOCATIONS, 64);
-	refuse(&choice, 63, false, "why");
-	refuse(&choice, 64, true, "why");
-	refuse(&choice, 63, true, "why");
+	probe_kernel_add_refusal(&choice, 63, false, "why");
+	probe_kernel_add_refusal(&choice, 64, true, "why");
+	probe_kernel_add_refusal(&choice, 63, true, "why");
 	CHECK(choice.reasons[0].places == 2 && !choice.reasons[0].left && !choice.reasons[0].asked);
 	CHECK(choice.reasons[1].places == 1 && choice.reasons[1].left && choice.reasons[1].asked);
 }
@@ -244,7 +244,7 @@ static void note(struct refusals *refusals, const char *why, enum resolve_refuse
 			.reason = why,
 			.address = 0x1000 + refusals->count};
 
-	note_refusal(refusals, &refusal);
+	probe_resolve_add_refusal(refusals, &refusal);
 }
 
 /* The 13th reason is only counted. */

@@ -158,11 +158,9 @@ __attribute__((format(printf, 1, 2))) static void played_show(const char *format
 #define more_execute played_more
 #define pager_start played_pager
 #define main side_main
-#define run side_run
 int side_main(int argc, char **argv);
 #include "cmd/side/main.c"
 #undef main
-#undef run
 
 #define cmd_record played_record
 #define cmd_list played_list
@@ -579,7 +577,7 @@ static void test_kernel_events(void **unused)
 	say_start(&(const struct common_options){.color = COLOR_NEVER}, NULL);
 	begin_output();
 	for (int i = 0; i < 4; i++)
-		show_event(&view, 10 + i, &kernel_events[i]);
+		side_kernel_view_show_event(&view, 10 + i, &kernel_events[i]);
 	show_problem(&view, 9, "a\tproblem", "a\thint");
 	assert_string_equal(end_output(),
 			"p:open                   native      user_events:p_open                   prog10 10: 7 written; listeners: ftrace perf instance:one\n"
@@ -590,10 +588,10 @@ static void test_kernel_events(void **unused)
 	assert_int_equal(view.nr_events, 4);
 	say_start(&(const struct common_options){.json = true, .color = COLOR_NEVER}, NULL);
 	begin_output();
-	show_event(&view, 10, &kernel_events[1]);
-	show_event(&view, 10, &kernel_events[2]);
+	side_kernel_view_show_event(&view, 10, &kernel_events[1]);
+	side_kernel_view_show_event(&view, 10, &kernel_events[2]);
 	view.tracefs = NULL;
-	show_event(&view, 10, &kernel_events[0]);
+	side_kernel_view_show_event(&view, 10, &kernel_events[0]);
 	assert_string_equal(end_output(),
 			"{\"schema\":1,\"type\":\"kernel_event\",\"event\":\"q:\\u0009open\",\"tracepoint\":\"user_events_multi:q_open.*\",\"state\":\"eventheader\",\"pid\":10,\"program\":\"prog10\",\"written\":7,\"cut\":2,\"lost\":3,\"listeners\":\"ftrace perf\",\"reason\":\"\"}\n"
 			"{\"schema\":1,\"type\":\"kernel_event\",\"event\":\"r:bad\",\"tracepoint\":\"-\",\"state\":\"refused\",\"pid\":10,\"program\":\"prog10\",\"written\":7,\"cut\":0,\"lost\":0,\"listeners\":\"\",\"reason\":\"a\\u0009reason\"}\n"
@@ -607,10 +605,10 @@ static void test_kernel_events(void **unused)
 			"side: prog11 (11) gives no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
 	/* Words that are there are not added again. */
 	*words = '\0';
-	add_word(words, 6, "ab");
-	add_word(words, 6, "b");
+	side_kernel_view_append_name(words, 6, "ab");
+	side_kernel_view_append_name(words, 6, "b");
 	assert_string_equal(words, "ab");
-	add_word(words, 6, "cde");
+	side_kernel_view_append_name(words, 6, "cde");
 	assert_string_equal(words, "ab cd");
 	*calls = '\0';
 	assert_int_equal(resources_descriptors(), before);

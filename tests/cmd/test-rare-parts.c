@@ -90,17 +90,15 @@ static FILE *played_fopen(const char *path, const char *mode)
 #define stat(path, status) played_stat(path, status)
 #define geteuid played_user
 #define fopen played_fopen
-#define read_memory read_process
 #include "cmd/side/process.c"
 #undef stat
 #undef geteuid
 #undef fopen
-#undef read_memory
 
 static void check_failure(int error, int status, const char *printed)
 {
 	begin_output(&plain);
-	assert_int_equal(say_failure(4711, error), status);
+	assert_int_equal(process_report_failure(4711, error), status);
 	assert_output(printed);
 }
 
@@ -433,7 +431,7 @@ static struct group *played_named(const char *name)
 	return has_group ? &group : NULL;
 }
 
-#undef skip
+#undef doctor_session_is_skipped
 #define getgroups played_groups
 #define getegid played_group
 #define getgrnam played_named
@@ -496,14 +494,8 @@ static int played_wait(const sigset_t *signals, int *number)
 
 #define sigwait played_wait
 #undef fail
-#define fail fail_kernel
-#define print_json print_kernel_json
-#define print_text print_kernel_text
 #include "cmd/side/record-kernel.c"
 #undef sigwait
-#undef fail
-#undef print_json
-#undef print_text
 
 static void test_wait(void **unused)
 {

@@ -200,22 +200,22 @@ static void test_output(void **unused)
 	FILE *file;
 
 	(void)unused;
-	assert_int_equal(make_output(in_work("new"), false), 0);
+	assert_int_equal(receive_make_output(in_work("new"), false), 0);
 	assert_int_equal(stat(in_work("new"), &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0750);
-	assert_int_equal(make_output(in_work("new"), false), 0);
+	assert_int_equal(receive_make_output(in_work("new"), false), 0);
 	file = fopen(in_work("new/.file"), "we");
 	assert_non_null(file);
 	fclose(file);
 	begin_output(false, false);
-	assert_int_equal(make_output(in_work("new"), false), COMMAND_FAILED);
+	assert_int_equal(receive_make_output(in_work("new"), false), COMMAND_FAILED);
 	snprintf(text, sizeof(text),
 			"side: %s is not empty\nhint: `-o DIRECTORY` names another one\nhint: `--force` adds to it\n",
 			in_work("new"));
 	assert_output(text);
-	assert_int_equal(make_output(in_work("new"), true), 0);
+	assert_int_equal(receive_make_output(in_work("new"), true), 0);
 	begin_output(false, false);
-	assert_int_equal(make_output(in_work("none/new"), false), COMMAND_FAILED);
+	assert_int_equal(receive_make_output(in_work("none/new"), false), COMMAND_FAILED);
 	snprintf(text, sizeof(text), "side: cannot write to %s: No such file or directory\n",
 			in_work("none/new"));
 	assert_output(text);
@@ -362,28 +362,28 @@ static void test_over(void **unused)
 
 	(void)unused;
 	is_done = false;
-	assert_true(is_over(&reception));
+	assert_true(receive_has_ended(&reception));
 	reception.nr_sources = 2;
 	reception.sources[0].endless = true;
 	reception.sources[1].endless = true;
-	assert_false(is_over(&reception));
+	assert_false(receive_has_ended(&reception));
 	is_done = true;
-	assert_true(is_over(&reception));
+	assert_true(receive_has_ended(&reception));
 	reception.sources[0].endless = false;
-	assert_false(is_over(&reception));
+	assert_false(receive_has_ended(&reception));
 	reception.nr_listeners = 1;
-	assert_false(is_over(&reception));
+	assert_false(receive_has_ended(&reception));
 	reception.nr_sources = 0;
-	assert_true(is_over(&reception));
+	assert_true(receive_has_ended(&reception));
 	reception.keep = true;
-	assert_false(is_over(&reception));
+	assert_false(receive_has_ended(&reception));
 	reception.interrupted = true;
-	assert_true(is_over(&reception));
+	assert_true(receive_has_ended(&reception));
 	reception.interrupted = false;
 	reception.failed = true;
-	assert_true(is_over(&reception));
+	assert_true(receive_has_ended(&reception));
 	reception.failed = reception.keep = is_done = false;
-	assert_false(is_over(&reception));
+	assert_false(receive_has_ended(&reception));
 }
 
 static void test_reading(void **unused)
@@ -398,38 +398,38 @@ static void test_reading(void **unused)
 	(void)unused;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
 	source.fd = ends[0];
-	assert_true(read_source(&reception, &source));
+	assert_true(receive_read_source(&reception, &source));
 	assert_called("");
 	assert_int_equal(write(ends[1], "hello", 5), 5);
 	answer_size = 6;
-	assert_true(read_source(&reception, &source));
+	assert_true(receive_read_source(&reception, &source));
 	assert_called("bytes hello;");
 	assert_int_equal(read(ends[1], text, sizeof(text)), -1);
 	source.answers = true;
 	assert_int_equal(write(ends[1], "again", 5), 5);
-	assert_true(read_source(&reception, &source));
+	assert_true(receive_read_source(&reception, &source));
 	assert_called("bytes again;");
 	assert_int_equal(read(ends[1], text, sizeof(text)), 6);
 	assert_memory_equal(text, "thanks", 6);
 	answer_size = 0;
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	assert_true(read_source(&reception, &source));
+	assert_true(receive_read_source(&reception, &source));
 	assert_int_equal(read(ends[1], text, sizeof(text)), -1);
 	/* Without memory. */
 	bytes_result = -ENOMEM;
 	assert_int_equal(write(ends[1], "y", 1), 1);
-	assert_false(read_source(&reception, &source));
+	assert_false(receive_read_source(&reception, &source));
 	assert_true(reception.failed);
 	bytes_result = 0;
 	reception.failed = false;
 	close(ends[1]);
-	assert_false(read_source(&reception, &source));
+	assert_false(receive_read_source(&reception, &source));
 	assert_false(reception.failed);
 	close(ends[0]);
 	/* Errors: of a file; the end of a terminal is none. */
 	source.fd = -1;
 	begin_output(false, false);
-	assert_false(read_source(&reception, &source));
+	assert_false(receive_read_source(&reception, &source));
 	assert_true(reception.failed);
 	assert_output("side: cannot receive: Bad file descriptor\n");
 	reception.failed = false;
@@ -501,7 +501,7 @@ static void test_listening(void **unused)
 	monotonic_ms = 77999;
 	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
-	accept_one(&reception, reception.listeners[0]);
+	receive_accept(&reception, reception.listeners[0]);
 	assert_called("source 1;");
 	assert_int_equal(reception.nr_sources, 1);
 	assert_int_equal(reception.sources[0].since, 77);
@@ -512,7 +512,7 @@ static void test_listening(void **unused)
 			0);
 	assert_int_equal(yes, 1);
 	assert_int_equal(fcntl(reception.sources[0].fd, F_GETFD), FD_CLOEXEC);
-	accept_one(&reception, reception.listeners[0]);
+	receive_accept(&reception, reception.listeners[0]);
 	assert_int_equal(reception.nr_sources, 1);
 	assert_int_equal(reception.accept_again_ms, 0);
 	close(client);
@@ -520,13 +520,13 @@ static void test_listening(void **unused)
 	no_source = true;
 	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
-	accept_one(&reception, reception.listeners[0]);
+	receive_accept(&reception, reception.listeners[0]);
 	assert_int_equal(reception.nr_sources, 1);
 	assert_int_equal(read(client, text, 1), 0);
 	close(client);
 	no_source = false;
 	/* An error of the listener is not asked for at once again. */
-	accept_one(&reception, -1);
+	receive_accept(&reception, -1);
 	assert_int_equal(reception.accept_again_ms, 78099);
 	close_all(&reception);
 	close(reception.listeners[0]);
@@ -541,7 +541,7 @@ static void summarize(bool is_json, bool is_quiet, int status, const char *print
 	struct reception reception = {.receive = the_receive};
 
 	begin_output(is_json, is_quiet);
-	assert_int_equal(say_summary(&reception, "o\tut"), status);
+	assert_int_equal(receive_report_summary(&reception, "o\tut"), status);
 	assert_output(printed);
 }
 
@@ -627,7 +627,7 @@ static void test_summary(void **unused)
 			"side: out of memory while receiving\nhint: `side send` sends again what was not received\n");
 	final = whole;
 	begin_output(false, true);
-	assert_int_equal(say_summary(&reception, "out"), COMMAND_FAILED);
+	assert_int_equal(receive_report_summary(&reception, "out"), COMMAND_FAILED);
 	assert_output("");
 }
 

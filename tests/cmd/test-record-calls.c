@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side record` with a session, a kernel, a printer and a sender that the test plays, and the whole summary with different figures. */
+/* `side record_run` with a session, a kernel, a printer and a sender that the test plays, and the whole summary with different figures. */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>

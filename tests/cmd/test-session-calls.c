@@ -558,7 +558,7 @@ static int played_poll(struct pollfd *files, nfds_t nr, int timeout_ms)
 #define ask_call played_ask
 #define ask_error played_error
 #define ask_print_json played_print
-#define stop(parsed) daemon_stop(parsed)
+#define daemon_shut_down(parsed) daemon_stop(parsed)
 #include "cmd/side/daemon.c"
 #undef syscall
 #undef poll
@@ -777,8 +777,6 @@ static int played_open(const char *path, int flags, ...)
 #define close failing_close
 #define rename failing_rename
 #define file current_file
-#define append current_append
-#define replace current_replace
 #include "cmd/side/current.c"
 #undef open
 #undef lstat

@@ -119,7 +119,6 @@ static void played_forget(const struct ask *ask, const char *name, bool is_noted
 #define more_explain(words) called("explain %s;", (words)[0])
 #include "cmd/side/sessions.c"
 
-#define add_each request_add_each
 #include "cmd/side/session-request.c"
 
 /* ---- command lines ---- */
@@ -275,9 +274,9 @@ static void test_requests(void **unused)
 	assert_int_equal(run("create --to http://x s"), COMMAND_USAGE);
 	assert_int_equal(strncmp(end_output(), "side: ", 6), 0);
 	assert_called("");
-	assert_false(is_number(""));
-	assert_false(is_number("1x"));
-	assert_true(is_number("0123456789"));
+	assert_false(session_request_is_number(""));
+	assert_false(session_request_is_number("1x"));
+	assert_true(session_request_is_number("0123456789"));
 }
 
 static void test_patterns(void **unused)
@@ -835,8 +834,8 @@ static void test_memory(void **unused)
 
 		begin_output();
 		failing_arm(1);
-		assert_int_equal(i ? add_patterns(request, "a", &levels)
-				   : request_add_each(request, "pid", "1", add_pid),
+		assert_int_equal(i ? session_request_add_patterns(request, "a", &levels)
+				   : session_request_add_list_items(request, "pid", "1", add_pid),
 				COMMAND_FAILED);
 		assert_true(failing_has_failed());
 		assert_output("side: out of memory\n");

@@ -201,9 +201,9 @@ static void test_records(void **unused)
 	assert_called(MAPS "load 5 100 /lib/a 2000+3000 a (0);load 5 101 /lib/b 2000+3000 b (0);");
 	/* A member that is not a number, and a missing one. */
 	first.values[2].type = &text_type;
-	assert_int_equal(number_of(first.values, "_base"), 0);
-	assert_int_equal(number_of(first.values, "_size"), 0x3000);
-	assert_int_equal(number_of(first.values, "_none"), 0);
+	assert_int_equal(trace_symbols_get_number(first.values, "_base"), 0);
+	assert_int_equal(trace_symbols_get_number(first.values, "_size"), 0x3000);
+	assert_int_equal(trace_symbols_get_number(first.values, "_none"), 0);
 	/* If no trace of side has the event, records are not read. */
 	nr_classes = 1;
 	assert_int_equal(trace_symbols_read(NULL, "d"), 0);

@@ -82,9 +82,7 @@ static int played_expand(const char *dir, const char *out, ctf_expand_ready *rea
 }
 
 #define ctf_expand played_expand
-#define status_of expand_status_of
 #include "cmd/side/expand.c"
-#undef status_of
 
 static int expand(const char *dir, const char *out)
 {
@@ -299,14 +297,8 @@ static int played_each(const char *const *patterns, size_t nr, kernel_record_nam
 }
 
 #define kernel_record_each played_each
-#define print list_print
-#define take list_take
-#define compare list_compare
 #define names list_names
 #include "cmd/side/list-kernel.c"
-#undef print
-#undef take
-#undef compare
 #undef names
 
 static void check_list(bool is_json, int status, const char *output)
@@ -420,7 +412,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 	return waits-- > 0 ? -1 : pid;
 }
 
-#undef fail
+#undef side_more_report_error
 #define SIDE_LIBEXEC "../lib/side"
 #define execv played_exec
 #define readlink played_readlink
@@ -433,7 +425,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #define SIDE_LIBEXEC "/usr/libexec/side"
 #define places absolute_places
 #define own_directory absolute_own_directory
-#define fail absolute_fail
+#define side_more_report_error absolute_fail
 #define more_explain absolute_explain
 #define more_execute absolute_execute
 #undef SIDE_CMD_MORE_H
@@ -444,7 +436,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #undef fork
 #undef waitpid
 #undef _exit
-#undef fail
+#undef side_more_report_error
 #undef more_explain
 #undef more_execute
 

@@ -134,9 +134,9 @@ static void played_show(const char *format, ...)
 #define sysconf played_sysconf
 #define progress_is_due_often() (is_due)
 #define progress_show played_show
-#define start feed_start
+#define view_merge_start feed_start
 #include "cmd/side/view-feed.c"
-#undef start
+#undef view_merge_start
 #undef PATIENCE
 #include "cmd/side/view-merge.c"
 #undef sysconf
@@ -366,27 +366,27 @@ static void test_feed(void **unused)
 	set_stream(1, 0, narrow, 9000);
 	assert_int_equal(view_feed_start(&feed, &lines, the_reader, 0), 0);
 	view_line_start(&line, &lines, NULL);
-	assert_int_equal(fill(feed, &feed->streams[0], &line), 1);
+	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[0], &line), 1);
 	assert_int_equal(feed->streams[0].batches[0].count, 64);
 	assert_int_equal(view_out_size(&feed->streams[0].batches[0].out), 4096);
 	assert_int_equal(feed->streams[0].size, 16384);
 	feed->streams[0].filled = 1;
-	assert_int_equal(fill(feed, &feed->streams[0], &line), 0);
+	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[0], &line), 0);
 	assert_int_equal(feed->streams[0].batches[1].count, 36);
 	assert_int_equal(feed->streams[0].size, 65536);
 	feed->streams[0].size = 65536 + 1;
-	assert_int_equal(fill(feed, &feed->streams[0], &line), 0);
+	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[0], &line), 0);
 	assert_int_equal(feed->streams[0].batches[1].count, 0);
 	assert_int_equal(feed->streams[0].size, 262144);
 	/* 8192 entries at most. */
-	assert_int_equal(fill(feed, &feed->streams[1], &line), 1);
+	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[1], &line), 1);
 	assert_int_equal(feed->streams[1].batches[0].count, 8192);
-	assert_int_equal(fill(feed, &feed->streams[1], &line), 0);
+	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[1], &line), 0);
 	assert_int_equal(feed->streams[1].batches[0].count, 808);
 	/* The end is noticed after 4096 items. */
 	sources[1].next = 0;
 	feed->stopping = true;
-	assert_int_equal(fill(feed, &feed->streams[1], &line), 0);
+	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[1], &line), 0);
 	assert_int_equal(sources[1].next, 4096);
 	feed->stopping = false;
 	view_line_stop(&line);

@@ -92,13 +92,13 @@ static void test_labels_of_descriptions(void **unused)
 				"", "m,", "m,", "m,", "a,m,", "a,", "a,", ""};
 
 		from.s = i;
-		assert_true(show_scalar(&show, &from, &value));
+		assert_true(where_path_format_scalar(&show, &from, &value));
 		assert_string_equal(labels_of(&value), expected[i + 3]);
 	}
 	/* What is wider than 64 signed bits is not compared, if its numbers are wide. */
 	from.type = &u32;
 	from.u = UINT64_MAX;
-	assert_true(show_scalar(&show, &from, &value));
+	assert_true(where_path_format_scalar(&show, &from, &value));
 	assert_string_equal(labels_of(&value), "m,");
 	element.kind = VIEW_SHOW_INT128;
 	assert_string_equal(labels_of(&value), "");
@@ -118,11 +118,11 @@ static void test_labels_of_descriptions(void **unused)
 		static const char *const expected[] = {"low,", "low,", "", "high,", "high,"};
 
 		from.u = numbers[i];
-		assert_true(show_scalar(&show, &from, &value));
+		assert_true(where_path_format_scalar(&show, &from, &value));
 		assert_string_equal(labels_of(&value), expected[i]);
 	}
 	from.u = UINT64_MAX;
-	assert_true(show_scalar(&show, &from, &value));
+	assert_true(where_path_format_scalar(&show, &from, &value));
 	assert_string_equal(labels_of(&value), "low,high,");
 	labels[0] = (struct view_label){"backwards", 3, 2};
 	labels[1] = (struct view_label){"beyond", 64, 70};
@@ -133,7 +133,7 @@ static void test_labels_of_descriptions(void **unused)
 	/* Labels of what is no integer. */
 	element.kind = VIEW_SHOW_STRING;
 	from = (struct ctf_value){.type = &text, .text = "x", .size = 1, .is_text = true};
-	assert_false(show_scalar(&show, &from, &value));
+	assert_false(where_path_format_scalar(&show, &from, &value));
 }
 
 static void test_numbers(void **unused)
@@ -164,7 +164,7 @@ static void test_numbers(void **unused)
 			struct view_show show = {.kind = VIEW_SHOW_INT128};
 			struct filter_value value;
 
-			assert_true(show_scalar(&show, values, &value));
+			assert_true(where_path_format_scalar(&show, values, &value));
 			assert_int_equal(value.kind, cases[i].is_wide ? FILTER_WIDE : FILTER_INT);
 			assert_int_equal(value.u, cases[i].low);
 			assert_int_equal(value.is_unsigned, cases[i].is_unsigned);
@@ -181,25 +181,25 @@ static void test_scalars(void **unused)
 	struct filter_value value;
 
 	(void)unused;
-	assert_true(show_scalar(&show, &from, &value));
+	assert_true(where_path_format_scalar(&show, &from, &value));
 	assert_true(value.kind == FILTER_INT && value.u == 1 && value.is_unsigned);
 	from.u = 0;
-	assert_true(show_scalar(&show, &from, &value));
+	assert_true(where_path_format_scalar(&show, &from, &value));
 	assert_int_equal(value.u, 0);
 	from = (struct ctf_value){.type = &real, .f = 2.5};
 	show.kind = VIEW_SHOW_FLOAT;
-	assert_true(show_scalar(&show, &from, &value));
+	assert_true(where_path_format_scalar(&show, &from, &value));
 	assert_true(value.kind == FILTER_DOUBLE && value.f == 2.5);
 	assert_true(plain_scalar(&from, &value));
 	assert_true(value.kind == FILTER_DOUBLE && value.f == 2.5);
 	from = (struct ctf_value){.type = &text, .text = "abc", .size = 2, .is_text = true};
 	show.kind = VIEW_SHOW_STRING;
-	assert_true(show_scalar(&show, &from, &value));
+	assert_true(where_path_format_scalar(&show, &from, &value));
 	assert_true(value.kind == FILTER_STRING && value.size == 2 && !memcmp(value.text, "ab", 2));
 	assert_true(plain_scalar(&from, &value));
 	assert_int_equal(value.size, 2);
 	show.kind = VIEW_SHOW_LIST;
-	assert_false(show_scalar(&show, &from, &value));
+	assert_false(where_path_format_scalar(&show, &from, &value));
 	from.is_text = false;
 	assert_false(plain_scalar(&from, &value));
 	assert_true(where_same_name("a", "a"));

@@ -26,7 +26,7 @@ static char *notified(enum side_tracer_notification notification,
 
 	assert_true(file >= 0 && saved >= 0);
 	assert_int_equal(dup2(file, STDOUT_FILENO), STDOUT_FILENO);
-	on_batch(notification, events, nr, NULL);
+	console_on_batch(notification, events, nr, NULL);
 	assert_int_equal(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
 	size = pread(file, text, sizeof(text) - 1, 0);
 	assert_true(size >= 0);

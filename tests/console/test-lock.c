@@ -129,24 +129,24 @@ static void test_lock(void **unused)
 {
 	(void)unused;
 	begin(0);
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(lock_word, TID);
-	assert_false(lock());
+	assert_false(console_output_lock());
 	assert_called("");
 	unlock();
 	assert_int_equal(lock_word, 0);
 	assert_called("");
 	/* A thread that has waited keeps the flag, for others that may wait. */
 	begin(OTHER);
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_called("futex 128 0x80000037 1.0 0;");
-	assert_false(lock());
+	assert_false(console_output_lock());
 	unlock();
 	assert_int_equal(lock_word, 0);
 	assert_called("futex 129 0x1 0;");
 	begin(OTHER | WAITED);
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(nr_exchanges, 2);
 	assert_called("futex 128 0x80000037 1.0 0;");
 	/* Another thread was faster. */
@@ -154,7 +154,7 @@ static void test_lock(void **unused)
 	freed_to = OTHER + 1;
 	changed_at = 4;
 	changed_to = 0;
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_called("futex 128 0x80000037 1.0 0;futex 128 0x80000038 1.0 0;");
 }
@@ -167,7 +167,7 @@ static void test_changes(void **unused)
 	begin(OTHER);
 	changed_at = 2;
 	changed_to = 0;
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_int_equal(nr_exchanges, 3);
 	assert_called("");
@@ -175,14 +175,14 @@ static void test_changes(void **unused)
 	begin(OTHER);
 	changed_at = 2;
 	changed_to = OTHER + 2;
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_called("futex 128 0x80000039 1.0 0;");
 	/* Free after a wait, and taken by another thread at once. */
 	begin(OTHER | WAITED);
 	changed_at = 2;
 	changed_to = OTHER + 3;
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_called("futex 128 0x80000037 1.0 0;futex 128 0x8000003a 1.0 0;");
 }
@@ -209,7 +209,7 @@ static void test_fork(void **unused)
 static void check_writes(const struct played_write *results, const char *expected)
 {
 	writes = results;
-	write_all(9, sent, 10);
+	console_output_write_all(9, sent, 10);
 	assert_called(expected);
 }
 

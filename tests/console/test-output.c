@@ -91,13 +91,13 @@ static void test_nested(void **unused)
 	int file = memfd_create("lines", MFD_CLOEXEC);
 
 	(void)unused;
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(lock_word, gettid());
-	assert_false(lock());
+	assert_false(console_output_lock());
 	put(file, "inner");
 	assert_int_equal(lock_word, gettid());
 	lock_word |= WAITED;
-	assert_false(lock());
+	assert_false(console_output_lock());
 	put(file, "inner");
 	assert_int_equal(lock_word, (uint32_t)gettid() | WAITED);
 	unlock();
@@ -123,7 +123,7 @@ static void test_waits(void **unused)
 	pthread_t thread;
 
 	(void)unused;
-	assert_true(lock());
+	assert_true(console_output_lock());
 	assert_int_equal(pthread_create(&thread, NULL, put_one, &file), 0);
 	while (!(__atomic_load_n(&lock_word, __ATOMIC_ACQUIRE) & WAITED))
 		usleep(100);

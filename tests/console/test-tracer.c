@@ -133,28 +133,28 @@ static void test_batches(void **unused)
 	struct side_event_description *events[] = {&variadic, NULL, &plain, &variadic};
 
 	(void)unused;
-	on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events, 3, NULL);
+	console_on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events, 3, NULL);
 	assert_called("check variadic 0;add variadic variadic 1 0 41;check plain 0;add plain 1 0 41;" BLOCK(
 			"inserted\n" VARIADIC
 			"event description: provider: q, event: variadic, <variadic fields>\n" PLAIN
 			"event description: provider: p, event: plain\n"));
-	on_batch(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, events, 3, NULL);
+	console_on_batch(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, events, 3, NULL);
 	assert_called("remove variadic variadic 1 0 41;remove plain 1 0 41;" BLOCK(
 			"removed\n" VARIADIC PLAIN));
-	on_batch(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, events, 0, NULL);
+	console_on_batch(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, events, 0, NULL);
 	assert_called(BLOCK("removed\n"));
 	register_result = SIDE_ERROR_EXIST;
-	on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events + 2, 1, NULL);
+	console_on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events + 2, 1, NULL);
 	assert_called("check plain 0;add plain 1 0 41;" BLOCK(
 			"inserted\n" PLAIN "event description: provider: p, event: plain\n"));
 	register_result = SIDE_ERROR_NOMEM;
-	on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events + 2, 1, NULL);
+	console_on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events + 2, 1, NULL);
 	assert_called("check plain 0;add plain 1 0 41;" BLOCK(
 			"inserted\n" PLAIN
 			"event description: provider: p, event: plain\nError: the event cannot be enabled (3)\n"));
 	register_result = SIDE_ERROR_OK;
 	check_result = -EINVAL;
-	on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events + 2, 1, NULL);
+	console_on_batch(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, events + 2, 1, NULL);
 	assert_called("check plain 0;" BLOCK("inserted\n" PLAIN "Error: a reason\n"));
 	check_result = 0;
 }
@@ -165,9 +165,9 @@ static void test_calls(void **unused)
 	const struct side_arg_dynamic_struct more = {.len = 0};
 
 	(void)unused;
-	on_event(&ev_plain, &arguments, NULL, NULL);
+	console_on_event(&ev_plain, &arguments, NULL, NULL);
 	assert_called("print plain 3 0;");
-	on_variadic_event(&ev_variadic, &arguments, &more, NULL, NULL);
+	console_on_variadic_event(&ev_variadic, &arguments, &more, NULL, NULL);
 	assert_called("print variadic 3 1;");
 }
 

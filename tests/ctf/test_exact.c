@@ -897,7 +897,7 @@ static void test_ids_and_streams(void **state)
 	assert_false(has_cpu(&of_none));
 	of_none.class_id = writer->nr_channels = 2;
 	assert_false(has_cpu(&of_none));
-	count_records(&of_none, &span);
+	stream_write_count_records(&of_none, &span);
 	assert_int_equal(of_none.records, 0);
 	writer->nr_channels = 3;
 	writer->channels[2].placement = CTF_PER_THREAD;

@@ -273,7 +273,7 @@ static void test_locks(void)
 
 static int renew(struct ctf_reader *reader)
 {
-	return renew_metadata(reader, 8, "/dir/u", 1);
+	return ctf_follow_renew_metadata(reader, 8, "/dir/u", 1);
 }
 
 static void test_metadata(void)
@@ -323,7 +323,7 @@ static int look(struct ctf_reader *reader)
 	strcpy(files[1].d_name, "a");
 	strcpy(files[2].d_name, "d");
 	strcpy(files[3].d_name, "x");
-	return look_at_trace(reader, 8, "/dir/u", names, 3);
+	return ctf_follow_scan_trace(reader, 8, "/dir/u", names, 3);
 }
 
 static void test_checks(void)
@@ -341,10 +341,11 @@ static void test_checks(void)
 	read_result = -ENOMEM;
 	CHECK(look(&reader) == -ENOMEM && has_noted("read /dir/u;free 0;"));
 	/* Streams of another trace have the same name: the last one of this trace counts. */
-	CHECK(find_stream(&reader, 1, "b") == &one && !find_stream(&reader, 0, "b") &&
-			!find_stream(&reader, 1, "d"));
+	CHECK(ctf_follow_find_stream(&reader, 1, "b") == &one &&
+			!ctf_follow_find_stream(&reader, 0, "b") &&
+			!ctf_follow_find_stream(&reader, 1, "d"));
 	two.info.name = name_b;
-	CHECK(find_stream(&reader, 1, "b") == &two);
+	CHECK(ctf_follow_find_stream(&reader, 1, "b") == &two);
 	/* A new trace has another device or inode. */
 	read_result = 0;
 	self_status.st_dev++;

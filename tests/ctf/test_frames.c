@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Frames of zstd: each form of a head, blocks and their limits, frames that are cut, damaged or no frames, and reads of them in pieces. */
-/* Before cmocka.h, which defines a macro fail(). */
+/* Before cmocka.h, which defines a macro unzstd_set_error(). */
 #include "ctf/read/unzstd.c" /* NOLINT(bugprone-suspicious-include): tests its static functions */
 
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void test_heads(void **state)
 		for (size_t there = 0; there <= sizeof(head); there++) {
 			bool is_good = !(form >> 3 & 1) && there >= 6 && there >= before + width;
 
-			assert_int_equal(read_head(head, there, &size, &has_sum),
+			assert_int_equal(unzstd_read_head(head, there, &size, &has_sum),
 					is_good ? before + width : 0);
 			if (!is_good)
 				continue;

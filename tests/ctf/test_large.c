@@ -75,7 +75,7 @@ static int played_load(struct ctf_window *window, uint64_t from, size_t wanted)
 #undef pread
 #undef realloc
 #undef FRAME_MAX
-#undef fail /* of cmocka */
+#undef unzstd_set_error /* of cmocka */
 #define ZSTD_sizeof_DCtx played_sizeof
 #include "ctf/read/unzstd.c" /* NOLINT(bugprone-suspicious-include) */
 #undef ZSTD_sizeof_DCtx
@@ -155,14 +155,14 @@ static void test_held(void **state)
 	assert_non_null(unzstd.context);
 	context_size = 1000;
 	held = (256u << 20) - 1000;
-	hold(&unzstd);
+	unzstd_account_context(&unzstd);
 	assert_true(unzstd.context && unzstd.held == 1000 && held == 256u << 20);
-	hold(&unzstd);
+	unzstd_account_context(&unzstd);
 	assert_true(unzstd.context && held == 256u << 20);
 	context_size = 1001;
-	hold(&unzstd);
+	unzstd_account_context(&unzstd);
 	assert_true(!unzstd.context && !unzstd.held && held == (256u << 20) - 1000);
-	hold(&unzstd);
+	unzstd_account_context(&unzstd);
 	assert_true(held == (256u << 20) - 1000);
 	held = 0;
 }

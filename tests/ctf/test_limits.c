@@ -107,16 +107,16 @@ static void test_find_directories(void **state)
 	nest("single", 0, "metadata");
 	snprintf(path, sizeof(path), "%s/single", scratch);
 	nr_found = 0;
-	assert_int_equal(search(&one, AT_FDCWD, path, path, 0), 0);
+	assert_int_equal(ctf_find_search_directory(&one, AT_FDCWD, path, path, 0), 0);
 	assert_int_equal(nr_found, 1);
 	assert_int_equal(one.nr_directories, 1000000);
-	assert_int_equal(search(&one, AT_FDCWD, path, path, 0), -E2BIG);
+	assert_int_equal(ctf_find_search_directory(&one, AT_FDCWD, path, path, 0), -E2BIG);
 	assert_int_equal(nr_found, 1);
 	/* Each 64th directory is shown. */
 	ctf_reader_on_search(count_shown);
 	one.nr_directories = 62;
 	for (unsigned int i = 0; i < 66; i++)
-		assert_int_equal(search(&one, AT_FDCWD, path, path, 0), 0);
+		assert_int_equal(ctf_find_search_directory(&one, AT_FDCWD, path, path, 0), 0);
 	assert_int_equal(nr_shown, 2);
 	ctf_reader_on_search(NULL);
 	/* Without memory for the name of a directory. */

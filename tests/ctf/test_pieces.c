@@ -116,7 +116,7 @@ static void assert_unpacked(
 	struct ctf_error error = {.text = ""};
 
 	memcpy(copy, packets, size);
-	assert_int_equal(unpack(copy, &size, &error), expected);
+	assert_int_equal(ctf_metadata_unpack(copy, &size, &error), expected);
 	assert_string_equal(error.text, expected ? "a packet of the metadata is damaged" : "");
 	assert_int_equal(size, strlen(expected_text));
 	assert_memory_equal(copy, expected_text, size);
@@ -169,33 +169,33 @@ static void test_metadata_files(void **state)
 	size_t size = 9, before;
 	int fd = open(f->scratch, O_RDONLY | O_DIRECTORY);
 
-	assert_int_equal(read_file(fd, &text, &size), -ENOENT);
+	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -ENOENT);
 	assert_int_equal(mkdirat(fd, "metadata", 0700), 0);
 	before = resources_descriptors();
-	assert_int_equal(read_file(fd, &text, &size), -EINVAL);
+	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -EINVAL);
 	assert_null(text);
 	assert_int_equal(unlinkat(fd, "metadata", AT_REMOVEDIR), 0);
 	scratch_write(f->scratch, "metadata", "12345", 5);
-	assert_int_equal(read_file(fd, &text, &size), 0);
+	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), 0);
 	assert_int_equal(size, 5);
 	assert_memory_equal(text, "12345", 5);
 	free(text);
 	failing_arm(1);
-	assert_int_equal(read_file(fd, &text, &size), -EIO);
+	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -EIO);
 	assert_null(text);
 	assert_string_equal(failing_has_failed() ? failing_name : "", "fstat");
 	failing_arm(2);
-	assert_int_equal(read_file(fd, &text, &size), -ENOMEM);
+	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -ENOMEM);
 	assert_null(text);
 	assert_string_equal(failing_has_failed() ? failing_name : "", "malloc");
 	/* A byte more than the limit; the file has holes only. */
 	snprintf(path, sizeof(path), "%s/metadata", f->scratch);
 	assert_int_equal(truncate(path, METADATA_SIZE_MAX + (off_t)1), 0);
-	assert_int_equal(read_file(fd, &text, &size), -EFBIG);
+	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -EFBIG);
 	assert_null(text);
 	assert_int_equal(truncate(path, METADATA_SIZE_MAX), 0);
 	failing_arm(2);
-	assert_int_equal(read_file(fd, &text, &size), -ENOMEM);
+	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -ENOMEM);
 	assert_true(failing_has_failed());
 	assert_int_equal(resources_descriptors(), before);
 	/* Metadata that consists only of the magic number of a packet has no text. */
@@ -505,7 +505,7 @@ static void test_mending(void **state)
 		close(fd);
 		assert_int_equal(mend_packet(&stream, fd), -EBADF);
 	}
-	assert_int_equal(write_all(-1, "a", 1, 0), -EBADF);
+	assert_int_equal(ctf_repair_write_all(-1, "a", 1, 0), -EBADF);
 }
 
 /* ---- usual headers ---- */

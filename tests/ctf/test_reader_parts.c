@@ -203,15 +203,16 @@ static void test_notes(void)
 	free(reader.notes);
 	/* Places keep a descriptor of a trace that grows. */
 	duplicate = 0;
-	first = add_place(&reader, 8);
+	first = ctf_reader_add_directory(&reader, 8);
 	CHECK(first && !first->fd && first->device == 3 && first->inode == 33 && !first->next);
 	reader.growing = false;
 	self_result = -1;
-	CHECK(add_place(&reader, 8)->fd == -1 && reader.places->next == first);
+	CHECK(ctf_reader_add_directory(&reader, 8)->fd == -1 && reader.places->next == first);
 	CHECK(!reader.places->device && !reader.places->inode);
 	self_result = 0;
 	failing_arm(1);
-	CHECK(!add_place(&reader, 8) && failing_has_failed() && reader.places->next == first);
+	CHECK(!ctf_reader_add_directory(&reader, 8) && failing_has_failed() &&
+			reader.places->next == first);
 	close_places(&reader);
 	CHECK(!reader.places && has_noted("close 0;"));
 }
@@ -430,13 +431,14 @@ static void test_equal_times(void)
 	streams[0].item.trace = streams[1].item.trace = &traces[0];
 	streams[0].info.index = 4;
 	streams[1].info.index = 5;
-	CHECK(is_before(&a, &b) && !is_before(&b, &a) && !is_before(&a, &a));
+	CHECK(ctf_reader_is_before(&a, &b) && !ctf_reader_is_before(&b, &a) &&
+			!ctf_reader_is_before(&a, &a));
 	streams[0].item.cycles = 1;
-	CHECK(!is_before(&a, &b) && is_before(&b, &a));
+	CHECK(!ctf_reader_is_before(&a, &b) && ctf_reader_is_before(&b, &a));
 	streams[1].item.trace = &traces[1];
-	CHECK(is_before(&a, &b) && !is_before(&b, &a));
+	CHECK(ctf_reader_is_before(&a, &b) && !ctf_reader_is_before(&b, &a));
 	a.ns++;
-	CHECK(!is_before(&a, &b) && is_before(&b, &a));
+	CHECK(!ctf_reader_is_before(&a, &b) && ctf_reader_is_before(&b, &a));
 }
 
 static void test_grown(void)

@@ -170,36 +170,36 @@ static void test_positions(void)
 	struct ctf_stream_reader stream = begin();
 	struct ctf_decoder *d = &stream.decoder;
 
-	look(&stream, 19);
+	ctf_stream_seek(&stream, 19);
 	CHECK(d->origin == 16 && d->base == file_bytes + 2 && d->limit == 98 && d->end == 98 * 8 &&
 			d->at == 3);
 	CHECK(position(&stream) == 19 && !stream.torn);
 	/* Before the end of the content, after the loaded bytes, and after the content. */
 	stream.content = 8 * 50 + 3;
-	look(&stream, 16);
+	ctf_stream_seek(&stream, 16);
 	CHECK(d->limit == 98 && d->end == 8 * 48 + 3);
-	look(&stream, 8 * 50 + 3);
+	ctf_stream_seek(&stream, 8 * 50 + 3);
 	CHECK(d->end == 3 && d->at == 3);
-	look(&stream, 8 * 50 + 7);
+	ctf_stream_seek(&stream, 8 * 50 + 7);
 	CHECK(d->end == 3 && d->at == 3);
-	look(&stream, 8 * 60);
+	ctf_stream_seek(&stream, 8 * 60);
 	CHECK(!d->end && !d->at);
 	stream.content = 8 * 600;
-	look(&stream, 8 * 99);
+	ctf_stream_seek(&stream, 8 * 99);
 	CHECK(d->limit == 1 && d->end == 8);
-	look(&stream, 8 * 100 + 2);
+	ctf_stream_seek(&stream, 8 * 100 + 2);
 	CHECK(!d->limit && !d->end && !d->at && d->base != file_bytes + 100);
 	/* A packet that begins later, and a file that has become shorter. */
 	stream.packet = 90;
 	stream.content = 8 * 510;
-	look(&stream, 8);
+	ctf_stream_seek(&stream, 8);
 	CHECK(d->base == file_bytes + 91 && d->limit == 9 && !stream.torn);
 	stream.content++;
-	look(&stream, 8);
+	ctf_stream_seek(&stream, 8);
 	CHECK(stream.torn && stream.content == 8 * 510);
 	stream.torn = false;
 	stream.window.size = 90;
-	look(&stream, 8);
+	ctf_stream_seek(&stream, 8);
 	CHECK(stream.torn && !stream.content);
 }
 
@@ -208,7 +208,7 @@ static void test_more(void)
 	struct ctf_stream_reader stream = begin();
 	struct ctf_decoder *d = &stream.decoder;
 
-	look(&stream, 8 * 40);
+	ctf_stream_seek(&stream, 8 * 40);
 	most = 200;
 	CHECK(load_more(&stream, 8 * 40) == 1 && has_noted("load 40 0 50000;"));
 	CHECK(d->base == file_bytes + 40 && d->limit == 200);
@@ -283,7 +283,7 @@ static void test_damage(void)
 			"/t/s cannot be read from byte 31 on: bad frame; what follows in it is not shown"));
 	/* Without a class, an item has no time. */
 	stream.class = NULL;
-	tell(&stream);
+	ctf_stream_report_damage(&stream);
 	CHECK(!item->timed && !item->ns);
 }
 
@@ -472,7 +472,7 @@ static void test_decoded_headers(void)
 	struct ctf_type type = {.size = 1};
 
 	CHECK(!decode_header(&stream, NULL) && has_noted(""));
-	look(&stream, 0);
+	ctf_stream_seek(&stream, 0);
 	decode_fields = beyond_at_first;
 	nr_beyond = 2;
 	CHECK(!decode_header(&stream, &type));
@@ -480,7 +480,7 @@ static void test_decoded_headers(void)
 	/* The file ends in the header. */
 	stream.content = 8 * 100;
 	nr_beyond = 1;
-	look(&stream, 0);
+	ctf_stream_seek(&stream, 0);
 	CHECK(decode_header(&stream, &type) == -EINVAL && stream.header_cut);
 	CHECK(is_same(stream.decoder.why, "the header of the last packet is cut off"));
 	stream.header_cut = false;

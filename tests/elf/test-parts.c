@@ -42,14 +42,14 @@ static void test_names(void **unused)
 	/* At most 4095 bytes and a NUL. */
 	for (size_t size = 4094; size <= 4097; size++) {
 		memset(&read, 'x', sizeof(read));
-		assert_int_equal(read_name(&archive, 3, size, read.name), 0);
+		assert_int_equal(elf_archive_read_name(&archive, 3, size, read.name), 0);
 		assert_int_equal(strlen(read.name), size < 4095 ? size : 4095);
 		assert_int_equal(read.name[4096], 'x');
 	}
 	/* The end of the file. */
-	assert_int_equal(read_name(&archive, 5990, 10, read.name), 0);
+	assert_int_equal(elf_archive_read_name(&archive, 5990, 10, read.name), 0);
 	assert_int_equal(strlen(read.name), 10);
-	assert_int_equal(read_name(&archive, 5990, 11, read.name), -EINVAL);
+	assert_int_equal(elf_archive_read_name(&archive, 5990, 11, read.name), -EINVAL);
 	close(archive.fd);
 	/* Up to a newline, a NUL, and without one slash at the end. */
 	archive.fd = file_of("abc/\ndef\0/\n\na//\n", 16);
@@ -61,7 +61,9 @@ static void test_names(void **unused)
 				{0, 3, "abc"}};
 
 		memset(&read, '/', sizeof(read));
-		assert_int_equal(read_name(&archive, cases[i].at, cases[i].size, read.name), 0);
+		assert_int_equal(elf_archive_read_name(
+						 &archive, cases[i].at, cases[i].size, read.name),
+				0);
 		assert_string_equal(read.name, cases[i].name);
 		assert_int_equal(read.before, '/');
 	}
@@ -114,7 +116,8 @@ static void test_numbers(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(read_number(cases[i].text, cases[i].size, &number), cases[i].ok);
+		assert_int_equal(elf_archive_read_number(cases[i].text, cases[i].size, &number),
+				cases[i].ok);
 		assert_int_equal(number, cases[i].number);
 	}
 }

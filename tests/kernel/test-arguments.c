@@ -424,7 +424,7 @@ static void test_compounds(void **unused)
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 			const struct ctf_type kind = {.kind = kinds[i].kind};
 
-			assert_int_equal(is_number(&kind), kinds[i].is_number);
+			assert_int_equal(side_kernel_value_is_number(&kind), kinds[i].is_number);
 		}
 	}
 	/* A sequence needs the length before it. */

@@ -13,10 +13,13 @@
 
 static void test_names(void)
 {
-	CHECK(is_plain_name("azAZ09_") && is_plain_name("a_length_") && is_plain_name("lengths"));
-	CHECK(!is_plain_name("_a") && !is_plain_name("a.b") && !is_plain_name("a b"));
-	CHECK(!is_plain_name("a_length") && is_plain_name("length") && is_plain_name("alength"));
-	CHECK(!is_plain_name("b_length") && is_plain_name("a_lengt"));
+	CHECK(kernel_filter_is_plain_name("azAZ09_") && kernel_filter_is_plain_name("a_length_") &&
+			kernel_filter_is_plain_name("lengths"));
+	CHECK(!kernel_filter_is_plain_name("_a") && !kernel_filter_is_plain_name("a.b") &&
+			!kernel_filter_is_plain_name("a b"));
+	CHECK(!kernel_filter_is_plain_name("a_length") && kernel_filter_is_plain_name("length") &&
+			kernel_filter_is_plain_name("alength"));
+	CHECK(!kernel_filter_is_plain_name("b_length") && kernel_filter_is_plain_name("a_lengt"));
 }
 
 static bool is_fitting(uint32_t size, bool is_signed, uint64_t number, bool is_unsigned)
@@ -24,7 +27,7 @@ static bool is_fitting(uint32_t size, bool is_signed, uint64_t number, bool is_u
 	const struct format_field field = {.size = size, .is_signed = is_signed};
 	const struct filter_comparison comparison = {.number = number, .is_unsigned = is_unsigned};
 
-	return fits(&field, &comparison);
+	return kernel_filter_field_fits(&field, &comparison);
 }
 
 static void test_numbers(void)
@@ -92,7 +95,7 @@ static const char *said(const char *field, const char *relation, const char *wit
 			.number = (uint64_t)number,
 			.is_unsigned = number > 200};
 
-	return compare(&kind, &comparison, text, room) ? text : NULL;
+	return kernel_filter_format_comparison(&kind, &comparison, text, room) ? text : NULL;
 }
 
 static void test_comparisons(void)
@@ -122,7 +125,10 @@ static void test_lists(void)
 	char one[] = "a", two[] = "bc", text[20];
 	struct kind_asked asked = {.texts = {one, two}, .nr = 2}, other = {.texts = {two}, .nr = 1};
 
-	CHECK(has(&asked, "a") && has(&asked, "bc") && !has(&asked, "b") && !has(&other, "a"));
+	CHECK(kernel_filter_has_expression(&asked, "a") &&
+			kernel_filter_has_expression(&asked, "bc") &&
+			!kernel_filter_has_expression(&asked, "b") &&
+			!kernel_filter_has_expression(&other, "a"));
 	CHECK(put_list(text, 12, &asked) && !strcmp(text, "(a) || (bc)"));
 	CHECK(!put_list(text, 11, &asked) && put_list(text, 5, &other) &&
 			!put_list(text, 4, &other));
@@ -142,16 +148,18 @@ static void test_added(void)
 	static struct kind_asked asked;
 
 	make_kind();
-	CHECK(!add(&asked, &kind, "none == 1") && !asked.nr);
+	CHECK(!kernel_filter_add_expression(&asked, &kind, "none == 1") && !asked.nr);
 	failing_arm(1);
 	/* Whatever fails first, nothing is added. */
-	CHECK(!add(&asked, &kind, "u8 == 1") && failing_has_failed() && !asked.nr);
+	CHECK(!kernel_filter_add_expression(&asked, &kind, "u8 == 1") && failing_has_failed() &&
+			!asked.nr);
 	for (size_t i = 0; i < ASKED_MAX; i++) {
-		CHECK(add(&asked, &kind, expressions[i]) && asked.nr == i + 1);
+		CHECK(kernel_filter_add_expression(&asked, &kind, expressions[i]) &&
+				asked.nr == i + 1);
 		CHECK(!strcmp(asked.texts[i], expressions[i]));
 	}
-	CHECK(add(&asked, &kind, "u8 == 5") && asked.nr == 8);
-	CHECK(!add(&asked, &kind, "u8 == 9") && asked.nr == 8);
+	CHECK(kernel_filter_add_expression(&asked, &kind, "u8 == 5") && asked.nr == 8);
+	CHECK(!kernel_filter_add_expression(&asked, &kind, "u8 == 9") && asked.nr == 8);
 	free_texts(&asked);
 	CHECK(!asked.nr);
 }
@@ -182,14 +190,16 @@ static void test_kept(void)
 	for (wanted.nr = 0; wanted.nr < 6; wanted.nr++)
 		wanted.texts[wanted.nr] = strdup(texts[wanted.nr]);
 	/* All of those that were asked before: two more. */
-	CHECK(!keep(&asked, &wanted) && wanted.nr == 8 && !strcmp(wanted.texts[6], "6") &&
-			!strcmp(wanted.texts[7], "7") && wanted.texts[7] != texts[7]);
+	CHECK(!kernel_filter_store_expressions(&asked, &wanted) && wanted.nr == 8 &&
+			!strcmp(wanted.texts[6], "6") && !strcmp(wanted.texts[7], "7") &&
+			wanted.texts[7] != texts[7]);
 	CHECK(!strcmp(wanted.all, "(0) || (1) || (2) || (3) || (4) || (5) || (6) || (7)"));
 	asked.texts[0] = texts[8];
-	CHECK(keep(&asked, &wanted) == -E2BIG && wanted.nr == 8);
+	CHECK(kernel_filter_store_expressions(&asked, &wanted) == -E2BIG && wanted.nr == 8);
 	free(wanted.texts[--wanted.nr]);
 	failing_arm(1);
-	CHECK(keep(&asked, &wanted) == -ENOMEM && failing_has_failed() && wanted.nr == 7);
+	CHECK(kernel_filter_store_expressions(&asked, &wanted) == -ENOMEM && failing_has_failed() &&
+			wanted.nr == 7);
 	free_texts(&wanted);
 	/* Four texts of the greatest length are too long together. */
 	memset(large, 'x', sizeof(large));
@@ -200,7 +210,7 @@ static void test_kept(void)
 		wanted.texts[wanted.nr] = strdup(large);
 		wanted.texts[wanted.nr][0] = (char)('a' + wanted.nr);
 	}
-	CHECK(keep(&asked, &wanted) == -E2BIG && wanted.nr == 4);
+	CHECK(kernel_filter_store_expressions(&asked, &wanted) == -E2BIG && wanted.nr == 4);
 	free_texts(&wanted);
 }
 

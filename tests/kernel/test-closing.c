@@ -140,9 +140,9 @@ static void test_process(void **unused)
 	int values[] = {3, 9, -2, 9};
 
 	(void)unused;
-	assert_true(compare(&values[0], &values[1]) < 0);
-	assert_true(compare(&values[1], &values[2]) > 0);
-	assert_int_equal(compare(&values[1], &values[3]), 0);
+	assert_true(kernel_close_compare_fds(&values[0], &values[1]) < 0);
+	assert_true(kernel_close_compare_fds(&values[1], &values[2]) > 0);
+	assert_int_equal(kernel_close_compare_fds(&values[1], &values[3]), 0);
 	/* All but these are closed. */
 	play(0, 0, 0);
 	if (!setjmp(after_end))
@@ -152,30 +152,30 @@ static void test_process(void **unused)
 	/* In the intermediate process, and in the one that it starts. */
 	play(0, 4711, 0);
 	if (!setjmp(after_end))
-		(void)hand_over(fds, 5);
+		(void)kernel_close_move_to_child(fds, 5);
 	assert_called("clone;clone;exit 0;");
 	play(0, -1, 0);
 	if (!setjmp(after_end))
-		(void)hand_over(fds, 5);
+		(void)kernel_close_move_to_child(fds, 5);
 	assert_called("clone;clone;exit 1;");
 	play(0, 0, 0);
 	if (!setjmp(after_end))
-		(void)hand_over(fds, 1);
+		(void)kernel_close_move_to_child(fds, 1);
 	assert_called("clone;clone;setsid;keep 0 0;range 1 4294967295;exec /bin/true side-closes 0 0;exit 0;");
 	/* Here. */
 	play(4711, 0, 0);
 	interrupts = 2;
-	assert_true(hand_over(fds, 5));
+	assert_true(kernel_close_move_to_child(fds, 5));
 	assert_called("clone;wait 4711;wait 4711;wait 4711;");
 	play(4711, 0, 1 << 8);
-	assert_false(hand_over(fds, 5));
+	assert_false(kernel_close_move_to_child(fds, 5));
 	assert_called("clone;wait 4711;");
 	play(4711, 0, 0);
 	wait_error = ECHILD;
-	assert_false(hand_over(fds, 5));
+	assert_false(kernel_close_move_to_child(fds, 5));
 	assert_called("clone;wait 4711;");
 	play(-1, 0, 0);
-	assert_false(hand_over(fds, 5));
+	assert_false(kernel_close_move_to_child(fds, 5));
 	assert_called("clone;");
 }
 

@@ -246,7 +246,7 @@ static char **list(const char *first, ...)
 static int take(struct command *command, char **words)
 {
 	*command = (struct command){.tell = -1};
-	return take_arguments(command, words);
+	return side_kernel_command_parse_args(command, words);
 }
 
 static void test_arguments(void **unused)
@@ -351,12 +351,12 @@ static void test_open_kernel(void **unused)
 
 	(void)unused;
 	monotonic_there = true;
-	assert_int_equal(open_kernel(&command), 0);
+	assert_int_equal(side_kernel_command_open(&command), 0);
 	assert_true(command.monotonic);
 	assert_called("clock;open 1 a:*;");
 	monotonic_there = false;
 	why_text = "for a reason";
-	assert_int_equal(open_kernel(&command), 0);
+	assert_int_equal(side_kernel_command_open(&command), 0);
 	assert_called("clock;open 1 a:*;note the kernel's events come by some way: for a reason;");
 	why_text = "";
 	mend_text = "a hint";
@@ -370,7 +370,7 @@ static void test_open_kernel(void **unused)
 			char text[200];
 
 			listen_result = results[i].code;
-			assert_int_equal(open_kernel(&command), results[i].status);
+			assert_int_equal(side_kernel_command_open(&command), results[i].status);
 			(void)snprintf(text, sizeof(text),
 					"clock;open 1 a:*;error %d the kernel's events are not recorded: a reason [a hint];",
 					results[i].status);
@@ -378,11 +378,11 @@ static void test_open_kernel(void **unused)
 		}
 	}
 	mend_text = "";
-	assert_int_equal(open_kernel(&command), COMMAND_FAILED);
+	assert_int_equal(side_kernel_command_open(&command), COMMAND_FAILED);
 	assert_called("clock;open 1 a:*;error 1 the kernel's events are not recorded: a reason [-];");
 	listen_result = 0;
 	create_result = -ENOMEM;
-	assert_int_equal(open_kernel(&command), COMMAND_FAILED);
+	assert_int_equal(side_kernel_command_open(&command), COMMAND_FAILED);
 	assert_called("clock;error 1 out of memory [-];");
 	create_result = 0;
 }
@@ -395,21 +395,21 @@ static void test_turn(void **unused)
 	(void)unused;
 	kinds_found = 3;
 	kinds_there = 10;
-	turn(&command);
+	side_kernel_command_run_once(&command);
 	assert_called("wait 50;drain 0;look;");
 	assert_int_equal(command.late.unsure, 3);
 	assert_int_equal(command.late.late, 0);
 	kinds_found = 4;
-	turn(&command);
+	side_kernel_command_run_once(&command);
 	assert_int_equal(command.late.unsure, 7);
 	*calls = '\0';
 	command.monotonic = true;
 	told_times = 1;
-	turn(&command);
+	side_kernel_command_run_once(&command);
 	assert_called("wait 50;clock;drain 0;look;seen;");
 	assert_int_equal(command.late.unsure, 0);
 	kinds_found = 2;
-	turn(&command);
+	side_kernel_command_run_once(&command);
 	assert_called("wait 50;clock;drain 0;look;");
 	/* Half a second later the events count as late. */
 	command.late.since -= 499;
@@ -450,7 +450,7 @@ static void test_finish(void **unused)
 	assert_int_equal(pipe(fds), 0);
 	command.tell = fds[1];
 	command.told.status = 7;
-	finish(&command);
+	side_kernel_command_finish(&command);
 	assert_called("end;");
 	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
 	assert_int_equal(told.status, 7);
@@ -463,11 +463,11 @@ static void test_finish(void **unused)
 	assert_string_equal(told.way, "some way");
 	assert_string_equal(told.why, "for a reason");
 	command.monotonic = true;
-	finish(&command);
+	side_kernel_command_finish(&command);
 	assert_called("clock;end;");
 	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
 	command = (struct command){.tell = fds[1], .told = {.status = 3}};
-	finish(&command);
+	side_kernel_command_finish(&command);
 	assert_called("");
 	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
 	assert_int_equal(told.status, 3);
@@ -482,17 +482,17 @@ static void test_status(void **unused)
 	struct command command = {.told = {.status = 9}};
 
 	(void)unused;
-	assert_int_equal(status_of(&command), 9);
+	assert_int_equal(side_kernel_command_exit_status(&command), 9);
 	command.words = words;
-	assert_int_equal(status_of(&command), COMMAND_FAILED);
+	assert_int_equal(side_kernel_command_exit_status(&command), COMMAND_FAILED);
 	command.ended.si_pid = 5;
 	command.ended.si_code = CLD_EXITED;
 	command.ended.si_status = 11;
-	assert_int_equal(status_of(&command), 11);
+	assert_int_equal(side_kernel_command_exit_status(&command), 11);
 	command.ended.si_code = CLD_KILLED;
-	assert_int_equal(status_of(&command), 128 + 11);
+	assert_int_equal(side_kernel_command_exit_status(&command), 128 + 11);
 	command.ended.si_code = CLD_DUMPED;
-	assert_int_equal(status_of(&command), 128 + 11);
+	assert_int_equal(side_kernel_command_exit_status(&command), 128 + 11);
 }
 
 /* Without a command, a signal decides whether the recording has ended. */
@@ -501,9 +501,9 @@ static void test_ended(void **unused)
 	struct command command = {.pid = 0};
 
 	(void)unused;
-	assert_false(has_ended(&command));
+	assert_false(side_kernel_command_has_ended(&command));
 	command.over = true;
-	assert_true(has_ended(&command));
+	assert_true(side_kernel_command_has_ended(&command));
 }
 
 /* The message of a command that cannot be run, and its process without standard input. */
@@ -521,7 +521,7 @@ static void test_run(void **unused)
 	child = fork();
 	if (!child) {
 		exit_fd = out[1];
-		run(&command);
+		side_kernel_command_exec(&command);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(WEXITSTATUS(status), COMMAND_NOT_FOUND);
@@ -532,7 +532,7 @@ static void test_run(void **unused)
 	close(out[1]);
 	command.epoll = epoll_create1(EPOLL_CLOEXEC);
 	close(STDIN_FILENO);
-	assert_int_equal(start(&command), 0);
+	assert_int_equal(side_kernel_command_start(&command), 0);
 	assert_int_equal(command.pidfd, STDIN_FILENO);
 	assert_int_equal(waitpid(command.pid, &status, 0), command.pid);
 	assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
@@ -719,8 +719,8 @@ static void test_failures(void **unused)
 	failing_at = 0;
 	/* Other code has waited for the command: its status is unknown. */
 	command = (struct command){.words = words_of, .pid = getpid()};
-	assert_true(has_ended(&command));
-	assert_int_equal(status_of(&command), COMMAND_FAILED);
+	assert_true(side_kernel_command_has_ended(&command));
+	assert_int_equal(side_kernel_command_exit_status(&command), COMMAND_FAILED);
 }
 
 /* The command has ended when no child is left. A child that runs keeps it, regardless of the last error. */
@@ -743,13 +743,13 @@ static void test_children(void **unused)
 	assert_true(child > 0);
 	command.ended.si_pid = 4711;
 	/* Processes that wait for its status come first. */
-	assert_false(reap_all(&command));
+	assert_false(side_kernel_command_reap_children(&command));
 	assert_true(command.seen);
 	errno = ECHILD;
-	assert_false(reap_all(&command));
+	assert_false(side_kernel_command_reap_children(&command));
 	close(ends[1]);
 	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
-	assert_true(reap_all(&command));
+	assert_true(side_kernel_command_reap_children(&command));
 	close(ends[0]);
 }
 

@@ -311,7 +311,7 @@ static void check_header(struct record_cpu *cpu, uint32_t id, uint64_t ticks, co
 {
 	size_t before = cpu->packet.size;
 
-	assert_non_null(put_header(cpu, id, ticks));
+	assert_non_null(kernel_trace_write_header(cpu, id, ticks));
 	assert_int_equal(cpu->packet.size - before, size);
 	assert_memory_equal(cpu->packet.data + before, expected, size);
 	cpu->last = ticks;
@@ -386,13 +386,13 @@ static void test_packets(void **unused)
 	assert_int_equal(cpu->begin, 90);
 	assert_int_equal(record->cpus[0].packet.size, 0);
 	/* Losses end a packet. */
-	discard(record, 1, 7);
+	kernel_trace_count_lost(record, 1, 7);
 	assert_int_equal(cpu->packet.size, 0);
 	assert_int_equal(cpu->discarded, 7);
 	assert_int_equal(cpu->written, 0);
-	discard(record, 0, 0);
+	kernel_trace_count_lost(record, 0, 0);
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
-	flush(record, 1);
+	kernel_trace_flush(record, 1);
 	assert_int_equal(cpu->written, 7);
 	/* Half a record is dropped, and the problem is reported. */
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
@@ -407,7 +407,7 @@ static void test_packets(void **unused)
 		assert_int_equal(events, nr + 4 + 2);
 	}
 	assert_string_equal(record->problem, "");
-	flush(record, 1);
+	kernel_trace_flush(record, 1);
 	assert_false(cpu->packet.failed);
 	assert_string_equal(record->problem, "records were left out: out of memory");
 	assert_string_equal(record->problem_hint, "");

@@ -85,9 +85,9 @@ static void test_starts(void)
 	unsigned int before = resources_descriptors();
 	pid_t child = make_zombie();
 
-	CHECK(own_start() && start_of(getpid()) == own_start());
-	CHECK(!start_of(child));
-	CHECK(waitpid(child, NULL, 0) == child && !start_of(child));
+	CHECK(own_start() && kernel_instance_process_start_time(getpid()) == own_start());
+	CHECK(!kernel_instance_process_start_time(child));
+	CHECK(waitpid(child, NULL, 0) == child && !kernel_instance_process_start_time(child));
 	CHECK(resources_descriptors() == before);
 }
 
@@ -187,14 +187,15 @@ static void test_round(void)
 			.notice = 33};
 
 	/* 256 pages of the first CPU, and all pages of the second one. */
-	CHECK(ROUND_PAGES == 256 && way_drain(&record));
+	CHECK(ROUND_PAGES == 256 && kernel_instance_drain(&record));
 	CHECK(reads_of[0] == 256 && reads_of[1] == 4 && flushed[0] == 1 && flushed[1] == 1);
 	pipes[0] = -1;
-	CHECK(!way_drain(&record) && reads == 261 && flushed[0] == 2 && flushed[1] == 2);
+	CHECK(!kernel_instance_drain(&record) && reads == 261 && flushed[0] == 2 &&
+			flushed[1] == 2);
 	/* Waiting is short, because the kernel does not wake the reader. */
-	way_wait(&record, 19);
+	kernel_instance_wait(&record, 19);
 	CHECK(polls == 1 && polled_ms == 19);
-	way_wait(&record, 21);
+	kernel_instance_wait(&record, 21);
 	CHECK(polls == 2 && polled_ms == 20);
 	for (int i = 0; i < 3; i++)
 		CHECK(polled[i].fd == 31 + i && polled[i].events == POLLIN);

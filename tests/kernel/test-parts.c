@@ -562,11 +562,11 @@ static void test_states(void **unused)
 	(void)unused;
 	assert_int_equal(states ? states->room : 256, 256);
 	/* The first entry of the table is in use. */
-	while (place_of(&first_room, &first_states[first_state]))
+	while (user_event_hash_slot(&first_room, &first_states[first_state]))
 		assert_true(++first_state < 8000);
 	many[0].state = (typeof(many[0].state))SIDE_PTR_INIT(&first_states[first_state].parent);
 	for (unsigned int i = 0; i < 8000; i++)
-		assert_true(place_of(&first_room, &first_states[i]) < 256);
+		assert_true(user_event_hash_slot(&first_room, &first_states[i]) < 256);
 	for (unsigned int i = 0; i < 400; i++)
 		all[i] = &many[i];
 	events_come(all, 100);
@@ -607,18 +607,19 @@ static void test_states(void **unused)
 	assert_null(events_find(&many_states[397]));
 	/* The next free entry is behind a used one. */
 	{
-		size_t at = place_of(states, state(&many[0]));
+		size_t at = user_event_hash_slot(states, state(&many[0]));
 		unsigned int i = 0;
 
 		while (states->entries[at].state && i++ < 512)
 			at = (at + 1) & 511;
 		for (i = 390; i < 397 &&
-				place_of(states, &many_states[i]) !=
-						place_of(states, &many_states[0]);
+				user_event_hash_slot(states, &many_states[i]) !=
+						user_event_hash_slot(states, &many_states[0]);
 				i++)
 			;
 		if (i < 397)
-			assert_ptr_equal(entry_of(states, &many_states[i]), &states->entries[at]);
+			assert_ptr_equal(user_event_find_entry(states, &many_states[i]),
+					&states->entries[at]);
 	}
 	for (unsigned int i = 0; i < 400; i++)
 		events_go(all + i, 1);

@@ -342,7 +342,7 @@ static bool take_words(struct work *work, const char *first, ...)
 	for (const char *word = first; word; word = va_arg(list, const char *))
 		words[nr++] = (char *)(uintptr_t)word;
 	va_end(list);
-	return take_arguments(work, words);
+	return side_kernel_parse_args(work, words);
 }
 
 static void test_arguments(void **unused)
@@ -407,14 +407,14 @@ static void test_switching(void **unused)
 	assert_called("switch 3 1;");
 	assert_int_equal(work.nr_on, 3);
 	why_text = "because";
-	describe(&work, text, sizeof(text));
+	side_kernel_describe(&work, text, sizeof(text));
 	(void)snprintf(expected, sizeof(expected),
 			"\"way\":\"some way\",\"why\":\"because\",\"pid\":%d,\"events\":4,\"on\":3,\"filtered\":5,\"said\":17,\"lost\":19",
 			(int)getpid());
 	assert_string_equal(text, expected);
 	why_text = "";
-	assert_true(knows(&work, "sched:*"));
-	assert_false(knows(&work, "x:*"));
+	assert_true(side_kernel_has_class(&work, "sched:*"));
+	assert_false(side_kernel_has_class(&work, "x:*"));
 	assert_called("knows sched:*;knows x:*;");
 	nr_there = 0;
 }
@@ -427,7 +427,7 @@ static void test_draining(void **unused)
 	(void)unused;
 	drain(&work);
 	assert_called("clock;drain 1;");
-	take(&work, false);
+	side_kernel_drain(&work, false);
 	assert_called("clock;drain 0;");
 	work.nr_on = 0;
 	drain(&work);
@@ -447,14 +447,14 @@ static void test_looking(void **unused)
 	reached_there = false;
 	nr_wanted = 1;
 	look_result = true;
-	look(&work);
+	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 1;drain 1;");
 	assert_int_equal(work.wanted.nr, 3);
 	assert_int_equal(work.asked, 7000000001);
 	assert_int_equal(work.needed, 5);
 	assert_false(work.late);
 	reached_there = true;
-	look(&work);
+	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 3;choose 1 sched:*;look;drain 1;");
 	assert_int_equal(work.wanted.nr, 1);
 	assert_int_equal(work.needed, 7000000001);
@@ -462,7 +462,7 @@ static void test_looking(void **unused)
 	played_now = 8000000002;
 	nr_wanted = 0;
 	look_result = false;
-	look(&work);
+	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 1;choose 0 -;look;drain 1;");
 	assert_int_equal(work.needed, 7000000001);
 	assert_int_equal(work.asked, 8000000002);
@@ -472,7 +472,7 @@ static void test_looking(void **unused)
 	on_there[0] = false;
 	wanted_there[0] = true;
 	reached_there = false;
-	look(&work);
+	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 0;drain 1;switch 0 1;");
 	assert_int_equal(work.nr_on, 1);
 	nr_there = 0;
@@ -536,7 +536,7 @@ static void test_signals(void **unused)
 
 	(void)unused;
 	(void)sigprocmask(SIG_SETMASK, NULL, &old);
-	assert_int_equal(prepare_signals(&work), 0);
+	assert_int_equal(side_kernel_block_signals(&work), 0);
 	assert_int_equal(nr_sets, 1);
 	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
@@ -546,27 +546,27 @@ static void test_signals(void **unused)
 			sigismember(&set, CHANGE_SIGNAL));
 	assert_false(sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
 	assert_ptr_equal(signal(SIGHUP, SIG_DFL), SIG_IGN);
-	take_signals(&work);
+	side_kernel_setup_signals(&work);
 	assert_false(work.over);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	take_signals(&work);
+	side_kernel_setup_signals(&work);
 	assert_false(work.over);
 	(void)kill(getpid(), SIGTERM);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	take_signals(&work);
+	side_kernel_setup_signals(&work);
 	assert_true(work.over);
 	work.over = false;
 	(void)kill(getpid(), SIGINT);
-	take_signals(&work);
+	side_kernel_setup_signals(&work);
 	assert_true(work.over);
 	/* The signal of a change comes after SIGINT, and does not cancel it. */
 	work.over = false;
 	(void)kill(getpid(), SIGINT);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	take_signals(&work);
+	side_kernel_setup_signals(&work);
 	assert_true(work.over);
-	assert_int_equal(listen_to(&work, work.signals), 0);
-	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
+	assert_int_equal(side_kernel_listen_to(&work, work.signals), 0);
+	assert_int_equal(side_kernel_listen_to(&work, work.signals), -EEXIST);
 	(void)kill(getpid(), CHANGE_SIGNAL);
 	{
 		struct epoll_event ready;
@@ -575,7 +575,7 @@ static void test_signals(void **unused)
 		assert_int_equal(ready.data.fd, work.signals);
 		assert_int_equal(ready.events, EPOLLIN);
 	}
-	take_signals(&work);
+	side_kernel_setup_signals(&work);
 	close(work.signals);
 	close(work.epoll);
 	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
@@ -583,12 +583,12 @@ static void test_signals(void **unused)
 		int input = dup(STDIN_FILENO);
 
 		close(STDIN_FILENO);
-		assert_int_equal(prepare_signals(&work), 0);
+		assert_int_equal(side_kernel_block_signals(&work), 0);
 		assert_int_equal(work.signals, STDIN_FILENO);
 		close(work.signals);
 		close(work.epoll);
 		signals_are_high = true;
-		assert_int_equal(prepare_signals(&work), 0);
+		assert_int_equal(side_kernel_block_signals(&work), 0);
 		signals_are_high = false;
 		assert_int_equal(work.epoll, STDIN_FILENO);
 		close(work.signals);
@@ -609,13 +609,13 @@ static void test_changes(void **unused)
 	on_there[0] = false;
 	wanted_there[0] = true;
 	change_there = CHANGE_NONE;
-	take_change(&work);
+	side_kernel_apply_change(&work);
 	assert_called("");
 	change_there = CHANGE_BEGINS;
-	take_change(&work);
+	side_kernel_apply_change(&work);
 	assert_called("drain 1;done;");
 	change_there = CHANGE_ENDS;
-	take_change(&work);
+	side_kernel_apply_change(&work);
 	assert_called("drain 1;switch 0 1;done;");
 	change_there = CHANGE_NONE;
 	nr_there = 0;
@@ -630,20 +630,20 @@ static void test_turn(void **unused)
 	work.server = &server;
 	played_now = work.asked = work.needed = 1000;
 	told_result = look_result = false;
-	turn(&work);
+	side_kernel_run_once(&work);
 	assert_called("wait 33 100;drain 0;told;seen;");
 	told_result = look_result = true;
-	turn(&work);
+	side_kernel_run_once(&work);
 	assert_called("wait 33 100;drain 0;told;look;seen;");
 	assert_true(work.late);
 	told_result = look_result = false;
-	turn(&work);
+	side_kernel_run_once(&work);
 	assert_called("wait 33 50;drain 0;told;look;seen;");
 	assert_false(work.late);
 	nr_there = 1;
 	on_there[0] = true;
 	wanted_there[0] = false;
-	turn(&work);
+	side_kernel_run_once(&work);
 	assert_called("wait 33 100;drain 0;told;switch 0 0;seen;");
 	nr_there = 0;
 }
@@ -656,7 +656,7 @@ static void test_open_kernel(void **unused)
 
 	(void)unused;
 	monotonic_there = true;
-	assert_int_equal(open_kernel(&work), COMMAND_DONE);
+	assert_int_equal(side_kernel_open(&work), COMMAND_DONE);
 	assert_called("clock;open 1 99;");
 	assert_true(work.monotonic);
 	assert_ptr_equal(work.record, the_record);
@@ -664,19 +664,19 @@ static void test_open_kernel(void **unused)
 	listen_text = "a reason";
 	listen_mend = "a hint";
 	listen_result = -EACCES;
-	assert_int_equal(open_kernel(&work), COMMAND_NOT_PERMITTED);
+	assert_int_equal(side_kernel_open(&work), COMMAND_NOT_PERMITTED);
 	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [a hint];");
 	assert_false(work.monotonic);
 	listen_result = -EPERM;
 	listen_mend = "";
-	assert_int_equal(open_kernel(&work), COMMAND_NOT_PERMITTED);
+	assert_int_equal(side_kernel_open(&work), COMMAND_NOT_PERMITTED);
 	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [-];");
 	listen_result = -ENOENT;
-	assert_int_equal(open_kernel(&work), COMMAND_FAILED);
+	assert_int_equal(side_kernel_open(&work), COMMAND_FAILED);
 	assert_called("clock;open 1 99;error 1 the kernel's events cannot be recorded: a reason [-];");
 	listen_result = 0;
 	create_result = -ENOMEM;
-	assert_int_equal(open_kernel(&work), COMMAND_FAILED);
+	assert_int_equal(side_kernel_open(&work), COMMAND_FAILED);
 	assert_called("clock;error 1 out of memory [-];");
 	create_result = 0;
 }
@@ -697,8 +697,8 @@ static void test_open_server(void **unused)
 	assert_int_equal(open_server(&work), COMMAND_DONE);
 	assert_called("");
 	assert_false(work.over);
-	assert_int_equal(listen_to(&work, server_fd(work.server)), -EEXIST);
-	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
+	assert_int_equal(side_kernel_listen_to(&work, server_fd(work.server)), -EEXIST);
+	assert_int_equal(side_kernel_listen_to(&work, work.signals), -EEXIST);
 	assert_int_equal(resources_descriptors(), before + 2);
 	server_close(work.server);
 	assert_int_equal(resources_descriptors(), before);
@@ -841,7 +841,7 @@ static void test_start(void **unused)
 	child = fork();
 	if (!child) {
 		struct work work = {.ready = ready[1]};
-		int code = start(&work);
+		int code = side_kernel_start_recording(&work);
 
 		called("%llu %d;", (unsigned long long)work.needed, work.over);
 		(void)!write(out[1], calls, strlen(calls));
@@ -886,7 +886,7 @@ static void test_ready(void **unused)
 			close(other);
 			if (closed >= 0)
 				close(closed);
-			say_ready(&work);
+			side_kernel_notify_ready(&work);
 			for (int fd = 0; fd < 3; fd++)
 				is_right &= (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 			_exit(is_right && resources_descriptors() == before - 1 ? 5 : 6);
@@ -1082,7 +1082,7 @@ static void test_server(void **unused)
 		other->address.sun_family = AF_UNIX;
 		other->calls = served;
 		other->lock = -1;
-		assert_int_equal(listen_at(other, folder), 0);
+		assert_int_equal(side_kernel_server_listen(other, folder), 0);
 		assert_int_equal(server_fd(other), STDIN_FILENO);
 		ask_server(other, "status\n", 7, "{\"user\":\"me\"}\n");
 		server_close(other);

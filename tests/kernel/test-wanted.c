@@ -163,12 +163,12 @@ static void test_memory(void **unused)
 		wanted = (struct wanted){.nr = 0};
 		/* The list, the pattern, its filter. */
 		failing_arm(i < 3 ? i + 1 : 0);
-		add_channel(&wanted, channel);
+		side_kernel_spec_add_channel(&wanted, channel);
 		assert_int_equal(failing_has_failed(), i < 3);
 		assert_int_equal(wanted.nr, i >= 2);
 		if (i >= 2)
 			assert_int_equal(wanted.choices[0].expression != NULL, i == 3);
-		add_channel(&wanted, other);
+		side_kernel_spec_add_channel(&wanted, other);
 		assert_int_equal(wanted.nr, i < 2 ? 1 : 2);
 		wanted_free(&wanted);
 		json_object_put(channel);

@@ -182,9 +182,10 @@ static void test_gone(void)
 {
 	reset();
 	errno = E2BIG;
-	CHECK(thread_is_gone(GONE) && !thread_is_gone(ALIVE) && errno == E2BIG);
+	CHECK(rcu_reader_thread_has_exited(GONE) && !rcu_reader_thread_has_exited(ALIVE) &&
+			errno == E2BIG);
 	CHECK_EQUAL(calls.nr_questions, 2);
-	CHECK(!thread_is_gone(UNKNOWN_THREAD));
+	CHECK(!rcu_reader_thread_has_exited(UNKNOWN_THREAD));
 	CHECK_EQUAL(calls.nr_questions, 2);
 }
 
@@ -810,18 +811,20 @@ static void test_longest(void)
 	memset(text, 'd', sizeof(text));
 	text[PATH_MAX - 1 - strlen("/libside-agent.so")] = '\0';
 	variables[3] = text;
-	CHECK(path_of(AGENT, path, sizeof(path)) == path && strlen(path) == PATH_MAX - 1);
+	CHECK(loader_choose_path(AGENT, path, sizeof(path)) == path &&
+			strlen(path) == PATH_MAX - 1);
 	text[PATH_MAX - 1 - strlen("/libside-agent.so")] = 'd';
 	text[PATH_MAX - strlen("/libside-agent.so")] = '\0';
-	CHECK(!path_of(AGENT, path, sizeof(path)));
+	CHECK(!loader_choose_path(AGENT, path, sizeof(path)));
 	variables[3] = "";
-	CHECK(path_of(AGENT, path, sizeof(path)) == path &&
+	CHECK(loader_choose_path(AGENT, path, sizeof(path)) == path &&
 			!strcmp(path, "/lib/side/libside-agent.so"));
 	variables[3] = NULL;
 	self_name = "libside.so.0";
-	CHECK(path_of(KERNEL, path, sizeof(path)) == path && !strcmp(path, "libside-kernel.so"));
+	CHECK(loader_choose_path(KERNEL, path, sizeof(path)) == path &&
+			!strcmp(path, "libside-kernel.so"));
 	self_name = NULL;
-	CHECK(!path_of(KERNEL, path, sizeof(path)));
+	CHECK(!loader_choose_path(KERNEL, path, sizeof(path)));
 	self_name = "/lib/side/libside.so.0";
 }
 
@@ -837,32 +840,32 @@ static void test_load(void)
 {
 	*done = *printed = '\0';
 	variables[3] = "/dir";
-	CHECK(load("one.so") == &loaded);
+	CHECK(loader_load_library("one.so") == &loaded);
 	is_done("error /dir/one.so");
 	is_missing = true;
 	error_text = "no such file";
-	CHECK(!load("one.so") && !*printed);
+	CHECK(!loader_load_library("one.so") && !*printed);
 	is_done("error /dir/one.so error");
 	is_debug = true;
-	CHECK(!load("one.so"));
+	CHECK(!loader_load_library("one.so"));
 	CHECK(!strcmp(printed,
 			"side: one.so cannot be loaded: no such file (is SIDE_LIB_DIR right?)\n"));
 	is_done("error /dir/one.so error");
 	error_text = NULL;
-	CHECK(!load("one.so") && !*printed);
+	CHECK(!loader_load_library("one.so") && !*printed);
 	is_done("error /dir/one.so error");
 	self_name = NULL;
 	variables[3] = NULL;
-	CHECK(!load("one.so") && !*printed);
+	CHECK(!loader_load_library("one.so") && !*printed);
 	is_done("error");
 	self_name = "/lib/side/libside.so.0";
 	is_debug = is_missing = false;
 	variables[3] = "/dir";
 	/* The agent, unless it is preloaded. */
-	load_agent();
+	loader_load_agent();
 	is_done("error /dir/libside-agent.so error");
 	has_agent = true;
-	load_agent();
+	loader_load_agent();
 	is_done("error");
 	has_agent = false;
 }

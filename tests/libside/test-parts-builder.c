@@ -392,7 +392,7 @@ static void test_append(void)
 	uint32_t room = 4;
 
 	for (uint32_t i = 0; i < 100; i++) {
-		uint64_t *item = append(b, &list, sizeof(*item));
+		uint64_t *item = builder_append_item(b, &list, sizeof(*item));
 
 		CHECK(item && !*item && list.nr == i + 1);
 		*item = i + 1;
@@ -404,9 +404,9 @@ static void test_append(void)
 		CHECK(((uint64_t *)list.items)[i] == i + 1);
 	/* As many as parts are permitted, and more. */
 	list.nr = list.room = PARTS_MAX;
-	CHECK(append(b, &list, 0) && list.room == 2 * PARTS_MAX);
+	CHECK(builder_append_item(b, &list, 0) && list.room == 2 * PARTS_MAX);
 	list.nr = list.room = PARTS_MAX + 1;
-	CHECK(!append(b, &list, 0));
+	CHECK(!builder_append_item(b, &list, 0));
 	is_error(b, "out of memory for the description");
 }
 

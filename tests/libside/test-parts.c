@@ -313,13 +313,14 @@ static void test_new_array(void)
 	struct callback_array *array;
 
 	reset();
-	array = new_array(5);
+	array = callback_new_array(5);
 	CHECK(array && blocks.size == sizeof(*array) + 6 * sizeof(struct side_callback));
 	CHECK(array->size == blocks.size);
 	arrays_give_back(array, array->size);
 	blocks.is_full = true;
-	CHECK(!new_array(0) && blocks.size == sizeof(*array) + sizeof(struct side_callback));
-	CHECK(!new_array(UINT32_MAX) &&
+	CHECK(!callback_new_array(0) &&
+			blocks.size == sizeof(*array) + sizeof(struct side_callback));
+	CHECK(!callback_new_array(UINT32_MAX) &&
 			blocks.size == sizeof(*array) + (sizeof(struct side_callback) << 32));
 }
 
@@ -898,11 +899,11 @@ static void test_retired(void)
 	/* Numbers wrap around. */
 	one->retired_at = 16;
 	fake.last_passed = (uintptr_t)-16;
-	free_retired();
+	libside_context_free_retired();
 	CHECK(nr_freed == 5 && retired_contexts == one);
 	one->retired_at = (uintptr_t)-16;
 	fake.last_passed = 16;
-	free_retired();
+	libside_context_free_retired();
 	CHECK(nr_freed == 6 && !retired_contexts);
 }
 

@@ -382,7 +382,7 @@ static const struct statedump_request *grown_queue;
 
 static void reserve_meanwhile(void)
 {
-	CHECK(reserve(grown) && grown->capacity == 4);
+	CHECK(statedump_reserve(grown) && grown->capacity == 4);
 	grown_queue = grown->queue;
 }
 
@@ -394,19 +394,20 @@ static void test_reserve(void)
 
 	reset();
 	fake.fails_at = 1;
-	CHECK(!reserve(&handle) && !handle.capacity && fake.capacity == 4);
+	CHECK(!statedump_reserve(&handle) && !handle.capacity && fake.capacity == 4);
 	for (uint32_t i = 0; i < STATEDUMP_QUEUE_MAX; i++) {
-		CHECK(reserve(&handle));
+		CHECK(statedump_reserve(&handle));
 		capacity = i == capacity ? 2 * capacity : capacity;
 		CHECK_EQUAL(handle.capacity, capacity);
-		enqueue(&handle, 10 + i);
-		enqueue(&handle, 10 + i);
+		statedump_enqueue(&handle, 10 + i);
+		statedump_enqueue(&handle, 10 + i);
 		CHECK_EQUAL(handle.queued, i + 1);
 		CHECK(handle.queue[0].key == 10 && handle.queue[i].key == 10 + i);
 	}
 	CHECK(fake.used == 1 && fake.nr_freed == 8);
 	fake.capacity = 0;
-	CHECK(!reserve(&handle) && handle.capacity == STATEDUMP_QUEUE_MAX && !fake.capacity);
+	CHECK(!statedump_reserve(&handle) && handle.capacity == STATEDUMP_QUEUE_MAX &&
+			!fake.capacity);
 	CHECK(is_queued(&handle, 10) && is_queued(&handle, 10 + STATEDUMP_QUEUE_MAX - 1) &&
 			!is_queued(&handle, 10 + STATEDUMP_QUEUE_MAX));
 	remove_request(&handle, 1);
@@ -418,10 +419,11 @@ static void test_reserve(void)
 	grown = &handle;
 	fake.on_calloc = reserve_meanwhile;
 	fake.nr_freed = 0;
-	CHECK(reserve(&handle) && handle.capacity == 4 && fake.nr_freed == 1 && fake.used == 1);
+	CHECK(statedump_reserve(&handle) && handle.capacity == 4 && fake.nr_freed == 1 &&
+			fake.used == 1);
 	queue = handle.queue;
 	CHECK(queue == grown_queue);
-	CHECK(reserve(&handle) && handle.queue == queue);
+	CHECK(statedump_reserve(&handle) && handle.queue == queue);
 	fake_free(queue);
 }
 

@@ -12,7 +12,7 @@
 #include "protocol/boot.c"    /* NOLINT(bugprone-suspicious-include): reaches static functions */
 #include "protocol/pattern.c" /* NOLINT(bugprone-suspicious-include) */
 #include "protocol/kernel-notice.h"
-#define refuse context_refuse
+#define pattern_set_error context_refuse
 #include "protocol/context.c" /* NOLINT(bugprone-suspicious-include) */
 #undef refuse
 
@@ -257,43 +257,48 @@ static void memory_is_used_up(void **state)
 	(void)state;
 	memset(memory, 'x', sizeof(memory));
 	reader = reader_of(memory, 24);
-	assert_ptr_equal(take(&reader, 1), memory);
+	assert_ptr_equal(boot_config_allocate(&reader, 1), memory);
 	assert_int_equal(memory[0], 0);
 	assert_int_equal(memory[7], 0);
 	assert_int_equal(memory[8], 'x');
 	assert_ptr_equal(reader.room, memory + 8);
-	assert_null(take(&reader, 17));
-	assert_ptr_equal(take(&reader, 16), memory + 8);
-	assert_null(take(&reader, 1));
-	assert_ptr_equal(take(&reader, 0), memory + 24);
+	assert_null(boot_config_allocate(&reader, 17));
+	assert_ptr_equal(boot_config_allocate(&reader, 16), memory + 8);
+	assert_null(boot_config_allocate(&reader, 1));
+	assert_ptr_equal(boot_config_allocate(&reader, 0), memory + 24);
 	assert_int_equal(no_room(&reader), -EINVAL);
 	assert_int_equal(boot_why.line, 7);
 	assert_string_equal(boot_why.text, "the file is too large");
 	assert_string_equal(boot_why.mend, "write it shorter");
 	/* A list needs its own bytes and those that are there already. */
 	reader = reader_of(memory, 10);
-	assert_int_equal(add_words(&reader, &words, "!", "abc,def", 3, check_pattern), 0);
+	assert_int_equal(
+			boot_config_add_args(&reader, &words, "!", "abc,def", 3, check_pattern), 0);
 	assert_int_equal(words.nr, 2);
 	assert_int_equal(words.size, 10);
 	assert_memory_equal(words.texts, "!abc\0!def", 10);
 	assert_ptr_equal(reader.room, memory + 16);
 	words = (struct boot_words){.nr = 0};
 	reader = reader_of(memory, 9);
-	assert_int_equal(add_words(&reader, &words, "!", "abc,def", 3, check_pattern), -EINVAL);
+	assert_int_equal(boot_config_add_args(&reader, &words, "!", "abc,def", 3, check_pattern),
+			-EINVAL);
 	assert_string_equal(boot_why.text, "the file is too large");
 	words = (struct boot_words){.nr = 1, .size = 4, .texts = "one"};
 	reader = reader_of(memory, 3);
 	boot_why.text[0] = '\0';
-	assert_int_equal(add_words(&reader, &words, "", "two", 3, check_pattern), -EINVAL);
+	assert_int_equal(boot_config_add_args(&reader, &words, "", "two", 3, check_pattern),
+			-EINVAL);
 	assert_string_equal(boot_why.text, "the file is too large");
 	reader = reader_of(memory, 8);
-	assert_int_equal(add_words(&reader, &words, "", " \ttwo\t ", 2, check_pattern), 0);
+	assert_int_equal(boot_config_add_args(&reader, &words, "", " \ttwo\t ", 2, check_pattern),
+			0);
 	assert_memory_equal(words.texts, "one\0two", 8);
 	assert_int_equal(words.size, 8);
 	assert_ptr_equal(reader.room, memory + 8);
 	/* A part that is full. */
 	reader = reader_of(memory, 256);
-	assert_int_equal(add_words(&reader, &words, "", "three", 2, check_pattern), -EINVAL);
+	assert_int_equal(boot_config_add_args(&reader, &words, "", "three", 2, check_pattern),
+			-EINVAL);
 	assert_string_equal(boot_why.text, "more than 2 in one list");
 	assert_string_equal(boot_why.mend, "write less");
 }
@@ -320,9 +325,9 @@ static void memory_of_structures(void **state)
 		reader.config = &config;
 		strcpy(session, "session s");
 		strcpy(event, "event a:b");
-		assert_int_equal(take_line(&reader, session), part ? 0 : -EINVAL);
+		assert_int_equal(boot_config_parse_line(&reader, session), part ? 0 : -EINVAL);
 		if (part)
-			assert_int_equal(take_line(&reader, event), -EINVAL);
+			assert_int_equal(boot_config_parse_line(&reader, event), -EINVAL);
 		assert_string_equal(boot_why.text, "the file is too large");
 		boot_why.text[0] = '\0';
 	}
@@ -397,7 +402,7 @@ static void printable_errors(void **state)
 
 static unsigned int distance_of(const char *one, const char *other)
 {
-	return distance((struct piece){one, strlen(one)}, other);
+	return context_spec_edit_distance((struct piece){one, strlen(one)}, other);
 }
 
 static void distances(void **state)
@@ -453,11 +458,11 @@ static void fields(void **state)
 	char longest[CONTEXT_NAME_MAX + 8];
 
 	(void)state;
-	make_field(&spec, "perf_", "a-Z:z0@9[`{/");
+	context_spec_make_field(&spec, "perf_", "a-Z:z0@9[`{/");
 	assert_string_equal(spec.field, "perf_a_Z_z0_9____");
 	memset(longest, 'n', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	make_field(&spec, "p", longest);
+	context_spec_make_field(&spec, "p", longest);
 	assert_int_equal(strlen(spec.field), CONTEXT_NAME_MAX);
 	assert_true(piece_is((struct piece){"abc", 2}, "ab"));
 	assert_false(piece_is((struct piece){"abc", 3}, "ab"));

@@ -166,18 +166,19 @@ static void test_code(void)
 
 	CHECK(CODE_MAX == 512u << 20);
 	functions[0].size = 512u << 20;
-	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1 &&
+	CHECK(!calls_read_function(&calls, &functions[0]) && nr_mallocs == 1 &&
 			malloc_size == 512u << 20 && nr_without_memory == 1);
 	functions[0].size++;
-	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1);
+	CHECK(!calls_read_function(&calls, &functions[0]) && nr_mallocs == 1);
 	functions[0].size = 0;
-	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1 && nr_without_memory == 1);
+	CHECK(!calls_read_function(&calls, &functions[0]) && nr_mallocs == 1 &&
+			nr_without_memory == 1);
 	/* All functions together. */
 	functions[0].size = (512u << 20) - 7;
 	functions[1].size = 7;
-	CHECK(!look_at_all(&calls) && nr_mallocs == 3);
+	CHECK(!calls_check_all_functions(&calls) && nr_mallocs == 3);
 	functions[1].size = 8;
-	CHECK(look_at_all(&calls) == -E2BIG && nr_mallocs == 4);
+	CHECK(calls_check_all_functions(&calls) == -E2BIG && nr_mallocs == 4);
 }
 
 static void test_jumps(void)
@@ -210,7 +211,7 @@ static void test_jumps(void)
 	for (int64_t event = 7; event <= 8; event++) {
 		state->registers[CALLS_RDI] = (struct calls_value){
 				.kind = KNOWN_BYTES, .mask = 0xff, .number = event};
-		note_given(&calls, 0x1234, &step, state);
+		calls_add_wrapper(&calls, 0x1234, &step, state);
 		CHECK(calls.nr_given == most);
 	}
 	CHECK(calls.given[most - 1].event == 7 && !calls.given[most].event);
@@ -226,10 +227,10 @@ static void test_told(void)
 	const struct calls_problem problem = {.field = "f", .text = "why"};
 	struct calls calls = {.path = "/x", .wrong = 999};
 
-	tell(&calls, &function, 0x1234, NULL, &problem);
+	calls_report(&calls, &function, 0x1234, NULL, &problem);
 	CHECK(nr_told == 1);
 	calls.wrong = 1000;
-	tell(&calls, &function, 0x1234, NULL, &problem);
+	calls_report(&calls, &function, 0x1234, NULL, &problem);
 	CHECK(nr_told == 1);
 }
 

@@ -797,7 +797,7 @@ static void test_source_bytes(void)
 				counted_read, &source, image_byte_order(source.image)};
 		source.bytes = round ? (64u << 20) - all + round - 1 : 0;
 		reading = (struct reading){0};
-		CHECK(read_tables(&source) == (round == 2 ? -E2BIG : 0));
+		CHECK(readside_source_read_tables(&source) == (round == 2 ? -E2BIG : 0));
 		if (!round) {
 			all = source.bytes;
 			nr = reading.nr_events;
@@ -805,7 +805,8 @@ static void test_source_bytes(void)
 		CHECK(nr > 9 && reading.nr_events == nr);
 		CHECK(!strcmp(reading.broken, round == 2 ? "there are too many events in it" : ""));
 		/* An event is read once. */
-		CHECK(round == 2 || (!read_tables(&source) && reading.nr_events == nr));
+		CHECK(round == 2 ||
+				(!readside_source_read_tables(&source) && reading.nr_events == nr));
 		addresses_free(&source.seen);
 		image_close(source.image);
 		close(fd);

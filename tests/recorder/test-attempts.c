@@ -133,9 +133,7 @@ static int played_close(int fd)
 #undef ctf_writer_create
 #define flock played_flock
 #define nanosleep played_nanosleep
-#define take_line take_place_line
 #include "recorder/storage/state-directory.c"
-#undef take_line
 #undef nanosleep
 #undef flock
 #include "recorder/core/probes.c"
@@ -194,10 +192,10 @@ static void test_recorder(void)
 		events_error = cases[i].open;
 		lock_error = cases[i].lock;
 		nr_closed = 0;
-		CHECK(has_recorder(77) == cases[i].result && nr_closed == !cases[i].open);
+		CHECK(buffers_has_recorder(77) == cases[i].result && nr_closed == !cases[i].open);
 		if (!cases[i].result)
 			continue;
-		CHECK(!load(&session, 77, NULL, &error));
+		CHECK(!buffers_load_instance(&session, 77, NULL, &error));
 		if (cases[i].result > 0)
 			CHECK(!strcmp(error.text,
 					"its recorder still runs, and writes the trace when it ends"));
@@ -307,7 +305,7 @@ static void test_refusals(void)
 	for (uint32_t i = 1; i <= 257; i++) {
 		const struct wire_probe_run run = {.first = 10 * i, .count = i, .error = EPERM};
 
-		note_refusal(&said, &run);
+		record_probes_add_refusal(&said, &run);
 		CHECK(said.refusals && said.nr_refusals == (i <= 256 ? i : 256));
 	}
 	CHECK(said.refusals[255].first == 2560 && said.refusals[255].count == 256 &&

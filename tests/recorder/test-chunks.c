@@ -241,13 +241,13 @@ static void test_options(void **unused)
 static void test_numbers(void **unused)
 {
 	(void)unused;
-	assert_int_equal(number_of("chunk-0001-x"), 1);
-	assert_int_equal(number_of("chunk-12345-"), 12345);
-	assert_int_equal(number_of("chunk-0-x"), 0);
-	assert_int_equal(number_of("chunk-7"), 0);
-	assert_int_equal(number_of("chunk-7x"), 0);
-	assert_int_equal(number_of("chunk-"), 0);
-	assert_int_equal(number_of("xchunk-1-"), 0);
+	assert_int_equal(rotate_parse_number("chunk-0001-x"), 1);
+	assert_int_equal(rotate_parse_number("chunk-12345-"), 12345);
+	assert_int_equal(rotate_parse_number("chunk-0-x"), 0);
+	assert_int_equal(rotate_parse_number("chunk-7"), 0);
+	assert_int_equal(rotate_parse_number("chunk-7x"), 0);
+	assert_int_equal(rotate_parse_number("chunk-"), 0);
+	assert_int_equal(rotate_parse_number("xchunk-1-"), 0);
 }
 
 static void test_make(void **unused)
@@ -485,25 +485,25 @@ static void test_clear(void **unused)
 	rotation->bytes = 5;
 	make("chunk-0009-x");
 	make_instances();
-	clear(session);
+	rotate_discard_traces(session);
 	assert_called("note(1)\nclose(1, 0)\nclose(2, 0)\n");
 	assert_false(is_there("one-1-1") || is_there("two-2-2") || is_there(".chunk-0001-" STAMP));
 	assert_true(is_there("chunk-0009-x"));
 	assert_true(!rotation->nr_flat && !rotation->path && !rotation->bytes);
 	/* A directory that is gone, one that stays, and no memory. */
-	drop(session, "none");
+	rotate_delete_trace(session, "none");
 	assert_called("");
 	make("one-1-1");
 	arm("rename", EACCES, 1);
-	drop(session, "one-1-1");
+	rotate_delete_trace(session, "one-1-1");
 	(void)snprintf(expected, sizeof(expected), "report(1, %s stays where it is: %s)\n",
 			in_output("one-1-1"), strerror(EACCES));
 	assert_called(expected);
 	arm("asprintf", ENOMEM, 2);
-	drop(session, "one-1-1");
+	rotate_delete_trace(session, "one-1-1");
 	assert_called("report(1, one-1-1 stays where it is: Cannot allocate memory)\n");
 	arm("asprintf", ENOMEM, 1);
-	drop(session, "one-1-1");
+	rotate_delete_trace(session, "one-1-1");
 	assert_called("report(1, one-1-1 stays where it is: Cannot allocate memory)\n");
 	assert_true(is_there("one-1-1"));
 }
@@ -564,10 +564,10 @@ static void test_former(void **unused)
 	make(".a-1-2");
 	CHECK(!mknod(in_output(".a-1-2/metadata"), S_IFREG | 0600, 0));
 	make("b");
-	clear(session);
+	rotate_discard_traces(session);
 	assert_true(is_there("a-1-2"));
 	is_adopted = true;
-	clear(session);
+	rotate_discard_traces(session);
 	assert_true(!is_there("a-1-2") && is_there("b") && is_there(".a-1-2"));
 	assert_called("");
 }

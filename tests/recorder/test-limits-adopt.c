@@ -130,9 +130,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #undef place_first_chunk
 #undef nftw
 #undef readdir
-#define is_known mapped_is_known
 #include "recorder/recovery/adopt-mapped.c"
-#undef is_known
 #define elf_getphdrnum played_getphdrnum
 #define gelf_getphdr played_getphdr
 #include "recorder/recovery/core-dump.c"
@@ -140,11 +138,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #undef elf_getphdrnum
 #define losses_take_told played_losses_take_told
 #define maps_adopt played_maps_adopt
-#define fail journal_fail
-#define adopt_rings journal_adopt_rings
 #include "recorder/storage/journal.c"
-#undef adopt_rings
-#undef fail
 #undef maps_adopt
 static unsigned int nr_packets, nr_skipped, packets_there;
 static uint32_t packet_size;
@@ -182,9 +176,7 @@ static int played_skip(struct ring_consumer *consumer, uint32_t ring, const void
 #undef ctf_packet_free
 #undef ctf_packet_read
 #undef losses_take_told
-#define take_line totals_take_line
 #include "recorder/core/totals.c"
-#undef take_line
 
 /* ---- a session ---- */
 
@@ -328,8 +320,9 @@ static void test_mappings(void)
 
 	CHECK(LIMIT_MAPPINGS == 65536 && LIMIT_SCAN == 256 << 20);
 	for (unsigned int i = 0; i < 2; i++) {
-		CHECK(take_line(&core, &mapped, "1000-3000 rw-p 0 00:00 0 \n"));
-		CHECK(take_line(&core, &mapped, "5000-9000 rw-s 0 00:00 3 /x.rings\n"));
+		CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 0 00:00 0 \n"));
+		CHECK(adopt_mapped_parse_line(
+				&core, &mapped, "5000-9000 rw-s 0 00:00 3 /x.rings\n"));
 		CHECK(core.nr_segments == 65536 && mapped.nr_mappings == 65536 && mapped.likely);
 		CHECK(core.segments[65535].address == 0x1000 &&
 				core.segments[65535].size == 0x2000 &&
@@ -339,16 +332,16 @@ static void test_mappings(void)
 				mapped.mappings[65535].end == 0x9000);
 	}
 	core.nr_segments = 0;
-	CHECK(take_line(&core, &mapped, "10000000-20000000 rw-p 0 00:00 0\n"));
-	CHECK(take_line(&core, &mapped, "30000000-40000001 rw-p 0 00:00 0\n"));
-	CHECK(take_line(&core, &mapped, "50000000-5fffffff rw-p 0 00:00 0\n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "10000000-20000000 rw-p 0 00:00 0\n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "30000000-40000001 rw-p 0 00:00 0\n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "50000000-5fffffff rw-p 0 00:00 0\n"));
 	CHECK(core.nr_segments == 3 && core.segments[0].size == 256 << 20 &&
 			core.segments[1].size == 256 << 20 &&
 			core.segments[2].size == (256 << 20) - 1);
 	/* These have no rings of such a process. */
-	CHECK(take_line(&core, &mapped, "1000-3000 r--p 0 00:00 0 \n"));
-	CHECK(take_line(&core, &mapped, "1000-3000 rw-p 0 00:00 3 /x\n"));
-	CHECK(take_line(&core, &mapped, "1000-1000 rw-p 0 00:00 0\n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 r--p 0 00:00 0 \n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 0 00:00 3 /x\n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-1000 rw-p 0 00:00 0\n"));
 	CHECK(core.nr_segments == 3);
 	free(core.segments);
 	free(mapped.mappings);
@@ -385,15 +378,15 @@ static void test_records(void)
 	head.self = segment.address;
 	CHECK(core.fd >= 0 && write(core.fd, &head, sizeof(head)) == sizeof(head));
 	CHECK(LIMIT_RECORDS == 64);
-	look_at(&core, segment.address, (const unsigned char *)&head);
+	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 64);
 	CHECK(reported(session, "a recording in /x cannot be recovered: it is of another version"));
-	look_at(&core, segment.address, (const unsigned char *)&head);
+	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 64 && reported(session, NULL));
 	/* A copy is none. */
 	core.nr_records = 63;
 	segment.address = 0x8000;
-	look_at(&core, segment.address, (const unsigned char *)&head);
+	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 63 && reported(session, NULL));
 	close(core.fd);
 	session_destroy(session);
@@ -459,17 +452,17 @@ static void test_packets(void)
 
 		nr_packets = nr_skipped = 0;
 		packet_size = 85;
-		pass(&channel, 3, 77, "name", 1000, &ring);
+		journal_scan_skip_written_packets(&channel, 3, 77, "name", 1000, &ring);
 		CHECK(nr_skipped == (packets_there <= 64 ? packets_there : 64));
 		CHECK(nr_packets == 64 && ring.begin == 4 + nr_skipped);
 		nr_packets = 0;
 		packet_size = 84;
-		pass(&channel, 3, 77, "name", 1000, &ring);
+		journal_scan_skip_written_packets(&channel, 3, 77, "name", 1000, &ring);
 		CHECK(nr_packets == 64 && ring.begin == 4 + nr_skipped / 2);
 		/* It has no whole header. */
 		nr_packets = nr_skipped = 0;
 		packet_size = 83;
-		pass(&channel, 3, 77, "name", 1000, &ring);
+		journal_scan_skip_written_packets(&channel, 3, 77, "name", 1000, &ring);
 		CHECK(nr_packets == 1 && !nr_skipped);
 	}
 }

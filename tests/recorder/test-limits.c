@@ -113,13 +113,7 @@ static int played_setrlimit(__rlimit_resource_t resource, const struct rlimit *l
 }
 
 #include "recorder/core/losses.c"
-#define visit_lost statistics_visit_lost
-#define take_ring statistics_take_ring
-#define take_rings statistics_take_rings
 #include "recorder/core/statistics.c"
-#undef take_rings
-#undef take_ring
-#undef visit_lost
 #define trace_close played_trace_close
 #include "recorder/core/drain.c"
 #undef trace_close
@@ -135,13 +129,11 @@ static int played_setrlimit(__rlimit_resource_t resource, const struct rlimit *l
 #undef fopen
 #define ring_clock_sample(clock, sample) played_sample(clock, sample)
 #define ring_clock_calibrate played_calibrate
-#define summarize session_summarize
 #define getrlimit played_getrlimit
 #define setrlimit played_setrlimit
 #include "recorder/core/session.c"
 #undef setrlimit
 #undef getrlimit
-#undef summarize
 #undef ring_clock_calibrate
 #undef ring_clock_sample
 
@@ -175,19 +167,19 @@ static void test_losses(void)
 	CHECK(session && instance && LIMIT_LOSSES == 16384);
 	counts[RING_LOST_FULL] = 3;
 	for (unsigned int i = 0; i < 16383; i++) {
-		CHECK(!visit_lost(&list, 1, i, counts));
-		CHECK(!statistics_visit_lost(&losses, 1, i, counts));
+		CHECK(!losses_visit(&list, 1, i, counts));
+		CHECK(!statistics_visit_loss(&losses, 1, i, counts));
 	}
 	CHECK(list.nr == 16383 && process.nr_losses == 16383 && !list.rest);
-	CHECK(!visit_lost(&list, 2, 20000, counts));
-	CHECK(!statistics_visit_lost(&losses, 2, 20000, counts));
+	CHECK(!losses_visit(&list, 2, 20000, counts));
+	CHECK(!statistics_visit_loss(&losses, 2, 20000, counts));
 	CHECK(list.nr == 16384 && process.nr_losses == 16384 && !list.rest && !list.incomplete);
 	CHECK(list.lost[16383].key == (UINT64_C(2) << 32 | 20000 << 8 | RING_LOST_FULL) &&
 			list.lost[16383].count == 3 && !list.lost[16383].in_bytes &&
 			!strcmp(list.lost[16383].ring, "one_2"));
 	counts[RING_LOST_BUSY] = 40;
-	CHECK(!visit_lost(&list, 1, 20001, counts));
-	CHECK(statistics_visit_lost(&losses, 1, 20001, counts) == 1 && !losses.no_memory);
+	CHECK(!losses_visit(&list, 1, 20001, counts));
+	CHECK(statistics_visit_loss(&losses, 1, 20001, counts) == 1 && !losses.no_memory);
 	CHECK(list.nr == 16384 && process.nr_losses == 16384 && list.rest == 43 &&
 			!list.incomplete);
 	free_list(&list);
@@ -238,14 +230,16 @@ static void test_snapshots(void)
 	CHECK(snapshot.path && session.output && SNAPSHOTS_MAX == 1000000);
 	/* Directories of others are there. */
 	free_number = 1000000;
-	CHECK(!publish(&snapshot, "-x", &number, name) && number == 1000000 && nr_renames == 3);
+	CHECK(!snapshot_rename_directory(&snapshot, "-x", &number, name) && number == 1000000 &&
+			nr_renames == 3);
 	CHECK(!strcmp(name, "snapshot-1000000-x"));
 	free_number = 1000001;
 	nr_renames = 0;
-	CHECK(publish(&snapshot, "", &number, name) == -EEXIST && nr_renames == 3);
+	CHECK(snapshot_rename_directory(&snapshot, "", &number, name) == -EEXIST &&
+			nr_renames == 3);
 	session.nr_snapshots = 1000000;
 	nr_renames = 0;
-	CHECK(publish(&snapshot, "", &number, name) == -EEXIST && !nr_renames);
+	CHECK(snapshot_rename_directory(&snapshot, "", &number, name) == -EEXIST && !nr_renames);
 	free(snapshot.path);
 	free(session.output);
 }

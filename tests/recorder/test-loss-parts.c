@@ -288,11 +288,11 @@ static void test_limit(void **unused)
 
 	(void)unused;
 	for (uint32_t slot = 0; slot < LIMIT_LOSSES / 2; slot++)
-		assert_int_equal(visit_lost(&list, 2, slot, some), 0);
+		assert_int_equal(losses_visit(&list, 2, slot, some), 0);
 	assert_int_equal(list.nr, LIMIT_LOSSES);
 	assert_int_equal(list.rest, 0);
 	some[2] = 5;
-	(void)visit_lost(&list, 2, 9000, some);
+	(void)losses_visit(&list, 2, 9000, some);
 	assert_int_equal(list.nr, LIMIT_LOSSES);
 	assert_int_equal(list.rest, 12);
 	assert_false(list.incomplete);

@@ -92,55 +92,63 @@ static void test_lines(void)
 	CHECK(session);
 	session->service = &service;
 	/* Memory of the process alone, in which its record is. */
-	CHECK(take_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 \n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 \n"));
 	CHECK(core.nr_segments == 1 && core.segments[0].address == 0x1000 &&
 			core.segments[0].offset == 0x1000 && core.segments[0].size == 0x2000 &&
 			core.segments[0].writable && !mapped.nr_mappings);
-	CHECK(take_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 [heap]\n"));
-	CHECK(take_line(&core, &mapped, "1000-3000 rw-p 00000000 08:01 7 \n"));
-	CHECK(take_line(&core, &mapped, "1000-3000 r--p 00000000 00:00 0 \n"));
-	CHECK(take_line(&core, &mapped, "3000-3000 rw-p 00000000 00:00 0 \n"));
-	CHECK(take_line(&core, &mapped, "3000-1000 rw-p 00000000 00:00 0 \n"));
-	CHECK(take_line(&core, &mapped, "no line\n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 [heap]\n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 00000000 08:01 7 \n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 r--p 00000000 00:00 0 \n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "3000-3000 rw-p 00000000 00:00 0 \n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "3000-1000 rw-p 00000000 00:00 0 \n"));
+	CHECK(adopt_mapped_parse_line(&core, &mapped, "no line\n"));
 	CHECK(core.nr_segments == 1 && !mapped.nr_mappings && !mapped.likely);
 	/* Of a large mapping, only the beginning is searched. */
-	CHECK(take_line(&core, &mapped, "100000000-110000000 rw-p 00000000 00:00 0 "));
+	CHECK(adopt_mapped_parse_line(
+			&core, &mapped, "100000000-110000000 rw-p 00000000 00:00 0 "));
 	CHECK(core.nr_segments == 2 && core.segments[1].size == LIMIT_SCAN);
-	CHECK(take_line(&core, &mapped, "100000000-10ffff000 rw-p 00000000 00:00 0 \n"));
+	CHECK(adopt_mapped_parse_line(
+			&core, &mapped, "100000000-10ffff000 rw-p 00000000 00:00 0 \n"));
 	CHECK(core.nr_segments == 3 && core.segments[2].size == LIMIT_SCAN - 4096);
-	CHECK(take_line(&core, &mapped, "100000000-110001000 rw-p 00000000 00:00 0 \n"));
+	CHECK(adopt_mapped_parse_line(
+			&core, &mapped, "100000000-110001000 rw-p 00000000 00:00 0 \n"));
 	CHECK(core.nr_segments == 4 && core.segments[3].size == LIMIT_SCAN);
 	/* Rings. */
-	CHECK(take_line(&core, &mapped, "5000-7000 rw-s 00000000 00:01 9 /memfd:other\n"));
-	CHECK(take_line(&core, &mapped, "5000-7000 r--s 00000000 00:01 9 /memfd:side-boot\n"));
+	CHECK(adopt_mapped_parse_line(
+			&core, &mapped, "5000-7000 rw-s 00000000 00:01 9 /memfd:other\n"));
+	CHECK(adopt_mapped_parse_line(
+			&core, &mapped, "5000-7000 r--s 00000000 00:01 9 /memfd:side-boot\n"));
 	is_there = true;
-	CHECK(take_line(&core, &mapped, "5000-7000 rw-s 00000000 00:01 9 /d/a.rings\n"));
+	CHECK(adopt_mapped_parse_line(
+			&core, &mapped, "5000-7000 rw-s 00000000 00:01 9 /d/a.rings\n"));
 	CHECK(!mapped.nr_mappings && !mapped.likely);
 	service.only = 5;
-	CHECK(take_line(&core, &mapped, "5000-7000 rw-s 00000000 00:01 9 /d/a.rings\n"));
+	CHECK(adopt_mapped_parse_line(
+			&core, &mapped, "5000-7000 rw-s 00000000 00:01 9 /d/a.rings\n"));
 	CHECK(mapped.nr_mappings == 1 && mapped.likely && mapped.mappings[0].begin == 0x5000 &&
 			mapped.mappings[0].end == 0x7000 && core.nr_segments == 4);
-	CHECK(take_line(&core, &mapped,
+	CHECK(adopt_mapped_parse_line(&core, &mapped,
 			"8000-9000 rw-s 00000000 00:01 9 /memfd:side-boot (deleted)\n"));
 	CHECK(find_mapping(&mapped, 0x8000) == &mapped.mappings[1]);
 	CHECK(find_mapping(&mapped, 0x5000) == &mapped.mappings[0]);
 	CHECK(!find_mapping(&mapped, 0x9000) && !find_mapping(&mapped, 0x5001));
 	/* No memory, and as many as are kept. */
 	has_no_memory = true;
-	CHECK(!add_segment(&core, 1, 2) && !add_mapping(&mapped, 1, 2));
-	CHECK(!take_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 \n"));
-	CHECK(!take_line(&core, &mapped, "8000-9000 rw-s 00000000 00:01 9 /memfd:side-boot\n"));
+	CHECK(!adopt_mapped_add_segment(&core, 1, 2) && !adopt_mapped_add_mapping(&mapped, 1, 2));
+	CHECK(!adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 \n"));
+	CHECK(!adopt_mapped_parse_line(
+			&core, &mapped, "8000-9000 rw-s 00000000 00:01 9 /memfd:side-boot\n"));
 	mapped.pid = getpid();
 	CHECK(read_maps(&core, &mapped) == -ENOMEM);
 	CHECK(core.nr_segments == 4 && mapped.nr_mappings == 2);
 	core.nr_segments = mapped.nr_mappings = LIMIT_MAPPINGS;
-	CHECK(add_segment(&core, 1, 2) && add_mapping(&mapped, 1, 2));
+	CHECK(adopt_mapped_add_segment(&core, 1, 2) && adopt_mapped_add_mapping(&mapped, 1, 2));
 	CHECK(core.nr_segments == LIMIT_MAPPINGS && mapped.nr_mappings == LIMIT_MAPPINGS);
 	core.nr_segments = mapped.nr_mappings = LIMIT_MAPPINGS - 1;
-	CHECK(!add_segment(&core, 1, 2) && !add_mapping(&mapped, 1, 2));
+	CHECK(!adopt_mapped_add_segment(&core, 1, 2) && !adopt_mapped_add_mapping(&mapped, 1, 2));
 	has_no_memory = false;
-	CHECK(add_segment(&core, 1, 2) && core.nr_segments == LIMIT_MAPPINGS);
-	CHECK(add_mapping(&mapped, 1, 2) && mapped.nr_mappings == LIMIT_MAPPINGS);
+	CHECK(adopt_mapped_add_segment(&core, 1, 2) && core.nr_segments == LIMIT_MAPPINGS);
+	CHECK(adopt_mapped_add_mapping(&mapped, 1, 2) && mapped.nr_mappings == LIMIT_MAPPINGS);
 	/* Of a process that is there, and of one that is not. */
 	core.nr_segments = mapped.nr_mappings = 0;
 	CHECK(!read_maps(&core, &mapped) && core.nr_segments > 1);
@@ -185,10 +193,11 @@ static void test_known(void)
 
 	CHECK(session);
 	session->instances = &first;
-	CHECK(is_known(session, &head, 40));
+	CHECK(adopt_mapped_has_instance(session, &head, 40));
 	head.token = 4;
-	CHECK(!is_known(session, &head, 40) && is_known(session, &head, 20) &&
-			!is_known(session, &head, 30));
+	CHECK(!adopt_mapped_has_instance(session, &head, 40) &&
+			adopt_mapped_has_instance(session, &head, 20) &&
+			!adopt_mapped_has_instance(session, &head, 30));
 	session->instances = NULL;
 	session_destroy(session);
 }

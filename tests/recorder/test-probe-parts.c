@@ -235,53 +235,54 @@ static void test_meant(void)
 			.peer = 20, .uid = 7, .account = 7, .exe = (char *)(uintptr_t) "/x"};
 
 	start = 100;
-	CHECK(is_meant(session, &instance, &offer));
+	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
 	offer.exe = (char *)(uintptr_t) "/x";
-	CHECK(is_meant(session, &instance, &offer));
+	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
 	offer.exe = (char *)(uintptr_t) "/y";
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	instance.exe = NULL;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	offer.exe = NULL;
 	/* A process, and those that it forks. */
 	offer.pid = 20;
 	offer.started = 120;
 	/* When the process began is not known: it is asked again, and a report tells why, unless the process has ended. */
 	start_error = ESRCH;
-	CHECK(!is_meant(session, &instance, &offer) && !*reported);
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer) && !*reported);
 	start_error = ENOENT;
-	CHECK(!is_meant(session, &instance, &offer) && !*reported);
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer) && !*reported);
 	start_error = EMFILE;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	CHECK(!strcmp(reported,
 			"cannot read when process 20 began, so it may not take its probes: Too many open files"));
 	start_error = 0;
 	nr_starts = 0;
-	CHECK(is_meant(session, &instance, &offer) && is_meant(session, &instance, &offer) &&
+	CHECK(record_probes_offer_is_relevant(session, &instance, &offer) &&
+			record_probes_offer_is_relevant(session, &instance, &offer) &&
 			nr_starts == 1);
 	offer.started = 121;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	offer.pid = 21;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	instance.family = 21;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	instance.family_started = 121;
-	CHECK(is_meant(session, &instance, &offer));
+	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
 	instance.family = 22;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	/* Of this user only. */
 	offer = (struct probe_offer){.of_user = true, .access = {.uid = 7, .gid = 3}};
-	CHECK(is_meant(session, &instance, &offer) && asked.gid == 3);
+	CHECK(record_probes_offer_is_relevant(session, &instance, &offer) && asked.gid == 3);
 	has_exited = true;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	has_exited = false;
 	is_allowed = false;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	is_allowed = true;
 	instance.uid = 8;
-	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
 	offer.of_user = false;
-	CHECK(is_meant(session, &instance, &offer));
+	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
 }
 
 static void test_families(void)

@@ -884,29 +884,29 @@ static void test_turn(void **state)
 static void test_over(void **state)
 {
 	(void)state;
-	assert_false(is_over(&the_session));
+	assert_false(record_run_has_ended(&the_session));
 	the_session.command.status = 0;
-	assert_true(is_over(&the_session));
+	assert_true(record_run_has_ended(&the_session));
 	companion_over = false;
-	assert_false(is_over(&the_session));
+	assert_false(record_run_has_ended(&the_session));
 	companion_over = true;
 	assert_called("");
 	the_session.wait_all = true;
 	wait_status = 9;
 	nr_waits = 0;
 	memcpy(wait_results, (const pid_t[]){31, 32, 0}, 3 * sizeof(pid_t));
-	assert_false(is_over(&the_session));
+	assert_false(record_run_has_ended(&the_session));
 	assert_called("wait(-1,1)\nnote(31,9)\nwait(-1,1)\nnote(32,9)\nwait(-1,1)\n");
 	nr_waits = 0;
 	wait_results[0] = -EINTR;
-	assert_false(is_over(&the_session));
+	assert_false(record_run_has_ended(&the_session));
 	nr_waits = 0;
 	wait_results[0] = -ECHILD;
-	assert_true(is_over(&the_session));
+	assert_true(record_run_has_ended(&the_session));
 	*calls = '\0';
 	the_session.command.status = -1;
 	atomic_store(&the_session.stop, true);
-	assert_true(is_over(&the_session));
+	assert_true(record_run_has_ended(&the_session));
 	assert_called("");
 	atomic_store(&the_session.stop, false);
 }
@@ -1004,7 +1004,7 @@ static void test_settle(void **state)
 	nr_turns = 1000;
 	events_of_test[0].data.ptr = &the_session.signals;
 	the_session.signals = (struct watch){.kind = WATCH_SIGNALS, .fd = -1};
-	settle(&the_session);
+	record_run_drain_pending(&the_session);
 	for (const char *at = calls; (at = strstr(at, "turn(0)")) != NULL; at++)
 		turns++;
 	assert_int_equal(turns, 64);
@@ -1017,18 +1017,18 @@ static void test_progress(void **state)
 	uint64_t next = 0;
 
 	(void)state;
-	show_progress(&the_session, &next);
+	record_run_show_progress(&the_session, &next);
 	assert_int_equal(next, 0);
 	the_session.progress = played_progress;
 	the_session.progress_user = &the_error;
-	show_progress(&the_session, &next);
+	record_run_show_progress(&the_session, &next);
 	assert_int_equal(next, 1250);
 	assert_called("progress(0,0,0)\n");
 	now_ms = 1249;
-	show_progress(&the_session, &next);
+	record_run_show_progress(&the_session, &next);
 	assert_called("");
 	now_ms = 1250;
-	show_progress(&the_session, &next);
+	record_run_show_progress(&the_session, &next);
 	assert_called("progress(0,0,0)\n");
 	assert_int_equal(next, 1500);
 }

@@ -317,7 +317,7 @@ static void test_copies(void **unused)
 	each[0][1][1].damaged = true;
 	assert_int_equal(copy_ring(session, &instances[0], 1, 1, &copy, &packet), 0);
 	assert_called("");
-	copy_free(&copy);
+	snapshot_copy_free(&copy);
 	assert_true(!copy.buffer && !copy.size && !nr_mapped);
 }
 

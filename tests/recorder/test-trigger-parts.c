@@ -122,7 +122,7 @@ static int played_turn(const struct session *session, int timeout_ms)
 #define ioctl(pidfd, request, info) played_ioctl(pidfd, request, info)
 #define run_begin(session) played_begin(session)
 #define run_turn(session, timeout_ms) played_turn(session, timeout_ms)
-#undef fail
+#undef trigger_set_error
 #include "recorder/core/helper-process.c"
 #include "recorder/core/exit-status.c"
 #include "recorder/rotation/trigger.c"
@@ -344,9 +344,9 @@ static void test_rates(void **unused)
 	now_ns = 114 * S;
 	look(53, 2, true);
 	assert_true(trigger->due);
-	assert_true(is_due(trigger, now_ns));
+	assert_true(trigger_is_due(trigger, now_ns));
 	trigger->due = false;
-	assert_false(is_due(trigger, now_ns));
+	assert_false(trigger_is_due(trigger, now_ns));
 	/* All samples are in use. */
 	trigger->nr_samples = SAMPLES;
 	for (unsigned int i = 0; i < SAMPLES; i++) {

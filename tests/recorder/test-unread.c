@@ -210,7 +210,7 @@ static void test_deadlines_of_new_connections(void)
 
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
 	shares_init(&session.connection_shares, LIMIT_CONNECTIONS, 0, 0);
-	take_connection(&session, ends[0], false);
+	connection_add(&session, ends[0], false);
 	connection = session.connections;
 	CHECK(connection && !connection->next && connection->watch.fd == ends[0]);
 	CHECK(connection->hello_deadline == now_ns + UINT64_C(3000000000));

@@ -44,7 +44,7 @@ static int make(unsigned int good, const char *expected)
 	receive.output = output;
 	nr_tries = 0;
 	good_try = good;
-	ret = make_directory(&receive, "host/trace", &directory, &is_renamed);
+	ret = relay_receive_make_directory(&receive, "host/trace", &directory, &is_renamed);
 	CHECK(!ret == (directory != NULL));
 	CHECK(!directory || (!strcmp(directory, expected) && is_renamed == (good > 1)));
 	free(directory);

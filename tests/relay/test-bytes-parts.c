@@ -138,7 +138,7 @@ static struct bytes *begin(enum url_kind kind, const char *path)
 {
 	struct sink *sink = bytes_create();
 
-	CHECK(sink && sink->watch_fd == -1 && bytes_of(sink)->fd == -1);
+	CHECK(sink && sink->watch_fd == -1 && relay_bytes_from_sink(sink)->fd == -1);
 	sink->url.kind = kind;
 	strcpy(sink->url.path, path);
 	strcpy(sink->url.host, "there");
@@ -152,7 +152,7 @@ static struct bytes *begin(enum url_kind kind, const char *path)
 	is_terminal = no_status = false;
 	raw_result = connect_result = write_result = 0;
 	*log_text = '\0';
-	return bytes_of(sink);
+	return relay_bytes_from_sink(sink);
 }
 
 /* Whether opening returns this descriptor or error, and this text. */
@@ -353,10 +353,11 @@ static void test_answers(void)
 	all = put_answer(put_answer(put_answer(0, FRAME_ACK, id, 9, 8), FRAME_ACK, id, 8, 8),
 			FRAME_ACK, id, 10, 8);
 	received_size = (ssize_t)all - 1;
-	CHECK(hear(bytes) == 1 && bytes->acknowledged == 9 && bytes->in_size == one - 1);
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 9 &&
+			bytes->in_size == one - 1);
 	memmove(received, received + all - 1, 1);
 	received_size = 1;
-	CHECK(hear(bytes) == 1 && bytes->acknowledged == 10 && !bytes->in_size);
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 10 && !bytes->in_size);
 	/* A frame of another type, of another sender, a short one, and bytes that are not a frame. */
 	bytes->answers = false;
 	all = put_answer(0, FRAME_HELLO, id, 20, 8);
@@ -364,18 +365,18 @@ static void test_answers(void)
 	all = put_answer(all, FRAME_ACK, id, 22, 7);
 	memset(received + all, 0x55, 40);
 	received_size = (ssize_t)all + 40;
-	CHECK(hear(bytes) == 1 && bytes->acknowledged == 10 && !bytes->answers);
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 10 && !bytes->answers);
 	received_size = (ssize_t)put_answer(0, FRAME_ACK, id, 30, 8);
-	CHECK(hear(bytes) == 1 && bytes->acknowledged == 30 && bytes->answers);
+	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 30 && bytes->answers);
 	/* No bytes, a signal, an error, and the end. */
 	received_size = -EAGAIN;
-	CHECK(!hear(bytes));
+	CHECK(!relay_bytes_receive(bytes));
 	received_size = -EINTR;
-	CHECK(!hear(bytes));
+	CHECK(!relay_bytes_receive(bytes));
 	received_size = -EIO;
-	CHECK(hear(bytes) == -EIO);
+	CHECK(relay_bytes_receive(bytes) == -EIO);
 	received_size = 0;
-	CHECK(hear(bytes) == -ECONNRESET);
+	CHECK(relay_bytes_receive(bytes) == -ECONNRESET);
 	free(bytes);
 }
 
@@ -410,7 +411,7 @@ static void test_repeated(void)
 static void test_frames(void)
 {
 	struct bytes *bytes = begin(URL_TCP, "");
-	struct frame_writer writer = begin_frame(bytes);
+	struct frame_writer writer = relay_bytes_begin_frame(bytes);
 	struct frame frame;
 	size_t used;
 
@@ -427,7 +428,7 @@ static void test_frames(void)
 		size_t size = sizeof(bytes->out) - FRAME_HEAD - FRAME_TAIL + more;
 		static unsigned char content[sizeof(((struct bytes *)NULL)->out)];
 
-		writer = begin_frame(bytes);
+		writer = relay_bytes_begin_frame(bytes);
 		framing_put(&writer, content, size);
 		CHECK(send_frame(bytes, &writer, FRAME_ACK) == (more ? -ENAMETOOLONG : 0));
 		CHECK(has_noted(more ? "" : "write 3;") && bytes->sink.sequence == 43);

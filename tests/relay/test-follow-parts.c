@@ -239,9 +239,9 @@ static void test_open(void)
 	memset(&follow, 'x', sizeof(follow));
 	CHECK(!follow_open(root, &follow) && follow.walk && !follow.lame && !follow.error);
 	CHECK(follow.inotify > 2 && follow.last == &follow.traces && !strcmp(follow.dir, root));
-	CHECK(watch(&follow, root) == 1 && !follow.lame);
+	CHECK(relay_follow_watch_path(&follow, root) == 1 && !follow.lame);
 	watch_error = ENOSPC;
-	CHECK(watch(&follow, root) == -1 && follow.lame);
+	CHECK(relay_follow_watch_path(&follow, root) == -1 && follow.lame);
 	watch_error = 0;
 	follow_close(&follow);
 	CHECK(follow.inotify == -1 && !follow.dir && !follow.walk && !follow.lame);
@@ -249,7 +249,7 @@ static void test_open(void)
 	inotify_error = EMFILE;
 	CHECK(!follow_open(root, &follow) && follow.lame && follow.inotify == -1);
 	follow.lame = false;
-	CHECK(watch(&follow, root) == -1 && follow.lame);
+	CHECK(relay_follow_watch_path(&follow, root) == -1 && follow.lame);
 	follow_close(&follow);
 	inotify_error = 0;
 }
@@ -281,7 +281,7 @@ static int error_after(int code)
 	struct follow follow = {.error = 0};
 
 	errno = code;
-	note_error(&follow);
+	relay_follow_note_error(&follow);
 	return follow.error;
 }
 
@@ -331,18 +331,18 @@ static void test_errors(void)
 	/* Without a directory at the path of the trace. */
 	open_refused = path_of("t");
 	open_error = EIO;
-	CHECK(!look_at_trace(&follow, follow.traces, true) && follow.error == EIO);
+	CHECK(!relay_follow_scan_trace(&follow, follow.traces, true) && follow.error == EIO);
 	CHECK(!follow.traces->dirty && !follow.traces->ended);
 	open_error = 0;
 	follow.error = 0;
-	CHECK(!look_at_trace(&follow, follow.traces, true) && follow.traces->ended);
+	CHECK(!relay_follow_scan_trace(&follow, follow.traces, true) && follow.traces->ended);
 	CHECK(follow.traces->metadata_size == 1 && follow.traces->metadata_inode);
 	/* With an error, it is not over. */
 	follow.error = EIO;
 	follow.traces->ended = false;
-	CHECK(!look_at_trace(&follow, follow.traces, true) && follow.traces->dirty &&
+	CHECK(!relay_follow_scan_trace(&follow, follow.traces, true) && follow.traces->dirty &&
 			!follow.traces->ended);
-	free_trace(follow.traces);
+	relay_follow_free_trace(follow.traces);
 	CHECK(resources_descriptors() == before);
 	CHECK(!unlink(path_of("t/metadata")) && !rmdir(path_of("t")));
 }
@@ -374,7 +374,7 @@ static void test_renamed(void)
 	while (trace.next) {
 		struct follow_trace *next = trace.next->next;
 
-		free_trace(trace.next);
+		relay_follow_free_trace(trace.next);
 		trace.next = next;
 	}
 	free(trace.path);
@@ -396,11 +396,14 @@ static void test_missing(void)
 	streams[0].next = &streams[1];
 	CHECK(MISSING_MS == 5000 && undelivered(&trace) == 60);
 	follow.walk = true;
-	CHECK(!walk(&follow, false) && follow.walk && trace.missing == 70000 && !trace.removed);
+	CHECK(!relay_follow_walk_traces(&follow, false) && follow.walk && trace.missing == 70000 &&
+			!trace.removed);
 	played_ms += 4999;
-	CHECK(!walk(&follow, false) && follow.walk && trace.missing == 70000 && !trace.removed);
+	CHECK(!relay_follow_walk_traces(&follow, false) && follow.walk && trace.missing == 70000 &&
+			!trace.removed);
 	played_ms++;
-	CHECK(!walk(&follow, false) && !follow.walk && trace.removed && trace.ended);
+	CHECK(!relay_follow_walk_traces(&follow, false) && !follow.walk && trace.removed &&
+			trace.ended);
 	CHECK(follow.vanished == 60 && !strcmp(follow.gone, "gone"));
 	CHECK(streams[0].there == 70 && streams[0].size == 70 &&
 			streams[0].delivered.offset == 70 && streams[0].delivered.packets == 8);
@@ -409,15 +412,17 @@ static void test_missing(void)
 	trace.missing = 0;
 	streams[0].there = 75;
 	follow.error = EIO;
-	CHECK(!walk(&follow, true) && !trace.removed && !trace.missing);
+	CHECK(!relay_follow_walk_traces(&follow, true) && !trace.removed && !trace.missing);
 	follow.error = 0;
-	CHECK(!walk(&follow, true) && trace.removed && trace.missing == played_ms);
+	CHECK(!relay_follow_walk_traces(&follow, true) && trace.removed &&
+			trace.missing == played_ms);
 	CHECK(follow.vanished == 65 && !follow.walk);
 	/* Nothing is lost if everything was delivered. */
 	trace.removed = false;
 	free(follow.gone);
 	follow.gone = NULL;
-	CHECK(!walk(&follow, true) && trace.removed && follow.vanished == 65 && !follow.gone);
+	CHECK(!relay_follow_walk_traces(&follow, true) && trace.removed && follow.vanished == 65 &&
+			!follow.gone);
 	CHECK(!rmdir(empty));
 }
 
@@ -455,13 +460,15 @@ static void test_files(void)
 	CHECK(!look_at_file(&follow, &trace, directory, "a.zst") && stream->next->number == 6);
 	CHECK(!strcmp(stream->next->name, "a.zst") && !strcmp(stream->next->plain, "a"));
 	CHECK(stream->next->there == 3 && !stream->next->size);
-	CHECK(find_stream(&trace, "a.zst") == stream->next && !find_stream(&trace, "a"));
+	CHECK(relay_follow_find_stream(&trace, "a.zst") == stream->next &&
+			!relay_follow_find_stream(&trace, "a"));
 	follow.traces = &trace;
 	CHECK(follow_is_unsettled(&follow));
 	follow_settle(&follow);
 	CHECK(!follow_is_unsettled(&follow) && stream->size == 11 && stream->next->size == 3);
-	CHECK(!strcmp(add_stream(&trace, ".zst")->plain, ".zst"));
-	CHECK(!strcmp(add_stream(&trace, "zst")->plain, "zst") && trace.nr_streams == 9);
+	CHECK(!strcmp(relay_follow_add_stream(&trace, ".zst")->plain, ".zst"));
+	CHECK(!strcmp(relay_follow_add_stream(&trace, "zst")->plain, "zst") &&
+			trace.nr_streams == 9);
 	while (trace.streams) {
 		stream = trace.streams->next;
 		free_stream(trace.streams);
@@ -523,7 +530,7 @@ static void test_look(void)
 		/* The directory is walked if it has changed, without watches, and at the end. */
 		CHECK(trace.found == ((cases[i].lame || cases[i].over) && !cases[i].removed));
 		if (trace.next)
-			free_trace(trace.next);
+			relay_follow_free_trace(trace.next);
 		free(trace.path);
 		close(follow.inotify);
 	}
@@ -558,7 +565,8 @@ static void test_close(void)
 	CHECK(!follow_open(root, &follow) && !stat(root, &status));
 	CHECK(!add_trace(&follow, path_of("x"), &status));
 	status.st_ino++;
-	CHECK(!add_trace(&follow, path_of("y"), &status) && add_stream(follow.traces, "s"));
+	CHECK(!add_trace(&follow, path_of("y"), &status) &&
+			relay_follow_add_stream(follow.traces, "s"));
 	follow.traces->counter = ctf_counter_create();
 	follow.gone = strdup("gone");
 	follow.marks = calloc(1, sizeof(*follow.marks));
@@ -580,12 +588,12 @@ static void test_notes(void)
 	struct inotify_event event = {.wd = 4, .mask = IN_MODIFY};
 	int ends[2];
 
-	take_note(&follow, &event);
+	relay_follow_handle_inotify(&follow, &event);
 	CHECK(!trace.dirty && second.dirty && !follow.walk && !follow.lame);
 	second.dirty = false;
 	for (uint32_t bit = IN_MOVED_FROM;; bit = bit == IN_MOVED_FROM ? IN_DELETE : IN_IGNORED) {
 		event.mask = bit;
-		take_note(&follow, &event);
+		relay_follow_handle_inotify(&follow, &event);
 		CHECK(second.dirty && follow.walk && !follow.lame);
 		second.dirty = follow.walk = false;
 		if (bit == IN_IGNORED)
@@ -593,11 +601,11 @@ static void test_notes(void)
 	}
 	event = (struct inotify_event){.wd = 3, .mask = IN_CREATE};
 	trace.removed = true;
-	take_note(&follow, &event);
+	relay_follow_handle_inotify(&follow, &event);
 	CHECK(!trace.dirty && !second.dirty && follow.walk && !follow.lame);
 	follow.walk = trace.removed = false;
 	event = (struct inotify_event){.wd = -1, .mask = IN_Q_OVERFLOW};
-	take_note(&follow, &event);
+	relay_follow_handle_inotify(&follow, &event);
 	CHECK(!trace.dirty && !second.dirty && follow.walk && follow.lame);
 	follow.walk = follow.lame = false;
 	/* Two messages in one read, the first with a name. */
@@ -840,7 +848,7 @@ static void test_removed(void)
 	follow_free(&follow, 0);
 	trace.removed = false;
 	strcpy(path, "/nowhere/at-all");
-	remove_trace(&follow, &trace);
+	relay_follow_remove_trace(&follow, &trace);
 	CHECK(has_noted("") && !trace.removed);
 }
 

@@ -88,16 +88,17 @@ static void test_hold(void)
 	static struct send send;
 
 	send.sink = &sink;
-	CHECK(HOLD_MAX_MS == 10000 && holds(&send, &stream, &packet) && stream.held == 5000);
+	CHECK(HOLD_MAX_MS == 10000 && relay_send_must_hold_packet(&send, &stream, &packet) &&
+			stream.held == 5000);
 	played_ms = 14999;
-	CHECK(holds(&send, &stream, &packet) && stream.held == 5000);
+	CHECK(relay_send_must_hold_packet(&send, &stream, &packet) && stream.held == 5000);
 	played_ms = 15000;
-	CHECK(!holds(&send, &stream, &packet));
+	CHECK(!relay_send_must_hold_packet(&send, &stream, &packet));
 	/* A stream without a handle waits longer. */
 	stream.handle = 0;
-	CHECK(holds(&send, &stream, &packet) && stream.held == 5000);
+	CHECK(relay_send_must_hold_packet(&send, &stream, &packet) && stream.held == 5000);
 	may_go = true;
-	CHECK(!holds(&send, &stream, &packet) && !stream.held);
+	CHECK(!relay_send_must_hold_packet(&send, &stream, &packet) && !stream.held);
 }
 
 int main(void)

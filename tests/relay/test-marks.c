@@ -177,7 +177,7 @@ static void heads(void)
 	for (size_t i = 0; i < SUM_AT; i += SUM_AT - 1) {
 		marks_put_head(&head, block);
 		block[i] ^= 4;
-		end_block(block);
+		relay_mark_end_block(block);
 		CHECK(!get_head(block, &head));
 	}
 }
@@ -221,7 +221,7 @@ static void traces(void)
 	for (unsigned int flag = 0; flag < 3; flag++) {
 		marks_put_block(&entry, block);
 		block[17] = (unsigned char)flag;
-		end_block(block);
+		relay_mark_end_block(block);
 		CHECK(get_entry(block, &entry) == (flag < 2));
 		entry = some_trace(5);
 	}
@@ -234,10 +234,11 @@ static void traces(void)
 	}
 	marks_put_block(&entry, block);
 	block[0] = 3;
-	end_block(block);
+	relay_mark_end_block(block);
 	CHECK(!get_entry(block, &entry));
 	marks_put_block(&(struct marks_entry){.kind = MARKS_FREE}, block);
-	CHECK(is_zero(block, MARKS_BLOCK) && get_entry(block, &entry) && entry.kind == MARKS_FREE);
+	CHECK(relay_mark_is_zero(block, MARKS_BLOCK) && get_entry(block, &entry) &&
+			entry.kind == MARKS_FREE);
 	block[MARKS_BLOCK - 1] = 1;
 	CHECK(!get_entry(block, &entry));
 }
@@ -281,7 +282,7 @@ static void streams(void)
 		entry = first;
 		marks_put_block(&entry, block);
 		block[65] = (unsigned char)flag;
-		end_block(block);
+		relay_mark_end_block(block);
 		CHECK(get_entry(block, &entry) == (flag < 2) &&
 				(flag == 2 || entry.stream.seen == flag));
 	}
@@ -289,7 +290,7 @@ static void streams(void)
 	entry = first;
 	marks_put_block(&entry, block);
 	block[SUM_AT - 1] = 1;
-	end_block(block);
+	relay_mark_end_block(block);
 	CHECK(!get_entry(block, &entry));
 }
 

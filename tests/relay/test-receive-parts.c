@@ -109,29 +109,33 @@ static void test_writes(void)
 	writes[0] = 2;
 	writes[1] = -EINTR;
 	nr_writes = 2;
-	CHECK(!write_all(0, "abcde", 5, 100));
+	CHECK(!relay_receive_write_all(0, "abcde", 5, 100));
 	CHECK(has_noted("write a 5 at 100;write c 3 at 102;write c 3 at 102;"));
 	writes[0] = 0;
 	next_write = 0;
 	nr_writes = 1;
-	CHECK(write_all(0, "abcde", 5, 100) == -EIO && has_noted("write a 5 at 100;"));
+	CHECK(relay_receive_write_all(0, "abcde", 5, 100) == -EIO &&
+			has_noted("write a 5 at 100;"));
 	writes[0] = -ENOSPC;
 	next_write = 0;
-	CHECK(write_all(0, "abcde", 5, 100) == -ENOSPC && !write_all(0, "", 0, 7));
+	CHECK(relay_receive_write_all(0, "abcde", 5, 100) == -ENOSPC &&
+			!relay_receive_write_all(0, "", 0, 7));
 	*log_text = '\0';
-	CHECK(!append(&receive, &trace, "f", 0, "xyz", 3, 9));
+	CHECK(!relay_receive_append(&receive, &trace, "f", 0, "xyz", 3, 9));
 	CHECK(has_noted("open /o/t/f;write x 3 at 9;close 0;") && !receive.failed);
 	/* After an error, the bytes that were written are removed. */
 	writes[0] = 2;
 	writes[1] = -EDQUOT;
 	next_write = 0;
 	nr_writes = 2;
-	CHECK(append(&receive, &trace, "f", O_TRUNC, "xyz", 3, 9) == -EDQUOT && receive.failed);
+	CHECK(relay_receive_append(&receive, &trace, "f", O_TRUNC, "xyz", 3, 9) == -EDQUOT &&
+			receive.failed);
 	CHECK(strstr(log_text, "open /o/t/f empty;write x 3 at 9;write z 1 at 11;truncate 9;"));
 	CHECK(strstr(log_text, "close 0;"));
 	trace = begin();
 	open_error = EACCES;
-	CHECK(append(&receive, &trace, "f", 0, "xyz", 3, 9) == -EACCES && receive.failed);
+	CHECK(relay_receive_append(&receive, &trace, "f", 0, "xyz", 3, 9) == -EACCES &&
+			receive.failed);
 	CHECK(has_noted("open /o/t/f;say cannot write to /o/t/f: Permission denied;"));
 }
 
@@ -143,25 +147,26 @@ static void test_directories(void)
 	bool is_renamed = true;
 
 	(void)trace;
-	CHECK(!make_directory(&receive, "a/b/c", &made, &is_renamed) && !is_renamed);
+	CHECK(!relay_receive_make_directory(&receive, "a/b/c", &made, &is_renamed) && !is_renamed);
 	CHECK(!strcmp(made, "a/b/c") && has_noted("make /o/a;make /o/a/b;make /o/a/b/c;"));
 	free(made);
 	nr_existing = 3;
-	CHECK(!make_directory(&receive, "a/c", &made, &is_renamed) && is_renamed);
+	CHECK(!relay_receive_make_directory(&receive, "a/c", &made, &is_renamed) && is_renamed);
 	CHECK(!strcmp(made, "a/c-3") &&
 			has_noted("make /o/a;make /o/a/c;make /o/a/c-2;make /o/a/c-3;"));
 	free(made);
 	mkdir_error = EACCES;
-	CHECK(make_directory(&receive, "a/c", &made, &is_renamed) == -EACCES &&
+	CHECK(relay_receive_make_directory(&receive, "a/c", &made, &is_renamed) == -EACCES &&
 			has_noted("make /o/a;"));
-	CHECK(make_directory(&receive, "c", &made, &is_renamed) == -EACCES &&
+	CHECK(relay_receive_make_directory(&receive, "c", &made, &is_renamed) == -EACCES &&
 			has_noted("make /o/c;"));
 	mkdir_error = EEXIST;
-	CHECK(make_directory(&receive, "c", &made, &is_renamed) == -EEXIST);
+	CHECK(relay_receive_make_directory(&receive, "c", &made, &is_renamed) == -EEXIST);
 	CHECK(strstr(receive.text, "/o/c-999"));
 	mkdir_error = 0;
 	failing_arm(1);
-	CHECK(make_directory(&receive, "c", &made, &is_renamed) == -ENOMEM && failing_has_failed());
+	CHECK(relay_receive_make_directory(&receive, "c", &made, &is_renamed) == -ENOMEM &&
+			failing_has_failed());
 	/* The longest name leaves space for a number. */
 	for (size_t size = sizeof(receive.text) - 16 - 4; size < sizeof(receive.text) - 16;
 			size++) {
@@ -169,7 +174,7 @@ static void test_directories(void)
 		memset(name, 'n', size);
 		name[size] = '\0';
 		made = NULL;
-		CHECK(make_directory(&receive, name, &made, &is_renamed) ==
+		CHECK(relay_receive_make_directory(&receive, name, &made, &is_renamed) ==
 				(3 + size < sizeof(receive.text) - 16 ? 0 : -ENAMETOOLONG));
 		free(made);
 	}

@@ -408,7 +408,7 @@ static void test_publish(void)
 	streams[1].dropped_bytes = 11;
 	strcpy(send->away.text, "why");
 	send->delivered_bytes = 2110;
-	publish(send);
+	relay_send_publish_statistics(send);
 	send_status(send, &status);
 	CHECK(status.packets == 103 && status.bytes == 2089 && status.events == 30007);
 	CHECK(status.dropped_packets == 400011 && status.dropped_events == 5000016 &&
@@ -418,7 +418,7 @@ static void test_publish(void)
 	streams[0].delivered.offset++;
 	played_pending = 1;
 	send->own.connected = true;
-	publish(send);
+	relay_send_publish_statistics(send);
 	send_status(send, &status);
 	CHECK(status.pending == 1 && status.pending_packets == 77 && !*status.why);
 	CHECK(send->progress == 50000 && send->delivered_bytes == 2111);
@@ -428,16 +428,18 @@ static void test_marks(void)
 {
 	struct send *send = begin();
 
-	CHECK(!reserve(send, 1 << 20) && !send->reserved);
+	CHECK(!relay_send_reserve_sequence(send, 1 << 20) && !send->reserved);
 	note_connection(send);
 	close_marks(send);
 	CHECK(has_noted(""));
 	send->follow.marks = &marks;
 	sink.sequence = 1000;
-	CHECK(!reserve(send, 4095) && has_noted("head 17449 0 0;") && send->reserved == 17449);
-	CHECK(!reserve(send, (17449 - 1000 - 64) * 2048ul) && has_noted(""));
+	CHECK(!relay_send_reserve_sequence(send, 4095) && has_noted("head 17449 0 0;") &&
+			send->reserved == 17449);
+	CHECK(!relay_send_reserve_sequence(send, (17449 - 1000 - 64) * 2048ul) && has_noted(""));
 	head_result = -EIO;
-	CHECK(reserve(send, (17450 - 1000 - 64) * 2048ul) == -EIO && has_noted("head 33834 0 0;"));
+	CHECK(relay_send_reserve_sequence(send, (17450 - 1000 - 64) * 2048ul) == -EIO &&
+			has_noted("head 33834 0 0;"));
 	sink.connections = 4;
 	note_connection(send);
 	CHECK(has_noted("head 33834 5 0;!/dir/.sending cannot be written: Input/output error; what is sent until it can be may be sent again after a kill;"));
@@ -490,15 +492,16 @@ static void test_texts(void)
 	CHECK(send_texts(send, &trace) == -ENOMEM && has_noted("read t/metadata 0;"));
 	text_result = -EIO;
 	trace.metadata_inode = 7;
-	CHECK(!renew_metadata(send, &trace) && trace.sent_metadata == 16);
+	CHECK(!relay_send_renew_metadata(send, &trace) && trace.sent_metadata == 16);
 	text_result = 0;
 	*log_text = '\0';
 	trace.sent_metadata = 0;
-	CHECK(!renew_metadata(send, &trace) && has_noted(""));
+	CHECK(!relay_send_renew_metadata(send, &trace) && has_noted(""));
 	trace.sent_metadata = 16;
 	ops.replaces = true;
 	trace.metadata_inode = 8;
-	CHECK(!renew_metadata(send, &trace) && trace.sent_inode == 8 && has_noted("mark t;"));
+	CHECK(!relay_send_renew_metadata(send, &trace) && trace.sent_inode == 8 &&
+			has_noted("mark t;"));
 	CHECK(trace.generation == 1 && !trace.sent_metadata);
 	/* What cannot be sent now is sent later. */
 	sink_result = -EAGAIN;
@@ -584,35 +587,35 @@ static void test_packets(void)
 	*log_text = '\0';
 	/* A turn of a stream ends at 4 MiB, if files were read meanwhile, and if the sender is stopped. */
 	send = begin();
-	CHECK(!send_stream(send, &streams[0], &more) && !more && streams[0].at.offset == 300);
-	CHECK(!send_stream(send, &streams[0], &more) && !more);
+	CHECK(!relay_send_stream(send, &streams[0], &more) && !more && streams[0].at.offset == 300);
+	CHECK(!relay_send_stream(send, &streams[0], &more) && !more);
 	streams[1].size = UINT64_MAX;
 	streams[1].at.offset = 50;
-	CHECK(!send_stream(send, &streams[1], &more) && more);
+	CHECK(!relay_send_stream(send, &streams[1], &more) && more);
 	CHECK(streams[1].at.offset == 50 + (4194304 / 100 + 1) * 100);
 	more = false;
 	send->stale = true;
 	streams[0].at.offset = 0;
 	*log_text = '\0';
-	CHECK(!send_stream(send, &streams[0], &more) && more && !streams[0].at.offset);
+	CHECK(!relay_send_stream(send, &streams[0], &more) && more && !streams[0].at.offset);
 	send->stopped = true;
-	CHECK(send_stream(send, &streams[0], &more) == -ECANCELED && has_noted(""));
+	CHECK(relay_send_stream(send, &streams[0], &more) == -ECANCELED && has_noted(""));
 }
 
 static void test_ends(void)
 {
 	struct send *send = begin();
 
-	CHECK(!has_arrived(&trace));
+	CHECK(!relay_send_trace_is_delivered(&trace));
 	streams[0].delivered.offset = 300;
-	CHECK(!has_arrived(&trace));
+	CHECK(!relay_send_trace_is_delivered(&trace));
 	streams[1].damaged = true;
-	CHECK(has_arrived(&trace));
+	CHECK(relay_send_trace_is_delivered(&trace));
 	streams[1].damaged = false;
 	streams[1].delivered.offset = 299;
-	CHECK(!has_arrived(&trace));
+	CHECK(!relay_send_trace_is_delivered(&trace));
 	streams[1].delivered.offset = 300;
-	CHECK(has_arrived(&trace));
+	CHECK(relay_send_trace_is_delivered(&trace));
 	sink_result = -EIO;
 	CHECK(end_trace(send, &trace) == -EIO && !trace.done && has_noted("end t;"));
 	sink_result = 0;
@@ -704,25 +707,25 @@ static void test_turns(void)
 	streams[0].size = streams[1].size = 0;
 	ops.beat = sink_beat;
 	sink.before = 7;
-	CHECK(!serve(send, false, 4000000000, &more) && has_noted("flush 0;beat;"));
+	CHECK(!relay_send_serve(send, false, 4000000000, &more) && has_noted("flush 0;beat;"));
 	CHECK(sink.horizon == 1000000000 && sink.before == 1000000000 && send->next_beat == 51000);
-	CHECK(!serve(send, false, 4000000000, &more) && has_noted("flush 0;"));
+	CHECK(!relay_send_serve(send, false, 4000000000, &more) && has_noted("flush 0;"));
 	played_ms = 51000;
 	more = true;
-	CHECK(!serve(send, false, 4000000000, &more) && has_noted("flush 0;"));
+	CHECK(!relay_send_serve(send, false, 4000000000, &more) && has_noted("flush 0;"));
 	more = false;
-	CHECK(!serve(send, false, 3000000000, &more) && has_noted("flush 0;beat;"));
+	CHECK(!relay_send_serve(send, false, 3000000000, &more) && has_noted("flush 0;beat;"));
 	CHECK(sink.horizon == 1000000000 && send->next_beat == 52000);
-	CHECK(!serve(send, true, 1, &more) && has_noted("flush 1;"));
+	CHECK(!relay_send_serve(send, true, 1, &more) && has_noted("flush 1;"));
 	CHECK(sink.horizon == INT64_MAX);
 	trace.done = true;
 	more = true;
-	CHECK(!serve(send, true, 1, &more) && has_noted("flush 0;"));
+	CHECK(!relay_send_serve(send, true, 1, &more) && has_noted("flush 0;"));
 	more = false;
-	CHECK(!serve(send, false, 1, &more) && has_noted("flush 0;"));
-	CHECK(serve(send, true, 1, &more) == 1 && has_noted("flush 1;end;"));
+	CHECK(!relay_send_serve(send, false, 1, &more) && has_noted("flush 0;"));
+	CHECK(relay_send_serve(send, true, 1, &more) == 1 && has_noted("flush 1;end;"));
 	sink_result = -EPIPE;
-	CHECK(serve(send, true, 1, &more) == -EPIPE && has_noted("flush 1;"));
+	CHECK(relay_send_serve(send, true, 1, &more) == -EPIPE && has_noted("flush 1;"));
 	sink_result = 0;
 	/* With half of the spool, everything goes. */
 	send->options.spool = 100;
@@ -746,30 +749,30 @@ static void test_look(void)
 	struct send_rounds recorder = {.begun = 4, .ticks = 40};
 	struct send *send = begin();
 
-	CHECK(!look(send, false) && has_noted("look 0;reconcile;") && send->looked);
-	CHECK(!look(send, true) && has_noted("look 1;settle;"));
+	CHECK(!relay_send_scan(send, false) && has_noted("look 0;reconcile;") && send->looked);
+	CHECK(!relay_send_scan(send, true) && has_noted("look 1;settle;"));
 	CHECK(!send->seen && !send->round);
 	send->looked = false;
 	look_result = -ENOMEM;
-	CHECK(look(send, false) == -ENOMEM && has_noted("look 0;") && send->looked);
+	CHECK(relay_send_scan(send, false) == -ENOMEM && has_noted("look 0;") && send->looked);
 	look_result = 0;
 	send->options.rounds = &recorder;
 	is_unsettled = true;
 	send->round = 4;
 	send->settled = 1;
-	CHECK(!look(send, false) && has_noted("") && is_unsettled);
+	CHECK(!relay_send_scan(send, false) && has_noted("") && is_unsettled);
 	send->round = 3;
 	send->seen = 30;
-	CHECK(!look(send, false) && has_noted("settle;look 0;"));
+	CHECK(!relay_send_scan(send, false) && has_noted("settle;look 0;"));
 	CHECK(send->settled == 40 && send->seen == 40 && send->round == 4);
 	recorder.begun = 6;
 	recorder.ticks = (uint64_t)INT64_MAX;
-	CHECK(!look(send, false) && send->seen == 0 && send->round == 6);
+	CHECK(!relay_send_scan(send, false) && send->seen == 0 && send->round == 6);
 	recorder.ticks = (uint64_t)INT64_MAX - 1;
-	CHECK(!look(send, false) && send->seen == INT64_MAX - 1);
+	CHECK(!relay_send_scan(send, false) && send->seen == INT64_MAX - 1);
 	*log_text = '\0';
 	is_unsettled = true;
-	CHECK(!look(send, true) && has_noted("look 1;settle;"));
+	CHECK(!relay_send_scan(send, true) && has_noted("look 1;settle;"));
 	/* While it waits for a line. */
 	send = begin();
 	CHECK(!tick(send) && has_noted("") && !send->stale);
@@ -875,7 +878,7 @@ static void test_connections(void)
 	streams[1].held = 6;
 	sink.before = 6;
 	send->own.connected = true;
-	disconnect(send, -EPIPE);
+	relay_send_disconnect(send, -EPIPE);
 	CHECK(!trace.announced && !trace.handle && !trace.sent_metadata && !trace.sent_maps &&
 			!trace.sent_blocks && !trace.identity.is_own);
 	CHECK(streams[1].at.offset == 100 && streams[1].at.packets == 2 && !streams[1].handle &&
@@ -888,10 +891,10 @@ static void test_connections(void)
 	*log_text = '\0';
 	played_ms = 60000;
 	send->told_away = false;
-	disconnect(send, -EPIPE);
+	relay_send_disconnect(send, -EPIPE);
 	CHECK(has_noted("close;") && !send->told_away && send->own.since == 1050000000007);
 	send->own.connected = true;
-	disconnect(send, -ECANCELED);
+	relay_send_disconnect(send, -ECANCELED);
 	CHECK(has_noted("close;") && !send->told_away && send->own.since == 1060000000007);
 }
 
@@ -954,19 +957,19 @@ static void test_reports(void)
 	CHECK(has_noted("!1 bytes of t were removed before they were delivered;"));
 	played_pending = 9;
 	send->own.failed = false;
-	give_up(send, -ENOMEM);
+	relay_send_abort(send, -ENOMEM);
 	CHECK(has_noted("!9 bytes were not delivered to tcp://there: out of memory;"));
 	CHECK(send->own.failed);
-	give_up(send, -ETIMEDOUT);
+	relay_send_abort(send, -ETIMEDOUT);
 	CHECK(has_noted("!9 bytes were not delivered to tcp://there;"));
 	strcpy(send->away.text, "no route");
-	give_up(send, -ETIMEDOUT);
+	relay_send_abort(send, -ETIMEDOUT);
 	CHECK(has_noted("!9 bytes were not delivered to tcp://there: no route;"));
 	send->own.connected = true;
-	give_up(send, -ETIMEDOUT);
+	relay_send_abort(send, -ETIMEDOUT);
 	CHECK(has_noted("!9 bytes were not delivered to tcp://there;"));
 	send->options.say = NULL;
-	give_up(send, -ETIMEDOUT);
+	relay_send_abort(send, -ETIMEDOUT);
 	CHECK(has_noted(""));
 }
 
@@ -979,31 +982,33 @@ static void test_whole_turns(void)
 	send->own.connected = true;
 	streams[0].size = streams[1].size = 0;
 	send->stale = true;
-	CHECK(!turn(send, &more) && !more && !send->stale && !send->over);
+	CHECK(!relay_send_run_once(send, &more) && !more && !send->stale && !send->over);
 	CHECK(has_noted("look 0;reconcile;flush 0;mark;"));
 	/* The end of the recording begins the timeout. */
 	send->finished = true;
 	send->follow.error = EACCES;
-	CHECK(!turn(send, &more) && send->over && send->own.failed && send->progress == 50000);
+	CHECK(!relay_send_run_once(send, &more) && send->over && send->own.failed &&
+			send->progress == 50000);
 	CHECK(has_noted("look 1;settle;!cannot read /dir: Permission denied;flush 1;mark;"));
 	send->follow.error = 0;
 	send->options.timeout_ms = 100;
 	played_ms = 50101;
-	CHECK(turn(send, &more) == -ETIMEDOUT && send->progress == 50000);
+	CHECK(relay_send_run_once(send, &more) == -ETIMEDOUT && send->progress == 50000);
 	send->options.timeout_ms = 0;
 	*log_text = '\0';
 	sink_result = -EPIPE;
-	CHECK(!turn(send, &more) && !send->own.connected && send->next_try == 50201);
+	CHECK(!relay_send_run_once(send, &more) && !send->own.connected && send->next_try == 50201);
 	sink_result = 0;
 	*log_text = '\0';
 	/* Not connected, and it is not yet time. */
-	CHECK(!turn(send, &more) && has_noted("look 1;settle;mark;"));
+	CHECK(!relay_send_run_once(send, &more) && has_noted("look 1;settle;mark;"));
 	look_result = -ENOMEM;
-	CHECK(turn(send, &more) == -ENOMEM && has_noted("look 1;settle;"));
+	CHECK(relay_send_run_once(send, &more) == -ENOMEM && has_noted("look 1;settle;"));
 	look_result = 0;
 	trace.done = true;
 	send->own.connected = true;
-	CHECK(turn(send, &more) == 1 && has_noted("look 1;settle;flush 1;end;mark;"));
+	CHECK(relay_send_run_once(send, &more) == 1 &&
+			has_noted("look 1;settle;flush 1;end;mark;"));
 }
 
 static bool is_session(const char *dir, const char *expected)
@@ -1082,20 +1087,21 @@ static void test_run(void)
 	send->follow.marks = &marks;
 	streams[0].size = streams[1].size = 0;
 	played_pending = 7;
-	CHECK(!run(send));
+	CHECK(!relay_send_run_thread(send));
 	CHECK(has_noted("look 1;settle;reconcile;flush 1;end;mark;close;mark;head 0 0 0;"));
 	send_status(send, &status);
 	CHECK(status.over && !status.connected && !status.failed);
 	/* Stopped, with and without something that waits; and without memory. */
 	send->stopped = true;
-	CHECK(!run(send));
+	CHECK(!relay_send_run_thread(send));
 	CHECK(has_noted("!7 bytes were not delivered to tcp://there;close;mark;head 0 0 0;"));
 	send->own.failed = false;
 	played_pending = 0;
-	CHECK(!run(send) && has_noted("close;mark;head 0 0 0;") && !send->own.failed);
+	CHECK(!relay_send_run_thread(send) && has_noted("close;mark;head 0 0 0;") &&
+			!send->own.failed);
 	send->stopped = false;
 	look_result = -ENOMEM;
-	CHECK(!run(send) && send->own.failed);
+	CHECK(!relay_send_run_thread(send) && send->own.failed);
 	CHECK(has_noted("look 1;settle;!0 bytes were not delivered to tcp://there: out of memory;close;mark;head 0 0 0;"));
 }
 

@@ -155,7 +155,7 @@ static void test_hints(void)
 	CHECK(is_refused(text, hint));
 	CHECK(!url_parse("net://h", &url, &error) && url.kind == URL_RELAY);
 	CHECK(!url_parse("file", &url, &error) && url.kind == URL_PATH);
-	fail(&error, "%d", "%s", "%x %%");
+	relay_url_set_error(&error, "%d", "%s", "%x %%");
 	CHECK(!strcmp(error.text, "`%d` %s") && !strcmp(error.hint, "%x %%"));
 	CHECK(!url_parse("net://h/100", &url, &error) && !strcmp(url.session, "100"));
 }

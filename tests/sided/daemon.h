@@ -118,7 +118,7 @@ static inline void begin_daemon(const char *runtime, int expected, struct contro
 			.uid = geteuid()};
 	lines_init(&the_daemon.lines, the_daemon.uid, LIMIT_LINES_OF_ROOT, LIMIT_LINES_OF_MEMBER,
 			0);
-	raise_files(&the_daemon);
+	sided_raise_file_limit(&the_daemon);
 	CHECK(open_daemon(&the_daemon, &options, error) == expected);
 }
 

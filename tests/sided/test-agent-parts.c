@@ -489,20 +489,20 @@ static void test_strangers(void **state)
 	assert_called(GONE);
 	/* Limits of all, and of one user. */
 	shares_charge(&daemon_of_test.stranger_shares, 5, LIMIT_STRANGERS_OF_USER - 2);
-	make_room(&daemon_of_test, 5);
+	sided_agent_evict_stranger(&daemon_of_test, 5);
 	assert_called("");
 	shares_charge(&daemon_of_test.stranger_shares, 5, 1);
-	make_room(&daemon_of_test, 6);
+	sided_agent_evict_stranger(&daemon_of_test, 6);
 	assert_called("");
 	daemon_of_test.nr_strangers = LIMIT_STRANGERS - 1;
-	make_room(&daemon_of_test, 6);
+	sided_agent_evict_stranger(&daemon_of_test, 6);
 	assert_called("");
 	daemon_of_test.nr_strangers++;
-	make_room(&daemon_of_test, 6);
+	sided_agent_evict_stranger(&daemon_of_test, 6);
 	assert_true(agents[2]->object.is_closed && !agents[4]->object.is_closed);
 	assert_called(GONE);
 	shares_charge(&daemon_of_test.stranger_shares, 6, LIMIT_STRANGERS_OF_USER);
-	make_room(&daemon_of_test, 6);
+	sided_agent_evict_stranger(&daemon_of_test, 6);
 	assert_true(agents[4]->object.is_closed);
 	assert_called(GONE);
 	for (unsigned int i = 0; i < 6; i++)
@@ -911,7 +911,7 @@ static void test_versions(void **state)
 	}
 	/* Without a version, or of a program that has arrived: not counted. */
 	agent = come_quietly();
-	refuse_version(&daemon_of_test, agent, 0);
+	sided_agent_refuse_version(&daemon_of_test, agent, 0);
 	assert_called("send " GONE);
 	daemon_of_test.nr_foreign = 0;
 	memset(daemon_of_test.foreign, 0, sizeof(daemon_of_test.foreign));
@@ -920,7 +920,7 @@ static void test_versions(void **state)
 	agent = come_quietly();
 	receive_arrive(agent);
 	*calls = '\0';
-	refuse_version(&daemon_of_test, agent, 2);
+	sided_agent_refuse_version(&daemon_of_test, agent, 2);
 	assert_called("send release(process) release(socket) close(1,0) left disconnected(1) ");
 	assert_int_equal(daemon_of_test.nr_foreign, 0);
 	/* As many processes as the daemon remembers, and one more. */

@@ -442,15 +442,15 @@ static void test_idle(void **state)
 	assert_null(oldest_idle_of_largest_user(&daemon_of_test, 5));
 	/* A share. */
 	shares_charge(shares, 6, LIMIT_CLIENTS_OF_USER - 3);
-	assert_true(take_share(&daemon_of_test, 6));
+	assert_true(sided_client_claim_quota(&daemon_of_test, 6));
 	assert_called("");
 	assert_int_equal(shares_used(shares, 6), LIMIT_CLIENTS_OF_USER);
 	clients[4]->busy = true;
-	assert_true(take_share(&daemon_of_test, 6));
+	assert_true(sided_client_claim_quota(&daemon_of_test, 6));
 	assert_called(gone());
 	assert_true(clients[5]->object.is_closed);
 	assert_int_equal(shares_used(shares, 6), LIMIT_CLIENTS_OF_USER);
-	assert_false(take_share(&daemon_of_test, 6));
+	assert_false(sided_client_claim_quota(&daemon_of_test, 6));
 	assert_called("");
 	clients[4]->busy = false;
 	/* Nothing is free: the largest user's. */
@@ -459,7 +459,7 @@ static void test_idle(void **state)
 	shares_charge(shares, 9, shares_left(shares, 10));
 	assert_int_equal(shares_left(shares, 10), 0);
 	shares_charge(shares, 6, 1000);
-	assert_false(take_share(&daemon_of_test, 10));
+	assert_false(sided_client_claim_quota(&daemon_of_test, 10));
 	assert_true(clients[4]->object.is_closed);
 	*calls = '\0';
 	shares_give_back(shares, 6, 1000 + LIMIT_CLIENTS_OF_USER - 1);

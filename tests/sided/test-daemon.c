@@ -714,7 +714,7 @@ static void test_log(void)
 	CHECK(nr == LIMIT_LINES_OF_MEMBER);
 	CHECK(the_daemon.suppressed.base.is_set &&
 			the_daemon.suppressed.base.deadline >= before + LINES_NS);
-	say_suppressed(&the_daemon, NULL);
+	sided_report_suppressed(&the_daemon, NULL);
 	{
 		char expected[200];
 

@@ -599,7 +599,7 @@ static void check_facts(const char *members, const char *expected)
 	int ret;
 
 	assert_non_null(facts);
-	ret = take_facts(facts, &door, &error);
+	ret = sided_rendezvous_parse_facts(facts, &door, &error);
 	json_object_put(facts);
 	assert_int_equal(!ret, !expected);
 	if (expected)

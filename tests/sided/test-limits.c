@@ -8,15 +8,11 @@ int sided_main(int argc, char **argv);
 #define main sided_main
 #include "cmd/sided/main.c"
 #undef main
-#define say_suppressed recording_say_suppressed
 #include "cmd/sided/session-process.c"
-#undef say_suppressed
 #include "cmd/sided/handover.c"
 #include "cmd/sided/workers.c"
 #undef PAUSE_MS
-#define pass_on agents_pass_on
 #include "cmd/sided/agents.c"
-#undef pass_on
 
 #include <ftw.h>
 #include <grp.h>
@@ -82,7 +78,7 @@ static void begin(void)
 			.signals.fd = -1,
 			.group = (gid_t)-1};
 	set_user(&the_daemon);
-	raise_files(&the_daemon);
+	sided_raise_file_limit(&the_daemon);
 	CHECK(!open_daemon(&the_daemon, &options, &error));
 	unmute(old);
 }
@@ -671,7 +667,7 @@ static void test_lines(void)
 	int old = mute();
 
 	/* A new minute begins. */
-	say_suppressed(&the_daemon, NULL);
+	sided_report_suppressed(&the_daemon, NULL);
 	CHECK(!lines->users[0].nr);
 	for (unsigned int i = 0; i < 240; i++)
 		say_about(&the_daemon, geteuid(), "line %u", i);
@@ -684,7 +680,7 @@ static void test_lines(void)
 	CHECK(lines->users[0].nr == 240 && lines->users[0].suppressed == 1);
 	loop_cancel(&the_daemon, &the_daemon.suppressed);
 	old = mute();
-	say_suppressed(&the_daemon, NULL);
+	sided_report_suppressed(&the_daemon, NULL);
 	unmute(old);
 	CHECK(!lines->users[0].nr && !lines->users[0].suppressed);
 }

@@ -218,7 +218,7 @@ static void played_unwatch(const struct watch *watch)
 									    : "?");
 }
 
-#undef fail
+#undef sided_set_error
 #define main sided_main
 #define _exit(status) played_exit(status)
 #define pipe2(ends, flags) played_pipe2(ends, flags)
@@ -413,7 +413,7 @@ static void test_failed_steps(void **unused)
 
 static __attribute__((noinline)) int detach_or_exit(int *ready)
 {
-	return setjmp(exited) ? 1 : detach(ready);
+	return setjmp(exited) ? 1 : sided_daemonize(ready);
 }
 
 static void test_detach(void **unused)
@@ -498,9 +498,9 @@ static void test_fail(void **unused)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	for (int i = 0; i < 4; i++) {
 		(void)control_fail(&error, kinds[i], -EIO, i & 1 ? "hint" : NULL, "text");
-		assert_int_equal(fail(&error, -1), statuses[i]);
+		assert_int_equal(sided_set_error(&error, -1), statuses[i]);
 		assert_called(i & 1 ? "err: sided: text\nhint: hint\n" : "err: sided: text\n");
-		assert_int_equal(fail(&error, ends[1]), statuses[i]);
+		assert_int_equal(sided_set_error(&error, ends[1]), statuses[i]);
 		(void)snprintf(expected, sizeof(expected), "log: sided: text%s\nwrite(%d)\n",
 				i & 1 ? "; hint" : "", statuses[i]);
 		assert_called(expected);
@@ -509,7 +509,7 @@ static void test_fail(void **unused)
 	}
 	error.kind = CONTROL_USAGE;
 	arm("write", -EPIPE);
-	assert_int_equal(fail(&error, ends[1]), 1);
+	assert_int_equal(sided_set_error(&error, ends[1]), 1);
 	*calls = '\0';
 	close(ends[0]);
 	close(ends[1]);
@@ -525,7 +525,7 @@ static void test_signals(void **unused)
 	struct watch watch = {.fd = 7};
 
 	(void)unused;
-	assert_int_equal(watch_signals(&daemon), 0);
+	assert_int_equal(sided_watch_signals(&daemon), 0);
 	assert_called("signal(13 1)\nloop_watch\n");
 	assert_true(daemon.signals.fd == 7 && daemon.signals.ready == signals_ready);
 	for (int number = 1; number < 32; number++) {
@@ -536,7 +536,7 @@ static void test_signals(void **unused)
 		assert_int_equal(sigismember(&blocked, number), is);
 	}
 	arm("signalfd", -EMFILE);
-	assert_int_equal(watch_signals(&daemon), -EMFILE);
+	assert_int_equal(sided_watch_signals(&daemon), -EMFILE);
 	assert_called("signal(13 1)\n");
 	arrived = children;
 	signals_ready(&daemon, &watch, EPOLLIN);
@@ -561,13 +561,13 @@ static void test_files(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		files = (struct rlimit){.rlim_cur = 10, .rlim_max = cases[i].max};
-		raise_files(&daemon);
+		sided_raise_file_limit(&daemon);
 		assert_int_equal(files.rlim_cur, cases[i].max);
 		assert_int_equal(files.rlim_max, cases[i].max);
 		assert_int_equal(daemon.max_programs, cases[i].programs);
 	}
 	arm("getrlimit", -EINVAL);
-	raise_files(&daemon);
+	sided_raise_file_limit(&daemon);
 	assert_int_equal(files.rlim_cur, 1024);
 	assert_int_equal(daemon.max_programs, 256);
 }
@@ -590,16 +590,16 @@ static void test_log(void **unused)
 		for (int i = 0; i < 3; i++)
 			say_about(&daemon, uid, "of %u", (unsigned int)uid);
 	*calls = '\0';
-	say_suppressed(&daemon, NULL);
+	sided_report_suppressed(&daemon, NULL);
 	assert_non_null(strstr(calls,
 			"log: sided: suppressed 2 messages about sessions of user 5: too many within a minute\n"));
 	assert_non_null(strstr(calls,
 			"log: sided: suppressed 1 messages about sessions of user 100: too many within a minute\n"));
 	assert_non_null(strstr(calls, " messages about further users: too many within a minute\n"));
 	*calls = '\0';
-	say_suppressed(&daemon, NULL);
+	sided_report_suppressed(&daemon, NULL);
 	assert_called("");
-	assert_true(daemon.suppressed.expired == say_suppressed);
+	assert_true(daemon.suppressed.expired == sided_report_suppressed);
 }
 
 int main(void)

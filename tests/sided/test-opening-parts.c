@@ -556,7 +556,7 @@ static int change_with(const char *text, uint64_t expected)
 	assert_true(request && answer);
 	recording.session = a_session;
 	recording.probes = the_probes;
-	ret = take_change(&recording, request, answer, &the_error);
+	ret = session_process_apply_change(&recording, request, answer, &the_error);
 	assert_int_equal(json_number(answer, "generation", UINT64_MAX, &generation, &unused), 0);
 	assert_int_equal(generation, expected);
 	json_object_put(answer);
@@ -670,7 +670,7 @@ static int turn_with(void)
 	volatile int ret = -1;
 
 	if (!setjmp(exited))
-		ret = turn(&recording);
+		ret = session_process_run_once(&recording);
 	return ret;
 }
 

@@ -498,24 +498,24 @@ static void test_directories(void **unused)
 
 	(void)unused;
 	assert_non_null(mkdtemp(folder));
-	assert_int_equal(make_directory(folder, &error), 0);
+	assert_int_equal(session_process_make_directory(folder, &error), 0);
 	(void)snprintf(path, sizeof(path), "%s/new", folder);
-	assert_int_equal(make_directory(path, &error), 0);
+	assert_int_equal(session_process_make_directory(path, &error), 0);
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0700);
 	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(take_lock(&recording, path, &error), 0);
+	assert_int_equal(session_process_acquire_lock(&recording, path, &error), 0);
 	assert_int_equal(fcntl(recording.lock_fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
 	close(recording.lock_fd);
 	(void)snprintf(path, sizeof(path), "%s/new/x", folder);
-	assert_int_equal(make_directory(path, &error), -ENOTDIR);
+	assert_int_equal(session_process_make_directory(path, &error), -ENOTDIR);
 	assert_int_equal(error.kind, CONTROL_FAILED);
 	(void)snprintf(expected, sizeof(expected), "cannot make the directory %s: Not a directory",
 			path);
 	assert_string_equal(error.text, expected);
-	assert_int_equal(take_lock(&recording, path, &error), -ENOTDIR);
+	assert_int_equal(session_process_acquire_lock(&recording, path, &error), -ENOTDIR);
 	(void)snprintf(expected, sizeof(expected), "cannot lock %s: Not a directory", path);
 	assert_string_equal(error.text, expected);
 	(void)snprintf(path, sizeof(path), "%s/new", folder);

@@ -263,19 +263,19 @@ static void test_directory(void)
 			"cannot use the directory /the/path: Operation not permitted", "");
 	lstat_error = 0;
 	/* The steps of making one. */
-	CHECK(make_directory(in_work("none/below"), 0700, &error) == -ENOENT);
+	CHECK(sided_runtime_make_directory(in_work("none/below"), 0700, &error) == -ENOENT);
 	snprintf(text, sizeof(text), "cannot make the directory %s: No such file or directory",
 			in_work("none/below"));
 	check_error(&error, CONTROL_FAILED, -ENOENT, text, "");
 	chmod_error = EROFS;
-	CHECK(make_directory(in_work("made"), 0700, &error) == -EROFS);
+	CHECK(sided_runtime_make_directory(in_work("made"), 0700, &error) == -EROFS);
 	snprintf(text, sizeof(text), "cannot set the mode of %s: Read-only file system",
 			in_work("made"));
 	check_error(&error, CONTROL_FAILED, -EROFS, text, "");
 	chmod_error = 0;
-	CHECK(!make_directory(in_work("made"), 0700, &error));
+	CHECK(!sided_runtime_make_directory(in_work("made"), 0700, &error));
 	CHECK(!mknod(in_work("file"), S_IFREG | 0600, 0));
-	CHECK(make_directory(in_work("file"), 0700, &error) == -ENOTDIR);
+	CHECK(sided_runtime_make_directory(in_work("file"), 0700, &error) == -ENOTDIR);
 	snprintf(text, sizeof(text), "cannot use the directory %s: Not a directory",
 			in_work("file"));
 	check_error(&error, CONTROL_FAILED, -ENOTDIR, text, "");

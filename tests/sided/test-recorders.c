@@ -1020,7 +1020,7 @@ static void test_passed(void)
 		json_object_object_add(text, "verb", json_object_new_string("x"));
 		for (; !worker()->out.size && nr < 10000; nr++) {
 			CHECK(!frame_put(&worker()->out, text));
-			flush(&the_daemon, worker());
+			sided_worker_flush(&the_daemon, worker());
 			CHECK(worker()->watch.events ==
 					(worker()->out.size ? EPOLLIN | EPOLLOUT : EPOLLIN));
 		}

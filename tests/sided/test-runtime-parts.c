@@ -266,43 +266,45 @@ static void test_choice(void **state)
 	char longest[82];
 
 	(void)state;
-	assert_int_equal(choose_directory(&the_daemon, NULL, &the_error), 0);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), 0);
 	assert_string_equal(the_daemon.runtime, run);
 	variables[0] = "/from/variable";
-	assert_int_equal(choose_directory(&the_daemon, NULL, &the_error), 0);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), 0);
 	assert_string_equal(the_daemon.runtime, run);
-	assert_int_equal(choose_directory(&the_daemon, "/given", &the_error), 0);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, "/given", &the_error), 0);
 	assert_string_equal(the_daemon.runtime, "/given");
 	the_daemon.system = true;
-	assert_int_equal(choose_directory(&the_daemon, "/given2", &the_error), 0);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, "/given2", &the_error), 0);
 	assert_string_equal(the_daemon.runtime, "/given2");
-	assert_int_equal(choose_directory(&the_daemon, NULL, &the_error), 0);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), 0);
 	assert_string_equal(the_daemon.runtime, "/from/variable");
 	variables[0] = NULL;
-	assert_int_equal(choose_directory(&the_daemon, NULL, &the_error), 0);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), 0);
 	assert_string_equal(the_daemon.runtime, "/run/side");
 	the_daemon.system = false;
 	/* The text of a variable that is no absolute path. */
 	variables[0] = "relative";
 	fail_call("directory", 0, EINVAL);
-	assert_int_equal(choose_directory(&the_daemon, NULL, &the_error), -EINVAL);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), -EINVAL);
 	check_error(CONTROL_FAILED, -EINVAL, "",
 			"cannot use the runtime directory relative: Invalid argument");
 	variables[0] = NULL;
 	fail_call("directory", 0, ENAMETOOLONG);
-	assert_int_equal(choose_directory(&the_daemon, NULL, &the_error), -ENAMETOOLONG);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error),
+			-ENAMETOOLONG);
 	check_error(CONTROL_FAILED, -ENAMETOOLONG, "",
 			"cannot use the runtime directory : File name too long");
-	assert_int_equal(choose_directory(&the_daemon, "given", &the_error), -EINVAL);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, "given", &the_error), -EINVAL);
 	check_error(CONTROL_USAGE, -EINVAL, "",
 			"the runtime directory given is not an absolute path");
 	memset(longest, '/', sizeof(longest));
 	longest[79] = '\0';
-	assert_int_equal(choose_directory(&the_daemon, longest, &the_error), 0);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, longest, &the_error), 0);
 	assert_string_equal(the_daemon.runtime, longest);
 	longest[79] = '/';
 	longest[80] = '\0';
-	assert_int_equal(choose_directory(&the_daemon, longest, &the_error), -ENAMETOOLONG);
+	assert_int_equal(sided_runtime_choose_directory(&the_daemon, longest, &the_error),
+			-ENAMETOOLONG);
 	check_error(CONTROL_USAGE, -ENAMETOOLONG, "name a shorter one with --runtime",
 			"the runtime directory %s has more than 79 bytes: sockets in it would have no name",
 			longest);
@@ -384,21 +386,21 @@ static void test_trust(void **state)
 	assert_int_equal(mkdir(run, 0700), 0);
 	/* Others can write to it. */
 	assert_int_equal(chmod(run, 0720), 0);
-	assert_int_equal(make_directory(run, 0700, &the_error), -EPERM);
+	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -EPERM);
 	(void)snprintf(hint, sizeof(hint), "`chmod go-w %s`", run);
 	check_error(CONTROL_PERMISSION, -EPERM, hint,
 			"cannot use the directory %s: other users can write to it", run);
 	owner_of_test = 0;
-	assert_int_equal(make_directory(run, 0700, &the_error), -EPERM);
+	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -EPERM);
 	check_error(CONTROL_PERMISSION, -EPERM, hint,
 			"cannot use the directory %s: other users can write to it", run);
 	owner_of_test = geteuid() + 5;
-	assert_int_equal(make_directory(run, 0700, &the_error), -EPERM);
+	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -EPERM);
 	(void)snprintf(hint, sizeof(hint), "`rm -r %s`, or name another one with --runtime", run);
 	check_error(CONTROL_PERMISSION, -EPERM, hint,
 			"cannot use the directory %s: it belongs to user %u", run, geteuid() + 5);
 	fail_call("lstat", 0, ESTALE);
-	assert_int_equal(make_directory(run, 0700, &the_error), -ESTALE);
+	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -ESTALE);
 	check_error(CONTROL_FAILED, -ESTALE, "", "cannot use the directory %s: Stale file handle",
 			run);
 	assert_int_equal(mode_of(run), 0720);
@@ -556,14 +558,14 @@ static void test_long(void **state)
 	(void)state;
 	memset(path, '/', sizeof(the_daemon.runtime) - 1);
 	memcpy(path, work, strlen(work));
-	assert_int_equal(listen_at(&the_daemon, "123456789012345678901234", 0600, (gid_t)-1, &fd,
-					 &the_error),
+	assert_int_equal(sided_runtime_listen(&the_daemon, "123456789012345678901234", 0600,
+					 (gid_t)-1, &fd, &the_error),
 			-ENAMETOOLONG);
 	check_error(CONTROL_FAILED, -ENAMETOOLONG, "",
 			"cannot use the directory %s: File name too long", path);
 	assert_int_equal(fd, -1);
-	assert_int_equal(listen_at(&the_daemon, "12345678901234567890123", 0600, (gid_t)-1, &fd,
-					 &the_error),
+	assert_int_equal(sided_runtime_listen(&the_daemon, "12345678901234567890123", 0600,
+					 (gid_t)-1, &fd, &the_error),
 			0);
 	close(fd);
 }

@@ -501,7 +501,7 @@ static void test_begin(void **unused)
 	(void)unused;
 	sending.options.url = "u";
 	failing = "start";
-	begin(&sending);
+	sender_start_send(&sending);
 	assert_called("start(u)\nsend(message)\nsend(message)\n");
 	assert_int_equal(recv(ends[0], &message, sizeof(message), MSG_DONTWAIT), sizeof(message));
 	assert_int_equal(message.kind, MESSAGE_SENTENCE);
@@ -510,7 +510,7 @@ static void test_begin(void **unused)
 	assert_true(message.kind == MESSAGE_STATUS && message.status.over && message.status.failed);
 	assert_int_equal(strncmp(message.status.why, "cannot start: 000", 17), 0);
 	assert_null(sending.send);
-	begin(&sending);
+	sender_start_send(&sending);
 	assert_true(given == &sending.options && sending.send == (struct send *)(uintptr_t)8);
 	assert_called("start(u)\n");
 	/* The order to finish before there is something to finish. */
@@ -552,8 +552,8 @@ static void test_options(void **unused)
 	assert_true(sending.options.live && sending.options.marks &&
 			sending.options.rounds == &rounds && sending.options.speed == 9600 &&
 			sending.options.resolver == &sending.resolver &&
-			sending.options.say == say_sentence && sending.options.user == &sending &&
-			!sending.options.session);
+			sending.options.say == sender_send_sentence &&
+			sending.options.user == &sending && !sending.options.session);
 }
 
 static void check_isolated(const char *to, bool no_files, const char *expected)

@@ -25,12 +25,12 @@ static void test_order(void **unused)
 			{1, 9, "a"}, {2, 9, "b"}, {2, 8, "c"}, {2, 8, "d"}};
 
 	(void)unused;
-	assert_int_equal(by_begin(&functions[0], &functions[1]), -1);
-	assert_int_equal(by_begin(&functions[1], &functions[0]), 1);
+	assert_int_equal(symbol_module_compare_begin(&functions[0], &functions[1]), -1);
+	assert_int_equal(symbol_module_compare_begin(&functions[1], &functions[0]), 1);
 	/* The smaller one is behind the larger one, because the search goes backwards. */
-	assert_int_equal(by_begin(&functions[1], &functions[2]), -1);
-	assert_int_equal(by_begin(&functions[2], &functions[1]), 1);
-	assert_int_equal(by_begin(&functions[2], &functions[3]), 0);
+	assert_int_equal(symbol_module_compare_begin(&functions[1], &functions[2]), -1);
+	assert_int_equal(symbol_module_compare_begin(&functions[2], &functions[1]), 1);
+	assert_int_equal(symbol_module_compare_begin(&functions[2], &functions[3]), 0);
 }
 
 static void test_growth(void **unused)
@@ -369,7 +369,7 @@ static void assert_line(const char *path, bool has_lines, bool has_index)
 	free((void *)(uintptr_t)symbol.function);
 	free((void *)(uintptr_t)symbol.file);
 	symbol = (struct symbol){.function = NULL};
-	find_line(module, (uintptr_t)first_line - base, &symbol);
+	symbol_module_find_line(module, (uintptr_t)first_line - base, &symbol);
 	assert_int_equal(symbol.file != NULL, has_lines);
 	assert_int_equal(symbol.line, has_lines);
 	free((void *)(uintptr_t)symbol.file);

@@ -55,7 +55,7 @@ static void test_loaded_again(void **unused)
 static void test_most_libraries(void **unused)
 {
 	struct library *libraries = calloc(SYMBOLS_LIBRARIES_MAX, sizeof(*libraries));
-	struct process *process = process_of(&all, 3);
+	struct process *process = address_space_get_process(&all, 3);
 
 	(void)unused;
 	assert_true(libraries && process);

@@ -268,7 +268,7 @@ static void check_id(struct made *made, size_t size)
 	int fd = end(made);
 
 	memset(&id, 0xee, sizeof(id));
-	read_build_id(fd, &made->header, &id);
+	validate_debug_read_build_id(fd, &made->header, &id);
 	CHECK(id.size == size);
 	for (size_t i = 0; i < size; i++)
 		CHECK(id.bytes[i] == 0x11 + i);
@@ -357,7 +357,7 @@ static bool is_same(struct made *other, const struct made *made, const struct bu
 	forget();
 	files[0].path = "/file";
 	files[0].fd = end(other);
-	fd = open_same("/file", &made->header, id, checksum, &room);
+	fd = validate_debug_open_same("/file", &made->header, id, checksum, &room);
 	CHECK(!strcmp(tried, "/file\n") && nr_open == (fd >= 0));
 	if (fd >= 0)
 		fake_close(fd);
@@ -375,7 +375,7 @@ static void same_files(void)
 	int first = dup(0);
 
 	forget();
-	CHECK(open_same("/missing", &made.header, &id, NULL, &room) == -1 &&
+	CHECK(validate_debug_open_same("/missing", &made.header, &id, NULL, &room) == -1 &&
 			!strcmp(tried, "/missing\n"));
 	make_note(&other, 2);
 	CHECK(is_same(&other, &made, &id, NULL));
@@ -414,7 +414,8 @@ static void same_files(void)
 	files[0].path = "/file";
 	files[0].fd = end(&other);
 	opens_zero = true;
-	CHECK(open_same("/file", &made.header, &id, NULL, NULL) == 0 && nr_open == 1);
+	CHECK(validate_debug_open_same("/file", &made.header, &id, NULL, NULL) == 0 &&
+			nr_open == 1);
 	make_note(&made, 3);
 	close(files[0].fd);
 	files[0].path = "/usr/lib/debug/.build-id/11/1213.debug";

@@ -98,9 +98,7 @@ static void forget_calls(void)
 #define write fake_write
 #include "tracers/validate/report.c"
 #undef write
-#define find find_copy
 #include "tracers/validate/copy.c"
-#undef find
 #include "tracers/validate/validate.c"
 
 /* ---- memory ---- */
@@ -274,33 +272,33 @@ static void output(void)
 	forget_calls();
 	most_written = 3;
 	interrupted = 2;
-	write_all("1234567", 7);
+	validate_report_write_all("1234567", 7);
 	CHECK(!strcmp(printed, "1234567") && writes.calls == 5);
-	write_all("", 0);
+	validate_report_write_all("", 0);
 	CHECK(writes.calls == 5);
 	/* Nothing can be printed any more: it ends. */
 	forget_calls();
 	writes.is_set = true;
-	write_all("1234567", 7);
+	validate_report_write_all("1234567", 7);
 	CHECK(writes.calls == 1);
 	writes.result = -1;
 	writes.error = EAGAIN;
-	write_all("1234567", 7);
+	validate_report_write_all("1234567", 7);
 	CHECK(writes.calls == 2);
 	/* The signal of a broken pipe is removed, unless it was pending before. The mask stays. */
 	writes.error = EPIPE;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGPIPE);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &signals, &before));
-	write_all("1234567", 7);
+	validate_report_write_all("1234567", 7);
 	CHECK(!sigpending(&signals) && !sigismember(&signals, SIGPIPE));
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGPIPE);
 	CHECK(!raise(SIGPIPE));
-	write_all("1234567", 7);
+	validate_report_write_all("1234567", 7);
 	CHECK(sigtimedwait(&signals, NULL, &now) == SIGPIPE);
 	CHECK(!pthread_sigmask(SIG_SETMASK, &before, &signals) && sigismember(&signals, SIGPIPE));
-	write_all("1234567", 7);
+	validate_report_write_all("1234567", 7);
 	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &signals) && !sigismember(&signals, SIGPIPE));
 }
 
@@ -370,7 +368,7 @@ static void fields_of_reports(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		error = error_of("", cases[i].where);
 		report.size = 0;
-		put_path(&report, &error);
+		validate_report_print_path(&report, &error);
 		CHECK(!strcmp(report_text(&report), cases[i].wanted));
 	}
 	/* Steps of ten characters: as long as there are no more than 160, the next one follows. */
@@ -384,7 +382,7 @@ static void fields_of_reports(void)
 	/* 12 + 8 + 14 * 10 = 160: one more. */
 	snprintf(wanted + at, sizeof(wanted) - at, ", ...\n");
 	report.size = 0;
-	put_path(&report, &error);
+	validate_report_print_path(&report, &error);
 	CHECK(!strcmp(report_text(&report), wanted));
 }
 
@@ -572,20 +570,20 @@ static void callers(void)
 	char wanted[512];
 	Dl_info info;
 
-	put_caller(&report, NULL);
+	validate_report_print_caller(&report, NULL);
 	CHECK(!report.size);
-	put_caller(&report, (const void *)16);
+	validate_report_print_caller(&report, (const void *)16);
 	CHECK(!strcmp(report_text(&report), "  caller:   0x10\n"));
 	CHECK(dladdr1((const char *)(uintptr_t)puts, &info, (void **)&map, RTLD_DL_LINKMAP));
 	report.size = 0;
-	put_caller(&report, (const char *)(uintptr_t)puts + 1);
+	validate_report_print_caller(&report, (const char *)(uintptr_t)puts + 1);
 	snprintf(wanted, sizeof(wanted), "  caller:   %s() in %s+0x%zx (", info.dli_sname,
 			info.dli_fname, (size_t)((uintptr_t)puts - map->l_addr));
 	CHECK(info.dli_sname && !strncmp(report_text(&report), wanted, strlen(wanted)));
 	CHECK(!strcmp(report.text + report.size - 2, ")\n"));
 	/* A function that begins there has not called. */
 	report.size = 0;
-	put_caller(&report, (const char *)(uintptr_t)puts);
+	validate_report_print_caller(&report, (const char *)(uintptr_t)puts);
 	snprintf(wanted, sizeof(wanted), "  caller:   %s() in ", info.dli_sname);
 	CHECK(strncmp(report_text(&report), wanted, strlen(wanted)) != 0);
 }
@@ -622,7 +620,7 @@ static void reported_calls(void)
 static int state_of(struct visit_error *error)
 {
 	memset(error, 'x', sizeof(*error));
-	return check_state(&event, error);
+	return validate_check_state(&event, error);
 }
 
 static void states(void)
@@ -783,7 +781,7 @@ static void free_copies(void)
 		while (copies[i]) {
 			struct validate_copy *next = copies[i]->next;
 
-			copy_free(copies[i]);
+			validate_copy_free(copies[i]);
 			copies[i] = next;
 		}
 	}
@@ -908,7 +906,7 @@ static bool check_fields_call(uint32_t nr_wrong, uint32_t nr, bool others)
 	vec.len = nr;
 	forget_calls();
 	memset(sites, 0, sizeof(sites));
-	return check_call(copy, &vec, NULL, NULL, others);
+	return validate_check_arguments(copy, &vec, NULL, NULL, others);
 }
 
 static void number_of_mismatches(void)
@@ -980,15 +978,15 @@ static void kinds_of_calls(void)
 	make_event(0);
 	CHECK(!validate_copy_get(&event, &copy, &error));
 	forget_calls();
-	CHECK(check_call(copy, &vec, NULL, NULL, false) && !nr_written);
-	CHECK(!check_call(copy, &vec, &variadic, NULL, false));
+	CHECK(validate_check_arguments(copy, &vec, NULL, NULL, false) && !nr_written);
+	CHECK(!validate_check_arguments(copy, &vec, &variadic, NULL, false));
 	CHECK(strstr(printed,
 			": a variadic call of an event that is not variadic\n  event:    prov:ev\n  expected: side_event()\n  found:    side_event_variadic()\n  hint:     call side_event(), or define the event as a variadic one\n"));
 	event.flags = SIDE_EVENT_FLAG_VARIADIC;
 	CHECK(!validate_copy_get(&event, &copy, &error));
 	forget_calls();
-	CHECK(check_call(copy, &vec, &variadic, NULL, false) && !nr_written);
-	CHECK(!check_call(copy, &vec, NULL, NULL, false));
+	CHECK(validate_check_arguments(copy, &vec, &variadic, NULL, false) && !nr_written);
+	CHECK(!validate_check_arguments(copy, &vec, NULL, NULL, false));
 	CHECK(strstr(printed,
 			": a call that is not variadic, of a variadic event\n  event:    prov:ev\n  expected: side_event_variadic()\n  found:    side_event()\n  hint:     call side_event_variadic(), or define the event as one that is not variadic\n"));
 }
@@ -1023,9 +1021,9 @@ static void number_of_parts(void)
 	forget_calls();
 	memset(sites, 0, sizeof(sites));
 	list.len = (uint32_t)most;
-	CHECK(check_call(copy, &vec, NULL, NULL, false) && !nr_written);
+	CHECK(validate_check_arguments(copy, &vec, NULL, NULL, false) && !nr_written);
 	list.len++;
-	CHECK(!check_call(copy, &vec, NULL, NULL, false));
+	CHECK(!validate_check_arguments(copy, &vec, NULL, NULL, false));
 	CHECK(strstr(printed, ": more than 1048576 elements or fields: is the length right?\n"));
 	CHECK(strstr(printed, "  expected: at most 1048576\n  found:    1048577\n"));
 	munmap(elements, (most + 2) * sizeof(*elements));

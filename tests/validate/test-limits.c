@@ -81,7 +81,7 @@ static void test_build_ids(void)
 		memcpy(image.owner, "GNU", 4);
 		memset(image.bytes, 7, sizeof(image.bytes));
 		fd = write_image(".note.gnu.build-id", 16 + size);
-		read_build_id(fd, &image.header, &id);
+		validate_debug_read_build_id(fd, &image.header, &id);
 		CHECK(id.size == (size == 64 ? 64 : 0));
 		CHECK(!id.size || (id.bytes[0] == 7 && id.bytes[63] == 7));
 		close(fd);
@@ -143,7 +143,7 @@ static bool is_unpacked(uint64_t size, uint64_t packed)
 
 	map_size = 0;
 	CHECK(fd >= 0 && write(fd, &chdr, sizeof(chdr)) == sizeof(chdr));
-	unpack(fd, &raw, &section);
+	validate_line_unpack(fd, &raw, &section);
 	close(fd);
 	CHECK(!section.size && (!map_size || map_size == size));
 	return map_size;

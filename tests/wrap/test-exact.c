@@ -262,7 +262,7 @@ static void add_object(const char *name, uintptr_t base, const ElfW(Phdr) * part
 			.dlpi_phdr = parts,
 			.dlpi_phnum = (ElfW(Half))nr};
 
-	CHECK(note_object(&info, sizeof(info), NULL) == 0);
+	CHECK(wrap_record_object(&info, sizeof(info), NULL) == 0);
 }
 
 static void test_tracers(void)

@@ -70,7 +70,8 @@ static int take_choice(struct command *command, bool filter, const char *text)
 	return 0;
 }
 
-static int take_option(struct command *command, const char *name, const char *text)
+static int side_kernel_command_parse_option(
+		struct command *command, const char *name, const char *text)
 {
 	if (!strcmp(name, "--record"))
 		command->tell = atoi(text);
@@ -94,12 +95,13 @@ static int take_option(struct command *command, const char *name, const char *te
 	return 0;
 }
 
-static int take_arguments(struct command *command, char **words)
+static int side_kernel_command_parse_args(struct command *command, char **words)
 {
 	int ret = 0;
 
 	for (words++; *words && strcmp(*words, "--") != 0 && !ret; words += 2)
-		ret = words[1] ? take_option(command, words[0], words[1]) : -EINVAL;
+		ret = words[1] ? side_kernel_command_parse_option(command, words[0], words[1])
+			       : -EINVAL;
 	if (*words && words[1])
 		command->words = words + 1;
 	if (ret || command->tell < 3 || !command->options.nr_choices)
@@ -120,7 +122,7 @@ static void restore_environment(const struct command *command)
 		(void)unsetenv("SIDE_USER_EVENTS");
 }
 
-static _Noreturn void run(const struct command *command)
+static _Noreturn void side_kernel_command_exec(const struct command *command)
 {
 	enum command_status status = COMMAND_NOT_EXECUTABLE;
 
@@ -133,14 +135,14 @@ static _Noreturn void run(const struct command *command)
 	_exit(say_error(status, NULL, "cannot run %.256s: %s", command->words[0], strerror(errno)));
 }
 
-static int listen_to(const struct command *command, int fd)
+static int side_kernel_command_listen_to(const struct command *command, int fd)
 {
 	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(command->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static int start(struct command *command)
+static int side_kernel_command_start(struct command *command)
 {
 	if (!command->words)
 		return 0;
@@ -150,14 +152,14 @@ static int start(struct command *command)
 	fflush(NULL);
 	command->pid = fork();
 	if (!command->pid)
-		run(command);
+		side_kernel_command_exec(command);
 	if (command->pid < 0)
 		return -errno;
 	command->pidfd = (int)syscall(SYS_pidfd_open, command->pid, 0);
-	return command->pidfd < 0 ? -errno : listen_to(command, command->pidfd);
+	return command->pidfd < 0 ? -errno : side_kernel_command_listen_to(command, command->pidfd);
 }
 
-static void take_signals(struct command *command)
+static void side_kernel_command_setup_signals(struct command *command)
 {
 	struct signalfd_siginfo info;
 
@@ -165,14 +167,14 @@ static void take_signals(struct command *command)
 		if (!command->words)
 			command->over = true;
 		else if (info.ssi_code <= 0) /* of a process, not of the terminal */
-			/* The process id is that of another process once reap_all() has reaped the command. */
+			/* The process id is that of another process once side_kernel_command_reap_children() has reaped the command. */
 			(void)syscall(SYS_pidfd_send_signal, command->pidfd, (int)info.ssi_signo,
 					NULL, 0);
 	}
 }
 
 /* Is nobody left? What has ended is taken away, when everybody has had the time to see how it did. */
-static bool reap_all(struct command *command)
+static bool side_kernel_command_reap_children(struct command *command)
 {
 	pid_t pid;
 
@@ -187,7 +189,7 @@ static bool reap_all(struct command *command)
 }
 
 /* Its status stays until we have ended: the recorder looks whether it crashed. */
-static bool has_ended(struct command *command)
+static bool side_kernel_command_has_ended(struct command *command)
 {
 	if (!command->words)
 		return command->over;
@@ -195,11 +197,12 @@ static bool has_ended(struct command *command)
 			waitid(P_PID, (id_t)command->pid, &command->ended,
 					WEXITED | WNOHANG | WNOWAIT))
 		return true;
-	return command->ended.si_pid && (!command->wait_all || reap_all(command));
+	return command->ended.si_pid &&
+			(!command->wait_all || side_kernel_command_reap_children(command));
 }
 
 /* As a shell says it. */
-static int status_of(const struct command *command)
+static int side_kernel_command_exit_status(const struct command *command)
 {
 	const siginfo_t *ended = &command->ended;
 
@@ -212,7 +215,7 @@ static int status_of(const struct command *command)
 
 /* ---- recording ---- */
 
-static int open_kernel(struct command *command)
+static int side_kernel_command_open(struct command *command)
 {
 	struct kernel_record_error error = {.code = 0};
 	struct kernel_listener listener;
@@ -238,7 +241,7 @@ static int open_kernel(struct command *command)
 			"the kernel's events are not recorded: %s", error.text);
 }
 
-static void turn(struct command *command)
+static void side_kernel_command_run_once(struct command *command)
 {
 	struct pollfd one = {.fd = command->epoll, .events = POLLIN};
 	uint64_t kinds;
@@ -262,7 +265,7 @@ static void turn(struct command *command)
 	kernel_late_found(&command->late, kernel_listen_kinds(command->record) - kinds);
 }
 
-static void finish(struct command *command)
+static void side_kernel_command_finish(struct command *command)
 {
 	const struct kernel_record_summary *summary;
 	struct kernel_told *told = &command->told;
@@ -284,7 +287,7 @@ static void finish(struct command *command)
 
 /* ---- life ---- */
 
-static int prepare(struct command *command)
+static int side_kernel_command_prepare(struct command *command)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	sigset_t set;
@@ -299,7 +302,7 @@ static int prepare(struct command *command)
 	command->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (command->signals < 0 || command->epoll < 0)
 		return -errno;
-	return listen_to(command, command->signals);
+	return side_kernel_command_listen_to(command, command->signals);
 }
 
 int command_main(char **words)
@@ -307,26 +310,26 @@ int command_main(char **words)
 	struct command command = {.tell = -1, .epoll = -1, .signals = -1, .pidfd = -1};
 	int status;
 
-	if (take_arguments(&command, words))
+	if (side_kernel_command_parse_args(&command, words))
 		return say_error(COMMAND_USAGE, "see `side record --help`",
 				"this program is a part of side, which runs it by itself");
-	if (prepare(&command))
+	if (side_kernel_command_prepare(&command))
 		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals");
-	command.told.status = open_kernel(&command);
+	command.told.status = side_kernel_command_open(&command);
 	/* What cannot be recorded runs all the same; what was misunderstood does not. */
 	if (command.told.status && (!command.words || command.told.status == COMMAND_USAGE)) {
-		finish(&command);
+		side_kernel_command_finish(&command);
 		return command.told.status;
 	}
-	if (start(&command))
+	if (side_kernel_command_start(&command))
 		return say_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
 				strerror(errno));
-	while (!has_ended(&command)) {
-		turn(&command);
-		take_signals(&command);
+	while (!side_kernel_command_has_ended(&command)) {
+		side_kernel_command_run_once(&command);
+		side_kernel_command_setup_signals(&command);
 	}
-	finish(&command);
-	status = status_of(&command);
+	side_kernel_command_finish(&command);
+	status = side_kernel_command_exit_status(&command);
 	kernel_record_close(command.record);
 	events_free(command.events);
 	free(command.choices);

@@ -44,7 +44,8 @@ static void name_own(const struct kernel_event *event, const char *name, char te
 		}
 }
 
-static void add_own(struct side_builder *builder, const struct kernel_event *event)
+static void side_kernel_event_add_own_fields(
+		struct side_builder *builder, const struct kernel_event *event)
 {
 	char name[OWN_NAME];
 
@@ -67,7 +68,7 @@ static struct side_builder *make_builder(const struct kernel_event *event)
 
 	if (!builder)
 		return NULL;
-	add_own(builder, event);
+	side_kernel_event_add_own_fields(builder, event);
 	if (!values_add_fields(builder, event->context) &&
 			!values_add_fields(builder, event->fields) &&
 			side_builder_register(builder) == SIDE_ERROR_OK)
@@ -100,7 +101,7 @@ static int found(void *user, struct kernel_event *said)
 	return 0;
 }
 
-static void gone(void *user, struct kernel_event *said)
+static void side_kernel_event_free_class(void *user, struct kernel_event *said)
 {
 	struct event *event = said->own;
 
@@ -120,7 +121,8 @@ bool events_wanted(const struct kernel_event *said)
 
 /* ---- calls ---- */
 
-static void call(const struct side_builder *builder, const struct side_arg *arguments, uint32_t nr)
+static void side_kernel_event_emit(
+		const struct side_builder *builder, const struct side_arg *arguments, uint32_t nr)
 {
 	struct side_arg_vec vector = {.len = nr};
 
@@ -128,7 +130,7 @@ static void call(const struct side_builder *builder, const struct side_arg *argu
 	side_call(side_builder_state(builder), &vector);
 }
 
-static void say_lost(struct events *events, const char *name, uint64_t count)
+static void side_kernel_event_report_lost(struct events *events, const char *name, uint64_t count)
 {
 	struct side_arg arguments[] = {{.flags = 0}, {.flags = 0}};
 
@@ -138,7 +140,7 @@ static void say_lost(struct events *events, const char *name, uint64_t count)
 	side_ptr_set(arguments[0].u.side_static.string_value, (const void *)name);
 	arguments[1].type.v = SIDE_TYPE_U64;
 	arguments[1].u.side_static.integer_value.side_u64 = count;
-	call(events->lost, arguments, 2);
+	side_kernel_event_emit(events->lost, arguments, 2);
 }
 
 /* Who records the event has lost it, and the trace says when. */
@@ -155,11 +157,12 @@ static void lost(void *user, const struct kernel_event *said, uint32_t cpu, uint
 				event != NULL, cpu, count);
 	if (said)
 		(void)snprintf(name, sizeof(name), "%.200s:%.300s", said->system, said->name);
-	say_lost(events, name, count);
+	side_kernel_event_report_lost(events, name, count);
 }
 
-static void record(void *user, const struct kernel_event *said, const struct kernel_moment *moment,
-		struct kernel_bytes context, struct kernel_bytes fields)
+static void side_kernel_event_record(void *user, const struct kernel_event *said,
+		const struct kernel_moment *moment, struct kernel_bytes context,
+		struct kernel_bytes fields)
 {
 	struct events *events = user;
 	struct event *event = said->own;
@@ -181,7 +184,8 @@ static void record(void *user, const struct kernel_event *said, const struct ker
 			events->replay = agent_find_replay();
 		if (events->replay)
 			events->replay(&replay);
-		call(event->builder, arguments, OWN_FIELDS + event->nr_context + event->nr_fields);
+		side_kernel_event_emit(event->builder, arguments,
+				OWN_FIELDS + event->nr_context + event->nr_fields);
 		if (events->replay)
 			events->replay(NULL);
 		events->nr_said++;
@@ -195,8 +199,8 @@ void events_listener(struct events *events, struct kernel_listener *listener)
 {
 	*listener = (struct kernel_listener){.user = events,
 			.found = found,
-			.gone = gone,
-			.record = record,
+			.gone = side_kernel_event_free_class,
+			.record = side_kernel_event_record,
 			.lost = lost};
 }
 
@@ -211,7 +215,7 @@ void events_hello(const struct events *events, const char *way, const char *why)
 		side_ptr_set(arguments[i].u.side_static.string_value,
 				(const void *)(i ? why : way));
 	}
-	call(events->hello, arguments, 2);
+	side_kernel_event_emit(events->hello, arguments, 2);
 }
 
 void events_figures(const struct events *events, uint64_t *said, uint64_t *lost_count)

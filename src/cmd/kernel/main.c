@@ -49,7 +49,7 @@ struct work {
 
 /* ---- the command line ---- */
 
-static bool take_option(struct work *work, const char *name, const char *text)
+static bool side_kernel_parse_option(struct work *work, const char *name, const char *text)
 {
 	if (!strcmp(name, "--way"))
 		work->options.way = !strcmp(text, "perf")  ? KERNEL_RECORD_PERF
@@ -64,10 +64,10 @@ static bool take_option(struct work *work, const char *name, const char *text)
 	return true;
 }
 
-static bool take_arguments(struct work *work, char **words)
+static bool side_kernel_parse_args(struct work *work, char **words)
 {
 	for (words++; *words; words += 2)
-		if (!words[1] || !take_option(work, words[0], words[1]))
+		if (!words[1] || !side_kernel_parse_option(work, words[0], words[1]))
 			return false;
 	return work->ready >= 0 && !fcntl(work->ready, F_SETFD, FD_CLOEXEC);
 }
@@ -93,7 +93,7 @@ static void switch_all(struct work *work)
 	kernel_listen_each(work->record, switch_one, work);
 }
 
-static void take(struct work *work, bool losses)
+static void side_kernel_drain(struct work *work, bool losses)
 {
 	if (work->monotonic && work->nr_on)
 		clock_look();
@@ -102,10 +102,10 @@ static void take(struct work *work, bool losses)
 
 static void drain(void *user)
 {
-	take(user, true);
+	side_kernel_drain(user, true);
 }
 
-static void look(void *user)
+static void side_kernel_refresh_selection(void *user)
 {
 	struct work *work = user;
 	struct kernel_record_error ignored;
@@ -134,14 +134,14 @@ static void look(void *user)
 
 /* ---- who asks ---- */
 
-static bool knows(void *user, const char *pattern)
+static bool side_kernel_has_class(void *user, const char *pattern)
 {
 	struct work *work = user;
 
 	return kernel_listen_knows(work->record, pattern);
 }
 
-static void describe(void *user, char *text, size_t size)
+static void side_kernel_describe(void *user, char *text, size_t size)
 {
 	struct work *work = user;
 	const char *way, *why;
@@ -160,7 +160,7 @@ static void describe(void *user, char *text, size_t size)
 
 /* ---- turns ---- */
 
-static void take_signals(struct work *work)
+static void side_kernel_setup_signals(struct work *work)
 {
 	struct signalfd_siginfo info;
 
@@ -169,7 +169,7 @@ static void take_signals(struct work *work)
 }
 
 /* What happened before a change is still recorded as before it. */
-static void take_change(struct work *work)
+static void side_kernel_apply_change(struct work *work)
 {
 	switch (change_take()) {
 	case CHANGE_BEGINS: drain(work); break;
@@ -190,19 +190,19 @@ static void look_at_sessions(struct work *work)
 	if (work->nr_on)
 		work->needed = now;
 	if (now - work->asked > LOOK_NS && (!work->nr_on || !work->wanted.nr))
-		look(work);
+		side_kernel_refresh_selection(work);
 	work->over |= (int64_t)(now - work->needed) > PATIENCE_NS;
 }
 
-static void turn(struct work *work)
+static void side_kernel_run_once(struct work *work)
 {
 	bool told;
 
 	kernel_listen_wait(work->record, work->epoll, work->late ? LATE_MS : ROUND_MS);
-	take_signals(work);
-	take_change(work);
+	side_kernel_setup_signals(work);
+	side_kernel_apply_change(work);
 	server_turn(work->server);
-	take(work, false);
+	side_kernel_drain(work, false);
 	/* Accepted in any case: a program waits until kernel_listen_seen() closes its connection. */
 	told = kernel_listen_is_told(work->record);
 	if (told || work->late)
@@ -214,7 +214,7 @@ static void turn(struct work *work)
 
 /* ---- life ---- */
 
-static int prepare_signals(struct work *work)
+static int side_kernel_block_signals(struct work *work)
 {
 	sigset_t set;
 
@@ -229,14 +229,14 @@ static int prepare_signals(struct work *work)
 	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
 }
 
-static int listen_to(struct work *work, int fd)
+static int side_kernel_listen_to(struct work *work, int fd)
 {
 	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static int open_kernel(struct work *work)
+static int side_kernel_open(struct work *work)
 {
 	struct kernel_record_error error = {.code = 0};
 	struct kernel_listener listener;
@@ -257,18 +257,18 @@ static int open_kernel(struct work *work)
 static int open_server(struct work *work)
 {
 	const struct server_calls calls = {.user = work,
-			.look = look,
+			.look = side_kernel_refresh_selection,
 			.drain = drain,
-			.knows = knows,
-			.describe = describe};
+			.knows = side_kernel_has_class,
+			.describe = side_kernel_describe};
 	char place[256];
 	int ret = wanted_place(place, sizeof(place)) ? server_open(place, &calls, &work->server)
 						     : -ENOENT;
 
 	if (!ret)
-		ret = listen_to(work, server_fd(work->server));
+		ret = side_kernel_listen_to(work, server_fd(work->server));
 	if (!ret)
-		ret = listen_to(work, work->signals);
+		ret = side_kernel_listen_to(work, work->signals);
 	/* Somebody was faster: whoever waits asks that one. */
 	if (ret == -EBUSY)
 		work->over = true;
@@ -279,7 +279,7 @@ static int open_server(struct work *work)
 }
 
 /* Whoever waits goes on, and we belong to nobody's terminal. */
-static void say_ready(struct work *work)
+static void side_kernel_notify_ready(struct work *work)
 {
 	int nothing;
 
@@ -293,15 +293,15 @@ static void say_ready(struct work *work)
 	close(work->ready);
 }
 
-static int start(struct work *work)
+static int side_kernel_start_recording(struct work *work)
 {
 	const char *way, *why;
-	int status = prepare_signals(work)
+	int status = side_kernel_block_signals(work)
 			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
 			: open_server(work);
 
 	if (!status && !work->over)
-		status = open_kernel(work);
+		status = side_kernel_open(work);
 	if (status)
 		return status;
 	if (!work->over) {
@@ -309,11 +309,11 @@ static int start(struct work *work)
 		if (*why)
 			say_note("the kernel's events come by %s: %s", way, why);
 		events_hello(work->events, way, why);
-		look(work);
+		side_kernel_refresh_selection(work);
 		change_open();
 		work->needed = clock_monotonic_ns();
 	}
-	say_ready(work);
+	side_kernel_notify_ready(work);
 	return COMMAND_DONE;
 }
 
@@ -327,12 +327,12 @@ int main(__attribute__((unused)) int argc, char **argv)
 	(void)prctl(PR_SET_NAME, SESSION_KERNEL_PROGRAM);
 	if (argv[0] && argv[1] && !strcmp(argv[1], "--record"))
 		return command_main(argv);
-	if (!take_arguments(&work, argv))
+	if (!side_kernel_parse_args(&work, argv))
 		return say_error(COMMAND_USAGE, "see `side enable-event --help`",
 				"this program is a part of side, which runs it by itself");
-	status = start(&work);
+	status = side_kernel_start_recording(&work);
 	while (!status && !work.over)
-		turn(&work);
+		side_kernel_run_once(&work);
 	server_close(work.server);
 	kernel_record_close(work.record);
 	events_free(work.events);

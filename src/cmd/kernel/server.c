@@ -27,7 +27,7 @@ struct server {
 	int lock, fd;
 };
 
-static int take_lock(const char *place)
+static int side_kernel_server_acquire_lock(const char *place)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[300];
@@ -45,7 +45,7 @@ static int take_lock(const char *place)
 }
 
 /* Members of the daemon's group may ask where they may ask the daemon: the directory says who gets here. */
-static int listen_at(struct server *server, const char *place)
+static int side_kernel_server_listen(struct server *server, const char *place)
 {
 	mode_t mask;
 	int ret = 0;
@@ -77,8 +77,8 @@ int server_open(const char *place, const struct server_calls *calls, struct serv
 	server->calls = *calls;
 	server->address.sun_family = AF_UNIX;
 	server->fd = -1;
-	server->lock = take_lock(place);
-	ret = server->lock < 0 ? server->lock : listen_at(server, place);
+	server->lock = side_kernel_server_acquire_lock(place);
+	ret = server->lock < 0 ? server->lock : side_kernel_server_listen(server, place);
 	return ret;
 }
 
@@ -87,7 +87,7 @@ int server_fd(const struct server *server)
 	return server->fd;
 }
 
-static void answer(struct server *server, char *word, char *text, size_t size)
+static void side_kernel_server_reply(struct server *server, char *word, char *text, size_t size)
 {
 	const struct server_calls *calls = &server->calls;
 	char *pattern = strchr(word, ' ');
@@ -109,7 +109,7 @@ static void answer(struct server *server, char *word, char *text, size_t size)
 	(void)stpcpy(text + strlen(text), "}\n");
 }
 
-static void serve(struct server *server, int fd)
+static void side_kernel_server_serve(struct server *server, int fd)
 {
 	const struct timeval patience = {.tv_sec = 1};
 	char word[WORD_MAX], text[ANSWER_MAX];
@@ -125,7 +125,7 @@ static void serve(struct server *server, int fd)
 		if (!strchr(word, '\n'))
 			continue;
 		*strchr(word, '\n') = '\0';
-		answer(server, word, text, sizeof(text));
+		side_kernel_server_reply(server, word, text, sizeof(text));
 		(void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 		return;
 	}
@@ -136,7 +136,7 @@ void server_turn(struct server *server)
 	int fd;
 
 	while ((fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-		serve(server, fd);
+		side_kernel_server_serve(server, fd);
 		close(fd);
 	}
 }

@@ -63,18 +63,18 @@ void scratch_free(struct scratch *scratch)
 
 /* ---- types ---- */
 
-static enum side_type_label_byte_order order_of(const struct ctf_type *type)
+static enum side_type_label_byte_order side_kernel_value_byte_order(const struct ctf_type *type)
 {
 	return type->big_endian ? SIDE_TYPE_BYTE_ORDER_BE : SIDE_TYPE_BYTE_ORDER_HOST;
 }
 
 /* Arrays of these are gathered. */
-static bool is_number(const struct ctf_type *type)
+static bool side_kernel_value_is_number(const struct ctf_type *type)
 {
 	return type->kind == CTF_INTEGER || type->kind == CTF_FLOAT || type->kind == CTF_ENUM;
 }
 
-static bool is_text(const struct ctf_type *type)
+static bool side_kernel_value_is_text(const struct ctf_type *type)
 {
 	return type->kind == CTF_ARRAY && type->element->text;
 }
@@ -88,8 +88,8 @@ static void set_base(struct side_builder *builder, struct side_builder_type *typ
 static struct side_builder_type *integer_type(
 		struct side_builder *builder, const struct ctf_type *type)
 {
-	struct side_builder_type *integer = side_builder_integer(
-			builder, type->size / BITS, type->is_signed, order_of(type));
+	struct side_builder_type *integer = side_builder_integer(builder, type->size / BITS,
+			type->is_signed, side_kernel_value_byte_order(type));
 	struct side_builder_type *bitmap;
 
 	if (!type->bitmap) {
@@ -112,7 +112,7 @@ static struct side_builder_type *enum_type(
 		return side_builder_bool(builder);
 	labelled = side_builder_enum(builder,
 			side_builder_integer(builder, type->size / BITS, type->is_signed,
-					order_of(type)));
+					side_kernel_value_byte_order(type)));
 	for (uint32_t i = 0; i < type->label_count; i++)
 		(void)side_builder_add_label(builder, labelled, type->labels[i].text,
 				(int64_t)type->labels[i].begin, (int64_t)type->labels[i].end);
@@ -129,16 +129,16 @@ static struct side_builder_type *gathered(struct side_builder *builder, const st
 	if (type->byte)
 		return side_builder_gather_byte(builder, 0, SIDE_TYPE_GATHER_ACCESS_DIRECT);
 	element = side_builder_gather_integer(builder, 0, type->size / BITS, type->is_signed, 0, 0,
-			order_of(type), SIDE_TYPE_GATHER_ACCESS_DIRECT);
+			side_kernel_value_byte_order(type), SIDE_TYPE_GATHER_ACCESS_DIRECT);
 	set_base(builder, element, type->base);
 	return element;
 }
 
-static struct side_builder_type *make_type(struct side_builder *builder,
+static struct side_builder_type *side_kernel_value_make_type(struct side_builder *builder,
 		const struct ctf_type *type, const struct ctf_type *before);
 
-static int add_fields(struct side_builder *builder, struct side_builder_type *into,
-		const struct ctf_type *type)
+static int side_kernel_value_add_fields(struct side_builder *builder,
+		struct side_builder_type *into, const struct ctf_type *type)
 {
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		const struct ctf_member *member = &type->members[i];
@@ -148,7 +148,7 @@ static int add_fields(struct side_builder *builder, struct side_builder_type *in
 			continue;
 		name += *name == '_';
 		if (side_builder_add_field(builder, into, name,
-				    make_type(builder, member->type,
+				    side_kernel_value_make_type(builder, member->type,
 						    i ? type->members[i - 1].type : NULL)) !=
 				SIDE_ERROR_OK)
 			return -EINVAL;
@@ -164,18 +164,22 @@ static struct side_builder_type *list_type(struct side_builder *builder,
 	unsigned int size;
 
 	if (type->kind == CTF_ARRAY)
-		return is_text(type) ? side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST)
-				: is_number(element)
+		return side_kernel_value_is_text(type)
+				? side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST)
+				: side_kernel_value_is_number(element)
 				? side_builder_gather_array(builder, gathered(builder, element),
 						  (uint32_t)type->length, 0,
 						  SIDE_TYPE_GATHER_ACCESS_DIRECT)
-				: side_builder_array(builder, make_type(builder, element, NULL),
+				: side_builder_array(builder,
+						  side_kernel_value_make_type(
+								  builder, element, NULL),
 						  (uint32_t)type->length);
 	if (!before)
 		return NULL;
 	size = before->size / BITS;
-	if (!is_number(element))
-		return side_builder_vla(builder, make_type(builder, element, NULL),
+	if (!side_kernel_value_is_number(element))
+		return side_builder_vla(builder,
+				side_kernel_value_make_type(builder, element, NULL),
 				side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
 	return side_builder_gather_vla(builder, gathered(builder, element),
 			side_builder_gather_integer(builder, 0, size, 0, 0, 0,
@@ -184,10 +188,11 @@ static struct side_builder_type *list_type(struct side_builder *builder,
 }
 
 /* An optional value; variants of other kinds are not made here. */
-static struct side_builder_type *option_type(
+static struct side_builder_type *side_kernel_value_option_type(
 		struct side_builder *builder, const struct ctf_type *type)
 {
-	return side_builder_optional(builder, make_type(builder, type->members[1].type, NULL));
+	return side_builder_optional(
+			builder, side_kernel_value_make_type(builder, type->members[1].type, NULL));
 }
 
 /* An element with its length or tag is only that element. */
@@ -196,7 +201,7 @@ static const struct ctf_type *wrapped(const struct ctf_type *type)
 	return type->member_count == 2 && type->members[0].hidden ? type->members[1].type : NULL;
 }
 
-static struct side_builder_type *make_type(struct side_builder *builder,
+static struct side_builder_type *side_kernel_value_make_type(struct side_builder *builder,
 		const struct ctf_type *type, const struct ctf_type *before)
 {
 	struct side_builder_type *structure;
@@ -211,18 +216,18 @@ static struct side_builder_type *make_type(struct side_builder *builder,
 	case CTF_STRING: return side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST);
 	case CTF_ARRAY:
 	case CTF_SEQUENCE: return list_type(builder, type, before);
-	case CTF_VARIANT: return option_type(builder, type);
+	case CTF_VARIANT: return side_kernel_value_option_type(builder, type);
 	case CTF_STRUCT: break;
 	}
 	if (wrapped(type))
-		return make_type(builder, wrapped(type), type->members[0].type);
+		return side_kernel_value_make_type(builder, wrapped(type), type->members[0].type);
 	structure = side_builder_struct(builder);
-	return add_fields(builder, structure, type) ? NULL : structure;
+	return side_kernel_value_add_fields(builder, structure, type) ? NULL : structure;
 }
 
 int values_add_fields(struct side_builder *builder, const struct ctf_type *type)
 {
-	return type ? add_fields(builder, NULL, type) : 0;
+	return type ? side_kernel_value_add_fields(builder, NULL, type) : 0;
 }
 
 uint32_t values_count(const struct ctf_type *type)
@@ -243,9 +248,10 @@ struct taker {
 	uint64_t number;       /* which it is */
 };
 
-static bool take_value(struct taker *taker, const struct ctf_type *type, struct side_arg *to);
+static bool side_kernel_value_read(
+		struct taker *taker, const struct ctf_type *type, struct side_arg *to);
 
-static const uint8_t *take(struct taker *taker, size_t size)
+static const uint8_t *side_kernel_value_read_bytes(struct taker *taker, size_t size)
 {
 	if ((size_t)(taker->end - taker->at) < size)
 		return NULL;
@@ -253,7 +259,8 @@ static const uint8_t *take(struct taker *taker, size_t size)
 	return taker->at - size;
 }
 
-static bool take_number(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+static bool side_kernel_value_read_number(
+		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
 {
 	static const uint16_t labels[2][9] = {{[1] = SIDE_TYPE_U8,
 							      [2] = SIDE_TYPE_U16,
@@ -264,7 +271,7 @@ static bool take_number(struct taker *taker, const struct ctf_type *type, struct
 					[4] = SIDE_TYPE_S32,
 					[8] = SIDE_TYPE_S64}};
 	size_t size = type->size / BITS;
-	const uint8_t *from = take(taker, size);
+	const uint8_t *from = side_kernel_value_read_bytes(taker, size);
 
 	if (!from)
 		return false;
@@ -299,9 +306,10 @@ static bool take_string(struct taker *taker, struct side_arg *to)
 }
 
 /* It may fill its array. */
-static bool take_text(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+static bool side_kernel_value_read_text(
+		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
 {
-	const uint8_t *from = take(taker, type->length);
+	const uint8_t *from = side_kernel_value_read_bytes(taker, type->length);
 	char *text = from ? scratch_take(taker->scratch, type->length + 1) : NULL;
 
 	if (!text)
@@ -322,7 +330,7 @@ static struct side_arg *take_elements(
 		return NULL;
 	arguments = scratch_take(taker->scratch, (count + 1) * sizeof(*arguments));
 	for (uint64_t i = 0; arguments && i < count; i++)
-		if (!take_value(taker, element, &arguments[i]))
+		if (!side_kernel_value_read(taker, element, &arguments[i]))
 			return NULL;
 	return arguments;
 }
@@ -340,21 +348,23 @@ static struct side_arg_vec *make_vector(
 	return vector;
 }
 
-static bool take_list(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+static bool side_kernel_value_read_list(
+		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
 {
 	bool counted = type->kind == CTF_SEQUENCE;
 	const uint8_t *before = taker->before, *from;
 	uint64_t count = counted ? taker->number : type->length;
 	struct side_arg_vec *vector;
 
-	if (!is_number(type->element)) {
+	if (!side_kernel_value_is_number(type->element)) {
 		vector = make_vector(taker, take_elements(taker, type->element, count), count);
 		to->type.v = counted ? SIDE_TYPE_VLA : SIDE_TYPE_ARRAY;
 		side_ptr_set(to->u.side_static.side_vla, vector);
 		return vector;
 	}
 	from = count <= (uint64_t)(taker->end - taker->at)
-			? take(taker, (size_t)count * (type->element->size / BITS))
+			? side_kernel_value_read_bytes(
+					  taker, (size_t)count * (type->element->size / BITS))
 			: NULL;
 	to->type.v = counted ? SIDE_TYPE_GATHER_VLA : SIDE_TYPE_GATHER_ARRAY;
 	if (counted) {
@@ -366,7 +376,8 @@ static bool take_list(struct taker *taker, const struct ctf_type *type, struct s
 	return from;
 }
 
-static bool take_option(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+static bool side_kernel_value_read_variant(
+		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
 {
 	struct side_arg_optional *option = scratch_take(taker->scratch, sizeof(*option));
 
@@ -375,14 +386,15 @@ static bool take_option(struct taker *taker, const struct ctf_type *type, struct
 	option->selector = taker->number != 0;
 	to->type.v = SIDE_TYPE_OPTIONAL;
 	side_ptr_set(to->u.side_static.side_optional, option);
-	return !option->selector || take_value(taker, type->members[1].type, &option->side_static);
+	return !option->selector ||
+			side_kernel_value_read(taker, type->members[1].type, &option->side_static);
 }
 
 /* A length or a tag. */
 static bool take_companion(struct taker *taker, const struct ctf_type *type)
 {
 	size_t size = type->size / BITS;
-	const uint8_t *from = take(taker, size);
+	const uint8_t *from = side_kernel_value_read_bytes(taker, size);
 
 	if (!from)
 		return false;
@@ -402,7 +414,7 @@ static bool take_members(struct taker *taker, const struct ctf_type *type, struc
 		const struct ctf_member *member = &type->members[i];
 
 		if (member->hidden ? !take_companion(taker, member->type)
-				   : !take_value(taker, member->type, to++))
+				   : !side_kernel_value_read(taker, member->type, to++))
 			return false;
 	}
 	return true;
@@ -423,18 +435,21 @@ static bool take_struct(struct taker *taker, const struct ctf_type *type, struct
 	return vector && take_members(taker, type, arguments);
 }
 
-static bool take_value(struct taker *taker, const struct ctf_type *type, struct side_arg *to)
+static bool side_kernel_value_read(
+		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
 {
 	to->flags = 0;
 	switch (type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
-	case CTF_FLOAT: return take_number(taker, type, to);
+	case CTF_FLOAT: return side_kernel_value_read_number(taker, type, to);
 	case CTF_STRING: return take_string(taker, to);
 	case CTF_ARRAY:
-		return is_text(type) ? take_text(taker, type, to) : take_list(taker, type, to);
-	case CTF_SEQUENCE: return take_list(taker, type, to);
-	case CTF_VARIANT: return take_option(taker, type, to);
+		return side_kernel_value_is_text(type)
+				? side_kernel_value_read_text(taker, type, to)
+				: side_kernel_value_read_list(taker, type, to);
+	case CTF_SEQUENCE: return side_kernel_value_read_list(taker, type, to);
+	case CTF_VARIANT: return side_kernel_value_read_variant(taker, type, to);
 	case CTF_STRUCT: break;
 	}
 	return take_struct(taker, type, to);

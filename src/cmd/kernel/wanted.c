@@ -14,7 +14,8 @@
 #define PATIENCE_MS 5000
 
 /* Both with the same filter, or without one. */
-static bool is_there(const struct wanted *wanted, const char *text, const char *filter)
+static bool side_kernel_spec_contains(
+		const struct wanted *wanted, const char *text, const char *filter)
 {
 	for (size_t i = 0; i < wanted->nr; i++) {
 		const struct kernel_record_choice *choice = &wanted->choices[i];
@@ -26,7 +27,8 @@ static bool is_there(const struct wanted *wanted, const char *text, const char *
 	return false;
 }
 
-static void add(struct wanted *wanted, const char *text, const char *filter)
+static void side_kernel_spec_add_pattern(
+		struct wanted *wanted, const char *text, const char *filter)
 {
 	struct kernel_record_choice *choices;
 	struct pattern patterns[PATTERN_KERNEL_MAX];
@@ -36,7 +38,7 @@ static void add(struct wanted *wanted, const char *text, const char *filter)
 	if (*text == '!' || !pattern_is_kernel(text) ||
 			pattern_parse_kernel(text, patterns, &ignored) < 0)
 		return;
-	if (is_there(wanted, text, filter))
+	if (side_kernel_spec_contains(wanted, text, filter))
 		return;
 	choices = reallocarray(wanted->choices, wanted->nr + 1, sizeof(*choices));
 	if (!choices)
@@ -51,7 +53,7 @@ static void add(struct wanted *wanted, const char *text, const char *filter)
 		free((void *)(uintptr_t)choices[wanted->nr].expression);
 }
 
-static void add_channel(struct wanted *wanted, struct json_object *channel)
+static void side_kernel_spec_add_channel(struct wanted *wanted, struct json_object *channel)
 {
 	struct json_object *rules = ask_list(channel, "rules");
 
@@ -61,13 +63,14 @@ static void add_channel(struct wanted *wanted, struct json_object *channel)
 		const char *filter = ask_text(rule, "filter");
 
 		for (size_t j = 0; texts && j < json_object_array_length(texts); j++)
-			add(wanted, json_object_get_string(json_object_array_get_idx(texts, j)),
+			side_kernel_spec_add_pattern(wanted,
+					json_object_get_string(json_object_array_get_idx(texts, j)),
 					*filter ? filter : NULL);
 	}
 }
 
 /* Each with its definition. */
-static void add_session(struct wanted *wanted, struct ask *ask, const char *name)
+static void side_kernel_spec_add_session(struct wanted *wanted, struct ask *ask, const char *name)
 {
 	struct json_object *request = control_request("status", name), *answer = NULL, *sessions,
 			   *definition, *channels;
@@ -82,7 +85,8 @@ static void add_session(struct wanted *wanted, struct ask *ask, const char *name
 				continue;
 			channels = ask_list(definition, "channels");
 			for (size_t j = 0; channels && j < json_object_array_length(channels); j++)
-				add_channel(wanted, json_object_array_get_idx(channels, j));
+				side_kernel_spec_add_channel(
+						wanted, json_object_array_get_idx(channels, j));
 		}
 		json_object_put(answer);
 	}
@@ -103,7 +107,7 @@ void wanted_ask(struct wanted *wanted)
 		wanted->reached = true;
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
-			add_session(wanted, &ask,
+			side_kernel_spec_add_session(wanted, &ask,
 					ask_text(json_object_array_get_idx(sessions, i), "name"));
 		json_object_put(answer);
 	}
@@ -113,7 +117,7 @@ void wanted_ask(struct wanted *wanted)
 
 void wanted_free(struct wanted *wanted)
 {
-	/* All of these were made by add(). */
+	/* All of these were made by side_kernel_spec_add_pattern(). */
 	for (size_t i = 0; i < wanted->nr; i++) {
 		free((void *)(uintptr_t)wanted->choices[i].pattern);
 		free((void *)(uintptr_t)wanted->choices[i].expression);

@@ -13,8 +13,8 @@ struct compare {
 	char place[200];
 };
 
-static struct calls_value load(const struct compare *compare, const struct calls_value *base,
-		uint64_t offset, unsigned int size)
+static struct calls_value calls_compare_load_value(const struct compare *compare,
+		const struct calls_value *base, uint64_t offset, unsigned int size)
 {
 	uint64_t number = 0;
 
@@ -28,7 +28,7 @@ static struct calls_value load(const struct compare *compare, const struct calls
 }
 
 /* The label that an argument of the type has. */
-static unsigned int label_of(const struct side_type *type)
+static unsigned int calls_compare_find_label(const struct side_type *type)
 {
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_ENUM: return side_enum_get(side_ptr_get(type->u.side_enum.elem_type)->type);
@@ -39,7 +39,7 @@ static unsigned int label_of(const struct side_type *type)
 	}
 }
 
-static enum calls_verdict wrong(const struct compare *compare)
+static enum calls_verdict calls_compare_mismatch(const struct compare *compare)
 {
 	snprintf(compare->problem->field, sizeof(compare->problem->field), "%s", compare->place);
 	return VERDICT_WRONG;
@@ -53,7 +53,7 @@ static enum calls_verdict compare_inside(struct compare *compare,
 		const struct calls_value *argument, uint64_t offset, const struct side_type *type,
 		unsigned int depth)
 {
-	struct calls_value vector = load(compare, argument,
+	struct calls_value vector = calls_compare_load_value(compare, argument,
 			offset + offsetof(struct side_arg, u.side_static.side_struct), 8);
 
 	switch (side_enum_get(type->type)) {
@@ -71,8 +71,8 @@ static enum calls_verdict compare_argument(struct compare *compare,
 		unsigned int depth)
 {
 	uint64_t offset = (uint64_t)index * sizeof(struct side_arg);
-	struct calls_value label = load(compare, arguments, offset, 2);
-	unsigned int expected = label_of(type), found;
+	struct calls_value label = calls_compare_load_value(compare, arguments, offset, 2);
+	unsigned int expected = calls_compare_find_label(type), found;
 
 	if (!calls_is_constant(&label, 2))
 		return VERDICT_UNKNOWN;
@@ -81,15 +81,17 @@ static enum calls_verdict compare_argument(struct compare *compare,
 		return compare_inside(compare, arguments, offset, type, depth);
 	snprintf(compare->problem->text, sizeof(compare->problem->text), "expected %s, found %s",
 			visit_label_name(expected), visit_label_name(found));
-	return wrong(compare);
+	return calls_compare_mismatch(compare);
 }
 
 static enum calls_verdict compare_fields(struct compare *compare, const struct calls_value *vector,
 		const struct side_event_field *fields, uint32_t nr, const char *what,
 		unsigned int depth)
 {
-	struct calls_value arguments = load(compare, vector, offsetof(struct side_arg_vec, sav), 8);
-	struct calls_value length = load(compare, vector, offsetof(struct side_arg_vec, len), 4);
+	struct calls_value arguments = calls_compare_load_value(
+			compare, vector, offsetof(struct side_arg_vec, sav), 8);
+	struct calls_value length = calls_compare_load_value(
+			compare, vector, offsetof(struct side_arg_vec, len), 4);
 	enum calls_verdict verdict = VERDICT_FITS;
 	size_t used = strlen(compare->place);
 
@@ -99,7 +101,7 @@ static enum calls_verdict compare_fields(struct compare *compare, const struct c
 		snprintf(compare->problem->text, sizeof(compare->problem->text),
 				"expected %u arguments, as many as %s has fields, found %u", nr,
 				what, (uint32_t)length.number);
-		return wrong(compare);
+		return calls_compare_mismatch(compare);
 	}
 	for (uint32_t i = 0; i < nr; i++) {
 		enum calls_verdict one;
@@ -120,8 +122,10 @@ static enum calls_verdict compare_elements(struct compare *compare,
 		const struct calls_value *vector, const struct side_type *element, int64_t expected,
 		unsigned int depth)
 {
-	struct calls_value arguments = load(compare, vector, offsetof(struct side_arg_vec, sav), 8);
-	struct calls_value length = load(compare, vector, offsetof(struct side_arg_vec, len), 4);
+	struct calls_value arguments = calls_compare_load_value(
+			compare, vector, offsetof(struct side_arg_vec, sav), 8);
+	struct calls_value length = calls_compare_load_value(
+			compare, vector, offsetof(struct side_arg_vec, len), 4);
 	enum calls_verdict verdict = VERDICT_FITS;
 	size_t used = strlen(compare->place);
 
@@ -131,7 +135,7 @@ static enum calls_verdict compare_elements(struct compare *compare,
 		snprintf(compare->problem->text, sizeof(compare->problem->text),
 				"expected an array of %u elements, found one of %u",
 				(uint32_t)expected, (uint32_t)length.number);
-		return wrong(compare);
+		return calls_compare_mismatch(compare);
 	}
 	for (uint32_t i = 0; i < (uint32_t)length.number && i < 1024; i++) {
 		enum calls_verdict one;

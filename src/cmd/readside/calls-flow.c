@@ -35,7 +35,7 @@ struct flow {
 	bool telling;
 };
 
-static bool is_inside(const struct flow *flow, uint64_t address)
+static bool calls_flow_is_inside(const struct flow *flow, uint64_t address)
 {
 	return address >= flow->begin && address - flow->begin < flow->size;
 }
@@ -54,7 +54,7 @@ static int look_through(struct flow *flow)
 		flow->marks[at] |= MARK_BEGIN;
 		below += step.frame;
 		if ((step.goes == GOES_MAYBE || step.goes == GOES_TO) &&
-				is_inside(flow, step.target))
+				calls_flow_is_inside(flow, step.target))
 			flow->marks[step.target - flow->begin] |= MARK_MEETING;
 		if (below > FRAME_MAX)
 			return -E2BIG;
@@ -75,7 +75,7 @@ static void wait(struct flow *flow, size_t at)
 	flow->waiting[flow->nr_waiting++] = at;
 }
 
-static bool spend(const struct flow *flow, size_t steps)
+static bool calls_flow_spend_budget(const struct flow *flow, size_t steps)
 {
 	if (*flow->ops->budget < steps)
 		return false;
@@ -91,7 +91,7 @@ static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
 	if (flow->telling)
 		return 0;
 	/* To compare two frames takes time. */
-	if (!spend(flow, calls_state_size(state) / 64))
+	if (!calls_flow_spend_budget(flow, calls_state_size(state) / 64))
 		return -E2BIG;
 	if (!*known) {
 		size_t size = calls_state_size(state);
@@ -122,7 +122,7 @@ static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
 }
 
 /* From a place to the next one where ways meet. */
-static int follow(struct flow *flow, size_t at, struct calls_state *state)
+static int calls_flow_step(struct flow *flow, size_t at, struct calls_state *state)
 {
 	struct calls_step step;
 	bool first = true;
@@ -134,7 +134,7 @@ static int follow(struct flow *flow, size_t at, struct calls_state *state)
 		if (!first && (flow->marks[at] & MARK_MEETING))
 			return arrive(flow, at, state);
 		first = false;
-		if (!spend(flow, 1))
+		if (!calls_flow_spend_budget(flow, 1))
 			return -E2BIG;
 		flow->marks[at] |= MARK_SEEN;
 		calls_step(flow->code + at, flow->size - at, address, state, flow->image, &step);
@@ -142,12 +142,12 @@ static int follow(struct flow *flow, size_t at, struct calls_state *state)
 			return 0;
 		if (flow->telling && step.goes != GOES_ON &&
 				(step.goes == GOES_CALL || step.slot ||
-						!is_inside(flow, step.target)))
+						!calls_flow_is_inside(flow, step.target)))
 			flow->ops->leaves(flow->ops->priv, address, &step, state);
 		if (step.goes == GOES_CALL)
 			calls_called(state);
 		if ((step.goes == GOES_TO || step.goes == GOES_MAYBE) &&
-				is_inside(flow, step.target))
+				calls_flow_is_inside(flow, step.target))
 			ret = arrive(flow, (size_t)(step.target - flow->begin), state);
 		if (ret || step.goes == GOES_TO || step.goes == GOES_AWAY)
 			return ret;
@@ -156,7 +156,7 @@ static int follow(struct flow *flow, size_t at, struct calls_state *state)
 	return 0;
 }
 
-static int settle(struct flow *flow, struct calls_state *scratch)
+static int calls_flow_drain_worklist(struct flow *flow, struct calls_state *scratch)
 {
 	int ret = 0;
 
@@ -165,7 +165,7 @@ static int settle(struct flow *flow, struct calls_state *scratch)
 
 		flow->marks[at] &= (uint8_t)~MARK_WAITS;
 		memcpy(scratch, flow->states[at], calls_state_size(scratch));
-		ret = follow(flow, at, scratch);
+		ret = calls_flow_step(flow, at, scratch);
 	}
 	return ret;
 }
@@ -195,7 +195,7 @@ static int begin_blind(struct flow *flow, size_t *from)
 	return ret ? ret : 1;
 }
 
-static int follow_all(struct flow *flow)
+static int calls_flow_run(struct flow *flow)
 {
 	struct calls_state *state, *scratch;
 	size_t from = 0;
@@ -210,15 +210,15 @@ static int follow_all(struct flow *flow)
 	if (!ret)
 		ret = arrive(flow, 0, state);
 	if (!ret)
-		ret = settle(flow, scratch);
+		ret = calls_flow_drain_worklist(flow, scratch);
 	while (!ret && (ret = begin_blind(flow, &from)) > 0)
-		ret = settle(flow, scratch);
+		ret = calls_flow_drain_worklist(flow, scratch);
 	flow->telling = true;
 	for (size_t at = 0; at < flow->size && !ret; at++) {
 		if (!flow->states[at])
 			continue;
 		memcpy(scratch, flow->states[at], calls_state_size(scratch));
-		ret = follow(flow, at, scratch);
+		ret = calls_flow_step(flow, at, scratch);
 	}
 	free(state);
 	free(scratch);
@@ -237,7 +237,7 @@ int calls_follow(struct image *image, uint64_t begin, const uint8_t *code, size_
 	flow.states = calloc(size, sizeof(struct calls_state *));
 	flow.waiting = calloc(size, sizeof(*flow.waiting));
 	if (flow.marks && flow.states && flow.waiting)
-		ret = follow_all(&flow);
+		ret = calls_flow_run(&flow);
 	for (size_t at = 0; flow.states && at < size; at++)
 		free(flow.states[at]);
 	free(flow.marks);

@@ -25,7 +25,7 @@ bool calls_is_constant(const struct calls_value *value, unsigned int size)
 }
 
 /* Bytes of it that are not known are zero, so that equal ones can be compared. */
-static uint64_t bits_of(uint8_t mask)
+static uint64_t calls_memory_expand_mask(uint8_t mask)
 {
 	uint64_t bits = 0;
 
@@ -37,14 +37,14 @@ static uint64_t bits_of(uint8_t mask)
 
 /* ---- the frame ---- */
 
-static size_t room_of(const struct calls_state *state)
+static size_t calls_memory_frame_size(const struct calls_state *state)
 {
 	return (size_t)(state->below + state->above);
 }
 
 size_t calls_state_size(const struct calls_state *state)
 {
-	return sizeof(*state) + 2 * room_of(state);
+	return sizeof(*state) + 2 * calls_memory_frame_size(state);
 }
 
 struct calls_state *calls_state_new(int64_t below, int64_t above)
@@ -78,7 +78,7 @@ struct calls_value calls_load(const struct calls_state *state, int64_t at, unsig
 	for (unsigned int i = 0; i < size; i++) {
 		size_t place = (size_t)(at + state->below) + i;
 
-		if (!state->bytes[room_of(state) + place])
+		if (!state->bytes[calls_memory_frame_size(state) + place])
 			continue;
 		value.mask |= (uint8_t)(1u << i);
 		number |= (uint64_t)state->bytes[place] << (8 * i);
@@ -95,7 +95,7 @@ void calls_forget(struct calls_state *state, int64_t from, int64_t to)
 		to = state->above;
 	if (from >= to)
 		return;
-	memset(state->bytes + room_of(state) + (size_t)(from + state->below), 0,
+	memset(state->bytes + calls_memory_frame_size(state) + (size_t)(from + state->below), 0,
 			(size_t)(to - from));
 	for (unsigned int i = 0; i < state->nr_pointers;) {
 		if (state->pointers[i].at + 8 > from && state->pointers[i].at < to)
@@ -128,13 +128,13 @@ void calls_store(struct calls_state *state, int64_t at, unsigned int size, struc
 		if (!(value.mask & (1u << i)))
 			continue;
 		state->bytes[place] = (uint8_t)((uint64_t)value.number >> (8 * i));
-		state->bytes[room_of(state) + place] = 1;
+		state->bytes[calls_memory_frame_size(state) + place] = 1;
 	}
 }
 
 /* ---- two ways meet ---- */
 
-static bool is_frame(const struct calls_value *value)
+static bool calls_memory_is_frame(const struct calls_value *value)
 {
 	return value->kind == KNOWN_STACK || value->kind == KNOWN_ABOVE;
 }
@@ -143,16 +143,17 @@ static bool meet_value(struct calls_value *to, const struct calls_value *other, 
 {
 	struct calls_value old = *to;
 
-	if (is_frame(to) || is_frame(other)) {
+	if (calls_memory_is_frame(to) || calls_memory_is_frame(other)) {
 		int64_t number = lowest;
 
 		if (to->kind == KNOWN_STACK && other->kind == KNOWN_STACK &&
 				to->number == other->number)
 			return false;
 		/* A number that goes down once may go down for ever. */
-		if (to->kind == KNOWN_STACK && is_frame(other))
+		if (to->kind == KNOWN_STACK && calls_memory_is_frame(other))
 			number = to->number < other->number ? to->number : other->number;
-		else if (to->kind == KNOWN_ABOVE && is_frame(other) && other->number >= to->number)
+		else if (to->kind == KNOWN_ABOVE && calls_memory_is_frame(other) &&
+				other->number >= to->number)
 			number = to->number;
 		*to = (struct calls_value){KNOWN_ABOVE, 0, number};
 	} else if (to->kind != other->kind) {
@@ -164,7 +165,7 @@ static bool meet_value(struct calls_value *to, const struct calls_value *other, 
 			if ((((uint64_t)to->number ^ (uint64_t)other->number) >> (8 * i)) & 0xff)
 				mask &= (uint8_t) ~(1u << i);
 		to->mask = mask;
-		to->number = (int64_t)((uint64_t)to->number & bits_of(mask));
+		to->number = (int64_t)((uint64_t)to->number & calls_memory_expand_mask(mask));
 		return mask != old.mask;
 	}
 	return old.kind != to->kind || old.mask != to->mask || old.number != to->number;
@@ -189,7 +190,7 @@ static bool meet_pointers(struct calls_state *to, const struct calls_state *othe
 
 		for (unsigned int k = 0; k < to->nr_pointers && !has; k++)
 			has = to->pointers[k].at == other->pointers[i].at;
-		if (has || !is_frame(&other->pointers[i].value))
+		if (has || !calls_memory_is_frame(&other->pointers[i].value))
 			continue;
 		if (to->nr_pointers == CALLS_POINTERS) {
 			less |= !to->escaped;
@@ -205,7 +206,7 @@ static bool meet_pointers(struct calls_state *to, const struct calls_state *othe
 
 bool calls_meet(struct calls_state *to, const struct calls_state *other)
 {
-	size_t room = room_of(to);
+	size_t room = calls_memory_frame_size(to);
 	bool less = !to->escaped && other->escaped;
 
 	to->escaped |= other->escaped;
@@ -226,7 +227,7 @@ bool calls_meet(struct calls_state *to, const struct calls_state *other)
 
 bool calls_leave_frame(struct calls_state *state)
 {
-	size_t room = room_of(state);
+	size_t room = calls_memory_frame_size(state);
 	bool less = state->nr_pointers || memchr(state->bytes + room, 1, room);
 
 	for (unsigned int i = 0; i < CALLS_REGISTERS; i++) {

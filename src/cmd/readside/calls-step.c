@@ -32,7 +32,7 @@ bool calls_read_constant(struct image *image, uint64_t address, void *to, size_t
 /* ---- registers ---- */
 
 /* The number of a general register, of which all of the lower bytes are meant; -1: of none. */
-static int general(ZydisRegister name)
+static int calls_step_gp_register(ZydisRegister name)
 {
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
 
@@ -57,7 +57,7 @@ static int vector(ZydisRegister name)
 	return -1;
 }
 
-static struct calls_value cut(struct calls_value value, unsigned int size)
+static struct calls_value calls_step_truncate_value(struct calls_value value, unsigned int size)
 {
 	if (size >= 8)
 		return value;
@@ -70,7 +70,7 @@ static struct calls_value cut(struct calls_value value, unsigned int size)
 
 static void set_register(const struct instruction *i, ZydisRegister name, struct calls_value value)
 {
-	int number = general(name);
+	int number = calls_step_gp_register(name);
 	unsigned int size = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, name) / 8;
 
 	if (vector(name) >= 0)
@@ -81,7 +81,7 @@ static void set_register(const struct instruction *i, ZydisRegister name, struct
 	if (is_high_byte(name) || size < 4) {
 		value = calls_unknown;
 	} else if (size == 4) {
-		value = cut(value, 4);
+		value = calls_step_truncate_value(value, 4);
 		value.mask |= 0xf0; /* The upper half becomes zero. */
 	}
 	i->state->registers[number] = value;
@@ -89,7 +89,7 @@ static void set_register(const struct instruction *i, ZydisRegister name, struct
 
 /* ---- memory ---- */
 
-static struct calls_value plus(struct calls_value one, struct calls_value other)
+static struct calls_value calls_step_add_offset(struct calls_value one, struct calls_value other)
 {
 	const struct calls_value *frame = one.kind != KNOWN_BYTES ? &one : &other;
 	const struct calls_value *rest = frame == &one ? &other : &one;
@@ -112,15 +112,15 @@ static struct calls_value plus(struct calls_value one, struct calls_value other)
 	return sum;
 }
 
-static struct calls_value register_value(const struct instruction *i, ZydisRegister name)
+static struct calls_value calls_step_register_value(const struct instruction *i, ZydisRegister name)
 {
-	int number = general(name);
+	int number = calls_step_gp_register(name);
 
 	return number < 0 ? calls_unknown : i->state->registers[number];
 }
 
 /* Where a memory operand is. @steps: its place in the frame has an index that is not known, in steps of that. */
-static struct calls_value address_of(const struct instruction *i,
+static struct calls_value calls_step_operand_address(const struct instruction *i,
 		const ZydisDecodedOperand *operand, unsigned int *steps)
 {
 	const ZydisDecodedOperandMem *memory = &operand->mem;
@@ -130,26 +130,27 @@ static struct calls_value address_of(const struct instruction *i,
 	if (memory->segment == ZYDIS_REGISTER_FS || memory->segment == ZYDIS_REGISTER_GS)
 		return calls_unknown;
 	if (memory->base == ZYDIS_REGISTER_RIP)
-		sum = plus(sum, calls_constant(i->next, 8));
+		sum = calls_step_add_offset(sum, calls_constant(i->next, 8));
 	else if (memory->base != ZYDIS_REGISTER_NONE)
-		sum = plus(register_value(i, memory->base), sum);
+		sum = calls_step_add_offset(calls_step_register_value(i, memory->base), sum);
 	if (memory->index == ZYDIS_REGISTER_NONE)
 		return sum;
-	index = register_value(i, memory->index);
+	index = calls_step_register_value(i, memory->index);
 	if (calls_is_constant(&index, 8))
-		return plus(sum, calls_constant((uint64_t)index.number * memory->scale, 8));
+		return calls_step_add_offset(
+				sum, calls_constant((uint64_t)index.number * memory->scale, 8));
 	if (sum.kind == KNOWN_STACK && index.kind == KNOWN_BYTES) {
 		*steps = memory->scale;
 		return (struct calls_value){KNOWN_ABOVE, 0, sum.number};
 	}
-	return plus(sum, index);
+	return calls_step_add_offset(sum, index);
 }
 
-static struct calls_value load(const struct instruction *i, const ZydisDecodedOperand *operand,
-		unsigned int from, unsigned int size)
+static struct calls_value calls_step_load_operand(const struct instruction *i,
+		const ZydisDecodedOperand *operand, unsigned int from, unsigned int size)
 {
 	unsigned int steps;
-	struct calls_value at = address_of(i, operand, &steps);
+	struct calls_value at = calls_step_operand_address(i, operand, &steps);
 	uint64_t number = 0;
 
 	if (at.kind == KNOWN_STACK)
@@ -160,16 +161,17 @@ static struct calls_value load(const struct instruction *i, const ZydisDecodedOp
 	return calls_unknown;
 }
 
-static bool is_frame(const struct calls_value *value)
+static bool calls_step_is_frame(const struct calls_value *value)
 {
 	return value->kind == KNOWN_STACK || value->kind == KNOWN_ABOVE;
 }
 
-static void store(const struct instruction *i, const ZydisDecodedOperand *operand,
-		unsigned int from, unsigned int size, struct calls_value value)
+static void calls_step_store_operand(const struct instruction *i,
+		const ZydisDecodedOperand *operand, unsigned int from, unsigned int size,
+		struct calls_value value)
 {
 	unsigned int steps;
-	struct calls_value at = address_of(i, operand, &steps);
+	struct calls_value at = calls_step_operand_address(i, operand, &steps);
 	struct calls_state *state = i->state;
 
 	if (at.kind == KNOWN_STACK) {
@@ -189,31 +191,35 @@ static void store(const struct instruction *i, const ZydisDecodedOperand *operan
 			calls_forget(state, at.number, state->above);
 		else
 			calls_forget_all(state);
-		state->escaped |= is_frame(&value);
+		state->escaped |= calls_step_is_frame(&value);
 	} else {
 		if (state->escaped)
 			calls_forget_all(state);
-		state->escaped |= is_frame(&value);
+		state->escaped |= calls_step_is_frame(&value);
 	}
 }
 
 /* ---- operands ---- */
 
-static unsigned int size_of(const ZydisDecodedOperand *operand)
+static unsigned int calls_step_operand_size(const ZydisDecodedOperand *operand)
 {
 	return operand->size / 8;
 }
 
-static struct calls_value value_of(const struct instruction *i, const ZydisDecodedOperand *operand)
+static struct calls_value calls_step_operand_value(
+		const struct instruction *i, const ZydisDecodedOperand *operand)
 {
 	switch (operand->type) {
 	case ZYDIS_OPERAND_TYPE_REGISTER:
 		if (is_high_byte(operand->reg.value))
 			return calls_unknown;
-		return cut(register_value(i, operand->reg.value), size_of(operand));
+		return calls_step_truncate_value(calls_step_register_value(i, operand->reg.value),
+				calls_step_operand_size(operand));
 	case ZYDIS_OPERAND_TYPE_MEMORY:
-		return size_of(operand) <= 8 ? load(i, operand, 0, size_of(operand))
-					     : calls_unknown;
+		return calls_step_operand_size(operand) <= 8
+				? calls_step_load_operand(
+						  i, operand, 0, calls_step_operand_size(operand))
+				: calls_unknown;
 	case ZYDIS_OPERAND_TYPE_IMMEDIATE: return calls_constant(operand->imm.value.u, 8);
 	default: return calls_unknown;
 	}
@@ -225,13 +231,15 @@ static void assign(const struct instruction *i, const ZydisDecodedOperand *opera
 	if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 		set_register(i, operand->reg.value, value);
 	} else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
-		unsigned int size = size_of(operand);
+		unsigned int size = calls_step_operand_size(operand);
 
 		if (size <= 8)
-			store(i, operand, 0, size, cut(value, size));
+			calls_step_store_operand(i, operand, 0, size,
+					calls_step_truncate_value(value, size));
 		else
 			for (unsigned int at = 0; at < size; at += 8)
-				store(i, operand, at, size - at < 8 ? size - at : 8, calls_unknown);
+				calls_step_store_operand(i, operand, at,
+						size - at < 8 ? size - at : 8, calls_unknown);
 	}
 }
 
@@ -249,9 +257,9 @@ static void spoil(const struct instruction *i)
 								ZYDIS_ATTRIB_HAS_REPNE)) {
 			/* As many of them as a register says. */
 			unsigned int steps;
-			struct calls_value at = address_of(i, operand, &steps);
+			struct calls_value at = calls_step_operand_address(i, operand, &steps);
 
-			if (is_frame(&at) || i->state->escaped)
+			if (calls_step_is_frame(&at) || i->state->escaped)
 				calls_forget_all(i->state);
 		} else {
 			assign(i, operand, calls_unknown);
@@ -284,7 +292,9 @@ static bool is_vector_move(ZydisMnemonic mnemonic)
 static bool move_vector(const struct instruction *i)
 {
 	const ZydisDecodedOperand *to = &i->operands[0], *from = &i->operands[1];
-	unsigned int size = size_of(to) < size_of(from) ? size_of(to) : size_of(from);
+	unsigned int size = calls_step_operand_size(to) < calls_step_operand_size(from)
+			? calls_step_operand_size(to)
+			: calls_step_operand_size(from);
 	struct calls_value parts[2] = {calls_constant(0, 8), calls_constant(0, 8)};
 	int number;
 
@@ -301,18 +311,21 @@ static bool move_vector(const struct instruction *i)
 		unsigned int piece = size - part * 8 < 8 ? size : 8;
 
 		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
-			parts[part] = load(i, from, part * 8, piece);
+			parts[part] = calls_step_load_operand(i, from, part * 8, piece);
 		else if ((number = vector(from->reg.value)) >= 0)
-			parts[part] = cut(i->state->vectors[number][part], piece);
+			parts[part] = calls_step_truncate_value(
+					i->state->vectors[number][part], piece);
 		else
-			parts[part] = cut(register_value(i, from->reg.value), piece);
+			parts[part] = calls_step_truncate_value(
+					calls_step_register_value(i, from->reg.value), piece);
 		if (piece < 8 && parts[part].kind == KNOWN_BYTES)
 			parts[part].mask |= 0xf0;
 	}
 	if (to->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 		for (unsigned int part = 0; part * 8 < size; part++)
-			store(i, to, part * 8, size - part * 8 < 8 ? size : 8,
-					cut(parts[part], size - part * 8 < 8 ? size : 8));
+			calls_step_store_operand(i, to, part * 8, size - part * 8 < 8 ? size : 8,
+					calls_step_truncate_value(parts[part],
+							size - part * 8 < 8 ? size : 8));
 	} else if ((number = vector(to->reg.value)) >= 0) {
 		i->state->vectors[number][0] = parts[0];
 		i->state->vectors[number][1] = parts[1];
@@ -341,7 +354,7 @@ static bool is_clearing(const struct instruction *i)
 			i->operands[last].reg.value == i->operands[last - 1].reg.value;
 }
 
-static void clear(const struct instruction *i)
+static void calls_step_clear_register(const struct instruction *i)
 {
 	ZydisRegister name = i->operands[0].reg.value;
 
@@ -352,13 +365,15 @@ static void clear(const struct instruction *i)
 		set_register(i, name, calls_constant(0, 8));
 }
 
-static void add(const struct instruction *i, bool negative)
+static void calls_step_add_operand(const struct instruction *i, bool negative)
 {
 	const ZydisDecodedOperand *to = &i->operands[0];
-	struct calls_value one = value_of(i, to), other = value_of(i, &i->operands[1]);
+	struct calls_value one = calls_step_operand_value(i, to),
+			   other = calls_step_operand_value(i, &i->operands[1]);
 
-	if (size_of(to) != 8) {
-		if (calls_is_constant(&one, size_of(to)) && calls_is_constant(&other, size_of(to)))
+	if (calls_step_operand_size(to) != 8) {
+		if (calls_is_constant(&one, calls_step_operand_size(to)) &&
+				calls_is_constant(&other, calls_step_operand_size(to)))
 			assign(i, to,
 					calls_constant(negative ? (uint64_t)one.number -
 											(uint64_t)other.number
@@ -373,13 +388,13 @@ static void add(const struct instruction *i, bool negative)
 		other.number = (int64_t)(0 - (uint64_t)other.number);
 	else if (negative)
 		other = calls_unknown;
-	assign(i, to, plus(one, other));
+	assign(i, to, calls_step_add_offset(one, other));
 }
 
-static void push(const struct instruction *i)
+static void calls_step_push_value(const struct instruction *i)
 {
 	struct calls_value *stack = &i->state->registers[CALLS_RSP];
-	struct calls_value value = value_of(i, &i->operands[0]);
+	struct calls_value value = calls_step_operand_value(i, &i->operands[0]);
 
 	if (stack->kind != KNOWN_STACK || i->head.operand_width == 16) {
 		calls_forget_all(i->state);
@@ -390,7 +405,7 @@ static void push(const struct instruction *i)
 	calls_store(i->state, stack->number, 8, value);
 }
 
-static void pop(const struct instruction *i)
+static void calls_step_pop_value(const struct instruction *i)
 {
 	struct calls_value *stack = &i->state->registers[CALLS_RSP];
 	struct calls_value value = calls_unknown;
@@ -402,10 +417,10 @@ static void pop(const struct instruction *i)
 	assign(i, &i->operands[0], value);
 }
 
-static void extend(const struct instruction *i)
+static void calls_step_extend_value(const struct instruction *i)
 {
 	const ZydisDecodedOperand *from = &i->operands[1];
-	struct calls_value value = value_of(i, from);
+	struct calls_value value = calls_step_operand_value(i, from);
 	unsigned int bits = from->size;
 	uint64_t number = (uint64_t)value.number;
 
@@ -419,15 +434,16 @@ static void extend(const struct instruction *i)
 	assign(i, &i->operands[0], calls_constant(number, 8));
 }
 
-static void take_address(const struct instruction *i)
+static void calls_step_load_address(const struct instruction *i)
 {
 	unsigned int steps;
-	struct calls_value at = address_of(i, &i->operands[1], &steps);
+	struct calls_value at = calls_step_operand_address(i, &i->operands[1], &steps);
 
 	/* An index that is not known may be negative. */
 	if (steps)
 		at.number = INT32_MIN;
-	assign(i, &i->operands[0], size_of(&i->operands[0]) == 8 ? at : calls_unknown);
+	assign(i, &i->operands[0],
+			calls_step_operand_size(&i->operands[0]) == 8 ? at : calls_unknown);
 }
 
 /* Whether it writes to the frame, as often as is known. */
@@ -441,12 +457,12 @@ static bool repeats_in_frame(const struct instruction *i)
 }
 
 /* False: what is copied is not known, or is no part of the frame. */
-static bool copy(const struct instruction *i)
+static bool calls_step_copy_value(const struct instruction *i)
 {
 	struct calls_value *registers = i->state->registers;
 	struct calls_value *count = &registers[1], *from = &registers[CALLS_RSI],
 			   *to = &registers[CALLS_RDI];
-	unsigned int width = size_of(&i->operands[0]);
+	unsigned int width = calls_step_operand_size(&i->operands[0]);
 	int64_t size;
 
 	if (!repeats_in_frame(i) || from->kind != KNOWN_STACK)
@@ -466,12 +482,12 @@ static bool copy(const struct instruction *i)
 }
 
 /* False: where it is filled is not known, or is no part of the frame. */
-static bool fill(const struct instruction *i)
+static bool calls_step_fill_frame(const struct instruction *i)
 {
 	struct calls_value *registers = i->state->registers;
 	struct calls_value *count = &registers[1], *to = &registers[CALLS_RDI];
-	unsigned int width = size_of(&i->operands[0]);
-	struct calls_value value = cut(registers[CALLS_RAX], width);
+	unsigned int width = calls_step_operand_size(&i->operands[0]);
+	struct calls_value value = calls_step_truncate_value(registers[CALLS_RAX], width);
 
 	if (!repeats_in_frame(i))
 		return false;
@@ -481,7 +497,7 @@ static bool fill(const struct instruction *i)
 	return true;
 }
 
-static void leave(const struct instruction *i)
+static void calls_step_leave_frame(const struct instruction *i)
 {
 	struct calls_value *registers = i->state->registers;
 	struct calls_value frame = registers[CALLS_RBP];
@@ -497,7 +513,7 @@ static void leave(const struct instruction *i)
 static void act(const struct instruction *i)
 {
 	if (is_clearing(i)) {
-		clear(i);
+		calls_step_clear_register(i);
 		return;
 	}
 	if (is_vector_move(i->head.mnemonic)) {
@@ -506,26 +522,28 @@ static void act(const struct instruction *i)
 		return;
 	}
 	switch (i->head.mnemonic) {
-	case ZYDIS_MNEMONIC_MOV: assign(i, &i->operands[0], value_of(i, &i->operands[1])); break;
-	case ZYDIS_MNEMONIC_LEA: take_address(i); break;
+	case ZYDIS_MNEMONIC_MOV:
+		assign(i, &i->operands[0], calls_step_operand_value(i, &i->operands[1]));
+		break;
+	case ZYDIS_MNEMONIC_LEA: calls_step_load_address(i); break;
 	case ZYDIS_MNEMONIC_MOVZX:
 	case ZYDIS_MNEMONIC_MOVSX:
-	case ZYDIS_MNEMONIC_MOVSXD: extend(i); break;
-	case ZYDIS_MNEMONIC_ADD: add(i, false); break;
-	case ZYDIS_MNEMONIC_SUB: add(i, true); break;
-	case ZYDIS_MNEMONIC_PUSH: push(i); break;
-	case ZYDIS_MNEMONIC_POP: pop(i); break;
-	case ZYDIS_MNEMONIC_LEAVE: leave(i); break;
+	case ZYDIS_MNEMONIC_MOVSXD: calls_step_extend_value(i); break;
+	case ZYDIS_MNEMONIC_ADD: calls_step_add_operand(i, false); break;
+	case ZYDIS_MNEMONIC_SUB: calls_step_add_operand(i, true); break;
+	case ZYDIS_MNEMONIC_PUSH: calls_step_push_value(i); break;
+	case ZYDIS_MNEMONIC_POP: calls_step_pop_value(i); break;
+	case ZYDIS_MNEMONIC_LEAVE: calls_step_leave_frame(i); break;
 	case ZYDIS_MNEMONIC_MOVSD:
 	case ZYDIS_MNEMONIC_MOVSQ:
 	case ZYDIS_MNEMONIC_MOVSB:
-		if (i->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY || !copy(i))
+		if (i->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY || !calls_step_copy_value(i))
 			spoil(i);
 		break;
 	case ZYDIS_MNEMONIC_STOSB:
 	case ZYDIS_MNEMONIC_STOSD:
 	case ZYDIS_MNEMONIC_STOSQ:
-		if (!fill(i))
+		if (!calls_step_fill_frame(i))
 			spoil(i);
 		break;
 	default: spoil(i); break;
@@ -567,7 +585,7 @@ static enum calls_goes goes(const struct instruction *i, struct calls_step *step
 	}
 }
 
-static int64_t frame_of(const struct instruction *i)
+static int64_t calls_step_frame_offset(const struct instruction *i)
 {
 	const ZydisDecodedOperand *operands = i->operands;
 
@@ -597,7 +615,7 @@ void calls_step(const uint8_t *bytes, size_t size, uint64_t address, struct call
 	i.next = address + i.head.length;
 	step->length = i.head.length;
 	step->goes = goes(&i, step);
-	step->frame = frame_of(&i);
+	step->frame = calls_step_frame_offset(&i);
 	if (state && (step->goes == GOES_ON))
 		act(&i);
 }
@@ -610,7 +628,7 @@ void calls_called(struct calls_state *state)
 
 	/* Whoever gets an address of the frame may write there, and follow addresses that stand there. */
 	for (unsigned int i = 0; i < sizeof(passed); i++)
-		reaches |= is_frame(&state->registers[passed[i]]);
+		reaches |= calls_step_is_frame(&state->registers[passed[i]]);
 	if (reaches)
 		calls_forget_all(state);
 	for (unsigned int i = 0; i < sizeof(lost); i++)

@@ -82,7 +82,7 @@ struct calls {
 	size_t seen, fit, wrong;
 };
 
-static void *grow(void *array, size_t used, size_t *room, size_t size)
+static void *calls_grow_array(void *array, size_t used, size_t *room, size_t size)
 {
 	size_t more = *room ? *room * 2 : 64;
 	void *grown;
@@ -145,7 +145,8 @@ static const struct entry *entry_behind(const struct calls *calls, uint64_t addr
 }
 
 /* Which of libside's functions is called, or NULL. */
-static const struct entry *entry_of(const struct calls *calls, const struct calls_step *step)
+static const struct entry *calls_find_entry(
+		const struct calls *calls, const struct calls_step *step)
 {
 	const struct entry *entry;
 
@@ -159,7 +160,7 @@ static const struct entry *entry_of(const struct calls *calls, const struct call
 
 /* ---- all of the code ---- */
 
-static const uint8_t *read_function(struct calls *calls, const struct code_function *function)
+static const uint8_t *calls_read_function(struct calls *calls, const struct code_function *function)
 {
 	free(calls->bytes);
 	calls->bytes = function->size && function->size <= CODE_MAX ? malloc(function->size) : NULL;
@@ -177,7 +178,7 @@ static int note_jump(struct calls *calls, size_t from, uint64_t at, const struct
 
 	if (calls->nr_jumps >= JUMPS_MAX)
 		return -E2BIG;
-	grown = grow(calls->jumps, calls->nr_jumps, &calls->jumps_room, sizeof(*grown));
+	grown = calls_grow_array(calls->jumps, calls->nr_jumps, &calls->jumps_room, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	calls->jumps = grown;
@@ -185,10 +186,10 @@ static int note_jump(struct calls *calls, size_t from, uint64_t at, const struct
 	return 0;
 }
 
-static int look_at(struct calls *calls, size_t index)
+static int calls_check_function(struct calls *calls, size_t index)
 {
 	const struct code_function *function = &calls->functions[index];
-	const uint8_t *bytes = read_function(calls, function);
+	const uint8_t *bytes = calls_read_function(calls, function);
 	bool has = false;
 	struct calls_step step;
 
@@ -202,7 +203,7 @@ static int look_at(struct calls *calls, size_t index)
 		/* What the linker makes to go there is no call. */
 		if (step.goes == GOES_AWAY && !((function->address + at) & 11))
 			continue;
-		if (entry_of(calls, &step)) {
+		if (calls_find_entry(calls, &step)) {
 			calls->seen++;
 			has = true;
 		} else if (step.target && note_jump(calls, index, function->address + at, &step)) {
@@ -210,7 +211,7 @@ static int look_at(struct calls *calls, size_t index)
 		}
 	}
 	if (has) {
-		size_t *grown = grow(
+		size_t *grown = calls_grow_array(
 				calls->sites, calls->nr_sites, &calls->sites_room, sizeof(*grown));
 
 		if (!grown)
@@ -244,7 +245,7 @@ static size_t first_jump(const struct calls *calls, uint64_t to)
 	return low;
 }
 
-static int look_at_all(struct calls *calls)
+static int calls_check_all_functions(struct calls *calls)
 {
 	uint64_t all = 0;
 
@@ -252,7 +253,7 @@ static int look_at_all(struct calls *calls)
 		int ret;
 
 		all += calls->functions[i].size;
-		ret = all > CODE_MAX ? -E2BIG : look_at(calls, i);
+		ret = all > CODE_MAX ? -E2BIG : calls_check_function(calls, i);
 		if (ret)
 			return ret;
 	}
@@ -269,7 +270,7 @@ static bool is_entered(void *opaque, uint64_t address)
 	return i < calls->nr_jumps && calls->jumps[i].to == address;
 }
 
-static void follow(struct calls *calls, size_t index,
+static void calls_walk_function(struct calls *calls, size_t index,
 		void (*leaves)(void *, uint64_t, const struct calls_step *,
 				const struct calls_state *))
 {
@@ -277,7 +278,7 @@ static void follow(struct calls *calls, size_t index,
 	const uint8_t *bytes;
 
 	calls->current = &calls->functions[index];
-	bytes = read_function(calls, calls->current);
+	bytes = calls_read_function(calls, calls->current);
 	if (bytes &&
 			calls_follow(calls->image, calls->current->address, bytes,
 					calls->current->size, &ops) == -ENOMEM)
@@ -302,7 +303,7 @@ static bool has_sites(const struct calls *calls, uint64_t address)
 	return low < calls->nr_sites && calls->functions[calls->sites[low]].address == address;
 }
 
-static void note_given(void *opaque, uint64_t at, const struct calls_step *step,
+static void calls_add_wrapper(void *opaque, uint64_t at, const struct calls_step *step,
 		const struct calls_state *state)
 {
 	struct calls *calls = opaque;
@@ -315,9 +316,9 @@ static void note_given(void *opaque, uint64_t at, const struct calls_step *step,
 		if (calls->given[i].to == step->target &&
 				calls->given[i].event == (uint64_t)first->number)
 			return;
-	grown = calls->nr_given < JUMPS_MAX
-			? grow(calls->given, calls->nr_given, &calls->given_room, sizeof(*grown))
-			: NULL;
+	grown = calls->nr_given < JUMPS_MAX ? calls_grow_array(calls->given, calls->nr_given,
+							      &calls->given_room, sizeof(*grown))
+					    : NULL;
 	if (!grown)
 		return;
 	calls->given = grown;
@@ -333,7 +334,7 @@ static int compare_sizes(const void *one, const void *other)
 }
 
 /* Whoever calls a function that calls events. */
-static int find_given(struct calls *calls)
+static int calls_find_wrappers(struct calls *calls)
 {
 	size_t *callers = NULL, nr = 0, room = 0;
 
@@ -342,7 +343,7 @@ static int find_given(struct calls *calls)
 
 		for (size_t k = first_jump(calls, address);
 				k < calls->nr_jumps && calls->jumps[k].to == address; k++) {
-			size_t *grown = grow(callers, nr, &room, sizeof(*grown));
+			size_t *grown = calls_grow_array(callers, nr, &room, sizeof(*grown));
 
 			if (!grown) {
 				free(callers);
@@ -356,7 +357,7 @@ static int find_given(struct calls *calls)
 		qsort(callers, nr, sizeof(*callers), compare_sizes);
 	for (size_t i = 0; i < nr; i++)
 		if (!i || callers[i] != callers[i - 1])
-			follow(calls, callers[i], note_given);
+			calls_walk_function(calls, callers[i], calls_add_wrapper);
 	free(callers);
 	return 0;
 }
@@ -403,8 +404,8 @@ static struct symbols *symbols_of(struct calls *calls)
 }
 
 /* "main+0x1f (order.c:12)". */
-static void place_of(struct calls *calls, const struct code_function *function, uint64_t at,
-		char *text, size_t size)
+static void calls_format_location(struct calls *calls, const struct code_function *function,
+		uint64_t at, char *text, size_t size)
 {
 	struct symbols *symbols = symbols_of(calls);
 	const struct symbol *symbol =
@@ -432,7 +433,8 @@ static int compare_states(const void *one, const void *other)
 
 static void note_kind(struct kind **list, size_t *nr, size_t *room, const struct kind *kind)
 {
-	struct kind *grown = *nr < JUMPS_MAX ? grow(*list, *nr, room, sizeof(*grown)) : NULL;
+	struct kind *grown =
+			*nr < JUMPS_MAX ? calls_grow_array(*list, *nr, room, sizeof(*grown)) : NULL;
 
 	if (!grown)
 		return;
@@ -440,7 +442,7 @@ static void note_kind(struct kind **list, size_t *nr, size_t *room, const struct
 	grown[(*nr)++] = *kind;
 }
 
-static const struct event *event_of(const struct calls *calls, uint64_t state)
+static const struct event *calls_find_event(const struct calls *calls, uint64_t state)
 {
 	const struct event wanted = {.state.address = state};
 	const struct event *key = &wanted, **found;
@@ -450,24 +452,24 @@ static const struct event *event_of(const struct calls *calls, uint64_t state)
 	return found && state ? *found : NULL;
 }
 
-static void tell(struct calls *calls, const struct code_function *function, uint64_t at,
+static void calls_report(struct calls *calls, const struct code_function *function, uint64_t at,
 		const struct event *event, const struct calls_problem *problem)
 {
 	char place[512], text[1200];
 
 	if (calls->wrong >= TOLD_MAX)
 		return;
-	place_of(calls, function, at, place, sizeof(place));
+	calls_format_location(calls, function, at, place, sizeof(place));
 	snprintf(text, sizeof(text), "the call at %s does not fit: %s", place, problem->text);
 	check_say_call(calls->check, event, problem->field, text);
 }
 
 /* @function, @at: where it is written; @site: where libside is called, @entry: of which function. */
-static enum calls_verdict check_call(struct calls *calls, const struct code_function *function,
-		uint64_t at, uint64_t event_state, const struct calls_state *state, uint64_t site,
-		const struct entry *entry)
+static enum calls_verdict calls_check_call_site(struct calls *calls,
+		const struct code_function *function, uint64_t at, uint64_t event_state,
+		const struct calls_state *state, uint64_t site, const struct entry *entry)
 {
-	const struct event *event = event_of(calls, event_state);
+	const struct event *event = calls_find_event(calls, event_state);
 	struct kind kind = {.function = function,
 			.event = event,
 			.caller = calls->current,
@@ -489,13 +491,13 @@ static enum calls_verdict check_call(struct calls *calls, const struct code_func
 	verdict = calls_compare(calls->image, state, &state->registers[CALLS_RSI],
 			event->description, &problem);
 	if (verdict == VERDICT_WRONG)
-		tell(calls, function, at, event, &problem);
+		calls_report(calls, function, at, event, &problem);
 	return verdict;
 }
 
 /* ---- calls of the other kind ---- */
 
-static int compare_kinds(const void *one, const void *other)
+static int calls_compare_candidates(const void *one, const void *other)
 {
 	const struct kind *a = one, *b = other;
 
@@ -518,7 +520,7 @@ static bool is_called_right(const struct calls *calls, const struct code_functio
 
 	return calls->nr_right &&
 			bsearch(&wanted, calls->right, calls->nr_right, sizeof(*calls->right),
-					compare_kinds);
+					calls_compare_candidates);
 }
 
 /*
@@ -533,7 +535,8 @@ static void tell_wrong_kinds(struct calls *calls)
 	if (!calls->nr_wrong_kind)
 		return;
 	if (calls->nr_right)
-		qsort(calls->right, calls->nr_right, sizeof(*calls->right), compare_kinds);
+		qsort(calls->right, calls->nr_right, sizeof(*calls->right),
+				calls_compare_candidates);
 	qsort(calls->wrong_kind, calls->nr_wrong_kind, sizeof(*calls->wrong_kind),
 			compare_kind_sites);
 	for (size_t i = 0; i < calls->nr_wrong_kind; i++) {
@@ -549,13 +552,13 @@ static void tell_wrong_kinds(struct calls *calls)
 				"expected %s, as the event is %svariadic",
 				variadic ? "side_event_variadic()" : "side_event()",
 				variadic ? "" : "not ");
-		tell(calls, kind->function, kind->at, kind->event, &problem);
+		calls_report(calls, kind->function, kind->at, kind->event, &problem);
 		calls->wrong++;
 	}
 }
 
 /* Made by our headers around a call of an event; the call that was written calls it. */
-static bool is_wrapper(const char *name)
+static bool calls_is_wrapper(const char *name)
 {
 	return name && (!strncmp(name, "side_emit_", 10) || !strncmp(name, "_ZN7libside4emit", 16));
 }
@@ -568,11 +571,11 @@ static enum calls_verdict check_known(struct calls *calls, uint64_t at,
 	size_t i = first_jump(calls, function->address);
 
 	if (i < calls->nr_jumps && calls->jumps[i].to == function->address &&
-			is_wrapper(code_name(calls->code, function, 0))) {
+			calls_is_wrapper(code_name(calls->code, function, 0))) {
 		function = &calls->functions[calls->jumps[i].from];
 		at = calls->jumps[i].at;
 	}
-	return check_call(calls, function, at, event, state, site, entry);
+	return calls_check_call_site(calls, function, at, event, state, site, entry);
 }
 
 static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
@@ -581,7 +584,7 @@ static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 	struct calls *calls = opaque;
 	const struct calls_value *first = &state->registers[CALLS_RDI];
 	enum calls_verdict verdict = VERDICT_UNKNOWN;
-	const struct entry *entry = entry_of(calls, step);
+	const struct entry *entry = calls_find_entry(calls, step);
 	size_t before = calls->nr_wrong_kind;
 
 	if (!entry)
@@ -591,7 +594,7 @@ static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 	} else if (first->kind == KNOWN_FIRST) {
 		for (size_t i = 0; i < calls->nr_given && verdict != VERDICT_WRONG; i++)
 			if (calls->given[i].to == calls->current->address)
-				verdict = check_call(calls, calls->given[i].from,
+				verdict = calls_check_call_site(calls, calls->given[i].from,
 						calls->given[i].at, calls->given[i].event, state,
 						at, entry);
 	} else {
@@ -612,10 +615,11 @@ static void check_all(struct calls *calls)
 {
 	calls->nr_functions = code_functions(calls->code, &calls->functions);
 	find_entries(calls);
-	if ((!calls->nr_slots && !calls->nr_targets) || look_at_all(calls) || find_given(calls))
+	if ((!calls->nr_slots && !calls->nr_targets) || calls_check_all_functions(calls) ||
+			calls_find_wrappers(calls))
 		return;
 	for (size_t i = 0; i < calls->nr_sites; i++)
-		follow(calls, calls->sites[i], note_call);
+		calls_walk_function(calls, calls->sites[i], note_call);
 	tell_wrong_kinds(calls);
 	say_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be checked",
 			calls->path, calls->seen, calls->seen == 1 ? "" : "s", calls->fit,

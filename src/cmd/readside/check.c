@@ -89,7 +89,7 @@ static void put_problem(const struct check *check, enum visit_severity severity,
 		put_hint(out, hint);
 }
 
-static void count(struct check *check, enum visit_severity severity)
+static void readside_check_count_findings(struct check *check, enum visit_severity severity)
 {
 	if (severity == VISIT_ERROR)
 		check->nr_errors++;
@@ -98,7 +98,7 @@ static void count(struct check *check, enum visit_severity severity)
 }
 
 /* "provider:event", to be freed. */
-static char *name_of(const struct side_event_description *description)
+static char *readside_check_event_name(const struct side_event_description *description)
 {
 	char *name;
 
@@ -126,15 +126,15 @@ static bool check_has_finding(struct check *check, enum visit_severity severity,
 }
 
 /* Note a finding about the event that is being checked. @node: the field; NULL: the event itself. */
-static void say(struct check *check, enum visit_severity severity, const struct visit_node *node,
-		const char *text, const char *hint)
+static void readside_check_add_finding(struct check *check, enum visit_severity severity,
+		const struct visit_node *node, const char *text, const char *hint)
 {
 	struct finding finding = {.severity = severity};
 	char place[512];
 
 	if (check_has_finding(check, severity, text, hint))
 		return;
-	count(check, severity);
+	readside_check_count_findings(check, severity);
 	if (check->nr_findings == FINDINGS_MAX) {
 		check->has_more = true;
 		return;
@@ -169,8 +169,9 @@ static void check_print_finding(
 /* Print the findings of the event, and forget them. */
 static void check_print_findings(struct check *check)
 {
-	char *name = check->nr_findings || check->has_more ? name_of(check->event->description)
-							   : NULL;
+	char *name = check->nr_findings || check->has_more
+			? readside_check_event_name(check->event->description)
+			: NULL;
 
 	for (unsigned int i = 0; i < check->nr_findings; i++) {
 		check_print_finding(check, name ? name : "", &check->findings[i]);
@@ -195,7 +196,7 @@ __attribute__((format(printf, 4, 5))) static void say_of_event(struct check *che
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	say(check, severity, NULL, text, hint);
+	readside_check_add_finding(check, severity, NULL, text, hint);
 }
 
 /* The path of the finding is said with its node. */
@@ -206,15 +207,16 @@ static void say_finding(void *opaque, enum visit_severity severity, const struct
 	char text[1024];
 
 	nowhere.where[0] = '\0';
-	say(opaque, severity, node, visit_error_problem(&nowhere, text, sizeof(text)), error->mend);
+	readside_check_add_finding(opaque, severity, node,
+			visit_error_problem(&nowhere, text, sizeof(text)), error->mend);
 }
 
 void check_say_call(
 		struct check *check, const struct event *event, const char *field, const char *text)
 {
-	char *name = name_of(event->description);
+	char *name = readside_check_event_name(event->description);
 
-	count(check, VISIT_ERROR);
+	readside_check_count_findings(check, VISIT_ERROR);
 	put_problem(check, VISIT_ERROR, event->path, name ? name : "", field, text, NULL);
 	free(name);
 }
@@ -234,13 +236,13 @@ void check_broken(struct check *check, const struct broken *broken)
 	}
 	put_problem(check, VISIT_ERROR, broken->path, name ? name : "", "", broken->sentence,
 			broken->hint);
-	count(check, VISIT_ERROR);
+	readside_check_count_findings(check, VISIT_ERROR);
 	free(name);
 }
 
 /* ---- the event itself ---- */
 
-static void check_state(struct check *check)
+static void readside_check_state(struct check *check)
 {
 	const struct image_state *state = &check->event->state;
 
@@ -265,7 +267,7 @@ static void check_state(struct check *check)
 	}
 }
 
-static void check_size(struct check *check)
+static void readside_check_size(struct check *check)
 {
 	uint32_t size = check->event->struct_size;
 
@@ -279,16 +281,17 @@ static void check_size(struct check *check)
 
 /* ---- events of the same name ---- */
 
-static int compare_names(const void *one, const void *other)
+static int readside_check_compare_names(const void *one, const void *other)
 {
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
 /* The file ends: which of its events have the same name. */
-static void check_names(struct check *check)
+static void readside_check_names(struct check *check)
 {
 	if (check->nr_names)
-		qsort(check->names, check->nr_names, sizeof(*check->names), compare_names);
+		qsort(check->names, check->nr_names, sizeof(*check->names),
+				readside_check_compare_names);
 	for (size_t i = 1; i < check->nr_names; i++) {
 		if (strcmp(check->names[i - 1], check->names[i]))
 			continue;
@@ -298,7 +301,7 @@ static void check_names(struct check *check)
 		put_problem(check, VISIT_WARNING, check->path, check->names[i], "",
 				"another event of the file has the same name: a reader of a trace cannot tell them apart",
 				NULL);
-		count(check, VISIT_WARNING);
+		readside_check_count_findings(check, VISIT_WARNING);
 	}
 	for (size_t i = 0; i < check->nr_names; i++)
 		free(check->names[i]);
@@ -309,10 +312,10 @@ static void check_names(struct check *check)
 
 static void note_name(struct check *check, const struct event *event)
 {
-	char *name = name_of(event->description);
+	char *name = readside_check_event_name(event->description);
 
 	if (check->path && strcmp(check->path, event->path))
-		check_names(check);
+		readside_check_names(check);
 	if (!check->path)
 		check->path = strdup(event->path);
 	if (!check->path)
@@ -340,8 +343,8 @@ void check_event(struct check *check, const struct event *event)
 	note_name(check, event);
 	check->nr_events++;
 	check->event = event;
-	check_size(check);
-	check_state(check);
+	readside_check_size(check);
+	readside_check_state(check);
 	visit_description_lint(event->description, event->pointer_size, say_finding, check);
 	check_print_findings(check);
 	check->event = NULL;
@@ -356,7 +359,7 @@ int check_close(struct check *check)
 {
 	int status = READSIDE_DONE;
 
-	check_names(check);
+	readside_check_names(check);
 	if (check->json)
 		fprintf(check->out,
 				"{\"schema\":%d,\"type\":\"summary\",\"events\":%zu,\"errors\":%zu,"

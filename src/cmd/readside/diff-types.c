@@ -47,7 +47,7 @@ static void diff_type(struct diff *diff, const char *place, const struct side_ty
 		const struct side_type *after);
 
 /* False: enough has been done for this event. */
-static bool spend(struct diff *diff, const char *place, uint64_t work)
+static bool diff_types_spend_budget(struct diff *diff, const char *place, uint64_t work)
 {
 	bool was_enough = diff->work > WORK_MAX;
 
@@ -290,7 +290,7 @@ static void diff_labels(struct diff *diff, const char *place,
 {
 	struct names was, is;
 
-	if (!spend(diff, place,
+	if (!diff_types_spend_budget(diff, place,
 			    (uint64_t)side_array_length(&before->mappings) +
 					    side_array_length(&after->mappings)))
 		return;
@@ -328,7 +328,8 @@ static void diff_enum(struct diff *diff, const char *place, const struct side_ty
 }
 
 /* The option that the value chooses, or NULL. */
-static const struct side_variant_option *chosen(const struct side_type_variant *type, int64_t value)
+static const struct side_variant_option *diff_types_select_option(
+		const struct side_type_variant *type, int64_t value)
 {
 	for (uint32_t i = 0; i < side_array_length(&type->options); i++) {
 		const struct side_variant_option *option = side_array_at(&type->options, i);
@@ -352,11 +353,12 @@ static void diff_variant(struct diff *diff, const char *place, const struct side
 		const struct side_variant_option *old = side_array_at(&was->options, i);
 		const struct side_variant_option *new;
 
-		if (!spend(diff, place, (uint64_t)2 * side_array_length(&is->options)))
+		if (!diff_types_spend_budget(
+				    diff, place, (uint64_t)2 * side_array_length(&is->options)))
 			return;
-		new = chosen(is, old->range_begin);
+		new = diff_types_select_option(is, old->range_begin);
 		snprintf(inner, sizeof(inner), "%s.option %" PRIu32, place, i);
-		if (!new || chosen(is, old->range_end) != new)
+		if (!new || diff_types_select_option(is, old->range_end) != new)
 			diff_say(diff, VERDICT_INCOMPATIBLE, inner,
 					"the option of selectors %" PRId64 " to %" PRId64
 					" is gone, or is not one option any more",
@@ -434,7 +436,7 @@ static bool name_fields(struct names *names, const struct side_event_field *fiel
 	return true;
 }
 
-static char *place_of(const char *outer, const char *name, char inner[PLACE_MAX])
+static char *diff_types_member_path(const char *outer, const char *name, char inner[PLACE_MAX])
 {
 	snprintf(inner, PLACE_MAX, "%s%s%s", outer, *outer ? "." : "", name);
 	return inner;
@@ -471,17 +473,19 @@ static void diff_named_fields(struct diff *diff, const char *place,
 		const struct name *found = names_pair(is, name, strlen(name));
 
 		if (found)
-			diff_type(diff, place_of(place, name, inner), &before[i].side_type,
-					&after[found->index].side_type);
+			diff_type(diff, diff_types_member_path(place, name, inner),
+					&before[i].side_type, &after[found->index].side_type);
 		else
-			diff_say(diff, VERDICT_INCOMPATIBLE, place_of(place, name, inner),
+			diff_say(diff, VERDICT_INCOMPATIBLE,
+					diff_types_member_path(place, name, inner),
 					"the field is gone");
 	}
 	for (uint32_t i = 0; i < is->nr; i++) {
 		const char *name = side_ptr_get(after[i].field_name);
 
 		if (!names_pair(was, name, strlen(name)))
-			diff_say(diff, VERDICT_COMPATIBLE, place_of(place, name, inner),
+			diff_say(diff, VERDICT_COMPATIBLE,
+					diff_types_member_path(place, name, inner),
 					"the field is new");
 	}
 	if (has_moved(before, was->nr, is))
@@ -493,7 +497,7 @@ void diff_fields(struct diff *diff, const char *place, const struct side_event_f
 {
 	struct names was, is;
 
-	if (!spend(diff, place, (uint64_t)nr_before + nr_after))
+	if (!diff_types_spend_budget(diff, place, (uint64_t)nr_before + nr_after))
 		return;
 	if (!name_fields(&was, before, nr_before)) {
 		say_no_memory(diff, place);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A new line in the innermost list, with a comma behind what stands there. */
-static void next(struct form *form)
+static void form_json_begin_item(struct form *form)
 {
 	fputs(form->first ? "\n" : ",\n", form->out);
 	form->first = false;
@@ -15,37 +15,37 @@ static void next(struct form *form)
 		putc('\t', form->out);
 }
 
-static void key_of(struct form *form, const char *key, size_t size)
+static void form_json_print_key(struct form *form, const char *key, size_t size)
 {
-	next(form);
+	form_json_begin_item(form);
 	put_json_string(form->out, key, size);
 	fputs(": ", form->out);
 }
 
 static void key_text(struct form *form, const char *key)
 {
-	key_of(form, key, strlen(key));
+	form_json_print_key(form, key, strlen(key));
 }
 
-static void enter(struct form *form)
+static void form_json_open_scope(struct form *form)
 {
 	putc('{', form->out);
 	form->depth++;
 	form->first = true;
 }
 
-static void leave(struct form *form, char bracket)
+static void form_json_close_scope(struct form *form, char bracket)
 {
 	form->depth--;
 	if (!form->first) {
 		form->first = true;
-		next(form);
+		form_json_begin_item(form);
 	}
 	form->first = false;
 	putc(bracket, form->out);
 }
 
-static void begin(struct form *form, const char *path)
+static void form_json_begin_file(struct form *form, const char *path)
 {
 	(void)path;
 	if (form->nr_events)
@@ -55,69 +55,70 @@ static void begin(struct form *form, const char *path)
 	form->first = true;
 }
 
-static void end(struct form *form)
+static void form_json_end_file(struct form *form)
 {
 	(void)form;
 }
 
-static void finish(struct form *form)
+static void form_json_finish(struct form *form)
 {
-	begin(form, NULL);
-	leave(form, ']');
+	form_json_begin_file(form, NULL);
+	form_json_close_scope(form, ']');
 	putc('\n', form->out);
 }
 
-static void name(struct form *form, const char *key, const char *text)
+static void form_json_print_name(struct form *form, const char *key, const char *text)
 {
 	key_text(form, key);
 	put_json_text(form->out, text);
 }
 
-static void event_begin(struct form *form, const char *path)
+static void form_json_event_begin(struct form *form, const char *path)
 {
-	next(form);
-	enter(form);
-	name(form, "file", path);
+	form_json_begin_item(form);
+	form_json_open_scope(form);
+	form_json_print_name(form, "file", path);
 }
 
-static void event_end(struct form *form)
+static void form_json_event_end(struct form *form)
 {
-	leave(form, '}');
+	form_json_close_scope(form, '}');
 }
 
-static void number(struct form *form, const char *key, uint64_t value)
+static void form_json_print_number(struct form *form, const char *key, uint64_t value)
 {
 	key_text(form, key);
 	fprintf(form->out, "%" PRIu64, value);
 }
 
-static void flag(struct form *form, const char *key, bool value)
+static void form_json_print_flag(struct form *form, const char *key, bool value)
 {
 	key_text(form, key);
 	fputs(value ? "true" : "false", form->out);
 }
 
-static void open_list(struct form *form, enum form_list list, const char *key, uint32_t count)
+static void form_json_open_list(
+		struct form *form, enum form_list list, const char *key, uint32_t count)
 {
 	(void)list;
 	(void)count;
 	key_text(form, key);
-	enter(form);
+	form_json_open_scope(form);
 }
 
-static void close_list(struct form *form, enum form_list list, uint32_t count)
+static void form_json_close_list(struct form *form, enum form_list list, uint32_t count)
 {
 	(void)list;
 	(void)count;
-	leave(form, '}');
+	form_json_close_scope(form, '}');
 }
 
-static void attribute(
+static void form_json_print_attribute(
 		struct form *form, const char *key, size_t size, const struct visit_value *value)
 {
 	char *text;
 
-	key_of(form, key, size);
+	form_json_print_key(form, key, size);
 	if (value->kind == VISIT_STRING) {
 		text = form_utf8(&value->text, &size);
 		if (text)
@@ -132,25 +133,25 @@ static void attribute(
 	}
 }
 
-static void mapping(struct form *form, const char *label, size_t size, const char *first,
-		const char *last)
+static void form_json_print_mapping(struct form *form, const char *label, size_t size,
+		const char *first, const char *last)
 {
-	key_of(form, label, size);
+	form_json_print_key(form, label, size);
 	fprintf(form->out, "[%s, %s]", first, last);
 }
 
 const struct form_ops form_json = {
-		.begin = begin,
-		.end = end,
-		.finish = finish,
-		.event_begin = event_begin,
-		.event_end = event_end,
-		.name = name,
-		.word = name,
-		.number = number,
-		.flag = flag,
-		.open = open_list,
-		.close = close_list,
-		.attribute = attribute,
-		.mapping = mapping,
+		.begin = form_json_begin_file,
+		.end = form_json_end_file,
+		.finish = form_json_finish,
+		.event_begin = form_json_event_begin,
+		.event_end = form_json_event_end,
+		.name = form_json_print_name,
+		.word = form_json_print_name,
+		.number = form_json_print_number,
+		.flag = form_json_print_flag,
+		.open = form_json_open_list,
+		.close = form_json_close_list,
+		.attribute = form_json_print_attribute,
+		.mapping = form_json_print_mapping,
 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* As Scheme reads it: what is no character of its own is a \xHH; escape. */
-static void put_string(FILE *out, const char *text, size_t size)
+static void form_sexpr_print_string(FILE *out, const char *text, size_t size)
 {
 	putc('"', out);
 	for (size_t i = 0; i < size; i++) {
@@ -30,24 +30,24 @@ static void new_line(struct form *form)
 		putc(' ', form->out);
 }
 
-static void begin(struct form *form, const char *path)
+static void form_sexpr_begin_file(struct form *form, const char *path)
 {
 	put_printable(form->out, path, strlen(path));
 	fputs(":\n(vector", form->out);
 	form->depth = 1;
 }
 
-static void end(struct form *form)
+static void form_sexpr_end_file(struct form *form)
 {
 	fputs(")\n\n", form->out);
 }
 
-static void finish(struct form *form)
+static void form_sexpr_finish(struct form *form)
 {
 	(void)form;
 }
 
-static void event_begin(struct form *form, const char *path)
+static void form_sexpr_event_begin(struct form *form, const char *path)
 {
 	(void)path;
 	new_line(form);
@@ -55,21 +55,21 @@ static void event_begin(struct form *form, const char *path)
 	form->depth++;
 }
 
-static void event_end(struct form *form)
+static void form_sexpr_event_end(struct form *form)
 {
 	putc(')', form->out);
 	form->depth--;
 }
 
-static void name(struct form *form, const char *key, const char *text)
+static void form_sexpr_print_name(struct form *form, const char *key, const char *text)
 {
 	fprintf(form->out, " (%s ", strcmp(key, "event") ? key : "name");
-	put_string(form->out, text, strlen(text));
+	form_sexpr_print_string(form->out, text, strlen(text));
 	putc(')', form->out);
 }
 
 /* The first word in a field is its type, which holds all the rest; in an option it stands bare. */
-static void word(struct form *form, const char *key, const char *text)
+static void form_sexpr_open_type(struct form *form, const char *key, const char *text)
 {
 	if (form->in_field)
 		fprintf(form->out, " (%s (%s", key, text);
@@ -81,25 +81,26 @@ static void word(struct form *form, const char *key, const char *text)
 	form->typeless = false;
 }
 
-static void number(struct form *form, const char *key, uint64_t value)
+static void form_sexpr_print_number(struct form *form, const char *key, uint64_t value)
 {
 	fprintf(form->out, " (%s %" PRIu64 ")", key, value);
 }
 
-static void flag(struct form *form, const char *key, bool value)
+static void form_sexpr_print_flag(struct form *form, const char *key, bool value)
 {
 	fprintf(form->out, " (%s #%c)", key, value ? 't' : 'f');
 }
 
 /* "-5-3" is from -5 to 3. */
-static void put_range(FILE *out, const char *range)
+static void form_sexpr_print_range(FILE *out, const char *range)
 {
 	const char *middle = strchr(range + 1, '-');
 
 	fprintf(out, " (range %.*s %s)", (int)(middle - range), range, middle + 1);
 }
 
-static void open_list(struct form *form, enum form_list list, const char *key, uint32_t count)
+static void form_sexpr_open_list(
+		struct form *form, enum form_list list, const char *key, uint32_t count)
 {
 	switch (list) {
 	case FORM_ATTRIBUTES: fprintf(form->out, " (%s %s", key, count ? "(list" : "'()"); break;
@@ -107,13 +108,13 @@ static void open_list(struct form *form, enum form_list list, const char *key, u
 	case FORM_FIELD:
 		new_line(form);
 		fputs("(field (name ", form->out);
-		put_string(form->out, key, strlen(key));
+		form_sexpr_print_string(form->out, key, strlen(key));
 		putc(')', form->out);
 		form->in_field = true;
 		break;
 	case FORM_OPTION:
 		fputs(" (option", form->out);
-		put_range(form->out, key);
+		form_sexpr_print_range(form->out, key);
 		form->typeless = true;
 		break;
 	case FORM_OBJECT:
@@ -128,7 +129,7 @@ static void open_list(struct form *form, enum form_list list, const char *key, u
 	form->depth++;
 }
 
-static void close_list(struct form *form, enum form_list list, uint32_t count)
+static void form_sexpr_close_list(struct form *form, enum form_list list, uint32_t count)
 {
 	static const char *const brackets[] = {
 			[FORM_OBJECT] = ")",
@@ -144,18 +145,18 @@ static void close_list(struct form *form, enum form_list list, uint32_t count)
 	form->depth--;
 }
 
-static void attribute(
+static void form_sexpr_print_attribute(
 		struct form *form, const char *key, size_t size, const struct visit_value *value)
 {
 	char *text;
 
 	fputs(" (", form->out);
-	put_string(form->out, key, size);
+	form_sexpr_print_string(form->out, key, size);
 	putc(' ', form->out);
 	if (value->kind == VISIT_STRING) {
 		text = form_utf8(&value->text, &size);
 		if (text)
-			put_string(form->out, text, size);
+			form_sexpr_print_string(form->out, text, size);
 		else
 			fputs("'()", form->out);
 		free(text);
@@ -169,26 +170,26 @@ static void attribute(
 	putc(')', form->out);
 }
 
-static void mapping(struct form *form, const char *label, size_t size, const char *first,
-		const char *last)
+static void form_sexpr_print_mapping(struct form *form, const char *label, size_t size,
+		const char *first, const char *last)
 {
 	fputs(" (", form->out);
-	put_string(form->out, label, size);
+	form_sexpr_print_string(form->out, label, size);
 	fprintf(form->out, " %s %s)", first, last);
 }
 
 const struct form_ops form_sexpr = {
-		.begin = begin,
-		.end = end,
-		.finish = finish,
-		.event_begin = event_begin,
-		.event_end = event_end,
-		.name = name,
-		.word = word,
-		.number = number,
-		.flag = flag,
-		.open = open_list,
-		.close = close_list,
-		.attribute = attribute,
-		.mapping = mapping,
+		.begin = form_sexpr_begin_file,
+		.end = form_sexpr_end_file,
+		.finish = form_sexpr_finish,
+		.event_begin = form_sexpr_event_begin,
+		.event_end = form_sexpr_event_end,
+		.name = form_sexpr_print_name,
+		.word = form_sexpr_open_type,
+		.number = form_sexpr_print_number,
+		.flag = form_sexpr_print_flag,
+		.open = form_sexpr_open_list,
+		.close = form_sexpr_close_list,
+		.attribute = form_sexpr_print_attribute,
+		.mapping = form_sexpr_print_mapping,
 };

@@ -6,27 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void indent(struct form *form)
+static void form_text_indent(struct form *form)
 {
 	for (unsigned int i = 0; i < form->depth; i++)
 		putc(' ', form->out);
 }
 
-static void key_of(struct form *form, const char *key, size_t size)
+static void form_text_key(struct form *form, const char *key, size_t size)
 {
-	indent(form);
+	form_text_indent(form);
 	put_printable(form->out, key, size);
 	putc(':', form->out);
 }
 
-static void begin(struct form *form, const char *path)
+static void form_text_begin_file(struct form *form, const char *path)
 {
 	put_printable(form->out, path, strlen(path));
 	fputs(":\nevents:\n", form->out);
 	form->depth = 2;
 }
 
-static void end(struct form *form)
+static void form_text_end_file(struct form *form)
 {
 	putc('\n', form->out);
 }
@@ -36,54 +36,55 @@ static void nothing(struct form *form)
 	(void)form;
 }
 
-static void event_begin(struct form *form, const char *path)
+static void form_text_event_begin(struct form *form, const char *path)
 {
 	(void)form;
 	(void)path;
 }
 
-static void name(struct form *form, const char *key, const char *text)
+static void form_text_print_name(struct form *form, const char *key, const char *text)
 {
 	if (!strcmp(key, "event"))
 		key = "name";
-	key_of(form, key, strlen(key));
+	form_text_key(form, key, strlen(key));
 	putc(' ', form->out);
 	put_printable(form->out, text, strlen(text));
 	putc('\n', form->out);
 }
 
-static void number(struct form *form, const char *key, uint64_t value)
+static void form_text_print_number(struct form *form, const char *key, uint64_t value)
 {
-	indent(form);
+	form_text_indent(form);
 	fprintf(form->out, "%s: %" PRIu64 "\n", key, value);
 }
 
-static void flag(struct form *form, const char *key, bool value)
+static void form_text_print_flag(struct form *form, const char *key, bool value)
 {
-	indent(form);
+	form_text_indent(form);
 	fprintf(form->out, "%s: %s\n", key, value ? "true" : "false");
 }
 
-static void open_list(struct form *form, enum form_list list, const char *key, uint32_t count)
+static void form_text_open_list(
+		struct form *form, enum form_list list, const char *key, uint32_t count)
 {
-	key_of(form, key, strlen(key));
+	form_text_key(form, key, strlen(key));
 	fputs(list == FORM_ATTRIBUTES && !count ? " None\n" : "\n", form->out);
 	form->depth++;
 }
 
-static void close_list(struct form *form, enum form_list list, uint32_t count)
+static void form_text_close_list(struct form *form, enum form_list list, uint32_t count)
 {
 	(void)list;
 	(void)count;
 	form->depth--;
 }
 
-static void attribute(
+static void form_text_print_attribute(
 		struct form *form, const char *key, size_t size, const struct visit_value *value)
 {
 	char *text;
 
-	key_of(form, key, size);
+	form_text_key(form, key, size);
 	putc(' ', form->out);
 	if (value->kind == VISIT_STRING) {
 		text = form_utf8(&value->text, &size);
@@ -98,25 +99,25 @@ static void attribute(
 	putc('\n', form->out);
 }
 
-static void mapping(struct form *form, const char *label, size_t size, const char *first,
-		const char *last)
+static void form_text_print_mapping(struct form *form, const char *label, size_t size,
+		const char *first, const char *last)
 {
-	key_of(form, label, size);
+	form_text_key(form, label, size);
 	fprintf(form->out, " %s-%s\n", first, last);
 }
 
 const struct form_ops form_text = {
-		.begin = begin,
-		.end = end,
+		.begin = form_text_begin_file,
+		.end = form_text_end_file,
 		.finish = nothing,
-		.event_begin = event_begin,
+		.event_begin = form_text_event_begin,
 		.event_end = nothing,
-		.name = name,
-		.word = name,
-		.number = number,
-		.flag = flag,
-		.open = open_list,
-		.close = close_list,
-		.attribute = attribute,
-		.mapping = mapping,
+		.name = form_text_print_name,
+		.word = form_text_print_name,
+		.number = form_text_print_number,
+		.flag = form_text_print_flag,
+		.open = form_text_open_list,
+		.close = form_text_close_list,
+		.attribute = form_text_print_attribute,
+		.mapping = form_text_print_mapping,
 };

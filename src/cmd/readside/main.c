@@ -43,7 +43,7 @@ bool choice_wants(const struct choice *choice, const char *provider, const char 
 							provider, event, level));
 }
 
-static bool is_wanted(
+static bool readside_event_is_selected(
 		const struct run *run, const char *provider, const char *event, unsigned int level)
 {
 	const struct choice choice = {run->options.patterns, run->options.nr_patterns,
@@ -54,12 +54,12 @@ static bool is_wanted(
 
 /* ---- what comes from files ---- */
 
-static int take_event(void *opaque, struct event *event)
+static int readside_on_event(void *opaque, struct event *event)
 {
 	struct run *run = opaque;
 	const struct side_event_description *description = event->description;
 
-	if (!is_wanted(run, side_ptr_get(description->provider_name),
+	if (!readside_event_is_selected(run, side_ptr_get(description->provider_name),
 			    side_ptr_get(description->event_name),
 			    side_enum_get(description->loglevel))) {
 		visit_owned_free(event->owned);
@@ -82,7 +82,7 @@ static int take_event(void *opaque, struct event *event)
 	return ferror(run->out) ? -EIO : 0;
 }
 
-static void end_image(void *opaque, struct image *image, const char *path)
+static void readside_on_image_end(void *opaque, struct image *image, const char *path)
 {
 	struct run *run = opaque;
 
@@ -98,12 +98,14 @@ static void end_image(void *opaque, struct image *image, const char *path)
 	run->sides[0] = (struct diff_side){0};
 }
 
-static void take_broken(void *opaque, const struct broken *broken)
+static void readside_on_broken(void *opaque, const struct broken *broken)
 {
 	struct run *run = opaque;
 	bool is_event = broken->kind == BROKEN_EVENT;
 
-	if (is_event && !is_wanted(run, broken->provider, broken->event, broken->level))
+	if (is_event &&
+			!readside_event_is_selected(
+					run, broken->provider, broken->event, broken->level))
 		return;
 	if (run->options.mode == MODE_CHECK) {
 		check_broken(run->check, broken);
@@ -119,7 +121,7 @@ static void take_broken(void *opaque, const struct broken *broken)
 
 /* ---- where it goes ---- */
 
-static void close_output(struct run *run)
+static void readside_close_output(struct run *run)
 {
 	if (run->listing)
 		listing_close(run->listing);
@@ -137,7 +139,7 @@ static void close_output(struct run *run)
 }
 
 /* Files that go to the same place in the same form are one listing. */
-static bool open_output(struct run *run)
+static bool readside_open_output(struct run *run)
 {
 	const struct options *options = &run->options;
 	bool same_place = run->out && run->output == options->output;
@@ -147,7 +149,7 @@ static bool open_output(struct run *run)
 	/* The results of a check are in one place, that of its first file. */
 	if (run->out && options->mode != MODE_LIST)
 		return true;
-	close_output(run);
+	readside_close_output(run);
 	run->output = options->output;
 	run->out = options->output ? fopen(options->output, "ae") : stdout;
 	if (!run->out) {
@@ -164,14 +166,14 @@ static bool open_output(struct run *run)
 
 /* ---- the run ---- */
 
-static void read_all(struct run *run, int argc, char **argv)
+static void readside_read_all(struct run *run, int argc, char **argv)
 {
 	const char *path;
 	enum step step;
 	int result;
 
 	while ((step = options_next(argc, argv, &run->options, &path)) == STEP_FILE) {
-		if (!open_output(run)) {
+		if (!readside_open_output(run)) {
 			worsen(run, READSIDE_TROUBLE);
 			return;
 		}
@@ -191,7 +193,7 @@ static void read_all(struct run *run, int argc, char **argv)
 		worsen(run, READSIDE_TROUBLE);
 }
 
-static int finish(struct run *run)
+static int readside_finish(struct run *run)
 {
 	bool json = run->options.form == FORM_EXACT;
 
@@ -199,7 +201,7 @@ static int finish(struct run *run)
 		worsen(run, check_close(run->check));
 	if (run->options.mode == MODE_DIFF && run->out && run->status == READSIDE_DONE)
 		worsen(run, diff_show(run->out, json, &run->sides[0], &run->sides[1]));
-	close_output(run);
+	readside_close_output(run);
 	diff_free(&run->sides[0]);
 	diff_free(&run->sides[1]);
 	walk_free(&run->walk);
@@ -248,7 +250,8 @@ int main(int argc, char **argv)
 	say_set_verbose(run.options.verbose);
 	confine(&run.options);
 	run.walk.options = &run.options.walk;
-	run.walk.ops = (struct source_ops){take_event, take_broken, NULL, end_image, &run};
-	read_all(&run, argc, argv);
-	return finish(&run);
+	run.walk.ops = (struct source_ops){
+			readside_on_event, readside_on_broken, NULL, readside_on_image_end, &run};
+	readside_read_all(&run, argc, argv);
+	return readside_finish(&run);
 }

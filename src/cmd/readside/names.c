@@ -19,7 +19,7 @@ void names_add(struct names *names, char *text, size_t size)
 	names->nr++;
 }
 
-static int compare_text(const struct name *one, const char *text, size_t size)
+static int readside_names_compare_text(const struct name *one, const char *text, size_t size)
 {
 	size_t shorter = one->size < size ? one->size : size;
 	int order = shorter ? memcmp(one->text, text, shorter) : 0;
@@ -27,17 +27,17 @@ static int compare_text(const struct name *one, const char *text, size_t size)
 	return order ? order : one->size < size ? -1 : one->size > size;
 }
 
-static int compare(const void *one, const void *other)
+static int readside_names_compare_entries(const void *one, const void *other)
 {
 	const struct name *a = one, *b = other;
-	int order = compare_text(a, b->text, b->size);
+	int order = readside_names_compare_text(a, b->text, b->size);
 
 	return order ? order : a->index < b->index ? -1 : a->index > b->index;
 }
 
 void names_sort(struct names *names)
 {
-	qsort(names->names, names->nr, sizeof(*names->names), compare);
+	qsort(names->names, names->nr, sizeof(*names->names), readside_names_compare_entries);
 }
 
 /* The number of the first of that text, or names->nr. */
@@ -48,12 +48,14 @@ static uint32_t names_search(const struct names *names, const char *text, size_t
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (compare_text(&names->names[middle], text, size) < 0)
+		if (readside_names_compare_text(&names->names[middle], text, size) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < names->nr && !compare_text(&names->names[low], text, size) ? low : names->nr;
+	return low < names->nr && !readside_names_compare_text(&names->names[low], text, size)
+			? low
+			: names->nr;
 }
 
 const struct name *names_find(const struct names *names, const char *text, size_t size)
@@ -71,7 +73,7 @@ const struct name *names_pair(struct names *names, const char *text, size_t size
 	if (first == names->nr)
 		return NULL;
 	i = first + names->names[first].nr_paired;
-	if (i >= names->nr || compare_text(&names->names[i], text, size))
+	if (i >= names->nr || readside_names_compare_text(&names->names[i], text, size))
 		return NULL;
 	names->names[first].nr_paired++;
 	return &names->names[i];

@@ -43,7 +43,7 @@ static const char *const formats[] = {
 		[FORM_SEXPR] = "s-expr",
 };
 
-static void print_help(void)
+static void readside_options_print_help(void)
 {
 	fputs("Usage: readside [OPTION]... FILE...\n"
 	      "       readside --check [--strict] [OPTION]... FILE...\n"
@@ -91,7 +91,7 @@ static enum step usage_hint(const char *hint, const char *text)
 	return STEP_USAGE;
 }
 
-static enum step add_pattern(struct options *options, const char *text)
+static enum step readside_options_add_pattern(struct options *options, const char *text)
 {
 	struct pattern *patterns = reallocarray(
 			options->patterns, options->nr_patterns + 1, sizeof(*patterns));
@@ -152,7 +152,7 @@ static enum step set_depth(struct options *options, const char *text)
 static enum step take_question(int option)
 {
 	switch (option) {
-	case 'h': print_help(); return STEP_LEAVE;
+	case 'h': readside_options_print_help(); return STEP_LEAVE;
 	case 'V': puts("readside " SIDE_VERSION); return STEP_LEAVE;
 	case OPTION_FORMATS:
 		for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
@@ -162,12 +162,12 @@ static enum step take_question(int option)
 	}
 }
 
-static enum step take_option(struct options *options, int option, const char *argument)
+static enum step readside_options_parse(struct options *options, int option, const char *argument)
 {
 	switch (option) {
 	case 'a': options->walk.all = true; break;
 	case 'd': options->walk.dynamic = true; break;
-	case 'e': return add_pattern(options, argument);
+	case 'e': return readside_options_add_pattern(options, argument);
 	case 'f': return set_format(options, argument);
 	case 'i': options->walk.ignore = argument; break;
 	case 'j': options->form = FORM_EXACT; break;
@@ -244,7 +244,7 @@ enum step options_next(int argc, char **argv, struct options *options, const cha
 			*path = optarg;
 			return STEP_FILE;
 		}
-		step = take_option(options, option, optarg);
+		step = readside_options_parse(options, option, optarg);
 		if (step != STEP_FILE)
 			return step;
 	}

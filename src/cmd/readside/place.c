@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* Nodes know what holds them; text begins with the outermost. */
-static size_t append(const struct visit_node *node, char *text, size_t size)
+static size_t readside_path_append_node(const struct visit_node *node, char *text, size_t size)
 {
-	size_t used = node->up ? append(node->up, text, size) : 0;
+	size_t used = node->up ? readside_path_append_node(node->up, text, size) : 0;
 	int more = 0;
 
 	if (used >= size)
@@ -31,6 +31,6 @@ char *place_text(const struct visit_node *node, char *text, size_t size)
 {
 	text[0] = '\0';
 	if (node)
-		append(node, text, size);
+		readside_path_append_node(node, text, size);
 	return text;
 }

@@ -12,9 +12,10 @@ void say_set_verbose(bool on)
 	verbose = on;
 }
 
-static void say(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
+static void readside_message_print(const char *format, va_list arguments)
+		__attribute__((format(printf, 1, 0)));
 
-static void say(const char *format, va_list arguments)
+static void readside_message_print(const char *format, va_list arguments)
 {
 	char text[6144];
 	int size = vsnprintf(text, sizeof(text), format, arguments);
@@ -31,7 +32,7 @@ void say_error(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(format, arguments);
+	readside_message_print(format, arguments);
 	va_end(arguments);
 }
 
@@ -40,7 +41,7 @@ void say_error_hint(const char *hint, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(format, arguments);
+	readside_message_print(format, arguments);
 	va_end(arguments);
 	if (hint)
 		put_hint(stderr, hint);
@@ -60,7 +61,7 @@ void say_verbose(const char *format, ...)
 	if (!verbose)
 		return;
 	va_start(arguments, format);
-	say(format, arguments);
+	readside_message_print(format, arguments);
 	va_end(arguments);
 }
 

@@ -47,7 +47,8 @@ static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
 	return ret;
 }
 
-static void broken(struct source *source, enum broken_kind kind, const char *sentence)
+static void readside_source_report_broken(
+		struct source *source, enum broken_kind kind, const char *sentence)
 {
 	const struct broken broken = {
 			.path = source->image_path,
@@ -59,7 +60,7 @@ static void broken(struct source *source, enum broken_kind kind, const char *sen
 }
 
 /* The text that a slot of the description leads to, as much as there is of it. */
-static void read_name(struct source *source, uint64_t slot, char *name, size_t size)
+static void readside_source_read_name(struct source *source, uint64_t slot, char *name, size_t size)
 {
 	unsigned int width = image_pointer_size(source->image), place = 0;
 	unsigned char bytes[16];
@@ -103,9 +104,11 @@ static int broken_event(struct source *source, uint64_t address, struct visit_er
 			.sentence = sentence,
 			.hint = *error->mend ? error->mend : NULL};
 
-	read_name(source, address + offsetof(struct side_event_description, provider_name),
-			provider, sizeof(provider));
-	read_name(source, address + offsetof(struct side_event_description, event_name), name,
+	readside_source_read_name(source,
+			address + offsetof(struct side_event_description, provider_name), provider,
+			sizeof(provider));
+	readside_source_read_name(source,
+			address + offsetof(struct side_event_description, event_name), name,
 			sizeof(name));
 	counted_read(source, address + offsetof(struct side_event_description, loglevel), level,
 			sizeof(level));
@@ -117,11 +120,12 @@ static int broken_event(struct source *source, uint64_t address, struct visit_er
 	source->ops->broken(source->ops->priv, &broken_one);
 	if (++source->nr_broken < BROKEN_MAX && source->reads < READS_MAX)
 		return 0;
-	broken(source, BROKEN_FILE, "there is too much in it that cannot be read");
+	readside_source_report_broken(
+			source, BROKEN_FILE, "there is too much in it that cannot be read");
 	return -E2BIG;
 }
 
-static int read_event(void *opaque, uint64_t address)
+static int readside_source_read_event(void *opaque, uint64_t address)
 {
 	struct source *source = opaque;
 	struct event event = {
@@ -149,24 +153,27 @@ static int read_event(void *opaque, uint64_t address)
 	source->bytes += bytes;
 	result = source->ops->event(source->ops->priv, &event);
 	if (!result && source->bytes > BYTES_MAX) {
-		broken(source, BROKEN_FILE, "there are too many events in it");
+		readside_source_report_broken(
+				source, BROKEN_FILE, "there are too many events in it");
 		result = -E2BIG;
 	}
 	return result;
 }
 
-static int read_tables(struct source *source)
+static int readside_source_read_tables(struct source *source)
 {
 	int result;
 
 	source->has_read_error = false;
-	result = image_each_event(source->image, &source->memory, 0, read_event, source);
+	result = image_each_event(
+			source->image, &source->memory, 0, readside_source_read_event, source);
 	if (result == -EFAULT)
-		broken(source, BROKEN_FILE, "its table of events is not all there");
+		readside_source_report_broken(
+				source, BROKEN_FILE, "its table of events is not all there");
 	else if (result == -EIO || (!result && source->has_read_error))
-		broken(source, BROKEN_FILE, strerror(EIO));
+		readside_source_report_broken(source, BROKEN_FILE, strerror(EIO));
 	else if (result == -ENOMEM)
-		broken(source, BROKEN_FILE, "out of memory");
+		readside_source_report_broken(source, BROKEN_FILE, "out of memory");
 	return result == -EFAULT || result == -EIO ? 0 : result;
 }
 
@@ -188,10 +195,10 @@ static int read_image(void *opaque, struct image *image, const char *member)
 	if (source->ops->image)
 		result = source->ops->image(source->ops->priv, image, source->image_path);
 	if (!result)
-		result = read_tables(source);
+		result = readside_source_read_tables(source);
 	/* Of an archive whose members are all so it is said once. */
 	if (!result && image_elsewhere(image) && !source->was_elsewhere) {
-		broken(source, BROKEN_FOREIGN, image_elsewhere(image));
+		readside_source_report_broken(source, BROKEN_FOREIGN, image_elsewhere(image));
 		source->was_elsewhere = true;
 	}
 	if (!result && source->ops->image_end)
@@ -212,7 +219,7 @@ static int broken_object(void *opaque, const struct image_error *error, const ch
 		snprintf(text, sizeof(text), "its member %s: %s", member, error->text);
 	else
 		snprintf(text, sizeof(text), "%s", error->text);
-	broken(source, error->foreign ? BROKEN_FOREIGN : BROKEN_FILE, text);
+	readside_source_report_broken(source, error->foreign ? BROKEN_FOREIGN : BROKEN_FILE, text);
 	return 0;
 }
 
@@ -226,13 +233,13 @@ int source_read(const char *path, const struct source_ops *ops)
 	/* Without O_NONBLOCK, opening a FIFO waits for a writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
-		broken(&source, BROKEN_FILE, strerror(errno));
+		readside_source_report_broken(&source, BROKEN_FILE, strerror(errno));
 		return 0;
 	}
 	if (fstat(fd, &status))
-		broken(&source, BROKEN_FILE, strerror(errno));
+		readside_source_report_broken(&source, BROKEN_FILE, strerror(errno));
 	else if (!S_ISREG(status.st_mode))
-		broken(&source, BROKEN_FILE, "it is not a file");
+		readside_source_report_broken(&source, BROKEN_FILE, "it is not a file");
 	else
 		result = objects_read(fd, path, &objects);
 	close(fd);

@@ -23,10 +23,10 @@ struct needing {
 	size_t nr_libraries;
 };
 
-static int read_file(struct walk *walk, const char *path);
+static int readside_walk_read_file(struct walk *walk, const char *path);
 
 /* True the first time that a file comes along. Numbers of devices and files are small. */
-static bool visit_first(struct walk *walk, const struct stat *status)
+static bool readside_walk_visit_first(struct walk *walk, const struct stat *status)
 {
 	uint64_t identity = (uint64_t)status->st_ino ^ (uint64_t)status->st_dev << 44;
 
@@ -80,7 +80,7 @@ static int take_image(void *opaque, struct image *image, const char *path)
 	return result || !needing->walk->options->dynamic ? result : note_libraries(needing, image);
 }
 
-static void end_image(void *opaque, struct image *image, const char *path)
+static void readside_walk_on_image_end(void *opaque, struct image *image, const char *path)
 {
 	const struct needing *needing = opaque;
 	const struct source_ops *ops = &needing->walk->ops;
@@ -89,14 +89,14 @@ static void end_image(void *opaque, struct image *image, const char *path)
 		ops->image_end(ops->priv, image, path);
 }
 
-static int take_event(void *opaque, struct event *event)
+static int readside_walk_on_event(void *opaque, struct event *event)
 {
 	const struct needing *needing = opaque;
 
 	return needing->walk->ops.event(needing->walk->ops.priv, event);
 }
 
-static void take_broken(void *opaque, const struct broken *broken)
+static void readside_walk_on_broken(void *opaque, const struct broken *broken)
 {
 	const struct needing *needing = opaque;
 
@@ -111,23 +111,25 @@ static void take_broken(void *opaque, const struct broken *broken)
 static int read_with_libraries(struct walk *walk, const char *path)
 {
 	struct needing needing = {.walk = walk, .path = path};
-	const struct source_ops ops = {take_event, take_broken, take_image, end_image, &needing};
+	const struct source_ops ops = {readside_walk_on_event, readside_walk_on_broken, take_image,
+			readside_walk_on_image_end, &needing};
 	int result = source_read(path, &ops);
 
 	for (size_t i = 0; i < needing.nr_libraries; i++) {
 		if (!result)
-			result = read_file(walk, needing.libraries[i]);
+			result = readside_walk_read_file(walk, needing.libraries[i]);
 		free(needing.libraries[i]);
 	}
 	free(needing.libraries);
 	return result;
 }
 
-static int read_file(struct walk *walk, const char *path)
+static int readside_walk_read_file(struct walk *walk, const char *path)
 {
 	struct stat status;
 
-	if (!stat(path, &status) && S_ISREG(status.st_mode) && !visit_first(walk, &status))
+	if (!stat(path, &status) && S_ISREG(status.st_mode) &&
+			!readside_walk_visit_first(walk, &status))
 		return 0;
 	return read_with_libraries(walk, path);
 }
@@ -151,11 +153,12 @@ static int read_entry(struct walk *walk, const char *path, const char *name, uns
 	if (S_ISDIR(status.st_mode)) {
 		if (!options->recursive || depth >= options->max_depth || depth >= DEPTH_MAX)
 			return 0;
-		return visit_first(walk, &status) ? read_folder(walk, path, depth + 1) : 0;
+		return readside_walk_visit_first(walk, &status) ? read_folder(walk, path, depth + 1)
+								: 0;
 	}
 	if (!S_ISREG(status.st_mode) || (options->match && fnmatch(options->match, name, 0)))
 		return 0;
-	return read_file(walk, path);
+	return readside_walk_read_file(walk, path);
 }
 
 static int is_shown(const struct dirent *entry)
@@ -198,7 +201,7 @@ int walk_path(struct walk *walk, const char *path)
 	struct stat status;
 
 	walk->named = stat(path, &status) || !S_ISDIR(status.st_mode);
-	return walk->named ? read_file(walk, path) : read_folder(walk, path, 0);
+	return walk->named ? readside_walk_read_file(walk, path) : read_folder(walk, path, 0);
 }
 
 void walk_forget(struct walk *walk)

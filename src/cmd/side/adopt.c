@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `adopt`: traces of what programs record by a static configuration, without a daemon. */
+/* The verb `adopt_all_sessions`: traces of what programs record by a static configuration, without a daemon. */
 #include "ask.h"
 #include "command.h"
 #include "lost.h"
@@ -43,7 +43,7 @@ struct adoption {
 
 /* ---- what is meant ---- */
 
-static bool is_file(const char *path)
+static bool adopt_is_file(const char *path)
 {
 	struct stat status;
 
@@ -54,7 +54,7 @@ static bool is_file(const char *path)
  * The configuration: what --boot says, what lies in the place, or what programs are told. Only the first program
  * leaves a copy in the place, so it is what the programs there were told.
  */
-static int read_source(struct adoption *adoption)
+static int adopt_read_source(struct adoption *adoption)
 {
 	const char *file = adoption->options->boot;
 	struct control_error error;
@@ -63,7 +63,7 @@ static int read_source(struct adoption *adoption)
 
 	if (!file && adoption->place) {
 		snprintf(path, sizeof(path), "%s/" CONFIG_NAME, adoption->place);
-		if (is_file(path))
+		if (adopt_is_file(path))
 			file = path;
 	}
 	if (!file)
@@ -94,7 +94,7 @@ static int check_place(const struct adoption *adoption)
 
 /* ---- one session ---- */
 
-static char *choose_output(const struct adoption *adoption, const char *name)
+static char *adopt_choose_output(const struct adoption *adoption, const char *name)
 {
 	const char *given = adoption->options->output;
 	char *output = NULL;
@@ -106,7 +106,7 @@ static char *choose_output(const struct adoption *adoption, const char *name)
 	return asprintf(&output, "%s/%s", given, name) < 0 ? NULL : output;
 }
 
-static int open_session(struct adoption *adoption, const struct boot_session *boot,
+static int adopt_open_session(struct adoption *adoption, const struct boot_session *boot,
 		struct adopted *adopted, const struct definition *definition)
 {
 	struct definition_view view = {.channels = NULL};
@@ -157,20 +157,20 @@ static int open_one(struct adoption *adoption, const struct boot_session *boot)
 	if (definition_of_boot(&adoption->source, boot, &definition, &error))
 		return ask_error(&error);
 	adopted->name = boot->name;
-	adopted->output = choose_output(adoption, boot->name);
+	adopted->output = adopt_choose_output(adoption, boot->name);
 	adoption->nr++;
 	/* Without it, the output that the configuration names would be written. */
 	if (adoption->options->output && !adopted->output)
 		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	else
-		status = open_session(adoption, boot, adopted, definition);
+		status = adopt_open_session(adoption, boot, adopted, definition);
 	definition_free(definition);
 	return status;
 }
 
 /* ---- what is said ---- */
 
-static void print_json(const struct adopted *adopted, const struct session_status *status)
+static void adopt_print_json(const struct adopted *adopted, const struct session_status *status)
 {
 	fprintf(stderr, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"adopt\",\"session\":",
 			SAY_JSON_SCHEMA);
@@ -198,7 +198,7 @@ static void print_json(const struct adopted *adopted, const struct session_statu
 	fputs("]}\n", stderr);
 }
 
-static void print_text(const struct adopted *adopted, const struct session_status *status)
+static void adopt_print_text(const struct adopted *adopted, const struct session_status *status)
 {
 	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX], output[4096];
 	const char *path = session_summary(adopted->session)->output;
@@ -222,16 +222,16 @@ static void print_text(const struct adopted *adopted, const struct session_statu
 				say_quoted(path, output, sizeof(output)));
 }
 
-static void say_summary(struct adopted *adopted, const struct parsed *parsed)
+static void adopt_report_summary(struct adopted *adopted, const struct parsed *parsed)
 {
 	struct session_status status;
 
 	if (session_status(adopted->session, &status))
 		return;
 	if (parsed->common.json)
-		print_json(adopted, &status);
+		adopt_print_json(adopted, &status);
 	else
-		print_text(adopted, &status);
+		adopt_print_text(adopted, &status);
 	fflush(stderr);
 	session_status_free(&status);
 }
@@ -239,7 +239,7 @@ static void say_summary(struct adopted *adopted, const struct parsed *parsed)
 /* ---- while it goes on ---- */
 
 /* Is there nobody left who could say more? */
-static bool is_alone(struct session *session, bool *seen)
+static bool adopt_is_alone(struct session *session, bool *seen)
 {
 	struct session_status status;
 	bool alone = true;
@@ -253,7 +253,7 @@ static bool is_alone(struct session *session, bool *seen)
 	return alone;
 }
 
-static int turn(struct adoption *adoption, int timeout_ms)
+static int adopt_run_once(struct adoption *adoption, int timeout_ms)
 {
 	struct session_error error;
 
@@ -270,18 +270,19 @@ static int turn(struct adoption *adoption, int timeout_ms)
 }
 
 /* Until a signal, or, when somebody was there, until nobody is. */
-static int follow(struct adoption *adoption)
+static int adopt_run_until_signal(struct adoption *adoption)
 {
 	struct pollfd called = {.fd = adoption->signals, .events = POLLIN};
 	bool seen = false, alone;
 	int status;
 
 	do {
-		status = turn(adoption, TURN_MS);
+		status = adopt_run_once(adoption, TURN_MS);
 		alone = true;
 		for (size_t i = 0; i < adoption->nr; i++)
 			if (adoption->sessions[i].session)
-				alone = is_alone(adoption->sessions[i].session, &seen) && alone;
+				alone = adopt_is_alone(adoption->sessions[i].session, &seen) &&
+						alone;
 	} while (!status && !(seen && alone) && poll(&called, 1, 0) <= 0);
 	return status;
 }
@@ -302,9 +303,9 @@ static int close_one(struct adopted *adopted, const struct parsed *parsed)
 	/* Deaths that were not seen yet. */
 	if (!status && session_turn(adopted->session, 0, &error))
 		status = command_session_error(&error);
-	adopted->alone = is_alone(adopted->session, &seen);
+	adopted->alone = adopt_is_alone(adopted->session, &seen);
 	command_live_messages(adopted->session);
-	say_summary(adopted, parsed);
+	adopt_report_summary(adopted, parsed);
 	session_close(adopted->session, adopted->alone && !status, &error);
 	adopted->session = NULL;
 	if (error.kind != SESSION_ERROR_NONE && !status)
@@ -330,12 +331,12 @@ static int block_signals(struct adoption *adoption)
 }
 
 /* With everything open: go on, and close. */
-static int finish(struct adoption *adoption, const struct parsed *parsed, int status)
+static int adopt_run_and_close(struct adoption *adoption, const struct parsed *parsed, int status)
 {
 	int closed;
 
 	if (!status && adoption->options->follow)
-		status = follow(adoption);
+		status = adopt_run_until_signal(adoption);
 	for (size_t i = 0; i < adoption->nr; i++) {
 		closed = close_one(&adoption->sessions[i], parsed);
 		status = status ? status : closed;
@@ -346,7 +347,7 @@ static int finish(struct adoption *adoption, const struct parsed *parsed, int st
 	return status;
 }
 
-static int adopt(struct adoption *adoption, const struct parsed *parsed)
+static int adopt_all_sessions(struct adoption *adoption, const struct parsed *parsed)
 {
 	const struct boot_session *boot;
 	int status = block_signals(adoption);
@@ -355,12 +356,12 @@ static int adopt(struct adoption *adoption, const struct parsed *parsed)
 		status = open_one(adoption, boot);
 	if (!status && !adoption->nr)
 		say_note("no program has recorded in %s yet", adoption->place);
-	return finish(adoption, parsed, status);
+	return adopt_run_and_close(adoption, parsed, status);
 }
 
 /* ---- a process whose rings are in no place ---- */
 
-static pid_t process_of(const char *operand)
+static pid_t adopt_get_process(const char *operand)
 {
 	char *end;
 	unsigned long number;
@@ -401,7 +402,7 @@ static int open_process(struct adoption *adoption, pid_t pid, const char *direct
 }
 
 /* Has it anything for us? An error says what hinders. */
-static int check_process(struct adoption *adoption, pid_t pid)
+static int adopt_check_process(struct adoption *adoption, pid_t pid)
 {
 	struct session_status figures;
 	char path[64];
@@ -436,8 +437,8 @@ static int adopt_process(struct adoption *adoption, const struct parsed *parsed,
 	if (!status)
 		status = open_process(adoption, pid, directory);
 	if (!status)
-		status = check_process(adoption, pid);
-	status = finish(adoption, parsed, status);
+		status = adopt_check_process(adoption, pid);
+	status = adopt_run_and_close(adoption, parsed, status);
 	/* What a recorder leaves to the next one: here there is none. */
 	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, left[i]);
@@ -456,12 +457,12 @@ int cmd_adopt(const struct parsed *parsed)
 			.signals = -1,
 			.place = parsed->operand_count ? parsed->operands[0] : NULL,
 	};
-	pid_t pid = process_of(adoption.place);
+	pid_t pid = adopt_get_process(adoption.place);
 	int status;
 
 	if (pid)
 		return adopt_process(&adoption, parsed, pid);
-	status = read_source(&adoption);
+	status = adopt_read_source(&adoption);
 	if (!status && adoption.options->check) {
 		if (!say_is_quiet())
 			printf("%s: %" PRIu32 " session%s, in %s\n", adoption.source.path,
@@ -472,7 +473,7 @@ int cmd_adopt(const struct parsed *parsed)
 	} else if (!status) {
 		status = check_place(&adoption);
 		if (!status || (adoption.options->follow && status == COMMAND_FAILED))
-			status = adopt(&adoption, parsed);
+			status = adopt_all_sessions(&adoption, parsed);
 	}
 	boot_source_free(&adoption.source);
 	return status;

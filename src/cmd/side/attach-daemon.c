@@ -88,7 +88,7 @@ static int ask_for_door(
 	return status;
 }
 
-static int listen_at(const struct attached *attached)
+static int attach_daemon_listen_at(const struct attached *attached)
 {
 	return attached->place.parent < 0
 			? door_listen_nowhere(attached->pid, attached->place.theirs)
@@ -104,7 +104,7 @@ static int make_door(struct attached *attached, struct ask *ask)
 
 	if (status)
 		return status;
-	fd = listen_at(attached);
+	fd = attach_daemon_listen_at(attached);
 	if (fd == -EPERM && attached->place.parent < 0)
 		return attach_place_unreachable(attached);
 	if (fd < 0)

@@ -27,7 +27,7 @@
 #define ATTACH_WAITS_S 60
 
 /* Never through a link: whoever is in there may be able to put one in the place of what we have made. */
-static int open_own(int parent, const char *name)
+static int attach_dir_open_private(int parent, const char *name)
 {
 	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -58,11 +58,11 @@ static bool is_abandoned(int directory, bool is_door)
 	return abandoned;
 }
 
-static void remove_if_abandoned(int place, const char *name)
+static void attach_dir_remove_if_abandoned(int place, const char *name)
 {
 	bool is_door = !strncmp(name, DOOR_PREFIX, strlen(DOOR_PREFIX));
 	int directory = is_door || !strncmp(name, ATTACH_PREFIX, strlen(ATTACH_PREFIX))
-			? open_own(place, name)
+			? attach_dir_open_private(place, name)
 			: -1;
 
 	if (directory < 0)
@@ -74,7 +74,7 @@ static void remove_if_abandoned(int place, const char *name)
 	close(directory);
 }
 
-static void remove_abandoned(int place)
+static void attach_dir_remove_abandoned(int place)
 {
 	struct dirent *entry;
 	DIR *directory;
@@ -83,13 +83,13 @@ static void remove_abandoned(int place)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 	directory = opendir(path);
 	while (directory && (entry = readdir(directory)))
-		remove_if_abandoned(place, entry->d_name);
+		attach_dir_remove_if_abandoned(place, entry->d_name);
 	if (directory)
 		closedir(directory);
 }
 
 /* Only its owner writes there. Who does not know the name does not find the socket; the program may be another user's. */
-static int make_own(int parent, const char *prefix, char name[64])
+static int attach_dir_create_private(int parent, const char *prefix, char name[64])
 {
 	char path[96];
 	struct stat status;
@@ -99,7 +99,7 @@ static int make_own(int parent, const char *prefix, char name[64])
 	if (!mkdtemp(path))
 		return -1;
 	(void)snprintf(name, 64, "%s", strrchr(path, '/') + 1);
-	own = open_own(parent, name);
+	own = attach_dir_open_private(parent, name);
 	if (own >= 0 && !fstat(own, &status) && status.st_uid == geteuid() && !fchmod(own, 0711)) {
 		/* As long as it is used. It fails at most while another process examines the new directory: is_abandoned(). */
 		(void)flock(own, LOCK_SH | LOCK_NB);
@@ -111,19 +111,19 @@ static int make_own(int parent, const char *prefix, char name[64])
 	return -1;
 }
 
-static bool make_place(
+static bool attach_dir_create(
 		struct attach_place *made, int root, const char *directory, const char *prefix)
 {
 	int parent = door_open_below(root, directory), own;
 
 	if (parent < 0)
 		return false;
-	own = make_own(parent, prefix, made->directory);
+	own = attach_dir_create_private(parent, prefix, made->directory);
 	if (own < 0) {
 		close(parent);
 		return false;
 	}
-	remove_abandoned(parent);
+	attach_dir_remove_abandoned(parent);
 	made->parent = parent;
 	made->own = own;
 	(void)snprintf(made->ours, sizeof(made->ours), "/proc/self/fd/%d/" DOOR_SOCKET, own);
@@ -174,7 +174,7 @@ int attach_place_find(struct attached *attached, const char *prefix, bool lastin
 	if (root < 0)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (i = 0; root >= 0 && directories[i] && attached->place.parent < 0; i++)
-		if (make_place(&attached->place, root, directories[i], prefix))
+		if (attach_dir_create(&attached->place, root, directories[i], prefix))
 			break;
 	if (root >= 0)
 		close(root);

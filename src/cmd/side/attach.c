@@ -36,7 +36,7 @@
 
 /* ---- asking the program ---- */
 
-static int status_of(const struct inject_report *report)
+static int attach_get_status(const struct inject_report *report)
 {
 	return report->kind == INJECT_DONE                     ? COMMAND_DONE
 			: report->kind == INJECT_NOT_PERMITTED ? COMMAND_NOT_PERMITTED
@@ -89,8 +89,8 @@ int attach_request(
 
 int attach_say_failure(const struct attached *attached)
 {
-	return say_error((enum command_status)status_of(&attached->report), attached->report.hint,
-			"%s", attached->report.text);
+	return say_error((enum command_status)attach_get_status(&attached->report),
+			attached->report.hint, "%s", attached->report.text);
 }
 
 /* The sentences are those of attaching. */
@@ -101,8 +101,8 @@ static int say_detach_failure(const struct attached *attached)
 
 	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
 		return attach_say_failure(attached);
-	return say_error((enum command_status)status_of(&attached->report), attached->report.hint,
-			"cannot detach from %s", text + sizeof(prefix) - 1);
+	return say_error((enum command_status)attach_get_status(&attached->report),
+			attached->report.hint, "cannot detach from %s", text + sizeof(prefix) - 1);
 }
 
 /* ---- what is said ---- */
@@ -189,7 +189,7 @@ static int open_at_place(struct attached *attached, const struct session_options
 	return ret ? command_session_error(&error) : COMMAND_DONE;
 }
 
-static int open_session(struct attached *attached, const struct channel_list *channels)
+static int attach_open_session(struct attached *attached, const struct channel_list *channels)
 {
 	const struct attach_options *options = attached->options;
 	struct session_options session_options = {
@@ -243,7 +243,8 @@ static int go_on(struct attached *attached, bool *program_ended)
 	return status;
 }
 
-static void say_summary(const struct attached *attached, const struct session_status *sums)
+static void attach_report_summary(
+		const struct attached *attached, const struct session_status *sums)
 {
 	const char *output = session_summary(attached->session)->output;
 	char text[4096], events[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
@@ -290,7 +291,7 @@ static int end_session(struct attached *attached, bool summary)
 		session_finish(attached->session);
 		command_live_messages(attached->session);
 		if (!session_status(attached->session, &sums)) {
-			say_summary(attached, &sums);
+			attach_report_summary(attached, &sums);
 			session_status_free(&sums);
 		}
 	}
@@ -367,13 +368,13 @@ static int record_program(struct attached *attached)
 	return failed ? failed : status;
 }
 
-static bool is_empty(const char *directory)
+static bool attach_is_empty(const char *directory)
 {
 	/* An empty one can be removed. */
 	return !rmdir(directory);
 }
 
-static int record(struct attached *attached)
+static int attach_record(struct attached *attached)
 {
 	struct channel_list *channels = NULL;
 	char *output = NULL;
@@ -389,7 +390,7 @@ static int record(struct attached *attached)
 		status = printing_prepare(
 				&attached->printing, attached->options->print, &attached->output);
 	if (!status)
-		status = open_session(attached, channels);
+		status = attach_open_session(attached, channels);
 	if (!status) {
 		output = strdup(session_summary(attached->session)->output);
 		status = printing_start(&attached->printing, attached->parsed,
@@ -397,7 +398,7 @@ static int record(struct attached *attached)
 		status = status ? status : record_program(attached);
 		ended = end_session(attached, !status);
 		if (status && !existed && output)
-			(void)is_empty(output);
+			(void)attach_is_empty(output);
 		status = status ? status : ended;
 	}
 	printing_finish(&attached->printing);
@@ -409,7 +410,7 @@ static int record(struct attached *attached)
 
 /* ---- the verbs ---- */
 
-static void read_name(struct attached *attached)
+static void attach_read_name(struct attached *attached)
 {
 	char path[64];
 	FILE *file;
@@ -442,7 +443,7 @@ static bool is_no_process(int code)
 	return code == ESRCH || code == EINVAL || code == ENOENT || code == ENOSYS;
 }
 
-static int begin(struct attached *attached, const struct parsed *parsed,
+static int attach_open(struct attached *attached, const struct parsed *parsed,
 		const struct attach_options *options)
 {
 	uint64_t pid;
@@ -464,7 +465,7 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 		return say_error(COMMAND_USAGE, "write `-p PID`", "missing process to %s",
 				parsed->verb->id == VERB_ATTACH ? "attach to" : "detach from");
 	attached->pid = (pid_t)pid;
-	read_name(attached);
+	attach_read_name(attached);
 	attached->agent = session_library("libside-agent.so");
 	if (!attached->agent && errno)
 		return say_error(COMMAND_FAILED, NULL, "cannot find libside-agent.so: %s",
@@ -492,7 +493,7 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 	return COMMAND_DONE;
 }
 
-static void finish(struct attached *attached)
+static void attach_close(struct attached *attached)
 {
 	attach_place_remove(attached);
 	if (attached->signals >= 0)
@@ -507,7 +508,7 @@ int cmd_attach(const struct parsed *parsed)
 {
 	const struct attach_options *options = &parsed->options.attach;
 	struct attached attached;
-	int status = begin(&attached, parsed, &parsed->options.attach);
+	int status = attach_open(&attached, parsed, &parsed->options.attach);
 
 	if (!status && (options->daemon || options->session)) {
 		if (options->output || options->channels.count || options->duration ||
@@ -518,9 +519,9 @@ int cmd_attach(const struct parsed *parsed)
 		else
 			status = attach_give_to_daemon(&attached);
 	} else if (!status) {
-		status = record(&attached);
+		status = attach_record(&attached);
 	}
-	finish(&attached);
+	attach_close(&attached);
 	return status;
 }
 
@@ -528,12 +529,12 @@ int command_attach_recording(const struct parsed *parsed, const struct attach_op
 		const struct attach_recording *recording)
 {
 	struct attached attached;
-	int status = begin(&attached, parsed, options);
+	int status = attach_open(&attached, parsed, options);
 
 	attached.recording = recording;
 	if (!status)
-		status = record(&attached);
-	finish(&attached);
+		status = attach_record(&attached);
+	attach_close(&attached);
 	return status;
 }
 
@@ -550,11 +551,11 @@ int command_attach_daemon(const struct parsed *parsed, int pid)
 			.daemon = true,
 			.system = parsed->options.control.system};
 	(void)sigprocmask(SIG_BLOCK, NULL, &before);
-	status = begin(&attached, &attach, &attach.options.attach);
+	status = attach_open(&attached, &attach, &attach.options.attach);
 	attached.incidental = true;
 	if (!status)
 		status = attach_give_to_daemon(&attached);
-	finish(&attached);
+	attach_close(&attached);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return status;
 }
@@ -562,7 +563,7 @@ int command_attach_daemon(const struct parsed *parsed, int pid)
 int cmd_detach(const struct parsed *parsed)
 {
 	struct attached attached;
-	int status = begin(&attached, parsed, &parsed->options.attach);
+	int status = attach_open(&attached, parsed, &parsed->options.attach);
 
 	if (!status)
 		status = attach_request(&attached, "detach", NULL, true);
@@ -574,6 +575,6 @@ int cmd_detach(const struct parsed *parsed)
 		status = attach_why_not(&attached, "does not leave");
 	else if (!status)
 		attach_say_done(&attached, "detach", "left");
-	finish(&attached);
+	attach_close(&attached);
 	return status;
 }

@@ -46,24 +46,24 @@ struct channel_list {
 	struct session_channel *made;
 };
 
-static int no_memory(void)
+static int channel_options_report_no_memory(void)
 {
 	say_error(COMMAND_FAILED, NULL, "cannot read the options: out of memory");
 	return COMMAND_FAILED;
 }
 
-static int add_word(struct words *words, const char *text)
+static int channel_options_add_arg(struct words *words, const char *text)
 {
 	const char **items = realloc(words->items, (words->count + 1) * sizeof(*items));
 
 	if (!items)
-		return no_memory();
+		return channel_options_report_no_memory();
 	items[words->count++] = text;
 	words->items = items;
 	return COMMAND_DONE;
 }
 
-static int add_channel(struct channel_list *list, const char *name)
+static int channel_options_add(struct channel_list *list, const char *name)
 {
 	struct channel_words *channels;
 
@@ -78,7 +78,7 @@ static int add_channel(struct channel_list *list, const char *name)
 	}
 	channels = realloc(list->channels, (list->count + 1) * sizeof(*channels));
 	if (!channels)
-		return no_memory();
+		return channel_options_report_no_memory();
 	list->channels = channels;
 	channels[list->count++] = (struct channel_words){.channel = {.name = name}};
 	return COMMAND_DONE;
@@ -89,7 +89,7 @@ static struct rule_words *last_rule(struct channel_words *channel)
 	return channel->count ? &channel->rules[channel->count - 1] : NULL;
 }
 
-static int take_pattern(struct channel_words *channel, const char *text)
+static int channel_options_add_pattern(struct channel_words *channel, const char *text)
 {
 	struct rule_words *rule = last_rule(channel);
 
@@ -98,15 +98,15 @@ static int take_pattern(struct channel_words *channel, const char *text)
 				realloc(channel->rules, (channel->count + 1) * sizeof(*rules));
 
 		if (!rules)
-			return no_memory();
+			return channel_options_report_no_memory();
 		channel->rules = rules;
 		rule = &rules[channel->count++];
 		*rule = (struct rule_words){.filter = NULL};
 	}
-	return add_word(&rule->patterns, text);
+	return channel_options_add_arg(&rule->patterns, text);
 }
 
-static int take_filter(struct channel_words *channel, const char *text)
+static int channel_options_set_filter(struct channel_words *channel, const char *text)
 {
 	struct rule_words *rule = last_rule(channel);
 	const char **filter = rule ? &rule->filter : &channel->filter;
@@ -130,7 +130,7 @@ static int take_event_context(struct channel_words *channel, const char *text)
 				"write it behind the `-e` that it belongs to, or use `--context`",
 				"there is no `-e` before `--event-context %.128s`", text);
 	rule->complete = true;
-	return add_word(&rule->contexts, text);
+	return channel_options_add_arg(&rule->contexts, text);
 }
 
 static int take_threads(struct channel_words *channel, const struct option_use *use)
@@ -146,7 +146,7 @@ static int take_threads(struct channel_words *channel, const struct option_use *
 	return COMMAND_DONE;
 }
 
-static int take_timeout(struct channel_words *channel, const struct option_use *use)
+static int channel_options_set_timeout(struct channel_words *channel, const struct option_use *use)
 {
 	uint64_t us = use->number / 1000;
 
@@ -158,26 +158,26 @@ static int take_timeout(struct channel_words *channel, const struct option_use *
 	return COMMAND_DONE;
 }
 
-static int take(struct channel_list *list, const struct option_use *use)
+static int channel_options_parse(struct channel_list *list, const struct option_use *use)
 {
 	const char *name = use->option->name;
 	struct channel_words *channel;
 	int status;
 
 	if (!strcmp(name, "channel"))
-		return add_channel(list, use->text);
+		return channel_options_add(list, use->text);
 	if (!list->count) {
-		status = add_channel(list, SESSION_CHANNEL_NAME);
+		status = channel_options_add(list, SESSION_CHANNEL_NAME);
 		if (status)
 			return status;
 	}
 	channel = &list->channels[list->count - 1];
 	if (!strcmp(name, "event"))
-		return take_pattern(channel, use->text);
+		return channel_options_add_pattern(channel, use->text);
 	if (!strcmp(name, "filter"))
-		return take_filter(channel, use->text);
+		return channel_options_set_filter(channel, use->text);
 	if (!strcmp(name, "context"))
-		return add_word(&channel->contexts, use->text);
+		return channel_options_add_arg(&channel->contexts, use->text);
 	if (!strcmp(name, "event-context"))
 		return take_event_context(channel, use->text);
 	if (!strcmp(name, "mode"))
@@ -187,7 +187,7 @@ static int take(struct channel_list *list, const struct option_use *use)
 	else if (!strcmp(name, "per-thread"))
 		return take_threads(channel, use);
 	else if (!strcmp(name, "block-timeout"))
-		return take_timeout(channel, use);
+		return channel_options_set_timeout(channel, use);
 	return COMMAND_DONE;
 }
 
@@ -207,7 +207,7 @@ static int join_filters(struct rule_words *rule, const char *of_channel)
 	size = strlen(rule->filter) + strlen(of_channel) + 16;
 	rule->joined = malloc(size);
 	if (!rule->joined)
-		return no_memory();
+		return channel_options_report_no_memory();
 	snprintf(rule->joined, size, "(%s) && (%s)", of_channel, rule->filter);
 	return COMMAND_DONE;
 }
@@ -218,7 +218,7 @@ static int make_rules(struct channel_words *channel, bool symbols)
 
 	channel->made = calloc(count + symbols, sizeof(*channel->made));
 	if (!channel->made)
-		return no_memory();
+		return channel_options_report_no_memory();
 	channel->channel.rules = channel->made;
 	channel->channel.nr_rules = count + symbols;
 	if (symbols)
@@ -242,12 +242,12 @@ static int make_rules(struct channel_words *channel, bool symbols)
 	return COMMAND_DONE;
 }
 
-static int make_channels(struct channel_list *list)
+static int channel_options_make(struct channel_list *list)
 {
 	list->made = calloc(list->count + 2, sizeof(*list->made));
 	if (!list->made)
-		return no_memory();
-	if (list->symbols && !list->count && add_channel(list, SESSION_CHANNEL_NAME))
+		return channel_options_report_no_memory();
+	if (list->symbols && !list->count && channel_options_add(list, SESSION_CHANNEL_NAME))
 		return COMMAND_FAILED;
 	for (size_t i = 0; i < list->count; i++) {
 		struct channel_words *channel = &list->channels[i];
@@ -276,7 +276,7 @@ static int check_patterns(const struct words *words)
 	return status;
 }
 
-static int check_filter(const char *text)
+static int channel_options_check_filter(const char *text)
 {
 	struct where where;
 	int status;
@@ -294,14 +294,14 @@ static int check_texts(const struct channel_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct channel_words *channel = &list->channels[i];
-		int status = check_filter(channel->filter);
+		int status = channel_options_check_filter(channel->filter);
 
 		for (size_t k = 0; k < channel->count && !status; k++) {
 			const struct rule_words *rule = &channel->rules[k];
 
 			status = check_patterns(&rule->patterns);
 			if (!status)
-				status = check_filter(rule->filter);
+				status = channel_options_check_filter(rule->filter);
 		}
 		if (status)
 			return status;
@@ -316,14 +316,14 @@ int command_channels(const struct option_uses *uses, bool symbols, struct channe
 
 	*result = list;
 	if (!list)
-		return no_memory();
+		return channel_options_report_no_memory();
 	list->symbols = symbols;
 	for (size_t i = 0; i < uses->count && !status; i++)
-		status = take(list, &uses->items[i]);
+		status = channel_options_parse(list, &uses->items[i]);
 	if (!status)
 		status = check_texts(list);
 	if (!status)
-		status = make_channels(list);
+		status = channel_options_make(list);
 	return status;
 }
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* The directory, which is created if it is missing. 0, or a negative errno: another user can write there. */
-static int make_directory(const char *path)
+static int current_session_make_directory(const char *path)
 {
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
@@ -33,7 +33,7 @@ static bool is_of_another_user(const char *directory)
 	return !lstat(directory, &status) && status.st_uid != geteuid();
 }
 
-static int append(char *path, size_t room, const char *text)
+static int current_session_append_text(char *path, size_t room, const char *text)
 {
 	size_t used = strlen(path);
 
@@ -45,11 +45,11 @@ static int append(char *path, size_t room, const char *text)
 static int append_name(char *path, size_t room, const char *directory)
 {
 	size_t used = strlen(path) + strlen("/current");
-	int ret = append(path, room, "/current");
+	int ret = current_session_append_text(path, room, "/current");
 
 	if (ret || !directory)
 		return ret;
-	ret = append(path, room,
+	ret = current_session_append_text(path, room,
 			strcmp(directory, WIRE_RUNTIME_SYSTEM) != 0 ? directory : "-system");
 	for (; !ret && path[used]; used++)
 		if (path[used] == '/')
@@ -69,12 +69,12 @@ static int file(const struct ask *ask, char *path, size_t room)
 		ret = wire_runtime_own(path, room);
 	}
 	if (!ret)
-		ret = make_directory(path);
+		ret = current_session_make_directory(path);
 	return ret ? ret : append_name(path, room, elsewhere);
 }
 
 /* 0, or a negative errno; -ENOENT: no session is current. */
-static int read_name(const struct ask *ask, char name[ASK_NAME_MAX])
+static int current_session_read_name(const struct ask *ask, char name[ASK_NAME_MAX])
 {
 	char path[PATH_MAX] = "", text[ASK_NAME_MAX + 1];
 	ssize_t size;
@@ -100,7 +100,7 @@ static int read_name(const struct ask *ask, char name[ASK_NAME_MAX])
 
 bool current_read(const struct ask *ask, char name[ASK_NAME_MAX])
 {
-	int ret = read_name(ask, name);
+	int ret = current_session_read_name(ask, name);
 
 	if (ret && ret != -ENOENT)
 		say_note_hint("give the session to each command: `-s NAME`",
@@ -110,11 +110,11 @@ bool current_read(const struct ask *ask, char name[ASK_NAME_MAX])
 
 bool current_read_silently(const struct ask *ask, char name[ASK_NAME_MAX])
 {
-	return !read_name(ask, name);
+	return !current_session_read_name(ask, name);
 }
 
 /* Another command may read it meanwhile: it is there as a whole, or the one before. */
-static int replace(const char *path, const char *name)
+static int current_session_replace_file(const char *path, const char *name)
 {
 	char other[PATH_MAX + 32];
 	int fd, ret = 0;
@@ -139,7 +139,7 @@ static int write_name(const struct ask *ask, const char *name, char *path, size_
 {
 	int ret = file(ask, path, room);
 
-	return ret ? ret : replace(path, name);
+	return ret ? ret : current_session_replace_file(path, name);
 }
 
 int current_write(const struct ask *ask, const char *name)

@@ -50,7 +50,7 @@ static int stop_process(uint64_t pid, bool system)
 	return ready > 0 ? COMMAND_DONE : say_not_stopped(pid, ETIMEDOUT, system);
 }
 
-static void say_stopped(const struct parsed *parsed, uint64_t pid, size_t sessions)
+static void daemon_report_stopped(const struct parsed *parsed, uint64_t pid, size_t sessions)
 {
 	if (parsed->common.json)
 		printf("{\"schema\":%d,\"type\":\"daemon\",\"stopped\":%s,\"pid\":%" PRIu64
@@ -68,7 +68,7 @@ static void say_stopped(const struct parsed *parsed, uint64_t pid, size_t sessio
 				sessions == 1 ? "is" : "are", sessions == 1 ? "s" : "");
 }
 
-static int stop(const struct parsed *parsed)
+static int daemon_shut_down(const struct parsed *parsed)
 {
 	struct control_error error = {.kind = CONTROL_DONE};
 	struct json_object *answer, *sessions = NULL, *listed;
@@ -80,7 +80,7 @@ static int stop(const struct parsed *parsed)
 	if (ask_connect_silently(&ask, parsed->options.control.system, &error)) {
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
-		say_stopped(parsed, 0, 0);
+		daemon_report_stopped(parsed, 0, 0);
 		return say_flush(stdout);
 	}
 	status = ask_call(&ask, control_request("list", NULL), ASK_PATIENCE_MS, &sessions);
@@ -99,7 +99,7 @@ static int stop(const struct parsed *parsed)
 	}
 	ask_close(&ask);
 	if (!status)
-		say_stopped(parsed, pid, count);
+		daemon_report_stopped(parsed, pid, count);
 	return status ? status : say_flush(stdout);
 }
 
@@ -115,7 +115,7 @@ int cmd_daemon(const struct parsed *parsed)
 		return say_error(COMMAND_USAGE, "write `side daemon`",
 				"`side daemon` does not understand `%.128s`", parsed->operands[0]);
 	if (options->stop)
-		return stop(parsed);
+		return daemon_shut_down(parsed);
 	status = ask_connect(&ask, options->system, options->no_daemon);
 	if (status)
 		return status;

@@ -30,7 +30,8 @@ static unsigned int count_folders(const char *place)
 	return nr;
 }
 
-static struct looked look_into(const struct doctor *doctor, const struct boot_config *config)
+static struct looked doctor_boot_inspect(
+		const struct doctor *doctor, const struct boot_config *config)
 {
 	char path[BOOT_PLACE_MAX], whole[DOCTOR_PATH_MAX];
 	const struct boot_session *session;
@@ -74,7 +75,7 @@ static void look_at_place(const struct doctor *doctor, const struct boot_source 
 		struct doctor_finding *finding)
 {
 	const struct boot_config *config = source->config;
-	struct looked looked = look_into(doctor, config);
+	struct looked looked = doctor_boot_inspect(doctor, config);
 	char part[BOOT_PLACE_MAX];
 	const char *hinders = what_hinders(doctor, config->place, part);
 

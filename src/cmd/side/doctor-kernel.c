@@ -16,7 +16,7 @@
 /* Weak: only a C library that registers rseq for each thread has it. */
 extern const unsigned int __rseq_size __attribute__((weak));
 
-static bool skip(const struct doctor *doctor, struct doctor_finding *finding)
+static bool doctor_kernel_is_skipped(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	if (doctor->other)
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
@@ -24,7 +24,7 @@ static bool skip(const struct doctor *doctor, struct doctor_finding *finding)
 }
 
 /* Calls of the kernel that cannot succeed as they are made here: does it know them? */
-static bool knows(long number, long first, long second, long third)
+static bool doctor_kernel_has_syscall(long number, long first, long second, long third)
 {
 	long ret = syscall(number, first, second, third, 0L, 0L);
 	int error = errno;
@@ -44,19 +44,19 @@ static void look_at_kernel(const struct doctor *doctor, struct doctor_finding *f
 	struct utsname name;
 	size_t count = 0;
 
-	if (skip(doctor, finding))
+	if (doctor_kernel_is_skipped(doctor, finding))
 		return;
 	uname(&name);
-	if (!knows(SYS_pidfd_open, getpid(), 0, 0))
+	if (!doctor_kernel_has_syscall(SYS_pidfd_open, getpid(), 0, 0))
 		missing[count++] = pidfd;
 	/* An empty range. */
-	if (!knows(SYS_close_range, 1, 0, 0))
+	if (!doctor_kernel_has_syscall(SYS_close_range, 1, 0, 0))
 		missing[count++] = range;
-	if (!knows(SYS_memfd_create, (long)"side-doctor", MFD_CLOEXEC, 0))
+	if (!doctor_kernel_has_syscall(SYS_memfd_create, (long)"side-doctor", MFD_CLOEXEC, 0))
 		missing[count++] = memory;
-	if (!knows(SYS_process_vm_readv, getpid(), 0, 0))
+	if (!doctor_kernel_has_syscall(SYS_process_vm_readv, getpid(), 0, 0))
 		missing[count++] = vm;
-	if (!knows(SYS_membarrier, 0, 0, 0))
+	if (!doctor_kernel_has_syscall(SYS_membarrier, 0, 0, 0))
 		missing[count++] = barrier;
 	for (size_t i = 0; i < count; i++)
 		snprintf(lack + strlen(lack), sizeof(lack) - strlen(lack), "%s%s", i ? ", " : "",
@@ -74,10 +74,10 @@ static void look_at_kernel(const struct doctor *doctor, struct doctor_finding *f
 
 static void look_at_rseq(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	if (skip(doctor, finding))
+	if (doctor_kernel_is_skipped(doctor, finding))
 		return;
 	/* No such area: an error in any kernel that has it. */
-	if (!knows(SYS_rseq, 0, 0, 0)) {
+	if (!doctor_kernel_has_syscall(SYS_rseq, 0, 0, 0)) {
 		doctor_found(finding, DOCTOR_NOTE,
 				"the kernel has no rseq: side uses a slower method");
 		doctor_mend(finding, "use Linux 4.18 or later with CONFIG_RSEQ");

@@ -392,7 +392,8 @@ static bool library_used(pid_t pid, struct library *library)
 }
 
 /* Running programs with another libside, by their RUNPATH or their environment, or because it was replaced. */
-static void look_at_programs(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_library_scan_programs(
+		const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct library own, used;
 	char name[RUNNING_NAME_MAX], text[400] = "", exe[PATH_MAX] = "";
@@ -436,6 +437,6 @@ const struct doctor_check doctor_library_checks[] = {
 				look_at_agent},
 		{"pkgconfig", "building programs that use libside", look_at_pkgconfig},
 		{"programs", "running programs with a libside that this agent fits",
-				look_at_programs},
+				doctor_library_scan_programs},
 		{.name = NULL},
 };

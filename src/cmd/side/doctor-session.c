@@ -22,7 +22,7 @@
 
 #define TMPFS_MAGIC_NUMBER 0x01021994
 
-static bool skip(const struct doctor *doctor, struct doctor_finding *finding)
+static bool doctor_session_is_skipped(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	if (doctor->other)
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
@@ -37,7 +37,7 @@ static void look_at_daemon(const struct doctor *doctor, struct doctor_finding *f
 	struct control_error error = {.kind = CONTROL_DONE};
 	struct ask ask;
 
-	if (skip(doctor, finding))
+	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	if (ask_connect_silently(&ask, false, NULL)) {
 		doctor_found(finding, DOCTOR_NOTE, "no daemon runs; verbs for sessions start one");
@@ -66,7 +66,7 @@ static void look_at_runtime(const struct doctor *doctor, struct doctor_finding *
 	struct stat status;
 	int ret;
 
-	if (skip(doctor, finding))
+	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	ret = wire_runtime_directory(path, sizeof(path), false);
 	if (ret) {
@@ -105,7 +105,7 @@ static void look_at_group(const struct doctor *doctor, struct doctor_finding *fi
 {
 	const struct group *group;
 
-	if (skip(doctor, finding))
+	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	if (!doctor->uid) {
 		doctor_found(finding, DOCTOR_OK, "root may ask the daemon of the system");
@@ -134,7 +134,7 @@ static void look_at_shm(const struct doctor *doctor, struct doctor_finding *find
 	struct statfs type;
 	uint64_t size;
 
-	if (skip(doctor, finding))
+	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	if (statfs(doctor_path(doctor, "/dev/shm", path), &type) || statvfs(path, &space)) {
 		doctor_found(finding, DOCTOR_MISSING, "/dev/shm is not there");
@@ -167,7 +167,7 @@ static void look_at_descriptors(const struct doctor *doctor, struct doctor_findi
 {
 	struct rlimit limit;
 
-	if (skip(doctor, finding))
+	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		doctor_found(finding, DOCTOR_SKIPPED, "unknown");
@@ -189,7 +189,7 @@ static void look_at_memlock(const struct doctor *doctor, struct doctor_finding *
 {
 	struct rlimit limit;
 
-	if (skip(doctor, finding))
+	if (doctor_session_is_skipped(doctor, finding))
 		return;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		doctor_found(finding, DOCTOR_SKIPPED, "unknown");

@@ -90,7 +90,8 @@ static const struct doctor_check *const tables[] = {doctor_library_checks, docto
 
 static const char *const state_words[] = {"ok", "note", "missing", "skipped"};
 
-static void print_json(const struct doctor_check *check, const struct doctor_finding *finding)
+static void doctor_print_json(
+		const struct doctor_check *check, const struct doctor_finding *finding)
 {
 	printf("{\"schema\":%d,\"type\":\"check\",\"name\":\"%s\",\"state\":\"%s\",\"for\":",
 			SAY_JSON_SCHEMA, check->name, state_words[finding->state]);
@@ -103,7 +104,7 @@ static void print_json(const struct doctor_check *check, const struct doctor_fin
 	puts("}");
 }
 
-static void print_text(
+static void doctor_print_text(
 		const struct doctor_check *check, const struct doctor_finding *finding, bool color)
 {
 	static const char *const colors[] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
@@ -120,7 +121,7 @@ static void print_text(
 				say_printable(finding->mend, mend, sizeof(mend)));
 }
 
-static bool is_wanted(const struct parsed *parsed, const char *name)
+static bool doctor_is_selected(const struct parsed *parsed, const char *name)
 {
 	for (int i = 0; i < parsed->operand_count; i++) {
 		if (!strcmp(parsed->operands[i], name))
@@ -130,7 +131,7 @@ static bool is_wanted(const struct parsed *parsed, const char *name)
 }
 
 /* Each name must be that of a check. */
-static int check_names(const struct parsed *parsed)
+static int doctor_check_names(const struct parsed *parsed)
 {
 	const char *names[CHECKS_MAX];
 	struct nearest nearest;
@@ -161,7 +162,7 @@ static int check_names(const struct parsed *parsed)
 }
 
 /* How many are missing. */
-static unsigned int run(const struct doctor *doctor, const struct parsed *parsed)
+static unsigned int doctor_run_checks(const struct doctor *doctor, const struct parsed *parsed)
 {
 	bool color = !parsed->common.json && say_color(stdout, parsed->common.color);
 	unsigned int missing = 0;
@@ -170,14 +171,14 @@ static unsigned int run(const struct doctor *doctor, const struct parsed *parsed
 		for (const struct doctor_check *check = tables[t]; check->name; check++) {
 			struct doctor_finding finding = {.state = DOCTOR_OK};
 
-			if (!is_wanted(parsed, check->name))
+			if (!doctor_is_selected(parsed, check->name))
 				continue;
 			check->look(doctor, &finding);
 			missing += finding.state == DOCTOR_MISSING;
 			if (parsed->common.json)
-				print_json(check, &finding);
+				doctor_print_json(check, &finding);
 			else
-				print_text(check, &finding, color);
+				doctor_print_text(check, &finding, color);
 		}
 	}
 	return missing;
@@ -187,7 +188,7 @@ int cmd_doctor(const struct parsed *parsed)
 {
 	const char *root = parsed->options.doctor.root;
 	struct doctor doctor = {.root = root ? root : "", .other = root != NULL, .uid = geteuid()};
-	int status = check_names(parsed), printed;
+	int status = doctor_check_names(parsed), printed;
 	unsigned int missing;
 
 	if (!status && root && access(root, R_OK | X_OK))
@@ -196,7 +197,7 @@ int cmd_doctor(const struct parsed *parsed)
 				root);
 	if (status)
 		return status;
-	missing = run(&doctor, parsed);
+	missing = doctor_run_checks(&doctor, parsed);
 	printed = say_flush(stdout);
 	if (printed)
 		return printed;

@@ -18,7 +18,7 @@ static void say_damage(void *user, const char *sentence)
 }
 
 /* DIR-expanded beside DIR; NULL where DIR has no name of its own ("." and "/"). */
-static char *beside(const char *dir)
+static char *expand_output_path(const char *dir)
 {
 	size_t size = strlen(dir);
 	const char *name;
@@ -33,7 +33,7 @@ static char *beside(const char *dir)
 	return asprintf(&path, "%.*s-expanded", (int)size, dir) < 0 ? NULL : path;
 }
 
-static int status_of(int error)
+static int expand_exit_status(int error)
 {
 	return error == -EACCES || error == -EPERM ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
 }
@@ -63,7 +63,7 @@ int cmd_expand(const struct parsed *parsed)
 	const char *dir = parsed->operands[0], *out = parsed->options.expand.output;
 	struct ctf_expand_result result;
 	struct ctf_error error = {.text = ""};
-	char *made = out ? NULL : beside(dir);
+	char *made = out ? NULL : expand_output_path(dir);
 	int ret;
 
 	if (!out && !made)
@@ -72,7 +72,7 @@ int cmd_expand(const struct parsed *parsed)
 	out = out ? out : made;
 	ret = ctf_expand(dir, out, confine, say_damage, NULL, &result, &error);
 	if (ret) {
-		ret = say_error(status_of(ret), error.hint, "%s", error.text);
+		ret = say_error(expand_exit_status(ret), error.hint, "%s", error.text);
 	} else {
 		say_result(&result, out);
 		ret = result.damaged ? COMMAND_FAILED : say_flush(stdout);

@@ -23,10 +23,10 @@ struct chrome {
 	int64_t last_ns;
 };
 
-static void print(struct export *export, const char *format, ...)
+static void export_chrome_print_json(struct export *export, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static void print(struct export *export, const char *format, ...)
+static void export_chrome_print_json(struct export *export, const char *format, ...)
 {
 	char text[512];
 	va_list arguments;
@@ -38,29 +38,31 @@ static void print(struct export *export, const char *format, ...)
 	view_out_put(&export->out, text, (size_t)size);
 }
 
-static void put_text(struct export *export, const char *text)
+static void export_chrome_write_text(struct export *export, const char *text)
 {
 	view_json_quoted(&export->out, text, strlen(text));
 }
 
-static int start(struct export *export)
+static int export_chrome_start(struct export *export)
 {
 	export->state = calloc(1, sizeof(struct chrome));
 	view_out_text(&export->out, "{\"traceEvents\":[\n");
 	return export->state ? 0 : -ENOMEM;
 }
 
-static void begin(struct export *export, const char *kind, int64_t pid, int64_t tid)
+static void export_chrome_begin_event(
+		struct export *export, const char *kind, int64_t pid, int64_t tid)
 {
 	struct chrome *state = export->state;
 
 	if (state->any)
 		view_out_text(&export->out, ",\n");
 	state->any = true;
-	print(export, "{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64, kind, pid, tid);
+	export_chrome_print_json(export, "{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64,
+			kind, pid, tid);
 }
 
-static void put_time(struct export *export, const struct ctf_item *item)
+static void export_chrome_write_time(struct export *export, const struct ctf_item *item)
 {
 	struct chrome *state = export->state;
 	uint64_t since;
@@ -72,12 +74,13 @@ static void put_time(struct export *export, const struct ctf_item *item)
 		state->last_ns = item->ns > state->start_ns ? item->ns : state->start_ns;
 	}
 	since = (uint64_t)state->last_ns - (uint64_t)state->start_ns;
-	print(export, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
+	export_chrome_print_json(
+			export, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
 }
 
 /* The name of a process or thread, before its first event. */
-static int tell(struct export *export, const char *what, int64_t pid, int64_t tid, const char *name,
-		size_t size)
+static int export_chrome_write_name(struct export *export, const char *what, int64_t pid,
+		int64_t tid, const char *name, size_t size)
 {
 	struct chrome *state = export->state;
 	int64_t key[3] = {pid, tid, *what};
@@ -88,8 +91,8 @@ static int tell(struct export *export, const char *what, int64_t pid, int64_t ti
 		return -ENOMEM;
 	if (number < known)
 		return 0;
-	begin(export, "M", pid, tid);
-	print(export, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+	export_chrome_begin_event(export, "M", pid, tid);
+	export_chrome_print_json(export, ",\"name\":\"%s\",\"args\":{\"name\":", what);
 	view_json_quoted(&export->out, name, size);
 	view_out_text(&export->out, "}}");
 	return 0;
@@ -105,17 +108,18 @@ static int tell_who(struct export *export, const struct ctf_item *item,
 	int ret;
 
 	export_process_name(export, own->process, text, sizeof(text));
-	ret = tell(export, "process_name", pid, 0, text, strlen(text));
+	ret = export_chrome_write_name(export, "process_name", pid, 0, text, strlen(text));
 	if (ret)
 		return ret;
 	name = who_thread_name(&own->who, item, &size);
 	if (own->thread >= 0)
-		return name ? tell(export, "thread_name", pid, tid, name, size) : 0;
+		return name ? export_chrome_write_name(export, "thread_name", pid, tid, name, size)
+			    : 0;
 	if (item->stream->cpu < 0)
 		snprintf(text, sizeof(text), "events");
 	else
 		snprintf(text, sizeof(text), "cpu %" PRId64, item->stream->cpu);
-	return tell(export, "thread_name", pid, tid, text, strlen(text));
+	return export_chrome_write_name(export, "thread_name", pid, tid, text, strlen(text));
 }
 
 /*
@@ -140,11 +144,12 @@ static int64_t lane_tid(struct export *export, const struct export_slice *slice,
 	else
 		snprintf(name, sizeof(name), "%.400s → %.400s, %u", rule->begin_text,
 				rule->end_text, slice->lane + 1);
-	return tell(export, "thread_name", pid, tid, name, strlen(name)) ? 0 : tid;
+	return export_chrome_write_name(export, "thread_name", pid, tid, name, strlen(name)) ? 0
+											     : tid;
 }
 
-static int event(struct export *export, const struct ctf_item *item, struct walk_class *class,
-		const struct export_slice *slice)
+static int export_chrome_write_event(struct export *export, const struct ctf_item *item,
+		struct walk_class *class, const struct export_slice *slice)
 {
 	const struct export_class *own = class->own;
 	int64_t pid = export_pid(export, own->process);
@@ -159,12 +164,12 @@ static int event(struct export *export, const struct ctf_item *item, struct walk
 	}
 	if (ret || !tid)
 		return -ENOMEM;
-	begin(export, !slice ? "i" : slice->end ? "E" : "B", pid, tid);
-	put_time(export, item);
+	export_chrome_begin_event(export, !slice ? "i" : slice->end ? "E" : "B", pid, tid);
+	export_chrome_write_time(export, item);
 	view_out_text(&export->out, ",\"cat\":");
 	view_json_quoted(&export->out, name, colon ? (size_t)(colon - name) : 0);
 	view_out_text(&export->out, ",\"name\":");
-	put_text(export, name);
+	export_chrome_write_text(export, name);
 	if (!slice)
 		view_out_text(&export->out, ",\"s\":\"t\"");
 	view_out_text(&export->out, ",\"args\":{");
@@ -173,41 +178,44 @@ static int event(struct export *export, const struct ctf_item *item, struct walk
 	return export->out.failed ? -ENOMEM : 0;
 }
 
-static int loss(struct export *export, const struct ctf_item *item, const struct walk_class *class)
+static int export_chrome_write_loss(
+		struct export *export, const struct ctf_item *item, const struct walk_class *class)
 {
 	uint32_t process = who_of_trace(&export->who, item->trace);
 	const char *names[] = {"ring", "event", "reason"}, *text;
 	size_t size;
 
-	begin(export, "i", export_pid(export, process), 0);
-	put_time(export, item);
-	print(export, ",\"s\":\"p\",\"cat\":\"side\",\"name\":\"%s\",\"args\":{\"count\":%" PRIu64,
+	export_chrome_begin_event(export, "i", export_pid(export, process), 0);
+	export_chrome_write_time(export, item);
+	export_chrome_print_json(export,
+			",\"s\":\"p\",\"cat\":\"side\",\"name\":\"%s\",\"args\":{\"count\":%" PRIu64,
 			class                                                 ? "lost"
 					: item->kind == CTF_ITEM_LOST_PACKETS ? "lost packets"
 									      : "discarded",
 			class ? walk_lost_count(item) : item->count);
 	for (unsigned int i = 0; class && i < 3; i++) {
 		text = walk_lost_text(item, names[i], &size);
-		print(export, ",\"%s\":", names[i]);
+		export_chrome_print_json(export, ",\"%s\":", names[i]);
 		view_json_quoted(&export->out, text, size);
 	}
 	if (!class) {
 		view_out_text(&export->out, ",\"stream\":");
-		put_text(export, item->stream->name);
+		export_chrome_write_text(export, item->stream->name);
 	}
 	view_out_text(&export->out, "}}");
 	return export->out.failed ? -ENOMEM : 0;
 }
 
-static int finish(struct export *export)
+static int export_chrome_finish(struct export *export)
 {
 	struct chrome *state = export->state;
 
-	print(export, "\n],\"otherData\":{\"start_ns\":\"%" PRId64 "\"}}\n", state->start_ns);
+	export_chrome_print_json(export, "\n],\"otherData\":{\"start_ns\":\"%" PRId64 "\"}}\n",
+			state->start_ns);
 	return 0;
 }
 
-static void free_state(struct export *export)
+static void export_chrome_free_state(struct export *export)
 {
 	struct chrome *state = export->state;
 
@@ -219,9 +227,9 @@ static void free_state(struct export *export)
 }
 
 const struct export_ops export_chrome = {
-		.start = start,
-		.event = event,
-		.loss = loss,
-		.finish = finish,
-		.free = free_state,
+		.start = export_chrome_start,
+		.event = export_chrome_write_event,
+		.loss = export_chrome_write_loss,
+		.finish = export_chrome_finish,
+		.free = export_chrome_free_state,
 };

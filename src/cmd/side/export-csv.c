@@ -13,7 +13,7 @@
 
 /* ---- cells ---- */
 
-static void put_cell(struct view_out *out, const char *text, size_t size)
+static void export_csv_write_column(struct view_out *out, const char *text, size_t size)
 {
 	bool quotes = memchr(text, '"', size) || memchr(text, ',', size) ||
 			memchr(text, '\n', size) || memchr(text, '\r', size);
@@ -36,7 +36,7 @@ static void put_cell(struct view_out *out, const char *text, size_t size)
 	view_out_char(out, '"');
 }
 
-static bool is_one_of(char c, const char *set)
+static bool export_csv_char_is_in_set(char c, const char *set)
 {
 	return c && strchr(set, c);
 }
@@ -44,12 +44,12 @@ static bool is_one_of(char c, const char *set)
 /* Whether a spreadsheet takes the text for a formula. A number is not a formula, even with a sign. */
 static bool is_formula(const char *text, size_t size)
 {
-	if (!size || !is_one_of(*text, "=+-@"))
+	if (!size || !export_csv_char_is_in_set(*text, "=+-@"))
 		return false;
 	if (*text == '=' || *text == '@')
 		return true;
 	for (size_t i = 1; i < size; i++) {
-		if (!is_one_of(text[i], "0123456789.,eE+-"))
+		if (!export_csv_char_is_in_set(text[i], "0123456789.,eE+-"))
 			return true;
 	}
 	return false;
@@ -64,7 +64,8 @@ void csv_put_from(struct view_out *out, struct view_out *scratch, size_t begin)
 		if (is_formula(scratch->begin + begin, size))
 			view_out_char(scratch, '\'');
 		view_text_cell(scratch, scratch->begin + begin, size);
-		put_cell(out, scratch->begin + printable, view_out_size(scratch) - printable);
+		export_csv_write_column(out, scratch->begin + printable,
+				view_out_size(scratch) - printable);
 		scratch->at = scratch->begin + begin;
 	}
 	if (scratch->failed)
@@ -81,9 +82,9 @@ void csv_put_json(struct view_out *out, struct view_out *scratch, bool scalar)
 	if (scratch->failed || !size)
 		return;
 	if (scalar && size >= 2 && *text == '"')
-		put_cell(out, text + 1, size - 2);
+		export_csv_write_column(out, text + 1, size - 2);
 	else if (!scalar || size != 4 || memcmp(text, "null", 4) != 0)
-		put_cell(out, text, size);
+		export_csv_write_column(out, text, size);
 	scratch->at = scratch->begin;
 }
 
@@ -162,7 +163,7 @@ static void put_contexts(struct view_sink *sink, const struct ctf_item *item)
 	}
 }
 
-static void put_fields(
+static void export_csv_write_fields(
 		struct view_sink *sink, const struct walk_class *class, const struct ctf_item *item)
 {
 	const struct view_event *event = class->view;
@@ -202,7 +203,7 @@ static int event_in_one(struct export *export, const struct ctf_item *item,
 	put_contexts(&sink, item);
 	csv_put_json(out, scratch, false);
 	view_out_char(out, ',');
-	put_fields(&sink, class, item);
+	export_csv_write_fields(&sink, class, item);
 	csv_put_json(out, scratch, false);
 	view_out_text(out, "\r\n");
 	return out->failed ? -ENOMEM : 0;

@@ -52,7 +52,7 @@ struct copy {
 
 /* ---- traces ---- */
 
-static int fail(struct copy *copy, int error)
+static int export_ctf_set_error(struct copy *copy, int error)
 {
 	if (copy->status)
 		return error;
@@ -73,7 +73,7 @@ static int cannot_say(struct copy *copy, const struct ctf_trace *trace, const ch
 }
 
 /* "DIR/a/b" below "DIR" is "a+b"; the directory itself "trace". */
-static char *path_of(const struct copy *copy, const struct ctf_trace *trace)
+static char *export_ctf_make_path(const struct copy *copy, const struct ctf_trace *trace)
 {
 	const char *dir = copy->walk.options.dir, *rest = trace->path;
 	size_t size = strlen(dir);
@@ -110,7 +110,8 @@ static uint64_t environment_number(const struct ctf_trace *trace, const char *ke
 }
 
 /* The name that the files of a stream class have in front of their number. */
-static char *channel_name(const struct copy *copy, const struct ctf_trace *trace, uint64_t class)
+static char *export_ctf_channel_name(
+		const struct copy *copy, const struct ctf_trace *trace, uint64_t class)
 {
 	for (uint32_t i = 0; i < ctf_reader_stream_count(copy->walk.reader); i++) {
 		const struct ctf_stream_info *info = ctf_reader_stream_info(copy->walk.reader, i);
@@ -131,7 +132,7 @@ static char *channel_name(const struct copy *copy, const struct ctf_trace *trace
 static int name_channel(const struct copy *copy, const struct ctf_trace *trace, uint64_t class,
 		struct ctf_channel_config *channels, uint32_t at)
 {
-	char *name = channel_name(copy, trace, class), *longer;
+	char *name = export_ctf_channel_name(copy, trace, class), *longer;
 
 	if (!name)
 		return -ENOMEM;
@@ -156,7 +157,7 @@ static bool is_session(const struct ctf_trace *trace, uint64_t class)
 /* Of events that have no fields at all. */
 static const struct ctf_type no_fields = {.kind = CTF_STRUCT, .align = 1};
 
-static int make_channels(struct copy *copy, const struct ctf_trace *trace,
+static int export_ctf_make_channels(struct copy *copy, const struct ctf_trace *trace,
 		struct ctf_channel_config *channels)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
@@ -183,7 +184,8 @@ static int make_channels(struct copy *copy, const struct ctf_trace *trace,
 	return 0;
 }
 
-static int channel_of(const struct copy *copy, const struct ctf_trace *trace, uint64_t class)
+static int export_ctf_get_channel(
+		const struct copy *copy, const struct ctf_trace *trace, uint64_t class)
 {
 	const struct copy_trace *own = &copy->traces[trace->index];
 
@@ -195,7 +197,7 @@ static int channel_of(const struct copy *copy, const struct ctf_trace *trace, ui
 }
 
 /* All chosen events, whether records of them come or not. */
-static int add_events(struct copy *copy, const struct ctf_trace *trace)
+static int export_ctf_add_events(struct copy *copy, const struct ctf_trace *trace)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
 	const struct text_list *patterns = &copy->options->patterns;
@@ -204,7 +206,7 @@ static int add_events(struct copy *copy, const struct ctf_trace *trace)
 	for (uint32_t i = 0; !ret && i < ctf_trace_event_count(trace); i++) {
 		const struct ctf_event_class *event = ctf_trace_event(trace, i);
 		const struct ctf_type *context, *fields;
-		int channel = channel_of(copy, trace, event->stream_id);
+		int channel = export_ctf_get_channel(copy, trace, event->stream_id);
 
 		if (channel < 0 || event->id > UINT32_MAX ||
 				(patterns->count &&
@@ -243,7 +245,7 @@ static int make_trace(struct copy *copy, const struct ctf_trace *trace)
 					(uint32_t)environment_number(trace, "tracer_patchlevel")},
 			.format = copy->format,
 	};
-	char *path = path_of(copy, trace);
+	char *path = export_ctf_make_path(copy, trace);
 	int ret = -ENOMEM;
 
 	export_types_start(&own->types, copy->format);
@@ -253,7 +255,7 @@ static int make_trace(struct copy *copy, const struct ctf_trace *trace)
 	else
 		config.clock.frequency = 1000000000;
 	if (channels && path && own->classes)
-		ret = make_channels(copy, trace, channels);
+		ret = export_ctf_make_channels(copy, trace, channels);
 	if (!ret) {
 		config.dir = path;
 		config.channels = channels;
@@ -261,7 +263,7 @@ static int make_trace(struct copy *copy, const struct ctf_trace *trace)
 		ret = ctf_writer_create(&config, &own->writer, &copy->error);
 	}
 	if (!ret)
-		ret = add_events(copy, trace);
+		ret = export_ctf_add_events(copy, trace);
 	for (uint32_t i = 0; channels && i < count; i++)
 		free((void *)(uintptr_t)channels[i].name); /* Copied by the writer. */
 	free(channels);
@@ -298,10 +300,11 @@ static uint32_t ring_of(const struct ctf_item *item)
 	return item->stream->index;
 }
 
-static int open_stream(struct copy *copy, const struct ctf_item *item, struct copy_stream *stream)
+static int export_ctf_open_stream(
+		struct copy *copy, const struct ctf_item *item, struct copy_stream *stream)
 {
 	struct copy_trace *own = &copy->traces[item->trace->index];
-	int channel = channel_of(copy, item->trace, item->stream->class_id);
+	int channel = export_ctf_get_channel(copy, item->trace, item->stream->class_id);
 
 	if (channel < 0)
 		return -EINVAL;
@@ -324,7 +327,7 @@ static int flush_stream(struct copy *copy, struct copy_stream *stream)
 	return ret;
 }
 
-static void put_word(struct view_out *out, uint32_t tag, uint64_t time)
+static void export_ctf_write_tag(struct view_out *out, uint32_t tag, uint64_t time)
 {
 	uint32_t low = (uint32_t)time & ((1u << TIME_BITS) - 1);
 	uint32_t word = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? tag << TIME_BITS | low
@@ -333,7 +336,7 @@ static void put_word(struct view_out *out, uint32_t tag, uint64_t time)
 	view_out_put(out, (const char *)&word, sizeof(word));
 }
 
-static void put_header(struct copy_stream *stream, uint32_t id, uint64_t time)
+static void export_ctf_write_header(struct copy_stream *stream, uint32_t id, uint64_t time)
 {
 	struct view_out *out = &stream->records;
 	bool first = out->at == out->begin;
@@ -347,15 +350,15 @@ static void put_header(struct copy_stream *stream, uint32_t id, uint64_t time)
 		view_out_put(out, (const char *)&id, sizeof(id));
 		view_out_put(out, (const char *)&time, sizeof(time));
 	} else if (id < TAG_MEDIUM) {
-		put_word(out, id, time);
+		export_ctf_write_tag(out, id, time);
 	} else {
-		put_word(out, TAG_MEDIUM, time);
+		export_ctf_write_tag(out, TAG_MEDIUM, time);
 		view_out_put(out, (const char *)&medium, sizeof(medium));
 	}
 	stream->last = time;
 }
 
-static int copy_event(struct copy *copy, const struct ctf_item *item)
+static int export_ctf_copy_event(struct copy *copy, const struct ctf_item *item)
 {
 	struct copy_stream *stream = stream_of(copy, item);
 	int ret = 0;
@@ -369,12 +372,12 @@ static int copy_event(struct copy *copy, const struct ctf_item *item)
 		return cannot_say(copy, item->trace, item->event->name);
 	}
 	if (!stream->stream)
-		ret = open_stream(copy, item, stream);
+		ret = export_ctf_open_stream(copy, item, stream);
 	if (ret)
 		return ret;
 	if (stream->records.at == stream->records.begin)
 		stream->begin = item->cycles;
-	put_header(stream, (uint32_t)item->event->id, item->cycles);
+	export_ctf_write_header(stream, (uint32_t)item->event->id, item->cycles);
 	view_out_put(&stream->records, (const char *)item->body, (size_t)item->body_size);
 	stream->end = item->cycles;
 	return view_out_size(&stream->records) < PACKET_SIZE ? 0 : flush_stream(copy, stream);
@@ -395,7 +398,7 @@ static int copy_discarded(struct copy *copy, const struct ctf_item *item)
 	if (is_session(item->trace, item->stream->class_id))
 		return 0;
 	if (!stream->stream)
-		ret = open_stream(copy, item, stream);
+		ret = export_ctf_open_stream(copy, item, stream);
 	stream->discarded += item->count;
 	if (item->cycles > stream->end)
 		stream->end = item->cycles;
@@ -452,7 +455,7 @@ static int copy_items(struct copy *copy)
 			return ret;
 		ret = !class                  ? copy_discarded(copy, &item)
 				: class->lost ? copy_lost(copy, &item)
-					      : copy_event(copy, &item);
+					      : export_ctf_copy_event(copy, &item);
 		if (ret)
 			return ret;
 	}
@@ -487,7 +490,7 @@ static void free_copy(struct copy *copy)
 	walk_close(&copy->walk);
 }
 
-static int make_output(struct copy *copy, struct keeper *keeper)
+static int export_ctf_make_output(struct copy *copy, struct keeper *keeper)
 {
 	const char *path = copy->options->output;
 	int ret;
@@ -519,14 +522,14 @@ int export_ctf(const struct export_options *options, const char *dir)
 		return say_error(COMMAND_USAGE, "add `-o DIR`", "a CTF trace is a directory");
 	copy.status = walk_prepare(&copy.walk, &walk);
 	if (!copy.status)
-		copy.status = make_output(&copy, &keeper);
+		copy.status = export_ctf_make_output(&copy, &keeper);
 	confine(dir, options->output);
 	if (!copy.status)
 		copy.status = walk_open(&copy.walk);
 	if (!copy.status) {
 		ret = copy_items(&copy);
 		if (ret)
-			fail(&copy, ret);
+			export_ctf_set_error(&copy, ret);
 		else if (copy.lost_packets)
 			say_note("%" PRIu64
 				 " whole packet%s missing: CTF cannot express that in a new trace",

@@ -56,7 +56,7 @@ struct perfetto {
 
 /* ---- the beginning ---- */
 
-static int start(struct export *export)
+static int export_perfetto_start(struct export *export)
 {
 	struct perfetto *state = calloc(1, sizeof(*state));
 
@@ -79,7 +79,7 @@ static void put_clock(struct view_out *out, uint64_t clock, int64_t ns)
 }
 
 /* The clocks at the first event, and what holds for the whole sequence of packets. */
-static void put_head(struct export *export, int64_t ns)
+static void export_perfetto_write_head(struct export *export, int64_t ns)
 {
 	struct view_out *out = &export->out;
 	size_t packet = proto_begin(out, TRACE_PACKET), place;
@@ -128,7 +128,7 @@ static void put_thread(struct export *export, const struct track *track,
 	proto_end(out, place);
 }
 
-static void put_process(struct export *export, const struct track *track)
+static void export_perfetto_write_process(struct export *export, const struct track *track)
 {
 	struct view_out *out = &export->out;
 	size_t place = proto_begin(out, TRACK_PROCESS);
@@ -140,7 +140,7 @@ static void put_process(struct export *export, const struct track *track)
 	proto_end(out, place);
 }
 
-static void put_name(struct export *export, const struct track *track)
+static void export_perfetto_write_name(struct export *export, const struct track *track)
 {
 	const struct pair_rule *rule = &export->pairs.rules[track->rule];
 	char name[1024];
@@ -194,11 +194,11 @@ static uint64_t track_of(struct export *export, const struct track *track,
 	if (parent)
 		proto_number(out, TRACK_PARENT, parent);
 	if (track->kind == TRACK_OF_PROCESS)
-		put_process(export, track);
+		export_perfetto_write_process(export, track);
 	else if (track->kind == TRACK_OF_THREAD)
 		put_thread(export, track, item, class);
 	else
-		put_name(export, track);
+		export_perfetto_write_name(export, track);
 	proto_end(out, place);
 	proto_end(out, packet);
 	return (uint64_t)number + 1;
@@ -248,7 +248,7 @@ static void begin_event(struct export *export, int64_t ns, unsigned int type, ui
 	proto_number(out, EVENT_TRACK, track);
 }
 
-static void put_names(
+static void export_perfetto_write_interned_names(
 		struct export *export, const char *category, size_t category_size, const char *name)
 {
 	struct perfetto *state = export->state;
@@ -278,21 +278,21 @@ static int end_event(struct export *export, size_t packet, size_t place)
 }
 
 /* Events without a time come where the last one was. */
-static int64_t time_of(struct export *export, const struct ctf_item *item)
+static int64_t export_perfetto_get_time(struct export *export, const struct ctf_item *item)
 {
 	struct perfetto *state = export->state;
 
 	if (item->timed)
 		state->last_ns = item->ns;
 	if (!state->started) {
-		put_head(export, state->last_ns);
+		export_perfetto_write_head(export, state->last_ns);
 		state->started = true;
 	}
 	return state->last_ns;
 }
 
-static int event(struct export *export, const struct ctf_item *item, struct walk_class *class,
-		const struct export_slice *slice)
+static int export_perfetto_write_event(struct export *export, const struct ctf_item *item,
+		struct walk_class *class, const struct export_slice *slice)
 {
 	struct perfetto *state = export->state;
 	const struct export_class *own = class->own;
@@ -300,7 +300,7 @@ static int event(struct export *export, const struct ctf_item *item, struct walk
 	struct track track = slice ? slice_track(item, own, slice, export->pairs.has_key)
 				   : usual_track(item, own);
 	const char *name = item->event->name, *colon = strchr(name, ':');
-	int64_t ns = time_of(export, item);
+	int64_t ns = export_perfetto_get_time(export, item);
 	uint64_t number = track_of(export, &track, item, class);
 	size_t packet, place;
 
@@ -312,16 +312,18 @@ static int event(struct export *export, const struct ctf_item *item, struct walk
 						     : TYPE_BEGIN,
 			number, &packet, &place);
 	if (!slice || !slice->end)
-		put_names(export, name, colon ? (size_t)(colon - name) : 0, name);
+		export_perfetto_write_interned_names(
+				export, name, colon ? (size_t)(colon - name) : 0, name);
 	export_annotate(&to, class, item);
 	return end_event(export, packet, place);
 }
 
-static int loss(struct export *export, const struct ctf_item *item, const struct walk_class *class)
+static int export_perfetto_write_loss(
+		struct export *export, const struct ctf_item *item, const struct walk_class *class)
 {
 	struct perfetto *state = export->state;
 	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
-	int64_t ns = time_of(export, item);
+	int64_t ns = export_perfetto_get_time(export, item);
 	const char *texts[] = {"ring", "event", "reason"}, *text;
 	size_t packet, place, size;
 	struct track track;
@@ -334,7 +336,7 @@ static int loss(struct export *export, const struct ctf_item *item, const struct
 	if (!number)
 		return -ENOMEM;
 	begin_event(export, ns, TYPE_INSTANT, number, &packet, &place);
-	put_names(export, "side", 4,
+	export_perfetto_write_interned_names(export, "side", 4,
 			class                                                 ? "lost"
 					: item->kind == CTF_ITEM_LOST_PACKETS ? "lost packets"
 									      : "discarded");
@@ -348,7 +350,7 @@ static int loss(struct export *export, const struct ctf_item *item, const struct
 	return end_event(export, packet, place);
 }
 
-static void free_state(struct export *export)
+static void export_perfetto_free_state(struct export *export)
 {
 	struct perfetto *state = export->state;
 
@@ -363,8 +365,8 @@ static void free_state(struct export *export)
 }
 
 const struct export_ops export_perfetto = {
-		.start = start,
-		.event = event,
-		.loss = loss,
-		.free = free_state,
+		.start = export_perfetto_start,
+		.event = export_perfetto_write_event,
+		.loss = export_perfetto_write_loss,
+		.free = export_perfetto_free_state,
 };

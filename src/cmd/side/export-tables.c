@@ -126,7 +126,7 @@ static void add_label(struct row *row, size_t begin, const char *label, size_t s
 	export_put_utf8(row->scratch, label, size);
 }
 
-static void show_labels(
+static void export_tables_show_labels(
 		struct row *row, const struct view_show *show, const struct ctf_value *value)
 {
 	size_t begin = view_out_size(row->scratch);
@@ -216,7 +216,7 @@ static void show_cells(struct row *row, const struct view_show *show, const stru
 			view_out_char(row->out, ',');
 			show_cell(row, part, member, before);
 			if (part->kind == VIEW_SHOW_ENUM || part->kind == VIEW_SHOW_BITMAP)
-				show_labels(row, part, member);
+				export_tables_show_labels(row, part, member);
 		}
 		before = member;
 	}
@@ -264,7 +264,8 @@ static void plain_cells(struct row *row, const struct ctf_value *structure)
 	}
 }
 
-static void put_row(struct row *row, const struct walk_class *class, const struct ctf_item *item)
+static void export_tables_write_row(
+		struct row *row, const struct walk_class *class, const struct ctf_item *item)
 {
 	const struct view_event *event = class->view;
 	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
@@ -366,8 +367,8 @@ static char *file_path(struct export *export, const char *event)
 }
 
 /* The file of a class of events: its number + 1, kept as a pointer. */
-static int find_file(struct export *export, const struct ctf_item *item, struct walk_class *class,
-		uint32_t *number)
+static int export_tables_find_file(struct export *export, const struct ctf_item *item,
+		struct walk_class *class, uint32_t *number)
 {
 	struct csv_files *files = export->state;
 	uint32_t known = files->keys.count;
@@ -408,7 +409,7 @@ static int event_in_many(struct export *export, const struct ctf_item *item,
 
 	(void)slice;
 	if (!own->format) {
-		ret = find_file(export, item, class, &number);
+		ret = export_tables_find_file(export, item, class, &number);
 		if (ret)
 			return ret;
 		own->format = malloc(sizeof(number));
@@ -420,7 +421,7 @@ static int event_in_many(struct export *export, const struct ctf_item *item,
 	file = &files->files[number];
 	row = (struct row){&file->out, &export->walk.scratch};
 	csv_put_first(export, row.out, item, own);
-	put_row(&row, class, item);
+	export_tables_write_row(&row, class, item);
 	if (row.out->failed || row.scratch->failed)
 		return -ENOMEM;
 	return view_out_size(&file->out) >= TABLE_BUFFER ? flush_file(export, file) : 0;

@@ -25,7 +25,7 @@ struct level {
 	const char *path; /* NULL: inside an array or a variant, where no absolute path leads. */
 };
 
-static int convert(struct export_types *types, const struct level *level,
+static int export_types_convert_type(struct export_types *types, const struct level *level,
 		const struct ctf_type *from, struct ctf_type **to);
 
 void export_types_start(struct export_types *types, enum ctf_format format)
@@ -47,7 +47,7 @@ static int cannot(struct export_types *types, const char *why)
 
 /* ---- what no record of ours can hold, or CTF 1.8 cannot say ---- */
 
-static int check(struct export_types *types, const struct ctf_type *type)
+static int export_types_check(struct export_types *types, const struct ctf_type *type)
 {
 	bool old = types->format == CTF_FORMAT_1;
 
@@ -58,9 +58,9 @@ static int check(struct export_types *types, const struct ctf_type *type)
 	if (old && type->encoding != CTF_UTF8)
 		return cannot(types, "strings in UTF-16 or UTF-32, which CTF 1.8 does not know");
 	if (type->element)
-		return check(types, type->element);
+		return export_types_check(types, type->element);
 	for (uint32_t i = 0; i < type->member_count; i++) {
-		int ret = check(types, type->members[i].type);
+		int ret = export_types_check(types, type->members[i].type);
 
 		if (ret)
 			return ret;
@@ -80,7 +80,7 @@ static bool is_identifier(const char *name)
 	return *name;
 }
 
-static bool is_taken(const struct ctf_type *in, uint32_t count, const char *name)
+static bool export_types_name_is_used(const struct ctf_type *in, uint32_t count, const char *name)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (in->members[i].name && strcmp(in->members[i].name, name) == 0)
@@ -96,7 +96,7 @@ static const char *clean_name(struct export_types *types, const struct ctf_type 
 	size_t size = strlen(name);
 	char *clean;
 
-	if (is_identifier(name) && !is_taken(in, count, name))
+	if (is_identifier(name) && !export_types_name_is_used(in, count, name))
 		return name;
 	clean = ctf_arena_alloc(types->arena, size + 16, 1);
 	if (!clean)
@@ -110,7 +110,7 @@ static const char *clean_name(struct export_types *types, const struct ctf_type 
 				? name[i]
 				: '_';
 	}
-	for (uint32_t i = 2; is_taken(in, count, clean); i++)
+	for (uint32_t i = 2; export_types_name_is_used(in, count, clean); i++)
 		snprintf(clean + size + 1, 15, "_%" PRIu32, i);
 	return clean;
 }
@@ -159,7 +159,8 @@ static int refer(struct export_types *types, const struct level *level, struct c
 		if (level->type == (*tag)->parent)
 			return 0;
 		if (level->type && level->type->kind == CTF_STRUCT &&
-				is_taken(level->type, level->type->member_count, to->reference))
+				export_types_name_is_used(level->type, level->type->member_count,
+						to->reference))
 			break; /* Another one hides it. */
 	}
 	to->reference = (*tag)->path;
@@ -211,7 +212,7 @@ static uint32_t all_labels(struct ctf_label *labels, const struct ctf_type *vari
 }
 
 /* The selector becomes an enumeration whose labels are the names of the options. */
-static int choose(
+static int export_types_choose_name(
 		struct export_types *types, struct export_tag *tag, const struct ctf_type *variant)
 {
 	struct ctf_type *type = ctf_arena_alloc(types->arena, 1, sizeof(*type));
@@ -261,14 +262,15 @@ static int convert_members(struct export_types *types, const struct level *up, c
 			sprintf(longer, "%s%s.", path, member->name);
 		}
 		inner.path = longer;
-		ret = convert(types, &inner, from->members[i].type, &member->type);
+		ret = export_types_convert_type(
+				types, &inner, from->members[i].type, &member->type);
 		if (!ret && from->members[i].slot >= 0)
 			ret = add_tag(types, &level, member, from->members[i].slot);
 	}
 	return ret;
 }
 
-static int convert(struct export_types *types, const struct level *level,
+static int export_types_convert_type(struct export_types *types, const struct level *level,
 		const struct ctf_type *from, struct ctf_type **out)
 {
 	struct ctf_type *to = ctf_arena_alloc(types->arena, 1, sizeof(*to));
@@ -288,14 +290,17 @@ static int convert(struct export_types *types, const struct level *level,
 		if (!ret && from->location) {
 			ret = refer(types, level, to, &tag);
 			if (!ret)
-				ret = choose(types, tag, to);
+				ret = export_types_choose_name(types, tag, to);
 		}
 		return ret;
 	case CTF_SEQUENCE:
 		if (from->location)
 			ret = refer(types, level, to, &tag);
-		return ret ? ret : convert(types, &nowhere, from->element, &to->element);
-	case CTF_ARRAY: return convert(types, &nowhere, from->element, &to->element);
+		return ret ? ret
+			   : export_types_convert_type(
+					     types, &nowhere, from->element, &to->element);
+	case CTF_ARRAY:
+		return export_types_convert_type(types, &nowhere, from->element, &to->element);
 	default: return 0;
 	}
 }
@@ -312,10 +317,10 @@ int export_types_convert(struct export_types *types, const char *scope, const st
 		return -ENOMEM;
 	if (!type)
 		return 0;
-	ret = check(types, type);
+	ret = export_types_check(types, type);
 	if (ret || types->format == CTF_FORMAT_2)
 		return ret;
-	ret = convert(types, &level, type, &copy);
+	ret = export_types_convert_type(types, &level, type, &copy);
 	*converted = copy;
 	return ret;
 }

@@ -80,7 +80,7 @@ void proto_end(struct view_out *out, size_t place)
 }
 
 /* Length of a valid UTF-8 character, or 0. */
-static unsigned int utf8_length(const unsigned char *at, size_t left)
+static unsigned int export_values_utf8_length(const unsigned char *at, size_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	unsigned int c = at[0],
@@ -111,7 +111,7 @@ void export_put_utf8(struct view_out *out, const char *text, size_t size)
 	size_t run = 0;
 
 	for (size_t i = 0; i < size;) {
-		unsigned int length = utf8_length(at + i, size - i);
+		unsigned int length = export_values_utf8_length(at + i, size - i);
 
 		if (length) {
 			run += length;
@@ -159,7 +159,7 @@ uint64_t export_intern(
 /* ---- annotations ---- */
 
 /* `field` is what the annotation is of what it stands in. */
-static size_t begin(
+static size_t export_values_begin_annotation(
 		struct export_annotations *to, unsigned int field, const char *name, size_t size)
 {
 	size_t place = proto_begin(to->out, field);
@@ -181,8 +181,8 @@ static size_t begin_copy(struct export_annotations *to, unsigned int field, cons
 	char numbered[1100];
 
 	if (copy < 2)
-		return begin(to, field, name, size);
-	return begin(to, field, numbered,
+		return export_values_begin_annotation(to, field, name, size);
+	return export_values_begin_annotation(to, field, numbered,
 			(size_t)snprintf(numbered, sizeof(numbered), "%.*s#%u",
 					size > 1024 ? 1024 : (int)size, name, copy));
 }
@@ -193,14 +193,15 @@ static void put_null(struct export_annotations *to)
 }
 
 /* Not as a pointer even if it is one: of those the WebAssembly in browsers keeps 32 bits only. */
-static void put_integer(struct export_annotations *to, uint64_t number, bool is_signed)
+static void export_values_add_integer(
+		struct export_annotations *to, uint64_t number, bool is_signed)
 {
 	proto_number(to->out, is_signed ? INT : UINT, number);
 }
 
-static void put_value(struct export_annotations *to, const struct view_show *show,
+static void export_values_add(struct export_annotations *to, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *companion);
-static void put_plain(struct export_annotations *to, const struct ctf_value *value);
+static void export_values_add_scalar(struct export_annotations *to, const struct ctf_value *value);
 
 /* What has no form of its own here: as the view writes it. */
 static void put_as_json(struct export_annotations *to, const struct view_show *show,
@@ -225,11 +226,12 @@ static void put_as_json(struct export_annotations *to, const struct view_show *s
 
 /* ---- labels ---- */
 
-static void put_labels(struct export_annotations *to, const struct view_show *show,
+static void export_values_add_labels(struct export_annotations *to, const struct view_show *show,
 		const struct ctf_value *value)
 {
 	struct view_out *out = to->out;
-	size_t place = begin(to, DICT_ENTRIES, "label", 5), text = proto_begin(out, STRING);
+	size_t place = export_values_begin_annotation(to, DICT_ENTRIES, "label", 5),
+	       text = proto_begin(out, STRING);
 
 	for (uint32_t i = 0; i < show->label_count; i++) {
 		const char *label = show->labels[i].text;
@@ -249,16 +251,16 @@ static void put_labelled(struct export_annotations *to, const struct view_show *
 {
 	size_t place;
 
-	put_labels(to, show, value);
-	place = begin(to, DICT_ENTRIES, "value", 5);
-	put_value(to, show->element, value, companion);
+	export_values_add_labels(to, show, value);
+	place = export_values_begin_annotation(to, DICT_ENTRIES, "value", 5);
+	export_values_add(to, show->element, value, companion);
 	proto_end(to->out, place);
 }
 
 /* ---- compounds ---- */
 
 /* Members as annotations that are `field` of what is being written. */
-static void put_members(struct export_annotations *to, unsigned int field,
+static void export_values_add_members(struct export_annotations *to, unsigned int field,
 		const struct view_show *show, const struct ctf_value *value)
 {
 	const struct ctf_value *member, *before = NULL;
@@ -272,7 +274,7 @@ static void put_members(struct export_annotations *to, unsigned int field,
 			size_t place = begin_copy(
 					to, field, part->name, strlen(part->name), part->copy);
 
-			put_value(to, part, member, before);
+			export_values_add(to, part, member, before);
 			proto_end(to->out, place);
 		}
 		before = member;
@@ -304,17 +306,17 @@ static void put_elements(struct export_annotations *to, const struct view_show *
 
 	ctf_cursor_start(&cursor, value);
 	while ((element = ctf_cursor_next(&cursor))) {
-		size_t place = begin(to, ARRAY_VALUES, NULL, 0);
+		size_t place = export_values_begin_annotation(to, ARRAY_VALUES, NULL, 0);
 
 		if (show)
-			put_value(to, show, element, NULL);
+			export_values_add(to, show, element, NULL);
 		else
-			put_plain(to, element);
+			export_values_add_scalar(to, element);
 		proto_end(to->out, place);
 	}
 }
 
-static void put_variant(struct export_annotations *to, const struct view_show *show,
+static void export_values_add_variant(struct export_annotations *to, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *selector)
 {
 	const struct ctf_value *option = value + 1;
@@ -322,17 +324,17 @@ static void put_variant(struct export_annotations *to, const struct view_show *s
 	size_t place;
 
 	if (part) {
-		put_value(to, part, option, NULL);
+		export_values_add(to, part, option, NULL);
 	} else if (show->kind == VIEW_SHOW_OPTIONAL || !selector) {
 		put_null(to);
 	} else {
-		place = begin(to, DICT_ENTRIES, "selector", 8);
-		put_integer(to, selector->u, selector->type->is_signed);
+		place = export_values_begin_annotation(to, DICT_ENTRIES, "selector", 8);
+		export_values_add_integer(to, selector->u, selector->type->is_signed);
 		proto_end(to->out, place);
 	}
 }
 
-static void put_value(struct export_annotations *to, const struct view_show *show,
+static void export_values_add(struct export_annotations *to, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *companion)
 {
 	if (show->wrapped) {
@@ -342,14 +344,16 @@ static void put_value(struct export_annotations *to, const struct view_show *sho
 	switch (show->kind) {
 	case VIEW_SHOW_NULL: put_null(to); break;
 	case VIEW_SHOW_BOOL: proto_number(to->out, BOOL, value->u != 0); break;
-	case VIEW_SHOW_INTEGER: put_integer(to, value->u, value->type->is_signed); break;
+	case VIEW_SHOW_INTEGER:
+		export_values_add_integer(to, value->u, value->type->is_signed);
+		break;
 	case VIEW_SHOW_FLOAT: proto_double(to->out, DOUBLE, value->f); break;
 	case VIEW_SHOW_INT128:
 	case VIEW_SHOW_FLOAT128: put_as_json(to, show, value); break;
 	case VIEW_SHOW_STRING: proto_text(to->out, STRING, value->text, (size_t)value->size); break;
 	case VIEW_SHOW_STRUCT:
 		if (has_members(show))
-			put_members(to, DICT_ENTRIES, show, value);
+			export_values_add_members(to, DICT_ENTRIES, show, value);
 		else
 			put_empty(to, "{}");
 		break;
@@ -357,7 +361,7 @@ static void put_value(struct export_annotations *to, const struct view_show *sho
 	case VIEW_SHOW_ENUM:
 	case VIEW_SHOW_BITMAP: put_labelled(to, show, value, companion); break;
 	case VIEW_SHOW_OPTIONAL:
-	case VIEW_SHOW_VARIANT: put_variant(to, show, value, companion); break;
+	case VIEW_SHOW_VARIANT: export_values_add_variant(to, show, value, companion); break;
 	case VIEW_SHOW_DYNAMIC: export_annotate_dynamic(to, DICT_ENTRIES, value); break;
 	}
 }
@@ -378,8 +382,8 @@ static void put_plain_members(
 
 		if (view_is_tag(value->type, index++))
 			continue;
-		place = begin(to, field, name, strlen(name));
-		put_plain(to, member);
+		place = export_values_begin_annotation(to, field, name, strlen(name));
+		export_values_add_scalar(to, member);
 		proto_end(to->out, place);
 	}
 }
@@ -394,7 +398,8 @@ static bool is_nothing(const struct ctf_value *option)
 static void put_plain_enum(struct export_annotations *to, const struct ctf_value *value)
 {
 	struct view_out *out = to->out;
-	size_t place = begin(to, DICT_ENTRIES, "label", 5), text = proto_begin(out, STRING);
+	size_t place = export_values_begin_annotation(to, DICT_ENTRIES, "label", 5),
+	       text = proto_begin(out, STRING);
 	const char *label;
 	uint32_t at = 0;
 
@@ -405,12 +410,12 @@ static void put_plain_enum(struct export_annotations *to, const struct ctf_value
 	}
 	proto_end(out, text);
 	proto_end(out, place);
-	place = begin(to, DICT_ENTRIES, "value", 5);
-	put_integer(to, value->u, value->type->is_signed);
+	place = export_values_begin_annotation(to, DICT_ENTRIES, "value", 5);
+	export_values_add_integer(to, value->u, value->type->is_signed);
 	proto_end(out, place);
 }
 
-static void put_plain(struct export_annotations *to, const struct ctf_value *value)
+static void export_values_add_scalar(struct export_annotations *to, const struct ctf_value *value)
 {
 	if (value->is_text) {
 		proto_text(to->out, STRING, value->text, (size_t)value->size);
@@ -421,7 +426,7 @@ static void put_plain(struct export_annotations *to, const struct ctf_value *val
 		if (value->type->bitmap && value->type->label_count)
 			put_plain_enum(to, value);
 		else
-			put_integer(to, value->u, value->type->is_signed);
+			export_values_add_integer(to, value->u, value->type->is_signed);
 		break;
 	case CTF_FLOAT: proto_double(to->out, DOUBLE, value->f); break;
 	case CTF_ENUM:
@@ -441,7 +446,7 @@ static void put_plain(struct export_annotations *to, const struct ctf_value *val
 		if (is_nothing(value + 1))
 			put_null(to);
 		else
-			put_plain(to, value + 1);
+			export_values_add_scalar(to, value + 1);
 		break;
 	case CTF_ARRAY:
 	case CTF_SEQUENCE: put_elements(to, NULL, value); break;
@@ -458,7 +463,7 @@ struct nodes {
 	const struct ctf_value *node; /* NULL: the end, or not made like one. */
 };
 
-static void advance(struct nodes *nodes)
+static void export_values_next_node(struct nodes *nodes)
 {
 	const struct ctf_value *node = ctf_cursor_next(&nodes->cursor);
 
@@ -487,7 +492,7 @@ static void put_scalar_node(struct export_annotations *to, const struct ctf_valu
 		show.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 		put_as_json(to, &show, value);
 	} else {
-		put_plain(to, value);
+		export_values_add_scalar(to, value);
 	}
 }
 
@@ -496,7 +501,7 @@ static bool has_children(const struct nodes *at, uint64_t depth)
 {
 	struct nodes nodes = *at;
 
-	for (; nodes.node && nodes.node[1].u > depth; advance(&nodes)) {
+	for (; nodes.node && nodes.node[1].u > depth; export_values_next_node(&nodes)) {
 		if (nodes.node[1].u == depth + 1 && nodes.node[3].u != NODE_ATTRIBUTES)
 			return true;
 	}
@@ -511,7 +516,7 @@ static void put_node(struct export_annotations *to, struct nodes *nodes, unsigne
 
 	if (kind != NODE_STRUCT && kind != NODE_ARRAY)
 		put_scalar_node(to, node);
-	advance(nodes);
+	export_values_next_node(nodes);
 	if (field == DICT_ENTRIES && (kind == NODE_STRUCT || kind == NODE_ARRAY) &&
 			!has_children(nodes, depth))
 		put_empty(to, kind == NODE_STRUCT ? "{}" : "[]");
@@ -521,13 +526,14 @@ static void put_node(struct export_annotations *to, struct nodes *nodes, unsigne
 
 		if (child[1].u > depth + 1 || child[3].u == NODE_ATTRIBUTES ||
 				(kind != NODE_STRUCT && kind != NODE_ARRAY)) {
-			advance(nodes); /* Attributes, which are not exported. */
+			export_values_next_node(nodes); /* Attributes, which are not exported. */
 			continue;
 		}
 		if (kind == NODE_STRUCT)
-			place = begin(to, field, child[2].text, (size_t)child[2].size);
+			place = export_values_begin_annotation(
+					to, field, child[2].text, (size_t)child[2].size);
 		else
-			place = begin(to, ARRAY_VALUES, NULL, 0);
+			place = export_values_begin_annotation(to, ARRAY_VALUES, NULL, 0);
 		put_node(to, nodes, DICT_ENTRIES);
 		proto_end(to->out, place);
 	}
@@ -539,7 +545,7 @@ void export_annotate_dynamic(
 	struct nodes nodes;
 
 	ctf_cursor_start(&nodes.cursor, list);
-	advance(&nodes);
+	export_values_next_node(&nodes);
 	if (nodes.node && nodes.node[3].u != NODE_ATTRIBUTES)
 		put_node(to, &nodes, field);
 	else if (field == DICT_ENTRIES)
@@ -563,7 +569,7 @@ void export_annotate(struct export_annotations *to, const struct walk_class *cla
 		put_plain_members(to, EVENT_ANNOTATIONS, item->fields);
 		return;
 	}
-	put_members(to, EVENT_ANNOTATIONS, event->fields, item->fields);
+	export_values_add_members(to, EVENT_ANNOTATIONS, event->fields, item->fields);
 	if (event->variadic)
 		export_annotate_dynamic(to, EVENT_ANNOTATIONS,
 				walk_member_at(item->fields, event->variadic_index));
@@ -571,7 +577,7 @@ void export_annotate(struct export_annotations *to, const struct walk_class *cla
 
 void export_annotate_number(struct export_annotations *to, const char *name, uint64_t number)
 {
-	size_t place = begin(to, EVENT_ANNOTATIONS, name, strlen(name));
+	size_t place = export_values_begin_annotation(to, EVENT_ANNOTATIONS, name, strlen(name));
 
 	proto_number(to->out, UINT, number);
 	proto_end(to->out, place);
@@ -580,7 +586,7 @@ void export_annotate_number(struct export_annotations *to, const char *name, uin
 void export_annotate_text(
 		struct export_annotations *to, const char *name, const char *text, size_t size)
 {
-	size_t place = begin(to, EVENT_ANNOTATIONS, name, strlen(name));
+	size_t place = export_values_begin_annotation(to, EVENT_ANNOTATIONS, name, strlen(name));
 
 	proto_text(to->out, STRING, text, size);
 	proto_end(to->out, place);

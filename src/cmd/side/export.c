@@ -74,7 +74,7 @@ static int open_partial(struct export *export)
 	return say_cannot_write(export, ret);
 }
 
-static int open_output(struct export *export)
+static int export_open_output(struct export *export)
 {
 	const char *path = export->options->output;
 	struct stat stat_of;
@@ -98,7 +98,7 @@ static int open_output(struct export *export)
 }
 
 /* The file gets its name, or is removed. */
-static int close_output(struct export *export, bool good)
+static int export_close_output(struct export *export, bool good)
 {
 	int error = 0;
 
@@ -114,7 +114,7 @@ static int close_output(struct export *export, bool good)
 
 /* ---- classes of events ---- */
 
-static void free_class(void *own)
+static void export_free_class(void *own)
 {
 	struct export_class *class = own;
 
@@ -124,7 +124,7 @@ static void free_class(void *own)
 	free(class);
 }
 
-static void *create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
+static void *export_create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
 {
 	struct export *export = user;
 	struct export_class *class = calloc(1, sizeof(*class));
@@ -133,7 +133,7 @@ static void *create_class(void *user, struct walk_class *walk, const struct ctf_
 		return NULL;
 	class->ops = export->ops;
 	if (pair_class_make(&export->pairs, &class->pair, item, walk->view, NULL)) {
-		free_class(class);
+		export_free_class(class);
 		return NULL;
 	}
 	return class;
@@ -267,7 +267,8 @@ static int take_slices(struct export *export, const struct ctf_item *item, struc
 
 /* ---- the way through the trace ---- */
 
-static int take(struct export *export, const struct ctf_item *item, struct walk_class *class)
+static int export_write_item(
+		struct export *export, const struct ctf_item *item, struct walk_class *class)
 {
 	struct export_class *own;
 	int ret = 0;
@@ -289,14 +290,14 @@ static int take(struct export *export, const struct ctf_item *item, struct walk_
 	return ret ? (ret < 0 ? ret : 0) : export->ops->event(export, item, class, NULL);
 }
 
-static int write_all(struct export *export)
+static int export_write_all(struct export *export)
 {
 	struct walk_class *class;
 	struct ctf_item item;
 	int ret = export->ops->start ? export->ops->start(export) : 0;
 
 	while (!ret && (ret = walk_next(&export->walk, &item, &class)) > 0) {
-		ret = take(export, &item, class);
+		ret = export_write_item(export, &item, class);
 		if (!ret && view_out_size(&export->out) >= FLUSH_SIZE)
 			ret = export_flush(export);
 	}
@@ -329,7 +330,7 @@ static bool lacks_threads(const struct pairs *pairs)
 }
 
 /* For tables. It is removed again if it remains empty. */
-static int make_directory(struct export *export)
+static int export_make_directory(struct export *export)
 {
 	int ret;
 
@@ -359,15 +360,16 @@ static int export_items(
 		status = walk_prepare(&export.walk, &walk);
 	export.path = options->output;
 	if (!status)
-		status = ops == &export_tables ? make_directory(&export) : open_output(&export);
+		status = ops == &export_tables ? export_make_directory(&export)
+					       : export_open_output(&export);
 	confine(dir, ops == &export_tables ? options->output : NULL);
 	if (!status)
 		status = walk_open(&export.walk);
 	if (!status) {
-		export.walk.own_create = create_class;
-		export.walk.own_free = free_class;
+		export.walk.own_create = export_create_class;
+		export.walk.own_free = export_free_class;
 		export.walk.user = &export;
-		ret = write_all(&export);
+		ret = export_write_all(&export);
 		if (ret && export.write_error)
 			status = say_cannot_write(&export, export.write_error);
 		else if (ret)
@@ -381,7 +383,7 @@ static int export_items(
 		if (!status && lacks_threads(&export.pairs))
 			say_note("%s", PAIRS_NO_THREAD);
 	}
-	ret = close_output(&export, !status);
+	ret = export_close_output(&export, !status);
 	status = status ? status : ret;
 	if (!status && export.walk.damaged)
 		status = COMMAND_FAILED;
@@ -396,14 +398,14 @@ struct lines {
 	size_t count;
 };
 
-static bool is_wanted(void *context, const char *name, int loglevel)
+static bool export_event_is_selected(void *context, const char *name, int loglevel)
 {
 	const struct lines *lines = context;
 
 	return walk_pattern_wants(lines->patterns, lines->count, name, loglevel);
 }
 
-static void say_for_view(enum view_message kind, const char *mend, const char *sentence)
+static void export_print_message(enum view_message kind, const char *mend, const char *sentence)
 {
 	if (kind == VIEW_NOTE)
 		say_note("%s", sentence);
@@ -430,7 +432,7 @@ static int export_lines(const struct export_options *options, const char *dir)
 	struct view_options view = {.dir = dir,
 			.verb = "export",
 			.json = true,
-			.say = say_for_view,
+			.say = export_print_message,
 			.nothing = note_nothing,
 			.nothing_context = &export};
 	struct where where = {0};
@@ -445,10 +447,10 @@ static int export_lines(const struct export_options *options, const char *dir)
 	if (!status)
 		status = walk_check(&(struct walk_options){.verb = "export", .dir = dir});
 	if (!status)
-		status = open_output(&export);
+		status = export_open_output(&export);
 	if (!status) {
 		if (lines.count)
-			view.wanted = is_wanted;
+			view.wanted = export_event_is_selected;
 		view.wanted_context = &lines;
 		view.out = export.fd == STDOUT_FILENO ? stdout : fdopen(export.fd, "w");
 		status = view.out ? cmd_view_run(&view) : say_cannot_write(&export, -errno);
@@ -459,7 +461,7 @@ static int export_lines(const struct export_options *options, const char *dir)
 		}
 	}
 	/* What could be read of a damaged trace is kept. */
-	closed = close_output(&export, status == COMMAND_DONE || status == COMMAND_FAILED);
+	closed = export_close_output(&export, status == COMMAND_DONE || status == COMMAND_FAILED);
 	where_free(&where);
 	free(lines.patterns);
 	return status ? status : closed;
@@ -467,7 +469,7 @@ static int export_lines(const struct export_options *options, const char *dir)
 
 /* ---- the command line ---- */
 
-static int check_options(const struct export_options *options)
+static int export_check_options(const struct export_options *options)
 {
 	bool drawn = options->format == EXPORT_PERFETTO || options->format == EXPORT_CHROME;
 
@@ -547,7 +549,7 @@ int cmd_export(const struct parsed *parsed)
 	int status = take_former_format(&options) ? COMMAND_DONE : check_former_format(&options);
 
 	if (!status)
-		status = check_options(&options);
+		status = export_check_options(&options);
 	return status ? status : export_as(&options, parsed->operands[0]);
 }
 

@@ -17,13 +17,13 @@ static void heading(FILE *out, const char *text, bool color)
 	fprintf(out, "%s%s%s\n", bold[color], text, plain[color]);
 }
 
-static void indent(FILE *out, unsigned int columns)
+static void help_indent(FILE *out, unsigned int columns)
 {
 	fprintf(out, "%*s", (int)columns, "");
 }
 
 /* Text from column @left on, wrapped; what stands between back quotes is not broken. */
-static void wrap(FILE *out, const char *text, unsigned int left, unsigned int column)
+static void help_wrap_text(FILE *out, const char *text, unsigned int left, unsigned int column)
 {
 	bool quoted = false;
 
@@ -37,7 +37,7 @@ static void wrap(FILE *out, const char *text, unsigned int left, unsigned int co
 			column = 0;
 		}
 		if (column < left) {
-			indent(out, left - column);
+			help_indent(out, left - column);
 			column = left;
 		} else if (column > left) {
 			putc(' ', out);
@@ -51,20 +51,20 @@ static void wrap(FILE *out, const char *text, unsigned int left, unsigned int co
 	putc('\n', out);
 }
 
-static void paragraphs(FILE *out, const char *const *text, unsigned int left)
+static void help_print_paragraphs(FILE *out, const char *const *text, unsigned int left)
 {
 	for (; *text; text++) {
-		wrap(out, *text, left, 0);
+		help_wrap_text(out, *text, left, 0);
 		putc('\n', out);
 	}
 }
 
-static void print_options(FILE *out, const struct option *options, bool color)
+static void help_print_options(FILE *out, const struct option *options, bool color)
 {
 	for (; options->name; options++) {
 		char text[1024];
 
-		indent(out, HELP_INDENT);
+		help_indent(out, HELP_INDENT);
 		fputs(bold[color], out);
 		if (options->letter)
 			fprintf(out, "-%c, ", options->letter);
@@ -80,7 +80,7 @@ static void print_options(FILE *out, const struct option *options, bool color)
 					options->standard);
 		else
 			snprintf(text, sizeof(text), "%s", options->sentence);
-		wrap(out, text, HELP_TEXT_INDENT, 0);
+		help_wrap_text(out, text, HELP_TEXT_INDENT, 0);
 	}
 }
 
@@ -88,18 +88,18 @@ static void print_examples(FILE *out, const struct example *examples, bool color
 {
 	heading(out, "Examples", color);
 	for (; examples->command; examples++) {
-		indent(out, HELP_INDENT);
+		help_indent(out, HELP_INDENT);
 		fprintf(out, "%s%s%s\n", bold[color], examples->command, plain[color]);
-		wrap(out, examples->sentence, HELP_TEXT_INDENT, 0);
+		help_wrap_text(out, examples->sentence, HELP_TEXT_INDENT, 0);
 	}
 }
 
 static void print_terms(FILE *out, const struct term *terms, bool color)
 {
 	for (; terms && terms->word; terms++) {
-		indent(out, HELP_INDENT);
+		help_indent(out, HELP_INDENT);
 		fprintf(out, "%s%s%s\n", bold[color], terms->word, plain[color]);
-		wrap(out, terms->sentence, HELP_TEXT_INDENT, 0);
+		help_wrap_text(out, terms->sentence, HELP_TEXT_INDENT, 0);
 	}
 }
 
@@ -129,10 +129,10 @@ void help_print_overview(FILE *out, bool color)
 	fprintf(out, "%sside%s: %s\n\n", bold[color], plain[color], command_summary);
 	heading(out, "Usage", color);
 	fputs("  side VERB [OPTION...] [ARGUMENT...]\n  side --version\n\n", out);
-	paragraphs(out, command_introduction, 0);
+	help_print_paragraphs(out, command_introduction, 0);
 	print_verbs(out, color);
 	heading(out, "Options of every verb", color);
-	print_options(out, command_common_options, color);
+	help_print_options(out, command_common_options, color);
 	fputs("\n", out);
 	print_examples(out, command_examples, color);
 	fputs("\n", out);
@@ -148,14 +148,14 @@ void help_print_verb(FILE *out, const struct verb *verb, bool color)
 	fprintf(out, "%sside %s%s: %s\n\n", bold[color], verb->name, plain[color], verb->summary);
 	heading(out, "Usage", color);
 	fprintf(out, "  side %s [OPTION...] %s\n\n", verb->name, verb->operands);
-	paragraphs(out, verb->paragraphs, 0);
+	help_print_paragraphs(out, verb->paragraphs, 0);
 	if (verb->options->name) {
 		heading(out, "Options", color);
-		print_options(out, verb->options, color);
+		help_print_options(out, verb->options, color);
 		fputs("\n", out);
 	}
 	heading(out, "Options of every verb", color);
-	print_options(out, command_common_options, color);
+	help_print_options(out, command_common_options, color);
 	fputs("\n", out);
 	print_examples(out, verb->examples, color);
 }
@@ -163,7 +163,7 @@ void help_print_verb(FILE *out, const struct verb *verb, bool color)
 void help_print_topic(FILE *out, const struct topic *topic, bool color)
 {
 	fprintf(out, "%s%s%s: %s\n\n", bold[color], topic->name, plain[color], topic->summary);
-	paragraphs(out, topic->paragraphs, 0);
+	help_print_paragraphs(out, topic->paragraphs, 0);
 	print_terms(out, strcmp(topic->name, "contexts") ? topic->terms : command_context_terms(),
 			color);
 }

@@ -20,7 +20,7 @@
 
 /* ---- words ---- */
 
-static size_t count_words(char *const *words)
+static size_t helper_count_args(char *const *words)
 {
 	size_t count = 0;
 
@@ -29,9 +29,9 @@ static size_t count_words(char *const *words)
 	return count;
 }
 
-static bool add_word(char ***words, const char *text)
+static bool helper_add_arg(char ***words, const char *text)
 {
-	size_t count = count_words(*words);
+	size_t count = helper_count_args(*words);
 	char **more = realloc(*words, (count + 2) * sizeof(*more));
 
 	if (!more)
@@ -44,7 +44,7 @@ static bool add_word(char ***words, const char *text)
 
 bool helper_add(char ***words, const char *option, const char *value)
 {
-	return add_word(words, option) && (!value || add_word(words, value));
+	return helper_add_arg(words, option) && (!value || helper_add_arg(words, value));
 }
 
 bool helper_add_number(char ***words, const char *option, uint64_t number)
@@ -109,8 +109,8 @@ static _Noreturn void become(char **words, const char *variable, const char *val
 	_exit(say_error(COMMAND_FAILED, NULL, "cannot run %.256s: %s", words[0], strerror(errno)));
 }
 
-static int begin(char ***words, const char *variable, const char *value, bool bound, int *ready,
-		pid_t *child)
+static int helper_spawn(char ***words, const char *variable, const char *value, bool bound,
+		int *ready, pid_t *child)
 {
 	int ends[2];
 
@@ -137,7 +137,7 @@ static int begin(char ***words, const char *variable, const char *value, bool bo
 
 int helper_begin(char ***words, const char *socket, int *ready, pid_t *child)
 {
-	return begin(words, WIRE_SOCKET_ENV, socket, true, ready, child);
+	return helper_spawn(words, WIRE_SOCKET_ENV, socket, true, ready, child);
 }
 
 int helper_start(char ***words, const char *variable, const char *value)
@@ -147,7 +147,7 @@ int helper_start(char ***words, const char *variable, const char *value)
 	pid_t child = -1;
 	ssize_t got;
 
-	status = begin(words, variable, value, false, &ready, &child);
+	status = helper_spawn(words, variable, value, false, &ready, &child);
 	if (status)
 		return status;
 	do

@@ -30,7 +30,7 @@
 
 /* ---- asking it ---- */
 
-static int connect_to(struct ask *ask)
+static int kernel_session_connect_to(struct ask *ask)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -53,13 +53,13 @@ static int connect_to(struct ask *ask)
 }
 
 /* NULL: there is none, or it does not answer. */
-static struct json_object *call(struct ask *ask, const char *word, const char *more)
+static struct json_object *kernel_session_call(struct ask *ask, const char *word, const char *more)
 {
 	struct control_error error;
 	char text[ANSWER_MAX];
 	size_t size = 0;
 	ssize_t got;
-	int fd = connect_to(ask);
+	int fd = kernel_session_connect_to(ask);
 
 	if (fd < 0)
 		return NULL;
@@ -77,17 +77,17 @@ static struct json_object *call(struct ask *ask, const char *word, const char *m
 
 struct json_object *kernel_session_status(struct ask *ask)
 {
-	return call(ask, KERNEL_SESSION_STATUS, "");
+	return kernel_session_call(ask, KERNEL_SESSION_STATUS, "");
 }
 
 void kernel_session_drain(struct ask *ask)
 {
-	json_object_put(call(ask, KERNEL_SESSION_DRAIN, ""));
+	json_object_put(kernel_session_call(ask, KERNEL_SESSION_DRAIN, ""));
 }
 
 int kernel_session_look(struct ask *ask)
 {
-	json_object_put(call(ask, KERNEL_SESSION_LOOK, ""));
+	json_object_put(kernel_session_call(ask, KERNEL_SESSION_LOOK, ""));
 	return COMMAND_DONE;
 }
 
@@ -114,7 +114,7 @@ static int start_there(const struct ask *ask, char ***words)
 	return status;
 }
 
-static int start(const struct ask *ask, const struct control_options *options)
+static int kernel_session_start(const struct ask *ask, const struct control_options *options)
 {
 	static const char *const ways[] = {NULL, "perf", "tracefs"};
 	const char *way = options ? ways[options->kernel_way] : NULL;
@@ -134,12 +134,12 @@ static int start(const struct ask *ask, const struct control_options *options)
 	return status;
 }
 
-static int run(struct ask *ask, const struct control_options *options)
+static int kernel_session_run_server(struct ask *ask, const struct control_options *options)
 {
 	struct json_object *said = kernel_session_status(ask);
 
 	if (!said)
-		return start(ask, options);
+		return kernel_session_start(ask, options);
 	if (options && (options->kernel_way || options->kernel_buffer))
 		say_note("the kernel's events come by %s already, for all sessions: the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them",
 				ask_text(said, "way"));
@@ -149,7 +149,7 @@ static int run(struct ask *ask, const struct control_options *options)
 
 /* ---- rules ---- */
 
-static int check(struct ask *ask, const char *text)
+static int kernel_session_check_pattern(struct ask *ask, const char *text)
 {
 	struct json_object *answer, *known = NULL;
 	const char *name = text + sizeof(PATTERN_KERNEL) - 1;
@@ -157,7 +157,7 @@ static int check(struct ask *ask, const char *text)
 
 	if (*text == '!' || !pattern_is_kernel(text))
 		return COMMAND_DONE;
-	answer = call(ask, KERNEL_SESSION_KNOWS, name);
+	answer = kernel_session_call(ask, KERNEL_SESSION_KNOWS, name);
 	if (answer && json_object_object_get_ex(answer, "known", &known) &&
 			!json_object_get_boolean(known))
 		status = say_error(COMMAND_FAILED, "`side list -k` shows those that there are",
@@ -170,10 +170,11 @@ int kernel_session_prepare(
 		struct ask *ask, const struct parsed *parsed, struct json_object *request)
 {
 	struct json_object *patterns = ask_list(request, "event");
-	int status = run(ask, &parsed->options.control);
+	int status = kernel_session_run_server(ask, &parsed->options.control);
 
 	for (size_t i = 0; patterns && i < json_object_array_length(patterns) && !status; i++)
-		status = check(ask, json_object_get_string(json_object_array_get_idx(patterns, i)));
+		status = kernel_session_check_pattern(ask,
+				json_object_get_string(json_object_array_get_idx(patterns, i)));
 	return status;
 }
 
@@ -225,7 +226,7 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 	}
 	json_object_put(request);
 	/* All else is recorded without it. */
-	if (has && !run(ask, NULL))
+	if (has && !kernel_session_run_server(ask, NULL))
 		(void)kernel_session_look(ask);
 	return has;
 }

@@ -19,7 +19,7 @@
 #define LIBRARY "/libside-kernel.so"
 #define BLOCKS_MAX 4096
 
-static int read_memory(pid_t pid, uint64_t address, void *to, size_t size)
+static int kernel_table_read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {.iov_len = size};
 	ssize_t got;
@@ -60,7 +60,7 @@ static int find_library(pid_t pid, uint64_t *begin, char *path, size_t room)
 	return ret;
 }
 
-static int find_table(pid_t pid, uint64_t *address)
+static int kernel_table_find(pid_t pid, uint64_t *address)
 {
 	struct image_error error;
 	struct image_symbol symbol;
@@ -87,7 +87,7 @@ static int find_table(pid_t pid, uint64_t *address)
 	return ret;
 }
 
-static int read_block(
+static int kernel_table_read_block(
 		pid_t pid, uint64_t block, size_t step, const struct kernel_table_reader *reader)
 {
 	struct side_kernel_event_0 event;
@@ -95,7 +95,7 @@ static int read_block(
 	int ret = 0;
 
 	for (i = 0; !ret && i < SIDE_KERNEL_TABLE_EVENTS; i++) {
-		ret = read_memory(pid, block + 8 + i * step, &event, sizeof(event));
+		ret = kernel_table_read_memory(pid, block + 8 + i * step, &event, sizeof(event));
 		if (ret || event.state == SIDE_KERNEL_EVENT_FREE)
 			continue;
 		event.name[sizeof(event.name) - 1] = '\0';
@@ -111,10 +111,10 @@ int kernel_table_read(pid_t pid, const struct kernel_table_reader *reader)
 	struct side_kernel_table_0 table;
 	uint64_t address = 0, block;
 	unsigned int blocks = 0;
-	int ret = find_table(pid, &address);
+	int ret = kernel_table_find(pid, &address);
 
 	if (!ret)
-		ret = read_memory(pid, address, &table, sizeof(table));
+		ret = kernel_table_read_memory(pid, address, &table, sizeof(table));
 	if (ret)
 		return ret;
 	if (table.size < sizeof(table) || table.event_size < sizeof(struct side_kernel_event_0) ||
@@ -130,9 +130,9 @@ int kernel_table_read(pid_t pid, const struct kernel_table_reader *reader)
 		reader->problem(reader->user, pid, table.problem, hint ? hint : "");
 	}
 	for (block = table.first; !ret && block && blocks < BLOCKS_MAX; blocks++) {
-		ret = read_block(pid, block, table.event_size, reader);
+		ret = kernel_table_read_block(pid, block, table.event_size, reader);
 		if (!ret)
-			ret = read_memory(pid, block, &block, sizeof(block));
+			ret = kernel_table_read_memory(pid, block, &block, sizeof(block));
 	}
 	return ret;
 }

@@ -24,7 +24,7 @@ struct kernel_view {
 /* ---- the kernel's side ---- */
 
 /* One line that says what is missing, and the mend. NULL: nothing is. */
-static const char *why_not(struct kernel_view *view, const char **mend)
+static const char *side_kernel_view_print_reason(struct kernel_view *view, const char **mend)
 {
 	char path[128];
 	size_t i;
@@ -52,7 +52,7 @@ static const char *why_not(struct kernel_view *view, const char **mend)
 	return "the kernel has no user_events";
 }
 
-static void add_word(char *words, size_t room, const char *word)
+static void side_kernel_view_append_name(char *words, size_t room, const char *word)
 {
 	size_t size = strlen(words);
 
@@ -78,7 +78,7 @@ static void status_listeners(const struct kernel_view *view,
 			continue;
 		for (word = strtok_r(used + strlen(" # Used by "), " \n", &rest); word;
 				word = strtok_r(NULL, " \n", &rest))
-			add_word(words, room, word);
+			side_kernel_view_append_name(words, room, word);
 	}
 	if (status)
 		(void)fclose(status);
@@ -106,7 +106,7 @@ static void instance_listeners(const struct kernel_view *view,
 		(void)snprintf(name, sizeof(name), "instance:%.100s",
 				strrchr(found.gl_pathv[i], '/') + 1);
 		if (read(fd, &byte, 1) == 1 && byte == '1')
-			add_word(words, room, name);
+			side_kernel_view_append_name(words, room, name);
 		(void)close(fd);
 	}
 	globfree(&found);
@@ -121,8 +121,8 @@ static const char *state_word(const struct side_kernel_event_0 *event)
 	return event->eventheader ? "eventheader" : "native";
 }
 
-static void print_json(pid_t pid, const struct side_kernel_event_0 *event, const char *tracepoint,
-		const char *listeners)
+static void side_kernel_view_print_json(pid_t pid, const struct side_kernel_event_0 *event,
+		const char *tracepoint, const char *listeners)
 {
 	char name[RUNNING_NAME_MAX];
 
@@ -140,8 +140,8 @@ static void print_json(pid_t pid, const struct side_kernel_event_0 *event, const
 	puts("}");
 }
 
-static void print_text(pid_t pid, const struct side_kernel_event_0 *event, const char *tracepoint,
-		const char *listeners)
+static void side_kernel_view_print_text(pid_t pid, const struct side_kernel_event_0 *event,
+		const char *tracepoint, const char *listeners)
 {
 	char name[RUNNING_NAME_MAX], shown[512], words[512];
 
@@ -159,7 +159,8 @@ static void print_text(pid_t pid, const struct side_kernel_event_0 *event, const
 	putchar('\n');
 }
 
-static void show_event(void *user, pid_t pid, const struct side_kernel_event_0 *event)
+static void side_kernel_view_show_event(
+		void *user, pid_t pid, const struct side_kernel_event_0 *event)
 {
 	struct kernel_view *view = user;
 	char listeners[512] = "", tracepoint[320] = "-", printable[300];
@@ -175,9 +176,9 @@ static void show_event(void *user, pid_t pid, const struct side_kernel_event_0 *
 	}
 	view->nr_events++;
 	if (say_is_json())
-		print_json(pid, event, tracepoint, listeners);
+		side_kernel_view_print_json(pid, event, tracepoint, listeners);
 	else
-		print_text(pid, event, tracepoint, listeners);
+		side_kernel_view_print_text(pid, event, tracepoint, listeners);
 }
 
 static void show_problem(void *user, pid_t pid, const char *problem, const char *hint)
@@ -190,10 +191,11 @@ static void show_problem(void *user, pid_t pid, const char *problem, const char 
 			(long)pid, say_printable(problem, text, sizeof(text)));
 }
 
-static int look_at_programs(struct kernel_view *view)
+static int side_kernel_view_scan_tracers(struct kernel_view *view)
 {
-	const struct kernel_table_reader reader = {
-			.event = show_event, .problem = show_problem, .user = view};
+	const struct kernel_table_reader reader = {.event = side_kernel_view_show_event,
+			.problem = show_problem,
+			.user = view};
 	size_t count, i;
 	pid_t *pids;
 	int found = running_find(&pids, &count);
@@ -221,8 +223,8 @@ int cmd_kernel(const struct parsed *parsed)
 		return command_unknown_word(parsed->verb, parsed->operands[0],
 				(const char *const[]){"status", NULL},
 				"did you mean `side kernel status`?");
-	missing = why_not(&view, &mend);
-	status = look_at_programs(&view);
+	missing = side_kernel_view_print_reason(&view, &mend);
+	status = side_kernel_view_scan_tracers(&view);
 	if (!status && missing)
 		return say_error(strncmp(missing, "no permission", 13) ? COMMAND_FAILED
 								       : COMMAND_NOT_PERMITTED,

@@ -14,7 +14,7 @@ struct names {
 	size_t count;
 };
 
-static int take(void *user, const char *system, const char *name)
+static int list_kernel_add_event(void *user, const char *system, const char *name)
 {
 	struct names *names = user;
 	char **items = reallocarray(names->items, names->count + 1, sizeof(*items));
@@ -28,12 +28,12 @@ static int take(void *user, const char *system, const char *name)
 	return 0;
 }
 
-static int compare(const void *one, const void *other)
+static int list_kernel_compare_names(const void *one, const void *other)
 {
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-static void print(const struct names *names, bool json)
+static void list_kernel_print_events(const struct names *names, bool json)
 {
 	for (size_t i = 0; i < names->count; i++) {
 		if (!json) {
@@ -60,7 +60,7 @@ int command_list_kernel(const struct parsed *parsed)
 			patterns[i] = i < (size_t)parsed->operand_count
 					? parsed->operands[i]
 					: more->items[i - (size_t)parsed->operand_count];
-		ret = kernel_record_each(patterns, nr, take, &names, &error);
+		ret = kernel_record_each(patterns, nr, list_kernel_add_event, &names, &error);
 	}
 	if (ret)
 		status = say_error(ret == -EINVAL ? COMMAND_USAGE
@@ -72,8 +72,8 @@ int command_list_kernel(const struct parsed *parsed)
 	if (!status && !names.count)
 		say_note("the kernel has no such events");
 	if (names.count)
-		qsort(names.items, names.count, sizeof(*names.items), compare);
-	print(&names, parsed->common.json);
+		qsort(names.items, names.count, sizeof(*names.items), list_kernel_compare_names);
+	list_kernel_print_events(&names, parsed->common.json);
 	while (names.count)
 		free(names.items[--names.count]);
 	free(names.items);

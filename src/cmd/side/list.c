@@ -73,7 +73,7 @@ static int say_listing_error(const char *path, int error)
 }
 
 /* True the first time that a file comes along, under whatever name. */
-static bool visit_first(struct list *list, int fd)
+static bool list_visit_first(struct list *list, int fd)
 {
 	struct file_identity *visited;
 	struct stat status;
@@ -93,7 +93,7 @@ static bool visit_first(struct list *list, int fd)
 	return true;
 }
 
-static bool is_needed(const struct list *list, const char *name)
+static bool list_is_needed(const struct list *list, const char *name)
 {
 	for (size_t i = 0; i < list->nr_needed; i++) {
 		if (!strcmp(list->needed[i].name, name))
@@ -115,7 +115,7 @@ static int need_libraries(struct list *list, struct image *image, const char *pa
 			list->nr_not_looked_into++;
 			continue;
 		}
-		if (is_needed(list, name))
+		if (list_is_needed(list, name))
 			continue;
 		needed = reallocarray(list->needed, list->nr_needed + 1, sizeof(*needed));
 		if (!needed)
@@ -157,7 +157,8 @@ static void note_without_sections(const char *path)
 	say_note_hint(hint, "%s has no section headers, and no events were found in it", path);
 }
 
-static int list_image(struct list *list, const char *path, struct image *image, bool is_library)
+static int list_read_image(
+		struct list *list, const char *path, struct image *image, bool is_library)
 {
 	const struct listing_memory memory = {
 			.memory = {.read = image_read,
@@ -204,7 +205,7 @@ static int walk_image(void *opaque, struct image *image, const char *member)
 {
 	struct file_walk *walk = opaque;
 	char *path = member_path(walk->path, member);
-	int status = path ? list_image(walk->list, path, image, walk->is_library)
+	int status = path ? list_read_image(walk->list, path, image, walk->is_library)
 			  : say_listing_error(walk->path, -ENOMEM);
 
 	free(path);
@@ -222,7 +223,7 @@ static int walk_broken(void *opaque, const struct image_error *error, const char
 	return 0;
 }
 
-static int list_file(struct list *list, const char *path, bool is_library)
+static int list_read_file(struct list *list, const char *path, bool is_library)
 {
 	struct file_walk walk = {.list = list, .path = path, .is_library = is_library};
 	const struct objects_ops ops = {walk_image, walk_broken, &walk};
@@ -239,7 +240,7 @@ static int list_file(struct list *list, const char *path, bool is_library)
 		walk.status = say_error(COMMAND_FAILED, NULL,
 				"cannot list the events of %s: it is %s", path,
 				S_ISDIR(file.st_mode) ? "a directory" : "not a file");
-	} else if (visit_first(list, fd)) {
+	} else if (list_visit_first(list, fd)) {
 		objects_read(fd, path, &ops);
 	}
 	close(fd);
@@ -248,12 +249,12 @@ static int list_file(struct list *list, const char *path, bool is_library)
 
 static int list_file_and_libraries(struct list *list, const char *path)
 {
-	int worst = list_file(list, path, false);
+	int worst = list_read_file(list, path, false);
 
 	/* More are added on the way. */
 	for (size_t i = 0; i < list->nr_needed; i++) {
 		if (list->needed[i].path) {
-			int status = list_file(list, list->needed[i].path, true);
+			int status = list_read_file(list, list->needed[i].path, true);
 
 			worst = status > worst ? status : worst;
 		}
@@ -265,7 +266,7 @@ static int list_file_and_libraries(struct list *list, const char *path)
 /* ---- a command ---- */
 
 /* What the session collected stays in the session, which must outlive the listing. */
-static int collect(struct list *list, struct session *session, const char *command)
+static int list_collect_session(struct list *list, struct session *session, const char *command)
 {
 	size_t count = session_nr_events(session, 0);
 	int error = listing_source(&list->listing, command);
@@ -310,13 +311,13 @@ static int list_command(struct list *list, char **command, struct session **sess
 				"%s was ended by signal %d (%s) before its main function",
 				command[0], WTERMSIG(summary->status),
 				strsignal(WTERMSIG(summary->status)));
-	collected = collect(list, *session, command[0]);
+	collected = list_collect_session(list, *session, command[0]);
 	return status ? status : collected;
 }
 
 /* ---- the verb ---- */
 
-static bool is_number(const char *text)
+static bool list_is_number(const char *text)
 {
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
@@ -360,7 +361,7 @@ static void say_unreached(const pid_t *pids, size_t count)
 }
 
 /* All programs that have libside in them. One that ends meanwhile is no failure, and one that cannot be read hides no other. */
-static int list_running(struct list *list)
+static int list_read_process(struct list *list)
 {
 	size_t count = 0;
 	pid_t *pids;
@@ -420,7 +421,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 	return status;
 }
 
-static bool is_file(const char *word)
+static bool list_is_file(const char *word)
 {
 	struct stat status;
 
@@ -464,7 +465,7 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 	if (parsed->dashes)
 		return list_command(list, parsed->operands, session);
 	if (list->options->userspace)
-		worst = list_running(list);
+		worst = list_read_process(list);
 	for (size_t i = 0; i < list->options->pids.count; i++) {
 		int status = list_process(list, list->options->pids.items[i]);
 
@@ -474,9 +475,9 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 		const char *word = parsed->operands[i];
 		int status;
 
-		if (is_number(word))
+		if (list_is_number(word))
 			status = list_process(list, word);
-		else if (is_file(word))
+		else if (list_is_file(word))
 			status = list_file_and_libraries(list, word);
 		else if (parsed->operand_count == 1)
 			return path_has_program(word)
@@ -534,7 +535,7 @@ static int list_known(const struct parsed *parsed, bool *known)
 	if (parsed->dashes || parsed->options.list.userspace || parsed->options.list.pids.count ||
 			parsed->operand_count > 1)
 		return COMMAND_DONE;
-	if (word && (is_number(word) || is_file(word) || !wire_session_name_valid(word)))
+	if (word && (list_is_number(word) || list_is_file(word) || !wire_session_name_valid(word)))
 		return COMMAND_DONE;
 	status = list_sessions(parsed, word, known);
 	return status || !*known ? status : say_flush(stdout);

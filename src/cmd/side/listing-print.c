@@ -28,7 +28,7 @@ static const struct palette palettes[] = {
 		{"\033[4m", "\033[1m", "\033[36m", "\033[2m", "\033[31m", "\033[32m", "\033[0m"},
 };
 
-static void put_value(FILE *out, const struct visit_value *value)
+static void listing_print_value(FILE *out, const struct visit_value *value)
 {
 	char digits[VISIT_DIGITS_MAX];
 	char text[1024];
@@ -76,7 +76,7 @@ static void print_attributes(
 		if (visit_load_attribute(&attribute->value, &value))
 			fputs("?", out);
 		else
-			put_value(out, &value);
+			listing_print_value(out, &value);
 	}
 	fprintf(out, "]%s", palette->off);
 }
@@ -140,7 +140,8 @@ static void print_name(FILE *out, const struct side_event_description *descripti
 	say_put_printable(out, side_ptr_get(description->event_name));
 }
 
-static int print_text(FILE *out, const struct listing_event *event, const struct palette *palette)
+static int listing_print_text(
+		FILE *out, const struct listing_event *event, const struct palette *palette)
 {
 	const struct side_event_description *description = event->description;
 	unsigned int level = side_enum_get(description->loglevel);
@@ -191,7 +192,8 @@ static void print_json_origin(FILE *out, enum listing_origin origin)
 	fprintf(out, ",\"origin\":\"%s\",\"found\":\"%s\"", name, name);
 }
 
-static int print_json(FILE *out, const struct listing *listing, const struct listing_event *event)
+static int listing_print_json(
+		FILE *out, const struct listing *listing, const struct listing_event *event)
 {
 	const struct listing_state *state = &event->state;
 	struct visit_buffer buffer;
@@ -268,13 +270,13 @@ int listing_print(const struct listing *listing, FILE *out, enum listing_form fo
 		switch (form) {
 		case LISTING_TEXT:
 			print_break(out, listing, i, palette);
-			error = print_text(out, event, palette);
+			error = listing_print_text(out, event, palette);
 			break;
 		case LISTING_NAMES:
 			print_name(out, event->description);
 			putc('\n', out);
 			break;
-		case LISTING_JSON: error = print_json(out, listing, event); break;
+		case LISTING_JSON: error = listing_print_json(out, listing, event); break;
 		}
 		if (error)
 			return error;

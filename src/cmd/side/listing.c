@@ -35,7 +35,8 @@ int listing_source(struct listing *listing, const char *path)
 	return 0;
 }
 
-static bool wanted(const struct listing *listing, const struct side_event_description *description)
+static bool listing_event_is_selected(
+		const struct listing *listing, const struct side_event_description *description)
 {
 	return !listing->nr_patterns ||
 			pattern_set_wants(listing->patterns, listing->nr_patterns,
@@ -64,7 +65,7 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 	struct listing_event *event;
 
 	listing->nr_seen++;
-	if (!wanted(listing, description)) {
+	if (!listing_event_is_selected(listing, description)) {
 		note_other(listing, description);
 		visit_owned_free(owned);
 		return 0;
@@ -204,7 +205,7 @@ int listing_add_tables(struct listing *listing, const struct image *image,
 	return result;
 }
 
-static int compare(const void *one, const void *other)
+static int listing_compare_events(const void *one, const void *other)
 {
 	const struct listing_event *a = one, *b = other;
 	int order;
@@ -221,7 +222,8 @@ static int compare(const void *one, const void *other)
 void listing_sort(struct listing *listing)
 {
 	if (listing->nr_events)
-		qsort(listing->events, listing->nr_events, sizeof(*listing->events), compare);
+		qsort(listing->events, listing->nr_events, sizeof(*listing->events),
+				listing_compare_events);
 }
 
 void listing_free(struct listing *listing)

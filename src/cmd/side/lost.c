@@ -109,7 +109,7 @@ void lost_take(struct lost_sums *losses, const struct session_summary *summary, 
 	lost_end(losses, total);
 }
 
-static const struct words *find(const char *reason)
+static const struct words *loss_find_reason(const char *reason)
 {
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(known[i].reason, reason))
@@ -134,7 +134,7 @@ static const char *mend_full(enum lost_teller teller)
 /* NULL, or a text in @text or elsewhere. */
 static const char *mend_of(const struct lost_sums *losses, const char *reason, char text[MEND_MAX])
 {
-	const struct words *words = find(reason);
+	const struct words *words = loss_find_reason(reason);
 	const char *mend = words ? words->mend : NULL;
 	char size[SAY_NUMBER_MAX];
 
@@ -152,9 +152,9 @@ static const char *mend_of(const struct lost_sums *losses, const char *reason, c
 	return text;
 }
 
-static void print_reason(const char *reason)
+static void loss_print_reason(const char *reason)
 {
-	const struct words *words = find(reason);
+	const struct words *words = loss_find_reason(reason);
 	char shown[256];
 
 	if (words)
@@ -194,7 +194,7 @@ void lost_print(const struct lost_sums *losses)
 	for (size_t i = 0; i < losses->nr; i++) {
 		if (losses->nr > 1)
 			fprintf(stderr, "  %s ", say_number(losses->reasons[i].count, number));
-		print_reason(losses->reasons[i].reason);
+		loss_print_reason(losses->reasons[i].reason);
 	}
 	print_hints(losses);
 }

@@ -30,7 +30,8 @@ int made_directory(const char *name, const char *what, char **made)
 			strerror(code));
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+static int created_remove_entry(
+		const char *path, const struct stat *status, int type, struct FTW *where)
 {
 	(void)status;
 	(void)type;
@@ -42,7 +43,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 void made_remove(char **made)
 {
 	if (*made)
-		nftw(*made, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		nftw(*made, created_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	free(*made);
 	*made = NULL;
 }

@@ -49,7 +49,7 @@ static bool is_paged(const struct parsed *parsed)
 	}
 }
 
-static int run(struct parsed *parsed)
+static int side_more_run_verb(struct parsed *parsed)
 {
 	int result = find_trace(parsed);
 
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[0], MORE_EXPLAIN))
 		result = session_unmatched(&parsed);
 	else
-		result = run(&parsed);
+		result = side_more_run_verb(&parsed);
 	progress_end();
 	parsed_free(&parsed);
 	return result;

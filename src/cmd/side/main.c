@@ -21,7 +21,7 @@ static int print_version(const struct common_options *common)
 	return say_flush(stdout);
 }
 
-static int print_help(const struct verb *verb, const struct common_options *common)
+static int side_main_print_help(const struct verb *verb, const struct common_options *common)
 {
 	bool color;
 
@@ -48,7 +48,7 @@ int cmd_help(const struct parsed *parsed)
 	struct nearest nearest;
 
 	if (!name || command_find_verb(name))
-		return print_help(name ? command_find_verb(name) : NULL, &parsed->common);
+		return side_main_print_help(name ? command_find_verb(name) : NULL, &parsed->common);
 	topic = command_find_topic(name);
 	if (topic) {
 		pager_start(&parsed->common);
@@ -68,10 +68,10 @@ int cmd_help(const struct parsed *parsed)
 }
 
 /* @words is the command line as it was: parsing has put it in another order. */
-static int run(const struct parsed *parsed, char **words)
+static int side_main_run_verb(const struct parsed *parsed, char **words)
 {
 	if (parsed->common.help)
-		return print_help(parsed->verb, &parsed->common);
+		return side_main_print_help(parsed->verb, &parsed->common);
 	if (parsed->common.version)
 		return print_version(&parsed->common);
 	if (!parsed->verb) {
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	else if (result)
 		result = say_error(COMMAND_USAGE, error.mend, "%s", error.message);
 	else
-		result = run(&parsed, words);
+		result = side_main_run_verb(&parsed, words);
 	parsed_free(&parsed);
 	free(words);
 	return result;

@@ -16,14 +16,14 @@ struct page {
 	unsigned int column;
 };
 
-static void end_line(struct page *page)
+static void manual_end_line(struct page *page)
 {
 	if (page->column)
 		putc('\n', page->out);
 	page->column = 0;
 }
 
-static size_t escape(char *to, const char *from, size_t length, bool *code)
+static size_t manual_print_escaped(char *to, const char *from, size_t length, bool *code)
 {
 	size_t used = 0;
 
@@ -60,7 +60,7 @@ static bool ends_sentence(const char *word, size_t length)
 
 #define WORD_MAX 512
 
-static void text(struct page *page, const char *words)
+static void manual_print_text(struct page *page, const char *words)
 {
 	bool code = false;
 
@@ -70,9 +70,9 @@ static void text(struct page *page, const char *words)
 
 		if (length > sizeof(word) / 6)
 			length = sizeof(word) / 6;
-		size = escape(word, words, length, &code);
+		size = manual_print_escaped(word, words, length, &code);
 		if (page->column && page->column + size + 1 > MANUAL_WIDTH)
-			end_line(page);
+			manual_end_line(page);
 		if (page->column) {
 			putc(' ', page->out);
 			page->column++;
@@ -82,11 +82,11 @@ static void text(struct page *page, const char *words)
 		fputs(word, page->out);
 		page->column += (unsigned int)size;
 		if (!code && ends_sentence(words, length))
-			end_line(page);
+			manual_end_line(page);
 		words += length;
 		words += *words == ' ';
 	}
-	end_line(page);
+	manual_end_line(page);
 }
 
 static void line(struct page *page, const char *literal)
@@ -94,22 +94,22 @@ static void line(struct page *page, const char *literal)
 	bool code = true;
 	char escaped[WORD_MAX * 2];
 
-	escape(escaped, literal, strlen(literal) > WORD_MAX / 3 ? WORD_MAX / 3 : strlen(literal),
-			&code);
+	manual_print_escaped(escaped, literal,
+			strlen(literal) > WORD_MAX / 3 ? WORD_MAX / 3 : strlen(literal), &code);
 	fprintf(page->out, "%s%s\n", *escaped == '.' || *escaped == '\'' ? "\\&" : "", escaped);
 }
 
-static void paragraphs(struct page *page, const char *const *all, bool first)
+static void manual_print_paragraphs(struct page *page, const char *const *all, bool first)
 {
 	for (; *all; all++) {
 		if (!first)
 			fputs(".Pp\n", page->out);
 		first = false;
-		text(page, *all);
+		manual_print_text(page, *all);
 	}
 }
 
-static void option_argument(struct page *page, const struct option *option)
+static void manual_print_option_argument(struct page *page, const struct option *option)
 {
 	if (option->optional)
 		fprintf(page->out, " Ns Oo Ns = Ns Ar %s Oc", option->argument);
@@ -117,7 +117,7 @@ static void option_argument(struct page *page, const struct option *option)
 		fprintf(page->out, " Ar %s", option->argument);
 }
 
-static void options(struct page *page, const struct option *option)
+static void manual_print_options(struct page *page, const struct option *option)
 {
 	fputs(".Bl -tag -width Ds\n", page->out);
 	for (; option->name; option++) {
@@ -129,20 +129,20 @@ static void options(struct page *page, const struct option *option)
 			fputs(", ", page->out);
 		}
 		fprintf(page->out, "Fl -%s", option->name);
-		option_argument(page, option);
+		manual_print_option_argument(page, option);
 		putc('\n', page->out);
-		text(page, option->sentence);
+		manual_print_text(page, option->sentence);
 		if (option->standard) {
 			char standard[256];
 
 			snprintf(standard, sizeof(standard), "Default: %s.", option->standard);
-			text(page, standard);
+			manual_print_text(page, standard);
 		}
 	}
 	fputs(".El\n", page->out);
 }
 
-static void terms(struct page *page, const struct term *term)
+static void manual_print_terms(struct page *page, const struct term *term)
 {
 	if (!term)
 		return;
@@ -151,20 +151,20 @@ static void terms(struct page *page, const struct term *term)
 		char escaped[WORD_MAX];
 		bool code = true;
 
-		escape(escaped, term->word, strlen(term->word), &code);
+		manual_print_escaped(escaped, term->word, strlen(term->word), &code);
 		fprintf(page->out, ".It \\fB%s\\fR\n", escaped);
-		text(page, term->sentence);
+		manual_print_text(page, term->sentence);
 	}
 	fputs(".El\n", page->out);
 }
 
-static void examples(struct page *page, const struct example *example)
+static void manual_print_examples(struct page *page, const struct example *example)
 {
 	fputs(".Sh EXAMPLES\n", page->out);
 	for (bool first = true; example->command; example++, first = false) {
 		if (!first)
 			fputs(".Pp\n", page->out);
-		text(page, example->sentence);
+		manual_print_text(page, example->sentence);
 		fputs(".Bd -literal -offset indent\n", page->out);
 		line(page, example->command);
 		fputs(".Ed\n", page->out);
@@ -172,14 +172,14 @@ static void examples(struct page *page, const struct example *example)
 }
 
 /* The summary of a verb as .Nd wants it: no capital letter first, no full stop. */
-static void describe(struct page *page, const char *name, const char *summary)
+static void manual_print_description(struct page *page, const char *name, const char *summary)
 {
 	fprintf(page->out, ".Sh NAME\n.Nm %s\n.Nd %c%.*s\n", name, tolower((unsigned char)*summary),
 			(int)(strlen(summary + 1) - (summary[strlen(summary) - 1] == '.')),
 			summary + 1);
 }
 
-static void begin(struct page *page, const char *name)
+static void manual_begin_page(struct page *page, const char *name)
 {
 	fputs(".\\\" SPDX-License-Identifier: MIT\n", page->out);
 	fputs(".\\\" Made from src/cmd/side/table.c.\n", page->out);
@@ -195,8 +195,8 @@ static void topic_section(struct page *page, const char *name, const char *title
 
 	fprintf(page->out, ".Sh %s\n", title);
 	if (whole)
-		paragraphs(page, topic->paragraphs, true);
-	terms(page, topic->terms);
+		manual_print_paragraphs(page, topic->paragraphs, true);
+	manual_print_terms(page, topic->terms);
 }
 
 static const struct term *terms_of(const struct topic *topic)
@@ -215,8 +215,8 @@ static void topic_subsection(struct page *page, const struct topic *topic)
 			return;
 	}
 	fprintf(page->out, ".Ss %c%s\n", toupper((unsigned char)*topic->name), topic->name + 1);
-	paragraphs(page, topic->paragraphs, true);
-	terms(page, terms_of(topic));
+	manual_print_paragraphs(page, topic->paragraphs, true);
+	manual_print_terms(page, terms_of(topic));
 }
 
 /* Pages of verbs in the order of their names. */
@@ -241,33 +241,33 @@ static void see_verbs(struct page *page)
 	putc('\n', page->out);
 }
 
-static void print_side(struct page *page)
+static void manual_print_side(struct page *page)
 {
-	begin(page, "side");
-	describe(page, "side", command_summary);
+	manual_begin_page(page, "side");
+	manual_print_description(page, "side", command_summary);
 	fputs(".Sh SYNOPSIS\n.Nm\n.Ar VERB\n.Op Ar OPTION ...\n.Op Ar ARGUMENT ...\n", page->out);
 	fputs(".Nm\n.Fl -version\n.Sh DESCRIPTION\n", page->out);
-	paragraphs(page, command_introduction, true);
+	manual_print_paragraphs(page, command_introduction, true);
 	fputs(".Pp\nThe verbs are:\n.Bl -tag -width Ds\n", page->out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {
 		fprintf(page->out, ".It Ic %s\n", verb->name);
-		text(page, verb->summary);
+		manual_print_text(page, verb->summary);
 		if (verb->id != VERB_HELP)
 			fprintf(page->out, "See\n.Xr side-%s 1 .\n", verb->name);
 	}
 	fputs(".El\n.Pp\nEvery verb has these options:\n", page->out);
-	options(page, command_common_options);
+	manual_print_options(page, command_common_options);
 	fputs(".Ss Patterns\n", page->out);
-	paragraphs(page, command_find_topic("patterns")->paragraphs, true);
-	terms(page, command_find_topic("patterns")->terms);
+	manual_print_paragraphs(page, command_find_topic("patterns")->paragraphs, true);
+	manual_print_terms(page, command_find_topic("patterns")->terms);
 	for (const struct topic *topic = command_topics; topic->name; topic++)
 		topic_subsection(page, topic);
 	fputs(".Ss JSON\n", page->out);
-	paragraphs(page, command_find_topic("json")->paragraphs, true);
-	terms(page, command_find_topic("json")->terms);
+	manual_print_paragraphs(page, command_find_topic("json")->paragraphs, true);
+	manual_print_terms(page, command_find_topic("json")->terms);
 	topic_section(page, "environment", "ENVIRONMENT", true);
 	topic_section(page, "exit-status", "EXIT STATUS", false);
-	examples(page, command_examples);
+	manual_print_examples(page, command_examples);
 	fputs(".Sh SEE ALSO\n", page->out);
 	see_verbs(page);
 }
@@ -301,33 +301,33 @@ static void operands(struct page *page, const char *words)
 	putc('\n', page->out);
 }
 
-static void print_verb(struct page *page, const struct verb *verb)
+static void manual_print_verb(struct page *page, const struct verb *verb)
 {
 	char name[64];
 
 	snprintf(name, sizeof(name), "side-%s", verb->name);
-	begin(page, name);
-	describe(page, name, verb->summary);
+	manual_begin_page(page, name);
+	manual_print_description(page, name, verb->summary);
 	fprintf(page->out, ".Sh SYNOPSIS\n.Nm side %s\n", verb->name);
 	for (const struct option *option = verb->options; option->name; option++) {
 		if (option->letter)
 			fprintf(page->out, ".Op Fl %c", option->letter);
 		else
 			fprintf(page->out, ".Op Fl -%s", option->name);
-		option_argument(page, option);
+		manual_print_option_argument(page, option);
 		putc('\n', page->out);
 	}
 	operands(page, verb->operands);
 	fputs(".Sh DESCRIPTION\n", page->out);
-	paragraphs(page, verb->paragraphs, true);
+	manual_print_paragraphs(page, verb->paragraphs, true);
 	if (verb->options->name) {
 		fputs(".Pp\nThe options are:\n", page->out);
-		options(page, verb->options);
+		manual_print_options(page, verb->options);
 	}
 	fputs(".Pp\nEvery verb has these options:\n", page->out);
-	options(page, command_common_options);
+	manual_print_options(page, command_common_options);
 	topic_section(page, "exit-status", "EXIT STATUS", false);
-	examples(page, verb->examples);
+	manual_print_examples(page, verb->examples);
 	fputs(".Sh SEE ALSO\n.Xr side 1", page->out);
 	for (const char *const *also = verb->see_also; *also; also++)
 		fprintf(page->out, " ,\n.Xr side-%s 1", *also);
@@ -339,9 +339,9 @@ int manual_print(FILE *out, const char *name)
 	struct page page = {.out = out};
 
 	if (!strcmp(name, "side")) {
-		print_side(&page);
+		manual_print_side(&page);
 	} else if (!strncmp(name, "side-", 5) && command_find_verb(name + 5)) {
-		print_verb(&page, command_find_verb(name + 5));
+		manual_print_verb(&page, command_find_verb(name + 5));
 	} else {
 		return -ENOENT;
 	}

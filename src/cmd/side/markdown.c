@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Text outside code spans must not become markup. */
-static void text(FILE *out, const char *words)
+static void markdown_print_text(FILE *out, const char *words)
 {
 	bool code = false;
 
@@ -18,15 +18,16 @@ static void text(FILE *out, const char *words)
 	}
 }
 
-static void paragraphs(FILE *out, const char *const *all)
+static void markdown_print_paragraphs(FILE *out, const char *const *all)
 {
 	for (; *all; all++) {
-		text(out, *all);
+		markdown_print_text(out, *all);
 		fputs("\n\n", out);
 	}
 }
 
-static void option_argument(FILE *out, const struct option *option, const char *before)
+static void markdown_print_option_argument(
+		FILE *out, const struct option *option, const char *before)
 {
 	if (option->optional)
 		fprintf(out, "[=%s]", option->argument);
@@ -34,79 +35,80 @@ static void option_argument(FILE *out, const struct option *option, const char *
 		fprintf(out, "%s%s", before, option->argument);
 }
 
-static void options(FILE *out, const struct option *option)
+static void markdown_print_options(FILE *out, const struct option *option)
 {
 	for (; option->name; option++) {
 		if (option->letter) {
 			fprintf(out, "`-%c", option->letter);
-			option_argument(out, option, " ");
+			markdown_print_option_argument(out, option, " ");
 			fputs("`, ", out);
 		}
 		fprintf(out, "`--%s", option->name);
-		option_argument(out, option, option->kind == OPTION_CHOICE ? "=" : " ");
+		markdown_print_option_argument(
+				out, option, option->kind == OPTION_CHOICE ? "=" : " ");
 		fputs("`\n: ", out);
-		text(out, option->sentence);
+		markdown_print_text(out, option->sentence);
 		if (option->standard) {
 			fputs(" Default: ", out);
-			text(out, option->standard);
+			markdown_print_text(out, option->standard);
 			putc('.', out);
 		}
 		fputs("\n\n", out);
 	}
 }
 
-static void terms(FILE *out, const struct term *term)
+static void markdown_print_terms(FILE *out, const struct term *term)
 {
 	for (; term && term->word; term++) {
 		fprintf(out, "`%s`\n: ", term->word);
-		text(out, term->sentence);
+		markdown_print_text(out, term->sentence);
 		fputs("\n\n", out);
 	}
 }
 
-static void examples(FILE *out, const struct example *example)
+static void markdown_print_examples(FILE *out, const struct example *example)
 {
 	fputs("## Examples\n\n", out);
 	for (; example->command; example++) {
-		text(out, example->sentence);
+		markdown_print_text(out, example->sentence);
 		fprintf(out, "\n\n```sh\n%s\n```\n\n", example->command);
 	}
 }
 
-static void print_side(FILE *out)
+static void markdown_print_side(FILE *out)
 {
 	fprintf(out, "# side\n\n%s.\n\n```text\nside VERB [OPTION...] [ARGUMENT...]\nside --version\n```\n\n",
 			command_summary);
-	paragraphs(out, command_introduction);
+	markdown_print_paragraphs(out, command_introduction);
 	fputs("## Verbs\n\n", out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {
 		fprintf(out, "[`%s`](%s.md)\n: ", verb->name, verb->name);
-		text(out, verb->summary);
+		markdown_print_text(out, verb->summary);
 		fputs("\n\n", out);
 	}
 	fputs("## Topics\n\n", out);
 	for (const struct topic *topic = command_topics; topic->name; topic++) {
 		fprintf(out, "[`%s`](topic-%s.md)\n: ", topic->name, topic->name);
-		text(out, topic->summary);
+		markdown_print_text(out, topic->summary);
 		fputs("\n\n", out);
 	}
 	fputs("## Options of every verb\n\n", out);
-	options(out, command_common_options);
-	examples(out, command_examples);
+	markdown_print_options(out, command_common_options);
+	markdown_print_examples(out, command_examples);
 }
 
-static void print_verb(FILE *out, const struct verb *verb)
+static void markdown_print_verb(FILE *out, const struct verb *verb)
 {
 	fprintf(out, "# side %s\n\n", verb->name);
-	text(out, verb->summary);
+	markdown_print_text(out, verb->summary);
 	fprintf(out, "\n\n```text\nside %s [OPTION...] %s\n```\n\n", verb->name, verb->operands);
-	paragraphs(out, verb->paragraphs);
+	markdown_print_paragraphs(out, verb->paragraphs);
 	if (verb->options->name) {
 		fputs("## Options\n\n", out);
-		options(out, verb->options);
+		markdown_print_options(out, verb->options);
 	}
 	fputs("All verbs have the [options of `side`](side.md#options-of-every-verb).\n\n", out);
-	examples(out, verb->examples);
+	markdown_print_examples(out, verb->examples);
 	if (*verb->see_also)
 		fputs("## See also\n\n", out);
 	for (const char *const *also = verb->see_also; *also; also++)
@@ -116,20 +118,21 @@ static void print_verb(FILE *out, const struct verb *verb)
 static void print_topic(FILE *out, const struct topic *topic)
 {
 	fprintf(out, "# Topic: %s\n\n", topic->name);
-	text(out, topic->summary);
+	markdown_print_text(out, topic->summary);
 	fprintf(out, "\n\n`side help %s` prints this page.\n\n", topic->name);
-	paragraphs(out, topic->paragraphs);
-	terms(out, strcmp(topic->name, "contexts") ? topic->terms : command_context_terms());
+	markdown_print_paragraphs(out, topic->paragraphs);
+	markdown_print_terms(out,
+			strcmp(topic->name, "contexts") ? topic->terms : command_context_terms());
 }
 
 int markdown_print(FILE *out, const char *name)
 {
 	if (!strcmp(name, "side"))
-		print_side(out);
+		markdown_print_side(out);
 	else if (!strncmp(name, "topic-", 6) && command_find_topic(name + 6))
 		print_topic(out, command_find_topic(name + 6));
 	else if (command_find_verb(name))
-		print_verb(out, command_find_verb(name));
+		markdown_print_verb(out, command_find_verb(name));
 	else
 		return -ENOENT;
 	return 0;

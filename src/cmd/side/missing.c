@@ -13,7 +13,7 @@
 
 static const char context_prefix[] = "$ctx.";
 
-static void add_field(struct missing *missing, const char *prefix, const char *member)
+static void missing_add_field(struct missing *missing, const char *prefix, const char *member)
 {
 	const size_t used = strlen(missing->fields);
 	char name[160], between[168];
@@ -29,13 +29,14 @@ static void add_field(struct missing *missing, const char *prefix, const char *m
 				used ? " " : ", ", name);
 }
 
-static void add_fields(struct missing *missing, const char *prefix, const struct ctf_value *value)
+static void missing_add_fields(
+		struct missing *missing, const char *prefix, const struct ctf_value *value)
 {
 	for (uint32_t i = 0;
 			value && value->type->kind == CTF_STRUCT && i < value->type->member_count;
 			i++)
 		if (!view_is_tag(value->type, i))
-			add_field(missing, prefix, value->type->members[i].name);
+			missing_add_field(missing, prefix, value->type->members[i].name);
 }
 
 int missing_bind(struct missing *missing, const struct where *where, const struct ctf_item *item,
@@ -52,9 +53,9 @@ int missing_bind(struct missing *missing, const struct where *where, const struc
 		nearest_begin(&missing->nearest, missing->name);
 	}
 	if (*missing->name) {
-		add_fields(missing, "", item->fields);
-		add_fields(missing, context_prefix, item->common_context);
-		add_fields(missing, context_prefix, item->context);
+		missing_add_fields(missing, "", item->fields);
+		missing_add_fields(missing, context_prefix, item->common_context);
+		missing_add_fields(missing, context_prefix, item->context);
 	}
 	return 0;
 }

@@ -29,7 +29,7 @@ static bool own_directory(char path[PATH_MAX])
 	return slash;
 }
 
-static int fail(const char *path, int code)
+static int side_more_report_error(const char *path, int code)
 {
 	if (access("/proc/self/exe", F_OK))
 		return say_error(COMMAND_FAILED, "mount -t proc proc /proc",
@@ -70,9 +70,9 @@ int more_execute(char **argv)
 		else if (own_directory(directory))
 			snprintf(path, sizeof(path), "%s/%s", directory, places[i]);
 		else
-			return fail(path, errno ? errno : ENOENT);
+			return side_more_report_error(path, errno ? errno : ENOENT);
 		execv(path, argv);
 		code = errno;
 	}
-	return fail(path, code);
+	return side_more_report_error(path, code);
 }

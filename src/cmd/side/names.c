@@ -21,7 +21,7 @@
 #define PATIENCE_MS 2000
 
 /* A member of each element, a line each. */
-static void print_members(struct json_object *list, const char *member)
+static void side_names_print_members(struct json_object *list, const char *member)
 {
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *element = json_object_array_get_idx(list, i);
@@ -44,7 +44,7 @@ static void print_answer(const struct parsed *parsed, const char *verb, const ch
 
 	if (request && !ask_connect_silently(&ask, parsed->options.control.system, NULL)) {
 		if (!control_call(ask.client, request, PATIENCE_MS, &answer, &error))
-			print_members(ask_list(answer, list), member);
+			side_names_print_members(ask_list(answer, list), member);
 		json_object_put(answer);
 		ask_close(&ask);
 	}
@@ -70,14 +70,14 @@ static void print_channels(const struct parsed *parsed)
 		if (sessions && json_object_array_length(sessions) &&
 				json_object_object_get_ex(json_object_array_get_idx(sessions, 0),
 						"definition", &definition))
-			print_members(ask_list(definition, "channels"), "channel");
+			side_names_print_members(ask_list(definition, "channels"), "channel");
 	}
 	json_object_put(answer);
 	json_object_put(request);
 	ask_close(&ask);
 }
 
-static void print_events(void)
+static void side_names_print_events(void)
 {
 	struct listing listing = {.patterns = NULL};
 	size_t count = 0;
@@ -122,7 +122,7 @@ int cmd_complete(const struct parsed *parsed)
 	} else if (!strcmp(kind, "channels")) {
 		print_channels(parsed);
 	} else if (!strcmp(kind, "events")) {
-		print_events();
+		side_names_print_events();
 	} else if (!strcmp(kind, "processes")) {
 		print_programs(true);
 	} else if (!strcmp(kind, "pids")) {

@@ -30,10 +30,10 @@ struct parser {
 	struct parse_error *error;
 };
 
-static int complain(struct parser *parser, const char *format, ...)
+static int cmdline_report_error(struct parser *parser, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static int complain(struct parser *parser, const char *format, ...)
+static int cmdline_report_error(struct parser *parser, const char *format, ...)
 {
 	va_list arguments;
 
@@ -124,8 +124,10 @@ static int unknown_option(struct parser *parser, const char *word, size_t length
 				     : "options of a verb follow it\n`side --help` lists the verbs",
 				verb ? verb->name : "");
 	if (!verb)
-		return complain(parser, "there is no option `--%.*s`", (int)length, word);
-	return complain(parser, "`side %s` has no option `--%.*s`", verb->name, (int)length, word);
+		return cmdline_report_error(
+				parser, "there is no option `--%.*s`", (int)length, word);
+	return cmdline_report_error(
+			parser, "`side %s` has no option `--%.*s`", verb->name, (int)length, word);
 }
 
 /* ---- values ---- */
@@ -163,7 +165,7 @@ int parse_size(const char *text, uint64_t *size)
 	return 0;
 }
 
-static int parse_number(const char *text, uint64_t *number)
+static int cmdline_parse_number(const char *text, uint64_t *number)
 {
 	char *end;
 
@@ -221,7 +223,8 @@ int parse_time(const char *text, uint64_t *nanoseconds)
 	return 0;
 }
 
-static int choose(struct parser *parser, const struct option *option, const char *text, int *choice)
+static int cmdline_parse_choice(
+		struct parser *parser, const struct option *option, const char *text, int *choice)
 {
 	size_t used = 0;
 	char words[160] = "", meant[NEAREST_TEXT_SIZE];
@@ -244,7 +247,8 @@ static int choose(struct parser *parser, const struct option *option, const char
 	}
 	if (nearest_text(&nearest, "", meant, sizeof(meant)))
 		advise(parser, "%s", meant);
-	return complain(parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, words);
+	return cmdline_report_error(
+			parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, words);
 }
 
 /* ---- lists: several patterns or contexts in one argument ---- */
@@ -257,7 +261,7 @@ static const char *keep_text(struct parser *parser, char *text)
 
 	if (!items) {
 		free(text);
-		complain(parser, "out of memory");
+		cmdline_report_error(parser, "out of memory");
 		return NULL;
 	}
 	kept->items = items;
@@ -311,7 +315,7 @@ static const char *expand_contexts(struct parser *parser, const char *text)
 		return text;
 	out = open_memstream(&list, &size);
 	if (!out) {
-		complain(parser, "out of memory");
+		cmdline_report_error(parser, "out of memory");
 		return NULL;
 	}
 	for (const char *at = text; *at; at += *at == ',') {
@@ -326,7 +330,7 @@ static const char *expand_contexts(struct parser *parser, const char *text)
 			fclose(out);
 			free(list);
 			advise(parser, "`side help contexts` lists them");
-			complain(parser, "no context matches `%.*s`", (int)length, at);
+			cmdline_report_error(parser, "no context matches `%.*s`", (int)length, at);
 			return NULL;
 		}
 		at += length;
@@ -334,7 +338,7 @@ static const char *expand_contexts(struct parser *parser, const char *text)
 			putc(',', out);
 	}
 	if (!say_text_end(out, &list)) {
-		complain(parser, "out of memory");
+		cmdline_report_error(parser, "out of memory");
 		return NULL;
 	}
 	return keep_text(parser, list);
@@ -345,7 +349,7 @@ static int store_list(struct parser *parser, struct text_list *list, const char 
 	const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
 
 	if (!items)
-		return complain(parser, "out of memory");
+		return cmdline_report_error(parser, "out of memory");
 	items[list->count++] = text;
 	list->items = items;
 	return 0;
@@ -355,8 +359,9 @@ static int complain_of_value(struct parser *parser, const struct option *option,
 		int error, const char *what)
 {
 	if (error == -ERANGE)
-		return complain(parser, "`--%s %.128s` is too large", option->name, text);
-	return complain(parser, "`--%s %.128s` is not %s", option->name, text, what);
+		return cmdline_report_error(
+				parser, "`--%s %.128s` is too large", option->name, text);
+	return cmdline_report_error(parser, "`--%s %.128s` is not %s", option->name, text, what);
 }
 
 /* Into the C type that the option's kind has. */
@@ -368,7 +373,7 @@ static int store_value(
 	if (option->kind != OPTION_FLAG && (!text || !*text)) {
 		advise(parser, "`--%s %s` needs a text that is not empty", option->name,
 				option->argument);
-		return complain(parser, "the %s of `--%s` is empty", option->argument,
+		return cmdline_report_error(parser, "the %s of `--%s` is empty", option->argument,
 				option->name);
 	}
 	switch (option->kind) {
@@ -378,12 +383,12 @@ static int store_value(
 		if (option->choices) {
 			int ignored;
 
-			error = choose(parser, option, text, &ignored);
+			error = cmdline_parse_choice(parser, option, text, &ignored);
 			if (error)
 				return error;
 		}
 		return store_list(parser, value, text);
-	case OPTION_CHOICE: return choose(parser, option, text, value);
+	case OPTION_CHOICE: return cmdline_parse_choice(parser, option, text, value);
 	case OPTION_SIZE:
 		error = parse_size(text, value);
 		if (!error && *(uint64_t *)value)
@@ -391,7 +396,7 @@ static int store_value(
 		advise(parser, "a size is a number of bytes, also with K, M or G behind it: 512K, 4M");
 		return complain_of_value(parser, option, text, error, "a size");
 	case OPTION_NUMBER:
-		error = parse_number(text, value);
+		error = cmdline_parse_number(text, value);
 		return error ? complain_of_value(parser, option, text, error, "a number") : 0;
 	case OPTION_TIME:
 		error = option->units && *text && isdigit((unsigned char)text[strlen(text) - 1])
@@ -433,13 +438,14 @@ static int store_use(struct parser *parser, const struct option *option, struct 
 		use.number = value.number;
 	items = realloc(uses->items, (uses->count + 1) * sizeof(*items));
 	if (!items)
-		return complain(parser, "out of memory");
+		return cmdline_report_error(parser, "out of memory");
 	items[uses->count++] = use;
 	uses->items = items;
 	return 0;
 }
 
-static int store(struct parser *parser, const struct option *option, void *base, const char *text);
+static int cmdline_store_value(
+		struct parser *parser, const struct option *option, void *base, const char *text);
 
 /* Each pattern of a comma list as a use of its own. */
 static int store_patterns(
@@ -454,13 +460,14 @@ static int store_patterns(
 		if (!pattern)
 			return -EINVAL;
 		if (*pattern)
-			error = store(parser, option, base, pattern);
+			error = cmdline_store_value(parser, option, base, pattern);
 		text += length + (text[length] == ',');
 	}
 	return error;
 }
 
-static int store(struct parser *parser, const struct option *option, void *base, const char *text)
+static int cmdline_store_value(
+		struct parser *parser, const struct option *option, void *base, const char *text)
 {
 	void *value = (char *)base + option->offset;
 
@@ -480,7 +487,7 @@ static int store(struct parser *parser, const struct option *option, void *base,
 	}
 	/* 0 stands for an option that is not there. */
 	if (option->optional && option->kind == OPTION_NUMBER && !strcmp(text, "0"))
-		return complain(parser,
+		return cmdline_report_error(parser,
 				"`--%s=0` is too small: leave the option out, or write 1 or more",
 				option->name);
 	return store_value(parser, option, value, text);
@@ -489,7 +496,7 @@ static int store(struct parser *parser, const struct option *option, void *base,
 /* ---- words ---- */
 
 /* Finds the option among those of the verb and the common ones, and the struct it goes into. */
-static const struct option *find(
+static const struct option *cmdline_find_option(
 		struct parser *parser, const char *name, size_t length, char letter, void **base)
 {
 	const struct option *const tables[] = {
@@ -518,9 +525,10 @@ static int missing_argument(struct parser *parser, const struct option *option)
 
 	advise(parser, "write `--%s%c%s`", option->name, option->two ? ' ' : '=', option->argument);
 	if (behind)
-		return complain(parser, "`--%s` needs its %s, but the option follows: `%.128s`",
+		return cmdline_report_error(parser,
+				"`--%s` needs its %s, but the option follows: `%.128s`",
 				option->name, option->argument, behind);
-	return complain(parser, "`--%s` needs its %s", option->name, option->argument);
+	return cmdline_report_error(parser, "`--%s` needs its %s", option->name, option->argument);
 }
 
 /* The word behind an option, which is its argument; NULL: there is none, for an option of the verb does not mean to be one. */
@@ -531,7 +539,8 @@ static const char *next_word(struct parser *parser)
 
 	if (!word ||
 			(!strncmp(word, "--", 2) && word[2] &&
-					find(parser, word + 2, strcspn(word + 2, "="), 0, &base)))
+					cmdline_find_option(parser, word + 2,
+							strcspn(word + 2, "="), 0, &base)))
 		return NULL;
 	parser->at++;
 	return word;
@@ -549,7 +558,7 @@ static int parse_long(struct parser *parser)
 	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '='), *second;
 	size_t length = text ? (size_t)(text - name) : strlen(name);
 	void *base;
-	const struct option *option = find(parser, name, length, 0, &base);
+	const struct option *option = cmdline_find_option(parser, name, length, 0, &base);
 	int error;
 
 	if (!option)
@@ -557,24 +566,25 @@ static int parse_long(struct parser *parser)
 	if (!option->argument) {
 		if (text) {
 			advise(parser, "write `--%s` alone", option->name);
-			return complain(parser, "`--%s` takes no argument", option->name);
+			return cmdline_report_error(
+					parser, "`--%s` takes no argument", option->name);
 		}
-		return store(parser, option, base, NULL);
+		return cmdline_store_value(parser, option, base, NULL);
 	}
 	if (option->optional && !text && option->digits_follow && number_follows(parser))
-		return store(parser, option, base, next_word(parser));
+		return cmdline_store_value(parser, option, base, next_word(parser));
 	if (option->optional)
-		return store(parser, option, base, text ? text + 1 : NULL);
+		return cmdline_store_value(parser, option, base, text ? text + 1 : NULL);
 	text = text ? text + 1 : next_word(parser);
 	if (!text)
 		return missing_argument(parser, option);
 	if (!option->two)
-		return store(parser, option, base, text);
+		return cmdline_store_value(parser, option, base, text);
 	second = next_word(parser);
 	if (!second)
 		return missing_argument(parser, option);
-	error = store(parser, option, base, text);
-	return error ? error : store(parser, option, base, second);
+	error = cmdline_store_value(parser, option, base, text);
+	return error ? error : cmdline_store_value(parser, option, base, second);
 }
 
 static int parse_letters(struct parser *parser)
@@ -583,7 +593,7 @@ static int parse_letters(struct parser *parser)
 
 	for (; *letters; letters++) {
 		void *base;
-		const struct option *option = find(parser, NULL, 0, *letters, &base);
+		const struct option *option = cmdline_find_option(parser, NULL, 0, *letters, &base);
 		const char *text;
 		int error;
 
@@ -601,21 +611,22 @@ static int parse_letters(struct parser *parser)
 								? "\nput `--` before a command with options of its own"
 								: "");
 			if (!verb)
-				return complain(parser, "there is no option `-%c`", *letters);
-			return complain(parser, "`side %s` has no option `-%c`", verb->name,
-					*letters);
+				return cmdline_report_error(
+						parser, "there is no option `-%c`", *letters);
+			return cmdline_report_error(parser, "`side %s` has no option `-%c`",
+					verb->name, *letters);
 		}
 		if (option->argument) {
 			if (option->optional)
-				return store(parser, option, base, NULL);
+				return cmdline_store_value(parser, option, base, NULL);
 			if (letters[1])
-				return store(parser, option, base, letters + 1);
+				return cmdline_store_value(parser, option, base, letters + 1);
 			text = next_word(parser);
 			if (!text)
 				return missing_argument(parser, option);
-			return store(parser, option, base, text);
+			return cmdline_store_value(parser, option, base, text);
 		}
-		error = store(parser, option, base, NULL);
+		error = cmdline_store_value(parser, option, base, NULL);
 		if (error)
 			return error;
 	}
@@ -640,7 +651,7 @@ static int parse_verb(struct parser *parser)
 		advise(parser, "%s", text);
 	else
 		advise(parser, "`side --help` lists the verbs");
-	return complain(parser, "there is no verb `%.128s`", name);
+	return cmdline_report_error(parser, "there is no verb `%.128s`", name);
 }
 
 static int check_operands(struct parser *parser)
@@ -660,12 +671,12 @@ static int check_operands(struct parser *parser)
 	}
 	if ((unsigned int)parsed->operand_count < verb->min_operands) {
 		advise(parser, "write `side %s %s`", verb->name, verb->operands);
-		return complain(parser, "%s", verb->missing);
+		return cmdline_report_error(parser, "%s", verb->missing);
 	}
 	if (verb->max_operands && (unsigned int)parsed->operand_count > verb->max_operands) {
 		advise(parser, "write `side %s %s`", verb->name, verb->operands);
-		return complain(parser, "`side %s` does not understand `%.128s`", verb->name,
-				parsed->operands[verb->max_operands]);
+		return cmdline_report_error(parser, "`side %s` does not understand `%.128s`",
+				verb->name, parsed->operands[verb->max_operands]);
 	}
 	return 0;
 }

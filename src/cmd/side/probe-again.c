@@ -40,7 +40,7 @@ static bool has_event(struct json_object *probe, const char *name)
 	return false;
 }
 
-static bool is_meant(const struct enabling *enabling, struct json_object *probe)
+static bool probe_reenable_is_selected(const struct enabling *enabling, struct json_object *probe)
 {
 	const struct option_uses *asked = &enabling->options->asked;
 	bool named = false, found = false;
@@ -86,7 +86,7 @@ static const struct option *find_option(const char *word)
 }
 
 /* What the user wrote when the probe was made; room for that many words is in both lists. */
-static bool read_text(
+static bool probe_reenable_read_text(
 		char **words, size_t count, struct option_uses *uses, struct text_list *contexts)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -141,7 +141,8 @@ static int make_again(struct enabling *enabling, struct ask *ask, struct json_ob
 
 	enabling->channel = ask_text(probe, "channel");
 	enabling->filter = find_filter(channels, enabling->channel, event);
-	if (words && uses.items && contexts.items && read_text(words, count, &uses, &contexts)) {
+	if (words && uses.items && contexts.items &&
+			probe_reenable_read_text(words, count, &uses, &contexts)) {
 		for (size_t i = 0; i < given; i++)
 			contexts.items[contexts.count++] = enabling->contexts.items[i];
 		status = probe_wishes(&uses, &contexts, &wishes, &nr_wishes);
@@ -203,8 +204,8 @@ static int make_of_event(struct enabling *enabling, struct ask *ask, struct json
 }
 
 /* Of the session as `status` has it. */
-static int add_contexts(struct enabling *enabling, struct ask *ask, struct json_object *session,
-		const char *name)
+static int probe_reenable_add_contexts(struct enabling *enabling, struct ask *ask,
+		struct json_object *session, const char *name)
 {
 	struct json_object *definition = NULL, *probes, *channels;
 	bool found = false;
@@ -219,7 +220,8 @@ static int add_contexts(struct enabling *enabling, struct ask *ask, struct json_
 				   *events = ask_list(probe, "event");
 		int status;
 
-		if (!is_meant(enabling, probe) || !events || !json_object_array_length(events))
+		if (!probe_reenable_is_selected(enabling, probe) || !events ||
+				!json_object_array_length(events))
 			continue;
 		found = true;
 		status = make_of_event(enabling, ask, probe, channels, name,
@@ -251,7 +253,7 @@ int cmd_probe_context(const struct parsed *parsed)
 				&ask, control_request("status", session), ASK_PATIENCE_MS, &answer);
 		sessions = status ? NULL : ask_list(answer, "sessions");
 		if (!status)
-			status = add_contexts(&enabling, &ask,
+			status = probe_reenable_add_contexts(&enabling, &ask,
 					sessions && json_object_array_length(sessions)
 							? json_object_array_get_idx(sessions, 0)
 							: answer,
@@ -266,7 +268,7 @@ int cmd_probe_context(const struct parsed *parsed)
 /* ---- load ---- */
 
 /* Why it cannot be there again; NULL: it is tried. */
-static const char *why_not(struct json_object *probe, char *text, size_t room)
+static const char *probe_reenable_refusal_text(struct json_object *probe, char *text, size_t room)
 {
 	uint64_t pid = ask_number(probe, "pid");
 	const char *exe = ask_text(probe, "exe");
@@ -310,7 +312,7 @@ static int load_probe(const struct parsed *enable, struct ask *ask, struct json_
 
 	if (!events || !json_object_array_length(events))
 		return COMMAND_DONE;
-	why = why_not(probe, text, sizeof(text));
+	why = probe_reenable_refusal_text(probe, text, sizeof(text));
 	if (why)
 		return say_error(COMMAND_FAILED, "`side enable-event` sets it elsewhere",
 				"the probe %.256s of session %s is not resolved: %s",

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* What says how many hits were lost. */
-static void add_lost(struct json_object *request)
+static void probe_enable_global_add_loss_channel(struct json_object *request)
 {
 	struct json_object *events = ask_list(request, "event");
 	char text[640];
@@ -36,7 +36,7 @@ static int change_rules(struct enabling *enabling, struct ask *ask, const char *
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	status = probe_add_events(request, enabling->table);
 	if (!status)
-		add_lost(request);
+		probe_enable_global_add_loss_channel(request);
 	if (on)
 		probe_add_asked(request, &enabling->options->asked);
 	if (status)
@@ -49,7 +49,8 @@ static int change_rules(struct enabling *enabling, struct ask *ask, const char *
 	return status;
 }
 
-static int start_global(struct enabling *enabling, struct ask *ask, const char *session)
+static int probe_enable_global_start_recorder(
+		struct enabling *enabling, struct ask *ask, const char *session)
 {
 	char **words = NULL;
 	int status = probe_global_words(&enabling->options->global, enabling->options->pid,
@@ -84,7 +85,7 @@ int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct
 	if (!status)
 		status = probe_resolve(&target, &wish->wish, &enabling->table);
 	if (!status)
-		status = start_global(enabling, ask, session);
+		status = probe_enable_global_start_recorder(enabling, ask, session);
 	if (enabling->table >= 0)
 		close(enabling->table);
 	enabling->table = -1;

@@ -45,8 +45,8 @@ static bool has_former(struct json_object *definition, pid_t pid, const char *na
 }
 
 /* What the session is like before it gets the probe. */
-static int look_at_session(struct ask *ask, const char *session, pid_t pid, const char *name,
-		bool *contexts, bool *former)
+static int probe_enable_kernel_query_session(struct ask *ask, const char *session, pid_t pid,
+		const char *name, bool *contexts, bool *former)
 {
 	struct json_object *answer, *sessions;
 	int status = ask_call(ask, control_request("status", session), ASK_PATIENCE_MS, &answer);
@@ -66,7 +66,7 @@ static int look_at_session(struct ask *ask, const char *session, pid_t pid, cons
 	return COMMAND_DONE;
 }
 
-static const char *filter_of(const struct enabling *enabling)
+static const char *probe_enable_kernel_get_filter(const struct enabling *enabling)
 {
 	const struct option_uses *asked = &enabling->options->asked;
 
@@ -77,7 +77,7 @@ static const char *filter_of(const struct enabling *enabling)
 }
 
 /* Of the first event of the table, which is the probe's; and whether the kernel could watch any of its places. */
-static int name_of(int table, char name[600], bool *kernel)
+static int probe_enable_kernel_get_name(int table, char name[600], bool *kernel)
 {
 	struct probe_table_event event;
 	struct probe_seen seen;
@@ -128,16 +128,17 @@ int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct
 		return COMMAND_DONE;
 	for (size_t i = 0; i < enabling->contexts.count; i++)
 		contexts |= !resolve_is_context(enabling->contexts.items[i]);
-	status = name_of(enabling->table, name, &kernel);
+	status = probe_enable_kernel_get_name(enabling->table, name, &kernel);
 	if (!status)
-		status = look_at_session(
+		status = probe_enable_kernel_query_session(
 				ask, session, enabling->target.pid, name, &contexts, &former);
 	/* One that was disabled just now may not have ended yet. */
 	if (!status && (former || kernel))
 		status = end_former(enabling, ask, session, name);
 	if (!status)
 		status = probe_kernel_choose(&enabling->target,
-				probe_kernel_not(wish->no_uprobe, contexts, filter_of(enabling)),
+				probe_kernel_not(wish->no_uprobe, contexts,
+						probe_enable_kernel_get_filter(enabling)),
 				&enabling->table, NULL, 0, &enabling->kernel);
 	return status;
 }

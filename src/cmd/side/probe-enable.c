@@ -54,7 +54,7 @@ static int find_exe(struct enabling *enabling)
 	return COMMAND_DONE;
 }
 
-static int check(struct enabling *enabling)
+static int probe_enable_check_options(struct enabling *enabling)
 {
 	const struct control_options *options = enabling->options;
 	int status = COMMAND_DONE;
@@ -166,8 +166,8 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 }
 
 /* `modes`: those among the programs that have to be made to look. */
-static int send_request(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
-		const char *session, struct json_object *modes)
+static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
+		const struct probe_wish *wish, const char *session, struct json_object *modes)
 {
 	struct json_object *request, *answer;
 	int status = make_request(enabling, wish, session, &request), looked;
@@ -216,7 +216,7 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_
 	if (!status && enabling->target.pid && !json_object_array_length(modes))
 		status = attach(enabling, ask, &modes);
 	if (!status)
-		status = send_request(enabling, ask, wish, session, modes);
+		status = probe_enable_send_request(enabling, ask, wish, session, modes);
 	if (!status || status == COMMAND_PENDING) {
 		int watched = probe_enable_watch(enabling, ask, session);
 
@@ -244,7 +244,7 @@ int probe_begin(struct enabling *enabling, const struct parsed *parsed)
 			.kernel.table = -1};
 	status = probe_global_check(&enabling->options->global);
 	if (!status)
-		status = check(enabling);
+		status = probe_enable_check_options(enabling);
 	if (!status)
 		status = probe_contexts(&enabling->options->contexts,
 				parsed->verb->id == VERB_ADD_CONTEXT ? parsed->operands : NULL,

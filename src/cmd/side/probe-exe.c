@@ -23,7 +23,7 @@
 
 #define LINKS_MAX 40
 
-static bool leads_to(const char *path, const struct stat *file)
+static bool probe_exe_is_same_file(const char *path, const struct stat *file)
 {
 	struct stat status;
 
@@ -79,7 +79,7 @@ static bool exe_through_root(
 
 		if (snprintf(path, PATH_MAX, "/proc/%d/root%s", (int)pid, name) >= PATH_MAX)
 			return false;
-		if (leads_to(path, file))
+		if (probe_exe_is_same_file(path, file))
 			return true;
 		/* A link with an absolute target would lead to our root directory. */
 		length = readlink(path, target, sizeof(target) - 1);
@@ -120,7 +120,7 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 		return exe_missing(given, ret);
 	/* In this namespace the canonical path is the stable name. */
 	errno = ENOENT;
-	if (realpath(given, ret_exe->path) && leads_to(ret_exe->path, &file))
+	if (realpath(given, ret_exe->path) && probe_exe_is_same_file(ret_exe->path, &file))
 		return COMMAND_DONE;
 	if (!pid)
 		return exe_missing(given, -errno);
@@ -133,10 +133,10 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 		inner[length > 0 ? length : 0] = '\0';
 	}
 	ret_exe->pid = pid;
-	ret_exe->runs = leads_to(own, &file) ? pid : 0;
+	ret_exe->runs = probe_exe_is_same_file(own, &file) ? pid : 0;
 	if (exe_through_root(pid, inner, &file, ret_exe->path))
 		return COMMAND_DONE;
 	/* It was deleted or replaced, but the process still runs it. */
 	snprintf(ret_exe->path, PATH_MAX, "%s", given);
-	return leads_to(given, &file) ? COMMAND_DONE : exe_missing(given, -ENOENT);
+	return probe_exe_is_same_file(given, &file) ? COMMAND_DONE : exe_missing(given, -ENOENT);
 }

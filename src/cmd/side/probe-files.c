@@ -23,7 +23,7 @@ struct files {
 };
 
 /* Takes the path, which may be NULL. */
-static void add_path(struct files *files, char *path)
+static void probe_files_add_path(struct files *files, char *path)
 {
 	bool known = !path || files->count == FILES_MAX;
 
@@ -47,19 +47,20 @@ static void add_needed(struct files *files, const char *path)
 		return;
 	if (!image_open(fd, false, &image, &error)) {
 		for (size_t i = 0; image_dynamic_text(image, DT_NEEDED, i, &name); i++)
-			add_path(files, library_find(files->search, image, path, name));
+			probe_files_add_path(files, library_find(files->search, image, path, name));
 		image_close(image);
 	}
 	close(fd);
 }
 
 /* Libraries of a list that the program's linker reads: names and paths, with blanks or colons between them. */
-static void add_list(struct files *files, struct image *image, const char *program, char *list)
+static void probe_files_add_list(
+		struct files *files, struct image *image, const char *program, char *list)
 {
 	char *state, *name = strtok_r(list, PRELOAD_SEPARATORS, &state);
 
 	for (; name; name = strtok_r(NULL, PRELOAD_SEPARATORS, &state))
-		add_path(files, library_find(files->search, image, program, name));
+		probe_files_add_path(files, library_find(files->search, image, program, name));
 }
 
 static void add_list_file(struct files *files, struct image *image, const char *program)
@@ -72,7 +73,7 @@ static void add_list_file(struct files *files, struct image *image, const char *
 		return;
 	while (getline(&line, &size, file) > 0) {
 		line[strcspn(line, "#")] = '\0';
-		add_list(files, image, program, line);
+		probe_files_add_list(files, image, program, line);
 	}
 	free(line);
 	fclose(file);
@@ -90,7 +91,7 @@ static void add_preloads(struct files *files, const char *program)
 	if (fd >= 0 && !image_open(fd, false, &image, &error)) {
 		if (image_dynamic_text(image, DT_NEEDED, 0, &needed)) {
 			if (list)
-				add_list(files, image, program, list);
+				probe_files_add_list(files, image, program, list);
 			add_list_file(files, image, program);
 		}
 		image_close(image);

@@ -30,7 +30,7 @@ void probe_global_free(char **words)
 
 /* ---- whose hits count ---- */
 
-static int fits(bool added)
+static int probe_global_report_added(bool added)
 {
 	return added ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
 }
@@ -40,7 +40,7 @@ static int add_user(char ***words, const char *name)
 	const struct passwd *user;
 
 	if (*name && strspn(name, "0123456789") == strlen(name))
-		return fits(probe_global_add(words, "--uid", name));
+		return probe_global_report_added(probe_global_add(words, "--uid", name));
 	errno = 0;
 	user = getpwnam(name);
 	if (!user && (errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO))
@@ -49,7 +49,7 @@ static int add_user(char ***words, const char *name)
 	if (!user)
 		return say_error(COMMAND_USAGE, "`getent passwd` lists them",
 				"there is no user `%.128s`", name);
-	return fits(helper_add_number(words, "--uid", user->pw_uid));
+	return probe_global_report_added(helper_add_number(words, "--uid", user->pw_uid));
 }
 
 /* The kernel knows a control group by the number of its directory. */
@@ -62,15 +62,16 @@ static int add_cgroup(char ***words, const char *path)
 	if (stat(path, &status) || access(procs, F_OK))
 		return say_error(COMMAND_USAGE, "write its directory, as below /sys/fs/cgroup",
 				"`%.256s` is no control group", path);
-	return fits(helper_add_number(words, "--cgroup", status.st_ino));
+	return probe_global_report_added(helper_add_number(words, "--cgroup", status.st_ino));
 }
 
 static int add_comm(char ***words, const char *name)
 {
-	return fits(probe_global_add(words, "--comm", name));
+	return probe_global_report_added(probe_global_add(words, "--comm", name));
 }
 
-static int add_each(char ***words, const struct text_list *list, int (*add)(char ***, const char *))
+static int probe_global_add_args(
+		char ***words, const struct text_list *list, int (*add)(char ***, const char *))
 {
 	int status = COMMAND_DONE;
 
@@ -108,7 +109,7 @@ static int add_tables(char ***words, const int *tables, size_t nr)
 			return say_error(COMMAND_FAILED, NULL,
 					"cannot pass on a table of probes: %s", strerror(errno));
 		if (!helper_add_number(words, "--table", (uint64_t)tables[i]))
-			return fits(false);
+			return probe_global_report_added(false);
 	}
 	return COMMAND_DONE;
 }
@@ -145,20 +146,21 @@ int probe_global_words(const struct global_arguments *arguments, uint64_t pid, c
 		status = refuse_valgrind(pid);
 	if (status)
 		return status;
-	status = helper_add(words, path, NULL) ? add_tables(words, tables, nr_tables) : fits(false);
+	status = helper_add(words, path, NULL) ? add_tables(words, tables, nr_tables)
+					       : probe_global_report_added(false);
 	if (status)
 		return status;
 	if ((!say_is_quiet() || helper_add(words, "--quiet", NULL)) &&
 			(!say_is_json() || helper_add(words, "--json", NULL)) &&
 			(!pid || helper_add_number(words, "--pid", pid)) &&
 			(!arguments->by || probe_global_add(words, "--by", arguments->by)))
-		status = add_each(words, &arguments->uids, add_user);
+		status = probe_global_add_args(words, &arguments->uids, add_user);
 	else
-		status = fits(false);
+		status = probe_global_report_added(false);
 	if (!status)
-		status = add_each(words, &arguments->cgroups, add_cgroup);
+		status = probe_global_add_args(words, &arguments->cgroups, add_cgroup);
 	if (!status)
-		status = add_each(words, &arguments->comms, add_comm);
+		status = probe_global_add_args(words, &arguments->comms, add_comm);
 	return status;
 }
 

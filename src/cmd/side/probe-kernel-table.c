@@ -2,7 +2,7 @@
 /* Tables made of a table of probes: some of its places alone, or all, with a mark at those. */
 #include "probe-kernel.h"
 
-static int64_t copy_event(
+static int64_t probe_kernel_table_copy_event(
 		struct probe_table_writer *writer, const struct probe_table *table, uint32_t index)
 {
 	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
@@ -59,7 +59,7 @@ int probe_kernel_copy(
 		ret = probe_table_add_module(writer, &module);
 	}
 	for (uint32_t i = 0; ret >= 0 && i < probe_table_nr_events(table); i++)
-		ret = copy_event(writer, table, i);
+		ret = probe_kernel_table_copy_event(writer, table, i);
 	for (uint32_t i = 0; ret >= 0 && i < probe_table_nr_probes(table); i++) {
 		struct probe_table_probe probe;
 

@@ -193,7 +193,8 @@ struct choice {
 };
 
 /* With too many reasons the last one stands for the rest. */
-static void refuse(struct choice *choice, uint32_t place, bool asked, const char *why)
+static void probe_kernel_add_refusal(
+		struct choice *choice, uint32_t place, bool asked, const char *why)
 {
 	struct reason *reason = choice->reasons;
 	struct probe_table_probe probe;
@@ -217,7 +218,7 @@ static void refuse_all(
 {
 	for (uint32_t i = first; i < first + count; i++) {
 		choice->chosen[choice->list[i]] = false;
-		refuse(choice, choice->list[i], asked, why);
+		probe_kernel_add_refusal(choice, choice->list[i], asked, why);
 	}
 }
 
@@ -227,7 +228,7 @@ static void refuse_list(struct choice *choice, uint32_t first, uint32_t count, c
 }
 
 /* After some have been refused. */
-static void gather(struct choice *choice)
+static void probe_kernel_collect_chosen(struct choice *choice)
 {
 	choice->nr = 0;
 	for (uint32_t i = 0; i < probe_table_nr_probes(choice->table); i++)
@@ -249,9 +250,9 @@ static void choose_all(struct choice *choice)
 			why = why_not_beside(&choice->others[k].table, choice->table, &probe);
 		choice->chosen[i] = why && !*why;
 		if (why && *why)
-			refuse(choice, i, is_asked(choice->table, &probe), why);
+			probe_kernel_add_refusal(choice, i, is_asked(choice->table, &probe), why);
 	}
-	gather(choice);
+	probe_kernel_collect_chosen(choice);
 }
 
 /* ---- whether ---- */
@@ -267,7 +268,7 @@ static bool sees_our_files(pid_t pid)
 }
 
 /* The file at this path is the one that the process has loaded, and not one that has replaced it. */
-static bool is_loaded(pid_t pid, const char *file)
+static bool probe_kernel_is_loaded(pid_t pid, const char *file)
 {
 	struct stat status;
 
@@ -283,7 +284,7 @@ static void refuse_unloaded(struct choice *choice)
 		char why[512];
 
 		probe_table_module(choice->table, i, &module);
-		if (is_loaded(choice->pid, module.path))
+		if (probe_kernel_is_loaded(choice->pid, module.path))
 			continue;
 		snprintf(why, sizeof(why), "%.400s is not loaded, or has been replaced since",
 				module.path);
@@ -295,7 +296,7 @@ static void refuse_unloaded(struct choice *choice)
 				refuse_list(choice, at, 1, why);
 		}
 	}
-	gather(choice);
+	probe_kernel_collect_chosen(choice);
 }
 
 static bool try_table(pid_t pid, int table, struct global_error *error)
@@ -336,7 +337,7 @@ static bool try_some(
 }
 
 /* All together, or half by half, until those are found that cannot be had. */
-static void try_list(struct choice *choice, uint32_t first, uint32_t count)
+static void probe_kernel_try_list(struct choice *choice, uint32_t first, uint32_t count)
 {
 	struct global_error error;
 
@@ -346,8 +347,8 @@ static void try_list(struct choice *choice, uint32_t first, uint32_t count)
 		refuse_list(choice, first, count, error.text);
 		return;
 	}
-	try_list(choice, first, count / 2);
-	try_list(choice, first + count / 2, count - count / 2);
+	probe_kernel_try_list(choice, first, count / 2);
+	probe_kernel_try_list(choice, first + count / 2, count - count / 2);
 }
 
 static bool can_trap(const struct choice *choice, uint32_t at)
@@ -368,10 +369,10 @@ static void refuse_slow(struct choice *choice)
 		if (can_trap(choice, at))
 			refuse_list(choice, at, 1,
 					"the kernel has no uprobe_multi (Linux 6.6 has), and would give so many back one by one, in a tenth of a second each");
-	gather(choice);
+	probe_kernel_collect_chosen(choice);
 }
 
-static void try_all(struct choice *choice)
+static void probe_kernel_try_all_backends(struct choice *choice)
 {
 	struct global_error error;
 	uint32_t tried;
@@ -380,20 +381,20 @@ static void try_all(struct choice *choice)
 		return;
 	if (!global_may(&error)) {
 		refuse_list(choice, 0, choice->nr, error.text);
-		gather(choice);
+		probe_kernel_collect_chosen(choice);
 		return;
 	}
 	choice->slow = !global_is_quick();
 	if (choice->slow)
 		refuse_slow(choice);
 	tried = choice->slow && choice->nr > SLOW_MAX ? SLOW_MAX : choice->nr;
-	try_list(choice, 0, tried);
-	gather(choice);
+	probe_kernel_try_list(choice, 0, tried);
+	probe_kernel_collect_chosen(choice);
 	/* In parts they can be had; and together? */
 	tried = choice->nr < tried ? choice->nr : tried;
 	if (tried && choice->trials > 1 && !try_some(choice, 0, tried, &error))
 		refuse_list(choice, 0, choice->nr, error.text);
-	gather(choice);
+	probe_kernel_collect_chosen(choice);
 }
 
 /* ---- all together ---- */
@@ -419,10 +420,10 @@ static void decide(const struct probe_target *target, const char * not, struct c
 	choose_all(choice);
 	if (why)
 		refuse_all(choice, 0, choice->nr, not &&why != never_said, why);
-	gather(choice);
+	probe_kernel_collect_chosen(choice);
 	if (target->pid)
 		refuse_unloaded(choice);
-	try_all(choice);
+	probe_kernel_try_all_backends(choice);
 }
 
 static const char left_out[] =

@@ -116,7 +116,7 @@ static const char *method_name(const struct probe_site *site)
 }
 
 /* Why it is no jump; where the kernel can be asked also why it is no uprobe. */
-static void print_reason(const struct probe_site *site)
+static void probe_list_print_reason(const struct probe_site *site)
 {
 	bool steps = site->method == PROBE_BREAKPOINT && !probe_kernel_could(site) &&
 			probe_kernel_may();
@@ -134,7 +134,7 @@ static const char *no_exit(const struct probe_site *site)
 	return method_of(site) == PROBE_NONE ? NULL : site->no_exit;
 }
 
-static void print_text(const struct listing *listing, const struct probe_module *module,
+static void probe_list_print_text(const struct listing *listing, const struct probe_module *module,
 		const struct row *row)
 {
 	const struct probe_site *site = &row->site;
@@ -155,7 +155,7 @@ static void print_text(const struct listing *listing, const struct probe_module 
 		printf("%s:", say_printable(base_name(module->path), text, sizeof(text)));
 	fputs(say_printable(name ? name : unnamed, text, sizeof(text)), stdout);
 	print_chooser(module, row);
-	print_reason(site);
+	probe_list_print_reason(site);
 	if (no_exit(site))
 		printf("  (returns not seen: %s)", no_exit(site));
 	putchar('\n');
@@ -188,7 +188,7 @@ static void print_json_lists(const struct code_file *code, const struct row *row
 	fputs("\"", stdout);
 }
 
-static void print_json(const struct probe_module *module, const struct row *row)
+static void probe_list_print_json(const struct probe_module *module, const struct row *row)
 {
 	const struct code_function *function = row->function;
 	const struct probe_site *site = &row->site;
@@ -259,9 +259,9 @@ static int print_row(struct listing *listing, const struct probe_module *module,
 		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
 	listing->by_method[method_of(&row->site)]++;
 	if (say_is_json())
-		print_json(module, row);
+		probe_list_print_json(module, row);
 	else
-		print_text(listing, module, row);
+		probe_list_print_text(listing, module, row);
 	return 0;
 }
 
@@ -326,7 +326,7 @@ static int list_module(void *user, const struct probe_module *module)
 	return ret;
 }
 
-static int list_file(struct listing *listing, const char *path)
+static int probe_list_file(struct listing *listing, const char *path)
 {
 	struct probe_module module = {.path = path, .memory = -1};
 	struct code_error error;
@@ -342,7 +342,7 @@ static int list_file(struct listing *listing, const char *path)
 }
 
 /* What probes that are gone have left in the process. */
-static void tell_kept(const struct listing *listing)
+static void probe_list_print_leftovers(const struct listing *listing)
 {
 	struct inject_kept kept;
 	char pads[96] = "";
@@ -383,7 +383,7 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 				glob ? "%s has no function that matches `%.128s`"
 				     : "%s has neither symbols nor .eh_frame, so none of its functions is known",
 				what, glob);
-	tell_kept(listing);
+	probe_list_print_leftovers(listing);
 	if (by[PROBE_KERNEL])
 		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
 				by[PROBE_KERNEL]);
@@ -431,7 +431,7 @@ int probe_list(const char *what, const char *glob)
 	}
 	nearest_begin(&listing.nearest, listing.function ? listing.function : "");
 	ret = listing.process ? probe_process(listing.process, list_module, &listing)
-			      : list_file(&listing, what);
+			      : probe_list_file(&listing, what);
 	if (!ret)
 		ret = conclude(&listing, probe_list_markers(&target, glob), what, glob);
 	resolve_free(listing.resolve);

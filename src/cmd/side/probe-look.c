@@ -11,7 +11,8 @@
 #include <json-c/json.h>
 #include <string.h>
 
-static bool is_meant(struct json_object *process, const struct probe_target *target)
+static bool probe_query_process_matches(
+		struct json_object *process, const struct probe_target *target)
 {
 	const char *control = ask_text(process, "control");
 
@@ -34,7 +35,7 @@ int probe_modes(struct ask *ask, const struct probe_target *target, struct json_
 	for (size_t i = 0; *modes && processes && i < json_object_array_length(processes); i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
 
-		if (is_meant(process, target) &&
+		if (probe_query_process_matches(process, target) &&
 				json_object_array_add(*modes, json_object_get(process)))
 			json_object_put(process);
 	}
@@ -67,7 +68,7 @@ static void drop_unchanged(struct json_object *answer, uint64_t pid)
 			json_object_array_del_idx(unchanged, i, 1);
 }
 
-static struct json_object *find_table(struct json_object *probes, uint64_t table)
+static struct json_object *probe_query_find_table(struct json_object *probes, uint64_t table)
 {
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
 		struct json_object *probe = json_object_array_get_idx(probes, i);
@@ -93,7 +94,7 @@ static int renew(struct ask *ask, const char *session, struct json_object *answe
 					: status_answer,
 			"probes");
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
-		struct json_object *probe = find_table(
+		struct json_object *probe = probe_query_find_table(
 				now, ask_number(json_object_array_get_idx(probes, i), "table"));
 
 		if (probe && json_object_array_put_idx(probes, i, json_object_get(probe)))

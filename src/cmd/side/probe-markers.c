@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side probe list`: the markers of a file or process, below its functions, or alone. */
+/* `side probe probe_markers_list_file`: the markers of a file or process, below its functions, or alone. */
 #include "probe-list.h"
 
 #include "command.h"
@@ -22,7 +22,7 @@ struct marker_listing {
 	bool begun; /* the head of the table is there */
 };
 
-static void print_json(const struct resolve_marker *marker)
+static void probe_markers_print_json(const struct resolve_marker *marker)
 {
 	printf("{\"schema\":%d,\"type\":\"probe_marker\",\"module\":", SAY_JSON_SCHEMA);
 	say_json_string(stdout, marker->module);
@@ -81,7 +81,8 @@ static void print_alone(const struct marker_listing *listing, const struct resol
 	print_named(marker);
 }
 
-static void print_text(const struct marker_listing *listing, const struct resolve_marker *marker)
+static void probe_markers_print_text(
+		const struct marker_listing *listing, const struct resolve_marker *marker)
 {
 	if (listing->count == 1)
 		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "MARKER");
@@ -105,19 +106,19 @@ static int print_marker(void *user, const struct resolve_marker *marker)
 		return 0;
 	listing->count++;
 	if (say_is_json())
-		print_json(marker);
+		probe_markers_print_json(marker);
 	else if (listing->alone)
 		print_alone(listing, marker);
 	else
-		print_text(listing, marker);
+		probe_markers_print_text(listing, marker);
 	return 0;
 }
 
 /* What the process that reads ends with. */
 enum { SOME, NONE, WRONG };
 
-static int work(const struct probe_target *target, struct marker_listing *listing,
-		struct resolve_error *error)
+static int probe_markers_list_target(const struct probe_target *target,
+		struct marker_listing *listing, struct resolve_error *error)
 {
 	struct resolve *resolve = resolve_new();
 	int ret = -1;
@@ -135,7 +136,8 @@ static int work(const struct probe_target *target, struct marker_listing *listin
 }
 
 /* By another process, as all that reads notes and the like: an end that is not one of the above is a damaged file's. */
-static int list(const struct probe_target *target, struct marker_listing *listing, bool quiet)
+static int probe_markers_list_file(
+		const struct probe_target *target, struct marker_listing *listing, bool quiet)
 {
 	struct resolve_error error;
 	int status = NONE;
@@ -144,7 +146,7 @@ static int list(const struct probe_target *target, struct marker_listing *listin
 	fflush(NULL);
 	child = fork();
 	if (!child) {
-		status = work(target, listing, &error);
+		status = probe_markers_list_target(target, listing, &error);
 		if (status == WRONG && !quiet)
 			status = say_error(error.permission ? COMMAND_NOT_PERMITTED
 							    : COMMAND_FAILED,
@@ -166,26 +168,26 @@ bool probe_list_markers(const struct probe_target *target, const char *glob)
 {
 	struct marker_listing listing = {.glob = glob};
 
-	return list(target, &listing, true) == SOME;
+	return probe_markers_list_file(target, &listing, true) == SOME;
 }
 
 /* ---- alone ---- */
 
-static int list_running(void *user, const char *path)
+static int probe_markers_list_process(void *user, const char *path)
 {
 	struct marker_listing *listing = user;
 	struct probe_target target = {.exe = path};
 
-	if (list(&target, listing, true) == SOME)
+	if (probe_markers_list_file(&target, listing, true) == SOME)
 		listing->begun = true;
 	return 0;
 }
 
-static int list_all(void)
+static int probe_markers_list_all_files(void)
 {
 	struct marker_listing listing = {.alone = true, .files = true};
 	unsigned int hidden;
-	int ret = probe_running_files(list_running, &listing, &hidden);
+	int ret = probe_running_files(probe_markers_list_process, &listing, &hidden);
 
 	if (hidden && geteuid())
 		say_note("%u process%s cannot be looked at: run as root to see all markers", hidden,
@@ -202,10 +204,10 @@ int probe_list_sdt(const char *what, const char *glob)
 	int status;
 
 	if (!what)
-		return list_all();
+		return probe_markers_list_all_files();
 	target.pid = probe_list_process(what);
 	listing.files = target.pid;
-	status = list(&target, &listing, false);
+	status = probe_markers_list_file(&target, &listing, false);
 	if (status == SOME)
 		return say_flush(stdout);
 	if (status == NONE && glob)

@@ -45,7 +45,7 @@ static bool parse_any(char *line, struct mapping *mapping)
 }
 
 /* false: not code of a file. */
-static bool parse_mapping(char *line, struct mapping *mapping)
+static bool probe_process_parse_mapping(char *line, struct mapping *mapping)
 {
 	return parse_any(line, mapping) && mapping->is_code && *mapping->path == '/';
 }
@@ -79,7 +79,7 @@ static bool parse_code(char *line, struct before *before, struct mapping *mappin
 	return mapping->is_code;
 }
 
-static int open_same(const char *path, const struct mapping *mapping)
+static int probe_process_open_same(const char *path, const struct mapping *mapping)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat stat;
@@ -92,33 +92,33 @@ static int open_same(const char *path, const struct mapping *mapping)
 }
 
 /* Its file, if it is still the one that is mapped: as the process sees it, or as we do where its root directory is another one. */
-static int open_mapped(pid_t pid, const struct mapping *mapping)
+static int probe_process_open_mapped(pid_t pid, const struct mapping *mapping)
 {
 	char *path, exe[64];
 	int fd;
 
 	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) < 0)
 		return -1;
-	fd = open_same(path, mapping);
+	fd = probe_process_open_same(path, mapping);
 	free(path);
 	/* Executed from memory (memfd), or deleted. */
 	snprintf(exe, sizeof(exe), "/proc/%ld/exe", (long)pid);
 	if (fd < 0)
-		fd = open_same(exe, mapping);
+		fd = probe_process_open_same(exe, mapping);
 	if (fd < 0)
-		fd = open_same(mapping->path, mapping);
+		fd = probe_process_open_same(mapping->path, mapping);
 	if (fd < 0)
 		say_note("%s is left out: the file that process %ld has mapped is not there any more",
 				mapping->path, (long)pid);
 	return fd;
 }
 
-static int look_at(pid_t pid, const struct mapping *mapping, int memory,
+static int probe_process_scan_mapping(pid_t pid, const struct mapping *mapping, int memory,
 		int (*each)(void *user, const struct probe_module *module), void *user)
 {
 	struct probe_module module = {.path = mapping->path, .memory = memory};
 	struct code_error error;
-	int fd = open_mapped(pid, mapping), ret = 0;
+	int fd = probe_process_open_mapped(pid, mapping), ret = 0;
 
 	if (fd < 0)
 		return 0;
@@ -133,7 +133,7 @@ static int look_at(pid_t pid, const struct mapping *mapping, int memory,
 	return ret;
 }
 
-static bool known(char *const *paths, size_t count, const char *path)
+static bool probe_process_path_is_known(char *const *paths, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!strcmp(paths[i], path))
@@ -142,7 +142,7 @@ static bool known(char *const *paths, size_t count, const char *path)
 	return false;
 }
 
-static int walk(pid_t pid, FILE *maps, int memory,
+static int probe_process_walk_maps(pid_t pid, FILE *maps, int memory,
 		int (*each)(void *user, const struct probe_module *module), void *user)
 {
 	char **paths = NULL, *line = NULL;
@@ -154,7 +154,8 @@ static int walk(pid_t pid, FILE *maps, int memory,
 		struct mapping mapping;
 		char **more;
 
-		if (!parse_code(line, &before, &mapping) || known(paths, count, mapping.path))
+		if (!parse_code(line, &before, &mapping) ||
+				probe_process_path_is_known(paths, count, mapping.path))
 			continue;
 		more = reallocarray(paths, count + 1, sizeof(*paths));
 		if (!more)
@@ -163,7 +164,7 @@ static int walk(pid_t pid, FILE *maps, int memory,
 		paths[count] = strdup(mapping.path);
 		if (!paths[count++])
 			break;
-		ret = look_at(pid, &mapping, memory, each, user);
+		ret = probe_process_scan_mapping(pid, &mapping, memory, each, user);
 	}
 	for (size_t i = 0; i < count; i++)
 		free(paths[i]);
@@ -223,7 +224,7 @@ int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *
 				"cannot inspect process %ld: %s", (long)pid,
 				ret == ENOENT ? "no such process" : strerror(ret));
 	}
-	ret = walk(pid, maps, memory, each, user);
+	ret = probe_process_walk_maps(pid, maps, memory, each, user);
 	fclose(maps);
 	close(memory);
 	return ret;
@@ -241,7 +242,7 @@ struct files {
 	void *user;
 };
 
-static bool is_new(struct files *files, const struct mapping *mapping)
+static bool probe_process_is_new(struct files *files, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		const struct file *file = &files->known[i];
@@ -298,7 +299,8 @@ static int walk_files(struct files *files, pid_t pid)
 	while (!ret && getline(&line, &room, maps) > 0) {
 		struct mapping mapping;
 
-		if (parse_mapping(line, &mapping) && is_new(files, &mapping))
+		if (probe_process_parse_mapping(line, &mapping) &&
+				probe_process_is_new(files, &mapping))
 			ret = tell_file(files, pid, &mapping);
 	}
 	free(line);

@@ -33,7 +33,7 @@ struct refusals {
 	uint64_t others;
 };
 
-static void note_refusal(void *user, const struct resolve_refusal *refusal)
+static void probe_resolve_add_refusal(void *user, const struct resolve_refusal *refusal)
 {
 	struct refusals *refusals = user;
 	struct reason *reason = refusals->reasons;
@@ -60,7 +60,7 @@ static void note_refusal(void *user, const struct resolve_refusal *refusal)
 	}
 }
 
-static void say_refusals(const struct refusals *refusals)
+static void probe_resolve_report_refusals(const struct refusals *refusals)
 {
 	for (size_t i = 0; i < refusals->count; i++) {
 		const struct reason *reason = &refusals->reasons[i];
@@ -80,7 +80,7 @@ static void say_refusals(const struct refusals *refusals)
 		say_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
 }
 
-static int status_of(const struct resolve_error *error)
+static int probe_resolve_get_status(const struct resolve_error *error)
 {
 	return error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
 }
@@ -102,16 +102,16 @@ static int make_table(struct work *work, const struct probe_target *target,
 	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
 					    : -ENOMEM;
 	if (!ret)
-		ret = resolve_wish(work->resolve, wish, work->writer, note_refusal, &work->refusals,
-				&error);
+		ret = resolve_wish(work->resolve, wish, work->writer, probe_resolve_add_refusal,
+				&work->refusals, &error);
 	if (ret)
-		return say_error((enum command_status)status_of(&error),
+		return say_error((enum command_status)probe_resolve_get_status(&error),
 				*error.mend ? error.mend : NULL, "%s", error.text);
 	*table = probe_table_memfd(work->writer);
 	if (*table < 0)
 		return say_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",
 				strerror(-*table));
-	say_refusals(&work->refusals);
+	probe_resolve_report_refusals(&work->refusals);
 	return COMMAND_DONE;
 }
 

@@ -34,7 +34,7 @@ static void print_methods(FILE *out, struct json_object *program)
 }
 
 /* "malloc of libc.so.6" */
-static void print_place(FILE *out, const struct probe_seen *seen, uint32_t index)
+static void probe_report_print_location(FILE *out, const struct probe_seen *seen, uint32_t index)
 {
 	struct probe_table_module module;
 	struct probe_table_probe probe;
@@ -49,7 +49,7 @@ static void print_place(FILE *out, const struct probe_seen *seen, uint32_t index
 }
 
 /* Prints a line for each location that is refused for this reason. Returns how many lines have been printed. */
-static uint64_t say_refusal(
+static uint64_t probe_report_print_refusal(
 		struct json_object *refusal, const struct probe_seen *seen, uint64_t shown)
 {
 	uint64_t first = ask_number(refusal, "first"), count = ask_number(refusal, "count");
@@ -61,7 +61,7 @@ static uint64_t say_refusal(
 
 		if (!out)
 			break;
-		print_place(out, seen, (uint32_t)i);
+		probe_report_print_location(out, seen, (uint32_t)i);
 		if (!say_text_end(out, &text))
 			break;
 		fprintf(stderr, "%s not set: %s: %s\n", say_label(true), text,
@@ -71,14 +71,15 @@ static uint64_t say_refusal(
 	return shown;
 }
 
-static void say_refusals(struct json_object *program, const struct probe_seen *seen)
+static void probe_report_print_refusals(struct json_object *program, const struct probe_seen *seen)
 {
 	struct json_object *refusals = ask_list(program, "refusals");
 	size_t count = refusals ? json_object_array_length(refusals) : 0;
 	uint64_t shown = 0, refused = ask_number(program, "refused");
 
 	for (size_t i = 0; i < count; i++)
-		shown = say_refusal(json_object_array_get_idx(refusals, i), seen, shown);
+		shown = probe_report_print_refusal(
+				json_object_array_get_idx(refusals, i), seen, shown);
 	if (refused > shown)
 		fprintf(stderr,
 				"%s not set: %" PRIu64
@@ -98,7 +99,7 @@ static void say_program(
 	if (!out)
 		return;
 	if (places == 1 && set)
-		print_place(out, seen, 0);
+		probe_report_print_location(out, seen, 0);
 	else
 		fprintf(out, "%s of %s locations", say_number(set, some), say_number(places, all));
 	if (set) {
@@ -125,7 +126,7 @@ static void say_program(
 				ask_number(program, "pid"),
 				say_printable(ask_text(program, "name"), name, sizeof(name)), text);
 	free(text);
-	say_refusals(program, seen);
+	probe_report_print_refusals(program, seen);
 }
 
 static int say_probe(struct json_object *probe, const struct probe_seen *seen)

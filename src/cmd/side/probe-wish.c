@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool kind_of(const struct option *option, enum resolve_kind *kind)
+static bool probe_spec_classify(const struct option *option, enum resolve_kind *kind)
 {
 	if (!strcmp(option->name, "probe"))
 		*kind = RESOLVE_PLACE;
@@ -21,7 +21,7 @@ static bool kind_of(const struct option *option, enum resolve_kind *kind)
 	return true;
 }
 
-static int add(const char **items, size_t *count, const char *text)
+static int probe_spec_append_text(const char **items, size_t *count, const char *text)
 {
 	if (*count == PROBE_TABLE_FIELDS_MAX)
 		return say_error(COMMAND_USAGE, "ask for less", "an event has at most %d fields",
@@ -31,7 +31,7 @@ static int add(const char **items, size_t *count, const char *text)
 }
 
 /* `--arg`, `--args`, `--exit`, `--ret`: of one place. What a session has written down says `--no-uprobe`, too. */
-static int add_use(struct probe_wish *wish, const struct option_use *use)
+static int probe_spec_add_option(struct probe_wish *wish, const struct option_use *use)
 {
 	if (!strcmp(use->option->name, "no-uprobe")) {
 		wish->no_uprobe = true;
@@ -42,20 +42,22 @@ static int add_use(struct probe_wish *wish, const struct option_use *use)
 		return COMMAND_DONE;
 	}
 	if (!strcmp(use->option->name, "args"))
-		return add(wish->arguments, &wish->wish.nr_arguments, RESOLVE_PARAMETERS);
+		return probe_spec_append_text(
+				wish->arguments, &wish->wish.nr_arguments, RESOLVE_PARAMETERS);
 	if (strcmp(use->option->name, "ret") != 0)
-		return add(wish->arguments, &wish->wish.nr_arguments, use->text);
+		return probe_spec_append_text(wish->arguments, &wish->wish.nr_arguments, use->text);
 	wish->wish.exits = true;
-	return add(wish->results, &wish->wish.nr_results, use->text);
+	return probe_spec_append_text(wish->results, &wish->wish.nr_results, use->text);
 }
 
-static int add_contexts(struct probe_wish *wish, const struct text_list *contexts)
+static int probe_spec_add_contexts(struct probe_wish *wish, const struct text_list *contexts)
 {
 	int status = COMMAND_DONE;
 
 	for (size_t i = 0; contexts && i < contexts->count && !status; i++) {
 		if (resolve_is_context(contexts->items[i]))
-			status = add(wish->contexts, &wish->wish.nr_contexts, contexts->items[i]);
+			status = probe_spec_append_text(wish->contexts, &wish->wish.nr_contexts,
+					contexts->items[i]);
 	}
 	return status;
 }
@@ -68,8 +70,8 @@ static int read_uses(const struct option_uses *uses, struct probe_wish *wishes, 
 	for (size_t i = 0; i < uses->count && !status; i++) {
 		enum resolve_kind kind;
 
-		if (!kind_of(uses->items[i].option, &kind)) {
-			status = add_use(now, &uses->items[i]);
+		if (!probe_spec_classify(uses->items[i].option, &kind)) {
+			status = probe_spec_add_option(now, &uses->items[i]);
 			continue;
 		}
 		if (*count == PROBE_WISHES_MAX)
@@ -100,7 +102,7 @@ int probe_wishes(const struct option_uses *uses, const struct text_list *context
 	for (size_t i = 0; i < *count && !status; i++) {
 		struct probe_wish *wish = &(*wishes)[i];
 
-		status = add_contexts(wish, contexts);
+		status = probe_spec_add_contexts(wish, contexts);
 		wish->wish.arguments = wish->arguments;
 		wish->wish.results = wish->results;
 		wish->wish.contexts = wish->contexts;
@@ -112,7 +114,7 @@ int probe_wishes(const struct option_uses *uses, const struct text_list *context
 	return status;
 }
 
-static size_t count_words(const char *text)
+static size_t probe_spec_count_args(const char *text)
 {
 	size_t count = 1;
 
@@ -140,11 +142,11 @@ int probe_contexts(const struct text_list *given, char *const *operands, struct 
 	char *to;
 
 	for (size_t i = 0; i < given->count; i++) {
-		words += count_words(given->items[i]);
+		words += probe_spec_count_args(given->items[i]);
 		bytes += strlen(given->items[i]) + 1;
 	}
 	for (char *const *operand = operands; operand && *operand; operand++) {
-		words += count_words(*operand);
+		words += probe_spec_count_args(*operand);
 		bytes += strlen(*operand) + 1;
 	}
 	*each = (struct text_list){.items = malloc(words * sizeof(*each->items) + bytes)};

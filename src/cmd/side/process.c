@@ -63,7 +63,7 @@ struct process {
 	struct addresses seen;   /* descriptions that are listed already */
 };
 
-static int read_memory(void *opaque, uint64_t address, void *to, size_t size)
+static int process_read_memory(void *opaque, uint64_t address, void *to, size_t size)
 {
 	struct process *process = opaque;
 
@@ -90,7 +90,7 @@ static int read_memory(void *opaque, uint64_t address, void *to, size_t size)
 
 /* ---- what is not permitted ---- */
 
-static int read_number(const char *path, long *number)
+static int process_read_number(const char *path, long *number)
 {
 	FILE *file = fopen(path, "re");
 	int found = 0;
@@ -113,7 +113,7 @@ static int say_not_permitted(pid_t pid)
 		snprintf(mend, sizeof(mend),
 				"it belongs to user %u: run as that user, or as root (CAP_SYS_PTRACE)",
 				(unsigned int)status.st_uid);
-	else if (!read_number("/proc/sys/kernel/yama/ptrace_scope", &scope) && scope)
+	else if (!process_read_number("/proc/sys/kernel/yama/ptrace_scope", &scope) && scope)
 		snprintf(mend, sizeof(mend),
 				"kernel.yama.ptrace_scope is %ld: run as root (CAP_SYS_PTRACE)%s",
 				scope,
@@ -127,7 +127,7 @@ static int say_not_permitted(pid_t pid)
 			(int)pid);
 }
 
-static int say_failure(pid_t pid, int error)
+static int process_report_failure(pid_t pid, int error)
 {
 	if (error == -EPERM || error == -EACCES)
 		return say_not_permitted(pid);
@@ -142,7 +142,7 @@ static int say_failure(pid_t pid, int error)
 
 /* ---- mappings ---- */
 
-static int add_mapping(struct process *process, const struct mapping *mapping)
+static int process_add_mapping(struct process *process, const struct mapping *mapping)
 {
 	struct mapping *mappings = reallocarray(
 			process->mappings, process->nr_mappings + 1, sizeof(*mappings));
@@ -158,7 +158,7 @@ static int add_mapping(struct process *process, const struct mapping *mapping)
 	return 0;
 }
 
-static int read_mappings(struct process *process)
+static int process_read_mappings(struct process *process)
 {
 	char name[64], *line = NULL;
 	size_t room = 0;
@@ -181,7 +181,7 @@ static int read_mappings(struct process *process)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		mapping.path = line + path;
-		error = add_mapping(process, &mapping);
+		error = process_add_mapping(process, &mapping);
 	}
 	if (!error && ferror(file))
 		error = errno ? -errno : -EIO;
@@ -190,7 +190,7 @@ static int read_mappings(struct process *process)
 	return error;
 }
 
-static bool same_file(const struct mapping *one, const struct mapping *other)
+static bool process_same_file(const struct mapping *one, const struct mapping *other)
 {
 	return one->inode == other->inode && one->major == other->major &&
 			one->minor == other->minor;
@@ -202,7 +202,7 @@ static bool same_file(const struct mapping *one, const struct mapping *other)
  * Whether the file is what was loaded: its first bytes (ELF header, program headers, mostly the
  * build id, too) must be those in memory. A program that was replaced on disk while it runs is not.
  */
-static bool is_loaded(struct process *process, const struct mapping *mapping, int fd)
+static bool process_is_loaded(struct process *process, const struct mapping *mapping, int fd)
 {
 	unsigned char file[1024], memory[1024];
 	ssize_t size = pread(fd, file, sizeof(file), 0);
@@ -211,11 +211,11 @@ static bool is_loaded(struct process *process, const struct mapping *mapping, in
 		return false;
 	if ((uint64_t)size > mapping->end - mapping->start)
 		size = (ssize_t)(mapping->end - mapping->start);
-	return !read_memory(process, mapping->start, memory, (size_t)size) &&
+	return !process_read_memory(process, mapping->start, memory, (size_t)size) &&
 			!memcmp(file, memory, (size_t)size);
 }
 
-static int open_file(struct process *process, const struct mapping *mapping)
+static int process_open_file(struct process *process, const struct mapping *mapping)
 {
 	char *paths[2] = {NULL, NULL};
 	int fd = -1;
@@ -235,7 +235,7 @@ static int open_file(struct process *process, const struct mapping *mapping)
 		if (fd < 0)
 			continue;
 		if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-				!is_loaded(process, mapping, fd)) {
+				!process_is_loaded(process, mapping, fd)) {
 			close(fd);
 			fd = -1;
 		}
@@ -261,7 +261,7 @@ static bool bias_fits(const struct process *process, const struct mapping *mappi
 		for (size_t k = 0; k < process->nr_mappings && !found; k++) {
 			const struct mapping *other = &process->mappings[k];
 
-			found = same_file(mapping, other) && address >= other->start &&
+			found = process_same_file(mapping, other) && address >= other->start &&
 					address < other->end &&
 					other->offset + (address - other->start) == offset;
 		}
@@ -297,14 +297,16 @@ static struct listing_memory memory_of(
 		struct process *process, unsigned int pointer_size, uint8_t byte_order)
 {
 	return (struct listing_memory){
-			.memory = {.read = read_memory, .priv = process, .byte_order = byte_order},
+			.memory = {.read = process_read_memory,
+					.priv = process,
+					.byte_order = byte_order},
 			.pointer_size = pointer_size,
 			.live = true,
 			.seen = &process->seen,
 	};
 }
 
-static int list_image(struct process *process, struct listing *listing,
+static int process_list_image(struct process *process, struct listing *listing,
 		const struct mapping *mapping, struct image *image)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bias;
@@ -358,12 +360,12 @@ static int list_mapping(
 
 	if (mapping->offset)
 		return 0;
-	error = read_memory(process, mapping->start, magic, sizeof(magic));
+	error = process_read_memory(process, mapping->start, magic, sizeof(magic));
 	if (error == -EPERM || error == -ESRCH)
 		return error;
 	if (error || memcmp(magic, ELFMAG, SELFMAG))
 		return 0;
-	fd = open_file(process, mapping);
+	fd = process_open_file(process, mapping);
 	if (fd < 0) {
 		process->unreadable++;
 		say_detail("the section headers of %s cannot be read: the file was replaced, deleted or is not readable",
@@ -371,7 +373,7 @@ static int list_mapping(
 		return 0;
 	}
 	if (!image_open(fd, false, &image, &image_error)) {
-		error = list_image(process, listing, mapping, image);
+		error = process_list_image(process, listing, mapping, image);
 		image_close(image);
 	}
 	close(fd);
@@ -381,7 +383,7 @@ static int list_mapping(
 int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 {
 	struct process process = {.pid = pid};
-	int error = read_mappings(&process);
+	int error = process_read_mappings(&process);
 
 	for (size_t i = 0; i < process.nr_mappings && !error; i++)
 		error = list_mapping(&process, listing, &process.mappings[i]);
@@ -400,7 +402,7 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	if (listing->is_silent)
 		return error ? COMMAND_FAILED : COMMAND_DONE;
 	if (error)
-		return say_failure(pid, error);
+		return process_report_failure(pid, error);
 	if (process.has_silent_libside && !process.nr_registries)
 		say_note("the libside of process %d does not list its events: events that were made at run time are missing",
 				(int)pid);

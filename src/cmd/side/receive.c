@@ -59,7 +59,7 @@ struct reception {
 	unsigned char *bytes; /* PIECE */
 };
 
-static void say_sentence(void *user, bool is_error, const char *sentence)
+static void receive_print_message(void *user, bool is_error, const char *sentence)
 {
 	(void)user;
 	if (is_error)
@@ -70,7 +70,7 @@ static void say_sentence(void *user, bool is_error, const char *sentence)
 
 /* ---- the output ---- */
 
-static bool is_empty(const char *path)
+static bool receive_is_empty(const char *path)
 {
 	DIR *dir = opendir(path);
 	struct dirent *entry;
@@ -83,14 +83,14 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
-static int make_output(const char *path, bool force)
+static int receive_make_output(const char *path, bool force)
 {
 	if (!mkdir(path, CTF_DIRECTORY_MODE))
 		return 0;
 	if (errno != EEXIST || access(path, W_OK | X_OK))
 		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
 				"cannot write to %s: %s", path, strerror(errno));
-	if (!force && !is_empty(path))
+	if (!force && !receive_is_empty(path))
 		return say_error(COMMAND_FAILED,
 				"`-o DIRECTORY` names another one\n`--force` adds to it",
 				"%s is not empty", path);
@@ -204,7 +204,7 @@ static int start_listening(struct reception *reception, const char *text)
 
 /* ---- the loop ---- */
 
-static void answer(const struct source *source)
+static void receive_send_answer(const struct source *source)
 {
 	unsigned char bytes[RECEIVE_ANSWER_MAX];
 	size_t size = source->answers ? receive_answer(source->receive, bytes) : 0;
@@ -227,7 +227,7 @@ static void fail_source(struct reception *reception, const struct source *source
 }
 
 /* false: it is over. */
-static bool read_source(struct reception *reception, const struct source *source)
+static bool receive_read_source(struct reception *reception, const struct source *source)
 {
 	ssize_t got = read(source->fd, reception->bytes, PIECE);
 
@@ -241,7 +241,7 @@ static bool read_source(struct reception *reception, const struct source *source
 		reception->failed = true;
 		return false;
 	}
-	answer(source);
+	receive_send_answer(source);
 	return true;
 }
 
@@ -268,7 +268,7 @@ static bool has_too_many(const struct reception *reception, const struct sockadd
 	return count >= CONNECTIONS_OF_PEER_MAX;
 }
 
-static void accept_one(struct reception *reception, int listener)
+static void receive_accept(struct reception *reception, int listener)
 {
 	struct sockaddr_storage peer = {0};
 	socklen_t size = sizeof(peer);
@@ -315,7 +315,7 @@ static int end_silent(struct reception *reception)
 	return (int)wait;
 }
 
-static bool is_over(const struct reception *reception)
+static bool receive_has_ended(const struct reception *reception)
 {
 	if (reception->interrupted || reception->failed)
 		return true;
@@ -329,7 +329,7 @@ static bool is_over(const struct reception *reception)
 	return !reception->keep && !reception->nr_sources && receive_is_over(reception->receive);
 }
 
-static void serve(struct reception *reception)
+static void receive_serve(struct reception *reception)
 {
 	struct pollfd polls[1 + LISTENERS_MAX + CONNECTIONS_MAX];
 	int wait = end_silent(reception);
@@ -349,11 +349,11 @@ static void serve(struct reception *reception)
 	/* From the last one on: the place of one that ends is taken by the last. */
 	for (unsigned int i = sources; i-- > 0;)
 		if (polls[1 + listeners + i].revents &&
-				!read_source(reception, &reception->sources[i]))
+				!receive_read_source(reception, &reception->sources[i]))
 			end_source(reception, &reception->sources[i]);
 	for (unsigned int i = 0; i < listeners; i++)
 		if (polls[1 + i].revents)
-			accept_one(reception, reception->listeners[i]);
+			receive_accept(reception, reception->listeners[i]);
 }
 
 /* ---- what came of it ---- */
@@ -394,7 +394,7 @@ static void json_loss(void *user, const char *trace, const char *stream, uint64_
 			packets, events, dropped);
 }
 
-static void json_summary(const struct receive_summary *s, const char *output)
+static void receive_json_summary(const struct receive_summary *s, const char *output)
 {
 	fprintf(stderr, "{\"schema\":%d,\"type\":\"received\",\"output\":", SAY_JSON_SCHEMA);
 	say_json_string(stderr, output);
@@ -412,13 +412,14 @@ static void json_summary(const struct receive_summary *s, const char *output)
 			s->earlier_packets, s->earlier_events);
 }
 
-static bool has_losses(const struct receive_summary *summary)
+static bool receive_has_losses(const struct receive_summary *summary)
 {
 	return summary->lost_frames || summary->lost_packets || summary->lost_events ||
 			summary->dropped_events || summary->unended || summary->incomplete;
 }
 
-static void say_losses(const struct reception *reception, const struct receive_summary *summary)
+static void receive_report_losses(
+		const struct reception *reception, const struct receive_summary *summary)
 {
 	char frames[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
 	char dropped[SAY_NUMBER_MAX];
@@ -455,7 +456,7 @@ static void say_earlier(const struct receive_summary *summary)
 				say_events(summary->earlier_events, events));
 }
 
-static int say_summary(struct reception *reception, const char *output)
+static int receive_report_summary(struct reception *reception, const char *output)
 {
 	char bytes[1024], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
 	struct receive_summary summary;
@@ -463,7 +464,7 @@ static int say_summary(struct reception *reception, const char *output)
 	receive_finish(reception->receive, &summary);
 	if (say_is_json()) {
 		receive_each_loss(reception->receive, json_loss, NULL);
-		json_summary(&summary, output);
+		receive_json_summary(&summary, output);
 	} else {
 		if (!say_is_quiet())
 			say_note("received %" PRIu64 " trace%s, %s packets with %s events, in %s",
@@ -472,7 +473,7 @@ static int say_summary(struct reception *reception, const char *output)
 					say_number(summary.events, events),
 					say_printable(output, bytes, sizeof(bytes)));
 		say_earlier(&summary);
-		say_losses(reception, &summary);
+		receive_report_losses(reception, &summary);
 	}
 	fflush(stderr);
 	if (summary.out_of_memory)
@@ -482,15 +483,16 @@ static int say_summary(struct reception *reception, const char *output)
 		return COMMAND_FAILED;
 	if (!summary.sessions)
 		return say_error(COMMAND_FAILED, NULL, "nothing came that `side send` sends");
-	return has_losses(&summary) ? COMMAND_LOST : COMMAND_DONE;
+	return receive_has_losses(&summary) ? COMMAND_LOST : COMMAND_DONE;
 }
 
 /* ---- the verb ---- */
 
-static int start(struct reception *reception, const struct parsed *parsed, const char *output)
+static int receive_start(
+		struct reception *reception, const struct parsed *parsed, const char *output)
 {
 	const struct receive_arguments *arguments = &parsed->options.receive;
-	const struct receive_options options = {.output = output, .say = say_sentence};
+	const struct receive_options options = {.output = output, .say = receive_print_message};
 	sigset_t signals;
 	int ret;
 
@@ -506,7 +508,7 @@ static int start(struct reception *reception, const struct parsed *parsed, const
 	reception->bytes = malloc(PIECE);
 	if (!reception->bytes || receive_create(&options, &reception->receive))
 		return say_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(ENOMEM));
-	ret = make_output(output, arguments->force);
+	ret = receive_make_output(output, arguments->force);
 	if (!ret && arguments->listen)
 		ret = start_listening(reception, arguments->listen);
 	for (int i = 0; !ret && i < parsed->operand_count; i++)
@@ -514,7 +516,7 @@ static int start(struct reception *reception, const struct parsed *parsed, const
 	return ret;
 }
 
-static int check(const struct parsed *parsed)
+static int receive_check_options(const struct parsed *parsed)
 {
 	const struct receive_arguments *arguments = &parsed->options.receive;
 
@@ -533,23 +535,23 @@ int cmd_receive(const struct parsed *parsed)
 	struct reception reception = {.keep = parsed->options.receive.keep, .signals = -1};
 	const char *output = parsed->options.receive.output;
 	char named[64];
-	int ret = check(parsed);
+	int ret = receive_check_options(parsed);
 
 	if (ret)
 		return ret;
 	default_output(named, sizeof(named));
 	output = output ? output : named;
-	ret = start(&reception, parsed, output);
+	ret = receive_start(&reception, parsed, output);
 	if (!ret && !confine_receiver(output))
 		say_note("the kernel supports no filter of system calls: received data is parsed without one");
-	while (!ret && !is_over(&reception))
-		serve(&reception);
+	while (!ret && !receive_has_ended(&reception))
+		receive_serve(&reception);
 	while (reception.nr_sources)
 		end_source(&reception, &reception.sources[0]);
 	for (unsigned int i = 0; i < reception.nr_listeners; i++)
 		close(reception.listeners[i]);
 	if (!ret)
-		ret = say_summary(&reception, output);
+		ret = receive_report_summary(&reception, output);
 	else
 		rmdir(output);
 	receive_destroy(reception.receive);

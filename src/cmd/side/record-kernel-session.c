@@ -31,20 +31,23 @@ struct kernel_joined {
 
 /* ---- is it needed? ---- */
 
-static bool overwrites(const struct session_options *session)
+static bool record_kernel_session_overwrites(const struct session_options *session)
 {
 	return session->nr_channels && session->channels[0].mode == SESSION_OVERWRITE;
 }
 
-static bool is_needed(const struct record_options *options, const struct session_options *session)
+static bool record_kernel_session_is_needed(
+		const struct record_options *options, const struct session_options *session)
 {
 	return options->rotate || options->rotate_size || options->rotate_every || options->to ||
-			options->buffers || session->nr_snapshot_on || overwrites(session);
+			options->buffers || session->nr_snapshot_on ||
+			record_kernel_session_overwrites(session);
 }
 
 /* ---- channels ---- */
 
-static int make_patterns(struct kernel_joined *joined, const struct kernel_recording *recording)
+static int record_kernel_session_make_patterns(
+		struct kernel_joined *joined, const struct kernel_recording *recording)
 {
 	joined->patterns = calloc(recording->nr_choices + 1, sizeof(*joined->patterns));
 	for (size_t i = 0; joined->patterns && i < recording->nr_choices; i++) {
@@ -67,8 +70,8 @@ static int make_patterns(struct kernel_joined *joined, const struct kernel_recor
  * A rule more in the first channel. Contexts of the channel are those of programs, and would be those of side-kernel: they become contexts of all
  * other rules, which is the same to these.
  */
-static int add_rule(struct kernel_joined *joined, struct session_channel *channel,
-		const struct session_rule *rule)
+static int record_kernel_session_add_rule(struct kernel_joined *joined,
+		struct session_channel *channel, const struct session_rule *rule)
 {
 	size_t nr = channel->nr_rules ? channel->nr_rules : 1, nr_contexts = 0, at = 0;
 
@@ -101,8 +104,8 @@ static int add_rule(struct kernel_joined *joined, struct session_channel *channe
 }
 
 /* Rings of threads have no CPUs, which the kernel's events came from: they get others. */
-static int make_channels(struct kernel_joined *joined, const struct kernel_recording *recording,
-		struct session_options *session)
+static int record_kernel_session_make_channels(struct kernel_joined *joined,
+		const struct kernel_recording *recording, struct session_options *session)
 {
 	const struct session_rule rule = {.patterns = (const char *const *)joined->patterns,
 			.nr_patterns = recording->nr_choices};
@@ -119,7 +122,7 @@ static int make_channels(struct kernel_joined *joined, const struct kernel_recor
 	session->channels = joined->channels;
 	session->nr_channels = nr;
 	if (!joined->channels->per_thread)
-		return add_rule(joined, joined->channels, &rule);
+		return record_kernel_session_add_rule(joined, joined->channels, &rule);
 	joined->rules = malloc(sizeof(rule));
 	if (!joined->rules)
 		return -ENOMEM;
@@ -138,8 +141,8 @@ static int make_channels(struct kernel_joined *joined, const struct kernel_recor
 
 /* ---- the call ---- */
 
-static bool add_words(struct kernel_joined *joined, const struct kernel_recording *recording,
-		const struct record_options *options)
+static bool record_kernel_session_add_args(struct kernel_joined *joined,
+		const struct kernel_recording *recording, const struct record_options *options)
 {
 	static const char *const ways[] = {NULL, "perf", "tracefs"};
 	const char *events = getenv("SIDE_USER_EVENTS");
@@ -190,7 +193,7 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 	int status;
 
 	/* A command that cannot be found does not run, and the session reports that. */
-	if (!recording->wanted || !is_needed(options, session) ||
+	if (!recording->wanted || !record_kernel_session_is_needed(options, session) ||
 			(parsed->operand_count && !path_has_program(parsed->operands[0])))
 		return COMMAND_DONE;
 	status = helper_find(SESSION_KERNEL_PROGRAM, "kernel", "the kernel's events", path);
@@ -202,12 +205,13 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 		return say_error(COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
 	/* The other end is for side-kernel, and side-kernel keeps it from COMMAND. */
 	(void)fcntl(joined->told[0], F_SETFD, FD_CLOEXEC);
-	status = make_patterns(joined, recording);
+	status = record_kernel_session_make_patterns(joined, recording);
 	if (!status)
-		status = make_channels(joined, recording, session);
+		status = record_kernel_session_make_channels(joined, recording, session);
 	if (!status &&
 			(!helper_add(&joined->words, path, NULL) ||
-					!add_words(joined, recording, options)))
+					!record_kernel_session_add_args(
+							joined, recording, options)))
 		status = -ENOMEM;
 	if (!status && parsed->operand_count && !helper_add(&joined->words, "--", NULL))
 		status = -ENOMEM;

@@ -16,8 +16,8 @@
 
 /* ---- options ---- */
 
-static bool add_choice(struct kernel_recording *recording, const char *before, const char *text,
-		size_t size)
+static bool record_kernel_add_choice(struct kernel_recording *recording, const char *before,
+		const char *text, size_t size)
 {
 	struct kernel_record_choice *choices = reallocarray(
 			recording->choices, recording->nr_choices + 1, sizeof(*choices));
@@ -34,7 +34,8 @@ static bool add_choice(struct kernel_recording *recording, const char *before, c
 }
 
 /* Several with commas between them, as other tools take them; names have none. */
-static bool add_list(struct kernel_recording *recording, const char *text, bool syscalls)
+static bool record_kernel_add_patterns(
+		struct kernel_recording *recording, const char *text, bool syscalls)
 {
 	static const char enter[] = "syscalls:sys_enter_", leave[] = "syscalls:sys_exit_";
 	bool fits = true;
@@ -43,9 +44,10 @@ static bool add_list(struct kernel_recording *recording, const char *text, bool 
 		size_t size = strcspn(text, ",");
 
 		if (size)
-			fits = add_choice(recording, syscalls ? enter : "", text, size);
+			fits = record_kernel_add_choice(
+					recording, syscalls ? enter : "", text, size);
 		if (size && syscalls && fits)
-			fits = add_choice(recording, leave, text, size);
+			fits = record_kernel_add_choice(recording, leave, text, size);
 		text += size + (text[size] == ',');
 	}
 	return fits;
@@ -60,7 +62,8 @@ static int take_choices(struct kernel_recording *recording, const struct option_
 
 		if (strcmp(use->option->name, "kernel-filter") != 0) {
 			first = recording->nr_choices;
-			if (!add_list(recording, use->text, !strcmp(use->option->name, "syscall")))
+			if (!record_kernel_add_patterns(recording, use->text,
+					    !strcmp(use->option->name, "syscall")))
 				return say_error(COMMAND_FAILED, NULL, "out of memory");
 			continue;
 		}
@@ -102,7 +105,7 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 
 /* ---- the recording ---- */
 
-static int found_one(void *user, const char *system, const char *name)
+static int record_kernel_on_event_found(void *user, const char *system, const char *name)
 {
 	(void)user;
 	(void)system;
@@ -115,11 +118,13 @@ bool kernel_recording_means(const char *pattern)
 	struct kernel_record_error ignored;
 
 	return strchr(pattern, ':') && *pattern != '*' && *pattern != '!' &&
-			kernel_record_each(&pattern, 1, found_one, NULL, &ignored) == 1;
+			kernel_record_each(&pattern, 1, record_kernel_on_event_found, NULL,
+					&ignored) == 1;
 }
 
 /* Nothing that was chosen can be had: say so, once, and go on with what else there is to record. */
-static int fail(struct kernel_recording *recording, const struct kernel_record_error *error)
+static int record_kernel_set_error(
+		struct kernel_recording *recording, const struct kernel_record_error *error)
 {
 	bool denied = error->code == -EACCES || error->code == -EPERM;
 	int status = error->code == -EINVAL ? COMMAND_USAGE
@@ -138,7 +143,7 @@ void kernel_recording_discard(struct kernel_recording *recording)
 	recording->record = NULL;
 }
 
-static void take_signals(sigset_t *signals)
+static void record_kernel_block_signals(sigset_t *signals)
 {
 	sigemptyset(signals);
 	sigaddset(signals, SIGINT);
@@ -149,7 +154,7 @@ static void take_signals(sigset_t *signals)
 }
 
 /* With --force, the name may be that of an earlier recording's. NULL: out of memory. */
-static char *choose_directory(struct kernel_recording *recording, const char *output)
+static char *record_kernel_choose_directory(struct kernel_recording *recording, const char *output)
 {
 	char *path;
 
@@ -194,10 +199,10 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 		return COMMAND_DONE;
 	/* From here on they end the recording, and not us. */
 	if (recording->alone)
-		take_signals(&signals);
+		record_kernel_block_signals(&signals);
 	if (options->compress)
 		record.compression = command_compression(options->compress, &status);
-	directory = choose_directory(recording, output);
+	directory = record_kernel_choose_directory(recording, output);
 	if (!directory)
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	(void)gethostname(hostname, sizeof(hostname) - 1);
@@ -208,7 +213,7 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 			kernel_record_start(recording->record, &error)) {
 		kernel_recording_discard(recording);
 		free(directory);
-		return fail(recording, &error);
+		return record_kernel_set_error(recording, &error);
 	}
 	free(directory);
 	kernel_record_way(recording->record, &way, &why);
@@ -227,14 +232,15 @@ void kernel_recording_wait(void)
 	sigset_t signals;
 	int number;
 
-	take_signals(&signals);
+	record_kernel_block_signals(&signals);
 	kernel_recording_say_begin();
 	(void)sigwait(&signals, &number);
 }
 
 /* ---- the end ---- */
 
-static void print_json(const struct kernel_record_summary *summary, const char *directory)
+static void record_kernel_print_json(
+		const struct kernel_record_summary *summary, const char *directory)
 {
 	size_t i;
 
@@ -263,7 +269,7 @@ static void print_json(const struct kernel_record_summary *summary, const char *
 	fputs("]}\n", stderr);
 }
 
-static void print_text(const struct kernel_record_summary *summary, bool joined)
+static void record_kernel_print_text(const struct kernel_record_summary *summary, bool joined)
 {
 	char events[SAY_NUMBER_MAX], kinds[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
@@ -313,9 +319,9 @@ static int finish_joined(struct kernel_recording *recording, const struct parsed
 				!strcmp(all->processes[i].procname, SESSION_KERNEL_PROGRAM))
 			directory = all->processes[i].directory;
 	if (parsed->common.json)
-		print_json(&summary, directory);
+		record_kernel_print_json(&summary, directory);
 	else
-		print_text(&summary, true);
+		record_kernel_print_text(&summary, true);
 	return summary.lost && parsed->options.record.strict ? COMMAND_LOST : COMMAND_DONE;
 }
 
@@ -333,9 +339,9 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 	(void)session_clock(session, &figures);
 	summary = kernel_record_stop(recording->record, &figures);
 	if (parsed->common.json)
-		print_json(summary, recording->name);
+		record_kernel_print_json(summary, recording->name);
 	else
-		print_text(summary, false);
+		record_kernel_print_text(summary, false);
 	if (*summary->problem)
 		return say_error(COMMAND_FAILED, summary->problem_hint,
 				"the kernel's trace is not complete: %s", summary->problem);
@@ -346,7 +352,7 @@ void kernel_recording_free(struct kernel_recording *recording)
 {
 	kernel_record_close(recording->record);
 	kernel_joined_free(recording->joined);
-	/* All of these were made by add_choice(). */
+	/* All of these were made by record_kernel_add_choice(). */
 	for (size_t i = 0; i < recording->nr_choices; i++)
 		free((void *)(uintptr_t)recording->choices[i].pattern);
 	free(recording->choices);

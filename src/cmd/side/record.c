@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `record`: a session around a command, and the summary at its end.
+ * The verb `record_run`: a session around a command, and the summary at its end.
  *
  * The command owns standard output and the terminal. Everything that we say goes to standard error,
  * before it starts or after it ended; the progress line, which would come in between, is there only
@@ -116,7 +116,7 @@ static int by_events(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-static void print_rows(const struct session_process *const *order, size_t count, size_t rows)
+static void record_print_rows(const struct session_process *const *order, size_t count, size_t rows)
 {
 	for (size_t i = 0; i < count && i < rows; i++) {
 		const struct session_process *process = order[i];
@@ -139,7 +139,7 @@ static void print_rows(const struct session_process *const *order, size_t count,
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n", count - rows);
 }
 
-static void print_processes(const struct session_summary *summary, size_t rows)
+static void record_print_processes(const struct session_summary *summary, size_t rows)
 {
 	const struct session_process **order = calloc(summary->nr_processes + 1, sizeof(*order));
 	const size_t count = count_processes(summary);
@@ -149,7 +149,7 @@ static void print_processes(const struct session_summary *summary, size_t rows)
 	for (size_t i = 0; i < summary->nr_processes; i++)
 		order[i] = &summary->processes[i];
 	qsort(order, summary->nr_processes, sizeof(*order), by_events);
-	print_rows(order, count, rows);
+	record_print_rows(order, count, rows);
 	free(order);
 	if (summary->nr_processes > count)
 		fprintf(stderr, "  and %zu process%s without events\n",
@@ -157,7 +157,7 @@ static void print_processes(const struct session_summary *summary, size_t rows)
 				summary->nr_processes - count == 1 ? "" : "es");
 }
 
-static bool has_losses(const struct session_summary *summary)
+static bool record_has_losses(const struct session_summary *summary)
 {
 	return summary->lost || summary->unwritten;
 }
@@ -192,7 +192,8 @@ static enum lost_teller teller(enum verb_id verb)
 					       : LOST_OF_RECORD;
 }
 
-static void print_losses(const struct session_summary *summary, enum verb_id verb, size_t rows)
+static void record_print_losses(
+		const struct session_summary *summary, enum verb_id verb, size_t rows)
 {
 	struct lost_sums losses = {.teller = teller(verb)};
 	char size[SAY_NUMBER_MAX];
@@ -294,7 +295,8 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	char output[4096], events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
 	/* The recorder of global probes has said why there are none. */
-	if (records && parsed->options.record.global.on && !summary->bytes && !has_losses(summary))
+	if (records && parsed->options.record.global.on && !summary->bytes &&
+			!record_has_losses(summary))
 		return;
 	if (!say_is_quiet()) {
 		fprintf(stderr, "%s %s %s from %zu %s, %s%s%s%s\n", say_label(false), done,
@@ -309,26 +311,26 @@ static void print_summary(const struct session_summary *summary, const struct pa
 					   : "",
 				summary->interrupted ? "; interrupted before the command ended"
 						     : "");
-		print_processes(summary, rows);
+		record_print_processes(summary, rows);
 		print_windows(summary);
 	}
 	/* Losses are no note: they are said with --quiet, too. */
-	if (has_losses(summary))
-		print_losses(summary, parsed->verb->id, say_is_quiet() ? 0 : rows);
+	if (record_has_losses(summary))
+		record_print_losses(summary, parsed->verb->id, say_is_quiet() ? 0 : rows);
 	if (say_is_quiet())
 		return;
 	/* Where no process was reached, the session has said so. */
 	if (!summary->nr_processes && !kernel)
 		return;
-	if (!summary->bytes && !has_losses(summary) && records && !kernel)
+	if (!summary->bytes && !record_has_losses(summary) && records && !kernel)
 		print_nothing_said(summary, parsed);
 	else if (!to && kept)
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
 				say_quoted(summary->output, output, sizeof(output)));
 }
 
-static void json_summary(FILE *out, const struct session_summary *summary, const struct verb *verb,
-		int status)
+static void record_json_summary(FILE *out, const struct session_summary *summary,
+		const struct verb *verb, int status)
 {
 	struct lost_sums losses = {.teller = teller(verb->id)};
 
@@ -403,7 +405,7 @@ static int final_status(const struct session_summary *summary, const struct reco
 			: summary->interrupted ? COMMAND_SIGNAL + SIGINT
 					       : COMMAND_DONE;
 
-	if (options->strict && (has_losses(summary) || summary->nr_refused))
+	if (options->strict && (record_has_losses(summary) || summary->nr_refused))
 		return COMMAND_LOST;
 	if (status)
 		return status;
@@ -412,7 +414,7 @@ static int final_status(const struct session_summary *summary, const struct reco
 	return command_session_status(summary->failure);
 }
 
-static void say_message(const struct session_message *message)
+static void record_print_message(const struct session_message *message)
 {
 	if (message->is_error)
 		say_error(COMMAND_FAILED, message->hint, "%s", message->text);
@@ -423,7 +425,7 @@ static void say_message(const struct session_message *message)
 void command_session_messages(const struct session_summary *summary)
 {
 	for (size_t i = 0; i < summary->nr_messages; i++)
-		say_message(&summary->messages[i]);
+		record_print_message(&summary->messages[i]);
 }
 
 void command_live_messages(struct session *session)
@@ -431,7 +433,7 @@ void command_live_messages(struct session *session)
 	struct session_message message;
 
 	while (session_take_message(session, &message)) {
-		say_message(&message);
+		record_print_message(&message);
 		free(message.text);
 	}
 }
@@ -441,8 +443,8 @@ void command_session_summary(
 {
 	if (!parsed->common.json)
 		print_summary(summary, parsed);
-	else if (!say_is_quiet() || has_losses(summary))
-		json_summary(stderr, summary, parsed->verb, status);
+	else if (!say_is_quiet() || record_has_losses(summary))
+		record_json_summary(stderr, summary, parsed->verb, status);
 	fflush(stderr);
 }
 
@@ -459,7 +461,7 @@ static void say_signal(const struct session_summary *summary, const char *comman
 				WCOREDUMP(summary->status) ? ", core dumped" : "");
 }
 
-static int finish(struct session *session, const struct parsed *parsed, int failed)
+static int record_finish(struct session *session, const struct parsed *parsed, int failed)
 {
 	const struct session_summary *summary = session_summary(session);
 
@@ -493,7 +495,7 @@ static int record_kernel(const struct parsed *parsed, struct session *session,
 	return status;
 }
 
-static int record(const struct parsed *parsed, const struct session_options *options,
+static int record_run(const struct parsed *parsed, const struct session_options *options,
 		struct sending *sending, struct kernel_recording *kernel, struct printing *printing,
 		command_after_fn *after, void *user)
 {
@@ -557,7 +559,7 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 		session_destroy(session);
 		return of_kernel;
 	}
-	status = finish(session, parsed, status);
+	status = record_finish(session, parsed, status);
 	if (!status || of_kernel == COMMAND_LOST)
 		status = of_kernel == COMMAND_DONE ? status : of_kernel;
 	if (after && !status)
@@ -583,7 +585,7 @@ int command_record(const struct parsed *parsed, const struct session_options *op
 	int status = printing_prepare(&printing, parsed->options.record.print, &printed.output);
 
 	if (!status)
-		status = record(parsed, &printed, &sending, &kernel, &printing, after, user);
+		status = record_run(parsed, &printed, &sending, &kernel, &printing, after, user);
 	printing_finish(&printing);
 	return status;
 }
@@ -643,7 +645,7 @@ int cmd_record(const struct parsed *parsed)
 			status = printing_prepare(
 					&printing, options->print, &session_options.output);
 		if (!status)
-			status = record(parsed, &session_options, &sending, &kernel, &printing,
+			status = record_run(parsed, &session_options, &sending, &kernel, &printing,
 					NULL, NULL);
 		printing_finish(&printing);
 		sending_finish(&sending, NULL);

@@ -52,7 +52,8 @@ struct batch {
 	uint64_t nr_events;
 };
 
-static int copy(const struct reader *reader, uint64_t address, void *to, size_t size)
+static int registry_read_memory(
+		const struct reader *reader, uint64_t address, void *to, size_t size)
 {
 	return reader->from->memory.read(reader->from->memory.priv, address, to, size);
 }
@@ -61,7 +62,7 @@ static bool is_still_there(const struct reader *reader, const struct batch *batc
 {
 	unsigned char id[8];
 
-	return !copy(reader, batch->place, id, reader->width) &&
+	return !registry_read_memory(reader, batch->place, id, reader->width) &&
 			listing_pointer(reader->from, id) == batch->id;
 }
 
@@ -73,7 +74,7 @@ static int list_part(struct reader *reader, const struct batch *batch, uint64_t 
 	size_t nr_found = 0;
 	int result = 0;
 
-	if (copy(reader, address, pointers, nr * reader->width)) {
+	if (registry_read_memory(reader, address, pointers, nr * reader->width)) {
 		if (!is_still_there(reader, batch))
 			return 1;
 		result = listing_fail(
@@ -126,7 +127,8 @@ static int list_places(struct reader *reader, uint64_t address, size_t nr)
 
 	/* The first time for the ids, the second time for the rest. */
 	for (size_t i = 0; i < 2 && !result; i++)
-		result = copy(reader, address, reader->places[i], nr * reader->batch_size);
+		result = registry_read_memory(
+				reader, address, reader->places[i], nr * reader->batch_size);
 	for (size_t i = 0; i < nr && !result; i++) {
 		const unsigned char *before = reader->places[0] + i * reader->batch_size;
 		const unsigned char *place = reader->places[1] + i * reader->batch_size;
@@ -149,7 +151,7 @@ static int list_blocks(struct reader *reader, uint64_t block)
 		unsigned char head[12];
 		uint64_t address = block + reader->block_size;
 		size_t left;
-		int result = copy(reader, block, head, reader->width + 4);
+		int result = registry_read_memory(reader, block, head, reader->width + 4);
 
 		if (result)
 			return result;
@@ -172,11 +174,11 @@ static int list_blocks(struct reader *reader, uint64_t block)
 }
 
 /* The object itself; the address of its first block. */
-static int read_head(struct reader *reader, uint64_t address, uint64_t *block)
+static int registry_read_head(struct reader *reader, uint64_t address, uint64_t *block)
 {
 	unsigned char head[32];
 	const struct listing_memory *from = reader->from;
-	int result = copy(reader, address, head, REGISTRY_SIZE(reader->width));
+	int result = registry_read_memory(reader, address, head, REGISTRY_SIZE(reader->width));
 
 	if (result)
 		return result;
@@ -201,7 +203,7 @@ int registry_list(struct listing *listing, const struct listing_memory *from, ui
 			.width = from->pointer_size,
 	};
 	uint64_t block = 0;
-	int result = read_head(&reader, address, &block);
+	int result = registry_read_head(&reader, address, &block);
 
 	if (!result) {
 		reader.found = calloc(EVENTS_AT_ONCE, sizeof(*reader.found));

@@ -12,7 +12,7 @@ static const char *const sources[CALLER_SOURCES] = {
 		[CALLER_IP] = "$ctx.ip",
 };
 
-static void say_sentence(void *user, const char *sentence)
+static void report_caller_print_message(void *user, const char *sentence)
 {
 	(void)user;
 	say_note("%s", sentence);
@@ -26,7 +26,8 @@ int report_callers_start(struct report *report)
 		status = where_parse("callers", sources[i], &report->caller_sources[i]);
 	if (status || (!report->options->callers && report->by != BY_VALUE))
 		return status;
-	report->symbols = trace_symbols_start(report->options->debuginfod, say_sentence, NULL);
+	report->symbols = trace_symbols_start(
+			report->options->debuginfod, report_caller_print_message, NULL);
 	return report->symbols ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
 }
 

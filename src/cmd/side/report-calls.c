@@ -27,7 +27,7 @@ struct calls_thread {
 
 /* ---- what an event is ---- */
 
-static bool find_member(const struct ctf_type *type, const char *name, uint32_t *index)
+static bool report_calls_find_member(const struct ctf_type *type, const char *name, uint32_t *index)
 {
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		if (where_same_name(type->members[i].name, name)) {
@@ -58,15 +58,16 @@ static void know(struct calls *calls, struct calls_class *class, const struct ct
 	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
 
 	class->known = true;
-	if (!type || !find_member(type, "call", &class->call))
+	if (!type || !report_calls_find_member(type, "call", &class->call))
 		return;
-	class->kind = find_member(type, "duration", &class->duration) ? CALLS_RETURN : CALLS_ENTRY;
+	class->kind = report_calls_find_member(type, "duration", &class->duration) ? CALLS_RETURN
+										   : CALLS_ENTRY;
 	class->function = class->name = KEYS_NONE;
-	if (!find_member(type, "function", &class->function))
+	if (!report_calls_find_member(type, "function", &class->function))
 		class->name = add_name(calls, item->event->name, class->kind == CALLS_RETURN);
 }
 
-static bool number_of(const struct ctf_item *item, uint32_t index, uint64_t *number)
+static bool report_calls_read_number(const struct ctf_item *item, uint32_t index, uint64_t *number)
 {
 	const struct ctf_value *value = walk_member_at(item->fields, index);
 
@@ -76,7 +77,7 @@ static bool number_of(const struct ctf_item *item, uint32_t index, uint64_t *num
 	return true;
 }
 
-static uint32_t function_of(
+static uint32_t report_calls_get_function(
 		struct calls *calls, const struct calls_class *class, const struct ctf_item *item)
 {
 	const struct ctf_value *text;
@@ -171,7 +172,8 @@ static void lose_top(struct calls *calls, struct calls_thread *thread)
 }
 
 /* Those that were left without a return. */
-static void leave(struct calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
+static void report_calls_leave_frames(
+		struct calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
 {
 	while (thread->depth > depth) {
 		int64_t begin = thread->frames[thread->depth - 1].ns;
@@ -184,7 +186,7 @@ static void leave(struct calls *calls, struct calls_thread *thread, uint32_t dep
 	}
 }
 
-static bool is_open(const struct calls_thread *thread, uint32_t function)
+static bool report_calls_is_open(const struct calls_thread *thread, uint32_t function)
 {
 	for (uint32_t i = thread->depth; i-- > 0;) {
 		if (thread->frames[i].function == function)
@@ -193,7 +195,7 @@ static bool is_open(const struct calls_thread *thread, uint32_t function)
 	return false;
 }
 
-static int push(struct calls_thread *thread, const struct frame *frame)
+static int report_calls_push_frame(struct calls_thread *thread, const struct frame *frame)
 {
 	if (thread->depth == thread->room) {
 		uint32_t room = thread->room ? thread->room * 2 : 64;
@@ -208,8 +210,8 @@ static int push(struct calls_thread *thread, const struct frame *frame)
 	return 0;
 }
 
-static int take_entry(struct calls *calls, struct calls_thread *thread, uint32_t function,
-		uint64_t call, int64_t ns)
+static int report_calls_enter_function(struct calls *calls, struct calls_thread *thread,
+		uint32_t function, uint64_t call, int64_t ns)
 {
 	const struct frame *top = thread->depth ? &thread->frames[thread->depth - 1] : NULL;
 	struct frame frame = {.call = call, .ns = ns, .function = function, .branch = KEYS_NONE};
@@ -226,8 +228,8 @@ static int take_entry(struct calls *calls, struct calls_thread *thread, uint32_t
 		calls->too_deep++;
 		return 0;
 	}
-	frame.again = is_open(thread, function);
-	return push(thread, &frame);
+	frame.again = report_calls_is_open(thread, function);
+	return report_calls_push_frame(thread, &frame);
 }
 
 static void take_return(struct calls *calls, struct calls_thread *thread, uint32_t function,
@@ -238,7 +240,7 @@ static void take_return(struct calls *calls, struct calls_thread *thread, uint32
 	while (depth && thread->frames[depth - 1].call != call)
 		depth--;
 	if (depth) {
-		leave(calls, thread, depth, ns);
+		report_calls_leave_frames(calls, thread, depth, ns);
 		close_top(calls, thread, duration, true);
 		return;
 	}
@@ -246,7 +248,8 @@ static void take_return(struct calls *calls, struct calls_thread *thread, uint32
 		calls->unbegun++;
 		calls->figures[function].calls++;
 	}
-	add_time(&calls->figures[function], duration, duration, !is_open(thread, function), true);
+	add_time(&calls->figures[function], duration, duration,
+			!report_calls_is_open(thread, function), true);
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
 }
@@ -260,16 +263,16 @@ int calls_take(struct calls *calls, struct calls_class *class, const struct ctf_
 
 	if (!class->known)
 		know(calls, class, item);
-	if (class->kind == CALLS_NONE || !number_of(item, class->call, &call))
+	if (class->kind == CALLS_NONE || !report_calls_read_number(item, class->call, &call))
 		return 0;
-	function = function_of(calls, class, item);
+	function = report_calls_get_function(calls, class, item);
 	thread = thread_of(calls, item->trace->index, process, thread_id, call);
 	if (function == KEYS_NONE || !thread)
 		return -ENOMEM;
 	thread->last_ns = item->ns;
 	if (class->kind == CALLS_ENTRY)
-		return take_entry(calls, thread, function, call, item->ns);
-	if (number_of(item, class->duration, &duration))
+		return report_calls_enter_function(calls, thread, function, call, item->ns);
+	if (report_calls_read_number(item, class->duration, &duration))
 		take_return(calls, thread, function, call, item->ns, duration);
 	return 0;
 }
@@ -277,7 +280,7 @@ int calls_take(struct calls *calls, struct calls_class *class, const struct ctf_
 void calls_finish(struct calls *calls)
 {
 	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
-		leave(calls, &calls->threads[i], 0, calls->threads[i].last_ns);
+		report_calls_leave_frames(calls, &calls->threads[i], 0, calls->threads[i].last_ns);
 }
 
 void calls_free(struct calls *calls)
@@ -299,7 +302,7 @@ const char *calls_name(const struct calls *calls, uint32_t function)
 	return (const char *)calls->functions.entries[function].bytes;
 }
 
-static int compare(const struct calls *calls, const struct calls_figures *left,
+static int report_calls_compare_totals(const struct calls *calls, const struct calls_figures *left,
 		uint32_t left_function, const struct calls_figures *right, uint32_t right_function)
 {
 	if (left->total_ns != right->total_ns)
@@ -314,7 +317,8 @@ static int by_total(const void *one, const void *other, void *user)
 	const struct calls *calls = user;
 	uint32_t left = *(const uint32_t *)one, right = *(const uint32_t *)other;
 
-	return compare(calls, &calls->figures[left], left, &calls->figures[right], right);
+	return report_calls_compare_totals(
+			calls, &calls->figures[left], left, &calls->figures[right], right);
 }
 
 uint32_t *calls_function_order(const struct calls *calls)
@@ -336,7 +340,8 @@ static int by_parent(const void *one, const void *other, void *user)
 
 	if (left->parent != right->parent)
 		return left->parent + 1 < right->parent + 1 ? -1 : 1;
-	return compare(calls, &left->figures, left->function, &right->figures, right->function);
+	return report_calls_compare_totals(
+			calls, &left->figures, left->function, &right->figures, right->function);
 }
 
 /* Where the children of a branch begin among those that are sorted by their parents. */

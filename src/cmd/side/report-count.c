@@ -148,7 +148,7 @@ static uint32_t group_of_value(struct report *report, const struct filter_value 
 	}
 }
 
-static uint32_t group_of(struct report *report, const struct report_class *class,
+static uint32_t report_count_find_group(struct report *report, const struct report_class *class,
 		const struct ctf_item *item, uint32_t process, int64_t thread)
 {
 	struct filter_value value;
@@ -383,7 +383,7 @@ static int end_pair(struct report *report, unsigned int rule, const struct pair_
 	return report_slow_add(report, rule, &slow);
 }
 
-static int take_pairs(struct report *report, const struct report_class *own,
+static int report_count_pair_events(struct report *report, const struct report_class *own,
 		const struct ctf_item *item, const struct pair_open *here)
 {
 	uint64_t rules = own->pair.begins | own->pair.ends;
@@ -428,7 +428,7 @@ static int take_scope(struct report *report, struct pair_open *here)
 	return 0;
 }
 
-static struct report_process *process_at(struct report *report, uint32_t number)
+static struct report_process *report_count_get_process(struct report *report, uint32_t number)
 {
 	if (number >= report->process_room) {
 		uint32_t room = number < 8 ? 16 : number * 2;
@@ -455,7 +455,7 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 	int ret = 0;
 
 	here.process = who_process(&report->who, &own->who, item);
-	process = here.process == KEYS_NONE ? NULL : process_at(report, here.process);
+	process = here.process == KEYS_NONE ? NULL : report_count_get_process(report, here.process);
 	if (!process)
 		return -ENOMEM;
 	process->events++;
@@ -469,14 +469,14 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 		report->untimed++;
 	}
 	here.thread = who_thread(&own->who, item);
-	here.group = group_of(report, own, item, here.process, here.thread);
+	here.group = report_count_find_group(report, own, item, here.process, here.thread);
 	ret = take_row(report, own, item, here.group);
 	if (!ret && report->histogram_count)
 		ret = take_histograms(report, own, item, here.group);
 	if (!ret && report->options->around)
 		ret = take_scope(report, &here);
 	if (!ret && (own->pair.begins | own->pair.ends))
-		ret = take_pairs(report, own, item, &here);
+		ret = report_count_pair_events(report, own, item, &here);
 	if (!ret && (report->options->calls || report->options->tree))
 		ret = calls_take(&report->calls, &own->calls, item, here.process, here.thread);
 	if (!ret && report->options->callers)
@@ -486,8 +486,8 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 
 /* ---- what a loss adds ---- */
 
-static int add_loss(struct report *report, const struct report_loss *loss, size_t ring_size,
-		size_t event_size, size_t reason_size)
+static int report_count_add_loss(struct report *report, const struct report_loss *loss,
+		size_t ring_size, size_t event_size, size_t reason_size)
 {
 	char key[4 + 1 + 3 * 512];
 	size_t size = 5;
@@ -524,8 +524,9 @@ int report_take_loss(
 		struct report *report, const struct ctf_item *item, const struct walk_class *class)
 {
 	struct report_loss loss = {.process = who_of_trace(&report->who, item->trace)};
-	struct report_process *process =
-			loss.process == KEYS_NONE ? NULL : process_at(report, loss.process);
+	struct report_process *process = loss.process == KEYS_NONE
+			? NULL
+			: report_count_get_process(report, loss.process);
 	size_t ring, event, reason;
 
 	if (!process)
@@ -552,7 +553,7 @@ int report_take_loss(
 		else
 			process->counted += loss.count;
 	}
-	return add_loss(report, &loss, ring, event, reason);
+	return report_count_add_loss(report, &loss, ring, event, reason);
 }
 
 uint64_t report_process_lost(const struct report_process *process)

@@ -14,7 +14,7 @@ static unsigned int highest_bit(uint64_t number)
 	return 63 - (unsigned int)__builtin_clzll(number | 1);
 }
 
-static int count(struct figures *figures, uint64_t number)
+static int report_stats_count_value(struct figures *figures, uint64_t number)
 {
 	unsigned int bit = highest_bit(number), octave = 0, step = (unsigned int)number;
 
@@ -31,7 +31,7 @@ static int count(struct figures *figures, uint64_t number)
 	return 0;
 }
 
-static void sum_up(struct figures *figures, __int128 number)
+static void report_stats_add_value(struct figures *figures, __int128 number)
 {
 	if (!figures->count || number < figures->least)
 		figures->least = number;
@@ -48,10 +48,10 @@ static void sum_up(struct figures *figures, __int128 number)
 
 int figures_add(struct figures *figures, uint64_t number)
 {
-	int ret = count(figures, number);
+	int ret = report_stats_count_value(figures, number);
 
 	if (!ret)
-		sum_up(figures, number);
+		report_stats_add_value(figures, number);
 	return ret;
 }
 
@@ -60,7 +60,7 @@ int figures_add_signed(struct figures *figures, int64_t number)
 	if (number >= 0)
 		return figures_add(figures, (uint64_t)number);
 	figures->negative++;
-	sum_up(figures, number);
+	report_stats_add_value(figures, number);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ int figures_add_real(struct figures *figures, double number)
 	} else if (number >= 0x1p64) {
 		figures->above++;
 	} else {
-		ret = count(figures, (uint64_t)number);
+		ret = report_stats_count_value(figures, (uint64_t)number);
 		if (ret)
 			return ret;
 	}

@@ -16,9 +16,10 @@ struct json {
 	struct view_out out;
 };
 
-static void print(struct json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void report_json_print_results(struct json *json, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
 
-static void print(struct json *json, const char *format, ...)
+static void report_json_print_results(struct json *json, const char *format, ...)
 {
 	char line[512];
 	va_list arguments;
@@ -30,15 +31,15 @@ static void print(struct json *json, const char *format, ...)
 	view_out_put(&json->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
 }
 
-static void put_text(struct json *json, const char *name, const char *text)
+static void report_json_add_text(struct json *json, const char *name, const char *text)
 {
-	print(json, ",\"%s\":", name);
+	report_json_print_results(json, ",\"%s\":", name);
 	view_json_quoted(&json->out, text, strlen(text));
 }
 
-static void put_number(struct json *json, const char *name, uint64_t number)
+static void report_json_add_number(struct json *json, const char *name, uint64_t number)
 {
-	print(json, ",\"%s\":%" PRIu64, name, number);
+	report_json_print_results(json, ",\"%s\":%" PRIu64, name, number);
 }
 
 static void put_real(struct json *json, const char *name, double number)
@@ -49,9 +50,9 @@ static void put_real(struct json *json, const char *name, double number)
 	memcpy(value.bytes, &number, sizeof(number));
 	view_real_digits(&value, digits);
 	if (isfinite(number))
-		print(json, ",\"%s\":%s", name, digits);
+		report_json_print_results(json, ",\"%s\":%s", name, digits);
 	else
-		print(json, ",\"%s\":\"%s\"", name, digits);
+		report_json_print_results(json, ",\"%s\":\"%s\"", name, digits);
 }
 
 /* null when there is no time between the first and the last event. */
@@ -60,38 +61,38 @@ static void put_rate(struct json *json, uint64_t count)
 	double rate = report_rate(json->report, count);
 
 	if (rate < 0)
-		print(json, ",\"rate\":null");
+		report_json_print_results(json, ",\"rate\":null");
 	else
 		put_real(json, "rate", rate);
 }
 
-static void put_time(struct json *json, const char *name, int64_t ns)
+static void report_json_add_time(struct json *json, const char *name, int64_t ns)
 {
-	print(json, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
+	report_json_print_results(json, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
 	walk_put_time(&json->out, ns, true);
 	view_out_char(&json->out, '"');
 }
 
-static void begin(struct json *json, const char *type)
+static void report_json_begin_object(struct json *json, const char *type)
 {
-	print(json, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
+	report_json_print_results(json, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
 }
 
-static void end(struct json *json)
+static void report_json_end_object(struct json *json)
 {
 	view_out_text(&json->out, "}\n");
 }
 
-static void put_process(struct json *json, uint32_t number)
+static void report_json_add_process(struct json *json, uint32_t number)
 {
 	const struct who_process *process = &json->report->who.processes[number];
 
 	if (process->hostname)
-		put_text(json, "hostname", process->hostname);
+		report_json_add_text(json, "hostname", process->hostname);
 	if (process->name)
-		put_text(json, "procname", process->name);
+		report_json_add_text(json, "procname", process->name);
 	if (process->pid >= 0)
-		print(json, ",\"vpid\":%" PRId64, process->pid);
+		report_json_print_results(json, ",\"vpid\":%" PRId64, process->pid);
 }
 
 static void put_group(struct json *json, uint32_t group)
@@ -104,38 +105,40 @@ static void put_group(struct json *json, uint32_t group)
 
 /* ---- overview, processes, counts ---- */
 
-static void print_overview(struct json *json)
+static void report_json_print_overview(struct json *json)
 {
 	const struct report *report = json->report;
 	const struct timeline *timeline = &report->timeline;
 
-	begin(json, "overview");
-	put_text(json, "dir", report->walk.options.dir);
-	put_number(json, "events", report->events);
-	put_number(json, "processes", report_process_count(report));
-	put_number(json, "traces", ctf_reader_trace_count(report->walk.reader));
+	report_json_begin_object(json, "overview");
+	report_json_add_text(json, "dir", report->walk.options.dir);
+	report_json_add_number(json, "events", report->events);
+	report_json_add_number(json, "processes", report_process_count(report));
+	report_json_add_number(json, "traces", ctf_reader_trace_count(report->walk.reader));
 	if (timeline->started) {
-		put_time(json, "begin", report->first_ns);
-		put_time(json, "end", report->last_ns);
-		print(json, ",\"duration_ns\":%" PRId64, report->last_ns - report->first_ns);
+		report_json_add_time(json, "begin", report->first_ns);
+		report_json_add_time(json, "end", report->last_ns);
+		report_json_print_results(json, ",\"duration_ns\":%" PRId64,
+				report->last_ns - report->first_ns);
 		put_rate(json, report->events);
-		print(json,
+		report_json_print_results(json,
 				",\"timeline\":{\"begin_ns\":%" PRId64 ",\"width_ns\":%" PRIu64
 				",\"counts\":[",
 				timeline->begin, UINT64_C(1) << timeline->shift);
 		for (uint32_t i = 0; i < timeline->used; i++)
-			print(json, "%s%" PRIu64, i ? "," : "", timeline->bins[i]);
-		print(json, "]}");
+			report_json_print_results(
+					json, "%s%" PRIu64, i ? "," : "", timeline->bins[i]);
+		report_json_print_results(json, "]}");
 	}
-	put_number(json, "untimed", report->untimed);
-	put_number(json, "lost", report_lost(report));
-	put_number(json, "lost_packets", report->lost_packets);
-	put_number(json, "lost_bytes", report->lost_bytes);
-	print(json, ",\"damaged\":%s", report->walk.damaged ? "true" : "false");
-	end(json);
+	report_json_add_number(json, "untimed", report->untimed);
+	report_json_add_number(json, "lost", report_lost(report));
+	report_json_add_number(json, "lost_packets", report->lost_packets);
+	report_json_add_number(json, "lost_bytes", report->lost_bytes);
+	report_json_print_results(json, ",\"damaged\":%s", report->walk.damaged ? "true" : "false");
+	report_json_end_object(json);
 }
 
-static void print_processes(struct json *json)
+static void report_json_print_processes(struct json *json)
 {
 	const struct report *report = json->report;
 
@@ -146,12 +149,12 @@ static void print_processes(struct json *json)
 
 		if (!report_is_process(report, i))
 			continue;
-		begin(json, "process");
-		put_process(json, i);
-		put_number(json, "events", process->events);
+		report_json_begin_object(json, "process");
+		report_json_add_process(json, i);
+		report_json_add_number(json, "events", process->events);
 		put_rate(json, process->events);
-		put_number(json, "lost", report_process_lost(process));
-		end(json);
+		report_json_add_number(json, "lost", report_process_lost(process));
+		report_json_end_object(json);
 	}
 }
 
@@ -162,7 +165,7 @@ static uint32_t rows_shown(const struct report *report, uint32_t count)
 			: count;
 }
 
-static int print_counts(struct json *json)
+static int report_json_print_counts(struct json *json)
 {
 	const struct report *report = json->report;
 	uint32_t *order = report_row_order(report);
@@ -172,15 +175,17 @@ static int print_counts(struct json *json)
 	for (uint32_t i = 0; i < rows_shown(report, report->row_keys.count); i++) {
 		const struct report_row *row = &report->rows[order[i]];
 
-		begin(json, "count");
-		put_text(json, "event", (const char *)report->names.entries[row->name].bytes);
+		report_json_begin_object(json, "count");
+		report_json_add_text(json, "event",
+				(const char *)report->names.entries[row->name].bytes);
 		put_group(json, row->group);
-		put_number(json, "count", row->count);
+		report_json_add_number(json, "count", row->count);
 		put_rate(json, row->count);
 		if (row->timed)
-			print(json, ",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64, row->first_ns,
-					row->last_ns);
-		end(json);
+			report_json_print_results(json,
+					",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64,
+					row->first_ns, row->last_ns);
+		report_json_end_object(json);
 	}
 	free(order);
 	return 0;
@@ -188,7 +193,7 @@ static int print_counts(struct json *json)
 
 /* ---- figures ---- */
 
-static void put_wide(struct json *json, const char *name, __int128 number)
+static void report_json_add_int128(struct json *json, const char *name, __int128 number)
 {
 	char digits[48];
 	size_t at = sizeof(digits) - 1;
@@ -201,7 +206,7 @@ static void put_wide(struct json *json, const char *name, __int128 number)
 	while (rest /= 10);
 	if (number < 0)
 		digits[--at] = '-';
-	print(json, ",\"%s\":%s", name, digits + at);
+	report_json_print_results(json, ",\"%s\":%s", name, digits + at);
 }
 
 #define TWO_POWER_64 "18446744073709551616"
@@ -213,29 +218,32 @@ static void put_buckets(struct json *json, const struct figures *figures)
 	const char *comma = "";
 
 	figures_powers(figures, powers);
-	print(json, ",\"buckets\":[");
+	report_json_print_results(json, ",\"buckets\":[");
 	if (figures->negative) {
-		print(json, "{\"end\":0,\"count\":%" PRIu64 "}", figures->negative);
+		report_json_print_results(
+				json, "{\"end\":0,\"count\":%" PRIu64 "}", figures->negative);
 		comma = ",";
 	}
 	for (unsigned int i = 0; i < FIGURES_POWERS; i++) {
 		if (!powers[i])
 			continue;
-		print(json, "%s{\"begin\":%" PRIu64, comma, i ? UINT64_C(1) << (i - 1) : 0);
+		report_json_print_results(json, "%s{\"begin\":%" PRIu64, comma,
+				i ? UINT64_C(1) << (i - 1) : 0);
 		if (i < 64)
-			print(json, ",\"end\":%" PRIu64, UINT64_C(1) << i);
+			report_json_print_results(json, ",\"end\":%" PRIu64, UINT64_C(1) << i);
 		else
-			print(json, ",\"end\":" TWO_POWER_64);
-		print(json, ",\"count\":%" PRIu64 "}", powers[i]);
+			report_json_print_results(json, ",\"end\":" TWO_POWER_64);
+		report_json_print_results(json, ",\"count\":%" PRIu64 "}", powers[i]);
 		comma = ",";
 	}
 	if (figures->above)
-		print(json, "%s{\"begin\":" TWO_POWER_64 ",\"count\":%" PRIu64 "}", comma,
+		report_json_print_results(json,
+				"%s{\"begin\":" TWO_POWER_64 ",\"count\":%" PRIu64 "}", comma,
 				figures->above);
-	print(json, "]");
+	report_json_print_results(json, "]");
 }
 
-static void put_range(struct json *json, const struct figures *figures)
+static void report_json_add_range(struct json *json, const struct figures *figures)
 {
 	if (!figures->count)
 		return;
@@ -243,8 +251,8 @@ static void put_range(struct json *json, const struct figures *figures)
 		put_real(json, "min", figures->real_least);
 		put_real(json, "max", figures->real_most);
 	} else {
-		put_wide(json, "min", figures->least);
-		put_wide(json, "max", figures->most);
+		report_json_add_int128(json, "min", figures->least);
+		report_json_add_int128(json, "max", figures->most);
 	}
 	put_real(json, "mean", figures_mean(figures));
 }
@@ -261,17 +269,17 @@ static int print_histograms(struct json *json)
 		const struct report_figures *item = &report->histogram_figures[order[i]];
 		const struct figures *figures = &item->figures;
 
-		begin(json, "histogram");
-		put_text(json, "value", report->histograms[item->which].text);
+		report_json_begin_object(json, "histogram");
+		report_json_add_text(json, "value", report->histograms[item->which].text);
 		put_group(json, item->group);
-		put_number(json, "count", figures->count);
-		put_range(json, figures);
+		report_json_add_number(json, "count", figures->count);
+		report_json_add_range(json, figures);
 		if (figures->infinite)
-			put_number(json, "infinite", figures->infinite);
+			report_json_add_number(json, "infinite", figures->infinite);
 		if (figures->nan)
-			put_number(json, "nan", figures->nan);
+			report_json_add_number(json, "nan", figures->nan);
 		put_buckets(json, figures);
-		end(json);
+		report_json_end_object(json);
 	}
 	free(order);
 	return 0;
@@ -279,11 +287,11 @@ static int print_histograms(struct json *json)
 
 static void put_rule(struct json *json, const struct pair_rule *rule)
 {
-	put_text(json, "begin", rule->begin_text);
-	put_text(json, "end", rule->end_text);
+	report_json_add_text(json, "begin", rule->begin_text);
+	report_json_add_text(json, "end", rule->end_text);
 }
 
-static void print_durations(struct json *json, const struct report_figures *item)
+static void report_json_print_durations(struct json *json, const struct report_figures *item)
 {
 	static const struct {
 		const char *name;
@@ -291,18 +299,18 @@ static void print_durations(struct json *json, const struct report_figures *item
 	} points[] = {{"p50_ns", 50000}, {"p90_ns", 90000}, {"p99_ns", 99000}, {"p99_9_ns", 99900}};
 	const struct figures *figures = &item->figures;
 
-	begin(json, "durations");
+	report_json_begin_object(json, "durations");
 	put_rule(json, &json->report->pairs.rules[item->which]);
 	put_group(json, item->group);
-	put_number(json, "count", figures->count);
-	put_wide(json, "min_ns", figures->least);
+	report_json_add_number(json, "count", figures->count);
+	report_json_add_int128(json, "min_ns", figures->least);
 	put_real(json, "mean_ns", figures_mean(figures));
 	for (unsigned int i = 0; i < 4; i++)
-		put_number(json, points[i].name,
+		report_json_add_number(json, points[i].name,
 				figures_percentile(figures, points[i].thousandths));
-	put_wide(json, "max_ns", figures->most);
+	report_json_add_int128(json, "max_ns", figures->most);
 	put_buckets(json, figures);
-	end(json);
+	report_json_end_object(json);
 }
 
 /* ---- the slowest ---- */
@@ -315,12 +323,12 @@ static void put_lines(struct json *json, const struct report_around *around, uin
 			i++) {
 		const struct report_line *line = &around->lines[i];
 
-		print(json, "%s{\"ns\":%" PRId64 ",\"offset_ns\":%" PRId64, *comma, line->ns,
-				line->ns - slow->begin.ns);
+		report_json_print_results(json, "%s{\"ns\":%" PRId64 ",\"offset_ns\":%" PRId64,
+				*comma, line->ns, line->ns - slow->begin.ns);
 		if (scope == slow->begin.scope && line->number == slow->begin.number)
-			print(json, ",\"mark\":\"begin\"");
+			report_json_print_results(json, ",\"mark\":\"begin\"");
 		else if (scope == slow->end_scope && line->number == slow->end_number)
-			print(json, ",\"mark\":\"end\"");
+			report_json_print_results(json, ",\"mark\":\"end\"");
 		view_out_char(&json->out, ',');
 		view_out_put(&json->out, line->text, strlen(line->text));
 		view_out_char(&json->out, '}');
@@ -339,30 +347,30 @@ static void put_around(struct json *json, const struct report_around *around,
 
 	if (slow->begin.scope == slow->end_scope && end_first <= begin_last)
 		end_first = begin_last + 1;
-	print(json, ",\"around\":[");
+	report_json_print_results(json, ",\"around\":[");
 	put_lines(json, around, slow->begin.scope, begin_first, begin_last, slow, &comma);
 	put_lines(json, around, slow->end_scope, end_first, slow->end_number + reach, slow, &comma);
-	print(json, "]");
+	report_json_print_results(json, "]");
 }
 
-static void print_slow(struct json *json, const struct pair_rule *rule,
+static void report_json_print_slow(struct json *json, const struct pair_rule *rule,
 		const struct report_slow *slow, uint32_t rank, const struct report_around *around)
 {
-	begin(json, "slow");
+	report_json_begin_object(json, "slow");
 	put_rule(json, rule);
-	put_number(json, "rank", rank);
+	report_json_add_number(json, "rank", rank);
 	put_group(json, slow->begin.group);
-	put_number(json, "duration_ns", slow->duration);
-	put_time(json, "begin", slow->begin.ns);
-	put_time(json, "end", slow->end_ns);
-	put_process(json, slow->begin.process);
+	report_json_add_number(json, "duration_ns", slow->duration);
+	report_json_add_time(json, "begin", slow->begin.ns);
+	report_json_add_time(json, "end", slow->end_ns);
+	report_json_add_process(json, slow->begin.process);
 	if (slow->begin.thread >= 0)
-		print(json, ",\"thread\":%" PRId64, slow->begin.thread);
+		report_json_print_results(json, ",\"thread\":%" PRId64, slow->begin.thread);
 	if (slow->begin.cpu >= 0)
-		print(json, ",\"cpu\":%d", slow->begin.cpu);
+		report_json_print_results(json, ",\"cpu\":%d", slow->begin.cpu);
 	if (json->report->options->around)
 		put_around(json, around, slow);
-	end(json);
+	report_json_end_object(json);
 }
 
 static int print_pairs(struct json *json, const struct report_around *around)
@@ -374,31 +382,31 @@ static int print_pairs(struct json *json, const struct report_around *around)
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		print_durations(json, &report->pair_figures[order[i]]);
+		report_json_print_durations(json, &report->pair_figures[order[i]]);
 	free(order);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
 		const struct pair_rule *rule = &report->pairs.rules[i];
 		const struct report_slowest *slowest = &report->slowest[i];
 
-		begin(json, "pair");
+		report_json_begin_object(json, "pair");
 		put_rule(json, rule);
-		put_number(json, "unfinished", rule->unfinished);
-		put_number(json, "not_begun", rule->unbegun);
-		put_number(json, "not_followed", rule->not_kept);
-		put_number(json, "without_key", rule->no_key);
-		put_number(json, "without_thread", rule->no_thread);
-		put_number(json, "across_loss", rule->across_loss);
-		put_number(json, "backwards", rule->negative);
-		end(json);
+		report_json_add_number(json, "unfinished", rule->unfinished);
+		report_json_add_number(json, "not_begun", rule->unbegun);
+		report_json_add_number(json, "not_followed", rule->not_kept);
+		report_json_add_number(json, "without_key", rule->no_key);
+		report_json_add_number(json, "without_thread", rule->no_thread);
+		report_json_add_number(json, "across_loss", rule->across_loss);
+		report_json_add_number(json, "backwards", rule->negative);
+		report_json_end_object(json);
 		for (uint32_t k = 0; k < slowest->count; k++)
-			print_slow(json, rule, &slowest->items[k], k + 1, around);
+			report_json_print_slow(json, rule, &slowest->items[k], k + 1, around);
 	}
 	return 0;
 }
 
 /* ---- callers, losses ---- */
 
-static int print_callers(struct json *json)
+static int report_json_print_callers(struct json *json)
 {
 	const struct report *report = json->report;
 	uint32_t count, *order = report_caller_order(report, &count);
@@ -407,29 +415,29 @@ static int print_callers(struct json *json)
 		const struct report_caller *caller = &report->callers[order[i]];
 		const struct symbol *symbol = address_symbol(report->symbols, &caller->address);
 
-		begin(json, "caller");
-		put_number(json, "address", caller->address.address);
-		put_number(json, "count", caller->count);
-		put_process(json, caller->process);
+		report_json_begin_object(json, "caller");
+		report_json_add_number(json, "address", caller->address.address);
+		report_json_add_number(json, "count", caller->count);
+		report_json_add_process(json, caller->process);
 		if (symbol->module) {
-			put_text(json, "module", symbol->module);
-			put_number(json, "offset", symbol->offset);
+			report_json_add_text(json, "module", symbol->module);
+			report_json_add_number(json, "offset", symbol->offset);
 		}
 		if (symbol->function) {
-			put_text(json, "function", symbol->function);
-			put_number(json, "function_offset", symbol->inside);
+			report_json_add_text(json, "function", symbol->function);
+			report_json_add_number(json, "function_offset", symbol->inside);
 		}
 		if (symbol->file) {
-			put_text(json, "file", symbol->file);
-			put_number(json, "line", symbol->line);
+			report_json_add_text(json, "file", symbol->file);
+			report_json_add_number(json, "line", symbol->line);
 		}
-		end(json);
+		report_json_end_object(json);
 	}
 	free(order);
 	return order ? 0 : -ENOMEM;
 }
 
-static int print_losses(struct json *json)
+static int report_json_print_losses(struct json *json)
 {
 	const struct report *report = json->report;
 	uint32_t count, *order = report_loss_order(report, &count);
@@ -439,17 +447,17 @@ static int print_losses(struct json *json)
 	for (uint32_t i = 0; i < rows_shown(report, count); i++) {
 		const struct report_loss *loss = &report->loss_items[order[i]];
 
-		begin(json, loss->packets ? "lost_packets" : "lost");
-		put_process(json, loss->process);
-		put_text(json, "ring", loss->ring);
+		report_json_begin_object(json, loss->packets ? "lost_packets" : "lost");
+		report_json_add_process(json, loss->process);
+		report_json_add_text(json, "ring", loss->ring);
 		if (*loss->event)
-			put_text(json, "event", loss->event);
+			report_json_add_text(json, "event", loss->event);
 		if (*loss->reason)
-			put_text(json, "reason", loss->reason);
-		put_number(json, "count", loss->count);
+			report_json_add_text(json, "reason", loss->reason);
+		report_json_add_number(json, "count", loss->count);
 		if (loss->bytes)
-			print(json, ",\"in_bytes\":true");
-		end(json);
+			report_json_print_results(json, ",\"in_bytes\":true");
+		report_json_end_object(json);
 	}
 	free(order);
 	return 0;
@@ -459,20 +467,21 @@ static int print_losses(struct json *json)
 
 static void put_calls(struct json *json, const struct calls_figures *figures)
 {
-	put_number(json, "calls", figures->calls);
+	report_json_add_number(json, "calls", figures->calls);
 	if (figures->timed) {
-		put_number(json, "total_ns", figures->total_ns);
-		put_number(json, "self_ns", figures->self_ns);
-		put_number(json, "min_ns", figures->min_ns);
+		report_json_add_number(json, "total_ns", figures->total_ns);
+		report_json_add_number(json, "self_ns", figures->self_ns);
+		report_json_add_number(json, "min_ns", figures->min_ns);
 		put_real(json, "mean_ns", (double)figures->sum_ns / (double)figures->timed);
-		put_number(json, "max_ns", figures->max_ns);
+		report_json_add_number(json, "max_ns", figures->max_ns);
 	}
 	if (figures->unfinished)
-		put_number(json, "unfinished", figures->unfinished);
+		report_json_add_number(json, "unfinished", figures->unfinished);
 	if (figures->lost)
-		put_number(json, "lost_return", figures->lost);
+		report_json_add_number(json, "lost_return", figures->lost);
 	if (figures->timed + figures->lost < figures->calls)
-		put_number(json, "untimed", figures->calls - figures->timed - figures->lost);
+		report_json_add_number(
+				json, "untimed", figures->calls - figures->timed - figures->lost);
 }
 
 static int print_calls(struct json *json)
@@ -484,10 +493,10 @@ static int print_calls(struct json *json)
 	for (uint32_t i = 0; order && i < count; i++) {
 		if (!calls->figures[order[i]].calls)
 			continue;
-		begin(json, "function");
-		put_text(json, "function", calls_name(calls, order[i]));
+		report_json_begin_object(json, "function");
+		report_json_add_text(json, "function", calls_name(calls, order[i]));
 		put_calls(json, &calls->figures[order[i]]);
-		end(json);
+		report_json_end_object(json);
 	}
 	free(order);
 	return order ? 0 : -ENOMEM;
@@ -502,11 +511,11 @@ static int print_tree(struct json *json)
 	for (uint32_t i = 0; order && i < count; i++) {
 		const struct calls_branch *branch = &calls->branches[order[i]];
 
-		begin(json, "branch");
-		put_number(json, "depth", branch->depth);
-		put_text(json, "function", calls_name(calls, branch->function));
+		report_json_begin_object(json, "branch");
+		report_json_add_number(json, "depth", branch->depth);
+		report_json_add_text(json, "function", calls_name(calls, branch->function));
 		put_calls(json, &branch->figures);
-		end(json);
+		report_json_end_object(json);
 	}
 	free(order);
 	return order ? 0 : -ENOMEM;
@@ -517,10 +526,10 @@ int report_print_json(struct report *report, const struct report_around *around)
 	struct json json = {.report = report};
 	int ret = 0;
 
-	print_overview(&json);
+	report_json_print_overview(&json);
 	if (report->counts) {
-		print_processes(&json);
-		ret = print_counts(&json);
+		report_json_print_processes(&json);
+		ret = report_json_print_counts(&json);
 	}
 	if (!ret && report->histogram_count)
 		ret = print_histograms(&json);
@@ -531,9 +540,9 @@ int report_print_json(struct report *report, const struct report_around *around)
 	if (!ret && report->options->tree)
 		ret = print_tree(&json);
 	if (!ret && report->options->callers)
-		ret = print_callers(&json);
+		ret = report_json_print_callers(&json);
 	if (!ret && report->losses)
-		ret = print_losses(&json);
+		ret = report_json_print_losses(&json);
 	if (!ret && json.out.failed)
 		ret = -ENOMEM;
 	if (!ret) {

@@ -25,7 +25,7 @@ uint64_t keys_hash(const void *bytes, size_t size)
 	return hash ^ hash >> 29;
 }
 
-static uint32_t room_of(uint32_t count)
+static uint32_t report_keys_capacity_for(uint32_t count)
 {
 	uint32_t room = 64;
 
@@ -52,9 +52,9 @@ static uint32_t *find_slot(const struct keys *keys, uint64_t hash, const void *b
 }
 
 /* Make room for one more than are there. */
-static int grow(struct keys *keys)
+static int report_keys_grow(struct keys *keys)
 {
-	uint32_t room = room_of(keys->count + 1), count = keys->count;
+	uint32_t room = report_keys_capacity_for(keys->count + 1), count = keys->count;
 	struct keys_entry *entries;
 	uint32_t *slots;
 
@@ -106,7 +106,7 @@ uint32_t keys_add(struct keys *keys, const void *bytes, size_t size)
 		return KEYS_NONE;
 	}
 	copy = malloc(size + 1);
-	if (!copy || grow(keys)) {
+	if (!copy || report_keys_grow(keys)) {
 		free(copy);
 		keys->no_memory = true;
 		return KEYS_NONE;

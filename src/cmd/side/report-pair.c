@@ -33,7 +33,7 @@ struct pair_slot {
 
 /* ---- making ---- */
 
-static int add_rule(struct pairs *pairs, const char *begin, const char *end)
+static int report_pair_add_rule(struct pairs *pairs, const char *begin, const char *end)
 {
 	struct pair_rule *rule = &pairs->rules[pairs->rule_count];
 	const char *one[] = {begin}, *other[] = {end};
@@ -55,7 +55,7 @@ int pairs_create(struct pairs *pairs, const struct text_list *words, const char 
 		return say_error(COMMAND_USAGE, "run the command several times",
 				"there are more than %u times `--pair`", PAIR_RULES_MAX);
 	for (size_t i = 0; !status && i + 1 < words->count; i += 2)
-		status = add_rule(pairs, words->items[i], words->items[i + 1]);
+		status = report_pair_add_rule(pairs, words->items[i], words->items[i + 1]);
 	if (!status && key) {
 		status = where_parse("key", key, &pairs->key);
 		pairs->has_key = true;
@@ -76,7 +76,7 @@ void pairs_free(struct pairs *pairs)
 }
 
 /* An event of a probe with `--exit`, in a trace of side. */
-static bool is_call(const struct ctf_item *item)
+static bool report_pair_is_probe_call(const struct ctf_item *item)
 {
 	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
 
@@ -115,7 +115,8 @@ int pair_class_make(const struct pairs *pairs, struct pair_class *class,
 					       item->event->name, item->event->loglevel)
 				<< i;
 	}
-	class->has_call = is_call(item) && are_returns(pairs, class->begins | class->ends);
+	class->has_call = report_pair_is_probe_call(item) &&
+			are_returns(pairs, class->begins | class->ends);
 	if (!pairs->has_key || !(class->begins | class->ends))
 		return 0;
 	return missing_bind(missing, &pairs->key, item, event, &class->key);
@@ -130,7 +131,7 @@ void pair_class_free(struct pair_class *class)
 
 enum key_kind { KEY_PROCESS, KEY_THREAD, KEY_CALLS, KEY_INTEGER, KEY_DOUBLE, KEY_TEXT };
 
-static struct pair_key key_of(enum key_kind kind, uint32_t process, uint64_t value)
+static struct pair_key report_pair_hash_key(enum key_kind kind, uint32_t process, uint64_t value)
 {
 	return (struct pair_key){(uint64_t)kind << 32 | process, value, true, false};
 }
@@ -151,19 +152,21 @@ static struct pair_key key_of_value(const struct filter_value *value, uint32_t p
 	uint64_t bits;
 
 	switch (value->kind) {
-	case FILTER_INT: return key_of(KEY_INTEGER, process, value->u);
+	case FILTER_INT: return report_pair_hash_key(KEY_INTEGER, process, value->u);
 	case FILTER_DOUBLE:
 		if (value->f >= -0x1p63 && value->f < 0x1p63 &&
 				value->f == (double)(int64_t)value->f)
-			return key_of(KEY_INTEGER, process, (uint64_t)(int64_t)value->f);
+			return report_pair_hash_key(
+					KEY_INTEGER, process, (uint64_t)(int64_t)value->f);
 		memcpy(&bits, &value->f, sizeof(bits));
-		return key_of(KEY_DOUBLE, process, bits);
+		return report_pair_hash_key(KEY_DOUBLE, process, bits);
 	case FILTER_WIDE:
-		return key_of(KEY_DOUBLE, process,
+		return report_pair_hash_key(KEY_DOUBLE, process,
 				value->u ^ value->high * UINT64_C(0x9e3779b97f4a7c15));
 	case FILTER_STRING: {
 		size_t size = value->size == FILTER_TERMINATED ? strlen(value->text) : value->size;
-		struct pair_key key = key_of(KEY_TEXT, process, keys_hash(value->text, size));
+		struct pair_key key = report_pair_hash_key(
+				KEY_TEXT, process, keys_hash(value->text, size));
 
 		/* More bits, so that no two texts are ever mistaken for each other. */
 		key.high |= (size * UINT64_C(0x9e3779b1) ^ second_hash(value->text, size))
@@ -183,10 +186,10 @@ static struct pair_key key_of_thread(const struct pairs *pairs, const struct pai
 	struct pair_key key;
 
 	if (thread >= 0)
-		return key_of(KEY_THREAD, process, (uint64_t)thread);
+		return report_pair_hash_key(KEY_THREAD, process, (uint64_t)thread);
 	if (call && call->u)
-		return key_of(KEY_CALLS, process, call->u >> 48);
-	key = key_of(KEY_PROCESS, process, 0);
+		return report_pair_hash_key(KEY_CALLS, process, call->u >> 48);
+	key = report_pair_hash_key(KEY_PROCESS, process, 0);
 	key.no_thread = true;
 	return key;
 }
@@ -213,7 +216,8 @@ static uint32_t home_of(const struct pairs *pairs, uint64_t high, uint64_t low)
 }
 
 /* The slot of the key, or the free one where it would stand. */
-static struct pair_slot *find(const struct pairs *pairs, uint64_t high, uint64_t low)
+static struct pair_slot *report_pair_find_slot(
+		const struct pairs *pairs, uint64_t high, uint64_t low)
 {
 	for (uint32_t at = home_of(pairs, high, low);; at = (at + 1) & (pairs->room - 1)) {
 		struct pair_slot *slot = &pairs->slots[at];
@@ -228,7 +232,7 @@ static uint64_t high_of(const struct pair_key *key, unsigned int rule)
 	return key->high | (uint64_t)rule << RULE_SHIFT;
 }
 
-static int grow(struct pairs *pairs)
+static int report_pair_grow_table(struct pairs *pairs)
 {
 	struct pairs old = *pairs;
 
@@ -242,14 +246,15 @@ static int grow(struct pairs *pairs)
 	}
 	for (uint32_t i = 0; i < old.room; i++) {
 		if (old.slots[i].depth)
-			*find(pairs, old.slots[i].high, old.slots[i].low) = old.slots[i];
+			*report_pair_find_slot(pairs, old.slots[i].high, old.slots[i].low) =
+					old.slots[i];
 	}
 	free(old.slots);
 	return 0;
 }
 
 /* Free the slot, and move those that had to step aside for it. */
-static void take_out(struct pairs *pairs, struct pair_slot *slot)
+static void report_pair_remove_slot(struct pairs *pairs, struct pair_slot *slot)
 {
 	uint32_t mask = pairs->room - 1, hole = (uint32_t)(slot - pairs->slots);
 
@@ -268,7 +273,8 @@ static void take_out(struct pairs *pairs, struct pair_slot *slot)
 }
 
 /* The older half of what waits under a key. */
-static void give_up(struct pairs *pairs, struct pair_rule *rule, struct pair_slot *slot)
+static void report_pair_drop_oldest(
+		struct pairs *pairs, struct pair_rule *rule, struct pair_slot *slot)
 {
 	uint32_t half = slot->depth / 2, below = slot->depth - 1;
 
@@ -279,7 +285,7 @@ static void give_up(struct pairs *pairs, struct pair_rule *rule, struct pair_slo
 	rule->not_kept += half;
 }
 
-static int push(struct pair_slot *slot, const struct pair_open *open)
+static int report_pair_push_begin(struct pair_slot *slot, const struct pair_open *open)
 {
 	uint32_t below = slot->depth - 1;
 
@@ -310,11 +316,11 @@ int pairs_begin(struct pairs *pairs, unsigned int number, const struct pair_key 
 		return 0;
 	}
 	rule->no_thread += key->no_thread;
-	if (grow(pairs))
+	if (report_pair_grow_table(pairs))
 		return -ENOMEM;
-	slot = find(pairs, high, key->low);
+	slot = report_pair_find_slot(pairs, high, key->low);
 	if (slot->depth == DEPTH_MAX)
-		give_up(pairs, rule, slot);
+		report_pair_drop_oldest(pairs, rule, slot);
 	if (pairs->open >= OPEN_MAX) {
 		rule->unfinished++;
 		rule->not_kept++;
@@ -322,7 +328,7 @@ int pairs_begin(struct pairs *pairs, unsigned int number, const struct pair_key 
 	}
 	pairs->open++;
 	if (slot->depth)
-		return push(slot, open);
+		return report_pair_push_begin(slot, open);
 	*slot = (struct pair_slot){.high = high, .low = key->low, .depth = 1, .last = *open};
 	pairs->used++;
 	return 0;
@@ -330,7 +336,8 @@ int pairs_begin(struct pairs *pairs, unsigned int number, const struct pair_key 
 
 bool pairs_is_open(const struct pairs *pairs, unsigned int number, const struct pair_key *key)
 {
-	return key->there && pairs->room && find(pairs, high_of(key, number), key->low)->depth;
+	return key->there && pairs->room &&
+			report_pair_find_slot(pairs, high_of(key, number), key->low)->depth;
 }
 
 bool pairs_top(const struct pairs *pairs, unsigned int number, const struct pair_key *key,
@@ -338,7 +345,7 @@ bool pairs_top(const struct pairs *pairs, unsigned int number, const struct pair
 {
 	if (!pairs_is_open(pairs, number, key))
 		return false;
-	*open = find(pairs, high_of(key, number), key->low)->last;
+	*open = report_pair_find_slot(pairs, high_of(key, number), key->low)->last;
 	return true;
 }
 
@@ -353,7 +360,7 @@ bool pairs_end(struct pairs *pairs, unsigned int number, const struct pair_key *
 		return false;
 	}
 	rule->no_thread += key->no_thread;
-	slot = pairs->room ? find(pairs, high_of(key, number), key->low) : NULL;
+	slot = pairs->room ? report_pair_find_slot(pairs, high_of(key, number), key->low) : NULL;
 	if (!slot || !slot->depth) {
 		rule->unbegun++;
 		return false;
@@ -361,7 +368,7 @@ bool pairs_end(struct pairs *pairs, unsigned int number, const struct pair_key *
 	*open = slot->last;
 	pairs->open--;
 	if (slot->depth == 1) {
-		take_out(pairs, slot);
+		report_pair_remove_slot(pairs, slot);
 	} else {
 		slot->last = slot->more[slot->depth - 2];
 		slot->depth--;

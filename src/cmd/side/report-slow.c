@@ -20,7 +20,7 @@ static bool is_faster(const struct report_slow *one, const struct report_slow *o
 	return one->order > other->order;
 }
 
-static void sift_down(struct report_slowest *slowest, uint32_t at)
+static void report_slow_sift_down(struct report_slowest *slowest, uint32_t at)
 {
 	struct report_slow moved = slowest->items[at];
 
@@ -56,7 +56,7 @@ int report_slow_add(struct report *report, unsigned int rule, const struct repor
 		if (!is_faster(&slowest->items[0], slow))
 			return 0;
 		slowest->items[0] = *slow;
-		sift_down(slowest, 0);
+		report_slow_sift_down(slowest, 0);
 		return 0;
 	}
 	at = slowest->count++;
@@ -101,7 +101,8 @@ static int by_scope_and_number(const void *one, const void *other)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static void want(struct wanted_list *list, uint32_t scope, uint64_t number, uint64_t around)
+static void report_slow_add_request(
+		struct wanted_list *list, uint32_t scope, uint64_t number, uint64_t around)
 {
 	list->items[list->count++] = (struct wanted){
 			scope, number > around ? number - around : 1, number + around};
@@ -121,8 +122,10 @@ static int make_wanted(struct wanted_list *list, const struct report *report)
 		for (uint32_t k = 0; k < report->slowest[i].count; k++) {
 			const struct report_slow *slow = &report->slowest[i].items[k];
 
-			want(list, slow->begin.scope, slow->begin.number, report->options->around);
-			want(list, slow->end_scope, slow->end_number, report->options->around);
+			report_slow_add_request(list, slow->begin.scope, slow->begin.number,
+					report->options->around);
+			report_slow_add_request(list, slow->end_scope, slow->end_number,
+					report->options->around);
 		}
 	}
 	qsort(list->items, list->count, sizeof(*list->items), by_scope_and_number);
@@ -158,7 +161,8 @@ struct again {
 	size_t line_room;
 };
 
-static void *create_class(void *user, struct walk_class *class, const struct ctf_item *item)
+static void *report_slow_create_class(
+		void *user, struct walk_class *class, const struct ctf_item *item)
 {
 	(void)user;
 	(void)class;
@@ -194,7 +198,7 @@ static struct reading *reading_of(struct again *again, uint32_t scope)
 	return &again->scopes[scope];
 }
 
-static char *line_of(const struct again *again, const struct walk_class *class,
+static char *report_slow_format_line(const struct again *again, const struct walk_class *class,
 		const struct ctf_item *item)
 {
 	const struct report *report = again->report;
@@ -225,8 +229,8 @@ static char *line_of(const struct again *again, const struct walk_class *class,
 	return out.begin;
 }
 
-static int keep(struct again *again, const struct walk_class *class, const struct ctf_item *item,
-		uint32_t scope, uint64_t number)
+static int report_slow_store_event(struct again *again, const struct walk_class *class,
+		const struct ctf_item *item, uint32_t scope, uint64_t number)
 {
 	struct report_around *around = again->around;
 	struct report_line *line;
@@ -241,7 +245,8 @@ static int keep(struct again *again, const struct walk_class *class, const struc
 		again->line_room = room;
 	}
 	line = &around->lines[around->count];
-	*line = (struct report_line){item->ns, number, scope, line_of(again, class, item)};
+	*line = (struct report_line){
+			item->ns, number, scope, report_slow_format_line(again, class, item)};
 	if (!line->text)
 		return -ENOMEM;
 	around->count++;
@@ -269,7 +274,7 @@ static int take_again(
 		if (wanted->scope != scope || reading->number < wanted->first)
 			return 0;
 		if (reading->number <= wanted->last)
-			return keep(again, class, item, scope, reading->number);
+			return report_slow_store_event(again, class, item, scope, reading->number);
 		reading->next++;
 	}
 }
@@ -305,7 +310,7 @@ int report_around_read(struct report_around *around, struct report *report)
 	again.walk.sink.ops = report->json ? &view_json_ops
 			: report->colour   ? &view_colour_ops
 					   : &view_text_ops;
-	again.walk.own_create = create_class;
+	again.walk.own_create = report_slow_create_class;
 	again.walk.own_free = free;
 	while (!status && !ret && (ret = walk_next(&again.walk, &item, &class)) > 0)
 		ret = take_any(&again, class, &item);

@@ -47,7 +47,7 @@ void table_format(struct table *table, const char *format, ...)
 }
 
 /* Characters, which are columns of the terminal but for the widest scripts. */
-static size_t width_of(const char *text)
+static size_t report_table_get_width(const char *text)
 {
 	size_t width = 0;
 
@@ -62,18 +62,18 @@ static void put_blanks(struct view_out *out, size_t count)
 		view_out_char(out, ' ');
 }
 
-static void end_line(struct view_out *out)
+static void report_table_end_line(struct view_out *out)
 {
 	while (out->at > out->begin && out->at[-1] == ' ')
 		out->at--;
 	view_out_char(out, '\n');
 }
 
-static void put_cell(const struct table *table, struct view_out *out, unsigned int column,
-		const char *text, size_t width, bool title)
+static void report_table_print_column(const struct table *table, struct view_out *out,
+		unsigned int column, const char *text, size_t width, bool title)
 {
 	const struct table_column *how = &table->columns[column];
-	size_t blanks = width - width_of(text);
+	size_t blanks = width - report_table_get_width(text);
 	const char *colour = !table->colour || !*text ? NULL
 			: title                       ? VIEW_COLOUR_TIME
 						      : how->colour;
@@ -96,22 +96,23 @@ void table_print(struct table *table, struct view_out *out)
 	size_t *widths = calloc(table->count, sizeof(*widths));
 
 	for (unsigned int i = 0; widths && i < table->count; i++)
-		widths[i] = width_of(table->columns[i].title);
+		widths[i] = report_table_get_width(table->columns[i].title);
 	for (size_t i = 0; widths && i < table->used; i++) {
-		size_t width = width_of(table->cells[i]);
+		size_t width = report_table_get_width(table->cells[i]);
 
 		if (width > widths[i % table->count])
 			widths[i % table->count] = width;
 	}
 	for (unsigned int i = 0; widths && i < table->count; i++)
-		put_cell(table, out, i, table->columns[i].title, widths[i], true);
-	end_line(out);
+		report_table_print_column(table, out, i, table->columns[i].title, widths[i], true);
+	report_table_end_line(out);
 	for (size_t i = 0; widths && i < table->used; i++) {
 		unsigned int column = (unsigned int)(i % table->count);
 
-		put_cell(table, out, column, table->cells[i], widths[column], false);
+		report_table_print_column(
+				table, out, column, table->cells[i], widths[column], false);
 		if (column + 1 == table->count)
-			end_line(out);
+			report_table_end_line(out);
 	}
 	if (!widths || table->failed)
 		out->failed = true;

@@ -18,30 +18,33 @@ static const struct table_column function_columns[] = {
 		{"FUNCTION", false, VIEW_COLOUR_NAME},
 };
 
-static void put_time(struct table *table, const struct calls_figures *figures, double ns)
+static void report_text_calls_print_time(
+		struct table *table, const struct calls_figures *figures, double ns)
 {
 	char cell[SAY_NUMBER_MAX];
 
 	table_put(table, figures->timed ? text_duration(ns, cell) : "-");
 }
 
-static void put_figures(struct table *table, const struct calls_figures *figures)
+static void report_text_calls_print_statistics(
+		struct table *table, const struct calls_figures *figures)
 {
 	char cell[SAY_NUMBER_MAX];
 	double mean = figures->timed ? (double)figures->sum_ns / (double)figures->timed : 0;
 
-	put_time(table, figures, (double)figures->total_ns);
-	put_time(table, figures, (double)figures->self_ns);
+	report_text_calls_print_time(table, figures, (double)figures->total_ns);
+	report_text_calls_print_time(table, figures, (double)figures->self_ns);
 	table_put(table, say_number(figures->calls, cell));
-	put_time(table, figures, (double)figures->min_ns);
-	put_time(table, figures, mean);
-	put_time(table, figures, (double)figures->max_ns);
+	report_text_calls_print_time(table, figures, (double)figures->min_ns);
+	report_text_calls_print_time(table, figures, mean);
+	report_text_calls_print_time(table, figures, (double)figures->max_ns);
 }
 
 /* A row for each of `order`, which is given back; NULL: there was no memory for it. */
 typedef void put_row(struct table *table, const struct calls *calls, uint32_t index);
 
-static int print_rows(struct text *text, uint32_t *order, uint32_t count, put_row *row)
+static int report_text_calls_print_rows(
+		struct text *text, uint32_t *order, uint32_t count, put_row *row)
 {
 	struct table table = {function_columns, 7, text->report->colour, NULL, 0, 0, false};
 	uint32_t shown = text_rows_shown(text->report, count);
@@ -61,7 +64,7 @@ static int print_rows(struct text *text, uint32_t *order, uint32_t count, put_ro
 
 static void put_function(struct table *table, const struct calls *calls, uint32_t index)
 {
-	put_figures(table, &calls->figures[index]);
+	report_text_calls_print_statistics(table, &calls->figures[index]);
 	table_put(table, calls_name(calls, index));
 }
 
@@ -70,7 +73,7 @@ static void put_branch(struct table *table, const struct calls *calls, uint32_t 
 	const struct calls_branch *branch = &calls->branches[index];
 	const char *name = calls_name(calls, branch->function);
 
-	put_figures(table, &branch->figures);
+	report_text_calls_print_statistics(table, &branch->figures);
 	if (branch->depth > INDENTS_MAX)
 		table_format(table, "%*s[%u] %s", 2 * INDENTS_MAX, "", branch->depth, name);
 	else
@@ -81,12 +84,14 @@ int text_print_calls(struct text *text)
 {
 	const struct calls *calls = &text->report->calls;
 
-	return print_rows(text, calls_function_order(calls), calls->functions.count, put_function);
+	return report_text_calls_print_rows(
+			text, calls_function_order(calls), calls->functions.count, put_function);
 }
 
 int text_print_tree(struct text *text)
 {
 	const struct calls *calls = &text->report->calls;
 
-	return print_rows(text, calls_branch_order(calls), calls->branch_keys.count, put_branch);
+	return report_text_calls_print_rows(
+			text, calls_branch_order(calls), calls->branch_keys.count, put_branch);
 }

@@ -158,7 +158,7 @@ static void print_pair_name(struct text *text, const struct pair_rule *rule)
 			text_colour(text, VIEW_COLOUR_END));
 }
 
-static void print_durations(struct text *text, const struct report_figures *item)
+static void report_text_stats_print_durations(struct text *text, const struct report_figures *item)
 {
 	static const struct {
 		const char *name;
@@ -234,8 +234,8 @@ static void print_around(struct text *text, const struct report_around *around,
 				around->lines[i].number == slow->end_number);
 }
 
-static void print_slow(struct text *text, const struct report_slow *slow, uint32_t rank,
-		const struct report_around *around)
+static void report_text_stats_print_slow(struct text *text, const struct report_slow *slow,
+		uint32_t rank, const struct report_around *around)
 {
 	char name[512], number[SAY_NUMBER_MAX], printable[2048];
 
@@ -256,7 +256,8 @@ static void print_slow(struct text *text, const struct report_slow *slow, uint32
 		print_around(text, around, slow);
 }
 
-static void print_rule(struct text *text, unsigned int number, const struct report_around *around)
+static void report_text_stats_print_rule(
+		struct text *text, unsigned int number, const struct report_around *around)
 {
 	const struct pair_rule *rule = &text->report->pairs.rules[number];
 	const struct report_slowest *slowest = &text->report->slowest[number];
@@ -290,7 +291,7 @@ static void print_rule(struct text *text, unsigned int number, const struct repo
 	if (slowest->count)
 		text_print(text, "The slowest:\n");
 	for (uint32_t i = 0; i < slowest->count; i++)
-		print_slow(text, &slowest->items[i], i + 1, around);
+		report_text_stats_print_slow(text, &slowest->items[i], i + 1, around);
 }
 
 int text_print_pairs(struct text *text, const struct report_around *around)
@@ -303,8 +304,8 @@ int text_print_pairs(struct text *text, const struct report_around *around)
 		return -ENOMEM;
 	for (unsigned int rule = 0; rule < report->pairs.rule_count; rule++) {
 		for (; at < count && report->pair_figures[order[at]].which == rule; at++)
-			print_durations(text, &report->pair_figures[order[at]]);
-		print_rule(text, rule, around);
+			report_text_stats_print_durations(text, &report->pair_figures[order[at]]);
+		report_text_stats_print_rule(text, rule, around);
 	}
 	free(order);
 	return 0;

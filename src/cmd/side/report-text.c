@@ -115,7 +115,7 @@ void text_put_time(struct text *text, int64_t ns)
 	walk_put_time(&text->out, ns, false);
 }
 
-static void print_overview(struct text *text)
+static void report_text_print_overview(struct text *text)
 {
 	const struct report *report = text->report;
 	uint64_t lost = report_lost(report);
@@ -179,7 +179,7 @@ static void put_share(struct table *table, uint64_t part, uint64_t all)
 	table_format(table, "%.1f%%", all ? (double)part * 100 / (double)all : 0.0);
 }
 
-static void print_processes(struct text *text)
+static void report_text_print_processes(struct text *text)
 {
 	static const struct table_column columns[] = {
 			{"PROCESS", false, VIEW_COLOUR_PROCESS},
@@ -219,7 +219,7 @@ static void print_processes(struct text *text)
 	text_say_rest(text, shown, count);
 }
 
-static int print_counts(struct text *text)
+static int report_text_print_counts(struct text *text)
 {
 	static const struct table_column columns[] = {
 			{"EVENT", false, VIEW_COLOUR_EVENT},
@@ -256,7 +256,7 @@ static int print_counts(struct text *text)
 	return 0;
 }
 
-static int print_losses(struct text *text)
+static int report_text_print_losses(struct text *text)
 {
 	static const struct table_column columns[] = {
 			{"LOST", true, VIEW_COLOUR_LOST},
@@ -313,7 +313,7 @@ static bool any_source(const struct report *report, const uint32_t *order, uint3
 	return i < count;
 }
 
-static void put_caller(struct table *table, const struct symbol *symbol)
+static void report_text_print_caller(struct table *table, const struct symbol *symbol)
 {
 	char text[2 * 4096 + 64];
 
@@ -328,7 +328,7 @@ static void put_source(struct table *table, const struct symbol *symbol)
 		table_put(table, "-");
 }
 
-static int print_callers(struct text *text)
+static int report_text_print_callers(struct text *text)
 {
 	static const struct table_column address = {"ADDRESS", true, NULL};
 	struct table_column columns[] = {
@@ -355,7 +355,7 @@ static int print_callers(struct text *text)
 		const struct report_caller *caller = &report->callers[order[i]];
 		const struct symbol *symbol = symbol_of(report, caller);
 
-		put_caller(&table, symbol);
+		report_text_print_caller(&table, symbol);
 		table_put(&table, say_number(caller->count, cell));
 		put_share(&table, caller->count, report->events);
 		who_text(&report->who, caller->process, cell, sizeof(cell));
@@ -374,10 +374,10 @@ int report_print_text(struct report *report, const struct report_around *around)
 	struct text text = {.report = report};
 	int ret = 0;
 
-	print_overview(&text);
+	report_text_print_overview(&text);
 	if (report->counts) {
-		print_processes(&text);
-		ret = print_counts(&text);
+		report_text_print_processes(&text);
+		ret = report_text_print_counts(&text);
 	}
 	if (!ret && report->histogram_count)
 		ret = text_print_histograms(&text);
@@ -388,9 +388,9 @@ int report_print_text(struct report *report, const struct report_around *around)
 	if (!ret && report->options->tree)
 		ret = text_print_tree(&text);
 	if (!ret && report->options->callers)
-		ret = print_callers(&text);
+		ret = report_text_print_callers(&text);
 	if (!ret && report->losses)
-		ret = print_losses(&text);
+		ret = report_text_print_losses(&text);
 	if (!ret && text.out.failed)
 		ret = -ENOMEM;
 	if (!ret) {

@@ -39,7 +39,7 @@ int walk_check(const struct walk_options *options)
 	}
 }
 
-static int open_reader(struct walk *walk)
+static int report_walk_open_reader(struct walk *walk)
 {
 	struct view_time from = {0}, to = {0};
 	struct ctf_error error;
@@ -71,7 +71,7 @@ int walk_prepare(struct walk *walk, const struct walk_options *options)
 
 int walk_open(struct walk *walk)
 {
-	return open_reader(walk);
+	return report_walk_open_reader(walk);
 }
 
 int walk_open_again(struct walk *walk, const struct walk *first)
@@ -82,7 +82,7 @@ int walk_open_again(struct walk *walk, const struct walk *first)
 	status = command_select(walk->options.patterns, &walk->patterns);
 	if (!status && walk->options.where)
 		status = where_parse("filter", walk->options.where, &walk->where);
-	return status ? status : open_reader(walk);
+	return status ? status : report_walk_open_reader(walk);
 }
 
 static void free_classes(struct walk *walk)
@@ -142,7 +142,7 @@ static bool is_lost_record(const struct ctf_item *item)
 			strcmp(item->event->name, "side:lost") == 0;
 }
 
-static struct walk_class *make_class(struct walk *walk, const struct ctf_item *item)
+static struct walk_class *report_walk_make_class(struct walk *walk, const struct ctf_item *item)
 {
 	struct walk_class *class = calloc(1, sizeof(*class));
 
@@ -171,7 +171,7 @@ static struct walk_class *make_class(struct walk *walk, const struct ctf_item *i
 	return class;
 }
 
-static void show_progress(const struct walk *walk)
+static void report_walk_show_progress(const struct walk *walk)
 {
 	char events[SAY_NUMBER_MAX];
 
@@ -187,14 +187,14 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 		*out = NULL;
 		walk->read++;
 		if (__builtin_expect(progress_is_due_often(), 0))
-			show_progress(walk);
+			report_walk_show_progress(walk);
 		if (__builtin_expect(item->ns < walk->from_ns || item->ns > walk->to_ns, 0) &&
 				item->timed && item->kind != CTF_ITEM_DAMAGE)
 			continue;
 		if (__builtin_expect(item->kind == CTF_ITEM_EVENT, 1)) {
 			class = item->event->user;
 			if (__builtin_expect(!class, 0)) {
-				class = make_class(walk, item);
+				class = report_walk_make_class(walk, item);
 				if (!class)
 					return -ENOMEM;
 			}
@@ -296,7 +296,8 @@ static void begin_group(struct groups *groups, const char *name)
 	view_out_text(out, "\":");
 }
 
-static void put_plain(struct groups *groups, const char *name, const struct ctf_value *value)
+static void report_walk_add_plain(
+		struct groups *groups, const char *name, const struct ctf_value *value)
 {
 	if (!value)
 		return;
@@ -309,10 +310,10 @@ static void put_values(
 {
 	const struct view_event *event = class->view;
 
-	put_plain(groups, "stream_context", item->common_context);
-	put_plain(groups, "context", item->context);
+	report_walk_add_plain(groups, "stream_context", item->common_context);
+	report_walk_add_plain(groups, "context", item->context);
 	if (!event || !event->fields) {
-		put_plain(groups, "fields", item->fields);
+		report_walk_add_plain(groups, "fields", item->fields);
 		return;
 	}
 	begin_group(groups, "fields");

@@ -31,13 +31,15 @@ static bool find_in(struct who_place *place, int scope, const struct ctf_value *
 	return false;
 }
 
-static bool find_context(struct who_place *place, const struct ctf_item *item, const char *name)
+static bool report_thread_find_context(
+		struct who_place *place, const struct ctf_item *item, const char *name)
 {
 	return find_in(place, WHO_COMMON_CONTEXT, item->common_context, name) ||
 			find_in(place, WHO_CONTEXT, item->context, name);
 }
 
-static const struct ctf_value *value_at(const struct who_place *place, const struct ctf_item *item)
+static const struct ctf_value *report_thread_get_value(
+		const struct who_place *place, const struct ctf_item *item)
 {
 	const struct ctf_value *scope = place->scope == WHO_COMMON_CONTEXT ? item->common_context
 			: place->scope == WHO_CONTEXT                      ? item->context
@@ -55,9 +57,10 @@ static const struct ctf_value *value_at(const struct who_place *place, const str
 	return member;
 }
 
-static bool number_at(const struct who_place *place, const struct ctf_item *item, uint64_t *number)
+static bool report_thread_get_number(
+		const struct who_place *place, const struct ctf_item *item, uint64_t *number)
 {
-	const struct ctf_value *value = value_at(place, item);
+	const struct ctf_value *value = report_thread_get_value(place, item);
 
 	if (!value || value->type->kind != CTF_INTEGER)
 		return false;
@@ -67,7 +70,7 @@ static bool number_at(const struct who_place *place, const struct ctf_item *item
 
 /* ---- processes ---- */
 
-static char *copy(const char *text, size_t size)
+static char *report_thread_copy_name(const char *text, size_t size)
 {
 	return text ? strndup(text, size) : NULL;
 }
@@ -125,8 +128,8 @@ static uint32_t add_process(struct who *who, const struct ctf_trace *trace, int6
 		who->processes = processes;
 	}
 	added = (struct who_process){
-			.hostname = copy(trace->hostname, NAME_MAX_BYTES),
-			.name = copy(name, name_size),
+			.hostname = report_thread_copy_name(trace->hostname, NAME_MAX_BYTES),
+			.name = report_thread_copy_name(name, name_size),
 			.pid = pid,
 			.trace = trace->index,
 	};
@@ -146,15 +149,16 @@ uint32_t who_of_trace(struct who *who, const struct ctf_trace *trace)
 	return add_process(who, trace, trace->vpid, trace->procname, NAME_MAX_BYTES);
 }
 
-static void look(struct who *who, struct who_class *class, const struct ctf_item *item)
+static void report_thread_find_contexts(
+		struct who *who, struct who_class *class, const struct ctf_item *item)
 {
 	class->known = true;
-	find_context(&class->vpid, item, "vpid");
-	find_context(&class->procname, item, "procname");
-	if (!find_context(&class->vtid, item, "vtid"))
-		find_context(&class->vtid, item, "tid");
-	if (!find_context(&class->thread_name, item, "thread_name"))
-		find_context(&class->thread_name, item, "pthread_name");
+	report_thread_find_context(&class->vpid, item, "vpid");
+	report_thread_find_context(&class->procname, item, "procname");
+	if (!report_thread_find_context(&class->vtid, item, "vtid"))
+		report_thread_find_context(&class->vtid, item, "tid");
+	if (!report_thread_find_context(&class->thread_name, item, "thread_name"))
+		report_thread_find_context(&class->thread_name, item, "pthread_name");
 	class->fixed = item->trace->vpid >= 0 || !class->vpid.scope;
 	if (class->fixed)
 		class->process = who_of_trace(who, item->trace);
@@ -166,12 +170,12 @@ uint32_t who_process(struct who *who, struct who_class *class, const struct ctf_
 	uint64_t pid;
 
 	if (__builtin_expect(!class->known, 0))
-		look(who, class, item);
+		report_thread_find_contexts(who, class, item);
 	if (class->fixed)
 		return class->process;
-	if (!number_at(&class->vpid, item, &pid))
+	if (!report_thread_get_number(&class->vpid, item, &pid))
 		return who_of_trace(who, item->trace);
-	name = value_at(&class->procname, item);
+	name = report_thread_get_value(&class->procname, item);
 	if (!name || !name->is_text)
 		return add_process(who, item->trace, (int64_t)pid, item->trace->procname,
 				NAME_MAX_BYTES);
@@ -182,13 +186,13 @@ int64_t who_thread(const struct who_class *class, const struct ctf_item *item)
 {
 	uint64_t thread;
 
-	return number_at(&class->vtid, item, &thread) ? (int64_t)thread : -1;
+	return report_thread_get_number(&class->vtid, item, &thread) ? (int64_t)thread : -1;
 }
 
 const char *who_thread_name(
 		const struct who_class *class, const struct ctf_item *item, size_t *size)
 {
-	const struct ctf_value *name = value_at(&class->thread_name, item);
+	const struct ctf_value *name = report_thread_get_value(&class->thread_name, item);
 
 	if (!name || !name->is_text)
 		return NULL;

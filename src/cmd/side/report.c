@@ -13,7 +13,7 @@
 
 /* ---- classes of events ---- */
 
-static void free_class(void *own)
+static void report_free_class(void *own)
 {
 	struct report_class *class = own;
 
@@ -25,7 +25,7 @@ static void free_class(void *own)
 	free(class);
 }
 
-static void *create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
+static void *report_create_class(void *user, struct walk_class *walk, const struct ctf_item *item)
 {
 	struct report *report = user;
 	struct report_class *class = calloc(
@@ -51,7 +51,7 @@ static void *create_class(void *user, struct walk_class *walk, const struct ctf_
 		ret = missing_bind(&report->missing[MISSING_HISTOGRAMS + i], &report->histograms[i],
 				item, walk->view, &class->histograms[i]);
 	if (ret) {
-		free_class(class);
+		report_free_class(class);
 		return NULL;
 	}
 	return class;
@@ -97,7 +97,7 @@ static int parse_histograms(struct report *report)
 	return status;
 }
 
-static int check_options(const struct report_options *options)
+static int report_check_options(const struct report_options *options)
 {
 	const char *lone = options->key    ? "key"
 			: options->across  ? "across"
@@ -122,7 +122,7 @@ static int check_options(const struct report_options *options)
 	return COMMAND_DONE;
 }
 
-static int start(struct report *report, const struct parsed *parsed)
+static int report_start(struct report *report, const struct parsed *parsed)
 {
 	const struct report_options *options = report->options;
 	struct walk_options walk = {
@@ -132,7 +132,7 @@ static int start(struct report *report, const struct parsed *parsed)
 			.where = options->filter,
 			.times = options->times,
 	};
-	int status = check_options(options);
+	int status = report_check_options(options);
 
 	report->groups.limit = REPORT_GROUPS_MAX;
 	report->caller_keys.limit = REPORT_CALLERS_MAX;
@@ -163,8 +163,8 @@ static int start(struct report *report, const struct parsed *parsed)
 	if (!status && (options->calls || options->tree || options->pairs.count) &&
 			gaps_read(&report->gaps, parsed->operands[0]))
 		status = say_error(COMMAND_FAILED, NULL, "out of memory");
-	report->walk.own_create = create_class;
-	report->walk.own_free = free_class;
+	report->walk.own_create = report_create_class;
+	report->walk.own_free = report_free_class;
 	report->walk.user = report;
 	return status;
 }
@@ -185,7 +185,7 @@ static bool has_memory(const struct report *report)
 	return true;
 }
 
-static int read_all(struct report *report)
+static int report_read_all(struct report *report)
 {
 	struct walk_class *class;
 	struct ctf_item item;
@@ -301,7 +301,7 @@ static void note_what_is_missing(const struct report *report)
 	}
 }
 
-static int print(struct report *report)
+static int report_print_results(struct report *report)
 {
 	struct report_around around = {0};
 	int status = report_symbols_read(report);
@@ -366,16 +366,16 @@ int cmd_report(const struct parsed *parsed)
 			.json = parsed->common.json,
 			.colour = !parsed->common.json && say_color(stdout, parsed->common.color),
 	};
-	int status = start(&report, parsed);
+	int status = report_start(&report, parsed);
 
 	if (!status) {
-		int ret = read_all(&report);
+		int ret = report_read_all(&report);
 
 		if (ret)
 			status = say_error(COMMAND_FAILED, NULL, "cannot go on reading %s: %s",
 					parsed->operands[0], strerror(-ret));
 		else
-			status = print(&report);
+			status = report_print_results(&report);
 		if (!status && report.walk.damaged)
 			status = COMMAND_FAILED;
 	}

@@ -79,7 +79,7 @@ static int save(struct ask *ask, const struct parsed *parsed, FILE *out)
 	return status;
 }
 
-static int write_file(const char *path, const char *text, size_t size)
+static int save_write_file(const char *path, const char *text, size_t size)
 {
 	FILE *out = fopen(path, "we");
 	bool written = out && fwrite(text, 1, size, out) == size;
@@ -115,7 +115,7 @@ int cmd_save(const struct parsed *parsed)
 		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	ask_close(&ask);
 	if (!status && options->file)
-		status = write_file(options->file, text, size);
+		status = save_write_file(options->file, text, size);
 	else if (!status)
 		fwrite(text, 1, size, stdout);
 	free(text);
@@ -125,7 +125,7 @@ int cmd_save(const struct parsed *parsed)
 
 /* ---- load ---- */
 
-static int read_all(int fd, const char *path, char **text, size_t *size)
+static int save_read_all(int fd, const char *path, char **text, size_t *size)
 {
 	*size = 0;
 	*text = malloc(FILE_SIZE_MAX + 1);
@@ -149,7 +149,7 @@ static int read_all(int fd, const char *path, char **text, size_t *size)
 	}
 }
 
-static int read_file(const char *path, char **text, size_t *size)
+static int save_read_file(const char *path, char **text, size_t *size)
 {
 	bool standard = !strcmp(path, "-");
 	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), status;
@@ -159,7 +159,7 @@ static int read_file(const char *path, char **text, size_t *size)
 		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 				errno == ENOENT ? "`side save -o FILE` writes one" : NULL,
 				"cannot load %s: %s", path, strerror(errno));
-	status = read_all(fd, path, text, size);
+	status = save_read_all(fd, path, text, size);
 	if (!standard)
 		close(fd);
 	return status;
@@ -255,7 +255,7 @@ static int load_file(struct loading *loading, const char *path)
 {
 	char *text;
 	size_t size = 0;
-	int status = read_file(path, &text, &size);
+	int status = save_read_file(path, &text, &size);
 
 	if (!status && text) {
 		text[size] = '\0';

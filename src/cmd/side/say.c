@@ -75,13 +75,13 @@ bool say_is_quiet(void)
 	return say.quiet;
 }
 
-static size_t utf8_length(const unsigned char *text)
+static size_t message_utf8_length(const unsigned char *text)
 {
 	return control_text_character(text, CONTROL_TEXT_CHARACTER_MAX);
 }
 
 /* C1 control characters, which terminals obey, too, begin with 0xc2 in UTF-8. */
-static bool is_c1(const unsigned char *at, size_t length)
+static bool message_is_c1_control(const unsigned char *at, size_t length)
 {
 	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
 }
@@ -92,11 +92,11 @@ void say_json_string(FILE *out, const char *text)
 
 	putc('"', out);
 	while (*at) {
-		size_t length = utf8_length(at);
+		size_t length = message_utf8_length(at);
 
 		if (*at == '"' || *at == '\\')
 			fprintf(out, "\\%c", *at);
-		else if (is_c1(at, length))
+		else if (message_is_c1_control(at, length))
 			fprintf(out, "\\u%04x", at[1]);
 		else if (*at == '\n')
 			fputs("\\n", out);
@@ -120,8 +120,8 @@ void say_json_hint(FILE *out, const char *hint)
 /* The next character, or its visible form. Returns the length of the character in @at. */
 static size_t printable_form(const unsigned char *at, char form[8])
 {
-	size_t length = utf8_length(at);
-	bool plain = length && *at >= 0x20 && *at != 0x7f && !is_c1(at, length);
+	size_t length = message_utf8_length(at);
+	bool plain = length && *at >= 0x20 && *at != 0x7f && !message_is_c1_control(at, length);
 
 	if (plain) {
 		memcpy(form, at, length);
@@ -182,7 +182,7 @@ static size_t shown_width(const char *text)
 }
 
 /* The text, and a mark below the column. */
-static void print_place(FILE *out, const struct place *place)
+static void message_print_source_line(FILE *out, const struct place *place)
 {
 	char before[4 * PLACE_LINE_MAX], after[4 * PLACE_LINE_MAX], head[PLACE_LINE_MAX];
 	size_t length = strlen(place->text), column = place->column ? place->column - 1 : 0;
@@ -212,8 +212,8 @@ static void print_hint(FILE *out, const char *hint)
 	}
 }
 
-static void print_json(FILE *out, const char *type, enum command_status status, const char *message,
-		const char *hint, const struct place *place)
+static void message_print_json(FILE *out, const char *type, enum command_status status,
+		const char *message, const char *hint, const struct place *place)
 {
 	fprintf(out, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
 	if (say.verb) {
@@ -234,7 +234,7 @@ static void print_json(FILE *out, const char *type, enum command_status status, 
 	fputs("}\n", out);
 }
 
-static void print_text(FILE *out, const char *color, const char *message, const char *hint,
+static void message_print_text(FILE *out, const char *color, const char *message, const char *hint,
 		const struct place *place)
 {
 	char printable[4 * MESSAGE_MAX];
@@ -243,7 +243,7 @@ static void print_text(FILE *out, const char *color, const char *message, const 
 	fprintf(out, "%sside:%s %s\n", say.color ? color : "", say.color ? "\033[0m" : "",
 			printable);
 	if (place)
-		print_place(out, place);
+		message_print_source_line(out, place);
 	if (hint)
 		print_hint(out, hint);
 }
@@ -252,9 +252,9 @@ static void print_parts(FILE *out, const char *type, const char *color, enum com
 		const char *message, const char *hint, const struct place *place)
 {
 	if (say.json)
-		print_json(out, type, status, message, hint, place);
+		message_print_json(out, type, status, message, hint, place);
 	else
-		print_text(out, color, message, hint, place);
+		message_print_text(out, color, message, hint, place);
 }
 
 bool say_text_end(FILE *out, char **text)

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void say_sentence(void *user, bool is_error, const char *sentence)
+static void send_print_message(void *user, bool is_error, const char *sentence)
 {
 	(void)user;
 	if (is_error)
@@ -38,7 +38,7 @@ struct send_options sending_options(
 			.url = url,
 			.spool = spool,
 			.timeout_ms = timeout / 1000000 ? timeout / 1000000 : 1,
-			.say = say_sentence,
+			.say = send_print_message,
 	};
 }
 

@@ -27,7 +27,7 @@
 
 /* ---- options as they are ---- */
 
-static bool is_number(const char *text)
+static bool session_request_is_number(const char *text)
 {
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
@@ -40,7 +40,7 @@ static int add_owner(struct json_object *request, const char *name, const char *
 	const struct group *group = NULL;
 	char number[24];
 
-	if (is_number(text)) {
+	if (session_request_is_number(text)) {
 		ask_add_text(request, name, text);
 		return COMMAND_DONE;
 	}
@@ -60,7 +60,7 @@ static int add_owner(struct json_object *request, const char *name, const char *
 
 static int add_pid(struct json_object *request, const char *name, const char *text)
 {
-	if (!is_number(text))
+	if (!session_request_is_number(text))
 		return say_error(COMMAND_USAGE, "`side track --name` takes names",
 				"`--pid %.128s` is not the number of a process", text);
 	ask_add_text(request, name, text);
@@ -68,8 +68,8 @@ static int add_pid(struct json_object *request, const char *name, const char *te
 }
 
 /* Each of the words that have commas between them. */
-static int add_each(struct json_object *request, const char *name, const char *text,
-		int (*add)(struct json_object *, const char *, const char *))
+static int session_request_add_list_items(struct json_object *request, const char *name,
+		const char *text, int (*add)(struct json_object *, const char *, const char *))
 {
 	int status = COMMAND_DONE;
 
@@ -90,7 +90,7 @@ static int add_each(struct json_object *request, const char *name, const char *t
 }
 
 /* What the protocol calls an option, where that is another name. */
-static const char *member_of(const struct option *option)
+static const char *session_request_option_member(const struct option *option)
 {
 	static const char *const others[][2] = {{"rotate-every", "rotate-time"},
 			{"keep-size", "retain-size"}, {"keep-age", "retain-age"},
@@ -103,20 +103,21 @@ static const char *member_of(const struct option *option)
 	return option->name;
 }
 
-static int add_list(struct json_object *request, const struct option_use *use)
+static int session_request_add_option_list(
+		struct json_object *request, const struct option_use *use)
 {
-	const char *name = member_of(use->option);
+	const char *name = session_request_option_member(use->option);
 
 	if (!strcmp(name, "uid") || !strcmp(name, "gid"))
-		return add_each(request, name, use->text, add_owner);
+		return session_request_add_list_items(request, name, use->text, add_owner);
 	if (!strcmp(name, "pid"))
-		return add_each(request, name, use->text, add_pid);
+		return session_request_add_list_items(request, name, use->text, add_pid);
 	ask_add_text(request, name, use->text);
 	return COMMAND_DONE;
 }
 
 /* The daemon has another working directory. */
-static int add_path(struct json_object *request, const char *name, const char *text)
+static int session_request_add_path(struct json_object *request, const char *name, const char *text)
 {
 	char directory[PATH_MAX], path[2 * PATH_MAX + 2];
 
@@ -143,7 +144,7 @@ static int add_to(struct json_object *request, const char *text)
 		return say_error(COMMAND_USAGE, "write to a FIFO",
 				"the daemon has no standard output of yours");
 	if (!strstr(text, "://"))
-		return add_path(request, "to", text);
+		return session_request_add_path(request, "to", text);
 	ask_add(request, "to", json_object_new_string(text));
 	return COMMAND_DONE;
 }
@@ -155,7 +156,7 @@ static struct json_object *bare(const struct option_use *use)
 			: json_object_new_int(SESSION_COMPRESS_DEFAULT);
 }
 
-static int add_use(struct json_object *request, const struct option_use *use)
+static int session_request_add_option(struct json_object *request, const struct option_use *use)
 {
 	const struct option *option = use->option;
 	struct json_object *value = NULL;
@@ -164,12 +165,12 @@ static int add_use(struct json_object *request, const struct option_use *use)
 	case OPTION_FLAG: value = json_object_new_boolean(true); break;
 	case OPTION_TEXT:
 		if (!strcmp(option->name, "output"))
-			return add_path(request, option->name, use->text);
+			return session_request_add_path(request, option->name, use->text);
 		if (!strcmp(option->name, "to"))
 			return add_to(request, use->text);
 		value = json_object_new_string(use->text);
 		break;
-	case OPTION_LIST: return add_list(request, use);
+	case OPTION_LIST: return session_request_add_option_list(request, use);
 	case OPTION_CHOICE: value = json_object_new_string(option->choices[use->choice]); break;
 	case OPTION_SIZE:
 	case OPTION_NUMBER:
@@ -183,7 +184,7 @@ static int add_use(struct json_object *request, const struct option_use *use)
 			value = json_object_new_int64((int64_t)use->number);
 		break;
 	}
-	ask_add(request, member_of(option), value);
+	ask_add(request, session_request_option_member(option), value);
 	return COMMAND_DONE;
 }
 
@@ -240,7 +241,8 @@ static int add_kernel(struct json_object *request, const char *text,
 			: say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long", text);
 }
 
-static int add_pattern(struct json_object *request, const char *text, const struct levels *levels)
+static int session_request_add_pattern(
+		struct json_object *request, const char *text, const struct levels *levels)
 {
 	char pattern[PATTERN_TEXT_MAX + 64];
 
@@ -260,7 +262,8 @@ static int add_pattern(struct json_object *request, const char *text, const stru
 	return COMMAND_DONE;
 }
 
-static int add_patterns(struct json_object *request, const char *text, const struct levels *levels)
+static int session_request_add_patterns(
+		struct json_object *request, const char *text, const struct levels *levels)
 {
 	int status = COMMAND_DONE;
 
@@ -271,7 +274,7 @@ static int add_patterns(struct json_object *request, const char *text, const str
 		if (!pattern)
 			return say_error(COMMAND_FAILED, NULL, "out of memory");
 		if (*pattern)
-			status = add_pattern(request, pattern, levels);
+			status = session_request_add_pattern(request, pattern, levels);
 		free(pattern);
 		text += length + (text[length] == ',');
 	}
@@ -291,7 +294,7 @@ static int add_exclusions(struct json_object *request, const struct control_opti
 				(int)sizeof(pattern))
 			return say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long",
 					text);
-		status = add_pattern(request, pattern, &none);
+		status = session_request_add_pattern(request, pattern, &none);
 	}
 	return status;
 }
@@ -326,7 +329,7 @@ static int check_kernel(const struct parsed *parsed)
 	return COMMAND_DONE;
 }
 
-static int add_events(struct json_object *request, const struct parsed *parsed)
+static int session_request_add_events(struct json_object *request, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 	struct levels levels;
@@ -343,9 +346,9 @@ static int add_events(struct json_object *request, const struct parsed *parsed)
 		return say_error(COMMAND_USAGE, "name events, or write `--all`",
 				"there is no event to disable");
 	for (int i = 0; i < parsed->operand_count && !status; i++)
-		status = add_patterns(request, parsed->operands[i], &levels);
+		status = session_request_add_patterns(request, parsed->operands[i], &levels);
 	if (!status && !parsed->operand_count && (levels.sign || options->kernel))
-		status = add_pattern(request, "*", &levels);
+		status = session_request_add_pattern(request, "*", &levels);
 	if (!status)
 		status = add_exclusions(request, options);
 	for (size_t i = 0; i < options->contexts.count && !status; i++)
@@ -353,7 +356,7 @@ static int add_events(struct json_object *request, const struct parsed *parsed)
 	return status;
 }
 
-static int add_contexts(struct json_object *request, const struct parsed *parsed)
+static int session_request_add_contexts(struct json_object *request, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 
@@ -397,12 +400,12 @@ static int check_tracking(struct json_object *request, const struct parsed *pars
 			"missing option: the processes to %s", parsed->verb->name);
 }
 
-static int add_operands(struct json_object *request, const struct parsed *parsed)
+static int session_request_add_operands(struct json_object *request, const struct parsed *parsed)
 {
 	switch (parsed->verb->id) {
 	case VERB_ENABLE_EVENT:
-	case VERB_DISABLE_EVENT: return add_events(request, parsed);
-	case VERB_ADD_CONTEXT: return add_contexts(request, parsed);
+	case VERB_DISABLE_EVENT: return session_request_add_events(request, parsed);
+	case VERB_ADD_CONTEXT: return session_request_add_contexts(request, parsed);
 	case VERB_ENABLE_CHANNEL:
 	case VERB_DISABLE_CHANNEL:
 		ask_add(request, "channel", json_object_new_string(parsed->operands[0]));
@@ -442,10 +445,10 @@ int session_request(const struct parsed *parsed, const char *session, struct jso
 	if (!*request)
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; i < asked->count && !status; i++)
-		status = add_use(*request, &asked->items[i]);
+		status = session_request_add_option(*request, &asked->items[i]);
 	if (!status)
 		status = is_probe(parsed) ? add_probes(*request, parsed)
-					  : add_operands(*request, parsed);
+					  : session_request_add_operands(*request, parsed);
 	if (status) {
 		json_object_put(*request);
 		*request = NULL;

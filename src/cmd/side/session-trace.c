@@ -39,7 +39,7 @@ static bool find_output(struct ask *ask, const char *name, char *path)
 }
 
 /* `name`: NULL for the current session. */
-static bool find_session(const char *name, char *path)
+static bool session_trace_find(const char *name, char *path)
 {
 	char current[ASK_NAME_MAX];
 	bool found = false;
@@ -156,11 +156,11 @@ int session_trace(struct parsed *parsed)
 		/* A path that exists is meant, and what cannot be a name is a path. */
 		if (!access(given, F_OK) || errno != ENOENT)
 			return COMMAND_DONE;
-		if (strchr(given, '/') || !find_session(given, path))
+		if (strchr(given, '/') || !session_trace_find(given, path))
 			return refuse_misspelled(parsed, given);
 		operands[1] = parsed->operand_count > 1 ? parsed->operands[1] : NULL;
 	} else {
-		if (!find_session(NULL, path))
+		if (!session_trace_find(NULL, path))
 			return say_error(COMMAND_USAGE, "name its directory or its session",
 					"%s, and there is no current session",
 					parsed->verb->missing);

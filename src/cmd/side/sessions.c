@@ -56,7 +56,7 @@ static void say_changed(const char *name, const char *what, struct json_object *
 		say_note("session %s %s", name, what);
 }
 
-static void say_losses(struct json_object *answer)
+static void sessions_report_losses(struct json_object *answer)
 {
 	struct json_object *losses = ask_list(answer, "losses");
 
@@ -81,7 +81,7 @@ static void say_losses(struct json_object *answer)
  * Losses are no note: they are said with --quiet, too. Of what goes on, and of processes that ended long ago, only the
  * traces know the reasons.
  */
-static void say_lost(struct json_object *answer)
+static void sessions_report_lost(struct json_object *answer)
 {
 	struct json_object *list = ask_list(answer, "losses");
 	struct lost_sums losses = {.teller = LOST_OF_SESSION};
@@ -110,7 +110,7 @@ static void say_snapshots(struct json_object *answer)
 }
 
 /* Print the statistics up to now: the session may be started again. */
-static void say_stopped(const char *name, struct json_object *answer)
+static void sessions_report_stopped(const char *name, struct json_object *answer)
 {
 	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
@@ -123,7 +123,7 @@ static void say_stopped(const char *name, struct json_object *answer)
 				say_events(ask_number(answer, "recorded"), events),
 				say_size(ask_number(answer, "bytes"), size));
 	say_snapshots(answer);
-	say_lost(answer);
+	sessions_report_lost(answer);
 }
 
 /*
@@ -164,9 +164,9 @@ static void say_destroyed(const char *name, struct json_object *answer)
 				say_number(seen, number), seen == 1 ? "process" : "processes",
 				say_size(ask_number(answer, "bytes"), size),
 				say_quoted(ask_text(answer, "output"), quoted, sizeof(quoted)));
-	say_lost(answer);
+	sessions_report_lost(answer);
 	if (ask_number(answer, "lost") && !say_is_quiet())
-		say_losses(answer);
+		sessions_report_losses(answer);
 }
 
 /* What became of what was sent. 0 or an exit status. */
@@ -208,7 +208,7 @@ static void say_enabled(const struct parsed *parsed, const char *name, struct js
 }
 
 /* Where it is, in full: what the daemon names may stand in the output of the session. */
-static void print_path(struct json_object *answer)
+static void sessions_print_path(struct json_object *answer)
 {
 	const char *path = ask_text(answer, "path"), *output = ask_text(answer, "output");
 
@@ -260,7 +260,7 @@ static void say_snapshot(const char *name, struct json_object *answer)
 		say_note("session %s: the snapshot is empty: no event is in the buffers of its programs",
 				name);
 	else
-		print_path(answer);
+		sessions_print_path(answer);
 }
 
 static void say_recording(const char *name, struct json_object *answer)
@@ -279,7 +279,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 				"created session %s", name);
 		break;
 	case VERB_START: say_recording(name, answer); break;
-	case VERB_STOP: say_stopped(name, answer); break;
+	case VERB_STOP: sessions_report_stopped(name, answer); break;
 	case VERB_DESTROY: say_destroyed(name, answer); break;
 	case VERB_ENABLE_EVENT: say_enabled(parsed, name, answer); break;
 	case VERB_DISABLE_EVENT: say_changed(name, "does not record them any more", answer); break;
@@ -300,7 +300,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 		say_note("session %s has nothing of what was recorded before", name);
 		break;
 	case VERB_SNAPSHOT: say_snapshot(name, answer); break;
-	case VERB_ROTATE: print_path(answer); break;
+	case VERB_ROTATE: sessions_print_path(answer); break;
 	default: break;
 	}
 }
@@ -334,7 +334,7 @@ static int before(struct ask *ask, const struct parsed *parsed, const char *name
 	}
 }
 
-static void after(struct ask *ask, const struct parsed *parsed)
+static void sessions_refresh_kernel(struct ask *ask, const struct parsed *parsed)
 {
 	if ((parsed->verb->id == VERB_ENABLE_EVENT || parsed->verb->id == VERB_DISABLE_EVENT) &&
 			parsed->options.control.kernel)
@@ -363,7 +363,7 @@ static void explain_events(const struct parsed *parsed, struct json_object *answ
 		more_explain(parsed->words);
 }
 
-static int ask_one(struct ask *ask, const struct parsed *parsed, const char *name)
+static int sessions_request_one(struct ask *ask, const struct parsed *parsed, const char *name)
 {
 	struct json_object *request, *answer;
 	int status = session_request(parsed, name, &request), wait;
@@ -379,7 +379,7 @@ static int ask_one(struct ask *ask, const struct parsed *parsed, const char *nam
 	status = ask_call(ask, request, wait, &answer);
 	if (status)
 		return status;
-	after(ask, parsed);
+	sessions_refresh_kernel(ask, parsed);
 	if (!name)
 		name = ask_text(answer, "session");
 	if (parsed->verb->id == VERB_CREATE)
@@ -432,7 +432,7 @@ static int destroy_all(struct ask *ask, const struct parsed *parsed)
 	if (!count)
 		say_note("there are no sessions");
 	for (size_t i = 0; i < count; i++) {
-		int status = ask_one(ask, parsed,
+		int status = sessions_request_one(ask, parsed,
 				ask_text(json_object_array_get_idx(sessions, i), "name"));
 
 		worst = status > worst ? status : worst;
@@ -458,17 +458,17 @@ static int destroy(struct ask *ask, const struct parsed *parsed)
 				"`--session` is one session, and others are named");
 	if (parsed->operand_count < 2) {
 		worst = ask_which(ask, parsed->operands[0], options->session, room, &name);
-		return worst ? worst : ask_one(ask, parsed, name);
+		return worst ? worst : sessions_request_one(ask, parsed, name);
 	}
 	for (int i = 0; i < parsed->operand_count; i++) {
-		int status = ask_one(ask, parsed, parsed->operands[i]);
+		int status = sessions_request_one(ask, parsed, parsed->operands[i]);
 
 		worst = status > worst ? status : worst;
 	}
 	return worst;
 }
 
-static int ask_for(struct ask *ask, const struct parsed *parsed)
+static int sessions_request(struct ask *ask, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 	char room[ASK_NAME_MAX];
@@ -481,14 +481,14 @@ static int ask_for(struct ask *ask, const struct parsed *parsed)
 		return destroy(ask, parsed);
 	/* The daemon finds a name. */
 	if (parsed->verb->id == VERB_CREATE)
-		return ask_one(ask, parsed, parsed->operands[0]);
+		return sessions_request_one(ask, parsed, parsed->operands[0]);
 	status = ask_which(ask, session_request_takes_operand(parsed) ? parsed->operands[0] : NULL,
 			options->session, room, &name);
-	return status ? status : ask_one(ask, parsed, name);
+	return status ? status : sessions_request_one(ask, parsed, name);
 }
 
 /* What is wrong with a command line is said before a daemon is started for it. */
-static int check(const struct parsed *parsed)
+static int sessions_check_options(const struct parsed *parsed)
 {
 	struct json_object *request;
 	int status = session_request(parsed, "x", &request);
@@ -502,13 +502,13 @@ int cmd_session(const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 	struct ask ask;
-	int status = check(parsed), printed;
+	int status = sessions_check_options(parsed), printed;
 
 	if (!status)
 		status = ask_connect(&ask, options->system, options->no_daemon);
 	if (status)
 		return status;
-	status = ask_for(&ask, parsed);
+	status = sessions_request(&ask, parsed);
 	ask_close(&ask);
 	printed = say_flush(stdout);
 	return status ? status : printed;

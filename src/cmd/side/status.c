@@ -33,7 +33,7 @@ static void print_words(const char *before, struct json_object *words)
 	}
 }
 
-static void print_rule(struct json_object *rule)
+static void status_print_rule(struct json_object *rule)
 {
 	struct json_object *patterns = ask_list(rule, "event");
 	const char *filter = ask_text(rule, "filter");
@@ -70,7 +70,7 @@ static void print_channel_figures(
 	}
 }
 
-static void print_channel(
+static void status_print_channel(
 		struct json_object *channel, struct json_object *figures, const struct style *style)
 {
 	struct json_object *rules = ask_list(channel, "rules");
@@ -90,7 +90,7 @@ static void print_channel(
 	if (!rules || !json_object_array_length(rules))
 		puts("    no events");
 	for (size_t i = 0; rules && i < json_object_array_length(rules); i++)
-		print_rule(json_object_array_get_idx(rules, i));
+		status_print_rule(json_object_array_get_idx(rules, i));
 }
 
 static void print_tracks(struct json_object *tracks)
@@ -128,7 +128,7 @@ static void print_definition(struct json_object *session, const struct style *st
 	if (!channels || !json_object_array_length(channels))
 		puts("  no channels: add events with `side enable-event`");
 	for (size_t i = 0; channels && i < json_object_array_length(channels); i++)
-		print_channel(json_object_array_get_idx(channels, i), figures, style);
+		status_print_channel(json_object_array_get_idx(channels, i), figures, style);
 }
 
 /* Who says the kernel's events, which are of the whole machine and in all sessions the same. */
@@ -173,7 +173,7 @@ static void print_probes(struct json_object *session, const struct style *style)
 	status_print_probes(probes, *style->bad);
 }
 
-static void print_processes(struct json_object *processes, const struct style *style)
+static void status_print_processes(struct json_object *processes, const struct style *style)
 {
 	if (!processes || !json_object_array_length(processes))
 		return;
@@ -252,7 +252,7 @@ static void print_idle(struct json_object *session)
 				say_number(idle, text), idle == 1 ? " has" : "s have");
 }
 
-static void print_losses(struct json_object *losses, const struct style *style)
+static void status_print_losses(struct json_object *losses, const struct style *style)
 {
 	if (!losses || !json_object_array_length(losses))
 		return;
@@ -399,11 +399,11 @@ static void print_full(struct ask *ask, struct json_object *answer, struct json_
 	print_definition(session, style);
 	print_kernel(ask, session, style);
 	print_probes(session, style);
-	print_processes(ask_list(session, "processes"), style);
+	status_print_processes(ask_list(session, "processes"), style);
 	print_unjoined(answer, session);
 	print_refused(session, style);
 	print_idle(session);
-	print_losses(ask_list(session, "losses"), style);
+	status_print_losses(ask_list(session, "losses"), style);
 	ask_print_messages(session);
 }
 
@@ -426,7 +426,7 @@ static void print_short(struct json_object *session, const char *current, const 
 
 /* ---- the verb ---- */
 
-static int print_json(struct json_object *session, const char *current)
+static int status_print_json(struct json_object *session, const char *current)
 {
 	bool is_current = !strcmp(ask_text(session, "name"), current);
 
@@ -471,7 +471,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 		struct json_object *session = json_object_array_get_idx(sessions, i);
 
 		if (json)
-			status = print_json(session, current);
+			status = status_print_json(session, current);
 		else if (name)
 			print_full(ask, answer, session, style);
 		else

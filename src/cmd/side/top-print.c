@@ -40,7 +40,7 @@ static int by_rate(const void *one, const void *other, void *user)
 }
 
 /* Those that are there, with most first; free() it. */
-static const struct top_process **order_of(const struct top_view *view)
+static const struct top_process **top_print_sort_processes(const struct top_view *view)
 {
 	const struct top_process **order = calloc(view->nr_processes + 1, sizeof(*order));
 
@@ -62,7 +62,7 @@ struct page {
 	const char *strong, *bad, *plain;
 };
 
-static bool take_line(struct page *page)
+static bool top_print_claim_line(struct page *page)
 {
 	if (!page->bounded)
 		return true;
@@ -96,7 +96,7 @@ static void print_head(const struct top_view *view, struct page *page)
 	char events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], speed[SAY_NUMBER_MAX],
 			losses[SAY_NUMBER_MAX], now[SAY_NUMBER_MAX];
 
-	if (!take_line(page))
+	if (!top_print_claim_line(page))
 		return;
 	fprintf(page->out, "%s%s%s  %s  %s, %s, %s/s  %slost %s, %s/s%s\n", page->strong,
 			view->session, page->plain, view->state, say_events(view->recorded, events),
@@ -106,16 +106,16 @@ static void print_head(const struct top_view *view, struct page *page)
 			whole(lost, now), view->lost ? page->plain : "");
 }
 
-static int print_processes(const struct top_view *view, struct page *page, unsigned int most)
+static int top_print_processes(const struct top_view *view, struct page *page, unsigned int most)
 {
-	const struct top_process **order = order_of(view);
+	const struct top_process **order = top_print_sort_processes(view);
 
 	if (!order)
 		return -ENOMEM;
-	if (take_line(page) && take_line(page))
+	if (top_print_claim_line(page) && top_print_claim_line(page))
 		fprintf(page->out, "\n%s%-24s %9s %12s %14s %10s %10s%s\n", page->strong, "PROCESS",
 				"PID", "EVENTS/S", "BYTES/S", "LOST/S", "LOST", page->plain);
-	for (size_t i = 0; i < view->nr_processes && i < most && take_line(page); i++) {
+	for (size_t i = 0; i < view->nr_processes && i < most && top_print_claim_line(page); i++) {
 		const struct top_process *process = order[i];
 		struct top_event count =
 				top_trace_process(&view->trace, process->name, process->vpid);
@@ -136,16 +136,16 @@ static int print_processes(const struct top_view *view, struct page *page, unsig
 	return 0;
 }
 
-static int print_events(const struct top_view *view, struct page *page)
+static int top_print_events(const struct top_view *view, struct page *page)
 {
 	uint32_t *order = top_trace_order(&view->trace);
 
 	if (!order)
 		return -ENOMEM;
-	if (view->trace.names.count && take_line(page) && take_line(page))
+	if (view->trace.names.count && top_print_claim_line(page) && top_print_claim_line(page))
 		fprintf(page->out, "\n%s%-*s %14s %16s%s\n", page->strong, NAME_WIDTH, "EVENT",
 				"EVENTS/S", "EVENTS", page->plain);
-	for (uint32_t i = 0; i < view->trace.names.count && take_line(page); i++) {
+	for (uint32_t i = 0; i < view->trace.names.count && top_print_claim_line(page); i++) {
 		const struct top_event *event = &view->trace.events[order[i]];
 		char name[512], now[SAY_NUMBER_MAX], all[SAY_NUMBER_MAX];
 
@@ -158,17 +158,17 @@ static int print_events(const struct top_view *view, struct page *page)
 	return 0;
 }
 
-static void print_durations(const struct top_view *view, struct page *page)
+static void top_print_durations(const struct top_view *view, struct page *page)
 {
 	const struct pairs *pairs = &view->trace.pairs;
 
 	bool no_thread = false;
 
-	if (!pairs->rule_count || !take_line(page) || !take_line(page))
+	if (!pairs->rule_count || !top_print_claim_line(page) || !top_print_claim_line(page))
 		return;
 	fprintf(page->out, "\n%s%-*s %10s %10s %10s %10s%s\n", page->strong, NAME_WIDTH, "PAIR",
 			"PAIRS/S", "P50", "P99", "MAX", page->plain);
-	for (unsigned int i = 0; i < pairs->rule_count && take_line(page); i++) {
+	for (unsigned int i = 0; i < pairs->rule_count && top_print_claim_line(page); i++) {
 		const struct figures *figures = &view->trace.durations[i];
 		char name[1024], now[SAY_NUMBER_MAX], p50[SAY_NUMBER_MAX] = "-",
 						      p99[SAY_NUMBER_MAX] = "-",
@@ -185,7 +185,7 @@ static void print_durations(const struct top_view *view, struct page *page)
 				whole(event_rate(view, figures->count), now), p50, p99, most);
 		no_thread |= pairs->rules[i].no_thread;
 	}
-	if (no_thread && take_line(page))
+	if (no_thread && top_print_claim_line(page))
 		fprintf(page->out, "%s\n", PAIRS_NO_THREAD);
 }
 
@@ -203,10 +203,10 @@ int top_print_text(const struct top_view *view, FILE *out)
 
 	print_head(view, &page);
 	/* What was asked for by name comes before what is always there. */
-	print_durations(view, &page);
-	ret = print_processes(view, &page,
+	top_print_durations(view, &page);
+	ret = top_print_processes(view, &page,
 			page.bounded ? (page.left > 8 ? page.left / 2 : 4) : UINT32_MAX);
-	return ret ? ret : print_events(view, &page);
+	return ret ? ret : top_print_events(view, &page);
 }
 
 /* ---- JSON ---- */

@@ -21,7 +21,7 @@ struct top_class {
 	struct who_class who;
 };
 
-static void free_class(void *user)
+static void top_trace_free_class(void *user)
 {
 	struct top_class *class = user;
 
@@ -52,7 +52,7 @@ static void close_reader(struct top_trace *trace)
 		const struct ctf_trace *of = ctf_reader_trace(trace->reader, t);
 
 		for (uint32_t i = 0; i < ctf_trace_event_count(of); i++) {
-			free_class(ctf_trace_event(of, i)->user);
+			top_trace_free_class(ctf_trace_event(of, i)->user);
 			ctf_trace_event(of, i)->user = NULL;
 		}
 	}
@@ -110,7 +110,7 @@ static int make_row(struct top_trace *trace, const char *name, uint32_t *row)
 }
 
 /* The recorder's own words are no events of a program. */
-static bool is_wanted(const struct top_trace *trace, const struct ctf_item *item)
+static bool top_trace_is_program_event(const struct top_trace *trace, const struct ctf_item *item)
 {
 	if (item->trace->is_side && !strncmp(item->stream->name, "side_session", 12))
 		return false;
@@ -119,14 +119,14 @@ static bool is_wanted(const struct top_trace *trace, const struct ctf_item *item
 					item->event->name, item->event->loglevel);
 }
 
-static struct top_class *make_class(struct top_trace *trace, const struct ctf_item *item)
+static struct top_class *top_trace_make_class(struct top_trace *trace, const struct ctf_item *item)
 {
 	struct top_class *class = calloc(1, sizeof(*class));
 
 	if (!class)
 		return NULL;
 	item->event->user = class;
-	class->wanted = is_wanted(trace, item);
+	class->wanted = top_trace_is_program_event(trace, item);
 	if (class->wanted && make_row(trace, item->event->name, &class->row))
 		return NULL;
 	if (!trace->pairs.rule_count)
@@ -137,8 +137,8 @@ static struct top_class *make_class(struct top_trace *trace, const struct ctf_it
 	return class;
 }
 
-static int take_pairs(struct top_trace *trace, struct top_class *class, const struct ctf_item *item,
-		uint32_t process)
+static int top_trace_pair_events(struct top_trace *trace, struct top_class *class,
+		const struct ctf_item *item, uint32_t process)
 {
 	uint64_t rules = class->pair.begins | class->pair.ends;
 	struct pair_open here = {.ns = item->ns, .process = process};
@@ -163,7 +163,7 @@ static int take_pairs(struct top_trace *trace, struct top_class *class, const st
 	return ret;
 }
 
-static void count(struct top_event *event, bool now)
+static void top_trace_count_event(struct top_event *event, bool now)
 {
 	event->all++;
 	event->count += now;
@@ -185,7 +185,7 @@ static int make_process(struct top_trace *trace, uint32_t process)
 	return 0;
 }
 
-static int take(struct top_trace *trace, const struct ctf_item *item)
+static int top_trace_add_item(struct top_trace *trace, const struct ctf_item *item)
 {
 	bool now = item->ns >= trace->from_ns;
 	struct top_class *class;
@@ -195,22 +195,22 @@ static int take(struct top_trace *trace, const struct ctf_item *item)
 		return 0;
 	class = item->event->user;
 	if (!class)
-		class = make_class(trace, item);
+		class = top_trace_make_class(trace, item);
 	if (!class)
 		return -ENOMEM;
 	process = who_process(&trace->who, &class->who, item);
 	if (process == KEYS_NONE || make_process(trace, process))
 		return -ENOMEM;
 	if (class->wanted) {
-		count(&trace->events[class->row], now);
-		count(&trace->by_process[process], now);
+		top_trace_count_event(&trace->events[class->row], now);
+		top_trace_count_event(&trace->by_process[process], now);
 	}
-	return take_pairs(trace, class, item, process);
+	return top_trace_pair_events(trace, class, item, process);
 }
 
 /* ---- reading ---- */
 
-static int open_reader(struct top_trace *trace, const char *directory)
+static int top_trace_open_reader(struct top_trace *trace, const char *directory)
 {
 	struct ctf_error error;
 
@@ -223,7 +223,7 @@ static int open_reader(struct top_trace *trace, const char *directory)
 		return 0; /* Nothing has been written yet. */
 	}
 	strcpy(trace->directory, directory);
-	ctf_reader_follow(trace->reader, free_class);
+	ctf_reader_follow(trace->reader, top_trace_free_class);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ int top_trace_read(struct top_trace *trace, const char *directory, int64_t until
 {
 	struct ctf_item item;
 	bool recording;
-	int ret = open_reader(trace, directory);
+	int ret = top_trace_open_reader(trace, directory);
 
 	if (ret || !trace->reader)
 		return ret;
@@ -240,7 +240,7 @@ int top_trace_read(struct top_trace *trace, const char *directory, int64_t until
 		ret = ctf_reader_next_until(trace->reader, until, &item);
 		if (ret <= 0)
 			break;
-		ret = take(trace, &item);
+		ret = top_trace_add_item(trace, &item);
 	}
 	return ret == -ENOMEM ? ret : 0;
 }

@@ -26,7 +26,7 @@
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal)
+static void top_on_signal(int signal)
 {
 	(void)signal;
 	stopped = 1;
@@ -81,7 +81,7 @@ static void screen_size(struct top *top)
 
 /* ---- what the daemon says ---- */
 
-static struct top_process *process_of(struct top_view *view, uint64_t pid, const char *name)
+static struct top_process *top_get_process(struct top_view *view, uint64_t pid, const char *name)
 {
 	struct top_process *more;
 
@@ -102,10 +102,10 @@ static struct top_process *process_of(struct top_view *view, uint64_t pid, const
 	return more;
 }
 
-static int take_process(struct top_view *view, struct json_object *json)
+static int top_parse_process(struct top_view *view, struct json_object *json)
 {
 	struct top_process *process =
-			process_of(view, ask_number(json, "pid"), ask_text(json, "name"));
+			top_get_process(view, ask_number(json, "pid"), ask_text(json, "name"));
 
 	if (!process)
 		return -ENOMEM;
@@ -132,7 +132,7 @@ static void forget_processes(struct top_view *view)
 	view->nr_processes = kept;
 }
 
-static int take_session(struct top_view *view, struct json_object *session)
+static int top_parse_session(struct top_view *view, struct json_object *session)
 {
 	struct json_object *processes = ask_list(session, "processes");
 	int ret = 0;
@@ -147,14 +147,14 @@ static int take_session(struct top_view *view, struct json_object *session)
 	for (size_t i = 0; i < view->nr_processes; i++)
 		view->processes[i].seen = false;
 	for (size_t i = 0; processes && i < json_object_array_length(processes) && !ret; i++)
-		ret = take_process(view, json_object_array_get_idx(processes, i));
+		ret = top_parse_process(view, json_object_array_get_idx(processes, i));
 	forget_processes(view);
 	return ret;
 }
 
 /* ---- an interval ---- */
 
-static int print(struct top *top)
+static int top_print_screen(struct top *top)
 {
 	int ret;
 
@@ -176,7 +176,7 @@ static int print(struct top *top)
  * The first interval begins with the first answer that has statistics. The daemon's statistics refer to the time in its
  * answer; events are counted up to the time at which the trace was read. So each has an interval of its own.
  */
-static int take(struct top *top, struct json_object *answer, uint64_t *intervals)
+static int top_add_answer(struct top *top, struct json_object *answer, uint64_t *intervals)
 {
 	struct json_object *sessions = ask_list(answer, "sessions"), *session;
 	uint64_t time = ask_number(answer, "time");
@@ -189,13 +189,13 @@ static int take(struct top *top, struct json_object *answer, uint64_t *intervals
 	/* Confine the process here: the first answer names the trace, and nothing of it has been read yet. */
 	if (*ask_text(session, "output"))
 		confine_watcher(ask_text(session, "output"));
-	ret = take_session(&top->view, session);
+	ret = top_parse_session(&top->view, session);
 	if (!ret)
 		ret = top_trace_read(&top->view.trace, ask_text(session, "output"), until);
 	top->view.seconds = (double)(int64_t)(time - top->time) / 1e9;
 	top->view.event_seconds = (double)(until - top->until) / 1e9;
 	if (!ret && top->begun) {
-		ret = print(top);
+		ret = top_print_screen(top);
 		++*intervals;
 	}
 	top->begun = true;
@@ -251,7 +251,7 @@ static int loop(struct top *top)
 		if (ret) {
 			status = ask_error(&error);
 		} else {
-			ret = take(top, answer, &i);
+			ret = top_add_answer(top, answer, &i);
 			json_object_put(answer);
 			status = ret ? say_error(COMMAND_FAILED, NULL, "out of memory")
 				     : say_flush(stdout);
@@ -274,9 +274,9 @@ static struct json_object *subscription(const struct top_options *options, const
 	return request;
 }
 
-static int watch(struct top *top, const char *name)
+static int top_watch_session(struct top *top, const char *name)
 {
-	const struct sigaction action = {.sa_handler = stop};
+	const struct sigaction action = {.sa_handler = top_on_signal};
 	struct sigaction interrupt, terminate;
 	struct json_object *answer;
 	uint64_t none = 0;
@@ -285,7 +285,7 @@ static int watch(struct top *top, const char *name)
 	if (status)
 		return status;
 	snprintf(top->view.session, sizeof(top->view.session), "%s", name);
-	status = take(top, answer, &none) ? COMMAND_FAILED : COMMAND_DONE;
+	status = top_add_answer(top, answer, &none) ? COMMAND_FAILED : COMMAND_DONE;
 	json_object_put(answer);
 	stopped = 0;
 	sigaction(SIGINT, &action, &interrupt);
@@ -318,7 +318,7 @@ int cmd_top(const struct parsed *parsed)
 	if (!status)
 		status = ask_which(&top.ask, parsed->operands[0], options->session, room, &name);
 	if (!status)
-		status = watch(&top, name);
+		status = top_watch_session(&top, name);
 	ask_close(&top.ask);
 	free(top.view.processes);
 	top_trace_free(&top.view.trace);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* What was wrong it has said itself. */
-static int fail(struct session_error *error)
+static int trace_kernel_set_error(struct session_error *error)
 {
 	*error = (struct session_error){.kind = SESSION_ERROR_FAILED, .code = EIO};
 	snprintf(error->text, sizeof(error->text),
@@ -23,7 +23,8 @@ static int fail(struct session_error *error)
 	return -EIO;
 }
 
-static int begin(void *user, pid_t pid, const char *socket, struct session_error *error)
+static int trace_kernel_start_tracer(
+		void *user, pid_t pid, const char *socket, struct session_error *error)
 {
 	struct trace_kernel *kernel = user;
 	char **words = NULL;
@@ -32,7 +33,7 @@ static int begin(void *user, pid_t pid, const char *socket, struct session_error
 	if (!status)
 		status = helper_begin(&words, socket, &kernel->ready, &kernel->child);
 	probe_global_free(words);
-	return status ? fail(error) : 0;
+	return status ? trace_kernel_set_error(error) : 0;
 }
 
 static int is_ready(void *user, struct session_error *error)
@@ -47,10 +48,10 @@ static int is_ready(void *user, struct session_error *error)
 	got = read(kernel->ready, &byte, 1);
 	close(kernel->ready);
 	kernel->ready = -1;
-	return got == 1 ? 1 : fail(error);
+	return got == 1 ? 1 : trace_kernel_set_error(error);
 }
 
-static bool is_over(void *user, bool now)
+static bool trace_kernel_tracer_has_ended(void *user, bool now)
 {
 	struct trace_kernel *kernel = user;
 	int status = 0;
@@ -71,6 +72,7 @@ const struct session_companion *trace_kernel_companion(
 	*kernel = (struct trace_kernel){.tables = tables,
 			.nr = nr,
 			.ready = -1,
-			.companion = {begin, is_ready, is_over, kernel}};
+			.companion = {trace_kernel_start_tracer, is_ready,
+					trace_kernel_tracer_has_ended, kernel}};
 	return nr ? &kernel->companion : NULL;
 }

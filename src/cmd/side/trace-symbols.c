@@ -37,7 +37,7 @@ static bool has_records(struct ctf_reader *reader)
 	return false;
 }
 
-static uint64_t number_of(const struct ctf_value *fields, const char *name)
+static uint64_t trace_symbols_get_number(const struct ctf_value *fields, const char *name)
 {
 	const struct ctf_value *value = ctf_value_member(fields, name);
 
@@ -45,7 +45,7 @@ static uint64_t number_of(const struct ctf_value *fields, const char *name)
 }
 
 /* Copy a text of a record, which has no terminating NUL. The caller frees it. NULL: the record has none. Returns 0 or -ENOMEM. */
-static int text_of(const struct ctf_value *fields, const char *name, char **ret_text)
+static int trace_symbols_get_text(const struct ctf_value *fields, const char *name, char **ret_text)
 {
 	const struct ctf_value *value = ctf_value_member(fields, name);
 	bool is_there = value && value->is_text;
@@ -54,7 +54,7 @@ static int text_of(const struct ctf_value *fields, const char *name, char **ret_
 	return is_there && !*ret_text ? -ENOMEM : 0;
 }
 
-static size_t bytes_of(const struct ctf_value *fields, const char *name,
+static size_t trace_symbols_get_bytes(const struct ctf_value *fields, const char *name,
 		uint8_t bytes[SYMBOLS_BUILD_ID_MAX])
 {
 	const struct ctf_value *value = ctf_value_member(fields, name);
@@ -73,20 +73,21 @@ static size_t bytes_of(const struct ctf_value *fields, const char *name,
 	return size;
 }
 
-static int take_load(struct symbols *symbols, const struct ctf_item *item)
+static int trace_symbols_add_module(struct symbols *symbols, const struct ctf_item *item)
 {
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	struct symbols_library library = {
-			.base = number_of(item->fields, "_base"),
-			.size = number_of(item->fields, "_size"),
+			.base = trace_symbols_get_number(item->fields, "_base"),
+			.size = trace_symbols_get_number(item->fields, "_size"),
 			.build_id = build_id,
-			.build_id_size = bytes_of(item->fields, "_build_id", build_id),
+			.build_id_size = trace_symbols_get_bytes(
+					item->fields, "_build_id", build_id),
 	};
 	char *path, *link = NULL;
-	int ret = text_of(item->fields, "_path", &path);
+	int ret = trace_symbols_get_text(item->fields, "_path", &path);
 
 	if (!ret)
-		ret = text_of(item->fields, "_debug_link", &link);
+		ret = trace_symbols_get_text(item->fields, "_debug_link", &link);
 	library.path = path;
 	library.debug_link = link;
 	if (!ret && path)
@@ -105,15 +106,15 @@ static int take_records(struct symbols *symbols, struct ctf_reader *reader)
 		if (item.kind != CTF_ITEM_EVENT || !item.trace->is_side || !item.fields)
 			continue;
 		if (!strcmp(item.event->name, LOAD))
-			ret = take_load(symbols, &item);
+			ret = trace_symbols_add_module(symbols, &item);
 		else if (!strcmp(item.event->name, UNLOAD))
 			ret = symbols_unload(symbols, item.trace->index, item.ns,
-					number_of(item.fields, "_base"));
+					trace_symbols_get_number(item.fields, "_base"));
 	}
 	return ret;
 }
 
-static int take_maps(struct symbols *symbols, struct ctf_reader *reader)
+static int trace_symbols_read_maps(struct symbols *symbols, struct ctf_reader *reader)
 {
 	int ret = 0;
 
@@ -151,7 +152,7 @@ int trace_symbols_read(struct symbols *symbols, const char *dir)
 	/* The caller opens it, too, and reports other errors. */
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
-	ret = take_maps(symbols, reader);
+	ret = trace_symbols_read_maps(symbols, reader);
 	if (!ret && has_records(reader))
 		ret = take_records(symbols, reader);
 	ctf_reader_close(reader);
@@ -188,7 +189,8 @@ bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
 	return true;
 }
 
-static void put_member(struct view_out *out, const char *name, const char *text, uint64_t number)
+static void trace_symbols_write_member(
+		struct view_out *out, const char *name, const char *text, uint64_t number)
 {
 	view_out_text(out, name);
 	if (text)
@@ -203,15 +205,15 @@ bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol)
 
 	if (!symbol->module)
 		return false;
-	put_member(out, "{\"module\":", symbol->module, 0);
-	put_member(out, ",\"offset\":", NULL, symbol->offset);
+	trace_symbols_write_member(out, "{\"module\":", symbol->module, 0);
+	trace_symbols_write_member(out, ",\"offset\":", NULL, symbol->offset);
 	if (symbol->function) {
-		put_member(out, ",\"function\":", symbol->function, 0);
-		put_member(out, ",\"function_offset\":", NULL, symbol->inside);
+		trace_symbols_write_member(out, ",\"function\":", symbol->function, 0);
+		trace_symbols_write_member(out, ",\"function_offset\":", NULL, symbol->inside);
 	}
 	if (symbol->file) {
-		put_member(out, ",\"file\":", symbol->file, 0);
-		put_member(out, ",\"line\":", NULL, symbol->line);
+		trace_symbols_write_member(out, ",\"file\":", symbol->file, 0);
+		trace_symbols_write_member(out, ",\"line\":", NULL, symbol->line);
 	}
 	view_out_char(out, '}');
 	return true;

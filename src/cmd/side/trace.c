@@ -55,7 +55,7 @@ struct tracing {
 /* ---- the program ---- */
 
 /* What places are looked for in: of a script that is the program that runs it. */
-static int find_program(const char *name, char exe[PATH_MAX])
+static int trace_find_program(const char *name, char exe[PATH_MAX])
 {
 	char path[PATH_MAX], text[256];
 	int ret = session_program(name, path);
@@ -89,7 +89,7 @@ static int find_program(const char *name, char exe[PATH_MAX])
 /* ---- probes ---- */
 
 /* An event of another probe with the same name would be a second one that nobody can tell from it. */
-static int add_pattern(struct tracing *tracing, const char *provider, const char *event)
+static int trace_add_pattern(struct tracing *tracing, const char *provider, const char *event)
 {
 	char name[600];
 
@@ -107,7 +107,7 @@ static int add_pattern(struct tracing *tracing, const char *provider, const char
 	return COMMAND_DONE;
 }
 
-static int add_events(struct tracing *tracing, int table)
+static int trace_add_events(struct tracing *tracing, int table)
 {
 	struct probe_seen seen;
 	int status = probe_see(table, &seen);
@@ -116,13 +116,13 @@ static int add_events(struct tracing *tracing, int table)
 		return status;
 	/* Each function an event: all have the provider of ours. */
 	if (probe_table_nr_events(&seen.table) > EVENTS_FEW)
-		status = add_pattern(tracing, RESOLVE_PROVIDER, "*");
+		status = trace_add_pattern(tracing, RESOLVE_PROVIDER, "*");
 	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table) && !status; i++) {
 		struct probe_table_event event;
 
 		probe_table_event(&seen.table, i, &event);
 		if (probe_table_nr_events(&seen.table) <= EVENTS_FEW)
-			status = add_pattern(tracing, event.provider, event.name);
+			status = trace_add_pattern(tracing, event.provider, event.name);
 	}
 	probe_unsee(&seen);
 	return status;
@@ -137,7 +137,7 @@ static bool wants_all_arguments(const struct resolve_wish *wish)
 	return false;
 }
 
-static int leave_to_kernel(struct tracing *tracing, const struct probe_target *target,
+static int trace_defer_to_kernel(struct tracing *tracing, const struct probe_target *target,
 		struct session_probe *probe, const struct probe_seen *seen)
 {
 	struct probe_kernel kernel;
@@ -166,7 +166,7 @@ static int leave_all_to_kernel(struct tracing *tracing, const struct probe_targe
 	for (; nr < tracing->nr_probes && !status; nr += !status)
 		status = probe_see(tracing->probes[nr].table, &seen[nr]);
 	for (size_t i = 0; i < tracing->nr_probes && !status; i++)
-		status = leave_to_kernel(tracing, target, &tracing->probes[i], seen);
+		status = trace_defer_to_kernel(tracing, target, &tracing->probes[i], seen);
 	while (nr--)
 		probe_unsee(&seen[nr]);
 	free(seen);
@@ -195,20 +195,20 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 		if (status)
 			break;
 		tracing->nr_probes++;
-		status = add_events(tracing, probe->table);
+		status = trace_add_events(tracing, probe->table);
 	}
 	return status || global ? status : leave_all_to_kernel(tracing, &target);
 }
 
 /* ---- what they became ---- */
 
-static const char *text_of(const struct tracing *tracing, uint32_t number)
+static const char *trace_probe_spec_text(const struct tracing *tracing, uint32_t number)
 {
 	return number && number <= tracing->nr_wishes ? tracing->wishes[number - 1].wish.said : "?";
 }
 
 /* Prints a line for each location. Returns how many lines have been printed. */
-static uint64_t say_refusal(const struct probe_seen *seen,
+static uint64_t trace_report_refusal(const struct probe_seen *seen,
 		const struct session_probe_refusal *refusal, uint64_t shown)
 {
 	uint64_t end = (uint64_t)refusal->first + refusal->count;
@@ -227,7 +227,8 @@ static uint64_t say_refusal(const struct probe_seen *seen,
 	return shown;
 }
 
-static void say_refusals(const struct tracing *tracing, const struct session_probe_answer *answer)
+static void trace_report_refusals(
+		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	uint64_t shown = 0;
 	struct probe_seen seen;
@@ -236,7 +237,7 @@ static void say_refusals(const struct tracing *tracing, const struct session_pro
 			probe_see(tracing->probes[answer->number - 1].table, &seen))
 		return;
 	for (uint32_t i = 0; i < answer->nr_refusals; i++)
-		shown = say_refusal(&seen, &answer->refusals[i], shown);
+		shown = trace_report_refusal(&seen, &answer->refusals[i], shown);
 	if (answer->states[WIRE_PROBE_REFUSED] > shown)
 		fprintf(stderr, "%s not set: %" PRIu64 " others\n", say_label(true),
 				(uint64_t)answer->states[WIRE_PROBE_REFUSED] - shown);
@@ -283,7 +284,7 @@ static int say_filtered_out(
 					? "`--args` records the arguments if there is debug information\nto filter by the entry and by the return, filter the entry here and the return with `side view --filter`"
 					: "`--args` records the arguments if there is debug information\n`--arg s32:x:%edi` names a register",
 			"nothing was recorded: no event of %s has the fields that `--filter %.256s` names",
-			text_of(tracing, answer->number), tracing->filter);
+			trace_probe_spec_text(tracing, answer->number), tracing->filter);
 }
 
 static void say_answer(struct tracing *tracing, const struct session_probe_answer *answer)
@@ -304,25 +305,26 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 	}
 	if (answer->error)
 		say_note("%s: process %" PRId32 " cannot use it: %s",
-				text_of(tracing, answer->number), answer->pid,
+				trace_probe_spec_text(tracing, answer->number), answer->pid,
 				wire_probe_error_text(answer->error));
 	else if (!set && answer->states[WIRE_PROBE_RESTS] && !answer->states[WIRE_PROBE_REFUSED])
 		say_note("%s is set in process %" PRId32 ": 0 of %" PRIu32
 			 " locations: no rule records its events (does a filter name fields that they do not have?)",
-				text_of(tracing, answer->number), answer->pid, answer->places);
+				trace_probe_spec_text(tracing, answer->number), answer->pid,
+				answer->places);
 	else if (!set && answer->states[WIRE_PROBE_ABSENT])
 		say_note("%s is not in process %" PRId32
 			 " yet: it is set when its library is loaded",
-				text_of(tracing, answer->number), answer->pid);
+				trace_probe_spec_text(tracing, answer->number), answer->pid);
 	else
 		(tracing->running ? say_note : say_detail)("%s is set in process %" PRId32
 							   ": %" PRIu64 " of %" PRIu32
 							   " locations%s%s",
-				text_of(tracing, answer->number), answer->pid, set, answer->places,
-				used ? ": " : "", text);
+				trace_probe_spec_text(tracing, answer->number), answer->pid, set,
+				answer->places, used ? ": " : "", text);
 	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set && !were_removed(answer)))
 		tracing->status = COMMAND_FAILED;
-	say_refusals(tracing, answer);
+	trace_report_refusals(tracing, answer);
 }
 
 static int look_after(void *user, struct session *session)
@@ -351,7 +353,8 @@ static int look_after(void *user, struct session *session)
 
 /* ---- the verb ---- */
 
-static int start(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
+static int trace_start_program(
+		struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	struct trace_kernel kernel;
 	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
@@ -431,7 +434,7 @@ static int add_own_patterns(struct tracing *tracing)
 }
 
 /* Another program is recorded than the one that is asked for: side-uprobes, which runs that. */
-static int start_global(struct tracing *tracing, const struct parsed *parsed, char **command)
+static int trace_start_global(struct tracing *tracing, const struct parsed *parsed, char **command)
 {
 	/* Its hits are ours: sessions that want events of the same name mean those of programs. */
 	static const char portable[] = "SIDE_RING_PORTABLE=1", ours[] = "SIDE_AGENT_SESSION=";
@@ -519,7 +522,7 @@ static int check_global(const struct record_options *options, size_t count)
 									      : no_program(options);
 }
 
-static int check(const struct parsed *parsed, size_t count)
+static int trace_check_options(const struct parsed *parsed, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
 
@@ -543,8 +546,8 @@ static int check(const struct parsed *parsed, size_t count)
 }
 
 /* Find the file to probe, which may be a library. `words` is the command; this refuses a command that cannot be used. */
-static int find_global(struct tracing *tracing, const struct record_options *options, char **words,
-		size_t count)
+static int trace_find_probed_file(struct tracing *tracing, const struct record_options *options,
+		char **words, size_t count)
 {
 	char program[PATH_MAX];
 	struct probe_exe exe;
@@ -569,7 +572,7 @@ static int find_global(struct tracing *tracing, const struct record_options *opt
 }
 
 /* A mistake is shown before the program is started. */
-static int check_filter(const char *text)
+static int trace_check_filter(const char *text)
 {
 	struct where where;
 	int status = text ? where_parse("filter", text, &where) : COMMAND_DONE;
@@ -607,7 +610,7 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
 	int status = starter_follow(words, count, options->global.on, &at, program);
 
 	if (!status)
-		status = find_program(program, tracing->exe);
+		status = trace_find_program(program, tracing->exe);
 	if (!status && !options->global.on)
 		status = check_reachable(program, tracing->exe);
 	if (status || !at)
@@ -642,7 +645,7 @@ static void add_threads(struct tracing *tracing)
 }
 
 /* Is there something in the directory? Then `--force` is for that, and for nothing else. */
-static bool overwrites(const char *output)
+static bool trace_is_overwrite(const char *output)
 {
 	DIR *directory = output ? opendir(output) : NULL;
 	const struct dirent *entry;
@@ -658,16 +661,16 @@ static bool overwrites(const char *output)
 static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
-	int status = check(parsed, count);
+	int status = trace_check_options(parsed, count);
 
 	tracing->filter = options->filter;
 	tracing->forced = options->allow_unsafe_exit ||
-			(options->force && !overwrites(options->output));
+			(options->force && !trace_is_overwrite(options->output));
 	tracing->starts = count > 0;
 	if (!status)
 		status = probe_global_check(&options->global);
 	if (!status)
-		status = check_filter(options->filter);
+		status = trace_check_filter(options->filter);
 	if (!status)
 		status = find_contexts(tracing, options);
 	if (!status && options->global.on && tracing->others.count)
@@ -678,7 +681,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,
 				&tracing->nr_wishes);
 	if (!status && options->global.on && (options->exe || !count))
-		status = find_global(tracing, options, words, count);
+		status = trace_find_probed_file(tracing, options, words, count);
 	else if (!status && count)
 		status = find_traced(tracing, options, words, count);
 	tracing->no_kernel = tracing->no_kernel
@@ -691,10 +694,10 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	if (!status)
 		add_threads(tracing);
 	if (!status && options->global.on)
-		return start_global(tracing, parsed, count ? words : NULL);
+		return trace_start_global(tracing, parsed, count ? words : NULL);
 	if (!status && options->pid)
 		return start_running(tracing, parsed);
-	return status ? status : start(tracing, parsed, words, count);
+	return status ? status : trace_start_program(tracing, parsed, words, count);
 }
 
 /* A pipe and what else only shells know is a word as any other to the program. */

@@ -42,7 +42,7 @@ static void pattern_glob(const char *pattern, char glob[NEAREST_NAME_SIZE])
 	glob[size] = '\0';
 }
 
-static int compare_names(const void *one, const void *other)
+static int unmatched_compare_names(const void *one, const void *other)
 {
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
@@ -57,7 +57,7 @@ static const char **distinct_names(const struct unmatched *unmatched, size_t *co
 		return NULL;
 	if (unmatched->nr_names) {
 		memcpy(names, unmatched->names, unmatched->nr_names * sizeof(*names));
-		qsort(names, unmatched->nr_names, sizeof(*names), compare_names);
+		qsort(names, unmatched->nr_names, sizeof(*names), unmatched_compare_names);
 	}
 	for (size_t i = 0; i < unmatched->nr_names; i++) {
 		if (!*count || strcmp(names[*count - 1], names[i]) != 0)
@@ -66,7 +66,7 @@ static const char **distinct_names(const struct unmatched *unmatched, size_t *co
 	return names;
 }
 
-static void add_names(struct text *text, const struct unmatched *unmatched,
+static void unmatched_print_names(struct text *text, const struct unmatched *unmatched,
 		const char *const *names, size_t count)
 {
 	char line[512], number[SAY_NUMBER_MAX];
@@ -87,7 +87,7 @@ static void add_names(struct text *text, const struct unmatched *unmatched,
 }
 
 /* Of a word without a colon also the event of that name, in whatever provider. */
-static void offer_names(struct nearest *nearest, const char *const *names, size_t count)
+static void unmatched_suggest_names(struct nearest *nearest, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *colon = strchr(names[i], ':');
@@ -147,7 +147,7 @@ static void add_meant(struct text *text, const struct unmatched *unmatched, cons
 	size_t likely;
 
 	nearest_begin(&nearest, glob);
-	offer_names(&nearest, names, count);
+	unmatched_suggest_names(&nearest, names, count);
 	if (!strchr(glob, ':'))
 		offer_events(&nearest, names, count);
 	likely = nearest_likely(&nearest);
@@ -198,7 +198,7 @@ void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TE
 		text_add(&text, "no colon, so it names a provider: ");
 	if (matches_any(glob, names, count))
 		text_add(&text, "no event of that name has that log level: ");
-	add_names(&text, unmatched, names, count);
+	unmatched_print_names(&text, unmatched, names, count);
 	if (!matches_any(glob, names, count))
 		add_meant(&meant, unmatched, glob, names, count);
 	free(names);

@@ -21,7 +21,7 @@ struct selection {
 
 /* Log levels in a trace are those of LTTng, where the debug levels are 7 to 14; here there is one.
  */
-static bool wanted(void *context, const char *name, int loglevel)
+static bool view_arguments_event_is_selected(void *context, const char *name, int loglevel)
 {
 	const struct selection *selection = context;
 	const char *colon = strchr(name, ':');
@@ -48,7 +48,8 @@ static void say_nothing_fits(void *context, const struct ctf_reader *reader)
 			arguments->filter);
 }
 
-static void say_for_view(enum view_message kind, const char *mend, const char *sentence)
+static void view_arguments_print_message(
+		enum view_message kind, const char *mend, const char *sentence)
 {
 	if (kind == VIEW_NOTE)
 		say_note("%s", sentence);
@@ -57,7 +58,7 @@ static void say_for_view(enum view_message kind, const char *mend, const char *s
 }
 
 /* Say early, with what to do about it, why a trace cannot be opened. */
-static int check_directory(const char *path)
+static int view_arguments_check_directory(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -95,7 +96,7 @@ int cmd_view(const struct parsed *parsed)
 			.threads = arguments->threads < 64 ? (unsigned int)arguments->threads : 64,
 			.nothing = say_nothing_fits,
 			.nothing_context = (void *)(uintptr_t)parsed,
-			.say = say_for_view,
+			.say = view_arguments_print_message,
 	};
 	struct where where = {0};
 	int status = command_select(&arguments->patterns, &selection.patterns);
@@ -105,7 +106,7 @@ int cmd_view(const struct parsed *parsed)
 	if (!status)
 		status = view_times_read(&arguments->times, &options.from, &options.to);
 	if (!status)
-		status = check_directory(options.dir);
+		status = view_arguments_check_directory(options.dir);
 	if (status) {
 		where_free(&where);
 		free(selection.patterns);
@@ -114,7 +115,7 @@ int cmd_view(const struct parsed *parsed)
 	if (arguments->filter)
 		options.where = &where;
 	if (selection.nr_patterns) {
-		options.wanted = wanted;
+		options.wanted = view_arguments_event_is_selected;
 		options.wanted_context = &selection;
 	}
 	status = cmd_view_run(&options);

@@ -37,13 +37,13 @@ struct node {
 	const struct ctf_value *value; /* The chosen option. */
 };
 
-static void advance(struct nodes *nodes)
+static void view_dynamic_next_node(struct nodes *nodes)
 {
 	nodes->node = ctf_cursor_next(&nodes->cursor);
 }
 
 /* The node here, or false at the end or when it is not made like one. */
-static bool look(const struct nodes *nodes, struct node *node)
+static bool view_dynamic_read_node(const struct nodes *nodes, struct node *node)
 {
 	const struct ctf_value *at = nodes->node, *kind, *variant;
 
@@ -72,7 +72,8 @@ static void show_node(struct view_sink *sink, struct nodes *nodes, const struct 
 /* Whether the attributes of a value at `depth` stand here. */
 static bool at_attributes(const struct nodes *nodes, uint64_t depth, struct node *node)
 {
-	return look(nodes, node) && node->kind == NODE_ATTRIBUTES && node->depth == depth + 1;
+	return view_dynamic_read_node(nodes, node) && node->kind == NODE_ATTRIBUTES &&
+			node->depth == depth + 1;
 }
 
 /* Step over a node and what is below it. */
@@ -81,8 +82,8 @@ static void skip_node(struct nodes *nodes, uint64_t depth)
 	struct node node;
 
 	do
-		advance(nodes);
-	while (look(nodes, &node) && node.depth > depth);
+		view_dynamic_next_node(nodes);
+	while (view_dynamic_read_node(nodes, &node) && node.depth > depth);
 }
 
 static void show_attributes(struct view_sink *sink, struct nodes nodes, const struct node *list)
@@ -91,9 +92,10 @@ static void show_attributes(struct view_sink *sink, struct nodes nodes, const st
 	uint32_t shown = 0;
 	struct node node;
 
-	advance(&nodes);
+	view_dynamic_next_node(&nodes);
 	sink->ops->attributes_begin(sink);
-	while (shown < count && look(&nodes, &node) && node.depth == list->depth + 1) {
+	while (shown < count && view_dynamic_read_node(&nodes, &node) &&
+			node.depth == list->depth + 1) {
 		sink->ops->attribute_begin(sink, shown++, node.name->text, node.name->size);
 		show_node(sink, &nodes, &node);
 		sink->ops->attribute_end(sink);
@@ -108,7 +110,8 @@ static unsigned int copies_before(
 	unsigned int copy = 1;
 	struct node node;
 
-	for (uint32_t i = 0; i < index && i < 256 && look(&nodes, &node) && node.depth == depth;
+	for (uint32_t i = 0; i < index && i < 256 && view_dynamic_read_node(&nodes, &node) &&
+			node.depth == depth;
 			i++) {
 		if (node.name->size == wanted->name->size &&
 				memcmp(node.name->text, wanted->name->text, node.name->size) == 0)
@@ -130,7 +133,8 @@ static void show_children(struct view_sink *sink, struct nodes *nodes, const str
 		view_put_word(sink, &sink->ops->struct_begin);
 	else
 		view_put_word(sink, &sink->ops->list_begin);
-	while (shown < count && look(nodes, &node) && node.depth == parent->depth + 1) {
+	while (shown < count && view_dynamic_read_node(nodes, &node) &&
+			node.depth == parent->depth + 1) {
 		if (is_struct)
 			sink->ops->member(sink, shown, node.name->text, node.name->size,
 					count > 256 ? 1
@@ -147,7 +151,7 @@ static void show_children(struct view_sink *sink, struct nodes *nodes, const str
 		view_put_word(sink, &sink->ops->list_end);
 }
 
-static void show_scalar(struct view_sink *sink, const struct node *node)
+static void view_dynamic_show_scalar(struct view_sink *sink, const struct node *node)
 {
 	const struct ctf_value *value = node->value;
 	struct view_show show = {.kind = VIEW_SHOW_NULL, .base = 10};
@@ -181,7 +185,7 @@ static void show_node(struct view_sink *sink, struct nodes *nodes, const struct 
 	struct node list = {0};
 	bool attributed;
 
-	advance(nodes);
+	view_dynamic_next_node(nodes);
 	attributed = at_attributes(nodes, node->depth, &list);
 	attributes = *nodes;
 	if (attributed)
@@ -192,7 +196,7 @@ static void show_node(struct view_sink *sink, struct nodes *nodes, const struct 
 	if (node->kind == NODE_STRUCT || node->kind == NODE_ARRAY)
 		show_children(sink, nodes, node);
 	else
-		show_scalar(sink, node);
+		view_dynamic_show_scalar(sink, node);
 	if (attributed)
 		show_attributes(sink, attributes, &list);
 }
@@ -203,8 +207,8 @@ void view_dynamic_value(struct view_sink *sink, const struct ctf_value *list)
 	struct node node;
 
 	ctf_cursor_start(&nodes.cursor, list);
-	advance(&nodes);
-	if (look(&nodes, &node) && node.kind != NODE_ATTRIBUTES)
+	view_dynamic_next_node(&nodes);
+	if (view_dynamic_read_node(&nodes, &node) && node.kind != NODE_ATTRIBUTES)
 		show_node(sink, &nodes, &node);
 	else
 		view_put_word(sink, &sink->ops->null);

@@ -54,7 +54,7 @@ struct view_feed {
 
 /* ---- filling ---- */
 
-static int add_entry(struct view_batch *batch, const struct view_entry *entry)
+static int view_feed_add_entry(struct view_batch *batch, const struct view_entry *entry)
 {
 	if (batch->count == batch->room) {
 		uint32_t room = batch->room ? batch->room * 2 : 64;
@@ -73,7 +73,8 @@ static int add_entry(struct view_batch *batch, const struct view_entry *entry)
 #define PATIENCE 4096
 
 /* 1: there may be more; 0: the end of the stream; -ENOMEM. */
-static int fill(struct view_feed *feed, struct feed_stream *stream, struct view_line *line)
+static int view_feed_fill_batch(
+		struct view_feed *feed, struct feed_stream *stream, struct view_line *line)
 {
 	struct view_batch *batch = &stream->batches[stream->filled & 1];
 	uint32_t index = (uint32_t)(stream - feed->streams), patience = PATIENCE;
@@ -90,7 +91,7 @@ static int fill(struct view_feed *feed, struct feed_stream *stream, struct view_
 			break;
 		ret = view_line_item(line, item, &entry);
 		if (ret > 0)
-			ret = add_entry(batch, &entry);
+			ret = view_feed_add_entry(batch, &entry);
 		if (ret < 0)
 			break;
 		ret = 1;
@@ -110,7 +111,7 @@ static bool wants_work(const struct feed_stream *stream)
 	return stream->state == FEED_IDLE && !stream->over && stream->filled - stream->shown < 2;
 }
 
-static void enqueue(struct view_feed *feed, struct feed_stream *stream)
+static void view_feed_enqueue(struct view_feed *feed, struct feed_stream *stream)
 {
 	stream->state = FEED_QUEUED;
 	stream->behind = &feed->queue;
@@ -134,7 +135,7 @@ static void work_on(struct view_feed *feed, struct feed_stream *stream, struct v
 
 	stream->state = FEED_FILLING;
 	pthread_mutex_unlock(&feed->mutex);
-	ret = fill(feed, stream, line);
+	ret = view_feed_fill_batch(feed, stream, line);
 	pthread_mutex_lock(&feed->mutex);
 	stream->state = FEED_IDLE;
 	if (stream->batches[stream->filled & 1].count)
@@ -142,11 +143,11 @@ static void work_on(struct view_feed *feed, struct feed_stream *stream, struct v
 	stream->over = ret <= 0;
 	stream->error = ret < 0 ? ret : 0;
 	if (feed->worker_count && wants_work(stream))
-		enqueue(feed, stream);
+		view_feed_enqueue(feed, stream);
 	pthread_cond_broadcast(&feed->done);
 }
 
-static void *work(void *argument)
+static void *view_feed_run_thread(void *argument)
 {
 	struct feed_worker *worker = argument;
 	struct view_feed *feed = worker->feed;
@@ -205,7 +206,7 @@ const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, 
 		work_on(feed, next, &feed->line);
 	}
 	if (feed->worker_count && wants_work(stream))
-		enqueue(feed, stream);
+		view_feed_enqueue(feed, stream);
 	if (stream->filled != stream->given) {
 		batch = &stream->batches[stream->given & 1];
 		stream->given++;
@@ -230,12 +231,12 @@ static void start_workers(struct view_feed *feed, struct view_lines *lines, unsi
 
 		worker->feed = feed;
 		view_line_start(&worker->line, lines, NULL);
-		if (pthread_create(&worker->thread, NULL, work, worker))
+		if (pthread_create(&worker->thread, NULL, view_feed_run_thread, worker))
 			break;
 		feed->worker_count++;
 	}
 	for (uint32_t i = 0; feed->worker_count && i < feed->stream_count; i++)
-		enqueue(feed, &feed->streams[i]);
+		view_feed_enqueue(feed, &feed->streams[i]);
 	pthread_mutex_unlock(&feed->mutex);
 }
 

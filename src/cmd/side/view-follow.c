@@ -18,7 +18,7 @@
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal)
+static void view_follow_on_signal(int signal)
 {
 	(void)signal;
 	stopped = 1;
@@ -58,7 +58,8 @@ static int show_until(
 	return ret < 0 ? ret : 0;
 }
 
-static int follow(struct view *view, struct ctf_reader *reader, struct view_line *line)
+static int view_follow_wait_for_more(
+		struct view *view, struct ctf_reader *reader, struct view_line *line)
 {
 	const struct timespec pause = {0, PAUSE_NS};
 	bool recording = true;
@@ -81,7 +82,7 @@ static int follow(struct view *view, struct ctf_reader *reader, struct view_line
 
 int view_follow(struct view *view, struct ctf_reader *reader)
 {
-	const struct sigaction action = {.sa_handler = stop};
+	const struct sigaction action = {.sa_handler = view_follow_on_signal};
 	struct sigaction interrupt, terminate;
 	struct view_out out = {0};
 	struct view_line line;
@@ -92,7 +93,7 @@ int view_follow(struct view *view, struct ctf_reader *reader)
 	sigaction(SIGTERM, &action, &terminate);
 	view_line_start(&line, &view->lines, &out);
 	ctf_reader_follow(reader, view_lines_forget);
-	ret = follow(view, reader, &line);
+	ret = view_follow_wait_for_more(view, reader, &line);
 	view_line_stop(&line);
 	view_out_free(&out);
 	sigaction(SIGINT, &interrupt, NULL);

@@ -7,13 +7,13 @@
 
 #include "cmd/side/view-sink.h"
 
-static void put(struct view_sink *sink, const char *text)
+static void view_json_write_text(struct view_sink *sink, const char *text)
 {
 	view_out_put(sink->out, text, strlen(text));
 }
 
 /* Length of a valid UTF-8 character, or 0. */
-static unsigned int utf8_length(const unsigned char *at, size_t left)
+static unsigned int view_json_utf8_length(const unsigned char *at, size_t left)
 {
 	unsigned int length, c = at[0];
 	uint32_t code;
@@ -39,23 +39,24 @@ static unsigned int utf8_length(const unsigned char *at, size_t left)
 }
 
 /* Most characters: printable ASCII but for the two that are escaped. */
-static inline bool is_usual(unsigned char c)
+static inline bool view_json_is_plain_char(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 /* Terminals obey the control characters U+0080 to U+009f, too: 0xc2 and a byte below 0xa0. */
-static bool is_c1(const unsigned char *at)
+static bool view_json_is_c1_control(const unsigned char *at)
 {
 	return at[0] == 0xc2 && at[1] < 0xa0;
 }
 
 static bool must_escape(const unsigned char *at)
 {
-	return at[0] < 0x20 || at[0] == 0x7f || at[0] == '"' || at[0] == '\\' || is_c1(at);
+	return at[0] < 0x20 || at[0] == 0x7f || at[0] == '"' || at[0] == '\\' ||
+			view_json_is_c1_control(at);
 }
 
-static void escape(struct view_out *out, unsigned char c)
+static void view_json_write_escaped(struct view_out *out, unsigned char c)
 {
 	view_out_char(out, '\\');
 	if (c == '"' || c == '\\') {
@@ -75,7 +76,9 @@ void view_json_quoted(struct view_out *out, const char *text, size_t size)
 
 	view_out_char(out, '"');
 	for (size_t i = 0; i < size;) {
-		unsigned int length = is_usual(at[i]) ? 1 : utf8_length(at + i, size - i);
+		unsigned int length = view_json_is_plain_char(at[i])
+				? 1
+				: view_json_utf8_length(at + i, size - i);
 
 		if (length && !must_escape(at + i)) {
 			run += length;
@@ -85,7 +88,7 @@ void view_json_quoted(struct view_out *out, const char *text, size_t size)
 		view_out_put(out, text + i - run, run);
 		run = 0;
 		i += length == 2; /* C1: the character's number is its second byte. */
-		escape(out, at[i]);
+		view_json_write_escaped(out, at[i]);
 		i++;
 	}
 	view_out_put(out, text + size - run, run);
@@ -95,10 +98,10 @@ void view_json_quoted(struct view_out *out, const char *text, size_t size)
 static void json_digits(struct view_sink *sink, const char *digits, bool quoted)
 {
 	if (quoted)
-		put(sink, "\"");
-	put(sink, digits);
+		view_json_write_text(sink, "\"");
+	view_json_write_text(sink, digits);
 	if (quoted)
-		put(sink, "\"");
+		view_json_write_text(sink, "\"");
 }
 
 static void json_number(struct view_sink *sink, const struct visit_value *value, unsigned int base)
@@ -124,7 +127,7 @@ static void json_member(struct view_sink *sink, uint32_t index, const char *name
 		unsigned int copy)
 {
 	if (index)
-		put(sink, ",");
+		view_json_write_text(sink, ",");
 	if (copy > 1) {
 		char *suffixed;
 		int length = asprintf(&suffixed, "%.*s#%u", (int)size, name, copy);
@@ -138,18 +141,18 @@ static void json_member(struct view_sink *sink, uint32_t index, const char *name
 	} else {
 		view_json_quoted(sink->out, name, size);
 	}
-	put(sink, ":");
+	view_json_write_text(sink, ":");
 }
 
 static void json_labels_begin(struct view_sink *sink)
 {
-	put(sink, "{\"labels\":[");
+	view_json_write_text(sink, "{\"labels\":[");
 }
 
 static void json_label(struct view_sink *sink, uint32_t index, const char *text, size_t size)
 {
 	if (index)
-		put(sink, ",");
+		view_json_write_text(sink, ",");
 	view_json_quoted(sink->out, text, size);
 }
 
@@ -157,40 +160,40 @@ static void json_labels_end(struct view_sink *sink, uint32_t count, bool bitmap)
 {
 	(void)count;
 	(void)bitmap;
-	put(sink, "],\"value\":");
+	view_json_write_text(sink, "],\"value\":");
 }
 
 static void json_close(struct view_sink *sink)
 {
-	put(sink, "}");
+	view_json_write_text(sink, "}");
 }
 
 static void json_no_option_begin(struct view_sink *sink)
 {
-	put(sink, "{\"option\":null,\"selector\":");
+	view_json_write_text(sink, "{\"option\":null,\"selector\":");
 }
 
 static void json_attributed_begin(struct view_sink *sink)
 {
-	put(sink, "{\"value\":");
+	view_json_write_text(sink, "{\"value\":");
 }
 
 static void json_attributes_begin(struct view_sink *sink)
 {
-	put(sink, ",\"attributes\":[");
+	view_json_write_text(sink, ",\"attributes\":[");
 }
 
 static void json_attribute_begin(
 		struct view_sink *sink, uint32_t index, const char *key, size_t size)
 {
-	put(sink, index ? ",{\"key\":" : "{\"key\":");
+	view_json_write_text(sink, index ? ",{\"key\":" : "{\"key\":");
 	view_json_quoted(sink->out, key, size);
-	put(sink, ",\"value\":");
+	view_json_write_text(sink, ",\"value\":");
 }
 
 static void json_attributes_end(struct view_sink *sink)
 {
-	put(sink, "]}");
+	view_json_write_text(sink, "]}");
 }
 
 const struct view_sink_ops view_json_ops = {

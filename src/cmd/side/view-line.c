@@ -70,7 +70,7 @@ static __attribute__((noinline)) void note_second(struct view_line *line, int64_
 	line->second = second;
 }
 
-static void put_time(struct view_line *line, int64_t ns)
+static void view_line_write_time(struct view_line *line, int64_t ns)
 {
 	struct view_out *out = out_of(line);
 	uint32_t rest;
@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) void json_time(
 	view_out_text(out, ",\"");
 	view_out_text(out, prefix);
 	view_out_text(out, "time\":\"");
-	put_time(line, ns);
+	view_line_write_time(line, ns);
 	view_out_text(out, "Z\",\"");
 	view_out_text(out, prefix);
 	view_out_text(out, "ns\":");
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void json_time(
 
 /* ---- what lines begin with ---- */
 
-static void put_colour(struct view_line *line, const char *colour)
+static void view_line_write_colour(struct view_line *line, const char *colour)
 {
 	if (line->sink.colour)
 		view_out_put(out_of(line), colour, strlen(colour));
@@ -114,7 +114,7 @@ static bool has_process(const struct ctf_trace *trace)
 	return trace->procname || trace->vpid >= 0 || trace->hostname;
 }
 
-static void put_process(struct view_line *line, const struct ctf_trace *trace)
+static void view_line_write_process(struct view_line *line, const struct ctf_trace *trace)
 {
 	struct view_out *out = out_of(line);
 
@@ -150,7 +150,8 @@ static void json_count(struct view_line *line, const char *name, uint64_t count)
 	view_out_unsigned(out, count);
 }
 
-static void make_place(struct view_line *line, const struct ctf_trace *trace, int64_t cpu)
+static void view_line_format_origin(
+		struct view_line *line, const struct ctf_trace *trace, int64_t cpu)
 {
 	struct view_out *before = out_of(line), *out = &line->place;
 
@@ -169,9 +170,9 @@ static void make_place(struct view_line *line, const struct ctf_trace *trace, in
 			json_count(line, "cpu", (uint64_t)cpu);
 	} else {
 		if (has_process(trace)) {
-			put_colour(line, VIEW_COLOUR_PROCESS);
-			put_process(line, trace);
-			put_colour(line, VIEW_COLOUR_END);
+			view_line_write_colour(line, VIEW_COLOUR_PROCESS);
+			view_line_write_process(line, trace);
+			view_line_write_colour(line, VIEW_COLOUR_END);
 			view_out_char(out, ' ');
 		}
 		if (cpu >= 0) {
@@ -191,7 +192,7 @@ static inline void put_place(struct view_line *line, const struct ctf_item *item
 	int64_t cpu = item->stream ? item->stream->cpu : -1;
 
 	if (__builtin_expect(line->trace != item->trace || line->cpu != cpu, 0))
-		make_place(line, item->trace, cpu);
+		view_line_format_origin(line, item->trace, cpu);
 	view_out_put(out_of(line), line->place.begin, view_out_size(&line->place));
 }
 
@@ -233,16 +234,16 @@ static void make_head(struct view_line *line, struct view_class *class,
 		if (shown->attributes.size)
 			class->tail = shown->attributes;
 	} else {
-		put_colour(line, VIEW_COLOUR_EVENT);
+		view_line_write_colour(line, VIEW_COLOUR_EVENT);
 		view_text_plain(&class->head, event->name, strlen(event->name));
-		put_colour(line, VIEW_COLOUR_END);
+		view_line_write_colour(line, VIEW_COLOUR_END);
 		view_out_put(&class->head, shown->attributes.text, shown->attributes.size);
 		view_out_text(&class->head, ": ");
 	}
 	line->sink.out = before;
 }
 
-static void free_class(struct view_class *class)
+static void view_line_free_class(struct view_class *class)
 {
 	if (!class)
 		return;
@@ -252,7 +253,7 @@ static void free_class(struct view_class *class)
 	free(class);
 }
 
-static struct view_class *make_class(struct view_line *line, const struct ctf_item *item)
+static struct view_class *view_line_make_class(struct view_line *line, const struct ctf_item *item)
 {
 	const struct ctf_event_class *event = item->event;
 	const struct ctf_trace *trace = item->trace;
@@ -279,7 +280,7 @@ static struct view_class *make_class(struct view_line *line, const struct ctf_it
 	if (class->event && !ret)
 		make_head(line, class, event);
 	if (!class->event || ret || class->head.failed) {
-		free_class(class);
+		view_line_free_class(class);
 		return NULL;
 	}
 	return class;
@@ -298,7 +299,7 @@ static struct view_class *class_of(struct view_line *line, const struct ctf_item
 	pthread_mutex_lock(&line->lines->mutex);
 	class = event->user;
 	if (!class) {
-		class = make_class(line, item);
+		class = view_line_make_class(line, item);
 		/* Release: all of it before the pointer. Pairs with the acquire in class_of(). */
 		__atomic_store_n(&event->user, class, __ATOMIC_RELEASE);
 	}
@@ -333,7 +334,7 @@ static inline __attribute__((always_inline)) void put_group(
 	*first = false;
 }
 
-static void put_fields(
+static void view_line_write_fields(
 		struct view_line *line, const struct view_class *class, const struct ctf_item *item)
 {
 	const struct view_event *event = class->event;
@@ -376,17 +377,17 @@ static void text_event(struct view_line *line, const struct view_class *class,
 	size_t start = view_out_size(out);
 
 	if (item->timed) {
-		put_colour(line, VIEW_COLOUR_TIME);
+		view_line_write_colour(line, VIEW_COLOUR_TIME);
 		view_out_char(out, '[');
-		put_time(line, item->ns);
+		view_line_write_time(line, item->ns);
 		view_out_text(out, "] ");
 		entry->head = (uint32_t)(view_out_size(out) - start);
-		put_colour(line, VIEW_COLOUR_END);
+		view_line_write_colour(line, VIEW_COLOUR_END);
 		view_out_char(out, ' ');
 	}
 	put_place(line, item);
 	view_out_put(out, class->head.begin, view_out_size(&class->head));
-	put_fields(line, class, item);
+	view_line_write_fields(line, class, item);
 	view_out_char(out, '\n');
 }
 
@@ -397,7 +398,7 @@ static void json_event(
 
 	json_begin(line, item, "event");
 	view_out_put(out, class->head.begin, view_out_size(&class->head));
-	put_fields(line, class, item);
+	view_line_write_fields(line, class, item);
 	view_out_put(out, class->tail.text, class->tail.size);
 	view_out_char(out, '\n');
 }
@@ -408,10 +409,10 @@ static void text_lost_begin(struct view_line *line, const struct ctf_item *item)
 {
 	struct view_out *out = out_of(line);
 
-	put_colour(line, VIEW_COLOUR_LOST);
+	view_line_write_colour(line, VIEW_COLOUR_LOST);
 	if (item->timed) {
 		view_out_char(out, '[');
-		put_time(line, item->ns);
+		view_line_write_time(line, item->ns);
 		view_out_text(out, "] ");
 	}
 	view_out_text(out, "*** ");
@@ -423,10 +424,10 @@ static void text_lost_end(struct view_line *line, const struct ctf_item *item)
 
 	if (has_process(item->trace)) {
 		view_out_text(out, " of ");
-		put_process(line, item->trace);
+		view_line_write_process(line, item->trace);
 	}
 	view_out_text(out, " ***");
-	put_colour(line, VIEW_COLOUR_END);
+	view_line_write_colour(line, VIEW_COLOUR_END);
 	view_out_char(out, '\n');
 }
 
@@ -450,7 +451,7 @@ static void text_discarded(struct view_line *line, const struct ctf_item *item)
 	text_many(line, item->count, item->kind == CTF_ITEM_DISCARDED ? "event" : "packet");
 	if (item->timed) {
 		view_out_text(out, " since ");
-		put_time(line, item->begin_ns);
+		view_line_write_time(line, item->begin_ns);
 	}
 	view_out_text(out, " in ");
 	view_text_plain(out, item->stream->name, strlen(item->stream->name));
@@ -616,7 +617,7 @@ void view_lines_start(struct view_lines *lines, const struct view_options *optio
 
 void view_lines_forget(void *class)
 {
-	free_class(class);
+	view_line_free_class(class);
 }
 
 void view_lines_stop(struct view_lines *lines, struct ctf_reader *reader)
@@ -627,7 +628,7 @@ void view_lines_stop(struct view_lines *lines, struct ctf_reader *reader)
 		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
 			struct ctf_event_class *event = ctf_trace_event(trace, i);
 
-			free_class(event->user);
+			view_line_free_class(event->user);
 			event->user = NULL;
 		}
 	}

@@ -90,7 +90,8 @@ static void put_delta(struct view *view, const struct view_entry *entry)
 	*out->at++ = ')';
 }
 
-static void show_event(struct view *view, const struct view_entry *entry, const char *bytes)
+static void view_merge_show_event(
+		struct view *view, const struct view_entry *entry, const char *bytes)
 {
 	struct view_out *out = &view->buffer;
 
@@ -119,7 +120,7 @@ static void show_damage(struct view *view, const struct view_entry *entry, const
 	view_out_put(&view->buffer, bytes + entry->head, entry->size - entry->head);
 }
 
-static void show_progress(const struct view *view)
+static void view_merge_show_progress(const struct view *view)
 {
 	char events[SAY_NUMBER_MAX];
 
@@ -129,10 +130,10 @@ static void show_progress(const struct view *view)
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes)
 {
 	if (view->options->verb && progress_is_due_often())
-		show_progress(view);
+		view_merge_show_progress(view);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no batch is without entries. */
 	switch ((enum view_entry_kind)entry->kind) {
-	case VIEW_ENTRY_EVENT: show_event(view, entry, bytes); break;
+	case VIEW_ENTRY_EVENT: view_merge_show_event(view, entry, bytes); break;
 	case VIEW_ENTRY_DAMAGE: show_damage(view, entry, bytes); break;
 	case VIEW_ENTRY_DISCARDED:
 	case VIEW_ENTRY_LOST:
@@ -151,7 +152,7 @@ void view_show_entry(struct view *view, const struct view_entry *entry, const ch
 
 /* ---- merging ---- */
 
-static bool is_before(const struct waiting *a, const struct waiting *b)
+static bool view_merge_is_before(const struct waiting *a, const struct waiting *b)
 {
 	if (__builtin_expect(a->ns != b->ns, 1))
 		return a->ns < b->ns;
@@ -163,7 +164,7 @@ static bool is_before(const struct waiting *a, const struct waiting *b)
 	return a->stream < b->stream;
 }
 
-static void sift_down(struct merge *merge, uint32_t at)
+static void view_merge_sift_down(struct merge *merge, uint32_t at)
 {
 	struct waiting moved = merge->heap[at];
 
@@ -173,9 +174,9 @@ static void sift_down(struct merge *merge, uint32_t at)
 		if (child >= merge->count)
 			break;
 		if (child + 1 < merge->count &&
-				is_before(&merge->heap[child + 1], &merge->heap[child]))
+				view_merge_is_before(&merge->heap[child + 1], &merge->heap[child]))
 			child++;
-		if (!is_before(&merge->heap[child], &moved))
+		if (!view_merge_is_before(&merge->heap[child], &moved))
 			break;
 		merge->heap[at] = merge->heap[child];
 		at = child;
@@ -200,7 +201,7 @@ static bool refill(struct merge *merge, struct waiting *waiting, int *error)
 	return true;
 }
 
-static int start(struct merge *merge, struct ctf_reader *reader)
+static int view_merge_start(struct merge *merge, struct ctf_reader *reader)
 {
 	uint32_t count = ctf_reader_stream_count(reader);
 	int error = 0;
@@ -217,11 +218,11 @@ static int start(struct merge *merge, struct ctf_reader *reader)
 		merge->count += refill(merge, waiting, &error);
 	}
 	for (uint32_t i = merge->count / 2; i-- > 0;)
-		sift_down(merge, i);
+		view_merge_sift_down(merge, i);
 	return error;
 }
 
-static int show_all(struct merge *merge)
+static int view_merge_print_all(struct merge *merge)
 {
 	int error = 0;
 
@@ -235,7 +236,7 @@ static int show_all(struct merge *merge)
 		else if (!refill(merge, top, &error))
 			*top = merge->heap[--merge->count];
 		if (merge->count)
-			sift_down(merge, 0);
+			view_merge_sift_down(merge, 0);
 	}
 	return error;
 }
@@ -267,9 +268,9 @@ int view_merge(struct view *view, struct ctf_reader *reader)
 
 	if (ret)
 		return ret;
-	ret = start(&merge, reader);
+	ret = view_merge_start(&merge, reader);
 	if (!ret)
-		ret = show_all(&merge);
+		ret = view_merge_print_all(&merge);
 	view_feed_stop(merge.feed);
 	free(merge.heap);
 	view_flush(view);

@@ -81,7 +81,7 @@ static bool has_companion(struct json_object *json)
 			is_type(name, "dynamic");
 }
 
-static unsigned int base_of(struct json_object *json, unsigned int otherwise)
+static unsigned int view_show_number_base(struct json_object *json, unsigned int otherwise)
 {
 	struct json_object *attributes = get_array(json, "attributes");
 
@@ -108,7 +108,7 @@ static bool has_attribute(struct json_object *json, const char *key)
 }
 
 /* What the attribute side.address of a type or event says. */
-static enum address_kind address_of(struct json_object *json)
+static enum address_kind view_show_field_address(struct json_object *json)
 {
 	struct json_object *attributes = get_array(json, "attributes");
 
@@ -131,7 +131,7 @@ static void set_address(struct shower *s, struct view_show *show, enum address_k
 }
 
 /* Keep what was written into the sink. */
-static struct view_word keep(struct shower *s)
+static struct view_word view_show_store_text(struct shower *s)
 {
 	struct view_word word = {"", view_out_size(&s->out)};
 
@@ -150,12 +150,12 @@ static struct view_word keep_attributes(struct shower *s, struct json_object *js
 
 	if (s->sink.attributes && array_length(attributes))
 		view_static_attributes(&s->sink, attributes);
-	return keep(s);
+	return view_show_store_text(s);
 }
 
 /* ---- scalars ---- */
 
-static bool is_number(const struct ctf_type *type)
+static bool view_show_is_number(const struct ctf_type *type)
 {
 	return type->kind == CTF_INTEGER || type->kind == CTF_ENUM;
 }
@@ -163,7 +163,8 @@ static bool is_number(const struct ctf_type *type)
 static bool is_int128(const struct ctf_type *type)
 {
 	return type->kind == CTF_STRUCT && type->member_count == 2 &&
-			is_number(type->members[0].type) && is_number(type->members[1].type);
+			view_show_is_number(type->members[0].type) &&
+			view_show_is_number(type->members[1].type);
 }
 
 static bool is_float128(const struct ctf_type *type)
@@ -173,17 +174,17 @@ static bool is_float128(const struct ctf_type *type)
 			: NULL;
 
 	return bytes && bytes->kind == CTF_ARRAY && bytes->length == 16 &&
-			is_number(bytes->element) && !bytes->element->text;
+			view_show_is_number(bytes->element) && !bytes->element->text;
 }
 
 static bool show_integer(struct view_show *show, struct json_object *json,
 		const struct ctf_type *type, unsigned int base)
 {
-	show->base = (uint8_t)base_of(json, base);
+	show->base = (uint8_t)view_show_number_base(json, base);
 	show->kind = VIEW_SHOW_INTEGER;
 	if (is_int128(type))
 		show->kind = VIEW_SHOW_INT128;
-	return show->kind == VIEW_SHOW_INT128 || is_number(type);
+	return show->kind == VIEW_SHOW_INT128 || view_show_is_number(type);
 }
 
 static bool show_float(
@@ -235,14 +236,14 @@ static bool show_members(struct shower *s, struct view_show *show, struct json_o
 			}
 		}
 		s->sink.ops->member(&s->sink, shown++, part->name, strlen(part->name), part->copy);
-		part->prefix = keep(s);
+		part->prefix = view_show_store_text(s);
 		show->parts[at++] = part;
 	}
 	show->part_count = at;
 	return true;
 }
 
-static bool show_list(struct shower *s, struct view_show *show, struct json_object *json,
+static bool view_show_list(struct shower *s, struct view_show *show, struct json_object *json,
 		const struct ctf_type *type)
 {
 	show->kind = VIEW_SHOW_LIST;
@@ -252,7 +253,7 @@ static bool show_list(struct shower *s, struct view_show *show, struct json_obje
 	return show->element;
 }
 
-static bool show_labels(struct shower *s, struct view_show *show, struct json_object *json)
+static bool view_show_labels(struct shower *s, struct view_show *show, struct json_object *json)
 {
 	struct json_object *mappings = get_array(json, "mappings");
 
@@ -280,15 +281,15 @@ static bool is_integer_show(const struct view_show *show)
 	return show && (show->kind == VIEW_SHOW_INTEGER || show->kind == VIEW_SHOW_INT128);
 }
 
-static bool show_enum(struct shower *s, struct view_show *show, struct json_object *json,
+static bool view_show_enum(struct shower *s, struct view_show *show, struct json_object *json,
 		const struct ctf_type *type)
 {
 	show->kind = VIEW_SHOW_ENUM;
 	show->element = show_type(s, get(json, "element"), type, false);
-	return is_integer_show(show->element) && show_labels(s, show, json);
+	return is_integer_show(show->element) && view_show_labels(s, show, json);
 }
 
-static bool show_bitmap(struct shower *s, struct view_show *show, struct json_object *json,
+static bool view_show_bitmap(struct shower *s, struct view_show *show, struct json_object *json,
 		const struct ctf_type *type)
 {
 	struct view_show *item;
@@ -302,7 +303,7 @@ static bool show_bitmap(struct shower *s, struct view_show *show, struct json_ob
 		return false;
 	if (item->base == 10)
 		item->base = 16;
-	return show_labels(s, show, json);
+	return view_show_labels(s, show, json);
 }
 
 /* The option with this name is described by this JSON. */
@@ -318,7 +319,7 @@ static bool show_option(struct shower *s, struct view_show *show, const struct c
 	return true; /* It can never be chosen. */
 }
 
-static bool show_variant(struct shower *s, struct view_show *show, struct json_object *json,
+static bool view_show_variant(struct shower *s, struct view_show *show, struct json_object *json,
 		const struct ctf_type *type, bool optional)
 {
 	struct json_object *options = get_array(json, "options");
@@ -327,7 +328,7 @@ static bool show_variant(struct shower *s, struct view_show *show, struct json_o
 	show->kind = optional ? VIEW_SHOW_OPTIONAL : VIEW_SHOW_VARIANT;
 	if (type->kind != CTF_VARIANT)
 		return false;
-	show->base = (uint8_t)base_of(get(json, "selector"), 10);
+	show->base = (uint8_t)view_show_number_base(get(json, "selector"), 10);
 	show->part_count = type->member_count;
 	show->parts = ctf_arena_alloc(s->arena, type->member_count, sizeof(struct view_show *));
 	if (!show->parts)
@@ -355,7 +356,7 @@ static bool show_by_name(struct shower *s, struct view_show *show, const char *n
 	}
 	if (is_type(name, "bool")) {
 		show->kind = VIEW_SHOW_BOOL;
-		return is_number(type);
+		return view_show_is_number(type);
 	}
 	if (is_type(name, "byte") || is_type(name, "pointer"))
 		return show_integer(show, json, type, 16);
@@ -371,13 +372,13 @@ static bool show_by_name(struct shower *s, struct view_show *show, const char *n
 	if (is_type(name, "struct"))
 		return show_members(s, show, get_array(json, "fields"), type);
 	if (is_type(name, "array") || is_list_type(name))
-		return show_list(s, show, json, type);
+		return view_show_list(s, show, json, type);
 	if (is_type(name, "enum"))
-		return show_enum(s, show, json, type);
+		return view_show_enum(s, show, json, type);
 	if (is_type(name, "enum_bitmap"))
-		return show_bitmap(s, show, json, type);
+		return view_show_bitmap(s, show, json, type);
 	if (is_type(name, "optional") || is_type(name, "variant"))
-		return show_variant(s, show, json, type, is_type(name, "optional"));
+		return view_show_variant(s, show, json, type, is_type(name, "optional"));
 	show->kind = VIEW_SHOW_DYNAMIC;
 	return is_type(name, "dynamic") && type->kind == CTF_SEQUENCE;
 }
@@ -400,7 +401,7 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 	if (!show_by_name(s, show, get_text(json, "type"), json, type))
 		return NULL;
 	if (show->kind == VIEW_SHOW_INTEGER)
-		set_address(s, show, address_of(json));
+		set_address(s, show, view_show_field_address(json));
 	return show;
 }
 
@@ -425,8 +426,9 @@ static void lay_over(
 	if (*get_text(event->description, "loglevel"))
 		event->loglevel = get_text(event->description, "loglevel");
 	event->attributes = keep_attributes(s, event->description);
-	event->ip = address_of(event->description) ? (uint8_t)address_of(event->description)
-						   : ADDRESS_RETURN;
+	event->ip = view_show_field_address(event->description)
+			? (uint8_t)view_show_field_address(event->description)
+			: ADDRESS_RETURN;
 	event->variadic = json_object_get_boolean(get(event->description, "variadic"));
 	if (!show || !show_members(s, show, get_array(event->description, "fields"), class->fields))
 		return;

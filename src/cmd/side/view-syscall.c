@@ -35,7 +35,7 @@ static bool is_descriptor(const char *name)
 	return size >= 2 && !strcmp(name + size - 2, "fd");
 }
 
-static void put(struct view_sink *sink, const char *text)
+static void view_syscall_write_text(struct view_sink *sink, const char *text)
 {
 	view_out_text(sink->out, " (");
 	view_out_text(sink->out, text);
@@ -50,7 +50,7 @@ static void put_descriptor(struct view_sink *sink, uint64_t value)
 	if (number >= 0)
 		return;
 	(void)snprintf(text, sizeof(text), "%d", number);
-	put(sink, number == AT_FDCWD ? "AT_FDCWD" : text);
+	view_syscall_write_text(sink, number == AT_FDCWD ? "AT_FDCWD" : text);
 }
 
 static void put_open_flags(struct view_sink *sink, uint64_t value)
@@ -81,7 +81,7 @@ static void put_open_flags(struct view_sink *sink, uint64_t value)
 	if (value)
 		(void)snprintf(text + size, sizeof(text) - size, "|0x%llx",
 				(unsigned long long)value);
-	put(sink, text);
+	view_syscall_write_text(sink, text);
 }
 
 void view_call_note(struct view_sink *sink, const struct ctf_value *value)
@@ -95,13 +95,13 @@ void view_call_note(struct view_sink *sink, const struct ctf_value *value)
 		/* Addresses are no errors. */
 		if (!strcmp(name, "ret") && value->s < 0 && value->s >= -ERRNO_MAX &&
 				strerrorname_np((int)-value->s))
-			put(sink, strerrorname_np((int)-value->s));
+			view_syscall_write_text(sink, strerrorname_np((int)-value->s));
 	} else if (is_descriptor(name)) {
 		put_descriptor(sink, value->u);
 	} else if (sink->call == VIEW_CALL_OPEN && !strcmp(name, "flags")) {
 		put_open_flags(sink, value->u);
 	} else if (!strcmp(name, "mode") && value->u > 7) {
 		(void)snprintf(text, sizeof(text), "%#llo", (unsigned long long)value->u);
-		put(sink, text);
+		view_syscall_write_text(sink, text);
 	}
 }

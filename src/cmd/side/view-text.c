@@ -39,7 +39,7 @@ static unsigned int shown_length(const unsigned char *at, size_t left)
 	return length;
 }
 
-static void escape(struct view_out *out, unsigned char c)
+static void view_text_write_escaped(struct view_out *out, unsigned char c)
 {
 	static const char from[] = "\n\t\r", to[] = "ntr";
 	const char *found = c ? strchr(from, c) : NULL;
@@ -55,7 +55,7 @@ static void escape(struct view_out *out, unsigned char c)
 }
 
 /* Most characters: printable ASCII but for the two that are escaped between quotes. */
-static inline bool is_usual(unsigned char c)
+static inline bool view_text_is_plain_char(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
@@ -67,13 +67,15 @@ enum enclosure {
 	IN_CELL, /* Keeps its lines and tabs. */
 };
 
-static void put_text(struct view_out *out, const char *text, size_t size, enum enclosure enclosure)
+static void view_text_write_quoted(
+		struct view_out *out, const char *text, size_t size, enum enclosure enclosure)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t run = 0;
 
 	for (size_t i = 0; i < size;) {
-		unsigned int length = is_usual(at[i]) ? 1 : shown_length(at + i, size - i);
+		unsigned int length =
+				view_text_is_plain_char(at[i]) ? 1 : shown_length(at + i, size - i);
 		bool mark = enclosure == IN_QUOTES && length == 1 &&
 				(at[i] == '"' || at[i] == '\\');
 
@@ -90,7 +92,7 @@ static void put_text(struct view_out *out, const char *text, size_t size, enum e
 			view_out_char(out, '\\');
 			view_out_char(out, (char)at[i]);
 		} else {
-			escape(out, at[i]);
+			view_text_write_escaped(out, at[i]);
 		}
 		i++;
 	}
@@ -99,23 +101,23 @@ static void put_text(struct view_out *out, const char *text, size_t size, enum e
 
 void view_text_plain(struct view_out *out, const char *text, size_t size)
 {
-	put_text(out, text, size, IN_LINE);
+	view_text_write_quoted(out, text, size, IN_LINE);
 }
 
 void view_text_cell(struct view_out *out, const char *text, size_t size)
 {
-	put_text(out, text, size, IN_CELL);
+	view_text_write_quoted(out, text, size, IN_CELL);
 }
 
 void view_text_quoted(struct view_out *out, const char *text, size_t size)
 {
 	view_out_char(out, '"');
-	put_text(out, text, size, IN_QUOTES);
+	view_text_write_quoted(out, text, size, IN_QUOTES);
 	view_out_char(out, '"');
 }
 
 /* Names of fields need quotes only when they would be mistaken for something else. */
-static bool is_plain_name(const char *name, size_t size)
+static bool view_text_is_plain_name(const char *name, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		unsigned char c = (unsigned char)name[i];
@@ -129,30 +131,30 @@ static bool is_plain_name(const char *name, size_t size)
 
 /* ---- values ---- */
 
-static void put(struct view_sink *sink, const char *text)
+static void view_text_write_raw(struct view_sink *sink, const char *text)
 {
 	view_out_put(sink->out, text, strlen(text));
 }
 
-static void put_colour(struct view_sink *sink, const char *colour)
+static void view_text_write_colour(struct view_sink *sink, const char *colour)
 {
 	if (sink->colour)
-		put(sink, colour);
+		view_text_write_raw(sink, colour);
 }
 
-static void put_word(struct view_sink *sink, const char *word)
+static void view_text_write_keyword(struct view_sink *sink, const char *word)
 {
-	put_colour(sink, VIEW_COLOUR_WORD);
-	put(sink, word);
-	put_colour(sink, VIEW_COLOUR_END);
+	view_text_write_colour(sink, VIEW_COLOUR_WORD);
+	view_text_write_raw(sink, word);
+	view_text_write_colour(sink, VIEW_COLOUR_END);
 }
 
 static void text_digits(struct view_sink *sink, const char *digits, bool quoted)
 {
 	(void)quoted;
-	put_colour(sink, VIEW_COLOUR_NUMBER);
-	put(sink, digits);
-	put_colour(sink, VIEW_COLOUR_END);
+	view_text_write_colour(sink, VIEW_COLOUR_NUMBER);
+	view_text_write_raw(sink, digits);
+	view_text_write_colour(sink, VIEW_COLOUR_END);
 }
 
 static void text_number(struct view_sink *sink, const struct visit_value *value, unsigned int base)
@@ -177,14 +179,14 @@ static void text_member(struct view_sink *sink, uint32_t index, const char *name
 		unsigned int copy)
 {
 	(void)copy;
-	put(sink, index ? ", " : " ");
-	put_colour(sink, VIEW_COLOUR_NAME);
-	if (is_plain_name(name, size))
+	view_text_write_raw(sink, index ? ", " : " ");
+	view_text_write_colour(sink, VIEW_COLOUR_NAME);
+	if (view_text_is_plain_name(name, size))
 		view_text_plain(sink->out, name, size);
 	else
 		view_text_quoted(sink->out, name, size);
-	put_colour(sink, VIEW_COLOUR_END);
-	put(sink, " = ");
+	view_text_write_colour(sink, VIEW_COLOUR_END);
+	view_text_write_raw(sink, " = ");
 }
 
 /* ---- labels ---- */
@@ -192,28 +194,28 @@ static void text_member(struct view_sink *sink, uint32_t index, const char *name
 static void text_label(struct view_sink *sink, uint32_t index, const char *text, size_t size)
 {
 	if (index)
-		put(sink, " | ");
-	put_colour(sink, VIEW_COLOUR_LABEL);
+		view_text_write_raw(sink, " | ");
+	view_text_write_colour(sink, VIEW_COLOUR_LABEL);
 	view_text_quoted(sink->out, text, size);
-	put_colour(sink, VIEW_COLOUR_END);
+	view_text_write_colour(sink, VIEW_COLOUR_END);
 }
 
 static void text_labels_end(struct view_sink *sink, uint32_t count, bool bitmap)
 {
 	if (!count)
-		put_word(sink, bitmap ? "<none>" : "<unknown>");
-	put(sink, " (");
+		view_text_write_keyword(sink, bitmap ? "<none>" : "<unknown>");
+	view_text_write_raw(sink, " (");
 }
 
 static void text_close(struct view_sink *sink)
 {
-	put(sink, ")");
+	view_text_write_raw(sink, ")");
 }
 
 static void text_no_option_begin(struct view_sink *sink)
 {
-	put_word(sink, "<no option>");
-	put(sink, " (");
+	view_text_write_keyword(sink, "<no option>");
+	view_text_write_raw(sink, " (");
 }
 
 /* ---- attributes ---- */
@@ -225,22 +227,22 @@ static void text_nothing(struct view_sink *sink)
 
 static void text_attributes_begin(struct view_sink *sink)
 {
-	put(sink, " @{");
+	view_text_write_raw(sink, " @{");
 }
 
 static void text_attribute_begin(
 		struct view_sink *sink, uint32_t index, const char *key, size_t size)
 {
-	put(sink, index ? ", " : " ");
-	put_colour(sink, VIEW_COLOUR_NAME);
+	view_text_write_raw(sink, index ? ", " : " ");
+	view_text_write_colour(sink, VIEW_COLOUR_NAME);
 	view_text_plain(sink->out, key, size);
-	put_colour(sink, VIEW_COLOUR_END);
-	put(sink, " = ");
+	view_text_write_colour(sink, VIEW_COLOUR_END);
+	view_text_write_raw(sink, " = ");
 }
 
 static void text_attributes_end(struct view_sink *sink)
 {
-	put(sink, " }");
+	view_text_write_raw(sink, " }");
 }
 
 #define COMMON_OPS                                                                   \

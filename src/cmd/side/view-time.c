@@ -15,7 +15,7 @@
 #define SECONDS_MAX (INT64_MAX / SECOND - 1)
 
 /* So many digits (0: any number of them), as a number; moves on. */
-static bool read_number(const char **at, unsigned int digits, int64_t *number)
+static bool view_time_read_number(const char **at, unsigned int digits, int64_t *number)
 {
 	unsigned int count = 0;
 
@@ -42,15 +42,16 @@ static bool read_fraction(const char **at, int64_t *ns)
 	return true;
 }
 
-static bool read_clock(const char **at, int64_t *ns)
+static bool view_time_read_clock(const char **at, int64_t *ns)
 {
 	int64_t hours, minutes, seconds = 0, fraction = 0;
 
-	if (!read_number(at, 2, &hours) || *(*at)++ != ':' || !read_number(at, 2, &minutes))
+	if (!view_time_read_number(at, 2, &hours) || *(*at)++ != ':' ||
+			!view_time_read_number(at, 2, &minutes))
 		return false;
 	if (**at == ':') {
 		++*at;
-		if (!read_number(at, 2, &seconds) || !read_fraction(at, &fraction))
+		if (!view_time_read_number(at, 2, &seconds) || !read_fraction(at, &fraction))
 			return false;
 	}
 	*ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction;
@@ -73,11 +74,12 @@ static bool read_date(const char *at, int64_t *ns)
 	struct tm date = {0};
 	bool utc;
 
-	if (!read_number(&at, 4, &year) || *at++ != '-' || !read_number(&at, 2, &month) ||
-			*at++ != '-' || !read_number(&at, 2, &day) || month < 1 || month > 12 ||
+	if (!view_time_read_number(&at, 4, &year) || *at++ != '-' ||
+			!view_time_read_number(&at, 2, &month) || *at++ != '-' ||
+			!view_time_read_number(&at, 2, &day) || month < 1 || month > 12 ||
 			day < 1 || day > 31)
 		return false;
-	if ((*at == ' ' || *at == 'T') && (++at, !read_clock(&at, &clock)))
+	if ((*at == ' ' || *at == 'T') && (++at, !view_time_read_clock(&at, &clock)))
 		return false;
 	utc = *at == 'Z';
 	if (at[utc] || year < 1970 || year > 2261)
@@ -96,7 +98,7 @@ static bool read_duration(const char *text, int64_t *ns)
 	int64_t seconds, fraction;
 	uint64_t duration;
 
-	if (read_number(&at, 0, &seconds) && read_fraction(&at, &fraction) && !*at) {
+	if (view_time_read_number(&at, 0, &seconds) && read_fraction(&at, &fraction) && !*at) {
 		*ns = seconds * SECOND + fraction;
 		return true;
 	}
@@ -135,7 +137,7 @@ bool view_time_parse(const char *text, struct view_time *time)
 	}
 	if (strchr(text, ':')) {
 		time->kind = VIEW_TIME_DAY;
-		return read_clock(&text, &time->ns) && !*text;
+		return view_time_read_clock(&text, &time->ns) && !*text;
 	}
 	time->kind = VIEW_TIME_EPOCH;
 	if (read_nanoseconds(text, &time->ns))

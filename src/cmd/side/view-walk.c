@@ -133,7 +133,7 @@ size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DI
 }
 
 /* Of at most 64 bits, at a place that has room for its digits. */
-static inline char *put_digits(
+static inline char *view_walk_format_digits(
 		char *to, uint64_t number, bool is_signed, unsigned int bits, unsigned int base)
 {
 	struct visit_value value;
@@ -176,11 +176,13 @@ void view_put_integer(struct view_sink *sink, uint64_t number, bool is_signed, u
 	if (!view_out_room(out, INTEGER_ROOM))
 		return;
 	out->at = put_word_at(out->at, &sink->ops->number_begin);
-	out->at = put_digits(out->at, number, is_signed, bits, sink->ops->json ? 10 : base);
+	out->at = view_walk_format_digits(
+			out->at, number, is_signed, bits, sink->ops->json ? 10 : base);
 	out->at = put_word_at(out->at, &sink->ops->number_end);
 }
 
-static void put_value(struct view_sink *sink, const struct ctf_value *value, unsigned int base)
+static void view_walk_write_value(
+		struct view_sink *sink, const struct ctf_value *value, unsigned int base)
 {
 	view_put_integer(sink, value->u, value->type->is_signed, value->type->size, base);
 }
@@ -202,8 +204,8 @@ static void put_integers(struct view_sink *sink, const struct ctf_value *array, 
 		for (uint32_t i = 0; i < count; i++) {
 			out->at = put_word_at(out->at, separator);
 			out->at = put_word_at(out->at, &sink->ops->number_begin);
-			out->at = put_digits(out->at, numbers[i], element->is_signed, element->size,
-					base);
+			out->at = view_walk_format_digits(out->at, numbers[i], element->is_signed,
+					element->size, base);
 			out->at = put_word_at(out->at, &sink->ops->number_end);
 			separator = &sink->ops->item[1];
 		}
@@ -268,11 +270,11 @@ static void put_address(struct view_sink *sink, const struct ctf_value *value, u
 
 	if (!sink->ops->json) {
 		if (!trace_symbol_text(sink, symbol))
-			put_value(sink, value, base);
+			view_walk_write_value(sink, value, base);
 		return;
 	}
 	view_out_text(sink->out, "{\"value\":");
-	put_value(sink, value, base);
+	view_walk_write_value(sink, value, base);
 	if (symbol->module) {
 		view_out_text(sink->out, ",\"symbol\":");
 		trace_symbol_json(sink, symbol);
@@ -299,15 +301,16 @@ static bool label_matches(const struct view_label *label, const struct visit_val
 			value <= (int64_t)label->end;
 }
 
-static struct visit_value number_of(const struct view_show *show, const struct ctf_value *value)
+static struct visit_value view_walk_get_number(
+		const struct view_show *show, const struct ctf_value *value)
 {
 	return show->kind == VIEW_SHOW_INT128 ? number_of_halves(value) : view_number_of(value);
 }
 
-static void show_enum(struct view_sink *sink, const struct view_show *show,
+static void view_walk_show_enum(struct view_sink *sink, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *companion)
 {
-	struct visit_value number = number_of(show->element, value);
+	struct visit_value number = view_walk_get_number(show->element, value);
 	uint32_t count = 0;
 
 	sink->ops->labels_begin(sink);
@@ -351,7 +354,7 @@ static bool bitmap_matches(const struct view_show *show, const struct ctf_value 
 		uint64_t last = first + width - 1;
 
 		if (label->begin <= last && label->end >= first && label->begin <= label->end) {
-			struct visit_value number = number_of(item_show, item);
+			struct visit_value number = view_walk_get_number(item_show, item);
 			uint64_t begin = label->begin > first ? label->begin - first : 0;
 			uint64_t end = label->end < last ? label->end - first : width - 1;
 
@@ -373,11 +376,11 @@ bool view_label_matches(const struct view_show *show, const struct ctf_value *va
 
 	if (show->kind == VIEW_SHOW_BITMAP)
 		return bitmap_matches(show, value, label);
-	number = number_of(show->element, value);
+	number = view_walk_get_number(show->element, value);
 	return label_matches(label, &number);
 }
 
-static void show_bitmap(struct view_sink *sink, const struct view_show *show,
+static void view_walk_show_bitmap(struct view_sink *sink, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *companion)
 {
 	uint32_t count = 0;
@@ -408,7 +411,7 @@ static void show_struct(
 			view_put_word(sink, &part->prefix);
 			/* What most fields are, without going through the general case. */
 			if (part->plain && part->kind == VIEW_SHOW_INTEGER)
-				put_value(sink, member, part->base);
+				view_walk_write_value(sink, member, part->base);
 			else if (part->plain && part->kind == VIEW_SHOW_STRING)
 				view_put_text(sink, member->text, member->size);
 			else
@@ -422,7 +425,7 @@ static void show_struct(
 	view_put_word(sink, &sink->ops->struct_end);
 }
 
-static void show_list(
+static void view_walk_show_list(
 		struct view_sink *sink, const struct view_show *show, const struct ctf_value *value)
 {
 	const struct ctf_value *element;
@@ -443,7 +446,7 @@ static void show_list(
 	view_put_word(sink, &sink->ops->list_end);
 }
 
-static void show_variant(struct view_sink *sink, const struct view_show *show,
+static void view_walk_show_variant(struct view_sink *sink, const struct view_show *show,
 		const struct ctf_value *value, const struct ctf_value *selector)
 {
 	const struct ctf_value *option = value + 1;
@@ -455,7 +458,7 @@ static void show_variant(struct view_sink *sink, const struct view_show *show,
 		view_put_word(sink, show->unreadable ? &sink->ops->unreadable : &sink->ops->absent);
 	} else {
 		sink->ops->no_option_begin(sink);
-		put_value(sink, selector, show->base);
+		view_walk_write_value(sink, selector, show->base);
 		sink->ops->no_option_end(sink);
 	}
 }
@@ -472,7 +475,7 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 		if (show->address && sink->symbols)
 			put_address(sink, value, show->base, show->address);
 		else
-			put_value(sink, value, show->base);
+			view_walk_write_value(sink, value, show->base);
 		break;
 	case VIEW_SHOW_INT128:
 		number = number_of_halves(value);
@@ -488,11 +491,11 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 		break;
 	case VIEW_SHOW_STRING: view_put_text(sink, value->text, value->size); break;
 	case VIEW_SHOW_STRUCT: show_struct(sink, show, value); break;
-	case VIEW_SHOW_LIST: show_list(sink, show, value); break;
-	case VIEW_SHOW_ENUM: show_enum(sink, show, value, companion); break;
-	case VIEW_SHOW_BITMAP: show_bitmap(sink, show, value, companion); break;
+	case VIEW_SHOW_LIST: view_walk_show_list(sink, show, value); break;
+	case VIEW_SHOW_ENUM: view_walk_show_enum(sink, show, value, companion); break;
+	case VIEW_SHOW_BITMAP: view_walk_show_bitmap(sink, show, value, companion); break;
 	case VIEW_SHOW_OPTIONAL:
-	case VIEW_SHOW_VARIANT: show_variant(sink, show, value, companion); break;
+	case VIEW_SHOW_VARIANT: view_walk_show_variant(sink, show, value, companion); break;
 	case VIEW_SHOW_DYNAMIC: view_dynamic_value(sink, value); break;
 	}
 }
@@ -531,11 +534,12 @@ static void plain_labelled(struct view_sink *sink, const struct ctf_value *value
 	while ((label = ctf_value_label(value, &at)))
 		sink->ops->label(sink, count++, label, strlen(label));
 	sink->ops->labels_end(sink, count, type->bitmap);
-	put_value(sink, value, type->bitmap && type->base == 10 ? 16 : type->base);
+	view_walk_write_value(sink, value, type->bitmap && type->base == 10 ? 16 : type->base);
 	sink->ops->labelled_end(sink);
 }
 
-static bool is_inside(const char *name, const char *prefix, const char *middle, const char *suffix)
+static bool view_walk_is_inside(
+		const char *name, const char *prefix, const char *middle, const char *suffix)
 {
 	size_t before = strlen(prefix), between = strlen(middle);
 
@@ -552,7 +556,8 @@ bool view_is_tag(const struct ctf_type *structure, uint32_t index)
 	const struct ctf_member *tag = &structure->members[index], *next = tag + 1;
 
 	return index + 1 < structure->member_count && next->type->kind == CTF_VARIANT &&
-			next->name[0] == '_' && is_inside(tag->name, "__", next->name + 1, "_tag");
+			next->name[0] == '_' &&
+			view_walk_is_inside(tag->name, "__", next->name + 1, "_tag");
 }
 
 static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
@@ -623,7 +628,7 @@ void view_plain_value(struct view_sink *sink, const struct ctf_value *value)
 		if (value->type->bitmap)
 			plain_labelled(sink, value);
 		else
-			put_value(sink, value, value->type->base);
+			view_walk_write_value(sink, value, value->type->base);
 		break;
 	case CTF_FLOAT:
 		number = view_number_of(value);

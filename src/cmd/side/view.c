@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) static void say_format(
 	view_say(view, kind, NULL, sentence);
 }
 
-static void sum_up(struct view *view)
+static void view_print_summary(struct view *view)
 {
 	uint64_t lost = view->discarded > view->lost ? view->discarded : view->lost;
 
@@ -111,7 +111,7 @@ static struct symbols *start_symbols(const struct view_options *options)
 				: NULL;
 }
 
-static int read_symbols(struct view *view, struct symbols *symbols)
+static int view_read_symbols(struct view *view, struct symbols *symbols)
 {
 	view->lines.symbols = symbols;
 	if (!view->options->symbols)
@@ -119,7 +119,7 @@ static int read_symbols(struct view *view, struct symbols *symbols)
 	return symbols ? trace_symbols_read(symbols, view->options->dir) : -ENOMEM;
 }
 
-static int show_all(struct view *view, struct ctf_reader *reader)
+static int view_print_all(struct view *view, struct ctf_reader *reader)
 {
 	int ret = show_notes(view, reader, false);
 
@@ -158,11 +158,11 @@ int cmd_view_run(const struct view_options *options)
 				ctf_reader_trace_count(reader) == 1 ? "" : "s");
 	view_lines_start(&view.lines, options);
 	set_times(&view, reader);
-	ret = read_symbols(&view, symbols);
+	ret = view_read_symbols(&view, symbols);
 	if (!ret)
-		ret = show_all(&view, reader);
+		ret = view_print_all(&view, reader);
 	if (!view.write_error)
-		sum_up(&view);
+		view_print_summary(&view);
 	if (!view.shown && !ret && !view.write_error && options->nothing)
 		options->nothing(options->nothing_context, reader);
 	view_lines_stop(&view.lines, reader);

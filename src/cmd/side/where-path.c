@@ -144,7 +144,7 @@ static bool plain_scalar(const struct ctf_value *from, struct filter_value *valu
 }
 
 /* What is asked of the value at the end of the path; the kind is that of a scalar. */
-static bool show_scalar(const struct view_show *show, const struct ctf_value *from,
+static bool where_path_format_scalar(const struct view_show *show, const struct ctf_value *from,
 		struct filter_value *value)
 {
 	switch (show->kind) {
@@ -161,7 +161,8 @@ static bool show_scalar(const struct view_show *show, const struct ctf_value *fr
 	case VIEW_SHOW_STRING: filter_value_text(value, from->text, from->size); return true;
 	case VIEW_SHOW_ENUM:
 	case VIEW_SHOW_BITMAP:
-		if (!show_scalar(show->element, from, value) || value->kind != FILTER_INT)
+		if (!where_path_format_scalar(show->element, from, value) ||
+				value->kind != FILTER_INT)
 			return value->kind == FILTER_WIDE;
 		set_labels_of_show(value, show);
 		return true;
@@ -172,7 +173,7 @@ static bool show_scalar(const struct view_show *show, const struct ctf_value *fr
 /* ---- field classes ---- */
 
 /* The chosen option, as long as there is one in the other; NULL: nothing is chosen. */
-static const struct ctf_value *chosen(const struct ctf_value *value)
+static const struct ctf_value *where_path_get_selected(const struct ctf_value *value)
 {
 	while (value->type->kind == CTF_VARIANT) {
 		value = value + 1;
@@ -220,7 +221,7 @@ static bool plain_load(const struct ctf_value *value, const struct filter_step *
 {
 	struct ctf_cursor cursor;
 
-	value = chosen(value);
+	value = where_path_get_selected(value);
 	for (; value && count; steps++, count--) {
 		if (!steps->name && value->packed && count == 1 && ask != FILTER_ASK_LENGTH) {
 			const struct ctf_value *element = NULL;
@@ -235,7 +236,7 @@ static bool plain_load(const struct ctf_value *value, const struct filter_step *
 		if (value->packed)
 			return false;
 		value = plain_step(value, steps);
-		value = value ? chosen(value) : NULL;
+		value = value ? where_path_get_selected(value) : NULL;
 	}
 	if (!value)
 		return false;
@@ -343,7 +344,7 @@ static bool dynamic_load(const struct ctf_value *list, const struct filter_step 
 	} else {
 		return false;
 	}
-	return show_scalar(&scalar, value, result);
+	return where_path_format_scalar(&scalar, value, result);
 }
 
 /* ---- by the description ---- */
@@ -392,7 +393,7 @@ static bool end_load(const struct view_show *show, const struct ctf_value *value
 		filter_value_unsigned(result, value->count);
 		return true;
 	}
-	return show_scalar(show, value, result);
+	return where_path_format_scalar(show, value, result);
 }
 
 static bool show_load(const struct view_show *show, const struct ctf_value *value,
@@ -467,7 +468,7 @@ static void set_place(struct where_path *path, const struct ctf_type *type, uint
 	}
 }
 
-static bool find_member(struct where_path *path, enum where_scope scope,
+static bool where_path_find_member(struct where_path *path, enum where_scope scope,
 		const struct ctf_type *type, const struct filter_step *steps, uint32_t count)
 {
 	if (!type || type->kind != CTF_STRUCT || !plain_may_have(type, steps, count))
@@ -482,7 +483,7 @@ static bool find_member(struct where_path *path, enum where_scope scope,
 	return false;
 }
 
-static bool find_field(struct where_path *path, const struct filter_path *wanted,
+static bool where_path_find_field(struct where_path *path, const struct filter_path *wanted,
 		const struct ctf_item *item, const struct view_event *event)
 {
 	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
@@ -492,7 +493,7 @@ static bool find_field(struct where_path *path, const struct filter_path *wanted
 	if (!type || !count || !steps->name)
 		return false;
 	if (!event || !event->fields)
-		return find_member(path, WHERE_FIELDS, type, steps, count);
+		return where_path_find_member(path, WHERE_FIELDS, type, steps, count);
 	path->scope = WHERE_FIELDS;
 	for (uint32_t i = 0; i < event->fields->part_count; i++) {
 		const struct view_show *part = event->fields->parts[i];
@@ -508,7 +509,7 @@ static bool find_field(struct where_path *path, const struct filter_path *wanted
 	return event->variadic;
 }
 
-static bool find_context(struct where_path *path, const struct filter_path *wanted,
+static bool where_path_find_context(struct where_path *path, const struct filter_path *wanted,
 		const struct ctf_item *item)
 {
 	const struct ctf_value *common = item->common_context, *own = item->context;
@@ -518,8 +519,10 @@ static bool find_context(struct where_path *path, const struct filter_path *want
 
 	if (context_parse(step.name, &spec, &error) == 0)
 		step.name = spec.field;
-	if (find_member(path, WHERE_COMMON_CONTEXT, common ? common->type : NULL, &step, 1) ||
-			find_member(path, WHERE_CONTEXT, own ? own->type : NULL, &step, 1))
+	if (where_path_find_member(
+			    path, WHERE_COMMON_CONTEXT, common ? common->type : NULL, &step, 1) ||
+			where_path_find_member(
+					path, WHERE_CONTEXT, own ? own->type : NULL, &step, 1))
 		return true;
 	/* What the recorder knew of the whole process. */
 	if (strcmp(step.name, "procname") == 0 && item->trace->procname)
@@ -538,11 +541,11 @@ bool where_path_find(struct where_path *path, const struct filter_path *wanted,
 {
 	*path = (struct where_path){.ask = wanted->ask};
 	if (wanted->root == FILTER_CONTEXT)
-		return find_context(path, wanted, item);
-	return find_field(path, wanted, item, event);
+		return where_path_find_context(path, wanted, item);
+	return where_path_find_field(path, wanted, item, event);
 }
 
-static bool member_of(const struct where_path *path, const struct ctf_value *scope,
+static bool where_path_get_member(const struct where_path *path, const struct ctf_value *scope,
 		const struct filter_step *steps, uint32_t count, struct filter_value *value)
 {
 	const struct ctf_value *member;
@@ -565,9 +568,11 @@ bool where_path_load(const struct where_path *path, const struct ctf_item *item,
 	switch (path->scope) {
 	case WHERE_FIELDS:
 	case WHERE_VARIADIC:
-		return member_of(path, item->fields, path->steps + 1, path->step_count - 1, value);
-	case WHERE_COMMON_CONTEXT: return member_of(path, item->common_context, NULL, 0, value);
-	case WHERE_CONTEXT: return member_of(path, item->context, NULL, 0, value);
+		return where_path_get_member(
+				path, item->fields, path->steps + 1, path->step_count - 1, value);
+	case WHERE_COMMON_CONTEXT:
+		return where_path_get_member(path, item->common_context, NULL, 0, value);
+	case WHERE_CONTEXT: return where_path_get_member(path, item->context, NULL, 0, value);
 	case WHERE_PROCNAME:
 		filter_value_text(value, item->trace->procname, FILTER_TERMINATED);
 		return true;

@@ -174,7 +174,7 @@ struct asking {
 	const struct ctf_item *item;
 };
 
-static bool load(void *user, int handle, struct filter_value *value)
+static bool where_load_value(void *user, int handle, struct filter_value *value)
 {
 	const struct asking *asking = user;
 
@@ -184,7 +184,7 @@ static bool load(void *user, int handle, struct filter_value *value)
 bool where_matches(const struct where_bound *bound, const struct ctf_item *item)
 {
 	struct asking asking = {bound, item};
-	struct filter_loader loader = {load, where_label, &asking};
+	struct filter_loader loader = {where_load_value, where_label, &asking};
 
 	return filter_bound_matches(bound->filter, &loader);
 }
@@ -193,7 +193,7 @@ bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item
 		struct filter_value *value)
 {
 	struct asking asking = {bound, item};
-	struct filter_loader loader = {load, where_label, &asking};
+	struct filter_loader loader = {where_load_value, where_label, &asking};
 
 	return filter_bound_evaluate(bound->filter, &loader, value) == 0 &&
 			value->kind != FILTER_NONE;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* One word to `to`, which is behind its NUL then; NULL: a quote has no end. */
-static const char *copy_word(const char *text, char **to)
+static const char *arg_split_copy_next(const char *text, char **to)
 {
 	char quote = 0;
 
@@ -62,7 +62,7 @@ char **words_split(const char *text, size_t *count)
 	to = (char *)(words + most);
 	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
 		words[(*count)++] = to;
-		text = copy_word(text, &to);
+		text = arg_split_copy_next(text, &to);
 		if (!text) {
 			free(words);
 			errno = EINVAL;

@@ -64,7 +64,7 @@ static void acceptor_put(struct acceptor *acceptor)
 /* ---- the thread ---- */
 
 /* Returns a descriptor, or -1 and errno. */
-static int accept_one(struct acceptor *acceptor)
+static int sided_acceptor_accept(struct acceptor *acceptor)
 {
 	struct pollfd poll_one = {.fd = acceptor->listener, .events = POLLIN};
 
@@ -96,7 +96,7 @@ static void accept_all(struct acceptor *acceptor)
 			;
 		/* Relaxed, also in acceptor_stop(): the shutdown and the semaphore order what follows. */
 		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed)) {
-			fd = accept_one(acceptor);
+			fd = sided_acceptor_accept(acceptor);
 			if (fd < 0 && !can_go_on(errno))
 				return;
 		}

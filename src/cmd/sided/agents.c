@@ -238,7 +238,7 @@ static void welcome_first(struct daemon *daemon, struct agent *agent)
 }
 
 /* The peer violates the protocol: it gets the reason, and loses this connection and nothing else. */
-static void refuse(struct daemon *daemon, struct agent *agent, const char *reason)
+static void sided_agent_refuse(struct daemon *daemon, struct agent *agent, const char *reason)
 {
 	send_welcome(daemon, agent, reason);
 	agent_close(daemon, agent);
@@ -259,7 +259,7 @@ static void take_arrive(
 	if (!wire_decode_arrive(message, size, &arrive))
 		program = program_arrive(daemon, agent, &arrive, &reason);
 	if (!program) {
-		refuse(daemon, agent, reason);
+		sided_agent_refuse(daemon, agent, reason);
 		return;
 	}
 	be_known(daemon, agent);
@@ -270,7 +270,8 @@ static void take_arrive(
 }
 
 /* It is for a session, which sees by itself who is there. */
-static void pass_on(struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+static void sided_agent_forward(
+		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
 	struct session_entry *entry;
 	struct wire_pass pass;
@@ -300,7 +301,7 @@ static void take_done(struct daemon *daemon, struct agent *agent, const void *me
 
 	if (wire_decode_done(message, size, &done) || done.token != agent->program->token ||
 			done.serial > daemon->serial)
-		refuse(daemon, agent, "protocol error: the DONE of another program");
+		sided_agent_refuse(daemon, agent, "protocol error: the DONE of another program");
 	else
 		program_done(daemon, agent->program, &done);
 }
@@ -319,7 +320,8 @@ static bool is_counted(struct daemon *daemon, const struct peer *peer)
 }
 
 /* A program with the agent of another release. The layout of rings and messages differs, so it runs unrecorded. */
-static void refuse_version(struct daemon *daemon, struct agent *agent, unsigned int version)
+static void sided_agent_refuse_version(
+		struct daemon *daemon, struct agent *agent, unsigned int version)
 {
 	struct session_entry *entry;
 
@@ -332,10 +334,10 @@ static void refuse_version(struct daemon *daemon, struct agent *agent, unsigned 
 			entry->nr_foreign += session_is_present(entry) &&
 					is_in_scope(session_scope(daemon, entry), agent->peer.uid);
 	}
-	refuse(daemon, agent, "the daemon has another version of the protocol");
+	sided_agent_refuse(daemon, agent, "the daemon has another version of the protocol");
 }
 
-static void take_message(
+static void sided_agent_handle_message(
 		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
 	int type = wire_message_type(message, size);
@@ -345,18 +347,19 @@ static void take_message(
 	} else if (type == WIRE_DONE && agent->program) {
 		take_done(daemon, agent, message, size);
 	} else if (type == WIRE_PASS && !agent->program) {
-		pass_on(daemon, agent, message, size);
+		sided_agent_forward(daemon, agent, message, size);
 		agent_close(daemon, agent);
 	} else if (type == -EPROTONOSUPPORT) {
-		refuse_version(daemon, agent, wire_message_version(message, size));
+		sided_agent_refuse_version(daemon, agent, wire_message_version(message, size));
 	} else if (type == WIRE_ARRIVE) {
-		refuse(daemon, agent, "protocol error: a second ARRIVE on one connection");
+		sided_agent_refuse(
+				daemon, agent, "protocol error: a second ARRIVE on one connection");
 	} else if (type == WIRE_DONE) {
-		refuse(daemon, agent, "protocol error: DONE before ARRIVE");
+		sided_agent_refuse(daemon, agent, "protocol error: DONE before ARRIVE");
 	} else if (type == WIRE_PASS) {
-		refuse(daemon, agent, "protocol error: PASS after ARRIVE");
+		sided_agent_refuse(daemon, agent, "protocol error: PASS after ARRIVE");
 	} else {
-		refuse(daemon, agent, "protocol error: no message for the daemon");
+		sided_agent_refuse(daemon, agent, "protocol error: no message for the daemon");
 	}
 }
 
@@ -375,7 +378,7 @@ static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t eve
 	if (size == -EAGAIN)
 		return;
 	if (size > 0)
-		take_message(daemon, agent, message, (size_t)size);
+		sided_agent_handle_message(daemon, agent, message, (size_t)size);
 	else
 		agent_close(daemon, agent);
 }
@@ -386,7 +389,7 @@ static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t eve
  * A program that comes says who it is at once. So in a flood those who are silent make room for it, and
  * not the other way round: who was refused would not be traced for the rest of its life.
  */
-static void make_room(struct daemon *daemon, uid_t uid)
+static void sided_agent_evict_stranger(struct daemon *daemon, uid_t uid)
 {
 	struct agent *oldest = NULL;
 
@@ -407,7 +410,7 @@ static void agent_exited(struct daemon *daemon, struct watch *watch, uint32_t ev
 	agent_close(daemon, agent);
 }
 
-static int watch_process(struct daemon *daemon, struct agent *agent, int socket)
+static int sided_agent_watch_process(struct daemon *daemon, struct agent *agent, int socket)
 {
 	const struct ucred cred = {.pid = agent->peer.pid, .uid = agent->peer.uid};
 	int fd = peer_open_process(socket, &cred), ret;
@@ -421,12 +424,12 @@ static int watch_process(struct daemon *daemon, struct agent *agent, int socket)
 	return ret;
 }
 
-static int watch_both(struct daemon *daemon, struct agent *agent, int fd)
+static int sided_agent_watch(struct daemon *daemon, struct agent *agent, int fd)
 {
 	int ret = runtime_peer(fd, &agent->peer);
 
 	if (!ret)
-		ret = watch_process(daemon, agent, fd);
+		ret = sided_agent_watch_process(daemon, agent, fd);
 	if (!ret)
 		ret = loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready);
 	if (ret)
@@ -448,17 +451,17 @@ static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 	agent->watch.owner = agent->process.owner = agent->timer.owner = &agent->object;
 	agent->watch.fd = agent->process.fd = -1;
 	agent->refuses_fds = refuses_fds;
-	if (watch_both(daemon, agent, fd)) {
+	if (sided_agent_watch(daemon, agent, fd)) {
 		object_close(daemon, &agent->object);
 		peer_close(fd, refuses_fds);
 		return;
 	}
 	door_connected(daemon, agent, door);
 	if (!daemon->any_user && agent->peer.uid != daemon->uid) {
-		refuse(daemon, agent, "this daemon belongs to another user");
+		sided_agent_refuse(daemon, agent, "this daemon belongs to another user");
 		return;
 	}
-	make_room(daemon, agent->peer.uid);
+	sided_agent_evict_stranger(daemon, agent->peer.uid);
 	be_stranger(daemon, agent);
 	loop_timer(daemon, &agent->timer, LIMIT_STRANGER_MS, agent_is_silent);
 }

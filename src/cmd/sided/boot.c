@@ -15,7 +15,7 @@
 #include "sided.h"
 
 /* Was it destroyed, since the machine has started? */
-static bool is_over(const char *place)
+static bool sided_boot_is_destroyed(const char *place)
 {
 	char path[BOOT_PLACE_MAX + 16];
 
@@ -40,7 +40,7 @@ void boot_end(const struct session_entry *entry)
 }
 
 /* Everybody may look into what leads to it. */
-static int make_place(const struct boot_config *config, const char *place)
+static int sided_boot_make_state_dir(const struct boot_config *config, const char *place)
 {
 	char part[BOOT_PLACE_MAX];
 	char *slash = part;
@@ -63,12 +63,12 @@ static int make_place(const struct boot_config *config, const char *place)
 	return mkdir(place, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-static int add(struct daemon *daemon, const struct boot_source *source,
+static int sided_boot_add_session(struct daemon *daemon, const struct boot_source *source,
 		const struct boot_session *boot, const char *place, struct control_error *error)
 {
 	struct definition *definition = NULL;
 	struct session_entry *entry = NULL;
-	int ret = make_place(source->config, place);
+	int ret = sided_boot_make_state_dir(source->config, place);
 
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL,
@@ -98,7 +98,7 @@ static int add(struct daemon *daemon, const struct boot_source *source,
 	return 0;
 }
 
-static void take(struct daemon *daemon, const struct boot_source *source,
+static void sided_boot_adopt_session(struct daemon *daemon, const struct boot_source *source,
 		const struct boot_session *boot)
 {
 	struct session_entry *entry = session_find(daemon, boot->name);
@@ -112,13 +112,13 @@ static void take(struct daemon *daemon, const struct boot_source *source,
 				boot->name, source->path, (unsigned int)entry->uid, boot->name);
 	if (entry)
 		return;
-	if (is_over(place)) {
+	if (sided_boot_is_destroyed(place)) {
 		say("the session %s of %s was destroyed: it begins anew when %s/" BOOT_OVER
 		    " is removed",
 				boot->name, source->path, place);
 		return;
 	}
-	if (add(daemon, source, boot, place, &error))
+	if (sided_boot_add_session(daemon, source, boot, place, &error))
 		say("the session %s of %s cannot be adopted: %s%s%s", boot->name, source->path,
 				error.text, *error.mend ? "; " : "", error.mend);
 }
@@ -139,6 +139,6 @@ void boot_adopt(struct daemon *daemon, const char *given)
 		say("%s%s%s", error.text, *error.mend ? "; " : "", error.mend);
 	else
 		for (session = source.config->sessions; session; session = session->next)
-			take(daemon, &source, session);
+			sided_boot_adopt_session(daemon, &source, session);
 	boot_source_free(&source);
 }

@@ -274,7 +274,7 @@ static struct client *oldest_idle_of_largest_user(const struct daemon *daemon, u
 }
 
 /* Take a connection for the user; close an idle one if necessary. False: the user can have no further connection. */
-static bool take_share(struct daemon *daemon, uid_t uid)
+static bool sided_client_claim_quota(struct daemon *daemon, uid_t uid)
 {
 	struct shares *shares = &daemon->client_shares;
 	struct client *idle = NULL;
@@ -308,7 +308,7 @@ static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct c
 					       : "start a daemon of your own: sided",
 				"user %u may not control the daemon of %s", peer->uid,
 				daemon->system ? "the system" : "another user");
-	if (!take_share(daemon, peer->uid))
+	if (!sided_client_claim_quota(daemon, peer->uid))
 		return control_fail(error, CONTROL_BUSY, -EBUSY, "close some",
 				"there are too many connections to the daemon: at most %d, and %d of one user",
 				LIMIT_CLIENTS, LIMIT_CLIENTS_OF_USER);

@@ -62,20 +62,22 @@ struct closed_door {
 
 /* ---- its file ---- */
 
-static bool file_of(const struct daemon *daemon, const struct door *door, char *path, size_t room)
+static bool sided_rendezvous_get_file_path(
+		const struct daemon *daemon, const struct door *door, char *path, size_t room)
 {
 	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/" PREFIX "%u", door->number);
 }
 
 /* Nothing depends on it but a restart, so nothing is said when it cannot be written. */
-static void remember(const struct daemon *daemon, const struct door *door)
+static void sided_rendezvous_save(const struct daemon *daemon, const struct door *door)
 {
 	struct json_object *facts = json_object_new_object();
 	char path[256], temporary[264];
 	struct control_text text = {.made = NULL};
 	bool is_printed = false;
 
-	if (file_of(daemon, door, path, sizeof(path)) && json_put_text(facts, "path", door->path) &&
+	if (sided_rendezvous_get_file_path(daemon, door, path, sizeof(path)) &&
+			json_put_text(facts, "path", door->path) &&
 			json_put_number(facts, "pid", (uint64_t)door->pid) &&
 			json_put_number(facts, "started", door->started) &&
 			json_put_number(facts, "uid", door->uid))
@@ -144,7 +146,7 @@ static void remove_door(struct daemon *daemon, struct door *door)
 
 	if (door->place >= 0)
 		remove_directory(door);
-	if (file_of(daemon, door, path, sizeof(path)))
+	if (sided_rendezvous_get_file_path(daemon, door, path, sizeof(path)))
 		unlink(path);
 	close_door(daemon, door);
 }
@@ -176,7 +178,7 @@ static unsigned int free_number(const struct daemon *daemon)
 }
 
 /* Takes the descriptors; in any case. */
-static int add_door(struct daemon *daemon, const struct door *facts, int fd)
+static int sided_rendezvous_add(struct daemon *daemon, const struct door *facts, int fd)
 {
 	struct door *door = NULL;
 	int ret = shares_left(&daemon->door_shares, facts->uid) ? 0 : -ENOSPC;
@@ -213,7 +215,7 @@ static int add_door(struct daemon *daemon, const struct door *facts, int fd)
 	daemon->doors = door;
 	shares_charge(&daemon->door_shares, door->uid, 1);
 	await_use(daemon, door);
-	remember(daemon, door);
+	sided_rendezvous_save(daemon, door);
 	return 0;
 }
 
@@ -268,7 +270,7 @@ static void be_found_by(struct daemon *daemon, struct door *door, const struct p
 		return;
 	door->pid = program->pid;
 	door->started = started;
-	remember(daemon, door);
+	sided_rendezvous_save(daemon, door);
 }
 
 void door_left(struct daemon *daemon, struct program *program)
@@ -355,7 +357,7 @@ static int check_same(const struct door *door)
 }
 
 /* Where programs with this root directory see it; for @NAME nowhere. */
-static int find_place(struct door *door)
+static int sided_rendezvous_resolve_path(struct door *door)
 {
 	int root;
 
@@ -384,12 +386,12 @@ int door_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, cons
 		ret = -EINVAL;
 	if (!ret) {
 		strcpy(door.path, path);
-		ret = find_place(&door);
+		ret = sided_rendezvous_resolve_path(&door);
 	}
 	if (!ret)
 		ret = check_same(&door);
 	if (!ret)
-		return add_door(daemon, &door, fd);
+		return sided_rendezvous_add(daemon, &door, fd);
 	if (door.place >= 0)
 		close(door.place);
 	handover_close(fd);
@@ -398,7 +400,8 @@ int door_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, cons
 
 /* ---- after a restart ---- */
 
-static int take_facts(struct json_object *facts, struct door *door, struct control_error *error)
+static int sided_rendezvous_parse_facts(
+		struct json_object *facts, struct door *door, struct control_error *error)
 {
 	static const char *const members[] = {"path", "pid", "started", "uid", NULL};
 	const char *path = NULL;
@@ -435,14 +438,14 @@ static int open_again(struct daemon *daemon, struct door *door)
 		return ret;
 	ret = door_look(door->pid, &door->view);
 	if (!ret)
-		ret = find_place(door);
+		ret = sided_rendezvous_resolve_path(door);
 	if (!ret)
 		ret = check_same(door);
 	if (!ret) {
 		fd = door->place < 0 ? door_listen_nowhere(door->pid, door->path)
 				     : door_listen_in(door->place);
 		if (fd >= 0)
-			return add_door(daemon, door, fd);
+			return sided_rendezvous_add(daemon, door, fd);
 		ret = fd;
 	}
 	if (door->place >= 0)
@@ -493,12 +496,12 @@ struct json_object *doors_closed_json(struct daemon *daemon)
 	return list;
 }
 
-static void restore(struct daemon *daemon, uint32_t number, const char *path)
+static void sided_rendezvous_restore(struct daemon *daemon, uint32_t number, const char *path)
 {
 	struct control_error error = {.kind = CONTROL_DONE};
 	struct json_object *json = state_read(path, FILE_MAX, &error);
 	struct door door = {.number = number, .place = -1};
-	int ret = json ? take_facts(json, &door, &error) : -EINVAL;
+	int ret = json ? sided_rendezvous_parse_facts(json, &door, &error) : -EINVAL;
 
 	json_object_put(json);
 	if (ret) {
@@ -516,5 +519,5 @@ static void restore(struct daemon *daemon, uint32_t number, const char *path)
 
 void doors_restore(struct daemon *daemon)
 {
-	state_each(daemon, PREFIX, restore);
+	state_each(daemon, PREFIX, sided_rendezvous_restore);
 }

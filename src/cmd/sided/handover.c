@@ -47,7 +47,7 @@ union handover_control {
 };
 
 /* Closing these two never blocks, except for connections in the queue of a socket. */
-static bool is_wanted(int fd)
+static bool handover_close_is_nonblocking(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0 || door_is_listener(fd);
 }
@@ -75,7 +75,7 @@ static void keep_two(int one, int other)
 	(void)syscall(SYS_close_range, second + 1, ~0u, 0);
 }
 
-static void pass_on(int socket, char *text, size_t size, int fd)
+static void handover_send_fd(int socket, char *text, size_t size, int fd)
 {
 	struct iovec part = {.iov_base = text, .iov_len = size};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
@@ -126,11 +126,11 @@ static void receive_and_pass(struct handover *handover)
 	size_t nr = size > 0 ? descriptors_of(&header, fds) : 0, i;
 
 	for (i = 0; i < nr; i++)
-		if (is_wanted(fds[i]))
+		if (handover_close_is_nonblocking(fds[i]))
 			wanted = fds[i];
 	/* Pass on no message that is too long: the loop then closes the connection. */
 	if (size > 0 && !(header.msg_flags & MSG_TRUNC))
-		pass_on(handover->result, handover->text, (size_t)size, wanted);
+		handover_send_fd(handover->result, handover->text, (size_t)size, wanted);
 	close(handover->result);
 	for (i = 0; i < nr; i++) {
 		(void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof(none));

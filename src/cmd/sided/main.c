@@ -52,7 +52,7 @@ void say(const char *format, ...)
 	va_end(arguments);
 }
 
-static void say_suppressed(struct daemon *daemon, struct timer *timer)
+static void sided_report_suppressed(struct daemon *daemon, struct timer *timer)
 {
 	uint64_t suppressed;
 	uid_t uid;
@@ -74,7 +74,8 @@ void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 
 	/* Each minute begins with its first line. */
 	if (!daemon->suppressed.base.is_set)
-		loop_timer(daemon, &daemon->suppressed, LINES_NS / 1000000, say_suppressed);
+		loop_timer(daemon, &daemon->suppressed, LINES_NS / 1000000,
+				sided_report_suppressed);
 	if (!lines_take(&daemon->lines, loop_now(), uid, 0))
 		return;
 	va_start(arguments, format);
@@ -82,7 +83,7 @@ void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 	va_end(arguments);
 }
 
-static void print_help(void)
+static void sided_print_help(void)
 {
 	fputs("Usage: sided [--foreground] [--system] [--runtime DIR] [--output DIR]\n"
 	      "             [--boot FILE]\n"
@@ -110,7 +111,7 @@ static void print_help(void)
 }
 
 /* An exit status, or -1 to go on. */
-static int take_options(int argc, char **argv, struct options *options)
+static int sided_parse_options(int argc, char **argv, struct options *options)
 {
 	static const struct option known[] = {{"foreground", no_argument, NULL, 'f'},
 			{"system", no_argument, NULL, 's'},
@@ -129,7 +130,7 @@ static int take_options(int argc, char **argv, struct options *options)
 		case 'o': options->output = optarg; break;
 		case 'b': options->boot = optarg; break;
 		case 'p': options->session_process = true; break;
-		case 'h': print_help(); return 0;
+		case 'h': sided_print_help(); return 0;
 		case 'V': puts("sided " SIDE_VERSION); return 0;
 		default: return EXIT_USAGE;
 		}
@@ -143,7 +144,7 @@ static int take_options(int argc, char **argv, struct options *options)
 /* ---- into the background ---- */
 
 /* The first process waits for a byte: the daemon listens. It gets the write end; -1: it failed. */
-static int detach(int *ready)
+static int sided_daemonize(int *ready)
 {
 	int ends[2];
 	char byte;
@@ -206,7 +207,7 @@ static void signals_ready(struct daemon *daemon, struct watch *watch, uint32_t e
 	}
 }
 
-static int watch_signals(struct daemon *daemon)
+static int sided_watch_signals(struct daemon *daemon)
 {
 	sigset_t set;
 	int fd;
@@ -234,7 +235,7 @@ static void set_user(struct daemon *daemon)
 	lines_init(&daemon->lines, daemon->uid, LIMIT_LINES_OF_ROOT, LIMIT_LINES_OF_MEMBER, 0);
 }
 
-static void raise_files(struct daemon *daemon)
+static void sided_raise_file_limit(struct daemon *daemon)
 {
 	struct rlimit limit;
 
@@ -259,7 +260,7 @@ static int open_daemon(
 	if (!ret)
 		ret = doors_open(daemon);
 	if (!ret)
-		ret = watch_signals(daemon);
+		ret = sided_watch_signals(daemon);
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot begin: %s",
 				strerror(-ret));
@@ -281,7 +282,7 @@ static int open_daemon(
 	return ret;
 }
 
-static int fail(const struct control_error *error, int ready)
+static int sided_set_error(const struct control_error *error, int ready)
 {
 	char status = error->kind == CONTROL_PERMISSION ? EXIT_PERMISSION
 			: error->kind == CONTROL_USAGE  ? EXIT_USAGE
@@ -301,7 +302,7 @@ static int fail(const struct control_error *error, int ready)
 static void close_daemon(struct daemon *daemon)
 {
 	loop_cancel(daemon, &daemon->suppressed);
-	say_suppressed(daemon, NULL);
+	sided_report_suppressed(daemon, NULL);
 	operations_close(daemon);
 	clients_close(daemon);
 	sessions_close(daemon);
@@ -317,7 +318,7 @@ static void close_daemon(struct daemon *daemon)
 	loop_close(daemon);
 }
 
-static int run(struct daemon *daemon, const struct options *options, int ready)
+static int sided_run(struct daemon *daemon, const struct options *options, int ready)
 {
 	struct control_error error = {.kind = CONTROL_FAILED};
 	int ret = open_daemon(daemon, options, &error);
@@ -326,7 +327,7 @@ static int run(struct daemon *daemon, const struct options *options, int ready)
 		/* Sessions that were restored stay saved: the next daemon restores them. */
 		if (!daemon->sessions)
 			close_daemon(daemon);
-		return fail(&error, ready);
+		return sided_set_error(&error, ready);
 	}
 	isolate_daemon(daemon);
 	release_terminal(ready);
@@ -347,7 +348,7 @@ int main(int argc, char **argv)
 			.agents_listener.fd = -1,
 			.signals.fd = -1};
 	struct options options = {.runtime = NULL};
-	int status = take_options(argc, argv, &options), ready = -1;
+	int status = sided_parse_options(argc, argv, &options), ready = -1;
 
 	if (status >= 0)
 		return status;
@@ -371,10 +372,10 @@ int main(int argc, char **argv)
 	daemon.output = options.output ? strdup(options.output) : NULL;
 	if (chdir("/"))
 		say("cannot leave the current directory");
-	if (!options.foreground && detach(&ready)) {
+	if (!options.foreground && sided_daemonize(&ready)) {
 		say("cannot start a process: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	raise_files(&daemon);
-	return run(&daemon, &options, ready);
+	sided_raise_file_limit(&daemon);
+	return sided_run(&daemon, &options, ready);
 }

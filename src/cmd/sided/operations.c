@@ -100,7 +100,7 @@ struct operation {
 	gid_t gid;
 };
 
-static void begin(struct daemon *daemon, struct operation *operation);
+static void operation_start(struct daemon *daemon, struct operation *operation);
 
 static const struct verb_flow *find_flow(const char *verb)
 {
@@ -127,7 +127,7 @@ static void release_session(struct daemon *daemon, struct operation *operation)
 	if (next) {
 		entry->queue = next->next;
 		next->next = NULL;
-		begin(daemon, next);
+		operation_start(daemon, next);
 	}
 }
 
@@ -164,7 +164,7 @@ static void operation_free(struct daemon *daemon, struct operation *operation)
 	object_close(daemon, &operation->object);
 }
 
-static void fail(struct daemon *daemon, struct operation *operation,
+static void operation_set_error(struct daemon *daemon, struct operation *operation,
 		const struct control_error *error)
 {
 	struct client *client = operation->client;
@@ -175,7 +175,7 @@ static void fail(struct daemon *daemon, struct operation *operation,
 }
 
 /* Members of the process's answer, without its "ok". */
-static bool take_over(struct json_object *answer, struct json_object *from)
+static bool operation_merge_answer(struct json_object *answer, struct json_object *from)
 {
 	if (!from)
 		return true;
@@ -188,13 +188,14 @@ static bool take_over(struct json_object *answer, struct json_object *from)
 }
 
 /* NULL: out of memory. */
-static struct json_object *make_answer(struct daemon *daemon, const struct operation *operation)
+static struct json_object *operation_make_answer(
+		struct daemon *daemon, const struct operation *operation)
 {
 	struct json_object *answer = json_object_new_object();
 	const struct session_entry *entry = operation->entry;
 
 	if (!operation->is_incomplete && json_put_flag(answer, "ok", true) &&
-			take_over(answer, operation->answer) &&
+			operation_merge_answer(answer, operation->answer) &&
 			(!operation->flow->pokes ||
 					json_put_number(answer, "programs",
 							programs_count(daemon,
@@ -218,11 +219,11 @@ static struct json_object *make_answer(struct daemon *daemon, const struct opera
 	return NULL;
 }
 
-static void finish(struct daemon *daemon, struct operation *operation)
+static void operation_finish(struct daemon *daemon, struct operation *operation)
 {
 	struct client *client = operation->client;
 	struct json_object *answer =
-			client->object.is_closed ? NULL : make_answer(daemon, operation);
+			client->object.is_closed ? NULL : operation_make_answer(daemon, operation);
 
 	release_session(daemon, operation);
 	operation_free(daemon, operation);
@@ -340,7 +341,7 @@ static void recorder_failed(struct daemon *daemon, struct operation *operation,
 		session_gone(daemon, operation);
 		return;
 	}
-	fail(daemon, operation, error);
+	operation_set_error(daemon, operation, error);
 }
 
 static void last_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
@@ -356,7 +357,7 @@ static void last_done(struct daemon *daemon, struct session_entry *entry, struct
 	json_object_put(operation->answer);
 	operation->answer = json_object_get(answer);
 	if (strcmp(operation->verb, "destroy") != 0) {
-		finish(daemon, operation);
+		operation_finish(daemon, operation);
 		return;
 	}
 	session_gone(daemon, operation);
@@ -383,7 +384,7 @@ static void programs_done(struct daemon *daemon, struct operation *operation)
 	if (operation->step != STEP_LEAVING && operation->flow->last && operation->entry)
 		ask_last(daemon, operation);
 	else
-		finish(daemon, operation);
+		operation_finish(daemon, operation);
 }
 
 /* What the process has done is now what the session is. */
@@ -419,7 +420,7 @@ static void recorder_done(struct daemon *daemon, struct session_entry *entry, st
 	push_take(daemon, entry, before, answer);
 	operation->changed = true;
 	if (!operation->flow->pokes) {
-		finish(daemon, operation);
+		operation_finish(daemon, operation);
 		return;
 	}
 	operation->unchanged = programs_unchanged(daemon, operation->scope);
@@ -459,7 +460,7 @@ static void begin_first(struct daemon *daemon, struct operation *operation)
 	struct control_error error;
 
 	if (session_settle(daemon, entry, &error)) {
-		fail(daemon, operation, &error);
+		operation_set_error(daemon, operation, &error);
 		return;
 	}
 	operation->first = true;
@@ -478,17 +479,17 @@ static void begin_defined(struct daemon *daemon, struct operation *operation)
 		begin_first(daemon, operation);
 	} else if (operation->flow->changes) {
 		commit(daemon, operation, operation->request);
-		finish(daemon, operation);
+		operation_finish(daemon, operation);
 	} else if (!strcmp(operation->verb, "destroy")) {
 		ref_set(daemon, operation->entry, NULL);
 		ref_set(daemon, entry->operation, NULL);
 		operation->changed = true;
 		session_remove(daemon, entry);
-		finish(daemon, operation);
+		operation_finish(daemon, operation);
 	} else {
 		control_fail(&error, CONTROL_USAGE, -EINVAL, "`side start` it first",
 				"the session %s has not been started", entry->definition->name);
-		fail(daemon, operation, &error);
+		operation_set_error(daemon, operation, &error);
 	}
 }
 
@@ -520,7 +521,7 @@ static int prepare_change(
 	return table_store(daemon, entry, operation->number, operation->table, error);
 }
 
-static void begin(struct daemon *daemon, struct operation *operation)
+static void operation_start(struct daemon *daemon, struct operation *operation)
 {
 	struct session_entry *entry = operation->entry;
 	struct control_error error;
@@ -528,11 +529,11 @@ static void begin(struct daemon *daemon, struct operation *operation)
 	operation->active = entry->active;
 	if (operation->flow->changes) {
 		if (prepare_change(daemon, operation, &error)) {
-			fail(daemon, operation, &error);
+			operation_set_error(daemon, operation, &error);
 			return;
 		}
 		if (!operation->changed) {
-			finish(daemon, operation);
+			operation_finish(daemon, operation);
 			return;
 		}
 	}
@@ -545,7 +546,7 @@ static void begin(struct daemon *daemon, struct operation *operation)
 	if (!strcmp(operation->verb, "start")) {
 		operation->active = true;
 		if (entry->active) {
-			finish(daemon, operation);
+			operation_finish(daemon, operation);
 			return;
 		}
 	}
@@ -556,7 +557,7 @@ static void begin(struct daemon *daemon, struct operation *operation)
 		ask_recorder(daemon, operation, operation->flow->ask);
 }
 
-static int take_timeout(struct operation *operation, struct control_error *error)
+static int operation_parse_timeout(struct operation *operation, struct control_error *error)
 {
 	uint64_t ns = TIMEOUT_STANDARD_NS;
 	int ret = json_number(operation->request, "timeout", TIMEOUT_MAX_NS, &ns, error);
@@ -589,14 +590,14 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 	operation->gid = client->peer.gid;
 	operation->flow = find_flow(verb);
 	operation->request = json_object_get(request);
-	if (take_timeout(operation, &error)) {
+	if (operation_parse_timeout(operation, &error)) {
 		operation_free(daemon, operation);
 		client_fail(daemon, client, &error);
 		return;
 	}
 	if (!entry->operation) {
 		ref_set(daemon, entry->operation, operation);
-		begin(daemon, operation);
+		operation_start(daemon, operation);
 		return;
 	}
 	for (end = &entry->queue; *end;)
@@ -626,7 +627,7 @@ void operations_refuse(struct daemon *daemon, struct session_entry *entry)
 
 		entry->queue = operation->next;
 		ref_set(daemon, operation->entry, NULL);
-		fail(daemon, operation, &error);
+		operation_set_error(daemon, operation, &error);
 	}
 	ref_set(daemon, entry->operation, NULL);
 }

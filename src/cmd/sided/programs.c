@@ -14,7 +14,7 @@
  * another token and takes the place of the former.
  *
  * A program and its connection refer to each other: program_connect() makes that link, once in the life of a
- * connection, and disconnect() cuts it, when one of the two is closed or another connection of the program has come.
+ * connection, and sided_program_disconnect() cuts it, when one of the two is closed or another connection of the program has come.
  */
 #include <errno.h>
 #include <poll.h>
@@ -38,7 +38,7 @@
 /* While somebody waits, a signal is sent again: the program may have found our queue full. */
 #define SIGNAL_AGAIN_MS 1000
 
-static struct program **bucket(struct daemon *daemon, pid_t pid)
+static struct program **sided_program_hash_bucket(struct daemon *daemon, pid_t pid)
 {
 	return &daemon->programs[(unsigned int)pid % PROGRAM_BUCKETS];
 }
@@ -55,7 +55,7 @@ static uint64_t switched_to(const struct program *program)
 	return program->since > program->done ? program->since : program->done;
 }
 
-static void disconnect(struct daemon *daemon, struct program *program)
+static void sided_program_disconnect(struct daemon *daemon, struct program *program)
 {
 	if (!program->agent)
 		return;
@@ -75,7 +75,7 @@ static void program_destroy(struct daemon *daemon, struct object *object)
 
 static void program_close(struct daemon *daemon, struct program *program)
 {
-	struct program **at = bucket(daemon, program->pid);
+	struct program **at = sided_program_hash_bucket(daemon, program->pid);
 	struct agent *agent = program->agent;
 
 	if (program->object.is_closed)
@@ -86,7 +86,7 @@ static void program_close(struct daemon *daemon, struct program *program)
 	shares_give_back(&daemon->program_shares, program->uid, 1);
 	if (is_awaited(program))
 		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
-	disconnect(daemon, program);
+	sided_program_disconnect(daemon, program);
 	door_left(daemon, program);
 	if (agent)
 		agent_close(daemon, agent);
@@ -107,23 +107,25 @@ static void program_ended(struct daemon *daemon, struct watch *watch, uint32_t e
 /* ---- arriving ---- */
 
 /* Processes of namespaces that we do not see all have number 0. */
-static bool is_of(const struct program *program, const struct peer *peer, uint64_t token)
+static bool sided_program_belongs_to(
+		const struct program *program, const struct peer *peer, uint64_t token)
 {
 	return program->pid == peer->pid &&
 			(peer->pid || (program->token == token && program->uid == peer->uid));
 }
 
-static struct program *find(struct daemon *daemon, const struct peer *peer, uint64_t token)
+static struct program *sided_program_find(
+		struct daemon *daemon, const struct peer *peer, uint64_t token)
 {
-	struct program *program = *bucket(daemon, peer->pid);
+	struct program *program = *sided_program_hash_bucket(daemon, peer->pid);
 
-	while (program && !is_of(program, peer, token))
+	while (program && !sided_program_belongs_to(program, peer, token))
 		program = program->next;
 	return program;
 }
 
 /* A program that no pidfd can be had of lives by its connection alone. */
-static int watch_process(struct daemon *daemon, struct program *program, int socket)
+static int sided_program_watch_process(struct daemon *daemon, struct program *program, int socket)
 {
 	const struct ucred cred = {.pid = program->pid, .uid = program->uid};
 	int fd, ret;
@@ -162,13 +164,13 @@ static struct program *program_new(
 	program_init(program);
 	program->pid = peer->pid;
 	program->uid = peer->uid;
-	if (watch_process(daemon, program, agent->watch.fd)) {
+	if (sided_program_watch_process(daemon, program, agent->watch.fd)) {
 		*reason = "the process cannot be watched";
 		object_close(daemon, &program->object);
 		return NULL;
 	}
-	program->next = *bucket(daemon, program->pid);
-	*bucket(daemon, program->pid) = program;
+	program->next = *sided_program_hash_bucket(daemon, program->pid);
+	*sided_program_hash_bucket(daemon, program->pid) = program;
 	shares_charge(&daemon->program_shares, program->uid, 1);
 	return program;
 }
@@ -198,14 +200,14 @@ int program_restore(struct daemon *daemon, const struct program *facts, int pidf
 		object_close(daemon, &program->object);
 		return -EIO;
 	}
-	program->next = *bucket(daemon, program->pid);
-	*bucket(daemon, program->pid) = program;
+	program->next = *sided_program_hash_bucket(daemon, program->pid);
+	*sided_program_hash_bucket(daemon, program->pid) = program;
 	shares_charge(&daemon->program_shares, program->uid, 1);
 	return 0;
 }
 
 /* Names come from the program: only what can be shown is kept. */
-static void set_name(char **name, const char *text)
+static void sided_program_set_name(char **name, const char *text)
 {
 	char *copy = strdup(text), *at;
 
@@ -224,18 +226,18 @@ static void set_names(struct program *program, const struct wire_arrive *arrive)
 	const char *slash = strrchr(arrive->exe, '/');
 	bool is_thread = !strcmp(arrive->procname, "side-control");
 
-	set_name(&program->exe, arrive->exe);
+	sided_program_set_name(&program->exe, arrive->exe);
 	if (!is_thread)
-		set_name(&program->name, arrive->procname);
+		sided_program_set_name(&program->name, arrive->procname);
 	else if (!program->name)
-		set_name(&program->name, slash ? slash + 1 : arrive->exe);
+		sided_program_set_name(&program->name, slash ? slash + 1 : arrive->exe);
 }
 
 static void program_connect(struct daemon *daemon, struct program *program, struct agent *agent)
 {
 	struct agent *former = program->agent;
 
-	disconnect(daemon, program);
+	sided_program_disconnect(daemon, program);
 	ref_set(daemon, program->agent, agent);
 	ref_set(daemon, agent->program, program);
 	if (former)
@@ -245,7 +247,7 @@ static void program_connect(struct daemon *daemon, struct program *program, stru
 struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 		const struct wire_arrive *arrive, const char **reason)
 {
-	struct program *program = find(daemon, &agent->peer, arrive->token);
+	struct program *program = sided_program_find(daemon, &agent->peer, arrive->token);
 
 	if (program && (program->token != arrive->token || program->uid != agent->peer.uid)) {
 		program_forget(daemon, program);
@@ -279,7 +281,7 @@ void program_disconnected(struct daemon *daemon, struct agent *agent)
 
 	if (!program)
 		return;
-	disconnect(daemon, program);
+	sided_program_disconnect(daemon, program);
 	/* The program asks for its rules before its next event, or never: changes do not wait for it either way. */
 	if (!is_awaited(program))
 		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
@@ -302,7 +304,7 @@ static void status_line(const char *text, const char *name, char *value, size_t 
 	}
 }
 
-static size_t read_file(const char *path, char *text, size_t room)
+static size_t sided_program_read_file(const char *path, char *text, size_t room)
 {
 	FILE *file = fopen(path, "re");
 	size_t size = file ? fread(text, 1, room - 1, file) : 0;
@@ -494,7 +496,7 @@ static void name_tracer(const char *tracer, char *why, size_t room)
 	char path[64], name[64] = "";
 
 	snprintf(path, sizeof(path), "/proc/%.20s/comm", tracer);
-	read_file(path, name, sizeof(name));
+	sided_program_read_file(path, name, sizeof(name));
 	name[strcspn(name, "\n")] = 0;
 	snprintf(why, room, "being debugged by %.20s (%.40s)", tracer, *name ? name : "unknown");
 }
@@ -504,7 +506,7 @@ static void find_reason(const struct program *program, char *why, size_t room)
 	char path[64], text[4096], state[32], tracer[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", program->pid);
-	read_file(path, text, sizeof(text));
+	sided_program_read_file(path, text, sizeof(text));
 	status_line(text, "\nState:", state, sizeof(state));
 	status_line(text, "\nTracerPid:", tracer, sizeof(tracer));
 	if (*tracer && strcmp(tracer, "0") != 0)
@@ -531,7 +533,7 @@ static struct json_object *with_reason(const struct program *program, const char
 	return NULL;
 }
 
-static const char *control_word(const struct program *program)
+static const char *sided_program_control_name(const struct program *program)
 {
 	static const char *const words[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
 
@@ -546,7 +548,7 @@ static struct json_object *program_json(const struct program *program)
 			json_put_number(object, "uid", program->uid) &&
 			json_put_text(object, "name", program->name ? program->name : "") &&
 			json_put_text(object, "exe", program->exe ? program->exe : "") &&
-			json_put_text(object, "control", control_word(program)) &&
+			json_put_text(object, "control", sided_program_control_name(program)) &&
 			json_put_flag(object, "armed",
 					!program->agent && program->control == WIRE_CONTROL_THREAD))
 		return object;
@@ -583,7 +585,7 @@ static struct json_object *make_list(struct daemon *daemon, uint64_t serial, uid
 	return list;
 }
 
-static bool is_pending(const struct program *program, uint64_t serial)
+static bool sided_program_is_pending(const struct program *program, uint64_t serial)
 {
 	return is_awaited(program) && program->since < serial && program->done < serial;
 }
@@ -616,7 +618,7 @@ static bool is_any(const struct program *program, uint64_t serial)
 
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope)
 {
-	static const struct program_list pending = {is_pending, pending_json};
+	static const struct program_list pending = {sided_program_is_pending, pending_json};
 
 	return make_list(daemon, serial, scope, &pending);
 }
@@ -648,7 +650,7 @@ size_t programs_count(struct daemon *daemon, uid_t scope)
 
 bool program_is_reached(struct daemon *daemon, pid_t pid)
 {
-	const struct program *program = *bucket(daemon, pid);
+	const struct program *program = *sided_program_hash_bucket(daemon, pid);
 
 	while (program && program->pid != pid)
 		program = program->next;

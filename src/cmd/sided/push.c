@@ -43,7 +43,7 @@ void push_put(struct session *session, struct json_object *answer)
 
 /* ---- in the daemon ---- */
 
-static int digit(char of)
+static int sided_push_parse_digit(char of)
 {
 	if (of >= '0' && of <= '9')
 		return of - '0';
@@ -51,7 +51,7 @@ static int digit(char of)
 }
 
 /* NULL: it is none, or out of memory. */
-static unsigned char *read_bytes(const char *text, size_t *size)
+static unsigned char *sided_push_read_bytes(const char *text, size_t *size)
 {
 	size_t length = strlen(text), i;
 	unsigned char *bytes = length && !(length & 1) && length <= 2 * (size_t)WIRE_PUSH_MAX
@@ -59,7 +59,8 @@ static unsigned char *read_bytes(const char *text, size_t *size)
 			: NULL;
 
 	for (i = 0; bytes && i < length / 2; i++) {
-		int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+		int high = sided_push_parse_digit(text[2 * i]),
+		    low = sided_push_parse_digit(text[2 * i + 1]);
 
 		if (high < 0 || low < 0) {
 			free(bytes);
@@ -90,7 +91,7 @@ void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_
 			!json_object_is_type(text, json_type_string))
 		return;
 	push.told = entry->push.told;
-	push.bytes = read_bytes(json_object_get_string(text), &push.size);
+	push.bytes = sided_push_read_bytes(json_object_get_string(text), &push.size);
 	if (push.bytes)
 		entry->push = push;
 	/* The answer goes on to the command line. */

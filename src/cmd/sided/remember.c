@@ -28,7 +28,8 @@
 
 static const char *const controls[] = {"off", "sync", "thread", "signal", NULL};
 
-static bool file_of(const struct daemon *daemon, pid_t pid, char *path, size_t room)
+static bool sided_restart_get_file_path(
+		const struct daemon *daemon, pid_t pid, char *path, size_t room)
 {
 	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/" PREFIX "%d", pid);
 }
@@ -61,7 +62,7 @@ void program_remember(const struct daemon *daemon, struct program *program)
 	struct control_text text = {.made = NULL};
 	char path[256], temporary[264];
 
-	if (!started || !file_of(daemon, program->pid, path, sizeof(path)))
+	if (!started || !sided_restart_get_file_path(daemon, program->pid, path, sizeof(path)))
 		return;
 	facts = program_facts(program, started);
 	if (!facts || control_text_print(facts, 0, &text))
@@ -79,15 +80,16 @@ void program_forget(const struct daemon *daemon, struct program *program)
 {
 	char path[256];
 
-	if (program->remembered && file_of(daemon, program->pid, path, sizeof(path)))
+	if (program->remembered &&
+			sided_restart_get_file_path(daemon, program->pid, path, sizeof(path)))
 		unlink(path);
 	program->remembered = false;
 }
 
 /* ---- after a restart ---- */
 
-static int take_facts(struct json_object *facts, struct program *program, uint64_t *started,
-		struct control_error *error)
+static int sided_restart_parse_facts(struct json_object *facts, struct program *program,
+		uint64_t *started, struct control_error *error)
 {
 	static const char *const members[] = {
 			"started", "token", "uid", "control", "signal", "name", "exe", NULL};
@@ -127,7 +129,7 @@ static int take_facts(struct json_object *facts, struct program *program, uint64
 	return 0;
 }
 
-static void restore(struct daemon *daemon, uint32_t number, const char *path)
+static void sided_restart_restore_program(struct daemon *daemon, uint32_t number, const char *path)
 {
 	pid_t pid = (pid_t)number;
 	struct control_error error = {.kind = CONTROL_DONE};
@@ -137,7 +139,7 @@ static void restore(struct daemon *daemon, uint32_t number, const char *path)
 	int pidfd, ret = -EINVAL;
 
 	if (json)
-		ret = take_facts(json, &facts, &started, &error);
+		ret = sided_restart_parse_facts(json, &facts, &started, &error);
 	json_object_put(json);
 	if (ret)
 		say("the program in %s is forgotten: %s", path, error.text);
@@ -155,5 +157,5 @@ static void restore(struct daemon *daemon, uint32_t number, const char *path)
 
 void programs_restore(struct daemon *daemon)
 {
-	state_each(daemon, PREFIX, restore);
+	state_each(daemon, PREFIX, sided_restart_restore_program);
 }

@@ -27,7 +27,8 @@
 #define BACKLOG 1024
 #define GROUPS_MAX 4096
 
-static int fail_at(struct control_error *error, int code, const char *what, const char *path)
+static int sided_runtime_set_path_error(
+		struct control_error *error, int code, const char *what, const char *path)
 {
 	return control_fail(error,
 			code == -EACCES || code == -EPERM ? CONTROL_PERMISSION : CONTROL_FAILED,
@@ -50,7 +51,8 @@ bool runtime_path(const struct daemon *daemon, char *path, size_t room, const ch
 
 /* ---- the directory ---- */
 
-static int choose_directory(struct daemon *daemon, const char *given, struct control_error *error)
+static int sided_runtime_choose_directory(
+		struct daemon *daemon, const char *given, struct control_error *error)
 {
 	char path[256];
 	const char *environment = getenv(WIRE_RUNTIME_ENV);
@@ -63,7 +65,7 @@ static int choose_directory(struct daemon *daemon, const char *given, struct con
 	else
 		ret = wire_runtime_directory(path, sizeof(path), false);
 	if (ret)
-		return fail_at(error, ret, "use the runtime directory",
+		return sided_runtime_set_path_error(error, ret, "use the runtime directory",
 				environment ? environment : path);
 	if (*path != '/')
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
@@ -84,7 +86,7 @@ static int fail_trust(const char *path, struct control_error *error)
 	struct stat status;
 
 	if (lstat(path, &status))
-		return fail_at(error, -errno, "use the directory", path);
+		return sided_runtime_set_path_error(error, -errno, "use the directory", path);
 	if (!status.st_uid || status.st_uid == geteuid()) {
 		snprintf(hint, sizeof(hint), "`chmod go-w %s`", path);
 		return control_fail(error, CONTROL_PERMISSION, -EPERM, hint,
@@ -96,20 +98,20 @@ static int fail_trust(const char *path, struct control_error *error)
 			(unsigned int)status.st_uid);
 }
 
-static int make_directory(const char *path, mode_t mode, struct control_error *error)
+static int sided_runtime_make_directory(const char *path, mode_t mode, struct control_error *error)
 {
 	int ret;
 
 	if (mkdir(path, mode) && errno != EEXIST)
-		return fail_at(error, -errno, "make the directory", path);
+		return sided_runtime_set_path_error(error, -errno, "make the directory", path);
 	ret = wire_runtime_check(path);
 	if (ret == -EPERM)
 		return fail_trust(path, error);
 	if (ret)
-		return fail_at(error, ret, "use the directory", path);
+		return sided_runtime_set_path_error(error, ret, "use the directory", path);
 	/* umask has taken away what others may need. */
 	if (chmod(path, mode))
-		return fail_at(error, -errno, "set the mode of", path);
+		return sided_runtime_set_path_error(error, -errno, "set the mode of", path);
 	return 0;
 }
 
@@ -119,7 +121,7 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 			WIRE_RUNTIME_SESSIONS, WIRE_RUNTIME_STATE, WIRE_RUNTIME_PLACES};
 	/* Whoever comes to root's own knows the names. */
 	mode_t mode = daemon->system ? 0755 : daemon->any_user ? 0711 : 0700;
-	int ret = make_directory(daemon->runtime, mode, error);
+	int ret = sided_runtime_make_directory(daemon->runtime, mode, error);
 	char path[256];
 	size_t i;
 
@@ -127,7 +129,7 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 		if (!runtime_path(daemon, path, sizeof(path), "%s", below[i]))
 			return -ENAMETOOLONG;
 		/* Programs of others need the sockets of sessions and nothing else. */
-		ret = make_directory(path, i ? 0700 : mode, error);
+		ret = sided_runtime_make_directory(path, i ? 0700 : mode, error);
 	}
 	return ret;
 }
@@ -141,7 +143,7 @@ static int fail_lock(struct daemon *daemon, const char *path, int code, struct c
 	close(daemon->lock_fd);
 	daemon->lock_fd = -1;
 	if (code != -EWOULDBLOCK)
-		return fail_at(error, code, "lock", path);
+		return sided_runtime_set_path_error(error, code, "lock", path);
 	pid[size > 0 ? strspn(pid, "0123456789") : 0] = 0;
 	return control_fail(error, CONTROL_BUSY, -EBUSY,
 			"use that one, or end it first, or name another directory with --runtime",
@@ -149,27 +151,27 @@ static int fail_lock(struct daemon *daemon, const char *path, int code, struct c
 			*pid ? pid : "unknown");
 }
 
-static int take_lock(struct daemon *daemon, struct control_error *error)
+static int sided_runtime_acquire_lock(struct daemon *daemon, struct control_error *error)
 {
 	char path[256], pid[32];
 
 	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_PID);
 	daemon->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (daemon->lock_fd < 0)
-		return fail_at(error, -errno, "open", path);
+		return sided_runtime_set_path_error(error, -errno, "open", path);
 	if (flock(daemon->lock_fd, LOCK_EX | LOCK_NB))
 		return fail_lock(daemon, path, -errno, error);
 	snprintf(pid, sizeof(pid), "%d\n", getpid());
 	if (ftruncate(daemon->lock_fd, 0) ||
 			pwrite(daemon->lock_fd, pid, strlen(pid), 0) != (ssize_t)strlen(pid))
-		return fail_at(error, -errno, "write", path);
+		return sided_runtime_set_path_error(error, -errno, "write", path);
 	return 0;
 }
 
 /* ---- sockets ---- */
 
-static int listen_at(struct daemon *daemon, const char *name, mode_t mode, gid_t group, int *result,
-		struct control_error *error)
+static int sided_runtime_listen(struct daemon *daemon, const char *name, mode_t mode, gid_t group,
+		int *result, struct control_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char path[sizeof(address.sun_path)];
@@ -177,10 +179,12 @@ static int listen_at(struct daemon *daemon, const char *name, mode_t mode, gid_t
 
 	if (!runtime_path(daemon, address.sun_path, sizeof(address.sun_path), "%s.new", name) ||
 			!runtime_path(daemon, path, sizeof(path), "%s", name))
-		return fail_at(error, -ENAMETOOLONG, "use the directory", daemon->runtime);
+		return sided_runtime_set_path_error(
+				error, -ENAMETOOLONG, "use the directory", daemon->runtime);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return fail_at(error, -errno, "make a socket in", daemon->runtime);
+		return sided_runtime_set_path_error(
+				error, -errno, "make a socket in", daemon->runtime);
 	/* Before any program connects: its connection takes this over from the listener. */
 	if (!strcmp(name, WIRE_RUNTIME_AGENTS))
 		daemon->agents_refuse_fds = peer_refuse_fds(fd);
@@ -192,7 +196,7 @@ static int listen_at(struct daemon *daemon, const char *name, mode_t mode, gid_t
 		ret = -errno;
 	if (ret) {
 		close(fd);
-		return fail_at(error, ret, "listen at", path);
+		return sided_runtime_set_path_error(error, ret, "listen at", path);
 	}
 	*result = fd;
 	return 0;
@@ -270,10 +274,10 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	daemon->agents_refuse_fds = agents >= 0 && peer_refuses_fds(agents);
 	/* The programs' first: whoever gets through at the other starts programs that must find it. */
 	if (agents < 0)
-		ret = listen_at(daemon, WIRE_RUNTIME_AGENTS, daemon->any_user ? 0666 : 0600,
-				(gid_t)-1, &agents, error);
+		ret = sided_runtime_listen(daemon, WIRE_RUNTIME_AGENTS,
+				daemon->any_user ? 0666 : 0600, (gid_t)-1, &agents, error);
 	if (!ret && control < 0)
-		ret = listen_at(daemon, WIRE_RUNTIME_CONTROL,
+		ret = sided_runtime_listen(daemon, WIRE_RUNTIME_CONTROL,
 				daemon->group != (gid_t)-1 ? 0660 : 0600, daemon->group, &control,
 				error);
 	if (ret)
@@ -282,7 +286,7 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	if (!ret)
 		ret = loop_watch(daemon, &daemon->agents_listener, agents, EPOLLIN, agents_ready);
 	if (ret)
-		return fail_at(error, ret, "listen in", daemon->runtime);
+		return sided_runtime_set_path_error(error, ret, "listen in", daemon->runtime);
 	if (daemon->control_is_ours)
 		notify_store(control, "control");
 	if (daemon->agents_is_ours)
@@ -293,12 +297,12 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 int runtime_open(struct daemon *daemon, const char *directory, struct control_error *error)
 {
 	struct group *group = daemon->system ? getgrnam(WIRE_RUNTIME_GROUP) : NULL;
-	int ret = choose_directory(daemon, directory, error);
+	int ret = sided_runtime_choose_directory(daemon, directory, error);
 
 	daemon->group = group ? group->gr_gid : (gid_t)-1;
 	if (!ret)
 		ret = make_directories(daemon, error);
-	return ret ? ret : take_lock(daemon, error);
+	return ret ? ret : sided_runtime_acquire_lock(daemon, error);
 }
 
 /* ---- the serial of the last change ---- */

@@ -63,21 +63,22 @@ struct sending {
 };
 
 /* Who does not hear us now will hear the next one. */
-static void tell(const struct sending *sending, const struct message *message)
+static void sender_send_message(const struct sending *sending, const struct message *message)
 {
 	(void)!send(sending->fd, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void say_sentence(void *user, bool is_error, const char *sentence)
+static void sender_send_sentence(void *user, bool is_error, const char *sentence)
 {
 	struct message message = {.kind = MESSAGE_SENTENCE};
 
 	(void)is_error;
 	snprintf(message.text, sizeof(message.text), "%s", sentence);
-	tell(user, &message);
+	sender_send_message(user, &message);
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+static int sender_remove_entry(
+		const char *path, const struct stat *status, int type, struct FTW *where)
 {
 	(void)status;
 	(void)type;
@@ -89,7 +90,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 /* What was only here to be sent, and is there. The directory itself is the daemon's. */
 static void remove_sent(const struct sending *sending)
 {
-	nftw(sending->output, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	nftw(sending->output, sender_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 static void tell_status(struct sending *sending, const struct send_status *status)
@@ -102,7 +103,7 @@ static void tell_status(struct sending *sending, const struct send_status *statu
 	if (status->over && !status->failed && !status->pending &&
 			definition_is_spooled(sending->definition))
 		remove_sent(sending);
-	tell(sending, &message);
+	sender_send_message(sending, &message);
 }
 
 static bool take_order(struct sending *sending)
@@ -119,26 +120,26 @@ static bool take_order(struct sending *sending)
 	return order == ORDER_GO;
 }
 
-static void begin(struct sending *sending)
+static void sender_start_send(struct sending *sending)
 {
 	struct send_status failed = {.over = true, .failed = true};
 	struct send_error error;
 
 	if (!send_start(&sending->options, &sending->send, &error))
 		return;
-	say_sentence(sending, true, error.text);
+	sender_send_sentence(sending, true, error.text);
 	snprintf(failed.why, sizeof(failed.why), "%.250s", error.text);
 	tell_status(sending, &failed);
 }
 
-static void serve(struct sending *sending)
+static void sender_serve(struct sending *sending)
 {
 	struct pollfd socket = {.fd = sending->fd, .events = POLLIN};
 	struct send_status status;
 
 	while (!take_order(sending))
 		;
-	begin(sending);
+	sender_start_send(sending);
 	for (;;) {
 		if (poll(&socket, 1, TELL_MS) > 0)
 			take_order(sending);
@@ -170,7 +171,7 @@ static void set_options(struct sending *sending, bool no_files, const struct sen
 			.marks = true,
 			.rounds = rounds,
 			.resolver = &sending->resolver,
-			.say = say_sentence,
+			.say = sender_send_sentence,
 			.user = sending,
 	};
 }
@@ -203,7 +204,7 @@ static int isolate(struct sending *sending, bool no_files, const struct owner *o
 	return 0;
 }
 
-static void run(const struct definition *definition, const char *output, bool no_files,
+static void sender_run(const struct definition *definition, const char *output, bool no_files,
 		const struct owner *owner, const struct session_rounds *rounds, int fd)
 {
 	struct sending sending = {.fd = fd, .definition = definition, .output = output};
@@ -215,7 +216,7 @@ static void run(const struct definition *definition, const char *output, bool no
 		say("cannot start the sending process for %s", definition->to);
 		return;
 	}
-	serve(&sending);
+	sender_serve(&sending);
 }
 
 /* ---- in the process that records ---- */
@@ -237,7 +238,7 @@ static int fork_sender(const struct definition *definition, const char *output, 
 		close(ends[0]);
 		while (nr_closing--)
 			close(closing[nr_closing]);
-		run(definition, output, no_files, owner, sender->rounds, ends[1]);
+		sender_run(definition, output, no_files, owner, sender->rounds, ends[1]);
 		_exit(EXIT_SUCCESS);
 	}
 	close(ends[1]);
@@ -299,8 +300,8 @@ void sender_go(struct sender *sender)
 }
 
 /* 1: something was heard; 0: nothing is there; -1: it has ended. */
-static int hear(struct sender *sender, int flags, void (*told)(void *user, const char *text),
-		void *user)
+static int sender_receive(struct sender *sender, int flags,
+		void (*told)(void *user, const char *text), void *user)
 {
 	struct message message;
 	ssize_t got = recv(sender->fd, &message, sizeof(message), flags);
@@ -323,7 +324,7 @@ bool sender_hear(struct sender *sender, void (*told)(void *user, const char *tex
 	int ret;
 
 	do
-		ret = hear(sender, MSG_DONTWAIT, told, user);
+		ret = sender_receive(sender, MSG_DONTWAIT, told, user);
 	while (ret > 0);
 	return !ret;
 }
@@ -333,7 +334,7 @@ void sender_finish(struct sender *sender, void (*told)(void *user, const char *t
 	/* Sequentially consistent: the files are complete. Pairs with the load in rounds(). */
 	__atomic_store_n(&sender->rounds->begun, UINT64_MAX, __ATOMIC_SEQ_CST);
 	order(sender, ORDER_FINISH);
-	while (!sender->status.over && hear(sender, 0, told, user) >= 0)
+	while (!sender->status.over && sender_receive(sender, 0, told, user) >= 0)
 		;
 	if (!sender->status.over)
 		sender->status.failed = true;

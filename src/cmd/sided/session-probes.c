@@ -44,7 +44,7 @@ static void set_free(struct probe_set *set)
 
 /* ---- tables ---- */
 
-static int copy(int from, int to, size_t size)
+static int session_probes_copy_file(int from, int to, size_t size)
 {
 	char bytes[PIECE];
 	size_t at = 0;
@@ -64,7 +64,7 @@ struct table_file {
 	int fd;
 };
 
-static void *open_table(void *user)
+static void *session_probes_open_table(void *user)
 {
 	struct table_file *file = user;
 
@@ -73,17 +73,17 @@ static void *open_table(void *user)
 }
 
 /* Only we and the daemon write there; a table is whole or is not there. */
-static int read_table(const char *directory, uint32_t number)
+static int session_probes_read_table(const char *directory, uint32_t number)
 {
 	struct table_file opened = {.fd = -1};
 	struct stat status;
 	int file, table = -1;
 
 	snprintf(opened.path, sizeof(opened.path), "%s/%u", directory, number);
-	open_table(&opened);
+	session_probes_open_table(&opened);
 	/* In a session of a member of the group only root may enter the daemon's directory. */
 	if (opened.fd < 0 && errno == EACCES)
-		isolate_as_root(open_table, &opened);
+		isolate_as_root(session_probes_open_table, &opened);
 	file = opened.fd;
 	if (file < 0)
 		return -1;
@@ -91,7 +91,7 @@ static int read_table(const char *directory, uint32_t number)
 			status.st_size <= DEFINITION_PROBE_TABLE_MAX)
 		table = memfd_create("side-probes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (table >= 0 &&
-			(copy(file, table, (size_t)status.st_size) ||
+			(session_probes_copy_file(file, table, (size_t)status.st_size) ||
 					fcntl(table, F_ADD_SEALS, SEALS))) {
 		close(table);
 		table = -1;
@@ -108,7 +108,7 @@ static int get_table(const struct probes *probes, uint32_t number)
 	for (i = 0; i < probes->now.nr; i++)
 		if (probes->now.list[i].number == number)
 			return fcntl(probes->now.list[i].table, F_DUPFD_CLOEXEC, 0);
-	return read_table(probes->tables, number);
+	return session_probes_read_table(probes->tables, number);
 }
 
 /* ---- definitions ---- */
@@ -246,7 +246,8 @@ static bool put_places(struct json_object *program, const struct session_probe_a
 }
 
 /* Takes over the element. */
-static bool append(struct json_object *list, struct json_object *element, bool whole)
+static bool session_probes_append_item(
+		struct json_object *list, struct json_object *element, bool whole)
 {
 	if (whole && list && !json_object_array_add(list, element))
 		return true;
@@ -264,7 +265,7 @@ static bool put_refusals(struct json_object *program, const struct session_probe
 		const struct session_probe_refusal *refusal = &answer->refusals[i];
 		struct json_object *object = json_object_new_object();
 
-		fits = append(list, object,
+		fits = session_probes_append_item(list, object,
 				json_put_number(object, "first", refusal->first) &&
 						json_put_number(object, "count", refusal->count) &&
 						json_put_text(object, "why",
@@ -288,7 +289,7 @@ static bool put_program(struct json_object *list, const struct session_probe_ans
 {
 	struct json_object *program = json_object_new_object();
 
-	return append(list, program,
+	return session_probes_append_item(list, program,
 			json_put_number(program, "pid", (uint64_t)answer->pid) &&
 					json_put_text(program, "name", answer->procname) &&
 					json_put_flag(program, "answered", answer->answered) &&
@@ -308,8 +309,8 @@ struct said {
 	bool active;
 };
 
-static const char *state_of(const struct probe_set *set, const struct definition_probe *probe,
-		const struct said *said)
+static const char *session_probes_state(const struct probe_set *set,
+		const struct definition_probe *probe, const struct said *said)
 {
 	bool has_table = false;
 	size_t i;
@@ -327,7 +328,7 @@ static const char *state_of(const struct probe_set *set, const struct definition
 	return "waiting";
 }
 
-static bool put_probe(struct json_object *list, const struct probe_set *set,
+static bool session_probes_add(struct json_object *list, const struct probe_set *set,
 		const struct definition_probe *probe, const struct said *said)
 {
 	struct json_object *object = definition_probe_json(probe);
@@ -339,9 +340,9 @@ static bool put_probe(struct json_object *list, const struct probe_set *set,
 		if (probe->table && said->answers[i].number == probe->table &&
 				!said->answers[i].ended)
 			fits = put_program(programs, &said->answers[i]);
-	fits = json_put_text(object, "state", state_of(set, probe, said)) && fits;
+	fits = json_put_text(object, "state", session_probes_state(set, probe, said)) && fits;
 	fits = json_put(object, "programs", programs) && fits;
-	return append(list, object, fits);
+	return session_probes_append_item(list, object, fits);
 }
 
 struct json_object *probes_json(
@@ -359,7 +360,8 @@ struct json_object *probes_json(
 	}
 	for (i = 0; definition && i < definition->nr_probes && fits; i++)
 		if (!number || definition->probes[i].table == number)
-			fits = put_probe(list, &probes->now, &definition->probes[i], &said);
+			fits = session_probes_add(
+					list, &probes->now, &definition->probes[i], &said);
 	session_probe_answers_free(said.answers, said.nr);
 	if (fits)
 		return list;

@@ -55,7 +55,7 @@ enum about { ABOUT_SESSION, ABOUT_DAEMON, ABOUT_SENDER };
 /* ---- messages ---- */
 
 /* Report how many messages of the session were suppressed. Messages about programs have shares of their own in report.c. */
-static void say_suppressed(struct recording *recording, uint64_t now)
+static void session_process_log_suppressed(struct recording *recording, uint64_t now)
 {
 	uint64_t suppressed;
 	uid_t uid;
@@ -66,7 +66,7 @@ static void say_suppressed(struct recording *recording, uint64_t now)
 }
 
 /* Print a message on one line of the log (docs/adr/35-one-line-a-message-in-the-log.md). */
-static void say_message(const char *text, const char *hint)
+static void session_process_log(const char *text, const char *hint)
 {
 	say("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
 }
@@ -75,9 +75,9 @@ static void keep_message(struct recording *recording, const char *text, const ch
 {
 	uint64_t now = clock_monotonic_ns();
 
-	say_suppressed(recording, now);
+	session_process_log_suppressed(recording, now);
 	if (lines_take(&recording->lines, now, recording->owner, 0))
-		say_message(text, hint);
+		session_process_log(text, hint);
 	if (recording->messages.count < MESSAGES_MAX &&
 			words_add(&recording->hints, hint ? hint : "")) {
 		if (words_add(&recording->messages, text))
@@ -109,14 +109,14 @@ static void take_messages(struct recording *recording)
 
 	while (session_take_message(recording->session, &message)) {
 		if (message.is_about_program && message.uid != recording->owner) {
-			say_message(message.text, message.hint);
+			session_process_log(message.text, message.hint);
 			count_message(recording, message.uid);
 		} else {
 			keep_message(recording, message.text, message.hint);
 		}
 		free(message.text);
 	}
-	say_suppressed(recording, clock_monotonic_ns());
+	session_process_log_suppressed(recording, clock_monotonic_ns());
 }
 
 /* ---- tracking ---- */
@@ -203,7 +203,7 @@ static int read_opening(
 	return ret ? ret : definition_parse(definition, &opening->definition, error);
 }
 
-static int make_directory(const char *path, struct control_error *error)
+static int session_process_make_directory(const char *path, struct control_error *error)
 {
 	if (!mkdir(path, 0700) || errno == EEXIST)
 		return 0;
@@ -214,7 +214,8 @@ static int make_directory(const char *path, struct control_error *error)
 }
 
 /* The one before may just be dying: it has the lock until it is gone, with all its threads. */
-static int take_lock(struct recording *recording, const char *path, struct control_error *error)
+static int session_process_acquire_lock(
+		struct recording *recording, const char *path, struct control_error *error)
 {
 	recording->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (recording->lock_fd < 0 || flock(recording->lock_fd, LOCK_EX))
@@ -258,7 +259,7 @@ static int make_sender(struct recording *recording, const struct opening *openin
 static int make_state_directory(const struct opening *opening, struct control_error *error)
 {
 	struct stat status;
-	int ret = make_directory(opening->place, error);
+	int ret = session_process_make_directory(opening->place, error);
 
 	if (ret)
 		return ret;
@@ -271,21 +272,21 @@ static int make_state_directory(const struct opening *opening, struct control_er
 }
 
 /* Directories first, because afterwards we may write nowhere else. */
-static int prepare(struct recording *recording, const struct opening *opening,
+static int session_process_prepare(struct recording *recording, const struct opening *opening,
 		struct control_error *error)
 {
 	char parent[512], sockets[512];
 	const char *writable[] = {opening->output, parent, sockets, NULL};
-	int ret = take_lock(recording, opening->lock, error);
+	int ret = session_process_acquire_lock(recording, opening->lock, error);
 
 	snprintf(parent, sizeof(parent), "%s", opening->place);
 	*strrchr(parent, '/') = 0;
 	snprintf(sockets, sizeof(sockets), "%s", opening->socket);
 	*strrchr(sockets, '/') = 0;
 	if (!ret)
-		ret = make_directory(opening->output, error);
+		ret = session_process_make_directory(opening->output, error);
 	if (!ret)
-		ret = make_directory(parent, error);
+		ret = session_process_make_directory(parent, error);
 	if (!ret && opening->owned)
 		ret = make_state_directory(opening, error);
 	if (!ret)
@@ -306,7 +307,7 @@ static int become_owner(void *user)
 	return isolate_as(&opening->owner);
 }
 
-static int open_session(
+static int session_process_open(
 		struct recording *recording, struct opening *opening, struct control_error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
@@ -345,7 +346,7 @@ static int open_session(
 	return ret;
 }
 
-static int watch(struct recording *recording, struct control_error *error)
+static int session_process_watch_fds(struct recording *recording, struct control_error *error)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -370,11 +371,11 @@ static int take_open(struct recording *recording, struct json_object *request,
 	recording->owner = opening.owned ? opening.owner.uid : geteuid();
 	lines_init(&recording->lines, recording->owner, LIMIT_LINES_OF_SESSION, 0, 0);
 	if (!ret)
-		ret = prepare(recording, &opening, error);
+		ret = session_process_prepare(recording, &opening, error);
 	if (!ret)
-		ret = open_session(recording, &opening, error);
+		ret = session_process_open(recording, &opening, error);
 	if (!ret)
-		ret = watch(recording, error);
+		ret = session_process_watch_fds(recording, error);
 	if (!ret)
 		ret = put_generation(answer, session_generation(recording->session), error);
 	/* What a recorder before has left is in order now. */
@@ -386,7 +387,7 @@ static int take_open(struct recording *recording, struct json_object *request,
 
 /* ---- the other requests ---- */
 
-static int take_change(struct recording *recording, struct json_object *request,
+static int session_process_apply_change(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
@@ -430,7 +431,7 @@ static int take_hello(struct recording *recording, struct json_object *request,
 }
 
 /* Of the table that was just asked for. */
-static int take_probes(struct recording *recording, struct json_object *request,
+static int session_process_apply_probes(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
 	uint64_t table = 0;
@@ -555,8 +556,8 @@ static int take_clear(struct recording *recording, struct json_object *request,
 			NULL, error);
 }
 
-static int put_figures(struct recording *recording, struct json_object *answer, bool over,
-		struct control_error *error)
+static int session_process_add_statistics(struct recording *recording, struct json_object *answer,
+		bool over, struct control_error *error)
 {
 	struct json_object *figures = session_figures(recording->session, over);
 	bool fits = true;
@@ -575,12 +576,12 @@ static int put_figures(struct recording *recording, struct json_object *answer, 
 	return fits && put_messages(recording, answer) ? 0 : control_no_memory(error);
 }
 
-static int take_status(struct recording *recording, struct json_object *request,
+static int session_process_answer_status(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
 	(void)request;
 	take_messages(recording);
-	return put_figures(recording, answer, false, error);
+	return session_process_add_statistics(recording, answer, false, error);
 }
 
 static int take_close(struct recording *recording, struct json_object *request,
@@ -592,7 +593,7 @@ static int take_close(struct recording *recording, struct json_object *request,
 	session_finish(recording->session);
 	take_messages(recording);
 	/* Nothing is lost: the daemon asks the process that adopts the session. */
-	if (put_figures(recording, answer, true, error))
+	if (session_process_add_statistics(recording, answer, true, error))
 		_exit(EXIT_FAILURE);
 	session_close(recording->session, true, &session_error);
 	recording->session = NULL;
@@ -617,14 +618,14 @@ static const struct request_kind {
 } kinds[] = {
 		{"open", true, take_open},
 		{"hello", false, take_hello},
-		{"change", false, take_change},
-		{"probes", false, take_probes},
+		{"change", false, session_process_apply_change},
+		{"probes", false, session_process_apply_probes},
 		{"statedump", false, take_statedump},
 		{"flush", false, take_flush},
 		{"snapshot", false, take_snapshot},
 		{"rotate", false, take_rotate},
 		{"clear", false, take_clear},
-		{"status", false, take_status},
+		{"status", false, session_process_answer_status},
 		{"close", false, take_close},
 };
 
@@ -665,8 +666,8 @@ static void answer_request(struct recording *recording, struct json_object *requ
 }
 
 /* One that a program made at a door of the daemon's. Nobody waits for an answer. */
-static bool take_connection(struct recording *recording, struct json_object *request,
-		struct control_error *error)
+static bool session_process_adopt_connection(struct recording *recording,
+		struct json_object *request, struct control_error *error)
 {
 	const char *verb = NULL;
 	int fd;
@@ -692,7 +693,7 @@ static void hear_daemon(struct recording *recording)
 	/* The daemon is gone: nothing is finished, all of it is adopted. */
 	if (ret != 1)
 		_exit(EXIT_SUCCESS);
-	if (!take_connection(recording, request, &error))
+	if (!session_process_adopt_connection(recording, request, &error))
 		answer_request(recording, request);
 	json_object_put(request);
 }
@@ -718,7 +719,7 @@ static void hear_sender(struct recording *recording)
 	_exit(EXIT_FAILURE);
 }
 
-static int turn(struct recording *recording)
+static int session_process_run_once(struct recording *recording)
 {
 	struct session_error error;
 	struct epoll_event events[4];
@@ -779,7 +780,7 @@ int session_process(void)
 		return EXIT_FAILURE;
 	}
 	while (!status && !(recording.end && !recording.out.first))
-		status = turn(&recording);
+		status = session_process_run_once(&recording);
 	/* After a failure, another process adopts the session unchanged. */
 	if (!status)
 		end_recording(&recording);

@@ -7,7 +7,7 @@
 #include "sided.h"
 #include "protocol/protocol.h"
 
-static const char *control_word(uint32_t control)
+static const char *session_status_control_name(uint32_t control)
 {
 	static const char *const words[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
 
@@ -15,7 +15,8 @@ static const char *control_word(uint32_t control)
 }
 
 /* Names come from programs. JSON is UTF-8, and what is not is shown by a sign. */
-static bool put_name(struct json_object *object, const char *member, const char *name)
+static bool session_status_add_name(
+		struct json_object *object, const char *member, const char *name)
 {
 	char clean[4096];
 	size_t size;
@@ -27,7 +28,8 @@ static bool put_name(struct json_object *object, const char *member, const char 
 	return json_put_text(object, member, clean);
 }
 
-static bool append(struct json_object *list, struct json_object *element, bool whole)
+static bool session_status_append_item(
+		struct json_object *list, struct json_object *element, bool whole)
 {
 	if (whole && list && !json_object_array_add(list, element))
 		return true;
@@ -44,29 +46,34 @@ static bool put_loss(struct json_object *list, const struct session_status_proce
 	if (loss->ring < process->nr_rings)
 		snprintf(ring, sizeof(ring), "%s_%u", process->rings[loss->ring].channel,
 				process->rings[loss->ring].number);
-	return append(list, object,
+	return session_status_append_item(list, object,
 			json_put_number(object, "pid", (uint64_t)process->peer) &&
-					put_name(object, "process", process->directory) &&
+					session_status_add_name(
+							object, "process", process->directory) &&
 					json_put_text(object, "ring", ring) &&
-					put_name(object, "event", loss->event) &&
+					session_status_add_name(object, "event", loss->event) &&
 					json_put_text(object, "reason",
 							loss->reason ? loss->reason : "") &&
 					json_put_number(object, "count", loss->count));
 }
 
-static bool put_process(struct json_object *list, const struct session_status_process *process)
+static bool session_status_add_process(
+		struct json_object *list, const struct session_status_process *process)
 {
 	struct json_object *object = json_object_new_object();
 
-	return append(list, object,
+	return session_status_append_item(list, object,
 			json_put_number(object, "pid", (uint64_t)process->peer) &&
 					json_put_number(object, "vpid", process->pid) &&
 					json_put_number(object, "uid", process->uid) &&
-					put_name(object, "name", process->procname) &&
-					put_name(object, "exe", process->exe) &&
-					put_name(object, "directory", process->directory) &&
+					session_status_add_name(
+							object, "name", process->procname) &&
+					session_status_add_name(object, "exe", process->exe) &&
+					session_status_add_name(
+							object, "directory", process->directory) &&
 					json_put_text(object, "control",
-							control_word(process->control)) &&
+							session_status_control_name(
+									process->control)) &&
 					json_put_number(object, "generation",
 							process->generation) &&
 					json_put_flag(object, "live", !process->ended) &&
@@ -80,7 +87,8 @@ static bool put_process(struct json_object *list, const struct session_status_pr
 					json_put_number(object, "memory", process->memory));
 }
 
-static bool put_sums(struct json_object *object, const struct session_status *status)
+static bool session_status_add_totals(
+		struct json_object *object, const struct session_status *status)
 {
 	return json_put_number(object, "recorded", status->recorded) &&
 			json_put_number(object, "bytes", status->bytes) &&
@@ -108,7 +116,7 @@ static bool put_channels(struct json_object *object, const struct session_status
 		const struct session_status_channel *channel = &status->channels[i];
 		struct json_object *figures = json_object_new_object();
 
-		fits = append(list, figures,
+		fits = session_status_append_item(list, figures,
 				json_put_text(figures, "channel", channel->name) &&
 						json_put_number(figures, "recorded",
 								channel->recorded) &&
@@ -128,10 +136,11 @@ static bool put_last_losses(struct json_object *list, const struct session_summa
 		const struct session_loss *loss = &summary->losses[i];
 		struct json_object *object = json_object_new_object();
 
-		fits = append(list, object,
-				put_name(object, "process", loss->process) &&
+		fits = session_status_append_item(list, object,
+				session_status_add_name(object, "process", loss->process) &&
 						json_put_text(object, "ring", loss->ring) &&
-						put_name(object, "event", loss->event) &&
+						session_status_add_name(
+								object, "event", loss->event) &&
 						json_put_text(object, "reason", loss->reason) &&
 						json_put_number(object, "count", loss->count) &&
 						json_put_flag(object, "in_bytes", loss->in_bytes));
@@ -150,10 +159,11 @@ static bool put_refused(struct json_object *object, const struct session_status 
 		const struct session_status_refused *refused = &status->refused[i];
 		struct json_object *one = json_object_new_object();
 
-		fits = append(list, one,
+		fits = session_status_append_item(list, one,
 				json_put_number(one, "pid", (uint64_t)refused->peer) &&
 						json_put_number(one, "uid", refused->uid) &&
-						put_name(one, "name", refused->procname) &&
+						session_status_add_name(
+								one, "name", refused->procname) &&
 						json_put_text(one, "reason", refused->reason));
 	}
 	return json_put(object, "waiting", list) && fits;
@@ -165,7 +175,7 @@ bool session_sums(struct session *session, struct json_object *object)
 	bool fits = !session_status(session, &status);
 
 	if (fits) {
-		fits = put_sums(object, &status) && put_channels(object, &status);
+		fits = session_status_add_totals(object, &status) && put_channels(object, &status);
 		session_status_free(&status);
 	}
 	return fits;
@@ -187,15 +197,15 @@ struct json_object *session_figures(struct session *session, bool over)
 		return NULL;
 	}
 	for (i = 0; i < status.nr_processes && fits; i++) {
-		fits = put_process(processes, &status.processes[i]);
+		fits = session_status_add_process(processes, &status.processes[i]);
 		for (k = 0; k < status.processes[i].nr_losses && fits; k++)
 			fits = put_loss(losses, &status.processes[i],
 					&status.processes[i].losses[k]);
 	}
 	if (over && fits)
 		fits = put_last_losses(losses, session_summary(session));
-	fits = fits && put_sums(object, &status) && put_channels(object, &status) &&
-			put_refused(object, &status);
+	fits = fits && session_status_add_totals(object, &status) &&
+			put_channels(object, &status) && put_refused(object, &status);
 	session_status_free(&status);
 	fits = json_put(object, "processes", processes) && fits;
 	fits = json_put(object, "losses", losses) && fits;

@@ -192,7 +192,7 @@ static int fail_directory(struct control_error *error, int code, const char *pat
 }
 
 /* With all its parents. */
-static int make_path(const char *path, struct control_error *error)
+static int sided_session_make_path(const char *path, struct control_error *error)
 {
 	char part[4096];
 	char *slash = part;
@@ -297,7 +297,7 @@ static int make_base(struct daemon *daemon, bool of_member, char *base, size_t r
 	int ret = base_directory(daemon, base, room, error);
 
 	if (!ret)
-		ret = make_path(base, error);
+		ret = sided_session_make_path(base, error);
 	return ret || !of_member ? ret : make_searchable(base, error);
 }
 
@@ -323,7 +323,7 @@ static int take_named(struct daemon *daemon, struct session_entry *entry, bool o
 	return fail_directory(error, ret, path);
 }
 
-static int choose_output(
+static int sided_session_choose_output(
 		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
 {
 	bool of_member = session_is_of_member(daemon, entry);
@@ -388,7 +388,7 @@ int session_settle(struct daemon *daemon, struct session_entry *entry, struct co
 	int ret = 0;
 
 	if (!entry->output)
-		ret = choose_output(daemon, entry, error);
+		ret = sided_session_choose_output(daemon, entry, error);
 	if (!ret && !entry->place)
 		ret = choose_place(daemon, entry, error);
 	return ret;
@@ -568,7 +568,7 @@ static int restore_entry(
 	return ret;
 }
 
-static int restore(struct daemon *daemon, const char *name, const char *path,
+static int sided_session_restore(struct daemon *daemon, const char *name, const char *path,
 		struct control_error *error)
 {
 	struct json_object *state = state_read(path, STATE_MAX, error), *json;
@@ -623,7 +623,7 @@ static void restore_file(struct daemon *daemon, const char *file, const void *us
 	if (!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_STATE "/%s", file) ||
 			!definition_is_name(name))
 		return;
-	if (restore(daemon, name, path, &error))
+	if (sided_session_restore(daemon, name, path, &error))
 		say("the session in %s cannot be restored: %s", path, error.text);
 }
 

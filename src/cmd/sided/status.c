@@ -50,7 +50,7 @@ static void question_destroy(struct daemon *daemon, struct object *object)
 	free(question);
 }
 
-static bool put_state(struct json_object *about, const struct session_entry *entry)
+static bool sided_status_add_state(struct json_object *about, const struct session_entry *entry)
 {
 	return json_put_text(about, "name", entry->definition->name) &&
 			json_put_text(about, "state", session_state_word(entry)) &&
@@ -66,12 +66,12 @@ static bool put_state(struct json_object *about, const struct session_entry *ent
 }
 
 /* In the list `sessions`. NULL: out of memory. */
-static struct json_object *describe(
+static struct json_object *sided_status_describe_session(
 		struct json_object *sessions, const struct session_entry *entry, bool whole)
 {
 	struct json_object *about = json_object_new_object();
 
-	if (put_state(about, entry) &&
+	if (sided_status_add_state(about, entry) &&
 			(!whole ||
 					json_put(about, "definition",
 							definition_json(entry->definition))) &&
@@ -81,7 +81,7 @@ static struct json_object *describe(
 	return NULL;
 }
 
-static bool put_time(struct json_object *answer)
+static bool sided_status_add_time(struct json_object *answer)
 {
 	return json_put_number(answer, "time", clock_realtime_ns());
 }
@@ -102,12 +102,13 @@ static bool put_programs(struct json_object *answer, const struct query *query)
 }
 
 /* NULL: out of memory. */
-static struct json_object *make_answer(const struct query *query)
+static struct json_object *sided_status_make_answer(const struct query *query)
 {
 	struct json_object *answer = json_object_new_object();
 
 	if (!query->is_incomplete && put_sessions(answer, query->sessions) &&
-			(query->for_top ? put_time(answer) : put_programs(answer, query)))
+			(query->for_top ? sided_status_add_time(answer)
+					: put_programs(answer, query)))
 		return answer;
 	json_object_put(answer);
 	return NULL;
@@ -123,7 +124,7 @@ static void query_answer(struct query *query)
 	if (query->is_answered || client->object.is_closed)
 		return;
 	query->is_answered = true;
-	answer = make_answer(query);
+	answer = sided_status_make_answer(query);
 	if (!query->for_top) {
 		client_answer(query->daemon, client, answer);
 		return;
@@ -149,8 +150,8 @@ static void query_less(struct query *query)
 	object_close(query->daemon, &query->object);
 }
 
-static void take_figures(struct daemon *daemon, struct session_entry *entry, struct object *user,
-		struct json_object *answer, const struct control_error *error)
+static void sided_status_merge_statistics(struct daemon *daemon, struct session_entry *entry,
+		struct object *user, struct json_object *answer, const struct control_error *error)
 {
 	const struct question *question = container_of(user, struct question, object);
 	struct query *query = question->query;
@@ -177,7 +178,9 @@ static void take_figures(struct daemon *daemon, struct session_entry *entry, str
 
 static void ask_session(struct query *query, struct session_entry *entry)
 {
-	struct json_object *about = describe(query->sessions, entry, query->whole), *request;
+	struct json_object *about = sided_status_describe_session(
+					   query->sessions, entry, query->whole),
+			   *request;
 	struct question *question = NULL;
 
 	if (!about)
@@ -196,7 +199,8 @@ static void ask_session(struct query *query, struct session_entry *entry)
 	object_init(&question->object, question_destroy);
 	ref_set(query->daemon, question->query, query);
 	query->left++;
-	worker_ask(query->daemon, entry, request, 30000, take_figures, &question->object);
+	worker_ask(query->daemon, entry, request, 30000, sided_status_merge_statistics,
+			&question->object);
 	/* From here on the call has it. */
 	object_put(query->daemon, &question->object);
 }
@@ -250,7 +254,7 @@ void status_list(struct daemon *daemon, struct client *client, const char *sessi
 	for (entry = daemon->sessions; entry && is_whole; entry = entry->next)
 		if (session_permits(daemon, &client->peer, entry) &&
 				(!session || !strcmp(session, entry->definition->name)))
-			is_whole = describe(sessions, entry, session);
+			is_whole = sided_status_describe_session(sessions, entry, session);
 	is_whole = is_whole && put_sessions(answer, sessions) &&
 			(session ||
 					json_put(answer, "processes",

@@ -63,7 +63,7 @@ static uint64_t tables_bytes(const char *directory)
 	return sum;
 }
 
-static int check_size(const char *directory, size_t size, struct control_error *error)
+static int sided_table_check_size(const char *directory, size_t size, struct control_error *error)
 {
 	if (tables_bytes(directory) + size <= DEFINITION_PROBE_TABLES_MAX)
 		return 0;
@@ -98,7 +98,7 @@ static int check_share(const struct daemon *daemon, const struct session_entry *
 			(unsigned long long)left >> 20, size >> 20);
 }
 
-static int write_all(int fd, const char *bytes, size_t size)
+static int sided_table_write_all(int fd, const char *bytes, size_t size)
 {
 	while (size) {
 		ssize_t written = write(fd, bytes, size);
@@ -126,7 +126,7 @@ static int copy_table(int from, int to, size_t size)
 			continue;
 		if (got <= 0)
 			return got ? -errno : -EIO;
-		ret = write_all(to, bytes, (size_t)got);
+		ret = sided_table_write_all(to, bytes, (size_t)got);
 		at += (size_t)got;
 	}
 	return ret;
@@ -155,7 +155,7 @@ int table_store(const struct daemon *daemon, const struct session_entry *entry, 
 		return fail_file("the runtime directory", -ENAMETOOLONG, error);
 	if (mkdir(directory, 0700) && errno != EEXIST)
 		return fail_file(directory, -errno, error);
-	ret = check_size(directory, size, error);
+	ret = sided_table_check_size(directory, size, error);
 	if (!ret)
 		ret = check_share(daemon, entry, size, error);
 	if (ret)

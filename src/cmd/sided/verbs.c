@@ -83,7 +83,7 @@ static int check_number(struct request *request)
 			LIMIT_SESSIONS_OF_MEMBERS);
 }
 
-static int add_session(struct request *request, struct definition *definition)
+static int sided_verb_add_session(struct request *request, struct definition *definition)
 {
 	struct session_entry *entry = NULL;
 	struct json_object *answer;
@@ -138,7 +138,7 @@ static int take_create(struct request *request)
 		definition_free(definition);
 		return ret;
 	}
-	return add_session(request, definition);
+	return sided_verb_add_session(request, definition);
 }
 
 static int rename_definition(struct request *request, struct definition *definition)
@@ -168,7 +168,7 @@ static void forget_tables(struct definition *definition)
 	definition->last_table = 0;
 }
 
-static int take_load(struct request *request)
+static int sided_verb_load_session(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, "definition", "force", NULL};
 	struct definition *definition = NULL;
@@ -197,7 +197,7 @@ static int take_load(struct request *request)
 	if (entry && force && session_permits(request->daemon, &request->client->peer, entry) &&
 			entry->state == SESSION_DEFINED && !entry->operation)
 		session_remove(request->daemon, entry);
-	return add_session(request, definition);
+	return sided_verb_add_session(request, definition);
 }
 
 static int take_save(struct request *request)
@@ -282,7 +282,7 @@ static int take_ping(struct request *request)
 /* ---- doors ---- */
 
 /* Root's daemon can look at everybody, but who asks it may only be shown his own. */
-static int check_process(struct request *request, uint64_t pid)
+static int sided_verb_check_process(struct request *request, uint64_t pid)
 {
 	const struct peer *peer = &request->client->peer;
 	char path[32];
@@ -298,7 +298,8 @@ static int check_process(struct request *request, uint64_t pid)
 			"the process %u is another user's", (unsigned int)pid);
 }
 
-static int add_door(struct request *request, uint64_t pid, uint64_t started, const char *path)
+static int sided_verb_add_rendezvous(
+		struct request *request, uint64_t pid, uint64_t started, const char *path)
 {
 	int fd = frame_take_fd(&request->client->in), ret;
 
@@ -330,9 +331,9 @@ static int take_door(struct request *request)
 		return ret;
 	/* Before the check: what is read later must be of the process that was checked. */
 	started = session_process_start((pid_t)pid);
-	ret = check_process(request, pid);
+	ret = sided_verb_check_process(request, pid);
 	if (!ret && path)
-		ret = add_door(request, pid, started, path);
+		ret = sided_verb_add_rendezvous(request, pid, started, path);
 	if (ret)
 		return ret;
 	answer = json_object_new_object();
@@ -360,7 +361,7 @@ static int check_looking(struct request *request)
 			request->session);
 }
 
-static int take_status(struct request *request)
+static int sided_verb_answer_status(struct request *request)
 {
 	int ret = check_looking(request);
 
@@ -369,7 +370,7 @@ static int take_status(struct request *request)
 	return ret;
 }
 
-static int take_list(struct request *request)
+static int sided_verb_answer_list(struct request *request)
 {
 	int ret = check_looking(request);
 
@@ -402,10 +403,10 @@ static const struct verb {
 		{"ping", take_ping},
 		{"door", take_door},
 		{"create", take_create},
-		{"load", take_load},
+		{"load", sided_verb_load_session},
 		{"save", take_save},
-		{"status", take_status},
-		{"list", take_list},
+		{"status", sided_verb_answer_status},
+		{"list", sided_verb_answer_list},
 		{"top", take_top},
 		{"start", take_operation},
 		{"stop", take_operation},
@@ -425,7 +426,7 @@ static const struct verb {
 		{"untrack", take_operation},
 };
 
-static int take(struct request *request)
+static int sided_verb_parse_request(struct request *request)
 {
 	uint64_t version = 0;
 	size_t i;
@@ -453,6 +454,6 @@ void verb_take(struct daemon *daemon, struct client *client, struct json_object 
 {
 	struct request request = {.daemon = daemon, .client = client, .json = json};
 
-	if (take(&request))
+	if (sided_verb_parse_request(&request))
 		client_fail(daemon, client, &request.error);
 }

@@ -81,7 +81,7 @@ static void out_of_patience(struct daemon *daemon, struct timer *timer)
 	worker_died(daemon, worker);
 }
 
-static void flush(struct daemon *daemon, struct worker *worker)
+static void sided_worker_flush(struct daemon *daemon, struct worker *worker)
 {
 	int ret = frame_send(&worker->out, worker->watch.fd);
 
@@ -92,8 +92,8 @@ static void flush(struct daemon *daemon, struct worker *worker)
 }
 
 /* False: out of memory, and nothing is sent. */
-static bool send_request(struct daemon *daemon, struct worker *worker, struct json_object *request,
-		unsigned int timeout_ms)
+static bool sided_worker_send_request(struct daemon *daemon, struct worker *worker,
+		struct json_object *request, unsigned int timeout_ms)
 {
 	if (!request || frame_put(&worker->out, request)) {
 		say_about(daemon, worker->entry->uid,
@@ -102,7 +102,7 @@ static bool send_request(struct daemon *daemon, struct worker *worker, struct js
 		return false;
 	}
 	loop_timer(daemon, &worker->patience, timeout_ms, out_of_patience);
-	flush(daemon, worker);
+	sided_worker_flush(daemon, worker);
 	return true;
 }
 
@@ -136,7 +136,7 @@ static void ask_next(struct daemon *daemon, struct worker *worker)
 
 		worker->asked = true;
 		call->attempts++;
-		if (send_request(daemon, worker, call->request, call->timeout_ms))
+		if (sided_worker_send_request(daemon, worker, call->request, call->timeout_ms))
 			return;
 		control_no_memory(&error);
 		finish_call(daemon, worker, NULL, &error);
@@ -215,7 +215,7 @@ static void restart(struct daemon *daemon, struct timer *timer)
 	worker->watch.ready = worker_ready;
 	worker->state = WORKER_OPENING;
 	opening = session_opening(daemon, worker->entry);
-	if (!send_request(daemon, worker, opening, OPEN_MS)) {
+	if (!sided_worker_send_request(daemon, worker, opening, OPEN_MS)) {
 		worker_kill(worker);
 		worker_died(daemon, worker);
 	}
@@ -253,7 +253,7 @@ void workers_miss(struct daemon *daemon, struct program *program)
 	}
 }
 
-static void hang_up(struct daemon *daemon, struct worker *worker)
+static void sided_worker_disconnect(struct daemon *daemon, struct worker *worker)
 {
 	if (!worker->entry->absent)
 		worker->entry->absent = ticks_since_boot();
@@ -276,7 +276,7 @@ static void worker_died(struct daemon *daemon, struct worker *worker)
 	struct control_error error;
 	bool healthy = loop_now() - worker->begun > HEALTHY_NS;
 
-	hang_up(daemon, worker);
+	sided_worker_disconnect(daemon, worker);
 	worker->failures = healthy ? 0 : worker->failures + 1;
 	worker->restarts++;
 	if (worker->calls && worker->calls->attempts >= ATTEMPTS) {
@@ -326,14 +326,15 @@ static void opened(struct daemon *daemon, struct worker *worker, struct json_obj
 	say_about(daemon, entry->uid, "the session %s cannot be recorded: %s",
 			entry->definition->name, error.text);
 	set_error(entry, error.text);
-	hang_up(daemon, worker);
+	sided_worker_disconnect(daemon, worker);
 	worker->failures++;
 	fail_calls(daemon, worker, &error);
 	if (entry->worker == worker && entry->state == SESSION_LIVE)
 		loop_timer(daemon, &worker->restart, pause_of(worker), restart);
 }
 
-static void take_answer(struct daemon *daemon, struct worker *worker, struct json_object *answer)
+static void sided_worker_handle_answer(
+		struct daemon *daemon, struct worker *worker, struct json_object *answer)
 {
 	struct control_error error;
 	struct session_entry *entry = worker->entry;
@@ -360,14 +361,14 @@ static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 	int ret;
 
 	if (events & EPOLLOUT)
-		flush(daemon, worker);
+		sided_worker_flush(daemon, worker);
 	if (watch->fd < 0)
 		return;
 	ret = frame_receive(&worker->in, watch->fd, FRAME_ANSWER_MAX, &answer, &error);
 	if (!ret || ret == -EAGAIN)
 		return;
 	if (ret == 1) {
-		take_answer(daemon, worker, answer);
+		sided_worker_handle_answer(daemon, worker, answer);
 		json_object_put(answer);
 		return;
 	}
@@ -449,7 +450,7 @@ void worker_close(struct daemon *daemon, struct session_entry *entry)
 	if (!worker)
 		return;
 	/* It ends when it sees the end of the connection. */
-	hang_up(daemon, worker);
+	sided_worker_disconnect(daemon, worker);
 	entry->worker = NULL;
 	control_fail(&error, CONTROL_NOT_FOUND, -ENOENT, NULL, "the session %s has gone",
 			entry->definition->name);
@@ -477,7 +478,7 @@ bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
 			!frame_put_with(&worker->out, request, fd);
 	json_object_put(request);
 	if (done)
-		flush(daemon, worker);
+		sided_worker_flush(daemon, worker);
 	return done;
 }
 

@@ -21,7 +21,7 @@ static enum change now;
 static pthread_t answers;
 static pid_t answers_tid;
 
-static void tell(bool after)
+static void uprobes_change_notify_kernel(bool after)
 {
 	struct timespec until;
 
@@ -43,7 +43,7 @@ void change_open(void)
 {
 	answers = pthread_self();
 	answers_tid = gettid();
-	agent_tell_changes(tell);
+	agent_tell_changes(uprobes_change_notify_kernel);
 }
 
 enum change change_take(void)

@@ -43,9 +43,9 @@ static bool has_field(const struct probe_table *table, const struct probe_table_
 }
 
 /* Fields of the probe keep their names, ours make way. */
-static void add_own(struct side_builder *builder, const struct probe_table *table,
-		const struct probe_table_event *said, const char *name,
-		struct side_builder_type *type)
+static void uprobes_event_add_own_fields(struct side_builder *builder,
+		const struct probe_table *table, const struct probe_table_event *said,
+		const char *name, struct side_builder_type *type)
 {
 	char text[32];
 
@@ -55,8 +55,8 @@ static void add_own(struct side_builder *builder, const struct probe_table *tabl
 	(void)side_builder_add_field(builder, NULL, text, type);
 }
 
-static int make_event(struct events *events, const struct probe_table *table, uint32_t index,
-		struct event *event)
+static int uprobes_event_make(struct events *events, const struct probe_table *table,
+		uint32_t index, struct event *event)
 {
 	const struct side_event_description *description;
 	const struct side_event_field *fields;
@@ -71,11 +71,11 @@ static int make_event(struct events *events, const struct probe_table *table, ui
 	if (!builder)
 		return -ENOMEM;
 	event->builder = builder;
-	add_own(builder, table, &said, "pid",
+	uprobes_event_add_own_fields(builder, table, &said, "pid",
 			side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
-	add_own(builder, table, &said, "tid",
+	uprobes_event_add_own_fields(builder, table, &said, "tid",
 			side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
-	add_own(builder, table, &said, "comm",
+	uprobes_event_add_own_fields(builder, table, &said, "comm",
 			side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST));
 	for (uint32_t i = 0; i < said.nr_fields; i++) {
 		struct probe_table_field field;
@@ -111,12 +111,12 @@ static int make_events(struct events *events, const struct global *global)
 			return -ENOMEM;
 		events->nr_of_table[i] = nr;
 		for (uint32_t j = 0; j < nr && !ret; j++)
-			ret = make_event(events, table, j, &events->of_table[i][j]);
+			ret = uprobes_event_make(events, table, j, &events->of_table[i][j]);
 	}
 	return ret;
 }
 
-static uint16_t label_of(const struct side_builder *builder, uint32_t index)
+static uint16_t uprobes_event_find_label(const struct side_builder *builder, uint32_t index)
 {
 	const struct side_event_description *description = side_builder_description(builder);
 	const struct side_event_field *fields = side_array_elements(&description->fields);
@@ -148,8 +148,8 @@ static int make_others(struct events *events)
 	if (side_builder_register(events->lost) != SIDE_ERROR_OK ||
 			side_builder_register(events->hello) != SIDE_ERROR_OK)
 		return -EPROTO;
-	events->lost_label = label_of(events->lost, 0);
-	events->hello_label = label_of(events->hello, 0);
+	events->lost_label = uprobes_event_find_label(events->lost, 0);
+	events->hello_label = uprobes_event_find_label(events->hello, 0);
 	return 0;
 }
 
@@ -208,7 +208,8 @@ const char *events_name(const struct events *events)
 
 /* ---- calls ---- */
 
-static void call(const struct side_builder *builder, struct side_arg *cells, uint32_t nr)
+static void uprobes_event_emit(
+		const struct side_builder *builder, struct side_arg *cells, uint32_t nr)
 {
 	struct side_arg_vec arguments = {.len = nr};
 
@@ -226,7 +227,7 @@ void events_hello(const struct events *events, const char *method, const char *r
 		cells[i].type.v = events->hello_label;
 		side_ptr_set(cells[i].u.side_static.string_value, i % 2 ? reason : method);
 	}
-	call(events->hello, cells, NR_HELLO);
+	uprobes_event_emit(events->hello, cells, NR_HELLO);
 }
 
 void events_lost(const struct events *events, uint64_t lost)
@@ -241,10 +242,11 @@ void events_lost(const struct events *events, uint64_t lost)
 		return;
 	cell.type.v = events->lost_label;
 	cell.u.side_static.integer_value.side_u64 = lost;
-	call(events->lost, &cell, 1);
+	uprobes_event_emit(events->lost, &cell, 1);
 }
 
-static uint64_t number_of(const struct global_hit *hit, const struct global_field *field)
+static uint64_t uprobes_event_field_number(
+		const struct global_hit *hit, const struct global_field *field)
 {
 	uint64_t value;
 
@@ -260,11 +262,12 @@ static uint64_t number_of(const struct global_hit *hit, const struct global_fiel
 }
 
 /* A value in memory that stays as it is during the call. */
-static void fill(const struct global_hit *hit, const struct global_field *field,
+static void uprobes_event_fill_field(const struct global_hit *hit, const struct global_field *field,
 		struct side_arg *cell)
 {
 	static const uint64_t none;
-	uint64_t value = field->source == GLOBAL_FUNCTION ? 0 : number_of(hit, field);
+	uint64_t value = field->source == GLOBAL_FUNCTION ? 0
+							  : uprobes_event_field_number(hit, field);
 	const unsigned char *at = hit->values + field->at;
 
 	if (probe_field_is_several(&field->field)) {
@@ -289,12 +292,12 @@ static void fill(const struct global_hit *hit, const struct global_field *field,
 }
 
 /* The label is that of the value. */
-static void fill_guarded(const struct global_hit *hit, uint32_t index, struct side_arg *cell,
-		struct side_arg_optional *optional)
+static void uprobes_event_fill_optional(const struct global_hit *hit, uint32_t index,
+		struct side_arg *cell, struct side_arg_optional *optional)
 {
 	optional->side_static.type = cell->type;
 	optional->side_static.flags = 0;
-	fill(hit, &hit->side->fields[index], &optional->side_static);
+	uprobes_event_fill_field(hit, &hit->side->fields[index], &optional->side_static);
 	optional->selector = hit->unreadable >> index & 1 ? SIDE_OPTIONAL_DISABLED
 							  : SIDE_OPTIONAL_ENABLED;
 	cell->type.v = SIDE_TYPE_OPTIONAL;
@@ -323,11 +326,11 @@ void events_hit(void *user, const struct global_hit *hit)
 		cell->type.v = event->labels[OWN_FIELDS + i];
 		cell->flags = 0;
 		if (side->fields[i].field.guarded) {
-			fill_guarded(hit, i, cell, &guards[i]);
+			uprobes_event_fill_optional(hit, i, cell, &guards[i]);
 			continue;
 		}
 		if (side->fields[i].field.type != PROBE_FIELD_STRUCT) {
-			fill(hit, &side->fields[i], cell);
+			uprobes_event_fill_field(hit, &side->fields[i], cell);
 			continue;
 		}
 		side_ptr_set(members[i].sav, &cells[OWN_FIELDS + event->nest.first[i]]);
@@ -341,7 +344,7 @@ void events_hit(void *user, const struct global_hit *hit)
 		events->replay = agent_find_replay();
 	if (events->replay)
 		events->replay(&replay);
-	call(event->builder, cells, OWN_FIELDS + event->nest.nr_top);
+	uprobes_event_emit(event->builder, cells, OWN_FIELDS + event->nest.nr_top);
 	if (events->replay)
 		events->replay(NULL);
 }

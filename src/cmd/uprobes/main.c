@@ -61,7 +61,7 @@ struct work {
 
 /* ---- the command line ---- */
 
-static bool add_number(uint32_t *list, uint32_t *nr, const char *text)
+static bool uprobes_add_number(uint32_t *list, uint32_t *nr, const char *text)
 {
 	if (*nr == GLOBAL_FILTER_MAX)
 		return false;
@@ -77,7 +77,7 @@ static bool take_way(struct work *work, const char *text)
 	return work->options.way >= 0;
 }
 
-static bool take_table(struct work *work, const char *text)
+static bool uprobes_load_table(struct work *work, const char *text)
 {
 	int fd = atoi(text);
 
@@ -87,18 +87,18 @@ static bool take_table(struct work *work, const char *text)
 	return true;
 }
 
-static bool take_option(struct work *work, const char *name, const char *text)
+static bool uprobes_parse_option(struct work *work, const char *name, const char *text)
 {
 	struct global_filter *filter = &work->options.filter;
 
 	if (!strcmp(name, "--table"))
-		return take_table(work, text);
+		return uprobes_load_table(work, text);
 	if (!strcmp(name, "--process"))
 		return (work->options.process = (pid_t)strtol(text, NULL, 10)) > 0;
 	if (!strcmp(name, "--pid"))
-		return add_number(filter->pids, &filter->nr_pids, text);
+		return uprobes_add_number(filter->pids, &filter->nr_pids, text);
 	if (!strcmp(name, "--uid"))
-		return add_number(filter->uids, &filter->nr_uids, text);
+		return uprobes_add_number(filter->uids, &filter->nr_uids, text);
 	if (!strcmp(name, "--cgroup") && filter->nr_cgroups < GLOBAL_FILTER_MAX)
 		filter->cgroups[filter->nr_cgroups++] = strtoull(text, NULL, 10);
 	else if (!strcmp(name, "--comm") && filter->nr_comms < GLOBAL_FILTER_MAX)
@@ -134,12 +134,12 @@ static bool take_flag(struct work *work, const char *name)
 	return flag;
 }
 
-static bool take_arguments(struct work *work, char **words)
+static bool uprobes_parse_args(struct work *work, char **words)
 {
 	for (words++; *words && strcmp(*words, "--") != 0; words++) {
 		if (take_flag(work, *words))
 			continue;
-		if (!words[1] || !take_option(work, words[0], words[1]))
+		if (!words[1] || !uprobes_parse_option(work, words[0], words[1]))
 			return false;
 		words++;
 	}
@@ -181,7 +181,7 @@ static char **make_environment(const char *before, char **preload)
 }
 
 /* Ways without uprobe_multi need a descriptor for each place, and many systems begin with 1024. */
-static void raise_files(struct work *work)
+static void uprobes_raise_file_limit(struct work *work)
 {
 	struct rlimit raised;
 
@@ -212,7 +212,7 @@ static int start_command(struct work *work)
 			(void)setrlimit(RLIMIT_NOFILE, &work->files);
 		code = posix_spawnp(&work->child, work->command[0], NULL, &attributes,
 				work->command, environment);
-		raise_files(work);
+		uprobes_raise_file_limit(work);
 		(void)posix_spawnattr_destroy(&attributes);
 	}
 	free(preload);
@@ -265,7 +265,7 @@ static int say_watch_error(const struct work *work, const struct global_error *e
 		    : say_error(status, mend, "%s", error->text);
 }
 
-static int watch(struct work *work, bool on)
+static int uprobes_enable_probes(struct work *work, bool on)
 {
 	struct global_error error = {.text = ""};
 	int ret;
@@ -280,7 +280,7 @@ static int watch(struct work *work, bool on)
 	return ret ? say_watch_error(work, &error) : 0;
 }
 
-static void take_signals(struct work *work)
+static void uprobes_setup_signals(struct work *work)
 {
 	struct signalfd_siginfo info;
 
@@ -296,7 +296,7 @@ static void take_signals(struct work *work)
 }
 
 /* Nobody listens: has the session been stopped, or does it not want us any more? */
-static void look_at_session(struct work *work)
+static void uprobes_check_session(struct work *work)
 {
 	uint64_t now = clock_monotonic_ns();
 
@@ -310,7 +310,7 @@ static void look_at_session(struct work *work)
 }
 
 /* What it has hit stands in the buffer. */
-static void look_at_process(struct work *work)
+static void uprobes_check_process(struct work *work)
 {
 	struct pollfd ended = {.fd = work->process, .events = POLLIN};
 
@@ -336,20 +336,20 @@ static void look_at_files(struct work *work, uint64_t now)
 }
 
 /* What was hit before a change is still recorded as before it. */
-static void take_change(struct work *work)
+static void uprobes_apply_change(struct work *work)
 {
 	switch (change_take()) {
 	case CHANGE_BEGINS:
 		if (work->on)
 			read_hits(work, true);
 		break;
-	case CHANGE_ENDS: (void)watch(work, events_wanted(work->events)); break;
+	case CHANGE_ENDS: (void)uprobes_enable_probes(work, events_wanted(work->events)); break;
 	default: return;
 	}
 	change_done();
 }
 
-static void turn(struct work *work)
+static void uprobes_run_once(struct work *work)
 {
 	const struct timespec batch = {.tv_nsec = BATCH_NS};
 	struct epoll_event ready;
@@ -357,19 +357,19 @@ static void turn(struct work *work)
 	if (epoll_wait(work->epoll, &ready, 1, TURN_MS) > 0 && work->on &&
 			ready.data.fd != work->signals)
 		(void)nanosleep(&batch, NULL);
-	take_signals(work);
+	uprobes_setup_signals(work);
 	look_at_command(work);
-	look_at_process(work);
+	uprobes_check_process(work);
 	if (work->session)
-		take_change(work);
+		uprobes_apply_change(work);
 	if (work->session) {
-		int status = watch(work, events_wanted(work->events));
+		int status = uprobes_enable_probes(work, events_wanted(work->events));
 
 		if (status) {
 			work->status = status;
 			work->over = true;
 		}
-		look_at_session(work);
+		uprobes_check_session(work);
 	}
 	if (work->on)
 		read_hits(work, false);
@@ -381,7 +381,7 @@ static void turn(struct work *work)
 
 /* ---- life ---- */
 
-static int prepare_signals(struct work *work)
+static int uprobes_block_signals(struct work *work)
 {
 	sigset_t set;
 
@@ -397,14 +397,14 @@ static int prepare_signals(struct work *work)
 	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
 }
 
-static int listen_to(struct work *work, int fd)
+static int uprobes_listen_to(struct work *work, int fd)
 {
 	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static int open_all(struct work *work)
+static int uprobes_open_probes(struct work *work)
 {
 	struct global_error error = {.text = "out of memory"};
 	int ret = global_open(&work->options, &work->global, &error);
@@ -413,10 +413,10 @@ static int open_all(struct work *work)
 		ret = events_open(work->global, &work->events, &error);
 	if (!ret) {
 		(void)snprintf(error.text, sizeof(error.text), "cannot wait for hits");
-		ret = listen_to(work, global_fd(work->global));
+		ret = uprobes_listen_to(work, global_fd(work->global));
 	}
 	if (!ret)
-		ret = listen_to(work, work->signals);
+		ret = uprobes_listen_to(work, work->signals);
 	return ret ? say_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 				     *error.mend ? error.mend : NULL, "%s", error.text)
 		   : 0;
@@ -439,7 +439,7 @@ static void say_way(const struct work *work)
 }
 
 /* Whoever waits goes on, and we belong to nobody's terminal. */
-static void say_ready(struct work *work)
+static void uprobes_notify_ready(struct work *work)
 {
 	int nothing;
 
@@ -459,9 +459,9 @@ static void say_ready(struct work *work)
 	close(work->ready);
 }
 
-static int start(struct work *work)
+static int uprobes_start(struct work *work)
 {
-	int status = open_all(work);
+	int status = uprobes_open_probes(work);
 
 	if (status)
 		return status;
@@ -476,14 +476,14 @@ static int start(struct work *work)
 		events_hello(work->events, global_way_name(global_used(work->global)),
 				global_why(work->global));
 	/* Also when nobody listens yet: whoever asked wants to know whether it can be done. */
-	status = watch(work, true);
+	status = uprobes_enable_probes(work, true);
 	if (!status && !work->session)
 		events_hello(work->events, global_way_name(global_used(work->global)),
 				global_why(work->global));
 	if (!status && work->session)
 		change_open();
 	if (!status) {
-		say_ready(work);
+		uprobes_notify_ready(work);
 		if (work->duration)
 			work->until = clock_monotonic_ns() + work->duration;
 		status = start_command(work);
@@ -527,7 +527,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 
 	say_start(&work.common, NULL);
 	work.options.tables = work.tables;
-	if (!take_arguments(&work, argv))
+	if (!uprobes_parse_args(&work, argv))
 		return say_error(COMMAND_USAGE, "see `side help probes`",
 				"this program is a part of side, which runs it by itself");
 	say_start(&work.common, NULL);
@@ -538,15 +538,15 @@ int main(__attribute__((unused)) int argc, char **argv)
 	(void)global_clean();
 	if (work.options.process)
 		work.process = (int)syscall(SYS_pidfd_open, work.options.process, 0);
-	raise_files(&work);
-	work.status = prepare_signals(&work)
+	uprobes_raise_file_limit(&work);
+	work.status = uprobes_block_signals(&work)
 			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
-			: start(&work);
+			: uprobes_start(&work);
 	if (!work.status) {
 		while (!work.over)
-			turn(&work);
+			uprobes_run_once(&work);
 		look_at_files(&work, 0);
-		(void)watch(&work, false);
+		(void)uprobes_enable_probes(&work, false);
 		if (work.lost)
 			say_note("%" PRIu64
 				 " hits found no room in the kernel's buffer and are lost",

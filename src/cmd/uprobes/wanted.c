@@ -20,7 +20,8 @@
 #define STEP_MS 10
 
 /* Is it wanted by the patterns of a rule? */
-static bool is_meant(struct json_object *rule, const char *provider, const char *event)
+static bool uprobes_rule_matches_event(
+		struct json_object *rule, const char *provider, const char *event)
 {
 	struct json_object *texts = ask_list(rule, "event");
 	size_t nr = texts ? json_object_array_length(texts) : 0, parsed = 0;
@@ -53,7 +54,8 @@ static bool has_rule(struct json_object *definition, const char *name)
 				ask_list(json_object_array_get_idx(channels, i), "rules");
 
 		for (size_t j = 0; rules && j < json_object_array_length(rules); j++)
-			if (is_meant(json_object_array_get_idx(rules, j), provider, event))
+			if (uprobes_rule_matches_event(
+					    json_object_array_get_idx(rules, j), provider, event))
 				return true;
 	}
 	return false;

@@ -45,7 +45,7 @@ static void skip_space(struct parser *p)
 }
 
 /* The next character that is no white space, 0 at the end. */
-static char peek(struct parser *p)
+static char ctf2_json_peek(struct parser *p)
 {
 	skip_space(p);
 	return p->at < p->end ? *p->at : '\0';
@@ -71,7 +71,7 @@ static bool parse_hex(struct parser *p, unsigned int *code)
 	return true;
 }
 
-static char *put_utf8(char *to, unsigned int code)
+static char *ctf2_json_write_utf8(char *to, unsigned int code)
 {
 	if (!code || (code >= 0xd800 && code < 0xe000))
 		code = 0xfffd;
@@ -128,7 +128,7 @@ static bool parse_escape(struct parser *p, char **to)
 	if (c == 'u') {
 		if (!parse_escaped_code(p, &code))
 			return false;
-		*to = put_utf8(*to, code);
+		*to = ctf2_json_write_utf8(*to, code);
 		return true;
 	}
 	found = c ? strchr(from, c) : NULL;
@@ -139,7 +139,7 @@ static bool parse_escape(struct parser *p, char **to)
 }
 
 /* At the quote. The text is never longer than its source: U+FFFD takes 3 bytes, \u0000 six. */
-static const char *parse_string(struct parser *p)
+static const char *ctf2_json_parse_string(struct parser *p)
 {
 	const char *begin = ++p->at, *scan = begin;
 	char *text, *to;
@@ -166,31 +166,31 @@ static const char *parse_string(struct parser *p)
 
 /* ---- numbers ---- */
 
-static bool is_digit(const struct parser *p)
+static bool ctf2_json_is_digit(const struct parser *p)
 {
 	return p->at < p->end && *p->at >= '0' && *p->at <= '9';
 }
 
 static bool skip_digits(struct parser *p)
 {
-	bool some = is_digit(p);
+	bool some = ctf2_json_is_digit(p);
 
-	while (is_digit(p))
+	while (ctf2_json_is_digit(p))
 		p->at++;
 	return some;
 }
 
-static bool parse_number(struct parser *p, struct json *value)
+static bool ctf2_json_parse_number(struct parser *p, struct json *value)
 {
 	bool fits = true;
 
 	value->kind = JSON_INTEGER;
 	value->negative = *p->at == '-';
 	p->at += value->negative;
-	if (!is_digit(p) ||
+	if (!ctf2_json_is_digit(p) ||
 			(*p->at == '0' && p->end - p->at > 1 && p->at[1] >= '0' && p->at[1] <= '9'))
 		return false;
-	for (; is_digit(p); p->at++)
+	for (; ctf2_json_is_digit(p); p->at++)
 		fits = fits && !__builtin_mul_overflow(value->number, 10, &value->number) &&
 				!__builtin_add_overflow(
 						value->number, *p->at - '0', &value->number);
@@ -235,7 +235,7 @@ static bool parse_inner(struct parser *p, struct json *value, char close)
 	struct json **link = &value->first;
 
 	p->at++;
-	if (peek(p) == close) {
+	if (ctf2_json_peek(p) == close) {
 		p->at++;
 		return true;
 	}
@@ -243,12 +243,12 @@ static bool parse_inner(struct parser *p, struct json *value, char close)
 		const char *key = NULL;
 
 		if (close == '}') {
-			if (peek(p) != '"')
+			if (ctf2_json_peek(p) != '"')
 				return json_fail(p, "a name is missing");
-			key = parse_string(p);
+			key = ctf2_json_parse_string(p);
 			if (!key)
 				return false;
-			if (peek(p) != ':')
+			if (ctf2_json_peek(p) != ':')
 				return json_fail(p, "\":\" is missing");
 			p->at++;
 		}
@@ -258,9 +258,9 @@ static bool parse_inner(struct parser *p, struct json *value, char close)
 		(*link)->key = key;
 		link = &(*link)->next;
 		value->count++;
-		if (peek(p) == close)
+		if (ctf2_json_peek(p) == close)
 			break;
-		if (peek(p) != ',')
+		if (ctf2_json_peek(p) != ',')
 			return json_fail(p, "\",\" is missing");
 		p->at++;
 	}
@@ -277,9 +277,9 @@ static struct json *parse_value(struct parser *p)
 		return NULL;
 	if (++p->depth > JSON_DEPTH_MAX)
 		return json_fail(p, "it is nested too deep");
-	peek(p);
+	ctf2_json_peek(p);
 	value->begin = p->at;
-	switch (peek(p)) {
+	switch (ctf2_json_peek(p)) {
 	case '{':
 		value->kind = JSON_OBJECT;
 		good = parse_inner(p, value, '}');
@@ -290,7 +290,7 @@ static struct json *parse_value(struct parser *p)
 		break;
 	case '"':
 		value->kind = JSON_STRING;
-		value->text = parse_string(p);
+		value->text = ctf2_json_parse_string(p);
 		good = value->text;
 		break;
 	case 't':
@@ -302,7 +302,7 @@ static struct json *parse_value(struct parser *p)
 		good = parse_word(p, "false");
 		break;
 	case 'n': good = parse_word(p, "null"); break;
-	default: good = p->at < p->end && parse_number(p, value); break;
+	default: good = p->at < p->end && ctf2_json_parse_number(p, value); break;
 	}
 	p->depth--;
 	value->end = p->at;
@@ -323,7 +323,7 @@ struct json *json_parse(struct ctf_arena *arena, const char *text, size_t size, 
 
 	*error = (struct json_error){0};
 	value = parse_value(&parser);
-	if (value && (peek(&parser) || parser.at < parser.end))
+	if (value && (ctf2_json_peek(&parser) || parser.at < parser.end))
 		return json_fail(&parser, "unexpected data after it");
 	return value;
 }

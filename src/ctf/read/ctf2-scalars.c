@@ -50,7 +50,7 @@ uint32_t ctf2_align(struct ctf2_reader *r, const struct json *json, const char *
 	return (uint32_t)align;
 }
 
-static bool is_word(const char *text, const char *word)
+static bool ctf2_scalar_is_keyword(const char *text, const char *word)
 {
 	return text && strcmp(text, word) == 0;
 }
@@ -76,7 +76,7 @@ bool ctf2_bounds(struct ctf2_reader *r, const struct json *json, struct ctf2_bou
 }
 
 /* Cut to what an integer can hold; false: nothing is left. */
-static bool clip(struct ctf2_bounds *bounds, bool is_signed, unsigned int size)
+static bool ctf2_scalar_clip_range(struct ctf2_bounds *bounds, bool is_signed, unsigned int size)
 {
 	__int128 low = is_signed ? -((__int128)1 << (size - 1)) : 0;
 	__int128 high = ((__int128)1 << (size - is_signed)) - 1;
@@ -87,8 +87,8 @@ static bool clip(struct ctf2_bounds *bounds, bool is_signed, unsigned int size)
 }
 
 /* {"label": [[1, 2], …], …} of integers and bit maps. */
-static void parse_labels(struct ctf2_reader *r, const struct json *json, struct ctf_type *type,
-		bool is_signed, unsigned int size)
+static void ctf2_scalar_parse_labels(struct ctf2_reader *r, const struct json *json,
+		struct ctf_type *type, bool is_signed, unsigned int size)
 {
 	uint32_t count = 0;
 
@@ -108,7 +108,8 @@ static void parse_labels(struct ctf2_reader *r, const struct json *json, struct 
 		for (; range && !r->failed; range = range->next) {
 			struct ctf2_bounds bounds;
 
-			if (!ctf2_bounds(r, range, &bounds) || !clip(&bounds, is_signed, size))
+			if (!ctf2_bounds(r, range, &bounds) ||
+					!ctf2_scalar_clip_range(&bounds, is_signed, size))
 				continue;
 			type->labels[type->label_count++] = (struct ctf_label){
 					text, (uint64_t)bounds.begin, (uint64_t)bounds.end};
@@ -152,7 +153,7 @@ enum ctf_role ctf2_roles(struct ctf2_reader *r, const struct json *json, struct 
 			ctf2_error(r, "a role must be a text");
 			return CTF_ROLE_NONE;
 		}
-		if (is_word(role->text, "default-clock-timestamp") &&
+		if (ctf2_scalar_is_keyword(role->text, "default-clock-timestamp") &&
 				(r->scope == CTF_SCOPE_PACKET_CONTEXT ||
 						r->scope == CTF_SCOPE_EVENT_HEADER))
 			type->clock = r->clock;
@@ -186,15 +187,15 @@ static struct ctf_type *parse_fixed(struct ctf2_reader *r, const struct json *js
 	const char *order = ctf2_text(r, json, "byte-order");
 	const char *bits = ctf2_text(r, json, "bit-order");
 	uint64_t length = ctf2_number(r, json, "length", 0);
-	bool first = is_word(bits, "first-to-last");
+	bool first = ctf2_scalar_is_keyword(bits, "first-to-last");
 
 	if (!type)
 		return NULL;
 	type->align = ctf2_align(r, json, "alignment");
-	type->big_endian = is_word(order, "big-endian");
-	if (!type->big_endian && !is_word(order, "little-endian"))
+	type->big_endian = ctf2_scalar_is_keyword(order, "big-endian");
+	if (!type->big_endian && !ctf2_scalar_is_keyword(order, "little-endian"))
 		return ctf2_error(r, "a field has no byte-order (little-endian or big-endian)");
-	if (bits && !first && !is_word(bits, "last-to-first"))
+	if (bits && !first && !ctf2_scalar_is_keyword(bits, "last-to-first"))
 		return ctf2_error(r, "the bit-order \"%s\" is not known", bits);
 	if (!length || length > 64)
 		return ctf2_error(r,
@@ -224,7 +225,7 @@ static void parse_integer_rest(struct ctf2_reader *r, const struct json *json,
 	type->base = parse_base(r, json);
 	if (mappings) {
 		type->kind = CTF_ENUM;
-		parse_labels(r, mappings, type, is_signed, type->size);
+		ctf2_scalar_parse_labels(r, mappings, type, is_signed, type->size);
 	}
 	if (!is_signed)
 		*role = ctf2_roles(r, json, type);
@@ -281,7 +282,7 @@ struct ctf_type *ctf2_bits(struct ctf2_reader *r, const struct json *json, const
 	if (!flags)
 		return type;
 	type->bitmap = true;
-	parse_labels(r, flags, type, false, 6);
+	ctf2_scalar_parse_labels(r, flags, type, false, 6);
 	return type;
 }
 

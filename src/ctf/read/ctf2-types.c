@@ -14,7 +14,7 @@
 static struct ctf_type *parse_class(
 		struct ctf2_reader *r, const struct json *json, enum ctf_role *role);
 
-static bool is_word(const char *text, const char *word)
+static bool ctf2_type_is_keyword(const char *text, const char *word)
 {
 	return text && strcmp(text, word) == 0;
 }
@@ -95,7 +95,8 @@ static void parse_ranges(struct ctf2_reader *r, const struct json *json, uint32_
 
 /* ---- compounds ---- */
 
-static void hold(struct ctf2_reader *r, struct ctf_type *holder, const struct ctf_type *type)
+static void ctf2_type_set_depth(
+		struct ctf2_reader *r, struct ctf_type *holder, const struct ctf_type *type)
 {
 	if (type->depth >= holder->depth)
 		holder->depth = type->depth + 1;
@@ -104,7 +105,7 @@ static void hold(struct ctf2_reader *r, struct ctf_type *holder, const struct ct
 }
 
 /* A field class with a name: a member or an option. */
-static bool parse_member(struct ctf2_reader *r, const struct json *json, const char *name,
+static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct json *json, const char *name,
 		struct ctf_type *holder, struct ctf_member *member)
 {
 	enum ctf_role role = CTF_ROLE_NONE;
@@ -123,11 +124,11 @@ static bool parse_member(struct ctf2_reader *r, const struct json *json, const c
 		return false;
 	ctf_member_set(member, name, type, hidden && hidden->kind == JSON_TRUE);
 	member->role = role;
-	hold(r, holder, type);
+	ctf2_type_set_depth(r, holder, type);
 	return !r->failed;
 }
 
-static struct ctf_type *parse_struct(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const struct json *json)
 {
 	const struct json *list = json_member(json, "member-classes");
 	struct ctf_type *type =
@@ -144,8 +145,9 @@ static struct ctf_type *parse_struct(struct ctf2_reader *r, const struct json *j
 
 		if (!name)
 			return ctf2_error(r, "a member has no name");
-		if (!parse_member(r, item, ctf2_tree_name(r, name, ctf2_is_event_scope(r->scope)),
-				    type, &type->members[type->member_count]))
+		if (!ctf2_type_parse_member(r, item,
+				    ctf2_tree_name(r, name, ctf2_is_event_scope(r->scope)), type,
+				    &type->members[type->member_count]))
 			return NULL;
 		type->member_count++;
 	}
@@ -153,8 +155,8 @@ static struct ctf_type *parse_struct(struct ctf2_reader *r, const struct json *j
 }
 
 /* A static one has a length, a dynamic one tells where it stands. */
-static struct ctf_type *new_array(struct ctf2_reader *r, const struct json *json, bool dynamic,
-		struct ctf_type *element)
+static struct ctf_type *ctf2_type_new_array(struct ctf2_reader *r, const struct json *json,
+		bool dynamic, struct ctf_type *element)
 {
 	const struct json *length = json_member(json, "length");
 	struct ctf_type *type;
@@ -165,7 +167,7 @@ static struct ctf_type *new_array(struct ctf2_reader *r, const struct json *json
 	if (!type)
 		return NULL;
 	type->element = element;
-	hold(r, type, element);
+	ctf2_type_set_depth(r, type, element);
 	if (dynamic)
 		type->location = parse_location(r, json, "length-field-location");
 	else if (!length)
@@ -180,8 +182,9 @@ static struct ctf_type *parse_array(struct ctf2_reader *r, const struct json *js
 	enum ctf_role role;
 	const struct json *class = json_member(json, "element-field-class");
 	uint32_t align = ctf2_align(r, json, "minimum-alignment");
-	struct ctf_type *type = class ? new_array(r, json, dynamic, parse_class(r, class, &role))
-				      : ctf2_error(r, "an array has no element-field-class");
+	struct ctf_type *type =
+			class ? ctf2_type_new_array(r, json, dynamic, parse_class(r, class, &role))
+			      : ctf2_error(r, "an array has no element-field-class");
 
 	if (type && type->align < align)
 		type->align = align;
@@ -200,7 +203,7 @@ static struct ctf_type *parse_bytes(
 	byte->text = text;
 	byte->byte = !text;
 	byte->base = text ? 10 : 16;
-	type = new_array(r, json, dynamic, byte);
+	type = ctf2_type_new_array(r, json, dynamic, byte);
 	if (!type)
 		return NULL;
 	type->encoding = text ? ctf2_encoding(r, json) : CTF_UTF8;
@@ -208,7 +211,7 @@ static struct ctf_type *parse_bytes(
 	return type;
 }
 
-static struct ctf_type *parse_string(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *ctf2_type_parse_string(struct ctf2_reader *r, const struct json *json)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_STRING, 8);
 
@@ -236,13 +239,13 @@ static struct ctf_type *parse_optional(struct ctf2_reader *r, const struct json 
 	if (r->failed)
 		return NULL;
 	ctf_member_set(&type->members[0], "none", none, false);
-	hold(r, type, none);
+	ctf2_type_set_depth(r, type, none);
 	if (ranges)
 		parse_ranges(r, ranges, 1, location);
-	return parse_member(r, json, "some", type, &type->members[1]) ? type : NULL;
+	return ctf2_type_parse_member(r, json, "some", type, &type->members[1]) ? type : NULL;
 }
 
-static struct ctf_type *parse_variant(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const struct json *json)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_VARIANT, 1);
 	struct ctf_location *location = parse_location(r, json, "selector-field-location");
@@ -267,7 +270,7 @@ static struct ctf_type *parse_variant(struct ctf2_reader *r, const struct json *
 		parse_ranges(r, json_member(option, "selector-field-ranges"), type->member_count,
 				location);
 		if (r->failed ||
-				!parse_member(r, option, name, type,
+				!ctf2_type_parse_member(r, option, name, type,
 						&type->members[type->member_count]))
 			return NULL;
 		type->member_count++;
@@ -285,11 +288,11 @@ static struct ctf_type *parse_length_class(struct ctf2_reader *r, const struct j
 	const char *what = name + strlen(dynamic ? "dynamic-length-" : "static-length-");
 	struct ctf_type *type;
 
-	if (is_word(what, "array"))
+	if (ctf2_type_is_keyword(what, "array"))
 		return parse_array(r, json, dynamic);
-	if (is_word(what, "string"))
+	if (ctf2_type_is_keyword(what, "string"))
 		return parse_bytes(r, json, dynamic, true);
-	if (!is_word(what, "blob"))
+	if (!ctf2_type_is_keyword(what, "blob"))
 		return ctf2_error(r, "the field class \"%s\" is not known", name);
 	type = parse_bytes(r, json, dynamic, false);
 	if (type) {
@@ -305,30 +308,30 @@ static struct ctf_type *parse_named_class(struct ctf2_reader *r, const struct js
 {
 	const struct json *flags = json_member(json, "flags");
 
-	if (is_word(name, "fixed-length-unsigned-integer"))
+	if (ctf2_type_is_keyword(name, "fixed-length-unsigned-integer"))
 		return ctf2_fixed_integer(r, json, false, role);
-	if (is_word(name, "fixed-length-signed-integer"))
+	if (ctf2_type_is_keyword(name, "fixed-length-signed-integer"))
 		return ctf2_fixed_integer(r, json, true, role);
-	if (is_word(name, "variable-length-unsigned-integer"))
+	if (ctf2_type_is_keyword(name, "variable-length-unsigned-integer"))
 		return ctf2_variable_integer(r, json, false, role);
-	if (is_word(name, "variable-length-signed-integer"))
+	if (ctf2_type_is_keyword(name, "variable-length-signed-integer"))
 		return ctf2_variable_integer(r, json, true, role);
-	if (is_word(name, "fixed-length-boolean"))
+	if (ctf2_type_is_keyword(name, "fixed-length-boolean"))
 		return ctf2_boolean(r, json);
-	if (is_word(name, "fixed-length-bit-array"))
+	if (ctf2_type_is_keyword(name, "fixed-length-bit-array"))
 		return ctf2_bits(r, json, NULL);
-	if (is_word(name, "fixed-length-bit-map"))
+	if (ctf2_type_is_keyword(name, "fixed-length-bit-map"))
 		return flags ? ctf2_bits(r, json, flags) : ctf2_error(r, "a bit map has no flags");
-	if (is_word(name, "fixed-length-floating-point-number"))
+	if (ctf2_type_is_keyword(name, "fixed-length-floating-point-number"))
 		return ctf2_float(r, json);
-	if (is_word(name, "null-terminated-string"))
-		return parse_string(r, json);
-	if (is_word(name, "structure"))
-		return parse_struct(r, json);
-	if (is_word(name, "optional"))
+	if (ctf2_type_is_keyword(name, "null-terminated-string"))
+		return ctf2_type_parse_string(r, json);
+	if (ctf2_type_is_keyword(name, "structure"))
+		return ctf2_type_parse_struct(r, json);
+	if (ctf2_type_is_keyword(name, "optional"))
 		return parse_optional(r, json);
-	if (is_word(name, "variant"))
-		return parse_variant(r, json);
+	if (ctf2_type_is_keyword(name, "variant"))
+		return ctf2_type_parse_variant(r, json);
 	if (strncmp(name, "static-length-", 14) == 0 || strncmp(name, "dynamic-length-", 15) == 0)
 		return parse_length_class(r, json, name, role);
 	return ctf2_error(r, "the field class \"%s\" is not known", name);

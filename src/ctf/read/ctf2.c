@@ -100,7 +100,8 @@ void ctf2_check_extensions(struct ctf2_reader *r, const struct json *object)
 }
 
 /* Grow an array of pointers in the arena. */
-static void *add_pointer(struct ctf2_reader *r, void *array, uint32_t *count, void *pointer)
+static void *ctf2_read_grow_pointers(
+		struct ctf2_reader *r, void *array, uint32_t *count, void *pointer)
 {
 	void **pointers = array;
 
@@ -205,7 +206,7 @@ static void read_trace(struct ctf2_reader *r, const struct json *json)
 	note_magic(classes);
 }
 
-static void read_clock(struct ctf2_reader *r, const struct json *json)
+static void ctf2_read_clock(struct ctf2_reader *r, const struct json *json)
 {
 	const struct json *origin = json_member(json, "origin");
 	const struct json *offset = json_member(json, "offset-from-origin");
@@ -233,7 +234,7 @@ static void read_clock(struct ctf2_reader *r, const struct json *json)
 	if (r->failed)
 		return;
 	r->clocks = entry;
-	classes->clocks = add_pointer(r, classes->clocks, &classes->clock_count, clock);
+	classes->clocks = ctf2_read_grow_pointers(r, classes->clocks, &classes->clock_count, clock);
 	if (!r->failed)
 		classes->trace.clock = classes->clocks[0];
 }
@@ -317,7 +318,8 @@ static void read_stream(struct ctf2_reader *r, const struct json *json)
 	stream->event_header = scopes[CTF_SCOPE_EVENT_HEADER];
 	stream->event_context = scopes[CTF_SCOPE_STREAM_EVENT_CONTEXT];
 	note_cpu(stream->packet_context);
-	classes->streams = add_pointer(r, classes->streams, &classes->stream_count, stream);
+	classes->streams = ctf2_read_grow_pointers(
+			r, classes->streams, &classes->stream_count, stream);
 	classes->has_trace = true; /* The trace class may be absent. */
 }
 
@@ -360,7 +362,7 @@ static void keep_description(
 	event->side_event = copy;
 }
 
-static void read_event(struct ctf2_reader *r, const struct json *json)
+static void ctf2_read_event(struct ctf2_reader *r, const struct json *json)
 {
 	struct ctf_trace_classes *classes = r->classes;
 	const struct json *attributes = json_member(json, "attributes");
@@ -397,14 +399,15 @@ static void read_event(struct ctf2_reader *r, const struct json *json)
 	event->context = scopes[CTF_SCOPE_EVENT_CONTEXT];
 	event->fields = scopes[CTF_SCOPE_EVENT_FIELDS];
 	event->index = classes->event_count;
-	stream->events = add_pointer(r, stream->events, &stream->event_count, event);
-	classes->events = add_pointer(r, classes->events, &classes->event_count, event);
+	stream->events = ctf2_read_grow_pointers(r, stream->events, &stream->event_count, event);
+	classes->events = ctf2_read_grow_pointers(r, classes->events, &classes->event_count, event);
 }
 
 /* ---- the whole ---- */
 
 /* Returns whether the arena is still needed. */
-static bool read_object(struct ctf2_reader *r, const struct json *json, struct ctf_arena *fragment)
+static bool ctf2_read_object(
+		struct ctf2_reader *r, const struct json *json, struct ctf_arena *fragment)
 {
 	static const struct {
 		const char *type;
@@ -412,9 +415,9 @@ static bool read_object(struct ctf2_reader *r, const struct json *json, struct c
 	} fragments[] = {
 			{"preamble", read_preamble},
 			{"trace-class", read_trace},
-			{"clock-class", read_clock},
+			{"clock-class", ctf2_read_clock},
 			{"data-stream-class", read_stream},
-			{"event-record-class", read_event},
+			{"event-record-class", ctf2_read_event},
 	};
 	const char *type = ctf2_text(r, json, "type");
 
@@ -439,7 +442,7 @@ static bool read_object(struct ctf2_reader *r, const struct json *json, struct c
 	return false;
 }
 
-static unsigned int line_of(const char *text, const char *at)
+static unsigned int ctf2_read_line_number(const char *text, const char *at)
 {
 	unsigned int line = 1;
 
@@ -460,10 +463,11 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 	}
 	json = json_parse(arena, text, size, MEMORY_BASE + size * MEMORY_FACTOR, &error);
 	if (!json && error.why)
-		ctf2_error(r, "line %u is no JSON: %s", line_of(whole, error.at), error.why);
+		ctf2_error(r, "line %u is no JSON: %s", ctf2_read_line_number(whole, error.at),
+				error.why);
 	else if (!json)
 		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
-	if (!json || !read_object(r, json, arena))
+	if (!json || !ctf2_read_object(r, json, arena))
 		ctf_arena_destroy(arena);
 }
 

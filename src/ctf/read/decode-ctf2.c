@@ -75,7 +75,7 @@ static uint32_t read_unit(const uint8_t *at, enum ctf_encoding encoding)
 }
 
 /* What is no code point becomes U+FFFD. */
-static char *put_code(char *to, uint32_t code)
+static char *ctf2_decode_write_code(char *to, uint32_t code)
 {
 	if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
 		code = 0xfffd;
@@ -139,7 +139,7 @@ int ctf_decode_wide_text(struct ctf_decoder *d, const struct ctf_type *type,
 				bytes += unit;
 			}
 		}
-		to = put_code(to, code);
+		to = ctf2_decode_write_code(to, code);
 	}
 	value->text = block->text;
 	value->size = (uint64_t)(to - block->text);

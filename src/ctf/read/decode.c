@@ -22,12 +22,12 @@
 /* Elements that take no bits at all, in one array. */
 #define CTF_EMPTY_MAX (1u << 20)
 
-static int decode(struct ctf_decoder *d, const struct ctf_type *type,
+static int ctf_decode_value(struct ctf_decoder *d, const struct ctf_type *type,
 		const struct ctf_member *member);
 
 /* ---- bits ---- */
 
-static uint64_t read_bytes(const uint8_t *at, unsigned int size, bool big_endian)
+static uint64_t ctf_decode_read_bytes(const uint8_t *at, unsigned int size, bool big_endian)
 {
 	uint64_t u64;
 	uint32_t u32;
@@ -45,15 +45,15 @@ static uint64_t read_bytes(const uint8_t *at, unsigned int size, bool big_endian
  * Little-endian fields take bits from the lowest of a byte up, big-endian ones from the highest
  * down.
  */
-static uint64_t read_bits(const uint8_t *base, uint64_t limit, uint64_t at, unsigned int size,
-		bool big_endian)
+static uint64_t ctf_decode_read_bits(const uint8_t *base, uint64_t limit, uint64_t at,
+		unsigned int size, bool big_endian)
 {
 	const uint8_t *first = base + at / 8;
 	unsigned int shift = at % 8, bytes = (shift + size + 7) / 8;
 	unsigned __int128 bits = 0;
 
 	if (bytes <= 8 && at / 8 + 8 <= limit) {
-		uint64_t word = read_bytes(first, 8, big_endian);
+		uint64_t word = ctf_decode_read_bytes(first, 8, big_endian);
 
 		word = big_endian ? word << shift >> (64 - size) : word >> shift;
 		return size == 64 ? word : word & ((UINT64_C(1) << size) - 1);
@@ -71,9 +71,9 @@ uint64_t ctf_read_integer(
 	uint64_t number;
 
 	if (at % 8 == 0 && (size == 8 || size == 16 || size == 32 || size == 64))
-		number = read_bytes(base + at / 8, size / 8, type->big_endian);
+		number = ctf_decode_read_bytes(base + at / 8, size / 8, type->big_endian);
 	else
-		number = read_bits(base, limit, at, size, type->big_endian);
+		number = ctf_decode_read_bits(base, limit, at, size, type->big_endian);
 	if (__builtin_expect(type->reversed, 0))
 		number = ctf_reverse_bits(number, size);
 	if (type->is_signed && size < 64 && type->kind != CTF_FLOAT && number >> (size - 1))
@@ -99,7 +99,7 @@ void ctf_value_set(struct ctf_value *value, const struct ctf_type *type, uint64_
 
 /* ---- values ---- */
 
-static int fail(struct ctf_decoder *d, const char *why)
+static int ctf_decode_set_error(struct ctf_decoder *d, const char *why)
 {
 	d->why = why;
 	return -EINVAL;
@@ -109,17 +109,17 @@ static int fail(struct ctf_decoder *d, const char *why)
 static int fail_beyond(struct ctf_decoder *d, const char *why)
 {
 	d->beyond = true;
-	return fail(d, why);
+	return ctf_decode_set_error(d, why);
 }
 
 /* Room for one more value. */
-static int grow(struct ctf_decoder *d)
+static int ctf_decode_grow_values(struct ctf_decoder *d)
 {
 	uint32_t room = d->room ? d->room * 2 : 64;
 	struct ctf_value *values;
 
 	if (d->count >= CTF_VALUES_MAX)
-		return fail(d, "an event has too many values");
+		return ctf_decode_set_error(d, "an event has too many values");
 	values = realloc(d->values, room * sizeof(*values));
 	if (!values)
 		return -ENOMEM;
@@ -128,11 +128,11 @@ static int grow(struct ctf_decoder *d)
 	return 0;
 }
 
-static inline int add_value(struct ctf_decoder *d, const struct ctf_type *type,
+static inline int ctf_decode_add_value(struct ctf_decoder *d, const struct ctf_type *type,
 		const struct ctf_member *member, struct ctf_value **value)
 {
 	if (__builtin_expect(d->count == d->room, 0)) {
-		int ret = grow(d);
+		int ret = ctf_decode_grow_values(d);
 
 		if (ret)
 			return ret;
@@ -214,7 +214,7 @@ static int decode_number(
 	int ret = align_to(d, type->align);
 
 	if (!ret)
-		ret = add_value(d, type, member, &value);
+		ret = ctf_decode_add_value(d, type, member, &value);
 	if (ret)
 		return ret;
 	if (__builtin_expect(type->leb128, 0)) {
@@ -225,7 +225,7 @@ static int decode_number(
 		if (d->end - d->at < size)
 			return fail_beyond(d, "a number is beyond the end of the packet");
 		if (begins_wrong(d, type))
-			return fail(d, "the byte order changes within a byte");
+			return ctf_decode_set_error(d, "the byte order changes within a byte");
 		number = ctf_read_integer(d->base, d->limit, d->at, type);
 		d->at += size;
 		note_partial(d, type);
@@ -240,7 +240,7 @@ static int decode_number(
 	return 0;
 }
 
-static int decode_string(
+static int ctf_decode_string(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	struct ctf_value *value;
@@ -248,7 +248,7 @@ static int decode_string(
 	int ret = align_to(d, 8);
 
 	if (!ret)
-		ret = add_value(d, type, member, &value);
+		ret = ctf_decode_add_value(d, type, member, &value);
 	if (ret)
 		return ret;
 	if (type->encoding)
@@ -300,7 +300,7 @@ static inline bool decode_fast(struct ctf_decoder *d, const struct ctf_member *m
 	return true;
 }
 
-static int decode_struct(
+static int ctf_decode_struct(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	uint32_t index = d->count;
@@ -308,7 +308,7 @@ static int decode_struct(
 	int ret = align_to(d, type->align);
 
 	if (!ret)
-		ret = add_value(d, type, member, &value);
+		ret = ctf_decode_add_value(d, type, member, &value);
 	if (ret)
 		return ret;
 	value->count = type->member_count;
@@ -317,7 +317,7 @@ static int decode_struct(
 
 		if (decode_fast(d, inner))
 			continue;
-		ret = decode(d, inner->type, inner);
+		ret = ctf_decode_value(d, inner->type, inner);
 		if (ret)
 			return ret;
 	}
@@ -325,13 +325,13 @@ static int decode_struct(
 	return 0;
 }
 
-static int decode_variant(
+static int ctf_decode_variant(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	uint64_t tag = d->slots[type->slot];
 	uint32_t index = d->count;
 	struct ctf_value *value;
-	int ret = add_value(d, type, member, &value);
+	int ret = ctf_decode_add_value(d, type, member, &value);
 
 	if (ret)
 		return ret;
@@ -348,11 +348,11 @@ static int decode_variant(
 			continue;
 		option = &type->members[range->option];
 		value->count = 1;
-		ret = decode(d, option->type, option);
+		ret = ctf_decode_value(d, option->type, option);
 		d->values[index].span = d->count - index;
 		return ret;
 	}
-	return fail(d, "no option belongs to the tag of a variant");
+	return ctf_decode_set_error(d, "no option belongs to the tag of a variant");
 }
 
 static bool is_packed(const struct ctf_type *element)
@@ -372,7 +372,7 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 	if (length && (left < element->size || length - 1 > (left - element->size) / stride))
 		return fail_beyond(d, "an array is longer than the packet");
 	if (length && begins_wrong(d, element))
-		return fail(d, "the byte order changes within a byte");
+		return ctf_decode_set_error(d, "the byte order changes within a byte");
 	value->count = (uint32_t)length;
 	value->packed = true;
 	if (element->text && value->type->encoding) {
@@ -408,7 +408,7 @@ static void note_uuid(struct ctf_packet_fields *packet, const struct ctf_value *
 	packet->seen |= 1u << CTF_ROLE_UUID;
 }
 
-static int decode_array(
+static int ctf_decode_array(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	uint64_t length = type->kind == CTF_ARRAY ? type->length : d->slots[type->slot];
@@ -418,13 +418,14 @@ static int decode_array(
 	int ret = align_to(d, type->align);
 
 	if (!ret)
-		ret = add_value(d, type, member, &value);
+		ret = ctf_decode_add_value(d, type, member, &value);
 	if (ret)
 		return ret;
 	if (length == NOT_DECODED)
-		return fail(d, "the length of an array is in a variant option that is not selected");
+		return ctf_decode_set_error(d,
+				"the length of an array is in a variant option that is not selected");
 	if (length > UINT32_MAX)
-		return fail(d, "an array is longer than the packet");
+		return ctf_decode_set_error(d, "an array is longer than the packet");
 	if (is_packed(element)) {
 		ret = decode_packed(d, value, length);
 		if (!ret && member && member->role == CTF_ROLE_UUID && d->packet)
@@ -434,10 +435,10 @@ static int decode_array(
 	if (element->min_bits && length > (d->end - d->at) / element->min_bits)
 		return fail_beyond(d, "an array is longer than the packet");
 	if (!element->min_bits && length > CTF_EMPTY_MAX)
-		return fail(d, "an array of nothing is too long");
+		return ctf_decode_set_error(d, "an array of nothing is too long");
 	value->count = (uint32_t)length;
 	for (uint64_t i = 0; i < length; i++) {
-		ret = decode(d, element, NULL);
+		ret = ctf_decode_value(d, element, NULL);
 		if (ret)
 			return ret;
 	}
@@ -445,20 +446,20 @@ static int decode_array(
 	return 0;
 }
 
-static int decode(
+static int ctf_decode_value(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
 	switch (type->kind) {
 	case CTF_INTEGER:
 	case CTF_ENUM:
 	case CTF_FLOAT: return decode_number(d, type, member);
-	case CTF_STRING: return decode_string(d, type, member);
-	case CTF_STRUCT: return decode_struct(d, type, member);
-	case CTF_VARIANT: return decode_variant(d, type, member);
+	case CTF_STRING: return ctf_decode_string(d, type, member);
+	case CTF_STRUCT: return ctf_decode_struct(d, type, member);
+	case CTF_VARIANT: return ctf_decode_variant(d, type, member);
 	case CTF_ARRAY:
-	case CTF_SEQUENCE: return decode_array(d, type, member);
+	case CTF_SEQUENCE: return ctf_decode_array(d, type, member);
 	}
-	return fail(d, "a type is not known");
+	return ctf_decode_set_error(d, "a type is not known");
 }
 
 int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *index)
@@ -466,5 +467,5 @@ int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_
 	*index = decoder->count;
 	if (!decoder->count && decoder->texts) /* Those of the event before. */
 		ctf_decoder_drop_texts(decoder);
-	return decode(decoder, type, NULL);
+	return ctf_decode_value(decoder, type, NULL);
 }

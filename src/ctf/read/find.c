@@ -37,13 +37,13 @@ static bool is_hidden(const struct search *search_for, const char *name)
 			(!search_for->growing || strncmp(name, GROWING, strlen(GROWING)) != 0);
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b)
+static int ctf_find_compare_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int search(struct search *search_for, int parent_fd, const char *name, const char *path,
-		unsigned int depth);
+static int ctf_find_search_directory(struct search *search_for, int parent_fd, const char *name,
+		const char *path, unsigned int depth);
 
 static int search_inside(struct search *search_for, int fd, const char *path, struct dirent **names,
 		int count, unsigned int depth)
@@ -65,14 +65,14 @@ static int search_inside(struct search *search_for, int fd, const char *path, st
 			continue;
 		if (asprintf(&inner, "%s/%s", path, name) < 0)
 			return -ENOMEM;
-		ret = search(search_for, fd, name, inner, depth + 1);
+		ret = ctf_find_search_directory(search_for, fd, name, inner, depth + 1);
 		free(inner);
 	}
 	return ret;
 }
 
-static int search(struct search *search_for, int parent_fd, const char *name, const char *path,
-		unsigned int depth)
+static int ctf_find_search_directory(struct search *search_for, int parent_fd, const char *name,
+		const char *path, unsigned int depth)
 {
 	int fd = openat(parent_fd, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
@@ -88,7 +88,7 @@ static int search(struct search *search_for, int parent_fd, const char *name, co
 		find_show(path, search_for->nr_directories);
 	if (fd < 0)
 		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno; /* A file. */
-	count = scandirat(fd, ".", &names, NULL, compare_names);
+	count = scandirat(fd, ".", &names, NULL, ctf_find_compare_names);
 	ret = count < 0 ? -errno : search_inside(search_for, fd, path, names, count, depth);
 	for (int i = 0; i < count; i++)
 		free(names[i]);
@@ -101,7 +101,7 @@ int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void 
 		uint64_t *nr_directories)
 {
 	struct search search_for = {.found = found, .context = context, .growing = growing};
-	int ret = search(&search_for, AT_FDCWD, dir, dir, 0);
+	int ret = ctf_find_search_directory(&search_for, AT_FDCWD, dir, dir, 0);
 
 	if (nr_directories)
 		*nr_directories = search_for.nr_directories;

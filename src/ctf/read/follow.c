@@ -58,7 +58,8 @@ static struct ctf_metadata_seen see_metadata(int dir_fd)
 }
 
 /* 0: the classes are up to date; -EAGAIN: they cannot be read now; -ENOMEM. */
-static int renew_metadata(struct ctf_reader *reader, int dir_fd, const char *path, uint32_t index)
+static int ctf_follow_renew_metadata(
+		struct ctf_reader *reader, int dir_fd, const char *path, uint32_t index)
 {
 	struct ctf_metadata_seen seen = see_metadata(dir_fd);
 	struct ctf_trace_classes *before = reader->traces[index], *classes;
@@ -85,7 +86,7 @@ static int renew_metadata(struct ctf_reader *reader, int dir_fd, const char *pat
 	return 0;
 }
 
-static struct ctf_stream_reader *find_stream(
+static struct ctf_stream_reader *ctf_follow_find_stream(
 		const struct ctf_reader *reader, uint32_t trace, const char *name)
 {
 	for (uint32_t i = reader->stream_count; i-- > 0;) {
@@ -100,14 +101,14 @@ static struct ctf_stream_reader *find_stream(
 static int renew_trace(struct ctf_reader *reader, int dir_fd, const char *path, uint32_t index,
 		struct dirent **names, const struct stat *stats, int count)
 {
-	int ret = renew_metadata(reader, dir_fd, path, index);
+	int ret = ctf_follow_renew_metadata(reader, dir_fd, path, index);
 
 	for (int i = 0; !ret && i < count; i++) {
 		struct ctf_stream_reader *stream;
 
 		if (!stats[i].st_size)
 			continue;
-		stream = find_stream(reader, index, names[i]->d_name);
+		stream = ctf_follow_find_stream(reader, index, names[i]->d_name);
 		if (stream)
 			ctf_window_extend(&stream->window, &stats[i]);
 		else
@@ -140,12 +141,13 @@ static int new_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 }
 
 /* By the directory itself: a chunk that is finished has been renamed. */
-static bool is_same(const struct ctf_trace_classes *classes, const struct stat *stat)
+static bool ctf_follow_is_same_directory(
+		const struct ctf_trace_classes *classes, const struct stat *stat)
 {
 	return classes->place->device == stat->st_dev && classes->place->inode == stat->st_ino;
 }
 
-static int look_at_trace(
+static int ctf_follow_scan_trace(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
 	struct ctf_reader *reader = context;
@@ -160,7 +162,8 @@ static int look_at_trace(
 		free(stats);
 		return 0;
 	}
-	while (index < reader->trace_count && !is_same(reader->traces[index], &self))
+	while (index < reader->trace_count &&
+			!ctf_follow_is_same_directory(reader->traces[index], &self))
 		index++;
 	if (index < reader->trace_count)
 		ret = renew_trace(reader, dir_fd, path, index, names, stats, count);
@@ -236,7 +239,7 @@ int ctf_reader_refresh(struct ctf_reader *reader, bool *recording)
 	/* Asked first: what was written before the lock went is seen below. */
 	*recording = is_recording(reader);
 	reader->follows = *recording;
-	ret = ctf_find_traces(reader->dir, reader->growing, look_at_trace, reader, NULL);
+	ret = ctf_find_traces(reader->dir, reader->growing, ctf_follow_scan_trace, reader, NULL);
 	if (ret == -ENOMEM)
 		return ret;
 	ctf_reader_size_windows(reader);

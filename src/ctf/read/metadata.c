@@ -15,7 +15,7 @@
 #define METADATA_HEADER 37
 #define METADATA_SIZE_MAX (1u << 30)
 
-static int read_file(int dir_fd, char **text, size_t *size)
+static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
 {
 	int fd = openat(dir_fd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret = 0;
 	struct stat stat;
@@ -63,7 +63,7 @@ static uint32_t read_u32(const char *at, bool big_endian)
 }
 
 /* Move the texts of the packets together, in place. */
-static int unpack(char *text, size_t *size, struct ctf_error *error)
+static int ctf_metadata_unpack(char *text, size_t *size, struct ctf_error *error)
 {
 	bool big_endian = read_u32(text, true) == METADATA_MAGIC;
 	size_t at = 0, used = 0, end = *size;
@@ -109,13 +109,13 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ou
 	}
 	classes->trace.path = path;
 	classes->trace.vpid = -1;
-	ret = read_file(dir_fd, &text, &size);
+	ret = ctf_metadata_read_file(dir_fd, &text, &size);
 	if (ret)
 		return ctf_fail(error, ret, "the metadata cannot be read: %s", strerror(-ret));
 	if (size >= 4 &&
 			(read_u32(text, true) == METADATA_MAGIC ||
 					read_u32(text, false) == METADATA_MAGIC))
-		unpacked = unpack(text, &size, &packets);
+		unpacked = ctf_metadata_unpack(text, &size, &packets);
 	if (size && (unsigned char)text[0] == 0x1e)
 		ret = ctf2_parse(classes, text, size, error);
 	else

@@ -37,7 +37,7 @@ struct member {
 
 /* ---- what belongs together ---- */
 
-static struct text last_part(const char *path, size_t size)
+static struct text ctf_overlap_path_tail(const char *path, size_t size)
 {
 	size_t begin = size;
 
@@ -78,9 +78,9 @@ static struct member make_member(struct ctf_stream_reader *stream)
 
 	member.name = (struct text){stream->info.name,
 			zst ? (size_t)(zst - stream->info.name) : strlen(stream->info.name)};
-	member.process = last_part(path, size);
+	member.process = ctf_overlap_path_tail(path, size);
 	size = without_slashes(path, size - member.process.size);
-	parent = last_part(path, size);
+	parent = ctf_overlap_path_tail(path, size);
 	member.rank = snapshot_number(parent);
 	if (member.rank != NO_SNAPSHOT)
 		size = without_slashes(path, size - parent.size);
@@ -88,7 +88,7 @@ static struct member make_member(struct ctf_stream_reader *stream)
 	return member;
 }
 
-static int compare_texts(struct text a, struct text b)
+static int ctf_overlap_compare_texts(struct text a, struct text b)
 {
 	int order = memcmp(a.begin, b.begin, a.size < b.size ? a.size : b.size);
 
@@ -98,9 +98,9 @@ static int compare_texts(struct text a, struct text b)
 static int compare_members(const void *left, const void *right)
 {
 	const struct member *a = left, *b = right;
-	int order = compare_texts(a->process, b->process);
+	int order = ctf_overlap_compare_texts(a->process, b->process);
 
-	order = order ? order : compare_texts(a->name, b->name);
+	order = order ? order : ctf_overlap_compare_texts(a->name, b->name);
 	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
@@ -149,8 +149,9 @@ static uint32_t group_size(const struct member *members, uint32_t first, uint32_
 {
 	uint32_t last = first + 1;
 
-	while (last < count && !compare_texts(members[first].process, members[last].process) &&
-			!compare_texts(members[first].name, members[last].name))
+	while (last < count &&
+			!ctf_overlap_compare_texts(members[first].process, members[last].process) &&
+			!ctf_overlap_compare_texts(members[first].name, members[last].name))
 		last++;
 	return last - first;
 }
@@ -206,7 +207,7 @@ static bool is_of_losses(const struct member *member)
 	return strncmp(member->stream->info.name, "side_session", 12) == 0;
 }
 
-static int limit(struct member *earlier, const struct member *later)
+static int ctf_overlap_cut_earlier(struct member *earlier, const struct member *later)
 {
 	struct ctf_stream_reader *stream = earlier->stream;
 	int ret = know_first(stream);
@@ -231,7 +232,7 @@ static int limit_group(struct member *members, uint32_t count)
 	for (uint32_t i = 0; i < count && members[i].rank != NO_SNAPSHOT; i++) {
 		for (uint32_t k = i + 1; !ret && k < count; k++) {
 			if (is_later(&members[i], &members[k]))
-				ret = limit(&members[i], &members[k]);
+				ret = ctf_overlap_cut_earlier(&members[i], &members[k]);
 		}
 	}
 	return ret;

@@ -66,7 +66,7 @@ int ctf_reader_add_stream(struct ctf_reader *reader, struct ctf_trace_classes *c
 	return 0;
 }
 
-static struct ctf_trace_place *add_place(struct ctf_reader *reader, int dir_fd)
+static struct ctf_trace_place *ctf_reader_add_directory(struct ctf_reader *reader, int dir_fd)
 {
 	struct ctf_trace_place *place = calloc(1, sizeof(*place));
 	struct stat stat;
@@ -108,7 +108,7 @@ int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path
 	if (!classes)
 		return -ENOMEM;
 	classes->trace.index = reader->trace_count;
-	classes->place = add_place(reader, dir_fd);
+	classes->place = ctf_reader_add_directory(reader, dir_fd);
 	reader->traces[reader->trace_count++] = classes;
 	if (!classes->place)
 		return -ENOMEM;
@@ -145,7 +145,7 @@ struct stat *ctf_reader_look(int dir_fd, struct dirent **names, int count)
  * The sizes of the streams are looked at before the metadata is read: then it describes all events
  * up to there, even if the trace is being recorded.
  */
-static int found_trace(
+static int ctf_reader_on_trace_found(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
 	struct stat *stats = ctf_reader_look(dir_fd, names, count);
@@ -159,7 +159,7 @@ static int found_trace(
 
 /* ---- merging ---- */
 
-static bool is_before(const struct waiting *a, const struct waiting *b)
+static bool ctf_reader_is_before(const struct waiting *a, const struct waiting *b)
 {
 	const struct ctf_item *left, *right;
 
@@ -175,7 +175,7 @@ static bool is_before(const struct waiting *a, const struct waiting *b)
 	return a->stream->info.index < b->stream->info.index;
 }
 
-static void sift_down(struct ctf_reader *reader, uint32_t at)
+static void ctf_reader_sift_down(struct ctf_reader *reader, uint32_t at)
 {
 	struct waiting moved = reader->heap[at];
 
@@ -185,9 +185,10 @@ static void sift_down(struct ctf_reader *reader, uint32_t at)
 		if (child >= reader->heap_count)
 			break;
 		if (child + 1 < reader->heap_count &&
-				is_before(&reader->heap[child + 1], &reader->heap[child]))
+				ctf_reader_is_before(
+						&reader->heap[child + 1], &reader->heap[child]))
 			child++;
-		if (!is_before(&reader->heap[child], &moved))
+		if (!ctf_reader_is_before(&reader->heap[child], &moved))
 			break;
 		reader->heap[at] = reader->heap[child];
 		at = child;
@@ -211,7 +212,7 @@ static void sift_up(struct ctf_reader *reader, uint32_t at)
 {
 	struct waiting moved = reader->heap[at];
 
-	while (at && is_before(&moved, &reader->heap[(at - 1) / 2])) {
+	while (at && ctf_reader_is_before(&moved, &reader->heap[(at - 1) / 2])) {
 		reader->heap[at] = reader->heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
@@ -297,7 +298,7 @@ int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, const str
 }
 
 /* What has been shown goes, its stream goes on. */
-static int step(struct ctf_reader *reader)
+static int ctf_reader_advance(struct ctf_reader *reader)
 {
 	struct waiting *top = &reader->heap[0];
 	int ret = ctf_stream_reader_next(top->stream);
@@ -311,7 +312,7 @@ static int step(struct ctf_reader *reader)
 		*top = reader->heap[--reader->heap_count];
 	}
 	if (reader->heap_count)
-		sift_down(reader, 0);
+		ctf_reader_sift_down(reader, 0);
 	reader->top_shown = false;
 	return 0;
 }
@@ -326,7 +327,7 @@ int ctf_reader_next_until(struct ctf_reader *reader, int64_t ns, struct ctf_item
 		ret = start_merging(reader);
 		reader->merging = !ret;
 	} else if (reader->top_shown) {
-		ret = step(reader);
+		ret = ctf_reader_advance(reader);
 	}
 	if (ret)
 		return ret;
@@ -346,7 +347,8 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 
 /* ---- the whole ---- */
 
-static int open_all(const char *dir, bool growing, struct ctf_reader **out, struct ctf_error *error)
+static int ctf_reader_open_all(
+		const char *dir, bool growing, struct ctf_reader **out, struct ctf_error *error)
 {
 	struct ctf_reader *reader = calloc(1, sizeof(*reader));
 	int ret;
@@ -360,7 +362,8 @@ static int open_all(const char *dir, bool growing, struct ctf_reader **out, stru
 		ctf_reader_close(reader);
 		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", dir);
 	}
-	ret = ctf_find_traces(dir, growing, found_trace, reader, &reader->nr_searched);
+	ret = ctf_find_traces(
+			dir, growing, ctf_reader_on_trace_found, reader, &reader->nr_searched);
 	if (!ret && !reader->trace_count)
 		ret = ctf_fail(error, -ENOENT,
 				"there is no trace in %s: neither it nor a directory in it has a file \"metadata\"",
@@ -391,12 +394,12 @@ static int open_all(const char *dir, bool growing, struct ctf_reader **out, stru
 int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
 {
 	/* The chunk of now is a part of a recording that goes on; that of a killed recorder is not whole. */
-	return open_all(dir, ctf_is_recorded(dir), reader, error);
+	return ctf_reader_open_all(dir, ctf_is_recorded(dir), reader, error);
 }
 
 int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
 {
-	return open_all(dir, true, reader, error);
+	return ctf_reader_open_all(dir, true, reader, error);
 }
 
 uint64_t ctf_reader_searched(const struct ctf_reader *reader)

@@ -37,7 +37,7 @@ const char *const ctf_scope_prefixes[CTF_SCOPE_COUNT] = {
 
 /* ---- references ---- */
 
-static struct ctf_member *find_member(
+static struct ctf_member *ctf_resolve_find_member(
 		const struct ctf_type *type, uint32_t count, const char *name, size_t size)
 {
 	for (uint32_t i = count; i-- > 0;) {
@@ -78,8 +78,8 @@ struct found {
 };
 
 /* a.b.c, beginning in a structure: members, and options of variants. */
-static void find_path(const struct resolve_level *level, struct ctf_type *type, const char *path,
-		struct found *found)
+static void ctf_resolve_dotted(const struct resolve_level *level, struct ctf_type *type,
+		const char *path, struct found *found)
 {
 	found->member = NULL;
 	found->variant_count = 0;
@@ -94,7 +94,7 @@ static void find_path(const struct resolve_level *level, struct ctf_type *type, 
 			break;
 		else
 			found->variants[found->variant_count++] = type;
-		found->member = find_member(type, count, path, size);
+		found->member = ctf_resolve_find_member(type, count, path, size);
 		if (!found->member || last)
 			return;
 		path += size + 1;
@@ -107,7 +107,7 @@ static void find_reference(const struct resolver *r, const struct resolve_level 
 		const char *reference, struct found *found)
 {
 	for (const struct resolve_level *around = level; around; around = around->up) {
-		find_path(level, around->type, reference, found);
+		ctf_resolve_dotted(level, around->type, reference, found);
 		if (found->member)
 			return;
 	}
@@ -116,7 +116,7 @@ static void find_reference(const struct resolver *r, const struct resolve_level 
 
 		if (!r->scopes[scope] || strncmp(reference, ctf_scope_prefixes[scope], size) != 0)
 			continue;
-		find_path(level, r->scopes[scope], reference + size, found);
+		ctf_resolve_dotted(level, r->scopes[scope], reference + size, found);
 		return;
 	}
 }
@@ -177,7 +177,7 @@ static struct ctf_member *find_location(const struct resolver *r, const struct r
 		bool last = at + 1 == location->count;
 		uint32_t count = visible_members(level, type, last);
 
-		member = find_member(type, count, name, strlen(name));
+		member = ctf_resolve_find_member(type, count, name, strlen(name));
 		if (!member || last)
 			return member;
 		type = inner_struct(level, member->type);

@@ -116,7 +116,7 @@ static uint64_t position(const struct ctf_stream_reader *stream)
 }
 
 /* Decode on at this bit of the packet, which the window holds. */
-static void look(struct ctf_stream_reader *stream, uint64_t bit)
+static void ctf_stream_seek(struct ctf_stream_reader *stream, uint64_t bit)
 {
 	static const uint8_t nothing[1];
 	const struct ctf_window *window = &stream->window;
@@ -162,7 +162,7 @@ static int load_more(struct ctf_stream_reader *stream, uint64_t bit)
 		d->why = window->why;
 		return ret;
 	}
-	look(stream, bit);
+	ctf_stream_seek(stream, bit);
 	return 1;
 }
 
@@ -189,7 +189,7 @@ static struct ctf_item *new_item(
 	return item;
 }
 
-static int tell(struct ctf_stream_reader *stream)
+static int ctf_stream_report_damage(struct ctf_stream_reader *stream)
 {
 	stream->damaged_packet = stream->packet;
 	new_item(stream, CTF_ITEM_DAMAGE, stream->decoder.clock)->text = stream->text;
@@ -205,7 +205,7 @@ static int damage(struct ctf_stream_reader *stream, const char *what, const char
 	snprintf(stream->text, sizeof(stream->text), "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
 			stream->classes->trace.path, stream->info.name,
 			stream->packet + position(stream) / 8, what, consequence);
-	tell(stream);
+	ctf_stream_report_damage(stream);
 	stream->item.cut = (stream->torn || stream->header_cut) && !stream->window.shrunk;
 	return 1;
 }
@@ -228,7 +228,7 @@ static int unreadable(struct ctf_stream_reader *stream)
 			stream->classes->trace.path, stream->info.name,
 			stream->packet + position(stream) / 8, stream->decoder.why);
 	stream->state = CTF_STREAM_END;
-	return tell(stream);
+	return ctf_stream_report_damage(stream);
 }
 
 /* All packets that are there were read. */
@@ -245,14 +245,14 @@ static int end_of_file(struct ctf_stream_reader *stream)
 				" bytes of it, the first at byte %" PRIu64
 				", are no zstd frames; the packets in them are missing",
 				stream->classes->trace.path, stream->info.name, strange, first);
-		return tell(stream);
+		return ctf_stream_report_damage(stream);
 	}
 	if (stream->window.unzstd && ctf_unzstd_is_cut(stream->window.unzstd) && !stream->torn &&
 			!stream->header_cut) {
 		snprintf(stream->text, sizeof(stream->text),
 				"%s/%s is damaged: the file ends inside its last packet",
 				stream->classes->trace.path, stream->info.name);
-		tell(stream);
+		ctf_stream_report_damage(stream);
 		stream->item.cut = true;
 		return 1;
 	}
@@ -261,7 +261,7 @@ static int end_of_file(struct ctf_stream_reader *stream)
 	snprintf(stream->text, sizeof(stream->text),
 			"%s/%s has become shorter while it was read; what was cut off is not shown",
 			stream->classes->trace.path, stream->info.name);
-	return tell(stream);
+	return ctf_stream_report_damage(stream);
 }
 
 /* ---- packets ---- */
@@ -375,7 +375,7 @@ static int decode_header(struct ctf_stream_reader *stream, const struct ctf_type
 	return -EINVAL;
 }
 
-static int read_headers(struct ctf_stream_reader *stream)
+static int ctf_stream_read_headers(struct ctf_stream_reader *stream)
 {
 	struct ctf_decoder *d = &stream->decoder;
 	const char *why;
@@ -425,8 +425,8 @@ static int start_packet(struct ctf_stream_reader *stream)
 	if (stream->packet < window->at || stream->packet >= window->at + window->count)
 		ret = load_packet(stream);
 	d->why = window->why;
-	look(stream, 0);
-	return ret ? ret : read_headers(stream);
+	ctf_stream_seek(stream, 0);
+	return ret ? ret : ctf_stream_read_headers(stream);
 }
 
 /*
@@ -545,7 +545,7 @@ static bool events_discarded(struct ctf_stream_reader *stream)
 
 /* ---- records ---- */
 
-static const struct ctf_value *value_at(
+static const struct ctf_value *ctf_stream_read_value(
 		const struct ctf_decoder *d, const struct ctf_type *type, uint32_t index)
 {
 	return type ? &d->values[index] : NULL;
@@ -598,10 +598,10 @@ static int decode_record(struct ctf_stream_reader *stream)
 	}
 	item = new_item(stream, CTF_ITEM_EVENT, d->clock);
 	item->event = event;
-	item->header = value_at(d, header_values ? class->event_header : NULL, header);
-	item->common_context = value_at(d, class->event_context, common);
-	item->context = value_at(d, event->context, context);
-	item->fields = value_at(d, event->fields, fields);
+	item->header = ctf_stream_read_value(d, header_values ? class->event_header : NULL, header);
+	item->common_context = ctf_stream_read_value(d, class->event_context, common);
+	item->context = ctf_stream_read_value(d, event->context, context);
+	item->fields = ctf_stream_read_value(d, event->fields, fields);
 	item->body = body % 8 ? NULL : d->base + body / 8;
 	item->body_size = (d->at + 7) / 8 - body / 8;
 	stream->records++;
@@ -610,7 +610,7 @@ static int decode_record(struct ctf_stream_reader *stream)
 }
 
 /* The same over the edge of the window; -EIO, too. */
-static int read_record(struct ctf_stream_reader *stream)
+static int ctf_stream_read_record(struct ctf_stream_reader *stream)
 {
 	uint64_t start = position(stream), clock = stream->decoder.clock;
 
@@ -703,7 +703,7 @@ static int next_record(struct ctf_stream_reader *stream)
 	int ret;
 
 	if (position(stream) < stream->content) {
-		ret = read_record(stream);
+		ret = ctf_stream_read_record(stream);
 		if (ret == -EIO)
 			return unreadable(stream);
 		return ret == -EINVAL ? broken_record(stream) : ret;

@@ -128,14 +128,14 @@ static int next_known(struct tsdl_parser *p, const char *block, const struct kno
 	return -1;
 }
 
-static void begin_block(struct tsdl_parser *p, struct tsdl_scope *scope)
+static void tsdl_block_begin(struct tsdl_parser *p, struct tsdl_scope *scope)
 {
 	tsdl_next(p);
 	tsdl_expect(p, '{');
 	tsdl_scope_open(p, scope, 16);
 }
 
-static void end_block(struct tsdl_parser *p)
+static void tsdl_block_end(struct tsdl_parser *p)
 {
 	tsdl_scope_close(p);
 	tsdl_expect(p, '}');
@@ -145,7 +145,8 @@ static void end_block(struct tsdl_parser *p)
 }
 
 /* Grow an array of pointers in the arena. */
-static void *add_pointer(struct tsdl_parser *p, void *array, uint32_t *count, void *pointer)
+static void *tsdl_block_grow_pointers(
+		struct tsdl_parser *p, void *array, uint32_t *count, void *pointer)
 {
 	void **pointers = array;
 
@@ -204,7 +205,7 @@ static void parse_trace(struct tsdl_parser *p)
 		tsdl_error(p, "there is more than one trace block");
 		return;
 	}
-	begin_block(p, &scope);
+	tsdl_block_begin(p, &scope);
 	while ((which = next_known(p, "trace", known, &seen, &entry)) >= 0) {
 		switch (which) {
 		case TRACE_MAJOR: parse_version(p, &entry, 1); break;
@@ -221,7 +222,7 @@ static void parse_trace(struct tsdl_parser *p)
 		default: classes->packet_header = entry.type; break;
 		}
 	}
-	end_block(p);
+	tsdl_block_end(p);
 	if (!classes->has_byte_order)
 		tsdl_error(p, "the trace block has no byte_order (le or be)");
 	if ((seen & (1u << TRACE_MAJOR | 1u << TRACE_MINOR)) !=
@@ -238,7 +239,7 @@ static void parse_env(struct tsdl_parser *p)
 	struct entry entry;
 	uint32_t room = trace->environment_count;
 
-	begin_block(p, &scope);
+	tsdl_block_begin(p, &scope);
 	while (parse_entry(p, &entry)) {
 		char *key = tsdl_alloc(p, strlen(entry.key) + 1, 1);
 
@@ -261,7 +262,7 @@ static void parse_env(struct tsdl_parser *p)
 		p->classes->env[trace->environment_count++] =
 				(struct ctf_environment){key, entry.text, (int64_t)entry.number};
 	}
-	end_block(p);
+	tsdl_block_end(p);
 }
 
 /* Clocks that types name before their block. */
@@ -271,7 +272,7 @@ struct tsdl_waiting_clock {
 	unsigned int line;
 };
 
-static bool has_name(const struct ctf_clock *clock, const char *name, size_t size)
+static bool tsdl_block_has_name(const struct ctf_clock *clock, const char *name, size_t size)
 {
 	return strlen(clock->name) == size && memcmp(clock->name, name, size) == 0;
 }
@@ -282,11 +283,11 @@ struct ctf_clock *tsdl_clock(struct tsdl_parser *p, const char *name, size_t siz
 	char *copy;
 
 	for (uint32_t i = 0; i < p->classes->clock_count; i++) {
-		if (has_name(p->classes->clocks[i], name, size))
+		if (tsdl_block_has_name(p->classes->clocks[i], name, size))
 			return p->classes->clocks[i];
 	}
 	for (waiting = p->waiting_clocks; waiting; waiting = waiting->next) {
-		if (has_name(waiting->clock, name, size))
+		if (tsdl_block_has_name(waiting->clock, name, size))
 			return waiting->clock;
 	}
 	copy = tsdl_alloc(p, size + 1, 1);
@@ -355,9 +356,9 @@ static void parse_clock(struct tsdl_parser *p)
 	if (!clock)
 		return;
 	clock->frequency = 1000000000;
-	begin_block(p, &scope);
+	tsdl_block_begin(p, &scope);
 	parse_clock_entries(p, clock);
-	end_block(p);
+	tsdl_block_end(p);
 	if (!clock->name) {
 		tsdl_error(p, "a clock has no name");
 		return;
@@ -367,7 +368,8 @@ static void parse_clock(struct tsdl_parser *p)
 	if (p->failed)
 		return;
 	clock = take_waiting_clock(p, clock);
-	p->classes->clocks = add_pointer(p, p->classes->clocks, &p->classes->clock_count, clock);
+	p->classes->clocks = tsdl_block_grow_pointers(
+			p, p->classes->clocks, &p->classes->clock_count, clock);
 	if (!p->failed)
 		p->classes->trace.clock = p->classes->clocks[0];
 }
@@ -415,7 +417,7 @@ static void parse_stream(struct tsdl_parser *p)
 
 	if (!stream)
 		return;
-	begin_block(p, &scope);
+	tsdl_block_begin(p, &scope);
 	while ((which = next_known(p, "stream", known, &seen, &entry)) >= 0) {
 		switch (which) {
 		case ID: stream->id = entry.number; break;
@@ -424,11 +426,11 @@ static void parse_stream(struct tsdl_parser *p)
 		default: stream->event_context = entry.type; break;
 		}
 	}
-	end_block(p);
+	tsdl_block_end(p);
 	if (!p->failed && ctf_stream_class_find(p->classes, stream->id))
 		tsdl_error(p, "the stream %" PRIu64 " is defined twice", stream->id);
 	if (!p->failed)
-		p->classes->streams = add_pointer(
+		p->classes->streams = tsdl_block_grow_pointers(
 				p, p->classes->streams, &p->classes->stream_count, stream);
 }
 
@@ -453,7 +455,7 @@ static struct ctf_stream_class *stream_of_event(struct tsdl_parser *p, uint64_t 
 		return stream;
 	stream = tsdl_alloc(p, 1, sizeof(*stream));
 	if (stream)
-		p->classes->streams = add_pointer(
+		p->classes->streams = tsdl_block_grow_pointers(
 				p, p->classes->streams, &p->classes->stream_count, stream);
 	return stream;
 }
@@ -478,7 +480,7 @@ static int resolve_event(struct tsdl_parser *p, const struct ctf_stream_class *s
 	return ret;
 }
 
-static void add_event(struct tsdl_parser *p, const struct tsdl_waiting_event *waiting)
+static void tsdl_block_add_event(struct tsdl_parser *p, const struct tsdl_waiting_event *waiting)
 {
 	struct ctf_trace_classes *classes = p->classes;
 	struct ctf_event_class *event = waiting->event;
@@ -497,8 +499,9 @@ static void add_event(struct tsdl_parser *p, const struct tsdl_waiting_event *wa
 	if (p->failed)
 		return;
 	event->index = classes->event_count;
-	stream->events = add_pointer(p, stream->events, &stream->event_count, event);
-	classes->events = add_pointer(p, classes->events, &classes->event_count, event);
+	stream->events = tsdl_block_grow_pointers(p, stream->events, &stream->event_count, event);
+	classes->events =
+			tsdl_block_grow_pointers(p, classes->events, &classes->event_count, event);
 }
 
 static void bind_blocks(struct tsdl_parser *p)
@@ -512,7 +515,7 @@ static void bind_blocks(struct tsdl_parser *p)
 		p->failed = resolve_stream(p, classes->streams[i]);
 	for (struct tsdl_waiting_event *event = p->waiting_events; !p->failed && event;
 			event = event->next)
-		add_event(p, event);
+		tsdl_block_add_event(p, event);
 	if (!p->failed && p->waiting_clocks) {
 		p->token.line = p->waiting_clocks->line;
 		tsdl_error(p, "the clock \"%s\" is not defined", p->waiting_clocks->clock->name);
@@ -533,7 +536,7 @@ void tsdl_finish_blocks(struct tsdl_parser *p)
 	p->failed = failed;
 }
 
-static void keep_side_event(struct tsdl_parser *p, struct ctf_event_class *event)
+static void tsdl_block_store_side_event(struct tsdl_parser *p, struct ctf_event_class *event)
 {
 	size_t size = p->lexer.side_event_size;
 	char *copy;
@@ -549,7 +552,7 @@ static void keep_side_event(struct tsdl_parser *p, struct ctf_event_class *event
 }
 
 /* Contexts that stand among the fields, because of Babeltrace. */
-static void take_context(struct ctf_event_class *event)
+static void tsdl_block_move_context_fields(struct ctf_event_class *event)
 {
 	struct ctf_type *fields = event->fields;
 	const struct ctf_member *first = fields && fields->member_count ? fields->members : NULL;
@@ -601,11 +604,11 @@ static void parse_event(struct tsdl_parser *p)
 	*waiting = (struct tsdl_waiting_event){.event = event};
 	event->loglevel = -1;
 	p->lexer.side_event = NULL;
-	begin_block(p, &scope);
+	tsdl_block_begin(p, &scope);
 	parse_event_entries(p, event, &waiting->has_stream);
-	keep_side_event(p, event);
-	take_context(event);
-	end_block(p);
+	tsdl_block_store_side_event(p, event);
+	tsdl_block_move_context_fields(event);
+	tsdl_block_end(p);
 	if (!event->name)
 		tsdl_error(p, "an event has no name");
 	if (p->failed)

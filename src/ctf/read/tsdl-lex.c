@@ -10,14 +10,14 @@ static bool is_word_start(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
+static bool tsdl_lex_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 static int hex_value(char c)
 {
-	if (is_digit(c))
+	if (tsdl_lex_is_digit(c))
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
@@ -25,7 +25,7 @@ static int hex_value(char c)
 }
 
 /* Our comments in event blocks: "side.event" and the JSON of the description. */
-static void keep_side_event(struct tsdl_lexer *lexer, const char *text, size_t size)
+static void tsdl_lex_store_side_event(struct tsdl_lexer *lexer, const char *text, size_t size)
 {
 	static const char mark[] = " side.event ";
 	size_t mark_size = sizeof(mark) - 1;
@@ -37,7 +37,7 @@ static void keep_side_event(struct tsdl_lexer *lexer, const char *text, size_t s
 }
 
 /* False at an unfinished comment. */
-static bool skip_blanks(struct tsdl_lexer *lexer)
+static bool tsdl_lex_skip_blanks(struct tsdl_lexer *lexer)
 {
 	while (lexer->at < lexer->end) {
 		const char *at = lexer->at;
@@ -57,7 +57,7 @@ static bool skip_blanks(struct tsdl_lexer *lexer)
 
 			if (!end)
 				return false;
-			keep_side_event(lexer, at + 2, (size_t)(end - at) - 2);
+			tsdl_lex_store_side_event(lexer, at + 2, (size_t)(end - at) - 2);
 			for (const char *c = at; c < end; c++)
 				lexer->line += *c == '\n';
 			lexer->at = end + 2;
@@ -95,7 +95,7 @@ static char lex_escape(struct tsdl_lexer *lexer)
 }
 
 /* Also character constants, which are short strings. */
-static void lex_string(struct tsdl_lexer *lexer, struct tsdl_token *token)
+static void tsdl_lex_string(struct tsdl_lexer *lexer, struct tsdl_token *token)
 {
 	const char mark = *lexer->at, *start = ++lexer->at, *end = start;
 	char *text;
@@ -157,7 +157,7 @@ static void lex_number(struct tsdl_lexer *lexer, struct tsdl_token *token)
 
 void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token)
 {
-	bool blanks = skip_blanks(lexer);
+	bool blanks = tsdl_lex_skip_blanks(lexer);
 	size_t left = (size_t)(lexer->end - lexer->at);
 
 	*token = (struct tsdl_token){.line = lexer->line, .text = lexer->at};
@@ -167,14 +167,14 @@ void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token)
 		token->kind = TSDL_END;
 	} else if (is_word_start(*lexer->at)) {
 		while (lexer->at < lexer->end &&
-				(is_word_start(*lexer->at) || is_digit(*lexer->at)))
+				(is_word_start(*lexer->at) || tsdl_lex_is_digit(*lexer->at)))
 			lexer->at++;
 		token->kind = TSDL_WORD;
 		token->size = (size_t)(lexer->at - token->text);
-	} else if (is_digit(*lexer->at)) {
+	} else if (tsdl_lex_is_digit(*lexer->at)) {
 		lex_number(lexer, token);
 	} else if (*lexer->at == '"' || *lexer->at == '\'') {
-		lex_string(lexer, token);
+		tsdl_lex_string(lexer, token);
 	} else if (left >= 2 && memcmp(lexer->at, ":=", 2) == 0) {
 		token->kind = TSDL_ASSIGN_TYPE;
 		lexer->at += 2;

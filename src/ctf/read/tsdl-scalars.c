@@ -291,7 +291,7 @@ static bool is_backwards(const struct ctf_type *type, const struct ctf_label *la
 			       : label->begin > label->end;
 }
 
-static void parse_labels(struct tsdl_parser *p, struct ctf_type *type)
+static void tsdl_scalar_parse_labels(struct tsdl_parser *p, struct ctf_type *type)
 {
 	uint32_t room = 0;
 	uint64_t next = 0;
@@ -353,7 +353,7 @@ struct ctf_type *tsdl_enum(struct tsdl_parser *p)
 	*type = *integer;
 	type->kind = CTF_ENUM;
 	tsdl_expect(p, '{');
-	parse_labels(p, type);
+	tsdl_scalar_parse_labels(p, type);
 	if (!p->failed && !type->label_count)
 		return tsdl_error(p, "an enumeration has no label");
 	type->boolean = !p->failed && is_boolean(type);

@@ -64,7 +64,7 @@ static struct ctf_type *parse_dimensions(struct tsdl_parser *p, struct ctf_type 
 	return array;
 }
 
-static void add_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room,
+static void tsdl_type_add_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room,
 		const char *name, struct ctf_type *type)
 {
 	size_t size = strlen(name);
@@ -92,7 +92,7 @@ static void add_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t 
 }
 
 /* One line of members: a type, and names for it. */
-static void parse_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room)
+static void tsdl_type_parse_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room)
 {
 	char name[TSDL_NAME_MAX] = "";
 	struct ctf_type *base = parse_specifier(p, name);
@@ -111,7 +111,7 @@ static void parse_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_
 		type = parse_dimensions(p, base);
 		if (!type)
 			return;
-		add_member(p, holder, room, name, type);
+		tsdl_type_add_member(p, holder, room, name, type);
 		if (p->failed || !tsdl_accept(p, ','))
 			break;
 		base = tsdl_copy_type(p, base);
@@ -122,7 +122,7 @@ static void parse_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_
 	tsdl_expect(p, ';');
 }
 
-static int compare_names(const void *a, const void *b)
+static int tsdl_type_compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -141,7 +141,7 @@ static void check_member_names(struct tsdl_parser *p, const struct ctf_type *hol
 	}
 	for (uint32_t i = 0; i < holder->member_count; i++)
 		names[i] = holder->members[i].name;
-	qsort(names, holder->member_count, sizeof(*names), compare_names);
+	qsort(names, holder->member_count, sizeof(*names), tsdl_type_compare_names);
 	for (uint32_t i = 1; i < holder->member_count; i++) {
 		if (strcmp(names[i - 1], names[i]) == 0)
 			tsdl_error(p, "a %s has two fields \"%s\"",
@@ -169,7 +169,7 @@ static void parse_members(struct tsdl_parser *p, struct ctf_type *holder)
 		if (tsdl_is_word(p, "typealias") || tsdl_is_word(p, "typedef"))
 			tsdl_declaration(p);
 		else
-			parse_member(p, holder, &room);
+			tsdl_type_parse_member(p, holder, &room);
 	}
 	tsdl_expect(p, '}');
 	tsdl_scope_close(p);
@@ -190,7 +190,7 @@ static void parse_struct_align(struct tsdl_parser *p, struct ctf_type *type)
 	type->align = tsdl_align(p, align);
 }
 
-static struct ctf_type *parse_struct(struct tsdl_parser *p)
+static struct ctf_type *tsdl_type_parse_struct(struct tsdl_parser *p)
 {
 	char name[TSDL_NAME_MAX] = "", full[TSDL_NAME_MAX + 16];
 	struct ctf_type *type;
@@ -218,7 +218,7 @@ static struct ctf_type *parse_struct(struct tsdl_parser *p)
 	return p->failed ? NULL : type;
 }
 
-static struct ctf_type *parse_variant(struct tsdl_parser *p)
+static struct ctf_type *tsdl_type_parse_variant(struct tsdl_parser *p)
 {
 	char name[TSDL_NAME_MAX] = "", full[TSDL_NAME_MAX + 16];
 	const char *tag = NULL;
@@ -317,8 +317,8 @@ static struct ctf_type *parse_specifier(struct tsdl_parser *p, char *declarator)
 			{"floating_point", tsdl_float},
 			{"string", tsdl_string},
 			{"enum", tsdl_enum},
-			{"struct", parse_struct},
-			{"variant", parse_variant},
+			{"struct", tsdl_type_parse_struct},
+			{"variant", tsdl_type_parse_variant},
 	};
 
 	while (tsdl_is_word(p, "const"))

@@ -92,7 +92,8 @@ static size_t read_some(struct file *file, void *bytes, size_t size, uint64_t at
 }
 
 /* The head of a frame: its length, or 0; the size of the content if it says one. */
-static size_t read_head(const unsigned char *head, size_t there, uint64_t *size, bool *has_sum)
+static size_t unzstd_read_head(
+		const unsigned char *head, size_t there, uint64_t *size, bool *has_sum)
 {
 	static const unsigned char dictionary[] = {0, 1, 2, 4}, content[] = {0, 2, 4, 8};
 	size_t at = 5, width;
@@ -199,7 +200,7 @@ static int look_at_frame(struct file *file, uint64_t end, uint64_t at, struct fr
 	}
 	if (magic != FRAME_MAGIC)
 		return 0;
-	length = read_head(head, there, &size, &has_sum);
+	length = unzstd_read_head(head, there, &size, &has_sum);
 	if (!length)
 		return there < HEAD_MAX; /* Cut, or nonsense. */
 	at += length;
@@ -280,7 +281,7 @@ static bool find_frame(const struct ctf_unzstd *unzstd, struct file *file, uint6
  * Make the frame at or behind this byte the next one; false: there is none yet. The last three bytes may be the beginning of its magic
  * number, so the search continues there when the file has grown.
  */
-static bool take_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte)
+static bool unzstd_seek_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte)
 {
 	uint64_t end = unzstd->file_size;
 	bool found = find_frame(unzstd, file, byte, &unzstd->frame);
@@ -318,7 +319,7 @@ static void scan(struct ctf_unzstd *unzstd, struct file *file)
 
 /* ---- the whole ---- */
 
-static void drop(struct ctf_unzstd *unzstd)
+static void unzstd_drop_context(struct ctf_unzstd *unzstd)
 {
 	ZSTD_freeDCtx(unzstd->context);
 	unzstd->context = NULL;
@@ -336,7 +337,7 @@ struct ctf_unzstd *ctf_unzstd_create(int fd, uint64_t size)
 		return NULL;
 	unzstd->file_size = size;
 	scan(unzstd, &file);
-	(void)take_frame(unzstd, &file, 0);
+	(void)unzstd_seek_frame(unzstd, &file, 0);
 	unzstd->error = file.error;
 	return unzstd;
 }
@@ -345,7 +346,7 @@ void ctf_unzstd_free(struct ctf_unzstd *unzstd)
 {
 	if (!unzstd)
 		return;
-	drop(unzstd);
+	unzstd_drop_context(unzstd);
 	free(unzstd);
 }
 
@@ -378,8 +379,8 @@ void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
 	unzstd->file_size = size;
 	scan(unzstd, &file);
 	/* What was a piece may be whole by now. */
-	drop(unzstd);
-	(void)take_frame(unzstd, &file, unzstd->frame.from);
+	unzstd_drop_context(unzstd);
+	(void)unzstd_seek_frame(unzstd, &file, unzstd->frame.from);
 	/* Makes the next call scan the file again, from the same frame on. */
 	if (file.error) {
 		unzstd->file_size = before;
@@ -398,16 +399,16 @@ uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
 /* Go to the frame that begins at or behind this byte of the file, whose content begins at `at`. */
 static bool enter_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte, uint64_t at)
 {
-	bool found = take_frame(unzstd, file, byte);
+	bool found = unzstd_seek_frame(unzstd, file, byte);
 
-	drop(unzstd);
+	unzstd_drop_context(unzstd);
 	unzstd->at = at;
 	return found;
 }
 
-static int begin_frame(struct ctf_unzstd *unzstd)
+static int unzstd_begin_frame(struct ctf_unzstd *unzstd)
 {
-	drop(unzstd);
+	unzstd_drop_context(unzstd);
 	unzstd->context = ZSTD_createDCtx();
 	unzstd->input = unzstd->frame.from;
 	unzstd->output = unzstd->at;
@@ -416,9 +417,10 @@ static int begin_frame(struct ctf_unzstd *unzstd)
 
 #define DAMAGED ((size_t)-ZSTD_error_corruption_detected)
 
-static int fail(struct ctf_unzstd *unzstd, size_t code, const char **why, uint64_t *resume)
+static int unzstd_set_error(
+		struct ctf_unzstd *unzstd, size_t code, const char **why, uint64_t *resume)
 {
-	drop(unzstd);
+	unzstd_drop_context(unzstd);
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return -ENOMEM;
 	*why = ZSTD_getErrorName(code);
@@ -448,7 +450,7 @@ static int decode_some(struct ctf_unzstd *unzstd, struct file *file, void *bytes
 		more = ZSTD_decompressStream(unzstd->context, &out, &in);
 		unzstd->input += in.pos;
 		if (ZSTD_isError(more)) {
-			ret = fail(unzstd, more, why, resume);
+			ret = unzstd_set_error(unzstd, more, why, resume);
 			break;
 		}
 		/* The end of a frame is read with its last bytes: there the checksum is. */
@@ -457,7 +459,7 @@ static int decode_some(struct ctf_unzstd *unzstd, struct file *file, void *bytes
 		if (in.pos || out.pos != before)
 			continue;
 		if (in.size || unzstd->frame.next < unzstd->file_size)
-			ret = fail(unzstd, DAMAGED, why, resume);
+			ret = unzstd_set_error(unzstd, DAMAGED, why, resume);
 		break;
 	}
 	free(away);
@@ -482,7 +484,7 @@ static int seek(struct ctf_unzstd *unzstd, struct file *file, uint64_t at, bool 
 	if (!*found)
 		return 0;
 	if (!unzstd->context || at < unzstd->output) {
-		ret = begin_frame(unzstd);
+		ret = unzstd_begin_frame(unzstd);
 		if (ret)
 			return ret;
 	}
@@ -500,14 +502,14 @@ static int seek(struct ctf_unzstd *unzstd, struct file *file, uint64_t at, bool 
 	return 0;
 }
 
-static void hold(struct ctf_unzstd *unzstd)
+static void unzstd_account_context(struct ctf_unzstd *unzstd)
 {
 	size_t size = unzstd->context ? ZSTD_sizeof_DCtx(unzstd->context) : 0;
 
 	/* Relaxed: only a sum. */
 	if (__atomic_add_fetch(&held, size - unzstd->held, __ATOMIC_RELAXED) > HELD_MAX) {
 		unzstd->held = size;
-		drop(unzstd);
+		unzstd_drop_context(unzstd);
 	}
 	unzstd->held = unzstd->context ? size : 0;
 }
@@ -537,10 +539,10 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 		if (!some)
 			break;
 	}
-	hold(unzstd);
+	unzstd_account_context(unzstd);
 	if (file.error && ret != -ENOMEM) {
 		/* The frames that could not be read are still there. */
-		drop(unzstd);
+		unzstd_drop_context(unzstd);
 		unzstd->frame = frame;
 		unzstd->at = frame_at;
 		*why = strerror(file.error);

@@ -25,7 +25,7 @@ void ctf_window_free(struct ctf_window *window)
 	window->unzstd = NULL;
 }
 
-static int fail(struct ctf_window *window, const char *why)
+static int ctf_window_set_error(struct ctf_window *window, const char *why)
 {
 	window->why = why;
 	window->count = 0;
@@ -48,16 +48,16 @@ static int reopen(struct ctf_window *window)
 		free(path);
 	}
 	if (fd < 0)
-		return fail(window, strerror(errno));
+		return ctf_window_set_error(window, strerror(errno));
 	if (fstat(fd, &stat)) {
 		const char *why = strerror(errno);
 
 		close(fd);
-		return fail(window, why);
+		return ctf_window_set_error(window, why);
 	}
 	if (stat.st_dev != window->device || stat.st_ino != window->inode) {
 		close(fd);
-		return fail(window, "another file has replaced it");
+		return ctf_window_set_error(window, "another file has replaced it");
 	}
 	return fd;
 }
@@ -99,7 +99,7 @@ int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, con
 }
 
 /* The first `kept` bytes stay. */
-static int make_room(struct ctf_window *window, size_t size, size_t kept)
+static int ctf_window_ensure_capacity(struct ctf_window *window, size_t size, size_t kept)
 {
 	uint8_t *bytes;
 
@@ -118,7 +118,7 @@ static int make_room(struct ctf_window *window, size_t size, size_t kept)
 	return 0;
 }
 
-static int read_all(struct ctf_window *window, int fd, size_t size)
+static int ctf_window_read_all(struct ctf_window *window, int fd, size_t size)
 {
 	while (window->count < size) {
 		ssize_t got = pread(fd, window->bytes + window->count, size - window->count,
@@ -127,7 +127,7 @@ static int read_all(struct ctf_window *window, int fd, size_t size)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return fail(window, strerror(errno));
+			return ctf_window_set_error(window, strerror(errno));
 		if (!got) {
 			window->shrunk = true;
 			window->size = window->at + window->count;
@@ -139,7 +139,7 @@ static int read_all(struct ctf_window *window, int fd, size_t size)
 }
 
 /*
- * As read_all(), of what is in the frames. What comes before something damaged is good: the error
+ * As ctf_window_read_all(), of what is in the frames. What comes before something damaged is good: the error
  * comes when nothing else does.
  */
 static int decode_all(struct ctf_window *window, int fd, size_t size)
@@ -174,7 +174,7 @@ static int decode_all(struct ctf_window *window, int fd, size_t size)
  * Plain files are read anew from `from` on; what came out of frames and is still wanted moves to
  * the front.
  */
-static size_t keep(struct ctf_window *window, uint64_t from)
+static size_t ctf_window_retain(struct ctf_window *window, uint64_t from)
 {
 	size_t kept = 0;
 
@@ -192,23 +192,23 @@ int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted)
 	int fd, ret;
 
 	if (window->unopened)
-		return fail(window, window->unopened);
+		return ctf_window_set_error(window, window->unopened);
 	if (size > left)
 		size = (size_t)left;
-	window->count = keep(window, from);
+	window->count = ctf_window_retain(window, from);
 	window->at = from;
 	window->resume = 0;
 	if (window->count > size)
 		window->count = size;
 	if (window->count == size)
 		return 0;
-	ret = make_room(window, size, window->count);
+	ret = ctf_window_ensure_capacity(window, size, window->count);
 	if (ret)
 		return ret;
 	fd = reopen(window);
 	if (fd < 0)
 		return fd;
-	ret = window->unzstd ? decode_all(window, fd, size) : read_all(window, fd, size);
+	ret = window->unzstd ? decode_all(window, fd, size) : ctf_window_read_all(window, fd, size);
 	/* The next window comes from the disk while this one is being decoded. */
 	if (!ret && size < left && !window->unzstd)
 		(void)posix_fadvise(fd, (off_t)(from + size), (off_t)window->normal,
@@ -239,7 +239,7 @@ void ctf_window_extend(struct ctf_window *window, const struct stat *stat)
 	window->size = size > window->size ? size : window->size;
 }
 
-static int look(const struct ctf_window *window, struct stat *stat)
+static int ctf_window_stat_file(const struct ctf_window *window, struct stat *stat)
 {
 	char *path;
 	int ret;
@@ -259,8 +259,8 @@ uint64_t ctf_window_grown(struct ctf_window *window)
 	struct stat stat;
 	int fd;
 
-	if (window->shrunk || look(window, &stat) || stat.st_dev != window->device ||
-			stat.st_ino != window->inode)
+	if (window->shrunk || ctf_window_stat_file(window, &stat) ||
+			stat.st_dev != window->device || stat.st_ino != window->inode)
 		return 0;
 	size = sane_size(stat.st_size);
 	if (!window->unzstd)

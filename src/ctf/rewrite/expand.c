@@ -39,10 +39,10 @@ struct place {
 	const char *path;
 };
 
-static void tell(struct expansion *e, const char *format, ...)
+static void ctf_expand_report(struct expansion *e, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static void tell(struct expansion *e, const char *format, ...)
+static void ctf_expand_report(struct expansion *e, const char *format, ...)
 {
 	char text[1024];
 	va_list arguments;
@@ -56,8 +56,8 @@ static void tell(struct expansion *e, const char *format, ...)
 
 /* ---- one file ---- */
 
-static int put(struct expansion *e, int out, off_t *at, size_t size, const struct place *to,
-		const char *name)
+static int ctf_expand_write_at(struct expansion *e, int out, off_t *at, size_t size,
+		const struct place *to, const char *name)
 {
 	int ret = ctf_file_append(out, at, e->chunk, size, NULL, 0);
 
@@ -79,7 +79,7 @@ static int expand_frame(struct expansion *e, const struct ctf_frames *frames, in
 		left = ZSTD_decompressStream(e->context, &piece, &in);
 		if (ZSTD_isError(left))
 			return 1;
-		ret = put(e, out, at, piece.pos, to, name);
+		ret = ctf_expand_write_at(e, out, at, piece.pos, to, name);
 		if (ret)
 			return ret;
 		if (in.pos == in.size && piece.pos < piece.size)
@@ -99,8 +99,8 @@ static int expand_stream(struct expansion *e, int in, int out, const struct plac
 	for (;;) {
 		ret = ctf_frames_next(&frames);
 		if (ret == -EBADMSG)
-			tell(e, "%s/%s, byte %" PRIu64 ", is damaged: %s; %s", from->path,
-					from_name, (uint64_t)frames.next, frames.why,
+			ctf_expand_report(e, "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
+					from->path, from_name, (uint64_t)frames.next, frames.why,
 					frames.cut ? "its whole part is kept"
 						   : "the following bytes are not expanded");
 		if (ret <= 0 && !(ret == -EBADMSG && frames.cut))
@@ -108,7 +108,7 @@ static int expand_stream(struct expansion *e, int in, int out, const struct plac
 		begin = at;
 		code = expand_frame(e, &frames, out, &at, to, name);
 		if (code > 0 && ret > 0)
-			tell(e,
+			ctf_expand_report(e,
 					"%s/%s, byte %" PRIu64
 					", is damaged: the frame cannot be decoded; it is left out",
 					from->path, from_name, (uint64_t)frames.next);
@@ -149,7 +149,7 @@ static int copy_file(struct expansion *e, int in, int out, const struct place *f
 					strerror(errno));
 		if (!got)
 			break;
-		ret = put(e, out, &at, (size_t)got, to, name);
+		ret = ctf_expand_write_at(e, out, &at, (size_t)got, to, name);
 		if (ret)
 			return ret;
 	}
@@ -168,7 +168,7 @@ static int expand_file(struct expansion *e, const struct place *from, const stru
 	int in = openat(from->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), out, ret;
 
 	if (in < 0) {
-		tell(e, "cannot read %s/%s: %s", from->path, name, strerror(errno));
+		ctf_expand_report(e, "cannot read %s/%s: %s", from->path, name, strerror(errno));
 		return 0;
 	}
 	snprintf(plain, sizeof(plain), "%.*s", (int)size, name);
@@ -191,8 +191,8 @@ static int expand_file(struct expansion *e, const struct place *from, const stru
 static int expand_dir(struct expansion *e, const struct place *from, const struct place *to,
 		unsigned int depth);
 
-static int enter(struct expansion *e, const struct place *from, const struct place *to,
-		const char *name, unsigned int depth)
+static int ctf_expand_enter_directory(struct expansion *e, const struct place *from,
+		const struct place *to, const char *name, unsigned int depth)
 {
 	char *from_path = NULL, *to_path = NULL;
 	struct place inner_from = {-1, NULL}, inner_to = {-1, NULL};
@@ -211,7 +211,7 @@ static int enter(struct expansion *e, const struct place *from, const struct pla
 			openat(from->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
 			from_path};
 	if (inner_from.fd < 0) {
-		tell(e, "cannot read %s: %s", from_path, strerror(errno));
+		ctf_expand_report(e, "cannot read %s: %s", from_path, strerror(errno));
 		goto out;
 	}
 	if (mkdirat(to->fd, name, CTF_DIRECTORY_MODE))
@@ -250,10 +250,10 @@ static int expand_entry(struct expansion *e, const struct place *from, const str
 	if (!S_ISDIR(stat.st_mode) || depth >= EXPAND_DEPTH_MAX ||
 			(stat.st_dev == e->out.st_dev && stat.st_ino == e->out.st_ino))
 		return 0;
-	return enter(e, from, to, name, depth);
+	return ctf_expand_enter_directory(e, from, to, name, depth);
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b)
+static int ctf_expand_compare_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -263,7 +263,7 @@ static int expand_dir(struct expansion *e, const struct place *from, const struc
 		unsigned int depth)
 {
 	struct dirent **names = NULL;
-	int count = scandirat(from->fd, ".", &names, NULL, compare_names), ret = 0;
+	int count = scandirat(from->fd, ".", &names, NULL, ctf_expand_compare_names), ret = 0;
 	bool metadata = false;
 
 	if (count < 0)

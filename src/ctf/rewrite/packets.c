@@ -112,7 +112,7 @@ void ctf_packet_make_empty(struct ctf_packet *packet, size_t header_size)
 	packet->size = header_size;
 }
 
-static int make_room(struct ctf_packet *packet, size_t size)
+static int ctf_packet_ensure_capacity(struct ctf_packet *packet, size_t size)
 {
 	unsigned char *grown;
 
@@ -127,7 +127,7 @@ static int make_room(struct ctf_packet *packet, size_t size)
 }
 
 /* 1: all of it; 0: the file ends before. */
-static int read_at(int fd, void *bytes, size_t size, uint64_t at)
+static int ctf_packet_read_at(int fd, void *bytes, size_t size, uint64_t at)
 {
 	size_t used = 0;
 
@@ -148,7 +148,7 @@ static int read_at(int fd, void *bytes, size_t size, uint64_t at)
 static int read_plain(int fd, uint64_t at, struct ctf_packet *packet)
 {
 	unsigned char header[HEADER_MIN];
-	int ret = read_at(fd, header, sizeof(header), at);
+	int ret = ctf_packet_read_at(fd, header, sizeof(header), at);
 	uint64_t bits;
 
 	if (ret <= 0)
@@ -158,9 +158,9 @@ static int read_plain(int fd, uint64_t at, struct ctf_packet *packet)
 			bits / 8 > PACKET_MAX)
 		return -EBADMSG;
 	packet->size = bits / 8;
-	ret = make_room(packet, packet->size);
+	ret = ctf_packet_ensure_capacity(packet, packet->size);
 	if (!ret)
-		ret = read_at(fd, packet->bytes, packet->size, at);
+		ret = ctf_packet_read_at(fd, packet->bytes, packet->size, at);
 	packet->next = at + packet->size;
 	return ret;
 }
@@ -178,7 +178,8 @@ static int read_frame(int fd, uint64_t at, struct ctf_packet *packet)
 		ret = 0; /* It is being written. */
 	if (ret > 0) {
 		size = ZSTD_getFrameContentSize(frames.bytes, frames.size);
-		ret = size > PACKET_MAX ? -EBADMSG : make_room(packet, (size_t)size);
+		ret = size > PACKET_MAX ? -EBADMSG
+					: ctf_packet_ensure_capacity(packet, (size_t)size);
 		if (!ret) {
 			packet->size = ZSTD_decompress(
 					packet->bytes, packet->room, frames.bytes, frames.size);
@@ -297,7 +298,7 @@ static int skip_record(const struct ctf_stream_class *class, struct ctf_decoder 
 	return ret ? ret : d->at == start ? -EINVAL : 0;
 }
 
-static int count_records(
+static int ctf_packet_count_records(
 		struct ctf_counter *counter, const struct ctf_packet *packet, uint64_t *records)
 {
 	struct ctf_decoder *d = &counter->decoder;
@@ -331,11 +332,11 @@ static int count_records(
 int ctf_counter_count(struct ctf_counter *counter, const char *dir, const struct ctf_packet *packet,
 		uint64_t *records)
 {
-	int ret = count_records(counter, packet, records);
+	int ret = ctf_packet_count_records(counter, packet, records);
 
 	if (ret != -ENOENT)
 		return ret;
 	/* The metadata has grown since. */
 	ret = ctf_counter_renew(counter, dir);
-	return ret ? ret : count_records(counter, packet, records);
+	return ret ? ret : ctf_packet_count_records(counter, packet, records);
 }

@@ -24,7 +24,7 @@
 #define HEADER_SIZES 48
 #define HEADER_BITS (80 * 8)
 
-static int write_all(int fd, const void *bytes, size_t size, off_t at)
+static int ctf_repair_write_all(int fd, const void *bytes, size_t size, off_t at)
 {
 	ssize_t done = pwrite(fd, bytes, size, at);
 
@@ -46,8 +46,8 @@ static int mend_packet(const struct ctf_stream_reader *stream, int fd)
 	if (!keep)
 		return 0;
 	last = last > begin ? last : begin;
-	ret = write_all(fd, &last, sizeof(last), packet + HEADER_TIMESTAMP_END);
-	return ret ? ret : write_all(fd, sizes, sizeof(sizes), packet + HEADER_SIZES);
+	ret = ctf_repair_write_all(fd, &last, sizeof(last), packet + HEADER_TIMESTAMP_END);
+	return ret ? ret : ctf_repair_write_all(fd, sizes, sizeof(sizes), packet + HEADER_SIZES);
 }
 
 /* 1: repaired; 0: nothing to repair. */
@@ -130,7 +130,7 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 	else if (ftruncate(fd, good))
 		ret = -errno;
 	else if (!classes->is_ctf2)
-		ret = write_all(fd, "\n\n", 2, good);
+		ret = ctf_repair_write_all(fd, "\n\n", 2, good);
 	free(rest);
 	close(fd);
 	return ret ? ret : 1;
@@ -191,7 +191,7 @@ static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes
 	return 0;
 }
 
-static int found_trace(
+static int ctf_repair_on_trace_found(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
 	struct ctf_trace_classes *classes = NULL;
@@ -215,7 +215,7 @@ static int found_trace(
 int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 {
 	struct repair repair = {.error = error};
-	int ret = ctf_find_traces(dir, false, found_trace, &repair, NULL);
+	int ret = ctf_find_traces(dir, false, ctf_repair_on_trace_found, &repair, NULL);
 
 	*repaired = repair.repaired;
 	if (repair.ret)
@@ -228,7 +228,7 @@ int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 }
 
 /* A directory that its writer had just made. */
-static int remove_unborn(int dir_fd, const char *dir, struct ctf_error *error)
+static int ctf_repair_remove_incomplete(int dir_fd, const char *dir, struct ctf_error *error)
 {
 	unlinkat(dir_fd, ".metadata.new", 0);
 	/* Another process may have removed the directory. */
@@ -260,7 +260,7 @@ int ctf_repair_metadata(const char *dir, struct ctf_error *error)
 	if (dir_fd < 0)
 		return ctf_fail(error, -errno, "cannot repair %s: %s", dir, strerror(errno));
 	if (faccessat(dir_fd, "metadata", F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
-		ret = remove_unborn(dir_fd, dir, error);
+		ret = ctf_repair_remove_incomplete(dir_fd, dir, error);
 	else
 		ret = repair_one(dir_fd, dir, error);
 	close(dir_fd);

@@ -26,7 +26,7 @@ struct printer {
 	int failed;
 };
 
-static void print_type(struct printer *p, const struct print_level *level,
+static void ctf2_print_type(struct printer *p, const struct print_level *level,
 		const struct ctf_type *type, const struct ctf_member *member);
 
 /* ---- texts ---- */
@@ -175,7 +175,7 @@ static void print_labels(struct printer *p, const char *key, const struct ctf_ty
 	free(sorted);
 }
 
-static void print_integer(
+static void ctf2_print_integer(
 		struct printer *p, const struct ctf_type *type, const struct ctf_member *member)
 {
 	if (type->boolean || (type->bitmap && type->label_count)) {
@@ -211,7 +211,7 @@ static const char *const scope_names[CTF_SCOPE_COUNT] = {
 };
 
 /* From the place back: what a field refers to mostly stands just before it. */
-static const struct ctf_member *find_member(
+static const struct ctf_member *ctf2_print_find_member(
 		const struct print_level *level, const char *name, size_t size)
 {
 	for (uint32_t i = level->at; i-- > 0;) {
@@ -224,7 +224,7 @@ static const struct ctf_member *find_member(
 }
 
 /* a.b.c of TSDL; scopes of events lose their underscores. */
-static void print_path(const struct printer *p, const char *path, enum ctf_scope scope)
+static void ctf2_print_path(const struct printer *p, const char *path, enum ctf_scope scope)
 {
 	const char *comma = "";
 
@@ -269,7 +269,7 @@ static void print_location(struct printer *p, const struct print_level *level,
 		return;
 	}
 	for (; level; level = level->up, up++) {
-		if (find_member(level, name, strcspn(name, ".")))
+		if (ctf2_print_find_member(level, name, strcspn(name, ".")))
 			break;
 	}
 	for (enum ctf_scope scope = 0; !level && scope < CTF_SCOPE_COUNT; scope++) {
@@ -277,7 +277,7 @@ static void print_location(struct printer *p, const struct print_level *level,
 
 		if (strncmp(name, ctf_scope_prefixes[scope], size) == 0) {
 			fprintf(p->out, "\"origin\":\"%s\",\"path\":[", scope_names[scope]);
-			print_path(p, name + size, scope);
+			ctf2_print_path(p, name + size, scope);
 			fputs("]}", p->out);
 			return;
 		}
@@ -287,7 +287,7 @@ static void print_location(struct printer *p, const struct print_level *level,
 	fputs("\"path\":[", p->out);
 	while (up--)
 		fputs("null,", p->out);
-	print_path(p, name, p->scope);
+	ctf2_print_path(p, name, p->scope);
 	fputs("]}", p->out);
 }
 
@@ -309,7 +309,7 @@ static void print_struct(
 		ctf2_print_string(plain_name(p->scope, member->name), p->out);
 		fputs(",\"field-class\":", p->out);
 		inner.at = i;
-		print_type(p, &inner, member->type, member);
+		ctf2_print_type(p, &inner, member->type, member);
 		if (member->hidden)
 			fputs(",\"attributes\":{\"babeltrace.org,2020\":{\"is-key-only\":true}}",
 					p->out);
@@ -355,7 +355,7 @@ static void print_array(struct printer *p, const struct print_level *level,
 		if (type->align > element->align)
 			fprintf(p->out, ",\"minimum-alignment\":%" PRIu32, type->align);
 		fputs(",\"element-field-class\":", p->out);
-		print_type(p, level, element, NULL);
+		ctf2_print_type(p, level, element, NULL);
 	}
 	fputc('}', p->out);
 }
@@ -365,7 +365,7 @@ struct option_name {
 	uint32_t index;
 };
 
-static int compare_names(const void *a, const void *b)
+static int ctf2_print_compare_names(const void *a, const void *b)
 {
 	return strcmp(((const struct option_name *)a)->name, ((const struct option_name *)b)->name);
 }
@@ -390,12 +390,13 @@ static struct ctf_option_range *tag_ranges(
 	for (uint32_t i = 0; names && i < type->member_count; i++)
 		names[i] = (struct option_name){type->members[i].name, i};
 	if (names)
-		qsort(names, type->member_count, sizeof(*names), compare_names);
+		qsort(names, type->member_count, sizeof(*names), ctf2_print_compare_names);
 	for (uint32_t i = 0; names && ranges && i < tag->label_count; i++) {
 		const struct ctf_label *label = &tag->labels[i];
 		const struct option_name key = {label->text, 0}, *found;
 
-		found = bsearch(&key, names, type->member_count, sizeof(*names), compare_names);
+		found = bsearch(&key, names, type->member_count, sizeof(*names),
+				ctf2_print_compare_names);
 		if (found)
 			ranges[(*count)++] = (struct ctf_option_range){
 					label->begin, label->end, found->index};
@@ -427,7 +428,7 @@ static void print_option_ranges(struct printer *p, bool is_signed,
 		p->failed = p->failed ? p->failed : -EINVAL;
 }
 
-static void print_options(struct printer *p, const struct print_level *level,
+static void ctf2_print_options(struct printer *p, const struct print_level *level,
 		const struct ctf_type *type, bool is_signed, const struct ctf_option_range *ranges,
 		uint32_t count)
 {
@@ -437,7 +438,7 @@ static void print_options(struct printer *p, const struct print_level *level,
 		fputc(',', p->out);
 		print_option_ranges(p, is_signed, ranges, count, 1, &at);
 		fputs(",\"field-class\":", p->out);
-		print_type(p, level, type->members[1].type, &type->members[1]);
+		ctf2_print_type(p, level, type->members[1].type, &type->members[1]);
 		fputc('}', p->out);
 		return;
 	}
@@ -447,7 +448,7 @@ static void print_options(struct printer *p, const struct print_level *level,
 		ctf2_print_string(
 				plain_name(CTF_SCOPE_EVENT_FIELDS, type->members[i].name), p->out);
 		fputs(",\"field-class\":", p->out);
-		print_type(p, level, type->members[i].type, &type->members[i]);
+		ctf2_print_type(p, level, type->members[i].type, &type->members[i]);
 		fputc(',', p->out);
 		print_option_ranges(p, is_signed, ranges, count, i, &at);
 		fputc('}', p->out);
@@ -456,7 +457,7 @@ static void print_options(struct printer *p, const struct print_level *level,
 }
 
 /* The tag of a variant that was read is in its ranges; of one that is made, beside it. */
-static void print_variant(
+static void ctf2_print_variant(
 		struct printer *p, const struct print_level *level, const struct ctf_type *type)
 {
 	const struct ctf_member *member;
@@ -469,9 +470,9 @@ static void print_variant(
 		if (ranges)
 			memcpy(ranges, type->ranges, count * sizeof(*ranges));
 	} else {
-		member = level && type->reference
-				? find_member(level, type->reference, strlen(type->reference))
-				: NULL;
+		member = level && type->reference ? ctf2_print_find_member(level, type->reference,
+								    strlen(type->reference))
+						  : NULL;
 		if (!member) {
 			p->failed = -EINVAL;
 			return;
@@ -486,16 +487,16 @@ static void print_variant(
 	qsort(ranges, count, sizeof(*ranges), compare_ranges);
 	fprintf(p->out, "{\"type\":\"%s\"", type->optional ? "optional" : "variant");
 	print_location(p, level, type, "selector");
-	print_options(p, level, type, is_signed, ranges, count);
+	ctf2_print_options(p, level, type, is_signed, ranges, count);
 	free(ranges);
 }
 
-static void print_type(struct printer *p, const struct print_level *level,
+static void ctf2_print_type(struct printer *p, const struct print_level *level,
 		const struct ctf_type *type, const struct ctf_member *member)
 {
 	switch (type->kind) {
 	case CTF_INTEGER:
-	case CTF_ENUM: print_integer(p, type, member); break;
+	case CTF_ENUM: ctf2_print_integer(p, type, member); break;
 	case CTF_FLOAT:
 		print_fixed(p, type, "floating-point-number");
 		fputc('}', p->out);
@@ -506,7 +507,7 @@ static void print_type(struct printer *p, const struct print_level *level,
 		fputc('}', p->out);
 		break;
 	case CTF_STRUCT: print_struct(p, level, type); break;
-	case CTF_VARIANT: print_variant(p, level, type); break;
+	case CTF_VARIANT: ctf2_print_variant(p, level, type); break;
 	case CTF_ARRAY:
 	case CTF_SEQUENCE: print_array(p, level, type, member); break;
 	}
@@ -516,6 +517,6 @@ int ctf2_print_scope(const struct ctf_type *type, enum ctf_scope scope, FILE *ou
 {
 	struct printer p = {.out = out, .scope = scope};
 
-	print_type(&p, NULL, type, NULL);
+	ctf2_print_type(&p, NULL, type, NULL);
 	return p.failed ? p.failed : ferror(out) ? -ENOMEM : 0;
 }

@@ -19,8 +19,8 @@
 
 /* ---- the scopes of all packets and records ---- */
 
-static struct ctf_type *number(struct ctf_arena *arena, unsigned int size, unsigned int align,
-		const struct ctf_clock *clock)
+static struct ctf_type *ctf2_write_print_number(struct ctf_arena *arena, unsigned int size,
+		unsigned int align, const struct ctf_clock *clock)
 {
 	struct ctf_type *type = ctf_type_integer(arena, size, false);
 
@@ -43,7 +43,7 @@ static struct ctf_type *make_scope(
 	struct ctf_type *type = ctf_type_struct(arena, count);
 
 	for (uint32_t i = 0; type && i < count; i++) {
-		struct ctf_type *member = number(arena, members[i].size, 8, NULL);
+		struct ctf_type *member = ctf2_write_print_number(arena, members[i].size, 8, NULL);
 
 		if (!member)
 			return NULL;
@@ -93,8 +93,8 @@ static struct ctf_type *record_form(struct ctf_arena *arena, const struct ctf_cl
 	bool aligned = time_size == 64;
 	unsigned int align = aligned ? 8 : 1, at = aligned ? 1 : 0;
 	struct ctf_type *type = ctf_type_struct(arena, id_size ? 2 : 1);
-	struct ctf_type *time = number(arena, time_size, align, clock);
-	struct ctf_type *id = number(arena, id_size, align, NULL);
+	struct ctf_type *time = ctf2_write_print_number(arena, time_size, align, clock);
+	struct ctf_type *id = ctf2_write_print_number(arena, id_size, align, NULL);
 
 	if (!type || !time || !id)
 		return NULL;
@@ -111,7 +111,7 @@ static struct ctf_type *record_header(struct ctf_arena *arena, const struct ctf_
 {
 	static const struct ctf_label labels[] = {
 			{"compact", 0, 29}, {"medium", 30, 30}, {"extended", 31, 31}};
-	struct ctf_type *tag = number(arena, 5, 1, NULL);
+	struct ctf_type *tag = ctf2_write_print_number(arena, 5, 1, NULL);
 	struct ctf_type *id = tag ? ctf_type_enum(arena, tag, 3) : NULL;
 	struct ctf_type *forms = ctf_type_variant(arena, 3, "id");
 	struct ctf_type *type = ctf_type_struct(arena, 2);
@@ -139,7 +139,7 @@ static struct ctf_type *record_header(struct ctf_arena *arena, const struct ctf_
 /* ---- fragments ---- */
 
 /* The process chooses these texts. */
-static void print_text(const char *text, struct ctf_arena *arena, FILE *out)
+static void ctf2_write_print_text(const char *text, struct ctf_arena *arena, FILE *out)
 {
 	const char *clean =
 			ctf_describe_text(arena, text ? text : "", 1, SIDE_TYPE_BYTE_ORDER_HOST);
@@ -147,7 +147,7 @@ static void print_text(const char *text, struct ctf_arena *arena, FILE *out)
 	ctf2_print_string(clean ? clean : "", out);
 }
 
-static int print_scope(
+static int ctf2_write_print_scope(
 		const char *key, const struct ctf_type *type, enum ctf_scope scope, FILE *out)
 {
 	if (!type)
@@ -164,7 +164,8 @@ static void print_preamble(const struct ctf_writer *writer, FILE *out)
 	fputs("]}\n", out);
 }
 
-static int print_trace(const struct ctf_writer *writer, struct ctf_arena *arena, FILE *out)
+static int ctf2_write_print_trace(
+		const struct ctf_writer *writer, struct ctf_arena *arena, FILE *out)
 {
 	const struct ctf_writer_config *config = &writer->config;
 	struct ctf_type *header = packet_header(arena);
@@ -180,28 +181,29 @@ static int print_trace(const struct ctf_writer *writer, struct ctf_arena *arena,
 				 ",\"side_format\":1,\"side_string_encoding\":\"" CTF_STRING_NOTE
 				 "\",\n \"hostname\":",
 			config->domain, config->version[0], config->version[1], config->version[2]);
-	print_text(config->hostname, arena, out);
+	ctf2_write_print_text(config->hostname, arena, out);
 	if (config->vpid >= 0) { /* Else it is of no process in particular. */
 		fputs(",\"procname\":", out);
-		print_text(config->procname, arena, out);
+		ctf2_write_print_text(config->procname, arena, out);
 		fprintf(out, ",\"vpid\":%" PRId64 ",\"exe\":", config->vpid);
-		print_text(config->exe, arena, out);
+		ctf2_write_print_text(config->exe, arena, out);
 	}
 	fputc('}', out);
-	ret = print_scope("packet-header", header, CTF_SCOPE_PACKET_HEADER, out);
+	ret = ctf2_write_print_scope("packet-header", header, CTF_SCOPE_PACKET_HEADER, out);
 	fputs("}\n", out);
 	return ret;
 }
 
-static void print_clock(const struct ctf_clock *clock, struct ctf_arena *arena, FILE *out)
+static void ctf2_write_print_clock(
+		const struct ctf_clock *clock, struct ctf_arena *arena, FILE *out)
 {
 	fputs(FRAGMENT "{\"type\":\"clock-class\",\"id\":", out);
-	print_text(clock->name, arena, out);
+	ctf2_write_print_text(clock->name, arena, out);
 	fputs(",\"name\":", out);
-	print_text(clock->name, arena, out);
+	ctf2_write_print_text(clock->name, arena, out);
 	if (clock->description) {
 		fputs(",\"description\":", out);
-		print_text(clock->description, arena, out);
+		ctf2_write_print_text(clock->description, arena, out);
 	}
 	fprintf(out,
 			",\"frequency\":%" PRIu64 ",\"precision\":%" PRIu64
@@ -219,20 +221,22 @@ static int print_stream(const struct ctf_writer *writer, struct ctf_arena *arena
 	if (!context || !header)
 		return -ENOMEM;
 	fprintf(out, FRAGMENT "{\"type\":\"data-stream-class\",\"id\":%" PRIu32 ",\"name\":", id);
-	print_text(name, arena, out);
+	ctf2_write_print_text(name, arena, out);
 	fputs(",\"default-clock-class-id\":", out);
-	print_text(writer->clock.name, arena, out);
-	ret = print_scope("packet-context", context, CTF_SCOPE_PACKET_CONTEXT, out);
+	ctf2_write_print_text(writer->clock.name, arena, out);
+	ret = ctf2_write_print_scope("packet-context", context, CTF_SCOPE_PACKET_CONTEXT, out);
 	if (!ret)
-		ret = print_scope("event-record-header", header, CTF_SCOPE_EVENT_HEADER, out);
+		ret = ctf2_write_print_scope(
+				"event-record-header", header, CTF_SCOPE_EVENT_HEADER, out);
 	if (!ret)
-		ret = print_scope("event-record-common-context", common,
+		ret = ctf2_write_print_scope("event-record-common-context", common,
 				CTF_SCOPE_STREAM_EVENT_CONTEXT, out);
 	fputs("}\n", out);
 	return ret;
 }
 
-static int print_session(const struct ctf_writer *writer, struct ctf_arena *arena, FILE *out)
+static int ctf2_write_print_session(
+		const struct ctf_writer *writer, struct ctf_arena *arena, FILE *out)
 {
 	const struct ctf_type *header = record_form(arena, &writer->clock, 64, 32);
 	struct ctf_type *fields = ctf_type_struct(arena, 4);
@@ -249,7 +253,8 @@ static int print_session(const struct ctf_writer *writer, struct ctf_arena *aren
 			packet_context(arena, false), header, NULL, out);
 
 	for (unsigned int i = 0; !ret && i < 4; i++) {
-		struct ctf_type *type = i < 3 ? ctf_type_string(arena) : number(arena, 64, 8, NULL);
+		struct ctf_type *type = i < 3 ? ctf_type_string(arena)
+					      : ctf2_write_print_number(arena, 64, 8, NULL);
 
 		if (!fields || !type)
 			return -ENOMEM;
@@ -275,8 +280,8 @@ int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size)
 		return -ENOMEM;
 	}
 	print_preamble(writer, out);
-	ret = print_trace(writer, arena, out);
-	print_clock(&writer->clock, arena, out);
+	ret = ctf2_write_print_trace(writer, arena, out);
+	ctf2_write_print_clock(&writer->clock, arena, out);
 	for (uint32_t i = 0; !ret && i < writer->nr_channels; i++) {
 		const struct ctf_channel *channel = &writer->channels[i];
 
@@ -285,7 +290,7 @@ int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size)
 				record_header(arena, &writer->clock), channel->context, out);
 	}
 	if (!ret)
-		ret = print_session(writer, arena, out);
+		ret = ctf2_write_print_session(writer, arena, out);
 	ret = ctf_arena_has_failed(arena) ? -ENOMEM : ret;
 	ctf_arena_destroy(arena);
 	if (ctf_text_end(out, text))
@@ -311,7 +316,7 @@ int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size)
 			FRAGMENT "{\"type\":\"event-record-class\",\"id\":%" PRIu32
 				 ",\"data-stream-class-id\":%" PRIu32 ",\"name\":",
 			event->id, event->channel);
-	print_text(event->name, arena, out);
+	ctf2_write_print_text(event->name, arena, out);
 	fputs(",\n \"attributes\":{", out);
 	if (level >= 0 && level <= 7)
 		fprintf(out, "\"babeltrace.org,2020\":{\"log-level\":\"%s\"}%s", levels[level],
@@ -319,9 +324,10 @@ int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size)
 	if (event->json)
 		fprintf(out, "\n  \"" CTF2_NAMESPACE "\":{\"event\":%s}", event->json);
 	fputc('}', out);
-	ret = print_scope("specific-context", event->context, CTF_SCOPE_EVENT_CONTEXT, out);
+	ret = ctf2_write_print_scope(
+			"specific-context", event->context, CTF_SCOPE_EVENT_CONTEXT, out);
 	if (!ret)
-		ret = print_scope("payload", event->fields, CTF_SCOPE_EVENT_FIELDS, out);
+		ret = ctf2_write_print_scope("payload", event->fields, CTF_SCOPE_EVENT_FIELDS, out);
 	fputs("}\n", out);
 	ret = ctf_arena_has_failed(arena) ? -ENOMEM : ret;
 	ctf_arena_destroy(arena);

@@ -84,8 +84,8 @@ static __int128 integer_max(const struct ctf_type *integer)
 }
 
 /* Cut a SIDE range to the integer: 0, 1 or 2 spans (2: unsigned 64-bit compares as signed). */
-static unsigned int clip(const struct ctf_type *integer, int64_t begin, int64_t end,
-		uint32_t option, struct span *spans)
+static unsigned int ctf_describe_labels_clip_range(const struct ctf_type *integer, int64_t begin,
+		int64_t end, uint32_t option, struct span *spans)
 {
 	unsigned int count = 0;
 	__int128 low = begin, high = end;
@@ -114,7 +114,8 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 	struct span spans[2];
 
 	for (uint32_t i = 0; i < count; i++)
-		labels += clip(integer, mapping[i].range_begin, mapping[i].range_end, i, spans);
+		labels += ctf_describe_labels_clip_range(
+				integer, mapping[i].range_begin, mapping[i].range_end, i, spans);
 	if (!labels) {
 		*type = integer;
 		return 0;
@@ -125,7 +126,7 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 	labels = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct side_type_raw_string *label = &mapping[i].label;
-		unsigned int pieces = clip(
+		unsigned int pieces = ctf_describe_labels_clip_range(
 				integer, mapping[i].range_begin, mapping[i].range_end, i, spans);
 		char *text;
 
@@ -311,8 +312,8 @@ int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *va
 	if (!spans || !out || !heap)
 		goto end;
 	for (uint32_t i = 0; i < count; i++)
-		sweep.span_count += clip(integer, options[i].range_begin, options[i].range_end, i,
-				spans + sweep.span_count);
+		sweep.span_count += ctf_describe_labels_clip_range(integer, options[i].range_begin,
+				options[i].range_end, i, spans + sweep.span_count);
 	qsort(spans, sweep.span_count, sizeof(*spans), span_compare_begin);
 	sweep_run(&sweep, integer, count);
 	qsort(out, sweep.out_count, sizeof(*out), span_compare_option);

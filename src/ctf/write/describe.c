@@ -28,7 +28,8 @@ struct described {
 	const char *wrapped_name;     /* "_elements" */
 };
 
-static int describe(struct describer *d, const struct side_type *type, struct described *out);
+static int ctf_describe_type(
+		struct describer *d, const struct side_type *type, struct described *out);
 
 static int described(struct ctf_type *type, struct described *out)
 {
@@ -104,7 +105,7 @@ static int describe_element(
 		struct describer *d, const struct side_type *side_type, struct ctf_type **type)
 {
 	struct described inner = {0};
-	int ret = describe(d, side_type, &inner);
+	int ret = ctf_describe_type(d, side_type, &inner);
 
 	if (ret)
 		return ret;
@@ -139,7 +140,7 @@ static int describe_members(struct describer *d, const struct side_event_field *
 		const char *escaped = ctf_name_escape(d->arena, name);
 
 		visible[i] = escaped ? ctf_names_take(&names, escaped) : NULL;
-		ret = visible[i] ? describe(d, i < count ? &fields[i].side_type : &dynamic,
+		ret = visible[i] ? ctf_describe_type(d, i < count ? &fields[i].side_type : &dynamic,
 						   &inner[i])
 				 : -ENOMEM;
 		if (ret)
@@ -309,7 +310,7 @@ out:
 static int describe_enum(struct describer *d, const struct side_enum_mappings *mappings,
 		const struct side_type *element, struct described *out)
 {
-	int ret = describe(d, element, out);
+	int ret = ctf_describe_type(d, element, out);
 
 	if (ret || out->type->kind != CTF_INTEGER) /* 128 bits: labels are in the JSON only. */
 		return ret;
@@ -324,7 +325,7 @@ static int describe_bitmap(struct describer *d, const struct side_type_enum_bitm
 		struct described *out)
 {
 	struct ctf_type *type;
-	int ret = describe(d, side_ptr_get(bitmap->elem_type), out);
+	int ret = ctf_describe_type(d, side_ptr_get(bitmap->elem_type), out);
 
 	if (ret)
 		return ret;
@@ -440,7 +441,8 @@ static int describe_type(struct describer *d, const struct side_type *type, stru
 	}
 }
 
-static int describe(struct describer *d, const struct side_type *type, struct described *out)
+static int ctf_describe_type(
+		struct describer *d, const struct side_type *type, struct described *out)
 {
 	int ret;
 

@@ -12,7 +12,7 @@
 #include "ctf/write/writer.h"
 
 /* The process chooses these texts: control characters and invalid UTF-8 are made harmless. */
-static void print_text(const char *text, struct ctf_arena *arena, FILE *out)
+static void tsdl_write_print_text(const char *text, struct ctf_arena *arena, FILE *out)
 {
 	const char *clean =
 			ctf_describe_text(arena, text ? text : "", 1, SIDE_TYPE_BYTE_ORDER_HOST);
@@ -31,7 +31,7 @@ static void print_typealiases(FILE *out)
 	fputc('\n', out);
 }
 
-static void print_trace(const struct ctf_writer *writer, FILE *out)
+static void tsdl_write_print_trace(const struct ctf_writer *writer, FILE *out)
 {
 	const unsigned char *u = writer->uuid;
 
@@ -66,22 +66,23 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 			"\tside_string_encoding = \"" CTF_STRING_NOTE "\";\n",
 			config->domain, config->version[0], config->version[1], config->version[2]);
 	fputs("\thostname = ", out);
-	print_text(config->hostname, arena, out);
+	tsdl_write_print_text(config->hostname, arena, out);
 	if (config->vpid >= 0) { /* Else it is of no process in particular. */
 		fputs(";\n\tprocname = ", out);
-		print_text(config->procname, arena, out);
+		tsdl_write_print_text(config->procname, arena, out);
 		fprintf(out, ";\n\tvpid = %" PRId64 ";\n\texe = ", config->vpid);
-		print_text(config->exe, arena, out);
+		tsdl_write_print_text(config->exe, arena, out);
 	}
 	fputs(";\n};\n\n", out);
 }
 
-static void print_clock(const struct ctf_clock *clock, struct ctf_arena *arena, FILE *out)
+static void tsdl_write_print_clock(
+		const struct ctf_clock *clock, struct ctf_arena *arena, FILE *out)
 {
 	fprintf(out, "clock {\n\tname = \"%s\";\n", clock->name);
 	if (clock->description) {
 		fputs("\tdescription = ", out);
-		print_text(clock->description, arena, out);
+		tsdl_write_print_text(clock->description, arena, out);
 		fputs(";\n", out);
 	}
 	fprintf(out,
@@ -100,7 +101,7 @@ static void print_clock(const struct ctf_clock *clock, struct ctf_arena *arena, 
 }
 
 /* `name := struct {…};`, nothing for NULL. */
-static int print_scope(const char *name, const struct ctf_type *type, FILE *out)
+static int tsdl_write_print_scope(const char *name, const struct ctf_type *type, FILE *out)
 {
 	int ret;
 
@@ -120,7 +121,7 @@ static const char packet_context[] = "\tpacket.context := struct {\n"
 				     "\t\tu64 packet_seq_num;\n"
 				     "\t\tu64 events_discarded;\n";
 
-static int print_channel(const struct ctf_channel *channel, uint32_t id, FILE *out)
+static int tsdl_write_print_channel(const struct ctf_channel *channel, uint32_t id, FILE *out)
 {
 	int ret;
 
@@ -142,12 +143,12 @@ static int print_channel(const struct ctf_channel *channel, uint32_t id, FILE *o
 			"\t} align(8);\n",
 			id, packet_context,
 			channel->placement == CTF_PER_CPU ? "\t\tu32 cpu_id;\n" : "");
-	ret = print_scope("event.context", channel->context, out);
+	ret = tsdl_write_print_scope("event.context", channel->context, out);
 	fputs("};\n\n", out);
 	return ret;
 }
 
-static void print_session(uint32_t id, FILE *out)
+static void tsdl_write_print_session(uint32_t id, FILE *out)
 {
 	fprintf(out,
 			"/* Written by the recorder, not by the program. */\n"
@@ -179,12 +180,14 @@ int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size)
 	}
 	fputs("/* CTF 1.8 */\n\n", out);
 	print_typealiases(out);
-	print_trace(writer, out);
+	tsdl_write_print_trace(writer, out);
 	print_env(writer, arena, out);
-	print_clock(&writer->clock, arena, out);
+	tsdl_write_print_clock(&writer->clock, arena, out);
 	for (uint32_t i = 0; i < writer->nr_channels && !ret; i++)
-		ret = writer->channels[i].late ? 0 : print_channel(&writer->channels[i], i, out);
-	print_session(writer->nr_channels, out);
+		ret = writer->channels[i].late
+				? 0
+				: tsdl_write_print_channel(&writer->channels[i], i, out);
+	tsdl_write_print_session(writer->nr_channels, out);
 	ret = ctf_arena_has_failed(arena) ? -ENOMEM : ret;
 	ctf_arena_destroy(arena);
 	if (ctf_text_end(out, text))
@@ -217,7 +220,7 @@ int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text
 
 	if (!out)
 		return -ENOMEM;
-	ret = print_channel(channel, id, out);
+	ret = tsdl_write_print_channel(channel, id, out);
 	if (ctf_text_end(out, text))
 		return -ENOMEM;
 	if (ret)
@@ -265,10 +268,10 @@ static int print_scopes(const struct ctf_event_parts *event, struct ctf_arena *a
 	int ret = 0;
 
 	if (!has_variant(event->context))
-		ret = print_scope("context", event->context, out);
+		ret = tsdl_write_print_scope("context", event->context, out);
 	else
 		fields = with_context(arena, event->context, fields);
-	return ret || !fields ? -ENOMEM : print_scope("fields", fields, out);
+	return ret || !fields ? -ENOMEM : tsdl_write_print_scope("fields", fields, out);
 }
 
 /* ---- events ---- */
@@ -302,7 +305,7 @@ int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *siz
 	if (event->json)
 		print_json_comment(event->json, out);
 	fputs("\tname = ", out);
-	print_text(event->name, arena, out);
+	tsdl_write_print_text(event->name, arena, out);
 	fprintf(out, ";\n\tid = %" PRIu32 ";\n\tstream_id = %" PRIu32 ";\n", event->id,
 			event->channel);
 	if (level >= 0 && level <= 7)

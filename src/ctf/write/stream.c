@@ -152,7 +152,7 @@ static int append_packet(struct ctf_stream *stream, const struct packet_header *
 }
 
 /* When they are written: their bytes have just been looked at by the kernel. */
-static void count_records(struct ctf_stream *stream, const struct ctf_span *span)
+static void stream_write_count_records(struct ctf_stream *stream, const struct ctf_span *span)
 {
 	const struct ctf_writer *writer = stream->writer;
 	uint64_t count;
@@ -191,7 +191,7 @@ int ctf_stream_append(
 	ret = append_packet(stream, &header, size, span);
 	if (ret)
 		return ctf_write_error(error, ret, stream->writer->config.dir, stream->name);
-	count_records(stream, span);
+	stream_write_count_records(stream, span);
 	stream->sequence++;
 	stream->last_end = header.timestamp_end;
 	return 0;

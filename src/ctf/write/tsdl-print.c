@@ -7,7 +7,7 @@
 #include "ctf/write/tsdl-print.h"
 #include "ctf/type.h"
 
-static void print_type(const struct ctf_type *type, FILE *out, unsigned int indent);
+static void tsdl_print_type(const struct ctf_type *type, FILE *out, unsigned int indent);
 
 static void print_indent(FILE *out, unsigned int indent)
 {
@@ -32,7 +32,7 @@ void ctf_tsdl_print_string(const char *text, FILE *out)
 	fputc('"', out);
 }
 
-static void print_integer(const struct ctf_type *type, FILE *out)
+static void tsdl_print_integer(const struct ctf_type *type, FILE *out)
 {
 	bool host = type->big_endian == CTF_HOST_BIG_ENDIAN;
 	bool whole = type->size == 8 || type->size == 16 || type->size == 32 || type->size == 64;
@@ -73,7 +73,7 @@ static void print_bound(const struct ctf_type *type, uint64_t bound, FILE *out)
 static void print_enum(const struct ctf_type *type, FILE *out)
 {
 	fputs("enum : ", out);
-	print_integer(type, out);
+	tsdl_print_integer(type, out);
 	fputs(" {", out);
 	for (uint32_t i = 0; i < type->label_count; i++) {
 		const struct ctf_label *label = &type->labels[i];
@@ -100,7 +100,7 @@ static void print_member(const struct ctf_member *member, FILE *out, unsigned in
 	while (base->kind == CTF_ARRAY || base->kind == CTF_SEQUENCE)
 		base = base->element;
 	print_indent(out, indent);
-	print_type(base, out, indent);
+	tsdl_print_type(base, out, indent);
 	fprintf(out, " %s", member->name);
 	for (const struct ctf_type *type = member->type; type != base; type = type->element) {
 		if (type->kind == CTF_ARRAY)
@@ -111,7 +111,7 @@ static void print_member(const struct ctf_member *member, FILE *out, unsigned in
 	fputs(";\n", out);
 }
 
-static void print_members(const struct ctf_type *type, FILE *out, unsigned int indent)
+static void tsdl_print_members(const struct ctf_type *type, FILE *out, unsigned int indent)
 {
 	if (!type->member_count) {
 		fputs("{ }", out);
@@ -124,20 +124,20 @@ static void print_members(const struct ctf_type *type, FILE *out, unsigned int i
 	fputc('}', out);
 }
 
-static void print_type(const struct ctf_type *type, FILE *out, unsigned int indent)
+static void tsdl_print_type(const struct ctf_type *type, FILE *out, unsigned int indent)
 {
 	switch (type->kind) {
-	case CTF_INTEGER: print_integer(type, out); break;
+	case CTF_INTEGER: tsdl_print_integer(type, out); break;
 	case CTF_FLOAT: print_float(type, out); break;
 	case CTF_ENUM: print_enum(type, out); break;
 	case CTF_STRING: fputs("string", out); break;
 	case CTF_STRUCT:
 		fputs("struct ", out);
-		print_members(type, out, indent);
+		tsdl_print_members(type, out, indent);
 		break;
 	case CTF_VARIANT:
 		fprintf(out, "variant <%s> ", type->reference);
-		print_members(type, out, indent);
+		tsdl_print_members(type, out, indent);
 		break;
 	case CTF_ARRAY:
 	case CTF_SEQUENCE: break; /* Their dimensions follow the name: print_member(). */
@@ -146,6 +146,6 @@ static void print_type(const struct ctf_type *type, FILE *out, unsigned int inde
 
 int ctf_type_print_tsdl(const struct ctf_type *type, FILE *out)
 {
-	print_type(type, out, 1);
+	tsdl_print_type(type, out, 1);
 	return ferror(out) ? -ENOMEM : 0;
 }

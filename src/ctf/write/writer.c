@@ -26,7 +26,7 @@ static const char METADATA_NEW[] = ".metadata.new"; /* Readers skip names with a
 
 /* ---- making and closing ---- */
 
-static char *copy_text(const char *text)
+static char *ctf_writer_copy_text(const char *text)
 {
 	return strdup(text ? text : "");
 }
@@ -71,12 +71,13 @@ static int copy_config(struct ctf_writer *writer, const struct ctf_writer_config
 	const struct ctf_clock *clock = &config->clock;
 
 	writer->config = *config;
-	writer->config.dir = copy_text(config->dir);
-	writer->config.hostname = copy_text(config->hostname);
-	writer->config.procname = copy_text(config->procname);
-	writer->config.exe = copy_text(config->exe);
-	writer->config.domain = copy_text(config->domain ? config->domain : "ust");
-	writer->clock.name = copy_text(clock->name && *clock->name ? clock->name : "monotonic");
+	writer->config.dir = ctf_writer_copy_text(config->dir);
+	writer->config.hostname = ctf_writer_copy_text(config->hostname);
+	writer->config.procname = ctf_writer_copy_text(config->procname);
+	writer->config.exe = ctf_writer_copy_text(config->exe);
+	writer->config.domain = ctf_writer_copy_text(config->domain ? config->domain : "ust");
+	writer->clock.name = ctf_writer_copy_text(
+			clock->name && *clock->name ? clock->name : "monotonic");
 	writer->clock.description = clock->description ? strdup(clock->description) : NULL;
 	set_clock_figures(&writer->clock, clock);
 	if (!writer->config.dir || !writer->config.hostname || !writer->config.procname ||
@@ -250,7 +251,7 @@ int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error)
 /* ---- metadata that grows ---- */
 
 /* Where the id stands or would stand in the sorted list. */
-static uint32_t find_id(const struct ctf_channel *channel, uint32_t id)
+static uint32_t ctf_writer_find_event_id(const struct ctf_channel *channel, uint32_t id)
 {
 	uint32_t low = 0, high = channel->id_count;
 
@@ -267,7 +268,7 @@ static uint32_t find_id(const struct ctf_channel *channel, uint32_t id)
 
 static int add_id(struct ctf_channel *channel, uint32_t id)
 {
-	uint32_t at = find_id(channel, id);
+	uint32_t at = ctf_writer_find_event_id(channel, id);
 
 	if (at < channel->id_count && channel->ids[at] == id)
 		return -EEXIST;
@@ -289,7 +290,7 @@ static int add_id(struct ctf_channel *channel, uint32_t id)
 
 static void remove_id(struct ctf_channel *channel, uint32_t id)
 {
-	uint32_t at = find_id(channel, id);
+	uint32_t at = ctf_writer_find_event_id(channel, id);
 
 	channel->id_count--;
 	memmove(channel->ids + at, channel->ids + at + 1,
@@ -327,7 +328,7 @@ static int learn_event(struct ctf_channel *channel, const struct ctf_event_parts
 		   : 0;
 }
 
-static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *event,
+static int ctf_writer_add_class(struct ctf_writer *writer, const struct ctf_event_parts *event,
 		struct ctf_error *error)
 {
 	struct ctf_channel *channel;
@@ -376,10 +377,10 @@ int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint3
 			.json = json,
 	};
 
-	return add_event(writer, &event, error);
+	return ctf_writer_add_class(writer, &event, error);
 }
 
-static int no_memory(struct ctf_error *error)
+static int ctf_writer_set_no_memory(struct ctf_error *error)
 {
 	return ctf_fail(error, -ENOMEM, "out of memory for the description of an event");
 }
@@ -398,13 +399,13 @@ int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t i
 
 	visit_buffer_heap(&json);
 	if (!arena)
-		return no_memory(error);
+		return ctf_writer_set_no_memory(error);
 	ret = ctf_type_from_description(arena, description, &fields, error);
 	if (ret)
 		goto out;
 	ret = ctf_describe_contexts(arena, contexts, nr_contexts, &context);
 	if (ret) {
-		no_memory(error);
+		ctf_writer_set_no_memory(error);
 		goto out;
 	}
 	ret = visit_description_json(description, &json, &why);
@@ -417,7 +418,7 @@ int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t i
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
 			    side_ptr_get(description->event_name)) < 0) {
 		name = NULL;
-		ret = no_memory(error);
+		ret = ctf_writer_set_no_memory(error);
 		goto out;
 	}
 	ret = ctf_writer_add_event_json(writer, channel, id, name,
@@ -456,7 +457,7 @@ uint64_t ctf_writer_bytes(const struct ctf_writer *writer)
 
 /* ---- losses ---- */
 
-static size_t put_bytes(unsigned char *to, size_t at, const void *bytes, size_t size)
+static size_t ctf_writer_append_bytes(unsigned char *to, size_t at, const void *bytes, size_t size)
 {
 	if (to)
 		memcpy(to + at, bytes, size);
@@ -471,12 +472,12 @@ static size_t put_lost(
 	size_t at = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		at = put_bytes(to, at, &id, sizeof(id));
-		at = put_bytes(to, at, &timestamp, sizeof(timestamp));
-		at = put_bytes(to, at, lost[i].ring, strlen(lost[i].ring) + 1);
-		at = put_bytes(to, at, lost[i].event, strlen(lost[i].event) + 1);
-		at = put_bytes(to, at, lost[i].reason, strlen(lost[i].reason) + 1);
-		at = put_bytes(to, at, &lost[i].count, sizeof(lost[i].count));
+		at = ctf_writer_append_bytes(to, at, &id, sizeof(id));
+		at = ctf_writer_append_bytes(to, at, &timestamp, sizeof(timestamp));
+		at = ctf_writer_append_bytes(to, at, lost[i].ring, strlen(lost[i].ring) + 1);
+		at = ctf_writer_append_bytes(to, at, lost[i].event, strlen(lost[i].event) + 1);
+		at = ctf_writer_append_bytes(to, at, lost[i].reason, strlen(lost[i].reason) + 1);
+		at = ctf_writer_append_bytes(to, at, &lost[i].count, sizeof(lost[i].count));
 	}
 	return at;
 }

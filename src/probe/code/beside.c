@@ -24,7 +24,7 @@ struct id {
 };
 
 /* Out of the bytes of notes. */
-static bool find_id(const uint8_t *bytes, size_t size, struct id *id)
+static bool debug_link_find_build_id(const uint8_t *bytes, size_t size, struct id *id)
 {
 	for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
 		Elf64_Nhdr note;
@@ -56,7 +56,7 @@ static bool own_id(const struct code_file *file, struct id *id)
 		if (file->sections[i].type != SHT_NOTE)
 			continue;
 		bytes = code_section_bytes(file, &file->sections[i], &size);
-		if (bytes && find_id(bytes, size, id))
+		if (bytes && debug_link_find_build_id(bytes, size, id))
 			return true;
 	}
 	return false;
@@ -65,7 +65,7 @@ static bool own_id(const struct code_file *file, struct id *id)
 /* ---- the other file ---- */
 
 /* To be freed. */
-static uint8_t *read_part(int fd, uint64_t offset, uint64_t size)
+static uint8_t *debug_link_read_part(int fd, uint64_t offset, uint64_t size)
 {
 	uint8_t *bytes = size && size <= TABLE_BYTES_MAX && offset <= INT64_MAX - size
 			? malloc(size)
@@ -91,22 +91,23 @@ static bool has_id(int fd, const Elf64_Shdr *sections, size_t count, const struc
 
 	for (size_t i = 0; i < count && !found.size; i++) {
 		uint8_t *bytes = sections[i].sh_type == SHT_NOTE
-				? read_part(fd, sections[i].sh_offset, sections[i].sh_size)
+				? debug_link_read_part(
+						  fd, sections[i].sh_offset, sections[i].sh_size)
 				: NULL;
 
 		if (bytes)
-			(void)find_id(bytes, sections[i].sh_size, &found);
+			(void)debug_link_find_build_id(bytes, sections[i].sh_size, &found);
 		free(bytes);
 	}
 	return found.size == id->size && !memcmp(found.bytes, id->bytes, id->size);
 }
 
 /* The symbols, and behind them their names, in one piece that stays. */
-static int read_symbols(
+static int debug_link_read_symbols(
 		struct code_file *file, int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *names)
 {
-	uint8_t *table = read_part(fd, symbols->sh_offset, symbols->sh_size),
-		*text = read_part(fd, names->sh_offset, names->sh_size);
+	uint8_t *table = debug_link_read_part(fd, symbols->sh_offset, symbols->sh_size),
+		*text = debug_link_read_part(fd, names->sh_offset, names->sh_size);
 	int ret = 0;
 
 	if (table && text) {
@@ -120,7 +121,7 @@ static int read_symbols(
 	return ret;
 }
 
-static int read_file(struct code_file *file, int fd, const struct id *id)
+static int debug_link_read_file(struct code_file *file, int fd, const struct id *id)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections;
@@ -131,7 +132,7 @@ static int read_file(struct code_file *file, int fd, const struct id *id)
 			header.e_ident[EI_CLASS] != ELFCLASS64 ||
 			header.e_shentsize != sizeof(Elf64_Shdr))
 		return 0;
-	sections = (void *)read_part(
+	sections = (void *)debug_link_read_part(
 			fd, header.e_shoff, (uint64_t)header.e_shnum * sizeof(*sections));
 	if (!sections)
 		return 0;
@@ -139,13 +140,14 @@ static int read_file(struct code_file *file, int fd, const struct id *id)
 		if (sections[i].sh_type == SHT_SYMTAB && sections[i].sh_link < header.e_shnum &&
 				sections[sections[i].sh_link].sh_type == SHT_STRTAB &&
 				has_id(fd, sections, header.e_shnum, id))
-			ret = read_symbols(file, fd, &sections[i], &sections[sections[i].sh_link]);
+			ret = debug_link_read_symbols(
+					file, fd, &sections[i], &sections[sections[i].sh_link]);
 	}
 	free(sections);
 	return ret;
 }
 
-static int try_folder(
+static int debug_link_try_directory(
 		struct code_file *file, const char *folder, size_t length, const struct id *id)
 {
 	char hex[2 * ID_MAX + 1] = "", *path;
@@ -163,7 +165,7 @@ static int try_folder(
 	if (fd < 0)
 		return 0;
 	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode))
-		ret = read_file(file, fd, id);
+		ret = debug_link_read_file(file, fd, id);
 	close(fd);
 	return ret;
 }
@@ -183,10 +185,10 @@ int code_read_beside(struct code_file *file)
 	while (folders && *folders && !ret && !file->beside_memory) {
 		size_t length = strcspn(folders, ":");
 
-		ret = try_folder(file, folders, length, &id);
+		ret = debug_link_try_directory(file, folders, length, &id);
 		folders += length + (folders[length] == ':');
 	}
 	if (ret || file->beside_memory)
 		return ret;
-	return try_folder(file, STANDARD_FOLDER, strlen(STANDARD_FOLDER), &id);
+	return debug_link_try_directory(file, STANDARD_FOLDER, strlen(STANDARD_FOLDER), &id);
 }

@@ -206,7 +206,7 @@ static int no_elf(struct code_file *file, struct code_error *error)
 			file->path, (int)(end - begin), text + begin);
 }
 
-static int read_headers(struct code_file *file, struct code_error *error)
+static int code_file_read_headers(struct code_file *file, struct code_error *error)
 {
 	Elf64_Ehdr header;
 	int ret;
@@ -235,7 +235,7 @@ static int read_headers(struct code_file *file, struct code_error *error)
 	return 0;
 }
 
-static struct code_file *create(const char *path, size_t size)
+static struct code_file *code_file_create(const char *path, size_t size)
 {
 	struct code_file *file = calloc(1, sizeof(*file));
 
@@ -250,7 +250,7 @@ static struct code_file *create(const char *path, size_t size)
 	return NULL;
 }
 
-static int read_whole(int fd, uint8_t *bytes, size_t size)
+static int code_file_pread_all(int fd, uint8_t *bytes, size_t size)
 {
 	for (size_t at = 0; at < size;) {
 		ssize_t got = pread(fd, bytes + at, size - at, (off_t)at);
@@ -278,14 +278,14 @@ int code_open_fd(int fd, const char *path, struct code_file **result, struct cod
 	if ((uint64_t)stat.st_size > FILE_BYTES_MAX)
 		return code_fail(error, -EFBIG,
 				"%s is larger than 2 GiB, which is more than is read", path);
-	file = create(path, (size_t)stat.st_size);
+	file = code_file_create(path, (size_t)stat.st_size);
 	if (!file)
 		return code_fail(error, -ENOMEM, "out of memory: cannot read %s", path);
-	ret = read_whole(fd, file->bytes, file->size);
+	ret = code_file_pread_all(fd, file->bytes, file->size);
 	if (ret)
 		code_fail(error, ret, "cannot read %s: %s", path, strerror(-ret));
 	else
-		ret = read_headers(file, error);
+		ret = code_file_read_headers(file, error);
 	if (ret) {
 		code_close(file);
 		return ret;
@@ -309,14 +309,14 @@ int code_open(const char *path, struct code_file **file, struct code_error *erro
 int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **result,
 		struct code_error *error)
 {
-	struct code_file *file = create(name, size);
+	struct code_file *file = code_file_create(name, size);
 	int ret;
 
 	if (!file)
 		return code_fail(error, -ENOMEM, "out of memory: cannot read %s", name);
 	if (size)
 		memcpy(file->bytes, bytes, size);
-	ret = read_headers(file, error);
+	ret = code_file_read_headers(file, error);
 	if (ret) {
 		code_close(file);
 		return ret;

@@ -91,7 +91,7 @@ static int read_fde(struct code_file *file, const struct code_cursor *all, size_
 	return entry.landings ? read_landings(file, entry.landings, entry.address) : 0;
 }
 
-static int read_all(struct code_file *file, const struct code_cursor *all)
+static int code_frame_read_all(struct code_file *file, const struct code_cursor *all)
 {
 	size_t at = 0, known = SIZE_MAX;
 	struct code_cie cie = {.ok = false};
@@ -131,7 +131,7 @@ int code_read_frames(struct code_file *file)
 	all.bytes = code_section_bytes(file, section, &all.size);
 	if (all.bytes) {
 		all.address = section->address;
-		return read_all(file, &all);
+		return code_frame_read_all(file, &all);
 	}
 	/* Without section headers the unwinder itself finds them so. */
 	header.bytes = file->frame_header ? code_bytes(file, file->frame_header, &header.size)
@@ -143,10 +143,10 @@ int code_read_frames(struct code_file *file)
 		all.address = code_take_pointer(&header, encoding & 0x7f);
 		all.bytes = header.bad ? NULL : code_bytes(file, all.address, &all.size);
 	}
-	return all.bytes ? read_all(file, &all) : 0;
+	return all.bytes ? code_frame_read_all(file, &all) : 0;
 }
 
-static const struct code_frame *find(const struct code_file *file, uint64_t address)
+static const struct code_frame *code_frame_find(const struct code_file *file, uint64_t address)
 {
 	size_t low = 0, high = file->nr_frames;
 
@@ -165,7 +165,7 @@ static const struct code_frame *find(const struct code_file *file, uint64_t addr
 
 bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows)
 {
-	const struct code_frame *frame = find(file, address);
+	const struct code_frame *frame = code_frame_find(file, address);
 	const struct code_cursor all = {.bytes = file->frame_bytes,
 			.size = file->frame_size,
 			.address = file->frame_address};

@@ -37,7 +37,7 @@ static struct code_name_entry *find_double(
 	return NULL;
 }
 
-static void drop_doubles(struct code_file *file)
+static void code_function_drop_duplicates(struct code_file *file)
 {
 	size_t kept = 0;
 
@@ -89,7 +89,7 @@ int code_make_functions(struct code_file *file)
 		qsort(file->names, file->nr_names, sizeof(*file->names), by_address);
 	if (file->nr_frames)
 		qsort(file->frames, file->nr_frames, sizeof(*file->frames), by_frame);
-	drop_doubles(file);
+	code_function_drop_duplicates(file);
 	file->functions = calloc(file->nr_names + file->nr_frames + 1, sizeof(*file->functions));
 	if (!file->functions)
 		return -ENOMEM;

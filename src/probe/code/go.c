@@ -29,7 +29,7 @@ struct table {
 	uint64_t count;
 };
 
-static uint64_t word(const struct table *table, size_t index)
+static uint64_t go_table_read_word(const struct table *table, size_t index)
 {
 	uint64_t value;
 
@@ -38,7 +38,7 @@ static uint64_t word(const struct table *table, size_t index)
 }
 
 /* 0: not inside. */
-static uint64_t number_at(const struct table *table, uint64_t at, size_t size)
+static uint64_t go_table_read_number(const struct table *table, uint64_t at, size_t size)
 {
 	uint64_t value = 0;
 
@@ -49,7 +49,8 @@ static uint64_t number_at(const struct table *table, uint64_t at, size_t size)
 
 static uint64_t begin_of(const struct table *table, uint64_t index)
 {
-	uint64_t begin = number_at(table, table->functions + index * 2 * table->unit, table->unit);
+	uint64_t begin = go_table_read_number(
+			table, table->functions + index * 2 * table->unit, table->unit);
 
 	return table->text + begin;
 }
@@ -61,7 +62,7 @@ static bool is_go(const struct code_file *file)
 }
 
 /* The bytes of the table, and their address. Where C's linker has made the file, it is somewhere among other data. */
-static const uint8_t *find_table(const struct code_file *file, size_t *size, uint64_t *address)
+static const uint8_t *go_table_find(const struct code_file *file, size_t *size, uint64_t *address)
 {
 	static const char *const own[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 	static const uint8_t behind_version[] = {0xff, 0xff, 0xff, 0, 0, 1, WORD};
@@ -88,7 +89,7 @@ static const uint8_t *find_table(const struct code_file *file, size_t *size, uin
 }
 
 /* What the loader puts there, where it adds its own address; 0: nothing. */
-static uint64_t relocated(const struct code_file *file, uint64_t address)
+static uint64_t go_table_relocated_word(const struct code_file *file, uint64_t address)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {
 		size_t size;
@@ -107,48 +108,48 @@ static uint64_t relocated(const struct code_file *file, uint64_t address)
 	return 0;
 }
 
-static bool open_table(const struct code_file *file, struct table *table)
+static bool go_table_open(const struct code_file *file, struct table *table)
 {
 	bool old;
 	uint32_t version;
 	uint64_t address;
 
 	*table = (struct table){.size = 0};
-	table->bytes = find_table(file, &table->size, &address);
+	table->bytes = go_table_find(file, &table->size, &address);
 	if (!table->bytes || table->size < HEADER + 8 * WORD || table->bytes[7] != WORD)
 		return false;
 	memcpy(&version, table->bytes, sizeof(version));
 	old = version == GO_1_16;
 	if (!old && version != GO_1_18 && version != GO_1_20)
 		return false;
-	table->count = word(table, 0);
-	table->text = old ? 0 : word(table, 2);
+	table->count = go_table_read_word(table, 0);
+	table->text = old ? 0 : go_table_read_word(table, 2);
 	if (!old && !table->text)
-		table->text = relocated(file, address + HEADER + 2 * WORD);
-	table->names = (size_t)word(table, old ? 2 : 3);
-	table->functions = (size_t)word(table, old ? 6 : 7);
+		table->text = go_table_relocated_word(file, address + HEADER + 2 * WORD);
+	table->names = (size_t)go_table_read_word(table, old ? 2 : 3);
+	table->functions = (size_t)go_table_read_word(table, old ? 6 : 7);
 	table->unit = old ? 8 : 4;
 	return table->count && (old || table->text) && table->names < table->size &&
 			table->functions < table->size &&
 			table->count < (table->size - table->functions) / (2 * table->unit);
 }
 
-static const char *name_of(const struct table *table, uint64_t index)
+static const char *go_table_function_name(const struct table *table, uint64_t index)
 {
-	uint64_t entry = number_at(table, table->functions + (index * 2 + 1) * table->unit,
-				 table->unit),
+	uint64_t entry = go_table_read_number(table,
+				 table->functions + (index * 2 + 1) * table->unit, table->unit),
 		 at = table->names;
 
-	at += number_at(table, table->functions + entry + table->unit, 4);
+	at += go_table_read_number(table, table->functions + entry + table->unit, 4);
 	if (at >= table->size || !memchr(table->bytes + at, 0, table->size - at))
 		return NULL;
 	return (const char *)table->bytes + at;
 }
 
-static int add_names(struct code_file *file, const struct table *table)
+static int go_table_add_symbols(struct code_file *file, const struct table *table)
 {
 	for (uint64_t i = 0; i < table->count; i++) {
-		const char *name = name_of(table, i);
+		const char *name = go_table_function_name(table, i);
 		uint64_t begin = begin_of(table, i), end = begin_of(table, i + 1);
 
 		if (name && *name && begin < end && code_add_name(file, begin, end - begin, name))
@@ -158,7 +159,7 @@ static int add_names(struct code_file *file, const struct table *table)
 }
 
 /* A stripped file still names what it exports to C. */
-static bool is_named(const struct code_file *file, uint64_t count)
+static bool go_table_is_named(const struct code_file *file, uint64_t count)
 {
 	uint64_t named = 0;
 
@@ -171,7 +172,7 @@ int code_read_go(struct code_file *file)
 {
 	struct table table;
 
-	if (!open_table(file, &table)) {
+	if (!go_table_open(file, &table)) {
 		const struct code_section *text = code_section_named(file, ".text");
 
 		/* All of it may be Go's. */
@@ -183,7 +184,7 @@ int code_read_go(struct code_file *file)
 	}
 	file->go_begin = begin_of(&table, 0);
 	file->go_end = begin_of(&table, table.count);
-	return is_named(file, table.count) ? 0 : add_names(file, &table);
+	return go_table_is_named(file, table.count) ? 0 : go_table_add_symbols(file, &table);
 }
 
 bool code_is_go(const struct code_file *file, uint64_t address)

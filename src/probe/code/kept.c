@@ -26,7 +26,7 @@ int code_keep(struct code_file *file, uint64_t from, uint64_t to, const char *re
 	return 0;
 }
 
-static int by_begin(const void *left, const void *right)
+static int code_cache_compare_begin(const void *left, const void *right)
 {
 	const struct code_kept *a = left, *b = right;
 
@@ -39,7 +39,7 @@ static void sort_kept(struct code_file *file)
 {
 	uint64_t reach = 0;
 
-	qsort(file->kept, file->nr_kept, sizeof(*file->kept), by_begin);
+	qsort(file->kept, file->nr_kept, sizeof(*file->kept), code_cache_compare_begin);
 	for (size_t i = 0; i < file->nr_kept; i++) {
 		reach = file->kept[i].to > reach ? file->kept[i].to : reach;
 		file->kept[i].reach = reach;

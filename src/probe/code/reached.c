@@ -62,7 +62,7 @@ static int add_targets(
 }
 
 /* From there to the first instruction behind which code does not go on. */
-static int follow(struct reaching *reaching, uint64_t address, bool is_entry)
+static int code_reach_walk(struct reaching *reaching, uint64_t address, bool is_entry)
 {
 	while (set_reached(reaching->file, address)) {
 		struct x86_instruction instruction;
@@ -80,7 +80,7 @@ static int follow(struct reaching *reaching, uint64_t address, bool is_entry)
 	return 0;
 }
 
-static int add_pointer(void *user, const struct code_relocation *relocation)
+static int code_reach_add_relocation(void *user, const struct code_relocation *relocation)
 {
 	struct reaching *reaching = user;
 
@@ -113,11 +113,11 @@ static int reach_all(struct code_file *file)
 			ret = -ENOMEM;
 	}
 	if (!ret && code_executable(file, file->entry))
-		ret = follow(&reaching, file->entry, true);
+		ret = code_reach_walk(&reaching, file->entry, true);
 	if (!ret)
-		ret = code_each_relocation(file, add_pointer, &reaching);
+		ret = code_each_relocation(file, code_reach_add_relocation, &reaching);
 	while (!ret && reaching.count)
-		ret = follow(&reaching, reaching.waiting[--reaching.count], false);
+		ret = code_reach_walk(&reaching, reaching.waiting[--reaching.count], false);
 	free(reaching.waiting);
 	if (ret)
 		forget_reached(file);

@@ -41,7 +41,7 @@ static void read_tags(const struct code_file *file, struct tables *tables)
 	}
 }
 
-static unsigned int width_of(uint64_t type)
+static unsigned int code_relocation_get_width(uint64_t type)
 {
 	switch (type) {
 	case R_X86_64_NONE: return 0;
@@ -91,7 +91,7 @@ static int each_plain(struct code_file *file, uint64_t table, uint64_t table_siz
 
 		memcpy(&raw, bytes + i, sizeof(raw));
 		relocation = (struct code_relocation){.where = raw.r_offset,
-				.bytes = width_of(ELF64_R_TYPE(raw.r_info)),
+				.bytes = code_relocation_get_width(ELF64_R_TYPE(raw.r_info)),
 				.target = symbol_address(file, symbols, ELF64_R_SYM(raw.r_info)) +
 						(uint64_t)raw.r_addend};
 		ret = each(user, &relocation);

@@ -79,7 +79,7 @@ static void otherwise(struct code_rows *rows, uint64_t reg, enum code_saved save
 		rows->row.frame_pointer = saved;
 }
 
-static void restore(struct code_rows *rows, uint64_t reg)
+static void cfi_row_restore_register(struct code_rows *rows, uint64_t reg)
 {
 	if (reg == RETURN_COLUMN) {
 		rows->row.returns = rows->initial.returns;
@@ -90,7 +90,7 @@ static void restore(struct code_rows *rows, uint64_t reg)
 	}
 }
 
-static void define(struct code_rows *rows, uint64_t reg, int64_t offset)
+static void cfi_row_define_register(struct code_rows *rows, uint64_t reg, int64_t offset)
 {
 	rows->row.reg = (unsigned int)reg;
 	rows->row.offset = offset;
@@ -132,7 +132,7 @@ static void define_expression(struct code_rows *rows)
 	uint8_t slot;
 
 	if (is_slot(&inner, &slot)) {
-		define(rows, STACK_POINTER, 8);
+		cfi_row_define_register(rows, STACK_POINTER, 8);
 		rows->row.begin = CODE_BEGIN_SLOT;
 		rows->row.slot = slot;
 		return;
@@ -141,7 +141,8 @@ static void define_expression(struct code_rows *rows)
 	operation = (unsigned int)code_take(&inner, 1);
 	if (operation < REGISTER_AND || operation > REGISTER_AND + 15)
 		return;
-	define(rows, operation - REGISTER_AND, (int64_t)code_take_leb(&inner, true));
+	cfi_row_define_register(
+			rows, operation - REGISTER_AND, (int64_t)code_take_leb(&inner, true));
 	rows->row.begin =
 			code_take(&inner, 1) == DEREFERENCE && inner.at == inner.size && !inner.bad
 			? CODE_BEGIN_INDIRECT
@@ -167,11 +168,11 @@ static void apply_frame(struct code_rows *rows, unsigned int operation)
 	switch (operation) {
 	case DEFINE:
 		reg = leb(rows);
-		define(rows, reg, (int64_t)leb(rows));
+		cfi_row_define_register(rows, reg, (int64_t)leb(rows));
 		break;
 	case DEFINE_SIGNED:
 		reg = leb(rows);
-		define(rows, reg, signed_leb(rows) * rows->data_factor);
+		cfi_row_define_register(rows, reg, signed_leb(rows) * rows->data_factor);
 		break;
 	case DEFINE_REGISTER: rows->row.reg = (unsigned int)leb(rows); break;
 	case DEFINE_OFFSET: rows->row.offset = (int64_t)leb(rows); break;
@@ -205,7 +206,7 @@ static void apply_register(struct code_rows *rows, unsigned int operation)
 		reg = leb(rows);
 		saved_at(rows, reg, signed_leb(rows));
 		break;
-	case RESTORE_EXTENDED: restore(rows, leb(rows)); break;
+	case RESTORE_EXTENDED: cfi_row_restore_register(rows, leb(rows)); break;
 	case UNDEFINED:
 		reg = leb(rows);
 		otherwise(rows, reg, CODE_LOST);
@@ -258,7 +259,7 @@ static void apply_short(struct code_rows *rows, unsigned int kind, unsigned int 
 	if (kind == OFFSET)
 		saved_at(rows, operand, (int64_t)leb(rows));
 	else if (kind == RESTORE)
-		restore(rows, operand);
+		cfi_row_restore_register(rows, operand);
 }
 
 /* The place of which the next rules speak, if that is what the operation says. */

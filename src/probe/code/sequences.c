@@ -17,7 +17,7 @@
 static const char restarted[] = "it is in a sequence that the kernel restarts";
 
 /* A word of a file that may be mapped anywhere stands in its relocations. */
-static uint64_t relocated(const struct code_file *file, uint64_t address)
+static uint64_t code_sequence_relocated_word(const struct code_file *file, uint64_t address)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {
 		const struct code_section *section = &file->sections[i];
@@ -47,7 +47,7 @@ static int add_descriptor(struct code_file *file, const uint8_t *bytes, uint64_t
 	for (unsigned int i = 0; i < WORDS; i++) {
 		words[i] = code_read(bytes + 8 + 8 * i, 8);
 		if (!words[i])
-			words[i] = relocated(file, address + 8 + 8 * i);
+			words[i] = code_sequence_relocated_word(file, address + 8 + 8 * i);
 	}
 	if (!code_executable(file, words[0]) || words[1] > file->size)
 		return 0;

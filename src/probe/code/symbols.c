@@ -22,7 +22,7 @@ struct table {
 	size_t versions_size;
 };
 
-static unsigned int rank_of(const Elf64_Sym *symbol, const char *name)
+static unsigned int code_symbol_get_rank(const Elf64_Sym *symbol, const char *name)
 {
 	unsigned int bind = ELF64_ST_BIND(symbol->st_info), rank = 0;
 
@@ -36,7 +36,7 @@ static unsigned int rank_of(const Elf64_Sym *symbol, const char *name)
 }
 
 /* NULL: no memory. */
-static struct code_name_entry *add_entry(
+static struct code_name_entry *code_symbol_add_entry(
 		struct code_file *file, uint64_t address, uint64_t size, const char *name)
 {
 	struct code_name_entry *names =
@@ -54,11 +54,11 @@ int code_add_name(struct code_file *file, uint64_t address, uint64_t size, const
 {
 	if (!code_executable(file, address))
 		return 0;
-	return add_entry(file, address, size, name) ? 0 : -ENOMEM;
+	return code_symbol_add_entry(file, address, size, name) ? 0 : -ENOMEM;
 }
 
 /* The name of V8 for its blob: v8_VARIANT_embedded_blob_code_, and the same with `size_` behind it. */
-static bool ends_with(const char *name, const char *end)
+static bool code_symbol_ends_with(const char *name, const char *end)
 {
 	size_t length = strlen(name), wanted = strlen(end);
 
@@ -69,9 +69,9 @@ static void note_embedded(struct code_file *file, const Elf64_Sym *symbol, const
 {
 	if (strncmp(name, "v8_", 3) != 0)
 		return;
-	if (ends_with(name, "_embedded_blob_code_"))
+	if (code_symbol_ends_with(name, "_embedded_blob_code_"))
 		file->embedded_code = symbol->st_value;
-	else if (ends_with(name, "_embedded_blob_code_size_"))
+	else if (code_symbol_ends_with(name, "_embedded_blob_code_size_"))
 		file->embedded_size = symbol->st_value;
 }
 
@@ -114,10 +114,10 @@ static int add_symbol(
 			!*name || !code_executable(file, symbol->st_value) ||
 			code_is_excluded(file, symbol->st_value))
 		return 0;
-	entry = add_entry(file, symbol->st_value, symbol->st_size, name);
+	entry = code_symbol_add_entry(file, symbol->st_value, symbol->st_size, name);
 	if (!entry)
 		return -ENOMEM;
-	entry->rank = (uint8_t)rank_of(symbol, name);
+	entry->rank = (uint8_t)code_symbol_get_rank(symbol, name);
 	entry->chooses = type == STT_GNU_IFUNC;
 	entry->former = former;
 	return 0;
@@ -133,7 +133,7 @@ static bool is_former(const struct table *table, size_t index)
 	return version & 0x8000;
 }
 
-static int read_table(struct code_file *file, const struct table *table)
+static int code_symbol_read_table(struct code_file *file, const struct table *table)
 {
 	/* Names must end before the table does. */
 	size_t names_size = table->names_size;
@@ -152,7 +152,7 @@ static int read_table(struct code_file *file, const struct table *table)
 	return 0;
 }
 
-static int read_section(struct code_file *file, const struct code_section *section)
+static int code_symbol_read_section(struct code_file *file, const struct code_section *section)
 {
 	struct table table = {.versions = NULL};
 
@@ -168,7 +168,7 @@ static int read_section(struct code_file *file, const struct code_section *secti
 	table.symbols = code_section_bytes(file, section, &table.size);
 	table.names = (const char *)code_section_bytes(
 			file, &file->sections[section->link], &table.names_size);
-	return table.symbols && table.names ? read_table(file, &table) : 0;
+	return table.symbols && table.names ? code_symbol_read_table(file, &table) : 0;
 }
 
 /* The table of an ELF file that was inside this one. */
@@ -199,7 +199,7 @@ static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
 		table.size = symbols.sh_size;
 		table.names = (const char *)bytes + names.sh_offset;
 		table.names_size = names.sh_size;
-		if (read_table(file, &table))
+		if (code_symbol_read_table(file, &table))
 			return -ENOMEM;
 	}
 	return 0;
@@ -243,7 +243,7 @@ int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size,
 	const struct table table = {
 			.symbols = symbols, .size = size, .names = names, .names_size = names_size};
 
-	return read_table(file, &table);
+	return code_symbol_read_table(file, &table);
 }
 
 int code_read_symbols(struct code_file *file)
@@ -252,7 +252,7 @@ int code_read_symbols(struct code_file *file)
 		const struct code_section *section = &file->sections[i];
 
 		if ((section->type == SHT_SYMTAB || section->type == SHT_DYNSYM) &&
-				read_section(file, section))
+				code_symbol_read_section(file, section))
 			return -ENOMEM;
 	}
 	return read_compressed(file) || code_read_beside(file) ? -ENOMEM : 0;

@@ -10,7 +10,7 @@
 #define VERSIONED_NAME_MAX 512u
 
 /* A text of a table of strings, or NULL if it does not end within the table. */
-static const char *text_at(
+static const char *code_version_get_text(
 		const struct code_file *file, const struct code_section *section, uint64_t offset)
 {
 	size_t size = 0;
@@ -43,7 +43,7 @@ static const char *version_name(const struct code_file *file, const struct code_
 		if (definition.vd_ndx == index && definition.vd_aux <= size - at &&
 				size - at - definition.vd_aux >= sizeof(name)) {
 			memcpy(&name, bytes + at + definition.vd_aux, sizeof(name));
-			return text_at(file, names, name.vda_name);
+			return code_version_get_text(file, names, name.vda_name);
 		}
 		if (!definition.vd_next || definition.vd_next > size - at)
 			break;
@@ -84,7 +84,7 @@ bool code_name_version(const struct code_file *file, const struct code_function 
 		memcpy(&symbol, symbols + i * sizeof(symbol), sizeof(symbol));
 		if (symbol.st_value != function->address || symbol.st_shndx == SHN_UNDEF)
 			continue;
-		text = text_at(file, names, symbol.st_name);
+		text = code_version_get_text(file, names, symbol.st_name);
 		memcpy(&number, numbers + i * sizeof(number), sizeof(number));
 		version = text && !strcmp(text, name)
 				? version_name(file, definitions, number & ~VERSION_HIDDEN)

@@ -60,7 +60,8 @@ static bool is_wanted_register(const struct argument_walk *walk, ZydisRegister r
 }
 
 /* The result does not depend on the value of the register. */
-static bool is_constant(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
+static bool x86_arguments_is_constant(
+		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
 {
 	unsigned int last = decoded->operand_count_visible;
 
@@ -167,10 +168,10 @@ static bool instruction_reads(const struct argument_walk *walk,
 
 		note_operand_access(walk, &operands[i], i < merged ? &ignored : &reads, ret_writes);
 	}
-	return reads && !is_constant(decoded, operands);
+	return reads && !x86_arguments_is_constant(decoded, operands);
 }
 
-static bool decode(const struct argument_walk *walk, uint64_t address,
+static bool x86_arguments_decode(const struct argument_walk *walk, uint64_t address,
 		struct x86_instruction *instruction, ZydisDecodedInstruction *decoded,
 		ZydisDecodedOperand *operands)
 {
@@ -194,7 +195,7 @@ static bool is_variadic(const struct argument_walk *walk, uint64_t begin)
 	bool writes = false;
 
 	for (int i = 0; i < PROLOGUE_MAX; i++) {
-		if (!decode(walk, begin, &instruction, &decoded, operands))
+		if (!x86_arguments_decode(walk, begin, &instruction, &decoded, operands))
 			return false;
 		if (decoded.mnemonic == ZYDIS_MNEMONIC_TEST &&
 				operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
@@ -217,7 +218,7 @@ static bool walk_instruction(struct argument_walk *walk, struct argument_step at
 	uint64_t target;
 	bool writes = false;
 
-	if (!decode(walk, at.address, &instruction, &decoded, operands))
+	if (!x86_arguments_decode(walk, at.address, &instruction, &decoded, operands))
 		return false;
 	/* A long nop does not access its operands. */
 	if (!instruction.padding && instruction_reads(walk, &decoded, operands, &writes) &&

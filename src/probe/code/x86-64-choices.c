@@ -17,7 +17,7 @@ static bool is_choice(
 			!function->chooses;
 }
 
-static void add_choice(uint64_t *choices, size_t room, size_t *count, uint64_t address)
+static void x86_choices_add(uint64_t *choices, size_t room, size_t *count, uint64_t address)
 {
 	for (size_t i = 0; i < *count; i++) {
 		if (choices[i] == address)
@@ -48,10 +48,10 @@ size_t code_choices(const struct code_file *file, const struct code_function *ch
 		}
 		if (instruction.lea && instruction.piece.field &&
 				is_choice(file, chooser, instruction.piece.target))
-			add_choice(choices, room, &count, instruction.piece.target);
+			x86_choices_add(choices, room, &count, instruction.piece.target);
 		if (file->fixed && instruction.constant &&
 				is_choice(file, chooser, instruction.constant))
-			add_choice(choices, room, &count, instruction.constant);
+			x86_choices_add(choices, room, &count, instruction.constant);
 		at += instruction.piece.length;
 	}
 	return count;

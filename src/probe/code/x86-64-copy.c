@@ -12,7 +12,7 @@ struct writer {
 	bool far;
 };
 
-static void put(struct writer *writer, const void *bytes, size_t size)
+static void x86_copy_emit(struct writer *writer, const void *bytes, size_t size)
 {
 	memcpy(writer->bytes + writer->at, bytes, size);
 	writer->at += size;
@@ -20,11 +20,12 @@ static void put(struct writer *writer, const void *bytes, size_t size)
 
 static void put_byte(struct writer *writer, uint8_t byte)
 {
-	put(writer, &byte, 1);
+	x86_copy_emit(writer, &byte, 1);
 }
 
 /* From the end of the field, and `behind` more bytes of the instruction, to there. */
-static int32_t distance(struct writer *writer, size_t field, size_t behind, uint64_t to)
+static int32_t x86_copy_displacement(
+		struct writer *writer, size_t field, size_t behind, uint64_t to)
 {
 	int64_t away = (int64_t)(to - (writer->address + field + 4 + behind));
 
@@ -32,17 +33,17 @@ static int32_t distance(struct writer *writer, size_t field, size_t behind, uint
 	return (int32_t)away;
 }
 
-static void put_distance(struct writer *writer, uint64_t to)
+static void x86_copy_emit_distance(struct writer *writer, uint64_t to)
 {
-	int32_t away = distance(writer, writer->at, 0, to);
+	int32_t away = x86_copy_displacement(writer, writer->at, 0, to);
 
-	put(writer, &away, 4);
+	x86_copy_emit(writer, &away, 4);
 }
 
-static void put_jump(struct writer *writer, uint64_t to)
+static void x86_copy_emit_jump(struct writer *writer, uint64_t to)
 {
 	put_byte(writer, 0xe9);
-	put_distance(writer, to);
+	x86_copy_emit_distance(writer, to);
 }
 
 /* Touches no flag and no register. */
@@ -51,11 +52,11 @@ static void put_push(struct writer *writer, uint64_t value)
 	uint32_t low = (uint32_t)value, high = (uint32_t)(value >> 32);
 
 	put_byte(writer, 0x68); /* push $low */
-	put(writer, &low, 4);
+	x86_copy_emit(writer, &low, 4);
 	if ((uint64_t)(int64_t)(int32_t)low == value)
 		return;
-	put(writer, "\xc7\x44\x24\x04", 4); /* movl $high, 4(%rsp) */
-	put(writer, &high, 4);
+	x86_copy_emit(writer, "\xc7\x44\x24\x04", 4); /* movl $high, 4(%rsp) */
+	x86_copy_emit(writer, &high, 4);
 }
 
 static void put_relative(struct writer *writer, const struct probe_piece *piece,
@@ -64,15 +65,15 @@ static void put_relative(struct writer *writer, const struct probe_piece *piece,
 	size_t begin = writer->at;
 	int32_t away;
 
-	put(writer, bytes, piece->length);
+	x86_copy_emit(writer, bytes, piece->length);
 	if (piece->field) {
-		away = distance(writer, begin + piece->field, piece->length - piece->field - 4u,
-				to);
+		away = x86_copy_displacement(writer, begin + piece->field,
+				piece->length - piece->field - 4u, to);
 		memcpy(writer->bytes + begin + piece->field, &away, 4);
 	}
 }
 
-static void put_piece(struct writer *writer, const struct probe_site *site,
+static void x86_copy_emit_piece(struct writer *writer, const struct probe_site *site,
 		const struct probe_piece *piece)
 {
 	const uint8_t *bytes = site->bytes + piece->at;
@@ -82,21 +83,21 @@ static void put_piece(struct writer *writer, const struct probe_site *site,
 
 	switch (piece->kind) {
 	case PROBE_RELATIVE: put_relative(writer, piece, bytes, to); break;
-	case PROBE_BRANCH: put_jump(writer, to); break;
+	case PROBE_BRANCH: x86_copy_emit_jump(writer, to); break;
 	case PROBE_BRANCH_IF:
 		put_byte(writer, 0x0f);
 		put_byte(writer, 0x80 | piece->detail);
-		put_distance(writer, to);
+		x86_copy_emit_distance(writer, to);
 		break;
 	case PROBE_COUNTER:
 		/* Over the jump that is not to be taken, to the one that is. */
-		put(writer, bytes, piece->length - 1u);
-		put(writer, "\x02\xeb\x05", 3);
-		put_jump(writer, to);
+		x86_copy_emit(writer, bytes, piece->length - 1u);
+		x86_copy_emit(writer, "\x02\xeb\x05", 3);
+		x86_copy_emit_jump(writer, to);
 		break;
 	case PROBE_CALL:
 		put_push(writer, behind);
-		put_jump(writer, to);
+		x86_copy_emit_jump(writer, to);
 		break;
 	case PROBE_CALL_INDIRECT:
 		/*
@@ -110,7 +111,7 @@ static void put_piece(struct writer *writer, const struct probe_site *site,
 		writer->bytes[begin + piece->detail] =
 				(uint8_t)((writer->bytes[begin + piece->detail] & ~0x38) | 0x20);
 		break;
-	default: put(writer, bytes, piece->length); break;
+	default: x86_copy_emit(writer, bytes, piece->length); break;
 	}
 }
 
@@ -121,10 +122,10 @@ int probe_copy(const struct probe_site *site, uint64_t at, uint8_t copy[PROBE_CO
 
 	for (unsigned int i = 0; i < site->nr_pieces; i++) {
 		map[i] = (uint8_t)writer.at;
-		put_piece(&writer, site, &site->pieces[i]);
+		x86_copy_emit_piece(&writer, site, &site->pieces[i]);
 	}
 	map[site->nr_pieces] = (uint8_t)writer.at;
 	if (!site->ends)
-		put_jump(&writer, site->runtime + site->displaced);
+		x86_copy_emit_jump(&writer, site->runtime + site->displaced);
 	return writer.far ? -ERANGE : (int)writer.at;
 }

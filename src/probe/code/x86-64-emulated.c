@@ -19,7 +19,7 @@
 #define REX_B 0x41
 #define TWO_BYTES 0x0f
 
-static bool is_push(uint8_t byte)
+static bool x86_emulate_is_push(uint8_t byte)
 {
 	return byte >= 0x50 && byte <= 0x57;
 }
@@ -41,9 +41,9 @@ bool code_kernel_emulates(const uint8_t *bytes, size_t size)
 	case 0xe8:
 	case 0xe9:
 	case 0xeb: return true;
-	case REX_B: return size > 1 && is_push(bytes[1]);
+	case REX_B: return size > 1 && x86_emulate_is_push(bytes[1]);
 	case TWO_BYTES: return size > 1 && bytes[1] >= 0x80 && bytes[1] <= 0x8f;
-	default: return is_push(bytes[0]) || (bytes[0] >= 0x70 && bytes[0] <= 0x7f);
+	default: return x86_emulate_is_push(bytes[0]) || (bytes[0] >= 0x70 && bytes[0] <= 0x7f);
 	}
 }
 

@@ -19,7 +19,7 @@ struct moves {
 	size_t count, room;
 };
 
-static bool note(struct moves *moves, const struct x86_move *move)
+static bool x86_exchange_record_move(struct moves *moves, const struct x86_move *move)
 {
 	struct x86_move *all = code_grow(moves->all, moves->count, &moves->room, sizeof(*all));
 
@@ -48,7 +48,7 @@ static int read_moves(const struct code_file *file, const struct code_function *
 		for (unsigned int i = 0; i < 2; i++) {
 			if (move[i].kind == X86_MOVE_NONE)
 				continue;
-			if (!note(moves, &move[i]))
+			if (!x86_exchange_record_move(moves, &move[i]))
 				return -1;
 			given |= move[i].kind != X86_MOVE_STORE && move[i].to == X86_STACK_POINTER;
 		}

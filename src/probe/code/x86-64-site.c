@@ -59,7 +59,7 @@ static bool only_padding(const uint8_t *bytes, size_t size, size_t wanted)
 	return true;
 }
 
-static void look_at(struct place *place)
+static void site_check_location(struct place *place)
 {
 	while (place->length < PROBE_JUMP_BYTES && !place->ends) {
 		struct x86_instruction *instruction = &place->instructions[place->count];
@@ -104,8 +104,8 @@ static unsigned int pieces_for(const struct place *place, unsigned int bytes)
 	return 0;
 }
 
-static void choose(const struct place *place, struct probe_site *site, enum probe_method method,
-		unsigned int pieces, unsigned int patched)
+static void site_choose_method(const struct place *place, struct probe_site *site,
+		enum probe_method method, unsigned int pieces, unsigned int patched)
 {
 	const struct x86_instruction *last = &place->instructions[pieces - 1];
 
@@ -125,7 +125,7 @@ static void choose(const struct place *place, struct probe_site *site, enum prob
 
 /* ---- pads ---- */
 
-static bool is_taken(const struct code_file *file, uint64_t pad, uint64_t site)
+static bool site_springboard_is_used(const struct code_file *file, uint64_t pad, uint64_t site)
 {
 	for (size_t i = 0; i < file->nr_pads; i++) {
 		uint64_t taken = file->pads[i].address;
@@ -153,7 +153,7 @@ static bool gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
 }
 
 /* A site keeps its pad: whoever asks again gets the same answer. */
-static bool take_pad(struct code_file *file, uint64_t pad, uint64_t site)
+static bool site_claim_springboard(struct code_file *file, uint64_t pad, uint64_t site)
 {
 	struct code_pad *pads;
 
@@ -221,7 +221,8 @@ static uint64_t pad_behind(struct code_file *file, const struct code_function *f
 	for (uint64_t pad = gap; pad + PROBE_JUMP_BYTES <= next; pad++) {
 		int64_t away = (int64_t)(pad - (from + SHORT_BYTES));
 
-		if (away >= -SHORT_REACH && away < SHORT_REACH && !is_taken(file, pad, from))
+		if (away >= -SHORT_REACH && away < SHORT_REACH &&
+				!site_springboard_is_used(file, pad, from))
 			return pad;
 	}
 	return 0;
@@ -258,7 +259,7 @@ static bool try_jump(const struct place *place, struct probe_site *site)
 
 	if (!pieces || place->until < PROBE_JUMP_BYTES)
 		return false;
-	choose(place, site, PROBE_JUMP, pieces, PROBE_JUMP_BYTES);
+	site_choose_method(place, site, PROBE_JUMP, pieces, PROBE_JUMP_BYTES);
 	return true;
 }
 
@@ -294,13 +295,13 @@ static bool try_padding(const struct place *place, struct probe_site *site)
 {
 	if (!place->ends || place->length >= PROBE_JUMP_BYTES || place->until < PROBE_JUMP_BYTES ||
 			place->size < PROBE_JUMP_BYTES ||
-			is_taken(place->file, place->address, place->address) ||
+			site_springboard_is_used(place->file, place->address, place->address) ||
 			!only_padding(place->bytes + place->length, place->size - place->length,
 					PROBE_JUMP_BYTES - place->length) ||
 			!padding_is_free(place) ||
-			!take_pad(place->file, place->address, place->address))
+			!site_claim_springboard(place->file, place->address, place->address))
 		return false;
-	choose(place, site, PROBE_PADDING, place->count, PROBE_JUMP_BYTES);
+	site_choose_method(place, site, PROBE_PADDING, place->count, PROBE_JUMP_BYTES);
 	return true;
 }
 
@@ -312,9 +313,10 @@ static bool try_short(const struct place *place, struct probe_site *site)
 	size_t size;
 	const uint8_t *bytes = pad ? code_bytes(place->file, pad, &size) : NULL;
 
-	if (!bytes || size < PROBE_JUMP_BYTES || !take_pad(place->file, pad, place->address))
+	if (!bytes || size < PROBE_JUMP_BYTES ||
+			!site_claim_springboard(place->file, pad, place->address))
 		return false;
-	choose(place, site, PROBE_SHORT, pieces, SHORT_BYTES);
+	site_choose_method(place, site, PROBE_SHORT, pieces, SHORT_BYTES);
 	site->pad = pad;
 	memcpy(site->pad_bytes, bytes, PROBE_JUMP_BYTES);
 	return true;
@@ -379,7 +381,7 @@ static bool try_punned(const struct place *place, struct probe_site *site)
 			site->reason = beside;
 			continue;
 		}
-		choose(place, site, PROBE_PUNNED, pieces, own);
+		site_choose_method(place, site, PROBE_PUNNED, pieces, own);
 		return true;
 	}
 	return false;
@@ -408,7 +410,7 @@ static int find_method(
 	place.bytes = code_bytes(file, address, &place.size);
 	site->address = address;
 	site->offset = segment->offset + (address - segment->address);
-	look_at(&place);
+	site_check_location(&place);
 	if (!place.count) {
 		site->nr_bytes = (uint8_t)(place.size < PROBE_JUMP_BYTES ? place.size
 									 : PROBE_JUMP_BYTES);
@@ -418,13 +420,13 @@ static int find_method(
 	}
 	if (code_is_go(file, address)) {
 		site->reason = of_go;
-		choose(&place, site, PROBE_KERNEL, 1, 1);
+		site_choose_method(&place, site, PROBE_KERNEL, 1, 1);
 		code_for_kernel(site);
 		return 0;
 	}
 	if (only_first && place.instructions[0].piece.length < PROBE_JUMP_BYTES) {
 		site->reason = not_followed;
-		choose(&place, site, PROBE_BREAKPOINT, 1, 1);
+		site_choose_method(&place, site, PROBE_BREAKPOINT, 1, 1);
 		return 0;
 	}
 	if (try_jump(&place, site))
@@ -432,7 +434,7 @@ static int find_method(
 	give_pads(file);
 	site->reason = why_no_jump(&place);
 	if (!try_padding(&place, site) && !try_short(&place, site) && !try_punned(&place, site))
-		choose(&place, site, PROBE_BREAKPOINT, 1, 1);
+		site_choose_method(&place, site, PROBE_BREAKPOINT, 1, 1);
 	return 0;
 }
 
@@ -508,7 +510,7 @@ static int find_unnamed(struct code_file *file, uint64_t address, struct probe_s
 	return ret;
 }
 
-static void leave_to_kernel(struct probe_site *site, const char *reason)
+static void site_defer_to_kernel(struct probe_site *site, const char *reason)
 {
 	site->method = PROBE_KERNEL;
 	site->reason = reason;
@@ -549,6 +551,6 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 	site->no_exit = not_begin;
 	if (!ret && site->method != PROBE_NONE && site->method != PROBE_KERNEL &&
 			code_exchanges_stack(file, function))
-		leave_to_kernel(site, no_stack);
+		site_defer_to_kernel(site, no_stack);
 	return ret;
 }

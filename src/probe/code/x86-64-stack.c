@@ -44,7 +44,7 @@ struct following {
 	struct x86_stack_use use;
 };
 
-static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister wanted)
+static bool stack_is_register(const ZydisDecodedOperand *operand, ZydisRegister wanted)
 {
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == wanted;
 }
@@ -61,7 +61,7 @@ static int32_t bounded(int64_t distance)
 }
 
 /* How far below the return address a register points. */
-static int32_t value_of(ZydisRegister reg, const struct state *state)
+static int32_t stack_operand_value(ZydisRegister reg, const struct state *state)
 {
 	if (reg == ZYDIS_REGISTER_RSP)
 		return state->stack;
@@ -71,9 +71,9 @@ static int32_t value_of(ZydisRegister reg, const struct state *state)
 }
 
 /* The distance of a memory operand from the return address; STACK_UNKNOWN: it is not on the stack, or the distance is unknown. */
-static int32_t distance_of(const ZydisDecodedOperand *operand, const struct state *state)
+static int32_t stack_get_offset(const ZydisDecodedOperand *operand, const struct state *state)
 {
-	int32_t from = value_of(operand->mem.base, state);
+	int32_t from = stack_operand_value(operand->mem.base, state);
 
 	if (operand->mem.index != ZYDIS_REGISTER_NONE)
 		return STACK_UNKNOWN;
@@ -83,7 +83,7 @@ static int32_t distance_of(const ZydisDecodedOperand *operand, const struct stat
 static void note_memory(struct following *following, const ZydisDecodedOperand *operand,
 		const struct state *state)
 {
-	int32_t distance = distance_of(operand, state);
+	int32_t distance = stack_get_offset(operand, state);
 	int32_t size = operand->actions ? operand->size / 8 : STACK_WORD;
 
 	if (distance != STACK_UNKNOWN && distance + size > 0 && distance < STACK_WORD) {
@@ -104,16 +104,16 @@ static void note_memory(struct following *following, const ZydisDecodedOperand *
 }
 
 /* `to` is the first operand, `from` the second one. */
-static void note_copy(struct following *following, const ZydisDecodedInstruction *decoded,
+static void stack_note_copy(struct following *following, const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct state *state)
 {
 	if (decoded->mnemonic != ZYDIS_MNEMONIC_MOV || decoded->operand_count_visible != 2)
 		return;
-	if (is_register(&operands[1], ZYDIS_REGISTER_RSP) &&
-			!is_register(&operands[0], ZYDIS_REGISTER_RBP) && !state->stack)
+	if (stack_is_register(&operands[1], ZYDIS_REGISTER_RSP) &&
+			!stack_is_register(&operands[0], ZYDIS_REGISTER_RBP) && !state->stack)
 		following->use.location = true;
-	if (is_register(&operands[1], ZYDIS_REGISTER_RBP) && state->frame != STACK_UNKNOWN &&
-			!is_register(&operands[0], ZYDIS_REGISTER_RSP))
+	if (stack_is_register(&operands[1], ZYDIS_REGISTER_RBP) && state->frame != STACK_UNKNOWN &&
+			!stack_is_register(&operands[0], ZYDIS_REGISTER_RSP))
 		following->use.gives_frame = true;
 }
 
@@ -122,7 +122,7 @@ static void note_operands(struct following *following, const ZydisDecodedInstruc
 {
 	/* An address computation can move the stack pointer. */
 	bool moves = decoded->mnemonic == ZYDIS_MNEMONIC_LEA &&
-			is_register(&operands[0], ZYDIS_REGISTER_RSP);
+			stack_is_register(&operands[0], ZYDIS_REGISTER_RSP);
 	/* Compilers copy the return address to the new frame of a function that aligns its stack. Only debuggers read the copy. */
 	bool aligns = decoded->mnemonic == ZYDIS_MNEMONIC_PUSH && state->stack == STACK_UNKNOWN &&
 			operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
@@ -132,7 +132,7 @@ static void note_operands(struct following *following, const ZydisDecodedInstruc
 		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			note_memory(following, &operands[i], state);
 	}
-	note_copy(following, decoded, operands, state);
+	stack_note_copy(following, decoded, operands, state);
 	if (decoded->mnemonic == ZYDIS_MNEMONIC_POP && !state->stack)
 		following->use.return_address = true;
 }
@@ -144,7 +144,8 @@ static bool has_constant(const ZydisDecodedOperand *operand)
 
 static bool writes(const ZydisDecodedOperand *operand, ZydisRegister wanted)
 {
-	return is_register(operand, wanted) && (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
+	return stack_is_register(operand, wanted) &&
+			(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
 }
 
 static bool is_move_to_register(
@@ -159,7 +160,7 @@ static int32_t written_value(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct state *state)
 {
 	int64_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1;
-	int32_t from = value_of(operands[0].reg.value, state), distance;
+	int32_t from = stack_operand_value(operands[0].reg.value, state), distance;
 
 	switch (decoded->mnemonic) {
 	case ZYDIS_MNEMONIC_SUB:
@@ -168,11 +169,11 @@ static int32_t written_value(const ZydisDecodedInstruction *decoded,
 			return STACK_UNKNOWN;
 		return bounded(from + sign * (int32_t)operands[1].imm.value.s);
 	case ZYDIS_MNEMONIC_LEA:
-		distance = distance_of(&operands[1], state);
+		distance = stack_get_offset(&operands[1], state);
 		return distance == STACK_UNKNOWN ? distance : -distance;
 	case ZYDIS_MNEMONIC_MOV:
 		return operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER
-				? value_of(operands[1].reg.value, state)
+				? stack_operand_value(operands[1].reg.value, state)
 				: STACK_UNKNOWN;
 	default: return STACK_UNKNOWN;
 	}
@@ -219,7 +220,8 @@ static bool loads_caller(const ZydisDecodedInstruction *decoded,
 		return false;
 	if (state->own && operands[1].mem.base == state->own)
 		return !operands[1].mem.disp.value && operands[1].mem.index == ZYDIS_REGISTER_NONE;
-	return state->frame != STACK_UNKNOWN && distance_of(&operands[1], state) == -state->frame;
+	return state->frame != STACK_UNKNOWN &&
+			stack_get_offset(&operands[1], state) == -state->frame;
 }
 
 /* Frame pointers that registers hold. */
@@ -235,12 +237,12 @@ static void follow_frames(const ZydisDecodedInstruction *decoded,
 	if (loads_caller(decoded, operands, &before))
 		state->caller = (uint16_t)operands[0].reg.value;
 	else if (is_move_to_register(decoded, operands) && before.frame != STACK_UNKNOWN &&
-			is_register(&operands[1], ZYDIS_REGISTER_RBP) &&
+			stack_is_register(&operands[1], ZYDIS_REGISTER_RBP) &&
 			operands[0].reg.value != ZYDIS_REGISTER_RSP)
 		state->own = (uint16_t)operands[0].reg.value;
 }
 
-static struct state after(const ZydisDecodedInstruction *decoded,
+static struct state stack_state_after(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, struct state state)
 {
 	const struct state before = state;
@@ -257,7 +259,7 @@ static struct state after(const ZydisDecodedInstruction *decoded,
 	case ZYDIS_MNEMONIC_POPFQ:
 		if (known)
 			state.stack = bounded((int64_t)state.stack - STACK_WORD);
-		if (first && is_register(&operands[0], ZYDIS_REGISTER_RBP))
+		if (first && stack_is_register(&operands[0], ZYDIS_REGISTER_RBP))
 			state.frame = STACK_UNKNOWN;
 		return state;
 	case ZYDIS_MNEMONIC_LEAVE:
@@ -279,14 +281,14 @@ static struct state after(const ZydisDecodedInstruction *decoded,
 		state.stack = written_value(decoded, operands, &before);
 	if (first && writes(&operands[0], ZYDIS_REGISTER_RBP))
 		state.frame = decoded->mnemonic == ZYDIS_MNEMONIC_MOV &&
-						is_register(&operands[1], ZYDIS_REGISTER_RSP)
+						stack_is_register(&operands[1], ZYDIS_REGISTER_RSP)
 				? before.stack
 				: STACK_UNKNOWN;
 	return state;
 }
 
 /* Merge two states. True: the result has less information than before, or is the first one. */
-static bool join(struct state *state, const struct state *other)
+static bool stack_merge_states(struct state *state, const struct state *other)
 {
 	const struct state before = *state;
 	bool changed = false;
@@ -312,12 +314,13 @@ static bool join(struct state *state, const struct state *other)
 			before.own != state->own || before.caller != state->caller;
 }
 
-static void reach(struct following *following, uint64_t address, const struct state *state)
+static void stack_add_target(
+		struct following *following, uint64_t address, const struct state *state)
 {
 	uint64_t at = address - following->function->address;
 
 	/* The state of an instruction changes at most CHANGES_MAX times. */
-	if (at < following->function->size && join(&following->states[at], state))
+	if (at < following->function->size && stack_merge_states(&following->states[at], state))
 		following->todo[following->nr_todo++] = (uint32_t)at;
 }
 
@@ -329,7 +332,7 @@ static bool passes_location(const struct state *state)
 			ZYDIS_REGISTER_R9};
 
 	for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
-		if (!value_of(arguments[i], state))
+		if (!stack_operand_value(arguments[i], state))
 			return true;
 	}
 	return false;
@@ -344,7 +347,7 @@ static void note_shallow(struct following *following, uint64_t target, bool tail
 		use->shallow[use->nr_shallow++] = (struct x86_shallow_call){target, tail};
 }
 
-static bool is_inside(const struct following *following, uint64_t address)
+static bool stack_is_inside(const struct following *following, uint64_t address)
 {
 	return address - following->function->address < following->function->size;
 }
@@ -358,16 +361,16 @@ static bool follow_call(struct following *following, uint64_t target, uint64_t n
 	if (!state.stack)
 		note_shallow(following, target, false);
 	/* A part of the function, which may read or change the return address of the whole. It is called to push its address, or it returns. */
-	if (target == following->function->address || !is_inside(following, target))
+	if (target == following->function->address || !stack_is_inside(following, target))
 		return true;
 	if (state.stack != STACK_UNKNOWN)
 		state.stack = bounded((int64_t)state.stack + STACK_WORD);
-	reach(following, target, &state);
+	stack_add_target(following, target, &state);
 	return target != next_address;
 }
 
 /* One instruction at a state; false: it cannot be read. */
-static bool follow(struct following *following, uint32_t at, const struct state *state)
+static bool stack_step(struct following *following, uint32_t at, const struct state *state)
 {
 	const struct code_function *function = following->function;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -384,7 +387,7 @@ static bool follow(struct following *following, uint32_t at, const struct state 
 	note_operands(following, &decoded, operands, state);
 	if (instruction.call && passes_location(state))
 		following->use.return_address = true;
-	next = after(&decoded, operands, *state);
+	next = stack_state_after(&decoded, operands, *state);
 	goes_on = !instruction.ends;
 	switch (instruction.piece.kind) {
 	case PROBE_CALL:
@@ -394,23 +397,23 @@ static bool follow(struct following *following, uint32_t at, const struct state 
 	case PROBE_BRANCH:
 	case PROBE_BRANCH_IF:
 	case PROBE_COUNTER:
-		if (!is_inside(following, instruction.piece.target) && !next.stack)
+		if (!stack_is_inside(following, instruction.piece.target) && !next.stack)
 			note_shallow(following, instruction.piece.target, true);
-		reach(following, instruction.piece.target, &next);
+		stack_add_target(following, instruction.piece.target, &next);
 		break;
 	default: break;
 	}
 	if (goes_on)
-		reach(following, function->address + at + decoded.length, &next);
+		stack_add_target(following, function->address + at + decoded.length, &next);
 	return true;
 }
 
-static bool follow_all(struct following *following)
+static bool stack_walk(struct following *following)
 {
 	while (following->nr_todo) {
 		uint32_t at = following->todo[--following->nr_todo];
 
-		if (!follow(following, at, &following->states[at]))
+		if (!stack_step(following, at, &following->states[at]))
 			return false;
 	}
 	return true;
@@ -430,8 +433,8 @@ static bool follow_others(struct following *following, int32_t frame)
 				    &instruction))
 			return false;
 		if (!following->states[at].seen && !instruction.padding) {
-			reach(following, following->function->address + at, &state);
-			if (!follow_all(following))
+			stack_add_target(following, following->function->address + at, &state);
+			if (!stack_walk(following))
 				return false;
 		}
 		at += instruction.piece.length;
@@ -454,8 +457,8 @@ static bool follow_function(struct following *following)
 
 	forget_pointers(&begin);
 	ZydisDecoderInit(&following->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	reach(following, following->function->address, &begin);
-	return follow_all(following) && follow_others(following, usual_frame(following));
+	stack_add_target(following, following->function->address, &begin);
+	return stack_walk(following) && follow_others(following, usual_frame(following));
 }
 
 int x86_stack_use(struct code_file *file, const struct code_function *function,

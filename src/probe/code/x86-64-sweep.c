@@ -44,7 +44,7 @@ struct taken {
 	size_t count, room;
 };
 
-static int take_address(struct taken *taken, uint64_t address)
+static int x86_sweep_read_address(struct taken *taken, uint64_t address)
 {
 	uint64_t *addresses =
 			code_grow(taken->addresses, taken->count, &taken->room, sizeof(*addresses));
@@ -168,7 +168,7 @@ static int sweep_code(struct code_file *file, const struct code_segment *segment
 		}
 		if (instruction.lea && instruction.piece.field) {
 			code_mark_target(file, instruction.piece.target);
-			if (take_address(taken, instruction.piece.target))
+			if (x86_sweep_read_address(taken, instruction.piece.target))
 				return -ENOMEM;
 		}
 		/* Only in files with fixed addresses: a constant is no address in a file whose address the loader chooses. */

@@ -237,22 +237,22 @@ unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size)
 
 /* ---- addresses in registers ---- */
 
-static uint8_t general(ZydisRegister reg)
+static uint8_t x86_gp_register(ZydisRegister reg)
 {
 	return reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15
 			? (uint8_t)(reg - ZYDIS_REGISTER_RAX)
 			: X86_OTHER;
 }
 
-static bool is_register(const ZydisDecodedOperand *operand)
+static bool x86_is_register(const ZydisDecodedOperand *operand)
 {
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			general(operand->reg.value) != X86_OTHER;
+			x86_gp_register(operand->reg.value) != X86_OTHER;
 }
 
-static uint8_t base_of(const ZydisDecodedOperand *operand)
+static uint8_t x86_base_register(const ZydisDecodedOperand *operand)
 {
-	return general(operand->mem.base);
+	return x86_gp_register(operand->mem.base);
 }
 
 /* The effect of the second operand on the first one. */
@@ -264,19 +264,20 @@ static struct x86_move move_of(const ZydisDecodedOperand *to, const ZydisDecoded
 			(to->reg.value == ZYDIS_REGISTER_ESP ||
 					to->reg.value == ZYDIS_REGISTER_SP)) {
 		move = (struct x86_move){X86_MOVE_COPY, X86_STACK_POINTER, X86_OTHER};
-	} else if (is_register(to)) {
-		move.to = general(to->reg.value);
+	} else if (x86_is_register(to)) {
+		move.to = x86_gp_register(to->reg.value);
 		move.kind = X86_MOVE_COPY;
 		move.from = X86_OTHER;
-		if (is_register(from))
-			move.from = general(from->reg.value);
+		if (x86_is_register(from))
+			move.from = x86_gp_register(from->reg.value);
 		else if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
-			move.from = base_of(from);
+			move.from = x86_base_register(from);
 		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY &&
 				from->mem.type != ZYDIS_MEMOP_TYPE_AGEN)
 			move.kind = X86_MOVE_LOAD;
-	} else if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && is_register(from)) {
-		move = (struct x86_move){X86_MOVE_STORE, base_of(to), general(from->reg.value)};
+	} else if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && x86_is_register(from)) {
+		move = (struct x86_move){X86_MOVE_STORE, x86_base_register(to),
+				x86_gp_register(from->reg.value)};
 		if (move.to == X86_OTHER)
 			move.kind = X86_MOVE_NONE;
 	}
@@ -303,9 +304,9 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 	case ZYDIS_MNEMONIC_CALL:
 	case ZYDIS_MNEMONIC_RET: return decoded.length;
 	case ZYDIS_MNEMONIC_PUSH:
-		if (is_register(&operands[0]))
+		if (x86_is_register(&operands[0]))
 			moves[0] = (struct x86_move){X86_MOVE_STORE, X86_STACK_POINTER,
-					general(operands[0].reg.value)};
+					x86_gp_register(operands[0].reg.value)};
 		return decoded.length;
 	case ZYDIS_MNEMONIC_POP:
 		/* Other registers are restored to the caller's values. */

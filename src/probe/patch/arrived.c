@@ -36,7 +36,7 @@ static struct {
 	bool guarded;
 } threads;
 
-static void list(pid_t tid, void *data)
+static void patch_arrival_list_threads(pid_t tid, void *data)
 {
 	(void)data;
 	if (threads.count < THREADS_AT_ONCE)
@@ -54,11 +54,12 @@ static bool all_are_there(void)
 	return true;
 }
 
-static bool list_all(void)
+static bool patch_arrival_list_all_threads(void)
 {
 	for (unsigned int i = 0; i < LISTS; i++) {
 		threads.count = 0;
-		if (!patch_threads_each(list, NULL) || threads.count > THREADS_AT_ONCE)
+		if (!patch_threads_each(patch_arrival_list_threads, NULL) ||
+				threads.count > THREADS_AT_ONCE)
 			return false;
 		if (all_are_there())
 			return true;
@@ -67,7 +68,8 @@ static bool list_all(void)
 }
 
 /* False: it is not so of one of them. */
-static bool look_at(const pid_t *tids, unsigned int count, const struct patch_proof *proof)
+static bool patch_arrival_check_threads(
+		const pid_t *tids, unsigned int count, const struct patch_proof *proof)
 {
 	unsigned int still = 0;
 
@@ -102,18 +104,18 @@ bool patch_threads_prove(const struct patch_proof *proof)
 	pid_t self = (pid_t)patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	unsigned int others = 0;
 
-	if (!list_all())
+	if (!patch_arrival_list_all_threads())
 		return false;
 	threads.guarded = false;
 	for (unsigned int i = 0; i < threads.count; i++) {
 		if (threads.listed[i] != self)
 			threads.listed[others++] = threads.listed[i];
 	}
-	if (!look_at(threads.listed, others, proof))
+	if (!patch_arrival_check_threads(threads.listed, others, proof))
 		return false;
 	for (unsigned int i = 0; threads.nr_left && i < LOOKS; i++) {
 		usleep(LOOK_US);
-		if (!look_at(threads.left, threads.nr_left, proof))
+		if (!patch_arrival_check_threads(threads.left, threads.nr_left, proof))
 			return false;
 	}
 	/* Where system calls are filtered, who knows what happens to one that is not expected. */
@@ -126,18 +128,20 @@ bool patch_threads_prove(const struct patch_proof *proof)
 
 /* ---- what is to be proved of each here ---- */
 
-static bool has_trapped(const struct patch_thread *thread)
+static bool patch_arrival_has_trapped(const struct patch_thread *thread)
 {
 	return (thread->pending & ~thread->blocked & PATCH_TRAP_SIGNALS) != 0;
 }
 
-static enum patch_shown has_arrived(pid_t tid, bool *guarded)
+static enum patch_shown patch_arrival_has_arrived(pid_t tid, bool *guarded)
 {
 	struct patch_thread thread;
 	bool there = patch_thread_look(tid, &thread);
 
 	*guarded |= thread.guarded;
-	return !there || (strchr("STZX", thread.state) && !thread.traced && !has_trapped(&thread))
+	return !there ||
+					(strchr("STZX", thread.state) && !thread.traced &&
+							!patch_arrival_has_trapped(&thread))
 			? PATCH_SO
 			: PATCH_UNKNOWN;
 }
@@ -147,12 +151,14 @@ static bool had_arrived(pid_t tid)
 {
 	struct patch_thread thread;
 
-	return !patch_thread_look(tid, &thread) || (!thread.traced && !has_trapped(&thread));
+	return !patch_thread_look(tid, &thread) ||
+			(!thread.traced && !patch_arrival_has_trapped(&thread));
 }
 
 bool patch_all_arrived(void)
 {
-	static const struct patch_proof proof = {.look = has_arrived, .was_so = had_arrived};
+	static const struct patch_proof proof = {
+			.look = patch_arrival_has_arrived, .was_so = had_arrived};
 
 	return patch_threads_prove(&proof);
 }

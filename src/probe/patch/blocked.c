@@ -27,7 +27,7 @@ struct blockers {
 	bool guarded; /* system calls are filtered: who knows what happens to one that is not expected */
 };
 
-static void look_at(pid_t tid, void *data)
+static void patch_blocked_check_thread(pid_t tid, void *data)
 {
 	struct blockers *found = data;
 	struct patch_thread thread;
@@ -67,7 +67,7 @@ bool patch_unblock(void)
 
 		found.count = 0;
 		found.guarded = false;
-		whole = patch_threads_each(look_at, &found);
+		whole = patch_threads_each(patch_blocked_check_thread, &found);
 		/* Without /proc nobody says it, ever. */
 		if (!found.count && (whole || errno == ENOENT))
 			return true;

@@ -63,7 +63,7 @@ const struct patch_code patch_no_code;
 
 const struct patch_code *patch_caller(uint64_t address)
 {
-	/* Acquire: those ranges. Pairs with the release in add(). */
+	/* Acquire: those ranges. Pairs with the release in patch_callers_add_range(). */
 	uint32_t count = __atomic_load_n(&nr_ranges, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -73,7 +73,7 @@ const struct patch_code *patch_caller(uint64_t address)
 	return NULL;
 }
 
-static void put(uint32_t at, uint64_t start, uint64_t size)
+static void patch_callers_store_range(uint32_t at, uint64_t start, uint64_t size)
 {
 	ranges[at].start = start;
 	/*
@@ -99,7 +99,7 @@ void patch_callers_end(void)
 {
 	/*
 	 * Relaxed, all: a hit that loads an old value is handled like an earlier hit. Full fence: `ended` before the sizes. Pairs
-	 * with the fence in put().
+	 * with the fence in patch_callers_store_range().
 	 */
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -112,7 +112,7 @@ bool patch_callers_wanted(void)
 	return wanted;
 }
 
-static void add(uint32_t mapping, uint64_t start, uint64_t end)
+static void patch_callers_add_range(uint32_t mapping, uint64_t start, uint64_t end)
 {
 	uint32_t at = 0;
 
@@ -123,7 +123,7 @@ static void add(uint32_t mapping, uint64_t start, uint64_t end)
 	if (at == RANGES_MAX)
 		return;
 	mapping_of[at] = (uint16_t)mapping;
-	put(at, start, end - start);
+	patch_callers_store_range(at, start, end - start);
 	/* Release: the range. Pairs with the acquire in patch_caller(). */
 	if (at == nr_ranges)
 		__atomic_store_n(&nr_ranges, at + 1, __ATOMIC_RELEASE);
@@ -132,7 +132,7 @@ static void add(uint32_t mapping, uint64_t start, uint64_t end)
 /* ---- what the unwinder's data knows ---- */
 
 /* Headers say where something is, and may be wrong. */
-static bool read_memory(uint64_t address, void *to, size_t size)
+static bool patch_callers_read_memory(uint64_t address, void *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
 
@@ -147,13 +147,13 @@ struct object {
 };
 
 /* The file that is mapped from its begin at `base`. */
-static bool read_object(uint64_t base, struct object *object)
+static bool patch_callers_read_object(uint64_t base, struct object *object)
 {
 	Elf64_Ehdr elf;
 
-	if (!read_memory(base, &elf, sizeof(elf)) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
-			elf.e_phnum > SEGMENTS_MAX ||
-			!read_memory(base + elf.e_phoff, object->segments,
+	if (!patch_callers_read_memory(base, &elf, sizeof(elf)) ||
+			memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_phnum > SEGMENTS_MAX ||
+			!patch_callers_read_memory(base + elf.e_phoff, object->segments,
 					elf.e_phnum * sizeof(object->segments[0])))
 		return false;
 	object->nr_segments = elf.e_phnum;
@@ -169,7 +169,7 @@ static bool read_object(uint64_t base, struct object *object)
 }
 
 /* 0: there is none. */
-static uint64_t find_segment(const struct object *object, uint32_t type)
+static uint64_t patch_callers_find_segment(const struct object *object, uint32_t type)
 {
 	for (unsigned int i = 0; i < object->nr_segments; i++) {
 		if (object->segments[i].p_type == type)
@@ -179,12 +179,12 @@ static uint64_t find_segment(const struct object *object, uint32_t type)
 }
 
 /* The table of the unwinder's data; 0: it has none of that form. */
-static uint64_t find_table(const struct object *object, uint32_t *count)
+static uint64_t patch_callers_find_eh_frame_hdr(const struct object *object, uint32_t *count)
 {
-	uint64_t table = find_segment(object, PT_GNU_EH_FRAME);
+	uint64_t table = patch_callers_find_segment(object, PT_GNU_EH_FRAME);
 	uint8_t head[TABLE_HEAD];
 
-	if (!table || !read_memory(table, head, sizeof(head)) ||
+	if (!table || !patch_callers_read_memory(table, head, sizeof(head)) ||
 			memcmp(head, table_forms, sizeof(table_forms)) != 0)
 		return 0;
 	memcpy(count, head + 8, sizeof(*count));
@@ -198,12 +198,12 @@ struct strings {
 
 static bool find_strings(const struct object *object, struct strings *strings)
 {
-	uint64_t at = find_segment(object, PT_DYNAMIC);
+	uint64_t at = patch_callers_find_segment(object, PT_DYNAMIC);
 	Elf64_Dyn entry = {0};
 
 	*strings = (struct strings){.own_name = UINT64_MAX};
 	for (unsigned int i = 0; at && i < DYNAMIC_MAX; i++, at += sizeof(entry)) {
-		if (!read_memory(at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
+		if (!patch_callers_read_memory(at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
 			break;
 		if (entry.d_tag == DT_STRTAB)
 			strings->start = entry.d_un.d_ptr;
@@ -234,7 +234,7 @@ static const char *const used_names[USED_NAMES] = {"_Unwind_GetCFA", "_dl_find_o
 #define NAME_MAX_BYTES 64 /* of these */
 
 /* Returns a bit for each of these symbols that the strings contain. */
-static unsigned int find_names(const struct strings *strings)
+static unsigned int patch_callers_find_names(const struct strings *strings)
 {
 	char some[TEXT_AT_ONCE];
 	unsigned int found = 0;
@@ -243,7 +243,7 @@ static unsigned int find_names(const struct strings *strings)
 		uint64_t left = strings->size - at;
 		size_t length = left < sizeof(some) ? (size_t)left : sizeof(some);
 
-		if (!read_memory(strings->start + at, some, length))
+		if (!patch_callers_read_memory(strings->start + at, some, length))
 			break;
 		for (unsigned int i = 0; i < USED_NAMES; i++) {
 			if (memmem(some, length, used_names[i], strlen(used_names[i]) + 1))
@@ -259,7 +259,8 @@ static bool is_libgcc(const struct strings *strings)
 	char name[sizeof(start) - 1];
 
 	return strings->own_name < strings->size &&
-			read_memory(strings->start + strings->own_name, name, sizeof(name)) &&
+			patch_callers_read_memory(
+					strings->start + strings->own_name, name, sizeof(name)) &&
 			!memcmp(name, start, sizeof(name));
 }
 
@@ -284,7 +285,7 @@ static bool asks_for_frames(const struct object *object)
 
 	if (!find_strings(object, &strings))
 		return false;
-	names = find_names(&strings);
+	names = patch_callers_find_names(&strings);
 	if (names & (1u << IS_CALLCC | 1u << IS_GUILE))
 		patch_hit_copies(PATCH_COPIES_OFTEN);
 	else if (names & 1u << IS_GREENLET)
@@ -303,7 +304,7 @@ static uint64_t end_of(uint64_t table, const struct row *row, uint64_t next)
 	uint64_t code = table + (uint64_t)(int64_t)row->code;
 	struct entry entry;
 
-	if (!read_memory(at, &entry, sizeof(entry)) ||
+	if (!patch_callers_read_memory(at, &entry, sizeof(entry)) ||
 			at + offsetof(struct entry, code) + (uint64_t)(int64_t)entry.code != code)
 		return next;
 	return code + entry.size;
@@ -320,7 +321,8 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 		/* One more, to know where the next one begins. */
 		uint32_t more = from + some < count ? some + 1 : some;
 
-		if (!read_memory(table + TABLE_HEAD + (uint64_t)from * sizeof(rows[0]), rows,
+		if (!patch_callers_read_memory(
+				    table + TABLE_HEAD + (uint64_t)from * sizeof(rows[0]), rows,
 				    more * sizeof(rows[0])))
 			break;
 		for (uint32_t i = 0; i < some; i++) {
@@ -333,7 +335,7 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 			if (next > end)
 				next = end;
 			if (code > last_end + HOLE_BYTES) {
-				add(mapping, begin, last_end);
+				patch_callers_add_range(mapping, begin, last_end);
 				begin = code;
 			}
 			last_end = next - code > HOLE_BYTES ? end_of(table, &rows[i], next) : next;
@@ -342,7 +344,7 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 				last_end = begin;
 		}
 	}
-	add(mapping, begin, end - last_end > HOLE_BYTES ? last_end : end);
+	patch_callers_add_range(mapping, begin, end - last_end > HOLE_BYTES ? last_end : end);
 }
 
 /* ---- what is mapped ---- */
@@ -353,16 +355,17 @@ static void add_code(uint32_t mapping, uint64_t base)
 	struct object object;
 	uint64_t table;
 
-	if (!base || !read_object(base, &object) || asks_for_frames(&object))
+	if (!base || !patch_callers_read_object(base, &object) || asks_for_frames(&object))
 		return;
-	table = find_table(&object, &count);
+	table = patch_callers_find_eh_frame_hdr(&object, &count);
 	if (table)
 		add_known(mapping, table, count);
 	else
-		add(mapping, mappings[mapping].start, mappings[mapping].end);
+		patch_callers_add_range(mapping, mappings[mapping].start, mappings[mapping].end);
 }
 
-static void take(uint64_t start, uint64_t end, unsigned long inode, uint64_t base)
+static void patch_callers_add_mapping(
+		uint64_t start, uint64_t end, unsigned long inode, uint64_t base)
 {
 	uint32_t at = 0;
 
@@ -383,7 +386,7 @@ static void take(uint64_t start, uint64_t end, unsigned long inode, uint64_t bas
 	add_code(at, base);
 }
 
-static void forget(uint32_t mapping)
+static void patch_callers_clear(uint32_t mapping)
 {
 	mappings[mapping].inode = 0;
 	for (uint32_t i = 0; i < nr_ranges; i++) {
@@ -425,12 +428,15 @@ void patch_callers_look(void)
 		}
 		/* All of a small program may be one mapping. */
 		if (permissions[2] == 'x')
-			take(start, end, inode, inode == whose ? base : offset ? 0 : start);
+			patch_callers_add_mapping(start, end, inode,
+					inode == whose           ? base
+							: offset ? 0
+								 : start);
 	}
 	free(line);
 	fclose(maps);
 	for (uint32_t i = 0; i < nr_mappings; i++) {
 		if (mappings[i].inode && !mappings[i].still)
-			forget(i);
+			patch_callers_clear(i);
 	}
 }

@@ -55,7 +55,7 @@ static bool read_there(uint64_t address, void *to, size_t size)
 			       (long)&remote, 1, 0) == (long)size;
 }
 
-static void barrier(void)
+static void patch_copied_sync_cores(void)
 {
 	patch_system_call(
 			SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0, 0);
@@ -128,13 +128,13 @@ static int heal_in_steps(
 	int ret = patch_write(writer, copy, &trap, 1);
 
 	if (!ret && size > 1) {
-		barrier();
+		patch_copied_sync_cores();
 		ret = patch_write(writer, copy + 1, bytes + 1, size - 1);
-		barrier();
+		patch_copied_sync_cores();
 	}
 	if (!ret)
 		ret = patch_write(writer, copy, bytes, 1);
-	barrier();
+	patch_copied_sync_cores();
 	return ret;
 }
 
@@ -164,7 +164,8 @@ struct code_of_site {
 	uint8_t now[SCORE_BYTES], own[SCORE_BYTES], probed[SCORE_BYTES];
 };
 
-static void take_back(struct code_of_site *code, uint64_t at, const struct patch_probe *probe)
+static void patch_copied_strip_probe(
+		struct code_of_site *code, uint64_t at, const struct patch_probe *probe)
 {
 	int64_t away = (int64_t)(probe->site.runtime - at);
 
@@ -178,7 +179,7 @@ static void take_back(struct code_of_site *code, uint64_t at, const struct patch
 	}
 }
 
-static void read_site(uint64_t at, unsigned int size, struct code_of_site *code)
+static void patch_copied_read_site(uint64_t at, unsigned int size, struct code_of_site *code)
 {
 	code->size = size;
 	/* Fewer at the end of the mapping. */
@@ -190,7 +191,7 @@ static void read_site(uint64_t at, unsigned int size, struct code_of_site *code)
 		for (const struct patch_probe *probe = *patch_place_of(near); probe;
 				probe = probe->next) {
 			if (probe->site.runtime == near)
-				take_back(code, at, probe);
+				patch_copied_strip_probe(code, at, probe);
 		}
 	}
 }
@@ -203,7 +204,7 @@ static bool is_like(const struct code_of_site *code, unsigned int at, uint8_t by
 /* ---- jumps ---- */
 
 /* From the byte behind the jump to where it leads. */
-static int64_t distance_of(const struct patch_probe *probe)
+static int64_t patch_copied_read_distance(const struct patch_probe *probe)
 {
 	uint64_t from = probe->method == PROBE_SHORT ? probe->slot : probe->site.runtime;
 	uint64_t to = probe->method == PROBE_SHORT || !probe->slot ? probe->body : probe->slot;
@@ -242,7 +243,7 @@ static unsigned int score_of(const struct patch_probe *probe, uint64_t copy)
 	uint8_t there[SCORE_BYTES] = {0};
 	unsigned int size, i = jump_bytes(probe);
 
-	read_site(probe->site.runtime, SCORE_BYTES, &code);
+	patch_copied_read_site(probe->site.runtime, SCORE_BYTES, &code);
 	for (size = code.size; size > i && !read_there(copy, there, size);)
 		size /= 2;
 	while (i < size && is_like(&code, i, there[i]))
@@ -261,7 +262,7 @@ static bool note_arrival(struct patch_probe *probe, void *user)
 
 	if (!is_jump(probe) || probe->site.nr_bytes < size)
 		return false;
-	copy = arrival->at - PROBE_JUMP_BYTES - (uint64_t)distance_of(probe);
+	copy = arrival->at - PROBE_JUMP_BYTES - (uint64_t)patch_copied_read_distance(probe);
 	if (probe->method == PROBE_SHORT)
 		copy -= probe->slot - probe->site.runtime;
 	if (copy == probe->site.runtime ||
@@ -331,7 +332,7 @@ static bool has_left_short(uint64_t at, uint64_t *ret_copy)
 							arrival.bytes));
 }
 
-static bool has_arrived(uint64_t at, uint64_t *ret_copy)
+static bool patch_copied_has_arrived(uint64_t at, uint64_t *ret_copy)
 {
 	for (unsigned int i = 0; i < WALKS; i++) {
 		struct arrival arrival = {.at = at};
@@ -360,7 +361,7 @@ bool patch_copied_fault(const siginfo_t *info, void *context)
 	if (info->si_code <= 0 || (!is_fetch && !patch_springboard_at(0, &copy, &copy)) ||
 			patch_caller(at) || patch_is_guarded())
 		return false;
-	found = has_left_short(at, &copy) || (is_fetch && has_arrived(at, &copy));
+	found = has_left_short(at, &copy) || (is_fetch && patch_copied_has_arrived(at, &copy));
 	if (found)
 		registers[REG_RIP] = (greg_t)copy;
 	errno = error;
@@ -385,7 +386,7 @@ static bool is_copy_of_trap(
 			at == probe->site.runtime ||
 			(there[0] != probe->bytes[0] && there[0] != TRAP_BYTE))
 		return false;
-	read_site(probe->site.runtime, CONTEXT_BYTES, &code);
+	patch_copied_read_site(probe->site.runtime, CONTEXT_BYTES, &code);
 	if (code.size < CONTEXT_BYTES)
 		return false;
 	for (unsigned int i = 1; i < CONTEXT_BYTES; i++) {
@@ -401,7 +402,7 @@ struct trapped {
 	uint8_t bytes[CONTEXT_BYTES];
 };
 
-static bool has_trapped(struct patch_probe *probe, void *user)
+static bool patch_copied_has_trapped(struct patch_probe *probe, void *user)
 {
 	const struct trapped *trapped = user;
 
@@ -419,7 +420,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 	for (unsigned int i = 0; i < WALKS && !found && !guarded &&
 			read_there(at, trapped.bytes, CONTEXT_BYTES);
 			i++)
-		found = patch_places_find(has_trapped, &trapped) != NULL;
+		found = patch_places_find(patch_copied_has_trapped, &trapped) != NULL;
 	if (!found && !guarded)
 		found = has_left_short(at, ret_copy);
 	/* Another thread has healed it since the first check. */
@@ -445,14 +446,15 @@ struct patterns {
 	size_t count, bytes;
 };
 
-static int compare(const void *left, const void *right)
+static int patch_copied_compare_patterns(const void *left, const void *right)
 {
 	const struct pattern *one = left, *other = right;
 
 	return one->behind < other->behind ? -1 : one->behind > other->behind;
 }
 
-static void add_pattern(struct patterns *patterns, struct patch_probe *probe, const uint8_t *bytes)
+static void patch_copied_add_pattern(
+		struct patterns *patterns, struct patch_probe *probe, const uint8_t *bytes)
 {
 	struct pattern *pattern = &patterns->items[patterns->count++];
 
@@ -461,7 +463,7 @@ static void add_pattern(struct patterns *patterns, struct patch_probe *probe, co
 }
 
 /* With the bytes of probes behind it, and without. */
-static void add_patterns(struct patterns *patterns, struct patch_probe *probe)
+static void patch_copied_add_patterns(struct patterns *patterns, struct patch_probe *probe)
 {
 	struct code_of_site code = {.size = 0};
 	uint8_t bytes[PROBE_JUMP_BYTES];
@@ -470,13 +472,13 @@ static void add_patterns(struct patterns *patterns, struct patch_probe *probe)
 		return;
 	memcpy(bytes, probe->site.bytes, sizeof(bytes));
 	memcpy(bytes, probe->bytes, patch_bytes(probe));
-	add_pattern(patterns, probe, bytes);
-	read_site(probe->site.runtime, sizeof(bytes), &code);
+	patch_copied_add_pattern(patterns, probe, bytes);
+	patch_copied_read_site(probe->site.runtime, sizeof(bytes), &code);
 	if (code.size == sizeof(bytes) && memcmp(code.probed, bytes, sizeof(bytes)) != 0)
-		add_pattern(patterns, probe, code.probed);
+		patch_copied_add_pattern(patterns, probe, code.probed);
 }
 
-static bool make_patterns(
+static bool patch_copied_make_patterns(
 		struct patterns *patterns, struct patch_probe *const *probes, size_t count)
 {
 	patterns->bytes = 2 * count * sizeof(*patterns->items);
@@ -485,8 +487,9 @@ static bool make_patterns(
 	if (patterns->items == MAP_FAILED)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		add_patterns(patterns, probes[i]);
-	qsort(patterns->items, patterns->count, sizeof(*patterns->items), compare);
+		patch_copied_add_patterns(patterns, probes[i]);
+	qsort(patterns->items, patterns->count, sizeof(*patterns->items),
+			patch_copied_compare_patterns);
 	return true;
 }
 
@@ -556,7 +559,7 @@ static void search_memory(const struct patterns *patterns, uint64_t from, uint64
 	}
 }
 
-static bool is_ours(uint64_t address)
+static bool patch_copied_is_own_code(uint64_t address)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		if (address - patch_arenas[i].start < patch_arenas[i].size)
@@ -571,7 +574,7 @@ static bool search_mapping(const struct patch_mapping *mapping, void *user)
 	const struct patterns *patterns = user;
 	const char *path;
 
-	if (!mapping->readable || !mapping->executable || is_ours(mapping->start))
+	if (!mapping->readable || !mapping->executable || patch_copied_is_own_code(mapping->start))
 		return true;
 	path = strpbrk(mapping->remainder, "/[");
 	if (!path || !strncmp(path, "[anon", 5) || !strncmp(path, "/memfd:", 7) ||
@@ -585,7 +588,7 @@ void patch_copied_removed(struct patch_probe *const *probes, size_t count)
 {
 	struct patterns patterns = {.count = 0};
 
-	if (!count || patch_is_guarded() || !make_patterns(&patterns, probes, count))
+	if (!count || patch_is_guarded() || !patch_copied_make_patterns(&patterns, probes, count))
 		return;
 	(void)patch_maps_each(search_mapping, &patterns);
 	munmap(patterns.items, patterns.bytes);

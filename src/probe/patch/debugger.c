@@ -54,7 +54,7 @@ struct described {
 };
 #define TAKEN_AT_ONCE 32
 
-static struct described *take(void)
+static struct described *patch_debugger_claim_entry(void)
 {
 	static struct described *some;
 	static unsigned int left;
@@ -70,7 +70,7 @@ static struct described *take(void)
 static const char strings[] = "\0.text\0.eh_frame\0.symtab\0.strtab";
 enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25 };
 
-static void describe(struct image *image, size_t frames_size)
+static void patch_debugger_describe_image(struct image *image, size_t frames_size)
 {
 	Elf64_Ehdr *header = &image->header;
 
@@ -135,7 +135,8 @@ static void describe_code(struct image *image, const char *name, uint64_t start,
 void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *name, uint64_t start,
 		uint64_t size)
 {
-	struct described *described = frames_size <= PATCH_FRAMES_BYTES ? take() : NULL;
+	struct described *described =
+			frames_size <= PATCH_FRAMES_BYTES ? patch_debugger_claim_entry() : NULL;
 	struct jit_code_entry *entry;
 	struct image *image;
 
@@ -144,7 +145,7 @@ void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *n
 	entry = &described->entry;
 	image = &described->image;
 	memcpy(image->frames, frames, frames_size);
-	describe(image, frames_size);
+	patch_debugger_describe_image(image, frames_size);
 	describe_code(image, name, start, size);
 	entry->symfile_addr = (const char *)image;
 	entry->symfile_size = sizeof(*image);

@@ -61,7 +61,7 @@ static uint64_t handler_of_ours(void)
 	return (uint64_t)(uintptr_t)patch_fault_arrives;
 }
 
-static bool is_handler_of_ours(const struct patch_action *action)
+static bool patch_fault_is_own_handler(const struct patch_action *action)
 {
 	return action->handler == handler_of_ours();
 }
@@ -85,18 +85,18 @@ static void tell_readers(void)
 }
 
 /* With the lock, but read by handlers without. */
-static void put_behind(int number, const struct patch_action *action)
+static void patch_fault_set_user_action(int number, const struct patch_action *action)
 {
 	unsigned int at = (now[which(number)] + 1) % FORMER;
 
 	actions[which(number)][at] = *action;
-	/* Release: the action. Pairs with the acquire in get_behind(). */
+	/* Release: the action. Pairs with the acquire in patch_fault_get_user_action(). */
 	__atomic_store_n(&now[which(number)], at, __ATOMIC_RELEASE);
 }
 
-static struct patch_action *get_behind(int number)
+static struct patch_action *patch_fault_get_user_action(int number)
 {
-	/* Acquire: the action. Pairs with the release in put_behind(). */
+	/* Acquire: the action. Pairs with the release in patch_fault_set_user_action(). */
 	return &actions[which(number)][__atomic_load_n(&now[which(number)], __ATOMIC_ACQUIRE)];
 }
 
@@ -122,22 +122,22 @@ static struct patch_action with_ours(const struct patch_action *behind)
 
 static void install(int number)
 {
-	struct patch_action put = with_ours(get_behind(number));
+	struct patch_action put = with_ours(patch_fault_get_user_action(number));
 
 	patch_exchange_action(number, &put, NULL);
 }
 
 /* Also what a bare system call sets in this moment stands behind ours then, as it is found in exchange. */
-static void take(int number)
+static void patch_fault_install(int number)
 {
 	struct patch_action seen = {0}, put, found = {0};
 
 	if (patch_exchange_action(number, NULL, &seen))
 		return;
-	for (unsigned int i = 0; i < TRIES && !is_handler_of_ours(&seen); i++) {
+	for (unsigned int i = 0; i < TRIES && !patch_fault_is_own_handler(&seen); i++) {
 		seen.mask |= patch_signals_wanted(number, seen.handler);
 		patch_signals_want(number, 0, 0);
-		put_behind(number, &seen);
+		patch_fault_set_user_action(number, &seen);
 		put = with_ours(&seen);
 		if (patch_exchange_action(number, &put, &found) || found.handler == seen.handler)
 			return;
@@ -145,13 +145,13 @@ static void take(int number)
 	}
 }
 
-static void give_back(int number)
+static void patch_fault_uninstall(int number)
 {
-	const struct patch_action *behind = get_behind(number);
+	const struct patch_action *behind = patch_fault_get_user_action(number);
 	struct patch_action seen = {0}, put = *behind;
 
 	/* The program has set another one by a bare system call. */
-	if (patch_exchange_action(number, NULL, &seen) || !is_handler_of_ours(&seen))
+	if (patch_exchange_action(number, NULL, &seen) || !patch_fault_is_own_handler(&seen))
 		return;
 	if (is_real_handler(put.handler)) {
 		put.mask &= ~patch_signals_open_ones();
@@ -172,7 +172,8 @@ void patch_faults_install(void)
 	for (unsigned int i = 0; i < NUMBERS; i++) {
 		struct patch_action seen = {0};
 
-		if (!patch_exchange_action(numbers[i], NULL, &seen) && is_handler_of_ours(&seen))
+		if (!patch_exchange_action(numbers[i], NULL, &seen) &&
+				patch_fault_is_own_handler(&seen))
 			install(numbers[i]);
 	}
 }
@@ -183,7 +184,7 @@ void patch_faults_start(unsigned int reason)
 
 	owner = getpid();
 	for (unsigned int i = 0; i < NUMBERS; i++)
-		take(numbers[i]);
+		patch_fault_install(numbers[i]);
 	/* Relaxed: see is_held(). */
 	__atomic_store_n(&reasons, reasons | reason, __ATOMIC_RELAXED);
 	if (reasons & PATCH_FAULTS_LOADS)
@@ -201,7 +202,7 @@ void patch_faults_end(unsigned int reason)
 		__atomic_store_n(&reasons, reasons & ~reason, __ATOMIC_RELAXED);
 		tell_readers();
 		for (unsigned int i = 0; !reasons && i < NUMBERS; i++)
-			give_back(numbers[i]);
+			patch_fault_uninstall(numbers[i]);
 	}
 	patch_signals_leave(section);
 }
@@ -222,14 +223,14 @@ void patch_faults_forked(void)
 int patch_faults_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {
-	const struct sigaction said = patch_action_as_libc(get_behind(number));
+	const struct sigaction said = patch_action_as_libc(patch_fault_get_user_action(number));
 	struct patch_action kept;
 	int ret = 0;
 
 	if (action) {
 		kept = patch_action_as_kernel(action);
 		/* Whoever has read ours once, without asking here, and gives it back, means what stood behind it. */
-		if (is_handler_of_ours(&kept))
+		if (patch_fault_is_own_handler(&kept))
 			action = &said;
 	}
 	if (patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != owner) {
@@ -237,14 +238,14 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 		if (ret || !before)
 			return ret;
 		kept = patch_action_as_kernel(before);
-		if (is_handler_of_ours(&kept))
+		if (patch_fault_is_own_handler(&kept))
 			*before = said;
 		return 0;
 	}
 	if (action && action != &said) {
 		if (!kept.restorer)
 			kept.restorer = (uint64_t)(uintptr_t)patch_fault_returns;
-		put_behind(number, &kept);
+		patch_fault_set_user_action(number, &kept);
 		tell_readers();
 		install(number);
 	}
@@ -282,7 +283,7 @@ extern const int32_t __start_patch_fixups[] __attribute__((visibility("hidden"))
 extern const int32_t __stop_patch_fixups[] __attribute__((visibility("hidden")));
 
 /* Whether a load of a hit faulted, which can continue. Reads nothing thread-local before that is known. */
-static bool is_over(int number, const siginfo_t *info, ucontext_t *user)
+static bool patch_fault_recover_load(int number, const siginfo_t *info, ucontext_t *user)
 {
 	greg_t *registers = user->uc_mcontext.gregs;
 
@@ -307,13 +308,13 @@ static bool is_over(int number, const siginfo_t *info, ucontext_t *user)
 
 uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved)
 {
-	struct patch_action *behind = get_behind(number);
+	struct patch_action *behind = patch_fault_get_user_action(number);
 	/* Relaxed: it changes only to the default, below. */
 	uint64_t handler = __atomic_load_n(&behind->handler, __ATOMIC_RELAXED);
 	bool once = (behind->flags & (uint32_t)SA_RESETHAND) != 0;
 
 	moved->probe = NULL;
-	if (is_over(number, info, context))
+	if (patch_fault_recover_load(number, info, context))
 		return 0;
 	/* The handler may block it, and is left as it likes. */
 	tell_readers();

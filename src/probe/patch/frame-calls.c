@@ -27,18 +27,18 @@ static const uint8_t begins_call_target[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64
 static uint8_t chunk[CHUNK];
 
 /* Reads through the kernel: another thread may unmap or truncate the mapped file meanwhile. */
-static bool read_code(uint64_t address, uint8_t *to, size_t size)
+static bool frame_calls_read_code(uint64_t address, uint8_t *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
 
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static size_t read_chunk(uint64_t from, uint64_t end)
+static size_t frame_calls_read_chunk(uint64_t from, uint64_t end)
 {
 	size_t size = end - from < CHUNK ? (size_t)(end - from) : CHUNK;
 
-	return read_code(from, chunk, size) ? size : 0;
+	return frame_calls_read_code(from, chunk, size) ? size : 0;
 }
 
 static bool is_accessor(uint64_t address, uint64_t start, uint64_t end)
@@ -47,7 +47,7 @@ static bool is_accessor(uint64_t address, uint64_t start, uint64_t end)
 	size_t size = end - from < (size_t)2 * NEAR ? (size_t)(end - from) : (size_t)2 * NEAR;
 	uint8_t bytes[2 * NEAR];
 
-	return read_code(from, bytes, size) &&
+	return frame_calls_read_code(from, bytes, size) &&
 			memmem(bytes, size, returns_counter, ACCESSOR) != NULL &&
 			memmem(bytes, size, sets_counter, ACCESSOR) != NULL;
 }
@@ -73,7 +73,7 @@ static size_t find_in_chunk(size_t at, size_t size)
 static uint64_t find_accessor(uint64_t start, uint64_t end)
 {
 	for (uint64_t from = start; end - from >= ACCESSOR; from += CHUNK - ACCESSOR + 1) {
-		size_t size = read_chunk(from, end);
+		size_t size = frame_calls_read_chunk(from, end);
 
 		for (size_t at = 0; (at = find_in_chunk(at, size)) < size; at++) {
 			if (is_accessor(from + at, start, end))
@@ -85,7 +85,8 @@ static uint64_t find_accessor(uint64_t start, uint64_t end)
 	return 0;
 }
 
-static bool is_call(const uint8_t *bytes, uint64_t address, uint64_t target, uint64_t begin)
+static bool frame_calls_is_call_to(
+		const uint8_t *bytes, uint64_t address, uint64_t target, uint64_t begin)
 {
 	int32_t distance;
 
@@ -104,14 +105,14 @@ bool patch_calls_for_frames(uint64_t start, uint64_t end)
 
 	if (!accessor)
 		return false;
-	if (!read_code(begin, first, sizeof(first)) ||
+	if (!frame_calls_read_code(begin, first, sizeof(first)) ||
 			memcmp(first, begins_call_target, sizeof(first)) != 0)
 		begin = accessor;
 	for (uint64_t from = start; end - from >= CALL; from += CHUNK - CALL + 1) {
-		size_t size = read_chunk(from, end);
+		size_t size = frame_calls_read_chunk(from, end);
 
 		for (size_t i = 0; i + CALL <= size; i++) {
-			if (is_call(chunk + i, from + i, accessor, begin))
+			if (frame_calls_is_call_to(chunk + i, from + i, accessor, begin))
 				return true;
 		}
 		if (size < CHUNK)

@@ -44,14 +44,14 @@ static struct list {
 static unsigned int nr_changes; /* the number of the complete list is its lowest bit */
 #define FIND_TRIES 4
 
-static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
+static uint8_t *patch_frame_append(uint8_t *to, const void *bytes, size_t size)
 {
 	memcpy(to, bytes, size);
 	return to + size;
 }
 
 /* An entry has all of its rows. */
-static void end(struct entry *described, uint8_t *entry, uint8_t *to)
+static void patch_frame_end_entry(struct entry *described, uint8_t *entry, uint8_t *to)
 {
 	uint32_t word;
 
@@ -64,8 +64,8 @@ static void end(struct entry *described, uint8_t *entry, uint8_t *to)
 }
 
 /* A description and the entry that uses it, then the end. */
-static void describe(struct entry *described, const void *rules, size_t size, uint64_t start,
-		uint64_t length, bool interrupts)
+static void patch_frame_write_description(struct entry *described, const void *rules, size_t size,
+		uint64_t start, uint64_t length, bool interrupts)
 {
 	/*
 	 * zR: addresses of 64 bits; alignment 1 and -8; the return address is column 16. S: that is where the frame before goes on,
@@ -79,30 +79,30 @@ static void describe(struct entry *described, const void *rules, size_t size, ui
 	described->start = start;
 	described->length = length;
 	described->head = (struct head){1, 0x1b, 0xff, 0xff, sizeof(described->head.away)};
-	to = interrupts ? put(bytes + 4, interruptions, sizeof(interruptions) - 1)
-			: put(bytes + 4, calls, sizeof(calls) - 1);
-	to = put(to, rules, size);
+	to = interrupts ? patch_frame_append(bytes + 4, interruptions, sizeof(interruptions) - 1)
+			: patch_frame_append(bytes + 4, calls, sizeof(calls) - 1);
+	to = patch_frame_append(to, rules, size);
 	while ((to - bytes - 4) % 8)
 		*to++ = 0;
 	word = (uint32_t)(to - bytes - 4);
 	memcpy(bytes, &word, 4);
 	entry = to;
 	word = (uint32_t)(entry + 4 - bytes);
-	to = put(entry + 4, &word, 4);
-	to = put(to, &start, 8);
-	to = put(to, &length, 8);
+	to = patch_frame_append(entry + 4, &word, 4);
+	to = patch_frame_append(to, &start, 8);
+	to = patch_frame_append(to, &length, 8);
 	*to++ = 0;
-	end(described, entry, to);
+	patch_frame_end_entry(described, entry, to);
 }
 
-static struct entry *add(const void *rules, size_t size, uint64_t start, uint64_t length,
-		const char *name, bool interrupts)
+static struct entry *patch_frame_add_entry(const void *rules, size_t size, uint64_t start,
+		uint64_t length, const char *name, bool interrupts)
 {
 	struct entry *entry = &entries[nr_entries];
 
 	if (nr_entries == ENTRIES_MAX)
 		return NULL;
-	describe(entry, rules, size, start, length, interrupts);
+	patch_frame_write_description(entry, rules, size, start, length, interrupts);
 	entry->name = name;
 	nr_entries++;
 	return entry;
@@ -116,19 +116,19 @@ struct described {
 
 static uint8_t *put_offset(uint8_t *to, unsigned int bytes)
 {
-	to = put(to, "\x80\0\x08", 3); /* the program counter; the size - 1, and */
+	to = patch_frame_append(to, "\x80\0\x08", 3); /* the program counter; the size - 1, and */
 	*to++ = (uint8_t)(bytes - 1);
 	*to++ = 0x1a;
 	return to;
 }
 
 /* What the table has for the program counter, on the stack of the expression. */
-static uint8_t *put_distance(uint8_t *to, const struct described *code)
+static uint8_t *patch_frame_append_distance(uint8_t *to, const struct described *code)
 {
 	to = put_offset(to, code->bytes);
 	*to++ = 0x0e;
-	to = put(to, &code->frames, sizeof(code->frames));
-	return put(to, "\x22\x94\1", 3); /* plus; what that byte says */
+	to = patch_frame_append(to, &code->frames, sizeof(code->frames));
+	return patch_frame_append(to, "\x22\x94\1", 3); /* plus; what that byte says */
 }
 
 /* The bodies of an arena. */
@@ -139,24 +139,24 @@ struct bodies {
 };
 
 /* The probe whose body the program counter is in. */
-static uint8_t *put_probe(uint8_t *to, const struct bodies *bodies)
+static uint8_t *patch_frame_append_probe(uint8_t *to, const struct bodies *bodies)
 {
 	static const uint16_t size = sizeof(struct patch_probe);
 
-	to = put(to, "\x80\0\x0e", 3); /* the program counter; the begin, minus */
-	to = put(to, &bodies->start, 8);
+	to = patch_frame_append(to, "\x80\0\x0e", 3); /* the program counter; the begin, minus */
+	to = patch_frame_append(to, &bodies->start, 8);
 	*to++ = 0x1c;
 	*to++ = (uint8_t)(0x30 + __builtin_ctz(bodies->code.bytes)); /* shr; its size, mul */
-	to = put(to, "\x25\x0a", 2);
-	to = put(to, &size, 2);
-	to = put(to, "\x1e\x0e", 2);
-	to = put(to, &bodies->probes, 8);
+	to = patch_frame_append(to, "\x25\x0a", 2);
+	to = patch_frame_append(to, &size, 2);
+	to = patch_frame_append(to, "\x1e\x0e", 2);
+	to = patch_frame_append(to, &bodies->probes, 8);
 	*to++ = 0x22; /* plus */
 	return to;
 }
 
 /* Plus where that member is. */
-static uint8_t *put_member(uint8_t *to, size_t member)
+static uint8_t *patch_frame_append_member(uint8_t *to, size_t member)
 {
 	*to++ = 0x23;
 	*to++ = (uint8_t)(member & 0x7f) | 0x80;
@@ -179,14 +179,15 @@ static uint8_t *put_frame(uint8_t *to, const struct described *code, unsigned in
 	/* Not equal to it: on by 7, where it is added to rsp. Else away from rbp. */
 	*to++ = 0x0f;
 	size = to++;
-	to = put(put_distance(to, code), by_frame, sizeof(by_frame));
+	to = patch_frame_append(patch_frame_append_distance(to, code), by_frame, sizeof(by_frame));
 	if (site)
-		to = put(to, "\x38\x1c", 2); /* 8, minus */
+		to = patch_frame_append(to, "\x38\x1c", 2); /* 8, minus */
 	if (bodies) {
 		/* Plus 8 from where it is pushed on. */
-		to = put_probe(put_offset(to, code->bytes), bodies);
-		to = put_member(to, offsetof(struct patch_probe, pushed));
-		to = put(to, "\x94\1\x2a\x38\x1e\x22", 6); /* the byte there; ge; 8, mul; plus */
+		to = patch_frame_append_probe(put_offset(to, code->bytes), bodies);
+		to = patch_frame_append_member(to, offsetof(struct patch_probe, pushed));
+		to = patch_frame_append(to, "\x94\1\x2a\x38\x1e\x22",
+				6); /* the byte there; ge; 8, mul; plus */
 	}
 	*size = (uint8_t)(to - size - 1);
 	return to;
@@ -214,17 +215,18 @@ static void add_rows(struct entry *described, const struct described *code)
 		if (saved == (code->frames[at - 1] == PATCH_BY_FRAME_POINTER))
 			continue;
 		*to++ = 3; /* so many bytes on; expression: breg6; or the same */
-		to = put(to, &on, sizeof(on));
-		to = saved ? put(to, "\x10\6\2\x76\0", 5) : put(to, "\x08\6", 2);
+		to = patch_frame_append(to, &on, sizeof(on));
+		to = saved ? patch_frame_append(to, "\x10\6\2\x76\0", 5)
+			   : patch_frame_append(to, "\x08\6", 2);
 		from = at;
 	}
-	end(described, entry, to);
+	patch_frame_end_entry(described, entry, to);
 }
 
 /* What a callee may change is not known any more: rax, rdx, rcx, rsi, rdi, r8 to r11. */
 static uint8_t *put_unknown(uint8_t *to)
 {
-	return put(to, "\7\0\7\1\7\2\7\4\7\5\7\10\7\11\7\12\7\13", 18);
+	return patch_frame_append(to, "\7\0\7\1\7\2\7\4\7\5\7\10\7\11\7\12\7\13", 18);
 }
 
 /*
@@ -239,21 +241,22 @@ static void add_bodies(uint64_t size, const struct bodies *bodies)
 	/* By the table it is what a function has at its begin, with its return address; and what a call has pushed in the copy. */
 	to = put_frame(rules, &bodies->code, PATCH_FRAME_BYTES + 8, true, bodies);
 	/* The return address stands in the probe: the place that comes last of those that begin at or before the program counter. */
-	to = put(to, "\x10\x10", 2);
+	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
-	to = put_offset(put_probe(to, bodies), bodies->code.bytes);
+	to = put_offset(patch_frame_append_probe(to, bodies), bodies->code.bytes);
 	*to++ = 0x30; /* 0 */
 	for (size_t i = 0; i < PROBE_PIECES_MAX; i++) {
-		to = put(to, "\x14\x15\3", 3); /* over: the offset; pick: the probe */
-		to = put_member(to, offsetof(struct patch_probe, begins) + i);
-		to = put(to, "\x94\1\x2a\x22", 4); /* the byte there; ge; plus */
+		to = patch_frame_append(
+				to, "\x14\x15\3", 3); /* over: the offset; pick: the probe */
+		to = patch_frame_append_member(to, offsetof(struct patch_probe, begins) + i);
+		to = patch_frame_append(to, "\x94\1\x2a\x22", 4); /* the byte there; ge; plus */
 	}
-	to = put(to, "\x33\x24\x16\x13\x22", 5); /* 3, shl; swap, drop; plus */
-	to = put_member(to, offsetof(struct patch_probe, places));
+	to = patch_frame_append(to, "\x33\x24\x16\x13\x22", 5); /* 3, shl; swap, drop; plus */
+	to = patch_frame_append_member(to, offsetof(struct patch_probe, places));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);
-	add(rules, (size_t)(to - rules), bodies->start + HEADS_BYTES, size - HEADS_BYTES,
-			"side_probe", true);
+	patch_frame_add_entry(rules, (size_t)(to - rules), bodies->start + HEADS_BYTES,
+			size - HEADS_BYTES, "side_probe", true);
 }
 
 /* Plus what of this address says where the body is in its arena, times one: what hits read of it. */
@@ -262,8 +265,8 @@ static uint8_t *put_hot(uint8_t *to)
 	static const uint16_t place = (uint16_t)-BODY_BYTES;
 
 	*to++ = 0x0a;
-	to = put(to, &place, sizeof(place));
-	return put(to, "\x1a\x22", 2); /* and; plus */
+	to = patch_frame_append(to, &place, sizeof(place));
+	return patch_frame_append(to, "\x1a\x22", 2); /* and; plus */
 }
 
 /* Likewise the code by which bodies go to a handler. What they have pushed is below what they have skipped. */
@@ -273,19 +276,19 @@ static void add_head(uint64_t start, bool follows, unsigned int number, const st
 	uint8_t rules[256], *to, *length;
 
 	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
-	to = put(to, "\x10\x10", 2);
+	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
 	/* The begin of what hits read of bodies; swap; so far, minus; the two bytes there. */
 	*to++ = 0x0e;
-	to = put(to, &hot, sizeof(hot));
-	to = put(to, "\x16\x08", 2);
+	to = patch_frame_append(to, &hot, sizeof(hot));
+	to = patch_frame_append(to, "\x16\x08", 2);
 	*to++ = PATCH_PUSHED_BYTES;
-	to = put_hot(put(to, "\x1c\x94\2", 3));
-	to = put_member(to, offsetof(struct patch_hot, address));
+	to = put_hot(patch_frame_append(to, "\x1c\x94\2", 3));
+	to = patch_frame_append_member(to, offsetof(struct patch_hot, address));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);
-	add_rows(add(rules, (size_t)(to - rules), start + number * HEAD_BYTES, HEAD_BYTES,
-				 "side_probe", true),
+	add_rows(patch_frame_add_entry(rules, (size_t)(to - rules), start + number * HEAD_BYTES,
+				 HEAD_BYTES, "side_probe", true),
 			&code);
 }
 
@@ -310,15 +313,15 @@ void patch_frames_add_slots(uint64_t start, uint64_t size)
 		*to = rules + 20;
 	static const int32_t arena = -(int32_t)PATCH_ARENA_BYTES;
 
-	to = put_member(to, PROBE_JUMP_BYTES);
+	to = patch_frame_append_member(to, PROBE_JUMP_BYTES);
 	*to++ = 0x12; /* dup; the begin of the arena, and */
 	*to++ = 0x0d;
-	to = put(to, &arena, sizeof(arena));
-	to = put_member(put(to, "\x1a", 1), patch_head_hot_at());
-	to = put(to, "\x06\x16", 2); /* what stands there; swap */
-	to = put_member(put_hot(to), offsetof(struct patch_hot, address));
+	to = patch_frame_append(to, &arena, sizeof(arena));
+	to = patch_frame_append_member(patch_frame_append(to, "\x1a", 1), patch_head_hot_at());
+	to = patch_frame_append(to, "\x06\x16", 2); /* what stands there; swap */
+	to = patch_frame_append_member(put_hot(to), offsetof(struct patch_hot, address));
 	rules[5] = (uint8_t)(to - rules - 6);
-	add(rules, (size_t)(to - rules), start, size, "side_probe", true);
+	patch_frame_add_entry(rules, (size_t)(to - rules), start, size, "side_probe", true);
 }
 
 /*
@@ -334,34 +337,36 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 	static const uint32_t most = RETURNS_MAX;
 	uint8_t *size;
 
-	to = put(to, "\x10\x10", 2);
+	to = patch_frame_append(to, "\x10\x10", 2);
 	size = to++;
 	/* 8, minus; dup, what stands there; dup, less than the number of them? On by 4. */
-	to = put(to, stands, sizeof(stands));
-	to = put(to, &most, sizeof(most));
-	to = put(to, "\x2d\x28\4\0", 4);
-	to = put(to, "\x13\x2f\x0d\0", 4); /* drop; to the end */
-	to = put(to, "\x08", 1);
+	to = patch_frame_append(to, stands, sizeof(stands));
+	to = patch_frame_append(to, &most, sizeof(most));
+	to = patch_frame_append(to, "\x2d\x28\4\0", 4);
+	to = patch_frame_append(to, "\x13\x2f\x0d\0", 4); /* drop; to the end */
+	to = patch_frame_append(to, "\x08", 1);
 	*to++ = sizeof(struct patch_return);
-	to = put(to, "\x1e\x0e", 2); /* mul */
-	to = put(to, &returns, sizeof(returns));
+	to = patch_frame_append(to, "\x1e\x0e", 2); /* mul */
+	to = patch_frame_append(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	*size = (uint8_t)(to - size - 1);
-	add_rows(add(rules, (size_t)(to - rules), start, COMMON_BYTES, "side_returns", false),
+	add_rows(patch_frame_add_entry(rules, (size_t)(to - rules), start, COMMON_BYTES,
+				 "side_returns", false),
 			&code);
 }
 
 /* The location of the gate's return address: in the table, at the program counter's distance from `base` times the entry size. */
 static uint8_t *put_return(uint8_t *to, uint64_t base, const struct patch_return *returns)
 {
-	to = put(to, "\x80\0\x0e", 3); /* the program counter; the first gate, minus */
-	to = put(to, &base, 8);
-	to = put(to, "\x1c\x08", 2); /* minus; RETURN_BYTES, div */
+	to = patch_frame_append(
+			to, "\x80\0\x0e", 3); /* the program counter; the first gate, minus */
+	to = patch_frame_append(to, &base, 8);
+	to = patch_frame_append(to, "\x1c\x08", 2); /* minus; RETURN_BYTES, div */
 	*to++ = RETURN_BYTES;
-	to = put(to, "\x1b\x08", 2);
+	to = patch_frame_append(to, "\x1b\x08", 2);
 	*to++ = sizeof(struct patch_return);
-	to = put(to, "\x1e\x0e", 2); /* mul */
-	to = put(to, &returns, sizeof(returns));
+	to = patch_frame_append(to, "\x1e\x0e", 2); /* mul */
+	to = patch_frame_append(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	return to;
 }
@@ -377,10 +382,11 @@ size_t patch_frames_gates(
 
 	*to++ = 0x0f; /* the frame begins at */
 	*to++ = sizeof(callers_stack);
-	to = put(to, callers_stack, sizeof(callers_stack));
-	to = put(to, "\x16\x10", 2); /* the value of the return address is */
+	to = patch_frame_append(to, callers_stack, sizeof(callers_stack));
+	to = patch_frame_append(to, "\x16\x10", 2); /* the value of the return address is */
 	size = to++;
-	to = put(put_return(to, base, returns), "\x06\x31\x1c", 3); /* the value there; 1, minus */
+	to = patch_frame_append(put_return(to, base, returns), "\x06\x31\x1c",
+			3); /* the value there; 1, minus */
 	*size = (uint8_t)(to - size - 1);
 	return (size_t)(to - rules);
 }
@@ -395,18 +401,21 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 	 * It is above the latter, because debuggers require that.
 	 */
 	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, sizeof(callers_stack)},
-		*to = put(rules + 6, callers_stack, sizeof(callers_stack)), plain[64] = {0x0f};
+		*to = patch_frame_append(rules + 6, callers_stack, sizeof(callers_stack)),
+		plain[64] = {0x0f};
 	struct entry *entry;
 
-	to = put(to, "\x10\x10", 2); /* the return address is at */
+	to = patch_frame_append(to, "\x10\x10", 2); /* the return address is at */
 	to = put_return(to + 1, base, returns);
 	rules[19] = (uint8_t)(to - rules - 20);
 	start += COMMON_BYTES;
 	size -= COMMON_BYTES;
-	entry = add(rules, (size_t)(to - rules), start, size, "side_return", false);
+	entry = patch_frame_add_entry(
+			rules, (size_t)(to - rules), start, size, "side_return", false);
 	/* Without the begin of the frame and the name of the register: the same value is both. */
 	memcpy(plain + 1, rules + 5, (size_t)(to - rules) - 5);
-	describe(&plain_return, plain, (size_t)(to - rules) - 4, start, size, false);
+	patch_frame_write_description(
+			&plain_return, plain, (size_t)(to - rules) - 4, start, size, false);
 	if (entry)
 		entry->plain = &plain_return;
 	add_common(start - COMMON_BYTES, returns);
@@ -429,14 +438,15 @@ static int add_pad(uint64_t address)
 		return -1;
 	pads[nr_pads].address = address;
 	pads[nr_pads].entry = nr_entries;
-	to = put(to, &site, sizeof(site));
-	if (!add(rules, (size_t)(to - rules), address, PROBE_JUMP_BYTES, NULL, true))
+	to = patch_frame_append(to, &site, sizeof(site));
+	if (!patch_frame_add_entry(
+			    rules, (size_t)(to - rules), address, PROBE_JUMP_BYTES, NULL, true))
 		return -1;
 	return nr_pads++;
 }
 
 /* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
-static void limit(unsigned int which, uint64_t length)
+static void patch_frame_set_length(unsigned int which, uint64_t length)
 {
 	struct entry *entry = &entries[which];
 	uint32_t description;
@@ -460,12 +470,12 @@ int patch_frames_pad(int number, uint64_t address, uint64_t site)
 		return number;
 	if (site)
 		pads[number].site = site;
-	limit(pads[number].entry, site ? PROBE_JUMP_BYTES : 0);
+	patch_frame_set_length(pads[number].entry, site ? PROBE_JUMP_BYTES : 0);
 	patch_unwinders_change(pads[number].entry);
 	return number;
 }
 
-static void insert(struct list *list, unsigned int which)
+static void patch_frame_insert_entry(struct list *list, unsigned int which)
 {
 	unsigned int at = list->nr++;
 
@@ -476,7 +486,7 @@ static void insert(struct list *list, unsigned int which)
 }
 
 /* Let unwinders find the new ones. */
-static void publish(void)
+static void patch_frame_publish_table(void)
 {
 	const struct list *old = &lists[nr_changes % 2];
 	struct list *list = &lists[(nr_changes + 1) % 2];
@@ -486,7 +496,7 @@ static void publish(void)
 	list->nr = old->nr;
 	memcpy(list->pieces, old->pieces, old->nr * sizeof(*old->pieces));
 	for (unsigned int i = nr_shown; i < nr_entries; i++)
-		insert(list, i);
+		patch_frame_insert_entry(list, i);
 	/* Release: the list and its entries. Pairs with the acquire in piece_at(). */
 	__atomic_store_n(&nr_changes, nr_changes + 1, __ATOMIC_RELEASE);
 }
@@ -494,7 +504,7 @@ static void publish(void)
 void patch_frames_register(void)
 {
 	if (nr_shown < nr_entries)
-		publish();
+		patch_frame_publish_table();
 	for (; nr_shown < nr_entries; nr_shown++) {
 		const struct entry *entry = &entries[nr_shown];
 
@@ -525,11 +535,11 @@ static unsigned int piece_before(const struct list *list, uint64_t address)
 static unsigned int piece_at(uint64_t address)
 {
 	for (int i = 0; i < FIND_TRIES; i++) {
-		/* Acquire: pairs with the release in publish(). */
+		/* Acquire: pairs with the release in patch_frame_publish_table(). */
 		unsigned int change = __atomic_load_n(&nr_changes, __ATOMIC_ACQUIRE);
 		unsigned int which = piece_before(&lists[change % 2], address);
 
-		/* Acquire: if one of these loads saw the writes of a later change, so does the next one. Pairs with the fence in publish(). */
+		/* Acquire: if one of these loads saw the writes of a later change, so does the next one. Pairs with the fence in patch_frame_publish_table(). */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&nr_changes, __ATOMIC_RELAXED) == change)
 			return which;

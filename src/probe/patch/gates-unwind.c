@@ -23,7 +23,7 @@
 
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
-static const Elf64_Phdr *part_of(unsigned int index)
+static const Elf64_Phdr *gate_unwind_program_header(unsigned int index)
 {
 	return (const Elf64_Phdr *)(const void *)((const char *)&__ehdr_start +
 			       __ehdr_start.e_phoff) +
@@ -31,20 +31,22 @@ static const Elf64_Phdr *part_of(unsigned int index)
 }
 
 /* Addresses are the file's own in a library, and not in a program with fixed ones. */
-static uintptr_t address_of(const Elf64_Phdr *part)
+static uintptr_t gate_unwind_segment_address(const Elf64_Phdr *part)
 {
 	return (__ehdr_start.e_type == ET_DYN ? (uintptr_t)&__ehdr_start : 0) + part->p_vaddr;
 }
 
-static const uint8_t *find_table(void)
+static const uint8_t *gate_unwind_find_table(void)
 {
 	/* As all linkers write it: the table of 4-byte distances from its begin. */
 	static const uint8_t form[] = {1, 0x1b, 0x03, 0x3b};
 
 	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
-		const uint8_t *table = (const uint8_t *)address_of(part_of(i));
+		const uint8_t *table = (const uint8_t *)gate_unwind_segment_address(
+				gate_unwind_program_header(i));
 
-		if (part_of(i)->p_type == PT_GNU_EH_FRAME && !memcmp(table, form, sizeof(form)))
+		if (gate_unwind_program_header(i)->p_type == PT_GNU_EH_FRAME &&
+				!memcmp(table, form, sizeof(form)))
 			return table;
 	}
 	return NULL;
@@ -53,7 +55,7 @@ static const uint8_t *find_table(void)
 /* The entry of x86-64-gates.S; NULL: the linker has changed it. */
 static uint8_t *find_entry(uint64_t begin)
 {
-	const uint8_t *table = find_table();
+	const uint8_t *table = gate_unwind_find_table();
 	uint32_t count, length;
 
 	if (!table)
@@ -80,9 +82,11 @@ static void restore_rights(const uint8_t *entry, size_t size)
 		  to = (uintptr_t)entry + size;
 
 	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
-		const Elf64_Phdr *part = part_of(i);
+		const Elf64_Phdr *part = gate_unwind_program_header(i);
 
-		if (part->p_type == PT_LOAD && (uintptr_t)entry - address_of(part) < part->p_memsz)
+		if (part->p_type == PT_LOAD &&
+				(uintptr_t)entry - gate_unwind_segment_address(part) <
+						part->p_memsz)
 			(void)mprotect((void *)from,
 					(to - from + GATES_PAGE - 1) & ~(uintptr_t)(GATES_PAGE - 1),
 					(part->p_flags & PF_R ? PROT_READ : 0) |

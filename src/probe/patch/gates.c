@@ -32,7 +32,7 @@ static uint8_t *const gates = patch_gates + GATES_PAGE; /* the first one, on a p
 static struct patch_return *table;
 static uint32_t most;
 
-static void put_word(uint8_t *to, uint32_t word)
+static void patch_gate_write_u32(uint8_t *to, uint32_t word)
 {
 	__builtin_memcpy(to, &word, sizeof(word));
 }
@@ -45,13 +45,13 @@ static void write_gates(uint32_t first, uint32_t count)
 	for (uint32_t i = first; i < first + count; i++, gate += RETURN_BYTES) {
 		gate[0] = 0xff; /* call *copy(%rip) */
 		gate[1] = 0x15;
-		put_word(gate + 2,
+		patch_gate_write_u32(gate + 2,
 				(uint32_t)((const uint8_t *)&table[i].copy -
 						(gate + RETURN_CALL_BYTES)));
 		gate[RETURN_CALL_BYTES] = 0x68; /* push $index */
-		put_word(gate + RETURN_CALL_BYTES + 1, i);
+		patch_gate_write_u32(gate + RETURN_CALL_BYTES + 1, i);
 		gate[RETURN_PUSHED_BYTES] = 0xe9; /* jmp */
-		put_word(gate + RETURN_PUSHED_BYTES + 1,
+		patch_gate_write_u32(gate + RETURN_PUSHED_BYTES + 1,
 				(uint32_t)(common - (gate + RETURN_BYTES)));
 	}
 }

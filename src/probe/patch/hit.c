@@ -161,7 +161,7 @@ static uint64_t load_word(uint64_t address)
 	return word;
 }
 
-static uint64_t read_word(uint64_t at)
+static uint64_t patch_hit_load_word(uint64_t at)
 {
 	uint64_t word = at;
 
@@ -175,7 +175,7 @@ static uint64_t base(void)
 
 	/* Without the instruction: the base according to the memory itself. */
 	if (!has_fsgsbase)
-		return read_word(offsetof(struct control_block, self));
+		return patch_hit_load_word(offsetof(struct control_block, self));
 	__asm__ volatile("rdfsbase %0" : "=r"(base));
 	return base;
 }
@@ -196,8 +196,8 @@ static __attribute__((noinline)) bool is_of_library(void)
 static void know_library(void)
 {
 	has_fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
-	secrets.guard = read_word(offsetof(struct control_block, guard));
-	secrets.pointer_guard = read_word(offsetof(struct control_block, pointer_guard));
+	secrets.guard = patch_hit_load_word(offsetof(struct control_block, guard));
+	secrets.pointer_guard = patch_hit_load_word(offsetof(struct control_block, pointer_guard));
 }
 
 /* ---- the alignment check ---- */
@@ -233,7 +233,7 @@ static bool may_ask(void)
 	return !ask || ask();
 }
 
-static bool claim(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
+static bool patch_hit_claim_thread(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
 	/* Acquire: what its last owner stored. Pairs with the release in count_foreign(). */
 	if (!__atomic_compare_exchange_n(
@@ -267,7 +267,7 @@ static pid_t this_process(void)
 }
 
 /* Whether the thread of an entry has ended. False for a thread of another process: `pid` is the entry's. */
-static bool has_ended(pid_t pid, pid_t tid)
+static bool patch_hit_has_ended(pid_t pid, pid_t tid)
 {
 	return patch_system_call(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
@@ -288,15 +288,16 @@ static __attribute__((noinline)) struct thread *find_entry(bool may_look)
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count; i++) {
-		/* Relaxed: claim() orders. */
+		/* Relaxed: patch_hit_claim_thread() orders. */
 		pid_t owner = __atomic_load_n(&threads[i].tid, __ATOMIC_RELAXED);
 		bool is_free = !owner || owner == tid ||
 				(may_look &&
-						has_ended(__atomic_load_n(&threads[i].pid,
-									  __ATOMIC_RELAXED),
+						patch_hit_has_ended(
+								__atomic_load_n(&threads[i].pid,
+										__ATOMIC_RELAXED),
 								owner));
 
-		if (is_free && claim(&threads[i], owner, tid, pid))
+		if (is_free && patch_hit_claim_thread(&threads[i], owner, tid, pid))
 			return &threads[i];
 	}
 	for (;;) {
@@ -306,7 +307,7 @@ static __attribute__((noinline)) struct thread *find_entry(bool may_look)
 			__atomic_fetch_sub(&nr_threads, 1, __ATOMIC_RELAXED);
 			return NULL;
 		}
-		if (claim(&threads[count], 0, tid, pid))
+		if (patch_hit_claim_thread(&threads[count], 0, tid, pid))
 			return &threads[count];
 	}
 }
@@ -356,7 +357,7 @@ static void put_stack(struct stack *to, const struct stack *stack)
 }
 
 /* How far a hit at this address extends a stack nearby. */
-static bool widen(struct stack *stack, uint64_t address)
+static bool patch_hit_grow_thread(struct stack *stack, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(PAGE - 1), end = start + PAGE;
 
@@ -376,11 +377,11 @@ static void keep_stack(struct thread *thread, uint64_t address)
 {
 	struct stack old = thread->stack, stack = old;
 
-	if (!widen(&stack, address)) {
+	if (!patch_hit_grow_thread(&stack, address)) {
 		unsigned int at = 0;
 
 		while (at < STACKS && !is_on(&thread->stacks[at], address) &&
-				!widen(&thread->stacks[at], address))
+				!patch_hit_grow_thread(&thread->stacks[at], address))
 			at++;
 		if (at == STACKS) {
 			at = thread->next_stack++ % STACKS;
@@ -418,12 +419,12 @@ static void after_copy(const struct thread *thread)
 }
 
 /* Whether the process that shared this thread's memory has ended. */
-static bool is_alone(struct thread *thread)
+static bool patch_hit_is_alone(struct thread *thread)
 {
 	pid_t shares = __atomic_load_n(&thread->shares, __ATOMIC_RELAXED);
 
 	if (shares > 0 && thread->shared_hits++ % SHARED_CHECK == 0 && may_ask() &&
-			has_ended(shares, shares))
+			patch_hit_has_ended(shares, shares))
 		__atomic_store_n(&thread->shares, shares = 0, __ATOMIC_RELAXED);
 	return !shares;
 }
@@ -434,7 +435,7 @@ static bool is_vforked(struct thread *thread)
 	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
 	bool (*ask)(void) = __atomic_load_n(&hooks.is_vforked, __ATOMIC_ACQUIRE);
 
-	return ask && ask() && is_alone(thread);
+	return ask && ask() && patch_hit_is_alone(thread);
 }
 
 /* Whether the entry belongs to this thread, which is on another stack than before. */
@@ -442,7 +443,7 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 {
 	pid_t tid;
 
-	if (is_alone(thread)) {
+	if (patch_hit_is_alone(thread)) {
 		for (unsigned int i = 0; i < STACKS; i++)
 			if (is_on(&thread->stacks[i], address)) {
 				keep_stack(thread, address);
@@ -463,13 +464,13 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 		__atomic_store_n(&thread->stack.size, 0, __ATOMIC_RELAXED);
 		return false;
 	}
-	if (is_alone(thread))
+	if (patch_hit_is_alone(thread))
 		keep_stack(thread, address);
 	return true;
 }
 
 /* The thread's entry, if there is space for one. False: it belongs to another process, which may own this thread-local memory or not. */
-static bool begin_thread(void)
+static bool patch_hit_begin_thread(void)
 {
 	bool may_look = may_ask();
 
@@ -513,12 +514,12 @@ void patch_own_end(void *before)
 void patch_thread_begin(void)
 {
 	if (!self && threads)
-		(void)begin_thread();
+		(void)patch_hit_begin_thread();
 }
 
 void patch_thread_shares(int pid)
 {
-	if (self == &own || (!self && (!begin_thread() || !self)))
+	if (self == &own || (!self && (!patch_hit_begin_thread() || !self)))
 		return;
 	__atomic_store_n(&self->shares, pid, __ATOMIC_RELAXED);
 	/* Relaxed: the entry is this thread's own. */
@@ -547,7 +548,7 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 	if (unseen)
 		unseen(hit, PATCH_UNSEEN_PROCESS);
 	leave_thread(thread);
-	/* Release: the owner's stores before the entry is free. Pairs with the acquire in claim(). */
+	/* Release: the owner's stores before the entry is free. Pairs with the acquire in patch_hit_claim_thread(). */
 	__atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -579,7 +580,7 @@ static __attribute__((noinline)) struct thread *find_thread(
 	}
 	if (begins_as_own())
 		return NULL;
-	if (!begin_thread()) {
+	if (!patch_hit_begin_thread()) {
 		if (probe)
 			count_foreign(hit, probe);
 		return NULL;
@@ -621,7 +622,7 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 		/* Acquire: all that the handler did. Pairs with the release in leave_thread(). */
 		if (&threads[i] != self &&
 				__atomic_load_n(&threads[i].inside, __ATOMIC_ACQUIRE) == probe &&
-				!has_ended(threads[i].pid, threads[i].tid))
+				!patch_hit_has_ended(threads[i].pid, threads[i].tid))
 			return true;
 	}
 	return false;
@@ -662,7 +663,7 @@ static uint32_t index_of(uint64_t address)
 
 	if (address < gate_of(0) || index >= most_returns ||
 			(away % RETURN_BYTES && away % RETURN_BYTES != RETURN_CALL_BYTES) ||
-			/* Acquire: its return can be read. Pairs with the release in take_block(). */
+			/* Acquire: its return can be read. Pairs with the release in patch_hit_add_block(). */
 			!__atomic_load_n(&block_ready[index / BLOCK], __ATOMIC_ACQUIRE))
 		return NONE;
 	return (uint32_t)index;
@@ -686,7 +687,7 @@ static bool read_slot(const uint64_t *slot, uint64_t *ret_value)
  * Whether the call has not returned. A watched function that ends in a jump to another watched one leaves its gate there, which is
  * replaced by the other's: two open calls with one slot. The second one knows the first (PATCH_TAIL).
  */
-static inline bool is_open(const struct patch_return *each)
+static inline bool patch_hit_is_open(const struct patch_return *each)
 {
 	unsigned int state = each->state & PATCH_STATES;
 
@@ -704,7 +705,7 @@ static uint64_t next_of(const struct patch_return *each)
 }
 
 /* Whether this value of its slot is its gate, or leads there by gates of tail calls. */
-static bool leads_to(uint32_t index, uint64_t value)
+static bool patch_hit_leads_to(uint32_t index, uint64_t value)
 {
 	for (unsigned int i = 0; i < TAIL_CALLS_MAX; i++) {
 		uint32_t other = index_of(value);
@@ -712,7 +713,7 @@ static bool leads_to(uint32_t index, uint64_t value)
 		if (other == index)
 			return true;
 		if (other == NONE || returns[other].slot != returns[index].slot ||
-				!is_open(&returns[other]))
+				!patch_hit_is_open(&returns[other]))
 			return false;
 		value = next_of(&returns[other]);
 	}
@@ -722,7 +723,7 @@ static bool leads_to(uint32_t index, uint64_t value)
 static bool is_overwritten(uint32_t index, uint64_t value)
 {
 	/* The index: it is just returning. */
-	return value != index && !leads_to(index, value);
+	return value != index && !patch_hit_leads_to(index, value);
 }
 
 uint64_t patch_return_address(uint64_t address)
@@ -732,7 +733,7 @@ uint64_t patch_return_address(uint64_t address)
 	return index == NONE ? address : returns[index].address;
 }
 
-static inline void give_back(struct thread *thread, uint32_t index)
+static inline void patch_hit_release_gate(struct thread *thread, uint32_t index)
 {
 	returns[index].state = PATCH_FREE;
 	returns[index].next = thread->free;
@@ -748,7 +749,7 @@ static void keep_calls(void)
 	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
 
 	for (uint32_t block = 0; block < count; block++) {
-		/* Acquire: they can be read. Pairs with the release in take_block(). */
+		/* Acquire: they can be read. Pairs with the release in patch_hit_add_block(). */
 		if (!__atomic_load_n(&block_ready[block], __ATOMIC_ACQUIRE))
 			continue;
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
@@ -800,7 +801,7 @@ static __attribute__((noinline)) bool closes(
 		const struct thread *thread, const struct patch_return *each, uint64_t *place)
 {
 	/* It has returned before, and its index has not been used since. */
-	if (!is_open(each)) {
+	if (!patch_hit_is_open(each)) {
 		patch_hit_copies(PATCH_COPIES_OFTEN);
 		return false;
 	}
@@ -844,14 +845,15 @@ static uint32_t aside_max(void)
 }
 
 /* False: it has returned in another thread meanwhile. Relaxed: only this thread uses what it says. */
-static bool change_state(struct patch_return *each, uint8_t from, unsigned int to)
+static bool patch_hit_set_state(struct patch_return *each, uint8_t from, unsigned int to)
 {
 	return __atomic_compare_exchange_n(&each->state, &from, (uint8_t)to, false,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Whether it has been aside for long. One whose slot has its gate again has come back with a copy of the stack. */
-static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32_t most)
+static bool patch_hit_is_expired(
+		struct thread *thread, uint32_t index, uint8_t state, uint32_t most)
 {
 	struct patch_return *each = &returns[index];
 	uint64_t value = 0;
@@ -863,7 +865,7 @@ static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32
 	if (!is_overwritten(index, value)) {
 		/* The index may be a number that the program has in this memory now: no copy, but not over either. */
 		is_back(each, value != index);
-		(void)change_state(each, state, state & ~(unsigned int)PATCH_ASIDE);
+		(void)patch_hit_set_state(each, state, state & ~(unsigned int)PATCH_ASIDE);
 		return false;
 	}
 	/* Modulo 2^16: one that is that old can only be kept for longer. */
@@ -873,7 +875,7 @@ static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32
 static void set_aside(struct thread *thread, struct patch_return *each, uint8_t state)
 {
 	each->aside = (uint16_t)thread->set_aside++;
-	if (!change_state(each, state, state | PATCH_ASIDE))
+	if (!patch_hit_set_state(each, state, state | PATCH_ASIDE))
 		return;
 	/* Relaxed: a statistics counter, which is_back() changes in other threads. */
 	__atomic_fetch_add(&thread->abandoned, 1, __ATOMIC_RELAXED);
@@ -894,8 +896,9 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 				continue;
 			if (state == PATCH_LEFT ||
 					(state & PATCH_ASIDE && may_look &&
-							is_over(thread, i, state, most))) {
-				give_back(thread, i);
+							patch_hit_is_expired(
+									thread, i, state, most))) {
+				patch_hit_release_gate(thread, i);
 				continue;
 			}
 			left++;
@@ -911,14 +914,14 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 	thread->scan = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
 }
 
-static void take_block(struct thread *thread, uint32_t block)
+static void patch_hit_add_block(struct thread *thread, uint32_t block)
 {
 	block_next[block] = thread->blocks;
 	thread->blocks = block;
 	thread->owned += BLOCK;
 	for (uint32_t i = BLOCK; i-- > 0;) {
 		returns[block * BLOCK + i].owner = thread->number;
-		give_back(thread, block * BLOCK + i);
+		patch_hit_release_gate(thread, block * BLOCK + i);
 	}
 	/* Release: they are there. Pairs with the acquire in index_of() and open_calls(). */
 	__atomic_store_n(&block_ready[block], true, __ATOMIC_RELEASE);
@@ -939,7 +942,7 @@ static void take_blocks(struct thread *thread)
 	if (count > 1 && !patch_gates_grow(first * BLOCK, count * BLOCK))
 		return;
 	for (uint32_t i = count; i-- > 0;)
-		take_block(thread, first + i);
+		patch_hit_add_block(thread, first + i);
 }
 
 static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
@@ -1023,7 +1026,7 @@ int patch_hit_follow(void)
 
 /* ---- hits ---- */
 
-static inline void take(struct patch_hit *hit, const struct patch_hot *probe)
+static inline void patch_hit_record(struct patch_hit *hit, const struct patch_hot *probe)
 {
 	/* Acquire: what it points to. Pairs with the release in patch_change_user(). */
 	hit->user = __atomic_load_n(&probe->user, __ATOMIC_ACQUIRE);
@@ -1115,7 +1118,7 @@ static inline __attribute__((always_inline)) patch_handler begin(
 
 	enter_thread(thread, probe);
 	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	take(hit, probe);
+	patch_hit_record(hit, probe);
 	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
 	return handler;
 }
@@ -1207,7 +1210,7 @@ static __attribute__((noinline)) patch_handler goes_on(
 	*probe += away;
 	if (away)
 		enter_thread(thread, *probe);
-	/* Acquire: since when. Pairs with the release in prepare(). */
+	/* Acquire: since when. Pairs with the release in patch_set_prepare_probe(). */
 	handler = __atomic_load_n(&(*probe)->exit, __ATOMIC_ACQUIRE);
 	return (int32_t)(each->generation - __atomic_load_n(&(*probe)->since, __ATOMIC_RELAXED)) >=
 					0
@@ -1234,7 +1237,7 @@ static inline __attribute__((always_inline)) void leave(struct thread *thread,
 		hit->elapsed = (uint64_t)((unsigned __int128)(hit->now - each->began) *
 						__atomic_load_n(&clock_unit, __ATOMIC_RELAXED) >>
 				32);
-		take(hit, probe);
+		patch_hit_record(hit, probe);
 		hit->stack = each->slot + 1;
 		hit->call = each->call;
 		hit->returns_to = each->address;
@@ -1278,11 +1281,11 @@ static uint64_t open_calls(void)
 	uint64_t open = 0;
 
 	for (uint32_t block = 0; block < count; block++) {
-		/* Acquire: they can be read. Pairs with the release in take_block(). */
+		/* Acquire: they can be read. Pairs with the release in patch_hit_add_block(). */
 		if (!__atomic_load_n(&block_ready[block], __ATOMIC_ACQUIRE))
 			continue;
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++)
-			open += is_open(&returns[i]) && !(returns[i].state & PATCH_ASIDE);
+			open += patch_hit_is_open(&returns[i]) && !(returns[i].state & PATCH_ASIDE);
 	}
 	return open;
 }

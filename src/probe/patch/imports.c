@@ -22,15 +22,15 @@ struct object {
 };
 
 /* The loader has made addresses of these, except in objects that it did not load itself. */
-static uintptr_t address(const struct object *object, uintptr_t value)
+static uintptr_t patch_import_resolve_address(const struct object *object, uintptr_t value)
 {
 	return value < object->base ? object->base + value : value;
 }
 
-static bool read_dynamic(struct object *object, const Elf64_Dyn *entry)
+static bool patch_import_read_dynamic(struct object *object, const Elf64_Dyn *entry)
 {
 	for (; entry->d_tag != DT_NULL; entry++) {
-		uintptr_t at = address(object, entry->d_un.d_ptr);
+		uintptr_t at = patch_import_resolve_address(object, entry->d_un.d_ptr);
 
 		switch (entry->d_tag) {
 		case DT_SYMTAB: object->symbols = (const Elf64_Sym *)at; break;
@@ -45,7 +45,7 @@ static bool read_dynamic(struct object *object, const Elf64_Dyn *entry)
 	return object->symbols && object->names;
 }
 
-static bool read_object(struct object *object, const struct dl_phdr_info *info)
+static bool patch_import_read_object(struct object *object, const struct dl_phdr_info *info)
 {
 	const uintptr_t pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 	const Elf64_Dyn *dynamic = NULL;
@@ -68,7 +68,7 @@ static bool read_object(struct object *object, const struct dl_phdr_info *info)
 			object->end = end > object->end ? end : object->end;
 		}
 	}
-	return dynamic && read_dynamic(object, dynamic);
+	return dynamic && patch_import_read_dynamic(object, dynamic);
 }
 
 static const struct patch_import *find_import(const struct patch_imports *imports, const char *name)
@@ -80,7 +80,7 @@ static const struct patch_import *find_import(const struct patch_imports *import
 }
 
 /* Pages that the loader has made read-only are writable for a moment. */
-static void turn(const struct object *object, void **slot, void *to)
+static void patch_import_redirect_slot(const struct object *object, void **slot, void *to)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)slot, begin = at & ~(page - 1);
@@ -116,7 +116,7 @@ static void turn_slot(const struct object *object, const Elf64_Rela *entry,
 	/* Before it is bound, it points to code in the object that binds it. */
 	if (now == (uintptr_t)function->real ||
 			(type == R_X86_64_JUMP_SLOT && now >= object->begin && now < object->end))
-		turn(object, slot, function->ours);
+		patch_import_redirect_slot(object, slot, function->ours);
 }
 
 static bool is_excepted(const struct object *object, const struct patch_imports *imports)
@@ -131,7 +131,7 @@ void patch_imports_turn(const struct dl_phdr_info *info, const struct patch_impo
 {
 	struct object object;
 
-	if (!read_object(&object, info) || is_excepted(&object, imports))
+	if (!patch_import_read_object(&object, info) || is_excepted(&object, imports))
 		return;
 	for (size_t table = 0; table < 2; table++) {
 		size_t i = table ? 0 : object.relative;

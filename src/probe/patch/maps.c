@@ -24,7 +24,7 @@ static bool read_mapping(const char *line, struct patch_mapping *mapping)
 	return true;
 }
 
-static bool read_all(
+static bool patch_maps_read_all(
 		int maps, bool (*take)(const struct patch_mapping *mapping, void *user), void *user)
 {
 	char bytes[1024], line[LINE_BYTES + 1];
@@ -55,7 +55,7 @@ bool patch_maps_each(bool (*take)(const struct patch_mapping *mapping, void *use
 
 	if (maps < 0)
 		return false;
-	complete = read_all(maps, take, user);
+	complete = patch_maps_read_all(maps, take, user);
 	close(maps);
 	return complete;
 }

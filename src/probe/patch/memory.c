@@ -411,7 +411,7 @@ static uint64_t counted_bytes(void)
 }
 
 /* What is left of all this. */
-static void tell_kept(void)
+static void patch_memory_report_retained(void)
 {
 	uint64_t bytes = kept_code + own_variables() + counted_bytes();
 
@@ -436,13 +436,13 @@ void patch_memory_rest(uint64_t kept)
 	}
 	patch_gaps_forget();
 	kept_code = kept;
-	tell_kept();
+	patch_memory_report_retained();
 }
 
 void patch_memory_given(uint64_t code)
 {
 	kept_code -= code < kept_code ? code : kept_code;
-	tell_kept();
+	patch_memory_report_retained();
 }
 
 void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body))

@@ -30,7 +30,7 @@ static struct {
 
 /* ---- which ---- */
 
-static void count(struct patch_probe *probe)
+static void patch_pages_count_probe(struct patch_probe *probe)
 {
 	(void)probe;
 	pages.room += 2;
@@ -42,28 +42,28 @@ static void count_pad(uint64_t unused)
 	pages.room += 2;
 }
 
-static void take_pad(uint64_t address)
+static void patch_pages_copy_springboard(uint64_t address)
 {
 	pages.at[pages.nr++] = address & ~(PAGE - 1);
 	pages.at[pages.nr++] = (address + PROBE_JUMP_BYTES - 1) & ~(PAGE - 1);
 }
 
-static void take(struct patch_probe *probe)
+static void patch_pages_copy(struct patch_probe *probe)
 {
-	take_pad(probe->site.runtime);
+	patch_pages_copy_springboard(probe->site.runtime);
 }
 
-static int compare(const void *a, const void *b)
+static int patch_pages_compare_addresses(const void *a, const void *b)
 {
 	const uint64_t *one = a, *other = b;
 
 	return (*one > *other) - (*one < *other);
 }
 
-static bool collect(void)
+static bool patch_pages_collect_mappings(void)
 {
 	pages.nr = pages.room = pages.kept = pages.given = 0;
-	patch_places_each(count);
+	patch_places_each(patch_pages_count_probe);
 	patch_pads_each(count_pad);
 	if (!pages.room)
 		return false;
@@ -71,9 +71,9 @@ static bool collect(void)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages.at == MAP_FAILED)
 		return false;
-	patch_places_each(take);
-	patch_pads_each(take_pad);
-	qsort(pages.at, pages.nr, sizeof(*pages.at), compare);
+	patch_places_each(patch_pages_copy);
+	patch_pads_each(patch_pages_copy_springboard);
+	qsort(pages.at, pages.nr, sizeof(*pages.at), patch_pages_compare_addresses);
 	for (size_t i = 0; i < pages.nr; i++)
 		pages.kept += !i || pages.at[i] != pages.at[i - 1];
 	return true;
@@ -102,7 +102,7 @@ struct mapping {
 	const char *path;
 };
 
-static bool read_line(char *line, struct mapping *mapping)
+static bool patch_pages_read_line(char *line, struct mapping *mapping)
 {
 	char device[16], inode[24];
 	int path = 0;
@@ -127,7 +127,7 @@ static bool maps_as(const void *there, const char *identity)
 	while (maps && getline(&line, &size, maps) > 0) {
 		struct mapping mapping;
 
-		if (!read_line(line, &mapping) || mapping.start > (uintptr_t)there ||
+		if (!patch_pages_read_line(line, &mapping) || mapping.start > (uintptr_t)there ||
 				mapping.end <= (uintptr_t)there)
 			continue;
 		same = !strcmp(mapping.identity, identity);
@@ -147,7 +147,7 @@ struct file {
 };
 
 /* What stat() says of a file is not what the kernel says of its mappings everywhere: so a mapping of it is asked, too. */
-static bool is_file_of(int fd, const char *identity)
+static bool patch_pages_is_file_of(int fd, const char *identity)
 {
 	void *there = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
 	bool same;
@@ -164,7 +164,7 @@ static int open_file_of(const struct mapping *mapping)
 	char behind[80];
 	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-	if (fd >= 0 && is_file_of(fd, mapping->identity))
+	if (fd >= 0 && patch_pages_is_file_of(fd, mapping->identity))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -172,7 +172,7 @@ static int open_file_of(const struct mapping *mapping)
 	snprintf(behind, sizeof(behind), "/proc/self/map_files/%llx-%llx", mapping->start,
 			mapping->end);
 	fd = open(behind, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && is_file_of(fd, mapping->identity))
+	if (fd >= 0 && patch_pages_is_file_of(fd, mapping->identity))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -210,7 +210,7 @@ static bool is_as_in_file(uint64_t page, int fd, uint64_t offset)
 			!memcmp(there, wanted, PAGE);
 }
 
-static void give_back(const struct mapping *mapping, struct file *file)
+static void patch_pages_restore(const struct mapping *mapping, struct file *file)
 {
 	uint64_t last = 0;
 	size_t first = 0, behind = pages.nr;
@@ -244,7 +244,9 @@ static void give_back(const struct mapping *mapping, struct file *file)
 
 uint64_t patch_pages_give_back(uint64_t *given)
 {
-	FILE *maps = !collect() || is_traced() ? NULL : fopen("/proc/self/maps", "re");
+	FILE *maps = !patch_pages_collect_mappings() || is_traced()
+			? NULL
+			: fopen("/proc/self/maps", "re");
 	struct file file = {.fd = -1};
 	char *line = NULL;
 	size_t size = 0;
@@ -252,9 +254,9 @@ uint64_t patch_pages_give_back(uint64_t *given)
 	while (maps && getline(&line, &size, maps) > 0) {
 		struct mapping mapping;
 
-		if (read_line(line, &mapping) && !strcmp(mapping.rights, "r-xp") &&
+		if (patch_pages_read_line(line, &mapping) && !strcmp(mapping.rights, "r-xp") &&
 				*mapping.path == '/')
-			give_back(&mapping, &file);
+			patch_pages_restore(&mapping, &file);
 	}
 	close_file(&file);
 	free(line);

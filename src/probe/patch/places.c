@@ -106,7 +106,7 @@ bool patch_any_armed(void)
 }
 
 /* Read by the kernel, because there may be nothing. */
-static bool read_place(const struct patch_probe *probe, uint8_t bytes[PROBE_JUMP_BYTES])
+static bool patch_site_read_bytes(const struct patch_probe *probe, uint8_t bytes[PROBE_JUMP_BYTES])
 {
 	struct iovec local = {bytes, patch_bytes(probe)},
 		     remote = {(void *)probe->site.runtime, patch_bytes(probe)};
@@ -126,7 +126,7 @@ static bool is_unmapped(const struct patch_probe *probe)
 bool patch_stands(struct patch_probe *probe)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES];
-	bool there = read_place(probe, bytes);
+	bool there = patch_site_read_bytes(probe, bytes);
 
 	probe->gone = !there && is_unmapped(probe);
 	return there && !memcmp(bytes, probe->bytes, patch_bytes(probe));
@@ -139,7 +139,7 @@ bool patch_leaves_traps(const struct patch_probe *probe)
 	if (probe->gone)
 		return false;
 	/* Nobody may read it now. */
-	if (!read_place(probe, bytes))
+	if (!patch_site_read_bytes(probe, bytes))
 		return true;
 	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
 		unsigned int at = probe->site.pieces[i].at;
@@ -150,7 +150,7 @@ bool patch_leaves_traps(const struct patch_probe *probe)
 	return false;
 }
 
-static void release(struct patch_probe *probe)
+static void patch_site_release(struct patch_probe *probe)
 {
 	/* Another file may be there by now, with a probe of its own. */
 	if (!patch_is_occupied(probe->site.runtime, PROBE_JUMP_BYTES)) {
@@ -188,7 +188,7 @@ void patch_release_gone(struct patch_probe *const *probes, size_t count)
 				continue;
 			}
 			*link = probe->next;
-			release(probe);
+			patch_site_release(probe);
 		}
 	}
 }

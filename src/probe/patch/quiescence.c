@@ -55,7 +55,7 @@ static size_t nr_mappings;
  * What begins where the last one ends may be a part of it: a program may lock some pages of a stack, or say how to use them. What is made
  * here is no stack, and has such addresses.
  */
-static void add_mapping(const struct mapping *mapping)
+static void quiescence_add_mapping(const struct mapping *mapping)
 {
 	if (nr_mappings && mappings[nr_mappings - 1].end == mapping->start &&
 			mappings[nr_mappings - 1].own && mapping->own)
@@ -64,7 +64,7 @@ static void add_mapping(const struct mapping *mapping)
 		mappings[nr_mappings++] = *mapping;
 }
 
-static bool read_mappings(void)
+static bool quiescence_read_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[256];
@@ -79,7 +79,7 @@ static bool read_mappings(void)
 				sscanf(line, "%llx-%llx %7s %*x %*s %llu", &start, &end, rights,
 						&inode) == 4 &&
 				!strncmp(rights, "rw", 2))
-			add_mapping(&(struct mapping){.start = start,
+			quiescence_add_mapping(&(struct mapping){.start = start,
 					.end = end,
 					.own = !inode && rights[3] == 'p' &&
 							!patch_is_memory(start)});
@@ -191,7 +191,7 @@ struct place {
 	uint64_t switches; /* of threads, to and from it */
 };
 
-static bool read_place(pid_t tid, struct place *place)
+static bool quiescence_read_thread(pid_t tid, struct place *place)
 {
 	char path[64], line[256];
 	unsigned long long stack, counter, switches;
@@ -256,15 +256,17 @@ static enum patch_shown has_passed(pid_t tid, bool *guarded)
 	*guarded |= thread.guarded;
 	if (thread.traced)
 		return PATCH_NOT_SO;
-	if (thread.state == 'R' || !read_place(tid, &place))
+	if (thread.state == 'R' || !quiescence_read_thread(tid, &place))
 		return PATCH_UNKNOWN;
 	if (is_there(place.program_counter) || waits_for_child(&place))
 		return PATCH_NOT_SO;
 	if (!is_clear(&stacks, place.stack_pointer))
 		/* It may have run meanwhile. */
-		return read_place(tid, &again) && is_same_place(&place, &again) ? PATCH_NOT_SO
-										: PATCH_UNKNOWN;
-	return read_place(tid, &again) && is_same_place(&place, &again) ? PATCH_SO : PATCH_UNKNOWN;
+		return quiescence_read_thread(tid, &again) && is_same_place(&place, &again)
+				? PATCH_NOT_SO
+				: PATCH_UNKNOWN;
+	return quiescence_read_thread(tid, &again) && is_same_place(&place, &again) ? PATCH_SO
+										    : PATCH_UNKNOWN;
 }
 
 /* ---- one that does not ---- */
@@ -351,7 +353,7 @@ bool patch_all_passed(bool (*is_at)(uint64_t address))
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mappings == MAP_FAILED)
 		return false;
-	passed = read_mappings() && self_has_passed() && !is_shared() &&
+	passed = quiescence_read_mappings() && self_has_passed() && !is_shared() &&
 			patch_threads_prove(&proof);
 	munmap(mappings, MAPPINGS_MAX * sizeof(*mappings));
 	return passed;

@@ -96,7 +96,7 @@ void patch_reading_pauses(void)
 
 void patch_reading_asks_always(bool always)
 {
-	/* Relaxed: see prepare(). */
+	/* Relaxed: see patch_reader_prepare(). */
 	__atomic_store_n(&ticks, always ? 0 : TICKS, __ATOMIC_RELAXED);
 }
 
@@ -110,7 +110,7 @@ static bool is_caught(int number)
 			action.handler == (uint64_t)(uintptr_t)patch_fault_arrives;
 }
 
-static bool is_open(void)
+static bool patch_reader_is_open(void)
 {
 	uint64_t mask = 0;
 
@@ -125,7 +125,7 @@ static __attribute__((noinline)) void ask(struct patch_reading *reading, uint64_
 	reading->round = (reading->round + 1) & ((1u << ROUND_BITS) - 1);
 	for (unsigned int i = 0; !reading->round && i < PAGES; i++)
 		reading->pages[i] = 0;
-	reading->open = is_open();
+	reading->open = patch_reader_is_open();
 	/* Last: what is told meanwhile, by a handler, has another generation or is told again when its mask is changed back. UNKNOWN: the next hit asks, too. */
 	reading->since = now;
 }
@@ -140,12 +140,12 @@ static __attribute__((noinline)) bool is_still_there(uint64_t page)
 			       PATCH_MASK_BYTES, 0, 0) == -EINVAL;
 }
 
-static inline uint64_t *entry_of(struct patch_reading *reading, uint64_t page)
+static inline uint64_t *patch_reader_find_entry(struct patch_reading *reading, uint64_t page)
 {
 	return &reading->pages[page % PAGES];
 }
 
-static inline uint64_t label_of(const struct patch_reading *reading, uint64_t page)
+static inline uint64_t patch_reader_page_label(const struct patch_reading *reading, uint64_t page)
 {
 	return page << ROUND_BITS | reading->round;
 }
@@ -153,16 +153,16 @@ static inline uint64_t label_of(const struct patch_reading *reading, uint64_t pa
 static __attribute__((noinline)) bool is_there_as_before(
 		struct patch_reading *reading, uint64_t page)
 {
-	uint64_t *entry = entry_of(reading, page);
+	uint64_t *entry = patch_reader_find_entry(reading, page);
 
 	if (!page || *entry >> ROUND_BITS != page)
 		return false;
-	*entry = is_still_there(page) ? label_of(reading, page) : 0;
+	*entry = is_still_there(page) ? patch_reader_page_label(reading, page) : 0;
 	return *entry != 0;
 }
 
 /* NULL: by a system call. */
-static inline struct patch_reading *prepare(
+static inline struct patch_reading *patch_reader_prepare(
 		uint64_t from, size_t size, struct patch_reading **known)
 {
 	struct patch_reading *reading = *known;
@@ -186,7 +186,9 @@ static inline struct patch_reading *prepare(
 		ask(reading, now);
 	if (!reading->open)
 		return NULL;
-	if (__builtin_expect(*entry_of(reading, page) != label_of(reading, page), 0) &&
+	if (__builtin_expect(*patch_reader_find_entry(reading, page) !=
+					    patch_reader_page_label(reading, page),
+			    0) &&
 			!is_there_as_before(reading, page))
 		return NULL;
 	return reading;
@@ -196,14 +198,14 @@ static inline struct patch_reading *prepare(
 
 static __attribute__((noinline)) void faulted(struct patch_reading *reading, uint64_t from)
 {
-	*entry_of(reading, from >> PAGE_BITS) = 0;
+	*patch_reader_find_entry(reading, from >> PAGE_BITS) = 0;
 	/* Relaxed: a figure. */
 	__atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED);
 }
 
 bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **known)
 {
-	struct patch_reading *reading = prepare(from, size, known);
+	struct patch_reading *reading = patch_reader_prepare(from, size, known);
 
 	if (!reading)
 		return false;
@@ -215,7 +217,7 @@ bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **kno
 
 long patch_read_text(char *to, uint64_t from, size_t most, struct patch_reading **known)
 {
-	struct patch_reading *reading = prepare(from, most, known);
+	struct patch_reading *reading = patch_reader_prepare(from, most, known);
 	long got = reading ? patch_load_text(to, from, most) : -1;
 
 	if (reading && got < 0)
@@ -231,7 +233,7 @@ void patch_read_so(uint64_t from, size_t size)
 	if (!reading || !reading->open || !size || from >> PATCH_ADDRESS_BITS)
 		return;
 	for (; page <= (from + size - 1) >> PAGE_BITS; page++)
-		*entry_of(reading, page) = label_of(reading, page);
+		*patch_reader_find_entry(reading, page) = patch_reader_page_label(reading, page);
 }
 
 /* ---- all of it ---- */

@@ -141,7 +141,7 @@ static uint64_t code_segment(void)
 }
 
 /* Segments as 64-bit code has them, and no flag with which the last instruction does something else. */
-static NO_GUARD bool is_plain(const ucontext_t *context)
+static NO_GUARD bool patch_resume_is_plain(const ucontext_t *context)
 {
 	const greg_t *registers = context->uc_mcontext.gregs;
 	uint64_t segments = (uint64_t)registers[REG_CSGSFS];
@@ -158,7 +158,8 @@ NO_GUARD uint64_t patch_resume_components(const void *user)
 	const uint8_t *state = (const uint8_t *)context->uc_mcontext.fpregs;
 	struct resume_note note;
 
-	if (!patch_resumes() || !is_plain(context) || !state || (uintptr_t)state % STATE_ALIGNMENT)
+	if (!patch_resumes() || !patch_resume_is_plain(context) || !state ||
+			(uintptr_t)state % STATE_ALIGNMENT)
 		return 0;
 	__builtin_memcpy(&note, state + FLOATING_NOTE, sizeof(note));
 	if (note.magic != NOTE_MAGIC)

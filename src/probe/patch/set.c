@@ -60,7 +60,7 @@ uint64_t side_probe_traps;
 /* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
 static const uint8_t traps[] = {BREAKPOINT, 0x3f, 0x2f, 0x1e, 0x06};
 
-static int barrier(void)
+static int patch_set_sync_cores(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ? -ENOSYS
 											 : 0;
@@ -74,7 +74,7 @@ static int register_barrier(void)
 	if (registered)
 		return 0;
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ||
-			barrier())
+			patch_set_sync_cores())
 		return -ENOSYS;
 	registered = true;
 	return 0;
@@ -151,9 +151,9 @@ static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 		ret = patch_write(writer, from, &trap, 1);
 	if (ret)
 		return ret;
-	barrier();
+	patch_set_sync_cores();
 	patch_write(writer, from + 1, bytes + 1, 4);
-	barrier();
+	patch_set_sync_cores();
 	return patch_write(writer, from, bytes, 1);
 }
 
@@ -300,7 +300,7 @@ static bool bytes_fit(const struct patch_probe *probe)
 	return true;
 }
 
-static void put_jump(struct patch_probe *probe)
+static void patch_set_make_jump(struct patch_probe *probe)
 {
 	uint64_t to = probe->slot ? probe->slot : probe->body;
 	int32_t away = (int32_t)(to - (probe->site.runtime + PROBE_JUMP_BYTES));
@@ -334,7 +334,7 @@ static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 	if (same.method == PROBE_SHORT &&
 			probe->slot != site->pad + (site->runtime - site->address))
 		return false;
-	put_jump(&same);
+	patch_set_make_jump(&same);
 	if (patch_body_of(&same, kind, bytes) ||
 			memcmp(bytes, (const void *)probe->body, kind.bytes) != 0 ||
 			(same.method != PROBE_BREAKPOINT && !bytes_fit(&same)))
@@ -345,7 +345,7 @@ static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 }
 
 /* Made before, and with what is displaced now. */
-static bool is_of(struct patch_probe *probe, const struct probe_site *site)
+static bool patch_set_belongs_to(struct patch_probe *probe, const struct probe_site *site)
 {
 	if (!probe->site.nr_pieces)
 		return is_revived(probe, site);
@@ -353,8 +353,8 @@ static bool is_of(struct patch_probe *probe, const struct probe_site *site)
 }
 
 /* With a body of so many bytes; -E2BIG: there must be more. */
-static int make_probe(const struct patch_request *request, unsigned int flags, unsigned int bytes,
-		struct patch_writer *writer, struct patch_probe **result)
+static int patch_set_make_probe(const struct patch_request *request, unsigned int flags,
+		unsigned int bytes, struct patch_writer *writer, struct patch_probe **result)
 {
 	struct patch_kind kind = {.bytes = bytes, .follows = flags & PATCH_EXIT};
 	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
@@ -395,7 +395,7 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 
 	for (probe = *place; probe; probe = probe->next) {
 		if (probe->site.runtime == request->site->runtime && probe->flags == flags &&
-				is_of(probe, request->site)) {
+				patch_set_belongs_to(probe, request->site)) {
 			*result = probe;
 			break;
 		}
@@ -410,9 +410,9 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		return find_probe(request, flags | PATCH_TRAP, writer, result);
 	if (probe)
 		return ret;
-	ret = make_probe(request, flags, BODY_BYTES, writer, &probe);
+	ret = patch_set_make_probe(request, flags, BODY_BYTES, writer, &probe);
 	if (ret == -E2BIG)
-		ret = make_probe(request, flags, BODY_BYTES_MAX, writer, &probe);
+		ret = patch_set_make_probe(request, flags, BODY_BYTES_MAX, writer, &probe);
 	if (ret)
 		return ret;
 	probe->next = *place;
@@ -490,7 +490,7 @@ static bool is_watched(const struct probe_site *site)
  * From which request on its calls are those of the one that was set at this place last, if that has seen returns; and from here on they are
  * this one's.
  */
-static uint32_t take_over(const struct patch_probe *probe)
+static uint32_t patch_set_inherit_request(const struct patch_probe *probe)
 {
 	const struct patch_probe *last = probe;
 	struct patch_probe *other;
@@ -508,7 +508,7 @@ static uint32_t take_over(const struct patch_probe *probe)
 	return last->flags & PATCH_EXIT ? last->hot->since : generations + 1;
 }
 
-static int prepare(struct patch_request *request, struct patch_writer *writer)
+static int patch_set_prepare_probe(struct patch_request *request, struct patch_writer *writer)
 {
 	const struct probe_site *site = request->site;
 	bool over = request->flags & PATCH_OVER;
@@ -554,7 +554,8 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 		return -ENOMEM;
 	/* Relaxed: known to all threads by the barrier before the first jump. */
 	__atomic_store_n(&probe->hot->since,
-			request->flags & PATCH_GOES_ON ? take_over(probe) : generations + 1,
+			request->flags & PATCH_GOES_ON ? patch_set_inherit_request(probe)
+						       : generations + 1,
 			__ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->successor, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->generation, ++generations, __ATOMIC_RELAXED);
@@ -583,7 +584,7 @@ static bool is_inner_begin(const struct patch_probe *probe, unsigned int at)
 enum which { FIRST, INNER, BETWEEN };
 
 /* Those bytes of the site, one at a time if a thread may execute them now. */
-static int write_bytes(struct patch_writer *writer, const struct patch_probe *probe,
+static int patch_set_write_bytes(struct patch_writer *writer, const struct patch_probe *probe,
 		const uint8_t *bytes, enum which which)
 {
 	int ret = 0;
@@ -628,7 +629,7 @@ static void wait_until_left(const struct patch_probe *probe)
 }
 
 /* What is not armed has no handlers any more, and nobody is in one. */
-static void forget(struct patch_probe *const *probes, size_t count)
+static void patch_set_free_probes(struct patch_probe *const *probes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (probes[i]->armed)
@@ -638,7 +639,7 @@ static void forget(struct patch_probe *const *probes, size_t count)
 		__atomic_store_n(&probes[i]->hot->exit, NULL, __ATOMIC_RELAXED);
 		__atomic_store_n(&probes[i]->hot->follows, false, __ATOMIC_RELAXED);
 	}
-	barrier();
+	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
 		if (!probes[i]->armed)
 			wait_until_left(probes[i]);
@@ -646,14 +647,14 @@ static void forget(struct patch_probe *const *probes, size_t count)
 }
 
 /* What was begun and cannot be ended: the first byte again, for nothing else was written or all can be. */
-static void give_up(struct patch_request *request, struct patch_writer *writer, int error)
+static void patch_set_abort(struct patch_request *request, struct patch_writer *writer, int error)
 {
 	struct patch_probe *probe = request->probe;
 
-	write_bytes(writer, probe, probe->site.bytes, INNER);
-	write_bytes(writer, probe, probe->site.bytes, FIRST);
+	patch_set_write_bytes(writer, probe, probe->site.bytes, INNER);
+	patch_set_write_bytes(writer, probe, probe->site.bytes, FIRST);
 	probe->armed = false;
-	forget(&probe, 1);
+	patch_set_free_probes(&probe, 1);
 	request->probe = NULL;
 	request->error = error;
 }
@@ -665,27 +666,31 @@ static bool at_once(struct patch_probe *probe, struct patch_writer *writer, cons
 }
 
 /* The rest of those that have begun with a trap. */
-static void write_steps(struct patch_request *requests, size_t count, struct patch_writer *writer)
+static void patch_set_write_steps(
+		struct patch_request *requests, size_t count, struct patch_writer *writer)
 {
-	barrier();
+	patch_set_sync_cores();
 	/* The same page could be written just now: these do not fail any more. */
 	for (size_t i = 0; i < count; i++) {
 		if (requests[i].probe && !requests[i].probe->whole)
-			write_bytes(writer, requests[i].probe, requests[i].probe->bytes, BETWEEN);
+			patch_set_write_bytes(writer, requests[i].probe, requests[i].probe->bytes,
+					BETWEEN);
 	}
-	barrier();
+	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
 		if (requests[i].probe && !requests[i].probe->whole)
-			write_bytes(writer, requests[i].probe, requests[i].probe->bytes, FIRST);
+			patch_set_write_bytes(
+					writer, requests[i].probe, requests[i].probe->bytes, FIRST);
 	}
 }
 
-static void write_all(struct patch_request *requests, size_t count, struct patch_writer *writer)
+static void patch_set_write_all(
+		struct patch_request *requests, size_t count, struct patch_writer *writer)
 {
 	bool steps = false;
 
 	/* Nobody has what stood where the new code is. */
-	barrier();
+	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
 		int ret;
 
@@ -695,14 +700,14 @@ static void write_all(struct patch_request *requests, size_t count, struct patch
 		steps = true;
 		ret = write_breakpoint(writer, requests[i].probe);
 		if (!ret)
-			ret = write_bytes(
+			ret = patch_set_write_bytes(
 					writer, requests[i].probe, requests[i].probe->bytes, INNER);
 		if (ret)
-			give_up(&requests[i], writer, ret);
+			patch_set_abort(&requests[i], writer, ret);
 	}
 	if (steps)
-		write_steps(requests, count, writer);
-	barrier();
+		patch_set_write_steps(requests, count, writer);
+	patch_set_sync_cores();
 }
 
 /* What was prepared and cannot be begun. */
@@ -713,7 +718,7 @@ static void cancel(struct patch_request *requests, size_t count, int error)
 			continue;
 		requests[i].probe->armed = false;
 		/* Returns of calls that it was to go on with may be in them. */
-		forget(&requests[i].probe, 1);
+		patch_set_free_probes(&requests[i].probe, 1);
 		requests[i].probe = NULL;
 		requests[i].error = error;
 	}
@@ -724,11 +729,11 @@ static void set_some(struct patch_request *requests, size_t count, struct patch_
 {
 	for (size_t i = 0; i < count; i++) {
 		requests[i].probe = NULL;
-		requests[i].error = prepare(&requests[i], writer);
+		requests[i].error = patch_set_prepare_probe(&requests[i], writer);
 	}
 	patch_frames_register();
 	if (patch_unblock())
-		write_all(requests, count, writer);
+		patch_set_write_all(requests, count, writer);
 	else
 		cancel(requests, count, -EDEADLK);
 }
@@ -796,14 +801,14 @@ size_t patch_set(struct patch_request *requests, size_t count)
 
 void patch_settle(struct patch_probe *const *probes, size_t count)
 {
-	barrier();
+	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++)
 		wait_until_left(probes[i]);
 }
 
 void patch_change_user(struct patch_probe *probe, void *user)
 {
-	/* Release: what it points to. Pairs with the acquire in take(). */
+	/* Release: what it points to. Pairs with the acquire in patch_hit_record(). */
 	__atomic_store_n(&probe->hot->user, user, __ATOMIC_RELEASE);
 }
 
@@ -811,19 +816,19 @@ void patch_change_user(struct patch_probe *probe, void *user)
 static void remove_steps(
 		struct patch_probe *const *probes, size_t count, struct patch_writer *writer)
 {
-	barrier();
+	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
 		if (probes[i]->leaves)
-			write_bytes(writer, probes[i], probes[i]->site.bytes, BETWEEN);
+			patch_set_write_bytes(writer, probes[i], probes[i]->site.bytes, BETWEEN);
 	}
-	barrier();
+	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
 		if (probes[i]->leaves)
-			write_bytes(writer, probes[i], probes[i]->site.bytes, INNER);
+			patch_set_write_bytes(writer, probes[i], probes[i]->site.bytes, INNER);
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (probes[i]->leaves)
-			write_bytes(writer, probes[i], probes[i]->site.bytes, FIRST);
+			patch_set_write_bytes(writer, probes[i], probes[i]->site.bytes, FIRST);
 	}
 }
 
@@ -866,7 +871,7 @@ int patch_remove(struct patch_probe *const *probes, size_t count)
 		ret = error ? error : ret;
 	}
 	patch_writer_close(&writer);
-	forget(probes, count);
+	patch_set_free_probes(probes, count);
 	patch_copied_removed(probes, count);
 	patch_release_gone(probes, count);
 	pthread_mutex_unlock(&lock);
@@ -892,7 +897,7 @@ void patch_look_around(void)
 	NO_TAIL_CALL();
 }
 
-static void keep(struct patch_probe *probe)
+static void patch_set_store_past(struct patch_probe *probe)
 {
 	struct patch_past *past = patch_body_past(probe->body);
 
@@ -938,9 +943,9 @@ bool patch_rest(void)
 	if (over && !rested) {
 		patch_pads_give_back(NULL);
 		kept = patch_pages_give_back(NULL);
-		patch_places_each(keep);
+		patch_places_each(patch_set_store_past);
 		/* Whoever finds no trap finds that there was one. */
-		barrier();
+		patch_set_sync_cores();
 		patch_places_forget();
 		patch_trap_rest();
 		patch_memory_rest(kept);

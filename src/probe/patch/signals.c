@@ -45,7 +45,7 @@ static unsigned int now[2];
 static bool held;
 static bool known; /* was held once */
 
-static bool is_ours(int number)
+static bool patch_signal_is_installed(int number)
 {
 	return number == SIGTRAP || number == SIGILL;
 }
@@ -110,7 +110,7 @@ void patch_signals_forked(void)
 
 /* ---- the kernel's actions ---- */
 
-static bool is_handler_of_ours(const struct patch_action *action)
+static bool patch_signal_is_own_handler(const struct patch_action *action)
 {
 	return action->handler == handler_of_ours;
 }
@@ -119,7 +119,7 @@ static bool is_handler_of_ours(const struct patch_action *action)
  * The kernel has `to` in place of `from`, which it was seen to have; or what a bare system call has set meanwhile, which is found in
  * exchange, and so on.
  */
-static struct patch_action replace(
+static struct patch_action patch_signal_replace_action(
 		int number, const struct patch_action *from, const struct patch_action *to)
 {
 	struct patch_action expected = *from, put = *to, found = *from;
@@ -142,18 +142,18 @@ void patch_signals_default(int number)
 /* ---- what stands behind ours ---- */
 
 /* With the lock, but read by handlers without. */
-static void put_behind(int number, const struct patch_action *action)
+static void patch_signal_set_user_action(int number, const struct patch_action *action)
 {
 	unsigned int which = number == SIGILL, at = (now[which] + 1) % FORMER;
 
 	actions[which][at] = *action;
-	/* Release: the action. Pairs with the acquire in get_behind(). */
+	/* Release: the action. Pairs with the acquire in patch_signal_get_user_action(). */
 	__atomic_store_n(&now[which], at, __ATOMIC_RELEASE);
 }
 
-static const struct patch_action *get_behind(int number)
+static const struct patch_action *patch_signal_get_user_action(int number)
 {
-	/* Acquire: the action. Pairs with the release in put_behind(). */
+	/* Acquire: the action. Pairs with the release in patch_signal_set_user_action(). */
 	return &actions[number == SIGILL]
 		       [__atomic_load_n(&now[number == SIGILL], __ATOMIC_ACQUIRE)];
 }
@@ -171,7 +171,7 @@ static bool are_passed_on(void)
 	return __atomic_load_n(&passed_on, __ATOMIC_RELAXED);
 }
 
-static bool holds(void)
+static bool patch_signal_mask_contains(void)
 {
 	/* Relaxed: who sees it late finds out behind its system call, or is found by patch_unblock(). */
 	return __atomic_load_n(&held, __ATOMIC_RELAXED);
@@ -182,9 +182,10 @@ struct sigaction patch_signals_behind(int number)
 	struct patch_action real = {0};
 
 	/* A signal that was on its way when the program got them back; or it has given this one to our handler, as it had read it once. */
-	if (!holds() && !patch_exchange_action(number, NULL, &real) && !is_handler_of_ours(&real))
+	if (!patch_signal_mask_contains() && !patch_exchange_action(number, NULL, &real) &&
+			!patch_signal_is_own_handler(&real))
 		return patch_action_as_libc(&real);
-	return patch_action_as_libc(get_behind(number));
+	return patch_action_as_libc(patch_signal_get_user_action(number));
 }
 
 /* By way of libc, which knows how handlers return. */
@@ -198,25 +199,25 @@ static int set_ours(int number, const struct sigaction *handler, const struct pa
 	if (!patch_exchange_action(number, NULL, &set))
 		patch_restorer_of_libc = set.restorer;
 	/* A sanitizer's sigaction() has put its own handler before it. */
-	if (!is_handler_of_ours(&set))
+	if (!patch_signal_is_own_handler(&set))
 		patch_resume_never();
 	set = patch_action_as_kernel(&before);
 	set.flags = (uint32_t)before.sa_flags;
 	memcpy(&set.restorer, &before.sa_restorer, sizeof(set.restorer));
 	/* Set by a bare system call meanwhile. */
-	if (!is_handler_of_ours(&set) && !patch_is_same_action(&set, seen))
-		put_behind(number, &set);
+	if (!patch_signal_is_own_handler(&set) && !patch_is_same_action(&set, seen))
+		patch_signal_set_user_action(number, &set);
 	return 0;
 }
 
-static int take(int number, const struct sigaction *handler)
+static int patch_signal_install(int number, const struct sigaction *handler)
 {
 	struct patch_action real = {0};
 	int ret = patch_exchange_action(number, NULL, &real);
 
-	if (ret || is_handler_of_ours(&real))
+	if (ret || patch_signal_is_own_handler(&real))
 		return ret;
-	put_behind(number, &real);
+	patch_signal_set_user_action(number, &real);
 	return set_ours(number, handler, &real);
 }
 
@@ -227,10 +228,10 @@ int patch_signals_take(const struct sigaction *handler)
 
 	memcpy(&handler_of_ours, &handler->sa_sigaction, sizeof(handler_of_ours));
 	known = true;
-	ret = take(SIGTRAP, handler);
+	ret = patch_signal_install(SIGTRAP, handler);
 	if (!ret)
-		ret = take(SIGILL, handler);
-	/* Relaxed: see holds(). */
+		ret = patch_signal_install(SIGILL, handler);
+	/* Relaxed: see patch_signal_mask_contains(). */
 	if (!ret)
 		__atomic_store_n(&held, true, __ATOMIC_RELAXED);
 	patch_signals_leave(section);
@@ -247,7 +248,7 @@ static uint64_t ours_of(const sigset_t *set)
 	return mask & OURS;
 }
 
-static void change(sigset_t *set, uint64_t remove, uint64_t add)
+static void patch_signal_change_mask(sigset_t *set, uint64_t remove, uint64_t add)
 {
 	uint64_t mask;
 
@@ -287,12 +288,12 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 		return real(how, set, before);
 	if (set)
 		patch_reading_pauses();
-	if (!holds())
+	if (!patch_signal_mask_contains())
 		block_as_wanted();
 	was = wanted;
-	if (!set || !holds()) {
+	if (!set || !patch_signal_mask_contains()) {
 		ret = real(how, set, before);
-		if (set && holds())
+		if (set && patch_signal_mask_contains())
 			open_as_held();
 	} else {
 		open = *set;
@@ -301,7 +302,7 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 			wanted &= ~ours;
 		} else {
 			wanted = how == SIG_SETMASK ? ours : wanted | ours;
-			change(&open, OURS, 0);
+			patch_signal_change_mask(&open, OURS, 0);
 		}
 		ret = real(how, &open, before);
 		if (ret)
@@ -310,12 +311,12 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 	if (set)
 		patch_reading_forgets();
 	if (!ret && before)
-		change(before, 0, was);
+		patch_signal_change_mask(before, 0, was);
 	return ret;
 }
 
 /* What its handler would block. With the lock. */
-static void want(int number, uint64_t mask, uint64_t handler)
+static void patch_signal_block_in_handler(int number, uint64_t mask, uint64_t handler)
 {
 	wanted_by[number].mask = mask;
 	wanted_by[number].handler = handler;
@@ -323,7 +324,7 @@ static void want(int number, uint64_t mask, uint64_t handler)
 
 uint64_t patch_signals_open_ones(void)
 {
-	return holds() ? OURS : 0;
+	return patch_signal_mask_contains() ? OURS : 0;
 }
 
 uint64_t patch_signals_wanted(int number, uint64_t handler)
@@ -333,12 +334,12 @@ uint64_t patch_signals_wanted(int number, uint64_t handler)
 
 void patch_signals_want(int number, uint64_t mask, uint64_t handler)
 {
-	want(number, mask, handler);
+	patch_signal_block_in_handler(number, mask, handler);
 }
 
 static bool is_changeable(int number)
 {
-	return number != SIGKILL && number != SIGSTOP && !is_ours(number) &&
+	return number != SIGKILL && number != SIGSTOP && !patch_signal_is_installed(number) &&
 			!patch_faults_hold(number);
 }
 
@@ -373,10 +374,10 @@ void patch_signals_open(void)
 				real.handler == (uint64_t)(uintptr_t)SIG_DFL ||
 				real.handler == (uint64_t)(uintptr_t)SIG_IGN)
 			continue;
-		want(number, real.mask & OURS, real.handler);
+		patch_signal_block_in_handler(number, real.mask & OURS, real.handler);
 		open = real;
 		open.mask &= ~OURS;
-		replace(number, &real, &open);
+		patch_signal_replace_action(number, &real, &open);
 	}
 	patch_faults_install();
 	patch_signals_leave(section);
@@ -384,33 +385,34 @@ void patch_signals_open(void)
 
 /* ---- back ---- */
 
-static void give_back(int number)
+static void patch_signal_uninstall(int number)
 {
 	struct patch_action real = {0};
 
 	if (patch_exchange_action(number, NULL, &real))
 		return;
-	if (is_ours(number)) {
-		if (is_handler_of_ours(&real))
-			replace(number, &real, get_behind(number));
+	if (patch_signal_is_installed(number)) {
+		if (patch_signal_is_own_handler(&real))
+			patch_signal_replace_action(
+					number, &real, patch_signal_get_user_action(number));
 	} else if (wanted_by[number].mask && wanted_by[number].handler == real.handler) {
 		struct patch_action full = real;
 
 		full.mask |= wanted_by[number].mask;
-		replace(number, &real, &full);
+		patch_signal_replace_action(number, &real, &full);
 	}
-	want(number, 0, 0);
+	patch_signal_block_in_handler(number, 0, 0);
 }
 
 void patch_signals_give_back(void)
 {
 	struct patch_section section = patch_signals_enter();
 
-	/* Relaxed: see holds(). */
+	/* Relaxed: see patch_signal_mask_contains(). */
 	__atomic_store_n(&held, false, __ATOMIC_RELAXED);
 	for (int number = 1; number <= LAST_SIGNAL; number++) {
-		if (is_ours(number) || is_changeable(number))
-			give_back(number);
+		if (patch_signal_is_installed(number) || is_changeable(number))
+			patch_signal_uninstall(number);
 	}
 	patch_faults_install();
 	patch_signals_leave(section);
@@ -422,20 +424,20 @@ static bool is_ours_as_libc(const struct sigaction *action)
 {
 	struct patch_action same = patch_action_as_kernel(action);
 
-	return is_handler_of_ours(&same);
+	return patch_signal_is_own_handler(&same);
 }
 
 /* Whoever has read ours from the kernel once, without asking here, and gives it back, means what stood behind it. */
 static int act_behind(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {
-	struct sigaction said = patch_action_as_libc(get_behind(number));
+	struct sigaction said = patch_action_as_libc(patch_signal_get_user_action(number));
 	struct patch_action kept;
 	int ret = 0;
 
 	if (action && is_ours_as_libc(action))
 		action = &said;
-	if (!holds()) {
+	if (!patch_signal_mask_contains()) {
 		ret = real(number, action, before);
 		if (!ret && before && is_ours_as_libc(before))
 			*before = said;
@@ -443,7 +445,7 @@ static int act_behind(int number, const struct sigaction *action, struct sigacti
 	}
 	if (action && action != &said) {
 		kept = patch_action_as_kernel(action);
-		put_behind(number, &kept);
+		patch_signal_set_user_action(number, &kept);
 	}
 	if (before)
 		*before = said;
@@ -463,23 +465,23 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 		if (blocks_faults(number, &kept))
 			patch_reading_asks_always(true);
 	}
-	if (!action || !holds()) {
+	if (!action || !patch_signal_mask_contains()) {
 		ret = real(number, action, before);
 	} else {
 		open = *action;
-		change(&open.sa_mask, OURS, 0);
+		patch_signal_change_mask(&open.sa_mask, OURS, 0);
 		ret = real(number, &open, before);
 		if (!ret)
-			want(number, kept.mask & OURS, kept.handler);
+			patch_signal_block_in_handler(number, kept.mask & OURS, kept.handler);
 	}
 	if (!ret && before)
-		change(&before->sa_mask, 0, was);
+		patch_signal_change_mask(&before->sa_mask, 0, was);
 	return ret;
 }
 
 bool patch_signals_stand_behind(int number)
 {
-	return !are_passed_on() && (is_ours(number) || patch_faults_hold(number));
+	return !are_passed_on() && (patch_signal_is_installed(number) || patch_faults_hold(number));
 }
 
 int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
@@ -494,8 +496,8 @@ int patch_signals_action(int number, const struct sigaction *action, struct siga
 	if (patch_faults_hold(number))
 		ret = patch_faults_action(number, action, before, real);
 	else
-		ret = is_ours(number) ? act_behind(number, action, before, real)
-				      : act_masked(number, action, before, real);
+		ret = patch_signal_is_installed(number) ? act_behind(number, action, before, real)
+							: act_masked(number, action, before, real);
 	patch_signals_leave(section);
 	return ret;
 }

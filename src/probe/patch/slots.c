@@ -38,7 +38,7 @@ static bool next_distance(const struct patch_distance *wanted, int64_t from, int
 	return true;
 }
 
-static bool is_taken(const struct patch_arena *arena, uint64_t at)
+static bool patch_arena_is_used(const struct patch_arena *arena, uint64_t at)
 {
 	return arena->taken[at / 8] >> (at % 8) & 1;
 }
@@ -46,13 +46,13 @@ static bool is_taken(const struct patch_arena *arena, uint64_t at)
 static bool slot_is_free(const struct patch_arena *arena, uint64_t at)
 {
 	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
-		if (is_taken(arena, at + i))
+		if (patch_arena_is_used(arena, at + i))
 			return false;
 	}
 	return true;
 }
 
-static void take_slot(struct patch_arena *arena, uint64_t at, bool take)
+static void patch_arena_set_slot_used(struct patch_arena *arena, uint64_t at, bool take)
 {
 	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
 		uint8_t bit = (uint8_t)(1U << ((at + i) % 8)), *byte = &arena->taken[(at + i) / 8];
@@ -61,7 +61,7 @@ static void take_slot(struct patch_arena *arena, uint64_t at, bool take)
 	}
 }
 
-static uint64_t slot_in(
+static uint64_t patch_arena_slot_index(
 		struct patch_arena *arena, uint64_t base, const struct patch_distance *distance)
 {
 	uint64_t from = arena->start + arena->full;
@@ -74,8 +74,8 @@ static uint64_t slot_in(
 		if (slot < arena->start || slot + SLOT_BYTES > arena->start + arena->size)
 			return 0;
 		if (slot_is_free(arena, slot - arena->start)) {
-			take_slot(arena, slot - arena->start, true);
-			while (arena->full < arena->size && is_taken(arena, arena->full))
+			patch_arena_set_slot_used(arena, slot - arena->start, true);
+			while (arena->full < arena->size && patch_arena_is_used(arena, arena->full))
 				arena->full++;
 			return slot;
 		}
@@ -136,7 +136,7 @@ static uint64_t slot_of_arena(
 
 	if (!arena->taken || !arena_reaches(base, body, arena->start, arena->start + arena->size))
 		return 0;
-	slot = slot_in(arena, base, distance);
+	slot = patch_arena_slot_index(arena, base, distance);
 	if (slot)
 		last_slots = index;
 	return slot;
@@ -173,7 +173,7 @@ void patch_slot_return(uint64_t slot)
 
 	if (!arena)
 		return;
-	take_slot(arena, slot - arena->start, false);
+	patch_arena_set_slot_used(arena, slot - arena->start, false);
 	if (slot - arena->start < arena->full)
 		arena->full = slot - arena->start;
 }
@@ -183,5 +183,5 @@ void patch_slot_recall(uint64_t slot)
 	struct patch_arena *arena = slots_with(slot);
 
 	if (arena)
-		take_slot(arena, slot - arena->start, true);
+		patch_arena_set_slot_used(arena, slot - arena->start, true);
 }

@@ -35,7 +35,7 @@ uint64_t side_probe_pads;
 static uint64_t leaving[PADS_MAX];
 static size_t nr_leaving;
 
-static struct pad *find(uint64_t address)
+static struct pad *springboard_find(uint64_t address)
 {
 	for (size_t i = 0; i < nr_pads; i++) {
 		if (pads[i].address == address)
@@ -46,7 +46,7 @@ static struct pad *find(uint64_t address)
 
 static struct pad *find_or_make(uint64_t address)
 {
-	struct pad *pad = find(address);
+	struct pad *pad = springboard_find(address);
 
 	/* Of one that is gone, if unwinders know nothing of that. */
 	for (size_t i = 0; !pad && i < nr_pads; i++) {
@@ -70,7 +70,7 @@ static bool is_free(uint64_t address)
 }
 
 /* Read by the kernel, for there may be nothing. */
-static bool read_code(uint64_t address, uint8_t *to, size_t size)
+static bool springboard_read_code(uint64_t address, uint8_t *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)address, size};
 
@@ -83,7 +83,7 @@ static bool has_jump(const struct pad *pad, bool *is_covered)
 	uint8_t bytes[PROBE_JUMP_BYTES];
 	int32_t away;
 
-	if (!read_code(pad->address, bytes, sizeof(bytes)))
+	if (!springboard_read_code(pad->address, bytes, sizeof(bytes)))
 		return false;
 	*is_covered = bytes[0] == BREAKPOINT;
 	memcpy(&away, bytes + 1, sizeof(away));
@@ -91,7 +91,7 @@ static bool has_jump(const struct pad *pad, bool *is_covered)
 			patch_is_body(pad->address + PROBE_JUMP_BYTES + (uint64_t)(int64_t)away);
 }
 
-static void drop(struct pad *pad)
+static void springboard_remove(struct pad *pad)
 {
 	pad->stands = false;
 	patch_frames_pad(pad->frames, pad->address, 0);
@@ -101,12 +101,12 @@ int patch_pad_take(const struct patch_probe *probe, bool *stands)
 {
 	const struct probe_site *site = &probe->site;
 	uint64_t address = site->pad + (site->runtime - site->address);
-	struct pad *pad = find(address);
+	struct pad *pad = springboard_find(address);
 	bool is_covered;
 
 	/* A file that was mapped anew has padding there, which may be a part of another probe's jump by now. */
 	if (pad && pad->stands && !has_jump(pad, &is_covered))
-		drop(pad);
+		springboard_remove(pad);
 	*stands = pad && pad->stands && pad->site == site->runtime;
 	if (*stands)
 		return 0;
@@ -126,19 +126,19 @@ int patch_pad_take(const struct patch_probe *probe, bool *stands)
 
 void patch_pad_drop(uint64_t address)
 {
-	struct pad *pad = find(address);
+	struct pad *pad = springboard_find(address);
 
 	if (pad)
-		drop(pad);
+		springboard_remove(pad);
 }
 
 void patch_pad_forget(uint64_t address)
 {
-	struct pad *pad = find(address);
+	struct pad *pad = springboard_find(address);
 
 	if (!pad)
 		return;
-	drop(pad);
+	springboard_remove(pad);
 	if (pad->frames < 0)
 		pad->address = 0;
 }
@@ -164,7 +164,7 @@ bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_sit
 
 /* ---- back ---- */
 
-static bool is_wanted(const struct pad *pad)
+static bool springboard_is_needed(const struct pad *pad)
 {
 	for (const struct patch_probe *probe = *patch_place_of(pad->site); probe;
 			probe = probe->next) {
@@ -174,7 +174,7 @@ static bool is_wanted(const struct pad *pad)
 	return false;
 }
 
-static int compare(const void *a, const void *b)
+static int springboard_compare_addresses(const void *a, const void *b)
 {
 	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
 
@@ -182,7 +182,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Whether one could leave. */
-static bool choose(void)
+static bool springboard_choose_removable(void)
 {
 	nr_leaving = 0;
 	for (size_t i = 0; i < nr_pads; i++) {
@@ -191,18 +191,19 @@ static bool choose(void)
 		bool is_covered;
 
 		pad->leaves = false;
-		if (!pad->stands || is_wanted(pad))
+		if (!pad->stands || springboard_is_needed(pad))
 			continue;
 		/* Something else is there by now. */
 		if (!has_jump(pad, &is_covered))
 			patch_pad_forget(pad->address);
 		else
-			pad->leaves = !is_covered && read_code(pad->site, place, sizeof(place)) &&
+			pad->leaves = !is_covered &&
+					springboard_read_code(pad->site, place, sizeof(place)) &&
 					!memcmp(place, pad->place, sizeof(place));
 		if (pad->leaves)
 			leaving[nr_leaving++] = pad->address;
 	}
-	qsort(leaving, nr_leaving, sizeof(*leaving), compare);
+	qsort(leaving, nr_leaving, sizeof(*leaving), springboard_compare_addresses);
 	return nr_leaving != 0;
 }
 
@@ -229,7 +230,7 @@ static size_t count_left(void)
 	size_t left = 0;
 
 	for (size_t i = 0; i < nr_pads; i++)
-		left += pads[i].stands && !is_wanted(&pads[i]);
+		left += pads[i].stands && !springboard_is_needed(&pads[i]);
 	/* Relaxed: for whoever looks at it from outside. */
 	__atomic_store_n(&side_probe_pads, left, __ATOMIC_RELAXED);
 	return left;
@@ -246,7 +247,7 @@ static void write_back(struct patch_writer *writer)
 		if (pads[i].leaves &&
 				!patch_write(writer, pads[i].address, pads[i].bytes,
 						PROBE_JUMP_BYTES))
-			drop(&pads[i]);
+			springboard_remove(&pads[i]);
 	}
 }
 
@@ -255,7 +256,8 @@ size_t patch_pads_give_back(struct patch_writer *writer)
 	struct patch_writer own;
 
 	/* A sandbox may not expect some of these system calls. */
-	if (patch_is_guarded() || !choose() || !patch_all_passed(is_at_leaving))
+	if (patch_is_guarded() || !springboard_choose_removable() ||
+			!patch_all_passed(is_at_leaving))
 		return count_left();
 	if (writer) {
 		write_back(writer);

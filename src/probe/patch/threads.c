@@ -173,7 +173,7 @@ static bool may_be_made_again(unsigned long long call)
  * A thread that was running is stopped, but it may have come to wait in the very moment. Its call is made again by the kernel, if not a signal of
  * the program's has a handler to run: then EINTR is its due. Its time, if it has one, has just begun.
  */
-static void mend_interrupted(pid_t thread)
+static void patch_thread_fix_interrupted_call(pid_t thread)
 {
 	struct user_regs_struct registers = {0};
 
@@ -186,7 +186,7 @@ static void mend_interrupted(pid_t thread)
 }
 
 /* A thread that cannot be stopped is let go when this child ends. */
-static bool stop(pid_t thread, patch_at_stop *at_stop)
+static bool patch_thread_stop(pid_t thread, patch_at_stop *at_stop)
 {
 	int status;
 	bool ours;
@@ -206,7 +206,7 @@ static bool stop(pid_t thread, patch_at_stop *at_stop)
 	if (at_stop)
 		at_stop(thread);
 	if (ours)
-		mend_interrupted(thread);
+		patch_thread_fix_interrupted_call(thread);
 	patch_system_call(SYS_ptrace, PTRACE_DETACH, thread, 0, ours ? 0 : WSTOPSIG(status), 0, 0);
 	return ours;
 }
@@ -216,7 +216,7 @@ static int stop_all(void *argument)
 	struct stopping *stopping = argument;
 
 	for (unsigned int i = 0; i < stopping->count; i++)
-		stopping->stopped += stop(stopping->threads[i], stopping->at_stop);
+		stopping->stopped += patch_thread_stop(stopping->threads[i], stopping->at_stop);
 	patch_system_call(SYS_exit, 0, 0, 0, 0, 0, 0);
 	return 0;
 }

@@ -35,15 +35,15 @@ static struct table *table;
 static unsigned int rests;
 uint64_t patch_traps;
 
-static size_t place_of(const struct table *in, uint64_t address)
+static size_t patch_trap_hash_slot(const struct table *in, uint64_t address)
 {
 	return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & (in->size - 1);
 }
 
 static uint64_t look_up_in(const struct table *in, uint64_t address)
 {
-	for (size_t i = place_of(in, address);; i = (i + 1) & (in->size - 1)) {
-		/* Acquire: the target. Pairs with the release in insert(). */
+	for (size_t i = patch_trap_hash_slot(in, address);; i = (i + 1) & (in->size - 1)) {
+		/* Acquire: the target. Pairs with the release in patch_trap_insert(). */
 		uint64_t have = __atomic_load_n(&in->entries[i].address, __ATOMIC_ACQUIRE);
 
 		if (have == address)
@@ -53,14 +53,14 @@ static uint64_t look_up_in(const struct table *in, uint64_t address)
 	}
 }
 
-static uint64_t look_up(uint64_t address)
+static uint64_t patch_trap_find_target(uint64_t address)
 {
 	const struct table *in = NULL, *last;
 	uint64_t target = 0;
 
 	do {
 		last = in;
-		/* Acquire: the entries. Pairs with the release in grow(). */
+		/* Acquire: the entries. Pairs with the release in patch_trap_grow_table(). */
 		in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 		if (in && in != last)
 			target = look_up_in(in, address);
@@ -69,16 +69,16 @@ static uint64_t look_up(uint64_t address)
 	return target;
 }
 
-static void insert(struct table *in, uint64_t address, uint64_t target)
+static void patch_trap_insert(struct table *in, uint64_t address, uint64_t target)
 {
-	size_t i = place_of(in, address);
+	size_t i = patch_trap_hash_slot(in, address);
 
 	while (in->entries[i].address && in->entries[i].address != address)
 		i = (i + 1) & (in->size - 1);
 	/* Relaxed: either target is right, for the copies of one place do the same. */
 	__atomic_store_n(&in->entries[i].target, target, __ATOMIC_RELAXED);
 	in->used += !in->entries[i].address;
-	/* Release: the target. Pairs with the acquire in look_up(). */
+	/* Release: the target. Pairs with the acquire in patch_trap_find_target(). */
 	__atomic_store_n(&in->entries[i].address, address, __ATOMIC_RELEASE);
 }
 
@@ -90,7 +90,7 @@ static void drop_entries(struct table *of)
 	patch_memory_drop(of->entries, (bytes + PAGE - 1) / PAGE * PAGE - sizeof(*of));
 }
 
-static int grow(void)
+static int patch_trap_grow_table(void)
 {
 	size_t size = table ? table->size * 2 : FIRST_SIZE;
 	struct table *smaller = table,
@@ -102,9 +102,10 @@ static int grow(void)
 	larger->size = size;
 	for (size_t i = 0; table && i < table->size; i++) {
 		if (table->entries[i].address)
-			insert(larger, table->entries[i].address, table->entries[i].target);
+			patch_trap_insert(larger, table->entries[i].address,
+					table->entries[i].target);
 	}
-	/* Release: the entries. Pairs with the acquire in look_up(). */
+	/* Release: the entries. Pairs with the acquire in patch_trap_find_target(). */
 	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
 	/* Somebody may be in it, and finds nothing there. */
 	if (smaller)
@@ -154,16 +155,16 @@ static __attribute__((noinline)) bool is_over(int number, int code, uint64_t at)
 
 int patch_trap_add(uint64_t address, uint64_t target)
 {
-	if ((!table || table->used >= table->size / 2) && grow())
+	if ((!table || table->used >= table->size / 2) && patch_trap_grow_table())
 		return -ENOMEM;
-	insert(table, address, target);
+	patch_trap_insert(table, address, target);
 	return 0;
 }
 
 void patch_trap_remove(uint64_t address)
 {
-	for (size_t i = table ? place_of(table, address) : 0; table && table->entries[i].address;
-			i = (i + 1) & (table->size - 1)) {
+	for (size_t i = table ? patch_trap_hash_slot(table, address) : 0;
+			table && table->entries[i].address; i = (i + 1) & (table->size - 1)) {
 		if (table->entries[i].address == address)
 			/* Relaxed: no thread executes that address. */
 			__atomic_store_n(&table->entries[i].target, 0, __ATOMIC_RELAXED);
@@ -239,10 +240,10 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 
 	if (!is_of_byte(number, info->si_code))
 		return 0;
-	target = look_up(at);
+	target = patch_trap_find_target(at);
 	if (!target && is_over(number, info->si_code, at)) {
 		/* A new probe may be there by now: looked up behind the byte that was read. */
-		target = look_up(at);
+		target = patch_trap_find_target(at);
 		target = target ? target : at;
 	}
 	return target || patch_copied_trap(at, &target) ? target : 0;

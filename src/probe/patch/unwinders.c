@@ -149,7 +149,7 @@ static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static bool looked;
 static unsigned long long loads_before;
 
-static int note_object(struct dl_phdr_info *object, size_t size, void *loads)
+static int patch_unwinder_add_object(struct dl_phdr_info *object, size_t size, void *loads)
 {
 	const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
 
@@ -164,7 +164,7 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *loads)
 }
 
 /* The loader is asked for what it has by its path; for a name that it does not know it would search the disk. */
-static bool find(void)
+static bool patch_unwinder_find_functions(void)
 {
 	void *library = NULL, *function;
 
@@ -186,12 +186,12 @@ bool patch_unwinders_look(void)
 	pthread_mutex_lock(&looking);
 	if (!looked)
 		start_import();
-	dl_iterate_phdr(note_object, &loads);
+	dl_iterate_phdr(patch_unwinder_add_object, &loads);
 	if (!looked || loads != loads_before) {
 		/* Counted before it is looked: what comes meanwhile is seen the next time. */
 		loads_before = loads;
 		looked = true;
-		found = find();
+		found = patch_unwinder_find_functions();
 	}
 	pthread_mutex_unlock(&looking);
 	return found;
@@ -210,7 +210,7 @@ void patch_unwinders_tell(void)
 {
 	struct patch_frames frames;
 
-	/* Relaxed: see find(). */
+	/* Relaxed: see patch_unwinder_find_functions(). */
 	if (!__atomic_load_n(&enroll_function, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&enrolling);

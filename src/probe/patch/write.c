@@ -113,7 +113,7 @@ int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes
 }
 
 /* The 16 bytes that stand there become others, if they are still these. */
-static bool exchange(void *place, uint64_t expected[2], const uint64_t wanted[2])
+static bool patch_write_exchange(void *place, uint64_t expected[2], const uint64_t wanted[2])
 {
 	bool done;
 
@@ -139,6 +139,6 @@ int patch_exchange(struct patch_writer *writer, uint64_t address, const void *by
 	do {
 		memcpy(wanted, expected, WORD);
 		memcpy((char *)wanted + (address - word), bytes, size);
-	} while (!exchange((void *)word, expected, wanted));
+	} while (!patch_write_exchange((void *)word, expected, wanted));
 	return 0;
 }

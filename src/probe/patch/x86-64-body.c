@@ -172,16 +172,16 @@ struct writing {
 	uint8_t distance;
 };
 
-static void put(struct writing *writing, const void *bytes, size_t size)
+static void x86_body_emit(struct writing *writing, const void *bytes, size_t size)
 {
 	memcpy(writing->bytes + writing->at, bytes, size);
 	memset(writing->frames + writing->at, writing->distance, size);
 	writing->at += size;
 }
 
-static void put_step(struct writing *writing, const struct step *step)
+static void x86_body_emit_step(struct writing *writing, const struct step *step)
 {
-	put(writing, step->bytes, step->size);
+	x86_body_emit(writing, step->bytes, step->size);
 	if (step->moves == BY_FRAME)
 		writing->distance = PATCH_BY_FRAME_POINTER;
 	else if (step->moves >= BY_STACK(0))
@@ -193,14 +193,14 @@ static void put_step(struct writing *writing, const struct step *step)
 #define put_steps(writing, steps)                                                      \
 	do {                                                                           \
 		for (size_t step = 0; step < sizeof(steps) / sizeof(*(steps)); step++) \
-			put_step(writing, &(steps)[step]);                             \
+			x86_body_emit_step(writing, &(steps)[step]);                   \
 	} while (0)
 
 /* mov $value,%reg; the opcode's two bytes say which. */
-static void put_constant(struct writing *writing, const char *opcode, uint64_t value)
+static void x86_body_emit_constant(struct writing *writing, const char *opcode, uint64_t value)
 {
-	put(writing, opcode, 2);
-	put(writing, &value, 8);
+	x86_body_emit(writing, opcode, 2);
+	x86_body_emit(writing, &value, 8);
 }
 
 /* Make the jump whose displacement ends at `from` lead to the next instruction that is written. */
@@ -217,11 +217,12 @@ static size_t put_call(
 
 	if (!inside)
 		put_steps(writing, test_direction);
-	put_step(writing, argument);
+	x86_body_emit_step(writing, argument);
 	if (inside)
 		put_steps(writing, test_flags);
-	put_constant(writing, "\x48\xb8", (uint64_t)(uintptr_t)function); /* mov $function,%rax */
-	put(writing, inside ? "\x75\0" : "\x78\0", 2);                    /* jnz, js */
+	x86_body_emit_constant(writing, "\x48\xb8",
+			(uint64_t)(uintptr_t)function);          /* mov $function,%rax */
+	x86_body_emit(writing, inside ? "\x75\0" : "\x78\0", 2); /* jnz, js */
 	careful = writing->at;
 	put_steps(writing, call);
 	return careful;
@@ -236,9 +237,9 @@ static void put_careful_call(struct writing *writing, size_t careful)
 	put_steps(writing, clear_flags);
 	put_steps(writing, call);
 	put_steps(writing, restore_flags);
-	put(writing, "\xe9", 1); /* jmp */
+	x86_body_emit(writing, "\xe9", 1); /* jmp */
 	back = (int32_t)(careful + CALL_FUNCTION_BYTES - (writing->at + sizeof(back)));
-	put(writing, &back, sizeof(back));
+	x86_body_emit(writing, &back, sizeof(back));
 }
 
 /* ---- bodies ---- */
@@ -253,8 +254,8 @@ static void put_body(struct writing *writing, uint64_t at, unsigned int head_num
 
 	put_steps(writing, pass_red_zone);
 	away = (int32_t)(head - (at + writing->at + CALL_BYTES));
-	put(writing, "\xe8", 1); /* call */
-	put(writing, &away, sizeof(away));
+	x86_body_emit(writing, "\xe8", 1); /* call */
+	x86_body_emit(writing, &away, sizeof(away));
 	if (follows)
 		put_steps(writing, leave_by_gate);
 	else
@@ -274,7 +275,7 @@ const uint8_t *patch_body_frames(bool follows)
 	return frames[follows];
 }
 
-static unsigned int head_of(const struct patch_probe *probe)
+static unsigned int x86_body_get_head(const struct patch_probe *probe)
 {
 	return (probe->flags & PATCH_ALL ? PATCH_HEAD_ALL : 0u) |
 			(probe->site.begins ? 0u : PATCH_HEAD_INSIDE);
@@ -286,7 +287,7 @@ int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *by
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 	int size;
 
-	put_body(&writing, probe->body, head_of(probe), kind.follows);
+	put_body(&writing, probe->body, x86_body_get_head(probe), kind.follows);
 	probe->hot->copy = probe->body + writing.at;
 	size = probe_copy(&probe->site, probe->hot->copy, copy, probe->map);
 	if (size < 0)
@@ -302,7 +303,7 @@ int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *by
 
 static size_t hot_at; /* in a head: 8 bytes, the same in all */
 
-static void put_head(struct writing *writing, unsigned int number, bool follows,
+static void x86_body_emit_prologue(struct writing *writing, unsigned int number, bool follows,
 		const struct patch_hot *hot)
 {
 	void *enter = follows ? (void *)&patch_enter_followed : (void *)&patch_enter;
@@ -311,7 +312,7 @@ static void put_head(struct writing *writing, unsigned int number, bool follows,
 	put_steps(writing, save);
 	put_steps(writing, place_of_body);
 	hot_at = writing->at + 2;
-	put_constant(writing, "\x48\xb8", (uint64_t)hot); /* mov $hot,%rax */
+	x86_body_emit_constant(writing, "\x48\xb8", (uint64_t)hot); /* mov $hot,%rax */
 	put_steps(writing, add_place);
 	put_steps(writing, save_others);
 	put_steps(writing, align);
@@ -319,7 +320,8 @@ static void put_head(struct writing *writing, unsigned int number, bool follows,
 		put_steps(writing, save_rest);
 	careful = put_call(writing, enter, hot_of_body, number & PATCH_HEAD_INSIDE);
 	if (follows) {
-		put(writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
+		x86_body_emit(writing, "\x84\xc0\x74\0",
+				4); /* test %al,%al; jz over the gate's way */
 		jump = writing->at;
 		put_steps(writing, leave_to_body);
 		land_here(writing, jump);
@@ -340,7 +342,7 @@ void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct pa
 	for (unsigned int number = 0; number < PATCH_HEADS; number++) {
 		struct writing writing = {.bytes = bytes + number * HEAD_BYTES, .frames = frames};
 
-		put_head(&writing, number, follows, hot);
+		x86_body_emit_prologue(&writing, number, follows, hot);
 	}
 }
 
@@ -352,7 +354,7 @@ const uint8_t *patch_head_frames(bool follows, unsigned int number)
 			.frames = frames[follows][number],
 			.distance = 8 + RED_ZONE + WORD};
 
-	put_head(&writing, number, follows, NULL);
+	x86_body_emit_prologue(&writing, number, follows, NULL);
 	return frames[follows][number];
 }
 

@@ -27,7 +27,7 @@ static uint32_t hash_of(const char *name)
 }
 
 /* Where it stands, or would. */
-static uint32_t *find(const struct apart *apart, const char *name)
+static uint32_t *spec_split_find_slot(const struct apart *apart, const char *name)
 {
 	size_t at = hash_of(name) & (apart->room - 1);
 
@@ -48,14 +48,14 @@ bool apart_begin(struct apart *apart, size_t most)
 
 void apart_take(struct apart *apart, char name[EVENT_NAME_MAX])
 {
-	uint32_t *at = find(apart, name);
+	uint32_t *at = spec_split_find_slot(apart, name);
 
 	if (*at) {
 		struct apart_name *like = &apart->names[*at - 1];
 		char plain[PLAIN_MAX + 1];
 
 		snprintf(plain, sizeof(plain), "%.*s", PLAIN_MAX, name);
-		for (; *at; at = find(apart, name))
+		for (; *at; at = spec_split_find_slot(apart, name))
 			snprintf(name, EVENT_NAME_MAX, "%s_%u", plain, ++like->number);
 	}
 	*at = (uint32_t)++apart->count;

@@ -50,7 +50,7 @@ struct around {
 };
 
 /* Room for one more; NULL: out of memory. */
-static void *grow(void *items, size_t count, size_t *room, size_t size)
+static void *spec_range_grow_array(void *items, size_t count, size_t *room, size_t size)
 {
 	size_t wanted = *room ? *room * 2 : FIRST_ROOM;
 	void *grown;
@@ -71,7 +71,8 @@ static bool add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint3
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0) {
-		struct span *items = grow(spans->items, spans->count, &spans->room, sizeof(*items));
+		struct span *items = spec_range_grow_array(
+				spans->items, spans->count, &spans->room, sizeof(*items));
 
 		if (!items)
 			return false;
@@ -83,7 +84,7 @@ static bool add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint3
 	return true;
 }
 
-static int by_begin(const void *left, const void *right)
+static int spec_range_compare_begin(const void *left, const void *right)
 {
 	const struct span *one = left, *other = right;
 
@@ -92,12 +93,12 @@ static int by_begin(const void *left, const void *right)
 	return one->order < other->order ? -1 : one->order > other->order;
 }
 
-static void sort(struct spans *spans)
+static void spec_range_sort(struct spans *spans)
 {
 	uint64_t reach = 0;
 
 	if (spans->count)
-		qsort(spans->items, spans->count, sizeof(*spans->items), by_begin);
+		qsort(spans->items, spans->count, sizeof(*spans->items), spec_range_compare_begin);
 	for (size_t i = 0; i < spans->count; i++) {
 		reach = spans->items[i].end > reach ? spans->items[i].end : reach;
 		spans->items[i].reach = reach;
@@ -105,7 +106,7 @@ static void sort(struct spans *spans)
 }
 
 /* The number of what is there, or NOTHING. */
-static uint32_t find(const struct spans *spans, uint64_t address)
+static uint32_t spec_range_find(const struct spans *spans, uint64_t address)
 {
 	uint32_t found = NOTHING, order = NOTHING;
 	size_t low = 0, high = spans->count;
@@ -152,7 +153,8 @@ static bool add_functions(
 /* Functions inside of a function come first, if an address is one of theirs. What has none is not kept. */
 static bool add_node(struct unit *unit, Dwarf_Die *die, uint32_t parent, unsigned int depth)
 {
-	struct node *nodes = grow(unit->nodes, unit->nr_nodes, &unit->room, sizeof(*nodes));
+	struct node *nodes = spec_range_grow_array(
+			unit->nodes, unit->nr_nodes, &unit->room, sizeof(*nodes));
 	size_t before = unit->spans.count;
 	uint32_t number = (uint32_t)unit->nr_nodes;
 
@@ -200,7 +202,7 @@ static bool learn_functions(struct unit *unit)
 		forget_functions(unit);
 		return false;
 	}
-	sort(&unit->spans);
+	spec_range_sort(&unit->spans);
 	unit->known = true;
 	return true;
 }
@@ -227,8 +229,8 @@ static struct around *learn_units(struct debug *debug)
 	Dwarf_Die die;
 
 	while (enough && around->count < UNITS_MAX && debug_next_unit(debug, &offset, &die)) {
-		struct unit *units =
-				grow(around->units, around->count, &around->room, sizeof(*units));
+		struct unit *units = spec_range_grow_array(
+				around->units, around->count, &around->room, sizeof(*units));
 
 		enough = units;
 		if (!units)
@@ -243,11 +245,11 @@ static struct around *learn_units(struct debug *debug)
 		around_free(around);
 		return NULL;
 	}
-	sort(&around->spans);
+	spec_range_sort(&around->spans);
 	return around;
 }
 
-static struct unit *unit_at(struct debug *debug, uint64_t address)
+static struct unit *spec_range_find_unit(struct debug *debug, uint64_t address)
 {
 	uint32_t number;
 
@@ -255,13 +257,13 @@ static struct unit *unit_at(struct debug *debug, uint64_t address)
 		debug->around = learn_units(debug);
 	if (!debug->around)
 		debug->owner->debug_error = -ENOMEM;
-	number = debug->around ? find(&debug->around->spans, address) : NOTHING;
+	number = debug->around ? spec_range_find(&debug->around->spans, address) : NOTHING;
 	return number == NOTHING ? NULL : &debug->around->units[number];
 }
 
 bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *die)
 {
-	struct unit *unit = unit_at(debug, address);
+	struct unit *unit = spec_range_find_unit(debug, address);
 
 	if (!unit)
 		return false;
@@ -272,7 +274,7 @@ bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *die)
 
 unsigned int debug_around(struct debug *debug, uint64_t address, Dwarf_Die scopes[DEBUG_SCOPES_MAX])
 {
-	struct unit *unit = unit_at(debug, address);
+	struct unit *unit = spec_range_find_unit(debug, address);
 	unsigned int count = 1;
 	uint32_t function, at;
 
@@ -282,7 +284,7 @@ unsigned int debug_around(struct debug *debug, uint64_t address, Dwarf_Die scope
 		debug->owner->debug_error = -ENOMEM;
 		return 0;
 	}
-	function = find(&unit->spans, address);
+	function = spec_range_find(&unit->spans, address);
 	if (function == NOTHING)
 		return 0;
 	for (at = function; at != NOTHING; at = unit->nodes[at].parent)

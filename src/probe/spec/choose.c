@@ -55,8 +55,8 @@ static bool is_its_name(const struct chooser *chooser, const char *name)
 }
 
 /* The slot leads somewhere: to a function of the library, or to nothing that has to do with it. */
-static bool take_slot(const struct chooser *chooser, const struct resolve_module *module,
-		uint64_t address)
+static bool spec_choose_resolve_slot(const struct chooser *chooser,
+		const struct resolve_module *module, uint64_t address)
 {
 	const struct code_function *function;
 	uint64_t value;
@@ -118,7 +118,8 @@ static bool search_relocations(const struct chooser *chooser, struct resolve_mod
 		if (gelf_getrela(data, (int)i, &relocation) &&
 				is_its_slot(chooser, module, elf, &relocation, symbols,
 						symbols ? table_header.sh_link : 0) &&
-				take_slot(chooser, module, relocation.r_offset + bias))
+				spec_choose_resolve_slot(
+						chooser, module, relocation.r_offset + bias))
 			return true;
 	}
 	return false;

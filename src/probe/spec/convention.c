@@ -78,7 +78,7 @@ static bool is_by_reference(Dwarf_Die *type)
 	return rust_by_reference(type) || type_is_standard_string(type) || has_own_end(type, 0);
 }
 
-static void add_kind(struct kinds *kinds, uint64_t offset, enum kind kind)
+static void spec_convention_add_class(struct kinds *kinds, uint64_t offset, enum kind kind)
 {
 	enum kind *half = &kinds->half[offset >= 8];
 
@@ -91,7 +91,8 @@ static void add_kind(struct kinds *kinds, uint64_t offset, enum kind kind)
 
 static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth);
 
-static void add_members(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
+static void spec_convention_classify_members(
+		struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
 {
 	Dwarf_Die child;
 	unsigned int count = 0;
@@ -133,25 +134,25 @@ static bool is_float(enum number_form form, Dwarf_Die *type)
 	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float;
 }
 
-static void add_number(struct kinds *kinds, enum number_form form, bool floating, uint64_t offset,
-		uint64_t size)
+static void spec_convention_classify_number(struct kinds *kinds, enum number_form form,
+		bool floating, uint64_t offset, uint64_t size)
 {
 	if (size > 8 && size > kinds->align)
 		kinds->align = size;
 	/* What is packed so that it is not aligned is not taken apart. */
 	if (!size || offset % size || size > 16) {
-		add_kind(kinds, offset, KIND_MEMORY);
+		spec_convention_add_class(kinds, offset, KIND_MEMORY);
 		return;
 	}
 	if (form == NUMBER_EXTENDED) {
 		kinds->x87 = true;
-		add_kind(kinds, offset, KIND_MEMORY);
+		spec_convention_add_class(kinds, offset, KIND_MEMORY);
 		return;
 	}
 	kinds->quad |= form == NUMBER_QUAD;
-	add_kind(kinds, offset, floating ? KIND_FLOAT : KIND_INTEGER);
+	spec_convention_add_class(kinds, offset, floating ? KIND_FLOAT : KIND_INTEGER);
 	if (size == 16)
-		add_kind(kinds, offset + 8, floating ? KIND_UPPER : KIND_INTEGER);
+		spec_convention_add_class(kinds, offset + 8, floating ? KIND_UPPER : KIND_INTEGER);
 }
 
 static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
@@ -161,12 +162,12 @@ static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
 	uint64_t size = bytes > 0 ? (uint64_t)bytes : 0, part;
 
 	if (form != NUMBER_COMPLEX) {
-		add_number(kinds, form, is_float(form, type), offset, size);
+		spec_convention_classify_number(kinds, form, is_float(form, type), offset, size);
 		return;
 	}
 	part_form = number_part(type, &part);
-	add_number(kinds, part_form, true, offset, part);
-	add_number(kinds, part_form, true, offset + part, part);
+	spec_convention_classify_number(kinds, part_form, true, offset, part);
+	spec_convention_classify_number(kinds, part_form, true, offset + part, part);
 }
 
 /* Two numbers of the x87 are passed in memory, and returned in two of its registers. */
@@ -206,27 +207,27 @@ static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsi
 	uint64_t size;
 
 	if (depth > DEPTH_MAX) {
-		add_kind(kinds, offset, KIND_MEMORY);
+		spec_convention_add_class(kinds, offset, KIND_MEMORY);
 		return;
 	}
 	switch (dwarf_tag(type)) {
 	case DW_TAG_base_type: add_base(kinds, type, offset); break;
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
-	case DW_TAG_union_type: add_members(kinds, type, offset, depth); break;
+	case DW_TAG_union_type: spec_convention_classify_members(kinds, type, offset, depth); break;
 	case DW_TAG_array_type:
 		if (dwarf_hasattr_integrate(type, DW_AT_GNU_vector) && type_size(type, &size)) {
-			add_number(kinds, NUMBER_PLAIN, true, offset, size);
+			spec_convention_classify_number(kinds, NUMBER_PLAIN, true, offset, size);
 			break;
 		}
 		if (!type_of(type, &element) || !type_size(&element, &size) || !size) {
-			add_kind(kinds, offset, KIND_MEMORY);
+			spec_convention_add_class(kinds, offset, KIND_MEMORY);
 			break;
 		}
 		for (uint64_t at = offset; at < kinds->size && at < 16; at += size)
 			add_type(kinds, &element, at, depth + 1);
 		break;
-	default: add_kind(kinds, offset, KIND_INTEGER);
+	default: spec_convention_add_class(kinds, offset, KIND_INTEGER);
 	}
 }
 
@@ -313,7 +314,7 @@ static bool is_clang(Dwarf_Die *thing)
 }
 
 /* false: it has no size that is known. */
-static bool classify(Dwarf_Die *type, struct kinds *kinds)
+static bool spec_convention_classify_type(Dwarf_Die *type, struct kinds *kinds)
 {
 	uint64_t size;
 
@@ -384,7 +385,8 @@ static void take_both(struct hand *hand, const struct kinds *kinds,
 	}
 }
 
-static void take(struct hand *hand, const struct kinds *kinds, struct located *located)
+static void spec_convention_assign_registers(
+		struct hand *hand, const struct kinds *kinds, struct located *located)
 {
 	unsigned int integers = 0, floats = 0;
 
@@ -455,7 +457,7 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 	/* What is returned in memory is said where by a first argument that nobody sees. */
 	if (type_of(function, &type)) {
 		/* What Rust returns in registers is not told, but that it does is. */
-		if (!classify(&type, &kinds) &&
+		if (!spec_convention_classify_type(&type, &kinds) &&
 				(!is_rust(function) || !type_size(&type, &kinds.size) ||
 						kinds.size > 16))
 			return -ENOTSUP;
@@ -474,14 +476,14 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 		reference = is_by_reference(&type) || is_where_register_says(&child);
 		if (reference)
 			kinds = (struct kinds){.half[0] = KIND_INTEGER, .size = 8, .align = 8};
-		else if (!classify(&type, &kinds))
+		else if (!spec_convention_classify_type(&type, &kinds))
 			return -ENOTSUP;
 		if (kinds.untold && kinds.size <= 16) {
 			if (!find_on_stack(function, &child, located))
 				return -ENOTSUP;
 			kinds.half[0] = KIND_MEMORY;
 		}
-		take(&hand, &kinds, located);
+		spec_convention_assign_registers(&hand, &kinds, located);
 		if (dwarf_dieoffset(&child) != dwarf_dieoffset(argument))
 			continue;
 		/* It is where the register says. */
@@ -506,7 +508,7 @@ bool locate_result(Dwarf_Die *type, struct located *located)
 	struct kinds kinds;
 
 	*located = (struct located){.kind = LOCATED_VALUE};
-	if (!classify(type, &kinds) || is_in_x87(&kinds) || kinds.untold)
+	if (!spec_convention_classify_type(type, &kinds) || is_in_x87(&kinds) || kinds.untold)
 		return false;
 	/* In memory of the caller: where, is returned. */
 	if (is_by_reference(type) || kinds.half[0] == KIND_MEMORY) {

@@ -209,7 +209,7 @@ int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **
 /* ---- lines ---- */
 
 /* "dir/file.c" is meant by "file.c", and not by "le.c". */
-static bool is_source(const char *path, const char *source)
+static bool spec_debug_is_source(const char *path, const char *source)
 {
 	size_t length = strlen(path), wanted = strlen(source);
 
@@ -228,7 +228,7 @@ static bool unit_has(Dwarf_Die *unit, const char *source)
 	for (size_t i = 0; i < count; i++) {
 		const char *path = dwarf_filesrc(files, i, NULL, NULL);
 
-		if (path && is_source(path, source))
+		if (path && spec_debug_is_source(path, source))
 			return true;
 	}
 	return false;
@@ -256,7 +256,8 @@ static int search_unit(Dwarf_Die *unit, const struct line_search *search)
 		Dwarf_Addr address;
 		int number;
 
-		if (!path || !is_source(path, search->source) || dwarf_lineno(line, &number) ||
+		if (!path || !spec_debug_is_source(path, search->source) ||
+				dwarf_lineno(line, &number) ||
 				dwarf_linebeginstatement(line, &statement) || !statement ||
 				dwarf_lineendsequence(line, &end) || end ||
 				dwarf_lineaddr(line, &address)) {

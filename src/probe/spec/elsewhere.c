@@ -17,7 +17,7 @@ struct search {
 	bool has;
 };
 
-static bool is_there(Dwarf_Die *die)
+static bool spec_definition_die_is_complete(Dwarf_Die *die)
 {
 	return dwarf_hasattr(die, DW_AT_location) || dwarf_hasattr(die, DW_AT_const_value);
 }
@@ -39,7 +39,8 @@ static bool has_linkage_name(Dwarf_Die *die, const char *name)
 	return is;
 }
 
-static bool is_wanted(Dwarf_Die *die, const char *rest, const struct search *search)
+static bool spec_definition_die_matches(
+		Dwarf_Die *die, const char *rest, const struct search *search)
 {
 	const char *name = dwarf_diename(die);
 
@@ -47,7 +48,7 @@ static bool is_wanted(Dwarf_Die *die, const char *rest, const struct search *sea
 		return false;
 	if (search->tag != DW_TAG_variable)
 		return name && !strcmp(name, rest) && !dwarf_hasattr(die, DW_AT_declaration);
-	return is_there(die) &&
+	return spec_definition_die_is_complete(die) &&
 			((name && !strcmp(name, rest)) || has_linkage_name(die, search->name));
 }
 
@@ -66,7 +67,7 @@ static const char *inside(Dwarf_Die *die, const char *rest)
 										: NULL;
 }
 
-static void look_into(
+static void spec_definition_search_children(
 		struct search *search, Dwarf_Die *parent, const char *rest, unsigned int depth)
 {
 	Dwarf_Die child;
@@ -76,11 +77,11 @@ static void look_into(
 	do {
 		const char *next = inside(&child, rest);
 
-		if (is_wanted(&child, rest, search)) {
+		if (spec_definition_die_matches(&child, rest, search)) {
 			search->found = child;
 			search->has = true;
 		} else if (next) {
-			look_into(search, &child, next, depth + 1);
+			spec_definition_search_children(search, &child, next, depth + 1);
 		}
 	} while (!search->has && !dwarf_siblingof(&child, &child));
 }
@@ -89,11 +90,11 @@ static int look_at_unit(void *user, Dwarf_Die *unit)
 {
 	struct search *search = user;
 
-	look_into(search, unit, search->name, 0);
+	spec_definition_search_children(search, unit, search->name, 0);
 	return search->has;
 }
 
-static bool find(struct debug *debug, const char *name, int tag, Dwarf_Die *found)
+static bool spec_definition_find(struct debug *debug, const char *name, int tag, Dwarf_Die *found)
 {
 	struct search search = {.name = name, .tag = tag};
 
@@ -104,12 +105,12 @@ static bool find(struct debug *debug, const char *name, int tag, Dwarf_Die *foun
 
 bool debug_global(struct debug *debug, const char *name, Dwarf_Die *variable)
 {
-	return find(debug, name, DW_TAG_variable, variable);
+	return spec_definition_find(debug, name, DW_TAG_variable, variable);
 }
 
 bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *type)
 {
 	const char *name = dwarf_diename(declared);
 
-	return name && find(debug, name, dwarf_tag(declared), type);
+	return name && spec_definition_find(debug, name, dwarf_tag(declared), type);
 }

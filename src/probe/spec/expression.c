@@ -37,8 +37,8 @@ static int push_fetch(struct running *running, const struct fetch *fetch)
 	return 0;
 }
 
-static int push(struct running *running, enum probe_fetch_code code, unsigned int reg,
-		int64_t value)
+static int spec_expression_push_value(struct running *running, enum probe_fetch_code code,
+		unsigned int reg, int64_t value)
 {
 	struct fetch fetch = {.nr_ops = 0};
 
@@ -51,9 +51,10 @@ static int push_register(struct running *running, unsigned int number, int64_t o
 	int ret;
 
 	if (number >= FETCH_XMM0 && number < FETCH_XMM0 + 16)
-		ret = push(running, PROBE_FETCH_VECTOR, number - FETCH_XMM0, 0);
+		ret = spec_expression_push_value(
+				running, PROBE_FETCH_VECTOR, number - FETCH_XMM0, 0);
 	else if (number <= FETCH_RIP)
-		ret = push(running, PROBE_FETCH_REGISTER, number, 0);
+		ret = spec_expression_push_value(running, PROBE_FETCH_REGISTER, number, 0);
 	else
 		return -ENOTSUP;
 	return ret ? ret : fetch_add(top(running), offset);
@@ -61,7 +62,7 @@ static int push_register(struct running *running, unsigned int number, int64_t o
 
 /* ---- two cells become one ---- */
 
-static bool constant_of(const struct fetch *fetch, int64_t *value)
+static bool spec_expression_get_constant(const struct fetch *fetch, int64_t *value)
 {
 	*value = fetch->ops[0].value;
 	return fetch->nr_ops == 1 && fetch->ops[0].code == PROBE_FETCH_CONSTANT;
@@ -78,21 +79,21 @@ static bool register_of(const struct fetch *fetch, unsigned int *number, int64_t
 							fetch->ops[1].code == PROBE_FETCH_ADD));
 }
 
-static int plus(struct fetch *left, struct fetch *right)
+static int spec_expression_add_offset(struct fetch *left, struct fetch *right)
 {
 	unsigned int number;
 	int64_t value;
 
-	if (constant_of(left, &value) ||
+	if (spec_expression_get_constant(left, &value) ||
 			(register_of(left, &number, &value) &&
 					!register_of(right, &number, &value) &&
-					!constant_of(right, &value))) {
+					!spec_expression_get_constant(right, &value))) {
 		struct fetch other = *left;
 
 		*left = *right;
 		*right = other;
 	}
-	if (constant_of(right, &value))
+	if (spec_expression_get_constant(right, &value))
 		return fetch_add(left, value);
 	if (!register_of(right, &number, &value))
 		return fetch_calculate(left, PROBE_SUM_PLUS, right);
@@ -111,10 +112,11 @@ static int combine(struct running *running, enum probe_fetch_sum sum)
 	running->used--;
 	left = top(running);
 	if (sum == PROBE_SUM_PLUS)
-		return plus(left, right);
-	if (sum == PROBE_SUM_MINUS && constant_of(right, &value))
+		return spec_expression_add_offset(left, right);
+	if (sum == PROBE_SUM_MINUS && spec_expression_get_constant(right, &value))
 		return fetch_add(left, (int64_t)(0 - (uint64_t)value));
-	if (sum == PROBE_SUM_RIGHT && constant_of(right, &value) && value >= 0 && value < 64)
+	if (sum == PROBE_SUM_RIGHT && spec_expression_get_constant(right, &value) && value >= 0 &&
+			value < 64)
 		return fetch_op(left, PROBE_FETCH_SHIFT_RIGHT, 0, (unsigned int)value, 0);
 	return fetch_calculate(left, sum, right);
 }
@@ -172,7 +174,7 @@ static enum probe_fetch_sum sum_of(unsigned int atom)
 
 /* ---- the frame ---- */
 
-static int run(struct running *running, Dwarf_Op *ops, size_t count);
+static int spec_expression_run(struct running *running, Dwarf_Op *ops, size_t count);
 
 /* Where the frame of the function is; by unwinders' data. */
 static int push_frame(struct running *running)
@@ -188,7 +190,7 @@ static int push_frame(struct running *running)
 						running->place->address, &frame))
 			continue;
 		if (!dwarf_frame_cfa(frame, &ops, &count) && count)
-			ret = run(running, ops, count);
+			ret = spec_expression_run(running, ops, count);
 		free(frame);
 		running->value = false;
 		if (!ret)
@@ -213,7 +215,7 @@ static int push_base(struct running *running, int64_t offset)
 		return -ENOTSUP;
 	running->in_base = true;
 	running->attribute = &attribute;
-	ret = run(running, ops, count);
+	ret = spec_expression_run(running, ops, count);
 	running->attribute = outer;
 	running->in_base = false;
 	/* A register here means what it holds. */
@@ -242,7 +244,7 @@ static int push_entry_value(struct running *running, Dwarf_Op *op)
 		return -ENOTSUP;
 	}
 	running->attribute = &inner;
-	ret = run(running, ops, count);
+	ret = spec_expression_run(running, ops, count);
 	running->attribute = outer;
 	running->value = false;
 	return ret;
@@ -259,15 +261,17 @@ static int push_indexed(struct running *running, Dwarf_Op *op)
 	if (dwarf_getlocation_attr(running->attribute, op, &found))
 		return -ENOTSUP;
 	if (!dwarf_formaddr(&found, &value))
-		return push(running, address ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0,
+		return spec_expression_push_value(running,
+				address ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0,
 				(int64_t)value);
 	return dwarf_formudata(&found, &number)
 			? -ENOTSUP
-			: push(running, PROBE_FETCH_CONSTANT, 0, (int64_t)number);
+			: spec_expression_push_value(
+					  running, PROBE_FETCH_CONSTANT, 0, (int64_t)number);
 }
 
 /* Types of numbers: all of them fill the 64 bits, with or without their sign. */
-static int convert(struct running *running, Dwarf_Op *op)
+static int spec_expression_convert_type(struct running *running, Dwarf_Op *op)
 {
 	Dwarf_Word size, encoding;
 	Dwarf_Attribute attribute;
@@ -294,7 +298,7 @@ static int convert(struct running *running, Dwarf_Op *op)
 			0, 8 * (unsigned int)size, 0);
 }
 
-static int load(struct running *running, uint64_t size)
+static int spec_expression_load_memory(struct running *running, uint64_t size)
 {
 	if (!running->used || (size != 1 && size != 2 && size != 4 && size != 8))
 		return -EINVAL;
@@ -309,7 +313,7 @@ static int copy_cell(struct running *running, uint64_t below)
 }
 
 /* The topmost of so many becomes the lowest of them. */
-static int turn(struct running *running, unsigned int count)
+static int spec_expression_rotate(struct running *running, unsigned int count)
 {
 	struct fetch *lowest, moved;
 
@@ -336,9 +340,11 @@ static bool run_numbered(struct running *running, const Dwarf_Op *op, int *ret)
 	else if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
 		*ret = run_register(running, op->atom - DW_OP_reg0);
 	else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
-		*ret = push(running, PROBE_FETCH_CONSTANT, 0, op->atom - DW_OP_lit0);
+		*ret = spec_expression_push_value(
+				running, PROBE_FETCH_CONSTANT, 0, op->atom - DW_OP_lit0);
 	else if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)
-		*ret = push(running, PROBE_FETCH_CONSTANT, 0, (int64_t)op->number);
+		*ret = spec_expression_push_value(
+				running, PROBE_FETCH_CONSTANT, 0, (int64_t)op->number);
 	else
 		return false;
 	return true;
@@ -350,8 +356,8 @@ static int run_stack(struct running *running, const Dwarf_Op *op)
 	case DW_OP_dup: return copy_cell(running, 0);
 	case DW_OP_over: return copy_cell(running, 1);
 	case DW_OP_pick: return copy_cell(running, op->number);
-	case DW_OP_swap: return turn(running, 2);
-	case DW_OP_rot: return turn(running, 3);
+	case DW_OP_swap: return spec_expression_rotate(running, 2);
+	case DW_OP_rot: return spec_expression_rotate(running, 3);
 	case DW_OP_drop: return running->used-- ? 0 : -EINVAL;
 	default: return -ENOENT;
 	}
@@ -366,7 +372,7 @@ static int find_of_thread(struct running *running)
 	if (!running->used)
 		return -EINVAL;
 	running->answer->thread_local = true;
-	if (!constant_of(top(running), &offset) || offset < 0 ||
+	if (!spec_expression_get_constant(top(running), &offset) || offset < 0 ||
 			thread_variable(running->place->debug->owner, (uint64_t)offset, &found))
 		return -ENOTSUP;
 	running->answer->thread_local = false;
@@ -377,7 +383,9 @@ static int find_of_thread(struct running *running)
 static int run_other(struct running *running, Dwarf_Op *op)
 {
 	switch (op->atom) {
-	case DW_OP_addr: return push(running, PROBE_FETCH_MODULE, 0, (int64_t)op->number);
+	case DW_OP_addr:
+		return spec_expression_push_value(
+				running, PROBE_FETCH_MODULE, 0, (int64_t)op->number);
 	case DW_OP_addrx:
 	case DW_OP_constx:
 	case DW_OP_GNU_addr_index:
@@ -393,12 +401,12 @@ static int run_other(struct running *running, Dwarf_Op *op)
 	case DW_OP_GNU_entry_value: return push_entry_value(running, op);
 	case DW_OP_plus_uconst:
 		return running->used ? fetch_add(top(running), (int64_t)op->number) : -EINVAL;
-	case DW_OP_deref: return load(running, 8);
+	case DW_OP_deref: return spec_expression_load_memory(running, 8);
 	case DW_OP_deref_size:
 	case DW_OP_deref_type:
-	case DW_OP_GNU_deref_type: return load(running, op->number);
+	case DW_OP_GNU_deref_type: return spec_expression_load_memory(running, op->number);
 	case DW_OP_convert:
-	case DW_OP_GNU_convert: return convert(running, op);
+	case DW_OP_GNU_convert: return spec_expression_convert_type(running, op);
 	case DW_OP_abs:
 	case DW_OP_neg:
 	case DW_OP_not: return combine_one(running, op->atom);
@@ -424,7 +432,7 @@ static int run_one(struct running *running, Dwarf_Op *op)
 	return ret == -ENOENT ? run_other(running, op) : ret;
 }
 
-static int run(struct running *running, Dwarf_Op *ops, size_t count)
+static int spec_expression_run(struct running *running, Dwarf_Op *ops, size_t count)
 {
 	int ret = 0;
 
@@ -449,7 +457,7 @@ int expression_run(const struct locate_place *place, Dwarf_Attribute *attribute,
 	running->place = place;
 	running->attribute = attribute;
 	running->answer = answer;
-	ret = run(running, ops, count);
+	ret = spec_expression_run(running, ops, count);
 	/* What is below the top was for others to use. */
 	if (!ret && !running->used)
 		ret = -EINVAL;

@@ -14,7 +14,7 @@
 #define SEVERAL_STANDARD 64 /* elements, if nothing else says how many there may be */
 #define WRAPPED_MAX 8
 
-static bool is_text(Dwarf_Die *type)
+static bool spec_field_is_text(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word encoding = 0;
@@ -145,7 +145,7 @@ static int pointer_value(struct item *item, struct value *value, struct resolve_
 {
 	Dwarf_Die target;
 
-	if (!type_of(&item->type, &target) || !is_text(&target))
+	if (!type_of(&item->type, &target) || !spec_field_is_text(&target))
 		return number_value(item, value, PROBE_FIELD_HEX, 8, error);
 	value->type = PROBE_FIELD_STRING;
 	value->size = 1;
@@ -213,7 +213,7 @@ static uint16_t limit_of(uint64_t count, uint64_t size)
 }
 
 /* The type of each as a number; 0: it is none. */
-static enum probe_field_type number_type(Dwarf_Die *type, uint64_t size)
+static enum probe_field_type spec_field_number_type(Dwarf_Die *type, uint64_t size)
 {
 	enum probe_field_type number;
 
@@ -239,11 +239,11 @@ static int not_in_memory(struct resolve_error *error)
 }
 
 /* Bytes that people read, by what several of them are in C++ and Rust. */
-static bool is_letter(Dwarf_Die *type)
+static bool spec_field_is_letter(Dwarf_Die *type)
 {
 	const char *name = dwarf_diename(type);
 
-	return is_text(type) || (name && !strcmp(name, "u8"));
+	return spec_field_is_text(type) || (name && !strcmp(name, "u8"));
 }
 
 static int lengthy_value(const struct item *first, const struct item_count *count, uint64_t factor,
@@ -274,11 +274,11 @@ int item_several(struct item *item, const struct item_count *count, struct value
 
 	if (item->where.kind != LOCATED_MEMORY || item->bits || item->is_address)
 		return not_in_memory(error);
-	if (is_letter(&item->type))
+	if (spec_field_is_letter(&item->type))
 		return text_value(item, count, value, error);
 	name = dwarf_diename(&item->type);
 	if (!item->dimension && type_size(&item->type, &size))
-		value->type = (uint8_t)number_type(&item->type, size);
+		value->type = (uint8_t)spec_field_number_type(&item->type, size);
 	if (!value->type)
 		return resolve_fail(error, -ENOTSUP,
 				"ask for one of them, as in `a[0]`, or for its members",
@@ -309,7 +309,7 @@ static int sequence_value(
 }
 
 /* From a pointer, an array or a container of a library to its first element in memory. The message calls the elements `what`. */
-static int find_first(struct item *item, struct item_count *count, const char *what,
+static int spec_field_find_first(struct item *item, struct item_count *count, const char *what,
 		struct resolve_error *error)
 {
 	struct sequence sequence;
@@ -337,7 +337,7 @@ static int find_first(struct item *item, struct item_count *count, const char *w
 		item->where.kind = LOCATED_MEMORY;
 		return 0;
 	}
-	if (item->is_count || number_type(&item->type, size))
+	if (item->is_count || spec_field_number_type(&item->type, size))
 		return resolve_fail(error, -EINVAL, "", "a number is not the address of %s", what);
 	take_whole_piece(item, size);
 	count->known = size;
@@ -366,7 +366,7 @@ int item_text(struct item *item, const struct item_count *count, struct value *v
 	if (type_is_string(&item->type) && !item->is_address)
 		return count ? counted_string(item, count, value, error)
 			     : item_value(item, value, error);
-	ret = find_first(item, &own, "a text", error);
+	ret = spec_field_find_first(item, &own, "a text", error);
 	if (ret)
 		return ret;
 	if (count)
@@ -393,14 +393,14 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 				item_value(&length, &number, error) ||
 				item_own_member(item, "_M_dataplus") ||
 				item_own_member(item, "_M_p") ||
-				find_first(item, &own, "bytes", error))
+				spec_field_find_first(item, &own, "bytes", error))
 			return library_lost(error);
 		own.fetch = number.fetch;
 	} else {
 		struct sequence sequence;
 
 		many = library_sequence(item, &sequence);
-		ret = find_first(item, &own, "bytes", error);
+		ret = spec_field_find_first(item, &own, "bytes", error);
 		if (ret)
 			return ret;
 		if (many && (!type_size(&item->type, &size) || !size))
@@ -452,7 +452,7 @@ static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *only)
 }
 
 /* Those that people take for what is in them. */
-static bool is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
+static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
 {
 	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
 			"NonZero", "Wrapping<", "ManuallyDrop<", NULL};
@@ -484,7 +484,7 @@ static bool unwrap(struct item *item)
 		if ((tag != DW_TAG_structure_type && tag != DW_TAG_class_type) ||
 				!type_size(&inner.type, &whole) ||
 				!find_only_part(&inner.type, whole, &part) ||
-				(!i && !is_wrapper(&inner.type, &part)) ||
+				(!i && !spec_field_is_wrapper(&inner.type, &part)) ||
 				item_enter(&inner, &part, &ignored))
 			return false;
 	}
@@ -508,7 +508,7 @@ static bool variant_value(struct item *item, struct value *value)
 	if (!dwarf_attr(&part, DW_AT_discr, &attribute) ||
 			!dwarf_formref_die(&attribute, &member) ||
 			item_enter(&which, &member, &ignored) || !type_size(&which.type, &size) ||
-			!number_type(&which.type, size) ||
+			!spec_field_number_type(&which.type, size) ||
 			number_value(&which, value, PROBE_FIELD_UNSIGNED, (unsigned int)size,
 					&ignored))
 		return false;
@@ -543,7 +543,7 @@ static bool array_value(
 	first.dimension = 0;
 	take_whole_piece(&first, size);
 	count = (struct item_count){.known = size / each};
-	return !is_text(&first.type) && number_type(&first.type, each) &&
+	return !spec_field_is_text(&first.type) && spec_field_number_type(&first.type, each) &&
 			!item_several(&first, &count, value, error);
 }
 
@@ -577,13 +577,14 @@ static int plain_value(struct item *item, struct value *value, struct resolve_er
 	form = item->dimension ? NUMBER_NONE : number_form(&item->type);
 	if (form > NUMBER_PLAIN)
 		return number_form_value(item, form, value, error);
-	if (!item->dimension && number_type(&item->type, size))
+	if (!item->dimension && spec_field_number_type(&item->type, size))
 		return scalar_value(item, value, size, error);
 	if (array_value(item, value, size, error))
 		return 0;
 	return memory_value(item, value, size,
 			dwarf_tag(&item->type) == DW_TAG_array_type &&
-					type_of(&item->type, &element) && is_text(&element),
+					type_of(&item->type, &element) &&
+					spec_field_is_text(&element),
 			error);
 }
 

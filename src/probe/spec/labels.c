@@ -11,7 +11,7 @@
 #define ENUMERATORS_MAX 10000
 
 /* Small unsigned forms are numbers without a sign, whatever the enumeration is. */
-static bool value_of(Dwarf_Die *enumerator, int64_t *value)
+static bool spec_labels_get_value(Dwarf_Die *enumerator, int64_t *value)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Sword with_sign;
@@ -42,14 +42,14 @@ static size_t print_label(Dwarf_Die *child, char *text, size_t room)
 
 	if (dwarf_tag(child) != DW_TAG_enumerator || !name || !*name ||
 			strlen(name) > PROBE_TABLE_LABEL_MAX || strpbrk(name, "=,") ||
-			!value_of(child, &value))
+			!spec_labels_get_value(child, &value))
 		return 0;
 	size = snprintf(text, room, "%s=%" PRId64 ",", name, value);
 	return size > 0 && (size_t)size < room ? (size_t)size : 0;
 }
 
 /* Of one of several ways in which a thing of Rust may be. */
-static size_t print_variant(Dwarf_Die *variant, char *text, size_t room)
+static size_t spec_labels_print_variant(Dwarf_Die *variant, char *text, size_t room)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die member;
@@ -79,7 +79,7 @@ char *item_labels(Dwarf_Die *enumeration)
 		return text;
 	do {
 		used += print_label(&child, text + used, room - used);
-		used += print_variant(&child, text + used, room - used);
+		used += spec_labels_print_variant(&child, text + used, room - used);
 	} while (++count < ENUMERATORS_MAX && !dwarf_siblingof(&child, &child));
 	/* What did not fit may have left its begin, and the last comma goes. */
 	text[used ? used - 1 : 0] = '\0';

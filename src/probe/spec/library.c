@@ -16,7 +16,7 @@
 /* ---- the way to a member ---- */
 
 /* "a.b.c"; false: it is not so, and `item` is somewhere on the way. */
-static bool walk(struct item *item, const char *path)
+static bool spec_library_walk_path(struct item *item, const char *path)
 {
 	char name[64];
 
@@ -39,18 +39,18 @@ static bool walk_one(const struct item *from, const char *const *paths, struct i
 {
 	for (; *paths; paths++) {
 		*item = *from;
-		if (walk(item, *paths))
+		if (spec_library_walk_path(item, *paths))
 			return true;
 	}
 	return false;
 }
 
-static bool is_pointer(struct item *item)
+static bool spec_library_is_pointer(struct item *item)
 {
 	return dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address;
 }
 
-static bool is_structure(struct item *item)
+static bool spec_library_is_structure(struct item *item)
 {
 	int tag = dwarf_tag(&item->type);
 
@@ -76,7 +76,7 @@ static bool find_template(Dwarf_Die *type, int tag, const char *name, Dwarf_Die 
 }
 
 /* Of a span: -1: it says so itself. */
-static int64_t extent_of(Dwarf_Die *type)
+static int64_t spec_library_get_extent(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Sword extent;
@@ -91,14 +91,14 @@ static int64_t extent_of(Dwarf_Die *type)
 
 /* ---- sequences ---- */
 
-static bool is_named(Dwarf_Die *type, const char *begin)
+static bool spec_library_is_named(Dwarf_Die *type, const char *begin)
 {
 	const char *name = dwarf_diename(type);
 
 	return name && !strncmp(name, begin, strlen(begin));
 }
 
-static void set_count(struct sequence *sequence, struct item *count)
+static void spec_library_set_count(struct sequence *sequence, struct item *count)
 {
 	struct resolve_error ignored;
 	struct value value = {.type = 0};
@@ -118,7 +118,7 @@ static bool set_first(struct sequence *sequence, struct item *pointer, Dwarf_Die
 {
 	struct resolve_error ignored;
 
-	if (!is_pointer(pointer))
+	if (!spec_library_is_pointer(pointer))
 		return false;
 	if (item_dereference(pointer, &ignored))
 		sequence->lost = true;
@@ -131,8 +131,9 @@ static bool set_first(struct sequence *sequence, struct item *pointer, Dwarf_Die
 /* What Rust calls so no program of C has. */
 static bool is_slice(Dwarf_Die *type)
 {
-	return is_named(type, "&") || is_named(type, "*const ") || is_named(type, "*mut ") ||
-			is_named(type, "alloc::boxed::Box<");
+	return spec_library_is_named(type, "&") || spec_library_is_named(type, "*const ") ||
+			spec_library_is_named(type, "*mut ") ||
+			spec_library_is_named(type, "alloc::boxed::Box<");
 }
 
 /* A pointer and how many. */
@@ -147,17 +148,20 @@ static bool read_counted(const struct item *item, struct sequence *sequence)
 	struct item pointer, count, whole = *item;
 	bool slice = is_slice(&whole.type);
 
-	if (!walk_one(item, slice ? rust_pointers : pointers, &pointer) || !is_pointer(&pointer))
+	if (!walk_one(item, slice ? rust_pointers : pointers, &pointer) ||
+			!spec_library_is_pointer(&pointer))
 		return false;
 	if (walk_one(item, slice ? rust_counts : counts, &count)) {
-		set_count(sequence, &count);
-	} else if (is_named(&whole.type, "span<") && extent_of(&whole.type) >= 0) {
-		sequence->fixed = (uint64_t)extent_of(&whole.type);
+		spec_library_set_count(sequence, &count);
+	} else if (spec_library_is_named(&whole.type, "span<") &&
+			spec_library_get_extent(&whole.type) >= 0) {
+		sequence->fixed = (uint64_t)spec_library_get_extent(&whole.type);
 	} else {
 		return false;
 	}
-	sequence->text = is_named(&whole.type, "&str") || is_named(&whole.type, "&mut str") ||
-			is_named(&whole.type, "alloc::boxed::Box<str");
+	sequence->text = spec_library_is_named(&whole.type, "&str") ||
+			spec_library_is_named(&whole.type, "&mut str") ||
+			spec_library_is_named(&whole.type, "alloc::boxed::Box<str");
 	return set_first(sequence, &pointer, NULL);
 }
 
@@ -186,7 +190,7 @@ static bool read_vector(const struct item *item, struct sequence *sequence)
 	uint64_t size;
 
 	if (!walk_one(item, begins, &first) || !walk_one(item, ends, &last) ||
-			!is_pointer(&first) || !is_pointer(&last) ||
+			!spec_library_is_pointer(&first) || !spec_library_is_pointer(&last) ||
 			!type_of(&first.type, &element) || !type_size(&element, &size) || !size)
 		return false;
 	sequence->lost = !load_pointer(&last, &sequence->count) || !load_pointer(&first, &begin) ||
@@ -204,17 +208,17 @@ static bool read_vec(const struct item *item, struct sequence *sequence)
 	struct item whole = *item, pointer, count;
 	Dwarf_Die parameter, element;
 
-	sequence->text = is_named(&whole.type, "String");
-	if (sequence->text && !walk(&whole, "vec"))
+	sequence->text = spec_library_is_named(&whole.type, "String");
+	if (sequence->text && !spec_library_walk_path(&whole, "vec"))
 		return false;
 	count = whole;
-	if (!is_named(&whole.type, "Vec<") || !walk_one(&whole, pointers, &pointer) ||
-			!walk(&count, "len"))
+	if (!spec_library_is_named(&whole.type, "Vec<") || !walk_one(&whole, pointers, &pointer) ||
+			!spec_library_walk_path(&count, "len"))
 		return false;
 	if (!find_template(&whole.type, DW_TAG_template_type_parameter, "T", &parameter) ||
 			!type_of(&parameter, &element))
 		return false;
-	set_count(sequence, &count);
+	spec_library_set_count(sequence, &count);
 	return set_first(sequence, &pointer, &element);
 }
 
@@ -225,15 +229,16 @@ static bool read_go(const struct item *item, struct sequence *sequence)
 	const char *name = dwarf_diename(&whole.type);
 
 	sequence->text = name && !strcmp(name, "string");
-	if ((!sequence->text && !is_named(&whole.type, "[]")) ||
-			!walk(&pointer, sequence->text ? "str" : "array") || !walk(&count, "len"))
+	if ((!sequence->text && !spec_library_is_named(&whole.type, "[]")) ||
+			!spec_library_walk_path(&pointer, sequence->text ? "str" : "array") ||
+			!spec_library_walk_path(&count, "len"))
 		return false;
-	set_count(sequence, &count);
+	spec_library_set_count(sequence, &count);
 	return set_first(sequence, &pointer, NULL);
 }
 
 /* What may be missing: one or none. */
-static bool read_optional(const struct item *item, struct sequence *sequence)
+static bool spec_library_read_optional(const struct item *item, struct sequence *sequence)
 {
 	static const char *const values[] = {"_M_payload._M_payload._M_value", "__val_", NULL};
 	static const char *const flags[] = {"_M_payload._M_engaged", "__engaged_", NULL};
@@ -242,12 +247,12 @@ static bool read_optional(const struct item *item, struct sequence *sequence)
 	sequence->optional = true;
 	if (!walk_one(item, values, &sequence->first) || !walk_one(item, flags, &flag))
 		return false;
-	set_count(sequence, &flag);
+	spec_library_set_count(sequence, &flag);
 	return true;
 }
 
 /* An array in a structure. */
-static bool read_array(const struct item *item, struct sequence *sequence)
+static bool spec_library_read_array(const struct item *item, struct sequence *sequence)
 {
 	static const char *const arrays[] = {"_M_elems", "__elems_", NULL};
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
@@ -265,9 +270,10 @@ static bool read_array(const struct item *item, struct sequence *sequence)
 bool library_sequence(struct item *item, struct sequence *sequence)
 {
 	static bool (*const ways[])(const struct item *item, struct sequence *sequence) = {
-			read_counted, read_vector, read_vec, read_go, read_optional, read_array};
+			read_counted, read_vector, read_vec, read_go, spec_library_read_optional,
+			spec_library_read_array};
 
-	if (!is_structure(item))
+	if (!spec_library_is_structure(item))
 		return false;
 	item_complete(item);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
@@ -296,7 +302,8 @@ static bool find_pointer(
 
 		if (tag == DW_TAG_member && own && !strcmp(own, name)) {
 			part = *item;
-			if (!item_enter(&part, &child, &ignored) && is_pointer(&part)) {
+			if (!item_enter(&part, &child, &ignored) &&
+					spec_library_is_pointer(&part)) {
 				*found = part;
 				return true;
 			}
@@ -318,21 +325,23 @@ static bool find_plain(const struct item *item, struct item *found, const char *
 	struct item tuple = *item, whole = *item;
 
 	*inside = NULL;
-	if (walk(&tuple, "_M_t")) {
+	if (spec_library_walk_path(&tuple, "_M_t")) {
 		struct item inner = tuple;
 
-		if (find_pointer(walk(&inner, "_M_t") ? &inner : &tuple, "_M_head_impl", found, 0))
+		if (find_pointer(spec_library_walk_path(&inner, "_M_t") ? &inner : &tuple,
+				    "_M_head_impl", found, 0))
 			return true;
 	}
-	if (walk_one(item, shared, found) && is_pointer(found))
+	if (walk_one(item, shared, found) && spec_library_is_pointer(found))
 		return true;
-	if (is_named(&whole.type, "Rc<"))
+	if (spec_library_is_named(&whole.type, "Rc<"))
 		*inside = "value";
-	else if (is_named(&whole.type, "Arc<"))
+	else if (spec_library_is_named(&whole.type, "Arc<"))
 		*inside = "data";
-	else if (!is_named(&whole.type, "NonNull<") && !is_named(&whole.type, "Unique<"))
+	else if (!spec_library_is_named(&whole.type, "NonNull<") &&
+			!spec_library_is_named(&whole.type, "Unique<"))
 		return false;
-	return walk_one(item, unsafe, found) && is_pointer(found);
+	return walk_one(item, unsafe, found) && spec_library_is_pointer(found);
 }
 
 int library_lost(struct resolve_error *error)
@@ -344,7 +353,7 @@ int library_lost(struct resolve_error *error)
 bool library_dereference(struct item *item, int *ret, struct resolve_error *error)
 {
 	struct sequence sequence;
-	if (!is_structure(item))
+	if (!spec_library_is_structure(item))
 		return false;
 	item_complete(item);
 	if (!library_sequence(item, &sequence))
@@ -359,7 +368,7 @@ bool library_pointee(struct item *item, int *ret, struct resolve_error *error)
 	struct item found;
 	const char *inside;
 
-	if (!is_structure(item) || !find_plain(item, &found, &inside))
+	if (!spec_library_is_structure(item) || !find_plain(item, &found, &inside))
 		return false;
 	*item = found;
 	*ret = item_dereference(item, error);
@@ -373,7 +382,7 @@ bool library_pointer(struct item *item)
 	struct item found;
 	const char *inside;
 
-	if (!is_structure(item) || !find_plain(item, &found, &inside))
+	if (!spec_library_is_structure(item) || !find_plain(item, &found, &inside))
 		return false;
 	*item = found;
 	return true;
@@ -381,7 +390,7 @@ bool library_pointer(struct item *item)
 
 /* ---- methods ---- */
 
-static bool is_one_of(const char *name, const char *const *names)
+static bool spec_library_is_one_of(const char *name, const char *const *names)
 {
 	while (*names && strcmp(name, *names) != 0)
 		names++;
@@ -407,9 +416,9 @@ static bool string_length(const struct item *item, struct sequence *sequence)
 	struct item length = *item;
 
 	*sequence = (struct sequence){.fixed = 0};
-	if (!type_is_string(&length.type) || !walk(&length, "_M_string_length"))
+	if (!type_is_string(&length.type) || !spec_library_walk_path(&length, "_M_string_length"))
 		return false;
-	set_count(sequence, &length);
+	spec_library_set_count(sequence, &length);
 	return true;
 }
 
@@ -422,16 +431,17 @@ int library_method(struct item *item, const char *name, struct resolve_error *er
 	const char *inside;
 
 	item_complete(item);
-	if (is_one_of(name, counts) &&
+	if (spec_library_is_one_of(name, counts) &&
 			(library_sequence(item, &sequence) || string_length(item, &sequence))) {
 		if (sequence.lost)
 			return library_lost(error);
 		become_count(item, &sequence);
 		return 0;
 	}
-	if (is_one_of(name, pointers)) {
+	if (spec_library_is_one_of(name, pointers)) {
 		found = *item;
-		if (type_is_string(&item->type) && walk(&found, "_M_dataplus._M_p")) {
+		if (type_is_string(&item->type) &&
+				spec_library_walk_path(&found, "_M_dataplus._M_p")) {
 			*item = found;
 			return 0;
 		}
@@ -440,7 +450,7 @@ int library_method(struct item *item, const char *name, struct resolve_error *er
 			*item = sequence.first;
 			return item_address(item, error);
 		}
-		if (is_structure(item) && find_plain(item, &found, &inside)) {
+		if (spec_library_is_structure(item) && find_plain(item, &found, &inside)) {
 			*item = found;
 			return 0;
 		}

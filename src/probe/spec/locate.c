@@ -124,7 +124,7 @@ static int read_simple(const struct reading *reading, Dwarf_Op *ops, size_t coun
 	return 0;
 }
 
-static int read_block(const struct reading *reading, Dwarf_Op *op)
+static int spec_locate_read_block(const struct reading *reading, Dwarf_Op *op)
 {
 	Dwarf_Block block;
 
@@ -226,7 +226,7 @@ static int read_pointer(const struct reading *reading, Dwarf_Op *op)
 			: 0;
 }
 
-static bool is_pointer(const Dwarf_Op *op)
+static bool spec_locate_is_pointer(const Dwarf_Op *op)
 {
 	return op->atom == DW_OP_implicit_pointer || op->atom == DW_OP_GNU_implicit_pointer;
 }
@@ -255,7 +255,7 @@ static int read_piece(
 			ret = fetch_op(&fetch, PROBE_FETCH_CONSTANT, 0, 0, value);
 			kind = LOCATED_VALUE;
 		}
-	} else if (count && !is_pointer(&ops[0]) &&
+	} else if (count && !spec_locate_is_pointer(&ops[0]) &&
 			read_simple(reading, ops, count, &kind, &fetch)) {
 		kind = LOCATED_NOWHERE;
 	}
@@ -266,7 +266,7 @@ static int read_piece(
 		   : 0;
 }
 
-static int read_pieces(const struct reading *reading, Dwarf_Op *ops, size_t count)
+static int spec_locate_read_pieces(const struct reading *reading, Dwarf_Op *ops, size_t count)
 {
 	size_t begin = 0;
 	int ret = 0;
@@ -284,11 +284,11 @@ static int read_location(const struct reading *reading, Dwarf_Op *ops, size_t co
 {
 	for (size_t i = 0; i < count; i++) {
 		if (is_piece(&ops[i]))
-			return read_pieces(reading, ops, count);
+			return spec_locate_read_pieces(reading, ops, count);
 	}
 	if (ops[0].atom == DW_OP_implicit_value)
-		return read_block(reading, &ops[0]);
-	if (is_pointer(&ops[0]))
+		return spec_locate_read_block(reading, &ops[0]);
+	if (spec_locate_is_pointer(&ops[0]))
 		return read_pointer(reading, &ops[0]);
 	return read_simple(reading, ops, count, &reading->located->kind, &reading->located->fetch);
 }

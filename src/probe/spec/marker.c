@@ -9,7 +9,7 @@
 #define MARKER_TEXT_MAX 4096
 
 /* A text that ends inside the note; NULL: it does not. */
-static const char *take_text(const char **at, const char *end)
+static const char *spec_marker_read_text(const char **at, const char *end)
 {
 	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
 
@@ -19,7 +19,7 @@ static const char *take_text(const char **at, const char *end)
 	return text;
 }
 
-static uint64_t word(const char *bytes)
+static uint64_t spec_marker_read_word(const char *bytes)
 {
 	uint64_t value;
 
@@ -36,12 +36,14 @@ static bool read_marker(
 	if (size < 24 + 3)
 		return false;
 	/* prelink moves code, but not what notes say: so they have an address that moves as they should. */
-	moved = base ? base - word(bytes + 8) : 0;
-	marker->address = word(bytes) + moved;
-	marker->semaphore = word(bytes + 16) ? word(bytes + 16) + moved : 0;
-	marker->provider = take_text(&at, end);
-	marker->name = marker->provider ? take_text(&at, end) : NULL;
-	marker->arguments = marker->name ? take_text(&at, end) : NULL;
+	moved = base ? base - spec_marker_read_word(bytes + 8) : 0;
+	marker->address = spec_marker_read_word(bytes) + moved;
+	marker->semaphore = spec_marker_read_word(bytes + 16)
+			? spec_marker_read_word(bytes + 16) + moved
+			: 0;
+	marker->provider = spec_marker_read_text(&at, end);
+	marker->name = marker->provider ? spec_marker_read_text(&at, end) : NULL;
+	marker->arguments = marker->name ? spec_marker_read_text(&at, end) : NULL;
 	return marker->arguments;
 }
 

@@ -26,7 +26,7 @@ static bool is_complex(struct item *item)
 			number_form(&item->type) == NUMBER_COMPLEX;
 }
 
-static bool is_structure(struct item *item)
+static bool spec_member_is_structure(struct item *item)
 {
 	int tag = dwarf_tag(&item->type);
 
@@ -48,7 +48,7 @@ static bool is_own(Dwarf_Die *member)
 }
 
 /* What it is derived from may have one of that name, too. */
-static void name_member(struct collecting *all, size_t first, const char *name)
+static void spec_member_set_name(struct collecting *all, size_t first, const char *name)
 {
 	struct value *member = &all->values[all->count];
 	unsigned int number = 1;
@@ -68,7 +68,7 @@ static void name_member(struct collecting *all, size_t first, const char *name)
 	}
 }
 
-static void add_members(
+static void spec_member_add_all(
 		struct collecting *all, struct item *item, size_t first, unsigned int depth);
 
 /* As one value; false: that cannot be. */
@@ -107,7 +107,7 @@ static bool add_structure(struct collecting *all, struct item *item, unsigned in
 	size_t at = all->count++;
 
 	if (!is_complex(item))
-		add_members(all, item, all->count, depth + 1);
+		spec_member_add_all(all, item, all->count, depth + 1);
 	else if (!add_parts(all, item))
 		all->count = at + 1;
 	if (all->count == at + 1) {
@@ -119,8 +119,8 @@ static bool add_structure(struct collecting *all, struct item *item, unsigned in
 	return true;
 }
 
-static void add_member(struct collecting *all, struct item *item, Dwarf_Die *child, size_t first,
-		unsigned int depth)
+static void spec_member_add(struct collecting *all, struct item *item, Dwarf_Die *child,
+		size_t first, unsigned int depth)
 {
 	const char *name = dwarf_tag(child) == DW_TAG_inheritance ? NULL : dwarf_diename(child);
 	struct resolve_error ignored;
@@ -134,7 +134,7 @@ static void add_member(struct collecting *all, struct item *item, Dwarf_Die *chi
 	}
 	item_complete(&member);
 	if (!name) {
-		add_members(all, &member, first, depth + 1);
+		spec_member_add_all(all, &member, first, depth + 1);
 		return;
 	}
 	if (all->count == all->room) {
@@ -142,15 +142,16 @@ static void add_member(struct collecting *all, struct item *item, Dwarf_Die *chi
 		return;
 	}
 	all->values[all->count] = (struct value){.type = 0};
-	name_member(all, first, name);
-	done = is_structure(&member) && depth < DEPTH_MAX && all->count + 1 < all->room &&
-			add_structure(all, &member, depth);
+	spec_member_set_name(all, first, name);
+	done = spec_member_is_structure(&member) && depth < DEPTH_MAX &&
+			all->count + 1 < all->room && add_structure(all, &member, depth);
 	if (!done && !add_single(all, &member))
 		all->left_out = true;
 }
 
 /* Those from `first` on are in the same structure. */
-static void add_members(struct collecting *all, struct item *item, size_t first, unsigned int depth)
+static void spec_member_add_all(
+		struct collecting *all, struct item *item, size_t first, unsigned int depth)
 {
 	unsigned int count = 0;
 	Dwarf_Die child;
@@ -161,7 +162,7 @@ static void add_members(struct collecting *all, struct item *item, size_t first,
 		int tag = dwarf_tag(&child);
 
 		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && is_own(&child))
-			add_member(all, item, &child, first, depth);
+			spec_member_add(all, item, &child, first, depth);
 	} while (++count < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 }
 
@@ -174,7 +175,7 @@ int item_values(struct item *item, struct value *values, size_t room, size_t *co
 	*count = 1;
 	values[0] = (struct value){.type = 0};
 	item_complete(item);
-	if (room > 1 && is_structure(item) && add_structure(&all, item, 0)) {
+	if (room > 1 && spec_member_is_structure(item) && add_structure(&all, item, 0)) {
 		*count = all.count;
 		*left_out = all.left_out;
 		return 0;

@@ -64,7 +64,7 @@ void resolve_free(struct resolve *resolve)
 
 /* ---- what a file says of itself ---- */
 
-static uint32_t id_of_notes(Elf_Data *data, uint8_t id[PROBE_TABLE_BUILD_ID_MAX])
+static uint32_t spec_module_parse_build_id(Elf_Data *data, uint8_t id[PROBE_TABLE_BUILD_ID_MAX])
 {
 	size_t at = 0, name, content;
 	GElf_Nhdr note;
@@ -81,7 +81,7 @@ static uint32_t id_of_notes(Elf_Data *data, uint8_t id[PROBE_TABLE_BUILD_ID_MAX]
 }
 
 /* In segments: that is where the program itself looks for it. */
-static void read_build_id(struct resolve_module *module)
+static void spec_module_read_build_id(struct resolve_module *module)
 {
 	size_t count;
 
@@ -91,7 +91,7 @@ static void read_build_id(struct resolve_module *module)
 		GElf_Phdr segment;
 
 		if (gelf_getphdr(module->elf, (int)i, &segment) && segment.p_type == PT_NOTE)
-			module->build_id_size = id_of_notes(
+			module->build_id_size = spec_module_parse_build_id(
 					elf_getdata_rawchunk(module->elf, (int64_t)segment.p_offset,
 							segment.p_filesz, ELF_T_NHDR),
 					module->build_id);
@@ -108,7 +108,7 @@ Elf *module_elf(struct resolve_module *module)
 		elf_end(module->elf);
 		module->elf = NULL;
 	}
-	read_build_id(module);
+	spec_module_read_build_id(module);
 	return module->elf;
 }
 
@@ -227,7 +227,7 @@ bool module_thread_symbol(struct resolve_module *module, const char *name, uint6
 
 /* ---- which there are ---- */
 
-static struct resolve_module *add_module(struct resolve *resolve, const char *path, int fd)
+static struct resolve_module *spec_module_add(struct resolve *resolve, const char *path, int fd)
 {
 	struct resolve_module *module;
 	const char *slash;
@@ -254,7 +254,7 @@ static struct resolve_module *add_module(struct resolve *resolve, const char *pa
 }
 
 /* The path leads from here to the file that is open. */
-static bool is_file_of(const char *path, const struct stat *open)
+static bool spec_module_is_file_of(const char *path, const struct stat *open)
 {
 	struct stat here;
 
@@ -273,7 +273,7 @@ static char *full_path(const char *path, int fd)
 	if (!full && errno == ENOMEM)
 		return NULL;
 	/* The text of a link such as /proc/PID/exe may be a path of another mount namespace. */
-	if (full && is_file_of(full, &open))
+	if (full && spec_module_is_file_of(full, &open))
 		return full;
 	free(full);
 	return strdup(path);
@@ -297,7 +297,7 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 		return resolve_fail(error, ret, "", "cannot inspect %.256s: %s", path,
 				ret == -ENOMEM ? "out of memory" : strerror(-ret));
 	}
-	module = add_module(resolve, full, fd);
+	module = spec_module_add(resolve, full, fd);
 	free(full);
 	if (!module) {
 		close(fd);
@@ -315,7 +315,7 @@ struct mapping {
 	uint64_t head;
 };
 
-static bool parse_mapping(char *line, struct mapping *mapping)
+static bool spec_module_parse_mapping(char *line, struct mapping *mapping)
 {
 	char flags[5];
 	int path = 0;
@@ -333,7 +333,7 @@ static bool parse_mapping(char *line, struct mapping *mapping)
 }
 
 /* Not of what we have brought there ourselves. */
-static bool is_ours(const struct mapping *mapping, uint64_t program)
+static bool spec_module_is_own_mapping(const struct mapping *mapping, uint64_t program)
 {
 	const char *slash = strrchr(mapping->path, '/');
 
@@ -353,7 +353,7 @@ static int open_checked(const char *path, uint64_t inode, struct stat *status)
 }
 
 /* Its file, also when another one has its name or none has. */
-static int open_mapped(pid_t pid, const struct mapping *mapping, struct stat *status)
+static int spec_module_open_mapped(pid_t pid, const struct mapping *mapping, struct stat *status)
 {
 	char *path;
 	int fd = -1;
@@ -381,25 +381,26 @@ static char *path_from_here(pid_t pid, const struct mapping *mapping, const stru
 {
 	char *path = NULL;
 
-	if (is_file_of(mapping->path, status))
+	if (spec_module_is_file_of(mapping->path, status))
 		return NULL;
 	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) > 0 &&
-			is_file_of(path, status))
+			spec_module_is_file_of(path, status))
 		return path;
 	free(path);
 	/* It was deleted or replaced. */
-	if (asprintf(&path, "/proc/%ld/exe", (long)pid) > 0 && is_file_of(path, status))
+	if (asprintf(&path, "/proc/%ld/exe", (long)pid) > 0 && spec_module_is_file_of(path, status))
 		return path;
 	free(path);
 	if (asprintf(&path, "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid, mapping->begin,
 			    mapping->end) > 0 &&
-			is_file_of(path, status))
+			spec_module_is_file_of(path, status))
 		return path;
 	free(path);
 	return NULL;
 }
 
-static struct resolve_module *known(const struct resolve *resolve, const char *path)
+static struct resolve_module *spec_module_find_known(
+		const struct resolve *resolve, const char *path)
 {
 	for (size_t i = 0; i < resolve->nr_modules; i++) {
 		if (!strcmp(resolve->modules[i].path, path))
@@ -409,7 +410,7 @@ static struct resolve_module *known(const struct resolve *resolve, const char *p
 }
 
 /* Code may be mapped in several pieces, and only the first one says where the file is. */
-static int add_mapping(
+static int spec_module_add_mapping(
 		struct resolve *resolve, pid_t pid, struct mapping *mapping, uint64_t program)
 {
 	static const char deleted[] = " (deleted)";
@@ -421,18 +422,18 @@ static int add_mapping(
 	if (length > sizeof(deleted) - 1 &&
 			!strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted))
 		mapping->path[length - (sizeof(deleted) - 1)] = '\0';
-	if (is_ours(mapping, program))
+	if (spec_module_is_own_mapping(mapping, program))
 		return 0;
-	module = known(resolve, mapping->path);
+	module = spec_module_find_known(resolve, mapping->path);
 	if (module) {
 		module->end = mapping->end > module->end ? mapping->end : module->end;
 		return 0;
 	}
-	fd = open_mapped(pid, mapping, &status);
+	fd = spec_module_open_mapped(pid, mapping, &status);
 	/* What cannot be read any more is missed when somebody asks for it. */
 	if (fd < 0)
 		return 0;
-	module = add_module(resolve, mapping->path, fd);
+	module = spec_module_add(resolve, mapping->path, fd);
 	if (!module) {
 		close(fd);
 		return -ENOMEM;
@@ -457,7 +458,7 @@ struct run {
  * Programs that move their code to other pages, such as huge ones, keep its address, but the mapping has no file. The mapping before it
  * identifies the file.
  */
-static bool is_moved_code(const struct run *run, const struct mapping *mapping)
+static bool spec_module_is_moved_code(const struct run *run, const struct mapping *mapping)
 {
 	return run->path && mapping->is_code && mapping->begin == run->end &&
 			(!*mapping->path || !strncmp(mapping->path, "/anon_hugepage", 14));
@@ -466,18 +467,19 @@ static bool is_moved_code(const struct run *run, const struct mapping *mapping)
 static int add_any(struct resolve *resolve, pid_t pid, struct mapping *mapping, struct run *run,
 		uint64_t program)
 {
-	struct resolve_module *module = run->path ? known(resolve, run->path) : NULL;
+	struct resolve_module *module =
+			run->path ? spec_module_find_known(resolve, run->path) : NULL;
 
-	if (is_moved_code(run, mapping) && (!module || module->head)) {
+	if (spec_module_is_moved_code(run, mapping) && (!module || module->head)) {
 		struct mapping moved = {.begin = run->begin,
 				.end = run->head_end,
 				.inode = run->inode,
 				.path = run->path,
 				.head = run->begin};
-		int ret = module ? 0 : add_mapping(resolve, pid, &moved, program);
+		int ret = module ? 0 : spec_module_add_mapping(resolve, pid, &moved, program);
 
 		/* The path may lack the suffix that the kernel adds for deleted files. */
-		module = module ? module : known(resolve, run->path);
+		module = module ? module : spec_module_find_known(resolve, run->path);
 		if (module && module->head)
 			module->begin = mapping->begin;
 		if (module)
@@ -499,7 +501,7 @@ static int add_any(struct resolve *resolve, pid_t pid, struct mapping *mapping, 
 	} else if (run->path && !strcmp(run->path, mapping->path)) {
 		run->end = mapping->end;
 	}
-	return mapping->is_code ? add_mapping(resolve, pid, mapping, program) : 0;
+	return mapping->is_code ? spec_module_add_mapping(resolve, pid, mapping, program) : 0;
 }
 
 int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error *error)
@@ -531,7 +533,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 			ret = feof(maps) ? 0 : -errno;
 			break;
 		}
-		if (parse_mapping(line, &mapping))
+		if (spec_module_parse_mapping(line, &mapping))
 			ret = add_any(resolve, pid, &mapping, &run, program.st_ino);
 	}
 	free(run.path);

@@ -61,7 +61,7 @@ static bool is_version(const char *wanted, const char *name)
 			!strncmp(name + length, "@@", 2) && !strcmp(name + length + 2, at + 1);
 }
 
-static bool fits(const char *wanted, bool glob, const char *name)
+static bool spec_name_fits_pattern(const char *wanted, bool glob, const char *name)
 {
 	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name) || is_version(wanted, name);
 }
@@ -70,7 +70,7 @@ static bool version_fits(const void *user, const char *name)
 {
 	const struct spec *spec = user;
 
-	return fits(spec->name, false, name);
+	return spec_name_fits_pattern(spec->name, false, name);
 }
 
 /*
@@ -88,7 +88,7 @@ static bool matches_version(const struct resolve_module *module, const struct sp
 }
 
 /* The end of a name, as people write it who are inside of its namespace: `Class::method`. */
-static bool ends_with(const char *name, const char *wanted)
+static bool spec_name_ends_with(const char *name, const char *wanted)
 {
 	size_t length = strlen(name), end = strlen(wanted);
 
@@ -96,9 +96,11 @@ static bool ends_with(const char *name, const char *wanted)
 			!strncmp(name + length - end - 2, "::", 2);
 }
 
-static bool part_fits(const struct spec *spec, const char *wanted, const char *name, bool whole)
+static bool spec_name_part_matches(
+		const struct spec *spec, const char *wanted, const char *name, bool whole)
 {
-	return whole ? fits(wanted, spec->glob, name) : ends_with(name, wanted);
+	return whole ? spec_name_fits_pattern(wanted, spec->glob, name)
+		     : spec_name_ends_with(name, wanted);
 }
 
 /* `readable` is changed. */
@@ -107,25 +109,25 @@ static bool readable_fits(const struct spec *spec, const char *wanted, char *rea
 	size_t length, begin, end;
 
 	written_plainly(readable);
-	if (part_fits(spec, wanted, readable, whole))
+	if (spec_name_part_matches(spec, wanted, readable, whole))
 		return true;
 	length = written_name(readable, &begin);
-	if (part_fits(spec, wanted, readable + begin, whole))
+	if (spec_name_part_matches(spec, wanted, readable + begin, whole))
 		return true;
 	/* Of a method it may be left out that it changes nothing. */
 	end = strlen(readable);
 	if (end > 6 && !strcmp(readable + end - 6, ")const")) {
 		readable[end - 5] = '\0';
-		if (part_fits(spec, wanted, readable + begin, whole))
+		if (spec_name_part_matches(spec, wanted, readable + begin, whole))
 			return true;
 	}
 	readable[length] = '\0';
-	if (part_fits(spec, wanted, readable, whole) ||
-			part_fits(spec, wanted, readable + begin, whole))
+	if (spec_name_part_matches(spec, wanted, readable, whole) ||
+			spec_name_part_matches(spec, wanted, readable + begin, whole))
 		return true;
 	/* All that were made from one template. */
 	return !spec->glob && !strchr(wanted, '<') && written_template(readable + begin) &&
-			part_fits(spec, wanted, readable + begin, whole);
+			spec_name_part_matches(spec, wanted, readable + begin, whole);
 }
 
 enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE, MATCH_END };
@@ -133,7 +135,7 @@ enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE, MATCH_END };
 static bool matches_copy(const struct spec *spec, const char *name)
 {
 	char *original = names_without_copy(name);
-	bool found = original && fits(spec->name, spec->glob, original);
+	bool found = original && spec_name_fits_pattern(spec->name, spec->glob, original);
 
 	free(original);
 	return found;
@@ -163,7 +165,7 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 	if (is_cold(name))
 		return false;
 	if (match == MATCH_NAME)
-		return fits(spec->name, spec->glob, name);
+		return spec_name_fits_pattern(spec->name, spec->glob, name);
 	copy = names_copy(name, &length);
 	if (match == MATCH_COPY)
 		found = copy != NAMES_NO_COPY && matches_copy(spec, name);
@@ -174,7 +176,7 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 }
 
 /* Drop functions of old symbol versions, unless there are no others. */
-static void drop_former(struct places *places, size_t before,
+static void spec_name_drop_old_versions(struct places *places, size_t before,
 		const struct code_function *const *former, size_t count)
 {
 	size_t kept = before;
@@ -270,7 +272,7 @@ static int run_pass(struct pass *pass)
 	return ret;
 }
 
-static int find(struct resolve_module *module, const struct spec *spec, enum match match,
+static int spec_name_find(struct resolve_module *module, const struct spec *spec, enum match match,
 		struct places *places)
 {
 	struct pass pass = {.module = module,
@@ -286,7 +288,7 @@ static int find(struct resolve_module *module, const struct spec *spec, enum mat
 		ret = run_pass(&pass);
 	}
 	free(pass.wanted);
-	drop_former(places, before, pass.former, pass.nr_former);
+	spec_name_drop_old_versions(places, before, pass.former, pass.nr_former);
 	return ret;
 }
 
@@ -294,14 +296,14 @@ int names_find(struct resolve_module *module, const struct spec *spec, struct pl
 {
 	size_t before = places->count;
 	bool all = !strcmp(spec->name, "*");
-	int ret = find(module, spec, MATCH_NAME, places);
+	int ret = spec_name_find(module, spec, MATCH_NAME, places);
 
 	/* With an offset, do not select copies: their code differs. */
 	if (!ret && !all && (!spec->number || places->count == before))
-		ret = find(module, spec, MATCH_COPY, places);
+		ret = spec_name_find(module, spec, MATCH_COPY, places);
 	if (!ret && (places->count == before || spec->glob) && !all)
-		ret = find(module, spec, MATCH_READABLE, places);
+		ret = spec_name_find(module, spec, MATCH_READABLE, places);
 	if (!ret && places->count == before && !spec->glob)
-		ret = find(module, spec, MATCH_END, places);
+		ret = spec_name_find(module, spec, MATCH_END, places);
 	return ret;
 }

@@ -11,7 +11,7 @@
 
 #define WIDE_BYTES 16
 
-static bool has(const char *text, const char *part)
+static bool spec_number_has_encoding(const char *text, const char *part)
 {
 	return text && strstr(text, part);
 }
@@ -19,8 +19,10 @@ static bool has(const char *text, const char *part)
 /* Compilers write binary128 and the x87's 80 bits as numbers of 16 bytes: only the names differ. */
 static bool is_named_quad(const char *name)
 {
-	return has(name, "128") || has(name, "kind=16") || has(name, "(16)") || has(name, "*16") ||
-			has(name, "quad");
+	return spec_number_has_encoding(name, "128") || spec_number_has_encoding(name, "kind=16") ||
+			spec_number_has_encoding(name, "(16)") ||
+			spec_number_has_encoding(name, "*16") ||
+			spec_number_has_encoding(name, "quad");
 }
 
 /* gcc records its options; with this one, long double is binary128. */
@@ -31,7 +33,7 @@ static bool has_quad_long_double(Dwarf_Die *type)
 
 	return dwarf_diecu(type, &unit, NULL, NULL) &&
 			dwarf_attr_integrate(&unit, DW_AT_producer, &attribute) &&
-			has(dwarf_formstring(&attribute), "-mlong-double-128");
+			spec_number_has_encoding(dwarf_formstring(&attribute), "-mlong-double-128");
 }
 
 static enum number_form float_form(Dwarf_Die *type, uint64_t size)
@@ -39,18 +41,24 @@ static enum number_form float_form(Dwarf_Die *type, uint64_t size)
 	const char *name = dwarf_diename(type);
 
 	switch (size) {
-	case 2: return has(name, "bf16") || has(name, "bfloat16") ? NUMBER_BFLOAT : NUMBER_HALF;
+	case 2:
+		return spec_number_has_encoding(name, "bf16") ||
+						spec_number_has_encoding(name, "bfloat16")
+				? NUMBER_BFLOAT
+				: NUMBER_HALF;
 	case 4:
 	case 8: return NUMBER_PLAIN;
 	case 16:
-		if (is_named_quad(name) || (has(name, "long double") && has_quad_long_double(type)))
+		if (is_named_quad(name) ||
+				(spec_number_has_encoding(name, "long double") &&
+						has_quad_long_double(type)))
 			return NUMBER_QUAD;
 		return NUMBER_EXTENDED;
 	default: return NUMBER_UNKNOWN;
 	}
 }
 
-static Dwarf_Word encoding_of(Dwarf_Die *type)
+static Dwarf_Word spec_number_get_encoding(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word encoding = DW_ATE_signed;
@@ -66,7 +74,7 @@ enum number_form number_form(Dwarf_Die *type)
 
 	if (dwarf_tag(type) != DW_TAG_base_type || !type_size(type, &size))
 		return NUMBER_NONE;
-	switch (encoding_of(type)) {
+	switch (spec_number_get_encoding(type)) {
 	case DW_ATE_float: return float_form(type, size);
 	case DW_ATE_complex_float: return NUMBER_COMPLEX;
 	case DW_ATE_decimal_float: return NUMBER_DECIMAL;
@@ -160,7 +168,7 @@ static int extended_value(struct item *item, struct value *value, struct resolve
 	return fetch_op(&value->fetch, PROBE_FETCH_EXTENDED, 0, 0, 0) ? item_too_long(error) : 0;
 }
 
-static int refuse(struct item *item, const char *what, struct resolve_error *error)
+static int spec_number_refuse(struct item *item, const char *what, struct resolve_error *error)
 {
 	const char *name = dwarf_diename(&item->type);
 	char hint[64] = "leave it out";
@@ -184,19 +192,21 @@ int number_form_value(struct item *item, enum number_form form, struct value *va
 	case NUMBER_EXTENDED: return extended_value(item, value, error);
 	case NUMBER_QUAD: value->type = PROBE_FIELD_FLOAT; return wide_value(item, value, error);
 	case NUMBER_WIDE:
-		value->type = encoding_of(&item->type) == DW_ATE_unsigned ? PROBE_FIELD_UNSIGNED
-									  : PROBE_FIELD_SIGNED;
+		value->type = spec_number_get_encoding(&item->type) == DW_ATE_unsigned
+				? PROBE_FIELD_UNSIGNED
+				: PROBE_FIELD_SIGNED;
 		return wide_value(item, value, error);
 	case NUMBER_COMPLEX:
 		if (number_part(&item->type, &size) == NUMBER_UNKNOWN)
-			return refuse(item,
+			return spec_number_refuse(item,
 					"whose numbers have one of two forms, which clang does not distinguish",
 					error);
-		return refuse(item, "two numbers: ask for `.real` and `.imag`", error);
+		return spec_number_refuse(item, "two numbers: ask for `.real` and `.imag`", error);
 	case NUMBER_DECIMAL:
-		return refuse(item, "a decimal floating-point number, which no field can hold",
-				error);
-	default: return refuse(item, "a number of a form that no field can hold", error);
+		return spec_number_refuse(item,
+				"a decimal floating-point number, which no field can hold", error);
+	default:
+		return spec_number_refuse(item, "a number of a form that no field can hold", error);
 	}
 }
 

@@ -25,7 +25,7 @@ struct operand {
 	struct resolve_error *error;
 };
 
-static int wrong(const struct operand *operand, const char *what)
+static int spec_operand_set_error(const struct operand *operand, const char *what)
 {
 	return resolve_fail(operand->error, -EINVAL, "", "%s in the operand `%.*s` of the marker",
 			what,
@@ -33,7 +33,7 @@ static int wrong(const struct operand *operand, const char *what)
 			operand->at);
 }
 
-static bool take(struct operand *operand, char letter)
+static bool spec_operand_accept_char(struct operand *operand, char letter)
 {
 	if (operand->at == operand->end || *operand->at != letter)
 		return false;
@@ -53,25 +53,25 @@ static size_t span(const struct operand *operand, const char *letters)
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
-static int read_number(struct operand *operand, bool minus, int64_t *sum)
+static int spec_operand_read_number(struct operand *operand, bool minus, int64_t *sum)
 {
 	size_t length = span(operand, DIGITS "abcdefABCDEFxX");
 	uint64_t number;
 
 	if (!spec_number(operand->at, length, &number))
-		return wrong(operand, "there is no number");
+		return spec_operand_set_error(operand, "there is no number");
 	operand->at += length;
 	*sum = (int64_t)((uint64_t)*sum + (minus ? 0 - number : number));
 	return 0;
 }
 
-static int read_symbol(struct operand *operand, uint64_t *address)
+static int spec_operand_read_symbol(struct operand *operand, uint64_t *address)
 {
 	size_t length = span(operand, LETTERS DIGITS ".$@");
 	char name[512];
 
 	if (length >= sizeof(name))
-		return wrong(operand, "the name is too long");
+		return spec_operand_set_error(operand, "the name is too long");
 	memcpy(name, operand->at, length);
 	name[length] = '\0';
 	if (!operand->module || !module_symbol(operand->module, name, address))
@@ -82,38 +82,38 @@ static int read_symbol(struct operand *operand, uint64_t *address)
 }
 
 /* Numbers and at most one symbol, added up. */
-static int read_sum(struct operand *operand, int64_t *sum, bool *symbol)
+static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *symbol)
 {
 	*sum = 0;
 	*symbol = false;
 	while (operand->at < operand->end && *operand->at != '(' && *operand->at != ' ') {
-		bool minus = take(operand, '-');
+		bool minus = spec_operand_accept_char(operand, '-');
 		uint64_t address = 0;
 
 		if (!minus)
-			(void)take(operand, '+');
+			(void)spec_operand_accept_char(operand, '+');
 		if (span(operand, DIGITS)) {
-			if (read_number(operand, minus, sum))
+			if (spec_operand_read_number(operand, minus, sum))
 				return -EINVAL;
 		} else if (!minus && !*symbol && span(operand, LETTERS ".")) {
-			if (read_symbol(operand, &address))
+			if (spec_operand_read_symbol(operand, &address))
 				return -EINVAL;
 			*symbol = true;
 			*sum = (int64_t)((uint64_t)*sum + address);
 		} else {
-			return wrong(operand, "there is something unknown");
+			return spec_operand_set_error(operand, "there is something unknown");
 		}
 	}
 	return 0;
 }
 
-static int read_register(struct operand *operand, struct fetch_register *which)
+static int spec_operand_read_register(struct operand *operand, struct fetch_register *which)
 {
 	size_t length = 1 + strspn(operand->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 
 	if (length > (size_t)(operand->end - operand->at) ||
 			!fetch_register_named(operand->at, length, which))
-		return wrong(operand, "there is no such register");
+		return spec_operand_set_error(operand, "there is no such register");
 	operand->at += length;
 	return 0;
 }
@@ -124,36 +124,38 @@ static int add_index(struct operand *operand, struct fetch *fetch)
 	int64_t scale = 1;
 	unsigned int shift;
 
-	if (operand->at == operand->end || *operand->at != '%' || read_register(operand, &index))
-		return wrong(operand, "there is no index");
-	if (take(operand, ',')) {
+	if (operand->at == operand->end || *operand->at != '%' ||
+			spec_operand_read_register(operand, &index))
+		return spec_operand_set_error(operand, "there is no index");
+	if (spec_operand_accept_char(operand, ',')) {
 		scale = 0;
-		if (read_number(operand, false, &scale))
+		if (spec_operand_read_number(operand, false, &scale))
 			return -EINVAL;
 	}
 	for (shift = 0; shift < 4 && scale != 1 << shift; shift++)
 		;
 	if (shift == 4 || index.bits != 64 || index.number >= FETCH_RIP)
-		return wrong(operand, "there is no such index");
+		return spec_operand_set_error(operand, "there is no such index");
 	(void)fetch_op(fetch, PROBE_FETCH_ADD_REGISTER, index.number, shift, 0);
 	return 0;
 }
 
 /* What stands between the parentheses, behind the first one. */
-static int read_address(struct operand *operand, struct fetch *fetch, int64_t sum, bool symbol)
+static int spec_operand_read_address(
+		struct operand *operand, struct fetch *fetch, int64_t sum, bool symbol)
 {
 	struct fetch_register base = {.number = FETCH_RIP};
 	bool has_base = operand->at < operand->end && *operand->at == '%';
 
-	if (has_base && read_register(operand, &base))
+	if (has_base && spec_operand_read_register(operand, &base))
 		return -EINVAL;
 	if (has_base && (base.bits != 64 || base.number > FETCH_RIP))
-		return wrong(operand, "there is no such base");
+		return spec_operand_set_error(operand, "there is no such base");
 	/* A symbol is where it is; %rip says only how it is written. */
 	if (has_base && base.number == FETCH_RIP && !symbol)
-		return wrong(operand, "the address is missing");
+		return spec_operand_set_error(operand, "the address is missing");
 	if (has_base && base.number != FETCH_RIP && symbol)
-		return wrong(operand, "there is a symbol with a base");
+		return spec_operand_set_error(operand, "there is a symbol with a base");
 	if (has_base && base.number != FETCH_RIP) {
 		(void)fetch_register(fetch, &base);
 		(void)fetch_add(fetch, sum);
@@ -161,25 +163,27 @@ static int read_address(struct operand *operand, struct fetch *fetch, int64_t su
 		(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
 				sum);
 	}
-	if (take(operand, ',') && add_index(operand, fetch))
+	if (spec_operand_accept_char(operand, ',') && add_index(operand, fetch))
 		return -EINVAL;
-	return take(operand, ')') ? 0 : wrong(operand, "a parenthesis is missing");
+	return spec_operand_accept_char(operand, ')')
+			? 0
+			: spec_operand_set_error(operand, "a parenthesis is missing");
 }
 
-static int read_memory(struct operand *operand, struct fetch *fetch)
+static int spec_operand_read_memory(struct operand *operand, struct fetch *fetch)
 {
 	unsigned int size = (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
 	const char *begin = operand->at;
 	bool symbol;
 	int64_t sum;
 
-	if (read_sum(operand, &sum, &symbol))
+	if (spec_operand_read_sum(operand, &sum, &symbol))
 		return -EINVAL;
-	if (take(operand, '(')) {
-		if (read_address(operand, fetch, sum, symbol))
+	if (spec_operand_accept_char(operand, '(')) {
+		if (spec_operand_read_address(operand, fetch, sum, symbol))
 			return -EINVAL;
 	} else if (operand->at == begin) {
-		return wrong(operand, "there is no address");
+		return spec_operand_set_error(operand, "there is no address");
 	} else {
 		(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
 				sum);
@@ -188,16 +192,16 @@ static int read_memory(struct operand *operand, struct fetch *fetch)
 	return 0;
 }
 
-static int read_constant(struct operand *operand, struct fetch *fetch)
+static int spec_operand_read_constant(struct operand *operand, struct fetch *fetch)
 {
 	const char *begin = operand->at;
 	bool symbol;
 	int64_t sum;
 
-	if (read_sum(operand, &sum, &symbol))
+	if (spec_operand_read_sum(operand, &sum, &symbol))
 		return -EINVAL;
 	if (operand->at == begin)
-		return wrong(operand, "there is no number");
+		return spec_operand_set_error(operand, "there is no number");
 	(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum);
 	return 0;
 }
@@ -212,15 +216,15 @@ static int read_size(struct operand *operand)
 	operand->is_float = false;
 	if (!at || span(operand, DIGITS "-f") != (size_t)(at - operand->at))
 		return 0;
-	minus = take(operand, '-');
+	minus = spec_operand_accept_char(operand, '-');
 	operand->size = 0;
 	while (span(operand, DIGITS) && operand->size < 100)
 		operand->size = operand->size * 10 + (*operand->at++ - '0');
-	operand->is_float = take(operand, 'f');
+	operand->is_float = spec_operand_accept_char(operand, 'f');
 	if ((operand->size != 1 && operand->size != 2 && operand->size != 4 &&
 			    operand->size != 8) ||
-			!take(operand, '@'))
-		return wrong(operand, "there is no size that a value can have");
+			!spec_operand_accept_char(operand, '@'))
+		return spec_operand_set_error(operand, "there is no size that a value can have");
 	if (minus)
 		operand->size = -operand->size;
 	return 0;
@@ -237,18 +241,18 @@ static int read_operand(struct operand *operand)
 		return -EINVAL;
 	bits = 8 * (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
 	if (operand->at < operand->end && *operand->at == '%') {
-		ret = read_register(operand, &which);
+		ret = spec_operand_read_register(operand, &which);
 		if (!ret)
 			(void)fetch_register(fetch, &which);
-	} else if (take(operand, '$')) {
-		ret = read_constant(operand, fetch);
+	} else if (spec_operand_accept_char(operand, '$')) {
+		ret = spec_operand_read_constant(operand, fetch);
 	} else {
-		ret = read_memory(operand, fetch);
+		ret = spec_operand_read_memory(operand, fetch);
 	}
 	if (ret)
 		return -EINVAL;
 	if (operand->at != operand->end)
-		return wrong(operand, "there is something unknown");
+		return spec_operand_set_error(operand, "there is something unknown");
 	operand->value->type = PROBE_FIELD_UNSIGNED;
 	operand->value->size = 8;
 	if (operand->is_float && bits >= 32) {

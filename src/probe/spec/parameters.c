@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_function(Dwarf_Die *scope)
+static bool spec_parameters_is_function(Dwarf_Die *scope)
 {
 	int tag = dwarf_tag(scope);
 
@@ -17,7 +17,7 @@ static bool is_function(Dwarf_Die *scope)
 }
 
 /* Inner ones hide those of the same name. */
-static bool is_known(const struct variable_names *names, const char *name)
+static bool spec_parameters_has_name(const struct variable_names *names, const char *name)
 {
 	for (size_t i = 0; i < names->count; i++)
 		if (!strcmp(names->names[i], name))
@@ -25,7 +25,7 @@ static bool is_known(const struct variable_names *names, const char *name)
 	return false;
 }
 
-static void add_names(struct variable_names *names, Dwarf_Die *scope, bool all)
+static void spec_parameters_collect_names(struct variable_names *names, Dwarf_Die *scope, bool all)
 {
 	Dwarf_Die child;
 
@@ -37,7 +37,7 @@ static void add_names(struct variable_names *names, Dwarf_Die *scope, bool all)
 
 		if (tag != DW_TAG_formal_parameter && (!all || tag != DW_TAG_variable))
 			continue;
-		if (!name || is_known(names, name))
+		if (!name || spec_parameters_has_name(names, name))
 			continue;
 		if (names->count == PROBE_TABLE_FIELDS_MAX)
 			names->left_out = true;
@@ -70,9 +70,9 @@ int variable_names(const struct place *place, const char *text, struct variable_
 					     place->module->name, text);
 	}
 	for (int i = 0; i < count && !done; i++) {
-		done = is_function(&scopes[i]);
+		done = spec_parameters_is_function(&scopes[i]);
 		if (done || all)
-			add_names(names, &scopes[i], all);
+			spec_parameters_collect_names(names, &scopes[i], all);
 	}
 	free(scopes);
 	return 0;

@@ -46,7 +46,8 @@ static bool is_loader(const struct resolve_module *module)
 
 typedef int look_fn(struct finding *finding);
 
-static int look_at(struct finding *finding, struct resolve_module *module, look_fn *look)
+static int spec_location_search_module(
+		struct finding *finding, struct resolve_module *module, look_fn *look)
 {
 	/* A library that cannot be read is no reason to fail, if there are others. */
 	if (module->refused || module_code(module, finding->error))
@@ -100,7 +101,7 @@ static int look_in_library(struct finding *finding, look_fn *look)
 		if (!module_is(module, library))
 			continue;
 		found = true;
-		ret = look_at(finding, module, look);
+		ret = spec_location_search_module(finding, module, look);
 	}
 	if (found || ret)
 		return ret;
@@ -111,14 +112,15 @@ static int look_in_library(struct finding *finding, look_fn *look)
 }
 
 /* The program; then all libraries, and it must be in one only. */
-static int look_everywhere(struct finding *finding, look_fn *look)
+static int spec_location_search_all_modules(struct finding *finding, look_fn *look)
 {
 	const struct resolve_module *found = NULL;
 	int ret = 0;
 
 	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
 		if (finding->resolve->modules[i].executable)
-			ret = look_at(finding, &finding->resolve->modules[i], look);
+			ret = spec_location_search_module(
+					finding, &finding->resolve->modules[i], look);
 	}
 	if (ret || finding->places->count || finding->spec->glob)
 		return ret;
@@ -129,7 +131,7 @@ static int look_everywhere(struct finding *finding, look_fn *look)
 		/* The loader has a small malloc of its own, which is not meant. */
 		if (module->executable || is_loader(module))
 			continue;
-		ret = look_at(finding, module, look);
+		ret = spec_location_search_module(finding, module, look);
 		if (ret || finding->places->count == before)
 			continue;
 		if (found)
@@ -142,15 +144,15 @@ static int look_everywhere(struct finding *finding, look_fn *look)
 	return ret;
 }
 
-static int look(struct finding *finding, look_fn *each)
+static int spec_location_search_whole(struct finding *finding, look_fn *each)
 {
 	return finding->spec->library ? look_in_library(finding, each)
-				      : look_everywhere(finding, each);
+				      : spec_location_search_all_modules(finding, each);
 }
 
 /* ---- symbols ---- */
 
-static int find_names(struct finding *finding)
+static int spec_location_find_names(struct finding *finding)
 {
 	int ret = names_find(finding->module, finding->spec, finding->places);
 
@@ -160,7 +162,7 @@ static int find_names(struct finding *finding)
 	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
 }
 
-static void offer_names(struct resolve_module *module, struct nearest *nearest)
+static void spec_location_suggest_names(struct resolve_module *module, struct nearest *nearest)
 {
 	const struct code_function *functions;
 	size_t count = code_functions(module->code, &functions);
@@ -226,7 +228,7 @@ static bool hint_at_libraries(struct finding *finding, char *hint, size_t size)
 		char library[160];
 
 		if (!finding->spec->glob && !module->executable && module->code)
-			offer_names(module, &nearest);
+			spec_location_suggest_names(module, &nearest);
 		if (!finding->spec->glob || is_loader(module) || !has_match(finding, module))
 			continue;
 		short_name(module, library, sizeof(library));
@@ -247,7 +249,8 @@ const char *piece_hint(const struct place *piece, char *text, size_t size)
 }
 
 /* Whether the probe spec names this module: the libraries of its LIB:, or the program without LIB:. */
-static bool is_meant(const struct finding *finding, const struct resolve_module *module)
+static bool spec_location_module_is_selected(
+		const struct finding *finding, const struct resolve_module *module)
 {
 	return finding->spec->library ? module_is(module, finding->spec->library)
 				      : module->executable;
@@ -261,7 +264,7 @@ static int fail_refused(struct finding *finding)
 	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
 
-		if (module->refused && is_meant(finding, module))
+		if (module->refused && spec_location_module_is_selected(finding, module))
 			ret = module_code(module, finding->error);
 	}
 	return ret;
@@ -273,7 +276,7 @@ static int fail_unread(struct finding *finding)
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		const struct resolve_module *module = &finding->resolve->modules[i];
 
-		if (is_meant(finding, module) && module->unread)
+		if (spec_location_module_is_selected(finding, module) && module->unread)
 			return resolve_fail(finding->error, module->unread, "",
 					"cannot read the functions of %s: %s", module->name,
 					strerror(-module->unread));
@@ -302,11 +305,11 @@ static int no_symbol(struct finding *finding)
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
 
-		if (!is_meant(finding, module) || !module->code)
+		if (!spec_location_module_is_selected(finding, module) || !module->code)
 			continue;
 		known += code_functions(module->code, &functions);
 		if (!spec->glob)
-			offer_names(module, &nearest);
+			spec_location_suggest_names(module, &nearest);
 	}
 	if (!known)
 		return no_functions(finding);
@@ -354,7 +357,7 @@ static int no_choice(struct finding *finding, const struct place *place, bool ou
 			place->name, place->module->name);
 }
 
-static bool has_place(const struct places *places, const struct place *wanted)
+static bool spec_location_contains(const struct places *places, const struct place *wanted)
 {
 	for (size_t i = 0; i < places->count; i++) {
 		if (places->items[i].module == wanted->module &&
@@ -380,7 +383,7 @@ static int add_chosen(struct finding *finding, const struct place *chooser, stru
 		place.function = code_function_at(place.module->code, place.address);
 		if (place.function && place.function->nr_names)
 			place.name = code_name(place.module->code, place.function, 0);
-		if (!has_place(places, &place))
+		if (!spec_location_contains(places, &place))
 			ret = places_add(places, &place);
 	}
 	if (!finding->spec->glob && !places->told && !ret)
@@ -441,7 +444,7 @@ static int find_address(struct finding *finding)
 	int ret;
 
 	if (finding->spec->library) {
-		ret = look(finding, find_file_address);
+		ret = spec_location_search_whole(finding, find_file_address);
 		return ret || finding->places->count ? ret : fail_refused(finding);
 	}
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
@@ -466,7 +469,7 @@ static int find_address(struct finding *finding)
 
 /* ---- functions that are there only within others ---- */
 
-static int add_piece(void *user, uint64_t address)
+static int spec_location_add_address(void *user, uint64_t address)
 {
 	struct finding *finding = user;
 	struct places *places = finding->places;
@@ -484,17 +487,17 @@ static int find_pieces(struct finding *finding)
 {
 	struct debug *debug = module_debug(finding->module);
 
-	return debug ? debug_inlined(debug, finding->spec->name, add_piece, finding)
+	return debug ? debug_inlined(debug, finding->spec->name, spec_location_add_address, finding)
 		     : debug_failed(finding->module, finding->error);
 }
 
 static int find_symbol(struct finding *finding)
 {
-	int ret = look(finding, find_names);
+	int ret = spec_location_search_whole(finding, spec_location_find_names);
 
 	finding->places->one_name = !finding->spec->glob;
 	if (!ret && !finding->places->count && !finding->spec->glob && !finding->spec->number) {
-		ret = look(finding, find_pieces);
+		ret = spec_location_search_whole(finding, find_pieces);
 		if (ret || finding->places->count)
 			return ret;
 	}
@@ -538,11 +541,11 @@ static int find_statements(struct finding *finding)
 			finding, &finding->nearest);
 }
 
-static int find_line(struct finding *finding)
+static int spec_location_find_line(struct finding *finding)
 {
 	const struct spec *spec = finding->spec;
 	const char *where = spec->library ? spec->library : program_name(finding->resolve);
-	int ret = look(finding, find_statements);
+	int ret = spec_location_search_whole(finding, find_statements);
 	char mend[256];
 
 	if (ret || finding->places->count)
@@ -649,7 +652,7 @@ int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct
 	else if (!ret && spec.kind == SPEC_ADDRESS)
 		ret = find_address(&finding);
 	else if (!ret)
-		ret = find_line(&finding);
+		ret = spec_location_find_line(&finding);
 	if (!ret && !places->count)
 		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`", wish->said);
 	for (size_t i = 0; i < places->count && !ret && wish->kind == RESOLVE_FUNCTION; i++) {

@@ -76,7 +76,7 @@ static const char said_mend[] =
 		"types are u8 to u64, s8 to s64, x8 to x64 (shown in hexadecimal), int8 to int64, uint8_t to uint64_t, char, short, int, long, uint, ulong, bool, float, double, pointer, string and bytes, the last two also with a length: bytes[8]";
 
 /* Without the ending that C has for names of types. */
-static size_t plain_length(const char *text, size_t length)
+static size_t spec_argument_plain_length(const char *text, size_t length)
 {
 	bool known = length > 2 && !memcmp(text + length - 2, "_t", 2) &&
 			(!strncmp(text, "int", 3) || !strncmp(text, "uint", 4) ||
@@ -86,10 +86,10 @@ static size_t plain_length(const char *text, size_t length)
 }
 
 /* "bytes[8]": with a length. */
-static bool find_type(const char *text, size_t length, struct value *value)
+static bool spec_argument_parse_type(const char *text, size_t length, struct value *value)
 {
 	const char *bracket = memchr(text, '[', length);
-	size_t name = bracket ? (size_t)(bracket - text) : plain_length(text, length);
+	size_t name = bracket ? (size_t)(bracket - text) : spec_argument_plain_length(text, length);
 	uint64_t limit = 0;
 
 	if (bracket &&
@@ -127,7 +127,7 @@ struct reading {
 	struct resolve_error *error;
 };
 
-static int wrong(struct reading *reading, const char *what)
+static int spec_argument_set_error(struct reading *reading, const char *what)
 {
 	static const char mend[] =
 			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); `*` before one, or before parentheses, reads the pointer there";
@@ -142,15 +142,15 @@ static int wrong(struct reading *reading, const char *what)
 			reading->at, reading->text);
 }
 
-static int read_sum(struct reading *reading);
+static int spec_argument_read_sum(struct reading *reading);
 
-static int read_register(struct reading *reading)
+static int spec_argument_read_register(struct reading *reading)
 {
 	size_t length = 1 + strspn(reading->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 	struct fetch_register which;
 
 	if (!fetch_register_named(reading->at, length, &which))
-		return wrong(reading, "there is no such register");
+		return spec_argument_set_error(reading, "there is no such register");
 	(void)fetch_register(&reading->fetch, &which);
 	reading->is_vector = which.number >= FETCH_XMM0 && which.number < FETCH_XMM0 + 16;
 	reading->alone = true;
@@ -172,7 +172,7 @@ static const char *behind_library(const struct reading *reading, char *name)
 	return NULL;
 }
 
-static int read_symbol(struct reading *reading)
+static int spec_argument_read_symbol(struct reading *reading)
 {
 	size_t length = strcspn(reading->at, "+-*() ");
 	const char *symbol;
@@ -180,7 +180,8 @@ static int read_symbol(struct reading *reading)
 	char name[512];
 
 	if (!length || length >= sizeof(name))
-		return wrong(reading, "a register, a number or a name is missing");
+		return spec_argument_set_error(
+				reading, "a register, a number or a name is missing");
 	memcpy(name, reading->at, length);
 	name[length] = '\0';
 	symbol = behind_library(reading, name);
@@ -207,12 +208,12 @@ static int read_symbol(struct reading *reading)
 	return 0;
 }
 
-static int read_number(struct reading *reading, uint64_t *number)
+static int spec_argument_read_number(struct reading *reading, uint64_t *number)
 {
 	size_t length = strspn(reading->at, "0123456789abcdefABCDEFxX");
 
 	if (!spec_number(reading->at, length, number))
-		return wrong(reading,
+		return spec_argument_set_error(reading,
 				*reading->at == '0' && length > 1 && reading->at[1] != 'x'
 						? "there is no number (one that begins with 0 is octal)"
 						: length ? "there is no number that fits 64 bits"
@@ -226,37 +227,37 @@ static int read_term(struct reading *reading)
 	uint64_t number;
 
 	if (reading->depth++ > DEPTH_MAX)
-		return wrong(reading, "that is too deep");
+		return spec_argument_set_error(reading, "that is too deep");
 	reading->alone = false;
 	if (*reading->at == '*') {
 		reading->at++;
 		if (read_term(reading))
 			return -EINVAL;
 		if (reading->is_vector)
-			return wrong(reading, "a vector register is no address");
+			return spec_argument_set_error(reading, "a vector register is no address");
 		reading->alone = false;
 		(void)fetch_op(&reading->fetch, PROBE_FETCH_LOAD, 0, 8, 0);
 	} else if (*reading->at == '(') {
 		reading->at++;
-		if (read_sum(reading))
+		if (spec_argument_read_sum(reading))
 			return -EINVAL;
 		if (*reading->at != ')')
-			return wrong(reading, "a parenthesis is missing");
+			return spec_argument_set_error(reading, "a parenthesis is missing");
 		reading->at++;
 		reading->alone = false;
 	} else if (*reading->at == '%') {
-		return read_register(reading);
+		return spec_argument_read_register(reading);
 	} else if (*reading->at >= '0' && *reading->at <= '9') {
-		if (read_number(reading, &number))
+		if (spec_argument_read_number(reading, &number))
 			return -EINVAL;
 		(void)fetch_op(&reading->fetch, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)number);
 	} else {
-		return read_symbol(reading);
+		return spec_argument_read_symbol(reading);
 	}
 	return 0;
 }
 
-static int read_sum(struct reading *reading)
+static int spec_argument_read_sum(struct reading *reading)
 {
 	if (read_term(reading))
 		return -EINVAL;
@@ -265,8 +266,8 @@ static int read_sum(struct reading *reading)
 		uint64_t number;
 
 		if (reading->is_vector)
-			return wrong(reading, "a vector register is no address");
-		if (read_number(reading, &number))
+			return spec_argument_set_error(reading, "a vector register is no address");
+		if (spec_argument_read_number(reading, &number))
 			return -EINVAL;
 		(void)fetch_add(&reading->fetch, (int64_t)(minus ? 0 - number : number));
 		reading->alone = false;
@@ -274,18 +275,18 @@ static int read_sum(struct reading *reading)
 	return 0;
 }
 
-static int read_address(const char *text, struct resolve_module *module, struct value *value,
-		struct resolve_error *error)
+static int spec_argument_read_address(const char *text, struct resolve_module *module,
+		struct value *value, struct resolve_error *error)
 {
 	bool memory = value->type == PROBE_FIELD_STRING || value->type == PROBE_FIELD_BYTES;
 	struct reading reading = {.at = text, .text = text, .module = module, .error = error};
 
-	if (read_sum(&reading))
+	if (spec_argument_read_sum(&reading))
 		return -EINVAL;
 	if (*reading.at)
-		return wrong(&reading, "there is more than an ADDR");
+		return spec_argument_set_error(&reading, "there is more than an ADDR");
 	if (reading.is_vector && memory)
-		return wrong(&reading, "a vector register is no address");
+		return spec_argument_set_error(&reading, "a vector register is no address");
 	/* What is not a register has an address, and text is fetched by its own. */
 	if (!reading.alone && !memory)
 		(void)fetch_op(&reading.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
@@ -301,7 +302,7 @@ bool said_is_value(const char *text)
 	struct value value;
 
 	return first && first[1] != ':' && strchr(first + 1, ':') &&
-			find_type(text, (size_t)(first - text), &value);
+			spec_argument_parse_type(text, (size_t)(first - text), &value);
 }
 
 /* Also with a type that there is not: of a variable's name the parts are not divided so. */
@@ -327,7 +328,7 @@ int said_value(const char *text, struct resolve_module *module, struct value *va
 	if (!second)
 		return resolve_fail(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"`%.128s` is not of that form", text);
-	if (!find_type(text, (size_t)(first - text), value))
+	if (!spec_argument_parse_type(text, (size_t)(first - text), value))
 		return resolve_fail(error, -EINVAL, said_mend, "there is no type `%.*s`",
 				(int)(first - text > 64 ? 64 : first - text), text);
 	if (second == first + 1 || (size_t)(second - first) > sizeof(name))
@@ -336,7 +337,7 @@ int said_value(const char *text, struct resolve_module *module, struct value *va
 	memcpy(name, first + 1, (size_t)(second - first - 1));
 	name[second - first - 1] = '\0';
 	fetch_name(value->name, name);
-	return read_address(second + 1, module, value, error);
+	return spec_argument_read_address(second + 1, module, value, error);
 }
 
 /* ---- contexts ---- */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int digit(char letter)
+static int spec_parse_digit(char letter)
 {
 	if (letter >= '0' && letter <= '9')
 		return letter - '0';
@@ -37,7 +37,7 @@ bool spec_number(const char *text, size_t length, uint64_t *number)
 		base = 8;
 	}
 	for (size_t i = 0; i < length; i++) {
-		int value = digit(text[i]);
+		int value = spec_parse_digit(text[i]);
 
 		if (value >= base || __builtin_mul_overflow(*number, (uint64_t)base, number) ||
 				__builtin_add_overflow(*number, (uint64_t)value, number))
@@ -47,7 +47,7 @@ bool spec_number(const char *text, size_t length, uint64_t *number)
 }
 
 /* Where names end and types begin. */
-static size_t plain_length(const char *text)
+static size_t spec_plain_length(const char *text)
 {
 	return strcspn(text, "(<");
 }
@@ -55,7 +55,7 @@ static size_t plain_length(const char *text)
 /* The colon that stands alone, or NULL. */
 static const char *lone_colon(const char *text)
 {
-	size_t length = plain_length(text);
+	size_t length = spec_plain_length(text);
 
 	for (size_t i = 0; i < length; i++) {
 		if (text[i] != ':')
@@ -67,9 +67,9 @@ static const char *lone_colon(const char *text)
 	return NULL;
 }
 
-static bool is_glob(const char *name)
+static bool spec_is_glob(const char *name)
 {
-	size_t length = plain_length(name);
+	size_t length = spec_plain_length(name);
 	const char *word = strstr(name, "operator");
 
 	if (word && (size_t)(word - name) < length)
@@ -77,7 +77,7 @@ static bool is_glob(const char *name)
 	return strcspn(name, "*?[") < length;
 }
 
-static bool is_source(const char *name, size_t length)
+static bool spec_is_source(const char *name, size_t length)
 {
 	static const char *const ends[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".h", ".hh",
 			".hpp", ".hxx", ".inc", ".rs", ".go", ".d", ".f", ".f90", ".s", ".S", ".m",
@@ -92,7 +92,8 @@ static bool is_source(const char *name, size_t length)
 	return false;
 }
 
-static int keep(char **kept, const char *text, size_t length, struct resolve_error *error)
+static int spec_store_text(
+		char **kept, const char *text, size_t length, struct resolve_error *error)
 {
 	*kept = strndup(text, length);
 	return *kept ? 0 : resolve_fail(error, -ENOMEM, "", "out of memory");
@@ -109,7 +110,7 @@ static int parse_line(
 		return resolve_fail(error, -EINVAL,
 				"write FILE:LINE, as in `server.c:120`, or a function by its name alone, which means all that have it",
 				"`%.128s` is not the number of a line", number);
-	return keep(&spec->name, text, (size_t)(colon - text), error);
+	return spec_store_text(&spec->name, text, (size_t)(colon - text), error);
 }
 
 static int parse_symbol(const char *text, struct spec *spec, struct resolve_error *error)
@@ -125,9 +126,9 @@ static int parse_symbol(const char *text, struct spec *spec, struct resolve_erro
 					"`%.128s` is no offset", plus + 1);
 		length = (size_t)(plus - text);
 	}
-	if (keep(&spec->name, text, length, error))
+	if (spec_store_text(&spec->name, text, length, error))
 		return -ENOMEM;
-	spec->glob = is_glob(spec->name);
+	spec->glob = spec_is_glob(spec->name);
 	if (spec->glob && spec->number)
 		return resolve_fail(error, -EINVAL, "name one function",
 				"`%.128s` may be many functions, and an offset is for one", text);
@@ -139,7 +140,7 @@ static int parse_place(const char *text, struct spec *spec, struct resolve_error
 {
 	const char *colon = lone_colon(text);
 
-	if (colon && is_source(text, (size_t)(colon - text)))
+	if (colon && spec_is_source(text, (size_t)(colon - text)))
 		return parse_line(text, colon, spec, error);
 	if (*text >= '0' && *text <= '9') {
 		spec->kind = SPEC_ADDRESS;
@@ -165,12 +166,12 @@ int spec_parse(const char *text, struct spec *spec, struct resolve_error *error)
 		return resolve_fail(error, -EINVAL, "",
 				"the specification of the location is too long");
 	colon = lone_colon(text);
-	if (!colon || is_source(text, (size_t)(colon - text)))
+	if (!colon || spec_is_source(text, (size_t)(colon - text)))
 		return parse_place(text, spec, error);
 	if (colon == text)
 		return resolve_fail(error, -EINVAL, "write LIBRARY:SYMBOL",
 				"there is no name of a library before `%.128s`", text);
-	if (keep(&spec->library, text, (size_t)(colon - text), error))
+	if (spec_store_text(&spec->library, text, (size_t)(colon - text), error))
 		return -ENOMEM;
 	return parse_place(colon + 1, spec, error);
 }

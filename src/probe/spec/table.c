@@ -55,7 +55,7 @@ struct making {
 	bool warned; /* of exceptions */
 };
 
-static int no_memory(struct resolve_error *error)
+static int spec_table_set_no_memory(struct resolve_error *error)
 {
 	return resolve_fail(error, -ENOMEM, "", "out of memory");
 }
@@ -74,8 +74,8 @@ static void refuse_with_hint(const struct making *making, const struct place *pl
 		making->refused(making->user, &refusal);
 }
 
-static void refuse(const struct making *making, const struct place *place, const char *reason,
-		enum resolve_refused what)
+static void spec_table_add_refusal(const struct making *making, const struct place *place,
+		const char *reason, enum resolve_refused what)
 {
 	refuse_with_hint(making, place, reason, NULL, what);
 }
@@ -103,7 +103,8 @@ static bool same_values(const struct value *one, const struct value *other)
 }
 
 /* One value, or a structure and what is in it. */
-static int add_value(struct values *values, const struct value *value, struct resolve_error *error)
+static int spec_table_add_value(
+		struct values *values, const struct value *value, struct resolve_error *error)
 {
 	struct value *added = &values->items[values->count];
 	size_t count = values_of(value), i = 0;
@@ -140,10 +141,10 @@ static int add_simple(struct values *values, const char *name, enum probe_field_
 	}
 	snprintf(value.name, sizeof(value.name), "%s", name);
 	(void)fetch_op(&value.fetch, code, 0, 0, 0);
-	return add_value(values, &value, error);
+	return spec_table_add_value(values, &value, error);
 }
 
-static int add_place(const struct making *making, struct values *values)
+static int spec_table_add_site(const struct making *making, struct values *values)
 {
 	if (!making->many || making->apart)
 		return 0;
@@ -155,7 +156,7 @@ static int add_place(const struct making *making, struct values *values)
 			: 0;
 }
 
-static int add_operands(
+static int spec_table_add_operands(
 		const struct making *making, const struct place *place, struct values *values)
 {
 	struct value operands[OPERANDS_MAX];
@@ -171,7 +172,7 @@ static int add_operands(
 		}
 		if (operands[i].type == PROBE_FIELD_UNSIGNED && making->sign[i])
 			operands[i].type = PROBE_FIELD_SIGNED;
-		ret = add_value(values, &operands[i], making->error);
+		ret = spec_table_add_value(values, &operands[i], making->error);
 	}
 	return ret;
 }
@@ -185,13 +186,13 @@ static int add_variable(const struct making *making, const struct place *place, 
 	int ret;
 
 	if (!found)
-		return no_memory(making->error);
+		return spec_table_set_no_memory(making->error);
 	ret = variable_values(place, text, exit, found, room < MEMBERS_MAX ? room : MEMBERS_MAX,
 			&count, &left_out, making->error);
 	if (!ret)
-		ret = add_value(values, found, making->error);
+		ret = spec_table_add_value(values, found, making->error);
 	if (!ret && left_out && !making->has_events)
-		refuse(making, place, LEFT_OUT, RESOLVE_TOLD);
+		spec_table_add_refusal(making, place, LEFT_OUT, RESOLVE_TOLD);
 	free(found);
 	return ret;
 }
@@ -229,7 +230,7 @@ static int add_several(const struct making *making, const struct place *place, c
 		ret = 0;
 	}
 	if (!ret && (missing || names.left_out))
-		refuse(making, place, SOME_LEFT_OUT, RESOLVE_TOLD);
+		spec_table_add_refusal(making, place, SOME_LEFT_OUT, RESOLVE_TOLD);
 	return ret;
 }
 
@@ -244,24 +245,24 @@ static int add_argument(const struct making *making, const struct place *place, 
 	if (!said_seems_value(text))
 		return add_variable(making, place, text, exit, values);
 	ret = said_value(text, place->module, &value, making->error);
-	return ret ? ret : add_value(values, &value, making->error);
+	return ret ? ret : spec_table_add_value(values, &value, making->error);
 }
 
-static int add_context(const struct making *making, const struct place *place, const char *text,
-		struct values *values)
+static int spec_table_add_context(const struct making *making, const struct place *place,
+		const char *text, struct values *values)
 {
 	struct value found[SAID_CONTEXT_MAX];
 	size_t count;
 	int ret = said_context(text, place->module, found, &count, making->error);
 
 	for (size_t i = 0; i < count && !ret; i++)
-		ret = add_value(values, &found[i], making->error);
+		ret = spec_table_add_value(values, &found[i], making->error);
 	return ret;
 }
 
 /* Those of the entry, or those of the exit. */
-static int add_contexts(const struct making *making, const struct place *place, bool exit,
-		struct values *values)
+static int spec_table_add_contexts(const struct making *making, const struct place *place,
+		bool exit, struct values *values)
 {
 	int ret = 0;
 
@@ -269,7 +270,7 @@ static int add_contexts(const struct making *making, const struct place *place, 
 		const char *text = making->wish->contexts[i], *at_exit = said_at_exit(text);
 
 		if (exit == !!at_exit)
-			ret = add_context(making, place, exit ? at_exit : text, values);
+			ret = spec_table_add_context(making, place, exit ? at_exit : text, values);
 	}
 	return ret;
 }
@@ -277,16 +278,16 @@ static int add_contexts(const struct making *making, const struct place *place, 
 static int make_entry(const struct making *making, const struct place *place, struct values *values)
 {
 	const struct resolve_wish *wish = making->wish;
-	int ret = add_place(making, values);
+	int ret = spec_table_add_site(making, values);
 
 	if (!ret && wish->exits)
 		ret = add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
 				making->error);
 	if (!ret && place->operands)
-		ret = add_operands(making, place, values);
+		ret = spec_table_add_operands(making, place, values);
 	for (size_t i = 0; i < wish->nr_arguments && !ret; i++)
 		ret = add_argument(making, place, wish->arguments[i], false, values);
-	return ret ? ret : add_contexts(making, place, false, values);
+	return ret ? ret : spec_table_add_contexts(making, place, false, values);
 }
 
 static int make_exit(const struct making *making, const struct place *place, struct values *values)
@@ -294,7 +295,7 @@ static int make_exit(const struct making *making, const struct place *place, str
 	struct value result[VARIABLE_RESULT_MAX] = {
 			{.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8}};
 	bool nothing = false, left_out = false, is_known = false;
-	int ret = add_place(making, values) ||
+	int ret = spec_table_add_site(making, values) ||
 			add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
 					making->error) ||
 			add_simple(values, "duration", PROBE_FIELD_UNSIGNED, PROBE_FETCH_DURATION,
@@ -312,11 +313,11 @@ static int make_exit(const struct making *making, const struct place *place, str
 	if (!is_known)
 		(void)fetch_op(&result[0].fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	if (left_out && !making->has_events)
-		refuse(making, place, RESULT_LEFT_OUT, RESOLVE_TOLD);
-	ret = nothing ? 0 : add_value(values, result, making->error);
+		spec_table_add_refusal(making, place, RESULT_LEFT_OUT, RESOLVE_TOLD);
+	ret = nothing ? 0 : spec_table_add_value(values, result, making->error);
 	for (size_t i = 0; i < making->wish->nr_results && !ret; i++)
 		ret = add_argument(making, place, making->wish->results[i], true, values);
-	return ret ? ret : add_contexts(making, place, true, values);
+	return ret ? ret : spec_table_add_contexts(making, place, true, values);
 }
 
 /* ---- events ---- */
@@ -401,7 +402,7 @@ static bool is_guarded(const struct value *value)
 	return value->guarded;
 }
 
-static int add_event(struct making *making, const char *provider, const char *name,
+static int spec_table_add_event(struct making *making, const char *provider, const char *name,
 		const struct values *values, uint32_t *number)
 {
 	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
@@ -432,8 +433,8 @@ static int add_event(struct making *making, const char *provider, const char *na
 	return 0;
 }
 
-static int add_events(struct making *making, const struct place *place, const struct values *entry,
-		const struct values *exit)
+static int spec_table_add_events(struct making *making, const struct place *place,
+		const struct values *entry, const struct values *exit)
 {
 	char provider[256], name[256];
 	int ret;
@@ -444,10 +445,10 @@ static int add_events(struct making *making, const struct place *place, const st
 	event_name(making->wish, provider, name);
 	if (making->apart)
 		function_name(making, place, name);
-	ret = add_event(making, provider, name, entry, &making->entry_event);
+	ret = spec_table_add_event(making, provider, name, entry, &making->entry_event);
 	strcat(name, "_return");
 	if (!ret && making->wish->exits)
-		ret = add_event(making, provider, name, exit, &making->exit_event);
+		ret = spec_table_add_event(making, provider, name, exit, &making->exit_event);
 	making->has_events = !ret;
 	return ret;
 }
@@ -503,7 +504,7 @@ static int same_fields(const struct values *wanted, const struct values *values,
 
 /* ---- probes ---- */
 
-static int add_module(const struct making *making, struct resolve_module *module)
+static int spec_table_add_module(const struct making *making, struct resolve_module *module)
 {
 	/* The kernel opens the file in our namespace. */
 	struct probe_table_module said = {.path = making->wish->kernel && module->our_path
@@ -539,7 +540,7 @@ static bool copy_fetches(struct probe_fetch *fetches, const struct values *value
 	return all;
 }
 
-static int add_probe(struct making *making, const struct place *place,
+static int spec_table_add_probe(struct making *making, const struct place *place,
 		const struct probe_site *site, const struct values *entry,
 		const struct values *exit)
 {
@@ -563,7 +564,7 @@ static int add_probe(struct making *making, const struct place *place,
 	if (site->no_exit)
 		probe.exit = PROBE_TABLE_NONE;
 	probe.site.runtime = 0;
-	added = add_module(making, place->module);
+	added = spec_table_add_module(making, place->module);
 	probe.module = place->module->number;
 	if (!added)
 		added = probe_table_add_probe(making->writer, &probe);
@@ -594,7 +595,7 @@ static int no_instruction(struct making *making, const struct place *place)
 			place->address);
 }
 
-static int no_function(struct making *making, const struct place *place)
+static int spec_table_refuse_no_function(struct making *making, const struct place *place)
 {
 	const struct code_function *functions;
 
@@ -628,7 +629,7 @@ static int check_exceptions(struct making *making, const struct place *place)
 				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
 				*place->name ? place->name : "that address", place->module->name);
 	if (!making->warned)
-		refuse(making, place, EXCEPTIONS_END, RESOLVE_TOLD);
+		spec_table_add_refusal(making, place, EXCEPTIONS_END, RESOLVE_TOLD);
 	making->warned = true;
 	return 0;
 }
@@ -642,9 +643,9 @@ static int find_site(struct making *making, const struct place *place, struct pr
 	if (ret == -EINVAL)
 		return no_instruction(making, place);
 	if (ret == -ENOENT)
-		return no_function(making, place);
+		return spec_table_refuse_no_function(making, place);
 	if (ret)
-		return no_memory(making->error);
+		return spec_table_set_no_memory(making->error);
 	if (making->wish->kernel)
 		code_for_kernel(site);
 	if (site->method == PROBE_NONE)
@@ -678,8 +679,8 @@ static bool is_of_compiler(const char *name)
 }
 
 /* With room for the values of both events. */
-static int make_probe(struct making *making, const struct place *place, struct values *entry,
-		struct values *exit)
+static int spec_table_make_probe(struct making *making, const struct place *place,
+		struct values *entry, struct values *exit)
 {
 	struct probe_site site = {.reason = NULL};
 	int ret = find_site(making, place, &site);
@@ -693,23 +694,23 @@ static int make_probe(struct making *making, const struct place *place, struct v
 	if (!ret && making->has_events && making->wish->exits)
 		ret = same_fields(&making->exit, exit, making->error);
 	if (!ret && !making->has_events)
-		ret = add_events(making, place, entry, exit);
+		ret = spec_table_add_events(making, place, entry, exit);
 	if (!ret)
-		ret = add_probe(making, place, &site, entry, exit);
+		ret = spec_table_add_probe(making, place, &site, entry, exit);
 	if (!ret && making->wish->exits && site.no_exit && !is_of_compiler(place->name))
-		refuse(making, place, site.no_exit, RESOLVE_NO_RETURN);
+		spec_table_add_refusal(making, place, site.no_exit, RESOLVE_NO_RETURN);
 	return ret;
 }
 
-static int make_place(struct making *making, const struct place *place)
+static int spec_table_compile_location(struct making *making, const struct place *place)
 {
 	struct values *values = calloc(2, sizeof(*values));
 	int ret;
 
 	if (!values)
-		return no_memory(making->error);
+		return spec_table_set_no_memory(making->error);
 	making->has_events &= !making->apart;
-	ret = make_probe(making, place, &values[0], &values[1]);
+	ret = spec_table_make_probe(making, place, &values[0], &values[1]);
 	free(values);
 	return ret;
 }
@@ -720,7 +721,7 @@ static int survey_operands(struct making *making)
 	struct value *operands = calloc(OPERANDS_MAX, sizeof(*operands));
 
 	if (!operands)
-		return no_memory(making->error);
+		return spec_table_set_no_memory(making->error);
 	for (size_t i = 0; i < making->places.count; i++) {
 		const struct place *place = &making->places.items[i];
 		size_t count;
@@ -799,14 +800,15 @@ static int make_all(struct making *making)
 	for (size_t i = 0; i < making->places.count && !ret; i++) {
 		const struct place *place = &making->places.items[i];
 
-		ret = make_place(making, place);
+		ret = spec_table_compile_location(making, place);
 		if (!ret || ret == -ENOMEM || making->places.count == 1)
 			continue;
-		refuse(making, place, making->error->text, RESOLVE_LEFT_OUT);
+		spec_table_add_refusal(making, place, making->error->text, RESOLVE_LEFT_OUT);
 		ret = 0;
 	}
 	if (!ret && making->added && making->places.told)
-		refuse(making, &making->places.items[0], making->places.told, RESOLVE_TOLD);
+		spec_table_add_refusal(making, &making->places.items[0], making->places.told,
+				RESOLVE_TOLD);
 	if (!ret && making->added)
 		report_piece(making);
 	/* The sentence is the one of the last place. */
@@ -823,7 +825,7 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 	int ret;
 
 	if (!making)
-		return no_memory(error);
+		return spec_table_set_no_memory(error);
 	*making = (struct making){.wish = wish,
 			.writer = writer,
 			.refused = refused,
@@ -842,7 +844,9 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 	making->many = making->places.count > 1;
 	making->apart = making->many && wish->apart;
 	if (!ret && making->apart)
-		ret = apart_begin(&making->names, making->places.count) ? 0 : no_memory(error);
+		ret = apart_begin(&making->names, making->places.count)
+				? 0
+				: spec_table_set_no_memory(error);
 	if (!ret)
 		ret = make_all(making);
 	apart_end(&making->names);

@@ -12,7 +12,7 @@
 
 #define RELOCATIONS_MAX (1u << 22)
 
-static bool find_segment(Elf *elf, GElf_Phdr *found)
+static bool spec_thread_find_segment(Elf *elf, GElf_Phdr *found)
 {
 	size_t count;
 
@@ -123,7 +123,7 @@ int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch
 	GElf_Phdr segment;
 
 	*fetch = (struct fetch){.nr_ops = 0};
-	if (!elf || !find_segment(elf, &segment) || offset >= segment.p_memsz)
+	if (!elf || !spec_thread_find_segment(elf, &segment) || offset >= segment.p_memsz)
 		return -ENOTSUP;
 	return module->executable ? in_program(&segment, offset, fetch)
 				  : in_library(elf, offset, fetch);

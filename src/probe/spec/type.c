@@ -164,7 +164,7 @@ static int follow_nowhere(struct item *item, struct resolve_error *error)
 	return 0;
 }
 
-static int follow(struct item *item, struct resolve_error *error)
+static int spec_type_resolve(struct item *item, struct resolve_error *error)
 {
 	Dwarf_Die target;
 	int ret;
@@ -184,7 +184,7 @@ static int follow(struct item *item, struct resolve_error *error)
 int item_follow_reference(struct item *item, struct resolve_error *error)
 {
 	bool borrowed = is_borrowed(&item->type);
-	int ret = type_is_reference(&item->type) ? follow(item, error) : 0;
+	int ret = type_is_reference(&item->type) ? spec_type_resolve(item, error) : 0;
 
 	item->borrowed = borrowed;
 	return ret;
@@ -218,7 +218,7 @@ int item_dereference(struct item *item, struct resolve_error *error)
 		return ret;
 	if (tag != DW_TAG_pointer_type || item->is_count)
 		return resolve_fail(error, -EINVAL, "", "it is not a pointer");
-	return follow(item, error);
+	return spec_type_resolve(item, error);
 }
 
 int item_address(struct item *item, struct resolve_error *error)
@@ -342,7 +342,7 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 	return false;
 }
 
-static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
+static bool spec_type_read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
 {
 	Dwarf_Attribute attribute;
 
@@ -350,19 +350,19 @@ static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
 }
 
 /* Counted from the begin of the structure; in older forms from the highest bit of what is stored. */
-static void read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
+static void spec_type_read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
 {
 	Dwarf_Word bits, first, stored;
 	uint64_t size;
 
-	if (!number_of(member, DW_AT_bit_size, &bits) || !bits || bits > 64 ||
+	if (!spec_type_read_number(member, DW_AT_bit_size, &bits) || !bits || bits > 64 ||
 			!type_size(&item->type, &size) || !size || size > 8)
 		return;
-	if (number_of(member, DW_AT_data_bit_offset, &first)) {
+	if (spec_type_read_number(member, DW_AT_data_bit_offset, &first)) {
 		*offset += first / (8 * size) * size;
 		first %= 8 * size;
-	} else if (number_of(member, DW_AT_bit_offset, &first)) {
-		if (!number_of(member, DW_AT_byte_size, &stored))
+	} else if (spec_type_read_number(member, DW_AT_bit_offset, &first)) {
+		if (!spec_type_read_number(member, DW_AT_byte_size, &stored))
 			stored = size;
 		first = 8 * stored - first - bits;
 	} else {
@@ -384,13 +384,14 @@ void item_complete(struct item *item)
 }
 
 /* The member at that offset. */
-static int enter(struct item *item, Dwarf_Die *member, uint64_t offset, struct resolve_error *error)
+static int spec_type_descend(
+		struct item *item, Dwarf_Die *member, uint64_t offset, struct resolve_error *error)
 {
 	const char *name = dwarf_diename(member) ? dwarf_diename(member) : "";
 
 	if (!type_of(member, &item->type))
 		return resolve_fail(error, -EINVAL, "", "the member `%.128s` has no type", name);
-	read_bits(item, member, &offset);
+	spec_type_read_bits(item, member, &offset);
 	if (offset > INT32_MAX)
 		return resolve_fail(
 				error, -EINVAL, "", "the member `%.128s` is too far away", name);
@@ -421,7 +422,7 @@ int item_own_member(struct item *item, const char *name)
 	nearest_begin(&search.nearest, name);
 	if (through_pointer(item, &ignored) || !search_members(&item->type, &search, 0))
 		return -ENOENT;
-	return enter(item, &search.found, search.offset, &ignored) ||
+	return spec_type_descend(item, &search.found, search.offset, &ignored) ||
 					item_follow_reference(item, &ignored)
 			? -ENOENT
 			: 0;
@@ -450,7 +451,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 	if (ret)
 		return ret;
 	if (has) {
-		ret = enter(item, &search.found, search.offset, error);
+		ret = spec_type_descend(item, &search.found, search.offset, error);
 		return ret ? ret : item_follow_reference(item, error);
 	}
 	nearest_text(&search.nearest, "", mend, sizeof(mend));
@@ -461,5 +462,5 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 
 int item_enter(struct item *item, Dwarf_Die *member, struct resolve_error *error)
 {
-	return enter(item, member, member_offset(member), error);
+	return spec_type_descend(item, member, member_offset(member), error);
 }

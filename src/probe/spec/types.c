@@ -52,7 +52,7 @@ bool type_plain(Dwarf_Die *type)
 	return false;
 }
 
-static bool number_of(Dwarf_Die *die, unsigned int name, int64_t *number)
+static bool spec_type_size_read_number(Dwarf_Die *die, unsigned int name, int64_t *number)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Sword value;
@@ -91,11 +91,11 @@ unsigned int type_dimensions(
 		if (dwarf_tag(&child) != DW_TAG_subrange_type)
 			continue;
 		*dimension = (struct type_dimension){.count = 0};
-		if (!number_of(&child, DW_AT_lower_bound, &dimension->lower))
+		if (!spec_type_size_read_number(&child, DW_AT_lower_bound, &dimension->lower))
 			dimension->lower = standard_lower(array);
-		if (number_of(&child, DW_AT_count, &last))
+		if (spec_type_size_read_number(&child, DW_AT_count, &last))
 			last += dimension->lower - 1;
-		else if (!number_of(&child, DW_AT_upper_bound, &last))
+		else if (!spec_type_size_read_number(&child, DW_AT_upper_bound, &last))
 			last = dimension->lower - 1;
 		if (last >= dimension->lower && last - dimension->lower < INT32_MAX)
 			dimension->count = (uint64_t)(last - dimension->lower) + 1;
@@ -104,14 +104,14 @@ unsigned int type_dimensions(
 	return count;
 }
 
-static bool size_of(Dwarf_Die *type, uint64_t *size, unsigned int depth)
+static bool spec_type_size_of_die(Dwarf_Die *type, uint64_t *size, unsigned int depth)
 {
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
 	unsigned int count;
 	Dwarf_Die element;
 	int64_t said;
 
-	if (number_of(type, DW_AT_byte_size, &said)) {
+	if (spec_type_size_read_number(type, DW_AT_byte_size, &said)) {
 		*size = (uint64_t)said;
 		return said >= 0 && said < INT32_MAX;
 	}
@@ -123,10 +123,11 @@ static bool size_of(Dwarf_Die *type, uint64_t *size, unsigned int depth)
 	case DW_TAG_array_type: break;
 	case DW_TAG_enumeration_type:
 		return depth < DEPTH_MAX && type_of(type, &element) &&
-				size_of(&element, size, depth + 1);
+				spec_type_size_of_die(&element, size, depth + 1);
 	default: return false;
 	}
-	if (depth == DEPTH_MAX || !type_of(type, &element) || !size_of(&element, size, depth + 1))
+	if (depth == DEPTH_MAX || !type_of(type, &element) ||
+			!spec_type_size_of_die(&element, size, depth + 1))
 		return false;
 	count = type_dimensions(type, dimensions);
 	for (unsigned int i = 0; i < count; i++) {
@@ -142,7 +143,7 @@ bool type_size(Dwarf_Die *type, uint64_t *size)
 		*size = STRING_BYTES;
 		return true;
 	}
-	return size_of(type, size, 0);
+	return spec_type_size_of_die(type, size, 0);
 }
 
 bool type_is_string(Dwarf_Die *type)

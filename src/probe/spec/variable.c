@@ -34,7 +34,7 @@ struct expression {
 	struct resolve_error *error;
 };
 
-static int wrong(struct expression *expression, const char *what)
+static int spec_variable_set_error(struct expression *expression, const char *what)
 {
 	return resolve_fail(expression->error, -EINVAL,
 			"write a variable, with ->member, .member, [number], * and & as in C; `string(p, n)` and `bytes(p, n)` have a length, `*p@n` is an array",
@@ -92,7 +92,7 @@ static bool is_gnu(Dwarf_Die *function)
  * Debug information also has no location for structures that the compiler takes apart. It passes only the members that are used, so
  * add_passed() checks each register.
  */
-static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
+static bool spec_variable_argument_is_passed(Dwarf_Die *function, Dwarf_Die *argument)
 {
 	Dwarf_Die type;
 	uint64_t size;
@@ -192,7 +192,8 @@ static bool locate_passed(
 	Dwarf_Die *function = &expression->function;
 	struct located passed;
 
-	if (!is_passed(function, variable) || locate_argument(function, variable, &passed))
+	if (!spec_variable_argument_is_passed(function, variable) ||
+			locate_argument(function, variable, &passed))
 		return false;
 	if (!is_gnu(function) && (passed.kind == LOCATED_PIECES || passed.kind == LOCATED_VALUE))
 		return complete_from_registers(expression->place, variable, &passed, located);
@@ -200,7 +201,8 @@ static bool locate_passed(
 	return true;
 }
 
-static int find_place(struct expression *expression, Dwarf_Die *variable, struct located *located)
+static int spec_variable_find_location(
+		struct expression *expression, Dwarf_Die *variable, struct located *located)
 {
 	const struct place *place = expression->place;
 	const char *name = dwarf_diename(variable);
@@ -316,13 +318,15 @@ static bool find_own_member(struct expression *expression, Dwarf_Die *scopes, in
 			!type_of(&this, &item->type))
 		return false;
 	expression->error = &ignored;
-	found = !find_place(expression, &this, &item->where) && !item_member(item, name, &ignored);
+	found = !spec_variable_find_location(expression, &this, &item->where) &&
+			!item_member(item, name, &ignored);
 	expression->error = error;
 	return found;
 }
 
 /* Of the file; within a function of a class or namespace also what that has. */
-static bool find_global(struct expression *expression, const char *name, Dwarf_Die *variable)
+static bool spec_variable_find_global(
+		struct expression *expression, const char *name, Dwarf_Die *variable)
 {
 	char *readable = names_readable(expression->place->name), *full = NULL;
 	bool found = debug_global(expression->debug, name, variable);
@@ -384,15 +388,15 @@ static int find_variable(struct expression *expression, const char *name, struct
 		has = true;
 	if (!ret && !member && !has && expression->place->entry)
 		has = find_in_scopes(expression, name, &variable);
-	if (!ret && !member && !has && !find_global(expression, name, &variable))
+	if (!ret && !member && !has && !spec_variable_find_global(expression, name, &variable))
 		ret = no_variable(expression, name, scopes, count);
 	free(scopes);
 	if (ret || member)
 		return ret;
 	*item = empty;
 	if (!type_of(&variable, &item->type))
-		return wrong(expression, "there is a variable without a type");
-	ret = find_place(expression, &variable, &item->where);
+		return spec_variable_set_error(expression, "there is a variable without a type");
+	ret = spec_variable_find_location(expression, &variable, &item->where);
 	return ret ? ret : item_follow_reference(item, expression->error);
 }
 
@@ -411,12 +415,12 @@ static size_t name_length(const char *text)
 	return isdigit((unsigned char)*text) ? 0 : length;
 }
 
-static int read_name(struct expression *expression, char name[256])
+static int spec_variable_read_name(struct expression *expression, char name[256])
 {
 	size_t length = name_length(expression->at);
 
 	if (!length || length >= 256)
-		return wrong(expression, "a name is missing");
+		return spec_variable_set_error(expression, "a name is missing");
 	memcpy(name, expression->at, length);
 	name[length] = '\0';
 	expression->at += length;
@@ -429,14 +433,14 @@ static int read_member(struct expression *expression, char name[256])
 	size_t length = strspn(expression->at, "0123456789");
 
 	if (!length || length > 4)
-		return read_name(expression, name);
+		return spec_variable_read_name(expression, name);
 	snprintf(name, 256, "__%.*s", (int)length, expression->at);
 	expression->at += length;
 	return 0;
 }
 
 /* Behind a `.` or `->`. */
-static int read_part(struct expression *expression, struct item *item)
+static int spec_variable_read_part(struct expression *expression, struct item *item)
 {
 	char name[256];
 	int ret = read_member(expression, name);
@@ -455,7 +459,7 @@ static int read_primary(struct expression *expression, struct item *item)
 	int ret;
 
 	if (*expression->at != '(') {
-		ret = read_name(expression, name);
+		ret = spec_variable_read_name(expression, name);
 		if (ret)
 			return ret;
 		return expression->exit ? find_returned(expression, name, item)
@@ -467,7 +471,7 @@ static int read_primary(struct expression *expression, struct item *item)
 		return ret;
 	if (*expression->at++ != ')') {
 		expression->at--;
-		return wrong(expression, "a parenthesis is missing");
+		return spec_variable_set_error(expression, "a parenthesis is missing");
 	}
 	return 0;
 }
@@ -479,7 +483,7 @@ static int read_index(struct expression *expression, struct item *item)
 
 	if (!spec_number(expression->at, length, &number) || number > INT32_MAX ||
 			expression->at[length] != ']')
-		return wrong(expression, "there is no index that is a number");
+		return spec_variable_set_error(expression, "there is no index that is a number");
 	expression->at += length + 1;
 	return item_index(item, number, expression->error);
 }
@@ -499,7 +503,7 @@ static int read_postfix(struct expression *expression, struct item *item)
 			if (arrow)
 				ret = item_dereference(item, expression->error);
 			if (!ret)
-				ret = read_part(expression, item);
+				ret = spec_variable_read_part(expression, item);
 		} else {
 			break;
 		}
@@ -513,7 +517,7 @@ static int read_unary(struct expression *expression, struct item *item)
 	int ret;
 
 	if (expression->depth++ > DEPTH_MAX)
-		return wrong(expression, "there are too many parts");
+		return spec_variable_set_error(expression, "there are too many parts");
 	if (sign != '*' && sign != '&')
 		return read_postfix(expression, item);
 	expression->at++;
@@ -551,7 +555,8 @@ static int read_count(struct expression *expression, struct item_count *count)
 	*count = (struct item_count){.known = 0};
 	if (isdigit((unsigned char)*expression->at)) {
 		if (!spec_number(expression->at, length, &count->known) || !count->known)
-			return wrong(expression, "there is no length that is a number");
+			return spec_variable_set_error(
+					expression, "there is no length that is a number");
 		expression->at += length;
 		return 0;
 	}
@@ -561,7 +566,7 @@ static int read_count(struct expression *expression, struct item_count *count)
 	if (ret)
 		return ret;
 	if (value.limit || (value.type != PROBE_FIELD_UNSIGNED && value.type != PROBE_FIELD_SIGNED))
-		return wrong(expression, "the length is no integer");
+		return spec_variable_set_error(expression, "the length is no integer");
 	count->fetch = value.fetch;
 	return value.size < 8 &&
 					fetch_op(&count->fetch,
@@ -577,7 +582,8 @@ typedef int form_fn(struct item *item, const struct item_count *count, struct va
 		struct resolve_error *error);
 
 /* `(p)` or `(p, n)` */
-static int read_form(struct expression *expression, form_fn *form, struct value *value)
+static int spec_variable_read_form(
+		struct expression *expression, form_fn *form, struct value *value)
 {
 	struct item_count count;
 	struct item item;
@@ -593,13 +599,13 @@ static int read_form(struct expression *expression, form_fn *form, struct value 
 		ret = read_count(expression, &count);
 	if (!ret && *expression->at++ != ')') {
 		expression->at--;
-		return wrong(expression, "a parenthesis is missing");
+		return spec_variable_set_error(expression, "a parenthesis is missing");
 	}
 	return ret ? ret : form(&item, counted ? &count : NULL, value, expression->error);
 }
 
-static int read_whole(struct expression *expression, struct value *values, size_t room,
-		size_t *count, bool *left_out)
+static int spec_variable_read_value(struct expression *expression, struct value *values,
+		size_t room, size_t *count, bool *left_out)
 {
 	struct item_count number;
 	struct item item;
@@ -609,7 +615,7 @@ static int read_whole(struct expression *expression, struct value *values, size_
 		bool text = *expression->at == 's';
 
 		expression->at += text ? 6 : 5;
-		return read_form(expression, text ? item_text : item_bytes, values);
+		return spec_variable_read_form(expression, text ? item_text : item_bytes, values);
 	}
 	ret = read_unary(expression, &item);
 	if (!ret && *expression->at != '@')
@@ -623,7 +629,7 @@ static int read_whole(struct expression *expression, struct value *values, size_
 }
 
 /* Without spaces, which mean nothing here. */
-static void copy_text(char *to, size_t room, const char *text)
+static void spec_variable_copy_text(char *to, size_t room, const char *text)
 {
 	size_t used = 0;
 
@@ -657,7 +663,7 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	values[0] = (struct value){.type = 0};
 	*count = 1;
 	*left_out = false;
-	copy_text(text, sizeof(text), said);
+	spec_variable_copy_text(text, sizeof(text), said);
 	expression.at = expression.text = text;
 	named = name_length(text);
 	if (named && named < sizeof(name) && text[named] == '=' && text[named + 1] != '=') {
@@ -680,9 +686,9 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 			.function = has ? &expression.function : NULL,
 			.address = place->address,
 			.entry = place->entry};
-	ret = read_whole(&expression, values, room, count, left_out);
+	ret = spec_variable_read_value(&expression, values, room, count, left_out);
 	if (!ret && *expression.at)
-		ret = wrong(&expression, "there is something unknown");
+		ret = spec_variable_set_error(&expression, "there is something unknown");
 	if (!ret && *name)
 		fetch_name(values[0].name, name);
 	failed = debug_failed(place->module, error);

@@ -31,7 +31,7 @@ static char *behind_brackets(char *at)
 	return NULL;
 }
 
-static void drop(char *from, const char *to)
+static void spec_text_remove_range(char *from, const char *to)
 {
 	memmove(from, to, strlen(to) + 1);
 }
@@ -50,7 +50,7 @@ static void drop_standard(char *name)
 
 			if (!end)
 				return;
-			drop(at, end);
+			spec_text_remove_range(at, end);
 		}
 	}
 }
@@ -69,7 +69,7 @@ static void name_strings(char *name)
 
 			/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest of the name follows. */
 			memcpy(at, "std::string ", 12);
-			drop(at + 11 + word, rest);
+			spec_text_remove_range(at + 11 + word, rest);
 		}
 	}
 }
@@ -93,7 +93,7 @@ static void move_const(char *name)
 		memmove(at, at + length, (size_t)(end - at) - length);
 		memcpy(end - length, " const", length);
 		if (end[-(ptrdiff_t)length - 1] == '>')
-			drop(end - length, end - length + 1);
+			spec_text_remove_range(end - length, end - length + 1);
 	}
 }
 
@@ -157,7 +157,7 @@ bool written_template(char *name)
 		/* Of operators it is a part of the name. */
 		if (!end)
 			break;
-		drop(at, end);
+		spec_text_remove_range(at, end);
 		some = true;
 	}
 	return some;

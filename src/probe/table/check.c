@@ -48,7 +48,7 @@ static bool is_field_name(const char *name)
 			(*name < '0' || *name > '9') && *name != '.';
 }
 
-static bool is_digit(char letter)
+static bool table_check_is_digit(char letter)
 {
 	return letter >= '0' && letter <= '9';
 }
@@ -67,9 +67,9 @@ bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], in
 	text += size + 1;
 	minus = *text == '-';
 	text += minus;
-	if (!is_digit(*text))
+	if (!table_check_is_digit(*text))
 		return false;
-	for (; is_digit(*text); text++) {
+	for (; table_check_is_digit(*text); text++) {
 		if (__builtin_mul_overflow(number, 10u, &number) ||
 				__builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
 			return false;
@@ -176,7 +176,7 @@ const char *table_check_fields(const struct probe_table_field *fields, uint32_t 
 	return reason;
 }
 
-static bool is_register(const struct probe_fetch_op *op)
+static bool table_check_is_register(const struct probe_fetch_op *op)
 {
 	return op->reg <= 16 || op->reg == 49;
 }
@@ -188,9 +188,9 @@ const char *table_check_op(const struct probe_fetch_op *op)
 	if (op->reserved || op->reserved2)
 		return "an operation has more than is known";
 	switch (op->code) {
-	case PROBE_FETCH_REGISTER: good = is_register(op); break;
+	case PROBE_FETCH_REGISTER: good = table_check_is_register(op); break;
 	case PROBE_FETCH_VECTOR: good = op->reg < 16 && (!op->value || op->value == 8); break;
-	case PROBE_FETCH_ADD_REGISTER: good = is_register(op) && op->size < 64; break;
+	case PROBE_FETCH_ADD_REGISTER: good = table_check_is_register(op) && op->size < 64; break;
 	case PROBE_FETCH_LOAD: good = is_power_of_two(op->size, 8); break;
 	case PROBE_FETCH_SHIFT_RIGHT: good = op->size < 64; break;
 	case PROBE_FETCH_ZERO_EXTEND:

@@ -81,7 +81,7 @@ static struct side_builder_type *make_plain(
 }
 
 /* Readers show an absent value as unreadable. */
-static struct side_builder_type *make_type(
+static struct side_builder_type *table_describe_make_type(
 		struct side_builder *builder, const struct probe_table_field *field)
 {
 	struct side_builder_type *type = make_plain(builder, field);
@@ -106,7 +106,7 @@ void probe_table_describe(struct side_builder *builder, const struct probe_table
 		struct side_builder_type *type;
 
 		probe_table_field(table, event, i, &field);
-		type = make_type(builder, &field);
+		type = table_describe_make_type(builder, &field);
 		(void)side_builder_add_field(builder, into[i], field.name, type);
 		for (uint32_t j = 0; j < probe_table_inside(&field); j++)
 			into[i + 1 + j] = type;

@@ -32,13 +32,14 @@ int probe_table_check_memfd(int fd, size_t *size)
 
 /* ---- records ---- */
 
-static const char *record_at(const struct probe_table *table, enum table_part part, uint32_t index)
+static const char *table_read_get_record(
+		const struct probe_table *table, enum table_part part, uint32_t index)
 {
 	return table->parts[part].records + (size_t)index * table->parts[part].stride;
 }
 
 #define COPY(table, part, index, record) \
-	memcpy((record), record_at((table), (part), (index)), sizeof(*(record)))
+	memcpy((record), table_read_get_record((table), (part), (index)), sizeof(*(record)))
 
 static const char *string_at(const struct probe_table *table, uint32_t offset)
 {
@@ -96,7 +97,7 @@ static void read_field(const struct probe_table *table, uint32_t index, struct t
 {
 	bool labels = table->parts[TABLE_FIELDS].stride >= sizeof(*record);
 
-	memcpy(record, record_at(table, TABLE_FIELDS, index),
+	memcpy(record, table_read_get_record(table, TABLE_FIELDS, index),
 			labels ? sizeof(*record) : TABLE_FIELD_LEAST);
 	if (!labels)
 		record->labels = table->parts[TABLE_STRINGS].count - 1;
@@ -124,10 +125,11 @@ void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t
 	COPY(table, TABLE_FETCHES, first + index, &record);
 	fetch->nr_ops = record.nr_ops;
 	/* Aligned, as check_part() has demanded. */
-	fetch->ops = (const void *)record_at(table, TABLE_OPS, record.first_op);
+	fetch->ops = (const void *)table_read_get_record(table, TABLE_OPS, record.first_op);
 }
 
-static void read_pieces(const struct probe_table *table, uint32_t first, struct probe_site *site)
+static void table_read_pieces(
+		const struct probe_table *table, uint32_t first, struct probe_site *site)
 {
 	for (unsigned int i = 0; i < site->nr_pieces; i++) {
 		struct table_piece record;
@@ -143,7 +145,7 @@ static void read_pieces(const struct probe_table *table, uint32_t first, struct 
 	}
 }
 
-static void read_site(const struct probe_table *table, const struct table_probe *record,
+static void table_read_site(const struct probe_table *table, const struct table_probe *record,
 		struct probe_site *site)
 {
 	site->address = record->address;
@@ -158,7 +160,7 @@ static void read_site(const struct probe_table *table, const struct table_probe 
 	site->nr_bytes = record->nr_bytes;
 	memcpy(site->bytes, record->bytes, sizeof(site->bytes));
 	memcpy(site->pad_bytes, record->pad_bytes, sizeof(site->pad_bytes));
-	read_pieces(table, record->first_piece, site);
+	table_read_pieces(table, record->first_piece, site);
 }
 
 void probe_table_probe(
@@ -175,7 +177,7 @@ void probe_table_probe(
 			.function = string_at(table, record.function),
 			.first_entry_fetch = record.first_entry_fetch,
 			.first_exit_fetch = record.first_exit_fetch};
-	read_site(table, &record, &probe->site);
+	table_read_site(table, &record, &probe->site);
 }
 
 /* ---- what is wrong with it ---- */
@@ -264,7 +266,7 @@ static const char *check_modules(const struct probe_table *table)
 	return NULL;
 }
 
-static const char *check_fields(
+static const char *table_read_check_fields(
 		const struct probe_table *table, const struct probe_table_event *event)
 {
 	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
@@ -297,7 +299,7 @@ static const char *check_events(const struct probe_table *table)
 		probe_table_event(table, i, &event);
 		reason = table_check_event(event.provider, event.name);
 		if (!reason)
-			reason = check_fields(table, &event);
+			reason = table_read_check_fields(table, &event);
 		if (reason)
 			return reason;
 	}
@@ -374,7 +376,7 @@ static const char *check_probe(const struct probe_table *table, const struct tab
 	if (record->nr_pieces > PROBE_PIECES_MAX || record->ends > 1 || record->has_reason > 1 ||
 			!is_range(table, TABLE_PIECES, record->first_piece, record->nr_pieces))
 		return "the instructions of a location are not in the table";
-	read_site(table, record, &site);
+	table_read_site(table, record, &site);
 	return table_check_site(&site);
 }
 

@@ -49,7 +49,7 @@ struct mark {
 	uint32_t count[TABLE_NR_PARTS];
 };
 
-static struct mark take_mark(const struct probe_table_writer *writer)
+static struct mark table_write_get_mark(const struct probe_table_writer *writer)
 {
 	struct mark mark;
 
@@ -60,7 +60,8 @@ static struct mark take_mark(const struct probe_table_writer *writer)
 	return mark;
 }
 
-static int64_t go_back(struct probe_table_writer *writer, const struct mark *mark, int error)
+static int64_t table_write_roll_back(
+		struct probe_table_writer *writer, const struct mark *mark, int error)
 {
 	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++) {
 		writer->parts[i].size = mark->size[i];
@@ -69,8 +70,8 @@ static int64_t go_back(struct probe_table_writer *writer, const struct mark *mar
 	return error;
 }
 
-static int add(struct probe_table_writer *writer, enum table_part kind, const void *records,
-		size_t count)
+static int table_write_append_record(struct probe_table_writer *writer, enum table_part kind,
+		const void *records, size_t count)
 {
 	struct part *part = &writer->parts[kind];
 	size_t size = count * table_strides[kind];
@@ -98,14 +99,15 @@ static int add_string(struct probe_table_writer *writer, const char *string, uin
 	size_t size = strlen(string) + 1;
 
 	*offset = (uint32_t)writer->parts[TABLE_STRINGS].size;
-	return size > PROBE_TABLE_STRING_MAX + 1 ? -E2BIG
-						 : add(writer, TABLE_STRINGS, string, size);
+	return size > PROBE_TABLE_STRING_MAX + 1
+			? -E2BIG
+			: table_write_append_record(writer, TABLE_STRINGS, string, size);
 }
 
 int64_t probe_table_add_module(
 		struct probe_table_writer *writer, const struct probe_table_module *module)
 {
-	struct mark mark = take_mark(writer);
+	struct mark mark = table_write_get_mark(writer);
 	struct table_module record = {
 			.flags = module->flags, .build_id_size = module->build_id_size};
 	int ret;
@@ -120,13 +122,14 @@ int64_t probe_table_add_module(
 	if (!ret)
 		ret = add_string(writer, module->name, &record.name);
 	if (!ret)
-		ret = add(writer, TABLE_MODULES, &record, 1);
-	return ret ? go_back(writer, &mark, ret) : (int64_t)mark.count[TABLE_MODULES];
+		ret = table_write_append_record(writer, TABLE_MODULES, &record, 1);
+	return ret ? table_write_roll_back(writer, &mark, ret) : (int64_t)mark.count[TABLE_MODULES];
 }
 
 /* ---- events ---- */
 
-static int add_field(struct probe_table_writer *writer, const struct probe_table_field *field)
+static int table_write_add_field(
+		struct probe_table_writer *writer, const struct probe_table_field *field)
 {
 	struct table_field record = {
 			.type = (uint8_t)(field->type | (field->guarded ? TABLE_FIELD_GUARDED : 0)),
@@ -136,13 +139,13 @@ static int add_field(struct probe_table_writer *writer, const struct probe_table
 
 	if (!ret)
 		ret = add_string(writer, field->labels ? field->labels : "", &record.labels);
-	return ret ? ret : add(writer, TABLE_FIELDS, &record, 1);
+	return ret ? ret : table_write_append_record(writer, TABLE_FIELDS, &record, 1);
 }
 
 int64_t probe_table_add_event(
 		struct probe_table_writer *writer, const struct probe_table_event *event)
 {
-	struct mark mark = take_mark(writer);
+	struct mark mark = table_write_get_mark(writer);
 	struct table_event record = {.loglevel = event->loglevel,
 			.first_field = mark.count[TABLE_FIELDS],
 			.nr_fields = event->nr_fields};
@@ -157,10 +160,10 @@ int64_t probe_table_add_event(
 	if (!ret)
 		ret = add_string(writer, event->name, &record.name);
 	for (uint32_t i = 0; !ret && i < event->nr_fields; i++)
-		ret = add_field(writer, &event->fields[i]);
+		ret = table_write_add_field(writer, &event->fields[i]);
 	if (!ret)
-		ret = add(writer, TABLE_EVENTS, &record, 1);
-	return ret ? go_back(writer, &mark, ret) : (int64_t)mark.count[TABLE_EVENTS];
+		ret = table_write_append_record(writer, TABLE_EVENTS, &record, 1);
+	return ret ? table_write_roll_back(writer, &mark, ret) : (int64_t)mark.count[TABLE_EVENTS];
 }
 
 /* ---- probes ---- */
@@ -205,8 +208,8 @@ static int add_fetch(struct probe_table_writer *writer, const struct probe_fetch
 	for (uint32_t i = 0; i < fetch->nr_ops; i++)
 		if (table_check_op(&fetch->ops[i]) || table_check_aside(&fetch->ops[i], &aside))
 			return -EINVAL;
-	ret = add(writer, TABLE_OPS, fetch->ops, fetch->nr_ops);
-	return ret ? ret : add(writer, TABLE_FETCHES, &record, 1);
+	ret = table_write_append_record(writer, TABLE_OPS, fetch->ops, fetch->nr_ops);
+	return ret ? ret : table_write_append_record(writer, TABLE_FETCHES, &record, 1);
 }
 
 /* One for each field of the event. */
@@ -266,7 +269,7 @@ static int add_pieces(struct probe_table_writer *writer, const struct probe_site
 				.detail = piece->detail,
 				.target = piece->target};
 
-		ret = add(writer, TABLE_PIECES, &record, 1);
+		ret = table_write_append_record(writer, TABLE_PIECES, &record, 1);
 	}
 	return ret;
 }
@@ -286,7 +289,7 @@ static void remember_fetches(struct probe_table_writer *writer,
 int64_t probe_table_add_probe(
 		struct probe_table_writer *writer, const struct probe_table_probe *probe)
 {
-	struct mark mark = take_mark(writer);
+	struct mark mark = table_write_get_mark(writer);
 	struct table_probe record = {.module = probe->module,
 			.entry = probe->entry,
 			.exit = probe->exit,
@@ -313,9 +316,9 @@ int64_t probe_table_add_probe(
 	if (!ret)
 		ret = add_pieces(writer, &probe->site);
 	if (!ret)
-		ret = add(writer, TABLE_PROBES, &record, 1);
+		ret = table_write_append_record(writer, TABLE_PROBES, &record, 1);
 	if (ret)
-		return go_back(writer, &mark, ret);
+		return table_write_roll_back(writer, &mark, ret);
 	remember_fetches(writer, probe, &record);
 	return (int64_t)mark.count[TABLE_PROBES];
 }
@@ -355,7 +358,7 @@ int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *s
 	return 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t size)
+static int table_write_all(int fd, const char *bytes, size_t size)
 {
 	while (size) {
 		ssize_t written = write(fd, bytes, size);
@@ -379,7 +382,7 @@ int probe_table_memfd(struct probe_table_writer *writer)
 	if (ret)
 		return ret;
 	fd = memfd_create("side-probes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	ret = fd < 0 ? -errno : write_all(fd, bytes, size);
+	ret = fd < 0 ? -errno : table_write_all(fd, bytes, size);
 	if (!ret && fcntl(fd, F_ADD_SEALS, SEALS))
 		ret = -errno;
 	free(bytes);

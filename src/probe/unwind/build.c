@@ -29,17 +29,17 @@ struct builder {
 	struct code_cie cie;
 };
 
-static bool same(const struct unwind_row *one, const struct unwind_row *other)
+static bool unwind_build_is_same_row(const struct unwind_row *one, const struct unwind_row *other)
 {
 	return one->kind == other->kind && one->distance == other->distance &&
 			one->frame == other->frame;
 }
 
-static void add(struct builder *builder, uint64_t address, struct unwind_row row)
+static void unwind_build_add_row(struct builder *builder, uint64_t address, struct unwind_row row)
 {
 	uint64_t at = address - builder->image->lowest;
 
-	if (at > UINT32_MAX || (builder->nr && same(&row, &builder->last)))
+	if (at > UINT32_MAX || (builder->nr && unwind_build_is_same_row(&row, &builder->last)))
 		return;
 	row.at = (uint32_t)at;
 	builder->last = row;
@@ -48,7 +48,7 @@ static void add(struct builder *builder, uint64_t address, struct unwind_row row
 	builder->nr++;
 }
 
-static uint8_t frame_of(const struct code_row *row)
+static uint8_t unwind_build_frame_rule(const struct code_row *row)
 {
 	int64_t words = -row->frame_pointer_at / WORD;
 
@@ -63,7 +63,7 @@ static uint8_t frame_of(const struct code_row *row)
 	}
 }
 
-static enum unwind_kind kind_of(const struct code_row *row)
+static enum unwind_kind unwind_build_get_kind(const struct code_row *row)
 {
 	if (row->last)
 		return UNWIND_LAST;
@@ -83,16 +83,16 @@ static enum unwind_kind kind_of(const struct code_row *row)
 
 static struct unwind_row row_of(const struct code_row *row, bool signal)
 {
-	enum unwind_kind kind = signal ? UNWIND_SIGNAL : kind_of(row);
+	enum unwind_kind kind = signal ? UNWIND_SIGNAL : unwind_build_get_kind(row);
 
 	if (kind == UNWIND_SIGNAL || kind == UNWIND_UNKNOWN || kind == UNWIND_LAST)
 		return (struct unwind_row){.kind = (uint8_t)kind};
 	return (struct unwind_row){.kind = (uint8_t)kind,
 			.distance = kind == UNWIND_SLOT ? row->slot : (int16_t)(row->offset / WORD),
-			.frame = frame_of(row)};
+			.frame = unwind_build_frame_rule(row)};
 }
 
-static void add_entry(struct builder *builder, const struct code_cursor *all,
+static void unwind_build_add_entry(struct builder *builder, const struct code_cursor *all,
 		const struct code_entry *entry)
 {
 	uint64_t address = entry->address, end = address + entry->size, next;
@@ -102,10 +102,12 @@ static void add_entry(struct builder *builder, const struct code_cursor *all,
 	if (end < address || address < builder->end)
 		return;
 	if (address > builder->end)
-		add(builder, builder->end, (struct unwind_row){.kind = UNWIND_UNKNOWN});
+		unwind_build_add_row(
+				builder, builder->end, (struct unwind_row){.kind = UNWIND_UNKNOWN});
 	code_rows_begin(all, entry, &rows);
 	for (;;) {
-		add(builder, address, row_of(code_rows_at(&rows, address), entry->cie.signal));
+		unwind_build_add_row(builder, address,
+				row_of(code_rows_at(&rows, address), entry->cie.signal));
 		if (!code_rows_next(&rows, &next) || next <= address || next >= end)
 			break;
 		address = next;
@@ -158,7 +160,7 @@ static void add_entries(struct builder *builder, const struct code_cursor *all,
 		length = table.bad ? 0 : length_at(all, at);
 		if (length && find_cie(builder, all, (size_t)at + 4) &&
 				code_read_entry(all, (size_t)at + 4, length, &builder->cie, &entry))
-			add_entry(builder, all, &entry);
+			unwind_build_add_entry(builder, all, &entry);
 	}
 }
 
@@ -185,6 +187,7 @@ size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, s
 	if (!header.bad)
 		add_entries(&builder, &all, &header, nr);
 	if (builder.nr)
-		add(&builder, builder.end, (struct unwind_row){.kind = UNWIND_UNKNOWN});
+		unwind_build_add_row(
+				&builder, builder.end, (struct unwind_row){.kind = UNWIND_UNKNOWN});
 	return builder.nr;
 }

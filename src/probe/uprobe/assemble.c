@@ -22,7 +22,8 @@ void put_move(struct assembly *a, unsigned int to, unsigned int from)
 	put(a, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
 }
 
-static void put_wide(struct assembly *a, unsigned int to, unsigned int kind, uint64_t value)
+static void uprobe_assemble_emit_wide(
+		struct assembly *a, unsigned int to, unsigned int kind, uint64_t value)
 {
 	int32_t half[2];
 
@@ -36,12 +37,12 @@ void put_constant(struct assembly *a, unsigned int to, int64_t value)
 	if (value == (int32_t)value)
 		put(a, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, (int32_t)value);
 	else
-		put_wide(a, to, 0, (uint64_t)value);
+		uprobe_assemble_emit_wide(a, to, 0, (uint64_t)value);
 }
 
 void put_map(struct assembly *a, unsigned int to, int fd)
 {
-	put_wide(a, to, BPF_PSEUDO_MAP_FD, (uint32_t)fd);
+	uprobe_assemble_emit_wide(a, to, BPF_PSEUDO_MAP_FD, (uint32_t)fd);
 }
 
 static uint8_t size_code(unsigned int size)

@@ -91,23 +91,24 @@ static int make_map(uint32_t type, uint32_t key, uint32_t value, uint32_t entrie
 	return bpf_call(BPF_MAP_CREATE, &request, sizeof(request));
 }
 
-static uint64_t address_of(const void *pointer)
+static uint64_t uprobe_bpf_symbol_address(const void *pointer)
 {
 	return (uint64_t)(uintptr_t)pointer;
 }
 
 /* ---- programs ---- */
 
-static int load(const struct assembly *assembly, bool multi, bool sleepable, char *log, size_t room)
+static int uprobe_bpf_load_program(
+		const struct assembly *assembly, bool multi, bool sleepable, char *log, size_t room)
 {
 	union bpf_attr request;
 	int fd;
 
 	memset(&request, 0, sizeof(request));
 	request.prog_type = BPF_PROG_TYPE_KPROBE;
-	request.insns = address_of(assembly->code);
+	request.insns = uprobe_bpf_symbol_address(assembly->code);
 	request.insn_cnt = assembly->nr;
-	request.license = address_of(LICENSE);
+	request.license = uprobe_bpf_symbol_address(LICENSE);
 	request.prog_flags = sleepable ? SLEEPABLE : 0;
 	request.expected_attach_type = multi ? ATTACH_MULTI : 0;
 	memcpy(request.prog_name, "side", 5);
@@ -117,7 +118,7 @@ static int load(const struct assembly *assembly, bool multi, bool sleepable, cha
 	/* Once more, for what the kernel has against it. */
 	request.log_level = 1;
 	request.log_size = (uint32_t)room;
-	request.log_buf = address_of(log);
+	request.log_buf = uprobe_bpf_symbol_address(log);
 	log[0] = 0;
 	return bpf_call(BPF_PROG_LOAD, &request, sizeof(request));
 }
@@ -136,7 +137,7 @@ static const char *last_line(char *log)
 	return line ? line + 1 : log;
 }
 
-static int refuse(struct global_error *error, int code, const char *what)
+static int uprobe_bpf_set_error(struct global_error *error, int code, const char *what)
 {
 	if (code == -EPERM || code == -EACCES)
 		return global_fail(error, -EPERM,
@@ -159,12 +160,12 @@ static int add_program(struct bpf *bpf, const struct assembly *assembly, struct 
 	}
 	memcpy(program->code, assembly->code, size);
 	program->nr = assembly->nr;
-	program->fd = load(assembly, bpf->multi, bpf->sleepable, log, room);
+	program->fd = uprobe_bpf_load_program(assembly, bpf->multi, bpf->sleepable, log, room);
 	if (program->fd >= 0) {
 		bpf->nr_programs++;
 	} else {
 		free(program->code);
-		(void)refuse(error, program->fd, "BPF programs");
+		(void)uprobe_bpf_set_error(error, program->fd, "BPF programs");
 		if (program->fd != -EPERM && log[0])
 			(void)global_fail(error, program->fd, "",
 					"the kernel refuses the BPF program: %.200s",
@@ -174,7 +175,7 @@ static int add_program(struct bpf *bpf, const struct assembly *assembly, struct 
 	return program->fd < 0 ? program->fd : 0;
 }
 
-static int find_program(struct bpf *bpf, const struct global *global, uint32_t side,
+static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, uint32_t side,
 		struct assembly *assembly, struct global_error *error)
 {
 	int ret = program_make(assembly, &global->sides[side], &global->filter, bpf->ring,
@@ -205,7 +206,7 @@ static void try_sleeping(struct bpf *bpf)
 
 	put_constant(&assembly, 0, 0);
 	put(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-	fd = load(&assembly, bpf->multi, true, NULL, 0);
+	fd = uprobe_bpf_load_program(&assembly, bpf->multi, true, NULL, 0);
 	bpf->sleepable = fd >= 0;
 	if (fd >= 0)
 		close(fd);
@@ -223,7 +224,7 @@ static int make_programs(struct bpf *bpf, const struct global *global, struct gl
 		return global_fail(error, -ENOMEM, "", "out of memory");
 	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
-		ret = find_program(bpf, global, i, assembly, error);
+		ret = uprobe_bpf_get_program(bpf, global, i, assembly, error);
 	free(assembly);
 	return ret;
 }
@@ -292,10 +293,10 @@ static int link_multi(const struct global *global, const struct group *group)
 	memset(&request, 0, sizeof(request));
 	request.program = (uint32_t)group->program->fd;
 	request.attach = ATTACH_MULTI;
-	request.multi.path = address_of(group->path);
-	request.multi.offsets = address_of(offsets);
-	request.multi.references = counted ? address_of(references) : 0;
-	request.multi.cookies = address_of(cookies);
+	request.multi.path = uprobe_bpf_symbol_address(group->path);
+	request.multi.offsets = uprobe_bpf_symbol_address(offsets);
+	request.multi.references = counted ? uprobe_bpf_symbol_address(references) : 0;
+	request.multi.cookies = uprobe_bpf_symbol_address(cookies);
 	request.multi.count = group->nr;
 	request.multi.flags = group->exit ? MULTI_RETURN : 0;
 	request.multi.pid = (uint32_t)global->process;
@@ -305,7 +306,7 @@ static int link_multi(const struct global *global, const struct group *group)
 }
 
 /* The type of perf events for uprobes, and so on. */
-static int read_number(const char *path)
+static int uprobe_bpf_read_number(const char *path)
 {
 	char text[32] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -316,17 +317,17 @@ static int read_number(const char *path)
 	return got > 0 ? atoi(text) : -1;
 }
 
-static int open_event(const struct global *global, const struct global_side *side)
+static int uprobe_bpf_open_event(const struct global *global, const struct global_side *side)
 {
 	pid_t process = global->process ? global->process : -1;
 	struct perf_event_attr attributes = {.size = sizeof(attributes)};
-	int type = read_number("/sys/bus/event_source/devices/uprobe/type"), fd;
+	int type = uprobe_bpf_read_number("/sys/bus/event_source/devices/uprobe/type"), fd;
 
 	if (type < 0)
 		return -ENOENT;
 	attributes.type = (uint32_t)type;
 	attributes.config = (side->exit ? 1u : 0u) | side->reference << 32;
-	attributes.uprobe_path = address_of(side->path);
+	attributes.uprobe_path = uprobe_bpf_symbol_address(side->path);
 	attributes.probe_offset = side->offset;
 	/* The program runs on all CPUs, whichever the event has. */
 	fd = (int)syscall(SYS_perf_event_open, &attributes, process, process > 0 ? -1 : 0, -1,
@@ -337,7 +338,7 @@ static int open_event(const struct global *global, const struct global_side *sid
 static int link_event(struct bpf *bpf, const struct global *global, const struct global_side *side)
 {
 	struct link_request request;
-	int event = open_event(global, side), fd;
+	int event = uprobe_bpf_open_event(global, side), fd;
 
 	if (event < 0)
 		return event;
@@ -368,7 +369,7 @@ static int refuse_link(const struct global_side *side, int code, struct global_e
 		return global_fail(error, -ENOTSUP, "choose another location",
 				"the kernel cannot watch the instruction in %.256s at 0x%llx",
 				side->path, (unsigned long long)side->address);
-	return refuse(error, code, what);
+	return uprobe_bpf_set_error(error, code, what);
 }
 
 int bpf_watch(struct global *global, bool on, struct global_error *error)
@@ -406,10 +407,10 @@ static int map_ring(struct bpf *bpf, uint32_t size, struct global_error *error)
 	bpf->size = size;
 	bpf->ring = make_map(MAP_RING, 0, 0, size);
 	if (bpf->ring < 0)
-		return refuse(error, bpf->ring, "a buffer for BPF programs");
+		return uprobe_bpf_set_error(error, bpf->ring, "a buffer for BPF programs");
 	bpf->lost = make_map(BPF_MAP_TYPE_ARRAY, 4, 8, 1);
 	if (bpf->lost < 0)
-		return refuse(error, bpf->lost, "a counter for BPF programs");
+		return uprobe_bpf_set_error(error, bpf->lost, "a counter for BPF programs");
 	own = mmap(NULL, bpf->page, PROT_READ | PROT_WRITE, MAP_SHARED, bpf->ring, 0);
 	others = mmap(NULL, bpf->page + 2 * bpf->size, PROT_READ, MAP_SHARED, bpf->ring,
 			(off_t)bpf->page);
@@ -434,8 +435,8 @@ static int try_multi(const struct bpf *bpf, struct global_error *error)
 	memset(&request, 0, sizeof(request));
 	request.program = (uint32_t)bpf->programs[0].fd;
 	request.attach = ATTACH_MULTI;
-	request.multi.path = address_of("");
-	request.multi.offsets = address_of(&offset);
+	request.multi.path = uprobe_bpf_symbol_address("");
+	request.multi.offsets = uprobe_bpf_symbol_address(&offset);
 	request.multi.count = 1;
 	ret = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, room));
 	if (ret >= 0)
@@ -443,12 +444,12 @@ static int try_multi(const struct bpf *bpf, struct global_error *error)
 	if (ret == -EINVAL || ret == -E2BIG || ret == -ENOTSUP)
 		return global_fail(error, -ENOTSUP, "",
 				"the kernel has no uprobe_multi (6.6 or later has)");
-	return ret == -EPERM ? refuse(error, ret, "links of BPF programs") : 0;
+	return ret == -EPERM ? uprobe_bpf_set_error(error, ret, "links of BPF programs") : 0;
 }
 
 static int try_events(struct global_error *error)
 {
-	if (read_number("/sys/bus/event_source/devices/uprobe/type") >= 0)
+	if (uprobe_bpf_read_number("/sys/bus/event_source/devices/uprobe/type") >= 0)
 		return 0;
 	return global_fail(error, -ENOENT, "",
 			"there is no /sys/bus/event_source/devices/uprobe: the kernel lacks CONFIG_UPROBE_EVENTS, or sysfs is not mounted");
@@ -463,9 +464,9 @@ int bpf_try(bool multi, struct global_error *error)
 
 	put_constant(&assembly, 0, 0);
 	put(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-	program.fd = load(&assembly, multi, false, NULL, 0);
+	program.fd = uprobe_bpf_load_program(&assembly, multi, false, NULL, 0);
 	if (program.fd < 0)
-		return refuse(error, program.fd, "BPF programs");
+		return uprobe_bpf_set_error(error, program.fd, "BPF programs");
 	bpf.programs = &program;
 	ret = multi ? try_multi(&bpf, error) : try_events(error);
 	close(program.fd);
@@ -563,8 +564,8 @@ uint64_t bpf_lost(const struct bpf *bpf)
 
 	memset(&request, 0, sizeof(request));
 	request.map_fd = (uint32_t)bpf->lost;
-	request.key = address_of(&key);
-	request.value = address_of(&lost);
+	request.key = uprobe_bpf_symbol_address(&key);
+	request.value = uprobe_bpf_symbol_address(&lost);
 	(void)bpf_call(BPF_MAP_LOOKUP_ELEM, &request, sizeof(request));
 	return lost;
 }

@@ -109,7 +109,7 @@ static int differs(const struct looking *looking, pid_t pid, const struct global
 	return memory[before] != BREAKPOINT || recorded;
 }
 
-static void read_name(pid_t pid, char name[32])
+static void uprobe_conflict_read_name(pid_t pid, char name[32])
 {
 	char path[64];
 
@@ -135,7 +135,7 @@ static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t be
 			return fail_reading(looking, ret, side->path);
 		if (!ret)
 			continue;
-		read_name(pid, name);
+		uprobe_conflict_read_name(pid, name);
 		return global_fail(looking->error, -EBUSY,
 				"take that probe out first, or probe one program without `--global`",
 				"process %ld (%s) has other bytes than its file at 0x%" PRIx64
@@ -147,7 +147,7 @@ static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t be
 	return 0;
 }
 
-static bool has_recorder(pid_t pid)
+static bool uprobe_conflict_has_recorder(pid_t pid)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
@@ -177,12 +177,12 @@ static int look_at_line(const struct looking *looking, pid_t pid, const char *li
 	/* Some file systems have other devices there than stat() says. */
 	for (uint32_t i = 0; i < looking->nr_files && !ret; i++)
 		if (looking->files[i].inode == inode)
-			ret = look_at_mapping(
-					looking, pid, begin, end, offset, i, has_recorder(pid));
+			ret = look_at_mapping(looking, pid, begin, end, offset, i,
+					uprobe_conflict_has_recorder(pid));
 	return ret;
 }
 
-static int look_at_process(const struct looking *looking, pid_t pid)
+static int uprobe_conflict_scan_process(const struct looking *looking, pid_t pid)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
@@ -199,20 +199,20 @@ static int look_at_process(const struct looking *looking, pid_t pid)
 	return ret;
 }
 
-static int look_at_all(const struct looking *looking)
+static int uprobe_conflict_scan_processes(const struct looking *looking)
 {
 	DIR *processes;
 	struct dirent *entry;
 	int ret = 0;
 
 	if (looking->global->process)
-		return look_at_process(looking, looking->global->process);
+		return uprobe_conflict_scan_process(looking, looking->global->process);
 	processes = opendir("/proc");
 	while (processes && !ret && (entry = readdir(processes))) {
 		long pid = strtol(entry->d_name, NULL, 10);
 
 		if (pid > 0)
-			ret = look_at_process(looking, (pid_t)pid);
+			ret = uprobe_conflict_scan_process(looking, (pid_t)pid);
 	}
 	if (processes)
 		closedir(processes);
@@ -234,7 +234,7 @@ int conflict_look(const struct global *global, struct global_error *error)
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
 		ret = add_file(&looking, i);
 	if (!ret)
-		ret = look_at_all(&looking);
+		ret = uprobe_conflict_scan_processes(&looking);
 	for (uint32_t i = 0; i < looking.nr_files; i++)
 		close(looking.files[i].fd);
 	free(looking.files);

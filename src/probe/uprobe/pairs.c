@@ -35,7 +35,7 @@ struct pairs *global_pairs_new(void)
 	return calloc(1, sizeof(struct pairs));
 }
 
-static void pop(struct pairs *pairs, struct thread *thread)
+static void uprobe_pair_pop_call(struct pairs *pairs, struct thread *thread)
 {
 	struct call *call = thread->top;
 
@@ -54,7 +54,7 @@ void global_pairs_free(struct pairs *pairs)
 
 			pairs->buckets[i] = thread->next;
 			while (thread->top)
-				pop(pairs, thread);
+				uprobe_pair_pop_call(pairs, thread);
 			free(thread);
 		}
 	}
@@ -62,7 +62,7 @@ void global_pairs_free(struct pairs *pairs)
 }
 
 /* NULL: no memory. A thread without open calls is not kept. */
-static struct thread **find(struct pairs *pairs, uint32_t tid)
+static struct thread **uprobe_pair_find_thread(struct pairs *pairs, uint32_t tid)
 {
 	struct thread **at = &pairs->buckets[tid % BUCKETS];
 
@@ -71,14 +71,14 @@ static struct thread **find(struct pairs *pairs, uint32_t tid)
 	return at;
 }
 
-static bool is_same(const struct call *call, const struct global_side *side)
+static bool uprobe_pair_is_same(const struct call *call, const struct global_side *side)
 {
 	return call->address == side->address && call->table == side->table;
 }
 
 static void note_entry(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
-	struct thread **at = find(pairs, hit->tid);
+	struct thread **at = uprobe_pair_find_thread(pairs, hit->tid);
 	struct call *call = calloc(1, sizeof(*call));
 
 	hit->call = ++pairs->last;
@@ -103,14 +103,15 @@ static void note_entry(struct pairs *pairs, const struct hit_record *record, str
 
 static void note_exit(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
-	struct thread **at = find(pairs, hit->tid), *thread = *at;
+	struct thread **at = uprobe_pair_find_thread(pairs, hit->tid), *thread = *at;
 	struct call **found;
 
 	if (!thread)
 		return;
 	/* What lies below has ended without a return; a call on another stack (a signal's) may lie between. */
 	found = &thread->top;
-	while (*found && !((*found)->sp + 8 == record->sp && is_same(*found, hit->side)))
+	while (*found &&
+			!((*found)->sp + 8 == record->sp && uprobe_pair_is_same(*found, hit->side)))
 		found = &(*found)->below;
 	if (*found) {
 		struct call *call = *found;
@@ -118,8 +119,8 @@ static void note_exit(struct pairs *pairs, const struct hit_record *record, stru
 		hit->call = call->number;
 		hit->duration = record->time - call->time;
 		while (thread->top != call)
-			pop(pairs, thread);
-		pop(pairs, thread);
+			uprobe_pair_pop_call(pairs, thread);
+		uprobe_pair_pop_call(pairs, thread);
 	}
 	if (!thread->top) {
 		*at = thread->next;

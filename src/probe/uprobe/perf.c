@@ -81,7 +81,7 @@ static bool find_argument(const char *format, const char *name, struct argument 
 					&argument->size) == 2;
 }
 
-static int read_format(
+static int uprobe_perf_read_format(
 		struct perf *perf, const struct global_side *side, struct global_error *error)
 {
 	struct definition *definition = &perf->definitions[side->number];
@@ -114,7 +114,8 @@ static int read_format(
 					  "the kernel's description of a definition cannot be parsed");
 }
 
-static int define(struct perf *perf, const struct global_side *side, struct global_error *error)
+static int uprobe_perf_write_definition(
+		struct perf *perf, const struct global_side *side, struct global_error *error)
 {
 	char arguments[8192], reference[32] = "", *text = NULL;
 	int ret = text_arguments(side, arguments, sizeof(arguments), error);
@@ -133,7 +134,7 @@ static int define(struct perf *perf, const struct global_side *side, struct glob
 		return global_fail(error, -ENOMEM, "", "out of memory");
 	ret = global_tracefs_define(perf->tracefs, text, error);
 	free(text);
-	return ret ? ret : read_format(perf, side, error);
+	return ret ? ret : uprobe_perf_read_format(perf, side, error);
 }
 
 /* ---- buffers ---- */
@@ -153,7 +154,7 @@ static uint32_t count_online(void)
 	return count < 1 || count > CPUS_MAX ? 1 : (uint32_t)count;
 }
 
-static int open_event(
+static int uprobe_perf_open_event(
 		const struct global *global, const struct definition *definition, uint32_t cpu)
 {
 	struct perf_event_attr attributes = {
@@ -183,7 +184,7 @@ static int open_event(
 }
 
 /* The first event of a CPU has the buffer, all others write into it. */
-static int add_event(struct perf *perf, uint32_t cpu, int fd)
+static int uprobe_perf_add_event(struct perf *perf, uint32_t cpu, int fd)
 {
 	struct buffer *buffer = &perf->buffers[cpu];
 	struct epoll_event interest = {.events = EPOLLIN};
@@ -212,7 +213,7 @@ static void close_events(struct perf *perf)
 		close(perf->events[--perf->nr_events]);
 }
 
-static int refuse(struct global_error *error, int code)
+static int uprobe_perf_set_error(struct global_error *error, int code)
 {
 	if (code == -EPERM || code == -EACCES)
 		return global_fail(error, code,
@@ -232,19 +233,19 @@ static int open_events(struct global *global, struct global_error *error)
 
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
 		for (uint32_t cpu = 0; cpu < perf->nr_buffers; cpu++) {
-			int fd = open_event(global, &perf->definitions[i], cpu), ret;
+			int fd = uprobe_perf_open_event(global, &perf->definitions[i], cpu), ret;
 
 			/* The CPU is not there now. */
 			if (fd == -ENODEV)
 				continue;
-			ret = fd < 0 ? fd : add_event(perf, cpu, fd);
+			ret = fd < 0 ? fd : uprobe_perf_add_event(perf, cpu, fd);
 			if (ret)
-				return refuse(error, ret);
+				return uprobe_perf_set_error(error, ret);
 		}
 	}
 	for (uint32_t i = 0; i < perf->nr_events; i++)
 		if (ioctl(perf->events[i], PERF_EVENT_IOC_ENABLE, 0))
-			return refuse(error, -errno);
+			return uprobe_perf_set_error(error, -errno);
 	return 0;
 }
 
@@ -290,7 +291,7 @@ int perf_watch(struct global *global, bool on, struct global_error *error)
 
 /* ---- life ---- */
 
-static int prepare(struct perf *perf, const struct global *global)
+static int uprobe_perf_prepare_buffer(struct perf *perf, const struct global *global)
 {
 	perf->nr_buffers = count_cpus();
 	perf->definitions = calloc(global->nr_sides + 1, sizeof(*perf->definitions));
@@ -317,7 +318,9 @@ int perf_open(struct global *global, struct global_error *error)
 		return global_fail(error, -ENOMEM, "", "out of memory");
 	perf->epoll = perf->tracefs = -1;
 	global_tracefs_group(perf->group, sizeof(perf->group));
-	ret = prepare(perf, global) ? global_fail(error, -ENOMEM, "", "out of memory") : 0;
+	ret = uprobe_perf_prepare_buffer(perf, global)
+			? global_fail(error, -ENOMEM, "", "out of memory")
+			: 0;
 	if (!ret) {
 		perf->tracefs = global_tracefs_open(error);
 		ret = perf->tracefs < 0 ? perf->tracefs : 0;
@@ -327,7 +330,7 @@ int perf_open(struct global *global, struct global_error *error)
 				(uint64_t)global->nr_sides * count_online(), perf->epoll, error);
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++) {
 		perf->nr_defined++;
-		ret = define(perf, &global->sides[i], error);
+		ret = uprobe_perf_write_definition(perf, &global->sides[i], error);
 	}
 	if (ret)
 		perf_close(perf);
@@ -377,7 +380,8 @@ struct sample {
 	uint32_t size;
 };
 
-static uint64_t number_at(const struct sample *sample, const struct argument *argument)
+static uint64_t uprobe_perf_read_number(
+		const struct sample *sample, const struct argument *argument)
 {
 	uint64_t value = 0;
 
@@ -387,10 +391,10 @@ static uint64_t number_at(const struct sample *sample, const struct argument *ar
 }
 
 /* A text's bytes; NULL: it could not be read. */
-static const char *text_at(
+static const char *uprobe_perf_read_text(
 		const struct sample *sample, const struct argument *argument, uint32_t *length)
 {
-	uint32_t place = (uint32_t)number_at(sample, argument), at = place & 0xffff;
+	uint32_t place = (uint32_t)uprobe_perf_read_number(sample, argument), at = place & 0xffff;
 	const char *text = (const char *)sample->raw + at;
 
 	*length = place >> 16;
@@ -401,7 +405,7 @@ static const char *text_at(
 	return text;
 }
 
-static void take_value(struct hit_record *record, const struct sample *sample,
+static void uprobe_perf_read_value(struct hit_record *record, const struct sample *sample,
 		const struct argument *argument, const struct global_field *field, uint32_t index)
 {
 	unsigned char *to = (unsigned char *)(record + 1) + field->at;
@@ -410,12 +414,12 @@ static void take_value(struct hit_record *record, const struct sample *sample,
 
 	if (!field->room) {
 		value = fetch_finish(&field->fetch, text_done(&field->fetch),
-				number_at(sample, argument));
+				uprobe_perf_read_number(sample, argument));
 		memcpy(to, &value, sizeof(value));
 		return;
 	}
 	if (field->field.type == PROBE_FIELD_STRING) {
-		const char *text = text_at(sample, argument, &length);
+		const char *text = uprobe_perf_read_text(sample, argument, &length);
 
 		if (length > field->room)
 			length = field->room;
@@ -456,8 +460,8 @@ static bool is_of_user(struct perf *perf, const struct global_filter *filter, ui
 	return false;
 }
 
-static bool fits(struct perf *perf, const struct global_filter *filter, const struct sample *sample,
-		const struct hit_record *record)
+static bool uprobe_perf_filter_sample(struct perf *perf, const struct global_filter *filter,
+		const struct sample *sample, const struct hit_record *record)
 {
 	bool found = !filter->nr_pids;
 
@@ -507,14 +511,15 @@ static void take_sample(struct global *global, const struct sample *sample)
 			.side = side->number,
 			.cpu = sample->cpu,
 			.pid_tgid = (uint64_t)sample->pid << 32 | sample->tid,
-			.sp = number_at(sample, &definition->stack)};
-	name = text_at(sample, &definition->name, &length);
+			.sp = uprobe_perf_read_number(sample, &definition->stack)};
+	name = uprobe_perf_read_text(sample, &definition->name, &length);
 	if (name)
 		memcpy(record->comm, name, length < 16 ? length : 15);
 	for (uint32_t i = 0; i < side->nr_fields; i++)
 		if (side->fields[i].source == GLOBAL_FETCHED)
-			take_value(record, sample, &definition->fields[i], &side->fields[i], i);
-	if (fits(perf, &global->filter, sample, record))
+			uprobe_perf_read_value(record, sample, &definition->fields[i],
+					&side->fields[i], i);
+	if (uprobe_perf_filter_sample(perf, &global->filter, sample, record))
 		hits_add(&global->hits, record, sizeof(*record) + side->size);
 }
 

@@ -69,7 +69,8 @@ static int register_offset(unsigned int number)
 	return -1;
 }
 
-static int unsupported(const struct making *making, const char *name, const char *what)
+static int uprobe_program_set_unsupported(
+		const struct making *making, const char *name, const char *what)
 {
 	return global_fail(making->error, -ENOTSUP, "probe one program, without `--global`",
 			"`%.128s` cannot be had from the kernel: %s", name, what);
@@ -191,7 +192,7 @@ static void put_reserve(struct assembly *a, uint32_t size, int ring, int lost)
 	put_move(a, 7, 0);
 }
 
-static void put_head(struct assembly *a)
+static void uprobe_program_emit_head(struct assembly *a)
 {
 	put_call(a, HELPER_TIME);
 	put_store(a, 8, 7, AT(time), 0);
@@ -246,7 +247,8 @@ static int put_register(struct making *making, const struct global_field *field,
 	int offset = register_offset(number);
 
 	if (offset < 0)
-		return unsupported(making, field->field.name, "it is in no general register");
+		return uprobe_program_set_unsupported(
+				making, field->field.name, "it is in no general register");
 	put_load(making->a, 8, to, 6, offset);
 	return 0;
 }
@@ -271,7 +273,7 @@ static int put_calculate(struct making *making, const struct global_field *field
 	struct assembly *a = making->a;
 
 	if (sum > PROBE_SUM_XOR)
-		return unsupported(making, field->field.name,
+		return uprobe_program_set_unsupported(making, field->field.name,
 				"it is calculated with what the kernel does not do for a probe");
 	put_load(a, 8, 1, 10, ASIDE_AT(--making->nr_aside));
 	/* The kernel divides without signs. */
@@ -284,7 +286,7 @@ static int put_calculate(struct making *making, const struct global_field *field
 	return 0;
 }
 
-static int put_op(struct making *making, const struct global_field *field,
+static int uprobe_program_emit_op(struct making *making, const struct global_field *field,
 		const struct probe_fetch_op *op)
 {
 	struct assembly *a = making->a;
@@ -296,7 +298,7 @@ static int put_op(struct making *making, const struct global_field *field,
 	case PROBE_FETCH_REGISTER: return put_register(making, field, 8, op->reg);
 	case PROBE_FETCH_MODULE:
 		if (making->side->exit)
-			return unsupported(
+			return uprobe_program_set_unsupported(
 					making, name, "it is a variable of the file, at a return");
 #if defined(__x86_64__)
 		put_load(a, 8, 8, 6, register_at[REGISTER_IP]);
@@ -334,18 +336,24 @@ static int put_op(struct making *making, const struct global_field *field,
 		put_constant(a, 8, 0);
 		making->counted = true;
 		break;
-	case PROBE_FETCH_EXTENDED: return unsupported(making, name, "it is a long double");
+	case PROBE_FETCH_EXTENDED:
+		return uprobe_program_set_unsupported(making, name, "it is a long double");
 	case PROBE_FETCH_HALF:
-		return unsupported(making, name, "it is a floating-point number of 16 bits");
-	case PROBE_FETCH_WIDE: return unsupported(making, name, "it is a number of 16 bytes");
+		return uprobe_program_set_unsupported(
+				making, name, "it is a floating-point number of 16 bits");
+	case PROBE_FETCH_WIDE:
+		return uprobe_program_set_unsupported(making, name, "it is a number of 16 bytes");
 	case PROBE_FETCH_THREAD:
 	case PROBE_FETCH_ERRNO:
 	case PROBE_FETCH_BLOCK:
-		return unsupported(making, name, "it is another one in each thread");
-	case PROBE_FETCH_VECTOR: return unsupported(making, name, "it is in a vector register");
+		return uprobe_program_set_unsupported(
+				making, name, "it is another one in each thread");
+	case PROBE_FETCH_VECTOR:
+		return uprobe_program_set_unsupported(making, name, "it is in a vector register");
 	case PROBE_FETCH_BACKTRACE:
-		return unsupported(making, name, "calls that led there are not recorded");
-	default: return unsupported(making, name, "it is of an unknown kind");
+		return uprobe_program_set_unsupported(
+				making, name, "calls that led there are not recorded");
+	default: return uprobe_program_set_unsupported(making, name, "it is of an unknown kind");
 	}
 	return ret;
 }
@@ -371,7 +379,7 @@ static void put_touch(struct assembly *a, uint32_t behind)
 }
 
 /* Register 0 becomes its length with the NUL. */
-static void put_text(struct making *making, int at, uint32_t room)
+static void uprobe_program_emit_text(struct making *making, int at, uint32_t room)
 {
 	struct assembly *a = making->a;
 	uint32_t done = 0;
@@ -432,7 +440,7 @@ static void put_counted_text(struct making *making, int at, const struct probe_t
 	put_add(a, 0, 1);
 }
 
-static int put_field(struct making *making, uint32_t index)
+static int uprobe_program_emit_field(struct making *making, uint32_t index)
 {
 	const struct global_field *field = &making->side->fields[index];
 	struct assembly *a = making->a;
@@ -443,13 +451,13 @@ static int put_field(struct making *making, uint32_t index)
 	making->counted = false;
 	put_constant(a, 8, 0);
 	for (uint32_t i = 0; i < field->fetch.nr_ops && !ret; i++)
-		ret = put_op(making, field, &field->fetch.ops[i]);
+		ret = uprobe_program_emit_op(making, field, &field->fetch.ops[i]);
 	if (ret)
 		return ret;
 	if (field->field.type == PROBE_FIELD_STRING && making->counted)
 		put_counted_text(making, at, &field->field);
 	else if (field->field.type == PROBE_FIELD_STRING)
-		put_text(making, at, field->room);
+		uprobe_program_emit_text(making, at, field->room);
 	else if (probe_field_is_several(&field->field))
 		put_several(making, at, &field->field);
 	put_store(a, 8, 7, at, field->room ? 0 : 8);
@@ -477,10 +485,10 @@ int program_make(struct assembly *a, const struct global_side *side,
 	put_move(a, 6, 1);
 	put_filter(a, filter);
 	put_reserve(a, (uint32_t)sizeof(struct hit_record) + side->size, ring, lost);
-	put_head(a);
+	uprobe_program_emit_head(a);
 	for (uint32_t i = 0; i < side->nr_fields && !ret; i++)
 		if (side->fields[i].source == GLOBAL_FETCHED)
-			ret = put_field(&making, i);
+			ret = uprobe_program_emit_field(&making, i);
 	if (ret)
 		return ret;
 	put_store(a, 8, 7, AT(unreadable), 9);

@@ -17,7 +17,7 @@ struct watched_file {
 	bool told;
 };
 
-static bool is_known(const struct global *global, const char *path)
+static bool uprobe_replaced_is_known(const struct global *global, const char *path)
 {
 	for (uint32_t i = 0; i < global->nr_files; i++)
 		if (global->files[i].path && !strcmp(global->files[i].path, path))
@@ -34,7 +34,7 @@ int replaced_open(struct global *global, struct global_error *error)
 		const char *path = global->sides[i].path;
 		struct stat status;
 
-		if (is_known(global, path) || stat(path, &status))
+		if (uprobe_replaced_is_known(global, path) || stat(path, &status))
 			continue;
 		global->files[global->nr_files++] = (struct watched_file){
 				.path = path, .device = status.st_dev, .inode = status.st_ino};

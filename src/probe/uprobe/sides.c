@@ -29,7 +29,7 @@ int global_fail(struct global_error *error, int result, const char *mend, const 
 }
 
 /* 0, -ENXIO: the file ends before the end of the part, or the error of the call. */
-static int read_part(int fd, void *part, size_t size, uint64_t at)
+static int uprobe_side_read_part(int fd, void *part, size_t size, uint64_t at)
 {
 	ssize_t got = pread(fd, part, size, (off_t)at);
 
@@ -38,10 +38,10 @@ static int read_part(int fd, void *part, size_t size, uint64_t at)
 	return (size_t)got == size ? 0 : -ENXIO;
 }
 
-static int find_segment(int fd, uint64_t address, uint64_t *offset)
+static int uprobe_side_find_segment(int fd, uint64_t address, uint64_t *offset)
 {
 	Elf64_Ehdr head;
-	int ret = read_part(fd, &head, sizeof(head), 0);
+	int ret = uprobe_side_read_part(fd, &head, sizeof(head), 0);
 
 	if (ret)
 		return ret;
@@ -50,7 +50,8 @@ static int find_segment(int fd, uint64_t address, uint64_t *offset)
 	for (unsigned int i = 0; i < head.e_phnum && i < SEGMENTS_MAX; i++) {
 		Elf64_Phdr segment;
 
-		ret = read_part(fd, &segment, sizeof(segment), head.e_phoff + i * sizeof(segment));
+		ret = uprobe_side_read_part(
+				fd, &segment, sizeof(segment), head.e_phoff + i * sizeof(segment));
 		if (ret)
 			return ret;
 		if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
@@ -68,7 +69,7 @@ int file_offset(const char *path, uint64_t address, uint64_t *offset)
 
 	if (fd < 0)
 		return -errno;
-	ret = find_segment(fd, address, offset);
+	ret = uprobe_side_find_segment(fd, address, offset);
 	close(fd);
 	return ret;
 }
@@ -95,7 +96,7 @@ uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t 
 
 /* ---- fields ---- */
 
-static bool is_constant(const struct probe_fetch *fetch)
+static bool uprobe_side_is_constant(const struct probe_fetch *fetch)
 {
 	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
 		switch (fetch->ops[i].code) {
@@ -114,7 +115,7 @@ static enum global_source source_of(const struct global_field *field)
 {
 	const struct probe_fetch *fetch = &field->fetch;
 
-	if (!field->field.limit && is_constant(fetch))
+	if (!field->field.limit && uprobe_side_is_constant(fetch))
 		return GLOBAL_CONSTANT;
 	if (fetch->nr_ops != 1)
 		return GLOBAL_FETCHED;
@@ -127,7 +128,7 @@ static enum global_source source_of(const struct global_field *field)
 	}
 }
 
-static void make_field(struct global_side *side, struct global_field *field)
+static void uprobe_side_make_field(struct global_side *side, struct global_field *field)
 {
 	field->source = source_of(field);
 	/* The place is another one in each process; where the file has it is the same everywhere. */
@@ -236,12 +237,12 @@ static int make_side(struct global *global, uint32_t table_number,
 		probe_table_field(table, &event, i, &field->field);
 		probe_table_fetch(table, exit ? probe->first_exit_fetch : probe->first_entry_fetch,
 				i, &field->fetch);
-		make_field(side, field);
+		uprobe_side_make_field(side, field);
 	}
 	return 0;
 }
 
-static int open_table(struct tables *tables, int fd, struct global_error *error)
+static int uprobe_side_open_table(struct tables *tables, int fd, struct global_error *error)
 {
 	const char *reason = NULL;
 	size_t i = tables->nr;
@@ -273,7 +274,7 @@ static int open_tables(struct global *global, const struct global_options *optio
 	if (!tables->tables || !tables->memory || !tables->sizes)
 		return global_fail(error, -ENOMEM, "", "out of memory");
 	for (size_t i = 0; i < options->nr_tables && !ret; i++) {
-		ret = open_table(tables, options->tables[i], error);
+		ret = uprobe_side_open_table(tables, options->tables[i], error);
 		if (!ret)
 			sides += 2ull * probe_table_nr_probes(&tables->tables[i]);
 	}

@@ -22,7 +22,7 @@ static const char *const registers[] = {NULL};
 #endif
 #define NR_REGISTERS (sizeof(registers) / sizeof(*registers))
 
-static int unsupported(struct global_error *error, const struct global_field *field)
+static int uprobe_text_set_unsupported(struct global_error *error, const struct global_field *field)
 {
 	return global_fail(error, -ENOTSUP, "",
 			"`%.128s` cannot be expressed in a definition of tracefs",
@@ -45,8 +45,8 @@ uint32_t text_done(const struct probe_fetch *fetch)
 }
 
 /* The first operation, and what is to be added. */
-static bool begin(const struct global_side *side, const struct probe_fetch_op *op, char *text,
-		int64_t *added)
+static bool uprobe_text_begin_fetch(const struct global_side *side, const struct probe_fetch_op *op,
+		char *text, int64_t *added)
 {
 	*added = 0;
 	switch (op->code) {
@@ -68,7 +68,7 @@ static bool begin(const struct global_side *side, const struct probe_fetch_op *o
 }
 
 /* Memory at what is there, plus so much: "+8(%di)". */
-static bool wrap(char *text, int64_t added)
+static bool uprobe_text_wrap_deref(char *text, int64_t added)
 {
 	char before[32];
 	size_t begin = (size_t)snprintf(before, sizeof(before), "%+" PRId64 "(", added);
@@ -92,7 +92,7 @@ static int expression(const struct global_side *side, const struct global_field 
 	bool fits = fetch->nr_ops > 0;
 	int64_t added = 0;
 
-	fits = fits && begin(side, &fetch->ops[0], text, &added);
+	fits = fits && uprobe_text_begin_fetch(side, &fetch->ops[0], text, &added);
 	/* Nothing is added to what is not read afterwards. */
 	fits = fits && (end > 1 || !added || is_address(field));
 	for (uint32_t i = 1; i < end && fits; i++) {
@@ -101,7 +101,7 @@ static int expression(const struct global_side *side, const struct global_field 
 		if (op->code == PROBE_FETCH_ADD) {
 			added += op->value;
 		} else if (op->code == PROBE_FETCH_LOAD && size == 8) {
-			fits = wrap(text, added);
+			fits = uprobe_text_wrap_deref(text, added);
 			size = op->size;
 			added = 0;
 		} else {
@@ -112,12 +112,12 @@ static int expression(const struct global_side *side, const struct global_field 
 		fits = fetch->ops[i].code != PROBE_FETCH_ADD_REGISTER &&
 				fetch->ops[i].code < PROBE_FETCH_PUSH;
 	if (is_address(field))
-		fits = fits && size == 8 && wrap(text, added) &&
+		fits = fits && size == 8 && uprobe_text_wrap_deref(text, added) &&
 				(field->field.type == PROBE_FIELD_STRING ||
 						field->field.limit * field->field.size <=
 								ARRAY_MAX);
 	if (!fits)
-		return unsupported(error, field);
+		return uprobe_text_set_unsupported(error, field);
 	if (field->field.type == PROBE_FIELD_STRING)
 		(void)snprintf(text + strlen(text), 16, ":string");
 	else if (is_address(field))

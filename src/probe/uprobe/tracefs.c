@@ -23,7 +23,7 @@
 
 /* ---- finding it ---- */
 
-static int open_directory(const char *path)
+static int uprobe_tracefs_open_directory(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -34,7 +34,7 @@ static int open_directory(const char *path)
 	return errno == EACCES || errno == EPERM ? -EACCES : -ENOENT;
 }
 
-static int open_mounted(void)
+static int uprobe_tracefs_open_mounted(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 	struct mntent entry;
@@ -49,7 +49,7 @@ static int open_mounted(void)
 		if (!below && strcmp(entry.mnt_type, "tracefs") != 0)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s%s", entry.mnt_dir, below ? "/tracing" : "");
-		fd = open_directory(path);
+		fd = uprobe_tracefs_open_directory(path);
 	}
 	(void)endmntent(mounts);
 	return fd;
@@ -76,10 +76,10 @@ static int mount_hidden(void)
 
 int global_tracefs_open(struct global_error *error)
 {
-	int fd = open_directory("/sys/kernel/tracing"), mounted;
+	int fd = uprobe_tracefs_open_directory("/sys/kernel/tracing"), mounted;
 
 	if (fd < 0)
-		fd = open_mounted();
+		fd = uprobe_tracefs_open_mounted();
 	if (fd < 0) {
 		mounted = mount_hidden();
 		if (mounted >= 0)
@@ -182,7 +182,7 @@ static bool is_left(const char *group)
 
 /* ---- definitions ---- */
 
-static int write_file(int tracefs, const char *path, const char *text)
+static int uprobe_tracefs_write_file(int tracefs, const char *path, const char *text)
 {
 	/* Not truncated: that would remove everybody's. */
 	int fd = openat(tracefs, path, O_WRONLY | O_APPEND | O_CLOEXEC), ret = 0;
@@ -198,7 +198,7 @@ static int write_file(int tracefs, const char *path, const char *text)
 
 int global_tracefs_define(int tracefs, const char *definition, struct global_error *error)
 {
-	int ret = write_file(tracefs, DEFINITIONS, definition);
+	int ret = uprobe_tracefs_write_file(tracefs, DEFINITIONS, definition);
 
 	if (!ret)
 		return 0;
@@ -209,17 +209,17 @@ int global_tracefs_define(int tracefs, const char *definition, struct global_err
 			definition, strerror(-ret));
 }
 
-static int remove_one(int tracefs, const char *group, const char *event)
+static int uprobe_tracefs_remove_probe(int tracefs, const char *group, const char *event)
 {
 	char text[512];
 
 	(void)snprintf(text, sizeof(text), "events/%.100s/%.100s/enable", group, event);
-	(void)write_file(tracefs, text, "0");
+	(void)uprobe_tracefs_write_file(tracefs, text, "0");
 	(void)snprintf(text, sizeof(text), "-:%.100s/%.100s", group, event);
-	return write_file(tracefs, DEFINITIONS, text);
+	return uprobe_tracefs_write_file(tracefs, DEFINITIONS, text);
 }
 
-static bool wanted(const char *group, const char *only)
+static bool uprobe_tracefs_group_is_selected(const char *group, const char *only)
 {
 	return only ? !strcmp(group, only) : is_left(group);
 }
@@ -245,7 +245,7 @@ static int remove_all(int tracefs, const char *only)
 		char group[72], event[72];
 
 		if (sscanf(line, "%*1[pr]:%71[^/ ]/%71[^ \n]", group, event) != 2 ||
-				!wanted(group, only))
+				!uprobe_tracefs_group_is_selected(group, only))
 			continue;
 		if (count == kept) {
 			void *more = realloc(names, (kept += 64) * sizeof(*names));
@@ -260,7 +260,7 @@ static int remove_all(int tracefs, const char *only)
 	(void)fclose(file);
 	free(line);
 	for (size_t i = 0; i < count; i++)
-		removed += !remove_one(tracefs, names[i][0], names[i][1]);
+		removed += !uprobe_tracefs_remove_probe(tracefs, names[i][0], names[i][1]);
 	free(names);
 	return removed;
 }

@@ -20,7 +20,7 @@ const struct session_rule session_symbols_rule = {.patterns = symbols_patterns, 
 static const struct session_rule everything;
 static const struct session_channel standard = {.name = SESSION_CHANNEL_NAME};
 
-static int fail_memory(struct session_error *error)
+static int record_channel_set_no_memory(struct session_error *error)
 {
 	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
@@ -90,7 +90,7 @@ static int take_contexts(struct context_list *list, const char *const *texts, si
 
 	list->specs = calloc(WIRE_CONTEXTS_MAX, sizeof(*list->specs));
 	if (!list->specs)
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	for (i = 0; i < nr; i++) {
 		struct context_error where = {0};
 		int count = context_parse_list(texts[i], found, WIRE_CONTEXTS_MAX, &where);
@@ -120,7 +120,7 @@ static int take_contexts(struct context_list *list, const char *const *texts, si
 			return ret;
 	}
 	if (!join_names(list))
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	return 0;
 }
 
@@ -162,7 +162,7 @@ static int take_patterns(
 				WIRE_PATTERNS_MAX);
 	rule->parsed = calloc(PATTERN_KERNEL_MAX * options->nr_patterns + 1, sizeof(*rule->parsed));
 	if (!rule->parsed)
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	for (i = 0; i < options->nr_patterns; i++) {
 		const char *text = options->patterns[i];
 		struct pattern *next = &rule->parsed[rule->nr_parsed];
@@ -184,7 +184,7 @@ static int take_patterns(
 				"the patterns together are longer than 32 KiB");
 	rule->patterns = at = malloc(size + 1);
 	if (!at)
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	for (i = 0; i < options->nr_patterns; i++)
 		at = stpcpy(at, options->patterns[i]) + 1;
 	rule->nr_patterns = (uint32_t)options->nr_patterns;
@@ -233,7 +233,8 @@ static int check_filter_context(void *user, const char *name)
 			*where.hint ? where.hint : "`side help contexts` lists them");
 }
 
-static int take_filter(struct rule *rule, const char *filter, struct session_error *error)
+static int record_channel_set_filter(
+		struct rule *rule, const char *filter, struct session_error *error)
 {
 	struct filter_check check = {.filter = filter, .error = error};
 	struct filter_error where = {0};
@@ -243,10 +244,10 @@ static int take_filter(struct rule *rule, const char *filter, struct session_err
 		return 0;
 	rule->filter = strdup(filter);
 	if (!rule->filter)
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	ret = filter_parse(filter, &rule->program, &rule->program_size, &where);
 	if (ret == -ENOMEM)
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	if (ret)
 		return fail_filter(error, filter, where.column, where.text,
 				*where.hint ? where.hint
@@ -254,13 +255,13 @@ static int take_filter(struct rule *rule, const char *filter, struct session_err
 	return filter_each_context(rule->program, rule->program_size, check_filter_context, &check);
 }
 
-static int take_rule(
+static int record_channel_set_rule(
 		struct rule *rule, const struct session_rule *options, struct session_error *error)
 {
 	int ret = take_patterns(rule, options, error);
 
 	if (!ret)
-		ret = take_filter(rule, options->filter, error);
+		ret = record_channel_set_filter(rule, options->filter, error);
 	_Static_assert(WIRE_CONTEXTS_MAX * (CONTEXT_NAME_MAX + 1) <= LIMIT_RULE_TEXT / 2,
 			"the names of all contexts fit");
 	if (!ret)
@@ -280,7 +281,7 @@ bool channel_is_name(const char *name)
 			strspn(name, allowed) == strlen(name);
 }
 
-static enum ring_mode mode_of(enum session_channel_mode mode)
+static enum ring_mode record_channel_ring_mode(enum session_channel_mode mode)
 {
 	switch (mode) {
 	case SESSION_DISCARD: break;
@@ -295,8 +296,8 @@ static uint64_t power_of_two_below(uint64_t value)
 	return value ? 1ull << (63 - __builtin_clzll(value)) : 0;
 }
 
-static int take_size(struct session *session, struct channel *channel, uint64_t wanted,
-		struct session_error *error)
+static int record_channel_set_size(struct session *session, struct channel *channel,
+		uint64_t wanted, struct session_error *error)
 {
 	struct ring_geometry geometry;
 	uint64_t size = SESSION_RING_SUM_DEFAULT / channel->rings;
@@ -323,10 +324,10 @@ static int take_size(struct session *session, struct channel *channel, uint64_t 
 	return 0;
 }
 
-static int take_rings(struct session *session, struct channel *channel,
+static int record_channel_set_rings(struct session *session, struct channel *channel,
 		const struct session_channel *options, struct session_error *error)
 {
-	channel->mode = mode_of(options->mode);
+	channel->mode = record_channel_ring_mode(options->mode);
 	channel->placement = options->per_thread ? RING_PER_THREAD : RING_PER_CPU;
 	channel->rings = ring_possible_cpus();
 	if (options->per_thread)
@@ -343,10 +344,10 @@ static int take_rings(struct session *session, struct channel *channel,
 								      : SESSION_BLOCK_DEFAULT_US;
 	if (session->mode == SESSION_LIST)
 		return 0;
-	return take_size(session, channel, options->ring_size, error);
+	return record_channel_set_size(session, channel, options->ring_size, error);
 }
 
-static int take_channel(struct session *session, struct channel *channel,
+static int record_channel_set_options(struct session *session, struct channel *channel,
 		const struct session_channel *options, struct session_error *error)
 {
 	/* Of a live session every rule was said, or will be. */
@@ -366,19 +367,20 @@ static int take_channel(struct session *session, struct channel *channel,
 	channel->name = strdup(options->name);
 	channel->rules = calloc(nr + 1, sizeof(*channel->rules));
 	if (!channel->name || !channel->rules)
-		return fail_memory(error);
-	ret = take_rings(session, channel, options, error);
+		return record_channel_set_no_memory(error);
+	ret = record_channel_set_rings(session, channel, options, error);
 	if (!ret)
 		ret = take_contexts(
 				&channel->contexts, options->contexts, options->nr_contexts, error);
 	for (i = 0; i < nr && !ret; i++) {
 		channel->nr_rules++;
-		ret = take_rule(&channel->rules[i], &rules[i], error);
+		ret = record_channel_set_rule(&channel->rules[i], &rules[i], error);
 	}
 	return ret;
 }
 
-static bool is_taken(const struct session *session, uint32_t nr, const char *name)
+static bool record_channel_name_is_used(
+		const struct session *session, uint32_t nr, const char *name)
 {
 	uint32_t i;
 
@@ -388,14 +390,14 @@ static bool is_taken(const struct session *session, uint32_t nr, const char *nam
 	return false;
 }
 
-static int check_names(const struct session *session, struct session_error *error)
+static int record_channel_check_names(const struct session *session, struct session_error *error)
 {
 	uint32_t i;
 
 	for (i = 0; i < session->nr_channels; i++) {
 		const char *name = session->channels[i].name;
 
-		if (name && is_taken(session, i, name))
+		if (name && record_channel_name_is_used(session, i, name))
 			return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
 					"two channels are called \"%s\"", name);
 	}
@@ -415,16 +417,17 @@ int channels_take(struct session *session, const struct session_options *options
 				"%zu channels are more than %d", nr, SESSION_CHANNELS_MAX);
 	session->channels = calloc(SESSION_CHANNELS_MAX, sizeof(*session->channels));
 	if (!session->channels)
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	for (i = 0; i < nr && !ret; i++) {
 		session->nr_channels++;
 		session->nr_all_channels++;
-		ret = take_channel(session, &session->channels[i], &channels[i], error);
+		ret = record_channel_set_options(
+				session, &session->channels[i], &channels[i], error);
 	}
-	return ret ? ret : check_names(session, error);
+	return ret ? ret : record_channel_check_names(session, error);
 }
 
-static bool has_name(const struct channel *channel, const char *name)
+static bool record_channel_has_name(const struct channel *channel, const char *name)
 {
 	return channel->name && !strcmp(channel->name, name);
 }
@@ -462,14 +465,14 @@ struct change {
 };
 
 /* `changes` has a place for each of the session's channels. */
-static int take_change(struct session *session, struct change *changes,
+static int record_channel_prepare_change(struct session *session, struct change *changes,
 		const struct session_channel *options, struct session_error *error)
 {
 	const char *name = options->name ? options->name : "";
 	uint32_t i = 0;
 	int ret;
 
-	while (i < session->nr_channels && !has_name(&session->channels[i], name))
+	while (i < session->nr_channels && !record_channel_has_name(&session->channels[i], name))
 		i++;
 	if (i == session->nr_channels)
 		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
@@ -479,7 +482,7 @@ static int take_change(struct session *session, struct change *changes,
 		return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
 				"two channels are called \"%s\"", name);
 	changes[i].now = &session->channels[i];
-	ret = take_channel(session, &changes[i].wanted, options, error);
+	ret = record_channel_set_options(session, &changes[i].wanted, options, error);
 	return ret ? ret : check_change(&changes[i].wanted, changes[i].now, name, error);
 }
 
@@ -503,9 +506,9 @@ int channels_change(struct session *session, const struct session_channel *chann
 	int ret = 0;
 
 	if (!changes)
-		return fail_memory(error);
+		return record_channel_set_no_memory(error);
 	for (k = 0; k < nr && !ret; k++)
-		ret = take_change(session, changes, &channels[k], error);
+		ret = record_channel_prepare_change(session, changes, &channels[k], error);
 	for (i = 0; i < session->nr_channels && !ret; i++)
 		if (changes[i].now)
 			swap_rules(changes[i].now, &changes[i].wanted);
@@ -534,7 +537,7 @@ int channels_add_counter(struct session *session, const struct session_rule *rul
 	*index = i;
 	/* A name that no user gives. */
 	snprintf(name, sizeof(name), "_counter-%u", i);
-	return take_channel(session, &session->channels[i], &options, error);
+	return record_channel_set_options(session, &session->channels[i], &options, error);
 }
 
 static void rule_free(struct rule *rule)

@@ -149,7 +149,7 @@ static void evict(struct session *session, uid_t uid)
 static int connection_handle(struct session *session, struct connection *connection);
 
 /* False with errno. */
-static bool watch_both(struct session *session, struct connection *connection)
+static bool connection_watch_both(struct session *session, struct connection *connection)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
 	int code;
@@ -177,7 +177,7 @@ static void hear_last_words(struct session *session, struct connection *connecti
 	connection_close(session, connection);
 }
 
-static bool take_share(struct session *session, const struct connection *connection)
+static bool connection_claim_quota(struct session *session, const struct connection *connection)
 {
 	if (!shares_left(&session->connection_shares, connection->uid))
 		evict(session, connection->uid);
@@ -187,9 +187,9 @@ static bool take_share(struct session *session, const struct connection *connect
 static bool admit(struct session *session, struct connection *connection)
 {
 	if (!is_welcome(session, connection->watch.fd, connection) ||
-			!take_share(session, connection))
+			!connection_claim_quota(session, connection))
 		return false;
-	if (watch_both(session, connection))
+	if (connection_watch_both(session, connection))
 		return true;
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d is not recorded: it cannot be watched: %s",
@@ -198,7 +198,7 @@ static bool admit(struct session *session, struct connection *connection)
 	return false;
 }
 
-static void take_connection(struct session *session, int fd, bool refuses_fds)
+static void connection_add(struct session *session, int fd, bool refuses_fds)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
 
@@ -229,7 +229,7 @@ void session_take_connection(struct session *session, int fd)
 {
 	/* Messages that are in its queue already can have descriptors. */
 	(void)peer_refuse_fds(fd);
-	take_connection(session, fd, false);
+	connection_add(session, fd, false);
 }
 
 void connection_accept(struct session *session)
@@ -237,7 +237,7 @@ void connection_accept(struct session *session)
 	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		take_connection(session, fd, session->listener_refuses_fds);
+		connection_add(session, fd, session->listener_refuses_fds);
 }
 
 void connection_peer_exited(struct session *session, struct watch *process)
@@ -267,7 +267,7 @@ struct news {
 	size_t size, room;
 };
 
-static int keep(struct news *news, const void *message, size_t size)
+static int connection_queue_message(struct news *news, const void *message, size_t size)
 {
 	if (size > news->room - news->size)
 		return -EMSGSIZE;
@@ -281,7 +281,8 @@ static int send_part(const struct answer *answer, ssize_t size, int fd)
 	if (size < 0)
 		return (int)size;
 	if (answer->for_all)
-		return fd < 0 ? keep(answer->for_all, answer->session->message, (size_t)size)
+		return fd < 0 ? connection_queue_message(answer->for_all, answer->session->message,
+						(size_t)size)
 			      : -EINVAL;
 	return connection_send(answer->session, answer->connection, answer->session->message,
 			(size_t)size, fd);
@@ -499,7 +500,7 @@ static int refuse_untracked(struct session *session, struct connection *connecti
 #define NO_DESCRIPTOR "the recorder has no descriptor left"
 
 /* One sentence for all of them: refusals_report(). */
-static void note_refusal(
+static void connection_record_refusal(
 		struct session *session, uid_t uid, pid_t pid, const char *name, const char *reason)
 {
 	if (!session->nr_refused++ &&
@@ -517,7 +518,7 @@ static int refuse_process(struct session *session, struct connection *connection
 
 	if (refusals_note(session, connection, name, reason,
 			    hello->features & WIRE_FEATURE_RETRY)) {
-		note_refusal(session, connection->uid, connection->peer, name, reason);
+		connection_record_refusal(session, connection->uid, connection->peer, name, reason);
 		instance_count_refused(session, hello);
 	}
 	free(name);
@@ -526,7 +527,7 @@ static int refuse_process(struct session *session, struct connection *connection
 }
 
 /* The name of its executable is in a message that cannot be read. */
-static int refuse_version(struct session *session, struct connection *connection)
+static int connection_refuse_version(struct session *session, struct connection *connection)
 {
 	char path[64], name[64] = "?";
 	struct wire_hello hello = {.procname = name};
@@ -546,7 +547,8 @@ static int refuse_version(struct session *session, struct connection *connection
 /* It has no rings, whatever it records. */
 static void lose_process(struct session *session, struct instance *instance)
 {
-	note_refusal(session, instance->account, instance->peer, instance->procname, TOO_LATE);
+	connection_record_refusal(
+			session, instance->account, instance->peer, instance->procname, TOO_LATE);
 	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
 	instance_end(session, instance);
@@ -634,7 +636,7 @@ static int handle_refresh(struct session *session, struct connection *connection
 
 /* ---- EVENTS ---- */
 
-static bool refuse(struct connection *connection, const struct wire_event_head *head,
+static bool connection_refuse(struct connection *connection, const struct wire_event_head *head,
 		enum wire_refusal reason)
 {
 	if (connection->nr_refused == connection->room_refused) {
@@ -669,7 +671,7 @@ static bool take_kind(void *user, const struct wire_event_head *head, const void
 		refusal = kinds_add(batch->session, connection->instance, head, bytes);
 	if (!refusal)
 		connection->accepted++;
-	return !refusal || refuse(connection, head, refusal);
+	return !refusal || connection_refuse(connection, head, refusal);
 }
 
 static int send_acks(struct session *session, struct connection *connection)
@@ -881,7 +883,7 @@ static int connection_handle(struct session *session, struct connection *connect
 	case WIRE_PROBED: return handle_probed(session, connection, (size_t)size);
 	case WIRE_MISSED: return handle_missed(session, connection, (size_t)size);
 	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
-	case -EPROTONOSUPPORT: return refuse_version(session, connection);
+	case -EPROTONOSUPPORT: return connection_refuse_version(session, connection);
 	default: return -EPROTO;
 	}
 }

@@ -33,7 +33,7 @@ static uint32_t files_of(const struct instance *instance)
 }
 
 /* Without memory for that its rings are scanned a few times a second. */
-static void listen_to(struct session *session, const struct instance *instance)
+static void drainer_listen_to(struct session *session, const struct instance *instance)
 {
 	uint32_t i;
 
@@ -54,12 +54,12 @@ static void take_new(struct drainer *drainer)
 		session->fresh = instance->next_active;
 		instance->next_active = drainer->active;
 		drainer->active = instance;
-		listen_to(session, instance);
+		drainer_listen_to(session, instance);
 	}
 	pthread_mutex_unlock(&session->lock);
 }
 
-static bool has_ended(struct session *session, const struct instance *instance)
+static bool drainer_has_ended(struct session *session, const struct instance *instance)
 {
 	bool ended;
 
@@ -70,7 +70,7 @@ static bool has_ended(struct session *session, const struct instance *instance)
 }
 
 /* We know nothing of it any more. */
-static void forget(struct session *session, struct instance *instance)
+static void drainer_set_finished(struct session *session, struct instance *instance)
 {
 	pthread_mutex_lock(&session->lock);
 	instance->finished = true;
@@ -87,7 +87,7 @@ static void close_oldest(struct drainer *drainer)
 
 	drainer->nr_ended_files -= files_of(drainer->ended[0]);
 	trace_close(session, drainer->ended[0], refined ? &clock : NULL);
-	forget(session, drainer->ended[0]);
+	drainer_set_finished(session, drainer->ended[0]);
 	drainer->nr_ended--;
 	memmove(&drainer->ended[0], &drainer->ended[1],
 			drainer->nr_ended * sizeof(drainer->ended[0]));
@@ -100,7 +100,7 @@ static void close_oldest(struct drainer *drainer)
 static void keep_open(struct drainer *drainer, struct instance *instance)
 {
 	if (!instance->writer) {
-		forget(drainer->session, instance);
+		drainer_set_finished(drainer->session, instance);
 		return;
 	}
 	while (drainer->nr_ended &&
@@ -126,7 +126,7 @@ static void drain_round(struct drainer *drainer, bool stop)
 		struct instance *instance = *at;
 
 		/* Looked at before the rings: what it published before its end is found. */
-		if (!stop && !has_ended(session, instance)) {
+		if (!stop && !drainer_has_ended(session, instance)) {
 			trace_drain(session, instance);
 			at = &instance->next_active;
 		} else if ((!stop && trigger_holds(session, instance)) ||
@@ -149,7 +149,7 @@ static bool is_pending_in(const struct instance *instance)
 	return false;
 }
 
-static bool is_pending(const struct drainer *drainer)
+static bool drainer_is_pending(const struct drainer *drainer)
 {
 	struct instance *instance;
 
@@ -211,7 +211,7 @@ static bool is_called(struct drainer *drainer)
 	return called;
 }
 
-static void end(struct drainer *drainer)
+static void drainer_end(struct drainer *drainer)
 {
 	struct session *session = drainer->session;
 	struct ctf_clock clock;
@@ -254,7 +254,7 @@ static void count_round(struct drainer *drainer)
 
 static bool has_work(struct drainer *drainer)
 {
-	return is_pending(drainer) || is_called(drainer);
+	return drainer_is_pending(drainer) || is_called(drainer);
 }
 
 /* Until a program or the main thread rings, with a timeout, because programs can spoil their doorbells. */
@@ -302,7 +302,7 @@ static void *drain_thread(void *argument)
 		wait_for_bell(&drainer);
 	}
 	round_done(session, rounds_wanted(session));
-	end(&drainer);
+	drainer_end(&drainer);
 	return NULL;
 }
 

@@ -56,7 +56,7 @@ static bool take_part(struct kind_stream *stream, kind_visit *visit, void *user)
 	return visit(user, &head, stream->part + sizeof(head), WIRE_REFUSAL_NONE);
 }
 
-static size_t least(uint64_t a, size_t b)
+static size_t event_class_first_free_id(uint64_t a, size_t b)
 {
 	return a < b ? (size_t)a : b;
 }
@@ -71,7 +71,7 @@ int kind_stream_feed(struct kind_stream *stream, const void *data, size_t left, 
 		size_t wanted, part;
 
 		if (stream->skip) {
-			part = least(stream->skip, left);
+			part = event_class_first_free_id(stream->skip, left);
 			stream->skip -= part;
 			bytes += part;
 			left -= part;
@@ -82,7 +82,7 @@ int kind_stream_feed(struct kind_stream *stream, const void *data, size_t left, 
 			memcpy(&head, stream->part, sizeof(head));
 			wanted += (size_t)head.contexts_size + head.size;
 		}
-		part = least(wanted - stream->size, left);
+		part = event_class_first_free_id(wanted - stream->size, left);
 		if (!append_part(stream, bytes, part))
 			return -ENOMEM;
 		bytes += part;
@@ -117,7 +117,8 @@ static enum wire_refusal check_kind(const struct visit_owned *owned)
 	return refusal_of(ret, WIRE_REFUSAL_UNSUPPORTED);
 }
 
-static bool is_taken(struct session *session, const struct instance_channel *channel, uint32_t id)
+static bool event_class_id_is_used(
+		struct session *session, const struct instance_channel *channel, uint32_t id)
 {
 	bool taken;
 
@@ -127,7 +128,8 @@ static bool is_taken(struct session *session, const struct instance_channel *cha
 	return taken;
 }
 
-static bool make_room(struct instance *instance, struct instance_channel *channel, uint32_t id)
+static bool event_class_reserve_id(
+		struct instance *instance, struct instance_channel *channel, uint32_t id)
 {
 	if (instance->nr_kinds == instance->room_kinds) {
 		uint32_t room = instance->room_kinds ? instance->room_kinds * 2 : 32;
@@ -154,7 +156,7 @@ static bool make_room(struct instance *instance, struct instance_channel *channe
 	return true;
 }
 
-static enum wire_refusal add_kind(struct session *session, struct instance *instance,
+static enum wire_refusal event_class_add(struct session *session, struct instance *instance,
 		const struct event_kind *kind, size_t size)
 {
 	struct instance_channel *channel = &instance->channels[kind->channel];
@@ -165,7 +167,7 @@ static enum wire_refusal add_kind(struct session *session, struct instance *inst
 			instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
 			size > shares_left(&session->description_shares, instance->account)) {
 		refusal = WIRE_REFUSAL_TOO_MANY;
-	} else if (!make_room(instance, channel, kind->id) ||
+	} else if (!event_class_reserve_id(instance, channel, kind->id) ||
 			!shares_take(&session->description_shares, instance->account, size)) {
 		refusal = WIRE_REFUSAL_MEMORY;
 	} else {
@@ -177,7 +179,7 @@ static enum wire_refusal add_kind(struct session *session, struct instance *inst
 	return refusal;
 }
 
-static void free_kind(struct event_kind *kind)
+static void event_class_free(struct event_kind *kind)
 {
 	visit_owned_free(kind->owned);
 	context_list_free(&kind->contexts);
@@ -208,7 +210,7 @@ static enum wire_refusal count_kind(
 	if (!refusal)
 		channel_meet(&session->channels[head->channel], kind.owned->desc);
 	if (kind.owned)
-		free_kind(&kind);
+		event_class_free(&kind);
 	return refusal;
 }
 
@@ -224,7 +226,7 @@ enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 		return WIRE_REFUSAL_TOO_MANY;
 	if (instance->channels[head->channel].channel->counts)
 		return count_kind(session, head, bytes);
-	if (is_taken(session, &instance->channels[head->channel], head->id))
+	if (event_class_id_is_used(session, &instance->channels[head->channel], head->id))
 		return WIRE_REFUSAL_DUPLICATE_ID;
 	refusal = read_kind(head, bytes, &kind);
 	if (!refusal && !instance->own_channels)
@@ -232,15 +234,15 @@ enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 	/* Programs describe all their events for a listing. */
 	if (!refusal && session->mode == SESSION_LIST &&
 			!channel_wants(&session->channels[head->channel], kind.owned->desc)) {
-		free_kind(&kind);
+		event_class_free(&kind);
 		return WIRE_REFUSAL_NONE;
 	}
 	if (!refusal && buffers_note_kind(instance, head, bytes))
 		refusal = WIRE_REFUSAL_OUTPUT;
 	if (!refusal)
-		refusal = add_kind(session, instance, &kind, head->size);
+		refusal = event_class_add(session, instance, &kind, head->size);
 	if (refusal && kind.owned)
-		free_kind(&kind);
+		event_class_free(&kind);
 	return refusal;
 }
 
@@ -261,7 +263,7 @@ char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slo
 	return name;
 }
 
-static int compare_kinds(const void *one, const void *other)
+static int event_class_compare(const void *one, const void *other)
 {
 	const struct side_event_description *a, *b;
 	int order;
@@ -285,10 +287,10 @@ static uint32_t count_names(const struct instance *instance)
 		return nr;
 	for (i = 0; i < nr; i++)
 		sorted[i] = &instance->kinds[i];
-	qsort(sorted, nr, sizeof(*sorted), compare_kinds);
+	qsort(sorted, nr, sizeof(*sorted), event_class_compare);
 	nr = 1;
 	for (i = 1; i < instance->nr_kinds; i++)
-		nr += compare_kinds(&sorted[i - 1], &sorted[i]) != 0;
+		nr += event_class_compare(&sorted[i - 1], &sorted[i]) != 0;
 	free(sorted);
 	return nr;
 }
@@ -302,7 +304,7 @@ void kinds_forget(struct session *session, struct instance *instance)
 	if (instance->kinds)
 		instance->nr_names = count_names(instance);
 	for (i = 0; instance->kinds && i < instance->nr_kinds; i++)
-		free_kind(&instance->kinds[i]);
+		event_class_free(&instance->kinds[i]);
 	free(instance->kinds);
 	instance->kinds = NULL;
 	instance->room_kinds = 0;

@@ -141,8 +141,9 @@ void instance_count_refused(const struct session *session, const struct wire_hel
 }
 
 /* From a peer that may be anybody: the reason is for it and for the user. */
-static int fill(struct session *session, struct instance *instance, const struct wire_hello *hello,
-		const struct connection *connection, int *ring_fds, const char **reason)
+static int instance_init(struct session *session, struct instance *instance,
+		const struct wire_hello *hello, const struct connection *connection, int *ring_fds,
+		const char **reason)
 {
 	instance->peer = connection->peer;
 	instance->uid = instance->account = connection->uid;
@@ -188,7 +189,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 		return NULL;
 	}
 	instance->watch.fd = pidfd;
-	if (!fill(session, instance, hello, connection, ring_fds, reason) &&
+	if (!instance_init(session, instance, hello, connection, ring_fds, reason) &&
 			instance_link(session, instance))
 		return instance;
 	for (i = 0; i < session->nr_all_channels; i++) {
@@ -242,7 +243,7 @@ void instance_end(struct session *session, struct instance *instance)
 		ring_bells_ring(session->bells);
 }
 
-static void free_channel(struct instance_channel *channel)
+static void instance_free_channel(struct instance_channel *channel)
 {
 	if (channel->rings)
 		ring_consumer_unmap(channel->rings);
@@ -294,7 +295,7 @@ void instance_free(struct session *session, struct instance *instance)
 	if (instance->memory)
 		memory_give_back(session, instance);
 	for (i = 0; i < instance->nr_all_channels; i++) {
-		free_channel(&instance->channels[i]);
+		instance_free_channel(&instance->channels[i]);
 		if (instance->own_channels)
 			channel_free(&instance->own_channels[i]);
 	}

@@ -36,7 +36,7 @@ static const char *const built_places[] = {"../../tracers/agent", "../../tracers
 		"../../../src/libside"};
 
 /* An absolute path of `name` in `directory`, allocated, or NULL. Changes errno only if a file may exist but cannot be read. */
-static char *look_in(const char *directory, size_t size, const char *name)
+static char *traced_library_find_in_directory(const char *directory, size_t size, const char *name)
 {
 	char path[PATH_MAX], *found = NULL;
 	int before = errno;
@@ -56,7 +56,7 @@ static char *look_in_list(const char *list, const char *name)
 {
 	while (*list) {
 		size_t size = strcspn(list, ":");
-		char *found = look_in(list, size, name);
+		char *found = traced_library_find_in_directory(list, size, name);
 
 		if (found)
 			return found;
@@ -82,13 +82,13 @@ static char *look_beside(const char *const *places, size_t nr, const char *name)
 	for (i = 0; i < nr && !found; i++) {
 		int length = snprintf(directory, sizeof(directory), "%s/%s", executable, places[i]);
 
-		found = look_in(directory, (size_t)length, name);
+		found = traced_library_find_in_directory(directory, (size_t)length, name);
 	}
 	return found;
 }
 
 /* If it returns NULL, errno is 0 if no such file exists, otherwise the reason. */
-static char *find(const char *name)
+static char *traced_library_find(const char *name)
 {
 	const char *list = getenv("SIDE_LIB_DIR");
 	char *found;
@@ -105,7 +105,7 @@ static char *find(const char *name)
 
 char *session_library(const char *name)
 {
-	return find(name);
+	return traced_library_find(name);
 }
 
 static bool is_wrapper_name(const char *name)
@@ -114,7 +114,7 @@ static bool is_wrapper_name(const char *name)
 			strlen(name) < 64;
 }
 
-/* `reason`: the errno of find(). */
+/* `reason`: the errno of traced_library_find(). */
 static int fail_missing(
 		struct session_error *error, int reason, const char *wrapper, const char *file)
 {
@@ -170,9 +170,10 @@ static bool loader_finds(const char *top)
 /* The path by which each loader finds the right library, allocated; `path` itself without that directory layout. */
 static char *path_for_loaders(char *path, const char *file)
 {
-	char *top = find("side-preload"), *of_loaders = NULL;
+	char *top = traced_library_find("side-preload"), *of_loaders = NULL;
 	const char *end = top ? strrchr(top, '/') : NULL;
-	char *beside = end ? look_in(top, (size_t)(end - top), file) : NULL;
+	char *beside = end ? traced_library_find_in_directory(top, (size_t)(end - top), file)
+			   : NULL;
 
 	if (beside && !strcmp(beside, path) && loader_finds(top) &&
 			asprintf(&of_loaders, "%s/$LIB/%s", top, file) < 0)
@@ -189,7 +190,7 @@ static char *path_for_loaders(char *path, const char *file)
 static int add_preload(struct session *session, const char *existing, const char *wrapper,
 		const char *file, struct session_error *error)
 {
-	char *path = find(file);
+	char *path = traced_library_find(file);
 	char *joined;
 	int size;
 
@@ -220,7 +221,7 @@ static int add_preload(struct session *session, const char *existing, const char
 /* The shim, which notices when the agent is missing. */
 static int add_check(struct session *session, const char *existing, struct session_error *error)
 {
-	char *top = find("side-preload"), *path = NULL, *joined = NULL;
+	char *top = traced_library_find("side-preload"), *path = NULL, *joined = NULL;
 	int ret = 0;
 
 	if (top && strstr(session->preload, "/$LIB/") &&

@@ -46,7 +46,7 @@ int listener_open(struct session *session, struct session_error *error)
 	return 0;
 }
 
-static int fail_at(struct session_error *error, const char *path, int code)
+static int listener_set_path_error(struct session_error *error, const char *path, int code)
 {
 	return session_fail(error, session_error_kind_of(code), code, "cannot listen on %s: %s",
 			path, strerror(code));
@@ -86,7 +86,7 @@ static int listen_aside(struct session *session, const struct sockaddr_un *addre
 }
 
 /* It has been moved to its place: which one is it, so that we never remove another's? */
-static int remember(struct session *session, const char *path)
+static int listener_store_socket_identity(struct session *session, const char *path)
 {
 	struct service *service = session->service;
 	struct stat status;
@@ -109,14 +109,14 @@ static int listen_nowhere(struct session *session, const char *path, struct sess
 	socklen_t size;
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return fail_at(error, path, ENAMETOOLONG);
+		return listener_set_path_error(error, path, ENAMETOOLONG);
 	memcpy(address.sun_path, path, strlen(path));
 	size = wire_socket_name(&address);
 	if (listener_make(session) ||
 			bind(session->listener.fd, (const struct sockaddr *)&address, size) ||
 			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
 			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
-		return fail_at(error, path, errno);
+		return listener_set_path_error(error, path, errno);
 	return 0;
 }
 
@@ -135,17 +135,17 @@ int listener_open_at(struct session *session, const char *path, struct session_e
 				"%s cannot be the path of a socket: it is absolute, and has at most %zu bytes",
 				path, sizeof(address.sun_path) - 2);
 	if (!lstat(path, &status) && !S_ISSOCK(status.st_mode))
-		return fail_at(error, path, EEXIST);
+		return listener_set_path_error(error, path, EEXIST);
 	memcpy(stpcpy(address.sun_path, path), "~", 2);
 	code = listen_aside(session, &address);
 	if (!code && rename(address.sun_path, path))
 		code = errno;
 	if (code) {
 		unlink(address.sun_path);
-		return fail_at(error, path, code);
+		return listener_set_path_error(error, path, code);
 	}
-	code = remember(session, path);
-	return code ? fail_at(error, path, code) : 0;
+	code = listener_store_socket_identity(session, path);
+	return code ? listener_set_path_error(error, path, code) : 0;
 }
 
 static void remove_socket(const struct service *service)

@@ -43,7 +43,7 @@ static int take_service(struct session *session, const struct session_live *live
 	return 0;
 }
 
-static int take_options(struct session *session, const struct session_options *options,
+static int live_check_options(struct session *session, const struct session_options *options,
 		const struct session_live *live, struct session_error *error)
 {
 	int ret;
@@ -73,7 +73,7 @@ static int take_options(struct session *session, const struct session_options *o
  * What the caller says, and else that of the recorder before: a program of our user may have changed
  * what that one wrote. Its traces stay.
  */
-static int open_output(struct session *session, const struct session_options *options,
+static int live_open_output(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
 	const char *before = place_output(session);
@@ -82,7 +82,7 @@ static int open_output(struct session *session, const struct session_options *op
 			options->force || place_is_adopted(session), error);
 }
 
-static int open_parts(struct session *session, const struct session_options *options,
+static int live_open_parts(struct session *session, const struct session_options *options,
 		const struct session_live *live, struct session_error *error)
 {
 	uid_t owner = live->settled ? live->owner : geteuid();
@@ -102,7 +102,7 @@ static int open_parts(struct session *session, const struct session_options *opt
 				"cannot record as user %u: the daemon has no permission to become that user",
 				(unsigned int)live->owner);
 	if (!ret)
-		ret = open_output(session, options, error);
+		ret = live_open_output(session, options, error);
 	if (!ret)
 		output_lock(session);
 	return ret;
@@ -123,7 +123,7 @@ static struct session *allocate(void)
 }
 
 /* What a recorder before has left becomes ours. */
-static int adopt(struct session *session, struct session_error *error)
+static int live_adopt_predecessor(struct session *session, struct session_error *error)
 {
 	struct service *service = session->service;
 	uint64_t before = place_generation(session);
@@ -155,11 +155,11 @@ int session_open(const struct session_options *options, const struct session_liv
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
 		return session_fail_allocation(error);
-	ret = take_options(session, options, live, error);
+	ret = live_check_options(session, options, live, error);
 	if (!ret)
-		ret = open_parts(session, options, live, error);
+		ret = live_open_parts(session, options, live, error);
 	if (!ret)
-		ret = adopt(session, error);
+		ret = live_adopt_predecessor(session, error);
 	if (!ret) {
 		ret = drain_start(session);
 		if (ret)
@@ -367,7 +367,7 @@ static void tell_failure(struct session *session, struct session_error *error)
 	}
 }
 
-static void end(struct session *session, bool finish)
+static void live_stop(struct session *session, bool finish)
 {
 	int turns = 0;
 
@@ -392,7 +392,7 @@ static void end(struct session *session, bool finish)
 
 void session_finish(struct session *session)
 {
-	end(session, true);
+	live_stop(session, true);
 }
 
 void session_close(struct session *session, bool finish, struct session_error *error)
@@ -400,7 +400,7 @@ void session_close(struct session *session, bool finish, struct session_error *e
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
 		return;
-	end(session, finish);
+	live_stop(session, finish);
 	tell_failure(session, error);
 	if (!session->service->keep)
 		place_remove(session);

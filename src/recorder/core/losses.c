@@ -55,7 +55,7 @@ const char *losses_reason(const struct instance *instance, uint32_t slot, enum r
 	return ring_loss_name(reason);
 }
 
-static uint64_t key_of(
+static uint64_t losses_event_key(
 		const struct lost_list *list, uint32_t ring, uint32_t slot, unsigned int reason)
 {
 	return (uint64_t)list->channel << 48 | (uint64_t)ring << 32 | (uint64_t)slot << 8 | reason;
@@ -77,7 +77,7 @@ static void free_lost(const struct lost *lost)
 }
 
 /* Takes over the event's name. */
-static void add_lost(struct lost_list *list, uint64_t key, const char *ring, char *event,
+static void losses_add(struct lost_list *list, uint64_t key, const char *ring, char *event,
 		const char *reason, uint64_t count, bool in_bytes)
 {
 	struct lost lost = {
@@ -121,7 +121,7 @@ static void name_ring(const struct lost_list *list, uint32_t ring, char name[64]
 	snprintf(name, 64, "%s_%u", list->instance->channels[list->channel].channel->name, ring);
 }
 
-static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
+static int losses_visit(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
 {
 	struct lost_list *list = data;
 	unsigned int reason;
@@ -132,7 +132,7 @@ static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *
 		if (list->nr >= LIMIT_LOSSES)
 			list->rest += counts[reason];
 		else if (counts[reason])
-			add_lost(list, key_of(list, ring, slot, reason), name,
+			losses_add(list, losses_event_key(list, ring, slot, reason), name,
 					kinds_name(list->instance, list->channel, slot),
 					losses_reason(list->instance, slot, reason), counts[reason],
 					false);
@@ -151,14 +151,14 @@ static void collect_channel(struct lost_list *list)
 		return;
 	for (ring = 0; ring < channel->geometry.rings; ring++) {
 		if (ring_consumer_lost_total(channel->rings, ring))
-			ring_consumer_lost_each(channel->rings, ring, visit_lost, list);
+			ring_consumer_lost_each(channel->rings, ring, losses_visit, list);
 		if (!channel->each[ring].unwritten)
 			continue;
 		name_ring(list, ring, name);
 		snprintf(reason, sizeof(reason), CTF_LOST_BYTES "%s",
 				strerror(instance->unwritten_code));
-		add_lost(list, key_of(list, ring, SLOT_NONE, REASON_UNWRITTEN), name, strdup(""),
-				reason, channel->each[ring].unwritten, true);
+		losses_add(list, losses_event_key(list, ring, SLOT_NONE, REASON_UNWRITTEN), name,
+				strdup(""), reason, channel->each[ring].unwritten, true);
 	}
 }
 
@@ -169,7 +169,7 @@ static void add_processes(struct lost_list *list)
 	uint64_t count = __atomic_load_n(&list->instance->refused, __ATOMIC_RELAXED);
 
 	if (count)
-		add_lost(list, KEY_PROCESSES, "", strdup(""), SESSION_LOST_PROCESS, count, false);
+		losses_add(list, KEY_PROCESSES, "", strdup(""), SESSION_LOST_PROCESS, count, false);
 }
 
 static void add_rest(struct lost_list *list)
@@ -177,7 +177,7 @@ static void add_rest(struct lost_list *list)
 	uint64_t rest = list->rest;
 
 	if (rest)
-		add_lost(list, KEY_REST, "", strdup(""),
+		losses_add(list, KEY_REST, "", strdup(""),
 				"other reasons: there are too many kinds of losses", rest, false);
 }
 
@@ -200,7 +200,7 @@ static uint64_t told_before(const struct instance *instance, uint64_t key)
 }
 
 /* The list is in the order of its keys, for that is how it was collected. */
-static void remember(struct instance *instance, const struct lost_list *list)
+static void losses_store_reported(struct instance *instance, const struct lost_list *list)
 {
 	struct told_loss *told = calloc(list->nr + 1, sizeof(*told));
 	size_t i;
@@ -283,7 +283,7 @@ static int write_discarded(struct session *session, struct instance *instance, u
 }
 
 /* Into the trace, with the time of now. */
-static int note(struct lost_list *list)
+static int losses_write_note(struct lost_list *list)
 {
 	struct session *session = list->session;
 	struct instance *instance = list->instance;
@@ -302,7 +302,7 @@ static int note(struct lost_list *list)
 		if (!ret)
 			ret = write_list(list, true, instance->writer, ticks, &error);
 		if (!ret)
-			remember(instance, list);
+			losses_store_reported(instance, list);
 	}
 	if (ret && full_holds(session, ret))
 		return ret;
@@ -315,13 +315,13 @@ void losses_note(struct session *session, struct instance *instance)
 {
 	struct lost_list list = {.session = session, .instance = instance};
 
-	note(&list);
+	losses_write_note(&list);
 	free_list(&list);
 }
 
 /* ---- at the end ---- */
 
-static void summarize(struct lost_list *list)
+static void losses_summarize(struct lost_list *list)
 {
 	struct instance *instance = list->instance;
 	size_t i;
@@ -341,10 +341,10 @@ static void summarize(struct lost_list *list)
 bool losses_end(struct session *session, struct instance *instance)
 {
 	struct lost_list list = {.session = session, .instance = instance};
-	bool done = !note(&list);
+	bool done = !losses_write_note(&list);
 
 	if (done)
-		summarize(&list);
+		losses_summarize(&list);
 	free_list(&list);
 	return done;
 }

@@ -82,7 +82,8 @@ static bool are_smallest(const struct session *session, unsigned int halvings)
 }
 
 /* The part of its user's remaining memory that a process may take. A single process may take all of it. */
-static uint64_t part_of(const struct session *session, const struct instance *instance)
+static uint64_t record_memory_process_share(
+		const struct session *session, const struct instance *instance)
 {
 	const struct shares *shares = &session->memory_shares;
 	uint64_t left = shares_left(shares, instance->account);
@@ -103,7 +104,7 @@ static uint64_t part_of(const struct session *session, const struct instance *in
 static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
 {
 	uint64_t left = shares_left(&session->memory_shares, instance->account);
-	uint64_t part = part_of(session, instance);
+	uint64_t part = record_memory_process_share(session, instance);
 	unsigned int halvings;
 	bool fits;
 	uint32_t i;

@@ -42,7 +42,8 @@ static void offers_free(struct probe_offers *offers)
 	*offers = (struct probe_offers){.list = NULL};
 }
 
-static int take_table(int table, int *taken, uint64_t *size, struct session_error *error)
+static int record_probes_copy_table(
+		int table, int *taken, uint64_t *size, struct session_error *error)
 {
 	struct stat status;
 
@@ -86,9 +87,10 @@ static int take_offer(struct probe_offers *offers, const struct session_probe *p
 	};
 	offer->exe = probe->exe ? strdup(probe->exe) : NULL;
 	offers->nr++;
-	ret = take_table(probe->table, &offer->table, &offer->size, error);
+	ret = record_probes_copy_table(probe->table, &offer->table, &offer->size, error);
 	if (!ret && probe->has_others)
-		ret = take_table(probe->others, &offer->others, &offer->size_of_others, error);
+		ret = record_probes_copy_table(
+				probe->others, &offer->others, &offer->size_of_others, error);
 	if (ret)
 		return ret;
 	return probe->exe && !offer->exe
@@ -159,7 +161,8 @@ void probes_free(struct session *session)
 /* ---- who is meant ---- */
 
 /* When the process of an instance began; 0: it has ended, or a report tells why this is not known. */
-static uint64_t start_of(struct session *session, const struct instance *instance)
+static uint64_t record_probes_process_start_time(
+		struct session *session, const struct instance *instance)
 {
 	uint64_t ticks = session_process_start(instance->peer);
 
@@ -186,14 +189,14 @@ void probes_inherit(
 		if (session->probes.list[i].pid == (uint32_t)parent->peer)
 			instance->family = (uint32_t)parent->peer;
 	if (instance->family)
-		instance->family_started = start_of(session, parent);
+		instance->family_started = record_probes_process_start_time(session, parent);
 }
 
 /* When its process began is asked of the system once. */
 static uint64_t started(struct session *session, struct instance *instance)
 {
 	if (!instance->started)
-		instance->started = start_of(session, instance);
+		instance->started = record_probes_process_start_time(session, instance);
 	return instance->started;
 }
 
@@ -207,7 +210,7 @@ static bool is_users(const struct instance *instance, const struct access *acces
 			!instance_has_exited(instance);
 }
 
-static bool is_meant(
+static bool record_probes_offer_is_relevant(
 		struct session *session, struct instance *instance, const struct probe_offer *offer)
 {
 	if (offer->of_user && !is_users(instance, &offer->access))
@@ -234,7 +237,7 @@ bool probes_has_exe(const struct session *session, const struct instance *instan
 
 /* ---- what they have been given ---- */
 
-static struct probe_given *find_given(struct instance *instance, uint64_t number)
+static struct probe_given *record_probes_find_installed(struct instance *instance, uint64_t number)
 {
 	size_t i;
 
@@ -256,7 +259,8 @@ void probes_forget(struct instance *instance)
 }
 
 /* What it said of those that it keeps holds on. */
-static bool note_given(struct instance *instance, struct probe_offer *const *offers, size_t nr)
+static bool record_probes_set_installed(
+		struct instance *instance, struct probe_offer *const *offers, size_t nr)
 {
 	struct probe_given *given = calloc(nr + 1, sizeof(*given));
 	size_t i;
@@ -264,7 +268,8 @@ static bool note_given(struct instance *instance, struct probe_offer *const *off
 	if (!given)
 		return false;
 	for (i = 0; i < nr; i++) {
-		struct probe_given *former = find_given(instance, offers[i]->number);
+		struct probe_given *former =
+				record_probes_find_installed(instance, offers[i]->number);
 
 		if (former) {
 			given[i] = *former;
@@ -287,9 +292,9 @@ int probes_choose(struct session *session, struct instance *instance, struct pro
 	size_t nr = 0, i;
 
 	for (i = 0; i < session->probes.nr; i++)
-		if (is_meant(session, instance, &session->probes.list[i]))
+		if (record_probes_offer_is_relevant(session, instance, &session->probes.list[i]))
 			offers[nr++] = &session->probes.list[i];
-	if (!note_given(instance, offers, nr))
+	if (!record_probes_set_installed(instance, offers, nr))
 		return -ENOMEM;
 	return instance->takes_probes ? (int)nr : 0;
 }
@@ -318,7 +323,8 @@ static void begin_answer(struct probe_given *given, const struct wire_probed *pr
 }
 
 /* Those that find no room are counted all the same. */
-static void note_refusal(struct session_probe_answer *said, const struct wire_probe_run *run)
+static void record_probes_add_refusal(
+		struct session_probe_answer *said, const struct wire_probe_run *run)
 {
 	if (!said->refusals)
 		said->refusals = calloc(SESSION_PROBE_REFUSALS, sizeof(*said->refusals));
@@ -331,7 +337,7 @@ static void note_refusal(struct session_probe_answer *said, const struct wire_pr
 /* The runs of a message lie behind each other and within the table: the decoder has seen to that. */
 int probes_hear(struct instance *instance, const struct wire_probed *probed)
 {
-	struct probe_given *given = find_given(instance, probed->table);
+	struct probe_given *given = record_probes_find_installed(instance, probed->table);
 	uint32_t i;
 
 	/* One that was taken back meanwhile. */
@@ -350,7 +356,7 @@ int probes_hear(struct instance *instance, const struct wire_probed *probed)
 		given->next = run.first + run.count;
 		given->said.states[run.state] += run.count;
 		if (run.state == WIRE_PROBE_REFUSED)
-			note_refusal(&given->said, &run);
+			record_probes_add_refusal(&given->said, &run);
 	}
 	if (probed->last && given->next != given->said.places)
 		return -EPROTO;

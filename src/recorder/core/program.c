@@ -27,7 +27,7 @@ static bool is_program(const char *path)
 }
 
 /* 0, -ENOENT, -EACCES: it is there; or the error of a call. */
-static int look_at(const char *path)
+static int traced_program_check_executable(const char *path)
 {
 	errno = 0;
 	if (is_program(path))
@@ -39,7 +39,7 @@ static int look_at(const char *path)
 }
 
 /* As execvp() finds it. -ENOENT: *path is empty; -EACCES: *path is what may not be executed. Or the error of a call, and an empty path. */
-static int find(const char *name, char path[PATH_MAX])
+static int traced_program_find_in_path(const char *name, char path[PATH_MAX])
 {
 	const char *list = getenv("PATH");
 	char denied[PATH_MAX] = "";
@@ -52,7 +52,7 @@ static int find(const char *name, char path[PATH_MAX])
 		if (*name &&
 				snprintf(path, PATH_MAX, "%.*s%s%s", (int)size, list,
 						size ? "/" : "", name) < PATH_MAX)
-			ret = look_at(path);
+			ret = traced_program_check_executable(path);
 		if (ret == -EACCES && !*denied)
 			memcpy(denied, path, sizeof(denied));
 		else if (ret != -EACCES && ret != -ENOENT && !failed)
@@ -82,7 +82,7 @@ static char *behind_env(char *argument)
 }
 
 /* The program of a line behind its "#!"; changed by it. 1, or -ENOEXEC: there is none, or -ENOENT: there is nothing of the name in *path. */
-static int read_line(char *line, char path[PATH_MAX])
+static int traced_program_read_line(char *line, char path[PATH_MAX])
 {
 	char *name = line + strspn(line, " \t"), *argument, *end, *told;
 
@@ -97,14 +97,14 @@ static int read_line(char *line, char path[PATH_MAX])
 		*--end = 0;
 	told = strrchr(name, '/');
 	told = !strcmp(told ? told + 1 : name, "env") ? behind_env(argument) : NULL;
-	if (!told || !find(told, path))
+	if (!told || !traced_program_find_in_path(told, path))
 		return 1;
 	snprintf(path, PATH_MAX, "%s", told);
 	return -ENOENT;
 }
 
 /* 1: a script, *path is what runs it; 0: none; or a negative errno. */
-static int follow(char path[PATH_MAX], bool first)
+static int traced_program_follow_script(char path[PATH_MAX], bool first)
 {
 	char line[LINE_MAX_BYTES + 1];
 	ssize_t size;
@@ -119,7 +119,7 @@ static int follow(char path[PATH_MAX], bool first)
 		return 0;
 	line[size] = 0;
 	if (!strncmp(line, "#!", 2))
-		return read_line(line + 2, path);
+		return traced_program_read_line(line + 2, path);
 	/* What is no text is something that the kernel may have been told of. */
 	if (!first || !strncmp(line, ELFMAG, SELFMAG) || memchr(line, 0, (size_t)size))
 		return 0;
@@ -129,11 +129,11 @@ static int follow(char path[PATH_MAX], bool first)
 
 int session_program(const char *name, char path[PATH_MAX])
 {
-	int ret = find(name, path), nr = 0;
+	int ret = traced_program_find_in_path(name, path), nr = 0;
 
 	ret = ret ? ret : 1;
 	while (ret > 0 && nr <= INTERPRETERS_MAX)
-		ret = follow(path, !nr++);
+		ret = traced_program_follow_script(path, !nr++);
 	if (ret == -ENOEXEC) {
 		snprintf(path, PATH_MAX, "%s", SHELL);
 		return 1;

@@ -45,7 +45,7 @@ int session_hint(struct session_error *error, const char *format, ...)
 }
 
 /* Room for one more element of `size` bytes. The array keeps its place in `*array` on failure. */
-static bool grow(void *array_pointer, size_t nr, size_t *room, size_t size)
+static bool record_report_grow_array(void *array_pointer, size_t nr, size_t *room, size_t size)
 {
 	void *array;
 	size_t new_room = *room ? *room * 2 : 16;
@@ -71,8 +71,8 @@ static void add_message(struct session *session, struct session_message message)
 		message.hint = hint + 1;
 	}
 	if (message.text && session->nr_messages < LIMIT_MESSAGES &&
-			grow(&session->messages, session->nr_messages, &session->room_messages,
-					sizeof(*session->messages))) {
+			record_report_grow_array(&session->messages, session->nr_messages,
+					&session->room_messages, sizeof(*session->messages))) {
 		if (session->nr_messages == LIMIT_MESSAGES - 1) {
 			free(message.text);
 			message.text = strdup("more messages like these are not shown");
@@ -195,7 +195,7 @@ void reports_free(struct session *session)
 	free(session->losses);
 }
 
-static char *copy(const char *text)
+static char *record_report_copy_text(const char *text)
 {
 	return strdup(text ? text : "");
 }
@@ -204,11 +204,12 @@ void report_loss(struct session *session, const struct instance *instance, const
 		const char *event, const char *reason, uint64_t count, bool in_bytes)
 {
 	struct session_loss loss = {
-			.process = copy(instance->directory ? instance->directory
-							    : instance->procname),
-			.ring = copy(ring),
-			.event = copy(event),
-			.reason = copy(reason),
+			.process = record_report_copy_text(instance->directory
+							? instance->directory
+							: instance->procname),
+			.ring = record_report_copy_text(ring),
+			.event = record_report_copy_text(event),
+			.reason = record_report_copy_text(reason),
 			.count = count,
 			.in_bytes = in_bytes,
 	};
@@ -220,8 +221,8 @@ void report_loss(struct session *session, const struct instance *instance, const
 	if (session->service && !session->service->over) {
 		free_loss(&loss);
 	} else if (is_whole && (session->nr_losses < LIMIT_SESSION_LOSSES || in_bytes) &&
-			grow(&session->losses, session->nr_losses, &session->room_losses,
-					sizeof(loss))) {
+			record_report_grow_array(&session->losses, session->nr_losses,
+					&session->room_losses, sizeof(loss))) {
 		session->losses[session->nr_losses++] = loss;
 	} else {
 		/* The summary counts this loss too, although memory is missing. */

@@ -42,7 +42,7 @@ static void handle_signals(struct session *session)
 
 	while (read(session->signals.fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
-			continue; /* only to look around: is_over() */
+			continue; /* only to look around: record_run_has_ended() */
 		if (info.ssi_signo == SIGUSR1) {
 			if (session->mode == SESSION_RECORD)
 				handle_snapshot(session);
@@ -92,7 +92,7 @@ static void handle_watch(struct session *session, struct watch *watch)
 	}
 }
 
-static bool is_word(const struct watch *watch)
+static bool record_run_is_keyword(const struct watch *watch)
 {
 	return watch->kind == WATCH_LISTENER || watch->kind == WATCH_CONNECTION;
 }
@@ -122,7 +122,7 @@ int run_turn(struct session *session, int timeout_ms)
 
 			if (!watch)
 				continue;
-			spoke |= is_word(watch);
+			spoke |= record_run_is_keyword(watch);
 			is_death = watch->kind == WATCH_INSTANCE || watch->kind == WATCH_COMMAND ||
 					watch->kind == WATCH_PEER;
 			if (is_death != (pass == 1))
@@ -141,7 +141,7 @@ int run_turn(struct session *session, int timeout_ms)
  * Has every process that the command left behind ended? They are our children then: session_spawn()
  * has made us their reaper, so this counts those, too, that have no agent, or not yet.
  */
-static bool reap_all(struct session *session)
+static bool record_run_reap_children(struct session *session)
 {
 	pid_t pid;
 	int status;
@@ -151,17 +151,18 @@ static bool reap_all(struct session *session)
 	return pid < 0 && errno == ECHILD;
 }
 
-static bool is_over(struct session *session)
+static bool record_run_has_ended(struct session *session)
 {
 	/* Relaxed: this thread has stored it, or finds it in the next round. */
 	if (atomic_load_explicit(&session->stop, memory_order_relaxed))
 		return true;
 	if (session->command.status == -1)
 		return false;
-	return (!session->wait_all || reap_all(session)) && companion_is_over(session);
+	return (!session->wait_all || record_run_reap_children(session)) &&
+			companion_is_over(session);
 }
 
-static void show_progress(struct session *session, uint64_t *next)
+static void record_run_show_progress(struct session *session, uint64_t *next)
 {
 	uint64_t now = wire_deadline(0);
 
@@ -174,20 +175,20 @@ static void show_progress(struct session *session, uint64_t *next)
 			atomic_load_explicit(&session->lost, memory_order_relaxed));
 }
 
-static int watch(struct session *session, struct watch *watch)
+static int record_run_add_watch(struct session *session, struct watch *watch)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
 	return epoll_ctl(session->epoll, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
 }
 
-static int watch_signals(struct session *session)
+static int record_run_watch_signals(struct session *session)
 {
 	sigset_t ours = session_signals(session);
 
 	session->signals.kind = WATCH_SIGNALS;
 	session->signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	return session->signals.fd < 0 ? -errno : watch(session, &session->signals);
+	return session->signals.fd < 0 ? -errno : record_run_add_watch(session, &session->signals);
 }
 
 int run_begin(struct session *session)
@@ -197,16 +198,16 @@ int run_begin(struct session *session)
 	if (session->begun)
 		return 0;
 	session->begun = true;
-	ret = watch_signals(session);
+	ret = record_run_watch_signals(session);
 	if (!ret)
-		ret = watch(session, &session->command.watch);
+		ret = record_run_add_watch(session, &session->command.watch);
 	if (!ret && session->mode == SESSION_RECORD)
 		ret = drain_start(session);
 	return ret;
 }
 
 /* Take in all that is there already: deaths above all, so that "still running" is not said of them. */
-static void settle(struct session *session)
+static void record_run_drain_pending(struct session *session)
 {
 	int turns = 0;
 
@@ -253,13 +254,13 @@ int session_run(struct session *session, struct session_error *error)
 	if (!session->command.pid)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "there is no command yet");
 	ret = run_begin(session);
-	while (!ret && !is_over(session)) {
+	while (!ret && !record_run_has_ended(session)) {
 		ret = run_turn(session, TICK_MS);
 		ret = ret < 0 ? ret : 0;
-		show_progress(session, &next_progress);
+		record_run_show_progress(session, &next_progress);
 	}
 	companion_end(session);
-	settle(session);
+	record_run_drain_pending(session);
 	if (session->mode == SESSION_RECORD)
 		report_survivors(session);
 	report_silence(session);

@@ -89,7 +89,7 @@ int session_begin_clock(struct session *session, struct session_error *error)
 	return 0;
 }
 
-static int64_t clock_ns(const struct ctf_clock *clock, uint64_t ticks)
+static int64_t record_session_get_clock_ns(const struct ctf_clock *clock, uint64_t ticks)
 {
 	const struct ring_clock_calibration calibration = {
 			.frequency = clock->frequency,
@@ -113,7 +113,8 @@ static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
 			ring_clock_calibrate(session->clock, &session->begin, &now, &calibration))
 		return false;
 	session_fill_clock(ret_clock, &calibration);
-	difference = clock_ns(ret_clock, now.ticks) - clock_ns(used, now.ticks);
+	difference = record_session_get_clock_ns(ret_clock, now.ticks) -
+			record_session_get_clock_ns(used, now.ticks);
 	return difference > LIMIT_CLOCK_ERROR_NS || difference < -LIMIT_CLOCK_ERROR_NS;
 }
 
@@ -270,8 +271,8 @@ int session_fail_allocation(struct session_error *error)
 }
 
 /* All that can be wrong is found before anything is started or made. */
-static int take_options(struct session *session, const struct session_options *options,
-		struct session_error *error)
+static int record_session_apply_options(struct session *session,
+		const struct session_options *options, struct session_error *error)
 {
 	int ret;
 
@@ -301,7 +302,7 @@ static int take_options(struct session *session, const struct session_options *o
 	return ret;
 }
 
-static int open_parts(struct session *session, const struct session_options *options,
+static int record_session_open_parts(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
 	int ret;
@@ -337,9 +338,9 @@ int session_create(const struct session_options *options, struct session **resul
 	session = session_allocate();
 	if (!session)
 		return session_fail_allocation(error);
-	ret = take_options(session, options, error);
+	ret = record_session_apply_options(session, options, error);
 	if (!ret)
-		ret = open_parts(session, options, error);
+		ret = record_session_open_parts(session, options, error);
 	if (ret) {
 		session_destroy(session);
 		return ret;
@@ -428,7 +429,7 @@ void session_destroy(struct session *session)
 
 /* ---- summary ---- */
 
-static struct session_process summarize(const struct instance *instance)
+static struct session_process record_session_summarize_process(const struct instance *instance)
 {
 	struct session_process process = {
 			.directory = instance->directory ? instance->directory : "",
@@ -462,7 +463,7 @@ static void summarize_processes(struct session *session)
 	if (!session->processes)
 		return;
 	for (instance = session->instances; instance; instance = instance->next) {
-		session->processes[i++] = summarize(instance);
+		session->processes[i++] = record_session_summarize_process(instance);
 		summary->bytes += instance->bytes;
 		summary->recorded += instance->recorded;
 		summary->overwritten += instance->overwritten;
@@ -511,7 +512,8 @@ const struct session_summary *session_summary(struct session *session)
 	return summary;
 }
 
-static const struct instance *process_at(const struct session *session, size_t process)
+static const struct instance *record_session_get_process(
+		const struct session *session, size_t process)
 {
 	const struct instance *instance = session->instances;
 
@@ -522,7 +524,7 @@ static const struct instance *process_at(const struct session *session, size_t p
 
 size_t session_nr_events(const struct session *session, size_t process)
 {
-	const struct instance *instance = process_at(session, process);
+	const struct instance *instance = record_session_get_process(session, process);
 
 	return instance && instance->kinds ? instance->nr_kinds : 0;
 }
@@ -530,7 +532,7 @@ size_t session_nr_events(const struct session *session, size_t process)
 const struct side_event_description *session_event(
 		const struct session *session, size_t process, size_t event)
 {
-	const struct instance *instance = process_at(session, process);
+	const struct instance *instance = record_session_get_process(session, process);
 
 	return instance && instance->kinds && event < instance->nr_kinds
 			? instance->kinds[event].owned->desc

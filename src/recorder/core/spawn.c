@@ -168,7 +168,7 @@ void spawn_ignore_requests(struct session *session)
 	sigaction(SIGUSR2, session->rotation.chunks ? &ignore : NULL, &session->old_user2);
 }
 
-static void take_signals(struct session *session)
+static void spawn_reset_signals(struct session *session)
 {
 	struct sigaction child = {.sa_handler = SIG_DFL};
 	sigset_t ours = session_signals(session);
@@ -197,7 +197,8 @@ static int watch_command(struct session *session, pid_t pid, struct session_erro
 }
 
 /* It waits, is watched, and goes on when what comes beside it is there. */
-static int release(struct session *session, pid_t pid, int go[2], struct session_error *error)
+static int spawn_resume_child(
+		struct session *session, pid_t pid, int go[2], struct session_error *error)
 {
 	int ret = watch_command(session, pid, error);
 
@@ -218,8 +219,8 @@ static int release(struct session *session, pid_t pid, int go[2], struct session
 	return ret;
 }
 
-static int start(struct session *session, char *const argv[], int ends[2], int go[2], pid_t *pid,
-		struct session_error *error)
+static int spawn_start_child(struct session *session, char *const argv[], int ends[2], int go[2],
+		pid_t *pid, struct session_error *error)
 {
 	int code;
 
@@ -229,7 +230,7 @@ static int start(struct session *session, char *const argv[], int ends[2], int g
 		run_command(session, argv, ends[1], go);
 	close(ends[1]);
 	if (*pid > 0)
-		return go[0] >= 0 ? release(session, *pid, go, error) : 0;
+		return go[0] >= 0 ? spawn_resume_child(session, *pid, go, error) : 0;
 	if (go[0] >= 0) {
 		close(go[0]);
 		close(go[1]);
@@ -262,11 +263,11 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 		return session_fail(error, SESSION_ERROR_FAILED, code, "cannot make a socket: %s",
 				strerror(code));
 	}
-	take_signals(session);
+	spawn_reset_signals(session);
 	/* Orphans become ours, so that we know when the last one has ended. */
 	if (session->wait_all)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
-	ret = start(session, argv, ends, go, &pid, error);
+	ret = spawn_start_child(session, argv, ends, go, &pid, error);
 	code = ret ? 0 : hear_from_child(ends[0]);
 	close(ends[0]);
 	if (code) {

@@ -15,7 +15,7 @@ static uint64_t figure(const _Atomic uint64_t *value)
 	return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-static char *copy(const char *text)
+static char *statistics_copy_text(const char *text)
 {
 	return strdup(text ? text : "");
 }
@@ -31,7 +31,8 @@ struct losses {
 	bool no_memory;
 };
 
-static bool add_loss(struct losses *losses, uint32_t slot, enum ring_loss reason, uint64_t count)
+static bool statistics_add_loss(
+		struct losses *losses, uint32_t slot, enum ring_loss reason, uint64_t count)
 {
 	struct session_status_process *process = losses->process;
 
@@ -54,7 +55,7 @@ static bool add_loss(struct losses *losses, uint32_t slot, enum ring_loss reason
 }
 
 /* A program that writes nonsense there gets no more room than an honest one. */
-static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
+static int statistics_visit_loss(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
 {
 	struct losses *losses = data;
 	unsigned int reason;
@@ -65,7 +66,7 @@ static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *
 			continue;
 		if (losses->process->nr_losses >= LIMIT_LOSSES)
 			return 1;
-		if (!add_loss(losses, slot, reason, counts[reason])) {
+		if (!statistics_add_loss(losses, slot, reason, counts[reason])) {
 			losses->no_memory = true;
 			return 1;
 		}
@@ -80,7 +81,7 @@ static bool is_silent(const struct session_status_ring *ring)
 	return !ring->bytes && !ring->lost && !ring->unwritten && !ring->overwritten;
 }
 
-static void take_ring(struct losses *losses, uint32_t number)
+static void statistics_read_ring(struct losses *losses, uint32_t number)
 {
 	const struct instance_channel *channel = &losses->instance->channels[losses->channel];
 	const struct instance_ring *each = &channel->each[number];
@@ -104,7 +105,7 @@ static void take_ring(struct losses *losses, uint32_t number)
 	process->unwritten += ring.unwritten;
 	process->overwritten += ring.overwritten;
 	if (ring.lost)
-		ring_consumer_lost_each(channel->rings, number, visit_lost, losses);
+		ring_consumer_lost_each(channel->rings, number, statistics_visit_loss, losses);
 }
 
 static size_t count_rings(const struct instance *instance)
@@ -119,7 +120,8 @@ static size_t count_rings(const struct instance *instance)
 }
 
 /* The rings of an instance go one channel after the other: until all have gone they are looked at. */
-static int take_rings(const struct instance *instance, struct session_status_process *process)
+static int statistics_read_rings(
+		const struct instance *instance, struct session_status_process *process)
 {
 	struct losses losses = {.instance = instance, .process = process};
 	size_t nr = count_rings(instance);
@@ -139,14 +141,15 @@ static int take_rings(const struct instance *instance, struct session_status_pro
 
 		for (ring = 0; channel->rings && channel->each && ring < channel->geometry.rings;
 				ring++)
-			take_ring(&losses, ring);
+			statistics_read_ring(&losses, ring);
 	}
 	return losses.no_memory ? -ENOMEM : 0;
 }
 
 /* ---- processes ---- */
 
-static int take_process(const struct instance *instance, struct session_status_process *process)
+static int statistics_read_process(
+		const struct instance *instance, struct session_status_process *process)
 {
 	*process = (struct session_status_process){
 			.number = instance->number,
@@ -160,9 +163,9 @@ static int take_process(const struct instance *instance, struct session_status_p
 			.token = instance->token,
 			.generation = instance->generation,
 			.ended = instance->state != INSTANCE_LIVE,
-			.procname = copy(instance->procname),
-			.exe = copy(instance->exe),
-			.directory = copy(instance->directory),
+			.procname = statistics_copy_text(instance->procname),
+			.exe = statistics_copy_text(instance->exe),
+			.directory = statistics_copy_text(instance->directory),
 			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
 			.bytes = figure(&instance->written),
 			.recorded = figure(&instance->recorded),
@@ -170,10 +173,10 @@ static int take_process(const struct instance *instance, struct session_status_p
 	};
 	if (!process->procname || !process->exe || !process->directory)
 		return -ENOMEM;
-	return take_rings(instance, process);
+	return statistics_read_rings(instance, process);
 }
 
-static int take_channels(const struct session *session, struct session_status *status,
+static int statistics_read_channels(const struct session *session, struct session_status *status,
 		const struct totals *sums)
 {
 	uint32_t i;
@@ -205,7 +208,7 @@ static int take_processes(
 	for (instance = session->instances; instance && !ret; instance = instance->next) {
 		struct session_status_process *process = &status->processes[status->nr_processes++];
 
-		ret = take_process(instance, process);
+		ret = statistics_read_process(instance, process);
 		/* Those are in the sums. */
 		if (instance->state == INSTANCE_CLOSED)
 			continue;
@@ -248,7 +251,7 @@ int session_status(struct session *session, struct session_status *status)
 	};
 	ret = take_processes(session, status, &sums);
 	if (!ret)
-		ret = take_channels(session, status, &sums);
+		ret = statistics_read_channels(session, status, &sums);
 	pthread_mutex_unlock(&session->lock);
 	if (!ret)
 		ret = refusals_status(session, status);

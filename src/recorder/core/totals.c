@@ -27,7 +27,7 @@
 /* ---- sums ---- */
 
 /* The session's channel; SESSION_CHANNELS_MAX: it has none of this name. */
-static uint32_t channel_of(
+static uint32_t totals_get_channel(
 		const struct session *session, const struct instance *instance, uint32_t channel)
 {
 	const char *name = instance->channels[channel].channel->name;
@@ -59,7 +59,7 @@ void totals_add_channels(const struct session *session, const struct instance *i
 
 	for (i = 0; i < instance->nr_channels; i++) {
 		const struct instance_channel *channel = &instance->channels[i];
-		uint32_t at = channel_of(session, instance, i);
+		uint32_t at = totals_get_channel(session, instance, i);
 
 		if (at == SESSION_CHANNELS_MAX)
 			continue;
@@ -70,7 +70,7 @@ void totals_add_channels(const struct session *session, const struct instance *i
 }
 
 /* An instance that has been written, and still has its rings. */
-static void add(const struct session *session, const struct instance *instance,
+static void totals_add_instance(const struct session *session, const struct instance *instance,
 		struct totals *totals)
 {
 	uint32_t i, ring;
@@ -94,7 +94,8 @@ struct state {
 	const char *last;
 };
 
-static void put_sums(FILE *file, const struct session *session, const struct totals *totals)
+static void totals_write_sums(
+		FILE *file, const struct session *session, const struct totals *totals)
 {
 	uint32_t i;
 
@@ -109,13 +110,13 @@ static void put_sums(FILE *file, const struct session *session, const struct tot
 				totals->channels[i].bytes);
 }
 
-static void put_state(FILE *file, const void *user)
+static void totals_write_state(FILE *file, const void *user)
 {
 	const struct state *state = user;
 
-	put_sums(file, state->session, state->now);
+	totals_write_sums(file, state->session, state->now);
 	facts_put_line(file, "last", state->last);
-	put_sums(file, state->session, state->before);
+	totals_write_sums(file, state->session, state->before);
 }
 
 struct reading {
@@ -136,7 +137,7 @@ static bool take_sums(struct reading *reading, const char *value)
 			       &totals->unwritten, &totals->overwritten) == 6;
 }
 
-static bool take_channel(struct reading *reading, const char *value)
+static bool totals_parse_channel(struct reading *reading, const char *value)
 {
 	uint64_t recorded, lost, bytes;
 	struct totals *totals;
@@ -154,14 +155,14 @@ static bool take_channel(struct reading *reading, const char *value)
 	return true;
 }
 
-static bool take_line(void *user, const char *word, char *value)
+static bool totals_parse_line(void *user, const char *word, char *value)
 {
 	struct reading *reading = user;
 
 	if (!strcmp(word, "sums"))
 		return take_sums(reading, value);
 	if (!strcmp(word, "channel"))
-		return take_channel(reading, value);
+		return totals_parse_channel(reading, value);
 	if (strcmp(word, "last") != 0 || reading->last || !facts_unescape(value))
 		return false;
 	reading->last = strdup(value);
@@ -176,7 +177,7 @@ void totals_read(struct session *session)
 
 	if (facts_read_file(session->buffers_fd, TOTALS_FILE, LIMIT_TOTALS, &text, &size))
 		return;
-	if (facts_parse(text, size, FIRST_LINE, take_line, &reading) && reading.nr == 2 &&
+	if (facts_parse(text, size, FIRST_LINE, totals_parse_line, &reading) && reading.nr == 2 &&
 			reading.last) {
 		session->ended = reading.sums[0];
 		session->ended_before = reading.sums[1];
@@ -210,11 +211,11 @@ void totals_end(struct session *session, struct instance *instance, bool stays)
 	const struct state state = {session, &now, &session->ended, instance->folder};
 	int ret = 0;
 
-	add(session, instance, &now);
+	totals_add_instance(session, instance, &now);
 	/* Its successor finds the journal of one that stays, and counts it by that. */
 	if (session->place && instance->folder && !stays)
-		ret = facts_write_file(
-				session->buffers_fd, TOTALS_FILE, FIRST_LINE, put_state, &state);
+		ret = facts_write_file(session->buffers_fd, TOTALS_FILE, FIRST_LINE,
+				totals_write_state, &state);
 	if (ret && !session->totals_unnoted) {
 		session->totals_unnoted = true;
 		report(session, true, "cannot save the totals in %s: %s", session->buffers,

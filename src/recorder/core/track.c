@@ -19,7 +19,7 @@
 
 /* ---- the user's words ---- */
 
-static int check(const struct session_track *track, struct session_error *error)
+static int track_check_options(const struct session_track *track, struct session_error *error)
 {
 	switch (track->kind) {
 	case SESSION_TRACK_PID:
@@ -65,7 +65,7 @@ int track_take(const struct session_track *track, size_t nr, struct session_trac
 	if (!copy)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < nr && !ret; i++) {
-		ret = check(&track[i], error);
+		ret = track_check_options(&track[i], error);
 		if (ret)
 			break;
 		copy[i] = track[i];
@@ -177,7 +177,7 @@ static void unescape(char *text)
  *	/docker/ID  docker-ID.scope  libpod-ID.scope  cri-containerd-ID.scope  crio-ID.scope
  *	/lxc/NAME  lxc.payload.NAME  machine-NAME.scope  systemd-nspawn@NAME.service
  */
-static bool part_fits(const char *text, char *part, const char *before)
+static bool track_matches_part(const char *text, char *part, const char *before)
 {
 	static const char *const heads[] = {"lxc.payload.", "machine-", "systemd-nspawn@"};
 	const char *id;
@@ -208,7 +208,7 @@ bool track_container_fits(const char *text, const char *path)
 	if (!copy)
 		return false;
 	for (part = strtok_r(copy, "/", &rest); part && !fits; part = strtok_r(NULL, "/", &rest)) {
-		fits = part_fits(text, part, before);
+		fits = track_matches_part(text, part, before);
 		before = part;
 	}
 	free(copy);
@@ -229,7 +229,7 @@ static bool group_fits(const struct session_track *track, const struct groups *g
 
 /* ---- the answer ---- */
 
-static bool fits(const struct session_track *track, const struct track_peer *peer,
+static bool track_matches_peer(const struct session_track *track, const struct track_peer *peer,
 		const struct groups *groups)
 {
 	switch (track->kind) {
@@ -263,7 +263,7 @@ bool track_wants(const struct session_track *track, size_t nr, const struct trac
 	if (asks_for_groups(track, nr))
 		read_groups(&groups, peer->pid);
 	for (i = 0; i < nr && !excluded; i++) {
-		bool fit = fits(&track[i], peer, &groups);
+		bool fit = track_matches_peer(&track[i], peer, &groups);
 
 		if (track[i].exclude) {
 			excluded = fit;

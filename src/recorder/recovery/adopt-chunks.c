@@ -20,7 +20,7 @@
 #define DESCRIPTORS 16
 
 /* "chunk-NNNN-...", perhaps with a dot in front: its number, or 0. */
-static unsigned int number_of(const char *name)
+static unsigned int adopt_chunks_get_number(const char *name)
 {
 	unsigned int number;
 	char dash;
@@ -37,8 +37,8 @@ unsigned int adopt_last_chunk(const char *output)
 	unsigned int last = 0;
 
 	while (directory && (entry = readdir(directory)))
-		if (number_of(entry->d_name) > last)
-			last = number_of(entry->d_name);
+		if (adopt_chunks_get_number(entry->d_name) > last)
+			last = adopt_chunks_get_number(entry->d_name);
 	if (directory)
 		closedir(directory);
 	return last;
@@ -68,9 +68,9 @@ static void remove_rest(const struct session *session, const char *name)
 	free(path);
 }
 
-static int is_ours(const struct session *session, const char *name)
+static int adopt_chunks_is_own_chunk(const struct session *session, const char *name)
 {
-	return number_of(name) > place_first_chunk(session);
+	return adopt_chunks_get_number(name) > place_first_chunk(session);
 }
 
 static void take_chunk(struct session *session, int directory, const char *name)
@@ -91,7 +91,8 @@ static void take_chunk(struct session *session, int directory, const char *name)
 /* By number: the one that is hidden is the last. */
 static int compare_chunks(const void *one, const void *other)
 {
-	unsigned int a = number_of(*(char *const *)one), b = number_of(*(char *const *)other);
+	unsigned int a = adopt_chunks_get_number(*(char *const *)one),
+		     b = adopt_chunks_get_number(*(char *const *)other);
 
 	return a < b ? -1 : a > b;
 }
@@ -105,7 +106,7 @@ void adopt_chunks(struct session *session)
 
 	while (directory && names && nr < LIMIT_CHUNKS && (entry = readdir(directory))) {
 		remove_rest(session, entry->d_name);
-		if (!is_ours(session, entry->d_name))
+		if (!adopt_chunks_is_own_chunk(session, entry->d_name))
 			continue;
 		names[nr] = strdup(entry->d_name);
 		nr += names[nr] != NULL;

@@ -61,7 +61,7 @@ static bool is_ring_name(const char *name, bool wanted)
 	return wanted || access(path, F_OK) != 0;
 }
 
-static bool add_segment(struct core *core, uint64_t begin, uint64_t end)
+static bool adopt_mapped_add_segment(struct core *core, uint64_t begin, uint64_t end)
 {
 	struct segment *more;
 
@@ -81,7 +81,7 @@ static bool add_segment(struct core *core, uint64_t begin, uint64_t end)
 	return true;
 }
 
-static bool add_mapping(struct mapped *mapped, uint64_t begin, uint64_t end)
+static bool adopt_mapped_add_mapping(struct mapped *mapped, uint64_t begin, uint64_t end)
 {
 	struct mapping *more;
 
@@ -95,7 +95,7 @@ static bool add_mapping(struct mapped *mapped, uint64_t begin, uint64_t end)
 	return true;
 }
 
-static bool take_line(struct core *core, struct mapped *mapped, const char *line)
+static bool adopt_mapped_parse_line(struct core *core, struct mapped *mapped, const char *line)
 {
 	unsigned long long begin, end, inode;
 	char permissions[8] = "";
@@ -106,12 +106,12 @@ static bool take_line(struct core *core, struct mapped *mapped, const char *line
 			begin >= end || !name)
 		return true;
 	if (!strcmp(permissions, "rw-p") && !inode && (line[name] == '\n' || !line[name]))
-		return add_segment(core, begin, end);
+		return adopt_mapped_add_segment(core, begin, end);
 	if (strcmp(permissions, "rw-s") != 0 ||
 			!is_ring_name(line + name, core->session->service->only != 0))
 		return true;
 	mapped->likely = true;
-	return add_mapping(mapped, begin, end);
+	return adopt_mapped_add_mapping(mapped, begin, end);
 }
 
 static int read_maps(struct core *core, struct mapped *mapped)
@@ -126,7 +126,7 @@ static int read_maps(struct core *core, struct mapped *mapped)
 	if (!maps)
 		return -errno;
 	while (good && getline(&line, &room, maps) > 0)
-		good = take_line(core, mapped, line);
+		good = adopt_mapped_parse_line(core, mapped, line);
 	fclose(maps);
 	free(line);
 	return good ? 0 : -ENOMEM;
@@ -186,7 +186,8 @@ static int map_rings(struct core *core, struct instance *instance, uint32_t inde
 
 /* ---- the instance ---- */
 
-static bool is_known(const struct session *session, const struct recovery_head *head, pid_t pid)
+static bool adopt_mapped_has_instance(
+		const struct session *session, const struct recovery_head *head, pid_t pid)
 {
 	const struct instance *instance;
 
@@ -198,7 +199,7 @@ static bool is_known(const struct session *session, const struct recovery_head *
 }
 
 /* Is it one of a static configuration, and of this session, if that serves one? */
-static bool wants(struct core *core, const struct recovery_head *head)
+static bool adopt_mapped_is_candidate(struct core *core, const struct recovery_head *head)
 {
 	const struct service *service = core->session->service;
 	const struct mapped *mapped = core->user;
@@ -210,11 +211,11 @@ static bool wants(struct core *core, const struct recovery_head *head)
 		return false;
 	if (!service->only && strcmp(head->session, service->socket) != 0)
 		return false;
-	return !is_known(core->session, head, mapped->pid);
+	return !adopt_mapped_has_instance(core->session, head, mapped->pid);
 }
 
-static int take(struct core *core, struct instance *instance, const struct recovery_head *head,
-		struct ctf_error *error)
+static int adopt_mapped_instance(struct core *core, struct instance *instance,
+		const struct recovery_head *head, struct ctf_error *error)
 {
 	struct mapped *mapped = core->user;
 	struct pollfd ended = {.events = POLLIN};
@@ -253,9 +254,9 @@ int adopt_mapped(struct session *session, pid_t pid)
 			.session = session,
 			.path = name,
 			.fd = -1,
-			.wants = wants,
+			.wants = adopt_mapped_is_candidate,
 			.take_rings = map_rings,
-			.take = take,
+			.take = adopt_mapped_instance,
 			.user = &mapped,
 	};
 	int ret = read_maps(&core, &mapped);

@@ -33,7 +33,8 @@
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 1000000
 
-static int fail(struct ctf_error *error, int code, const char *file, const char *why)
+static int recovery_adopt_set_error(
+		struct ctf_error *error, int code, const char *file, const char *why)
 {
 	snprintf(error->text, sizeof(error->text), "%s: %s", file, why ? why : strerror(-code));
 	return code;
@@ -182,7 +183,7 @@ static int adopt_channel(struct instance_channel *channel, struct channel *own, 
 	return memory_make_tables(channel) ? 0 : -ENOMEM;
 }
 
-static int adopt_rings(struct session *session, struct instance *instance, int folder,
+static int recovery_adopt_rings(struct session *session, struct instance *instance, int folder,
 		struct ctf_error *error)
 {
 	int fds[SESSION_CHANNELS_MAX] = {0}, ret = 0;
@@ -211,7 +212,7 @@ static int adopt_rings(struct session *session, struct instance *instance, int f
 		if (fds[nr] >= 0)
 			close(fds[nr]);
 	if (ret)
-		return fail(error, ret, name,
+		return recovery_adopt_set_error(error, ret, name,
 				ret == -EPROTO ? "there are no rings of this version in it"
 						: ret == -ENOSPC
 						? "they are larger than the session's memory"
@@ -273,7 +274,7 @@ static int adopt_events(struct session *session, struct instance *instance, int 
 	instance->described_fd = fd;
 	kind_stream_free(&stream);
 	free(bytes);
-	return ret ? fail(error, ret, FOUND_EVENTS,
+	return ret ? recovery_adopt_set_error(error, ret, FOUND_EVENTS,
 				     ret == -EWOULDBLOCK ? "another recorder uses it" : NULL)
 		   : 0;
 }
@@ -373,7 +374,7 @@ static bool keep_clock(
 	return instance->own_clock;
 }
 
-static void fill(struct instance *instance, const struct found *found)
+static void recovery_adopt_fill_instance(struct instance *instance, const struct found *found)
 {
 	instance->token = found->token;
 	instance->uid = instance->account = found->uid;
@@ -410,10 +411,10 @@ static int adopt_parts(struct session *session, struct instance *instance,
 {
 	int ret;
 
-	fill(instance, found);
+	recovery_adopt_fill_instance(instance, found);
 	if (!keep_clock(session, instance, found))
-		return fail(error, -ENOMEM, FOUND_FILE, NULL);
-	ret = adopt_rings(session, instance, folder, error);
+		return recovery_adopt_set_error(error, -ENOMEM, FOUND_FILE, NULL);
+	ret = recovery_adopt_rings(session, instance, folder, error);
 	if (!ret)
 		ret = adopt_events(session, instance, folder, error);
 	if (ret)
@@ -422,7 +423,7 @@ static int adopt_parts(struct session *session, struct instance *instance,
 	if (found->by_agent && faccessat(folder, JOURNAL_FILE, F_OK, AT_SYMLINK_NOFOLLOW) &&
 			errno == ENOENT) {
 		ret = journal_make(instance, folder);
-		return ret ? fail(error, ret, JOURNAL_FILE, NULL) : 0;
+		return ret ? recovery_adopt_set_error(error, ret, JOURNAL_FILE, NULL) : 0;
 	}
 	return journal_adopt(session, instance, folder, error);
 }
@@ -492,10 +493,11 @@ static int adopt_found(struct session *session, struct found *found, int folder,
 	int ret;
 
 	if (!is_folder_of(found, name))
-		return fail(error, -EINVAL, FOUND_FILE, "it is that of another folder");
+		return recovery_adopt_set_error(
+				error, -EINVAL, FOUND_FILE, "it is that of another folder");
 	instance = found_instance(found);
 	if (!instance)
-		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+		return recovery_adopt_set_error(error, -ENOMEM, FOUND_FILE, NULL);
 	instance->folder = strdup(name);
 	ret = instance->folder ? adopt_parts(session, instance, found, folder, error) : -ENOMEM;
 	if (ret) {
@@ -514,12 +516,13 @@ static int adopt_folder(
 	int ret;
 
 	if (fstat(folder, &status) || status.st_uid != place_owner(session))
-		return fail(error, -EPERM, "the folder", "it belongs to another user");
+		return recovery_adopt_set_error(
+				error, -EPERM, "the folder", "it belongs to another user");
 	if (faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		return 1;
 	found = calloc(1, sizeof(*found));
 	if (!found)
-		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+		return recovery_adopt_set_error(error, -ENOMEM, FOUND_FILE, NULL);
 	ret = found_read(folder, found, error);
 	if (!ret)
 		ret = adopt_found(session, found, folder, name, error);
@@ -530,7 +533,7 @@ static int adopt_folder(
 
 /* ---- folders that programs make ---- */
 
-static bool is_known(const struct session *session, const char *name)
+static bool recovery_adopt_channel_is_known(const struct session *session, const char *name)
 {
 	const struct instance *instance;
 	size_t i;
@@ -575,7 +578,7 @@ static void adopt_entry(struct session *session, const char *name)
 	/* A file, a link, or a folder that is gone. */
 	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
 		return;
-	ret = folder < 0 ? fail(&error, -errno, "the folder", NULL)
+	ret = folder < 0 ? recovery_adopt_set_error(&error, -errno, "the folder", NULL)
 			 : adopt_folder(session, folder, name, &error);
 	if (ret > 0)
 		remove_leftovers(session->buffers_fd, name, folder);
@@ -590,7 +593,7 @@ static void adopt_entry(struct session *session, const char *name)
 
 /* ---- all of them ---- */
 
-static int compare_names(const void *one, const void *other)
+static int recovery_adopt_compare_names(const void *one, const void *other)
 {
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
@@ -612,7 +615,7 @@ static size_t list_entries(DIR *directory, char **names, size_t room, int *ret_e
 		nr++;
 	}
 	*ret_error = errno;
-	qsort(names, nr, sizeof(*names), compare_names);
+	qsort(names, nr, sizeof(*names), recovery_adopt_compare_names);
 	return nr;
 }
 
@@ -697,7 +700,8 @@ void adopt_new(struct session *session, bool now)
 		return;
 	}
 	while ((entry = readdir(directory))) {
-		if (*entry->d_name == '.' || is_known(session, entry->d_name) ||
+		if (*entry->d_name == '.' ||
+				recovery_adopt_channel_is_known(session, entry->d_name) ||
 				buffers_is_folder(session->buffers_fd, entry->d_name) <= 0)
 			continue;
 		adopt_entry(session, entry->d_name);

@@ -25,7 +25,7 @@
 
 /* ---- memory ---- */
 
-static const struct segment *find_segment(const struct core *core, uint64_t address)
+static const struct segment *core_dump_find_segment(const struct core *core, uint64_t address)
 {
 	size_t low = 0, high = core->nr_segments;
 
@@ -42,7 +42,7 @@ static const struct segment *find_segment(const struct core *core, uint64_t addr
 	return &core->segments[low - 1];
 }
 
-static int read_file(int fd, uint64_t offset, void *to, size_t size)
+static int core_dump_read_file(int fd, uint64_t offset, void *to, size_t size)
 {
 	size_t done = 0;
 
@@ -64,7 +64,7 @@ static int read_core(void *user, uint64_t address, void *to, size_t size)
 	const struct core *core = user;
 
 	while (size) {
-		const struct segment *segment = find_segment(core, address);
+		const struct segment *segment = core_dump_find_segment(core, address);
 		uint64_t inside;
 		size_t part;
 		int ret;
@@ -73,7 +73,7 @@ static int read_core(void *user, uint64_t address, void *to, size_t size)
 			return -ENODATA;
 		inside = address - segment->address;
 		part = segment->size - inside < size ? (size_t)(segment->size - inside) : size;
-		ret = read_file(core->fd, segment->offset + inside, to, part);
+		ret = core_dump_read_file(core->fd, segment->offset + inside, to, part);
 		if (ret)
 			return ret;
 		to = (char *)to + part;
@@ -83,7 +83,7 @@ static int read_core(void *user, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-static int compare_segments(const void *one, const void *other)
+static int core_dump_compare_segments(const void *one, const void *other)
 {
 	const struct segment *a = one, *b = other;
 
@@ -120,13 +120,14 @@ static int take_segments(struct core *core, Elf *elf, uint64_t file_size)
 			continue;
 		core->nr_segments++;
 	}
-	qsort(core->segments, core->nr_segments, sizeof(*core->segments), compare_segments);
+	qsort(core->segments, core->nr_segments, sizeof(*core->segments),
+			core_dump_compare_segments);
 	return 0;
 }
 
 /* ---- one recording ---- */
 
-static bool is_text(const char *text, size_t size)
+static bool core_dump_is_printable(const char *text, size_t size)
 {
 	return memchr(text, 0, size);
 }
@@ -145,8 +146,8 @@ static const char *check_head(const struct recovery_head *head, uint64_t address
 			head->nr_channels > SESSION_CHANNELS_MAX ||
 			head->frequency > UINT64_C(1000000000000) ||
 			(head->frequency && head->offset >= head->frequency) ||
-			!is_text(head->procname, sizeof(head->procname)) ||
-			!is_text(head->exe, sizeof(head->exe)))
+			!core_dump_is_printable(head->procname, sizeof(head->procname)) ||
+			!core_dump_is_printable(head->exe, sizeof(head->exe)))
 		return "it is damaged";
 	return NULL;
 }
@@ -188,7 +189,7 @@ static int import_rings(struct core *core, struct instance *instance, uint32_t i
 	return ret;
 }
 
-static int read_channel(struct core *core, struct instance *instance, uint32_t index,
+static int core_dump_read_channel(struct core *core, struct instance *instance, uint32_t index,
 		uint64_t address, struct ctf_error *error)
 {
 	struct channel *own = &instance->own_channels[index];
@@ -196,7 +197,8 @@ static int read_channel(struct core *core, struct instance *instance, uint32_t i
 	int ret = read_core(core, address + index * sizeof(from), &from, sizeof(from));
 
 	snprintf(error->text, sizeof(error->text), "the list of its channels is damaged");
-	if (ret || !is_text(from.name, sizeof(from.name)) || !channel_is_name(from.name))
+	if (ret || !core_dump_is_printable(from.name, sizeof(from.name)) ||
+			!channel_is_name(from.name))
 		return ret ? ret : -EPROTO;
 	own->name = strdup(from.name);
 	if (!own->name)
@@ -207,7 +209,7 @@ static int read_channel(struct core *core, struct instance *instance, uint32_t i
 	return core->take_rings(core, instance, index, &from, error);
 }
 
-static int read_chunk(struct core *core, struct recovered *recovered, uint64_t address,
+static int core_dump_read_chunk(struct core *core, struct recovered *recovered, uint64_t address,
 		const struct recovery_chunk *chunk)
 {
 	struct kind_stream stream = {0};
@@ -237,7 +239,7 @@ static int read_events(struct core *core, struct instance *instance, uint64_t ad
 				chunk.used > LIMIT_INSTANCE_DESCRIPTIONS - total)
 			return -EPROTO;
 		total += chunk.used;
-		ret = read_chunk(core, &recovered, address, &chunk);
+		ret = core_dump_read_chunk(core, &recovered, address, &chunk);
 		if (ret)
 			return ret;
 		address = chunk.next;
@@ -245,7 +247,7 @@ static int read_events(struct core *core, struct instance *instance, uint64_t ad
 	return address ? -EPROTO : 0;
 }
 
-static struct instance *make_instance(struct core *core, const struct recovery_head *head)
+static struct instance *core_dump_make_instance(struct core *core, const struct recovery_head *head)
 {
 	struct channel *channels = calloc(head->nr_channels, sizeof(*channels));
 	struct instance *instance = channels
@@ -268,7 +270,7 @@ static struct instance *make_instance(struct core *core, const struct recovery_h
 	return instance;
 }
 
-static void take_clock(struct core *core, const struct recovery_head *head)
+static void core_dump_calibrate_clock(struct core *core, const struct recovery_head *head)
 {
 	struct ring_clock_calibration calibration = {
 			.frequency = head->frequency ? head->frequency : 1000000000,
@@ -288,21 +290,22 @@ static int recover_instance(struct core *core, struct instance *instance,
 		const struct recovery_head *head, struct ctf_error *error)
 {
 	(void)error;
-	take_clock(core, head);
+	core_dump_calibrate_clock(core, head);
 	recover_add(core->session, instance);
 	return 0;
 }
 
-static int read_record(struct core *core, const struct recovery_head *head, struct ctf_error *error)
+static int core_dump_read_record(
+		struct core *core, const struct recovery_head *head, struct ctf_error *error)
 {
-	struct instance *instance = make_instance(core, head);
+	struct instance *instance = core_dump_make_instance(core, head);
 	uint32_t i;
 	int ret = 0;
 
 	if (!instance)
 		return -ENOMEM;
 	for (i = 0; i < head->nr_channels && !ret; i++)
-		ret = read_channel(core, instance, i, head->channels, error);
+		ret = core_dump_read_channel(core, instance, i, head->channels, error);
 	if (!ret) {
 		ret = read_events(core, instance, head->first_chunk);
 		if (ret)
@@ -318,7 +321,8 @@ static int read_record(struct core *core, const struct recovery_head *head, stru
 
 /* ---- the dump ---- */
 
-static void look_at(struct core *core, uint64_t address, const unsigned char *bytes)
+static void core_dump_recover_record(
+		struct core *core, uint64_t address, const unsigned char *bytes)
 {
 	struct ctf_error error = {.text = "out of memory"};
 	struct recovery_head head;
@@ -335,7 +339,7 @@ static void look_at(struct core *core, uint64_t address, const unsigned char *by
 	core->nr_records++;
 	if (wrong)
 		snprintf(error.text, sizeof(error.text), "%s", wrong);
-	else if (!read_record(core, &head, &error))
+	else if (!core_dump_read_record(core, &head, &error))
 		return;
 	report(core->session, true, "a recording in %s cannot be recovered: %s", core->path,
 			error.text);
@@ -351,12 +355,12 @@ static int scan_segment(struct core *core, const struct segment *segment, unsign
 	for (at = 0; at < segment->size; at += SCAN_BYTES) {
 		uint64_t left = segment->size - at;
 		size_t size = left < SCAN_BYTES ? (size_t)left : SCAN_BYTES, page;
-		int ret = read_file(core->fd, segment->offset + at, bytes, size);
+		int ret = core_dump_read_file(core->fd, segment->offset + at, bytes, size);
 
 		if (ret)
 			return ret;
 		for (page = 0; page + sizeof(struct recovery_head) <= size; page += PAGE)
-			look_at(core, segment->address + at + page, bytes + page);
+			core_dump_recover_record(core, segment->address + at + page, bytes + page);
 	}
 	return 0;
 }
@@ -374,7 +378,7 @@ int core_scan(struct core *core)
 }
 
 /* NULL, or why it is no dump that we can read. */
-static const char *open_elf(struct core *core, Elf **elf, uint64_t file_size)
+static const char *core_dump_open_elf(struct core *core, Elf **elf, uint64_t file_size)
 {
 	static const unsigned char zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
 	unsigned char ident[EI_NIDENT] = {0};
@@ -418,7 +422,7 @@ int core_load(struct session *session, const char *path, struct ctf_error *error
 			close(core.fd);
 		return ret;
 	}
-	wrong = S_ISREG(status.st_mode) ? open_elf(&core, &elf, (uint64_t)status.st_size)
+	wrong = S_ISREG(status.st_mode) ? core_dump_open_elf(&core, &elf, (uint64_t)status.st_size)
 					: "it is no file";
 	if (!wrong) {
 		ret = core_scan(&core);

@@ -233,7 +233,7 @@ void found_free(struct found *found)
 		channel_free(&found->channels[i]);
 }
 
-static bool take_text(char **to, const char *value)
+static bool recovery_facts_copy_text(char **to, const char *value)
 {
 	if (*to)
 		return false;
@@ -242,7 +242,7 @@ static bool take_text(char **to, const char *value)
 }
 
 /* Two of the same name would be one file. */
-static bool take_channel(struct found *found, const char *name)
+static bool recovery_facts_parse_channel(struct found *found, const char *name)
 {
 	struct channel *channel;
 	uint32_t i;
@@ -258,7 +258,7 @@ static bool take_channel(struct found *found, const char *name)
 	return channel->name && channel->contexts.specs;
 }
 
-static bool take_context(struct found *found, const char *name)
+static bool recovery_facts_parse_context(struct found *found, const char *name)
 {
 	struct context_list *list;
 	struct context_error error;
@@ -311,7 +311,7 @@ static bool take_numbers(struct found *found, const char *word, const char *valu
 	return false;
 }
 
-static bool take_line(void *user, const char *word, char *value)
+static bool recovery_facts_parse_line(void *user, const char *word, char *value)
 {
 	struct found *found = user;
 	bool mine, taken = take_numbers(found, word, value, &mine);
@@ -321,11 +321,11 @@ static bool take_line(void *user, const char *word, char *value)
 	if (!facts_unescape(value))
 		return false;
 	if (!strcmp(word, "procname"))
-		return take_text(&found->procname, value);
+		return recovery_facts_copy_text(&found->procname, value);
 	if (!strcmp(word, "exe"))
-		return take_text(&found->exe, value);
+		return recovery_facts_copy_text(&found->exe, value);
 	if (!strcmp(word, "trace"))
-		return take_text(&found->trace, value);
+		return recovery_facts_copy_text(&found->trace, value);
 	if (!strcmp(word, "maker")) {
 		found->by_agent = !strcmp(value, "agent");
 		return found->by_agent;
@@ -335,8 +335,8 @@ static bool take_line(void *user, const char *word, char *value)
 		return true;
 	}
 	if (!strcmp(word, "channel"))
-		return take_channel(found, value);
-	return !strcmp(word, "context") && take_context(found, value);
+		return recovery_facts_parse_channel(found, value);
+	return !strcmp(word, "context") && recovery_facts_parse_context(found, value);
 }
 
 static bool is_complete(const struct found *found)
@@ -358,7 +358,8 @@ int found_read(int folder, struct found *found, struct ctf_error *error)
 		return ret;
 	}
 	errno = 0;
-	if (!facts_parse(text, size, FOUND_FIRST_LINE, take_line, found) || !is_complete(found)) {
+	if (!facts_parse(text, size, FOUND_FIRST_LINE, recovery_facts_parse_line, found) ||
+			!is_complete(found)) {
 		ret = errno == ENOMEM ? -ENOMEM : -EINVAL;
 		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s",
 				ret == -ENOMEM ? "out of memory"

@@ -21,7 +21,7 @@
 #define PACKETS_MAX 64
 
 /* The stream's file, plain or compressed; its name says which. */
-static int open_stream(
+static int journal_scan_open_stream(
 		const char *trace, const char *channel, uint32_t ring, char *name, size_t room)
 {
 	static const char *const suffixes[] = {"", COMPRESSED_SUFFIX};
@@ -38,8 +38,8 @@ static int open_stream(
 }
 
 /* Packets from there on, as far as they hold what the ring holds. */
-static void pass(const struct instance_channel *of, uint32_t ring, int fd, const char *name,
-		uint64_t at, struct instance_ring *each)
+static void journal_scan_skip_written_packets(const struct instance_channel *of, uint32_t ring,
+		int fd, const char *name, uint64_t at, struct instance_ring *each)
 {
 	const size_t header = of->geometry.placement == RING_PER_THREAD ? 80 : 84;
 	struct ctf_packet packet = {.bytes = NULL};
@@ -73,10 +73,12 @@ static void look_at_ring(const struct instance *instance, struct journal *journa
 	each->discarded = each->discarded_before = slot.discarded;
 	each->unwritten = slot.unwritten;
 	each->begin = slot.end_timestamp;
-	fd = trace ? open_stream(trace, of->channel->name, ring, name, sizeof(name)) : -1;
+	fd = trace ? journal_scan_open_stream(trace, of->channel->name, ring, name, sizeof(name))
+		   : -1;
 	if (fd < 0)
 		return;
-	pass(of, ring, fd, name, slot.serial == serial ? slot.size : 0, each);
+	journal_scan_skip_written_packets(
+			of, ring, fd, name, slot.serial == serial ? slot.size : 0, each);
 	close(fd);
 }
 
@@ -96,7 +98,7 @@ static void look_at_told(struct instance *instance, int folder)
 	free(bytes);
 }
 
-/* Where the present trace is; NULL: there is none. Nothing of it is believed: see pass(). */
+/* Where the present trace is; NULL: there is none. Nothing of it is believed: see journal_scan_skip_written_packets(). */
 static char *present_trace(struct journal_head *head, const char *output)
 {
 	char *below = head->traces[head->serial & 1], *path;
@@ -107,8 +109,8 @@ static char *present_trace(struct journal_head *head, const char *output)
 	return path;
 }
 
-static void look(struct instance *instance, struct journal *journal, struct journal_head *head,
-		int folder, const char *output)
+static void journal_scan_instance(struct instance *instance, struct journal *journal,
+		struct journal_head *head, int folder, const char *output)
 {
 	char *trace = present_trace(head, output);
 
@@ -133,7 +135,7 @@ int journal_look(struct instance *instance, int folder, const char *output)
 		if (head.done)
 			ret = 1;
 		else
-			look(instance, journal, &head, folder, output);
+			journal_scan_instance(instance, journal, &head, folder, output);
 	}
 	/* It is not this instance's: nothing is ever noted there. */
 	if (journal->fd >= 0)

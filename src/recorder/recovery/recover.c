@@ -78,7 +78,7 @@ static void load_folder(struct session *session, int place, const char *name, co
 		fail_path(session, path, error.text);
 }
 
-static int compare_names(const void *one, const void *other)
+static int recover_compare_names(const void *one, const void *other)
 {
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
@@ -117,11 +117,11 @@ static size_t list_folders(DIR *directory, char ***names, int *ret_error)
 	*ret_error = errno;
 end:
 	if (nr)
-		qsort(*names, nr, sizeof(**names), compare_names);
+		qsort(*names, nr, sizeof(**names), recover_compare_names);
 	return nr;
 }
 
-static void show_progress(const struct session *session)
+static void recover_show_progress(const struct session *session)
 {
 	if (session->progress)
 		session->progress(session->progress_user,
@@ -163,7 +163,7 @@ static void load_directory(struct session *session, const char *path)
 
 		if (asprintf(&whole, "%s/%s", path, names[i]) >= 0) {
 			load_folder(session, dirfd(directory), names[i], whole);
-			show_progress(session);
+			recover_show_progress(session);
 			free(whole);
 		} else {
 			fail_path(session, path, "out of memory");
@@ -174,7 +174,7 @@ static void load_directory(struct session *session, const char *path)
 	closedir(directory);
 }
 
-static void load_path(struct session *session, const char *path)
+static void recover_load_file(struct session *session, const char *path)
 {
 	struct ctf_error error = {.text = ""};
 	struct stat status;
@@ -212,8 +212,8 @@ int session_recover(const struct session_recover_options *options, struct sessio
 	if (options->ready)
 		options->ready(session->output);
 	for (i = 0; i < options->nr_paths; i++) {
-		load_path(session, options->paths[i]);
-		show_progress(session);
+		recover_load_file(session, options->paths[i]);
+		recover_show_progress(session);
 	}
 	*result = session;
 	return 0;

@@ -52,7 +52,7 @@ int rotate_take(struct session *session, const struct session_options *options,
 /* ---- names ---- */
 
 /* "chunk-NNNN-...", with a dot in front while it is written: its number, or 0. */
-static unsigned int number_of(const char *name)
+static unsigned int rotate_parse_number(const char *name)
 {
 	unsigned int number;
 	char dash;
@@ -83,7 +83,7 @@ static void look_around(struct session *session)
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		unsigned int number = number_of(entry->d_name + (*entry->d_name == '.'));
+		unsigned int number = rotate_parse_number(entry->d_name + (*entry->d_name == '.'));
 
 		if (number > rotation->number)
 			rotation->number = number;
@@ -142,7 +142,7 @@ const char *rotate_path(const struct session *session)
 /* ---- the border ---- */
 
 /* The next packets go into a trace that is not there yet. */
-static void begin_anew(struct session *session, struct instance *instance)
+static void rotate_reset_streams(struct session *session, struct instance *instance)
 {
 	uint32_t i, number;
 
@@ -177,12 +177,12 @@ static void close_traces(struct session *session)
 			losses_note(session, instance);
 		trace_close(session, instance, refined ? &clock : NULL);
 		if (goes_on)
-			begin_anew(session, instance);
+			rotate_reset_streams(session, instance);
 	}
 }
 
 /* The final name. */
-static int publish(struct session *session)
+static int rotate_rename_directory(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
 	const char *hidden = strrchr(rotation->path, '/') + 2;
@@ -199,7 +199,7 @@ static int publish(struct session *session)
 }
 
 /* A directory of ours goes; one that a kill leaves is found by its name. */
-static void drop(struct session *session, const char *name)
+static void rotate_delete_trace(struct session *session, const char *name)
 {
 	char *from = NULL, *to = NULL;
 	int ret = -ENOMEM;
@@ -260,14 +260,14 @@ static bool is_of_session(const struct session *session, int output, const char 
 }
 
 /* What recorders before us have written, who have told nobody. */
-static void drop_former(struct session *session)
+static void rotate_remove_leftovers(struct session *session)
 {
 	DIR *dir = opendir(session->output);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
 		if (*entry->d_name != '.' && is_of_session(session, dirfd(dir), entry->d_name))
-			drop(session, entry->d_name);
+			rotate_delete_trace(session, entry->d_name);
 	if (dir)
 		closedir(dir);
 }
@@ -276,21 +276,21 @@ static void drop_former(struct session *session)
  * What was recorded until now goes, but for chunks that are finished. The traces are closed first, so that the next packets
  * begin new ones.
  */
-static void clear(struct session *session)
+static void rotate_discard_traces(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
 	size_t i;
 
 	close_traces(session);
 	for (i = 0; i < rotation->nr_flat; i++) {
-		drop(session, rotation->flat[i]);
+		rotate_delete_trace(session, rotation->flat[i]);
 		free(rotation->flat[i]);
 	}
 	rotation->nr_flat = 0;
 	if (rotation->path)
-		drop(session, strrchr(rotation->path, '/') + 1);
+		rotate_delete_trace(session, strrchr(rotation->path, '/') + 1);
 	if (place_is_adopted(session))
-		drop_former(session);
+		rotate_remove_leftovers(session);
 	free(rotation->path);
 	rotation->path = NULL;
 	rotation->bytes = 0;
@@ -302,7 +302,7 @@ static void finish_chunk(struct session *session)
 	int ret;
 
 	close_traces(session);
-	ret = publish(session);
+	ret = rotate_rename_directory(session);
 	if (ret) {
 		report_failure(session, ret);
 		report(session, true, "the chunk %s could not get its final name: %s",
@@ -314,7 +314,7 @@ static void finish_chunk(struct session *session)
 }
 
 /* A session whose traces stand in OUT itself: they become the first chunk. */
-static void gather(struct session *session)
+static void rotate_collect(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
 	struct ctf_error error = {.text = ""};
@@ -367,7 +367,7 @@ static void rotate(struct session *session)
 	struct rotation *rotation = &session->rotation;
 
 	if (!rotation->chunks)
-		gather(session);
+		rotate_collect(session);
 	if (rotation->path)
 		finish_chunk(session);
 	rotation->next = rotation->period_ns ? wire_deadline(0) + rotation->period_ns : 0;
@@ -413,7 +413,7 @@ void rotate_turn(struct session *session, uint32_t wanted)
 		if (asked &&
 				atomic_exchange_explicit(&session->clear_wanted, false,
 						memory_order_relaxed))
-			clear(session);
+			rotate_discard_traces(session);
 		else
 			rotate(session);
 		pthread_mutex_lock(&session->lock);

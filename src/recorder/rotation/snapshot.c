@@ -39,7 +39,7 @@ static bool copy_reserve(struct copy *copy, size_t size)
 	return true;
 }
 
-static void copy_free(struct copy *copy)
+static void snapshot_copy_free(struct copy *copy)
 {
 	if (copy->buffer)
 		munmap(copy->buffer, copy->size);
@@ -123,7 +123,7 @@ bool snapshot_end(struct session *session, struct instance *instance)
 		for (ring = 0; ring < channel->geometry.rings && done; ring++)
 			done = end_ring(session, instance, i, ring, &copy);
 	}
-	copy_free(&copy);
+	snapshot_copy_free(&copy);
 	return done;
 }
 
@@ -172,8 +172,8 @@ static int begin_picture(struct snapshot *snapshot, struct instance *instance,
 	return ret;
 }
 
-static int take_ring(struct snapshot *snapshot, struct instance *instance, uint32_t channel,
-		uint32_t ring, struct picture *picture, struct ctf_error *error)
+static int snapshot_copy_ring(struct snapshot *snapshot, struct instance *instance,
+		uint32_t channel, uint32_t ring, struct picture *picture, struct ctf_error *error)
 {
 	struct ctf_stream *stream;
 	struct ctf_span packet;
@@ -198,8 +198,8 @@ static int take_ring(struct snapshot *snapshot, struct instance *instance, uint3
 	return ret;
 }
 
-static int take_rings(struct snapshot *snapshot, struct instance *instance, struct picture *picture,
-		struct ctf_error *error)
+static int snapshot_copy_rings(struct snapshot *snapshot, struct instance *instance,
+		struct picture *picture, struct ctf_error *error)
 {
 	uint32_t i, ring;
 	int ret = 0;
@@ -212,7 +212,7 @@ static int take_rings(struct snapshot *snapshot, struct instance *instance, stru
 		if (!copy_reserve(&snapshot->copy, channel->geometry.size))
 			return -ENOMEM;
 		for (ring = 0; ring < channel->geometry.rings && !ret; ring++)
-			ret = take_ring(snapshot, instance, i, ring, picture, error);
+			ret = snapshot_copy_ring(snapshot, instance, i, ring, picture, error);
 	}
 	return ret;
 }
@@ -223,7 +223,7 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 	struct ctf_error error = {.text = "out of memory"}, ignored;
 	struct picture picture = {0};
 	struct ctf_clock clock;
-	int ret = take_rings(snapshot, instance, &picture, &error);
+	int ret = snapshot_copy_rings(snapshot, instance, &picture, &error);
 
 	if (!ret && picture.writer)
 		ret = losses_write(session, instance, picture.writer, picture.ticks, &error);
@@ -245,8 +245,8 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 }
 
 /* The first number that is free, from 1: with --force, others may be there. */
-static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *published,
-		char name[SESSION_SNAPSHOT_NAME_MAX])
+static int snapshot_rename_directory(struct snapshot *snapshot, const char *suffix,
+		uint32_t *published, char name[SESSION_SNAPSHOT_NAME_MAX])
 {
 	struct session *session = snapshot->session;
 	uint32_t number;
@@ -317,9 +317,9 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 	}
 	/* An empty one is an answer, too: nobody waits for it in vain. */
 	if (!ret)
-		ret = publish(&snapshot, suffix, &number, name);
+		ret = snapshot_rename_directory(&snapshot, suffix, &number, name);
 	note_result(session, ret);
-	copy_free(&snapshot.copy);
+	snapshot_copy_free(&snapshot.copy);
 	free(snapshot.path);
 	if (ret)
 		return 0;

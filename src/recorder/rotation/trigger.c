@@ -48,7 +48,7 @@ struct trigger {
 
 /* ---- options ---- */
 
-static int fail(struct session_error *error, const char *text, const char *why)
+static int trigger_set_error(struct session_error *error, const char *text, const char *why)
 {
 	char whole[sizeof(error->text)];
 
@@ -67,7 +67,7 @@ static int take_limit(struct trigger *trigger, char *text, struct session_error 
 	errno = 0;
 	trigger->limit = at && at[1] >= '0' && at[1] <= '9' ? strtoull(at + 1, &end, 10) : 0;
 	if (!trigger->limit || errno || strcmp(end, "/s"))
-		return fail(error, trigger->text,
+		return trigger_set_error(error, trigger->text,
 				"a rate ends in the number that is too many, like \">1000/s\"");
 	*at = '\0';
 	return 0;
@@ -86,7 +86,7 @@ static int take_events(struct session *session, struct trigger *trigger, char *t
 	if (where)
 		*where = '\0';
 	ret = channels_add_counter(session, &rule, &trigger->channel, error);
-	return ret ? fail(error, trigger->text, error->text) : 0;
+	return ret ? trigger_set_error(error, trigger->text, error->text) : 0;
 }
 
 static int take_one(struct session *session, const char *text, struct session_error *error)
@@ -115,7 +115,7 @@ static int take_one(struct session *session, const char *text, struct session_er
 		if (!ret)
 			ret = take_events(session, trigger, rest, error);
 	} else {
-		ret = fail(error, text,
+		ret = trigger_set_error(error, text,
 				"write event:PATTERN, event:PATTERN where FILTER, rate:PATTERN>N/s, crash or signal:USR1");
 	}
 	free(rest);
@@ -234,7 +234,7 @@ static void look_at_rate(struct trigger *trigger, uint64_t now)
 	trigger->nr_samples++;
 }
 
-static bool is_due(struct trigger *trigger, uint64_t now)
+static bool trigger_is_due(struct trigger *trigger, uint64_t now)
 {
 	switch (trigger->kind) {
 	case TRIGGER_EVENT: return trigger->count != trigger->done;
@@ -288,8 +288,8 @@ static bool has_budget(struct session *session)
 }
 
 /* What has happened until now is in it: count first, then copy the rings. */
-static void make(struct session *session, struct instance *active, const struct trigger *trigger,
-		const struct instance *crashed)
+static void trigger_write_snapshot(struct session *session, struct instance *active,
+		const struct trigger *trigger, const struct instance *crashed)
 {
 	char name[128] = "", cause[256];
 	uint32_t number;
@@ -324,12 +324,12 @@ void trigger_turn(struct session *session, struct instance *active, bool last)
 	for (instance = active; instance; instance = instance->next_active)
 		trigger_count(session, instance);
 	for (i = 0; i < triggers->nr; i++)
-		if (is_due(&triggers->list[i], now) && !due)
+		if (trigger_is_due(&triggers->list[i], now) && !due)
 			due = &triggers->list[i];
 	if ((!due && !crashed) || (!last && now < triggers->next))
 		return;
 	if (has_budget(session)) {
-		make(session, active, due, crashed);
+		trigger_write_snapshot(session, active, due, crashed);
 		triggers->next = wire_deadline(0) + PAUSE_NS;
 	}
 	done(session, active);

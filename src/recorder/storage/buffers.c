@@ -90,7 +90,7 @@ struct facts {
 };
 
 /* Of a place, so that a later recorder finds the process itself again. */
-static void put_peer(FILE *file, const struct instance *instance)
+static void buffers_write_peer(FILE *file, const struct instance *instance)
 {
 	char boot[40];
 
@@ -119,7 +119,7 @@ static void put_instance(FILE *file, const void *user)
 	free(output);
 	fprintf(file, "process %u %u %u\n", instance->pid, instance->parent, instance->number);
 	if (session->place)
-		put_peer(file, instance);
+		buffers_write_peer(file, instance);
 	facts_put_clock(file, session->clock, &session->ctf_clock);
 	fprintf(file, "begin %llu\n", (unsigned long long)instance->begin_ticks);
 	for (i = 0; i < instance->nr_channels; i++) {
@@ -234,7 +234,7 @@ int buffers_note_kind(
 	return written < 0 ? -errno : -ENOSPC;
 }
 
-static bool overwrites(const struct instance *instance)
+static bool buffers_overwrites(const struct instance *instance)
 {
 	uint32_t i;
 
@@ -262,7 +262,7 @@ static void remove_files(const struct instance *instance, int folder)
 
 bool buffers_stay(const struct instance *instance)
 {
-	return instance->unwritten_code && overwrites(instance);
+	return instance->unwritten_code && buffers_overwrites(instance);
 }
 
 void buffers_remove(struct session *session, struct instance *instance)
@@ -377,7 +377,7 @@ static int load_events(struct session *session, struct instance *instance, int f
 	return ret;
 }
 
-static struct instance *make_instance(struct session *session, struct found *found)
+static struct instance *buffers_make_instance(struct session *session, struct found *found)
 {
 	struct instance *instance = found_instance(found);
 
@@ -391,7 +391,7 @@ static struct instance *make_instance(struct session *session, struct found *fou
 }
 
 /* Whether the recorder of this folder runs: 0 or 1, or a negative errno if the lock cannot be checked. */
-static int has_recorder(int folder)
+static int buffers_has_recorder(int folder)
 {
 	int fd = openat(folder, FOUND_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	int ret = fd < 0 || flock(fd, LOCK_SH | LOCK_NB) ? -errno : 0;
@@ -402,12 +402,12 @@ static int has_recorder(int folder)
 	return ret == -EWOULDBLOCK ? 1 : ret == -ENOENT ? 0 : ret;
 }
 
-static struct instance *load(
+static struct instance *buffers_load_instance(
 		struct session *session, int folder, struct found *found, struct ctf_error *error)
 {
 	struct instance *instance;
 	uint32_t i;
-	int ret = has_recorder(folder);
+	int ret = buffers_has_recorder(folder);
 
 	if (ret > 0)
 		snprintf(error->text, sizeof(error->text),
@@ -416,7 +416,7 @@ static struct instance *load(
 		snprintf(error->text, sizeof(error->text), FOUND_EVENTS ": %s", strerror(-ret));
 	if (ret)
 		return NULL;
-	instance = make_instance(session, found);
+	instance = buffers_make_instance(session, found);
 	if (!instance)
 		return NULL;
 	for (i = 0; i < instance->nr_channels; i++) {
@@ -454,7 +454,7 @@ struct instance *buffers_load(
 	if (folder < 0)
 		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(errno));
 	else if (found && !found_read(folder, found, error))
-		instance = load(session, folder, found, error);
+		instance = buffers_load_instance(session, folder, found, error);
 	if (instance)
 		ret = journal_look(instance, folder, found->trace);
 	if (ret) {

@@ -30,7 +30,7 @@ bool full_waits(const struct session *session)
 }
 
 /* The state that is shown is the lock's. */
-static void begin(struct session *session, int code)
+static void disk_full_begin_pause(struct session *session, int code)
 {
 	struct full *full = &session->full;
 
@@ -53,7 +53,7 @@ bool full_holds(struct session *session, int code)
 	if (!is_full(code) || full->last || session->recovers)
 		return false;
 	if (!full->code)
-		begin(session, code);
+		disk_full_begin_pause(session, code);
 	full->retry = wire_deadline(RETRY_MS);
 	return true;
 }

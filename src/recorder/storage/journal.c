@@ -79,7 +79,7 @@ static off_t slot_at(uint32_t ring, unsigned int which)
 	return HEAD_BYTES + (off_t)sizeof(struct journal_slot) * ((off_t)ring * 2 + which);
 }
 
-static int put(const struct journal *journal, const void *bytes, size_t size, off_t at)
+static int journal_write_at(const struct journal *journal, const void *bytes, size_t size, off_t at)
 {
 	ssize_t done = pwrite(journal->fd, bytes, size, at);
 
@@ -105,7 +105,7 @@ int journal_make(struct instance *instance, int folder)
 		return -errno;
 	/* A note must never find that there is no room. */
 	ret = -posix_fallocate(journal->fd, 0, slot_at(journal->rings, 0));
-	return ret ? ret : put(journal, &head, sizeof(head), 0);
+	return ret ? ret : journal_write_at(journal, &head, sizeof(head), 0);
 }
 
 /* Where the trace after the present one is: below the output. */
@@ -119,7 +119,7 @@ static int put_next_path(
 			strlen(path + above + 1) >= sizeof(below))
 		return -ENAMETOOLONG;
 	strcpy(below, path + above + 1);
-	return put(journal, below, sizeof(below),
+	return journal_write_at(journal, below, sizeof(below),
 			(off_t)offsetof(struct journal_head, traces) +
 					(off_t)((journal->serial + 1) & 1) * PATH_BYTES);
 }
@@ -143,7 +143,8 @@ int journal_begin_trace(const struct session *session, struct instance *instance
 	ret = put_next_path(session, journal, path);
 	/* From here on the files of the trace before have the size that they have. */
 	if (!ret)
-		ret = put(journal, &serial, sizeof(serial), offsetof(struct journal_head, serial));
+		ret = journal_write_at(journal, &serial, sizeof(serial),
+				offsetof(struct journal_head, serial));
 	if (!ret)
 		journal->serial = serial;
 	return ret;
@@ -172,7 +173,8 @@ int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uin
 	}
 	slot.count = ++journal->count;
 	index = journal->first[channel] + ring;
-	ret = put(journal, &slot, sizeof(slot), slot_at(index, journal->which[index] ^ 1));
+	ret = journal_write_at(
+			journal, &slot, sizeof(slot), slot_at(index, journal->which[index] ^ 1));
 	if (!ret)
 		journal->which[index] ^= 1;
 	return ret;
@@ -182,7 +184,7 @@ int journal_finish(struct instance *instance)
 {
 	const uint32_t done = 1;
 
-	return instance->journal ? put(instance->journal, &done, sizeof(done),
+	return instance->journal ? journal_write_at(instance->journal, &done, sizeof(done),
 						   offsetof(struct journal_head, done))
 				 : 0;
 }
@@ -260,7 +262,8 @@ static bool is_own_trace(const struct instance *instance, const char *name)
 }
 
 /* Below the output, without a way out of it. */
-static int open_below(const struct session *session, char *path, const struct instance *instance)
+static int journal_open_below(
+		const struct session *session, char *path, const struct instance *instance)
 {
 	int at = open(session->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char *rest = path, *part, *last = NULL;
@@ -292,14 +295,14 @@ static void open_trace(struct adoption *adoption)
 	if (!adoption->head.serial || !*path)
 		return;
 	memcpy(below, path, sizeof(below));
-	adoption->trace = open_below(adoption->session, below, adoption->instance);
+	adoption->trace = journal_open_below(adoption->session, below, adoption->instance);
 	if (adoption->trace >= 0 &&
 			asprintf(&adoption->path, "%s/%s", adoption->session->output, path) < 0)
 		adoption->path = NULL;
 }
 
 /* A directory that was made for the next trace, by somebody who was killed before more was in it. */
-static void remove_unborn(const struct adoption *adoption)
+static void journal_remove_incomplete(const struct adoption *adoption)
 {
 	const char *path = adoption->head.traces[(adoption->head.serial + 1) & 1];
 	char below[PATH_BYTES], *whole = NULL;
@@ -310,7 +313,7 @@ static void remove_unborn(const struct adoption *adoption)
 	below[PATH_BYTES - 1] = 0;
 	if (!*below || asprintf(&whole, "%s/%s", adoption->session->output, below) < 0)
 		return;
-	trace = open_below(adoption->session, below, adoption->instance);
+	trace = journal_open_below(adoption->session, below, adoption->instance);
 	/* What cannot be removed is not empty, and no harm. */
 	if (trace >= 0 && faccessat(trace, "metadata", F_OK, AT_SYMLINK_NOFOLLOW))
 		(void)ctf_repair_metadata(whole, &error);
@@ -443,7 +446,7 @@ static void adopt_maps(struct adoption *adoption)
 	free(text);
 }
 
-static void adopt_rings(struct adoption *adoption)
+static void journal_adopt_mapped_rings(struct adoption *adoption)
 {
 	const struct instance *instance = adoption->instance;
 	struct ctf_error error = {.text = ""};
@@ -486,11 +489,11 @@ static int begin_life(const struct adoption *adoption)
 
 	journal->serial = adoption->head.serial;
 	journal->life = adoption->head.life + 1;
-	return put(journal, &journal->life, sizeof(journal->life),
+	return journal_write_at(journal, &journal->life, sizeof(journal->life),
 			offsetof(struct journal_head, life));
 }
 
-static int fail(struct ctf_error *error, int code)
+static int journal_set_error(struct ctf_error *error, int code)
 {
 	snprintf(error->text, sizeof(error->text), JOURNAL_FILE ": %s",
 			code == -EINVAL ? "this is not what a recorder writes there"
@@ -507,23 +510,23 @@ int journal_adopt(struct session *session, struct instance *instance, int folder
 	int ret;
 
 	if (!journal)
-		return fail(error, -ENOMEM);
+		return journal_set_error(error, -ENOMEM);
 	instance->journal = journal;
 	journal->fd = openat(folder, JOURNAL_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	ret = journal->fd < 0 ? -errno : journal_read_head(journal, &adoption.head);
 	if (ret)
-		return fail(error, ret);
+		return journal_set_error(error, ret);
 	if (adoption.head.done)
 		return 1;
 	totals_reopen(session, instance);
-	remove_unborn(&adoption);
+	journal_remove_incomplete(&adoption);
 	open_trace(&adoption);
 	adopt_told(&adoption);
 	adopt_maps(&adoption);
-	adopt_rings(&adoption);
+	journal_adopt_mapped_rings(&adoption);
 	ret = begin_life(&adoption);
 	if (adoption.trace >= 0)
 		close(adoption.trace);
 	free(adoption.path);
-	return ret ? fail(error, ret) : 0;
+	return ret ? journal_set_error(error, ret) : 0;
 }

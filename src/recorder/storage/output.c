@@ -27,7 +27,7 @@ static int fail_output(struct session_error *error, int code, const char *path)
 }
 
 /* 1: empty, 0: holds something, or a negative errno. */
-static int is_empty(const char *path)
+static int record_output_is_empty(const char *path)
 {
 	DIR *dir = opendir(path);
 	struct dirent *entry;
@@ -97,7 +97,7 @@ int output_create(struct session *session, const char *output, bool force,
 	/* Check as the user for whom the process writes now, who need not be the real one (live.h). */
 	if (faccessat(AT_FDCWD, session->output, W_OK | X_OK, AT_EACCESS))
 		return fail_output(error, errno, session->output);
-	empty = is_empty(session->output);
+	empty = record_output_is_empty(session->output);
 	if (empty < 0)
 		return fail_output(error, -empty, session->output);
 	if (empty || force)

@@ -90,7 +90,7 @@ uint64_t session_process_start(pid_t pid)
 
 /* ---- the file ---- */
 
-static bool take_line(void *user, const char *word, char *value)
+static bool state_directory_parse_line(void *user, const char *word, char *value)
 {
 	struct saved *saved = user;
 
@@ -130,8 +130,8 @@ static bool read_saved(struct session *session, struct saved *saved)
 	if (ret == -ENOENT)
 		return false;
 	session->place->adopted = true;
-	good = !ret && facts_parse(text, size, FIRST_LINE, take_line, saved) && saved->has_clock &&
-			saved->output && *saved->output == '/';
+	good = !ret && facts_parse(text, size, FIRST_LINE, state_directory_parse_line, saved) &&
+			saved->has_clock && saved->output && *saved->output == '/';
 	free(text);
 	if (!good)
 		report(session, true,
@@ -163,7 +163,7 @@ struct state {
 	uint64_t generation;
 };
 
-static void put_state(FILE *file, const void *user)
+static void state_directory_write(FILE *file, const void *user)
 {
 	const struct state *state = user;
 	const struct session *session = state->session;
@@ -187,7 +187,8 @@ int place_save(struct session *session, uint64_t generation)
 	if (!session->place->has_chunk)
 		session->place->first_chunk = adopt_last_chunk(session->output);
 	session->place->has_chunk = true;
-	return facts_write_file(session->buffers_fd, SESSION_FILE, FIRST_LINE, put_state, &state);
+	return facts_write_file(session->buffers_fd, SESSION_FILE, FIRST_LINE,
+			state_directory_write, &state);
 }
 
 /* ---- the directory ---- */
@@ -198,7 +199,7 @@ static int fail_place(struct session_error *error, int code, const char *path, c
 			"cannot keep a session in %s: %s", path, why);
 }
 
-static int check_directory(int fd, const char *path, uid_t owner, struct session_error *error)
+static int state_directory_check(int fd, const char *path, uid_t owner, struct session_error *error)
 {
 	struct stat status;
 
@@ -232,7 +233,7 @@ static int lock_directory(int fd, const char *path, struct session_error *error)
 	return 0;
 }
 
-static int open_directory(
+static int state_directory_open(
 		struct session *session, const char *path, uid_t owner, struct session_error *error)
 {
 	int ret;
@@ -245,7 +246,7 @@ static int open_directory(
 				errno == ENOTDIR || errno == ELOOP
 						? "it is not a directory, or a link to one"
 						: strerror(errno));
-	ret = check_directory(session->buffers_fd, path, owner, error);
+	ret = state_directory_check(session->buffers_fd, path, owner, error);
 	if (!ret)
 		ret = lock_directory(session->buffers_fd, path, error);
 	if (ret)
@@ -268,7 +269,7 @@ int place_open(struct session *session, const char *path, uid_t owner, struct se
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	session->place->owner = owner;
 	place_boot(session->place->boot);
-	ret = open_directory(session, path, owner, error);
+	ret = state_directory_open(session, path, owner, error);
 	if (ret)
 		return ret;
 	take_saved(session);

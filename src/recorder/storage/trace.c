@@ -225,8 +225,8 @@ int trace_prepare(struct session *session, struct instance *instance, struct ctf
 /* ---- records ---- */
 
 /* Before it is released. Without the note a later recorder may write it twice: that is said. */
-static void note(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t ring, uint64_t position)
+static void record_trace_log_packet(struct session *session, struct instance *instance,
+		uint32_t channel, uint32_t ring, uint64_t position)
 {
 	int ret = journal_note(instance, channel, ring, position);
 
@@ -295,14 +295,14 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 			ctf_stream_records(ring->stream) - records);
 	/* It only counts losses. Behind a window it goes with the window: see journal.c. */
 	if (!span->size && !ring->window_written)
-		note(session, instance, channel, number,
+		record_trace_log_packet(session, instance, channel, number,
 				ring_consumer_position(instance->channels[channel].rings, number));
 	return 0;
 }
 
 /* False: it stays in the ring. */
-static bool write_span(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t ring, const struct ring_span *span)
+static bool record_trace_write_span(struct session *session, struct instance *instance,
+		uint32_t channel, uint32_t ring, const struct ring_span *span)
 {
 	struct instance_channel *of = &instance->channels[channel];
 	struct ctf_error error = {.text = ""};
@@ -361,9 +361,9 @@ static bool drain_ring(
 		trace_report_damage(session, instance, channel, ring);
 	if (ret <= 0)
 		return false;
-	if (!write_span(session, instance, channel, ring, &span))
+	if (!record_trace_write_span(session, instance, channel, ring, &span))
 		return false;
-	note(session, instance, channel, ring, span.position + span.size);
+	record_trace_log_packet(session, instance, channel, ring, span.position + span.size);
 	ring_consumer_release(of->rings, ring, &span);
 	return true;
 }
@@ -390,7 +390,8 @@ bool trace_drain(struct session *session, struct instance *instance)
  * The rings and what was counted of each. A session may have very many processes: what is left of
  * them is sums. The main thread may be looking (statistics.c).
  */
-static void free_channel(struct session *session, struct instance *instance, uint32_t index)
+static void record_trace_free_channel(
+		struct session *session, struct instance *instance, uint32_t index)
 {
 	struct instance_channel *channel = &instance->channels[index];
 	struct ring_consumer *rings = channel->rings;
@@ -442,7 +443,7 @@ bool trace_end(struct session *session, struct instance *instance)
 	totals_end(session, instance, buffers_stay(instance));
 	end_journal(instance);
 	for (i = 0; i < instance->nr_all_channels; i++)
-		free_channel(session, instance, i);
+		record_trace_free_channel(session, instance, i);
 	if (instance->writer)
 		count_bytes(session, instance);
 	kinds_forget(session, instance);

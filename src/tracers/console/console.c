@@ -16,15 +16,15 @@
 static uint64_t console_key;
 static struct side_tracer_handle *console_handle;
 
-static void on_event(const struct side_event_description *desc, const struct side_arg_vec *args,
-		void *priv, void *caller_addr)
+static void console_on_event(const struct side_event_description *desc,
+		const struct side_arg_vec *args, void *priv, void *caller_addr)
 {
 	(void)priv;
 	(void)caller_addr;
 	console_print_event(desc, args, NULL);
 }
 
-static void on_variadic_event(const struct side_event_description *desc,
+static void console_on_variadic_event(const struct side_event_description *desc,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
 		void *priv, void *caller_addr)
 {
@@ -33,7 +33,8 @@ static void on_variadic_event(const struct side_event_description *desc,
 	console_print_event(desc, args, variadic);
 }
 
-static void put_names(struct console_line *line, const struct side_event_description *desc)
+static void console_print_names(
+		struct console_line *line, const struct side_event_description *desc)
 {
 	const char *provider = side_ptr_get(desc->provider_name);
 	const char *event = side_ptr_get(desc->event_name);
@@ -66,7 +67,7 @@ static void put_warnings(struct console_line *line, const struct side_event_desc
 }
 
 /* What cannot be understood is said and left alone; the rest of the batch is not its hostage. */
-static void insert_event(struct console_line *line, struct side_event_description *desc)
+static void console_insert_event(struct console_line *line, struct side_event_description *desc)
 {
 	struct visit_error error;
 	char sentence[1024];
@@ -79,7 +80,7 @@ static void insert_event(struct console_line *line, struct side_event_descriptio
 				desc->version, SIDE_EVENT_DESCRIPTION_ABI_VERSION);
 		return;
 	}
-	put_names(line, desc);
+	console_print_names(line, desc);
 	put_warnings(line, desc);
 	if (visit_description_check(desc, 0, &error)) {
 		visit_buffer_printf(&line->text, "Error: %s\n",
@@ -89,9 +90,9 @@ static void insert_event(struct console_line *line, struct side_event_descriptio
 	console_put_description(line, desc);
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
 		ret = side_tracer_callback_variadic_register(
-				desc, on_variadic_event, NULL, console_key);
+				desc, console_on_variadic_event, NULL, console_key);
 	else
-		ret = side_tracer_callback_register(desc, on_event, NULL, console_key);
+		ret = side_tracer_callback_register(desc, console_on_event, NULL, console_key);
 	/* The same description in two batches is registered already. */
 	if (ret != SIDE_ERROR_OK && ret != SIDE_ERROR_EXIST)
 		visit_buffer_printf(&line->text, "Error: the event cannot be enabled (%d)\n", ret);
@@ -101,16 +102,16 @@ static void remove_event(struct console_line *line, struct side_event_descriptio
 {
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return;
-	put_names(line, desc);
-	/* Fails for what insert_event() did not register, and that is all right. */
+	console_print_names(line, desc);
+	/* Fails for what console_insert_event() did not register, and that is all right. */
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
 		(void)side_tracer_callback_variadic_unregister(
-				desc, on_variadic_event, NULL, console_key);
+				desc, console_on_variadic_event, NULL, console_key);
 	else
-		(void)side_tracer_callback_unregister(desc, on_event, NULL, console_key);
+		(void)side_tracer_callback_unregister(desc, console_on_event, NULL, console_key);
 }
 
-static void on_batch(enum side_tracer_notification notification,
+static void console_on_batch(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr_events, void *priv)
 {
 	bool is_insert = notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS;
@@ -126,7 +127,7 @@ static void on_batch(enum side_tracer_notification notification,
 		if (!events[i])
 			continue;
 		if (is_insert)
-			insert_event(&line, events[i]);
+			console_insert_event(&line, events[i]);
 		else
 			remove_event(&line, events[i]);
 	}
@@ -139,7 +140,7 @@ __attribute__((constructor)) static void console_init(void)
 	side_tracer_bind();
 	if (side_tracer_request_key(&console_key) != SIDE_ERROR_OK)
 		return;
-	console_handle = side_tracer_event_notification_register(on_batch, NULL);
+	console_handle = side_tracer_event_notification_register(console_on_batch, NULL);
 }
 
 __attribute__((destructor)) static void console_exit(void)

@@ -5,17 +5,17 @@
 
 #define PRINT(line, ...) visit_buffer_printf(&(line)->text, __VA_ARGS__)
 
-static void put_type(struct console_line *line, const struct side_type *type);
+static void console_description_print_type(struct console_line *line, const struct side_type *type);
 
 /* { [attrs, ]type: T } */
 static void put_braced_type(struct console_line *line, const struct side_type *type)
 {
 	CONSOLE_PUT(line, "{ ");
-	put_type(line, type);
+	console_description_print_type(line, type);
 	CONSOLE_PUT(line, " }");
 }
 
-static void put_fields(
+static void console_description_print_fields(
 		struct console_line *line, const struct side_event_field *fields, uint32_t nr)
 {
 	uint32_t i;
@@ -32,12 +32,12 @@ static void put_fields(
 	CONSOLE_PUT(line, " }");
 }
 
-static void put_byte_order(struct console_line *line, unsigned int byte_order)
+static void console_description_print_byte_order(struct console_line *line, unsigned int byte_order)
 {
 	PRINT(line, ", byte_order: \"%s\"", byte_order == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
 }
 
-static void put_len_bits(struct console_line *line, unsigned int len_bits)
+static void console_description_print_len_bits(struct console_line *line, unsigned int len_bits)
 {
 	if (len_bits)
 		PRINT(line, ", len_bits: %u", len_bits);
@@ -45,34 +45,39 @@ static void put_len_bits(struct console_line *line, unsigned int len_bits)
 
 /* The insides of the braces of the scalar types, shared with their gather forms. */
 
-static void put_integer(struct console_line *line, const struct side_type_integer *type)
+static void console_description_print_integer(
+		struct console_line *line, const struct side_type_integer *type)
 {
 	PRINT(line, "size: %u, signedness: %s", type->integer_size,
 			type->signedness ? "true" : "false");
-	put_byte_order(line, type->byte_order.v);
-	put_len_bits(line, type->len_bits);
+	console_description_print_byte_order(line, type->byte_order.v);
+	console_description_print_len_bits(line, type->len_bits);
 }
 
-static void put_bool(struct console_line *line, const struct side_type_bool *type)
+static void console_description_print_bool(
+		struct console_line *line, const struct side_type_bool *type)
 {
 	PRINT(line, "size: %u", type->bool_size);
-	put_len_bits(line, type->len_bits);
+	console_description_print_len_bits(line, type->len_bits);
 }
 
-static void put_float(struct console_line *line, const struct side_type_float *type)
+static void console_description_print_float(
+		struct console_line *line, const struct side_type_float *type)
 {
 	PRINT(line, "size: %u", type->float_size);
-	put_byte_order(line, type->byte_order.v);
+	console_description_print_byte_order(line, type->byte_order.v);
 }
 
-static void put_string(struct console_line *line, const struct side_type_string *type)
+static void console_description_print_string(
+		struct console_line *line, const struct side_type_string *type)
 {
 	PRINT(line, "unit_size: %u", type->unit_size);
 	if (type->unit_size > 1)
-		put_byte_order(line, type->byte_order.v);
+		console_description_print_byte_order(line, type->byte_order.v);
 }
 
-static void put_access(struct console_line *line, uint64_t offset, unsigned int mode)
+static void console_description_print_access(
+		struct console_line *line, uint64_t offset, unsigned int mode)
 {
 	PRINT(line, "offset: %llu, access_mode: \"%s\"", (unsigned long long)offset,
 			mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? "pointer" : "direct");
@@ -86,7 +91,8 @@ static void put_bit_access(struct console_line *line, uint64_t offset, unsigned 
 			mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? "pointer" : "direct");
 }
 
-static void put_enum(struct console_line *line, const char *word, const struct side_type_enum *type)
+static void console_description_print_enum(
+		struct console_line *line, const char *word, const struct side_type_enum *type)
 {
 	const struct side_enum_mappings *mappings = side_ptr_get(type->mappings);
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -105,7 +111,8 @@ static void put_enum(struct console_line *line, const char *word, const struct s
 	CONSOLE_PUT(line, " } }");
 }
 
-static void put_bitmap(struct console_line *line, const struct side_type_enum_bitmap *type)
+static void console_description_print_bitmap(
+		struct console_line *line, const struct side_type_enum_bitmap *type)
 {
 	const struct side_enum_bitmap_mappings *mappings = side_ptr_get(type->mappings);
 	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -124,13 +131,14 @@ static void put_bitmap(struct console_line *line, const struct side_type_enum_bi
 	CONSOLE_PUT(line, " } }");
 }
 
-static void put_variant(struct console_line *line, const struct side_type_variant *type)
+static void console_description_print_variant(
+		struct console_line *line, const struct side_type_variant *type)
 {
 	const struct side_variant_option *options = side_array_elements(&type->options);
 	uint32_t i;
 
 	CONSOLE_PUT(line, "variant { options: {");
-	put_type(line, &type->selector);
+	console_description_print_type(line, &type->selector);
 	for (i = 0; i < side_array_length(&type->options); i++) {
 		PRINT(line, "%s [ %lld", i ? "," : "", (long long)options[i].range_begin);
 		if (options[i].range_end != options[i].range_begin)
@@ -142,7 +150,7 @@ static void put_variant(struct console_line *line, const struct side_type_varian
 }
 
 /* length: { type: T }, element: { type: T } } */
-static void put_vla(struct console_line *line, const struct side_type *length,
+static void console_description_print_vla(struct console_line *line, const struct side_type *length,
 		const struct side_type *element)
 {
 	CONSOLE_PUT(line, "length: ");
@@ -152,75 +160,89 @@ static void put_vla(struct console_line *line, const struct side_type *length,
 	CONSOLE_PUT(line, " }");
 }
 
-static void put_array(struct console_line *line, const struct side_type *element)
+static void console_description_print_array(
+		struct console_line *line, const struct side_type *element)
 {
 	CONSOLE_PUT(line, ", element: ");
 	put_braced_type(line, element);
 	CONSOLE_PUT(line, " }");
 }
 
-static void put_struct(struct console_line *line, const struct side_type_struct *type)
+static void console_description_print_struct(
+		struct console_line *line, const struct side_type_struct *type)
 {
-	put_fields(line, side_array_elements(&type->fields), side_array_length(&type->fields));
+	console_description_print_fields(
+			line, side_array_elements(&type->fields), side_array_length(&type->fields));
 	CONSOLE_PUT(line, " }");
 }
 
-static void put_gather(struct console_line *line, const struct side_type *type)
+static void console_description_print_gather(
+		struct console_line *line, const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_GATHER_BOOL:
 		CONSOLE_PUT(line, "gather_bool { ");
-		put_bool(line, &gather->u.side_bool.type);
+		console_description_print_bool(line, &gather->u.side_bool.type);
 		put_bit_access(line, gather->u.side_bool.offset, gather->u.side_bool.offset_bits,
 				gather->u.side_bool.access_mode.v);
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_GATHER_BYTE:
 		CONSOLE_PUT(line, "gather_byte { ");
-		put_access(line, gather->u.side_byte.offset, gather->u.side_byte.access_mode.v);
+		console_description_print_access(line, gather->u.side_byte.offset,
+				gather->u.side_byte.access_mode.v);
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_GATHER_FLOAT:
 		CONSOLE_PUT(line, "gather_float { ");
-		put_float(line, &gather->u.side_float.type);
+		console_description_print_float(line, &gather->u.side_float.type);
 		CONSOLE_PUT(line, ", ");
-		put_access(line, gather->u.side_float.offset, gather->u.side_float.access_mode.v);
+		console_description_print_access(line, gather->u.side_float.offset,
+				gather->u.side_float.access_mode.v);
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_GATHER_STRING:
 		CONSOLE_PUT(line, "gather_string { ");
-		put_string(line, &gather->u.side_string.type);
+		console_description_print_string(line, &gather->u.side_string.type);
 		CONSOLE_PUT(line, ", ");
-		put_access(line, gather->u.side_string.offset, gather->u.side_string.access_mode.v);
+		console_description_print_access(line, gather->u.side_string.offset,
+				gather->u.side_string.access_mode.v);
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_GATHER_STRUCT:
 		PRINT(line, "gather_struct { size: %u, ", gather->u.side_struct.size);
-		put_access(line, gather->u.side_struct.offset, gather->u.side_struct.access_mode.v);
+		console_description_print_access(line, gather->u.side_struct.offset,
+				gather->u.side_struct.access_mode.v);
 		CONSOLE_PUT(line, ", ");
-		put_struct(line, side_ptr_get(gather->u.side_struct.type));
+		console_description_print_struct(line, side_ptr_get(gather->u.side_struct.type));
 		break;
 	case SIDE_TYPE_GATHER_ARRAY:
 		PRINT(line, "gather_array { length: %u, ", gather->u.side_array.type.length);
-		put_access(line, gather->u.side_array.offset, gather->u.side_array.access_mode.v);
-		put_array(line, side_ptr_get(gather->u.side_array.type.elem_type));
+		console_description_print_access(line, gather->u.side_array.offset,
+				gather->u.side_array.access_mode.v);
+		console_description_print_array(
+				line, side_ptr_get(gather->u.side_array.type.elem_type));
 		break;
 	case SIDE_TYPE_GATHER_VLA:
 		CONSOLE_PUT(line, "gather_vla { ");
-		put_access(line, gather->u.side_vla.offset, gather->u.side_vla.access_mode.v);
+		console_description_print_access(
+				line, gather->u.side_vla.offset, gather->u.side_vla.access_mode.v);
 		CONSOLE_PUT(line, ", ");
-		put_vla(line, side_ptr_get(gather->u.side_vla.type.length_type),
+		console_description_print_vla(line,
+				side_ptr_get(gather->u.side_vla.type.length_type),
 				side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
-	case SIDE_TYPE_GATHER_ENUM: put_enum(line, "gather_enum", &type->u.side_enum); break;
+	case SIDE_TYPE_GATHER_ENUM:
+		console_description_print_enum(line, "gather_enum", &type->u.side_enum);
+		break;
 	default: /* GATHER_INTEGER, GATHER_POINTER */
 		PRINT(line, "%s { ",
 				side_enum_get(type->type) == SIDE_TYPE_GATHER_POINTER
 						? "gather_pointer"
 						: "gather_integer");
-		put_integer(line, &gather->u.side_integer.type);
+		console_description_print_integer(line, &gather->u.side_integer.type);
 		put_bit_access(line, gather->u.side_integer.offset,
 				gather->u.side_integer.offset_bits,
 				gather->u.side_integer.access_mode.v);
@@ -237,33 +259,39 @@ static void put_compound(struct console_line *line, const struct side_type *type
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_STRUCT:
 		CONSOLE_PUT(line, "struct { ");
-		put_struct(line, side_ptr_get(type->u.side_struct));
+		console_description_print_struct(line, side_ptr_get(type->u.side_struct));
 		break;
-	case SIDE_TYPE_VARIANT: put_variant(line, side_ptr_get(type->u.side_variant)); break;
+	case SIDE_TYPE_VARIANT:
+		console_description_print_variant(line, side_ptr_get(type->u.side_variant));
+		break;
 	case SIDE_TYPE_OPTIONAL:
 		CONSOLE_PUT(line, "optional {");
-		put_type(line, side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
+		console_description_print_type(
+				line, side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_ARRAY:
 		PRINT(line, "array { length: %u", side_ptr_get(type->u.side_array)->length);
-		put_array(line, side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
+		console_description_print_array(
+				line, side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
 		break;
 	case SIDE_TYPE_VLA:
 		vla = side_ptr_get(type->u.side_vla);
 		CONSOLE_PUT(line, "vla { ");
-		put_vla(line, side_ptr_get(vla->length_type), side_ptr_get(vla->elem_type));
+		console_description_print_vla(
+				line, side_ptr_get(vla->length_type), side_ptr_get(vla->elem_type));
 		break;
 	default: /* VLA_VISITOR */
 		visitor = side_ptr_get(type->u.side_vla_visitor);
 		CONSOLE_PUT(line, "vla_visitor { ");
-		put_vla(line, side_ptr_get(visitor->length_type), side_ptr_get(visitor->elem_type));
+		console_description_print_vla(line, side_ptr_get(visitor->length_type),
+				side_ptr_get(visitor->elem_type));
 		break;
 	}
 }
 
 /* [attrs, ]type: T */
-static void put_type(struct console_line *line, const struct side_type *type)
+static void console_description_print_type(struct console_line *line, const struct side_type *type)
 {
 	struct visit_attributes attributes = visit_type_attributes(type);
 	unsigned int label = type->type.v;
@@ -278,7 +306,7 @@ static void put_type(struct console_line *line, const struct side_type *type)
 	case SIDE_TYPE_DYNAMIC: CONSOLE_PUT(line, "dynamic"); break;
 	case SIDE_TYPE_BOOL:
 		CONSOLE_PUT(line, "bool { ");
-		put_bool(line, &type->u.side_bool);
+		console_description_print_bool(line, &type->u.side_bool);
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_FLOAT_BINARY16:
@@ -286,26 +314,30 @@ static void put_type(struct console_line *line, const struct side_type *type)
 	case SIDE_TYPE_FLOAT_BINARY64:
 	case SIDE_TYPE_FLOAT_BINARY128:
 		CONSOLE_PUT(line, "float { ");
-		put_float(line, &type->u.side_float);
+		console_description_print_float(line, &type->u.side_float);
 		CONSOLE_PUT(line, " }");
 		break;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32:
 		CONSOLE_PUT(line, "string { ");
-		put_string(line, &type->u.side_string);
+		console_description_print_string(line, &type->u.side_string);
 		CONSOLE_PUT(line, " }");
 		break;
-	case SIDE_TYPE_ENUM: put_enum(line, "enum", &type->u.side_enum); break;
-	case SIDE_TYPE_ENUM_BITMAP: put_bitmap(line, &type->u.side_enum_bitmap); break;
+	case SIDE_TYPE_ENUM:
+		console_description_print_enum(line, "enum", &type->u.side_enum);
+		break;
+	case SIDE_TYPE_ENUM_BITMAP:
+		console_description_print_bitmap(line, &type->u.side_enum_bitmap);
+		break;
 	default:
 		if (visit_label_is_gather(label)) {
-			put_gather(line, type);
+			console_description_print_gather(line, type);
 		} else if (label >= SIDE_TYPE_STRUCT) {
 			put_compound(line, type);
 		} else {
 			PRINT(line, "%s { ", label == SIDE_TYPE_POINTER ? "pointer" : "integer");
-			put_integer(line, &type->u.side_integer);
+			console_description_print_integer(line, &type->u.side_integer);
 			CONSOLE_PUT(line, " }");
 		}
 		break;
@@ -326,7 +358,7 @@ void console_put_description(struct console_line *line, const struct side_event_
 	console_put_attributes(line, attributes, "attr:", false);
 	if (nr) {
 		CONSOLE_PUT(line, ", ");
-		put_fields(line, side_array_elements(&desc->fields), nr);
+		console_description_print_fields(line, side_array_elements(&desc->fields), nr);
 	}
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
 		CONSOLE_PUT(line, ", <variadic fields>");

@@ -7,8 +7,8 @@
 #include "tracers/console/scalar.h"
 
 /* Attributes in front of something: "attr: [ ... ], ". */
-static void put_attributes(struct console_line *line, const struct visit_place *place,
-		struct visit_attributes attributes)
+static void console_event_print_attributes(struct console_line *line,
+		const struct visit_place *place, struct visit_attributes attributes)
 {
 	if (!attributes.nr)
 		return;
@@ -17,7 +17,7 @@ static void put_attributes(struct console_line *line, const struct visit_place *
 	CONSOLE_PUT(line, ", ");
 }
 
-static int event_begin(void *priv, const struct visit_place *place)
+static int console_event_begin(void *priv, const struct visit_place *place)
 {
 	struct console_line *line = priv;
 	struct visit_attributes attributes = visit_attributes_of(&place->desc->attributes);
@@ -32,7 +32,7 @@ static int event_begin(void *priv, const struct visit_place *place)
 	return 0;
 }
 
-static int event_end(void *priv, const struct visit_place *place)
+static int console_event_end(void *priv, const struct visit_place *place)
 {
 	(void)place;
 	return CONSOLE_PUT((struct console_line *)priv, "\n");
@@ -71,7 +71,7 @@ static int variadic_end(void *priv, const struct visit_place *place, uint32_t nr
 	return nr ? CONSOLE_PUT((struct console_line *)priv, " }") : 0;
 }
 
-static int field_begin(void *priv, const struct visit_place *place)
+static int console_event_field_begin(void *priv, const struct visit_place *place)
 {
 	struct console_line *line = priv;
 
@@ -88,7 +88,7 @@ static int brace_end(void *priv, const struct visit_place *place)
 	return CONSOLE_PUT((struct console_line *)priv, " }");
 }
 
-static int element_begin(void *priv, const struct visit_place *place)
+static int console_event_element_begin(void *priv, const struct visit_place *place)
 {
 	struct console_line *line = priv;
 
@@ -97,44 +97,44 @@ static int element_begin(void *priv, const struct visit_place *place)
 	return CONSOLE_PUT(line, " { ");
 }
 
-static int value(void *priv, const struct visit_place *place, const struct visit_value *scalar,
-		struct visit_attributes attributes)
+static int console_event_visit_value(void *priv, const struct visit_place *place,
+		const struct visit_value *scalar, struct visit_attributes attributes)
 {
 	struct console_line *line = priv;
 
-	put_attributes(line, place, attributes);
+	console_event_print_attributes(line, place, attributes);
 	visit_buffer_printf(&line->text, "value%s ", console_colon(place->dynamic));
 	console_put_value(line, scalar, attributes);
 	return line->text.error;
 }
 
-static int struct_begin(void *priv, const struct visit_place *place,
+static int console_event_struct_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct console_line *line = priv;
 
 	(void)nr;
-	put_attributes(line, place, attributes);
+	console_event_print_attributes(line, place, attributes);
 	return visit_buffer_printf(&line->text, "fields%s {", console_colon(place->dynamic));
 }
 
-static int struct_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int console_event_struct_end(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	(void)nr;
 	return brace_end(priv, place);
 }
 
-static int array_begin(void *priv, const struct visit_place *place,
+static int console_event_array_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct console_line *line = priv;
 
 	(void)nr;
-	put_attributes(line, place, attributes);
+	console_event_print_attributes(line, place, attributes);
 	return visit_buffer_printf(&line->text, "elements%s [", console_colon(place->dynamic));
 }
 
-static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int console_event_array_end(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	(void)place;
 	(void)nr;
@@ -146,13 +146,13 @@ static int enum_begin(
 {
 	struct console_line *line = priv;
 
-	put_attributes(line, place, attributes);
+	console_event_print_attributes(line, place, attributes);
 	return CONSOLE_PUT(line, "{ ");
 }
 
 /* One label of the list; there is at least one when this returns. */
-static void put_label(struct console_line *line, const struct side_type_raw_string *label,
-		unsigned int *nr)
+static void console_event_print_label(struct console_line *line,
+		const struct side_type_raw_string *label, unsigned int *nr)
 {
 	if ((*nr)++)
 		CONSOLE_PUT(line, ", ");
@@ -172,28 +172,28 @@ static int enum_end(void *priv, const struct visit_place *place,
 		const struct side_enum_mapping *mapping = side_array_at(&mappings->mappings, i);
 
 		if (visit_enum_matches(mapping, scalar))
-			put_label(line, &mapping->label, &nr);
+			console_event_print_label(line, &mapping->label, &nr);
 	}
 	if (!nr)
 		CONSOLE_PUT(line, "<NO LABEL>");
 	return CONSOLE_PUT(line, " ]");
 }
 
-static int bitmap(void *priv, const struct visit_place *place,
+static int console_event_visit_bitmap(void *priv, const struct visit_place *place,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bits)
 {
 	struct console_line *line = priv;
 	unsigned int nr = 0;
 	uint32_t i;
 
-	put_attributes(line, place, visit_attributes_of(&mappings->attributes));
+	console_event_print_attributes(line, place, visit_attributes_of(&mappings->attributes));
 	CONSOLE_PUT(line, "labels: [ ");
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
 		const struct side_enum_bitmap_mapping *mapping =
 				side_array_at(&mappings->mappings, i);
 
 		if (visit_bitmap_matches(mapping, bits))
-			put_label(line, &mapping->label, &nr);
+			console_event_print_label(line, &mapping->label, &nr);
 	}
 	if (!nr)
 		CONSOLE_PUT(line, "<NO LABEL>");
@@ -201,24 +201,24 @@ static int bitmap(void *priv, const struct visit_place *place,
 }
 
 static const struct visit_argument_ops ops = {
-		.event_begin = event_begin,
-		.event_end = event_end,
+		.event_begin = console_event_begin,
+		.event_end = console_event_end,
 		.fields_begin = fields_begin,
 		.fields_end = fields_end,
 		.variadic_begin = variadic_begin,
 		.variadic_end = variadic_end,
-		.field_begin = field_begin,
+		.field_begin = console_event_field_begin,
 		.field_end = brace_end,
-		.element_begin = element_begin,
+		.element_begin = console_event_element_begin,
 		.element_end = brace_end,
-		.value = value,
-		.struct_begin = struct_begin,
-		.struct_end = struct_end,
-		.array_begin = array_begin,
-		.array_end = array_end,
+		.value = console_event_visit_value,
+		.struct_begin = console_event_struct_begin,
+		.struct_end = console_event_struct_end,
+		.array_begin = console_event_array_begin,
+		.array_end = console_event_array_end,
 		.enum_begin = enum_begin,
 		.enum_end = enum_end,
-		.bitmap = bitmap,
+		.bitmap = console_event_visit_bitmap,
 };
 
 /* The frame, what is wrong, and the path to it, a step a line. */

@@ -42,7 +42,7 @@ __attribute__((constructor)) static void install_fork_handler(void)
 }
 
 /* Returns whether the lock must be given back. */
-static bool lock(void)
+static bool console_output_lock(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid), seen = 0;
 	struct timespec patience = {.tv_sec = 1};
@@ -77,12 +77,12 @@ static bool lock(void)
 
 static void unlock(void)
 {
-	/* Release: pairs with the acquires in lock(). */
+	/* Release: pairs with the acquires in console_output_lock(). */
 	if (__atomic_exchange_n(&lock_word, 0, __ATOMIC_RELEASE) & WAITED)
 		syscall(SYS_futex, &lock_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
-static void write_all(int fd, const unsigned char *bytes, size_t size)
+static void console_output_write_all(int fd, const unsigned char *bytes, size_t size)
 {
 	while (size) {
 		ssize_t written = syscall(SYS_write, fd, bytes, size);
@@ -140,9 +140,9 @@ void console_line_end(struct console_line *line, int fd)
 	int saved = errno;
 
 	if (!line->text.error && line->text.size) {
-		bool locked = lock();
+		bool locked = console_output_lock();
 
-		write_all(fd, line->text.data, line->text.size);
+		console_output_write_all(fd, line->text.data, line->text.size);
 		if (locked)
 			unlock();
 	}

@@ -33,7 +33,7 @@ void console_put_raw_string(struct console_line *line, const struct side_type_ra
 			});
 }
 
-static void put_digits(
+static void console_scalar_print_digits(
 		struct console_line *line, const struct visit_value *value, unsigned int base)
 {
 	char digits[VISIT_DIGITS_MAX];
@@ -41,7 +41,7 @@ static void put_digits(
 	visit_buffer_append(&line->text, digits, visit_value_digits(value, base, true, digits));
 }
 
-static void put_float(struct console_line *line, const struct visit_value *value)
+static void console_scalar_print_float(struct console_line *line, const struct visit_value *value)
 {
 	char digits[VISIT_FLOAT_DIGITS_MAX];
 
@@ -55,10 +55,14 @@ void console_put_value(struct console_line *line, const struct visit_value *valu
 	case VISIT_NULL: CONSOLE_PUT(line, "<NULL TYPE>"); break;
 	case VISIT_BOOL: console_put_name(line, value->lo ? "true" : "false"); break;
 	case VISIT_UNSIGNED:
-	case VISIT_SIGNED: put_digits(line, value, visit_attribute_base(attributes, 10)); break;
-	case VISIT_BYTE: put_digits(line, value, 16); break;
-	case VISIT_POINTER: put_digits(line, value, visit_attribute_base(attributes, 16)); break;
-	case VISIT_FLOAT: put_float(line, value); break;
+	case VISIT_SIGNED:
+		console_scalar_print_digits(line, value, visit_attribute_base(attributes, 10));
+		break;
+	case VISIT_BYTE: console_scalar_print_digits(line, value, 16); break;
+	case VISIT_POINTER:
+		console_scalar_print_digits(line, value, visit_attribute_base(attributes, 16));
+		break;
+	case VISIT_FLOAT: console_scalar_print_float(line, value); break;
 	case VISIT_STRING: console_put_string(line, value->text); break;
 	}
 }
@@ -83,7 +87,7 @@ void console_put_attributes(struct console_line *line, struct visit_attributes a
 		if (visit_load_attribute(&attr->value, &value))
 			CONSOLE_PUT(line, "<UNKNOWN TYPE>");
 		else if (value.kind <= VISIT_SIGNED && value.size == 16)
-			put_digits(line, &value, 16);
+			console_scalar_print_digits(line, &value, 16);
 		else
 			console_put_value(line, &value, none);
 		CONSOLE_PUT(line, " }");

@@ -7,7 +7,8 @@
 
 #include "tracers/user-events/user-events.h"
 
-static bool say(char *reason, size_t room, const char *what, const char *text)
+static bool user_events_config_set_error(
+		char *reason, size_t room, const char *what, const char *text)
 {
 	(void)snprintf(reason, room, "%s \"%.120s\"", what, text);
 	return false;
@@ -26,14 +27,15 @@ static bool read_encoding(const char *text, enum kernel_encoding *encoding)
 	return true;
 }
 
-static bool add_pattern(struct kernel_config *config, const char *text, char *reason, size_t room)
+static bool user_events_config_add_pattern(
+		struct kernel_config *config, const char *text, char *reason, size_t room)
 {
 	struct pattern_error error;
 	struct pattern *larger = reallocarray(
 			config->patterns, config->nr_patterns + 1, sizeof(*config->patterns));
 
 	if (!larger)
-		return say(reason, room, "out of memory for", text);
+		return user_events_config_set_error(reason, room, "out of memory for", text);
 	config->patterns = larger;
 	if (pattern_parse(text, &larger[config->nr_patterns], &error)) {
 		pattern_error_text(reason, room, text, &error);
@@ -44,20 +46,22 @@ static bool add_pattern(struct kernel_config *config, const char *text, char *re
 }
 
 /* Changes the text. */
-static bool add_patterns(struct kernel_config *config, char *text, char *reason, size_t room)
+static bool user_events_config_add_patterns(
+		struct kernel_config *config, char *text, char *reason, size_t room)
 {
 	const char *pattern;
 	char *rest, *word;
 
 	for (word = strtok_r(text, ", \t", &rest); word; word = strtok_r(NULL, ", \t", &rest)) {
 		pattern = !strcmp(word, "1") || !strcmp(word, "all") ? "*" : word;
-		if (!add_pattern(config, pattern, reason, room))
+		if (!user_events_config_add_pattern(config, pattern, reason, room))
 			return false;
 	}
 	return true;
 }
 
-static bool read_line(struct kernel_config *config, char *line, char *reason, size_t room)
+static bool user_events_config_read_line(
+		struct kernel_config *config, char *line, char *reason, size_t room)
 {
 	char *value;
 
@@ -70,23 +74,25 @@ static bool read_line(struct kernel_config *config, char *line, char *reason, si
 		*value++ = '\0';
 	value += strspn(value, " \t");
 	if (!strcmp(line, "events"))
-		return add_patterns(config, value, reason, room);
+		return user_events_config_add_patterns(config, value, reason, room);
 	if (!strcmp(line, "encoding"))
 		return read_encoding(value, &config->encoding) ||
-				say(reason, room, "not auto, native or eventheader:", value);
-	return say(reason, room, "neither events nor encoding:", line);
+				user_events_config_set_error(reason, room,
+						"not auto, native or eventheader:", value);
+	return user_events_config_set_error(reason, room, "neither events nor encoding:", line);
 }
 
-static bool read_file(struct kernel_config *config, const char *path, char *reason, size_t room)
+static bool user_events_config_read_file(
+		struct kernel_config *config, const char *path, char *reason, size_t room)
 {
 	FILE *file = fopen(path, "re");
 	char line[2048];
 	bool good = true;
 
 	if (!file)
-		return say(reason, room, strerror(errno), path);
+		return user_events_config_set_error(reason, room, strerror(errno), path);
 	while (good && fgets(line, sizeof(line), file))
-		good = read_line(config, line, reason, room);
+		good = user_events_config_read_line(config, line, reason, room);
 	(void)fclose(file);
 	return good;
 }
@@ -99,17 +105,18 @@ bool kernel_config_read(const char *text, const char *encoding, struct kernel_co
 
 	memset(config, 0, sizeof(*config));
 	if (*text == '/') {
-		good = read_file(config, text, reason, room);
+		good = user_events_config_read_file(config, text, reason, room);
 	} else {
 		copy = strdup(text);
-		good = copy ? add_patterns(config, copy, reason, room)
-			    : say(reason, room, "out of memory for", text);
+		good = copy ? user_events_config_add_patterns(config, copy, reason, room)
+			    : user_events_config_set_error(reason, room, "out of memory for", text);
 		free(copy);
 	}
 	if (good && !config->nr_patterns)
-		good = say(reason, room, "no events in", text);
+		good = user_events_config_set_error(reason, room, "no events in", text);
 	/* The environment knows better than a file. */
 	if (good && encoding && *encoding && !read_encoding(encoding, &config->encoding))
-		good = say(reason, room, "not auto, native or eventheader:", encoding);
+		good = user_events_config_set_error(
+				reason, room, "not auto, native or eventheader:", encoding);
 	return good;
 }

@@ -41,15 +41,16 @@ int events_descriptor(void)
 
 /* ---- the table of states ---- */
 
-static size_t place_of(const struct states *in, const struct side_event_state_0 *state)
+static size_t user_event_hash_slot(const struct states *in, const struct side_event_state_0 *state)
 {
 	return ((uintptr_t)state >> 3) * 0x9e3779b97f4a7c15u >> 20 & (in->room - 1);
 }
 
 /* The entry of the state, or the free one for it. */
-static struct entry *entry_of(struct states *in, const struct side_event_state_0 *state)
+static struct entry *user_event_find_entry(
+		struct states *in, const struct side_event_state_0 *state)
 {
-	size_t at = place_of(in, state);
+	size_t at = user_event_hash_slot(in, state);
 
 	for (;; at = (at + 1) & (in->room - 1)) {
 		/* Acquire: its event before its key. Pairs with the release in states_put(). */
@@ -63,16 +64,16 @@ static struct entry *entry_of(struct states *in, const struct side_event_state_0
 
 struct kernel_event *events_find(const struct side_event_state_0 *state)
 {
-	/* Acquire: the entries. Pairs with the release in grow(). */
+	/* Acquire: the entries. Pairs with the release in user_event_grow_table(). */
 	struct states *in = __atomic_load_n(&states, __ATOMIC_ACQUIRE);
 
 	if (!in)
 		return NULL;
 	/* Acquire: what is in the event. Pairs with the release in states_put(). */
-	return __atomic_load_n(&entry_of(in, state)->event, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&user_event_find_entry(in, state)->event, __ATOMIC_ACQUIRE);
 }
 
-static bool grow(void)
+static bool user_event_grow_table(void)
 {
 	size_t room = states ? 2 * states->room : FIRST_ROOM, i;
 	struct states *larger = kernel_memory(sizeof(*larger) + room * sizeof(struct entry));
@@ -84,7 +85,7 @@ static bool grow(void)
 		struct entry *old = &states->entries[i];
 
 		if (old->event) {
-			*entry_of(larger, old->state) = *old;
+			*user_event_find_entry(larger, old->state) = *old;
 			larger->used++;
 		}
 	}
@@ -98,14 +99,14 @@ static bool states_put(const struct side_event_state_0 *state, struct kernel_eve
 	struct entry *entry;
 
 	/* A third stays free, so that looking for what is not there ends soon. */
-	if ((!states || 3 * states->used >= 2 * states->room) && !grow())
+	if ((!states || 3 * states->used >= 2 * states->room) && !user_event_grow_table())
 		return false;
-	entry = entry_of(states, state);
+	entry = user_event_find_entry(states, state);
 	if (!entry->state)
 		states->used++;
 	/*
 	 * Release, both: the event's members before the event, the event before its key. Pairs with the acquires in events_find()
-	 * and entry_of().
+	 * and user_event_find_entry().
 	 */
 	__atomic_store_n(&entry->event, event, __ATOMIC_RELEASE);
 	__atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
@@ -115,7 +116,7 @@ static bool states_put(const struct side_event_state_0 *state, struct kernel_eve
 /* ---- one event ---- */
 
 /* Two bytes of different names may become the same: has another event of ours this name? */
-static bool is_taken(const char *tracepoint, const struct kernel_event *by)
+static bool user_event_name_is_used(const char *tracepoint, const struct kernel_event *by)
 {
 	struct kernel_event *event = NULL;
 
@@ -169,7 +170,7 @@ static bool try_native(struct kernel_event *event, int *ret)
 	name_append(name, 240, "_");
 	name_append(name, 240, side_ptr_get(desc->event_name));
 	length = strlen(name);
-	if (is_taken(name, event))
+	if (user_event_name_is_used(name, event))
 		(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_%08x",
 				name_hash(NAME_HASH_BEGIN, event->shown.name));
 	length = strlen(name);
@@ -291,7 +292,7 @@ static void register_event(struct kernel_event *event)
 
 /* ---- batches ---- */
 
-static struct side_event_state_0 *state_of(const struct side_event_description *desc)
+static struct side_event_state_0 *user_event_get_state(const struct side_event_description *desc)
 {
 	struct side_event_state *state;
 
@@ -305,7 +306,7 @@ static struct side_event_state_0 *state_of(const struct side_event_description *
 	return (struct side_event_state_0 *)(void *)state;
 }
 
-static bool is_wanted(const struct side_event_description *desc)
+static bool user_event_is_selected(const struct side_event_description *desc)
 {
 	const char *provider = side_ptr_get(desc->provider_name);
 	const char *name = side_ptr_get(desc->event_name);
@@ -345,7 +346,7 @@ static bool come(struct side_event_description *desc, struct side_event_state_0 
 	return event->shown.state == SIDE_KERNEL_EVENT_REGISTERED;
 }
 
-static struct kernel_event *event_of(const struct side_event_state_0 *state)
+static struct kernel_event *user_event_get(const struct side_event_state_0 *state)
 {
 	struct kernel_event *event = NULL;
 
@@ -360,9 +361,9 @@ void events_come(struct side_event_description **events, uint32_t nr_events)
 	uint32_t i;
 
 	for (i = 0; i < nr_events; i++) {
-		struct side_event_state_0 *state = state_of(events[i]);
+		struct side_event_state_0 *state = user_event_get_state(events[i]);
 
-		if (state && is_wanted(events[i]))
+		if (state && user_event_is_selected(events[i]))
 			some |= come(events[i], state);
 	}
 	if (some)
@@ -374,14 +375,14 @@ void events_go(struct side_event_description **events, uint32_t nr_events)
 	uint32_t i;
 
 	for (i = 0; i < nr_events; i++) {
-		struct side_event_state_0 *state = state_of(events[i]);
+		struct side_event_state_0 *state = user_event_get_state(events[i]);
 		struct kernel_event *event = NULL;
 
 		if (state)
 			event = events_find(state);
 		/* The others were refused. */
 		if (state && !event)
-			event = event_of(state);
+			event = user_event_get(state);
 		if (!event || --event->uses)
 			continue;
 		if (event->shown.state == SIDE_KERNEL_EVENT_REGISTERED) {

@@ -53,7 +53,7 @@ static void cut_here(struct header_walk *walk)
 	walk->mute = 1;
 }
 
-static void push(struct header_walk *walk)
+static void user_events_header_push(struct header_walk *walk)
 {
 	const struct shape shape = {.kind = SHAPE_NULL};
 
@@ -65,7 +65,7 @@ static void push(struct header_walk *walk)
 	walk->frames[walk->depth++] = (struct frame){.type_at = walk->metadata->size - 2};
 }
 
-static void pop(struct header_walk *walk)
+static void user_events_header_pop(struct header_walk *walk)
 {
 	struct frame *frame;
 	struct kernel_bytes *metadata = walk->metadata;
@@ -73,7 +73,7 @@ static void pop(struct header_walk *walk)
 	do {
 		frame = &walk->frames[--walk->depth];
 		if (!frame->members) {
-			/* It stays what push() has made of it: something that is null. */
+			/* It stays what user_events_header_push() has made of it: something that is null. */
 			bytes_put_u16(payload(walk), 0);
 		} else if (frame->type_at + 2 <= metadata->room) {
 			metadata->at[frame->type_at] = HEADER_STRUCT | HEADER_HAS_FORMAT;
@@ -83,7 +83,7 @@ static void pop(struct header_walk *walk)
 }
 
 /* One more member of the structure we are in; when it is full, of another one that is its last. */
-static bool has_place(struct header_walk *walk)
+static bool user_events_header_has_space(struct header_walk *walk)
 {
 	struct frame *frame = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
 
@@ -97,7 +97,7 @@ static bool has_place(struct header_walk *walk)
 	if (frame->members++ < HEADER_MEMBERS_MAX - 1)
 		return true;
 	walk->name = "...";
-	push(walk);
+	user_events_header_push(walk);
 	if (walk->mute)
 		return false;
 	walk->frames[walk->depth - 1].more = true;
@@ -106,7 +106,7 @@ static bool has_place(struct header_walk *walk)
 }
 
 /* The type is static: describe all of it, and be quiet then. */
-static void describe(struct header_walk *walk, const struct side_type *type)
+static void user_events_header_describe(struct header_walk *walk, const struct side_type *type)
 {
 	if (walk->depth + shape_depth(type) > HEADER_DEPTH_MAX) {
 		cut_here(walk);
@@ -118,7 +118,7 @@ static void describe(struct header_walk *walk, const struct side_type *type)
 
 /* ---- fields and elements ---- */
 
-static int field_begin(void *priv, const struct visit_place *place)
+static int user_events_header_field_begin(void *priv, const struct visit_place *place)
 {
 	struct header_walk *walk = priv;
 
@@ -126,15 +126,15 @@ static int field_begin(void *priv, const struct visit_place *place)
 		walk->mute++;
 	} else if (walk->quiet) {
 		walk->quiet++;
-	} else if (has_place(walk)) {
+	} else if (user_events_header_has_space(walk)) {
 		walk->name = place->name;
 		if (place->type && shape_is_static(place->type))
-			describe(walk, place->type);
+			user_events_header_describe(walk, place->type);
 	}
 	return 0;
 }
 
-static int end(void *priv, const struct visit_place *place)
+static int user_events_header_end_event(void *priv, const struct visit_place *place)
 {
 	struct header_walk *walk = priv;
 
@@ -146,7 +146,7 @@ static int end(void *priv, const struct visit_place *place)
 	return 0;
 }
 
-static int element_begin(void *priv, const struct visit_place *place)
+static int user_events_header_element_begin(void *priv, const struct visit_place *place)
 {
 	struct header_walk *walk = priv;
 	struct visit_place named = *place;
@@ -160,7 +160,7 @@ static int element_begin(void *priv, const struct visit_place *place)
 		(void)snprintf(walk->digits, sizeof(walk->digits), "%u",
 				(unsigned int)place->index);
 	named.name = walk->digits;
-	return field_begin(walk, &named);
+	return user_events_header_field_begin(walk, &named);
 }
 
 /* ---- values ---- */
@@ -193,7 +193,8 @@ static void put_unit(struct kernel_bytes *to, unsigned int unit, unsigned int si
 }
 
 /* Units in host order, with the one that ends them. */
-static void put_string(struct kernel_record *record, const struct visit_text *text)
+static void user_events_header_write_string(
+		struct kernel_record *record, const struct visit_text *text)
 {
 	const unsigned char *at = text->at ? text->at : (const unsigned char *)"(null)";
 	unsigned int size = text->unit_size, from = text->at ? size : 1, unit;
@@ -215,14 +216,14 @@ static void put_string(struct kernel_record *record, const struct visit_text *te
 	put_unit(&record->bytes, 0, size);
 }
 
-static void put_value(struct kernel_record *record, const struct shape *shape,
+static void user_events_header_write_value(struct kernel_record *record, const struct shape *shape,
 		const struct visit_value *value)
 {
 	unsigned char bytes[16];
 
 	switch (shape->kind) {
 	case SHAPE_NULL: bytes_put_u16(&record->bytes, 0); break;
-	case SHAPE_STRING: put_string(record, &value->text); break;
+	case SHAPE_STRING: user_events_header_write_string(record, &value->text); break;
 	default:
 		shape_store(shape, value, true, bytes);
 		bytes_put(&record->bytes, bytes, shape->size);
@@ -230,8 +231,8 @@ static void put_value(struct kernel_record *record, const struct shape *shape,
 	}
 }
 
-static int value(void *priv, const struct visit_place *place, const struct visit_value *value,
-		struct visit_attributes attributes)
+static int user_events_header_visit_value(void *priv, const struct visit_place *place,
+		const struct visit_value *value, struct visit_attributes attributes)
 {
 	struct header_walk *walk = priv;
 	struct shape shape = shape_of_value(value, attributes);
@@ -241,11 +242,11 @@ static int value(void *priv, const struct visit_place *place, const struct visit
 		return 0;
 	if (!walk->quiet)
 		metadata_scalar(walk->metadata, walk->name, &shape);
-	put_value(walk->record, &shape, value);
+	user_events_header_write_value(walk->record, &shape, value);
 	return 0;
 }
 
-static int bitmap(void *priv, const struct visit_place *place,
+static int user_events_header_visit_bitmap(void *priv, const struct visit_place *place,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bitmap)
 {
 	struct header_walk *walk = priv;
@@ -268,14 +269,14 @@ static int bitmap(void *priv, const struct visit_place *place,
 		if (visit_load_argument(bitmap->item_type, &bitmap->items[i], &loaded))
 			return -1;
 		shape = shape_of_value(&loaded, (struct visit_attributes){NULL, 0});
-		put_value(walk->record, &shape, &loaded);
+		user_events_header_write_value(walk->record, &shape, &loaded);
 	}
 	return 0;
 }
 
 /* ---- compounds ---- */
 
-static int struct_begin(void *priv, const struct visit_place *place,
+static int user_events_header_struct_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct header_walk *walk = priv;
@@ -285,13 +286,13 @@ static int struct_begin(void *priv, const struct visit_place *place,
 	if (walk->mute)
 		walk->mute++;
 	else if (!walk->quiet)
-		push(walk);
+		user_events_header_push(walk);
 	else if (!nr)
 		bytes_put_u16(payload(walk), 0); /* what has no members is null */
 	return 0;
 }
 
-static int struct_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int user_events_header_struct_end(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	struct header_walk *walk = priv;
 
@@ -300,37 +301,37 @@ static int struct_end(void *priv, const struct visit_place *place, uint32_t nr)
 	if (walk->mute)
 		walk->mute--;
 	else if (!walk->quiet)
-		pop(walk);
+		user_events_header_pop(walk);
 	return 0;
 }
 
-static int array_begin(void *priv, const struct visit_place *place,
+static int user_events_header_array_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct header_walk *walk = priv;
 
 	/* Of one type or not is only known when its type is: else a structure, members are numbered. */
 	if (!walk->quiet || walk->mute)
-		return struct_begin(priv, place, attributes, nr);
+		return user_events_header_struct_begin(priv, place, attributes, nr);
 	walk->counts[place->depth] = (uint16_t)payload(walk)->size;
 	bytes_put_u16(payload(walk), 0);
 	return 0;
 }
 
-static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int user_events_header_array_end(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	struct header_walk *walk = priv;
 	struct kernel_bytes *bytes = payload(walk);
 	uint16_t kept = (uint16_t)(nr < walk->record->limit ? nr : walk->record->limit);
 
 	if (!walk->quiet || walk->mute)
-		return struct_end(priv, place, nr);
+		return user_events_header_struct_end(priv, place, nr);
 	if (bytes->size <= bytes->room)
 		memcpy(bytes->at + walk->counts[place->depth], &kept, sizeof(kept));
 	return 0;
 }
 
-static int optional_begin(void *priv, const struct visit_place *place,
+static int user_events_header_optional_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, bool present)
 {
 	struct header_walk *walk = priv;
@@ -371,13 +372,13 @@ static int variant_begin(void *priv, const struct visit_place *place,
 		cut_here(walk);
 		return 0;
 	}
-	push(walk);
+	user_events_header_push(walk);
 	walk->frames[walk->depth - 1].members = 2;
 	metadata_scalar(walk->metadata, "tag", &shape);
-	put_value(walk->record, &shape, selector);
+	user_events_header_write_value(walk->record, &shape, selector);
 	walk->name = "value";
 	if (is_static)
-		describe(walk, chosen);
+		user_events_header_describe(walk, chosen);
 	return 0;
 }
 
@@ -391,7 +392,7 @@ static int variant_end(void *priv, const struct visit_place *place)
 		return 0;
 	}
 	walk->quiet = 0;
-	pop(walk);
+	user_events_header_pop(walk);
 	return 0;
 }
 
@@ -399,17 +400,17 @@ int header_record(const struct kernel_call *call, struct kernel_record *record,
 		struct kernel_bytes *metadata)
 {
 	static const struct visit_argument_ops ops = {
-			.field_begin = field_begin,
-			.field_end = end,
-			.element_begin = element_begin,
-			.element_end = end,
-			.value = value,
-			.struct_begin = struct_begin,
-			.struct_end = struct_end,
-			.array_begin = array_begin,
-			.array_end = array_end,
-			.bitmap = bitmap,
-			.optional_begin = optional_begin,
+			.field_begin = user_events_header_field_begin,
+			.field_end = user_events_header_end_event,
+			.element_begin = user_events_header_element_begin,
+			.element_end = user_events_header_end_event,
+			.value = user_events_header_visit_value,
+			.struct_begin = user_events_header_struct_begin,
+			.struct_end = user_events_header_struct_end,
+			.array_begin = user_events_header_array_begin,
+			.array_end = user_events_header_array_end,
+			.bitmap = user_events_header_visit_bitmap,
+			.optional_begin = user_events_header_optional_begin,
 			.variant_begin = variant_begin,
 			.variant_end = variant_end,
 	};

@@ -26,7 +26,7 @@ void bytes_put_u16(struct kernel_bytes *bytes, unsigned int value)
 }
 
 /* A semicolon would begin an attribute. */
-static void put_name(struct kernel_bytes *to, const char *name)
+static void user_events_metadata_append_name(struct kernel_bytes *to, const char *name)
 {
 	for (; *name; name++)
 		bytes_put_u8(to, *name == ';' ? ',' : (unsigned char)*name);
@@ -61,7 +61,7 @@ static unsigned int format_of(const struct shape *shape)
 	}
 }
 
-static unsigned int encoding_of(const struct shape *shape)
+static unsigned int user_events_metadata_get_encoding(const struct shape *shape)
 {
 	switch (shape->kind) {
 	case SHAPE_NULL: return HEADER_BINARY;
@@ -70,7 +70,8 @@ static unsigned int encoding_of(const struct shape *shape)
 	}
 }
 
-static void put_type(struct kernel_bytes *to, unsigned int encoding, unsigned int format)
+static void user_events_metadata_append_type(
+		struct kernel_bytes *to, unsigned int encoding, unsigned int format)
 {
 	bytes_put_u8(to, encoding | HEADER_HAS_FORMAT);
 	bytes_put_u8(to, format);
@@ -78,8 +79,9 @@ static void put_type(struct kernel_bytes *to, unsigned int encoding, unsigned in
 
 void metadata_scalar(struct kernel_bytes *to, const char *name, const struct shape *shape)
 {
-	put_name(to, name);
-	put_type(to, encoding_of(shape), format_of(shape));
+	user_events_metadata_append_name(to, name);
+	user_events_metadata_append_type(
+			to, user_events_metadata_get_encoding(shape), format_of(shape));
 }
 
 static void put_typed(struct kernel_bytes *to, const char *name, const struct shape *shape,
@@ -95,8 +97,8 @@ static void put_element(struct kernel_bytes *to, const char *name, const struct 
 		put_typed(to, name, shape, HEADER_ARRAY);
 		return;
 	}
-	put_name(to, name);
-	put_type(to, HEADER_STRUCT | HEADER_ARRAY, 1);
+	user_events_metadata_append_name(to, name);
+	user_events_metadata_append_type(to, HEADER_STRUCT | HEADER_ARRAY, 1);
 	put_typed(to, "value", shape, 0);
 }
 
@@ -110,7 +112,8 @@ static unsigned int members_from(uint32_t nr, uint32_t first)
 }
 
 /* A structure has at most 127 members: those beyond are in another one, which is its last. */
-static void put_members(struct kernel_bytes *to, const struct side_type_struct *structure)
+static void user_events_metadata_append_members(
+		struct kernel_bytes *to, const struct side_type_struct *structure)
 {
 	uint32_t i, nr = side_array_length(&structure->fields);
 
@@ -118,8 +121,8 @@ static void put_members(struct kernel_bytes *to, const struct side_type_struct *
 		const struct side_event_field *field = side_array_at(&structure->fields, i);
 
 		if (i && i % (HEADER_MEMBERS_MAX - 1) == 0) {
-			put_name(to, "...");
-			put_type(to, HEADER_STRUCT, members_from(nr, i));
+			user_events_metadata_append_name(to, "...");
+			user_events_metadata_append_type(to, HEADER_STRUCT, members_from(nr, i));
 		}
 		metadata_field(to, side_ptr_get(field->field_name), &field->side_type);
 	}
@@ -130,23 +133,24 @@ static void put_structure(struct kernel_bytes *to, const char *name, const struc
 {
 	uint32_t nr = side_array_length(&shape->structure->fields);
 
-	put_name(to, name);
+	user_events_metadata_append_name(to, name);
 	/* Without members there is no structure: something that is null. */
 	if (nr)
-		put_type(to, HEADER_STRUCT | array, members_from(nr, 0));
+		user_events_metadata_append_type(to, HEADER_STRUCT | array, members_from(nr, 0));
 	else
-		put_type(to, HEADER_BINARY | array, FORMAT_UNSIGNED);
-	put_members(to, shape->structure);
+		user_events_metadata_append_type(to, HEADER_BINARY | array, FORMAT_UNSIGNED);
+	user_events_metadata_append_members(to, shape->structure);
 }
 
-static void put_array(struct kernel_bytes *to, const char *name, const struct shape *shape)
+static void user_events_metadata_append_array(
+		struct kernel_bytes *to, const char *name, const struct shape *shape)
 {
 	struct shape element = shape_of(shape->element);
 
 	element.hex |= shape->hex;
 	if (element.kind == SHAPE_SCALAR && element.scalar == VISIT_BYTE) {
-		put_name(to, name);
-		put_type(to, HEADER_BINARY, FORMAT_BYTES);
+		user_events_metadata_append_name(to, name);
+		user_events_metadata_append_type(to, HEADER_BINARY, FORMAT_BYTES);
 	} else {
 		put_element(to, name, &element);
 	}
@@ -159,20 +163,22 @@ static void put_typed(struct kernel_bytes *to, const char *name, const struct sh
 
 	switch (shape->kind) {
 	case SHAPE_STRUCT: put_structure(to, name, shape, array); break;
-	case SHAPE_ARRAY: put_array(to, name, shape); break;
+	case SHAPE_ARRAY: user_events_metadata_append_array(to, name, shape); break;
 	case SHAPE_OPTIONAL:
 		element = shape_of(shape->element);
 		if (element.kind == SHAPE_SCALAR) {
 			/* Length 0 is null. */
-			put_name(to, name);
-			put_type(to, HEADER_BINARY | array, format_of(&element));
+			user_events_metadata_append_name(to, name);
+			user_events_metadata_append_type(
+					to, HEADER_BINARY | array, format_of(&element));
 		} else {
 			put_element(to, name, &element);
 		}
 		break;
 	default:
-		put_name(to, name);
-		put_type(to, encoding_of(shape) | array, format_of(shape));
+		user_events_metadata_append_name(to, name);
+		user_events_metadata_append_type(to,
+				user_events_metadata_get_encoding(shape) | array, format_of(shape));
 		break;
 	}
 }
@@ -188,7 +194,7 @@ void metadata_event(struct kernel_bytes *to, const struct side_event_description
 {
 	uint32_t i;
 
-	put_name(to, side_ptr_get(desc->event_name));
+	user_events_metadata_append_name(to, side_ptr_get(desc->event_name));
 	for (i = 0; i < side_array_length(&desc->fields); i++) {
 		const struct side_event_field *field = side_array_at(&desc->fields, i);
 

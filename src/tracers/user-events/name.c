@@ -4,7 +4,7 @@
 
 #include "tracers/user-events/user-events.h"
 
-static bool is_plain(unsigned char byte)
+static bool user_events_name_is_plain(unsigned char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
 			(byte >= '0' && byte <= '9') || byte == '_';
@@ -15,7 +15,7 @@ void name_append(char *to, size_t room, const char *name)
 	size_t at = strlen(to);
 
 	for (; *name && at + 1 < room; name++)
-		to[at++] = is_plain((unsigned char)*name) ? *name : '_';
+		to[at++] = user_events_name_is_plain((unsigned char)*name) ? *name : '_';
 	to[at] = '\0';
 }
 

@@ -19,7 +19,7 @@ struct description {
 	const char *reason; /* the first thing that cannot be said */
 };
 
-static bool refuse(struct description *to, const char *reason)
+static bool user_events_native_set_reason(struct description *to, const char *reason)
 {
 	to->reason = reason;
 	return false;
@@ -32,7 +32,7 @@ static bool is_end_of_name(const char *at)
 }
 
 /* Two fields of one name would be taken, and then confuse every reader. */
-static bool is_taken(const struct description *to, const char *name)
+static bool user_events_native_name_is_used(const struct description *to, const char *name)
 {
 	const char *at = to->text + to->fields;
 	size_t length = strlen(name);
@@ -45,27 +45,30 @@ static bool is_taken(const struct description *to, const char *name)
 	return false;
 }
 
-static bool put_field(struct description *to, const char *name, uint32_t size, const char *format,
-		...) __attribute__((format(printf, 4, 5)));
+static bool user_events_native_add_field(struct description *to, const char *name, uint32_t size,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* The field, as the format says it; its name has been checked to be in that. */
-static bool put_field(
+static bool user_events_native_add_field(
 		struct description *to, const char *name, uint32_t size, const char *format, ...)
 {
 	va_list arguments;
 	int added;
 
-	if (is_taken(to, name))
-		return refuse(to, "two of its fields have the same name for the kernel");
+	if (user_events_native_name_is_used(to, name))
+		return user_events_native_set_reason(
+				to, "two of its fields have the same name for the kernel");
 	if (to->size + 2 >= to->room)
-		return refuse(to, "its fields need more than 511 bytes of description");
+		return user_events_native_set_reason(
+				to, "its fields need more than 511 bytes of description");
 	strcpy(to->text + to->size, to->fixed_size || to->size > to->fields ? "; " : " ");
 	to->size += strlen(to->text + to->size);
 	va_start(arguments, format);
 	added = vsnprintf(to->text + to->size, to->room - to->size, format, arguments);
 	va_end(arguments);
 	if (added < 0 || (size_t)added >= to->room - to->size)
-		return refuse(to, "its fields need more than 511 bytes of description");
+		return user_events_native_set_reason(
+				to, "its fields need more than 511 bytes of description");
 	to->size += (size_t)added;
 	to->fixed_size += size;
 	return true;
@@ -93,13 +96,15 @@ static bool put_scalar(struct description *to, const char *name, const struct sh
 	const char *word = scalar_word(shape, &opaque);
 
 	if (opaque)
-		return put_field(to, name, shape->size, "struct %s %s %u", word, name, shape->size);
-	return put_field(to, name, shape->size, "%s %s", word, name);
+		return user_events_native_add_field(
+				to, name, shape->size, "struct %s %s %u", word, name, shape->size);
+	return user_events_native_add_field(to, name, shape->size, "%s %s", word, name);
 }
 
-static bool put_type(struct description *to, const char *name, const struct side_type *type);
+static bool user_events_native_add_type(
+		struct description *to, const char *name, const struct side_type *type);
 
-static bool put_members(
+static bool user_events_native_add_members(
 		struct description *to, const char *name, const struct side_type_struct *structure)
 {
 	char member[KERNEL_DESCRIPTION_SIZE];
@@ -110,7 +115,7 @@ static bool put_members(
 
 		(void)snprintf(member, sizeof(member), "%s_", name);
 		name_append(member, sizeof(member), side_ptr_get(field->field_name));
-		if (!put_type(to, member, &field->side_type))
+		if (!user_events_native_add_type(to, member, &field->side_type))
 			return false;
 	}
 	return true;
@@ -122,33 +127,42 @@ static bool put_optional(struct description *to, const char *name, const struct 
 	struct shape shape = shape_of(type);
 
 	if (shape.kind != SHAPE_SCALAR)
-		return refuse(to, "it has an optional value that is no scalar");
+		return user_events_native_set_reason(
+				to, "it has an optional value that is no scalar");
 	(void)snprintf(present, sizeof(present), "%.500s_present", name);
-	return put_field(to, present, 1, "u8 %s", present) && put_scalar(to, name, &shape);
+	return user_events_native_add_field(to, present, 1, "u8 %s", present) &&
+			put_scalar(to, name, &shape);
 }
 
-static bool put_array(struct description *to, const char *name, const struct side_type *type)
+static bool user_events_native_add_array(
+		struct description *to, const char *name, const struct side_type *type)
 {
 	struct shape shape = shape_of(type);
 	bool opaque;
 
 	if (shape.kind != SHAPE_SCALAR)
-		return refuse(to, "it has an array of something else than scalars");
-	return put_field(to, name, 4, "__rel_loc %s[] %s", scalar_word(&shape, &opaque), name);
+		return user_events_native_set_reason(
+				to, "it has an array of something else than scalars");
+	return user_events_native_add_field(
+			to, name, 4, "__rel_loc %s[] %s", scalar_word(&shape, &opaque), name);
 }
 
-static bool put_type(struct description *to, const char *name, const struct side_type *type)
+static bool user_events_native_add_type(
+		struct description *to, const char *name, const struct side_type *type)
 {
 	struct shape shape = shape_of(type);
 
 	switch (shape.kind) {
 	case SHAPE_NULL: return true;
 	case SHAPE_SCALAR: return put_scalar(to, name, &shape);
-	case SHAPE_STRING: return put_field(to, name, 4, "__rel_loc char[] %s", name);
-	case SHAPE_STRUCT: return put_members(to, name, shape.structure);
-	case SHAPE_ARRAY: return put_array(to, name, shape.element);
+	case SHAPE_STRING:
+		return user_events_native_add_field(to, name, 4, "__rel_loc char[] %s", name);
+	case SHAPE_STRUCT: return user_events_native_add_members(to, name, shape.structure);
+	case SHAPE_ARRAY: return user_events_native_add_array(to, name, shape.element);
 	case SHAPE_OPTIONAL: return put_optional(to, name, shape.element);
-	default: return refuse(to, "it has values whose type only the call determines");
+	default:
+		return user_events_native_set_reason(
+				to, "it has values whose type only the call determines");
 	}
 }
 
@@ -173,7 +187,7 @@ bool native_describe(const struct side_event_description *desc, char *descriptio
 		if (!given[0] || digit || !strncmp(given, "common_", 7))
 			name_append(name, sizeof(name), "_");
 		name_append(name, sizeof(name), given);
-		if (!put_type(&to, name, &field->side_type)) {
+		if (!user_events_native_add_type(&to, name, &field->side_type)) {
 			*reason = to.reason;
 			return false;
 		}
@@ -208,7 +222,8 @@ static uint32_t rel_loc(size_t word, size_t begin, size_t size)
 }
 
 /* UTF-8 with its NUL, or as much of it as may be. */
-static void put_text(struct kernel_record *record, const struct visit_text *text)
+static void user_events_native_write_text(
+		struct kernel_record *record, const struct visit_text *text)
 {
 	struct kernel_bytes *bytes = &record->bytes;
 	size_t left = bytes->size < bytes->room ? bytes->room - bytes->size : 0;
@@ -231,20 +246,20 @@ static void put_text(struct kernel_record *record, const struct visit_text *text
 	bytes_put_u8(bytes, 0);
 }
 
-static int put_string(struct native_walk *walk, const struct visit_text *text)
+static int user_events_native_write_string(struct native_walk *walk, const struct visit_text *text)
 {
 	struct kernel_bytes *bytes = &walk->record->bytes;
 	size_t begin = bytes->size;
 	uint32_t word;
 
-	put_text(walk->record, text);
+	user_events_native_write_text(walk->record, text);
 	word = rel_loc(walk->fixed, begin, bytes->size - begin);
 	put_fixed(walk, &word, sizeof(word));
 	return 0;
 }
 
-static int value(void *priv, const struct visit_place *place, const struct visit_value *value,
-		struct visit_attributes attributes)
+static int user_events_native_visit_value(void *priv, const struct visit_place *place,
+		const struct visit_value *value, struct visit_attributes attributes)
 {
 	struct native_walk *walk = priv;
 	struct shape shape = shape_of_value(value, attributes);
@@ -254,7 +269,7 @@ static int value(void *priv, const struct visit_place *place, const struct visit
 	if (walk->mute || shape.kind == SHAPE_NULL)
 		return 0;
 	if (shape.kind == SHAPE_STRING)
-		return put_string(walk, &value->text);
+		return user_events_native_write_string(walk, &value->text);
 	shape_store(&shape, value, SIDE_BYTE_ORDER != SIDE_LITTLE_ENDIAN, bytes);
 	if (walk->elements)
 		bytes_put(&walk->record->bytes, bytes, shape.size);
@@ -263,7 +278,7 @@ static int value(void *priv, const struct visit_place *place, const struct visit
 	return 0;
 }
 
-static int array_begin(void *priv, const struct visit_place *place,
+static int user_events_native_array_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct native_walk *walk = priv;
@@ -278,7 +293,7 @@ static int array_begin(void *priv, const struct visit_place *place,
 	return 0;
 }
 
-static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int user_events_native_array_end(void *priv, const struct visit_place *place, uint32_t nr)
 {
 	struct native_walk *walk = priv;
 	struct kernel_bytes *bytes = &walk->record->bytes;
@@ -292,7 +307,7 @@ static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
 	return 0;
 }
 
-static int element_begin(void *priv, const struct visit_place *place)
+static int user_events_native_element_begin(void *priv, const struct visit_place *place)
 {
 	struct native_walk *walk = priv;
 
@@ -313,7 +328,7 @@ static int element_end(void *priv, const struct visit_place *place)
 	return 0;
 }
 
-static int bitmap(void *priv, const struct visit_place *place,
+static int user_events_native_visit_bitmap(void *priv, const struct visit_place *place,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bitmap)
 {
 	const struct visit_attributes none = {NULL, 0};
@@ -324,20 +339,20 @@ static int bitmap(void *priv, const struct visit_place *place,
 
 	(void)mappings;
 	if (many)
-		ret = array_begin(priv, place, none, bitmap->nr_items);
+		ret = user_events_native_array_begin(priv, place, none, bitmap->nr_items);
 	for (item.index = 0; !ret && item.index < bitmap->nr_items; item.index++) {
 		ret = visit_load_argument(bitmap->item_type, &bitmap->items[item.index], &loaded);
 		if (!ret && many)
-			ret = element_begin(priv, &item);
+			ret = user_events_native_element_begin(priv, &item);
 		if (!ret)
-			ret = value(priv, place, &loaded, none);
+			ret = user_events_native_visit_value(priv, place, &loaded, none);
 		if (!ret && many)
 			ret = element_end(priv, &item);
 	}
-	return !ret && many ? array_end(priv, place, bitmap->nr_items) : ret;
+	return !ret && many ? user_events_native_array_end(priv, place, bitmap->nr_items) : ret;
 }
 
-static int optional_begin(void *priv, const struct visit_place *place,
+static int user_events_native_optional_begin(void *priv, const struct visit_place *place,
 		struct visit_attributes attributes, bool present)
 {
 	struct native_walk *walk = priv;
@@ -356,13 +371,13 @@ static int optional_begin(void *priv, const struct visit_place *place,
 int native_record(const struct kernel_call *call, struct kernel_record *record)
 {
 	static const struct visit_argument_ops ops = {
-			.element_begin = element_begin,
+			.element_begin = user_events_native_element_begin,
 			.element_end = element_end,
-			.value = value,
-			.array_begin = array_begin,
-			.array_end = array_end,
-			.bitmap = bitmap,
-			.optional_begin = optional_begin,
+			.value = user_events_native_visit_value,
+			.array_begin = user_events_native_array_begin,
+			.array_end = user_events_native_array_end,
+			.bitmap = user_events_native_visit_bitmap,
+			.optional_begin = user_events_native_optional_begin,
 	};
 	const struct kernel_event *event = call->event;
 	struct native_walk walk = {.record = record};

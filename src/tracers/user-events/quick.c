@@ -54,7 +54,7 @@ void quick_prepare(struct kernel_event *event)
 }
 
 /* The text with its NUL at the end of the record, and the word that refers to it. */
-static bool put_text(struct kernel_bytes *bytes, size_t fixed, const char *text)
+static bool user_events_quick_write_text(struct kernel_bytes *bytes, size_t fixed, const char *text)
 {
 	size_t room = bytes->room - bytes->size, size;
 	uint32_t word;
@@ -90,7 +90,8 @@ bool quick_record(const struct kernel_call *call, struct kernel_bytes *bytes)
 		if (quick->size)
 			/* All scalars begin at the same place. */
 			memcpy(bytes->at + fixed, &args[i].u.side_static, quick->size);
-		else if (!put_text(bytes, fixed, side_ptr_get(args[i].u.side_static.string_value)))
+		else if (!user_events_quick_write_text(bytes, fixed,
+					 side_ptr_get(args[i].u.side_static.string_value)))
 			return false;
 		fixed += quick->size ? quick->size : sizeof(uint32_t);
 	}

@@ -39,7 +39,7 @@ static struct shape integer(const struct side_type_integer *type, bool pointer)
 			visit_attributes_of(&type->attributes));
 }
 
-static struct shape string(const struct side_type_string *type)
+static struct shape user_events_shape_from_string(const struct side_type_string *type)
 {
 	return (struct shape){.kind = SHAPE_STRING, .size = type->unit_size};
 }
@@ -62,7 +62,7 @@ static struct shape hexadecimal(struct shape shape)
 
 static const struct visit_attributes no_attributes;
 
-static struct shape gather(const struct side_type *type)
+static struct shape user_events_shape_from_gather(const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
@@ -74,7 +74,8 @@ static struct shape gather(const struct side_type *type)
 	case SIDE_TYPE_GATHER_BYTE: return scalar(VISIT_BYTE, 1, no_attributes);
 	case SIDE_TYPE_GATHER_FLOAT:
 		return scalar(VISIT_FLOAT, gather->u.side_float.type.float_size, no_attributes);
-	case SIDE_TYPE_GATHER_STRING: return string(&gather->u.side_string.type);
+	case SIDE_TYPE_GATHER_STRING:
+		return user_events_shape_from_string(&gather->u.side_string.type);
 	case SIDE_TYPE_GATHER_STRUCT: return structure(side_ptr_get(gather->u.side_struct.type));
 	case SIDE_TYPE_GATHER_ARRAY:
 		return array(side_ptr_get(gather->u.side_array.type.elem_type));
@@ -99,7 +100,7 @@ struct shape shape_of(const struct side_type *type)
 		return scalar(VISIT_FLOAT, type->u.side_float.float_size, no_attributes);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: return string(&type->u.side_string);
+	case SIDE_TYPE_STRING_UTF32: return user_events_shape_from_string(&type->u.side_string);
 	case SIDE_TYPE_STRUCT: return structure(side_ptr_get(type->u.side_struct));
 	case SIDE_TYPE_ARRAY:
 		return array(side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
@@ -118,7 +119,7 @@ struct shape shape_of(const struct side_type *type)
 				.variant = side_ptr_get(type->u.side_variant)};
 	case SIDE_TYPE_DYNAMIC: return (struct shape){.kind = SHAPE_DYNAMIC};
 	default:
-		return visit_label_is_gather(label) ? gather(type)
+		return visit_label_is_gather(label) ? user_events_shape_from_gather(type)
 						    : integer(&type->u.side_integer, false);
 	}
 }
@@ -185,7 +186,7 @@ unsigned int shape_depth(const struct side_type *type)
 	}
 }
 
-static void reverse(unsigned char bytes[16])
+static void user_events_shape_reverse_bytes(unsigned char bytes[16])
 {
 	unsigned int i;
 
@@ -234,5 +235,5 @@ void shape_store(const struct shape *shape, const struct visit_value *value, boo
 		memcpy(to, value->bytes, value->size);
 	}
 	if (shape->size == 16 && big_endian_128 == (SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN))
-		reverse(to);
+		user_events_shape_reverse_bytes(to);
 }

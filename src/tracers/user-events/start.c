@@ -23,7 +23,7 @@ static void notified(enum side_tracer_notification what, struct side_event_descr
 }
 
 /* The second line of the reason, if it has one, is a hint. */
-static void complain(const char *reason)
+static void user_events_start_report_failure(const char *reason)
 {
 	size_t size = strcspn(reason, "\n");
 
@@ -49,13 +49,13 @@ int side_kernel_begin(const char *events)
 	side_tracer_bind();
 	if (!kernel_config_read(events, environment_get("SIDE_USER_EVENTS_ENCODING"), &config,
 			    reason, sizeof(reason))) {
-		complain(reason);
+		user_events_start_report_failure(reason);
 		free(config.patterns);
 		return SIDE_ERROR_INVAL;
 	}
 	fd = kernel_open(reason, sizeof(reason));
 	if (fd < 0) {
-		complain(reason);
+		user_events_start_report_failure(reason);
 		free(config.patterns);
 		return SIDE_ERROR_NOENT;
 	}
@@ -64,7 +64,8 @@ int side_kernel_begin(const char *events)
 	(void)pthread_atfork(NULL, NULL, kernel_after_fork_in_child);
 	side_kernel_hook(kernel_write);
 	if (!side_tracer_event_notification_register(notified, NULL)) {
-		complain("libside is out of memory, or the program is ending");
+		user_events_start_report_failure(
+				"libside is out of memory, or the program is ending");
 		return SIDE_ERROR_NOMEM;
 	}
 	return SIDE_ERROR_OK;

@@ -48,7 +48,7 @@ struct unregister_request {
 #define REQUEST_UNREGISTER _IOW('*', 2, void *)
 #define FLAG_MULTI_FORMAT 2
 
-static int open_below(const char *folder, const char *below)
+static int user_events_tracefs_open_below(const char *folder, const char *below)
 {
 	char path[4200];
 
@@ -57,7 +57,7 @@ static int open_below(const char *folder, const char *below)
 }
 
 /* Wherever it is mounted. */
-static int open_mounted(void)
+static int user_events_tracefs_open_mounted(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 	struct mntent entry;
@@ -70,9 +70,9 @@ static int open_mounted(void)
 		int error = fd;
 
 		if (!strcmp(entry.mnt_type, "tracefs"))
-			fd = open_below(entry.mnt_dir, "");
+			fd = user_events_tracefs_open_below(entry.mnt_dir, "");
 		else if (!strcmp(entry.mnt_type, "debugfs"))
-			fd = open_below(entry.mnt_dir, "/tracing");
+			fd = user_events_tracefs_open_below(entry.mnt_dir, "/tracing");
 		else
 			continue;
 		if (fd < 0)
@@ -113,10 +113,11 @@ static int move_away(int fd)
 
 int kernel_open(char *reason, size_t room)
 {
-	int fd = open_below("/sys/kernel/tracing", "");
+	int fd = user_events_tracefs_open_below("/sys/kernel/tracing", "");
 
 	if (fd < 0)
-		fd = errno == EACCES || errno == EPERM ? -EACCES : open_mounted();
+		fd = errno == EACCES || errno == EPERM ? -EACCES
+						       : user_events_tracefs_open_mounted();
 	if (fd >= 0)
 		return move_away(fd);
 	if (fd == -EACCES)

@@ -60,7 +60,7 @@ static void buffer_give_back(int index)
 	(void)__atomic_and_fetch(&taken, ~((uint64_t)1 << index), __ATOMIC_RELEASE);
 }
 
-static void count(uint64_t *counter)
+static void user_events_write_count_event(uint64_t *counter)
 {
 	/* Relaxed: a counter orders nothing. */
 	(void)__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
@@ -77,7 +77,8 @@ static bool is_gone(int fd, int error)
 	return error == EBADF && syscall(SYS_fcntl, fd, F_GETFD) < 0;
 }
 
-static void hand_over(struct kernel_event *event, const struct iovec *parts, int nr, bool cut)
+static void user_events_write_event(
+		struct kernel_event *event, const struct iovec *parts, int nr, bool cut)
 {
 	size_t size = 0;
 	long written;
@@ -88,16 +89,16 @@ static void hand_over(struct kernel_event *event, const struct iovec *parts, int
 	/* The system call: not a cancellation point. */
 	written = syscall(SYS_pwritev, fd, parts, nr, 0L, 0L);
 	if (written == (long)size) {
-		count(&event->shown.written);
+		user_events_write_count_event(&event->shown.written);
 		if (cut)
-			count(&event->shown.cut);
+			user_events_write_count_event(&event->shown.cut);
 		return;
 	}
 	if (written < 0 && is_gone(fd, errno))
 		__atomic_store_n(&gone, true, __ATOMIC_RELAXED);
 	else if (written < 0 && errno == EBADF)
 		return; /* whoever listened has just gone */
-	count(&event->shown.lost);
+	user_events_write_count_event(&event->shown.lost);
 }
 
 /* ---- records ---- */
@@ -129,7 +130,7 @@ static bool write_native(const struct kernel_call *call, struct kernel_event *ev
 	if (record->bytes.size > record->bytes.room)
 		return false;
 	parts[1].iov_len = record->bytes.size;
-	hand_over(event, parts, 2, record->cut);
+	user_events_write_event(event, parts, 2, record->cut);
 	return true;
 }
 
@@ -157,7 +158,7 @@ static bool write_header(const struct kernel_call *call, struct kernel_event *ev
 		return false;
 	header.extension_size = (uint16_t)parts[2].iov_len;
 	header.tag = record->cut ? TAG_CUT : 0;
-	hand_over(event, parts, 4, record->cut);
+	user_events_write_event(event, parts, 4, record->cut);
 	return true;
 }
 
@@ -182,7 +183,7 @@ static void write_into(
 		if (done)
 			return;
 	}
-	count(&event->shown.lost);
+	user_events_write_count_event(&event->shown.lost);
 }
 
 void kernel_write(const struct side_event_state_0 *state, const struct side_arg_vec *args,
@@ -195,12 +196,12 @@ void kernel_write(const struct side_event_state_0 *state, const struct side_arg_
 	(void)caller;
 	if (!event || __atomic_load_n(&gone, __ATOMIC_RELAXED)) {
 		if (event)
-			count(&event->shown.lost);
+			user_events_write_count_event(&event->shown.lost);
 		return;
 	}
 	index = buffer_take();
 	if (index < 0) {
-		count(&event->shown.lost);
+		user_events_write_count_event(&event->shown.lost);
 		return;
 	}
 	write_into(&call, event, &buffers[index]);

@@ -13,7 +13,7 @@ void bytes_open(struct bytes *bytes, const struct bytes_source *source, uint64_t
 	bytes->size = 0;
 }
 
-static unsigned int next(struct bytes *bytes)
+static unsigned int validate_bytes_next(struct bytes *bytes)
 {
 	uint64_t left;
 	ssize_t nr;
@@ -46,7 +46,7 @@ uint64_t bytes_number(struct bytes *bytes, unsigned int size)
 	unsigned int i;
 
 	for (i = 0; i < size; i++)
-		raw[i] = (unsigned char)next(bytes);
+		raw[i] = (unsigned char)validate_bytes_next(bytes);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	memcpy(&number, raw, size);
 #else
@@ -62,7 +62,7 @@ static uint64_t leb128(struct bytes *bytes, uint64_t *sign)
 	unsigned int shift = 0, byte;
 
 	do {
-		byte = next(bytes);
+		byte = validate_bytes_next(bytes);
 		if (shift < 64)
 			number |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
@@ -98,7 +98,7 @@ size_t bytes_text(struct bytes *bytes, char *to, size_t size)
 	size_t length = 0;
 	unsigned int byte;
 
-	while ((byte = next(bytes))) {
+	while ((byte = validate_bytes_next(bytes))) {
 		if (to && length + 1 < size)
 			to[length] = (char)byte;
 		length++;

@@ -62,7 +62,7 @@ static int give_function(void *priv, const struct visit_node *node)
 	return 0;
 }
 
-static void copy_free(struct validate_copy *copy)
+static void validate_copy_free(struct validate_copy *copy)
 {
 	visit_owned_free(copy->owned);
 	free(copy->bytes);
@@ -80,7 +80,7 @@ static bool same_copy(const struct validate_copy *one, const struct validate_cop
 }
 
 /* FNV-1a */
-static struct validate_copy **bucket_of(const struct validate_copy *copy)
+static struct validate_copy **validate_copy_hash_bucket(const struct validate_copy *copy)
 {
 	uint32_t hash = 2166136261u;
 	size_t i;
@@ -90,7 +90,8 @@ static struct validate_copy **bucket_of(const struct validate_copy *copy)
 	return &copies[hash % BUCKETS];
 }
 
-static struct validate_copy *find(struct validate_copy *first, const struct validate_copy *wanted)
+static struct validate_copy *validate_copy_find(
+		struct validate_copy *first, const struct validate_copy *wanted)
 {
 	for (; first && !same_copy(first, wanted); first = first->next)
 		;
@@ -98,8 +99,8 @@ static struct validate_copy *find(struct validate_copy *first, const struct vali
 }
 
 /* Takes the bytes. */
-static int build(const struct side_event_description *desc, struct validate_copy *copy,
-		struct visit_error *error)
+static int validate_copy_build(const struct side_event_description *desc,
+		struct validate_copy *copy, struct visit_error *error)
 {
 	static const struct visit_description_ops take = {.type_begin = take_function},
 						  give = {.type_begin = give_function};
@@ -136,15 +137,15 @@ int validate_copy_get(const struct side_event_description *desc,
 	copy->bytes = bytes.data;
 	copy->size = bytes.size;
 	if (!ret)
-		ret = build(desc, copy, error);
+		ret = validate_copy_build(desc, copy, error);
 	if (ret) {
-		copy_free(copy);
+		validate_copy_free(copy);
 		return ret;
 	}
-	bucket = bucket_of(copy);
-	known = find(*bucket, copy);
+	bucket = validate_copy_hash_bucket(copy);
+	known = validate_copy_find(*bucket, copy);
 	if (known) {
-		copy_free(copy);
+		validate_copy_free(copy);
 	} else {
 		copy->next = *bucket;
 		*bucket = known = copy;

@@ -28,16 +28,16 @@ struct build_id {
 	size_t size; /* 0: none */
 };
 
-static bool read_at(int fd, void *to, size_t size, uint64_t at)
+static bool validate_debug_read_at(int fd, void *to, size_t size, uint64_t at)
 {
 	return at <= INT64_MAX && pread(fd, to, size, (off_t)at) == (ssize_t)size;
 }
 
-static bool read_section(
+static bool validate_debug_read_section(
 		int fd, const ElfW(Ehdr) * header, unsigned int index, ElfW(Shdr) * section)
 {
 	return index < header->e_shnum && header->e_shentsize == sizeof(*section) &&
-			read_at(fd, section, sizeof(*section),
+			validate_debug_read_at(fd, section, sizeof(*section),
 					header->e_shoff + index * sizeof(*section));
 }
 
@@ -48,11 +48,13 @@ bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(
 	char have[32];
 	unsigned int i;
 
-	if (size > sizeof(have) || !read_section(fd, header, header->e_shstrndx, &names))
+	if (size > sizeof(have) ||
+			!validate_debug_read_section(fd, header, header->e_shstrndx, &names))
 		return false;
-	for (i = 1; read_section(fd, header, i, section); i++) {
+	for (i = 1; validate_debug_read_section(fd, header, i, section); i++) {
 		if (section->sh_type != SHT_NOBITS && section->sh_name < names.sh_size &&
-				read_at(fd, have, size, names.sh_offset + section->sh_name) &&
+				validate_debug_read_at(fd, have, size,
+						names.sh_offset + section->sh_name) &&
 				!memcmp(have, name, size))
 			return true;
 	}
@@ -62,7 +64,7 @@ bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(
 /* ---- which file it is ---- */
 
 /* The first note of its section, as linkers write it. */
-static void read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *id)
+static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *id)
 {
 	struct {
 		ElfW(Nhdr) header;
@@ -73,12 +75,13 @@ static void read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *id
 	id->size = 0;
 	if (!validate_section(fd, header, ".note.gnu.build-id", &section) ||
 			section.sh_size < sizeof(note) ||
-			!read_at(fd, &note, sizeof(note), section.sh_offset) ||
+			!validate_debug_read_at(fd, &note, sizeof(note), section.sh_offset) ||
 			note.header.n_type != NT_GNU_BUILD_ID || note.header.n_namesz != 4 ||
 			memcmp(note.name, "GNU", 4) || note.header.n_descsz < 2 ||
 			note.header.n_descsz > sizeof(id->bytes))
 		return;
-	if (read_at(fd, id->bytes, note.header.n_descsz, section.sh_offset + sizeof(note)))
+	if (validate_debug_read_at(
+			    fd, id->bytes, note.header.n_descsz, section.sh_offset + sizeof(note)))
 		id->size = note.header.n_descsz;
 }
 
@@ -110,8 +113,8 @@ static bool has_checksum(int fd, uint32_t wanted, struct room *room)
 }
 
 /* Open, if it is what is wanted. checksum and room NULL: the build ID has to be the same. */
-static int open_same(const char *path, const ElfW(Ehdr) * header, const struct build_id *id,
-		const uint32_t *checksum, struct room *room)
+static int validate_debug_open_same(const char *path, const ElfW(Ehdr) * header,
+		const struct build_id *id, const uint32_t *checksum, struct room *room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct build_id other;
@@ -120,11 +123,11 @@ static int open_same(const char *path, const ElfW(Ehdr) * header, const struct b
 
 	if (fd < 0)
 		return -1;
-	same = read_at(fd, &others, sizeof(others), 0) &&
+	same = validate_debug_read_at(fd, &others, sizeof(others), 0) &&
 			!memcmp(others.e_ident, header->e_ident, EI_VERSION + 1) &&
 			others.e_machine == header->e_machine;
 	if (same && id->size) {
-		read_build_id(fd, &others, &other);
+		validate_debug_read_build_id(fd, &others, &other);
 		same = other.size == id->size && !memcmp(other.bytes, id->bytes, id->size);
 	} else if (same) {
 		same = checksum && has_checksum(fd, *checksum, room);
@@ -146,7 +149,7 @@ static int open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
 	for (i = 1; i < id->size; i++)
 		used += snprintf(path + used, sizeof(path) - (size_t)used, "%02x", id->bytes[i]);
 	(void)snprintf(path + used, sizeof(path) - (size_t)used, ".debug");
-	return open_same(path, header, id, NULL, NULL);
+	return validate_debug_open_same(path, header, id, NULL, NULL);
 }
 
 /* A name, zeros up to a multiple of four, a checksum. */
@@ -159,7 +162,7 @@ static bool read_link(
 	if (!validate_section(fd, header, ".gnu_debuglink", &section) || section.sh_size < 8 ||
 			section.sh_size > NAME_MAX_HERE)
 		return false;
-	if (!read_at(fd, name, section.sh_size, section.sh_offset))
+	if (!validate_debug_read_at(fd, name, section.sh_size, section.sh_offset))
 		return false;
 	size = strnlen(name, section.sh_size - 4);
 	if (!size || size == section.sh_size - 4 || strchr(name, '/'))
@@ -200,7 +203,7 @@ static int open_by_name(
 				i == 1 ? "/.debug/" : "/", name);
 
 		if (length > 0 && length < (int)sizeof(room->file))
-			found = open_same(room->file, header, id, &checksum, room);
+			found = validate_debug_open_same(room->file, header, id, &checksum, room);
 	}
 	(void)munmap(room, sizeof(*room));
 	return found;
@@ -211,7 +214,7 @@ int validate_debug_file(int fd, const char *path, const ElfW(Ehdr) * header)
 	struct build_id id;
 	int found = -1;
 
-	read_build_id(fd, header, &id);
+	validate_debug_read_build_id(fd, header, &id);
 	if (id.size)
 		found = open_by_id(header, &id);
 	return found >= 0 ? found : open_by_name(fd, path, header, &id);

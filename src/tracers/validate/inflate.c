@@ -26,7 +26,7 @@ struct stream {
 	bool failed;
 };
 
-static unsigned int take(struct stream *stream, unsigned int nr)
+static unsigned int validate_inflate_get_bits(struct stream *stream, unsigned int nr)
 {
 	unsigned int value;
 
@@ -42,7 +42,7 @@ static unsigned int take(struct stream *stream, unsigned int nr)
 	return value;
 }
 
-static void put(struct stream *stream, unsigned int byte)
+static void validate_inflate_write_byte(struct stream *stream, unsigned int byte)
 {
 	if (stream->at == stream->size)
 		stream->failed = true;
@@ -80,7 +80,7 @@ static unsigned int take_symbol(struct stream *stream, const struct code *code)
 	unsigned int length, first = 0, index = 0, bits = 0;
 
 	for (length = 1; length < LENGTHS && !stream->failed; length++) {
-		bits = bits << 1 | take(stream, 1);
+		bits = bits << 1 | validate_inflate_get_bits(stream, 1);
 		if (bits - first < code->nr[length])
 			return code->symbols[index + (bits - first)];
 		index += code->nr[length];
@@ -90,7 +90,8 @@ static unsigned int take_symbol(struct stream *stream, const struct code *code)
 	return END_OF_BLOCK;
 }
 
-static void copy(struct stream *stream, unsigned int symbol, const struct code *distances)
+static void validate_inflate_copy_match(
+		struct stream *stream, unsigned int symbol, const struct code *distances)
 {
 	static const uint16_t length_from[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27,
 			31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
@@ -106,19 +107,20 @@ static void copy(struct stream *stream, unsigned int symbol, const struct code *
 		stream->failed = true;
 		return;
 	}
-	length = length_from[symbol] + take(stream, length_bits[symbol]);
+	length = length_from[symbol] + validate_inflate_get_bits(stream, length_bits[symbol]);
 	symbol = take_symbol(stream, distances);
 	if (stream->failed || symbol >= sizeof(distance_from) / sizeof(distance_from[0])) {
 		stream->failed = true;
 		return;
 	}
-	distance = distance_from[symbol] + take(stream, symbol < 4 ? 0 : symbol / 2 - 1);
+	distance = distance_from[symbol] +
+			validate_inflate_get_bits(stream, symbol < 4 ? 0 : symbol / 2 - 1);
 	if (distance > stream->at) {
 		stream->failed = true;
 		return;
 	}
 	while (length-- && !stream->failed)
-		put(stream, stream->to[stream->at - distance]);
+		validate_inflate_write_byte(stream, stream->to[stream->at - distance]);
 }
 
 static void inflate_block(
@@ -129,9 +131,9 @@ static void inflate_block(
 	while (!stream->failed) {
 		symbol = take_symbol(stream, literals);
 		if (symbol < END_OF_BLOCK)
-			put(stream, symbol);
+			validate_inflate_write_byte(stream, symbol);
 		else if (symbol > END_OF_BLOCK)
-			copy(stream, symbol, distances);
+			validate_inflate_copy_match(stream, symbol, distances);
 		else
 			return;
 	}
@@ -142,12 +144,12 @@ static void inflate_stored(struct stream *stream)
 	unsigned int length, other;
 
 	stream->bits = stream->nr_bits = 0;
-	length = take(stream, 16);
-	other = take(stream, 16);
+	length = validate_inflate_get_bits(stream, 16);
+	other = validate_inflate_get_bits(stream, 16);
 	if (length != (other ^ 0xffff))
 		stream->failed = true;
 	while (length-- && !stream->failed)
-		put(stream, take(stream, 8));
+		validate_inflate_write_byte(stream, validate_inflate_get_bits(stream, 8));
 }
 
 static void inflate_fixed(struct stream *stream)
@@ -170,21 +172,21 @@ static void take_lengths(struct stream *stream, uint8_t *lengths, unsigned int n
 {
 	static const uint8_t order[] = {
 			16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-	unsigned int i, symbol, times, value, nr_codes = take(stream, 4) + 4;
+	unsigned int i, symbol, times, value, nr_codes = validate_inflate_get_bits(stream, 4) + 4;
 	struct code code;
 
 	memset(lengths, 0, sizeof(order));
 	for (i = 0; i < nr_codes; i++)
-		lengths[order[i]] = (uint8_t)take(stream, 3);
+		lengths[order[i]] = (uint8_t)validate_inflate_get_bits(stream, 3);
 	if (!make_code(&code, lengths, sizeof(order)))
 		stream->failed = true;
 	for (i = 0; i < nr && !stream->failed;) {
 		symbol = take_symbol(stream, &code);
 		value = symbol < 16 ? symbol : symbol == 16 && i ? lengths[i - 1] : 0;
 		times = symbol < 16            ? 1
-				: symbol == 16 ? 3 + take(stream, 2)
-				: symbol == 17 ? 3 + take(stream, 3)
-					       : 11 + take(stream, 7);
+				: symbol == 16 ? 3 + validate_inflate_get_bits(stream, 2)
+				: symbol == 17 ? 3 + validate_inflate_get_bits(stream, 3)
+					       : 11 + validate_inflate_get_bits(stream, 7);
 		if (symbol > 18 || (symbol == 16 && !i) || times > nr - i) {
 			stream->failed = true;
 			return;
@@ -197,7 +199,8 @@ static void take_lengths(struct stream *stream, uint8_t *lengths, unsigned int n
 static void inflate_dynamic(struct stream *stream)
 {
 	uint8_t lengths[LITERALS_MAX + DISTANCES_MAX];
-	unsigned int nr_literals = take(stream, 5) + 257, nr_distances = take(stream, 5) + 1;
+	unsigned int nr_literals = validate_inflate_get_bits(stream, 5) + 257,
+		     nr_distances = validate_inflate_get_bits(stream, 5) + 1;
 	struct code literals, distances;
 
 	if (nr_literals > 286 || nr_distances > 30) {
@@ -223,8 +226,8 @@ bool validate_inflate(struct bytes *in, unsigned char *to, size_t size)
 	if ((method & 15) != 8 || (method << 8 | flags) % 31 || flags & 0x20)
 		return false;
 	while (!is_last && !stream.failed) {
-		is_last = take(&stream, 1);
-		switch (take(&stream, 2)) {
+		is_last = validate_inflate_get_bits(&stream, 1);
+		switch (validate_inflate_get_bits(&stream, 2)) {
 		case 0: inflate_stored(&stream); break;
 		case 1: inflate_fixed(&stream); break;
 		case 2: inflate_dynamic(&stream); break;

@@ -69,8 +69,8 @@ struct row {
 /* ---- names ---- */
 
 /* The name is to be kept (to is not NULL) or passed over. */
-static void read_form(const struct table *table, struct bytes *bytes, const struct unit *unit,
-		uint64_t form, char *to, uint64_t *number)
+static void validate_line_read_form(const struct table *table, struct bytes *bytes,
+		const struct unit *unit, uint64_t form, char *to, uint64_t *number)
 {
 	struct bytes texts;
 	uint64_t value = 0;
@@ -114,7 +114,7 @@ static void read_entries(const struct table *table, struct bytes *bytes, const s
 	nr = bytes_leb128(bytes);
 	for (i = 0; nr_formats && !bytes->failed && i < nr; i++) {
 		for (f = 0; f < nr_formats; f++)
-			read_form(table, bytes, unit, formats[f][1],
+			validate_line_read_form(table, bytes, unit, formats[f][1],
 					i == wanted && formats[f][0] == LNCT_PATH ? name : NULL,
 					i == wanted && formats[f][0] == LNCT_DIRECTORY ? directory
 										       : NULL);
@@ -122,7 +122,7 @@ static void read_entries(const struct table *table, struct bytes *bytes, const s
 }
 
 /* A list of version 2 to 4, which ends with an empty name; its first entry is 1. */
-static void read_list(struct bytes *bytes, bool is_files, uint64_t wanted, char *name,
+static void validate_line_read_list(struct bytes *bytes, bool is_files, uint64_t wanted, char *name,
 		uint64_t *directory)
 {
 	char first[2];
@@ -158,8 +158,8 @@ static bool write_place(const struct table *table, struct bytes *bytes, const st
 		read_entries(table, bytes, unit, UINT64_MAX, NULL, NULL);
 		read_entries(table, bytes, unit, row->file, name, &directory);
 	} else {
-		read_list(bytes, false, 0, NULL, NULL);
-		read_list(bytes, true, row->file, name, &directory);
+		validate_line_read_list(bytes, false, 0, NULL, NULL);
+		validate_line_read_list(bytes, true, row->file, name, &directory);
 	}
 	if (!name[0])
 		return false;
@@ -169,7 +169,7 @@ static bool write_place(const struct table *table, struct bytes *bytes, const st
 		if (unit->version >= 5)
 			read_entries(table, bytes, unit, directory, folder, &ignored);
 		else
-			read_list(bytes, false, directory, folder, NULL);
+			validate_line_read_list(bytes, false, directory, folder, NULL);
 	}
 	(void)snprintf(to, VALIDATE_LINE_MAX, "%s%s%s:%llu", folder, folder[0] ? "/" : "", name,
 			(unsigned long long)row->line);
@@ -178,7 +178,8 @@ static bool write_place(const struct table *table, struct bytes *bytes, const st
 
 /* ---- rows ---- */
 
-static bool read_header(const struct table *table, struct bytes *bytes, struct unit *unit)
+static bool validate_line_read_header(
+		const struct table *table, struct bytes *bytes, struct unit *unit)
 {
 	uint64_t length = bytes_number(bytes, 4), program;
 	unsigned int i;
@@ -321,7 +322,7 @@ static bool run_unit(
 /* ---- the file ---- */
 
 /* Files may have been replaced since they were mapped. */
-static bool is_mapped(int fd, const void *base, ElfW(Ehdr) * header)
+static bool validate_line_is_mapped(int fd, const void *base, ElfW(Ehdr) * header)
 {
 	ElfW(Ehdr) mapped;
 
@@ -360,7 +361,7 @@ static bool is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *
 }
 
 /* Into pages of our own, which close_section() gives back. */
-static void unpack(int fd, const ElfW(Shdr) * raw, struct section *section)
+static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section *section)
 {
 	struct bytes_source file = {.fd = fd, .memory = NULL};
 	uint64_t header, size;
@@ -393,7 +394,7 @@ static void open_section(int fd, const ElfW(Ehdr) * header, const char *name, co
 				.size = raw.sh_size};
 	else if (validate_section(fd, header, name, &raw) ||
 			validate_section(fd, header, old, &raw))
-		unpack(fd, &raw, section);
+		validate_line_unpack(fd, &raw, section);
 }
 
 static void close_section(struct section *section)
@@ -402,7 +403,8 @@ static void close_section(struct section *section)
 		(void)munmap((void *)(uintptr_t)section->source.memory, section->size);
 }
 
-static bool find_line(const struct table *table, uint64_t address, char to[VALIDATE_LINE_MAX])
+static bool validate_line_lookup(
+		const struct table *table, uint64_t address, char to[VALIDATE_LINE_MAX])
 {
 	struct bytes bytes;
 	struct unit unit;
@@ -412,7 +414,7 @@ static bool find_line(const struct table *table, uint64_t address, char to[VALID
 		return false;
 	bytes_open(&bytes, &table->lines.source, table->lines.offset, table->lines.size);
 	while (!bytes.failed && bytes.at < bytes.end) {
-		if (!read_header(table, &bytes, &unit))
+		if (!validate_line_read_header(table, &bytes, &unit))
 			return false;
 		if (unit.version && run_unit(&bytes, &unit, address, &row))
 			return write_place(table, &bytes, &unit, &row, to);
@@ -424,8 +426,8 @@ static bool find_line(const struct table *table, uint64_t address, char to[VALID
 }
 
 /* Whether the file has a table at all; then whether the address is in it. */
-static bool look_in(int fd, const ElfW(Ehdr) * header, uint64_t address, char to[VALIDATE_LINE_MAX],
-		bool *found)
+static bool validate_line_search_file(int fd, const ElfW(Ehdr) * header, uint64_t address,
+		char to[VALIDATE_LINE_MAX], bool *found)
 {
 	struct table table;
 
@@ -433,7 +435,7 @@ static bool look_in(int fd, const ElfW(Ehdr) * header, uint64_t address, char to
 	open_section(fd, header, ".debug_line", ".zdebug_line", &table.lines);
 	if (table.lines.size) {
 		open_section(fd, header, ".debug_line_str", ".zdebug_line_str", &table.texts);
-		*found = find_line(&table, address, to);
+		*found = validate_line_lookup(&table, address, to);
 		close_section(&table.texts);
 	}
 	close_section(&table.lines);
@@ -449,11 +451,12 @@ bool validate_line_find(
 
 	if (fd < 0)
 		return false;
-	if (is_mapped(fd, base, &header) && !look_in(fd, &header, address, to, &found))
+	if (validate_line_is_mapped(fd, base, &header) &&
+			!validate_line_search_file(fd, &header, address, to, &found))
 		other = validate_debug_file(fd, path, &header);
 	if (other >= 0) {
 		if (pread(other, &header, sizeof(header), 0) == (ssize_t)sizeof(header))
-			(void)look_in(other, &header, address, to, &found);
+			(void)validate_line_search_file(other, &header, address, to, &found);
 		(void)close(other);
 	}
 	(void)close(fd);

@@ -54,7 +54,7 @@ __attribute__((format(printf, 2, 3))) static void put(
  * Who reads standard error may be gone. A program that does not write there itself is not prepared for that, so the signal of it is kept
  * back, and taken away if there was none before.
  */
-static void write_all(const char *at, size_t left)
+static void validate_report_write_all(const char *at, size_t left)
 {
 	const struct timespec now = {.tv_sec = 0};
 	sigset_t signals, before, pending;
@@ -81,9 +81,9 @@ static void write_all(const char *at, size_t left)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void flush(const struct report *report)
+static void validate_report_flush(const struct report *report)
 {
-	write_all(report->text, report->size);
+	validate_report_write_all(report->text, report->size);
 }
 
 /* FNV-1a, of the path without its indexes: the elements of an array are wrong together. */
@@ -127,12 +127,12 @@ static bool is_first(
 		static const char text[] =
 				"side: more than 1024 mismatches; the others are not reported\n";
 
-		write_all(text, sizeof(text) - 1);
+		validate_report_write_all(text, sizeof(text) - 1);
 	}
 	return false;
 }
 
-static void put_caller(struct report *report, const void *caller)
+static void validate_report_print_caller(struct report *report, const void *caller)
 {
 	char line[VALIDATE_LINE_MAX];
 	const char *call, *module;
@@ -177,7 +177,7 @@ static void put_event(struct report *report, const struct side_event_description
 }
 
 /* The path behind the event, which stands in the first line: a step a line. */
-static void put_path(struct report *report, const struct visit_error *error)
+static void validate_report_print_path(struct report *report, const struct visit_error *error)
 {
 	const char *line = strchrnul(error->where, '\n'), *end;
 	size_t begin = report->size;
@@ -288,13 +288,13 @@ void validate_report_call(const struct side_event_description *desc, const void 
 		put(&report, "side: wrong call in %.100s (%d): %s\n", program_invocation_short_name,
 				(int)getpid(), error->what);
 		put_event(&report, desc);
-		put_path(&report, error);
-		put_caller(&report, caller);
+		validate_report_print_path(&report, error);
+		validate_report_print_caller(&report, caller);
 		put_difference(&report, code, error);
 		if (is_dropped)
 			put(&report, "  tracers:  are not given the call, which they could not survive\n");
 		put_hint(&report, code, error);
-		flush(&report);
+		validate_report_flush(&report);
 	}
 	errno = saved;
 }
@@ -307,7 +307,7 @@ void validate_report_dropped(uint32_t nr)
 	put(&report, "side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with them is reported above\n",
 			(unsigned int)nr, nr == 1 ? "" : "s", program_invocation_short_name,
 			(int)getpid(), nr == 1 ? "was" : "were");
-	flush(&report);
+	validate_report_flush(&report);
 	errno = saved;
 }
 
@@ -339,9 +339,9 @@ void validate_report_description(const struct side_event_description *desc, enum
 			use == VALIDATE_DOUBTED ? "doubtful" : "wrong",
 			program_invocation_short_name, (int)getpid(), error->what);
 	put_event(&report, desc);
-	put_path(&report, error);
+	validate_report_print_path(&report, error);
 	put(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc, uses[use],
 			error->mend[0] ? error->mend : description_hint(code));
-	flush(&report);
+	validate_report_flush(&report);
 	errno = saved;
 }

@@ -56,7 +56,7 @@ static bool is_readable(void *priv, const void *address, size_t size)
 	return validate_memory_readable(address, size);
 }
 
-static bool is_text(void *priv, const void *text, unsigned int unit_size)
+static bool validate_is_text(void *priv, const void *text, unsigned int unit_size)
 {
 	(void)priv;
 	return validate_memory_text(text, unit_size);
@@ -71,7 +71,7 @@ static bool is_harmless(const struct visit_place *place, int code, const struct 
 			label <= SIDE_TYPE_STRING_UTF32 && error->expected[0];
 }
 
-static void tell(struct call *call, int code)
+static void validate_report(struct call *call, int code)
 {
 	validate_report_call(
 			call->desc, call->caller, call->deadly && call->others, code, &call->error);
@@ -86,13 +86,13 @@ static int tell_wrong(void *priv, const struct visit_place *place, int code)
 		return code;
 	if (!is_harmless(place, code, &call->error))
 		call->deadly = true;
-	tell(call, code);
+	validate_report(call, code);
 	return 0;
 }
 
 static const struct visit_argument_ops ops = {
 		.readable = is_readable,
-		.readable_text = is_text,
+		.readable_text = validate_is_text,
 		.wrong = tell_wrong,
 		.parts_max = PARTS_MAX,
 		.exact = true,
@@ -130,8 +130,9 @@ static int wrong_kind(struct call *call, bool variadic)
 }
 
 /* Whether others may be given the call. */
-static bool check_call(const struct validate_copy *copy, const struct side_arg_vec *args,
-		const struct side_arg_dynamic_struct *variadic, const void *caller, bool others)
+static bool validate_check_arguments(const struct validate_copy *copy,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
+		const void *caller, bool others)
 {
 	struct call call = {.desc = copy->owned->desc, .caller = caller, .others = others};
 	int ret;
@@ -142,7 +143,7 @@ static bool check_call(const struct validate_copy *copy, const struct side_arg_v
 		ret = visit_arguments(call.desc, args, variadic, &ops, &call, &call.error);
 	if (ret) {
 		call.deadly = true;
-		tell(&call, ret);
+		validate_report(&call, ret);
 	}
 	if (call.deadly && others)
 		count_dropped();
@@ -150,19 +151,19 @@ static bool check_call(const struct validate_copy *copy, const struct side_arg_v
 }
 
 /* Nobody else listens. */
-static void on_event(const struct side_event_description *desc, const struct side_arg_vec *args,
-		void *priv, void *caller)
+static void validate_on_event(const struct side_event_description *desc,
+		const struct side_arg_vec *args, void *priv, void *caller)
 {
 	(void)desc;
-	(void)check_call(priv, args, NULL, caller, false);
+	(void)validate_check_arguments(priv, args, NULL, caller, false);
 }
 
-static void on_variadic_event(const struct side_event_description *desc,
+static void validate_on_variadic_event(const struct side_event_description *desc,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
 		void *priv, void *caller)
 {
 	(void)desc;
-	(void)check_call(priv, args, variadic, caller, false);
+	(void)validate_check_arguments(priv, args, variadic, caller, false);
 }
 
 static bool passes(const struct side_event_description *desc, const struct side_arg_vec *args,
@@ -170,7 +171,7 @@ static bool passes(const struct side_event_description *desc, const struct side_
 		bool others)
 {
 	(void)desc;
-	return check_call(priv, args, variadic, caller, others);
+	return validate_check_arguments(priv, args, variadic, caller, others);
 }
 
 /* ---- descriptions ---- */
@@ -193,7 +194,8 @@ __attribute__((format(printf, 2, 3))) static void set_error(
 }
 
 /* What no reader gets to see in the description itself. */
-static int check_state(const struct side_event_description *desc, struct visit_error *error)
+static int validate_check_state(
+		const struct side_event_description *desc, struct visit_error *error)
 {
 	const struct side_event_state_0 *state = (const void *)side_ptr_get(desc->state);
 	const struct side_event_description *owner;
@@ -300,7 +302,7 @@ static const struct validate_copy *usable_copy(
 
 	*code = validate_copy_get(desc, &copy, &error);
 	if (!*code)
-		*code = check_state(desc, &error);
+		*code = validate_check_state(desc, &error);
 	if (!*code)
 		return copy;
 	if (is_told)
@@ -334,7 +336,7 @@ static bool shows(struct side_event_description **events, uint32_t nr_events,
 	return copy || !is_deadly(code);
 }
 
-static void insert_event(struct side_event_description *desc)
+static void validate_insert_event(struct side_event_description *desc)
 {
 	int code;
 	const struct validate_copy *copy = usable_copy(desc, false, &code);
@@ -344,13 +346,13 @@ static void insert_event(struct side_event_description *desc)
 		return;
 	if (copy->owned->desc->flags & SIDE_EVENT_FLAG_VARIADIC)
 		(void)side_tracer_callback_variadic_register(
-				desc, on_variadic_event, priv, validate_key);
+				desc, validate_on_variadic_event, priv, validate_key);
 	else
-		(void)side_tracer_callback_register(desc, on_event, priv, validate_key);
+		(void)side_tracer_callback_register(desc, validate_on_event, priv, validate_key);
 }
 
 /* What goes is dropped by libside. */
-static void on_batch(enum side_tracer_notification notification,
+static void validate_on_batch(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr_events, void *priv)
 {
 	uint32_t i;
@@ -359,21 +361,21 @@ static void on_batch(enum side_tracer_notification notification,
 	for (i = 0; i < nr_events; i++) {
 		/* Linkers and programs may leave holes, and so does shows(). */
 		if (events[i] && notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS)
-			insert_event(events[i]);
+			validate_insert_event(events[i]);
 	}
 }
 
 static __attribute__((constructor)) void validate_init(void)
 {
-	static const struct side_tracer_guard guard = {.call = on_event,
-			.call_variadic = on_variadic_event,
+	static const struct side_tracer_guard guard = {.call = validate_on_event,
+			.call_variadic = validate_on_variadic_event,
 			.passes = passes,
 			.shows = shows};
 
 	side_tracer_bind();
 	if (side_tracer_request_key(&validate_key) == SIDE_ERROR_OK &&
 			side_tracer_guard(&guard) == SIDE_ERROR_OK)
-		(void)side_tracer_event_notification_register(on_batch, NULL);
+		(void)side_tracer_event_notification_register(validate_on_batch, NULL);
 }
 
 /* It only tells: calls of destructors that run later, and of threads that go on, are compared, too. */

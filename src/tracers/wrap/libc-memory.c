@@ -51,7 +51,7 @@ side_static_event(event_pvalloc, "libc", "pvalloc", SIDE_LOGLEVEL_DEBUG,
 		side_field_list(side_field_u64("size"), side_field_pointer("result"),
 				side_field_pointer("caller")));
 
-/* The functions behind us. NULL until find_next() has run. */
+/* The functions behind us. NULL until wrap_memory_find_next_functions() has run. */
 static struct {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
@@ -173,14 +173,14 @@ static __attribute__((noinline, cold)) bool find_next_slow(void)
 		find_linker();
 		memcpy(&next.ignore_leak, &ignore_leak, sizeof(ignore_leak));
 	}
-	/* Release: the pointers before the flag. Pairs with the acquire in find_next(). */
+	/* Release: the pointers before the flag. Pairs with the acquire in wrap_memory_find_next_functions(). */
 	__atomic_store_n(&next_found, true, __ATOMIC_RELEASE);
 	finding = false;
 	wrap_start();
 	return true;
 }
 
-static inline bool find_next(void)
+static inline bool wrap_memory_find_next_functions(void)
 {
 	/* Acquire: the flag before the pointers. Pairs with the release in find_next_slow(). */
 	if (__builtin_expect(__atomic_load_n(&next_found, __ATOMIC_ACQUIRE), 1))
@@ -193,7 +193,7 @@ WRAP_EXPORT void *malloc(size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (!find_next())
+	if (!wrap_memory_find_next_functions())
 		return early_alloc(16, size);
 	result = of_caller(next.malloc(size), wrap_caller);
 	WRAP_EMIT(event_malloc, side_arg_u64(size), side_arg_pointer(result),
@@ -206,7 +206,7 @@ WRAP_EXPORT void *calloc(size_t count, size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (!find_next()) {
+	if (!wrap_memory_find_next_functions()) {
 		if (size && count > SIZE_MAX / size) {
 			errno = ENOMEM;
 			return NULL;
@@ -222,7 +222,8 @@ WRAP_EXPORT void *calloc(size_t count, size_t size)
 /* Move an early block to where the program's blocks live. */
 static void *realloc_early(void *ptr, size_t size)
 {
-	void *result = find_next() ? next.malloc(size) : early_alloc(16, size);
+	void *result = wrap_memory_find_next_functions() ? next.malloc(size)
+							 : early_alloc(16, size);
 
 	if (result) {
 		const size_t old = early_size(ptr);
@@ -237,7 +238,7 @@ WRAP_EXPORT void *realloc(void *ptr, size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (is_early(ptr) || !find_next())
+	if (is_early(ptr) || !wrap_memory_find_next_functions())
 		return ptr ? realloc_early(ptr, size) : early_alloc(16, size);
 	result = of_caller(next.realloc(ptr, size), wrap_caller);
 	WRAP_EMIT(event_realloc, side_arg_pointer(ptr), side_arg_u64(size),
@@ -250,7 +251,7 @@ WRAP_EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (is_early(ptr) || !find_next()) {
+	if (is_early(ptr) || !wrap_memory_find_next_functions()) {
 		if (size && count > SIZE_MAX / size) {
 			errno = ENOMEM;
 			return NULL;
@@ -268,7 +269,7 @@ WRAP_EXPORT void free(void *ptr)
 {
 	WRAP_CALLER();
 
-	if (is_early(ptr) || !find_next())
+	if (is_early(ptr) || !wrap_memory_find_next_functions())
 		return;
 	WRAP_EMIT(event_free, side_arg_pointer(ptr), side_arg_pointer(wrap_caller));
 	next.free(ptr);
@@ -279,7 +280,7 @@ WRAP_EXPORT int posix_memalign(void **ptr, size_t alignment, size_t size)
 	WRAP_CALLER();
 	int result;
 
-	if (!find_next()) {
+	if (!wrap_memory_find_next_functions()) {
 		*ptr = early_alloc(alignment, size);
 		return *ptr ? 0 : ENOMEM;
 	}
@@ -295,7 +296,7 @@ WRAP_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (!find_next())
+	if (!wrap_memory_find_next_functions())
 		return early_alloc(alignment, size);
 	result = next.aligned_alloc(alignment, size);
 	WRAP_EMIT(event_aligned_alloc, side_arg_u64(alignment), side_arg_u64(size),
@@ -308,7 +309,7 @@ WRAP_EXPORT void *memalign(size_t alignment, size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (!find_next())
+	if (!wrap_memory_find_next_functions())
 		return early_alloc(alignment, size);
 	result = next.memalign(alignment, size);
 	WRAP_EMIT(event_memalign, side_arg_u64(alignment), side_arg_u64(size),
@@ -321,7 +322,7 @@ WRAP_EXPORT void *valloc(size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (!find_next())
+	if (!wrap_memory_find_next_functions())
 		return early_alloc(4096, size);
 	result = next.valloc(size);
 	WRAP_EMIT(event_valloc, side_arg_u64(size), side_arg_pointer(result),
@@ -334,7 +335,7 @@ WRAP_EXPORT void *pvalloc(size_t size)
 	WRAP_CALLER();
 	void *result;
 
-	if (!find_next())
+	if (!wrap_memory_find_next_functions())
 		return early_alloc(4096, (size + 4095) / 4096 * 4096);
 	result = next.pvalloc(size);
 	WRAP_EMIT(event_pvalloc, side_arg_u64(size), side_arg_pointer(result),
@@ -347,7 +348,7 @@ WRAP_EXPORT size_t malloc_usable_size(void *ptr)
 {
 	if (is_early(ptr))
 		return early_size(ptr);
-	return find_next() ? next.malloc_usable_size(ptr) : 0;
+	return wrap_memory_find_next_functions() ? next.malloc_usable_size(ptr) : 0;
 }
 
 /* Whether the program calls the wrapper. It does not if its executable has an allocator of its own or a sanitizer's. */

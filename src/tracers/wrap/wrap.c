@@ -20,7 +20,7 @@ static unsigned int nr_tracers;
 
 bool wrap_is_tracer(const void *address)
 {
-	/* Acquire: the ranges before their number. Pairs with the release in note_object(). */
+	/* Acquire: the ranges before their number. Pairs with the release in wrap_record_object(). */
 	const unsigned int nr = __atomic_load_n(&nr_tracers, __ATOMIC_ACQUIRE);
 
 	for (unsigned int i = 0; i < nr; i++) {
@@ -41,7 +41,7 @@ void *wrap_next(const char *name, const char *version)
 	return next;
 }
 
-static int note_object(struct dl_phdr_info *info, size_t size, void *data)
+static int wrap_record_object(struct dl_phdr_info *info, size_t size, void *data)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
 	const char *base = slash ? slash + 1 : info->dlpi_name;
@@ -89,7 +89,7 @@ void wrap_start(void)
 	/* Relaxed: whoever comes second only does not wait for the first. */
 	if (!environment_is_ready() || __atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
 		return;
-	dl_iterate_phdr(note_object, NULL);
+	dl_iterate_phdr(wrap_record_object, NULL);
 	side_event_description_ptr_init();
 	found = dlsym(RTLD_DEFAULT, "side_agent_start");
 	memcpy(&start_recorder, &found, sizeof(found));

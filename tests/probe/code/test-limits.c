@@ -132,13 +132,13 @@ static void test_code(void)
 static void test_table(void)
 {
 	CHECK(TABLE_BYTES_MAX == 512u << 20);
-	CHECK(!read_part(-1, 0, 512u << 20) && asked == 512u << 20);
+	CHECK(!debug_link_read_part(-1, 0, 512u << 20) && asked == 512u << 20);
 	asked = 0;
-	CHECK(!read_part(-1, 0, (512u << 20) + 1) && !asked);
-	CHECK(!read_part(-1, 0, 0) && !asked);
+	CHECK(!debug_link_read_part(-1, 0, (512u << 20) + 1) && !asked);
+	CHECK(!debug_link_read_part(-1, 0, 0) && !asked);
 	/* Offsets that the kernel takes. */
-	CHECK(!read_part(-1, INT64_MAX - 7, 7) && asked == 7);
-	CHECK(!read_part(-1, INT64_MAX - 7, 8) && asked == 7);
+	CHECK(!debug_link_read_part(-1, INT64_MAX - 7, 7) && asked == 7);
+	CHECK(!debug_link_read_part(-1, INT64_MAX - 7, 8) && asked == 7);
 }
 
 /* The 33rd implementation is not kept; one that is known is kept once. */
@@ -148,8 +148,8 @@ static void test_choices(void)
 	size_t count = 0;
 
 	for (uint64_t i = 1; i <= 33; i++) {
-		add_choice(choices, 32, &count, i << 12);
-		add_choice(choices, 32, &count, i << 12);
+		x86_choices_add(choices, 32, &count, i << 12);
+		x86_choices_add(choices, 32, &count, i << 12);
 		CHECK(count == (i <= 32 ? i : 32));
 	}
 	CHECK(choices[31] == 32 << 12 && !choices[32]);
@@ -236,7 +236,7 @@ static void test_entries(void)
 		put32(bytes + 4 + size, 4 + sizeof(function));
 		put32(bytes + 8 + size, 8 + size);
 		memcpy(bytes + 12 + size, function, sizeof(function));
-		CHECK(!read_all(&file, &all) && file.nr_frames == (size == 4096));
+		CHECK(!code_frame_read_all(&file, &all) && file.nr_frames == (size == 4096));
 		CHECK(!file.nr_frames ||
 				(file.frames[0].address == 0x1100 && file.frames[0].size == 0x20));
 		free(file.frames);
@@ -263,7 +263,7 @@ static void test_doubles(void)
 		}
 		names[1 + others] = (struct code_name_entry){
 				.address = 0x1111, .size = 7, .name = "same"};
-		drop_doubles(&file);
+		code_function_drop_duplicates(&file);
 		if (others == ALIASES_COMPARED) {
 			CHECK(file.nr_names == others + 2 && names[0].size == 5 && names[0].former);
 			continue;
@@ -279,7 +279,7 @@ static void test_doubles(void)
 				{.address = 3, .size = 4, .name = "a"}};
 		struct code_file file = {.names = names, .nr_names = 4};
 
-		drop_doubles(&file);
+		code_function_drop_duplicates(&file);
 		CHECK(file.nr_names == 3 && names[1].size == 9 && names[1].former &&
 				names[2].address == 3 && names[2].size == 4);
 	}
@@ -580,9 +580,9 @@ static void test_pointers(void)
 				     away = {.where = 0x5010, .target = 0x5030};
 
 	/* Only a pointer in data that leads to code counts. */
-	CHECK(!add_pointer(&reaching, &within) && !reaching.count);
-	CHECK(!add_pointer(&reaching, &away) && !reaching.count);
-	CHECK(!add_pointer(&reaching, &outside) && reaching.count == 1 &&
+	CHECK(!code_reach_add_relocation(&reaching, &within) && !reaching.count);
+	CHECK(!code_reach_add_relocation(&reaching, &away) && !reaching.count);
+	CHECK(!code_reach_add_relocation(&reaching, &outside) && reaching.count == 1 &&
 			reaching.waiting[0] == 0x1030);
 	free(reaching.waiting);
 }

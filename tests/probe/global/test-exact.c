@@ -186,7 +186,7 @@ static enum global_source source_with(
 	struct global_side side = {.address = 0x4321, .size = 24};
 	struct global_field field = field_of(ops, nr);
 
-	make_field(&side, &field);
+	uprobe_side_make_field(&side, &field);
 	*constant = field.constant;
 	CHECK(field.source != GLOBAL_FETCHED || (field.at == 24 && side.size == 32));
 	return field.source;
@@ -222,15 +222,15 @@ static void test_sources(void)
 			      fetch_op(PROBE_FETCH_SHIFT_RIGHT, 0, 4, 0)) == GLOBAL_CONSTANT &&
 			constant == 0x1f);
 	CHECK(SOURCE(OP(PROBE_FETCH_SITE)) == GLOBAL_FETCHED);
-	make_field(&exit, &field);
+	uprobe_side_make_field(&exit, &field);
 	CHECK(field.source == GLOBAL_CONSTANT && field.constant == 0x4321 && exit.size == 16);
 	field = FIELD(REGISTER(1));
 	field.field.type = PROBE_FIELD_STRING;
 	field.field.limit = 16;
-	make_field(&exit, &field);
+	uprobe_side_make_field(&exit, &field);
 	CHECK(field.at == 16 && field.room == 24 && exit.size == 16 + 8 + 24);
 	field.field.limit = 15;
-	make_field(&exit, &field);
+	uprobe_side_make_field(&exit, &field);
 	CHECK(field.at == 48 && field.room == 16);
 	field = FIELD(ADD(5), ADD(7));
 	CHECK(fetch_finish(&field.fetch, 1, 100) == 107);
@@ -400,24 +400,24 @@ static void test_values(void)
 
 	memcpy(raw + 8, &place, 4);
 	memcpy(raw + 20, "silver", 7);
-	CHECK(number_at(&sample, &at_8) == place);
-	CHECK(number_at(&sample, &(struct argument){.at = 36, .size = 4}) == 0);
+	CHECK(uprobe_perf_read_number(&sample, &at_8) == place);
+	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 36, .size = 4}) == 0);
 	memcpy(raw + 36, &place, 4);
-	CHECK(number_at(&sample, &(struct argument){.at = 36, .size = 4}) == place);
-	CHECK(number_at(&sample, &(struct argument){.at = 37, .size = 4}) == 0);
-	CHECK(number_at(&sample, &(struct argument){.at = 0, .size = 9}) == 0);
-	CHECK(text_at(&sample, &at_8, &length) == (char *)raw + 20 && length == 7);
+	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 36, .size = 4}) == place);
+	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 37, .size = 4}) == 0);
+	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 0, .size = 9}) == 0);
+	CHECK(uprobe_perf_read_text(&sample, &at_8, &length) == (char *)raw + 20 && length == 7);
 	sample.size = 26;
-	CHECK(!text_at(&sample, &at_8, &length));
+	CHECK(!uprobe_perf_read_text(&sample, &at_8, &length));
 	sample.size = 40;
 	memcpy(raw + 20, "(fault)", 8);
-	CHECK(text_at(&sample, &at_8, &length));
+	CHECK(uprobe_perf_read_text(&sample, &at_8, &length));
 	place = 8u << 16 | 20;
 	memcpy(raw + 8, &place, 4);
-	CHECK(!text_at(&sample, &at_8, &length));
+	CHECK(!uprobe_perf_read_text(&sample, &at_8, &length));
 	place = 20;
 	memcpy(raw + 8, &place, 4);
-	CHECK(!text_at(&sample, &at_8, &length) && length == 0);
+	CHECK(!uprobe_perf_read_text(&sample, &at_8, &length) && length == 0);
 }
 
 struct taken {
@@ -436,28 +436,30 @@ static void test_taken(void)
 
 	memcpy(raw + 8, &place, 4);
 	memcpy(raw + 20, "silver", 7);
-	take_value(&taken.record, &sample, &at_8, &field, 2);
+	uprobe_perf_read_value(&taken.record, &sample, &at_8, &field, 2);
 	CHECK(taken.size == place + 3ull && !taken.record.unreadable);
 	field.field.type = PROBE_FIELD_STRING;
 	field.room = 16;
-	take_value(&taken.record, &sample, &at_8, &field, 2);
+	uprobe_perf_read_value(&taken.record, &sample, &at_8, &field, 2);
 	CHECK(taken.size == 7 && !strcmp((char *)taken.bytes, "silver") &&
 			!taken.record.unreadable);
 	field.room = 4;
 	memset(taken.bytes, '#', sizeof(taken.bytes));
-	take_value(&taken.record, &sample, &at_8, &field, 2);
+	uprobe_perf_read_value(&taken.record, &sample, &at_8, &field, 2);
 	CHECK(taken.size == 4 && !memcmp(taken.bytes, "sil\0##", 6));
 	memset(raw + 8, 0, 4);
-	take_value(&taken.record, &sample, &at_8, &field, 2);
+	uprobe_perf_read_value(&taken.record, &sample, &at_8, &field, 2);
 	CHECK(taken.size == UINT64_MAX && taken.record.unreadable == 4);
 	field.field.type = PROBE_FIELD_BYTES;
 	field.field.size = 2;
 	field.field.limit = 10;
 	field.room = 24;
-	take_value(&taken.record, &sample, &(struct argument){.at = 20, .size = 20}, &field, 3);
+	uprobe_perf_read_value(&taken.record, &sample, &(struct argument){.at = 20, .size = 20},
+			&field, 3);
 	CHECK(taken.size == 10 && !memcmp(taken.bytes, raw + 20, 20) &&
 			taken.record.unreadable == 4);
-	take_value(&taken.record, &sample, &(struct argument){.at = 21, .size = 20}, &field, 3);
+	uprobe_perf_read_value(&taken.record, &sample, &(struct argument){.at = 21, .size = 20},
+			&field, 3);
 	CHECK(taken.size == UINT64_MAX && taken.record.unreadable == 12);
 }
 
@@ -468,23 +470,23 @@ static void test_filter(void)
 	struct hit_record record = {.comm = "cook"};
 	struct perf perf = {.unknown = 0};
 
-	CHECK(fits(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.pids[filter.nr_pids++] = sample.pid + 1;
-	CHECK(!fits(&perf, &filter, &sample, &record));
+	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.pids[filter.nr_pids++] = sample.pid;
-	CHECK(fits(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.cgroups[filter.nr_cgroups++] = 78;
-	CHECK(!fits(&perf, &filter, &sample, &record));
+	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.cgroups[filter.nr_cgroups++] = 77;
-	CHECK(fits(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	strcpy(filter.comms[filter.nr_comms++], "cooks");
-	CHECK(!fits(&perf, &filter, &sample, &record));
+	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	strcpy(filter.comms[filter.nr_comms++], "cook");
-	CHECK(fits(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.uids[filter.nr_uids++] = getuid() + 1;
-	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 0);
+	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) && perf.unknown == 0);
 	filter.uids[filter.nr_uids++] = getuid();
-	CHECK(fits(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	/* The first entry of each list fits, too. */
 	filter.pids[0] = sample.pid;
 	filter.pids[1]++;
@@ -494,9 +496,9 @@ static void test_filter(void)
 	strcpy(filter.comms[1], "book");
 	filter.uids[0] = getuid();
 	filter.uids[1]++;
-	CHECK(fits(&perf, &filter, &sample, &record));
+	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	sample.pid = filter.pids[0] = INT32_MAX;
-	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 1);
+	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) && perf.unknown == 1);
 }
 
 /* A buffer in the form of the kernel, with a record that begins at its end and continues at its beginning. */
@@ -615,7 +617,9 @@ static void test_groups(void)
 	CHECK(!is_left(group));
 	(void)snprintf(group, sizeof(group), "side_%ld_1_0", (long)getpid());
 	CHECK(!is_left(group) && !is_left("kprobes"));
-	CHECK(wanted("mine", "mine") && !wanted("mine", "other") && !wanted("mine", NULL));
+	CHECK(uprobe_tracefs_group_is_selected("mine", "mine") &&
+			!uprobe_tracefs_group_is_selected("mine", "other") &&
+			!uprobe_tracefs_group_is_selected("mine", NULL));
 	child = fork();
 	if (!child)
 		_exit(0);
@@ -759,11 +763,12 @@ static void test_recorder(const struct global *global)
 	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	CHECK(fd >= 0 && !ftruncate(fd, 4096));
 	agent = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
-	CHECK(agent != MAP_FAILED && has_recorder(getpid()) && !has_recorder(INT32_MAX));
+	CHECK(agent != MAP_FAILED && uprobe_conflict_has_recorder(getpid()) &&
+			!uprobe_conflict_has_recorder(INT32_MAX));
 	CHECK(is_refused(conflict_look(global, &error), -EBUSY,
 			": its recorder of side, or another one, has a probe there, and the kernel's would end",
 			"take that probe out first"));
-	CHECK(!munmap(agent, 4096) && !has_recorder(getpid()));
+	CHECK(!munmap(agent, 4096) && !uprobe_conflict_has_recorder(getpid()));
 	CHECK(!conflict_look(global, &error));
 	close(fd);
 	CHECK(!unlink(path) && !rmdir(directory));

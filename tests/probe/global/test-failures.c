@@ -657,7 +657,8 @@ static void paths_with_spaces(void)
 
 		(void)snprintf(text, sizeof(text),
 				"a definition of tracefs cannot name the file `%s`", paths[i]);
-		CHECK(define(&perf, &side, &error) == -EINVAL && !strcmp(error.text, text));
+		CHECK(uprobe_perf_write_definition(&perf, &side, &error) == -EINVAL &&
+				!strcmp(error.text, text));
 		CHECK(!*error.mend);
 	}
 }

@@ -241,7 +241,7 @@ static void test_changes(void **unused)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(seen[0], CHANGE_BEGINS);
 	assert_int_equal(seen[1], CHANGE_ENDS);
-	/* Each call holds the lock once: change_take() and change_done() here, tell() in the other thread. */
+	/* Each call holds the lock once: change_take() and change_done() here, uprobes_change_notify_kernel() in the other thread. */
 	assert_int_equal(nr_locks, 2 + 2 * 3);
 	assert_int_equal(nr_unlocks, nr_locks);
 	assert_int_equal(nr_signals, 2);

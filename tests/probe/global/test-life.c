@@ -307,7 +307,7 @@ static bool take(const char *first, ...)
 		words[nr++] = (char *)(uintptr_t)word;
 	words[nr] = NULL;
 	va_end(list);
-	return take_arguments(&taken, words);
+	return uprobes_parse_args(&taken, words);
 }
 
 /* So many times the same option. */
@@ -328,7 +328,7 @@ static bool take_many(int count, const char *name, const char *value, const char
 		words[nr++] = (char *)(uintptr_t)table;
 	}
 	words[nr] = NULL;
-	return take_arguments(&taken, words);
+	return uprobes_parse_args(&taken, words);
 }
 
 static void test_arguments(void **unused)
@@ -499,7 +499,7 @@ static void test_command(void **unused)
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	lowered = (struct rlimit){.rlim_cur = 300, .rlim_max = limit.rlim_max};
 	(void)setrlimit(RLIMIT_NOFILE, &lowered);
-	raise_files(&work);
+	uprobes_raise_file_limit(&work);
 	assert_int_equal(work.files.rlim_cur, 300);
 	(void)getrlimit(RLIMIT_NOFILE, &now);
 	assert_int_equal(now.rlim_cur, limit.rlim_max);
@@ -570,15 +570,15 @@ static void test_watching(void **unused)
 
 	(void)unused;
 	why_text = "";
-	assert_int_equal(watch(&work, false), 0);
+	assert_int_equal(uprobes_enable_probes(&work, false), 0);
 	assert_called("");
-	assert_int_equal(watch(&work, true), 0);
+	assert_int_equal(uprobes_enable_probes(&work, true), 0);
 	assert_called("watch 1;");
 	assert_true(work.on);
-	assert_int_equal(watch(&work, true), 0);
+	assert_int_equal(uprobes_enable_probes(&work, true), 0);
 	assert_called("");
 	lost_there = 7;
-	assert_int_equal(watch(&work, false), 0);
+	assert_int_equal(uprobes_enable_probes(&work, false), 0);
 	assert_called("watch 0;clock;read 1;lost 7;");
 	assert_false(work.on);
 	/* Only what is new is lost. */
@@ -593,14 +593,14 @@ static void test_watching(void **unused)
 	error_mend = "a hint";
 	permission = true;
 	used_way = GLOBAL_TRACEFS;
-	assert_int_equal(watch(&work, true), COMMAND_NOT_PERMITTED);
+	assert_int_equal(uprobes_enable_probes(&work, true), COMMAND_NOT_PERMITTED);
 	assert_called("watch 1;error 3 a %% text [a hint];");
 	error_text = "a text";
 	assert_false(work.on);
 	why_text = "no BPF";
 	error_mend = "";
 	permission = false;
-	assert_int_equal(watch(&work, true), COMMAND_FAILED);
+	assert_int_equal(uprobes_enable_probes(&work, true), COMMAND_FAILED);
 	assert_called("watch 1;error 1 tracefs: a text; no BPF [-];");
 	watch_result = 0;
 	why_text = "";
@@ -612,21 +612,21 @@ static void test_changes(void **unused)
 
 	(void)unused;
 	change_there = CHANGE_NONE;
-	take_change(&work);
+	uprobes_apply_change(&work);
 	assert_called("");
 	change_there = CHANGE_BEGINS;
-	take_change(&work);
+	uprobes_apply_change(&work);
 	assert_called("done;");
 	change_there = CHANGE_ENDS;
 	wanted_events = true;
-	take_change(&work);
+	uprobes_apply_change(&work);
 	assert_called("watch 1;done;");
 	change_there = CHANGE_BEGINS;
-	take_change(&work);
+	uprobes_apply_change(&work);
 	assert_called("clock;read 1;done;");
 	change_there = CHANGE_ENDS;
 	wanted_events = false;
-	take_change(&work);
+	uprobes_apply_change(&work);
 	assert_called("watch 0;clock;read 1;done;");
 	change_there = CHANGE_NONE;
 }
@@ -638,38 +638,38 @@ static void test_sessions(void **unused)
 	(void)unused;
 	played_now = UINT64_C(50000000000);
 	wanted_session = false;
-	look_at_session(&work);
+	uprobes_check_session(&work);
 	assert_called("");
 	work.session = "web";
 	work.system = true;
 	work.options.process = 0;
 	/* Once a second. */
 	work.looked = played_now - 1000000000 + 1;
-	look_at_session(&work);
+	uprobes_check_session(&work);
 	assert_called("");
 	work.looked--;
-	look_at_session(&work);
+	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 0;");
 	assert_true(work.over);
 	assert_int_equal(work.looked, played_now);
 	work.over = false;
 	work.looked = 0;
 	wanted_session = true;
-	look_at_session(&work);
+	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 0;");
 	assert_false(work.over);
 	/* While the event is recorded, the session is asked only if one process is selected. */
 	work.looked = 0;
 	work.on = true;
-	look_at_session(&work);
+	uprobes_check_session(&work);
 	assert_called("");
 	work.process = 5;
 	work.options.process = 4711;
-	look_at_session(&work);
+	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 4711;");
 	work.process = 0;
 	work.looked = 0;
-	look_at_session(&work);
+	uprobes_check_session(&work);
 	assert_called("session web 1 prov:ev 4711;");
 }
 
@@ -679,14 +679,14 @@ static void test_process(void **unused)
 	int fds[2];
 
 	(void)unused;
-	look_at_process(&work);
+	uprobes_check_process(&work);
 	assert_false(work.over);
 	assert_int_equal(pipe(fds), 0);
 	work.process = fds[0];
-	look_at_process(&work);
+	uprobes_check_process(&work);
 	assert_false(work.over);
 	assert_int_equal(write(fds[1], "x", 1), 1);
-	look_at_process(&work);
+	uprobes_check_process(&work);
 	assert_true(work.over);
 	/* The pidfd may be descriptor 0. */
 	{
@@ -695,7 +695,7 @@ static void test_process(void **unused)
 		work.over = false;
 		assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
 		work.process = STDIN_FILENO;
-		look_at_process(&work);
+		uprobes_check_process(&work);
 		assert_true(work.over);
 		end_work(&work);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
@@ -742,7 +742,7 @@ static void test_signals(void **unused)
 	(void)unused;
 	(void)sigprocmask(SIG_SETMASK, NULL, &old);
 	nr_sets = 0;
-	assert_int_equal(prepare_signals(&work), 0);
+	assert_int_equal(uprobes_block_signals(&work), 0);
 	assert_int_equal(nr_sets, 1);
 	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
@@ -752,33 +752,33 @@ static void test_signals(void **unused)
 			sigismember(&set, SIGHUP) && sigismember(&set, SIGCHLD) &&
 			sigismember(&set, CHANGE_SIGNAL));
 	assert_false(sigismember(&set, SIGQUIT));
-	take_signals(&work);
+	uprobes_setup_signals(&work);
 	assert_false(work.over);
 	(void)kill(getpid(), SIGCHLD);
 	(void)kill(getpid(), CHANGE_SIGNAL);
-	take_signals(&work);
+	uprobes_setup_signals(&work);
 	assert_false(work.over);
 	for (size_t i = 0; i < 3; i++) {
 		(void)kill(getpid(), ((const int[]){SIGINT, SIGTERM, SIGHUP})[i]);
-		take_signals(&work);
+		uprobes_setup_signals(&work);
 		assert_true(work.over);
 		work.over = false;
 	}
 	/* With a command, signals go to the command, except those that the terminal has sent to it already. */
 	run_shell(&work, "exec sleep 10");
 	(void)kill(getpid(), SIGINT);
-	take_signals(&work);
+	uprobes_setup_signals(&work);
 	assert_false(work.over);
 	assert_int_equal(waitid(P_PID, (id_t)work.child, &info, WEXITED | WNOWAIT | WNOHANG), 0);
 	(void)kill(getpid(), SIGTERM);
-	take_signals(&work);
+	uprobes_setup_signals(&work);
 	assert_false(work.over);
 	wait_for_child(&work);
 	assert_int_equal(work.status, COMMAND_SIGNAL + SIGTERM);
 	*calls = '\0';
-	take_signals(&work);
-	assert_int_equal(listen_to(&work, work.signals), 0);
-	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
+	uprobes_setup_signals(&work);
+	assert_int_equal(uprobes_listen_to(&work, work.signals), 0);
+	assert_int_equal(uprobes_listen_to(&work, work.signals), -EEXIST);
 	close(work.signals);
 	close(work.epoll);
 	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
@@ -786,12 +786,12 @@ static void test_signals(void **unused)
 		int input = dup(STDIN_FILENO);
 
 		close(STDIN_FILENO);
-		assert_int_equal(prepare_signals(&work), 0);
+		assert_int_equal(uprobes_block_signals(&work), 0);
 		assert_int_equal(work.signals, STDIN_FILENO);
 		close(work.signals);
 		close(work.epoll);
 		signals_are_high = true;
-		assert_int_equal(prepare_signals(&work), 0);
+		assert_int_equal(uprobes_block_signals(&work), 0);
 		signals_are_high = false;
 		assert_int_equal(work.epoll, STDIN_FILENO);
 		close(work.signals);
@@ -812,11 +812,11 @@ static void test_turn(void **unused)
 	work.epoll = epoll_create1(EPOLL_CLOEXEC);
 	played_now = UINT64_C(60000000000);
 	work.looked_at_files = played_now;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_called("");
 	assert_false(work.over);
 	work.on = true;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_called("clock;read 0;");
 	/* The loop sleeps before it reads hits, so that hits that come together are read together. Signals are not delayed. */
 	{
@@ -824,17 +824,17 @@ static void test_turn(void **unused)
 
 		assert_int_equal(nr_sleeps, 0);
 		assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
-		assert_int_equal(listen_to(&work, fds[0]), 0);
+		assert_int_equal(uprobes_listen_to(&work, fds[0]), 0);
 		assert_int_equal(write(fds[1], "x", 1), 1);
-		turn(&work);
+		uprobes_run_once(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
 		work.on = false;
-		turn(&work);
+		uprobes_run_once(&work);
 		assert_int_equal(nr_sleeps, 1);
 		work.on = true;
 		work.signals = fds[0];
-		turn(&work);
+		uprobes_run_once(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
 		work.signals = -1;
@@ -844,20 +844,20 @@ static void test_turn(void **unused)
 	/* Its end is the moment itself. */
 	work.on = false;
 	work.until = played_now + 1;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_false(work.over);
 	work.until = played_now;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_true(work.over);
 	work.over = false;
 	work.until = 0;
 	/* Files once a second. */
 	replaced[0] = "/one";
 	work.looked_at_files = played_now - 999999999;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_called("");
 	work.looked_at_files--;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_non_null(strstr(calls, "note /one has been replaced"));
 	assert_int_equal(work.looked_at_files, played_now);
 	*calls = '\0';
@@ -866,18 +866,18 @@ static void test_turn(void **unused)
 	work.looked = played_now;
 	change_there = CHANGE_BEGINS;
 	wanted_events = true;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_called("done;watch 1;clock;read 0;");
 	change_there = CHANGE_NONE;
 	wanted_events = false;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_called("watch 0;clock;read 1;");
 	wanted_events = true;
 	watch_result = -EIO;
 	error_text = "a text";
 	error_mend = "";
 	permission = false;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_called("watch 1;error 1 a text [-];");
 	assert_true(work.over);
 	assert_int_equal(work.status, COMMAND_FAILED);
@@ -887,7 +887,7 @@ static void test_turn(void **unused)
 	work.on = false;
 	wanted_events = false;
 	wanted_session = false;
-	turn(&work);
+	uprobes_run_once(&work);
 	assert_called("session web 0 prov:ev 0;");
 	assert_true(work.over);
 	close(work.epoll);
@@ -905,24 +905,24 @@ static void test_open_all(void **unused)
 	work.epoll = epoll_create1(EPOLL_CLOEXEC);
 	work.signals = fds[0];
 	hits_fd = fds[1];
-	assert_int_equal(open_all(&work), 0);
+	assert_int_equal(uprobes_open_probes(&work), 0);
 	assert_called("open 0;events;");
-	assert_int_equal(listen_to(&work, fds[0]), -EEXIST);
-	assert_int_equal(listen_to(&work, fds[1]), -EEXIST);
+	assert_int_equal(uprobes_listen_to(&work, fds[0]), -EEXIST);
+	assert_int_equal(uprobes_listen_to(&work, fds[1]), -EEXIST);
 	/* The descriptors are registered already. */
-	assert_int_equal(open_all(&work), COMMAND_FAILED);
+	assert_int_equal(uprobes_open_probes(&work), COMMAND_FAILED);
 	assert_called("open 0;events;error 1 cannot wait for hits [-];");
 	error_text = "a text";
 	error_mend = "a hint";
 	permission = true;
 	open_result = -EPERM;
-	assert_int_equal(open_all(&work), COMMAND_NOT_PERMITTED);
+	assert_int_equal(uprobes_open_probes(&work), COMMAND_NOT_PERMITTED);
 	assert_called("open 0;error 3 a text [a hint];");
 	open_result = 0;
 	events_result = -ENOMEM;
 	error_mend = "";
 	permission = false;
-	assert_int_equal(open_all(&work), COMMAND_FAILED);
+	assert_int_equal(uprobes_open_probes(&work), COMMAND_FAILED);
 	assert_called("open 0;events;error 1 a text [-];");
 	events_result = 0;
 	close(work.epoll);
@@ -1084,13 +1084,13 @@ static void test_ready(void **unused)
 			work.ready = ready[1];
 			if (closed >= 0)
 				close(closed);
-			say_ready(&work);
+			uprobes_notify_ready(&work);
 			for (int fd = 0; fd < 3; fd++)
 				is_right &= (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 			is_right &= !work.over && resources_descriptors() == before - 1;
 			/* The waiting process has exited. */
 			work.ready = open("/dev/full", O_WRONLY | O_CLOEXEC);
-			say_ready(&work);
+			uprobes_notify_ready(&work);
 			_exit(is_right && work.over ? 5 : 6);
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);

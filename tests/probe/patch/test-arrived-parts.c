@@ -112,7 +112,6 @@ static long played_call(long number, long a, long b, long c, long d, long e, lon
 #define usleep played_sleep
 #include "probe/patch/arrived.c"
 #undef THREADS_AT_ONCE
-#define look_at look_at_mask
 #include "probe/patch/blocked.c"
 
 static void begin(unsigned int nr)
@@ -129,26 +128,28 @@ static void begin(unsigned int nr)
 static void test_lists(void)
 {
 	begin(4);
-	CHECK(list_all() && threads.count == 5 && world.nr_listed == 1);
+	CHECK(patch_arrival_list_all_threads() && threads.count == 5 && world.nr_listed == 1);
 	CHECK(threads.listed[0] == SELF && threads.listed[4] == 504);
 	/* If one has exited meanwhile, the list is read again: the first one, the last one, and each time. */
 	for (unsigned int gone = SELF; gone <= 504; gone += 4) {
 		begin(4);
 		world.gone = gone;
 		world.gone_times = 3;
-		CHECK(list_all() && world.nr_listed == 4 && threads.count == 5);
+		CHECK(patch_arrival_list_all_threads() && world.nr_listed == 4 &&
+				threads.count == 5);
 	}
 	world.nr_listed = 0;
 	world.gone_times = 1000;
-	CHECK(!list_all() && world.nr_listed == 20);
+	CHECK(!patch_arrival_list_all_threads() && world.nr_listed == 20);
 	begin(4);
 	world.list_fails = true;
-	CHECK(!list_all() && world.nr_listed == 1);
+	CHECK(!patch_arrival_list_all_threads() && world.nr_listed == 1);
 	/* As many threads as the list has space for, and one more. */
 	begin(4095);
-	CHECK(list_all() && threads.count == 4096 && threads.listed[4095] == 4595);
+	CHECK(patch_arrival_list_all_threads() && threads.count == 4096 &&
+			threads.listed[4095] == 4595);
 	begin(4096);
-	CHECK(!list_all() && threads.count == 4097 && world.nr_listed == 1);
+	CHECK(!patch_arrival_list_all_threads() && threads.count == 4097 && world.nr_listed == 1);
 	CHECK(!patch_threads_prove(&(const struct patch_proof){.look = NULL}));
 }
 
@@ -263,28 +264,35 @@ static void test_arrived(void)
 
 		begin(3);
 		thread->state = states[i];
-		CHECK(has_arrived(502, &guarded) == (waits ? PATCH_SO : PATCH_UNKNOWN) && !guarded);
+		CHECK(patch_arrival_has_arrived(502, &guarded) ==
+						(waits ? PATCH_SO : PATCH_UNKNOWN) &&
+				!guarded);
 		CHECK(had_arrived(502));
 		thread->traced = true;
-		CHECK(has_arrived(502, &guarded) == PATCH_UNKNOWN && !had_arrived(502));
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_UNKNOWN &&
+				!had_arrived(502));
 		thread->traced = false;
 		/* A trap is pending; if it is blocked as well, it is the program's. */
 		thread->pending = PATCH_TRAP_SIGNALS & -PATCH_TRAP_SIGNALS;
-		CHECK(has_arrived(502, &guarded) == PATCH_UNKNOWN && !had_arrived(502));
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_UNKNOWN &&
+				!had_arrived(502));
 		thread->blocked = thread->pending;
-		CHECK(has_arrived(502, &guarded) == (waits ? PATCH_SO : PATCH_UNKNOWN) &&
+		CHECK(patch_arrival_has_arrived(502, &guarded) ==
+						(waits ? PATCH_SO : PATCH_UNKNOWN) &&
 				had_arrived(502));
 		thread->blocked = 0;
 		thread->pending = ~PATCH_TRAP_SIGNALS;
-		CHECK(has_arrived(502, &guarded) == (waits ? PATCH_SO : PATCH_UNKNOWN) &&
+		CHECK(patch_arrival_has_arrived(502, &guarded) ==
+						(waits ? PATCH_SO : PATCH_UNKNOWN) &&
 				had_arrived(502));
 		thread->pending = ~UINT64_C(0);
 		world.is_gone[1] = true;
-		CHECK(has_arrived(502, &guarded) == PATCH_SO && had_arrived(502) && !guarded);
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_SO && had_arrived(502) &&
+				!guarded);
 		thread->guarded = true;
-		CHECK(has_arrived(502, &guarded) == PATCH_SO && guarded);
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_SO && guarded);
 		thread->guarded = false;
-		CHECK(has_arrived(502, &guarded) == PATCH_SO && guarded);
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_SO && guarded);
 	}
 	begin(3);
 	CHECK(patch_all_arrived() && !world.nr_sleeps);
@@ -350,13 +358,13 @@ static void test_masks(void)
 	/* As many threads as there is space for. */
 	for (unsigned int i = 0; i < 1025; i++) {
 		world.threads[2].blocked = PATCH_TRAP_SIGNALS;
-		look_at_mask(503, &found);
+		patch_blocked_check_thread(503, &found);
 		CHECK(found.count == (i < 1024 ? i + 1 : 1024) && !found.guarded);
 	}
 	world.threads[2].guarded = true;
-	look_at_mask(503, &found);
+	patch_blocked_check_thread(503, &found);
 	CHECK(found.guarded);
-	look_at_mask(504, &found);
+	patch_blocked_check_thread(504, &found);
 	CHECK(found.guarded && found.count == 1024 && found.threads[1023] == 503);
 }
 

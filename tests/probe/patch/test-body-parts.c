@@ -66,7 +66,7 @@ static void test_heads(void)
 				7 * PATCH_ARENA_BYTES +
 						(uint64_t)HEAD_BYTES *
 								((all ? 1 : 0) + (begins ? 0 : 2)));
-		CHECK(head_of(&probe) == (all ? 1u : 0u) + (begins ? 0u : 2u));
+		CHECK(x86_body_get_head(&probe) == (all ? 1u : 0u) + (begins ? 0u : 2u));
 		CHECK(hot.copy == probe.body + before && copied_to == hot.copy &&
 				probe.map[2] == 14);
 		CHECK(!memcmp(bytes + 10,

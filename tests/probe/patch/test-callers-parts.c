@@ -68,67 +68,67 @@ static bool is_range(uint32_t at, uint64_t start, uint64_t size)
 static void test_ranges(void)
 {
 	begin();
-	add(3, 0x1000, 0x1000);
-	add(3, 0x1001, 0x1000);
+	patch_callers_add_range(3, 0x1000, 0x1000);
+	patch_callers_add_range(3, 0x1001, 0x1000);
 	CHECK(!nr_ranges);
-	add(3, 0x1000, 0x1001);
-	add(4, 0x2000, 0x3000);
+	patch_callers_add_range(3, 0x1000, 0x1001);
+	patch_callers_add_range(4, 0x2000, 0x3000);
 	CHECK(is_range(0, 0x1000, 1) && is_range(1, 0x2000, 0x1000) && mapping_of[0] == 3 &&
 			mapping_of[1] == 4);
 	CHECK(patch_caller(0x1000) == ranges && !patch_caller(0x1001) && !patch_caller(0xfff) &&
 			patch_caller(0x2fff) == ranges + 1 && !patch_caller(0x3000));
 	/* The ranges of a mapping that is gone have no size, and are used for the same code again. */
 	mappings[4].inode = 9;
-	forget(4);
+	patch_callers_clear(4);
 	CHECK(!mappings[4].inode && is_range(1, 0x2000, 0) && is_range(0, 0x1000, 1) &&
 			!patch_caller(0x2000));
-	add(5, 0x2008, 0x2010);
+	patch_callers_add_range(5, 0x2008, 0x2010);
 	CHECK(is_range(2, 0x2008, 8));
-	add(6, 0x2000, 0x2800);
+	patch_callers_add_range(6, 0x2000, 0x2800);
 	CHECK(is_range(1, 0x2000, 0x800) && mapping_of[1] == 6 && nr_ranges == 3);
 	/* A range that has its size stays. */
-	add(7, 0x2000, 0x2900);
+	patch_callers_add_range(7, 0x2000, 0x2900);
 	CHECK(is_range(3, 0x2000, 0x900) && is_range(1, 0x2000, 0x800));
 	/* The last one, and none. */
 	nr_ranges = RANGES_MAX - 1;
 	for (uint32_t i = 4; i < nr_ranges; i++)
 		ranges[i] = (struct patch_code){0x10000 + i, 1};
-	add(8, 0x900000, 0x900010);
+	patch_callers_add_range(8, 0x900000, 0x900010);
 	CHECK(nr_ranges == RANGES_MAX && is_range(RANGES_MAX - 1, 0x900000, 16));
-	add(8, 0x910000, 0x910010);
+	patch_callers_add_range(8, 0x910000, 0x910010);
 	CHECK(nr_ranges == RANGES_MAX && !patch_caller(0x910000));
 	/* No call is watched any more. */
 	patch_callers_end();
 	CHECK(!patch_caller(0x1000) && !patch_caller(0x900000));
 	nr_ranges = 0;
-	add(1, 0x5000, 0x6000);
+	patch_callers_add_range(1, 0x5000, 0x6000);
 	CHECK(nr_ranges == 1 && !ranges[0].size && !patch_caller(0x5000));
 }
 
 static void test_taken(void)
 {
 	begin();
-	take(0x1000, 0x2000, 7, 0);
-	take(0x2000, 0x3000, 7, 0);
+	patch_callers_add_mapping(0x1000, 0x2000, 7, 0);
+	patch_callers_add_mapping(0x2000, 0x3000, 7, 0);
 	CHECK(nr_mappings == 2 && mappings[0].still && mappings[1].start == 0x2000 &&
 			mappings[1].inode == 7);
 	mappings[0].still = mappings[1].still = false;
-	take(0x1000, 0x2000, 7, 0);
+	patch_callers_add_mapping(0x1000, 0x2000, 7, 0);
 	CHECK(nr_mappings == 2 && mappings[0].still && !mappings[1].still);
 	/* Another file, or another size. */
-	take(0x2000, 0x3000, 8, 0);
-	take(0x2000, 0x3001, 7, 0);
-	take(0x2001, 0x3000, 7, 0);
+	patch_callers_add_mapping(0x2000, 0x3000, 8, 0);
+	patch_callers_add_mapping(0x2000, 0x3001, 7, 0);
+	patch_callers_add_mapping(0x2001, 0x3000, 7, 0);
 	CHECK(nr_mappings == 5 && !mappings[1].still);
 	mappings[2].inode = 0;
-	take(0x9000, 0xa000, 5, 0);
+	patch_callers_add_mapping(0x9000, 0xa000, 5, 0);
 	CHECK(nr_mappings == 5 && mappings[2].start == 0x9000);
 	nr_mappings = MAPPINGS_MAX - 1;
 	for (uint32_t i = 5; i < nr_mappings; i++)
 		mappings[i].inode = 1;
-	take(0xb000, 0xc000, 5, 0);
+	patch_callers_add_mapping(0xb000, 0xc000, 5, 0);
 	CHECK(nr_mappings == MAPPINGS_MAX && mappings[MAPPINGS_MAX - 1].start == 0xb000);
-	take(0xd000, 0xe000, 5, 0);
+	patch_callers_add_mapping(0xd000, 0xe000, 5, 0);
 	CHECK(nr_mappings == MAPPINGS_MAX);
 	begin();
 }
@@ -266,10 +266,11 @@ static void test_objects(void)
 	uint32_t count = 0;
 
 	make_image();
-	CHECK(read_object(base, &object) && object.nr_segments == 3 &&
+	CHECK(patch_callers_read_object(base, &object) && object.nr_segments == 3 &&
 			object.bias == base - 0x10000 && object.base == base);
-	CHECK(find_segment(&object, PT_DYNAMIC) == (uint64_t)(uintptr_t)image.dynamic &&
-			!find_segment(&object, PT_INTERP));
+	CHECK(patch_callers_find_segment(&object, PT_DYNAMIC) ==
+					(uint64_t)(uintptr_t)image.dynamic &&
+			!patch_callers_find_segment(&object, PT_INTERP));
 	CHECK(find_strings(&object, &strings) &&
 			strings.start == (uint64_t)(uintptr_t)image.names &&
 			strings.size == sizeof(image.names) && strings.own_name == 1);
@@ -278,32 +279,33 @@ static void test_objects(void)
 	CHECK(find_strings(&object, &strings) && strings.start == (uint64_t)(uintptr_t)image.names);
 	image.dynamic[1].d_tag = DT_NULL;
 	CHECK(!find_strings(&object, &strings));
-	CHECK(!find_table(&object, &count));
+	CHECK(!patch_callers_find_eh_frame_hdr(&object, &count));
 	make_image();
 	image.elf.e_ident[1] = 'e';
-	CHECK(!read_object(base, &object) && !read_object(16, &object));
+	CHECK(!patch_callers_read_object(base, &object) && !patch_callers_read_object(16, &object));
 	/* Without a part that is loaded, addresses are those of the file. */
 	make_image();
 	image.segments[0].p_type = image.segments[1].p_type = PT_NOTE;
 	object.bias = 77;
-	CHECK(read_object(base, &object) && !object.bias && object.base == base);
+	CHECK(patch_callers_read_object(base, &object) && !object.bias && object.base == base);
 	make_image();
 	image.elf.e_phnum = SEGMENTS_MAX;
-	CHECK(read_object(base, &object) && object.nr_segments == SEGMENTS_MAX);
+	CHECK(patch_callers_read_object(base, &object) && object.nr_segments == SEGMENTS_MAX);
 	image.elf.e_phnum++;
-	CHECK(!read_object(base, &object));
+	CHECK(!patch_callers_read_object(base, &object));
 	/* The table has a form that all linkers write. */
 	make_image();
 	image.segments[1] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME,
 			.p_vaddr = (uint64_t)(uintptr_t)&data - base + 0x10000};
-	CHECK(read_object(base, &object));
+	CHECK(patch_callers_read_object(base, &object));
 	for (unsigned int i = 0; i < 5; i++) {
 		memcpy(data.head, table_forms, 4);
 		data.head[8] = 77;
 		if (i < 4)
 			data.head[i]++;
 		count = 0;
-		CHECK(find_table(&object, &count) == (i < 4 ? 0 : table_at()) &&
+		CHECK(patch_callers_find_eh_frame_hdr(&object, &count) ==
+						(i < 4 ? 0 : table_at()) &&
 				count == (i < 4 ? 0 : 77));
 	}
 }
@@ -314,7 +316,7 @@ static unsigned int names_with(const char *name, size_t at, size_t size)
 
 	memset(image.names, 'x', sizeof(image.names));
 	memcpy(image.names + at, name, strlen(name) + 1);
-	return find_names(&strings);
+	return patch_callers_find_names(&strings);
 }
 
 static void test_names(void)
@@ -337,7 +339,7 @@ static void test_names(void)
 	CHECK(names_with(used_names[3], 10, sizeof(image.names)) == 1u << 3);
 	strcpy(image.names + 100, used_names[1]);
 	strcpy(image.names + 1500, used_names[0]);
-	CHECK(find_names(&(struct strings){strings.start, sizeof(image.names), 0}) ==
+	CHECK(patch_callers_find_names(&(struct strings){strings.start, sizeof(image.names), 0}) ==
 			(1u << 3 | 1u << 1 | 1u << 0));
 	strcpy(image.names + 5, "libgcc_s.so.1");
 	CHECK(is_libgcc(&strings));
@@ -354,7 +356,7 @@ static void test_asks(void)
 	struct object object;
 
 	make_image();
-	CHECK(read_object(base, &object) && !asks_for_frames(&object));
+	CHECK(patch_callers_read_object(base, &object) && !asks_for_frames(&object));
 	strcpy(image.names + 100, "_Unwind_GetCFA");
 	CHECK(asks_for_frames(&object));
 	strcpy(image.names + 1, "libgcc_s.so.1");
@@ -422,7 +424,7 @@ static void test_unwinding_code(void)
 		make_image();
 		strcpy(image.names + 100, finders[i]);
 		image.segments[0].p_flags = PF_X;
-		CHECK(read_object(base, &object));
+		CHECK(patch_callers_read_object(base, &object));
 		has_calls = true;
 		asked_from = asked_to = 0;
 		CHECK(asks_for_frames(&object) && asked_from == base &&
@@ -438,7 +440,7 @@ static void test_unwinding_code(void)
 	}
 	make_image();
 	image.segments[0].p_flags = PF_X;
-	CHECK(read_object(base, &object) && !asks_for_frames(&object));
+	CHECK(patch_callers_read_object(base, &object) && !asks_for_frames(&object));
 	has_calls = false;
 }
 
@@ -458,7 +460,7 @@ static void test_copying(void)
 		nr_copies = 0;
 		make_image();
 		strcpy(image.names + 200, cases[i].name);
-		CHECK(read_object((uint64_t)(uintptr_t)&image, &object) &&
+		CHECK(patch_callers_read_object((uint64_t)(uintptr_t)&image, &object) &&
 				!asks_for_frames(&object));
 		CHECK(nr_copies == 1 && copies[0] == cases[i].how);
 	}

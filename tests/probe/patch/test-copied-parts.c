@@ -305,14 +305,14 @@ static void test_site(void)
 	set(1, 104, PROBE_BREAKPOINT, 0, 0);
 	set(2, 162, PROBE_JUMP, 5, 0x50607080);
 	set(3, 200, PROBE_JUMP, 5, 0x50607080);
-	read_site(address_of(own), SCORE_BYTES, &code);
+	patch_copied_read_site(address_of(own), SCORE_BYTES, &code);
 	CHECK(code.size == SCORE_BYTES && !memcmp(code.now, own, SCORE_BYTES) &&
 			!memcmp(code.own, before, SCORE_BYTES) &&
 			!memcmp(code.probed, own, SCORE_BYTES));
 	/* Probes that were removed: their bytes are not there any more. */
 	for (unsigned int i = 0; i < 4; i++)
 		memcpy((uint8_t *)(uintptr_t)probes[i].site.runtime, probes[i].site.bytes, 5);
-	read_site(address_of(own), SCORE_BYTES, &code);
+	patch_copied_read_site(address_of(own), SCORE_BYTES, &code);
 	CHECK(!memcmp(code.now, before, SCORE_BYTES) && !memcmp(code.own, before, SCORE_BYTES));
 	for (unsigned int i = 0; i < SCORE_BYTES; i++) {
 		uint8_t expected = i == 0 ? probes[0].bytes[4]
@@ -324,14 +324,14 @@ static void test_site(void)
 		CHECK(is_like(&code, i, before[i]) && is_like(&code, i, expected));
 	}
 	/* The last byte that counts, and one behind it. */
-	read_site(address_of(own), 63, &code);
+	patch_copied_read_site(address_of(own), 63, &code);
 	CHECK(code.size == 63 && code.probed[62] == JUMP);
-	read_site(address_of(own), 62, &code);
+	patch_copied_read_site(address_of(own), 62, &code);
 	CHECK(code.size == 62 && !memcmp(code.probed + 5, before + 5, 57));
 	/* At the end of the mapping. */
-	read_site(address_of(sites + BYTES - 20), SCORE_BYTES, &code);
+	patch_copied_read_site(address_of(sites + BYTES - 20), SCORE_BYTES, &code);
 	CHECK(code.size == 16 && code.now[15] == sites[BYTES - 5]);
-	read_site(address_of(sites + BYTES), SCORE_BYTES, &code);
+	patch_copied_read_site(address_of(sites + BYTES), SCORE_BYTES, &code);
 	CHECK(code.size == 0);
 	code = (struct code_of_site){.now = {1, 2}, .own = {3, 4}, .probed = {5, 6}};
 	CHECK(is_like(&code, 1, 2) && is_like(&code, 1, 4) && is_like(&code, 1, 6) &&
@@ -344,13 +344,15 @@ static void test_jumps(void)
 			.method = PROBE_PUNNED,
 			.body = 0x9000};
 
-	CHECK(is_jump(&probe) && jump_bytes(&probe) == 5 && distance_of(&probe) == 0x9000 - 0x1005);
+	CHECK(is_jump(&probe) && jump_bytes(&probe) == 5 &&
+			patch_copied_read_distance(&probe) == 0x9000 - 0x1005);
 	probe.slot = 0x5000;
-	CHECK(distance_of(&probe) == 0x5000 - 0x1005);
+	CHECK(patch_copied_read_distance(&probe) == 0x5000 - 0x1005);
 	probe.method = PROBE_SHORT;
-	CHECK(is_jump(&probe) && jump_bytes(&probe) == 3 && distance_of(&probe) == 0x9000 - 0x5005);
+	CHECK(is_jump(&probe) && jump_bytes(&probe) == 3 &&
+			patch_copied_read_distance(&probe) == 0x9000 - 0x5005);
 	probe.body = 0x2000;
-	CHECK(distance_of(&probe) == 0x2000 - 0x5005);
+	CHECK(patch_copied_read_distance(&probe) == 0x2000 - 0x5005);
 	for (int method = PROBE_NONE; method <= PROBE_KERNEL; method++) {
 		probe.method = (enum probe_method)method;
 		CHECK(is_jump(&probe) ==
@@ -394,7 +396,8 @@ static void test_score(void)
 
 static uint64_t target_of(const struct patch_probe *probe, size_t copy)
 {
-	return address_of(copies + copy) + PROBE_JUMP_BYTES + (uint64_t)distance_of(probe);
+	return address_of(copies + copy) + PROBE_JUMP_BYTES +
+			(uint64_t)patch_copied_read_distance(probe);
 }
 
 static void test_arrived(void)
@@ -408,39 +411,41 @@ static void test_arrived(void)
 	memcpy(own, probe->site.bytes, 5);
 	copy_code(512, 256, 64);
 	/* The site itself is no copy, and another address leads to no jump. */
-	CHECK(!has_arrived(probe->body, &copy) && !copy);
-	CHECK(!has_arrived(target_of(probe, 513), &copy) && !copy);
-	CHECK(has_arrived(target_of(probe, 512), &copy) && copy == address_of(copies + 512) &&
-			!memcmp(copies + 512, own, 5) && copies[517] == sites[261]);
+	CHECK(!patch_copied_has_arrived(probe->body, &copy) && !copy);
+	CHECK(!patch_copied_has_arrived(target_of(probe, 513), &copy) && !copy);
+	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy) &&
+			copy == address_of(copies + 512) && !memcmp(copies + 512, own, 5) &&
+			copies[517] == sites[261]);
 	/* A thread that comes later finds it healed, and heals nothing. */
 	copy = 0;
 	CHECK(nr_healed == 1);
-	CHECK(has_arrived(target_of(probe, 512), &copy) && copy == address_of(copies + 512) &&
-			nr_healed == 1);
+	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy) &&
+			copy == address_of(copies + 512) && nr_healed == 1);
 	clear();
 	probe = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
 	memcpy(copies + 512, own, 5);
-	CHECK(!has_arrived(target_of(probe, 512), &copy));
+	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy));
 	/* One byte of the jump differs. */
 	copy_code(512, 256, 64);
 	copies[516] ^= 1;
-	CHECK(!has_arrived(target_of(probe, 512), &copy) && copies[512] == JUMP);
+	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy) && copies[512] == JUMP);
 	/* Fewer bytes are known than a jump has. */
 	copy_code(512, 256, 64);
 	probe->site.nr_bytes = 4;
-	CHECK(!has_arrived(target_of(probe, 512), &copy));
+	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy));
 	probe->site.nr_bytes = 5;
 	probe->method = PROBE_BREAKPOINT;
-	CHECK(!has_arrived(target_of(probe, 512), &copy));
+	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy));
 	probe->method = PROBE_JUMP;
-	CHECK(has_arrived(target_of(probe, 512), &copy));
+	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy));
 	/* A punned jump: the last bytes are the program's, and stay. */
 	clear();
 	probe = set(0, 256, PROBE_PUNNED, 3, address_of(sites) + 0x30000);
 	memcpy(own, probe->site.bytes, 5);
 	copy_code(512, 256, 64);
-	CHECK(has_arrived(target_of(probe, 512), &copy) && !memcmp(copies + 512, own, 5));
+	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy) &&
+			!memcmp(copies + 512, own, 5));
 }
 
 /* Two probes whose jumps have the same distance. */
@@ -452,20 +457,20 @@ static void test_twins(void)
 	clear();
 	first = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 256 + 0x30000);
 	second = set(1, 2048, PROBE_JUMP, 5, address_of(sites) + 2048 + 0x30000);
-	CHECK(distance_of(first) == distance_of(second) &&
+	CHECK(patch_copied_read_distance(first) == patch_copied_read_distance(second) &&
 			memcmp(first->site.bytes, second->site.bytes, 5) != 0);
 	copy_code(512, 2048, 64);
-	CHECK(has_arrived(target_of(first, 512), &copy) &&
+	CHECK(patch_copied_has_arrived(target_of(first, 512), &copy) &&
 			!memcmp(copies + 512, second->site.bytes, 5));
 	copy_code(1024, 256, 64);
-	CHECK(has_arrived(target_of(first, 1024), &copy) &&
+	CHECK(patch_copied_has_arrived(target_of(first, 1024), &copy) &&
 			!memcmp(copies + 1024, first->site.bytes, 5));
 	/* As much like the one as like the other: nothing is done. */
 	copy_code(4096, 256, 5);
-	CHECK(!has_arrived(target_of(first, 4096), &copy) && copies[4096] == JUMP);
+	CHECK(!patch_copied_has_arrived(target_of(first, 4096), &copy) && copies[4096] == JUMP);
 	/* Unless both have the same bytes. */
 	memcpy(second->site.bytes, first->site.bytes, 5);
-	CHECK(has_arrived(target_of(first, 4096), &copy) &&
+	CHECK(patch_copied_has_arrived(target_of(first, 4096), &copy) &&
 			!memcmp(copies + 4096, first->site.bytes, 5));
 }
 
@@ -509,7 +514,8 @@ static void test_short(void)
 	probe = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
 	probe->slot = springboard;
 	copy_code(512, 256, 64);
-	CHECK(has_arrived(address_of(copies + 512 + 100) + 5 + (uint64_t)distance_of(probe),
+	CHECK(patch_copied_has_arrived(address_of(copies + 512 + 100) + 5 +
+					      (uint64_t)patch_copied_read_distance(probe),
 			      &copy) &&
 			copy == address_of(copies + 512) &&
 			!memcmp(copies + 512, probe->site.bytes, 2) && copies[514] == sites[258]);
@@ -679,15 +685,17 @@ static void test_patterns(void)
 	struct pattern one = {.behind = 5}, other = {.behind = 6};
 	struct patch_probe *probe;
 
-	CHECK(compare(&one, &other) == -1 && compare(&other, &one) == 1 &&
-			compare(&one, &one) == 0);
+	CHECK(patch_copied_compare_patterns(&one, &other) == -1 &&
+			patch_copied_compare_patterns(&other, &one) == 1 &&
+			patch_copied_compare_patterns(&one, &one) == 0);
 	clear();
 	probe = set(0, 256, PROBE_BREAKPOINT, 0, 0);
 	set(1, 258, PROBE_BREAKPOINT, 0, 0);
 	set(2, 1024, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	set(3, 2048, PROBE_JUMP, 5, address_of(sites) + 0x40000);
 	probes[3].site.nr_bytes = 4;
-	CHECK(make_patterns(&patterns, all, 4) && patterns.bytes == 8 * sizeof(struct pattern));
+	CHECK(patch_copied_make_patterns(&patterns, all, 4) &&
+			patterns.bytes == 8 * sizeof(struct pattern));
 	/* The first has two: with the byte of the second probe, and without. */
 	CHECK(patterns.count == 4);
 	for (size_t i = 1; i < patterns.count; i++)
@@ -705,12 +713,12 @@ static void test_patterns(void)
 	munmap(patterns.items, patterns.bytes);
 	patterns = (struct patterns){.count = 0};
 	probes[2].site.runtime = 0;
-	CHECK(make_patterns(&patterns, all, 4) && patterns.count == 3);
+	CHECK(patch_copied_make_patterns(&patterns, all, 4) && patterns.count == 3);
 	munmap(patterns.items, patterns.bytes);
 	/* As many bytes as a jump has are enough. */
 	probes[3].site.nr_bytes = PROBE_JUMP_BYTES;
 	patterns = (struct patterns){.count = 0};
-	CHECK(make_patterns(&patterns, all, 4) && patterns.count == 4);
+	CHECK(patch_copied_make_patterns(&patterns, all, 4) && patterns.count == 4);
 	munmap(patterns.items, patterns.bytes);
 }
 
@@ -765,7 +773,7 @@ static void test_search(void)
 					address_of(sites) + 0x30000);
 			probe->slot = method == 1 ? address_of(sites) + 300 : 0;
 			patterns = (struct patterns){.count = 0};
-			CHECK(make_patterns(&patterns, all, 1) && patterns.count == 1);
+			CHECK(patch_copied_make_patterns(&patterns, all, 1) && patterns.count == 1);
 			if (at && method)
 				copies[at - 1] = TRAP_BYTE;
 			copy_code(at, 256, size);
@@ -782,7 +790,7 @@ static void test_search(void)
 	clear();
 	set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	patterns = (struct patterns){.count = 0};
-	CHECK(make_patterns(&patterns, all, 1));
+	CHECK(patch_copied_make_patterns(&patterns, all, 1));
 	copy_code(512, 256, 64);
 	search_memory(&patterns, address_of(copies), address_of(copies) + 516);
 	search_memory(&patterns, address_of(copies) + 513, address_of(copies) + BYTES);
@@ -802,7 +810,7 @@ static void test_best(void)
 	set(0, 256, PROBE_JUMP, 5, address_of(sites) + 256 + 0x30000);
 	set(1, 2048, PROBE_JUMP, 5, address_of(sites) + 2048 + 0x30000);
 	set(2, 4096, PROBE_JUMP, 5, address_of(sites) + 4096 + 0x30000);
-	CHECK(make_patterns(&patterns, all, 3) && patterns.count == 3);
+	CHECK(patch_copied_make_patterns(&patterns, all, 3) && patterns.count == 3);
 	for (unsigned int i = 0; i < 3; i++) {
 		size_t from = (size_t)(probes[i].site.runtime - address_of(sites));
 
@@ -823,15 +831,17 @@ static void test_ours(void)
 
 	patch_arenas[before] = (struct patch_arena){.start = 0x40000000, .size = 4096};
 	patch_nr_arenas = before + 1;
-	CHECK(is_ours(0x40000000) && is_ours(0x40000fff) && !is_ours(0x40001000) &&
-			!is_ours(0x3fffffff));
+	CHECK(patch_copied_is_own_code(0x40000000) && patch_copied_is_own_code(0x40000fff) &&
+			!patch_copied_is_own_code(0x40001000) &&
+			!patch_copied_is_own_code(0x3fffffff));
 	patch_nr_arenas = before;
-	CHECK(!is_ours(0x40000000));
-	CHECK(is_ours((uintptr_t)patch_gates) &&
-			is_ours((uintptr_t)patch_gates + GATES_BYTES - 1) &&
-			!is_ours((uintptr_t)patch_gates + GATES_BYTES) &&
-			!is_ours((uintptr_t)patch_gates - 1));
-	CHECK(is_ours((uintptr_t)patch_place_of(0)) && !is_ours(address_of(copies)));
+	CHECK(!patch_copied_is_own_code(0x40000000));
+	CHECK(patch_copied_is_own_code((uintptr_t)patch_gates) &&
+			patch_copied_is_own_code((uintptr_t)patch_gates + GATES_BYTES - 1) &&
+			!patch_copied_is_own_code((uintptr_t)patch_gates + GATES_BYTES) &&
+			!patch_copied_is_own_code((uintptr_t)patch_gates - 1));
+	CHECK(patch_copied_is_own_code((uintptr_t)patch_place_of(0)) &&
+			!patch_copied_is_own_code(address_of(copies)));
 }
 
 /* Which mappings are searched. */
@@ -854,7 +864,7 @@ static void test_mappings(void)
 
 	clear();
 	set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
-	CHECK(make_patterns(&patterns, all, 1));
+	CHECK(patch_copied_make_patterns(&patterns, all, 1));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		copy_code(512, 256, 64);
 		mapping.remainder = rows[i].remainder;

@@ -196,26 +196,30 @@ static void test_slots(void)
 	const struct patch_distance any = {.fixed = {0}}, low = {.fixed = {1}, .value = {0x20}};
 	const uint64_t base = 0x100000;
 
-	CHECK(slot_in(&arena, base, &any) == 0x100000 && arena.full == SLOT_BYTES);
-	CHECK(slot_in(&arena, base, &any) == 0x100000 + SLOT_BYTES && arena.full == 2 * SLOT_BYTES);
-	CHECK(slot_in(&arena, base, &low) == 0x100020 && arena.full == 2 * SLOT_BYTES);
-	CHECK(slot_in(&arena, base, &low) == 0x100120 && slot_in(&arena, base, &low) == 0);
+	CHECK(patch_arena_slot_index(&arena, base, &any) == 0x100000 && arena.full == SLOT_BYTES);
+	CHECK(patch_arena_slot_index(&arena, base, &any) == 0x100000 + SLOT_BYTES &&
+			arena.full == 2 * SLOT_BYTES);
+	CHECK(patch_arena_slot_index(&arena, base, &low) == 0x100020 &&
+			arena.full == 2 * SLOT_BYTES);
+	CHECK(patch_arena_slot_index(&arena, base, &low) == 0x100120 &&
+			patch_arena_slot_index(&arena, base, &low) == 0);
 	CHECK(!slot_is_free(&arena, 0x20 - SLOT_BYTES + 1) &&
 			slot_is_free(&arena, 0x20 - SLOT_BYTES));
 	CHECK(!slot_is_free(&arena, 0x20 + SLOT_BYTES - 1) &&
 			slot_is_free(&arena, 0x20 + SLOT_BYTES));
-	take_slot(&arena, 0x20, false);
+	patch_arena_set_slot_used(&arena, 0x20, false);
 	CHECK(slot_is_free(&arena, 0x20) && !slot_is_free(&arena, 0x120) &&
-			slot_in(&arena, base, &low) == 0x100020);
+			patch_arena_slot_index(&arena, base, &low) == 0x100020);
 	/* The last slot that fits, and no slot after it. */
 	for (unsigned int i = 0; i < 512; i++)
 		taken[i / 8] |= (uint8_t)(1 << i % 8);
 	arena.full = 0;
-	take_slot(&arena, 512 - SLOT_BYTES, false);
-	CHECK(slot_in(&arena, base, &any) == 0x100000 + 512 - SLOT_BYTES && arena.full == 512);
-	take_slot(&arena, 512 - SLOT_BYTES + 1, false);
+	patch_arena_set_slot_used(&arena, 512 - SLOT_BYTES, false);
+	CHECK(patch_arena_slot_index(&arena, base, &any) == 0x100000 + 512 - SLOT_BYTES &&
+			arena.full == 512);
+	patch_arena_set_slot_used(&arena, 512 - SLOT_BYTES + 1, false);
 	arena.full = 0;
-	CHECK(slot_in(&arena, base, &any) == 0);
+	CHECK(patch_arena_slot_index(&arena, base, &any) == 0);
 }
 
 /* An arena of this process, whose slots are freed and reused. */
@@ -237,12 +241,12 @@ static void test_returned_slots(void)
 	CHECK(slots_with(start + PATCH_ARENA_BYTES - SLOT_BYTES) == arena);
 	CHECK(!slots_with(start + PATCH_ARENA_BYTES - SLOT_BYTES + 1));
 	patch_slot_return(start + 100);
-	CHECK(arena->full == 100 && slot_is_free(arena, 100) && is_taken(arena, 99) &&
-			is_taken(arena, 100 + SLOT_BYTES));
+	CHECK(arena->full == 100 && slot_is_free(arena, 100) && patch_arena_is_used(arena, 99) &&
+			patch_arena_is_used(arena, 100 + SLOT_BYTES));
 	patch_slot_return(start + 200);
 	CHECK(arena->full == 100 && slot_is_free(arena, 200));
 	patch_slot_recall(start + 100);
-	CHECK(!slot_is_free(arena, 100) && is_taken(arena, 104));
+	CHECK(!slot_is_free(arena, 100) && patch_arena_is_used(arena, 104));
 	CHECK(patch_slot_memory(start, base, &any) == start + 200 && last_slots == before);
 	patch_slot_return(start + 300);
 	last_slots = 0;
@@ -281,11 +285,11 @@ static void test_lines(void)
 			!mapping.executable);
 	CHECK(!read_mapping("1-2 r-", &mapping) && !read_mapping("1-2", &mapping) &&
 			!read_mapping("1+2 rwx", &mapping));
-	CHECK(read_line(line, &whole) && whole.start == 0x7f0000 && whole.end == 0x7f1000 &&
-			whole.offset == 0x2000);
+	CHECK(patch_pages_read_line(line, &whole) && whole.start == 0x7f0000 &&
+			whole.end == 0x7f1000 && whole.offset == 0x2000);
 	CHECK(!strcmp(whole.rights, "r-xp") && !strcmp(whole.identity, "fe:01 77") &&
 			!strcmp(whole.path, "/a b/c"));
-	CHECK(!read_line(none, &whole) || !*whole.path);
+	CHECK(!patch_pages_read_line(none, &whole) || !*whole.path);
 }
 
 static unsigned int nr_mappings;

@@ -219,9 +219,9 @@ static void test_small(void)
 	CHECK(which(SIGSEGV) == 0 && which(SIGBUS) == 1 && which(SIGFPE) == 2);
 	for (int i = 1; i < 65; i++)
 		CHECK(is_one(i) == (i == SIGSEGV || i == SIGBUS || i == SIGFPE));
-	CHECK(is_handler_of_ours(&action) && is_real_handler(action.handler));
+	CHECK(patch_fault_is_own_handler(&action) && is_real_handler(action.handler));
 	action.handler++;
-	CHECK(!is_handler_of_ours(&action) && is_real_handler(2) && !is_real_handler(0) &&
+	CHECK(!patch_fault_is_own_handler(&action) && is_real_handler(2) && !is_real_handler(0) &&
 			!is_real_handler(1));
 	reasons = PATCH_FAULTS_COPIES;
 	CHECK(is_held() && patch_faults_hold(SIGSEGV) && patch_faults_hold(SIGFPE) &&
@@ -239,15 +239,16 @@ static void test_behind(void)
 	for (unsigned int i = 1; i <= 2 * FORMER; i++) {
 		const struct patch_action segv = {.handler = i, .mask = 7 * i},
 					  bus = {.handler = 1000 + i}, fpe = {.handler = 2000 + i};
-		const struct patch_action *before = get_behind(SIGSEGV);
+		const struct patch_action *before = patch_fault_get_user_action(SIGSEGV);
 		uint64_t handler = before->handler;
 
-		put_behind(SIGSEGV, &segv);
-		put_behind(SIGBUS, &bus);
-		put_behind(SIGFPE, &fpe);
-		CHECK(get_behind(SIGSEGV)->handler == i && get_behind(SIGSEGV)->mask == 7 * i &&
-				get_behind(SIGBUS)->handler == 1000 + i &&
-				get_behind(SIGFPE)->handler == 2000 + i);
+		patch_fault_set_user_action(SIGSEGV, &segv);
+		patch_fault_set_user_action(SIGBUS, &bus);
+		patch_fault_set_user_action(SIGFPE, &fpe);
+		CHECK(patch_fault_get_user_action(SIGSEGV)->handler == i &&
+				patch_fault_get_user_action(SIGSEGV)->mask == 7 * i &&
+				patch_fault_get_user_action(SIGBUS)->handler == 1000 + i &&
+				patch_fault_get_user_action(SIGFPE)->handler == 2000 + i);
 		CHECK(before->handler == handler && now[0] == i % FORMER && now[1] == now[0] &&
 				now[2] == now[0]);
 	}
@@ -296,18 +297,20 @@ static void test_taken(void)
 	CHECK(of_kernel(SIGSEGV).handler == ours && of_kernel(SIGFPE).handler == ours &&
 			of_kernel(SIGBUS).handler == (uint64_t)(uintptr_t)SIG_IGN);
 	/* What the program's handler would block, and what is known of it is used up. */
-	CHECK(get_behind(SIGSEGV)->handler == address_of(one) &&
-			get_behind(SIGSEGV)->mask == (BIT(SIGTRAP) | BIT(SIGHUP) | BIT(SIGILL)) &&
+	CHECK(patch_fault_get_user_action(SIGSEGV)->handler == address_of(one) &&
+			patch_fault_get_user_action(SIGSEGV)->mask ==
+					(BIT(SIGTRAP) | BIT(SIGHUP) | BIT(SIGILL)) &&
 			!fake.wanted);
 	CHECK(of_kernel(SIGSEGV).mask == (BIT(SIGHUP) | BIT(SIGILL)) &&
 			of_kernel(SIGSEGV).flags == (SA_ONSTACK | SA_SIGINFO | PATCH_SA_RESTORER));
-	CHECK(get_behind(SIGBUS)->handler == (uint64_t)(uintptr_t)SIG_IGN &&
-			!get_behind(SIGFPE)->handler);
+	CHECK(patch_fault_get_user_action(SIGBUS)->handler == (uint64_t)(uintptr_t)SIG_IGN &&
+			!patch_fault_get_user_action(SIGFPE)->handler);
 	/* For a second reason; then the first one is over, and the second one. */
 	fake.blocks_faults = true;
 	patch_faults_start(PATCH_FAULTS_LOADS);
 	CHECK(reasons == (PATCH_FAULTS_LOADS | PATCH_FAULTS_COPIES) && fake.asks &&
-			fake.asks_calls == 1 && get_behind(SIGSEGV)->handler == address_of(one));
+			fake.asks_calls == 1 &&
+			patch_fault_get_user_action(SIGSEGV)->handler == address_of(one));
 	fake.blocks_faults = false;
 	patch_faults_start(0);
 	CHECK(!fake.asks && fake.asks_calls == 2 && patch_faults_generation == 103);
@@ -342,14 +345,15 @@ static void test_bare(void)
 	/* What has been set is not replaced, until it is renewed. */
 	patch_faults_install();
 	CHECK(of_kernel(SIGSEGV).handler == address_of(other) && of_kernel(SIGBUS).handler == ours);
-	give_back(SIGSEGV);
-	CHECK(of_kernel(SIGSEGV).handler == address_of(other) && !get_behind(SIGSEGV)->handler);
+	patch_fault_uninstall(SIGSEGV);
+	CHECK(of_kernel(SIGSEGV).handler == address_of(other) &&
+			!patch_fault_get_user_action(SIGSEGV)->handler);
 	patch_faults_renew();
 	CHECK(of_kernel(SIGSEGV).handler == ours &&
-			get_behind(SIGSEGV)->handler == address_of(other) &&
+			patch_fault_get_user_action(SIGSEGV)->handler == address_of(other) &&
 			reasons == PATCH_FAULTS_COPIES);
 	/* Other signals are to be left open: known to the kernel after installation. */
-	put_behind(SIGBUS,
+	patch_fault_set_user_action(SIGBUS,
 			&(struct patch_action){.handler = address_of(one), .mask = BIT(SIGTRAP)});
 	patch_faults_install();
 	CHECK(of_kernel(SIGBUS).mask == BIT(SIGTRAP));
@@ -381,29 +385,29 @@ static void test_raced(void)
 	nr_exchanges = 0;
 	bare_from = 2;
 	bare_until = 4;
-	take(SIGSEGV);
+	patch_fault_install(SIGSEGV);
 	CHECK(nr_exchanges == 4 && of_kernel(SIGSEGV).handler == ours &&
-			get_behind(SIGSEGV)->handler == 0x1003);
+			patch_fault_get_user_action(SIGSEGV)->handler == 0x1003);
 	/* Eight times at most. */
 	begin();
 	set_in_kernel(SIGSEGV, address_of(one), 0, 0);
 	nr_exchanges = 0;
 	bare_until = 100;
-	take(SIGSEGV);
+	patch_fault_install(SIGSEGV);
 	CHECK(nr_exchanges == 1 + 8 && of_kernel(SIGSEGV).handler == ours &&
-			get_behind(SIGSEGV)->handler == 0x1008);
+			patch_fault_get_user_action(SIGSEGV)->handler == 0x1008);
 	bare_from = bare_until = 0;
 	/* An action that cannot be read is left alone. */
 	begin();
 	set_in_kernel(SIGSEGV, address_of(one), 0, 0);
 	nr_exchanges = 0;
 	failing_exchange = 1;
-	take(SIGSEGV);
+	patch_fault_install(SIGSEGV);
 	CHECK(nr_exchanges == 1 && of_kernel(SIGSEGV).handler == address_of(one) &&
-			get_behind(SIGSEGV)->handler == 0);
+			patch_fault_get_user_action(SIGSEGV)->handler == 0);
 	set_in_kernel(SIGSEGV, ours, 0, 0);
 	nr_exchanges = 0;
-	give_back(SIGSEGV);
+	patch_fault_uninstall(SIGSEGV);
 	CHECK(nr_exchanges == 1 && of_kernel(SIGSEGV).handler == ours);
 	reasons = PATCH_FAULTS_COPIES;
 	nr_exchanges = 0;
@@ -468,7 +472,7 @@ static void test_asked(void)
 	wanted = action_of(one, BIT(SIGHUP), 0);
 	memcpy(&wanted.sa_handler, &ours, sizeof(ours));
 	CHECK(!patch_faults_action(SIGSEGV, &wanted, NULL, real_action) &&
-			get_behind(SIGSEGV)->handler == address_of(other) &&
+			patch_fault_get_user_action(SIGSEGV)->handler == address_of(other) &&
 			of_kernel(SIGSEGV).mask == 0 && patch_faults_generation == 103);
 	CHECK(!patch_faults_action(SIGSEGV, NULL, NULL, real_action) && !nr_real);
 	/* In a child of vfork() the kernel is asked, and its answer is never our handler. */
@@ -486,7 +490,8 @@ static void test_asked(void)
 	CHECK(patch_faults_action(SIGSEGV, NULL, &before, real_action) == -1 &&
 			before.sa_handler == wanted.sa_handler);
 	real_result = 0;
-	CHECK(get_behind(SIGSEGV)->handler == address_of(other) && patch_faults_generation == 103);
+	CHECK(patch_fault_get_user_action(SIGSEGV)->handler == address_of(other) &&
+			patch_faults_generation == 103);
 	owner = getpid();
 	patch_restorer_of_libc = 0;
 	patch_faults_end(PATCH_FAULTS_COPIES);
@@ -515,13 +520,14 @@ static void test_loads(void)
 
 	begin();
 	registers[REG_RIP] = (greg_t)load;
-	CHECK(is_over(SIGSEGV, &info, &context) &&
+	CHECK(patch_fault_recover_load(SIGSEGV, &info, &context) &&
 			registers[REG_RIP] == (greg_t)(uintptr_t)test_behind_load);
-	CHECK(!is_over(SIGSEGV, &info, &context));
+	CHECK(!patch_fault_recover_load(SIGSEGV, &info, &context));
 	/* A signal that was sent. */
 	registers[REG_RIP] = (greg_t)load;
 	info.si_code = SI_USER;
-	CHECK(!is_over(SIGSEGV, &info, &context) && registers[REG_RIP] == (greg_t)load);
+	CHECK(!patch_fault_recover_load(SIGSEGV, &info, &context) &&
+			registers[REG_RIP] == (greg_t)load);
 	/* An access of a hit that is not aligned, while the program checks alignment. */
 	registers[REG_RIP] = 5;
 	for (unsigned int i = 0; i < 16; i++) {
@@ -530,7 +536,8 @@ static void test_loads(void)
 		fake.unaligned = is_hit;
 		registers[REG_EFL] = (greg_t)(is_checked ? 0x40ed7 : 0xed7);
 		info.si_code = is_alignment ? BUS_ADRALN : BUS_ADRERR;
-		CHECK(is_over(is_bus ? SIGBUS : SIGSEGV, &info, &context) == (i == 15));
+		CHECK(patch_fault_recover_load(is_bus ? SIGBUS : SIGSEGV, &info, &context) ==
+				(i == 15));
 		CHECK(registers[REG_EFL] == (is_checked && i != 15 ? 0x40ed7 : 0xed7));
 	}
 	CHECK(registers[REG_RIP] == 5);
@@ -545,9 +552,9 @@ static void test_arrived(void)
 
 	begin();
 	patch_faults_start(PATCH_FAULTS_COPIES);
-	put_behind(SIGSEGV, &behind);
+	patch_fault_set_user_action(SIGSEGV, &behind);
 	behind.handler = address_of(other);
-	put_behind(SIGFPE, &behind);
+	patch_fault_set_user_action(SIGFPE, &behind);
 	/* A load: nothing else is asked. */
 	context.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)test_load;
 	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == 0 && !moved.probe &&
@@ -563,18 +570,19 @@ static void test_arrived(void)
 	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == address_of(one) &&
 			moved.probe == &fake_probe && fake.moved_calls == 2 &&
 			!fake.for_good_calls);
-	CHECK(get_behind(SIGSEGV)->handler == address_of(one));
+	CHECK(patch_fault_get_user_action(SIGSEGV)->handler == address_of(one));
 	/* A handler for one signal: then the default, which is in the kernel. */
 	behind = (struct patch_action){.handler = address_of(one), .flags = (uint32_t)SA_RESETHAND};
-	put_behind(SIGSEGV, &behind);
+	patch_fault_set_user_action(SIGSEGV, &behind);
 	fake.moves = false;
 	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == address_of(one) &&
-			get_behind(SIGSEGV)->handler == 0 && of_kernel(SIGSEGV).handler != 0);
+			patch_fault_get_user_action(SIGSEGV)->handler == 0 &&
+			of_kernel(SIGSEGV).handler != 0);
 	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == 0 &&
 			of_kernel(SIGSEGV).handler == 0);
 	/* To be ignored: what was sent is; a fault cannot be. */
 	behind = (struct patch_action){.handler = (uint64_t)(uintptr_t)SIG_IGN};
-	put_behind(SIGBUS, &behind);
+	patch_fault_set_user_action(SIGBUS, &behind);
 	fake.moved_calls = 0;
 	info.si_code = SI_USER;
 	CHECK(patch_fault_behind(SIGBUS, &info, &context, &moved) == 0 && !fake.moved_calls &&

@@ -52,14 +52,14 @@ static void test_reading(void)
 	clear();
 	code[0] = 1;
 	code[CODE_BYTES - 1] = 2;
-	CHECK(read_chunk(at(0), at(CHUNK + 1)) == CHUNK && chunk[0] == 1);
-	CHECK(read_chunk(at(0), at(CHUNK)) == CHUNK &&
-			read_chunk(at(0), at(CHUNK - 1)) == CHUNK - 1);
+	CHECK(frame_calls_read_chunk(at(0), at(CHUNK + 1)) == CHUNK && chunk[0] == 1);
+	CHECK(frame_calls_read_chunk(at(0), at(CHUNK)) == CHUNK &&
+			frame_calls_read_chunk(at(0), at(CHUNK - 1)) == CHUNK - 1);
 	chunk[5] = 7;
-	CHECK(read_chunk(at(CODE_BYTES - 5), at(CODE_BYTES)) == 5 && chunk[4] == 2 &&
+	CHECK(frame_calls_read_chunk(at(CODE_BYTES - 5), at(CODE_BYTES)) == 5 && chunk[4] == 2 &&
 			chunk[5] == 7);
-	CHECK(read_chunk(at(CODE_BYTES - 5), at(CODE_BYTES) + 1) == 0);
-	CHECK(read_chunk(at(0) - 1, at(1)) == 0);
+	CHECK(frame_calls_read_chunk(at(CODE_BYTES - 5), at(CODE_BYTES) + 1) == 0);
+	CHECK(frame_calls_read_chunk(at(0) - 1, at(1)) == 0);
 }
 
 static void test_chunks(void)
@@ -172,12 +172,14 @@ static void test_calls(void)
 		      jump[CALL] = {0xe9, 0xf0, 0xff, 0xff, 0xff},
 		      other[CALL] = {0xea, 0x10, 0, 0, 0}, further[CALL] = {0xe8, 0, 0, 0, 1};
 
-	CHECK(is_call(bytes, 0x1000, 0x1015, 7) && is_call(bytes, 0x1000, 7, 0x1015) &&
-			!is_call(bytes, 0x1000, 0x1014, 0x1016) &&
-			!is_call(bytes, 0x1000, 0x1010, 0x1010));
-	CHECK(is_call(jump, 0x1000, 0xff5, 7) && !is_call(other, 0x1000, 0x1015, 0x1015) &&
-			is_call(further, 0x1000, 0x1001005, 7));
-	CHECK(is_call(jump, 5, UINT64_MAX - 5, 7));
+	CHECK(frame_calls_is_call_to(bytes, 0x1000, 0x1015, 7) &&
+			frame_calls_is_call_to(bytes, 0x1000, 7, 0x1015) &&
+			!frame_calls_is_call_to(bytes, 0x1000, 0x1014, 0x1016) &&
+			!frame_calls_is_call_to(bytes, 0x1000, 0x1010, 0x1010));
+	CHECK(frame_calls_is_call_to(jump, 0x1000, 0xff5, 7) &&
+			!frame_calls_is_call_to(other, 0x1000, 0x1015, 0x1015) &&
+			frame_calls_is_call_to(further, 0x1000, 0x1001005, 7));
+	CHECK(frame_calls_is_call_to(jump, 5, UINT64_MAX - 5, 7));
 }
 
 static void put_accessors(size_t first)

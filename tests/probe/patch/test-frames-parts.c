@@ -518,7 +518,7 @@ static void test_lists(void)
 	CHECK(piece_at(0x5000) == ENTRIES_MAX && !patch_frames_find(0x5000, &found));
 	patch_frames_register();
 	CHECK(!nr_changes && nr_told_calls == 1 && !nr_described);
-	CHECK(add("\0", 1, 0x5000, 0x100, "one", false) == &entries[0]);
+	CHECK(patch_frame_add_entry("\0", 1, 0x5000, 0x100, "one", false) == &entries[0]);
 	CHECK(!patch_frames_find(0x5000, &found));
 	patch_frames_register();
 	CHECK(nr_changes == 1 && nr_shown == 1 && nr_described == 1 && nr_told_calls == 2);
@@ -526,10 +526,10 @@ static void test_lists(void)
 			!strcmp(described_last.name, "one") && described_last.start == 0x5000 &&
 			described_last.length == 0x100);
 	/* Later ones before it and behind it: each list is sorted. */
-	add("\0", 1, 0x7000, 0x10, "two", false);
-	add("\0", 1, 0x3000, 0x10, "three", true);
+	patch_frame_add_entry("\0", 1, 0x7000, 0x10, "two", false);
+	patch_frame_add_entry("\0", 1, 0x3000, 0x10, "three", true);
 	patch_frames_register();
-	add("\0", 1, 0x4000, 0x10, NULL, true);
+	patch_frame_add_entry("\0", 1, 0x4000, 0x10, NULL, true);
 	patch_frames_register();
 	patch_frames_register();
 	CHECK(nr_changes == 3 && nr_described == 4 && !described_last.name && lists[1].nr == 4 &&
@@ -551,14 +551,15 @@ static void test_lists(void)
 	for (unsigned int i = 0; i < 16; i++) {
 		static const uint8_t rules[16] = {0};
 
-		add(rules, i, 0x10000 + 16 * i, 8, "padded", i & 1);
+		patch_frame_add_entry(rules, i, 0x10000 + 16 * i, 8, "padded", i & 1);
 		unwind_entry(nr_entries - 1, 0x10000 + 16 * i);
 		CHECK(seen.interrupts == (i & 1));
 	}
 	/* As many as there is memory for. */
 	for (nr = nr_entries; nr < ENTRIES_MAX; nr++)
-		CHECK(add("\0", 1, 0x20000 + 16 * nr, 8, "many", false) == &entries[nr]);
-	CHECK(!add("\0", 1, 1, 8, "more", false) && nr_entries == ENTRIES_MAX);
+		CHECK(patch_frame_add_entry("\0", 1, 0x20000 + 16 * nr, 8, "many", false) ==
+				&entries[nr]);
+	CHECK(!patch_frame_add_entry("\0", 1, 1, 8, "more", false) && nr_entries == ENTRIES_MAX);
 	CHECK(patch_frames_pad(-1, 0x9000, 0x8800) == -1 && !nr_pads);
 	add_rows(NULL, NULL);
 	patch_frames_register();

@@ -49,15 +49,15 @@ static void hooked_close(struct patch_writer *writer)
 #include "probe/patch/gates-unwind.c"
 
 /* Not inlined: the compiler takes the header for a constant, but the test changes it between calls. */
-static const uint8_t *(*volatile table_function)(void) = find_table;
+static const uint8_t *(*volatile table_function)(void) = gate_unwind_find_table;
 static uint8_t *(*volatile entry_function)(uint64_t begin) = find_entry;
-static uintptr_t (*volatile address_function)(const Elf64_Phdr *part) = address_of;
+static uintptr_t (*volatile address_function)(const Elf64_Phdr *part) = gate_unwind_segment_address;
 static void (*volatile rights_function)(const uint8_t *entry, size_t size) = restore_rights;
 static int (*volatile publish_function)(
 		const struct patch_return *returns, uint32_t count) = patch_gates_publish;
-#define find_table() table_function()
+#define gate_unwind_find_table() table_function()
 #define find_entry(begin) entry_function(begin)
-#define address_of(part) address_function(part)
+#define gate_unwind_segment_address(part) address_function(part)
 #define restore_rights(entry, size) rights_function(entry, size)
 #define patch_gates_publish(returns, count) publish_function(returns, count)
 
@@ -120,10 +120,10 @@ static void test_tables(void)
 {
 	uint8_t *entry = lay_out();
 
-	CHECK(find_table() == page(0) && find_entry(GATES_BEGIN) == entry &&
+	CHECK(gate_unwind_find_table() == page(0) && find_entry(GATES_BEGIN) == entry &&
 			!find_entry(GATES_BEGIN + 1));
-	CHECK(address_of(part_of(0)) == (uintptr_t)page(0) &&
-			part_of(2) == &played_object.parts[2]);
+	CHECK(gate_unwind_segment_address(gate_unwind_program_header(0)) == (uintptr_t)page(0) &&
+			gate_unwind_program_header(2) == &played_object.parts[2]);
 	/* Other headers, and tables of another form, before it. */
 	played_object.header.e_phnum = 3;
 	played_object.parts[2] = played_object.parts[0];
@@ -131,15 +131,15 @@ static void test_tables(void)
 	played_object.parts[1] = part(PT_GNU_EH_FRAME, page(2), PF_R, 100);
 	played_object.parts[2].p_vaddr = offset_of(page(3));
 	put_table(page(3), 3, 0, entry);
-	CHECK(find_table() == page(3));
+	CHECK(gate_unwind_find_table() == page(3));
 	for (unsigned int i = 0; i < 4; i++) {
 		page(3)[i] ^= 1;
-		CHECK(!find_table() && !find_entry(GATES_BEGIN));
+		CHECK(!gate_unwind_find_table() && !find_entry(GATES_BEGIN));
 		page(3)[i] ^= 1;
 	}
 	/* One header less. */
 	played_object.header.e_phnum = 2;
-	CHECK(!find_table() && patch_gates_publish(NULL, 1) == -ENOTSUP && !nr_opened);
+	CHECK(!gate_unwind_find_table() && patch_gates_publish(NULL, 1) == -ENOTSUP && !nr_opened);
 	/* The last row, and the one behind it. */
 	entry = lay_out();
 	put_table(page(0), 3, 2, entry);
@@ -158,7 +158,8 @@ static void test_tables(void)
 	/* A program with fixed addresses. */
 	played_object.header.e_type = ET_EXEC;
 	played_object.parts[0].p_vaddr += (uintptr_t)&played_object;
-	CHECK(address_of(part_of(0)) == (uintptr_t)page(0) && find_entry(GATES_BEGIN) == entry);
+	CHECK(gate_unwind_segment_address(gate_unwind_program_header(0)) == (uintptr_t)page(0) &&
+			find_entry(GATES_BEGIN) == entry);
 }
 
 /* ---- rights ---- */

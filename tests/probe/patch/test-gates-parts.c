@@ -211,12 +211,15 @@ static void test_rights(void)
 	restore_rights(code, 1);
 	CHECK(has(code, "r-x"));
 	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
-		if (part_of(i)->p_type == PT_GNU_EH_FRAME)
-			CHECK((const uint8_t *)address_of(part_of(i)) == find_table());
-		if (part_of(i)->p_type == PT_PHDR)
-			CHECK(address_of(part_of(i)) == (uintptr_t)part_of(0));
+		if (gate_unwind_program_header(i)->p_type == PT_GNU_EH_FRAME)
+			CHECK((const uint8_t *)gate_unwind_segment_address(
+					      gate_unwind_program_header(i)) ==
+					gate_unwind_find_table());
+		if (gate_unwind_program_header(i)->p_type == PT_PHDR)
+			CHECK(gate_unwind_segment_address(gate_unwind_program_header(i)) ==
+					(uintptr_t)gate_unwind_program_header(0));
 	}
-	CHECK(find_table()[0] == 1 && find_table()[3] == 0x3b);
+	CHECK(gate_unwind_find_table()[0] == 1 && gate_unwind_find_table()[3] == 0x3b);
 }
 
 int main(void)

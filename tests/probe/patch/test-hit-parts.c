@@ -160,14 +160,15 @@ static void test_entries(void)
 	second->stack = (struct stack){1, 2};
 	second->stacks[0] = (struct stack){5, 6};
 	second->stacks[2] = (struct stack){3, 4};
-	CHECK(has_ended(child, child) && !has_ended(getpid(), getpid()) && !has_ended(1, 1));
+	CHECK(patch_hit_has_ended(child, child) && !patch_hit_has_ended(getpid(), getpid()) &&
+			!patch_hit_has_ended(1, 1));
 	CHECK(find_entry(true) == second && second->free == 77 && second->scan == 999 &&
 			nr_threads == 2);
 	CHECK(!second->inside && !second->unaligned && !second->shares && !second->stack.size &&
 			!second->stacks[0].size && !second->stacks[2].size &&
 			second->tid == getpid() && second->pid == getpid());
 	/* Another thread was faster. */
-	CHECK(!claim(second, second->tid + 1, 5, 6) && second->tid == getpid());
+	CHECK(!patch_hit_claim_thread(second, second->tid + 1, 5, 6) && second->tid == getpid());
 	/* Where no call is allowed, it has a name that no thread has; entries of others stay. */
 	second->tid = second->pid = child;
 	CHECK(find_entry(false) == threads + 2 && threads[2].tid < 0 && !threads[2].pid &&
@@ -276,7 +277,7 @@ static bool widens(uint64_t start, uint64_t size, uint64_t address, uint64_t new
 		uint64_t new_end)
 {
 	struct stack stack = {start, size};
-	bool done = widen(&stack, address);
+	bool done = patch_hit_grow_thread(&stack, address);
 
 	if (!done)
 		return !new_end && stack.start == start && stack.size == size;
@@ -342,7 +343,7 @@ static void test_own(void)
 	/* An entry of another process, which shares the memory: its stack is not kept. */
 	thread->tid = 1;
 	CHECK(!is_own(thread, 0x200000) && thread->shares == getpid() && !thread->stack.size);
-	CHECK(!is_alone(thread));
+	CHECK(!patch_hit_is_alone(thread));
 	/* A known stack is not enough while it is shared. */
 	thread->stacks[1] = (struct stack){0x300000, 0x1000};
 	CHECK(!is_own(thread, 0x300000));
@@ -356,18 +357,18 @@ static void test_own(void)
 	thread->shares = child;
 	thread->shared_hits = 1;
 	for (unsigned int i = 1; i < SHARED_CHECK; i++)
-		CHECK(!is_alone(thread) && thread->shared_hits == i + 1);
-	CHECK(is_alone(thread) && !thread->shares);
+		CHECK(!patch_hit_is_alone(thread) && thread->shared_hits == i + 1);
+	CHECK(patch_hit_is_alone(thread) && !thread->shares);
 	thread->shares = child;
 	thread->shared_hits = 0;
 	hooks.may_ask = ask;
 	is_refused = true;
-	CHECK(!is_alone(thread) && thread->shares == child && !may_ask());
+	CHECK(!patch_hit_is_alone(thread) && thread->shares == child && !may_ask());
 	/* No call is possible: it counts as own. */
 	CHECK(is_own(thread, 0x900000) && thread->shares == child);
 	is_refused = false;
 	thread->shares = -1;
-	CHECK(!is_alone(thread) && may_ask());
+	CHECK(!patch_hit_is_alone(thread) && may_ask());
 	/* With vfork() the child may use the entry. */
 	thread->shares = 0;
 	hooks.is_vforked = ask;
@@ -469,13 +470,13 @@ static void test_blocks(void)
 {
 	struct thread *thread = begin_table();
 
-	take_block(thread, 2);
+	patch_hit_add_block(thread, 2);
 	CHECK(thread->blocks == 2 && block_next[2] == NONE && thread->owned == BLOCK &&
 			block_ready[2] && !block_ready[1] && !block_ready[3]);
 	CHECK(has_free(thread, 128, 129) && returns[191].next == NONE &&
 			returns[191].state == PATCH_FREE && returns[191].owner == 0);
 	thread->number = 7;
-	take_block(thread, 0);
+	patch_hit_add_block(thread, 0);
 	CHECK(thread->blocks == 0 && block_next[0] == 2 && thread->owned == 2 * BLOCK &&
 			has_free(thread, 0, 1) && returns[63].next == 128 &&
 			returns[63].owner == 7);
@@ -543,11 +544,12 @@ static void test_leads(void)
 {
 	struct thread *thread = begin_table();
 
-	take_block(thread, 0);
-	take_block(thread, 1);
+	patch_hit_add_block(thread, 0);
+	patch_hit_add_block(thread, 1);
 	open_call_at(thread, 3);
-	CHECK(leads_to(3, gate_of(3)) && leads_to(3, gate_of(3) + RETURN_CALL_BYTES) &&
-			!leads_to(3, 0x9000) && !leads_to(3, gate_of(4)));
+	CHECK(patch_hit_leads_to(3, gate_of(3)) &&
+			patch_hit_leads_to(3, gate_of(3) + RETURN_CALL_BYTES) &&
+			!patch_hit_leads_to(3, 0x9000) && !patch_hit_leads_to(3, gate_of(4)));
 	/* A tail call: its gate is in the slot of the first one. */
 	open_call_at(thread, 4);
 	returns[4].state = PATCH_TAIL;
@@ -555,18 +557,18 @@ static void test_leads(void)
 	returns[4].slot = &slots[3];
 	CHECK(next_of(&returns[4]) == gate_of(3) + RETURN_CALL_BYTES &&
 			next_of(&returns[3]) == 0x9003);
-	CHECK(leads_to(3, gate_of(4)) && !leads_to(4, gate_of(3)));
+	CHECK(patch_hit_leads_to(3, gate_of(4)) && !patch_hit_leads_to(4, gate_of(3)));
 	CHECK(is_overwritten(3, 0x9000) && !is_overwritten(3, 3) && is_overwritten(3, 4) &&
 			!is_overwritten(3, gate_of(4)));
 	returns[4].slot = &slots[5];
-	CHECK(!leads_to(3, gate_of(4)));
+	CHECK(!patch_hit_leads_to(3, gate_of(4)));
 	returns[4].slot = &slots[3];
 	returns[4].state = PATCH_FREE;
-	CHECK(!leads_to(3, gate_of(4)));
+	CHECK(!patch_hit_leads_to(3, gate_of(4)));
 	returns[4].state = PATCH_LEFT;
-	CHECK(!leads_to(3, gate_of(4)) && !is_open(&returns[4]));
+	CHECK(!patch_hit_leads_to(3, gate_of(4)) && !patch_hit_is_open(&returns[4]));
 	returns[4].state = PATCH_TAIL | PATCH_ASIDE;
-	CHECK(leads_to(3, gate_of(4)) && is_open(&returns[4]));
+	CHECK(patch_hit_leads_to(3, gate_of(4)) && patch_hit_is_open(&returns[4]));
 	/* So many tail calls are followed; beyond them it is not known, so the call stays. */
 	for (uint32_t i = 10; i < 80; i++) {
 		open_call_at(thread, i);
@@ -576,8 +578,8 @@ static void test_leads(void)
 	}
 	returns[10].address = 0x9999;
 	returns[10].state = PATCH_OPEN;
-	CHECK(!leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 2)) &&
-			leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 1)));
+	CHECK(!patch_hit_leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 2)) &&
+			patch_hit_leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 1)));
 }
 
 /* ---- ends of calls ---- */
@@ -588,7 +590,7 @@ static void test_closes(void)
 	struct patch_return *each;
 	uint64_t place = 0x9002;
 
-	take_block(thread, 0);
+	patch_hit_add_block(thread, 0);
 	threads[1].abandoned = threads[0].abandoned = 5;
 	nr_threads = 2;
 	each = open_call_at(thread, 2);
@@ -657,7 +659,7 @@ static void test_abandoned(void)
 {
 	struct thread *thread = begin_table();
 
-	take_block(thread, 0);
+	patch_hit_add_block(thread, 0);
 	nr_blocks = 1;
 	thread->free = NONE;
 	for (uint32_t i = 0; i < BLOCK; i++)
@@ -714,7 +716,7 @@ static void test_abandoned(void)
 	CHECK(returns[10].state == PATCH_OPEN && has_free(thread, 11, 7));
 	is_refused = false;
 	/* A change by the other thread wins. */
-	CHECK(!change_state(&returns[10], PATCH_LEFT, PATCH_FREE) &&
+	CHECK(!patch_hit_set_state(&returns[10], PATCH_LEFT, PATCH_FREE) &&
 			returns[10].state == PATCH_OPEN);
 }
 
@@ -791,7 +793,7 @@ static void test_followed(void)
 	struct patch_return *each;
 	uint16_t *marks;
 
-	take_block(thread, 0);
+	patch_hit_add_block(thread, 0);
 	probe.caller = &code;
 	*slot = 0x400fff;
 	CHECK(patch_enter_followed(hit, &probe) && nr_entries == 1 && *slot == gate_of(0));
@@ -883,7 +885,7 @@ static void test_goes_on(void)
 	struct patch_return *each;
 	uint64_t place;
 
-	take_block(thread, 0);
+	patch_hit_add_block(thread, 0);
 	each = open_call_at(thread, 2);
 	each->generation = 4;
 	place = 2;
@@ -973,7 +975,7 @@ static void test_figures(void)
 	struct patch_figures figures = {.cut = 1, .unseen = 2, .abandoned = 3};
 	struct thread *thread = begin_table();
 
-	take_block(thread, 0);
+	patch_hit_add_block(thread, 0);
 	nr_blocks = 2; /* the second one is not ready */
 	block_ready[2] = true;
 	open_call_at(thread, 128);
@@ -1033,8 +1035,8 @@ static void test_kept_calls(void)
 	struct thread *thread = begin_table();
 	static const uint8_t states[] = {PATCH_OPEN, PATCH_TAIL, PATCH_FREE, PATCH_OPEN};
 
-	take_block(thread, 0);
-	take_block(thread, 2);
+	patch_hit_add_block(thread, 0);
+	patch_hit_add_block(thread, 2);
 	nr_blocks = 3;
 	for (uint32_t i = 0; i < 4; i++) {
 		returns[i].state = states[i];
@@ -1068,7 +1070,7 @@ static void test_follow(void)
 	struct patch_return *each;
 	uint64_t word = 0x4444;
 
-	take_block(thread, 0);
+	patch_hit_add_block(thread, 0);
 	memset(&returns[0].began, 0xee, sizeof(returns[0].began));
 	memset(&returns[1].began, 0xee, sizeof(returns[1].began));
 	frame.hit.stack = &word;

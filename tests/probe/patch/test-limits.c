@@ -69,12 +69,12 @@ static void test_mappings(void)
 	mappings = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(mappings != MAP_FAILED);
 	nr_lines = 65535;
-	CHECK(read_mappings() && nr_mappings == 65535);
+	CHECK(quiescence_read_mappings() && nr_mappings == 65535);
 	CHECK(end_of_mapping(65535 * UINT64_C(0x3000)) == 65535 * UINT64_C(0x3000) + 0x1000);
 	for (nr_lines = 65536; nr_lines <= 65537; nr_lines++)
-		CHECK(!read_mappings() && nr_mappings == 65536 && !mappings[65536].end);
+		CHECK(!quiescence_read_mappings() && nr_mappings == 65536 && !mappings[65536].end);
 	nr_lines = 0;
-	CHECK(!read_mappings() && !nr_mappings);
+	CHECK(!quiescence_read_mappings() && !nr_mappings);
 	munmap(mappings, size);
 }
 

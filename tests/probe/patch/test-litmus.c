@@ -21,7 +21,7 @@ static void range_touch(void)
 
 static void range_put(void)
 {
-	put(0, 0x1000, 0x1000);
+	patch_callers_store_range(0, 0x1000, 0x1000);
 }
 
 static bool range_is_left(void)

@@ -52,16 +52,10 @@ static int hooked_write(
 #undef patch_write
 #undef mmap
 
-#define compare compare_pads
 #include "probe/patch/springboards.c"
-#undef compare
 #undef BREAKPOINT
 
-#define place_of entry_of_address
-#define insert insert_trap
 #include "probe/patch/trap.c"
-#undef place_of
-#undef insert
 
 #include "../../check.h"
 
@@ -302,7 +296,7 @@ static void test_last_entries(void)
 	pads[0] = (struct pad){.address = 0x1111, .stands = true};
 	pads[1] = (struct pad){.address = 0x2222, .stands = true};
 	nr_pads = 1;
-	CHECK(find(0x1111) == &pads[0] && !find(0x2222));
+	CHECK(springboard_find(0x1111) == &pads[0] && !springboard_find(0x2222));
 	patch_pads_each(report_address);
 	CHECK(!nr_reported);
 	patch_pads_settle();
@@ -313,7 +307,7 @@ static void test_last_entries(void)
 	pads[0].stands = false;
 	nr_pads = 2;
 	patch_pads_settle();
-	CHECK(!pads[0].copied && pads[1].copied && find(0x2222) == &pads[1]);
+	CHECK(!pads[0].copied && pads[1].copied && springboard_find(0x2222) == &pads[1]);
 	patch_pads_each(report_address);
 	CHECK(nr_reported == 2 && reported[1] == 0x2222);
 	/* A springboard that unwinders know by its number keeps its address. */
@@ -440,7 +434,7 @@ static void test_pads(void)
 	CHECK(patch_pad_take(&probe, &stands) == -ERANGE && !stands && !nr_pads);
 	code[0x44] = 0xcc;
 	CHECK(patch_pad_take(&probe, &stands) == 0 && !stands && nr_pads == 1);
-	pad = find(base + 0x40);
+	pad = springboard_find(base + 0x40);
 	CHECK(pad && pad->stands && pad->copied && pad->site == base &&
 			!memcmp(pad->place, "\x11\x22", 2) &&
 			!memcmp(pad->bytes, "\x90\x90\x90\x90\xcc", 5));
@@ -468,14 +462,16 @@ static void test_pads(void)
 	/* The probe is gone, and the jump as well: the entry can be used for another one. */
 	memcpy(code + 0x40, "\x90\x90\x90\x90\xcc", 5);
 	CHECK(patch_pads_are_left() && side_probe_pads == 1);
-	CHECK(!choose() && !pad->stands && !patch_pads_are_left() && !side_probe_pads);
+	CHECK(!springboard_choose_removable() && !pad->stands && !patch_pads_are_left() &&
+			!side_probe_pads);
 	/* A probe that leaves: the location is as in the file. */
 	CHECK(patch_pad_take(&probe, &stands) == 0 && !stands);
 	put_pad_jump(base + 0x40, body);
-	pad = find(base + 0x40);
-	CHECK(!choose() && !pad->leaves);
+	pad = springboard_find(base + 0x40);
+	CHECK(!springboard_choose_removable() && !pad->leaves);
 	memcpy(code, "\x11\x22", 2);
-	CHECK(choose() && pad->leaves && nr_leaving == 1 && leaving[0] == base + 0x40);
+	CHECK(springboard_choose_removable() && pad->leaves && nr_leaving == 1 &&
+			leaving[0] == base + 0x40);
 	CHECK(!is_at_leaving(base + 0x3f) && is_at_leaving(base + 0x40) &&
 			is_at_leaving(base + 0x44) && !is_at_leaving(base + 0x45));
 	leaving[1] = base + 0x50;
@@ -487,7 +483,7 @@ static void test_pads(void)
 	CHECK(is_at_leaving(base + 0x60) && is_at_leaving(base + 0x64) &&
 			!is_at_leaving(base + 0x65));
 	code[0x40] = 0xcc;
-	CHECK(!choose());
+	CHECK(!springboard_choose_removable());
 	code[0x40] = JUMP;
 	CHECK(patch_pads_give_back(NULL) == 0 && !memcmp(code + 0x40, "\x90\x90\x90\x90\xcc", 5) &&
 			!pad->stands && pad->copied);
@@ -519,7 +515,7 @@ static void test_traps(void)
 {
 	uint64_t address = 0x5000;
 
-	CHECK(!look_up(address));
+	CHECK(!patch_trap_find_target(address));
 	patch_trap_remove(address);
 	for (uint64_t i = 1; i <= 3 * FIRST_SIZE; i++) {
 		CHECK(!patch_trap_add(0x5000 + i * 0x1000, i));
@@ -527,20 +523,21 @@ static void test_traps(void)
 	}
 	CHECK(table->size == 8 * FIRST_SIZE);
 	for (uint64_t i = 1; i <= 3 * FIRST_SIZE; i++)
-		CHECK(look_up(0x5000 + i * 0x1000) == i && !look_up(0x5001 + i * 0x1000));
+		CHECK(patch_trap_find_target(0x5000 + i * 0x1000) == i &&
+				!patch_trap_find_target(0x5001 + i * 0x1000));
 	/* Again, with another target. */
-	CHECK(!patch_trap_add(0x6000, 99) && look_up(0x6000) == 99 &&
+	CHECK(!patch_trap_add(0x6000, 99) && patch_trap_find_target(0x6000) == 99 &&
 			table->used == 3 * FIRST_SIZE);
 	patch_trap_remove(0x6000);
-	CHECK(!look_up(0x6000) && look_up(0x7000) == 2);
+	CHECK(!patch_trap_find_target(0x6000) && patch_trap_find_target(0x7000) == 2);
 	/* Entries that share a place are removed one by one. */
 	for (uint64_t i = 3; i <= 3 * FIRST_SIZE; i += 2)
 		patch_trap_remove(0x5000 + i * 0x1000);
 	for (uint64_t i = 3; i <= 3 * FIRST_SIZE; i++)
-		CHECK(look_up(0x5000 + i * 0x1000) == (i % 2 ? 0 : i));
+		CHECK(patch_trap_find_target(0x5000 + i * 0x1000) == (i % 2 ? 0 : i));
 	/* The smallest table grows when one half is used. */
 	patch_trap_rest();
-	CHECK(!table->used && !look_up(0x7000) && rests == 1);
+	CHECK(!table->used && !patch_trap_find_target(0x7000) && rests == 1);
 	for (size_t i = 0; i < table->size; i++)
 		CHECK(!table->entries[i].address && !table->entries[i].target);
 }

@@ -272,14 +272,15 @@ static void test_collected(void)
 
 	map_file();
 	nr_probes = nr_pads = nr_mapped = 0;
-	CHECK(!collect() && !nr_mapped);
+	CHECK(!patch_pages_collect_mappings() && !nr_mapped);
 	for (unsigned int i = 0; i < 5; i++)
 		set(i, (5 - i) * PAGE - (i == 3 ? 3 : 50));
 	pads[0] = (uintptr_t)code + 10;
 	pads[1] = (uintptr_t)code + 2 * PAGE;
 	nr_pads = 2;
-	CHECK(collect() && pages.room == 14 && pages.nr == 14 && nr_mapped == 1 &&
-			mapped_size == 14 * sizeof(uint64_t) && pages.kept == 5 && !pages.given);
+	CHECK(patch_pages_collect_mappings() && pages.room == 14 && pages.nr == 14 &&
+			nr_mapped == 1 && mapped_size == 14 * sizeof(uint64_t) && pages.kept == 5 &&
+			!pages.given);
 	for (unsigned int i = 1; i < 14; i++)
 		CHECK(pages.at[i - 1] <= pages.at[i]);
 	CHECK(pages.at[0] == (uintptr_t)code && pages.at[13] == (uintptr_t)code + 4 * PAGE);
@@ -303,7 +304,7 @@ static void test_opened(void)
 	map_file();
 	snprintf(line, sizeof(line), "%lx-%llx r-xp 0 00:00 0 ", (unsigned long)(uintptr_t)code,
 			(unsigned long)(uintptr_t)code + FILE_PAGES * PAGE);
-	CHECK(read_line(line, &mapping) && !*mapping.path);
+	CHECK(patch_pages_read_line(line, &mapping) && !*mapping.path);
 	mapping.path = path;
 	{
 		FILE *maps = fopen("/proc/self/maps", "re");
@@ -311,7 +312,7 @@ static void test_opened(void)
 		struct mapping found;
 
 		while (fgets(other, sizeof(other), maps)) {
-			if (read_line(other, &found) && found.start == (uintptr_t)code)
+			if (patch_pages_read_line(other, &found) && found.start == (uintptr_t)code)
 				strcpy(mapping.identity, found.identity);
 		}
 		(void)fclose(maps);
@@ -341,9 +342,9 @@ static void test_opened(void)
 	CHECK(open_file_of(&mapping) == -1 && resources_descriptors() == descriptors);
 	/* Lines that are none. */
 	strcpy(line, "7f00-8f00 r-xp 0 fe:01\n");
-	CHECK(!read_line(line, &mapping));
+	CHECK(!patch_pages_read_line(line, &mapping));
 	strcpy(line, "heap");
-	CHECK(!read_line(line, &mapping));
+	CHECK(!patch_pages_read_line(line, &mapping));
 	unmap_file();
 }
 
@@ -361,7 +362,7 @@ static void test_neighbours(void)
 	maps = fopen("/proc/self/maps", "re");
 	CHECK(maps);
 	while (fgets(line, sizeof(line), maps)) {
-		CHECK(read_line(line, &mapping));
+		CHECK(patch_pages_read_line(line, &mapping));
 		if (!*first)
 			strcpy(first, mapping.identity);
 		if (mapping.start == (uintptr_t)code)
@@ -402,7 +403,7 @@ static void test_files(void)
 	maps = fopen("/proc/self/maps", "re");
 	CHECK(maps);
 	while (fgets(line, sizeof(line), maps)) {
-		if (read_line(line, &mapping) && mapping.start == (uintptr_t)code)
+		if (patch_pages_read_line(line, &mapping) && mapping.start == (uintptr_t)code)
 			break;
 	}
 	(void)fclose(maps);
@@ -414,8 +415,9 @@ static void test_files(void)
 	know_file(&file, &mapping);
 	CHECK(file.fd >= 0 && !strcmp(file.identity, mapping.identity) &&
 			resources_descriptors() == descriptors + 1);
-	CHECK(is_file_of(file.fd, mapping.identity) && !is_file_of(file.fd, "00:00 0") &&
-			!is_file_of(-1, mapping.identity));
+	CHECK(patch_pages_is_file_of(file.fd, mapping.identity) &&
+			!patch_pages_is_file_of(file.fd, "00:00 0") &&
+			!patch_pages_is_file_of(-1, mapping.identity));
 	CHECK(is_as_in_file((uintptr_t)code + PAGE, file.fd, PAGE) &&
 			!is_as_in_file((uintptr_t)code + PAGE, file.fd, 0) &&
 			!is_as_in_file((uintptr_t)code, file.fd, FILE_PAGES * PAGE) &&

@@ -244,27 +244,27 @@ static void test_resume(void)
 	if (has_shadow_stack())
 		return;
 	make_context(&context, NOTE_MAGIC, 7);
-	CHECK(is_plain(&context) && patch_resume_components(&context) == 7);
+	CHECK(patch_resume_is_plain(&context) && patch_resume_components(&context) == 7);
 	context.uc_mcontext.gregs[REG_CSGSFS]++;
-	CHECK(!is_plain(&context) && !patch_resume_components(&context));
+	CHECK(!patch_resume_is_plain(&context) && !patch_resume_components(&context));
 	make_context(&context, NOTE_MAGIC, 7);
 	context.uc_mcontext.gregs[REG_CSGSFS] &= 0xffff;
-	CHECK(!is_plain(&context));
+	CHECK(!patch_resume_is_plain(&context));
 	/* The stack segment is above bit 48, and others do not count. */
 	context.uc_mcontext.gregs[REG_CSGSFS] |= (greg_t)(UINT64_C(0xffff) << 32);
-	CHECK(!is_plain(&context));
+	CHECK(!patch_resume_is_plain(&context));
 	context.uc_mcontext.gregs[REG_CSGSFS] |= (greg_t)(UINT64_C(1) << 48);
-	CHECK(is_plain(&context));
+	CHECK(patch_resume_is_plain(&context));
 	for (unsigned int bit = 0; bit < 22; bit++) {
 		make_context(&context, NOTE_MAGIC, 7);
 		context.uc_mcontext.gregs[REG_EFL] = 1 << bit;
-		CHECK(is_plain(&context) == (bit != 8 && bit != 14));
+		CHECK(patch_resume_is_plain(&context) == (bit != 8 && bit != 14));
 	}
 	make_context(&context, NOTE_MAGIC, 7);
 	context.uc_stack.ss_flags = (int)(1u << 31);
-	CHECK(!is_plain(&context));
+	CHECK(!patch_resume_is_plain(&context));
 	context.uc_stack.ss_flags = 1 << 30;
-	CHECK(is_plain(&context));
+	CHECK(patch_resume_is_plain(&context));
 	make_context(&context, NOTE_MAGIC + 1, 7);
 	CHECK(!patch_resume_components(&context));
 	make_context(&context, NOTE_MAGIC, 7);
@@ -359,12 +359,12 @@ static void test_mappings(void)
 
 	mappings = made;
 	nr_mappings = 0;
-	add_mapping(&(struct mapping){0x1000, 0x2000, true});
-	add_mapping(&(struct mapping){0x2000, 0x3000, true});
+	quiescence_add_mapping(&(struct mapping){0x1000, 0x2000, true});
+	quiescence_add_mapping(&(struct mapping){0x2000, 0x3000, true});
 	CHECK(nr_mappings == 1 && made[0].start == 0x1000 && made[0].end == 0x3000);
-	add_mapping(&(struct mapping){0x3000, 0x4000, false});
-	add_mapping(&(struct mapping){0x4000, 0x5000, true});
-	add_mapping(&(struct mapping){0x6000, 0x7000, true});
+	quiescence_add_mapping(&(struct mapping){0x3000, 0x4000, false});
+	quiescence_add_mapping(&(struct mapping){0x4000, 0x5000, true});
+	quiescence_add_mapping(&(struct mapping){0x6000, 0x7000, true});
 	CHECK(nr_mappings == 4 && made[3].start == 0x6000);
 	CHECK(end_of_mapping(0xfff) == 0 && end_of_mapping(0x1000) == 0x3000 &&
 			end_of_mapping(0x2fff) == 0x3000);
@@ -595,13 +595,13 @@ static void test_passed(void)
 	begin_other(word, false, false);
 	mappings = all;
 	is_there = is_wanted;
-	CHECK(read_mappings());
+	CHECK(quiescence_read_mappings());
 	/* The thread sleeps, and none of its words is such an address. */
 	wanted_address = word + 1;
 	CHECK(has_passed(helper.tid, &guarded) == PATCH_SO && !guarded);
 	wanted_address = word;
 	CHECK(has_passed(helper.tid, &guarded) == PATCH_NOT_SO);
-	CHECK(read_place(helper.tid, &place) && place.call == SYS_read);
+	CHECK(quiescence_read_thread(helper.tid, &place) && place.call == SYS_read);
 	wanted_address = place.program_counter;
 	CHECK(has_passed(helper.tid, &guarded) == PATCH_NOT_SO);
 	CHECK(has_passed(INT32_MAX, &guarded) == PATCH_SO && !guarded);
@@ -615,7 +615,7 @@ static void test_passed(void)
 	/* A thread that runs is stopped for a moment. */
 	begin_other(word, true, false);
 	mappings = all;
-	CHECK(read_mappings());
+	CHECK(quiescence_read_mappings());
 	CHECK(!patch_thread_look(helper.tid, &thread) || thread.state != 'R' ||
 			has_passed(helper.tid, &guarded) == PATCH_UNKNOWN);
 	CHECK(!patch_all_passed(is_wanted));
@@ -625,7 +625,7 @@ static void test_passed(void)
 	/* System calls of a thread are filtered. */
 	begin_other(word + 5, false, true);
 	mappings = all;
-	CHECK(read_mappings());
+	CHECK(quiescence_read_mappings());
 	CHECK(has_passed(helper.tid, &guarded) == PATCH_SO && guarded);
 	CHECK(patch_thread_look(helper.tid, &thread) && thread.guarded && !thread.traced);
 	CHECK(!patch_is_guarded());

@@ -132,9 +132,7 @@ static bool fake_resumes(void)
 #define usleep fake_sleep
 #include "probe/patch/arrived.c"
 #undef THREADS_AT_ONCE
-#define look_at look_at_blocker
 #include "probe/patch/blocked.c"
-#undef look_at
 #include "probe/patch/sandboxed.c"
 #undef patch_system_call
 #undef usleep
@@ -276,32 +274,33 @@ static void test_arrived(void)
 	struct patch_thread thread = {.pending = 1 << 4};
 	bool is_guarded = false;
 
-	CHECK(has_trapped(&thread));
+	CHECK(patch_arrival_has_trapped(&thread));
 	thread.pending = 1 << 3;
-	CHECK(has_trapped(&thread));
+	CHECK(patch_arrival_has_trapped(&thread));
 	thread.blocked = 1 << 3;
-	CHECK(!has_trapped(&thread));
+	CHECK(!patch_arrival_has_trapped(&thread));
 	thread.pending = ~UINT64_C(0x18);
 	thread.blocked = 0;
-	CHECK(!has_trapped(&thread));
+	CHECK(!patch_arrival_has_trapped(&thread));
 	for (const char *state = "RSDTtZXI"; *state; state++) {
 		for (unsigned int i = 0; i < 4; i++) {
 			begin(4);
 			fake.looks[2] = (struct patch_thread){.state = *state,
 					.traced = i & 1,
 					.pending = i & 2 ? 1 << 4 : 0};
-			CHECK((has_arrived(1002, &is_guarded) == PATCH_SO) ==
+			CHECK((patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO) ==
 					(!i && strchr("STZX", *state)));
 			CHECK(had_arrived(1002) == !i);
 			fake.is_gone[2] = true;
-			CHECK(has_arrived(1002, &is_guarded) == PATCH_SO && had_arrived(1002));
+			CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO &&
+					had_arrived(1002));
 		}
 	}
 	CHECK(!is_guarded);
 	fake.looks[2].guarded = true;
-	CHECK(has_arrived(1002, &is_guarded) == PATCH_SO && is_guarded);
+	CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO && is_guarded);
 	fake.looks[3] = (struct patch_thread){.state = 'S'};
-	CHECK(has_arrived(1003, &is_guarded) == PATCH_SO && is_guarded);
+	CHECK(patch_arrival_has_arrived(1003, &is_guarded) == PATCH_SO && is_guarded);
 	begin(3);
 	fake.looks[0].state = fake.looks[2].state = 'S';
 	CHECK(patch_all_arrived());

@@ -266,20 +266,20 @@ static void test_open(void)
 	static const int numbers[] = {SIGSEGV, SIGBUS};
 
 	begin();
-	CHECK(is_open());
+	CHECK(patch_reader_is_open());
 	fake.mask_fails = true;
-	CHECK(!is_open());
+	CHECK(!patch_reader_is_open());
 	fake.mask_fails = false;
 	for (unsigned int i = 0; i < 2; i++) {
 		fake.mask = UINT64_C(1) << (numbers[i] - 1);
-		CHECK(!is_open());
+		CHECK(!patch_reader_is_open());
 		fake.mask = ~fake.mask & ~PATCH_FAULT_SIGNALS;
-		CHECK(is_open());
+		CHECK(patch_reader_is_open());
 		fake.handlers[numbers[i]]++;
-		CHECK(!is_open());
+		CHECK(!patch_reader_is_open());
 		fake.handlers[numbers[i]]--;
 		fake.refused = numbers[i];
-		CHECK(!is_open());
+		CHECK(!patch_reader_is_open());
 		fake.refused = 0;
 	}
 	/* A closed thread does not load, and does not learn pages. */

@@ -158,17 +158,17 @@ static void test_jumps(void)
 			.bytes = {1, 1, 1, 1, 1}};
 
 	probe.body = probe.site.runtime + 0x12345;
-	put_jump(&probe);
+	patch_set_make_jump(&probe);
 	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xe9, 0x40, 0x23, 1, 0}, 5));
 	probe.slot = probe.site.runtime - 0x100;
-	put_jump(&probe);
+	patch_set_make_jump(&probe);
 	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xe9, 0xfb, 0xfe, 0xff, 0xff}, 5));
 	probe.method = PROBE_BREAKPOINT;
-	put_jump(&probe);
+	patch_set_make_jump(&probe);
 	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xcc, 0xfb, 0xfe, 0xff, 0xff}, 5));
 	probe.method = PROBE_SHORT;
 	probe.slot = probe.site.runtime + 0x50;
-	put_jump(&probe);
+	patch_set_make_jump(&probe);
 	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xeb, 0x4e, 0xfe, 0xff, 0xff}, 5));
 	/* Only the first instruction. */
 	probe.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2});
@@ -272,11 +272,11 @@ static void test_writes(void)
 			!is_inner_begin(&probe, 0) && !is_inner_begin(&probe, 1) &&
 			!is_inner_begin(&probe, 4));
 	patch_writer_open(&writer);
-	CHECK(!write_bytes(&writer, &probe, bytes, FIRST));
+	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, FIRST));
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0x41, 0x42, 0x43, 0x44, 0x45}, 6));
-	CHECK(!write_bytes(&writer, &probe, bytes, INNER));
+	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, INNER));
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0x41, 0xa2, 0xa3, 0x44, 0x45}, 6));
-	CHECK(!write_bytes(&writer, &probe, bytes, BETWEEN));
+	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, BETWEEN));
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0x45}, 6));
 	CHECK(!write_breakpoint(&writer, &probe) && code[0] == 0xcc && code[1] == 0xa1);
 	for (unsigned int i = 0; i < 256; i++) {
@@ -285,7 +285,7 @@ static void test_writes(void)
 	}
 	/* Several bytes between two begins. */
 	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
-	CHECK(!write_bytes(&writer, &probe, bytes, BETWEEN));
+	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, BETWEEN));
 	CHECK(!memcmp(code, (const uint8_t[]){0x40, 0xa1, 0xa2, 0xa3, 0x44, 0x45}, 6));
 	/* Within a word of 16 bytes all at once, not over its end. */
 	probe.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
@@ -327,22 +327,24 @@ static void test_others(void)
 	CHECK(!*place);
 	*place = &probes[0];
 	generations = 500;
-	CHECK(take_over(&probes[0]) == 102 && hot[0].successor == 77 && hot[1].successor == -1 &&
-			hot[2].successor == -2);
+	CHECK(patch_set_inherit_request(&probes[0]) == 102 && hot[0].successor == 77 &&
+			hot[1].successor == -1 && hot[2].successor == -2);
 	probes[2].flags = 0;
-	CHECK(take_over(&probes[1]) == 501 && hot[0].successor == 1 && hot[2].successor == -1);
+	CHECK(patch_set_inherit_request(&probes[1]) == 501 && hot[0].successor == 1 &&
+			hot[2].successor == -1);
 	/* Generations wrap around after 2^32. */
 	hot[0].generation = 0x80000005;
 	hot[2].generation = UINT32_MAX;
 	hot[1].generation = 3;
-	CHECK(take_over(&probes[0]) == 100 || take_over(&probes[0]) == 101);
+	CHECK(patch_set_inherit_request(&probes[0]) == 100 ||
+			patch_set_inherit_request(&probes[0]) == 101);
 	hot[0].generation = UINT32_MAX;
 	hot[2].generation = UINT32_MAX - 1;
-	CHECK(take_over(&probes[0]) == 101);
+	CHECK(patch_set_inherit_request(&probes[0]) == 101);
 	/* Another location of the same list. */
 	probes[1].site.runtime++;
 	hot[1].successor = 77;
-	CHECK(take_over(&probes[0]) == 100 && hot[1].successor == 77);
+	CHECK(patch_set_inherit_request(&probes[0]) == 100 && hot[1].successor == 77);
 	probes[0].slot = 0;
 	probes[1].slot = 0x111;
 	probes[2].slot = 0x222;
@@ -516,7 +518,7 @@ static void test_given_up(void)
 	code[2] = 0x3f;
 	code[4] = 0x99;
 	patch_writer_open(&writer);
-	give_up(&requests[0], &writer, -EPERM);
+	patch_set_abort(&requests[0], &writer, -EPERM);
 	patch_writer_close(&writer);
 	CHECK(code[0] == 0x40 && code[2] == 0x42 && code[4] == 0x99);
 	CHECK(!requests[0].probe && requests[0].error == -EPERM && !probe.armed && !hot.entry &&
@@ -525,7 +527,7 @@ static void test_given_up(void)
 	probe.armed = true;
 	hot.entry = (patch_handler)(uintptr_t)1;
 	requests[0] = (struct patch_request){.probe = &probe};
-	forget(&one, 1);
+	patch_set_free_probes(&one, 1);
 	CHECK(hot.entry);
 	cancel(requests, 2, -EDEADLK);
 	CHECK(!requests[0].probe && requests[0].error == -EDEADLK && !probe.armed && !hot.entry &&

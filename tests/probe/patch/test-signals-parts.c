@@ -135,11 +135,12 @@ static void test_small(void)
 	sigset_t set = set_of(BIT(SIGTRAP) | BIT(SIGHUP));
 	struct patch_action action = {.handler = (uintptr_t)one, .mask = BIT(SIGSEGV)};
 
-	CHECK(is_ours(SIGTRAP) && is_ours(SIGILL) && !is_ours(SIGSEGV) && !is_ours(SIGBUS));
+	CHECK(patch_signal_is_installed(SIGTRAP) && patch_signal_is_installed(SIGILL) &&
+			!patch_signal_is_installed(SIGSEGV) && !patch_signal_is_installed(SIGBUS));
 	CHECK(OURS == (BIT(SIGTRAP) | BIT(SIGILL)) && ours_of(&set) == BIT(SIGTRAP));
-	change(&set, OURS, BIT(SIGILL));
+	patch_signal_change_mask(&set, OURS, BIT(SIGILL));
 	CHECK(mask_of(&set) == (BIT(SIGHUP) | BIT(SIGILL)));
-	change(&set, 0, BIT(SIGTRAP));
+	patch_signal_change_mask(&set, 0, BIT(SIGTRAP));
 	CHECK(mask_of(&set) == (BIT(SIGHUP) | OURS));
 	CHECK(!is_changeable(SIGKILL) && !is_changeable(SIGSTOP) && !is_changeable(SIGTRAP) &&
 			!is_changeable(SIGILL) && is_changeable(SIGUSR1) && is_changeable(SIGSEGV));
@@ -162,13 +163,13 @@ static void test_behind(void)
 {
 	for (unsigned int i = 1; i <= 2 * FORMER; i++) {
 		struct patch_action trap = {.handler = i}, ill = {.handler = 1000 + i};
-		const struct patch_action *before = get_behind(SIGTRAP);
+		const struct patch_action *before = patch_signal_get_user_action(SIGTRAP);
 		uint64_t handler = before->handler;
 
-		put_behind(SIGTRAP, &trap);
-		put_behind(SIGILL, &ill);
-		CHECK(get_behind(SIGTRAP)->handler == i &&
-				get_behind(SIGILL)->handler == 1000 + i &&
+		patch_signal_set_user_action(SIGTRAP, &trap);
+		patch_signal_set_user_action(SIGILL, &ill);
+		CHECK(patch_signal_get_user_action(SIGTRAP)->handler == i &&
+				patch_signal_get_user_action(SIGILL)->handler == 1000 + i &&
 				before->handler == handler && now[0] < FORMER && now[1] == now[0]);
 	}
 	memset(actions, 0, sizeof(actions));
@@ -184,10 +185,10 @@ static void test_replace(void)
 	first.restorer = (uintptr_t)patch_fault_returns;
 	second = first;
 	second.handler = (uintptr_t)other;
-	result = replace(SIGUSR2, &none, &first);
+	result = patch_signal_replace_action(SIGUSR2, &none, &first);
 	CHECK(patch_is_same_action(&result, &first) && of_kernel(SIGUSR2).handler == first.handler);
 	/* Another action was there: it stays. */
-	result = replace(SIGUSR2, &none, &second);
+	result = patch_signal_replace_action(SIGUSR2, &none, &second);
 	CHECK(of_kernel(SIGUSR2).handler == first.handler && result.handler == first.handler);
 	patch_signals_default(SIGUSR2);
 	CHECK(!of_kernel(SIGUSR2).handler);
@@ -206,26 +207,27 @@ static void test_taken(void)
 			of_kernel(SIGILL).handler == ours.handler &&
 			patch_signals_open_ones() == OURS && known &&
 			patch_restorer_of_libc == ours.restorer);
-	CHECK(get_behind(SIGTRAP)->handler == (uintptr_t)one &&
-			get_behind(SIGTRAP)->mask == BIT(SIGHUP) && !get_behind(SIGILL)->handler);
+	CHECK(patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)one &&
+			patch_signal_get_user_action(SIGTRAP)->mask == BIT(SIGHUP) &&
+			!patch_signal_get_user_action(SIGILL)->handler);
 	CHECK(patch_signals_behind(SIGTRAP).sa_handler == one);
 	/* Twice: what the program has stays behind it. */
 	take_ours();
-	CHECK(get_behind(SIGTRAP)->handler == (uintptr_t)one);
+	CHECK(patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)one);
 	/* The program asks, and sets another one. */
 	mine = action_of(other, BIT(SIGINT));
 	memset(&back, 0, sizeof(back));
 	CHECK(!patch_signals_action(SIGTRAP, &mine, &back, sigaction) && back.sa_handler == one &&
 			mask_of(&back.sa_mask) == BIT(SIGHUP));
 	CHECK(of_kernel(SIGTRAP).handler == ours.handler &&
-			get_behind(SIGTRAP)->handler == (uintptr_t)other);
+			patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)other);
 	CHECK(!patch_signals_action(SIGTRAP, NULL, &back, sigaction) && back.sa_handler == other &&
 			mask_of(&back.sa_mask) == BIT(SIGINT));
 	/* Our own handler, which was read from the kernel: what is behind it is meant. */
 	mine = action_of((void (*)(int))(uintptr_t)ours_handler, 0);
 	CHECK(is_ours_as_libc(&mine) && !is_ours_as_libc(&back));
 	CHECK(!patch_signals_action(SIGTRAP, &mine, NULL, sigaction) &&
-			get_behind(SIGTRAP)->handler == (uintptr_t)other);
+			patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)other);
 	CHECK(patch_signals_stand_behind(SIGTRAP) && !patch_signals_stand_behind(SIGUSR1));
 	/* Other handlers do not block these two signals. The program sees masks that contain them. */
 	masked = action_of(one, BIT(SIGTRAP) | BIT(SIGUSR2));

@@ -363,7 +363,7 @@ static bool is_mended(unsigned long long call, long long result)
 	begin();
 	kernel.registers = (struct user_regs_struct){
 			.rip = 7, .rsp = 8, .orig_rax = call, .rax = (unsigned long long)result};
-	mend_interrupted(TID);
+	patch_thread_fix_interrupted_call(TID);
 	CHECK(!kernel.nr_set ||
 			(kernel.nr_set == 1 && kernel.set.rax == (unsigned long long)-514 &&
 					kernel.set.orig_rax == call && kernel.set.rip == 7 &&
@@ -379,7 +379,7 @@ static void test_calls_made_again(void)
 	begin();
 	kernel.registers.rax = (unsigned long long)-EINTR;
 	kernel.refused = PTRACE_GETREGS;
-	mend_interrupted(TID);
+	patch_thread_fix_interrupted_call(TID);
 	CHECK(!kernel.nr_set);
 }
 
@@ -389,7 +389,7 @@ static bool stops(int status, patch_at_stop *at_stop)
 	kernel.status = status;
 	kernel.stops_at = 1;
 	kernel.registers = (struct user_regs_struct){.rax = (unsigned long long)-EINTR};
-	return stop(TID, at_stop);
+	return patch_thread_stop(TID, at_stop);
 }
 
 static void test_stop(void)
@@ -463,7 +463,7 @@ static void test_mapping_lines(void)
 			"8000-9000 rw-p 00000000 00:00 0\n9000-a000 rw-p 00000000 00:00 0\n"
 			"a000-b000 rw-p 00000000 00:00 0\nb000-c000 rw-p 00000000\n");
 	descriptors = resources_descriptors();
-	CHECK(read_mappings() && nr_mappings == 6);
+	CHECK(quiescence_read_mappings() && nr_mappings == 6);
 	CHECK(made[0].start == 0x1000 && made[0].end == 0x3000 && made[0].own);
 	CHECK(made[1].start == 0x3000 && !made[1].own && made[2].start == 0x4000 && !made[2].own);
 	CHECK(made[3].start == 0x8000 && made[3].end == 0x9000 && made[3].own &&
@@ -475,14 +475,14 @@ static void test_mapping_lines(void)
 			0);
 	CHECK(!strncmp(text + 255, "3000-4000", 9));
 	put_file("/proc/self/maps", text);
-	CHECK(read_mappings() && nr_mappings == 2 && made[1].start == 0x5000);
+	CHECK(quiescence_read_mappings() && nr_mappings == 2 && made[1].start == 0x5000);
 	/* None that can be written; a list that cannot be read. */
 	put_file("/proc/self/maps", "1000-2000 r--p 00000000 00:00 0\n");
-	CHECK(!read_mappings() && !nr_mappings);
+	CHECK(!quiescence_read_mappings() && !nr_mappings);
 	put_file("/proc/self/maps", NULL);
-	CHECK(!read_mappings());
+	CHECK(!quiescence_read_mappings());
 	files[0].breaks = true;
-	CHECK(!read_mappings());
+	CHECK(!quiescence_read_mappings());
 	CHECK(resources_descriptors() == descriptors);
 }
 
@@ -504,33 +504,34 @@ static void test_read_places(void)
 	put_file(SYSCALL, "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd1000 0x7f1234\n");
 	put_file(STATUS, "Name:\tx\n" SWITCHES);
 	descriptors = resources_descriptors();
-	CHECK(read_place(TID, &place) && place.call == 35 && place.stack_pointer == 0x7ffd1000 &&
-			place.program_counter == 0x7f1234 && place.switches == 12);
+	CHECK(quiescence_read_thread(TID, &place) && place.call == 35 &&
+			place.stack_pointer == 0x7ffd1000 && place.program_counter == 0x7f1234 &&
+			place.switches == 12);
 	put_file(SYSCALL, "0 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd2000 0x7f1235\n");
 	put_file(STATUS, "nonvoluntary_ctxt_switches:\t9\n");
-	CHECK(read_place(TID, &place) && !place.call && place.stack_pointer == 0x7ffd2000 &&
-			place.switches == 9);
+	CHECK(quiescence_read_thread(TID, &place) && !place.call &&
+			place.stack_pointer == 0x7ffd2000 && place.switches == 9);
 	put_file(SYSCALL, "-1 0x7ffd3000 0x7f1236\n");
-	CHECK(read_place(TID, &place) && place.call == -1 && place.stack_pointer == 0x7ffd3000 &&
-			place.program_counter == 0x7f1236);
+	CHECK(quiescence_read_thread(TID, &place) && place.call == -1 &&
+			place.stack_pointer == 0x7ffd3000 && place.program_counter == 0x7f1236);
 	/* It runs, or the line is short. */
 	put_file(SYSCALL, "running\n");
-	CHECK(!read_place(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &place));
 	put_file(SYSCALL, "-1\n");
-	CHECK(!read_place(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &place));
 	put_file(SYSCALL, "-1 0x7ffd3000\n");
-	CHECK(!read_place(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &place));
 	put_file(SYSCALL, "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd1000\n");
-	CHECK(!read_place(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &place));
 	put_file(SYSCALL, "");
-	CHECK(!read_place(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &place));
 	put_file(SYSCALL, NULL);
-	CHECK(!read_place(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &place));
 	put_file(SYSCALL, "-1 0x7ffd3000 0x7f1236\n");
 	put_file(STATUS, "Name:\tx\n");
-	CHECK(!read_place(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &place));
 	put_file(STATUS, NULL);
-	CHECK(!read_place(TID, &place) && resources_descriptors() == descriptors);
+	CHECK(!quiescence_read_thread(TID, &place) && resources_descriptors() == descriptors);
 }
 
 static uint64_t stack[16];

@@ -511,15 +511,16 @@ static void test_imports(void)
 	struct dl_phdr_info info = lay_out();
 	struct object object;
 
-	CHECK(read_object(&object, &info));
+	CHECK(patch_import_read_object(&object, &info));
 	CHECK(object.begin == info.dlpi_addr && object.end == info.dlpi_addr + 3 * 4096 &&
 			object.relro == info.dlpi_addr + 4096 &&
 			object.relro_end == info.dlpi_addr + 2 * 4096);
 	CHECK(object.symbols == symbols && object.names == names && object.tables[0] == relative &&
 			object.tables[1] == jumps && object.sizes[0] == sizeof(relative) &&
 			object.sizes[1] == sizeof(jumps) && object.relative == 1);
-	CHECK(address(&object, object.base) == object.base &&
-			address(&object, object.base - 1) == 2 * object.base - 1);
+	CHECK(patch_import_resolve_address(&object, object.base) == object.base &&
+			patch_import_resolve_address(&object, object.base - 1) ==
+					2 * object.base - 1);
 	CHECK(find_imported(&imports, "first") == &functions[2] &&
 			find_imported(&imports, "second") == &functions[0] &&
 			!find_imported(&imports, "third") && !find_imported(&imports, "firs"));
@@ -532,9 +533,10 @@ static void test_imports(void)
 	CHECK(rights_of(slot(0)) == '-' && rights_of(object_bytes + 8192) == 'w');
 	/* The first slot of these pages, and the first one behind them. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
-	turn(&object, slot(0), code_of(ours));
+	patch_import_redirect_slot(&object, slot(0), code_of(ours));
 	CHECK(*slot(0) == code_of(ours) && rights_of(slot(0)) == '-');
-	turn(&object, (void **)(void *)(object_bytes + 8192), code_of(others));
+	patch_import_redirect_slot(
+			&object, (void **)(void *)(object_bytes + 8192), code_of(others));
 	CHECK(*(void **)(void *)(object_bytes + 8192) == code_of(others) &&
 			rights_of(object_bytes + 8192) == 'w');
 	/* Without such pages nothing is protected. */
@@ -579,13 +581,13 @@ static void test_imports(void)
 	/* Without a dynamic section, without symbols, without names. */
 	info = lay_out();
 	headers[2].p_type = PT_NOTE;
-	CHECK(!read_object(&object, &info));
+	CHECK(!patch_import_read_object(&object, &info));
 	patch_imports_turn(&info, &imports);
 	CHECK(*slot(1) == code_of(real));
 	for (unsigned int i = 0; i < 2; i++) {
 		info = lay_out();
 		((Elf64_Dyn *)(void *)object_bytes)[i].d_tag = DT_DEBUG;
-		CHECK(!read_object(&object, &info));
+		CHECK(!patch_import_read_object(&object, &info));
 		patch_imports_turn(&info, &imports);
 		CHECK(*slot(1) == code_of(real));
 	}
@@ -601,9 +603,10 @@ static void test_imports(void)
 	/* Pages whose rights cannot be changed, because they are gone. */
 	info = lay_out();
 	headers[3].p_memsz = 3 * 4096;
-	CHECK(read_object(&object, &info));
+	CHECK(patch_import_read_object(&object, &info));
 	munmap(object_bytes + 2 * 4096, 4096);
-	turn(&object, (void **)(void *)(object_bytes + 2 * 4096), code_of(ours));
+	patch_import_redirect_slot(
+			&object, (void **)(void *)(object_bytes + 2 * 4096), code_of(ours));
 }
 
 int main(void)

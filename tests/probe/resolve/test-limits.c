@@ -77,11 +77,9 @@ static int played_result(const struct place *place, struct value values[VARIABLE
 #define variable_result played_result
 #include "probe/spec/table.c"
 #undef variable_result
-#define wrong variable_wrong
 #define is_marker variable_is_marker
 #include "probe/spec/variable.c"
 #undef is_marker
-#undef wrong
 #define names_find played_names_find
 #include "probe/spec/places.c"
 #undef names_find
@@ -113,13 +111,13 @@ static void test_places(void)
 	CHECK(!places_add(&places, &place) && places.count == 200000 &&
 			places.items[199999].address == 200000);
 	free(places.items);
-	CHECK(!find_names(&finding));
+	CHECK(!spec_location_find_names(&finding));
 	names_result = -E2BIG;
-	CHECK(find_names(&finding) == -E2BIG &&
+	CHECK(spec_location_find_names(&finding) == -E2BIG &&
 			is(error.text, "more than 200000 functions are meant") &&
 			is(error.mend, "name fewer of them"));
 	names_result = -ENOMEM;
-	CHECK(find_names(&finding) == -ENOMEM && is(error.text, "out of memory"));
+	CHECK(spec_location_find_names(&finding) == -ENOMEM && is(error.text, "out of memory"));
 }
 
 /* ---- markers ---- */

@@ -12,9 +12,7 @@
 #include "../../check.h"
 #include "../../resources.h"
 
-#define find find_apart
 #include "probe/spec/apart.c"
-#undef find
 #include "probe/spec/modules.c"
 #include "probe/spec/names.c"
 
@@ -68,20 +66,26 @@ static void names_of_events(void)
 
 static void versions(void)
 {
-	CHECK(fits("f", false, "f") && !fits("f", false, "ff") && !fits("f*", false, "ff") &&
-			fits("f*", true, "ff"));
-	CHECK(!fits("g*", true, "ff") && fits("f@V1", false, "f@@V1") &&
-			!fits("f@V1", false, "f@@V2") && !fits("f@V1", false, "f@V2"));
-	CHECK(!fits("@V1", false, "@@V1") && !fits("f@@V1", false, "f@@@V1") &&
-			fits("f@@V1", false, "f@@V1"));
-	CHECK(!fits("f@V1", false, "g@@V1") && !fits("f@V1", true, "f@@V1") &&
-			!fits("ff@V1", false, "f@@V1"));
+	CHECK(spec_name_fits_pattern("f", false, "f") &&
+			!spec_name_fits_pattern("f", false, "ff") &&
+			!spec_name_fits_pattern("f*", false, "ff") &&
+			spec_name_fits_pattern("f*", true, "ff"));
+	CHECK(!spec_name_fits_pattern("g*", true, "ff") &&
+			spec_name_fits_pattern("f@V1", false, "f@@V1") &&
+			!spec_name_fits_pattern("f@V1", false, "f@@V2") &&
+			!spec_name_fits_pattern("f@V1", false, "f@V2"));
+	CHECK(!spec_name_fits_pattern("@V1", false, "@@V1") &&
+			!spec_name_fits_pattern("f@@V1", false, "f@@@V1") &&
+			spec_name_fits_pattern("f@@V1", false, "f@@V1"));
+	CHECK(!spec_name_fits_pattern("f@V1", false, "g@@V1") &&
+			!spec_name_fits_pattern("f@V1", true, "f@@V1") &&
+			!spec_name_fits_pattern("ff@V1", false, "f@@V1"));
 	CHECK(is_cold("f.cold") && is_cold("f.cold.1") && !is_cold("f.colder") && !is_cold("f") &&
 			!is_cold("cold"));
-	CHECK(ends_with("a::b", "b") && ends_with("a::b::c", "b::c") && !ends_with("ab", "b") &&
-			!ends_with("::b", "b"));
-	CHECK(!ends_with("a:b", "b") && !ends_with("a::b", "c") && !ends_with("b", "a::b") &&
-			ends_with("x::b", "b"));
+	CHECK(spec_name_ends_with("a::b", "b") && spec_name_ends_with("a::b::c", "b::c") &&
+			!spec_name_ends_with("ab", "b") && !spec_name_ends_with("::b", "b"));
+	CHECK(!spec_name_ends_with("a:b", "b") && !spec_name_ends_with("a::b", "c") &&
+			!spec_name_ends_with("b", "a::b") && spec_name_ends_with("x::b", "b"));
 }
 
 static bool reads(const char *wanted, bool glob, const char *readable, bool whole)
@@ -154,15 +158,15 @@ static void former_versions(void)
 		for (unsigned int i = 0; i < 4; i++)
 			items[i] = (struct place){.function = &functions[i], .address = i};
 		places.count = 4;
-		drop_former(&places, before, former, 0);
+		spec_name_drop_old_versions(&places, before, former, 0);
 		CHECK(places.count == 4);
-		drop_former(&places, before, former, 2);
+		spec_name_drop_old_versions(&places, before, former, 2);
 		/* The only ones after `before` stay. */
 		CHECK(places.count == (before == 2 ? 4 : before == 1 ? 3 - 1 : 2));
 		CHECK(items[1].address == (before == 0 ? 2 : before == 1 ? 2 : 1));
 	}
 	places.count = 2;
-	drop_former(&places, 1, former, 1);
+	spec_name_drop_old_versions(&places, 1, former, 1);
 	CHECK(places.count == 2);
 }
 
@@ -176,13 +180,13 @@ static void mapping_lines(void)
 	struct mapping mapping;
 
 	memset(&mapping, 0xff, sizeof(mapping));
-	CHECK(parse_mapping(line, &mapping) && mapping.begin == 0x7f00 && mapping.end == 0x7f80 &&
-			mapping.offset == 0x12000);
+	CHECK(spec_module_parse_mapping(line, &mapping) && mapping.begin == 0x7f00 &&
+			mapping.end == 0x7f80 && mapping.offset == 0x12000);
 	CHECK(mapping.inode == 4711 && mapping.is_code && !strcmp(mapping.path, "/a/b c") &&
 			!mapping.head);
-	CHECK(parse_mapping(anonymous, &mapping) && !mapping.is_code && !*mapping.path &&
-			!mapping.inode);
-	CHECK(!parse_mapping(short_line, &mapping));
+	CHECK(spec_module_parse_mapping(anonymous, &mapping) && !mapping.is_code &&
+			!*mapping.path && !mapping.inode);
+	CHECK(!spec_module_parse_mapping(short_line, &mapping));
 }
 
 static void own_mappings(void)
@@ -201,7 +205,7 @@ static void own_mappings(void)
 		struct mapping mapping = {.path = path, .inode = cases[i].inode};
 
 		snprintf(path, sizeof(path), "%s", cases[i].path);
-		CHECK(is_ours(&mapping, 7) == cases[i].is_ours);
+		CHECK(spec_module_is_own_mapping(&mapping, 7) == cases[i].is_ours);
 	}
 }
 
@@ -311,30 +315,31 @@ static void lost_files(void)
 
 	CHECK(other >= 0 && file >= 0 && own >= 0 && !fstat(own, &status) &&
 			!fstat(file, &file_status));
-	CHECK(is_file_of(file_path, &file_status) && !is_file_of(other_path, &file_status) &&
-			!is_file_of("/nowhere", &file_status));
+	CHECK(spec_module_is_file_of(file_path, &file_status) &&
+			!spec_module_is_file_of(other_path, &file_status) &&
+			!spec_module_is_file_of("/nowhere", &file_status));
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)getpid());
 	mapping.inode = status.st_ino;
-	fd = open_mapped(getpid(), &mapping, &found);
-	CHECK(fd >= 0 && is_file_of("/proc/self/exe", &found) && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
-			!close(fd));
+	fd = spec_module_open_mapped(getpid(), &mapping, &found);
+	CHECK(fd >= 0 && spec_module_is_file_of("/proc/self/exe", &found) &&
+			fcntl(fd, F_GETFD) == FD_CLOEXEC && !close(fd));
 	path = path_from_here(getpid(), &mapping, &status);
 	CHECK(path && !strcmp(path, exe));
 	free(path);
 	mapping.inode = 0;
-	CHECK(open_mapped(getpid(), &mapping, &found) == -1 &&
+	CHECK(spec_module_open_mapped(getpid(), &mapping, &found) == -1 &&
 			!path_from_here(getpid(), &mapping, &file_status));
 	mapping.path = file_path;
 	CHECK(!path_from_here(getpid(), &mapping, &file_status) &&
-			open_mapped(getpid(), &mapping, &found) == -1);
+			spec_module_open_mapped(getpid(), &mapping, &found) == -1);
 	mapping.inode = file_inode;
-	fd = open_mapped(getpid(), &mapping, &found);
-	CHECK(fd >= 0 && is_file_of(file_path, &found) && !close(fd));
+	fd = spec_module_open_mapped(getpid(), &mapping, &found);
+	CHECK(fd >= 0 && spec_module_is_file_of(file_path, &found) && !close(fd));
 	/* A process that is not there: the path may still lead to the file. */
-	fd = open_mapped(0x7fffffff, &mapping, &found);
-	CHECK(fd >= 0 && is_file_of(file_path, &found) && !close(fd));
+	fd = spec_module_open_mapped(0x7fffffff, &mapping, &found);
+	CHECK(fd >= 0 && spec_module_is_file_of(file_path, &found) && !close(fd));
 	mapping.path = other_path;
-	CHECK(open_mapped(0x7fffffff, &mapping, &found) == -1);
+	CHECK(spec_module_open_mapped(0x7fffffff, &mapping, &found) == -1);
 	CHECK(!close(other) && !close(file) && !close(own) && !unlink(other_path) &&
 			resources_descriptors() == before);
 }
@@ -347,7 +352,7 @@ static void many_modules(void)
 	CHECK(resolve);
 	for (size_t i = 0; i < MODULES_MAX; i++) {
 		snprintf(path, sizeof(path), i % 2 ? "/folder/name%zu" : "name%zu", i);
-		CHECK(add_module(resolve, path, -1) == &resolve->modules[i] &&
+		CHECK(spec_module_add(resolve, path, -1) == &resolve->modules[i] &&
 				resolve->nr_modules == i + 1);
 		CHECK(resolve->room ==
 						(i < 64 ? 64
@@ -357,10 +362,10 @@ static void many_modules(void)
 				resolve->room >= resolve->nr_modules);
 		CHECK(!strcmp(resolve->modules[i].path, path) &&
 				!strcmp(resolve->modules[i].name, i % 2 ? path + 8 : path));
-		CHECK(known(resolve, path) == &resolve->modules[i]);
+		CHECK(spec_module_find_known(resolve, path) == &resolve->modules[i]);
 	}
-	CHECK(!add_module(resolve, "one more", -1) && resolve->nr_modules == MODULES_MAX &&
-			!known(resolve, "one more"));
+	CHECK(!spec_module_add(resolve, "one more", -1) && resolve->nr_modules == MODULES_MAX &&
+			!spec_module_find_known(resolve, "one more"));
 	resolve_free(resolve);
 }
 

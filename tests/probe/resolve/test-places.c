@@ -614,9 +614,12 @@ static void test_choosers(void **state)
 	places.items = calloc(1, sizeof(*places.items));
 	places.items[0] = (struct place){.module = &modules[0], .address = 5};
 	places.count = 1;
-	assert_true(has_place(&places, &(struct place){.module = &modules[0], .address = 5}));
-	assert_false(has_place(&places, &(struct place){.module = &modules[1], .address = 5}));
-	assert_false(has_place(&places, &(struct place){.module = &modules[0], .address = 6}));
+	assert_true(spec_location_contains(
+			&places, &(struct place){.module = &modules[0], .address = 5}));
+	assert_false(spec_location_contains(
+			&places, &(struct place){.module = &modules[1], .address = 5}));
+	assert_false(spec_location_contains(
+			&places, &(struct place){.module = &modules[0], .address = 6}));
 }
 
 /* ---- lines ---- */

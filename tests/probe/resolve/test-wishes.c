@@ -682,32 +682,32 @@ static void test_fields(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(add_value(&values, &value, &the_error), 0);
-	assert_int_equal(add_value(&values, &value, &the_error), 0);
+	assert_int_equal(spec_table_add_value(&values, &value, &the_error), 0);
+	assert_int_equal(spec_table_add_value(&values, &value, &the_error), 0);
 	assert_int_equal(values.count, 1);
 	value.size = 8;
-	assert_int_equal(add_value(&values, &value, &the_error), 0);
+	assert_int_equal(spec_table_add_value(&values, &value, &the_error), 0);
 	assert_string_equal(values.items[1].name, "a_2");
 	value.size = 2;
-	assert_int_equal(add_value(&values, &value, &the_error), 0);
+	assert_int_equal(spec_table_add_value(&values, &value, &the_error), 0);
 	assert_string_equal(values.items[2].name, "a_3");
 	/* Members have names of their own. */
-	assert_int_equal(add_value(&values, structure, &the_error), 0);
+	assert_int_equal(spec_table_add_value(&values, structure, &the_error), 0);
 	assert_int_equal(values.count, 5);
 	assert_string_equal(values.items[4].name, "a");
 	structure[1].size = 8;
-	assert_int_equal(add_value(&values, structure, &the_error), 0);
+	assert_int_equal(spec_table_add_value(&values, structure, &the_error), 0);
 	assert_string_equal(values.items[5].name, "s_2");
 	assert_int_equal(values.count, 7);
 	/* 64 at most. */
 	values.count = 62;
 	strcpy(structure[0].name, "t");
-	assert_int_equal(add_value(&values, structure, &the_error), 0);
+	assert_int_equal(spec_table_add_value(&values, structure, &the_error), 0);
 	assert_int_equal(values.count, 64);
-	expect_error(add_value(&values, &value, &the_error), -E2BIG,
+	expect_error(spec_table_add_value(&values, &value, &the_error), -E2BIG,
 			"an event has at most 64 fields", "ask for less");
 	values.count = 63;
-	expect_error(add_value(&values, structure, &the_error), -E2BIG,
+	expect_error(spec_table_add_value(&values, structure, &the_error), -E2BIG,
 			"an event has at most 64 fields", "ask for less");
 }
 

@@ -734,28 +734,32 @@ static void test_growth(void **state)
 
 	(void)state;
 	nr_reallocs = 0;
-	assert_int_equal(add(writer, TABLE_STRINGS, bytes, 8), 0);
+	assert_int_equal(table_write_append_record(writer, TABLE_STRINGS, bytes, 8), 0);
 	assert_int_equal(nr_reallocs, 1);
 	assert_int_equal(realloc_size, 16);
-	assert_int_equal(add(writer, TABLE_STRINGS, bytes, 8), 0);
+	assert_int_equal(table_write_append_record(writer, TABLE_STRINGS, bytes, 8), 0);
 	assert_int_equal(nr_reallocs, 1);
-	assert_int_equal(add(writer, TABLE_STRINGS, bytes, 1), 0);
+	assert_int_equal(table_write_append_record(writer, TABLE_STRINGS, bytes, 1), 0);
 	assert_int_equal(nr_reallocs, 2);
 	assert_int_equal(realloc_size, 34);
 	assert_int_equal(writer->parts[TABLE_STRINGS].room, 34);
 	assert_int_equal(writer->parts[TABLE_STRINGS].count, 17);
 	assert_memory_equal(writer->parts[TABLE_STRINGS].bytes, "1234567\0001234567\0001", 17);
-	assert_int_equal(add(writer, TABLE_OPS, NULL, 0), 0);
+	assert_int_equal(table_write_append_record(writer, TABLE_OPS, NULL, 0), 0);
 	assert_int_equal(nr_reallocs, 2);
 	/* Up to the limit of a table there is no memory here; beyond it is another error. */
 	writer->parts[TABLE_STRINGS].size = PROBE_TABLE_MAX - 8;
 	realloc_fails = 1;
-	assert_int_equal(add(writer, TABLE_STRINGS, bytes, 8), -ENOMEM);
+	assert_int_equal(table_write_append_record(writer, TABLE_STRINGS, bytes, 8), -ENOMEM);
 	writer->parts[TABLE_STRINGS].size++;
-	assert_int_equal(add(writer, TABLE_STRINGS, bytes, 8), -E2BIG);
+	assert_int_equal(table_write_append_record(writer, TABLE_STRINGS, bytes, 8), -E2BIG);
 	realloc_fails = 1;
-	assert_int_equal(add(writer, TABLE_MODULES, bytes, PROBE_TABLE_MAX / 80), -ENOMEM);
-	assert_int_equal(add(writer, TABLE_MODULES, bytes, PROBE_TABLE_MAX / 80 + 1), -E2BIG);
+	assert_int_equal(table_write_append_record(
+					 writer, TABLE_MODULES, bytes, PROBE_TABLE_MAX / 80),
+			-ENOMEM);
+	assert_int_equal(table_write_append_record(
+					 writer, TABLE_MODULES, bytes, PROBE_TABLE_MAX / 80 + 1),
+			-E2BIG);
 	writer->parts[TABLE_STRINGS].size = 17;
 	nr_frees = 0;
 	probe_table_writer_free(writer);

@@ -236,33 +236,35 @@ static void test_kinds_of_rows(void)
 {
 	struct code_row row = {.returns = true, .begin = CODE_BEGIN_PLAIN, .reg = 7, .offset = 16};
 
-	CHECK(kind_of(&row) == UNWIND_STACK);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_STACK);
 	row.reg = 6;
-	CHECK(kind_of(&row) == UNWIND_FRAME);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_FRAME);
 	row.reg = 5;
-	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.begin = CODE_BEGIN_INDIRECT;
-	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.reg = 6;
-	CHECK(kind_of(&row) == UNWIND_SAVED);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_SAVED);
 	row.begin = CODE_BEGIN_SLOT;
 	row.slot = 11;
-	CHECK(kind_of(&row) == UNWIND_SLOT && row_of(&row, false).distance == 11);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_SLOT && row_of(&row, false).distance == 11);
 	row = (struct code_row){.returns = true, .begin = CODE_BEGIN_PLAIN, .reg = 7, .offset = 17};
-	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.offset = 8 * INT64_C(32767);
-	CHECK(kind_of(&row) == UNWIND_STACK && row_of(&row, false).distance == 32767);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_STACK && row_of(&row, false).distance == 32767);
 	row.offset += 8;
-	CHECK(kind_of(&row) == UNWIND_UNKNOWN && row_of(&row, false).distance == 0);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN && row_of(&row, false).distance == 0);
 	row.offset = -8 * INT64_C(32768);
-	CHECK(kind_of(&row) == UNWIND_STACK && row_of(&row, false).distance == -32768);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_STACK &&
+			row_of(&row, false).distance == -32768);
 	row.offset -= 8;
-	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.offset = 8;
 	row.returns = false;
-	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.last = true;
-	CHECK(kind_of(&row) == UNWIND_LAST && row_of(&row, false).kind == UNWIND_LAST);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_LAST &&
+			row_of(&row, false).kind == UNWIND_LAST);
 	CHECK(row_of(&row, true).kind == UNWIND_SIGNAL && !row_of(&row, true).distance);
 }
 
@@ -270,7 +272,7 @@ static uint8_t frame_with(uint8_t how, int64_t where)
 {
 	struct code_row row = {.frame_pointer = how, .frame_pointer_at = (int32_t)where};
 
-	return frame_of(&row);
+	return unwind_build_frame_rule(&row);
 }
 
 static void test_frames_of_rows(void)
@@ -294,20 +296,20 @@ static void test_added_rows(void)
 	const struct unwind_row one = {.kind = UNWIND_STACK, .distance = 2, .frame = 1};
 	struct unwind_row other = one;
 
-	add(&builder, 0x1010, one);
-	add(&builder, 0x1020, one);
+	unwind_build_add_row(&builder, 0x1010, one);
+	unwind_build_add_row(&builder, 0x1020, one);
 	CHECK(builder.nr == 1 && rows[0].at == 0x10 && rows[0].distance == 2);
 	other.frame = 2;
-	add(&builder, 0x1030, other);
+	unwind_build_add_row(&builder, 0x1030, other);
 	CHECK(builder.nr == 2 && rows[1].at == 0x30 && rows[1].frame == 2);
 	other.distance = 3;
-	add(&builder, 0x1040, other);
+	unwind_build_add_row(&builder, 0x1040, other);
 	other.kind = UNWIND_FRAME;
-	add(&builder, 0x1050, other);
+	unwind_build_add_row(&builder, 0x1050, other);
 	CHECK(builder.nr == 4 && rows[1].at == 0x30);
-	add(&builder, 0x1000 + (UINT64_C(1) << 32), one);
+	unwind_build_add_row(&builder, 0x1000 + (UINT64_C(1) << 32), one);
 	CHECK(builder.nr == 4);
-	add(&builder, 0xfff + (UINT64_C(1) << 32), one);
+	unwind_build_add_row(&builder, 0xfff + (UINT64_C(1) << 32), one);
 	CHECK(builder.nr == 5);
 }
 

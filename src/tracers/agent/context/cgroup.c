@@ -51,7 +51,7 @@ static bool line_begins(const char *line, const char *end, const char *text)
  * "0::/path" is the unified hierarchy. Without it (version 1) that of systemd, which has every
  * process in its place, or else the first one. What ":" separates is number, controllers, path.
  */
-static const char *find_path(const char *text, const char *end, size_t *size)
+static const char *context_cgroup_find_path(const char *text, const char *end, size_t *size)
 {
 	const char *found = NULL;
 	int rank = 0;
@@ -80,7 +80,7 @@ static const char *find_path(const char *text, const char *end, size_t *size)
 }
 
 /* With `writing` set. */
-static void look(void)
+static void context_cgroup_refresh(void)
 {
 	uint32_t now = __atomic_load_n(&version, __ATOMIC_RELAXED);
 	char *next = paths[~now & 1].text;
@@ -91,7 +91,7 @@ static void look(void)
 
 	if (got < 0)
 		return; /* no /proc: the path that we had */
-	path = find_path(lines, lines + got, &size);
+	path = context_cgroup_find_path(lines, lines + got, &size);
 	if (!path || size >= PATH_BYTES) {
 		path = "";
 		size = 0;
@@ -126,7 +126,7 @@ static void look_if_due(void)
 	if (__atomic_exchange_n(&writing, 1, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_store_n(&look_at, now_ns + LOOK_EVERY_NS, __ATOMIC_RELAXED);
-	look();
+	context_cgroup_refresh();
 	/* Release: our stores before the next writer's. Pairs with the acquire in look_if_due(). */
 	__atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
 }
@@ -134,7 +134,7 @@ static void look_if_due(void)
 const char *context_cgroup_look(void)
 {
 	look_if_due();
-	/* Acquire: the path of that version. Pairs with the release in look(). */
+	/* Acquire: the path of that version. Pairs with the release in context_cgroup_refresh(). */
 	return paths[__atomic_load_n(&version, __ATOMIC_ACQUIRE) & 1].text;
 }
 
@@ -142,7 +142,7 @@ const char *context_cgroup_look(void)
 static uint8_t *copy_path(const char *path, uint8_t *to, const uint8_t *end)
 {
 	for (; to < end; path++) {
-		/* Acquire: before the second look at the version. Pairs with the release in look(). */
+		/* Acquire: before the second look at the version. Pairs with the release in context_cgroup_refresh(). */
 		char byte = __atomic_load_n(path, __ATOMIC_ACQUIRE);
 
 		*to++ = (uint8_t)byte;
@@ -159,7 +159,7 @@ uint8_t *context_cgroup_write(uint8_t *to, const uint8_t *end)
 
 	look_if_due();
 	for (tries = 0;; tries++) {
-		/* Acquire: the path. Pairs with the release in look(). */
+		/* Acquire: the path. Pairs with the release in context_cgroup_refresh(). */
 		uint32_t before = __atomic_load_n(&version, __ATOMIC_ACQUIRE);
 
 		behind = copy_path(paths[before & 1].text, to, end);

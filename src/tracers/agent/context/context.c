@@ -18,7 +18,7 @@
 /* ---- items ---- */
 
 /* What a context of this kind is made of; 0: it is made each time. */
-static uint32_t group_of(uint8_t kind)
+static uint32_t agent_context_value_group(uint8_t kind)
 {
 	switch (kind) {
 	case CONTEXT_VPID:
@@ -95,7 +95,7 @@ static uint64_t hash_names(const struct context_spec *specs, size_t nr_specs)
 }
 
 /* The number of sets of these contexts, from 1; 0: there are too many. */
-static uint32_t set_number(const struct context_spec *specs, size_t nr_specs)
+static uint32_t agent_context_set_number(const struct context_spec *specs, size_t nr_specs)
 {
 	uint64_t hash = hash_names(specs, nr_specs);
 	uint32_t i;
@@ -119,7 +119,7 @@ static bool spec_is_sound(const struct context_spec *spec)
 					spec->label_at < CONTEXT_NAME_MAX);
 }
 
-static const void *find_place(const struct context_spec *spec)
+static const void *agent_context_find_field(const struct context_spec *spec)
 {
 	char provider[CONTEXT_NAME_MAX + 1];
 
@@ -137,7 +137,7 @@ static void item_build(const struct context_spec *spec, struct context_item *ite
 		/* So that there is one when a signal handler interrupts the first look. */
 		(void)context_cgroup_look();
 	} else if (spec->kind == CONTEXT_APP) {
-		item->place = find_place(spec);
+		item->place = agent_context_find_field(spec);
 	} else if (spec->kind == CONTEXT_PERF && !context_perf_is_hardware(spec)) {
 		item->software = 1;
 		item->counter = (uint32_t)spec->perf_config;
@@ -194,8 +194,8 @@ int context_set_build(const struct context_spec *specs, size_t nr_specs, void *m
 		item_build(&specs[i], &set->items[i]);
 		if (context_perf_is_hardware(&specs[i]))
 			set->needs |= CONTEXT_GROUP(COUNTERS);
-		if (group_of(set->items[i].kind)) {
-			set->needs |= group_of(set->items[i].kind);
+		if (agent_context_value_group(set->items[i].kind)) {
+			set->needs |= agent_context_value_group(set->items[i].kind);
 			bytes += cached_max(set->items[i].kind);
 		} else {
 			set->items[set->nr_computed++].computed = (uint16_t)i;
@@ -208,7 +208,7 @@ int context_set_build(const struct context_spec *specs, size_t nr_specs, void *m
 
 		set->is_light &= kind == CONTEXT_IP || kind == CONTEXT_CPU_ID;
 	}
-	choose_block(set, set_number(specs, nr_specs), bytes);
+	choose_block(set, agent_context_set_number(specs, nr_specs), bytes);
 	context_values_need(set->needs);
 	*result = set;
 	return 0;
@@ -216,7 +216,7 @@ int context_set_build(const struct context_spec *specs, size_t nr_specs, void *m
 
 /* ---- writing what is made each time ---- */
 
-static uint8_t *put(uint8_t *to, const uint8_t *end, const void *from, size_t size)
+static uint8_t *agent_context_append(uint8_t *to, const uint8_t *end, const void *from, size_t size)
 {
 	if (!to || (size_t)(end - to) < size)
 		return NULL;
@@ -224,7 +224,7 @@ static uint8_t *put(uint8_t *to, const uint8_t *end, const void *from, size_t si
 	return to + size;
 }
 
-static uint8_t *put_text(uint8_t *to, const uint8_t *end, const char *text)
+static uint8_t *agent_context_append_text(uint8_t *to, const uint8_t *end, const char *text)
 {
 	while (to < end) {
 		char byte = *text++;
@@ -264,18 +264,19 @@ static uint8_t *put_application(const void *place, uint8_t *to, const uint8_t *e
 		value.kind = SIDE_CONTEXT_NONE;
 	if (value.kind <= SIDE_CONTEXT_BOOL)
 		tag = (uint8_t)value.kind;
-	to = put(to, end, &tag, 1);
+	to = agent_context_append(to, end, &tag, 1);
 	if (!to)
 		return NULL;
 	switch (tag) {
 	case CONTEXT_TAG_INT64:
 	case CONTEXT_TAG_UINT64:
-	case CONTEXT_TAG_FLOAT64: return put(to, end, &value.content, 8);
+	case CONTEXT_TAG_FLOAT64: return agent_context_append(to, end, &value.content, 8);
 	case CONTEXT_TAG_STRING:
-		return put_text(to, end, value.content.string ? value.content.string : "");
+		return agent_context_append_text(
+				to, end, value.content.string ? value.content.string : "");
 	case CONTEXT_TAG_BOOLEAN:
 		truth = value.content.boolean != 0;
-		return put(to, end, &truth, 1);
+		return agent_context_append(to, end, &truth, 1);
 	}
 	return to;
 }
@@ -308,9 +309,11 @@ static uint8_t *put_computed(const struct context_item *item, uint8_t *to, const
 	uint32_t cpu;
 
 	switch (item->kind) {
-	case CONTEXT_CPU_ID: cpu = processor(); return put(to, end, &cpu, 4);
-	case CONTEXT_IP: number = (uintptr_t)caller; return put(to, end, &number, 8);
-	case CONTEXT_PERF: number = counter(item); return put(to, end, &number, 8);
+	case CONTEXT_CPU_ID: cpu = processor(); return agent_context_append(to, end, &cpu, 4);
+	case CONTEXT_IP:
+		number = (uintptr_t)caller;
+		return agent_context_append(to, end, &number, 8);
+	case CONTEXT_PERF: number = counter(item); return agent_context_append(to, end, &number, 8);
 	case CONTEXT_CGROUP: return context_cgroup_write(to, end);
 	}
 	return put_application(item->place, to, end);
@@ -318,7 +321,7 @@ static uint8_t *put_computed(const struct context_item *item, uint8_t *to, const
 
 /* ---- writing a set ---- */
 
-static struct context_block *block_of(const struct context_set *set)
+static struct context_block *agent_context_get_block(const struct context_set *set)
 {
 	return (struct context_block *)(void *)((char *)context_blocks + set->block_at);
 }
@@ -326,7 +329,7 @@ static struct context_block *block_of(const struct context_set *set)
 /* The thread's bytes for the set, if they are right and stay as they are while they are copied. */
 static bool block_take(const struct context_set *set, struct context_block *copy)
 {
-	const struct context_block *block = block_of(set);
+	const struct context_block *block = agent_context_get_block(set);
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 
@@ -344,7 +347,7 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 static __attribute__((noinline)) void block_make(const struct context_set *set,
 		struct context_block *copy, struct context_values *values)
 {
-	struct context_block *block = block_of(set);
+	struct context_block *block = agent_context_get_block(set);
 	struct context_thread *thread = &context_thread;
 	uint32_t generation = context_values_get(set->needs, values);
 	unsigned int nr_splits = 0;
@@ -356,7 +359,7 @@ static __attribute__((noinline)) void block_make(const struct context_set *set,
 		uint8_t kind = set->items[i].kind;
 		struct span span;
 
-		if (!group_of(kind)) {
+		if (!agent_context_value_group(kind)) {
 			copy->splits[nr_splits++] = (uint8_t)copy->size;
 			continue;
 		}
@@ -389,12 +392,12 @@ static uint8_t *compose(const struct context_set *set, const struct context_bloc
 	unsigned int i;
 
 	for (i = 0; i < set->nr_computed && to; i++) {
-		to = put(to, end, block->bytes + at, block->splits[i] - at);
+		to = agent_context_append(to, end, block->bytes + at, block->splits[i] - at);
 		at = block->splits[i];
 		if (to)
 			to = put_computed(&set->items[set->items[i].computed], to, end, caller);
 	}
-	return put(to, end, block->bytes + at, block->size - at);
+	return agent_context_append(to, end, block->bytes + at, block->size - at);
 }
 
 /* Sets that are too large for a block. */
@@ -409,9 +412,9 @@ static __attribute__((noinline)) uint8_t *write_each(const struct context_set *s
 		const struct context_item *item = &set->items[i];
 		struct span span;
 
-		if (group_of(item->kind)) {
+		if (agent_context_value_group(item->kind)) {
 			span = cached(item->kind, values);
-			to = put(to, end, span.at, span.size);
+			to = agent_context_append(to, end, span.at, span.size);
 		} else {
 			to = put_computed(item, to, end, caller);
 		}
@@ -510,7 +513,7 @@ static inline uint8_t *write_light(const struct context_set *set, const struct c
 __attribute__((noinline)) uint8_t *context_write_slow(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
 {
-	const struct context_block *block = block_of(set);
+	const struct context_block *block = agent_context_get_block(set);
 	/* Relaxed: the bytes belong to this thread. A change that it does not see yet counts as later. */
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
@@ -587,14 +590,15 @@ static void load_from(uint8_t kind, const struct context_values *values, bool co
 static __attribute__((noinline)) void load_anew(uint8_t kind, struct filter_value *value)
 {
 	struct context_values room;
-	const struct context_values *values = context_values_look(group_of(kind), &room);
+	const struct context_values *values =
+			context_values_look(agent_context_value_group(kind), &room);
 
 	load_from(kind, values, values == &room, value);
 }
 
 static void load_cached(uint8_t kind, struct filter_value *value)
 {
-	const struct context_values *values = context_values_known(group_of(kind));
+	const struct context_values *values = context_values_known(agent_context_value_group(kind));
 
 	if (values)
 		load_from(kind, values, false, value);
@@ -609,7 +613,7 @@ static bool load_item(
 	bool found = true;
 
 	*value = (struct filter_value){.kind = FILTER_NONE};
-	if (group_of(item->kind)) {
+	if (agent_context_value_group(item->kind)) {
 		load_cached(item->kind, value);
 	} else if (item->kind == CONTEXT_APP) {
 		found = load_application(item->place, value);

@@ -78,12 +78,12 @@ int context_counter_number(const struct context_spec *spec)
 
 /* ---- pages ---- */
 
-static bool thread_is_gone(uint32_t tid)
+static bool context_perf_thread_has_exited(uint32_t tid)
 {
 	return raw_call(SYS_tgkill, context_process.pid, tid, 0) == -ESRCH;
 }
 
-static void unmap(const void *page)
+static void context_perf_unmap(const void *page)
 {
 	raw_munmap((void *)(uintptr_t)page, CONTEXT_PAGE_MAX);
 }
@@ -94,17 +94,17 @@ static void free_if_gone(uint32_t index)
 	uint32_t tid = __atomic_load_n(&table.entries[index].tid, __ATOMIC_RELAXED);
 	const void *page;
 
-	if (!tid || tid == CLAIMED || !thread_is_gone(tid))
+	if (!tid || tid == CLAIMED || !context_perf_thread_has_exited(tid))
 		return;
-	/* Acquire: what the owner stored; it is gone. Pairs with open_counter(). */
+	/* Acquire: what the owner stored; it is gone. Pairs with context_perf_open_counter(). */
 	if (!__atomic_compare_exchange_n(&table.entries[index].tid, &tid, CLAIMED, false,
 			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	page = __atomic_load_n(&table.entries[index].page, __ATOMIC_RELAXED);
 	__atomic_store_n(&table.entries[index].page, NULL, __ATOMIC_RELAXED);
 	if (page)
-		unmap(page);
-	/* Release: the entry without its page. Pairs with the acquire in take_entry(). */
+		context_perf_unmap(page);
+	/* Release: the entry without its page. Pairs with the acquire in context_perf_claim_entry(). */
 	__atomic_store_n(&table.entries[index].tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -112,7 +112,7 @@ static void free_if_gone(uint32_t index)
  * A free entry for the calling thread, or -1. Looks at a few that are in use, in turn, so that pages
  * of threads that are gone stay few; and takes the lowest one, so that there are few to look at.
  */
-static int take_entry(uint32_t tid)
+static int context_perf_claim_entry(uint32_t tid)
 {
 	uint32_t in_use = __atomic_load_n(&nr_used, __ATOMIC_RELAXED);
 	uint32_t at = __atomic_fetch_add(&next_look, LOOKED_AT, __ATOMIC_RELAXED);
@@ -136,10 +136,10 @@ static int take_entry(uint32_t tid)
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-static const void *open_counter(uint32_t number)
+static const void *context_perf_open_counter(uint32_t number)
 {
 	uint32_t tid = (uint32_t)context_sources_tid();
-	int index = take_entry(tid);
+	int index = context_perf_claim_entry(tid);
 	const void *page;
 	int error;
 
@@ -152,10 +152,10 @@ static const void *open_counter(uint32_t number)
 	return page ? page : &no_page;
 }
 #else
-static const void *open_counter(uint32_t number)
+static const void *context_perf_open_counter(uint32_t number)
 {
 	(void)number;
-	(void)take_entry;
+	(void)context_perf_claim_entry;
 	return &no_page;
 }
 #endif
@@ -177,14 +177,14 @@ void context_counters_open(void)
 	thread->counters_pid = context_process.pid;
 	for (i = 0; i < nr; i++)
 		if (!thread->counters[i])
-			thread->counters[i] = open_counter(i);
+			thread->counters[i] = context_perf_open_counter(i);
 	thread->stamps[CONTEXT_GROUP_COUNTERS] = stamp;
 }
 
 /* ---- reading ---- */
 
 #if defined(__x86_64__) || defined(__i386__)
-static uint64_t read_register(uint32_t index)
+static uint64_t context_perf_read_register(uint32_t index)
 {
 	uint32_t low, high;
 
@@ -209,7 +209,7 @@ static uint64_t read_page(const volatile struct perf_event_mmap_page *page)
 		/* 0: it stands still at the moment, and `offset` is all. */
 		if (index) {
 			unsigned int unused = 64u - page->pmc_width;
-			uint64_t value = read_register(index - 1) << unused;
+			uint64_t value = context_perf_read_register(index - 1) << unused;
 
 			count += (int64_t)value >> unused;
 		}

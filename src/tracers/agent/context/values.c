@@ -289,7 +289,7 @@ static uint32_t stale(uint32_t groups)
 	for (; groups; groups &= groups - 1) {
 		unsigned int group = (unsigned int)__builtin_ctz(groups);
 
-		/* Relaxed: fill() loads the stamps again, with their order. */
+		/* Relaxed: context_values_refresh_groups() loads the stamps again, with their order. */
 		if (thread->stamps[group] !=
 				__atomic_load_n(&context_process.stamps[group], __ATOMIC_RELAXED))
 			found |= 1u << group;
@@ -298,7 +298,7 @@ static uint32_t stale(uint32_t groups)
 }
 
 /* Read what is stale. False: not now, or not here; nothing has changed. */
-static bool fill(uint32_t groups)
+static bool context_values_refresh_groups(uint32_t groups)
 {
 	struct context_thread *thread = &context_thread;
 	uint32_t stamps[CONTEXT_GROUPS];
@@ -354,7 +354,9 @@ uint32_t context_values_get(uint32_t groups, struct context_values *values)
 	uint32_t missing = stale(groups);
 	uint32_t fills;
 
-	if (missing && fill(stale(groups | __atomic_load_n(&context_needed, __ATOMIC_RELAXED))))
+	if (missing &&
+			context_values_refresh_groups(stale(groups |
+					__atomic_load_n(&context_needed, __ATOMIC_RELAXED))))
 		missing = stale(groups);
 	if (!missing) {
 		fills = thread->fills;
@@ -375,7 +377,8 @@ void context_values_renew(uint32_t groups)
 {
 	(void)context_generation_now();
 	if (stale(groups))
-		(void)fill(stale(groups | __atomic_load_n(&context_needed, __ATOMIC_RELAXED)));
+		(void)context_values_refresh_groups(
+				stale(groups | __atomic_load_n(&context_needed, __ATOMIC_RELAXED)));
 }
 
 const struct context_values *context_values_known(uint32_t group)
@@ -391,7 +394,8 @@ const struct context_values *context_values_look(uint32_t group, struct context_
 	(void)context_generation_now();
 	if (__builtin_expect(!stale(group), 1))
 		return &thread->values;
-	if (fill(stale(group | __atomic_load_n(&context_needed, __ATOMIC_RELAXED))) &&
+	if (context_values_refresh_groups(
+			    stale(group | __atomic_load_n(&context_needed, __ATOMIC_RELAXED))) &&
 			!stale(group))
 		return &thread->values;
 	read_directly(group, room);

@@ -73,7 +73,7 @@ static const char *const names[NEXT_NR] = {
 extern void *side_next_functions[NEXT_NR] __attribute__((visibility("hidden")));
 void *side_next_functions[NEXT_NR];
 
-static void *find_next(enum next which)
+static void *context_watch_find_next_function(enum next which)
 {
 	/* Relaxed: all who look find the same. */
 	void *found = __atomic_load_n(&side_next_functions[which], __ATOMIC_RELAXED);
@@ -94,10 +94,10 @@ static __attribute__((constructor(101))) void find_all(void)
 	enum next which;
 
 	for (which = 0; which < NEXT_NR; which++)
-		(void)find_next(which);
+		(void)context_watch_find_next_function(which);
 }
 
-static int no_function(void)
+static int context_watch_report_no_function(void)
 {
 	errno = ENOSYS;
 	return -1;
@@ -111,7 +111,7 @@ static int passed(int result, uint32_t groups)
 }
 
 /* An event of this thread may just have had the agent's thread started. */
-static void settle(void)
+static void context_watch_wait_for_thread(void)
 {
 	/* Acquire: what it uses. Pairs with the release in control_arm(). */
 	void (*settles)(void) = __atomic_load_n(&context_thread_settles, __ATOMIC_ACQUIRE);
@@ -122,13 +122,13 @@ static void settle(void)
 	errno = saved_errno;
 }
 
-#define PASS(which, function, groups, ...)                                \
-	({                                                                \
-		void *found = find_next(which);                           \
-		settle();                                                 \
-		__typeof__(&(function)) real;                             \
-		memcpy(&real, &found, sizeof(real));                      \
-		real ? passed(real(__VA_ARGS__), groups) : no_function(); \
+#define PASS(which, function, groups, ...)                                                     \
+	({                                                                                     \
+		void *found = context_watch_find_next_function(which);                         \
+		context_watch_wait_for_thread();                                               \
+		__typeof__(&(function)) real;                                                  \
+		memcpy(&real, &found, sizeof(real));                                           \
+		real ? passed(real(__VA_ARGS__), groups) : context_watch_report_no_function(); \
 	})
 
 /* ---- ids ---- */
@@ -219,14 +219,14 @@ EXPORT int chroot(const char *path)
 /* ---- names, sandboxes ---- */
 
 /*
- * The wrapper library of threads defines this function if it is preloaded. set_name() gives it the program's caller, for the event of the
+ * The wrapper library of threads defines this function if it is preloaded. context_watch_set_name() gives it the program's caller, for the event of the
  * wrapper (tracers/wrap/pthread.c).
  */
 extern const void *side_wrap_pass_pthread(const void *caller) __attribute__((weak));
 
-static int set_name(pthread_t thread, const char *name, const void *caller)
+static int context_watch_set_name(pthread_t thread, const char *name, const void *caller)
 {
-	void *found = find_next(NEXT_PTHREAD_SETNAME_NP);
+	void *found = context_watch_find_next_function(NEXT_PTHREAD_SETNAME_NP);
 	__typeof__(&pthread_setname_np) real;
 	const void *before;
 	int result;
@@ -244,7 +244,7 @@ static int set_name(pthread_t thread, const char *name, const void *caller)
 
 EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
-	int result = set_name(thread, name, __builtin_return_address(0)), saved_errno;
+	int result = context_watch_set_name(thread, name, __builtin_return_address(0)), saved_errno;
 
 	if (result)
 		return result;
@@ -264,7 +264,7 @@ static bool stops_clock(int option, unsigned long argument)
 			(option == PR_SET_TSC && argument == PR_TSC_SIGSEGV);
 }
 
-static void clock_forbidden(bool forbidden)
+static void context_watch_is_clock_forbidden(bool forbidden)
 {
 	if (context_clock_forbidden)
 		context_clock_forbidden(forbidden);
@@ -296,7 +296,7 @@ static enum context_hits hits_in(const struct sock_fprog *filter)
  * Before the thread enters a sandbox: remove probes whose hits would end the program in it. `filter` NULL: the strict sandbox, which
  * permits a handler's return. In a sandbox already: nothing can change any more.
  */
-static void limit_hits(const struct sock_fprog *filter, bool clock)
+static void context_watch_limit_hits(const struct sock_fprog *filter, bool clock)
 {
 	bool may_ask = context_may_ask();
 
@@ -324,13 +324,13 @@ static bool before_prctl(int option, unsigned long argument, unsigned long filte
 
 	/* First: these make system calls. */
 	if (option == PR_SET_SECCOMP)
-		settle();
+		context_watch_wait_for_thread();
 	if (has_filter || stops_clock(option, argument))
-		limit_hits((const struct sock_fprog *)(has_filter ? filter : 0),
+		context_watch_limit_hits((const struct sock_fprog *)(has_filter ? filter : 0),
 				stops_clock(option, argument));
 	sandbox = option == PR_SET_SECCOMP && context_sandbox_begins(false);
 	if (stops_clock(option, argument))
-		clock_forbidden(true);
+		context_watch_is_clock_forbidden(true);
 	errno = saved_errno;
 	return sandbox;
 }
@@ -342,7 +342,7 @@ static void after_prctl(int option, unsigned long argument, long result, bool sa
 	if (sandbox && result < 0)
 		context_sandbox_failed();
 	if (result < 0 && stops_clock(option, argument))
-		clock_forbidden(false);
+		context_watch_is_clock_forbidden(false);
 	if (result < 0 && (option == PR_SET_SECCOMP || stops_clock(option, argument)))
 		hits_limited_in_vain();
 	if (option == PR_SET_NAME && result >= 0)
@@ -352,7 +352,7 @@ static void after_prctl(int option, unsigned long argument, long result, bool sa
 
 EXPORT int prctl(int option, ...)
 {
-	void *found = find_next(NEXT_PRCTL);
+	void *found = context_watch_find_next_function(NEXT_PRCTL);
 	int (*real)(int option, ...);
 	unsigned long arguments[4];
 	bool sandbox;
@@ -366,7 +366,7 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
-		return no_function();
+		return context_watch_report_no_function();
 	sandbox = before_prctl(option, arguments[0], arguments[1]);
 	result = real(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	after_prctl(option, arguments[0], result, sandbox);
@@ -409,7 +409,7 @@ static unsigned int clone_arguments(int flags)
 /* The process that runs beside this thread and uses its thread-local memory. -1: it is about to start; 0: none. */
 static void shares_memory(int flags, int pid, unsigned int vforked)
 {
-	/* Acquire: what the function uses. Pairs with the release in start(). */
+	/* Acquire: what the function uses. Pairs with the release in probes_start_clock(). */
 	void (*vfork_begins)(void) = __atomic_load_n(&context_vfork_begins, __ATOMIC_ACQUIRE);
 
 	if (flags & CLONE_VFORK && !(flags & CLONE_SETTLS) && pid == -1 && vfork_begins)
@@ -432,7 +432,7 @@ typedef int clone_function(int (*function)(void *), void *stack, int flags, void
 
 EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
 {
-	void *found = find_next(NEXT_CLONE);
+	void *found = context_watch_find_next_function(NEXT_CLONE);
 	unsigned int vforked = agent_vforked;
 	struct clone_start *start;
 	clone_function *real;
@@ -447,11 +447,11 @@ EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument
 	va_end(list);
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
-		return no_function();
+		return context_watch_report_no_function();
 	if (flags & CLONE_NEWUSER)
 		context_users_changed();
 	if (!(flags & CLONE_VM))
-		settle();
+		context_watch_wait_for_thread();
 	if (!(flags & CLONE_VM) || flags & CLONE_THREAD || !stack || !function)
 		return real(function, stack, flags, argument, more[0], more[1], more[2]);
 	/* Of the child's stack, which grows down. */
@@ -498,7 +498,7 @@ static void seccomp_taken_back(const long *arguments, bool sandbox)
 	if (sandbox)
 		context_sandbox_failed();
 	if (arguments[0] == SECCOMP_SET_MODE_STRICT)
-		clock_forbidden(false);
+		context_watch_is_clock_forbidden(false);
 	hits_limited_in_vain();
 	errno = saved_errno;
 }
@@ -506,16 +506,16 @@ static void seccomp_taken_back(const long *arguments, bool sandbox)
 /* One of the calls above: for others this is not in the way. */
 static long watched_syscall(long number, const long *arguments)
 {
-	void *found = find_next(NEXT_SYSCALL);
+	void *found = context_watch_find_next_function(NEXT_SYSCALL);
 	bool sandbox = false;
 	syscall_function *real;
 	long result;
 
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
-		return no_function();
+		return context_watch_report_no_function();
 	if (number != SYS_prctl)
-		settle();
+		context_watch_wait_for_thread();
 	if (number == SYS_prctl) {
 		sandbox = before_prctl((int)arguments[0], (unsigned long)arguments[1],
 				(unsigned long)arguments[2]);
@@ -525,11 +525,12 @@ static long watched_syscall(long number, const long *arguments)
 		bool is_strict = arguments[0] == SECCOMP_SET_MODE_STRICT;
 		int saved_errno = errno;
 
-		limit_hits(is_strict ? NULL : (const struct sock_fprog *)arguments[2], is_strict);
+		context_watch_limit_hits(is_strict ? NULL : (const struct sock_fprog *)arguments[2],
+				is_strict);
 		sandbox = context_sandbox_begins(arguments[0] == SECCOMP_SET_MODE_FILTER &&
 				arguments[1] & SECCOMP_FILTER_FLAG_TSYNC);
 		if (arguments[0] == SECCOMP_SET_MODE_STRICT)
-			clock_forbidden(true);
+			context_watch_is_clock_forbidden(true);
 		errno = saved_errno;
 	}
 	result = real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
@@ -563,7 +564,7 @@ long side_watched_syscall(long number, long first, long second, long third, long
 static long no_syscall(long number, ...)
 {
 	(void)number;
-	return no_function();
+	return context_watch_report_no_function();
 }
 
 /* For the first call of all, which may come before our constructor. */
@@ -572,7 +573,7 @@ void *side_find_syscall(void) __attribute__((visibility("hidden"), used));
 void *side_find_syscall(void)
 {
 	syscall_function *none = no_syscall;
-	void *found = find_next(NEXT_SYSCALL);
+	void *found = context_watch_find_next_function(NEXT_SYSCALL);
 
 	if (!found)
 		memcpy(&found, &none, sizeof(found));
@@ -647,7 +648,7 @@ __asm__(".text\n"
 #else
 EXPORT long syscall(long number, ...)
 {
-	void *found = find_next(NEXT_SYSCALL);
+	void *found = context_watch_find_next_function(NEXT_SYSCALL);
 	syscall_function *real;
 	long arguments[6];
 	va_list list;
@@ -673,7 +674,7 @@ EXPORT long syscall(long number, ...)
 	}
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
-		return no_function();
+		return context_watch_report_no_function();
 	return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
 			arguments[5]);
 }

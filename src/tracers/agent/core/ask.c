@@ -22,7 +22,8 @@ static ssize_t ask_message(const struct agent_wanted *wanted, char *message)
 			: wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
 }
 
-static int ask_one(struct agent_wanted *wanted, char *message, bool given, uint64_t deadline)
+static int agent_ask_query_session(
+		struct agent_wanted *wanted, char *message, bool given, uint64_t deadline)
 {
 	ssize_t size = ask_message(wanted, message);
 
@@ -76,7 +77,7 @@ void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t de
 			message = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS, -1);
 		if (message)
-			ret = ask_one(&wanted[i], message, given, deadline);
+			ret = agent_ask_query_session(&wanted[i], message, given, deadline);
 		if (ret)
 			ask_fails(&wanted[i], ret);
 	}

@@ -30,7 +30,7 @@ static size_t round_up(size_t size, size_t unit)
 }
 
 /* Events of a newer ABI are no affair of ours: their owners run on without being recorded. */
-static bool is_known(const struct side_event_description *event)
+static bool agent_batch_abi_is_known(const struct side_event_description *event)
 {
 	const struct side_event_state *state;
 
@@ -59,7 +59,7 @@ void agent_batches_free(struct agent_batch *list)
 	}
 }
 
-static void free_retired(uint64_t now)
+static void agent_batch_free_retired(uint64_t now)
 {
 	while (retired && retired->free_at <= now) {
 		struct agent_batch *batch = retired;
@@ -71,7 +71,7 @@ static void free_retired(uint64_t now)
 	}
 }
 
-static void retire(struct agent_batch *batch)
+static void agent_batch_defer_free(struct agent_batch *batch)
 {
 	batch->next = NULL;
 	batch->free_at = wire_deadline(RETIREMENT_MS);
@@ -167,7 +167,7 @@ static void select_events(struct selection *selection, struct side_event_descrip
 	uint32_t i;
 
 	for (i = 0; i < nr_events; i++)
-		if (is_known(events[i]))
+		if (agent_batch_abi_is_known(events[i]))
 			select_event(selection, events[i], i);
 }
 
@@ -364,7 +364,7 @@ static struct {
 	const int *thread; /* the address of its errno */
 } notified;
 
-static int send_stream(struct agent_session *session, struct agent_batch *list,
+static int agent_batch_send_stream(struct agent_session *session, struct agent_batch *list,
 		const struct visit_buffer *stream)
 {
 	int ret = stream->error;
@@ -404,7 +404,7 @@ int agent_batches_introduce(struct agent_session *session, struct agent_batch *l
 
 	for (batch = list; batch; batch = batch->next)
 		describe_new(batch, stream);
-	ret = send_stream(session, list, stream);
+	ret = agent_batch_send_stream(session, list, stream);
 	give_stream(stream);
 	for (batch = list; batch && ret; batch = batch->next)
 		forget_new(batch);
@@ -560,7 +560,7 @@ static void batch_disappears(struct agent_session *session, struct side_event_de
 			agent_spare_put(&event->channel->spares, event->hash, event->id);
 	}
 	agent_debug("%u events are gone", batch->nr_events);
-	retire(batch);
+	agent_batch_defer_free(batch);
 }
 
 /* libside tells of a batch. */
@@ -581,7 +581,7 @@ void agent_batches_changed(enum side_tracer_notification notification,
 		notified.events = events;
 	}
 	if (retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
-		free_retired(wire_deadline(0));
+		agent_batch_free_retired(wire_deadline(0));
 	if (agent.over)
 		agent_over_free();
 	agent_bases_changed();
@@ -631,7 +631,7 @@ int agent_batches_send_again(struct agent_session *session)
 		struct visit_buffer *stream = take_stream();
 
 		describe_again(batch, stream);
-		ret = send_stream(session, batch, stream);
+		ret = agent_batch_send_stream(session, batch, stream);
 		give_stream(stream);
 	}
 	agent_batches_rest();
@@ -655,7 +655,7 @@ void agent_batches_forget(void)
 			batch_disappears(session, session->batches->key);
 	agent_over_begin();
 	side_tracer_synchronize();
-	free_retired(UINT64_MAX);
+	agent_batch_free_retired(UINT64_MAX);
 	agent_over_free();
 	agent_batches_rest();
 }

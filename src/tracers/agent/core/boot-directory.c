@@ -37,7 +37,7 @@
 
 /* ---- directories ---- */
 
-static int make_directory(const char *path, unsigned int mode)
+static int agent_boot_directory_make(const char *path, unsigned int mode)
 {
 	int ret = (int)raw_call(SYS_mkdirat, AT_FDCWD, path, mode);
 
@@ -45,7 +45,7 @@ static int make_directory(const char *path, unsigned int mode)
 }
 
 /* With all its parents, which everybody may look into. */
-static int make_path(const char *path)
+static int agent_boot_directory_make_path(const char *path)
 {
 	char part[BOOT_PLACE_MAX];
 	char *slash = part;
@@ -59,7 +59,7 @@ static int make_path(const char *path)
 		slash = strchr(slash + 1, '/');
 		if (slash)
 			*slash = 0;
-		ret = make_directory(part, 0755);
+		ret = agent_boot_directory_make(part, 0755);
 		/* It may stand on what cannot be written. */
 		if (ret == -EROFS && slash)
 			ret = 0;
@@ -70,7 +70,7 @@ static int make_path(const char *path)
 }
 
 /* What others may write in is no place: rings in it could be theirs. */
-static int check_directory(int fd)
+static int agent_boot_directory_check(int fd)
 {
 	struct statx status;
 	int ret = (int)raw_call(SYS_statx, fd, "", AT_EMPTY_PATH,
@@ -85,7 +85,7 @@ static int check_directory(int fd)
 	return status.stx_mode & (S_IWGRP | S_IWOTH) ? -EPERM : 0;
 }
 
-static int open_directory(int at, const char *path)
+static int agent_boot_directory_open(int at, const char *path)
 {
 	return (int)raw_call(SYS_openat, at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -98,15 +98,15 @@ static int open_place(
 
 	if (!boot_path(path, sizeof(path), config->place, session->boot->name, NULL))
 		return -ENAMETOOLONG;
-	ret = make ? make_path(config->place) : 0;
+	ret = make ? agent_boot_directory_make_path(config->place) : 0;
 	if (!ret && make)
-		ret = make_directory(path, 0700);
+		ret = agent_boot_directory_make(path, 0700);
 	if (ret)
 		return ret;
-	fd = open_directory(AT_FDCWD, path);
+	fd = agent_boot_directory_open(AT_FDCWD, path);
 	if (fd < 0)
 		return fd;
-	ret = check_directory(fd);
+	ret = agent_boot_directory_check(fd);
 	if (!ret && make && !raw_call(SYS_faccessat, fd, BOOT_OVER, F_OK))
 		ret = -ESHUTDOWN;
 	if (!ret)
@@ -117,7 +117,7 @@ static int open_place(
 
 /* ---- writing ---- */
 
-static int write_all(int fd, const char *bytes, size_t size)
+static int agent_boot_directory_write_all(int fd, const char *bytes, size_t size)
 {
 	while (size) {
 		long done = raw_call(SYS_write, fd, bytes, size);
@@ -132,11 +132,12 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-static int write_file(int folder, const char *name, const char *bytes, size_t size)
+static int agent_boot_directory_write_file(
+		int folder, const char *name, const char *bytes, size_t size)
 {
 	int fd = (int)raw_call(SYS_openat, folder, name,
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int ret = fd < 0 ? fd : write_all(fd, bytes, size);
+	int ret = fd < 0 ? fd : agent_boot_directory_write_all(fd, bytes, size);
 
 	wire_close(fd);
 	return ret;
@@ -149,9 +150,10 @@ struct text {
 	size_t size;
 };
 
-static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void agent_boot_directory_append_text(struct text *text, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
 
-static void put(struct text *text, const char *format, ...)
+static void agent_boot_directory_append_text(struct text *text, const char *format, ...)
 {
 	va_list arguments;
 	int size;
@@ -165,20 +167,20 @@ static void put(struct text *text, const char *format, ...)
 
 static void put_line(struct text *text, const char *word, const char *value)
 {
-	put(text, "%s ", word);
+	agent_boot_directory_append_text(text, "%s ", word);
 	for (; *value; value++) {
 		unsigned char byte = (unsigned char)*value;
 
 		if (byte <= ' ' || byte >= 0x7f || byte == '%')
-			put(text, "%%%02x", byte);
+			agent_boot_directory_append_text(text, "%%%02x", byte);
 		else
-			put(text, "%c", byte);
+			agent_boot_directory_append_text(text, "%c", byte);
 	}
-	put(text, "\n");
+	agent_boot_directory_append_text(text, "\n");
 }
 
 /* The beginning of a small file, up to its first line's end; "" when it cannot be read. */
-static void read_line(const char *path, char *line, size_t room)
+static void agent_boot_directory_read_line(const char *path, char *line, size_t room)
 {
 	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	long got = fd < 0 ? -1 : raw_call(SYS_read, fd, line, room - 1);
@@ -195,7 +197,7 @@ static uint64_t start_time(void)
 	uint64_t time = 0;
 	int field;
 
-	read_line("/proc/self/stat", line, sizeof(line));
+	agent_boot_directory_read_line("/proc/self/stat", line, sizeof(line));
 	at = strrchr(line, ')');
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
@@ -204,15 +206,15 @@ static uint64_t start_time(void)
 	return time;
 }
 
-static void put_peer(struct text *text, const struct agent_session *session)
+static void agent_boot_directory_append_peer(struct text *text, const struct agent_session *session)
 {
 	char boot[40];
 
-	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-	put(text, "peer %s %u %" PRIu64 " %" PRIu64 " %u %u %u %u\n", *boot ? boot : "-",
-			(unsigned int)raw_call(SYS_getpid), start_time(), session->token,
-			(unsigned int)raw_call(SYS_geteuid), (unsigned int)raw_call(SYS_getegid),
-			agent.control, agent.control_signal);
+	agent_boot_directory_read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	agent_boot_directory_append_text(text, "peer %s %u %" PRIu64 " %" PRIu64 " %u %u %u %u\n",
+			*boot ? boot : "-", (unsigned int)raw_call(SYS_getpid), start_time(),
+			session->token, (unsigned int)raw_call(SYS_geteuid),
+			(unsigned int)raw_call(SYS_getegid), agent.control, agent.control_signal);
 }
 
 static void put_facts(struct text *text, const struct boot_facts *facts, uint32_t number)
@@ -222,17 +224,18 @@ static void put_facts(struct text *text, const struct boot_facts *facts, uint32_
 	struct utsname names;
 	uint32_t i, k;
 
-	put(text, "side-buffers 1\nmaker agent\n");
+	agent_boot_directory_append_text(text, "side-buffers 1\nmaker agent\n");
 	put_line(text, "procname", facts->procname);
 	put_line(text, "exe", facts->exe);
 	put_line(text, "hostname", raw_call(SYS_uname, &names) ? "unknown" : names.nodename);
 	put_line(text, "trace", "");
-	put(text, "process %u %u %u\n", (unsigned int)raw_call(SYS_getpid),
-			(unsigned int)raw_call(SYS_getppid), number);
-	put_peer(text, session);
-	put(text, "clock %u %" PRIu64 " %" PRId64 " %" PRIu64 "\n", config->clock,
-			config->frequency, config->offset_s, config->offset);
-	put(text, "begin %" PRIu64 "\n", facts->begin);
+	agent_boot_directory_append_text(text, "process %u %u %u\n",
+			(unsigned int)raw_call(SYS_getpid), (unsigned int)raw_call(SYS_getppid),
+			number);
+	agent_boot_directory_append_peer(text, session);
+	agent_boot_directory_append_text(text, "clock %u %" PRIu64 " %" PRId64 " %" PRIu64 "\n",
+			config->clock, config->frequency, config->offset_s, config->offset);
+	agent_boot_directory_append_text(text, "begin %" PRIu64 "\n", facts->begin);
 	for (i = 0; i < session->nr_channels; i++) {
 		const struct agent_channel *channel = &session->channels[i];
 
@@ -240,7 +243,7 @@ static void put_facts(struct text *text, const struct boot_facts *facts, uint32_
 		for (k = 0; k < channel->nr_contexts; k++)
 			put_line(text, "context", channel->contexts[k].name);
 	}
-	put(text, "end\n");
+	agent_boot_directory_append_text(text, "end\n");
 }
 
 static int write_facts(int folder, const struct boot_facts *facts, uint32_t number)
@@ -253,7 +256,7 @@ static int write_facts(int folder, const struct boot_facts *facts, uint32_t numb
 		return -ENOMEM;
 	put_facts(&text, facts, number);
 	raw_call(SYS_unlinkat, folder, "instance", 0);
-	ret = write_file(folder, "instance", text.bytes, text.size);
+	ret = agent_boot_directory_write_file(folder, "instance", text.bytes, text.size);
 	raw_munmap(text.bytes, FACTS_SIZE);
 	return ret;
 }
@@ -280,7 +283,8 @@ static void ring_file(char *name, size_t room, const struct agent_channel *chann
 	snprintf(name, room, "%s.rings", channel->name);
 }
 
-static int make_rings(const struct agent_session *session, int folder, int *ring_fds)
+static int agent_boot_directory_make_rings(
+		const struct agent_session *session, int folder, int *ring_fds)
 {
 	const struct boot_channel *channel = session->boot->channels;
 	char name[WIRE_CHANNEL_NAME_MAX + 8];
@@ -313,8 +317,8 @@ static void remove_folder(
 }
 
 /* Under a name that nobody has; its number stands in the file, too. */
-static int publish(struct agent_session *session, const struct boot_facts *facts, int place,
-		const char *temporary, int folder)
+static int agent_boot_directory_publish(struct agent_session *session,
+		const struct boot_facts *facts, int place, const char *temporary, int folder)
 {
 	uint32_t number;
 	int ret = -EEXIST;
@@ -335,13 +339,13 @@ static int publish(struct agent_session *session, const struct boot_facts *facts
 static int fill_folder(struct agent_session *session, const struct boot_facts *facts, int place,
 		const char *temporary, int *ring_fds)
 {
-	int folder = open_directory(place, temporary);
-	int ret = folder < 0 ? folder : make_rings(session, folder, ring_fds);
+	int folder = agent_boot_directory_open(place, temporary);
+	int ret = folder < 0 ? folder : agent_boot_directory_make_rings(session, folder, ring_fds);
 
 	if (!ret)
-		ret = write_file(folder, "events", "", 0);
+		ret = agent_boot_directory_write_file(folder, "events", "", 0);
 	if (!ret)
-		ret = publish(session, facts, place, temporary, folder);
+		ret = agent_boot_directory_publish(session, facts, place, temporary, folder);
 	if (ret && folder >= 0)
 		remove_folder(session, place, temporary, folder);
 	else if (ret)
@@ -387,10 +391,10 @@ int boot_place_make(struct agent_session *session, const struct boot_config *con
 
 /* ---- descriptions ---- */
 
-static int append(int fd, const void *stream, size_t size)
+static int agent_boot_directory_append_line(int fd, const void *stream, size_t size)
 {
 	long end = raw_call(SYS_lseek, fd, 0L, SEEK_END);
-	int ret = end < 0 ? (int)end : write_all(fd, stream, size);
+	int ret = end < 0 ? (int)end : agent_boot_directory_write_all(fd, stream, size);
 
 	/* Half an entry would hide those behind it. */
 	if (ret && end >= 0)
@@ -402,14 +406,14 @@ int boot_place_describe(const struct agent_session *session, const struct boot_c
 		const void *stream, size_t size)
 {
 	int place = open_place(session, config, false);
-	int folder = place < 0 ? place : open_directory(place, session->boot_folder);
+	int folder = place < 0 ? place : agent_boot_directory_open(place, session->boot_folder);
 	int fd = folder < 0 ? folder
 			    : (int)raw_call(SYS_openat, folder, "events",
 					      O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 	int ret = fd < 0 ? fd : (int)raw_call(SYS_flock, fd, LOCK_EX | LOCK_NB);
 
 	if (!ret)
-		ret = append(fd, stream, size);
+		ret = agent_boot_directory_append_line(fd, stream, size);
 	wire_close(fd);
 	wire_close(folder);
 	wire_close(place);
@@ -423,17 +427,17 @@ void boot_place_keep_config(const struct boot_config *config, const char *text, 
 	char name[48];
 	int place;
 
-	if (make_path(config->place))
+	if (agent_boot_directory_make_path(config->place))
 		return;
-	place = open_directory(AT_FDCWD, config->place);
-	if (place < 0 || check_directory(place) ||
+	place = agent_boot_directory_open(AT_FDCWD, config->place);
+	if (place < 0 || agent_boot_directory_check(place) ||
 			!raw_call(SYS_faccessat, place, CONFIG_NAME, F_OK)) {
 		wire_close(place);
 		return;
 	}
 	snprintf(name, sizeof(name), "." CONFIG_NAME "-%ld", raw_call(SYS_getpid));
 	raw_call(SYS_unlinkat, place, name, 0);
-	if (!write_file(place, name, text, size))
+	if (!agent_boot_directory_write_file(place, name, text, size))
 		raw_call(SYS_linkat, place, name, place, CONFIG_NAME, 0);
 	raw_call(SYS_unlinkat, place, name, 0);
 	wire_close(place);

@@ -38,13 +38,13 @@ static size_t config_size;
 
 /* ---- the file ---- */
 
-static void *map(size_t size)
+static void *agent_boot_map_rings(size_t size)
 {
 	return raw_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 /* Up to one byte more than is allowed, so that who reads it sees that it is too much. */
-static long read_file(const char *path, char *text)
+static long agent_boot_read_file(const char *path, char *text)
 {
 	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	long size = 0, got = fd;
@@ -63,14 +63,14 @@ static bool read_config(const char *path)
 {
 	/* The text, a copy that stays as it is, and what is made of it. It is ours for good. */
 	size_t text_size = (size_t)BOOT_SIZE_MAX + 2, mapped;
-	char *text = map(2 * text_size), sentence[600];
+	char *text = agent_boot_map_rings(2 * text_size), sentence[600];
 	struct boot_error error;
 	void *room = NULL;
 	long size;
 
 	if (!text)
 		return false;
-	size = read_file(path, text);
+	size = agent_boot_read_file(path, text);
 	if (size < 0) {
 		agent_debug("%s: it cannot be read (error %ld); SIDE_BOOT names the file", path,
 				-size);
@@ -79,7 +79,7 @@ static bool read_config(const char *path)
 	}
 	memcpy(text + text_size, text, (size_t)size);
 	mapped = boot_room((size_t)size);
-	room = map(mapped);
+	room = agent_boot_map_rings(mapped);
 	if (room && !boot_parse(text, (size_t)size, room, &config, &error)) {
 		config_text = text + text_size;
 		config_size = (size_t)size;
@@ -139,10 +139,10 @@ static bool is_too_early(int error)
 			error == -EOPNOTSUPP;
 }
 
-static int make_rings(struct agent_session *session, int *ring_fds)
+static int agent_boot_make_rings(struct agent_session *session, int *ring_fds)
 {
 	char procname[BOOT_PROCNAME_MAX + 1];
-	char *names = map((size_t)2 * AGENT_NAME_SIZE);
+	char *names = agent_boot_map_rings((size_t)2 * AGENT_NAME_SIZE);
 	struct boot_facts facts = {
 			.session = session,
 			.procname = procname,
@@ -174,7 +174,7 @@ static int make_rings(struct agent_session *session, int *ring_fds)
 
 /* ---- channels and rules ---- */
 
-static int take_clock(struct agent_session *session)
+static int agent_boot_calibrate_clock(struct agent_session *session)
 {
 	struct ring_clock_calibration calibration = {.frequency = 1000000000};
 	enum ring_clock clock = ring_clock_choose();
@@ -190,7 +190,8 @@ static int take_clock(struct agent_session *session)
 	return ret;
 }
 
-static int take_rule(struct agent_session *session, uint32_t channel, const struct boot_rule *from)
+static int agent_boot_add_rule(
+		struct agent_session *session, uint32_t channel, const struct boot_rule *from)
 {
 	struct wire_rule rule = {
 			.channel = channel,
@@ -218,7 +219,7 @@ static int take_rule(struct agent_session *session, uint32_t channel, const stru
 	return ret;
 }
 
-static int take_channel(
+static int agent_boot_adopt_channel(
 		struct agent_session *session, uint32_t index, const struct boot_channel *from)
 {
 	struct wire_channel channel = {
@@ -232,11 +233,11 @@ static int take_channel(
 	int ret = agent_take_channel(session, &channel);
 
 	for (rule = from->rules; rule && !ret; rule = rule->next)
-		ret = take_rule(session, index, rule);
+		ret = agent_boot_add_rule(session, index, rule);
 	return ret;
 }
 
-static int take_channels(struct agent_session *session)
+static int agent_boot_adopt_channels(struct agent_session *session)
 {
 	const struct boot_session *boot = session->boot;
 	const struct boot_channel *channel;
@@ -256,13 +257,13 @@ static int take_channels(struct agent_session *session)
 			.max_payload = RING_PAYLOAD_MAX,
 			.nr_channels = boot->nr_channels,
 	};
-	ret = take_clock(session);
+	ret = agent_boot_calibrate_clock(session);
 	for (channel = boot->channels; channel && !ret; channel = channel->next) {
 		size_t max = ring_payload_max(channel->ring_size);
 
 		if (max < session->config.max_payload)
 			session->config.max_payload = (uint32_t)max;
-		ret = take_channel(session, i++, channel);
+		ret = agent_boot_adopt_channel(session, i++, channel);
 	}
 	if (!ret)
 		agent_generation_apply(session, session->generation);
@@ -313,7 +314,7 @@ bool agent_boot_has_gone(int error)
 static void remember_folder(struct agent_session *session)
 {
 	char procname[BOOT_PROCNAME_MAX + 1];
-	char *names = map((size_t)2 * AGENT_NAME_SIZE);
+	char *names = agent_boot_map_rings((size_t)2 * AGENT_NAME_SIZE);
 
 	session->boot_folder[0] = 0;
 	if (!names)
@@ -358,9 +359,10 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 	}
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		ring_fds[i] = -1;
-	ret = forked ? (has_our_channels(session) ? 0 : -EPROTO) : take_channels(session);
+	ret = forked ? (has_our_channels(session) ? 0 : -EPROTO)
+		     : agent_boot_adopt_channels(session);
 	if (!ret)
-		ret = make_rings(session, ring_fds);
+		ret = agent_boot_make_rings(session, ring_fds);
 	/* It has not heard of any rules from a recorder yet. */
 	session->config.generation = 0;
 	for (i = 0; i < WIRE_CHANNELS_MAX && ret; i++)

@@ -20,7 +20,7 @@
 #include "protocol/raw.h"
 
 /* NSIG, which is no signal's, for a text that is no number. */
-static uint32_t number_of(const char *digits)
+static uint32_t control_signal_get_number(const char *digits)
 {
 	uint32_t number = *digits ? 0 : NSIG;
 
@@ -43,9 +43,9 @@ uint32_t control_signal_number(const char *name)
 	if (!strncmp(name, "SIG", 3))
 		name += 3;
 	if (*name >= '0' && *name <= '9')
-		number = number_of(name);
+		number = control_signal_get_number(name);
 	else if (!strncmp(name, "RTMIN+", 6))
-		number = (uint32_t)SIGRTMIN + number_of(name + 6);
+		number = (uint32_t)SIGRTMIN + control_signal_get_number(name + 6);
 	else if (!strcmp(name, "RTMIN"))
 		number = (uint32_t)SIGRTMIN;
 	for (i = 1; !number && i < 32; i++) {
@@ -58,7 +58,7 @@ uint32_t control_signal_number(const char *name)
 }
 
 /* What there is to be done, if it can be done here and now. */
-static void refresh(void)
+static void control_signal_refresh(void)
 {
 	int ret;
 
@@ -92,7 +92,7 @@ void control_signal_again(void)
 {
 	int saved_errno = errno;
 
-	refresh();
+	control_signal_refresh();
 	errno = saved_errno;
 }
 
@@ -101,7 +101,7 @@ static void handle_signal(int signal)
 	int saved_errno = errno;
 
 	(void)signal;
-	refresh();
+	control_signal_refresh();
 	errno = saved_errno;
 }
 

@@ -75,7 +75,7 @@ static struct {
 	uint32_t running; /* a futex, which the kernel clears when the task has ended */
 } starter;
 
-static struct starter_head *thread_pointer(void)
+static struct starter_head *control_starter_thread_pointer(void)
 {
 	struct starter_head *head;
 
@@ -87,7 +87,8 @@ static struct starter_head *thread_pointer(void)
 
 static int starter_note_image(struct dl_phdr_info *object, size_t size, void *user)
 {
-	uintptr_t top = (uintptr_t)thread_pointer(), at = (uintptr_t)object->dlpi_tls_data;
+	uintptr_t top = (uintptr_t)control_starter_thread_pointer(),
+		  at = (uintptr_t)object->dlpi_tls_data;
 	bool *complete = user;
 	uint32_t i;
 
@@ -224,7 +225,7 @@ static bool starter_fill_dtv(struct starter_head *head, const struct starter_hea
 static struct starter_head *starter_make_thread(void)
 {
 	struct starter_head *head = (struct starter_head *)(starter_stack_top() + starter.tls);
-	const struct starter_head *caller = thread_pointer();
+	const struct starter_head *caller = control_starter_thread_pointer();
 	uint32_t i;
 
 	for (i = 0; i < starter.nr_images; i++)
@@ -292,12 +293,13 @@ __asm__(".text\n"
 /* In the task. */
 static void starter_task(void)
 {
-	const char *head = (const char *)thread_pointer();
+	const char *head = (const char *)control_starter_thread_pointer();
 	void (*work)(void);
 
 	agent_vforked = AGENT_OUR_TASK;
 	agent_own_task_begins();
-	*(int *)((char *)thread_pointer() + starter.tid) = (int)raw_call(SYS_gettid);
+	*(int *)((char *)control_starter_thread_pointer() + starter.tid) =
+			(int)raw_call(SYS_gettid);
 	if (starter.ctype_init)
 		starter.ctype_init();
 	memcpy(&work, head - starter.tls - STARTER_STACK, sizeof(work));

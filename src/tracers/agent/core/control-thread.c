@@ -179,7 +179,7 @@ static void check_sandbox(void)
 	}
 	if (same)
 		return;
-	/* Release: what the thread has done. Pairs with the acquires in start_thread() and control_thread_end(). */
+	/* Release: what the thread has done. Pairs with the acquires in control_thread_spawn() and control_thread_end(). */
 	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
 	/* By the bare call: of what a thread does at its end nothing may be forbidden here. */
 	for (;;)
@@ -207,7 +207,7 @@ static bool are_same_lines(const char *one, const char *other, const char *first
 			!memcmp(at, other_at, size);
 }
 
-static bool read_text(const char *path, char text[STATUS_SIZE])
+static bool control_thread_read_text(const char *path, char text[STATUS_SIZE])
 {
 	long fd = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), size;
 
@@ -237,7 +237,8 @@ static bool has_rights_of_starter(void)
 	char ours[STATUS_SIZE], theirs[STATUS_SIZE], path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread.starter);
-	if (!read_text("/proc/thread-self/status", ours) || !read_text(path, theirs))
+	if (!control_thread_read_text("/proc/thread-self/status", ours) ||
+			!control_thread_read_text(path, theirs))
 		return has_capabilities_of(thread.starter);
 	/* The line between user and groups is the size of the descriptor table. */
 	return are_same_lines(ours, theirs, "\nUid:", "\nFDSize:") &&
@@ -302,7 +303,7 @@ static bool socket_is_ours(void)
 			now.st_ino == thread.socket_is.st_ino;
 }
 
-static void hang_up(void)
+static void control_thread_disconnect(void)
 {
 	if (socket_is_ours())
 		raw_close(thread.socket);
@@ -378,7 +379,7 @@ static void end_if_alone(void)
 /* ---- talking ---- */
 
 /* Connect and say who we are; the answer comes like all others. */
-static int say_hello(struct control_room *room, unsigned int timeout_ms)
+static int control_thread_send_hello(struct control_room *room, unsigned int timeout_ms)
 {
 	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
 	int socket = control_connect(deadline), ret;
@@ -414,14 +415,14 @@ static void rest(struct control_room *room)
 }
 
 /* Relaxed: the loop reads it again. */
-static bool is_wanted(void)
+static bool control_thread_is_needed(void)
 {
 	return __atomic_load_n(&control.mode, __ATOMIC_RELAXED) == WIRE_CONTROL_THREAD;
 }
 
-static void change_state(enum thread_state state)
+static void control_thread_set_state(enum thread_state state)
 {
-	/* Release: what the thread has done. Pairs with the acquire in wait_while_started() and start_thread(). */
+	/* Release: what the thread has done. Pairs with the acquire in wait_while_started() and control_thread_spawn(). */
 	__atomic_store_n(&thread.state, state, __ATOMIC_RELEASE);
 	raw_call(SYS_futex, &thread.state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
@@ -431,7 +432,7 @@ static void first_word_is_heard(void)
 {
 	if (__atomic_load_n(&thread.state, __ATOMIC_RELAXED) != THREAD_STARTING)
 		return;
-	change_state(THREAD_TALKED);
+	control_thread_set_state(THREAD_TALKED);
 	side_tracer_disarm();
 }
 
@@ -477,7 +478,7 @@ static bool is_retry_due(void)
 }
 
 /* Receive one message and apply it. */
-static int hear(struct control_room *room)
+static int control_thread_receive_update(struct control_room *room)
 {
 	long size;
 
@@ -493,7 +494,7 @@ static int hear(struct control_room *room)
 		agent_probes_check();
 		agent_leases_check();
 	}
-	if (!is_wanted())
+	if (!control_thread_is_needed())
 		return -ECANCELED;
 	/* A stalled session answers, or one must be asked again: send a new greeting, whose answer names all sessions. */
 	if (size == -EAGAIN && (agent_stalled_check() || is_retry_due()))
@@ -537,7 +538,7 @@ static int say_hello_soon(struct control_room *room)
 	int ret = -ENOENT, tries;
 
 	for (tries = 0; tries < RETRIES_MAX; tries++) {
-		ret = say_hello(room, LATER_EXCHANGE_MS);
+		ret = control_thread_send_hello(room, LATER_EXCHANGE_MS);
 		if (ret != -ECONNREFUSED)
 			return ret;
 		pause_ms(RETRY_STEP_MS);
@@ -564,7 +565,7 @@ static bool wait_for_change(int places)
 		/* Each time the waiting ends, first of all: is there a sandbox? */
 		check_sandbox();
 		end_if_alone();
-		if (!is_wanted())
+		if (!control_thread_is_needed())
 			return true;
 	}
 	check_sandbox();
@@ -577,7 +578,7 @@ static void find_again(struct control_room *room)
 	int places = watch_places();
 
 	/* First tried, then slept: it may have come before we watched. */
-	while (is_wanted() && say_hello_soon(room)) {
+	while (control_thread_is_needed() && say_hello_soon(room)) {
 		if (places < 0) {
 			pause_ms(RETRY_MS);
 			check_sandbox();
@@ -599,14 +600,14 @@ static void talk_for_ever(struct control_room *room, size_t size)
 	long pause = 0;
 
 	for (;;) {
-		int ret = size ? obey(room, size) : hear(room);
+		int ret = size ? obey(room, size) : control_thread_receive_update(room);
 
 		size = 0;
 		if (!ret) {
 			pause = 0;
 			continue;
 		}
-		hang_up();
+		control_thread_disconnect();
 		agent_debug("the daemon is gone: error %d", -ret);
 		if (ret == -EACCES || ret == -ECANCELED)
 			return;
@@ -630,7 +631,7 @@ static void have_asked(void)
 static int ask_on_new_connection(struct control_room *room, unsigned int timeout_ms)
 {
 	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
-	int ret = say_hello(room, timeout_ms);
+	int ret = control_thread_send_hello(room, timeout_ms);
 	ssize_t size;
 
 	if (ret)
@@ -645,7 +646,7 @@ static int ask_on_new_connection(struct control_room *room, unsigned int timeout
 		control_try(room, (size_t)size);
 		return (int)size;
 	}
-	hang_up();
+	control_thread_disconnect();
 	return size ? (int)size : -ECONNRESET;
 }
 
@@ -700,13 +701,13 @@ static void *control_thread(void *unused)
 	watch_sandbox();
 	if (!is_stale)
 		begin_to_talk();
-	hang_up();
+	control_thread_disconnect();
 	wire_close(thread.status);
 	control_room_unmap(thread.room);
 	thread.room = NULL;
 	/* The C library takes it off once more. */
 	count_thread(1);
-	change_state(THREAD_GONE);
+	control_thread_set_state(THREAD_GONE);
 	if (is_stale)
 		control_arm_once();
 	else
@@ -742,7 +743,7 @@ static int create_detached(void)
 }
 
 /* The calls that this takes are not the program's. */
-static int create(void)
+static int control_thread_create(void)
 {
 	struct agent_own own;
 	int ret;
@@ -775,7 +776,7 @@ static bool begin_start(void)
 
 static bool create_or_give_up(void)
 {
-	int ret = create();
+	int ret = control_thread_create();
 
 	if (!ret)
 		return true;
@@ -786,14 +787,14 @@ static bool create_or_give_up(void)
 }
 
 /* The thread runs and has handled the daemon's first message, or there is no thread. */
-static bool start_thread(void)
+static bool control_thread_spawn(void)
 {
 	uint64_t deadline = wire_deadline(agent_patient(FIRST_EXCHANGE_MS));
 
 	if (begin_start() && !create_or_give_up())
 		return false;
 	/*
-	 * Acquire: what the thread has done. Pairs with the releases in change_state() and check_sandbox(). The loop does not wait
+	 * Acquire: what the thread has done. Pairs with the releases in control_thread_set_state() and check_sandbox(). The loop does not wait
 	 * again for a daemon that never answers.
 	 */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
@@ -914,7 +915,7 @@ static void wait_while_started(uint64_t until)
 	uint64_t first = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED)), before = 0;
 	unsigned int stalled = 0;
 
-	/* Acquire: what the thread has done. Pairs with the release in change_state(). Relaxed: the loop reads the others again. */
+	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). Relaxed: the loop reads the others again. */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING) {
 		uint64_t now = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
 		uint64_t next = wire_deadline(1);
@@ -965,7 +966,7 @@ static bool may_ask_in_handler(bool last, enum control_changes changes)
 static void ask_in_handler(enum control_changes changes)
 {
 	bool last = control.suspicions >= CONTROL_SUSPICIONS_MAX;
-	/* Acquire: what the thread has done. Pairs with the release in change_state(). */
+	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). */
 	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 
 	/* The thread has a connection, or will have one: of two connections the daemon closes the older one. */
@@ -996,7 +997,7 @@ static void ask_in_handler(enum control_changes changes)
  * Mode signal: an event in which the probes can be set that a handler has heard of. Once, whatever comes of it, for the signal
  * comes again when there is more.
  */
-static void take_probes(void)
+static void control_thread_refresh_probes(void)
 {
 	if (!outside_handlers() || !control_take_turn(0))
 		return;
@@ -1010,7 +1011,7 @@ static bool is_settled(void)
 {
 	/*
 	 * Relaxed: the kernel clears the first word, and orders nothing; the second one is an estimate. Acquire: what the thread has done.
-	 * Pairs with the release in change_state().
+	 * Pairs with the release in control_thread_set_state().
 	 */
 	return !__atomic_load_n(control_starter_running(), __ATOMIC_RELAXED) &&
 			(__atomic_load_n(&thread.waited, __ATOMIC_RELAXED) ||
@@ -1051,7 +1052,7 @@ static void become_sync(bool may_wait, unsigned int timeout_ms)
 /* In the task that creates the thread, which may wait. Its connection is not in the program's descriptor table. */
 static void go_on_without_thread(void)
 {
-	hang_up();
+	control_thread_disconnect();
 	control_room_unmap(thread.room);
 	thread.room = NULL;
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
@@ -1070,12 +1071,12 @@ static void create_beside(void)
 	thread.shared = !own_table();
 	thread.has_table = true;
 	ask_first(FIRST_QUESTION_MS);
-	ret = create();
+	ret = control_thread_create();
 	if (!ret)
 		return;
 	agent_debug("no thread for control: error %d", -ret);
 	go_on_without_thread();
-	change_state(THREAD_NONE);
+	control_thread_set_state(THREAD_NONE);
 }
 
 /* In the event itself, which waits for nothing but the daemon. If another one talks with the daemon, the next event tries again. */
@@ -1095,7 +1096,7 @@ static void stop_listening_if_started(void)
 
 	if (!side_tracer_trylock())
 		return;
-	/* Acquire: what the thread has done. Pairs with the release in change_state(). */
+	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). */
 	state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 	if (state == THREAD_STARTING || state == THREAD_TALKED)
 		side_tracer_disarm();
@@ -1110,14 +1111,14 @@ static bool start_beside(void)
 	if (ret > 0)
 		__atomic_store_n(&thread.maker, ret, __ATOMIC_RELAXED);
 	if (ret == -ENOSYS)
-		ret = create();
+		ret = control_thread_create();
 	if (ret >= 0)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
 	control_starter_call(tell_without_thread);
 	/* Relaxed: the release of the state below orders it. */
 	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
-	/* Release: the failure before the state. Pairs with the acquires in start_thread() and control_thread_end(). */
+	/* Release: the failure before the state. Pairs with the acquires in control_thread_spawn() and control_thread_end(). */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
 	return !thread.told;
 }
@@ -1150,7 +1151,7 @@ static void start_from_event(enum control_changes changes)
 /* If a session has changed and the event passes without it, note that. With a connection the daemon itself waits for the process. */
 static void ask_from_event(void)
 {
-	/* Acquire: what the thread has done. Pairs with the release in change_state(). */
+	/* Acquire: what the thread has done. Pairs with the release in control_thread_set_state(). */
 	bool is_connected = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_TALKED;
 	uint64_t begun = wire_deadline(0);
 	enum control_changes changes = control_changes();
@@ -1181,7 +1182,7 @@ static void event_is_called(void)
 		return;
 	}
 	if (control.mode == WIRE_CONTROL_SIGNAL) {
-		take_probes();
+		control_thread_refresh_probes();
 		return;
 	}
 	ask_from_event();
@@ -1239,7 +1240,7 @@ bool control_thread_is_prepared(void)
 
 int control_thread_start(void)
 {
-	return start_thread() ? 0 : -EAGAIN;
+	return control_thread_spawn() ? 0 : -EAGAIN;
 }
 
 void control_thread_wake(void)
@@ -1294,7 +1295,7 @@ void control_thread_end(void)
 	uint32_t state;
 
 	wake_thread();
-	/* Acquire: what the thread has done. Pairs with the releases in change_state() and check_sandbox(). */
+	/* Acquire: what the thread has done. Pairs with the releases in control_thread_set_state() and check_sandbox(). */
 	do {
 		state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 		if (state == THREAD_NONE || state == THREAD_GONE)
@@ -1312,7 +1313,7 @@ void control_arm(void)
 {
 	control_remember_mask();
 	control.suspicions = 0;
-	/* Release: what it uses. Pairs with the acquire in settle(). */
+	/* Release: what it uses. Pairs with the acquire in context_watch_wait_for_thread(). */
 	__atomic_store_n(&context_thread_settles, control_thread_settle, __ATOMIC_RELEASE);
 	side_tracer_arm(event_is_called);
 }
@@ -1326,7 +1327,7 @@ void control_thread_forked(void)
 {
 	/* With a shared table the child has our socket. */
 	if (thread.shared)
-		hang_up();
+		control_thread_disconnect();
 	thread.socket = thread.status = -1;
 	thread.state = THREAD_NONE;
 	thread.shared = thread.has_table = false;

@@ -121,7 +121,7 @@ int control_check_place(const char *socket)
 }
 
 /* Does a daemon exist that may answer? Nothing listens at a socket that refuses connections. */
-static bool is_there(int error)
+static bool agent_control_daemon_exists(int error)
 {
 	return error != -ENOENT && error != -ECONNREFUSED && error != -EACCES && error != -EPERM &&
 			error != -ENOTDIR && error != -EINVAL;
@@ -145,7 +145,7 @@ int control_connect(uint64_t deadline)
 		if (result == -ENOENT)
 			result = ret;
 	}
-	if (!is_there(result))
+	if (!agent_control_daemon_exists(result))
 		agent_late_no_daemon();
 	return result;
 }
@@ -218,7 +218,7 @@ static int take_pushes(const char *bytes, size_t size, struct agent_wanted *want
 }
 
 /* Sockets of sessions are named after them, but for those of static configurations, whose place only the daemon knows. */
-static bool is_ours(const char *path)
+static bool agent_control_is_session_socket(const char *path)
 {
 	static const char folder[] = "/" WIRE_RUNTIME_SESSIONS "/", end[] = ".sock";
 	const char *name = strrchr(path, '/');
@@ -240,7 +240,7 @@ static uint32_t keep_ours(struct agent_wanted *wanted, uint32_t nr)
 	uint32_t kept = 0, i;
 
 	for (i = 0; i < nr; i++)
-		if (is_ours(wanted[i].path))
+		if (agent_control_is_session_socket(wanted[i].path))
 			wanted[kept++] = wanted[i];
 	return kept;
 }
@@ -427,7 +427,7 @@ static void find_daemons(void)
 }
 
 /* The same child whose parent's other threads did things: nothing of theirs is half done. */
-static void fork_prepare(void)
+static void agent_control_fork_prepare(void)
 {
 	if (control.mode == WIRE_CONTROL_OFF)
 		return;
@@ -435,7 +435,7 @@ static void fork_prepare(void)
 	control.forked_in_turn = control_take_turn(agent_patient(FORK_WAIT_MS));
 }
 
-static void fork_in_parent(void)
+static void agent_control_fork_in_parent(void)
 {
 	if (control.mode == WIRE_CONTROL_OFF || !control.forked_in_turn)
 		return;
@@ -453,7 +453,7 @@ static bool is_booting(void)
 
 static void stay_in_touch(int arrival)
 {
-	if (!is_there(arrival)) {
+	if (!agent_control_daemon_exists(arrival)) {
 		/* Whoever records without a daemon has children that may find one. */
 		agent.control = control.mode = is_booting() ? WIRE_CONTROL_SYNC : WIRE_CONTROL_OFF;
 		return;
@@ -464,14 +464,16 @@ static void stay_in_touch(int arrival)
 	}
 }
 
-static int install_handlers(void)
+static int agent_control_install_handlers(void)
 {
 	static bool handlers;
 	int ret = agent_prepare();
 
 	/* After libside's, and so before them in a fork that begins. */
 	if (!ret && !handlers)
-		ret = pthread_atfork(fork_prepare, fork_in_parent, NULL) ? -ENOMEM : 0;
+		ret = pthread_atfork(agent_control_fork_prepare, agent_control_fork_in_parent, NULL)
+				? -ENOMEM
+				: 0;
 	handlers |= !ret;
 	return ret;
 }
@@ -498,7 +500,7 @@ int agent_control_arrive(void)
 	control.token = random_token();
 	agent.control = control.mode;
 	control_remember_mask();
-	ret = install_handlers();
+	ret = agent_control_install_handlers();
 	if (ret) {
 		control.mode = WIRE_CONTROL_OFF;
 		return ret;
@@ -530,7 +532,7 @@ static bool know_daemon(const char *socket)
 }
 
 /* In control modes without a thread: it asks here and now, where it may wait, and is told all. */
-static int look(const char *socket)
+static int agent_control_refresh_now(const char *socket)
 {
 	int ret;
 
@@ -600,7 +602,7 @@ int agent_control_attach(const char *socket, enum agent_way way)
 			!control_thread_is_connected())
 		(void)agent_control_detach(0);
 	if (control.mode == WIRE_CONTROL_SYNC || control.mode == WIRE_CONTROL_SIGNAL)
-		return door ? look_at_door(socket) : look(socket);
+		return door ? look_at_door(socket) : agent_control_refresh_now(socket);
 
 	/* Whoever wants something of one that is armed cannot wait for its next event: it may have none. */
 	if (control.mode == WIRE_CONTROL_THREAD) {
@@ -616,7 +618,7 @@ int agent_control_attach(const char *socket, enum agent_way way)
 		return attached_already(socket, way);
 	if (strlen(socket) >= CONTROL_PATH_SIZE)
 		return -ENAMETOOLONG;
-	ret = install_handlers();
+	ret = agent_control_install_handlers();
 	if (!ret)
 		ret = agent_door_set(door ? socket : NULL);
 	if (ret)

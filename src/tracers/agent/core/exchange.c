@@ -359,7 +359,7 @@ static bool has_no_capabilities(void)
  * Probes read all that we have: only who could look at it anyway may bring them. A process that has been somebody
  * else, or may not be dumped, is root's.
  */
-static bool may_bring_probes(const struct agent_session *session)
+static bool agent_exchange_may_install_probes(const struct agent_session *session)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t size = sizeof(peer);
@@ -407,7 +407,7 @@ static int receive_tables(
 			wire_close(fd);
 			return ret;
 		}
-		if (!may_bring_probes(session)) {
+		if (!agent_exchange_may_install_probes(session)) {
 			wire_close(fd);
 			fd = -1;
 		}
@@ -445,7 +445,7 @@ bool agent_has_descriptors(int socket, uint32_t nr_channels)
 	return !wanted;
 }
 
-static int say_hello(struct agent_session *session, void *message, char *names,
+static int agent_exchange_send_hello(struct agent_session *session, void *message, char *names,
 		uint64_t parent_token, uint64_t deadline)
 {
 	ssize_t size = agent_build_hello(session->token, message, names, parent_token, false);
@@ -470,8 +470,9 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 	bool keep = !session->channels;
 	uint32_t i;
 	/* With a connection, ask.c has sent it already. */
-	int ret = session->socket < 0 ? say_hello(session, message, names, parent_token, deadline)
-				      : 0;
+	int ret = session->socket < 0
+			? agent_exchange_send_hello(session, message, names, parent_token, deadline)
+			: 0;
 
 	if (!ret)
 		ret = receive_config(session, message, deadline);
@@ -660,8 +661,8 @@ int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 
 /* ---- descriptions ---- */
 
-static int send_stream(const struct agent_session *session, int socket, char *message,
-		const char *stream, size_t size, uint64_t deadline)
+static int agent_exchange_send_stream(const struct agent_session *session, int socket,
+		char *message, const char *stream, size_t size, uint64_t deadline)
 {
 	uint32_t sequence = 0;
 
@@ -738,7 +739,9 @@ static int tell_events(struct agent_session *session, const void *stream, size_t
 		socket = agent_session_connect(session, deadline);
 		passed_socket = agent_control_has_table() ? -1 : socket;
 	}
-	ret = socket < 0 ? socket : send_stream(session, socket, message, stream, size, deadline);
+	ret = socket < 0 ? socket
+			 : agent_exchange_send_stream(
+					   session, socket, message, stream, size, deadline);
 	if (!ret)
 		ret = receive_ack(socket, message, deadline, refused, user);
 	passed_socket = -1;

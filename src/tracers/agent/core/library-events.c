@@ -76,7 +76,7 @@ bool base_is_event(const struct side_event_description *event)
 	return event == &load_event || event == &unload_event;
 }
 
-static bool is_enabled(const struct side_event_state_0 *state)
+static bool library_event_is_enabled(const struct side_event_state_0 *state)
 {
 	/* Relaxed: as at every call site. */
 	return __atomic_load_n(&state->enabled, __ATOMIC_RELAXED) != 0;
@@ -84,7 +84,7 @@ static bool is_enabled(const struct side_event_state_0 *state)
 
 bool base_wanted(void)
 {
-	return is_enabled(&load_state) || is_enabled(&unload_state);
+	return library_event_is_enabled(&load_state) || library_event_is_enabled(&unload_state);
 }
 
 /* With the event lock. */
@@ -94,7 +94,7 @@ static struct {
 	struct side_arg bytes[BASE_BUILD_ID_MAX];
 } scratch;
 
-static const char *path_of(const struct base_library *library)
+static const char *library_event_get_path(const struct base_library *library)
 {
 	size_t size = library->path_size < PATH_SIZE ? library->path_size : PATH_SIZE - 1;
 
@@ -103,7 +103,7 @@ static const char *path_of(const struct base_library *library)
 	return scratch.path;
 }
 
-static struct side_arg string(const char *text)
+static struct side_arg library_event_arg_string(const char *text)
 {
 	struct side_arg argument = {.type = SIDE_ENUM_INIT(SIDE_TYPE_STRING_UTF8)};
 
@@ -111,7 +111,7 @@ static struct side_arg string(const char *text)
 	return argument;
 }
 
-static struct side_arg address(uint64_t base)
+static struct side_arg library_event_arg_address(uint64_t base)
 {
 	struct side_arg argument = {.type = SIDE_ENUM_INIT(SIDE_TYPE_POINTER)};
 
@@ -119,8 +119,8 @@ static struct side_arg address(uint64_t base)
 	return argument;
 }
 
-static void say(struct side_event_state_0 *state, struct side_arg *arguments, uint32_t count,
-		uint64_t *key)
+static void library_event_emit(struct side_event_state_0 *state, struct side_arg *arguments,
+		uint32_t count, uint64_t *key)
 {
 	struct side_arg_vec vector = {.len = count};
 
@@ -138,32 +138,32 @@ void base_say_load(const struct base_library *library, uint64_t *key)
 	struct side_arg_vec build_id = {.len = 0};
 	uint32_t i;
 
-	if (!is_enabled(&load_state))
+	if (!library_event_is_enabled(&load_state))
 		return;
-	base_identify(library, path_of(library), identity);
+	base_identify(library, library_event_get_path(library), identity);
 	for (i = 0; i < identity->build_id_size; i++) {
 		bytes[i] = (struct side_arg){.type = SIDE_ENUM_INIT(SIDE_TYPE_U8)};
 		bytes[i].u.side_static.integer_value.side_u8 = identity->build_id[i];
 	}
 	build_id.len = identity->build_id_size;
 	side_ptr_set(build_id.sav, bytes);
-	arguments[0] = string(scratch.path);
-	arguments[1] = address(library->base);
+	arguments[0] = library_event_arg_string(scratch.path);
+	arguments[1] = library_event_arg_address(library->base);
 	arguments[2] = (struct side_arg){.type = SIDE_ENUM_INIT(SIDE_TYPE_U64)};
 	arguments[2].u.side_static.integer_value.side_u64 = library->end - library->base;
 	arguments[3] = (struct side_arg){.type = SIDE_ENUM_INIT(SIDE_TYPE_VLA)};
 	side_ptr_set(arguments[3].u.side_static.side_vla, &build_id);
-	arguments[4] = string(identity->debug_link);
-	say(&load_state, arguments, 5, key);
+	arguments[4] = library_event_arg_string(identity->debug_link);
+	library_event_emit(&load_state, arguments, 5, key);
 }
 
 void base_say_unload(const struct base_library *library)
 {
 	struct side_arg arguments[2];
 
-	if (!is_enabled(&unload_state))
+	if (!library_event_is_enabled(&unload_state))
 		return;
-	arguments[0] = string(path_of(library));
-	arguments[1] = address(library->base);
-	say(&unload_state, arguments, 2, NULL);
+	arguments[0] = library_event_arg_string(library_event_get_path(library));
+	arguments[1] = library_event_arg_address(library->base);
+	library_event_emit(&unload_state, arguments, 2, NULL);
 }

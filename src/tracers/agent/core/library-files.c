@@ -31,7 +31,7 @@ struct source {
 	uint64_t base;
 };
 
-static bool read_bytes(const struct source *source, uint64_t at, void *to, size_t size)
+static bool library_file_read_bytes(const struct source *source, uint64_t at, void *to, size_t size)
 {
 	struct iovec local = {.iov_base = to, .iov_len = size};
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)(source->base + at), .iov_len = size};
@@ -45,14 +45,15 @@ static bool read_bytes(const struct source *source, uint64_t at, void *to, size_
 	return got == (long)size;
 }
 
-static bool read_header(const struct source *source, header_t *header)
+static bool library_file_read_header(const struct source *source, header_t *header)
 {
-	return read_bytes(source, 0, header, sizeof(*header)) &&
+	return library_file_read_bytes(source, 0, header, sizeof(*header)) &&
 			!memcmp(header->e_ident, ELFMAG, SELFMAG) &&
 			header->e_phentsize == sizeof(segment_t);
 }
 
-static bool take_note(const unsigned char *notes, size_t size, struct base_identity *identity)
+static bool library_file_parse_note(
+		const unsigned char *notes, size_t size, struct base_identity *identity)
 {
 	ElfW(Nhdr) note;
 	size_t at = 0;
@@ -92,33 +93,34 @@ static uint64_t first_address(const struct source *source, const header_t *heade
 	unsigned int i;
 
 	for (i = 0; i < header->e_phnum && i < SEGMENTS_MAX; i++)
-		if (read_bytes(source, header->e_phoff + i * sizeof(segment), &segment,
+		if (library_file_read_bytes(source, header->e_phoff + i * sizeof(segment), &segment,
 				    sizeof(segment)) &&
 				segment.p_type == PT_LOAD)
 			return segment.p_vaddr - segment.p_offset;
 	return 0;
 }
 
-static bool read_build_id(const struct source *source, struct base_identity *identity)
+static bool library_file_read_build_id(const struct source *source, struct base_identity *identity)
 {
 	segment_t segment;
 	header_t header;
 	uint64_t first;
 	unsigned int i;
 
-	if (!read_header(source, &header))
+	if (!library_file_read_header(source, &header))
 		return false;
 	first = first_address(source, &header);
 	for (i = 0; i < header.e_phnum && i < SEGMENTS_MAX; i++) {
 		uint64_t at = header.e_phoff + i * sizeof(segment);
 		size_t size;
 
-		if (!read_bytes(source, at, &segment, sizeof(segment)) || segment.p_type != PT_NOTE)
+		if (!library_file_read_bytes(source, at, &segment, sizeof(segment)) ||
+				segment.p_type != PT_NOTE)
 			continue;
 		size = segment.p_filesz < NOTES_MAX ? segment.p_filesz : NOTES_MAX;
 		at = source->fd < 0 ? segment.p_vaddr - first : segment.p_offset;
-		if (read_bytes(source, at, room.notes, size) &&
-				take_note(room.notes, size, identity))
+		if (library_file_read_bytes(source, at, room.notes, size) &&
+				library_file_parse_note(room.notes, size, identity))
 			return true;
 	}
 	return false;
@@ -130,7 +132,8 @@ static bool is_debug_link(const struct source *source, uint64_t names, const sec
 	char name[sizeof(wanted)];
 
 	return section->sh_type == SHT_PROGBITS && section->sh_size > 4 &&
-			read_bytes(source, names + section->sh_name, name, sizeof(name)) &&
+			library_file_read_bytes(
+					source, names + section->sh_name, name, sizeof(name)) &&
 			!memcmp(name, wanted, sizeof(wanted));
 }
 
@@ -140,20 +143,21 @@ static void read_debug_link(const struct source *source, struct base_identity *i
 	header_t header;
 	unsigned int i;
 
-	if (!read_header(source, &header) || header.e_shentsize != sizeof(section) ||
-			!read_bytes(source, header.e_shoff + header.e_shstrndx * sizeof(names),
-					&names, sizeof(names)))
+	if (!library_file_read_header(source, &header) || header.e_shentsize != sizeof(section) ||
+			!library_file_read_bytes(source,
+					header.e_shoff + header.e_shstrndx * sizeof(names), &names,
+					sizeof(names)))
 		return;
 	for (i = 0; i < header.e_shnum && i < SECTIONS_MAX; i++) {
 		size_t size;
 
-		if (!read_bytes(source, header.e_shoff + i * sizeof(section), &section,
+		if (!library_file_read_bytes(source, header.e_shoff + i * sizeof(section), &section,
 				    sizeof(section)))
 			return;
 		if (!is_debug_link(source, names.sh_offset, &section))
 			continue;
 		size = section.sh_size < BASE_LINK_MAX ? section.sh_size : BASE_LINK_MAX;
-		if (read_bytes(source, section.sh_offset, identity->debug_link, size))
+		if (library_file_read_bytes(source, section.sh_offset, identity->debug_link, size))
 			identity->debug_link[strnlen(identity->debug_link, BASE_LINK_MAX - 1)] =
 					'\0';
 		return;
@@ -166,10 +170,10 @@ bool base_find(const struct base_library *library, struct base_identity *identit
 	header_t header;
 
 	memset(identity, 0, sizeof(*identity));
-	if (!read_header(&memory, &header))
+	if (!library_file_read_header(&memory, &header))
 		return false;
 	*bias = library->base - first_address(&memory, &header);
-	(void)read_build_id(&memory, identity);
+	(void)library_file_read_build_id(&memory, identity);
 	return true;
 }
 
@@ -181,7 +185,7 @@ void base_identify(const struct base_library *library, const char *path,
 	struct stat stat;
 
 	memset(identity, 0, sizeof(*identity));
-	known = read_build_id(&memory, identity);
+	known = library_file_read_build_id(&memory, identity);
 	if (library->deleted)
 		return;
 	file.fd = (int)raw_call(SYS_openat, AT_FDCWD, path,
@@ -191,7 +195,7 @@ void base_identify(const struct base_library *library, const char *path,
 	/* Not the device: what the kernel says of it here and there differs with some file systems. */
 	if (!fstat(file.fd, &stat) && S_ISREG(stat.st_mode) && stat.st_ino == library->inode) {
 		if (!known)
-			read_build_id(&file, identity);
+			library_file_read_build_id(&file, identity);
 		read_debug_link(&file, identity);
 	}
 	raw_close(file.fd);

@@ -57,7 +57,7 @@ struct line {
 	uint32_t path_size;
 };
 
-static uint64_t take_number(const char **at, unsigned int base)
+static uint64_t agent_mappings_parse_number(const char **at, unsigned int base)
 {
 	uint64_t number = 0;
 
@@ -74,25 +74,25 @@ static uint64_t take_number(const char **at, unsigned int base)
 }
 
 /* False: it maps no file. `at` is behind it afterwards. */
-static bool take_line(const char **at, struct line *line)
+static bool agent_mappings_parse_line(const char **at, struct line *line)
 {
 	const char *end = strchr(*at, '\n'), *next;
 
 	if (!end) /* Each line ends; the text ends with NUL. */
 		end = *at + strlen(*at);
 	next = *end ? end + 1 : end;
-	line->begin = take_number(at, 16);
+	line->begin = agent_mappings_parse_number(at, 16);
 	*at += **at == '-';
-	line->end = take_number(at, 16);
+	line->end = agent_mappings_parse_number(at, 16);
 	line->executable = end - *at > 5 && (*at)[3] == 'x';
 	*at += end - *at > 5 ? 6 : 0;
-	line->offset = take_number(at, 16);
+	line->offset = agent_mappings_parse_number(at, 16);
 	*at += **at == ' ';
-	line->device = take_number(at, 16) << 32;
+	line->device = agent_mappings_parse_number(at, 16) << 32;
 	*at += **at == ':';
-	line->device |= take_number(at, 16);
+	line->device |= agent_mappings_parse_number(at, 16);
 	*at += **at == ' ';
-	line->inode = take_number(at, 10);
+	line->inode = agent_mappings_parse_number(at, 10);
 	while (**at == ' ')
 		(*at)++;
 	line->path = *at;
@@ -120,7 +120,8 @@ static void drop_suffix(struct base_library *library)
 }
 
 /* A program may have moved its code to other pages, such as huge ones: the address stays, but the mapping has no file. */
-static bool is_moved_code(const struct base_library *library, const struct line *line)
+static bool agent_mappings_is_moved_code(
+		const struct base_library *library, const struct line *line)
 {
 	static const char huge[] = "/anon_hugepage";
 
@@ -135,7 +136,7 @@ static bool is_moved_code(const struct base_library *library, const struct line 
  * A file that is mapped from its beginning begins a library; its other mappings follow. Those of which nothing
  * can be executed are no libraries, or not mapped as such.
  */
-static void parse(struct picture *new)
+static void agent_mappings_parse_all(struct picture *new)
 {
 	struct base_library *library = NULL;
 	const char *at = new->text;
@@ -143,9 +144,9 @@ static void parse(struct picture *new)
 	struct line line;
 
 	while (*at) {
-		bool of_file = take_line(&at, &line);
+		bool of_file = agent_mappings_parse_line(&at, &line);
 
-		if (library && !executable && is_moved_code(library, &line)) {
+		if (library && !executable && agent_mappings_is_moved_code(library, &line)) {
 			library->end = line.end;
 			executable = true;
 			continue;
@@ -191,7 +192,7 @@ static struct picture *picture_take(void)
 		new->text = (char *)(new + 1);
 		got = context_sources_file("/proc/self/maps", new->text, size);
 		if (got > 0 && (size_t)got < size) {
-			parse(new);
+			agent_mappings_parse_all(new);
 			return new;
 		}
 		picture_free(new);
@@ -216,7 +217,8 @@ int base_each(void (*each)(void *user, const struct base_library *library), void
 
 /* ---- what has changed ---- */
 
-static bool same(const struct base_library *one, const struct base_library *other)
+static bool agent_mappings_is_same_file(
+		const struct base_library *one, const struct base_library *other)
 {
 	return one->base == other->base && one->end == other->end && one->inode == other->inode &&
 			one->path_size == other->path_size &&
@@ -231,13 +233,17 @@ static void say_difference(const struct picture *old, const struct picture *new)
 	for (i = 0; i < old->count; i++) {
 		while (k < new->count &&new->libraries[k].base < old->libraries[i].base)
 			k++;
-		if (k == new->count || !same(&old->libraries[i], &new->libraries[k]))
+		if (k == new->count ||
+				!agent_mappings_is_same_file(
+						&old->libraries[i], &new->libraries[k]))
 			base_say_unload(&old->libraries[i]);
 	}
 	for (i = k = 0; i < new->count; i++) {
 		while (k < old->count && old->libraries[k].base < new->libraries[i].base)
 			k++;
-		if (k == old->count || !same(&new->libraries[i], &old->libraries[k]))
+		if (k == old->count ||
+				!agent_mappings_is_same_file(
+						&new->libraries[i], &old->libraries[k]))
 			base_say_load(&new->libraries[i], NULL);
 	}
 }
@@ -272,7 +278,7 @@ static void dump(void *key)
 		base_say_load(&picture->libraries[i], key);
 }
 
-static bool is_wanted(const struct agent_session *session)
+static bool agent_mappings_is_needed(const struct agent_session *session)
 {
 	const struct agent_batch *batch;
 	uint32_t i;
@@ -286,13 +292,13 @@ static bool is_wanted(const struct agent_session *session)
 }
 
 /* What was known is of no use when nobody has heard of what has changed since. */
-static void forget(void)
+static void agent_mappings_free_snapshot(void)
 {
 	picture_free(picture);
 	picture = NULL;
 }
 
-static bool prepare(void)
+static bool agent_mappings_ensure_snapshot(void)
 {
 	if (!picture && may_look())
 		picture = picture_take();
@@ -306,17 +312,17 @@ void agent_bases_dump(void)
 
 	agent_each_session(session)
 	{
-		bool wanted = !session->list_only && is_wanted(session);
+		bool wanted = !session->list_only && agent_mappings_is_needed(session);
 
 		anybody |= wanted;
 		session->bases_said &= wanted;
-		if (!wanted || session->bases_said || !prepare())
+		if (!wanted || session->bases_said || !agent_mappings_ensure_snapshot())
 			continue;
 		session->bases_said = true;
 		side_tracer_statedump_run(STATE_NAME, dump, session->key);
 	}
 	if (!anybody)
-		forget();
+		agent_mappings_free_snapshot();
 }
 
 void agent_bases_forked(void)
@@ -326,7 +332,7 @@ void agent_bases_forked(void)
 	agent_each_session(session) session->bases_said = false;
 	/* What has changed since the parent looked is no change in the life of the child. */
 	if (!agent_is_sandboxed())
-		forget();
+		agent_mappings_free_snapshot();
 	agent_bases_dump();
 }
 

@@ -54,7 +54,7 @@ static struct agent_memory_chunk *take_kept(void)
 	return chunk;
 }
 
-static bool add_chunk(struct agent_memory *memory, size_t size)
+static bool agent_memory_add_chunk(struct agent_memory *memory, size_t size)
 {
 	size_t mapped = sizeof(struct agent_memory_chunk) + size;
 	struct agent_memory_chunk *chunk = NULL;
@@ -85,7 +85,7 @@ void *agent_memory_take(struct agent_memory *memory, size_t size)
 	if (size > AGENT_RULES_MAX - memory->used)
 		return NULL;
 	size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	if ((!chunk || chunk->mapped - chunk->used < size) && !add_chunk(memory, size))
+	if ((!chunk || chunk->mapped - chunk->used < size) && !agent_memory_add_chunk(memory, size))
 		return NULL;
 	chunk = memory->chunks;
 	taken = (char *)chunk + chunk->used;

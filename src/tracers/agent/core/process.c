@@ -51,7 +51,7 @@ uint64_t agent_new_token(void)
  * Ask for rings and map them, one for each channel. The connection stays open for the first events.
  * On failure there are no rings.
  */
-static int join(struct agent_session *session, uint64_t parent_token,
+static int agent_process_join_session(struct agent_session *session, uint64_t parent_token,
 		struct ring_producer **producers)
 {
 	int ring_fds[WIRE_CHANNELS_MAX];
@@ -132,7 +132,7 @@ static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 	session->orphaned = true;
 	if (session->gone || session->list_only)
 		return;
-	session->gone = sandboxed || join(session, parent_token, producers);
+	session->gone = sandboxed || agent_process_join_session(session, parent_token, producers);
 	for (i = 0; i < session->nr_channels; i++) {
 		old[i] = session->channels[i].producer;
 		session->channels[i].producer = producers[i];
@@ -213,7 +213,7 @@ static void process_exits(void)
 	side_tracer_unlock();
 }
 
-static int install_handlers(void)
+static int agent_process_install_handlers(void)
 {
 	static bool installed;
 
@@ -235,7 +235,7 @@ static int install_handlers(void)
  * are refused from here on, in other threads too, and counted; nor is anybody spoken to, because
  * that takes clocks as well. A child that runs in our memory means only itself, and records nothing.
  */
-static void clock_forbidden(bool forbidden)
+static void agent_process_is_clock_forbidden(bool forbidden)
 {
 	struct agent_session *session;
 	uint32_t i;
@@ -258,7 +258,7 @@ static void watch_sandboxes(void)
 	if (context_values_start())
 		return;
 	ring_ask_before_calls(context_may_ask);
-	context_clock_forbidden = clock_forbidden;
+	context_clock_forbidden = agent_process_is_clock_forbidden;
 }
 
 /* ---- sessions ---- */
@@ -293,7 +293,7 @@ static struct agent_session *free_place(void)
 static int session_begin(struct agent_session *session)
 {
 	struct ring_producer *producers[WIRE_CHANNELS_MAX];
-	int ret = join(session, 0, producers);
+	int ret = agent_process_join_session(session, 0, producers);
 	uint32_t i;
 
 	for (i = 0; i < session->nr_channels; i++)
@@ -446,7 +446,7 @@ int agent_prepare(void)
 	ring_lease_timeout_factor(agent_patient(1));
 	ret = agent_pool_create();
 	if (!ret)
-		ret = install_handlers();
+		ret = agent_process_install_handlers();
 	if (!ret)
 		ret = take_keys();
 	if (ret)

@@ -439,7 +439,8 @@ static void record_any_hit(const struct side_event_description *description,
 
 /* ---- filters ---- */
 
-static inline bool is_wanted(const struct agent_event *event, const struct side_arg_vec *arguments,
+static inline bool agent_record_is_filtered_in(const struct agent_event *event,
+		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, const void *caller)
 {
 	const struct agent_filter *filter = event->filters, *end = filter + event->nr_filters;
@@ -456,7 +457,7 @@ static QUIET void filter_quiet(const struct side_event_description *description,
 {
 	const struct agent_event *event = priv;
 
-	if (is_wanted(event, arguments, NULL, caller))
+	if (agent_record_is_filtered_in(event, arguments, NULL, caller))
 		event->record(description, arguments, priv, caller);
 }
 
@@ -512,7 +513,9 @@ static QUIET __attribute__((noinline)) void filter_return(
 		const struct agent_event *event, const struct side_arg_vec *arguments, void *caller)
 {
 	if (agent_probes_is_marked(event->channel) ||
-			(event->nr_filters && is_wanted(event, arguments, NULL, caller)))
+			(event->nr_filters &&
+					agent_record_is_filtered_in(
+							event, arguments, NULL, caller)))
 		event->record(event->description, arguments, (void *)(uintptr_t)event, caller);
 }
 
@@ -541,7 +544,8 @@ static void filter_call_any(const struct side_event_description *description,
 	int saved_errno = errno;
 	bool wanted = event->of_calls ? agent_probes_is_marked(event->channel) ||
 					(event->nr_filters &&
-							is_wanted(event, arguments, NULL, caller))
+							agent_record_is_filtered_in(event,
+									arguments, NULL, caller))
 				      : is_entry_wanted(event, arguments, caller);
 
 	errno = saved_errno;
@@ -555,7 +559,7 @@ static void filter_any(const struct side_event_description *description,
 {
 	const struct agent_event *event = priv;
 	int saved_errno = errno;
-	bool wanted = is_wanted(event, arguments, NULL, caller);
+	bool wanted = agent_record_is_filtered_in(event, arguments, NULL, caller);
 
 	errno = saved_errno;
 	if (wanted)
@@ -568,7 +572,7 @@ static void filter_variadic(const struct side_event_description *description,
 {
 	const struct agent_event *event = priv;
 	int saved_errno = errno;
-	bool wanted = is_wanted(event, arguments, variadic, caller);
+	bool wanted = agent_record_is_filtered_in(event, arguments, variadic, caller);
 
 	errno = saved_errno;
 	if (wanted)
@@ -617,7 +621,7 @@ static bool asks_contexts(const struct agent_event *event)
 	return false;
 }
 
-static side_tracer_callback_func choose(const struct agent_event *event)
+static side_tracer_callback_func agent_choose_recorder(const struct agent_event *event)
 {
 	if (runs_application(event))
 		return event->of_probe ? record_any_hit : record_any;
@@ -644,7 +648,7 @@ void agent_record_choose(struct agent_event *event)
 		event->callback_variadic = event->nr_filters ? filter_variadic : record_variadic;
 		return;
 	}
-	event->record = choose(event);
+	event->record = agent_choose_recorder(event);
 	event->straight = !event->nr_filters && !event->of_calls && !runs_application(event);
 	event->callback = event->record;
 	if (event->of_calls || (event->nr_filters && event->selects_calls)) {

@@ -14,12 +14,12 @@
 
 #define CHUNK_SIZE ((size_t)64 << 10)
 
-static uint64_t address(const void *pointer)
+static uint64_t agent_recovery_address(const void *pointer)
 {
 	return (uint64_t)(uintptr_t)pointer;
 }
 
-static void *map(size_t size)
+static void *agent_recovery_map(size_t size)
 {
 	return raw_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
@@ -65,10 +65,11 @@ static char *fill_channel(
 	*to = (struct recovery_channel){
 			.index = channel->index,
 			.nr_contexts = channel->nr_contexts,
-			.rings = channel->producer ? address(ring_producer_base(channel->producer))
+			.rings = channel->producer ? agent_recovery_address(ring_producer_base(
+								     channel->producer))
 						   : 0,
 			.ring_memory = channel->ring_memory,
-			.contexts = address(names),
+			.contexts = agent_recovery_address(names),
 			.contexts_size = (uint32_t)(at - names),
 	};
 	copy_string(to->name, sizeof(to->name), channel->name);
@@ -77,7 +78,7 @@ static char *fill_channel(
 
 static void fill_names(struct recovery_head *head)
 {
-	char *names = map((size_t)2 * AGENT_NAME_SIZE);
+	char *names = agent_recovery_map((size_t)2 * AGENT_NAME_SIZE);
 
 	if (!names)
 		return;
@@ -95,7 +96,7 @@ static void fill_head(struct recovery_head *head, const struct agent_session *se
 
 	head->version = RECOVERY_VERSION;
 	head->head_size = sizeof(*head);
-	head->self = address(head);
+	head->self = agent_recovery_address(head);
 	head->pid = (uint32_t)raw_call(SYS_getpid);
 	head->parent = (uint32_t)raw_call(SYS_getppid);
 	head->token = session->token;
@@ -106,7 +107,7 @@ static void fill_head(struct recovery_head *head, const struct agent_session *se
 	head->offset = session->config.offset;
 	head->nr_channels = session->nr_channels;
 	head->channel_size = sizeof(*channels);
-	head->channels = address(channels);
+	head->channels = agent_recovery_address(channels);
 	head->word_size = sizeof(void *);
 	copy_string(head->session, sizeof(head->session), session->path);
 	fill_names(head);
@@ -136,7 +137,7 @@ void agent_recovery_begin(struct agent_session *session)
 	size_t size = head_size(session);
 
 	if (!session->recovery) {
-		session->recovery = map(size);
+		session->recovery = agent_recovery_map(size);
 		if (!session->recovery)
 			return;
 		session->recovery->size = size;
@@ -150,14 +151,14 @@ void agent_recovery_begin(struct agent_session *session)
 	__atomic_store_n(&session->recovery->valid, 1, __ATOMIC_RELEASE);
 }
 
-static struct recovery_chunk *add_chunk(struct agent_session *session, size_t size)
+static struct recovery_chunk *agent_recovery_add_chunk(struct agent_session *session, size_t size)
 {
 	struct recovery_chunk *chunk;
 
 	size += sizeof(*chunk);
 	if (size < CHUNK_SIZE)
 		size = CHUNK_SIZE;
-	chunk = map(size);
+	chunk = agent_recovery_map(size);
 	if (!chunk)
 		return NULL;
 	chunk->magic = RECOVERY_CHUNK_MAGIC;
@@ -165,7 +166,7 @@ static struct recovery_chunk *add_chunk(struct agent_session *session, size_t si
 	/* Release: the chunk's header before the pointer to it. Pairs with a reader of the memory. */
 	__atomic_store_n(session->last_chunk ? &session->last_chunk->next
 					     : &session->recovery->first_chunk,
-			address(chunk), __ATOMIC_RELEASE);
+			agent_recovery_address(chunk), __ATOMIC_RELEASE);
 	session->last_chunk = chunk;
 	return chunk;
 }
@@ -178,7 +179,7 @@ void agent_recovery_add(struct agent_session *session, const void *stream, size_
 	if (!session->recovery || !size)
 		return;
 	if (!chunk || chunk->size - chunk->used < size)
-		chunk = add_chunk(session, size);
+		chunk = agent_recovery_add_chunk(session, size);
 	if (!chunk)
 		return;
 	memcpy((char *)(chunk + 1) + chunk->used, stream, size);

@@ -53,22 +53,24 @@ static struct agent_spare *home(struct agent_spare *spares, size_t size, struct 
 	return &spares[hash.low & (size - 1)];
 }
 
-static struct agent_spare *next(struct agent_spare *spares, size_t size, struct agent_spare *spare)
+static struct agent_spare *recycled_ids_next_slot(
+		struct agent_spare *spares, size_t size, struct agent_spare *spare)
 {
 	return ++spare == spares + size ? spares : spare;
 }
 
-static void insert(struct agent_spare *spares, size_t size, const struct agent_spare *added)
+static void recycled_ids_insert(
+		struct agent_spare *spares, size_t size, const struct agent_spare *added)
 {
 	struct agent_spare *at = home(spares, size, added->hash);
 
 	while (at->used)
-		at = next(spares, size, at);
+		at = recycled_ids_next_slot(spares, size, at);
 	*at = *added;
 }
 
 /* At most half full, so that a search ends soon. */
-static bool make_room(struct agent_spares *all)
+static bool recycled_ids_ensure_capacity(struct agent_spares *all)
 {
 	size_t room = all->room, new_room = room ? room * 2 : 1024;
 	struct agent_spare *spares;
@@ -82,7 +84,7 @@ static bool make_room(struct agent_spares *all)
 		return false;
 	for (i = 0; i < room; i++)
 		if (all->table[i].used)
-			insert(spares, new_room, &all->table[i]);
+			recycled_ids_insert(spares, new_room, &all->table[i]);
 	if (all->table)
 		raw_munmap(all->table, room * sizeof(*all->table));
 	all->table = spares;
@@ -95,14 +97,14 @@ void agent_spare_put(struct agent_spares *all, struct agent_hash hash, uint32_t 
 {
 	struct agent_spare added = {.hash = hash, .id = id, .used = true};
 
-	if (!make_room(all))
+	if (!recycled_ids_ensure_capacity(all))
 		return;
-	insert(all->table, all->room, &added);
+	recycled_ids_insert(all->table, all->room, &added);
 	all->nr_used++;
 }
 
 /* Close the gap: what stands behind it and could not get its place may move up. */
-static void take_out(struct agent_spares *all, struct agent_spare *gap)
+static void recycled_ids_remove(struct agent_spares *all, struct agent_spare *gap)
 {
 	struct agent_spare *table = all->table, *at = gap;
 	size_t room = all->room;
@@ -110,7 +112,7 @@ static void take_out(struct agent_spares *all, struct agent_spare *gap)
 	for (;;) {
 		size_t distance, to_gap;
 
-		at = next(table, room, at);
+		at = recycled_ids_next_slot(table, room, at);
 		if (!at->used)
 			break;
 		distance = (size_t)(at - home(table, room, at->hash)) & (room - 1);
@@ -131,11 +133,11 @@ bool agent_spare_take(struct agent_spares *all, struct agent_hash hash, uint32_t
 	if (!all->nr_used)
 		return false;
 	for (at = home(all->table, all->room, hash); at->used;
-			at = next(all->table, all->room, at)) {
+			at = recycled_ids_next_slot(all->table, all->room, at)) {
 		if (at->hash.low != hash.low || at->hash.high != hash.high)
 			continue;
 		*id = at->id;
-		take_out(all, at);
+		recycled_ids_remove(all, at);
 		return true;
 	}
 	return false;

@@ -65,7 +65,7 @@ static int check_owner(int socket)
 }
 
 /* The answer says that it is with the session before anything else that we say to the daemon. */
-static int ask_for(int socket, const char *session, uint64_t deadline)
+static int agent_rendezvous_request_session(int socket, const char *session, uint64_t deadline)
 {
 	struct wire_pass pass = {.path = session};
 	char message[256];
@@ -89,7 +89,7 @@ int agent_door_connect(const char *session, uint64_t deadline)
 		return socket;
 	ret = check_owner(socket);
 	if (!ret && session)
-		ret = ask_for(socket, session, deadline);
+		ret = agent_rendezvous_request_session(socket, session, deadline);
 	if (!ret)
 		return socket;
 	wire_close(socket);

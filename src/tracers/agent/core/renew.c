@@ -18,7 +18,8 @@ struct renewal {
 	int error;
 };
 
-static void build(struct side_event_description **events, uint32_t nr_events, void *user)
+static void agent_renew_build_plan(
+		struct side_event_description **events, uint32_t nr_events, void *user)
 {
 	struct renewal *renewal = user;
 	struct agent_batch *batch;
@@ -48,7 +49,7 @@ static bool same_layout(const struct agent_event *a, const struct agent_event *b
 }
 
 /* The id goes over to the new event. */
-static void keep(struct agent_event *old, struct agent_event *event)
+static void agent_renew_move_id(struct agent_event *old, struct agent_event *event)
 {
 	event->before = old;
 	/* Relaxed: a hint, which calls may set at any time. */
@@ -73,7 +74,7 @@ static void keep_all(struct agent_batch *old, struct agent_batch *batch)
 		while (at < old->nr_events && old->events[at].place < event->place)
 			at++;
 		if (at < old->nr_events && old->events[at].place == event->place)
-			keep(&old->events[at], event);
+			agent_renew_move_id(&old->events[at], event);
 	}
 }
 
@@ -119,7 +120,7 @@ static int build_all(struct agent_session *session, struct agent_generation *gen
 	struct renewal renewal = {.session = session};
 
 	agent_generation_apply(session, generation);
-	side_tracer_each_batch(build, &renewal);
+	side_tracer_each_batch(agent_renew_build_plan, &renewal);
 	if (renewal.error) {
 		agent_batches_free(renewal.built);
 		agent_generation_apply(session, old);

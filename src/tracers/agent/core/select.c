@@ -21,7 +21,7 @@ struct room {
 	size_t used;
 };
 
-static void *take(struct room *room, size_t size)
+static void *agent_select_allocate(struct room *room, size_t size)
 {
 	void *taken = room->memory ? room->memory + room->used : NULL;
 
@@ -42,7 +42,8 @@ static bool names_ours(const struct agent_rule *rule)
 	return false;
 }
 
-static bool wants(const struct agent_rule *rule, const struct side_event_description *event)
+static bool agent_select_rule_matches(
+		const struct agent_rule *rule, const struct side_event_description *event)
 {
 	if (rule->nothing || (base_is_event(event) && !names_ours(rule)))
 		return false;
@@ -59,7 +60,7 @@ bool agent_wants(const struct agent_channel *channel, const struct side_event_de
 	const struct agent_rule *rule;
 
 	for (rule = channel->rules; rule; rule = rule->next)
-		if (wants(rule, event))
+		if (agent_select_rule_matches(rule, event))
 			return agent_probes_is_for(channel->session, event);
 	return false;
 }
@@ -114,7 +115,8 @@ static bool selects_calls(const struct agent_channel *channel, const struct agen
 	const struct side_event_description *other =
 			rule->filter ? agent_probes_other(channel->session, event, leaves) : NULL;
 
-	return other && wants(rule, event) && wants(rule, other) &&
+	return other && agent_select_rule_matches(rule, event) &&
+			agent_select_rule_matches(rule, other) &&
 			link_size(rule, leaves ? other : event) >= 0;
 }
 
@@ -122,7 +124,7 @@ static bool selects_calls(const struct agent_channel *channel, const struct agen
 static bool is_for(const struct agent_channel *channel, const struct agent_rule *rule,
 		const struct side_event_description *event)
 {
-	return wants(rule, event) &&
+	return agent_select_rule_matches(rule, event) &&
 			(!rule->filter || link_size(rule, event) >= 0 ||
 					selects_calls(channel, rule, event, true));
 }
@@ -135,7 +137,7 @@ static bool link_filter(const struct agent_channel *channel, const struct agent_
 	struct filter_names names = names_of(rule);
 	struct filter_error error;
 	struct filter *filter;
-	void *memory = take(room, size);
+	void *memory = agent_select_allocate(room, size);
 
 	if (!memory)
 		return true;
@@ -154,12 +156,12 @@ static bool link_filters(const struct agent_channel *channel,
 		const struct side_event_description *description, uint32_t nr, struct room *room,
 		struct agent_event *event)
 {
-	struct agent_filter *filters = take(room, nr * sizeof(*filters)), none;
+	struct agent_filter *filters = agent_select_allocate(room, nr * sizeof(*filters)), none;
 	const struct agent_rule *rule;
 	uint32_t i = 0;
 
 	for (rule = channel->rules; rule && i < nr; rule = rule->next) {
-		ssize_t size = rule->filter && wants(rule, description)
+		ssize_t size = rule->filter && agent_select_rule_matches(rule, description)
 				? link_size(rule, description)
 				: -1;
 
@@ -243,8 +245,8 @@ static bool build_contexts(const struct agent_channel *channel,
 		all[i] = i < channel->nr_contexts ? channel->contexts[i]
 						  : *found[i - channel->nr_contexts];
 	size = context_set_size(all, nr);
-	specs = take(room, nr_extra * sizeof(*specs));
-	memory = take(room, size < 0 ? 0 : (size_t)size);
+	specs = agent_select_allocate(room, nr_extra * sizeof(*specs));
+	memory = agent_select_allocate(room, size < 0 ? 0 : (size_t)size);
 	if (size < 0 || !memory)
 		return size >= 0;
 	memcpy(specs, all + channel->nr_contexts, nr_extra * sizeof(*specs));
@@ -279,7 +281,7 @@ size_t agent_select(const struct agent_channel *channel, struct side_event_descr
 	if (!nr && !event->always && !event->of_calls)
 		return 0;
 	/* So that 0 means no. */
-	take(&room, 1);
+	agent_select_allocate(&room, 1);
 	event->of_calls &= !event->always;
 	if (nr && (!event->always || event->selects_calls) &&
 			!link_filters(channel, description, nr, &room, event))

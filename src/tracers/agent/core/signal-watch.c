@@ -31,7 +31,7 @@ static patch_action_function *next_action;
 static patch_mask_function *next_process_mask, *next_thread_mask;
 static __sighandler_t (*next_signal)(int number, __sighandler_t handler);
 
-static void find(const char *name, void *function)
+static void agent_signal_watch_find_function(const char *name, void *function)
 {
 	void *found = dlsym(RTLD_NEXT, name);
 
@@ -41,10 +41,10 @@ static void find(const char *name, void *function)
 /* Early, because dlsym() is nothing for signal handlers. Constructors that come before find it themselves. */
 static __attribute__((constructor(101))) void find_all(void)
 {
-	find("sigaction", &next_action);
-	find("sigprocmask", &next_process_mask);
-	find("pthread_sigmask", &next_thread_mask);
-	find("signal", &next_signal);
+	agent_signal_watch_find_function("sigaction", &next_action);
+	agent_signal_watch_find_function("sigprocmask", &next_process_mask);
+	agent_signal_watch_find_function("pthread_sigmask", &next_thread_mask);
+	agent_signal_watch_find_function("signal", &next_signal);
 }
 
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)

@@ -52,7 +52,7 @@ static void keep_session(const char *name)
 		strcpy(agent.only, name);
 }
 
-static void begin(void)
+static void agent_start_begin(void)
 {
 	agent.debug = environment_is_on("SIDE_DEBUG");
 	agent.patience = chosen_patience();
@@ -78,7 +78,7 @@ static void start_agent(void)
 	if (&side_tracer_bind)
 		side_tracer_bind();
 	if (is_attached()) {
-		begin();
+		agent_start_begin();
 		return;
 	}
 	/* No recorder and no daemon traces a program with more privileges than its caller. */
@@ -91,7 +91,7 @@ static void start_agent(void)
 		errno = saved_errno;
 		return;
 	}
-	begin();
+	agent_start_begin();
 	agent_start_begins();
 	if (path && *path)
 		agent_start(path);

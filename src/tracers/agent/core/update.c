@@ -38,7 +38,7 @@ static void forget_declined(struct agent_declined *declined)
 #define RETRY_FIRST_S 5
 #define RETRY_LAST_S 60
 
-static bool is_due(const struct agent_declined *declined)
+static bool agent_update_is_due(const struct agent_declined *declined)
 {
 	return declined->due && wire_deadline(0) >= declined->due;
 }
@@ -48,7 +48,7 @@ bool agent_declined_due(void)
 	uint32_t i;
 
 	for (i = 0; i < agent.nr_declined; i++)
-		if (is_due(&agent.declined[i]))
+		if (agent_update_is_due(&agent.declined[i]))
 			return true;
 	return false;
 }
@@ -77,7 +77,7 @@ static void remember_declined(const struct agent_wanted *wanted, uint64_t pause_
 
 /* ---- one session ---- */
 
-static struct agent_session *find_session(const char *path)
+static struct agent_session *agent_update_find_session(const char *path)
 {
 	struct agent_session *session;
 
@@ -96,7 +96,7 @@ static const struct agent_wanted *find_wanted(
 	return NULL;
 }
 
-static void leave(struct agent_session *session)
+static void agent_update_leave_session(struct agent_session *session)
 {
 	agent_debug("leaving %s", session->path);
 	agent_hang_up(session);
@@ -107,7 +107,7 @@ static void leave(struct agent_session *session)
 	agent_batches_leave(session);
 }
 
-static int join(struct agent_wanted *wanted, bool may_wait)
+static int agent_update_join_session(struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_declined *declined = find_declined(wanted->path);
 	uint64_t pause_s = declined ? declined->pause_s : 0;
@@ -115,7 +115,7 @@ static int join(struct agent_wanted *wanted, bool may_wait)
 
 	/* decide_question() has asked it already, or it is asked now. */
 	if (declined && declined->generation == wanted->generation && !wanted->asked &&
-			!is_due(declined))
+			!agent_update_is_due(declined))
 		return 0;
 	if (declined)
 		forget_declined(declined);
@@ -124,10 +124,10 @@ static int join(struct agent_wanted *wanted, bool may_wait)
 		remember_declined(wanted, ret == -EUSERS ? next_pause(pause_s) : 0);
 		return 0;
 	}
-	if (!ret && find_session(wanted->path)->incomplete)
+	if (!ret && agent_update_find_session(wanted->path)->incomplete)
 		ret = -EIO;
 	if (!ret)
-		agent_late_report(find_session(wanted->path));
+		agent_late_report(agent_update_find_session(wanted->path));
 	return ret;
 }
 
@@ -140,7 +140,8 @@ static bool same_rules(
 }
 
 /* -EACCES: the session wants us to leave it. */
-static int refresh(struct agent_session *session, struct agent_wanted *wanted, bool may_wait)
+static int agent_update_refresh(
+		struct agent_session *session, struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_generation *generation;
 	bool is_new = false;
@@ -184,7 +185,7 @@ static bool is_up_to_date(const struct agent_session *session, const struct agen
 /* Choose the question to the session before the change takes the lock, and fill in the input of agent_ask(). */
 static void decide_question(struct agent_wanted *wanted, bool may_wait)
 {
-	const struct agent_session *session = find_session(wanted->path);
+	const struct agent_session *session = agent_update_find_session(wanted->path);
 	const struct agent_declined *declined = session ? NULL : find_declined(wanted->path);
 
 	if (session &&
@@ -193,7 +194,8 @@ static void decide_question(struct agent_wanted *wanted, bool may_wait)
 					(!session->orphaned &&
 							agent_may_take_push(session, wanted))))
 		return;
-	if (declined && declined->generation == wanted->generation && !is_due(declined))
+	if (declined && declined->generation == wanted->generation &&
+			!agent_update_is_due(declined))
 		return;
 	wanted->retries = declined && declined->pause_s;
 	if (agent_is_stalled(wanted->path)) {
@@ -206,13 +208,13 @@ static void decide_question(struct agent_wanted *wanted, bool may_wait)
 		wanted->known = agent_known_generation(session);
 }
 
-static int follow(struct agent_wanted *wanted, bool may_wait)
+static int agent_update_session(struct agent_wanted *wanted, bool may_wait)
 {
-	struct agent_session *session = find_session(wanted->path);
+	struct agent_session *session = agent_update_find_session(wanted->path);
 	int ret = -EACCES;
 
 	if (!session)
-		return join(wanted, may_wait);
+		return agent_update_join_session(wanted, may_wait);
 	if (session->list_only)
 		return 0;
 	/* Of a static configuration: a daemon has it now, and may take it away. */
@@ -221,17 +223,17 @@ static int follow(struct agent_wanted *wanted, bool may_wait)
 	if (is_up_to_date(session, wanted, may_wait))
 		return 0;
 	if (!session->orphaned)
-		ret = refresh(session, wanted, may_wait);
+		ret = agent_update_refresh(session, wanted, may_wait);
 	if (ret != -EACCES)
 		return ret;
 	/* It may be another one, at the same place, that knows nothing of us. */
-	leave(session);
-	return join(wanted, may_wait);
+	agent_update_leave_session(session);
+	return agent_update_join_session(wanted, may_wait);
 }
 
 /* ---- all of them ---- */
 
-static int follow_all(struct agent_wanted *wanted, uint32_t nr, bool may_wait)
+static int agent_update_all(struct agent_wanted *wanted, uint32_t nr, bool may_wait)
 {
 	struct agent_session *session;
 	int result = 0;
@@ -241,9 +243,9 @@ static int follow_all(struct agent_wanted *wanted, uint32_t nr, bool may_wait)
 		if (!find_wanted(wanted, nr, agent.declined[i - 1].path))
 			forget_declined(&agent.declined[i - 1]);
 	agent_each_session(session) if (!session->given && !find_wanted(wanted, nr, session->path))
-			leave(session);
+			agent_update_leave_session(session);
 	for (i = 0; i < nr; i++) {
-		int ret = follow(&wanted[i], may_wait);
+		int ret = agent_update_session(&wanted[i], may_wait);
 
 		if (ret)
 			agent_debug("%s: error %d", wanted[i].path, -ret);
@@ -299,7 +301,7 @@ static bool may_change(void)
 }
 
 /* Where nothing may be waited for: not for the lock either. */
-static bool lock(bool may_wait)
+static bool agent_update_lock(bool may_wait)
 {
 	if (!may_wait)
 		return side_tracer_trylock();
@@ -319,7 +321,7 @@ static void wait_for_calls(uint64_t *grace)
 }
 
 /* What is pushed comes from sessions that have no probes, and brings none. */
-static bool may_bring_probes(const struct agent_wanted *wanted, uint32_t nr)
+static bool agent_update_may_install_probes(const struct agent_wanted *wanted, uint32_t nr)
 {
 	uint32_t i;
 
@@ -337,7 +339,7 @@ static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait
 	unsigned int tries;
 	uint32_t i;
 
-	if (!lock(may_wait))
+	if (!agent_update_lock(may_wait))
 		return false;
 	for (i = 0; i < nr; i++) {
 		decide_question(&wanted[i], may_wait);
@@ -347,16 +349,17 @@ static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait
 		return true;
 	side_tracer_unlock();
 	agent_ask(wanted, nr, false, deadline);
-	locked = lock(may_wait);
+	locked = agent_update_lock(may_wait);
 	/* The lock was free a moment ago, and the questions cannot be taken back. */
 	for (tries = 0; !locked && tries < LOCK_TRIES; tries++) {
 		raw_call(SYS_nanosleep, &pause, NULL);
-		locked = lock(may_wait);
+		locked = agent_update_lock(may_wait);
 	}
 	return locked;
 }
 
-static int change(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+static int agent_update_apply(
+		struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
 	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
 	uint64_t keys[AGENT_SESSIONS_MAX];
@@ -366,14 +369,14 @@ static int change(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint6
 
 	if (!may_change())
 		return -EPERM;
-	if (may_wait && may_bring_probes(wanted, nr))
+	if (may_wait && agent_update_may_install_probes(wanted, nr))
 		agent_probes_look_around();
 	if (!ask_and_lock(wanted, nr, may_wait, deadline))
 		return -EBUSY;
 	begun = agent_occasion_begins(deadline);
 	agent_over_free();
 	agent_bases_changed();
-	ret = follow_all(wanted, nr, may_wait);
+	ret = agent_update_all(wanted, nr, may_wait);
 	if (may_wait)
 		agent_probes_apply();
 	*grace = agent_over_begin();
@@ -408,7 +411,7 @@ int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wai
 	*grace = 0;
 	if (tell && may_wait)
 		tell(false);
-	ret = change(wanted, nr, may_wait, grace);
+	ret = agent_update_apply(wanted, nr, may_wait, grace);
 	agent_ask_drop(wanted, nr);
 	if (tell && may_wait)
 		tell(true);
@@ -470,7 +473,7 @@ static bool is_in(const char *path)
 	bool in;
 
 	side_tracer_lock();
-	in = find_session(path) != NULL;
+	in = agent_update_find_session(path) != NULL;
 	side_tracer_unlock();
 	return in;
 }
@@ -495,9 +498,9 @@ int agent_session_attach(const char *path)
 	begun = agent_occasion_begins(deadline);
 	agent_over_free();
 	agent_bases_changed();
-	session = find_session(path);
+	session = agent_update_find_session(path);
 	ret = session ? -EALREADY : agent_session_join(&wanted, true, true);
-	session = ret ? NULL : find_session(path);
+	session = ret ? NULL : agent_update_find_session(path);
 	agent_occasion_ends(begun);
 	agent_ask_drop(&wanted, 1);
 	if (session) {
@@ -521,7 +524,7 @@ int agent_session_detach(const char *path)
 	{
 		if (!session->attached || (path && strcmp(session->path, path) != 0))
 			continue;
-		leave(session);
+		agent_update_leave_session(session);
 		ret = 0;
 	}
 	return complete(ret);

@@ -61,7 +61,7 @@ void agent_vfork_begins(void) __attribute__((visibility("hidden"), used));
 
 void agent_vfork_begins(void)
 {
-	/* Acquire: what it uses. Pairs with the release in start(). */
+	/* Acquire: what it uses. Pairs with the release in probes_start_clock(). */
 	void (*begins)(void) = __atomic_load_n(&context_vfork_begins, __ATOMIC_ACQUIRE);
 
 	if (begins)

@@ -45,7 +45,7 @@ static struct plan_entry *fill_group(struct plan_entry *entry, unsigned int size
 	return entry;
 }
 
-static void make_block(struct plan_op *op, const struct run *runs, uint32_t run_count,
+static void plan_block_make(struct plan_op *op, const struct run *runs, uint32_t run_count,
 		uint32_t cells, uint32_t bytes)
 {
 	struct plan_entry *entry = (struct plan_entry *)(op + 1), *begin = entry;
@@ -87,7 +87,7 @@ void plan_block_runs(struct plan_body *body)
 		uint32_t cells, bytes, count = collect_runs(op, runs, &cells, &bytes);
 
 		if (count > 1 && 1 + (cells + ENTRIES_PER_OP - 1) / ENTRIES_PER_OP <= count)
-			make_block(op, runs, count, cells, bytes);
+			plan_block_make(op, runs, count, cells, bytes);
 		op += count > 1 ? count : op->skip;
 	}
 }

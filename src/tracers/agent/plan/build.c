@@ -14,7 +14,7 @@ int plan_refuse(struct plan_builder *builder, int error, const char *message)
 	return -error;
 }
 
-static void put(struct plan_builder *builder, uint32_t at, const struct plan_op *op)
+static void plan_build_store_op(struct plan_builder *builder, uint32_t at, const struct plan_op *op)
 {
 	builder->last = *op;
 	builder->last.skip = 1;
@@ -25,7 +25,7 @@ static void put(struct plan_builder *builder, uint32_t at, const struct plan_op 
 }
 
 /* Runs of scalars of one kind, memory side by side: one operation. */
-static bool join(struct plan_builder *builder, const struct plan_op *op)
+static bool plan_build_merge_op(struct plan_builder *builder, const struct plan_op *op)
 {
 	struct plan_op joined = builder->last;
 
@@ -40,20 +40,20 @@ static bool join(struct plan_builder *builder, const struct plan_op *op)
 	if (op->count > UINT32_MAX / 16 - joined.count)
 		return false;
 	joined.count += op->count;
-	put(builder, builder->last_at, &joined);
+	plan_build_store_op(builder, builder->last_at, &joined);
 	return true;
 }
 
 int plan_push(struct plan_builder *builder, const struct plan_op *op)
 {
-	if (join(builder, op))
+	if (plan_build_merge_op(builder, op))
 		return 0;
 	if (builder->count >= builder->capacity)
 		return plan_refuse(builder, E2BIG, "the types are too many");
 	builder->last_at = builder->count++;
 	if (builder->count > builder->peak)
 		builder->peak = builder->count;
-	put(builder, builder->last_at, op);
+	plan_build_store_op(builder, builder->last_at, op);
 	return 0;
 }
 

@@ -15,7 +15,7 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 /* A stride that no operation holds. */
 #define TOO_FAR (INT64_C(1) << 32)
 
-static unsigned int label_of(const struct side_type *type)
+static unsigned int plan_gather_label_of(const struct side_type *type)
 {
 	return type->type.v;
 }
@@ -35,7 +35,7 @@ static int64_t stride_of(const struct side_type *type)
 	const int64_t pointer = sizeof(void *);
 	int64_t stride;
 
-	switch (label_of(type)) {
+	switch (plan_gather_label_of(type)) {
 	case SIDE_TYPE_GATHER_BYTE: return gather->u.side_byte.access_mode.v ? pointer : 1;
 	case SIDE_TYPE_GATHER_BOOL:
 		return gather->u.side_bool.access_mode.v ? pointer
@@ -88,7 +88,7 @@ static int push_at(struct plan_builder *builder, struct plan_op *op, uint64_t of
 	return error;
 }
 
-static int compile_integer(struct plan_builder *builder,
+static int plan_gather_integer(struct plan_builder *builder,
 		const struct side_type_gather_integer *type, uint64_t origin, int64_t *size)
 {
 	struct plan_op op = {0};
@@ -104,7 +104,7 @@ static int compile_integer(struct plan_builder *builder,
 	return push_at(builder, &op, origin + type->offset, type->access_mode.v);
 }
 
-static int compile_bool(struct plan_builder *builder, const struct side_type_gather_bool *type,
+static int plan_gather_bool(struct plan_builder *builder, const struct side_type_gather_bool *type,
 		uint64_t origin, int64_t *size)
 {
 	struct plan_op op = {0};
@@ -120,8 +120,8 @@ static int compile_bool(struct plan_builder *builder, const struct side_type_gat
 	return push_at(builder, &op, origin + type->offset, type->access_mode.v);
 }
 
-static int compile_float(struct plan_builder *builder, const struct side_type_gather_float *type,
-		uint64_t origin, int64_t *size)
+static int plan_gather_float(struct plan_builder *builder,
+		const struct side_type_gather_float *type, uint64_t origin, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_COPY};
 	int error;
@@ -142,8 +142,8 @@ static int compile_float(struct plan_builder *builder, const struct side_type_ga
 }
 
 /* A string may be NULL, so following the pointer is its own affair. */
-static int compile_string(struct plan_builder *builder, const struct side_type_gather_string *type,
-		uint64_t origin, int64_t *size)
+static int plan_gather_string(struct plan_builder *builder,
+		const struct side_type_gather_string *type, uint64_t origin, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_STRING, .offset = origin + type->offset};
 	int error;
@@ -183,8 +183,8 @@ static int compile_members(struct plan_builder *builder, const struct side_type_
 	return 0;
 }
 
-static int compile_struct(struct plan_builder *builder, const struct side_type_gather_struct *type,
-		uint64_t origin, int64_t *size)
+static int plan_gather_struct(struct plan_builder *builder,
+		const struct side_type_gather_struct *type, uint64_t origin, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset};
 	const struct side_type_struct *members = side_ptr_get(type->type);
@@ -218,15 +218,16 @@ static int check_element(struct plan_builder *builder, const struct side_type *t
 {
 	if (!type)
 		return plan_refuse(builder, EINVAL, "its element type is missing");
-	if (label_of(type) < SIDE_TYPE_GATHER_BOOL || label_of(type) > SIDE_TYPE_GATHER_ENUM)
+	if (plan_gather_label_of(type) < SIDE_TYPE_GATHER_BOOL ||
+			plan_gather_label_of(type) > SIDE_TYPE_GATHER_ENUM)
 		return plan_refuse(builder, EINVAL, "gathered elements must be gather types");
-	if (label_of(type) == SIDE_TYPE_GATHER_VLA)
+	if (plan_gather_label_of(type) == SIDE_TYPE_GATHER_VLA)
 		return plan_refuse(builder, EINVAL, "a gathered VLA cannot be an element");
 	return 0;
 }
 
 /* Elements from builder->count on, behind what was opened at `at`: are they one copy without gaps? */
-static bool is_flat(const struct plan_builder *builder, uint32_t at, int64_t stride)
+static bool plan_gather_is_flat(const struct plan_builder *builder, uint32_t at, int64_t stride)
 {
 	return plan_has_single(builder, at) && builder->last.code == PLAN_MEMORY_COPY &&
 			builder->last.count == stride;
@@ -257,7 +258,8 @@ static int compile_array_at(struct plan_builder *builder, const struct side_type
 		builder->last_at = before_at;
 		return error;
 	}
-	if (is_flat(builder, at, stride) && (uint64_t)stride * type->length <= UINT32_MAX) {
+	if (plan_gather_is_flat(builder, at, stride) &&
+			(uint64_t)stride * type->length <= UINT32_MAX) {
 		op.code = PLAN_MEMORY_COPY;
 		op.offset += builder->last.offset;
 		op.count = (uint32_t)stride * type->length;
@@ -278,8 +280,8 @@ static int compile_array_at(struct plan_builder *builder, const struct side_type
 	return 0;
 }
 
-static int compile_array(struct plan_builder *builder, const struct side_type_gather_array *type,
-		uint64_t origin, int64_t *size)
+static int plan_gather_array(struct plan_builder *builder,
+		const struct side_type_gather_array *type, uint64_t origin, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_DEREFERENCE, .offset = origin + type->offset};
 	uint32_t at;
@@ -309,7 +311,7 @@ static int compile_length(struct plan_builder *builder, const struct side_type *
 	bool partial;
 	int error;
 
-	if (!type || label_of(type) != SIDE_TYPE_GATHER_INTEGER)
+	if (!type || plan_gather_label_of(type) != SIDE_TYPE_GATHER_INTEGER)
 		return plan_refuse(builder, EINVAL, "its length must be a gathered integer");
 	integer = &type->u.side_gather.u.side_integer;
 	error = plan_describe_integer(builder, &integer->type, integer->offset_bits, &op, &partial);
@@ -327,7 +329,7 @@ static int compile_length(struct plan_builder *builder, const struct side_type *
 	return error;
 }
 
-static int compile_vla(struct plan_builder *builder, const struct side_type_gather_vla *type,
+static int plan_gather_vla(struct plan_builder *builder, const struct side_type_gather_vla *type,
 		uint64_t origin, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_MEMORY_VLA, .offset = origin + type->offset};
@@ -353,7 +355,7 @@ static int compile_vla(struct plan_builder *builder, const struct side_type_gath
 	stride = stride_of(element);
 	if (stride > UINT32_MAX)
 		return plan_refuse(builder, E2BIG, "its elements are too far apart");
-	flat = is_flat(builder, at + 1, stride);
+	flat = plan_gather_is_flat(builder, at + 1, stride);
 	if (builder->ops) {
 		builder->ops[at].width = op.width;
 		builder->ops[at].stride = (uint32_t)(stride < 0 ? 0 : stride);
@@ -372,31 +374,32 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 	const struct side_type *element;
 	struct plan_op byte = {.code = PLAN_MEMORY_COPY, .count = 1};
 
-	switch (label_of(type)) {
+	switch (plan_gather_label_of(type)) {
 	case SIDE_TYPE_GATHER_BYTE:
 		*size = 1;
 		return push_at(builder, &byte, origin + gather->u.side_byte.offset,
 				gather->u.side_byte.access_mode.v);
 	case SIDE_TYPE_GATHER_BOOL:
-		return compile_bool(builder, &gather->u.side_bool, origin, size);
+		return plan_gather_bool(builder, &gather->u.side_bool, origin, size);
 	case SIDE_TYPE_GATHER_INTEGER:
 	case SIDE_TYPE_GATHER_POINTER:
-		return compile_integer(builder, &gather->u.side_integer, origin, size);
+		return plan_gather_integer(builder, &gather->u.side_integer, origin, size);
 	case SIDE_TYPE_GATHER_FLOAT:
-		return compile_float(builder, &gather->u.side_float, origin, size);
+		return plan_gather_float(builder, &gather->u.side_float, origin, size);
 	case SIDE_TYPE_GATHER_STRING:
-		return compile_string(builder, &gather->u.side_string, origin, size);
+		return plan_gather_string(builder, &gather->u.side_string, origin, size);
 	case SIDE_TYPE_GATHER_STRUCT:
-		return compile_struct(builder, &gather->u.side_struct, origin, size);
+		return plan_gather_struct(builder, &gather->u.side_struct, origin, size);
 	case SIDE_TYPE_GATHER_ARRAY:
-		return compile_array(builder, &gather->u.side_array, origin, size);
-	case SIDE_TYPE_GATHER_VLA: return compile_vla(builder, &gather->u.side_vla, origin, size);
+		return plan_gather_array(builder, &gather->u.side_array, origin, size);
+	case SIDE_TYPE_GATHER_VLA:
+		return plan_gather_vla(builder, &gather->u.side_vla, origin, size);
 	case SIDE_TYPE_GATHER_ENUM:
 		element = side_ptr_get(gather->u.side_enum.elem_type);
-		if (!element || label_of(element) != SIDE_TYPE_GATHER_INTEGER)
+		if (!element || plan_gather_label_of(element) != SIDE_TYPE_GATHER_INTEGER)
 			return plan_refuse(builder, EINVAL,
 					"a gathered enumeration needs a gathered integer");
-		return compile_integer(
+		return plan_gather_integer(
 				builder, &element->u.side_gather.u.side_integer, origin, size);
 	default:
 		return plan_refuse(builder, EINVAL,
@@ -407,7 +410,7 @@ static int compile_memory(struct plan_builder *builder, const struct side_type *
 /* A gather type as an argument cell: the base pointer is in it. */
 int plan_compile_gather(struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
-	struct plan_op op = {.code = PLAN_GATHER, .label = (uint16_t)label_of(type)};
+	struct plan_op op = {.code = PLAN_GATHER, .label = (uint16_t)plan_gather_label_of(type)};
 	uint32_t at;
 	int error;
 

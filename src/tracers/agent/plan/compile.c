@@ -12,7 +12,7 @@
 
 static int compile_type(struct plan_builder *builder, const struct side_type *type, int64_t *size);
 
-static unsigned int label_of(const struct side_type *type)
+static unsigned int plan_compile_label_of(const struct side_type *type)
 {
 	return type->type.v;
 }
@@ -25,7 +25,7 @@ static int push_scalar(struct plan_builder *builder, unsigned int label, unsigne
 	return plan_push(builder, &op);
 }
 
-static int compile_integer(
+static int plan_compile_integer(
 		struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_INTEGER, .label = type->type.v};
@@ -39,7 +39,8 @@ static int compile_integer(
 	return partial ? plan_push(builder, &op) : push_scalar(builder, op.label, op.size);
 }
 
-static int compile_bool(struct plan_builder *builder, const struct side_type *type, int64_t *size)
+static int plan_compile_bool(
+		struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_BOOL, .label = type->type.v};
 	bool partial;
@@ -52,7 +53,8 @@ static int compile_bool(struct plan_builder *builder, const struct side_type *ty
 	return partial ? plan_push(builder, &op) : push_scalar(builder, op.label, 1);
 }
 
-static int compile_float(struct plan_builder *builder, const struct side_type *type, int64_t *size)
+static int plan_compile_float(
+		struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_FLOAT16, .label = type->type.v, .width = 4};
 	const struct side_type_float *description = &type->u.side_float;
@@ -69,7 +71,8 @@ static int compile_float(struct plan_builder *builder, const struct side_type *t
 	return plan_push(builder, &op);
 }
 
-static int compile_string(struct plan_builder *builder, const struct side_type *type, int64_t *size)
+static int plan_compile_string(
+		struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
 	const struct side_type_string *description = &type->u.side_string;
 	struct plan_op op = {.code = PLAN_STRING, .label = type->type.v};
@@ -126,7 +129,7 @@ static int compile_fields(struct plan_builder *builder, const struct side_event_
 	return 0;
 }
 
-static int compile_struct(
+static int plan_compile_struct(
 		struct plan_builder *builder, const struct side_type_struct *type, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_STRUCT, .label = SIDE_TYPE_STRUCT};
@@ -144,7 +147,7 @@ static int compile_struct(
 	return error;
 }
 
-static int compile_array(
+static int plan_compile_array(
 		struct plan_builder *builder, const struct side_type_array *type, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_ARRAY, .label = SIDE_TYPE_ARRAY};
@@ -166,14 +169,14 @@ static int length_width(
 	bool partial;
 	int error;
 
-	if (!type || !plan_is_integer(label_of(type)))
+	if (!type || !plan_is_integer(plan_compile_label_of(type)))
 		return plan_refuse(builder, EINVAL, "its length must be an integer");
 	error = plan_describe_integer(builder, &type->u.side_integer, 0, &length, &partial);
 	op->width = length.size == 16 ? 8 : length.size;
 	return error;
 }
 
-static int compile_vla(
+static int plan_compile_vla(
 		struct plan_builder *builder, const struct side_type_vla *type, int64_t *size)
 {
 	struct plan_op op = {.code = PLAN_VLA, .label = SIDE_TYPE_VLA};
@@ -226,7 +229,7 @@ static int push_selector(struct plan_builder *builder, const struct side_type *t
 	bool partial;
 	int error;
 
-	if (!plan_is_integer(label_of(type)))
+	if (!plan_is_integer(plan_compile_label_of(type)))
 		return plan_refuse(builder, EINVAL, "its selector must be an integer");
 	error = plan_describe_integer(builder, &type->u.side_integer, 0, &op, &partial);
 	if (error)
@@ -268,14 +271,16 @@ static int compile_variant(
 static int compile_enum(
 		struct plan_builder *builder, const struct side_type *element, int64_t *size)
 {
-	if (!element || !plan_is_integer(label_of(element)))
+	if (!element || !plan_is_integer(plan_compile_label_of(element)))
 		return plan_refuse(builder, EINVAL, "an enumeration needs an integer type");
-	return compile_integer(builder, element, size);
+	return plan_compile_integer(builder, element, size);
 }
 
-static bool is_bitmap_item(const struct side_type *type)
+static bool plan_is_bitmap_item(const struct side_type *type)
 {
-	return type && (label_of(type) == SIDE_TYPE_BYTE || plan_is_integer(label_of(type)));
+	return type &&
+			(plan_compile_label_of(type) == SIDE_TYPE_BYTE ||
+					plan_is_integer(plan_compile_label_of(type)));
 }
 
 static int compile_bitmap(
@@ -283,14 +288,14 @@ static int compile_bitmap(
 {
 	const struct side_type_array *array;
 	const struct side_type_vla *vla;
-	bool valid = is_bitmap_item(element);
+	bool valid = plan_is_bitmap_item(element);
 
-	if (element && label_of(element) == SIDE_TYPE_ARRAY) {
+	if (element && plan_compile_label_of(element) == SIDE_TYPE_ARRAY) {
 		array = side_ptr_get(element->u.side_array);
-		valid = array && is_bitmap_item(side_ptr_get(array->elem_type));
-	} else if (element && label_of(element) == SIDE_TYPE_VLA) {
+		valid = array && plan_is_bitmap_item(side_ptr_get(array->elem_type));
+	} else if (element && plan_compile_label_of(element) == SIDE_TYPE_VLA) {
 		vla = side_ptr_get(element->u.side_vla);
-		valid = vla && is_bitmap_item(side_ptr_get(vla->elem_type));
+		valid = vla && plan_is_bitmap_item(side_ptr_get(vla->elem_type));
 	}
 	if (!valid)
 		return plan_refuse(builder, EINVAL,
@@ -301,28 +306,29 @@ static int compile_bitmap(
 static int compile_type(struct plan_builder *builder, const struct side_type *type, int64_t *size)
 {
 	const struct plan_op dynamic = {.code = PLAN_DYNAMIC};
-	unsigned int label = label_of(type);
+	unsigned int label = plan_compile_label_of(type);
 
 	switch (label) {
 	case SIDE_TYPE_NULL: *size = 0; return push_scalar(builder, label, 0);
 	case SIDE_TYPE_BYTE: *size = 1; return push_scalar(builder, label, 1);
-	case SIDE_TYPE_BOOL: return compile_bool(builder, type, size);
-	case SIDE_TYPE_POINTER: return compile_integer(builder, type, size);
+	case SIDE_TYPE_BOOL: return plan_compile_bool(builder, type, size);
+	case SIDE_TYPE_POINTER: return plan_compile_integer(builder, type, size);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: return compile_float(builder, type, size);
+	case SIDE_TYPE_FLOAT_BINARY128: return plan_compile_float(builder, type, size);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: return compile_string(builder, type, size);
+	case SIDE_TYPE_STRING_UTF32: return plan_compile_string(builder, type, size);
 	case SIDE_TYPE_STRUCT:
-		return compile_struct(builder, side_ptr_get(type->u.side_struct), size);
+		return plan_compile_struct(builder, side_ptr_get(type->u.side_struct), size);
 	case SIDE_TYPE_VARIANT:
 		return compile_variant(builder, side_ptr_get(type->u.side_variant), size);
 	case SIDE_TYPE_OPTIONAL:
 		return compile_optional(builder, side_ptr_get(type->u.side_optional), size);
-	case SIDE_TYPE_ARRAY: return compile_array(builder, side_ptr_get(type->u.side_array), size);
-	case SIDE_TYPE_VLA: return compile_vla(builder, side_ptr_get(type->u.side_vla), size);
+	case SIDE_TYPE_ARRAY:
+		return plan_compile_array(builder, side_ptr_get(type->u.side_array), size);
+	case SIDE_TYPE_VLA: return plan_compile_vla(builder, side_ptr_get(type->u.side_vla), size);
 	case SIDE_TYPE_VLA_VISITOR:
 		return compile_vla_visitor(builder, side_ptr_get(type->u.side_vla_visitor), size);
 	case SIDE_TYPE_ENUM:
@@ -334,7 +340,7 @@ static int compile_type(struct plan_builder *builder, const struct side_type *ty
 	default: break;
 	}
 	if (plan_is_integer(label))
-		return compile_integer(builder, type, size);
+		return plan_compile_integer(builder, type, size);
 	if (label >= SIDE_TYPE_GATHER_BOOL && label <= SIDE_TYPE_GATHER_ENUM)
 		return plan_compile_gather(builder, type, size);
 	if (label >= _NR_SIDE_TYPE_LABEL)

@@ -39,39 +39,39 @@ typedef side_array_t(const struct side_attr) attribute_list;
 static bool write_value(struct node_list *list, unsigned int depth, const char *name,
 		const struct side_arg *cell);
 
-static bool fail(struct node_list *list, enum plan_reason reason)
+static bool plan_dynamic_set_error(struct node_list *list, enum plan_reason reason)
 {
 	list->to = plan_fail(list->output, reason);
 	return false;
 }
 
 /* Advance over `size` bytes that the caller will write. NULL: no room. */
-static uint8_t *claim(struct node_list *list, size_t size)
+static uint8_t *plan_dynamic_reserve(struct node_list *list, size_t size)
 {
 	uint8_t *to = list->to;
 
 	if (!plan_room(list->output, to, size)) {
-		fail(list, PLAN_REASON_TOO_BIG);
+		plan_dynamic_set_error(list, PLAN_REASON_TOO_BIG);
 		return NULL;
 	}
 	list->to = to + size;
 	return to;
 }
 
-static bool write_text(struct node_list *list, const void *text, unsigned int unit_size,
-		unsigned int order)
+static bool plan_dynamic_write_text(struct node_list *list, const void *text,
+		unsigned int unit_size, unsigned int order)
 {
 	const uint8_t *consumed;
 
 	if (unit_size != 1 && unit_size != 2 && unit_size != 4)
-		return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+		return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	if (unit_size != 1) {
 		list->to = plan_write_wide_string(list->output, text, unit_size,
 				order != SIDE_TYPE_BYTE_ORDER_HOST, &consumed, list->to);
 		return list->to;
 	}
 	list->to = plan_copy_string(list->to, list->output->end, text);
-	return list->to || fail(list, PLAN_REASON_TOO_BIG);
+	return list->to || plan_dynamic_set_error(list, PLAN_REASON_TOO_BIG);
 }
 
 /* What is a name has nothing to be called when it is NULL; a value that is NULL shows that. */
@@ -79,7 +79,7 @@ static bool write_text_value(struct node_list *list, const void *text, unsigned 
 		unsigned int order)
 {
 	if (text)
-		return write_text(list, text, unit_size, order);
+		return plan_dynamic_write_text(list, text, unit_size, order);
 	list->to = plan_write_null_string(list->output, list->to);
 	return list->to;
 }
@@ -89,10 +89,10 @@ static bool begin_node(struct node_list *list, unsigned int depth)
 	uint8_t *to;
 
 	if (depth > PLAN_DYNAMIC_DEPTH_MAX)
-		return fail(list, PLAN_REASON_DEPTH);
+		return plan_dynamic_set_error(list, PLAN_REASON_DEPTH);
 	if (list->count == UINT32_MAX)
-		return fail(list, PLAN_REASON_LENGTH);
-	to = claim(list, 1);
+		return plan_dynamic_set_error(list, PLAN_REASON_LENGTH);
+	to = plan_dynamic_reserve(list, 1);
 	if (!to)
 		return false;
 	*to = (uint8_t)depth;
@@ -103,7 +103,7 @@ static bool begin_node(struct node_list *list, unsigned int depth)
 /* The kind, and `size` bytes of value that the caller writes. NULL: no room. */
 static uint8_t *claim_value(struct node_list *list, enum node_kind kind, size_t size)
 {
-	uint8_t *to = claim(list, 1 + size);
+	uint8_t *to = plan_dynamic_reserve(list, 1 + size);
 
 	if (!to)
 		return NULL;
@@ -117,7 +117,7 @@ static uint8_t *claim_node(struct node_list *list, unsigned int depth, const cha
 {
 	if (!begin_node(list, depth))
 		return NULL;
-	if (!write_text(list, name ? name : "", 1, 0))
+	if (!plan_dynamic_write_text(list, name ? name : "", 1, 0))
 		return NULL;
 	return claim_value(list, kind, size);
 }
@@ -130,9 +130,9 @@ static bool write_integer(struct node_list *list, unsigned int size, unsigned in
 	uint8_t *to;
 
 	if (size != 1 && size != 2 && size != 4 && size != 8 && size != 16)
-		return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+		return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	if (bits > size * 8)
-		return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+		return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	op.flags = (is_signed ? PLAN_SIGNED : 0) | (swap ? PLAN_SWAP : 0);
 	value = plan_load_integer(&op, from);
 	if (size == 16) {
@@ -161,12 +161,12 @@ static bool write_pointer(
 	uint8_t *to;
 
 	if ((size != 4 && size != 8 && size != 16) || bits > size * 8)
-		return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+		return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	if (side_enum_get(type->byte_order) != SIDE_TYPE_BYTE_ORDER_HOST)
 		op.flags = PLAN_SWAP;
 	value = plan_load_integer(&op, from);
 	if (value.high)
-		return fail(list, PLAN_REASON_LENGTH);
+		return plan_dynamic_set_error(list, PLAN_REASON_LENGTH);
 	to = claim_value(list, NODE_POINTER, 8);
 	if (to)
 		plan_store_64(to, value.low);
@@ -181,7 +181,7 @@ static bool write_bool(
 	uint8_t *to;
 
 	if ((size != 1 && size != 2 && size != 4 && size != 8) || bits > size * 8)
-		return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+		return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	if (side_enum_get(type->byte_order) != SIDE_TYPE_BYTE_ORDER_HOST)
 		op.flags = PLAN_SWAP;
 	to = claim_value(list, NODE_BOOLEAN, 1);
@@ -213,18 +213,18 @@ static bool write_float(struct node_list *list, unsigned int size, bool swap, co
 			plan_store_64(to + 8, plan_load(from + (swap ? 0 : 8), 8, swap));
 		}
 		return to;
-	default: return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+	default: return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	}
 }
 
-static bool write_string(struct node_list *list, const void *text, unsigned int unit_size,
-		unsigned int order)
+static bool plan_dynamic_write_string(struct node_list *list, const void *text,
+		unsigned int unit_size, unsigned int order)
 {
 	uint8_t *to;
 
 	if (unit_size != 1 && unit_size != 2 && unit_size != 4)
-		return fail(list, PLAN_REASON_ARGUMENT_LABEL);
-	to = claim(list, 1);
+		return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
+	to = plan_dynamic_reserve(list, 1);
 	if (!to)
 		return false;
 	*to = (uint8_t)(NODE_STRING + __builtin_ctz(unit_size));
@@ -263,9 +263,9 @@ static bool write_attribute_value(struct node_list *list, const struct side_attr
 	case SIDE_ATTR_TYPE_FLOAT_BINARY128:
 		return write_float(list, 2u << (type - SIDE_ATTR_TYPE_FLOAT_BINARY16), false, from);
 	case SIDE_ATTR_TYPE_STRING:
-		return write_string(list, side_ptr_get(string->p), string->unit_size,
+		return plan_dynamic_write_string(list, side_ptr_get(string->p), string->unit_size,
 				string->byte_order.v);
-	default: return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+	default: return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	}
 }
 
@@ -281,7 +281,7 @@ static __attribute__((noinline)) bool write_attributes(
 	if (!length)
 		return true;
 	if (!attribute)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	to = claim_node(list, depth, NULL, NODE_ATTRIBUTES, 4);
 	if (!to)
 		return false;
@@ -292,7 +292,7 @@ static __attribute__((noinline)) bool write_attributes(
 
 		if (!begin_node(list, depth + 1))
 			return false;
-		if (!write_text(list, text ? text : "", text ? key->unit_size : 1,
+		if (!plan_dynamic_write_text(list, text ? text : "", text ? key->unit_size : 1,
 				    key->byte_order.v))
 			return false;
 		if (!write_attribute_value(list, &attribute->value))
@@ -309,7 +309,7 @@ static bool begin_compound(struct node_list *list, unsigned int depth, const cha
 	return *count && write_attributes(list, depth + 1, attributes);
 }
 
-static bool write_struct(struct node_list *list, unsigned int depth, const char *name,
+static bool plan_dynamic_write_struct(struct node_list *list, unsigned int depth, const char *name,
 		const struct side_arg_dynamic_struct *fields)
 {
 	const struct side_arg_dynamic_field *field;
@@ -317,11 +317,11 @@ static bool write_struct(struct node_list *list, unsigned int depth, const char 
 	uint8_t *count;
 
 	if (!fields)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	field = side_ptr_get(fields->fields);
 	length = fields->len;
 	if (length && !field)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	if (!begin_compound(list, depth, name, NODE_STRUCTURE, &fields->attributes, &count))
 		return false;
 	plan_store_32(count, length);
@@ -332,7 +332,7 @@ static bool write_struct(struct node_list *list, unsigned int depth, const char 
 	return true;
 }
 
-static bool write_vla(struct node_list *list, unsigned int depth, const char *name,
+static bool plan_dynamic_write_vla(struct node_list *list, unsigned int depth, const char *name,
 		const struct side_arg_dynamic_vla *vla)
 {
 	const struct side_arg *cell;
@@ -340,11 +340,11 @@ static bool write_vla(struct node_list *list, unsigned int depth, const char *na
 	uint8_t *count;
 
 	if (!vla)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	cell = side_ptr_get(vla->sav);
 	length = vla->len;
 	if (length && !cell)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	if (!begin_compound(list, depth, name, NODE_ARRAY, &vla->attributes, &count))
 		return false;
 	plan_store_32(count, length);
@@ -373,7 +373,7 @@ static enum side_visitor_status visit_child(
 								  : SIDE_VISITOR_STATUS_ERROR;
 }
 
-static enum side_visitor_status visit_element(
+static enum side_visitor_status plan_dynamic_visit_element(
 		const struct side_tracer_visitor_ctx *context, const struct side_arg *cell)
 {
 	return visit_child(context->priv, NULL, cell);
@@ -393,7 +393,7 @@ static bool end_visit(struct visit_state *state, enum side_visitor_status status
 	if (!state->list->to)
 		return false;
 	if (status != SIDE_VISITOR_STATUS_OK)
-		return fail(state->list, PLAN_REASON_VISITOR);
+		return plan_dynamic_set_error(state->list, PLAN_REASON_VISITOR);
 	plan_store_32(count, state->count);
 	return true;
 }
@@ -409,7 +409,7 @@ static __attribute__((noinline)) bool write_struct_visitor(struct node_list *lis
 
 	visitor = argument ? side_ptr_get(argument->visitor) : NULL;
 	if (!visitor)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	if (!begin_compound(list, depth, name, NODE_STRUCTURE, &argument->attributes, &count))
 		return false;
 	return end_visit(&state, visitor(&context, side_ptr_get(argument->app_ctx)), count);
@@ -419,13 +419,13 @@ static __attribute__((noinline)) bool write_vla_visitor(struct node_list *list, 
 		const char *name, const struct side_arg_dynamic_vla_visitor *argument)
 {
 	struct visit_state state = {list, depth + 1, 0};
-	const struct side_tracer_visitor_ctx context = {visit_element, &state};
+	const struct side_tracer_visitor_ctx context = {plan_dynamic_visit_element, &state};
 	side_visitor_func visitor;
 	uint8_t *count;
 
 	visitor = argument ? side_ptr_get(argument->visitor) : NULL;
 	if (!visitor)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	if (!begin_compound(list, depth, name, NODE_ARRAY, &argument->attributes, &count))
 		return false;
 	return end_visit(&state, visitor(&context, side_ptr_get(argument->app_ctx)), count);
@@ -440,7 +440,7 @@ static __attribute__((noinline)) bool write_scalar(struct node_list *list, unsig
 	uint8_t *to;
 	bool done;
 
-	if (!begin_node(list, depth) || !write_text(list, name ? name : "", 1, 0))
+	if (!begin_node(list, depth) || !plan_dynamic_write_text(list, name ? name : "", 1, 0))
 		return false;
 	switch (cell->type.v) {
 	case SIDE_TYPE_DYNAMIC_NULL: done = claim_value(list, NODE_NULL, 0); break;
@@ -468,10 +468,11 @@ static __attribute__((noinline)) bool write_scalar(struct node_list *list, unsig
 				(const uint8_t *)&u->side_float.value);
 		break;
 	case SIDE_TYPE_DYNAMIC_STRING:
-		done = write_string(list, (const void *)(uintptr_t)u->side_string.value,
+		done = plan_dynamic_write_string(list,
+				(const void *)(uintptr_t)u->side_string.value,
 				u->side_string.type.unit_size, u->side_string.type.byte_order.v);
 		break;
-	default: return fail(list, PLAN_REASON_ARGUMENT_LABEL);
+	default: return plan_dynamic_set_error(list, PLAN_REASON_ARGUMENT_LABEL);
 	}
 	return done && write_attributes(list, depth + 1, attributes);
 }
@@ -482,16 +483,17 @@ static bool write_value(struct node_list *list, unsigned int depth, const char *
 	const union side_arg_dynamic *u;
 
 	if (!cell)
-		return fail(list, PLAN_REASON_NULL_POINTER);
+		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	u = &cell->u.side_dynamic;
 	switch (cell->type.v) {
 	case SIDE_TYPE_DYNAMIC_STRUCT:
-		return write_struct(list, depth, name, side_ptr_get(u->side_dynamic_struct));
+		return plan_dynamic_write_struct(
+				list, depth, name, side_ptr_get(u->side_dynamic_struct));
 	case SIDE_TYPE_DYNAMIC_STRUCT_VISITOR:
 		return write_struct_visitor(
 				list, depth, name, side_ptr_get(u->side_dynamic_struct_visitor));
 	case SIDE_TYPE_DYNAMIC_VLA:
-		return write_vla(list, depth, name, side_ptr_get(u->side_dynamic_vla));
+		return plan_dynamic_write_vla(list, depth, name, side_ptr_get(u->side_dynamic_vla));
 	case SIDE_TYPE_DYNAMIC_VLA_VISITOR:
 		return write_vla_visitor(
 				list, depth, name, side_ptr_get(u->side_dynamic_vla_visitor));
@@ -501,7 +503,7 @@ static bool write_value(struct node_list *list, unsigned int depth, const char *
 
 static uint8_t *begin_list(struct node_list *list)
 {
-	return claim(list, 4);
+	return plan_dynamic_reserve(list, 4);
 }
 
 uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *cell, uint8_t *to)
@@ -522,7 +524,7 @@ uint8_t *plan_write_variadic(struct plan_output *output,
 	struct node_list list = {output, to, 0};
 	uint8_t *length = begin_list(&list);
 
-	if (!length || !write_struct(&list, 0, NULL, fields))
+	if (!length || !plan_dynamic_write_struct(&list, 0, NULL, fields))
 		return NULL;
 	plan_store_32(length, list.count);
 	return list.to;

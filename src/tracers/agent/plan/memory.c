@@ -15,7 +15,7 @@ plan_inline const uint8_t *address_of(const struct plan_op *op, const uint8_t *b
 	return op->flags & PLAN_POINTER ? plan_load_pointer(base) : base;
 }
 
-static uint8_t *write_string(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_memory_write_string(struct plan_output *output, const struct plan_op *op,
 		const uint8_t *from, uint8_t *to)
 {
 	uint8_t *behind;
@@ -32,7 +32,7 @@ static uint8_t *write_string(struct plan_output *output, const struct plan_op *o
 	return behind;
 }
 
-static uint8_t *write_array(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_memory_write_array(struct plan_output *output, const struct plan_op *op,
 		const struct plan_op *stop, const uint8_t *base, uint32_t count, uint32_t stride,
 		uint8_t *to)
 {
@@ -111,7 +111,7 @@ uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op 
 	if (op->flags & PLAN_STRINGS)
 		return write_strings(output, op + 1, base, count, to);
 	if (!(op->flags & PLAN_FLAT))
-		return write_array(output, element, stop, base, count, op->stride, to);
+		return plan_memory_write_array(output, element, stop, base, count, op->stride, to);
 	if (!plan_room(output, to, (uint64_t)count * op->stride))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_copy(to, base + element->offset, (size_t)count * op->stride);
@@ -136,7 +136,7 @@ uint8_t *plan_write_memory_vla_span(struct plan_output *output, const struct pla
 }
 
 /* Operations that write `width` bytes made of a value. */
-static uint8_t *write_converted(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_memory_write_converted(struct plan_output *output, const struct plan_op *op,
 		const uint8_t *from, uint8_t *to)
 {
 	uint16_t half;
@@ -171,7 +171,7 @@ uint8_t *plan_write_memory(struct plan_output *output, const struct plan_op *op,
 			to += op->count;
 			break;
 		case PLAN_MEMORY_STRING:
-			to = write_string(output, op, address_of(op, base), to);
+			to = plan_memory_write_string(output, op, address_of(op, base), to);
 			break;
 		case PLAN_MEMORY_DEREFERENCE:
 			from = plan_load_pointer(from);
@@ -180,14 +180,14 @@ uint8_t *plan_write_memory(struct plan_output *output, const struct plan_op *op,
 			to = plan_write_memory(output, op + 1, op + op->skip, from, to);
 			break;
 		case PLAN_MEMORY_ARRAY:
-			to = write_array(output, op + 1, op + op->skip, from, op->count, op->stride,
-					to);
+			to = plan_memory_write_array(output, op + 1, op + op->skip, from, op->count,
+					op->stride, to);
 			break;
 		case PLAN_MEMORY_STRINGS_ARRAY:
 			to = write_strings(output, op, from, op->count, to);
 			break;
 		case PLAN_MEMORY_VLA: to = plan_write_memory_vla(output, op, base, base, to); break;
-		default: to = write_converted(output, op, from, to); break;
+		default: to = plan_memory_write_converted(output, op, from, to); break;
 		}
 	}
 	return to;

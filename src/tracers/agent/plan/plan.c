@@ -30,7 +30,7 @@ ssize_t plan_size(const struct side_event_description *description, char *error,
 }
 
 /* The shortest way that knows all operations. */
-static plan_serialize_func choose_way(struct plan_body *body)
+static plan_serialize_func plan_choose_serializer(struct plan_body *body)
 {
 	struct plan_op *op = body->ops, *end = op + body->op_count - 1;
 
@@ -112,8 +112,8 @@ static bool under_valgrind(void)
 	return answer != 0;
 }
 
-static int build(const struct side_event_description *description, void *memory, size_t size,
-		char *error, size_t error_size, struct plan **result)
+static int plan_build_body(const struct side_event_description *description, void *memory,
+		size_t size, char *error, size_t error_size, struct plan **result)
 {
 	struct plan_body *body = memory;
 	uint32_t capacity;
@@ -135,7 +135,8 @@ static int build(const struct side_event_description *description, void *memory,
 	if (under_valgrind())
 		__atomic_store_n(&plan_strings_by_byte, true, __ATOMIC_RELAXED);
 	plan_block_runs(body);
-	body->plan = (struct plan){.serialize = choose_way(body), .kind = PLAN_KIND_ANY};
+	body->plan = (struct plan){
+			.serialize = plan_choose_serializer(body), .kind = PLAN_KIND_ANY};
 	body->span_at = 0;
 	choose_kind(body);
 	*result = &body->plan;
@@ -145,7 +146,7 @@ static int build(const struct side_event_description *description, void *memory,
 int plan_build(const struct side_event_description *description, void *memory, size_t size,
 		struct plan **plan)
 {
-	return build(description, memory, size, NULL, 0, plan);
+	return plan_build_body(description, memory, size, NULL, 0, plan);
 }
 
 int plan_compile(const struct side_event_description *description, struct plan **result,
@@ -165,7 +166,7 @@ int plan_compile(const struct side_event_description *description, struct plan *
 			error[0] = '\0';
 		return -ENOMEM;
 	}
-	status = build(description, memory, (size_t)size, error, error_size, &plan);
+	status = plan_build_body(description, memory, (size_t)size, error, error_size, &plan);
 	if (status) {
 		munmap(memory, (size_t)size);
 		return status;

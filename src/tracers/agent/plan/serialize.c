@@ -65,7 +65,7 @@ static const struct side_arg *vector_cells(
 	return cells;
 }
 
-static uint8_t *write_struct(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_serialize_write_struct(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint8_t *to)
 {
 	const struct side_arg_vec *vector = cell_pointer(cell);
@@ -78,7 +78,7 @@ static uint8_t *write_struct(struct plan_output *output, const struct plan_op *o
 	return cell ? write_cells(output, op + 1, op + op->skip, cell, to) : NULL;
 }
 
-static uint8_t *write_array(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_serialize_write_array(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint8_t *to)
 {
 	const struct side_arg_vec *vector = cell_pointer(cell);
@@ -94,7 +94,7 @@ static bool length_fits(const struct plan_op *op, uint32_t length)
 	return op->width >= 4 || length >> (op->width * 8) == 0;
 }
 
-static uint8_t *write_vla(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_serialize_write_vla(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint8_t *to)
 {
 	const struct side_arg_vec *vector = cell_pointer(cell);
@@ -122,7 +122,7 @@ struct visit_state {
 	uint32_t length;
 };
 
-static enum side_visitor_status visit_element(
+static enum side_visitor_status plan_serialize_visit_element(
 		const struct side_tracer_visitor_ctx *context, const struct side_arg *cell)
 {
 	struct visit_state *state = context->priv;
@@ -144,7 +144,7 @@ static uint8_t *write_vla_visitor(struct plan_output *output, const struct plan_
 {
 	const struct side_arg_vla_visitor *argument = cell_pointer(cell);
 	struct visit_state state = {output, op + 1, to + op->width, 0};
-	const struct side_tracer_visitor_ctx context = {visit_element, &state};
+	const struct side_tracer_visitor_ctx context = {plan_serialize_visit_element, &state};
 
 	if (!argument)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
@@ -247,7 +247,7 @@ static uint8_t *write_gather(struct plan_output *output, const struct plan_op *o
 }
 
 /* Operations that make `width` bytes of the cell's value. */
-static uint8_t *write_converted(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_serialize_write_converted(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint8_t *to)
 {
 	const uint8_t *from = (const uint8_t *)&cell->u;
@@ -269,7 +269,7 @@ static uint8_t *write_converted(struct plan_output *output, const struct plan_op
 	}
 }
 
-static uint8_t *write_string(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_serialize_write_string(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint8_t *to)
 {
 	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
@@ -307,16 +307,16 @@ static uint8_t *write_cell(struct plan_output *output, const struct plan_op *op,
 		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
 	switch (op->code) {
 	case PLAN_STRING:
-	case PLAN_WIDE_STRING: return write_string(output, op, cell, to);
+	case PLAN_WIDE_STRING: return plan_serialize_write_string(output, op, cell, to);
 	case PLAN_GATHER_COPY: return write_gather_copy(output, op, cell, to);
-	case PLAN_STRUCT: return write_struct(output, op, cell, to);
-	case PLAN_ARRAY: return write_array(output, op, cell, to);
-	case PLAN_VLA: return write_vla(output, op, cell, to);
+	case PLAN_STRUCT: return plan_serialize_write_struct(output, op, cell, to);
+	case PLAN_ARRAY: return plan_serialize_write_array(output, op, cell, to);
+	case PLAN_VLA: return plan_serialize_write_vla(output, op, cell, to);
 	case PLAN_VLA_VISITOR: return write_vla_visitor(output, op, cell, to);
 	case PLAN_OPTIONAL: return write_optional(output, op, cell, to);
 	case PLAN_VARIANT: return write_variant(output, op, cell, to);
 	case PLAN_GATHER: return write_gather(output, op, cell, to);
-	default: return write_converted(output, op, cell, to);
+	default: return plan_serialize_write_converted(output, op, cell, to);
 	}
 }
 
@@ -349,7 +349,7 @@ static uint8_t *write_cells(struct plan_output *output, const struct plan_op *op
 	return to;
 }
 
-static int fail(enum plan_reason why, enum plan_reason *reason)
+static int plan_serialize_set_error(enum plan_reason why, enum plan_reason *reason)
 {
 	if (reason)
 		*reason = why;
@@ -376,11 +376,11 @@ ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *a
 		to = write_cells(&output, body->ops, body->ops + body->op_count - 1, cell, to);
 	if (to && body->variadic)
 		to = plan_write_variadic(&output, variadic, to);
-	return to ? to - (uint8_t *)buffer : fail(output.reason, reason);
+	return to ? to - (uint8_t *)buffer : plan_serialize_set_error(output.reason, reason);
 }
 
 /* The last field of a plan that has a span; its cell is the last one. */
-static uint8_t *write_span(struct plan_output *output, const struct plan_op *op,
+static uint8_t *plan_serialize_write_span(struct plan_output *output, const struct plan_op *op,
 		const struct side_arg *cell, uint8_t *to, struct plan_span *span)
 {
 	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
@@ -413,8 +413,9 @@ ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *
 	if (last != body->ops)
 		to = write_cells(&output, body->ops, last, cell, to);
 	if (to)
-		to = write_span(&output, last, cell + body->cell_count - 1, to, span);
-	return to ? to - (uint8_t *)buffer : fail(output.reason, NULL);
+		to = plan_serialize_write_span(
+				&output, last, cell + body->cell_count - 1, to, span);
+	return to ? to - (uint8_t *)buffer : plan_serialize_set_error(output.reason, NULL);
 }
 
 /* The arguments of a plan that has some: NULL when something is wrong with the vector. */
@@ -441,7 +442,7 @@ plan_inline const struct side_arg *plan_cells(
 			return plan_serialize_any(                                            \
 					plan, arguments, variadic, buffer, capacity, reason); \
 		if (!plan_copy_cells(bytes, body->ops[0].label, cell, count, buffer))         \
-			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                      \
+			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);  \
 		return (ssize_t)count * (bytes);                                              \
 	}
 
@@ -477,32 +478,32 @@ plan_serialize_func plan_serialize_run(unsigned int code)
 #define NEXT_STEP(op, cell, to) return (op)->step(op, cell, to, last, start, reason)
 
 /* One cell is the usual run, and then no loop is needed; more go the second way. */
-#define STEP_RUN(bytes_each)                                                               \
-	static __attribute__((noinline)) STEP(step_cells_##bytes_each)                     \
-	{                                                                                  \
-		if ((size_t)(last - to + 8) < op->bytes)                                   \
-			return fail(PLAN_REASON_TOO_BIG, reason);                          \
-		to = plan_copy_cells(bytes_each, op->label, cell, op->count, to);          \
-		if (!to)                                                                   \
-			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                   \
-		NEXT_STEP(op + 1, cell + op->count, to);                                   \
-	}                                                                                  \
-                                                                                           \
-	static STEP(step_run_##bytes_each)                                                 \
-	{                                                                                  \
-		if (op->count != 1 || (bytes_each) > 8 || to > last)                       \
-			return step_cells_##bytes_each(op, cell, to, last, start, reason); \
-		if (__builtin_expect(cell->type.v != op->label, 0))                        \
-			return step_wrong_label(op, cell, to, last, start, reason);        \
-		plan_copy_cell(bytes_each, cell, to);                                      \
-		NEXT_STEP(op + 1, cell + 1, to + (bytes_each));                            \
+#define STEP_RUN(bytes_each)                                                                 \
+	static __attribute__((noinline)) STEP(step_cells_##bytes_each)                       \
+	{                                                                                    \
+		if ((size_t)(last - to + 8) < op->bytes)                                     \
+			return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);        \
+		to = plan_copy_cells(bytes_each, op->label, cell, op->count, to);            \
+		if (!to)                                                                     \
+			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason); \
+		NEXT_STEP(op + 1, cell + op->count, to);                                     \
+	}                                                                                    \
+                                                                                             \
+	static STEP(step_run_##bytes_each)                                                   \
+	{                                                                                    \
+		if (op->count != 1 || (bytes_each) > 8 || to > last)                         \
+			return step_cells_##bytes_each(op, cell, to, last, start, reason);   \
+		if (__builtin_expect(cell->type.v != op->label, 0))                          \
+			return step_wrong_label(op, cell, to, last, start, reason);          \
+		plan_copy_cell(bytes_each, cell, to);                                        \
+		NEXT_STEP(op + 1, cell + 1, to + (bytes_each));                              \
 	}
 
 /* Out of line, so that the steps need no stack. */
 static __attribute__((noinline, cold)) STEP(step_wrong_label)
 {
 	(void)op, (void)cell, (void)to, (void)last, (void)start;
-	return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+	return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
 }
 
 STEP_RUN(0)
@@ -515,9 +516,9 @@ STEP_RUN(16)
 static STEP(step_block)
 {
 	if (__builtin_expect((size_t)(last - to + 8) < op->bytes, 0))
-		return fail(PLAN_REASON_TOO_BIG, reason);
+		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
 	if (__builtin_expect(!plan_copy_block(op, cell, to), 0))
-		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
 	NEXT_STEP(op + op->skip, cell + op->count, to + op->bytes);
 }
 
@@ -532,7 +533,7 @@ static __attribute__((noinline)) STEP(step_long_string)
 		from = (const uint8_t *)"(null)";
 	to = plan_copy_string(to, last + 8, from);
 	if (!to)
-		return fail(PLAN_REASON_TOO_BIG, reason);
+		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
 	NEXT_STEP(op + 1, cell + 1, to);
 }
 
@@ -563,11 +564,11 @@ static STEP(step_gather_copy)
 	uint32_t count = op->count;
 
 	if (__builtin_expect(cell->type.v != op->label, 0))
-		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
 	if (__builtin_expect(!from, 0))
-		return fail(PLAN_REASON_NULL_POINTER, reason);
+		return plan_serialize_set_error(PLAN_REASON_NULL_POINTER, reason);
 	if (__builtin_expect((size_t)(last - to + 8) < count, 0))
-		return fail(PLAN_REASON_TOO_BIG, reason);
+		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
 	plan_copy(to, from + op->offset, count);
 	NEXT_STEP(op + 1, cell + 1, to + count);
 }

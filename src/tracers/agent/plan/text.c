@@ -22,7 +22,7 @@ uint8_t *plan_write_null_string(struct plan_output *output, uint8_t *to)
 }
 
 /* 1 to 7 bytes. The caller has made sure of the room. NULL never happens. */
-static uint8_t *encode(uint8_t *to, uint32_t unit)
+static uint8_t *plan_text_encode(uint8_t *to, uint32_t unit)
 {
 	unsigned int more; /* bytes behind the first, of 6 bits each */
 	uint8_t first;
@@ -83,7 +83,7 @@ uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
 			} else {
 				if (!plan_room(output, to, 3))
 					return plan_fail(output, PLAN_REASON_TOO_BIG);
-				to = encode(to, high);
+				to = plan_text_encode(to, high);
 			}
 			high = 0;
 		}
@@ -93,7 +93,7 @@ uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
 		}
 		if (!plan_room(output, to, encoded_size(unit)))
 			return plan_fail(output, PLAN_REASON_TOO_BIG);
-		to = encode(to, unit);
+		to = plan_text_encode(to, unit);
 		if (!unit)
 			break;
 	}

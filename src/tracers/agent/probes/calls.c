@@ -45,7 +45,7 @@ static struct block *retired_blocks;
 
 /* ---- rows of a module ---- */
 
-static bool read_memory(uint64_t from, void *to, size_t size)
+static bool probes_call_read_memory(uint64_t from, void *to, size_t size)
 {
 	struct iovec local = {.iov_base = to, .iov_len = size};
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
@@ -64,10 +64,11 @@ static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64
 	uint8_t first[4];
 	int32_t distance;
 
-	if (!read_memory(base, &elf, sizeof(elf)) || elf.e_phentsize != sizeof(segments[0]))
+	if (!probes_call_read_memory(base, &elf, sizeof(elf)) ||
+			elf.e_phentsize != sizeof(segments[0]))
 		return false;
 	nr = elf.e_phnum < SEGMENTS_MAX ? elf.e_phnum : SEGMENTS_MAX;
-	if (!read_memory(base + elf.e_phoff, segments, nr * sizeof(segments[0])))
+	if (!probes_call_read_memory(base + elf.e_phoff, segments, nr * sizeof(segments[0])))
 		return false;
 	for (i = nr; i-- > 0;)
 		if (segments[i].p_type == PT_LOAD)
@@ -80,8 +81,9 @@ static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64
 		if (segments[i].p_type == PT_LOAD &&
 				*header - (segments[i].p_vaddr + bias) < segments[i].p_filesz)
 			*end = segments[i].p_vaddr + bias + segments[i].p_filesz;
-	if (!*header || !*end || !read_memory(*header, first, sizeof(first)) ||
-			!read_memory(*header + sizeof(first), &distance, sizeof(distance)))
+	if (!*header || !*end || !probes_call_read_memory(*header, first, sizeof(first)) ||
+			!probes_call_read_memory(
+					*header + sizeof(first), &distance, sizeof(distance)))
 		return false;
 	/* Some linkers put the header behind what it is the header of. */
 	*begin = *header;
@@ -91,7 +93,7 @@ static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64
 }
 
 /* Room for as many rows as the data may have; what is not used of it is given back. */
-static struct block *build(const struct unwind_image *image)
+static struct block *probes_call_build_block(const struct unwind_image *image)
 {
 	size_t mapped = sizeof(struct block) + image->size * sizeof(struct unwind_row), used;
 	struct block *block = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
@@ -108,7 +110,7 @@ static struct block *build(const struct unwind_image *image)
 }
 
 /* Also where there are none: it is not looked for again. */
-static struct block *make_block(const struct base_library *library)
+static struct block *probes_call_make_block(const struct base_library *library)
 {
 	struct unwind_image image = {.lowest = library->base};
 	struct block *block;
@@ -120,10 +122,11 @@ static struct block *make_block(const struct base_library *library)
 				MAP_PRIVATE | MAP_ANONYMOUS, -1);
 		if (!image.bytes)
 			return NULL;
-		if (!read_memory(image.address, (void *)(uintptr_t)image.bytes, image.size))
+		if (!probes_call_read_memory(
+				    image.address, (void *)(uintptr_t)image.bytes, image.size))
 			image.header = 0;
 	}
-	block = build(&image);
+	block = probes_call_build_block(&image);
 	if (image.bytes)
 		raw_munmap((void *)(uintptr_t)image.bytes, image.size);
 	if (!block)
@@ -137,7 +140,8 @@ static struct block *make_block(const struct base_library *library)
 	return block;
 }
 
-static bool is_of(const struct block *block, const struct base_library *library)
+static bool probes_call_block_belongs_to(
+		const struct block *block, const struct base_library *library)
 {
 	return block->base == library->base && block->end == library->end &&
 			block->device == library->device && block->inode == library->inode;
@@ -150,16 +154,16 @@ struct making {
 	bool changed;
 };
 
-static void look_at(void *user, const struct base_library *library)
+static void probes_call_check_library(void *user, const struct base_library *library)
 {
 	struct making *making = user;
 	struct block *block = blocks;
 
-	while (block && !is_of(block, library))
+	while (block && !probes_call_block_belongs_to(block, library))
 		block = block->next;
 	making->nr++;
 	if (!block) {
-		block = make_block(library);
+		block = probes_call_make_block(library);
 		making->changed = true;
 	}
 	if (block)
@@ -185,7 +189,7 @@ static void retire_unused(struct making *making)
 	}
 }
 
-static void publish(struct picture *picture)
+static void probes_call_publish_snapshot(struct picture *picture)
 {
 	struct picture *old = current;
 
@@ -227,7 +231,7 @@ static void make_picture(uint32_t nr)
 		picture->modules.known = picture->known;
 		list_modules(picture);
 	}
-	publish(picture);
+	probes_call_publish_snapshot(picture);
 }
 
 void probe_calls_update(bool wanted)
@@ -236,11 +240,11 @@ void probe_calls_update(bool wanted)
 
 	if (!wanted && !current)
 		return;
-	if (wanted && base_each(look_at, &making))
+	if (wanted && base_each(probes_call_check_library, &making))
 		return;
 	retire_unused(&making);
 	if (!wanted)
-		publish(NULL);
+		probes_call_publish_snapshot(NULL);
 	else if (making.changed)
 		make_picture(making.nr);
 }
@@ -292,7 +296,7 @@ static uint64_t own_control_block(void)
 	return address;
 }
 
-static bool is_near(uint64_t page, uint64_t end)
+static bool probes_call_is_in_range(uint64_t page, uint64_t end)
 {
 	return end > page && end - page <= PROBE_PAGES_MAX;
 }
@@ -302,13 +306,13 @@ static uint64_t end_of_stack(uint64_t page)
 {
 	uint64_t known = known_stack >> PAGES_BITS, end = 0;
 
-	if (is_near(page, known))
+	if (probes_call_is_in_range(page, known))
 		return known;
 	if (!probe_is_first_thread())
 		end = own_control_block() / PAGE + 1;
 	else if (&__libc_stack_end)
 		end = (uintptr_t)__libc_stack_end / PAGE + 1;
-	return is_near(page, end) ? end : 0;
+	return probes_call_is_in_range(page, end) ? end : 0;
 }
 
 static __attribute__((noinline)) void look_at_stack(uint64_t page, struct probes_block *block)
@@ -349,7 +353,7 @@ static __attribute__((noinline)) void set_memory(
 
 _Static_assert(PROBE_PAGES_MEMORY <= PROBE_CALLS_BYTES, "what a block has room for");
 
-static bool read_word(void *user, uint64_t address, uint64_t *value)
+static bool probes_call_read_word(void *user, uint64_t address, uint64_t *value)
 {
 	struct probes_window *window = user;
 	uint64_t *words = probe_hit_memory(window->block);
@@ -371,7 +375,7 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 		struct probes_block *block, struct probes_window *window)
 {
 	static const struct unwind_modules none;
-	/* Acquire: all of it. Pairs with the release in publish(). */
+	/* Acquire: all of it. Pairs with the release in probes_call_publish_snapshot(). */
 	const struct picture *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 
 	window->block = block;
@@ -379,7 +383,7 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 	window->from = window->size = 0;
 	window->reading = NULL;
 	set_memory(&window->memory, hit->stack, block);
-	window->memory.read = read_word;
+	window->memory.read = probes_call_read_word;
 	window->memory.user = window;
 	window->state.pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
 	window->state.stack = (uintptr_t)hit->stack;

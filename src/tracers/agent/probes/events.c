@@ -57,7 +57,8 @@ static int make_fields(struct probes_table *table, const struct probe_table_even
 }
 
 /* Arguments are labelled as the description says. */
-static void take_labels(const struct probe_table *table, const struct probe_table_event *said,
+static void probes_event_copy_labels(const struct probe_table *table,
+		const struct probe_table_event *said,
 		const struct side_event_description *description, struct probes_event *event)
 {
 	struct probes_field *fields = (struct probes_field *)(uintptr_t)event->fields;
@@ -77,7 +78,7 @@ static void *take_described(void *user, size_t size)
 	return agent_memory_take(&table->described, size);
 }
 
-static int make_event(struct probes_table *table, uint32_t index)
+static int probes_event_make(struct probes_table *table, uint32_t index)
 {
 	struct probes_event *event = &table->events[index];
 	struct side_event_description *description;
@@ -98,7 +99,7 @@ static int make_event(struct probes_table *table, uint32_t index)
 		return -EPROTO;
 	}
 	description = side_builder_description(event->builder);
-	take_labels(&table->table, &said, description, event);
+	probes_event_copy_labels(&table->table, &said, description, event);
 	/* Without this memory, hits that are not seen are not counted. */
 	event->unseen = agent_memory_take(
 			&table->memory, PROBES_NR_UNSEEN * sizeof(*event->unseen));
@@ -137,7 +138,7 @@ int probes_events_make(struct probes_table *table)
 	if (!table->events || !table->descriptions)
 		return -ENOMEM;
 	for (i = 0; !ret && i < nr; i++)
-		ret = make_event(table, i);
+		ret = probes_event_make(table, i);
 	if (ret)
 		return ret;
 	pair_events(table);

@@ -29,7 +29,7 @@ int probe_fetch_place(unsigned int reg, bool leaves)
 	return reg < sizeof(places) ? places[reg] - 1 : -1;
 }
 
-static uint64_t register_value(const struct probes_moment *moment, unsigned int reg)
+static uint64_t probes_fetch_register_value(const struct probes_moment *moment, unsigned int reg)
 {
 	const struct patch_hit *hit = moment->hit;
 	int place = probe_fetch_place(reg, moment->way->leaves);
@@ -77,7 +77,7 @@ static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool
 /* ---- fetching ---- */
 
 /* Its first word is its own address. */
-static const uint64_t *thread_pointer(void)
+static const uint64_t *probes_fetch_thread_pointer(void)
 {
 	const uint64_t *pointer;
 
@@ -85,14 +85,15 @@ static const uint64_t *thread_pointer(void)
 	return pointer;
 }
 
-static uint64_t extend(uint64_t value, unsigned int bits, bool is_signed)
+static uint64_t probes_fetch_extend(uint64_t value, unsigned int bits, bool is_signed)
 {
 	unsigned int rest = 64 - bits;
 
 	return is_signed ? (uint64_t)((int64_t)(value << rest) >> rest) : value << rest >> rest;
 }
 
-static uint64_t load(struct probes_moment *moment, uint64_t from, unsigned int size)
+static uint64_t probes_fetch_load_register(
+		struct probes_moment *moment, uint64_t from, unsigned int size)
 {
 	uint64_t value = 0;
 
@@ -135,9 +136,9 @@ static uint64_t as_double(uint64_t bits, uint64_t head)
 
 static uint64_t load_extended(struct probes_moment *moment, uint64_t from)
 {
-	uint64_t bits = load(moment, from, 8);
+	uint64_t bits = probes_fetch_load_register(moment, from, 8);
 
-	return as_double(bits, load(moment, from + 8, 2));
+	return as_double(bits, probes_fetch_load_register(moment, from + 8, 2));
 }
 
 /* From 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which can represent each such number. */
@@ -162,7 +163,8 @@ static uint64_t return_address(struct probes_moment *moment)
 	const struct patch_hit *hit = moment->hit;
 
 	return patch_return_address(
-			hit->call ? hit->returns_to : load(moment, (uintptr_t)hit->stack, 8));
+			hit->call ? hit->returns_to
+				  : probes_fetch_load_register(moment, (uintptr_t)hit->stack, 8));
 }
 
 /* ---- variables of the thread ---- */
@@ -172,19 +174,19 @@ static int64_t errno_at;
 void probe_fetch_start(void)
 {
 	/* The C library is loaded with the program, so that is the same in each thread. */
-	errno_at = (int64_t)((uintptr_t)&errno - (uintptr_t)thread_pointer());
+	errno_at = (int64_t)((uintptr_t)&errno - (uintptr_t)probes_fetch_thread_pointer());
 }
 
 /*
  * As the C library has it: behind the thread pointer stands where a list of blocks is, two words for each module, the first of which is
  * the block, or all bits are set until the thread uses it. Before the list stands how many there are.
  */
-static uint64_t block_of(struct probes_moment *moment, uint64_t module)
+static uint64_t probes_fetch_get_block(struct probes_moment *moment, uint64_t module)
 {
-	uint64_t list = thread_pointer()[1], block = UINT64_MAX;
+	uint64_t list = probes_fetch_thread_pointer()[1], block = UINT64_MAX;
 
-	if (module && module <= load(moment, list - 16, 8))
-		block = load(moment, list + 16 * module, 8);
+	if (module && module <= probes_fetch_load_register(moment, list - 16, 8))
+		block = probes_fetch_load_register(moment, list + 16 * module, 8);
 	if (block != UINT64_MAX && block)
 		return block;
 	moment->unreadable |= UINT64_C(1) << moment->field;
@@ -205,13 +207,15 @@ static uint64_t begin_value(struct probes_moment *moment, const struct probe_fet
 	case PROBE_FETCH_DURATION: return moment->way->leaves ? hit->elapsed : 0;
 	case PROBE_FETCH_RETURN: return return_address(moment);
 	case PROBE_FETCH_UNREADABLE: return moment->unreadable;
-	case PROBE_FETCH_THREAD: return (uint64_t)op->value + (uintptr_t)thread_pointer();
-	case PROBE_FETCH_ERRNO: return (uint64_t)errno_at + (uintptr_t)thread_pointer();
+	case PROBE_FETCH_THREAD:
+		return (uint64_t)op->value + (uintptr_t)probes_fetch_thread_pointer();
+	case PROBE_FETCH_ERRNO:
+		return (uint64_t)errno_at + (uintptr_t)probes_fetch_thread_pointer();
 	default: return 0;
 	}
 }
 
-static uint64_t divide(int64_t left, int64_t right)
+static uint64_t probes_fetch_divide(int64_t left, int64_t right)
 {
 	/* The one quotient that there is no room for comes out as it is. */
 	if (right == -1)
@@ -232,7 +236,7 @@ static uint64_t calculate(unsigned int sum, uint64_t left, uint64_t right)
 	case PROBE_SUM_PLUS: return left + right;
 	case PROBE_SUM_MINUS: return left - right;
 	case PROBE_SUM_TIMES: return left * right;
-	case PROBE_SUM_DIVIDE: return divide(signed_left, signed_right);
+	case PROBE_SUM_DIVIDE: return probes_fetch_divide(signed_left, signed_right);
 	case PROBE_SUM_MODULO: return right ? left % right : 0;
 	case PROBE_SUM_AND: return left & right;
 	case PROBE_SUM_OR: return left | right;
@@ -262,15 +266,23 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 		const struct probe_fetch_op *op = &fetch->ops[i];
 
 		switch (op->code) {
-		case PROBE_FETCH_REGISTER: value = register_value(moment, op->reg); break;
+		case PROBE_FETCH_REGISTER:
+			value = probes_fetch_register_value(moment, op->reg);
+			break;
 		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
 		case PROBE_FETCH_ADD_REGISTER:
-			value += register_value(moment, op->reg) << op->size;
+			value += probes_fetch_register_value(moment, op->reg) << op->size;
 			break;
-		case PROBE_FETCH_LOAD: value = load(moment, value, op->size); break;
+		case PROBE_FETCH_LOAD:
+			value = probes_fetch_load_register(moment, value, op->size);
+			break;
 		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
-		case PROBE_FETCH_ZERO_EXTEND: value = extend(value, op->size, false); break;
-		case PROBE_FETCH_SIGN_EXTEND: value = extend(value, op->size, true); break;
+		case PROBE_FETCH_ZERO_EXTEND:
+			value = probes_fetch_extend(value, op->size, false);
+			break;
+		case PROBE_FETCH_SIGN_EXTEND:
+			value = probes_fetch_extend(value, op->size, true);
+			break;
 		case PROBE_FETCH_PUSH: aside[nr_aside++] = value; break;
 		case PROBE_FETCH_CALCULATE:
 			if (!nr_aside)
@@ -289,7 +301,7 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 			moment->upper = value;
 			value = aside[--nr_aside];
 			break;
-		case PROBE_FETCH_BLOCK: value = block_of(moment, value); break;
+		case PROBE_FETCH_BLOCK: value = probes_fetch_get_block(moment, value); break;
 		default: value = begin_value(moment, op); break;
 		}
 		/* What cannot be read leads nowhere. */

@@ -40,7 +40,7 @@ void probe_hit_start(void)
 	probe_record_start();
 }
 
-static int take_block(void)
+static int probes_hit_allocate_block(void)
 {
 	/* Relaxed: the exchange below checks the value again. */
 	uint32_t taken = __atomic_load_n(&blocks_taken, __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ static int take_block(void)
 
 static void give_block(int index)
 {
-	/* Release: our accesses come before the next owner's. Pairs with take_block(). */
+	/* Release: our accesses come before the next owner's. Pairs with probes_hit_allocate_block(). */
 	__atomic_fetch_and(&blocks_taken, ~(1u << index), __ATOMIC_RELEASE);
 }
 
@@ -89,7 +89,7 @@ void *probe_hit_memory(struct probes_block *block)
 {
 	if (block->memory)
 		return block->memory;
-	block->index = take_block();
+	block->index = probes_hit_allocate_block();
 	if (block->index >= 0)
 		block->memory = blocks + (size_t)block->index * BLOCK_SIZE;
 	return block->memory;
@@ -202,8 +202,9 @@ static inline void fill_value(struct probes_moment *moment, const struct probes_
 }
 
 /* The fetch determines whether the value can be read. */
-static void fill_guarded(struct probes_moment *moment, const struct probes_field *named,
-		const struct probe_fetch *how, struct side_arg *cells)
+static void probes_hit_fetch_optional(struct probes_moment *moment,
+		const struct probes_field *named, const struct probe_fetch *how,
+		struct side_arg *cells)
 {
 	struct side_arg *cell = &cells[named->cell];
 	struct side_arg_optional *optional =
@@ -221,7 +222,7 @@ static inline void fill_cell(struct probes_moment *moment, const struct probes_f
 		const struct probe_fetch *how, struct side_arg *cells)
 {
 	if (named->field.guarded)
-		fill_guarded(moment, named, how, cells);
+		probes_hit_fetch_optional(moment, named, how, cells);
 	else
 		fill_value(moment, named, how, cells, &cells[named->cell]);
 }
@@ -271,7 +272,7 @@ static __attribute__((noinline)) void call_with_stack(const struct saved_call *c
 /* The program's stack may be small: use it for the area only if no block is free. */
 static __attribute__((noinline)) void call_saved(const struct saved_call *call)
 {
-	int index = take_block();
+	int index = probes_hit_allocate_block();
 	uintptr_t block = (uintptr_t)blocks + (size_t)index * BLOCK_SIZE;
 
 	if (index < 0) {
@@ -325,7 +326,7 @@ static void call_event(struct probes_moment *moment, struct side_arg *cells)
 
 static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 {
-	int index = take_block();
+	int index = probes_hit_allocate_block();
 	char *block;
 
 	if (index < 0) {
@@ -345,7 +346,7 @@ static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 }
 
 /* The program is only armed where nothing but the lowest bit of the highest byte is set. */
-static inline bool is_wanted(const struct probes_event *event)
+static inline bool probes_hit_event_is_armed(const struct probes_event *event)
 {
 	return __atomic_load_n(event->enabled, __ATOMIC_RELAXED) & ~((uintptr_t)1 << ARMED_SHIFT);
 }
@@ -378,7 +379,7 @@ void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hoo
 {
 	struct probes_scratch *scratch = patch_hit_scratch();
 
-	if (!is_wanted(way->event))
+	if (!probes_hit_event_is_armed(way->event))
 		return;
 	if (scratch)
 		hit_with(hit, hook, way, scratch);

@@ -39,13 +39,13 @@ static void tell_wrappers(bool begins)
 	__asm__ volatile("");
 }
 
-static void *begin(void)
+static void *own_threads_begin_region(void)
 {
 	tell_wrappers(true);
 	return patch_own_begin();
 }
 
-static void end(void *before)
+static void own_threads_end_region(void *before)
 {
 	patch_own_end(before);
 	tell_wrappers(false);
@@ -53,7 +53,7 @@ static void end(void *before)
 
 EXPORT uint64_t *side_agent_own_begin(uint64_t *ret_before)
 {
-	*ret_before = (uintptr_t)begin();
+	*ret_before = (uintptr_t)own_threads_begin_region();
 	return &patch_own_threads[PATCH_OWN_ATTACH];
 }
 
@@ -62,19 +62,19 @@ EXPORT void side_agent_own_end(uint64_t before, int error)
 	/* No thread clears it. Relaxed: another one may only compare it. */
 	if (error)
 		__atomic_store_n(&patch_own_threads[PATCH_OWN_ATTACH], 0, __ATOMIC_RELAXED);
-	end((void *)(uintptr_t)before);
+	own_threads_end_region((void *)(uintptr_t)before);
 }
 
-static void begin_thread(enum patch_own which)
+static void own_threads_mark_thread(enum patch_own which)
 {
-	(void)begin();
+	(void)own_threads_begin_region();
 	/* Relaxed, as above: from here on this thread's hits do not compare it. */
 	__atomic_store_n(&patch_own_threads[which], 0, __ATOMIC_RELAXED);
 }
 
 EXPORT void side_agent_own_thread(void)
 {
-	begin_thread(PATCH_OWN_ATTACH);
+	own_threads_mark_thread(PATCH_OWN_ATTACH);
 }
 
 unsigned long *agent_own_control(void)
@@ -84,12 +84,12 @@ unsigned long *agent_own_control(void)
 
 void agent_own_control_begins(void)
 {
-	begin_thread(PATCH_OWN_CONTROL);
+	own_threads_mark_thread(PATCH_OWN_CONTROL);
 }
 
 void agent_own_task_begins(void)
 {
-	(void)begin();
+	(void)own_threads_begin_region();
 }
 
 void agent_own_begin(struct agent_own *own)
@@ -103,18 +103,18 @@ void agent_own_begin(struct agent_own *own)
 
 	raw_call(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &own->mask, sizeof(own->mask));
 	own->blocks = true;
-	own->before = begin();
+	own->before = own_threads_begin_region();
 }
 
 void agent_own_begin_start(struct agent_own *own)
 {
 	own->blocks = false;
-	own->before = begin();
+	own->before = own_threads_begin_region();
 }
 
 void agent_own_end(const struct agent_own *own)
 {
-	end(own->before);
+	own_threads_end_region(own->before);
 	if (own->blocks)
 		raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &own->mask, NULL, sizeof(own->mask));
 }

@@ -188,7 +188,7 @@ static void end_table(struct probes_table *table)
 
 /* ---- those of a session ---- */
 
-static struct probes_table *find_table(const struct agent_session *session, uint64_t number)
+static struct probes_table *probes_find(const struct agent_session *session, uint64_t number)
 {
 	struct probes_table *table = session->tables;
 
@@ -197,7 +197,7 @@ static struct probes_table *find_table(const struct agent_session *session, uint
 	return table;
 }
 
-static bool is_named(uint64_t number)
+static bool probes_is_named(uint64_t number)
 {
 	uint32_t i;
 
@@ -214,7 +214,7 @@ static void end_unnamed(struct agent_session *session)
 	while (*at) {
 		struct probes_table *table = *at;
 
-		if (is_named(table->number)) {
+		if (probes_is_named(table->number)) {
 			at = &table->next;
 			continue;
 		}
@@ -251,7 +251,7 @@ static enum patch_sandbox sandbox_of(enum context_hits hits)
 }
 
 /* In the thread that is about to enter a sandbox. */
-static void limit_hits(enum context_hits hits)
+static void probes_limit_hits(enum context_hits hits)
 {
 	struct agent_session *session;
 	struct probes_table *table;
@@ -284,7 +284,7 @@ static void limit_hits(enum context_hits hits)
 }
 
 /* Before an event ends, and at the end of the process. */
-static void count_unseen(struct probes_table *table)
+static void probes_count_lost(struct probes_table *table)
 {
 	uint32_t i, nr = table->events && !table->error ? probe_table_nr_events(&table->table) : 0;
 
@@ -298,7 +298,7 @@ void agent_probes_count(void)
 	struct probes_table *table;
 
 	agent_each_session(session) for (table = session->tables; table; table = table->next)
-			count_unseen(table);
+			probes_count_lost(table);
 }
 
 static const struct patch_hooks hooks = {.unseen = probe_hit_unseen,
@@ -306,7 +306,7 @@ static const struct patch_hooks hooks = {.unseen = probe_hit_unseen,
 		.is_vforked = probe_hit_is_vforked};
 
 /* Durations are measured by the time stamp, whose frequency whoever records knows best. */
-static void start(const struct agent_session *session)
+static void probes_start_clock(const struct agent_session *session)
 {
 	uint64_t frequency =
 			session->config.clock == RING_CLOCK_TSC ? session->config.frequency : 0;
@@ -321,7 +321,7 @@ static void start(const struct agent_session *session)
 		context_memory_shared = patch_thread_shares;
 		/* Release: the hooks. Pairs with the acquire in agent_vfork_begins(). */
 		__atomic_store_n(&context_vfork_begins, patch_thread_begin, __ATOMIC_RELEASE);
-		context_hits_limited = limit_hits;
+		context_hits_limited = probes_limit_hits;
 		start_error = patch_start(false);
 	}
 	if (!start_error)
@@ -340,16 +340,16 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 	end_unnamed(session);
 	if (!may_wait) {
 		for (i = 0; i < incoming.nr; i++)
-			session->probes_due |= !find_table(session, incoming.tables[i].number);
+			session->probes_due |= !probes_find(session, incoming.tables[i].number);
 		apply_due |= session->tables != NULL;
 		agent_probes_begin();
 		return;
 	}
 	session->probes_due = false;
 	if (incoming.nr)
-		start(session);
+		probes_start_clock(session);
 	for (i = 0; i < incoming.nr; i++) {
-		struct probes_table *table = find_table(session, incoming.tables[i].number);
+		struct probes_table *table = probes_find(session, incoming.tables[i].number);
 
 		/* Whoever brings it once more may be another recorder, which has heard nothing of it. */
 		if (table)

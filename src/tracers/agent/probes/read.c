@@ -16,7 +16,7 @@
 #define LITTLE 64u
 
 /* Plain loops: what libc has for it uses vector registers. */
-static void copy(void *to, uint64_t from, size_t size)
+static void probes_read_copy_memory(void *to, uint64_t from, size_t size)
 {
 	const volatile unsigned char *bytes = (const volatile unsigned char *)(uintptr_t)from;
 
@@ -29,7 +29,7 @@ static long own_pid(void)
 	return patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-static long read_pieces(void *to, size_t size, const struct iovec *remote, size_t nr)
+static long probes_read_pieces(void *to, size_t size, const struct iovec *remote, size_t nr)
 {
 	struct iovec local = {.iov_base = to, .iov_len = size};
 
@@ -41,7 +41,7 @@ static __attribute__((noinline)) long read_remote(void *to, uint64_t from, size_
 {
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
 
-	return read_pieces(to, size, &remote, 1);
+	return probes_read_pieces(to, size, &remote, 1);
 }
 
 bool probe_are_there(uint64_t from, size_t nr, void *memory)
@@ -52,7 +52,7 @@ bool probe_are_there(uint64_t from, size_t nr, void *memory)
 		pieces[i].iov_base = (void *)(uintptr_t)(from + i * PAGE);
 		pieces[i].iov_len = 1;
 	}
-	return read_pieces(pieces + nr, nr, pieces, nr) == (long)nr;
+	return probes_read_pieces(pieces + nr, nr, pieces, nr) == (long)nr;
 }
 
 bool probe_is_first_thread(void)
@@ -60,7 +60,7 @@ bool probe_is_first_thread(void)
 	return patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0) == own_pid();
 }
 
-static bool is_near(uint64_t address, const uint64_t *stack)
+static bool probes_read_is_in_range(uint64_t address, const uint64_t *stack)
 {
 	return address / PAGE == (uintptr_t)stack / PAGE;
 }
@@ -74,11 +74,12 @@ static inline bool is_nowhere(uint64_t from)
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 		struct patch_reading **reading)
 {
-	if (size && size <= PAGE && is_near(from, stack) && is_near(from + size - 1, stack)) {
+	if (size && size <= PAGE && probes_read_is_in_range(from, stack) &&
+			probes_read_is_in_range(from + size - 1, stack)) {
 		if (size == 8)
 			*(uint64_t *)to = *(const volatile uint64_t *)(uintptr_t)from;
 		else
-			copy(to, from, size);
+			probes_read_copy_memory(to, from, size);
 		return true;
 	}
 	if (is_nowhere(from) || (!*reading && !context_may_ask()))
@@ -95,7 +96,7 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
  * As much of a page as there is room for, up to a NUL: whether there is one. `got` is how much is before it, or without it; negative:
  * nothing can be read.
  */
-static bool read_text(
+static bool probes_read_text(
 		char *to, uint64_t from, size_t wanted, long *got, struct patch_reading **reading)
 {
 	long is_read, i = 0;
@@ -128,7 +129,7 @@ static size_t read_string(char *to, uint64_t from, size_t size, bool *ret_is_the
 
 		if (wanted > size - 1 - filled)
 			wanted = size - 1 - filled;
-		ends = read_text(to + filled, from + filled, wanted, &got, reading);
+		ends = probes_read_text(to + filled, from + filled, wanted, &got, reading);
 		if (got < 0)
 			break;
 		filled += (size_t)got;

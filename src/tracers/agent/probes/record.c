@@ -33,7 +33,7 @@ void probe_record_start(void)
 
 /* ---- bytes ---- */
 
-static inline uint8_t *put_value(uint8_t *to, uint64_t value, size_t size)
+static inline uint8_t *probes_record_write_value(uint8_t *to, uint64_t value, size_t size)
 {
 	/* What is too much is overwritten by the next one, or not recorded. */
 	memcpy(to, &value, sizeof(value));
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) uint8_t *put_fetched(
 	if (step->kind != PROBES_STEP_NAME)
 		value = probe_fetch_value(moment, &probes_fetches(moment)[moment->field]);
 	switch ((enum probes_step_kind)step->kind) {
-	case PROBES_STEP_BOOL: return put_value(to, (value & 0xff) != 0, 1);
+	case PROBES_STEP_BOOL: return probes_record_write_value(to, (value & 0xff) != 0, 1);
 	case PROBES_STEP_NAME:
 		for (const char *name = moment->wish->function; (*to++ = (uint8_t)*name); name++)
 			;
@@ -64,11 +64,13 @@ static inline __attribute__((always_inline)) uint8_t *put_fetched(
 		return to;
 	case PROBES_STEP_GATHERED:
 		count = probe_hit_several(moment, field, value, to + sizeof(count));
-		return put_value(to, count, sizeof(count)) + count * field->size;
+		return probes_record_write_value(to, count, sizeof(count)) + count * field->size;
 	case PROBES_STEP_WIDE:
-		return put_value(put_value(to, value, sizeof(value)), moment->upper, sizeof(value));
+		return probes_record_write_value(
+				probes_record_write_value(to, value, sizeof(value)), moment->upper,
+				sizeof(value));
 	case PROBES_STEP_NOTHING: return to;
-	default: return put_value(to, value, step->size);
+	default: return probes_record_write_value(to, value, step->size);
 	}
 }
 
@@ -85,13 +87,13 @@ static __attribute__((noinline)) uint8_t *put_field(
 	return *to ? end : to + 1;
 }
 
-static inline uint8_t *put_plain(
+static inline uint8_t *probes_record_write_plain(
 		const struct patch_hit *hit, const struct probes_step *step, uint8_t *to)
 {
 	uint64_t value;
 
 	memcpy(&value, (const char *)hit + step->from, sizeof(value));
-	return put_value(to, value, step->size);
+	return probes_record_write_value(to, value, step->size);
 }
 
 /* From the first one on that is not plain. */
@@ -108,7 +110,7 @@ static inline __attribute__((always_inline)) uint8_t *put_rest(const struct patc
 			.wish = *probes_wish_of(hook),
 			.window = &scratch->window};
 	for (; step != end; step++)
-		to = step->kind == PROBES_STEP_PLAIN ? put_plain(hit, step, to)
+		to = step->kind == PROBES_STEP_PLAIN ? probes_record_write_plain(hit, step, to)
 						     : put_field(moment, step, to);
 	return to;
 }
@@ -124,7 +126,7 @@ static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
 	for (; step != words; step++, to += sizeof(uint64_t))
 		memcpy(to, (const char *)hit + step->from, sizeof(uint64_t));
 	for (; step != end; step++)
-		to = put_plain(hit, step, to);
+		to = probes_record_write_plain(hit, step, to);
 	return to;
 }
 
@@ -285,7 +287,8 @@ static inline __attribute__((always_inline)) bool record_piece(const struct agen
 
 /* ---- hits ---- */
 
-static inline const struct side_event_state_0 *state_of(const struct probes_way *way)
+static inline const struct side_event_state_0 *probes_record_get_event_state(
+		const struct probes_way *way)
 {
 	return (const struct side_event_state_0 *)(const void *)way->state;
 }
@@ -294,7 +297,7 @@ static inline const struct side_event_state_0 *state_of(const struct probes_way 
 static inline __attribute__((always_inline)) const struct side_callback *our_callback(
 		const struct probes_way *way)
 {
-	const struct side_event_state_0 *state = state_of(way);
+	const struct side_event_state_0 *state = probes_record_get_event_state(way);
 	const struct side_callback *cb = section_callbacks(state);
 
 	return section_is_only(state, cb, known.quiet.begin, known.quiet.end) ? cb : NULL;
@@ -325,7 +328,7 @@ static void note_unseen(const struct probes_way *way, unsigned int why)
 }
 
 /* Has the thread been in no section before? */
-static bool is_new(const uintptr_t *epoch)
+static bool probes_record_thread_is_new(const uintptr_t *epoch)
 {
 	/* Relaxed: the thread's own. A reader's epoch has not that flag. */
 	return __atomic_load_n(epoch, __ATOMIC_RELAXED) == SECTION_SLOW;
@@ -345,11 +348,11 @@ static __attribute__((noinline)) void hit_outside(const struct patch_hit *hit,
 		const struct probes_hook *hook, const struct probes_way *way, uintptr_t *epoch)
 {
 	/* The child of a vfork() cannot register the thread. */
-	if (is_new(epoch) && agent_vforked == CONTEXT_VFORKED) {
+	if (probes_record_thread_is_new(epoch) && agent_vforked == CONTEXT_VFORKED) {
 		note_unseen(way, PROBES_UNSEEN_VFORK);
 		return;
 	}
-	if (is_new(epoch)) {
+	if (probes_record_thread_is_new(epoch)) {
 		begin_sections(way);
 		epoch = section_epoch(known.sections);
 		if (section_enter(known.sections, epoch, 0)) {
@@ -430,7 +433,7 @@ void probe_hit_exit(const struct patch_hit *hit)
  * In a read section, or under libside's lock. The recorder's callback is one of the event's callbacks, because the event belongs to its session's table. Filters are
  * not evaluated: they need arguments that are known at the return only.
  */
-static void count_unseen(const struct probes_event *of)
+static void probes_record_count_lost(const struct probes_event *of)
 {
 	static const enum ring_loss reasons[PROBES_NR_UNSEEN] = {
 			[PATCH_UNSEEN_FULL] = RING_LOST_RETURN_FULL,
@@ -484,7 +487,7 @@ void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 		/* Relaxed: a statistics counter. */
 		__atomic_fetch_add(&hook->exit->event->unseen[why], 1, __ATOMIC_RELAXED);
 		if (section_enter(known.sections, epoch, 0)) {
-			count_unseen(hook->exit->event);
+			probes_record_count_lost(hook->exit->event);
 			section_leave(epoch);
 		}
 	}
@@ -496,14 +499,14 @@ void probe_count_unseen(const struct probes_event *event)
 
 	if (!event->unseen || !event->state || !section_enter(known.sections, epoch, 0))
 		return;
-	count_unseen(event);
+	probes_record_count_lost(event);
 	section_leave(epoch);
 }
 
 void probe_count_unseen_locked(const struct probes_event *event)
 {
 	if (event->unseen && event->state)
-		count_unseen(event);
+		probes_record_count_lost(event);
 }
 
 /* ---- calls that a filter selects ---- */
@@ -519,7 +522,7 @@ static uint8_t mark_unless_removed(uint8_t number)
  * Signal handlers and other threads may call this at the same time. A hit at a hook that was removed finds PROBES_MARKS_GIVEN, and gives
  * its bit back itself.
  */
-static uint8_t take_mark(struct probes_wish *wish, uint32_t channel)
+static uint8_t probes_record_claim_channel_bit(struct probes_wish *wish, uint32_t channel)
 {
 	uint8_t mark = wish->hook->mark, number = 0;
 	uint32_t owner = 0;
@@ -560,7 +563,7 @@ static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint
 		return NULL;
 	number = __atomic_load_n(&wish->marks[channel->index], __ATOMIC_RELAXED);
 	if (!number && !leaves)
-		number = take_mark(wish, channel->index);
+		number = probes_record_claim_channel_bit(wish, channel->index);
 	if (!mark_unless_removed(number))
 		return NULL;
 	*mark = (uint16_t)(1u << (number - 1));

@@ -8,7 +8,7 @@
 
 #include <sys/mman.h>
 
-static uint16_t state_of(const struct probes_place *place)
+static uint16_t probes_result_probe_state(const struct probes_place *place)
 {
 	if (place->probe)
 		return (uint16_t)place->method;
@@ -18,7 +18,8 @@ static uint16_t state_of(const struct probes_place *place)
 }
 
 /* The worst of the places of one probe. */
-static struct wire_probe_run look_at(const struct probes_table *table, uint32_t index)
+static struct wire_probe_run probes_result_worst_run(
+		const struct probes_table *table, uint32_t index)
 {
 	struct wire_probe_run run = {.first = index, .count = 1};
 	const struct probes_wish *wish;
@@ -29,7 +30,7 @@ static struct wire_probe_run look_at(const struct probes_table *table, uint32_t 
 		return run;
 	}
 	for (wish = table->wishes[index]; wish; wish = wish->next_same) {
-		uint16_t state = state_of(wish->place);
+		uint16_t state = probes_result_probe_state(wish->place);
 
 		run.maps++;
 		if (state < run.state)
@@ -46,13 +47,13 @@ static bool are_alike(const struct wire_probe_run *one, const struct wire_probe_
 }
 
 /* As many as one message holds, from `at` on, which moves on. */
-static uint32_t gather(const struct probes_table *table, uint32_t nr_probes, uint32_t *at,
-		struct wire_probe_run *runs)
+static uint32_t probes_result_collect(const struct probes_table *table, uint32_t nr_probes,
+		uint32_t *at, struct wire_probe_run *runs)
 {
 	uint32_t nr = 0;
 
 	for (; *at < nr_probes; (*at)++) {
-		struct wire_probe_run run = look_at(table, *at);
+		struct wire_probe_run run = probes_result_worst_run(table, *at);
 
 		if (nr && are_alike(&runs[nr - 1], &run)) {
 			runs[nr - 1].count++;
@@ -65,7 +66,7 @@ static uint32_t gather(const struct probes_table *table, uint32_t nr_probes, uin
 	return nr;
 }
 
-static void take_figures(struct wire_probed *probed)
+static void probes_result_read_statistics(struct wire_probed *probed)
 {
 	struct patch_figures figures;
 
@@ -89,12 +90,12 @@ static int send_all(int socket, const struct agent_session *session,
 			.runs = runs};
 	uint32_t at = 0;
 
-	take_figures(&probed);
+	probes_result_read_statistics(&probed);
 	do {
 		ssize_t size;
 		int ret;
 
-		probed.nr_runs = gather(table, probed.nr_probes, &at, runs);
+		probed.nr_runs = probes_result_collect(table, probed.nr_probes, &at, runs);
 		probed.last = at == probed.nr_probes;
 		size = wire_encode_probed(message, WIRE_MESSAGE_MAX, &probed);
 		ret = size < 0 ? (int)size

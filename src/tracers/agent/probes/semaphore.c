@@ -16,7 +16,7 @@
 /* Adds `operand`, or a power of two if it is SHIFTED, to the word, and wakes nobody. */
 #define SHIFTED (FUTEX_OP_ADD | FUTEX_OP_OPARG_SHIFT)
 
-static bool add(uint64_t word, unsigned int how, int operand)
+static bool probes_semaphore_atomic_add(uint64_t word, unsigned int how, int operand)
 {
 	/* Where waiters of the operation would be. */
 	static uint32_t nobody;
@@ -28,7 +28,7 @@ static bool add(uint64_t word, unsigned int how, int operand)
 			       operation) >= 0;
 }
 
-static bool is_zero(uint64_t address)
+static bool probes_semaphore_is_zero(uint64_t address)
 {
 	uint16_t value = 0;
 	struct iovec local = {.iov_base = &value, .iov_len = sizeof(value)};
@@ -45,7 +45,7 @@ static bool lower_upper(uint64_t word)
 	bool done = true;
 
 	for (int bit = HALF_BITS; bit < 32; bit++)
-		done = add(word, SHIFTED, bit) && done;
+		done = probes_semaphore_atomic_add(word, SHIFTED, bit) && done;
 	return done;
 }
 
@@ -56,9 +56,9 @@ bool probe_semaphore_change(uint64_t address, bool raise)
 	if (address & 1)
 		return false;
 	/* Somebody has set it to 0: what was added is gone, and the neighbour must not pay for it. */
-	if (!raise && is_zero(address))
+	if (!raise && probes_semaphore_is_zero(address))
 		return false;
 	if (address == word)
-		return add(word, FUTEX_OP_ADD, raise ? 1 : -1);
-	return raise ? add(word, SHIFTED, HALF_BITS) : lower_upper(word);
+		return probes_semaphore_atomic_add(word, FUTEX_OP_ADD, raise ? 1 : -1);
+	return raise ? probes_semaphore_atomic_add(word, SHIFTED, HALF_BITS) : lower_upper(word);
 }

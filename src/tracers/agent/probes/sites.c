@@ -22,7 +22,7 @@ static struct probes_place **places; /* NULL: there are none */
 static uint32_t nr_places;
 static struct agent_memory places_memory;
 
-static struct probes_place **bucket_of(uint64_t address)
+static struct probes_place **probes_site_hash_bucket(uint64_t address)
 {
 	return &places[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
 }
@@ -39,7 +39,7 @@ static struct probes_place *place_at(const struct probe_site *site)
 		places = agent_memory_take(&places_memory, BUCKETS * sizeof(struct probes_place *));
 	if (!places)
 		return NULL;
-	bucket = bucket_of(site->runtime);
+	bucket = probes_site_hash_bucket(site->runtime);
 	for (place = *bucket; place; place = place->next)
 		if (place->address == site->runtime)
 			break;
@@ -87,7 +87,7 @@ static bool is_module(const struct probe_table_module *module, const struct base
 	return has_path(module, library);
 }
 
-static void look_at(void *user, const struct base_library *library)
+static void probes_site_check_library(void *user, const struct base_library *library)
 {
 	const struct search *search = user;
 	struct base_identity identity;
@@ -296,7 +296,7 @@ int probes_places_find(struct probes_table *table)
 
 	search.found = agent_memory_take(&memory,
 			(probe_table_nr_modules(&table->table) + 1) * sizeof(*search.found));
-	ret = search.found ? base_each(look_at, &search) : -ENOMEM;
+	ret = search.found ? base_each(probes_site_check_library, &search) : -ENOMEM;
 	for (i = 0; !ret && i < probe_table_nr_probes(&table->table); i++) {
 		struct probe_table_probe probe;
 
@@ -322,7 +322,7 @@ void probes_places_drop(struct probes_table *table)
 
 /* ---- what is set ---- */
 
-static bool is_enabled(const struct probes_way *way)
+static bool probes_site_is_enabled(const struct probes_way *way)
 {
 	return way && __atomic_load_n(way->event->enabled, __ATOMIC_RELAXED);
 }
@@ -359,7 +359,8 @@ static uint32_t wanted_flags(struct probes_place *place)
 	place->over = false;
 	for (hook = place->hooks; hook; hook = hook->next) {
 		struct probes_wish *wish = *probes_wish_of(hook);
-		bool entry = is_enabled(hook->entry), leave = is_enabled(hook->exit);
+		bool entry = probes_site_is_enabled(hook->entry),
+		     leave = probes_site_is_enabled(hook->exit);
 
 		change_semaphore(wish, entry || leave);
 		/* What the kernel does for it may have begun before anybody listened, or not have ended yet. */
@@ -418,7 +419,7 @@ static unsigned int site_bytes(const struct probe_site *site)
 
 static bool is_wanted_at(uint64_t address)
 {
-	const struct probes_place *place = *bucket_of(address);
+	const struct probes_place *place = *probes_site_hash_bucket(address);
 
 	while (place && place->address != address)
 		place = place->next;
@@ -467,7 +468,7 @@ static void consider(struct round *round, struct probes_place *place)
 }
 
 /* Bytes that are not there would be read in vain. */
-static bool is_mapped(const struct probe_site *site)
+static bool probes_site_is_mapped(const struct probe_site *site)
 {
 	uint8_t bytes[PROBE_BYTES_MAX];
 	struct iovec local = {.iov_base = bytes, .iov_len = site->nr_bytes};
@@ -497,7 +498,7 @@ static void sift(struct probes_place **heap, size_t at, size_t count)
  * By their addresses: what belongs to functions that stand beside one another does so, too, and a page of code is written to
  * once. In place, without the program's heap.
  */
-static void sort(struct probes_place **requested, size_t count)
+static void probes_site_sort(struct probes_place **requested, size_t count)
 {
 	for (size_t i = count / 2; i-- > 0;)
 		sift(requested, i, count);
@@ -525,13 +526,13 @@ static void set_requested(struct round *round)
 	for (i = 0; i < round->nr_requests;) {
 		struct probes_place *place = round->requested[i];
 
-		place->error = is_mapped(&place->site) ? 0 : -EFAULT;
+		place->error = probes_site_is_mapped(&place->site) ? 0 : -EFAULT;
 		if (place->error)
 			round->requested[i] = round->requested[--round->nr_requests];
 		else
 			i++;
 	}
-	sort(round->requested, round->nr_requests);
+	probes_site_sort(round->requested, round->nr_requests);
 	for (i = 0; i < round->nr_requests; i++) {
 		const struct probes_place *place = round->requested[i];
 

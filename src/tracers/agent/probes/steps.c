@@ -11,7 +11,7 @@
 #define TOO_MANY (PROBES_RECORD_MAX + 1)
 
 /* A register or what else stands in the hit as it is recorded. */
-static int place_of(bool leaves, const struct probe_fetch *fetch)
+static int probes_step_hit_offset(bool leaves, const struct probe_fetch *fetch)
 {
 	if (fetch->nr_ops != 1)
 		return -1;
@@ -33,7 +33,7 @@ static bool is_name(const struct probe_fetch *fetch)
 static size_t make_plain_step(bool leaves, struct probes_step *step,
 		const struct probe_table_field *field, const struct probe_fetch *fetch)
 {
-	int place = place_of(leaves, fetch);
+	int place = probes_step_hit_offset(leaves, fetch);
 
 	/* For a value in a register, the selector is written here, too. */
 	if (field->guarded) {
