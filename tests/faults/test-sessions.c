@@ -8,11 +8,17 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "../resources.h"
 #include "../recorder/played.h"
+#include "../resources.h"
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
 #include "recorder/core/check.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/live.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/run.h"
+#include "recorder/core/session.h"
 #include "recorder/recovery/recover.h"
+#include "ring/ring.h"
 
 #define EVENTS 20u
 

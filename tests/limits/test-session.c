@@ -10,9 +10,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
 #include "recorder/core/check.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/live.h"
+#include "recorder/core/maps.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/spawn.h"
+#include "recorder/core/track.h"
 #include "recorder/recovery/facts.h"
-#include "recorder/core/parts.h"
+#include "recorder/rotation/retain.h"
+#include "ring/ring.h"
 
 static struct session_error error;
 

@@ -18,9 +18,16 @@
 
 #include <side/trace.h>
 
+#include "abi/visit.h"
 #include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/live.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 #include "ring/ring.h"
-#include "recorder/core/parts.h"
 
 side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("value")));

@@ -6,8 +6,24 @@
 
 #include "../resources.h"
 #include "played.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
 #include "recorder/core/check.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/exit-status.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/live.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/track.h"
+#include "recorder/rotation/trigger.h"
+#include "recorder/storage/output.h"
+#include "ring/ring.h"
 
 static struct session_error error;
 

@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/exit-status.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 #define CHECK(condition)       \
 	((condition) ? (void)0 \

@@ -4,11 +4,25 @@
 #include <sys/mman.h>
 
 #include "../resources.h"
+#include "ctf/ctf.h"
 #include "played.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/maps.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/totals.h"
+#include "recorder/recovery/adopt-chunks.h"
+#include "recorder/recovery/adopt-process.h"
 #include "recorder/recovery/facts.h"
+#include "recorder/rotation/retain.h"
+#include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
-#include "recorder/core/parts.h"
 #include "recorder/storage/state-directory.h"
+#include "ring/ring.h"
 
 #define TERA 1000000000000ull
 

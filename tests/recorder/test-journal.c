@@ -9,8 +9,12 @@
 #include <unistd.h>
 
 #include "../resources.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/recovery/journal-scan.h"
+#include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
-#include "recorder/storage/state-directory.h"
+#include "ring/ring.h"
 
 #define CHECK(condition)       \
 	((condition) ? (void)0 \

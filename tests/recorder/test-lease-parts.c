@@ -12,7 +12,18 @@
 
 #include "../called.h"
 #include "../check.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
+#include "recorder/core/live.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/shares.h"
+#include "ring/ring.h"
 
 #define S UINT64_C(1000000000)
 #define UID 47

@@ -8,8 +8,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/shares.h"
 #include "ring/ring.h"
-#include "recorder/core/parts.h"
 
 #define CHECK(condition)                                                                \
 	do {                                                                            \

@@ -14,7 +14,10 @@
 #include <unistd.h>
 
 #include "../called.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/libraries.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 static char work[] = "/tmp/side-library-XXXXXX";
 static struct session_error the_error;

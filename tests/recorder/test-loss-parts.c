@@ -10,8 +10,19 @@
 
 #include "../called.h"
 #include "../check.h"
-#include "recorder/core/parts.h"
-#include "recorder/storage/state-directory.h"
+#include "ctf/ctf.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/storage/disk-full.h"
+#include "recorder/storage/journal.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 static uint64_t counters[2][3][RING_LOSS_REASONS]; /* of two channels, three rings, in slot 4 */
 static unsigned int failing_call;                  /* of the calls for memory; 0: none */

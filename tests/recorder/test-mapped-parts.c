@@ -11,9 +11,20 @@
 
 #include "../check.h"
 #include "../resources.h"
-#include "recorder/recovery/core-dump.h"
-#include "recorder/storage/state-directory.h"
+#include "ctf/ctf.h"
 #include "protocol/boot.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/recovery/adopt-mapped.h"
+#include "recorder/recovery/adopt.h"
+#include "recorder/recovery/core-dump.h"
+#include "recorder/recovery/recovered.h"
+#include "ring/ring.h"
 
 static bool is_there, has_no_memory;
 static char opened[300];

@@ -13,7 +13,17 @@
 #include <unistd.h>
 
 #include "../resources.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/access.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/live.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/runtime.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/survivors.h"
+#include "recorder/storage/disk-full.h"
 
 #define CHECK(condition)       \
 	((condition) ? (void)0 \

@@ -15,7 +15,17 @@
 
 #include "../check.h"
 #include "../resources.h"
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/access.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/report.h"
+#include "recorder/core/run.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 static uid_t user;
 static uint64_t start;

@@ -17,7 +17,23 @@
 #include <unistd.h>
 
 #include "../called.h"
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/drain.h"
+#include "recorder/core/exit-status.h"
+#include "recorder/core/helper-process.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/listener.h"
+#include "recorder/core/report.h"
+#include "recorder/core/run.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/spawn.h"
+#include "recorder/core/survivors.h"
+#include "recorder/core/watch.h"
+#include "recorder/storage/buffers.h"
+#include "ring/ring.h"
 
 #define COMMAND 4711
 #define PIPE 50   /* and 51: its end for writing */

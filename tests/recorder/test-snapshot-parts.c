@@ -15,7 +15,20 @@
 #include "../called.h"
 #include "../check.h"
 #include "../resources.h"
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/retain.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/rotation/snapshot.h"
+#include "recorder/storage/disk-full.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 static const char *failing; /* the call that fails, or NULL */
 static int failing_error;

@@ -9,10 +9,21 @@
 
 #include "../resources.h"
 #include "played.h"
+#include "protocol/protocol.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/live.h"
+#include "recorder/core/memory.h"
 #include "recorder/core/outbox.h"
-#include "recorder/core/parts.h"
-#include "recorder/core/peer.h"
-#include "recorder/storage/state-directory.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/shares.h"
+#include "recorder/core/survivors.h"
+#include "ring/ring.h"
 
 static struct session_error error;
 static const struct session_channel channel = {

@@ -13,7 +13,19 @@
 #include "../called.h"
 #include "../check.h"
 #include "../resources.h"
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/exit-status.h"
+#include "recorder/core/helper-process.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/report.h"
+#include "recorder/core/run.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/snapshot.h"
+#include "recorder/rotation/trigger.h"
+#include "ring/ring.h"
 
 #define MS UINT64_C(1000000)
 #define S UINT64_C(1000000000)

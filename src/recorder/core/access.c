@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/access.h"
 
 #define ACCESS_TEXT 4096
 

@@ -12,7 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/parts.h"
+#include "abi/visit.h"
+#include "filter/filter.h"
+#include "protocol/context.h"
+#include "protocol/pattern.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "ring/ring.h"
 
 static const char *const symbols_patterns[] = {"side:library_*", "side:statedump_*"};
 const struct session_rule session_symbols_rule = {.patterns = symbols_patterns, .nr_patterns = 2};

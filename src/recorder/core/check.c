@@ -4,7 +4,15 @@
 
 #include <errno.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/rotation/trigger.h"
+#include "ring/ring.h"
 
 int session_check(const struct session_options *options, struct session_error *error)
 {

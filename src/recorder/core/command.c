@@ -15,7 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/session.h"
 
 /* Whether a 64- or 32-bit program's headers ask for an interpreter, that is, for the loader. */
 static bool has_loader(int fd, const unsigned char ident[EI_NIDENT])

@@ -14,10 +14,28 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
 #include "recorder/core/live.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/maps.h"
+#include "recorder/core/outbox.h"
 #include "recorder/core/peer.h"
-#include "recorder/storage/state-directory.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/shares.h"
+#include "recorder/core/track.h"
+#include "recorder/core/watch.h"
+#include "recorder/recovery/adopt.h"
+#include "ring/ring.h"
 
 static void lose_process(struct session *session, struct instance *instance);
 

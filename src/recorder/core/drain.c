@@ -5,12 +5,32 @@
  * that slow programs appear in their traces, too, and a program that spoils its doorbell does not stop it.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/drain.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/rotation/snapshot.h"
+#include "recorder/rotation/trigger.h"
+#include "recorder/storage/disk-full.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 #define LOOK_AROUND_MS 200
 /* Of a second. */

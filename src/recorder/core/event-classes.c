@@ -4,11 +4,21 @@
  * is kept of them until the trace is complete.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/parts.h"
+#include "abi/visit.h"
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/shares.h"
+#include "recorder/storage/buffers.h"
 
 /* ---- the stream ---- */
 

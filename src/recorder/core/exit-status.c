@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/exit-status.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
 
 /* <linux/pidfd.h> of Linux 6.15; older headers have none of it. */
 struct exit_info {

@@ -4,8 +4,14 @@
  * it: there is a process already, whose number it can be told.
  */
 #include <errno.h>
+#include <stdatomic.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/helper-process.h"
+#include "recorder/core/report.h"
+#include "recorder/core/run.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 #define STEP_MS 10
 #define END_WAIT_MS 5000 /* what was told to end */

@@ -3,15 +3,31 @@
  * Process images: how one begins, and how it ends.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
+#include "recorder/core/maps.h"
+#include "recorder/core/memory.h"
 #include "recorder/core/peer.h"
-#include "recorder/storage/state-directory.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/shares.h"
+#include "recorder/core/watch.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/journal.h"
+#include "ring/ring.h"
 
 /* Only what is harmless in a file name and in a terminal. */
 char *instance_clean_name(const char *name)

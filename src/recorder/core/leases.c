@@ -16,12 +16,21 @@
  * Main thread and drain thread both change leases, always with the session's lock.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
+#include "recorder/core/live.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/shares.h"
+#include "ring/ring.h"
 
 #define MATCH_NS UINT64_C(2000000000)
 #define IDLE_NS UINT64_C(5000000000)

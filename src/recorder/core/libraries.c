@@ -15,7 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/libraries.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 #if defined(__x86_64__)
 #define MULTIARCH "x86_64-linux-gnu"

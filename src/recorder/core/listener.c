@@ -11,8 +11,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/listener.h"
 #include "recorder/core/peer.h"
+#include "recorder/core/report.h"
+#include "recorder/core/runtime.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/watch.h"
 
 /* A socket that is not connected to anything yet. Returns 0 or an errno. */
 static int listener_make(struct session *session)

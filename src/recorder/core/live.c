@@ -8,11 +8,33 @@
  * is its own affair then: it says which generation it knows when it comes again.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/drain.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/listener.h"
+#include "recorder/core/live.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/report.h"
+#include "recorder/core/run.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/totals.h"
+#include "recorder/core/track.h"
+#include "recorder/recovery/adopt.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/rotation/trigger.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 
 /* Ends that are there already when a session is closed: so many turns to see them. */

@@ -14,6 +14,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Messages about programs within a minute, if they are all of one user; else: */
+#define LIMIT_LINES 640
+#define LIMIT_LINES_OF_OWNER 60
+#define LIMIT_LINES_OF_USER 24
+#define LIMIT_LINES_OF_PROCESS 12
+
 #define LINES_NS UINT64_C(60000000000)
 #define LINES_USERS 24
 #define LINES_PROCESSES 256

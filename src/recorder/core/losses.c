@@ -8,12 +8,23 @@
  * added up, so that nobody makes us keep as many as it likes.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/parts.h"
-#include "recorder/storage/state-directory.h"
+#include "ctf/ctf.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/storage/disk-full.h"
+#include "recorder/storage/journal.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 /* A counter, by what it counts. */
 struct told_loss {

@@ -11,13 +11,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/maps.h"
+#include "recorder/core/session-state.h"
+#include "recorder/rotation/rotate.h"
 
 #define MAPS_SIZE_MAX ((size_t)4 << 20)
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,7 +19,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/shares.h"
+#include "recorder/storage/buffers.h"
+#include "ring/ring.h"
 
 #define SHARE_OF_WHAT_IS_LEFT 32
 #define SHARE_OF_FLOOR 4 /* of a user's first process */

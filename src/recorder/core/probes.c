@@ -20,7 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/access.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/report.h"
+#include "recorder/core/run.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 /* So many turns to hear what was said before. */
 #define LAST_TURNS 64

@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/live.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 #define REFUSALS_MAX 512
 

@@ -3,13 +3,20 @@
  * What the user is told at the end: messages and losses.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/log-limits.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 
 enum session_error_kind session_error_kind_of(int code)
 {

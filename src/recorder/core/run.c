@@ -8,6 +8,8 @@
  * that overwrite hold, and SIGUSR2, where there are chunks, for the end of one.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,7 +17,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/drain.h"
+#include "recorder/core/exit-status.h"
+#include "recorder/core/helper-process.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/listener.h"
+#include "recorder/core/report.h"
+#include "recorder/core/run.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/spawn.h"
+#include "recorder/core/survivors.h"
+#include "recorder/core/watch.h"
+#include "recorder/storage/buffers.h"
 
 #define TICK_MS 250
 #define BATCH 64

@@ -3,15 +3,44 @@
  * Options, life and summary of a session.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "abi/visit.h"
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/connection.h"
+#include "recorder/core/drain.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/libraries.h"
+#include "recorder/core/listener.h"
+#include "recorder/core/log-limits.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/shares.h"
+#include "recorder/core/spawn.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/rotation/trigger.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 /*
  * Descriptors of a living instance: pidfd, directory, metadata, side_session; in files also those of the

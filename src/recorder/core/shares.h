@@ -21,6 +21,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define LIMIT_FLOORS 16 /* users that have a floor of each share of a session */
+
 struct share {
 	uid_t uid;
 	uint64_t used;

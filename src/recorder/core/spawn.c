@@ -5,16 +5,25 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/helper-process.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/spawn.h"
+#include "recorder/core/watch.h"
 
 /*
  * Inside another recording, the command is recorded by both. Whatever else stands in the variable is

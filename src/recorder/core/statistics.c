@@ -5,10 +5,21 @@
  * thread publishes; nobody waits for the disk.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
+#include "recorder/core/live.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/refusals.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/totals.h"
+#include "ring/ring.h"
 
 static uint64_t figure(const _Atomic uint64_t *value)
 {

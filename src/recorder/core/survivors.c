@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/survivors.h"
 
 #define ENVIRONMENT_MAX (256u << 10) /* bytes of it that are searched */
 

@@ -2,6 +2,7 @@
 /* Create threads that have a small stack and block all signals, and defer work that the loop must not wait for. */
 #include "recorder/core/thread.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -17,9 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/core/instance.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/totals.h"
 #include "recorder/recovery/facts.h"
-#include "recorder/core/parts.h"
-#include "recorder/storage/state-directory.h"
+#include "ring/ring.h"
 
 #define FIRST_LINE "side-totals 1"
 #define LIMIT_TOTALS ((size_t)1 << 16)

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/live.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session.h"
+#include "recorder/core/track.h"
 
 #define CGROUP_LINES_MAX 256
 /* Hexadecimal digits of what is taken for a container's id, and of the beginning of one. */

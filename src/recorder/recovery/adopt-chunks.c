@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "recorder/core/session-state.h"
+#include "recorder/recovery/adopt-chunks.h"
+#include "recorder/rotation/retain.h"
 #include "recorder/storage/state-directory.h"
 
 #define LIMIT_CHUNKS 65536

@@ -20,9 +20,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "recorder/recovery/core-dump.h"
-#include "recorder/storage/state-directory.h"
+#include "ctf/ctf.h"
 #include "protocol/boot.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-state.h"
+#include "recorder/recovery/adopt-mapped.h"
+#include "recorder/recovery/adopt.h"
+#include "recorder/recovery/core-dump.h"
+#include "recorder/recovery/recovered.h"
+#include "ring/ring.h"
 
 #define LIMIT_MAPPINGS 65536
 #define LIMIT_SCAN (UINT64_C(256) << 20) /* bytes of one mapping that are looked at */

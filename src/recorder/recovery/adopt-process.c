@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "recorder/storage/state-directory.h"
 #include "recorder/core/session.h"
+#include "recorder/recovery/adopt-process.h"
 
 /* Its number in the innermost namespace that it is in; 0: it is gone. */
 static uint32_t own_number(pid_t pid)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,28 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/maps.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/report.h"
+#include "recorder/core/service.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/recovery/adopt-chunks.h"
+#include "recorder/recovery/adopt-mapped.h"
+#include "recorder/recovery/adopt-process.h"
+#include "recorder/recovery/adopt.h"
 #include "recorder/recovery/facts.h"
-#include "recorder/core/parts.h"
+#include "recorder/recovery/recovered.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/journal.h"
 #include "recorder/storage/state-directory.h"
+#include "ring/ring.h"
 
 #define LIMIT_FOLDERS 65536
 #define LIMIT_LEFTOVERS 256 /* files in a folder that is nothing */

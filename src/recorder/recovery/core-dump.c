@@ -15,7 +15,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 #include "recorder/recovery/core-dump.h"
+#include "recorder/recovery/recovered.h"
+#include "ring/ring.h"
 
 #define PAGE 4096u
 #define SCAN_BYTES (1u << 20)

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_CORE_H
-#define SESSION_CORE_H
+#ifndef RECORDER_CORE_DUMP_H
+#define RECORDER_CORE_DUMP_H
 
 /*
- * Recordings in the memory of a program (protocol/recovery.h): of one that is dead, in a core dump (core.c), or of one
- * that lives (adopt-mapped.c). Private to the two.
+ * Recordings in the memory of a program (protocol/recovery.h): of one that is dead, in a core dump, or of one that lives
+ * (adopt-mapped.c).
+ *
+ * Callers: recover.c and adopt-mapped.c. Main thread. No lock.
  */
-#include "recorder/core/parts.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ctf/ctf.h"
 #include "protocol/recovery.h"
+
+struct instance;
+struct session;
 
 /* Memory of the program that is in the file. */
 struct segment {
@@ -35,6 +44,9 @@ struct core {
 			struct ctf_error *error);
 	void *user;
 };
+
+/* The recordings in a core dump, each added by recover_add(). */
+int core_load(struct session *session, const char *path, struct ctf_error *error);
 
 /* Every recording that is in the segments. What cannot be read is said. 0 or a negative errno. */
 int core_scan(struct core *core);

@@ -2,7 +2,15 @@
 /*
  * Reading what stands in folders of buffers, by somebody who believes nothing of it.
  */
+#include "ctf/ctf.h"
+#include "protocol/context.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session.h"
 #include "recorder/recovery/facts.h"
+#include "ring/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

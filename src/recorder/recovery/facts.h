@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_FOUND_H
-#define SESSION_FOUND_H
+#ifndef RECORDER_FACTS_H
+#define RECORDER_FACTS_H
 
 /*
  * Facts in text files: one a line, a word and its values. In values, bytes that are not printable,
- * blanks and "%" are written as %XX. And what stands in the file "instance" of a folder of buffers.
+ * blanks and "%" are written as %XX. And the content of the file "instance" of a folder of buffers.
+ *
+ * Callers: buffers, state directory, totals, journal and recovery. Any thread: they keep no state. No lock.
  */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/session.h"
+#include "ring/ring.h"
+
+struct instance;
 
 #define FACTS_LAST_LINE "end"
 

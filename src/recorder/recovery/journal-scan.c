@@ -13,9 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctf/ctf.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/session.h"
 #include "recorder/recovery/facts.h"
+#include "recorder/recovery/journal-scan.h"
+#include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
-#include "recorder/storage/state-directory.h"
+#include "ring/ring.h"
 
 /* Between two packets with records there are only some that count losses. */
 #define PACKETS_MAX 64

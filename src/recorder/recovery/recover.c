@@ -6,13 +6,30 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/recovery/core-dump.h"
+#include "recorder/recovery/recover.h"
+#include "recorder/recovery/recovered.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/output.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 /* ---- for those who load instances ---- */
 

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "recorder/core/parts.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/retain.h"
 
 #define DEPTH_MAX 16
 

@@ -15,6 +15,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/retain.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/storage/disk-full.h"
 #include "recorder/storage/state-directory.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 #define NAME_TRIES 1000
 #define PERIOD_MIN_NS 1000000000ull

@@ -4,6 +4,8 @@
  * directory of its own, OUT/snapshot-<n>/, which appears when it is complete.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-life.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/retain.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/rotation/snapshot.h"
+#include "recorder/storage/disk-full.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 #define SNAPSHOTS_MAX 1000000
 /* A ring that is overwritten faster than it can be copied: so often, then it is given up. */

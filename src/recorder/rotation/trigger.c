@@ -4,7 +4,7 @@
  *
  *	event:PATTERN[ where FILTER]	an event that matches
  *	rate:PATTERN[ where FILTER]>N/s	more than N of them within a second
- *	crash				a process that is recorded dies of a fault (crash.c)
+ *	crash				a process that is recorded dies of a fault (exit-status.c)
  *	signal:USR1			as always (run.c)
  *
  * Programs count such events in rings that keep nothing (RING_COUNTS), a channel for each trigger, so
@@ -17,11 +17,21 @@
  * All of it is the drain thread's, but for instance->crash, which is the lock's.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/exit-status.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/rotation/snapshot.h"
+#include "recorder/rotation/trigger.h"
+#include "ring/ring.h"
 
 #define PAUSE_NS 1000000000ull
 #define SECOND_NS 1000000000ull

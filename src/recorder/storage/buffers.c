@@ -24,9 +24,21 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "ctf/ctf.h"
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
 #include "recorder/recovery/facts.h"
-#include "recorder/core/parts.h"
+#include "recorder/recovery/journal-scan.h"
+#include "recorder/recovery/recovered.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/journal.h"
 #include "recorder/storage/state-directory.h"
+#include "ring/ring.h"
 
 #define NAME_TRIES 100
 

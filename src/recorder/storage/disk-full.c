@@ -9,10 +9,14 @@
  * room then is lost.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "recorder/core/parts.h"
+#include "protocol/protocol.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/storage/disk-full.h"
 
 #define RETRY_MS 1000
 

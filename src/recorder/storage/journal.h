@@ -1,70 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_JOURNAL_H
-#define SESSION_JOURNAL_H
+#ifndef RECORDER_JOURNAL_H
+#define RECORDER_JOURNAL_H
 
-/* The bytes of a journal, for those who write, adopt (journal.c) and look at it (journal-look.c). */
+/*
+ * The journal of an instance: which records of its rings are in which file.
+ *
+ * Callers: buffers, trace, losses and recovery. Main thread before the instance is in the list, then the drain thread. No lock.
+ */
+#include <stddef.h>
+#include <stdint.h>
 
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
 
-#define JOURNAL_MAGIC UINT64_C(0x4c4e4f4a45444953)
-#define JOURNAL_VERSION 1
-#define HEAD_BYTES 4096
-#define PATH_BYTES 1024
-#define COMPRESSED_SUFFIX ".zst"
-#define SESSION_STREAM "side_session"
-#define MAPS_FILE ".maps"
-#define LIMIT_MAPS ((size_t)8 << 20)
-#define TOLD_MAGIC UINT64_C(0x444c4f5445444953)
-#define LIMIT_TOLD ((size_t)4 << 20)
+struct instance;
+struct session;
 
-struct journal_head {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t rings; /* of all channels */
-	uint32_t done;  /* all of it is in the trace */
-	uint32_t life;  /* recorders so far */
-	uint32_t serial;
-	uint32_t reserved;
-	char traces[2][PATH_BYTES]; /* the present one is that of `serial` */
-};
-_Static_assert(sizeof(struct journal_head) <= HEAD_BYTES, "journal_head");
+#define JOURNAL_FILE "journal"
+#define TOLD_FILE "told"
+#define TOLD_FILE_NEW ".told.new"
 
-struct journal_slot {
-	uint64_t position; /* in the ring: everything before is written */
-	uint64_t size;     /* of the stream's file then */
-	uint64_t end_timestamp;
-	uint64_t discarded; /* counter in its last packet */
-	uint64_t unwritten; /* bytes */
-	uint32_t serial;    /* of the trace that has the file; 0: there was none */
-	uint32_t reserved;
-	uint64_t count;    /* of two with the same position this says which is the later one */
-	uint64_t recorded; /* records of the ring in files, of all traces */
-};
-_Static_assert(sizeof(struct journal_slot) == 64, "a slot lies in one page");
-
-/* An instance's, opened. */
-struct journal {
-	int fd;
-	uint32_t serial, life;
-	uint64_t count; /* notes */
-	uint32_t rings;
-	uint32_t first[SESSION_CHANNELS_MAX]; /* ring of each channel */
-	unsigned char *which;                 /* slot that counts, of each ring */
-};
-
-/* The file "told": this, and what losses.c wants to know again. */
-struct told_head {
-	uint64_t magic;
-	uint32_t serial; /* of the trace that told it last */
-	uint32_t size;   /* bytes behind it */
-};
-
-/* For the rings of all channels, whose geometry is known; closed. NULL: no memory. */
-struct journal *journal_allocate(const struct instance *instance);
-/* 0, or a negative errno: it is not one of this instance. */
-int journal_read_head(const struct journal *journal, struct journal_head *head);
-/* The slot that belongs to the ring's position. False: there is none. */
-bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t position,
-		struct journal_slot *slot, unsigned char *which);
+/* For a new instance. Channels have their geometry. */
+int journal_make(struct instance *instance, int folder);
+/* The trace that is written from now on: a path below the session's output. */
+int journal_begin_trace(const struct session *session, struct instance *instance, const char *path);
+/* Before its directory is made: the recorder that follows after a kill removes it, if nothing is in it. */
+void journal_expect_trace(
+		const struct session *session, const struct instance *instance, const char *path);
+/* Everything up to this position of the ring is in the trace, or counted as unwritten. */
+int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
+/* The present trace contains the losses up to `told`, which losses_take_told() gets. */
+int journal_tell(const struct session *session, const struct instance *instance, const void *told,
+		size_t size);
+/* All of it is in the trace. */
+int journal_finish(struct instance *instance);
+/*
+ * What the former recorder left: its trace is cut to the length that the rings confirm as written, and the remaining records of the rings
+ * go into a trace of their own. 1: everything was written.
+ */
+int journal_adopt(struct session *session, struct instance *instance, int folder,
+		struct ctf_error *error);
+void journal_close(struct instance *instance);
+/* Recorders that this instance has had, with this one. */
+uint32_t journal_life(const struct instance *instance);
 
 #endif

@@ -13,7 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
+#include "ctf/ctf.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/storage/output.h"
 
 static int fail_output(struct session_error *error, int code, const char *path)
 {

@@ -6,7 +6,14 @@
  * The lock is on the directory itself: what is in it comes and goes. Figures of the clock hold as long
  * as the machine runs; all recorders of a session use those of the first, so that their traces agree.
  */
+#include "ctf/ctf.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/totals.h"
+#include "recorder/recovery/adopt-chunks.h"
 #include "recorder/storage/state-directory.h"
+#include "ring/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

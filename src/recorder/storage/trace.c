@@ -7,19 +7,40 @@
  * described, then the bytes are written. An agent emits a kind only after it was acknowledged, so the
  * metadata always knows what the streams hold.
  *
- * When the disk is full, records wait in their rings (full.c). When it refuses for another reason, the
+ * When the disk is full, records wait in their rings (disk-full.c). When it refuses for another reason, the
  * bytes are counted as lost and the ring is freed for what comes, which may find room again.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "recorder/core/parts.h"
-#include "recorder/storage/state-directory.h"
+#include "abi/visit.h"
+#include "ctf/ctf.h"
+#include "recorder/core/channels.h"
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/losses.h"
+#include "recorder/core/maps.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/totals.h"
+#include "recorder/rotation/retain.h"
+#include "recorder/rotation/rotate.h"
+#include "recorder/rotation/snapshot.h"
+#include "recorder/rotation/trigger.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/disk-full.h"
+#include "recorder/storage/journal.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
 
 #define NAME_TRIES 100
 /* At the end of a session a living process may write as fast as we read. */

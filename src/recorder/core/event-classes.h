@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_EVENT_CLASSES_H
+#define RECORDER_EVENT_CLASSES_H
+
+/*
+ * The event classes that processes describe: the stream in which descriptions arrive, and the descriptions until the trace is complete.
+ *
+ * The main thread adds event classes, the drain thread reads and forgets them; both under the session's lock. A stream belongs to the
+ * thread that reads it and needs no lock.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/protocol.h"
+#include "recorder/core/channels.h"
+
+struct instance;
+struct session;
+struct visit_owned;
+
+#define LIMIT_EVENTS 262144          /* event classes of an instance */
+#define LIMIT_DESCRIPTION (1u << 20) /* bytes of one encoded description */
+#define LIMIT_INSTANCE_DESCRIPTIONS (64ull << 20)
+#define LIMIT_SESSION_DESCRIPTIONS (256ull << 20)
+
+/* Ids below this have loss counters of their own. The last slot counts events of no class (agent.h). */
+#define EVENT_SLOTS 4096
+
+/* An event class that an instance described. */
+struct event_kind {
+	uint32_t channel;
+	uint32_t id;
+	struct visit_owned *owned;
+	struct context_list contexts; /* its own, beside the channel's */
+};
+
+/* Descriptions in the form of EVENTS, which arrive in pieces cut anywhere. */
+struct kind_stream {
+	unsigned char *part; /* an incomplete entry, with its head */
+	size_t size, room;
+	uint64_t skip; /* bytes of an entry that is too large */
+};
+
+/* Takes the lock. */
+enum wire_refusal kinds_add(struct session *session, struct instance *instance,
+		const struct wire_event_head *head, const void *bytes);
+/* An entry of the stream, or its error. False: out of memory. */
+typedef bool kind_visit(void *user, const struct wire_event_head *head, const void *bytes,
+		enum wire_refusal refusal);
+/* 0 or -ENOMEM. */
+int kind_stream_feed(struct kind_stream *stream, const void *bytes, size_t size, kind_visit *visit,
+		void *user);
+bool kind_stream_is_whole(const struct kind_stream *stream);
+void kind_stream_free(struct kind_stream *stream);
+/* Takes the lock. */
+void kinds_forget(struct session *session, struct instance *instance);
+/*
+ * "provider:event" of a slot of loss counters, allocated; "" if it belongs to no event class. With the lock, unless the instance cannot
+ * get event classes any more.
+ */
+char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slot);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_HELPER_PROCESS_H
+#define RECORDER_HELPER_PROCESS_H
+
+/*
+ * The process that watches the command from outside (struct session_companion). Without one there is nothing to wait for.
+ *
+ * Callers: spawn and the loop. Main thread. No lock.
+ */
+#include <stdbool.h>
+
+#include "recorder/core/session.h"
+
+/* Returns when the command may go on. */
+int companion_hold(struct session *session, struct session_error *error);
+bool companion_is_over(const struct session *session);
+/* Waits until it is over, for a limited time. */
+void companion_end(struct session *session);
+
+#endif

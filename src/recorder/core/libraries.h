@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_LIBRARIES_H
+#define RECORDER_LIBRARIES_H
+
+/*
+ * Finds the agent and the wrapper libraries, and prepares the value of LD_PRELOAD.
+ *
+ * Callers: session_create(). Main thread, before the drain thread runs. No lock.
+ */
+#include "recorder/core/session.h"
+
+int libraries_find(struct session *session, const struct session_options *options,
+		struct session_error *error);
+
+#endif

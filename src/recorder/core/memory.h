@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_MEMORY_H
+#define RECORDER_MEMORY_H
+
+/*
+ * The rings of processes, and the session's limit on the memory of all of them.
+ *
+ * The main thread takes memory, the drain thread gives it back; both under the session's lock, which these functions take. The main thread
+ * waits for memory of ended processes, for a limited time.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recorder/core/session.h"
+
+struct instance;
+struct instance_channel;
+
+/* 0 or a negative errno with the reason for the program. Main thread. */
+int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
+		const char **reason);
+void memory_give_back(struct session *session, struct instance *instance);
+/* Charge the session only with the data in the rings of an ended process: they cannot grow. Main thread. */
+void memory_trim(struct session *session, struct instance *instance);
+/* For rings that exist already, by the geometries. False: they are more than is left. */
+bool memory_take_found(struct session *session, struct instance *instance);
+/* Before there are processes; no lock. */
+int memory_check(struct session *session, const struct session_options *options,
+		struct session_error *error);
+/* Bytes of the smallest rings of one process, and of those that were asked for. No lock: channels do not change. */
+uint64_t memory_least(const struct session *session);
+uint64_t memory_most(const struct session *session);
+/* The tables for an instance's rings; false: out of memory. Before the instance is in the list. */
+bool memory_make_tables(struct instance_channel *channel);
+
+#endif

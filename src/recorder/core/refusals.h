@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_REFUSALS_H
+#define RECORDER_REFUSALS_H
+
+/*
+ * Programs that are not recorded because a share or a limit is used up, and that ask again.
+ *
+ * Callers: connections and the life of a session. Main thread, without the session's lock. refusals_report(): when the main thread waits
+ * for the end of the drain thread, by that one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct connection;
+struct session;
+struct session_status;
+
+#define REFUSALS_OF_USER 32 /* programs of one user that wait and are named */
+
+/* A program that is not recorded, and asks again. */
+struct refusal {
+	pid_t peer;
+	uint64_t started; /* session_process_start() */
+	uid_t uid;
+	char *procname;
+	const char *reason;
+};
+
+/* Whether the process must be counted: it was not counted before. */
+bool refusals_note(struct session *session, const struct connection *connection, const char *name,
+		const char *reason, bool again);
+void refusals_remove(struct session *session, pid_t peer);
+void refusals_free(struct session *session);
+int refusals_status(struct session *session, struct session_status *status);
+/* Report the number of processes that are not recorded, in one message. */
+void refusals_report(struct session *session);
+
+#endif

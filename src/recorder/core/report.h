@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_REPORT_H
+#define RECORDER_REPORT_H
+
+/*
+ * Messages for the user, losses for the summary, and errors of functions that begin something.
+ *
+ * Callers: all parts. Any of the two threads, without the session's lock: the functions with a session take it. session_fail() and
+ * session_hint() fill the caller's error and need no lock.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "recorder/core/session.h"
+
+struct instance;
+
+#define LIMIT_MESSAGES 200
+#define LIMIT_SESSION_LOSSES 65536
+
+/* The text is a sentence, optionally a newline and a hint. */
+void report(struct session *session, bool is_error, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+/* The error's kind decides the exit status: permissions have their own. */
+void report_failure(struct session *session, int code);
+void report_loss(struct session *session, const struct instance *instance, const char *ring,
+		const char *event, const char *reason, uint64_t count, bool in_bytes);
+/*
+ * As report(), about a process of this user. Processes and users have shares of the log (log-limits.h), so none of them fills it alone.
+ */
+void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, const char *format,
+		...) __attribute__((format(printf, 5, 6)));
+/* About an instance: report_about() with its user and process. */
+#define report_instance(session, instance, is_error, ...) \
+	report_about((session), (instance)->account, (instance)->peer, (is_error), __VA_ARGS__)
+/* Report the number of suppressed messages, if the minute is over or `ends` now. */
+void report_suppressed(struct session *session, bool ends);
+/* When no other thread uses the session. */
+void reports_free(struct session *session);
+int session_fail(struct session_error *error, enum session_error_kind kind, int code,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Add a hint to an error that has its text already. Returns its negative code. */
+int session_hint(struct session_error *error, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+/* FAILED or, for EACCES, EPERM and EROFS, PERMISSION. */
+enum session_error_kind session_error_kind_of(int code);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_RUN_H
+#define RECORDER_RUN_H
+
+/*
+ * The loop: agents that connect and send, processes that end, signals, and the command's end.
+ *
+ * Callers: the life of a session, and what waits for programs meanwhile. Main thread, without the session's lock.
+ */
+#include <sys/types.h>
+
+#include "recorder/core/session.h"
+#include "recorder/core/watch.h"
+
+struct command {
+	struct watch watch; /* the pidfd */
+	pid_t pid;
+	int status; /* -1 while it runs */
+	char *name;
+	char *never_meets; /* why no agent can be loaded, as from session_never_meets() */
+	bool came;         /* the agent of the probed program has connected */
+	const struct session_companion *companion; /* its helper process, or NULL */
+};
+
+/* One turn of the loop. The number of events, or a negative errno. */
+int run_turn(struct session *session, int timeout_ms);
+/* Of a session with a command, which exists: what the loop needs, once. 0 or a negative errno. */
+int run_begin(struct session *session);
+
+#endif

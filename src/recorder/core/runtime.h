@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_RUNTIME_H
+#define RECORDER_RUNTIME_H
+
+/*
+ * The directory of the socket.
+ *
+ * Callers: the listener. Main thread. No lock.
+ */
+struct session;
+
+int runtime_make(struct session *session);
+void runtime_remove(struct session *session);
+
+#endif

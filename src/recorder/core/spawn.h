@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_SPAWN_H
+#define RECORDER_SPAWN_H
+
+/*
+ * Starts the command with the signal mask, dispositions and limits of the recorder.
+ *
+ * Callers: the life of a session and its loop. Main thread. No lock.
+ */
+#include <signal.h>
+
+#include "recorder/core/session.h"
+
+sigset_t session_signals(const struct session *session);
+void spawn_ignore_requests(struct session *session);
+/* The value of SIDE_AGENT_SOCKET: the recordings that the recorder itself runs in, and its own. */
+int spawn_sockets(struct session *session, struct session_error *error);
+
+#endif

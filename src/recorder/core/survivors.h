@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_SURVIVORS_H
+#define RECORDER_SURVIVORS_H
+
+/*
+ * Counts processes of the command that still run when the command has ended.
+ *
+ * Callers: the loop (run.c). Main thread. No lock.
+ */
+struct session;
+
+unsigned int survivors_count(const struct session *session);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_ADOPT_CHUNKS_H
+#define RECORDER_ADOPT_CHUNKS_H
+
+/*
+ * Takes over the chunks that an earlier recorder has left.
+ *
+ * Callers: adopt.c, the state directory. Main thread, before the drain thread runs. No lock.
+ */
+struct session;
+
+void adopt_chunks(struct session *session);
+/* The number of the last chunk that exists, 0: none. */
+unsigned int adopt_last_chunk(const char *output);
+
+#endif

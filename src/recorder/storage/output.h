@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_OUTPUT_H
+#define RECORDER_OUTPUT_H
+
+/*
+ * The directory that holds the traces of a session.
+ *
+ * Callers: the life of a session and recoveries. Main thread, before the drain thread runs. No lock.
+ */
+#include <stdbool.h>
+
+#include "recorder/core/session.h"
+
+int output_create(struct session *session, const char *output, bool force,
+		struct session_error *error);
+/* Lock the directory: a reader that follows the trace sees by this lock that more may come. */
+void output_lock(struct session *session);
+
+#endif
