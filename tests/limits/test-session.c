@@ -411,17 +411,17 @@ static void test_messages(void **state)
 	assert_non_null(session);
 	for (unsigned int i = 0; i < LIMIT_MESSAGES - 1; i++)
 		report(session, false, "message %u\nhint %u", i, i);
-	assert_int_equal(session->nr_messages, LIMIT_MESSAGES - 1);
-	assert_string_equal(session->messages[LIMIT_MESSAGES - 2].text, "message 198");
-	assert_string_equal(session->messages[LIMIT_MESSAGES - 2].hint, "hint 198");
+	assert_int_equal(session->reports.nr_messages, LIMIT_MESSAGES - 1);
+	assert_string_equal(session->reports.messages[LIMIT_MESSAGES - 2].text, "message 198");
+	assert_string_equal(session->reports.messages[LIMIT_MESSAGES - 2].hint, "hint 198");
 	report(session, false, "message\nhint");
-	assert_int_equal(session->nr_messages, LIMIT_MESSAGES);
-	assert_string_equal(session->messages[LIMIT_MESSAGES - 1].text,
+	assert_int_equal(session->reports.nr_messages, LIMIT_MESSAGES);
+	assert_string_equal(session->reports.messages[LIMIT_MESSAGES - 1].text,
 			"more messages like these are not shown");
-	assert_null(session->messages[LIMIT_MESSAGES - 1].hint);
+	assert_null(session->reports.messages[LIMIT_MESSAGES - 1].hint);
 	report(session, true, "one more");
-	assert_int_equal(session->nr_messages, LIMIT_MESSAGES);
-	assert_string_equal(session->messages[LIMIT_MESSAGES - 1].text,
+	assert_int_equal(session->reports.nr_messages, LIMIT_MESSAGES);
+	assert_string_equal(session->reports.messages[LIMIT_MESSAGES - 1].text,
 			"more messages like these are not shown");
 	session_destroy(session);
 }
@@ -436,13 +436,13 @@ static int recordings(uint64_t count)
 	for (uint64_t i = 1; i + 1 < count; i++)
 		outer[2 * i - 1] = ':';
 	assert_non_null(session);
-	strcpy(session->socket_path, "/own");
+	strcpy(session->listener.path, "/own");
 	assert_int_equal(setenv(WIRE_SOCKET_ENV, outer, 1), 0);
 	ret = spawn_sockets(session, &error);
 	if (ret)
 		limit_problem = error.text;
 	else
-		assert_int_equal(strlen(session->sockets), strlen(outer) + strlen(":/own"));
+		assert_int_equal(strlen(session->spawn.sockets), strlen(outer) + strlen(":/own"));
 	unsetenv(WIRE_SOCKET_ENV);
 	session_destroy(session);
 	return ret;

@@ -205,7 +205,7 @@ static char *make_folder(struct session *session, const char *name, pid_t peer, 
 	instance->pid = (uint32_t)peer;
 	instance->number = number;
 	instance->token = number + 1;
-	instance->begin_ticks = ring_clock_now(session->clock);
+	instance->begin_ticks = ring_clock_now(session->clock.kind);
 	CHECK(!memory_make_rings(session, instance, &fd, &reason));
 	describe(session, instance);
 	CHECK(!ring_producer_map(fd, &producer));

@@ -192,7 +192,7 @@ static char procname[] = "program";
 
 static void test_folders(void)
 {
-	struct session session = {.buffers_fd = 77};
+	struct session session = {.buffers.fd = 77};
 	struct instance instance = {.procname = procname, .pid = 12, .number = 3};
 	char name[64];
 
@@ -217,7 +217,7 @@ static void test_recorder(void)
 		int open, lock, result;
 	} cases[] = {{0, 0, 0}, {0, EWOULDBLOCK, 1}, {ENOENT, 0, 0}, {EMFILE, 0, -EMFILE},
 			{EACCES, 0, -EACCES}, {0, ENOLCK, -ENOLCK}};
-	struct session session = {.buffers_fd = 77};
+	struct session session = {.buffers.fd = 77};
 	struct ctf_error error;
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -257,7 +257,7 @@ static void test_aside(void)
 static void test_chunks(void)
 {
 	static char output[] = "/out";
-	struct session session = {.output = output,
+	struct session session = {.output.path = output,
 			.rotation = {.chunks = true, .looked = true, .number = 6}};
 	struct ctf_error error;
 
@@ -283,7 +283,7 @@ static void test_chunks(void)
 static void test_traces(void)
 {
 	static char output[] = "/out";
-	struct session session = {.output = output};
+	struct session session = {.output.path = output};
 	struct instance instance = {.procname = procname, .pid = 12, .number = 3};
 	struct ctf_error error;
 	char name[64];
@@ -292,7 +292,7 @@ static void test_traces(void)
 	begin(1, EEXIST);
 	CHECK(!begin_trace(&session, &instance, &error) && is_last("/out/program-12-3") &&
 			!strcmp(instance.directory, "program-12-3") &&
-			session.writers == &instance);
+			session.drain.writers == &instance);
 	unlink_writer(&instance);
 	begin(100, EEXIST);
 	snprintf(name, sizeof(name), "/out/program-12-%u", 3 + 99 * LIMIT_INSTANCES);
@@ -301,7 +301,7 @@ static void test_traces(void)
 	unlink_writer(&instance);
 	begin(101, EEXIST);
 	CHECK(begin_trace(&session, &instance, &error) == -EEXIST && nr_tries == 100 &&
-			!session.writers);
+			!session.drain.writers);
 	begin(0, ENOSPC);
 	CHECK(begin_trace(&session, &instance, &error) == -ENOSPC && nr_tries == 1);
 	free(instance.directory);

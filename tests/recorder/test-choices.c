@@ -108,7 +108,7 @@ static void test_contexts(void)
 	const struct session_options options = {.channels = &channel, .nr_channels = 1};
 
 	CHECK(session);
-	session->clock = RING_CLOCK_MONOTONIC;
+	session->clock.kind = RING_CLOCK_MONOTONIC;
 	CHECK(!channels_take(session, &options, &error));
 	CHECK(session->channels[0].contexts.nr == 2 && session->channels[0].contexts.size == 10 &&
 			!memcmp(session->channels[0].contexts.names, "vpid\0vtid", 10));
@@ -219,7 +219,7 @@ static void test_triggers(void)
 	CHECK(session);
 	options.nr_snapshot_on = 2;
 	options.snapshot_max = 3;
-	session->clock = RING_CLOCK_MONOTONIC;
+	session->clock.kind = RING_CLOCK_MONOTONIC;
 	CHECK(!channels_take(session, &options, &error) &&
 			!trigger_take(session, &options, &error));
 	CHECK(session->nr_channels == 1 && session->nr_all_channels == 3 &&
@@ -240,11 +240,11 @@ static void test_memory(void)
 	uint64_t size;
 
 	CHECK(session);
-	session->clock = RING_CLOCK_MONOTONIC;
+	session->clock.kind = RING_CLOCK_MONOTONIC;
 	CHECK(!channels_take(session, &options, &error) &&
 			!memory_check(session, &options, &error));
 	size = memory_most(session);
-	CHECK(session->memory_limit == SESSION_MEMORY_DEFAULT && size > 2 << 20 && size < 4 << 20);
+	CHECK(session->memory.limit == SESSION_MEMORY_DEFAULT && size > 2 << 20 && size < 4 << 20);
 	CHECK(size - memory_least(session) == 2 * ((1 << 20) - (64 << 10)));
 	options.memory_limit = size;
 	CHECK(!memory_check(session, &options, &error));
@@ -524,16 +524,16 @@ static void test_output(void)
 	for (int i = 0; i < 20; i++) {
 		CHECK(!output_create(session, NULL, false, &error));
 		CHECK(!output_create(next, NULL, false, &error));
-		snprintf(first, sizeof(first), "%s-2", session->output);
-		if (!strcmp(next->output, first))
+		snprintf(first, sizeof(first), "%s-2", session->output.path);
+		if (!strcmp(next->output.path, first))
 			break;
 		CHECK(i < 19);
-		free(session->output);
-		free(next->output);
+		free(session->output.path);
+		free(next->output.path);
 	}
-	CHECK(!strncmp(session->output, "side-20", 7) && strlen(session->output) == 20);
+	CHECK(!strncmp(session->output.path, "side-20", 7) && strlen(session->output.path) == 20);
 	output_lock(session);
-	CHECK(session->output_lock >= 0);
+	CHECK(session->output.lock >= 0);
 	session_destroy(session);
 	session_destroy(next);
 	CHECK(!chdir("/"));
@@ -578,13 +578,13 @@ static void test_reports(void)
 	CHECK(session);
 	for (int i = 0; i < LIMIT_MESSAGES + 2; i++)
 		report(session, i % 2, "message %d%s", i, i == 5 ? "\nhint 5" : "");
-	CHECK(session->nr_messages == LIMIT_MESSAGES);
-	CHECK(!strcmp(session->messages[5].text, "message 5") &&
-			!strcmp(session->messages[5].hint, "hint 5"));
-	CHECK(session->messages[5].is_error && !session->messages[4].is_error &&
-			!session->messages[4].hint);
-	CHECK(!strcmp(session->messages[LIMIT_MESSAGES - 2].text, "message 198"));
-	CHECK(!strcmp(session->messages[LIMIT_MESSAGES - 1].text,
+	CHECK(session->reports.nr_messages == LIMIT_MESSAGES);
+	CHECK(!strcmp(session->reports.messages[5].text, "message 5") &&
+			!strcmp(session->reports.messages[5].hint, "hint 5"));
+	CHECK(session->reports.messages[5].is_error && !session->reports.messages[4].is_error &&
+			!session->reports.messages[4].hint);
+	CHECK(!strcmp(session->reports.messages[LIMIT_MESSAGES - 2].text, "message 198"));
+	CHECK(!strcmp(session->reports.messages[LIMIT_MESSAGES - 1].text,
 			"more messages like these are not shown"));
 	CHECK(session_error_kind_of(-EACCES) == SESSION_ERROR_PERMISSION &&
 			session_error_kind_of(EROFS) == SESSION_ERROR_PERMISSION &&
@@ -592,22 +592,24 @@ static void test_reports(void)
 			session_error_kind_of(-EIO) == SESSION_ERROR_FAILED);
 	report_failure(session, EPERM);
 	report_failure(session, EIO);
-	CHECK(session->failure == SESSION_ERROR_PERMISSION);
+	CHECK(session->reports.failure == SESSION_ERROR_PERMISSION);
 	/* Beyond the limit, losses in records are added up; those in bytes are kept. */
 	for (int i = 0; i < LIMIT_SESSION_LOSSES; i++)
 		report_loss(session, &instance, "r", "e", "x", 1, false);
-	CHECK(session->nr_losses == LIMIT_SESSION_LOSSES && !session->losses_rest);
+	CHECK(session->reports.nr_losses == LIMIT_SESSION_LOSSES && !session->reports.losses_rest);
 	report_loss(session, &instance, "r", "e", "x", 3, false);
 	report_loss(session, &instance, "r", "e", "x", 5, false);
-	CHECK(session->nr_losses == LIMIT_SESSION_LOSSES && session->losses_rest == 8);
+	CHECK(session->reports.nr_losses == LIMIT_SESSION_LOSSES &&
+			session->reports.losses_rest == 8);
 	report_loss(session, &instance, "r_1", "e:f", "y", 7, true);
-	CHECK(session->nr_losses == LIMIT_SESSION_LOSSES + 1 && session->losses_rest == 8);
-	CHECK(!strcmp(session->losses[LIMIT_SESSION_LOSSES].process, "web") &&
-			!strcmp(session->losses[LIMIT_SESSION_LOSSES].ring, "r_1") &&
-			!strcmp(session->losses[LIMIT_SESSION_LOSSES].event, "e:f") &&
-			!strcmp(session->losses[LIMIT_SESSION_LOSSES].reason, "y") &&
-			session->losses[LIMIT_SESSION_LOSSES].count == 7 &&
-			session->losses[LIMIT_SESSION_LOSSES].in_bytes);
+	CHECK(session->reports.nr_losses == LIMIT_SESSION_LOSSES + 1 &&
+			session->reports.losses_rest == 8);
+	CHECK(!strcmp(session->reports.losses[LIMIT_SESSION_LOSSES].process, "web") &&
+			!strcmp(session->reports.losses[LIMIT_SESSION_LOSSES].ring, "r_1") &&
+			!strcmp(session->reports.losses[LIMIT_SESSION_LOSSES].event, "e:f") &&
+			!strcmp(session->reports.losses[LIMIT_SESSION_LOSSES].reason, "y") &&
+			session->reports.losses[LIMIT_SESSION_LOSSES].count == 7 &&
+			session->reports.losses[LIMIT_SESSION_LOSSES].in_bytes);
 	session_destroy(session);
 }
 
@@ -616,13 +618,13 @@ static void check_refused(size_t nr, const char *expected)
 	struct session *session = session_allocate();
 
 	CHECK(session);
-	session->nr_refused = nr;
-	session->refused = strdup("the first");
+	session->refusals.nr_processes = nr;
+	session->refusals.first = strdup("the first");
 	refusals_report(session);
-	CHECK(session->nr_messages == (expected != NULL));
+	CHECK(session->reports.nr_messages == (expected != NULL));
 	CHECK(!expected ||
-			(!strcmp(session->messages[0].text, expected) &&
-					session->messages[0].is_error));
+			(!strcmp(session->reports.messages[0].text, expected) &&
+					session->reports.messages[0].is_error));
 	session_destroy(session);
 }
 

@@ -125,8 +125,8 @@ static void played_close(
 		struct session *session, struct instance *instance, const struct ctf_clock *clock)
 {
 	called("close(%u, %d)\n", instance->number, clock != NULL);
-	CHECK(session->writers == instance);
-	session->writers = instance->next_writer;
+	CHECK(session->drain.writers == instance);
+	session->drain.writers = instance->next_writer;
 }
 
 #undef report_instance
@@ -181,7 +181,7 @@ static int begin(void **unused)
 	rotation = &session->rotation;
 	(void)snprintf(output, sizeof(output), "%s/out", work);
 	CHECK(!mkdir(output, 0700));
-	session->output = strdup(output);
+	session->output.path = strdup(output);
 	now_ns = 100 * S;
 	is_full = is_adopted = has_clock = false;
 	failing = NULL;
@@ -193,8 +193,8 @@ static int begin(void **unused)
 static int end(void **unused)
 {
 	(void)unused;
-	session->writers = NULL;
-	session->buffers_fd = -1;
+	session->drain.writers = NULL;
+	session->buffers.fd = -1;
 	session->service = NULL;
 	session_destroy(session);
 	CHECK(!nftw(output, remove_one, 16, FTW_DEPTH | FTW_PHYS));
@@ -358,7 +358,7 @@ static void make_instances(void)
 					.discarded = 10 * k + i + 1};
 	instances[0].maps.size = 1;
 	instances[0].next_writer = &instances[1];
-	session->writers = instances;
+	session->drain.writers = instances;
 }
 
 static void test_border(void **unused)
@@ -549,7 +549,7 @@ static void test_former(void **unused)
 						 "a-1-2-x3", "a-1-2x"};
 
 	(void)unused;
-	session->buffers_fd = 0;
+	session->buffers.fd = 0;
 	place_time = trace_time = (struct statx_timestamp){.tv_sec = 5, .tv_nsec = 7};
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		assert_true(is_ours(ours[i]));
@@ -678,10 +678,10 @@ static void test_turns(void **unused)
 	/* The next one is no clearing. A clearing that nobody has asked for yet waits. */
 	CHECK(!rotate_prepare(session, &error));
 	now_ns = rotation->next;
-	atomic_store(&session->clear_wanted, true);
+	atomic_store(&session->rotation.clear_wanted, true);
 	rotate_turn(session, 3);
 	assert_called("add(chunk-0004-" STAMP ", 0)\napply\napply\n");
-	assert_true(atomic_load(&session->clear_wanted));
+	assert_true(atomic_load(&session->rotation.clear_wanted));
 	/* They count up and around. */
 	rotation->done = 1;
 	assert_true(session_rotated(session, UINT32_MAX, NULL, 0));

@@ -23,7 +23,7 @@ int main(void)
 	/* Two entries of one process, which has called exec. */
 	other.next_live = &again;
 	crashed.next_live = &other;
-	session->live = &crashed;
+	session->instances.live = &crashed;
 	/* Crashes are no trigger. */
 	crash_note(session, 11, SIGSEGV);
 	CHECK(!crashed.crash && !again.crash && !other.crash);
@@ -40,7 +40,7 @@ int main(void)
 	crash_note(session, 12, SIGABRT);
 	crash_note(session, 11, SIGABRT);
 	CHECK(crashed.crash == SIGSEGV && again.crash == SIGSEGV && other.crash == SIGABRT);
-	session->live = NULL;
+	session->instances.live = NULL;
 	session_destroy(session);
 	return 0;
 }

@@ -345,9 +345,9 @@ static struct session *open_place(const char *name, int expected)
 	int ret;
 
 	CHECK(session);
-	session->clock = RING_CLOCK_MONOTONIC;
-	session->ctf_clock = (struct ctf_clock){.frequency = 10000, .offset_s = 3, .offset = 4};
-	session->output = strdup(played_path("out"));
+	session->clock.kind = RING_CLOCK_MONOTONIC;
+	session->clock.first = (struct ctf_clock){.frequency = 10000, .offset_s = 3, .offset = 4};
+	session->output.path = strdup(played_path("out"));
 	error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	ret = place_open(session, played_path(name), geteuid(), &error);
 	CHECK(ret == expected);
@@ -386,12 +386,12 @@ static bool is_saved_read(const char *boot, const char *clock, const char *more,
 	CHECK(place_is_adopted(session));
 	is = place_output(session) && !strcmp(place_output(session), "/a b") &&
 			place_generation(session) == 77 && place_first_chunk(session) == 5;
-	CHECK(is == !session->nr_messages);
-	CHECK(session->ctf_clock.frequency == frequency);
+	CHECK(is == !session->reports.nr_messages);
+	CHECK(session->clock.first.frequency == frequency);
 	if (!is)
-		CHECK(strstr(session->messages[0].text,
+		CHECK(strstr(session->reports.messages[0].text,
 				      "place/session is not what a recorder writes there: output and clock are those of a new session") &&
-				session->messages[0].is_error && !place_output(session) &&
+				session->reports.messages[0].is_error && !place_output(session) &&
 				!place_generation(session));
 	session_destroy(session);
 	return is;
@@ -439,7 +439,7 @@ static void test_place(void)
 	CHECK(!is_saved_read(boot, "1 10001 1 2", "other x\n", 10000));
 	write_text("place/session", "side-place 1\nclock 1 10000 1 2\noutput a\nend\n");
 	session = open_place("place", 0);
-	CHECK(session->nr_messages == 1 && !place_output(session));
+	CHECK(session->reports.nr_messages == 1 && !place_output(session));
 	session_destroy(session);
 	/* 64 KiB, and one byte more. */
 	big = calloc(1, 65538);
@@ -448,12 +448,12 @@ static void test_place(void)
 	memset(big + strlen(big), 'x', 65536 - strlen(big));
 	write_file("place/session", big, 65536);
 	session = open_place("place", 0);
-	CHECK(!session->nr_messages && place_generation(session) == 6);
+	CHECK(!session->reports.nr_messages && place_generation(session) == 6);
 	session_destroy(session);
 	big[65536] = 'x';
 	write_file("place/session", big, 65537);
 	session = open_place("place", 0);
-	CHECK(session->nr_messages == 1);
+	CHECK(session->reports.nr_messages == 1);
 	session_destroy(session);
 	free(big);
 	write_text("no-place", "");
@@ -487,30 +487,33 @@ static bool are_totals_read(const char *text)
 	unlinkat(folder, "place/session", 0);
 	session = open_place("place", 0);
 	totals_read(session);
-	are = session->ended_last != NULL;
-	CHECK(session->nr_messages == !are);
+	are = session->totals.last != NULL;
+	CHECK(session->reports.nr_messages == !are);
 	if (are) {
-		struct instance instance = {.folder = session->ended_last};
+		struct instance instance = {.folder = session->totals.last};
 		char other[] = "other";
 
-		CHECK(!strcmp(session->ended_last, "a b") && session->ended.processes == 1 &&
-				session->ended.recorded == 2 && session->ended.lost == 3 &&
-				session->ended.bytes == 4 && session->ended.unwritten == 5 &&
-				session->ended.overwritten == 6);
-		CHECK(session->ended.channels[31].recorded == 7 &&
-				session->ended.channels[31].lost == 8 &&
-				session->ended.channels[31].bytes == 9);
-		CHECK(session->ended_before.processes == 11 && session->ended_before.bytes == 14);
+		CHECK(!strcmp(session->totals.last, "a b") &&
+				session->totals.ended.processes == 1 &&
+				session->totals.ended.recorded == 2 &&
+				session->totals.ended.lost == 3 &&
+				session->totals.ended.bytes == 4 &&
+				session->totals.ended.unwritten == 5 &&
+				session->totals.ended.overwritten == 6);
+		CHECK(session->totals.ended.channels[31].recorded == 7 &&
+				session->totals.ended.channels[31].lost == 8 &&
+				session->totals.ended.channels[31].bytes == 9);
+		CHECK(session->totals.before.processes == 11 && session->totals.before.bytes == 14);
 		instance.folder = other;
 		totals_reopen(session, &instance);
-		CHECK(session->ended.processes == 1 && session->ended_last);
-		instance.folder = strdup(session->ended_last);
+		CHECK(session->totals.ended.processes == 1 && session->totals.last);
+		instance.folder = strdup(session->totals.last);
 		totals_reopen(session, &instance);
-		CHECK(session->ended.processes == 11 && !session->ended_last);
+		CHECK(session->totals.ended.processes == 11 && !session->totals.last);
 		free(instance.folder);
 	} else {
-		CHECK(session->messages[0].is_error &&
-				strstr(session->messages[0].text,
+		CHECK(session->reports.messages[0].is_error &&
+				strstr(session->reports.messages[0].text,
 						"/totals is not what a recorder writes there: what ended processes have recorded is counted from now on"));
 	}
 	session_destroy(session);
@@ -597,7 +600,7 @@ static void test_chunks(void)
 	retain_add(session, "chunk-0005-a", 1);
 	retain_apply(session);
 	CHECK(session->retention.nr == 1 && session->retention.removed == 2 &&
-			!session->nr_messages && !session->failure);
+			!session->reports.nr_messages && !session->reports.failure);
 	session->retention.count = 0;
 	session->retention.age_ns = 1;
 	usleep(10);
@@ -704,7 +707,7 @@ static void test_maps(void)
 	maps_free(&instance);
 	CHECK(!instance.maps.text && !instance.maps.size);
 	/* Written once, into a file and nothing else. */
-	session->output = strdup(played_work);
+	session->output.path = strdup(played_work);
 	instance.directory = strdup("maps");
 	CHECK(!mkdirat(folder, "maps", 0700));
 	maps_adopt(&instance, "a r-xp /b\n", 10);
@@ -759,7 +762,7 @@ static void test_journal(void)
 	unsigned char which;
 
 	CHECK(session && instance);
-	session->output = strdup("/out");
+	session->output.path = strdup("/out");
 	instance->channels[0].geometry.rings = 2;
 	instance->channels[1].geometry.rings = 3;
 	CHECK(memory_make_tables(&instance->channels[0]) &&

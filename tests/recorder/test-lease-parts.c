@@ -165,8 +165,8 @@ static int begin(void **unused)
 	(void)unused;
 	session = session_allocate();
 	CHECK(session);
-	session->memory_limit = LIMIT;
-	shares_init(&session->memory_shares, LIMIT, 4, 0);
+	session->memory.limit = LIMIT;
+	shares_init(&session->memory.shares, LIMIT, 4, 0);
 	memset(lease, 0, sizeof(lease));
 	memset(instances, 0, sizeof(instances));
 	for (unsigned int i = 0; i < PROGRAMS; i++) {
@@ -178,8 +178,8 @@ static int begin(void **unused)
 					.memory = EACH,
 					.rings = consumer(number),
 					.ring_fd = 100 + (int)number};
-			CHECK(shares_take(&session->memory_shares, UID, EACH));
-			session->memory_used += EACH;
+			CHECK(shares_take(&session->memory.shares, UID, EACH));
+			session->memory.used += EACH;
 		}
 		instances[i] = (struct instance){.channels = channels[i],
 				.nr_channels = 2,
@@ -190,8 +190,8 @@ static int begin(void **unused)
 		if (i)
 			instances[i - 1].next = instances[i - 1].next_active = &instances[i];
 	}
-	session->instances = instances;
-	session->memory_peak = session->memory_used;
+	session->instances.list = instances;
+	session->memory.peak = session->memory.used;
 	now_ns = 1000 * S;
 	most = 0;
 	has_no_file = has_no_memory = false;
@@ -202,7 +202,7 @@ static int begin(void **unused)
 static int end(void **unused)
 {
 	(void)unused;
-	session->instances = NULL;
+	session->instances.list = NULL;
 	session_destroy(session);
 	return 0;
 }
@@ -215,8 +215,8 @@ static void check_revoked(uint64_t bytes)
 	for (unsigned int i = 0; i < PROGRAMS; i++)
 		sum += 2 * EACH - instances[i].memory;
 	assert_int_equal(sum, bytes);
-	assert_int_equal(session->memory_used, 2 * PROGRAMS * EACH - bytes);
-	assert_int_equal(shares_used(&session->memory_shares, UID), session->memory_used);
+	assert_int_equal(session->memory.used, 2 * PROGRAMS * EACH - bytes);
+	assert_int_equal(shares_used(&session->memory.shares, UID), session->memory.used);
 }
 
 /* ---- taking back ---- */
@@ -285,7 +285,7 @@ static void test_matched(void **unused)
 	(void)unused;
 	leases_reclaim(session, UID, 4 * (EACH - KEPT));
 	assert_called("revoke 1\nrevoke 2\nrevoke 3\nrevoke 4\n");
-	session->memory_peak = 0;
+	session->memory.peak = 0;
 	/* It has described no event of this channel. */
 	leases_matched(session, &instances[0]);
 	assert_called("");
@@ -294,7 +294,7 @@ static void test_matched(void **unused)
 	assert_called("grant 1\ngrant 2\n");
 	assert_true(!channels[0][0].revoked && !channels[0][0].unmatched);
 	check_revoked(2 * (EACH - KEPT));
-	assert_int_equal(session->memory_peak, session->memory_used);
+	assert_int_equal(session->memory.peak, session->memory.used);
 	leases_matched(session, &instances[0]);
 	assert_called("");
 	channels[1][0].room_ids = channels[1][1].room_ids = 1;
@@ -313,14 +313,14 @@ static void test_matched(void **unused)
 	assert_true(channels[1][1].unmatched && channels[1][1].revoked);
 	/* Exactly as much as is left, and one byte less. */
 	lease[4].grant = 0;
-	CHECK(shares_take(&session->memory_shares, UID,
-			shares_left(&session->memory_shares, UID) - (EACH - KEPT) + 1));
+	CHECK(shares_take(&session->memory.shares, UID,
+			shares_left(&session->memory.shares, UID) - (EACH - KEPT) + 1));
 	leases_matched(session, &instances[1]);
 	assert_called("");
-	shares_give_back(&session->memory_shares, UID, 1);
+	shares_give_back(&session->memory.shares, UID, 1);
 	leases_matched(session, &instances[1]);
 	assert_called("grant 4\n");
-	assert_int_equal(shares_left(&session->memory_shares, UID), 0);
+	assert_int_equal(shares_left(&session->memory.shares, UID), 0);
 }
 
 /* ---- programs that ask ---- */
@@ -330,7 +330,7 @@ static void test_matched(void **unused)
 static void turn(void)
 {
 	/* No search for idle rings. */
-	session->leases_next = UINT64_MAX;
+	session->leases.next = UINT64_MAX;
 	leases_turn(session, instances);
 }
 
@@ -351,15 +351,15 @@ static void test_questions(void **unused)
 	assert_null(instances[0].denied);
 	check_revoked(EACH - KEPT);
 	/* Nothing is left: other programs of the user lose what they need not. */
-	taken = shares_left(&session->memory_shares, UID);
-	CHECK(shares_take(&session->memory_shares, UID, taken));
+	taken = shares_left(&session->memory.shares, UID);
+	CHECK(shares_take(&session->memory.shares, UID, taken));
 	lease[2].is_asked = true;
 	for (unsigned int i = 1; i <= 3; i++)
 		lease[i].kept = 0;
 	turn();
 	/* Its own first ring and the third one give nothing. */
 	assert_called("revoke 1\nrevoke 3\nrevoke 4\ngrant 2\n");
-	assert_int_equal(shares_left(&session->memory_shares, UID), 0);
+	assert_int_equal(shares_left(&session->memory.shares, UID), 0);
 	assert_true(channels[1][1].revoked && !channels[0][1].revoked);
 	/* Nothing can be taken. The second program of the user is not searched for again in this round. */
 	for (unsigned int i = 1; i <= 2 * PROGRAMS; i++)
@@ -374,14 +374,14 @@ static void test_questions(void **unused)
 	assert_called(expected);
 	assert_string_equal(instances[1].denied, NO_MEMORY);
 	assert_true(instances[1].counted_denied);
-	assert_int_equal(session->nr_denied, 2);
+	assert_int_equal(session->leases.nr_denied, 2);
 	/* It is reported once. */
 	lease[4].is_asked = true;
 	turn();
 	assert_called("revoke 1\nrevoke 2\nrevoke 3\nrevoke 6\nrevoke 7\nrevoke 8\ndeny 4\n");
-	assert_int_equal(session->nr_denied, 2);
+	assert_int_equal(session->leases.nr_denied, 2);
 	/* Another reason. */
-	shares_give_back(&session->memory_shares, UID, taken);
+	shares_give_back(&session->memory.shares, UID, taken);
 	lease[4].grant = -ENOSPC;
 	lease[4].is_asked = true;
 	instances[1].counted_denied = false;
@@ -389,7 +389,7 @@ static void test_questions(void **unused)
 	(void)snprintf(expected, sizeof(expected), "grant 4\ndeny 4\n" DENIED, 71, NO_SPACE);
 	assert_called(expected);
 	assert_string_equal(instances[1].denied, NO_SPACE);
-	assert_int_equal(session->nr_denied, 3);
+	assert_int_equal(session->leases.nr_denied, 3);
 	/* A process that has ended is answered; a ring that is closed does not ask. */
 	instances[1].state = INSTANCE_ENDED;
 	lease[3].is_asked = lease[5].is_asked = true;
@@ -405,15 +405,15 @@ static void test_two_users(void **unused)
 	(void)unused;
 	for (unsigned int i = 1; i <= 2 * PROGRAMS; i++)
 		lease[i].kept = 0;
-	CHECK(shares_take(&session->memory_shares, UID, shares_left(&session->memory_shares, UID)));
+	CHECK(shares_take(&session->memory.shares, UID, shares_left(&session->memory.shares, UID)));
 	channels[0][0].revoked = channels[3][0].revoked = 10;
 	instances[3].account = UID + 1;
 	instances[1].counted_denied = true;
 	lease[1].is_asked = lease[7].is_asked = true;
-	CHECK(!shares_left(&session->memory_shares, UID));
-	if (shares_left(&session->memory_shares, UID + 1) >= 10)
-		CHECK(shares_take(&session->memory_shares, UID + 1,
-				shares_left(&session->memory_shares, UID + 1)));
+	CHECK(!shares_left(&session->memory.shares, UID));
+	if (shares_left(&session->memory.shares, UID + 1) >= 10)
+		CHECK(shares_take(&session->memory.shares, UID + 1,
+				shares_left(&session->memory.shares, UID + 1)));
 	turn();
 	assert_non_null(strstr(
 			calls, "revoke 2\nrevoke 3\nrevoke 4\nrevoke 5\nrevoke 6\ndeny 1\n"));
@@ -425,7 +425,7 @@ static void test_two_users(void **unused)
 
 static void scan(void)
 {
-	session->leases_next = 0;
+	session->leases.next = 0;
 	leases_turn(session, instances);
 }
 
@@ -441,7 +441,7 @@ static void test_scans(void **unused)
 	(void)unused;
 	only_first();
 	scan();
-	assert_int_equal(session->leases_next, 1001 * S);
+	assert_int_equal(session->leases.next, 1001 * S);
 	assert_int_equal(channels[0][0].active_ns, 1000 * S);
 	assert_int_equal(channels[1][0].active_ns, 0);
 	/* Once a second. */
@@ -479,8 +479,8 @@ static void test_idle(void **unused)
 	channels[0][0].room_ids = 1;
 	lease[1].is_empty = true;
 	scan();
-	CHECK(shares_take(&session->memory_shares, UID,
-			shares_left(&session->memory_shares, UID) - LIMIT / 8 + 1));
+	CHECK(shares_take(&session->memory.shares, UID,
+			shares_left(&session->memory.shares, UID) - LIMIT / 8 + 1));
 	now_ns += 5 * S - 1;
 	scan();
 	assert_called("");
@@ -492,12 +492,12 @@ static void test_idle(void **unused)
 	assert_called("");
 	lease[1].is_empty = true;
 	/* An eighth of the limit is enough. */
-	shares_give_back(&session->memory_shares, UID, 1);
-	assert_int_equal(shares_left(&session->memory_shares, UID), LIMIT / 8);
+	shares_give_back(&session->memory.shares, UID, 1);
+	assert_int_equal(shares_left(&session->memory.shares, UID), LIMIT / 8);
 	scan();
 	assert_called("");
 	/* So is what a program needs, if that is more. */
-	left = shares_left(&session->memory_shares, UID);
+	left = shares_left(&session->memory.shares, UID);
 	most = left;
 	scan();
 	assert_called("");
@@ -516,7 +516,7 @@ static void test_refilled(void **unused)
 	(void)unused;
 	for (int with_files = 0; with_files < 2; with_files++) {
 		only_first();
-		session->buffers = with_files ? strdup("/b") : NULL;
+		session->buffers.path = with_files ? strdup("/b") : NULL;
 		channels[0][0].refuses = false;
 		leases_reclaim(session, UID, 1);
 		assert_called("revoke 1\n");

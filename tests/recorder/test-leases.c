@@ -28,8 +28,8 @@
 #define UID 4711
 
 static struct session session = {.lock = PTHREAD_MUTEX_INITIALIZER,
-		.memory_back = PTHREAD_COND_INITIALIZER,
-		.memory_limit = 64u << 20};
+		.memory.back = PTHREAD_COND_INITIALIZER,
+		.memory.limit = 64u << 20};
 static struct channel channel = {.name = (char[]){"hot"}, .rings = 2, .ring_size = 65536};
 
 static struct instance *add_program(void)
@@ -47,13 +47,13 @@ static struct instance *add_program(void)
 			.clock = RING_CLOCK_MONOTONIC,
 			.flags = RING_LEASED};
 	rings->memory = instance->memory = ring_memory_size(&rings->geometry);
-	CHECK(shares_take(&session.memory_shares, UID, instance->memory));
-	session.memory_used += instance->memory;
+	CHECK(shares_take(&session.memory.shares, UID, instance->memory));
+	session.memory.used += instance->memory;
 	CHECK(!ring_memory_create(&rings->geometry, &fd));
 	CHECK(!ring_consumer_map(fd, &rings->geometry, &rings->rings));
 	rings->ring_fd = fd;
-	instance->next = session.instances;
-	session.instances = instance;
+	instance->next = session.instances.list;
+	session.instances.list = instance;
 	return instance;
 }
 
@@ -67,8 +67,8 @@ static void free_program(struct instance *instance)
 
 static void check_charged(uint64_t bytes)
 {
-	CHECK(session.memory_used == bytes);
-	CHECK(shares_used(&session.memory_shares, UID) == bytes);
+	CHECK(session.memory.used == bytes);
+	CHECK(shares_used(&session.memory.shares, UID) == bytes);
 }
 
 int main(void)
@@ -76,7 +76,7 @@ int main(void)
 	struct instance *ended, *others[PROGRAMS - 1];
 	uint64_t each, kept;
 
-	shares_init(&session.memory_shares, session.memory_limit, 4, 0);
+	shares_init(&session.memory.shares, session.memory.limit, 4, 0);
 	for (int i = 0; i < PROGRAMS - 1; i++)
 		others[i] = add_program();
 	ended = add_program();

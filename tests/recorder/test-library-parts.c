@@ -141,8 +141,8 @@ static int find_libraries(const char *const *wrappers, size_t nr)
 	const struct session_options options = {
 			.wrappers = (void *)(uintptr_t)wrappers, .nr_wrappers = nr};
 
-	free(session_of_test.preload);
-	session_of_test.preload = NULL;
+	free(session_of_test.spawn.preload);
+	session_of_test.spawn.preload = NULL;
 	the_error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	return libraries_find(&session_of_test, &options, &the_error);
 }
@@ -160,7 +160,7 @@ static void check_preload(const char *format)
 			*at++ = *format;
 		*at = '\0';
 	}
-	assert_string_equal(session_of_test.preload, text);
+	assert_string_equal(session_of_test.spawn.preload, text);
 }
 
 static void check_error(enum session_error_kind kind, int code, const char *text, const char *hint)
@@ -342,7 +342,7 @@ int main(void)
 	if (!mkdtemp(work))
 		return 1;
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
-	free(session_of_test.preload);
+	free(session_of_test.spawn.preload);
 	(void)nftw(work, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	return ret;
 }

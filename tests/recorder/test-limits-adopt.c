@@ -215,10 +215,10 @@ static struct session *begin(void)
 	struct session *session = session_allocate();
 
 	CHECK(session);
-	session->buffers = strdup(work);
-	session->output = strdup(work);
-	session->buffers_fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(session->buffers && session->output && session->buffers_fd >= 0);
+	session->buffers.path = strdup(work);
+	session->output.path = strdup(work);
+	session->buffers.fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(session->buffers.path && session->output.path && session->buffers.fd >= 0);
 	return session;
 }
 
@@ -523,14 +523,14 @@ static void test_totals(void)
 		memcpy(text, before, strlen(before));
 		memcpy(text + size - strlen(after), after, strlen(after));
 		write_file(TOTALS_FILE, text, size, size);
-		memset(&session->ended, 0, sizeof(session->ended));
-		memset(&session->ended_before, 0, sizeof(session->ended_before));
-		free(session->ended_last);
-		session->ended_last = NULL;
+		memset(&session->totals.ended, 0, sizeof(session->totals.ended));
+		memset(&session->totals.before, 0, sizeof(session->totals.before));
+		free(session->totals.last);
+		session->totals.last = NULL;
 		totals_read(session);
-		CHECK(session->ended.processes == (size == LIMIT_TOTALS ? 11 : 0) &&
-				session->ended_before.processes == (size == LIMIT_TOTALS));
-		CHECK(!session->ended_last == (size > LIMIT_TOTALS));
+		CHECK(session->totals.ended.processes == (size == LIMIT_TOTALS ? 11 : 0) &&
+				session->totals.before.processes == (size == LIMIT_TOTALS));
+		CHECK(!session->totals.last == (size > LIMIT_TOTALS));
 		CHECK(reported(session, NULL));
 	}
 	remove_file(TOTALS_FILE);

@@ -256,13 +256,13 @@ static void test_copies(void)
 
 static void test_snapshots(void)
 {
-	struct session session = {.nr_snapshots = 999997};
+	struct session session = {.snapshots.nr = 999997};
 	struct snapshot snapshot = {.session = &session, .path = strdup("/from")};
 	char name[SESSION_SNAPSHOT_NAME_MAX];
 	uint32_t number = 0;
 
-	session.output = strdup("/out");
-	CHECK(snapshot.path && session.output && SNAPSHOTS_MAX == 1000000);
+	session.output.path = strdup("/out");
+	CHECK(snapshot.path && session.output.path && SNAPSHOTS_MAX == 1000000);
 	/* Directories of others are there. */
 	free_number = 1000000;
 	CHECK(!snapshot_rename_directory(&snapshot, "-x", &number, name) && number == 1000000 &&
@@ -272,11 +272,11 @@ static void test_snapshots(void)
 	nr_renames = 0;
 	CHECK(snapshot_rename_directory(&snapshot, "", &number, name) == -EEXIST &&
 			nr_renames == 3);
-	session.nr_snapshots = 1000000;
+	session.snapshots.nr = 1000000;
 	nr_renames = 0;
 	CHECK(snapshot_rename_directory(&snapshot, "", &number, name) == -EEXIST && !nr_renames);
 	free(snapshot.path);
-	free(session.output);
+	free(session.output.path);
 }
 
 /* ---- control groups ---- */
@@ -301,16 +301,16 @@ static void test_groups(void)
 /* Whether a conversion that differs by this time is replaced. */
 static bool is_refined(int64_t difference)
 {
-	struct session session = {.ctf_clock = {.frequency = 1000000000, .offset_s = 7}};
+	struct session session = {.clock.first = {.frequency = 1000000000, .offset_s = 7}};
 	struct ctf_clock clock = {.frequency = 0};
 	int ret;
 
-	session.ctf_clock.offset = 5000000;
+	session.clock.first.offset = 5000000;
 	calibration_now = (struct ring_clock_calibration){.frequency = 1000000000,
 			.offset_s = 7,
 			.offset = (uint64_t)(5000000 + difference)};
 	ret = session_refined_clock(&session, &clock);
-	CHECK(ret == (session.is_clock_corrected ? 0 : -ENODATA));
+	CHECK(ret == (session.clock.is_corrected ? 0 : -ENODATA));
 	CHECK(ret || clock.offset == calibration_now.offset);
 	return !ret;
 }
@@ -329,7 +329,7 @@ static void test_clock(void)
 static void test_writers(void)
 {
 	static struct instance instances[131];
-	struct session session = {.max_ended_files = UINT32_MAX};
+	struct session session = {.files.max_ended = UINT32_MAX};
 	struct drainer drainer = {.session = &session};
 
 	CHECK(LIMIT_OPEN_WRITERS == 128);
@@ -349,15 +349,15 @@ static void test_writers(void)
 			drainer.ended[127] == &instances[128] &&
 			drainer.nr_ended_files == 128 * 3 + 127 * 64 + 128);
 	/* As many files as are permitted, and one more. */
-	session.max_ended_files = drainer.nr_ended_files - 4 + 129 + 3;
+	session.files.max_ended = drainer.nr_ended_files - 4 + 129 + 3;
 	keep_open(&drainer, &instances[129]);
-	CHECK(nr_closed == 2 && drainer.nr_ended_files == session.max_ended_files);
+	CHECK(nr_closed == 2 && drainer.nr_ended_files == session.files.max_ended);
 	/* The limit of programs closes the third one. It has 5 files, which are enough. */
-	session.max_ended_files += 130 + 3 - 5;
+	session.files.max_ended += 130 + 3 - 5;
 	keep_open(&drainer, &instances[130]);
-	CHECK(nr_closed == 3 && drainer.nr_ended_files == session.max_ended_files);
+	CHECK(nr_closed == 3 && drainer.nr_ended_files == session.files.max_ended);
 	/* One file less: two more are closed. */
-	session.max_ended_files--;
+	session.files.max_ended--;
 	drainer.nr_ended--;
 	drainer.nr_ended_files -= 133;
 	keep_open(&drainer, &instances[130]);
@@ -392,14 +392,14 @@ static void test_files(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		files_most = cases[i].most;
 		session_raise_files(&session);
-		if (session.max_ended_files != cases[i].ended ||
-				session.max_live != cases[i].live ||
+		if (session.files.max_ended != cases[i].ended ||
+				session.instances.max_live != cases[i].live ||
 				files_set != (files_most ? files_most : 1024)) {
-			fprintf(stderr, "case %zu: %u, %u, %llu\n", i, session.max_ended_files,
-					session.max_live, (unsigned long long)files_set);
+			fprintf(stderr, "case %zu: %u, %u, %llu\n", i, session.files.max_ended,
+					session.instances.max_live, (unsigned long long)files_set);
 			abort();
 		}
-		CHECK(session.old_files.rlim_max == files_set);
+		CHECK(session.files.old_number.rlim_max == files_set);
 	}
 	CHECK(!sigaction(SIGXFSZ, &before, &now) && now.sa_handler == SIG_IGN);
 	/* Of the rings of a channel few are open at one time. */
@@ -422,7 +422,8 @@ static unsigned int logged(struct session *session, uid_t uid, unsigned int of_p
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < 1000; i++)
-		nr += lines_take(&session->lines, 1, uid, 1 + (pid_t)(i / of_process % 250));
+		nr += lines_take(
+				&session->reports.lines, 1, uid, 1 + (pid_t)(i / of_process % 250));
 	return nr;
 }
 
@@ -437,17 +438,17 @@ static void test_lines(void)
 	CHECK(session && LIMIT_LINES == 640);
 	CHECK(logged(session, uid, 1000) == 640);
 	session->service = &service;
-	session->max_live = 100;
-	session->memory_limit = 1 << 30;
+	session->instances.max_live = 100;
+	session->memory.limit = 1 << 30;
 	CHECK(!session_open_shares(session, &error));
 	CHECK(logged(session, uid, 1) == LIMIT_LINES_OF_OWNER && LIMIT_LINES_OF_OWNER == 60);
 	CHECK(logged(session, uid + 1, 1) == LIMIT_LINES_OF_USER && LIMIT_LINES_OF_USER == 24);
 	session_free_shares(session);
 	CHECK(!session_open_shares(session, &error));
 	for (unsigned int i = 0; i < 12; i++)
-		CHECK(lines_take(&session->lines, 1, uid, 77));
-	CHECK(!lines_take(&session->lines, 1, uid, 77) && LIMIT_LINES_OF_PROCESS == 12);
-	CHECK(lines_take(&session->lines, 1, uid, 78));
+		CHECK(lines_take(&session->reports.lines, 1, uid, 77));
+	CHECK(!lines_take(&session->reports.lines, 1, uid, 77) && LIMIT_LINES_OF_PROCESS == 12);
+	CHECK(lines_take(&session->reports.lines, 1, uid, 78));
 	session->service = NULL;
 	session_destroy(session);
 }

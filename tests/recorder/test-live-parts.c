@@ -62,7 +62,7 @@ static struct session *played_allocate(void)
 
 	called("allocate ");
 	if (session)
-		session->epoll = 41;
+		session->loop.epoll = 41;
 	current = session;
 	return session;
 }
@@ -73,7 +73,7 @@ static void played_destroy(struct session *session)
 	if (session->service)
 		free(session->service->socket);
 	free(session->service);
-	free(session->buffers);
+	free(session->buffers.path);
 	free(session);
 	current = NULL;
 }
@@ -105,7 +105,7 @@ static int played_place(const char *place, uid_t owner, struct session_error *er
 	if (step("place", error))
 		return -EIO;
 	current->place = (struct place *)(void *)current;
-	current->buffers = strdup(place);
+	current->buffers.path = strdup(place);
 	return 0;
 }
 
@@ -255,8 +255,8 @@ static int begin(void **state)
 {
 	(void)state;
 	service = (struct service){.generation = 7};
-	session_of_test = (struct session){.service = &service, .epoll = 41};
-	session_of_test.buffers = (char *)(uintptr_t) "/place";
+	session_of_test = (struct session){.service = &service, .loop.epoll = 41};
+	session_of_test.buffers.path = (char *)(uintptr_t) "/place";
 	the_error = (struct session_error){.kind = SESSION_ERROR_USAGE};
 	failing = output_before = NULL;
 	lacks_session = lacks_service = settles_badly = is_adopted = false;
@@ -327,7 +327,7 @@ static void test_open(void **state)
 			current->service->leave && current->service->only == 55 &&
 			!current->service->is_owned && !current->service->boot &&
 			current->service->owner == 9 && current->service->nr_track == 3 &&
-			current->service->track == tracks && current->rounds == rounds &&
+			current->service->track == tracks && current->drain.rounds == rounds &&
 			current->mode == SESSION_RECORD);
 	assert_int_equal(session_fd(current), 41);
 	service_free(current);
@@ -519,9 +519,9 @@ static void test_requests(void **state)
 			session_snapshot(&session_of_test, 100, &number, name, &recorded), -EINVAL);
 	assert_called("");
 	session_of_test.nr_channels = 2;
-	session_of_test.nr_snapshots = 41;
-	strcpy(session_of_test.snapshot_last, "last");
-	session_of_test.snapshot_last_recorded = 42;
+	session_of_test.snapshots.nr = 41;
+	strcpy(session_of_test.snapshots.last, "last");
+	session_of_test.snapshots.last_recorded = 42;
 	assert_int_equal(session_snapshot(&session_of_test, 100, &number, name, &recorded), 0);
 	assert_called("snapshot ask wait ");
 	assert_true(number == 41 && recorded == 42 && !strcmp(name, "last"));
@@ -536,7 +536,7 @@ static void test_requests(void **state)
 	session_of_test.nr_channels = 2;
 	wait_result = -EROFS;
 	assert_int_equal(session_snapshot(&session_of_test, 100, &number, name, &recorded), -EROFS);
-	session_of_test.snapshot_error = -ENOSPC;
+	session_of_test.snapshots.error = -ENOSPC;
 	assert_int_equal(session_snapshot_error(&session_of_test), -ENOSPC);
 	*calls = '\0';
 }
@@ -549,16 +549,16 @@ static void test_messages(void **state)
 	struct session_message message = {.text = NULL};
 
 	(void)state;
-	session_of_test.messages = messages;
+	session_of_test.reports.messages = messages;
 	tell_failure(&session_of_test, &the_error);
 	assert_int_equal(the_error.kind, SESSION_ERROR_USAGE);
-	session_of_test.failure = SESSION_ERROR_PERMISSION;
+	session_of_test.reports.failure = SESSION_ERROR_PERMISSION;
 	tell_failure(&session_of_test, &the_error);
 	check_error(SESSION_ERROR_PERMISSION, EIO, "some of the recording could not be written");
-	session_of_test.nr_messages = 1;
+	session_of_test.reports.nr_messages = 1;
 	tell_failure(&session_of_test, &the_error);
 	check_error(SESSION_ERROR_PERMISSION, EIO, "some of the recording could not be written");
-	session_of_test.nr_messages = 3;
+	session_of_test.reports.nr_messages = 3;
 	tell_failure(&session_of_test, &the_error);
 	check_error(SESSION_ERROR_PERMISSION, EIO, "two");
 	assert_true(session_take_message(&session_of_test, &message));
@@ -569,7 +569,7 @@ static void test_messages(void **state)
 	assert_true(session_take_message(&session_of_test, &message));
 	assert_string_equal(message.text, "three");
 	assert_false(session_take_message(&session_of_test, &message));
-	assert_int_equal(session_of_test.nr_messages, 0);
+	assert_int_equal(session_of_test.reports.nr_messages, 0);
 	*calls = '\0';
 }
 
@@ -605,7 +605,7 @@ static void test_end(void **state)
 	session_finish(current);
 	assert_called("turn(0) " CLOSED "adopt_new(1) drain_stop ");
 	assert_true(current->service->over && !current->service->keep);
-	current->failure = SESSION_ERROR_FAILED;
+	current->reports.failure = SESSION_ERROR_FAILED;
 	session_close(current, false, &the_error);
 	assert_called("place_remove destroy(1) ");
 	check_error(SESSION_ERROR_FAILED, EIO, "some of the recording could not be written");
@@ -613,7 +613,7 @@ static void test_end(void **state)
 	for (int i = 0; i < 3; i++) {
 		opened();
 		current->service->leave = i != 1;
-		current->live = i == 2 ? NULL : &live;
+		current->instances.live = i == 2 ? NULL : &live;
 		session_close(current, true, &the_error);
 		assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
 		assert_called(i ? "turn(0) " CLOSED

@@ -241,7 +241,7 @@ static void test_end(void **unused)
 		      ": 8 1\nreport " B_FULL ": 7 0\nreport " ONES ": 9 0\n");
 	/* Bytes are no records. */
 	assert_int_equal(instance.lost, 27);
-	assert_int_equal(atomic_load(&session->lost), 27);
+	assert_int_equal(atomic_load(&session->drain.lost), 27);
 	/* Rings of triggers lose nothing. */
 	channels[0].geometry.flags = channels[1].geometry.flags = RING_COUNTS;
 	instance.refused = 0;

@@ -203,13 +203,13 @@ static void test_known(void)
 	struct recovery_head head = {.token = 3};
 
 	CHECK(session);
-	session->instances = &first;
+	session->instances.list = &first;
 	CHECK(adopt_mapped_has_instance(session, &head, 40));
 	head.token = 4;
 	CHECK(!adopt_mapped_has_instance(session, &head, 40) &&
 			adopt_mapped_has_instance(session, &head, 20) &&
 			!adopt_mapped_has_instance(session, &head, 30));
-	session->instances = NULL;
+	session->instances.list = NULL;
 	session_destroy(session);
 }
 

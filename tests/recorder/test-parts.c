@@ -205,13 +205,13 @@ static void test_refusals(void)
 		pids[i] = start_process(geteuid(), getegid(), 0);
 	for (i = 0; i < REFUSALS_OF_USER; i++)
 		CHECK(note(session, pids[i], 7, i ? "name" : NULL, true));
-	CHECK(session->nr_refusals == REFUSALS_OF_USER);
+	CHECK(session->refusals.nr == REFUSALS_OF_USER);
 	/* A known process; a process above the limit, with and without a later request; a process of another user. */
 	CHECK(!note(session, pids[3], 7, "name", false));
 	CHECK(!note(session, pids[i], 7, "name", true) && note(session, pids[i], 7, "name", false));
-	CHECK(session->nr_refusals == REFUSALS_OF_USER);
+	CHECK(session->refusals.nr == REFUSALS_OF_USER);
 	CHECK(note(session, pids[i], 8, "other", true));
-	CHECK(session->nr_refusals == REFUSALS_OF_USER + 1);
+	CHECK(session->refusals.nr == REFUSALS_OF_USER + 1);
 	CHECK(!refusals_status(session, &status));
 	CHECK(status.nr_waiting == REFUSALS_OF_USER + 1);
 	for (i = 0; i <= REFUSALS_OF_USER; i++) {
@@ -226,16 +226,17 @@ static void test_refusals(void)
 	/* An ended process frees the entry for another one. */
 	end_process(pids[5]);
 	CHECK(note(session, pids[REFUSALS_OF_USER + 1], 7, "last", true));
-	CHECK(session->nr_refusals == REFUSALS_OF_USER + 1);
+	CHECK(session->refusals.nr == REFUSALS_OF_USER + 1);
 	for (i = 0; i <= REFUSALS_OF_USER; i++)
-		CHECK(session->refusals[i].peer != pids[5]);
+		CHECK(session->refusals.list[i].peer != pids[5]);
 	refusals_remove(session, pids[6]);
-	CHECK(session->nr_refusals == REFUSALS_OF_USER);
+	CHECK(session->refusals.nr == REFUSALS_OF_USER);
 	for (i = 0; i < REFUSALS_OF_USER; i++)
-		CHECK(session->refusals[i].peer != pids[6]);
+		CHECK(session->refusals.list[i].peer != pids[6]);
 	/* The start time identifies a process. */
-	CHECK(session->refusals[0].started == session_process_start(session->refusals[0].peer));
-	session->refusals[0].started++;
+	CHECK(session->refusals.list[0].started ==
+			session_process_start(session->refusals.list[0].peer));
+	session->refusals.list[0].started++;
 	status = (struct session_status){0};
 	CHECK(!refusals_status(session, &status) && status.nr_waiting == REFUSALS_OF_USER - 1);
 	for (i = 0; i < REFUSALS_OF_USER - 1; i++)
@@ -245,7 +246,7 @@ static void test_refusals(void)
 		if (i != 5)
 			end_process(pids[i]);
 	refusals_free(session);
-	CHECK(!session->nr_refusals && !session->refusals);
+	CHECK(!session->refusals.nr && !session->refusals.list);
 	session_destroy(session);
 }
 
@@ -284,7 +285,7 @@ static void test_survivors(void)
 	pid_t pid, marked;
 
 	CHECK(session);
-	snprintf(session->socket_path, sizeof(session->socket_path), "%s/socket-of-the-session",
+	snprintf(session->listener.path, sizeof(session->listener.path), "%s/socket-of-the-session",
 			work);
 	before = resources_now();
 	CHECK(survivors_count(session) == 0);
@@ -294,7 +295,7 @@ static void test_survivors(void)
 		char value[128];
 		char *const environment[] = {value, NULL};
 
-		snprintf(value, sizeof(value), "SIDE_AGENT_SOCKET=%s", session->socket_path);
+		snprintf(value, sizeof(value), "SIDE_AGENT_SOCKET=%s", session->listener.path);
 		execle("/bin/sleep", "sleep", "1000", NULL, environment);
 		_exit(1);
 	}
@@ -302,16 +303,16 @@ static void test_survivors(void)
 		usleep(1000);
 	CHECK(nr == 1);
 	known.peer = pid;
-	session->live = &known;
+	session->instances.live = &known;
 	CHECK(survivors_count(session) == 2);
 	known.peer = marked;
 	CHECK(survivors_count(session) == 1);
-	session->live = NULL;
+	session->instances.live = NULL;
 	end_process(marked);
 	CHECK(survivors_count(session) == 0);
 	end_process(pid);
 	CHECK(resources_now().descriptors == before.descriptors);
-	session->socket_path[0] = '\0';
+	session->listener.path[0] = '\0';
 	session_destroy(session);
 }
 
@@ -343,20 +344,21 @@ static void test_runtime(void)
 	setenv("XDG_RUNTIME_DIR", work, 1);
 	before = resources_now();
 	CHECK(!runtime_make(session));
-	CHECK(!strncmp(session->runtime, work, strlen(work)));
-	CHECK(!strncmp(session->socket_path, session->runtime, strlen(session->runtime)));
-	CHECK(!stat(session->runtime, &status));
+	CHECK(!strncmp(session->listener.directory, work, strlen(work)));
+	CHECK(!strncmp(session->listener.path, session->listener.directory,
+			strlen(session->listener.directory)));
+	CHECK(!stat(session->listener.directory, &status));
 	CHECK((status.st_mode & 07777) == (geteuid() == 0 ? 0711 : 0700));
-	CHECK(session->socket_is_secret == (geteuid() == 0));
+	CHECK(session->listener.is_secret == (geteuid() == 0));
 	/* A directory of another recorder that contains only a socket is removed. A locked directory, or one with a file, stays. */
-	snprintf(left, sizeof(left), "%.*sAbCdEf", (int)strlen(session->runtime) - 6,
-			session->runtime);
+	snprintf(left, sizeof(left), "%.*sAbCdEf", (int)strlen(session->listener.directory) - 6,
+			session->listener.directory);
 	CHECK(!mkdir(left, 0700));
-	snprintf(file, sizeof(file), "%s/%s", left, strrchr(session->socket_path, '/') + 1);
+	snprintf(file, sizeof(file), "%s/%s", left, strrchr(session->listener.path, '/') + 1);
 	CHECK(!mknod(file, S_IFSOCK | 0600, 0));
 	CHECK(!runtime_make(other));
-	CHECK(access(left, F_OK) != 0 && !access(session->runtime, F_OK));
-	CHECK(strcmp(session->runtime, other->runtime) != 0);
+	CHECK(access(left, F_OK) != 0 && !access(session->listener.directory, F_OK));
+	CHECK(strcmp(session->listener.directory, other->listener.directory) != 0);
 	runtime_remove(other);
 	CHECK(!mkdir(left, 0700));
 	CHECK(!mknod(file, S_IFSOCK | 0600, 0));
@@ -379,7 +381,8 @@ static void test_runtime(void)
 	*strrchr(left, '/') = '\0';
 	rmdir(left);
 	runtime_remove(other);
-	CHECK(!other->runtime[0] && !other->socket_path[0] && other->runtime_fd == -1);
+	CHECK(!other->listener.directory[0] && !other->listener.path[0] &&
+			other->listener.directory_fd == -1);
 	runtime_remove(session);
 	CHECK(!nr_entries(work));
 	CHECK(resources_now().descriptors == before.descriptors);
@@ -388,16 +391,17 @@ static void test_runtime(void)
 	setenv("XDG_RUNTIME_DIR", "relative", 1);
 	setenv("TMPDIR", work, 1);
 	CHECK(!runtime_make(session));
-	CHECK(!strncmp(session->runtime, work, strlen(work)));
+	CHECK(!strncmp(session->listener.directory, work, strlen(work)));
 	runtime_remove(session);
 	rmdir("relative");
 	/* If neither variable is set, /tmp is used. A failure to create the directory is reported. */
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("TMPDIR");
 	CHECK(!runtime_make(session));
-	CHECK(!strncmp(session->runtime, "/tmp/", 5) && !strchr(session->runtime + 5, '/'));
+	CHECK(!strncmp(session->listener.directory, "/tmp/", 5) &&
+			!strchr(session->listener.directory + 5, '/'));
 	runtime_remove(session);
-	CHECK(access(session->runtime, F_OK) != 0);
+	CHECK(access(session->listener.directory, F_OK) != 0);
 	session_destroy(session);
 	session_destroy(other);
 }
@@ -407,10 +411,10 @@ static void test_runtime(void)
 static void check_message(
 		const struct session *session, size_t at, bool is_error, const char *expected)
 {
-	CHECK(session->nr_messages == at + 1);
-	CHECK(session->messages[at].is_error == is_error);
-	if (!strstr(session->messages[at].text, expected)) {
-		fprintf(stderr, "%s instead of %s\n", session->messages[at].text, expected);
+	CHECK(session->reports.nr_messages == at + 1);
+	CHECK(session->reports.messages[at].is_error == is_error);
+	if (!strstr(session->reports.messages[at].text, expected)) {
+		fprintf(stderr, "%s instead of %s\n", session->reports.messages[at].text, expected);
 		abort();
 	}
 }
@@ -420,12 +424,12 @@ static void test_full(void)
 	struct session *session = session_allocate();
 
 	CHECK(session);
-	session->output = strdup("/out");
-	CHECK(session->output);
+	session->output.path = strdup("/out");
+	CHECK(session->output.path);
 	full_end(session);
 	full_report(session);
 	full_over(session);
-	CHECK(!session->nr_messages);
+	CHECK(!session->reports.nr_messages);
 	session->full.last = false;
 	/* After other errors, the recording does not wait. */
 	CHECK(!full_holds(session, -EIO) && !full_waits(session));
@@ -441,7 +445,7 @@ static void test_full(void)
 	CHECK(!full_waits(session) && !session->full.code);
 	/* The second time is not reported before the end. */
 	CHECK(full_holds(session, -EDQUOT) && session->full.times == 2 &&
-			session->nr_messages == 1);
+			session->reports.nr_messages == 1);
 	full_over(session);
 	session->full.ns = 1200000000;
 	full_end(session);
@@ -460,9 +464,9 @@ static void test_full(void)
 	CHECK(full_holds(session, -ENOSPC));
 	session->full.since -= 2000000000;
 	full_end(session);
-	CHECK(session->nr_messages == 6);
-	CHECK(session->messages[5].is_error &&
-			strstr(session->messages[5].text,
+	CHECK(session->reports.nr_messages == 6);
+	CHECK(session->reports.messages[5].is_error &&
+			strstr(session->reports.messages[5].text,
 					"the disk of /out is still full, after 2."));
 	CHECK(!full_waits(session));
 	session_destroy(session);

@@ -411,7 +411,7 @@ static void test_answers(void)
 	CHECK(probes_choose(session, &instance, chosen) == -ENOMEM && instance.nr_given == 2);
 	CHECK(instance.given[0].said.nr_refusals == 2);
 	/* All that is known, as a copy. */
-	session->instances = &instance;
+	session->instances.list = &instance;
 	instance.next = &second;
 	CHECK(!session_probe_answers(session, &answers, &nr) && nr == 4 && !nr_turns);
 	CHECK(answers[0].number == 3 && answers[0].pid == 20 && !answers[0].ended &&
@@ -436,7 +436,7 @@ static void test_answers(void)
 	CHECK(!session_probe_answers(session, &answers, &nr) && nr_turns == 64);
 	session_probe_answers_free(answers, nr);
 	session->service = NULL;
-	session->instances = NULL;
+	session->instances.list = NULL;
 	session->probes.list = NULL;
 	session->probes.nr = 0;
 	probes_forget(&instance);

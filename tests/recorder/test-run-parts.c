@@ -159,11 +159,12 @@ static const char *member(const void *at)
 	const struct {
 		const char *name;
 		const void *at;
-	} members[] = {{"child", &the_session.old_child}, {"user", &the_session.old_user},
-			{"user2", &the_session.old_user2}, {"files", &the_session.old_files},
-			{"file_size", &the_session.old_file_size},
-			{"size_signal", &the_session.old_size_signal},
-			{"mask", &the_session.old_mask}};
+	} members[] = {{"child", &the_session.loop.old_child}, {"user", &the_session.loop.old_user},
+			{"user2", &the_session.loop.old_user2},
+			{"files", &the_session.files.old_number},
+			{"file_size", &the_session.files.old_size},
+			{"size_signal", &the_session.files.old_size_signal},
+			{"mask", &the_session.loop.old_mask}};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
 		if (at == members[i].at)
@@ -333,7 +334,7 @@ static int played_epoll_add(int epoll, int what, int fd, const struct epoll_even
 {
 	assert_true(epoll == 90 && what == EPOLL_CTL_ADD && event->events == EPOLLIN);
 	called("add(%d,%d)\n", fd,
-			(event->data.ptr == &the_session.signals) +
+			(event->data.ptr == &the_session.loop.signals) +
 					2 * (event->data.ptr == &the_session.command.watch));
 	return fails(fd == PIDFD ? "add command" : "add") ? -1 : 0;
 }
@@ -406,7 +407,7 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define epoll_ctl(epoll, what, fd, event) played_epoll_add(epoll, what, fd, event)
 #define signalfd(fd, set, flags) played_signalfd(fd, set, flags)
 #define report(session, is_error, ...) ((void)(session), played_report(is_error, __VA_ARGS__))
-#define connection_accept(session) called("accept(%d)\n", (session)->epoll)
+#define connection_accept(session) called("accept(%d)\n", (session)->loop.epoll)
 #define connection_ready(session, connection) \
 	((void)(session), played_watch("ready", &(connection)->watch))
 #define connection_peer_exited(session, watch) ((void)(session), played_watch("exited", watch))
@@ -439,12 +440,13 @@ static int begin(void **state)
 {
 	(void)state;
 	free(the_session.command.name);
-	free(the_session.sockets);
-	the_session = (struct session){
-			.epoll = 90, .mode = SESSION_RECORD, .preload = text_of("agent.so")};
+	free(the_session.spawn.sockets);
+	the_session = (struct session){.loop.epoll = 90,
+			.mode = SESSION_RECORD,
+			.spawn.preload = text_of("agent.so")};
 	the_session.command.status = -1;
-	the_session.command.watch.fd = the_session.signals.fd = -1;
-	strcpy(the_session.socket_path, "/s");
+	the_session.command.watch.fd = the_session.loop.signals.fd = -1;
+	strcpy(the_session.listener.path, "/s");
 	the_error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	failing = socket_variable = asan_variable = NULL;
 	lacks_memory = false;
@@ -481,9 +483,9 @@ static void check_sockets(const char *outer, const char *expected)
 {
 	socket_variable = outer;
 	assert_int_equal(spawn_sockets(&the_session, &the_error), 0);
-	assert_string_equal(the_session.sockets, expected);
-	free(the_session.sockets);
-	the_session.sockets = NULL;
+	assert_string_equal(the_session.spawn.sockets, expected);
+	free(the_session.spawn.sockets);
+	the_session.spawn.sockets = NULL;
 }
 
 static void test_sockets(void **state)
@@ -498,13 +500,13 @@ static void test_sockets(void **state)
 	assert_int_equal(spawn_sockets(&the_session, &the_error), -E2BIG);
 	check_error(SESSION_ERROR_FAILED, E2BIG,
 			"this runs inside 8 recordings already, and a program can be in 8", "");
-	assert_null(the_session.sockets);
+	assert_null(the_session.spawn.sockets);
 	the_session.mode = SESSION_LIST;
 	check_sockets("/a:/b:/c:/d:/e:/f:/g:/h", "/s");
 	lacks_memory = true;
 	assert_int_equal(spawn_sockets(&the_session, &the_error), -ENOMEM);
 	check_error(SESSION_ERROR_FAILED, ENOMEM, "out of memory", "");
-	assert_null(the_session.sockets);
+	assert_null(the_session.spawn.sockets);
 }
 
 /* ---- In the child ---- */
@@ -524,13 +526,13 @@ static void run_child(const int go[2])
 	environment[1] = text_of("B=2");
 	arguments[0] = text_of("command");
 	arguments[1] = text_of("one");
-	the_session.environment = environment;
-	the_session.nr_environment = 2;
-	the_session.sockets = text_of("/o:/s");
+	the_session.spawn.environment = environment;
+	the_session.spawn.nr_environment = 2;
+	the_session.spawn.sockets = text_of("/o:/s");
 	nr_texts = 0;
 	if (!setjmp(exits))
 		run_command(&the_session, arguments, PIPE + 1, go);
-	the_session.sockets = NULL;
+	the_session.spawn.sockets = NULL;
 	assert_int_equal(nr_texts, 0);
 }
 
@@ -588,10 +590,10 @@ static int spawn(void)
 	free(the_session.command.name);
 	the_session.command = (struct command){
 			.status = -1, .watch.fd = -1, .companion = the_session.command.companion};
-	the_session.mask_is_ours = false;
+	the_session.loop.mask_is_ours = false;
 	arguments[0] = text_of("command");
 	ret = session_spawn(&the_session, arguments, &the_error);
-	if (the_session.mask_is_ours)
+	if (the_session.loop.mask_is_ours)
 		assert_string_equal(the_session.command.never_meets, "never");
 	return ret;
 }
@@ -612,7 +614,7 @@ static void test_spawn(void **state)
 	nr_interrupts = 1;
 	assert_int_equal(spawn(), 0);
 	assert_called(SIGNALS "fork\nclose(51)\nread(50)\nclose(50)\npidfd(4711)\n");
-	assert_true(the_session.mask_is_ours && the_session.command.pid == COMMAND &&
+	assert_true(the_session.loop.mask_is_ours && the_session.command.pid == COMMAND &&
 			the_session.command.watch.fd == PIDFD &&
 			the_session.command.watch.kind == WATCH_COMMAND && !nr_interrupts);
 	assert_string_equal(the_session.command.name, "command");
@@ -760,14 +762,14 @@ static void come(unsigned int nr, const int *numbers, int code)
 		infos[i] = (struct signalfd_siginfo){
 				.ssi_signo = (uint32_t)numbers[i], .ssi_code = code};
 	nr_infos = nr;
-	the_session.signals.fd = 80;
+	the_session.loop.signals.fd = 80;
 	handle_signals(&the_session);
 	assert_int_equal(nr_infos, 0);
 }
 
 static bool stops(void)
 {
-	return atomic_load(&the_session.stop);
+	return atomic_load(&the_session.drain.stop);
 }
 
 static void test_signals(void **state)
@@ -781,7 +783,7 @@ static void test_signals(void **state)
 	the_session.command.pid = COMMAND;
 	come(2, children, 0);
 	come(1, rotate, 0);
-	assert_true(!the_session.interrupts && !stops());
+	assert_true(!the_session.loop.interrupts && !stops());
 	assert_called("rotate\n");
 	the_session.channels = channels;
 	the_session.nr_channels = 2;
@@ -802,41 +804,41 @@ static void test_signals(void **state)
 	the_session.mode = SESSION_LIST;
 	come(1, snapshot, 0);
 	assert_called("");
-	assert_true(!the_session.interrupts && !stops());
+	assert_true(!the_session.loop.interrupts && !stops());
 	/* One from the terminal reaches the command as well. The second one ends the recording. */
 	come(1, interrupts, SI_KERNEL);
 	assert_called("");
-	assert_true(the_session.interrupts == 1 && !stops() && !the_session.interrupted);
+	assert_true(the_session.loop.interrupts == 1 && !stops() && !the_session.loop.interrupted);
 	come(1, interrupts + 1, SI_KERNEL);
 	assert_called("");
-	assert_true(the_session.interrupts == 2 && stops() && the_session.interrupted);
+	assert_true(the_session.loop.interrupts == 2 && stops() && the_session.loop.interrupted);
 	/* The command had ended before. */
-	the_session.interrupts = 0;
+	the_session.loop.interrupts = 0;
 	the_session.command.status = 0;
 	come(2, interrupts, SI_KERNEL);
-	assert_false(the_session.interrupted);
+	assert_false(the_session.loop.interrupted);
 	assert_called("");
-	the_session.interrupts = 0;
+	the_session.loop.interrupts = 0;
 	come(1, terminate, 0);
 	assert_called("");
 	/* SIGTERM and SIGHUP are passed on. SIGINT is passed on only if a user sent it and `pass_on` is set. */
 	the_session.command.status = -1;
 	for (int i = 0; i < 2; i++) {
-		the_session.interrupts = 0;
+		the_session.loop.interrupts = 0;
 		come(1, terminate + i, SI_KERNEL);
 		assert_called(i ? "kill(4711,1)\n" : "kill(4711,15)\n");
 	}
-	the_session.interrupts = 0;
+	the_session.loop.interrupts = 0;
 	come(1, interrupts, SI_USER);
 	assert_called("");
-	the_session.pass_on = true;
-	the_session.interrupts = 0;
+	the_session.loop.pass_on = true;
+	the_session.loop.interrupts = 0;
 	come(1, interrupts, SI_USER);
 	assert_called("kill(4711,2)\n");
-	the_session.interrupts = 0;
+	the_session.loop.interrupts = 0;
 	come(1, interrupts, 1);
 	assert_called("");
-	atomic_store(&the_session.stop, false);
+	atomic_store(&the_session.drain.stop, false);
 }
 
 static void test_turn(void **state)
@@ -846,10 +848,10 @@ static void test_turn(void **state)
 	struct instance instance = {.watch = {.kind = WATCH_INSTANCE, .fd = 13}};
 
 	(void)state;
-	the_session.listener = (struct watch){.kind = WATCH_LISTENER, .fd = 10};
+	the_session.listener.watch = (struct watch){.kind = WATCH_LISTENER, .fd = 10};
 	the_session.command.watch = (struct watch){.kind = WATCH_COMMAND, .fd = 14};
 	the_session.command.pid = COMMAND;
-	the_session.signals = (struct watch){.kind = WATCH_SIGNALS, .fd = 80};
+	the_session.loop.signals = (struct watch){.kind = WATCH_SIGNALS, .fd = 80};
 	nr_events = -EINTR;
 	assert_int_equal(run_turn(&the_session, 7), 0);
 	nr_events = -EBADF;
@@ -868,27 +870,28 @@ static void test_turn(void **state)
 	/* The command's watch is closed by then. A turn with a connection or a message delays exits, 63 times. */
 	nr_events = 4;
 	events_of_test[0].data.ptr = &the_session.command.watch;
-	events_of_test[3].data.ptr = &the_session.signals;
+	events_of_test[3].data.ptr = &the_session.loop.signals;
 	for (unsigned int i = 1; i < 64; i++) {
 		nr_turns = 1;
 		connection.watch.fd = 11;
-		events_of_test[2].data.ptr = i % 2 ? &connection.watch : &the_session.listener;
+		events_of_test[2].data.ptr =
+				i % 2 ? &connection.watch : &the_session.listener.watch;
 		assert_int_equal(run_turn(&the_session, 0), 4);
 		assert_called(i % 2 ? "turn(0)\nready(11)\nexpire\nfree\n"
 				    : "turn(0)\naccept(90)\nexpire\nfree\n");
-		assert_int_equal(the_session.turns_of_words, i);
+		assert_int_equal(the_session.loop.turns_of_words, i);
 	}
 	nr_turns = 1;
 	assert_int_equal(run_turn(&the_session, 0), 4);
 	assert_called("turn(0)\nready(11)\ncrash(13)\nend(13)\nexpire\nfree\n");
-	assert_int_equal(the_session.turns_of_words, 0);
+	assert_int_equal(the_session.loop.turns_of_words, 0);
 	/* A turn without connections or messages resets the count. */
 	nr_turns = 1;
-	the_session.turns_of_words = 5;
+	the_session.loop.turns_of_words = 5;
 	nr_events = 2;
 	assert_int_equal(run_turn(&the_session, 0), 2);
 	assert_called("turn(0)\ncrash(13)\nend(13)\nexpire\nfree\n");
-	assert_int_equal(the_session.turns_of_words, 0);
+	assert_int_equal(the_session.loop.turns_of_words, 0);
 	/* The command has ended and cannot be waited for. */
 	the_session.command.watch.fd = 0;
 	fail_call("wait", ECHILD);
@@ -921,10 +924,10 @@ static void test_over(void **state)
 	assert_true(record_run_has_ended(&the_session));
 	*calls = '\0';
 	the_session.command.status = -1;
-	atomic_store(&the_session.stop, true);
+	atomic_store(&the_session.drain.stop, true);
 	assert_true(record_run_has_ended(&the_session));
 	assert_called("");
-	atomic_store(&the_session.stop, false);
+	atomic_store(&the_session.drain.stop, false);
 }
 
 static void test_begin(void **state)
@@ -933,31 +936,31 @@ static void test_begin(void **state)
 	the_session.command.watch.fd = PIDFD;
 	assert_int_equal(run_begin(&the_session), 0);
 	assert_called("add(80,1)\nadd(70,2)\ndrain_start\n");
-	assert_true(the_session.begun && the_session.signals.fd == 80 &&
-			the_session.signals.kind == WATCH_SIGNALS);
+	assert_true(the_session.loop.begun && the_session.loop.signals.fd == 80 &&
+			the_session.loop.signals.kind == WATCH_SIGNALS);
 	assert_int_equal(run_begin(&the_session), 0);
 	assert_called("");
-	the_session.begun = false;
+	the_session.loop.begun = false;
 	begin_result = -EAGAIN;
 	assert_int_equal(run_begin(&the_session), -EAGAIN);
-	the_session.begun = false;
+	the_session.loop.begun = false;
 	the_session.mode = SESSION_LIST;
 	assert_int_equal(run_begin(&the_session), 0);
 	assert_called("add(80,1)\nadd(70,2)\ndrain_start\nadd(80,1)\nadd(70,2)\n");
 	the_session.mode = SESSION_RECORD;
-	the_session.begun = false;
+	the_session.loop.begun = false;
 	fail_call("add", ENOSPC);
 	assert_int_equal(run_begin(&the_session), -ENOSPC);
 	assert_called("add(80,1)\n");
-	the_session.begun = false;
+	the_session.loop.begun = false;
 	fail_call("add command", ENOMEM);
 	assert_int_equal(run_begin(&the_session), -ENOMEM);
 	assert_called("add(80,1)\nadd(70,2)\n");
-	the_session.begun = false;
+	the_session.loop.begun = false;
 	fail_call("signalfd", EMFILE);
 	assert_int_equal(run_begin(&the_session), -EMFILE);
 	assert_called("");
-	the_session.begun = false;
+	the_session.loop.begun = false;
 	begin_result = 0;
 	fail_call("signalfd 0", 0);
 	assert_int_equal(run_begin(&the_session), 0);
@@ -979,11 +982,11 @@ static void test_run(void **state)
 	the_session.command.name = strdup("command");
 	the_session.command.pid = COMMAND;
 	the_session.command.watch = (struct watch){.kind = WATCH_COMMAND, .fd = PIDFD};
-	the_session.progress = played_progress;
-	the_session.progress_user = &the_error;
-	atomic_store(&the_session.written, 7);
-	atomic_store(&the_session.lost, 9);
-	the_session.nr_instances = 8;
+	the_session.loop.progress = played_progress;
+	the_session.loop.progress_user = &the_error;
+	atomic_store(&the_session.drain.written, 7);
+	atomic_store(&the_session.drain.lost, 9);
+	the_session.instances.nr = 8;
 	nr_events = 1;
 	nr_turns = 1;
 	events_of_test[0].data.ptr = &the_session.command.watch;
@@ -994,14 +997,14 @@ static void test_run(void **state)
 	the_session.command.status = -1;
 	nr_events = -EBADF;
 	nr_survivors = 1;
-	the_session.instances = (struct instance *)(void *)&the_session;
+	the_session.instances.list = (struct instance *)(void *)&the_session;
 	assert_int_equal(session_run(&the_session, &the_error), -EBADF);
 	check_error(SESSION_ERROR_FAILED, EBADF, "the recording cannot go on: Bad file descriptor",
 			"");
 	assert_called("turn(250)\nprogress(7,8,9)\ncompanion_end\nturn(0)\n"
 		      "report(0, 1 process of the command still runs; what it does from now on is not recorded\n`--wait` waits for all)\n" LAST);
-	the_session.instances = NULL;
-	the_session.begun = false;
+	the_session.instances.list = NULL;
+	the_session.loop.begun = false;
 	nr_events = nr_survivors = 0;
 	begin_result = -EPERM;
 	assert_int_equal(session_run(&the_session, &the_error), -EPERM);
@@ -1018,8 +1021,8 @@ static void test_settle(void **state)
 	(void)state;
 	nr_events = 1;
 	nr_turns = 1000;
-	events_of_test[0].data.ptr = &the_session.signals;
-	the_session.signals = (struct watch){.kind = WATCH_SIGNALS, .fd = -1};
+	events_of_test[0].data.ptr = &the_session.loop.signals;
+	the_session.loop.signals = (struct watch){.kind = WATCH_SIGNALS, .fd = -1};
 	record_run_drain_pending(&the_session);
 	for (const char *at = calls; (at = strstr(at, "turn(0)")) != NULL; at++)
 		turns++;
@@ -1035,8 +1038,8 @@ static void test_progress(void **state)
 	(void)state;
 	record_run_show_progress(&the_session, &next);
 	assert_int_equal(next, 0);
-	the_session.progress = played_progress;
-	the_session.progress_user = &the_error;
+	the_session.loop.progress = played_progress;
+	the_session.loop.progress_user = &the_error;
 	record_run_show_progress(&the_session, &next);
 	assert_int_equal(next, 1250);
 	assert_called("progress(0,0,0)\n");
@@ -1060,19 +1063,19 @@ static void test_reports(void **state)
 	nr_survivors = 2;
 	report_survivors(&the_session);
 	assert_called("report(0, 2 processes of the command still run; what they do from now on is not recorded\n`--wait` waits for all)\n");
-	the_session.interrupted = true;
+	the_session.loop.interrupted = true;
 	report_survivors(&the_session);
 	report_silence(&the_session);
 	assert_called("");
 	the_session.command.never_meets = text_of("it is static");
 	report_silence(&the_session);
 	assert_called("report(1, recorded nothing: it is static)\n");
-	the_session.interrupted = false;
-	the_session.nr_refused = 1;
+	the_session.loop.interrupted = false;
+	the_session.refusals.nr_processes = 1;
 	report_silence(&the_session);
 	assert_called("");
-	the_session.nr_refused = 0;
-	the_session.instances = &instance;
+	the_session.refusals.nr_processes = 0;
+	the_session.instances.list = &instance;
 	report_silence(&the_session);
 	assert_called("");
 	the_session.mode = SESSION_LIST;
@@ -1081,7 +1084,7 @@ static void test_reports(void **state)
 	instance.listed = true;
 	report_silence(&the_session);
 	assert_called("");
-	the_session.instances = NULL;
+	the_session.instances.list = NULL;
 	report_silence(&the_session);
 	assert_called("report(1, listed nothing: it is static)\n");
 }

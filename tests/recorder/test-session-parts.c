@@ -213,8 +213,9 @@ static void test_create(void **state)
 	assert_called(TAKEN RAISED
 			"listener sockets bells buffers output(/o,1) output lock_output ");
 	assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
-	assert_true(session->mode == SESSION_RECORD && session->wait_all && session->monotonic &&
-			!session->pass_on && session->rounds == rounds &&
+	assert_true(session->mode == SESSION_RECORD && session->wait_all &&
+			session->clock.monotonic && !session->loop.pass_on &&
+			session->drain.rounds == rounds &&
 			session->command.companion == &companion);
 	session_destroy(session);
 	assert_non_null(strstr(calls, FREED "limit(7,100,4000) limit(1,200,5000) action(25,0,0) "));
@@ -226,8 +227,8 @@ static void test_create(void **state)
 	assert_int_equal(session_create(&options, &session, &the_error), 0);
 	assert_called("sample calibrate channels trigger probes rotate libraries " RAISED
 		      "listener sockets ");
-	assert_true(session->mode == SESSION_LIST && session->pass_on && !session->wait_all &&
-			!session->monotonic);
+	assert_true(session->mode == SESSION_LIST && session->loop.pass_on && !session->wait_all &&
+			!session->clock.monotonic);
 	session_destroy(session);
 	options.mode = SESSION_RECORD;
 	for (unsigned int i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
@@ -271,32 +272,32 @@ static void test_destroy(void **state)
 
 	(void)state;
 	assert_non_null(session);
-	(void)snprintf(expected, sizeof(expected), GONE, session->epoll);
+	(void)snprintf(expected, sizeof(expected), GONE, session->loop.epoll);
 	session_destroy(NULL);
 	assert_called("");
 	session_destroy(session);
 	assert_called(expected);
 	session = session_allocate();
 	assert_non_null(session);
-	session->instances = &first;
+	session->instances.list = &first;
 	session->channels = calloc(2, sizeof(*session->channels));
 	assert_non_null(session->channels);
 	session->channels[0].rings = 8;
 	session->channels[1].rings = 9;
 	session->nr_channels = 1;
 	session->nr_all_channels = 2;
-	session->signals.fd = 0;
+	session->loop.signals.fd = 0;
 	session->command.watch.fd = 5;
-	session->epoll = 6;
-	session->output_lock = 7;
-	session->mask_is_ours = true;
-	session->old_files = (struct rlimit){30, 40};
-	session->old_file_size = (struct rlimit){50, 60};
+	session->loop.epoll = 6;
+	session->output.lock = 7;
+	session->loop.mask_is_ours = true;
+	session->files.old_number = (struct rlimit){30, 40};
+	session->files.old_size = (struct rlimit){50, 60};
 	session->command.name = strdup("name");
-	session->environment = calloc(2, sizeof(char *));
-	assert_non_null(session->environment);
-	session->environment[0] = strdup("A=1");
-	session->nr_environment = 1;
+	session->spawn.environment = calloc(2, sizeof(char *));
+	assert_non_null(session->spawn.environment);
+	session->spawn.environment[0] = strdup("A=1");
+	session->spawn.nr_environment = 1;
 	session_destroy(session);
 	assert_called("drain_stop bells_destroy connections listener_close trace(1) instance(1) trace(2) instance(2) "
 		      "buffers_close place_close close(0) close(5) close(6) reports channel(8) channel(9) rotate_free "
@@ -304,7 +305,7 @@ static void test_destroy(void **state)
 		      "limit(7,30,40) limit(1,50,60) action(25,0,0) ");
 	session = session_allocate();
 	assert_non_null(session);
-	session->mask_is_ours = session->wait_all = true;
+	session->loop.mask_is_ours = session->wait_all = true;
 	session_destroy(session);
 	assert_non_null(strstr(calls, "refusals_free prctl(36,0) mask(2) action(17,0,0) "));
 	*calls = '\0';
@@ -314,23 +315,25 @@ static void test_destroy(void **state)
 
 static void end_environment(struct session *session)
 {
-	for (size_t i = 0; i < session->nr_environment; i++)
-		free(session->environment[i]);
-	free(session->environment);
-	*session = (struct session){.epoll = -1};
+	for (size_t i = 0; i < session->spawn.nr_environment; i++)
+		free(session->spawn.environment[i]);
+	free(session->spawn.environment);
+	*session = (struct session){.loop.epoll = -1};
 }
 
 static void test_options(void **state)
 {
 	const char *list[] = {"A=1", "B="}, *wrong[] = {"A=1", "=B"}, *none[] = {"AB"};
-	struct session session = {.epoll = -1};
+	struct session session = {.loop.epoll = -1};
 	struct session_options options = {.nr_environment = 2};
 
 	(void)state;
 	options.environment = (void *)list;
 	assert_int_equal(take_environment(&session, &options, &the_error), 0);
-	assert_true(session.nr_environment == 2 && !strcmp(session.environment[0], "A=1") &&
-			!strcmp(session.environment[1], "B=") && !session.environment[2]);
+	assert_true(session.spawn.nr_environment == 2 &&
+			!strcmp(session.spawn.environment[0], "A=1") &&
+			!strcmp(session.spawn.environment[1], "B=") &&
+			!session.spawn.environment[2]);
 	end_environment(&session);
 	lacks_memory = true;
 	assert_int_equal(take_environment(&session, &options, &the_error), -ENOMEM);
@@ -354,8 +357,8 @@ static void test_options(void **state)
 		options.format = level % 2 ? SESSION_FORMAT_CTF2 : SESSION_FORMAT_CTF1;
 		assert_int_equal(session_take_format(&session, &options, &the_error),
 				is_good ? 0 : -EINVAL);
-		assert_true(session.compress == level &&
-				session.format == (level % 2 ? CTF_FORMAT_2 : CTF_FORMAT_1));
+		assert_true(session.output.compress == level &&
+				session.output.format == (level % 2 ? CTF_FORMAT_2 : CTF_FORMAT_1));
 		if (is_good)
 			continue;
 		(void)snprintf(text, sizeof(text),
@@ -369,14 +372,14 @@ static void test_options(void **state)
 
 static void test_clock(void **state)
 {
-	struct session session = {.epoll = -1};
+	struct session session = {.loop.epoll = -1};
 	struct ctf_clock clock = {.offset = 1};
 
 	(void)state;
 	assert_int_equal(session_begin_clock(&session, &the_error), 0);
-	assert_true(session.ctf_clock.offset == 500000000 && session.ctf_clock.offset_s == 50 &&
-			session.ctf_clock.frequency == 1000000000 && session.ctf_clock.absolute &&
-			session.ctf_clock.precision == 1);
+	assert_true(session.clock.first.offset == 500000000 && session.clock.first.offset_s == 50 &&
+			session.clock.first.frequency == 1000000000 &&
+			session.clock.first.absolute && session.clock.first.precision == 1);
 	/* A difference within the limit, in both directions. */
 	for (int i = 0; i < 2; i++) {
 		clock_difference = i ? -LIMIT_CLOCK_ERROR_NS : LIMIT_CLOCK_ERROR_NS;
@@ -384,7 +387,7 @@ static void test_clock(void **state)
 	}
 	assert_int_equal(clock.offset, 1);
 	for (int i = 0; i < 2; i++) {
-		session.is_clock_corrected = false;
+		session.clock.is_corrected = false;
 		clock_difference = i ? LIMIT_CLOCK_ERROR_NS + 1 : -LIMIT_CLOCK_ERROR_NS - 1;
 		is_adopted = true;
 		assert_int_equal(session_refined_clock(&session, &clock), -ENODATA);
@@ -394,7 +397,7 @@ static void test_clock(void **state)
 		failing = NULL;
 		assert_int_equal(session_refined_clock(&session, &clock), 0);
 		assert_true(clock.offset == (uint64_t)(500000000 + clock_difference) &&
-				session.is_clock_corrected);
+				session.clock.is_corrected);
 	}
 	/* The corrected clock is kept, and later measurements are compared with it. */
 	clock_difference += LIMIT_CLOCK_ERROR_NS;
@@ -405,8 +408,8 @@ static void test_clock(void **state)
 	assert_int_equal(clock.offset, 500000000 + 2 * LIMIT_CLOCK_ERROR_NS + 2);
 	assert_int_equal(session_clock(&session, &clock), RING_CLOCK_MONOTONIC);
 	assert_int_equal(clock.offset, 500000000);
-	session.has_final_clock = true;
-	session.final_clock.offset = 77;
+	session.clock.has_final = true;
+	session.clock.final.offset = 77;
 	assert_int_equal(session_clock(&session, &clock), RING_CLOCK_MONOTONIC);
 	assert_int_equal(clock.offset, 77);
 	*calls = '\0';
@@ -427,13 +430,14 @@ static void test_files(void **state)
 	files_limit = (struct rlimit){10, 100000};
 	session_raise_files(&session);
 	assert_called("limit(7,100000,100000) action(25,1,1) limit(1,5000,5000) ");
-	assert_true(session.old_files.rlim_cur == 10 && session.old_files.rlim_max == 100000 &&
-			session.old_file_size.rlim_cur == 200 &&
-			session.old_file_size.rlim_max == 5000);
+	assert_true(session.files.old_number.rlim_cur == 10 &&
+			session.files.old_number.rlim_max == 100000 &&
+			session.files.old_size.rlim_cur == 200 &&
+			session.files.old_size.rlim_max == 5000);
 	has_no_limits = true;
 	session_raise_files(&session);
 	assert_called("limit(7,1024,1024) action(25,1,1) limit(1,-1,-1) ");
-	assert_true(session.max_ended_files == 256 && session.max_live == 16);
+	assert_true(session.files.max_ended == 256 && session.instances.max_live == 16);
 }
 
 /* ---- the summary ---- */
@@ -476,22 +480,22 @@ static void test_summary(void **state)
 					.nr_channels = 3};
 	struct session_loss losses[3] = {
 			{.count = 3}, {.count = 5, .in_bytes = true}, {.count = 7}};
-	struct session session = {.instances = &first,
-			.nr_instances = 2,
-			.losses = losses,
-			.nr_losses = 3,
-			.losses_rest = 100,
-			.nr_refused = 61,
-			.memory_peak = 62,
-			.nr_snapshots = 63,
-			.interrupted = true,
-			.failure = SESSION_ERROR_PERMISSION};
+	struct session session = {.instances.list = &first,
+			.instances.nr = 2,
+			.reports.losses = losses,
+			.reports.nr_losses = 3,
+			.reports.losses_rest = 100,
+			.refusals.nr_processes = 61,
+			.memory.peak = 62,
+			.snapshots.nr = 63,
+			.loop.interrupted = true,
+			.reports.failure = SESSION_ERROR_PERMISSION};
 	const struct session_summary *summary;
 
 	(void)state;
 	session.command.status = 65;
-	session.snapshot_first_recorded = 66;
-	session.snapshot_last_recorded = 67;
+	session.snapshots.first_recorded = 66;
+	session.snapshots.last_recorded = 67;
 	session.retention.made = 68;
 	session.retention.removed = 69;
 	session.retention.removed_bytes = 70;
@@ -531,7 +535,7 @@ static void test_summary(void **state)
 	assert_null(session_event(&session, 2, 0));
 	free(session.processes);
 	session_on_progress(&session, progress, &session);
-	assert_true(session.progress == progress && session.progress_user == &session);
+	assert_true(session.loop.progress == progress && session.loop.progress_user == &session);
 }
 
 int main(void)

@@ -206,7 +206,7 @@ static int begin(void **unused)
 	(void)unused;
 	session = session_allocate();
 	CHECK(session && !mkdir(work, 0700));
-	session->output = strdup(work);
+	session->output.path = strdup(work);
 	memset(each, 0, sizeof(each));
 	for (unsigned int i = 0; i < 2; i++) {
 		for (unsigned int k = 0; k < 3; k++)
@@ -347,11 +347,11 @@ static void test_make(void **unused)
 	assert_int_equal(snapshot_make(session, instances, ""), 1);
 	assert_called(PICTURE "losses(51)\nlosses\nclose\ndrain(2)\n");
 	assert_true(is_there("snapshot-1"));
-	assert_int_equal(session->nr_snapshots, 1);
-	assert_int_equal(atomic_load(&session->snapshot_recorded), 20);
-	assert_string_equal(session->snapshot_first, "snapshot-1");
-	assert_string_equal(session->snapshot_last, "snapshot-1");
-	assert_int_equal(session->snapshot_first_recorded, 20);
+	assert_int_equal(session->snapshots.nr, 1);
+	assert_int_equal(atomic_load(&session->snapshots.recorded), 20);
+	assert_string_equal(session->snapshots.first, "snapshot-1");
+	assert_string_equal(session->snapshots.last, "snapshot-1");
+	assert_int_equal(session->snapshots.first_recorded, 20);
 	/* The next number that is free, and a clock that is more exact. */
 	{
 		char path[100];
@@ -366,12 +366,12 @@ static void test_make(void **unused)
 	assert_int_equal(snapshot_make(session, instances, "-x"), 3);
 	assert_called(PICTURE "losses(51)\nlosses\nclock\nclose\ndrain(2)\n");
 	assert_true(is_there("snapshot-3-x"));
-	assert_int_equal(session->nr_snapshots, 2);
-	assert_string_equal(session->snapshot_first, "snapshot-1");
-	assert_string_equal(session->snapshot_last, "snapshot-3-x");
-	assert_int_equal(session->snapshot_first_recorded, 20);
-	assert_int_equal(session->snapshot_last_recorded, 4);
-	assert_int_equal(atomic_load(&session->snapshot_recorded), 24);
+	assert_int_equal(session->snapshots.nr, 2);
+	assert_string_equal(session->snapshots.first, "snapshot-1");
+	assert_string_equal(session->snapshots.last, "snapshot-3-x");
+	assert_int_equal(session->snapshots.first_recorded, 20);
+	assert_int_equal(session->snapshots.last_recorded, 4);
+	assert_int_equal(atomic_load(&session->snapshots.recorded), 24);
 	/* Nothing is in the rings: the snapshot is empty. */
 	for (int i = 0; i < 4; i++)
 		results[i] = 0;
@@ -379,7 +379,7 @@ static void test_make(void **unused)
 	assert_int_equal(snapshot_make(session, instances, ""), 3);
 	assert_called("drain(1)\nmmap(1000)\nmmap(2000)\ndrain(2)\n");
 	assert_true(is_there("snapshot-3"));
-	assert_int_equal(session->snapshot_error, 0);
+	assert_int_equal(session->snapshots.error, 0);
 }
 
 #define INCOMPLETE(code, text)                                                               \
@@ -435,17 +435,17 @@ static void test_failed_make(void **unused)
 				"failure(%d)\nreport(1, a snapshot could not be written to %s: %s)\n",
 				-EDQUOT, work, strerror(EDQUOT));
 		assert_called(expected);
-		assert_int_equal(session->snapshot_error, -EDQUOT);
+		assert_int_equal(session->snapshots.error, -EDQUOT);
 	}
-	assert_int_equal(session->nr_snapshots, 7);
+	assert_int_equal(session->snapshots.nr, 7);
 	/* The next one begins anew, and there is no error any more. */
 	assert_int_equal(snapshot_make(session, NULL, ""), 8);
-	assert_int_equal(session->snapshot_error, 0);
+	assert_int_equal(session->snapshots.error, 0);
 	/* No number is free. */
-	session->nr_snapshots = SNAPSHOTS_MAX - 1;
+	session->snapshots.nr = SNAPSHOTS_MAX - 1;
 	assert_int_equal(snapshot_make(session, NULL, ""), SNAPSHOTS_MAX);
 	assert_int_equal(snapshot_make(session, NULL, ""), 0);
-	assert_int_equal(session->snapshot_error, -EEXIST);
+	assert_int_equal(session->snapshots.error, -EEXIST);
 	*calls = '\0';
 }
 

@@ -130,9 +130,9 @@ static void test_hello(void)
 			(void)played_say(played.fd,
 					wire_encode_bye(played_message, sizeof(played_message),
 							&bye));
-		CHECK(!session->live->listed);
+		CHECK(!session->instances.live->listed);
 		check_ended(session, &played);
-		CHECK(session->live->listed == (i == 1));
+		CHECK(session->instances.live->listed == (i == 1));
 	}
 	fd = played_connect(session);
 	played = (struct played){.fd = fd};
@@ -146,11 +146,11 @@ static void test_hello(void)
 	played.fd = played_connect(session);
 	CHECK(send(played.fd, "x", 1, 0) == 1);
 	check_ended(session, &played);
-	CHECK(!session->connections);
+	CHECK(!session->connections.list);
 	check_message(session, false, NULL);
 	/* Another HELLO of the process: it has executed another program. */
 	CHECK(played_hello(session, &played, "next", 6, 0));
-	CHECK(session->nr_live == 1 && session->live->number == 1);
+	CHECK(session->instances.nr_live == 1 && session->instances.live->number == 1);
 	played_close(&played);
 	session_finish(session);
 	session_close(session, true, &error);
@@ -170,7 +170,7 @@ static void test_refused(void)
 	CHECK(!played_hello(session, &played, "sql", 5, 0) && !strcmp(played.text, "not tracked") &&
 			!played.config.flags);
 	check_ended(session, &played);
-	CHECK(session->service->nr_untracked == 1 && !session->nr_refused);
+	CHECK(session->service->nr_untracked == 1 && !session->refusals.nr_processes);
 	CHECK(played_hello(session, &played, "web1", 5, 0));
 	played_close(&played);
 	CHECK(played_hello(session, &played, SESSION_KERNEL_PROGRAM, 6, 0));
@@ -179,8 +179,8 @@ static void test_refused(void)
 	session_close(session, true, &error);
 	session = open_session(NULL, NULL, 0);
 	/* No process is left of the share, or no memory of the rings. */
-	max = session->max_live;
-	shares_charge(&session->live_shares, geteuid(), max);
+	max = session->instances.max_live;
+	shares_charge(&session->instances.shares, geteuid(), max);
 	CHECK(!played_hello(session, &played, "web1", 5, 0));
 	CHECK(!strcmp(played.text, "the recorder has too many processes") &&
 			played.config.flags == WIRE_CONFIG_RETRY);
@@ -189,17 +189,17 @@ static void test_refused(void)
 			"process %d (web1) is not recorded: the recorder has too many processes",
 			getpid());
 	check_message(session, true, text);
-	shares_give_back(&session->live_shares, geteuid(), 1);
-	session->memory_shares.total = memory_least(session) - 1;
+	shares_give_back(&session->instances.shares, geteuid(), 1);
+	session->memory.shares.total = memory_least(session) - 1;
 	CHECK(!played_hello(session, &played, "web1", 5, WIRE_FEATURE_RETRY));
 	CHECK(!strcmp(played.text, "the session's ring memory is used up (--memory-limit)"));
 	check_ended(session, &played);
 	/* The process is counted once. */
 	check_message(session, true, NULL);
-	CHECK(session->nr_refused == 1 && session->nr_refusals == 1);
-	session->memory_shares.total = memory_least(session);
+	CHECK(session->refusals.nr_processes == 1 && session->refusals.nr == 1);
+	session->memory.shares.total = memory_least(session);
 	CHECK(played_hello(session, &played, "web1", 5, WIRE_FEATURE_RETRY));
-	CHECK(!session->nr_refusals && session->nr_live == 1);
+	CHECK(!session->refusals.nr && session->instances.nr_live == 1);
 	played_close(&played);
 	session_finish(session);
 	session_close(session, true, &error);
@@ -261,7 +261,7 @@ static void test_missed(void)
 					"events of na_me in process %d are not recorded: it is linked with libside.a, and the process has another libside",
 					getpid());
 		check_message(session, i != nr, text);
-		CHECK(session->nr_refused == (i < 8 ? i + 1 : 8));
+		CHECK(session->refusals.nr_processes == (i < 8 ? i + 1 : 8));
 	}
 	session_close(session, true, &error);
 }
@@ -313,7 +313,7 @@ static void test_events(void)
 						played_message, sizeof(played_message), &events));
 	}
 	CHECK(played_hear(session, played.fd, NULL) > 0);
-	CHECK(session->live->nr_kinds == 3);
+	CHECK(session->instances.live->nr_kinds == 3);
 	for (uint32_t i = 1; i < 6; i++) {
 		snprintf(text, sizeof(text),
 				"event %u of process %d (web) is not recorded: its channel does not exist",
@@ -345,8 +345,8 @@ static void test_events(void)
 	check_message(session, true, NULL);
 	played_close(&played);
 	session_finish(session);
-	CHECK(session->ended.recorded == 7 && session->ended.processes == 1 &&
-			!session->ended.lost);
+	CHECK(session->totals.ended.recorded == 7 && session->totals.ended.processes == 1 &&
+			!session->totals.ended.lost);
 	session_close(session, true, &error);
 }
 
@@ -412,7 +412,7 @@ static void test_descriptions(void)
 	uint64_t size;
 
 	CHECK(played_hello(session, &played, "web", 5, 0));
-	instance = session->live;
+	instance = session->instances.live;
 	CHECK(!add_one(session, instance, 0));
 	size = instance->description_bytes;
 	CHECK(size && shares_used(&session->description_shares, geteuid()) == size);
@@ -489,32 +489,33 @@ static void test_expired(void)
 
 	for (int i = 0; i < 3; i++)
 		fds[i] = played_connect(session);
-	CHECK(session->connections && session->connections->next &&
-			session->connections->next->next);
-	CHECK(session->connections->hello_deadline - wire_deadline(0) <=
+	CHECK(session->connections.list && session->connections.list->next &&
+			session->connections.list->next->next);
+	CHECK(session->connections.list->hello_deadline - wire_deadline(0) <=
 					LIMIT_HELLO_MS * UINT64_C(1000000) &&
-			session->connections->deadline - session->connections->hello_deadline >=
+			session->connections.list->deadline -
+							session->connections.list->hello_deadline >=
 					(LIMIT_CONNECTION_MS - LIMIT_HELLO_MS) * UINT64_C(1000000) -
 							1000000000);
 	/* The youngest connection is first. The send deadline of a connection without messages does not matter. */
-	session->connections->hello_deadline = wire_deadline(0) - 1;
-	session->connections->next->deadline = wire_deadline(0) - 1;
-	session->connections->next->next->send_deadline = 1;
+	session->connections.list->hello_deadline = wire_deadline(0) - 1;
+	session->connections.list->next->deadline = wire_deadline(0) - 1;
+	session->connections.list->next->next->send_deadline = 1;
 	CHECK(!session_turn(session, 0, &error));
-	CHECK(session->connections && !session->connections->next);
+	CHECK(session->connections.list && !session->connections.list->next);
 	CHECK(!recv(fds[1], played_message, 1, MSG_DONTWAIT) &&
 			!recv(fds[2], played_message, 1, MSG_DONTWAIT));
 	CHECK(recv(fds[0], played_message, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-	CHECK(shares_used(&session->connection_shares, geteuid()) == 1);
+	CHECK(shares_used(&session->connections.shares, geteuid()) == 1);
 	/* The 513th connection of a user ends the one that has been silent for the longest time. */
-	shares_charge(&session->connection_shares, geteuid(), LIMIT_CONNECTIONS - 2);
+	shares_charge(&session->connections.shares, geteuid(), LIMIT_CONNECTIONS - 2);
 	close(fds[1]);
 	close(fds[2]);
 	fds[1] = played_connect(session);
-	CHECK(session->connections->next && recv(fds[0], played_message, 1, MSG_DONTWAIT) < 0);
+	CHECK(session->connections.list->next && recv(fds[0], played_message, 1, MSG_DONTWAIT) < 0);
 	fds[2] = played_connect(session);
 	CHECK(!recv(fds[0], played_message, 1, MSG_DONTWAIT));
-	CHECK(session->connections->next && !session->connections->next->next);
+	CHECK(session->connections.list->next && !session->connections.list->next->next);
 	for (int i = 0; i < 3; i++)
 		close(fds[i]);
 	session_close(session, true, &error);
@@ -536,7 +537,7 @@ static void test_refusals(void)
 			CHECK(refusals_note(session, &connection, "x", "y", true) == (uid < 16));
 		}
 	}
-	CHECK(session->nr_refusals == 512);
+	CHECK(session->refusals.nr == 512);
 	session_destroy(session);
 }
 
@@ -556,7 +557,7 @@ static bool is_found(struct session *session, size_t before)
 	first[1] = second[1] = '=';
 	memset(last, 'c', rest);
 	last[1] = '=';
-	strcpy(last + rest, session->socket_path);
+	strcpy(last + rest, session->listener.path);
 	pid = fork();
 	if (!pid) {
 		execve("/bin/sleep", argv, environment);
@@ -591,11 +592,12 @@ static void test_environment(void)
 	size_t size;
 
 	CHECK(session);
-	snprintf(session->socket_path, sizeof(session->socket_path), "%s", played_path("a-socket"));
-	size = strlen(session->socket_path);
+	snprintf(session->listener.path, sizeof(session->listener.path), "%s",
+			played_path("a-socket"));
+	size = strlen(session->listener.path);
 	CHECK(is_found(session, 262144 - size));
 	CHECK(!is_found(session, 262144 - size + 1));
-	session->socket_path[0] = 0;
+	session->listener.path[0] = 0;
 	session_destroy(session);
 }
 
@@ -650,14 +652,15 @@ static void check_adopted(bool by_agent)
 		change_instance(folder);
 	session = open_session(place, NULL, 0);
 	check_message(session, true, NULL);
-	CHECK(session->nr_live == 1 && session->live == session->instances);
-	CHECK(session->instances->number == 0 && session->instances->token == 5 &&
+	CHECK(session->instances.nr_live == 1 &&
+			session->instances.live == session->instances.list);
+	CHECK(session->instances.list->number == 0 && session->instances.list->token == 5 &&
 			session->service->generation == 4);
-	CHECK(session->live->peer == getpid() && session->live->nr_kinds == 1 &&
-			!session->live->own_channels);
+	CHECK(session->instances.live->peer == getpid() && session->instances.live->nr_kinds == 1 &&
+			!session->instances.live->own_channels);
 	session_finish(session);
 	check_message(session, true, NULL);
-	CHECK(session->ended.recorded == 5 && session->ended.processes == 1);
+	CHECK(session->totals.ended.recorded == 5 && session->totals.ended.processes == 1);
 	session_close(session, true, &error);
 	CHECK(!error.kind && access(place, F_OK));
 	played_close(&played);

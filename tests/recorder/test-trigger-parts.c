@@ -184,7 +184,7 @@ static int end(void **unused)
 	(void)unused;
 	session->triggers.list = NULL;
 	session->triggers.nr = 0;
-	session->live = NULL;
+	session->instances.live = NULL;
 	session_destroy(session);
 	return 0;
 }
@@ -538,7 +538,7 @@ static void test_looks(void **unused)
 	instance->procname = (char *)(uintptr_t) "prog";
 	instance->peer = pid;
 	instance->watch.fd = 0;
-	session->live = instance;
+	session->instances.live = instance;
 	session->command.pid = 0;
 	crash_look(session, instance);
 	assert_int_equal(instance->crash, 0);
@@ -638,7 +638,7 @@ static void test_companion(void **unused)
 	assert_called("");
 	session->command.companion = &companion;
 	session->command.pid = 47;
-	(void)snprintf(session->socket_path, sizeof(session->socket_path), "/s");
+	(void)snprintf(session->listener.path, sizeof(session->listener.path), "/s");
 	begin_result = -EMFILE;
 	assert_int_equal(companion_hold(session, &error), -EMFILE);
 	assert_string_equal(error.text, "the recording cannot begin: Too many open files");
@@ -656,12 +656,12 @@ static void test_companion(void **unused)
 	assert_string_equal(error.text, "the recording cannot go on: Input/output error");
 	assert_called("begin\ncompanion(me, 47, /s)\nturn\n");
 	turn_result = 1;
-	atomic_store(&session->stop, true);
+	atomic_store(&session->drain.stop, true);
 	assert_int_equal(companion_hold(session, &error), -EINTR);
 	assert_string_equal(error.text, "interrupted before the command began");
 	assert_int_equal(error.kind, SESSION_ERROR_FAILED);
 	assert_called("begin\ncompanion(me, 47, /s)\n");
-	atomic_store(&session->stop, false);
+	atomic_store(&session->drain.stop, false);
 	/* It fails while it gets ready. */
 	turn_result = 0;
 	{

@@ -39,20 +39,20 @@ static int begin(struct connection *connection, uid_t uid)
 
 	*connection = (struct connection){.process = {.fd = -1},
 			.uid = uid,
-			.next = session.connections,
+			.next = session.connections.list,
 			.deadline = UINT64_MAX,
 			.hello_deadline = UINT64_MAX};
-	session.connections = connection;
+	session.connections.list = connection;
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
 	connection->watch.fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 50);
 	CHECK(connection->watch.fd >= 50 && !close(ends[0]));
-	CHECK(!epoll_ctl(session.epoll, EPOLL_CTL_ADD, connection->watch.fd, &event));
+	CHECK(!epoll_ctl(session.loop.epoll, EPOLL_CTL_ADD, connection->watch.fd, &event));
 	return ends[1];
 }
 
 static void end(struct connection *connection, int peer)
 {
-	struct connection **at = &session.connections;
+	struct connection **at = &session.connections.list;
 
 	while (*at != connection)
 		at = &(*at)->next;
@@ -66,7 +66,7 @@ static uint32_t reported(const struct connection *connection)
 {
 	struct epoll_event event = {0};
 
-	if (epoll_wait(session.epoll, &event, 1, 0) <= 0)
+	if (epoll_wait(session.loop.epoll, &event, 1, 0) <= 0)
 		return 0;
 	CHECK(event.data.ptr == &connection->watch);
 	return event.events;
@@ -192,8 +192,8 @@ static void test_deadlines(void)
 	now_ns++;
 	connections_expire(&session);
 	CHECK(one.watch.fd == -1 && two.watch.fd == -1 && three.watch.fd >= 0 &&
-			session.connections == &three);
-	session.closed_connections = NULL;
+			session.connections.list == &three);
+	session.connections.closed = NULL;
 	end(&three, peers[2]);
 	CHECK(!close(peers[0]) && !close(peers[1]));
 }
@@ -209,21 +209,21 @@ static void test_deadlines_of_new_connections(void)
 	ssize_t size;
 
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
-	shares_init(&session.connection_shares, LIMIT_CONNECTIONS, 0, 0);
+	shares_init(&session.connections.shares, LIMIT_CONNECTIONS, 0, 0);
 	connection_add(&session, ends[0], false);
-	connection = session.connections;
+	connection = session.connections.list;
 	CHECK(connection && !connection->next && connection->watch.fd == ends[0]);
 	CHECK(connection->hello_deadline == now_ns + UINT64_C(3000000000));
 	CHECK(connection->deadline == now_ns + UINT64_C(10000000000));
 	/* The next batch has its own time. */
 	now_ns += 7;
-	session.message = message;
+	session.connections.message = message;
 	connection->instance = &instance;
 	size = wire_encode_events(message, sizeof(message), &events);
 	CHECK(size > 0 && !handle_events(&session, connection, (size_t)size));
 	CHECK(connection->deadline == now_ns + UINT64_C(10000000000));
 	CHECK(recv(ends[1], message, sizeof(message), 0) > 0);
-	session.message = NULL;
+	session.connections.message = NULL;
 	connection->instance = NULL;
 	now_ns = connection->hello_deadline;
 	connections_expire(&session);
@@ -231,10 +231,10 @@ static void test_deadlines_of_new_connections(void)
 	/* It ends with its last words, or at once. */
 	now_ns++;
 	connections_expire(&session);
-	CHECK(connection->watch.fd == -1 && !session.connections);
+	CHECK(connection->watch.fd == -1 && !session.connections.list);
 	free(connection);
-	session.closed_connections = NULL;
-	shares_free(&session.connection_shares);
+	session.connections.closed = NULL;
+	shares_free(&session.connections.shares);
 	CHECK(!close(ends[1]));
 }
 
@@ -251,15 +251,15 @@ static void test_expiry(void)
 	(void)fill(&connection);
 	now_ns = connection.send_deadline;
 	connections_expire(&session);
-	CHECK(connection.watch.fd >= 0 && session.connections == &connection);
+	CHECK(connection.watch.fd >= 0 && session.connections.list == &connection);
 	/* An end of the socket at the other side is an error of the next message. */
 	CHECK(!close(peer) && connection_flush(&session, &connection) == -ECONNRESET);
 	now_ns++;
 	connections_expire(&session);
-	CHECK(connection.watch.fd == -1 && !session.connections &&
-			session.closed_connections == &connection &&
+	CHECK(connection.watch.fd == -1 && !session.connections.list &&
+			session.connections.closed == &connection &&
 			outbox_is_empty(&connection.outbox));
-	session.closed_connections = NULL;
+	session.connections.closed = NULL;
 }
 
 int main(void)
@@ -267,8 +267,8 @@ int main(void)
 	int first = epoll_create1(EPOLL_CLOEXEC);
 
 	/* A number that is no operation of epoll_ctl(). */
-	session.epoll = fcntl(first, F_DUPFD_CLOEXEC, 50);
-	CHECK(session.epoll >= 50 && !close(first));
+	session.loop.epoll = fcntl(first, F_DUPFD_CLOEXEC, 50);
+	CHECK(session.loop.epoll >= 50 && !close(first));
 	test_limits();
 	test_full();
 	test_turns();
@@ -276,6 +276,6 @@ int main(void)
 	test_deadlines();
 	test_expiry();
 	test_deadlines_of_new_connections();
-	CHECK(!close(session.epoll));
+	CHECK(!close(session.loop.epoll));
 	return 0;
 }

@@ -322,7 +322,7 @@ static int record_channel_set_size(struct session *session, struct channel *chan
 			.event_slots = EVENT_SLOTS,
 			.size = size,
 			.mode = channel->mode,
-			.clock = session->clock,
+			.clock = session->clock.kind,
 			.placement = channel->placement,
 			.block_timeout_us = channel->block_timeout_us,
 	};
@@ -644,7 +644,7 @@ void channels_report(struct session *session)
 {
 	uint32_t i, k;
 
-	if (!session->instances)
+	if (!session->instances.list)
 		return;
 	for (i = 0; i < session->nr_all_channels; i++)
 		for (k = 0; k < session->channels[i].nr_rules; k++)

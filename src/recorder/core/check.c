@@ -27,7 +27,7 @@ int session_check(const struct session_options *options, struct session_error *e
 	plain.huge_pages = false;
 	session->mode = options->mode;
 	/* Any will do: which one there is takes longer to find out than all the rest. */
-	session->clock = RING_CLOCK_MONOTONIC;
+	session->clock.kind = RING_CLOCK_MONOTONIC;
 	ret = channels_take(session, &plain, error);
 	if (!ret && (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX))
 		ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,

@@ -42,19 +42,19 @@ static void lose_process(struct session *session, struct instance *instance);
 /* The memory stays until connections_free_closed(): an event of this turn may point to it. */
 static void connection_close(struct session *session, struct connection *connection)
 {
-	struct connection **at = &session->connections;
+	struct connection **at = &session->connections.list;
 
 	if (connection->watch.fd < 0)
 		return;
 	while (*at != connection)
 		at = &(*at)->next;
 	*at = connection->next;
-	shares_give_back(&session->connection_shares, connection->uid, 1);
+	shares_give_back(&session->connections.shares, connection->uid, 1);
 	/* Another process can have the socket, too (session_take_connection()): then a close alone would not end its events. */
-	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+	epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
 	peer_close(connection->watch.fd, connection->refuses_fds);
 	if (connection->process.fd >= 0) {
-		epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->process.fd, NULL);
+		epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, connection->process.fd, NULL);
 		close(connection->process.fd);
 	}
 	if (connection->is_introducing && !outbox_is_empty(&connection->outbox))
@@ -62,16 +62,16 @@ static void connection_close(struct session *session, struct connection *connect
 	outbox_free(&connection->outbox);
 	connection->watch.fd = connection->process.fd = -1;
 	connection->instance = NULL;
-	connection->next = session->closed_connections;
-	session->closed_connections = connection;
+	connection->next = session->connections.closed;
+	session->connections.closed = connection;
 }
 
 void connections_free_closed(struct session *session)
 {
-	while (session->closed_connections) {
-		struct connection *connection = session->closed_connections;
+	while (session->connections.closed) {
+		struct connection *connection = session->connections.closed;
 
-		session->closed_connections = connection->next;
+		session->connections.closed = connection->next;
 		kind_stream_free(&connection->stream);
 		free(connection->refused);
 		free(connection);
@@ -86,7 +86,7 @@ static size_t unread_limit(const struct session *session, const struct connectio
 	const struct connection *connection;
 	size_t used = 0, left;
 
-	for (connection = session->connections; connection; connection = connection->next)
+	for (connection = session->connections.list; connection; connection = connection->next)
 		if (connection->uid == of->uid && connection != of)
 			used += connection->outbox.size;
 	left = used < LIMIT_UNREAD_OF_USER ? LIMIT_UNREAD_OF_USER - used : 0;
@@ -102,7 +102,7 @@ static void watch_connection(struct session *session, struct connection *connect
 	};
 
 	connection->send_deadline = wire_deadline(LIMIT_UNREAD_MS);
-	epoll_ctl(session->epoll, EPOLL_CTL_MOD, connection->watch.fd, &event);
+	epoll_ctl(session->loop.epoll, EPOLL_CTL_MOD, connection->watch.fd, &event);
 }
 
 static int connection_send(struct session *session, struct connection *connection,
@@ -148,7 +148,7 @@ static bool is_welcome(struct session *session, int fd, struct connection *conne
 	if (session->service && session->service->is_owned)
 		return cred.pid > 0 && cred.uid == session->service->owner;
 	return cred.pid > 0 &&
-			(cred.uid == geteuid() || cred.uid == 0 || session->socket_is_secret ||
+			(cred.uid == geteuid() || cred.uid == 0 || session->listener.is_secret ||
 					(session->service && session->service->any_user));
 }
 
@@ -157,7 +157,7 @@ static void evict(struct session *session, uid_t uid)
 {
 	struct connection *connection, *oldest = NULL;
 
-	for (connection = session->connections; connection; connection = connection->next)
+	for (connection = session->connections.list; connection; connection = connection->next)
 		if (!connection->instance && connection->uid == uid)
 			oldest = connection; /* the list is youngest first */
 	if (oldest)
@@ -172,15 +172,15 @@ static bool connection_watch_both(struct session *session, struct connection *co
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
 	int code;
 
-	if (epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->watch.fd, &event))
+	if (epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, connection->watch.fd, &event))
 		return false;
 	if (connection->process.fd < 0)
 		return true;
 	event.data.ptr = &connection->process;
-	if (!epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->process.fd, &event))
+	if (!epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, connection->process.fd, &event))
 		return true;
 	code = errno;
-	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+	epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
 	errno = code;
 	return false;
 }
@@ -197,9 +197,9 @@ static void hear_last_words(struct session *session, struct connection *connecti
 
 static bool connection_claim_quota(struct session *session, const struct connection *connection)
 {
-	if (!shares_left(&session->connection_shares, connection->uid))
+	if (!shares_left(&session->connections.shares, connection->uid))
 		evict(session, connection->uid);
-	return shares_take(&session->connection_shares, connection->uid, 1);
+	return shares_take(&session->connections.shares, connection->uid, 1);
 }
 
 static bool admit(struct session *session, struct connection *connection)
@@ -212,7 +212,7 @@ static bool admit(struct session *session, struct connection *connection)
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d is not recorded: it cannot be watched: %s",
 			(int)connection->peer, strerror(errno));
-	shares_give_back(&session->connection_shares, connection->uid, 1);
+	shares_give_back(&session->connections.shares, connection->uid, 1);
 	return false;
 }
 
@@ -237,8 +237,8 @@ static void connection_add(struct session *session, int fd, bool refuses_fds)
 		peer_close(fd, refuses_fds);
 		return;
 	}
-	connection->next = session->connections;
-	session->connections = connection;
+	connection->next = session->connections.list;
+	session->connections.list = connection;
 	if (connection->process.fd < 0)
 		hear_last_words(session, connection);
 }
@@ -252,10 +252,10 @@ void session_take_connection(struct session *session, int fd)
 
 void connection_accept(struct session *session)
 {
-	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(session->listener.watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		connection_add(session, fd, session->listener_refuses_fds);
+		connection_add(session, fd, session->listener.refuses_fds);
 }
 
 void connection_peer_exited(struct session *session, struct watch *process)
@@ -299,11 +299,11 @@ static int send_part(const struct answer *answer, ssize_t size, int fd)
 	if (size < 0)
 		return (int)size;
 	if (answer->for_all)
-		return fd < 0 ? connection_queue_message(answer->for_all, answer->session->message,
-						(size_t)size)
+		return fd < 0 ? connection_queue_message(answer->for_all,
+						answer->session->connections.message, (size_t)size)
 			      : -EINVAL;
-	return connection_send(answer->session, answer->connection, answer->session->message,
-			(size_t)size, fd);
+	return connection_send(answer->session, answer->connection,
+			answer->session->connections.message, (size_t)size, fd);
 }
 
 static int send_rule(const struct answer *answer, uint32_t channel, const struct rule *rule)
@@ -319,7 +319,9 @@ static int send_rule(const struct answer *answer, uint32_t channel, const struct
 	};
 
 	return send_part(answer,
-			wire_encode_rule(answer->session->message, WIRE_MESSAGE_MAX, &message), -1);
+			wire_encode_rule(answer->session->connections.message, WIRE_MESSAGE_MAX,
+					&message),
+			-1);
 }
 
 /* Those of a session that is stopped rest. */
@@ -341,7 +343,8 @@ static int send_channel(const struct answer *answer, const struct channel *of, u
 			.contexts = of->contexts.names,
 	};
 	int ret = send_part(answer,
-			wire_encode_channel(answer->session->message, WIRE_MESSAGE_MAX, &message),
+			wire_encode_channel(answer->session->connections.message, WIRE_MESSAGE_MAX,
+					&message),
 			answer->ring_fds ? answer->ring_fds[index] : -1);
 	uint32_t i;
 
@@ -374,13 +377,13 @@ static struct wire_config accepting(const struct session *session, const struct 
 			.reason = "",
 			.flags = lists ? WIRE_CONFIG_LIST_ONLY : 0,
 			.instance = instance->number,
-			.clock = session->clock,
+			.clock = session->clock.kind,
 			.max_events = LIMIT_EVENTS,
 			.max_description = LIMIT_DESCRIPTION,
 			.max_payload = payload_max(instance),
-			.frequency = session->ctf_clock.frequency,
-			.offset_s = session->ctf_clock.offset_s,
-			.offset = session->ctf_clock.offset,
+			.frequency = session->clock.first.frequency,
+			.offset_s = session->clock.first.offset_s,
+			.offset = session->clock.first.offset,
 			.generation = session->service ? session->service->generation : 1,
 			.statedump = session->service ? session->service->statedump : 0,
 			.nr_channels = lists ? 0 : instance->nr_all_channels,
@@ -395,7 +398,8 @@ static int send_table(const struct answer *answer, const struct instance *instan
 			.size = other ? offer->size_of_others : offer->size};
 
 	return send_part(answer,
-			wire_encode_probes(answer->session->message, WIRE_MESSAGE_MAX, &message),
+			wire_encode_probes(answer->session->connections.message, WIRE_MESSAGE_MAX,
+					&message),
 			other ? offer->others : offer->table);
 }
 
@@ -410,7 +414,9 @@ static int send_head(
 	if (nr < 0)
 		return nr;
 	config->nr_tables = (uint32_t)nr;
-	ret = send_part(answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, config), -1);
+	ret = send_part(answer,
+			wire_encode_config(session->connections.message, WIRE_MESSAGE_MAX, config),
+			-1);
 	for (i = 0; i < nr && !ret; i++)
 		ret = send_table(answer, instance, offers[i]);
 	return ret;
@@ -421,7 +427,7 @@ static bool any_has_probes(const struct session *session)
 {
 	const struct instance *instance;
 
-	for (instance = session->live; instance; instance = instance->next_live)
+	for (instance = session->instances.live; instance; instance = instance->next_live)
 		if (instance->nr_given)
 			return true;
 	return session->probes.nr;
@@ -445,7 +451,8 @@ size_t session_news(struct session *session, void *bytes, size_t room)
 
 	if (session->service->nr_track || session->service->boot || any_has_probes(session))
 		return 0;
-	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+	ret = send_part(&answer,
+			wire_encode_config(session->connections.message, WIRE_MESSAGE_MAX, &config),
 			-1);
 	for (i = 0; i < config.nr_channels && !ret; i++)
 		ret = send_channel(&answer, &session->channels[i], 0, i);
@@ -478,7 +485,8 @@ static int send_refusal(struct session *session, struct connection *connection, 
 	const struct answer answer = {.session = session, .connection = connection};
 	const struct wire_config config = {.reason = reason, .flags = flags};
 
-	return send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+	return send_part(&answer,
+			wire_encode_config(session->connections.message, WIRE_MESSAGE_MAX, &config),
 			-1);
 }
 
@@ -521,12 +529,12 @@ static int refuse_untracked(struct session *session, struct connection *connecti
 static void connection_record_refusal(
 		struct session *session, uid_t uid, pid_t pid, const char *name, const char *reason)
 {
-	if (!session->nr_refused++ &&
-			asprintf(&session->refused, "process %d (%s) is not recorded: %s", (int)pid,
-					name ? name : "?", reason) < 0)
-		session->refused = NULL;
-	if (session->nr_refused == 1 && session->service && session->refused)
-		report_about(session, uid, pid, true, "%s", session->refused);
+	if (!session->refusals.nr_processes++ &&
+			asprintf(&session->refusals.first, "process %d (%s) is not recorded: %s",
+					(int)pid, name ? name : "?", reason) < 0)
+		session->refusals.first = NULL;
+	if (session->refusals.nr_processes == 1 && session->service && session->refusals.first)
+		report_about(session, uid, pid, true, "%s", session->refusals.first);
 }
 
 static int refuse_process(struct session *session, struct connection *connection,
@@ -582,7 +590,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	int pidfd, ret;
 	uint32_t i;
 
-	if (connection->instance || wire_decode_hello(session->message, size, &hello))
+	if (connection->instance || wire_decode_hello(session->connections.message, size, &hello))
 		return -EPROTO;
 	if (!peer_lives(connection))
 		return refuse_process(session, connection, &hello, TOO_LATE);
@@ -630,7 +638,7 @@ static int handle_refresh(struct session *session, struct connection *connection
 	struct instance *instance;
 
 	if (connection->instance || !session->service ||
-			wire_decode_refresh(session->message, size, &refresh))
+			wire_decode_refresh(session->connections.message, size, &refresh))
 		return -EPROTO;
 	instance = find_speaker(session, refresh.token, connection->peer);
 	if (!instance) {
@@ -708,10 +716,11 @@ static int send_acks(struct session *session, struct connection *connection)
 		sent += ack.nr_refused;
 		ack.last = sent == connection->nr_refused;
 		ack.accepted = ack.last ? connection->accepted : 0;
-		size = wire_encode_ack(session->message, WIRE_MESSAGE_MAX, &ack);
+		size = wire_encode_ack(session->connections.message, WIRE_MESSAGE_MAX, &ack);
 		if (size < 0)
 			return (int)size;
-		ret = connection_send(session, connection, session->message, (size_t)size, -1);
+		ret = connection_send(session, connection, session->connections.message,
+				(size_t)size, -1);
 		if (ret)
 			return ret;
 	} while (sent < connection->nr_refused);
@@ -741,7 +750,7 @@ static int handle_events(struct session *session, struct connection *connection,
 	struct wire_events events;
 	int ret;
 
-	if (wire_decode_events(session->message, size, &events))
+	if (wire_decode_events(session->connections.message, size, &events))
 		return -EPROTO;
 	if (!connection->instance)
 		connection->instance = find_speaker(session, events.token, connection->peer);
@@ -778,7 +787,7 @@ static int handle_probed(struct session *session, struct connection *connection,
 {
 	struct wire_probed probed;
 
-	if (wire_decode_probed(session->message, size, &probed))
+	if (wire_decode_probed(session->connections.message, size, &probed))
 		return -EPROTO;
 	if (!connection->instance)
 		connection->instance = find_speaker(session, probed.token, connection->peer);
@@ -830,7 +839,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 	struct wire_missed missed;
 	char *name;
 
-	if (connection->instance || wire_decode_missed(session->message, size, &missed))
+	if (connection->instance || wire_decode_missed(session->connections.message, size, &missed))
 		return -EPROTO;
 	name = strrchr(missed.name, '/');
 	name = instance_clean_name(name ? name + 1 : missed.name);
@@ -857,7 +866,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 	/* The instance of the same process before it executed this program. */
 	if (peer_lives(connection))
 		instance_end_predecessor(session, connection->peer);
-	session->nr_refused++;
+	session->refusals.nr_processes++;
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d (%s) is not recorded: %s", (int)connection->peer,
 			name ? name : "?", missed_reason(missed.reason));
@@ -871,7 +880,7 @@ static int handle_bye(struct session *session, struct connection *connection, si
 {
 	struct wire_bye bye;
 
-	if (wire_decode_bye(session->message, size, &bye) || !connection->instance ||
+	if (wire_decode_bye(session->connections.message, size, &bye) || !connection->instance ||
 			connection->instance->token != bye.token)
 		return -EPROTO;
 	connection->instance->listed = true;
@@ -887,14 +896,14 @@ static bool is_own_error(int code)
 /* One message, if there is one. */
 static int connection_handle(struct session *session, struct connection *connection)
 {
-	ssize_t size = peer_receive(connection->watch.fd, session->message, WIRE_MESSAGE_MAX,
-			connection->refuses_fds);
+	ssize_t size = peer_receive(connection->watch.fd, session->connections.message,
+			WIRE_MESSAGE_MAX, connection->refuses_fds);
 
 	if (size == -EAGAIN)
 		return 0;
 	if (size <= 0)
 		return is_own_error((int)-size) ? (int)size : -ECONNRESET;
-	switch (wire_message_type(session->message, (size_t)size)) {
+	switch (wire_message_type(session->connections.message, (size_t)size)) {
 	case WIRE_HELLO: return handle_hello(session, connection, (size_t)size);
 	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
 	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
@@ -938,7 +947,7 @@ void connections_expire(struct session *session)
 	struct connection *connection, *next;
 	uint64_t now = wire_deadline(0);
 
-	for (connection = session->connections; connection; connection = next) {
+	for (connection = session->connections.list; connection; connection = next) {
 		next = connection->next;
 		if (now > connection->deadline ||
 				(!connection->instance && now > connection->hello_deadline) ||
@@ -952,7 +961,7 @@ void connections_forget(struct session *session, const struct instance *instance
 {
 	struct connection *connection, *next;
 
-	for (connection = session->connections; connection; connection = next) {
+	for (connection = session->connections.list; connection; connection = next) {
 		next = connection->next;
 		if (connection->instance == instance)
 			connection_close(session, connection);
@@ -961,7 +970,7 @@ void connections_forget(struct session *session, const struct instance *instance
 
 void connections_close(struct session *session)
 {
-	while (session->connections)
-		connection_close(session, session->connections);
+	while (session->connections.list)
+		connection_close(session, session->connections.list);
 	connections_free_closed(session);
 }

@@ -14,6 +14,7 @@
 
 #include "recorder/core/event-classes.h"
 #include "recorder/core/outbox.h"
+#include "recorder/core/shares.h"
 #include "recorder/core/watch.h"
 
 struct instance;
@@ -48,6 +49,14 @@ struct connection {
 	struct kind_stream stream;
 	struct wire_refused *refused;
 	uint32_t nr_refused, room_refused;
+};
+
+/* The main thread's. */
+struct session_connections {
+	struct connection *list;
+	struct connection *closed; /* freed at the end of the turn */
+	struct shares shares;
+	unsigned char *message; /* WIRE_MESSAGE_MAX */
 };
 
 void connection_accept(struct session *session);

@@ -16,13 +16,13 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/drain.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/rotate.h"
@@ -60,7 +60,7 @@ static void drainer_listen_to(struct session *session, const struct instance *in
 	for (i = 0; i < instance->nr_channels; i++)
 		if (!channel_overwrites(instance->channels[i].channel) ||
 				instance->channels[i].ring_fd >= 0)
-			ring_bells_add(session->bells, instance->channels[i].rings);
+			ring_bells_add(session->drain.bells, instance->channels[i].rings);
 }
 
 static void take_new(struct drainer *drainer)
@@ -68,10 +68,10 @@ static void take_new(struct drainer *drainer)
 	struct session *session = drainer->session;
 
 	pthread_mutex_lock(&session->lock);
-	while (session->fresh) {
-		struct instance *instance = session->fresh;
+	while (session->instances.fresh) {
+		struct instance *instance = session->instances.fresh;
 
-		session->fresh = instance->next_active;
+		session->instances.fresh = instance->next_active;
 		instance->next_active = drainer->active;
 		drainer->active = instance;
 		drainer_listen_to(session, instance);
@@ -95,7 +95,7 @@ static void drainer_set_finished(struct session *session, struct instance *insta
 	pthread_mutex_lock(&session->lock);
 	instance->finished = true;
 	pthread_mutex_unlock(&session->lock);
-	atomic_fetch_add_explicit(&session->nr_finished, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&session->instances.nr_finished, 1, memory_order_relaxed);
 }
 
 /* The oldest of those that have ended, with the figures of now. */
@@ -126,7 +126,7 @@ static void keep_open(struct drainer *drainer, struct instance *instance)
 	while (drainer->nr_ended &&
 			(drainer->nr_ended == LIMIT_OPEN_WRITERS ||
 					drainer->nr_ended_files + files_of(instance) >
-							drainer->session->max_ended_files))
+							drainer->session->files.max_ended))
 		close_oldest(drainer);
 	drainer->ended[drainer->nr_ended++] = instance;
 	drainer->nr_ended_files += files_of(instance);
@@ -184,24 +184,24 @@ static bool drainer_is_pending(const struct drainer *drainer)
 static uint32_t snapshots_wanted(const struct drainer *drainer)
 {
 	/* Acquire: what was published before it was asked for. Pairs with drain_snapshot(). */
-	return atomic_load_explicit(&drainer->session->snapshots_wanted, memory_order_acquire);
+	return atomic_load_explicit(&drainer->session->snapshots.wanted, memory_order_acquire);
 }
 
 static uint32_t rounds_wanted(const struct session *session)
 {
 	/* Acquire: what was published before it was asked for. Pairs with drain_ask(). */
-	return atomic_load_explicit(&session->rounds_wanted, memory_order_acquire);
+	return atomic_load_explicit(&session->drain.rounds_wanted, memory_order_acquire);
 }
 
 /* A round that began when this many were wanted is done. */
 static void round_done(struct session *session, uint32_t wanted)
 {
 	/* What waits for room is not in the files. */
-	if (wanted == session->rounds_done || session->full.code)
+	if (wanted == session->drain.rounds_done || session->full.code)
 		return;
 	pthread_mutex_lock(&session->lock);
-	session->rounds_done = wanted;
-	pthread_cond_broadcast(&session->round_done);
+	session->drain.rounds_done = wanted;
+	pthread_cond_broadcast(&session->drain.round_done);
 	pthread_mutex_unlock(&session->lock);
 }
 
@@ -213,16 +213,16 @@ static bool is_called(struct drainer *drainer)
 	bool called;
 
 	/* Acquire: what the main thread did before. Pairs with drain_stop(). */
-	if (atomic_load_explicit(&session->stop, memory_order_acquire) ||
+	if (atomic_load_explicit(&session->drain.stop, memory_order_acquire) ||
 			snapshots_wanted(drainer) != drainer->snapshots)
 		return true;
 	/* Nothing else can be done. */
 	if (full_waits(session))
 		return false;
-	if (rounds_wanted(session) != session->rounds_done || rotate_is_called(session))
+	if (rounds_wanted(session) != session->drain.rounds_done || rotate_is_called(session))
 		return true;
 	pthread_mutex_lock(&session->lock);
-	called = session->fresh != NULL;
+	called = session->instances.fresh != NULL;
 	/* Those that wait for a snapshot do not call. */
 	for (instance = drainer->active; instance && !called && !session->triggers.holding;
 			instance = instance->next_active)
@@ -239,8 +239,8 @@ static void drainer_end(struct drainer *drainer)
 	unsigned int i;
 
 	if (refined)
-		session->final_clock = clock;
-	session->has_final_clock = refined;
+		session->clock.final = clock;
+	session->clock.has_final = refined;
 	for (i = 0; i < drainer->nr_ended; i++)
 		trace_close(session, drainer->ended[i], refined ? &clock : NULL);
 	full_report(session);
@@ -253,14 +253,14 @@ static void drainer_end(struct drainer *drainer)
 /* A round begins: what the one before has done is in the files for good. */
 static void count_round(struct drainer *drainer)
 {
-	struct session_rounds *rounds = drainer->session->rounds;
+	struct session_rounds *rounds = drainer->session->drain.rounds;
 	uint64_t now;
 
 	if (!rounds)
 		return;
 	/* Who was preempted between looking at the clock and publishing has a moment for it. */
-	now = ring_clock_now(drainer->session->clock) -
-			drainer->session->ctf_clock.frequency / ROUND_MARGIN;
+	now = ring_clock_now(drainer->session->clock.kind) -
+			drainer->session->clock.first.frequency / ROUND_MARGIN;
 	/*
 	 * The time before the previous round began, if that round left nothing behind. Sequentially consistent: the time before the
 	 * count. Pairs with the load in ticks().
@@ -282,10 +282,10 @@ static void wait_for_bell(struct drainer *drainer)
 {
 	struct session *session = drainer->session;
 
-	ring_bells_arm(session->bells);
+	ring_bells_arm(session->drain.bells);
 	if (!has_work(drainer))
-		ring_bells_wait(session->bells, rotate_timeout(session, LOOK_AROUND_MS));
-	ring_bells_disarm(session->bells);
+		ring_bells_wait(session->drain.bells, rotate_timeout(session, LOOK_AROUND_MS));
+	ring_bells_disarm(session->drain.bells);
 }
 
 static void *drain_thread(void *argument)
@@ -298,7 +298,7 @@ static void *drain_thread(void *argument)
 		 * Acquire: everything that existed when the stop was requested. The round below must find it. Pairs with the release
 		 * in drain_stop().
 		 */
-		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
+		bool stop = atomic_load_explicit(&session->drain.stop, memory_order_acquire);
 		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session);
 
 		count_round(&drainer);
@@ -338,29 +338,29 @@ int drain_start(struct session *session)
 	sigdelset(&all, SIGILL);
 	sigdelset(&all, SIGFPE);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&session->drainer, NULL, drain_thread, session);
+	ret = pthread_create(&session->drain.thread, NULL, drain_thread, session);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return -ret;
-	pthread_setname_np(session->drainer, "side-drain");
-	session->drainer_runs = true;
+	pthread_setname_np(session->drain.thread, "side-drain");
+	session->drain.runs = true;
 	return 0;
 }
 
 void drain_snapshot(struct session *session)
 {
 	/* Release: pairs with the acquire in snapshots_wanted(). */
-	atomic_fetch_add_explicit(&session->snapshots_wanted, 1, memory_order_release);
-	ring_bells_ring(session->bells);
+	atomic_fetch_add_explicit(&session->snapshots.wanted, 1, memory_order_release);
+	ring_bells_ring(session->drain.bells);
 }
 
 uint32_t drain_ask(struct session *session)
 {
 	/* Release: pairs with rounds_wanted(). */
-	uint32_t round =
-			atomic_fetch_add_explicit(&session->rounds_wanted, 1, memory_order_release);
+	uint32_t round = atomic_fetch_add_explicit(
+			&session->drain.rounds_wanted, 1, memory_order_release);
 
-	ring_bells_ring(session->bells);
+	ring_bells_ring(session->drain.bells);
 	return round + 1;
 }
 
@@ -373,9 +373,9 @@ int drain_wait(struct session *session, uint32_t round, unsigned int timeout_ms)
 
 	pthread_mutex_lock(&session->lock);
 	/* They count up and around. */
-	while ((int32_t)(session->rounds_done - round) < 0 && !ret)
-		ret = -pthread_cond_clockwait(
-				&session->round_done, &session->lock, CLOCK_MONOTONIC, &until);
+	while ((int32_t)(session->drain.rounds_done - round) < 0 && !ret)
+		ret = -pthread_cond_clockwait(&session->drain.round_done, &session->lock,
+				CLOCK_MONOTONIC, &until);
 	/* What waits for room on the disk is not there yet. */
 	if (!ret)
 		ret = session->full.code;
@@ -386,11 +386,11 @@ int drain_wait(struct session *session, uint32_t round, unsigned int timeout_ms)
 /* Returns when everything is on disk and closed. */
 void drain_stop(struct session *session)
 {
-	if (!session->drainer_runs)
+	if (!session->drain.runs)
 		return;
 	/* Release: all instances are in the list. Pairs with the acquires in is_called() and drain_thread(). */
-	atomic_store_explicit(&session->stop, true, memory_order_release);
-	ring_bells_ring(session->bells);
-	pthread_join(session->drainer, NULL);
-	session->drainer_runs = false;
+	atomic_store_explicit(&session->drain.stop, true, memory_order_release);
+	ring_bells_ring(session->drain.bells);
+	pthread_join(session->drain.thread, NULL);
+	session->drain.runs = false;
 }

@@ -8,11 +8,31 @@
  * Callers: the life of a session, the loop. Main thread, without the session's lock: these functions start and stop the drain thread, or ask
  * it for something.
  */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+struct instance;
+struct ring_bells;
+struct session_rounds;
 struct session;
 
 #define LIMIT_OPEN_WRITERS 128 /* of instances that have ended */
+
+struct session_drain {
+	pthread_t thread;
+	bool runs;                     /* the main thread's */
+	atomic_bool stop;              /* drain everything a last time and end */
+	struct ring_bells *bells;      /* of all rings that are drained */
+	struct instance *writers;      /* instances that have one; the drain thread's */
+	struct session_rounds *rounds; /* for another process, or NULL */
+	atomic_uint rounds_wanted;     /* rounds that the main thread waits for, ... */
+	uint32_t rounds_done;          /* ... and the last of them that is done (lock) */
+	pthread_cond_t round_done;
+	_Atomic uint64_t written; /* running totals for progress */
+	_Atomic uint64_t lost;
+};
 
 int drain_start(struct session *session);
 /* Returns when everything is on disk and closed. */

@@ -131,7 +131,7 @@ void crash_note(struct session *session, pid_t pid, int status)
 
 	if (!session->triggers.crash || !number)
 		return;
-	for (instance = session->live; instance; instance = instance->next_live) {
+	for (instance = session->instances.live; instance; instance = instance->next_live) {
 		if (instance->peer != pid)
 			continue;
 		pthread_mutex_lock(&session->lock);

@@ -27,10 +27,11 @@ int companion_hold(struct session *session, struct session_error *error)
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"the recording cannot begin: %s", strerror(-ret));
-	ret = companion->begin(companion->user, session->command.pid, session->socket_path, error);
+	ret = companion->begin(
+			companion->user, session->command.pid, session->listener.path, error);
 	while (!ret) {
 		/* Relaxed: only we set it. */
-		if (atomic_load_explicit(&session->stop, memory_order_relaxed))
+		if (atomic_load_explicit(&session->drain.stop, memory_order_relaxed))
 			return session_fail(error, SESSION_ERROR_FAILED, EINTR,
 					"interrupted before the command began");
 		ret = run_turn(session, STEP_MS);

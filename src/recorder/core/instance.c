@@ -64,27 +64,27 @@ bool instance_link(struct session *session, struct instance *instance)
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &instance->watch};
 	bool lives = instance->state == INSTANCE_LIVE, asks = leases_has_revoked(instance);
 
-	if (lives && epoll_ctl(session->epoll, EPOLL_CTL_ADD, instance->watch.fd, &event))
+	if (lives && epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, instance->watch.fd, &event))
 		return false;
 	pthread_mutex_lock(&session->lock);
-	*session->instances_end = instance;
-	session->instances_end = &instance->next;
-	instance->next_active = session->fresh;
-	session->fresh = instance;
-	session->nr_instances++;
-	session->nr_live += lives;
+	*session->instances.end = instance;
+	session->instances.end = &instance->next;
+	instance->next_active = session->instances.fresh;
+	session->instances.fresh = instance;
+	session->instances.nr++;
+	session->instances.nr_live += lives;
 	if (lives)
-		shares_charge(&session->live_shares, instance->account, 1);
+		shares_charge(&session->instances.shares, instance->account, 1);
 	if (!lives)
-		session->memory_ended += instance->memory;
+		session->memory.ended += instance->memory;
 	pthread_mutex_unlock(&session->lock);
 	if (!lives)
 		return true;
-	instance->next_live = session->live;
-	session->live = instance;
+	instance->next_live = session->instances.live;
+	session->instances.live = instance;
 	/* Its first event may ask for memory at once: the drain thread must listen to it. */
-	if (session->bells && asks)
-		ring_bells_ring(session->bells);
+	if (session->drain.bells && asks)
+		ring_bells_ring(session->drain.bells);
 	return true;
 }
 
@@ -96,7 +96,7 @@ void instance_end_predecessor(struct session *session, pid_t peer)
 {
 	struct instance *instance, *next;
 
-	for (instance = session->live; instance; instance = next) {
+	for (instance = session->instances.live; instance; instance = next) {
 		next = instance->next_live;
 		if (instance->peer == peer)
 			instance_end(session, instance);
@@ -134,7 +134,7 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 /* The process that forked it, if it is known and runs. */
 static struct instance *find_parent(const struct session *session, const struct wire_hello *hello)
 {
-	struct instance *instance = session->live;
+	struct instance *instance = session->instances.live;
 
 	if (!(hello->features & WIRE_FEATURE_FORKED) || !hello->parent_token)
 		return NULL;
@@ -149,7 +149,7 @@ void instance_count_refused(const struct session *session, const struct wire_hel
 
 	/* Otherwise the oldest one that runs: in a recording of a command, the command itself. */
 	if (!instance)
-		for (instance = session->live; instance && instance->next_live;)
+		for (instance = session->instances.live; instance && instance->next_live;)
 			instance = instance->next_live;
 	/* Relaxed: a statistics counter. */
 	if (instance)
@@ -169,8 +169,8 @@ static int instance_init(struct session *session, struct instance *instance,
 	instance->pid = hello->pid;
 	instance->parent = hello->parent;
 	instance->token = hello->token;
-	instance->number = session->nr_instances;
-	instance->begin_ticks = ring_clock_now(session->clock);
+	instance->number = session->instances.nr;
+	instance->begin_ticks = ring_clock_now(session->clock.kind);
 	instance->takes_probes = hello->features & WIRE_FEATURE_PROBES;
 	instance->takes_leases = hello->features & WIRE_FEATURE_LEASE;
 	instance->is_command = instance->peer == session->command.pid && !session->command.came;
@@ -179,8 +179,8 @@ static int instance_init(struct session *session, struct instance *instance,
 		return -ENOMEM;
 	/* A script's env(1) is nobody whom probes are for: the program that it executes is. */
 	session->command.came |= instance->is_command && probes_has_exe(session, instance);
-	if (!shares_left(&session->live_shares, instance->account) ||
-			session->nr_instances - session->nr_freed >= LIMIT_INSTANCES) {
+	if (!shares_left(&session->instances.shares, instance->account) ||
+			session->instances.nr - session->instances.nr_freed >= LIMIT_INSTANCES) {
 		*reason = "the recorder has too many processes";
 		return -EMFILE;
 	}
@@ -223,7 +223,7 @@ struct instance *instance_find(struct session *session, uint64_t token, pid_t pe
 {
 	struct instance *instance;
 
-	for (instance = session->live; instance; instance = instance->next_live)
+	for (instance = session->instances.live; instance; instance = instance->next_live)
 		if (instance->token == token && instance->peer == peer)
 			return instance;
 	return NULL;
@@ -238,7 +238,7 @@ bool instance_has_exited(const struct instance *instance)
 
 void instance_end(struct session *session, struct instance *instance)
 {
-	struct instance **at = &session->live;
+	struct instance **at = &session->instances.live;
 
 	while (*at && *at != instance)
 		at = &(*at)->next_live;
@@ -248,15 +248,15 @@ void instance_end(struct session *session, struct instance *instance)
 	memory_trim(session, instance);
 	pthread_mutex_lock(&session->lock);
 	instance->state = INSTANCE_ENDED;
-	session->memory_ended += instance->memory;
-	session->nr_live--;
-	shares_give_back(&session->live_shares, instance->account, 1);
+	session->memory.ended += instance->memory;
+	session->instances.nr_live--;
+	shares_give_back(&session->instances.shares, instance->account, 1);
 	pthread_mutex_unlock(&session->lock);
 	if (instance->watch.fd >= 0)
 		close(instance->watch.fd);
 	instance->watch.fd = -1;
-	if (session->bells)
-		ring_bells_ring(session->bells);
+	if (session->drain.bells)
+		ring_bells_ring(session->drain.bells);
 }
 
 static void instance_free_channel(struct instance_channel *channel)
@@ -275,17 +275,17 @@ static void unlink_instance(struct session *session, struct instance **at)
 	struct instance *instance = *at;
 
 	*at = instance->next;
-	if (session->instances_end == &instance->next)
-		session->instances_end = at;
-	session->nr_freed++;
-	atomic_fetch_sub_explicit(&session->nr_finished, 1, memory_order_relaxed);
+	if (session->instances.end == &instance->next)
+		session->instances.end = at;
+	session->instances.nr_freed++;
+	atomic_fetch_sub_explicit(&session->instances.nr_finished, 1, memory_order_relaxed);
 }
 
 struct instance *instances_take_finished(struct session *session)
 {
-	struct instance *finished = NULL, **at = &session->instances;
+	struct instance *finished = NULL, **at = &session->instances.list;
 
-	if (!atomic_load_explicit(&session->nr_finished, memory_order_relaxed))
+	if (!atomic_load_explicit(&session->instances.nr_finished, memory_order_relaxed))
 		return NULL;
 	pthread_mutex_lock(&session->lock);
 	while (*at) {

@@ -20,6 +20,7 @@
 
 #include "recorder/core/channels.h"
 #include "recorder/core/maps.h"
+#include "recorder/core/shares.h"
 #include "recorder/core/watch.h"
 #include "ring/ring.h"
 
@@ -159,6 +160,19 @@ struct instance {
 	struct instance_maps maps; /* of its code; under the session's lock */
 
 	struct channel *own_channels; /* of a recovery: no other instance has them */
+};
+
+struct session_instances {
+	struct instance *list;  /* (lock) */
+	struct instance **end;  /* (lock) */
+	struct instance *fresh; /* that the drain thread has not taken yet, by next_active (lock) */
+	struct instance *live;  /* the main thread's */
+	uint32_t nr;            /* that ever existed: numbers count on */
+	uint32_t nr_freed;      /* of them */
+	atomic_uint nr_finished; /* that are still in the list */
+	uint32_t nr_live;        /* (lock) */
+	uint32_t max_live;
+	struct shares shares; /* processes that live (lock) */
 };
 
 /*

@@ -60,14 +60,14 @@ static void lease_charge(struct session *session, struct instance *instance,
 	uint64_t before = channel->revoked;
 
 	channel->revoked = revoked;
-	session->memory_used += before - revoked;
+	session->memory.used += before - revoked;
 	instance->memory += before - revoked;
 	if (revoked > before)
-		shares_give_back(&session->memory_shares, instance->account, revoked - before);
+		shares_give_back(&session->memory.shares, instance->account, revoked - before);
 	else
-		shares_charge(&session->memory_shares, instance->account, before - revoked);
-	if (session->memory_used > session->memory_peak)
-		session->memory_peak = session->memory_used;
+		shares_charge(&session->memory.shares, instance->account, before - revoked);
+	if (session->memory.used > session->memory.peak)
+		session->memory.peak = session->memory.used;
 }
 
 /* ---- taking back ---- */
@@ -97,7 +97,8 @@ static uint64_t lease_reclaim_from(
 	uint64_t freed = 0;
 	uint32_t i;
 
-	for (instance = session->instances; instance && freed < bytes; instance = instance->next)
+	for (instance = session->instances.list; instance && freed < bytes;
+			instance = instance->next)
 		for (i = 0; instance->account == account && i < instance->nr_channels &&
 				freed < bytes;
 				i++)
@@ -120,7 +121,7 @@ uint64_t leases_revoked(const struct session *session, uid_t account)
 	uint64_t sum = 0;
 	uint32_t i;
 
-	for (instance = session->instances; instance; instance = instance->next)
+	for (instance = session->instances.list; instance; instance = instance->next)
 		for (i = 0; instance->account == account && instance->state == INSTANCE_LIVE &&
 				i < instance->nr_channels;
 				i++)
@@ -137,7 +138,7 @@ static int lease_provide(struct session *session, struct instance *instance,
 	uint64_t bytes = channel->revoked;
 	int ret;
 
-	if (bytes > shares_left(&session->memory_shares, instance->account))
+	if (bytes > shares_left(&session->memory.shares, instance->account))
 		return -ENOMEM;
 	ret = ring_lease_grant(channel->rings, channel->ring_fd);
 	if (ret)
@@ -173,7 +174,7 @@ static bool lease_deny(struct session *session, struct instance *instance,
 
 	instance->denied = code == -ENOMEM ? NO_MEMORY : NO_SPACE;
 	instance->counted_denied = true;
-	session->nr_denied += is_first;
+	session->leases.nr_denied += is_first;
 	/* Last: the program goes on then. */
 	ring_lease_deny(channel->rings);
 	return is_first;
@@ -199,11 +200,11 @@ static void lease_answer(struct session *session, struct instance *instance,
 		pthread_mutex_unlock(&session->lock);
 		return;
 	}
-	left = shares_left(&session->memory_shares, instance->account);
+	left = shares_left(&session->memory.shares, instance->account);
 	if (channel->revoked > left && !(round->is_dry && round->account == instance->account)) {
 		leases_reclaim(session, instance->account, channel->revoked - left);
 		round->is_dry = channel->revoked >
-				shares_left(&session->memory_shares, instance->account);
+				shares_left(&session->memory.shares, instance->account);
 		round->account = instance->account;
 	}
 	ret = lease_provide(session, instance, channel);
@@ -224,9 +225,9 @@ static void lease_answer(struct session *session, struct instance *instance,
 /* The share of this user is nearly used up: less than a part of the limit is left, or than its next program may need. */
 static bool lease_share_is_low(const struct session *session, const struct instance *instance)
 {
-	uint64_t least = session->memory_limit / LOW_SHARE, rings = memory_most(session);
+	uint64_t least = session->memory.limit / LOW_SHARE, rings = memory_most(session);
 
-	return shares_left(&session->memory_shares, instance->account) <
+	return shares_left(&session->memory.shares, instance->account) <
 			(rings > least ? rings : least);
 }
 
@@ -236,7 +237,7 @@ static bool lease_is_refilled(const struct session *session, const struct instan
 	uint64_t kept = channel->memory - channel->revoked;
 	struct stat status;
 
-	if (!session->buffers)
+	if (!session->buffers.path)
 		return ring_consumer_resident(channel->rings) > kept;
 	return !fstat(channel->ring_fd, &status) && (uint64_t)status.st_size > kept;
 }
@@ -270,9 +271,9 @@ static void lease_scan(struct session *session, struct instance *active)
 	uint64_t now = clock_monotonic_ns();
 	uint32_t i;
 
-	if (now < session->leases_next)
+	if (now < session->leases.next)
 		return;
-	session->leases_next = now + SCAN_NS;
+	session->leases.next = now + SCAN_NS;
 	pthread_mutex_lock(&session->lock);
 	for (instance = active; instance; instance = instance->next_active)
 		for (i = 0; i < instance->nr_channels && lease_is_live(instance); i++)
@@ -343,7 +344,7 @@ int leases_status(struct session *session, struct session_status *status)
 	int ret = 0;
 
 	pthread_mutex_lock(&session->lock);
-	for (instance = session->instances; instance && !ret; instance = instance->next) {
+	for (instance = session->instances.list; instance && !ret; instance = instance->next) {
 		if (instance->state != INSTANCE_LIVE)
 			continue;
 		if (instance->denied && lease_is_shown(status, instance->account))

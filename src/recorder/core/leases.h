@@ -8,12 +8,18 @@
  * Main thread and drain thread change leases, always under the session's lock.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct instance;
 struct session;
 struct session_status;
+
+struct session_leases {
+	size_t nr_denied; /* processes whose events found no ring memory (lock) */
+	uint64_t next;    /* the drain thread's: next search for idle rings */
+};
 
 /* With the lock: take back at least `bytes` of what processes of this user do not use, if there is so much. */
 void leases_reclaim(struct session *session, uid_t account, uint64_t bytes);

@@ -208,16 +208,17 @@ static int add_preload(struct session *session, const char *existing, const char
 		return session_hint(error, "install side in a directory without blanks and colons");
 	}
 	/* Inside another recording it is there already. */
-	if (is_in_list(existing, path) || is_in_list(session->preload, path)) {
+	if (is_in_list(existing, path) || is_in_list(session->spawn.preload, path)) {
 		free(path);
 		return 0;
 	}
-	size = asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", path);
+	size = asprintf(&joined, "%s%s%s", session->spawn.preload,
+			*session->spawn.preload ? ":" : "", path);
 	free(path);
 	if (size < 0)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
-	free(session->preload);
-	session->preload = joined;
+	free(session->spawn.preload);
+	session->spawn.preload = joined;
 	return 0;
 }
 
@@ -227,15 +228,15 @@ static int add_check(struct session *session, const char *existing, struct sessi
 	char *top = traced_library_find("side-preload"), *path = NULL, *joined = NULL;
 	int ret = 0;
 
-	if (top && strstr(session->preload, "/$LIB/") &&
+	if (top && strstr(session->spawn.preload, "/$LIB/") &&
 			asprintf(&path, "%s/$LIB/side-preload/libside-preload-64.so", top) < 0)
 		path = NULL;
 	if (path && !is_in_list(existing, path)) {
-		if (asprintf(&joined, "%s:%s", session->preload, path) < 0) {
+		if (asprintf(&joined, "%s:%s", session->spawn.preload, path) < 0) {
 			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 		} else {
-			free(session->preload);
-			session->preload = joined;
+			free(session->spawn.preload);
+			session->spawn.preload = joined;
 		}
 	}
 	free(top);
@@ -250,11 +251,11 @@ static int add_existing(struct session *session, const char *existing, struct se
 
 	if (!*existing)
 		return 0;
-	if (asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", existing) <
-			0)
+	if (asprintf(&joined, "%s%s%s", session->spawn.preload, *session->spawn.preload ? ":" : "",
+			    existing) < 0)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
-	free(session->preload);
-	session->preload = joined;
+	free(session->spawn.preload);
+	session->spawn.preload = joined;
 	return 0;
 }
 
@@ -268,8 +269,8 @@ int libraries_find(struct session *session, const struct session_options *option
 	int ret;
 
 	existing = existing ? existing : "";
-	session->preload = strdup("");
-	if (!session->preload)
+	session->spawn.preload = strdup("");
+	if (!session->spawn.preload)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	ret = add_preload(session, existing, NULL, "libside-agent.so", error);
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {

@@ -25,32 +25,35 @@
 /* A socket that is not connected to anything yet. Returns 0 or an errno. */
 static int listener_make(struct session *session)
 {
-	session->listener.kind = WATCH_LISTENER;
-	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (session->listener.fd < 0)
+	session->listener.watch.kind = WATCH_LISTENER;
+	session->listener.watch.fd =
+			socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (session->listener.watch.fd < 0)
 		return errno;
-	session->listener_refuses_fds = peer_refuse_fds(session->listener.fd);
+	session->listener.refuses_fds = peer_refuse_fds(session->listener.watch.fd);
 	return 0;
 }
 
 int listener_open(struct session *session, struct session_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener.watch};
 	int ret = runtime_make(session);
 
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"cannot make a directory for the socket in XDG_RUNTIME_DIR, TMPDIR or /tmp: %s",
 				strerror(-ret));
-	memcpy(address.sun_path, session->socket_path, strlen(session->socket_path) + 1);
+	memcpy(address.sun_path, session->listener.path, strlen(session->listener.path) + 1);
 	if (listener_make(session) ||
-			bind(session->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
-			(session->socket_is_secret && chmod(session->socket_path, 0666)) ||
-			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
-			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+			bind(session->listener.watch.fd, (struct sockaddr *)&address,
+					sizeof(address)) ||
+			(session->listener.is_secret && chmod(session->listener.path, 0666)) ||
+			listen(session->listener.watch.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, session->listener.watch.fd,
+					&event))
 		return session_fail(error, session_error_kind_of(errno), errno,
-				"cannot listen on %s: %s", session->socket_path, strerror(errno));
+				"cannot listen on %s: %s", session->listener.path, strerror(errno));
 	return 0;
 }
 
@@ -76,7 +79,7 @@ static int bind_with(int fd, const struct sockaddr_un *address, mode_t mode)
 /* The socket as it shall be, under another name: programs must always find one that works. */
 static int listen_aside(struct session *session, const struct sockaddr_un *address)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener.watch};
 	mode_t mode = session->service->any_user ? 0666 : 0600;
 	int ret;
 
@@ -84,11 +87,12 @@ static int listen_aside(struct session *session, const struct sockaddr_un *addre
 	if (ret)
 		return ret;
 	unlink(address->sun_path);
-	ret = bind_with(session->listener.fd, address, mode);
+	ret = bind_with(session->listener.watch.fd, address, mode);
 	if (ret)
 		return ret;
-	if (listen(session->listener.fd, LIMIT_CONNECTIONS) ||
-			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+	if (listen(session->listener.watch.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, session->listener.watch.fd,
+					&event))
 		return errno;
 	return 0;
 }
@@ -113,7 +117,7 @@ static int listener_store_socket_identity(struct session *session, const char *p
 static int listen_nowhere(struct session *session, const char *path, struct session_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener.watch};
 	socklen_t size;
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -121,9 +125,10 @@ static int listen_nowhere(struct session *session, const char *path, struct sess
 	memcpy(address.sun_path, path, strlen(path));
 	size = wire_socket_name(&address);
 	if (listener_make(session) ||
-			bind(session->listener.fd, (const struct sockaddr *)&address, size) ||
-			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
-			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+			bind(session->listener.watch.fd, (const struct sockaddr *)&address, size) ||
+			listen(session->listener.watch.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, session->listener.watch.fd,
+					&event))
 		return listener_set_path_error(error, path, errno);
 	return 0;
 }
@@ -168,8 +173,8 @@ static void remove_socket(const struct service *service)
 
 void listener_close(struct session *session)
 {
-	peer_close_listener(session->listener.fd, session->listener_refuses_fds);
-	session->listener.fd = -1;
+	peer_close_listener(session->listener.watch.fd, session->listener.refuses_fds);
+	session->listener.watch.fd = -1;
 	if (session->service)
 		remove_socket(session->service);
 	runtime_remove(session);

@@ -15,6 +15,7 @@
 
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/connection.h"
 #include "recorder/core/drain.h"
 #include "recorder/core/instance.h"
@@ -74,7 +75,7 @@ static int live_check_options(struct session *session, const struct session_opti
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"a session without a command needs a socket, and records");
 	session->mode = SESSION_RECORD;
-	session->rounds = options->rounds;
+	session->drain.rounds = options->rounds;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = take_service(session, live, error);
@@ -161,7 +162,7 @@ static int live_adopt_predecessor(struct session *session, struct session_error 
 	ret = place_save(session, service->generation);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-				"cannot keep a session in %s: %s", session->buffers,
+				"cannot keep a session in %s: %s", session->buffers.path,
 				strerror(-ret));
 	totals_read(session);
 	return adopt_all(session, error);
@@ -211,7 +212,7 @@ void service_free(struct session *session)
 
 int session_fd(const struct session *session)
 {
-	return session->epoll;
+	return session->loop.epoll;
 }
 
 /* What is left of a process that has ended are sums: totals.c. */
@@ -258,7 +259,7 @@ static void note_generation(struct session *session)
 
 	if (ret)
 		report(session, true, "the generation of the rules is not noted in %s: %s",
-				session->buffers, strerror(-ret));
+				session->buffers.path, strerror(-ret));
 }
 
 uint64_t session_statedump(struct session *session)
@@ -337,9 +338,9 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 	drain_snapshot(session);
 	ret = wait_for_round(session, timeout_ms);
 	pthread_mutex_lock(&session->lock);
-	*number = session->nr_snapshots;
-	memcpy(name, session->snapshot_last, SESSION_SNAPSHOT_NAME_MAX);
-	*ret_recorded = session->snapshot_last_recorded;
+	*number = session->snapshots.nr;
+	memcpy(name, session->snapshots.last, SESSION_SNAPSHOT_NAME_MAX);
+	*ret_recorded = session->snapshots.last_recorded;
 	pthread_mutex_unlock(&session->lock);
 	return ret;
 }
@@ -349,7 +350,7 @@ int session_snapshot_error(struct session *session)
 	int ret;
 
 	pthread_mutex_lock(&session->lock);
-	ret = session->snapshot_error;
+	ret = session->snapshots.error;
 	pthread_mutex_unlock(&session->lock);
 	return ret;
 }
@@ -360,12 +361,13 @@ bool session_take_message(struct session *session, struct session_message *messa
 
 	report_suppressed(session, false);
 	pthread_mutex_lock(&session->lock);
-	found = session->nr_messages > 0;
+	found = session->reports.nr_messages > 0;
 	if (found) {
-		*message = session->messages[0];
-		session->nr_messages--;
-		memmove(&session->messages[0], &session->messages[1],
-				session->nr_messages * sizeof(session->messages[0]));
+		*message = session->reports.messages[0];
+		session->reports.nr_messages--;
+		memmove(&session->reports.messages[0], &session->reports.messages[1],
+				session->reports.nr_messages *
+						sizeof(session->reports.messages[0]));
 	}
 	pthread_mutex_unlock(&session->lock);
 	return found;
@@ -378,13 +380,15 @@ static void tell_failure(struct session *session, struct session_error *error)
 {
 	size_t i;
 
-	if (session->failure == SESSION_ERROR_NONE)
+	if (session->reports.failure == SESSION_ERROR_NONE)
 		return;
-	session_fail(error, session->failure, EIO, "some of the recording could not be written");
-	for (i = 0; i < session->nr_messages; i++) {
-		if (!session->messages[i].is_error)
+	session_fail(error, session->reports.failure, EIO,
+			"some of the recording could not be written");
+	for (i = 0; i < session->reports.nr_messages; i++) {
+		if (!session->reports.messages[i].is_error)
 			continue;
-		session_fail(error, session->failure, EIO, "%s", session->messages[i].text);
+		session_fail(error, session->reports.failure, EIO, "%s",
+				session->reports.messages[i].text);
 		return;
 	}
 }
@@ -406,7 +410,7 @@ static void live_stop(struct session *session, bool finish)
 	/* Programs that come from now on find nobody. */
 	if (finish)
 		adopt_new(session, true);
-	if (session->service->leave && session->live)
+	if (session->service->leave && session->instances.live)
 		finish = false;
 	session->service->keep = !finish;
 	drain_stop(session);

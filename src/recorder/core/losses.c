@@ -298,7 +298,8 @@ static int losses_write_note(struct lost_list *list)
 {
 	struct session *session = list->session;
 	struct instance *instance = list->instance;
-	uint64_t ticks = session->recovers ? instance->last_ticks : ring_clock_now(session->clock);
+	uint64_t ticks = session->recovers ? instance->last_ticks
+					   : ring_clock_now(session->clock.kind);
 	struct ctf_error error = {.text = "out of memory"};
 	int ret = 0;
 
@@ -345,7 +346,8 @@ static void losses_summarize(struct lost_list *list)
 		if (lost->in_bytes)
 			continue;
 		instance->lost += lost->count;
-		atomic_fetch_add_explicit(&list->session->lost, lost->count, memory_order_relaxed);
+		atomic_fetch_add_explicit(
+				&list->session->drain.lost, lost->count, memory_order_relaxed);
 	}
 }
 

@@ -46,9 +46,9 @@ static struct ring_geometry geometry_of(
 			.event_slots = EVENT_SLOTS,
 			.size = size > SESSION_RING_MIN ? size : SESSION_RING_MIN,
 			.mode = channel->mode,
-			.clock = session->clock,
+			.clock = session->clock.kind,
 			.placement = channel->placement,
-			.flags = session->prefault ? RING_PREFAULT : 0,
+			.flags = session->memory.prefault ? RING_PREFAULT : 0,
 			.block_timeout_us = channel->block_timeout_us,
 	};
 
@@ -59,7 +59,8 @@ static struct ring_geometry geometry_of(
 		return geometry;
 	}
 	/* Files have the pages of their file system. */
-	if (session->huge_pages && !session->buffers && geometry.size >= ring_huge_page_size())
+	if (session->memory.huge_pages && !session->buffers.path &&
+			geometry.size >= ring_huge_page_size())
 		geometry.flags |= RING_HUGE_PAGES;
 	return geometry;
 }
@@ -96,7 +97,7 @@ static bool are_smallest(const struct session *session, unsigned int halvings)
 static uint64_t record_memory_process_share(
 		const struct session *session, const struct instance *instance)
 {
-	const struct shares *shares = &session->memory_shares;
+	const struct shares *shares = &session->memory.shares;
 	uint64_t left = shares_left(shares, instance->account);
 	uint64_t revoked = leases_revoked(session, instance->account);
 
@@ -114,7 +115,7 @@ static uint64_t record_memory_process_share(
  */
 static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
 {
-	uint64_t left = shares_left(&session->memory_shares, instance->account);
+	uint64_t left = shares_left(&session->memory.shares, instance->account);
 	uint64_t part = record_memory_process_share(session, instance);
 	unsigned int halvings;
 	bool fits;
@@ -141,7 +142,7 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 /* The same, with memory of idle processes. */
 static bool fit_with_idle(struct session *session, struct instance *instance, bool *plenty)
 {
-	uint64_t left = shares_left(&session->memory_shares, instance->account);
+	uint64_t left = shares_left(&session->memory.shares, instance->account);
 	bool fits = fit_memory(session, instance, plenty);
 
 	if (fits || instance->memory <= left)
@@ -164,7 +165,7 @@ static bool fit_without_rings(const struct session *session, struct instance *in
 		instance->memory += channel->memory - channel->revoked;
 	}
 	return instance->memory &&
-			instance->memory <= shares_left(&session->memory_shares, instance->account);
+			instance->memory <= shares_left(&session->memory.shares, instance->account);
 }
 
 void memory_trim(struct session *session, struct instance *instance)
@@ -173,18 +174,18 @@ void memory_trim(struct session *session, struct instance *instance)
 	uint32_t i;
 
 	/* Files have all of their bytes on the disk. */
-	if (instance->trimmed || session->buffers || !instance->memory)
+	if (instance->trimmed || session->buffers.path || !instance->memory)
 		return;
 	for (i = 0; i < instance->nr_all_channels; i++)
 		if (instance->channels[i].rings)
 			bytes += ring_consumer_resident(instance->channels[i].rings);
 	pthread_mutex_lock(&session->lock);
 	if (bytes < instance->memory) {
-		session->memory_used -= instance->memory - bytes;
-		shares_give_back(&session->memory_shares, instance->account,
+		session->memory.used -= instance->memory - bytes;
+		shares_give_back(&session->memory.shares, instance->account,
 				instance->memory - bytes);
 		if (instance->state == INSTANCE_ENDED)
-			session->memory_ended -= instance->memory - bytes;
+			session->memory.ended -= instance->memory - bytes;
 		instance->memory = bytes;
 	}
 	instance->trimmed = true;
@@ -196,7 +197,7 @@ static void trim_dead(struct session *session)
 {
 	struct instance *instance;
 
-	for (instance = session->live; instance; instance = instance->next_live) {
+	for (instance = session->instances.live; instance; instance = instance->next_live) {
 		struct pollfd ended = {.fd = instance->watch.fd, .events = POLLIN};
 
 		if (!instance->trimmed && ended.fd >= 0 && poll(&ended, 1, 0) > 0)
@@ -207,9 +208,9 @@ static void trim_dead(struct session *session)
 /* With the lock held. */
 static void count_memory(struct session *session, uint64_t bytes)
 {
-	session->memory_used += bytes;
-	if (session->memory_used > session->memory_peak)
-		session->memory_peak = session->memory_used;
+	session->memory.used += bytes;
+	if (session->memory.used > session->memory.peak)
+		session->memory.peak = session->memory.used;
 }
 
 /*
@@ -230,13 +231,13 @@ static bool take_memory(struct session *session, struct instance *instance)
 	pthread_mutex_lock(&session->lock);
 	for (;;) {
 		fits = fit_with_idle(session, instance, &plenty);
-		if (plenty || !session->memory_ended ||
-				pthread_cond_clockwait(&session->memory_back, &session->lock,
+		if (plenty || !session->memory.ended ||
+				pthread_cond_clockwait(&session->memory.back, &session->lock,
 						CLOCK_MONOTONIC, &until))
 			break;
 	}
 	fits = fits || fit_without_rings(session, instance);
-	fits = fits && shares_take(&session->memory_shares, instance->account, instance->memory);
+	fits = fits && shares_take(&session->memory.shares, instance->account, instance->memory);
 	if (fits)
 		count_memory(session, instance->memory);
 	else
@@ -256,11 +257,11 @@ bool memory_take_found(struct session *session, struct instance *instance)
 		sum += instance->channels[i].memory - instance->channels[i].revoked;
 	}
 	pthread_mutex_lock(&session->lock);
-	fits = sum <= session->memory_limit - session->memory_used;
+	fits = sum <= session->memory.limit - session->memory.used;
 	/* It is recorded already, so its user's share does not matter. */
 	if (fits) {
 		instance->memory = sum;
-		shares_charge(&session->memory_shares, instance->account, sum);
+		shares_charge(&session->memory.shares, instance->account, sum);
 		count_memory(session, sum);
 	}
 	pthread_mutex_unlock(&session->lock);
@@ -270,12 +271,12 @@ bool memory_take_found(struct session *session, struct instance *instance)
 void memory_give_back(struct session *session, struct instance *instance)
 {
 	pthread_mutex_lock(&session->lock);
-	session->memory_used -= instance->memory;
-	shares_give_back(&session->memory_shares, instance->account, instance->memory);
+	session->memory.used -= instance->memory;
+	shares_give_back(&session->memory.shares, instance->account, instance->memory);
 	if (instance->state == INSTANCE_ENDED)
-		session->memory_ended -= instance->memory;
+		session->memory.ended -= instance->memory;
 	instance->memory = 0;
-	pthread_cond_signal(&session->memory_back);
+	pthread_cond_signal(&session->memory.back);
 	pthread_mutex_unlock(&session->lock);
 }
 
@@ -291,18 +292,18 @@ static int create_rings(struct session *session, struct instance *instance,
 {
 	int ret;
 
-	if (session->buffers && !channel->channel->counts)
+	if (session->buffers.path && !channel->channel->counts)
 		return buffers_make_rings(session, instance, channel, fd);
 	if (channel->revoked)
 		return ring_memory_create_revoked(&channel->geometry, -1, NULL, fd);
 	ret = ring_memory_create(&channel->geometry, fd);
 	if (!ret || !(channel->geometry.flags & RING_HUGE_PAGES))
 		return ret;
-	if (session->huge_pages)
+	if (session->memory.huge_pages)
 		report(session, false,
 				"no huge pages left (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` keeps more of them",
 				strerror(-ret));
-	session->huge_pages = false;
+	session->memory.huge_pages = false;
 	channel->geometry.flags &= ~(uint32_t)RING_HUGE_PAGES;
 	channel->memory = ring_memory_size(&channel->geometry);
 	return ring_memory_create(&channel->geometry, fd);
@@ -328,7 +329,7 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		return -ENOMEM;
 	}
 	*reason = "the recorder is out of memory";
-	if (session->buffers) {
+	if (session->buffers.path) {
 		*reason = session->place
 				? "the session's state directory has no space for its rings"
 				: "the directory of --buffers has no space for its rings";
@@ -345,10 +346,10 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		if (!ret)
 			ret = keep_descriptor(channel, ring_fds[i]);
 		/* Texts of known errors last. */
-		if (ret && ret != -ENOMEM && !session->buffers)
+		if (ret && ret != -ENOMEM && !session->buffers.path)
 			*reason = strerror(-ret);
 	}
-	if (!ret && session->buffers)
+	if (!ret && session->buffers.path)
 		ret = buffers_complete(session, instance);
 	return ret;
 }
@@ -376,7 +377,7 @@ static void try_huge_pages(struct session *session)
 			.rings = 1,
 			.event_slots = EVENT_SLOTS,
 			.size = ring_huge_page_size(),
-			.clock = session->clock,
+			.clock = session->clock.kind,
 			.flags = RING_HUGE_PAGES,
 	};
 	bool large = false;
@@ -389,7 +390,7 @@ static void try_huge_pages(struct session *session)
 		report(session, false,
 				"no ring is as large as a huge page (%llu KiB; --buffer-size): ordinary pages are used",
 				(unsigned long long)geometry.size / 1024);
-		session->huge_pages = false;
+		session->memory.huge_pages = false;
 		return;
 	}
 	ret = geometry.size ? ring_memory_create(&geometry, &fd) : -ENOTSUP;
@@ -397,7 +398,7 @@ static void try_huge_pages(struct session *session)
 		close(fd);
 		return;
 	}
-	session->huge_pages = false;
+	session->memory.huge_pages = false;
 	if (ret == -ENOTSUP)
 		report(session, false, "this kernel has no huge pages: ordinary ones are used");
 	else
@@ -457,7 +458,7 @@ static uint64_t largest_ring(const struct session *session)
 	for (i = 0; i < session->nr_channels; i++)
 		if (session->channels[i].ring_size > size)
 			size = session->channels[i].ring_size;
-	while (size >= SESSION_RING_MIN && capped_memory(session, size) > session->memory_limit)
+	while (size >= SESSION_RING_MIN && capped_memory(session, size) > session->memory.limit)
 		size /= 2;
 	return size >= SESSION_RING_MIN ? size : 0;
 }
@@ -497,25 +498,25 @@ int memory_check(struct session *session, const struct session_options *options,
 	uint64_t size;
 	int ret;
 
-	session->prefault = options->prefault;
-	session->huge_pages = options->huge_pages;
-	session->memory_limit =
+	session->memory.prefault = options->prefault;
+	session->memory.huge_pages = options->huge_pages;
+	session->memory.limit =
 			options->memory_limit ? options->memory_limit : SESSION_MEMORY_DEFAULT;
-	if (session->huge_pages && options->buffers) {
+	if (session->memory.huge_pages && options->buffers) {
 		report(session, false,
 				"rings in files have the pages of their file system: --huge-pages changes nothing");
-		session->huge_pages = false;
+		session->memory.huge_pages = false;
 	}
-	if (session->huge_pages)
+	if (session->memory.huge_pages)
 		try_huge_pages(session);
 	size = process_memory(session, 0);
-	if (size && size <= session->memory_limit)
+	if (size && size <= session->memory.limit)
 		return check_file_size(session, error);
 	ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 			"the rings of %s of one process take %llu KiB on this machine, more than the session's limit of %llu KiB%s",
 			session->nr_channels == 1 ? "the channel" : "all channels",
 			(unsigned long long)size / 1024,
-			(unsigned long long)session->memory_limit / 1024,
+			(unsigned long long)session->memory.limit / 1024,
 			options->memory_limit ? " (--memory-limit)" : "");
 	hint_at_memory(session, options, size, error);
 	return ret;

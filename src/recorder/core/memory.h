@@ -8,13 +8,27 @@
  * The main thread takes memory, the drain thread gives it back; both under the session's lock, which these functions take. The main thread
  * waits for memory of ended processes, for a limited time.
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "recorder/core/session.h"
+#include "recorder/core/shares.h"
 
 struct instance;
 struct instance_channel;
+
+/* Ring memory. Members with "(lock)" are under the session's lock; the others are constant. */
+struct session_memory {
+	uint64_t limit;
+	bool huge_pages; /* until there are none left (lock) */
+	bool prefault;
+	struct shares shares; /* (lock) */
+	uint64_t used;        /* (lock) */
+	uint64_t peak;        /* (lock) */
+	uint64_t ended;       /* of instances that have ended: will be given back soon (lock) */
+	pthread_cond_t back;  /* memory was given back */
+};
 
 /* 0 or a negative errno with the reason for the program. Main thread. */
 int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,

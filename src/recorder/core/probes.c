@@ -403,12 +403,12 @@ int session_probe_answers(
 
 	*nr = 0;
 	hear_all(session);
-	for (instance = session->instances; instance; instance = instance->next)
+	for (instance = session->instances.list; instance; instance = instance->next)
 		room += instance->nr_given;
 	*answers = calloc(room + 1, sizeof(**answers));
 	if (!*answers)
 		return -ENOMEM;
-	for (instance = session->instances; instance; instance = instance->next) {
+	for (instance = session->instances.list; instance; instance = instance->next) {
 		for (i = 0; i < instance->nr_given; i++) {
 			if (copy_answer(&(*answers)[(*nr)++], instance, &instance->given[i]))
 				continue;

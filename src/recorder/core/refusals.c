@@ -21,8 +21,8 @@
 
 static void refusals_forget(struct session *session, size_t at)
 {
-	free(session->refusals[at].procname);
-	session->refusals[at] = session->refusals[--session->nr_refusals];
+	free(session->refusals.list[at].procname);
+	session->refusals.list[at] = session->refusals.list[--session->refusals.nr];
 }
 
 static bool refusal_is_live(const struct refusal *refusal)
@@ -32,15 +32,15 @@ static bool refusal_is_live(const struct refusal *refusal)
 
 static void refusals_prune(struct session *session)
 {
-	for (size_t i = session->nr_refusals; i-- > 0;)
-		if (!refusal_is_live(&session->refusals[i]))
+	for (size_t i = session->refusals.nr; i-- > 0;)
+		if (!refusal_is_live(&session->refusals.list[i]))
 			refusals_forget(session, i);
 }
 
 void refusals_remove(struct session *session, pid_t peer)
 {
-	for (size_t i = session->nr_refusals; i-- > 0;)
-		if (session->refusals[i].peer == peer)
+	for (size_t i = session->refusals.nr; i-- > 0;)
+		if (session->refusals.list[i].peer == peer)
 			refusals_forget(session, i);
 }
 
@@ -48,28 +48,28 @@ static bool refusals_has_space(struct session *session, uid_t uid)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < session->nr_refusals; i++)
-		nr += session->refusals[i].uid == uid;
+	for (size_t i = 0; i < session->refusals.nr; i++)
+		nr += session->refusals.list[i].uid == uid;
 	if (nr >= REFUSALS_OF_USER)
 		refusals_prune(session);
-	else if (session->nr_refusals < REFUSALS_MAX)
+	else if (session->refusals.nr < REFUSALS_MAX)
 		return true;
-	for (size_t i = nr = 0; i < session->nr_refusals; i++)
-		nr += session->refusals[i].uid == uid;
-	return nr < REFUSALS_OF_USER && session->nr_refusals < REFUSALS_MAX;
+	for (size_t i = nr = 0; i < session->refusals.nr; i++)
+		nr += session->refusals.list[i].uid == uid;
+	return nr < REFUSALS_OF_USER && session->refusals.nr < REFUSALS_MAX;
 }
 
 static void refusals_add(struct session *session, const struct refusal *refusal)
 {
 	struct refusal *more =
-			realloc(session->refusals, (session->nr_refusals + 1) * sizeof(*more));
+			realloc(session->refusals.list, (session->refusals.nr + 1) * sizeof(*more));
 
 	if (!more)
 		return;
-	session->refusals = more;
-	more[session->nr_refusals] = *refusal;
-	more[session->nr_refusals].procname = strdup(refusal->procname ? refusal->procname : "?");
-	session->nr_refusals += more[session->nr_refusals].procname != NULL;
+	session->refusals.list = more;
+	more[session->refusals.nr] = *refusal;
+	more[session->refusals.nr].procname = strdup(refusal->procname ? refusal->procname : "?");
+	session->refusals.nr += more[session->refusals.nr].procname != NULL;
 }
 
 bool refusals_note(struct session *session, const struct connection *connection, const char *name,
@@ -82,8 +82,8 @@ bool refusals_note(struct session *session, const struct connection *connection,
 			.reason = reason};
 	bool has_space;
 
-	for (size_t i = 0; i < session->nr_refusals; i++) {
-		struct refusal *known = &session->refusals[i];
+	for (size_t i = 0; i < session->refusals.nr; i++) {
+		struct refusal *known = &session->refusals.list[i];
 
 		if (known->peer == refusal.peer && known->started == refusal.started) {
 			known->reason = reason;
@@ -99,21 +99,21 @@ bool refusals_note(struct session *session, const struct connection *connection,
 
 void refusals_free(struct session *session)
 {
-	for (size_t i = 0; i < session->nr_refusals; i++)
-		free(session->refusals[i].procname);
-	free(session->refusals);
-	session->refusals = NULL;
-	session->nr_refusals = 0;
+	for (size_t i = 0; i < session->refusals.nr; i++)
+		free(session->refusals.list[i].procname);
+	free(session->refusals.list);
+	session->refusals.list = NULL;
+	session->refusals.nr = 0;
 }
 
 int refusals_status(struct session *session, struct session_status *status)
 {
 	refusals_prune(session);
-	status->refused = calloc(session->nr_refusals + 1, sizeof(*status->refused));
+	status->refused = calloc(session->refusals.nr + 1, sizeof(*status->refused));
 	if (!status->refused)
 		return -ENOMEM;
-	for (size_t i = 0; i < session->nr_refusals; i++) {
-		const struct refusal *refusal = &session->refusals[i];
+	for (size_t i = 0; i < session->refusals.nr; i++) {
+		const struct refusal *refusal = &session->refusals.list[i];
 		struct session_status_refused *shown = &status->refused[i];
 
 		*shown = (struct session_status_refused){.peer = refusal->peer,

@@ -9,6 +9,7 @@
  * for the end of the drain thread, by that one.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,6 +26,14 @@ struct refusal {
 	uid_t uid;
 	char *procname;
 	const char *reason;
+};
+
+/* The main thread's. */
+struct session_refusals {
+	size_t nr_processes;  /* that are not recorded */
+	char *first;          /* the message about the first one */
+	struct refusal *list; /* of those that still run */
+	size_t nr;
 };
 
 /* Whether the process must be counted: it was not counted before. */

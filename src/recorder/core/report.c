@@ -77,15 +77,17 @@ static void add_message(struct session *session, struct session_message message)
 		*hint = '\0';
 		message.hint = hint + 1;
 	}
-	if (message.text && session->nr_messages < LIMIT_MESSAGES &&
-			record_report_grow_array(&session->messages, session->nr_messages,
-					&session->room_messages, sizeof(*session->messages))) {
-		if (session->nr_messages == LIMIT_MESSAGES - 1) {
+	if (message.text && session->reports.nr_messages < LIMIT_MESSAGES &&
+			record_report_grow_array(&session->reports.messages,
+					session->reports.nr_messages,
+					&session->reports.room_messages,
+					sizeof(*session->reports.messages))) {
+		if (session->reports.nr_messages == LIMIT_MESSAGES - 1) {
 			free(message.text);
 			message.text = strdup("more messages like these are not shown");
 			message.hint = NULL;
 		}
-		session->messages[session->nr_messages++] = message;
+		session->reports.messages[session->reports.nr_messages++] = message;
 		message.text = NULL;
 	}
 	free(message.text);
@@ -112,7 +114,7 @@ static void add_suppressed(struct session *session, uint64_t now)
 	uint64_t suppressed;
 	uid_t uid;
 
-	while (lines_suppressed(&session->lines, now, &uid, &suppressed)) {
+	while (lines_suppressed(&session->reports.lines, now, &uid, &suppressed)) {
 		lines_describe(text, uid, suppressed);
 		add_message(session,
 				(struct session_message){.is_error = true,
@@ -135,7 +137,7 @@ void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, 
 	va_end(arguments);
 	pthread_mutex_lock(&session->lock);
 	add_suppressed(session, now);
-	if (lines_take(&session->lines, now, uid, pid))
+	if (lines_take(&session->reports.lines, now, uid, pid))
 		add_message(session,
 				(struct session_message){.is_error = is_error,
 						.is_about_program = true,
@@ -150,24 +152,24 @@ void report_suppressed(struct session *session, bool ends)
 {
 	pthread_mutex_lock(&session->lock);
 	if (ends)
-		lines_end(&session->lines);
+		lines_end(&session->reports.lines);
 	add_suppressed(session, clock_monotonic_ns());
 	pthread_mutex_unlock(&session->lock);
 }
 
 void refusals_report(struct session *session)
 {
-	size_t nr = session->nr_refused;
+	size_t nr = session->refusals.nr_processes;
 	/* In a session that goes on, it was reported when it happened. */
 	bool reported = session->service != NULL;
 
-	if (!session->refused || nr <= reported)
+	if (!session->refusals.first || nr <= reported)
 		return;
 	if (nr == 1)
-		report(session, true, "%s", session->refused);
+		report(session, true, "%s", session->refusals.first);
 	else
 		report(session, true, "%zu processes are not recorded, the first: %s", nr,
-				session->refused);
+				session->refusals.first);
 }
 
 void report_failure(struct session *session, int code)
@@ -175,8 +177,8 @@ void report_failure(struct session *session, int code)
 	enum session_error_kind kind = session_error_kind_of(code);
 
 	pthread_mutex_lock(&session->lock);
-	if (session->failure != SESSION_ERROR_PERMISSION)
-		session->failure = kind;
+	if (session->reports.failure != SESSION_ERROR_PERMISSION)
+		session->reports.failure = kind;
 	pthread_mutex_unlock(&session->lock);
 }
 
@@ -193,13 +195,13 @@ void reports_free(struct session *session)
 {
 	size_t i;
 
-	for (i = 0; i < session->nr_messages; i++)
-		free(session->messages[i].text);
-	free(session->messages);
-	free(session->refused);
-	for (i = 0; i < session->nr_losses; i++)
-		free_loss(&session->losses[i]);
-	free(session->losses);
+	for (i = 0; i < session->reports.nr_messages; i++)
+		free(session->reports.messages[i].text);
+	free(session->reports.messages);
+	free(session->refusals.first);
+	for (i = 0; i < session->reports.nr_losses; i++)
+		free_loss(&session->reports.losses[i]);
+	free(session->reports.losses);
 }
 
 static char *record_report_copy_text(const char *text)
@@ -227,13 +229,14 @@ void report_loss(struct session *session, const struct instance *instance, const
 	/* They are in the trace; nobody asks a session for those that goes on for months, but at its end. */
 	if (session->service && !session->service->over) {
 		free_loss(&loss);
-	} else if (is_whole && (session->nr_losses < LIMIT_SESSION_LOSSES || in_bytes) &&
-			record_report_grow_array(&session->losses, session->nr_losses,
-					&session->room_losses, sizeof(loss))) {
-		session->losses[session->nr_losses++] = loss;
+	} else if (is_whole && (session->reports.nr_losses < LIMIT_SESSION_LOSSES || in_bytes) &&
+			record_report_grow_array(&session->reports.losses,
+					session->reports.nr_losses, &session->reports.room_losses,
+					sizeof(loss))) {
+		session->reports.losses[session->reports.nr_losses++] = loss;
 	} else {
 		/* The summary counts this loss too, although memory is missing. */
-		session->losses_rest += in_bytes ? 0 : count;
+		session->reports.losses_rest += in_bytes ? 0 : count;
 		free_loss(&loss);
 	}
 	pthread_mutex_unlock(&session->lock);

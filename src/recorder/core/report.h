@@ -5,19 +5,34 @@
 /*
  * Messages for the user, losses for the summary, and errors of functions that begin something.
  *
- * Callers: all parts. Any of the two threads, without the session's lock: the functions with a session take it. session_fail() and
+ * Callers: all parts. Main thread or drain thread, without the session's lock: the functions with a session take it. session_fail() and
  * session_hint() fill the caller's error and need no lock.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "recorder/core/log-limits.h"
 #include "recorder/core/session.h"
 
 struct instance;
 
 #define LIMIT_MESSAGES 200
 #define LIMIT_SESSION_LOSSES 65536
+
+/* Under the session's lock. */
+struct session_reports {
+	struct lines lines; /* limits of messages about programs */
+	struct session_message *messages;
+	size_t nr_messages;
+	size_t room_messages;
+	struct session_loss *losses;
+	size_t nr_losses;
+	size_t room_losses;
+	uint64_t losses_rest; /* records lost beyond the limit of separate losses */
+	enum session_error_kind failure;
+};
 
 /* The text is a sentence, optionally a newline and a hint. */
 void report(struct session *session, bool is_error, const char *format, ...)

@@ -57,7 +57,7 @@ static void handle_signals(struct session *session)
 {
 	struct signalfd_siginfo info;
 
-	while (read(session->signals.fd, &info, sizeof(info)) == sizeof(info)) {
+	while (read(session->loop.signals.fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue; /* only to look around: record_run_has_ended() */
 		if (info.ssi_signo == SIGUSR1) {
@@ -69,12 +69,12 @@ static void handle_signals(struct session *session)
 			session_rotate(session);
 			continue;
 		}
-		if (++session->interrupts > 1) {
-			session->interrupted = session->command.status == -1;
+		if (++session->loop.interrupts > 1) {
+			session->loop.interrupted = session->command.status == -1;
 			/* Release: why it stops. Pairs with the acquires in is_called() and drain_thread(). */
-			atomic_store_explicit(&session->stop, true, memory_order_release);
+			atomic_store_explicit(&session->drain.stop, true, memory_order_release);
 		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
-				(session->pass_on && info.ssi_code <= 0)) {
+				(session->loop.pass_on && info.ssi_code <= 0)) {
 			if (session->command.status == -1)
 				kill(session->command.pid, (int)info.ssi_signo);
 		}
@@ -122,17 +122,17 @@ static bool record_run_is_keyword(const struct watch *watch)
 int run_turn(struct session *session, int timeout_ms)
 {
 	struct epoll_event events[BATCH];
-	int nr = epoll_wait(session->epoll, events, BATCH, timeout_ms);
+	int nr = epoll_wait(session->loop.epoll, events, BATCH, timeout_ms);
 	bool spoke = false;
 	int pass, i;
 
 	if (nr < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (pass = 0; pass < 2; pass++) {
-		if (pass == 1 && spoke && ++session->turns_of_words < TURNS_OF_WORDS)
+		if (pass == 1 && spoke && ++session->loop.turns_of_words < TURNS_OF_WORDS)
 			break;
 		if (pass == 1)
-			session->turns_of_words = 0;
+			session->loop.turns_of_words = 0;
 		for (i = 0; i < nr; i++) {
 			struct watch *watch = events[i].data.ptr;
 			bool is_death;
@@ -171,7 +171,7 @@ static bool record_run_reap_children(struct session *session)
 static bool record_run_has_ended(struct session *session)
 {
 	/* Relaxed: this thread has stored it, or finds it in the next round. */
-	if (atomic_load_explicit(&session->stop, memory_order_relaxed))
+	if (atomic_load_explicit(&session->drain.stop, memory_order_relaxed))
 		return true;
 	if (session->command.status == -1)
 		return false;
@@ -183,38 +183,39 @@ static void record_run_show_progress(struct session *session, uint64_t *next)
 {
 	uint64_t now = wire_deadline(0);
 
-	if (!session->progress || now < *next)
+	if (!session->loop.progress || now < *next)
 		return;
 	*next = wire_deadline(TICK_MS);
-	session->progress(session->progress_user,
-			atomic_load_explicit(&session->written, memory_order_relaxed),
-			session->nr_instances,
-			atomic_load_explicit(&session->lost, memory_order_relaxed));
+	session->loop.progress(session->loop.progress_user,
+			atomic_load_explicit(&session->drain.written, memory_order_relaxed),
+			session->instances.nr,
+			atomic_load_explicit(&session->drain.lost, memory_order_relaxed));
 }
 
 static int record_run_add_watch(struct session *session, struct watch *watch)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
-	return epoll_ctl(session->epoll, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
+	return epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
 }
 
 static int record_run_watch_signals(struct session *session)
 {
 	sigset_t ours = session_signals(session);
 
-	session->signals.kind = WATCH_SIGNALS;
-	session->signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	return session->signals.fd < 0 ? -errno : record_run_add_watch(session, &session->signals);
+	session->loop.signals.kind = WATCH_SIGNALS;
+	session->loop.signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	return session->loop.signals.fd < 0 ? -errno
+					    : record_run_add_watch(session, &session->loop.signals);
 }
 
 int run_begin(struct session *session)
 {
 	int ret;
 
-	if (session->begun)
+	if (session->loop.begun)
 		return 0;
-	session->begun = true;
+	session->loop.begun = true;
 	ret = record_run_watch_signals(session);
 	if (!ret)
 		ret = record_run_add_watch(session, &session->command.watch);
@@ -234,7 +235,7 @@ static void record_run_drain_pending(struct session *session)
 
 static void report_survivors(struct session *session)
 {
-	unsigned int nr = session->interrupted ? 0 : survivors_count(session);
+	unsigned int nr = session->loop.interrupted ? 0 : survivors_count(session);
 
 	if (nr)
 		report(session, false,
@@ -248,16 +249,17 @@ static void report_silence(struct session *session)
 {
 	const char *verb = session->mode == SESSION_LIST ? "listed" : "recorded";
 
-	if (session->instances && session->mode == SESSION_LIST && !session->instances->listed)
+	if (session->instances.list && session->mode == SESSION_LIST &&
+			!session->instances.list->listed)
 		report(session, true,
 				"the list may be incomplete: %s ended before its main() was reached",
 				session->command.name);
 	/* Refused processes have their own messages. */
-	if (session->instances || session->nr_refused)
+	if (session->instances.list || session->refusals.nr_processes)
 		return;
 	if (session->command.never_meets)
 		report(session, true, "%s nothing: %s", verb, session->command.never_meets);
-	else if (!session->interrupted)
+	else if (!session->loop.interrupted)
 		report(session, true,
 				"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 in the environment prints the reason)",
 				verb, session->command.name);

@@ -102,32 +102,36 @@ static bool name_socket(struct session *session)
 	uint64_t secret = 0;
 	int size;
 
-	session->socket_is_secret = geteuid() == 0;
-	if (session->socket_is_secret && getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+	session->listener.is_secret = geteuid() == 0;
+	if (session->listener.is_secret && getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
 		return false;
-	size = session->socket_is_secret
-			? snprintf(session->socket_path, sizeof(session->socket_path),
-					  "%s/" SOCKET "-%016" PRIx64, session->runtime, secret)
-			: snprintf(session->socket_path, sizeof(session->socket_path), "%s/" SOCKET,
-					  session->runtime);
-	return size > 0 && size < (int)sizeof(session->socket_path);
+	size = session->listener.is_secret
+			? snprintf(session->listener.path, sizeof(session->listener.path),
+					  "%s/" SOCKET "-%016" PRIx64, session->listener.directory,
+					  secret)
+			: snprintf(session->listener.path, sizeof(session->listener.path),
+					  "%s/" SOCKET, session->listener.directory);
+	return size > 0 && size < (int)sizeof(session->listener.path);
 }
 
 static bool make_in(struct session *session, const char *place)
 {
 	errno = ENOENT; /* unless a call has a better reason */
 	if (!place || place[0] != '/' ||
-			snprintf(session->runtime, sizeof(session->runtime), "%s/" PATTERN,
-					place) >= (int)sizeof(session->runtime) ||
-			!name_socket(session) || (session->socket_is_secret && !is_passage(place)))
+			snprintf(session->listener.directory, sizeof(session->listener.directory),
+					"%s/" PATTERN,
+					place) >= (int)sizeof(session->listener.directory) ||
+			!name_socket(session) ||
+			(session->listener.is_secret && !is_passage(place)))
 		return false;
-	if (!mkdtemp(session->runtime))
+	if (!mkdtemp(session->listener.directory))
 		return false;
 	/* Again: now the directory has its name. */
 	if (name_socket(session) &&
-			(!session->socket_is_secret || !chmod(session->runtime, S_IRWXU | ENTER)))
+			(!session->listener.is_secret ||
+					!chmod(session->listener.directory, S_IRWXU | ENTER)))
 		return true;
-	rmdir(session->runtime);
+	rmdir(session->listener.directory);
 	return false;
 }
 
@@ -140,26 +144,27 @@ int runtime_make(struct session *session)
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		if (!make_in(session, places[i]))
 			continue;
-		session->runtime_fd = open(session->runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		session->listener.directory_fd = open(
+				session->listener.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		/* Waits for whoever looks at it just now; where there are no locks, it goes without. */
-		while (session->runtime_fd >= 0 && flock(session->runtime_fd, LOCK_EX) &&
-				errno == EINTR)
+		while (session->listener.directory_fd >= 0 &&
+				flock(session->listener.directory_fd, LOCK_EX) && errno == EINTR)
 			;
 		remove_stale(places[i]);
 		return 0;
 	}
-	session->runtime[0] = session->socket_path[0] = 0;
+	session->listener.directory[0] = session->listener.path[0] = 0;
 	return -errno;
 }
 
 void runtime_remove(struct session *session)
 {
-	if (session->socket_path[0])
-		unlink(session->socket_path);
-	if (session->runtime[0])
-		rmdir(session->runtime);
-	session->socket_path[0] = session->runtime[0] = 0;
-	if (session->runtime_fd >= 0)
-		close(session->runtime_fd);
-	session->runtime_fd = -1;
+	if (session->listener.path[0])
+		unlink(session->listener.path);
+	if (session->listener.directory[0])
+		rmdir(session->listener.directory);
+	session->listener.path[0] = session->listener.directory[0] = 0;
+	if (session->listener.directory_fd >= 0)
+		close(session->listener.directory_fd);
+	session->listener.directory_fd = -1;
 }

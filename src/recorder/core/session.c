@@ -17,6 +17,7 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/connection.h"
 #include "recorder/core/drain.h"
 #include "recorder/core/event-classes.h"
@@ -57,20 +58,20 @@ static int take_environment(struct session *session, const struct session_option
 {
 	size_t i;
 
-	session->environment = calloc(options->nr_environment + 1, sizeof(char *));
-	for (i = 0; session->environment && i < options->nr_environment; i++) {
+	session->spawn.environment = calloc(options->nr_environment + 1, sizeof(char *));
+	for (i = 0; session->spawn.environment && i < options->nr_environment; i++) {
 		const char *equals = strchr(options->environment[i], '=');
 
 		if (!equals || equals == options->environment[i])
 			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 					"\"%s\" is not of the form NAME=VALUE",
 					options->environment[i]);
-		session->environment[i] = strdup(options->environment[i]);
-		if (!session->environment[i])
+		session->spawn.environment[i] = strdup(options->environment[i]);
+		if (!session->spawn.environment[i])
 			break;
-		session->nr_environment++;
+		session->spawn.nr_environment++;
 	}
-	if (session->nr_environment < options->nr_environment || !session->environment)
+	if (session->spawn.nr_environment < options->nr_environment || !session->spawn.environment)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	return 0;
 }
@@ -78,8 +79,9 @@ static int take_environment(struct session *session, const struct session_option
 int session_take_format(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
-	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
-	session->compress = options->compress;
+	session->output.format =
+			options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
+	session->output.compress = options->compress;
 	if (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"there is no compression level %d: they go from 1 to %d",
@@ -107,14 +109,15 @@ int session_begin_clock(struct session *session, struct session_error *error)
 	struct ring_clock_calibration calibration;
 	int ret;
 
-	session->clock = session->monotonic ? RING_CLOCK_MONOTONIC : ring_clock_choose();
-	ret = ring_clock_sample(session->clock, &session->begin);
+	session->clock.kind = session->clock.monotonic ? RING_CLOCK_MONOTONIC : ring_clock_choose();
+	ret = ring_clock_sample(session->clock.kind, &session->clock.begin);
 	if (!ret)
-		ret = ring_clock_calibrate(session->clock, &session->begin, NULL, &calibration);
+		ret = ring_clock_calibrate(
+				session->clock.kind, &session->clock.begin, NULL, &calibration);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"cannot read the clock: %s", strerror(-ret));
-	session_fill_clock(&session->ctf_clock, &calibration);
+	session_fill_clock(&session->clock.first, &calibration);
 	return 0;
 }
 
@@ -132,14 +135,15 @@ static int64_t record_session_get_clock_ns(const struct ctf_clock *clock, uint64
 /* Measures the clock by all of the session. Whether the conversion in use leads to wrong times now. */
 static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
 {
-	const struct ctf_clock *used = session->is_clock_corrected ? &session->corrected_clock
-								   : &session->ctf_clock;
+	const struct ctf_clock *used = session->clock.is_corrected ? &session->clock.corrected
+								   : &session->clock.first;
 	struct ring_clock_calibration calibration;
 	struct ring_clock_sample now;
 	int64_t difference;
 
-	if (ring_clock_sample(session->clock, &now) ||
-			ring_clock_calibrate(session->clock, &session->begin, &now, &calibration))
+	if (ring_clock_sample(session->clock.kind, &now) ||
+			ring_clock_calibrate(session->clock.kind, &session->clock.begin, &now,
+					&calibration))
 		return false;
 	session_fill_clock(ret_clock, &calibration);
 	difference = record_session_get_clock_ns(ret_clock, now.ticks) -
@@ -159,19 +163,19 @@ int session_refined_clock(struct session *session, struct ctf_clock *clock)
 	if (place_is_adopted(session))
 		return -ENODATA;
 	if (measure_clock(session, &measured)) {
-		session->corrected_clock = measured;
-		session->is_clock_corrected = true;
+		session->clock.corrected = measured;
+		session->clock.is_corrected = true;
 	}
-	if (!session->is_clock_corrected)
+	if (!session->clock.is_corrected)
 		return -ENODATA;
-	*clock = session->corrected_clock;
+	*clock = session->clock.corrected;
 	return 0;
 }
 
 int session_clock(const struct session *session, struct ctf_clock *figures)
 {
-	*figures = session->has_final_clock ? session->final_clock : session->ctf_clock;
-	return (int)session->clock;
+	*figures = session->clock.has_final ? session->clock.final : session->clock.first;
+	return (int)session->clock.kind;
 }
 
 /* ---- life ---- */
@@ -193,10 +197,10 @@ static void raise_file_size(struct session *session)
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct rlimit limit;
 
-	sigaction(SIGXFSZ, &ignore, &session->old_size_signal);
+	sigaction(SIGXFSZ, &ignore, &session->files.old_size_signal);
 	if (getrlimit(RLIMIT_FSIZE, &limit))
 		limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;
-	session->old_file_size = limit;
+	session->files.old_size = limit;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
@@ -210,24 +214,24 @@ void session_raise_files(struct session *session)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		limit.rlim_cur = limit.rlim_max = 1024;
-	session->old_files = limit;
+	session->files.old_number = limit;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	raise_file_size(session);
 	ended = LIMIT_OPEN_WRITERS * each;
 	if (ended > limit.rlim_cur / 4)
 		ended = limit.rlim_cur / 4;
-	session->max_ended_files = (uint32_t)ended;
+	session->files.max_ended = (uint32_t)ended;
 	ended += FILES_OF_OUR_OWN + LIMIT_CONNECTIONS;
 	live = limit.rlim_cur > ended ? (limit.rlim_cur - ended) / each : 0;
 	if (live < LIVE_MIN)
 		live = LIVE_MIN;
-	session->max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
+	session->instances.max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
 }
 
 int session_open_bells(struct session *session, struct session_error *error)
 {
-	if (!ring_bells_create(&session->bells))
+	if (!ring_bells_create(&session->drain.bells))
 		return 0;
 	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
@@ -236,17 +240,17 @@ int session_open_bells(struct session *session, struct session_error *error)
 int session_open_shares(struct session *session, struct session_error *error)
 {
 	uint32_t floors = session->service && session->service->any_user ? LIMIT_FLOORS : 0;
-	struct shares *const all[] = {&session->connection_shares, &session->live_shares,
-			&session->memory_shares, &session->description_shares};
+	struct shares *const all[] = {&session->connections.shares, &session->instances.shares,
+			&session->memory.shares, &session->description_shares};
 	size_t i;
 
-	shares_init(&session->connection_shares, LIMIT_CONNECTIONS, floors, 0);
-	shares_init(&session->live_shares, session->max_live, floors, 1);
-	shares_init(&session->memory_shares, session->memory_limit, floors, memory_least(session));
+	shares_init(&session->connections.shares, LIMIT_CONNECTIONS, floors, 0);
+	shares_init(&session->instances.shares, session->instances.max_live, floors, 1);
+	shares_init(&session->memory.shares, session->memory.limit, floors, memory_least(session));
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, floors, 0);
 	if (floors)
-		lines_init(&session->lines, geteuid(), LIMIT_LINES_OF_OWNER, LIMIT_LINES_OF_USER,
-				LIMIT_LINES_OF_PROCESS);
+		lines_init(&session->reports.lines, geteuid(), LIMIT_LINES_OF_OWNER,
+				LIMIT_LINES_OF_USER, LIMIT_LINES_OF_PROCESS);
 	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!shares_keep(all[i], geteuid()))
 			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
@@ -255,9 +259,9 @@ int session_open_shares(struct session *session, struct session_error *error)
 
 static void session_free_shares(struct session *session)
 {
-	shares_free(&session->connection_shares);
-	shares_free(&session->live_shares);
-	shares_free(&session->memory_shares);
+	shares_free(&session->connections.shares);
+	shares_free(&session->instances.shares);
+	shares_free(&session->memory.shares);
 	shares_free(&session->description_shares);
 }
 
@@ -268,24 +272,24 @@ struct session *session_allocate(void)
 
 	if (!session)
 		return NULL;
-	session->epoll = session->runtime_fd = session->buffers_fd = -1;
-	session->output_lock = -1;
-	session->listener.fd = session->signals.fd = session->command.watch.fd = -1;
+	session->loop.epoll = session->listener.directory_fd = session->buffers.fd = -1;
+	session->output.lock = -1;
+	session->listener.watch.fd = session->loop.signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
-	session->instances_end = &session->instances;
+	session->instances.end = &session->instances.list;
 	pthread_mutex_init(&session->lock, NULL);
-	pthread_cond_init(&session->memory_back, NULL);
-	pthread_cond_init(&session->round_done, NULL);
+	pthread_cond_init(&session->memory.back, NULL);
+	pthread_cond_init(&session->drain.round_done, NULL);
 	if (gethostname(session->hostname, sizeof(session->hostname) - 1))
 		strcpy(session->hostname, "unknown");
 	/* Shares of a session that only reads; see session_open_shares(). */
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
-	lines_init(&session->lines, geteuid(), LIMIT_LINES, LIMIT_LINES, LIMIT_LINES);
-	session->message = malloc(WIRE_MESSAGE_MAX);
-	session->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (session->message && session->epoll >= 0)
+	lines_init(&session->reports.lines, geteuid(), LIMIT_LINES, LIMIT_LINES, LIMIT_LINES);
+	session->connections.message = malloc(WIRE_MESSAGE_MAX);
+	session->loop.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (session->connections.message && session->loop.epoll >= 0)
 		return session;
-	code = session->message ? errno : ENOMEM;
+	code = session->connections.message ? errno : ENOMEM;
 	session_destroy(session);
 	errno = code;
 	return NULL;
@@ -307,9 +311,9 @@ static int record_session_apply_options(struct session *session,
 
 	session->mode = options->mode;
 	session->wait_all = options->wait_all;
-	session->rounds = options->rounds;
-	session->monotonic = options->monotonic;
-	session->pass_on = options->pass_on;
+	session->drain.rounds = options->rounds;
+	session->clock.monotonic = options->monotonic;
+	session->loop.pass_on = options->pass_on;
 	session->command.companion = options->companion;
 	ret = session_begin_clock(session, error);
 	if (!ret)
@@ -382,8 +386,8 @@ void session_on_progress(struct session *session,
 		void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost),
 		void *user)
 {
-	session->progress = progress;
-	session->progress_user = user;
+	session->loop.progress = progress;
+	session->loop.progress_user = user;
 }
 
 static void close_fd(int fd)
@@ -400,27 +404,27 @@ void session_destroy(struct session *session)
 		return;
 	drain_stop(session);
 	/* End the wait before any rings are unmapped. */
-	ring_bells_destroy(session->bells);
-	session->bells = NULL;
+	ring_bells_destroy(session->drain.bells);
+	session->drain.bells = NULL;
 	connections_close(session);
 	listener_close(session);
-	while (session->instances) {
-		struct instance *next = session->instances->next;
+	while (session->instances.list) {
+		struct instance *next = session->instances.list->next;
 
-		trace_close(session, session->instances, NULL);
-		instance_free(session, session->instances);
-		session->instances = next;
+		trace_close(session, session->instances.list, NULL);
+		instance_free(session, session->instances.list);
+		session->instances.list = next;
 	}
 	buffers_close(session);
 	place_close(session);
-	close_fd(session->signals.fd);
+	close_fd(session->loop.signals.fd);
 	close_fd(session->command.watch.fd);
-	close_fd(session->epoll);
+	close_fd(session->loop.epoll);
 	reports_free(session);
 	free(session->processes);
-	for (i = 0; i < session->nr_environment; i++)
-		free(session->environment[i]);
-	free(session->environment);
+	for (i = 0; i < session->spawn.nr_environment; i++)
+		free(session->spawn.environment[i]);
+	free(session->spawn.environment);
 	for (i = 0; i < session->nr_all_channels; i++)
 		channel_free(&session->channels[i]);
 	free(session->channels);
@@ -428,30 +432,30 @@ void session_destroy(struct session *session)
 	trigger_free(session);
 	probes_free(session);
 	service_free(session);
-	free(session->buffers);
-	free(session->sockets);
-	free(session->preload);
-	close_fd(session->output_lock);
-	free(session->output);
-	free(session->ended_last);
-	free(session->message);
+	free(session->buffers.path);
+	free(session->spawn.sockets);
+	free(session->spawn.preload);
+	close_fd(session->output.lock);
+	free(session->output.path);
+	free(session->totals.last);
+	free(session->connections.message);
 	free(session->command.name);
 	free(session->command.never_meets);
 	session_free_shares(session);
 	refusals_free(session);
-	if (session->mask_is_ours) {
+	if (session->loop.mask_is_ours) {
 		if (session->wait_all)
 			prctl(PR_SET_CHILD_SUBREAPER, 0);
-		pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
-		sigaction(SIGCHLD, &session->old_child, NULL);
+		pthread_sigmask(SIG_SETMASK, &session->loop.old_mask, NULL);
+		sigaction(SIGCHLD, &session->loop.old_child, NULL);
 	}
-	if (session->old_files.rlim_max) {
-		setrlimit(RLIMIT_NOFILE, &session->old_files);
-		setrlimit(RLIMIT_FSIZE, &session->old_file_size);
-		sigaction(SIGXFSZ, &session->old_size_signal, NULL);
+	if (session->files.old_number.rlim_max) {
+		setrlimit(RLIMIT_NOFILE, &session->files.old_number);
+		setrlimit(RLIMIT_FSIZE, &session->files.old_size);
+		sigaction(SIGXFSZ, &session->files.old_size_signal, NULL);
 	}
-	pthread_cond_destroy(&session->memory_back);
-	pthread_cond_destroy(&session->round_done);
+	pthread_cond_destroy(&session->memory.back);
+	pthread_cond_destroy(&session->drain.round_done);
 	pthread_mutex_destroy(&session->lock);
 	free(session);
 }
@@ -488,10 +492,10 @@ static void summarize_processes(struct session *session)
 	size_t i = 0;
 
 	free(session->processes);
-	session->processes = calloc(session->nr_instances + 1, sizeof(*session->processes));
+	session->processes = calloc(session->instances.nr + 1, sizeof(*session->processes));
 	if (!session->processes)
 		return;
-	for (instance = session->instances; instance; instance = instance->next) {
+	for (instance = session->instances.list; instance; instance = instance->next) {
 		session->processes[i++] = record_session_summarize_process(instance);
 		summary->bytes += instance->bytes;
 		summary->recorded += instance->recorded;
@@ -508,33 +512,33 @@ const struct session_summary *session_summary(struct session *session)
 
 	pthread_mutex_lock(&session->lock);
 	*summary = (struct session_summary){
-			.output = session->output,
+			.output = session->output.path,
 			.status = session->command.status,
-			.interrupted = session->interrupted,
-			.nr_refused = session->nr_refused,
-			.memory_peak = session->memory_peak,
-			.snapshots = session->nr_snapshots,
-			.snapshot_first = session->snapshot_first,
-			.snapshot_last = session->snapshot_last,
-			.snapshot_recorded = session->snapshot_recorded,
-			.snapshot_first_recorded = session->snapshot_first_recorded,
-			.snapshot_last_recorded = session->snapshot_last_recorded,
+			.interrupted = session->loop.interrupted,
+			.nr_refused = session->refusals.nr_processes,
+			.memory_peak = session->memory.peak,
+			.snapshots = session->snapshots.nr,
+			.snapshot_first = session->snapshots.first,
+			.snapshot_last = session->snapshots.last,
+			.snapshot_recorded = session->snapshots.recorded,
+			.snapshot_first_recorded = session->snapshots.first_recorded,
+			.snapshot_last_recorded = session->snapshots.last_recorded,
 			.chunks = session->retention.made,
 			.chunks_removed = session->retention.removed,
 			.chunks_removed_bytes = session->retention.removed_bytes,
 			.disk_full = session->full.times,
-			.losses = session->losses,
-			.nr_losses = session->nr_losses,
-			.messages = session->messages,
-			.nr_messages = session->nr_messages,
-			.failure = session->failure,
+			.losses = session->reports.losses,
+			.nr_losses = session->reports.nr_losses,
+			.messages = session->reports.messages,
+			.nr_messages = session->reports.nr_messages,
+			.failure = session->reports.failure,
 	};
-	summary->lost = session->losses_rest;
-	for (i = 0; i < session->nr_losses; i++) {
-		if (session->losses[i].in_bytes)
-			summary->unwritten += session->losses[i].count;
+	summary->lost = session->reports.losses_rest;
+	for (i = 0; i < session->reports.nr_losses; i++) {
+		if (session->reports.losses[i].in_bytes)
+			summary->unwritten += session->reports.losses[i].count;
 		else
-			summary->lost += session->losses[i].count;
+			summary->lost += session->reports.losses[i].count;
 	}
 	summarize_processes(session);
 	pthread_mutex_unlock(&session->lock);
@@ -544,7 +548,7 @@ const struct session_summary *session_summary(struct session *session)
 static const struct instance *record_session_get_process(
 		const struct session *session, size_t process)
 {
-	const struct instance *instance = session->instances;
+	const struct instance *instance = session->instances.list;
 
 	while (instance && process--)
 		instance = instance->next;

@@ -43,11 +43,11 @@ int spawn_sockets(struct session *session, struct session_error *error)
 		return session_fail(error, SESSION_ERROR_FAILED, E2BIG,
 				"this runs inside %u recordings already, and a program can be in %d",
 				nr - 1, WIRE_SESSIONS_MAX);
-	made = asprintf(&session->sockets, "%s%s%s", outer ? outer : "", outer && *outer ? ":" : "",
-			session->socket_path);
+	made = asprintf(&session->spawn.sockets, "%s%s%s", outer ? outer : "",
+			outer && *outer ? ":" : "", session->listener.path);
 	if (made >= 0)
 		return 0;
-	session->sockets = NULL;
+	session->spawn.sockets = NULL;
 	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
@@ -74,11 +74,11 @@ static void set_environment(const struct session *session)
 {
 	size_t i;
 
-	setenv("LD_PRELOAD", session->preload, 1);
+	setenv("LD_PRELOAD", session->spawn.preload, 1);
 	let_sanitizer_be_second();
-	setenv(WIRE_SOCKET_ENV, session->sockets, 1);
-	for (i = 0; i < session->nr_environment; i++)
-		putenv(session->environment[i]);
+	setenv(WIRE_SOCKET_ENV, session->spawn.sockets, 1);
+	for (i = 0; i < session->spawn.nr_environment; i++)
+		putenv(session->spawn.environment[i]);
 }
 
 /* Until we may go on. If nobody is there who could say so, nothing is run. */
@@ -104,13 +104,13 @@ static _Noreturn void run_command(
 
 	wait_for_word(go);
 	set_environment(session);
-	sigaction(SIGCHLD, &session->old_child, NULL);
-	sigaction(SIGUSR1, &session->old_user, NULL);
-	sigaction(SIGUSR2, &session->old_user2, NULL);
-	setrlimit(RLIMIT_NOFILE, &session->old_files);
-	setrlimit(RLIMIT_FSIZE, &session->old_file_size);
-	sigaction(SIGXFSZ, &session->old_size_signal, NULL);
-	pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
+	sigaction(SIGCHLD, &session->loop.old_child, NULL);
+	sigaction(SIGUSR1, &session->loop.old_user, NULL);
+	sigaction(SIGUSR2, &session->loop.old_user2, NULL);
+	setrlimit(RLIMIT_NOFILE, &session->files.old_number);
+	setrlimit(RLIMIT_FSIZE, &session->files.old_size);
+	sigaction(SIGXFSZ, &session->files.old_size_signal, NULL);
+	pthread_sigmask(SIG_SETMASK, &session->loop.old_mask, NULL);
 	execvp(argv[0], argv);
 	code = errno;
 	if (write(report_fd, &code, sizeof(code)) != sizeof(code))
@@ -173,8 +173,8 @@ void spawn_ignore_requests(struct session *session)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-	sigaction(SIGUSR1, &ignore, &session->old_user);
-	sigaction(SIGUSR2, session->rotation.chunks ? &ignore : NULL, &session->old_user2);
+	sigaction(SIGUSR1, &ignore, &session->loop.old_user);
+	sigaction(SIGUSR2, session->rotation.chunks ? &ignore : NULL, &session->loop.old_user2);
 }
 
 static void spawn_reset_signals(struct session *session)
@@ -182,10 +182,10 @@ static void spawn_reset_signals(struct session *session)
 	struct sigaction child = {.sa_handler = SIG_DFL};
 	sigset_t ours = session_signals(session);
 
-	pthread_sigmask(SIG_BLOCK, &ours, &session->old_mask);
+	pthread_sigmask(SIG_BLOCK, &ours, &session->loop.old_mask);
 	/* An inherited SIG_IGN would take the command's exit status from us. */
-	sigaction(SIGCHLD, &child, &session->old_child);
-	session->mask_is_ours = true;
+	sigaction(SIGCHLD, &child, &session->loop.old_child);
+	session->loop.mask_is_ours = true;
 }
 
 static int watch_command(struct session *session, pid_t pid, struct session_error *error)

@@ -8,8 +8,17 @@
  * Callers: the life of a session and its loop. Main thread. No lock.
  */
 #include <signal.h>
+#include <stddef.h>
 
 #include "recorder/core/session.h"
+
+/* The environment of the command. The main thread's. */
+struct session_spawn {
+	char *preload;      /* value of LD_PRELOAD */
+	char *sockets;      /* value of SIDE_AGENT_SOCKET */
+	char **environment; /* "NAME=VALUE" */
+	size_t nr_environment;
+};
 
 sigset_t session_signals(const struct session *session);
 void spawn_ignore_requests(struct session *session);

@@ -210,13 +210,13 @@ static int take_processes(
 		const struct session *session, struct session_status *status, struct totals *sums)
 {
 	const struct instance *instance;
-	size_t nr = session->nr_instances - session->nr_freed;
+	size_t nr = session->instances.nr - session->instances.nr_freed;
 	int ret = 0;
 
 	status->processes = calloc(nr + 1, sizeof(*status->processes));
 	if (!status->processes)
 		return -ENOMEM;
-	for (instance = session->instances; instance && !ret; instance = instance->next) {
+	for (instance = session->instances.list; instance && !ret; instance = instance->next) {
 		struct session_status_process *process = &status->processes[status->nr_processes++];
 
 		ret = statistics_read_process(instance, process);
@@ -241,18 +241,18 @@ int session_status(struct session *session, struct session_status *status)
 	int ret;
 
 	pthread_mutex_lock(&session->lock);
-	sums = session->ended;
+	sums = session->totals.ended;
 	*status = (struct session_status){
 			.active = service->active,
 			.generation = service->generation,
 			.statedump = service->statedump,
-			.snapshots = session->nr_snapshots,
-			.snapshot_recorded = figure(&session->snapshot_recorded),
-			.memory = session->memory_used,
-			.memory_peak = session->memory_peak,
-			.memory_limit = session->memory_limit,
+			.snapshots = session->snapshots.nr,
+			.snapshot_recorded = figure(&session->snapshots.recorded),
+			.memory = session->memory.used,
+			.memory_peak = session->memory.peak,
+			.memory_limit = session->memory.limit,
 			.nr_seen = sums.processes,
-			.nr_refused = session->nr_refused + session->nr_denied,
+			.nr_refused = session->refusals.nr_processes + session->leases.nr_denied,
 			.nr_untracked = service->nr_untracked,
 			.bytes = sums.bytes,
 			.recorded = sums.recorded,

@@ -22,7 +22,7 @@ static bool survivor_is_known(const struct session *session, pid_t pid)
 {
 	const struct instance *instance;
 
-	for (instance = session->live; instance; instance = instance->next_live)
+	for (instance = session->instances.live; instance; instance = instance->next_live)
 		if (instance->peer == pid)
 			return true;
 	return false;
@@ -43,7 +43,7 @@ static bool survivor_has_socket(const struct session *session, pid_t pid, char *
 	while (used < ENVIRONMENT_MAX && (got = read(fd, room + used, ENVIRONMENT_MAX - used)) > 0)
 		used += (size_t)got;
 	close(fd);
-	return memmem(room, used, session->socket_path, strlen(session->socket_path));
+	return memmem(room, used, session->listener.path, strlen(session->listener.path));
 }
 
 static unsigned int survivors_known(const struct session *session)
@@ -51,7 +51,7 @@ static unsigned int survivors_known(const struct session *session)
 	const struct instance *instance;
 	unsigned int nr = 0;
 
-	for (instance = session->live; instance; instance = instance->next_live)
+	for (instance = session->instances.live; instance; instance = instance->next_live)
 		nr++;
 	return nr;
 }

@@ -179,19 +179,19 @@ void totals_read(struct session *session)
 	char *text = NULL;
 	size_t size;
 
-	if (facts_read_file(session->buffers_fd, TOTALS_FILE, LIMIT_TOTALS, &text, &size))
+	if (facts_read_file(session->buffers.fd, TOTALS_FILE, LIMIT_TOTALS, &text, &size))
 		return;
 	if (facts_parse(text, size, FIRST_LINE, totals_parse_line, &reading) && reading.nr == 2 &&
 			reading.last) {
-		session->ended = reading.sums[0];
-		session->ended_before = reading.sums[1];
-		session->ended_last = reading.last;
+		session->totals.ended = reading.sums[0];
+		session->totals.before = reading.sums[1];
+		session->totals.last = reading.last;
 		reading.last = NULL;
 	} else {
 		report(session, true,
 				"%s/" TOTALS_FILE
 				" is not what a recorder writes there: what ended processes have recorded is counted from now on",
-				session->buffers);
+				session->buffers.path);
 	}
 	free(reading.last);
 	free(text);
@@ -199,31 +199,31 @@ void totals_read(struct session *session)
 
 void totals_reopen(struct session *session, const struct instance *instance)
 {
-	if (!session->ended_last || !instance->folder ||
-			strcmp(session->ended_last, instance->folder) != 0)
+	if (!session->totals.last || !instance->folder ||
+			strcmp(session->totals.last, instance->folder) != 0)
 		return;
-	session->ended = session->ended_before;
-	free(session->ended_last);
-	session->ended_last = NULL;
+	session->totals.ended = session->totals.before;
+	free(session->totals.last);
+	session->totals.last = NULL;
 }
 
 /* ---- an end ---- */
 
 void totals_end(struct session *session, struct instance *instance, bool stays)
 {
-	struct totals now = session->ended;
-	const struct state state = {session, &now, &session->ended, instance->folder};
+	struct totals now = session->totals.ended;
+	const struct state state = {session, &now, &session->totals.ended, instance->folder};
 	int ret = 0;
 
 	totals_add_instance(session, instance, &now);
 	/* Its successor finds the journal of one that stays, and counts it by that. */
 	if (session->place && instance->folder && !stays)
-		ret = facts_write_file(session->buffers_fd, TOTALS_FILE, FIRST_LINE,
+		ret = facts_write_file(session->buffers.fd, TOTALS_FILE, FIRST_LINE,
 				totals_write_state, &state);
-	if (ret && !session->totals_unnoted) {
-		session->totals_unnoted = true;
-		report(session, true, "cannot save the totals in %s: %s", session->buffers,
+	if (ret && !session->totals.unnoted) {
+		session->totals.unnoted = true;
+		report(session, true, "cannot save the totals in %s: %s", session->buffers.path,
 				strerror(-ret));
 	}
-	session->ended_next = now;
+	session->totals.next = now;
 }

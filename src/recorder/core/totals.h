@@ -25,6 +25,15 @@ struct totals {
 	} channels[SESSION_CHANNELS_MAX];
 };
 
+/* The drain thread's, when it runs. */
+struct session_totals {
+	struct totals ended;  /* of instances that are CLOSED (lock) */
+	struct totals next;   /* with the instance that will be CLOSED next */
+	struct totals before; /* as the state directory has it */
+	char *last;
+	bool unnoted; /* was reported */
+};
+
 /* What an earlier recorder has left. */
 void totals_read(struct session *session);
 /* A folder that is not complete, though it may be in the sums. */

@@ -64,7 +64,7 @@ static void remove_rest(const struct session *session, const char *name)
 
 	if (strncmp(name, ".removed-chunk-", 15) != 0 && strncmp(name, ".snapshot-", 10) != 0)
 		return;
-	if (asprintf(&path, "%s/%s", session->output, name) < 0)
+	if (asprintf(&path, "%s/%s", session->output.path, name) < 0)
 		return;
 	retain_remove_tree(path);
 	free(path);
@@ -82,7 +82,7 @@ static void take_chunk(struct session *session, int directory, const char *name)
 
 	if (*name == '.' && renameat2(directory, name, directory, visible, RENAME_NOREPLACE))
 		return;
-	if (asprintf(&path, "%s/%s", session->output, visible) < 0)
+	if (asprintf(&path, "%s/%s", session->output.path, visible) < 0)
 		return;
 	bytes_seen = 0;
 	if (!nftw(path, add_bytes, DESCRIPTORS, FTW_PHYS))
@@ -101,7 +101,7 @@ static int compare_chunks(const void *one, const void *other)
 
 void adopt_chunks(struct session *session)
 {
-	DIR *directory = opendir(session->output);
+	DIR *directory = opendir(session->output.path);
 	char **names = calloc(LIMIT_CHUNKS, sizeof(*names));
 	struct dirent *entry;
 	size_t nr = 0, i;

@@ -200,7 +200,7 @@ static bool adopt_mapped_has_instance(
 {
 	const struct instance *instance;
 
-	for (instance = session->instances; instance; instance = instance->next)
+	for (instance = session->instances.list; instance; instance = instance->next)
 		if (instance->token == head->token ||
 				(instance->state == INSTANCE_LIVE && instance->peer == pid))
 			return true;

@@ -26,13 +26,13 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/maps.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/recovery/adopt-chunks.h"
@@ -367,7 +367,7 @@ static bool know_clock(enum ring_clock kind, struct ctf_clock *clock)
 
 int adopt_clock_of(const struct session *session, struct instance *instance, enum ring_clock kind)
 {
-	if (kind == session->clock)
+	if (kind == session->clock.kind)
 		return 0;
 	instance->own_clock = malloc(sizeof(*instance->own_clock));
 	if (!instance->own_clock)
@@ -378,13 +378,13 @@ int adopt_clock_of(const struct session *session, struct instance *instance, enu
 static bool keep_clock(
 		const struct session *session, struct instance *instance, const struct found *found)
 {
-	const struct ctf_clock *ours = &session->ctf_clock;
+	const struct ctf_clock *ours = &session->clock.first;
 
-	if (found->clock_kind == session->clock && found->clock.frequency == ours->frequency &&
+	if (found->clock_kind == session->clock.kind && found->clock.frequency == ours->frequency &&
 			found->clock.offset_s == ours->offset_s &&
 			found->clock.offset == ours->offset)
 		return true;
-	if (found->by_agent && found->clock_kind == session->clock && is_this_boot(found))
+	if (found->by_agent && found->clock_kind == session->clock.kind && is_this_boot(found))
 		return true;
 	instance->own_clock = malloc(sizeof(*instance->own_clock));
 	if (instance->own_clock &&
@@ -558,7 +558,7 @@ static bool recovery_adopt_channel_is_known(const struct session *session, const
 	const struct instance *instance;
 	size_t i;
 
-	for (instance = session->instances; instance; instance = instance->next)
+	for (instance = session->instances.list; instance; instance = instance->next)
 		if (instance->folder && !strcmp(instance->folder, name))
 			return true;
 	for (i = 0; i < session->service->nr_useless; i++)
@@ -590,7 +590,7 @@ void adopt_forget(struct session *session)
 
 static void adopt_entry(struct session *session, const char *name)
 {
-	int folder = openat(session->buffers_fd, name,
+	int folder = openat(session->buffers.fd, name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct ctf_error error = {.text = "out of memory"};
 	int ret;
@@ -601,10 +601,10 @@ static void adopt_entry(struct session *session, const char *name)
 	ret = folder < 0 ? recovery_adopt_set_error(&error, -errno, "the folder", NULL)
 			 : adopt_folder(session, folder, name, &error);
 	if (ret > 0)
-		remove_leftovers(session->buffers_fd, name, folder);
+		remove_leftovers(session->buffers.fd, name, folder);
 	else if (ret < 0)
-		report(session, true, "%s/%s cannot be taken over: %s%s%s", session->buffers, name,
-				error.text, *error.hint ? "\n" : "", error.hint);
+		report(session, true, "%s/%s cannot be taken over: %s%s%s", session->buffers.path,
+				name, error.text, *error.hint ? "\n" : "", error.hint);
 	if (ret < 0 && session->service)
 		remember_useless(session->service, name);
 	if (folder >= 0)
@@ -645,20 +645,20 @@ static void count_on(struct session *session)
 	const struct instance *instance;
 	uint32_t next = 0;
 
-	for (instance = session->instances; instance; instance = instance->next)
+	for (instance = session->instances.list; instance; instance = instance->next)
 		if (instance->number >= next)
 			next = instance->number + 1;
 	pthread_mutex_lock(&session->lock);
-	if (next > session->nr_instances) {
-		session->nr_freed += next - session->nr_instances;
-		session->nr_instances = next;
+	if (next > session->instances.nr) {
+		session->instances.nr_freed += next - session->instances.nr;
+		session->instances.nr = next;
 	}
 	pthread_mutex_unlock(&session->lock);
 }
 
 int adopt_all(struct session *session, struct session_error *error)
 {
-	int fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(session->buffers.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	/* One more, to find out whether there are too many. */
 	char **names = calloc(LIMIT_FOLDERS + 1, sizeof(*names));
@@ -672,16 +672,16 @@ int adopt_all(struct session *session, struct session_error *error)
 			close(fd);
 		free(names);
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM,
-				"cannot read %s: out of memory", session->buffers);
+				"cannot read %s: out of memory", session->buffers.path);
 	}
 	/* In an order that does not depend on the file system. */
 	nr = list_entries(directory, names, LIMIT_FOLDERS + 1, &code);
 	if (code)
-		report(session, true, "not all folders of %s are taken over: %s", session->buffers,
-				strerror(code));
+		report(session, true, "not all folders of %s are taken over: %s",
+				session->buffers.path, strerror(code));
 	if (nr > LIMIT_FOLDERS) {
 		report(session, true, "%s has too many folders: not all of them are taken over",
-				session->buffers);
+				session->buffers.path);
 		free(names[--nr]);
 	}
 	for (i = 0; i < nr; i++) {
@@ -712,7 +712,7 @@ void adopt_new(struct session *session, bool now)
 	service->next_look = wire_deadline(LOOK_EVERY_MS);
 	if (now)
 		adopt_mapped_all(session);
-	fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(session->buffers.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	directory = fd < 0 ? NULL : fdopendir(fd);
 	if (!directory) {
 		if (fd >= 0)
@@ -722,7 +722,7 @@ void adopt_new(struct session *session, bool now)
 	while ((entry = readdir(directory))) {
 		if (*entry->d_name == '.' ||
 				recovery_adopt_channel_is_known(session, entry->d_name) ||
-				buffers_is_folder(session->buffers_fd, entry->d_name) <= 0)
+				buffers_is_folder(session->buffers.fd, entry->d_name) <= 0)
 			continue;
 		adopt_entry(session, entry->d_name);
 		any = true;

@@ -18,10 +18,10 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/recovery/core-dump.h"
@@ -293,7 +293,7 @@ static void core_dump_calibrate_clock(struct core *core, const struct recovery_h
 		report(core->session, false,
 				"%s does not describe its clock: times count its ticks as nanoseconds",
 				core->path);
-	session_fill_clock(&core->session->ctf_clock, &calibration);
+	session_fill_clock(&core->session->clock.first, &calibration);
 	strcpy(core->session->hostname, "unknown");
 }
 

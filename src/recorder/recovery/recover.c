@@ -69,9 +69,9 @@ bool recover_kind(void *user, const struct wire_event_head *head, const void *by
 
 void recover_add(struct session *session, struct instance *instance)
 {
-	*session->instances_end = instance;
-	session->instances_end = &instance->next;
-	session->nr_instances++;
+	*session->instances.end = instance;
+	session->instances.end = &instance->next;
+	session->instances.nr++;
 	trace_end(session, instance);
 	trace_close(session, instance, NULL);
 }
@@ -140,11 +140,11 @@ end:
 
 static void recover_show_progress(const struct session *session)
 {
-	if (session->progress)
-		session->progress(session->progress_user,
-				atomic_load_explicit(&session->written, memory_order_relaxed),
-				session->nr_instances,
-				atomic_load_explicit(&session->lost, memory_order_relaxed));
+	if (session->loop.progress)
+		session->loop.progress(session->loop.progress_user,
+				atomic_load_explicit(&session->drain.written, memory_order_relaxed),
+				session->instances.nr,
+				atomic_load_explicit(&session->drain.lost, memory_order_relaxed));
 }
 
 static void load_directory(struct session *session, const char *path)
@@ -218,8 +218,9 @@ int session_recover(const struct session_recover_options *options, struct sessio
 	if (!session)
 		return session_fail_allocation(error);
 	session->recovers = true;
-	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
-	session->compress = options->compress;
+	session->output.format =
+			options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
+	session->output.compress = options->compress;
 	session_on_progress(session, options->progress, options->progress_user);
 	ret = output_create(session, options->output, options->force, error);
 	if (ret) {
@@ -227,7 +228,7 @@ int session_recover(const struct session_recover_options *options, struct sessio
 		return ret;
 	}
 	if (options->ready)
-		options->ready(session->output);
+		options->ready(session->output.path);
 	for (i = 0; i < options->nr_paths; i++) {
 		recover_load_file(session, options->paths[i]);
 		recover_show_progress(session);

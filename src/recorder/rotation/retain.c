@@ -120,9 +120,9 @@ static int remove_chunk(const struct session *session, const char *name)
 	char *from = NULL, *to = NULL;
 	int ret = -ENOMEM;
 
-	if (asprintf(&from, "%s/%s", session->output, name) < 0)
+	if (asprintf(&from, "%s/%s", session->output.path, name) < 0)
 		from = NULL;
-	if (asprintf(&to, "%s/.removed-%s", session->output, name) < 0)
+	if (asprintf(&to, "%s/.removed-%s", session->output.path, name) < 0)
 		to = NULL;
 	if (from && to)
 		ret = rename(from, to) ? -errno : retain_remove_tree(to);

@@ -26,10 +26,10 @@
 
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/losses.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/retain.h"
@@ -83,7 +83,7 @@ static void remove_leftover(const struct session *session, const char *name)
 
 	if (strncmp(name, REMOVED, strlen(REMOVED)) != 0)
 		return;
-	if (asprintf(&path, "%s/%s", session->output, name) < 0)
+	if (asprintf(&path, "%s/%s", session->output.path, name) < 0)
 		return;
 	retain_remove_tree(path);
 	free(path);
@@ -93,7 +93,7 @@ static void remove_leftover(const struct session *session, const char *name)
 static void look_around(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
-	DIR *dir = opendir(session->output);
+	DIR *dir = opendir(session->output.path);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
@@ -124,7 +124,7 @@ static int make_chunk(struct session *session, struct ctf_error *error)
 	for (try = 0; try < NAME_TRIES && ret == -EEXIST; try++) {
 		char *path;
 
-		if (asprintf(&path, "%s/.chunk-%04u-%s", session->output, rotation->number + 1,
+		if (asprintf(&path, "%s/.chunk-%04u-%s", session->output.path, rotation->number + 1,
 				    stamp) < 0)
 			return -ENOMEM;
 		ret = mkdir(path, CTF_DIRECTORY_MODE) ? -errno : 0;
@@ -137,7 +137,7 @@ static int make_chunk(struct session *session, struct ctf_error *error)
 	}
 	if (ret)
 		snprintf(error->text, sizeof(error->text), "cannot make a chunk in %s: %s",
-				session->output, strerror(-ret));
+				session->output.path, strerror(-ret));
 	return ret;
 }
 
@@ -150,7 +150,7 @@ int rotate_prepare(struct session *session, struct ctf_error *error)
 
 const char *rotate_path(const struct session *session)
 {
-	return session->rotation.path ? session->rotation.path : session->output;
+	return session->rotation.path ? session->rotation.path : session->output.path;
 }
 
 /* ---- the border ---- */
@@ -171,7 +171,7 @@ static void rotate_reset_streams(struct session *session, struct instance *insta
 		}
 	}
 	instance->nr_described = 0;
-	instance->begin_ticks = ring_clock_now(session->clock);
+	instance->begin_ticks = ring_clock_now(session->clock.kind);
 	pthread_mutex_lock(&session->lock);
 	instance->maps.is_new = instance->maps.size > 0;
 	pthread_mutex_unlock(&session->lock);
@@ -183,8 +183,8 @@ static void close_traces(struct session *session)
 	struct ctf_clock clock;
 	bool refined = !session_refined_clock(session, &clock);
 
-	while (session->writers) {
-		struct instance *instance = session->writers;
+	while (session->drain.writers) {
+		struct instance *instance = session->drain.writers;
 		bool goes_on = instance->channels[0].each;
 
 		if (goes_on)
@@ -203,7 +203,7 @@ static int rotate_rename_directory(struct session *session)
 	char *path;
 	int ret;
 
-	if (asprintf(&path, "%s/%s", session->output, hidden) < 0)
+	if (asprintf(&path, "%s/%s", session->output.path, hidden) < 0)
 		return -ENOMEM;
 	ret = rename(rotation->path, path) ? -errno : 0;
 	if (!ret)
@@ -218,9 +218,9 @@ static void rotate_delete_trace(struct session *session, const char *name)
 	char *from = NULL, *to = NULL;
 	int ret = -ENOMEM;
 
-	if (asprintf(&from, "%s/%s", session->output, name) < 0)
+	if (asprintf(&from, "%s/%s", session->output.path, name) < 0)
 		from = NULL;
-	if (asprintf(&to, "%s/" REMOVED "%s", session->output, name + (*name == '.')) < 0)
+	if (asprintf(&to, "%s/" REMOVED "%s", session->output.path, name + (*name == '.')) < 0)
 		to = NULL;
 	if (from && to)
 		ret = rename(from, to) ? -errno : retain_remove_tree(to);
@@ -267,7 +267,7 @@ static bool is_of_session(const struct session *session, int output, const char 
 	}
 	snprintf(path, sizeof(path), "%.255s/metadata", name);
 	return !faccessat(output, path, F_OK, AT_SYMLINK_NOFOLLOW) &&
-			born(session->buffers_fd, "", &place) && born(output, name, &trace) &&
+			born(session->buffers.fd, "", &place) && born(output, name, &trace) &&
 			(trace.tv_sec > place.tv_sec ||
 					(trace.tv_sec == place.tv_sec &&
 							trace.tv_nsec >= place.tv_nsec));
@@ -276,7 +276,7 @@ static bool is_of_session(const struct session *session, int output, const char 
 /* What recorders before us have written, who have told nobody. */
 static void rotate_remove_leftovers(struct session *session)
 {
-	DIR *dir = opendir(session->output);
+	DIR *dir = opendir(session->output.path);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
@@ -342,7 +342,7 @@ static void rotate_collect(struct session *session)
 	for (i = 0; i < rotation->nr_flat; i++) {
 		char *from = NULL, *to = NULL;
 
-		if (asprintf(&from, "%s/%s", session->output, rotation->flat[i]) < 0)
+		if (asprintf(&from, "%s/%s", session->output.path, rotation->flat[i]) < 0)
 			from = NULL;
 		if (asprintf(&to, "%s/%s", rotation->path, rotation->flat[i]) < 0)
 			to = NULL;
@@ -400,7 +400,7 @@ void rotate_for(struct session *session, uint64_t bytes)
 static uint32_t requests(const struct session *session)
 {
 	/* Acquire: what was published before it was asked for. Pairs with session_rotate(). */
-	return atomic_load_explicit(&session->rotations_wanted, memory_order_acquire);
+	return atomic_load_explicit(&session->rotation.wanted, memory_order_acquire);
 }
 
 uint32_t rotate_wanted(const struct session *session)
@@ -425,7 +425,7 @@ void rotate_turn(struct session *session, uint32_t wanted)
 			(asked || (rotation->next && wire_deadline(0) >= rotation->next))) {
 		/* Relaxed: the number of the request, which is stored after it, orders both. */
 		if (asked &&
-				atomic_exchange_explicit(&session->clear_wanted, false,
+				atomic_exchange_explicit(&session->rotation.clear_wanted, false,
 						memory_order_relaxed))
 			rotate_discard_traces(session);
 		else
@@ -478,18 +478,18 @@ uint32_t session_rotate(struct session *session)
 {
 	/* Release: pairs with requests(). */
 	uint32_t ticket = atomic_fetch_add_explicit(
-					  &session->rotations_wanted, 1, memory_order_release) +
+					  &session->rotation.wanted, 1, memory_order_release) +
 			1;
 
-	if (session->bells)
-		ring_bells_ring(session->bells);
+	if (session->drain.bells)
+		ring_bells_ring(session->drain.bells);
 	return ticket;
 }
 
 uint32_t session_clear(struct session *session)
 {
 	/* Relaxed: the release in session_rotate() makes it visible. */
-	atomic_store_explicit(&session->clear_wanted, true, memory_order_relaxed);
+	atomic_store_explicit(&session->rotation.clear_wanted, true, memory_order_relaxed);
 	return session_rotate(session);
 }
 

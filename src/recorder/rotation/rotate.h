@@ -7,6 +7,7 @@
  *
  * rotate_take() and rotate_free(): main thread, while the drain thread does not run. All others: drain thread, without the session's lock.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +28,8 @@ struct rotation {
 	uint32_t done;       /* requests */
 	char **flat;         /* traces that are in no chunk */
 	size_t nr_flat;
+	atomic_uint wanted;       /* requests, by any thread */
+	atomic_bool clear_wanted; /* by the last of them */
 };
 
 int rotate_take(struct session *session, const struct session_options *options,

@@ -15,10 +15,10 @@
 
 #include "ctf/ctf.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/losses.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/retain.h"
@@ -205,7 +205,7 @@ static int snapshot_copy_ring(struct snapshot *snapshot, struct instance *instan
 		ret = ctf_stream_append(stream, &packet, error);
 	if (!ret) {
 		snapshot->recorded += ctf_stream_records(stream);
-		atomic_fetch_add_explicit(&snapshot->session->snapshot_recorded,
+		atomic_fetch_add_explicit(&snapshot->session->snapshots.recorded,
 				ctf_stream_records(stream), memory_order_relaxed);
 	}
 	if (packet.timestamp_end > picture->ticks)
@@ -267,12 +267,12 @@ static int snapshot_rename_directory(struct snapshot *snapshot, const char *suff
 	uint32_t number;
 	int ret = -EEXIST;
 
-	for (number = session->nr_snapshots + 1; number <= SNAPSHOTS_MAX && ret == -EEXIST;
+	for (number = session->snapshots.nr + 1; number <= SNAPSHOTS_MAX && ret == -EEXIST;
 			number++) {
 		char *path;
 
 		snprintf(name, SESSION_SNAPSHOT_NAME_MAX, "snapshot-%u%s", number, suffix);
-		if (asprintf(&path, "%s/%s", session->output, name) < 0)
+		if (asprintf(&path, "%s/%s", session->output.path, name) < 0)
 			return -ENOMEM;
 		/* A directory with something in it is never replaced; an empty one is nobody's. */
 		ret = rename(snapshot->path, path) ? -errno : 0;
@@ -287,24 +287,24 @@ static int snapshot_rename_directory(struct snapshot *snapshot, const char *suff
 static void count_snapshot(struct session *session, const char *name, uint64_t recorded)
 {
 	pthread_mutex_lock(&session->lock);
-	if (!session->nr_snapshots++) {
-		snprintf(session->snapshot_first, sizeof(session->snapshot_first), "%s", name);
-		session->snapshot_first_recorded = recorded;
+	if (!session->snapshots.nr++) {
+		snprintf(session->snapshots.first, sizeof(session->snapshots.first), "%s", name);
+		session->snapshots.first_recorded = recorded;
 	}
-	session->snapshot_last_recorded = recorded;
-	snprintf(session->snapshot_last, sizeof(session->snapshot_last), "%s", name);
+	session->snapshots.last_recorded = recorded;
+	snprintf(session->snapshots.last, sizeof(session->snapshots.last), "%s", name);
 	pthread_mutex_unlock(&session->lock);
 }
 
 static void note_result(struct session *session, int ret)
 {
 	pthread_mutex_lock(&session->lock);
-	session->snapshot_error = ret;
+	session->snapshots.error = ret;
 	pthread_mutex_unlock(&session->lock);
 	if (!ret)
 		return;
 	report_failure(session, ret);
-	report(session, true, "a snapshot could not be written to %s: %s", session->output,
+	report(session, true, "a snapshot could not be written to %s: %s", session->output.path,
 			strerror(-ret));
 }
 
@@ -316,7 +316,7 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 	uint32_t number = 0;
 	int ret = 0;
 
-	if (asprintf(&snapshot.path, "%s/.snapshot-%d", session->output, (int)getpid()) < 0) {
+	if (asprintf(&snapshot.path, "%s/.snapshot-%d", session->output.path, (int)getpid()) < 0) {
 		note_result(session, -ENOMEM);
 		return 0;
 	}

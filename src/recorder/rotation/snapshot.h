@@ -7,11 +7,25 @@
  *
  * Drain thread, or a thread that alone has the instance; without the session's lock.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "recorder/core/session.h"
+
 struct instance;
 struct session;
+
+struct session_snapshots {
+	atomic_uint wanted;
+	uint32_t nr; /* made (lock) */
+	int error;   /* of the last attempt: 0 or a negative errno (lock) */
+	char first[SESSION_SNAPSHOT_NAME_MAX]; /* names, "": none (lock) */
+	char last[SESSION_SNAPSHOT_NAME_MAX];
+	_Atomic uint64_t recorded; /* in all snapshots; an event can be in several */
+	uint64_t first_recorded;   /* in the first one (lock) */
+	uint64_t last_recorded;    /* in the last one (lock) */
+};
 
 /*
  * A snapshot of these instances (next_active). Its name has its number and `suffix`, which may be "". Returns the number; 0: there is none.

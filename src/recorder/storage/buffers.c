@@ -64,34 +64,34 @@ int buffers_open(struct session *session, const struct session_options *options,
 	if (!options->buffers)
 		return 0;
 	if (!mkdir(options->buffers, 0755))
-		session->buffers_ours = true;
-	session->buffers_fd = open(options->buffers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		session->buffers.ours = true;
+	session->buffers.fd = open(options->buffers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	code = errno;
-	if (session->buffers_fd < 0 || faccessat(session->buffers_fd, ".", W_OK | X_OK, 0)) {
-		code = session->buffers_fd < 0 ? code : errno;
+	if (session->buffers.fd < 0 || faccessat(session->buffers.fd, ".", W_OK | X_OK, 0)) {
+		code = session->buffers.fd < 0 ? code : errno;
 		return session_fail(error, session_error_kind_of(code), code,
 				"cannot keep buffers in %s: %s", options->buffers, strerror(code));
 	}
-	code = buffers_probe(session->buffers_fd);
+	code = buffers_probe(session->buffers.fd);
 	if (code) {
 		session_fail(error, session_error_kind_of(code), code,
 				"cannot keep buffers in %s: %s", options->buffers, strerror(code));
 		return session_hint(error, "`--buffers DIRECTORY` names another one");
 	}
-	session->buffers = realpath(options->buffers, NULL);
-	if (!session->buffers)
+	session->buffers.path = realpath(options->buffers, NULL);
+	if (!session->buffers.path)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	return 0;
 }
 
 void buffers_close(struct session *session)
 {
-	if (session->buffers_fd >= 0)
-		close(session->buffers_fd);
-	session->buffers_fd = -1;
+	if (session->buffers.fd >= 0)
+		close(session->buffers.fd);
+	session->buffers.fd = -1;
 	/* Only an empty one can be removed. */
-	if (session->buffers && session->buffers_ours)
-		rmdir(session->buffers);
+	if (session->buffers.path && session->buffers.ours)
+		rmdir(session->buffers.path);
 }
 
 /* ---- writing ---- */
@@ -121,18 +121,18 @@ static void put_instance(FILE *file, const void *user)
 	const struct facts *facts = user;
 	const struct session *session = facts->session;
 	const struct instance *instance = facts->instance;
-	char *output = realpath(session->output, NULL);
+	char *output = realpath(session->output.path, NULL);
 	uint32_t i, k;
 
 	facts_put_line(file, "procname", instance->procname);
 	facts_put_line(file, "exe", instance->exe);
 	facts_put_line(file, "hostname", session->hostname);
-	facts_put_line(file, "trace", output ? output : session->output);
+	facts_put_line(file, "trace", output ? output : session->output.path);
 	free(output);
 	fprintf(file, "process %u %u %u\n", instance->pid, instance->parent, instance->number);
 	if (session->place)
 		buffers_write_peer(file, instance);
-	facts_put_clock(file, session->clock, &session->ctf_clock);
+	facts_put_clock(file, session->clock.kind, &session->clock.first);
 	fprintf(file, "begin %llu\n", (unsigned long long)instance->begin_ticks);
 	for (i = 0; i < instance->nr_channels; i++) {
 		const struct channel *channel = instance->channels[i].channel;
@@ -154,7 +154,7 @@ static int make_folder(struct session *session, struct instance *instance)
 		if (asprintf(&name, "%s-%u-%u", instance->procname, instance->pid,
 				    instance->number + try * LIMIT_INSTANCES) < 0)
 			return -ENOMEM;
-		if (!mkdirat(session->buffers_fd, name, 0755)) {
+		if (!mkdirat(session->buffers.fd, name, 0755)) {
 			instance->folder = name;
 			return 0;
 		}
@@ -167,7 +167,7 @@ static int make_folder(struct session *session, struct instance *instance)
 
 static int open_folder(const struct session *session, const struct instance *instance)
 {
-	return openat(session->buffers_fd, instance->folder,
+	return openat(session->buffers.fd, instance->folder,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -289,7 +289,7 @@ void buffers_remove(struct session *session, struct instance *instance)
 	if (buffers_stay(instance)) {
 		report_instance(session, instance, true,
 				"the rings of process %d (%s) are still in %s/%s: side recover reads them",
-				(int)instance->peer, instance->procname, session->buffers,
+				(int)instance->peer, instance->procname, session->buffers.path,
 				instance->folder);
 		return;
 	}
@@ -298,7 +298,7 @@ void buffers_remove(struct session *session, struct instance *instance)
 		return;
 	remove_files(instance, folder);
 	close(folder);
-	unlinkat(session->buffers_fd, instance->folder, AT_REMOVEDIR);
+	unlinkat(session->buffers.fd, instance->folder, AT_REMOVEDIR);
 }
 
 /* ---- reading ---- */
@@ -395,7 +395,7 @@ static struct instance *buffers_make_instance(struct session *session, struct fo
 
 	if (!instance)
 		return NULL;
-	session->ctf_clock = found->clock;
+	session->clock.first = found->clock;
 	memcpy(session->hostname, found->hostname, sizeof(session->hostname));
 	if (!*session->hostname)
 		strcpy(session->hostname, "unknown");

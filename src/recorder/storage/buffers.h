@@ -17,6 +17,13 @@
 struct instance;
 struct instance_channel;
 
+/* The main thread's. With a state directory (state-directory.h) it is that. */
+struct session_buffers {
+	char *path; /* directory of rings in files, or NULL */
+	int fd;
+	bool ours; /* made by this recorder */
+};
+
 int buffers_open(struct session *session, const struct session_options *options,
 		struct session_error *error);
 int buffers_make(struct session *session, struct instance *instance);

@@ -47,7 +47,7 @@ static void disk_full_begin_pause(struct session *session, int code)
 		return;
 	report(session, false,
 			"the disk of %s is full (%s): records wait in their rings, and are lost when those are full, too\nfree some space there",
-			session->output, strerror(-code));
+			session->output.path, strerror(-code));
 }
 
 bool full_holds(struct session *session, int code)
@@ -97,12 +97,12 @@ void full_end(struct session *session)
 	if (full->code)
 		report(session, true,
 				"the disk of %s is still full, after %llu.%llu s: what waits in the rings is written as far as there is room",
-				session->output, (unsigned long long)(tenths / 10),
+				session->output.path, (unsigned long long)(tenths / 10),
 				(unsigned long long)(tenths % 10));
 	else
 		report(session, false,
 				"the disk of %s was full %u time%s, %llu.%llu s in all; recording went on when there was room",
-				session->output, full->times, full->times == 1 ? "" : "s",
+				session->output.path, full->times, full->times == 1 ? "" : "s",
 				(unsigned long long)(tenths / 10),
 				(unsigned long long)(tenths % 10));
 }

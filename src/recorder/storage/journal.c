@@ -120,10 +120,10 @@ int journal_make(struct instance *instance, int folder)
 static int put_next_path(
 		const struct session *session, const struct journal *journal, const char *path)
 {
-	size_t above = strlen(session->output);
+	size_t above = strlen(session->output.path);
 	char below[PATH_BYTES] = "";
 
-	if (strncmp(path, session->output, above) != 0 || path[above] != '/' ||
+	if (strncmp(path, session->output.path, above) != 0 || path[above] != '/' ||
 			strlen(path + above + 1) >= sizeof(below))
 		return -ENAMETOOLONG;
 	strcpy(below, path + above + 1);
@@ -225,7 +225,7 @@ int journal_tell(const struct session *session, const struct instance *instance,
 	if (!instance->journal)
 		return 0;
 	head.serial = instance->journal->serial;
-	folder = openat(session->buffers_fd, instance->folder,
+	folder = openat(session->buffers.fd, instance->folder,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder < 0)
 		return -errno;
@@ -273,7 +273,7 @@ static bool is_own_trace(const struct instance *instance, const char *name)
 static int journal_open_below(
 		const struct session *session, char *path, const struct instance *instance)
 {
-	int at = open(session->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int at = open(session->output.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char *rest = path, *part, *last = NULL;
 
 	while (at >= 0 && (part = strsep(&rest, "/"))) {
@@ -305,7 +305,8 @@ static void open_trace(struct adoption *adoption)
 	memcpy(below, path, sizeof(below));
 	adoption->trace = journal_open_below(adoption->session, below, adoption->instance);
 	if (adoption->trace >= 0 &&
-			asprintf(&adoption->path, "%s/%s", adoption->session->output, path) < 0)
+			asprintf(&adoption->path, "%s/%s", adoption->session->output.path, path) <
+					0)
 		adoption->path = NULL;
 }
 
@@ -319,7 +320,7 @@ static void journal_remove_incomplete(const struct adoption *adoption)
 
 	memcpy(below, path, sizeof(below));
 	below[PATH_BYTES - 1] = 0;
-	if (!*below || asprintf(&whole, "%s/%s", adoption->session->output, below) < 0)
+	if (!*below || asprintf(&whole, "%s/%s", adoption->session->output.path, below) < 0)
 		return;
 	trace = journal_open_below(adoption->session, below, adoption->instance);
 	/* What cannot be removed is not empty, and no harm. */

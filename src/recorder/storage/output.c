@@ -59,19 +59,19 @@ static int create_default(struct session *session, struct session_error *error)
 		int made;
 
 		if (n == 1)
-			made = asprintf(&session->output, "%s", stamp);
+			made = asprintf(&session->output.path, "%s", stamp);
 		else
-			made = asprintf(&session->output, "%s-%u", stamp, n);
+			made = asprintf(&session->output.path, "%s-%u", stamp, n);
 		if (made < 0) {
-			session->output = NULL;
+			session->output.path = NULL;
 			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 		}
-		if (!mkdir(session->output, CTF_DIRECTORY_MODE))
+		if (!mkdir(session->output.path, CTF_DIRECTORY_MODE))
 			return 0;
 		if (errno != EEXIST)
 			return fail_output(error, errno, ".");
-		free(session->output);
-		session->output = NULL;
+		free(session->output.path);
+		session->output.path = NULL;
 	}
 	return fail_output(error, EEXIST, stamp);
 }
@@ -87,26 +87,26 @@ int output_create(struct session *session, const char *output, bool force,
 	if (!*output)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"the name of the output directory is empty");
-	session->output = strdup(output);
-	if (!session->output)
+	session->output.path = strdup(output);
+	if (!session->output.path)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
-	if (!mkdir(session->output, CTF_DIRECTORY_MODE))
+	if (!mkdir(session->output.path, CTF_DIRECTORY_MODE))
 		return 0;
 	if (errno != EEXIST)
-		return fail_output(error, errno, session->output);
-	if (stat(session->output, &status))
-		return fail_output(error, errno, session->output);
+		return fail_output(error, errno, session->output.path);
+	if (stat(session->output.path, &status))
+		return fail_output(error, errno, session->output.path);
 	if (!S_ISDIR(status.st_mode))
-		return fail_output(error, ENOTDIR, session->output);
+		return fail_output(error, ENOTDIR, session->output.path);
 	/* Check as the user for whom the process writes now, who need not be the real one (live.h). */
-	if (faccessat(AT_FDCWD, session->output, W_OK | X_OK, AT_EACCESS))
-		return fail_output(error, errno, session->output);
-	empty = record_output_is_empty(session->output);
+	if (faccessat(AT_FDCWD, session->output.path, W_OK | X_OK, AT_EACCESS))
+		return fail_output(error, errno, session->output.path);
+	empty = record_output_is_empty(session->output.path);
 	if (empty < 0)
-		return fail_output(error, -empty, session->output);
+		return fail_output(error, -empty, session->output.path);
 	if (empty || force)
 		return 0;
-	session_fail(error, SESSION_ERROR_FAILED, EEXIST, "%s is not empty", session->output);
+	session_fail(error, SESSION_ERROR_FAILED, EEXIST, "%s is not empty", session->output.path);
 	return session_hint(error, "`-o DIRECTORY` names another one\n`--force` adds to it");
 }
 
@@ -118,9 +118,9 @@ void output_lock(struct session *session)
 {
 	const struct timespec moment = {0, 1000000};
 
-	session->output_lock = open(session->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (int i = 0; i < 20 && session->output_lock >= 0 &&
-			flock(session->output_lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	session->output.lock = open(session->output.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 20 && session->output.lock >= 0 &&
+			flock(session->output.lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 			i++)
 		nanosleep(&moment, NULL);
 }

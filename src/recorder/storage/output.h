@@ -9,7 +9,16 @@
  */
 #include <stdbool.h>
 
+#include "ctf/ctf.h"
 #include "recorder/core/session.h"
+
+/* The output directory. Set before the drain thread runs; constant then. */
+struct session_output {
+	char *path;
+	int lock; /* held while traces are written: `side view --follow` checks it */
+	enum ctf_format format;
+	int compress; /* level of zstd; 0: none */
+};
 
 int output_create(struct session *session, const char *output, bool force,
 		struct session_error *error);

@@ -120,10 +120,10 @@ static bool state_directory_parse_line(void *user, const char *word, char *value
 /* Could these be figures of the same clock? */
 static bool is_likely(const struct session *session, const struct saved *saved)
 {
-	uint64_t one = session->ctf_clock.frequency, other = saved->clock.frequency;
+	uint64_t one = session->clock.first.frequency, other = saved->clock.frequency;
 	uint64_t apart = one > other ? one - other : other - one;
 
-	return saved->clock_kind == session->clock && apart <= one / 100;
+	return saved->clock_kind == session->clock.kind && apart <= one / 100;
 }
 
 static bool read_saved(struct session *session, struct saved *saved)
@@ -132,7 +132,7 @@ static bool read_saved(struct session *session, struct saved *saved)
 	size_t size;
 	bool good;
 	int ret = facts_read_file(
-			session->buffers_fd, SESSION_FILE, LIMIT_SESSION_FILE, &text, &size);
+			session->buffers.fd, SESSION_FILE, LIMIT_SESSION_FILE, &text, &size);
 
 	if (ret == -ENOENT)
 		return false;
@@ -160,7 +160,7 @@ static void take_saved(struct session *session)
 		place->output = saved.output;
 		saved.output = NULL;
 		if (*place->boot && !strcmp(place->boot, saved.boot) && is_likely(session, &saved))
-			session->ctf_clock = saved.clock;
+			session->clock.first = saved.clock;
 	}
 	free(saved.output);
 }
@@ -174,11 +174,11 @@ static void state_directory_write(FILE *file, const void *user)
 {
 	const struct state *state = user;
 	const struct session *session = state->session;
-	char *output = realpath(session->output, NULL);
+	char *output = realpath(session->output.path, NULL);
 
 	facts_put_line(file, "boot", *session->place->boot ? session->place->boot : "-");
-	facts_put_clock(file, session->clock, &session->ctf_clock);
-	facts_put_line(file, "output", output ? output : session->output);
+	facts_put_clock(file, session->clock.kind, &session->clock.first);
+	facts_put_line(file, "output", output ? output : session->output.path);
 	fprintf(file, "generation %" PRIu64 "\n", state->generation);
 	fprintf(file, "chunks %u\n", session->place->first_chunk);
 	free(output);
@@ -192,9 +192,9 @@ int place_save(struct session *session, uint64_t generation)
 		return 0;
 	/* What is there now is not ours; nor is it when nobody knows. */
 	if (!session->place->has_chunk)
-		session->place->first_chunk = adopt_last_chunk(session->output);
+		session->place->first_chunk = adopt_last_chunk(session->output.path);
 	session->place->has_chunk = true;
-	return facts_write_file(session->buffers_fd, SESSION_FILE, FIRST_LINE,
+	return facts_write_file(session->buffers.fd, SESSION_FILE, FIRST_LINE,
 			state_directory_write, &state);
 }
 
@@ -247,19 +247,19 @@ static int state_directory_open(
 
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return fail_place(error, errno, path, strerror(errno));
-	session->buffers_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (session->buffers_fd < 0)
+	session->buffers.fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (session->buffers.fd < 0)
 		return fail_place(error, errno, path,
 				errno == ENOTDIR || errno == ELOOP
 						? "it is not a directory, or a link to one"
 						: strerror(errno));
-	ret = state_directory_check(session->buffers_fd, path, owner, error);
+	ret = state_directory_check(session->buffers.fd, path, owner, error);
 	if (!ret)
-		ret = lock_directory(session->buffers_fd, path, error);
+		ret = lock_directory(session->buffers.fd, path, error);
 	if (ret)
 		return ret;
-	session->buffers = realpath(path, NULL);
-	session->place->path = session->buffers ? strdup(session->buffers) : NULL;
+	session->buffers.path = realpath(path, NULL);
+	session->place->path = session->buffers.path ? strdup(session->buffers.path) : NULL;
 	return session->place->path
 			? 0
 			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
@@ -310,12 +310,12 @@ unsigned int place_first_chunk(const struct session *session)
 
 void place_remove(struct session *session)
 {
-	if (!session->place || session->buffers_fd < 0)
+	if (!session->place || session->buffers.fd < 0)
 		return;
-	unlinkat(session->buffers_fd, SESSION_FILE, 0);
-	unlinkat(session->buffers_fd, TOTALS_FILE, 0);
+	unlinkat(session->buffers.fd, SESSION_FILE, 0);
+	unlinkat(session->buffers.fd, TOTALS_FILE, 0);
 	/* Left by recorders that had one doorbell for all programs. */
-	unlinkat(session->buffers_fd, "doorbell", 0);
+	unlinkat(session->buffers.fd, "doorbell", 0);
 	/* Folders that are still there have something in them: it was said. */
 	rmdir(session->place->path);
 }

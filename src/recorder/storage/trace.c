@@ -71,14 +71,14 @@ int trace_create(struct session *session, const struct instance *instance, const
 	struct ctf_channel_config channels[SESSION_CHANNELS_MAX];
 	struct ctf_writer_config config = {
 			.dir = path,
-			.clock = instance->own_clock ? *instance->own_clock : session->ctf_clock,
+			.clock = instance->own_clock ? *instance->own_clock : session->clock.first,
 			.hostname = session->hostname,
 			.procname = instance->procname,
 			.exe = instance->exe,
 			.vpid = instance->pid,
 			.version = {tracer_version[0], tracer_version[1], tracer_version[2]},
-			.format = session->format,
-			.compression = session->compress,
+			.format = session->output.format,
+			.compression = session->output.compress,
 			.channels = channels,
 			.nr_channels = instance->nr_channels,
 			.counts = true,
@@ -101,11 +101,11 @@ int trace_create(struct session *session, const struct instance *instance, const
 
 static void link_writer(struct session *session, struct instance *instance)
 {
-	instance->next_writer = session->writers;
-	instance->writer_at = &session->writers;
-	if (session->writers)
-		session->writers->writer_at = &instance->next_writer;
-	session->writers = instance;
+	instance->next_writer = session->drain.writers;
+	instance->writer_at = &session->drain.writers;
+	if (session->drain.writers)
+		session->drain.writers->writer_at = &instance->next_writer;
+	session->drain.writers = instance;
 }
 
 static void unlink_writer(struct instance *instance)
@@ -150,7 +150,7 @@ static void write_user(
 	int fd;
 
 	/* A recording of one command has one user; its trace stays equal to the copy that a receiver writes. */
-	if (!session->rounds || !session->service ||
+	if (!session->drain.rounds || !session->service ||
 			snprintf(path, sizeof(path), "%s/" CTF_USER_FILE, trace) >=
 					(int)sizeof(path))
 		return;
@@ -268,7 +268,7 @@ static void count_packet(struct session *session, struct instance *instance, uin
 	atomic_fetch_add_explicit(&ring->written, bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&of->written, bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&instance->written, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&session->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&session->drain.written, bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&ring->recorded, records, memory_order_relaxed);
 	atomic_fetch_add_explicit(&of->recorded, records, memory_order_relaxed);
 	atomic_fetch_add_explicit(&instance->recorded, records, memory_order_relaxed);
@@ -437,8 +437,8 @@ static void record_trace_free_channel(
 		close(ring_fd);
 	if (!rings)
 		return;
-	if (session->bells)
-		ring_bells_remove(session->bells, rings);
+	if (session->drain.bells)
+		ring_bells_remove(session->drain.bells, rings);
 	ring_consumer_unmap(rings);
 }
 
@@ -471,7 +471,7 @@ bool trace_end(struct session *session, struct instance *instance)
 	buffers_remove(session, instance);
 	memory_give_back(session, instance);
 	pthread_mutex_lock(&session->lock);
-	session->ended = session->ended_next;
+	session->totals.ended = session->totals.next;
 	instance->state = INSTANCE_CLOSED;
 	pthread_mutex_unlock(&session->lock);
 	return true;
