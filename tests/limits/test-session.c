@@ -14,6 +14,7 @@
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/check.h"
+#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/live.h"
 #include "recorder/core/maps.h"
@@ -25,8 +26,8 @@
 #include "recorder/core/session.h"
 #include "recorder/core/spawn.h"
 #include "recorder/core/track.h"
-#include "recorder/recovery/facts.h"
 #include "recorder/rotation/retain.h"
+#include "recorder/storage/found.h"
 #include "ring/ring.h"
 
 static struct session_error error;

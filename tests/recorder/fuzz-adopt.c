@@ -24,9 +24,10 @@
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/live.h"
-#include "recorder/core/memory.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/storage/instance-free.h"
+#include "recorder/storage/rings.h"
 #include "ring/ring.h"
 
 side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,

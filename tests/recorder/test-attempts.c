@@ -22,31 +22,33 @@
 #include "protocol/protocol.h"
 #include "recorder/core/access.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/exit-status.h"
+#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
-#include "recorder/core/maps.h"
-#include "recorder/core/memory.h"
 #include "recorder/core/probe-offers.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
-#include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/totals.h"
-#include "recorder/recovery/adopt-chunks.h"
-#include "recorder/recovery/facts.h"
 #include "recorder/recovery/journal-scan.h"
+#include "recorder/recovery/recover-folder.h"
 #include "recorder/recovery/recovered.h"
 #include "recorder/rotation/retain.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/snapshot.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/storage/buffers.h"
+#include "recorder/storage/chunk-names.h"
 #include "recorder/storage/disk-full.h"
+#include "recorder/storage/found.h"
+#include "recorder/storage/instance-free.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/losses.h"
+#include "recorder/storage/maps-file.h"
+#include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
@@ -147,13 +149,14 @@ static int played_close(int fd)
 #define close(fd) played_close(fd)
 #include "recorder/storage/buffers.c"
 #undef mkdirat
+#include "recorder/recovery/recover-folder.c"
 #undef openat
 #undef flock
 #undef close
 #undef NAME_TRIES
 #define unlinkat played_unlinkat
 #define renameat2 played_renameat2
-#include "recorder/recovery/facts.c"
+#include "recorder/core/facts.c"
 #undef renameat2
 #undef unlinkat
 #define mkdir played_mkdir
@@ -224,10 +227,11 @@ static void test_recorder(void)
 		events_error = cases[i].open;
 		lock_error = cases[i].lock;
 		nr_closed = 0;
-		CHECK(buffers_has_recorder(77) == cases[i].result && nr_closed == !cases[i].open);
+		CHECK(recover_folder_has_recorder(77) == cases[i].result &&
+				nr_closed == !cases[i].open);
 		if (!cases[i].result)
 			continue;
-		CHECK(!buffers_load_instance(&session, 77, NULL, &error));
+		CHECK(!recover_folder_load_instance(&session, 77, NULL, &error));
 		if (cases[i].result > 0)
 			CHECK(!strcmp(error.text,
 					"its recorder still runs, and writes the trace when it ends"));
@@ -283,7 +287,7 @@ static void test_chunks(void)
 static void test_traces(void)
 {
 	static char output[] = "/out";
-	struct session session = {.output.path = output};
+	struct session session = {.output.path = output, .trace_hooks = &rotate_trace_hooks};
 	struct instance instance = {.procname = procname, .pid = 12, .number = 3};
 	struct ctf_error error;
 	char name[64];

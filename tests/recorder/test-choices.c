@@ -13,7 +13,6 @@
 #include "recorder/core/exit-status.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/live.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
@@ -22,6 +21,7 @@
 #include "recorder/core/session.h"
 #include "recorder/core/track.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/storage/losses.h"
 #include "recorder/storage/output.h"
 #include "ring/ring.h"
 

@@ -20,8 +20,8 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
 #include "recorder/core/session-life.h"
@@ -30,6 +30,8 @@
 #include "recorder/rotation/retain.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/storage/disk-full.h"
+#include "recorder/storage/losses.h"
+#include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
@@ -272,7 +274,7 @@ static void test_make(void **unused)
 	(void)unused;
 	assert_int_equal(rotate_prepare(session, &error), 0);
 	assert_null(rotation->path);
-	assert_string_equal(rotate_path(session), output);
+	assert_string_equal(output_traces_path(session), output);
 	rotation->chunks = true;
 	make("chunk-0003-x");
 	make(".chunk-0007-x");
@@ -281,7 +283,7 @@ static void test_make(void **unused)
 	make(".removed-chunk-0001-x");
 	make("removed-x");
 	assert_int_equal(rotate_prepare(session, &error), 0);
-	assert_string_equal(rotate_path(session), in_output(".chunk-0008-" STAMP));
+	assert_string_equal(output_traces_path(session), in_output(".chunk-0008-" STAMP));
 	assert_int_equal(rotation->number, 8);
 	assert_true(is_there(".chunk-0008-" STAMP) && is_there("removed-x"));
 	assert_false(is_there(".removed-chunk-0001-x"));
@@ -295,7 +297,7 @@ static void test_make(void **unused)
 	make(".chunk-0009-" STAMP);
 	make(".chunk-0010-" STAMP);
 	assert_int_equal(rotate_prepare(session, &error), 0);
-	assert_string_equal(rotate_path(session), in_output(".chunk-0011-" STAMP));
+	assert_string_equal(output_traces_path(session), in_output(".chunk-0011-" STAMP));
 	free(rotation->path);
 	rotation->path = NULL;
 	(void)snprintf(expected, sizeof(expected), "cannot make a chunk in %s: %s", output,
@@ -317,7 +319,7 @@ static void test_make(void **unused)
 	assert_int_equal(rotation->number, 1012);
 	arm("mkdir", EEXIST, 999);
 	assert_int_equal(rotate_prepare(session, &error), 0);
-	assert_string_equal(rotate_path(session), in_output(".chunk-2012-" STAMP));
+	assert_string_equal(output_traces_path(session), in_output(".chunk-2012-" STAMP));
 	free(rotation->path);
 	rotation->path = NULL;
 	arm("asprintf", ENOMEM, 1);

@@ -8,6 +8,7 @@
 #include "played.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/maps.h"
 #include "recorder/core/memory.h"
@@ -17,10 +18,13 @@
 #include "recorder/core/totals.h"
 #include "recorder/recovery/adopt-chunks.h"
 #include "recorder/recovery/adopt-process.h"
-#include "recorder/recovery/facts.h"
 #include "recorder/rotation/retain.h"
+#include "recorder/storage/chunk-names.h"
+#include "recorder/storage/found.h"
+#include "recorder/storage/instance-free.h"
 #include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/maps-file.h"
 #include "recorder/storage/state-directory.h"
 #include "ring/ring.h"
 
@@ -558,8 +562,8 @@ static void test_chunks(void)
 
 	played_remove(played_path("out"));
 	CHECK(!mkdirat(folder, "out", 0700));
-	CHECK(adopt_last_chunk(played_path("none")) == 0 &&
-			adopt_last_chunk(played_path("out")) == 0);
+	CHECK(chunk_last_number(played_path("none")) == 0 &&
+			chunk_last_number(played_path("out")) == 0);
 	make_chunk("chunk-0005-a", 1);
 	make_chunk("chunk-0006-b", 20);
 	make_chunk(".chunk-0008-c", 3);
@@ -568,7 +572,7 @@ static void test_chunks(void)
 	make_chunk(".removed-chunk-0004-a", 4);
 	make_chunk(".snapshot-1", 4);
 	make_chunk(".other", 4);
-	CHECK(adopt_last_chunk(played_path("out")) == 8);
+	CHECK(chunk_last_number(played_path("out")) == 8);
 	save_place("boot", "1 10000 1 2", "");
 	session = open_place("place", 0);
 	CHECK(place_first_chunk(session) == 5);

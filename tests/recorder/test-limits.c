@@ -14,6 +14,7 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/connection.h"
 #include "recorder/core/drain.h"
 #include "recorder/core/event-classes.h"
@@ -23,7 +24,6 @@
 #include "recorder/core/listener.h"
 #include "recorder/core/live.h"
 #include "recorder/core/log-limits.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/probe-offers.h"
 #include "recorder/core/refusals.h"
@@ -39,10 +39,13 @@
 #include "recorder/rotation/retain.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/snapshot.h"
+#include "recorder/rotation/trace-end.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/storage/disk-full.h"
+#include "recorder/storage/instance-free.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/losses.h"
 #include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 #include "recorder/storage/trace.h"
@@ -147,7 +150,7 @@ static int played_setrlimit(__rlimit_resource_t resource, const struct rlimit *l
 	return 0;
 }
 
-#include "recorder/core/losses.c"
+#include "recorder/storage/losses.c"
 #include "recorder/core/statistics.c"
 #define trace_close played_trace_close
 #include "recorder/core/drain.c"
@@ -167,6 +170,7 @@ static int played_setrlimit(__rlimit_resource_t resource, const struct rlimit *l
 #define getrlimit played_getrlimit
 #define setrlimit played_setrlimit
 #include "recorder/core/session.c"
+#include "recorder/core/clock.c"
 #undef setrlimit
 #undef getrlimit
 #undef ring_clock_calibrate

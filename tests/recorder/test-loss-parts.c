@@ -14,13 +14,13 @@
 #include "recorder/core/channels.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/storage/disk-full.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/losses.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
 
@@ -116,7 +116,7 @@ static void played_tell(const void *bytes, size_t size)
 #define report_loss(session, instance, ring, event, reason, count, in_bytes) \
 	called("report %s, %s, %s: %d %d\n", ring, event, reason, (int)(count), in_bytes)
 #undef fail
-#include "recorder/core/losses.c"
+#include "recorder/storage/losses.c"
 #undef strdup
 #undef realloc
 #undef calloc

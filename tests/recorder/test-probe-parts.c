@@ -105,6 +105,7 @@ static int played_fstat(int fd, struct stat *status)
 #define run_turn(session, timeout_ms) \
 	((void)(session), (timeout_ms) ? (abort(), 0) : played_turns[nr_turns++])
 #include "recorder/core/probes.c"
+#include "recorder/probe-answers.c"
 #undef calloc
 #undef malloc
 #undef strdup

@@ -16,6 +16,7 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/connection.h"
 #include "recorder/core/drain.h"
 #include "recorder/core/event-classes.h"
@@ -36,6 +37,7 @@
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/storage/buffers.h"
+#include "recorder/storage/instance-free.h"
 #include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 #include "recorder/storage/trace.h"
@@ -100,8 +102,6 @@ static int played_calibrate(const struct ring_clock_sample *begin,
 	return step("calibrate", NULL);
 }
 
-static bool is_adopted;
-
 #define strdup(text) played_strdup(text)
 #define getrlimit(resource, limit) played_getrlimit(resource, limit)
 #define setrlimit(resource, limit) played_setrlimit(resource, limit)
@@ -118,7 +118,6 @@ static bool is_adopted;
 #define ring_clock_calibrate(clock, begin, now, calibration) \
 	((void)(clock), played_calibrate(begin, now, calibration))
 #define ring_possible_cpus() 3u
-#define place_is_adopted(session) ((void)(session), is_adopted)
 #define channels_take(session, options, error) \
 	((void)(session), (void)(options), step("channels", error))
 #define trigger_take(session, options, error) \
@@ -160,6 +159,7 @@ static bool is_adopted;
 #define refusals_free(session) ((void)(session), called("refusals_free "))
 #undef fail
 #include "recorder/core/session.c"
+#include "recorder/core/clock.c"
 #undef strdup
 
 #define FREED "reports rotate_free trigger_free probes_free service_free refusals_free "
@@ -170,7 +170,7 @@ static int begin(void **state)
 {
 	(void)state;
 	failing = NULL;
-	lacks_memory = has_no_limits = is_adopted = false;
+	lacks_memory = has_no_limits = false;
 	files_limit = (struct rlimit){100, 4000};
 	size_limit = (struct rlimit){200, 5000};
 	nr_samples = 0;
@@ -389,9 +389,9 @@ static void test_clock(void **state)
 	for (int i = 0; i < 2; i++) {
 		session.clock.is_corrected = false;
 		clock_difference = i ? LIMIT_CLOCK_ERROR_NS + 1 : -LIMIT_CLOCK_ERROR_NS - 1;
-		is_adopted = true;
+		session.clock.is_inherited = true;
 		assert_int_equal(session_refined_clock(&session, &clock), -ENODATA);
-		is_adopted = false;
+		session.clock.is_inherited = false;
 		failing = i ? "sample" : "calibrate";
 		assert_int_equal(session_refined_clock(&session, &clock), -ENODATA);
 		failing = NULL;

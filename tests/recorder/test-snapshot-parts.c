@@ -17,8 +17,8 @@
 #include "../resources.h"
 #include "ctf/ctf.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/clock.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-life.h"
 #include "recorder/core/session-state.h"
@@ -27,6 +27,7 @@
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/snapshot.h"
 #include "recorder/storage/disk-full.h"
+#include "recorder/storage/losses.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
 

@@ -22,6 +22,7 @@ struct session_clock {
 	enum ring_clock kind;
 	struct ring_clock_sample begin;
 	struct ctf_clock first;
+	bool is_inherited;          /* of a session that another recorder began: never corrected */
 	struct ctf_clock corrected; /* instead of `first`; the drain thread's */
 	bool is_corrected;          /* the drain thread's */
 	struct ctf_clock final; /* with which traces were closed at the end; the drain thread's */

@@ -34,6 +34,7 @@
 #include "recorder/core/shares.h"
 #include "recorder/core/track.h"
 #include "recorder/core/watch.h"
+#include "recorder/instance-create.h"
 #include "recorder/recovery/adopt.h"
 #include "ring/ring.h"
 

@@ -27,6 +27,7 @@
 #include "recorder/core/session.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/snapshot.h"
+#include "recorder/rotation/trace-end.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/storage/disk-full.h"
 #include "recorder/storage/trace.h"

@@ -13,12 +13,12 @@
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
+#include "recorder/core/description-file.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
-#include "recorder/storage/buffers.h"
 
 /* ---- the stream ---- */
 

@@ -13,20 +13,13 @@
 
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/connection.h"
-#include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
-#include "recorder/core/maps.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/peer.h"
-#include "recorder/core/probe-offers.h"
 #include "recorder/core/session-state.h"
-#include "recorder/core/session.h"
 #include "recorder/core/shares.h"
 #include "recorder/core/watch.h"
-#include "recorder/storage/buffers.h"
-#include "recorder/storage/journal.h"
 #include "ring/ring.h"
 
 /* Only what is harmless in a file name and in a terminal. */
@@ -132,7 +125,7 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 }
 
 /* The process that forked it, if it is known and runs. */
-static struct instance *find_parent(const struct session *session, const struct wire_hello *hello)
+struct instance *instance_find_parent(const struct session *session, const struct wire_hello *hello)
 {
 	struct instance *instance = session->instances.live;
 
@@ -145,7 +138,7 @@ static struct instance *find_parent(const struct session *session, const struct 
 
 void instance_count_refused(const struct session *session, const struct wire_hello *hello)
 {
-	struct instance *instance = find_parent(session, hello);
+	struct instance *instance = instance_find_parent(session, hello);
 
 	/* Otherwise the oldest one that runs: in a recording of a command, the command itself. */
 	if (!instance)
@@ -154,68 +147,6 @@ void instance_count_refused(const struct session *session, const struct wire_hel
 	/* Relaxed: a statistics counter. */
 	if (instance)
 		__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
-}
-
-/* From a peer that may be anybody: the reason is for it and for the user. */
-static int instance_init(struct session *session, struct instance *instance,
-		const struct wire_hello *hello, const struct connection *connection, int *ring_fds,
-		const char **reason)
-{
-	instance->peer = connection->peer;
-	instance->uid = instance->account = connection->uid;
-	instance->gid = connection->gid;
-	instance->control = hello->control;
-	instance->control_signal = hello->control_signal;
-	instance->pid = hello->pid;
-	instance->parent = hello->parent;
-	instance->token = hello->token;
-	instance->number = session->instances.nr;
-	instance->begin_ticks = ring_clock_now(session->clock.kind);
-	instance->takes_probes = hello->features & WIRE_FEATURE_PROBES;
-	instance->takes_leases = hello->features & WIRE_FEATURE_LEASE;
-	instance->is_command = instance->peer == session->command.pid && !session->command.came;
-	probes_inherit(session, instance, find_parent(session, hello));
-	if (!instance->procname || !instance->exe || !instance->channels)
-		return -ENOMEM;
-	/* A script's env(1) is nobody whom probes are for: the program that it executes is. */
-	session->command.came |= instance->is_command && probes_has_exe(session, instance);
-	if (!shares_left(&session->instances.shares, instance->account) ||
-			session->instances.nr - session->instances.nr_freed >= LIMIT_INSTANCES) {
-		*reason = "the recorder has too many processes";
-		return -EMFILE;
-	}
-	if (session->mode != SESSION_RECORD)
-		return 0;
-	return memory_make_rings(session, instance, ring_fds, reason);
-}
-
-struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		const struct connection *connection, int pidfd, int *ring_fds, const char **reason)
-{
-	struct instance *instance;
-	uint32_t i;
-
-	for (i = 0; i < session->nr_all_channels; i++)
-		ring_fds[i] = -1;
-	*reason = "the recorder is out of memory";
-	instance = instance_allocate(
-			hello->procname, hello->exe, session->channels, session->nr_all_channels);
-	if (!instance) {
-		close(pidfd);
-		return NULL;
-	}
-	instance->watch.fd = pidfd;
-	if (!instance_init(session, instance, hello, connection, ring_fds, reason) &&
-			instance_link(session, instance))
-		return instance;
-	for (i = 0; i < session->nr_all_channels; i++) {
-		if (ring_fds[i] >= 0)
-			close(ring_fds[i]);
-		ring_fds[i] = -1;
-	}
-	buffers_remove(session, instance);
-	instance_free(session, instance);
-	return NULL;
 }
 
 /* Only the process itself may speak for an instance. */
@@ -259,16 +190,6 @@ void instance_end(struct session *session, struct instance *instance)
 		ring_bells_ring(session->drain.bells);
 }
 
-static void instance_free_channel(struct instance_channel *channel)
-{
-	if (channel->rings)
-		ring_consumer_unmap(channel->rings);
-	if (channel->ring_fd >= 0)
-		close(channel->ring_fd);
-	free(channel->by_id);
-	free(channel->each);
-}
-
 /* The caller has the lock. Nobody but the list leads to it any more. */
 static void unlink_instance(struct session *session, struct instance **at)
 {
@@ -301,34 +222,4 @@ struct instance *instances_take_finished(struct session *session)
 	}
 	pthread_mutex_unlock(&session->lock);
 	return finished;
-}
-
-void instance_free(struct session *session, struct instance *instance)
-{
-	uint32_t i;
-
-	kinds_forget(session, instance);
-	if (instance->memory)
-		memory_give_back(session, instance);
-	for (i = 0; i < instance->nr_all_channels; i++) {
-		instance_free_channel(&instance->channels[i]);
-		if (instance->own_channels)
-			channel_free(&instance->own_channels[i]);
-	}
-	if (instance->watch.fd >= 0)
-		close(instance->watch.fd);
-	if (instance->described_fd >= 0)
-		close(instance->described_fd);
-	journal_close(instance);
-	free(instance->own_clock);
-	free(instance->own_channels);
-	free(instance->channels);
-	free(instance->folder);
-	free(instance->procname);
-	free(instance->exe);
-	free(instance->directory);
-	free(instance->told);
-	maps_free(instance);
-	probes_forget(instance);
-	free(instance);
 }

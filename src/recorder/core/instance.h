@@ -3,7 +3,7 @@
 #define RECORDER_INSTANCE_H
 
 /*
- * A process image: how it begins, what is known of it, and how it ends.
+ * A process image: what is known of it, and how it ends. instance-create.h and storage/instance-free.h create and free it.
  *
  * The main thread creates, links and ends instances and frees those that are finished. The drain thread reads the list from the moment an
  * instance is linked. Under the session's lock: the list, `state`, `finished`, and the members with "(lock)".
@@ -24,7 +24,6 @@
 #include "recorder/core/watch.h"
 #include "ring/ring.h"
 
-struct connection;
 struct ctf_clock;
 struct ctf_stream;
 struct ctf_writer;
@@ -175,17 +174,14 @@ struct session_instances {
 	struct shares shares; /* processes that live (lock) */
 };
 
-/*
- * Takes over the pidfd. Returns NULL with the reason for the program, else the descriptors of the channels' rings (none in a listing),
- * which the caller closes. Main thread, without the lock.
- */
-struct instance *instance_create(struct session *session, const struct wire_hello *hello,
-		const struct connection *connection, int pidfd, int *ring_fds, const char **reason);
 struct instance *instance_allocate(const char *procname, const char *exe,
 		const struct channel *channels, uint32_t nr_channels);
 char *instance_clean_name(const char *name);
 /* Main thread: its own list, no lock. */
 struct instance *instance_find(struct session *session, uint64_t token, pid_t peer);
+/* The process that forked it, if it is known and runs. Main thread: its own list, no lock. */
+struct instance *instance_find_parent(
+		const struct session *session, const struct wire_hello *hello);
 /* Then another process can have its process id. */
 bool instance_has_exited(const struct instance *instance);
 /* A program speaks under this pid for the first time: what was known there has ended. Main thread, without the lock. */
@@ -198,7 +194,5 @@ void instance_end(struct session *session, struct instance *instance);
 void instance_count_refused(const struct session *session, const struct wire_hello *hello);
 /* Remove finished instances from the list, for instance_free(). Main thread; takes the lock. */
 struct instance *instances_take_finished(struct session *session);
-/* By the thread that alone has the instance; takes the lock. */
-void instance_free(struct session *session, struct instance *instance);
 
 #endif

@@ -35,6 +35,7 @@
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/storage/buffers.h"
+#include "recorder/storage/instance-free.h"
 #include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 

@@ -9,19 +9,15 @@
  * only ever added: what was unmapped may still stand in earlier events.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "recorder/core/instance.h"
 #include "recorder/core/maps.h"
 #include "recorder/core/session-state.h"
-#include "recorder/rotation/rotate.h"
 
 #define MAPS_SIZE_MAX ((size_t)4 << 20)
 
@@ -134,8 +130,6 @@ void maps_free(struct instance *instance)
 	instance->maps = (struct instance_maps){0};
 }
 
-/* ---- read and written ---- */
-
 void maps_read(struct session *session, struct instance *instance)
 {
 	char path[64], *line = NULL;
@@ -161,44 +155,4 @@ void maps_read(struct session *session, struct instance *instance)
 	}
 	free(line);
 	fclose(file);
-}
-
-/* Other users may be able to put a link or a pipe into the directory: neither is followed, waited for, or written to. */
-static void maps_write_file(const char *path, const char *text, size_t size)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
-	struct stat status;
-	size_t done = 0;
-	ssize_t some = 1;
-
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && !ftruncate(fd, 0))
-		for (; some > 0 && done<size; done += some> 0 ? (size_t)some : 0)
-			some = write(fd, text + done, size - done);
-	close(fd);
-}
-
-void maps_write(struct session *session, struct instance *instance)
-{
-	char *path = NULL, *text = NULL;
-	size_t size = 0;
-
-	pthread_mutex_lock(&session->lock);
-	if (instance->maps.is_new && instance->directory) {
-		size = instance->maps.size;
-		text = malloc(size);
-		if (text)
-			memcpy(text, instance->maps.text, size);
-		instance->maps.is_new = false;
-	}
-	pthread_mutex_unlock(&session->lock);
-	if (!text)
-		return;
-	/* Names are a help: that they cannot be written fails nothing. */
-	if (asprintf(&path, "%s/%s/.maps", rotate_path(session), instance->directory) >= 0) {
-		maps_write_file(path, text, size);
-		free(path);
-	}
-	free(text);
 }

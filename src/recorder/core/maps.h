@@ -5,8 +5,8 @@
 /*
  * The code that a process has mapped, so that addresses in its events can be attributed to files when it has exited.
  *
- * The main thread reads the lines while the process waits, the drain thread writes them; instance->maps is under the session's lock,
- * which these functions take.
+ * Callers: connections and recovery. The main thread reads the lines while the process waits, the drain thread writes them
+ * (storage/maps-file.h); instance->maps is under the session's lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,10 +24,8 @@ struct instance_maps {
 	bool is_new; /* since the lines were written out */
 };
 
-/* By the main thread while the process waits. */
+/* By the main thread while the process waits. Takes the lock. */
 void maps_read(struct session *session, struct instance *instance);
-/* By the drain thread. */
-void maps_write(struct session *session, struct instance *instance);
 /* The lines of an earlier recorder. Before the instance is in the list; no lock. */
 void maps_adopt(struct instance *instance, const char *text, size_t size);
 /* By the thread that frees the instance; no lock. */

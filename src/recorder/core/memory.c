@@ -28,7 +28,6 @@
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
-#include "recorder/storage/buffers.h"
 #include "ring/ring.h"
 
 #define SHARE_OF_WHAT_IS_LEFT 32
@@ -217,7 +216,7 @@ static void count_memory(struct session *session, uint64_t bytes)
  * Take ring memory from the session's. False: there is not enough for the smallest rings. Processes
  * that come faster than the drain thread can close those that have gone wait for it a little.
  */
-static bool take_memory(struct session *session, struct instance *instance)
+bool memory_take(struct session *session, struct instance *instance)
 {
 	struct timespec until;
 	bool fits, plenty;
@@ -284,74 +283,6 @@ bool memory_make_tables(struct instance_channel *channel)
 {
 	channel->each = calloc(channel->geometry.rings, sizeof(*channel->each));
 	return channel->each;
-}
-
-/* Huge pages may run out at any time: the rest of the session goes on without them, and says so. */
-static int create_rings(struct session *session, struct instance *instance,
-		struct instance_channel *channel, int *fd)
-{
-	int ret;
-
-	if (session->buffers.path && !channel->channel->counts)
-		return buffers_make_rings(session, instance, channel, fd);
-	if (channel->revoked)
-		return ring_memory_create_revoked(&channel->geometry, -1, NULL, fd);
-	ret = ring_memory_create(&channel->geometry, fd);
-	if (!ret || !(channel->geometry.flags & RING_HUGE_PAGES))
-		return ret;
-	if (session->memory.huge_pages)
-		report(session, false,
-				"no huge pages left (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` keeps more of them",
-				strerror(-ret));
-	session->memory.huge_pages = false;
-	channel->geometry.flags &= ~(uint32_t)RING_HUGE_PAGES;
-	channel->memory = ring_memory_size(&channel->geometry);
-	return ring_memory_create(&channel->geometry, fd);
-}
-
-/* The descriptor by which memory is taken back and provided again. */
-static int keep_descriptor(struct instance_channel *channel, int ring_fd)
-{
-	if (!(channel->geometry.flags & RING_LEASED))
-		return 0;
-	channel->ring_fd = fcntl(ring_fd, F_DUPFD_CLOEXEC, 0);
-	return channel->ring_fd < 0 ? -errno : 0;
-}
-
-int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
-		const char **reason)
-{
-	uint32_t i;
-	int ret = 0;
-
-	if (!take_memory(session, instance)) {
-		*reason = "the session's ring memory is used up (--memory-limit)";
-		return -ENOMEM;
-	}
-	*reason = "the recorder is out of memory";
-	if (session->buffers.path) {
-		*reason = session->place
-				? "the session's state directory has no space for its rings"
-				: "the directory of --buffers has no space for its rings";
-		ret = buffers_make(session, instance);
-	}
-	for (i = 0; i < instance->nr_all_channels && !ret; i++) {
-		struct instance_channel *channel = &instance->channels[i];
-
-		if (!memory_make_tables(channel))
-			return -ENOMEM;
-		ret = create_rings(session, instance, channel, &ring_fds[i]);
-		if (!ret)
-			ret = ring_consumer_map(ring_fds[i], &channel->geometry, &channel->rings);
-		if (!ret)
-			ret = keep_descriptor(channel, ring_fds[i]);
-		/* Texts of known errors last. */
-		if (ret && ret != -ENOMEM && !session->buffers.path)
-			*reason = strerror(-ret);
-	}
-	if (!ret && session->buffers.path)
-		ret = buffers_complete(session, instance);
-	return ret;
 }
 
 /* ---- before anything starts ---- */

@@ -30,9 +30,10 @@ struct session_memory {
 	pthread_cond_t back;  /* memory was given back */
 };
 
-/* 0 or a negative errno with the reason for the program. Main thread. */
-int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
-		const char **reason);
+/*
+ * Take ring memory from the session's for one process. False: there is not enough for the smallest rings. Main thread, which may wait.
+ */
+bool memory_take(struct session *session, struct instance *instance);
 void memory_give_back(struct session *session, struct instance *instance);
 /* Charge the session only with the data in the rings of an ended process: they cannot grow. Main thread. */
 void memory_trim(struct session *session, struct instance *instance);

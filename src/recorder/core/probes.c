@@ -29,9 +29,6 @@
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 
-/* So many turns to hear what was said before. */
-#define LAST_TURNS 64
-
 /* ---- those that there are ---- */
 
 static void offers_free(struct probe_offers *offers)
@@ -369,63 +366,4 @@ int probes_hear(struct instance *instance, const struct wire_probed *probed)
 		return -EPROTO;
 	given->said.answered |= probed->last;
 	return 0;
-}
-
-static bool copy_answer(struct session_probe_answer *answer, const struct instance *instance,
-		const struct probe_given *given)
-{
-	size_t size = given->said.nr_refusals * sizeof(*answer->refusals);
-
-	*answer = given->said;
-	answer->pid = instance->peer;
-	answer->ended = instance->state != INSTANCE_LIVE;
-	answer->procname = strdup(instance->procname);
-	answer->refusals = malloc(size + 1);
-	if (answer->refusals && size)
-		memcpy(answer->refusals, given->said.refusals, size);
-	return answer->procname && answer->refusals;
-}
-
-/* What was sent before we were asked is there, in some socket. */
-static void hear_all(struct session *session)
-{
-	int turns = 0;
-
-	while (session->service && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
-		;
-}
-
-int session_probe_answers(
-		struct session *session, struct session_probe_answer **answers, size_t *nr)
-{
-	const struct instance *instance;
-	size_t room = 0, i;
-
-	*nr = 0;
-	hear_all(session);
-	for (instance = session->instances.list; instance; instance = instance->next)
-		room += instance->nr_given;
-	*answers = calloc(room + 1, sizeof(**answers));
-	if (!*answers)
-		return -ENOMEM;
-	for (instance = session->instances.list; instance; instance = instance->next) {
-		for (i = 0; i < instance->nr_given; i++) {
-			if (copy_answer(&(*answers)[(*nr)++], instance, &instance->given[i]))
-				continue;
-			session_probe_answers_free(*answers, *nr);
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-void session_probe_answers_free(struct session_probe_answer *answers, size_t nr)
-{
-	size_t i;
-
-	for (i = 0; i < nr; i++) {
-		free(answers[i].procname);
-		free(answers[i].refusals);
-	}
-	free(answers);
 }

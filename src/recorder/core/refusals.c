@@ -14,6 +14,7 @@
 #include "recorder/core/connection.h"
 #include "recorder/core/live.h"
 #include "recorder/core/refusals.h"
+#include "recorder/core/report.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 
@@ -125,4 +126,19 @@ int refusals_status(struct session *session, struct session_status *status)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+void refusals_report(struct session *session)
+{
+	size_t nr = session->refusals.nr_processes;
+	/* In a session that goes on, it was reported when it happened. */
+	bool reported = session->service != NULL;
+
+	if (!session->refusals.first || nr <= reported)
+		return;
+	if (nr == 1)
+		report(session, true, "%s", session->refusals.first);
+	else
+		report(session, true, "%zu processes are not recorded, the first: %s", nr,
+				session->refusals.first);
 }

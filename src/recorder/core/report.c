@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/log-limits.h"
-#include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
 #include "recorder/core/session-state.h"
@@ -155,21 +154,6 @@ void report_suppressed(struct session *session, bool ends)
 		lines_end(&session->reports.lines);
 	add_suppressed(session, clock_monotonic_ns());
 	pthread_mutex_unlock(&session->lock);
-}
-
-void refusals_report(struct session *session)
-{
-	size_t nr = session->refusals.nr_processes;
-	/* In a session that goes on, it was reported when it happened. */
-	bool reported = session->service != NULL;
-
-	if (!session->refusals.first || nr <= reported)
-		return;
-	if (nr == 1)
-		report(session, true, "%s", session->refusals.first);
-	else
-		report(session, true, "%zu processes are not recorded, the first: %s", nr,
-				session->refusals.first);
 }
 
 void report_failure(struct session *session, int code)

@@ -46,6 +46,7 @@
 struct channel;
 struct place;
 struct service;
+struct trace_hooks;
 
 struct session {
 	enum session_mode mode;
@@ -62,6 +63,7 @@ struct session {
 	struct command command;
 
 	struct session_output output;
+	const struct trace_hooks *trace_hooks; /* storage/trace.h; constant */
 	struct session_memory memory;
 	struct session_leases leases;
 	struct session_buffers buffers;

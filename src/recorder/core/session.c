@@ -38,6 +38,7 @@
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
 #include "recorder/storage/buffers.h"
+#include "recorder/storage/instance-free.h"
 #include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 #include "recorder/storage/trace.h"
@@ -87,95 +88,6 @@ int session_take_format(struct session *session, const struct session_options *o
 				"there is no compression level %d: they go from 1 to %d",
 				options->compress, SESSION_COMPRESS_MAX);
 	return 0;
-}
-
-/* ---- clock ---- */
-
-void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration)
-{
-	*clock = (struct ctf_clock){
-			.name = "monotonic",
-			.description = "Unix time of the recording machine",
-			.frequency = calibration->frequency,
-			.offset_s = calibration->offset_s,
-			.offset = calibration->offset,
-			.precision = 1,
-			.absolute = true,
-	};
-}
-
-int session_begin_clock(struct session *session, struct session_error *error)
-{
-	struct ring_clock_calibration calibration;
-	int ret;
-
-	session->clock.kind = session->clock.monotonic ? RING_CLOCK_MONOTONIC : ring_clock_choose();
-	ret = ring_clock_sample(session->clock.kind, &session->clock.begin);
-	if (!ret)
-		ret = ring_clock_calibrate(
-				session->clock.kind, &session->clock.begin, NULL, &calibration);
-	if (ret)
-		return session_fail(error, session_error_kind_of(ret), ret,
-				"cannot read the clock: %s", strerror(-ret));
-	session_fill_clock(&session->clock.first, &calibration);
-	return 0;
-}
-
-static int64_t record_session_get_clock_ns(const struct ctf_clock *clock, uint64_t ticks)
-{
-	const struct ring_clock_calibration calibration = {
-			.frequency = clock->frequency,
-			.offset_s = clock->offset_s,
-			.offset = clock->offset,
-	};
-
-	return ring_clock_unix_ns(&calibration, ticks);
-}
-
-/* Measures the clock by all of the session. Whether the conversion in use leads to wrong times now. */
-static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
-{
-	const struct ctf_clock *used = session->clock.is_corrected ? &session->clock.corrected
-								   : &session->clock.first;
-	struct ring_clock_calibration calibration;
-	struct ring_clock_sample now;
-	int64_t difference;
-
-	if (ring_clock_sample(session->clock.kind, &now) ||
-			ring_clock_calibrate(session->clock.kind, &session->clock.begin, &now,
-					&calibration))
-		return false;
-	session_fill_clock(ret_clock, &calibration);
-	difference = record_session_get_clock_ns(ret_clock, now.ticks) -
-			record_session_get_clock_ns(used, now.ticks);
-	return difference > LIMIT_CLOCK_ERROR_NS || difference < -LIMIT_CLOCK_ERROR_NS;
-}
-
-/*
- * Each reader of an event must convert its time alike: of a trace that is still recorded, of a snapshot, and of the closed
- * trace. So a conversion that is exact enough is kept, although that of a longer measurement differs by some nanoseconds.
- */
-int session_refined_clock(struct session *session, struct ctf_clock *clock)
-{
-	struct ctf_clock measured;
-
-	/* Traces that are closed already have the first figures: those of a session agree. */
-	if (place_is_adopted(session))
-		return -ENODATA;
-	if (measure_clock(session, &measured)) {
-		session->clock.corrected = measured;
-		session->clock.is_corrected = true;
-	}
-	if (!session->clock.is_corrected)
-		return -ENODATA;
-	*clock = session->clock.corrected;
-	return 0;
-}
-
-int session_clock(const struct session *session, struct ctf_clock *figures)
-{
-	*figures = session->clock.has_final ? session->clock.final : session->clock.first;
-	return (int)session->clock.kind;
 }
 
 /* ---- life ---- */
@@ -277,6 +189,7 @@ struct session *session_allocate(void)
 	session->listener.watch.fd = session->loop.signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
 	session->instances.end = &session->instances.list;
+	session->trace_hooks = &rotate_trace_hooks;
 	pthread_mutex_init(&session->lock, NULL);
 	pthread_cond_init(&session->memory.back, NULL);
 	pthread_cond_init(&session->drain.round_done, NULL);

@@ -14,11 +14,11 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/live.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/refusals.h"
 #include "recorder/core/service.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/totals.h"
+#include "recorder/storage/losses.h"
 #include "ring/ring.h"
 
 static uint64_t figure(const _Atomic uint64_t *value)

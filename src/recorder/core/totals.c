@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/totals.h"
-#include "recorder/recovery/facts.h"
 #include "ring/ring.h"
 
 #define FIRST_LINE "side-totals 1"

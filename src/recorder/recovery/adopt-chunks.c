@@ -16,35 +16,11 @@
 #include "recorder/core/session-state.h"
 #include "recorder/recovery/adopt-chunks.h"
 #include "recorder/rotation/retain.h"
+#include "recorder/storage/chunk-names.h"
 #include "recorder/storage/state-directory.h"
 
 #define LIMIT_CHUNKS 65536
 #define DESCRIPTORS 16
-
-/* "chunk-NNNN-...", perhaps with a dot in front: its number, or 0. */
-static unsigned int adopt_chunks_get_number(const char *name)
-{
-	unsigned int number;
-	char dash;
-
-	if (sscanf(name + (*name == '.'), "chunk-%u%c", &number, &dash) != 2 || dash != '-')
-		return 0;
-	return number;
-}
-
-unsigned int adopt_last_chunk(const char *output)
-{
-	DIR *directory = opendir(output);
-	struct dirent *entry;
-	unsigned int last = 0;
-
-	while (directory && (entry = readdir(directory)))
-		if (adopt_chunks_get_number(entry->d_name) > last)
-			last = adopt_chunks_get_number(entry->d_name);
-	if (directory)
-		closedir(directory);
-	return last;
-}
 
 /* nftw() has no way to pass it. One thread adopts. */
 static uint64_t bytes_seen;
@@ -72,7 +48,7 @@ static void remove_rest(const struct session *session, const char *name)
 
 static int adopt_chunks_is_own_chunk(const struct session *session, const char *name)
 {
-	return adopt_chunks_get_number(name) > place_first_chunk(session);
+	return chunk_number(name) > place_first_chunk(session);
 }
 
 static void take_chunk(struct session *session, int directory, const char *name)
@@ -93,8 +69,7 @@ static void take_chunk(struct session *session, int directory, const char *name)
 /* By number: the one that is hidden is the last. */
 static int compare_chunks(const void *one, const void *other)
 {
-	unsigned int a = adopt_chunks_get_number(*(char *const *)one),
-		     b = adopt_chunks_get_number(*(char *const *)other);
+	unsigned int a = chunk_number(*(char *const *)one), b = chunk_number(*(char *const *)other);
 
 	return a < b ? -1 : a > b;
 }

@@ -5,12 +5,10 @@
 /*
  * Takes over the chunks that an earlier recorder has left.
  *
- * Callers: adopt.c, the state directory. Main thread, before the drain thread runs. No lock.
+ * Callers: adopt.c. Main thread, before the drain thread runs. No lock.
  */
 struct session;
 
 void adopt_chunks(struct session *session);
-/* The number of the last chunk that exists, 0: none. */
-unsigned int adopt_last_chunk(const char *output);
 
 #endif

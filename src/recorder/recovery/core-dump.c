@@ -26,6 +26,7 @@
 #include "recorder/core/session.h"
 #include "recorder/recovery/core-dump.h"
 #include "recorder/recovery/recovered.h"
+#include "recorder/storage/instance-free.h"
 #include "ring/ring.h"
 
 #define PAGE 4096u

@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #include "ctf/ctf.h"
+#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/session.h"
-#include "recorder/recovery/facts.h"
 #include "recorder/recovery/journal-scan.h"
 #include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/losses.h"
 #include "ring/ring.h"
 
 /* Between two packets with records there are only some that count losses. */

@@ -28,13 +28,13 @@
 #include "protocol/protocol.h"
 #include "recorder/core/clock.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/retain.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/storage/disk-full.h"
+#include "recorder/storage/losses.h"
 #include "recorder/storage/state-directory.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
@@ -146,11 +146,6 @@ int rotate_prepare(struct session *session, struct ctf_error *error)
 	if (!session->rotation.chunks || session->rotation.path)
 		return 0;
 	return make_chunk(session, error);
-}
-
-const char *rotate_path(const struct session *session)
-{
-	return session->rotation.path ? session->rotation.path : session->output.path;
 }
 
 /* ---- the border ---- */
@@ -396,6 +391,13 @@ void rotate_for(struct session *session, uint64_t bytes)
 			rotation->bytes + bytes > rotation->size && !full_waits(session))
 		rotate(session);
 }
+
+const struct trace_hooks rotate_trace_hooks = {
+		.prepare = rotate_prepare,
+		.note = rotate_note_flat,
+		.before_packet = rotate_for,
+		.after_packet = retain_apply,
+};
 
 static uint32_t requests(const struct session *session)
 {

@@ -14,6 +14,7 @@
 
 #include "ctf/ctf.h"
 #include "recorder/core/session.h"
+#include "recorder/storage/trace.h"
 
 /* The drain thread's; `done` is written under the lock. */
 struct rotation {
@@ -36,10 +37,10 @@ int rotate_take(struct session *session, const struct session_options *options,
 		struct session_error *error);
 /* Make the directory for new traces. */
 int rotate_prepare(struct session *session, struct ctf_error *error);
-/* The directory for new traces, once it exists. */
-const char *rotate_path(const struct session *session);
 /* So many bytes come now: begin the next chunk, if this one would become too large. */
 void rotate_for(struct session *session, uint64_t bytes);
+/* For struct session: calls the functions above, and retain_apply(). */
+extern const struct trace_hooks rotate_trace_hooks;
 /* Once a round: all of `wanted` was wanted before the round. */
 uint32_t rotate_wanted(const struct session *session);
 void rotate_turn(struct session *session, uint32_t wanted);

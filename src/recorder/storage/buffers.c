@@ -21,21 +21,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include "ctf/ctf.h"
-#include "protocol/protocol.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/event-classes.h"
+#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
-#include "recorder/recovery/facts.h"
-#include "recorder/recovery/journal-scan.h"
-#include "recorder/recovery/recovered.h"
 #include "recorder/storage/buffers.h"
+#include "recorder/storage/found.h"
 #include "recorder/storage/journal.h"
 #include "recorder/storage/state-directory.h"
 #include "ring/ring.h"
@@ -223,29 +218,6 @@ int buffers_make_rings(struct session *session, struct instance *instance,
 	return ret;
 }
 
-int buffers_note_kind(
-		struct instance *instance, const struct wire_event_head *head, const void *bytes)
-{
-	struct iovec parts[] = {
-			{.iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head)},
-			{.iov_base = (void *)(uintptr_t)bytes,
-					.iov_len = (size_t)head->contexts_size + head->size},
-	};
-	ssize_t wanted = (ssize_t)(parts[0].iov_len + parts[1].iov_len), written;
-	off_t end;
-
-	if (instance->described_fd < 0)
-		return 0;
-	end = lseek(instance->described_fd, 0, SEEK_END);
-	written = writev(instance->described_fd, parts, 2);
-	if (written == wanted)
-		return 0;
-	/* Half an entry would hide those behind it. */
-	if (end >= 0 && ftruncate(instance->described_fd, end))
-		return -EIO;
-	return written < 0 ? -errno : -ENOSPC;
-}
-
 static bool buffers_overwrites(const struct instance *instance)
 {
 	uint32_t i;
@@ -320,169 +292,4 @@ int buffers_is_folder(int place, const char *name)
 	ret = faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) ? not_a_folder(errno) : 1;
 	close(folder);
 	return ret;
-}
-
-struct ring_file {
-	int fd, error; /* errno of the last failed read, or 0 */
-};
-
-static int read_ring_file(void *user, uint64_t address, void *to, size_t size)
-{
-	struct ring_file *file = user;
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t got = pread(
-				file->fd, (char *)to + done, size - done, (off_t)(address + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			file->error = errno;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		done += (size_t)got;
-	}
-	return 0;
-}
-
-/* A copy: nothing in the directory is touched. */
-static int load_rings(struct session *session, struct instance_channel *channel,
-		struct channel *own, int folder)
-{
-	char name[SESSION_CHANNEL_NAME_MAX + 16];
-	struct ring_file file = {.fd = -1};
-	int copy, ret;
-
-	found_ring_file(own->name, name);
-	file.fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (file.fd < 0)
-		return -errno;
-	ret = ring_memory_import(read_ring_file, &file, 0, &copy);
-	close(file.fd);
-	if (ret)
-		return ret;
-	/* Recover the part that was read. The command fails nevertheless. */
-	if (file.error) {
-		report(session, true, "cannot read all of %s: %s", name, strerror(file.error));
-		report_failure(session, file.error);
-	}
-	ret = recover_map(channel, own, copy);
-	close(copy);
-	return ret;
-}
-
-static int load_events(struct session *session, struct instance *instance, int folder)
-{
-	struct recovered recovered = {.session = session, .instance = instance};
-	struct kind_stream stream = {0};
-	char *bytes = NULL;
-	size_t size;
-	int ret = facts_read_file(
-			folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes, &size);
-
-	if (!ret)
-		ret = kind_stream_feed(&stream, bytes, size, recover_kind, &recovered);
-	/* The last one may be cut: nothing was recorded of it. */
-	kind_stream_free(&stream);
-	free(bytes);
-	return ret;
-}
-
-static struct instance *buffers_make_instance(struct session *session, struct found *found)
-{
-	struct instance *instance = found_instance(found);
-
-	if (!instance)
-		return NULL;
-	session->clock.first = found->clock;
-	memcpy(session->hostname, found->hostname, sizeof(session->hostname));
-	if (!*session->hostname)
-		strcpy(session->hostname, "unknown");
-	return instance;
-}
-
-/* Whether the recorder of this folder runs: 0 or 1, or a negative errno if the lock cannot be checked. */
-static int buffers_has_recorder(int folder)
-{
-	int fd = openat(folder, FOUND_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int ret = fd < 0 || flock(fd, LOCK_SH | LOCK_NB) ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	/* Without the file there is no recorder. load_events() reports that it is missing. */
-	return ret == -EWOULDBLOCK ? 1 : ret == -ENOENT ? 0 : ret;
-}
-
-static struct instance *buffers_load_instance(
-		struct session *session, int folder, struct found *found, struct ctf_error *error)
-{
-	struct instance *instance;
-	uint32_t i;
-	int ret = buffers_has_recorder(folder);
-
-	if (ret > 0)
-		snprintf(error->text, sizeof(error->text),
-				"its recorder still runs, and writes the trace when it ends");
-	else if (ret)
-		snprintf(error->text, sizeof(error->text), FOUND_EVENTS ": %s", strerror(-ret));
-	if (ret)
-		return NULL;
-	instance = buffers_make_instance(session, found);
-	if (!instance)
-		return NULL;
-	for (i = 0; i < instance->nr_channels; i++) {
-		struct channel *own = &instance->own_channels[i];
-
-		ret = load_rings(session, &instance->channels[i], own, folder);
-		if (ret) {
-			snprintf(error->text, sizeof(error->text), "%s.rings: %s", own->name,
-					ret == -EPROTO ? "there are no rings of this version in it"
-						       : strerror(-ret));
-			break;
-		}
-	}
-	if (!ret) {
-		ret = load_events(session, instance, folder);
-		if (ret)
-			snprintf(error->text, sizeof(error->text), FOUND_EVENTS ": %s",
-					strerror(-ret));
-	}
-	if (!ret)
-		return instance;
-	instance_free(session, instance);
-	return NULL;
-}
-
-struct instance *buffers_load(
-		struct session *session, int place, const char *name, struct ctf_error *error)
-{
-	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct instance *instance = NULL;
-	struct found *found = calloc(1, sizeof(*found));
-	int ret = 0;
-
-	snprintf(error->text, sizeof(error->text), "out of memory");
-	if (folder < 0)
-		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(errno));
-	else if (found && !found_read(folder, found, error))
-		instance = buffers_load_instance(session, folder, found, error);
-	if (instance)
-		ret = journal_look(instance, folder, found->trace);
-	if (ret) {
-		snprintf(error->text, sizeof(error->text),
-				ret > 0 ? "all of it is in %s" : "out of memory", found->trace);
-		instance_free(session, instance);
-		instance = NULL;
-	}
-	if (instance && *found->trace)
-		report_instance(session, instance, false,
-				"earlier data of process %u (%s) is in %s", found->pid,
-				instance->procname, found->trace);
-	if (found)
-		found_free(found);
-	free(found);
-	if (folder >= 0)
-		close(folder);
-	return instance;
 }

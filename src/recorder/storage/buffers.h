@@ -31,16 +31,11 @@ int buffers_make(struct session *session, struct instance *instance);
 int buffers_complete(const struct session *session, const struct instance *instance);
 int buffers_make_rings(struct session *session, struct instance *instance,
 		const struct instance_channel *channel, int *fd);
-int buffers_note_kind(
-		struct instance *instance, const struct wire_event_head *head, const void *bytes);
 /* By the drain thread, when everything is on disk, or could not be written: then its folder may stay. */
 bool buffers_stay(const struct instance *instance);
 void buffers_remove(struct session *session, struct instance *instance);
 void buffers_close(struct session *session);
 /* 1: the directory of an instance; 0: another entry, or one that is not readable; or a negative errno. */
 int buffers_is_folder(int place, const char *name);
-/* A folder as an instance that has ended, or NULL. */
-struct instance *buffers_load(
-		struct session *session, int place, const char *name, struct ctf_error *error);
 
 #endif

@@ -35,16 +35,16 @@
 #include <unistd.h>
 
 #include "ctf/ctf.h"
+#include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/maps.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/totals.h"
-#include "recorder/recovery/facts.h"
 #include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/losses.h"
 #include "ring/ring.h"
 
 struct journal *journal_allocate(const struct instance *instance)

@@ -124,3 +124,8 @@ void output_lock(struct session *session)
 			i++)
 		nanosleep(&moment, NULL);
 }
+
+const char *output_traces_path(const struct session *session)
+{
+	return session->rotation.path ? session->rotation.path : session->output.path;
+}

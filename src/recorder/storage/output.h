@@ -5,7 +5,7 @@
 /*
  * The directory that holds the traces of a session.
  *
- * Callers: the life of a session and recoveries. Main thread, before the drain thread runs. No lock.
+ * Callers: the life of a session and recoveries; trace.c for output_traces_path(). Main thread, before the drain thread runs. No lock.
  */
 #include <stdbool.h>
 
@@ -24,5 +24,7 @@ int output_create(struct session *session, const char *output, bool force,
 		struct session_error *error);
 /* Lock the directory: a reader that follows the trace sees by this lock that more may come. */
 void output_lock(struct session *session);
+/* The directory for new traces, once it exists: the output directory, or the chunk that is being written. Drain thread. */
+const char *output_traces_path(const struct session *session);
 
 #endif

@@ -6,14 +6,7 @@
  * The lock is on the directory itself: what is in it comes and goes. Figures of the clock hold as long
  * as the machine runs; all recorders of a session use those of the first, so that their traces agree.
  */
-#include "ctf/ctf.h"
-#include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
-#include "recorder/core/session.h"
-#include "recorder/core/totals.h"
-#include "recorder/recovery/adopt-chunks.h"
 #include "recorder/storage/state-directory.h"
-#include "ring/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder/recovery/facts.h"
+#include "ctf/ctf.h"
+#include "recorder/core/report.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/session.h"
+#include "recorder/core/totals.h"
+#include "recorder/storage/chunk-names.h"
+#include "ring/ring.h"
+
+#include "recorder/core/facts.h"
 #include "protocol/boot.h"
 
 #define SESSION_FILE "session"
@@ -58,7 +59,7 @@ struct saved {
 	bool has_clock;
 };
 
-/* ---- facts about processes and the machine ---- */
+/* ---- the machine ---- */
 
 void place_boot(char boot[40])
 {
@@ -69,30 +70,6 @@ void place_boot(char boot[40])
 		close(fd);
 	boot[got > 0 ? got : 0] = 0;
 	boot[strcspn(boot, " \n")] = 0;
-}
-
-uint64_t session_process_start(pid_t pid)
-{
-	char path[64], text[1024];
-	const char *at;
-	ssize_t got;
-	int fd, field, code;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	code = got < 0 ? errno : ESRCH;
-	if (fd >= 0)
-		close(fd);
-	errno = code;
-	if (got <= 0)
-		return 0;
-	text[got] = 0;
-	/* The second field is a name, with anything in it; behind its ")" is the third. */
-	at = strrchr(text, ')');
-	for (field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
 /* ---- the file ---- */
@@ -137,6 +114,7 @@ static bool read_saved(struct session *session, struct saved *saved)
 	if (ret == -ENOENT)
 		return false;
 	session->place->adopted = true;
+	session->clock.is_inherited = true;
 	good = !ret && facts_parse(text, size, FIRST_LINE, state_directory_parse_line, saved) &&
 			saved->has_clock && saved->output && *saved->output == '/';
 	free(text);
@@ -192,7 +170,7 @@ int place_save(struct session *session, uint64_t generation)
 		return 0;
 	/* What is there now is not ours; nor is it when nobody knows. */
 	if (!session->place->has_chunk)
-		session->place->first_chunk = adopt_last_chunk(session->output.path);
+		session->place->first_chunk = chunk_last_number(session->output.path);
 	session->place->has_chunk = true;
 	return facts_write_file(session->buffers.fd, SESSION_FILE, FIRST_LINE,
 			state_directory_write, &state);

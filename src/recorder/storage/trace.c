@@ -25,26 +25,17 @@
 #include "recorder/core/channels.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
-#include "recorder/core/maps.h"
-#include "recorder/core/memory.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
-#include "recorder/core/totals.h"
-#include "recorder/rotation/retain.h"
-#include "recorder/rotation/rotate.h"
-#include "recorder/rotation/snapshot.h"
-#include "recorder/rotation/trigger.h"
-#include "recorder/storage/buffers.h"
 #include "recorder/storage/disk-full.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/maps-file.h"
+#include "recorder/storage/output.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
 
 #define NAME_TRIES 100
-/* At the end of a session a living process may write as fast as we read. */
-#define PASSES_OF_THE_LIVING 4
 
 static const uint32_t tracer_version[3] = {0, 1, 0};
 
@@ -163,7 +154,7 @@ static void write_user(
 
 static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
 {
-	int try, ret = rotate_prepare(session, error);
+	int try, ret = session->trace_hooks->prepare(session, error);
 
 	if (ret)
 		return ret;
@@ -174,7 +165,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 
 		if (name_trace(instance, (unsigned int)try, &directory))
 			return -ENOMEM;
-		if (asprintf(&path, "%s/%s", rotate_path(session), directory) < 0) {
+		if (asprintf(&path, "%s/%s", output_traces_path(session), directory) < 0) {
 			free(directory);
 			return -ENOMEM;
 		}
@@ -190,7 +181,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 			continue;
 		}
 		link_writer(session, instance);
-		rotate_note_flat(session, directory);
+		session->trace_hooks->note(session, directory);
 		pthread_mutex_lock(&session->lock);
 		free(instance->directory);
 		instance->directory = directory;
@@ -200,7 +191,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 }
 
 /* What the writer has written since we looked last. */
-static void count_bytes(struct session *session, struct instance *instance)
+void trace_count_bytes(struct session *session, struct instance *instance)
 {
 	uint64_t bytes = ctf_writer_bytes(instance->writer);
 
@@ -307,8 +298,8 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 		full_count(session, span->events_discarded - ring->discarded);
 	ring->held = false;
 	full_over(session);
-	count_bytes(session, instance);
-	retain_apply(session);
+	trace_count_bytes(session, instance);
+	session->trace_hooks->after_packet(session);
 	ring->discarded = span->events_discarded;
 	if (span->timestamp_end > instance->last_ticks)
 		instance->last_ticks = span->timestamp_end;
@@ -336,7 +327,7 @@ static bool record_trace_write_span(struct session *session, struct instance *in
 	};
 	int ret;
 
-	rotate_for(session, span->size);
+	session->trace_hooks->before_packet(session, span->size);
 	ret = trace_append(session, instance, channel, ring, &packet, &error);
 	if (!ret)
 		return true;
@@ -407,76 +398,6 @@ bool trace_drain(struct session *session, struct instance *instance)
 
 /* ---- the end ---- */
 
-/*
- * The rings and what was counted of each. A session may have very many processes: what is left of
- * them is sums. The main thread may be looking (statistics.c).
- */
-static void record_trace_free_channel(
-		struct session *session, struct instance *instance, uint32_t index)
-{
-	struct instance_channel *channel = &instance->channels[index];
-	struct ring_consumer *rings = channel->rings;
-	struct instance_ring *each = channel->each;
-	uint64_t unwritten = 0, lost = 0;
-	int ring_fd = channel->ring_fd;
-	uint32_t ring;
-
-	for (ring = 0; each && ring < channel->geometry.rings; ring++) {
-		unwritten += each[ring].unwritten;
-		lost += rings ? ring_consumer_lost_total(rings, ring) : 0;
-	}
-	pthread_mutex_lock(&session->lock);
-	channel->rings = NULL;
-	channel->each = NULL;
-	channel->ring_fd = -1;
-	channel->lost = lost;
-	instance->unwritten += unwritten;
-	pthread_mutex_unlock(&session->lock);
-	free(each);
-	if (ring_fd >= 0)
-		close(ring_fd);
-	if (!rings)
-		return;
-	if (session->drain.bells)
-		ring_bells_remove(session->drain.bells, rings);
-	ring_consumer_unmap(rings);
-}
-
-/* What still waits in rings that overwrite is not in the trace: buffers_remove(). */
-static void end_journal(struct instance *instance)
-{
-	if (!instance->unwritten_code)
-		journal_finish(instance);
-}
-
-/* Everything that was published, the losses, and the memory back. The files stay open. */
-bool trace_end(struct session *session, struct instance *instance)
-{
-	unsigned int pass;
-	uint32_t i;
-
-	trigger_count(session, instance);
-	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
-		;
-	if (full_waits(session) || !snapshot_end(session, instance) ||
-			!losses_end(session, instance))
-		return false;
-	totals_end(session, instance, buffers_stay(instance));
-	end_journal(instance);
-	for (i = 0; i < instance->nr_all_channels; i++)
-		record_trace_free_channel(session, instance, i);
-	if (instance->writer)
-		count_bytes(session, instance);
-	kinds_forget(session, instance);
-	buffers_remove(session, instance);
-	memory_give_back(session, instance);
-	pthread_mutex_lock(&session->lock);
-	session->totals.ended = session->totals.next;
-	instance->state = INSTANCE_CLOSED;
-	pthread_mutex_unlock(&session->lock);
-	return true;
-}
-
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock)
 {
 	struct ctf_error error = {.text = ""};
@@ -489,7 +410,7 @@ void trace_close(struct session *session, struct instance *instance, const struc
 	/* The first figures are good enough when the better ones find no room. */
 	if (clock && !instance->own_clock)
 		ctf_writer_set_clock(instance->writer, clock, &error);
-	count_bytes(session, instance);
+	trace_count_bytes(session, instance);
 	unlink_writer(instance);
 	ret = ctf_writer_close(instance->writer, &error);
 	instance->writer = NULL;

@@ -16,10 +16,22 @@
 struct instance;
 struct session;
 
+/*
+ * Functions of rotation/rotate.c that traces call, and that storage does not know. The drain thread calls them, without the session's lock.
+ */
+struct trace_hooks {
+	/* Make the directory for new traces. 0 or a negative errno. */
+	int (*prepare)(struct session *session, struct ctf_error *error);
+	/* A trace was begun: its name below the directory. */
+	void (*note)(struct session *session, const char *directory);
+	/* So many bytes come now: this may close all traces and begin a chunk. */
+	void (*before_packet)(struct session *session, uint64_t bytes);
+	/* A packet was written: this may remove old chunks. */
+	void (*after_packet)(struct session *session);
+};
+
 /* Write what the rings hold. False: nothing was there. */
 bool trace_drain(struct session *session, struct instance *instance);
-/* The last of it. False: the disk is full, call again. */
-bool trace_end(struct session *session, struct instance *instance);
 /* By the thread that alone has the instance. */
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock);
 
@@ -29,6 +41,8 @@ int trace_create(struct session *session, const struct instance *instance, const
 int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint32_t *nr_described, struct ctf_error *error);
 int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error);
+/* Count what the writer has written since the last call. */
+void trace_count_bytes(struct session *session, struct instance *instance);
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, const struct ctf_span *span, struct ctf_error *error);
 void trace_report_damage(struct session *session, struct instance *instance, uint32_t channel,

@@ -17,12 +17,12 @@
 #include "recorder/core/channels.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/losses.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/storage/disk-full.h"
 #include "recorder/storage/journal.h"
+#include "recorder/storage/losses.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
 

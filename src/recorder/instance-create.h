@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_INSTANCE_CREATE_H
+#define RECORDER_INSTANCE_CREATE_H
+
+/*
+ * Creates the instance of a process that connects.
+ *
+ * Callers: connections. Main thread, without the session's lock, which it takes.
+ */
+
+struct connection;
+struct instance;
+struct session;
+struct wire_hello;
+
+/*
+ * Takes over the pidfd. Returns NULL with the reason for the program, else the descriptors of the channels' rings (none in a listing),
+ * which the caller closes. Main thread, without the lock.
+ */
+struct instance *instance_create(struct session *session, const struct wire_hello *hello,
+		const struct connection *connection, int pidfd, int *ring_fds, const char **reason);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all programs have reported of their probe tables (core/probes.h).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/instance.h"
+#include "recorder/core/probe-offers.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/run.h"
+#include "recorder/core/session-state.h"
+
+/* So many turns to hear what was said before. */
+#define LAST_TURNS 64
+
+static bool copy_answer(struct session_probe_answer *answer, const struct instance *instance,
+		const struct probe_given *given)
+{
+	size_t size = given->said.nr_refusals * sizeof(*answer->refusals);
+
+	*answer = given->said;
+	answer->pid = instance->peer;
+	answer->ended = instance->state != INSTANCE_LIVE;
+	answer->procname = strdup(instance->procname);
+	answer->refusals = malloc(size + 1);
+	if (answer->refusals && size)
+		memcpy(answer->refusals, given->said.refusals, size);
+	return answer->procname && answer->refusals;
+}
+
+/* What was sent before we were asked is there, in some socket. */
+static void hear_all(struct session *session)
+{
+	int turns = 0;
+
+	while (session->service && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
+		;
+}
+
+int session_probe_answers(
+		struct session *session, struct session_probe_answer **answers, size_t *nr)
+{
+	const struct instance *instance;
+	size_t room = 0, i;
+
+	*nr = 0;
+	hear_all(session);
+	for (instance = session->instances.list; instance; instance = instance->next)
+		room += instance->nr_given;
+	*answers = calloc(room + 1, sizeof(**answers));
+	if (!*answers)
+		return -ENOMEM;
+	for (instance = session->instances.list; instance; instance = instance->next) {
+		for (i = 0; i < instance->nr_given; i++) {
+			if (copy_answer(&(*answers)[(*nr)++], instance, &instance->given[i]))
+				continue;
+			session_probe_answers_free(*answers, *nr);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void session_probe_answers_free(struct session_probe_answer *answers, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		free(answers[i].procname);
+		free(answers[i].refusals);
+	}
+	free(answers);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of an instance's trace: everything that was published, the losses, and the memory back.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "recorder/core/event-classes.h"
+#include "recorder/core/instance.h"
+#include "recorder/core/memory.h"
+#include "recorder/core/session-state.h"
+#include "recorder/core/totals.h"
+#include "recorder/rotation/snapshot.h"
+#include "recorder/rotation/trace-end.h"
+#include "recorder/rotation/trigger.h"
+#include "recorder/storage/buffers.h"
+#include "recorder/storage/disk-full.h"
+#include "recorder/storage/journal.h"
+#include "recorder/storage/losses.h"
+#include "recorder/storage/trace.h"
+#include "ring/ring.h"
+
+/* At the end of a session a living process may write as fast as we read. */
+#define PASSES_OF_THE_LIVING 4
+
+/*
+ * The rings and what was counted of each. A session may have very many processes: what is left of
+ * them is sums. The main thread may be looking (statistics.c).
+ */
+static void trace_end_free_channel(
+		struct session *session, struct instance *instance, uint32_t index)
+{
+	struct instance_channel *channel = &instance->channels[index];
+	struct ring_consumer *rings = channel->rings;
+	struct instance_ring *each = channel->each;
+	uint64_t unwritten = 0, lost = 0;
+	int ring_fd = channel->ring_fd;
+	uint32_t ring;
+
+	for (ring = 0; each && ring < channel->geometry.rings; ring++) {
+		unwritten += each[ring].unwritten;
+		lost += rings ? ring_consumer_lost_total(rings, ring) : 0;
+	}
+	pthread_mutex_lock(&session->lock);
+	channel->rings = NULL;
+	channel->each = NULL;
+	channel->ring_fd = -1;
+	channel->lost = lost;
+	instance->unwritten += unwritten;
+	pthread_mutex_unlock(&session->lock);
+	free(each);
+	if (ring_fd >= 0)
+		close(ring_fd);
+	if (!rings)
+		return;
+	if (session->drain.bells)
+		ring_bells_remove(session->drain.bells, rings);
+	ring_consumer_unmap(rings);
+}
+
+/* What still waits in rings that overwrite is not in the trace: buffers_remove(). */
+static void trace_end_journal(struct instance *instance)
+{
+	if (!instance->unwritten_code)
+		journal_finish(instance);
+}
+
+/* Everything that was published, the losses, and the memory back. The files stay open. */
+bool trace_end(struct session *session, struct instance *instance)
+{
+	unsigned int pass;
+	uint32_t i;
+
+	trigger_count(session, instance);
+	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
+		;
+	if (full_waits(session) || !snapshot_end(session, instance) ||
+			!losses_end(session, instance))
+		return false;
+	totals_end(session, instance, buffers_stay(instance));
+	trace_end_journal(instance);
+	for (i = 0; i < instance->nr_all_channels; i++)
+		trace_end_free_channel(session, instance, i);
+	if (instance->writer)
+		trace_count_bytes(session, instance);
+	kinds_forget(session, instance);
+	buffers_remove(session, instance);
+	memory_give_back(session, instance);
+	pthread_mutex_lock(&session->lock);
+	session->totals.ended = session->totals.next;
+	instance->state = INSTANCE_CLOSED;
+	pthread_mutex_unlock(&session->lock);
+	return true;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RECORDER_MAPS_FILE_H
+#define RECORDER_MAPS_FILE_H
+
+/*
+ * The file with the code that a process has mapped.
+ *
+ * Callers: trace.c. Drain thread, or a thread that alone has the instance; without the session's lock, which it takes.
+ */
+
+struct instance;
+struct session;
+
+void maps_write(struct session *session, struct instance *instance);
+
+#endif
