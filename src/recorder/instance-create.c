@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "protocol/protocol.h"
-#include "recorder/core/connection.h"
+#include "recorder/connection.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/probe-offers.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
 #include "recorder/instance-create.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/storage/instance-free.h"
 #include "recorder/storage/rings.h"

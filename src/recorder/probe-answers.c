@@ -9,8 +9,8 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/probe-offers.h"
 #include "recorder/core/probes.h"
-#include "recorder/core/run.h"
-#include "recorder/core/session-state.h"
+#include "recorder/run.h"
+#include "recorder/session-state.h"
 
 /* So many turns to hear what was said before. */
 #define LAST_TURNS 64

@@ -3,7 +3,7 @@
 #include "sessions/parts.h"
 
 #include "relay/send.h"
-#include "recorder/core/check.h"
+#include "recorder/check.h"
 #include "protocol/runtime.h"
 
 #include <errno.h>

@@ -25,7 +25,7 @@
 #include "ctf/ctf.h"
 #include "isolate/isolate.h"
 #include "kernel-events/kernel-events.h"
-#include "recorder/recovery/recover.h"
+#include "recorder/recover.h"
 #include "recorder/core/session.h"
 
 /* ---- what is printed, on both streams ---- */

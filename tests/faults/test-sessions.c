@@ -12,12 +12,12 @@
 #include "../resources.h"
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
-#include "recorder/core/check.h"
+#include "recorder/check.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
-#include "recorder/core/run.h"
+#include "recorder/run.h"
 #include "recorder/core/session.h"
-#include "recorder/recovery/recover.h"
+#include "recorder/recover.h"
 #include "ring/ring.h"
 
 #define EVENTS 20u

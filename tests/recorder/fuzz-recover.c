@@ -18,7 +18,7 @@
 #include <side/trace.h>
 
 #include "ring/ring.h"
-#include "recorder/recovery/recover.h"
+#include "recorder/recover.h"
 #include "abi/visit.h"
 #include "protocol/recovery.h"
 #include "protocol/protocol.h"

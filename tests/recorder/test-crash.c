@@ -6,9 +6,9 @@
 
 #include "recorder/core/exit-status.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 
 #define CHECK(condition)       \
 	((condition) ? (void)0 \

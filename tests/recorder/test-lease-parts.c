@@ -17,12 +17,11 @@
 #include "recorder/core/leases.h"
 #include "recorder/core/live.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define S UINT64_C(1000000000)

@@ -12,8 +12,8 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/shares.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define CHECK(condition)                                                                \

@@ -16,8 +16,8 @@
 #include "../called.h"
 #include "recorder/core/libraries.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-state.h"
 
 static char work[] = "/tmp/side-library-XXXXXX";
 static struct session_error the_error;

@@ -13,34 +13,34 @@
 #include "abi/visit.h"
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
+#include "recorder/connection.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/clock.h"
-#include "recorder/core/connection.h"
-#include "recorder/core/drain.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/libraries.h"
-#include "recorder/core/listener.h"
 #include "recorder/core/live.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/probe-offers.h"
-#include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
-#include "recorder/core/spawn.h"
 #include "recorder/core/totals.h"
 #include "recorder/core/track.h"
+#include "recorder/drain.h"
+#include "recorder/listener.h"
+#include "recorder/refusals.h"
 #include "recorder/rotation/retain.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/snapshot.h"
 #include "recorder/rotation/trace-end.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
+#include "recorder/spawn.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/storage/disk-full.h"
 #include "recorder/storage/instance-free.h"
@@ -151,9 +151,9 @@ static int played_setrlimit(__rlimit_resource_t resource, const struct rlimit *l
 }
 
 #include "recorder/storage/losses.c"
-#include "recorder/core/statistics.c"
+#include "recorder/statistics.c"
 #define trace_close played_trace_close
-#include "recorder/core/drain.c"
+#include "recorder/drain.c"
 #undef trace_close
 #define ring_consumer_snapshot played_snapshot
 #define ring_consumer_lost_total played_lost_total
@@ -169,7 +169,7 @@ static int played_setrlimit(__rlimit_resource_t resource, const struct rlimit *l
 #define ring_clock_calibrate played_calibrate
 #define getrlimit played_getrlimit
 #define setrlimit played_setrlimit
-#include "recorder/core/session.c"
+#include "recorder/session.c"
 #include "recorder/core/clock.c"
 #undef setrlimit
 #undef getrlimit

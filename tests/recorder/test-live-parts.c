@@ -11,26 +11,26 @@
 
 #include "../called.h"
 #include "protocol/protocol.h"
+#include "recorder/connection.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/clock.h"
-#include "recorder/core/connection.h"
-#include "recorder/core/drain.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/listener.h"
 #include "recorder/core/live.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/probe-offers.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/totals.h"
 #include "recorder/core/track.h"
+#include "recorder/drain.h"
+#include "recorder/listener.h"
 #include "recorder/recovery/adopt.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/run.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/storage/instance-free.h"
 #include "recorder/storage/output.h"
@@ -247,7 +247,7 @@ static int settled(void *user)
 #define report_suppressed(session, ends) ((void)(session), called("suppressed(%d) ", ends))
 #define pthread_mutex_lock(mutex) ((void)(mutex), nr_locked++)
 #define pthread_mutex_unlock(mutex) ((void)(mutex), nr_locked--)
-#include "recorder/core/live.c"
+#include "recorder/live.c"
 #undef calloc
 
 static struct service service;

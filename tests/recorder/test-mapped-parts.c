@@ -17,13 +17,13 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/recovery/adopt-mapped.h"
 #include "recorder/recovery/adopt.h"
 #include "recorder/recovery/core-dump.h"
 #include "recorder/recovery/recovered.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 static bool is_there, has_no_memory;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/check.h"
+#include "recorder/check.h"
 #include "protocol/pattern.h"
 
 #define CHECK(condition)       \

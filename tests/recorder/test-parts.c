@@ -13,17 +13,18 @@
 #include <unistd.h>
 
 #include "../resources.h"
+#include "recorder/connection.h"
 #include "recorder/core/access.h"
-#include "recorder/core/connection.h"
 #include "recorder/core/instance.h"
+#include "recorder/core/leases.h"
 #include "recorder/core/live.h"
-#include "recorder/core/refusals.h"
-#include "recorder/core/runtime.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
-#include "recorder/core/survivors.h"
+#include "recorder/refusals.h"
+#include "recorder/runtime.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/disk-full.h"
+#include "recorder/survivors.h"
 
 #define CHECK(condition)       \
 	((condition) ? (void)0 \

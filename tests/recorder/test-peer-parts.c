@@ -16,10 +16,10 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "recorder/core/check.h"
+#include "recorder/check.h"
 #include "recorder/core/live.h"
 #include "recorder/core/peer.h"
-#include "recorder/recovery/recover.h"
+#include "recorder/recover.h"
 #include "recorder/core/session.h"
 
 #ifndef SO_PEERPIDFD

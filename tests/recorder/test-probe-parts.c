@@ -21,11 +21,11 @@
 #include "recorder/core/probe-offers.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/run.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 
 static uid_t user;
 static uint64_t start;

@@ -18,21 +18,21 @@
 
 #include "../called.h"
 #include "protocol/protocol.h"
+#include "recorder/connection.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/connection.h"
-#include "recorder/core/drain.h"
 #include "recorder/core/exit-status.h"
-#include "recorder/core/helper-process.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/listener.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
-#include "recorder/core/spawn.h"
-#include "recorder/core/survivors.h"
 #include "recorder/core/watch.h"
+#include "recorder/drain.h"
+#include "recorder/helper-process.h"
+#include "recorder/listener.h"
+#include "recorder/run.h"
+#include "recorder/session-state.h"
+#include "recorder/spawn.h"
 #include "recorder/storage/buffers.h"
+#include "recorder/survivors.h"
 #include "ring/ring.h"
 
 #define COMMAND 4711
@@ -400,7 +400,7 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define session_never_meets(name) played_never(name)
 #define companion_hold(session, error) ((void)(session), (void)(error), played_hold())
 #define companion_end(session) ((void)(session), played_companion_end())
-#include "recorder/core/spawn.c"
+#include "recorder/spawn.c"
 #undef free
 #define epoll_wait(epoll, events, capacity, timeout_ms) \
 	played_epoll_wait(epoll, events, capacity, timeout_ms)
@@ -427,7 +427,7 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define channels_report(session) ((void)(session), called("channels\n"))
 #define listener_close(session) ((void)(session), called("listener_close\n"))
 #define buffers_close(session) ((void)(session), called("buffers_close\n"))
-#include "recorder/core/run.c"
+#include "recorder/run.c"
 #undef close
 #undef getenv
 

@@ -16,15 +16,15 @@
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/exit-status.h"
-#include "recorder/core/helper-process.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/helper-process.h"
 #include "recorder/rotation/snapshot.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/run.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define MS UINT64_C(1000000)
@@ -135,7 +135,7 @@ static int played_turn(const struct session *session, int timeout_ms)
 #define run_begin(session) played_begin(session)
 #define run_turn(session, timeout_ms) played_turn(session, timeout_ms)
 #undef trigger_set_error
-#include "recorder/core/helper-process.c"
+#include "recorder/helper-process.c"
 #include "recorder/core/exit-status.c"
 #include "recorder/rotation/trigger.c"
 #undef syscall

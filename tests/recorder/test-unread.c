@@ -21,7 +21,7 @@ static uint64_t played_deadline(unsigned int timeout_ms)
 }
 
 #define wire_deadline played_deadline
-#include "recorder/core/connection.c"
+#include "recorder/connection.c"
 #undef wire_deadline
 
 #include "../check.h"

@@ -5,7 +5,7 @@
 #include "progress.h"
 #include "say.h"
 
-#include "recorder/recovery/recover.h"
+#include "recorder/recover.h"
 #include "recorder/core/session.h"
 
 int cmd_recover(const struct parsed *parsed)

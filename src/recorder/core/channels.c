@@ -20,8 +20,8 @@
 #include "recorder/core/channels.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 static const char *const symbols_patterns[] = {"side:library_*", "side:statedump_*"};

@@ -8,8 +8,8 @@
 #include "ctf/ctf.h"
 #include "recorder/core/clock.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration)

@@ -16,9 +16,9 @@
 #include "recorder/core/description-file.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
+#include "recorder/session-state.h"
 
 /* ---- the stream ---- */
 

@@ -19,7 +19,7 @@
 #include "recorder/core/exit-status.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
+#include "recorder/session-state.h"
 
 /* <linux/pidfd.h> of Linux 6.15; older headers have none of it. */
 struct exit_info {

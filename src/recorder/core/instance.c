@@ -17,9 +17,9 @@
 #include "recorder/core/leases.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/peer.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/shares.h"
 #include "recorder/core/watch.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 /* Only what is harmless in a file name and in a terminal. */

@@ -26,10 +26,9 @@
 #include "recorder/core/leases.h"
 #include "recorder/core/live.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/shares.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define MATCH_NS UINT64_C(2000000000)

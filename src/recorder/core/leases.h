@@ -16,6 +16,8 @@ struct instance;
 struct session;
 struct session_status;
 
+#define REFUSALS_OF_USER 32 /* programs of one user that wait and are named */
+
 struct session_leases {
 	size_t nr_denied; /* processes whose events found no ring memory (lock) */
 	uint64_t next;    /* the drain thread's: next search for idle rings */

@@ -17,8 +17,8 @@
 
 #include "recorder/core/libraries.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-state.h"
 
 #if defined(__x86_64__)
 #define MULTIARCH "x86_64-linux-gnu"

@@ -17,7 +17,7 @@
 
 #include "recorder/core/instance.h"
 #include "recorder/core/maps.h"
-#include "recorder/core/session-state.h"
+#include "recorder/session-state.h"
 
 #define MAPS_SIZE_MAX ((size_t)4 << 20)
 

@@ -25,9 +25,9 @@
 #include "recorder/core/leases.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define SHARE_OF_WHAT_IS_LEFT 32

@@ -25,9 +25,8 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/probe-offers.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-state.h"
 
 /* ---- those that there are ---- */
 

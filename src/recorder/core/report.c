@@ -14,8 +14,8 @@
 #include "recorder/core/log-limits.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-state.h"
 
 enum session_error_kind session_error_kind_of(int code)
 {

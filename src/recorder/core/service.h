@@ -5,7 +5,7 @@
 /*
  * What a session without a command has in addition (live.h). All of it is the main thread's, except members with "(lock)" and `keep`.
  *
- * Callers: the life of a session. Main thread. No lock.
+ * No functions: live.c makes and frees it.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct session;
 struct session_track;
 
 struct service {
@@ -38,7 +37,5 @@ struct service {
 	uint64_t nr_untracked;
 	bool over; /* session_finish() (lock) */
 };
-
-void service_free(struct session *session);
 
 #endif

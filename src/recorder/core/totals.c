@@ -20,9 +20,9 @@
 #include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/totals.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define FIRST_LINE "side-totals 1"

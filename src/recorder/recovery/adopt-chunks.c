@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/session-state.h"
 #include "recorder/recovery/adopt-chunks.h"
 #include "recorder/rotation/retain.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/chunk-names.h"
 #include "recorder/storage/state-directory.h"
 

@@ -26,11 +26,11 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-state.h"
 #include "recorder/recovery/adopt-mapped.h"
 #include "recorder/recovery/adopt.h"
 #include "recorder/recovery/core-dump.h"
 #include "recorder/recovery/recovered.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define LIMIT_MAPPINGS 65536

@@ -22,10 +22,10 @@
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/recovery/core-dump.h"
 #include "recorder/recovery/recovered.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/instance-free.h"
 #include "ring/ring.h"
 

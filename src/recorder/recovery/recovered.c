@@ -10,9 +10,9 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/recovery/recovered.h"
 #include "recorder/rotation/trace-end.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
 

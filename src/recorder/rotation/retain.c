@@ -18,9 +18,9 @@
 
 #include "base/clock.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/retain.h"
+#include "recorder/session-state.h"
 
 #define DEPTH_MAX 16
 

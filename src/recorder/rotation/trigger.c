@@ -27,10 +27,10 @@
 #include "recorder/core/exit-status.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/snapshot.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 #define PAUSE_NS 1000000000ull

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "protocol/protocol.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/disk-full.h"
 
 #define RETRY_MS 1000

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "recorder/core/instance.h"
-#include "recorder/core/session-state.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/maps-file.h"
 #include "recorder/storage/output.h"
 

@@ -15,8 +15,8 @@
 
 #include "ctf/ctf.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/output.h"
 
 static int fail_output(struct session_error *error, int code, const char *path)

@@ -9,7 +9,7 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/storage/rings.h"
 #include "ring/ring.h"

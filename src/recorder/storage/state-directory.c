@@ -20,7 +20,7 @@
 
 #include "ctf/ctf.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
+#include "recorder/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/totals.h"
 #include "recorder/storage/chunk-names.h"

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/core/connection.h"
+#include "recorder/connection.h"
+#include "recorder/core/leases.h"
 #include "recorder/core/live.h"
-#include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/refusals.h"
+#include "recorder/session-state.h"
 
 #define REFUSALS_MAX 512
 

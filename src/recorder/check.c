@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Options looked at without a recording: by the same functions that begin one. */
-#include "recorder/core/check.h"
+#include "recorder/check.h"
 
 #include <errno.h>
 
 #include "recorder/core/channels.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 int session_check(const struct session_options *options, struct session_error *error)

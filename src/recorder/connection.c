@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "protocol/protocol.h"
+#include "recorder/connection.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/connection.h"
 #include "recorder/core/event-classes.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
@@ -26,16 +26,16 @@
 #include "recorder/core/peer.h"
 #include "recorder/core/probe-offers.h"
 #include "recorder/core/probes.h"
-#include "recorder/core/refusals.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
 #include "recorder/core/track.h"
 #include "recorder/core/watch.h"
 #include "recorder/instance-create.h"
 #include "recorder/recovery/adopt.h"
+#include "recorder/refusals.h"
+#include "recorder/session-state.h"
 #include "ring/ring.h"
 
 static void lose_process(struct session *session, struct instance *instance);

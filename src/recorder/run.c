@@ -18,21 +18,21 @@
 #include <unistd.h>
 
 #include "protocol/protocol.h"
+#include "recorder/connection.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/connection.h"
-#include "recorder/core/drain.h"
 #include "recorder/core/exit-status.h"
-#include "recorder/core/helper-process.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/listener.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
-#include "recorder/core/spawn.h"
-#include "recorder/core/survivors.h"
 #include "recorder/core/watch.h"
+#include "recorder/drain.h"
+#include "recorder/helper-process.h"
+#include "recorder/listener.h"
+#include "recorder/run.h"
+#include "recorder/session-state.h"
+#include "recorder/spawn.h"
 #include "recorder/storage/buffers.h"
+#include "recorder/survivors.h"
 
 #define TICK_MS 250
 #define BATCH 64

@@ -14,10 +14,10 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/live.h"
-#include "recorder/core/refusals.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/totals.h"
+#include "recorder/refusals.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/losses.h"
 #include "ring/ring.h"
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "recorder/core/instance.h"
-#include "recorder/core/session-state.h"
-#include "recorder/core/survivors.h"
+#include "recorder/session-state.h"
+#include "recorder/survivors.h"
 
 #define ENVIRONMENT_MAX (256u << 10) /* bytes of it that are searched */
 

@@ -30,5 +30,7 @@ int session_open_shares(struct session *session, struct session_error *error);
 /* NULL with errno, which session_fail_allocation() reports. */
 struct session *session_allocate(void);
 int session_fail_allocation(struct session_error *error);
+/* What a session without a command has in addition (core/service.h). */
+void service_free(struct session *session);
 
 #endif

@@ -7,11 +7,11 @@
 #include <stdatomic.h>
 
 #include "protocol/protocol.h"
-#include "recorder/core/helper-process.h"
 #include "recorder/core/report.h"
-#include "recorder/core/run.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/helper-process.h"
+#include "recorder/run.h"
+#include "recorder/session-state.h"
 
 #define STEP_MS 10
 #define END_WAIT_MS 5000 /* what was told to end */

@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/core/runtime.h"
-#include "recorder/core/session-state.h"
+#include "recorder/runtime.h"
+#include "recorder/session-state.h"
 
 #define PREFIX "side-"
 #define PATTERN PREFIX "XXXXXX"

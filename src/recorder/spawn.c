@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "protocol/protocol.h"
-#include "recorder/core/helper-process.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
-#include "recorder/core/spawn.h"
 #include "recorder/core/watch.h"
+#include "recorder/helper-process.h"
+#include "recorder/session-state.h"
+#include "recorder/spawn.h"
 
 /*
  * Inside another recording, the command is recorded by both. Whatever else stands in the variable is

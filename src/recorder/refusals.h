@@ -17,8 +17,6 @@ struct connection;
 struct session;
 struct session_status;
 
-#define REFUSALS_OF_USER 32 /* programs of one user that wait and are named */
-
 /* A program that is not recorded, and asks again. */
 struct refusal {
 	pid_t peer;

@@ -14,13 +14,13 @@
 
 #include "ctf/ctf.h"
 #include "recorder/core/report.h"
-#include "recorder/core/session-life.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
+#include "recorder/recover.h"
 #include "recorder/recovery/core-dump.h"
 #include "recorder/recovery/recover-folder.h"
-#include "recorder/recovery/recover.h"
 #include "recorder/recovery/recovered.h"
+#include "recorder/session-life.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/buffers.h"
 #include "recorder/storage/output.h"
 

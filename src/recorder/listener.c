@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 #include "protocol/protocol.h"
-#include "recorder/core/connection.h"
-#include "recorder/core/listener.h"
+#include "recorder/connection.h"
 #include "recorder/core/peer.h"
 #include "recorder/core/report.h"
-#include "recorder/core/runtime.h"
 #include "recorder/core/service.h"
-#include "recorder/core/session-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/watch.h"
+#include "recorder/listener.h"
+#include "recorder/runtime.h"
+#include "recorder/session-state.h"
 
 /* A socket that is not connected to anything yet. Returns 0 or an errno. */
 static int listener_make(struct session *session)
