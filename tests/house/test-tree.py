@@ -98,6 +98,7 @@ for upper, names in MAY_USE.items():
             fail("tests/house/test-tree.py", f"{upper} is listed before {lower}, which it uses")
 
 sources = sorted(files())
+included = {}  # the headers that each header of src includes, as paths below src
 for path in sources:
     extension = os.path.splitext(path)[1]
     with open(os.path.join(root, path), encoding="utf-8", errors="surrogateescape") as source:
@@ -112,6 +113,8 @@ for path in sources:
         module = module_of(path[len("src/"):])
         if not module:
             fail(path, "is in no module of MAY_USE")
+        if extension == ".h":
+            included[path[len("src/"):]] = re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M)
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+/[^"]+)"', text, re.M):
             if name in COMPOSED and path.startswith(f"src/{os.path.dirname(name)}/"):
                 continue
@@ -120,6 +123,24 @@ for path in sources:
                 fail(path, f"uses {name}, but {module} may use only {sorted(MAY_USE[module])}")
         if module in NO_PUBLIC_HEADERS and re.search(r"#\s*include\s+<side/", text):
             fail(path, f"{module} uses nothing of ours, not even the public headers")
+
+
+def circles(name, way, done):
+    """Reports headers that include themselves through others."""
+    if name in way:
+        fail("src/" + name, "includes itself: " + " -> ".join(way[way.index(name):] + [name]))
+    if name in way or name in done:
+        return
+    for used in included[name]:
+        beside = os.path.normpath(os.path.join(os.path.dirname(name), used))
+        if beside in included or used in included:
+            circles(beside if beside in included else used, way + [name], done)
+    done.add(name)
+
+
+checked = set()
+for header in included:
+    circles(header, [], checked)
 
 # Each major version of clang-format breaks lines in its own way: the sources are formatted as version 14 does it (Debian 12).
 FORMAT = next((name for name in ("clang-format-14", "clang-format") if shutil.which(name) and " version 14." in
