@@ -26,8 +26,8 @@
 
 /* ---- one event ---- */
 
-static struct side_arg cells[6], members[2];
-static struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(cells), .len = 6};
+static struct side_arg args[6], members[2];
+static struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(args), .len = 6};
 static struct side_arg_vec member_vector = {.sav = SIDE_PTR_INIT(members), .len = 2};
 static struct side_event_field member_fields[2];
 static struct side_type_struct structure = {
@@ -81,24 +81,24 @@ static void describe_all(void)
 }
 
 /* Only what a call site writes: label, flags, the active member. */
-static inline struct side_arg *put(struct side_arg *cell, uint16_t label)
+static inline struct side_arg *put(struct side_arg *arg, uint16_t label)
 {
-	cell->type.v = label;
-	cell->flags = 0;
-	return cell;
+	arg->type.v = label;
+	arg->flags = 0;
+	return arg;
 }
 
 static inline void argue(uint32_t i)
 {
-	put(&cells[0], SIDE_TYPE_U32)->u.side_static.integer_value.side_u32 = i & 3;
-	put(&cells[1], SIDE_TYPE_U64)->u.side_static.integer_value.side_u64 = 7;
-	side_ptr_set(put(&cells[2], SIDE_TYPE_STRING_UTF8)->u.side_static.string_value,
+	put(&args[0], SIDE_TYPE_U32)->u.side_static.integer_value.side_u32 = i & 3;
+	put(&args[1], SIDE_TYPE_U64)->u.side_static.integer_value.side_u64 = 7;
+	side_ptr_set(put(&args[2], SIDE_TYPE_STRING_UTF8)->u.side_static.string_value,
 			"redis-server");
-	put(&cells[3], SIDE_TYPE_FLOAT_BINARY64)->u.side_static.float_value.side_float_binary64 = 1;
+	put(&args[3], SIDE_TYPE_FLOAT_BINARY64)->u.side_static.float_value.side_float_binary64 = 1;
 	put(&members[0], SIDE_TYPE_U32)->u.side_static.integer_value.side_u32 = 3;
 	put(&members[1], SIDE_TYPE_U32)->u.side_static.integer_value.side_u32 = 4;
-	side_ptr_set(put(&cells[4], SIDE_TYPE_STRUCT)->u.side_static.side_struct, &member_vector);
-	side_ptr_set(put(&cells[5], SIDE_TYPE_GATHER_STRUCT)->u.side_static.side_struct_gather_ptr,
+	side_ptr_set(put(&args[4], SIDE_TYPE_STRUCT)->u.side_static.side_struct, &member_vector);
+	side_ptr_set(put(&args[5], SIDE_TYPE_GATHER_STRUCT)->u.side_static.side_struct_gather_ptr,
 			memory);
 }
 
@@ -135,7 +135,7 @@ static bool load_field(void *user, int handle, struct filter_value *value)
 	if (handle)
 		filter_value_text(value, "redis-server", 12);
 	else
-		filter_value_unsigned(value, cells[0].u.side_static.integer_value.side_u32);
+		filter_value_unsigned(value, args[0].u.side_static.integer_value.side_u32);
 	return true;
 }
 

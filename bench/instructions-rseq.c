@@ -13,7 +13,7 @@ struct area {
 	uint32_t cpu_id_start;
 	uint32_t cpu_id;
 	uint64_t rseq_cs;
-	uint32_t rest[4];
+	uint32_t remainder[4];
 } __attribute__((aligned(32)));
 
 static __thread struct area area __attribute__((tls_model("initial-exec")));

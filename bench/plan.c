@@ -21,8 +21,8 @@
 
 #define FIELDS_MAX 8
 
-static struct side_arg cells[FIELDS_MAX];
-static struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(cells)};
+static struct side_arg args[FIELDS_MAX];
+static struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(args)};
 static struct side_event_field fields[FIELDS_MAX];
 static struct side_event_description description = {
 		.struct_size = 112,
@@ -109,18 +109,18 @@ static void describe_array(void)
 /* Only what a call site writes: label, flags, the active member. */
 static inline struct side_arg *put(uint32_t index, uint16_t label)
 {
-	struct side_arg *cell = &cells[index];
+	struct side_arg *arg = &args[index];
 
-	cell->type.v = label;
-	cell->flags = 0;
-	return cell;
+	arg->type.v = label;
+	arg->flags = 0;
+	return arg;
 }
 
 static inline void put_string(uint32_t index, const char *text)
 {
-	struct side_arg *cell = put(index, SIDE_TYPE_STRING_UTF8);
+	struct side_arg *arg = put(index, SIDE_TYPE_STRING_UTF8);
 
-	side_ptr_set(cell->u.side_static.string_value, text);
+	side_ptr_set(arg->u.side_static.string_value, text);
 }
 
 static inline void argue_u32(uint32_t i)

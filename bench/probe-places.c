@@ -133,7 +133,7 @@ static void print(const char *path, struct tally *tally)
 	(void)fflush(stdout);
 }
 
-static int look_at(const char *path, const ZydisDecoder *decoder)
+static int next_check(const char *path, const ZydisDecoder *decoder)
 {
 	const struct code_function *functions;
 	struct code_error error;
@@ -181,6 +181,6 @@ int main(int argc, char **argv)
 	}
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (int i = 1; i < argc; i++)
-		status |= look_at(argv[i], &decoder);
+		status |= next_check(argv[i], &decoder);
 	return status;
 }

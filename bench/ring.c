@@ -30,7 +30,7 @@
 static const size_t sizes[] = {4, 16, 20, 64, 256, 512, 1024, 4096};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-struct way {
+struct backend {
 	const char *name;
 	const char *portable;
 	enum ring_clock clock;
@@ -40,7 +40,7 @@ struct way {
 	bool cold;
 };
 
-static const struct way ways[] = {
+static const struct backend variants[] = {
 		{"rseq, tsc", "0", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_CPU, false, false},
 		{"  in two parts", "0", RING_CLOCK_TSC, RING_MODE_DISCARD, RING_PER_CPU, true,
 				false},
@@ -58,7 +58,7 @@ static const struct way ways[] = {
 		{"portable, clock_gettime", "1", RING_CLOCK_MONOTONIC, RING_MODE_DISCARD,
 				RING_PER_CPU, false, false},
 };
-#define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define WAYS (sizeof(variants) / sizeof(variants[0]))
 
 struct rings {
 	struct ring_producer *producer;
@@ -77,11 +77,11 @@ static unsigned int rounds = 51, threads_max = THREADS;
 typedef void copy_fn(unsigned char *to, const unsigned char *from, size_t size);
 
 struct job {
-	const struct way *way; /* NULL: only read the clock, or copy. */
+	const struct backend *backend; /* NULL: only read the clock, or copy. */
 	struct ring_producer *producer;
 	copy_fn *copy;
 	unsigned char *memory; /* Copies: where to. */
-	size_t room, size, at;
+	size_t space, size, at;
 	unsigned int count;
 	int cpu;
 	double ns;
@@ -98,9 +98,9 @@ static void run_publications(struct job *job)
 	size_t head = job->size < 12 ? job->size : 12;
 
 	for (unsigned int i = 0; i < job->count; i++) {
-		int rc = job->way->parts ? ring_publish_parts(job->producer, 5, payload, head,
-							   payload + head, job->size - head)
-					 : ring_publish(job->producer, 5, payload, job->size);
+		int rc = job->backend->parts ? ring_publish_parts(job->producer, 5, payload, head,
+							       payload + head, job->size - head)
+					     : ring_publish(job->producer, 5, payload, job->size);
 
 		if (rc)
 			abort();
@@ -125,7 +125,7 @@ static void *job_main(void *data)
 	} else if (job->copy) {
 		for (unsigned int i = 0; i < job->count; i++) {
 			job->copy(job->memory + job->at, payload, job->size);
-			job->at = (job->at + job->size + 4) & (job->room - 1);
+			job->at = (job->at + job->size + 4) & (job->space - 1);
 		}
 	} else {
 		for (unsigned int i = 0; i < job->count; i++)
@@ -148,8 +148,8 @@ static double run(struct job *jobs, unsigned int threads)
 				? PUBLICATIONS
 				: (unsigned int)(RUN_BYTES / jobs[i].size);
 		/* What a ring that stays in the cache has room for. */
-		if (jobs[i].producer && !jobs[i].way->cold &&
-				jobs[i].way->mode == RING_MODE_DISCARD &&
+		if (jobs[i].producer && !jobs[i].backend->cold &&
+				jobs[i].backend->mode == RING_MODE_DISCARD &&
 				jobs[i].count * (jobs[i].size + 16) > WARM_BYTES - 16384)
 			jobs[i].count = (unsigned int)((WARM_BYTES - 16384) / (jobs[i].size + 16));
 		if (pthread_create(&ids[i], NULL, job_main, &jobs[i]))
@@ -193,21 +193,22 @@ static int set_up(void)
 	for (unsigned int i = 0; i < WAYS; i++) {
 		struct ring_geometry geometry = {.rings = ring_possible_cpus(),
 				.event_slots = 8,
-				.size = ways[i].cold ? COLD_BYTES : WARM_BYTES,
-				.mode = ways[i].mode,
-				.clock = ways[i].clock,
-				.placement = ways[i].placement,
+				.size = variants[i].cold ? COLD_BYTES : WARM_BYTES,
+				.mode = variants[i].mode,
+				.clock = variants[i].clock,
+				.placement = variants[i].placement,
 				.flags = RING_PREFAULT};
 		int fd;
 
 		/* Each run is new threads, and those that are gone may not be quite gone. */
 		if (geometry.placement == RING_PER_THREAD)
 			geometry.rings = 16;
-		setenv("SIDE_RING_PORTABLE", ways[i].portable, 1);
+		setenv("SIDE_RING_PORTABLE", variants[i].portable, 1);
 		if (ring_memory_create(&geometry, &fd) ||
 				ring_producer_map(fd, &rings[i].producer) ||
 				ring_consumer_map(fd, &geometry, &rings[i].consumer)) {
-			fprintf(stderr, "bench/ring: cannot make rings for '%s'\n", ways[i].name);
+			fprintf(stderr, "bench/ring: cannot make rings for '%s'\n",
+					variants[i].name);
 			return 1;
 		}
 		close(fd);
@@ -215,21 +216,21 @@ static int set_up(void)
 	return 0;
 }
 
-static double measure(unsigned int way, size_t size, unsigned int threads)
+static double measure(unsigned int backend, size_t size, unsigned int threads)
 {
 	struct job jobs[THREADS] = {{0}};
 	double ns;
 
 	for (unsigned int i = 0; i < threads; i++) {
 		jobs[i].size = size;
-		if (way < WAYS) {
-			jobs[i].way = &ways[way];
-			jobs[i].producer = rings[way].producer;
+		if (backend < WAYS) {
+			jobs[i].backend = &variants[backend];
+			jobs[i].producer = rings[backend].producer;
 		}
 	}
 	ns = run(jobs, threads);
-	if (way < WAYS)
-		empty(rings[way].consumer);
+	if (backend < WAYS)
+		empty(rings[backend].consumer);
 	return ns;
 }
 
@@ -246,22 +247,22 @@ static void publications(void)
 	/* The first turns touch the memory. */
 	for (int round = -4; round < (int)rounds; round++) {
 		for (unsigned int i = 0; i < (WAYS + 1) * SIZES * threads_max; i++) {
-			unsigned int way = i % (WAYS + 1), size = i / (WAYS + 1) % SIZES;
+			unsigned int backend = i % (WAYS + 1), size = i / (WAYS + 1) % SIZES;
 			unsigned int threads = i / (WAYS + 1) / SIZES;
-			double ns = measure(way, sizes[size], threads + 1);
+			double ns = measure(backend, sizes[size], threads + 1);
 
 			if (round >= 0)
-				cells[way][size][threads][round] = ns;
+				cells[backend][size][threads][round] = ns;
 		}
 	}
 	printf("ns a publication, medians of %u runs\n\n", rounds);
 	print_head("");
 	for (unsigned int threads = 0; threads < threads_max; threads++) {
-		for (unsigned int way = 0; way <= WAYS; way++) {
-			printf("%-25s x%u", way < WAYS ? ways[way].name : "rdtsc alone",
+		for (unsigned int backend = 0; backend <= WAYS; backend++) {
+			printf("%-25s x%u", backend < WAYS ? variants[backend].name : "rdtsc alone",
 					threads + 1);
 			for (unsigned int size = 0; size < SIZES; size++)
-				printf(" %9.2f", median(cells[way][size][threads]));
+				printf(" %9.2f", median(cells[backend][size][threads]));
 			printf("\n");
 		}
 	}
@@ -320,7 +321,7 @@ static const struct {
 static unsigned char *memory[THREADS];
 static size_t memory_at[THREADS];
 
-static double measure_copy(copy_fn *copy, size_t room, size_t size, unsigned int threads)
+static double measure_copy(copy_fn *copy, size_t space, size_t size, unsigned int threads)
 {
 	struct job jobs[THREADS] = {{0}};
 	double ns;
@@ -328,16 +329,16 @@ static double measure_copy(copy_fn *copy, size_t room, size_t size, unsigned int
 	for (unsigned int i = 0; i < threads; i++)
 		jobs[i] = (struct job){.copy = copy,
 				.memory = memory[i],
-				.room = room,
+				.space = space,
 				.size = size,
-				.at = memory_at[i] & (room - 1)};
+				.at = memory_at[i] & (space - 1)};
 	ns = run(jobs, threads);
 	for (unsigned int i = 0; i < threads; i++)
 		memory_at[i] = jobs[i].at;
 	return ns;
 }
 
-static void copies_into(size_t room, const char *name)
+static void copies_into(size_t space, const char *name)
 {
 	printf("\nns a copy into a %s ring, medians of %u runs\n\n", name, rounds);
 	print_head("");
@@ -349,8 +350,9 @@ static void copies_into(size_t room, const char *name)
 
 			/* The loops are for multiples of 64. */
 			if (sizes[size] % 64 == 0)
-				results[which][size][i / COPIES / SIZES] = measure_copy(
-						copies[which].copy, room, sizes[size], threads + 1);
+				results[which][size][i / COPIES / SIZES] =
+						measure_copy(copies[which].copy, space, sizes[size],
+								threads + 1);
 		}
 		for (unsigned int which = 0; which < COPIES; which++) {
 			printf("%-25s x%u", copies[which].name, threads + 1);

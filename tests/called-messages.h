@@ -7,7 +7,7 @@
 
 #include "cmd/side/command.h"
 
-int say_error(enum command_status status, const char *hint, const char *format, ...)
+int message_error(enum command_status status, const char *hint, const char *format, ...)
 {
 	char text[1500];
 	va_list arguments;
@@ -19,7 +19,7 @@ int say_error(enum command_status status, const char *hint, const char *format, 
 	return status;
 }
 
-void say_note(const char *format, ...)
+void message_note(const char *format, ...)
 {
 	char text[1500];
 	va_list arguments;

@@ -8,7 +8,7 @@
  * Nothing of a dynamic value was checked at registration, so its attributes and sizes are checked
  * here, before anyone reads them.
  */
-static int check_attributes(const struct walk *walk, const struct visit_step *step,
+static int check_attributes(const struct visit_argument_walk *walk, const struct visit_step *step,
 		struct visit_attributes attributes)
 {
 	uint32_t i;
@@ -58,8 +58,8 @@ _Static_assert(!offsetof(struct side_type_null, attributes) &&
 				!offsetof(struct side_type_float, attributes),
 		"attributes come first");
 
-static int abi_arguments_dynamic_walk_scalar(const struct walk *walk,
-		const struct visit_place *place, const struct visit_step *step,
+static int abi_arguments_dynamic_walk_scalar(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
 		const struct side_arg *arg)
 {
 	struct visit_attributes attributes = scalar_attributes(arg);
@@ -71,10 +71,10 @@ static int abi_arguments_dynamic_walk_scalar(const struct walk *walk,
 	if (visit_load_dynamic(arg, &value))
 		return visit_fail(walk->error, step, -EINVAL, "the value %s has an impossible size",
 				visit_label_name(arg->type.v));
-	return visit_walk_value(walk, place, step, &value, attributes);
+	return visit_walk_value(walk, location, step, &value, attributes);
 }
 
-static int walk_field(const struct walk *walk, const struct visit_place *inner,
+static int walk_field(const struct visit_argument_walk *walk, const struct visit_location *inner,
 		const struct visit_step *up, uint32_t index,
 		const struct side_arg_dynamic_field *field)
 {
@@ -83,7 +83,7 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 			.kind = VISIT_STEP_FIELD,
 			.name = side_ptr_get(field->field_name),
 	};
-	struct visit_place place = *inner;
+	struct visit_location location = *inner;
 	int ret;
 
 	if (!step.name)
@@ -95,36 +95,36 @@ static int walk_field(const struct walk *walk, const struct visit_place *inner,
 		ret = visit_walk_spend(walk, &step);
 	if (ret)
 		return ret;
-	place.index = index;
-	place.name = step.name;
-	ret = WALK_CALL(walk, field_begin, &place);
+	location.index = index;
+	location.name = step.name;
+	ret = WALK_CALL(walk, field_begin, &location);
 	if (!ret)
-		ret = visit_walk_dynamic(walk, &place, &step, &field->elem);
+		ret = visit_walk_dynamic(walk, &location, &step, &field->elem);
 	if (!ret)
-		ret = WALK_CALL(walk, field_end, &place);
-	return visit_walk_after_field(walk, &place, ret);
+		ret = WALK_CALL(walk, field_end, &location);
+	return visit_walk_after_field(walk, &location, ret);
 }
 
-static int abi_arguments_dynamic_walk_element(const struct walk *walk,
-		const struct visit_place *inner, const struct visit_step *up, uint32_t index,
+static int abi_arguments_dynamic_walk_element(const struct visit_argument_walk *walk,
+		const struct visit_location *inner, const struct visit_step *up, uint32_t index,
 		const struct side_arg *elem)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX, .index = index};
-	struct visit_place place = *inner;
+	struct visit_location location = *inner;
 	int ret;
 
-	place.index = index;
-	place.name = NULL;
+	location.index = index;
+	location.name = NULL;
 	ret = visit_walk_spend(walk, &step);
 	if (!ret)
-		ret = WALK_CALL(walk, element_begin, &place);
+		ret = WALK_CALL(walk, element_begin, &location);
 	if (!ret)
-		ret = visit_walk_dynamic(walk, &place, &step, elem);
-	return ret ? ret : WALK_CALL(walk, element_end, &place);
+		ret = visit_walk_dynamic(walk, &location, &step, elem);
+	return ret ? ret : WALK_CALL(walk, element_end, &location);
 }
 
-static int abi_arguments_dynamic_walk_fields(const struct walk *walk,
-		const struct visit_place *inner, const struct visit_step *step,
+static int abi_arguments_dynamic_walk_fields(const struct visit_argument_walk *walk,
+		const struct visit_location *inner, const struct visit_step *step,
 		const struct side_arg_dynamic_field *fields, uint32_t nr)
 {
 	uint32_t i;
@@ -138,8 +138,8 @@ static int abi_arguments_dynamic_walk_fields(const struct walk *walk,
 	return ret;
 }
 
-static int abi_arguments_dynamic_walk_struct(const struct walk *walk,
-		const struct visit_place *place, const struct visit_place *inner,
+static int abi_arguments_dynamic_walk_struct(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_location *inner,
 		const struct visit_step *step, const struct side_arg_dynamic_struct *value)
 {
 	int ret;
@@ -150,16 +150,16 @@ static int abi_arguments_dynamic_walk_struct(const struct walk *walk,
 	if (!ret)
 		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
 	if (!ret)
-		ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&value->attributes),
-				value->len);
+		ret = WALK_CALL(walk, struct_begin, location,
+				visit_attributes_of(&value->attributes), value->len);
 	if (!ret)
 		ret = abi_arguments_dynamic_walk_fields(
 				walk, inner, step, side_ptr_get(value->fields), value->len);
-	return ret ? ret : WALK_CALL(walk, struct_end, place, value->len);
+	return ret ? ret : WALK_CALL(walk, struct_end, location, value->len);
 }
 
-static int walk_vla(const struct walk *walk, const struct visit_place *place,
-		const struct visit_place *inner, const struct visit_step *step,
+static int walk_vla(const struct visit_argument_walk *walk, const struct visit_location *location,
+		const struct visit_location *inner, const struct visit_step *step,
 		const struct side_arg_dynamic_vla *value)
 {
 	uint32_t i;
@@ -174,26 +174,26 @@ static int walk_vla(const struct walk *walk, const struct visit_place *place,
 	if (!ret)
 		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
 	if (!ret)
-		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&value->attributes),
-				value->len);
+		ret = WALK_CALL(walk, array_begin, location,
+				visit_attributes_of(&value->attributes), value->len);
 	for (i = 0; !ret && i < value->len; i++)
 		ret = abi_arguments_dynamic_walk_element(
 				walk, inner, step, i, &side_ptr_get(value->sav)[i]);
-	return ret ? ret : WALK_CALL(walk, array_end, place, value->len);
+	return ret ? ret : WALK_CALL(walk, array_end, location, value->len);
 }
 
 /* ---- visitors of the application ---- */
 
 /* What the functions that the application calls back need to know. */
-struct writer {
-	const struct walk *walk;
-	const struct visit_place *inner;
+struct dynamic_writer {
+	const struct visit_argument_walk *walk;
+	const struct visit_location *inner;
 	const struct visit_step *step;
 	uint32_t nr;
 	int ret; /* the first error of ours; sticks */
 };
 
-static bool writer_may_go_on(struct writer *writer, const void *thing)
+static bool writer_may_go_on(struct dynamic_writer *writer, const void *thing)
 {
 	if (writer->ret)
 		return false;
@@ -209,7 +209,7 @@ static bool writer_may_go_on(struct writer *writer, const void *thing)
 static enum side_visitor_status write_elem(
 		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
 {
-	struct writer *writer = ctx->priv;
+	struct dynamic_writer *writer = ctx->priv;
 
 	if (writer_may_go_on(writer, elem))
 		writer->ret = abi_arguments_dynamic_walk_element(
@@ -221,7 +221,7 @@ static enum side_visitor_status write_field(
 		const struct side_tracer_dynamic_struct_visitor_ctx *ctx,
 		const struct side_arg_dynamic_field *field)
 {
-	struct writer *writer = ctx->priv;
+	struct dynamic_writer *writer = ctx->priv;
 
 	if (writer_may_go_on(writer, field))
 		writer->ret = walk_field(
@@ -229,7 +229,7 @@ static enum side_visitor_status write_field(
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
-static int finish_visitor(const struct writer *writer, enum side_visitor_status status)
+static int finish_visitor(const struct dynamic_writer *writer, enum side_visitor_status status)
 {
 	if (writer->ret)
 		return writer->ret;
@@ -240,12 +240,12 @@ static int finish_visitor(const struct writer *writer, enum side_visitor_status 
 	return 0;
 }
 
-static int abi_arguments_dynamic_walk_struct_visitor(const struct walk *walk,
-		const struct visit_place *place, const struct visit_place *inner,
+static int abi_arguments_dynamic_walk_struct_visitor(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_location *inner,
 		const struct visit_step *step,
 		const struct side_arg_dynamic_struct_visitor *visitor)
 {
-	struct writer writer = {.walk = walk, .inner = inner, .step = step};
+	struct dynamic_writer writer = {.walk = walk, .inner = inner, .step = step};
 	struct side_tracer_dynamic_struct_visitor_ctx ctx = {
 			.write_field = write_field,
 			.priv = &writer,
@@ -258,20 +258,20 @@ static int abi_arguments_dynamic_walk_struct_visitor(const struct walk *walk,
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
 	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
 	if (!ret)
-		ret = WALK_CALL(walk, struct_begin, place,
+		ret = WALK_CALL(walk, struct_begin, location,
 				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
 	if (!ret)
 		ret = finish_visitor(&writer,
 				side_ptr_get(visitor->visitor)(
 						&ctx, side_ptr_get(visitor->app_ctx)));
-	return ret ? ret : WALK_CALL(walk, struct_end, place, writer.nr);
+	return ret ? ret : WALK_CALL(walk, struct_end, location, writer.nr);
 }
 
-static int abi_arguments_dynamic_walk_vla_visitor(const struct walk *walk,
-		const struct visit_place *place, const struct visit_place *inner,
+static int abi_arguments_dynamic_walk_vla_visitor(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_location *inner,
 		const struct visit_step *step, const struct side_arg_dynamic_vla_visitor *visitor)
 {
-	struct writer writer = {.walk = walk, .inner = inner, .step = step};
+	struct dynamic_writer writer = {.walk = walk, .inner = inner, .step = step};
 	struct side_tracer_visitor_ctx ctx = {.write_elem = write_elem, .priv = &writer};
 	int ret;
 
@@ -281,21 +281,22 @@ static int abi_arguments_dynamic_walk_vla_visitor(const struct walk *walk,
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
 	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
 	if (!ret)
-		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&visitor->attributes),
-				VISIT_LENGTH_UNKNOWN);
+		ret = WALK_CALL(walk, array_begin, location,
+				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
 	if (!ret)
 		ret = finish_visitor(&writer,
 				side_ptr_get(visitor->visitor)(
 						&ctx, side_ptr_get(visitor->app_ctx)));
-	return ret ? ret : WALK_CALL(walk, array_end, place, writer.nr);
+	return ret ? ret : WALK_CALL(walk, array_end, location, writer.nr);
 }
 
-int visit_walk_dynamic(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_arg *arg)
+int visit_walk_dynamic(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_arg *arg)
 {
 	const union side_arg_dynamic *u = &arg->u.side_dynamic;
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "dynamic"};
-	struct visit_place outer = *place, inner;
+	struct visit_location outer = *location, inner;
 	unsigned int label = arg->type.v;
 	int ret;
 
@@ -323,11 +324,12 @@ int visit_walk_dynamic(const struct walk *walk, const struct visit_place *place,
 	}
 }
 
-int visit_walk_variadic(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_arg_dynamic_struct *variadic)
+int visit_walk_variadic(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_arg_dynamic_struct *variadic)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "variadic"};
-	struct visit_place inner = *place;
+	struct visit_location inner = *location;
 	int ret;
 
 	inner.dynamic = true;

@@ -4,7 +4,8 @@
 
 #include "abi/arguments.h"
 
-static int fail_access(const struct walk *walk, const struct visit_step *step, int ret)
+static int fail_access(
+		const struct visit_argument_walk *walk, const struct visit_step *step, int ret)
 {
 	if (ret == -EFAULT)
 		return visit_fail(walk->error, step, ret, "gathered memory is at a NULL pointer");
@@ -12,8 +13,8 @@ static int fail_access(const struct walk *walk, const struct visit_step *step, i
 }
 
 /* The pointer that pointer mode follows; direct mode reads nothing yet. */
-static int reads_pointer(const struct walk *walk, const struct visit_step *step, const void *base,
-		uint64_t offset, unsigned int mode)
+static int reads_pointer(const struct visit_argument_walk *walk, const struct visit_step *step,
+		const void *base, uint64_t offset, unsigned int mode)
 {
 	if (!base || mode != SIDE_TYPE_GATHER_ACCESS_POINTER)
 		return 0;
@@ -21,7 +22,7 @@ static int reads_pointer(const struct walk *walk, const struct visit_step *step,
 }
 
 /* What visit_load_gather() is going to read: the pointer, if there is one, and the value. */
-static int reads_scalar(const struct walk *walk, const struct visit_step *step,
+static int reads_scalar(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const struct side_type *type, const void *base)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
@@ -65,16 +66,17 @@ static int reads_scalar(const struct walk *walk, const struct visit_step *step,
 	return visit_walk_reads(walk, step, at, 1, size);
 }
 
-static int gather_struct(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_type *type, const void *base)
+static int gather_struct(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_type *type, const void *base)
 {
 	const struct side_type_gather_struct *gather = &type->u.side_gather.u.side_struct;
 	const struct side_type_struct *structure = side_ptr_get(gather->type);
 	const struct side_event_field *fields = side_array_elements(&structure->fields);
 	struct visit_step word = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct:"};
 	uint32_t i, nr = side_array_length(&structure->fields);
-	struct visit_place inner;
-	int ret = visit_walk_enter(walk, place, &word, type, &inner);
+	struct visit_location inner;
+	int ret = visit_walk_enter(walk, location, &word, type, &inner);
 
 	if (!ret)
 		ret = reads_pointer(
@@ -84,7 +86,8 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 	ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
 		return fail_access(walk, up, ret);
-	ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&structure->attributes), nr);
+	ret = WALK_CALL(walk, struct_begin, location, visit_attributes_of(&structure->attributes),
+			nr);
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {
 				.up = &word,
@@ -104,22 +107,22 @@ static int gather_struct(const struct walk *walk, const struct visit_place *plac
 			ret = WALK_CALL(walk, field_end, &inner);
 		ret = visit_walk_after_field(walk, &inner, ret);
 	}
-	return ret ? ret : WALK_CALL(walk, struct_end, place, nr);
+	return ret ? ret : WALK_CALL(walk, struct_end, location, nr);
 }
 
-static int gather_elements(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_type *type,
-		const struct side_type *elem, struct visit_attributes attributes, uint32_t nr,
-		const void *base)
+static int gather_elements(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_type *type, const struct side_type *elem,
+		struct visit_attributes attributes, uint32_t nr, const void *base)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX};
-	struct visit_place inner;
+	struct visit_location inner;
 	size_t stride;
 	uint32_t i;
-	int ret = visit_walk_enter(walk, place, up, type, &inner);
+	int ret = visit_walk_enter(walk, location, up, type, &inner);
 
 	if (!ret)
-		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
+		ret = WALK_CALL(walk, array_begin, location, attributes, nr);
 	inner.type = elem;
 	inner.name = NULL;
 	for (i = 0; !ret && i < nr; i++) {
@@ -139,11 +142,12 @@ static int gather_elements(const struct walk *walk, const struct visit_place *pl
 			return fail_access(walk, &step, ret);
 		base = visit_gather_at(base, stride);
 	}
-	return ret ? ret : WALK_CALL(walk, array_end, place, nr);
+	return ret ? ret : WALK_CALL(walk, array_end, location, nr);
 }
 
-static int gather_array(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *step, const struct side_type *type, const void *base)
+static int gather_array(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const void *base)
 {
 	const struct side_type_gather_array *gather = &type->u.side_gather.u.side_array;
 	int ret = 0;
@@ -158,11 +162,11 @@ static int gather_array(const struct walk *walk, const struct visit_place *place
 				base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
 		return fail_access(walk, step, ret);
-	return gather_elements(walk, place, step, type, side_ptr_get(gather->type.elem_type),
+	return gather_elements(walk, location, step, type, side_ptr_get(gather->type.elem_type),
 			visit_attributes_of(&gather->type.attributes), gather->type.length, base);
 }
 
-static int gather_vla(const struct walk *walk, const struct visit_place *place,
+static int gather_vla(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type, const void *base,
 		const void *length_base)
 {
@@ -186,11 +190,11 @@ static int gather_vla(const struct walk *walk, const struct visit_place *place,
 				base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
 		return fail_access(walk, step, ret);
-	return gather_elements(walk, place, step, type, side_ptr_get(gather->type.elem_type),
+	return gather_elements(walk, location, step, type, side_ptr_get(gather->type.elem_type),
 			visit_attributes_of(&gather->type.attributes), nr, base);
 }
 
-int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
+int visit_walk_gather(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type, const void *base,
 		const void *length_base)
 {
@@ -200,9 +204,9 @@ int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 	int ret;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_STRUCT: return gather_struct(walk, place, step, type, base);
-	case SIDE_TYPE_GATHER_ARRAY: return gather_array(walk, place, step, type, base);
-	case SIDE_TYPE_GATHER_VLA: return gather_vla(walk, place, step, type, base, length_base);
+	case SIDE_TYPE_GATHER_STRUCT: return gather_struct(walk, location, step, type, base);
+	case SIDE_TYPE_GATHER_ARRAY: return gather_array(walk, location, step, type, base);
+	case SIDE_TYPE_GATHER_VLA: return gather_vla(walk, location, step, type, base, length_base);
 	case SIDE_TYPE_GATHER_ENUM:
 		mappings = side_ptr_get(type->u.side_gather.u.side_enum.mappings);
 		elem = side_ptr_get(type->u.side_gather.u.side_enum.elem_type);
@@ -212,11 +216,11 @@ int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 		ret = visit_load_gather(elem, base, &value);
 		if (ret)
 			return fail_access(walk, step, ret);
-		ret = WALK_CALL(walk, enum_begin, place,
+		ret = WALK_CALL(walk, enum_begin, location,
 				visit_attributes_of(&mappings->attributes));
 		if (!ret)
-			ret = WALK_CALL(walk, value, place, &value, visit_type_attributes(elem));
-		return ret ? ret : WALK_CALL(walk, enum_end, place, mappings, &value);
+			ret = WALK_CALL(walk, value, location, &value, visit_type_attributes(elem));
+		return ret ? ret : WALK_CALL(walk, enum_end, location, mappings, &value);
 	default:
 		ret = reads_scalar(walk, step, type, base);
 		if (ret)
@@ -224,6 +228,6 @@ int visit_walk_gather(const struct walk *walk, const struct visit_place *place,
 		ret = visit_load_gather(type, base, &value);
 		if (ret)
 			return fail_access(walk, step, ret);
-		return visit_walk_value(walk, place, step, &value, visit_type_attributes(type));
+		return visit_walk_value(walk, location, step, &value, visit_type_attributes(type));
 	}
 }

@@ -11,7 +11,7 @@ static void abi_arguments_copy_type_name(char to[64], const char *word)
 	(void)snprintf(to, 64, "%.63s", word);
 }
 
-int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *step,
+int visit_walk_wrong_label(const struct visit_argument_walk *walk, const struct visit_step *step,
 		unsigned int expected, unsigned int actual)
 {
 	int ret = visit_fail(walk->error, step, -EINVAL,
@@ -25,8 +25,8 @@ int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *ste
 	return ret;
 }
 
-int visit_walk_differs(const struct walk *walk, const struct visit_step *step, const char *what,
-		const char *expected, const char *found)
+int visit_walk_differs(const struct visit_argument_walk *walk, const struct visit_step *step,
+		const char *what, const char *expected, const char *found)
 {
 	int ret = visit_fail(walk->error, step, -EINVAL, "%s", what);
 
@@ -37,7 +37,7 @@ int visit_walk_differs(const struct walk *walk, const struct visit_step *step, c
 	return ret;
 }
 
-int visit_walk_wrong_number(const struct walk *walk, const struct visit_step *step,
+int visit_walk_wrong_number(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const char *what, uint32_t expected, uint32_t actual)
 {
 	bool is_array = what[0] == 'e';
@@ -56,7 +56,8 @@ int visit_walk_wrong_number(const struct walk *walk, const struct visit_step *st
 	return ret;
 }
 
-int visit_walk_too_many(const struct walk *walk, const struct visit_step *step, size_t nr)
+int visit_walk_too_many(
+		const struct visit_argument_walk *walk, const struct visit_step *step, size_t nr)
 {
 	int ret = visit_fail(walk->error, step, -E2BIG,
 			"more than %u elements or fields: is the length right?",
@@ -70,7 +71,7 @@ int visit_walk_too_many(const struct walk *walk, const struct visit_step *step, 
 	return ret;
 }
 
-int visit_walk_length(const struct walk *walk, const struct visit_step *step,
+int visit_walk_length(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const struct side_type *length, uint32_t nr)
 {
 	unsigned int size = length->u.side_integer.integer_size;
@@ -88,8 +89,8 @@ int visit_walk_length(const struct walk *walk, const struct visit_step *step,
 	return ret;
 }
 
-int visit_walk_reads_text(const struct walk *walk, const struct visit_step *step, const void *text,
-		unsigned int unit_size)
+int visit_walk_reads_text(const struct visit_argument_walk *walk, const struct visit_step *step,
+		const void *text, unsigned int unit_size)
 {
 	int ret;
 
@@ -105,7 +106,7 @@ int visit_walk_reads_text(const struct walk *walk, const struct visit_step *step
 	return ret;
 }
 
-int visit_walk_value(const struct walk *walk, const struct visit_place *place,
+int visit_walk_value(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct visit_value *value,
 		struct visit_attributes attributes)
 {
@@ -113,11 +114,11 @@ int visit_walk_value(const struct walk *walk, const struct visit_place *place,
 
 	if (value->kind == VISIT_STRING)
 		ret = visit_walk_reads_text(walk, step, value->text.at, value->text.unit_size);
-	return ret ? ret : WALK_CALL(walk, value, place, value, attributes);
+	return ret ? ret : WALK_CALL(walk, value, location, value, attributes);
 }
 
-int visit_walk_reads(const struct walk *walk, const struct visit_step *step, const void *address,
-		size_t nr, size_t size)
+int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_step *step,
+		const void *address, size_t nr, size_t size)
 {
 	int ret;
 
@@ -137,35 +138,35 @@ int visit_walk_reads(const struct walk *walk, const struct visit_step *step, con
 	return ret;
 }
 
-int visit_walk_enter(const struct walk *walk, const struct visit_place *place,
+int visit_walk_enter(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type,
-		struct visit_place *inner)
+		struct visit_location *inner)
 {
-	if (place->depth >= VISIT_DEPTH_MAX)
+	if (location->depth >= VISIT_DEPTH_MAX)
 		return visit_fail(walk->error, step, -ELOOP, "values are nested more than %u deep",
 				VISIT_DEPTH_MAX);
-	*inner = *place;
+	*inner = *location;
 	inner->depth++;
 	inner->type = type;
 	return 0;
 }
 
-static int abi_arguments_walk_scalar(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *step, const struct side_type *type,
-		const struct side_arg *arg)
+static int abi_arguments_walk_scalar(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	struct visit_value value;
 
 	if (visit_load_argument(type, arg, &value))
 		return visit_fail(walk->error, step, -EINVAL, "the type %s has an impossible size",
 				visit_label_name(type->type.v));
-	return visit_walk_value(walk, place, step, &value, visit_type_attributes(type));
+	return visit_walk_value(walk, location, step, &value, visit_type_attributes(type));
 }
 
 /* Fields of the event or of a structure. */
-static int abi_arguments_walk_fields(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_event_field *fields, uint32_t nr,
-		const struct side_arg_vec *args)
+static int abi_arguments_walk_fields(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_event_field *fields, uint32_t nr, const struct side_arg_vec *args)
 {
 	const struct side_arg *sav;
 	uint32_t i, nr_args;
@@ -186,7 +187,7 @@ static int abi_arguments_walk_fields(const struct walk *walk, const struct visit
 				.kind = VISIT_STEP_FIELD,
 				.name = side_ptr_get(fields[i].field_name),
 		};
-		struct visit_place field = *place;
+		struct visit_location field = *location;
 
 		field.type = &fields[i].side_type;
 		field.index = i;
@@ -204,57 +205,57 @@ static int abi_arguments_walk_fields(const struct walk *walk, const struct visit
 	return ret;
 }
 
-static int abi_arguments_walk_struct(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_type *type,
-		const struct side_arg *arg)
+static int abi_arguments_walk_struct(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	const struct side_type_struct *structure = side_ptr_get(type->u.side_struct);
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct:"};
 	uint32_t nr = side_array_length(&structure->fields);
-	struct visit_place inner;
-	int ret = visit_walk_enter(walk, place, &step, type, &inner);
+	struct visit_location inner;
+	int ret = visit_walk_enter(walk, location, &step, type, &inner);
 
 	if (!ret && !side_ptr_get(arg->u.side_static.side_struct))
 		ret = visit_fail(walk->error, &step, -EFAULT, "the structure argument is NULL");
 	if (!ret)
-		ret = WALK_CALL(walk, struct_begin, place,
+		ret = WALK_CALL(walk, struct_begin, location,
 				visit_attributes_of(&structure->attributes), nr);
 	if (!ret)
 		ret = abi_arguments_walk_fields(walk, &inner, &step,
 				side_array_elements(&structure->fields), nr,
 				side_ptr_get(arg->u.side_static.side_struct));
-	return ret ? ret : WALK_CALL(walk, struct_end, place, nr);
+	return ret ? ret : WALK_CALL(walk, struct_end, location, nr);
 }
 
-static int abi_arguments_walk_element(const struct walk *walk, const struct visit_place *inner,
-		const struct visit_step *up, uint32_t index, const struct side_type *type,
-		const struct side_arg *arg)
+static int abi_arguments_walk_element(const struct visit_argument_walk *walk,
+		const struct visit_location *inner, const struct visit_step *up, uint32_t index,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX, .index = index};
-	struct visit_place place = *inner;
+	struct visit_location location = *inner;
 	int ret;
 
-	place.type = type;
-	place.index = index;
-	place.name = NULL;
+	location.type = type;
+	location.index = index;
+	location.name = NULL;
 	ret = visit_walk_spend(walk, &step);
 	if (!ret)
-		ret = WALK_CALL(walk, element_begin, &place);
+		ret = WALK_CALL(walk, element_begin, &location);
 	if (!ret)
-		ret = visit_walk_argument(walk, &place, &step, type, arg);
-	return ret ? ret : WALK_CALL(walk, element_end, &place);
+		ret = visit_walk_argument(walk, &location, &step, type, arg);
+	return ret ? ret : WALK_CALL(walk, element_end, &location);
 }
 
 /* An array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
-static int walk_vec(const struct walk *walk, const struct visit_place *place,
+static int walk_vec(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type,
 		const struct side_type *elem, struct visit_attributes attributes, uint32_t expected,
 		const struct side_arg_vec *vec)
 {
 	const struct side_arg *sav;
-	struct visit_place inner;
+	struct visit_location inner;
 	uint32_t i, nr;
-	int ret = visit_walk_enter(walk, place, step, type, &inner);
+	int ret = visit_walk_enter(walk, location, step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -275,18 +276,18 @@ static int walk_vec(const struct walk *walk, const struct visit_place *place,
 		ret = visit_walk_length(walk, step,
 				side_ptr_get(side_ptr_get(type->u.side_vla)->length_type), nr);
 	if (!ret)
-		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
+		ret = WALK_CALL(walk, array_begin, location, attributes, nr);
 	for (i = 0; !ret && i < nr; i++)
 		ret = abi_arguments_walk_element(walk, &inner, step, i, elem, &sav[i]);
-	return ret ? ret : WALK_CALL(walk, array_end, place, nr);
+	return ret ? ret : WALK_CALL(walk, array_end, location, nr);
 }
 
 /* ---- visitors of the application ---- */
 
 struct element_writer {
 	struct side_tracer_visitor_ctx ctx; /* first: what the application hands back */
-	const struct walk *walk;
-	const struct visit_place *inner;
+	const struct visit_argument_walk *walk;
+	const struct visit_location *inner;
 	const struct visit_step *step;
 	const struct side_type *elem;
 	uint32_t nr;
@@ -312,13 +313,13 @@ static enum side_visitor_status write_element(
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
-static int abi_arguments_walk_vla_visitor(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *step, const struct side_type *type,
-		const struct side_arg *arg)
+static int abi_arguments_walk_vla_visitor(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	const struct side_type_vla_visitor *visitor = side_ptr_get(type->u.side_vla_visitor);
 	const struct side_arg_vla_visitor *app = side_ptr_get(arg->u.side_static.side_vla_visitor);
-	struct visit_place inner;
+	struct visit_location inner;
 	struct element_writer writer = {
 			.ctx = {.write_elem = write_element, .priv = &writer},
 			.walk = walk,
@@ -326,7 +327,7 @@ static int abi_arguments_walk_vla_visitor(const struct walk *walk, const struct 
 			.step = step,
 			.elem = side_ptr_get(visitor->elem_type),
 	};
-	int ret = visit_walk_enter(walk, place, step, type, &inner);
+	int ret = visit_walk_enter(walk, location, step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -335,8 +336,8 @@ static int abi_arguments_walk_vla_visitor(const struct walk *walk, const struct 
 				app ? "function" : "argument");
 	ret = visit_walk_reads(walk, step, app, 1, sizeof(*app));
 	if (!ret)
-		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&visitor->attributes),
-				VISIT_LENGTH_UNKNOWN);
+		ret = WALK_CALL(walk, array_begin, location,
+				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
 	if (ret)
 		return ret;
 	if (side_ptr_get(visitor->visitor)(&writer.ctx, side_ptr_get(app->app_ctx)) !=
@@ -347,20 +348,20 @@ static int abi_arguments_walk_vla_visitor(const struct walk *walk, const struct 
 	if (!writer.ret)
 		writer.ret = visit_walk_length(
 				walk, step, side_ptr_get(visitor->length_type), writer.nr);
-	return writer.ret ? writer.ret : WALK_CALL(walk, array_end, place, writer.nr);
+	return writer.ret ? writer.ret : WALK_CALL(walk, array_end, location, writer.nr);
 }
 
 /* ---- the other compounds ---- */
 
-static int walk_optional(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_type *type,
-		const struct side_arg *arg)
+static int walk_optional(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	const struct side_type_optional *optional = side_ptr_get(type->u.side_optional);
 	const struct side_arg_optional *value = side_ptr_get(arg->u.side_static.side_optional);
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "optional"};
-	struct visit_place inner;
-	int ret = visit_walk_enter(walk, place, &step, type, &inner);
+	struct visit_location inner;
+	int ret = visit_walk_enter(walk, location, &step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -370,24 +371,24 @@ static int walk_optional(const struct walk *walk, const struct visit_place *plac
 	if (ret)
 		return ret;
 	inner.type = side_ptr_get(optional->elem_type);
-	ret = WALK_CALL(walk, optional_begin, place, visit_attributes_of(&optional->attributes),
+	ret = WALK_CALL(walk, optional_begin, location, visit_attributes_of(&optional->attributes),
 			value->selector != SIDE_OPTIONAL_DISABLED);
 	if (!ret && value->selector != SIDE_OPTIONAL_DISABLED)
 		ret = visit_walk_argument(walk, &inner, &step, inner.type, &value->side_static);
-	return ret ? ret : WALK_CALL(walk, optional_end, place);
+	return ret ? ret : WALK_CALL(walk, optional_end, location);
 }
 
-static int walk_variant(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *up, const struct side_type *type,
-		const struct side_arg *arg)
+static int walk_variant(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *up,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	const struct side_type_variant *variant = side_ptr_get(type->u.side_variant);
 	const struct side_arg_variant *chosen = side_ptr_get(arg->u.side_static.side_variant);
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "variant"};
 	struct visit_value selector;
-	struct visit_place inner;
+	struct visit_location inner;
 	int64_t option;
-	int ret = visit_walk_enter(walk, place, &step, type, &inner);
+	int ret = visit_walk_enter(walk, location, &step, type, &inner);
 
 	if (ret)
 		return ret;
@@ -419,14 +420,14 @@ static int walk_variant(const struct walk *walk, const struct visit_place *place
 		return ret;
 	}
 	inner.type = &side_array_at(&variant->options, option)->side_type;
-	ret = WALK_CALL(walk, variant_begin, place, visit_attributes_of(&variant->attributes),
+	ret = WALK_CALL(walk, variant_begin, location, visit_attributes_of(&variant->attributes),
 			&selector, (uint32_t)option);
 	if (!ret)
 		ret = visit_walk_argument(walk, &inner, &step, inner.type, &chosen->option);
-	return ret ? ret : WALK_CALL(walk, variant_end, place);
+	return ret ? ret : WALK_CALL(walk, variant_end, location);
 }
 
-static int walk_enum(const struct walk *walk, const struct visit_place *place,
+static int walk_enum(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type,
 		const struct side_arg *arg)
 {
@@ -440,15 +441,15 @@ static int walk_enum(const struct walk *walk, const struct visit_place *place,
 	if (visit_load_argument(elem, arg, &value))
 		return visit_fail(walk->error, step, -EINVAL, "the type %s has an impossible size",
 				visit_label_name(elem->type.v));
-	ret = WALK_CALL(walk, enum_begin, place, visit_attributes_of(&mappings->attributes));
+	ret = WALK_CALL(walk, enum_begin, location, visit_attributes_of(&mappings->attributes));
 	if (!ret)
-		ret = WALK_CALL(walk, value, place, &value, visit_type_attributes(elem));
-	return ret ? ret : WALK_CALL(walk, enum_end, place, mappings, &value);
+		ret = WALK_CALL(walk, value, location, &value, visit_type_attributes(elem));
+	return ret ? ret : WALK_CALL(walk, enum_end, location, mappings, &value);
 }
 
-static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *step, const struct side_type *type,
-		const struct side_arg *arg)
+static int walk_bitmap(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	const struct side_type *elem = side_ptr_get(type->u.side_enum_bitmap.elem_type);
 	struct visit_bitmap bitmap = {.item_type = elem, .items = arg, .nr_items = 1};
@@ -497,13 +498,13 @@ static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
 			return visit_walk_wrong_label(walk, &item, bitmap.item_type->type.v,
 					bitmap.items[i].type.v);
 	}
-	return WALK_CALL(walk, bitmap, place, side_ptr_get(type->u.side_enum_bitmap.mappings),
+	return WALK_CALL(walk, bitmap, location, side_ptr_get(type->u.side_enum_bitmap.mappings),
 			&bitmap);
 }
 
-static int walk_gather_argument(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *step, const struct side_type *type,
-		const struct side_arg *arg)
+static int walk_gather_argument(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	/* All gather arguments have their base at the same place; only VLA has a second one. */
 	const void *base = side_ptr_get(arg->u.side_static.side_vla_gather.ptr);
@@ -511,51 +512,51 @@ static int walk_gather_argument(const struct walk *walk, const struct visit_plac
 
 	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_VLA)
 		length_base = side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr);
-	return visit_walk_gather(walk, place, step, type, base, length_base);
+	return visit_walk_gather(walk, location, step, type, base, length_base);
 }
 
-int visit_walk_argument(const struct walk *walk, const struct visit_place *place,
-		const struct visit_step *step, const struct side_type *type,
-		const struct side_arg *arg)
+int visit_walk_argument(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	unsigned int label = type->type.v, actual = arg->type.v;
 
 	switch (label) {
-	case SIDE_TYPE_ENUM: return walk_enum(walk, place, step, type, arg);
-	case SIDE_TYPE_ENUM_BITMAP: return walk_bitmap(walk, place, step, type, arg);
+	case SIDE_TYPE_ENUM: return walk_enum(walk, location, step, type, arg);
+	case SIDE_TYPE_ENUM_BITMAP: return walk_bitmap(walk, location, step, type, arg);
 	case SIDE_TYPE_DYNAMIC:
 		if (!visit_label_is_dynamic(actual))
 			return visit_walk_wrong_label(walk, step, label, actual);
-		return visit_walk_dynamic(walk, place, step, arg);
+		return visit_walk_dynamic(walk, location, step, arg);
 	case SIDE_TYPE_GATHER_ENUM:
 		if (actual != SIDE_TYPE_GATHER_INTEGER)
 			return visit_walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
-		return walk_gather_argument(walk, place, step, type, arg);
+		return walk_gather_argument(walk, location, step, type, arg);
 	default: break;
 	}
 	if (actual != label)
 		return visit_walk_wrong_label(walk, step, label, actual);
 	switch (label) {
-	case SIDE_TYPE_STRUCT: return abi_arguments_walk_struct(walk, place, step, type, arg);
-	case SIDE_TYPE_VARIANT: return walk_variant(walk, place, step, type, arg);
-	case SIDE_TYPE_OPTIONAL: return walk_optional(walk, place, step, type, arg);
+	case SIDE_TYPE_STRUCT: return abi_arguments_walk_struct(walk, location, step, type, arg);
+	case SIDE_TYPE_VARIANT: return walk_variant(walk, location, step, type, arg);
+	case SIDE_TYPE_OPTIONAL: return walk_optional(walk, location, step, type, arg);
 	case SIDE_TYPE_ARRAY:
-		return walk_vec(walk, place, step, type,
+		return walk_vec(walk, location, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type),
 				visit_type_attributes(type),
 				side_ptr_get(type->u.side_array)->length,
 				side_ptr_get(arg->u.side_static.side_array));
 	case SIDE_TYPE_VLA:
-		return walk_vec(walk, place, step, type,
+		return walk_vec(walk, location, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type),
 				visit_type_attributes(type), VISIT_LENGTH_UNKNOWN,
 				side_ptr_get(arg->u.side_static.side_vla));
 	case SIDE_TYPE_VLA_VISITOR:
-		return abi_arguments_walk_vla_visitor(walk, place, step, type, arg);
+		return abi_arguments_walk_vla_visitor(walk, location, step, type, arg);
 	default:
 		if (visit_label_is_gather(label))
-			return walk_gather_argument(walk, place, step, type, arg);
-		return abi_arguments_walk_scalar(walk, place, step, type, arg);
+			return walk_gather_argument(walk, location, step, type, arg);
+		return abi_arguments_walk_scalar(walk, location, step, type, arg);
 	}
 }
 
@@ -564,8 +565,9 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 		const struct visit_argument_ops *ops, void *priv, struct visit_error *error)
 {
 	uint32_t parts = 0;
-	struct walk walk = {.ops = ops, .priv = priv, .error = error, .parts = &parts};
-	struct visit_place place = {.desc = desc};
+	struct visit_argument_walk walk = {
+			.ops = ops, .priv = priv, .error = error, .parts = &parts};
+	struct visit_location location = {.desc = desc};
 	struct visit_step step = {
 			.kind = VISIT_STEP_EVENT,
 			.name = side_ptr_get(desc->provider_name),
@@ -579,15 +581,15 @@ int visit_arguments(const struct side_event_description *desc, const struct side
 		return visit_fail(error, &step, -EFAULT, "the variadic part is NULL");
 	if (is_variadic && visit_walk_reads(&walk, &step, variadic, 1, sizeof(*variadic)))
 		return -EFAULT;
-	ret = WALK_CALL(&walk, event_begin, &place);
+	ret = WALK_CALL(&walk, event_begin, &location);
 	if (!ret && nr)
-		ret = WALK_CALL(&walk, fields_begin, &place, nr);
+		ret = WALK_CALL(&walk, fields_begin, &location, nr);
 	if (!ret)
-		ret = abi_arguments_walk_fields(
-				&walk, &place, &step, side_array_elements(&desc->fields), nr, args);
+		ret = abi_arguments_walk_fields(&walk, &location, &step,
+				side_array_elements(&desc->fields), nr, args);
 	if (!ret && nr)
-		ret = WALK_CALL(&walk, fields_end, &place);
+		ret = WALK_CALL(&walk, fields_end, &location);
 	if (!ret && is_variadic)
-		ret = visit_walk_variadic(&walk, &place, &step, variadic);
-	return ret ? ret : WALK_CALL(&walk, event_end, &place);
+		ret = visit_walk_variadic(&walk, &location, &step, variadic);
+	return ret ? ret : WALK_CALL(&walk, event_end, &location);
 }

@@ -6,7 +6,7 @@
 #include "abi/check.h"
 
 /* What may stand in a place. */
-enum allowed {
+enum check_allowed {
 	ALLOW_ANY,     /* stack-copy, gather, dynamic */
 	ALLOW_INTEGER, /* U8..S128: lengths, selectors, enumerations */
 	ALLOW_BITMAP,  /* byte, unsigned integer, array or VLA of them */
@@ -16,8 +16,8 @@ enum allowed {
 	ALLOW_GATHER_INTEGER, /* length of a gather VLA, element of a gather enumeration */
 };
 
-static int check_type(struct checker *checker, const struct side_type *type, enum allowed allowed,
-		const struct visit_step *step, struct visit_node node);
+static int check_type(struct checker *checker, const struct side_type *type,
+		enum check_allowed allowed, const struct visit_step *step, struct visit_node node);
 
 /* ---- compounds ---- */
 
@@ -60,7 +60,7 @@ static int check_field_names(struct checker *checker, const struct side_event_fi
 }
 
 static int abi_check_fields(struct checker *checker, const struct side_event_field *fields,
-		uint32_t nr, enum allowed allowed, const struct visit_step *up,
+		uint32_t nr, enum check_allowed allowed, const struct visit_step *up,
 		struct visit_node node)
 {
 	uint32_t i;
@@ -91,7 +91,8 @@ static int abi_check_fields(struct checker *checker, const struct side_event_fie
 }
 
 static int check_struct(struct checker *checker, const struct side_type_struct *type,
-		enum allowed allowed, const struct visit_step *up, const struct visit_node *node)
+		enum check_allowed allowed, const struct visit_step *up,
+		const struct visit_node *node)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct"};
 	int ret;
@@ -107,9 +108,9 @@ static int check_struct(struct checker *checker, const struct side_type_struct *
 				     node_inside(node, VISIT_ROLE_FIELD));
 }
 
-static int check_inner(struct checker *checker, const struct side_type *type, enum allowed allowed,
-		enum visit_role role, const char *word, const struct visit_step *up,
-		const struct visit_node *node)
+static int check_inner(struct checker *checker, const struct side_type *type,
+		enum check_allowed allowed, enum visit_role role, const char *word,
+		const struct visit_step *up, const struct visit_node *node)
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
 
@@ -117,7 +118,8 @@ static int check_inner(struct checker *checker, const struct side_type *type, en
 }
 
 static int check_array(struct checker *checker, const struct side_type_array *type,
-		enum allowed allowed, const struct visit_step *step, const struct visit_node *node)
+		enum check_allowed allowed, const struct visit_step *step,
+		const struct visit_node *node)
 {
 	int ret;
 
@@ -133,8 +135,8 @@ static int check_array(struct checker *checker, const struct side_type_array *ty
 
 static int check_vla(struct checker *checker, const struct side_type *length,
 		const struct side_type *elem, struct visit_attributes attributes,
-		enum allowed length_allowed, enum allowed allowed, const struct visit_step *step,
-		const struct visit_node *node)
+		enum check_allowed length_allowed, enum check_allowed allowed,
+		const struct visit_step *step, const struct visit_node *node)
 {
 	int ret = visit_check_attributes(checker, attributes, step);
 
@@ -218,8 +220,9 @@ static int check_mappings(struct checker *checker, const struct side_enum_mappin
 				     checker, visit_attributes_of(&mappings->attributes), step);
 }
 
-static int check_enum(struct checker *checker, const struct side_type *type, enum allowed elem,
-		const struct visit_step *step, const struct visit_node *node)
+static int check_enum(struct checker *checker, const struct side_type *type,
+		enum check_allowed elem, const struct visit_step *step,
+		const struct visit_node *node)
 {
 	int ret = check_mappings(checker, side_ptr_get(type->u.side_enum.mappings), false, step);
 
@@ -298,9 +301,10 @@ static int check_gather(struct checker *checker, const struct side_type *type,
 }
 
 static int check_stack_copy(struct checker *checker, const struct side_type *type,
-		enum allowed allowed, const struct visit_step *step, const struct visit_node *node)
+		enum check_allowed allowed, const struct visit_step *step,
+		const struct visit_node *node)
 {
-	enum allowed elem = allowed == ALLOW_BITMAP ? ALLOW_BITMAP_ITEM : ALLOW_ANY;
+	enum check_allowed elem = allowed == ALLOW_BITMAP ? ALLOW_BITMAP_ITEM : ALLOW_ANY;
 	const struct side_type_vla_visitor *visitor;
 	const struct side_type_optional *optional;
 	const struct side_type_vla *vla;
@@ -364,7 +368,7 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 	}
 }
 
-static const char *const allowed_words[] = {
+static const char *const allowed_flags[] = {
 		[ALLOW_ANY] = "a description",
 		[ALLOW_INTEGER] = "the position of an integer (U8 to S128)",
 		[ALLOW_BITMAP] = "a bitmap (BYTE, U8 to U128, ARRAY or VLA of these)",
@@ -374,7 +378,7 @@ static const char *const allowed_words[] = {
 		[ALLOW_GATHER_INTEGER] = "the position of a gather integer",
 };
 
-static bool abi_check_is_allowed(unsigned int label, enum allowed allowed)
+static bool abi_check_is_allowed(unsigned int label, enum check_allowed allowed)
 {
 	bool is_item = label == SIDE_TYPE_BYTE ||
 			(label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_U128);
@@ -392,8 +396,8 @@ static bool abi_check_is_allowed(unsigned int label, enum allowed allowed)
 	return false;
 }
 
-static int check_type(struct checker *checker, const struct side_type *type, enum allowed allowed,
-		const struct visit_step *step, struct visit_node node)
+static int check_type(struct checker *checker, const struct side_type *type,
+		enum check_allowed allowed, const struct visit_step *step, struct visit_node node)
 {
 	unsigned int label;
 	int ret;
@@ -420,7 +424,7 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 		return visit_fail(checker->error, step, -EINVAL,
 				"%s is not possible in %s\n"
 				"use a type that is possible there",
-				visit_label_name(label), allowed_words[allowed]);
+				visit_label_name(label), allowed_flags[allowed]);
 	node.type = type;
 	if (checker->ops && checker->ops->type_begin) {
 		ret = checker->ops->type_begin(checker->priv, &node);

@@ -10,7 +10,7 @@
 
 void *visit_decoder_take(struct decoder *decoder, size_t size)
 {
-	struct chunk *chunk = decoder->owned->chunks;
+	struct decode_chunk *chunk = decoder->owned->chunks;
 	size_t wanted;
 	void *memory;
 

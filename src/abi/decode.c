@@ -573,7 +573,7 @@ int visit_description_decode(const void *bytes, size_t size, struct visit_owned 
 void visit_owned_free(struct visit_owned *owned)
 {
 	struct owned *whole = (struct owned *)(void *)owned;
-	struct chunk *chunk;
+	struct decode_chunk *chunk;
 
 	if (!whole)
 		return;

@@ -8,15 +8,15 @@
 #include "abi/codec.h"
 
 /* Memory in pieces that never move, freed all at once. */
-struct chunk {
-	struct chunk *next;
+struct decode_chunk {
+	struct decode_chunk *next;
 	size_t used, size;
 	unsigned char bytes[] __attribute__((aligned(16)));
 };
 
 struct owned {
 	struct visit_owned public; /* first */
-	struct chunk *chunks;
+	struct decode_chunk *chunks;
 };
 
 struct decoder {

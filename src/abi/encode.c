@@ -26,12 +26,12 @@ static void name_by_number(char *name, uint32_t number)
 }
 
 /* The text that begins there in what was written; its begin where it is long. */
-static void name_by_text(char *name, size_t room, const struct encoder *encoder, size_t at)
+static void name_by_text(char *name, size_t capacity, const struct encoder *encoder, size_t at)
 {
 	const char *text = (const char *)encoder->out->data + at;
 	size_t size = strnlen(text, encoder->out->size - at);
 
-	size = size < room ? size : room - 1;
+	size = size < capacity ? size : capacity - 1;
 	memcpy(name, text, size);
 	name[size] = 0;
 }

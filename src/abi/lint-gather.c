@@ -77,7 +77,7 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 			continue;
 		end = extent.offset + extent.size;
 		if (end > type->size)
-			lint_say(lint, VISIT_WARNING, node,
+			lint_report(lint, VISIT_WARNING, node,
 					"its member %.100s ends at byte %" PRIu64
 					", behind the %" PRIu32 " bytes of the structure\n"
 					"give the size of the structure in memory, or correct "
@@ -91,7 +91,7 @@ void lint_gather(struct lint *lint, const struct side_type *type, const struct v
 	/* An enumeration's element says it. */
 	if (side_enum_get(type->type) != SIDE_TYPE_GATHER_ENUM &&
 			abi_lint_gather_get_extent(type).offset > LINT_OFFSET_MAX)
-		lint_say(lint, VISIT_ERROR, node,
+		lint_report(lint, VISIT_ERROR, node,
 				"the offset 0x%" PRIx64
 				" is absurd\nsay the offset of the member, in bytes",
 				abi_lint_gather_get_extent(type).offset);

@@ -38,7 +38,7 @@ static void lint_same_label(struct lint *lint, const struct side_enum_mapping *m
 	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
 		if (!visit_raw_string_same(&mappings[i].label, &mappings[k].label))
 			continue;
-		lint_say(lint, VISIT_REMARK, node,
+		lint_report(lint, VISIT_REMARK, node,
 				"labels %" PRIu32 " and %" PRIu32
 				" have the same text\ngive each a text of its own, or one range to both",
 				k, i);
@@ -63,7 +63,7 @@ static void lint_crossing(struct lint *lint, const struct side_enum_mapping *map
 			continue;
 		if ((other >= begin && last <= end) || (begin >= other && end <= last))
 			continue;
-		lint_say(lint, VISIT_REMARK, node,
+		lint_report(lint, VISIT_REMARK, node,
 				"labels %" PRIu32 " and %" PRIu32 " share the values %" PRId64
 				" to %" PRId64 "\nend the one before the other begins",
 				k, i, begin > other ? begin : other, end < last ? end : last);
@@ -81,7 +81,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 	uint32_t i, nr = side_array_length(&mappings->mappings);
 
 	if (!nr)
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"the enumeration has no labels\ngive it some, or describe an integer");
 	for (i = 0; i < nr; i++) {
 		int64_t begin = all[i].range_begin, end = all[i].range_end;
@@ -89,7 +89,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 		lint_label(lint, &all[i].label, i, node);
 		lint_same_label(lint, all, i, node);
 		if (end < begin) {
-			lint_say(lint, VISIT_ERROR, node,
+			lint_report(lint, VISIT_ERROR, node,
 					"the range of label %" PRIu32 " ends (%" PRId64
 					") before it begins (%" PRId64 ")\nexchange its ends",
 					i, end, begin);
@@ -97,7 +97,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 		}
 		lint_crossing(lint, all, i, node);
 		if (integer && !is_reachable(integer, begin, end))
-			lint_say(lint, VISIT_REMARK, node,
+			lint_report(lint, VISIT_REMARK, node,
 					"label %" PRIu32 " (%" PRId64 " to %" PRId64
 					") is out of the reach of the integer below it\n"
 					"take a wider integer, or a value that it can have",
@@ -131,18 +131,18 @@ void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
 
 	_Static_assert(sizeof(*all) == sizeof(struct side_enum_mapping), "one layout");
 	if (!nr)
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"the bitmap has no labels\ngive it some, or describe an integer");
 	for (i = 0; i < nr; i++) {
 		lint_label(lint, &all[i].label, i, node);
 		lint_same_label(lint, (const struct side_enum_mapping *)(const void *)all, i, node);
 		if (all[i].range_end < all[i].range_begin)
-			lint_say(lint, VISIT_ERROR, node,
+			lint_report(lint, VISIT_ERROR, node,
 					"the range of label %" PRIu32 " ends (%" PRIu64
 					") before it begins (%" PRIu64 ")\nexchange its ends",
 					i, all[i].range_end, all[i].range_begin);
 		else if (bits && all[i].range_begin >= bits)
-			lint_say(lint, VISIT_REMARK, node,
+			lint_report(lint, VISIT_REMARK, node,
 					"label %" PRIu32 " begins at bit %" PRIu64 ", of %" PRIu64
 					" bits that there are\n"
 					"take a wider integer, or a bit that it has",
@@ -169,7 +169,7 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 		if (other > last || other > end || last < begin)
 			continue;
 		if (other <= begin && end <= last) {
-			lint_say(lint, VISIT_WARNING, node,
+			lint_report(lint, VISIT_WARNING, node,
 					"option %" PRIu32 " is never chosen: option %" PRIu32
 					", which comes before it, has all of its selectors\n"
 					"put the narrower one first, or leave one out",
@@ -180,7 +180,7 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 			crossed = k;
 	}
 	if (crossed < i)
-		lint_say(lint, VISIT_REMARK, node,
+		lint_report(lint, VISIT_REMARK, node,
 				"options %" PRIu32 " and %" PRIu32
 				" have selectors in common, for which the first one counts\n"
 				"give each selector to one option",
@@ -195,11 +195,11 @@ void lint_variant(struct lint *lint, const struct side_type_variant *type,
 	uint32_t i, nr = side_array_length(&type->options);
 
 	if (!nr)
-		lint_say(lint, VISIT_ERROR, node,
+		lint_report(lint, VISIT_ERROR, node,
 				"the variant has no options\ngive it one for each selector");
 	for (i = 0; i < nr; i++) {
 		if (options[i].range_end < options[i].range_begin) {
-			lint_say(lint, VISIT_ERROR, node,
+			lint_report(lint, VISIT_ERROR, node,
 					"the range of option %" PRIu32 " ends (%" PRId64
 					") before it begins (%" PRId64 ")\nexchange its ends",
 					i, options[i].range_end, options[i].range_begin);
@@ -209,7 +209,7 @@ void lint_variant(struct lint *lint, const struct side_type_variant *type,
 		if (selector &&
 				!is_reachable(selector, options[i].range_begin,
 						options[i].range_end))
-			lint_say(lint, VISIT_REMARK, node,
+			lint_report(lint, VISIT_REMARK, node,
 					"option %" PRIu32 " is out of the reach of the selector\n"
 					"take a wider selector, or a value that it can have",
 					i);

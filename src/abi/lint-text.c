@@ -77,11 +77,11 @@ void lint_label(struct lint *lint, const struct side_type_raw_string *label, uin
 		const struct visit_node *node)
 {
 	if (abi_lint_text_is_empty(label))
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"label %" PRIu32 " is empty\ngive it a text that people can read",
 				index);
 	else if (!abi_lint_text_is_valid_encoding(label))
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"label %" PRIu32
 				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
 				index);
@@ -103,12 +103,12 @@ static void lint_base(
 			(value.lo == 2 || value.lo == 8 || value.lo == 10 || value.lo == 16))
 		return;
 	if (!is_number) {
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"its attribute std.integer.base is no integer\nmake it 2, 8, 10 or 16");
 		return;
 	}
 	digits[visit_value_digits(&value, 10, false, digits)] = '\0';
-	lint_say(lint, VISIT_WARNING, node,
+	lint_report(lint, VISIT_WARNING, node,
 			"its attribute std.integer.base is %s, not 2, 8, 10 or 16\nmake it one of these",
 			digits);
 }
@@ -121,26 +121,26 @@ static void lint_attribute(struct lint *lint, const struct side_attr *attribute,
 	if (type > lint->attribute)
 		lint->attribute = type;
 	if (abi_lint_text_is_empty(&attribute->key))
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"the name of attribute %" PRIu32 " is empty\ngive it a name",
 				index);
 	else if (!abi_lint_text_is_valid_encoding(&attribute->key))
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"the name of attribute %" PRIu32
 				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
 				index);
 	if (type == SIDE_ATTR_TYPE_BOOL && attribute->value.u.bool_value > 1)
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"attribute %" PRIu32 " is a boolean of %u\nmake it 0 or 1", index,
 				attribute->value.u.bool_value);
 	if (type == SIDE_ATTR_TYPE_STRING && !side_ptr_get(attribute->value.u.string_value.p))
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"the string value of attribute %" PRIu32
 				" is NULL\ngive it a text (an empty one will do)",
 				index);
 	else if (type == SIDE_ATTR_TYPE_STRING &&
 			!abi_lint_text_is_valid_encoding(&attribute->value.u.string_value))
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"the string value of attribute %" PRIu32
 				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
 				index);
@@ -160,7 +160,7 @@ void lint_attributes(struct lint *lint, struct visit_attributes attributes,
 			if (!visit_raw_string_same(
 					    &attributes.attr[i].key, &attributes.attr[k].key))
 				continue;
-			lint_say(lint, VISIT_REMARK, node,
+			lint_report(lint, VISIT_REMARK, node,
 					"attribute %" PRIu32 " has the name of attribute %" PRIu32
 					", which is the one that counts\ngive it a name of its own",
 					i, k);

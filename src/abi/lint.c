@@ -40,14 +40,14 @@ static void write_node(const struct visit_node *node, char *to, size_t size)
 	}
 }
 
-void lint_say(struct lint *lint, enum visit_severity severity, const struct visit_node *node,
+void lint_report(struct lint *lint, enum visit_severity severity, const struct visit_node *node,
 		const char *format, ...)
 {
 	struct visit_error error;
 	va_list args;
 
 	va_start(args, format);
-	visit_say(&error, format, args);
+	visit_error_format(&error, format, args);
 	va_end(args);
 	abi_lint_append(error.where, sizeof(error.where), "%.80s:%.80s",
 			side_ptr_get(lint->desc->provider_name),
@@ -56,7 +56,7 @@ void lint_say(struct lint *lint, enum visit_severity severity, const struct visi
 		write_node(node, error.where, sizeof(error.where));
 	if (severity == VISIT_ERROR)
 		lint->errors++;
-	lint->say(lint->priv, severity, node, &error);
+	lint->report(lint->priv, severity, node, &error);
 }
 
 /* ---- the event ---- */
@@ -64,10 +64,10 @@ void lint_say(struct lint *lint, enum visit_severity severity, const struct visi
 static void lint_name(struct lint *lint, const char *name, const char *what)
 {
 	if (!*name)
-		lint_say(lint, VISIT_ERROR, NULL, "%s is empty\nprovider and event need a name",
+		lint_report(lint, VISIT_ERROR, NULL, "%s is empty\nprovider and event need a name",
 				what);
 	else if (!lint_is_utf8(name))
-		lint_say(lint, VISIT_WARNING, NULL, "%s is not UTF-8\nwrite it in UTF-8", what);
+		lint_report(lint, VISIT_WARNING, NULL, "%s is not UTF-8\nwrite it in UTF-8", what);
 }
 
 static void lint_head(struct lint *lint)
@@ -78,17 +78,17 @@ static void lint_head(struct lint *lint)
 	lint_name(lint, side_ptr_get(desc->provider_name), "the name of its provider");
 	lint_name(lint, side_ptr_get(desc->event_name), "its name");
 	if (side_enum_get(desc->loglevel) > SIDE_LOGLEVEL_DEBUG)
-		lint_say(lint, VISIT_ERROR, NULL,
+		lint_report(lint, VISIT_ERROR, NULL,
 				"the log level %u is unknown\ntake one up to DEBUG, which is %d",
 				(unsigned int)side_enum_get(desc->loglevel), SIDE_LOGLEVEL_DEBUG);
 	if (unknown)
-		lint_say(lint, VISIT_WARNING, NULL,
+		lint_report(lint, VISIT_WARNING, NULL,
 				"the flags 0x%" PRIx64
 				" are unknown\nset SIDE_EVENT_FLAG_VARIADIC or nothing",
 				unknown);
 	if (desc->nr_side_type_label > _NR_SIDE_TYPE_LABEL ||
 			desc->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
-		lint_say(lint, VISIT_WARNING, NULL,
+		lint_report(lint, VISIT_WARNING, NULL,
 				"it was made for %u types and %u attribute types, of which %u and %u are known\nuse a newer libside, or set the numbers that its headers had",
 				desc->nr_side_type_label, desc->nr_side_attr_type,
 				_NR_SIDE_TYPE_LABEL, _NR_SIDE_ATTR_TYPE);
@@ -100,13 +100,13 @@ static void lint_numbers(struct lint *lint)
 	const struct side_event_description *desc = lint->desc;
 
 	if (lint->label >= desc->nr_side_type_label)
-		lint_say(lint, VISIT_WARNING, NULL,
+		lint_report(lint, VISIT_WARNING, NULL,
 				"it declares %u types, and has type %u (%s)\n"
 				"set nr_side_type_label to _NR_SIDE_TYPE_LABEL",
 				desc->nr_side_type_label, lint->label,
 				visit_label_name(lint->label));
 	if (lint->attribute >= desc->nr_side_attr_type)
-		lint_say(lint, VISIT_WARNING, NULL,
+		lint_report(lint, VISIT_WARNING, NULL,
 				"it declares %u types of attributes, and has type %u (%s)\nset nr_side_attr_type to _NR_SIDE_ATTR_TYPE",
 				desc->nr_side_attr_type, lint->attribute,
 				visit_attribute_type_name(lint->attribute));
@@ -135,7 +135,8 @@ static unsigned int lint_count_owners(
 static void lint_duplicate(struct lint *lint, const struct side_event_field *fields, uint32_t nr,
 		const char *name, const struct visit_node *node)
 {
-	lint_say(lint, lint_count_owners(fields, nr, name) > 1 ? VISIT_ERROR : VISIT_WARNING, node,
+	lint_report(lint, lint_count_owners(fields, nr, name) > 1 ? VISIT_ERROR : VISIT_WARNING,
+			node,
 			"several fields are called \"%.100s\"\n"
 			"give each a name of its own",
 			name);
@@ -149,7 +150,7 @@ static bool lint_fields(struct lint *lint, const struct side_event_field *fields
 	uint32_t i;
 
 	if (nr > LINT_FIELDS_MAX) {
-		lint_say(lint, VISIT_ERROR, node,
+		lint_report(lint, VISIT_ERROR, node,
 				"it has %" PRIu32 " fields, which is absurd\n%d are the most", nr,
 				LINT_FIELDS_MAX);
 		return false;
@@ -157,11 +158,11 @@ static bool lint_fields(struct lint *lint, const struct side_event_field *fields
 	for (i = 0; i < nr; i++) {
 		names[i] = side_ptr_get(fields[i].field_name);
 		if (!*names[i])
-			lint_say(lint, VISIT_ERROR, node,
+			lint_report(lint, VISIT_ERROR, node,
 					"the name of field %" PRIu32 " is empty\ngive it a name",
 					i);
 		else if (!lint_is_utf8(names[i]))
-			lint_say(lint, VISIT_WARNING, node,
+			lint_report(lint, VISIT_WARNING, node,
 					"the name of field %" PRIu32
 					" is not UTF-8\nwrite it in UTF-8",
 					i);
@@ -182,10 +183,10 @@ static void lint_length(
 		struct lint *lint, uint32_t length, uint32_t most, const struct visit_node *node)
 {
 	if (!length)
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"the array has no elements\nsay how many it has, or describe a VLA");
 	else if (length > most)
-		lint_say(lint, VISIT_ERROR, node,
+		lint_report(lint, VISIT_ERROR, node,
 				"the array has %" PRIu32 " elements, which is absurd\n%" PRIu32
 				" are the most",
 				length, most);
@@ -195,23 +196,23 @@ static void lint_pointer(struct lint *lint, const struct side_type_integer *type
 		const struct visit_node *node)
 {
 	if (type->integer_size != lint->pointer_size)
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"a pointer of %u bytes is described in a program whose pointers have %u\nset its integer_size to sizeof(void *)",
 				type->integer_size, lint->pointer_size);
 	if (type->signedness)
-		lint_say(lint, VISIT_WARNING, node,
+		lint_report(lint, VISIT_WARNING, node,
 				"a pointer is described as a signed number\nset its signedness to 0");
 }
 
 /* Whether label and cell say the same. */
-static void lint_cell(
+static void abi_lint_scalar(
 		struct lint *lint, const struct side_type *type, const struct visit_node *node)
 {
 	struct visit_error error;
 	struct checker checker = {.flags = VISIT_CHECK_STRICT, .error = &error};
 
 	if (visit_check_label_agrees(&checker, type, NULL))
-		lint_say(lint, VISIT_ERROR, node, "%s\n%s", error.what, error.mend);
+		lint_report(lint, VISIT_ERROR, node, "%s\n%s", error.what, error.hint);
 }
 
 /* Not 0: the walk ends. */
@@ -225,7 +226,7 @@ static int lint_type(void *priv, const struct visit_node *node)
 	if (label > lint->label)
 		lint->label = label;
 	lint_attributes(lint, visit_type_attributes(type), node);
-	lint_cell(lint, type, node);
+	abi_lint_scalar(lint, type, node);
 	if (visit_label_is_gather(label))
 		lint_gather(lint, type, node);
 	switch (label) {
@@ -260,10 +261,11 @@ static int lint_type(void *priv, const struct visit_node *node)
 }
 
 void visit_description_lint(const struct side_event_description *desc, unsigned int pointer_size,
-		visit_finding_func say, void *priv)
+		visit_finding_func report, void *priv)
 {
 	static const struct visit_description_ops ops = {.type_begin = lint_type};
-	struct lint lint = {.desc = desc, .pointer_size = pointer_size, .say = say, .priv = priv};
+	struct lint lint = {
+			.desc = desc, .pointer_size = pointer_size, .report = report, .priv = priv};
 	struct visit_error error;
 
 	lint_head(&lint);
@@ -274,5 +276,5 @@ void visit_description_lint(const struct side_event_description *desc, unsigned 
 		lint_numbers(&lint);
 	/* Whatever the strict check would refuse besides. */
 	if (!lint.errors && visit_description_check(desc, VISIT_CHECK_STRICT, &error))
-		say(priv, VISIT_ERROR, NULL, &error);
+		report(priv, VISIT_ERROR, NULL, &error);
 }

@@ -27,7 +27,7 @@
 struct lint {
 	const struct side_event_description *desc;
 	unsigned int pointer_size;
-	visit_finding_func say;
+	visit_finding_func report;
 	void *priv;
 	unsigned int errors;
 	/* The newest label and attribute type that stand in it. */
@@ -35,7 +35,7 @@ struct lint {
 };
 
 /* Sentence, line end, mend; node: NULL for the event itself. */
-void lint_say(struct lint *lint, enum visit_severity severity, const struct visit_node *node,
+void lint_report(struct lint *lint, enum visit_severity severity, const struct visit_node *node,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Is it UTF-8? NULL is not. */

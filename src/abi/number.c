@@ -36,7 +36,7 @@ uint32_t visit_float16_to_32(uint16_t bits)
 static long double binary128_value(const unsigned char bytes[16])
 {
 	unsigned char le[16];
-	uint64_t hi, lo, top, rest;
+	uint64_t hi, lo, top, remainder;
 	bool negative;
 	int exponent, i;
 	long double value;
@@ -61,9 +61,9 @@ static long double binary128_value(const unsigned char bytes[16])
 		exponent = 1;
 	/* 113 bits in hi:lo; the upper 64 of them, the other 49 for rounding. */
 	top = hi << 15 | lo >> 49;
-	rest = lo & (((uint64_t)1 << 49) - 1);
+	remainder = lo & (((uint64_t)1 << 49) - 1);
 	exponent -= 16383 + 63;
-	if (rest > (uint64_t)1 << 48 || (rest == (uint64_t)1 << 48 && (top & 1))) {
+	if (remainder > (uint64_t)1 << 48 || (remainder == (uint64_t)1 << 48 && (top & 1))) {
 		if (!++top) {
 			top = (uint64_t)1 << 63;
 			exponent++;
@@ -128,15 +128,15 @@ size_t visit_value_float_digits(
 /* Divide the 128-bit number in place; returns the remainder. */
 static unsigned int abi_number_divide_wide(uint32_t number[4], unsigned int by)
 {
-	uint64_t rest = 0;
+	uint64_t remainder = 0;
 	int i;
 
 	for (i = 3; i >= 0; i--) {
-		rest = rest << 32 | number[i];
-		number[i] = (uint32_t)(rest / by);
-		rest %= by;
+		remainder = remainder << 32 | number[i];
+		number[i] = (uint32_t)(remainder / by);
+		remainder %= by;
 	}
-	return (unsigned int)rest;
+	return (unsigned int)remainder;
 }
 
 size_t visit_value_digits(const struct visit_value *value, unsigned int base, bool prefix,

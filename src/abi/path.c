@@ -53,15 +53,15 @@ static void abi_path_write_steps(const struct visit_step *innermost, char *where
 	}
 }
 
-void visit_say(struct visit_error *error, const char *format, va_list args)
+void visit_error_format(struct visit_error *error, const char *format, va_list args)
 {
-	char text[sizeof(error->what) + sizeof(error->mend)], *end;
+	char text[sizeof(error->what) + sizeof(error->hint)], *end;
 
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not */
 	vsnprintf(text, sizeof(text), format, args);
 	/* What is printed may have line ends of its own. */
 	end = strchr(format, '\n') ? strrchr(text, '\n') : NULL;
-	(void)snprintf(error->mend, sizeof(error->mend), "%.*s", (int)sizeof(error->mend) - 1,
+	(void)snprintf(error->hint, sizeof(error->hint), "%.*s", (int)sizeof(error->hint) - 1,
 			end ? end + 1 : "");
 	if (end)
 		*end = '\0';
@@ -79,7 +79,7 @@ int visit_fail(struct visit_error *error, const struct visit_step *here, int cod
 	if (!error)
 		return code;
 	va_start(args, format);
-	visit_say(error, format, args);
+	visit_error_format(error, format, args);
 	va_end(args);
 	abi_path_write_steps(here, error->where, sizeof(error->where));
 	errno = saved;
@@ -115,7 +115,7 @@ char *visit_error_sentence(const struct visit_error *error, char *out, size_t si
 	if (!size)
 		return out;
 	used = strlen(visit_error_problem(error, out, size));
-	if (error->mend[0])
-		snprintf(out + used, size - used, "; %s", error->mend);
+	if (error->hint[0])
+		snprintf(out + used, size - used, "; %s", error->hint);
 	return out;
 }

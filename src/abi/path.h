@@ -31,7 +31,7 @@ int visit_fail(struct visit_error *error, const struct visit_step *here, int cod
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Sentence and mend alone. */
-void visit_say(struct visit_error *error, const char *format, va_list args)
+void visit_error_format(struct visit_error *error, const char *format, va_list args)
 		__attribute__((format(printf, 2, 0)));
 
 #endif /* VISIT_PATH_H */

@@ -66,7 +66,7 @@ unsigned int visit_text_next(struct visit_text *text, unsigned char out[VISIT_TE
 }
 
 size_t visit_text_utf8(const void *string, unsigned int unit_size, unsigned int byte_order,
-		void *to, size_t room)
+		void *to, size_t capacity)
 {
 	struct visit_text text = {
 			.at = string,
@@ -82,13 +82,13 @@ size_t visit_text_utf8(const void *string, unsigned int unit_size, unsigned int 
 		const char *bytes = string ? string : "(null)";
 
 		size = strlen(bytes);
-		if (room)
-			memcpy(to, bytes, size < room ? size : room);
+		if (capacity)
+			memcpy(to, bytes, size < capacity ? size : capacity);
 		return size;
 	}
 	while ((nr = visit_text_next(&text, unit)) != 0) {
 		for (i = 0; i < nr; i++, size++) {
-			if (size < room)
+			if (size < capacity)
 				out[size] = unit[i];
 		}
 	}

@@ -48,7 +48,7 @@
 /* What is wrong, and where: the path from the event inwards, a step a line. */
 struct visit_error {
 	char what[256];
-	char mend[160]; /* what to do about it; empty if nobody knows */
+	char hint[160]; /* what to do about it; empty if nobody knows */
 	char where[512];
 	char expected[64]; /* what stands there instead of what should; empty if that says nothing */
 	char found[64];
@@ -101,7 +101,7 @@ unsigned int visit_text_next(struct visit_text *text, unsigned char out[VISIT_TE
  * the whole conversion has (may be more than room). A NULL string converts to "(null)".
  */
 size_t visit_text_utf8(const void *string, unsigned int unit_size, unsigned int byte_order,
-		void *to, size_t room);
+		void *to, size_t capacity);
 
 /* Whether two strings are the same text, whatever their units. */
 bool visit_raw_string_same(
@@ -317,12 +317,12 @@ static inline bool visit_field_needs_own_name(const struct side_event_field *fie
  * of the program: 4 or 8. Allocates memory.
  */
 void visit_description_lint(const struct side_event_description *desc, unsigned int pointer_size,
-		visit_finding_func say, void *priv);
+		visit_finding_func report, void *priv);
 
 /* ---- arguments ------------------------------------------------------------------------- */
 
 /* Where a walk over arguments stands. */
-struct visit_place {
+struct visit_location {
 	const struct side_event_description *desc;
 	const struct side_type *type; /* NULL inside dynamic values */
 	bool dynamic;                 /* inside a dynamic value or the variadic part */
@@ -349,40 +349,40 @@ struct visit_place {
  * variadic events.
  */
 struct visit_argument_ops {
-	int (*event_begin)(void *priv, const struct visit_place *place);
-	int (*event_end)(void *priv, const struct visit_place *place);
-	int (*fields_begin)(void *priv, const struct visit_place *place, uint32_t nr);
-	int (*fields_end)(void *priv, const struct visit_place *place);
-	int (*variadic_begin)(void *priv, const struct visit_place *place,
+	int (*event_begin)(void *priv, const struct visit_location *location);
+	int (*event_end)(void *priv, const struct visit_location *location);
+	int (*fields_begin)(void *priv, const struct visit_location *location, uint32_t nr);
+	int (*fields_end)(void *priv, const struct visit_location *location);
+	int (*variadic_begin)(void *priv, const struct visit_location *location,
 			struct visit_attributes attributes, uint32_t nr);
-	int (*variadic_end)(void *priv, const struct visit_place *place, uint32_t nr);
-	int (*field_begin)(void *priv, const struct visit_place *place);
-	int (*field_end)(void *priv, const struct visit_place *place);
-	int (*element_begin)(void *priv, const struct visit_place *place);
-	int (*element_end)(void *priv, const struct visit_place *place);
-	int (*value)(void *priv, const struct visit_place *place, const struct visit_value *value,
-			struct visit_attributes attributes);
-	int (*struct_begin)(void *priv, const struct visit_place *place,
+	int (*variadic_end)(void *priv, const struct visit_location *location, uint32_t nr);
+	int (*field_begin)(void *priv, const struct visit_location *location);
+	int (*field_end)(void *priv, const struct visit_location *location);
+	int (*element_begin)(void *priv, const struct visit_location *location);
+	int (*element_end)(void *priv, const struct visit_location *location);
+	int (*value)(void *priv, const struct visit_location *location,
+			const struct visit_value *value, struct visit_attributes attributes);
+	int (*struct_begin)(void *priv, const struct visit_location *location,
 			struct visit_attributes attributes, uint32_t nr);
-	int (*struct_end)(void *priv, const struct visit_place *place, uint32_t nr);
-	int (*array_begin)(void *priv, const struct visit_place *place,
+	int (*struct_end)(void *priv, const struct visit_location *location, uint32_t nr);
+	int (*array_begin)(void *priv, const struct visit_location *location,
 			struct visit_attributes attributes, uint32_t nr);
-	int (*array_end)(void *priv, const struct visit_place *place, uint32_t nr);
+	int (*array_end)(void *priv, const struct visit_location *location, uint32_t nr);
 	/* attributes are those of the mappings; the value between has those of its own type. */
-	int (*enum_begin)(void *priv, const struct visit_place *place,
+	int (*enum_begin)(void *priv, const struct visit_location *location,
 			struct visit_attributes attributes);
-	int (*enum_end)(void *priv, const struct visit_place *place,
+	int (*enum_end)(void *priv, const struct visit_location *location,
 			const struct side_enum_mappings *mappings, const struct visit_value *value);
-	int (*bitmap)(void *priv, const struct visit_place *place,
+	int (*bitmap)(void *priv, const struct visit_location *location,
 			const struct side_enum_bitmap_mappings *mappings,
 			const struct visit_bitmap *bitmap);
-	int (*optional_begin)(void *priv, const struct visit_place *place,
+	int (*optional_begin)(void *priv, const struct visit_location *location,
 			struct visit_attributes attributes, bool present);
-	int (*optional_end)(void *priv, const struct visit_place *place);
-	int (*variant_begin)(void *priv, const struct visit_place *place,
+	int (*optional_end)(void *priv, const struct visit_location *location);
+	int (*variant_begin)(void *priv, const struct visit_location *location,
 			struct visit_attributes attributes, const struct visit_value *selector,
 			uint32_t option);
-	int (*variant_end)(void *priv, const struct visit_place *place);
+	int (*variant_end)(void *priv, const struct visit_location *location);
 	/*
 	 * Asked before anything is read through a pointer that the call gave; false ends the walk with
 	 * -EFAULT. Without it pointers that are not NULL are trusted, as every recorder has to.
@@ -394,7 +394,7 @@ struct visit_argument_ops {
 	 * A field is wrong with this code, and the error says how: 0 goes on with the next field, anything
 	 * else ends the walk. Such a field has no end.
 	 */
-	int (*wrong)(void *priv, const struct visit_place *place, int code);
+	int (*wrong)(void *priv, const struct visit_location *location, int code);
 	/* More fields, elements and attributes than this in one call are -E2BIG; 0: any number. */
 	uint32_t parts_max;
 	/* Lengths have to fit the type of the length, without which nobody can record them. */

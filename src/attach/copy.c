@@ -61,11 +61,11 @@ int inject_copy_file(const char *from, int to)
 }
 
 /* Its file in the new directory, with everybody's right to load it. */
-static int put_file(int place, const char *name, const char *file)
+static int put_file(int location, const char *name, const char *file)
 {
 	int fd, ret;
 
-	fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	fd = openat(location, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
 	if (fd < 0)
 		return -errno;
 	ret = inject_copy_file(file, fd);
@@ -73,20 +73,20 @@ static int put_file(int place, const char *name, const char *file)
 		ret = -errno;
 	close(fd);
 	if (ret)
-		(void)unlinkat(place, name, 0);
+		(void)unlinkat(location, name, 0);
 	return ret;
 }
 
 static void attach_copy_remove(struct inject_copy *copy)
 {
-	if (copy->place >= 0) {
-		(void)unlinkat(copy->place, copy->name, 0);
-		close(copy->place);
+	if (copy->location >= 0) {
+		(void)unlinkat(copy->location, copy->name, 0);
+		close(copy->location);
 	}
 	if (*copy->made)
 		(void)unlinkat(copy->directory, copy->made, AT_REMOVEDIR);
 	close(copy->directory);
-	copy->directory = copy->place = -1;
+	copy->directory = copy->location = -1;
 }
 
 /* By its descriptor from then on: who can write beside it may put a link in its place. */
@@ -99,30 +99,30 @@ static bool attach_copy_create_directory(struct inject_copy *copy)
 	if (!mkdtemp(path))
 		return false;
 	(void)snprintf(copy->made, sizeof(copy->made), "%s", strrchr(path, '/') + 1);
-	copy->place = openat(copy->directory, copy->made,
+	copy->location = openat(copy->directory, copy->made,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (copy->place < 0 || fchmod(copy->place, 0755))
+	if (copy->location < 0 || fchmod(copy->location, 0755))
 		return false;
 	/* As long as it is used. It fails at most while another process examines the new directory: attach_copy_remove_if_abandoned(). */
-	(void)flock(copy->place, LOCK_SH | LOCK_NB);
+	(void)flock(copy->location, LOCK_SH | LOCK_NB);
 	return true;
 }
 
 /* Remove the directory of a killed process of this user. Follow no link. */
 static void attach_copy_remove_if_abandoned(int directory, const char *made, const char *file)
 {
-	int place = openat(directory, made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int location = openat(directory, made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
 
-	if (place < 0)
+	if (location < 0)
 		return;
-	if (!fstat(place, &status) && status.st_uid == geteuid() &&
+	if (!fstat(location, &status) && status.st_uid == geteuid() &&
 			time(NULL) - status.st_mtime >= COPY_WAITS_S &&
-			!flock(place, LOCK_EX | LOCK_NB)) {
-		(void)unlinkat(place, file, 0);
+			!flock(location, LOCK_EX | LOCK_NB)) {
+		(void)unlinkat(location, file, 0);
 		(void)unlinkat(directory, made, AT_REMOVEDIR);
 	}
-	close(place);
+	close(location);
 }
 
 static void attach_copy_remove_abandoned(const struct inject_copy *copy)
@@ -143,14 +143,14 @@ static void attach_copy_remove_abandoned(const struct inject_copy *copy)
 static bool attach_copy_create(struct inject_copy *copy, pid_t pid, const char *directory,
 		const char *name, const char *file)
 {
-	copy->place = -1;
+	copy->location = -1;
 	*copy->made = 0;
 	copy->directory = attach_copy_open_directory(pid, directory);
 	if (copy->directory < 0)
 		return false;
 	(void)snprintf(copy->name, sizeof(copy->name), "%s", name);
 	attach_copy_remove_abandoned(copy);
-	if (attach_copy_create_directory(copy) && !put_file(copy->place, name, file)) {
+	if (attach_copy_create_directory(copy) && !put_file(copy->location, name, file)) {
 		(void)snprintf(copy->theirs, sizeof(copy->theirs), "%s/%s/%s",
 				strcmp(directory, "/") != 0 ? directory : "", copy->made, name);
 		return true;

@@ -184,7 +184,7 @@ bool inject_elf_bias(
 	return false;
 }
 
-uint64_t inject_elf_room(const struct inject_elf *elf, size_t size)
+uint64_t inject_elf_find_space(const struct inject_elf *elf, size_t size)
 {
 	size_t i;
 

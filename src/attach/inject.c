@@ -35,7 +35,7 @@
 struct injection {
 	struct inject_target target;
 	const struct inject_request *request;
-	struct inject_place place;
+	struct inject_site location;
 	struct inject_code code;
 	uint8_t *overwritten; /* what was where our code is */
 	char name[16];        /* of our thread */
@@ -147,7 +147,7 @@ static bool is_clean(const struct injection *injection, const struct inject_mapp
 	return !memcmp(here, there, size);
 }
 
-static uint64_t room_in(
+static uint64_t attach_inject_space_in(
 		struct injection *injection, const struct inject_mapping *mapping, bool clean)
 {
 	struct inject_elf elf;
@@ -160,7 +160,7 @@ static uint64_t room_in(
 	if (fd < 0)
 		return 0;
 	if (!inject_elf_read(fd, &elf)) {
-		at = inject_elf_room(&elf, injection->code.size);
+		at = inject_elf_find_space(&elf, injection->code.size);
 		if (at && inject_elf_bias(&elf, mapping->offset, mapping->begin, &bias))
 			at += bias;
 		else
@@ -183,29 +183,30 @@ static bool is_left_alone(const struct injection *injection, uint64_t at)
 	return inject_read(&injection->target, at, &values, sizeof(values)) &&
 			!inject_read(&injection->target, values.scratch, &state, sizeof(state)) &&
 			!find_thread(injection->target.pid, THREAD_NAME) &&
-			inject_nobody_at(injection->target.pid, at, at + injection->code.size);
+			inject_no_thread_at(injection->target.pid, at, at + injection->code.size);
 }
 
 /* True: there are places that somebody has left, and that may be in use. */
-static bool find_code_room(struct injection *injection)
+static bool attach_inject_find_code_space(struct injection *injection)
 {
 	const struct inject_target *target = &injection->target;
 	bool left = false;
 	uint64_t at;
 	size_t i;
 
-	for (i = 0; i < target->nr_mappings && !injection->place.code; i++)
-		injection->place.code = room_in(injection, &target->mappings[i], true);
-	for (i = 0; i < target->nr_mappings && !injection->place.code; i++) {
-		at = room_in(injection, &target->mappings[i], false);
+	for (i = 0; i < target->nr_mappings && !injection->location.code; i++)
+		injection->location.code =
+				attach_inject_space_in(injection, &target->mappings[i], true);
+	for (i = 0; i < target->nr_mappings && !injection->location.code; i++) {
+		at = attach_inject_space_in(injection, &target->mappings[i], false);
 		left |= at != 0;
 		if (at && is_left_alone(injection, at))
-			injection->place.code = at;
+			injection->location.code = at;
 	}
 	return left;
 }
 
-static int find_room(struct injection *injection)
+static int attach_inject_find_space(struct injection *injection)
 {
 	uint64_t until = inject_now() + LEFT_MS * UINT64_C(1000000);
 	bool left;
@@ -215,11 +216,11 @@ static int find_room(struct injection *injection)
 
 	/* What killed ones have left is free again when the thread that they made has given up. */
 	do {
-		left = find_code_room(injection);
-		if (left && !injection->place.code)
+		left = attach_inject_find_code_space(injection);
+		if (left && !injection->location.code)
 			inject_pause_us(50000);
-	} while (left && !injection->place.code && inject_now() < until);
-	if (!injection->place.code)
+	} while (left && !injection->location.code && inject_now() < until);
+	if (!injection->location.code)
 		return attach_inject_set_error(injection, INJECT_UNSUITABLE,
 				"none of its pages of code has room for the few bytes that load the agent");
 	/* The scratch memory stands in the largest gap. */
@@ -228,7 +229,7 @@ static int find_room(struct injection *injection)
 
 		if (begin < (UINT64_C(1) << 47) && begin > end && begin - end > best) {
 			best = begin - end;
-			injection->place.scratch =
+			injection->location.scratch =
 					(end + best / 2) & ~(uint64_t)(INJECT_SCRATCH_SIZE - 1);
 		}
 		end = target->mappings[i].end;
@@ -259,10 +260,10 @@ static int attach_inject_set_no_memory(struct injection *injection)
 
 static int attach_inject_write_code(struct injection *injection)
 {
-	struct inject_values *values = &injection->place.values;
+	struct inject_values *values = &injection->location.values;
 	char text[192];
 
-	values->scratch = injection->place.scratch;
+	values->scratch = injection->location.scratch;
 	values->states = inject_code_states();
 	values->errno_location = attach_inject_find_function(injection, "__errno_location");
 	values->attr_init = attach_inject_find_function(injection, "pthread_attr_init");
@@ -286,18 +287,18 @@ static int attach_inject_write_code(struct injection *injection)
 	injection->overwritten = malloc(injection->code.size);
 	if (!injection->overwritten)
 		return attach_inject_set_error(injection, INJECT_FAILED, "out of memory");
-	if (!inject_read(&injection->target, injection->place.code, injection->overwritten,
+	if (!inject_read(&injection->target, injection->location.code, injection->overwritten,
 			    injection->code.size))
 		return attach_inject_set_no_memory(injection);
-	if (!inject_write(&injection->target, injection->place.code, injection->code.bytes,
+	if (!inject_write(&injection->target, injection->location.code, injection->code.bytes,
 			    injection->code.size) ||
 			!inject_write(&injection->target,
-					injection->place.code + injection->code.name,
+					injection->location.code + injection->code.name,
 					injection->name, sizeof(injection->name))) {
 		(void)snprintf(text, sizeof(text),
 				"its memory cannot be written: %s (does the kernel forbid it, proc_mem.force_override?)",
 				strerror(errno));
-		(void)inject_write(&injection->target, injection->place.code,
+		(void)inject_write(&injection->target, injection->location.code,
 				injection->overwritten, injection->code.size);
 		return attach_inject_set_error(injection, INJECT_FAILED, text);
 	}
@@ -308,13 +309,13 @@ static int attach_inject_write_code(struct injection *injection)
 
 static bool read_scratch(const struct injection *injection, size_t offset, void *bytes, size_t size)
 {
-	return inject_read(&injection->target, injection->place.scratch + offset, bytes, size);
+	return inject_read(&injection->target, injection->location.scratch + offset, bytes, size);
 }
 
 static bool write_scratch(
 		const struct injection *injection, size_t offset, const void *bytes, size_t size)
 {
-	return inject_write(&injection->target, injection->place.scratch + offset, bytes, size);
+	return inject_write(&injection->target, injection->location.scratch + offset, bytes, size);
 }
 
 /* The address of a text in the program. Functions of the program must not get NULL instead. */
@@ -323,7 +324,7 @@ static int attach_inject_write_text(
 {
 	size_t offset = offsetof(struct inject_scratch, text) + at;
 
-	*ret_address = injection->place.scratch + offset;
+	*ret_address = injection->location.scratch + offset;
 	return write_scratch(injection, offset, text, strlen(text) + 1)
 			? 0
 			: attach_inject_set_no_memory(injection);
@@ -402,7 +403,7 @@ static int attach_inject_call_function(struct injection *injection, uint64_t fun
 
 /* ---- the agent ---- */
 
-static void say_not_loaded(struct injection *injection)
+static void attach_inject_set_not_loaded(struct injection *injection)
 {
 	char text[400] = "";
 	uint64_t at = 0;
@@ -601,7 +602,7 @@ static int attach_inject_load_agent(struct injection *injection)
 	if (ret)
 		return ret;
 	if (!handle) {
-		say_not_loaded(injection);
+		attach_inject_set_not_loaded(injection);
 		return -1;
 	}
 	ret = become_own(injection, handle);
@@ -609,7 +610,7 @@ static int attach_inject_load_agent(struct injection *injection)
 		ret = find_loaded(injection, handle, injection->request->function,
 				&injection->target.agent_function);
 	if (!ret && !injection->target.agent_function)
-		say_not_loaded(injection);
+		attach_inject_set_not_loaded(injection);
 	return !ret && injection->target.agent_function ? 0 : -1;
 }
 
@@ -637,16 +638,16 @@ static int talk(struct injection *injection)
 static void clean_up(struct injection *injection)
 {
 	uint64_t until = inject_now() + LAST_MS * UINT64_C(1000000), none = 0;
-	bool is_told = false;
+	bool is_reported = false;
 	uint32_t state;
 
 	injection->command++;
 	for (;;) {
 		/* Again after a failed write: the thread would wait for the next command. */
-		if (!is_told)
-			is_told = write_scratch(injection,
-						  offsetof(struct inject_scratch, function), &none,
-						  sizeof(none)) &&
+		if (!is_reported)
+			is_reported = write_scratch(injection,
+						      offsetof(struct inject_scratch, function),
+						      &none, sizeof(none)) &&
 					write_scratch(injection,
 							offsetof(struct inject_scratch, command),
 							&injection->command,
@@ -658,7 +659,7 @@ static void clean_up(struct injection *injection)
 			return;
 		inject_pause_us(50);
 	}
-	(void)inject_write(&injection->target, injection->place.code, injection->overwritten,
+	(void)inject_write(&injection->target, injection->location.code, injection->overwritten,
 			injection->code.size);
 }
 
@@ -681,15 +682,15 @@ static int inject(struct injection *injection)
 		return attach_inject_set_error(injection, INJECT_FAILED, "a path is too long");
 	ret = attach_inject_acquire_lock(injection);
 	if (!ret)
-		ret = find_room(injection);
+		ret = attach_inject_find_space(injection);
 	if (!ret)
 		ret = attach_inject_write_code(injection);
 	if (ret)
 		return ret;
-	ret = inject_borrow(&injection->target, &injection->place, injection->request);
+	ret = inject_borrow(&injection->target, &injection->location, injection->request);
 	if (ret) {
 		if (ret != -ETIMEDOUT && injection->target.report->kind != INJECT_GONE)
-			(void)inject_write(&injection->target, injection->place.code,
+			(void)inject_write(&injection->target, injection->location.code,
 					injection->overwritten, injection->code.size);
 		return ret;
 	}

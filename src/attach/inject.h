@@ -20,7 +20,7 @@
 
 #define INJECT_TEXT_MAX 512
 #define INJECT_HINT_MAX 256
-#define INJECT_PATIENCE_MS 2000 /* until a thread is at a point that is safe */
+#define INJECT_TIMEOUT_MS 2000 /* until a thread is at a point that is safe */
 
 enum inject_kind {
 	INJECT_DONE,
@@ -32,13 +32,13 @@ enum inject_kind {
 
 struct inject_request {
 	pid_t pid;
-	const char *agent;        /* path of libside-agent.so, as we see it */
-	const char *libside;      /* path of libside.so.0, for programs that see other files */
-	const char *function;     /* of the agent: int (const char *) */
-	const char *argument;     /* below INJECT_ARGUMENT_MAX bytes */
-	bool only_if_there;       /* -ENOENT as the result where the agent is not */
-	bool in_sandbox;          /* also where a filter of system calls may end the program */
-	unsigned int patience_ms; /* 0: INJECT_PATIENCE_MS */
+	const char *agent;       /* path of libside-agent.so, as we see it */
+	const char *libside;     /* path of libside.so.0, for programs that see other files */
+	const char *function;    /* of the agent: int (const char *) */
+	const char *argument;    /* below INJECT_ARGUMENT_MAX bytes */
+	bool only_if_there;      /* -ENOENT as the result where the agent is not */
+	bool in_sandbox;         /* also where a filter of system calls may end the program */
+	unsigned int timeout_ms; /* 0: INJECT_PATIENCE_MS */
 };
 #define INJECT_ARGUMENT_MAX 2048
 
@@ -59,8 +59,8 @@ struct inject_report {
 /* What the agent in a process keeps for probes that are gone; nothing while there are some, or where it is not. */
 struct inject_kept {
 	uint64_t bytes;
-	uint64_t traps; /* not 0: the signals of traps (SIGTRAP, SIGILL) */
-	uint64_t pads;  /* how many pads of short jumps */
+	uint64_t traps;        /* not 0: the signals of traps (SIGTRAP, SIGILL) */
+	uint64_t springboards; /* how many pads of short jumps */
 };
 
 /* 0, or a negative errno: it cannot be looked at. */

@@ -37,7 +37,7 @@ const char *inject_elf_name(const struct inject_elf *elf, uint64_t value);
 bool inject_elf_bias(
 		const struct inject_elf *elf, uint64_t offset, uint64_t address, uint64_t *bias);
 /* Where the last page of code has bytes that belong to nothing, as a value. 0: none. */
-uint64_t inject_elf_room(const struct inject_elf *elf, size_t size);
+uint64_t inject_elf_find_space(const struct inject_elf *elf, size_t size);
 
 /* target.c: the program. */
 struct inject_mapping {
@@ -81,9 +81,9 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 int inject_target_open(struct inject_target *target, const struct inject_request *request);
 void inject_target_close(struct inject_target *target);
 /* Text after "NAME:" of /proc/PID/[task/TID/]status. False with errno: ENODATA: no such line; EOVERFLOW: the file is too long. */
-bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room);
-const char *inject_name(pid_t pid, char *text, size_t room);
-const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room);
+bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t capacity);
+const char *inject_name(pid_t pid, char *text, size_t capacity);
+const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t capacity);
 /* Whether the process has a mapping at this address: 1 or 0, or a negative errno. Reads the mappings anew. */
 int inject_is_mapped(pid_t pid, uint64_t address);
 int inject_maps_read(struct inject_target *target);
@@ -174,20 +174,20 @@ uint64_t inject_code_states(void); /* for struct inject_values; 0: the processor
  * but it may be in our code still.
  */
 /* Does every thread wait in a system call, and none of them in this code? */
-bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end);
-struct inject_place {
+bool inject_no_thread_at(pid_t pid, uint64_t begin, uint64_t end);
+struct inject_site {
 	uint64_t code; /* address of the code */
 	uint64_t scratch;
 	struct inject_values values;
 };
-int inject_borrow(struct inject_target *target, struct inject_place *place,
+int inject_borrow(struct inject_target *target, struct inject_site *location,
 		const struct inject_request *request);
 
 /* copy.c: a file of ours in a directory of the program's. */
 struct inject_copy {
 	size_t next;             /* the directory to be tried next */
 	int directory;           /* in which ours is, or -1 */
-	int place;               /* ours, or -1 */
+	int location;            /* ours, or -1 */
 	char made[64], name[64]; /* its name, and that of the file in it */
 	char theirs[128];        /* its path, as the program sees it */
 };

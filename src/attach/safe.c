@@ -30,7 +30,7 @@
 #define FRAMES_MAX 128
 #define STACK_MAX (64u << 10) /* bytes that are copied at once */
 
-struct frame {
+struct attach_frame {
 	uint64_t pc;
 	bool interrupted; /* the function called nobody: a signal came, or we did */
 };
@@ -43,7 +43,7 @@ struct inject_safe {
 	pid_t thread;
 	const struct user_regs_struct *registers;
 	uint64_t until;
-	struct frame frames[FRAMES_MAX];
+	struct attach_frame frames[FRAMES_MAX];
 	size_t nr_frames;
 	bool rehearsed;
 	uint64_t stack_at;
@@ -344,7 +344,7 @@ void inject_safe_close(struct inject_safe *safe)
 static int attach_safe_add_frame(Dwfl_Frame *state, void *user)
 {
 	struct inject_safe *safe = user;
-	struct frame *frame = &safe->frames[safe->nr_frames];
+	struct attach_frame *frame = &safe->frames[safe->nr_frames];
 
 	if (safe->nr_frames == FRAMES_MAX || inject_now() > safe->until ||
 			!dwfl_frame_pc(state, &frame->pc, &frame->interrupted))
@@ -409,7 +409,7 @@ static bool in_sequence(const struct inject_safe *safe)
 	struct {
 		uint64_t address;
 		uint32_t size, signature, flags, zero;
-	} place;
+	} rseq_area;
 	struct {
 		uint32_t version, flags;
 		uint64_t start, length, abort;
@@ -417,11 +417,11 @@ static bool in_sequence(const struct inject_safe *safe)
 	uint64_t at;
 
 	/* Older kernels do not tell. Then there is none of the C library's either. */
-	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, safe->thread, sizeof(place),
-			    &place) <= 0 ||
-			!place.address)
+	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, safe->thread, sizeof(rseq_area),
+			    &rseq_area) <= 0 ||
+			!rseq_area.address)
 		return false;
-	if (!inject_read(safe->target, place.address + 8, &at, sizeof(at)))
+	if (!inject_read(safe->target, rseq_area.address + 8, &at, sizeof(at)))
 		return true;
 	if (!at)
 		return false;

@@ -59,10 +59,10 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 /* ---- /proc ---- */
 
 /* A small file, with a 0 behind it. False with errno, which is ENODATA for an empty file. */
-static bool read_small(const char *path, char *text, size_t room)
+static bool read_small(const char *path, char *text, size_t capacity)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, capacity - 1);
 	int code = size < 0 ? errno : ENODATA;
 
 	if (fd >= 0)
@@ -73,7 +73,7 @@ static bool read_small(const char *path, char *text, size_t room)
 	return size > 0;
 }
 
-bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room)
+bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t capacity)
 {
 	/* A user can be in thousands of groups, whose line is before that of the sandbox. */
 	char path[64], all[STATUS_MAX], line[64];
@@ -96,24 +96,24 @@ bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t
 	at += strlen(line);
 	at += strspn(at, " \t");
 	size = strcspn(at, "\n");
-	size = size < room ? size : room - 1;
+	size = size < capacity ? size : capacity - 1;
 	memcpy(text, at, size);
 	text[size] = 0;
 	return true;
 }
 
-const char *inject_name(pid_t pid, char *text, size_t room)
+const char *inject_name(pid_t pid, char *text, size_t capacity)
 {
-	return inject_thread_name(pid, pid, text, room);
+	return inject_thread_name(pid, pid, text, capacity);
 }
 
-const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room)
+const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t capacity)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, thread);
-	if (!read_small(path, text, room))
-		(void)snprintf(text, room, "?");
+	if (!read_small(path, text, capacity))
+		(void)snprintf(text, capacity, "?");
 	text[strcspn(text, "\n")] = 0;
 	return text;
 }
@@ -192,7 +192,7 @@ static int next_mapping(FILE *file, char **line, size_t *size, struct inject_map
 int inject_maps_read(struct inject_target *target)
 {
 	char path[64], *line = NULL;
-	size_t room = 0, size = 0;
+	size_t capacity = 0, size = 0;
 	struct inject_mapping *more;
 	int ret = 0;
 	FILE *file;
@@ -213,7 +213,7 @@ int inject_maps_read(struct inject_target *target)
 			target->mappings = more;
 		}
 		target->mappings[target->nr_mappings] = (struct inject_mapping){0};
-		ret = next_mapping(file, &line, &room, &target->mappings[target->nr_mappings]);
+		ret = next_mapping(file, &line, &capacity, &target->mappings[target->nr_mappings]);
 		target->nr_mappings += !ret;
 	}
 	free(line);
@@ -603,14 +603,15 @@ static const struct inject_mapping *find_agent_code(const struct inject_target *
 	return mapping ? mapping : find_code(target, "memfd:libside-agent.so");
 }
 
-static bool read_figure(const struct inject_target *target, const struct inject_elf *elf,
-		uint64_t bias, const char *name, uint64_t *figure)
+static bool attach_target_read_symbol_value(const struct inject_target *target,
+		const struct inject_elf *elf, uint64_t bias, const char *name,
+		uint64_t *symbol_value)
 {
 	uint64_t where = inject_elf_object(elf, name), found;
 
 	if (!where || !inject_read(target, where + bias, &found, sizeof(found)))
 		return false;
-	*figure = found;
+	*symbol_value = found;
 	return true;
 }
 
@@ -633,10 +634,13 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	if (mapping)
 		ret = attach_target_read_object(&target, mapping, &elf, &bias);
 	if (mapping && !ret) {
-		if (read_figure(&target, &elf, bias, "side_probe_kept", &kept->bytes)) {
+		if (attach_target_read_symbol_value(
+				    &target, &elf, bias, "side_probe_kept", &kept->bytes)) {
 			/* An older agent does not have these. */
-			(void)read_figure(&target, &elf, bias, "side_probe_traps", &kept->traps);
-			(void)read_figure(&target, &elf, bias, "side_probe_pads", &kept->pads);
+			(void)attach_target_read_symbol_value(
+					&target, &elf, bias, "side_probe_traps", &kept->traps);
+			(void)attach_target_read_symbol_value(&target, &elf, bias,
+					"side_probe_pads", &kept->springboards);
 		} else {
 			ret = -ENOENT;
 		}

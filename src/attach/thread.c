@@ -29,10 +29,10 @@
 #include "attach/parts.h"
 
 #define THREADS_MAX 512
-#define STOP_MS 5000    /* that a thread takes to stop at most: until then it cannot be let go */
-#define JUDGE_US 1000   /* reading its stack */
-#define LOOK_AFTER_MS 2 /* without a sign of it */
-#define BUSY_MS 10000   /* for pthread_create(), which may wait for locks of other threads */
+#define STOP_MS 5000     /* that a thread takes to stop at most: until then it cannot be let go */
+#define JUDGE_US 1000    /* reading its stack */
+#define CHECK_AFTER_MS 2 /* without a sign of it */
+#define BUSY_MS 10000    /* for pthread_create(), which may wait for locks of other threads */
 #define EINTR_AFTER_MS 20
 #define SIGNAL_IDS 33  /* glibc's SIGSETXID: setuid() waits until each thread has taken it */
 #define ROUNDS_MIN 300 /* of all threads, before they are given up */
@@ -53,7 +53,7 @@ enum attempt { ATTEMPT_DONE, ATTEMPT_NEXT, ATTEMPT_FAILED };
 
 struct borrowing {
 	struct inject_target *target;
-	struct inject_place *place;
+	struct inject_site *location;
 	struct inject_code code;
 	struct inject_safe *safe;
 	pid_t thread;
@@ -128,7 +128,7 @@ static int by_rank(const void *a, const void *b)
 	return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
-bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end)
+bool inject_no_thread_at(pid_t pid, uint64_t begin, uint64_t end)
 {
 	struct dirent *entry;
 	bool is_unused = true;
@@ -266,18 +266,18 @@ static int attach_thread_stop(struct borrowing *borrowing)
 
 static bool get_registers(pid_t thread, struct user_regs_struct *registers)
 {
-	struct iovec room = {.iov_base = registers, .iov_len = sizeof(*registers)};
+	struct iovec buffer = {.iov_base = registers, .iov_len = sizeof(*registers)};
 
-	return !ptrace(PTRACE_GETREGSET, thread, NT_PRSTATUS, &room) &&
-			room.iov_len == sizeof(*registers);
+	return !ptrace(PTRACE_GETREGSET, thread, NT_PRSTATUS, &buffer) &&
+			buffer.iov_len == sizeof(*registers);
 }
 
 static bool attach_thread_set_registers(pid_t thread, const struct user_regs_struct *registers)
 {
 	struct user_regs_struct copy = *registers;
-	struct iovec room = {.iov_base = &copy, .iov_len = sizeof(copy)};
+	struct iovec buffer = {.iov_base = &copy, .iov_len = sizeof(copy)};
 
-	return !ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &room);
+	return !ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &buffer);
 }
 
 static bool is_in_call(const struct user_regs_struct *registers)
@@ -357,7 +357,7 @@ static uint32_t attach_thread_read_state(const struct borrowing *borrowing)
 {
 	uint32_t state;
 
-	return inject_read(borrowing->target, borrowing->place->scratch, &state, sizeof(state))
+	return inject_read(borrowing->target, borrowing->location->scratch, &state, sizeof(state))
 			? state
 			: INJECT_STATE_NONE;
 }
@@ -366,7 +366,7 @@ static uint32_t attach_thread_read_state(const struct borrowing *borrowing)
 static int wait_for_thread(const struct borrowing *borrowing, int *status)
 {
 	uint64_t now = inject_now(),
-		 attach_thread_check_stop = now + LOOK_AFTER_MS * UINT64_C(1000000);
+		 attach_thread_check_stop = now + CHECK_AFTER_MS * UINT64_C(1000000);
 	uint64_t until = now + BUSY_MS * UINT64_C(1000000), spin = now + 200000;
 	bool asked = false;
 	int ret;
@@ -399,7 +399,7 @@ static enum attempt result_without_tracer(struct borrowing *borrowing)
 {
 	int is_mapped = attach_thread_read_state(borrowing) == INJECT_STATE_READY
 			? 1
-			: inject_is_mapped(borrowing->target->pid, borrowing->place->scratch);
+			: inject_is_mapped(borrowing->target->pid, borrowing->location->scratch);
 
 	if (is_mapped > 0)
 		return ATTEMPT_DONE;
@@ -410,7 +410,7 @@ static enum attempt result_without_tracer(struct borrowing *borrowing)
 /* What runs on the scratch memory is ours, or a function that we call. */
 static bool is_on_scratch(const struct borrowing *borrowing, const struct user_regs_struct *now)
 {
-	return now->rsp - borrowing->place->scratch <= INJECT_SCRATCH_SIZE;
+	return now->rsp - borrowing->location->scratch <= INJECT_SCRATCH_SIZE;
 }
 
 /* It is stopped: is it ours no more? ATTEMPT_NEXT: nothing came of it, another time. -1: it is still under way. */
@@ -424,7 +424,7 @@ static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 
 	if (!get_registers(borrowing->thread, &now))
 		return ATTEMPT_FAILED;
-	at = now.rip - borrowing->place->code;
+	at = now.rip - borrowing->location->code;
 	if (at < code->size && at <= code->masked && kind > 0) {
 		/* A signal came before it was blocked: as if we had not been here. */
 		attach_thread_release(borrowing, signal);
@@ -461,14 +461,14 @@ static enum attempt make_thread(struct borrowing *borrowing)
 	struct user_regs_struct registers = borrowing->before;
 	int status, ret, signal = 0;
 
-	fill_values(borrowing, &borrowing->place->values);
-	if (!inject_write(borrowing->target, borrowing->place->code, &borrowing->place->values,
-			    sizeof(borrowing->place->values))) {
+	fill_values(borrowing, &borrowing->location->values);
+	if (!inject_write(borrowing->target, borrowing->location->code,
+			    &borrowing->location->values, sizeof(borrowing->location->values))) {
 		borrowing->code_of_failure = errno;
 		attach_thread_detach(borrowing, 0);
 		return ATTEMPT_FAILED;
 	}
-	registers.rip = borrowing->place->code + borrowing->code.entry;
+	registers.rip = borrowing->location->code + borrowing->code.entry;
 	registers.orig_rax = UINT64_MAX;
 	if (!attach_thread_set_registers(borrowing->thread, &registers)) {
 		attach_thread_detach(borrowing, 0);
@@ -593,19 +593,19 @@ static int attach_thread_report_failure(const struct borrowing *borrowing)
 	return borrowing->code_of_failure == ETIMEDOUT ? -ETIMEDOUT : -1;
 }
 
-int inject_borrow(struct inject_target *target, struct inject_place *place,
+int inject_borrow(struct inject_target *target, struct inject_site *location,
 		const struct inject_request *request)
 {
 	struct borrowing borrowing = {
 			.target = target,
-			.place = place,
+			.location = location,
 			.code = inject_code_get(),
 			.safe = inject_safe_open(target),
 	};
 	uint64_t began = inject_now();
 	uint64_t eintr = began + EINTR_AFTER_MS * UINT64_C(1000000);
 	uint64_t until = began +
-			(request->patience_ms ? request->patience_ms : INJECT_PATIENCE_MS) *
+			(request->timeout_ms ? request->timeout_ms : INJECT_TIMEOUT_MS) *
 					UINT64_C(1000000);
 	/* On a machine so busy that it has hardly been tried. */
 	uint64_t at_last = began + (until - began) * 10;

@@ -29,7 +29,7 @@ bool ctf_is_compressed(const char *name, size_t *plain)
 struct ctf_compressor {
 	ZSTD_CCtx *context;
 	void *frame;
-	size_t room;
+	size_t capacity;
 };
 
 struct ctf_compressor *ctf_compressor_create(int level)
@@ -85,15 +85,15 @@ int ctf_compress(struct ctf_compressor *compressor, const void *head, size_t hea
 	ZSTD_outBuffer out;
 	int ret;
 
-	if (most > compressor->room) {
+	if (most > compressor->capacity) {
 		void *grown = realloc(compressor->frame, most);
 
 		if (!grown)
 			return -ENOMEM;
 		compressor->frame = grown;
-		compressor->room = most;
+		compressor->capacity = most;
 	}
-	out = (ZSTD_outBuffer){compressor->frame, compressor->room, 0};
+	out = (ZSTD_outBuffer){compressor->frame, compressor->capacity, 0};
 	ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
 	/* The size of the packet stands in the frame, so that readers need not decode to skip. */
 	ZSTD_CCtx_setPledgedSrcSize(context, head_size + body_size);
@@ -121,13 +121,13 @@ void ctf_frames_free(struct ctf_frames *frames)
 /* Have `want` bytes from `next` on, or all up to the end of the file. */
 static int ctf_compress_fill_buffer(struct ctf_frames *frames, size_t *have, size_t want)
 {
-	if (want > frames->room) {
+	if (want > frames->capacity) {
 		unsigned char *grown = realloc(frames->bytes, want);
 
 		if (!grown)
 			return -ENOMEM;
 		frames->bytes = grown;
-		frames->room = want;
+		frames->capacity = want;
 	}
 	while (*have < want) {
 		ssize_t got = pread(frames->fd, frames->bytes + *have, want - *have,

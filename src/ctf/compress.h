@@ -35,7 +35,7 @@ struct ctf_frames {
 	int fd;
 	off_t next;           /* Where the next frame begins. */
 	unsigned char *bytes; /* The current frame, as it is in the file. */
-	size_t room;
+	size_t capacity;
 	size_t size;
 	bool cut;        /* After -EBADMSG: the file ends inside the frame. */
 	const char *why; /* After -EBADMSG. */

@@ -346,23 +346,24 @@ struct ctf_expand_result {
 	uint64_t damaged; /* Sentences that were said. */
 };
 
-typedef void ctf_expand_say(void *user, const char *sentence);
+typedef void ctf_expand_message_fn(void *user, const char *sentence);
 /* The new directory exists, and nothing has been read. */
 typedef void ctf_expand_ready(const char *dir, const char *out);
 
 /*
  * Make the directory `out` a copy of `dir` in which all data streams are plain. Damage is told by
- * `say` and counted, and the rest is expanded all the same; an error is what ends the work.
+ * `report` and counted, and the rest is expanded all the same; an error is what ends the work.
  */
-int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready, ctf_expand_say *say,
-		void *user, struct ctf_expand_result *result, struct ctf_error *error);
+int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready,
+		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
+		struct ctf_error *error);
 
 /* ---- Packets as they are, for who passes traces of ours on ---- */
 
 struct ctf_packet {
 	unsigned char *bytes; /* Header and records, decompressed; owned. */
 	size_t size;
-	size_t room;
+	size_t capacity;
 	uint64_t next; /* Where the next one begins in the file. */
 	unsigned char uuid[16];
 	uint32_t class_id;
@@ -481,11 +482,11 @@ void ctf_cursor_start(struct ctf_cursor *cursor, const struct ctf_value *parent)
 const struct ctf_value *ctf_cursor_next(struct ctf_cursor *cursor);
 
 /*
- * The elements of a packed array of integers from number `from` on, at most `room` of them,
+ * The elements of a packed array of integers from number `from` on, at most `capacity` of them,
  * sign-extended when signed. Returns how many there were, 0 at the end.
  */
 uint32_t ctf_value_integers(
-		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t room);
+		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t capacity);
 
 /* The labels of an enumeration value: call with *at = 0 until it returns NULL. */
 const char *ctf_value_label(const struct ctf_value *value, uint32_t *at);

@@ -28,16 +28,16 @@ static int tally_learn_add_step(struct course *course, struct ctf_tally_step ste
 	if (tally->nr_steps > course->begin &&
 			tally->steps[tally->nr_steps - 1].kind == CTF_STEP_BYTES)
 		step.before += tally->steps[--tally->nr_steps].before;
-	if (tally->nr_steps == tally->room_steps) {
-		uint32_t room = tally->room_steps ? tally->room_steps * 2 : 64;
-		struct ctf_tally_step *grown = room > STEPS_MAX
+	if (tally->nr_steps == tally->steps_capacity) {
+		uint32_t capacity = tally->steps_capacity ? tally->steps_capacity * 2 : 64;
+		struct ctf_tally_step *grown = capacity > STEPS_MAX
 				? NULL
-				: realloc(tally->steps, room * sizeof(*grown));
+				: realloc(tally->steps, capacity * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		tally->steps = grown;
-		tally->room_steps = room;
+		tally->steps_capacity = capacity;
 	}
 	*index = tally->nr_steps;
 	step.end = *index + 1;
@@ -145,16 +145,16 @@ static int tally_learn_add_sequence(
 
 static int add_option(struct ctf_tally *tally, const struct ctf_tally_option *option)
 {
-	if (tally->nr_options == tally->room_options) {
-		uint32_t room = tally->room_options ? tally->room_options * 2 : 64;
-		struct ctf_tally_option *grown = room > STEPS_MAX
+	if (tally->nr_options == tally->options_capacity) {
+		uint32_t capacity = tally->options_capacity ? tally->options_capacity * 2 : 64;
+		struct ctf_tally_option *grown = capacity > STEPS_MAX
 				? NULL
-				: realloc(tally->options, room * sizeof(*grown));
+				: realloc(tally->options, capacity * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		tally->options = grown;
-		tally->room_options = room;
+		tally->options_capacity = capacity;
 	}
 	tally->options[tally->nr_options++] = *option;
 	return 0;
@@ -255,7 +255,7 @@ static int tally_learn_add_struct(struct course *course, const struct ctf_type *
 	return ret;
 }
 
-static int put_kind(struct course *course, const struct ctf_type *type)
+static int tally_learn_put_class(struct course *course, const struct ctf_type *type)
 {
 	uint32_t index;
 
@@ -285,7 +285,7 @@ static int tally_learn_add_type(struct course *course, const struct ctf_type *ty
 	if (course->depth == CTF_DEPTH_MAX)
 		return -ENOTSUP;
 	course->depth++;
-	ret = put_kind(course, type);
+	ret = tally_learn_put_class(course, type);
 	course->depth--;
 	return ret;
 }
@@ -308,19 +308,19 @@ static bool tally_learn_is_text(const struct ctf_tally *tally, uint32_t first, u
 
 static int tally_learn_ensure_capacity(struct ctf_tally *tally, uint32_t id)
 {
-	uint32_t room = tally->nr_kinds ? tally->nr_kinds : 64;
-	struct ctf_tally_kind *kinds;
+	uint32_t capacity = tally->nr_classes ? tally->nr_classes : 64;
+	struct ctf_tally_class *classes;
 
-	if (id < tally->nr_kinds)
+	if (id < tally->nr_classes)
 		return 0;
-	while (room <= id && room < 1u << 31)
-		room *= 2;
-	kinds = room > id ? realloc(tally->kinds, room * sizeof(*kinds)) : NULL;
-	if (!kinds)
+	while (capacity <= id && capacity < 1u << 31)
+		capacity *= 2;
+	classes = capacity > id ? realloc(tally->classes, capacity * sizeof(*classes)) : NULL;
+	if (!classes)
 		return -ENOMEM;
-	memset(kinds + tally->nr_kinds, 0, (room - tally->nr_kinds) * sizeof(*kinds));
-	tally->kinds = kinds;
-	tally->nr_kinds = room;
+	memset(classes + tally->nr_classes, 0, (capacity - tally->nr_classes) * sizeof(*classes));
+	tally->classes = classes;
+	tally->nr_classes = capacity;
 	return 0;
 }
 
@@ -329,7 +329,7 @@ int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type 
 {
 	struct course course = {.tally = tally, .begin = tally->nr_steps};
 	uint32_t first = tally->nr_steps, options = tally->nr_options;
-	struct ctf_tally_kind *kind;
+	struct ctf_tally_class *kind;
 	uint32_t bytes;
 	int ret = tally_learn_ensure_capacity(tally, id);
 
@@ -338,8 +338,8 @@ int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type 
 	for (unsigned int i = 0; i < nr_trees && !ret; i++)
 		if (trees[i])
 			ret = tally_learn_add_type(&course, trees[i]);
-	kind = &tally->kinds[id];
-	*kind = (struct ctf_tally_kind){.first = first, .end = tally->nr_steps};
+	kind = &tally->classes[id];
+	*kind = (struct ctf_tally_class){.first = first, .end = tally->nr_steps};
 	if (!ret && !is_fixed(tally, first, tally->nr_steps, &bytes)) {
 		kind->known = tally_learn_is_text(tally, first, tally->nr_steps) ? CTF_TALLY_TEXT
 				: tally_learn_is_flat(tally, first, tally->nr_steps)
@@ -357,7 +357,7 @@ int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type 
 
 void ctf_tally_free(struct ctf_tally *tally)
 {
-	free(tally->kinds);
+	free(tally->classes);
 	free(tally->steps);
 	free(tally->options);
 	*tally = (struct ctf_tally){0};

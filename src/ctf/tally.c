@@ -191,7 +191,7 @@ static inline const uint8_t *pass_equal(
 
 /* Records that are of fixed size but for one string. */
 static inline const uint8_t *pass_texts(const struct ctf_tally *tally,
-		const struct ctf_tally_kind *kind, const uint8_t *at, const uint8_t *end,
+		const struct ctf_tally_class *kind, const uint8_t *at, const uint8_t *end,
 		size_t header, uint64_t *count)
 {
 	const struct ctf_tally_step *text = &tally->steps[kind->first];
@@ -218,8 +218,9 @@ static inline const uint8_t *pass_texts(const struct ctf_tally *tally,
 	return at;
 }
 
-static const uint8_t *pass_similar(const struct ctf_tally *tally, const struct ctf_tally_kind *kind,
-		const uint8_t *at, const uint8_t *end, size_t header, uint64_t *count)
+static const uint8_t *pass_similar(const struct ctf_tally *tally,
+		const struct ctf_tally_class *kind, const uint8_t *at, const uint8_t *end,
+		size_t header, uint64_t *count)
 {
 	const struct ctf_tally_step *steps = tally->steps + kind->first,
 				    *last = tally->steps + kind->end;
@@ -250,14 +251,14 @@ bool ctf_tally_count(
 
 	*count = 0;
 	while (at < end) {
-		const struct ctf_tally_kind *kind;
+		const struct ctf_tally_class *kind;
 		uint64_t before = *count;
 		uint32_t id = 0;
 		size_t header = tally_read_header(at, end, &id), bytes;
 
-		if (!header || id >= tally->nr_kinds || !tally->kinds[id].known)
+		if (!header || id >= tally->nr_classes || !tally->classes[id].known)
 			break;
-		kind = &tally->kinds[id];
+		kind = &tally->classes[id];
 		bytes = header + kind->known - CTF_TALLY_BYTES;
 		if (kind->known == CTF_TALLY_TEXT)
 			at = pass_texts(tally, kind, at, end, header, count);

@@ -16,19 +16,19 @@ struct ctf_tally_step;
 struct ctf_tally_option;
 
 /* A kind of event, by its id. */
-struct ctf_tally_kind {
+struct ctf_tally_class {
 	uint32_t known;      /* how: tally.c; 0: not at all */
 	uint32_t first, end; /* steps */
 };
 
 /* Of a channel. All zero: knows no event. */
 struct ctf_tally {
-	struct ctf_tally_kind *kinds;
-	uint32_t nr_kinds;
+	struct ctf_tally_class *classes;
+	uint32_t nr_classes;
 	struct ctf_tally_step *steps;
-	uint32_t nr_steps, room_steps;
+	uint32_t nr_steps, steps_capacity;
 	struct ctf_tally_option *options;
-	uint32_t nr_options, room_options;
+	uint32_t nr_options, options_capacity;
 };
 
 /*

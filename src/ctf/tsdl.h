@@ -54,13 +54,13 @@ struct ctf_stream_class {
 	const struct ctf_clock *clock; /* That its records or packets are stamped with, or NULL. */
 	struct ctf_event_class **events; /* By id: direct when the ids are dense, else sorted. */
 	uint32_t event_count;
-	uint32_t event_room;
+	uint32_t event_capacity;
 	bool direct;
 };
 
 /* A trace's directory, whatever its name is by now: finished chunks get another one. */
-struct ctf_trace_place {
-	struct ctf_trace_place *next;
+struct ctf_trace_dir {
+	struct ctf_trace_dir *next;
 	dev_t device;
 	ino_t inode;
 	int fd; /* Or -1: it is found by its name. */
@@ -92,7 +92,7 @@ struct ctf_trace_classes {
 		int64_t size;
 		int64_t ns;
 	} seen;
-	const struct ctf_trace_place *place;
+	const struct ctf_trace_dir *dir;
 	struct ctf_trace_classes *newer; /* Read since: packets from now on are by these. */
 	struct ctf_trace_classes *older; /* In the list of those that were replaced. */
 };

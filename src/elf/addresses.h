@@ -10,7 +10,7 @@
 /* Empty when it is all zero. */
 struct addresses {
 	uint64_t *slots; /* open addressing; 0: free */
-	size_t nr, room;
+	size_t nr, capacity;
 };
 
 /* 0 is in no set. */

@@ -12,14 +12,14 @@
 #define MAGIC_SIZE 8
 
 /* ar(5): all of it is text, padded with spaces. */
-struct header {
+struct archive_header {
 	char name[16];
 	char unused[32]; /* date, owner, group, mode */
 	char size[10];
 	char end[2];
 };
 
-_Static_assert(sizeof(struct header) == 60, "ar(5)");
+_Static_assert(sizeof(struct archive_header) == 60, "ar(5)");
 
 int archive_open(int fd, struct archive *archive)
 {
@@ -48,12 +48,12 @@ static bool elf_archive_read_number(const char *text, size_t size, uint64_t *num
 static int elf_archive_read_name(
 		const struct archive *archive, uint64_t offset, uint64_t size, char *name)
 {
-	size_t room = size < ARCHIVE_NAME_MAX - 1 ? (size_t)size : ARCHIVE_NAME_MAX - 1;
+	size_t capacity = size < ARCHIVE_NAME_MAX - 1 ? (size_t)size : ARCHIVE_NAME_MAX - 1;
 	size_t length;
 
-	if (file_read(archive->fd, offset, name, room))
+	if (file_read(archive->fd, offset, name, capacity))
 		return -EINVAL;
-	name[room] = '\0';
+	name[capacity] = '\0';
 	length = strcspn(name, "\n");
 	if (length && name[length - 1] == '/')
 		length--;
@@ -62,8 +62,8 @@ static int elf_archive_read_name(
 }
 
 /* The name of a member. GNU: "name/", or "/offset" into a table; BSD: "#1/size", before its bytes. */
-static int elf_archive_name_member(const struct archive *archive, const struct header *header,
-		struct archive_member *member)
+static int elf_archive_name_member(const struct archive *archive,
+		const struct archive_header *header, struct archive_member *member)
 {
 	uint64_t number;
 	size_t length = sizeof(header->name);
@@ -93,7 +93,7 @@ static int elf_archive_name_member(const struct archive *archive, const struct h
 }
 
 /* Tables of the archive itself: "/", "/SYM64/" and "__.SYMDEF" have symbols, "//" has long names. */
-static bool is_table(struct archive *archive, const struct header *header,
+static bool is_table(struct archive *archive, const struct archive_header *header,
 		const struct archive_member *member)
 {
 	if (!memcmp(header->name, "// ", 3)) {
@@ -108,7 +108,7 @@ static bool is_table(struct archive *archive, const struct header *header,
 int archive_next(struct archive *archive, struct archive_member *member)
 {
 	for (;;) {
-		struct header header;
+		struct archive_header header;
 		uint64_t left;
 		bool table, inside;
 

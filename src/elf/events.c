@@ -10,9 +10,9 @@ uint64_t image_decode(uint8_t byte_order, const unsigned char *bytes, unsigned i
 	uint64_t value = 0;
 
 	for (unsigned int i = 0; i < size; i++) {
-		unsigned int place = byte_order == SIDE_TYPE_BYTE_ORDER_BE ? size - 1 - i : i;
+		unsigned int offset = byte_order == SIDE_TYPE_BYTE_ORDER_BE ? size - 1 - i : i;
 
-		value |= (uint64_t)bytes[place] << (8 * i);
+		value |= (uint64_t)bytes[offset] << (8 * i);
 	}
 	return value;
 }
@@ -88,14 +88,14 @@ void image_read_state(const struct visit_memory *memory, unsigned int pointer_si
 {
 	unsigned char slot[16], bytes[STATE_SIZE(8)];
 	/* On big-endian machines the pointer stands at the end of its slot. */
-	unsigned int place = memory->byte_order == SIDE_TYPE_BYTE_ORDER_BE ? 16 - pointer_size : 0;
+	unsigned int offset = memory->byte_order == SIDE_TYPE_BYTE_ORDER_BE ? 16 - pointer_size : 0;
 	uint64_t at;
 
 	*state = (struct image_state){0};
 	if (memory->read(memory->priv, address + offsetof(struct side_event_description, state),
 			    slot, sizeof(slot)))
 		return;
-	at = image_decode(memory->byte_order, slot + place, pointer_size);
+	at = image_decode(memory->byte_order, slot + offset, pointer_size);
 	state->there = at != 0;
 	state->address = at;
 	if (!at || memory->read(memory->priv, at, bytes, 4))

@@ -16,7 +16,7 @@
 #define CHUNK 65536u
 
 /* The entries of PT_DYNAMIC that count, by their tags. */
-struct dynamic {
+struct dynamic_section {
 	uint64_t rela, rela_size, rel, rel_size;
 	uint64_t symbols;
 };
@@ -27,7 +27,7 @@ static uint64_t elf_headless_decode_word(
 	return image_decode(image_byte_order(image), bytes, size);
 }
 
-static void elf_headless_read_entry(struct dynamic *dynamic, uint64_t tag, uint64_t value)
+static void elf_headless_read_entry(struct dynamic_section *dynamic, uint64_t tag, uint64_t value)
 {
 	switch (tag) {
 	case DT_RELA: dynamic->rela = value; break;
@@ -39,7 +39,7 @@ static void elf_headless_read_entry(struct dynamic *dynamic, uint64_t tag, uint6
 	}
 }
 
-static void elf_headless_read_dynamic(const struct image *image, struct dynamic *dynamic)
+static void elf_headless_read_dynamic(const struct image *image, struct dynamic_section *dynamic)
 {
 	unsigned int width = image_pointer_size(image);
 	size_t count;
@@ -71,7 +71,7 @@ static void elf_headless_read_dynamic(const struct image *image, struct dynamic 
 
 /* The value of a symbol; 0: another file defines it. */
 static uint64_t elf_headless_symbol_value(
-		const struct image *image, const struct dynamic *dynamic, uint64_t index)
+		const struct image *image, const struct dynamic_section *dynamic, uint64_t index)
 {
 	bool wide = image_pointer_size(image) == 8;
 	size_t size = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -87,8 +87,8 @@ static uint64_t elf_headless_symbol_value(
 }
 
 /* A table of relocations, entry by entry. 0 or a negative errno. */
-static int relocate_table(struct image *image, const struct dynamic *dynamic, uint64_t table,
-		uint64_t table_size, bool in_place)
+static int relocate_table(struct image *image, const struct dynamic_section *dynamic,
+		uint64_t table, uint64_t table_size, bool in_place)
 {
 	unsigned int width = image_pointer_size(image);
 	size_t size = (size_t)width * (in_place ? 2 : 3);
@@ -120,7 +120,7 @@ static int relocate_table(struct image *image, const struct dynamic *dynamic, ui
 
 int image_relocate_headless(struct image *image)
 {
-	struct dynamic dynamic = {0};
+	struct dynamic_section dynamic = {0};
 	int error;
 
 	elf_headless_read_dynamic(image, &dynamic);
@@ -151,7 +151,7 @@ static bool is_description(struct image *image, uint64_t address)
 }
 
 /* The size and the version of a description that begins here. */
-static bool looks_like_one(const struct image *image, const unsigned char *bytes)
+static bool elf_headless_is_header(const struct image *image, const unsigned char *bytes)
 {
 	return elf_headless_decode_word(image, bytes, 4) == sizeof(struct side_event_description) &&
 			elf_headless_decode_word(image, bytes + 4, 4) ==
@@ -171,7 +171,7 @@ static int search_segment(
 		if (image_read(image, segment->address + at, chunk, size))
 			break;
 		for (size_t i = 0; !error && i + 8 <= size; i++) {
-			if (!looks_like_one(image, chunk + i))
+			if (!elf_headless_is_header(image, chunk + i))
 				continue;
 			if (++*candidates > CANDIDATES_MAX)
 				error = -E2BIG;

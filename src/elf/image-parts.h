@@ -23,7 +23,7 @@ struct image {
 	struct image_segment *segments;
 	size_t nr_segments;
 	struct patch *patches;
-	size_t nr_patches, patches_room;
+	size_t nr_patches, patches_capacity;
 	uint64_t relocation_bytes;
 	struct image_table *tables;
 	size_t nr_tables;

@@ -60,14 +60,14 @@ static const struct relocation_types *find_types(const struct image *image)
 
 static int add_patch(struct image *image, uint64_t address, uint64_t value)
 {
-	if (image->nr_patches == image->patches_room) {
-		size_t room = image->patches_room ? image->patches_room * 2 : 256;
-		struct patch *patches = reallocarray(image->patches, room, sizeof(*patches));
+	if (image->nr_patches == image->patches_capacity) {
+		size_t capacity = image->patches_capacity ? image->patches_capacity * 2 : 256;
+		struct patch *patches = reallocarray(image->patches, capacity, sizeof(*patches));
 
 		if (!patches)
 			return -ENOMEM;
 		image->patches = patches;
-		image->patches_room = room;
+		image->patches_capacity = capacity;
 	}
 	if (address > UINT64_MAX - 8)
 		return 0;

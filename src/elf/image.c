@@ -92,10 +92,10 @@ static void encode_pointer(const struct image *image, uint64_t value, unsigned c
 	unsigned int size = image_pointer_size(image);
 
 	for (unsigned int i = 0; i < size; i++) {
-		unsigned int place =
+		unsigned int offset =
 				image->header.e_ident[EI_DATA] == ELFDATA2MSB ? size - 1 - i : i;
 
-		bytes[place] = (unsigned char)(value >> (8 * i));
+		bytes[offset] = (unsigned char)(value >> (8 * i));
 	}
 }
 
@@ -218,7 +218,7 @@ static int load_segments(struct image *image)
 }
 
 /* Give the sections of an object file addresses as a linker would. The first page stays empty. */
-static int place_sections(struct image *image)
+static int elf_image_load_sections(struct image *image)
 {
 	uint64_t address = 0x1000;
 
@@ -354,7 +354,8 @@ static int elf_image_load_segments(struct image *image, bool relocated, struct i
 		image->names = 0;
 	if (image->header.e_type == ET_REL && !image->nr_sections)
 		return image_fail(error, -EINVAL, "its section headers are missing");
-	result = image->header.e_type == ET_REL ? place_sections(image) : load_segments(image);
+	result = image->header.e_type == ET_REL ? elf_image_load_sections(image)
+						: load_segments(image);
 	if (result)
 		return image_fail(error, result, "it is truncated or damaged");
 	result = find_tables(image);

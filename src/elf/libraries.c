@@ -56,14 +56,14 @@ static void read_configuration(struct library_search *search, const char *path, 
 {
 	FILE *file = fopen(path, "re");
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 
 	if (!file) {
 		elf_library_store_error(search, errno);
 		return;
 	}
 	errno = 0;
-	while (getline(&line, &room, file) > 0) {
+	while (getline(&line, &capacity, file) > 0) {
 		char *word = line + strspn(line, " \t");
 
 		word[strcspn(word, "#\n")] = '\0';

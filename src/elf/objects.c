@@ -20,14 +20,14 @@
 /* More than any library has; an archive of nothing but headers is read to its end all the same. */
 #define BROKEN_MAX 100
 
-struct walk {
+struct objects_walk {
 	const struct objects_ops *ops;
 	const char *path;
 	unsigned int nr_broken;
 };
 
 static int elf_objects_report_broken(
-		struct walk *walk, const struct image_error *error, const char *member)
+		struct objects_walk *walk, const struct image_error *error, const char *member)
 {
 	if (member && error->foreign)
 		return 0;
@@ -36,7 +36,7 @@ static int elf_objects_report_broken(
 	return walk->ops->broken(walk->ops->priv, error, member);
 }
 
-static int broken_text(struct walk *walk, const char *text, const char *member)
+static int broken_text(struct objects_walk *walk, const char *text, const char *member)
 {
 	struct image_error error = {0};
 
@@ -44,7 +44,7 @@ static int broken_text(struct walk *walk, const char *text, const char *member)
 	return elf_objects_report_broken(walk, &error, member);
 }
 
-static int elf_objects_read_file(struct walk *walk, int fd, const char *member)
+static int elf_objects_read_file(struct objects_walk *walk, int fd, const char *member)
 {
 	struct image_error error;
 	struct image *image;
@@ -58,7 +58,7 @@ static int elf_objects_read_file(struct walk *walk, int fd, const char *member)
 }
 
 /* A member of a thin archive: a file whose path begins where the archive is. */
-static int read_outside(struct walk *walk, const char *name)
+static int read_outside(struct objects_walk *walk, const char *name)
 {
 	const char *slash = strrchr(walk->path, '/');
 	int folder = slash && name[0] != '/' ? (int)(slash - walk->path + 1) : 0;
@@ -79,7 +79,7 @@ static int read_outside(struct walk *walk, const char *name)
 	return result;
 }
 
-static int read_inside(struct walk *walk, int fd, const struct archive_member *member)
+static int read_inside(struct objects_walk *walk, int fd, const struct archive_member *member)
 {
 	struct image_error error;
 	struct image *image;
@@ -103,7 +103,7 @@ static int read_inside(struct walk *walk, int fd, const struct archive_member *m
 	return result;
 }
 
-static int read_archive(struct walk *walk, struct archive *archive)
+static int read_archive(struct objects_walk *walk, struct archive *archive)
 {
 	struct archive_member *member = malloc(sizeof(*member));
 	int next = 0, result = 0;
@@ -121,7 +121,7 @@ static int read_archive(struct walk *walk, struct archive *archive)
 
 int objects_read(int fd, const char *path, const struct objects_ops *ops)
 {
-	struct walk walk = {.ops = ops, .path = path};
+	struct objects_walk walk = {.ops = ops, .path = path};
 	struct archive archive;
 
 	if (!archive_open(fd, &archive))

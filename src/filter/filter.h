@@ -70,7 +70,7 @@ struct filter_comparison {
 struct filter_language {
 	/* Write one, with a NUL behind. False: that cannot be said, or not exactly that. */
 	bool (*compare)(void *user, const struct filter_comparison *comparison, char *text,
-			size_t room);
+			size_t capacity);
 	void *user;
 };
 
@@ -78,8 +78,8 @@ struct filter_language {
  * 0: the text is true of whatever the expression is true of, and maybe of more. -ENOENT: nothing can be said. -E2BIG: not in that
  * room. Or as filter_parse().
  */
-int filter_say(const char *expression, const struct filter_language *language, char *text,
-		size_t room);
+int filter_print(const char *expression, const struct filter_language *language, char *text,
+		size_t capacity);
 
 /* May these bytes (of any alignment) be linked and run? 0 or -EINVAL and *why, a sentence part. */
 int filter_verify(const void *program, size_t size, const char **why);

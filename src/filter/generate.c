@@ -18,7 +18,7 @@ struct generator {
 	const struct filter_tree *tree;
 	struct filter_error *error;
 	struct filter_instruction code[FILTER_INSTRUCTIONS_MAX];
-	uint16_t places[FILTER_INSTRUCTIONS_MAX]; /* of labels */
+	uint16_t positions[FILTER_INSTRUCTIONS_MAX]; /* of labels */
 	uint32_t nr;
 	uint16_t nr_labels;
 	unsigned int depth;
@@ -74,9 +74,9 @@ static uint16_t new_label(struct generator *generator)
 	return generator->nr_labels - 1;
 }
 
-static void place_label(struct generator *generator, uint16_t label)
+static void filter_generate_put_label(struct generator *generator, uint16_t label)
 {
-	generator->places[label] = (uint16_t)generator->nr;
+	generator->positions[label] = (uint16_t)generator->nr;
 }
 
 /* Jump to the label yes if the node is true (negated: false), to no if it is not. */
@@ -102,7 +102,7 @@ static void emit_test(struct generator *generator, const struct filter_node *nod
 			emit_test(generator, node->left, negated, middle, no);
 		else
 			emit_test(generator, node->left, negated, yes, middle);
-		place_label(generator, middle);
+		filter_generate_put_label(generator, middle);
 		emit_test(generator, node->right, negated, yes, no);
 		return;
 	}
@@ -125,10 +125,10 @@ static void emit_program(struct generator *generator, const struct filter_node *
 	yes = new_label(generator);
 	no = new_label(generator);
 	emit_test(generator, root, false, yes, no);
-	place_label(generator, yes);
+	filter_generate_put_label(generator, yes);
 	end.code = FILTER_CODE_ACCEPT;
 	emit(generator, &end);
-	place_label(generator, no);
+	filter_generate_put_label(generator, no);
 	end.code = FILTER_CODE_REJECT;
 	emit(generator, &end);
 }
@@ -169,8 +169,8 @@ static int write_program(struct generator *generator, void **program, size_t *si
 		at[0] = from->code;
 		at[1] = from->flag;
 		if (from->code == FILTER_CODE_TEST) {
-			filter_generate_emit_value(at + 2, generator->places[from->yes], 2);
-			filter_generate_emit_value(at + 4, generator->places[from->no], 2);
+			filter_generate_emit_value(at + 2, generator->positions[from->yes], 2);
+			filter_generate_emit_value(at + 4, generator->positions[from->no], 2);
 		}
 		filter_generate_emit_value(at + 6, from->column, 2);
 		filter_generate_emit_value(at + 8, from->value, 8);

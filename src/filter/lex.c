@@ -68,10 +68,10 @@ static int digit_value(char c)
 /* A byte or two of the text, printable, for an error. */
 static const char *filter_lex_format_token(const char *at, size_t length, char *buffer, size_t size)
 {
-	size_t room = size - 1;
+	size_t capacity = size - 1;
 	char *to = buffer;
 
-	for (; length && room; length--, at++, room--)
+	for (; length && capacity; length--, at++, capacity--)
 		*to++ = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
 	*to = '\0';
 	return buffer;

@@ -15,7 +15,7 @@
 #include "abi/visit.h"
 
 /* One path on its way. */
-struct way {
+struct filter_path_step {
 	struct filter_linker *linker;
 	const struct filter_want *want;
 	const char *name; /* the last one, for errors */
@@ -23,16 +23,16 @@ struct way {
 	unsigned int depth; /* of types */
 };
 
-static unsigned int follow_type(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest);
-static unsigned int follow_memory(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest);
+static unsigned int follow_type(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder);
+static unsigned int follow_memory(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder);
 
 /* ---- moves ---- */
 
-static size_t filter_path_emit_move(struct way *way, const struct filter_move *move)
+static size_t filter_path_emit_move(struct filter_path_step *cursor, const struct filter_move *move)
 {
-	struct filter_linker *linker = way->linker;
+	struct filter_linker *linker = cursor->linker;
 	struct filter_move *to;
 	size_t offset;
 
@@ -46,18 +46,19 @@ static size_t filter_path_emit_move(struct way *way, const struct filter_move *m
 }
 
 /* Data among the moves take the room of whole moves, so that skips can count those. */
-static size_t take_data(struct way *way, size_t size)
+static size_t take_data(struct filter_path_step *cursor, size_t size)
 {
 	size = (size + sizeof(struct filter_move) - 1) / sizeof(struct filter_move) *
 			sizeof(struct filter_move);
-	return filter_link_take(way->linker, size);
+	return filter_link_take(cursor->linker, size);
 }
 
-static void put_simple(struct way *way, enum filter_move_code code, unsigned int label)
+static void put_simple(
+		struct filter_path_step *cursor, enum filter_move_code code, unsigned int label)
 {
 	struct filter_move move = {.code = (uint8_t)code, .label = (uint16_t)label};
 
-	filter_path_emit_move(way, &move);
+	filter_path_emit_move(cursor, &move);
 }
 
 /* ---- names ---- */
@@ -83,8 +84,8 @@ static const struct side_event_field *filter_path_find_field(
 	return NULL;
 }
 
-static void no_such_field(struct way *way, const struct side_event_field *fields, uint32_t nr,
-		const char *name, const char *where)
+static void no_such_field(struct filter_path_step *cursor, const struct side_event_field *fields,
+		uint32_t nr, const char *name, const char *where)
 {
 	unsigned int best = 1000, distance;
 	const char *nearest = NULL;
@@ -98,12 +99,12 @@ static void no_such_field(struct way *way, const struct side_event_field *fields
 			nearest = side_ptr_get(fields[i].field_name);
 		}
 	}
-	if (filter_link_reason(way->linker, -ENOENT, way->want->field->column, where, " has no ",
-			    way->name ? "member" : "field", " \"", name, "\"", NULL))
-		filter_link_hint(way->linker, filter_hint_word(nearest, "", hint));
+	if (filter_link_reason(cursor->linker, -ENOENT, cursor->want->field->column, where,
+			    " has no ", cursor->name ? "member" : "field", " \"", name, "\"", NULL))
+		filter_link_hint(cursor->linker, filter_hint_word(nearest, "", hint));
 }
 
-static const char *type_words(unsigned int label)
+static const char *filter_path_type_name(unsigned int label)
 {
 	switch (label) {
 	case SIDE_TYPE_NULL: return "nothing (null)";
@@ -145,41 +146,44 @@ static bool is_array(unsigned int label)
 }
 
 /* This type has not what is asked of it. Returns 0. */
-static unsigned int filter_path_refuse(struct way *way, unsigned int label, const char *because)
+static unsigned int filter_path_refuse(
+		struct filter_path_step *cursor, unsigned int label, const char *because)
 {
-	filter_link_reason(way->linker, -EINVAL, way->want->field->column, "\"", way->name,
-			"\" is ", type_words(label), because, NULL);
+	filter_link_reason(cursor->linker, -EINVAL, cursor->want->field->column, "\"", cursor->name,
+			"\" is ", filter_path_type_name(label), because, NULL);
 	return 0;
 }
 
-static unsigned int refuse_goal(struct way *way, unsigned int label)
+static unsigned int refuse_goal(struct filter_path_step *cursor, unsigned int label)
 {
-	switch (way->want->goal) {
+	switch (cursor->want->goal) {
 	case FILTER_GOAL_LENGTH:
-		return filter_path_refuse(way, label, ", and len() is that of strings and arrays");
+		return filter_path_refuse(
+				cursor, label, ", and len() is that of strings and arrays");
 	case FILTER_GOAL_TEXT:
 		if (!is_array(label) && label != SIDE_TYPE_STRUCT &&
 				label != SIDE_TYPE_GATHER_STRUCT)
-			return filter_path_refuse(way, label, ", and is compared with a string");
+			return filter_path_refuse(cursor, label, ", and is compared with a string");
 		break;
 	default: break;
 	}
 	if (is_array(label))
-		return filter_path_refuse(way, label, ": take an element, as [0], or its len()");
+		return filter_path_refuse(cursor, label, ": take an element, as [0], or its len()");
 	if (label == SIDE_TYPE_STRUCT || label == SIDE_TYPE_GATHER_STRUCT)
-		return filter_path_refuse(way, label, ": name one of its members");
+		return filter_path_refuse(cursor, label, ": name one of its members");
 	if (label == SIDE_TYPE_ENUM_BITMAP)
-		return filter_path_refuse(way, label,
+		return filter_path_refuse(cursor, label,
 				" of several items: take one, as [0], or compare it with a label");
-	return filter_path_refuse(way, label, ", which has no value");
+	return filter_path_refuse(cursor, label, ", which has no value");
 }
 
 /* The step cannot be taken here. Returns 0. */
-static unsigned int refuse_step(struct way *way, unsigned int label, const struct filter_step *step)
+static unsigned int refuse_step(
+		struct filter_path_step *cursor, unsigned int label, const struct filter_step *step)
 {
 	if (step->name)
-		return filter_path_refuse(way, label, ", which has no members");
-	return filter_path_refuse(way, label, ", which has no elements");
+		return filter_path_refuse(cursor, label, ", which has no members");
+	return filter_path_refuse(cursor, label, ", which has no elements");
 }
 
 /* ---- labels ---- */
@@ -243,12 +247,12 @@ static uint32_t bitmap_labels(const struct side_enum_bitmap_mappings *mappings,
 }
 
 /* The nearest of several labels so far. */
-struct nearest {
+struct nearest_field {
 	const char *wanted, *name;
 	unsigned int distance;
 };
 
-static void try_label(struct nearest *nearest, const struct side_type_raw_string *label)
+static void try_label(struct nearest_field *nearest, const struct side_type_raw_string *label)
 {
 	unsigned int distance;
 
@@ -261,90 +265,92 @@ static void try_label(struct nearest *nearest, const struct side_type_raw_string
 	}
 }
 
-static void no_such_label(struct way *way, const struct nearest *nearest)
+static void no_such_label(struct filter_path_step *cursor, const struct nearest_field *nearest)
 {
 	char hint[FILTER_HINT_MAX];
 
-	if (filter_link_reason(way->linker, -ENOENT, way->want->field->column, "\"", way->name,
-			    "\" has no label \"", way->want->text.bytes, "\"", NULL))
-		filter_link_hint(way->linker, filter_hint_word(nearest->name, "", hint));
+	if (filter_link_reason(cursor->linker, -ENOENT, cursor->want->field->column, "\"",
+			    cursor->name, "\" has no label \"", cursor->want->text.bytes, "\"",
+			    NULL))
+		filter_link_hint(cursor->linker, filter_hint_word(nearest->name, "", hint));
 }
 
 /* ---- leaves ---- */
 
-static unsigned int put_leaf(struct way *way, const struct filter_move *leaf, unsigned int kinds)
+static unsigned int put_leaf(
+		struct filter_path_step *cursor, const struct filter_move *leaf, unsigned int kinds)
 {
-	filter_path_emit_move(way, leaf);
-	way->can_be_true = true;
-	return way->want->goal == FILTER_GOAL_VALUE ? kinds : FILTER_KIND_INT;
+	filter_path_emit_move(cursor, leaf);
+	cursor->can_be_true = true;
+	return cursor->want->goal == FILTER_GOAL_VALUE ? kinds : FILTER_KIND_INT;
 }
 
 /* A leaf of which nothing is asked but to be there. */
-static unsigned int put_thing(struct way *way, struct filter_move *leaf)
+static unsigned int put_thing(struct filter_path_step *cursor, struct filter_move *leaf)
 {
 	if (leaf->code != FILTER_LEAF_TEXT)
 		leaf->code = FILTER_LEAF_THING;
-	return put_leaf(way, leaf, 0);
+	return put_leaf(cursor, leaf, 0);
 }
 
 /* An integer with labels that are asked for. */
-static unsigned int filter_path_emit_labels(struct way *way, struct filter_move *leaf,
-		const struct side_enum_mappings *mappings)
+static unsigned int filter_path_emit_labels(struct filter_path_step *cursor,
+		struct filter_move *leaf, const struct side_enum_mappings *mappings)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
-	struct nearest nearest = {.wanted = way->want->text.bytes, .distance = 1000};
+	struct nearest_field nearest = {.wanted = cursor->want->text.bytes, .distance = 1000};
 	struct filter_range single;
 	struct filter_move *put_at;
 	size_t ranges, at;
 	uint32_t i;
 
 	leaf->flags |= FILTER_LABELS;
-	leaf->count = filter_link_labels(mappings, way->want, NULL, &single);
-	at = filter_path_emit_move(way, leaf);
-	ranges = take_data(way, leaf->count * sizeof(struct filter_range));
-	put_at = filter_link_at(way->linker, at);
+	leaf->count = filter_link_labels(mappings, cursor->want, NULL, &single);
+	at = filter_path_emit_move(cursor, leaf);
+	ranges = take_data(cursor, leaf->count * sizeof(struct filter_range));
+	put_at = filter_link_at(cursor->linker, at);
 	if (put_at) {
 		put_at->ranges = ranges;
-		filter_link_labels(
-				mappings, way->want, filter_link_at(way->linker, ranges), &single);
+		filter_link_labels(mappings, cursor->want, filter_link_at(cursor->linker, ranges),
+				&single);
 	}
 	if (leaf->count) {
-		way->can_be_true = true;
+		cursor->can_be_true = true;
 		return FILTER_KIND_INT;
 	}
 	for (i = 0; i < side_array_length(&mappings->mappings); i++)
 		try_label(&nearest, &mapping[i].label);
-	no_such_label(way, &nearest);
+	no_such_label(cursor, &nearest);
 	return FILTER_KIND_INT;
 }
 
 /* Labels of bits. leaf is the load of an item; its index says how the items are held. */
-static unsigned int filter_path_emit_bitmap(struct way *way, struct filter_move *leaf,
-		const struct side_enum_bitmap_mappings *mappings)
+static unsigned int filter_path_emit_bitmap(struct filter_path_step *cursor,
+		struct filter_move *leaf, const struct side_enum_bitmap_mappings *mappings)
 {
 	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
-	struct nearest nearest = {.wanted = way->want->text.bytes, .distance = 1000};
+	struct nearest_field nearest = {.wanted = cursor->want->text.bytes, .distance = 1000};
 	struct filter_move *put_at;
 	size_t ranges, at;
 	uint32_t i;
 
 	leaf->code = FILTER_LEAF_BITMAP;
 	leaf->item = (uint8_t)(8 * leaf->size);
-	leaf->count = bitmap_labels(mappings, way->want, NULL);
-	at = filter_path_emit_move(way, leaf);
-	ranges = take_data(way, leaf->count * sizeof(struct filter_range));
-	put_at = filter_link_at(way->linker, at);
+	leaf->count = bitmap_labels(mappings, cursor->want, NULL);
+	at = filter_path_emit_move(cursor, leaf);
+	ranges = take_data(cursor, leaf->count * sizeof(struct filter_range));
+	put_at = filter_link_at(cursor->linker, at);
 	if (put_at) {
 		put_at->ranges = ranges;
-		bitmap_labels(mappings, way->want, filter_link_at(way->linker, ranges));
+		bitmap_labels(mappings, cursor->want, filter_link_at(cursor->linker, ranges));
 	}
 	if (leaf->count) {
-		way->can_be_true = true;
+		cursor->can_be_true = true;
 		return FILTER_KIND_INT;
 	}
 	for (i = 0; i < side_array_length(&mappings->mappings); i++)
 		try_label(&nearest, &mapping[i].label);
-	no_such_label(way, &nearest);
+	no_such_label(cursor, &nearest);
 	return FILTER_KIND_INT;
 }
 
@@ -434,61 +440,61 @@ _Static_assert(!offsetof(struct side_type_gather_bool, offset) &&
 		"the offset comes first");
 
 /* A scalar at the end of the path. */
-static unsigned int end_scalar(
-		struct way *way, unsigned int label, struct filter_move *leaf, unsigned int kinds)
+static unsigned int end_scalar(struct filter_path_step *cursor, unsigned int label,
+		struct filter_move *leaf, unsigned int kinds)
 {
-	switch (way->want->goal) {
-	case FILTER_GOAL_PRESENCE: return put_thing(way, leaf);
-	case FILTER_GOAL_VALUE: return put_leaf(way, leaf, kinds);
+	switch (cursor->want->goal) {
+	case FILTER_GOAL_PRESENCE: return put_thing(cursor, leaf);
+	case FILTER_GOAL_VALUE: return put_leaf(cursor, leaf, kinds);
 	default:
 		if (kinds != FILTER_KIND_TEXT)
-			return refuse_goal(way, label);
-		return put_leaf(way, leaf, kinds);
+			return refuse_goal(cursor, label);
+		return put_leaf(cursor, leaf, kinds);
 	}
 }
 
-static unsigned int end_enum(struct way *way, unsigned int label, struct filter_move *leaf,
-		const struct side_enum_mappings *mappings)
+static unsigned int end_enum(struct filter_path_step *cursor, unsigned int label,
+		struct filter_move *leaf, const struct side_enum_mappings *mappings)
 {
-	if (way->want->goal == FILTER_GOAL_TEXT)
-		return filter_path_emit_labels(way, leaf, mappings);
-	return end_scalar(way, label, leaf, FILTER_KIND_INT);
+	if (cursor->want->goal == FILTER_GOAL_TEXT)
+		return filter_path_emit_labels(cursor, leaf, mappings);
+	return end_scalar(cursor, label, leaf, FILTER_KIND_INT);
 }
 
-static unsigned int end_bitmap(struct way *way, const struct side_type *type)
+static unsigned int end_bitmap(struct filter_path_step *cursor, const struct side_type *type)
 {
 	const struct side_type *item = side_ptr_get(type->u.side_enum_bitmap.elem_type);
 	struct filter_move leaf = {.label = item->type.v};
 	unsigned int kinds, holder = item->type.v;
 
-	if (way->want->goal == FILTER_GOAL_PRESENCE)
-		return put_thing(way, &leaf);
+	if (cursor->want->goal == FILTER_GOAL_PRESENCE)
+		return put_thing(cursor, &leaf);
 	leaf.index = holder;
 	if (holder == SIDE_TYPE_ARRAY || holder == SIDE_TYPE_VLA) {
 		leaf.code = FILTER_LEAF_COUNT;
 		if (holder == SIDE_TYPE_ARRAY)
 			leaf.count = side_ptr_get(item->u.side_array)->length;
 		leaf.skip = leaf.count;
-		if (way->want->goal == FILTER_GOAL_LENGTH)
-			return put_leaf(way, &leaf, 0);
-		if (way->want->goal == FILTER_GOAL_VALUE)
-			return refuse_goal(way, SIDE_TYPE_ENUM_BITMAP);
+		if (cursor->want->goal == FILTER_GOAL_LENGTH)
+			return put_leaf(cursor, &leaf, 0);
+		if (cursor->want->goal == FILTER_GOAL_VALUE)
+			return refuse_goal(cursor, SIDE_TYPE_ENUM_BITMAP);
 		item = holder == SIDE_TYPE_ARRAY
 				? side_ptr_get(side_ptr_get(item->u.side_array)->elem_type)
 				: side_ptr_get(side_ptr_get(item->u.side_vla)->elem_type);
-	} else if (way->want->goal == FILTER_GOAL_LENGTH) {
-		return refuse_goal(way, SIDE_TYPE_ENUM_BITMAP);
+	} else if (cursor->want->goal == FILTER_GOAL_LENGTH) {
+		return refuse_goal(cursor, SIDE_TYPE_ENUM_BITMAP);
 	}
 	if (!scalar_leaf(item, &leaf, &kinds) || kinds != FILTER_KIND_INT)
-		return filter_path_refuse(way, SIDE_TYPE_ENUM_BITMAP, " of an impossible type");
-	if (way->want->goal == FILTER_GOAL_TEXT)
+		return filter_path_refuse(cursor, SIDE_TYPE_ENUM_BITMAP, " of an impossible type");
+	if (cursor->want->goal == FILTER_GOAL_TEXT)
 		return filter_path_emit_bitmap(
-				way, &leaf, side_ptr_get(type->u.side_enum_bitmap.mappings));
-	return put_leaf(way, &leaf, FILTER_KIND_INT);
+				cursor, &leaf, side_ptr_get(type->u.side_enum_bitmap.mappings));
+	return put_leaf(cursor, &leaf, FILTER_KIND_INT);
 }
 
 /* The end of the path at a type that is neither transparent nor dynamic. */
-static unsigned int end_type(struct way *way, const struct side_type *type)
+static unsigned int end_type(struct filter_path_step *cursor, const struct side_type *type)
 {
 	unsigned int label = type->type.v, kinds;
 	struct filter_move leaf = {.label = (uint16_t)label};
@@ -496,9 +502,9 @@ static unsigned int end_type(struct way *way, const struct side_type *type)
 	switch (label) {
 	case SIDE_TYPE_ENUM:
 		if (!scalar_leaf(side_ptr_get(type->u.side_enum.elem_type), &leaf, &kinds))
-			return filter_path_refuse(way, label, " of an impossible type");
-		return end_enum(way, label, &leaf, side_ptr_get(type->u.side_enum.mappings));
-	case SIDE_TYPE_ENUM_BITMAP: return end_bitmap(way, type);
+			return filter_path_refuse(cursor, label, " of an impossible type");
+		return end_enum(cursor, label, &leaf, side_ptr_get(type->u.side_enum.mappings));
+	case SIDE_TYPE_ENUM_BITMAP: return end_bitmap(cursor, type);
 	case SIDE_TYPE_ARRAY: leaf.count = side_ptr_get(type->u.side_array)->length; break;
 	case SIDE_TYPE_VLA: break;
 	case SIDE_TYPE_VLA_VISITOR:
@@ -506,40 +512,40 @@ static unsigned int end_type(struct way *way, const struct side_type *type)
 		break;
 	case SIDE_TYPE_NULL:
 	case SIDE_TYPE_STRUCT:
-		if (way->want->goal == FILTER_GOAL_PRESENCE)
-			return put_thing(way, &leaf);
-		return refuse_goal(way, label);
+		if (cursor->want->goal == FILTER_GOAL_PRESENCE)
+			return put_thing(cursor, &leaf);
+		return refuse_goal(cursor, label);
 	default:
 		if (!scalar_leaf(type, &leaf, &kinds))
-			return filter_path_refuse(way, label, " of an impossible type");
-		return end_scalar(way, label, &leaf, kinds);
+			return filter_path_refuse(cursor, label, " of an impossible type");
+		return end_scalar(cursor, label, &leaf, kinds);
 	}
 	/* The arrays. */
 	leaf.code = FILTER_LEAF_COUNT;
-	if (way->want->goal == FILTER_GOAL_PRESENCE)
-		return put_thing(way, &leaf);
-	if (way->want->goal != FILTER_GOAL_LENGTH)
-		return refuse_goal(way, label);
-	return put_leaf(way, &leaf, 0);
+	if (cursor->want->goal == FILTER_GOAL_PRESENCE)
+		return put_thing(cursor, &leaf);
+	if (cursor->want->goal != FILTER_GOAL_LENGTH)
+		return refuse_goal(cursor, label);
+	return put_leaf(cursor, &leaf, 0);
 }
 
 /* ---- dynamic values ---- */
 
 /* All steps that are left, to be taken by what the values say. */
-static unsigned int follow_dynamic(
-		struct way *way, enum filter_move_code code, struct filter_path_reader rest)
+static unsigned int follow_dynamic(struct filter_path_step *cursor, enum filter_move_code code,
+		struct filter_path_reader remainder)
 {
-	struct filter_path_reader again = rest;
-	struct filter_move move = {.code = (uint8_t)code, .count = rest.left};
+	struct filter_path_reader again = remainder;
+	struct filter_move move = {.code = (uint8_t)code, .count = remainder.left};
 	struct filter_step step;
 	struct filter_text name;
 	struct filter_move *put_at;
-	size_t at = filter_path_emit_move(way, &move), text;
+	size_t at = filter_path_emit_move(cursor, &move), text;
 
-	while (filter_path_next(&rest, &step)) {
+	while (filter_path_next(&remainder, &step)) {
 		move.code = step.name ? FILTER_MOVE_NAME : FILTER_MOVE_INDEX;
 		move.index = step.index;
-		filter_path_emit_move(way, &move);
+		filter_path_emit_move(cursor, &move);
 	}
 	/* The names behind the moves: these stand in a row. */
 	while (filter_path_next(&again, &step)) {
@@ -549,10 +555,10 @@ static unsigned int follow_dynamic(
 		name.bytes = step.name;
 		for (name.size = 0; step.name[name.size];)
 			name.size++;
-		text = take_data(way, name.size + 1);
-		put_at = filter_link_at(way->linker, at);
+		text = take_data(cursor, name.size + 1);
+		put_at = filter_link_at(cursor->linker, at);
 		if (put_at) {
-			char *to = filter_link_at(way->linker, text);
+			char *to = filter_link_at(cursor->linker, text);
 			uint32_t i;
 
 			put_at->offset = text;
@@ -561,8 +567,8 @@ static unsigned int follow_dynamic(
 				to[i] = name.bytes[i];
 		}
 	}
-	way->can_be_true = true;
-	return way->want->goal == FILTER_GOAL_VALUE ? FILTER_KIND_ANY : FILTER_KIND_INT;
+	cursor->can_be_true = true;
+	return cursor->want->goal == FILTER_GOAL_VALUE ? FILTER_KIND_ANY : FILTER_KIND_INT;
 }
 
 /* ---- gathered memory ---- */
@@ -618,63 +624,64 @@ static bool fixed_stride(const struct side_type *type, uint64_t *stride)
 }
 
 /* Over `index` elements that are strings, or arrays of them, one behind the other. */
-static void put_texts(struct way *way, const struct side_type *type, uint32_t index)
+static void put_texts(struct filter_path_step *cursor, const struct side_type *type, uint32_t index)
 {
 	struct filter_move move = {.code = FILTER_MOVE_TEXTS, .index = index}, level;
 	const struct side_type *inner = type;
 
 	for (move.count = 1; side_enum_get(inner->type) == SIDE_TYPE_GATHER_ARRAY; move.count++)
 		inner = side_ptr_get(inner->u.side_gather.u.side_array.type.elem_type);
-	filter_path_emit_move(way, &move);
+	filter_path_emit_move(cursor, &move);
 	for (;; type = side_ptr_get(type->u.side_gather.u.side_array.type.elem_type)) {
 		level = (struct filter_move){.code = FILTER_MOVE_LEVEL};
 		if (side_enum_get(type->type) != SIDE_TYPE_GATHER_ARRAY)
 			break;
 		level.offset = type->u.side_gather.u.side_array.offset;
 		level.count = type->u.side_gather.u.side_array.type.length;
-		filter_path_emit_move(way, &level);
+		filter_path_emit_move(cursor, &level);
 	}
 	level.offset = type->u.side_gather.u.side_string.offset;
 	level.size = type->u.side_gather.u.side_string.type.unit_size;
-	filter_path_emit_move(way, &level);
+	filter_path_emit_move(cursor, &level);
 }
 
 /* Element `index` of an array that begins at the base. */
-static unsigned int follow_element(struct way *way, const struct side_type *elem, uint32_t index,
-		struct filter_path_reader rest)
+static unsigned int follow_element(struct filter_path_step *cursor, const struct side_type *elem,
+		uint32_t index, struct filter_path_reader remainder)
 {
 	struct filter_move add = {.code = FILTER_MOVE_ADD};
 	uint64_t stride;
 
 	if (!index)
-		return follow_memory(way, elem, rest);
+		return follow_memory(cursor, elem, remainder);
 	if (fixed_stride(elem, &stride)) {
 		add.offset = stride * index;
-		filter_path_emit_move(way, &add);
+		filter_path_emit_move(cursor, &add);
 	} else {
-		put_texts(way, elem, index);
+		put_texts(cursor, elem, index);
 	}
-	return follow_memory(way, elem, rest);
+	return follow_memory(cursor, elem, remainder);
 }
 
-static unsigned int end_array(struct way *way, unsigned int label, struct filter_move *leaf)
+static unsigned int end_array(
+		struct filter_path_step *cursor, unsigned int label, struct filter_move *leaf)
 {
-	if (way->want->goal == FILTER_GOAL_PRESENCE)
-		return put_thing(way, leaf);
-	if (way->want->goal != FILTER_GOAL_LENGTH)
-		return refuse_goal(way, label);
-	return put_leaf(way, leaf, 0);
+	if (cursor->want->goal == FILTER_GOAL_PRESENCE)
+		return put_thing(cursor, leaf);
+	if (cursor->want->goal != FILTER_GOAL_LENGTH)
+		return refuse_goal(cursor, label);
+	return put_leaf(cursor, leaf, 0);
 }
 
-static unsigned int too_few(struct way *way, const char *what)
+static unsigned int too_few(struct filter_path_step *cursor, const char *what)
 {
-	filter_link_reason(way->linker, -ENOENT, way->want->field->column, "\"", way->name,
+	filter_link_reason(cursor->linker, -ENOENT, cursor->want->field->column, "\"", cursor->name,
 			"\" has fewer ", what, NULL);
 	return 0;
 }
 
-static unsigned int follow_gather_array(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_gather_array(struct filter_path_step *cursor,
+		const struct side_type *type, struct filter_path_reader remainder)
 {
 	const struct side_type_gather_array *gather = &type->u.side_gather.u.side_array;
 	struct filter_move at = {.code = FILTER_MOVE_AT, .offset = gather->offset};
@@ -682,22 +689,22 @@ static unsigned int follow_gather_array(
 
 	if (gather->access_mode.v == SIDE_TYPE_GATHER_ACCESS_POINTER)
 		at.flags = FILTER_POINTER;
-	if (!filter_path_next(&rest, &step)) {
+	if (!filter_path_next(&remainder, &step)) {
 		at.flags |= FILTER_IN_MEMORY;
 		at.code = FILTER_LEAF_COUNT;
 		at.count = gather->type.length;
-		return end_array(way, SIDE_TYPE_GATHER_ARRAY, &at);
+		return end_array(cursor, SIDE_TYPE_GATHER_ARRAY, &at);
 	}
 	if (step.name)
-		return refuse_step(way, SIDE_TYPE_GATHER_ARRAY, &step);
+		return refuse_step(cursor, SIDE_TYPE_GATHER_ARRAY, &step);
 	if (step.index >= gather->type.length)
-		return too_few(way, "elements");
-	filter_path_emit_move(way, &at);
-	return follow_element(way, side_ptr_get(gather->type.elem_type), step.index, rest);
+		return too_few(cursor, "elements");
+	filter_path_emit_move(cursor, &at);
+	return follow_element(cursor, side_ptr_get(gather->type.elem_type), step.index, remainder);
 }
 
-static unsigned int follow_gather_vla(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_gather_vla(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder)
 {
 	const struct side_type_gather_vla *gather = &type->u.side_gather.u.side_vla;
 	const struct side_type *elem = side_ptr_get(gather->type.elem_type);
@@ -709,32 +716,33 @@ static unsigned int follow_gather_vla(
 
 	if (!gather_leaf(side_ptr_get(gather->type.length_type), &length, &kinds) ||
 			length.code != FILTER_LEAF_INTEGER)
-		return filter_path_refuse(way, SIDE_TYPE_GATHER_VLA, " with an impossible length");
+		return filter_path_refuse(
+				cursor, SIDE_TYPE_GATHER_VLA, " with an impossible length");
 	length.code = FILTER_LEAF_LENGTH;
 	if (gather->access_mode.v == SIDE_TYPE_GATHER_ACCESS_POINTER)
 		at.flags = FILTER_POINTER;
-	if (!filter_path_next(&rest, &step)) {
-		if (way->want->goal != FILTER_GOAL_PRESENCE)
-			return end_array(way, SIDE_TYPE_GATHER_VLA, &length);
+	if (!filter_path_next(&remainder, &step)) {
+		if (cursor->want->goal != FILTER_GOAL_PRESENCE)
+			return end_array(cursor, SIDE_TYPE_GATHER_VLA, &length);
 		at.flags |= FILTER_IN_MEMORY;
-		return put_thing(way, &at);
+		return put_thing(cursor, &at);
 	}
 	if (step.name)
-		return refuse_step(way, SIDE_TYPE_GATHER_VLA, &step);
+		return refuse_step(cursor, SIDE_TYPE_GATHER_VLA, &step);
 	at.index = step.index;
 	if (fixed_stride(elem, &stride)) {
 		at.stride = stride;
-		filter_path_emit_move(way, &at);
-		filter_path_emit_move(way, &length);
-		return follow_memory(way, elem, rest);
+		filter_path_emit_move(cursor, &at);
+		filter_path_emit_move(cursor, &length);
+		return follow_memory(cursor, elem, remainder);
 	}
-	filter_path_emit_move(way, &at);
-	filter_path_emit_move(way, &length);
-	return follow_element(way, elem, step.index, rest);
+	filter_path_emit_move(cursor, &at);
+	filter_path_emit_move(cursor, &length);
+	return follow_element(cursor, elem, step.index, remainder);
 }
 
-static unsigned int follow_gather_struct(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_gather_struct(struct filter_path_step *cursor,
+		const struct side_type *type, struct filter_path_reader remainder)
 {
 	const struct side_type_gather_struct *gather = &type->u.side_gather.u.side_struct;
 	const struct side_type_struct *structure = side_ptr_get(gather->type);
@@ -744,98 +752,98 @@ static unsigned int follow_gather_struct(
 
 	if (gather->access_mode.v == SIDE_TYPE_GATHER_ACCESS_POINTER)
 		at.flags = FILTER_POINTER;
-	if (!filter_path_next(&rest, &step)) {
+	if (!filter_path_next(&remainder, &step)) {
 		at.flags |= FILTER_IN_MEMORY;
-		if (way->want->goal != FILTER_GOAL_PRESENCE)
-			return refuse_goal(way, SIDE_TYPE_GATHER_STRUCT);
-		return put_thing(way, &at);
+		if (cursor->want->goal != FILTER_GOAL_PRESENCE)
+			return refuse_goal(cursor, SIDE_TYPE_GATHER_STRUCT);
+		return put_thing(cursor, &at);
 	}
 	if (!step.name)
-		return refuse_step(way, SIDE_TYPE_GATHER_STRUCT, &step);
+		return refuse_step(cursor, SIDE_TYPE_GATHER_STRUCT, &step);
 	field = filter_path_find_field(side_array_elements(&structure->fields),
 			side_array_length(&structure->fields), step.name);
 	if (!field) {
-		no_such_field(way, side_array_elements(&structure->fields),
-				side_array_length(&structure->fields), step.name, way->name);
+		no_such_field(cursor, side_array_elements(&structure->fields),
+				side_array_length(&structure->fields), step.name, cursor->name);
 		return 0;
 	}
-	filter_path_emit_move(way, &at);
-	way->name = step.name;
-	return follow_memory(way, &field->side_type, rest);
+	filter_path_emit_move(cursor, &at);
+	cursor->name = step.name;
+	return follow_memory(cursor, &field->side_type, remainder);
 }
 
-static unsigned int follow_memory(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_memory(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder)
 {
 	const struct side_type_enum *enumeration = &type->u.side_enum;
 	unsigned int label = type->type.v, kinds;
 	struct filter_move leaf = {.label = (uint16_t)label};
 	struct filter_step step;
 
-	if (way->linker->failed)
+	if (cursor->linker->failed)
 		return 0;
 	switch (label) {
-	case SIDE_TYPE_GATHER_STRUCT: return follow_gather_struct(way, type, rest);
-	case SIDE_TYPE_GATHER_ARRAY: return follow_gather_array(way, type, rest);
-	case SIDE_TYPE_GATHER_VLA: return follow_gather_vla(way, type, rest);
+	case SIDE_TYPE_GATHER_STRUCT: return follow_gather_struct(cursor, type, remainder);
+	case SIDE_TYPE_GATHER_ARRAY: return follow_gather_array(cursor, type, remainder);
+	case SIDE_TYPE_GATHER_VLA: return follow_gather_vla(cursor, type, remainder);
 	default: break;
 	}
-	if (filter_path_next(&rest, &step))
-		return refuse_step(way, label, &step);
+	if (filter_path_next(&remainder, &step))
+		return refuse_step(cursor, label, &step);
 	if (label != SIDE_TYPE_GATHER_ENUM) {
 		if (!gather_leaf(type, &leaf, &kinds))
-			return filter_path_refuse(way, label, " of an impossible type");
-		return end_scalar(way, label, &leaf, kinds);
+			return filter_path_refuse(cursor, label, " of an impossible type");
+		return end_scalar(cursor, label, &leaf, kinds);
 	}
 	if (!gather_leaf(side_ptr_get(enumeration->elem_type), &leaf, &kinds))
-		return filter_path_refuse(way, label, " of an impossible type");
-	return end_enum(way, label, &leaf, side_ptr_get(enumeration->mappings));
+		return filter_path_refuse(cursor, label, " of an impossible type");
+	return end_enum(cursor, label, &leaf, side_ptr_get(enumeration->mappings));
 }
 
 /* ---- cells ---- */
 
-static unsigned int follow_struct(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_struct(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder)
 {
 	const struct side_type_struct *structure = side_ptr_get(type->u.side_struct);
 	const struct side_event_field *fields = side_array_elements(&structure->fields), *field;
 	struct filter_move move = {.code = FILTER_MOVE_STRUCT, .label = SIDE_TYPE_STRUCT};
 	struct filter_step step;
 
-	filter_path_next(&rest, &step);
+	filter_path_next(&remainder, &step);
 	if (!step.name)
-		return refuse_step(way, SIDE_TYPE_STRUCT, &step);
+		return refuse_step(cursor, SIDE_TYPE_STRUCT, &step);
 	move.count = side_array_length(&structure->fields);
 	field = filter_path_find_field(fields, move.count, step.name);
 	if (!field) {
-		no_such_field(way, fields, move.count, step.name, way->name);
+		no_such_field(cursor, fields, move.count, step.name, cursor->name);
 		return 0;
 	}
 	move.index = (uint32_t)(field - fields);
-	filter_path_emit_move(way, &move);
-	way->name = step.name;
-	return follow_type(way, &field->side_type, rest);
+	filter_path_emit_move(cursor, &move);
+	cursor->name = step.name;
+	return follow_type(cursor, &field->side_type, remainder);
 }
 
 /* An element of an array, a VLA, a visitor's VLA, or a bitmap of one of the first two. */
-static unsigned int follow_array(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_array(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder)
 {
 	unsigned int label = type->type.v;
 	struct filter_move move = {.label = (uint16_t)label, .count = UINT32_MAX};
 	const struct side_type *elem;
 	struct filter_step step;
 
-	filter_path_next(&rest, &step);
+	filter_path_next(&remainder, &step);
 	if (step.name)
-		return refuse_step(way, label, &step);
+		return refuse_step(cursor, label, &step);
 	move.index = step.index;
 	switch (label) {
 	case SIDE_TYPE_ARRAY:
 		move.code = FILTER_MOVE_ARRAY;
 		move.count = side_ptr_get(type->u.side_array)->length;
 		if (step.index >= move.count)
-			return too_few(way, "elements");
+			return too_few(cursor, "elements");
 		elem = side_ptr_get(side_ptr_get(type->u.side_array)->elem_type);
 		break;
 	case SIDE_TYPE_VLA:
@@ -848,53 +856,53 @@ static unsigned int follow_array(
 		elem = side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type);
 		break;
 	}
-	filter_path_emit_move(way, &move);
-	return follow_type(way, elem, rest);
+	filter_path_emit_move(cursor, &move);
+	return follow_type(cursor, elem, remainder);
 }
 
-static unsigned int follow_variant(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_variant(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder)
 {
 	const struct side_type_variant *variant = side_ptr_get(type->u.side_variant);
 	const struct side_variant_option *options = side_array_elements(&variant->options);
-	struct filter_linker *linker = way->linker;
+	struct filter_linker *linker = cursor->linker;
 	struct filter_move selector = {.label = 0}, option = {.code = FILTER_MOVE_OPTION}, *put_at;
-	const char *name = way->name;
+	const char *name = cursor->name;
 	unsigned int kinds, all = 0;
 	uint32_t i;
 
-	put_simple(way, FILTER_MOVE_VARIANT, SIDE_TYPE_VARIANT);
+	put_simple(cursor, FILTER_MOVE_VARIANT, SIDE_TYPE_VARIANT);
 	if (!scalar_leaf(&variant->selector, &selector, &kinds) ||
 			selector.code != FILTER_LEAF_INTEGER)
-		return filter_path_refuse(way, SIDE_TYPE_VARIANT, " of an impossible type");
-	filter_path_emit_move(way, &selector);
+		return filter_path_refuse(cursor, SIDE_TYPE_VARIANT, " of an impossible type");
+	filter_path_emit_move(cursor, &selector);
 	for (i = 0; i < side_array_length(&variant->options) && !linker->failed; i++) {
 		size_t at, begin;
 
 		option.begin = options[i].range_begin;
 		option.end = options[i].range_end;
-		at = filter_path_emit_move(way, &option);
+		at = filter_path_emit_move(cursor, &option);
 		begin = linker->used;
-		way->name = name;
-		kinds = follow_type(way, &options[i].side_type, rest);
+		cursor->name = name;
+		kinds = follow_type(cursor, &options[i].side_type, remainder);
 		all |= kinds;
 		if (!kinds) {
 			linker->used = begin;
-			put_simple(way, FILTER_MOVE_NOTHING, 0);
+			put_simple(cursor, FILTER_MOVE_NOTHING, 0);
 		}
 		put_at = filter_link_at(linker, at);
 		if (put_at)
 			put_at->skip = (uint32_t)((linker->used - at) / sizeof(option));
 	}
-	put_simple(way, FILTER_MOVE_NOTHING, 0);
+	put_simple(cursor, FILTER_MOVE_NOTHING, 0);
 	if (!side_array_length(&variant->options))
-		filter_link_reason(linker, -ENOENT, way->want->field->column, "\"", name,
+		filter_link_reason(linker, -ENOENT, cursor->want->field->column, "\"", name,
 				"\" is a variant without options", NULL);
 	return all;
 }
 
-static unsigned int follow_type_deeper(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_type_deeper(struct filter_path_step *cursor,
+		const struct side_type *type, struct filter_path_reader remainder)
 {
 	const struct side_type *elem;
 	unsigned int label = type->type.v;
@@ -902,50 +910,50 @@ static unsigned int follow_type_deeper(
 
 	switch (label) {
 	case SIDE_TYPE_OPTIONAL:
-		put_simple(way, FILTER_MOVE_OPTIONAL, label);
+		put_simple(cursor, FILTER_MOVE_OPTIONAL, label);
 		elem = side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type);
-		return follow_type(way, elem, rest);
-	case SIDE_TYPE_VARIANT: return follow_variant(way, type, rest);
-	case SIDE_TYPE_DYNAMIC: return follow_dynamic(way, FILTER_MOVE_DYNAMIC, rest);
+		return follow_type(cursor, elem, remainder);
+	case SIDE_TYPE_VARIANT: return follow_variant(cursor, type, remainder);
+	case SIDE_TYPE_DYNAMIC: return follow_dynamic(cursor, FILTER_MOVE_DYNAMIC, remainder);
 	case SIDE_TYPE_GATHER_ENUM:
-		put_simple(way, FILTER_MOVE_GATHER, SIDE_TYPE_GATHER_INTEGER);
-		return follow_memory(way, type, rest);
+		put_simple(cursor, FILTER_MOVE_GATHER, SIDE_TYPE_GATHER_INTEGER);
+		return follow_memory(cursor, type, remainder);
 	default: break;
 	}
 	if (visit_label_is_gather(label)) {
-		put_simple(way, FILTER_MOVE_GATHER, label);
-		return follow_memory(way, type, rest);
+		put_simple(cursor, FILTER_MOVE_GATHER, label);
+		return follow_memory(cursor, type, remainder);
 	}
-	if (!rest.left)
-		return end_type(way, type);
+	if (!remainder.left)
+		return end_type(cursor, type);
 	switch (label) {
-	case SIDE_TYPE_STRUCT: return follow_struct(way, type, rest);
+	case SIDE_TYPE_STRUCT: return follow_struct(cursor, type, remainder);
 	case SIDE_TYPE_ARRAY:
 	case SIDE_TYPE_VLA:
-	case SIDE_TYPE_VLA_VISITOR: return follow_array(way, type, rest);
+	case SIDE_TYPE_VLA_VISITOR: return follow_array(cursor, type, remainder);
 	case SIDE_TYPE_ENUM_BITMAP:
 		elem = side_ptr_get(type->u.side_enum_bitmap.elem_type);
 		if (is_array(elem->type.v))
-			return follow_array(way, elem, rest);
+			return follow_array(cursor, elem, remainder);
 		break;
 	default: break;
 	}
-	filter_path_next(&rest, &step);
-	return refuse_step(way, label, &step);
+	filter_path_next(&remainder, &step);
+	return refuse_step(cursor, label, &step);
 }
 
-static unsigned int follow_type(
-		struct way *way, const struct side_type *type, struct filter_path_reader rest)
+static unsigned int follow_type(struct filter_path_step *cursor, const struct side_type *type,
+		struct filter_path_reader remainder)
 {
 	unsigned int kinds;
 
-	if (way->depth == VISIT_DEPTH_MAX + FILTER_STEPS_MAX && !way->linker->failed)
-		way->linker->failed = -E2BIG;
-	if (way->linker->failed)
+	if (cursor->depth == VISIT_DEPTH_MAX + FILTER_STEPS_MAX && !cursor->linker->failed)
+		cursor->linker->failed = -E2BIG;
+	if (cursor->linker->failed)
 		return 0;
-	way->depth++;
-	kinds = follow_type_deeper(way, type, rest);
-	way->depth--;
+	cursor->depth++;
+	kinds = follow_type_deeper(cursor, type, remainder);
+	cursor->depth--;
 	return kinds;
 }
 
@@ -953,50 +961,51 @@ static unsigned int follow_type(
 
 /* The field that the first step names; NULL: none, or the variadic part may have it. */
 static const struct side_event_field *first_field(const struct filter_linker *linker,
-		const struct filter_instruction *field, struct filter_path_reader *rest,
+		const struct filter_instruction *field, struct filter_path_reader *remainder,
 		struct filter_step *step)
 {
 	const struct side_event_description *description = linker->description;
 
-	*rest = filter_program_path(&linker->program, field->value);
-	filter_path_next(rest, step);
+	*remainder = filter_program_path(&linker->program, field->value);
+	filter_path_next(remainder, step);
 	return filter_path_find_field(side_array_elements(&description->fields),
 			side_array_length(&description->fields), step->name);
 }
 
-static unsigned int follow_first(struct way *way, struct filter_op *op)
+static unsigned int follow_first(struct filter_path_step *cursor, struct filter_op *op)
 {
-	struct filter_linker *linker = way->linker;
+	struct filter_linker *linker = cursor->linker;
 	const struct side_event_description *description = linker->description;
 	const struct side_event_field *fields = side_array_elements(&description->fields), *field;
-	struct filter_path_reader rest;
+	struct filter_path_reader remainder;
 	struct filter_step step;
 
-	field = first_field(linker, way->want->field, &rest, &step);
+	field = first_field(linker, cursor->want->field, &remainder, &step);
 	if (field) {
-		op->cell_index = (uint32_t)(field - fields);
-		way->name = step.name;
-		return follow_type(way, &field->side_type, rest);
+		op->arg_index = (uint32_t)(field - fields);
+		cursor->name = step.name;
+		return follow_type(cursor, &field->side_type, remainder);
 	}
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC) {
-		op->cell_index = UINT32_MAX;
-		rest = filter_program_path(&linker->program, way->want->field->value);
-		return follow_dynamic(way, FILTER_MOVE_VARIADIC, rest);
+		op->arg_index = UINT32_MAX;
+		remainder = filter_program_path(&linker->program, cursor->want->field->value);
+		return follow_dynamic(cursor, FILTER_MOVE_VARIADIC, remainder);
 	}
-	no_such_field(way, fields, side_array_length(&description->fields), step.name, "the event");
+	no_such_field(cursor, fields, side_array_length(&description->fields), step.name,
+			"the event");
 	return 0;
 }
 
 unsigned int filter_link_path(struct filter_linker *linker, const struct filter_want *want,
 		struct filter_op *op, bool *never)
 {
-	struct way way = {.linker = linker, .want = want};
+	struct filter_path_step cursor = {.linker = linker, .want = want};
 	int reason = linker->reason;
 	unsigned int kinds;
 
 	op->moves = (uint32_t)linker->used;
-	kinds = follow_first(&way, op);
-	*never = kinds && !way.can_be_true;
+	kinds = follow_first(&cursor, op);
+	*never = kinds && !cursor.can_be_true;
 	/* What some options of a variant have not is no reason, if others have it. */
 	if (kinds && !*never)
 		linker->reason = reason;
@@ -1004,20 +1013,19 @@ unsigned int filter_link_path(struct filter_linker *linker, const struct filter_
 }
 
 bool filter_link_direct(const struct filter_linker *linker, const struct filter_instruction *field,
-		struct filter_move *leaf, uint32_t *cell,
-		const struct side_enum_mappings **mappings)
+		struct filter_move *leaf, uint32_t *arg, const struct side_enum_mappings **mappings)
 {
 	const struct side_event_description *description = linker->description;
 	const struct side_event_field *found;
 	const struct side_type *type;
-	struct filter_path_reader rest;
+	struct filter_path_reader remainder;
 	struct filter_step step;
 	unsigned int kinds;
 
 	*leaf = (struct filter_move){.label = 0};
 	*mappings = NULL;
-	found = first_field(linker, field, &rest, &step);
-	if (!found || rest.left)
+	found = first_field(linker, field, &remainder, &step);
+	if (!found || remainder.left)
 		return false;
 	type = &found->side_type;
 	if (side_enum_get(type->type) == SIDE_TYPE_ENUM) {
@@ -1027,6 +1035,6 @@ bool filter_link_direct(const struct filter_linker *linker, const struct filter_
 	if (!scalar_leaf(type, leaf, &kinds) || kinds != FILTER_KIND_INT || leaf->size > 8 ||
 			leaf->bits != 8 * leaf->size || leaf->flags & FILTER_SWAP)
 		return false;
-	*cell = (uint32_t)(found - side_array_elements(&description->fields));
+	*arg = (uint32_t)(found - side_array_elements(&description->fields));
 	return true;
 }

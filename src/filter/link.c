@@ -100,7 +100,7 @@ struct slot {
 	bool never;    /* not true, ever */
 };
 
-struct block {
+struct filter_block {
 	struct filter_linker *linker;
 	struct slot stack[FILTER_STACK_MAX + 1];
 	unsigned int depth;
@@ -109,25 +109,25 @@ struct block {
 	uint32_t at, end; /* instructions */
 };
 
-static struct filter_instruction instruction_at(const struct block *block, uint32_t index)
+static struct filter_instruction instruction_at(const struct filter_block *block, uint32_t index)
 {
 	return filter_program_at(&block->linker->program, index);
 }
 
-static void filter_link_emit_op(struct block *block, const struct filter_op *op)
+static void filter_link_emit_op(struct filter_block *block, const struct filter_op *op)
 {
 	if (block->ops && !block->linker->failed)
 		block->ops[block->nr_ops] = *op;
 	block->nr_ops++;
 }
 
-static void filter_link_emit_push(struct block *block, unsigned int kinds, bool never)
+static void filter_link_emit_push(struct filter_block *block, unsigned int kinds, bool never)
 {
 	block->stack[block->depth++] = (struct slot){.kinds = (uint8_t)kinds, .never = never};
 }
 
 static void filter_link_emit_constant(
-		struct block *block, enum filter_kind kind, uint64_t value, bool is_unsigned)
+		struct filter_block *block, enum filter_kind kind, uint64_t value, bool is_unsigned)
 {
 	struct filter_op op = {
 			.code = FILTER_OP_CONSTANT,
@@ -142,7 +142,7 @@ static void filter_link_emit_constant(
 /* ---- pushes ---- */
 
 /* A context, or a field of a schema. */
-static void link_foreign(struct block *block, const struct filter_instruction *instruction)
+static void link_foreign(struct filter_block *block, const struct filter_instruction *instruction)
 {
 	struct filter_linker *linker = block->linker;
 	struct filter_path_reader reader =
@@ -184,7 +184,7 @@ static void link_foreign(struct block *block, const struct filter_instruction *i
 }
 
 /* A field of the description, as a value, a length, a presence, or compared with a text. */
-static void link_field(struct block *block, const struct filter_want *want)
+static void link_field(struct filter_block *block, const struct filter_want *want)
 {
 	struct filter_linker *linker = block->linker;
 	struct filter_op op = {.code = FILTER_OP_LOAD, .goal = (uint8_t)want->goal};
@@ -213,7 +213,8 @@ static void link_field(struct block *block, const struct filter_want *want)
 	filter_link_emit_push(block, kinds, never);
 }
 
-static bool is_own_field(const struct block *block, const struct filter_instruction *instruction)
+static bool is_own_field(
+		const struct filter_block *block, const struct filter_instruction *instruction)
 {
 	return block->linker->description && instruction->code == FILTER_CODE_FIELD &&
 			filter_program_path(&block->linker->program, instruction->value).root ==
@@ -224,7 +225,7 @@ static bool is_own_field(const struct block *block, const struct filter_instruct
  * A field of the description that is compared with a text is one operation, since what that means
  * depends on its type: three instructions, the field or the text first.
  */
-static bool link_compared_text(struct block *block)
+static bool link_compared_text(struct filter_block *block)
 {
 	struct filter_instruction first, second, compare;
 	struct filter_want want = {.goal = FILTER_GOAL_TEXT};
@@ -254,7 +255,7 @@ static bool link_compared_text(struct block *block)
 	return true;
 }
 
-static void link_push(struct block *block, const struct filter_instruction *instruction)
+static void link_push(struct filter_block *block, const struct filter_instruction *instruction)
 {
 	struct filter_linker *linker = block->linker;
 	struct filter_want want = {.field = instruction, .goal = instruction->flag};
@@ -290,7 +291,7 @@ static void link_push(struct block *block, const struct filter_instruction *inst
 
 /* ---- operations ---- */
 
-static const char *operation_words(unsigned int code)
+static const char *filter_link_operation_name(unsigned int code)
 {
 	return code == FILTER_CODE_INVERT || code >= FILTER_CODE_REMAINDER
 			? "an operation of integers has another operand"
@@ -298,7 +299,7 @@ static const char *operation_words(unsigned int code)
 }
 
 /* What comes out of a calculation. */
-static unsigned int calculated_kinds(unsigned int code, unsigned int a, unsigned int b)
+static unsigned int filter_link_result_types(unsigned int code, unsigned int a, unsigned int b)
 {
 	if (code == FILTER_CODE_INVERT ||
 			(code >= FILTER_CODE_REMAINDER && code <= FILTER_CODE_RIGHT))
@@ -310,7 +311,7 @@ static unsigned int calculated_kinds(unsigned int code, unsigned int a, unsigned
 
 /* Can the two be compared at all? With a loader, integers may have labels. */
 static bool can_compare(
-		const struct block *block, unsigned int code, unsigned int a, unsigned int b)
+		const struct filter_block *block, unsigned int code, unsigned int a, unsigned int b)
 {
 	bool labels = !block->linker->description && code <= FILTER_CODE_UNEQUAL;
 
@@ -319,7 +320,7 @@ static bool can_compare(
 	return labels && (a | b) & FILTER_KIND_INT && (a | b) & FILTER_KIND_TEXT;
 }
 
-static void link_compute(struct block *block, const struct filter_instruction *instruction)
+static void link_compute(struct filter_block *block, const struct filter_instruction *instruction)
 {
 	unsigned int code = instruction->code, takes = filter_code_takes(code), kinds;
 	struct filter_op op = {.code = FILTER_OP_BINARY, .inner = (uint8_t)code};
@@ -341,10 +342,10 @@ static void link_compute(struct block *block, const struct filter_instruction *i
 			filter_link_reason(block->linker, -EINVAL, instruction->column,
 					"a string is compared with a number", NULL);
 	} else {
-		kinds = calculated_kinds(code, a, b);
+		kinds = filter_link_result_types(code, a, b);
 		if (!kinds && a && b)
 			filter_link_reason(block->linker, -EINVAL, instruction->column,
-					operation_words(code), NULL);
+					filter_link_operation_name(code), NULL);
 	}
 	if (takes == 1)
 		op.code = FILTER_OP_UNARY;
@@ -397,7 +398,7 @@ struct limits {
  * Where a constant stands among the values of the type: -1 below all, 1 above all, 0 and *biased
  * its place in order.
  */
-static int place_constant(
+static int filter_link_compare_limits(
 		const struct limits *limits, const struct filter_value *constant, uint64_t *biased)
 {
 	struct filter_value least = {.kind = FILTER_INT}, most = {.kind = FILTER_INT};
@@ -421,15 +422,15 @@ static void range_of_comparison(struct filter_op *op, unsigned int code,
 		const struct limits *limits, const struct filter_value *constant)
 {
 	uint64_t last = width_mask(limits->bits), at = 0, low, high;
-	int place = place_constant(limits, constant, &at);
+	int position = filter_link_compare_limits(limits, constant, &at);
 	bool is_less = code == FILTER_CODE_LESS || code == FILTER_CODE_LESS_EQUAL;
 
 	if (code == FILTER_CODE_UNEQUAL) {
 		op->negated = !op->negated;
 		code = FILTER_CODE_EQUAL;
 	}
-	if (place) {
-		if (code == FILTER_CODE_EQUAL || is_less == (place < 0))
+	if (position) {
+		if (code == FILTER_CODE_EQUAL || is_less == (position < 0))
 			set_none(op, limits->bits);
 		else
 			set_range(op, 0, last);
@@ -495,7 +496,7 @@ static bool range_of_label(struct filter_op *op, const struct side_enum_mappings
 }
 
 /* What a block that can be one range operation consists of. */
-struct shape {
+struct range_shape {
 	struct filter_instruction field;
 	struct filter_value constant;
 	struct filter_want want; /* compared with a text */
@@ -509,13 +510,13 @@ struct shape {
  * FIELD [INT BIT_AND] [INT compare], either side first; or FIELD TEXT ==. Without a comparison:
  * is it not zero.
  */
-static bool read_shape(struct block *block, struct shape *shape)
+static bool read_shape(struct filter_block *block, struct range_shape *shape)
 {
 	uint32_t at = block->at, nr = block->end - block->at;
 	struct filter_instruction a, b, code;
 	struct filter_value mask;
 
-	*shape = (struct shape){.code = FILTER_CODE_UNEQUAL};
+	*shape = (struct range_shape){.code = FILTER_CODE_UNEQUAL};
 	shape->constant.kind = FILTER_INT;
 	a = instruction_at(block, at);
 	if (nr == 1) {
@@ -569,17 +570,17 @@ static bool read_shape(struct block *block, struct shape *shape)
 }
 
 /* The whole block as one range operation, if it is that simple. */
-static bool link_range(struct block *block, struct filter_op *op)
+static bool link_range(struct filter_block *block, struct filter_op *op)
 {
 	const struct side_enum_mappings *mappings;
 	struct filter_move leaf;
 	struct limits limits;
-	struct shape shape;
-	uint32_t cell;
+	struct range_shape shape;
+	uint32_t arg;
 
 	if (!read_shape(block, &shape) || !is_own_field(block, &shape.field) ||
 			shape.field.flag != FILTER_ASK_VALUE ||
-			!filter_link_direct(block->linker, &shape.field, &leaf, &cell, &mappings))
+			!filter_link_direct(block->linker, &shape.field, &leaf, &arg, &mappings))
 		return false;
 	limits.bits = leaf.bits;
 	limits.is_signed = leaf.flags & FILTER_SIGNED;
@@ -591,7 +592,7 @@ static bool link_range(struct block *block, struct filter_op *op)
 	limits.bias = limits.is_signed ? (uint64_t)1 << (limits.bits - 1) : 0;
 	op->code = (uint8_t)(FILTER_OP_RANGE_1 + __builtin_ctz(leaf.size));
 	op->label = leaf.label;
-	op->cell = cell * (uint32_t)sizeof(struct side_arg);
+	op->arg = arg * (uint32_t)sizeof(struct side_arg);
 	op->mask = shape.has_mask ? shape.mask : width_mask(limits.bits);
 	if (shape.has_text) {
 		if (!range_of_label(op, mappings, &shape.want, &leaf))
@@ -604,7 +605,7 @@ static bool link_range(struct block *block, struct filter_op *op)
 	}
 	op->low &= width_mask(limits.bits);
 	op->span &= width_mask(limits.bits);
-	return cell <= UINT32_MAX / sizeof(struct side_arg);
+	return arg <= UINT32_MAX / sizeof(struct side_arg);
 }
 
 /* ---- the whole ---- */
@@ -616,9 +617,9 @@ struct whole {
 	uint32_t nr_ops;
 	uint16_t begin; /* of an evaluation */
 	bool can_match;
-	uint32_t reached[(FILTER_INSTRUCTIONS_MAX + 31) / 32];
+	uint32_t reachable[(FILTER_INSTRUCTIONS_MAX + 31) / 32];
 	/* Of the block that begins at an instruction: its first operation, or where it leads. */
-	uint16_t place[FILTER_INSTRUCTIONS_MAX];
+	uint16_t position[FILTER_INSTRUCTIONS_MAX];
 	uint32_t skipped[(FILTER_INSTRUCTIONS_MAX + 31) / 32];
 };
 
@@ -633,7 +634,7 @@ static bool has_bit(const uint32_t *bits, uint32_t at)
 }
 
 /* Everything of a block but its last instruction. */
-static void link_values(struct block *block)
+static void link_values(struct filter_block *block)
 {
 	struct filter_instruction instruction;
 
@@ -649,7 +650,7 @@ static void link_values(struct block *block)
 }
 
 /* A comparison that ends its block: with a constant, one operation with what is loaded. */
-static struct filter_op *fuse_comparison(struct block *block)
+static struct filter_op *fuse_comparison(struct filter_block *block)
 {
 	struct filter_op *last = block->ops + block->nr_ops - 1;
 	struct filter_op *load = last - 2, *constant = last - 1;
@@ -676,7 +677,7 @@ static struct filter_op *fuse_comparison(struct block *block)
 }
 
 /* The test at the end of a block, fused with what is before it where that is one thing. */
-static void put_test(struct block *block, const struct filter_instruction *test)
+static void put_test(struct filter_block *block, const struct filter_instruction *test)
 {
 	struct filter_op op = {
 			.code = FILTER_OP_TEST,
@@ -711,7 +712,7 @@ static void put_test(struct block *block, const struct filter_instruction *test)
 }
 
 /* The block ends in a test. False: it never says yes, and is left out. */
-static bool link_test(struct block *block, const struct filter_instruction *test)
+static bool link_test(struct filter_block *block, const struct filter_instruction *test)
 {
 	struct filter_op range = {
 			.negated = test->flag,
@@ -742,7 +743,7 @@ static bool link_test(struct block *block, const struct filter_instruction *test
  * A value is the result. Who asks whether the event matches gets a way of its own where that is
  * shorter, `a & 8` for example: two operations before the others.
  */
-static void link_return(struct whole *whole, struct block *block)
+static void link_return(struct whole *whole, struct filter_block *block)
 {
 	struct filter_op end = {.code = FILTER_OP_RETURN};
 	struct filter_op range = {
@@ -765,27 +766,27 @@ static void link_return(struct whole *whole, struct block *block)
 static uint32_t link_block(struct whole *whole, uint32_t begin)
 {
 	struct filter_linker *linker = whole->linker;
-	struct block block = {.linker = linker, .at = begin, .end = begin};
+	struct filter_block block = {.linker = linker, .at = begin, .end = begin};
 	struct filter_instruction last = instruction_at(&block, begin);
 	struct filter_op end = {.code = FILTER_OP_ACCEPT};
 	size_t used = linker->used;
 
 	while (!filter_code_ends(last.code))
 		last = instruction_at(&block, ++block.end);
-	if (!has_bit(whole->reached, begin))
+	if (!has_bit(whole->reachable, begin))
 		return block.end + 1;
-	whole->place[begin] = (uint16_t)whole->nr_ops;
+	whole->position[begin] = (uint16_t)whole->nr_ops;
 	block.ops = whole->ops ? whole->ops + whole->nr_ops : NULL;
 	if (last.code == FILTER_CODE_TEST) {
 		if (!link_test(&block, &last)) {
 			linker->used = used;
 			set_bit(whole->skipped, begin);
-			set_bit(whole->reached, last.no);
-			whole->place[begin] = last.no;
+			set_bit(whole->reachable, last.no);
+			whole->position[begin] = last.no;
 			return block.end + 1;
 		}
-		set_bit(whole->reached, last.yes);
-		set_bit(whole->reached, last.no);
+		set_bit(whole->reachable, last.yes);
+		set_bit(whole->reachable, last.no);
 	} else if (last.code == FILTER_CODE_RETURN) {
 		link_return(whole, &block);
 	} else {
@@ -800,11 +801,11 @@ static uint32_t link_block(struct whole *whole, uint32_t begin)
 }
 
 /* From an instruction to the operation that stands for it. */
-static uint32_t resolve_place(const struct whole *whole, uint32_t at)
+static uint32_t filter_link_resolve_position(const struct whole *whole, uint32_t at)
 {
 	while (has_bit(whole->skipped, at))
-		at = whole->place[at];
-	return whole->place[at];
+		at = whole->position[at];
+	return whole->position[at];
 }
 
 static bool has_targets(const struct filter_op *op)
@@ -824,8 +825,9 @@ static void resolve_jumps(const struct whole *whole)
 
 		if (!has_targets(op) || i < whole->begin)
 			continue;
-		op->yes = (resolve_place(whole, op->yes) - i) * (uint32_t)sizeof(*op);
-		op->no = (resolve_place(whole, op->no) - i) * (uint32_t)sizeof(*op);
+		op->yes = (filter_link_resolve_position(whole, op->yes) - i) *
+				(uint32_t)sizeof(*op);
+		op->no = (filter_link_resolve_position(whole, op->no) - i) * (uint32_t)sizeof(*op);
 	}
 }
 
@@ -848,8 +850,8 @@ int filter_link_program(struct filter_linker *linker, const void *program, size_
 	whole.begin = 0;
 	whole.can_match = false;
 	for (i = 0; i < (FILTER_INSTRUCTIONS_MAX + 31) / 32; i++)
-		whole.reached[i] = whole.skipped[i] = 0;
-	set_bit(whole.reached, 0);
+		whole.reachable[i] = whole.skipped[i] = 0;
+	set_bit(whole.reachable, 0);
 	filter_program_open(program, &linker->program);
 	filter_link_take(linker,
 			sizeof(*body) + (linker->program.nr + 3) * sizeof(struct filter_op));

@@ -75,7 +75,7 @@ unsigned int filter_link_path(struct filter_linker *linker, const struct filter_
  * leaf and its index.
  */
 bool filter_link_direct(const struct filter_linker *linker, const struct filter_instruction *field,
-		struct filter_move *leaf, uint32_t *cell,
+		struct filter_move *leaf, uint32_t *arg,
 		const struct side_enum_mappings **mappings);
 
 /*

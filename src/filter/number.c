@@ -20,7 +20,7 @@ static bool is_nan(uint64_t bits)
  */
 static uint64_t round_double(bool negative, int exponent, uint64_t significand, bool sticky)
 {
-	uint64_t sign = negative ? SIGN : 0, mantissa, rest;
+	uint64_t sign = negative ? SIGN : 0, mantissa, remainder;
 	unsigned int shift = 11;
 
 	if (exponent > 1023)
@@ -34,12 +34,12 @@ static uint64_t round_double(bool negative, int exponent, uint64_t significand, 
 	if (shift > 63) {
 		mantissa = 0;
 		sticky |= shift > 64 || significand != SIGN;
-		rest = shift == 64 ? SIGN : SIGN >> 1;
+		remainder = shift == 64 ? SIGN : SIGN >> 1;
 	} else {
 		mantissa = significand >> shift;
-		rest = significand << (64 - shift);
+		remainder = significand << (64 - shift);
 	}
-	if (rest > SIGN || (rest == SIGN && (sticky || (mantissa & 1))))
+	if (remainder > SIGN || (remainder == SIGN && (sticky || (mantissa & 1))))
 		mantissa++;
 	if (exponent < -1022)
 		return sign | mantissa; /* rounded up to a normal one, it has the right bits */

@@ -136,7 +136,7 @@ struct filter_op {
 	union {
 		struct {
 			uint64_t mask, low, span;
-			uint32_t cell; /* bytes from the first argument */
+			uint32_t arg; /* bytes from the first argument */
 		};
 		struct {
 			uint64_t value; /* constant */
@@ -145,7 +145,7 @@ struct filter_op {
 			bool is_glob;
 			uint32_t text, size; /* FILTER_OP_TEXT, FILTER_GOAL_TEXT: offset, bytes */
 			uint32_t moves;      /* offset */
-			uint32_t cell_index; /* the argument; UINT32_MAX: none */
+			uint32_t arg_index;  /* the argument; UINT32_MAX: none */
 		};
 		int32_t index;
 	};
@@ -169,7 +169,7 @@ static inline const void *filter_at(const struct filter_body *body, uint64_t off
 /* One evaluation. */
 struct filter_run {
 	const struct filter_body *body;
-	const struct side_arg *cells;
+	const struct side_arg *args;
 	const struct side_arg_dynamic_struct *variadic;
 	const void *caller;
 	const struct filter_contexts *contexts;

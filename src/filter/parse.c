@@ -21,7 +21,7 @@
 #define PARSE_DEPTH_MAX 100
 #define SHOWN_MAX 64
 
-struct parser {
+struct filter_parser {
 	struct filter_lexer lexer;
 	struct filter_tree *tree;
 	unsigned int depth;
@@ -34,7 +34,7 @@ struct binary {
 	uint8_t code;
 };
 
-enum level {
+enum filter_precedence {
 	LEVEL_OR = 1,
 	LEVEL_AND,
 	LEVEL_BIT_OR,
@@ -69,14 +69,14 @@ static const struct binary operators[] = {
 		{'%', LEVEL_MULTIPLY, FILTER_CODE_REMAINDER},
 };
 
-static struct filter_node *filter_parse_level(struct parser *parser, unsigned int level);
+static struct filter_node *filter_parse_level(struct filter_parser *parser, unsigned int level);
 
-static struct filter_node *filter_parse_set_error(struct parser *parser, unsigned int column,
+static struct filter_node *filter_parse_set_error(struct filter_parser *parser, unsigned int column,
 		const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* For "return fail(…)" wherever a node is expected: NULL. */
 static struct filter_node *filter_parse_set_error(
-		struct parser *parser, unsigned int column, const char *format, ...)
+		struct filter_parser *parser, unsigned int column, const char *format, ...)
 {
 	va_list list;
 
@@ -86,13 +86,13 @@ static struct filter_node *filter_parse_set_error(
 	return NULL;
 }
 
-static void filter_parse_next_token(struct parser *parser)
+static void filter_parse_next_token(struct filter_parser *parser)
 {
 	if (!parser->failed)
 		parser->failed = filter_lex(&parser->lexer);
 }
 
-static bool is_op(const struct parser *parser, int op)
+static bool is_op(const struct filter_parser *parser, int op)
 {
 	const struct filter_token *token = &parser->lexer.token;
 
@@ -100,7 +100,8 @@ static bool is_op(const struct parser *parser, int op)
 }
 
 /* `expected WHAT, not "token"` */
-static struct filter_node *fail_expected(struct parser *parser, const char *what, const char *hint)
+static struct filter_node *fail_expected(
+		struct filter_parser *parser, const char *what, const char *hint)
 {
 	char shown[SHOWN_MAX];
 
@@ -112,7 +113,8 @@ static struct filter_node *fail_expected(struct parser *parser, const char *what
 
 /* ---- nodes ---- */
 
-static struct filter_node *new_node(struct parser *parser, unsigned int code, unsigned int column)
+static struct filter_node *new_node(
+		struct filter_parser *parser, unsigned int code, unsigned int column)
 {
 	struct filter_tree *tree = parser->tree;
 	struct filter_node *node;
@@ -131,8 +133,8 @@ static struct filter_node *new_node(struct parser *parser, unsigned int code, un
 	return node;
 }
 
-static struct filter_node *new_integer(
-		struct parser *parser, unsigned int column, uint64_t number, bool is_unsigned)
+static struct filter_node *new_integer(struct filter_parser *parser, unsigned int column,
+		uint64_t number, bool is_unsigned)
 {
 	struct filter_node *node = new_node(parser, FILTER_CODE_INT, column);
 
@@ -144,7 +146,7 @@ static struct filter_node *new_integer(
 	return node;
 }
 
-static uint8_t *pool_take(struct parser *parser, unsigned int column, size_t size)
+static uint8_t *pool_take(struct filter_parser *parser, unsigned int column, size_t size)
 {
 	struct filter_tree *tree = parser->tree;
 	uint8_t *at = tree->pool + tree->pool_size;
@@ -160,7 +162,7 @@ static uint8_t *pool_take(struct parser *parser, unsigned int column, size_t siz
 	return at;
 }
 
-static void pool_text(struct parser *parser)
+static void pool_text(struct filter_parser *parser)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	uint8_t *at = pool_take(parser, token->column, token->size + 3);
@@ -179,7 +181,7 @@ static bool filter_parse_is_constant(const struct filter_node *node)
 	return node->code <= FILTER_CODE_TEXT;
 }
 
-static void constant_value(const struct parser *parser, const struct filter_node *node,
+static void constant_value(const struct filter_parser *parser, const struct filter_node *node,
 		struct filter_value *value)
 {
 	const uint8_t *text;
@@ -236,8 +238,8 @@ static bool needs_integers(unsigned int code)
 }
 
 /* Why a calculation with constants has no value. */
-static struct filter_node *fail_constant(struct parser *parser, const struct filter_node *node,
-		const struct filter_value *right)
+static struct filter_node *fail_constant(struct filter_parser *parser,
+		const struct filter_node *node, const struct filter_value *right)
 {
 	unsigned int code = node->code;
 
@@ -250,7 +252,7 @@ static struct filter_node *fail_constant(struct parser *parser, const struct fil
 	return filter_parse_set_error(parser, node->column, "the result does not fit 64 bits");
 }
 
-static struct filter_node *fold_unary(struct parser *parser, struct filter_node *node)
+static struct filter_node *fold_unary(struct filter_parser *parser, struct filter_node *node)
 {
 	struct filter_node *left = node->left;
 	struct filter_value value;
@@ -272,7 +274,7 @@ static struct filter_node *fold_unary(struct parser *parser, struct filter_node 
 	return node;
 }
 
-static struct filter_node *fold_binary(struct parser *parser, struct filter_node *node)
+static struct filter_node *fold_binary(struct filter_parser *parser, struct filter_node *node)
 {
 	struct filter_value a, b;
 	unsigned int code = node->code;
@@ -299,7 +301,7 @@ static struct filter_node *fold_binary(struct parser *parser, struct filter_node
 }
 
 /* Is the constant true? */
-static bool constant_truth(const struct parser *parser, const struct filter_node *node)
+static bool constant_truth(const struct filter_parser *parser, const struct filter_node *node)
 {
 	struct filter_value value;
 
@@ -309,8 +311,8 @@ static bool constant_truth(const struct parser *parser, const struct filter_node
 
 /* ---- operations ---- */
 
-static struct filter_node *make_unary(struct parser *parser, unsigned int code, unsigned int column,
-		struct filter_node *left)
+static struct filter_node *make_unary(struct filter_parser *parser, unsigned int code,
+		unsigned int column, struct filter_node *left)
 {
 	struct filter_node *node;
 
@@ -328,7 +330,7 @@ static struct filter_node *make_unary(struct parser *parser, unsigned int code, 
 }
 
 /* The thing as a truth: as it is if it is one, else !!thing. */
-static struct filter_node *make_truth(struct parser *parser, struct filter_node *node)
+static struct filter_node *make_truth(struct filter_parser *parser, struct filter_node *node)
 {
 	if (parser->failed || node->sort == FILTER_SORT_TRUTH)
 		return node;
@@ -336,8 +338,8 @@ static struct filter_node *make_truth(struct parser *parser, struct filter_node 
 			make_unary(parser, FILTER_CODE_NOT, node->column, node));
 }
 
-static struct filter_node *make_logic(struct parser *parser, unsigned int code, unsigned int column,
-		struct filter_node *left, struct filter_node *right)
+static struct filter_node *make_logic(struct filter_parser *parser, unsigned int code,
+		unsigned int column, struct filter_node *left, struct filter_node *right)
 {
 	struct filter_node *sides[2] = {left, right}, *node;
 	int i;
@@ -370,7 +372,7 @@ static bool filter_parse_is_glob(const struct filter_node *node)
 }
 
 /* Strings: with what, and where. */
-static bool check_sorts(struct parser *parser, const struct filter_node *node)
+static bool check_sorts(struct filter_parser *parser, const struct filter_node *node)
 {
 	const struct filter_node *left = node->left, *right = node->right;
 	bool text = left->sort == FILTER_SORT_TEXT || right->sort == FILTER_SORT_TEXT;
@@ -405,7 +407,7 @@ static bool check_sorts(struct parser *parser, const struct filter_node *node)
 	return true;
 }
 
-static struct filter_node *make_binary(struct parser *parser, unsigned int code,
+static struct filter_node *make_binary(struct filter_parser *parser, unsigned int code,
 		unsigned int column, struct filter_node *left, struct filter_node *right)
 {
 	struct filter_node *node;
@@ -427,7 +429,7 @@ static struct filter_node *make_binary(struct parser *parser, unsigned int code,
 
 /* ---- paths and functions ---- */
 
-static void path_name(struct parser *parser)
+static void path_name(struct filter_parser *parser)
 {
 	uint8_t *kind = pool_take(parser, parser->lexer.token.column, 1);
 
@@ -437,7 +439,7 @@ static void path_name(struct parser *parser)
 	filter_parse_next_token(parser);
 }
 
-static void path_index(struct parser *parser)
+static void path_index(struct filter_parser *parser)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	uint8_t *at;
@@ -466,7 +468,7 @@ static void path_index(struct parser *parser)
 }
 
 /* The current token begins a path: a name or a context. */
-static struct filter_node *filter_parse_path(struct parser *parser, enum filter_ask ask)
+static struct filter_node *filter_parse_path(struct filter_parser *parser, enum filter_ask ask)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	unsigned int nr = 1, column = token->column;
@@ -510,7 +512,7 @@ static struct filter_node *filter_parse_path(struct parser *parser, enum filter_
 /* What other languages call them. */
 static const char *function_hint(const char *name, char hint[FILTER_HINT_MAX])
 {
-	static const char *const words[] = {"has", "len", NULL};
+	static const char *const names[] = {"has", "len", NULL};
 	static const char *const others[][2] = {
 			{"exists", "has"},
 			{"present", "has"},
@@ -528,12 +530,12 @@ static const char *function_hint(const char *name, char hint[FILTER_HINT_MAX])
 		if (filter_distance(name, others[i][0]) <= (strlen(others[i][0]) > 5))
 			return filter_hint_word(others[i][1], "", hint);
 	}
-	return filter_hint(name, words, "", hint);
+	return filter_hint(name, names, "", hint);
 }
 
 /* The name was read and the current token is the parenthesis behind it. */
 static struct filter_node *parse_function(
-		struct parser *parser, const char *name, unsigned int column)
+		struct filter_parser *parser, const char *name, unsigned int column)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	enum filter_ask ask = FILTER_ASK_LENGTH;
@@ -560,7 +562,7 @@ static struct filter_node *parse_function(
 }
 
 /* A name: a constant, a function or a field. Whether it is a function is seen behind it. */
-static struct filter_node *parse_name(struct parser *parser)
+static struct filter_node *parse_name(struct filter_parser *parser)
 {
 	struct filter_token *token = &parser->lexer.token;
 	unsigned int column = token->column;
@@ -587,7 +589,7 @@ static struct filter_node *parse_name(struct parser *parser)
 
 /* ---- expressions ---- */
 
-static struct filter_node *filter_parse_string(struct parser *parser)
+static struct filter_node *filter_parse_string(struct filter_parser *parser)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	struct filter_node *node = new_node(parser, FILTER_CODE_TEXT, token->column);
@@ -602,7 +604,7 @@ static struct filter_node *filter_parse_string(struct parser *parser)
 	return node;
 }
 
-static struct filter_node *parse_parentheses(struct parser *parser)
+static struct filter_node *parse_parentheses(struct filter_parser *parser)
 {
 	struct filter_node *node;
 
@@ -617,7 +619,7 @@ static struct filter_node *parse_parentheses(struct parser *parser)
 	return node;
 }
 
-static struct filter_node *parse_primary(struct parser *parser)
+static struct filter_node *parse_primary(struct filter_parser *parser)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	struct filter_node *node;
@@ -643,7 +645,7 @@ static struct filter_node *parse_primary(struct parser *parser)
 	}
 }
 
-static struct filter_node *parse_unary(struct parser *parser)
+static struct filter_node *parse_unary(struct filter_parser *parser)
 {
 	const struct filter_token *token = &parser->lexer.token;
 	unsigned int column = token->column;
@@ -678,7 +680,7 @@ static struct filter_node *parse_unary(struct parser *parser)
 }
 
 /* A comparison or ! that stands without parentheses where C's precedence deceives. */
-static bool check_precedence(struct parser *parser, const struct binary *op,
+static bool check_precedence(struct filter_parser *parser, const struct binary *op,
 		const struct filter_node *side, bool is_left, unsigned int column)
 {
 	if (side->in_parentheses || op->level < LEVEL_BIT_OR)
@@ -697,7 +699,7 @@ static bool check_precedence(struct parser *parser, const struct binary *op,
 	return true;
 }
 
-static const struct binary *current_operator(const struct parser *parser)
+static const struct binary *current_operator(const struct filter_parser *parser)
 {
 	size_t i;
 
@@ -711,7 +713,7 @@ static const struct binary *current_operator(const struct parser *parser)
 }
 
 /* One operand and all operators that bind at least as close as level. */
-static struct filter_node *parse_operations(struct parser *parser, unsigned int level)
+static struct filter_node *parse_operations(struct filter_parser *parser, unsigned int level)
 {
 	struct filter_node *left = parse_unary(parser), *right;
 	const struct binary *op;
@@ -732,7 +734,7 @@ static struct filter_node *parse_operations(struct parser *parser, unsigned int 
 	return left;
 }
 
-static struct filter_node *filter_parse_level(struct parser *parser, unsigned int level)
+static struct filter_node *filter_parse_level(struct filter_parser *parser, unsigned int level)
 {
 	struct filter_node *node;
 
@@ -753,9 +755,9 @@ static struct filter_node *filter_parse_level(struct parser *parser, unsigned in
 /* ---- the whole ---- */
 
 /* For a word that stands where an operator should. */
-static const char *operator_hint(const struct parser *parser, char hint[FILTER_HINT_MAX])
+static const char *operator_hint(const struct filter_parser *parser, char hint[FILTER_HINT_MAX])
 {
-	static const char *const words[][2] = {
+	static const char *const names[][2] = {
 			{"and", "&&"},
 			{"or", "||"},
 			{"xor", "^"},
@@ -775,9 +777,9 @@ static const char *operator_hint(const struct parser *parser, char hint[FILTER_H
 	size_t i;
 
 	if (token->kind == FILTER_TOKEN_NAME && !token->is_quoted) {
-		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-			if (!filter_distance(token->text, words[i][0]))
-				return filter_hint_word(words[i][1], "", hint);
+		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			if (!filter_distance(token->text, names[i][0]))
+				return filter_hint_word(names[i][1], "", hint);
 		}
 	}
 	hint[0] = '\0';
@@ -787,7 +789,7 @@ static const char *operator_hint(const struct parser *parser, char hint[FILTER_H
 int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter_node **root,
 		struct filter_error *error)
 {
-	struct parser parser = {.lexer = {.text = text, .error = error}};
+	struct filter_parser parser = {.lexer = {.text = text, .error = error}};
 	char hint[FILTER_HINT_MAX];
 
 	*tree = NULL;

@@ -178,13 +178,14 @@ static const char *check_operand(
 }
 
 /* The stack as far as it matters here: its depth, and which values are globs (a bit each). */
-struct stack {
+struct filter_check_stack {
 	unsigned int depth;
 	uint32_t globs;
 };
 _Static_assert(FILTER_STACK_MAX < 32, "a bit each");
 
-static const char *check_stack(struct stack *stack, const struct filter_instruction *instruction)
+static const char *check_stack(
+		struct filter_check_stack *stack, const struct filter_instruction *instruction)
 {
 	unsigned int takes = filter_code_takes(instruction->code);
 	uint32_t taken;
@@ -214,7 +215,7 @@ static const char *check_stack(struct stack *stack, const struct filter_instruct
 static const char *check_code(const struct filter_program *program)
 {
 	struct pool pool = {.bytes = program->pool, .size = program->pool_size};
-	struct stack stack = {0};
+	struct filter_check_stack stack = {0};
 	uint32_t targets[(FILTER_INSTRUCTIONS_MAX + 31) / 32] = {1}; /* where jumps lead */
 	const char *why = NULL;
 	uint32_t i;

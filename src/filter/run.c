@@ -12,18 +12,18 @@
 #include "filter/text.h"
 
 /* The first cell, or NULL when these cannot be the arguments of the event. */
-static inline const struct side_arg *cells_of(
+static inline const struct side_arg *filter_run_args_of(
 		const struct filter_body *body, const struct side_arg_vec *arguments)
 {
 	static const struct side_arg none;
-	const struct side_arg *cells;
+	const struct side_arg *args;
 
 	if (__builtin_expect(!arguments, 0))
 		return body->nr_arguments ? NULL : &none;
 	if (__builtin_expect(arguments->len != body->nr_arguments, 0))
 		return NULL;
-	cells = side_ptr_get(arguments->sav);
-	return __builtin_expect(!cells, 0) && !body->nr_arguments ? &none : cells;
+	args = side_ptr_get(arguments->sav);
+	return __builtin_expect(!args, 0) && !body->nr_arguments ? &none : args;
 }
 
 static inline const struct filter_op *filter_run_branch_target(const struct filter_op *op, bool yes)
@@ -32,15 +32,15 @@ static inline const struct filter_op *filter_run_branch_target(const struct filt
 }
 
 /* The cell that a range operation looks at. */
-static inline const struct side_arg *cell_at(
-		const struct filter_op *op, const struct side_arg *cells)
+static inline const struct side_arg *filter_run_arg_at(
+		const struct filter_op *op, const struct side_arg *args)
 {
-	return (const struct side_arg *)((const char *)cells + op->cell);
+	return (const struct side_arg *)((const char *)args + op->arg);
 }
 
 /* Modulo the width of the integer, so that one comparison knows both ends of the range. */
-#define IN_RANGE(bits, op, cell)                                                                 \
-	((uint##bits##_t)((filter_unaligned(&(cell)->u)->u##bits & (uint##bits##_t)(op)->mask) - \
+#define IN_RANGE(bits, op, arg)                                                                 \
+	((uint##bits##_t)((filter_unaligned(&(arg)->u)->u##bits & (uint##bits##_t)(op)->mask) - \
 			 (uint##bits##_t)(op)->low) <= (uint##bits##_t)(op)->span)
 
 #define MATCH_RANGE(bits)                                                                   \
@@ -50,17 +50,17 @@ static inline const struct side_arg *cell_at(
 			const struct filter_contexts *contexts)                             \
 	{                                                                                   \
 		const struct filter_body *body = (const struct filter_body *)filter;        \
-		const struct side_arg *cell = cells_of(body, arguments);                    \
+		const struct side_arg *arg = filter_run_args_of(body, arguments);           \
                                                                                             \
 		(void)variadic;                                                             \
 		(void)caller;                                                               \
 		(void)contexts;                                                             \
-		if (__builtin_expect(!cell, 0))                                             \
+		if (__builtin_expect(!arg, 0))                                              \
 			return false;                                                       \
-		cell = cell_at(body->ops, cell);                                            \
-		if (__builtin_expect(cell->type.v != body->ops->label, 0))                  \
+		arg = filter_run_arg_at(body->ops, arg);                                    \
+		if (__builtin_expect(arg->type.v != body->ops->label, 0))                   \
 			return false;                                                       \
-		return IN_RANGE(bits, body->ops, cell) != body->ops->negated;               \
+		return IN_RANGE(bits, body->ops, arg) != body->ops->negated;                \
 	}
 
 MATCH_RANGE(8)
@@ -69,17 +69,17 @@ MATCH_RANGE(32)
 MATCH_RANGE(64)
 
 /* Is it in the range, as the operation asks? A cell of another type is not, negated or not. */
-static inline bool test_range(const struct filter_op *op, const struct side_arg *cell)
+static inline bool test_range(const struct filter_op *op, const struct side_arg *arg)
 {
 	bool in;
 
-	if (__builtin_expect(cell->type.v != op->label, 0))
+	if (__builtin_expect(arg->type.v != op->label, 0))
 		return false;
 	switch (op->code) {
-	case FILTER_OP_RANGE_1: in = IN_RANGE(8, op, cell); break;
-	case FILTER_OP_RANGE_2: in = IN_RANGE(16, op, cell); break;
-	case FILTER_OP_RANGE_4: in = IN_RANGE(32, op, cell); break;
-	default: in = IN_RANGE(64, op, cell); break;
+	case FILTER_OP_RANGE_1: in = IN_RANGE(8, op, arg); break;
+	case FILTER_OP_RANGE_2: in = IN_RANGE(16, op, arg); break;
+	case FILTER_OP_RANGE_4: in = IN_RANGE(32, op, arg); break;
+	default: in = IN_RANGE(64, op, arg); break;
 	}
 	return in != op->negated;
 }
@@ -89,16 +89,16 @@ static bool match_ranges(const struct filter *filter, const struct side_arg_vec 
 		const struct filter_contexts *contexts)
 {
 	const struct filter_body *body = (const struct filter_body *)filter;
-	const struct side_arg *cells = cells_of(body, arguments);
+	const struct side_arg *args = filter_run_args_of(body, arguments);
 	const struct filter_op *op = body->ops;
 
 	(void)variadic;
 	(void)caller;
 	(void)contexts;
-	if (__builtin_expect(!cells, 0))
+	if (__builtin_expect(!args, 0))
 		return false;
 	while (op->code < FILTER_OP_ACCEPT)
-		op = filter_run_branch_target(op, test_range(op, cell_at(op, cells)));
+		op = filter_run_branch_target(op, test_range(op, filter_run_arg_at(op, args)));
 	return op->code == FILTER_OP_ACCEPT;
 }
 
@@ -250,7 +250,8 @@ static inline __attribute__((always_inline)) bool run_on(const struct filter_run
 				*result = *top;
 			return filter_truth(top) > 0;
 		default:
-			op = filter_run_branch_target(op, test_range(op, cell_at(op, run->cells)));
+			op = filter_run_branch_target(
+					op, test_range(op, filter_run_arg_at(op, run->args)));
 			continue;
 		}
 		op++;
@@ -314,8 +315,8 @@ static bool match_any(const struct filter *filter, const struct side_arg_vec *ar
 			.contexts = contexts,
 	};
 
-	run.cells = cells_of(run.body, arguments);
-	return run.cells && filter_run_any(&run, NULL);
+	run.args = filter_run_args_of(run.body, arguments);
+	return run.args && filter_run_any(&run, NULL);
 }
 
 /* A bound filter knows nothing of arguments. */
@@ -375,8 +376,8 @@ int filter_evaluate(const struct filter *filter, const struct side_arg_vec *argu
 	};
 
 	filter_set_none(value);
-	run.cells = cells_of(run.body, arguments);
-	if (run.body->is_bound || !run.cells)
+	run.args = filter_run_args_of(run.body, arguments);
+	if (run.body->is_bound || !run.args)
 		return -ENODATA;
 	filter_run_any(&run, value);
 	return value->kind == FILTER_NONE ? -ENODATA : 0;

@@ -7,36 +7,36 @@
 
 #include "filter/tree.h"
 
-struct saying {
+struct filter_printer {
 	const struct filter_language *language;
 	const struct filter_tree *tree;
 	char *text;
-	size_t room, used;
+	size_t capacity, used;
 	bool full;
 };
 
-enum said {
-	SAID_NOTHING,
-	SAID_MORE, /* true of more than the node */
-	SAID_EXACTLY,
+enum filter_print_result {
+	TRANSLATED_NONE,
+	TRANSLATED_WIDER, /* true of more than the node */
+	TRANSLATED_EXACTLY,
 };
 
-static void filter_print_append(struct saying *saying, const char *text)
+static void filter_print_append(struct filter_printer *filter_printer, const char *text)
 {
 	size_t size = strlen(text);
 
-	if (saying->room - saying->used <= size) {
-		saying->full = true;
+	if (filter_printer->capacity - filter_printer->used <= size) {
+		filter_printer->full = true;
 		return;
 	}
-	memcpy(saying->text + saying->used, text, size + 1);
-	saying->used += size;
+	memcpy(filter_printer->text + filter_printer->used, text, size + 1);
+	filter_printer->used += size;
 }
 
-static void filter_print_truncate(struct saying *saying, size_t used)
+static void filter_print_truncate(struct filter_printer *filter_printer, size_t used)
 {
-	saying->used = used;
-	saying->text[used] = '\0';
+	filter_printer->used = used;
+	filter_printer->text[used] = '\0';
 }
 
 /* ---- comparisons ---- */
@@ -56,9 +56,10 @@ static const char *relation_of(unsigned int code)
 }
 
 /* The name of a field of the event itself; NULL: it is something else. */
-static const char *plain_field(const struct saying *saying, const struct filter_node *node)
+static const char *plain_field(
+		const struct filter_printer *filter_printer, const struct filter_node *node)
 {
-	const uint8_t *path = saying->tree->pool + node->value;
+	const uint8_t *path = filter_printer->tree->pool + node->value;
 
 	if (node->code != FILTER_CODE_FIELD || node->flag != FILTER_ASK_VALUE ||
 			path[0] != FILTER_FIELD || path[1] != 1 || path[2] != 0)
@@ -71,7 +72,8 @@ static bool filter_print_is_constant(const struct filter_node *node)
 	return node->code == FILTER_CODE_INT || (node->code == FILTER_CODE_TEXT && !node->flag);
 }
 
-static enum said say_comparison(struct saying *saying, const struct filter_node *node)
+static enum filter_print_result filter_print_comparison(
+		struct filter_printer *filter_printer, const struct filter_node *node)
 {
 	const struct filter_node *field = node->left, *constant = node->right;
 	struct filter_comparison comparison = {.relation = relation_of(node->code)};
@@ -81,94 +83,102 @@ static enum said say_comparison(struct saying *saying, const struct filter_node 
 		constant = node->left;
 		comparison.relation = relation_of(filter_code_mirror(node->code));
 	}
-	comparison.field = plain_field(saying, field);
+	comparison.field = plain_field(filter_printer, field);
 	if (!comparison.field || !filter_print_is_constant(constant))
-		return SAID_NOTHING;
+		return TRANSLATED_NONE;
 	if (constant->code == FILTER_CODE_TEXT)
-		comparison.text = (const char *)saying->tree->pool + constant->value + 2;
+		comparison.text = (const char *)filter_printer->tree->pool + constant->value + 2;
 	comparison.number = constant->value;
 	comparison.is_unsigned = constant->flag;
-	if (!saying->language->compare(saying->language->user, &comparison,
-			    saying->text + saying->used, saying->room - saying->used)) {
-		filter_print_truncate(saying, saying->used);
-		return SAID_NOTHING;
+	if (!filter_printer->language->compare(filter_printer->language->user, &comparison,
+			    filter_printer->text + filter_printer->used,
+			    filter_printer->capacity - filter_printer->used)) {
+		filter_print_truncate(filter_printer, filter_printer->used);
+		return TRANSLATED_NONE;
 	}
-	saying->used += strlen(saying->text + saying->used);
-	return SAID_EXACTLY;
+	filter_printer->used += strlen(filter_printer->text + filter_printer->used);
+	return TRANSLATED_EXACTLY;
 }
 
 /* ---- the rest ---- */
 
-static enum said filter_print_format_node(struct saying *saying, const struct filter_node *node);
+static enum filter_print_result filter_print_format_node(
+		struct filter_printer *filter_printer, const struct filter_node *node);
 
-static enum said say_both(struct saying *saying, const struct filter_node *node)
+static enum filter_print_result filter_print_both(
+		struct filter_printer *filter_printer, const struct filter_node *node)
 {
 	bool all = node->code == FILTER_CODE_OR;
-	size_t begin = saying->used, between;
-	enum said left, right;
+	size_t begin = filter_printer->used, between;
+	enum filter_print_result left, right;
 
-	filter_print_append(saying, "(");
-	left = filter_print_format_node(saying, node->left);
+	filter_print_append(filter_printer, "(");
+	left = filter_print_format_node(filter_printer, node->left);
 	if (!left && all) {
-		filter_print_truncate(saying, begin);
-		return SAID_NOTHING;
+		filter_print_truncate(filter_printer, begin);
+		return TRANSLATED_NONE;
 	}
-	between = saying->used;
+	between = filter_printer->used;
 	if (left)
-		filter_print_append(saying, all ? ") || (" : ") && (");
-	right = filter_print_format_node(saying, node->right);
+		filter_print_append(filter_printer, all ? ") || (" : ") && (");
+	right = filter_print_format_node(filter_printer, node->right);
 	if (!right && (all || !left)) {
-		filter_print_truncate(saying, begin);
-		return SAID_NOTHING;
+		filter_print_truncate(filter_printer, begin);
+		return TRANSLATED_NONE;
 	}
 	if (!right)
-		filter_print_truncate(saying, between);
-	filter_print_append(saying, ")");
-	return left == SAID_EXACTLY && right == SAID_EXACTLY ? SAID_EXACTLY : SAID_MORE;
+		filter_print_truncate(filter_printer, between);
+	filter_print_append(filter_printer, ")");
+	return left == TRANSLATED_EXACTLY && right == TRANSLATED_EXACTLY ? TRANSLATED_EXACTLY
+									 : TRANSLATED_WIDER;
 }
 
-static enum said say_not(struct saying *saying, const struct filter_node *node)
+static enum filter_print_result filter_print_not(
+		struct filter_printer *filter_printer, const struct filter_node *node)
 {
-	size_t begin = saying->used;
+	size_t begin = filter_printer->used;
 
-	filter_print_append(saying, "!(");
+	filter_print_append(filter_printer, "!(");
 	/* More of what is not is less. */
-	if (filter_print_format_node(saying, node->left) != SAID_EXACTLY) {
-		filter_print_truncate(saying, begin);
-		return SAID_NOTHING;
+	if (filter_print_format_node(filter_printer, node->left) != TRANSLATED_EXACTLY) {
+		filter_print_truncate(filter_printer, begin);
+		return TRANSLATED_NONE;
 	}
-	filter_print_append(saying, ")");
-	return SAID_EXACTLY;
+	filter_print_append(filter_printer, ")");
+	return TRANSLATED_EXACTLY;
 }
 
-static enum said filter_print_format_node(struct saying *saying, const struct filter_node *node)
+static enum filter_print_result filter_print_format_node(
+		struct filter_printer *filter_printer, const struct filter_node *node)
 {
-	if (saying->full)
-		return SAID_NOTHING;
+	if (filter_printer->full)
+		return TRANSLATED_NONE;
 	if (node->code == FILTER_CODE_AND || node->code == FILTER_CODE_OR)
-		return say_both(saying, node);
+		return filter_print_both(filter_printer, node);
 	if (node->code == FILTER_CODE_NOT)
-		return say_not(saying, node);
-	return relation_of(node->code) ? say_comparison(saying, node) : SAID_NOTHING;
+		return filter_print_not(filter_printer, node);
+	return relation_of(node->code) ? filter_print_comparison(filter_printer, node)
+				       : TRANSLATED_NONE;
 }
 
-int filter_say(const char *expression, const struct filter_language *language, char *text,
-		size_t room)
+int filter_print(const char *expression, const struct filter_language *language, char *text,
+		size_t capacity)
 {
-	struct saying saying = {.language = language, .text = text, .room = room};
+	struct filter_printer filter_printer = {
+			.language = language, .text = text, .capacity = capacity};
 	struct filter_tree *tree;
 	struct filter_node *root;
-	enum said said;
+	enum filter_print_result result;
 	int ret;
 
-	if (!room)
+	if (!capacity)
 		return -E2BIG;
 	ret = filter_parse_tree(expression, &tree, &root, NULL);
 	if (ret)
 		return ret;
 	*text = '\0';
-	saying.tree = tree;
-	said = filter_print_format_node(&saying, root);
+	filter_printer.tree = tree;
+	result = filter_print_format_node(&filter_printer, root);
 	free(tree);
-	return saying.full ? -E2BIG : said ? 0 : -ENOENT;
+	return filter_printer.full ? -E2BIG : result ? 0 : -ENOENT;
 }

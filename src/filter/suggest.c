@@ -27,7 +27,7 @@ unsigned int filter_distance(const char *a, const char *b)
 {
 	size_t size_a = length(a), size_b = length(b), i, j;
 	unsigned char rows[3][WORD_MAX + 1];
-	unsigned char *before = rows[0], *last = rows[1], *row = rows[2], *spare;
+	unsigned char *before = rows[0], *last = rows[1], *row = rows[2], *free_row;
 
 	if (size_a > WORD_MAX || size_b > WORD_MAX)
 		return 1000;
@@ -45,10 +45,10 @@ unsigned int filter_distance(const char *a, const char *b)
 				best = filter_suggest_min(best, before[j - 2] + 1u);
 			row[j] = (unsigned char)best;
 		}
-		spare = before;
+		free_row = before;
 		before = last;
 		last = row;
-		row = spare;
+		row = free_row;
 	}
 	return last[size_b];
 }
@@ -78,18 +78,18 @@ const char *filter_hint_word(const char *word, const char *prefix, char hint[FIL
 	return hint;
 }
 
-const char *filter_hint(const char *word, const char *const *words, const char *prefix,
+const char *filter_hint(const char *word, const char *const *names, const char *prefix,
 		char hint[FILTER_HINT_MAX])
 {
 	const char *nearest = NULL;
 	unsigned int best = 1000;
 
-	for (; *words; words++) {
-		unsigned int distance = filter_distance(word, *words);
+	for (; *names; names++) {
+		unsigned int distance = filter_distance(word, *names);
 
 		if (distance < best && filter_is_near(word, distance)) {
 			best = distance;
-			nearest = *words;
+			nearest = *names;
 		}
 	}
 	return filter_hint_word(nearest, prefix, hint);

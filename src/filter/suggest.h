@@ -17,7 +17,7 @@ unsigned int filter_distance(const char *a, const char *b);
 int filter_is_near(const char *word, unsigned int distance);
 
 /* Writes "did you mean `PREFIXword`?" with the nearest of the NULL-terminated words, or "" if none is near. Returns hint. */
-const char *filter_hint(const char *word, const char *const *words, const char *prefix,
+const char *filter_hint(const char *word, const char *const *names, const char *prefix,
 		char hint[FILTER_HINT_MAX]);
 
 /* The same for one word that the caller has chosen (NULL: ""). */

@@ -12,21 +12,22 @@
 #include "filter/memory.h"
 #include "filter/text.h"
 
-struct walk {
+struct filter_value_walk {
 	const struct filter_run *run;
 	const struct filter_op *op;
 	struct filter_value *value;
 	bool in_visitor;
 };
 
-static bool walk_cell(
-		struct walk *walk, const struct filter_move *move, const struct side_arg *cell);
-static bool walk_dynamic(struct walk *walk, const struct filter_move *step, uint32_t left,
-		const struct side_arg *cell);
+static bool filter_walk_arg(struct filter_value_walk *walk, const struct filter_move *move,
+		const struct side_arg *arg);
+static bool walk_dynamic(struct filter_value_walk *walk, const struct filter_move *step,
+		uint32_t left, const struct side_arg *arg);
 
 /* ---- leaves ---- */
 
-static bool finish_text(struct walk *walk, const struct filter_move *leaf, const void *text)
+static bool finish_text(
+		struct filter_value_walk *walk, const struct filter_move *leaf, const void *text)
 {
 	const struct filter_op *op = walk->op;
 	struct filter_value *value = walk->value, wanted;
@@ -66,7 +67,7 @@ static bool fits_ranges(const struct filter_move *leaf, const struct filter_valu
 }
 
 /* Whether one of the ranges of labels has the value. */
-static void finish_labels(struct walk *walk, const struct filter_move *leaf)
+static void finish_labels(struct filter_value_walk *walk, const struct filter_move *leaf)
 {
 	const struct filter_range *range = filter_at(walk->run->body, leaf->ranges);
 	struct filter_value *value = walk->value;
@@ -82,7 +83,8 @@ static void finish_labels(struct walk *walk, const struct filter_move *leaf)
 }
 
 /* A scalar at an address. */
-static bool finish_scalar(struct walk *walk, const struct filter_move *leaf, const void *at)
+static bool finish_scalar(
+		struct filter_value_walk *walk, const struct filter_move *leaf, const void *at)
 {
 	struct filter_value *value = walk->value;
 
@@ -101,13 +103,13 @@ static bool finish_scalar(struct walk *walk, const struct filter_move *leaf, con
 	}
 }
 
-static bool filter_walk_set_count(struct walk *walk, uint64_t count)
+static bool filter_walk_set_count(struct filter_value_walk *walk, uint64_t count)
 {
 	filter_value_unsigned(walk->value, count);
 	return true;
 }
 
-static bool set_present(struct walk *walk)
+static bool set_present(struct filter_value_walk *walk)
 {
 	filter_set_truth(walk->value, 1);
 	return true;
@@ -117,7 +119,7 @@ static bool set_present(struct walk *walk)
 
 /* What the functions that the application calls back need to know. */
 struct visiting {
-	struct walk *walk;
+	struct filter_value_walk *walk;
 	const struct filter_move *next; /* of static elements */
 	const struct filter_move *step; /* of dynamic elements */
 	uint32_t left;                  /* steps behind it */
@@ -143,7 +145,7 @@ static enum side_visitor_status see_element(
 		return visiting->found ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 	visiting->walk->in_visitor = true;
 	if (visiting->next)
-		visiting->found = walk_cell(visiting->walk, visiting->next, element);
+		visiting->found = filter_walk_arg(visiting->walk, visiting->next, element);
 	else
 		visiting->found = walk_dynamic(
 				visiting->walk, visiting->step, visiting->left, element);
@@ -178,10 +180,10 @@ static bool filter_walk_same_name(const char *name, const char *wanted)
 	return *name == *wanted;
 }
 
-static bool finish_dynamic(struct walk *walk, const struct side_arg *cell)
+static bool finish_dynamic(struct filter_value_walk *walk, const struct side_arg *arg)
 {
-	const union side_arg_dynamic *u = &cell->u.side_dynamic;
-	unsigned int label = cell->type.v;
+	const union side_arg_dynamic *u = &arg->u.side_dynamic;
+	unsigned int label = arg->type.v;
 	struct visiting counting = {.walk = walk, .index = UINT32_MAX};
 	struct filter_move leaf = {.code = FILTER_LEAF_THING};
 	const void *at = NULL;
@@ -229,8 +231,8 @@ static bool finish_dynamic(struct walk *walk, const struct side_arg *cell)
 	return fits && walk->op->goal == FILTER_GOAL_VALUE && finish_scalar(walk, &leaf, at);
 }
 
-static bool walk_dynamic_fields(struct walk *walk, const struct filter_move *step, uint32_t left,
-		const struct side_arg_dynamic_struct *structure)
+static bool walk_dynamic_fields(struct filter_value_walk *walk, const struct filter_move *step,
+		uint32_t left, const struct side_arg_dynamic_struct *structure)
 {
 	const struct side_arg_dynamic_field *fields;
 	const char *name = filter_at(walk->run->body, step->offset);
@@ -260,8 +262,9 @@ static enum side_visitor_status see_field(const struct side_tracer_dynamic_struc
 	return SIDE_VISITOR_STATUS_ERROR;
 }
 
-static bool filter_walk_struct_visitor(struct walk *walk, const struct filter_move *step,
-		uint32_t left, const struct side_arg_dynamic_struct_visitor *visitor)
+static bool filter_walk_struct_visitor(struct filter_value_walk *walk,
+		const struct filter_move *step, uint32_t left,
+		const struct side_arg_dynamic_struct_visitor *visitor)
 {
 	struct visiting visiting = {.walk = walk, .step = step, .left = left};
 	struct side_tracer_dynamic_struct_visitor_ctx ctx = {
@@ -276,17 +279,17 @@ static bool filter_walk_struct_visitor(struct walk *walk, const struct filter_mo
 }
 
 /* `left` steps from this value. There are at most FILTER_STEPS_MAX, which bounds the stack. */
-static bool walk_dynamic(struct walk *walk, const struct filter_move *step, uint32_t left,
-		const struct side_arg *cell)
+static bool walk_dynamic(struct filter_value_walk *walk, const struct filter_move *step,
+		uint32_t left, const struct side_arg *arg)
 {
-	const union side_arg_dynamic *u = &cell->u.side_dynamic;
+	const union side_arg_dynamic *u = &arg->u.side_dynamic;
 	struct visiting visiting = {.walk = walk, .step = step + 1, .left = left - 1};
 	const struct side_arg_dynamic_vla_visitor *visitor;
 	const struct side_arg_dynamic_vla *vla;
 
 	if (!left)
-		return finish_dynamic(walk, cell);
-	switch (cell->type.v) {
+		return finish_dynamic(walk, arg);
+	switch (arg->type.v) {
 	case SIDE_TYPE_DYNAMIC_STRUCT:
 		return walk_dynamic_fields(walk, step, left, side_ptr_get(u->side_dynamic_struct));
 	case SIDE_TYPE_DYNAMIC_STRUCT_VISITOR:
@@ -362,8 +365,8 @@ static uintptr_t level_bytes(const struct filter_move *level, uint32_t nr, const
 	return size;
 }
 
-static bool finish_memory(struct walk *walk, const struct filter_move *leaf, const char *base,
-		const char *length_base)
+static bool finish_memory(struct filter_value_walk *walk, const struct filter_move *leaf,
+		const char *base, const char *length_base)
 {
 	const char *at;
 	uint32_t length;
@@ -383,8 +386,8 @@ static bool finish_memory(struct walk *walk, const struct filter_move *leaf, con
 	return at && finish_scalar(walk, leaf, at);
 }
 
-static __attribute__((noinline)) bool walk_memory(struct walk *walk, const struct filter_move *move,
-		const char *base, const char *length_base)
+static __attribute__((noinline)) bool walk_memory(struct filter_value_walk *walk,
+		const struct filter_move *move, const char *base, const char *length_base)
 {
 	uint32_t length, i;
 
@@ -460,30 +463,30 @@ static bool bits_are_set(const struct filter_move *leaf, const struct filter_ran
 }
 
 /* The leaf's index says what the cell is: SIDE_TYPE_ARRAY, SIDE_TYPE_VLA, or else one item. */
-static __attribute__((noinline)) bool finish_bitmap(
-		struct walk *walk, const struct filter_move *leaf, const struct side_arg *cell)
+static __attribute__((noinline)) bool finish_bitmap(struct filter_value_walk *walk,
+		const struct filter_move *leaf, const struct side_arg *arg)
 {
 	const struct filter_range *ranges = filter_at(walk->run->body, leaf->ranges);
 	const struct side_arg_vec *vec;
 	uint32_t i, nr = 1;
 
 	if (leaf->index == SIDE_TYPE_ARRAY || leaf->index == SIDE_TYPE_VLA) {
-		if (cell->type.v != leaf->index)
+		if (arg->type.v != leaf->index)
 			return false;
-		vec = side_ptr_get(cell->u.side_static.side_array);
+		vec = side_ptr_get(arg->u.side_static.side_array);
 		if (!vec || (vec->len && !side_ptr_get(vec->sav)))
 			return false;
 		if (leaf->index == SIDE_TYPE_ARRAY && vec->len != leaf->skip)
 			return false;
 		nr = vec->len;
-		cell = side_ptr_get(vec->sav);
+		arg = side_ptr_get(vec->sav);
 	}
 	for (i = 0; i < nr; i++) {
-		if (cell[i].type.v != leaf->label)
+		if (arg[i].type.v != leaf->label)
 			return false;
 	}
 	for (i = 0; i < leaf->count; i++) {
-		if (bits_are_set(leaf, &ranges[i], cell, nr)) {
+		if (bits_are_set(leaf, &ranges[i], arg, nr)) {
 			filter_set_truth(walk->value, 1);
 			return true;
 		}
@@ -493,37 +496,37 @@ static __attribute__((noinline)) bool finish_bitmap(
 }
 
 /* Elements of the array, VLA or visitor in a cell whose label was looked at. */
-static __attribute__((noinline)) bool finish_count(
-		struct walk *walk, const struct filter_move *leaf, const struct side_arg *cell)
+static __attribute__((noinline)) bool finish_count(struct filter_value_walk *walk,
+		const struct filter_move *leaf, const struct side_arg *arg)
 {
 	struct visiting counting = {.walk = walk, .index = UINT32_MAX};
 	const struct side_arg_vla_visitor *app;
 	const struct side_arg_vec *vec;
 
 	if (leaf->label == SIDE_TYPE_VLA_VISITOR) {
-		app = side_ptr_get(cell->u.side_static.side_vla_visitor);
+		app = side_ptr_get(arg->u.side_static.side_vla_visitor);
 		return app && visit_elements(&counting, leaf->visitor, side_ptr_get(app->app_ctx));
 	}
-	vec = side_ptr_get(cell->u.side_static.side_array);
+	vec = side_ptr_get(arg->u.side_static.side_array);
 	if (!vec || (leaf->label == SIDE_TYPE_ARRAY && vec->len != leaf->count))
 		return false;
 	return filter_walk_set_count(walk, vec->len);
 }
 
-static bool finish_cell(
-		struct walk *walk, const struct filter_move *leaf, const struct side_arg *cell)
+static bool filter_walk_finish_arg(struct filter_value_walk *walk, const struct filter_move *leaf,
+		const struct side_arg *arg)
 {
 	if (leaf->code == FILTER_LEAF_BITMAP)
-		return finish_bitmap(walk, leaf, cell);
-	if (cell->type.v != leaf->label)
+		return finish_bitmap(walk, leaf, arg);
+	if (arg->type.v != leaf->label)
 		return false;
 	if (walk->op->goal == FILTER_GOAL_PRESENCE)
 		return set_present(walk);
 	switch (leaf->code) {
 	case FILTER_LEAF_TEXT:
-		return finish_text(walk, leaf, side_ptr_get(cell->u.side_static.string_value));
-	case FILTER_LEAF_COUNT: return finish_count(walk, leaf, cell);
-	default: return finish_scalar(walk, leaf, &cell->u.side_static);
+		return finish_text(walk, leaf, side_ptr_get(arg->u.side_static.string_value));
+	case FILTER_LEAF_COUNT: return finish_count(walk, leaf, arg);
+	default: return finish_scalar(walk, leaf, &arg->u.side_static);
 	}
 }
 
@@ -537,10 +540,10 @@ static const struct side_arg *element_of(
 	return &side_ptr_get(vec->sav)[index];
 }
 
-static __attribute__((noinline)) bool walk_visitor(
-		struct walk *walk, const struct filter_move *move, const struct side_arg *cell)
+static __attribute__((noinline)) bool walk_visitor(struct filter_value_walk *walk,
+		const struct filter_move *move, const struct side_arg *arg)
 {
-	const struct side_arg_vla_visitor *app = side_ptr_get(cell->u.side_static.side_vla_visitor);
+	const struct side_arg_vla_visitor *app = side_ptr_get(arg->u.side_static.side_vla_visitor);
 	struct visiting visiting = {.walk = walk, .next = move + 1, .index = move->index};
 
 	return app && move->index != UINT32_MAX &&
@@ -566,8 +569,8 @@ static __attribute__((noinline)) const struct filter_move *choose_option(
 	return NULL;
 }
 
-static bool walk_cell(
-		struct walk *walk, const struct filter_move *move, const struct side_arg *cell)
+static bool filter_walk_arg(struct filter_value_walk *walk, const struct filter_move *move,
+		const struct side_arg *arg)
 {
 	const struct side_arg_optional *optional;
 	const struct side_arg_variant *variant;
@@ -577,45 +580,45 @@ static bool walk_cell(
 		if (move->code == FILTER_MOVE_NOTHING)
 			return false;
 		if (move->code == FILTER_MOVE_DYNAMIC)
-			return walk_dynamic(walk, move + 1, move->count, cell);
+			return walk_dynamic(walk, move + 1, move->count, arg);
 		if (move->code > FILTER_MOVE_LEVEL)
-			return finish_cell(walk, move, cell);
-		if (cell->type.v != move->label)
+			return filter_walk_finish_arg(walk, move, arg);
+		if (arg->type.v != move->label)
 			return false;
 		switch (move->code) {
 		case FILTER_MOVE_STRUCT:
 		case FILTER_MOVE_ARRAY:
 		case FILTER_MOVE_VLA: /* all three have their vector at the same place */
-			cell = element_of(side_ptr_get(cell->u.side_static.side_array), move->index,
+			arg = element_of(side_ptr_get(arg->u.side_static.side_array), move->index,
 					move->count);
-			if (!cell)
+			if (!arg)
 				return false;
 			move++;
 			break;
 		case FILTER_MOVE_OPTIONAL:
-			optional = side_ptr_get(cell->u.side_static.side_optional);
+			optional = side_ptr_get(arg->u.side_static.side_optional);
 			if (!optional || optional->selector == SIDE_OPTIONAL_DISABLED)
 				return false;
-			cell = &optional->side_static;
+			arg = &optional->side_static;
 			move++;
 			break;
 		case FILTER_MOVE_VARIANT:
-			variant = side_ptr_get(cell->u.side_static.side_variant);
+			variant = side_ptr_get(arg->u.side_static.side_variant);
 			move = variant ? choose_option(move, variant) : NULL;
 			if (!move)
 				return false;
-			cell = &variant->option;
+			arg = &variant->option;
 			break;
 		case FILTER_MOVE_GATHER:
 			/* All have their base at the same place; only a VLA has a second one. */
 			length_base = NULL;
 			if (move->label == SIDE_TYPE_GATHER_VLA)
 				length_base = side_ptr_get(
-						cell->u.side_static.side_vla_gather.length_ptr);
+						arg->u.side_static.side_vla_gather.length_ptr);
 			return walk_memory(walk, move + 1,
-					side_ptr_get(cell->u.side_static.side_vla_gather.ptr),
+					side_ptr_get(arg->u.side_static.side_vla_gather.ptr),
 					length_base);
-		default: return walk_visitor(walk, move, cell);
+		default: return walk_visitor(walk, move, arg);
 		}
 	}
 }
@@ -624,13 +627,13 @@ bool filter_walk(const struct filter_run *run, const struct filter_op *op,
 		struct filter_value *value)
 {
 	const struct filter_move *move = filter_at(run->body, op->moves);
-	struct walk walk = {.run = run, .op = op, .value = value};
+	struct filter_value_walk walk = {.run = run, .op = op, .value = value};
 	bool found;
 
-	if (op->cell_index == UINT32_MAX)
+	if (op->arg_index == UINT32_MAX)
 		found = walk_dynamic_fields(&walk, move + 1, move->count, run->variadic);
 	else
-		found = walk_cell(&walk, move, &run->cells[op->cell_index]);
+		found = filter_walk_arg(&walk, move, &run->args[op->arg_index]);
 	if (!found)
 		filter_set_none(value);
 	return found;

@@ -9,32 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct bytes {
+struct byte_buffer {
 	uint8_t *data;
 	size_t size;
-	size_t room;
+	size_t capacity;
 	bool failed; /* there was no memory: what is in it is not whole */
 };
 
 /* Room for so many bytes more (not 0), which the caller fills; NULL without memory. */
-static inline uint8_t *bytes_grow(struct bytes *bytes, size_t size)
+static inline uint8_t *bytes_grow(struct byte_buffer *bytes, size_t size)
 {
-	if (bytes->room - bytes->size < size) {
-		size_t room = (bytes->size + size) * 2;
-		uint8_t *data = realloc(bytes->data, room);
+	if (bytes->capacity - bytes->size < size) {
+		size_t capacity = (bytes->size + size) * 2;
+		uint8_t *data = realloc(bytes->data, capacity);
 
 		if (!data) {
 			bytes->failed = true;
 			return NULL;
 		}
 		bytes->data = data;
-		bytes->room = room;
+		bytes->capacity = capacity;
 	}
 	bytes->size += size;
 	return bytes->data + bytes->size - size;
 }
 
-static inline void bytes_put(struct bytes *bytes, const void *from, size_t size)
+static inline void bytes_put(struct byte_buffer *bytes, const void *from, size_t size)
 {
 	uint8_t *to = size ? bytes_grow(bytes, size) : NULL;
 
@@ -42,7 +42,7 @@ static inline void bytes_put(struct bytes *bytes, const void *from, size_t size)
 		memcpy(to, from, size);
 }
 
-static inline void bytes_put_zeros(struct bytes *bytes, size_t size)
+static inline void bytes_put_zeros(struct byte_buffer *bytes, size_t size)
 {
 	uint8_t *to = size ? bytes_grow(bytes, size) : NULL;
 

@@ -29,7 +29,7 @@ static int kernel_close_compare_fds(const void *one, const void *other)
 static _Noreturn void keep_and_end(const int *fds, size_t nr)
 {
 	static char name[] = "side-closes";
-	char *const words[] = {name, NULL}, *const nothing[] = {NULL};
+	char *const argv[] = {name, NULL}, *const nothing[] = {NULL};
 	unsigned int from = 0;
 	size_t i;
 
@@ -42,7 +42,7 @@ static _Noreturn void keep_and_end(const int *fds, size_t nr)
 		from = (unsigned int)fds[i] + 1;
 	}
 	(void)syscall(SYS_close_range, from, ~0u, 0);
-	(void)syscall(SYS_execve, "/bin/true", words, nothing);
+	(void)syscall(SYS_execve, "/bin/true", argv, nothing);
 	(void)syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
 }

@@ -13,26 +13,28 @@
 
 /* ---- the kernel's own ---- */
 
-int kernel_describe_kind(struct kernel_record *record, struct kind *kind)
+int kernel_describe_class(struct kernel_record *record, struct kernel_event_class *event_class)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	struct ctf_type *type = NULL;
-	int ret = arena ? layout_make(&kind->format, kind->format.event_header, arena,
-					  &kind->layout, &type)
+	int ret = arena ? layout_make(&event_class->format, event_class->format.event_header, arena,
+					  &event_class->layout, &type)
 			: -ENOMEM;
 
-	kind->event = (struct kernel_event){
-			.system = kind->system, .name = kind->name, .level = -1, .fields = type};
+	event_class->event = (struct kernel_event){.system = event_class->system,
+			.name = event_class->name,
+			.level = -1,
+			.fields = type};
 	if (!ret)
-		ret = record->sink->describe(record, &kind->event);
+		ret = record->sink->describe(record, &event_class->event);
 	else
 		kernel_trace_problem(record, "an event cannot be described: out of memory", "");
-	kind->described = !ret;
+	event_class->described = !ret;
 	if (ret || !record->sink->chooses) {
 		ctf_arena_destroy(arena);
 		arena = NULL;
 	}
-	kind->arena = arena;
+	event_class->arena = arena;
 	return ret;
 }
 
@@ -90,7 +92,7 @@ static struct ctf_type *header_context(struct ctf_arena *arena, const struct eve
 	return type;
 }
 
-static void put_header_context(struct bytes *to, const struct eventheader *header)
+static void put_header_context(struct byte_buffer *to, const struct eventheader *header)
 {
 	if (has_numbers(header)) {
 		bytes_put(to, &header->id, sizeof(header->id));
@@ -110,12 +112,12 @@ static uint64_t hash(const uint8_t *bytes, size_t size, uint64_t seed)
 	return value;
 }
 
-static struct kind_class *find_class(const struct kind *kind, const struct eventheader *header,
-		const uint8_t shape[3], uint64_t sum)
+static struct event_class_variant *find_class(const struct kernel_event_class *event_class,
+		const struct eventheader *header, const uint8_t shape[3], uint64_t sum)
 {
-	struct kind_class *class;
+	struct event_class_variant *class;
 
-	for (class = kind->classes; class; class = class->next)
+	for (class = event_class->classes; class; class = class->next)
 		if (class->hash == sum && class->key_size == header->metadata_size + 3 &&
 				!memcmp(class->key, shape, 3) &&
 				!memcmp(class->key + 3, header->metadata, header->metadata_size))
@@ -123,10 +125,10 @@ static struct kind_class *find_class(const struct kind *kind, const struct event
 	return NULL;
 }
 
-static struct kind_class *kernel_convert_make_class(struct kind *kind,
+static struct event_class_variant *kernel_convert_make_class(struct kernel_event_class *event_class,
 		const struct eventheader *header, const uint8_t shape[3], uint64_t sum)
 {
-	struct kind_class *class = calloc(1, sizeof(*class));
+	struct event_class_variant *class = calloc(1, sizeof(*class));
 
 	if (!class)
 		return NULL;
@@ -146,24 +148,25 @@ static struct kind_class *kernel_convert_make_class(struct kind *kind,
 		ctf_arena_destroy(class->arena);
 		class->arena = NULL;
 	}
-	class->next = kind->classes;
-	kind->classes = class;
-	kind->nr_classes++;
+	class->next = event_class->classes;
+	event_class->classes = class;
+	event_class->nr_classes++;
 	return class;
 }
 
-static int describe_class(struct kernel_record *record, const struct kind *kind,
-		struct kind_class *class, const struct eventheader *header)
+static int describe_class(struct kernel_record *record,
+		const struct kernel_event_class *event_class, struct event_class_variant *class,
+		const struct eventheader *header)
 {
 	struct kernel_event *event = &class->event;
-	size_t size = strlen(kind->name) + strlen(class->class.name) + 2;
+	size_t size = strlen(event_class->name) + strlen(class->class.name) + 2;
 	char *name = ctf_arena_alloc(class->arena, size, 1);
 
 	if (!name)
 		return -ENOMEM;
-	(void)snprintf(name, size, "%s:%s", kind->name, class->class.name);
+	(void)snprintf(name, size, "%s:%s", event_class->name, class->class.name);
 	*event = (struct kernel_event){
-			.system = kind->system,
+			.system = event_class->system,
 			.name = name,
 			.level = loglevel(header->level),
 			.fields = class->class.type,
@@ -181,20 +184,20 @@ static int describe_class(struct kernel_record *record, const struct kind *kind,
  * The class of a record and its fields, converted: it is described when a record has fitted for the first time, so that
  * what readers have to reckon with is bounded by what was really there. NULL: it cannot be decoded.
  */
-static struct kind_class *kernel_convert_decode(
-		struct kernel_record *record, struct kind *kind, const struct eventheader *header)
+static struct event_class_variant *kernel_convert_decode(struct kernel_record *record,
+		struct kernel_event_class *event_class, const struct eventheader *header)
 {
 	const uint8_t shape[3] = {(uint8_t)(has_numbers(header) | header->foreign << 1),
 			(uint8_t)(header->activity_size / 16), header->level};
 	uint64_t sum = hash(header->metadata, header->metadata_size,
 			shape[0] | shape[1] << 8 | shape[2] << 16);
-	struct kind_class *class = find_class(kind, header, shape, sum);
+	struct event_class_variant *class = find_class(event_class, header, shape, sum);
 
-	if (!class && kind->nr_classes < CLASSES_MAX)
-		class = kernel_convert_make_class(kind, header, shape, sum);
+	if (!class && event_class->nr_classes < CLASSES_MAX)
+		class = kernel_convert_make_class(event_class, header, shape, sum);
 	if (!class || !class->arena || eventheader_convert(&class->class, header, &record->fields))
 		return NULL;
-	if (!class->described && describe_class(record, kind, class, header)) {
+	if (!class->described && describe_class(record, event_class, class, header)) {
 		ctf_arena_destroy(class->arena);
 		class->arena = NULL;
 		return NULL;
@@ -216,31 +219,31 @@ void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, p
 			.context = &record->context,
 			.fields = &record->fields};
 	struct eventheader header;
-	struct kind_class *class = NULL;
-	struct kind *kind;
+	struct event_class_variant *class = NULL;
+	struct kernel_event_class *event_class;
 	uint16_t id;
 
 	if (number >= record->nr_cpus || size < FORMAT_COMMON_SIZE)
 		return;
 	memcpy(&id, data, sizeof(id));
-	kind = record->by_id[id];
-	if (!kind)
+	event_class = record->by_id[id];
+	if (!event_class)
 		return;
-	kind->received[number]++;
+	event_class->received[number]++;
 	record->context.size = record->fields.size = 0;
-	if (kind->format.event_header &&
+	if (event_class->format.event_header &&
 			!eventheader_split(data + FORMAT_COMMON_SIZE, size - FORMAT_COMMON_SIZE,
 					&header))
-		class = kernel_convert_decode(record, kind, &header);
-	record->summary.plain += kind->format.event_header && !class;
-	if (!class && !kind->described && kernel_describe_kind(record, kind))
+		class = kernel_convert_decode(record, event_class, &header);
+	record->summary.plain += event_class->format.event_header && !class;
+	if (!class && !event_class->described && kernel_describe_class(record, event_class))
 		return;
 	if (class)
 		put_header_context(&record->context, &header);
 	else
-		layout_run(&kind->layout, data, size, &record->fields);
+		layout_run(&event_class->layout, data, size, &record->fields);
 	if (!record->fields.failed && !record->context.failed) {
-		record->sink->put(record, class ? &class->event : &kind->event, &converted);
+		record->sink->put(record, class ? &class->event : &event_class->event, &converted);
 		return;
 	}
 	kernel_trace_problem(record, "records were left out: out of memory", "");

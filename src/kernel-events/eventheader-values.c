@@ -4,20 +4,20 @@
 
 #include "kernel-events/eventheader-parts.h"
 
-struct reader {
+struct eventheader_reader {
 	const struct eventheader_node *nodes;
 	const uint8_t *at, *end;
-	struct bytes *to;
+	struct byte_buffer *to;
 	size_t limit; /* of what is written */
 	bool foreign;
 };
 
-static size_t left(const struct reader *r)
+static size_t left(const struct eventheader_reader *r)
 {
 	return (size_t)(r->end - r->at);
 }
 
-static bool take16(struct reader *r, uint16_t *value)
+static bool take16(struct eventheader_reader *r, uint16_t *value)
 {
 	if (left(r) < sizeof(*value))
 		return false;
@@ -28,7 +28,7 @@ static bool take16(struct reader *r, uint16_t *value)
 
 /* ---- texts: always UTF-8, ended by a zero ---- */
 
-static void eventheader_value_append_utf8(struct bytes *to, uint32_t c)
+static void eventheader_value_append_utf8(struct byte_buffer *to, uint32_t c)
 {
 	uint8_t text[4];
 	size_t size = 1;
@@ -47,8 +47,8 @@ static void eventheader_value_append_utf8(struct bytes *to, uint32_t c)
 		text[0] = (uint8_t)(0xf0 | c >> 18);
 		size = 4;
 	}
-	for (size_t i = size - 1, rest = c; i > 0; i--, rest >>= 6)
-		text[i] = (uint8_t)(0x80 | (rest & 0x3f));
+	for (size_t i = size - 1, remainder = c; i > 0; i--, remainder >>= 6)
+		text[i] = (uint8_t)(0x80 | (remainder & 0x3f));
 	bytes_put(to, text, size);
 }
 
@@ -61,7 +61,7 @@ static uint32_t eventheader_value_read_unit(const uint8_t *from, unsigned int si
 
 /* Up to the first zero: what stands behind it is not a text's. */
 static void eventheader_value_append_text(
-		struct reader *r, size_t count, unsigned int size, bool latin)
+		struct eventheader_reader *r, size_t count, unsigned int size, bool latin)
 {
 	const uint8_t *from = r->at;
 	size_t i;
@@ -87,7 +87,8 @@ static void eventheader_value_append_text(
 	bytes_put_zeros(r->to, 1);
 }
 
-static int eventheader_value_read_text(struct reader *r, const struct eventheader_node *node)
+static int eventheader_value_read_text(
+		struct eventheader_reader *r, const struct eventheader_node *node)
 {
 	bool latin = node->format == EH_FORMAT_TEXT8;
 	uint16_t counted;
@@ -115,7 +116,7 @@ static int eventheader_value_read_text(struct reader *r, const struct eventheade
 /* ---- others ---- */
 
 /* So many bytes as they stand, or, of another machine, the other way round. */
-static void put_ordered(struct bytes *to, const uint8_t *from, size_t size, bool turn)
+static void put_ordered(struct byte_buffer *to, const uint8_t *from, size_t size, bool turn)
 {
 	uint8_t *at = bytes_grow(to, size);
 
@@ -165,7 +166,7 @@ static bool eventheader_value_sign_extend(
 	return true;
 }
 
-static int take_optional(struct reader *r, const struct eventheader_node *node)
+static int take_optional(struct eventheader_reader *r, const struct eventheader_node *node)
 {
 	uint8_t tag = 1;
 	uint16_t size;
@@ -191,7 +192,7 @@ static int take_optional(struct reader *r, const struct eventheader_node *node)
 	return 0;
 }
 
-static int take_bytes(struct reader *r)
+static int take_bytes(struct eventheader_reader *r)
 {
 	uint16_t size;
 
@@ -203,9 +204,10 @@ static int take_bytes(struct reader *r)
 	return 0;
 }
 
-static int eventheader_value_read_fields(struct reader *r, uint32_t begin, uint32_t end);
+static int eventheader_value_read_fields(
+		struct eventheader_reader *r, uint32_t begin, uint32_t end);
 
-static int eventheader_value_read(struct reader *r, uint32_t index)
+static int eventheader_value_read(struct eventheader_reader *r, uint32_t index)
 {
 	const struct eventheader_node *node = &r->nodes[index];
 
@@ -226,7 +228,7 @@ static int eventheader_value_read(struct reader *r, uint32_t index)
 	return 0;
 }
 
-static int eventheader_value_read_field(struct reader *r, uint32_t index)
+static int eventheader_value_read_field(struct eventheader_reader *r, uint32_t index)
 {
 	const struct eventheader_node *node = &r->nodes[index];
 	uint16_t count = 1;
@@ -244,7 +246,7 @@ static int eventheader_value_read_field(struct reader *r, uint32_t index)
 	return ret;
 }
 
-static int eventheader_value_read_fields(struct reader *r, uint32_t begin, uint32_t end)
+static int eventheader_value_read_fields(struct eventheader_reader *r, uint32_t begin, uint32_t end)
 {
 	int ret = 0;
 
@@ -254,9 +256,9 @@ static int eventheader_value_read_fields(struct reader *r, uint32_t begin, uint3
 }
 
 int eventheader_convert(const struct eventheader_class *class, const struct eventheader *header,
-		struct bytes *to)
+		struct byte_buffer *to)
 {
-	struct reader reader = {
+	struct eventheader_reader reader = {
 			.nodes = class->nodes,
 			.at = header->payload,
 			.end = header->payload + header->payload_size,

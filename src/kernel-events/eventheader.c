@@ -83,7 +83,7 @@ int eventheader_split(const uint8_t *record, size_t size, struct eventheader *he
 
 /* ---- fields ---- */
 
-struct describer {
+struct eventheader_parser {
 	struct ctf_arena *arena;
 	const uint8_t *at, *end;
 	struct eventheader_node *nodes;
@@ -92,7 +92,7 @@ struct describer {
 };
 
 /* Up to a zero. NULL: there is none. */
-static const char *eventheader_read_text(struct describer *d)
+static const char *eventheader_read_text(struct eventheader_parser *d)
 {
 	const uint8_t *zero = memchr(d->at, 0, (size_t)(d->end - d->at));
 	const char *text = (const char *)d->at;
@@ -103,7 +103,7 @@ static const char *eventheader_read_text(struct describer *d)
 	return text;
 }
 
-static bool eventheader_read_bytes(struct describer *d, void *to, size_t size)
+static bool eventheader_read_bytes(struct eventheader_parser *d, void *to, size_t size)
 {
 	if ((size_t)(d->end - d->at) < size)
 		return false;
@@ -157,10 +157,11 @@ static void choose_form(struct eventheader_node *node)
 	}
 }
 
-static int eventheader_parse_fields(struct describer *d, uint32_t most, unsigned int depth);
+static int eventheader_parse_fields(
+		struct eventheader_parser *d, uint32_t most, unsigned int depth);
 
 /* One field, with all that it contains. */
-static int eventheader_parse_field(struct describer *d, unsigned int depth)
+static int eventheader_parse_field(struct eventheader_parser *d, unsigned int depth)
 {
 	struct eventheader_node *node = &d->nodes[d->nr_nodes];
 	uint8_t encoding, format = 0, count[2];
@@ -208,7 +209,7 @@ static int eventheader_parse_field(struct describer *d, unsigned int depth)
 	return 0;
 }
 
-static int eventheader_parse_fields(struct describer *d, uint32_t most, unsigned int depth)
+static int eventheader_parse_fields(struct eventheader_parser *d, uint32_t most, unsigned int depth)
 {
 	int ret = 0;
 
@@ -313,23 +314,23 @@ static struct ctf_type *eventheader_option_type(
 
 /* A value that is no array, and the field that must stand before it, or NULL. */
 static struct ctf_type *value_type(struct ctf_arena *arena, const struct eventheader_node *nodes,
-		uint32_t index, struct ctf_type **companion, const char **suffix)
+		uint32_t index, struct ctf_type **related, const char **suffix)
 {
 	const struct eventheader_node *node = &nodes[index];
 	struct ctf_type *type;
 
-	*companion = NULL;
+	*related = NULL;
 	switch (node->form) {
 	case EH_FORM_STRUCT: return fields_type(arena, nodes, index + 1, node->end);
 	case EH_FORM_TEXT: return ctf_type_string(arena);
 	case EH_FORM_OPTIONAL:
 		*suffix = "_tag";
-		return eventheader_option_type(arena, node, companion);
+		return eventheader_option_type(arena, node, related);
 	case EH_FORM_BYTES:
 		*suffix = "_length";
-		*companion = ctf_type_integer(arena, 16, false);
+		*related = ctf_type_integer(arena, 16, false);
 		type = eventheader_bytes_type(arena);
-		return type && *companion ? ctf_type_sequence(arena, type, NULL) : NULL;
+		return type && *related ? ctf_type_sequence(arena, type, NULL) : NULL;
 	case EH_FORM_COPY: break;
 	}
 	if (node->encoding != EH_VALUE128)
@@ -352,14 +353,14 @@ static const char *eventheader_join_names(struct ctf_arena *arena, struct ctf_na
 
 /* An element of an array: what needs a companion has a structure around both. */
 static struct ctf_type *eventheader_wrap_element(struct ctf_arena *arena, struct ctf_type *type,
-		struct ctf_type *companion, const char *suffix)
+		struct ctf_type *related, const char *suffix)
 {
 	struct ctf_type *both = ctf_type_struct(arena, 2);
 
 	if (!both)
 		return NULL;
 	type->reference = suffix;
-	ctf_member_set(&both->members[0], suffix, companion, true);
+	ctf_member_set(&both->members[0], suffix, related, true);
 	ctf_member_set(&both->members[1], type->kind == CTF_VARIANT ? "_value" : "_elements", type,
 			false);
 	return both;
@@ -370,34 +371,34 @@ static int eventheader_add_member(struct ctf_arena *arena, struct ctf_names *nam
 {
 	const struct eventheader_node *node = &nodes[index];
 	const char *name, *suffix = NULL;
-	struct ctf_type *companion, *type;
+	struct ctf_type *related, *type;
 
 	/* Attributes stand behind the name. */
 	name = ctf_arena_copy(arena, node->name, strcspn(node->name, ";"));
 	name = name ? ctf_name_escape(arena, name) : NULL;
 	name = name ? ctf_names_take(names, name) : NULL;
-	type = value_type(arena, nodes, index, &companion, &suffix);
+	type = value_type(arena, nodes, index, &related, &suffix);
 	if (!name || !type)
 		return -ENOMEM;
 	if (node->array != EH_NO_ARRAY) {
-		if (companion)
-			type = eventheader_wrap_element(arena, type, companion, suffix);
-		companion = NULL;
+		if (related)
+			type = eventheader_wrap_element(arena, type, related, suffix);
+		related = NULL;
 		if (type && node->array == EH_COUNTED_ARRAY) {
 			suffix = "_length";
-			companion = ctf_type_integer(arena, 16, false);
-			type = companion ? ctf_type_sequence(arena, type, NULL) : NULL;
+			related = ctf_type_integer(arena, 16, false);
+			type = related ? ctf_type_sequence(arena, type, NULL) : NULL;
 		} else if (type) {
 			type = ctf_type_array(arena, type, node->count);
 		}
 		if (!type)
 			return -ENOMEM;
 	}
-	if (companion) {
+	if (related) {
 		type->reference = eventheader_join_names(arena, names, name, suffix);
 		if (!type->reference)
 			return -ENOMEM;
-		ctf_member_set(&into->members[into->member_count++], type->reference, companion,
+		ctf_member_set(&into->members[into->member_count++], type->reference, related,
 				true);
 	}
 	ctf_member_set(&into->members[into->member_count++], name, type, false);
@@ -430,7 +431,7 @@ static struct ctf_type *fields_type(struct ctf_arena *arena, const struct eventh
 int eventheader_describe(const struct eventheader *header, struct ctf_arena *arena,
 		struct eventheader_class *class)
 {
-	struct describer d = {
+	struct eventheader_parser d = {
 			.arena = arena,
 			.at = header->metadata,
 			.end = header->metadata + header->metadata_size,

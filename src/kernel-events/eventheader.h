@@ -46,6 +46,6 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 
 /* The values, as the type has them. 0, or -EINVAL: the payload does not fit; `to` is as before. */
 int eventheader_convert(const struct eventheader_class *class, const struct eventheader *header,
-		struct bytes *to);
+		struct byte_buffer *to);
 
 #endif /* KERNEL_RECORD_EVENTHEADER_H */

@@ -414,14 +414,15 @@ static int kernel_format_parse_line(struct format *format, char *line, bool *has
 
 int kernel_format_parse(const char *text, size_t size, struct format *format)
 {
-	char *copy = strndup(text, size), *line, *rest;
+	char *copy = strndup(text, size), *line, *remainder;
 	bool has_id = false;
 	int ret = 0;
 
 	*format = (struct format){.name = NULL};
 	if (!copy)
 		return -ENOMEM;
-	for (line = strtok_r(copy, "\n", &rest); line && !ret; line = strtok_r(NULL, "\n", &rest))
+	for (line = strtok_r(copy, "\n", &remainder); line && !ret;
+			line = strtok_r(NULL, "\n", &remainder))
 		ret = kernel_format_parse_line(format, line, &has_id);
 	free(copy);
 	if (!ret && (!has_id || !format->name))

@@ -32,7 +32,7 @@
 #define DELTA_BITS 27
 #define STAMP_BITS 59
 
-struct instance {
+struct tracefs_instance {
 	char path[200];
 	char name[100];
 	int *pipes; /* by CPU */
@@ -108,7 +108,7 @@ void kernel_instances_clean(const struct kernel_record *record)
 /* ---- opening ---- */
 
 static int kernel_instance_write_file(
-		const struct instance *instance, const char *file, const char *text)
+		const struct tracefs_instance *instance, const char *file, const char *text)
 {
 	char path[300];
 
@@ -116,7 +116,7 @@ static int kernel_instance_write_file(
 	return tracefs_write(path, text);
 }
 
-static int kernel_instance_set_up(struct kernel_record *record, struct instance *instance)
+static int kernel_instance_set_up(struct kernel_record *record, struct tracefs_instance *instance)
 {
 	char text[64];
 	int ret = kernel_instance_write_file(instance, "trace_clock",
@@ -142,7 +142,7 @@ static int kernel_instance_set_up(struct kernel_record *record, struct instance 
 
 static void kernel_instance_close(struct kernel_record *record)
 {
-	struct instance *instance = record->way_state;
+	struct tracefs_instance *instance = record->backend_state;
 	uint32_t i;
 
 	if (!instance)
@@ -155,7 +155,7 @@ static void kernel_instance_close(struct kernel_record *record)
 	free(instance->pipes);
 	free(instance->page);
 	free(instance);
-	record->way_state = NULL;
+	record->backend_state = NULL;
 }
 
 /* Fill the error in. The caller then calls kernel_instance_close(). */
@@ -167,12 +167,12 @@ static int kernel_instance_set_error(struct kernel_record_error *error, int code
 
 static int kernel_instance_open(struct kernel_record *record, struct kernel_record_error *error)
 {
-	struct instance *instance = calloc(1, sizeof(*instance));
+	struct tracefs_instance *instance = calloc(1, sizeof(*instance));
 	char path[300];
 	uint32_t i;
 	int ret;
 
-	record->way_state = instance;
+	record->backend_state = instance;
 	if (!instance)
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	instance->pipes = calloc(record->nr_cpus, sizeof(*instance->pipes));
@@ -203,70 +203,72 @@ static int kernel_instance_open(struct kernel_record *record, struct kernel_reco
 	return 0;
 }
 
-static int kernel_instance_add_class(
-		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
+static int kernel_instance_add_class(struct kernel_record *record,
+		struct kernel_event_class *event_class, struct kernel_record_error *error)
 {
-	struct instance *instance = record->way_state;
+	struct tracefs_instance *instance = record->backend_state;
 	char file[600];
 	int ret = 0;
 
-	instance->calls |= strstr(kind->system, "syscalls") != NULL;
-	if (kind->filter) {
+	instance->calls |= strstr(event_class->system, "syscalls") != NULL;
+	if (event_class->filter) {
 		(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
-				kind->system, kind->name);
-		ret = tracefs_write(file, kind->filter);
+				event_class->system, event_class->name);
+		ret = tracefs_write(file, event_class->filter);
 		if (ret)
 			return record_fail(error, ret,
 					"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
 					"the kernel refuses the filter `%s` for %s:%s: %s",
-					kind->filter, kind->system, kind->name, strerror(-ret));
+					event_class->filter, event_class->system, event_class->name,
+					strerror(-ret));
 	}
 	/* What is there before the command begins is only ours, which is left out. */
 	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/enable", instance->path,
-			kind->system, kind->name);
+			event_class->system, event_class->name);
 	ret = tracefs_write(file, "1");
 	if (ret)
-		return record_fail(error, ret, NULL, "cannot record %s:%s: %s", kind->system,
-				kind->name, strerror(-ret));
+		return record_fail(error, ret, NULL, "cannot record %s:%s: %s", event_class->system,
+				event_class->name, strerror(-ret));
 	return 0;
 }
 
-static void kernel_instance_remove_class(struct kernel_record *record, struct kind *kind)
+static void kernel_instance_remove_class(
+		struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	const struct instance *instance = record->way_state;
+	const struct tracefs_instance *instance = record->backend_state;
 	char file[600];
 
 	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/enable", instance->path,
-			kind->system, kind->name);
+			event_class->system, event_class->name);
 	(void)tracefs_write(file, "0");
-	if (!kind->filter)
+	if (!event_class->filter)
 		return;
 	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
-			kind->system, kind->name);
+			event_class->system, event_class->name);
 	(void)tracefs_write(file, "0");
 }
 
 /* The kernel puts one filter in the place of the other. */
-static int kernel_instance_widen_filter(
-		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
+static int kernel_instance_widen_filter(struct kernel_record *record,
+		struct kernel_event_class *event_class, const char *more, const char *all)
 {
-	const struct instance *instance = record->way_state;
+	const struct tracefs_instance *instance = record->backend_state;
 	char file[600];
 
 	(void)more;
 	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
-			kind->system, kind->name);
+			event_class->system, event_class->name);
 	return tracefs_write(file, all ? all : "0");
 }
 
 static int kernel_instance_start(struct kernel_record *record)
 {
-	return kernel_instance_write_file(record->way_state, "tracing_on", "1");
+	return kernel_instance_write_file(record->backend_state, "tracing_on", "1");
 }
 
 static void kernel_instance_stop(struct kernel_record *record)
 {
-	(void)kernel_instance_write_file(record->way_state, "tracing_on", "0");
+	(void)kernel_instance_write_file(record->backend_state, "tracing_on", "0");
 }
 
 /* ---- draining ---- */
@@ -283,7 +285,7 @@ static void kernel_instance_wait(struct kernel_record *record, int timeout_ms)
 static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,
 		const uint8_t *data, size_t size)
 {
-	struct instance *instance = record->way_state;
+	struct tracefs_instance *instance = record->backend_state;
 	const char *comm;
 	int32_t tid;
 	pid_t pid = -1;
@@ -351,7 +353,7 @@ static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *
 	}
 }
 
-static void leave_out(const struct instance *instance, const char *thread)
+static void leave_out(const struct tracefs_instance *instance, const char *thread)
 {
 	(void)kernel_instance_write_file(instance, "set_event_notrace_pid", thread);
 }
@@ -360,7 +362,7 @@ static void leave_out(const struct instance *instance, const char *thread)
  * Each page that is read is two system calls. Children of who is left out would be, too, where children follow: so whoever starts the
  * command is not before it is there. (Before Linux 5.7 nobody can be left out.)
  */
-static void stand_apart(struct kernel_record *record, struct instance *instance)
+static void stand_apart(struct kernel_record *record, struct tracefs_instance *instance)
 {
 	pid_t thread = (pid_t)syscall(SYS_gettid);
 	const struct dirent *entry;
@@ -389,7 +391,7 @@ static void stand_apart(struct kernel_record *record, struct instance *instance)
 /* A page, full or not, as it is. */
 static bool kernel_instance_drain(struct kernel_record *record)
 {
-	struct instance *instance = record->way_state;
+	struct tracefs_instance *instance = record->backend_state;
 	bool found = false;
 	uint32_t i;
 
@@ -411,14 +413,14 @@ static bool kernel_instance_drain(struct kernel_record *record)
 /* ---- the end ---- */
 
 /* The kernel does not say which events they were: they are told with the first kind. */
-static uint64_t kernel_instance_lost_count(
-		struct kernel_record *record, const struct kind *kind, uint32_t cpu)
+static uint64_t kernel_instance_lost_count(struct kernel_record *record,
+		const struct kernel_event_class *event_class, uint32_t cpu)
 {
-	const struct instance *instance = record->way_state;
+	const struct tracefs_instance *instance = record->backend_state;
 	char path[300], *text = NULL, *at;
 	uint64_t lost = 0;
 
-	if (kind != record->kinds)
+	if (event_class != record->event_classes)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/stats", instance->path, cpu);
 	if (tracefs_read(path, &text) <= 0) {
@@ -437,12 +439,12 @@ static uint64_t kernel_instance_lost_count(
 
 static const char *kernel_instance_backend_name(const struct kernel_record *record)
 {
-	const struct instance *instance = record->way_state;
+	const struct tracefs_instance *instance = record->backend_state;
 
 	return instance->name;
 }
 
-const struct way way_instance = {
+const struct kernel_backend backend_instance = {
 		.open = kernel_instance_open,
 		.add = kernel_instance_add_class,
 		.widen = kernel_instance_widen_filter,

@@ -73,17 +73,17 @@ static void free_options(struct kernel_record *record)
 
 /* ---- the way ---- */
 
-static const char *word_of(const struct way *way)
+static const char *word_of(const struct kernel_backend *backend)
 {
-	return way == &way_perf ? "perf" : "tracefs";
+	return backend == &backend_perf ? "perf" : "tracefs";
 }
 
 /* perf first: its buffers are ours alone, and go with us however we end. */
 static int kernel_record_choose_backend(
 		struct kernel_record *record, struct kernel_record_error *error)
 {
-	static const struct way *const ways[] = {&way_perf, &way_instance};
-	enum kernel_record_way wanted = record->options.way;
+	static const struct kernel_backend *const backends[] = {&backend_perf, &backend_instance};
+	enum kernel_record_backend wanted = record->options.backend;
 	struct kernel_record_error first = {.code = 0};
 	size_t i;
 	int ret = 0;
@@ -93,14 +93,14 @@ static int kernel_record_choose_backend(
 	for (i = 0; i < 2; i++) {
 		if ((wanted == KERNEL_RECORD_PERF && i) || (wanted == KERNEL_RECORD_TRACEFS && !i))
 			continue;
-		record->way = ways[i];
-		ret = record->way->open(record, error);
+		record->backend = backends[i];
+		ret = record->backend->open(record, error);
 		if (!ret && (!record->sink->chooses || record->all_on))
-			ret = kernel_kinds_look(record, false, error);
+			ret = kernel_classes_scan(record, false, error);
 		if (!ret || ret == -EINVAL)
 			break;
-		record->way->close(record);
-		kernel_kinds_forget(record);
+		record->backend->close(record);
+		kernel_classes_forget(record);
 		if (!first.code)
 			first = *error;
 	}
@@ -108,21 +108,21 @@ static int kernel_record_choose_backend(
 		(void)snprintf(record->why, sizeof(record->why), "%s", first.text);
 	else if (!ret && wanted != KERNEL_RECORD_BEST)
 		(void)snprintf(record->why, sizeof(record->why), "%s was asked for",
-				word_of(record->way));
+				word_of(record->backend));
 	else if (ret && ret != -EINVAL && first.code) {
 		*error = first;
 		ret = first.code;
 	}
 	if (ret) {
-		record->way->close(record);
-		record->way = NULL;
+		record->backend->close(record);
+		record->backend = NULL;
 	}
 	return ret;
 }
 
-int kernel_record_prepare(const struct kernel_record_options *options, const struct sink *sink,
-		const struct kernel_listener *listener, struct kernel_record **result,
-		struct kernel_record_error *error)
+int kernel_record_prepare(const struct kernel_record_options *options,
+		const struct kernel_sink *sink, const struct kernel_listener *listener,
+		struct kernel_record **result, struct kernel_record_error *error)
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -138,7 +138,7 @@ int kernel_record_prepare(const struct kernel_record_options *options, const str
 	record->all_on = listener && options->nr_choices;
 	record->wake = record->also = record->notice = -1;
 	record->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
-	record->by_id = calloc(KIND_IDS, sizeof(struct kind *));
+	record->by_id = calloc(EVENT_CLASS_IDS, sizeof(struct kernel_event_class *));
 	record->tasks = tasks_create();
 	record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (copy_options(record, options) || !record->by_id || !record->tasks || record->wake < 0)
@@ -146,7 +146,7 @@ int kernel_record_prepare(const struct kernel_record_options *options, const str
 	else
 		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
 	if (!ret)
-		ret = kernel_kinds_take_choices(record, error);
+		ret = kernel_classes_take_choices(record, error);
 	if (!ret)
 		ret = kernel_record_choose_backend(record, error);
 	if (ret)
@@ -172,24 +172,25 @@ int kernel_record_open(const struct kernel_record_options *options, struct kerne
 	return ret;
 }
 
-void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
+void kernel_record_backend(
+		const struct kernel_record *record, const char **backend, const char **why)
 {
-	*way = record->way->name(record);
+	*backend = record->backend->name(record);
 	*why = record->why;
 }
 
 /* ---- the thread ---- */
 
 /* What is found this way was there before, and nobody has told us. */
-static void look_late(struct kernel_record *record)
+static void kernel_record_scan_late(struct kernel_record *record)
 {
 	struct kernel_record_error ignored;
-	uint64_t before = record->summary.kinds;
+	uint64_t before = record->summary.event_classes;
 
 	if (kernel_notice_take(record))
 		return;
-	kernel_kinds_look(record, true, &ignored);
-	kernel_late_found(&record->late, record->summary.kinds - before);
+	kernel_classes_scan(record, true, &ignored);
+	kernel_late_found(&record->late, record->summary.event_classes - before);
 }
 
 static void *kernel_record_run_thread(void *user)
@@ -200,19 +201,19 @@ static void *kernel_record_run_thread(void *user)
 
 	/* Of a command all is heard of. */
 	if (record->options.machine)
-		tasks_look_around(record->tasks);
+		tasks_scan(record->tasks);
 	/* Acquire: pairs with the release in kernel_record_stop(), whose caller's events were before. */
 	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
 		if (clock_monotonic_ms() - looked >= LATE_MS) {
-			look_late(record);
+			kernel_record_scan_late(record);
 			looked = clock_monotonic_ms();
 		}
-		record->way->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
-		record->way->drain(record);
+		record->backend->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
+		record->backend->drain(record);
 		/* Behind the draining: whoever tells is known by then. */
 		if (kernel_notice_take(record)) {
-			kernel_kinds_look(record, true, &ignored);
-			kernel_late_told(&record->late);
+			kernel_classes_scan(record, true, &ignored);
+			kernel_late_reported(&record->late);
 			kernel_notice_answer(record);
 		}
 	}
@@ -226,7 +227,7 @@ int kernel_record_start(struct kernel_record *record, struct kernel_record_error
 
 	if (record->waits_for_late)
 		kernel_notice_open(record);
-	ret = record->way->start(record);
+	ret = record->backend->start(record);
 
 	if (ret)
 		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
@@ -258,8 +259,8 @@ static void kernel_record_join_thread(struct kernel_record *record)
 
 void kernel_record_drain_all(struct kernel_record *record)
 {
-	record->way->stop(record);
-	while (record->way->drain(record))
+	record->backend->stop(record);
+	while (record->backend->drain(record))
 		;
 }
 
@@ -270,7 +271,7 @@ const struct kernel_record_summary *kernel_record_stop(
 	kernel_record_drain_all(record);
 	kernel_trace_end(record, ring_clock_now(record->options.clock), clock);
 	record->summary.late = kernel_late_all(&record->late);
-	record->summary.way = record->way->name(record);
+	record->summary.backend = record->backend->name(record);
 	record->summary.why = record->why;
 	record->summary.problem = record->problem;
 	record->summary.problem_hint = record->problem_hint;
@@ -306,10 +307,10 @@ void kernel_record_close(struct kernel_record *record)
 		return;
 	kernel_record_join_thread(record);
 	kernel_notice_close(record);
-	if (record->way)
-		record->way->close(record);
+	if (record->backend)
+		record->backend->close(record);
 	kernel_trace_close(record);
-	kernel_kinds_free(record);
+	kernel_classes_free(record);
 	tasks_free(record->tasks);
 	free(record->losses);
 	free(record->context.data);

@@ -41,7 +41,7 @@ struct kernel_record_choice {
 	const char *expression;
 };
 
-enum kernel_record_way {
+enum kernel_record_backend {
 	KERNEL_RECORD_BEST,
 	KERNEL_RECORD_PERF,
 	KERNEL_RECORD_TRACEFS,
@@ -51,14 +51,14 @@ struct kernel_record_options {
 	const struct kernel_record_choice *choices;
 	size_t nr_choices;
 	bool machine; /* of all processes; else of those that this thread starts from now on, once they have called exec */
-	enum kernel_record_way way;
+	enum kernel_record_backend backend;
 	uint64_t buffer_size; /* bytes a CPU; 0: the default */
 
 	/* Of the trace. */
 	const char *directory; /* made; its parent exists */
 	const char *hostname;
 	enum ring_clock clock;
-	struct ctf_clock figures;
+	struct ctf_clock parameters;
 	enum ctf_format format;
 	int compression;
 };
@@ -66,7 +66,7 @@ struct kernel_record_options {
 struct kernel_record_error {
 	int code;       /* negative errno; -EPERM and -EACCES: rights are missing */
 	char text[512]; /* a sentence */
-	char mend[256]; /* what helps, or "" */
+	char hint[256]; /* what helps, or "" */
 };
 
 struct kernel_record_loss {
@@ -77,10 +77,10 @@ struct kernel_record_loss {
 };
 
 struct kernel_record_summary {
-	const char *way; /* "perf buffers" or "the tracefs instance side-..." */
-	const char *why; /* not the other one: a sentence, or "" */
-	uint64_t kinds;  /* events that were switched on */
-	uint64_t events; /* records in the trace */
+	const char *backend;    /* "perf buffers" or "the tracefs instance side-..." */
+	const char *why;        /* not the other one: a sentence, or "" */
+	uint64_t event_classes; /* events that were switched on */
+	uint64_t events;        /* records in the trace */
 	uint64_t bytes;
 	uint64_t lost;
 	uint64_t late; /* of the kinds: found some time after programs had registered them */
@@ -102,7 +102,8 @@ int kernel_record_open(const struct kernel_record_options *options, struct kerne
 		struct kernel_record_error *error);
 int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error);
 /* Which way was taken and why not the other, before the end as well. */
-void kernel_record_way(const struct kernel_record *record, const char **way, const char **why);
+void kernel_record_backend(
+		const struct kernel_record *record, const char **backend, const char **why);
 /* clock may be NULL. The summary is valid until kernel_record_close(). */
 const struct kernel_record_summary *kernel_record_stop(
 		struct kernel_record *record, const struct ctf_clock *clock);
@@ -136,7 +137,7 @@ struct kernel_moment {
 	const char *comm;
 };
 
-struct kernel_bytes {
+struct kernel_payload {
 	const uint8_t *data;
 	size_t size;
 };
@@ -149,8 +150,8 @@ struct kernel_listener {
 	void (*gone)(void *user, struct kernel_event *event);
 	/* As CTF: one value after the other. */
 	void (*record)(void *user, const struct kernel_event *event,
-			const struct kernel_moment *moment, struct kernel_bytes context,
-			struct kernel_bytes fields);
+			const struct kernel_moment *moment, struct kernel_payload context,
+			struct kernel_payload fields);
 	/* event: NULL if that is not known. */
 	void (*lost)(void *user, const struct kernel_event *event, uint32_t cpu, uint64_t count);
 };
@@ -175,8 +176,8 @@ bool kernel_listen_knows(const struct kernel_record *record, const char *pattern
  * Look again for what programs may have registered; true: there may be such events. Programs that have told us of theirs wait until
  * kernel_listen_seen(), before which these have to be switched on.
  */
-bool kernel_listen_look(struct kernel_record *record);
-bool kernel_listen_is_told(struct kernel_record *record);
+bool kernel_listen_scan(struct kernel_record *record);
+bool kernel_listen_is_notified(struct kernel_record *record);
 void kernel_listen_seen(struct kernel_record *record);
 int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
 		struct kernel_record_error *error);
@@ -189,7 +190,7 @@ bool kernel_listen_drain(struct kernel_record *record, bool losses);
 /* How many of those that are switched on the kernel is asked about, by a filter. */
 uint32_t kernel_listen_filtered(const struct kernel_record *record);
 /* How many are known. */
-uint64_t kernel_listen_kinds(const struct kernel_record *record);
+uint64_t kernel_listen_classes(const struct kernel_record *record);
 /* Nothing comes any more, and what came is said, losses too. Of the summary: the way, kinds and what could not be decoded. */
 const struct kernel_record_summary *kernel_listen_end(struct kernel_record *record);
 

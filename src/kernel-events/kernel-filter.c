@@ -16,7 +16,7 @@
 #define ASKED_TEXT_MAX 1024
 #define ASKED_ALL_MAX 3900 /* the kernel takes a page */
 
-struct kind_asked {
+struct class_asked {
 	char *texts[ASKED_MAX]; /* one of which has to be true */
 	size_t nr;
 	char all[ASKED_ALL_MAX];
@@ -67,8 +67,8 @@ static bool kernel_filter_field_fits(
 	return bits == 64 || number < (uint64_t)1 << bits;
 }
 
-static bool say_number(const struct format_field *field, const struct filter_comparison *comparison,
-		char *text, size_t room)
+static bool kernel_filter_print_number(const struct format_field *field,
+		const struct filter_comparison *comparison, char *text, size_t capacity)
 {
 	int used;
 
@@ -76,13 +76,14 @@ static bool say_number(const struct format_field *field, const struct filter_com
 	if (field->kind != FORMAT_INTEGER || field->count || field->unit != field->size ||
 			!kernel_filter_field_fits(field, comparison))
 		return false;
-	used = snprintf(text, room, comparison->is_unsigned ? "%s %s %" PRIu64 : "%s %s %" PRId64,
-			field->name, comparison->relation, comparison->number);
-	return (size_t)used < room;
+	used = snprintf(text, capacity,
+			comparison->is_unsigned ? "%s %s %" PRIu64 : "%s %s %" PRId64, field->name,
+			comparison->relation, comparison->number);
+	return (size_t)used < capacity;
 }
 
-static bool say_text(const struct format_field *field, const struct filter_comparison *comparison,
-		char *text, size_t room)
+static bool kernel_filter_print_text(const struct format_field *field,
+		const struct filter_comparison *comparison, char *text, size_t capacity)
 {
 	bool is_text = field->kind == FORMAT_TEXT ||
 			(field->kind == FORMAT_LOCATION && field->element == FORMAT_TEXT);
@@ -102,34 +103,34 @@ static bool say_text(const struct format_field *field, const struct filter_compa
 	/* One that fills it has no zero behind, and the kernel looks no further than we do. */
 	if (field->kind == FORMAT_TEXT && strlen(comparison->text) >= field->size)
 		return false;
-	used = snprintf(text, room, "%s %s \"%s\"", field->name, comparison->relation,
+	used = snprintf(text, capacity, "%s %s \"%s\"", field->name, comparison->relation,
 			comparison->text);
-	return (size_t)used < room;
+	return (size_t)used < capacity;
 }
 
 static bool kernel_filter_format_comparison(
-		void *user, const struct filter_comparison *comparison, char *text, size_t room)
+		void *user, const struct filter_comparison *comparison, char *text, size_t capacity)
 {
-	const struct kind *kind = user;
+	const struct kernel_event_class *event_class = user;
 	const struct format_field *field = kernel_filter_is_plain_name(comparison->field)
-			? kernel_filter_find_field(&kind->format, comparison->field)
+			? kernel_filter_find_field(&event_class->format, comparison->field)
 			: NULL;
 
 	if (!field)
 		return false;
-	return comparison->text ? say_text(field, comparison, text, room)
-				: say_number(field, comparison, text, room);
+	return comparison->text ? kernel_filter_print_text(field, comparison, text, capacity)
+				: kernel_filter_print_number(field, comparison, text, capacity);
 }
 
 /* ---- all that is wanted of an event ---- */
 
-static void free_texts(struct kind_asked *asked)
+static void free_texts(struct class_asked *asked)
 {
 	while (asked->nr)
 		free(asked->texts[--asked->nr]);
 }
 
-static bool kernel_filter_has_expression(const struct kind_asked *asked, const char *text)
+static bool kernel_filter_has_expression(const struct class_asked *asked, const char *text)
 {
 	for (size_t i = 0; i < asked->nr; i++)
 		if (!strcmp(asked->texts[i], text))
@@ -137,15 +138,15 @@ static bool kernel_filter_has_expression(const struct kind_asked *asked, const c
 	return false;
 }
 
-static bool kernel_filter_add_expression(
-		struct kind_asked *asked, const struct kind *kind, const char *expression)
+static bool kernel_filter_add_expression(struct class_asked *asked,
+		const struct kernel_event_class *event_class, const char *expression)
 {
 	/* It only reads. */
 	const struct filter_language language = {.compare = kernel_filter_format_comparison,
-			.user = (void *)(uintptr_t)kind};
+			.user = (void *)(uintptr_t)event_class};
 	char text[ASKED_TEXT_MAX];
 
-	if (filter_say(expression, &language, text, sizeof(text)))
+	if (filter_print(expression, &language, text, sizeof(text)))
 		return false;
 	if (kernel_filter_has_expression(asked, text))
 		return true;
@@ -156,38 +157,40 @@ static bool kernel_filter_add_expression(
 	return asked->nr && asked->texts[asked->nr - 1];
 }
 
-static bool means(const struct kernel_record_choice *choice, const struct kind *kind)
+static bool means(const struct kernel_record_choice *choice,
+		const struct kernel_event_class *event_class)
 {
 	struct pattern patterns[PATTERN_KERNEL_MAX];
 	struct pattern_error ignored;
 	int count = pattern_parse_kernel(choice->pattern, patterns, &ignored);
 
 	while (count-- > 0)
-		if (pattern_matches(&patterns[count], kind->system, kind->name, 0))
+		if (pattern_matches(&patterns[count], event_class->system, event_class->name, 0))
 			return true;
 	return false;
 }
 
-static bool put_list(char *text, size_t room, const struct kind_asked *asked)
+static bool put_list(char *text, size_t capacity, const struct class_asked *asked)
 {
 	size_t used = 0;
 
-	for (size_t i = 0; i < asked->nr && used < room; i++)
-		used += (size_t)snprintf(text + used, room - used, "%s(%s)", i ? " || " : "",
+	for (size_t i = 0; i < asked->nr && used < capacity; i++)
+		used += (size_t)snprintf(text + used, capacity - used, "%s(%s)", i ? " || " : "",
 				asked->texts[i]);
-	return used < room;
+	return used < capacity;
 }
 
 /* Collects the expressions in an empty list. False: a choice wants every event, or the kernel cannot evaluate them, or they are too many. */
 static bool kernel_filter_collect_expressions(const struct kernel_record *record,
-		const struct kind *kind, struct kind_asked *asked)
+		const struct kernel_event_class *event_class, struct class_asked *asked)
 {
 	const struct kernel_record_options *options = &record->options;
 
 	for (size_t i = 0; i < options->nr_choices; i++)
-		if (means(&options->choices[i], kind) &&
-				(kind->format.event_header || !options->choices[i].expression ||
-						!kernel_filter_add_expression(asked, kind,
+		if (means(&options->choices[i], event_class) &&
+				(event_class->format.event_header ||
+						!options->choices[i].expression ||
+						!kernel_filter_add_expression(asked, event_class,
 								options->choices[i].expression))) {
 			free_texts(asked);
 			return false;
@@ -197,40 +200,40 @@ static bool kernel_filter_collect_expressions(const struct kernel_record *record
 
 /* ---- its life ---- */
 
-void kernel_ask_end(struct kind *kind)
+void kernel_ask_end(struct kernel_event_class *event_class)
 {
-	if (!kind->asked)
+	if (!event_class->asked)
 		return;
-	if (kind->filter == kind->asked->all)
-		kind->filter = NULL;
-	free_texts(kind->asked);
-	free(kind->asked);
-	kind->asked = NULL;
+	if (event_class->filter == event_class->asked->all)
+		event_class->filter = NULL;
+	free_texts(event_class->asked);
+	free(event_class->asked);
+	event_class->asked = NULL;
 }
 
-void kernel_ask_begin(const struct kernel_record *record, struct kind *kind)
+void kernel_ask_begin(const struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	struct kind_asked *asked;
+	struct class_asked *asked;
 
-	kernel_ask_end(kind);
-	if (kind->filter)
+	kernel_ask_end(event_class);
+	if (event_class->filter)
 		return;
 	asked = calloc(1, sizeof(*asked));
-	if (!asked || !kernel_filter_collect_expressions(record, kind, asked)) {
+	if (!asked || !kernel_filter_collect_expressions(record, event_class, asked)) {
 		if (asked)
 			free_texts(asked);
 		free(asked);
 		return;
 	}
-	kind->asked = asked;
-	kind->filter = asked->all;
+	event_class->asked = asked;
+	event_class->filter = asked->all;
 }
 
 /* What is wanted now and was not asked for until now; `wanted` becomes all of it. */
-static bool find_more(
-		const struct kind_asked *asked, struct kind_asked *wanted, char *text, size_t room)
+static bool find_more(const struct class_asked *asked, struct class_asked *wanted, char *text,
+		size_t capacity)
 {
-	struct kind_asked more = {.nr = 0};
+	struct class_asked more = {.nr = 0};
 	char list[ASKED_ALL_MAX];
 	int used;
 
@@ -241,11 +244,11 @@ static bool find_more(
 		return false;
 	if (!put_list(list, sizeof(list), &more))
 		return false;
-	used = snprintf(text, room, "!(%s) && (%s)", asked->all, list);
-	return (size_t)used < room;
+	used = snprintf(text, capacity, "!(%s) && (%s)", asked->all, list);
+	return (size_t)used < capacity;
 }
 
-static int kernel_filter_store_expressions(struct kind_asked *asked, struct kind_asked *wanted)
+static int kernel_filter_store_expressions(struct class_asked *asked, struct class_asked *wanted)
 {
 	/* All that was asked before still is. */
 	for (size_t i = 0; i < asked->nr; i++) {
@@ -263,7 +266,7 @@ static int kernel_filter_store_expressions(struct kind_asked *asked, struct kind
 	return put_list(wanted->all, sizeof(wanted->all), wanted) ? 0 : -E2BIG;
 }
 
-static bool is_enough(const struct kind_asked *asked, const struct kind_asked *wanted)
+static bool is_enough(const struct class_asked *asked, const struct class_asked *wanted)
 {
 	for (size_t i = 0; i < wanted->nr; i++)
 		if (!kernel_filter_has_expression(asked, wanted->texts[i]))
@@ -271,9 +274,9 @@ static bool is_enough(const struct kind_asked *asked, const struct kind_asked *w
 	return true;
 }
 
-int kernel_ask_more(struct kernel_record *record, struct kind *kind)
+int kernel_ask_more(struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	struct kind_asked *asked = kind->asked, *wanted;
+	struct class_asked *asked = event_class->asked, *wanted;
 	char more[2 * ASKED_ALL_MAX];
 	int ret;
 
@@ -282,13 +285,13 @@ int kernel_ask_more(struct kernel_record *record, struct kind *kind)
 	wanted = calloc(1, sizeof(*wanted));
 	if (!wanted)
 		return -ENOMEM;
-	if (!kernel_filter_collect_expressions(record, kind, wanted)) {
+	if (!kernel_filter_collect_expressions(record, event_class, wanted)) {
 		free_texts(wanted);
 		free(wanted);
 		(void)snprintf(more, sizeof(more), "!(%s)", asked->all);
-		ret = record->way->widen(record, kind, more, NULL);
+		ret = record->backend->widen(record, event_class, more, NULL);
 		if (!ret)
-			kernel_ask_end(kind);
+			kernel_ask_end(event_class);
 		return ret;
 	}
 	ret = is_enough(asked, wanted) ? -EALREADY
@@ -296,14 +299,14 @@ int kernel_ask_more(struct kernel_record *record, struct kind *kind)
 			? -E2BIG
 			: kernel_filter_store_expressions(asked, wanted);
 	if (!ret)
-		ret = record->way->widen(record, kind, more, wanted->all);
+		ret = record->backend->widen(record, event_class, more, wanted->all);
 	if (ret) {
 		free_texts(wanted);
 		free(wanted);
 		return ret == -EALREADY ? 0 : ret;
 	}
-	kernel_ask_end(kind);
-	kind->asked = wanted;
-	kind->filter = wanted->all;
+	kernel_ask_end(event_class);
+	event_class->asked = wanted;
+	event_class->filter = wanted->all;
 	return 0;
 }

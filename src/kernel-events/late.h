@@ -22,7 +22,7 @@ struct kernel_late {
 	uint64_t since;  /* when the first of them was found */
 };
 
-static inline void kernel_late_found(struct kernel_late *late, uint64_t kinds)
+static inline void kernel_late_found(struct kernel_late *late, uint64_t event_classes)
 {
 	uint64_t now = clock_monotonic_ms();
 
@@ -30,13 +30,13 @@ static inline void kernel_late_found(struct kernel_late *late, uint64_t kinds)
 		late->late += late->unsure;
 		late->unsure = 0;
 	}
-	if (kinds && !late->unsure)
+	if (event_classes && !late->unsure)
 		late->since = now;
-	late->unsure += kinds;
+	late->unsure += event_classes;
 }
 
 /* Somebody has told. */
-static inline void kernel_late_told(struct kernel_late *late)
+static inline void kernel_late_reported(struct kernel_late *late)
 {
 	late->unsure = 0;
 }

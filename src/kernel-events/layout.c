@@ -224,9 +224,10 @@ static int kernel_layout_make_field(struct maker *maker, const struct format_fie
 			maker, name, one_type(maker->arena, field, field->element));
 }
 
-static int make_rest(struct maker *maker, const struct format *format)
+static int kernel_layout_make_remainder(struct maker *maker, const struct format *format)
 {
-	struct layout_step step = {.kind = LAYOUT_REST, .offset = FORMAT_COMMON_SIZE, .size = 1};
+	struct layout_step step = {
+			.kind = LAYOUT_REMAINDER, .offset = FORMAT_COMMON_SIZE, .size = 1};
 	const char *name = ctf_names_take(&maker->names, "_rest");
 	uint32_t i;
 
@@ -242,7 +243,7 @@ static int make_rest(struct maker *maker, const struct format *format)
 	return kernel_layout_add_sequence(maker, name, byte_type(maker->arena));
 }
 
-int layout_make(const struct format *format, bool rest, struct ctf_arena *arena,
+int layout_make(const struct format *format, bool remainder, struct ctf_arena *arena,
 		struct layout *layout, struct ctf_type **type)
 {
 	uint32_t members = (format->nr_fields + 1) * 2, i;
@@ -258,8 +259,8 @@ int layout_make(const struct format *format, bool rest, struct ctf_arena *arena,
 	maker.type->member_count = 0;
 	for (i = 0; i < format->nr_fields && !ret; i++)
 		ret = kernel_layout_make_field(&maker, &format->fields[i]);
-	if (!ret && rest)
-		ret = make_rest(&maker, format);
+	if (!ret && remainder)
+		ret = kernel_layout_make_remainder(&maker, format);
 	ctf_names_free(&maker.names);
 	*type = maker.type;
 	return ret;
@@ -294,7 +295,7 @@ static const uint8_t *locate(
 }
 
 static void kernel_layout_append_copy(const struct layout_step *step, const uint8_t *record,
-		size_t size, struct bytes *to)
+		size_t size, struct byte_buffer *to)
 {
 	size_t there = step->offset < size ? size - step->offset : 0;
 
@@ -305,7 +306,7 @@ static void kernel_layout_append_copy(const struct layout_step *step, const uint
 }
 
 static void kernel_layout_add_array(
-		const uint8_t *from, size_t length, uint32_t unit, struct bytes *to)
+		const uint8_t *from, size_t length, uint32_t unit, struct byte_buffer *to)
 {
 	uint32_t count = (uint32_t)(length / unit);
 
@@ -313,7 +314,8 @@ static void kernel_layout_add_array(
 	bytes_put(to, from, (size_t)count * unit);
 }
 
-void layout_run(const struct layout *layout, const uint8_t *record, size_t size, struct bytes *to)
+void layout_run(const struct layout *layout, const uint8_t *record, size_t size,
+		struct byte_buffer *to)
 {
 	uint32_t i;
 
@@ -333,7 +335,7 @@ void layout_run(const struct layout *layout, const uint8_t *record, size_t size,
 			from = locate(step, record, size, &length);
 			kernel_layout_add_array(from, length, step->size, to);
 			break;
-		case LAYOUT_REST:
+		case LAYOUT_REMAINDER:
 			length = step->offset < size ? size - step->offset : 0;
 			kernel_layout_add_array(
 					record + (length ? step->offset : 0), length, 1, to);

@@ -8,10 +8,10 @@
 #include "kernel-events/format.h"
 
 enum layout_step_kind {
-	LAYOUT_COPY,  /* as it stands */
-	LAYOUT_TEXT,  /* of the place that a word tells: up to its zero */
-	LAYOUT_ARRAY, /* the same: a count of elements, and these */
-	LAYOUT_REST,  /* what stands behind the fields: a count of bytes, and these */
+	LAYOUT_COPY,      /* as it stands */
+	LAYOUT_TEXT,      /* of the place that a word tells: up to its zero */
+	LAYOUT_ARRAY,     /* the same: a count of elements, and these */
+	LAYOUT_REMAINDER, /* what stands behind the fields: a count of bytes, and these */
 };
 
 struct layout_step {
@@ -27,14 +27,15 @@ struct layout {
 };
 
 /*
- * Steps and types, the latter in the arena. `rest`: a last field for the bytes behind the others. 0 or -ENOMEM;
+ * Steps and types, the latter in the arena. `remainder`: a last field for the bytes behind the others. 0 or -ENOMEM;
  * layout_free() in any case.
  */
-int layout_make(const struct format *format, bool rest, struct ctf_arena *arena,
+int layout_make(const struct format *format, bool remainder, struct ctf_arena *arena,
 		struct layout *layout, struct ctf_type **type);
 void layout_free(struct layout *layout);
 
 /* The fields of a record, common bytes included, whatever is in it. What is too short ends in zeros. */
-void layout_run(const struct layout *layout, const uint8_t *record, size_t size, struct bytes *to);
+void layout_run(const struct layout *layout, const uint8_t *record, size_t size,
+		struct byte_buffer *to);
 
 #endif /* KERNEL_RECORD_LAYOUT_H */

@@ -30,8 +30,8 @@ static void kernel_listen_deliver_event(struct kernel_record *record,
 	};
 
 	record->listener.record(record->listener.user, event, &moment,
-			(struct kernel_bytes){converted->context->data, converted->context->size},
-			(struct kernel_bytes){converted->fields->data, converted->fields->size});
+			(struct kernel_payload){converted->context->data, converted->context->size},
+			(struct kernel_payload){converted->fields->data, converted->fields->size});
 }
 
 /* Which events they were, the events themselves say. */
@@ -48,7 +48,7 @@ static void kernel_listen_flush(struct kernel_record *record, uint32_t cpu)
 	(void)cpu;
 }
 
-const struct sink sink_listener = {
+const struct kernel_sink sink_listener = {
 		.describe = kernel_listen_describe,
 		.put = kernel_listen_deliver_event,
 		.discard = kernel_listen_count_lost,
@@ -59,38 +59,40 @@ const struct sink sink_listener = {
 
 /* ---- losses ---- */
 
-static uint64_t tell_losses_of(struct kernel_record *record, struct kind *kind)
+static uint64_t kernel_listen_report_losses_of(
+		struct kernel_record *record, struct kernel_event_class *event_class)
 {
 	uint64_t sum = 0;
 	uint32_t i;
 
 	for (i = 0; i < record->nr_cpus; i++) {
-		uint64_t lost = record->way->lost(record, kind, i);
+		uint64_t lost = record->backend->lost(record, event_class, i);
 
-		if (lost <= kind->told[i])
+		if (lost <= event_class->reported[i])
 			continue;
-		record->listener.lost(record->listener.user, &kind->event, i, lost - kind->told[i]);
-		sum += lost - kind->told[i];
-		kind->told[i] = lost;
+		record->listener.lost(record->listener.user, &event_class->event, i,
+				lost - event_class->reported[i]);
+		sum += lost - event_class->reported[i];
+		event_class->reported[i] = lost;
 	}
 	return sum;
 }
 
 /* Kernels before Linux 6.0 do not say of which events they were. */
-static void tell_losses(struct kernel_record *record)
+static void kernel_listen_report_losses(struct kernel_record *record)
 {
-	uint64_t told = 0;
-	struct kind *kind;
+	uint64_t reported = 0;
+	struct kernel_event_class *event_class;
 
-	for (kind = record->kinds; kind; kind = kind->next)
-		if (kind->on || record->way == &way_instance)
-			told += tell_losses_of(record, kind);
-	if (record->lost_unnamed > record->lost_named + told) {
+	for (event_class = record->event_classes; event_class; event_class = event_class->next)
+		if (event_class->on || record->backend == &backend_instance)
+			reported += kernel_listen_report_losses_of(record, event_class);
+	if (record->lost_unnamed > record->lost_named + reported) {
 		record->listener.lost(record->listener.user, NULL, 0,
-				record->lost_unnamed - record->lost_named - told);
+				record->lost_unnamed - record->lost_named - reported);
 		record->lost_named = record->lost_unnamed;
 	} else {
-		record->lost_named += told;
+		record->lost_named += reported;
 	}
 	record->lost_some = false;
 }
@@ -120,16 +122,16 @@ static bool copy_choice(
 static void ask_more(struct kernel_record *record)
 {
 	struct kernel_record_error ignored;
-	struct kind *kind;
+	struct kernel_event_class *event_class;
 
-	for (kind = record->kinds; kind; kind = kind->next) {
-		if (!kind->on || !kernel_ask_more(record, kind))
+	for (event_class = record->event_classes; event_class; event_class = event_class->next) {
+		if (!event_class->on || !kernel_ask_more(record, event_class))
 			continue;
 		/* Else without asking; between the two there is a moment. */
-		(void)kernel_listen_switch(record, &kind->event, false, &ignored);
-		kernel_ask_end(kind);
-		if (!record->way->add(record, kind, &ignored))
-			kind->on = true;
+		(void)kernel_listen_switch(record, &event_class->event, false, &ignored);
+		kernel_ask_end(event_class);
+		if (!record->backend->add(record, event_class, &ignored))
+			event_class->on = true;
 	}
 }
 
@@ -146,7 +148,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	*result = NULL;
 	if (ret)
 		return ret;
-	ret = record->way->start(record);
+	ret = record->backend->start(record);
 	if (ret) {
 		kernel_record_close(record);
 		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
@@ -154,7 +156,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	}
 	/* Of a command all is heard of. */
 	if (machine.machine)
-		tasks_look_around(record->tasks);
+		tasks_scan(record->tasks);
 	kernel_notice_open(record);
 	*result = record;
 	return 0;
@@ -180,22 +182,22 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 			record->options.nr_choices);
 	record->options.choices = copy;
 	record->options.nr_choices = nr;
-	ret = kernel_kinds_take_choices(record, error);
+	ret = kernel_classes_take_choices(record, error);
 	if (ret)
 		return ret;
 	ask_more(record);
-	return kernel_kinds_look(record, false, error);
+	return kernel_classes_scan(record, false, error);
 }
 
-bool kernel_listen_look(struct kernel_record *record)
+bool kernel_listen_scan(struct kernel_record *record)
 {
 	struct kernel_record_error ignored;
 
-	(void)kernel_kinds_look(record, true, &ignored);
+	(void)kernel_classes_scan(record, true, &ignored);
 	return record->waits_for_late;
 }
 
-bool kernel_listen_is_told(struct kernel_record *record)
+bool kernel_listen_is_notified(struct kernel_record *record)
 {
 	return kernel_notice_take(record);
 }
@@ -207,49 +209,49 @@ void kernel_listen_seen(struct kernel_record *record)
 
 /* ---- switching ---- */
 
-static struct kind *kernel_listen_find_class(
+static struct kernel_event_class *kernel_listen_find_class(
 		struct kernel_record *record, const struct kernel_event *event)
 {
-	struct kind *kind = record->kinds;
+	struct kernel_event_class *event_class = record->event_classes;
 
-	while (kind && &kind->event != event)
-		kind = kind->next;
-	return kind;
+	while (event_class && &event_class->event != event)
+		event_class = event_class->next;
+	return event_class;
 }
 
 int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
 		struct kernel_record_error *error)
 {
-	struct kind *kind = kernel_listen_find_class(record, event);
+	struct kernel_event_class *event_class = kernel_listen_find_class(record, event);
 	int ret = 0;
 
-	if (!kind || kind->on == on)
+	if (!event_class || event_class->on == on)
 		return 0;
 	if (on) {
-		kernel_ask_begin(record, kind);
-		ret = record->way->add(record, kind, error);
+		kernel_ask_begin(record, event_class);
+		ret = record->backend->add(record, event_class, error);
 		/* It is a help, and no condition. */
-		if (ret && kind->asked) {
-			kernel_ask_end(kind);
-			ret = record->way->add(record, kind, error);
+		if (ret && event_class->asked) {
+			kernel_ask_end(event_class);
+			ret = record->backend->add(record, event_class, error);
 		}
 	} else {
-		(void)tell_losses_of(record, kind);
-		memset(kind->told, 0, record->nr_cpus * sizeof(*kind->told));
-		record->way->remove(record, kind);
-		kernel_ask_end(kind);
+		(void)kernel_listen_report_losses_of(record, event_class);
+		memset(event_class->reported, 0, record->nr_cpus * sizeof(*event_class->reported));
+		record->backend->remove(record, event_class);
+		kernel_ask_end(event_class);
 	}
-	kind->on = on && !ret;
+	event_class->on = on && !ret;
 	return ret;
 }
 
 void kernel_listen_each(struct kernel_record *record,
 		void (*call)(void *user, const struct kernel_event *event, bool on), void *user)
 {
-	const struct kind *kind;
+	const struct kernel_event_class *event_class;
 
-	for (kind = record->kinds; kind; kind = kind->next)
-		call(user, &kind->event, kind->on);
+	for (event_class = record->event_classes; event_class; event_class = event_class->next)
+		call(user, &event_class->event, event_class->on);
 }
 
 /* ---- listening ---- */
@@ -257,43 +259,43 @@ void kernel_listen_each(struct kernel_record *record,
 void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms)
 {
 	record->also = fd;
-	record->way->wait(record, timeout_ms);
+	record->backend->wait(record, timeout_ms);
 }
 
 bool kernel_listen_knows(const struct kernel_record *record, const char *pattern)
 {
-	return kernel_kinds_knows(record, pattern);
+	return kernel_classes_know(record, pattern);
 }
 
 bool kernel_listen_drain(struct kernel_record *record, bool losses)
 {
-	bool found = record->way->drain(record);
+	bool found = record->backend->drain(record);
 
-	if (losses || record->lost_some || (found && record->way == &way_instance))
-		tell_losses(record);
+	if (losses || record->lost_some || (found && record->backend == &backend_instance))
+		kernel_listen_report_losses(record);
 	return found;
 }
 
 uint32_t kernel_listen_filtered(const struct kernel_record *record)
 {
-	const struct kind *kind;
+	const struct kernel_event_class *event_class;
 	uint32_t nr = 0;
 
-	for (kind = record->kinds; kind; kind = kind->next)
-		nr += kind->on && kind->asked;
+	for (event_class = record->event_classes; event_class; event_class = event_class->next)
+		nr += event_class->on && event_class->asked;
 	return nr;
 }
 
-uint64_t kernel_listen_kinds(const struct kernel_record *record)
+uint64_t kernel_listen_classes(const struct kernel_record *record)
 {
-	return record->summary.kinds;
+	return record->summary.event_classes;
 }
 
 const struct kernel_record_summary *kernel_listen_end(struct kernel_record *record)
 {
 	kernel_record_drain_all(record);
-	tell_losses(record);
-	record->summary.way = record->way->name(record);
+	kernel_listen_report_losses(record);
+	record->summary.backend = record->backend->name(record);
 	record->summary.why = record->why;
 	record->summary.problem = record->problem;
 	record->summary.problem_hint = record->problem_hint;

@@ -14,14 +14,14 @@
 #include "kernel-events/kernel-events.h"
 #include "protocol/pattern.h"
 
-#define KIND_IDS 65536
+#define EVENT_CLASS_IDS 65536
 #define COMM_SIZE 16
 #define SENTENCE_MAX 512
 #define KERNEL_WAITING_MAX 64 /* programs at a time */
 
 /* One description that EventHeader records of a tracepoint have brought. */
-struct kind_class {
-	struct kind_class *next;
+struct event_class_variant {
+	struct event_class_variant *next;
 	uint64_t hash;
 	uint8_t *key; /* metadata, and the numbers of the header */
 	size_t key_size;
@@ -32,25 +32,25 @@ struct kind_class {
 };
 
 /* An event that was switched on. */
-struct kind {
-	struct kind *next;
+struct kernel_event_class {
+	struct kernel_event_class *next;
 	uint16_t id; /* of the kernel */
 	char *system, *name;
-	const char *filter;       /* or NULL; if it is not a choice's, it is the one of asked */
-	struct kind_asked *asked; /* ask.c, or NULL */
+	const char *filter;        /* or NULL; if it is not a choice's, it is the one of asked */
+	struct class_asked *asked; /* ask.c, or NULL */
 	struct format format;
 	struct layout layout;
 	struct kernel_event event;
 	bool described, on;
 	struct ctf_arena *arena; /* of the types, as long as somebody needs them */
-	struct kind_class *classes;
+	struct event_class_variant *classes;
 	uint32_t nr_classes;
-	uint64_t *received, *told; /* by CPU; told: losses */
+	uint64_t *received, *reported; /* by CPU; told: losses */
 };
 
 struct record_cpu {
 	struct ctf_stream *stream;
-	struct bytes packet;
+	struct byte_buffer packet;
 	uint64_t begin, last; /* ticks, of the packet's records */
 	uint64_t end;         /* of what was written */
 	uint64_t discarded;   /* that the next packet says */
@@ -65,11 +65,11 @@ struct converted {
 	uint64_t ticks;
 	pid_t pid, tid;
 	const char *comm; /* of COMM_SIZE bytes */
-	const struct bytes *context, *fields;
+	const struct byte_buffer *context, *fields;
 };
 
 /* Who gets them: the room's own trace, or a listener. */
-struct sink {
+struct kernel_sink {
 	/* Before the first record of an event. 0, or it is as if there were no records of it. */
 	int (*describe)(struct kernel_record *record, struct kernel_event *event);
 	void (*put)(struct kernel_record *record, const struct kernel_event *event,
@@ -81,27 +81,27 @@ struct sink {
 	void (*gone)(struct kernel_record *record, struct kernel_event *event);
 };
 
-extern const struct sink sink_trace, sink_listener;
+extern const struct kernel_sink sink_trace, sink_listener;
 
 struct kernel_record {
 	struct kernel_record_options options; /* strings and choices are copied */
 	struct pattern *patterns;
 	size_t nr_patterns;
 	char tracefs[64];
-	struct kind *kinds, **by_id;
+	struct kernel_event_class *event_classes, **by_id;
 	bool waits_for_late; /* events that programs may still register */
 	uint32_t nr_cpus;
 
-	const struct way *way;
-	void *way_state;
+	const struct kernel_backend *backend;
+	void *backend_state;
 	char why[SENTENCE_MAX];
 
-	const struct sink *sink;
+	const struct kernel_sink *sink;
 	struct kernel_listener listener;
 	bool all_on;    /* what was chosen at the beginning is switched on when it is found */
 	bool lost_some; /* since kernel_listen_drain() last told losses */
 	uint64_t lost_unnamed, lost_named;
-	struct bytes context, fields; /* of the record that is being converted */
+	struct byte_buffer context, fields; /* of the record that is being converted */
 
 	/* The trace: trace.c. */
 	struct ctf_writer *writer;
@@ -126,19 +126,19 @@ struct kernel_record {
 };
 
 /* One of the ways to the kernel's buffers. All return 0 or a negative errno, with a sentence where it is asked for. */
-struct way {
+struct kernel_backend {
 	/* No event is enabled yet. -EPERM, -EACCES, -ENOSYS, -ENOENT: try the other method. The caller must call close() after an error, too. */
 	int (*open)(struct kernel_record *record, struct kernel_record_error *error);
-	int (*add)(struct kernel_record *record, struct kind *kind,
+	int (*add)(struct kernel_record *record, struct kernel_event_class *event_class,
 			struct kernel_record_error *error);
 	/*
 	 * Of a kind with a filter more comes from now on, and nothing meanwhile is lost or comes twice: what `more` is true of, which
 	 * its filter is not; `all` is both, NULL: everything.
 	 */
-	int (*widen)(struct kernel_record *record, struct kind *kind, const char *more,
-			const char *all);
+	int (*widen)(struct kernel_record *record, struct kernel_event_class *event_class,
+			const char *more, const char *all);
 	/* Nothing of the kind comes any more; what way_lost() says of it goes. */
-	void (*remove)(struct kernel_record *record, struct kind *kind);
+	void (*remove)(struct kernel_record *record, struct kernel_event_class *event_class);
 	int (*start)(struct kernel_record *record);
 	/* Sleep until there is something, at most so long. */
 	void (*wait)(struct kernel_record *record, int timeout_ms);
@@ -147,20 +147,21 @@ struct way {
 	/* Nothing is recorded from now on. */
 	void (*stop)(struct kernel_record *record);
 	/* After the last drain: attempts of a kind on a CPU that cannot be in the trace. */
-	uint64_t (*lost)(struct kernel_record *record, const struct kind *kind, uint32_t cpu);
+	uint64_t (*lost)(struct kernel_record *record, const struct kernel_event_class *event_class,
+			uint32_t cpu);
 	void (*close)(struct kernel_record *record);
 	const char *(*name)(const struct kernel_record *record);
 };
 
-extern const struct way way_perf, way_instance;
+extern const struct kernel_backend backend_perf, backend_instance;
 
-int record_fail(struct kernel_record_error *error, int code, const char *mend, const char *format,
+int record_fail(struct kernel_record_error *error, int code, const char *hint, const char *format,
 		...) __attribute__((format(printf, 4, 5)));
 
 /* tracefs.c */
 
 /* 0, or why there is none, with the mend. */
-int tracefs_find(char *path, size_t room, struct kernel_record_error *error);
+int tracefs_find(char *path, size_t capacity, struct kernel_record_error *error);
 /* -ENOENT, -EACCES, ... or the number of bytes; ends with a zero that is not counted. */
 ssize_t tracefs_read(const char *path, char **text);
 int tracefs_write(const char *path, const char *text);
@@ -183,28 +184,28 @@ void kernel_notice_close(struct kernel_record *record);
 /* ask.c */
 
 /* Before a kind is switched on: its filter, from the expressions of the choices that mean it. */
-void kernel_ask_begin(const struct kernel_record *record, struct kind *kind);
+void kernel_ask_begin(const struct kernel_record *record, struct kernel_event_class *event_class);
 /* After another choice, of one that is on. Not 0: the kernel does not want to be asked so; as much comes as before. */
-int kernel_ask_more(struct kernel_record *record, struct kind *kind);
+int kernel_ask_more(struct kernel_record *record, struct kernel_event_class *event_class);
 /* Everything comes, or nothing. */
-void kernel_ask_end(struct kind *kind);
+void kernel_ask_end(struct kernel_event_class *event_class);
 
 /* kinds.c */
 
-int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record_error *error);
+int kernel_classes_take_choices(struct kernel_record *record, struct kernel_record_error *error);
 /*
  * Find and add what is wanted and not there yet. `late`: only in the groups whose events come and go while programs
  * run, and what fails is left out.
  */
-int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_record_error *error);
+int kernel_classes_scan(struct kernel_record *record, bool late, struct kernel_record_error *error);
 /* As if none had been found yet. */
-bool kernel_kinds_knows(const struct kernel_record *record, const char *text);
-void kernel_kinds_forget(struct kernel_record *record);
-void kernel_kinds_free(struct kernel_record *record);
+bool kernel_classes_know(const struct kernel_record *record, const char *text);
+void kernel_classes_forget(struct kernel_record *record);
+void kernel_classes_free(struct kernel_record *record);
 
 /* convert.c */
 
-int kernel_describe_kind(struct kernel_record *record, struct kind *kind);
+int kernel_describe_class(struct kernel_record *record, struct kernel_event_class *event_class);
 /* A record as the kernel wrote it, common bytes included. */
 void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_t pid, pid_t tid,
 		const char comm[COMM_SIZE], const uint8_t *data, size_t size);
@@ -212,9 +213,9 @@ void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_
 /* record.c */
 
 /* All but the sink. The listener is that of sink_listener, or NULL. */
-int kernel_record_prepare(const struct kernel_record_options *options, const struct sink *sink,
-		const struct kernel_listener *listener, struct kernel_record **result,
-		struct kernel_record_error *error);
+int kernel_record_prepare(const struct kernel_record_options *options,
+		const struct kernel_sink *sink, const struct kernel_listener *listener,
+		struct kernel_record **result, struct kernel_record_error *error);
 /* The last of a recording: nothing more is recorded, and what was is there. */
 void kernel_record_drain_all(struct kernel_record *record);
 

@@ -30,34 +30,34 @@
 /* An event of a kind on a CPU (of a thread). */
 struct counter {
 	struct counter *next;
-	const struct kind *kind;
+	const struct kernel_event_class *event_class;
 	uint32_t cpu;
 	int fd;
 };
 
-struct buffer {
+struct kernel_perf_buffer {
 	int fd;
 	struct perf_event_mmap_page *page;
 	uint8_t *data;
 	uint64_t size; /* a power of two; 0: there is none */
 };
 
-struct sample {
+struct kernel_perf_sample {
 	uint64_t time;
 	uint64_t at; /* in `flat` */
 };
 
-struct perf {
+struct kernel_perf {
 	struct counter *counters;
-	struct buffer *events, *names; /* by CPU */
+	struct kernel_perf_buffer *events, *names; /* by CPU */
 	struct pollfd *polls;
-	struct bytes flat; /* of one buffer, in one piece */
-	struct sample *samples;
-	size_t room;
+	struct byte_buffer flat; /* of one buffer, in one piece */
+	struct kernel_perf_sample *samples;
+	size_t capacity;
 	uint64_t *heads; /* of one round, by CPU */
 	uint64_t size;   /* of a buffer */
 	int *gone;       /* events that are switched off and will be closed */
-	size_t nr_gone, room_gone;
+	size_t nr_gone, gone_capacity;
 	bool started;
 	/*
 	 * Of the whole machine, in ticks: CPUs are switched on and off one after the other, and threads go from one to another, so only
@@ -92,7 +92,7 @@ bool kernel_record_knows_tsc(void)
 
 static uint64_t ticks_of(const struct kernel_record *record, uint64_t time)
 {
-	const struct perf *perf = record->way_state;
+	const struct kernel_perf *perf = record->backend_state;
 	const struct ring_clock_conversion *conversion = &perf->conversion;
 	unsigned __int128 since = 0;
 
@@ -122,7 +122,7 @@ static struct perf_event_attr attributes_of(const struct kernel_record *record)
 	return attributes;
 }
 
-static void kernel_perf_unmap_ring(struct buffer *buffer)
+static void kernel_perf_unmap_ring(struct kernel_perf_buffer *buffer)
 {
 	if (buffer->page)
 		munmap(buffer->page, (size_t)buffer->size + (size_t)sysconf(_SC_PAGESIZE));
@@ -130,7 +130,7 @@ static void kernel_perf_unmap_ring(struct buffer *buffer)
 	buffer->size = 0;
 }
 
-static int kernel_perf_map_ring(struct buffer *buffer, uint64_t size)
+static int kernel_perf_map_ring(struct kernel_perf_buffer *buffer, uint64_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, (size_t)size + page, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -145,8 +145,8 @@ static int kernel_perf_map_ring(struct buffer *buffer, uint64_t size)
 }
 
 /* A buffer hangs on an event of its own that never happens: kinds come and go. */
-static int open_buffer(const struct kernel_record *record, struct buffer *buffer, int cpu,
-		uint64_t size, bool names)
+static int open_buffer(const struct kernel_record *record, struct kernel_perf_buffer *buffer,
+		int cpu, uint64_t size, bool names)
 {
 	struct perf_event_attr attributes = attributes_of(record);
 	int ret;
@@ -173,7 +173,7 @@ static int open_buffer(const struct kernel_record *record, struct buffer *buffer
 }
 
 /* As large as is allowed: who has no CAP_IPC_LOCK has kernel.perf_event_mlock_kb. */
-static int open_cpu(struct kernel_record *record, struct perf *perf, uint32_t cpu)
+static int open_cpu(struct kernel_record *record, struct kernel_perf *perf, uint32_t cpu)
 {
 	int ret;
 
@@ -191,7 +191,7 @@ static int open_cpu(struct kernel_record *record, struct perf *perf, uint32_t cp
 }
 
 /* "-1", "2", ... of a file in /proc/sys/kernel. */
-static void say_denied(struct kernel_record_error *error, int code)
+static void kernel_perf_set_denied(struct kernel_record_error *error, int code)
 {
 	char *level = NULL;
 
@@ -219,11 +219,11 @@ static void kernel_perf_raise_file_limit(void)
 
 static int kernel_perf_open(struct kernel_record *record, struct kernel_record_error *error)
 {
-	struct perf *perf = calloc(1, sizeof(*perf));
+	struct kernel_perf *perf = calloc(1, sizeof(*perf));
 	uint32_t i, opened = 0;
 	int ret = 0;
 
-	record->way_state = perf;
+	record->backend_state = perf;
 	if (!perf)
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	perf->events = calloc(record->nr_cpus, sizeof(*perf->events));
@@ -251,7 +251,7 @@ static int kernel_perf_open(struct kernel_record *record, struct kernel_record_e
 		return 0;
 	}
 	if (ret == -EACCES || ret == -EPERM || ret == -ENOSYS)
-		say_denied(error, ret);
+		kernel_perf_set_denied(error, ret);
 	else
 		record_fail(error, ret, "", "perf_event_open() fails: %s", strerror(-ret));
 	return ret;
@@ -259,18 +259,19 @@ static int kernel_perf_open(struct kernel_record *record, struct kernel_record_e
 
 /* ---- events ---- */
 
-static int kernel_perf_open_counter(struct kernel_record *record, const struct kind *kind,
-		const char *filter, pid_t pid, uint32_t cpu, struct kernel_record_error *error)
+static int kernel_perf_open_counter(struct kernel_record *record,
+		const struct kernel_event_class *event_class, const char *filter, pid_t pid,
+		uint32_t cpu, struct kernel_record_error *error)
 {
 	struct perf_event_attr attributes = attributes_of(record);
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	struct counter *counter = calloc(1, sizeof(*counter));
 	int fd, ret = 0;
 
 	if (!counter)
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	attributes.type = PERF_TYPE_TRACEPOINT;
-	attributes.config = kind->id;
+	attributes.config = event_class->id;
 	attributes.sample_period = 1;
 	/* With the period in it a record is one sample, also where an event counts something, such as nanoseconds. */
 	attributes.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
@@ -291,7 +292,7 @@ static int kernel_perf_open_counter(struct kernel_record *record, const struct k
 		return record_fail(error, ret,
 				"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
 				"the kernel refuses the filter `%s` for %s:%s: %s", filter,
-				kind->system, kind->name, strerror(-ret));
+				event_class->system, event_class->name, strerror(-ret));
 	} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, perf->events[cpu].fd) ||
 			(perf->started && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))) {
 		ret = -errno;
@@ -304,66 +305,68 @@ static int kernel_perf_open_counter(struct kernel_record *record, const struct k
 						: ret == -EPERM || ret == -EACCES
 						? "run it as root, or set kernel.perf_event_paranoid to -1"
 						: NULL,
-				"cannot record %s:%s: %s", kind->system, kind->name,
+				"cannot record %s:%s: %s", event_class->system, event_class->name,
 				strerror(-ret));
 	}
-	*counter = (struct counter){.next = perf->counters, .kind = kind, .cpu = cpu, .fd = fd};
+	*counter = (struct counter){
+			.next = perf->counters, .event_class = event_class, .cpu = cpu, .fd = fd};
 	perf->counters = counter;
 	return 0;
 }
 
 struct late {
 	struct kernel_record *record;
-	const struct kind *kind;
+	const struct kernel_event_class *event_class;
 };
 
 static void open_late(void *user, pid_t tid)
 {
 	struct late *late = user;
-	struct perf *perf = late->record->way_state;
+	struct kernel_perf *perf = late->record->backend_state;
 	struct kernel_record_error error;
 	uint32_t cpu;
 
 	for (cpu = 0; cpu < late->record->nr_cpus; cpu++)
 		if (perf->events[cpu].size)
-			(void)kernel_perf_open_counter(late->record, late->kind, late->kind->filter,
-					tid, cpu, &error);
+			(void)kernel_perf_open_counter(late->record, late->event_class,
+					late->event_class->filter, tid, cpu, &error);
 }
 
 /* Soon, together with others: close_gone(). */
-static void drop_counter(struct perf *perf, struct counter *counter)
+static void drop_counter(struct kernel_perf *perf, struct counter *counter)
 {
-	if (perf->nr_gone == perf->room_gone) {
-		size_t room = perf->room_gone * 2 + 64;
-		int *gone = realloc(perf->gone, room * sizeof(*gone));
+	if (perf->nr_gone == perf->gone_capacity) {
+		size_t capacity = perf->gone_capacity * 2 + 64;
+		int *gone = realloc(perf->gone, capacity * sizeof(*gone));
 
 		if (gone) {
 			perf->gone = gone;
-			perf->room_gone = room;
+			perf->gone_capacity = capacity;
 		}
 	}
 	(void)ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
-	if (perf->nr_gone < perf->room_gone)
+	if (perf->nr_gone < perf->gone_capacity)
 		perf->gone[perf->nr_gone++] = counter->fd;
 	else
 		close(counter->fd);
 	free(counter);
 }
 
-static void close_gone(struct perf *perf)
+static void close_gone(struct kernel_perf *perf)
 {
 	if (perf->nr_gone)
 		kernel_close_many(perf->gone, perf->nr_gone);
 	perf->nr_gone = 0;
 }
 
-static void kernel_perf_remove_class(struct kernel_record *record, struct kind *kind)
+static void kernel_perf_remove_class(
+		struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	struct counter **at = &perf->counters, *counter;
 
 	while ((counter = *at)) {
-		if (counter->kind != kind) {
+		if (counter->event_class != event_class) {
 			at = &counter->next;
 			continue;
 		}
@@ -372,33 +375,33 @@ static void kernel_perf_remove_class(struct kernel_record *record, struct kind *
 	}
 }
 
-static int kernel_perf_add_class(
-		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
+static int kernel_perf_add_class(struct kernel_record *record,
+		struct kernel_event_class *event_class, struct kernel_record_error *error)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	uint32_t cpu;
 	int ret = 0;
 
 	if (perf->started && !record->options.machine) {
-		struct late late = {record, kind};
+		struct late late = {record, event_class};
 
 		tasks_each_alive(record->tasks, open_late, &late);
 		return 0;
 	}
 	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
 		if (perf->events[cpu].size)
-			ret = kernel_perf_open_counter(record, kind, kind->filter,
+			ret = kernel_perf_open_counter(record, event_class, event_class->filter,
 					record->options.machine ? -1 : 0, cpu, error);
 	if (ret) /* The kind goes: nothing may refer to it. */
-		kernel_perf_remove_class(record, kind);
+		kernel_perf_remove_class(record, event_class);
 	return ret;
 }
 
 /* Another event beside the one that there is, because perf changes no filter: it has nothing in common with that. */
-static int kernel_perf_widen_filter(
-		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
+static int kernel_perf_widen_filter(struct kernel_record *record,
+		struct kernel_event_class *event_class, const char *more, const char *all)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	struct kernel_record_error ignored;
 	const struct counter *before = perf->counters;
 	uint32_t cpu;
@@ -407,7 +410,8 @@ static int kernel_perf_widen_filter(
 	(void)all;
 	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
 		if (perf->events[cpu].size)
-			ret = kernel_perf_open_counter(record, kind, more, -1, cpu, &ignored);
+			ret = kernel_perf_open_counter(
+					record, event_class, more, -1, cpu, &ignored);
 	while (ret && perf->counters != before) {
 		struct counter *next = perf->counters->next;
 
@@ -419,7 +423,7 @@ static int kernel_perf_widen_filter(
 
 static int kernel_perf_start(struct kernel_record *record)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	const struct counter *counter;
 
 	perf->started = true;
@@ -435,7 +439,7 @@ static int kernel_perf_start(struct kernel_record *record)
 
 static void kernel_perf_stop(struct kernel_record *record)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	const struct counter *counter;
 
 	if (record->options.machine)
@@ -448,7 +452,7 @@ static void kernel_perf_stop(struct kernel_record *record)
 
 static void kernel_perf_wait(struct kernel_record *record, int timeout_ms)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 
 	close_gone(perf);
 	perf->polls[record->nr_cpus] = (struct pollfd){.fd = record->wake, .events = POLLIN};
@@ -458,13 +462,14 @@ static void kernel_perf_wait(struct kernel_record *record, int timeout_ms)
 }
 
 /* Acquire: the records before the head. Pairs with the kernel's barrier before it stores data_head. */
-static uint64_t kernel_perf_ring_head(const struct buffer *buffer)
+static uint64_t kernel_perf_ring_head(const struct kernel_perf_buffer *buffer)
 {
 	return buffer->size ? __atomic_load_n(&buffer->page->data_head, __ATOMIC_ACQUIRE) : 0;
 }
 
 /* All up to the head in one piece. Its bytes, or 0. */
-static uint64_t flatten(struct perf *perf, const struct buffer *buffer, uint64_t head)
+static uint64_t flatten(
+		struct kernel_perf *perf, const struct kernel_perf_buffer *buffer, uint64_t head)
 {
 	uint64_t tail = buffer->size ? buffer->page->data_tail : 0, size = head - tail, first;
 	uint64_t from = buffer->size ? tail & (buffer->size - 1) : 0;
@@ -478,7 +483,7 @@ static uint64_t flatten(struct perf *perf, const struct buffer *buffer, uint64_t
 	return size;
 }
 
-static void kernel_perf_advance_tail(const struct buffer *buffer, uint64_t head)
+static void kernel_perf_advance_tail(const struct kernel_perf_buffer *buffer, uint64_t head)
 {
 	/* Release: our reads before the kernel writes there again. Pairs with the kernel's load of data_tail. */
 	if (buffer->size)
@@ -487,7 +492,7 @@ static void kernel_perf_advance_tail(const struct buffer *buffer, uint64_t head)
 
 /* The record at this place; NULL: that is none. */
 static const struct perf_event_header *kernel_perf_get_record(
-		const struct perf *perf, uint64_t at, uint64_t size)
+		const struct kernel_perf *perf, uint64_t at, uint64_t size)
 {
 	const struct perf_event_header *header;
 
@@ -514,16 +519,16 @@ static void take_name(struct kernel_record *record, const struct perf_event_head
 	const uint8_t *bytes = (const void *)header;
 	struct trailer trailer;
 	char comm[COMM_SIZE] = "";
-	size_t room;
+	size_t capacity;
 
 	if (header->size < sizeof(*names) + sizeof(trailer))
 		return;
 	memcpy(&trailer, bytes + header->size - sizeof(trailer), sizeof(trailer));
 	switch (header->type) {
 	case PERF_RECORD_COMM:
-		room = header->size - sizeof(*header) - 8 - sizeof(trailer);
+		capacity = header->size - sizeof(*header) - 8 - sizeof(trailer);
 		memcpy(comm, bytes + sizeof(*header) + 8,
-				room < COMM_SIZE - 1 ? room : COMM_SIZE - 1);
+				capacity < COMM_SIZE - 1 ? capacity : COMM_SIZE - 1);
 		tasks_named(record->tasks, (pid_t)names->second, (pid_t)names->pid, trailer.time,
 				comm);
 		break;
@@ -538,8 +543,8 @@ static void take_name(struct kernel_record *record, const struct perf_event_head
 
 static void drain_names(struct kernel_record *record, uint32_t cpu)
 {
-	struct perf *perf = record->way_state;
-	const struct buffer *buffer = &perf->names[cpu];
+	struct kernel_perf *perf = record->backend_state;
+	const struct kernel_perf_buffer *buffer = &perf->names[cpu];
 	const struct perf_event_header *header;
 	uint64_t head = kernel_perf_ring_head(buffer), size = flatten(perf, buffer, head), at;
 
@@ -562,7 +567,7 @@ struct sample_body {
 
 static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 {
-	const struct perf *perf = record->way_state;
+	const struct kernel_perf *perf = record->backend_state;
 	const struct perf_event_header *header = (const void *)(perf->flat.data + at);
 	const uint8_t *bytes = (const void *)header;
 	struct sample_body body;
@@ -587,30 +592,31 @@ static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 			body.size);
 }
 
-static bool add_sample(struct perf *perf, size_t *nr, uint64_t time, uint64_t at)
+static bool add_sample(struct kernel_perf *perf, size_t *nr, uint64_t time, uint64_t at)
 {
 	size_t i = *nr;
 
-	if (i == perf->room) {
-		size_t room = perf->room * 2 + 1024;
-		struct sample *samples = realloc(perf->samples, room * sizeof(*samples));
+	if (i == perf->capacity) {
+		size_t capacity = perf->capacity * 2 + 1024;
+		struct kernel_perf_sample *samples =
+				realloc(perf->samples, capacity * sizeof(*samples));
 
 		if (!samples)
 			return false;
 		perf->samples = samples;
-		perf->room = room;
+		perf->capacity = capacity;
 	}
 	/* One that was interrupted took its time before, and its place after. */
 	for (; i && perf->samples[i - 1].time > time; i--)
 		perf->samples[i] = perf->samples[i - 1];
-	perf->samples[i] = (struct sample){time, at};
+	perf->samples[i] = (struct kernel_perf_sample){time, at};
 	++*nr;
 	return true;
 }
 
 static size_t put_samples(struct kernel_record *record, uint32_t cpu, size_t nr)
 {
-	const struct perf *perf = record->way_state;
+	const struct kernel_perf *perf = record->backend_state;
 	size_t i;
 
 	for (i = 0; i < nr; i++)
@@ -620,8 +626,8 @@ static size_t put_samples(struct kernel_record *record, uint32_t cpu, size_t nr)
 
 static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t head)
 {
-	struct perf *perf = record->way_state;
-	const struct buffer *buffer = &perf->events[cpu];
+	struct kernel_perf *perf = record->backend_state;
+	const struct kernel_perf_buffer *buffer = &perf->events[cpu];
 	const struct perf_event_header *header;
 	uint64_t size = flatten(perf, buffer, head), at, time, lost;
 	size_t nr = 0;
@@ -652,7 +658,7 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
  */
 static bool kernel_perf_drain(struct kernel_record *record)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	uint64_t *heads = perf->heads;
 	bool found = false;
 	uint32_t cpu;
@@ -669,15 +675,15 @@ static bool kernel_perf_drain(struct kernel_record *record)
 
 /* ---- the end ---- */
 
-static uint64_t kernel_perf_lost_count(
-		struct kernel_record *record, const struct kind *kind, uint32_t cpu)
+static uint64_t kernel_perf_lost_count(struct kernel_record *record,
+		const struct kernel_event_class *event_class, uint32_t cpu)
 {
-	const struct perf *perf = record->way_state;
+	const struct kernel_perf *perf = record->backend_state;
 	const struct counter *counter;
 	uint64_t sum = 0, value[2]; /* count, lost */
 
 	for (counter = perf->counters; counter; counter = counter->next)
-		if (counter->kind == kind && counter->cpu == cpu &&
+		if (counter->event_class == event_class && counter->cpu == cpu &&
 				read(counter->fd, value, sizeof(value)) == sizeof(value))
 			sum += value[1];
 	return sum;
@@ -685,7 +691,7 @@ static uint64_t kernel_perf_lost_count(
 
 static void kernel_perf_close(struct kernel_record *record)
 {
-	struct perf *perf = record->way_state;
+	struct kernel_perf *perf = record->backend_state;
 	uint32_t i;
 
 	if (!perf)
@@ -713,17 +719,17 @@ static void kernel_perf_close(struct kernel_record *record)
 	free(perf->flat.data);
 	free(perf->samples);
 	free(perf);
-	record->way_state = NULL;
+	record->backend_state = NULL;
 }
 
 static const char *kernel_perf_backend_name(const struct kernel_record *record)
 {
-	const struct perf *perf = record->way_state;
+	const struct kernel_perf *perf = record->backend_state;
 
 	return perf->name;
 }
 
-const struct way way_perf = {
+const struct kernel_backend backend_perf = {
 		.open = kernel_perf_open,
 		.add = kernel_perf_add_class,
 		.widen = kernel_perf_widen_filter,

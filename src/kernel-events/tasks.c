@@ -14,8 +14,8 @@
 #define BUCKETS 4096
 #define ENDED_ROUNDS 64 /* what ends may have to wait for its last moment on a CPU */
 
-struct name {
-	struct name *before; /* older ones */
+struct task_name {
+	struct task_name *before; /* older ones */
 	uint64_t from;
 	uint32_t round; /* in which it was heard of */
 	char comm[COMM_SIZE];
@@ -27,7 +27,7 @@ struct task {
 	bool ended;
 	uint64_t ended_at;
 	uint32_t ended_round;
-	struct name *names; /* the newest */
+	struct task_name *names; /* the newest */
 };
 
 struct tasks {
@@ -41,10 +41,10 @@ struct tasks *tasks_create(void)
 	return calloc(1, sizeof(struct tasks));
 }
 
-static void free_names(struct name *name)
+static void free_names(struct task_name *name)
 {
 	while (name) {
-		struct name *before = name->before;
+		struct task_name *before = name->before;
 
 		free(name);
 		name = before;
@@ -82,7 +82,7 @@ static struct task *kernel_task_find(struct tasks *tasks, pid_t tid)
 
 static const char *name_at(const struct task *task, uint64_t time)
 {
-	const struct name *name = task->names;
+	const struct task_name *name = task->names;
 
 	while (name->before && name->from > time)
 		name = name->before;
@@ -92,7 +92,7 @@ static const char *name_at(const struct task *task, uint64_t time)
 void tasks_named(struct tasks *tasks, pid_t tid, pid_t pid, uint64_t time, const char *comm)
 {
 	struct task *task = kernel_task_find(tasks, tid);
-	struct name *name = calloc(1, sizeof(*name)), **at;
+	struct task_name *name = calloc(1, sizeof(*name)), **at;
 
 	if (!task && name) {
 		task = calloc(1, sizeof(*task));
@@ -141,7 +141,7 @@ void tasks_ended(struct tasks *tasks, pid_t tid, uint64_t time)
 /* Names that were followed by another one before this round hold for nothing that comes. */
 static void forget_names(const struct tasks *tasks, struct task *task)
 {
-	struct name *name = task->names;
+	struct task_name *name = task->names;
 
 	while (name->before && name->round == tasks->round)
 		name = name->before;
@@ -175,10 +175,10 @@ void tasks_settle(struct tasks *tasks)
 
 /* ---- /proc ---- */
 
-static bool kernel_task_read_line(const char *path, char *text, size_t room)
+static bool kernel_task_read_line(const char *path, char *text, size_t capacity)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, capacity - 1);
 
 	if (fd >= 0)
 		close(fd);
@@ -237,7 +237,7 @@ const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t c
 	return tasks->idle;
 }
 
-void tasks_look_around(struct tasks *tasks)
+void tasks_scan(struct tasks *tasks)
 {
 	DIR *processes = opendir("/proc"), *threads;
 	struct dirent *process, *thread;

@@ -19,7 +19,7 @@ void tasks_settle(struct tasks *tasks);
 const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t cpu, pid_t *pid);
 
 /* All threads that run now, from /proc; those that are ours too. */
-void tasks_look_around(struct tasks *tasks);
+void tasks_scan(struct tasks *tasks);
 void tasks_each_alive(struct tasks *tasks, void (*call)(void *user, pid_t tid), void *user);
 
 #endif /* KERNEL_RECORD_TASKS_H */

@@ -48,7 +48,7 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 	struct ctf_channel_config channel = {.name = "cpu", .placement = CTF_PER_CPU};
 	struct ctf_writer_config config = {
 			.dir = record->options.directory,
-			.clock = record->options.figures,
+			.clock = record->options.parameters,
 			.hostname = record->options.hostname,
 			.domain = "kernel",
 			.vpid = -1,
@@ -74,7 +74,7 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 
 static uint8_t *kernel_trace_write_header(struct record_cpu *cpu, uint32_t id, uint64_t ticks)
 {
-	struct bytes *packet = &cpu->packet;
+	struct byte_buffer *packet = &cpu->packet;
 	uint32_t word;
 	uint8_t *to;
 
@@ -140,13 +140,13 @@ static void kernel_trace_count_lost(struct kernel_record *record, uint32_t numbe
 /* ---- describing ---- */
 
 /* PROVIDER of PROVIDER_L4K1:NAME. */
-static const char *provider_of(const char *tracepoint, char *to, size_t room)
+static const char *provider_of(const char *tracepoint, char *to, size_t capacity)
 {
 	const char *end = strchr(tracepoint, ':');
 
 	while (end > tracepoint && *end != '_')
 		end--;
-	(void)snprintf(to, room, "%.*s", end > tracepoint ? (int)(end - tracepoint) : 250,
+	(void)snprintf(to, capacity, "%.*s", end > tracepoint ? (int)(end - tracepoint) : 250,
 			tracepoint);
 	return to;
 }
@@ -175,7 +175,7 @@ static int kernel_trace_describe(struct kernel_record *record, struct kernel_eve
 
 /* ---- records ---- */
 
-static void put_context(struct bytes *to, pid_t pid, pid_t tid, const char comm[COMM_SIZE])
+static void put_context(struct byte_buffer *to, pid_t pid, pid_t tid, const char comm[COMM_SIZE])
 {
 	const int32_t numbers[2] = {pid, tid};
 
@@ -213,7 +213,7 @@ static void kernel_trace_write_event(struct kernel_record *record, const struct 
 	record->summary.events++;
 }
 
-const struct sink sink_trace = {
+const struct kernel_sink sink_trace = {
 		.describe = kernel_trace_describe,
 		.put = kernel_trace_write_event,
 		.discard = kernel_trace_count_lost,
@@ -225,23 +225,24 @@ const struct sink sink_trace = {
 /* What is not in the trace, by CPU and event: exactly, because the kernel has counted its attempts. */
 static void count_losses(struct kernel_record *record)
 {
-	const struct kind *kind;
-	size_t nr = 0, room = 0;
+	const struct kernel_event_class *event_class;
+	size_t nr = 0, capacity = 0;
 	uint32_t i;
 
 	for (i = 0; i < record->nr_cpus; i++) {
 		uint64_t sum = 0;
 
-		for (kind = record->kinds; kind; kind = kind->next) {
-			uint64_t lost = record->way->lost(record, kind, i);
+		for (event_class = record->event_classes; event_class;
+				event_class = event_class->next) {
+			uint64_t lost = record->backend->lost(record, event_class, i);
 			struct kernel_record_loss *losses;
 
 			if (!lost)
 				continue;
 			sum += lost;
-			if (nr == room) {
-				room = room * 2 + 16;
-				losses = realloc(record->losses, room * sizeof(*losses));
+			if (nr == capacity) {
+				capacity = capacity * 2 + 16;
+				losses = realloc(record->losses, capacity * sizeof(*losses));
 				if (!losses)
 					break;
 				record->losses = losses;
@@ -251,7 +252,7 @@ static void count_losses(struct kernel_record *record)
 					.reason = "buffer full", .count = lost};
 			(void)snprintf(losses->ring, sizeof(losses->ring), "cpu_%u", i);
 			(void)snprintf(losses->event, sizeof(losses->event), "%.60s:%.90s",
-					kind->system, kind->name);
+					event_class->system, event_class->name);
 		}
 		record->summary.lost += sum;
 		kernel_trace_flush(record, i);

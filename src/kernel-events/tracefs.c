@@ -10,31 +10,31 @@
 
 #define FILE_MAX ((size_t)1 << 20)
 
-static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+static const char *const paths[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
-int record_fail(struct kernel_record_error *error, int code, const char *mend, const char *format,
+int record_fail(struct kernel_record_error *error, int code, const char *hint, const char *format,
 		...)
 {
 	va_list arguments;
 
 	error->code = code;
-	(void)snprintf(error->mend, sizeof(error->mend), "%s", mend ? mend : "");
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", hint ? hint : "");
 	va_start(arguments, format);
 	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
 	return code;
 }
 
-int tracefs_find(char *path, size_t room, struct kernel_record_error *error)
+int tracefs_find(char *path, size_t capacity, struct kernel_record_error *error)
 {
 	char events[96];
 	int code = ENOENT;
 	size_t i;
 
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		(void)snprintf(events, sizeof(events), "%s/events/header_page", places[i]);
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		(void)snprintf(events, sizeof(events), "%s/events/header_page", paths[i]);
 		if (!access(events, R_OK)) {
-			(void)snprintf(path, room, "%s", places[i]);
+			(void)snprintf(path, capacity, "%s", paths[i]);
 			return 0;
 		}
 		if (errno == EACCES || errno == EPERM)
@@ -42,7 +42,7 @@ int tracefs_find(char *path, size_t room, struct kernel_record_error *error)
 	}
 	if (code == EACCES)
 		return record_fail(error, -EACCES, "run it as root",
-				"no permission to read the kernel's events in %s", places[0]);
+				"no permission to read the kernel's events in %s", paths[0]);
 	return record_fail(error, -ENOENT,
 			"mount it: `mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it",
 			"tracefs is not there");
@@ -51,23 +51,23 @@ int tracefs_find(char *path, size_t room, struct kernel_record_error *error)
 ssize_t tracefs_read(const char *path, char **text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t room = 8192, size = 0;
+	size_t capacity = 8192, size = 0;
 	ssize_t got = 0;
 	char *all;
 
 	*text = NULL;
 	if (fd < 0)
 		return -errno;
-	all = malloc(room);
-	while (all && size < FILE_MAX && (got = read(fd, all + size, room - 1 - size)) > 0) {
+	all = malloc(capacity);
+	while (all && size < FILE_MAX && (got = read(fd, all + size, capacity - 1 - size)) > 0) {
 		size += (size_t)got;
-		if (room - 1 == size) {
-			char *more = realloc(all, room * 2);
+		if (capacity - 1 == size) {
+			char *more = realloc(all, capacity * 2);
 
 			if (!more)
 				break;
 			all = more;
-			room *= 2;
+			capacity *= 2;
 		}
 	}
 	if (got < 0)

@@ -26,7 +26,7 @@ static int kernel_select_add_pattern(
 	return 0;
 }
 
-int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record_error *error)
+int kernel_classes_take_choices(struct kernel_record *record, struct kernel_record_error *error)
 {
 	const struct kernel_record_options *options = &record->options;
 	size_t i;
@@ -68,46 +68,47 @@ static const char *kernel_select_choose_filter(
 
 /* ---- one event ---- */
 
-static void kernel_select_free_class(struct kernel_record *record, struct kind *kind)
+static void kernel_select_free_class(
+		struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	while (kind->classes) {
-		struct kind_class *next = kind->classes->next;
+	while (event_class->classes) {
+		struct event_class_variant *next = event_class->classes->next;
 
-		if (kind->classes->described && record->sink->gone)
-			record->sink->gone(record, &kind->classes->event);
-		ctf_arena_destroy(kind->classes->arena);
-		free(kind->classes->key);
-		free(kind->classes);
-		kind->classes = next;
+		if (event_class->classes->described && record->sink->gone)
+			record->sink->gone(record, &event_class->classes->event);
+		ctf_arena_destroy(event_class->classes->arena);
+		free(event_class->classes->key);
+		free(event_class->classes);
+		event_class->classes = next;
 	}
-	if (kind->described && record->sink->gone)
-		record->sink->gone(record, &kind->event);
-	kernel_ask_end(kind);
-	kernel_format_free(&kind->format);
-	layout_free(&kind->layout);
-	ctf_arena_destroy(kind->arena);
-	free(kind->received);
-	free(kind->told);
-	free(kind->system);
-	free(kind->name);
-	free(kind);
+	if (event_class->described && record->sink->gone)
+		record->sink->gone(record, &event_class->event);
+	kernel_ask_end(event_class);
+	kernel_format_free(&event_class->format);
+	layout_free(&event_class->layout);
+	ctf_arena_destroy(event_class->arena);
+	free(event_class->received);
+	free(event_class->reported);
+	free(event_class->system);
+	free(event_class->name);
+	free(event_class);
 }
 
-void kernel_kinds_forget(struct kernel_record *record)
+void kernel_classes_forget(struct kernel_record *record)
 {
-	while (record->kinds) {
-		struct kind *next = record->kinds->next;
+	while (record->event_classes) {
+		struct kernel_event_class *next = record->event_classes->next;
 
-		record->by_id[record->kinds->id] = NULL;
-		kernel_select_free_class(record, record->kinds);
-		record->kinds = next;
+		record->by_id[record->event_classes->id] = NULL;
+		kernel_select_free_class(record, record->event_classes);
+		record->event_classes = next;
 	}
-	record->summary.kinds = 0;
+	record->summary.event_classes = 0;
 }
 
-void kernel_kinds_free(struct kernel_record *record)
+void kernel_classes_free(struct kernel_record *record)
 {
-	kernel_kinds_forget(record);
+	kernel_classes_forget(record);
 	free(record->by_id);
 	free(record->patterns);
 	record->by_id = NULL;
@@ -117,74 +118,76 @@ void kernel_kinds_free(struct kernel_record *record)
 static bool kernel_select_has_class(
 		const struct kernel_record *record, const char *system, const char *name)
 {
-	const struct kind *kind;
+	const struct kernel_event_class *event_class;
 
-	for (kind = record->kinds; kind; kind = kind->next)
-		if (!strcmp(kind->name, name) && !strcmp(kind->system, system))
+	for (event_class = record->event_classes; event_class; event_class = event_class->next)
+		if (!strcmp(event_class->name, name) && !strcmp(event_class->system, system))
 			return true;
 	return false;
 }
 
-static int kernel_select_read_format(
-		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
+static int kernel_select_read_format(struct kernel_record *record,
+		struct kernel_event_class *event_class, struct kernel_record_error *error)
 {
 	char path[700], *text;
 	ssize_t size;
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "%s/events/%.255s/%.300s/format", record->tracefs,
-			kind->system, kind->name);
+			event_class->system, event_class->name);
 	size = tracefs_read(path, &text);
 	if (size < 0)
 		return record_fail(error, (int)size, size == -EACCES ? "run it as root" : NULL,
 				"cannot read %s: %s", path, strerror((int)-size));
-	ret = kernel_format_parse(text, (size_t)size, &kind->format);
+	ret = kernel_format_parse(text, (size_t)size, &event_class->format);
 	free(text);
 	if (ret == -ENOMEM)
 		return record_fail(error, ret, NULL, "out of memory");
 	if (ret)
 		return record_fail(error, ret, NULL, "%s cannot be understood", path);
-	kind->id = kind->format.id;
+	event_class->id = event_class->format.id;
 	return 0;
 }
 
 /* An event that was removed leaves its number to another one: the trace keeps both. */
-static void link_kind(struct kernel_record *record, struct kind *kind)
+static void kernel_select_link_class(
+		struct kernel_record *record, struct kernel_event_class *event_class)
 {
-	record->by_id[kind->id] = kind;
-	kind->next = record->kinds;
-	record->kinds = kind;
-	record->summary.kinds++;
+	record->by_id[event_class->id] = event_class;
+	event_class->next = record->event_classes;
+	record->event_classes = event_class;
+	record->summary.event_classes++;
 }
 
 static int kernel_select_add_class(struct kernel_record *record, const char *system,
 		const char *name, struct kernel_record_error *error)
 {
-	struct kind *kind = calloc(1, sizeof(*kind));
+	struct kernel_event_class *event_class = calloc(1, sizeof(*event_class));
 	int ret = -ENOMEM;
 
-	if (!kind)
+	if (!event_class)
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
-	kind->system = strdup(system);
-	kind->name = strdup(name);
-	kind->received = calloc(record->nr_cpus, sizeof(*kind->received));
-	kind->told = calloc(record->nr_cpus, sizeof(*kind->told));
-	kind->filter = kernel_select_choose_filter(record, system, name);
-	if (kind->system && kind->name && kind->received && kind->told)
-		ret = kernel_select_read_format(record, kind, error);
+	event_class->system = strdup(system);
+	event_class->name = strdup(name);
+	event_class->received = calloc(record->nr_cpus, sizeof(*event_class->received));
+	event_class->reported = calloc(record->nr_cpus, sizeof(*event_class->reported));
+	event_class->filter = kernel_select_choose_filter(record, system, name);
+	if (event_class->system && event_class->name && event_class->received &&
+			event_class->reported)
+		ret = kernel_select_read_format(record, event_class, error);
 	else
 		record_fail(error, -ENOMEM, NULL, "out of memory");
 	if (!ret && record->sink->chooses)
-		ret = kernel_describe_kind(record, kind);
+		ret = kernel_describe_class(record, event_class);
 	/* Records may come at once. */
 	if (!ret && (!record->sink->chooses || record->all_on))
-		ret = record->way->add(record, kind, error);
-	kind->on = !ret && record->all_on;
+		ret = record->backend->add(record, event_class, error);
+	event_class->on = !ret && record->all_on;
 	if (ret) {
-		kernel_select_free_class(record, kind);
+		kernel_select_free_class(record, event_class);
 		return ret;
 	}
-	link_kind(record, kind);
+	kernel_select_link_class(record, event_class);
 	return 0;
 }
 
@@ -260,8 +263,8 @@ static bool may_come(const struct pattern *pattern)
 	return false;
 }
 
-static int look_for(const char *tracefs, const struct pattern *patterns, size_t nr,
-		kernel_record_name *call, void *user)
+static int kernel_select_scan_tracefs(const char *tracefs, const struct pattern *patterns,
+		size_t nr, kernel_record_name *call, void *user)
 {
 	struct dirent *system, *event;
 	char path[400];
@@ -316,17 +319,18 @@ int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *
 	if (!ret) {
 		record->options.choices = choices;
 		record->options.nr_choices = nr;
-		ret = kernel_kinds_take_choices(record, error);
+		ret = kernel_classes_take_choices(record, error);
 	}
 	if (!ret)
-		ret = look_for(record->tracefs, record->patterns, record->nr_patterns, call, user);
+		ret = kernel_select_scan_tracefs(
+				record->tracefs, record->patterns, record->nr_patterns, call, user);
 	free(choices);
 	free(record ? record->patterns : NULL);
 	free(record);
 	return ret;
 }
 
-bool kernel_kinds_knows(const struct kernel_record *record, const char *text)
+bool kernel_classes_know(const struct kernel_record *record, const char *text)
 {
 	struct pattern patterns[PATTERN_KERNEL_MAX];
 	struct pattern_error wrong;
@@ -337,37 +341,37 @@ bool kernel_kinds_knows(const struct kernel_record *record, const char *text)
 	for (i = 0; i < count; i++)
 		if (may_come(&patterns[i]))
 			return true;
-	return look_for(record->tracefs, patterns, (size_t)count, kernel_select_on_class_found,
-			NULL);
+	return kernel_select_scan_tracefs(record->tracefs, patterns, (size_t)count,
+			kernel_select_on_class_found, NULL);
 }
 
 /* Those that nobody holds end with their programs, and another one may have the name, or the number. */
 static void drop_ended(struct kernel_record *record)
 {
-	struct kind **at = &record->kinds, *kind;
+	struct kernel_event_class **at = &record->event_classes, *event_class;
 
-	while ((kind = *at)) {
+	while ((event_class = *at)) {
 		char path[700], *text = NULL;
 		size_t i;
 		bool late = false, there = true;
 
 		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
-			late |= !strcmp(kind->system, late_systems[i]);
-		if (late && !kind->on) {
+			late |= !strcmp(event_class->system, late_systems[i]);
+		if (late && !event_class->on) {
 			(void)snprintf(path, sizeof(path), "%s/events/%.255s/%.300s/id",
-					record->tracefs, kind->system, kind->name);
+					record->tracefs, event_class->system, event_class->name);
 			there = tracefs_read(path, &text) > 0 &&
-					strtoul(text, NULL, 10) == kind->id;
+					strtoul(text, NULL, 10) == event_class->id;
 			free(text);
 		}
 		if (there) {
-			at = &kind->next;
+			at = &event_class->next;
 			continue;
 		}
-		*at = kind->next;
-		if (record->by_id[kind->id] == kind)
-			record->by_id[kind->id] = NULL;
-		kernel_select_free_class(record, kind);
+		*at = event_class->next;
+		if (record->by_id[event_class->id] == event_class)
+			record->by_id[event_class->id] = NULL;
+		kernel_select_free_class(record, event_class);
 	}
 }
 
@@ -380,13 +384,13 @@ static bool means_call(const struct kernel_record *record)
 		const char *name = record->options.choices[i].pattern;
 
 		(void)snprintf(call, sizeof(call), "syscalls:sys_enter_%.100s", name);
-		if (!strpbrk(name, ":*!") && kernel_kinds_knows(record, call))
+		if (!strpbrk(name, ":*!") && kernel_classes_know(record, call))
 			return true;
 	}
 	return false;
 }
 
-int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_record_error *error)
+int kernel_classes_scan(struct kernel_record *record, bool late, struct kernel_record_error *error)
 {
 	size_t i;
 	int ret;
@@ -409,7 +413,7 @@ int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_rec
 		record->waits_for_late |=
 				!record->patterns[i].exclude && may_come(&record->patterns[i]);
 	/* `sched:swich` means nothing, `user_events:*` what programs will register. */
-	if (ret || record->kinds || record->waits_for_late ||
+	if (ret || record->event_classes || record->waits_for_late ||
 			(record->sink->chooses && !record->all_on))
 		return ret;
 	return record_fail(error, -EINVAL,

@@ -141,11 +141,11 @@ static bool hook_is_running(void)
  */
 static bool become_busy(void)
 {
-	uintptr_t nobody = 0;
+	uintptr_t unowned = 0;
 	unsigned int spins, ms;
 
 	/* Acquire: as in hook_is_running(). */
-	if (__atomic_compare_exchange_n(&busy, &nobody, thread_identity(), false, __ATOMIC_ACQUIRE,
+	if (__atomic_compare_exchange_n(&busy, &unowned, thread_identity(), false, __ATOMIC_ACQUIRE,
 			    __ATOMIC_RELAXED))
 		return true;
 	for (spins = 0; spins < HOOK_SPINS && hook_is_running(); spins++)

@@ -12,12 +12,12 @@
 #define UNITS_MAX 64
 #define CHUNK_SIZE ((size_t)64 << 10)
 
-struct piece {
-	struct piece *next;
+struct free_piece {
+	struct free_piece *next;
 };
 
-static struct piece *given_back[UNITS_MAX + 1]; /* by their size in units */
-static char *chunk;                             /* what is left of the last one */
+static struct free_piece *free_pieces[UNITS_MAX + 1]; /* by their size in units */
+static char *chunk;                                   /* what is left of the last one */
 static size_t left;
 
 #ifdef __has_feature
@@ -87,14 +87,14 @@ static void *event_array_allocate(size_t size)
 void *arrays_take(size_t size)
 {
 	size_t units = units_of(size);
-	struct piece *piece;
+	struct free_piece *piece;
 
 	if (units > UNITS_MAX)
 		return event_array_map_memory(size);
-	piece = given_back[units];
+	piece = free_pieces[units];
 	if (!piece)
 		return event_array_allocate(units * UNIT);
-	given_back[units] = piece->next;
+	free_pieces[units] = piece->next;
 	memset(piece, 0, units * UNIT);
 	return piece;
 }
@@ -102,12 +102,12 @@ void *arrays_take(size_t size)
 void arrays_give_back(void *memory, size_t size)
 {
 	size_t units = units_of(size);
-	struct piece *piece = memory;
+	struct free_piece *piece = memory;
 
 	if (units > UNITS_MAX) {
 		event_array_unmap_memory(memory, size);
 		return;
 	}
-	piece->next = given_back[units];
-	given_back[units] = piece;
+	piece->next = free_pieces[units];
+	free_pieces[units] = piece;
 }

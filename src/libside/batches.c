@@ -29,7 +29,7 @@ struct batch_block batches_first_block = {
 
 static struct batch_block *last_block = &batches_first_block;
 static uint32_t nr_used = 1; /* places of the last block that have been used at least once */
-static struct side_events_register_handle *free_places;
+static struct side_events_register_handle *free_slots;
 
 /*
  * What others see as the constant side_registry_0.  Not reached by a name that binds to the
@@ -51,25 +51,25 @@ static void count_change(void)
 	registry_shown.changes++;
 }
 
-bool batches_have_place(void)
+bool batches_have_slot(void)
 {
-	return free_places || nr_used < BATCHES_IN_BLOCK;
+	return free_slots || nr_used < BATCHES_IN_BLOCK;
 }
 
-struct side_events_register_handle *batches_take(struct batch_block **spare)
+struct side_events_register_handle *batches_take(struct batch_block **free_block)
 {
-	struct side_events_register_handle *batch = free_places;
+	struct side_events_register_handle *batch = free_slots;
 
 	if (batch) {
-		free_places = batch->next;
+		free_slots = batch->next;
 		return batch;
 	}
 	if (nr_used == BATCHES_IN_BLOCK) {
-		struct batch_block *block = *spare;
+		struct batch_block *block = *free_block;
 
 		if (!block)
 			return NULL;
-		*spare = NULL;
+		*free_block = NULL;
 		block->head.nr_batches = BATCHES_IN_BLOCK;
 		/* Release: the block's head, before readers find it. Pairs with a reader of the memory. */
 		__atomic_store_n(&last_block->head.next, &block->head, __ATOMIC_RELEASE);
@@ -101,6 +101,6 @@ void batches_give_back(struct side_events_register_handle *batch)
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 #endif
 	batch->leaving = false;
-	batch->next = free_places;
-	free_places = batch;
+	batch->next = free_slots;
+	free_slots = batch;
 }

@@ -33,13 +33,13 @@ struct batch_block {
 extern struct batch_block batches_first_block;
 
 /* Can batches_take() do without a new block? */
-bool batches_have_place(void);
+bool batches_have_slot(void);
 
 /*
  * A free place.  If there is none, *@spare (a block from calloc()) is taken over and made NULL; if that
  * is NULL already, so is the result.
  */
-struct side_events_register_handle *batches_take(struct batch_block **spare);
+struct side_events_register_handle *batches_take(struct batch_block **free_block);
 
 /* From the first on readers see the batch, from the second on they do not, and its place is free. */
 void batches_show(struct side_events_register_handle *batch, struct side_event_description **events,

@@ -8,7 +8,7 @@
 #include "builder-check.h"
 
 /* What may stand in a place. */
-enum allowed {
+enum builder_allowed {
 	ALLOW_ANY,
 	ALLOW_INTEGER,
 	ALLOW_BITMAP,
@@ -18,7 +18,7 @@ enum allowed {
 	ALLOW_GATHER_INTEGER,
 };
 
-static const char *const allowed_words[] = {
+static const char *const allowed_flags[] = {
 		[ALLOW_ANY] = "a type",
 		[ALLOW_INTEGER] = "an integer",
 		[ALLOW_BITMAP] = "a byte, an unsigned integer, or an array or VLA of these",
@@ -38,9 +38,10 @@ static bool builder_layout_is_bitmap_item(unsigned int label)
 	return label == SIDE_TYPE_BYTE || (label >= SIDE_TYPE_U8 && label <= SIDE_TYPE_U128);
 }
 
-static bool builder_layout_is_allowed(const struct side_builder_type *type, enum allowed allowed)
+static bool builder_layout_is_allowed(
+		const struct side_builder_type *type, enum builder_allowed allowed)
 {
-	unsigned int label = type->cell.type.v;
+	unsigned int label = type->raw.type.v;
 	bool is_gather = label >= SIDE_TYPE_GATHER_BOOL && label <= SIDE_TYPE_GATHER_ENUM;
 
 	switch (allowed) {
@@ -49,7 +50,7 @@ static bool builder_layout_is_allowed(const struct side_builder_type *type, enum
 	case ALLOW_BITMAP:
 		if (label == SIDE_TYPE_ARRAY || label == SIDE_TYPE_VLA)
 			return !type->element ||
-					builder_layout_is_bitmap_item(type->element->cell.type.v);
+					builder_layout_is_bitmap_item(type->element->raw.type.v);
 		return builder_layout_is_bitmap_item(label);
 	case ALLOW_STRUCT: return label == SIDE_TYPE_STRUCT;
 	case ALLOW_GATHER: return is_gather;
@@ -60,7 +61,7 @@ static bool builder_layout_is_allowed(const struct side_builder_type *type, enum
 }
 
 static int lay_out_inner(struct side_builder *builder, struct side_builder_type *outer,
-		struct side_builder_type *type, enum allowed allowed,
+		struct side_builder_type *type, enum builder_allowed allowed,
 		const struct builder_step *step)
 {
 	int result;
@@ -71,7 +72,7 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 		return builder_fail_at(builder, step, "the type belongs to another builder");
 	if (!builder_layout_is_allowed(type, allowed))
 		return builder_fail_at(
-				builder, step, "the type must be %s", allowed_words[allowed]);
+				builder, step, "the type must be %s", allowed_flags[allowed]);
 	if (type->busy)
 		return builder_fail_at(builder, step, "the type contains itself");
 	if (step->level > DEPTH_MAX)
@@ -94,7 +95,7 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 }
 
 static int lay_out_element(struct side_builder *builder, struct side_builder_type *type,
-		enum allowed allowed, const char *word, const struct builder_step *up)
+		enum builder_allowed allowed, const char *word, const struct builder_step *up)
 {
 	struct builder_step step = {.up = up, .word = word, .level = up->level + 1};
 
@@ -102,7 +103,7 @@ static int lay_out_element(struct side_builder *builder, struct side_builder_typ
 }
 
 static int lay_out_length(struct side_builder *builder, struct side_builder_type *type,
-		enum allowed allowed, const struct builder_step *up)
+		enum builder_allowed allowed, const struct builder_step *up)
 {
 	struct builder_step step = {.up = up, .word = "length", .level = up->level + 1};
 
@@ -151,7 +152,7 @@ static int lay_out_fields(struct side_builder *builder, struct side_builder_type
 		if (result)
 			return result;
 		side_ptr_set((*fields)[i].field_name, items[i].name);
-		(*fields)[i].side_type = items[i].type->cell;
+		(*fields)[i].side_type = items[i].type->raw;
 	}
 	return SIDE_ERROR_OK;
 }
@@ -171,7 +172,7 @@ static int lay_out_struct(struct side_builder *builder, struct side_builder_type
 	side_ptr_set(structure->fields.elements, fields);
 	structure->fields.length = type->items.nr;
 	SET_ATTRIBUTES(type, structure->attributes);
-	side_ptr_set(type->cell.u.side_struct, structure);
+	side_ptr_set(type->raw.u.side_struct, structure);
 	type->structure = structure;
 	return SIDE_ERROR_OK;
 }
@@ -194,7 +195,7 @@ static int lay_out_gather_struct(struct side_builder *builder, struct side_build
 			return builder_fail_at(builder, &member,
 					"the members of a gather struct must be gather types");
 	}
-	side_ptr_set(type->cell.u.side_gather.u.side_struct.type, type->element->structure);
+	side_ptr_set(type->raw.u.side_gather.u.side_struct.type, type->element->structure);
 	return SIDE_ERROR_OK;
 }
 
@@ -228,14 +229,14 @@ static int lay_out_variant(struct side_builder *builder, struct side_builder_typ
 			return result;
 		options[i].range_begin = items[i].begin;
 		options[i].range_end = items[i].end;
-		options[i].side_type = items[i].type->cell;
+		options[i].side_type = items[i].type->raw;
 	}
 	side_ptr_set(variant->options.elements,
 			(const struct side_variant_option *)(const void *)options);
 	variant->options.length = nr;
-	variant->selector = type->element->cell;
+	variant->selector = type->element->raw;
 	SET_ATTRIBUTES(type, variant->attributes);
-	side_ptr_set(type->cell.u.side_variant, (const struct side_type_variant *)(void *)variant);
+	side_ptr_set(type->raw.u.side_variant, (const struct side_type_variant *)(void *)variant);
 	return SIDE_ERROR_OK;
 }
 
@@ -250,10 +251,10 @@ static int lay_out_array(struct side_builder *builder, struct side_builder_type 
 	result = lay_out_element(builder, type, ALLOW_ANY, "element", step);
 	if (result)
 		return result;
-	side_ptr_set(array->elem_type, &type->element->cell);
+	side_ptr_set(array->elem_type, &type->element->raw);
 	array->length = type->array_length;
 	SET_ATTRIBUTES(type, array->attributes);
-	side_ptr_set(type->cell.u.side_array, array);
+	side_ptr_set(type->raw.u.side_array, array);
 	return SIDE_ERROR_OK;
 }
 
@@ -270,10 +271,10 @@ static int lay_out_vla(struct side_builder *builder, struct side_builder_type *t
 		result = lay_out_element(builder, type, ALLOW_ANY, "element", step);
 	if (result)
 		return result;
-	side_ptr_set(vla->elem_type, &type->element->cell);
-	side_ptr_set(vla->length_type, &type->length->cell);
+	side_ptr_set(vla->elem_type, &type->element->raw);
+	side_ptr_set(vla->length_type, &type->length->raw);
 	SET_ATTRIBUTES(type, vla->attributes);
-	side_ptr_set(type->cell.u.side_vla, vla);
+	side_ptr_set(type->raw.u.side_vla, vla);
 	return SIDE_ERROR_OK;
 }
 
@@ -292,11 +293,11 @@ static int lay_out_vla_visitor(struct side_builder *builder, struct side_builder
 		result = lay_out_element(builder, type, ALLOW_ANY, "element", step);
 	if (result)
 		return result;
-	side_ptr_set(visitor->elem_type, &type->element->cell);
-	side_ptr_set(visitor->length_type, &type->length->cell);
+	side_ptr_set(visitor->elem_type, &type->element->raw);
+	side_ptr_set(visitor->length_type, &type->length->raw);
 	side_ptr_set(visitor->visitor, type->visitor);
 	SET_ATTRIBUTES(type, visitor->attributes);
-	side_ptr_set(type->cell.u.side_vla_visitor, visitor);
+	side_ptr_set(type->raw.u.side_vla_visitor, visitor);
 	return SIDE_ERROR_OK;
 }
 
@@ -311,15 +312,15 @@ static int lay_out_optional(struct side_builder *builder, struct side_builder_ty
 	result = lay_out_element(builder, type, ALLOW_ANY, "optional", step);
 	if (result)
 		return result;
-	side_ptr_set(optional->elem_type, &type->element->cell);
+	side_ptr_set(optional->elem_type, &type->element->raw);
 	SET_ATTRIBUTES(type, optional->attributes);
-	side_ptr_set(type->cell.u.side_optional, optional);
+	side_ptr_set(type->raw.u.side_optional, optional);
 	return SIDE_ERROR_OK;
 }
 
 /* Enumerations, gather enumerations and bitmaps: one layout for all. */
 static int lay_out_enum(struct side_builder *builder, struct side_builder_type *type,
-		enum allowed allowed, const struct builder_step *step)
+		enum builder_allowed allowed, const struct builder_step *step)
 {
 	struct side_enum_mappings *mappings = builder_take(builder, sizeof(*mappings));
 	const struct side_enum_mapping *items = type->items.items;
@@ -346,8 +347,8 @@ static int lay_out_enum(struct side_builder *builder, struct side_builder_type *
 	mappings->mappings.length = type->items.nr;
 	SET_ATTRIBUTES(type, mappings->attributes);
 	type->parts += type->items.nr;
-	side_ptr_set(type->cell.u.side_enum.mappings, mappings);
-	side_ptr_set(type->cell.u.side_enum.elem_type, &type->element->cell);
+	side_ptr_set(type->raw.u.side_enum.mappings, mappings);
+	side_ptr_set(type->raw.u.side_enum.elem_type, &type->element->raw);
 	return SIDE_ERROR_OK;
 }
 
@@ -356,14 +357,14 @@ static int lay_out_enum(struct side_builder *builder, struct side_builder_type *
 static int lay_out_gather_array(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
-	struct side_type_gather_array *gather = &type->cell.u.side_gather.u.side_array;
+	struct side_type_gather_array *gather = &type->raw.u.side_gather.u.side_array;
 	int result = builder_check_access(builder, step, gather->access_mode.v);
 
 	if (!result)
 		result = lay_out_element(builder, type, ALLOW_GATHER_ELEMENT, "element", step);
 	if (result)
 		return result;
-	side_ptr_set(gather->type.elem_type, &type->element->cell);
+	side_ptr_set(gather->type.elem_type, &type->element->raw);
 	SET_ATTRIBUTES(type, gather->type.attributes);
 	return SIDE_ERROR_OK;
 }
@@ -371,7 +372,7 @@ static int lay_out_gather_array(struct side_builder *builder, struct side_builde
 static int lay_out_gather_vla(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
-	struct side_type_gather_vla *gather = &type->cell.u.side_gather.u.side_vla;
+	struct side_type_gather_vla *gather = &type->raw.u.side_gather.u.side_vla;
 	int result = builder_check_access(builder, step, gather->access_mode.v);
 
 	if (!result)
@@ -380,8 +381,8 @@ static int lay_out_gather_vla(struct side_builder *builder, struct side_builder_
 		result = lay_out_element(builder, type, ALLOW_GATHER_ELEMENT, "element", step);
 	if (result)
 		return result;
-	side_ptr_set(gather->type.elem_type, &type->element->cell);
-	side_ptr_set(gather->type.length_type, &type->length->cell);
+	side_ptr_set(gather->type.elem_type, &type->element->raw);
+	side_ptr_set(gather->type.length_type, &type->length->raw);
 	SET_ATTRIBUTES(type, gather->type.attributes);
 	return SIDE_ERROR_OK;
 }
@@ -389,10 +390,10 @@ static int lay_out_gather_vla(struct side_builder *builder, struct side_builder_
 static int lay_out_gather(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
-	struct side_type_gather *gather = &type->cell.u.side_gather;
+	struct side_type_gather *gather = &type->raw.u.side_gather;
 	int result;
 
-	switch (side_enum_get(type->cell.type)) {
+	switch (side_enum_get(type->raw.type)) {
 	case SIDE_TYPE_GATHER_BOOL:
 		SET_ATTRIBUTES(type, gather->u.side_bool.type.attributes);
 		result = builder_check_access(builder, step, gather->u.side_bool.access_mode.v);
@@ -440,29 +441,29 @@ static int lay_out_gather(struct side_builder *builder, struct side_builder_type
 static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
-	struct side_type *cell = &type->cell;
+	struct side_type *raw = &type->raw;
 
-	switch (side_enum_get(cell->type)) {
+	switch (side_enum_get(raw->type)) {
 	case SIDE_TYPE_NULL:
-		SET_ATTRIBUTES(type, cell->u.side_null.attributes);
+		SET_ATTRIBUTES(type, raw->u.side_null.attributes);
 		return SIDE_ERROR_OK;
 	case SIDE_TYPE_BOOL:
-		SET_ATTRIBUTES(type, cell->u.side_bool.attributes);
+		SET_ATTRIBUTES(type, raw->u.side_bool.attributes);
 		return SIDE_ERROR_OK;
 	case SIDE_TYPE_BYTE:
-		SET_ATTRIBUTES(type, cell->u.side_byte.attributes);
+		SET_ATTRIBUTES(type, raw->u.side_byte.attributes);
 		return SIDE_ERROR_OK;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
 	case SIDE_TYPE_FLOAT_BINARY128:
-		SET_ATTRIBUTES(type, cell->u.side_float.attributes);
-		return builder_check_float(builder, step, &cell->u.side_float);
+		SET_ATTRIBUTES(type, raw->u.side_float.attributes);
+		return builder_check_float(builder, step, &raw->u.side_float);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32:
-		SET_ATTRIBUTES(type, cell->u.side_string.attributes);
-		return builder_check_string(builder, step, &cell->u.side_string);
+		SET_ATTRIBUTES(type, raw->u.side_string.attributes);
+		return builder_check_string(builder, step, &raw->u.side_string);
 	case SIDE_TYPE_STRUCT: return lay_out_struct(builder, type, step);
 	case SIDE_TYPE_VARIANT: return lay_out_variant(builder, type, step);
 	case SIDE_TYPE_OPTIONAL: return lay_out_optional(builder, type, step);
@@ -473,15 +474,15 @@ static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_
 	case SIDE_TYPE_ENUM_BITMAP: return lay_out_enum(builder, type, ALLOW_BITMAP, step);
 	case SIDE_TYPE_DYNAMIC: return SIDE_ERROR_OK;
 	default: /* integers, POINTER */
-		SET_ATTRIBUTES(type, cell->u.side_integer.attributes);
-		return builder_check_integer(builder, step, &cell->u.side_integer, 0);
+		SET_ATTRIBUTES(type, raw->u.side_integer.attributes);
+		return builder_check_integer(builder, step, &raw->u.side_integer, 0);
 	}
 }
 
 static int lay_out(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
-	unsigned int label = type->cell.type.v;
+	unsigned int label = type->raw.type.v;
 	int result;
 
 	if (type->done)

@@ -43,7 +43,7 @@ side_check_size(struct builder_variant_fill, sizeof(struct side_type_variant));
 /* A growing array in the arena. */
 struct builder_list {
 	void *items;
-	uint32_t nr, room;
+	uint32_t nr, capacity;
 };
 
 struct builder_field {
@@ -62,7 +62,7 @@ side_check_size(struct side_enum_bitmap_mapping, sizeof(struct side_enum_mapping
 struct side_builder_type {
 	struct side_builder *builder;
 	/* The label and, for scalars, the members. Complete once it is laid out. */
-	struct side_type cell;
+	struct side_type raw;
 	struct builder_list attributes; /* struct builder_attr_fill */
 	struct builder_list
 			items; /* struct builder_field, struct builder_option or struct side_enum_mapping */

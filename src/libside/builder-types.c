@@ -19,7 +19,7 @@ static struct side_builder_type *builder_types_create(
 	if (!type)
 		return NULL;
 	type->builder = builder;
-	side_enum_set(type->cell.type, label);
+	side_enum_set(type->raw.type, label);
 	return type;
 }
 
@@ -66,8 +66,8 @@ EXPORT struct side_builder_type *side_builder_bool(struct side_builder *builder)
 	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_BOOL);
 
 	if (type) {
-		type->cell.u.side_bool.bool_size = 1;
-		type->cell.u.side_bool.byte_order.v = SIDE_TYPE_BYTE_ORDER_HOST;
+		type->raw.u.side_bool.bool_size = 1;
+		type->raw.u.side_bool.byte_order.v = SIDE_TYPE_BYTE_ORDER_HOST;
 	}
 	return type;
 }
@@ -96,7 +96,7 @@ EXPORT struct side_builder_type *side_builder_integer(struct side_builder *build
 	struct side_builder_type *type = builder_types_create(builder, (enum side_type_label)label);
 
 	if (type)
-		fill_integer(&type->cell.u.side_integer, size, is_signed, 0, byte_order);
+		fill_integer(&type->raw.u.side_integer, size, is_signed, 0, byte_order);
 	return type;
 }
 
@@ -106,7 +106,7 @@ EXPORT struct side_builder_type *side_builder_pointer(
 	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_POINTER);
 
 	if (type)
-		fill_integer(&type->cell.u.side_integer, sizeof(uintptr_t), 0, 0, byte_order);
+		fill_integer(&type->raw.u.side_integer, sizeof(uintptr_t), 0, 0, byte_order);
 	return type;
 }
 
@@ -120,8 +120,8 @@ EXPORT struct side_builder_type *side_builder_float(struct side_builder *builder
 		label += size_index(size) - 1;
 	type = builder_types_create(builder, (enum side_type_label)label);
 	if (type) {
-		type->cell.u.side_float.float_size = clip16(size);
-		type->cell.u.side_float.byte_order.v = clip8(byte_order);
+		type->raw.u.side_float.float_size = clip16(size);
+		type->raw.u.side_float.byte_order.v = clip8(byte_order);
 	}
 	return type;
 }
@@ -133,8 +133,8 @@ EXPORT struct side_builder_type *side_builder_string(struct side_builder *builde
 	struct side_builder_type *type = builder_types_create(builder, (enum side_type_label)label);
 
 	if (type) {
-		type->cell.u.side_string.unit_size = clip8(unit_size);
-		type->cell.u.side_string.byte_order.v = clip8(byte_order);
+		type->raw.u.side_string.unit_size = clip8(unit_size);
+		type->raw.u.side_string.byte_order.v = clip8(byte_order);
 	}
 	return type;
 }
@@ -219,7 +219,7 @@ EXPORT struct side_builder_type *side_builder_gather_bool(struct side_builder *b
 
 	if (!type)
 		return NULL;
-	gather = &type->cell.u.side_gather.u.side_bool;
+	gather = &type->raw.u.side_gather.u.side_bool;
 	gather->offset = offset;
 	gather->offset_bits = clip16(offset_bits);
 	gather->access_mode.v = clip8(access_mode);
@@ -239,7 +239,7 @@ static struct side_builder_type *make_gather_integer(struct side_builder *builde
 
 	if (!type)
 		return NULL;
-	gather = &type->cell.u.side_gather.u.side_integer;
+	gather = &type->raw.u.side_gather.u.side_integer;
 	gather->offset = offset;
 	gather->offset_bits = clip16(offset_bits);
 	gather->access_mode.v = clip8(access_mode);
@@ -270,8 +270,8 @@ EXPORT struct side_builder_type *side_builder_gather_byte(struct side_builder *b
 	struct side_builder_type *type = builder_types_create(builder, SIDE_TYPE_GATHER_BYTE);
 
 	if (type) {
-		type->cell.u.side_gather.u.side_byte.offset = offset;
-		type->cell.u.side_gather.u.side_byte.access_mode.v = clip8(access_mode);
+		type->raw.u.side_gather.u.side_byte.offset = offset;
+		type->raw.u.side_gather.u.side_byte.access_mode.v = clip8(access_mode);
 	}
 	return type;
 }
@@ -285,7 +285,7 @@ EXPORT struct side_builder_type *side_builder_gather_float(struct side_builder *
 
 	if (!type)
 		return NULL;
-	gather = &type->cell.u.side_gather.u.side_float;
+	gather = &type->raw.u.side_gather.u.side_float;
 	gather->offset = offset;
 	gather->access_mode.v = clip8(access_mode);
 	gather->type.float_size = clip16(size);
@@ -302,7 +302,7 @@ EXPORT struct side_builder_type *side_builder_gather_string(struct side_builder 
 
 	if (!type)
 		return NULL;
-	gather = &type->cell.u.side_gather.u.side_string;
+	gather = &type->raw.u.side_gather.u.side_string;
 	gather->offset = offset;
 	gather->access_mode.v = clip8(access_mode);
 	gather->type.unit_size = clip8(unit_size);
@@ -318,9 +318,9 @@ EXPORT struct side_builder_type *side_builder_gather_struct(struct side_builder 
 			make_around(builder, SIDE_TYPE_GATHER_STRUCT, structure, NULL);
 
 	if (type) {
-		type->cell.u.side_gather.u.side_struct.offset = offset;
-		type->cell.u.side_gather.u.side_struct.size = size;
-		type->cell.u.side_gather.u.side_struct.access_mode.v = clip8(access_mode);
+		type->raw.u.side_gather.u.side_struct.offset = offset;
+		type->raw.u.side_gather.u.side_struct.size = size;
+		type->raw.u.side_gather.u.side_struct.access_mode.v = clip8(access_mode);
 	}
 	return type;
 }
@@ -333,9 +333,9 @@ EXPORT struct side_builder_type *side_builder_gather_array(struct side_builder *
 			make_around(builder, SIDE_TYPE_GATHER_ARRAY, element, NULL);
 
 	if (type) {
-		type->cell.u.side_gather.u.side_array.offset = offset;
-		type->cell.u.side_gather.u.side_array.access_mode.v = clip8(access_mode);
-		type->cell.u.side_gather.u.side_array.type.length = length;
+		type->raw.u.side_gather.u.side_array.offset = offset;
+		type->raw.u.side_gather.u.side_array.access_mode.v = clip8(access_mode);
+		type->raw.u.side_gather.u.side_array.type.length = length;
 	}
 	return type;
 }
@@ -348,8 +348,8 @@ EXPORT struct side_builder_type *side_builder_gather_vla(struct side_builder *bu
 			make_around(builder, SIDE_TYPE_GATHER_VLA, element, length);
 
 	if (type) {
-		type->cell.u.side_gather.u.side_vla.offset = offset;
-		type->cell.u.side_gather.u.side_vla.access_mode.v = clip8(access_mode);
+		type->raw.u.side_gather.u.side_vla.offset = offset;
+		type->raw.u.side_gather.u.side_vla.access_mode.v = clip8(access_mode);
 	}
 	return type;
 }

@@ -82,12 +82,12 @@ static void *copy_units(struct side_builder *builder, const void *units, unsigne
 static void *builder_append_item(
 		struct side_builder *builder, struct builder_list *list, size_t item_size)
 {
-	if (list->nr == list->room) {
-		uint32_t room = list->room ? 2 * list->room : 4;
+	if (list->nr == list->capacity) {
+		uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
 		void *items = NULL;
 
-		if (list->room <= PARTS_MAX)
-			items = builder_take(builder, room * item_size);
+		if (list->capacity <= PARTS_MAX)
+			items = builder_take(builder, capacity * item_size);
 		if (!items) {
 			builder_no_memory(builder);
 			return NULL;
@@ -95,7 +95,7 @@ static void *builder_append_item(
 		if (list->nr)
 			memcpy(items, list->items, list->nr * item_size);
 		list->items = items;
-		list->room = room;
+		list->capacity = capacity;
 	}
 	return (char *)list->items + list->nr++ * item_size;
 }
@@ -129,7 +129,7 @@ static bool takes(struct side_builder *builder, struct side_builder_type *type,
 	}
 	if (!builder_owns_type(builder, type))
 		return false;
-	if (side_enum_get(type->cell.type) != one && side_enum_get(type->cell.type) != other) {
+	if (side_enum_get(type->raw.type) != one && side_enum_get(type->raw.type) != other) {
 		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to a type that takes none",
 				word);
 		return false;
@@ -234,9 +234,9 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 	if (!builder_owns_type(builder, on))
 		return builder->result;
 	/* A gather struct has none of its own. */
-	if (side_enum_get(on->cell.type) == SIDE_TYPE_GATHER_STRUCT && on->element)
+	if (side_enum_get(on->raw.type) == SIDE_TYPE_GATHER_STRUCT && on->element)
 		on = on->element;
-	if (side_enum_get(on->cell.type) == SIDE_TYPE_DYNAMIC)
+	if (side_enum_get(on->raw.type) == SIDE_TYPE_DYNAMIC)
 		return builder_fail(builder, SIDE_ERROR_INVAL,
 				"attribute \"%.100s\": a dynamic field takes no attributes", key);
 	copy = copy_units(builder, key, 1);
@@ -402,7 +402,7 @@ static struct side_builder *builder_begin(struct side_builder *builder, const ch
 	const char *names[2];
 
 	builder->root.builder = builder;
-	side_enum_set(builder->root.cell.type, SIDE_TYPE_STRUCT);
+	side_enum_set(builder->root.raw.type, SIDE_TYPE_STRUCT);
 	names[0] = copy_units(builder, provider ? provider : "", 1);
 	names[1] = copy_units(builder, event ? event : "", 1);
 	if (!names[0] || !names[1]) {

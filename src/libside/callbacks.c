@@ -63,10 +63,10 @@ static void callback_retire(struct callback_array *array)
 /* Take those off the list that were retired before a grace period that has passed began. */
 static struct callback_array *take_unreachable(void)
 {
-	uintptr_t passed = rcu_last_passed();
+	uintptr_t elapsed = rcu_last_elapsed();
 	struct callback_array *array, **end = &first_retired;
 
-	while (*end && (intptr_t)((*end)->retired_at - passed) < 0)
+	while (*end && (intptr_t)((*end)->retired_at - elapsed) < 0)
 		end = &(*end)->next_retired;
 	if (end == &first_retired)
 		return NULL;
@@ -82,7 +82,7 @@ void callbacks_reclaim(void)
 {
 	struct callback_array *array, *next;
 
-	if (grace_period && rcu_passed(grace_period))
+	if (grace_period && rcu_has_elapsed(grace_period))
 		grace_period = 0;
 	for (array = take_unreachable(); array; array = next) {
 		next = array->next_retired;
@@ -277,7 +277,7 @@ static int register_callback(struct side_event_description *desc,
 
 	side_init();
 	result = check_callback(desc, callback, variadic, &state);
-	if (result == SIDE_ERROR_OK && !key_is_given(callback->key))
+	if (result == SIDE_ERROR_OK && !key_is_allocated(callback->key))
 		result = SIDE_ERROR_INVAL;
 	if (result != SIDE_ERROR_OK)
 		return result;
@@ -319,7 +319,7 @@ static int swap_callback(struct side_event_description *desc, const struct side_
 	struct side_event_state_0 *state;
 	int result = check_callback(desc, new, variadic, &state);
 
-	if (result == SIDE_ERROR_OK && !key_is_given(new->key))
+	if (result == SIDE_ERROR_OK && !key_is_allocated(new->key))
 		result = SIDE_ERROR_INVAL;
 	if (result != SIDE_ERROR_OK)
 		return result;
@@ -364,10 +364,10 @@ EXPORT bool side_tracer_grace_passed(uint64_t grace)
 {
 	uintptr_t grace_period_of_caller = (uintptr_t)grace;
 
-	if (!grace || rcu_passed(grace_period_of_caller))
+	if (!grace || rcu_has_elapsed(grace_period_of_caller))
 		return true;
 	rcu_give_up_gone(grace_period_of_caller);
-	return rcu_passed(grace_period_of_caller);
+	return rcu_has_elapsed(grace_period_of_caller);
 }
 
 /* Sandboxes that have begun; a hint for those who make system calls. */

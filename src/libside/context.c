@@ -25,13 +25,13 @@
 
 enum {
 	NAMES_MAX = 73, /* bytes of provider and name */
-	PLACES_MAX = 1024,
+	CONTEXTS_MAX = 1024,
 };
 
 struct side_context_handle {
 	struct side_context_handle *next_retired;
 	uintptr_t retired_at;
-	struct side_context_place *place;
+	struct side_context_place *slot;
 	side_context_func get;
 	void *priv;
 };
@@ -43,9 +43,9 @@ struct side_context_place {
 };
 
 /* Untouched memory, which costs nothing, until somebody uses contexts. */
-static struct side_context_place places[PLACES_MAX];
+static struct side_context_place slots[CONTEXTS_MAX];
 static uint32_t nr_taken; /* places ever taken, and more when they ran out */
-static struct side_context_place *first_place;
+static struct side_context_place *first_slot;
 static struct side_context_handle *first_retired;
 
 /* ---- places ---- */
@@ -68,57 +68,58 @@ static size_t name_size(const char *name)
 	return name[size] ? 0 : size;
 }
 
-static bool place_is(const struct side_context_place *place, const char *provider, const char *name)
+static bool libside_context_slot_matches(
+		const struct side_context_place *slot, const char *provider, const char *name)
 {
-	return !strcmp(place->names, provider) &&
-			!strcmp(place->names + strlen(place->names) + 1, name);
+	return !strcmp(slot->names, provider) &&
+			!strcmp(slot->names + strlen(slot->names) + 1, name);
 }
 
-static struct side_context_place *new_place(
+static struct side_context_place *libside_context_new_slot(
 		const char *provider, size_t provider_size, const char *name, size_t size)
 {
-	struct side_context_place *place;
+	struct side_context_place *slot;
 	uint32_t index = __atomic_load_n(&nr_taken, __ATOMIC_RELAXED);
 
 	do {
-		if (index >= PLACES_MAX)
+		if (index >= CONTEXTS_MAX)
 			return NULL;
 		/* Relaxed: a number only; what stands in the place is published by the list. */
 	} while (!__atomic_compare_exchange_n(
 			&nr_taken, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	place = &places[index];
-	memcpy(place->names, provider, provider_size + 1);
-	memcpy(place->names + provider_size + 1, name, size + 1);
-	return place;
+	slot = &slots[index];
+	memcpy(slot->names, provider, provider_size + 1);
+	memcpy(slot->names + provider_size + 1, name, size + 1);
+	return slot;
 }
 
 /* The first place of the name in the list; *end is where the next one is to be appended. */
 static struct side_context_place *libside_context_search(struct side_context_place **from,
 		const char *provider, const char *name, struct side_context_place ***end)
 {
-	struct side_context_place *place;
+	struct side_context_place *slot;
 
 	/* Acquire: the names in the place. Pairs with the release in side_context_find(). */
-	for (; (place = __atomic_load_n(from, __ATOMIC_ACQUIRE)); from = &place->next)
-		if (place_is(place, provider, name))
+	for (; (slot = __atomic_load_n(from, __ATOMIC_ACQUIRE)); from = &slot->next)
+		if (libside_context_slot_matches(slot, provider, name))
 			break;
 	*end = from;
-	return place;
+	return slot;
 }
 
 EXPORT struct side_context_place *side_context_find(const char *provider, const char *name)
 {
 	size_t provider_size = name_size(provider);
 	size_t size = name_size(name);
-	struct side_context_place **end = &first_place;
-	struct side_context_place *place, *added;
+	struct side_context_place **end = &first_slot;
+	struct side_context_place *slot, *added;
 
 	if (!provider_size || !size || provider_size + size > NAMES_MAX)
 		return NULL;
-	place = libside_context_search(end, provider, name, &end);
-	if (place)
-		return place;
-	added = new_place(provider, provider_size, name, size);
+	slot = libside_context_search(end, provider, name, &end);
+	if (slot)
+		return slot;
+	added = libside_context_new_slot(provider, provider_size, name, size);
 	if (!added)
 		return NULL;
 	for (;;) {
@@ -129,9 +130,9 @@ EXPORT struct side_context_place *side_context_find(const char *provider, const 
 				    __ATOMIC_RELAXED))
 			return added;
 		/* Somebody was quicker; if with this name, the new place stays unused. */
-		place = libside_context_search(end, provider, name, &end);
-		if (place)
-			return place;
+		slot = libside_context_search(end, provider, name, &end);
+		if (slot)
+			return slot;
 	}
 }
 
@@ -151,14 +152,14 @@ static void push_retired(struct side_context_handle *first, struct side_context_
 
 static void libside_context_free_retired(void)
 {
-	uintptr_t passed = rcu_last_passed();
+	uintptr_t elapsed = rcu_last_elapsed();
 	struct side_context_handle *handle, *next;
 
 	/* Acquire: the chain. Pairs with the release in push_retired(). From here on, no other thread has it. */
 	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
 	for (; handle; handle = next) {
 		next = handle->next_retired;
-		if ((intptr_t)(handle->retired_at - passed) < 0)
+		if ((intptr_t)(handle->retired_at - elapsed) < 0)
 			free(handle);
 		else
 			push_retired(handle, handle);
@@ -171,7 +172,7 @@ EXPORT int side_context_register(const char *provider, const char *name, side_co
 		void *priv, struct side_context_handle **handle)
 {
 	struct side_context_handle *added, *expected = NULL;
-	struct side_context_place *place;
+	struct side_context_place *slot;
 	size_t provider_size = name_size(provider);
 	size_t size = name_size(name);
 
@@ -181,13 +182,13 @@ EXPORT int side_context_register(const char *provider, const char *name, side_co
 	if (registry_is_finished())
 		return SIDE_ERROR_EXITING;
 	libside_context_free_retired();
-	place = side_context_find(provider, name);
-	if (!place)
+	slot = side_context_find(provider, name);
+	if (!slot)
 		return SIDE_ERROR_NOMEM;
 	added = calloc(1, sizeof(*added));
 	if (!added)
 		return SIDE_ERROR_NOMEM;
-	added->place = place;
+	added->slot = slot;
 	added->get = get;
 	added->priv = priv;
 	/*
@@ -197,7 +198,7 @@ EXPORT int side_context_register(const char *provider, const char *name, side_co
 	if (handle)
 		__atomic_store_n(handle, added, __ATOMIC_RELAXED);
 	/* Release: the registration before the pointer. Pairs with side_context_read(). */
-	if (__atomic_compare_exchange_n(&place->provider, &expected, added, false, __ATOMIC_RELEASE,
+	if (__atomic_compare_exchange_n(&slot->provider, &expected, added, false, __ATOMIC_RELEASE,
 			    __ATOMIC_RELAXED))
 		return SIDE_ERROR_OK;
 	if (handle)
@@ -216,7 +217,7 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 	 * Sequentially consistent: no thread can find the context any more, before we check whether a thread is in a section. Pairs
 	 * with the fence in rcu_enter_slow(). The caller must not unregister a handle twice.
 	 */
-	if (!__atomic_compare_exchange_n(&handle->place->provider, &expected, NULL, false,
+	if (!__atomic_compare_exchange_n(&handle->slot->provider, &expected, NULL, false,
 			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
 	/* Destructors run beside threads that still emit: they may look at it for ever. */
@@ -238,7 +239,7 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 /* ---- what tracers call ---- */
 
 EXPORT void side_context_read(
-		const struct side_context_place *place, struct side_context_value *value)
+		const struct side_context_place *slot, struct side_context_value *value)
 {
 	const struct side_context_handle *provider;
 	struct rcu_reader *reader = NULL;
@@ -246,7 +247,7 @@ EXPORT void side_context_read(
 	int saved_errno = errno;
 
 	value->kind = SIDE_CONTEXT_NONE;
-	if (!place)
+	if (!slot)
 		return;
 	/* In an event callback the section is open; elsewhere ours is better than none. */
 	if (!rcu_inside()) {
@@ -255,7 +256,7 @@ EXPORT void side_context_read(
 			return;
 	}
 	/* Acquire: what the registration holds. Pairs with the release in side_context_register(). */
-	provider = __atomic_load_n(&place->provider, __ATOMIC_ACQUIRE);
+	provider = __atomic_load_n(&slot->provider, __ATOMIC_ACQUIRE);
 	if (provider)
 		provider->get(value, provider->priv);
 	if (leave)

@@ -134,7 +134,7 @@ static const struct copy_table *copies_read_notes(uintptr_t at, size_t size)
 	return NULL;
 }
 
-static int copies_look_for(struct dl_phdr_info *info, size_t size, void *unused)
+static int copies_find_in_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	(void)size;
 	(void)unused;
@@ -271,7 +271,7 @@ static struct side_events_register_handle *copies_register(
 
 bool copies_decide(void)
 {
-	dl_iterate_phdr(copies_look_for, NULL);
+	dl_iterate_phdr(copies_find_in_object, NULL);
 	if (!used)
 		return false;
 	registry_redirect = copies_register;

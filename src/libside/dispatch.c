@@ -104,7 +104,7 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 		void *caller, uint64_t key)
 {
 	struct rcu_reader *reader;
-	bool outermost, shared, passed = true;
+	bool outermost, shared, elapsed = true;
 
 	if (registry_is_finished())
 		return;
@@ -118,11 +118,11 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 	shared = wanted_by_shared(state);
 	/* Whoever shares the event is not called inside a section, so there is one for the guard alone. */
 	if (shared && guard_get() && (reader = rcu_enter_slow(&outermost))) {
-		passed = dispatch_guard_accepts(state, args, var, caller);
+		elapsed = dispatch_guard_accepts(state, args, var, caller);
 		if (outermost)
 			rcu_leave(reader);
 	}
-	if (!passed)
+	if (!elapsed)
 		return;
 	if (shared)
 		call_shared(state, args, var, caller, key);

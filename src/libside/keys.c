@@ -37,7 +37,7 @@ EXPORT int side_tracer_request_key(uint64_t *key)
 }
 
 #if __SIZEOF_POINTER__ == 8
-bool key_is_given(uint64_t key)
+bool key_is_allocated(uint64_t key)
 {
 	uint64_t next = __atomic_load_n(&next_key, __ATOMIC_RELAXED);
 
@@ -45,14 +45,14 @@ bool key_is_given(uint64_t key)
 }
 #else
 /* The two words are not read atomically: while a key is being allocated, refuse none. */
-bool key_is_given(uint64_t key)
+bool key_is_allocated(uint64_t key)
 {
-	bool given;
+	bool is_allocated;
 
 	if (key == SIDE_KEY_MATCH_ALL || !futex_trylock(&lock))
 		return !key_is_reserved(key);
-	given = key >= SIDE_KEY_FIRST && (!next_key || key < next_key);
+	is_allocated = key >= SIDE_KEY_FIRST && (!next_key || key < next_key);
 	futex_unlock(&lock);
-	return given;
+	return is_allocated;
 }
 #endif

@@ -12,6 +12,6 @@ void keys_lock(void);
 void keys_unlock(void);
 
 /* Whether side_tracer_request_key() has returned this key, or it is the default key. Async-signal-safe. */
-bool key_is_given(uint64_t key);
+bool key_is_allocated(uint64_t key);
 
 #endif /* LIBSIDE_KEYS_H */

@@ -45,7 +45,7 @@ static bool daemon_is_there(void)
 	const char *user = environment_get("XDG_RUNTIME_DIR");
 	/* From the auxiliary vector: no system call. */
 	unsigned long uid = getauxval(AT_EUID);
-	char room[64];
+	char space[64];
 
 	if (runtime && *runtime)
 		return *runtime == '/' && there_is(runtime, "");
@@ -55,11 +55,11 @@ static bool daemon_is_there(void)
 		return false;
 	if (user && *user == '/')
 		return there_is(user, "/side");
-	(void)snprintf(room, sizeof(room), "/run/user/%lu/side", uid);
-	if (there_is(room, ""))
+	(void)snprintf(space, sizeof(space), "/run/user/%lu/side", uid);
+	if (there_is(space, ""))
 		return true;
-	(void)snprintf(room, sizeof(room), "/tmp/side-%lu", uid);
-	return there_is(room, "");
+	(void)snprintf(space, sizeof(space), "/tmp/side-%lu", uid);
+	return there_is(space, "");
 }
 
 #ifdef LIBSIDE_STATIC
@@ -120,11 +120,11 @@ static void loader_report_copy(void *agent)
 }
 
 /* Where the libraries were installed, or else where the loader searches. */
-static int loader_make_path(const char *name, char *path, size_t room)
+static int loader_make_path(const char *name, char *path, size_t space)
 {
-	int size = snprintf(path, room, LIBSIDE_DIRECTORY "/%s", name);
+	int size = snprintf(path, space, LIBSIDE_DIRECTORY "/%s", name);
 
-	return access(path, F_OK) ? snprintf(path, room, "%s", name) : size;
+	return access(path, F_OK) ? snprintf(path, space, "%s", name) : size;
 }
 
 #else
@@ -153,7 +153,7 @@ static void *open_library(const char *path, int flags)
 }
 
 /* Beside this library. */
-static int loader_make_path(const char *name, char *path, size_t room)
+static int loader_make_path(const char *name, char *path, size_t space)
 {
 	const char *end;
 	Dl_info self;
@@ -161,27 +161,27 @@ static int loader_make_path(const char *name, char *path, size_t room)
 	if (!dladdr(AGENT, &self) || !self.dli_fname)
 		return 0;
 	end = strrchr(self.dli_fname, '/');
-	return end ? snprintf(path, room, "%.*s/%s", (int)(end - self.dli_fname), self.dli_fname,
+	return end ? snprintf(path, space, "%.*s/%s", (int)(end - self.dli_fname), self.dli_fname,
 				     name)
-		   : snprintf(path, room, "%s", name);
+		   : snprintf(path, space, "%s", name);
 }
 
 #endif
 
-static const char *loader_choose_path(const char *name, char *path, size_t room)
+static const char *loader_choose_path(const char *name, char *path, size_t space)
 {
 	const char *directory = environment_get("SIDE_LIB_DIR");
-	int size = directory && *directory ? snprintf(path, room, "%s/%s", directory, name)
-					   : loader_make_path(name, path, room);
+	int size = directory && *directory ? snprintf(path, space, "%s/%s", directory, name)
+					   : loader_make_path(name, path, space);
 
-	return size > 0 && size < (int)room ? path : NULL;
+	return size > 0 && size < (int)space ? path : NULL;
 }
 
 /* The handle, or NULL; then it is said why, to those who want to know. */
 static void *loader_load_library(const char *name)
 {
 	const char *path, *error;
-	char room[PATH_MAX];
+	char space[PATH_MAX];
 	void *handle;
 
 	if (!can_load()) {
@@ -192,7 +192,7 @@ static void *loader_load_library(const char *name)
 		return NULL;
 	}
 	(void)dlerror(); /* what we asked for is no error of the program's */
-	path = loader_choose_path(name, room, sizeof(room));
+	path = loader_choose_path(name, space, sizeof(space));
 	handle = path ? open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!path || handle)
 		return handle;

@@ -39,7 +39,7 @@ static struct reader_chunk first_chunk = {.capacity = FIRST_READERS, .readers = 
 static struct rcu_reader no_reader = {.epoch = RCU_NO_READER};
 
 struct side_tracer_sections rcu_shared = {.gp = RCU_SLOW | RCU_ALWAYS};
-static uintptr_t last_passed;
+static uintptr_t last_elapsed;
 __thread struct rcu_reader *rcu_self = &no_reader;
 
 /* Of a reader whose thread could not ask for its id: it is never taken for one that is gone. */
@@ -139,7 +139,7 @@ static void rcu_reader_add_chunk(uint32_t capacity)
 	chunk = (struct reader_chunk *)(void *)(memory + readers_size);
 	chunk->capacity = capacity;
 	chunk->readers = (struct rcu_reader *)(void *)memory;
-	/* Release: the chunk before the pointer to it.  Pairs with the acquire in rcu_passed(). */
+	/* Release: the chunk before the pointer to it.  Pairs with the acquire in rcu_has_elapsed(). */
 	__atomic_store_n(&last_chunk->next, chunk, __ATOMIC_RELEASE);
 	last_chunk = chunk;
 }
@@ -153,7 +153,7 @@ static struct rcu_reader *take_ready_reader(uint32_t my_tid)
 		free_readers = reader->next_free;
 	} else if (last_chunk->used < last_chunk->capacity) {
 		reader = &last_chunk->readers[last_chunk->used];
-		/* Release: pairs with the acquire in rcu_passed(), which must see our epoch. */
+		/* Release: pairs with the acquire in rcu_has_elapsed(), which must see our epoch. */
 		__atomic_store_n(&last_chunk->used, last_chunk->used + 1, __ATOMIC_RELEASE);
 	} else {
 		return NULL;
@@ -454,19 +454,19 @@ static bool reader_is_older(const struct rcu_reader *reader, uintptr_t grace_per
 	return epoch != 0 && (intptr_t)(epoch - grace_period) < 0;
 }
 
-static void note_passed(uintptr_t grace_period)
+static void rcu_note_elapsed(uintptr_t grace_period)
 {
 	/* Relaxed: the exchange below checks the value again. */
-	uintptr_t seen = __atomic_load_n(&last_passed, __ATOMIC_RELAXED);
+	uintptr_t seen = __atomic_load_n(&last_elapsed, __ATOMIC_RELAXED);
 
-	/* Acquire and release: the ends of the readers' sections before the number. Pairs with the acquire in rcu_last_passed(). */
+	/* Acquire and release: the ends of the readers' sections before the number. Pairs with the acquire in rcu_last_elapsed(). */
 	while ((intptr_t)(seen - grace_period) < 0 &&
-			!__atomic_compare_exchange_n(&last_passed, &seen, grace_period, false,
+			!__atomic_compare_exchange_n(&last_elapsed, &seen, grace_period, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		;
 }
 
-bool rcu_passed(uintptr_t grace_period)
+bool rcu_has_elapsed(uintptr_t grace_period)
 {
 	struct reader_chunk *chunk;
 	uint32_t i, used;
@@ -479,7 +479,7 @@ bool rcu_passed(uintptr_t grace_period)
 				return false;
 		}
 	}
-	note_passed(grace_period);
+	rcu_note_elapsed(grace_period);
 	return true;
 }
 
@@ -506,7 +506,7 @@ void rcu_give_up_gone(uintptr_t grace_period)
 	struct reader_chunk *chunk;
 	uint32_t i, used;
 
-	/* Acquire, both: as in rcu_passed(). */
+	/* Acquire, both: as in rcu_has_elapsed(). */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
@@ -545,13 +545,13 @@ void rcu_synchronize(void)
 	uint32_t i, used;
 
 	grace_period = rcu_begin_grace_period();
-	/* Acquire, both: as in rcu_passed(). */
+	/* Acquire, both: as in rcu_has_elapsed(). */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++)
 			wait_for_reader(&chunk->readers[i], grace_period);
 	}
-	note_passed(grace_period);
+	rcu_note_elapsed(grace_period);
 }
 
 uintptr_t rcu_now(void)
@@ -561,10 +561,10 @@ uintptr_t rcu_now(void)
 	return __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED);
 }
 
-uintptr_t rcu_last_passed(void)
+uintptr_t rcu_last_elapsed(void)
 {
-	/* Acquire: the ends of the readers' sections. Pairs with the release in note_passed(). */
-	return __atomic_load_n(&last_passed, __ATOMIC_ACQUIRE);
+	/* Acquire: the ends of the readers' sections. Pairs with the release in rcu_note_elapsed(). */
+	return __atomic_load_n(&last_elapsed, __ATOMIC_ACQUIRE);
 }
 
 void rcu_after_fork_in_child(void)

@@ -138,7 +138,7 @@ void rcu_finish(void);
 uintptr_t rcu_begin_grace_period(void);
 
 /* Has it passed?  Does not wait. */
-bool rcu_passed(uintptr_t grace_period);
+bool rcu_has_elapsed(uintptr_t grace_period);
 
 /* Let go of readers that hold it up and whose threads do not exist any more. */
 void rcu_give_up_gone(uintptr_t grace_period);
@@ -149,7 +149,7 @@ void rcu_synchronize(void);
 
 /* The current epoch, to stamp what is unpublished; and the newest grace period that has passed. */
 uintptr_t rcu_now(void);
-uintptr_t rcu_last_passed(void);
+uintptr_t rcu_last_elapsed(void);
 
 void rcu_after_fork_in_child(void);
 

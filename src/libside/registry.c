@@ -64,7 +64,7 @@ static bool finished;
 
 /* What to call when the lock is free, and whether somebody wanted it in vain. */
 static void (*unlock_hook)(void);
-static bool missed;
+static bool has_missed_hook;
 
 register_function *registry_redirect;
 
@@ -85,7 +85,7 @@ static __attribute__((noinline, cold)) void call_hook(void)
 	void (*hook)(void) = __atomic_load_n(&unlock_hook, __ATOMIC_ACQUIRE);
 
 	/* Sequentially consistent: the mark before what the hook does. Pairs with the store in side_tracer_trylock(). */
-	if (__atomic_exchange_n(&missed, false, __ATOMIC_SEQ_CST) && hook)
+	if (__atomic_exchange_n(&has_missed_hook, false, __ATOMIC_SEQ_CST) && hook)
 		hook();
 }
 
@@ -100,7 +100,7 @@ void registry_unlock(void)
 	 * Sequentially consistent: the release of the lock before this load. Pairs with the store in side_tracer_trylock(), after
 	 * which a second attempt follows. Either that attempt finds the lock free, or this load finds the mark.
 	 */
-	if (outermost && __atomic_load_n(&missed, __ATOMIC_SEQ_CST))
+	if (outermost && __atomic_load_n(&has_missed_hook, __ATOMIC_SEQ_CST))
 		call_hook();
 }
 
@@ -127,14 +127,14 @@ void registry_unlock_in_parent(void)
 	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of the gate only. If the lock has an
 	 * owner, that owner calls the hook.
 	 */
-	if (__atomic_load_n(&missed, __ATOMIC_SEQ_CST) && registry_is_free())
+	if (__atomic_load_n(&has_missed_hook, __ATOMIC_SEQ_CST) && registry_is_free())
 		call_hook();
 }
 
 void registry_unlock_in_child(void)
 {
 	/* Relaxed: a child has one thread. */
-	__atomic_store_n(&missed, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&has_missed_hook, false, __ATOMIC_RELAXED);
 	if (forks_beside) {
 		/* The owner does not exist here: its further work is left out. */
 		forks_beside = false;
@@ -169,7 +169,7 @@ EXPORT bool side_tracer_trylock(void)
 	if (try_both())
 		return true;
 	/* Sequentially consistent: the mark before the second attempt. Pairs with the load in registry_unlock(). */
-	__atomic_store_n(&missed, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&has_missed_hook, true, __ATOMIC_SEQ_CST);
 	/* The owner may have read the mark before.  It stays then: one call of the hook too many. */
 	return try_both();
 }
@@ -447,7 +447,7 @@ EXPORT struct side_events_register_handle *side_events_register(
 {
 	struct side_events_register_handle *batch = NULL;
 	struct side_event_description **shown;
-	struct batch_block *spare = NULL;
+	struct batch_block *free_block = NULL;
 	struct side_tracer_handle *tracer;
 
 	if (registry_redirect)
@@ -456,18 +456,18 @@ EXPORT struct side_events_register_handle *side_events_register(
 	if (registry_is_finished() || (!events && nr_events))
 		return NULL;
 	registry_lock();
-	if (!batches_have_place()) {
+	if (!batches_have_slot()) {
 		/* Without the lock: a program's own malloc() may register events. */
 		registry_unlock();
-		spare = calloc(1, sizeof(*spare));
+		free_block = calloc(1, sizeof(*free_block));
 		registry_lock();
 	}
 	if (!registry_is_finished())
-		batch = batches_take(&spare);
+		batch = batches_take(&free_block);
 	if (!batch) {
 		registry_unlock();
-		if (spare)
-			free(spare);
+		if (free_block)
+			free(free_block);
 		return NULL;
 	}
 	shown = guard_shows(events, &nr_events);
@@ -481,8 +481,8 @@ EXPORT struct side_events_register_handle *side_events_register(
 	tracer_walks--;
 	free_gone_tracers();
 	registry_unlock();
-	if (spare)
-		free(spare);
+	if (free_block)
+		free(free_block);
 	return batch;
 }
 

@@ -22,20 +22,20 @@ static const char *const sentences[REPORT_NR] = {
 };
 
 static bool enabled;
-static bool said[REPORT_NR];
+static bool reported[REPORT_NR];
 
 void report_init(void)
 {
 	__atomic_store_n(&enabled, environment_is_on("SIDE_DEBUG"), __ATOMIC_RELAXED);
 }
 
-void report_once(enum report report)
+void report_once(enum report_reason report)
 {
 	int saved_errno = errno;
 	size_t size = 0;
 
 	if (!__atomic_load_n(&enabled, __ATOMIC_RELAXED) ||
-			__atomic_exchange_n(&said[report], true, __ATOMIC_RELAXED))
+			__atomic_exchange_n(&reported[report], true, __ATOMIC_RELAXED))
 		return;
 	/* Counted by hand: strlen() uses vector registers, which nobody has saved where a probe hits. */
 	while (sentences[report][size])

@@ -6,7 +6,7 @@
 #ifndef LIBSIDE_REPORT_H
 #define LIBSIDE_REPORT_H
 
-enum report {
+enum report_reason {
 	REPORT_STATE_VERSION,
 	REPORT_DESCRIPTION_VERSION,
 	REPORT_DESCRIPTION_SIZE,
@@ -18,6 +18,6 @@ enum report {
 /* Read the environment; before anything else can report. */
 void report_init(void);
 
-void report_once(enum report report);
+void report_once(enum report_reason report);
 
 #endif /* LIBSIDE_REPORT_H */

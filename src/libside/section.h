@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) bool section_enter(
 
 static inline __attribute__((always_inline)) void section_leave(uintptr_t *epoch)
 {
-	/* Release: what the section read, before it ends.  Pairs with the acquire in rcu_passed(). */
+	/* Release: what the section read, before it ends.  Pairs with the acquire in rcu_has_elapsed(). */
 	__atomic_store_n(epoch, 0, __ATOMIC_RELEASE);
 }
 

@@ -200,7 +200,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	struct side_statedump_request_handle *handle;
 	int result = SIDE_ERROR_OK;
 
-	if (key == SIDE_KEY_MATCH_ALL || !key_is_given(key))
+	if (key == SIDE_KEY_MATCH_ALL || !key_is_allocated(key))
 		return SIDE_ERROR_INVAL;
 	if (registry_is_finished())
 		return SIDE_ERROR_EXITING;
@@ -240,7 +240,7 @@ EXPORT bool side_tracer_statedump_request_try(uint64_t key)
 	struct side_statedump_request_handle *handle;
 	bool result;
 
-	if (key == SIDE_KEY_MATCH_ALL || !key_is_given(key) || registry_is_finished() ||
+	if (key == SIDE_KEY_MATCH_ALL || !key_is_allocated(key) || registry_is_finished() ||
 			!owned_lock_try(&lock))
 		return false;
 	result = can_request_now(key);

@@ -64,8 +64,8 @@ struct probe_site {
 	struct probe_piece pieces[PROBE_PIECES_MAX];
 	uint8_t nr_bytes;
 	uint8_t bytes[PROBE_BYTES_MAX]; /* what stands there, at least `patched` and PROBE_JUMP_BYTES if so many are */
-	uint64_t pad; /* PROBE_SHORT: where its jump is to stand */
-	uint8_t pad_bytes[PROBE_JUMP_BYTES];
+	uint64_t springboard; /* PROBE_SHORT: where its jump is to stand */
+	uint8_t springboard_bytes[PROBE_JUMP_BYTES];
 };
 
 #endif /* PROBE_SITE_H */

@@ -20,22 +20,23 @@
 /* A list that was said in several lines is copied into one: so often each byte at most. */
 #define COPIES 2
 
-struct reader {
+struct boot_config_reader {
 	struct boot_config *config;
 	struct boot_session *session;
 	struct boot_channel *channel;
 	struct boot_rule *rule;
-	char *room, *room_end;
+	char *space, *buffer_end;
 	unsigned int line;
 	struct boot_error *error;
 };
 
 /* ---- errors ---- */
 
-static int boot_config_set_error(struct reader *reader, const char *mend, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
+static int boot_config_set_error(struct boot_config_reader *reader, const char *hint,
+		const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static int boot_config_set_error(struct reader *reader, const char *mend, const char *format, ...)
+static int boot_config_set_error(
+		struct boot_config_reader *reader, const char *hint, const char *format, ...)
 {
 	va_list arguments;
 
@@ -43,7 +44,7 @@ static int boot_config_set_error(struct reader *reader, const char *mend, const 
 	va_start(arguments, format);
 	vsnprintf(reader->error->text, sizeof(reader->error->text), format, arguments);
 	va_end(arguments);
-	snprintf(reader->error->mend, sizeof(reader->error->mend), "%s", mend);
+	snprintf(reader->error->hint, sizeof(reader->error->hint), "%s", hint);
 	return -EINVAL;
 }
 
@@ -62,13 +63,13 @@ void boot_error_text(char *buffer, size_t size, const char *file, const struct b
 	if (error->line)
 		snprintf(where, sizeof(where), "%u: ", error->line);
 	snprintf(buffer, size, "%s:%s%s%s%s%s", file, *where ? "" : " ", where, error->text,
-			*error->mend ? "; " : "", error->mend);
+			*error->hint ? "; " : "", error->hint);
 	make_printable(buffer);
 }
 
 /* ---- memory ---- */
 
-size_t boot_room(size_t size)
+size_t boot_buffer_size(size_t size)
 {
 	/* Each structure has a line of its own, of eight bytes at least ("event *\n"). */
 	const size_t most = sizeof(struct boot_rule) + sizeof(struct boot_channel) + 64;
@@ -77,19 +78,19 @@ size_t boot_room(size_t size)
 			COPIES * size * 64;
 }
 
-static void *boot_config_allocate(struct reader *reader, size_t size)
+static void *boot_config_allocate(struct boot_config_reader *reader, size_t size)
 {
-	char *taken = reader->room;
+	char *taken = reader->space;
 
 	size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	if (size > (size_t)(reader->room_end - taken))
+	if (size > (size_t)(reader->buffer_end - taken))
 		return NULL;
-	reader->room += size;
+	reader->space += size;
 	memset(taken, 0, size);
 	return taken;
 }
 
-static int no_room(struct reader *reader)
+static int boot_config_fail_no_space(struct boot_config_reader *reader)
 {
 	return boot_config_set_error(reader, "write it shorter", "the file is too large");
 }
@@ -116,8 +117,8 @@ static bool boot_config_read_number(
 	return value <= max;
 }
 
-static int boot_config_parse_size(struct reader *reader, const char *value, uint64_t least,
-		uint64_t most, uint64_t *size)
+static int boot_config_parse_size(struct boot_config_reader *reader, const char *value,
+		uint64_t least, uint64_t most, uint64_t *size)
 {
 	static const char units[] = "KMG";
 	const char *unit, *found;
@@ -141,7 +142,7 @@ static int boot_config_parse_size(struct reader *reader, const char *value, uint
 	return 0;
 }
 
-static int take_time(struct reader *reader, const char *value, uint32_t *us)
+static int take_time(struct boot_config_reader *reader, const char *value, uint32_t *us)
 {
 	static const struct {
 		const char *name;
@@ -168,7 +169,7 @@ static int take_time(struct reader *reader, const char *value, uint32_t *us)
 }
 
 /* A path that can be said in text and followed: absolute, and nothing in it speaks to terminals. */
-static int boot_config_check_path(struct reader *reader, const char *value)
+static int boot_config_check_path(struct boot_config_reader *reader, const char *value)
 {
 	const char *at;
 
@@ -185,7 +186,7 @@ static int boot_config_check_path(struct reader *reader, const char *value)
 
 /* ---- lists with commas ---- */
 
-static int check_pattern(struct reader *reader, const char *word)
+static int check_pattern(struct boot_config_reader *reader, const char *word)
 {
 	struct pattern pattern;
 	struct pattern_error why;
@@ -196,7 +197,7 @@ static int check_pattern(struct reader *reader, const char *word)
 			"the pattern \"%.60s\": column %u: %s", word, why.column, why.reason);
 }
 
-static int check_context(struct reader *reader, const char *word)
+static int check_context(struct boot_config_reader *reader, const char *word)
 {
 	struct context_spec spec;
 	struct context_error why;
@@ -208,20 +209,20 @@ static int check_context(struct reader *reader, const char *word)
 }
 
 /* Behind those that are there already, each with `before` in front. */
-static int boot_config_add_arg(struct reader *reader, struct boot_words *words, const char *before,
-		const char *word, size_t size, char **end)
+static int boot_config_add_arg(struct boot_config_reader *reader, struct boot_strings *strings,
+		const char *before, const char *word, size_t size, char **end)
 {
 	size_t whole = strlen(before) + size + 1;
 	char *to = *end;
 
-	if (whole > (size_t)(reader->room_end - to))
-		return no_room(reader);
+	if (whole > (size_t)(reader->buffer_end - to))
+		return boot_config_fail_no_space(reader);
 	memcpy(to, before, strlen(before));
 	memcpy(to + strlen(before), word, size);
 	to[whole - 1] = 0;
 	*end = to + whole;
-	words->size += whole;
-	words->nr++;
+	strings->size += whole;
+	strings->nr++;
 	return 0;
 }
 
@@ -236,18 +237,19 @@ static size_t trimmed(const char **word, size_t size)
 	return size;
 }
 
-static int boot_config_add_args(struct reader *reader, struct boot_words *words, const char *before,
-		const char *value, uint32_t most, int (*check)(struct reader *, const char *))
+static int boot_config_add_args(struct boot_config_reader *reader, struct boot_strings *strings,
+		const char *before, const char *value, uint32_t most,
+		int (*check)(struct boot_config_reader *, const char *))
 {
-	char *copy = reader->room, *end = copy;
+	char *copy = reader->space, *end = copy;
 	int ret = 0;
 
 	/* A list stands in a row: what was there before comes along. */
-	if (words->size > (size_t)(reader->room_end - end))
-		return no_room(reader);
-	if (words->size)
-		memcpy(end, words->texts, words->size);
-	end += words->size;
+	if (strings->size > (size_t)(reader->buffer_end - end))
+		return boot_config_fail_no_space(reader);
+	if (strings->size)
+		memcpy(end, strings->texts, strings->size);
+	end += strings->size;
 	while (!ret) {
 		size_t size = strcspn(value, ","), kept;
 		const char *word = value, *begin = end;
@@ -257,24 +259,25 @@ static int boot_config_add_args(struct reader *reader, struct boot_words *words,
 			return boot_config_set_error(reader,
 					"take the comma away, or write what is missing",
 					"there is nothing between two commas");
-		if (words->nr == most)
+		if (strings->nr == most)
 			return boot_config_set_error(
 					reader, "write less", "more than %u in one list", most);
-		ret = boot_config_add_arg(reader, words, before, word, kept, &end);
+		ret = boot_config_add_arg(reader, strings, before, word, kept, &end);
 		if (!ret)
 			ret = check(reader, begin);
 		if (!value[size])
 			break;
 		value += size + 1;
 	}
-	words->texts = copy;
-	reader->room += (size_t)(end - copy + (long)ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	strings->texts = copy;
+	reader->space += (size_t)(end - copy + (long)ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	return ret;
 }
 
 /* ---- what belongs to what ---- */
 
-static struct boot_channel *boot_config_add_channel(struct reader *reader, const char *name)
+static struct boot_channel *boot_config_add_channel(
+		struct boot_config_reader *reader, const char *name)
 {
 	struct boot_channel *channel = boot_config_allocate(reader, sizeof(*channel));
 	struct boot_session *session = reader->session;
@@ -292,7 +295,7 @@ static struct boot_channel *boot_config_add_channel(struct reader *reader, const
 	return channel;
 }
 
-static int need_session(struct reader *reader, const char *word)
+static int need_session(struct boot_config_reader *reader, const char *word)
 {
 	if (reader->session)
 		return 0;
@@ -301,16 +304,16 @@ static int need_session(struct reader *reader, const char *word)
 }
 
 /* The one that needs no name. */
-static int need_channel(struct reader *reader, const char *word)
+static int need_channel(struct boot_config_reader *reader, const char *word)
 {
 	int ret = need_session(reader, word);
 
 	if (ret || reader->channel)
 		return ret;
-	return boot_config_add_channel(reader, "ring") ? 0 : no_room(reader);
+	return boot_config_add_channel(reader, "ring") ? 0 : boot_config_fail_no_space(reader);
 }
 
-static int need_no_rule(struct reader *reader, const char *word)
+static int need_no_rule(struct boot_config_reader *reader, const char *word)
 {
 	int ret = need_channel(reader, word);
 
@@ -320,7 +323,7 @@ static int need_no_rule(struct reader *reader, const char *word)
 			"%s belongs to a channel, not to an event", word);
 }
 
-static int need_rule(struct reader *reader, const char *word)
+static int need_rule(struct boot_config_reader *reader, const char *word)
 {
 	if (reader->rule)
 		return 0;
@@ -330,31 +333,32 @@ static int need_rule(struct reader *reader, const char *word)
 
 /* ---- words ---- */
 
-static int take_place(struct reader *reader, const char *value)
+static int boot_config_take_state_dir(struct boot_config_reader *reader, const char *value)
 {
-	if (reader->config->place)
+	if (reader->config->state_dir)
 		return boot_config_set_error(
 				reader, "keep one of them", "the state directory is given twice");
 	if (reader->session)
 		return boot_config_set_error(reader, "write it before the first session",
 				"the state directory is that of all sessions");
-	reader->config->place = value;
+	reader->config->state_dir = value;
 	return boot_config_check_path(reader, value);
 }
 
-static int boot_config_parse_session(struct reader *reader, const char *value)
+static int boot_config_parse_session(struct boot_config_reader *reader, const char *value)
 {
 	struct boot_config *config = reader->config;
 	struct boot_session *session;
 
-	if (!config->place)
+	if (!config->state_dir)
 		return boot_config_set_error(reader, "write a line `place /run/side/boot` first",
 				"the state directory for the rings is missing");
 	if (!wire_session_name_valid(value))
 		return boot_config_set_error(reader,
 				"use 1 to 64 letters, digits, \"_\", \".\" and \"-\"",
 				"\"%.80s\" cannot name a session", value);
-	if (strlen(config->place) + strlen(value) + sizeof("//" BOOT_SOCKET) - 1 > BOOT_SOCKET_MAX)
+	if (strlen(config->state_dir) + strlen(value) + sizeof("//" BOOT_SOCKET) - 1 >
+			BOOT_SOCKET_MAX)
 		return boot_config_set_error(reader, "choose a shorter one",
 				"state directory and session together are too long for a socket's name");
 	for (session = config->sessions; session; session = session->next)
@@ -366,7 +370,7 @@ static int boot_config_parse_session(struct reader *reader, const char *value)
 				"there are more than %d sessions", BOOT_SESSIONS_MAX);
 	session = boot_config_allocate(reader, sizeof(*session));
 	if (!session)
-		return no_room(reader);
+		return boot_config_fail_no_space(reader);
 	session->name = value;
 	session->channels_end = &session->channels;
 	*config->sessions_end = session;
@@ -378,7 +382,7 @@ static int boot_config_parse_session(struct reader *reader, const char *value)
 	return 0;
 }
 
-static int take_output(struct reader *reader, const char *value)
+static int take_output(struct boot_config_reader *reader, const char *value)
 {
 	int ret = need_session(reader, "output");
 
@@ -390,7 +394,7 @@ static int take_output(struct reader *reader, const char *value)
 	return ret ? ret : boot_config_check_path(reader, value);
 }
 
-static int take_memory_limit(struct reader *reader, const char *value)
+static int take_memory_limit(struct boot_config_reader *reader, const char *value)
 {
 	int ret = need_session(reader, "memory-limit");
 
@@ -408,7 +412,7 @@ static bool boot_config_is_channel_name(const char *name)
 	return size && size <= CHANNEL_NAME_MAX && *name != '-' && strspn(name, allowed) == size;
 }
 
-static int boot_config_parse_channel(struct reader *reader, const char *value)
+static int boot_config_parse_channel(struct boot_config_reader *reader, const char *value)
 {
 	const struct boot_channel *channel;
 	int ret = need_session(reader, "channel");
@@ -425,19 +429,19 @@ static int boot_config_parse_channel(struct reader *reader, const char *value)
 	if (reader->session->nr_channels == WIRE_CHANNELS_MAX)
 		return boot_config_set_error(reader, "write less",
 				"a session has at most %d channels", WIRE_CHANNELS_MAX);
-	return boot_config_add_channel(reader, value) ? 0 : no_room(reader);
+	return boot_config_add_channel(reader, value) ? 0 : boot_config_fail_no_space(reader);
 }
 
-static int take_mode(struct reader *reader, const char *value)
+static int take_mode(struct boot_config_reader *reader, const char *value)
 {
-	static const char *const words[] = {"discard", "overwrite", "block"};
+	static const char *const strings[] = {"discard", "overwrite", "block"};
 	unsigned int i;
 	int ret = need_no_rule(reader, "mode");
 
 	if (ret)
 		return ret;
-	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (!strcmp(value, words[i])) {
+	for (i = 0; i < sizeof(strings) / sizeof(*strings); i++)
+		if (!strcmp(value, strings[i])) {
 			reader->channel->mode = (enum boot_mode)i;
 			return 0;
 		}
@@ -445,7 +449,7 @@ static int take_mode(struct reader *reader, const char *value)
 			reader, "use discard, overwrite or block", "\"%.40s\" is no mode", value);
 }
 
-static int take_buffer_size(struct reader *reader, const char *value)
+static int take_buffer_size(struct boot_config_reader *reader, const char *value)
 {
 	uint64_t size = 0;
 	int ret = need_no_rule(reader, "buffer-size");
@@ -458,7 +462,7 @@ static int take_buffer_size(struct reader *reader, const char *value)
 	return ret;
 }
 
-static int take_per_thread(struct reader *reader, const char *value)
+static int take_per_thread(struct boot_config_reader *reader, const char *value)
 {
 	const char *unit;
 	uint64_t number;
@@ -474,14 +478,14 @@ static int take_per_thread(struct reader *reader, const char *value)
 	return 0;
 }
 
-static int take_block_timeout(struct reader *reader, const char *value)
+static int take_block_timeout(struct boot_config_reader *reader, const char *value)
 {
 	int ret = need_no_rule(reader, "block-timeout");
 
 	return ret ? ret : take_time(reader, value, &reader->channel->block_timeout_us);
 }
 
-static int boot_config_parse_context(struct reader *reader, const char *value)
+static int boot_config_parse_context(struct boot_config_reader *reader, const char *value)
 {
 	int ret = need_channel(reader, "context");
 
@@ -492,7 +496,7 @@ static int boot_config_parse_context(struct reader *reader, const char *value)
 			value, WIRE_CONTEXTS_MAX, check_context);
 }
 
-static int boot_config_parse_event(struct reader *reader, const char *value)
+static int boot_config_parse_event(struct boot_config_reader *reader, const char *value)
 {
 	struct boot_rule *rule;
 	int ret = need_channel(reader, "event");
@@ -504,7 +508,7 @@ static int boot_config_parse_event(struct reader *reader, const char *value)
 				"a channel has at most %d rules", WIRE_RULES_MAX);
 	rule = boot_config_allocate(reader, sizeof(*rule));
 	if (!rule)
-		return no_room(reader);
+		return boot_config_fail_no_space(reader);
 	rule->line = reader->line;
 	*reader->channel->rules_end = rule;
 	reader->channel->rules_end = &rule->next;
@@ -514,7 +518,7 @@ static int boot_config_parse_event(struct reader *reader, const char *value)
 			reader, &rule->patterns, "", value, WIRE_PATTERNS_MAX, check_pattern);
 }
 
-static int take_exclude(struct reader *reader, const char *value)
+static int take_exclude(struct boot_config_reader *reader, const char *value)
 {
 	int ret = need_rule(reader, "exclude");
 
@@ -523,7 +527,7 @@ static int take_exclude(struct reader *reader, const char *value)
 				     WIRE_PATTERNS_MAX, check_pattern);
 }
 
-static int boot_config_parse_filter(struct reader *reader, const char *value)
+static int boot_config_parse_filter(struct boot_config_reader *reader, const char *value)
 {
 	int ret = need_rule(reader, "filter");
 
@@ -539,9 +543,9 @@ static int boot_config_parse_filter(struct reader *reader, const char *value)
 
 static const struct {
 	const char *word;
-	int (*take)(struct reader *reader, const char *value);
+	int (*take)(struct boot_config_reader *reader, const char *value);
 } known[] = {
-		{"place", take_place},
+		{"place", boot_config_take_state_dir},
 		{"session", boot_config_parse_session},
 		{"output", take_output},
 		{"memory-limit", take_memory_limit},
@@ -558,7 +562,7 @@ static const struct {
 
 /* ---- lines ---- */
 
-static int boot_config_parse_line(struct reader *reader, char *line)
+static int boot_config_parse_line(struct boot_config_reader *reader, char *line)
 {
 	char *value, *end = line + strlen(line);
 	size_t i;
@@ -585,7 +589,7 @@ static int boot_config_parse_line(struct reader *reader, char *line)
 			"unknown word \"%.40s\"", line);
 }
 
-static int check_whole(struct reader *reader)
+static int check_whole(struct boot_config_reader *reader)
 {
 	const struct boot_channel *channel;
 	const struct boot_session *session;
@@ -608,7 +612,7 @@ static int check_whole(struct reader *reader)
 	return 0;
 }
 
-static int boot_config_parse(struct reader *reader, char *text, size_t size)
+static int boot_config_parse(struct boot_config_reader *reader, char *text, size_t size)
 {
 	char *line = text;
 	int ret = 0;
@@ -618,7 +622,7 @@ static int boot_config_parse(struct reader *reader, char *text, size_t size)
 				"the file has more than %u bytes", BOOT_SIZE_MAX);
 	reader->config = boot_config_allocate(reader, sizeof(*reader->config));
 	if (!reader->config)
-		return no_room(reader);
+		return boot_config_fail_no_space(reader);
 	reader->config->sessions_end = &reader->config->sessions;
 	text[size] = 0;
 	while (line < text + size && !ret) {
@@ -636,15 +640,15 @@ static int boot_config_parse(struct reader *reader, char *text, size_t size)
 	return ret ? ret : check_whole(reader);
 }
 
-int boot_parse(char *text, size_t size, void *room, struct boot_config **config,
+int boot_parse(char *text, size_t size, void *space, struct boot_config **config,
 		struct boot_error *error)
 {
-	struct reader reader = {.room = room, .error = error};
+	struct boot_config_reader reader = {.space = space, .error = error};
 	int ret;
 
 	*error = (struct boot_error){.line = 0};
 	*config = NULL;
-	reader.room_end = reader.room + boot_room(size);
+	reader.buffer_end = reader.space + boot_buffer_size(size);
 	ret = boot_config_parse(&reader, text, size);
 	make_printable(error->text);
 	if (!ret)
@@ -661,10 +665,11 @@ const char *boot_file(const char *value)
 	return strcmp(value, "1") != 0 ? value : BOOT_FILE;
 }
 
-bool boot_path(char *path, size_t room, const char *place, const char *session, const char *name)
+bool boot_path(char *path, size_t space, const char *state_dir, const char *session,
+		const char *name)
 {
-	int size = snprintf(
-			path, room, "%s/%s%s%s", place, session, name ? "/" : "", name ? name : "");
+	int size = snprintf(path, space, "%s/%s%s%s", state_dir, session, name ? "/" : "",
+			name ? name : "");
 
-	return size > 0 && (size_t)size < room;
+	return size > 0 && (size_t)size < space;
 }

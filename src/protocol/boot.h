@@ -34,7 +34,7 @@
 #define BOOT_FILE "/etc/side/boot.conf"
 #define BOOT_SIZE_MAX 65536u /* bytes of the file */
 #define BOOT_SESSIONS_MAX 8
-#define BOOT_PLACE_MAX 4096
+#define BOOT_STATE_DIR_MAX 4096
 #define BOOT_SOCKET_MAX 105         /* bytes of PLACE/SESSION/socket */
 #define BOOT_RING_SIZE (256u << 10) /* when nothing is said: there is little memory yet */
 #define BOOT_RING_SIZE_MIN (64u << 10)
@@ -48,7 +48,7 @@
 enum boot_mode { BOOT_DISCARD, BOOT_OVERWRITE, BOOT_BLOCK };
 
 /* Strings in a row, each with its NUL. */
-struct boot_words {
+struct boot_strings {
 	const char *texts;
 	size_t size;
 	uint32_t nr;
@@ -56,8 +56,8 @@ struct boot_words {
 
 struct boot_rule {
 	struct boot_rule *next;
-	struct boot_words patterns;
-	struct boot_words contexts;
+	struct boot_strings patterns;
+	struct boot_strings contexts;
 	const char *filter; /* NULL: none */
 	unsigned int line, filter_line;
 };
@@ -69,7 +69,7 @@ struct boot_channel {
 	uint64_t ring_size;        /* a power of two */
 	uint32_t threads_max;      /* 0: a ring for each CPU */
 	uint32_t block_timeout_us; /* 0: the standard */
-	struct boot_words contexts;
+	struct boot_strings contexts;
 	struct boot_rule *rules, **rules_end;
 	uint32_t nr_rules;
 };
@@ -84,7 +84,7 @@ struct boot_session {
 };
 
 struct boot_config {
-	const char *place; /* an absolute path */
+	const char *state_dir; /* an absolute path */
 	struct boot_session *sessions, **sessions_end;
 	uint32_t nr_sessions;
 };
@@ -92,18 +92,18 @@ struct boot_config {
 struct boot_error {
 	unsigned int line; /* from 1; 0: the whole file */
 	char text[320];    /* a sentence part: what is wrong */
-	char mend[160];
+	char hint[160];
 };
 
 /* Bytes of memory that boot_parse() needs for a file of so many bytes. */
-size_t boot_room(size_t size);
+size_t boot_buffer_size(size_t size);
 
 /*
- * Read a file's bytes (`text` has `size` of them and one more behind, which becomes 0). `room` has
- * boot_room() bytes and the alignment of a pointer. Everything points into both. 0, or -EINVAL with
+ * Read a file's bytes (`text` has `size` of them and one more behind, which becomes 0). `space` has
+ * boot_buffer_size() bytes and the alignment of a pointer. Everything points into both. 0, or -EINVAL with
  * *error filled in.
  */
-int boot_parse(char *text, size_t size, void *room, struct boot_config **config,
+int boot_parse(char *text, size_t size, void *space, struct boot_config **config,
 		struct boot_error *error);
 
 /* "FILE:LINE: what is wrong; mend" in one line. */
@@ -113,6 +113,7 @@ void boot_error_text(char *buffer, size_t size, const char *file, const struct b
 const char *boot_file(const char *value);
 
 /* "PLACE/SESSION" and, with a name, "/NAME" behind it. False: it does not fit. */
-bool boot_path(char *path, size_t room, const char *place, const char *session, const char *name);
+bool boot_path(char *path, size_t space, const char *state_dir, const char *session,
+		const char *name);
 
 #endif

@@ -163,7 +163,7 @@ bool context_same(const struct context_spec *one, const struct context_spec *oth
 /* ---- errors ---- */
 
 /* A piece of text that is not ended by a NUL. */
-struct piece {
+struct text_slice {
 	const char *text;
 	size_t size;
 };
@@ -193,7 +193,7 @@ struct shown {
 	char text[44];
 };
 
-static struct shown context_spec_format(struct piece piece)
+static struct shown context_spec_format(struct text_slice piece)
 {
 	struct shown shown;
 	size_t i;
@@ -218,7 +218,7 @@ static unsigned char context_spec_to_lower(char c)
  * How many letters apart: left out, added, changed, or two neighbours swapped. Case and underscores
  * do not count. Names that are longer are as far away as can be.
  */
-static unsigned int context_spec_edit_distance(struct piece one, const char *other)
+static unsigned int context_spec_edit_distance(struct text_slice one, const char *other)
 {
 	unsigned int rows[3][DISTANCE_MAX + 1];
 	size_t other_size = strlen(other);
@@ -258,7 +258,7 @@ struct guess {
 	unsigned int distance;
 };
 
-static void guess_consider(struct guess *guess, struct piece wrong, const char *name)
+static void guess_consider(struct guess *guess, struct text_slice wrong, const char *name)
 {
 	unsigned int d = context_spec_edit_distance(wrong, name);
 
@@ -267,7 +267,7 @@ static void guess_consider(struct guess *guess, struct piece wrong, const char *
 }
 
 /* A third of the letters may be wrong, but not all of a short name. */
-static struct guess guess_new(struct piece wrong)
+static struct guess guess_new(struct text_slice wrong)
 {
 	return (struct guess){NULL, (unsigned int)(wrong.size / 3) + 2};
 }
@@ -280,22 +280,23 @@ static bool is_letter_or_digit(char c)
 }
 
 /* The field's name: what CTF does not take becomes an underscore. */
-static void context_spec_make_field(struct context_spec *spec, const char *prefix, const char *rest)
+static void context_spec_make_field(
+		struct context_spec *spec, const char *prefix, const char *remainder)
 {
 	size_t size = strlen(prefix);
 
 	memcpy(spec->field, prefix, size);
-	for (; *rest && size < CONTEXT_NAME_MAX; rest++)
-		spec->field[size++] = is_letter_or_digit(*rest) ? *rest : '_';
+	for (; *remainder && size < CONTEXT_NAME_MAX; remainder++)
+		spec->field[size++] = is_letter_or_digit(*remainder) ? *remainder : '_';
 	spec->field[size] = 0;
 }
 
-static bool piece_is(struct piece piece, const char *text)
+static bool piece_is(struct text_slice piece, const char *text)
 {
 	return strlen(text) == piece.size && !memcmp(piece.text, text, piece.size);
 }
 
-static bool piece_begins(struct piece piece, const char *text)
+static bool piece_begins(struct text_slice piece, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -304,7 +305,7 @@ static bool piece_begins(struct piece piece, const char *text)
 
 /* All functions below get the whole text of this context, and say columns in it. */
 
-static int parse_raw(struct piece text, size_t at, struct context_spec *spec,
+static int parse_raw(struct text_slice text, size_t at, struct context_spec *spec,
 		struct context_error *error)
 {
 	size_t begin = at + strlen("raw:");
@@ -337,10 +338,11 @@ static int parse_raw(struct piece text, size_t at, struct context_spec *spec,
 	return 0;
 }
 
-static int parse_perf(struct piece text, struct context_spec *spec, struct context_error *error)
+static int parse_perf(
+		struct text_slice text, struct context_spec *spec, struct context_error *error)
 {
 	size_t at = strlen(PERF_PREFIX);
-	struct piece name = {text.text + at, text.size - at};
+	struct text_slice name = {text.text + at, text.size - at};
 	struct guess guess = guess_new(name);
 	size_t i;
 	int ret;
@@ -375,31 +377,31 @@ static int parse_perf(struct piece text, struct context_spec *spec, struct conte
 	return 0;
 }
 
-static int parse_application(struct piece text, size_t prefix_size, struct context_spec *spec,
+static int parse_application(struct text_slice text, size_t prefix_size, struct context_spec *spec,
 		struct context_error *error)
 {
-	struct piece rest = {text.text + prefix_size, text.size - prefix_size};
+	struct text_slice remainder = {text.text + prefix_size, text.size - prefix_size};
 	size_t colon = 0;
 	size_t i;
 
-	for (i = 0; i < rest.size; i++) {
-		if (rest.text[i] == ':' && !colon && i) {
+	for (i = 0; i < remainder.size; i++) {
+		if (remainder.text[i] == ':' && !colon && i) {
 			colon = i;
 			continue;
 		}
-		if (rest.text[i] == ':' && !i)
+		if (remainder.text[i] == ':' && !i)
 			return refuse(error, prefix_size, "no provider before the colon");
-		if (!is_letter_or_digit(rest.text[i]) && !strchr("._-", rest.text[i]))
+		if (!is_letter_or_digit(remainder.text[i]) && !strchr("._-", remainder.text[i]))
 			return refuse(error, prefix_size + i,
 					"only letters, digits and \".\", \"_\", \"-\" make the name of an application's context");
 	}
 	if (!colon)
-		return refuse(error, prefix_size + rest.size,
+		return refuse(error, prefix_size + remainder.size,
 				"an application's context is written \"$app.PROVIDER:NAME\"");
-	if (colon + 1 == rest.size)
-		return refuse(error, prefix_size + rest.size, "no name behind the colon");
+	if (colon + 1 == remainder.size)
+		return refuse(error, prefix_size + remainder.size, "no name behind the colon");
 	/* The longer of both forms: "$app." before and a NUL behind. */
-	if (rest.size + strlen(APP_PREFIX) > CONTEXT_NAME_MAX)
+	if (remainder.size + strlen(APP_PREFIX) > CONTEXT_NAME_MAX)
 		return refuse(error, 0, "more than %d bytes of provider and name",
 				CONTEXT_NAME_MAX - (int)strlen(APP_PREFIX));
 	spec->kind = CONTEXT_APP;
@@ -408,12 +410,12 @@ static int parse_application(struct piece text, size_t prefix_size, struct conte
 	spec->provider_size = (uint8_t)colon;
 	spec->label_at = (uint8_t)(spec->provider_at + colon + 1);
 	memcpy(spec->name, APP_PREFIX, spec->provider_at);
-	memcpy(spec->name + spec->provider_at, rest.text, rest.size);
+	memcpy(spec->name + spec->provider_at, remainder.text, remainder.size);
 	context_spec_make_field(spec, "app_", spec->name + spec->provider_at);
 	return 0;
 }
 
-static int refuse_unknown(struct piece text, struct context_error *error)
+static int refuse_unknown(struct text_slice text, struct context_error *error)
 {
 	struct guess guess = guess_new(text);
 	size_t i;
@@ -435,7 +437,8 @@ static int refuse_unknown(struct piece text, struct context_error *error)
 			context_spec_format(text).text);
 }
 
-static int parse_piece(struct piece text, struct context_spec *spec, struct context_error *error)
+static int parse_piece(
+		struct text_slice text, struct context_spec *spec, struct context_error *error)
 {
 	size_t i;
 
@@ -453,7 +456,8 @@ static int parse_piece(struct piece text, struct context_spec *spec, struct cont
 	if (piece_begins(text, "perf:cpu:")) {
 		refuse(error, 0, "a program can count for its threads only");
 		return suggest(error, PERF_PREFIX,
-				context_spec_format((struct piece){text.text + 9, text.size - 9})
+				context_spec_format(
+						(struct text_slice){text.text + 9, text.size - 9})
 						.text);
 	}
 	if (piece_begins(text, "perf:"))
@@ -474,10 +478,10 @@ static int parse_piece(struct piece text, struct context_spec *spec, struct cont
 
 int context_parse(const char *text, struct context_spec *spec, struct context_error *error)
 {
-	return parse_piece((struct piece){text, strlen(text)}, spec, error);
+	return parse_piece((struct text_slice){text, strlen(text)}, spec, error);
 }
 
-static int context_spec_add_field(struct piece text, struct context_spec *specs, int nr_specs,
+static int context_spec_add_field(struct text_slice text, struct context_spec *specs, int nr_specs,
 		size_t max_specs, struct context_error *error)
 {
 	struct context_spec spec;
@@ -510,7 +514,7 @@ int context_parse_list(const char *text, struct context_spec *specs, size_t max_
 		while (size && (at[size - 1] == ' ' || at[size - 1] == '\t'))
 			size--;
 		ret = context_spec_add_field(
-				(struct piece){at, size}, specs, nr_specs, max_specs, error);
+				(struct text_slice){at, size}, specs, nr_specs, max_specs, error);
 		if (ret < 0) {
 			error->column += (unsigned int)(at - text);
 			return ret;

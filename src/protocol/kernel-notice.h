@@ -11,7 +11,7 @@
 #define KERNEL_NOTICE_NAME "side-user-events-"
 #define KERNEL_NOTICE_MAX 4
 /* A program waits no longer than that, whoever listens there. */
-#define KERNEL_NOTICE_PATIENCE_MS 100
+#define KERNEL_NOTICE_TIMEOUT_MS 100
 
 #include <stddef.h>
 #include <stdio.h>

@@ -67,14 +67,14 @@ ssize_t wire_encode_refresh(void *message, size_t capacity, const struct wire_re
 int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *refresh)
 {
 	struct refresh_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_REFRESH, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_REFRESH, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
-	if (!body.token || rest_size)
+	if (!body.token || remainder_size)
 		return -EPROTO;
 	*refresh = (struct wire_refresh){.token = body.token, .generation = body.generation};
 	return 0;
@@ -107,20 +107,20 @@ ssize_t wire_encode_arrive(void *message, size_t capacity, const struct wire_arr
 int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arrive)
 {
 	struct arrive_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_ARRIVE, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_ARRIVE, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
 	if (!body.token || !message_control_valid(body.control, body.control_signal) ||
 			body.procname_size > MESSAGE_PROCNAME_MAX ||
 			body.exe_size > MESSAGE_EXE_MAX ||
-			body.procname_size + body.exe_size != rest_size)
+			body.procname_size + body.exe_size != remainder_size)
 		return -EPROTO;
-	if (!message_is_string(rest, body.procname_size) ||
-			!message_is_string(rest + body.procname_size, body.exe_size))
+	if (!message_is_string(remainder, body.procname_size) ||
+			!message_is_string(remainder + body.procname_size, body.exe_size))
 		return -EPROTO;
 	*arrive = (struct wire_arrive){
 			.pid = body.pid,
@@ -129,23 +129,23 @@ int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arr
 			.flags = body.flags,
 			.token = body.token,
 			.parent_token = body.parent_token,
-			.procname = rest,
-			.exe = rest + body.procname_size,
+			.procname = remainder,
+			.exe = remainder + body.procname_size,
 	};
 	return 0;
 }
 
 /* ---- WELCOME ---- */
 
-/* The bytes of the session at the head of `room` bytes, or 0 when there is none. */
-static size_t session_size(const char *bytes, size_t room)
+/* The bytes of the session at the head of `capacity` bytes, or 0 when there is none. */
+static size_t session_size(const char *bytes, size_t capacity)
 {
 	const char *path = bytes + sizeof(uint64_t);
 	const char *end;
 
-	if (room <= sizeof(uint64_t) || *path != '/')
+	if (capacity <= sizeof(uint64_t) || *path != '/')
 		return 0;
-	end = memchr(path, 0, room - sizeof(uint64_t));
+	end = memchr(path, 0, capacity - sizeof(uint64_t));
 	if (!end || end - path > WIRE_SESSION_PATH_MAX)
 		return 0;
 	return (size_t)(end - bytes) + 1;
@@ -168,7 +168,7 @@ static bool sessions_valid(const char *bytes, uint32_t nr, size_t size)
 	return at == size;
 }
 
-int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t room,
+int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t capacity,
 		const struct wire_welcome_session *session)
 {
 	size_t length = strlen(session->path), size = sizeof(uint64_t) + length + 1;
@@ -176,7 +176,7 @@ int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t room,
 
 	if (session->path[0] != '/' || length > WIRE_SESSION_PATH_MAX)
 		return -EINVAL;
-	if (welcome->nr_sessions >= WIRE_WELCOME_MAX || size > room - welcome->sessions_size)
+	if (welcome->nr_sessions >= WIRE_WELCOME_MAX || size > capacity - welcome->sessions_size)
 		return -EMSGSIZE;
 	memcpy(to, &session->generation, sizeof(uint64_t));
 	memcpy(to + sizeof(uint64_t), session->path, length + 1);
@@ -227,27 +227,27 @@ ssize_t wire_encode_welcome(void *message, size_t capacity, const struct wire_we
 int wire_decode_welcome(const void *message, size_t size, struct wire_welcome *welcome)
 {
 	struct welcome_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_WELCOME, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_WELCOME, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
 	if (body.accepted > 1 || body.reason_size > MESSAGE_REASON_MAX ||
-			body.sessions_size > rest_size ||
-			body.reason_size != rest_size - body.sessions_size)
+			body.sessions_size > remainder_size ||
+			body.reason_size != remainder_size - body.sessions_size)
 		return -EPROTO;
-	if (!sessions_valid(rest, body.nr_sessions, body.sessions_size) ||
-			!message_is_string(rest + body.sessions_size, body.reason_size))
+	if (!sessions_valid(remainder, body.nr_sessions, body.sessions_size) ||
+			!message_is_string(remainder + body.sessions_size, body.reason_size))
 		return -EPROTO;
 	*welcome = (struct wire_welcome){
 			.accepted = body.accepted,
 			.serial = body.serial,
 			.nr_sessions = body.nr_sessions,
 			.sessions_size = body.sessions_size,
-			.sessions = rest,
-			.reason = rest + body.sessions_size,
+			.sessions = remainder,
+			.reason = remainder + body.sessions_size,
 	};
 	return 0;
 }
@@ -291,19 +291,20 @@ ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push 
 int wire_decode_push(const void *message, size_t size, struct wire_push *push)
 {
 	struct push_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(message, size, WIRE_PUSH, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(
+			message, size, WIRE_PUSH, &body, sizeof(body), &remainder, &remainder_size);
 
 	if (ret)
 		return ret;
-	if (body.session >= WIRE_WELCOME_MAX || body.size != rest_size ||
-			!pushed_valid(rest, rest_size))
+	if (body.session >= WIRE_WELCOME_MAX || body.size != remainder_size ||
+			!pushed_valid(remainder, remainder_size))
 		return -EPROTO;
 	*push = (struct wire_push){.base = body.base,
 			.session = body.session,
 			.size = body.size,
-			.messages = rest};
+			.messages = remainder};
 	return 0;
 }
 
@@ -324,17 +325,18 @@ ssize_t wire_encode_pass(void *message, size_t capacity, const struct wire_pass 
 int wire_decode_pass(const void *message, size_t size, struct wire_pass *pass)
 {
 	struct pass_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(message, size, WIRE_PASS, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(
+			message, size, WIRE_PASS, &body, sizeof(body), &remainder, &remainder_size);
 
 	if (ret)
 		return ret;
-	if (body.reserved || body.path_size != rest_size ||
+	if (body.reserved || body.path_size != remainder_size ||
 			body.path_size > WIRE_SESSION_PATH_MAX + 1 ||
-			!message_is_string(rest, body.path_size) || *rest != '/')
+			!message_is_string(remainder, body.path_size) || *remainder != '/')
 		return -EPROTO;
-	*pass = (struct wire_pass){.path = rest};
+	*pass = (struct wire_pass){.path = remainder};
 	return 0;
 }
 
@@ -354,13 +356,14 @@ ssize_t wire_encode_done(void *message, size_t capacity, const struct wire_done 
 int wire_decode_done(const void *message, size_t size, struct wire_done *done)
 {
 	struct done_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(message, size, WIRE_DONE, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(
+			message, size, WIRE_DONE, &body, sizeof(body), &remainder, &remainder_size);
 
 	if (ret)
 		return ret;
-	if (!body.token || body.state >= WIRE_NR_DONE_STATES || body.reserved || rest_size)
+	if (!body.token || body.state >= WIRE_NR_DONE_STATES || body.reserved || remainder_size)
 		return -EPROTO;
 	*done = (struct wire_done){.token = body.token, .serial = body.serial, .state = body.state};
 	return 0;

@@ -39,14 +39,14 @@ ssize_t wire_encode_probes(void *message, size_t capacity, const struct wire_pro
 int wire_decode_probes(const void *message, size_t size, struct wire_probes *probes)
 {
 	struct probes_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_PROBES, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_PROBES, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
-	if (!body.table || !body.size || rest_size)
+	if (!body.table || !body.size || remainder_size)
 		return -EPROTO;
 	*probes = (struct wire_probes){.table = body.table, .size = body.size};
 	return 0;
@@ -112,16 +112,16 @@ ssize_t wire_encode_probed(void *message, size_t capacity, const struct wire_pro
 int wire_decode_probed(const void *message, size_t size, struct wire_probed *probed)
 {
 	struct probed_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_PROBED, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_PROBED, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
 	if (!body.token || !body.table || body.last > 1 || body.reserved ||
 			body.nr_runs > WIRE_PROBED_RUNS_MAX ||
-			body.nr_runs * sizeof(struct wire_probe_run) != rest_size)
+			body.nr_runs * sizeof(struct wire_probe_run) != remainder_size)
 		return -EPROTO;
 	*probed = (struct wire_probed){
 			.token = body.token,
@@ -137,7 +137,7 @@ int wire_decode_probed(const void *message, size_t size, struct wire_probed *pro
 			.traps = body.traps,
 			.code_bytes = body.code_bytes,
 			.nr_runs = body.nr_runs,
-			.runs = (const struct wire_probe_run *)(const void *)rest,
+			.runs = (const struct wire_probe_run *)(const void *)remainder,
 	};
 	return are_runs(probed) ? 0 : -EPROTO;
 }

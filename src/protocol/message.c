@@ -57,7 +57,7 @@ struct bye_body {
 	uint64_t token;
 };
 
-struct missed_body {
+struct unrecorded_body {
 	uint32_t reason, name_size; /* with its NUL */
 	uint32_t elapsed_ms, reserved;
 };
@@ -104,7 +104,7 @@ ssize_t message_encode(void *message, size_t capacity, enum wire_type type,
 
 /* Check the header, copy the body out, and say where the rest of the message is. */
 int message_decode(const void *message, size_t size, enum wire_type type, void *body,
-		size_t body_size, const char **rest, size_t *rest_size)
+		size_t body_size, const char **remainder, size_t *remainder_size)
 {
 	int found = wire_message_type(message, size);
 
@@ -113,8 +113,8 @@ int message_decode(const void *message, size_t size, enum wire_type type, void *
 	if (found != (int)type || size - sizeof(struct wire_header) < body_size)
 		return -EPROTO;
 	memcpy(body, (const char *)message + sizeof(struct wire_header), body_size);
-	*rest = (const char *)message + sizeof(struct wire_header) + body_size;
-	*rest_size = size - sizeof(struct wire_header) - body_size;
+	*remainder = (const char *)message + sizeof(struct wire_header) + body_size;
+	*remainder_size = size - sizeof(struct wire_header) - body_size;
 	return 0;
 }
 
@@ -137,7 +137,7 @@ int wire_message_type(const void *message, size_t size)
 		return -EPROTONOSUPPORT;
 	if (header.size != size || header.reserved)
 		return -EPROTO;
-	if (header.type < WIRE_HELLO || header.type > WIRE_MISSED)
+	if (header.type < WIRE_HELLO || header.type > WIRE_UNRECORDED)
 		return -EPROTO;
 	return header.type;
 }
@@ -181,9 +181,10 @@ ssize_t wire_encode_hello(void *message, size_t capacity, const struct wire_hell
 int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello)
 {
 	struct hello_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(message, size, WIRE_HELLO, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_HELLO, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
@@ -191,10 +192,10 @@ int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello
 			(body.word_size != 4 && body.word_size != 8) ||
 			body.procname_size > MESSAGE_PROCNAME_MAX ||
 			body.exe_size > MESSAGE_EXE_MAX ||
-			body.procname_size + body.exe_size != rest_size)
+			body.procname_size + body.exe_size != remainder_size)
 		return -EPROTO;
-	if (!message_is_string(rest, body.procname_size) ||
-			!message_is_string(rest + body.procname_size, body.exe_size))
+	if (!message_is_string(remainder, body.procname_size) ||
+			!message_is_string(remainder + body.procname_size, body.exe_size))
 		return -EPROTO;
 	*hello = (struct wire_hello){
 			.pid = body.pid,
@@ -205,20 +206,20 @@ int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello
 			.features = body.features,
 			.control = body.control,
 			.control_signal = body.control_signal,
-			.procname = rest,
-			.exe = rest + body.procname_size,
+			.procname = remainder,
+			.exe = remainder + body.procname_size,
 	};
 	return 0;
 }
 
-/* Bytes of `nr` strings in a row that lie within `room`, or -1. */
-static ssize_t strings_size(const char *strings, uint32_t nr, size_t room)
+/* Bytes of `nr` strings in a row that lie within `capacity`, or -1. */
+static ssize_t strings_size(const char *strings, uint32_t nr, size_t capacity)
 {
 	size_t size = 0;
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
-		const char *end = memchr(strings + size, 0, room - size);
+		const char *end = memchr(strings + size, 0, capacity - size);
 
 		if (!end)
 			return -1;
@@ -277,18 +278,19 @@ ssize_t wire_encode_config(void *message, size_t capacity, const struct wire_con
 int wire_decode_config(const void *message, size_t size, struct wire_config *config)
 {
 	struct config_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_CONFIG, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_CONFIG, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
 	if (body.accepted > 1 || body.nr_channels > WIRE_CHANNELS_MAX ||
 			!are_tables(body.nr_tables, body.nr_channels) ||
 			!is_unchanged_alone(body.accepted, body.flags, body.nr_channels) ||
-			body.reason_size > MESSAGE_REASON_MAX || body.reason_size != rest_size ||
-			!message_is_string(rest, rest_size))
+			body.reason_size > MESSAGE_REASON_MAX ||
+			body.reason_size != remainder_size ||
+			!message_is_string(remainder, remainder_size))
 		return -EPROTO;
 	*config = (struct wire_config){
 			.accepted = body.accepted,
@@ -305,7 +307,7 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 			.offset = body.offset,
 			.generation = body.generation,
 			.statedump = body.statedump,
-			.reason = rest,
+			.reason = remainder,
 	};
 	return 0;
 }
@@ -326,7 +328,7 @@ static bool wire_message_is_channel_name(const char *name, size_t size)
 }
 
 /* The bytes of strings to send, or -1. */
-static ssize_t given_strings_size(const char *strings, uint32_t nr, uint32_t max)
+static ssize_t wire_strings_size(const char *strings, uint32_t nr, uint32_t max)
 {
 	if (!nr)
 		return 0;
@@ -335,7 +337,7 @@ static ssize_t given_strings_size(const char *strings, uint32_t nr, uint32_t max
 
 ssize_t wire_encode_channel(void *message, size_t capacity, const struct wire_channel *channel)
 {
-	ssize_t contexts_size = given_strings_size(
+	ssize_t contexts_size = wire_strings_size(
 			channel->contexts, channel->nr_contexts, WIRE_CONTEXTS_MAX);
 	struct channel_body body = {
 			.ring_memory = channel->ring_memory,
@@ -361,20 +363,20 @@ ssize_t wire_encode_channel(void *message, size_t capacity, const struct wire_ch
 int wire_decode_channel(const void *message, size_t size, struct wire_channel *channel)
 {
 	struct channel_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_CHANNEL, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_CHANNEL, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
 	if (body.index >= WIRE_CHANNELS_MAX || body.nr_rules > WIRE_RULES_MAX ||
 			body.nr_contexts > WIRE_CONTEXTS_MAX || body.reserved ||
-			body.name_size > rest_size ||
-			body.contexts_size != rest_size - body.name_size)
+			body.name_size > remainder_size ||
+			body.contexts_size != remainder_size - body.name_size)
 		return -EPROTO;
-	if (!wire_message_is_channel_name(rest, body.name_size) ||
-			!wire_strings_valid(rest + body.name_size, body.nr_contexts,
+	if (!wire_message_is_channel_name(remainder, body.name_size) ||
+			!wire_strings_valid(remainder + body.name_size, body.nr_contexts,
 					body.contexts_size))
 		return -EPROTO;
 	*channel = (struct wire_channel){
@@ -382,8 +384,8 @@ int wire_decode_channel(const void *message, size_t size, struct wire_channel *c
 			.index = body.index,
 			.nr_rules = body.nr_rules,
 			.nr_contexts = body.nr_contexts,
-			.name = rest,
-			.contexts = rest + body.name_size,
+			.name = remainder,
+			.contexts = remainder + body.name_size,
 	};
 	return 0;
 }
@@ -391,9 +393,9 @@ int wire_decode_channel(const void *message, size_t size, struct wire_channel *c
 ssize_t wire_encode_rule(void *message, size_t capacity, const struct wire_rule *rule)
 {
 	ssize_t patterns_size =
-			given_strings_size(rule->patterns, rule->nr_patterns, WIRE_PATTERNS_MAX);
+			wire_strings_size(rule->patterns, rule->nr_patterns, WIRE_PATTERNS_MAX);
 	ssize_t contexts_size =
-			given_strings_size(rule->contexts, rule->nr_contexts, WIRE_CONTEXTS_MAX);
+			wire_strings_size(rule->contexts, rule->nr_contexts, WIRE_CONTEXTS_MAX);
 	struct rule_body body = {
 			.channel = rule->channel,
 			.filter_size = rule->filter_size,
@@ -418,19 +420,22 @@ ssize_t wire_encode_rule(void *message, size_t capacity, const struct wire_rule 
 int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule)
 {
 	struct rule_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(message, size, WIRE_RULE, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(
+			message, size, WIRE_RULE, &body, sizeof(body), &remainder, &remainder_size);
 
 	if (ret)
 		return ret;
 	if (body.channel >= WIRE_CHANNELS_MAX || body.nr_patterns > WIRE_PATTERNS_MAX ||
-			body.nr_contexts > WIRE_CONTEXTS_MAX || body.patterns_size > rest_size ||
-			body.contexts_size > rest_size - body.patterns_size ||
-			body.filter_size != rest_size - body.patterns_size - body.contexts_size)
+			body.nr_contexts > WIRE_CONTEXTS_MAX ||
+			body.patterns_size > remainder_size ||
+			body.contexts_size > remainder_size - body.patterns_size ||
+			body.filter_size !=
+					remainder_size - body.patterns_size - body.contexts_size)
 		return -EPROTO;
-	if (!wire_strings_valid(rest, body.nr_patterns, body.patterns_size) ||
-			!wire_strings_valid(rest + body.patterns_size, body.nr_contexts,
+	if (!wire_strings_valid(remainder, body.nr_patterns, body.patterns_size) ||
+			!wire_strings_valid(remainder + body.patterns_size, body.nr_contexts,
 					body.contexts_size))
 		return -EPROTO;
 	*rule = (struct wire_rule){
@@ -438,9 +443,9 @@ int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule)
 			.nr_patterns = body.nr_patterns,
 			.nr_contexts = body.nr_contexts,
 			.filter_size = body.filter_size,
-			.patterns = rest,
-			.contexts = rest + body.patterns_size,
-			.filter = rest + body.patterns_size + body.contexts_size,
+			.patterns = remainder,
+			.contexts = remainder + body.patterns_size,
+			.filter = remainder + body.patterns_size + body.contexts_size,
 	};
 	return 0;
 }
@@ -465,20 +470,20 @@ ssize_t wire_encode_events(void *message, size_t capacity, const struct wire_eve
 int wire_decode_events(const void *message, size_t size, struct wire_events *events)
 {
 	struct events_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_EVENTS, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_EVENTS, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
-	if (!body.token || body.last > 1 || body.reserved || body.size != rest_size)
+	if (!body.token || body.last > 1 || body.reserved || body.size != remainder_size)
 		return -EPROTO;
 	*events = (struct wire_events){
 			.token = body.token,
 			.sequence = body.sequence,
 			.last = body.last,
-			.bytes = rest,
+			.bytes = remainder,
 			.size = body.size,
 	};
 	return 0;
@@ -513,21 +518,22 @@ struct wire_refused wire_ack_at(const struct wire_ack *ack, uint32_t index)
 int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack)
 {
 	struct ack_body body;
-	const char *rest;
-	size_t rest_size;
+	const char *remainder;
+	size_t remainder_size;
 	uint32_t i;
-	int ret = message_decode(message, size, WIRE_ACK, &body, sizeof(body), &rest, &rest_size);
+	int ret = message_decode(
+			message, size, WIRE_ACK, &body, sizeof(body), &remainder, &remainder_size);
 
 	if (ret)
 		return ret;
 	if (body.last > 1 || body.reserved || body.nr_refused > WIRE_ACK_REFUSALS_MAX ||
-			body.nr_refused * sizeof(struct wire_refused) != rest_size)
+			body.nr_refused * sizeof(struct wire_refused) != remainder_size)
 		return -EPROTO;
 	*ack = (struct wire_ack){
 			.accepted = body.accepted,
 			.last = body.last,
 			.nr_refused = body.nr_refused,
-			.refused = (const struct wire_refused *)(const void *)rest,
+			.refused = (const struct wire_refused *)(const void *)remainder,
 	};
 	for (i = 0; i < body.nr_refused; i++) {
 		unsigned int reason = wire_ack_at(ack, i).reason;
@@ -551,13 +557,14 @@ ssize_t wire_encode_bye(void *message, size_t capacity, const struct wire_bye *b
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye)
 {
 	struct bye_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(message, size, WIRE_BYE, &body, sizeof(body), &rest, &rest_size);
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(
+			message, size, WIRE_BYE, &body, sizeof(body), &remainder, &remainder_size);
 
 	if (ret)
 		return ret;
-	if (!body.token || rest_size)
+	if (!body.token || remainder_size)
 		return -EPROTO;
 	*bye = (struct wire_bye){.token = body.token};
 	return 0;
@@ -581,34 +588,35 @@ const char *wire_refusal_text(uint32_t refusal)
 	return refusal < WIRE_NR_REFUSALS ? texts[refusal] : "unknown reason";
 }
 
-ssize_t wire_encode_missed(void *message, size_t capacity, const struct wire_missed *missed)
+ssize_t wire_encode_unrecorded(
+		void *message, size_t capacity, const struct wire_unrecorded *unrecorded)
 {
-	struct missed_body body = {
-			.reason = missed->reason,
-			.name_size = (uint32_t)strlen(missed->name) + 1,
-			.elapsed_ms = missed->elapsed_ms,
+	struct unrecorded_body body = {
+			.reason = unrecorded->reason,
+			.name_size = (uint32_t)strlen(unrecorded->name) + 1,
+			.elapsed_ms = unrecorded->elapsed_ms,
 	};
 
-	return message_encode(message, capacity, WIRE_MISSED,
+	return message_encode(message, capacity, WIRE_UNRECORDED,
 			(struct message_piece[]){
-					{&body, sizeof(body)}, {missed->name, body.name_size}},
+					{&body, sizeof(body)}, {unrecorded->name, body.name_size}},
 			2);
 }
 
-int wire_decode_missed(const void *message, size_t size, struct wire_missed *missed)
+int wire_decode_unrecorded(const void *message, size_t size, struct wire_unrecorded *unrecorded)
 {
-	struct missed_body body;
-	const char *rest;
-	size_t rest_size;
-	int ret = message_decode(
-			message, size, WIRE_MISSED, &body, sizeof(body), &rest, &rest_size);
+	struct unrecorded_body body;
+	const char *remainder;
+	size_t remainder_size;
+	int ret = message_decode(message, size, WIRE_UNRECORDED, &body, sizeof(body), &remainder,
+			&remainder_size);
 
 	if (ret)
 		return ret;
-	if (!body.reason || body.reserved || body.name_size != rest_size ||
-			!message_is_string(rest, rest_size))
+	if (!body.reason || body.reserved || body.name_size != remainder_size ||
+			!message_is_string(remainder, remainder_size))
 		return -EPROTO;
-	*missed = (struct wire_missed){
-			.reason = body.reason, .elapsed_ms = body.elapsed_ms, .name = rest};
+	*unrecorded = (struct wire_unrecorded){
+			.reason = body.reason, .elapsed_ms = body.elapsed_ms, .name = remainder};
 	return 0;
 }

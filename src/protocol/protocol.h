@@ -126,7 +126,7 @@ enum wire_type {
 	WIRE_PROBED = 13,
 	WIRE_PUSH = 14,
 	WIRE_PASS = 15,
-	WIRE_MISSED = 16,
+	WIRE_UNRECORDED = 16,
 };
 
 struct wire_header {
@@ -386,10 +386,10 @@ struct wire_welcome_session {
 };
 
 /*
- * Append a session to `room` bytes at `sessions`, and count it in *welcome, which points there afterwards.
+ * Append a session to `capacity` bytes at `sessions`, and count it in *welcome, which points there afterwards.
  * 0, -EINVAL for what no decoder takes, -EMSGSIZE.
  */
-int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t room,
+int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t capacity,
 		const struct wire_welcome_session *session);
 
 /* The session at byte *at, which begins with 0 and moves on; false behind the last one. */
@@ -464,31 +464,33 @@ int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule);
 int wire_decode_events(const void *message, size_t size, struct wire_events *events);
 int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
 /* Why a program is not recorded. */
-enum wire_missed_reason {
-	WIRE_MISSED_WORD_SIZE = 1,
-	WIRE_MISSED_C_LIBRARY = 2,
-	WIRE_MISSED_LIBSIDE = 3,   /* the one in the program is another implementation's */
-	WIRE_MISSED_MEMORY = 4,    /* no memory for rings: RLIMIT_AS */
-	WIRE_MISSED_LOADER = 7,    /* its loader could not load the agent, and has printed why */
-	WIRE_MISSED_ALLOCATOR = 6, /* it is recorded, but for its calls of malloc() */
-	WIRE_MISSED_FILES = 5,     /* no descriptors for rings: RLIMIT_NOFILE */
-	WIRE_MISSED_STATIC = 8,    /* a static program with libside.a */
-	WIRE_MISSED_COPY = 9, /* it is recorded, but for the events of a library with libside.a */
-	WIRE_MISSED_LATE_DAEMON =
+enum wire_unrecorded_reason {
+	WIRE_UNRECORDED_WORD_SIZE = 1,
+	WIRE_UNRECORDED_C_LIBRARY = 2,
+	WIRE_UNRECORDED_LIBSIDE = 3, /* the one in the program is another implementation's */
+	WIRE_UNRECORDED_MEMORY = 4,  /* no memory for rings: RLIMIT_AS */
+	WIRE_UNRECORDED_LOADER = 7,  /* its loader could not load the agent, and has printed why */
+	WIRE_UNRECORDED_ALLOCATOR = 6, /* it is recorded, but for its calls of malloc() */
+	WIRE_UNRECORDED_FILES = 5,     /* no descriptors for rings: RLIMIT_NOFILE */
+	WIRE_UNRECORDED_STATIC = 8,    /* a static program with libside.a */
+	WIRE_UNRECORDED_COPY =
+			9, /* it is recorded, but for the events of a library with libside.a */
+	WIRE_UNRECORDED_LATE_DAEMON =
 			10, /* it is recorded, but for the first elapsed_ms: no answer of the daemon in time, ... */
-	WIRE_MISSED_LATE_RECORDER =
-			11,     /* ... or the daemon's came in time, and the recorder's did not */
-	WIRE_MISSED_ERROR = 12, /* a system call that joins it or maps its rings failed */
+	WIRE_UNRECORDED_LATE_RECORDER =
+			11, /* ... or the daemon's came in time, and the recorder's did not */
+	WIRE_UNRECORDED_ERROR = 12, /* a system call that joins it or maps its rings failed */
 };
 
-struct wire_missed {
+struct wire_unrecorded {
 	uint32_t reason;
 	uint32_t elapsed_ms; /* 0 for all other reasons */
 	const char *name;    /* of the executable, or of the process */
 };
 
-ssize_t wire_encode_missed(void *message, size_t capacity, const struct wire_missed *missed);
-int wire_decode_missed(const void *message, size_t size, struct wire_missed *missed);
+ssize_t wire_encode_unrecorded(
+		void *message, size_t capacity, const struct wire_unrecorded *unrecorded);
+int wire_decode_unrecorded(const void *message, size_t size, struct wire_unrecorded *unrecorded);
 
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye);
 int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *refresh);

@@ -11,21 +11,21 @@
 #include <sys/un.h>
 
 /* Text that grows in a buffer; once it did not fit it stays too long. */
-struct text {
+struct runtime_path_text {
 	char *bytes;
-	size_t room, size;
+	size_t capacity, size;
 };
 
-static void runtime_path_append(struct text *text, const char *from)
+static void runtime_path_append(struct runtime_path_text *text, const char *from)
 {
 	size_t length = strlen(from);
 
-	if (text->size + length < text->room)
+	if (text->size + length < text->capacity)
 		memcpy(text->bytes + text->size, from, length + 1);
 	text->size += length;
 }
 
-static void append_number(struct text *text, unsigned long number)
+static void append_number(struct runtime_path_text *text, unsigned long number)
 {
 	char digits[24];
 	char *at = digits + sizeof(digits) - 1;
@@ -38,9 +38,9 @@ static void append_number(struct text *text, unsigned long number)
 	runtime_path_append(text, at);
 }
 
-static int text_end(const struct text *text)
+static int text_end(const struct runtime_path_text *text)
 {
-	return text->size < text->room ? 0 : -ENAMETOOLONG;
+	return text->size < text->capacity ? 0 : -ENAMETOOLONG;
 }
 
 /* Empty is the same as not set. */
@@ -61,13 +61,13 @@ static int runtime_path_get_mode(const char *path, struct statx *status)
 }
 
 /* Of the user: what the login made, or else something below /tmp. */
-static void append_users(struct text *text, uint32_t user)
+static void append_users(struct runtime_path_text *text, uint32_t user)
 {
-	const char *given = runtime_variable("XDG_RUNTIME_DIR");
+	const char *variable = runtime_variable("XDG_RUNTIME_DIR");
 	struct statx status;
 
-	if (given && *given == '/') {
-		runtime_path_append(text, given);
+	if (variable && *variable == '/') {
+		runtime_path_append(text, variable);
 		runtime_path_append(text, "/side");
 		return;
 	}
@@ -82,21 +82,21 @@ static void append_users(struct text *text, uint32_t user)
 	}
 }
 
-static int directory(char *path, size_t room, bool system)
+static int directory(char *path, size_t capacity, bool system)
 {
-	struct text text = {.bytes = path, .room = room};
-	const char *given = runtime_variable(WIRE_RUNTIME_ENV);
+	struct runtime_path_text text = {.bytes = path, .capacity = capacity};
+	const char *variable = runtime_variable(WIRE_RUNTIME_ENV);
 	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
 
-	if (!room)
+	if (!capacity)
 		return -ENAMETOOLONG;
 	*path = 0;
-	if (given) {
+	if (variable) {
 		if (system)
 			return -ENOENT;
-		if (*given != '/')
+		if (*variable != '/')
 			return -EINVAL;
-		runtime_path_append(&text, given);
+		runtime_path_append(&text, variable);
 	} else if (system || !user) {
 		runtime_path_append(&text, WIRE_RUNTIME_SYSTEM);
 	} else {
@@ -105,13 +105,13 @@ static int directory(char *path, size_t room, bool system)
 	return text_end(&text);
 }
 
-int wire_runtime_own(char *path, size_t room)
+int wire_runtime_own(char *path, size_t capacity)
 {
-	struct text text = {.bytes = path, .room = room};
+	struct runtime_path_text text = {.bytes = path, .capacity = capacity};
 	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
 	int error = errno;
 
-	if (!room)
+	if (!capacity)
 		return -ENAMETOOLONG;
 	*path = 0;
 	if (user)
@@ -122,18 +122,18 @@ int wire_runtime_own(char *path, size_t room)
 	return text_end(&text);
 }
 
-int wire_runtime_directory(char *path, size_t room, bool system)
+int wire_runtime_directory(char *path, size_t capacity, bool system)
 {
-	int error = errno, ret = directory(path, room, system);
+	int error = errno, ret = directory(path, capacity, system);
 
 	errno = error;
 	return ret;
 }
 
-int wire_runtime_path(char *path, size_t room, bool system, const char *file)
+int wire_runtime_path(char *path, size_t capacity, bool system, const char *file)
 {
-	struct text text = {.bytes = path, .room = room};
-	int ret = wire_runtime_directory(path, room, system);
+	struct runtime_path_text text = {.bytes = path, .capacity = capacity};
+	int ret = wire_runtime_directory(path, capacity, system);
 
 	if (ret)
 		return ret;

@@ -24,20 +24,20 @@
 #define WIRE_RUNTIME_SERIAL "serial"
 #define WIRE_RUNTIME_SESSIONS "sessions"
 #define WIRE_RUNTIME_STATE "state"
-#define WIRE_RUNTIME_PLACES "places"
+#define WIRE_RUNTIME_STATE_DIRS "places"
 
 /*
  * The path of this user's directory, or of the system's. $SIDE_RUNTIME names the only one there is: with
  * it there is no system's (-ENOENT). 0, -ENAMETOOLONG, or -EINVAL for a relative $SIDE_RUNTIME.
  * Programs with AT_SECURE do not listen to their environment. Says nothing on whether it exists.
  */
-int wire_runtime_directory(char *path, size_t room, bool system);
+int wire_runtime_directory(char *path, size_t capacity, bool system);
 
 /* The path of this user's own directory, whatever $SIDE_RUNTIME names. 0 or -ENAMETOOLONG. */
-int wire_runtime_own(char *path, size_t room);
+int wire_runtime_own(char *path, size_t capacity);
 
 /* wire_runtime_directory() and a file's name in it, as far as it fits the name of a socket. */
-int wire_runtime_path(char *path, size_t room, bool system, const char *file);
+int wire_runtime_path(char *path, size_t capacity, bool system, const char *file);
 
 /*
  * Is it a directory (no symbolic link) of this user or root, that no other may write? 0, or -ENOENT,

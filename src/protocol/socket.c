@@ -176,7 +176,7 @@ int wire_send(int socket, const void *message, size_t size, const int *fds, size
 }
 
 /* Take the descriptors out of a received message; what does not fit is closed. False: too many. */
-static bool take_fds(struct msghdr *header, int *fds, size_t room, size_t *nr_fds)
+static bool take_fds(struct msghdr *header, int *fds, size_t space, size_t *nr_fds)
 {
 	struct cmsghdr *cmsg;
 	bool fits = true;
@@ -192,7 +192,7 @@ static bool take_fds(struct msghdr *header, int *fds, size_t room, size_t *nr_fd
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
-			if (*nr_fds < room) {
+			if (*nr_fds < space) {
 				fds[(*nr_fds)++] = fd;
 			} else {
 				raw_close(fd);
@@ -212,7 +212,7 @@ ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_
 	} control;
 	struct iovec iov = {.iov_base = message, .iov_len = capacity};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
-	size_t room = nr_fds ? *nr_fds : 0;
+	size_t space = nr_fds ? *nr_fds : 0;
 	size_t got = 0;
 	long ret;
 
@@ -232,7 +232,7 @@ ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_
 			return ret;
 	}
 	after_receive();
-	if (!take_fds(&header, fds, room, &got) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+	if (!take_fds(&header, fds, space, &got) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
 		while (got)
 			raw_close(fds[--got]);
 		if (nr_fds)

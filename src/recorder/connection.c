@@ -73,7 +73,7 @@ void connections_free_closed(struct session *session)
 		struct connection *connection = session->connections.closed;
 
 		session->connections.closed = connection->next;
-		kind_stream_free(&connection->stream);
+		class_stream_free(&connection->stream);
 		free(connection->refused);
 		free(connection);
 	}
@@ -187,7 +187,7 @@ static bool connection_watch_both(struct session *session, struct connection *co
 }
 
 /* The process has exited: receive its remaining messages. */
-static void hear_last_words(struct session *session, struct connection *connection)
+static void connection_receive_last_messages(struct session *session, struct connection *connection)
 {
 	int messages = LAST_MESSAGES;
 
@@ -226,8 +226,8 @@ static void connection_add(struct session *session, int fd, bool refuses_fds)
 		peer_close(fd, refuses_fds);
 		return;
 	}
-	connection->process = (struct watch){.kind = WATCH_PEER, .fd = -1};
-	connection->watch = (struct watch){.kind = WATCH_CONNECTION, .fd = fd};
+	connection->process = (struct recorder_watch){.kind = WATCH_PEER, .fd = -1};
+	connection->watch = (struct recorder_watch){.kind = WATCH_CONNECTION, .fd = fd};
 	connection->refuses_fds = refuses_fds;
 	connection->hello_deadline = wire_deadline(LIMIT_HELLO_MS);
 	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
@@ -241,7 +241,7 @@ static void connection_add(struct session *session, int fd, bool refuses_fds)
 	connection->next = session->connections.list;
 	session->connections.list = connection;
 	if (connection->process.fd < 0)
-		hear_last_words(session, connection);
+		connection_receive_last_messages(session, connection);
 }
 
 void session_take_connection(struct session *session, int fd)
@@ -259,7 +259,7 @@ void connection_accept(struct session *session)
 		connection_add(session, fd, session->listener.refuses_fds);
 }
 
-void connection_peer_exited(struct session *session, struct watch *process)
+void connection_peer_exited(struct session *session, struct recorder_watch *process)
 {
 	char *connection = (char *)process - offsetof(struct connection, process);
 
@@ -274,28 +274,29 @@ static bool peer_lives(const struct connection *connection)
 
 /* ---- HELLO ---- */
 
-struct answer {
+struct connection_answer {
 	struct session *session;
 	struct connection *connection;
-	const int *ring_fds;  /* NULL: the program has the rings already */
-	struct news *for_all; /* nobody has asked: here it is kept */
+	const int *ring_fds;             /* NULL: the program has the rings already */
+	struct pushed_messages *for_all; /* nobody has asked: here it is kept */
 };
 
-struct news {
+struct pushed_messages {
 	char *bytes;
-	size_t size, room;
+	size_t size, capacity;
 };
 
-static int connection_queue_message(struct news *news, const void *message, size_t size)
+static int connection_queue_message(
+		struct pushed_messages *pushed_messages, const void *message, size_t size)
 {
-	if (size > news->room - news->size)
+	if (size > pushed_messages->capacity - pushed_messages->size)
 		return -EMSGSIZE;
-	memcpy(news->bytes + news->size, message, size);
-	news->size += size;
+	memcpy(pushed_messages->bytes + pushed_messages->size, message, size);
+	pushed_messages->size += size;
 	return 0;
 }
 
-static int send_part(const struct answer *answer, ssize_t size, int fd)
+static int send_part(const struct connection_answer *answer, ssize_t size, int fd)
 {
 	if (size < 0)
 		return (int)size;
@@ -307,7 +308,8 @@ static int send_part(const struct answer *answer, ssize_t size, int fd)
 			answer->session->connections.message, (size_t)size, fd);
 }
 
-static int send_rule(const struct answer *answer, uint32_t channel, const struct rule *rule)
+static int send_rule(
+		const struct connection_answer *answer, uint32_t channel, const struct rule *rule)
 {
 	struct wire_rule message = {
 			.channel = channel,
@@ -331,8 +333,8 @@ static uint32_t nr_rules_of(const struct session *session, const struct channel 
 	return session->service && !session->service->active ? 0 : channel->nr_rules;
 }
 
-static int send_channel(const struct answer *answer, const struct channel *of, uint64_t memory,
-		uint32_t index)
+static int send_channel(const struct connection_answer *answer, const struct channel *of,
+		uint64_t memory, uint32_t index)
 {
 	uint32_t nr_rules = nr_rules_of(answer->session, of);
 	struct wire_channel message = {
@@ -391,7 +393,7 @@ static struct wire_config accepting(const struct session *session, const struct 
 	};
 }
 
-static int send_table(const struct answer *answer, const struct instance *instance,
+static int send_table(const struct connection_answer *answer, const struct instance *instance,
 		const struct probe_offer *offer)
 {
 	bool other = offer->others >= 0 && !instance->is_command;
@@ -405,8 +407,8 @@ static int send_table(const struct answer *answer, const struct instance *instan
 }
 
 /* With the tables of probes that are for this process; to whom keeps its rules, nothing of that. */
-static int send_head(
-		const struct answer *answer, struct instance *instance, struct wire_config *config)
+static int send_head(const struct connection_answer *answer, struct instance *instance,
+		struct wire_config *config)
 {
 	struct session *session = answer->session;
 	struct probe_offer *offers[SESSION_PROBES_MAX];
@@ -429,16 +431,16 @@ static bool any_has_probes(const struct session *session)
 	const struct instance *instance;
 
 	for (instance = session->instances.live; instance; instance = instance->next_live)
-		if (instance->nr_given)
+		if (instance->nr_installed)
 			return true;
 	return session->probes.nr;
 }
 
 /* Whatever differs from one program to the next, or comes with a descriptor, does not go this way. */
-size_t session_news(struct session *session, void *bytes, size_t room)
+size_t session_take_messages(struct session *session, void *bytes, size_t capacity)
 {
-	struct news news = {.bytes = bytes, .room = room};
-	const struct answer answer = {.session = session, .for_all = &news};
+	struct pushed_messages pushed_messages = {.bytes = bytes, .capacity = capacity};
+	const struct connection_answer answer = {.session = session, .for_all = &pushed_messages};
 	/* To REFRESH nothing else of it counts. */
 	const struct wire_config config = {
 			.accepted = true,
@@ -457,13 +459,13 @@ size_t session_news(struct session *session, void *bytes, size_t room)
 			-1);
 	for (i = 0; i < config.nr_channels && !ret; i++)
 		ret = send_channel(&answer, &session->channels[i], 0, i);
-	return ret ? 0 : news.size;
+	return ret ? 0 : pushed_messages.size;
 }
 
 static int send_config(struct session *session, struct connection *connection,
 		struct instance *instance, struct wire_config *config, const int *ring_fds)
 {
-	const struct answer answer = {
+	const struct connection_answer answer = {
 			.session = session,
 			.connection = connection,
 			.ring_fds = ring_fds,
@@ -483,7 +485,7 @@ static int send_config(struct session *session, struct connection *connection,
 static int send_refusal(struct session *session, struct connection *connection, const char *reason,
 		uint32_t flags)
 {
-	const struct answer answer = {.session = session, .connection = connection};
+	const struct connection_answer answer = {.session = session, .connection = connection};
 	const struct wire_config config = {.reason = reason, .flags = flags};
 
 	return send_part(&answer,
@@ -666,36 +668,37 @@ static int handle_refresh(struct session *session, struct connection *connection
 static bool connection_refuse(struct connection *connection, const struct wire_event_head *head,
 		enum wire_refusal reason)
 {
-	if (connection->nr_refused == connection->room_refused) {
-		uint32_t room = connection->room_refused ? connection->room_refused * 2 : 64;
+	if (connection->nr_refused == connection->refused_capacity) {
+		uint32_t capacity = connection->refused_capacity ? connection->refused_capacity * 2
+								 : 64;
 		struct wire_refused *refused;
 
-		if (room > 2 * LIMIT_EVENTS)
+		if (capacity > 2 * LIMIT_EVENTS)
 			return false;
-		refused = realloc(connection->refused, room * sizeof(*refused));
+		refused = realloc(connection->refused, capacity * sizeof(*refused));
 		if (!refused)
 			return false;
 		connection->refused = refused;
-		connection->room_refused = room;
+		connection->refused_capacity = capacity;
 	}
 	connection->refused[connection->nr_refused++] = (struct wire_refused){
 			.id = head->id, .channel = head->channel, .reason = (uint16_t)reason};
 	return true;
 }
 
-struct batch {
+struct connection_batch {
 	struct session *session;
 	struct connection *connection;
 };
 
-static bool take_kind(void *user, const struct wire_event_head *head, const void *bytes,
+static bool connection_take_class(void *user, const struct wire_event_head *head, const void *bytes,
 		enum wire_refusal refusal)
 {
-	struct batch *batch = user;
+	struct connection_batch *batch = user;
 	struct connection *connection = batch->connection;
 
 	if (!refusal)
-		refusal = kinds_add(batch->session, connection->instance, head, bytes);
+		refusal = classes_add(batch->session, connection->instance, head, bytes);
 	if (!refusal)
 		connection->accepted++;
 	return !refusal || connection_refuse(connection, head, refusal);
@@ -747,7 +750,7 @@ static void report_refusals(struct session *session, const struct connection *co
 
 static int handle_events(struct session *session, struct connection *connection, size_t size)
 {
-	struct batch batch = {.session = session, .connection = connection};
+	struct connection_batch batch = {.session = session, .connection = connection};
 	struct wire_events events;
 	int ret;
 
@@ -759,10 +762,11 @@ static int handle_events(struct session *session, struct connection *connection,
 			events.sequence != connection->sequence)
 		return -EPROTO;
 	connection->sequence++;
-	ret = kind_stream_feed(&connection->stream, events.bytes, events.size, take_kind, &batch);
+	ret = class_stream_feed(&connection->stream, events.bytes, events.size,
+			connection_take_class, &batch);
 	if (ret || !events.last)
 		return ret;
-	if (!kind_stream_is_whole(&connection->stream))
+	if (!class_stream_is_whole(&connection->stream))
 		return -EPROTO;
 	report_refusals(session, connection);
 	if (connection->accepted) {
@@ -799,65 +803,67 @@ static int handle_probed(struct session *session, struct connection *connection,
 
 /* ---- MISSED ---- */
 
-static const char *missed_reason(uint32_t reason)
+static const char *connection_unrecorded_reason(uint32_t reason)
 {
 	switch (reason) {
-	case WIRE_MISSED_WORD_SIZE:
+	case WIRE_UNRECORDED_WORD_SIZE:
 		return "it is a 32-bit program, and the installed agent is a 64-bit library";
-	case WIRE_MISSED_C_LIBRARY:
+	case WIRE_UNRECORDED_C_LIBRARY:
 		return "its C library is not the GNU C library, which the agent needs";
-	case WIRE_MISSED_LIBSIDE:
+	case WIRE_UNRECORDED_LIBSIDE:
 		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of";
-	case WIRE_MISSED_MEMORY:
+	case WIRE_UNRECORDED_MEMORY:
 		return "its limit of address space (ulimit -v) leaves no space for the buffers\nraise the limit, or make the buffers smaller with `--buffer-size`";
-	case WIRE_MISSED_FILES:
+	case WIRE_UNRECORDED_FILES:
 		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers\nraise the limit";
-	case WIRE_MISSED_LOADER:
+	case WIRE_UNRECORDED_LOADER:
 		return "its loader could not load the agent, and has printed the reason";
-	case WIRE_MISSED_STATIC:
+	case WIRE_UNRECORDED_STATIC:
 		return "it is linked statically with libside and the C library, so it cannot load the agent\nlink it without -static";
-	case WIRE_MISSED_ERROR:
+	case WIRE_UNRECORDED_ERROR:
 		return "a system call that receives or maps its buffers failed\n`SIDE_DEBUG=1` in its environment prints the error";
 	default: return "the agent cannot work in it";
 	}
 }
 
 static void report_late(struct session *session, const struct connection *connection,
-		const char *name, const struct wire_missed *missed)
+		const char *name, const struct wire_unrecorded *unrecorded)
 {
-	const char *reason = missed->reason == WIRE_MISSED_LATE_DAEMON
+	const char *reason = unrecorded->reason == WIRE_UNRECORDED_LATE_DAEMON
 			? "the daemon did not answer in time"
 			: "the recorder did not answer in time, or a lock of the program was taken";
 
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d (%s) joined late: its events of the first %u ms may be missing: %s",
-			(int)connection->peer, name, missed->elapsed_ms, reason);
+			(int)connection->peer, name, unrecorded->elapsed_ms, reason);
 }
 
 /* The program's only message: close the connection, because it waits for that. */
-static int handle_missed(struct session *session, struct connection *connection, size_t size)
+static int connection_handle_unrecorded(
+		struct session *session, struct connection *connection, size_t size)
 {
-	struct wire_missed missed;
+	struct wire_unrecorded unrecorded;
 	char *name;
 
-	if (connection->instance || wire_decode_missed(session->connections.message, size, &missed))
+	if (connection->instance ||
+			wire_decode_unrecorded(session->connections.message, size, &unrecorded))
 		return -EPROTO;
-	name = strrchr(missed.name, '/');
-	name = instance_clean_name(name ? name + 1 : missed.name);
-	if (missed.reason == WIRE_MISSED_ALLOCATOR) {
+	name = strrchr(unrecorded.name, '/');
+	name = instance_clean_name(name ? name + 1 : unrecorded.name);
+	if (unrecorded.reason == WIRE_UNRECORDED_ALLOCATOR) {
 		report_about(session, connection->uid, connection->peer, false,
 				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
 				(int)connection->peer, name ? name : "?");
 		free(name);
 		return -ECONNRESET;
 	}
-	if (missed.reason == WIRE_MISSED_LATE_DAEMON ||
-			missed.reason == WIRE_MISSED_LATE_RECORDER) {
-		report_late(session, connection, name ? name : "?", &missed);
+	if (unrecorded.reason == WIRE_UNRECORDED_LATE_DAEMON ||
+			unrecorded.reason == WIRE_UNRECORDED_LATE_RECORDER) {
+		report_late(session, connection, name ? name : "?", &unrecorded);
 		free(name);
 		return -ECONNRESET;
 	}
-	if (missed.reason == WIRE_MISSED_COPY) {
+	if (unrecorded.reason == WIRE_UNRECORDED_COPY) {
 		report_about(session, connection->uid, connection->peer, true,
 				"events of %s in process %d are not recorded: it is linked with libside.a, and the process has another libside\nlink it with -lside",
 				name ? name : "?", (int)connection->peer);
@@ -870,7 +876,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 	session->refusals.nr_processes++;
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d (%s) is not recorded: %s", (int)connection->peer,
-			name ? name : "?", missed_reason(missed.reason));
+			name ? name : "?", connection_unrecorded_reason(unrecorded.reason));
 	free(name);
 	return -ECONNRESET;
 }
@@ -909,7 +915,8 @@ static int connection_handle(struct session *session, struct connection *connect
 	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
 	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
 	case WIRE_PROBED: return handle_probed(session, connection, (size_t)size);
-	case WIRE_MISSED: return handle_missed(session, connection, (size_t)size);
+	case WIRE_UNRECORDED:
+		return connection_handle_unrecorded(session, connection, (size_t)size);
 	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
 	case -EPROTONOSUPPORT: return connection_refuse_version(session, connection);
 	default: return -EPROTO;

@@ -29,8 +29,9 @@ struct wire_refused;
 #define LIMIT_UNREAD_OF_USER (16u << 20) /* ... and for all of one user */
 
 struct connection {
-	struct watch watch;
-	struct watch process; /* the pidfd of the peer; -1: it had exited before the connection was accepted */
+	struct recorder_watch watch;
+	struct recorder_watch
+			process; /* the pidfd of the peer; -1: it had exited before the connection was accepted */
 	struct connection *next;
 	bool refuses_fds; /* peer_refuse_fds() */
 	struct outbox outbox;
@@ -46,9 +47,9 @@ struct connection {
 	/* The batch of descriptions that is arriving. */
 	uint32_t sequence;
 	uint32_t accepted;
-	struct kind_stream stream;
+	struct class_stream stream;
 	struct wire_refused *refused;
-	uint32_t nr_refused, room_refused;
+	uint32_t nr_refused, refused_capacity;
 };
 
 /* The main thread's. */
@@ -62,7 +63,7 @@ struct session_connections {
 void connection_accept(struct session *session);
 void connection_ready(struct session *session, struct connection *connection);
 /* The process at the other end has exited, and what it has sent is read. */
-void connection_peer_exited(struct session *session, struct watch *process);
+void connection_peer_exited(struct session *session, struct recorder_watch *process);
 /* At the end of each turn: close late connections. */
 void connections_expire(struct session *session);
 /* Free the connections that this turn has closed. */

@@ -33,7 +33,7 @@
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
 
-#define LOOK_AROUND_MS 200
+#define CHECK_EVERY_MS 200
 /* Of a second. */
 #define ROUND_MARGIN 10
 
@@ -285,7 +285,7 @@ static void wait_for_bell(struct drainer *drainer)
 
 	ring_bells_arm(session->drain.bells);
 	if (!has_work(drainer))
-		ring_bells_wait(session->drain.bells, rotate_timeout(session, LOOK_AROUND_MS));
+		ring_bells_wait(session->drain.bells, rotate_timeout(session, CHECK_EVERY_MS));
 	ring_bells_disarm(session->drain.bells);
 }
 

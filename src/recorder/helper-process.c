@@ -16,19 +16,18 @@
 #define STEP_MS 10
 #define END_WAIT_MS 5000 /* what was told to end */
 
-int companion_hold(struct session *session, struct session_error *error)
+int helper_process_hold(struct session *session, struct session_error *error)
 {
-	const struct session_companion *companion = session->command.companion;
+	const struct session_helper *helper = session->command.helper;
 	int ret;
 
-	if (!companion)
+	if (!helper)
 		return 0;
 	ret = run_begin(session);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"the recording cannot begin: %s", strerror(-ret));
-	ret = companion->begin(
-			companion->user, session->command.pid, session->listener.path, error);
+	ret = helper->begin(helper->user, session->command.pid, session->listener.path, error);
 	while (!ret) {
 		/* Relaxed: only we set it. */
 		if (atomic_load_explicit(&session->drain.stop, memory_order_relaxed))
@@ -38,25 +37,24 @@ int companion_hold(struct session *session, struct session_error *error)
 		if (ret < 0)
 			return session_fail(error, session_error_kind_of(ret), ret,
 					"the recording cannot go on: %s", strerror(-ret));
-		ret = companion->is_ready(companion->user, error);
+		ret = helper->is_ready(helper->user, error);
 	}
 	return ret < 0 ? ret : 0;
 }
 
-bool companion_is_over(const struct session *session)
+bool helper_process_is_over(const struct session *session)
 {
-	const struct session_companion *companion = session->command.companion;
+	const struct session_helper *helper = session->command.helper;
 
-	return !companion || companion->is_over(companion->user, false);
+	return !helper || helper->is_over(helper->user, false);
 }
 
-void companion_end(struct session *session)
+void helper_process_end(struct session *session)
 {
-	const struct session_companion *companion = session->command.companion;
+	const struct session_helper *helper = session->command.helper;
 	uint64_t deadline = wire_deadline(END_WAIT_MS);
 
-	while (companion && !companion->is_over(companion->user, true) &&
-			wire_deadline(0) < deadline)
+	while (helper && !helper->is_over(helper->user, true) && wire_deadline(0) < deadline)
 		if (run_turn(session, STEP_MS) < 0)
 			break;
 }

@@ -12,9 +12,9 @@
 #include "recorder/core/session.h"
 
 /* Returns when the command may go on. */
-int companion_hold(struct session *session, struct session_error *error);
-bool companion_is_over(const struct session *session);
+int helper_process_hold(struct session *session, struct session_error *error);
+bool helper_process_is_over(const struct session *session);
 /* Waits until it is over, for a limited time. */
-void companion_end(struct session *session);
+void helper_process_end(struct session *session);
 
 #endif

@@ -18,7 +18,7 @@ struct session_listener {
 	int directory_fd; /* its lock */
 	char path[104];
 	bool is_secret; /* a process that knows its name belongs to the session, whatever its user */
-	struct watch watch;
+	struct recorder_watch watch;
 	bool refuses_fds; /* peer_refuse_fds() */
 };
 

@@ -100,10 +100,10 @@ static int live_check_options(struct session *session, const struct session_opti
 static int live_open_output(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
-	const char *before = place_output(session);
+	const char *before = state_directory_output(session);
 
 	return output_create(session, options->output ? options->output : before,
-			options->force || place_is_adopted(session), error);
+			options->force || state_directory_is_adopted(session), error);
 }
 
 static int live_open_parts(struct session *session, const struct session_options *options,
@@ -117,8 +117,9 @@ static int live_open_parts(struct session *session, const struct session_options
 	if (!ret)
 		ret = session_open_bells(session, error);
 	if (!ret)
-		ret = live->place ? place_open(session, live->place, owner, error)
-				  : buffers_open(session, options, error);
+		ret = live->state_dir ? state_directory_open_session(
+							session, live->state_dir, owner, error)
+				      : buffers_open(session, options, error);
 	if (!ret)
 		ret = listener_open_at(session, live->socket, error);
 	if (!ret && live->settled && live->settled(live->user))
@@ -150,17 +151,17 @@ static struct session *allocate(void)
 static int live_adopt_predecessor(struct session *session, struct session_error *error)
 {
 	struct service *service = session->service;
-	uint64_t before = place_generation(session);
+	uint64_t before = state_directory_generation(session);
 	int ret;
 
-	if (!session->place)
+	if (!session->state_dir)
 		return 0;
 	/* Programs have those of the recorder before. */
 	if (service->generation <= before)
 		service->generation = before + 1;
 	if (service->active)
 		service->statedump = service->generation;
-	ret = place_save(session, service->generation);
+	ret = state_directory_save(session, service->generation);
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
 				"cannot keep a session in %s: %s", session->buffers.path,
@@ -256,7 +257,7 @@ bool session_is_active(const struct session *session)
 /* The next recorder in this place counts on from here. */
 static void note_generation(struct session *session)
 {
-	int ret = place_save(session, session->service->generation);
+	int ret = state_directory_save(session, session->service->generation);
 
 	if (ret)
 		report(session, true, "the generation of the rules is not noted in %s: %s",
@@ -377,7 +378,7 @@ bool session_take_message(struct session *session, struct session_message *messa
 /* ---- the end ---- */
 
 /* The first thing that went wrong and that nobody has taken. */
-static void tell_failure(struct session *session, struct session_error *error)
+static void live_report_failure(struct session *session, struct session_error *error)
 {
 	size_t i;
 
@@ -428,8 +429,8 @@ void session_close(struct session *session, bool finish, struct session_error *e
 	if (!session)
 		return;
 	live_stop(session, finish);
-	tell_failure(session, error);
+	live_report_failure(session, error);
 	if (!session->service->keep)
-		place_remove(session);
+		state_directory_remove(session);
 	session_destroy(session);
 }

@@ -16,17 +16,17 @@
 #define LAST_TURNS 64
 
 static bool copy_answer(struct session_probe_answer *answer, const struct instance *instance,
-		const struct probe_given *given)
+		const struct installed_probe *installed)
 {
-	size_t size = given->said.nr_refusals * sizeof(*answer->refusals);
+	size_t size = installed->answer.nr_refusals * sizeof(*answer->refusals);
 
-	*answer = given->said;
+	*answer = installed->answer;
 	answer->pid = instance->peer;
 	answer->ended = instance->state != INSTANCE_LIVE;
 	answer->procname = strdup(instance->procname);
 	answer->refusals = malloc(size + 1);
 	if (answer->refusals && size)
-		memcpy(answer->refusals, given->said.refusals, size);
+		memcpy(answer->refusals, installed->answer.refusals, size);
 	return answer->procname && answer->refusals;
 }
 
@@ -43,18 +43,18 @@ int session_probe_answers(
 		struct session *session, struct session_probe_answer **answers, size_t *nr)
 {
 	const struct instance *instance;
-	size_t room = 0, i;
+	size_t capacity = 0, i;
 
 	*nr = 0;
 	hear_all(session);
 	for (instance = session->instances.list; instance; instance = instance->next)
-		room += instance->nr_given;
-	*answers = calloc(room + 1, sizeof(**answers));
+		capacity += instance->nr_installed;
+	*answers = calloc(capacity + 1, sizeof(**answers));
 	if (!*answers)
 		return -ENOMEM;
 	for (instance = session->instances.list; instance; instance = instance->next) {
-		for (i = 0; i < instance->nr_given; i++) {
-			if (copy_answer(&(*answers)[(*nr)++], instance, &instance->given[i]))
+		for (i = 0; i < instance->nr_installed; i++) {
+			if (copy_answer(&(*answers)[(*nr)++], instance, &instance->installed[i]))
 				continue;
 			session_probe_answers_free(*answers, *nr);
 			return -ENOMEM;

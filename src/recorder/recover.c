@@ -30,10 +30,10 @@ static void fail_path(struct session *session, const char *path, const char *why
 	report_failure(session, EINVAL);
 }
 
-static void load_folder(struct session *session, int place, const char *name, const char *path)
+static void load_folder(struct session *session, int state_dir, const char *name, const char *path)
 {
 	struct ctf_error error = {.text = ""};
-	struct instance *instance = buffers_load(session, place, name, &error);
+	struct instance *instance = buffers_load(session, state_dir, name, &error);
 
 	if (instance)
 		recover_add(session, instance);
@@ -50,7 +50,7 @@ static int recover_compare_names(const void *one, const void *other)
 static size_t list_folders(DIR *directory, char ***names, int *ret_error)
 {
 	struct dirent *entry;
-	size_t nr = 0, room = 0;
+	size_t nr = 0, capacity = 0;
 	int ret;
 
 	*names = NULL;
@@ -64,9 +64,10 @@ static size_t list_folders(DIR *directory, char ***names, int *ret_error)
 		}
 		if (!ret)
 			continue;
-		if (nr == room) {
-			char **grown = realloc(
-					*names, (room = room ? room * 2 : 16) * sizeof(**names));
+		if (nr == capacity) {
+			char **grown = realloc(*names,
+					(capacity = capacity ? capacity * 2 : 16) *
+							sizeof(**names));
 
 			if (!grown)
 				goto end;

@@ -37,7 +37,7 @@
 #define TICK_MS 250
 #define BATCH 64
 /* One after the other, in which deaths wait. */
-#define TURNS_OF_WORDS 64
+#define MESSAGE_TURNS_MAX 64
 
 static void handle_snapshot(struct session *session)
 {
@@ -92,7 +92,7 @@ static void handle_command_end(struct session *session)
 	session->command.watch.fd = -1;
 }
 
-static void handle_watch(struct session *session, struct watch *watch)
+static void handle_watch(struct session *session, struct recorder_watch *watch)
 {
 	if (watch->fd < 0)
 		return; /* closed by an earlier event of the same batch */
@@ -103,13 +103,13 @@ static void handle_watch(struct session *session, struct watch *watch)
 	case WATCH_CONNECTION: connection_ready(session, (struct connection *)(void *)watch); break;
 	case WATCH_PEER: connection_peer_exited(session, watch); break;
 	case WATCH_INSTANCE:
-		crash_look(session, (struct instance *)(void *)watch);
+		crash_check(session, (struct instance *)(void *)watch);
 		instance_end(session, (struct instance *)(void *)watch);
 		break;
 	}
 }
 
-static bool record_run_is_keyword(const struct watch *watch)
+static bool record_run_is_keyword(const struct recorder_watch *watch)
 {
 	return watch->kind == WATCH_LISTENER || watch->kind == WATCH_CONNECTION;
 }
@@ -129,12 +129,12 @@ int run_turn(struct session *session, int timeout_ms)
 	if (nr < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (pass = 0; pass < 2; pass++) {
-		if (pass == 1 && spoke && ++session->loop.turns_of_words < TURNS_OF_WORDS)
+		if (pass == 1 && spoke && ++session->loop.message_turns < MESSAGE_TURNS_MAX)
 			break;
 		if (pass == 1)
-			session->loop.turns_of_words = 0;
+			session->loop.message_turns = 0;
 		for (i = 0; i < nr; i++) {
-			struct watch *watch = events[i].data.ptr;
+			struct recorder_watch *watch = events[i].data.ptr;
 			bool is_death;
 
 			if (!watch)
@@ -176,7 +176,7 @@ static bool record_run_has_ended(struct session *session)
 	if (session->command.status == -1)
 		return false;
 	return (!session->wait_all || record_run_reap_children(session)) &&
-			companion_is_over(session);
+			helper_process_is_over(session);
 }
 
 static void record_run_show_progress(struct session *session, uint64_t *next)
@@ -192,7 +192,7 @@ static void record_run_show_progress(struct session *session, uint64_t *next)
 			atomic_load_explicit(&session->drain.lost, memory_order_relaxed));
 }
 
-static int record_run_add_watch(struct session *session, struct watch *watch)
+static int record_run_add_watch(struct session *session, struct recorder_watch *watch)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
 
@@ -278,7 +278,7 @@ int session_run(struct session *session, struct session_error *error)
 		ret = ret < 0 ? ret : 0;
 		record_run_show_progress(session, &next_progress);
 	}
-	companion_end(session);
+	helper_process_end(session);
 	record_run_drain_pending(session);
 	if (session->mode == SESSION_RECORD)
 		report_survivors(session);

@@ -16,21 +16,21 @@
 #include "recorder/core/session.h"
 #include "recorder/core/watch.h"
 
-struct command {
-	struct watch watch; /* the pidfd */
+struct traced_command {
+	struct recorder_watch watch; /* the pidfd */
 	pid_t pid;
 	int status; /* -1 while it runs */
 	char *name;
 	char *never_meets; /* why no agent can be loaded, as from session_never_meets() */
 	bool came;         /* the agent of the probed program has connected */
-	const struct session_companion *companion; /* its helper process, or NULL */
+	const struct session_helper *helper; /* its helper process, or NULL */
 };
 
 /* The main thread's. */
 struct session_loop {
 	bool begun; /* run_begin() */
 	int epoll;
-	struct watch signals;
+	struct recorder_watch signals;
 	sigset_t old_mask;
 	bool mask_is_ours;
 	struct sigaction old_child;
@@ -38,7 +38,7 @@ struct session_loop {
 	struct sigaction old_user2; /* of SIGUSR2 */
 	bool pass_on;               /* interrupts, to the command */
 	unsigned int interrupts;
-	unsigned int turns_of_words; /* in which deaths have waited */
+	unsigned int message_turns; /* in which deaths have waited */
 	bool interrupted;
 	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost);
 	void *progress_user;

@@ -56,11 +56,11 @@ static bool holds_socket_only(int directory, char name[SOCKET_NAME_MAX])
 			S_ISSOCK(status.st_mode);
 }
 
-static void remove_if_stale(int place, const char *name)
+static void remove_if_stale(int dir, const char *name)
 {
 	char socket_name[SOCKET_NAME_MAX];
 	struct stat status;
-	int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
@@ -69,23 +69,23 @@ static void remove_if_stale(int place, const char *name)
 			(status.st_mode & 07777 & ~(mode_t)ENTER) == S_IRWXU &&
 			!flock(fd, LOCK_EX | LOCK_NB) && holds_socket_only(fd, socket_name) &&
 			!unlinkat(fd, socket_name, 0))
-		unlinkat(place, name, AT_REMOVEDIR);
+		unlinkat(dir, name, AT_REMOVEDIR);
 	close(fd);
 }
 
 static void remove_stale(const char *path)
 {
-	DIR *place = opendir(path);
+	DIR *dir = opendir(path);
 	struct dirent *entry;
 
-	if (!place)
+	if (!dir)
 		return;
-	while ((entry = readdir(place))) {
+	while ((entry = readdir(dir))) {
 		if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)) &&
 				strlen(entry->d_name) == strlen(PATTERN))
-			remove_if_stale(dirfd(place), entry->d_name);
+			remove_if_stale(dirfd(dir), entry->d_name);
 	}
-	closedir(place);
+	closedir(dir);
 }
 
 /* Others can go through it, but not look into it. */
@@ -114,15 +114,14 @@ static bool name_socket(struct session *session)
 	return size > 0 && size < (int)sizeof(session->listener.path);
 }
 
-static bool make_in(struct session *session, const char *place)
+static bool make_in(struct session *session, const char *dir)
 {
 	errno = ENOENT; /* unless a call has a better reason */
-	if (!place || place[0] != '/' ||
+	if (!dir || dir[0] != '/' ||
 			snprintf(session->listener.directory, sizeof(session->listener.directory),
 					"%s/" PATTERN,
-					place) >= (int)sizeof(session->listener.directory) ||
-			!name_socket(session) ||
-			(session->listener.is_secret && !is_passage(place)))
+					dir) >= (int)sizeof(session->listener.directory) ||
+			!name_socket(session) || (session->listener.is_secret && !is_passage(dir)))
 		return false;
 	if (!mkdtemp(session->listener.directory))
 		return false;
@@ -138,11 +137,11 @@ static bool make_in(struct session *session, const char *place)
 /* XDG_RUNTIME_DIR if it is there and its name leaves room, else TMPDIR or /tmp. */
 int runtime_make(struct session *session)
 {
-	const char *const places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+	const char *const directories[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
 	size_t i;
 
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (!make_in(session, places[i]))
+	for (i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		if (!make_in(session, directories[i]))
 			continue;
 		session->listener.directory_fd = open(
 				session->listener.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -150,7 +149,7 @@ int runtime_make(struct session *session)
 		while (session->listener.directory_fd >= 0 &&
 				flock(session->listener.directory_fd, LOCK_EX) && errno == EINTR)
 			;
-		remove_stale(places[i]);
+		remove_stale(directories[i]);
 		return 0;
 	}
 	session->listener.directory[0] = session->listener.path[0] = 0;

@@ -44,7 +44,7 @@
 #include "recorder/storage/output.h"
 
 struct channel;
-struct place;
+struct state_directory;
 struct service;
 struct trace_hooks;
 
@@ -54,13 +54,14 @@ struct session {
 	bool recovers;           /* no command and no agents: recover.c */
 	struct service *service; /* no command, but agents: live.c; or NULL */
 	char hostname[65];
-	struct place *place; /* a state directory; or NULL: there is none, or only that of --buffers */
+	struct state_directory *
+			state_dir; /* a state directory; or NULL: there is none, or only that of --buffers */
 	struct channel *channels; /* in a listing one without rings; capacity for the most */
 	uint32_t nr_channels;     /* that are in traces */
 	uint32_t nr_all_channels; /* with those of triggers */
 
 	struct probe_offers probes, next_probes; /* now, and from the next change on */
-	struct command command;
+	struct traced_command command;
 
 	struct session_output output;
 	const struct trace_hooks *trace_hooks; /* storage/trace.h; constant */

@@ -227,7 +227,7 @@ static int record_session_apply_options(struct session *session,
 	session->drain.rounds = options->rounds;
 	session->clock.monotonic = options->monotonic;
 	session->loop.pass_on = options->pass_on;
-	session->command.companion = options->companion;
+	session->command.helper = options->helper;
 	ret = session_begin_clock(session, error);
 	if (!ret)
 		ret = channels_take(session, options, error);
@@ -329,7 +329,7 @@ void session_destroy(struct session *session)
 		session->instances.list = next;
 	}
 	buffers_close(session);
-	place_close(session);
+	state_directory_close(session);
 	close_fd(session->loop.signals.fd);
 	close_fd(session->command.watch.fd);
 	close_fd(session->loop.epoll);
@@ -383,7 +383,7 @@ static struct session_process record_session_summarize_process(const struct inst
 			.exe = instance->exe,
 			.pid = instance->pid,
 			.parent = instance->parent,
-			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
+			.events = instance->classes ? instance->nr_classes : instance->nr_names,
 			.bytes = instance->bytes,
 			.recorded = instance->recorded,
 			.lost = instance->lost,
@@ -446,7 +446,7 @@ const struct session_summary *session_summary(struct session *session)
 			.nr_messages = session->reports.nr_messages,
 			.failure = session->reports.failure,
 	};
-	summary->lost = session->reports.losses_rest;
+	summary->lost = session->reports.losses_remainder;
 	for (i = 0; i < session->reports.nr_losses; i++) {
 		if (session->reports.losses[i].in_bytes)
 			summary->unwritten += session->reports.losses[i].count;
@@ -472,7 +472,7 @@ size_t session_nr_events(const struct session *session, size_t process)
 {
 	const struct instance *instance = record_session_get_process(session, process);
 
-	return instance && instance->kinds ? instance->nr_kinds : 0;
+	return instance && instance->classes ? instance->nr_classes : 0;
 }
 
 const struct side_event_description *session_event(
@@ -480,7 +480,7 @@ const struct side_event_description *session_event(
 {
 	const struct instance *instance = record_session_get_process(session, process);
 
-	return instance && instance->kinds && event < instance->nr_kinds
-			? instance->kinds[event].owned->desc
+	return instance && instance->classes && event < instance->nr_classes
+			? instance->classes[event].owned->desc
 			: NULL;
 }

@@ -190,7 +190,7 @@ static void spawn_reset_signals(struct session *session)
 
 static int watch_command(struct session *session, pid_t pid, struct session_error *error)
 {
-	session->command.watch = (struct watch){
+	session->command.watch = (struct recorder_watch){
 			.kind = WATCH_COMMAND,
 			.fd = (int)syscall(SYS_pidfd_open, pid, 0),
 	};
@@ -213,7 +213,7 @@ static int spawn_resume_child(
 
 	close(go[0]);
 	if (!ret) {
-		ret = companion_hold(session, error);
+		ret = helper_process_hold(session, error);
 		/* One that was killed meanwhile reads no more: that is its end, and no mistake of ours. */
 		if (!ret)
 			(void)send(go[1], "+", 1, MSG_NOSIGNAL);
@@ -221,7 +221,7 @@ static int spawn_resume_child(
 		if (!ret)
 			return 0;
 		waitpid(pid, NULL, 0);
-		companion_end(session);
+		helper_process_end(session);
 		return ret;
 	}
 	close(go[1]);
@@ -265,7 +265,7 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
 				strerror(errno));
 	/* A socket: writing to it when nobody reads any more is no signal to us. */
-	if (session->command.companion && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) {
+	if (session->command.helper && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) {
 		code = errno;
 		close(ends[0]);
 		close(ends[1]);
@@ -281,10 +281,10 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 	close(ends[0]);
 	if (code) {
 		waitpid(pid, NULL, 0);
-		companion_end(session);
+		helper_process_end(session);
 		return fail_exec(error, argv[0], code);
 	}
-	if (ret || session->command.companion)
+	if (ret || session->command.helper)
 		return ret;
 	return watch_command(session, pid, error);
 }

@@ -21,7 +21,7 @@
 #include "recorder/storage/losses.h"
 #include "ring/ring.h"
 
-static uint64_t figure(const _Atomic uint64_t *value)
+static uint64_t statistics_load(const _Atomic uint64_t *value)
 {
 	return atomic_load_explicit(value, memory_order_relaxed);
 }
@@ -33,32 +33,33 @@ static char *statistics_copy_text(const char *text)
 
 /* ---- losses of a ring ---- */
 
-struct losses {
+struct ring_losses {
 	const struct instance *instance;
 	struct session_status_process *process;
 	uint32_t channel;
 	uint32_t ring; /* index into the process's */
-	size_t room;
+	size_t capacity;
 	bool no_memory;
 };
 
 static bool statistics_add_loss(
-		struct losses *losses, uint32_t slot, enum ring_loss reason, uint64_t count)
+		struct ring_losses *losses, uint32_t slot, enum ring_loss reason, uint64_t count)
 {
 	struct session_status_process *process = losses->process;
 
-	if (process->nr_losses == losses->room) {
-		size_t room = losses->room ? losses->room * 2 : 16;
-		struct session_status_loss *grown = realloc(process->losses, room * sizeof(*grown));
+	if (process->nr_losses == losses->capacity) {
+		size_t capacity = losses->capacity ? losses->capacity * 2 : 16;
+		struct session_status_loss *grown =
+				realloc(process->losses, capacity * sizeof(*grown));
 
 		if (!grown)
 			return false;
 		process->losses = grown;
-		losses->room = room;
+		losses->capacity = capacity;
 	}
 	process->losses[process->nr_losses] = (struct session_status_loss){
 			.ring = losses->ring,
-			.event = kinds_name(losses->instance, losses->channel, slot),
+			.event = classes_name(losses->instance, losses->channel, slot),
 			.reason = losses_reason(losses->instance, slot, reason),
 			.count = count,
 	};
@@ -68,7 +69,7 @@ static bool statistics_add_loss(
 /* A program that writes nonsense there gets no more room than an honest one. */
 static int statistics_visit_loss(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
 {
-	struct losses *losses = data;
+	struct ring_losses *losses = data;
 	unsigned int reason;
 
 	(void)ring;
@@ -92,7 +93,7 @@ static bool is_silent(const struct session_status_ring *ring)
 	return !ring->bytes && !ring->lost && !ring->unwritten && !ring->overwritten;
 }
 
-static void statistics_read_ring(struct losses *losses, uint32_t number)
+static void statistics_read_ring(struct ring_losses *losses, uint32_t number)
 {
 	const struct instance_channel *channel = &losses->instance->channels[losses->channel];
 	const struct instance_ring *each = &channel->each[number];
@@ -101,10 +102,10 @@ static void statistics_read_ring(struct losses *losses, uint32_t number)
 			.channel = channel->channel->name,
 			.number = number,
 			.size = channel->geometry.size,
-			.bytes = figure(&each->written),
-			.recorded = figure(&each->recorded),
-			.unwritten = figure(&each->unwritten),
-			.overwritten = figure(&each->overwritten),
+			.bytes = statistics_load(&each->written),
+			.recorded = statistics_load(&each->recorded),
+			.unwritten = statistics_load(&each->unwritten),
+			.overwritten = statistics_load(&each->overwritten),
 			.lost = ring_consumer_lost_total(channel->rings, number),
 	};
 
@@ -134,7 +135,7 @@ static size_t count_rings(const struct instance *instance)
 static int statistics_read_rings(
 		const struct instance *instance, struct session_status_process *process)
 {
-	struct losses losses = {.instance = instance, .process = process};
+	struct ring_losses losses = {.instance = instance, .process = process};
 	size_t nr = count_rings(instance);
 	uint32_t ring;
 
@@ -177,9 +178,9 @@ static int statistics_read_process(
 			.procname = statistics_copy_text(instance->procname),
 			.exe = statistics_copy_text(instance->exe),
 			.directory = statistics_copy_text(instance->directory),
-			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
-			.bytes = figure(&instance->written),
-			.recorded = figure(&instance->recorded),
+			.events = instance->classes ? instance->nr_classes : instance->nr_names,
+			.bytes = statistics_load(&instance->written),
+			.recorded = statistics_load(&instance->recorded),
 			.memory = instance->memory,
 	};
 	if (!process->procname || !process->exe || !process->directory)
@@ -247,7 +248,7 @@ int session_status(struct session *session, struct session_status *status)
 			.generation = service->generation,
 			.statedump = service->statedump,
 			.snapshots = session->snapshots.nr,
-			.snapshot_recorded = figure(&session->snapshots.recorded),
+			.snapshot_recorded = statistics_load(&session->snapshots.recorded),
 			.memory = session->memory.used,
 			.memory_peak = session->memory.peak,
 			.memory_limit = session->memory.limit,

@@ -29,7 +29,7 @@ static bool survivor_is_known(const struct session *session, pid_t pid)
 }
 
 /* The environment of an ended process, or of another user's, cannot be read. */
-static bool survivor_has_socket(const struct session *session, pid_t pid, char *room)
+static bool survivor_has_socket(const struct session *session, pid_t pid, char *buffer)
 {
 	char path[64];
 	size_t used = 0;
@@ -40,10 +40,11 @@ static bool survivor_has_socket(const struct session *session, pid_t pid, char *
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while (used < ENVIRONMENT_MAX && (got = read(fd, room + used, ENVIRONMENT_MAX - used)) > 0)
+	while (used < ENVIRONMENT_MAX &&
+			(got = read(fd, buffer + used, ENVIRONMENT_MAX - used)) > 0)
 		used += (size_t)got;
 	close(fd);
-	return memmem(room, used, session->listener.path, strlen(session->listener.path));
+	return memmem(buffer, used, session->listener.path, strlen(session->listener.path));
 }
 
 static unsigned int survivors_known(const struct session *session)
@@ -59,20 +60,20 @@ static unsigned int survivors_known(const struct session *session)
 unsigned int survivors_count(const struct session *session)
 {
 	DIR *processes = opendir("/proc");
-	char *room = malloc(ENVIRONMENT_MAX);
+	char *buffer = malloc(ENVIRONMENT_MAX);
 	struct dirent *entry;
 	unsigned int nr = 0;
 
-	while (processes && room && (entry = readdir(processes))) {
+	while (processes && buffer && (entry = readdir(processes))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		nr += pid > 0 && pid != getpid() &&
 				(survivor_is_known(session, pid) ||
-						survivor_has_socket(session, pid, room));
+						survivor_has_socket(session, pid, buffer));
 	}
-	if (!processes || !room)
+	if (!processes || !buffer)
 		nr = survivors_known(session);
-	free(room);
+	free(buffer);
 	if (processes)
 		closedir(processes);
 	return nr;

@@ -34,13 +34,13 @@
 #define LAST_COPIES 2 /* Of frames that end something, where nothing is acknowledged. */
 
 /* A packet on its way: when its last frame has arrived, so has the stream up to the mark. */
-struct on_the_way {
+struct in_flight {
 	uint64_t sequence;
 	struct follow_stream *stream;
-	struct marks_place mark;
+	struct marks_position mark;
 };
 
-struct bytes {
+struct byte_sink {
 	struct sink sink;
 	int fd;
 	bool shared;
@@ -52,7 +52,7 @@ struct bytes {
 	time_t repeated;  /* by a clock that nobody sets */
 	uint64_t packets; /* All that were passed, in all traces. */
 	uint64_t events;
-	struct on_the_way queue[WINDOW];
+	struct in_flight queue[WINDOW];
 	unsigned int head;
 	unsigned int count;
 	unsigned char in[4096]; /* What the receiver says. */
@@ -60,20 +60,20 @@ struct bytes {
 	unsigned char out[FRAME_HEAD + FRAME_PIECE + 2 * FRAME_NAME_MAX + 256 + FRAME_TAIL];
 };
 
-static struct bytes *relay_bytes_from_sink(struct sink *sink)
+static struct byte_sink *relay_bytes_from_sink(struct sink *sink)
 {
-	return (struct bytes *)(void *)sink;
+	return (struct byte_sink *)(void *)sink;
 }
 
 /* ---- frames ---- */
 
-static struct frame_writer relay_bytes_begin_frame(struct bytes *bytes)
+static struct frame_writer relay_bytes_begin_frame(struct byte_sink *bytes)
 {
 	return (struct frame_writer){.at = bytes->out + FRAME_HEAD,
 			.end = bytes->out + sizeof(bytes->out) - FRAME_TAIL};
 }
 
-static int send_frame(struct bytes *bytes, struct frame_writer *writer, uint8_t type)
+static int send_frame(struct byte_sink *bytes, struct frame_writer *writer, uint8_t type)
 {
 	unsigned char *payload = bytes->out + FRAME_HEAD;
 	size_t size = (size_t)(writer->at - payload);
@@ -85,10 +85,10 @@ static int send_frame(struct bytes *bytes, struct frame_writer *writer, uint8_t 
 	writer->end += FRAME_TAIL;
 	framing_put_u32(writer, sum);
 	return line_write(bytes->fd, bytes->out, (size_t)(writer->at - bytes->out), bytes->shared,
-			&bytes->sink.patience);
+			&bytes->sink.timeout);
 }
 
-static int relay_bytes_send_hello(struct bytes *bytes)
+static int relay_bytes_send_hello(struct byte_sink *bytes)
 {
 	struct frame_writer writer = relay_bytes_begin_frame(bytes);
 	char host[256] = "";
@@ -124,7 +124,7 @@ static int open_end(const char *path, int flags)
 	return -1;
 }
 
-static int open_path(struct bytes *bytes, struct send_error *error)
+static int open_path(struct byte_sink *bytes, struct send_error *error)
 {
 	const char *path = bytes->sink.url.path;
 	bool is_device = !strncmp(path, "/dev/", 5); /* It may come later, and is never made. */
@@ -183,7 +183,7 @@ static time_t steady_seconds(void)
 
 static int bytes_open(struct sink *sink, struct send_error *error)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 	int fd;
 	bool is_first;
 
@@ -193,7 +193,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 	bytes->piece = FRAME_PIECE;
 	switch (sink->url.kind) {
 	case URL_TCP:
-		fd = line_connect(sink->url.host, sink->url.port, &sink->patience, error);
+		fd = line_connect(sink->url.host, sink->url.port, &sink->timeout, error);
 		break;
 	case URL_PATH: fd = open_path(bytes, error); break;
 	default:
@@ -224,7 +224,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_maps, const char *text,
 		size_t size)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 	uint64_t offset = is_maps ? trace->sent_maps : trace->sent_metadata;
 	struct frame_file file = {
 			.trace = trace->number,
@@ -253,7 +253,7 @@ static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_map
 static int bytes_packet(struct sink *sink, struct follow_stream *stream,
 		const struct ctf_packet *packet, uint64_t events)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 	struct frame_packet frame = {
 			.trace = stream->trace->number,
 			.stream = stream->number,
@@ -287,9 +287,9 @@ static int bytes_packet(struct sink *sink, struct follow_stream *stream,
 	return 0;
 }
 
-static void deliver_first(struct bytes *bytes)
+static void deliver_first(struct byte_sink *bytes)
 {
-	struct on_the_way *first = &bytes->queue[bytes->head];
+	struct in_flight *first = &bytes->queue[bytes->head];
 
 	if (first->mark.offset > first->stream->delivered.offset)
 		first->stream->delivered = first->mark;
@@ -298,7 +298,7 @@ static void deliver_first(struct bytes *bytes)
 }
 
 /* Metadata again, if there is nobody who could say that it has arrived. */
-static void repeat(struct bytes *bytes, struct follow_trace *trace)
+static void repeat(struct byte_sink *bytes, struct follow_trace *trace)
 {
 	uint64_t least = bytes->serial ? REPEAT_MIN_SERIAL : REPEAT_MIN;
 
@@ -310,9 +310,9 @@ static void repeat(struct bytes *bytes, struct follow_trace *trace)
 	trace->sent_metadata = trace->sent_maps = 0;
 }
 
-static void bytes_passed(struct sink *sink, struct follow_stream *stream)
+static void relay_bytes_on_elapsed(struct sink *sink, struct follow_stream *stream)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 
 	if (sink->url.kind != URL_TCP) {
 		stream->delivered = stream->at;
@@ -321,16 +321,16 @@ static void bytes_passed(struct sink *sink, struct follow_stream *stream)
 	}
 	if (bytes->count == WINDOW) /* Only where nobody answers. */
 		deliver_first(bytes);
-	bytes->queue[(bytes->head + bytes->count++) % WINDOW] = (struct on_the_way){
+	bytes->queue[(bytes->head + bytes->count++) % WINDOW] = (struct in_flight){
 			.sequence = bytes->sink.sequence - 1, .stream = stream, .mark = stream->at};
 }
 
 /* ---- what the receiver says ---- */
 
-static void take_answers(struct bytes *bytes)
+static void take_answers(struct byte_sink *bytes)
 {
 	size_t used, at = 0;
-	struct frame frame;
+	struct relay_frame frame;
 	enum frame_found found;
 
 	while ((found = framing_find(bytes->in + at, bytes->in_size - at, &used, &frame)) !=
@@ -357,7 +357,7 @@ static void take_answers(struct bytes *bytes)
 }
 
 /* 1: something came; 0: nothing is there. */
-static int relay_bytes_receive(struct bytes *bytes)
+static int relay_bytes_receive(struct byte_sink *bytes)
 {
 	ssize_t got = recv(bytes->fd, bytes->in + bytes->in_size,
 			sizeof(bytes->in) - bytes->in_size, MSG_DONTWAIT);
@@ -373,7 +373,7 @@ static int relay_bytes_receive(struct bytes *bytes)
 
 static void bytes_close(struct sink *sink)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 
 	/* Do not send to the next receiver what this one acknowledged before it ended. */
 	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && relay_bytes_receive(bytes) > 0)
@@ -384,14 +384,13 @@ static void bytes_close(struct sink *sink)
 }
 
 /* One byte, so that the rest is heard at once. */
-static int await_answer(struct bytes *bytes, int timeout_ms)
+static int await_answer(struct byte_sink *bytes, int timeout_ms)
 {
 	int ret;
 
 	if (bytes->in_size == sizeof(bytes->in))
 		bytes->in_size = 0;
-	ret = line_read(bytes->fd, bytes->in + bytes->in_size, 1, timeout_ms,
-			&bytes->sink.patience);
+	ret = line_read(bytes->fd, bytes->in + bytes->in_size, 1, timeout_ms, &bytes->sink.timeout);
 	if (ret)
 		return ret;
 	bytes->in_size++;
@@ -402,7 +401,7 @@ static int await_answer(struct bytes *bytes, int timeout_ms)
 
 static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 	time_t now = steady_seconds();
 	int ret = 0;
 
@@ -439,7 +438,7 @@ static void bytes_free(struct sink *sink)
 
 /* ---- ends ---- */
 
-static int send_trace_end(struct bytes *bytes, struct follow_trace *trace)
+static int send_trace_end(struct byte_sink *bytes, struct follow_trace *trace)
 {
 	const struct follow_stream *stream = trace->streams;
 	int ret = 0;
@@ -488,7 +487,7 @@ static int last_metadata(struct sink *sink, struct follow_trace *trace)
 
 static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
 
 	if (sink->url.kind != URL_TCP)
@@ -498,7 +497,7 @@ static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
 	return ret;
 }
 
-static int send_end(struct bytes *bytes, const struct follow *follow, uint64_t frames)
+static int send_end(struct byte_sink *bytes, const struct follow *follow, uint64_t frames)
 {
 	struct frame_writer writer = relay_bytes_begin_frame(bytes);
 	uint64_t packets = follow->past.packets, events = follow->past.events;
@@ -523,7 +522,7 @@ static int send_end(struct bytes *bytes, const struct follow *follow, uint64_t f
 }
 
 /* Over TCP: until the last frame is acknowledged, or the other side closes as one does at the end. */
-static int await_end(struct bytes *bytes)
+static int await_end(struct byte_sink *bytes)
 {
 	int ret = 0;
 
@@ -541,7 +540,7 @@ static int await_end(struct bytes *bytes)
 
 static int bytes_end(struct sink *sink, struct follow *follow)
 {
-	struct bytes *bytes = relay_bytes_from_sink(sink);
+	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
 	uint64_t frames = bytes->sink.sequence + (uint64_t)copies;
 	struct stat status;
@@ -565,7 +564,7 @@ static const struct sink_ops bytes_ops = {
 		.open = bytes_open,
 		.text = bytes_text,
 		.packet = bytes_packet,
-		.passed = bytes_passed,
+		.on_elapsed = relay_bytes_on_elapsed,
 		.flush = bytes_flush,
 		.end_trace = bytes_end_trace,
 		.end = bytes_end,
@@ -575,7 +574,7 @@ static const struct sink_ops bytes_ops = {
 
 struct sink *bytes_create(void)
 {
-	struct bytes *bytes = calloc(1, sizeof(*bytes));
+	struct byte_sink *bytes = calloc(1, sizeof(*bytes));
 
 	if (!bytes)
 		return NULL;

@@ -392,7 +392,7 @@ static struct follow_stream *relay_follow_add_stream(struct follow_trace *trace,
 	return stream;
 }
 
-static int look_at_file(
+static int relay_follow_check_file(
 		struct follow *follow, struct follow_trace *trace, int dir_fd, const char *name)
 {
 	struct follow_stream *stream;
@@ -440,7 +440,7 @@ static int relay_follow_scan_trace(struct follow *follow, struct follow_trace *t
 		return -ENOMEM;
 	}
 	while (!ret && (entry = next_entry(follow, dir)))
-		ret = look_at_file(follow, trace, fd, entry->d_name);
+		ret = relay_follow_check_file(follow, trace, fd, entry->d_name);
 	if (!fstatat(fd, "metadata", &status, 0)) {
 		trace->metadata_inode = status.st_ino;
 		trace->metadata_size = (uint64_t)status.st_size;
@@ -490,7 +490,7 @@ static void take_notes(struct follow *follow)
 	}
 }
 
-int follow_look(struct follow *follow, bool over)
+int follow_scan(struct follow *follow, bool over)
 {
 	int ret = 0;
 
@@ -562,7 +562,7 @@ void follow_pass(struct follow_stream *stream, const struct ctf_packet *packet, 
 	stream->seen = true;
 	stream->last = *packet;
 	stream->last.bytes = NULL;
-	stream->last.size = stream->last.room = 0;
+	stream->last.size = stream->last.capacity = 0;
 	stream->at.offset = packet->next;
 	stream->at.packets++;
 	stream->at.events += events;
@@ -754,7 +754,7 @@ uint64_t follow_pending_packets(struct follow *follow, struct ctf_packet *packet
 		if (trace->removed || trace->refused)
 			continue;
 		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
-			struct marks_place at = stream->at;
+			struct marks_position at = stream->at;
 			bool damaged = stream->damaged;
 
 			if (stream->counted.offset < stream->delivered.offset)

@@ -24,18 +24,18 @@ struct follow_stream {
 	char *name;  /* Of the file. */
 	char *plain; /* Without the suffix of compressed ones. */
 	uint32_t number;
-	bool damaged;          /* What stands at `at` is no packet: nothing more comes of it. */
-	uint64_t there;        /* Size of the file, as it was looked at … */
-	uint64_t size;         /* … and as far as it will stay. */
-	struct marks_place at; /* Handed on up to here … */
-	struct marks_place delivered; /* … and arrived. */
-	struct marks_place counted;   /* Packets were counted up to here, to say how many wait. */
-	uint64_t freed;               /* Bytes of the front whose blocks the disk has back. */
+	bool damaged;             /* What stands at `at` is no packet: nothing more comes of it. */
+	uint64_t there;           /* Size of the file, as it was looked at … */
+	uint64_t size;            /* … and as far as it will stay. */
+	struct marks_position at; /* Handed on up to here … */
+	struct marks_position delivered; /* … and arrived. */
+	struct marks_position counted; /* Packets were counted up to here, to say how many wait. */
+	uint64_t freed;                /* Bytes of the front whose blocks the disk has back. */
 	uint64_t dropped_packets;
 	uint64_t dropped_events;
 	uint64_t dropped_bytes;
 	uint32_t slot; /* Of its marks; 0: it has none yet. What stands there: */
-	struct marks_place marked;
+	struct marks_position marked;
 	uint64_t marked_dropped;
 	/* Of the packet that was read last: what an end mark needs. */
 	struct ctf_packet last; /* Without its bytes, and as it stands in the file. */
@@ -44,11 +44,11 @@ struct follow_stream {
 	bool seen;
 	/* The sink's own. */
 	uint64_t handle;
-	uint64_t sent;         /* Packets on this connection. */
-	uint64_t told_dropped; /* Dropped events that the last packet tells of. */
-	uint64_t beaten;       /* Ticks of the last sign of life. */
-	uint64_t added;        /* Packets on this connection that the file does not have. */
-	int64_t held;          /* Since when its next packet has been waiting, in ms; or 0. */
+	uint64_t sent;             /* Packets on this connection. */
+	uint64_t reported_dropped; /* Dropped events that the last packet tells of. */
+	uint64_t beaten;           /* Ticks of the last sign of life. */
+	uint64_t added;            /* Packets on this connection that the file does not have. */
+	int64_t held;              /* Since when its next packet has been waiting, in ms; or 0. */
 };
 
 struct follow_trace {
@@ -97,7 +97,7 @@ struct follow {
 	int inotify; /* -1: there is none, everything is looked at again and again. */
 	bool walk;   /* The directories have changed. */
 	bool lame;   /* A watch could not be made. */
-	int error;   /* errno of a path that the last follow_look() could not read, or 0 */
+	int error;   /* errno of a path that the last follow_scan() could not read, or 0 */
 	struct follow_trace *traces;
 	struct follow_trace **last;
 	uint32_t nr_traces;
@@ -115,11 +115,11 @@ struct follow {
 int follow_open(const char *dir, struct follow *follow);
 void follow_close(struct follow *follow);
 
-/* Whether nobody records there any more. Asked before follow_look(), it says that this was the last one. */
+/* Whether nobody records there any more. Asked before follow_scan(), it says that this was the last one. */
 bool follow_is_over(const struct follow *follow);
 
 /* See what is new. `over`: nobody writes any more. 0 or -ENOMEM. */
-int follow_look(struct follow *follow, bool over);
+int follow_scan(struct follow *follow, bool over);
 
 /* What was looked at stays as it is. Whether there is something that has not been settled. */
 void follow_settle(struct follow *follow);

@@ -124,7 +124,7 @@ static size_t relay_frame_find_next_start(const unsigned char *bytes, size_t siz
 }
 
 enum frame_found framing_find(
-		const unsigned char *bytes, size_t size, size_t *used, struct frame *frame)
+		const unsigned char *bytes, size_t size, size_t *used, struct relay_frame *frame)
 {
 	size_t compared = size < sizeof(MAGIC) ? size : sizeof(MAGIC);
 	uint32_t length;
@@ -146,7 +146,7 @@ enum frame_found framing_find(
 	}
 	if (size < FRAME_HEAD + (size_t)length + FRAME_TAIL)
 		return FRAME_MORE;
-	*frame = (struct frame){
+	*frame = (struct relay_frame){
 			.type = bytes[5],
 			.session = le64_at(bytes + 16),
 			.sequence = le64_at(bytes + 24),
@@ -233,7 +233,7 @@ uint64_t framing_get_u64(struct frame_reader *reader)
 	return at ? le64_at(at) : 0;
 }
 
-void framing_get_name(struct frame_reader *reader, char *name, size_t room)
+void framing_get_name(struct frame_reader *reader, char *name, size_t capacity)
 {
 	const unsigned char *at = framing_get(reader, 2);
 	size_t size = at ? (size_t)at[0] | (size_t)at[1] << 8 : 0;
@@ -242,7 +242,7 @@ void framing_get_name(struct frame_reader *reader, char *name, size_t room)
 	*name = '\0';
 	if (!at)
 		return;
-	if (size >= room || memchr(at, 0, size)) {
+	if (size >= capacity || memchr(at, 0, size)) {
 		reader->bad = true;
 		return;
 	}
@@ -262,7 +262,8 @@ void framing_put_file(struct frame_writer *writer, const struct frame_file *file
 }
 
 /* What is left is the bytes. */
-static int take_rest(struct frame_reader *reader, const unsigned char **bytes, size_t *size)
+static int frame_take_remainder(
+		struct frame_reader *reader, const unsigned char **bytes, size_t *size)
 {
 	if (reader->bad)
 		return -EBADMSG;
@@ -271,7 +272,7 @@ static int take_rest(struct frame_reader *reader, const unsigned char **bytes, s
 	return 0;
 }
 
-int framing_get_file(const struct frame *frame, struct frame_file *file)
+int framing_get_file(const struct relay_frame *frame, struct frame_file *file)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
 
@@ -281,7 +282,7 @@ int framing_get_file(const struct frame *frame, struct frame_file *file)
 	file->total = framing_get_u64(&reader);
 	file->offset = framing_get_u64(&reader);
 	framing_get_name(&reader, file->name, sizeof(file->name));
-	return take_rest(&reader, &file->bytes, &file->size);
+	return frame_take_remainder(&reader, &file->bytes, &file->size);
 }
 
 void framing_put_packet(struct frame_writer *writer, const struct frame_packet *packet)
@@ -300,7 +301,7 @@ void framing_put_packet(struct frame_writer *writer, const struct frame_packet *
 	framing_put(writer, packet->bytes, packet->size);
 }
 
-int framing_get_packet(const struct frame *frame, struct frame_packet *packet)
+int framing_get_packet(const struct relay_frame *frame, struct frame_packet *packet)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
 
@@ -315,5 +316,5 @@ int framing_get_packet(const struct frame *frame, struct frame_packet *packet)
 	packet->offset = framing_get_u64(&reader);
 	framing_get_name(&reader, packet->trace_name, sizeof(packet->trace_name));
 	framing_get_name(&reader, packet->stream_name, sizeof(packet->stream_name));
-	return take_rest(&reader, &packet->bytes, &packet->size);
+	return frame_take_remainder(&reader, &packet->bytes, &packet->size);
 }

@@ -28,7 +28,7 @@ enum frame_type {
 #define FRAME_HELLO_RESUMED 1u      /* Frames of an earlier connection may be sent again … */
 #define FRAME_HELLO_ACKNOWLEDGED 2u /* … except for a beginning that a receiver has acknowledged. */
 
-struct frame {
+struct relay_frame {
 	uint8_t type;
 	uint64_t session;
 	uint64_t sequence;
@@ -55,7 +55,7 @@ enum frame_found {
  * the sum over the head is right, and never beyond FRAME_PAYLOAD_MAX.
  */
 enum frame_found framing_find(
-		const unsigned char *bytes, size_t size, size_t *used, struct frame *frame);
+		const unsigned char *bytes, size_t size, size_t *used, struct relay_frame *frame);
 
 /* ---- payloads ---- */
 
@@ -84,7 +84,7 @@ uint32_t framing_get_u32(struct frame_reader *reader);
 uint64_t framing_get_u64(struct frame_reader *reader);
 const unsigned char *framing_get(struct frame_reader *reader, size_t size);
 /* At most room - 1 bytes without a NUL among them; else `bad`. */
-void framing_get_name(struct frame_reader *reader, char *name, size_t room);
+void framing_get_name(struct frame_reader *reader, char *name, size_t capacity);
 
 /* FRAME_FILE: a piece of a file of a trace. */
 enum frame_file_kind { FRAME_METADATA = 0, FRAME_MAPS = 1 };
@@ -117,8 +117,8 @@ struct frame_packet {
 };
 
 void framing_put_file(struct frame_writer *writer, const struct frame_file *file);
-int framing_get_file(const struct frame *frame, struct frame_file *file);
+int framing_get_file(const struct relay_frame *frame, struct frame_file *file);
 void framing_put_packet(struct frame_writer *writer, const struct frame_packet *packet);
-int framing_get_packet(const struct frame *frame, struct frame_packet *packet);
+int framing_get_packet(const struct relay_frame *frame, struct frame_packet *packet);
 
 #endif /* SEND_FRAME_H */

@@ -40,11 +40,11 @@ const char *line_error(int code)
 }
 
 /* 0: ready; -ECANCELED, -ETIMEDOUT, or what the tick says. */
-static int await(int fd, short events, int64_t deadline, const struct patience *patience)
+static int await(int fd, short events, int64_t deadline, const struct timeout *timeout)
 {
 	for (;;) {
 		struct pollfd polls[2] = {{.fd = fd, .events = events},
-				{.fd = patience->stop_fd, .events = POLLIN}};
+				{.fd = timeout->stop_fd, .events = POLLIN}};
 		int64_t left = deadline < 0 ? TICK_MS : deadline - (int64_t)clock_monotonic_ms();
 		int ret, nr;
 
@@ -53,13 +53,13 @@ static int await(int fd, short events, int64_t deadline, const struct patience *
 		nr = poll(polls, 2, left < TICK_MS ? (int)left : TICK_MS);
 		if (nr < 0 && errno != EINTR)
 			return -errno;
-		if (patience->stopped && *patience->stopped)
+		if (timeout->stopped && *timeout->stopped)
 			return -ECANCELED;
 		if (polls[0].revents)
 			return 0;
 		if (polls[1].revents)
 			return -ECANCELED;
-		ret = patience->tick ? patience->tick(patience->user) : 0;
+		ret = timeout->tick ? timeout->tick(timeout->user) : 0;
 		if (ret)
 			return ret;
 	}
@@ -76,7 +76,7 @@ static void tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
 }
 
-static int connect_one(const struct resolver_address *address, const struct patience *patience)
+static int connect_one(const struct resolver_address *address, const struct timeout *timeout)
 {
 	int fd = socket(address->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			address->protocol);
@@ -88,7 +88,7 @@ static int connect_one(const struct resolver_address *address, const struct pati
 	if (connect(fd, (const struct sockaddr *)&address->address, address->size)) {
 		ret = errno == EINPROGRESS
 				? await(fd, POLLOUT, (int64_t)clock_monotonic_ms() + CONNECT_MS,
-						  patience)
+						  timeout)
 				: -errno;
 		if (!ret && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size))
 			ret = -errno;
@@ -103,12 +103,12 @@ static int connect_one(const struct resolver_address *address, const struct pati
 	return fd;
 }
 
-static int find_host(const char *host, const char *port, const struct patience *patience,
+static int find_host(const char *host, const char *port, const struct timeout *timeout,
 		struct resolver_answer *answer)
 {
 	static uint64_t number;
 	int64_t deadline = (int64_t)clock_monotonic_ms() + RESOLVE_MS;
-	int ret, socket = patience->resolver ? *patience->resolver : -1;
+	int ret, socket = timeout->resolver ? *timeout->resolver : -1;
 
 	if (socket < 0) {
 		resolver_search(host, port, answer);
@@ -116,7 +116,7 @@ static int find_host(const char *host, const char *port, const struct patience *
 	}
 	ret = resolver_ask(socket, ++number, host, port);
 	while (!ret) {
-		ret = await(socket, POLLIN, deadline, patience);
+		ret = await(socket, POLLIN, deadline, timeout);
 		if (ret)
 			break;
 		ret = resolver_take(socket, number, answer);
@@ -127,11 +127,11 @@ static int find_host(const char *host, const char *port, const struct patience *
 	return ret;
 }
 
-int line_connect(const char *host, const char *port, const struct patience *patience,
+int line_connect(const char *host, const char *port, const struct timeout *timeout,
 		struct send_error *error)
 {
 	struct resolver_answer answer;
-	int ret = find_host(host, port, patience, &answer), fd = -EHOSTUNREACH;
+	int ret = find_host(host, port, timeout, &answer), fd = -EHOSTUNREACH;
 
 	if (ret || answer.error) {
 		snprintf(error->text, sizeof(error->text), "cannot reach %s: %s", host,
@@ -139,14 +139,14 @@ int line_connect(const char *host, const char *port, const struct patience *pati
 		return ret == -ECANCELED ? ret : -EHOSTUNREACH;
 	}
 	for (unsigned int i = 0; i < answer.count && fd < 0 && fd != -ECANCELED; i++)
-		fd = connect_one(&answer.addresses[i], patience);
+		fd = connect_one(&answer.addresses[i], timeout);
 	if (fd < 0)
 		snprintf(error->text, sizeof(error->text), "cannot reach %s, port %s: %s", host,
 				port, line_error(fd));
 	return fd;
 }
 
-int line_write(int fd, const void *bytes, size_t size, bool shared, const struct patience *patience)
+int line_write(int fd, const void *bytes, size_t size, bool shared, const struct timeout *timeout)
 {
 	const char *at = bytes;
 
@@ -156,7 +156,7 @@ int line_write(int fd, const void *bytes, size_t size, bool shared, const struct
 		int ret;
 
 		if (shared) {
-			ret = await(fd, POLLOUT, -1, patience);
+			ret = await(fd, POLLOUT, -1, timeout);
 			if (ret)
 				return ret;
 		}
@@ -166,7 +166,7 @@ int line_write(int fd, const void *bytes, size_t size, bool shared, const struct
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0 && errno == EAGAIN) {
-			ret = await(fd, POLLOUT, -1, patience);
+			ret = await(fd, POLLOUT, -1, timeout);
 			if (ret)
 				return ret;
 			continue;
@@ -176,10 +176,10 @@ int line_write(int fd, const void *bytes, size_t size, bool shared, const struct
 		at += done;
 		size -= (size_t)done;
 	}
-	return patience->stopped && *patience->stopped ? -ECANCELED : 0;
+	return timeout->stopped && *timeout->stopped ? -ECANCELED : 0;
 }
 
-int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct patience *patience)
+int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct timeout *timeout)
 {
 	int64_t deadline = timeout_ms < 0 ? -1 : (int64_t)clock_monotonic_ms() + timeout_ms;
 	char *at = bytes;
@@ -191,7 +191,7 @@ int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct pat
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0 && errno == EAGAIN) {
-			ret = await(fd, POLLIN, deadline, patience);
+			ret = await(fd, POLLIN, deadline, timeout);
 			if (ret)
 				return ret;
 			continue;

@@ -236,19 +236,19 @@ static bool get_entry(const unsigned char block[MARKS_BLOCK], struct marks_entry
 
 static bool relay_mark_ensure_capacity(struct marks *marks, uint32_t nr)
 {
-	uint32_t room = marks->room ? marks->room : 64;
+	uint32_t capacity = marks->capacity ? marks->capacity : 64;
 	struct marks_entry *grown;
 
-	if (nr <= marks->room)
+	if (nr <= marks->capacity)
 		return true;
-	while (room < nr)
-		room *= 2;
-	grown = realloc(marks->entries, room * sizeof(*grown));
+	while (capacity < nr)
+		capacity *= 2;
+	grown = realloc(marks->entries, capacity * sizeof(*grown));
 	if (!grown)
 		return false;
-	memset(grown + marks->room, 0, (room - marks->room) * sizeof(*grown));
+	memset(grown + marks->capacity, 0, (capacity - marks->capacity) * sizeof(*grown));
 	marks->entries = grown;
-	marks->room = room;
+	marks->capacity = capacity;
 	return true;
 }
 
@@ -428,7 +428,7 @@ static int relay_mark_reset_file(struct marks *marks, const char *url)
 {
 	free(marks->entries);
 	marks->entries = NULL;
-	marks->room = marks->next_free = marks->bad = 0;
+	marks->capacity = marks->next_free = marks->bad = 0;
 	memset(&marks->head, 0, sizeof(marks->head));
 	if (strlen(url) > MARKS_URL_MAX)
 		return -ENAMETOOLONG;
@@ -491,5 +491,5 @@ void marks_close(struct marks *marks)
 	free(marks->entries);
 	marks->entries = NULL;
 	marks->fd = -1;
-	marks->nr = marks->room = 0;
+	marks->nr = marks->capacity = 0;
 }

@@ -25,7 +25,7 @@
 #define MARKS_NUMBER_MAX (1u << 24)
 
 /* A place between two packets of a stream. */
-struct marks_place {
+struct marks_position {
 	uint64_t offset; /* In the file. */
 	uint64_t packets;
 	uint64_t events; /* If the sink counts them. */
@@ -60,7 +60,7 @@ struct marks_trace {
 struct marks_stream {
 	uint32_t trace; /* Number of the trace. */
 	uint32_t number;
-	struct marks_place delivered;
+	struct marks_position delivered;
 	uint64_t freed;
 	uint64_t dropped_packets;
 	uint64_t dropped_events;
@@ -94,7 +94,7 @@ struct marks {
 	/* What was found: slot 0 is the head's. Slots are used again when they are free. */
 	struct marks_entry *entries;
 	uint32_t nr;
-	uint32_t room;
+	uint32_t capacity;
 	uint32_t next_free; /* No slot before it is free. */
 	uint32_t bad;       /* Blocks that said nothing sensible. */
 };

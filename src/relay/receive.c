@@ -37,7 +37,7 @@
 #define METADATA_NEW ".metadata.new"
 #define MAPS ".maps"
 
-struct stream {
+struct relay_stream {
 	char *name;
 	uint64_t expected; /* Number of the next packet. */
 	uint64_t packets;
@@ -66,21 +66,21 @@ struct trace {
 	uint64_t wanted; /* Of the newest one, as far as it was announced. */
 	uint64_t maps;
 	struct identity identity;
-	struct stream **streams;
+	struct relay_stream **streams;
 	uint32_t nr_streams;
 };
 
 /* The packet whose pieces are coming. */
-struct assembly {
+struct packet_assembly {
 	unsigned char *bytes;
-	size_t room;
+	size_t capacity;
 	size_t size;
 	bool open;
 	struct frame_packet head;
 };
 
-struct session {
-	struct session *next;
+struct relay_session {
+	struct relay_session *next;
 	uint64_t id;
 	uint64_t next_sequence;
 	uint64_t frames;
@@ -94,20 +94,20 @@ struct session {
 	uint64_t total_events;
 	struct trace **traces;
 	uint32_t nr_traces;
-	struct assembly assembly;
+	struct packet_assembly assembly;
 };
 
 struct receive {
 	char *output;
-	send_say *say;
+	send_report_fn *log_message;
 	void *user;
-	struct session *sessions;
+	struct relay_session *sessions;
 	uint32_t nr_sessions;
 	uint32_t slots;
 	uint64_t garbage;
 	bool failed;
 	bool is_out_of_memory; /* discard what arrives from now on */
-	bool told_full;
+	bool has_reported_full;
 	struct frame_packet packet; /* Of the frame at hand: too large for the stack. */
 	struct frame_file file;
 	char text[8192];
@@ -116,7 +116,7 @@ struct receive {
 struct receive_source {
 	struct receive *receive;
 	unsigned char *bytes;
-	size_t room;
+	size_t capacity;
 	size_t size;
 	uint64_t session; /* Of the last frame. */
 	uint64_t answered;
@@ -134,12 +134,12 @@ static void relay_receive_log(const struct receive *receive, const char *format,
 	char text[1024];
 	va_list list;
 
-	if (!receive->say)
+	if (!receive->log_message)
 		return;
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	receive->say(receive->user, true, text);
+	receive->log_message(receive->user, true, text);
 }
 
 static void relay_receive_set_error(struct receive *receive, const char *path, int code)
@@ -154,19 +154,19 @@ static void relay_receive_set_error(struct receive *receive, const char *path, i
 static bool take_slots(struct receive *receive, uint32_t count)
 {
 	if (count > SLOTS_MAX - receive->slots) {
-		if (!receive->told_full)
+		if (!receive->has_reported_full)
 			relay_receive_log(receive,
 					"there are more traces and streams than are taken; the others are lost");
-		receive->told_full = receive->failed = true;
+		receive->has_reported_full = receive->failed = true;
 		return false;
 	}
 	receive->slots += count;
 	return true;
 }
 
-static struct session *relay_receive_find_session(struct receive *receive, uint64_t id)
+static struct relay_session *relay_receive_find_session(struct receive *receive, uint64_t id)
 {
-	struct session *session;
+	struct relay_session *session;
 
 	for (session = receive->sessions; session; session = session->next)
 		if (session->id == id)
@@ -251,10 +251,10 @@ static int relay_receive_make_directory(
 		struct receive *receive, const char *name, char **directory, bool *ret_is_renamed)
 {
 	char *path = receive->text;
-	size_t room = sizeof(receive->text), base = strlen(receive->output) + 1, size;
+	size_t capacity = sizeof(receive->text), base = strlen(receive->output) + 1, size;
 
-	size = (size_t)snprintf(path, room, "%s/%s", receive->output, name);
-	if (size >= room - 16)
+	size = (size_t)snprintf(path, capacity, "%s/%s", receive->output, name);
+	if (size >= capacity - 16)
 		return -ENAMETOOLONG;
 	for (char *at = path + base; (at = strchr(at, '/')); at++) {
 		*at = '\0';
@@ -264,7 +264,7 @@ static int relay_receive_make_directory(
 	}
 	for (unsigned int try = 1; try < NAME_TRIES; try++) {
 		if (try > 1)
-			snprintf(path + size, room - size, "-%u", try);
+			snprintf(path + size, capacity - size, "-%u", try);
 		if (!mkdir(path, CTF_DIRECTORY_MODE)) {
 			*ret_is_renamed = try > 1;
 			*directory = strdup(path + base);
@@ -276,7 +276,7 @@ static int relay_receive_make_directory(
 	return -EEXIST;
 }
 
-static bool prepare_trace(struct receive *receive, const struct session *session,
+static bool prepare_trace(struct receive *receive, const struct relay_session *session,
 		struct trace *trace, const char *name)
 {
 	bool is_renamed = false;
@@ -426,7 +426,8 @@ static void relay_receive_write_maps(
 		trace->maps = file->offset + file->size;
 }
 
-static void take_file(struct receive *receive, struct session *session, const struct frame *frame)
+static void take_file(struct receive *receive, struct relay_session *session,
+		const struct relay_frame *frame)
 {
 	struct frame_file *file = &receive->file;
 	struct trace *trace;
@@ -451,7 +452,7 @@ static void take_file(struct receive *receive, struct session *session, const st
 /* ---- packets ---- */
 
 static int relay_receive_write_packet(struct receive *receive, const struct trace *trace,
-		struct stream *stream, const struct ctf_packet *packet)
+		struct relay_stream *stream, const struct ctf_packet *packet)
 {
 	int ret = relay_receive_append(receive, trace, stream->name, 0, packet->bytes, packet->size,
 			(uint64_t)stream->size);
@@ -467,8 +468,8 @@ static int relay_receive_write_packet(struct receive *receive, const struct trac
 }
 
 /* Readers take the counter of the first packet as where it begins. */
-static int begin_stream(struct receive *receive, const struct trace *trace, struct stream *stream,
-		const struct ctf_packet *like, size_t header_size)
+static int begin_stream(struct receive *receive, const struct trace *trace,
+		struct relay_stream *stream, const struct ctf_packet *like, size_t header_size)
 {
 	unsigned char bytes[HEADER_MAX];
 	struct ctf_packet first = *like;
@@ -490,8 +491,8 @@ static uint64_t less(uint64_t from, uint64_t what)
 }
 
 /* Up to the packet `number`, before which there were so many events. */
-static void note_gap(const struct session *session, struct stream *stream, uint64_t number,
-		uint64_t events, uint64_t dropped)
+static void note_gap(const struct relay_session *session, struct relay_stream *stream,
+		uint64_t number, uint64_t events, uint64_t dropped)
 {
 	if (session->is_joined && !stream->met) {
 		stream->expected = stream->earlier_packets = number;
@@ -507,10 +508,10 @@ static void note_gap(const struct session *session, struct stream *stream, uint6
 		stream->expected = number;
 }
 
-static struct stream *relay_receive_find_stream(
+static struct relay_stream *relay_receive_find_stream(
 		struct receive *receive, struct trace *trace, uint32_t number, const char *name)
 {
-	struct stream *stream = slot(receive, &trace->streams, &trace->nr_streams, number,
+	struct relay_stream *stream = slot(receive, &trace->streams, &trace->nr_streams, number,
 			STREAMS_MAX, sizeof(*stream));
 
 	if (!stream || stream->name)
@@ -526,13 +527,13 @@ static struct stream *relay_receive_find_stream(
 	return stream->name ? stream : NULL;
 }
 
-static void finish_packet(struct receive *receive, struct session *session)
+static void finish_packet(struct receive *receive, struct relay_session *session)
 {
-	struct assembly *assembly = &session->assembly;
+	struct packet_assembly *assembly = &session->assembly;
 	const struct frame_packet *head = &assembly->head;
 	struct ctf_packet packet = {.bytes = assembly->bytes, .size = assembly->size};
 	struct trace *trace;
-	struct stream *stream;
+	struct relay_stream *stream;
 
 	assembly->open = false;
 	trace = slot(receive, &session->traces, &session->nr_traces, head->trace, TRACES_MAX,
@@ -558,25 +559,25 @@ static void finish_packet(struct receive *receive, struct session *session)
 	stream->events += head->events;
 }
 
-static int assembly_add(struct assembly *assembly, const struct frame_packet *packet)
+static int assembly_add(struct packet_assembly *assembly, const struct frame_packet *packet)
 {
 	size_t wanted = assembly->size + packet->size;
 
-	if (wanted > assembly->room) {
-		size_t room = wanted * 2 < packet->total ? wanted * 2 : (size_t)packet->total;
-		unsigned char *grown = realloc(assembly->bytes, room);
+	if (wanted > assembly->capacity) {
+		size_t capacity = wanted * 2 < packet->total ? wanted * 2 : (size_t)packet->total;
+		unsigned char *grown = realloc(assembly->bytes, capacity);
 
 		if (!grown)
 			return -ENOMEM;
 		assembly->bytes = grown;
-		assembly->room = room;
+		assembly->capacity = capacity;
 	}
 	memcpy(assembly->bytes + assembly->size, packet->bytes, packet->size);
 	assembly->size = wanted;
 	return 0;
 }
 
-static bool goes_on(const struct assembly *assembly, const struct frame_packet *packet)
+static bool goes_on(const struct packet_assembly *assembly, const struct frame_packet *packet)
 {
 	const struct frame_packet *head = &assembly->head;
 
@@ -585,10 +586,11 @@ static bool goes_on(const struct assembly *assembly, const struct frame_packet *
 			assembly->size == packet->offset;
 }
 
-static void take_packet(struct receive *receive, struct session *session, const struct frame *frame)
+static void take_packet(struct receive *receive, struct relay_session *session,
+		const struct relay_frame *frame)
 {
 	struct frame_packet *packet = &receive->packet;
-	struct assembly *assembly = &session->assembly;
+	struct packet_assembly *assembly = &session->assembly;
 
 	if (framing_get_packet(frame, packet) || packet->total > PACKET_MAX || !packet->size ||
 			packet->offset > packet->total ||
@@ -613,15 +615,15 @@ static void take_packet(struct receive *receive, struct session *session, const 
 
 /* ---- ends ---- */
 
-static void end_stream(struct receive *receive, const struct session *session, struct trace *trace,
-		struct frame_reader *reader)
+static void end_stream(struct receive *receive, const struct relay_session *session,
+		struct trace *trace, struct frame_reader *reader)
 {
 	uint32_t number = framing_get_u32(reader);
 	unsigned char bytes[HEADER_MAX];
-	struct ctf_packet packet = {.bytes = bytes, .room = sizeof(bytes)};
+	struct ctf_packet packet = {.bytes = bytes, .capacity = sizeof(bytes)};
 	uint64_t packets, events, dropped;
 	const unsigned char *uuid;
-	struct stream *stream;
+	struct relay_stream *stream;
 	char name[256];
 	uint8_t header_size;
 
@@ -658,8 +660,8 @@ static void end_stream(struct receive *receive, const struct session *session, s
 	relay_receive_write_packet(receive, trace, stream, &packet);
 }
 
-static void take_trace_end(
-		struct receive *receive, struct session *session, const struct frame *frame)
+static void take_trace_end(struct receive *receive, struct relay_session *session,
+		const struct relay_frame *frame)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
 	uint32_t number = framing_get_u32(&reader);
@@ -676,7 +678,7 @@ static void take_trace_end(
 		end_stream(receive, session, trace, &reader);
 }
 
-static void take_end(struct session *session, const struct frame *frame)
+static void take_end(struct relay_session *session, const struct relay_frame *frame)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
 	uint64_t frames = framing_get_u64(&reader);
@@ -691,7 +693,7 @@ static void take_end(struct session *session, const struct frame *frame)
 
 /* ---- frames ---- */
 
-static uint32_t hello_flags(const struct frame *frame)
+static uint32_t hello_flags(const struct relay_frame *frame)
 {
 	struct frame_reader reader = {frame->payload, frame->payload + frame->size, false};
 	uint32_t flags;
@@ -704,7 +706,8 @@ static uint32_t hello_flags(const struct frame *frame)
 }
 
 /* Whether the session's beginning came here is known from its first frame. */
-static void meet_session(struct session *session, const struct frame *frame, bool answers)
+static void meet_session(
+		struct relay_session *session, const struct relay_frame *frame, bool answers)
 {
 	uint32_t flags = hello_flags(frame);
 
@@ -717,10 +720,11 @@ static void meet_session(struct session *session, const struct frame *frame, boo
 	session->is_joined = answers && session->is_late && flags & FRAME_HELLO_RESUMED;
 }
 
-static void relay_receive_handle_frame(struct receive_source *source, const struct frame *frame)
+static void relay_receive_handle_frame(
+		struct receive_source *source, const struct relay_frame *frame)
 {
 	struct receive *receive = source->receive;
-	struct session *session;
+	struct relay_session *session;
 
 	if (frame->type == FRAME_ACK) /* The way back of somebody else. */
 		return;
@@ -751,7 +755,7 @@ static void relay_receive_handle_frame(struct receive_source *source, const stru
 static int relay_receive_process_frames(struct receive_source *source)
 {
 	enum frame_found found;
-	struct frame frame;
+	struct relay_frame frame;
 	size_t at = 0, used;
 
 	while (!source->receive->is_out_of_memory &&
@@ -781,7 +785,7 @@ int receive_create(const struct receive_options *options, struct receive **out)
 		free(receive);
 		return -ENOMEM;
 	}
-	receive->say = options->say;
+	receive->log_message = options->log_message;
 	receive->user = options->user;
 	*out = receive;
 	return 0;
@@ -804,7 +808,7 @@ void receive_destroy(struct receive *receive)
 	if (!receive)
 		return;
 	while (receive->sessions) {
-		struct session *session = receive->sessions;
+		struct relay_session *session = receive->sessions;
 
 		receive->sessions = session->next;
 		for (uint32_t i = 0; i < session->nr_traces; i++)
@@ -826,8 +830,8 @@ struct receive_source *receive_source_open(struct receive *receive, bool answers
 		return NULL;
 	source->receive = receive;
 	source->answers = answers;
-	source->room = FRAME_HEAD + FRAME_PAYLOAD_MAX + FRAME_TAIL;
-	source->bytes = malloc(source->room);
+	source->capacity = FRAME_HEAD + FRAME_PAYLOAD_MAX + FRAME_TAIL;
+	source->bytes = malloc(source->capacity);
 	if (!source->bytes) {
 		free(source);
 		return NULL;
@@ -859,7 +863,7 @@ int receive_bytes(struct receive_source *source, const void *bytes, size_t size)
 	const unsigned char *from = bytes;
 
 	while (size) {
-		size_t piece = source->room - source->size;
+		size_t piece = source->capacity - source->size;
 		int ret;
 
 		piece = piece < size ? piece : size;
@@ -877,7 +881,7 @@ int receive_bytes(struct receive_source *source, const void *bytes, size_t size)
 size_t receive_answer(struct receive_source *source, unsigned char answer[RECEIVE_ANSWER_MAX])
 {
 	struct frame_writer writer = {answer + FRAME_HEAD, answer + RECEIVE_ANSWER_MAX, false};
-	struct session *session;
+	struct relay_session *session;
 
 	if (!source->answer)
 		return 0;
@@ -893,14 +897,15 @@ size_t receive_answer(struct receive_source *source, unsigned char answer[RECEIV
 
 bool receive_is_over(const struct receive *receive)
 {
-	for (const struct session *session = receive->sessions; session; session = session->next)
+	for (const struct relay_session *session = receive->sessions; session;
+			session = session->next)
 		if (!session->ended)
 			return false;
 	return receive->sessions != NULL;
 }
 
 /* Of traces of which nothing has come. */
-static void sum_unplaced(const struct session *session, struct receive_summary *summary)
+static void sum_unplaced(const struct relay_session *session, struct receive_summary *summary)
 {
 	uint64_t packets = 0, events = 0;
 
@@ -908,7 +913,7 @@ static void sum_unplaced(const struct session *session, struct receive_summary *
 		const struct trace *trace = session->traces[i];
 
 		for (uint32_t j = 0; trace && j < trace->nr_streams; j++) {
-			const struct stream *stream = trace->streams[j];
+			const struct relay_stream *stream = trace->streams[j];
 
 			packets += stream ? stream->packets + stream->lost_packets +
 							stream->earlier_packets
@@ -937,7 +942,7 @@ static void sum_trace(const struct trace *trace, struct receive_summary *summary
 	summary->incomplete += !trace->metadata || trace->generation != trace->newest ||
 			trace->metadata < trace->wanted;
 	for (uint32_t i = 0; i < trace->nr_streams; i++) {
-		const struct stream *stream = trace->streams[i];
+		const struct relay_stream *stream = trace->streams[i];
 
 		if (!stream)
 			continue;
@@ -965,7 +970,7 @@ void receive_finish(struct receive *receive, struct receive_summary *summary)
 {
 	*summary = (struct receive_summary){
 			.sessions = receive->nr_sessions, .garbage = receive->garbage};
-	for (struct session *session = receive->sessions; session; session = session->next) {
+	for (struct relay_session *session = receive->sessions; session; session = session->next) {
 		summary->unended += !session->ended;
 		summary->frames += session->frames;
 		summary->repeated_frames += session->repeated_frames;
@@ -988,7 +993,7 @@ void receive_finish(struct receive *receive, struct receive_summary *summary)
 static void trace_losses(const struct trace *trace, receive_loss *loss, void *user)
 {
 	for (uint32_t i = 0; i < trace->nr_streams; i++) {
-		const struct stream *stream = trace->streams[i];
+		const struct relay_stream *stream = trace->streams[i];
 
 		if (stream &&
 				(stream->lost_packets || stream->lost_events ||
@@ -1000,7 +1005,8 @@ static void trace_losses(const struct trace *trace, receive_loss *loss, void *us
 
 void receive_each_loss(const struct receive *receive, receive_loss *loss, void *user)
 {
-	for (const struct session *session = receive->sessions; session; session = session->next)
+	for (const struct relay_session *session = receive->sessions; session;
+			session = session->next)
 		for (uint32_t i = 0; i < session->nr_traces; i++)
 			if (session->traces[i] && session->traces[i]->directory)
 				trace_losses(session->traces[i], loss, user);

@@ -13,8 +13,8 @@ struct receive;
 struct receive_source;
 
 struct receive_options {
-	const char *output; /* A directory that is there. */
-	send_say *say;      /* NULL: nobody listens. */
+	const char *output;          /* A directory that is there. */
+	send_report_fn *log_message; /* NULL: nobody listens. */
 	void *user;
 };
 

@@ -27,7 +27,7 @@
 #define METADATA_HEADER 37
 #define METADATA_PACKET 4096
 
-enum command {
+enum relayd_command {
 	ADD_STREAM = 1,
 	CREATE_SESSION = 2,
 	VERSION = 5,
@@ -111,28 +111,28 @@ static struct relay *relay_of(struct sink *sink)
 
 /* ---- the control connection ---- */
 
-static int command(struct relay *relay, enum command number, const void *payload, size_t size,
-		const void *more, size_t more_size, void *answer, size_t answer_size)
+static int command(struct relay *relay, enum relayd_command number, const void *payload,
+		size_t size, const void *more, size_t more_size, void *answer, size_t answer_size)
 {
 	const struct command_head head = {
 			.size = htobe64(size + more_size), .command = htobe32((uint32_t)number)};
 	unsigned char whole[sizeof(head) + sizeof(struct add_stream)];
-	const struct patience *patience = &relay->sink.patience;
+	const struct timeout *timeout = &relay->sink.timeout;
 	int ret;
 
 	memcpy(whole, &head, sizeof(head));
 	if (size)
 		memcpy(whole + sizeof(head), payload, size);
-	ret = line_write(relay->control, whole, sizeof(head) + size, false, patience);
+	ret = line_write(relay->control, whole, sizeof(head) + size, false, timeout);
 	if (!ret && more_size)
-		ret = line_write(relay->control, more, more_size, false, patience);
+		ret = line_write(relay->control, more, more_size, false, timeout);
 	if (!ret && answer_size)
-		ret = line_read(relay->control, answer, answer_size, ANSWER_MS, patience);
+		ret = line_read(relay->control, answer, answer_size, ANSWER_MS, timeout);
 	return ret;
 }
 
 /* One whose answer is a code. */
-static int simple(struct relay *relay, enum command number, const void *payload, size_t size)
+static int simple(struct relay *relay, enum relayd_command number, const void *payload, size_t size)
 {
 	uint32_t code;
 	int ret = command(relay, number, payload, size, NULL, 0, &code, sizeof(code));
@@ -181,10 +181,10 @@ static int relay_open(struct sink *sink, struct send_error *error)
 	const struct url *url = &sink->url;
 	int ret;
 
-	relay->control = line_connect(url->host, url->port, &sink->patience, error);
+	relay->control = line_connect(url->host, url->port, &sink->timeout, error);
 	if (relay->control < 0)
 		return relay->control;
-	relay->data = line_connect(url->host, url->data_port, &sink->patience, error);
+	relay->data = line_connect(url->host, url->data_port, &sink->timeout, error);
 	if (relay->data < 0)
 		return relay->data;
 	name_base(relay);
@@ -284,13 +284,13 @@ static size_t put_metadata_packet(
 static int send_metadata(
 		struct relay *relay, struct follow_trace *trace, const char *text, size_t size)
 {
-	const size_t room = METADATA_PACKET - METADATA_HEADER;
+	const size_t capacity = METADATA_PACKET - METADATA_HEADER;
 	struct {
 		uint64_t handle;
 		uint32_t padding;
 	} __attribute__((packed)) head = {.handle = htobe64(trace->handle)};
 	const struct ctf_trace *of = ctf_counter_trace(trace->counter);
-	unsigned char *packets = malloc(size + (size / room + 1) * METADATA_HEADER), uuid[16];
+	unsigned char *packets = malloc(size + (size / capacity + 1) * METADATA_HEADER), uuid[16];
 	char *own = malloc(size);
 	size_t used = 0;
 	int ret;
@@ -307,7 +307,7 @@ static int send_metadata(
 		identity_replace_in_metadata(&trace->identity, (unsigned char *)own, size);
 	text = own;
 	while (size) {
-		size_t piece = size < room ? size : room;
+		size_t piece = size < capacity ? size : capacity;
 
 		used += put_metadata_packet(packets + used, uuid, text, piece);
 		text += piece;
@@ -381,19 +381,19 @@ static int put_packet(
 			.number = htobe64(stream->sent),
 			.size = htobe32((uint32_t)packet->size),
 	};
-	const struct patience *patience = &relay->sink.patience;
+	const struct timeout *timeout = &relay->sink.timeout;
 	struct ctf_packet own = *packet;
-	int ret = line_write(relay->data, &head, sizeof(head), false, patience);
+	int ret = line_write(relay->data, &head, sizeof(head), false, timeout);
 
 	identity_replace(relay_identity(relay, stream->trace), own.uuid);
 	ctf_packet_set_uuid(&own, own.uuid);
 	if (!ret)
-		ret = line_write(relay->data, own.bytes, packet->size, false, patience);
+		ret = line_write(relay->data, own.bytes, packet->size, false, timeout);
 	if (!ret)
 		ret = send_index(relay, stream, packet);
 	if (!ret)
 		stream->sent++;
-	stream->told_dropped = stream->dropped_events;
+	stream->reported_dropped = stream->dropped_events;
 	return ret;
 }
 
@@ -434,10 +434,10 @@ static int relay_remind(struct sink *sink, struct follow *follow)
 				continue;
 			stream->added++;
 			packet.bytes = bytes;
-			packet.room = sizeof(bytes);
+			packet.capacity = sizeof(bytes);
 			packet.end = packet.begin;
 			packet.sequence += stream->added;
-			packet.discarded += stream->told_dropped;
+			packet.discarded += stream->reported_dropped;
 			ctf_packet_make_empty(&packet, stream->header_size);
 			return put_packet(relay_of(sink), stream, &packet);
 		}
@@ -455,7 +455,7 @@ static bool relay_may_go(
 					packet->end <= horizon);
 }
 
-static void relay_passed(struct sink *sink, struct follow_stream *stream)
+static void relay_on_elapsed(struct sink *sink, struct follow_stream *stream)
 {
 	(void)sink;
 	(void)stream;
@@ -548,15 +548,15 @@ static int close_stream(struct relay *relay, uint64_t handle, uint64_t last)
 }
 
 /* What was given up at the end of a stream stands in no packet: an empty one says it. */
-static int tell_dropped(struct relay *relay, struct follow_stream *stream)
+static int report_dropped(struct relay *relay, struct follow_stream *stream)
 {
 	unsigned char bytes[128];
 	struct ctf_packet packet = stream->last;
 
-	if (!stream->seen || stream->told_dropped == stream->dropped_events)
+	if (!stream->seen || stream->reported_dropped == stream->dropped_events)
 		return 0;
 	packet.bytes = bytes;
-	packet.room = sizeof(bytes);
+	packet.capacity = sizeof(bytes);
 	packet.begin = packet.end;
 	packet.sequence += stream->added + 1;
 	packet.discarded += stream->dropped_events;
@@ -574,7 +574,7 @@ static int relay_end_trace(struct sink *sink, struct follow_trace *trace)
 	for (struct follow_stream *stream = trace->streams; !ret && stream; stream = stream->next) {
 		if (!stream->handle)
 			continue;
-		ret = tell_dropped(relay, stream);
+		ret = report_dropped(relay, stream);
 		if (!ret)
 			ret = close_stream(relay, stream->handle, stream->sent - 1);
 	}
@@ -600,7 +600,7 @@ static const struct sink_ops relay_ops = {
 		.remind = relay_remind,
 		.may_go = relay_may_go,
 		.packet = relay_packet,
-		.passed = relay_passed,
+		.on_elapsed = relay_on_elapsed,
 		.flush = relay_flush,
 		.beat = relay_beat,
 		.end_trace = relay_end_trace,

@@ -45,7 +45,7 @@
 #define SETTLE_MS 20
 /* Numbers of frames that are set aside at once, and what a text or an end may need of them. */
 #define RESERVE 16384
-#define RESERVE_SPARE 64
+#define RESERVE_MARGIN 64
 /* A receiver that takes nothing for so long, while the spool is full, is as good as away. */
 #define STALL_MS 5000
 
@@ -65,9 +65,9 @@ struct send {
 	struct ctf_packet packet;
 	char *session;
 	bool ever_connected;
-	bool told_away;
+	bool has_reported_absence;
 	struct spool spool;
-	uint64_t told_vanished;
+	uint64_t reported_vanished;
 	struct send_error away; /* Why it is. */
 	unsigned int backoff_ms;
 	uint64_t next_try;
@@ -78,7 +78,7 @@ struct send {
 	bool over;
 	bool stale;  /* Files were looked at within a turn: their metadata is wanted first. */
 	bool looked; /* At least once. */
-	bool told_marks;
+	bool has_reported_marks;
 	uint64_t round;    /* Of the recorder, when the files were looked at. */
 	int64_t seen;      /* Ticks before which everything was in them then … */
 	int64_t settled;   /* … and is in what may be sent. */
@@ -93,12 +93,12 @@ static void relay_send_log(const struct send *send, bool is_error, const char *f
 	char text[768];
 	va_list list;
 
-	if (!send->options.say)
+	if (!send->options.log_message)
 		return;
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	send->options.say(send->options.user, is_error, text);
+	send->options.log_message(send->options.user, is_error, text);
 }
 
 static bool is_stopped(struct send *send)
@@ -152,21 +152,21 @@ static void relay_send_publish_statistics(struct send *send)
 /* ---- marks ---- */
 
 /* The first time; it is tried again. */
-static void tell_marks(struct send *send, int ret)
+static void relay_send_save_marks(struct send *send, int ret)
 {
-	if (ret && !send->told_marks)
+	if (ret && !send->has_reported_marks)
 		relay_send_log(send, true,
 				"%s/" SEND_MARKS
 				" cannot be written: %s; what is sent until it can be may be sent again after a kill",
 				send->options.dir, strerror(-ret));
-	send->told_marks = ret;
+	send->has_reported_marks = ret;
 }
 
 /* Numbers of frames that nobody after us will use, for so many bytes. 0 or a negative errno. */
 static int relay_send_reserve_sequence(struct send *send, uint64_t bytes)
 {
 	struct marks *marks = send->follow.marks;
-	uint64_t wanted = send->sink->sequence + bytes / 2048 + RESERVE_SPARE;
+	uint64_t wanted = send->sink->sequence + bytes / 2048 + RESERVE_MARGIN;
 
 	if (!marks || wanted <= send->reserved)
 		return 0;
@@ -183,7 +183,7 @@ static void note_connection(struct send *send)
 		return;
 	/* Before it is made: whoever comes after us knows that there may have been one. */
 	marks->head.connections = send->sink->connections + 1;
-	tell_marks(send, marks_write_head(marks));
+	relay_send_save_marks(send, marks_write_head(marks));
 }
 
 static int open_marks(struct send *send)
@@ -273,7 +273,7 @@ static int relay_send_renew_metadata(struct send *send, struct follow_trace *tra
 	if (send->sink->ops->replaces) {
 		trace->generation++;
 		trace->sent_metadata = 0;
-		tell_marks(send, follow_mark_trace(&send->follow, trace));
+		relay_send_save_marks(send, follow_mark_trace(&send->follow, trace));
 		return 0;
 	}
 	if (!trace->sent_metadata)
@@ -406,7 +406,7 @@ static int mark_stream(struct send *send, struct follow_stream *stream)
 {
 	int ret = follow_mark_stream(&send->follow, stream);
 
-	tell_marks(send, ret);
+	relay_send_save_marks(send, ret);
 	return ret;
 }
 
@@ -444,7 +444,7 @@ static int send_packet(struct send *send, struct follow_stream *stream)
 		return ret;
 	follow_pass(stream, packet, events);
 	stream->last.discarded = discarded;
-	ops->passed(send->sink, stream);
+	ops->on_elapsed(send->sink, stream);
 	return 1;
 }
 
@@ -479,7 +479,7 @@ static int end_trace(struct send *send, struct follow_trace *trace)
 	if (ret)
 		return ret;
 	trace->done = true;
-	tell_marks(send, follow_mark_trace(&send->follow, trace));
+	relay_send_save_marks(send, follow_mark_trace(&send->follow, trace));
 	ctf_counter_free(trace->counter);
 	trace->counter = NULL;
 	return 0;
@@ -490,7 +490,7 @@ static bool has_mark(struct send *send, struct follow_trace *trace)
 	int ret = trace->slot ? 0 : follow_mark_trace(&send->follow, trace);
 
 	if (ret)
-		tell_marks(send, ret);
+		relay_send_save_marks(send, ret);
 	return !ret;
 }
 
@@ -575,11 +575,11 @@ static struct follow_stream *oldest(
 }
 
 /* Once for each entry and connection. */
-static void say_drop(struct send *send, struct spool_entry *entry)
+static void relay_send_report_drop(struct send *send, struct spool_entry *entry)
 {
-	if (entry->is_told)
+	if (entry->is_reported)
 		return;
-	entry->is_told = true;
+	entry->is_reported = true;
 	if (entry->is_used)
 		relay_send_log(send, true,
 				"the spool is full: the oldest packets of programs of user %u are given up until %s takes them again",
@@ -593,7 +593,7 @@ static void say_drop(struct send *send, struct spool_entry *entry)
 static void drop_packet(struct send *send, struct spool_entry *entry, struct follow_stream *stream)
 {
 	struct ctf_packet *packet = &send->packet;
-	struct marks_place mark = stream->at;
+	struct marks_position mark = stream->at;
 	uint64_t before = stream->at.offset, events;
 
 	if (follow_peek(stream, packet) <= 0)
@@ -612,7 +612,7 @@ static void drop_packet(struct send *send, struct spool_entry *entry, struct fol
 		stream->counted.packets--;
 	stream->dropped_bytes += stream->at.offset - before;
 	spool_note(stream->trace, events, stream->at.offset - before, &send->own);
-	say_drop(send, entry);
+	relay_send_report_drop(send, entry);
 }
 
 /* Drops of users that are within their floor nothing: spool.h. */
@@ -648,14 +648,14 @@ static void keep_spool(struct send *send)
 		follow_free(&send->follow, limit);
 	drop_until(send, limit);
 	/* Marks first: what is gone from the disk must not be wanted again. */
-	tell_marks(send, follow_mark(&send->follow));
+	relay_send_save_marks(send, follow_mark(&send->follow));
 	if (follow_bytes(&send->follow) > limit)
 		follow_free(&send->follow, limit);
-	tell_marks(send, follow_forget(&send->follow));
+	relay_send_save_marks(send, follow_forget(&send->follow));
 }
 
 /* With nothing delivered for too long after the end. */
-static bool patience_ended(const struct send *send)
+static bool relay_send_timeout_expired(const struct send *send)
 {
 	return send->over && send->options.timeout_ms &&
 			clock_monotonic_ms() - send->progress > send->options.timeout_ms;
@@ -690,7 +690,7 @@ static int relay_send_scan(struct send *send, bool over)
 	}
 	if (send->options.rounds)
 		send->seen = ticks(send);
-	ret = follow_look(follow, over);
+	ret = follow_scan(follow, over);
 	if (!follow_is_unsettled(follow))
 		send->settled = send->seen;
 	if (over)
@@ -709,7 +709,7 @@ static int tick(void *user)
 	struct send *send = user;
 	uint64_t limit = send->options.spool;
 
-	if (patience_ended(send))
+	if (relay_send_timeout_expired(send))
 		return -ETIMEDOUT;
 	if (!limit)
 		return 0;
@@ -756,7 +756,7 @@ static void relay_send_disconnect(struct send *send, int why)
 				send->options.url, line_error(why));
 		relay_send_log(send, false, "%s; what was not delivered is sent again",
 				send->away.text);
-		send->told_away = true;
+		send->has_reported_absence = true;
 	}
 	set_connected(send, false);
 	send->next_try = clock_monotonic_ms() + send->backoff_ms;
@@ -775,20 +775,20 @@ static int try_connect(struct send *send)
 		return ret;
 	ret = send->sink->ops->open(send->sink, &send->away);
 	if (!ret) {
-		if (send->told_away)
+		if (send->has_reported_absence)
 			relay_send_log(send, false, "connected to %s", send->options.url);
-		send->told_away = false;
+		send->has_reported_absence = false;
 		for (uint32_t i = 0; i < SEND_SPOOL_USERS; i++)
-			send->spool.entries[i].is_told = false;
+			send->spool.entries[i].is_reported = false;
 		send->sink->connections++;
 		set_connected(send, true);
 		send->backoff_ms = BACKOFF_MIN_MS;
 		send->progress = clock_monotonic_ms();
 		return 0;
 	}
-	if (!send->told_away && ret != -ECANCELED && !send->sink->final_error)
+	if (!send->has_reported_absence && ret != -ECANCELED && !send->sink->final_error)
 		relay_send_log(send, false, "%s; it is tried again", send->away.text);
-	send->told_away = true;
+	send->has_reported_absence = true;
 	relay_send_disconnect(send, ret);
 	send->backoff_ms = send->backoff_ms * 2 < BACKOFF_MAX_MS ? send->backoff_ms * 2
 								 : BACKOFF_MAX_MS;
@@ -797,7 +797,7 @@ static int try_connect(struct send *send)
 
 /* ---- the thread ---- */
 
-static void wait_for_news(struct send *send, bool more)
+static void relay_send_wait_for_data(struct send *send, bool more)
 {
 	struct pollfd polls[3] = {
 			{.fd = send->wake_fd, .events = POLLIN},
@@ -823,14 +823,14 @@ static void wait_for_news(struct send *send, bool more)
 		(void)!read(send->wake_fd, &count, sizeof(count));
 }
 
-static void tell_vanished(struct send *send)
+static void relay_send_report_vanished(struct send *send)
 {
-	if (send->follow.vanished == send->told_vanished)
+	if (send->follow.vanished == send->reported_vanished)
 		return;
 	relay_send_log(send, true, "%llu bytes of %s were removed before they were delivered",
-			(unsigned long long)(send->follow.vanished - send->told_vanished),
+			(unsigned long long)(send->follow.vanished - send->reported_vanished),
 			send->follow.gone ? send->follow.gone : "a trace");
-	send->told_vanished = send->follow.vanished;
+	send->reported_vanished = send->follow.vanished;
 	send->own.failed = true;
 }
 
@@ -920,7 +920,7 @@ static int relay_send_run_once(struct send *send, bool *more)
 		send->progress = clock_monotonic_ms();
 	send->over = over;
 	send->stale = *more = false;
-	tell_vanished(send);
+	relay_send_report_vanished(send);
 	if (!send->own.connected && clock_monotonic_ms() >= send->next_try && try_connect(send) &&
 			send->sink->final_error)
 		return -EIO;
@@ -931,10 +931,10 @@ static int relay_send_run_once(struct send *send, bool *more)
 			ret = 0;
 		}
 	}
-	tell_marks(send, follow_mark(&send->follow));
+	relay_send_save_marks(send, follow_mark(&send->follow));
 	keep_spool(send);
 	relay_send_publish_statistics(send);
-	if (!ret && patience_ended(send))
+	if (!ret && relay_send_timeout_expired(send))
 		return -ETIMEDOUT;
 	return ret;
 }
@@ -948,7 +948,7 @@ static void *relay_send_run_thread(void *argument)
 	while (!ret && !is_stopped(send)) {
 		ret = relay_send_run_once(send, &more);
 		if (!ret)
-			wait_for_news(send, more || (send->over && send->own.connected));
+			relay_send_wait_for_data(send, more || (send->over && send->own.connected));
 	}
 	if (ret < 0 || (!ret && follow_pending(&send->follow)))
 		relay_send_abort(send, ret);
@@ -1034,7 +1034,7 @@ static int make_parts(struct send *send, const struct send_options *options, con
 	send->sink->url = *url;
 	send->sink->session = send->session;
 	send->sink->speed = options->speed;
-	send->sink->patience = (struct patience){.stop_fd = -1,
+	send->sink->timeout = (struct timeout){.stop_fd = -1,
 			.stopped = &send->stopped,
 			.resolver = options->resolver,
 			.tick = tick,

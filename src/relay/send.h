@@ -22,7 +22,7 @@ struct send_error {
 };
 
 /* What there is to say while it goes on; from the sender's thread. One sentence, no newline. */
-typedef void send_say(void *user, bool is_error, const char *sentence);
+typedef void send_report_fn(void *user, bool is_error, const char *sentence);
 
 /*
  * Of a recorder, atomic: what is in the files when `begun` is read may be cut off by another one that
@@ -57,7 +57,7 @@ struct send_options {
 	const struct send_rounds *rounds;
 	/* Socket of resolver_start(), which looks up names of hosts; NULL: this process does. */
 	const int *resolver;
-	send_say *say; /* NULL: nobody listens. */
+	send_report_fn *log_message; /* NULL: nobody listens. */
 	void *user;
 };
 
@@ -129,6 +129,7 @@ int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers,
 		struct send_error *error);
 
 /* PORT, HOST:PORT or [HOST]:PORT; host is "" where it is left out. 0 or -EINVAL. */
-int send_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room);
+int send_host_port(const char *text, char *host, size_t host_capacity, char *port,
+		size_t port_capacity);
 
 #endif /* SEND_SEND_H */

@@ -27,7 +27,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error);
 
 /* ---- lines: descriptors that do not block, and what is done while they would ---- */
 
-struct patience {
+struct timeout {
 	int stop_fd;             /* Becomes readable when all waiting is over; or -1. */
 	bool *stopped;           /* Set then. */
 	const int *resolver;     /* as in struct send_options */
@@ -35,13 +35,12 @@ struct patience {
 	void *user;
 };
 
-int line_connect(const char *host, const char *port, const struct patience *patience,
+int line_connect(const char *host, const char *port, const struct timeout *timeout,
 		struct send_error *error);
 /* All of it, or a negative errno. `shared`: the descriptor blocks, and is not ours to change. */
-int line_write(int fd, const void *bytes, size_t size, bool shared,
-		const struct patience *patience);
+int line_write(int fd, const void *bytes, size_t size, bool shared, const struct timeout *timeout);
 /* All of it; -ETIMEDOUT, -ECONNRESET at the end of the file, or another negative errno. */
-int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct patience *patience);
+int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct timeout *timeout);
 /* Raw mode, if it is a terminal, at that speed if it is not 0. -EINVAL: there is no such speed. */
 int line_raw(int fd, uint32_t speed);
 
@@ -69,7 +68,7 @@ struct sink_ops {
 	int (*packet)(struct sink *sink, struct follow_stream *stream,
 			const struct ctf_packet *packet, uint64_t events);
 	/* After the stream has gone on: note what arrived, or will. */
-	void (*passed)(struct sink *sink, struct follow_stream *stream);
+	void (*on_elapsed)(struct sink *sink, struct follow_stream *stream);
 	/* Find out what has arrived. */
 	int (*flush)(struct sink *sink, struct follow *follow, bool wait);
 	/* Nothing has been said before the horizon that was not sent. NULL: no need. */
@@ -84,7 +83,7 @@ struct sink_ops {
 struct sink {
 	const struct sink_ops *ops;
 	struct url url;
-	struct patience patience;
+	struct timeout timeout;
 	const char *session; /* Name for people; lives as long as the sink. */
 	uint32_t speed;
 	int watch_fd; /* Readable: flush() has something to do; or -1. */

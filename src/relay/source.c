@@ -15,9 +15,10 @@ static int relay_source_set_error(struct send_error *error, int code, const char
 	return code;
 }
 
-static int open_way(const struct url *url, const char *text, int stop_fd, struct send_error *error)
+static int relay_open_source(
+		const struct url *url, const char *text, int stop_fd, struct send_error *error)
 {
-	const struct patience patience = {.stop_fd = stop_fd};
+	const struct timeout timeout = {.stop_fd = stop_fd};
 	int fd;
 
 	switch (url->kind) {
@@ -26,7 +27,7 @@ static int open_way(const struct url *url, const char *text, int stop_fd, struct
 				"`%.300s` is a relay daemon, from which viewers read: write tcp://HOST:PORT, a path, or `-`",
 				text);
 		return -EINVAL;
-	case URL_TCP: return line_connect(url->host, url->port, &patience, error);
+	case URL_TCP: return line_connect(url->host, url->port, &timeout, error);
 	case URL_STANDARD: fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3); break;
 	default: fd = open(url->path, O_RDONLY | O_CLOEXEC | O_NOCTTY); break;
 	}
@@ -42,7 +43,7 @@ int send_source(const char *text, uint32_t speed, int stop_fd, bool *answers,
 	if (ret)
 		return ret;
 	*answers = url.kind == URL_TCP;
-	fd = open_way(&url, text, stop_fd, error);
+	fd = relay_open_source(&url, text, stop_fd, error);
 	if (fd < 0)
 		return fd;
 	ret = line_raw(fd, speed);

@@ -20,8 +20,8 @@
 struct spool_entry {
 	uid_t uid;
 	bool is_used;
-	bool is_tried; /* Nothing of it can be dropped now. */
-	bool is_told;  /* It was reported that its packets are dropped. */
+	bool is_tried;    /* Nothing of it can be dropped now. */
+	bool is_reported; /* It was reported that its packets are dropped. */
 	uint64_t pending;
 };
 

@@ -37,9 +37,9 @@ static bool is_port(const char *text, size_t size)
 	return number && number < 65536;
 }
 
-static bool copy_part(char *to, size_t room, const char *from, size_t size)
+static bool copy_part(char *to, size_t capacity, const char *from, size_t size)
 {
-	if (size >= room)
+	if (size >= capacity)
 		return false;
 	memcpy(to, from, size);
 	to[size] = '\0';
@@ -47,7 +47,7 @@ static bool copy_part(char *to, size_t room, const char *from, size_t size)
 }
 
 /* The host, in brackets if it has colons; *rest is what follows. */
-static bool take_host(const char *text, char *host, size_t room, const char **rest)
+static bool take_host(const char *text, char *host, size_t capacity, const char **remainder)
 {
 	size_t size;
 
@@ -56,39 +56,40 @@ static bool take_host(const char *text, char *host, size_t room, const char **re
 
 		if (!end)
 			return false;
-		*rest = end + 1;
-		return copy_part(host, room, text + 1, (size_t)(end - text - 1));
+		*remainder = end + 1;
+		return copy_part(host, capacity, text + 1, (size_t)(end - text - 1));
 	}
 	size = strcspn(text, ":/");
-	*rest = text + size;
-	return copy_part(host, room, text, size);
+	*remainder = text + size;
+	return copy_part(host, capacity, text, size);
 }
 
 /* ":PORT", if it is there; false: it is none. */
-static bool take_port(const char **rest, char *port, size_t room)
+static bool take_port(const char **remainder, char *port, size_t capacity)
 {
 	size_t size;
 
-	if (**rest != ':')
+	if (**remainder != ':')
 		return true;
-	size = strcspn(*rest + 1, ":/");
-	if (!is_port(*rest + 1, size) || !copy_part(port, room, *rest + 1, size))
+	size = strcspn(*remainder + 1, ":/");
+	if (!is_port(*remainder + 1, size) || !copy_part(port, capacity, *remainder + 1, size))
 		return false;
-	*rest += 1 + size;
+	*remainder += 1 + size;
 	return true;
 }
 
-int send_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room)
+int send_host_port(const char *text, char *host, size_t host_capacity, char *port,
+		size_t port_capacity)
 {
-	const char *rest;
+	const char *remainder;
 
 	*port = '\0';
 	if (is_port(text, strlen(text))) {
 		*host = '\0';
-		return copy_part(port, port_room, text, strlen(text)) ? 0 : -EINVAL;
+		return copy_part(port, port_capacity, text, strlen(text)) ? 0 : -EINVAL;
 	}
-	if (!take_host(text, host, host_room, &rest) || !take_port(&rest, port, port_room) ||
-			*rest || !*port)
+	if (!take_host(text, host, host_capacity, &remainder) ||
+			!take_port(&remainder, port, port_capacity) || *remainder || !*port)
 		return -EINVAL;
 	return 0;
 }
@@ -103,22 +104,23 @@ static bool is_session_name(const char *name)
 
 static int parse_relay(const char *text, struct url *url, struct send_error *error)
 {
-	const char *rest;
+	const char *remainder;
 
 	url->kind = URL_RELAY;
 	snprintf(url->port, sizeof(url->port), "%s", RELAY_CONTROL_PORT);
 	snprintf(url->data_port, sizeof(url->data_port), "%s", RELAY_DATA_PORT);
-	if (!take_host(text + strlen("net://"), url->host, sizeof(url->host), &rest) || !*url->host)
+	if (!take_host(text + strlen("net://"), url->host, sizeof(url->host), &remainder) ||
+			!*url->host)
 		return relay_url_set_error(error, text, "has no host", RELAY_FORM);
-	if (!take_port(&rest, url->port, sizeof(url->port)) ||
-			!take_port(&rest, url->data_port, sizeof(url->data_port)) ||
-			(*rest && *rest != '/'))
+	if (!take_port(&remainder, url->port, sizeof(url->port)) ||
+			!take_port(&remainder, url->data_port, sizeof(url->data_port)) ||
+			(*remainder && *remainder != '/'))
 		return relay_url_set_error(error, text, "has an invalid port", RELAY_FORM);
-	if (*rest && rest[1] && !is_session_name(rest + 1))
+	if (*remainder && remainder[1] && !is_session_name(remainder + 1))
 		return relay_url_set_error(error, text,
 				"has an invalid session name: use letters, digits, `_`, `.` and `-`",
 				RELAY_FORM);
-	snprintf(url->session, sizeof(url->session), "%s", *rest ? rest + 1 : "");
+	snprintf(url->session, sizeof(url->session), "%s", *remainder ? remainder + 1 : "");
 	return 0;
 }
 
@@ -130,9 +132,9 @@ static bool is_known_host(const char *name)
 	FILE *hosts = fopen("/etc/hosts", "re");
 	char *line = NULL, *state;
 	bool found = false;
-	size_t room = 0;
+	size_t capacity = 0;
 
-	while (hosts && !found && getline(&line, &room, hosts) > 0) {
+	while (hosts && !found && getline(&line, &capacity, hosts) > 0) {
 		line[strcspn(line, "#")] = '\0';
 		(void)strtok_r(line, blanks, &state); /* The address. */
 		for (char *each; !found && (each = strtok_r(NULL, blanks, &state));)
@@ -157,7 +159,7 @@ static bool is_host(const char *name)
 }
 
 /* HOST or HOST:PORT, also with a path behind, where no file or directory has that name. *port is "" if there is none. */
-static bool looks_like_host(const char *text, char host[256], char port[16])
+static bool relay_url_is_like_host(const char *text, char host[256], char port[16])
 {
 	size_t size = strcspn(text, "/");
 	char first[256];
@@ -178,7 +180,7 @@ static int relay_url_parse_path(const char *text, struct url *url, struct send_e
 	url->kind = URL_PATH;
 	if (!*text || !copy_part(url->path, sizeof(url->path), text, strlen(text)))
 		return relay_url_set_error(error, text, "is no path", "");
-	if (!looks_like_host(text, host, port))
+	if (!relay_url_is_like_host(text, host, port))
 		return 0;
 	open = strchr(host, ':') ? "[" : "";
 	close = *open ? "]" : "";

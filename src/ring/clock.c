@@ -66,7 +66,7 @@ static bool ring_clock_kernel_lists_tsc(void)
 	if (got <= 0)
 		return false;
 	list[got] = '\0';
-	for (char *rest = list, *word; (word = strtok_r(rest, " \n", &rest));) {
+	for (char *remainder = list, *word; (word = strtok_r(remainder, " \n", &remainder));) {
 		if (!strcmp(word, "tsc"))
 			return true;
 	}
@@ -314,9 +314,9 @@ static void ring_clock_origin(
 {
 	uint64_t frequency = calibration->frequency;
 	int64_t seconds = begin->realtime_ns / NS_PER_S;
-	uint64_t rest = (uint64_t)(begin->realtime_ns % NS_PER_S);
+	uint64_t remainder = (uint64_t)(begin->realtime_ns % NS_PER_S);
 	/* rest < 1e9 and frequency < 1.8e10: fits. */
-	uint64_t ticks = rest * frequency / NS_PER_S;
+	uint64_t ticks = remainder * frequency / NS_PER_S;
 
 	calibration->offset_s = seconds - (int64_t)(begin->ticks / frequency);
 	if (ticks < begin->ticks % frequency) {
@@ -354,10 +354,10 @@ int64_t ring_clock_unix_ns(const struct ring_clock_calibration *calibration, uin
 {
 	uint64_t frequency = calibration->frequency;
 	uint64_t seconds = ticks / frequency;
-	uint64_t rest = ticks % frequency + calibration->offset;
+	uint64_t remainder = ticks % frequency + calibration->offset;
 
-	seconds += rest / frequency;
-	rest %= frequency;
+	seconds += remainder / frequency;
+	remainder %= frequency;
 	return (calibration->offset_s + (int64_t)seconds) * NS_PER_S +
-			(int64_t)(rest * NS_PER_S / frequency);
+			(int64_t)(remainder * NS_PER_S / frequency);
 }

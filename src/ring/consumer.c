@@ -320,27 +320,27 @@ void ring_consumer_release(
 	RING_CONSUMER_STEP();
 	__atomic_store_n(&mark->position, view->tail, __ATOMIC_RELEASE);
 	RING_CONSUMER_STEP();
-	/* Release: the reads of the span before its reuse. Pairs with the acquires in ring_portable_room() and ring_room_is(). */
+	/* Release: the reads of the span before its reuse. Pairs with the acquires in ring_portable_has_space() and ring_space_is(). */
 	__atomic_store_n(&view->control->tail, view->tail, __ATOMIC_RELEASE);
 	RING_CONSUMER_STEP();
 	if (consumer->memory.geometry.mode == RING_MODE_BLOCK)
-		ring_room_released(&consumer->memory, ring);
+		ring_space_released(&consumer->memory, ring);
 }
 
 int ring_consumer_skip(struct ring_consumer *consumer, uint32_t ring, const void *bytes,
 		size_t size, uint64_t end_timestamp)
 {
 	struct ring_view *view = &consumer->views[ring];
-	uint64_t room = consumer->memory.geometry.size, head;
+	uint64_t space = consumer->memory.geometry.size, head;
 	/* Acquire: the records before the head, as in ring_view_end_once(). */
 	uint64_t word = __atomic_load_n(&view->control->head, __ATOMIC_ACQUIRE);
 
 	if (!size)
 		return 0;
 	if (view->error || consumer->memory.geometry.mode == RING_MODE_OVERWRITE ||
-			ring_view_head(view, room, word, &head) || size > head - view->tail ||
+			ring_view_head(view, space, word, &head) || size > head - view->tail ||
 			end_timestamp < view->end_timestamp ||
-			memcmp(view->data + (view->tail & (room - 1)), bytes, size) != 0)
+			memcmp(view->data + (view->tail & (space - 1)), bytes, size) != 0)
 		return -EINVAL;
 	view->tail += size;
 	view->head = view->peeked = view->tail;

@@ -40,7 +40,7 @@
 #define RING_CONTROL_LAST 8
 #define RING_CONTROL_LIMIT 16
 #define RING_CONTROL_CLAIM 24
-#define RING_CONTROL_REACHED 32
+#define RING_CONTROL_BLOCK_CROSSED 32
 #define RING_CONTROL_TAIL 128
 #define RING_CONTROL_BLOCKS 512
 #define RING_BLOCKS 8 /* Of a ring: for the doorbell, and where a reader can begin. */
@@ -105,7 +105,7 @@ struct ring_control {
 	uint64_t limit;          /* (cached tail + size) << 24 | epoch mask: how far head may go. */
 	/* Overwrite mode: end of the furthest record ever begun, << 24, with any epoch. */
 	uint64_t claim;
-	uint64_t reached; /* And of the last one that reached into another block, in all 64 bits. */
+	uint64_t block_crossed; /* And of the last one that reached into another block, in all 64 bits. */
 	uint64_t producer_reserved[3];
 	uint32_t waiting; /* Block mode: a producer waits for room. */
 	uint32_t waiting_reserved[15];
@@ -114,7 +114,7 @@ struct ring_control {
 	uint64_t tail; /* Free-running position, all 64 bits. */
 	struct ring_mark marks[2];
 	uint64_t releases; /* Block mode, in the first ring only: spans released in any ring. */
-	uint32_t room;     /* Block mode: the futex of those who wait. */
+	uint32_t space;    /* Block mode: the futex of those who wait. */
 	uint32_t absent;   /* The data could not be imported. */
 	uint64_t consumer_reserved[9];
 
@@ -135,7 +135,8 @@ static_assert(offsetof(struct ring_control, head) == RING_CONTROL_HEAD, "head");
 static_assert(offsetof(struct ring_control, last_timestamp) == RING_CONTROL_LAST, "last");
 static_assert(offsetof(struct ring_control, limit) == RING_CONTROL_LIMIT, "limit");
 static_assert(offsetof(struct ring_control, claim) == RING_CONTROL_CLAIM, "claim");
-static_assert(offsetof(struct ring_control, reached) == RING_CONTROL_REACHED, "reached");
+static_assert(offsetof(struct ring_control, block_crossed) == RING_CONTROL_BLOCK_CROSSED,
+		"reached");
 static_assert(offsetof(struct ring_control, blocks) == RING_CONTROL_BLOCKS, "blocks");
 static_assert(sizeof(struct ring_mark) == 16, "ring_mark");
 static_assert(offsetof(struct ring_control, waiting) == 64, "waiting");

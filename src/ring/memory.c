@@ -312,7 +312,7 @@ static int ring_header_read(
 	return 0;
 }
 
-int ring_memory_look(int fd, struct ring_geometry *geometry)
+int ring_memory_inspect(int fd, struct ring_geometry *geometry)
 {
 	struct ring_layout layout;
 	bool sealed;

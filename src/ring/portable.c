@@ -70,8 +70,8 @@ bool ring_portable_nested(const struct ring_producer *producer)
  * The room in the ring for `word` (bytes << 24) more after head. Looks at the tail only if the
  * cached one does not suffice. A tail that gives more room than there is, is nonsense.
  */
-static bool ring_portable_room(const struct ring_producer *producer, struct ring_control *control,
-		uint64_t head, uint64_t word)
+static bool ring_portable_has_space(const struct ring_producer *producer,
+		struct ring_control *control, uint64_t head, uint64_t word)
 {
 	uint64_t limit = control->limit;
 
@@ -103,16 +103,16 @@ static void ring_portable_mark(const struct ring_producer *producer, struct ring
 		uint64_t head, uint64_t next)
 {
 	uint64_t block = head >> producer->block_shift, last = next >> producer->block_shift;
-	uint64_t reached = __atomic_load_n(&control->reached, __ATOMIC_RELAXED);
-	int64_t further = (int64_t)(next - (reached << RING_EPOCH_BITS)) >> RING_EPOCH_BITS;
+	uint64_t block_crossed = __atomic_load_n(&control->block_crossed, __ATOMIC_RELAXED);
+	int64_t further = (int64_t)(next - (block_crossed << RING_EPOCH_BITS)) >> RING_EPOCH_BITS;
 
-	reached += (uint64_t)further;
+	block_crossed += (uint64_t)further;
 	/* Relaxed, all of them: the release of the head follows. */
-	__atomic_store_n(&control->reached, reached, __ATOMIC_RELAXED);
+	__atomic_store_n(&control->block_crossed, block_crossed, __ATOMIC_RELAXED);
 	do {
 		block++;
 		RING_PRODUCER_STEP();
-		__atomic_store_n(&control->blocks[block % RING_BLOCKS].position, reached,
+		__atomic_store_n(&control->blocks[block % RING_BLOCKS].position, block_crossed,
 				__ATOMIC_RELAXED);
 	} while ((block ^ last) % RING_BLOCKS);
 	RING_PRODUCER_STEP();
@@ -134,13 +134,13 @@ static uint64_t ring_portable_invalidate(struct ring_control *control, uint64_t 
 }
 
 /* The caller is alone on this ring, but may be killed at any point. */
-int ring_portable_write(const struct ring_producer *producer, const struct ring_place *place,
+int ring_portable_write(const struct ring_producer *producer, const struct ring_location *location,
 		uint32_t event_id, const struct ring_parts *parts, uint64_t now)
 {
-	struct ring_control *control = place->control;
+	struct ring_control *control = location->control;
 	uint64_t head = __atomic_load_n(&control->head, __ATOMIC_RELAXED);
 	uint64_t last = __atomic_load_n(&control->last_timestamp, __ATOMIC_RELAXED);
-	unsigned char *record = place->data + (ring_head_position(head) & producer->mask);
+	unsigned char *record = location->data + (ring_head_position(head) & producer->mask);
 	bool over = producer->mode == RING_MODE_OVERWRITE;
 	uint64_t epoch, word, next;
 	bool same_time, same_epoch;
@@ -158,7 +158,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 	word = (uint64_t)(header + parts->head_size + parts->body_size) << RING_EPOCH_BITS;
 	if (over)
 		ring_portable_claim(control, head + word);
-	else if (!ring_portable_room(producer, control, head, word))
+	else if (!ring_portable_has_space(producer, control, head, word))
 		return RING_SECTION_FULL;
 	if (!same_time && same_epoch)
 		head = ring_portable_invalidate(control, head);
@@ -194,7 +194,7 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 		*nested |= holder == self;
 		return RING_SECTION_BUSY;
 	}
-	code = ring_portable_write(producer, &producer->places[ring], event_id, parts,
+	code = ring_portable_write(producer, &producer->locations[ring], event_id, parts,
 			replay ? replay->ticks : ring_clock_read((enum ring_clock)producer->clock));
 	/* Release: our accesses before the next holder's. Pairs with the acquire in ring_portable_try(). */
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);

@@ -20,7 +20,7 @@ int ring_portable_publish(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts);
 
 /* Write one record of the time `now` into a ring that nobody else writes. */
-int ring_portable_write(const struct ring_producer *producer, const struct ring_place *place,
+int ring_portable_write(const struct ring_producer *producer, const struct ring_location *location,
 		uint32_t event_id, const struct ring_parts *parts, uint64_t now);
 
 /* Whether this thread holds a ring further up its stack, for others to wait for. */

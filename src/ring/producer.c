@@ -68,18 +68,19 @@ static bool ring_sections_usable(void)
 }
 
 #if RING_HAS_SECTION
-#define RING_SECTIONS_CHOOSE(mode, place)                                                     \
-	do {                                                                                  \
-		if (tsc) {                                                                    \
-			producer->publish = ring_publish_##mode##_##place;                    \
-			producer->parts = ring_section_parts_tsc_##mode##_##place;            \
-			producer->extended = ring_section_extended_tsc_##mode##_##place;      \
-			producer->given = ring_publish_given_##mode##_##place;                \
-		} else {                                                                      \
-			producer->parts_at = ring_section_parts_clock_##mode##_##place;       \
-			producer->extended_at = ring_section_extended_clock_##mode##_##place; \
-		}                                                                             \
-		producer->invalidate = ring_section_invalidate_##place;                       \
+#define RING_SECTIONS_CHOOSE(mode, placement)                                                     \
+	do {                                                                                      \
+		if (tsc) {                                                                        \
+			producer->publish = ring_publish_##mode##_##placement;                    \
+			producer->parts = ring_section_parts_tsc_##mode##_##placement;            \
+			producer->extended = ring_section_extended_tsc_##mode##_##placement;      \
+			producer->with_timestamp =                                                \
+					ring_publish_with_timestamp_##mode##_##placement;         \
+		} else {                                                                          \
+			producer->parts_at = ring_section_parts_clock_##mode##_##placement;       \
+			producer->extended_at = ring_section_extended_clock_##mode##_##placement; \
+		}                                                                                 \
+		producer->invalidate = ring_section_invalidate_##placement;                       \
 	} while (0)
 
 static void ring_producer_choose(struct ring_producer *producer)
@@ -100,7 +101,7 @@ static void ring_producer_choose(struct ring_producer *producer)
 }
 #endif
 
-static ring_publish_way ring_publish_one_other;
+static ring_publish_fn ring_publish_one_other;
 
 /* Relaxed: the thread that closes the rings waits for publications that have begun. Pairs with ring_producer_set(). */
 static inline uint64_t ring_producer_limit(const struct ring_producer *producer)
@@ -148,12 +149,12 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 	else
 		ring_producer_set(producer, cold->payload_max + 1, rings);
 	/* In this order: ring_producer_bytes(). */
-	producer->locks = (uint64_t *)&producer->places[rings];
+	producer->locks = (uint64_t *)&producer->locations[rings];
 	producer->owners = producer->locks + (size_t)rings * RING_LOCK_WORDS;
 	producer->stalled = producer->owners + rings;
 	for (uint32_t ring = 0; ring < rings; ring++) {
-		producer->places[ring].control = ring_memory_control(memory, ring);
-		producer->places[ring].data = ring_memory_data(memory, ring);
+		producer->locations[ring].control = ring_memory_control(memory, ring);
+		producer->locations[ring].data = ring_memory_data(memory, ring);
 	}
 	producer->path = RING_PATH_PORTABLE;
 #if RING_HAS_SECTION
@@ -167,7 +168,7 @@ static size_t ring_producer_bytes(const struct ring_geometry *geometry)
 {
 	return sizeof(struct ring_producer) +
 			geometry->rings *
-			(sizeof(struct ring_place) + (RING_LOCK_WORDS + 2) * sizeof(uint64_t));
+			(sizeof(struct ring_location) + (RING_LOCK_WORDS + 2) * sizeof(uint64_t));
 }
 
 /* One mapping: the cold page, then the pages that a fork wipes. */
@@ -281,7 +282,7 @@ static uint32_t ring_producer_ring(const struct ring_producer *producer)
 static void ring_count_no_memory(
 		const struct ring_producer *producer, uint32_t ring, uint64_t count)
 {
-	struct ring_control *control = producer->places[ring].control;
+	struct ring_control *control = producer->locations[ring].control;
 
 	/*
 	 * Compiler fence: the pointer before the check. It is NULL in a child that a signal handler forked, perhaps while this
@@ -295,7 +296,7 @@ static void ring_count_no_memory(
 static void ring_count_in(struct ring_producer *producer, uint32_t ring, uint32_t event_id,
 		enum ring_loss reason, uint64_t count)
 {
-	struct ring_control *control = producer->places[ring].control;
+	struct ring_control *control = producer->locations[ring].control;
 	uint32_t slot = event_id < producer->event_slots ? event_id : producer->event_slots - 1;
 	uint32_t group = slot / RING_LOST_GROUP_SLOTS;
 	uint64_t *counts = producer->lost + ring * producer->lost_stride_words +
@@ -439,7 +440,7 @@ static void ring_producer_return(struct ring_producer *producer)
 
 /* Full: true if there may be room now. */
 static bool ring_producer_wait(struct ring_producer *producer, const struct ring_parts *parts,
-		struct ring_patience *patience)
+		struct ring_timeout *timeout)
 {
 	uint64_t bytes = RING_EXTENDED_BYTES + parts->head_size + parts->body_size;
 
@@ -448,7 +449,7 @@ static bool ring_producer_wait(struct ring_producer *producer, const struct ring
 	/* A handler must not keep others from the ring that its thread holds. */
 	if (producer->path == RING_PATH_PORTABLE && ring_portable_nested(producer))
 		return false;
-	return ring_room_wait(producer, ring_producer_ring(producer), bytes, patience);
+	return ring_space_wait(producer, ring_producer_ring(producer), bytes, timeout);
 }
 
 /* Closed for a recall while this record was on its way. True: open again. */
@@ -462,7 +463,7 @@ static bool ring_producer_reopen(struct ring_producer *producer)
 static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_id,
 		const struct ring_parts *parts, int code, bool *loan)
 {
-	struct ring_patience patience = {0};
+	struct ring_timeout timeout = {0};
 
 	for (int attempt = 0; attempt < RING_ATTEMPTS; attempt++) {
 		switch (code) {
@@ -476,7 +477,7 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 			code = ring_parts_extended(producer, event_id, parts);
 			break;
 		case RING_SECTION_FULL:
-			if (ring_producer_wait(producer, parts, &patience)) {
+			if (ring_producer_wait(producer, parts, &timeout)) {
 				code = RING_SECTION_ABORTED;
 				break;
 			}
@@ -571,7 +572,7 @@ __attribute__((cold)) int ring_publish_one_slow(struct ring_producer *producer, 
 int ring_publish(
 		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
 {
-	ring_publish_way *publish = producer->publish;
+	ring_publish_fn *publish = producer->publish;
 
 	/*
 	 * Compiler fence: the pointer before the limit. A signal handler may fork between the two loads. In the child both are 0,
@@ -588,7 +589,7 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 		size_t size, uint64_t ticks)
 {
 #if RING_HAS_SECTION
-	ring_publish_given_way *publish = producer->given;
+	ring_publish_with_timestamp_fn *publish = producer->with_timestamp;
 
 	/* Compiler fence: the pointer first, see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

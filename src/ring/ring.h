@@ -163,7 +163,7 @@ int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *f
  * What is behind a descriptor that somebody else made, before any of it is mapped: 0, -EPROTO or
  * -ENOTSUP. A consumer that goes on where another one was killed maps the same file.
  */
-int ring_memory_look(int fd, struct ring_geometry *geometry);
+int ring_memory_inspect(int fd, struct ring_geometry *geometry);
 
 /* ---- Producer ------------------------------------------------------------------------------- */
 
@@ -196,9 +196,9 @@ int ring_publish(struct ring_producer *producer, uint32_t event_id, const void *
  * bytes (1, 2, 4, 8, 16) of this event in these rings, or in others of their geometry that take their
  * place. The third argument is for nothing: its register is the one that the clock is read into.
  */
-typedef int ring_publish_cell(struct ring_producer *producer, uint32_t event_id, const void *unused,
-		const void *cell);
-ring_publish_cell *ring_cell_way(
+typedef int ring_publish_scalar(struct ring_producer *producer, uint32_t event_id,
+		const void *unused, const void *scalar);
+ring_publish_scalar *ring_choose_scalar(
 		const struct ring_producer *producer, uint32_t event_id, size_t size);
 
 /*
@@ -214,7 +214,7 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
  */
 typedef int ring_publish_timed(struct ring_producer *producer, uint32_t event_id, uint64_t ticks,
 		const void *payload);
-ring_publish_timed *ring_timed_way(
+ring_publish_timed *ring_choose_timed(
 		const struct ring_producer *producer, uint32_t event_id, size_t size);
 
 /*
@@ -230,11 +230,11 @@ struct ring_prefix {
 /*
  * One scalar behind a prefix, if that has the stamp: 0, or 1: nothing was published, and nothing counted; take
  * another way. That is so when the record is not the usual one, for prefixes shorter than 4 bytes and longer
- * than 32, and always where ring_prefixed_way() says NULL.
+ * than 32, and always where ring_choose_prefixed() says NULL.
  */
 typedef int ring_publish_prefixed(struct ring_producer *producer, uint32_t event_id,
-		const struct ring_prefix *prefix, const void *cell, uint64_t stamp);
-ring_publish_prefixed *ring_prefixed_way(
+		const struct ring_prefix *prefix, const void *scalar, uint64_t stamp);
+ring_publish_prefixed *ring_choose_prefixed(
 		const struct ring_producer *producer, uint32_t event_id, size_t size);
 
 /*

@@ -2,9 +2,9 @@
 /*
  * Block mode: a producer waits, for a bounded time, until the consumer releases something.
  *
- * The producer sets `waiting`, looks at the tail once more and waits on the futex `room`; the
+ * The producer sets `waiting`, looks at the tail once more and waits on the futex `space`; the
  * consumer stores the tail and then looks at `waiting`. With a full fence between store and load on
- * both sides, at least one of them sees the other. The consumer clears `waiting` and changes `room`
+ * both sides, at least one of them sees the other. The consumer clears `waiting` and changes `space`
  * before it wakes everybody; who still has no room sets it again.
  *
  * Nobody waits twice for a consumer that is dead. After a wait that timed out, the producer notes
@@ -29,7 +29,7 @@
 #define RING_PRODUCER_STEP() ((void)0)
 #endif
 
-static bool ring_room_is(const struct ring_producer *producer, const struct ring_control *control,
+static bool ring_space_is(const struct ring_producer *producer, const struct ring_control *control,
 		uint64_t bytes)
 {
 	/* Acquire: the consumer's reads before the space is used again. Pairs with the release in ring_consumer_release(). */
@@ -40,20 +40,20 @@ static bool ring_room_is(const struct ring_producer *producer, const struct ring
 	return used + bytes <= producer->mask + 1;
 }
 
-static void ring_room_sleep(struct ring_control *control, uint32_t seen, uint64_t ns)
+static void ring_space_sleep(struct ring_control *control, uint32_t seen, uint64_t ns)
 {
 	struct timespec timeout = {
 			.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
 
 	/* Not FUTEX_PRIVATE: the consumer is another process. A signal ends it: we look again. */
-	syscall(SYS_futex, &control->room, FUTEX_WAIT, seen, &timeout, NULL, 0);
+	syscall(SYS_futex, &control->space, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
-bool ring_room_wait(struct ring_producer *producer, uint32_t ring, uint64_t bytes,
-		struct ring_patience *patience)
+bool ring_space_wait(struct ring_producer *producer, uint32_t ring, uint64_t bytes,
+		struct ring_timeout *timeout)
 {
-	struct ring_control *control = producer->places[ring].control;
-	const uint64_t *all = &producer->places[0].control->releases;
+	struct ring_control *control = producer->locations[ring].control;
+	const uint64_t *all = &producer->locations[0].control->releases;
 	/* Relaxed, here and below: these are only compared with themselves. */
 	uint64_t tail = __atomic_load_n(&control->tail, __ATOMIC_RELAXED);
 	uint64_t releases = __atomic_load_n(all, __ATOMIC_RELAXED);
@@ -69,20 +69,20 @@ bool ring_room_wait(struct ring_producer *producer, uint32_t ring, uint64_t byte
 	/* It may sleep, although it has been told: see that it does not. */
 	ring_doorbell_crossed(producer->doorbell);
 	now = (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC);
-	if (!patience->deadline_ns)
-		patience->deadline_ns = now + (uint64_t)producer->block_timeout_us * 1000;
-	for (; now < patience->deadline_ns; now = (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC)) {
+	if (!timeout->deadline_ns)
+		timeout->deadline_ns = now + (uint64_t)producer->block_timeout_us * 1000;
+	for (; now < timeout->deadline_ns; now = (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC)) {
 		__atomic_store_n(&control->waiting, 1, __ATOMIC_RELAXED);
 		RING_PRODUCER_STEP();
-		/* Full fence: waiting before the tail. Pairs with the fence in ring_room_released(). */
+		/* Full fence: waiting before the tail. Pairs with the fence in ring_space_released(). */
 		ring_doorbell_fence();
-		/* Acquire: the tail of the last release. Pairs with the release in ring_room_released(). */
-		seen = __atomic_load_n(&control->room, __ATOMIC_ACQUIRE);
+		/* Acquire: the tail of the last release. Pairs with the release in ring_space_released(). */
+		seen = __atomic_load_n(&control->space, __ATOMIC_ACQUIRE);
 		RING_PRODUCER_STEP();
-		if (ring_room_is(producer, control, bytes))
+		if (ring_space_is(producer, control, bytes))
 			return true;
 		RING_PRODUCER_STEP();
-		ring_room_sleep(control, seen, patience->deadline_ns - now);
+		ring_space_sleep(control, seen, timeout->deadline_ns - now);
 		RING_PRODUCER_STEP();
 	}
 	/* Relaxed: compared with what was loaded at the beginning. */
@@ -93,19 +93,19 @@ bool ring_room_wait(struct ring_producer *producer, uint32_t ring, uint64_t byte
 	return false;
 }
 
-void ring_room_released(const struct ring_memory *memory, uint32_t ring)
+void ring_space_released(const struct ring_memory *memory, uint32_t ring)
 {
 	struct ring_control *control = ring_memory_control(memory, ring);
 	int saved = errno;
 
 	__atomic_fetch_add(&ring_memory_control(memory, 0)->releases, 1, __ATOMIC_RELAXED);
-	/* Full fence: the tail before `waiting`. Pairs with the fence in ring_room_wait(). */
+	/* Full fence: the tail before `waiting`. Pairs with the fence in ring_space_wait(). */
 	ring_doorbell_fence();
 	if (!__atomic_load_n(&control->waiting, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&control->waiting, 0, __ATOMIC_RELAXED);
-	/* Release: the tail before the number. Pairs with the acquire in ring_room_wait(). */
-	__atomic_fetch_add(&control->room, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &control->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	/* Release: the tail before the number. Pairs with the acquire in ring_space_wait(). */
+	__atomic_fetch_add(&control->space, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &control->space, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	errno = saved;
 }

@@ -111,8 +111,8 @@
  * restart, or is not known to, has a negative cpu_id. thread: the thread's word is key << 32 | ring; with
  * another key, or none, it is more than any number of rings.
  */
-.macro section_find_ring place, no_ring, rseq=%rdx, data=%rdx, usable=%rdx, usable_32=%edx
-	.ifc \place, cpu
+.macro section_find_ring placement, no_ring, rseq=%rdx, data=%rdx, usable=%rdx, usable_32=%edx
+	.ifc \placement, cpu
 	movl	%fs:RSEQ_CPU_ID(\rseq), %eax
 	cmpl	RING_PRODUCER_USABLE(%rdi), %eax
 	.else
@@ -124,8 +124,8 @@
 	.endif
 	jae	\no_ring
 	shlq	$4, %rax
-	movq	RING_PRODUCER_PLACES(%rdi,%rax), %r10
-	movq	RING_PRODUCER_PLACES+8(%rdi,%rax), \data
+	movq	RING_PRODUCER_LOCATIONS(%rdi,%rax), %r10
+	movq	RING_PRODUCER_LOCATIONS+8(%rdi,%rax), \data
 .endm
 
 .macro section_copy_32 at
@@ -239,7 +239,7 @@
  * In the run: rax timestamp, r8 bytes of the record << 24, r9 payload (head) until the copy, r10
  * control, r11 head.
  */
-.macro section_publish name, form, clock, mode, place, exits
+.macro section_publish name, form, clock, mode, placement, exits
 	.globl	\name
 	.hidden	\name
 	.type	\name, @function
@@ -254,13 +254,13 @@
 	movq	%r9, SAVED_BODY_SIZE
 	leaq	(%rcx,%r9), %r8
 	movq	%rdx, %r9
-	.ifc \clock, given
+	.ifc \clock, with_timestamp
 	movq	STACK_TIMESTAMP, %rax
 	movq	%rax, SAVED_TIMESTAMP
 	.endif
 	section_area	%rdx
 	.else
-	.ifc \clock, given
+	.ifc \clock, with_timestamp
 	movq	%r8, SAVED_TIMESTAMP
 	.endif
 	movl	%esi, SAVED_ID
@@ -286,7 +286,7 @@
 	.endif
 	shlq	$RING_EPOCH_BITS, %r8
 	section_enter
-	section_find_ring \place, \exits\()_no_ring
+	section_find_ring \placement, \exits\()_no_ring
 	movq	RING_CONTROL_HEAD(%r10), %r11
 	.ifc \mode, keep
 	movq	RING_CONTROL_LIMIT(%r10), %rax
@@ -436,14 +436,14 @@
 	movq	%r8, %rdi
 	shrq	%cl, %rdi
 	/* rcx = the end of the record in 64 bits: as near to the last such end as the word says. */
-	movq	RING_CONTROL_REACHED(%r10), %rcx
+	movq	RING_CONTROL_BLOCK_CROSSED(%r10), %rcx
 	movq	%rcx, %rdx
 	shlq	$RING_EPOCH_BITS, %rdx
 	movq	%r8, %r9
 	subq	%rdx, %r9
 	sarq	$RING_EPOCH_BITS, %r9
 	addq	%r9, %rcx
-	movq	%rcx, RING_CONTROL_REACHED(%r10)
+	movq	%rcx, RING_CONTROL_BLOCK_CROSSED(%r10)
 .Lmark_\@:
 	incl	%esi
 	movl	%esi, %edx
@@ -514,7 +514,7 @@
  *
  * In the run: rax timestamp, r8 where the record goes, r9 offset of struct rseq, r10 control, r11 head.
  */
-.macro section_cell name, form, clock, mode, place, size
+.macro section_scalar name, form, clock, mode, placement, size
 	.globl	\name
 	.hidden	\name
 	.type	\name, @function
@@ -530,7 +530,7 @@
 	section_descriptor
 	section_area	%r9
 	section_enter %r9
-	section_find_ring \place, .Lno_ring_\@, %r9, %r8, %r11, %r11d
+	section_find_ring \placement, .Lno_ring_\@, %r9, %r8, %r11, %r11d
 	movq	RING_CONTROL_HEAD(%r10), %r11
 	.ifc \mode, keep
 	movq	RING_CONTROL_LIMIT(%r10), %rax
@@ -626,12 +626,12 @@
 	.ifc \clock, tsc
 	movq	%rcx, %rdx
 	movl	$\size, %ecx
-	jmp	ring_publish_\mode\()_\place
+	jmp	ring_publish_\mode\()_\placement
 	.else
 	movq	%rdx, %r8
 	movq	%rcx, %rdx
 	movl	$\size, %ecx
-	jmp	ring_publish_given_\mode\()_\place
+	jmp	ring_publish_with_timestamp_\mode\()_\placement
 	.endif
 .Lno_ring_\@:
 	movl	$RING_SECTION_NO_RING, %r8d
@@ -810,15 +810,15 @@
 	.text
 
 /* Names as RING_SECTIONS() in section.h makes them. */
-.macro section_cells form, mode, place
-section_cell ring_cell_\form\()_\mode\()_\place\()_1, \form, tsc, \mode, \place, 1
-section_cell ring_cell_\form\()_\mode\()_\place\()_2, \form, tsc, \mode, \place, 2
-section_cell ring_cell_\form\()_\mode\()_\place\()_4, \form, tsc, \mode, \place, 4
-section_cell ring_cell_\form\()_\mode\()_\place\()_8, \form, tsc, \mode, \place, 8
-section_cell ring_timed_\form\()_\mode\()_\place\()_0, \form, given, \mode, \place, 0
-section_cell ring_timed_\form\()_\mode\()_\place\()_4, \form, given, \mode, \place, 4
-section_cell ring_timed_\form\()_\mode\()_\place\()_8, \form, given, \mode, \place, 8
-section_cell ring_timed_\form\()_\mode\()_\place\()_16, \form, given, \mode, \place, 16
+.macro section_scalars form, mode, placement
+section_scalar ring_scalar_\form\()_\mode\()_\placement\()_1, \form, tsc, \mode, \placement, 1
+section_scalar ring_scalar_\form\()_\mode\()_\placement\()_2, \form, tsc, \mode, \placement, 2
+section_scalar ring_scalar_\form\()_\mode\()_\placement\()_4, \form, tsc, \mode, \placement, 4
+section_scalar ring_scalar_\form\()_\mode\()_\placement\()_8, \form, tsc, \mode, \placement, 8
+section_scalar ring_timed_\form\()_\mode\()_\placement\()_0, \form, with_timestamp, \mode, \placement, 0
+section_scalar ring_timed_\form\()_\mode\()_\placement\()_4, \form, with_timestamp, \mode, \placement, 4
+section_scalar ring_timed_\form\()_\mode\()_\placement\()_8, \form, with_timestamp, \mode, \placement, 8
+section_scalar ring_timed_\form\()_\mode\()_\placement\()_16, \form, with_timestamp, \mode, \placement, 16
 .endm
 
 .macro section_prefixes mode
@@ -831,15 +831,15 @@ section_prefixed ring_prefixed_medium_\mode\()_8, medium, \mode, 8
 section_prefixes keep
 section_prefixes over
 
-.macro section_set mode, place
-section_publish ring_publish_\mode\()_\place, compact, tsc, \mode, \place, ring_publish
-section_publish ring_publish_given_\mode\()_\place, compact, given, \mode, \place, ring_publish
-section_publish ring_section_parts_tsc_\mode\()_\place, compact, tsc, \mode, \place, ring_section
-section_publish ring_section_parts_clock_\mode\()_\place, compact, given, \mode, \place, ring_section
-section_publish ring_section_extended_tsc_\mode\()_\place, extended, tsc, \mode, \place, ring_section
-section_publish ring_section_extended_clock_\mode\()_\place, extended, given, \mode, \place, ring_section
-section_cells compact, \mode, \place
-section_cells medium, \mode, \place
+.macro section_set mode, placement
+section_publish ring_publish_\mode\()_\placement, compact, tsc, \mode, \placement, ring_publish
+section_publish ring_publish_with_timestamp_\mode\()_\placement, compact, with_timestamp, \mode, \placement, ring_publish
+section_publish ring_section_parts_tsc_\mode\()_\placement, compact, tsc, \mode, \placement, ring_section
+section_publish ring_section_parts_clock_\mode\()_\placement, compact, with_timestamp, \mode, \placement, ring_section
+section_publish ring_section_extended_tsc_\mode\()_\placement, extended, tsc, \mode, \placement, ring_section
+section_publish ring_section_extended_clock_\mode\()_\placement, extended, with_timestamp, \mode, \placement, ring_section
+section_scalars compact, \mode, \placement
+section_scalars medium, \mode, \placement
 .endm
 
 section_set keep, cpu
@@ -847,7 +847,7 @@ section_set keep, thread
 section_set over, cpu
 section_set over, thread
 
-.macro section_invalidate name, place
+.macro section_invalidate name, placement
 	.globl	\name
 	.hidden	\name
 	.type	\name, @function
@@ -859,7 +859,7 @@ section_set over, thread
 	movq	%rdi, SAVED_PRODUCER
 	section_area	%rdx
 	section_enter
-	section_find_ring \place, ring_section_no_ring
+	section_find_ring \placement, ring_section_no_ring
 	/*
 	 * An epoch that is neither the timestamp's (the next attempt's) nor last_timestamp's. The
 	 * latter counts, for the timestamp may be old by now, and an attempt aborted since then may

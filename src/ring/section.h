@@ -28,7 +28,7 @@
 #define RING_PRODUCER_SLOT 64
 #define RING_PRODUCER_KEY 72
 #define RING_PRODUCER_BLOCK_SHIFT 80
-#define RING_PRODUCER_PLACES 256
+#define RING_PRODUCER_LOCATIONS 256
 
 /* And into struct ring_prefix; the bytes that a prefix in a section may have. */
 #define RING_PREFIX_SIZE 8
@@ -52,7 +52,7 @@
 #ifndef __ASSEMBLER__
 
 /* Where one ring is in this process. */
-struct ring_place {
+struct ring_location {
 	struct ring_control *control;
 	unsigned char *data;
 };
@@ -67,10 +67,10 @@ enum ring_path {
 struct ring_producer;
 
 /* A whole publication of a payload below the limit; 0 or a negative errno, as ring_publish(). */
-typedef int ring_publish_way(struct ring_producer *producer, uint32_t event_id, const void *payload,
+typedef int ring_publish_fn(struct ring_producer *producer, uint32_t event_id, const void *payload,
 		size_t size);
 /* The same with a time of the TSC that the caller has read. */
-typedef int ring_publish_given_way(struct ring_producer *producer, uint32_t event_id,
+typedef int ring_publish_with_timestamp_fn(struct ring_producer *producer, uint32_t event_id,
 		const void *payload, size_t size, uint64_t ticks);
 /* One attempt to publish; a RING_SECTION_ code. In section-x86_64.S. */
 typedef int ring_section_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
@@ -93,7 +93,7 @@ struct ring_producer {
 	uint64_t size_word;     /* size << 24 */
 	uint64_t block_word;    /* (size / RING_BLOCKS) << 24 */
 	uint64_t payload_limit; /* A payload must be smaller than this. */
-	ring_publish_way *publish;
+	ring_publish_fn *publish;
 	uint32_t clock; /* enum ring_clock */
 	uint32_t rings;
 
@@ -128,7 +128,7 @@ struct ring_producer {
 	uint32_t stopped;
 	uint32_t event_slots;
 
-	ring_publish_given_way *given; /* RING_PATH_RSEQ_TSC; else NULL */
+	ring_publish_with_timestamp_fn *with_timestamp; /* RING_PATH_RSEQ_TSC; else NULL */
 
 	struct ring_lease *lease; /* Of RING_LEASED memory; else NULL. */
 	uint64_t lease_until_ns;  /* How long records wait for the answer to a question. */
@@ -137,7 +137,7 @@ struct ring_producer {
 	uint32_t reserved_half;
 
 	uint64_t reserved[2];
-	struct ring_place places[];
+	struct ring_location locations[];
 };
 /* Everything after a first attempt with the result `code` that was not plain success. */
 int ring_publish_one_slow(struct ring_producer *producer, uint32_t event_id, const void *payload,
@@ -148,11 +148,11 @@ static_assert(offsetof(struct ring_producer, usable) == RING_PRODUCER_USABLE, "u
 static_assert(offsetof(struct ring_producer, mask) == RING_PRODUCER_MASK, "mask");
 static_assert(offsetof(struct ring_producer, size_word) == RING_PRODUCER_SIZE, "size_word");
 static_assert(offsetof(struct ring_producer, block_word) == RING_PRODUCER_BLOCK, "block_word");
-static_assert(offsetof(struct ring_producer, places) == RING_PRODUCER_PLACES, "places");
+static_assert(offsetof(struct ring_producer, locations) == RING_PRODUCER_LOCATIONS, "places");
 static_assert(offsetof(struct ring_producer, slot_offset) == RING_PRODUCER_SLOT, "slot_offset");
 static_assert(offsetof(struct ring_producer, slot_key) == RING_PRODUCER_KEY, "slot_key");
 static_assert(offsetof(struct ring_producer, block_shift) == RING_PRODUCER_BLOCK_SHIFT, "shift");
-static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
+static_assert(sizeof(struct ring_location) == 2 * sizeof(void *), "ring_place");
 
 /*
  * The sections for a mode (keep what nobody has read, or over it) and a placement. _tsc read the
@@ -160,24 +160,24 @@ static_assert(sizeof(struct ring_place) == 2 * sizeof(void *), "ring_place");
  * TSC, the usual case: they go on to ring_publish_one_slow() themselves. So do ring_publish_given_, for a
  * TSC that was just read, ring_cell_, for one scalar, and ring_timed_, which is both.
  */
-#define RING_CELLS(form, mode, place)                                \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_1;   \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_2;   \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_4;   \
-	ring_publish_cell ring_cell_##form##_##mode##_##place##_8;   \
-	ring_publish_timed ring_timed_##form##_##mode##_##place##_0; \
-	ring_publish_timed ring_timed_##form##_##mode##_##place##_4; \
-	ring_publish_timed ring_timed_##form##_##mode##_##place##_8; \
-	ring_publish_timed ring_timed_##form##_##mode##_##place##_16
-#define RING_SECTIONS(mode, place)                                       \
-	RING_CELLS(compact, mode, place);                                \
-	RING_CELLS(medium, mode, place);                                 \
-	ring_publish_way ring_publish_##mode##_##place;                  \
-	ring_publish_given_way ring_publish_given_##mode##_##place;      \
-	ring_section_parts ring_section_parts_tsc_##mode##_##place;      \
-	ring_section_parts_at ring_section_parts_clock_##mode##_##place; \
-	ring_section_parts ring_section_extended_tsc_##mode##_##place;   \
-	ring_section_parts_at ring_section_extended_clock_##mode##_##place
+#define RING_SCALARS(form, mode, placement)                                \
+	ring_publish_scalar ring_scalar_##form##_##mode##_##placement##_1; \
+	ring_publish_scalar ring_scalar_##form##_##mode##_##placement##_2; \
+	ring_publish_scalar ring_scalar_##form##_##mode##_##placement##_4; \
+	ring_publish_scalar ring_scalar_##form##_##mode##_##placement##_8; \
+	ring_publish_timed ring_timed_##form##_##mode##_##placement##_0;   \
+	ring_publish_timed ring_timed_##form##_##mode##_##placement##_4;   \
+	ring_publish_timed ring_timed_##form##_##mode##_##placement##_8;   \
+	ring_publish_timed ring_timed_##form##_##mode##_##placement##_16
+#define RING_SECTIONS(mode, placement)                                                   \
+	RING_SCALARS(compact, mode, placement);                                          \
+	RING_SCALARS(medium, mode, placement);                                           \
+	ring_publish_fn ring_publish_##mode##_##placement;                               \
+	ring_publish_with_timestamp_fn ring_publish_with_timestamp_##mode##_##placement; \
+	ring_section_parts ring_section_parts_tsc_##mode##_##placement;                  \
+	ring_section_parts_at ring_section_parts_clock_##mode##_##placement;             \
+	ring_section_parts ring_section_extended_tsc_##mode##_##placement;               \
+	ring_section_parts_at ring_section_extended_clock_##mode##_##placement
 RING_SECTIONS(keep, cpu);
 RING_SECTIONS(keep, thread);
 RING_SECTIONS(over, cpu);

@@ -39,29 +39,29 @@ static uint32_t ring_slots_key;
 int ring_slots_open(uint64_t *offset, uint64_t *key)
 {
 	uint64_t used = __atomic_load_n(&ring_slots_used, __ATOMIC_RELAXED);
-	unsigned int place;
+	unsigned int index;
 
 	/* Nothing else is ordered by this: a place is whose bit it is. */
 	do {
 		if (used == UINT64_MAX)
 			return -EMFILE;
-		place = (unsigned int)__builtin_ctzll(~used);
-	} while (!__atomic_compare_exchange_n(&ring_slots_used, &used, used | UINT64_C(1) << place,
+		index = (unsigned int)__builtin_ctzll(~used);
+	} while (!__atomic_compare_exchange_n(&ring_slots_used, &used, used | UINT64_C(1) << index,
 			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	*offset = (uint64_t)((uintptr_t)&ring_slot_words[place] -
+	*offset = (uint64_t)((uintptr_t)&ring_slot_words[index] -
 			(uintptr_t)__builtin_thread_pointer());
 	*key = (uint64_t)(__atomic_add_fetch(&ring_slots_key, 1, __ATOMIC_RELAXED) *
 					       RING_SLOT_TABLE +
-			       place)
+			       index)
 			<< RING_SLOT_SHIFT;
 	return 0;
 }
 
 void ring_slots_close(uint64_t key)
 {
-	unsigned int place = key >> RING_SLOT_SHIFT & (RING_SLOT_TABLE - 1);
+	unsigned int index = key >> RING_SLOT_SHIFT & (RING_SLOT_TABLE - 1);
 
-	__atomic_fetch_and(&ring_slots_used, ~(UINT64_C(1) << place), __ATOMIC_RELAXED);
+	__atomic_fetch_and(&ring_slots_used, ~(UINT64_C(1) << index), __ATOMIC_RELAXED);
 }
 
 static void ring_slot_note(struct ring_producer *producer, uint32_t ring)
@@ -155,7 +155,7 @@ bool ring_slot_take(struct ring_producer *producer)
 		return true;
 	}
 	ring_slot_note(producer, ring);
-	data = producer->places[ring].data;
+	data = producer->locations[ring].data;
 	madvise(data, (size_t)producer->mask + 1, MADV_DODUMP);
 	return true;
 }

@@ -56,13 +56,13 @@ static void ring_window_add(struct ring_window *window, uint64_t mark, uint64_t 
 }
 
 /* NULL, or what makes no sense. */
-static const char *ring_window_look(
+static const char *ring_window_scan(
 		const struct ring_control *control, uint64_t size, struct ring_window *window)
 {
-	uint64_t reached, word, ahead;
+	uint64_t block_crossed, word, ahead;
 
 	/* Acquire, all 4: the loads in this order. Pairs with the releases in ring_portable_write(). */
-	reached = __atomic_load_n(&control->reached, __ATOMIC_ACQUIRE);
+	block_crossed = __atomic_load_n(&control->block_crossed, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
@@ -70,11 +70,11 @@ static const char *ring_window_look(
 	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->last_timestamp = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
-	/* The head is at most a record before `reached`, and any number after it by now. */
-	ahead = (ring_head_position(word) - reached + size) & RING_POSITION_MASK;
-	if (ahead > RING_POSITION_MASK / 2 || reached + ahead < size)
+	/* The head is at most a record before `block_crossed`, and any number after it by now. */
+	ahead = (ring_head_position(word) - block_crossed + size) & RING_POSITION_MASK;
+	if (ahead > RING_POSITION_MASK / 2 || block_crossed + ahead < size)
 		return "the head is far from where it was";
-	window->head = reached + ahead - size;
+	window->head = block_crossed + ahead - size;
 	window->count = 0;
 	for (unsigned int i = 0; i < RING_BLOCKS; i++) {
 		RING_CONSUMER_STEP();
@@ -122,7 +122,7 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	bool still;
 	unsigned int first = 0;
 
-	*error = ring_window_look(view->control, size, &window);
+	*error = ring_window_scan(view->control, size, &window);
 	if (*error)
 		return -EBADMSG;
 	if (window.head == 0)

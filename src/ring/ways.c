@@ -7,7 +7,7 @@
 
 #if RING_HAS_SECTION
 /* A function for each, by: does it overwrite, is it of a thread, is the id in the tag; and the sizes that FORMS lists. */
-#define RING_WAYS(FORMS)                                                                        \
+#define RING_VARIANTS(FORMS)                                                                    \
 	{                                                                                       \
 		{{FORMS(medium, keep, cpu), FORMS(compact, keep, cpu)},                         \
 				{FORMS(medium, keep, thread), FORMS(compact, keep, thread)}},   \
@@ -15,77 +15,78 @@
 						{FORMS(medium, over, thread),                   \
 								FORMS(compact, over, thread)}}, \
 	}
-#define RING_WAY(ways, producer, event_id, size)                                                  \
-	(ways)[(producer)->mode == RING_MODE_OVERWRITE][(producer)->placement == RING_PER_THREAD] \
-	      [(event_id) < RING_TAG_MEDIUM][size]
-#define RING_CELL_FORMS(form, mode, place)                                                        \
-	{                                                                                         \
-		ring_cell_##form##_##mode##_##place##_1, ring_cell_##form##_##mode##_##place##_2, \
-				ring_cell_##form##_##mode##_##place##_4,                          \
-				ring_cell_##form##_##mode##_##place##_8                           \
+#define RING_CHOOSE(variants, producer, event_id, size)     \
+	(variants)[(producer)->mode == RING_MODE_OVERWRITE] \
+		  [(producer)->placement == RING_PER_THREAD][(event_id) < RING_TAG_MEDIUM][size]
+#define RING_SCALAR_FORMS(form, mode, placement)                               \
+	{                                                                      \
+		ring_scalar_##form##_##mode##_##placement##_1,                 \
+				ring_scalar_##form##_##mode##_##placement##_2, \
+				ring_scalar_##form##_##mode##_##placement##_4, \
+				ring_scalar_##form##_##mode##_##placement##_8  \
 	}
-#define RING_TIMED_FORMS(form, mode, place)                               \
-	{                                                                 \
-		ring_timed_##form##_##mode##_##place##_0,                 \
-				ring_timed_##form##_##mode##_##place##_4, \
-				ring_timed_##form##_##mode##_##place##_8, \
-				ring_timed_##form##_##mode##_##place##_16 \
+#define RING_TIMED_FORMS(form, mode, placement)                               \
+	{                                                                     \
+		ring_timed_##form##_##mode##_##placement##_0,                 \
+				ring_timed_##form##_##mode##_##placement##_4, \
+				ring_timed_##form##_##mode##_##placement##_8, \
+				ring_timed_##form##_##mode##_##placement##_16 \
 	}
 #endif
 
 /* Where no section is made for it. */
-#define RING_CELL_OTHER(size)                                                                \
-	static int ring_cell_other_##size(struct ring_producer *producer, uint32_t event_id, \
-			const void *unused, const void *cell)                                \
-	{                                                                                    \
-		(void)unused;                                                                \
-		return ring_publish(producer, event_id, cell, size);                         \
+#define RING_SCALAR_OTHER(size)                                                                \
+	static int ring_scalar_other_##size(struct ring_producer *producer, uint32_t event_id, \
+			const void *unused, const void *scalar)                                \
+	{                                                                                      \
+		(void)unused;                                                                  \
+		return ring_publish(producer, event_id, scalar, size);                         \
 	}
 
-RING_CELL_OTHER(1)
-RING_CELL_OTHER(2)
-RING_CELL_OTHER(4)
-RING_CELL_OTHER(8)
-RING_CELL_OTHER(16)
+RING_SCALAR_OTHER(1)
+RING_SCALAR_OTHER(2)
+RING_SCALAR_OTHER(4)
+RING_SCALAR_OTHER(8)
+RING_SCALAR_OTHER(16)
 
-static ring_publish_cell *ring_cell_other(size_t size)
+static ring_publish_scalar *ring_scalar_other(size_t size)
 {
 	switch (size) {
-	case 1: return ring_cell_other_1;
-	case 2: return ring_cell_other_2;
-	case 4: return ring_cell_other_4;
-	case 8: return ring_cell_other_8;
-	default: return ring_cell_other_16;
+	case 1: return ring_scalar_other_1;
+	case 2: return ring_scalar_other_2;
+	case 4: return ring_scalar_other_4;
+	case 8: return ring_scalar_other_8;
+	default: return ring_scalar_other_16;
 	}
 }
 
-ring_publish_cell *ring_cell_way(
+ring_publish_scalar *ring_choose_scalar(
 		const struct ring_producer *producer, uint32_t event_id, size_t size)
 {
 #if RING_HAS_SECTION
-	static ring_publish_cell *const ways[2][2][2][4] = RING_WAYS(RING_CELL_FORMS);
+	static ring_publish_scalar *const variants[2][2][2][4] = RING_VARIANTS(RING_SCALAR_FORMS);
 
 	if (producer->path == RING_PATH_RSEQ_TSC && event_id <= UINT16_MAX && size <= 8)
-		return RING_WAY(ways, producer, event_id, __builtin_ctzl(size));
+		return RING_CHOOSE(variants, producer, event_id, __builtin_ctzl(size));
 #else
 	(void)producer;
 	(void)event_id;
 #endif
-	return ring_cell_other(size);
+	return ring_scalar_other(size);
 }
 
-ring_publish_timed *ring_timed_way(
+ring_publish_timed *ring_choose_timed(
 		const struct ring_producer *producer, uint32_t event_id, size_t size)
 {
 #if RING_HAS_SECTION
-	static ring_publish_timed *const ways[2][2][2][4] = RING_WAYS(RING_TIMED_FORMS);
+	static ring_publish_timed *const variants[2][2][2][4] = RING_VARIANTS(RING_TIMED_FORMS);
 	static const size_t sizes[] = {0, 4, 8, 16};
 
 	if (producer->path != RING_PATH_RSEQ_TSC || event_id > UINT16_MAX)
 		return NULL;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		if (sizes[i] == size)
-			return RING_WAY(ways, producer, event_id, i);
+			return RING_CHOOSE(variants, producer, event_id, i);
 #else
 	(void)producer;
 	(void)event_id;
@@ -94,12 +95,12 @@ ring_publish_timed *ring_timed_way(
 	return NULL;
 }
 
-ring_publish_prefixed *ring_prefixed_way(
+ring_publish_prefixed *ring_choose_prefixed(
 		const struct ring_producer *producer, uint32_t event_id, size_t size)
 {
 #if RING_HAS_SECTION
 	/* By: does it overwrite, is the id in the tag, has the scalar 8 bytes. */
-	static ring_publish_prefixed *const ways[2][2][2] = {
+	static ring_publish_prefixed *const variants[2][2][2] = {
 			{{ring_prefixed_medium_keep_4, ring_prefixed_medium_keep_8},
 					{ring_prefixed_compact_keep_4,
 							ring_prefixed_compact_keep_8}},
@@ -110,8 +111,8 @@ ring_publish_prefixed *ring_prefixed_way(
 
 	if (producer->path == RING_PATH_RSEQ_TSC && producer->placement == RING_PER_CPU &&
 			event_id <= UINT16_MAX && (size == 4 || size == 8))
-		return ways[producer->mode == RING_MODE_OVERWRITE][event_id < RING_TAG_MEDIUM]
-			   [size == 8];
+		return variants[producer->mode == RING_MODE_OVERWRITE][event_id < RING_TAG_MEDIUM]
+			       [size == 8];
 #else
 	(void)producer;
 	(void)event_id;

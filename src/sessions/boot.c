@@ -14,7 +14,7 @@
 
 #include "sessions/json.h"
 
-static const char *const mode_words[] = {"discard", "overwrite", "block"};
+static const char *const mode_choices[] = {"discard", "overwrite", "block"};
 
 static int fail_line(
 		const struct boot_source *source, unsigned int line, struct control_error *error)
@@ -22,7 +22,7 @@ static int fail_line(
 	struct control_error inner = *error;
 
 	return control_fail(error, CONTROL_USAGE, inner.code,
-			*inner.mend ? inner.mend
+			*inner.hint ? inner.hint
 				    : "`side help filters` and `side help patterns` describe them",
 			"%s:%u: %s", source->path, line, inner.text);
 }
@@ -30,17 +30,17 @@ static int fail_line(
 /* ---- one session ---- */
 
 static bool session_boot_set_strings(
-		struct json_object *request, const char *name, const struct boot_words *from)
+		struct json_object *request, const char *name, const struct boot_strings *from)
 {
-	struct definition_words words = {0};
+	struct definition_strings strings = {0};
 	const char *text = from->texts;
 	bool done = true;
 	uint32_t i;
 
 	for (i = 0; i < from->nr && done; i++, text += strlen(text) + 1)
-		done = words_add(&words, text);
-	done = done && (!from->nr || json_put_words(request, name, &words));
-	words_free(&words);
+		done = strings_add(&strings, text);
+	done = done && (!from->nr || json_put_strings(request, name, &strings));
+	strings_free(&strings);
 	return done;
 }
 
@@ -60,7 +60,7 @@ static int session_boot_add_channel(struct definition *definition,
 {
 	struct json_object *request = json_object_new_object();
 	bool complete = json_put_text(request, "channel", channel->name) &&
-			json_put_text(request, "mode", mode_words[channel->mode]) &&
+			json_put_text(request, "mode", mode_choices[channel->mode]) &&
 			json_put_number(request, "buffer-size", channel->ring_size) &&
 			(!channel->threads_max ||
 					json_put_number(request, "per-thread",
@@ -182,16 +182,16 @@ int boot_source_read(const char *path, struct boot_source *source, struct contro
 		return control_fail(error, size == -EACCES ? CONTROL_PERMISSION : CONTROL_NOT_FOUND,
 				(int)size, "name the file with --boot, or in SIDE_BOOT",
 				"cannot read the configuration %s: %s", path, strerror((int)-size));
-	source->room = malloc(boot_room((size_t)size));
-	if (!source->room)
+	source->buffer = malloc(boot_buffer_size((size_t)size));
+	if (!source->buffer)
 		return control_no_memory(error);
-	if (boot_parse(source->text, (size_t)size, source->room, &source->config, &why)) {
-		char mend[sizeof(why.mend)];
+	if (boot_parse(source->text, (size_t)size, source->buffer, &source->config, &why)) {
+		char hint[sizeof(why.hint)];
 
-		memcpy(mend, why.mend, sizeof(mend));
-		*why.mend = 0;
+		memcpy(hint, why.hint, sizeof(hint));
+		*why.hint = 0;
 		boot_error_text(sentence, sizeof(sentence), path, &why);
-		return control_fail(error, CONTROL_USAGE, -EINVAL, mend, "%s", sentence);
+		return control_fail(error, CONTROL_USAGE, -EINVAL, hint, "%s", sentence);
 	}
 	return check_sessions(source, error);
 }
@@ -200,6 +200,6 @@ void boot_source_free(struct boot_source *source)
 {
 	free(source->path);
 	free(source->text);
-	free(source->room);
+	free(source->buffer);
 	*source = (struct boot_source){.path = NULL};
 }

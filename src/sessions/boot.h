@@ -13,7 +13,7 @@
 struct boot_source {
 	char *path;
 	char *text;
-	void *room;
+	void *buffer;
 	struct boot_config *config;
 };
 

@@ -82,11 +82,11 @@ static int connect_path(const char *path)
  * The user's directory must be his or root's, or somebody else would be told what he traces. The
  * socket, or a negative errno.
  */
-static int control_client_try_connect(bool system, char *path, size_t room)
+static int control_client_try_connect(bool system, char *path, size_t capacity)
 {
 	char directory[256];
 	/* Errors name it, whether it is there or not. */
-	int ret = wire_runtime_path(path, room, system, WIRE_RUNTIME_CONTROL);
+	int ret = wire_runtime_path(path, capacity, system, WIRE_RUNTIME_CONTROL);
 
 	if (!ret)
 		ret = wire_runtime_directory(directory, sizeof(directory), system);
@@ -104,7 +104,7 @@ static bool is_absent(int code)
  * wherever PATH says. */
 static int start_daemon(void)
 {
-	static const char *const places[] = {"/" DAEMON, "/../sided/" DAEMON, "/../../bin/" DAEMON};
+	static const char *const paths[] = {"/" DAEMON, "/../sided/" DAEMON, "/../../bin/" DAEMON};
 	char own[512], path[600];
 	char *argv[] = {(char[]){DAEMON}, NULL};
 	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
@@ -117,8 +117,8 @@ static int start_daemon(void)
 	slash = strrchr(own, '/');
 	if (slash)
 		*slash = 0;
-	for (i = 0; slash && ret && i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(path, sizeof(path), "%s%s", own, places[i]);
+	for (i = 0; slash && ret && i < sizeof(paths) / sizeof(*paths); i++) {
+		snprintf(path, sizeof(path), "%s%s", own, paths[i]);
 		if (!access(path, X_OK))
 			ret = posix_spawn(&pid, path, NULL, NULL, argv, environ);
 	}
@@ -149,17 +149,17 @@ static int fail_connect(int code, const char *path, bool system, struct control_
 			"cannot talk to the daemon at %s: %s", path, strerror(-code));
 }
 
-static int control_client_connect(enum control_where where, bool start, char *path, size_t room,
+static int control_client_connect(enum control_where where, bool start, char *path, size_t capacity,
 		struct control_error *error)
 {
 	char other[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	int fd = control_client_try_connect(where == CONTROL_SYSTEM, path, room);
+	int fd = control_client_try_connect(where == CONTROL_SYSTEM, path, capacity);
 
 	if (where == CONTROL_ANY && is_absent(fd)) {
 		int system = control_client_try_connect(true, other, sizeof(other));
 
 		if (system >= 0) {
-			snprintf(path, room, "%.*s", (int)sizeof(other) - 1, other);
+			snprintf(path, capacity, "%.*s", (int)sizeof(other) - 1, other);
 			return system;
 		}
 	}
@@ -170,7 +170,7 @@ static int control_client_connect(enum control_where where, bool start, char *pa
 			return control_fail(error, CONTROL_FAILED, ret, "start `sided` by hand",
 					"no daemon listens at %s, and it could not be started",
 					path);
-		fd = control_client_try_connect(false, path, room);
+		fd = control_client_try_connect(false, path, capacity);
 	}
 	return fd < 0 ? fail_connect(fd, path, where == CONTROL_SYSTEM, error) : fd;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int definition_change_channel_name(struct change *change, const char **name)
+static int definition_change_channel_name(struct definition_edit *change, const char **name)
 {
 	*name = SESSION_CHANNEL_NAME;
 	return json_text(change->request, "channel", name, change->error);
@@ -27,7 +27,7 @@ static struct definition_channel *find_channel(struct definition *definition, co
 	return NULL;
 }
 
-int change_get_channel(struct change *change, struct definition_channel **channel)
+int change_get_channel(struct definition_edit *change, struct definition_channel **channel)
 {
 	const char *name;
 	int ret = definition_change_channel_name(change, &name);
@@ -42,7 +42,7 @@ int change_get_channel(struct change *change, struct definition_channel **channe
 			"the session %s has no channel \"%.80s\"", change->definition->name, name);
 }
 
-static int fail_fixed(struct change *change, const char *name)
+static int fail_fixed(struct definition_edit *change, const char *name)
 {
 	return control_fail(change->error, CONTROL_BUSY, -EBUSY,
 			"make another session, or destroy this one and create it anew",
@@ -53,7 +53,8 @@ static int fail_fixed(struct change *change, const char *name)
 /* ---- events ---- */
 
 /* A rule as the request says it, at the end of the channel's. */
-static int definition_change_add_rule(struct change *change, struct definition_channel *channel)
+static int definition_change_add_rule(
+		struct definition_edit *change, struct definition_channel *channel)
 {
 	struct definition_rule *rule = definition_add_rule(channel);
 	const char *filter = NULL;
@@ -61,9 +62,10 @@ static int definition_change_add_rule(struct change *change, struct definition_c
 
 	if (!rule)
 		return control_no_memory(change->error);
-	ret = json_words(change->request, "event", &rule->patterns, change->error);
+	ret = json_get_strings(change->request, "event", &rule->patterns, change->error);
 	if (!ret)
-		ret = json_words(change->request, "event-context", &rule->contexts, change->error);
+		ret = json_get_strings(
+				change->request, "event-context", &rule->contexts, change->error);
 	if (!ret)
 		ret = json_text(change->request, "filter", &filter, change->error);
 	if (!ret && filter) {
@@ -79,8 +81,8 @@ static bool rule_same(const struct definition_rule *one, const struct definition
 	if (!one->filter != !other->filter)
 		return false;
 	return (!one->filter || !strcmp(one->filter, other->filter)) &&
-			words_same(&one->patterns, &other->patterns) &&
-			words_same(&one->contexts, &other->contexts);
+			strings_same(&one->patterns, &other->patterns) &&
+			strings_same(&one->contexts, &other->contexts);
 }
 
 /* The last rule goes when another one says the same. */
@@ -99,7 +101,7 @@ static bool drop_double(struct definition_channel *channel)
 	return false;
 }
 
-int change_enable_rule(struct change *change, struct definition_channel **channel)
+int change_enable_rule(struct definition_edit *change, struct definition_channel **channel)
 {
 	const char *name;
 	int ret = definition_change_channel_name(change, &name);
@@ -115,7 +117,7 @@ int change_enable_rule(struct change *change, struct definition_channel **channe
 			: control_no_memory(change->error);
 }
 
-static int enable_event(struct change *change)
+static int enable_event(struct definition_edit *change)
 {
 	struct definition_channel *channel;
 	int ret = change_enable_rule(change, &channel);
@@ -125,7 +127,7 @@ static int enable_event(struct change *change)
 	return ret;
 }
 
-static bool has_positive(const struct definition_words *patterns)
+static bool has_positive(const struct definition_strings *patterns)
 {
 	size_t i;
 
@@ -160,7 +162,8 @@ static bool is_of_kernel(const struct definition_rule *rule)
 	return false;
 }
 
-static void remove_rules_of_kernel(struct change *change, struct definition_channel *channel)
+static void remove_rules_of_kernel(
+		struct definition_edit *change, struct definition_channel *channel)
 {
 	size_t i;
 
@@ -176,8 +179,8 @@ static void remove_rules_of_kernel(struct change *change, struct definition_chan
  * A pattern goes from the rules that name it as it is; a rule that is left without any goes with it.
  * Rules that are wider get an exception.
  */
-static int disable_pattern(
-		struct change *change, struct definition_channel *channel, const char *pattern)
+static int disable_pattern(struct definition_edit *change, struct definition_channel *channel,
+		const char *pattern)
 {
 	char *exception;
 	size_t i;
@@ -191,37 +194,37 @@ static int disable_pattern(
 	for (i = channel->nr_rules; i-- > 0 && !ret;) {
 		struct definition_rule *rule = &channel->rules[i];
 
-		if (words_remove(&rule->patterns, pattern)) {
+		if (strings_remove(&rule->patterns, pattern)) {
 			change->changed = true;
 			if (!has_positive(&rule->patterns)) {
 				change_remove_rule(channel, i);
 				continue;
 			}
 		}
-		if (words_have(&rule->patterns, exception) ||
+		if (strings_have(&rule->patterns, exception) ||
 				is_of_kernel(rule) != pattern_is_kernel(pattern))
 			continue;
 		change->changed = true;
-		if (!words_add(&rule->patterns, exception))
+		if (!strings_add(&rule->patterns, exception))
 			ret = control_no_memory(change->error);
 	}
 	free(exception);
 	return ret;
 }
 
-static int disable_event(struct change *change)
+static int disable_event(struct definition_edit *change)
 {
-	struct definition_words patterns = {0};
+	struct definition_strings patterns = {0};
 	struct definition_channel *channel;
 	int ret = change_get_channel(change, &channel);
 	size_t i;
 
 	if (ret)
 		return ret;
-	ret = json_words(change->request, "event", &patterns, change->error);
+	ret = json_get_strings(change->request, "event", &patterns, change->error);
 	if (!ret &&
-			(!patterns.count || words_have(&patterns, "*") ||
-					words_have(&patterns, "*:*"))) {
+			(!patterns.count || strings_have(&patterns, "*") ||
+					strings_have(&patterns, "*:*"))) {
 		change->changed = channel->nr_rules;
 		remove_rules(channel);
 		change_drop_all_probes(change, channel);
@@ -237,13 +240,13 @@ static int disable_event(struct change *change)
 		if (!ret && !named)
 			ret = disable_pattern(change, channel, patterns.items[i]);
 	}
-	words_free(&patterns);
+	strings_free(&patterns);
 	return ret;
 }
 
 /* ---- channels ---- */
 
-static int enable_channel(struct change *change)
+static int enable_channel(struct definition_edit *change)
 {
 	struct definition_channel *channel;
 	const char *name;
@@ -271,7 +274,7 @@ static int enable_channel(struct change *change)
 	return ret;
 }
 
-static int disable_channel(struct change *change)
+static int disable_channel(struct definition_edit *change)
 {
 	struct definition_channel *channel;
 	struct definition *definition = change->definition;
@@ -295,15 +298,15 @@ static int disable_channel(struct change *change)
 /* ---- contexts ---- */
 
 /* Those that are not there yet. */
-static int join_words(struct change *change, struct definition_words *to,
-		const struct definition_words *from)
+static int definition_change_join_strings(struct definition_edit *change,
+		struct definition_strings *to, const struct definition_strings *from)
 {
 	size_t i;
 
 	for (i = 0; i < from->count; i++) {
-		if (words_have(to, from->items[i]))
+		if (strings_have(to, from->items[i]))
 			continue;
-		if (!words_add(to, from->items[i]))
+		if (!strings_add(to, from->items[i]))
 			return control_no_memory(change->error);
 		change->changed = true;
 	}
@@ -311,8 +314,9 @@ static int join_words(struct change *change, struct definition_words *to,
 }
 
 /* To the rules that have one of the patterns. */
-static int add_to_rules(struct change *change, struct definition_channel *channel,
-		const struct definition_words *patterns, const struct definition_words *contexts)
+static int add_to_rules(struct definition_edit *change, struct definition_channel *channel,
+		const struct definition_strings *patterns,
+		const struct definition_strings *contexts)
 {
 	bool found = false;
 	size_t i, k;
@@ -323,9 +327,9 @@ static int add_to_rules(struct change *change, struct definition_channel *channe
 		bool has = false;
 
 		for (k = 0; k < patterns->count; k++)
-			has |= words_have(&rule->patterns, patterns->items[k]);
+			has |= strings_have(&rule->patterns, patterns->items[k]);
 		if (has)
-			ret = join_words(change, &rule->contexts, contexts);
+			ret = definition_change_join_strings(change, &rule->contexts, contexts);
 		found |= has;
 	}
 	if (!ret && !found)
@@ -336,8 +340,9 @@ static int add_to_rules(struct change *change, struct definition_channel *channe
 	return ret;
 }
 
-static int definition_change_add_contexts(struct change *change, struct definition_channel *channel,
-		const struct definition_words *patterns, const struct definition_words *contexts)
+static int definition_change_add_contexts(struct definition_edit *change,
+		struct definition_channel *channel, const struct definition_strings *patterns,
+		const struct definition_strings *contexts)
 {
 	if (!contexts->count)
 		return control_fail(change->error, CONTROL_USAGE, -EINVAL,
@@ -345,12 +350,13 @@ static int definition_change_add_contexts(struct change *change, struct definiti
 	if (patterns->count)
 		return add_to_rules(change, channel, patterns, contexts);
 	/* What a channel has in each record is fixed with its rings. */
-	return join_words(change, change->fixed ? &channel->added : &channel->contexts, contexts);
+	return definition_change_join_strings(
+			change, change->fixed ? &channel->added : &channel->contexts, contexts);
 }
 
-static int definition_change_add_context(struct change *change)
+static int definition_change_add_context(struct definition_edit *change)
 {
-	struct definition_words patterns = {0}, contexts = {0};
+	struct definition_strings patterns = {0}, contexts = {0};
 	struct definition_channel *channel;
 	const char *name;
 	int ret = definition_change_channel_name(change, &name);
@@ -365,13 +371,13 @@ static int definition_change_add_context(struct change *change)
 	}
 	if (!channel)
 		return change_get_channel(change, &channel);
-	ret = json_words(change->request, "event", &patterns, change->error);
+	ret = json_get_strings(change->request, "event", &patterns, change->error);
 	if (!ret)
-		ret = json_words(change->request, "context", &contexts, change->error);
+		ret = json_get_strings(change->request, "context", &contexts, change->error);
 	if (!ret)
 		ret = definition_change_add_contexts(change, channel, &patterns, &contexts);
-	words_free(&patterns);
-	words_free(&contexts);
+	strings_free(&patterns);
+	strings_free(&contexts);
 	return ret;
 }
 
@@ -402,7 +408,8 @@ static void remove_track(struct definition *definition, struct definition_track 
 	memmove(track, track + 1, (definition->nr_tracks - index) * sizeof(*track));
 }
 
-static int track_one(struct change *change, const struct definition_track *wanted, bool add)
+static int track_one(
+		struct definition_edit *change, const struct definition_track *wanted, bool add)
 {
 	struct definition_track *track = find_track(change->definition, wanted);
 	char number[32];
@@ -414,7 +421,7 @@ static int track_one(struct change *change, const struct definition_track *wante
 					"`side list` shows what a session tracks",
 					"the session %s does not name %s %.80s among those that it tracks",
 					change->definition->name,
-					definition_track_words[wanted->kind],
+					definition_track_names[wanted->kind],
 					wanted->text ? wanted->text : number);
 		remove_track(change->definition, track);
 		change->changed = true;
@@ -436,7 +443,7 @@ static int track_one(struct change *change, const struct definition_track *wante
 }
 
 /* A number as it is in JSON, or as a text of digits. */
-static int track_number(struct change *change, const char *name, struct json_object *value,
+static int track_number(struct definition_edit *change, const char *name, struct json_object *value,
 		uint64_t *number)
 {
 	const char *text;
@@ -457,9 +464,9 @@ static int track_number(struct change *change, const char *name, struct json_obj
 			"\"%s\" has an element that is not a number of that kind", name);
 }
 
-static int track_numbers(struct change *change, struct definition_track *wanted, bool add)
+static int track_numbers(struct definition_edit *change, struct definition_track *wanted, bool add)
 {
-	const char *name = definition_track_words[wanted->kind];
+	const char *name = definition_track_names[wanted->kind];
 	struct json_object *value;
 	size_t nr = 1, i;
 	bool many;
@@ -480,10 +487,10 @@ static int track_numbers(struct change *change, struct definition_track *wanted,
 	return ret;
 }
 
-static int track_texts(struct change *change, struct definition_track *wanted, bool add)
+static int track_texts(struct definition_edit *change, struct definition_track *wanted, bool add)
 {
-	struct definition_words globs = {0};
-	int ret = json_words(change->request, definition_track_words[wanted->kind], &globs,
+	struct definition_strings globs = {0};
+	int ret = json_get_strings(change->request, definition_track_names[wanted->kind], &globs,
 			change->error);
 	size_t i;
 
@@ -491,11 +498,11 @@ static int track_texts(struct change *change, struct definition_track *wanted, b
 		wanted->text = globs.items[i];
 		ret = track_one(change, wanted, add);
 	}
-	words_free(&globs);
+	strings_free(&globs);
 	return ret;
 }
 
-static int change_tracks(struct change *change, bool add)
+static int change_tracks(struct definition_edit *change, bool add)
 {
 	bool exclude = false, all = false;
 	unsigned int kind;
@@ -517,19 +524,19 @@ static int change_tracks(struct change *change, bool add)
 	return ret;
 }
 
-static int track(struct change *change)
+static int track(struct definition_edit *change)
 {
 	return change_tracks(change, true);
 }
 
-static int untrack(struct change *change)
+static int untrack(struct definition_edit *change)
 {
 	return change_tracks(change, false);
 }
 
 /* ---- the verbs ---- */
 
-static int definition_change_create_channel(struct change *change)
+static int definition_change_create_channel(struct definition_edit *change)
 {
 	change->changed = true;
 	return definition_read_settings(change->definition, change->request, change->error);
@@ -560,7 +567,7 @@ static const char *const track_members[] = {OF_EVERY_REQUEST, "timeout", "pid", 
 static const struct verb {
 	const char *name;
 	const char *const *members;
-	int (*make)(struct change *change);
+	int (*make)(struct definition_edit *change);
 } verbs[] = {
 		{"create", create_members, definition_change_create_channel},
 		{"enable-channel", enable_channel_members, enable_channel},
@@ -611,7 +618,7 @@ int definition_change(struct definition *definition, const char *name, struct js
 		bool fixed, bool *changed, struct control_error *error)
 {
 	const struct verb *verb = find_verb(name);
-	struct change change = {.request = request, .fixed = fixed, .error = error};
+	struct definition_edit change = {.request = request, .fixed = fixed, .error = error};
 	struct definition old;
 	int ret;
 

@@ -19,10 +19,10 @@ static const char *const track_members[] = {
 		"pid", "uid", "gid", "name", "cgroup", "container", "exclude", NULL};
 
 /* In the order of the enumerations of session.h. */
-static const char *const format_words[] = {"ctf1", "ctf2", NULL};
-static const char *const mode_words[] = {"discard", "overwrite", "block", NULL};
+static const char *const format_choices[] = {"ctf1", "ctf2", NULL};
+static const char *const mode_choices[] = {"discard", "overwrite", "block", NULL};
 
-const char *const definition_track_words[] = {
+const char *const definition_track_names[] = {
 		"pid", "uid", "gid", "name", "cgroup", "container", NULL};
 
 bool definition_track_is_number(enum definition_track_kind kind)
@@ -98,7 +98,7 @@ static int definition_json_read_form(struct definition *definition, struct json_
 {
 	unsigned int format = definition->format;
 	uint64_t compress = (uint64_t)definition->compress;
-	int ret = json_choice(json, "format", format_words, &format, error);
+	int ret = json_choice(json, "format", format_choices, &format, error);
 
 	if (!ret)
 		ret = json_number(json, "compress", SESSION_COMPRESS_MAX, &compress, error);
@@ -136,7 +136,7 @@ static int read_chunks(struct definition *definition, struct json_object *json,
 		ret = json_number(json, numbers[i].name, INT64_MAX, numbers[i].number, error);
 	definition->retain_chunks = (uint32_t)chunks;
 	if (!ret)
-		ret = json_words(json, "trigger", &definition->triggers, error);
+		ret = json_get_strings(json, "trigger", &definition->triggers, error);
 	if (!ret && definition->triggers.count > DEFINITION_TRIGGERS_MAX)
 		ret = control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
 				"there are more than %d triggers", DEFINITION_TRIGGERS_MAX);
@@ -223,7 +223,7 @@ int definition_read_rings(struct definition_channel *channel, struct json_object
 		struct control_error *error)
 {
 	unsigned int mode = channel->mode;
-	int ret = json_choice(json, "mode", mode_words, &mode, error);
+	int ret = json_choice(json, "mode", mode_choices, &mode, error);
 
 	channel->mode = (enum session_channel_mode)mode;
 	if (!ret)
@@ -232,7 +232,7 @@ int definition_read_rings(struct definition_channel *channel, struct json_object
 		ret = read_per_thread(channel, json, error);
 	if (!ret)
 		ret = read_timeout(channel, json, error);
-	return ret ? ret : json_words(json, "context", &channel->contexts, error);
+	return ret ? ret : json_get_strings(json, "context", &channel->contexts, error);
 }
 
 static int read_rule(struct definition_channel *channel, struct json_object *json,
@@ -249,9 +249,9 @@ static int read_rule(struct definition_channel *channel, struct json_object *jso
 				"a rule of the channel %s is not an object", channel->name);
 	ret = json_only(json, rule_members, "a rule", error);
 	if (!ret)
-		ret = json_words(json, "event", &rule->patterns, error);
+		ret = json_get_strings(json, "event", &rule->patterns, error);
 	if (!ret)
-		ret = json_words(json, "event-context", &rule->contexts, error);
+		ret = json_get_strings(json, "event-context", &rule->contexts, error);
 	if (!ret)
 		ret = json_text(json, "filter", &filter, error);
 	if (!ret && filter) {
@@ -298,7 +298,7 @@ static int definition_json_read_channel(struct definition *definition, struct js
 		return control_no_memory(error);
 	ret = definition_read_rings(channel, json, error);
 	if (!ret)
-		ret = json_words(json, "event-context", &channel->added, error);
+		ret = json_get_strings(json, "event-context", &channel->added, error);
 	return ret ? ret : read_rules(channel, json, error);
 }
 
@@ -317,7 +317,7 @@ static int read_track(struct definition *definition, struct json_object *json,
 				"an element of \"track\" is not an object");
 	ret = json_only(json, track_members, "an element of \"track\"", error);
 	for (kind = 0; !ret && kind < DEFINITION_NR_TRACKS; kind++) {
-		const char *name = definition_track_words[kind];
+		const char *name = definition_track_names[kind];
 
 		if (!json_object_object_get_ex(json, name, NULL))
 			continue;
@@ -416,10 +416,10 @@ static bool put_flag(struct json_object *json, const char *name, bool flag)
 	return !flag || json_put_flag(json, name, true);
 }
 
-static bool definition_json_add_strings(
-		struct json_object *json, const char *name, const struct definition_words *words)
+static bool definition_json_add_strings(struct json_object *json, const char *name,
+		const struct definition_strings *strings)
 {
-	return !words->count || json_put_words(json, name, words);
+	return !strings->count || json_put_strings(json, name, strings);
 }
 
 /* Takes over `element`; false: no memory. */
@@ -435,7 +435,7 @@ static struct json_object *rule_json(const struct definition_rule *rule)
 {
 	struct json_object *json = json_object_new_object();
 
-	if (json_put_words(json, "event", &rule->patterns) &&
+	if (json_put_strings(json, "event", &rule->patterns) &&
 			(!rule->filter || json_put_text(json, "filter", rule->filter)) &&
 			definition_json_add_strings(json, "event-context", &rule->contexts))
 		return json;
@@ -462,7 +462,7 @@ static struct json_object *channel_json(const struct definition_channel *channel
 	struct json_object *json = json_object_new_object();
 
 	if (json_put_text(json, "channel", channel->name) &&
-			json_put_text(json, "mode", mode_words[channel->mode]) &&
+			json_put_text(json, "mode", mode_choices[channel->mode]) &&
 			(channel->threads_max ? json_put_number(json, "per-thread",
 								channel->threads_max)
 					      : put_flag(json, "per-thread",
@@ -481,7 +481,7 @@ static struct json_object *channel_json(const struct definition_channel *channel
 static struct json_object *track_json(const struct definition_track *track)
 {
 	struct json_object *json = json_object_new_object();
-	const char *name = definition_track_words[track->kind];
+	const char *name = definition_track_names[track->kind];
 
 	if ((track->text ? json_put_text(json, name, track->text)
 			 : json_put_number(json, name, track->number)) &&
@@ -515,7 +515,7 @@ static bool put_lists(struct json_object *json, const struct definition *definit
 static bool put_settings(struct json_object *json, const struct definition *definition)
 {
 	return (!definition->output || json_put_text(json, "output", definition->output)) &&
-			json_put_text(json, "format", format_words[definition->format]) &&
+			json_put_text(json, "format", format_choices[definition->format]) &&
 			definition_json_add_number(
 					json, "compress", (uint64_t)definition->compress) &&
 			definition_json_add_number(

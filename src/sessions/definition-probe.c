@@ -19,7 +19,7 @@ static const char *const probe_members[] = {
 
 static void probe_free(struct definition_probe *probe)
 {
-	words_free(&probe->events);
+	strings_free(&probe->events);
 	free(probe->channel);
 	free(probe->text);
 	free(probe->exe);
@@ -106,7 +106,7 @@ static int read_probe(struct definition_probe *probe, struct json_object *json,
 {
 	const char *channel = SESSION_CHANNEL_NAME, *text = NULL;
 	size_t i;
-	int ret = json_words(json, "event", &probe->events, error);
+	int ret = json_get_strings(json, "event", &probe->events, error);
 
 	if (!ret && (!probe->events.count || probe->events.count > DEFINITION_PROBE_EVENTS_MAX))
 		ret = control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
@@ -204,7 +204,7 @@ struct json_object *definition_probe_json(const struct definition_probe *probe)
 {
 	struct json_object *json = json_object_new_object();
 
-	if (json_put_words(json, "event", &probe->events) &&
+	if (json_put_strings(json, "event", &probe->events) &&
 			json_put_text(json, "channel", probe->channel) &&
 			json_put_text(json, "probe", probe->text) &&
 			definition_probe_add_number(json, "pid", probe->pid) &&
@@ -268,7 +268,7 @@ static bool is_made(const struct definition *definition, const char *channel, co
 
 	for (i = 0; i < definition->nr_probes; i++)
 		if (!strcmp(definition->probes[i].channel, channel) &&
-				words_have(&definition->probes[i].events, event))
+				strings_have(&definition->probes[i].events, event))
 			return true;
 	return false;
 }
@@ -281,7 +281,7 @@ static void forget_event(struct definition_channel *channel, const char *event)
 		struct definition_rule *rule = &channel->rules[i];
 		bool more = false;
 
-		if (!words_remove(&rule->patterns, event))
+		if (!strings_remove(&rule->patterns, event))
 			continue;
 		for (k = 0; k < rule->patterns.count; k++)
 			more |= rule->patterns.items[k][0] != '!';
@@ -303,8 +303,8 @@ static bool join_contexts(struct definition_rule *last, const struct definition_
 	size_t i;
 
 	for (i = 0; i < rule->contexts.count; i++)
-		if (!words_have(&last->contexts, rule->contexts.items[i]) &&
-				!words_add(&last->contexts, rule->contexts.items[i]))
+		if (!strings_have(&last->contexts, rule->contexts.items[i]) &&
+				!strings_add(&last->contexts, rule->contexts.items[i]))
 			return false;
 	return true;
 }
@@ -318,7 +318,7 @@ static bool join_rule(struct definition_channel *channel)
 	for (i = 0; i + 1 < channel->nr_rules; i++) {
 		struct definition_rule *rule = &channel->rules[i];
 
-		if (!words_same(&rule->patterns, &last->patterns) || !filter_same(rule, last))
+		if (!strings_same(&rule->patterns, &last->patterns) || !filter_same(rule, last))
 			continue;
 		if (!join_contexts(rule, last))
 			return false;
@@ -339,7 +339,7 @@ static bool succeed_rules(struct definition_channel *channel, const char *event)
 	size_t i;
 
 	for (i = 0; done && i + 1 < channel->nr_rules; i++)
-		if (words_have(&channel->rules[i].patterns, event))
+		if (strings_have(&channel->rules[i].patterns, event))
 			done = join_contexts(last, &channel->rules[i]);
 	new = *last;
 	channel->nr_rules--;
@@ -376,7 +376,7 @@ static bool succeed(struct definition *definition, struct definition_channel *ch
 	return done;
 }
 
-int change_enable_probe(struct change *change)
+int change_enable_probe(struct definition_edit *change)
 {
 	struct definition *definition = change->definition;
 	struct definition_channel *channel = NULL;
@@ -429,7 +429,7 @@ static bool definition_probe_matches(
 }
 
 /* With what the rules of its channel say of its events, if nobody else makes them. */
-static void drop_probe(struct change *change, size_t index)
+static void drop_probe(struct definition_edit *change, size_t index)
 {
 	struct definition *definition = change->definition;
 	struct definition_probe gone = definition->probes[index];
@@ -449,8 +449,8 @@ static void drop_probe(struct change *change, size_t index)
 }
 
 /* pid 0: of whomever. How many there were, or an error. */
-static int drop_meant(struct change *change, const char *channel, const char *text, uint32_t pid,
-		bool *named)
+static int drop_meant(struct definition_edit *change, const char *channel, const char *text,
+		uint32_t pid, bool *named)
 {
 	struct pattern_error where;
 	struct pattern pattern;
@@ -480,7 +480,7 @@ static int drop_meant(struct change *change, const char *channel, const char *te
 	return count;
 }
 
-int change_drop_probes(struct change *change, const struct definition_channel *channel,
+int change_drop_probes(struct definition_edit *change, const struct definition_channel *channel,
 		const char *pattern, bool *named)
 {
 	int ret = 0;
@@ -492,7 +492,8 @@ int change_drop_probes(struct change *change, const struct definition_channel *c
 	return ret < 0 ? ret : 0;
 }
 
-void change_drop_all_probes(struct change *change, const struct definition_channel *channel)
+void change_drop_all_probes(
+		struct definition_edit *change, const struct definition_channel *channel)
 {
 	size_t i;
 
@@ -501,9 +502,9 @@ void change_drop_all_probes(struct change *change, const struct definition_chann
 			drop_probe(change, i);
 }
 
-int change_disable_probe(struct change *change)
+int change_disable_probe(struct definition_edit *change)
 {
-	struct definition_words patterns = {0};
+	struct definition_strings patterns = {0};
 	struct definition_channel *channel;
 	uint64_t pid = 0;
 	bool named;
@@ -513,9 +514,9 @@ int change_disable_probe(struct change *change)
 	if (!ret)
 		ret = json_number(change->request, "pid", INT32_MAX, &pid, change->error);
 	if (!ret)
-		ret = json_words(change->request, "event", &patterns, change->error);
+		ret = json_get_strings(change->request, "event", &patterns, change->error);
 	if (!ret && !patterns.count)
-		ret = words_add(&patterns, "*") ? 0 : control_no_memory(change->error);
+		ret = strings_add(&patterns, "*") ? 0 : control_no_memory(change->error);
 	for (i = 0; !ret && i < patterns.count; i++) {
 		int count = drop_meant(
 				change, channel->name, patterns.items[i], (uint32_t)pid, &named);
@@ -527,6 +528,6 @@ int change_disable_probe(struct change *change)
 					"the channel %s has no probe \"%.80s\"%s", channel->name,
 					patterns.items[i], pid ? " in that process" : "");
 	}
-	words_free(&patterns);
+	strings_free(&patterns);
 	return ret;
 }

@@ -44,8 +44,8 @@ int definition_create(const char *name, struct definition **definition, struct c
 
 void definition_rule_free(struct definition_rule *rule)
 {
-	words_free(&rule->patterns);
-	words_free(&rule->contexts);
+	strings_free(&rule->patterns);
+	strings_free(&rule->contexts);
 	free(rule->filter);
 }
 
@@ -57,8 +57,8 @@ void definition_channel_free(struct definition_channel *channel)
 		definition_rule_free(&channel->rules[i]);
 	free(channel->rules);
 	free(channel->name);
-	words_free(&channel->contexts);
-	words_free(&channel->added);
+	strings_free(&channel->contexts);
+	strings_free(&channel->added);
 }
 
 void definition_free(struct definition *definition)
@@ -73,7 +73,7 @@ void definition_free(struct definition *definition)
 		free(definition->tracks[i].text);
 	free(definition->channels);
 	free(definition->tracks);
-	words_free(&definition->triggers);
+	strings_free(&definition->triggers);
 	definition_probes_free(definition);
 	free(definition->to);
 	free(definition->output);
@@ -99,9 +99,9 @@ int definition_copy(
 /* ---- for the session library ---- */
 
 /* The session's types have pointers to const texts. */
-static const char *const *texts(const struct definition_words *words)
+static const char *const *texts(const struct definition_strings *strings)
 {
-	return (const char *const *)words->items;
+	return (const char *const *)strings->items;
 }
 
 /* A rule's contexts and those that came later to its channel, in an array of its own. */

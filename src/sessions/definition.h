@@ -30,15 +30,15 @@ struct json_object;
 #define DEFINITION_TRIGGERS_MAX 32
 
 /* Texts of our own: count of them, each from malloc(). */
-struct definition_words {
+struct definition_strings {
 	char **items;
 	size_t count;
 };
 
 struct definition_rule {
-	struct definition_words patterns; /* none: all events */
-	char *filter;                     /* NULL: none */
-	struct definition_words contexts; /* of these events, beside the channel's */
+	struct definition_strings patterns; /* none: all events */
+	char *filter;                       /* NULL: none */
+	struct definition_strings contexts; /* of these events, beside the channel's */
 };
 
 /* A channel without rules records nothing (unlike struct session_channel). */
@@ -49,8 +49,8 @@ struct definition_channel {
 	uint32_t threads_max;      /* 0: the standard */
 	uint64_t ring_size;        /* 0: the standard */
 	uint32_t block_timeout_us; /* 0: the standard */
-	struct definition_words contexts;
-	struct definition_words
+	struct definition_strings contexts;
+	struct definition_strings
 			added; /* contexts of each rule: those that came after the first start */
 	struct definition_rule *rules;
 	size_t nr_rules;
@@ -87,7 +87,7 @@ struct definition_track {
  * "programs", what each said (src/recorder/core/probes.h).
  */
 struct definition_probe {
-	struct definition_words events; /* provider:event; at least one */
+	struct definition_strings events; /* provider:event; at least one */
 	char *channel;
 	char *text;       /* what the user wrote */
 	char *exe;        /* of each program of this file; NULL: see pid */
@@ -124,11 +124,11 @@ struct definition {
 	uint64_t retain_size;
 	uint64_t retain_age_ns;
 	uint32_t retain_chunks;
-	struct definition_words triggers; /* of snapshots: see `side help triggers` */
-	char *to;                         /* URL or path that is sent to; NULL: nothing is sent */
-	uint64_t spool;                   /* bytes of local files; 0: the standard */
-	uint32_t speed;                   /* of a serial line; 0: as it is */
-	uint64_t send_timeout_ns;         /* 0: the standard */
+	struct definition_strings triggers; /* of snapshots: see `side help triggers` */
+	char *to;                           /* URL or path that is sent to; NULL: nothing is sent */
+	uint64_t spool;                     /* bytes of local files; 0: the standard */
+	uint32_t speed;                     /* of a serial line; 0: as it is */
+	uint64_t send_timeout_ns;           /* 0: the standard */
 	struct definition_probe *probes;
 	size_t nr_probes;
 	uint32_t last_table; /* no number is used twice */

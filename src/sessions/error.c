@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const words[CONTROL_NR_KINDS] = {
+static const char *const names[CONTROL_NR_KINDS] = {
 		[CONTROL_DONE] = "done",
 		[CONTROL_FAILED] = "failed",
 		[CONTROL_USAGE] = "usage",
@@ -16,9 +16,9 @@ static const char *const words[CONTROL_NR_KINDS] = {
 		[CONTROL_BUSY] = "busy",
 };
 
-const char *control_kind_word(enum control_kind kind)
+const char *control_kind_name(enum control_kind kind)
 {
-	return words[kind < CONTROL_NR_KINDS ? kind : CONTROL_FAILED];
+	return names[kind < CONTROL_NR_KINDS ? kind : CONTROL_FAILED];
 }
 
 enum control_kind control_kind_of(const char *word)
@@ -26,18 +26,18 @@ enum control_kind control_kind_of(const char *word)
 	int kind;
 
 	for (kind = CONTROL_FAILED; kind < CONTROL_NR_KINDS; kind++)
-		if (!strcmp(words[kind], word))
+		if (!strcmp(names[kind], word))
 			return (enum control_kind)kind;
 	return CONTROL_FAILED;
 }
 
-int control_fail(struct control_error *error, enum control_kind kind, int code, const char *mend,
+int control_fail(struct control_error *error, enum control_kind kind, int code, const char *hint,
 		const char *format, ...)
 {
 	va_list arguments;
 
 	*error = (struct control_error){.kind = kind, .code = code};
-	snprintf(error->mend, sizeof(error->mend), "%s", mend ? mend : "");
+	snprintf(error->hint, sizeof(error->hint), "%s", hint ? hint : "");
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);

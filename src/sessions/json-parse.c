@@ -11,29 +11,29 @@
 
 #include "sessions/json.h"
 
-struct parser {
+struct json_parser {
 	const char *at, *end;
 	const char *why; /* NULL: nothing is wrong yet */
 	bool no_memory;
 	unsigned int depth, depth_max;
 };
 
-static struct json_object *parser_value(struct parser *parser, bool *ret_is_good);
+static struct json_object *parser_value(struct json_parser *parser, bool *ret_is_good);
 
-static bool parser_fail(struct parser *parser, const char *why)
+static bool parser_fail(struct json_parser *parser, const char *why)
 {
 	if (!parser->why)
 		parser->why = why;
 	return false;
 }
 
-static bool parser_no_memory(struct parser *parser)
+static bool parser_no_memory(struct json_parser *parser)
 {
 	parser->no_memory = true;
 	return parser_fail(parser, "out of memory");
 }
 
-static void parser_skip_space(struct parser *parser)
+static void parser_skip_space(struct json_parser *parser)
 {
 	while (parser->at < parser->end &&
 			(*parser->at == ' ' || *parser->at == '\t' || *parser->at == '\n' ||
@@ -41,7 +41,7 @@ static void parser_skip_space(struct parser *parser)
 		parser->at++;
 }
 
-static bool parser_take(struct parser *parser, char wanted)
+static bool parser_take(struct json_parser *parser, char wanted)
 {
 	if (parser->at == parser->end || *parser->at != wanted)
 		return false;
@@ -50,14 +50,14 @@ static bool parser_take(struct parser *parser, char wanted)
 }
 
 /* The grammar does not allow the next character. */
-static bool parser_unexpected(struct parser *parser, const char *why)
+static bool parser_unexpected(struct json_parser *parser, const char *why)
 {
 	return parser_fail(parser, parser->at == parser->end ? "the text ends too early" : why);
 }
 
 /* ---- strings ---- */
 
-static int parser_hex(struct parser *parser)
+static int parser_hex(struct json_parser *parser)
 {
 	int number = 0;
 
@@ -91,7 +91,7 @@ static size_t put_character(char *to, uint32_t character)
 }
 
 /* After \u: decode the character, from two escapes if they are a pair; a lone surrogate becomes U+FFFD. */
-static bool parser_unicode(struct parser *parser, char *to, size_t *size)
+static bool parser_unicode(struct json_parser *parser, char *to, size_t *size)
 {
 	int first = parser_hex(parser), second;
 	uint32_t character = (uint32_t)first;
@@ -117,7 +117,7 @@ static bool parser_unicode(struct parser *parser, char *to, size_t *size)
 	return true;
 }
 
-static bool parser_escape(struct parser *parser, char *to, size_t *size)
+static bool parser_escape(struct json_parser *parser, char *to, size_t *size)
 {
 	static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
 	const char *found;
@@ -136,7 +136,7 @@ static bool parser_escape(struct parser *parser, char *to, size_t *size)
 }
 
 /* After the quotation mark. The text is not longer than its source and ends with a NUL; the caller frees it. */
-static char *parser_text(struct parser *parser, size_t *ret_size)
+static char *parser_text(struct json_parser *parser, size_t *ret_size)
 {
 	size_t most = 0, size = 0;
 	bool good = true;
@@ -165,7 +165,7 @@ static char *parser_text(struct parser *parser, size_t *ret_size)
 	return text;
 }
 
-static struct json_object *parser_string(struct parser *parser)
+static struct json_object *parser_string(struct json_parser *parser)
 {
 	struct json_object *object = NULL;
 	size_t size;
@@ -182,7 +182,7 @@ static struct json_object *parser_string(struct parser *parser)
 
 /* ---- numbers and words ---- */
 
-static bool parser_digits(struct parser *parser)
+static bool parser_digits(struct json_parser *parser)
 {
 	const char *begin = parser->at;
 
@@ -216,7 +216,7 @@ static struct json_object *number_object(const char *text)
 				  : json_object_new_int64((int64_t)number);
 }
 
-static struct json_object *parser_number(struct parser *parser)
+static struct json_object *parser_number(struct json_parser *parser)
 {
 	const char *begin = parser->at;
 	struct json_object *object;
@@ -242,7 +242,7 @@ static struct json_object *parser_number(struct parser *parser)
 	return object;
 }
 
-static bool parser_word(struct parser *parser, const char *word)
+static bool parser_word(struct json_parser *parser, const char *word)
 {
 	size_t size = strlen(word);
 
@@ -254,7 +254,7 @@ static bool parser_word(struct parser *parser, const char *word)
 
 /* ---- arrays and objects ---- */
 
-static bool parser_member(struct parser *parser, struct json_object *object)
+static bool parser_member(struct json_parser *parser, struct json_object *object)
 {
 	struct json_object *value;
 	size_t size;
@@ -282,7 +282,7 @@ static bool parser_member(struct parser *parser, struct json_object *object)
 	return good;
 }
 
-static bool parser_element(struct parser *parser, struct json_object *array)
+static bool parser_element(struct json_parser *parser, struct json_object *array)
 {
 	bool good;
 	struct json_object *value = parser_value(parser, &good);
@@ -294,7 +294,7 @@ static bool parser_element(struct parser *parser, struct json_object *array)
 	return good;
 }
 
-static struct json_object *parser_container(struct parser *parser, bool is_object)
+static struct json_object *parser_container(struct json_parser *parser, bool is_object)
 {
 	struct json_object *object = is_object ? json_object_new_object() : json_object_new_array();
 	const char end = is_object ? '}' : ']';
@@ -318,7 +318,7 @@ static struct json_object *parser_container(struct parser *parser, bool is_objec
 }
 
 /* NULL is a value as well: the JSON null. */
-static struct json_object *parser_value(struct parser *parser, bool *ret_is_good)
+static struct json_object *parser_value(struct json_parser *parser, bool *ret_is_good)
 {
 	struct json_object *object = NULL;
 	bool is_null = false;
@@ -355,7 +355,7 @@ struct json_object *json_parse_text(const char *text, size_t size, struct contro
 struct json_object *json_parse_deep(const char *text, size_t size, unsigned int depth,
 		size_t *ret_size, struct control_error *error)
 {
-	struct parser parser = {.at = text, .end = text + size, .depth_max = depth};
+	struct json_parser parser = {.at = text, .end = text + size, .depth_max = depth};
 	struct json_object *object;
 	bool good;
 

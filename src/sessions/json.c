@@ -167,8 +167,8 @@ int json_array(struct json_object *object, const char *name, size_t max, struct 
 	return 0;
 }
 
-int json_words(struct json_object *object, const char *name, struct definition_words *words,
-		struct control_error *error)
+int json_get_strings(struct json_object *object, const char *name,
+		struct definition_strings *strings, struct control_error *error)
 {
 	struct json_object *value;
 	const char *text = NULL;
@@ -179,14 +179,14 @@ int json_words(struct json_object *object, const char *name, struct definition_w
 		return 0;
 	if (json_object_is_type(value, json_type_string)) {
 		ret = json_get_string(value, name, &text, error);
-		if (!ret && (!text || !words_add(words, text)))
+		if (!ret && (!text || !strings_add(strings, text)))
 			ret = control_no_memory(error);
 		return ret;
 	}
-	ret = json_array(object, name, JSON_WORDS_MAX, &value, error);
+	ret = json_array(object, name, JSON_STRINGS_MAX, &value, error);
 	for (i = 0; !ret && i < json_object_array_length(value); i++) {
 		ret = json_get_string(json_object_array_get_idx(value, i), name, &text, error);
-		if (!ret && (!text || !words_add(words, text)))
+		if (!ret && (!text || !strings_add(strings, text)))
 			ret = control_no_memory(error);
 	}
 	return ret;
@@ -217,14 +217,14 @@ bool json_put_flag(struct json_object *object, const char *name, bool flag)
 	return json_put(object, name, json_object_new_boolean(flag));
 }
 
-bool json_put_words(
-		struct json_object *object, const char *name, const struct definition_words *words)
+bool json_put_strings(struct json_object *object, const char *name,
+		const struct definition_strings *strings)
 {
 	struct json_object *array = json_object_new_array();
 	size_t i;
 
-	for (i = 0; array && i < words->count; i++) {
-		struct json_object *text = json_object_new_string(words->items[i]);
+	for (i = 0; array && i < strings->count; i++) {
+		struct json_object *text = json_object_new_string(strings->items[i]);
 
 		if (text && !json_object_array_add(array, text))
 			continue;
@@ -240,11 +240,11 @@ struct json_object *json_error(const struct control_error *error)
 	struct json_object *answer = json_object_new_object();
 
 	if (json_put_flag(answer, "ok", false) &&
-			json_put_text(answer, "kind", control_kind_word(error->kind)) &&
+			json_put_text(answer, "kind", control_kind_name(error->kind)) &&
 			json_put_text(answer, "error", error->text) &&
-			json_put_text(answer, "hint", error->mend) &&
+			json_put_text(answer, "hint", error->hint) &&
 			/* Its name in earlier releases: the next release does not send it. */
-			json_put_text(answer, "mend", error->mend) &&
+			json_put_text(answer, "mend", error->hint) &&
 			(!*error->where ||
 					(json_put_text(answer, "where", error->where) &&
 							json_put_number(answer, "column",
@@ -279,83 +279,83 @@ int json_answer(struct json_object *answer, struct control_error *error)
 
 /* ---- texts ---- */
 
-bool words_add(struct definition_words *words, const char *text)
+bool strings_add(struct definition_strings *strings, const char *text)
 {
-	char **items = realloc(words->items, (words->count + 1) * sizeof(*items));
+	char **items = realloc(strings->items, (strings->count + 1) * sizeof(*items));
 	char *copy;
 
 	if (!items)
 		return false;
-	words->items = items;
+	strings->items = items;
 	copy = strdup(text);
 	if (!copy)
 		return false;
-	items[words->count++] = copy;
+	items[strings->count++] = copy;
 	return true;
 }
 
-bool words_copy(struct definition_words *to, const struct definition_words *from)
+bool strings_copy(struct definition_strings *to, const struct definition_strings *from)
 {
-	struct definition_words copy = {0};
+	struct definition_strings copy = {0};
 	size_t i;
 
 	for (i = 0; i < from->count; i++) {
-		if (words_add(&copy, from->items[i]))
+		if (strings_add(&copy, from->items[i]))
 			continue;
-		words_free(&copy);
+		strings_free(&copy);
 		return false;
 	}
 	*to = copy;
 	return true;
 }
 
-bool words_have(const struct definition_words *words, const char *text)
+bool strings_have(const struct definition_strings *strings, const char *text)
 {
 	size_t i;
 
-	for (i = 0; i < words->count; i++)
-		if (!strcmp(words->items[i], text))
+	for (i = 0; i < strings->count; i++)
+		if (!strcmp(strings->items[i], text))
 			return true;
 	return false;
 }
 
 /* As sets: the order of patterns does not matter. */
-bool words_same(const struct definition_words *one, const struct definition_words *other)
+bool strings_same(const struct definition_strings *one, const struct definition_strings *other)
 {
 	size_t i;
 
 	for (i = 0; i < one->count; i++)
-		if (!words_have(other, one->items[i]))
+		if (!strings_have(other, one->items[i]))
 			return false;
 	for (i = 0; i < other->count; i++)
-		if (!words_have(one, other->items[i]))
+		if (!strings_have(one, other->items[i]))
 			return false;
 	return true;
 }
 
-bool words_remove(struct definition_words *words, const char *text)
+bool strings_remove(struct definition_strings *strings, const char *text)
 {
 	size_t i, kept = 0;
 	bool found = false;
 
-	for (i = 0; i < words->count; i++) {
-		if (strcmp(words->items[i], text) != 0) {
-			words->items[kept++] = words->items[i];
+	for (i = 0; i < strings->count; i++) {
+		if (strcmp(strings->items[i], text) != 0) {
+			strings->items[kept++] = strings->items[i];
 			continue;
 		}
-		free(words->items[i]);
+		free(strings->items[i]);
 		found = true;
 	}
-	words->count = kept;
+	strings->count = kept;
 	return found;
 }
 
-void words_free(struct definition_words *words)
+void strings_free(struct definition_strings *strings)
 {
 	size_t i;
 
-	for (i = 0; i < words->count; i++)
-		free(words->items[i]);
-	free(words->items);
-	*words = (struct definition_words){0};
+	for (i = 0; i < strings->count; i++)
+		free(strings->items[i]);
+	free(strings->items);
+	*strings = (struct definition_strings){0};
 }

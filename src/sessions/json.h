@@ -16,7 +16,7 @@
 #include "sessions/error.h"
 
 #define JSON_DEPTH_MAX 16
-#define JSON_WORDS_MAX 1024
+#define JSON_STRINGS_MAX 1024
 #define JSON_WORD_MAX 16384 /* bytes of one text: a filter, a pattern, a path */
 
 /* One object and nothing behind it. NULL with *error filled in. */
@@ -44,9 +44,9 @@ int json_flag(struct json_object *object, const char *name, bool *flag,
 /* One of these words (ends with NULL), by its index. */
 int json_choice(struct json_object *object, const char *name, const char *const *choices,
 		unsigned int *choice, struct control_error *error);
-/* An array of texts, or one text alone; added to `words`. */
-int json_words(struct json_object *object, const char *name, struct definition_words *words,
-		struct control_error *error);
+/* An array of texts, or one text alone; added to `strings`. */
+int json_get_strings(struct json_object *object, const char *name,
+		struct definition_strings *strings, struct control_error *error);
 /* The array's object, or NULL when it is not there. */
 int json_array(struct json_object *object, const char *name, size_t max, struct json_object **array,
 		struct control_error *error);
@@ -56,8 +56,8 @@ bool json_put(struct json_object *object, const char *name, struct json_object *
 bool json_put_text(struct json_object *object, const char *name, const char *text);
 bool json_put_number(struct json_object *object, const char *name, uint64_t number);
 bool json_put_flag(struct json_object *object, const char *name, bool flag);
-bool json_put_words(
-		struct json_object *object, const char *name, const struct definition_words *words);
+bool json_put_strings(struct json_object *object, const char *name,
+		const struct definition_strings *strings);
 
 /* An answer that says what is wrong, or NULL. */
 struct json_object *json_error(const struct control_error *error);
@@ -65,11 +65,11 @@ struct json_object *json_error(const struct control_error *error);
 int json_answer(struct json_object *answer, struct control_error *error);
 
 /* Texts. False: no memory, and nothing changed. */
-bool words_add(struct definition_words *words, const char *text);
-bool words_copy(struct definition_words *to, const struct definition_words *from);
-bool words_have(const struct definition_words *words, const char *text);
-bool words_same(const struct definition_words *one, const struct definition_words *other);
-bool words_remove(struct definition_words *words, const char *text);
-void words_free(struct definition_words *words);
+bool strings_add(struct definition_strings *strings, const char *text);
+bool strings_copy(struct definition_strings *to, const struct definition_strings *from);
+bool strings_have(const struct definition_strings *strings, const char *text);
+bool strings_same(const struct definition_strings *one, const struct definition_strings *other);
+bool strings_remove(struct definition_strings *strings, const char *text);
+void strings_free(struct definition_strings *strings);
 
 #endif

@@ -18,7 +18,7 @@
 
 #define BACKLOG 1024
 
-int door_open_root(pid_t pid)
+int rendezvous_open_root(pid_t pid)
 {
 	char path[64];
 	int fd;
@@ -28,7 +28,7 @@ int door_open_root(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-int door_open_below(int root, const char *directory)
+int rendezvous_open_below(int root, const char *directory)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
@@ -47,7 +47,7 @@ static int rendezvous_check_socket(pid_t pid, const char *name, struct stat *sta
 	return stat(path, status) ? -errno : 0;
 }
 
-int door_look(pid_t pid, struct door_view *view)
+int rendezvous_inspect(pid_t pid, struct rendezvous_view *view)
 {
 	struct stat root = {0}, mounts = {0}, network = {0};
 	int ret = rendezvous_check_socket(pid, "root", &root);
@@ -57,27 +57,27 @@ int door_look(pid_t pid, struct door_view *view)
 	if (!ret)
 		ret = rendezvous_check_socket(pid, "ns/net", &network);
 	if (!ret)
-		*view = (struct door_view){.device = root.st_dev,
+		*view = (struct rendezvous_view){.device = root.st_dev,
 				.inode = root.st_ino,
 				.mounts = mounts.st_ino,
 				.network = network.st_ino};
 	return ret;
 }
 
-int door_open_place(int root, const char *path)
+int rendezvous_open_dir(int root, const char *path)
 {
 	const char *name = strrchr(path, '/');
-	char directory[DOOR_PATH_SIZE], *last;
+	char directory[RENDEZVOUS_PATH_SIZE], *last;
 
-	if (*path != '/' || name == path || strcmp(name + 1, DOOR_SOCKET) != 0 ||
+	if (*path != '/' || name == path || strcmp(name + 1, RENDEZVOUS_SOCKET) != 0 ||
 			name - path >= (ptrdiff_t)sizeof(directory))
 		return -EINVAL;
 	memcpy(directory, path, (size_t)(name - path));
 	directory[name - path] = 0;
 	last = strrchr(directory, '/');
-	if (strncmp(last + 1, DOOR_PREFIX, strlen(DOOR_PREFIX)) != 0)
+	if (strncmp(last + 1, RENDEZVOUS_PREFIX, strlen(RENDEZVOUS_PREFIX)) != 0)
 		return -EINVAL;
-	return door_open_below(root, directory);
+	return rendezvous_open_below(root, directory);
 }
 
 /*
@@ -100,27 +100,27 @@ static int make_socket(const struct sockaddr_un *address, socklen_t size)
 	return -error;
 }
 
-int door_listen_in(int place)
+int rendezvous_listen_in(int dir)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, ret = 0;
 
-	(void)unlinkat(place, DOOR_SOCKET "~", 0);
+	(void)unlinkat(dir, RENDEZVOUS_SOCKET "~", 0);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-			"/proc/self/fd/%d/" DOOR_SOCKET "~", place);
+			"/proc/self/fd/%d/" RENDEZVOUS_SOCKET "~", dir);
 	fd = make_socket(&address, sizeof(address));
 	if (fd < 0)
 		return fd;
-	if (listen(fd, BACKLOG) || renameat(place, DOOR_SOCKET "~", place, DOOR_SOCKET))
+	if (listen(fd, BACKLOG) || renameat(dir, RENDEZVOUS_SOCKET "~", dir, RENDEZVOUS_SOCKET))
 		ret = -errno;
 	if (!ret)
 		return fd;
-	(void)unlinkat(place, DOOR_SOCKET "~", 0);
+	(void)unlinkat(dir, RENDEZVOUS_SOCKET "~", 0);
 	close(fd);
 	return ret;
 }
 
-int door_open_network(pid_t pid)
+int rendezvous_open_network(pid_t pid)
 {
 	char path[64];
 	int fd;
@@ -146,7 +146,7 @@ static int go_to_network(int network, int *own)
 	return setns(network, CLONE_NEWNET) ? -EPERM : 0;
 }
 
-int door_in_network(int network, int (*make)(void *user), void *user, int *result)
+int rendezvous_in_network(int network, int (*make)(void *user), void *user, int *result)
 {
 	int own, ret = go_to_network(network, &own);
 
@@ -160,14 +160,14 @@ int door_in_network(int network, int (*make)(void *user), void *user, int *resul
 	return ret;
 }
 
-struct name {
+struct rendezvous_address {
 	struct sockaddr_un address;
 	socklen_t size;
 };
 
 static int listen_at_name(void *user)
 {
-	const struct name *name = user;
+	const struct rendezvous_address *name = user;
 	int fd = make_socket(&name->address, name->size), ret;
 
 	if (fd < 0 || !listen(fd, BACKLOG))
@@ -177,20 +177,20 @@ static int listen_at_name(void *user)
 	return ret;
 }
 
-int door_listen_nowhere(pid_t pid, const char *path)
+int rendezvous_listen_abstract(pid_t pid, const char *path)
 {
-	struct name name = {.address.sun_family = AF_UNIX};
+	struct rendezvous_address name = {.address.sun_family = AF_UNIX};
 	int network, ret, fd = -1;
 
-	if (*path != '@' || strncmp(path + 1, DOOR_PREFIX, strlen(DOOR_PREFIX)) != 0 ||
+	if (*path != '@' || strncmp(path + 1, RENDEZVOUS_PREFIX, strlen(RENDEZVOUS_PREFIX)) != 0 ||
 			strlen(path) >= sizeof(name.address.sun_path))
 		return -EINVAL;
 	memcpy(name.address.sun_path, path, strlen(path));
 	name.size = wire_socket_name(&name.address);
-	network = door_open_network(pid);
+	network = rendezvous_open_network(pid);
 	if (network < 0)
 		return network;
-	ret = door_in_network(network, listen_at_name, &name, &fd);
+	ret = rendezvous_in_network(network, listen_at_name, &name, &fd);
 	close(network);
 	return ret ? ret : fd;
 }
@@ -203,7 +203,7 @@ static int option_of(int fd, int option)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &size) ? -1 : value;
 }
 
-bool door_is_listener(int fd)
+bool rendezvous_is_listener(int fd)
 {
 	return option_of(fd, SO_DOMAIN) == AF_UNIX && option_of(fd, SO_TYPE) == SOCK_SEQPACKET &&
 			option_of(fd, SO_ACCEPTCONN) == 1;

@@ -19,36 +19,36 @@
 #define MODULE_BUCKETS 4096
 
 /* A file that is named. */
-struct known {
-	struct known *next, *next_in_bucket;
+struct known_module {
+	struct known_module *next, *next_in_bucket;
 	struct module_name name; /* its texts are our own */
 	uint32_t number;
 	bool asked, lost; /* lost: whoever reads it ends */
 };
 
 /* A library as a base address record has it. */
-struct library {
+struct loaded_library {
 	uint64_t base, end;
 	int64_t from, until; /* known; until: not any more */
-	struct known *module;
+	struct known_module *module;
 };
 
 /* A line of maps. */
-struct mapping {
+struct address_mapping {
 	uint64_t begin, end, offset;
-	struct known *module;
+	struct known_module *module;
 };
 
-struct process {
-	struct library *libraries;
+struct symbolized_process {
+	struct loaded_library *libraries;
 	size_t nr_libraries;
-	size_t last;              /* the one that was asked for last */
-	struct mapping *mappings; /* in the order of the file: the last that fits counts */
+	size_t last;                      /* the one that was asked for last */
+	struct address_mapping *mappings; /* in the order of the file: the last that fits counts */
 	size_t nr_mappings;
 };
 
-struct answer {
-	struct known *module; /* NULL: a free slot */
+struct address_answer {
+	struct known_module *module; /* NULL: a free slot */
 	uint64_t address;
 	bool call;
 	struct symbol *symbol;
@@ -57,15 +57,15 @@ struct answer {
 struct symbols {
 	struct symbols_options options;
 	pthread_mutex_t mutex;
-	struct known *modules;
-	struct known *buckets[MODULE_BUCKETS];
+	struct known_module *modules;
+	struct known_module *buckets[MODULE_BUCKETS];
 	uint32_t nr_modules;
-	struct worker *worker;
+	struct symbol_worker *worker;
 	unsigned int nr_open;
-	struct process *processes;
+	struct symbolized_process *processes;
 	size_t nr_processes;
-	struct answer *answers; /* a hash table that is at most half full */
-	size_t room, nr_answers;
+	struct address_answer *answers; /* a hash table that is at most half full */
+	size_t capacity, nr_answers;
 };
 
 static const struct symbol nothing;
@@ -93,7 +93,7 @@ static void free_symbol(struct symbol *symbol)
 	free(symbol);
 }
 
-static void free_known(struct known *module)
+static void free_known(struct known_module *module)
 {
 	/* The texts are our own; free() takes no pointer to const. */
 	free((void *)(uintptr_t)module->name.path);
@@ -105,7 +105,7 @@ void symbols_free(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
-	for (size_t i = 0; i < symbols->room; i++)
+	for (size_t i = 0; i < symbols->capacity; i++)
 		if (symbols->answers[i].module)
 			free_symbol(symbols->answers[i].symbol);
 	free(symbols->answers);
@@ -115,7 +115,7 @@ void symbols_free(struct symbols *symbols)
 	}
 	free(symbols->processes);
 	while (symbols->modules) {
-		struct known *module = symbols->modules;
+		struct known_module *module = symbols->modules;
 
 		symbols->modules = module->next;
 		free_known(module);
@@ -127,10 +127,11 @@ void symbols_free(struct symbols *symbols)
 
 /* ---- what stands where ---- */
 
-static struct process *address_space_get_process(struct symbols *symbols, uint32_t number)
+static struct symbolized_process *address_space_get_process(
+		struct symbols *symbols, uint32_t number)
 {
 	size_t count = symbols->nr_processes;
-	struct process *grown;
+	struct symbolized_process *grown;
 
 	if (number < count)
 		return &symbols->processes[number];
@@ -159,9 +160,9 @@ static uint64_t hash_name(const struct module_name *name)
 	return hash ^ hash >> 32;
 }
 
-static struct known *module_of(struct symbols *symbols, const struct module_name *name)
+static struct known_module *module_of(struct symbols *symbols, const struct module_name *name)
 {
-	struct known **bucket = &symbols->buckets[hash_name(name) % MODULE_BUCKETS], *module;
+	struct known_module **bucket = &symbols->buckets[hash_name(name) % MODULE_BUCKETS], *module;
 
 	for (module = *bucket; module; module = module->next_in_bucket)
 		if (address_space_same_name(&module->name, name))
@@ -193,10 +194,11 @@ static void *one_more(void *items, size_t count, size_t size)
 }
 
 /* It is there already, or something else was there until now. */
-static bool address_space_has_library(struct process *process, const struct library *new)
+static bool address_space_has_library(
+		struct symbolized_process *process, const struct loaded_library *new)
 {
 	for (size_t i = 0; i < process->nr_libraries; i++) {
-		struct library *old = &process->libraries[i];
+		struct loaded_library *old = &process->libraries[i];
 
 		if (old->until != INT64_MAX || new->from < old->from)
 			continue;
@@ -208,11 +210,11 @@ static bool address_space_has_library(struct process *process, const struct libr
 	return false;
 }
 
-static int address_space_load_module(struct symbols *symbols, uint32_t number, struct library *new,
-		const struct module_name *name)
+static int address_space_load_module(struct symbols *symbols, uint32_t number,
+		struct loaded_library *new, const struct module_name *name)
 {
-	struct process *process = address_space_get_process(symbols, number);
-	struct library *libraries;
+	struct symbolized_process *process = address_space_get_process(symbols, number);
+	struct loaded_library *libraries;
 
 	new->module = process ? module_of(symbols, name) : NULL;
 	if (!new->module)
@@ -231,7 +233,7 @@ static int address_space_load_module(struct symbols *symbols, uint32_t number, s
 int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
 		const struct symbols_library *library)
 {
-	struct library new = {
+	struct loaded_library new = {
 			.base = library->base,
 			.end = library->base + library->size,
 			.from = ns,
@@ -255,12 +257,12 @@ int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
 
 int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64_t base)
 {
-	const struct process *of;
+	const struct symbolized_process *of;
 
 	pthread_mutex_lock(&symbols->mutex);
 	of = process < symbols->nr_processes ? &symbols->processes[process] : NULL;
 	for (size_t i = 0; of && i < of->nr_libraries; i++) {
-		struct library *library = &of->libraries[i];
+		struct loaded_library *library = &of->libraries[i];
 
 		if (library->base == base && library->until == INT64_MAX && library->from <= ns)
 			library->until = ns;
@@ -271,9 +273,9 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
 
 /* A line as /proc/PID/maps has them: only what can be executed, and has a file. */
 static int address_space_parse_maps_line(
-		struct symbols *symbols, struct process *process, char *line)
+		struct symbols *symbols, struct symbolized_process *process, char *line)
 {
-	struct mapping mapping, *mappings;
+	struct address_mapping mapping, *mappings;
 	struct module_name name = {.build_id_size = 0};
 	char permissions[sizeof("rwxp")];
 	int path = 0;
@@ -313,9 +315,9 @@ static FILE *open_maps(const char *path)
 int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 {
 	FILE *file = open_maps(path);
-	struct process *process;
+	struct symbolized_process *process;
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	int ret = 0;
 
 	if (!file)
@@ -324,7 +326,7 @@ int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 	process = address_space_get_process(symbols, number);
 	if (!process)
 		ret = -ENOMEM;
-	while (!ret && getline(&line, &room, file) > 0)
+	while (!ret && getline(&line, &capacity, file) > 0)
 		ret = address_space_parse_maps_line(symbols, process, line);
 	pthread_mutex_unlock(&symbols->mutex);
 	free(line);
@@ -334,57 +336,58 @@ int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 
 /* ---- answers ---- */
 
-static struct answer *find_answer(struct answer *answers, size_t room, const struct answer *wanted)
+static struct address_answer *find_answer(struct address_answer *answers, size_t capacity,
+		const struct address_answer *wanted)
 {
 	uint64_t hash = (wanted->address ^ (uintptr_t)wanted->module << 7 ^ wanted->call) *
 			0x9e3779b97f4a7c15;
-	size_t at = (size_t)(hash >> 32) & (room - 1);
+	size_t at = (size_t)(hash >> 32) & (capacity - 1);
 
 	while (answers[at].module &&
 			(answers[at].module != wanted->module ||
 					answers[at].address != wanted->address ||
 					answers[at].call != wanted->call))
-		at = (at + 1) & (room - 1);
+		at = (at + 1) & (capacity - 1);
 	return &answers[at];
 }
 
 static bool address_space_grow_processes(struct symbols *symbols)
 {
-	size_t room = symbols->room ? symbols->room * 2 : 256;
-	struct answer *answers = calloc(room, sizeof(*answers));
+	size_t capacity = symbols->capacity ? symbols->capacity * 2 : 256;
+	struct address_answer *answers = calloc(capacity, sizeof(*answers));
 
 	if (!answers)
 		return false;
-	for (size_t i = 0; i < symbols->room; i++)
+	for (size_t i = 0; i < symbols->capacity; i++)
 		if (symbols->answers[i].module)
-			*find_answer(answers, room, &symbols->answers[i]) = symbols->answers[i];
+			*find_answer(answers, capacity, &symbols->answers[i]) = symbols->answers[i];
 	free(symbols->answers);
 	symbols->answers = answers;
-	symbols->room = room;
+	symbols->capacity = capacity;
 	return true;
 }
 
-static void address_space_report_lost(struct symbols *symbols, struct known *module)
+static void address_space_report_lost(struct symbols *symbols, struct known_module *module)
 {
 	char *sentence;
 
 	module->lost = true;
-	if (!symbols->options.say ||
+	if (!symbols->options.report ||
 			asprintf(&sentence,
 					"addresses in %.1024s stay numbers: the file, or its debug information, is damaged",
 					module->name.path) < 0)
 		return;
-	symbols->options.say(symbols->options.user, sentence);
+	symbols->options.report(symbols->options.user, sentence);
 	free(sentence);
 }
 
-static void address_space_query_worker(
-		struct symbols *symbols, struct known *module, struct symbol *symbol, bool call)
+static void address_space_query_worker(struct symbols *symbols, struct known_module *module,
+		struct symbol *symbol, bool call)
 {
 	const struct worker_question question = {
 			.module = module->number,
 			.name = &module->name,
-			.place = symbol->offset,
+			.offset = symbol->offset,
 			.call = call,
 	};
 
@@ -396,28 +399,28 @@ static void address_space_query_worker(
 		address_space_report_lost(symbols, module);
 }
 
-/* `place` as in struct worker_question. */
+/* `offset` as in struct worker_question. */
 static const struct symbol *address_space_set_answer(
-		struct symbols *symbols, struct known *module, uint64_t place, bool call)
+		struct symbols *symbols, struct known_module *module, uint64_t offset, bool call)
 {
-	struct answer wanted = {.module = module, .address = place, .call = call}, *slot;
+	struct address_answer wanted = {.module = module, .address = offset, .call = call}, *slot;
 	struct symbol *symbol;
 
-	if (!symbols->room && !address_space_grow_processes(symbols))
+	if (!symbols->capacity && !address_space_grow_processes(symbols))
 		return &nothing;
-	slot = find_answer(symbols->answers, symbols->room, &wanted);
+	slot = find_answer(symbols->answers, symbols->capacity, &wanted);
 	if (slot->module)
 		return slot->symbol;
-	if (symbols->nr_answers >= symbols->room / 2) {
+	if (symbols->nr_answers >= symbols->capacity / 2) {
 		if (symbols->nr_answers >= SYMBOLS_MAX || !address_space_grow_processes(symbols))
 			return &nothing;
-		slot = find_answer(symbols->answers, symbols->room, &wanted);
+		slot = find_answer(symbols->answers, symbols->capacity, &wanted);
 	}
 	symbol = calloc(1, sizeof(*symbol));
 	if (!symbol)
 		return &nothing;
 	symbol->module = module->name.path;
-	symbol->offset = place;
+	symbol->offset = offset;
 	address_space_query_worker(symbols, module, symbol, call);
 	wanted.symbol = symbol;
 	*slot = wanted;
@@ -425,14 +428,15 @@ static const struct symbol *address_space_set_answer(
 	return symbol;
 }
 
-static const struct library *library_at(struct process *process, int64_t ns, uint64_t address)
+static const struct loaded_library *library_at(
+		struct symbolized_process *process, int64_t ns, uint64_t address)
 {
-	const struct library *libraries = process->libraries, *later = NULL;
+	const struct loaded_library *libraries = process->libraries, *later = NULL;
 
 	for (size_t i = 0; i <= process->nr_libraries; i++) {
 		/* First the one of the last time. */
 		size_t at = i ? i - 1 : process->last;
-		const struct library *library = &libraries[at];
+		const struct loaded_library *library = &libraries[at];
 
 		if (at >= process->nr_libraries || address < library->base ||
 				address >= library->end || ns >= library->until)
@@ -448,7 +452,8 @@ static const struct library *library_at(struct process *process, int64_t ns, uin
 	return later;
 }
 
-static const struct mapping *mapping_at(const struct process *process, uint64_t address)
+static const struct address_mapping *mapping_at(
+		const struct symbolized_process *process, uint64_t address)
 {
 	for (size_t i = process->nr_mappings; i-- > 0;)
 		if (process->mappings[i].begin <= address && address < process->mappings[i].end)
@@ -457,10 +462,10 @@ static const struct mapping *mapping_at(const struct process *process, uint64_t 
 }
 
 static const struct symbol *address_space_find_symbol(struct symbols *symbols,
-		struct process *process, int64_t ns, uint64_t address, bool call)
+		struct symbolized_process *process, int64_t ns, uint64_t address, bool call)
 {
-	const struct library *library = library_at(process, ns, address - call);
-	const struct mapping *mapping;
+	const struct loaded_library *library = library_at(process, ns, address - call);
+	const struct address_mapping *mapping;
 
 	if (library)
 		return address_space_set_answer(

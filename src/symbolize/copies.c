@@ -24,9 +24,9 @@ static size_t suffix_length(const char *text, const char *word)
 
 enum names_copy names_copy(const char *symbol, size_t *ret_length)
 {
-	static const char *const words[] = {".isra.", ".constprop.", ".specialized.", ".llvm.",
+	static const char *const names[] = {".isra.", ".constprop.", ".specialized.", ".llvm.",
 			".lto_priv.", ".__uniq.", ".part."};
-	const size_t nr_words = sizeof(words) / sizeof(words[0]);
+	const size_t nr_words = sizeof(names) / sizeof(names[0]);
 	enum names_copy found = NAMES_NO_COPY;
 	const char *at = strchr(symbol, '.');
 
@@ -34,7 +34,7 @@ enum names_copy names_copy(const char *symbol, size_t *ret_length)
 	while (at) {
 		size_t length = 0, i = 0;
 
-		while (i < nr_words && !(length = suffix_length(at, words[i])))
+		while (i < nr_words && !(length = suffix_length(at, names[i])))
 			i++;
 		if (i == nr_words) {
 			/* This dot belongs to the name itself, as in names of Go and Fortran. */

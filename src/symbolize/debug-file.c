@@ -14,7 +14,7 @@
 
 #define STANDARD_FOLDER "/usr/lib/debug"
 
-struct search {
+struct debug_file_search {
 	const struct module *module;
 	const char *link; /* NULL: none */
 	uint32_t sum;
@@ -22,7 +22,8 @@ struct search {
 	struct symbols_file *found;
 };
 
-static bool debug_file_matches(const struct search *search, const struct symbols_file *file)
+static bool debug_file_matches(
+		const struct debug_file_search *search, const struct symbols_file *file)
 {
 	const struct module_name *name = &search->module->name;
 	uint8_t id[SYMBOLS_BUILD_ID_MAX];
@@ -37,7 +38,7 @@ static bool debug_file_matches(const struct search *search, const struct symbols
 	return search->has_sum && file_sum(file->fd) == search->sum;
 }
 
-static bool try_path(struct search *search, char *path)
+static bool try_path(struct debug_file_search *search, char *path)
 {
 	bool found = path && file_open(search->found, path);
 
@@ -74,7 +75,8 @@ static char *path_of_link(const char *folder, size_t length, const char *middle,
 	return path;
 }
 
-static bool debug_file_try_directory(struct search *search, const char *folder, size_t length)
+static bool debug_file_try_directory(
+		struct debug_file_search *search, const char *folder, size_t length)
 {
 	const struct module_name *name = &search->module->name;
 
@@ -91,7 +93,7 @@ static bool debug_file_try_directory(struct search *search, const char *folder, 
 									search->link)));
 }
 
-static bool try_folders(struct search *search, const char *folders)
+static bool try_folders(struct debug_file_search *search, const char *folders)
 {
 	while (folders) {
 		size_t length = strcspn(folders, ":");
@@ -103,7 +105,7 @@ static bool try_folders(struct search *search, const char *folders)
 	return false;
 }
 
-static bool try_beside(struct search *search)
+static bool try_beside(struct debug_file_search *search)
 {
 	const char *path = search->module->name.path;
 
@@ -117,7 +119,7 @@ static bool try_beside(struct search *search)
 bool debug_find(const struct module *module, const struct symbols_options *options,
 		struct symbols_file *found)
 {
-	struct search search = {.module = module, .found = found};
+	struct debug_file_search search = {.module = module, .found = found};
 
 	if (module->file.elf)
 		search.link = file_debug_link(module->file.elf, &search.sum);

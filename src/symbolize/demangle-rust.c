@@ -17,7 +17,7 @@
 #define NAME_BYTES_MAX 16384
 #define STEPS_MAX 100000
 
-struct reading {
+struct rust_demangler {
 	const char *text; /* behind _R */
 	size_t at, size;
 	char *out;
@@ -29,7 +29,8 @@ struct reading {
 
 /* ---- what is written ---- */
 
-static void rust_demangle_write_bytes(struct reading *reading, const char *bytes, size_t size)
+static void rust_demangle_write_bytes(
+		struct rust_demangler *reading, const char *bytes, size_t size)
 {
 	if (reading->silent || reading->bad)
 		return;
@@ -41,12 +42,12 @@ static void rust_demangle_write_bytes(struct reading *reading, const char *bytes
 	reading->used += size;
 }
 
-static void rust_demangle_write_text(struct reading *reading, const char *text)
+static void rust_demangle_write_text(struct rust_demangler *reading, const char *text)
 {
 	rust_demangle_write_bytes(reading, text, strlen(text));
 }
 
-static void write_number(struct reading *reading, uint64_t number)
+static void write_number(struct rust_demangler *reading, uint64_t number)
 {
 	char text[24];
 
@@ -56,12 +57,12 @@ static void write_number(struct reading *reading, uint64_t number)
 
 /* ---- what is read ---- */
 
-static char rust_demangle_peek(const struct reading *reading)
+static char rust_demangle_peek(const struct rust_demangler *reading)
 {
 	return !reading->bad && reading->at < reading->size ? reading->text[reading->at] : '\0';
 }
 
-static char rust_demangle_next_char(struct reading *reading)
+static char rust_demangle_next_char(struct rust_demangler *reading)
 {
 	char c = rust_demangle_peek(reading);
 
@@ -72,7 +73,7 @@ static char rust_demangle_next_char(struct reading *reading)
 	return c;
 }
 
-static bool rust_demangle_accept(struct reading *reading, char c)
+static bool rust_demangle_accept(struct rust_demangler *reading, char c)
 {
 	if (rust_demangle_peek(reading) != c)
 		return false;
@@ -80,7 +81,7 @@ static bool rust_demangle_accept(struct reading *reading, char c)
 	return true;
 }
 
-static uint64_t read_decimal(struct reading *reading)
+static uint64_t read_decimal(struct rust_demangler *reading)
 {
 	uint64_t number = 0;
 
@@ -97,7 +98,7 @@ static uint64_t read_decimal(struct reading *reading)
 }
 
 /* "_" is 0, "0_" is 1, and so on, in base 62. */
-static uint64_t read_base_62(struct reading *reading)
+static uint64_t read_base_62(struct rust_demangler *reading)
 {
 	uint64_t number = 0;
 
@@ -118,7 +119,7 @@ static uint64_t read_base_62(struct reading *reading)
 	return number + 1;
 }
 
-static uint64_t rust_demangle_read_optional(struct reading *reading, char tag)
+static uint64_t rust_demangle_read_optional(struct rust_demangler *reading, char tag)
 {
 	return rust_demangle_accept(reading, tag) ? read_base_62(reading) + 1 : 0;
 }
@@ -130,7 +131,7 @@ struct identifier {
 	bool punycode;
 };
 
-static struct identifier read_plain_identifier(struct reading *reading)
+static struct identifier read_plain_identifier(struct rust_demangler *reading)
 {
 	struct identifier identifier = {.punycode = rust_demangle_accept(reading, 'u')};
 
@@ -145,7 +146,7 @@ static struct identifier read_plain_identifier(struct reading *reading)
 	return identifier;
 }
 
-static struct identifier read_identifier(struct reading *reading)
+static struct identifier read_identifier(struct rust_demangler *reading)
 {
 	uint64_t disambiguator = rust_demangle_read_optional(reading, 's');
 	struct identifier identifier = read_plain_identifier(reading);
@@ -155,7 +156,7 @@ static struct identifier read_identifier(struct reading *reading)
 }
 
 /* Letters beyond ASCII stay as they are encoded. */
-static void write_identifier(struct reading *reading, const struct identifier *identifier)
+static void write_identifier(struct rust_demangler *reading, const struct identifier *identifier)
 {
 	if (identifier->punycode)
 		rust_demangle_write_text(reading, "punycode{");
@@ -164,7 +165,7 @@ static void write_identifier(struct reading *reading, const struct identifier *i
 		rust_demangle_write_text(reading, "}");
 }
 
-static bool rust_demangle_enter(struct reading *reading)
+static bool rust_demangle_enter(struct rust_demangler *reading)
 {
 	if (reading->depth >= DEPTH_MAX || reading->steps++ >= STEPS_MAX)
 		reading->bad = true;
@@ -172,13 +173,13 @@ static bool rust_demangle_enter(struct reading *reading)
 	return !reading->bad;
 }
 
-static void rust_demangle_leave(struct reading *reading)
+static void rust_demangle_leave(struct rust_demangler *reading)
 {
 	reading->depth--;
 }
 
 /* Goes back to what was said before; false: it is not before. `*back` is where to go on afterwards. */
-static bool rust_demangle_follow_backref(struct reading *reading, size_t tag, size_t *back)
+static bool rust_demangle_follow_backref(struct rust_demangler *reading, size_t tag, size_t *back)
 {
 	uint64_t to = read_base_62(reading);
 
@@ -193,12 +194,12 @@ static bool rust_demangle_follow_backref(struct reading *reading, size_t tag, si
 
 /* ---- the grammar ---- */
 
-static void read_type(struct reading *reading);
-static void rust_demangle_read_constant(struct reading *reading);
-static bool read_path(struct reading *reading, bool value, bool open);
+static void read_type(struct rust_demangler *reading);
+static void rust_demangle_read_constant(struct rust_demangler *reading);
+static bool read_path(struct rust_demangler *reading, bool value, bool open);
 
 /* The innermost of those that are bound is number 1; 0 is one that was erased. */
-static void write_lifetime(struct reading *reading, uint64_t number)
+static void write_lifetime(struct rust_demangler *reading, uint64_t number)
 {
 	uint64_t depth = reading->lifetimes - number;
 	char letter[2] = {(char)('a' + depth), '\0'};
@@ -216,7 +217,7 @@ static void write_lifetime(struct reading *reading, uint64_t number)
 	}
 }
 
-static uint64_t read_binder(struct reading *reading)
+static uint64_t read_binder(struct rust_demangler *reading)
 {
 	uint64_t count = rust_demangle_read_optional(reading, 'G');
 
@@ -237,7 +238,7 @@ static uint64_t read_binder(struct reading *reading)
 	return count;
 }
 
-static void read_argument(struct reading *reading)
+static void read_argument(struct rust_demangler *reading)
 {
 	if (rust_demangle_accept(reading, 'L'))
 		write_lifetime(reading, read_base_62(reading));
@@ -249,7 +250,7 @@ static void read_argument(struct reading *reading)
 
 /* Up to an E; how many. */
 static unsigned int rust_demangle_read_list(
-		struct reading *reading, void (*each)(struct reading *reading))
+		struct rust_demangler *reading, void (*each)(struct rust_demangler *reading))
 {
 	unsigned int count = 0;
 
@@ -261,7 +262,7 @@ static unsigned int rust_demangle_read_list(
 	return count;
 }
 
-static void read_namespace(struct reading *reading, bool value)
+static void read_namespace(struct rust_demangler *reading, bool value)
 {
 	char namespace = rust_demangle_next_char(reading);
 	struct identifier identifier;
@@ -294,7 +295,7 @@ static void read_namespace(struct reading *reading, bool value)
 }
 
 /* Where an implementation stands is not said. */
-static void pass_implementation(struct reading *reading)
+static void pass_implementation(struct rust_demangler *reading)
 {
 	bool silent = reading->silent;
 
@@ -304,7 +305,7 @@ static void pass_implementation(struct reading *reading)
 	reading->silent = silent;
 }
 
-static void read_implementation(struct reading *reading, char tag)
+static void read_implementation(struct rust_demangler *reading, char tag)
 {
 	if (tag != 'Y')
 		pass_implementation(reading);
@@ -318,7 +319,7 @@ static void read_implementation(struct reading *reading, char tag)
 }
 
 /* `open`: arguments may follow, so their list is not closed. Whether that is so. */
-static bool read_path(struct reading *reading, bool value, bool open)
+static bool read_path(struct rust_demangler *reading, bool value, bool open)
 {
 	size_t tag_at = reading->at, back;
 	bool left_open = false;
@@ -365,7 +366,7 @@ static const char *basic_type(char tag)
 	return tag >= 'a' && tag <= 'z' ? names[tag - 'a'] : NULL;
 }
 
-static void read_convention(struct reading *reading)
+static void read_convention(struct rust_demangler *reading)
 {
 	struct identifier identifier;
 
@@ -381,7 +382,7 @@ static void read_convention(struct reading *reading)
 	rust_demangle_write_text(reading, "\" ");
 }
 
-static void rust_demangle_read_function(struct reading *reading)
+static void rust_demangle_read_function(struct rust_demangler *reading)
 {
 	uint64_t bound = read_binder(reading);
 
@@ -400,7 +401,7 @@ static void rust_demangle_read_function(struct reading *reading)
 }
 
 /* A trait, and what its types are: Iterator<Item = u8>. */
-static void read_trait(struct reading *reading)
+static void read_trait(struct rust_demangler *reading)
 {
 	bool open = read_path(reading, false, true);
 
@@ -418,7 +419,7 @@ static void read_trait(struct reading *reading)
 		rust_demangle_write_text(reading, ">");
 }
 
-static void rust_demangle_read_dynamic(struct reading *reading)
+static void rust_demangle_read_dynamic(struct rust_demangler *reading)
 {
 	unsigned int count = 0;
 	uint64_t bound, lifetime;
@@ -442,7 +443,7 @@ static void rust_demangle_read_dynamic(struct reading *reading)
 	}
 }
 
-static void read_reference(struct reading *reading, bool mutable)
+static void read_reference(struct rust_demangler *reading, bool mutable)
 {
 	rust_demangle_write_text(reading, "&");
 	if (rust_demangle_accept(reading, 'L')) {
@@ -458,7 +459,7 @@ static void read_reference(struct reading *reading, bool mutable)
 	read_type(reading);
 }
 
-static void rust_demangle_read_array(struct reading *reading, bool sized)
+static void rust_demangle_read_array(struct rust_demangler *reading, bool sized)
 {
 	rust_demangle_write_text(reading, "[");
 	read_type(reading);
@@ -469,7 +470,7 @@ static void rust_demangle_read_array(struct reading *reading, bool sized)
 	rust_demangle_write_text(reading, "]");
 }
 
-static void read_tuple(struct reading *reading)
+static void read_tuple(struct rust_demangler *reading)
 {
 	rust_demangle_write_text(reading, "(");
 	if (rust_demangle_read_list(reading, read_type) == 1)
@@ -477,7 +478,7 @@ static void read_tuple(struct reading *reading)
 	rust_demangle_write_text(reading, ")");
 }
 
-static void read_type(struct reading *reading)
+static void read_type(struct rust_demangler *reading)
 {
 	size_t tag_at = reading->at, back;
 	const char *basic = basic_type(rust_demangle_peek(reading));
@@ -517,7 +518,7 @@ static void read_type(struct reading *reading)
 }
 
 /* Numbers, as far as they have 64 bits; larger ones as they stand there. */
-static void read_digits(struct reading *reading, char type)
+static void read_digits(struct rust_demangler *reading, char type)
 {
 	size_t begin = reading->at, size;
 	uint64_t value = 0;
@@ -548,7 +549,7 @@ static void read_digits(struct reading *reading, char type)
 	}
 }
 
-static void rust_demangle_read_constant(struct reading *reading)
+static void rust_demangle_read_constant(struct rust_demangler *reading)
 {
 	size_t tag_at = reading->at, back;
 	char type = rust_demangle_next_char(reading);
@@ -573,7 +574,7 @@ static void rust_demangle_read_constant(struct reading *reading)
 }
 
 /* What linkers and optimisers have put behind it: ".llvm.1234", as it stands. */
-static void read_suffix(struct reading *reading)
+static void read_suffix(struct rust_demangler *reading)
 {
 	if (rust_demangle_peek(reading) && rust_demangle_peek(reading) != '.' &&
 			rust_demangle_peek(reading) != '$') {
@@ -591,7 +592,7 @@ static void read_suffix(struct reading *reading)
 
 char *names_rust(const char *symbol)
 {
-	struct reading reading = {.text = symbol + 2};
+	struct rust_demangler reading = {.text = symbol + 2};
 	char *name;
 
 	if (strncmp(symbol, "_R", 2) != 0 || symbol[2] < 'A' || symbol[2] > 'Z')

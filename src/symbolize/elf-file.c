@@ -133,13 +133,13 @@ uint32_t file_sum(int fd)
 	static const uint32_t half[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
 			0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344,
 			0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-	size_t room = (size_t)1 << 20;
-	unsigned char *bytes = malloc(room);
+	size_t capacity = (size_t)1 << 20;
+	unsigned char *bytes = malloc(capacity);
 	uint32_t sum = UINT32_MAX;
 	int64_t at = 0;
 	ssize_t got = 0;
 
-	while (bytes && (got = pread(fd, bytes, room, at)) > 0) {
+	while (bytes && (got = pread(fd, bytes, capacity, at)) > 0) {
 		for (ssize_t i = 0; i < got; i++) {
 			sum ^= bytes[i];
 			sum = sum >> 4 ^ half[sum & 15];

@@ -54,11 +54,11 @@ static void symbol_module_log(const struct symbols_options *options, const struc
 {
 	char *sentence;
 
-	if (!options->say ||
+	if (!options->report ||
 			asprintf(&sentence, "addresses in %.1024s stay numbers: %s",
 					module->name.path, reason) < 0)
 		return;
-	options->say(options->user, sentence);
+	options->report(options->user, sentence);
 	free(sentence);
 }
 

@@ -29,7 +29,7 @@ struct symbols_options {
 	const char *path; /* folders with debug files, before the standard one; NULL: none */
 	bool debuginfod;  /* may be asked, if the user has set DEBUGINFOD_URLS */
 	/* Takes a sentence on a file that cannot be used, once for each; NULL: nobody. */
-	void (*say)(void *user, const char *sentence);
+	void (*report)(void *user, const char *sentence);
 	void *user;
 };
 

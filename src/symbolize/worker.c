@@ -22,17 +22,17 @@
 #define WORKERS_MAX 64
 #define ANSWER_SECONDS 60
 
-struct question {
+struct symbol_query {
 	uint64_t number;
 	uint32_t module;
 	bool call;
-	uint64_t place, inode;
+	uint64_t offset, inode;
 	uint32_t build_id_size;
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	char path[TEXT_MAX], link[TEXT_MAX];
 };
 
-struct answer {
+struct worker_answer {
 	uint64_t number; /* of the question */
 	bool is_lost;    /* The worker ended by it. */
 	uint64_t offset, inside;
@@ -41,7 +41,7 @@ struct answer {
 	char sentence[TEXT_MAX]; /* "": none */
 };
 
-struct worker {
+struct symbol_worker {
 	struct symbols_options options;
 	int socket; /* -1: there is none */
 	pid_t pid;
@@ -50,7 +50,7 @@ struct worker {
 
 /* ---- in the worker ---- */
 
-static struct answer answer;
+static struct worker_answer answer;
 
 static void keep_sentence(void *user, const char *sentence)
 {
@@ -59,7 +59,7 @@ static void keep_sentence(void *user, const char *sentence)
 }
 
 static struct module *open_module(
-		const struct question *question, const struct symbols_options *options)
+		const struct symbol_query *question, const struct symbols_options *options)
 {
 	static struct module *first;
 	struct module_name name = {
@@ -81,20 +81,20 @@ static struct module *open_module(
 	module->number = question->module;
 	module->next = first;
 	first = module;
-	own.say = keep_sentence;
+	own.report = keep_sentence;
 	module_open(module, &own);
 	return module;
 }
 
-static void symbol_worker_answer(const struct question *question, const struct module *module)
+static void symbol_worker_answer(const struct symbol_query *question, const struct module *module)
 {
 	struct symbol symbol = {.function = NULL};
 	bool call = question->call, known = module->first_known;
-	uint64_t address = question->place + module->first;
+	uint64_t address = question->offset + module->first;
 
 	if (question->inode) {
-		known = module_address(module, question->place - call, &address);
-		address = known ? address + call : question->place;
+		known = module_address(module, question->offset - call, &address);
+		address = known ? address + call : question->offset;
 	}
 	answer.offset = address;
 	if (!known || address < call)
@@ -115,7 +115,7 @@ static _Noreturn void symbol_worker_run(int socket, const struct symbols_options
 {
 	const struct isolate_limits limits = {.reads_all = true};
 	const struct rlimit none = {0, 0};
-	static struct question question;
+	static struct symbol_query question;
 
 	prctl(PR_SET_NAME, "side-symbols");
 	/* Nobody wants to hear of its end by other means. */
@@ -148,11 +148,11 @@ static _Noreturn void symbol_worker_run(int socket, const struct symbols_options
 
 static void report_lost(int socket)
 {
-	static struct question question;
+	static struct symbol_query question;
 
 	if (recv(socket, &question, sizeof(question), MSG_DONTWAIT) != (ssize_t)sizeof(question))
 		return;
-	answer = (struct answer){.number = question.number, .is_lost = true};
+	answer = (struct worker_answer){.number = question.number, .is_lost = true};
 	(void)!send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
 }
 
@@ -191,7 +191,7 @@ static _Noreturn void supervise(int socket, const struct symbols_options *option
 
 /* ---- outside ---- */
 
-static void symbol_worker_stop(struct worker *worker)
+static void symbol_worker_stop(struct symbol_worker *worker)
 {
 	if (worker->socket < 0)
 		return;
@@ -203,7 +203,7 @@ static void symbol_worker_stop(struct worker *worker)
 		;
 }
 
-static void symbol_worker_spawn(struct worker *worker)
+static void symbol_worker_spawn(struct symbol_worker *worker)
 {
 	/* Longer than the worker waits: it need not keep to that. */
 	const struct timeval limit = {.tv_sec = 2 * ANSWER_SECONDS};
@@ -230,9 +230,9 @@ static void symbol_worker_spawn(struct worker *worker)
 		close(sockets[0]);
 }
 
-struct worker *worker_create(const struct symbols_options *options)
+struct symbol_worker *worker_create(const struct symbols_options *options)
 {
-	struct worker *worker = calloc(1, sizeof(*worker));
+	struct symbol_worker *worker = calloc(1, sizeof(*worker));
 
 	if (!worker)
 		return NULL;
@@ -243,19 +243,19 @@ struct worker *worker_create(const struct symbols_options *options)
 	return worker;
 }
 
-void worker_free(struct worker *worker)
+void worker_free(struct symbol_worker *worker)
 {
 	if (worker)
 		symbol_worker_stop(worker);
 	free(worker);
 }
 
-static void fill_in(const struct worker_question *from, struct question *question)
+static void fill_in(const struct worker_question *from, struct symbol_query *question)
 {
-	*question = (struct question){
+	*question = (struct symbol_query){
 			.module = from->module,
 			.call = from->call,
-			.place = from->place,
+			.offset = from->offset,
 			.inode = from->name->inode,
 			.build_id_size = (uint32_t)from->name->build_id_size,
 	};
@@ -266,8 +266,8 @@ static void fill_in(const struct worker_question *from, struct question *questio
 }
 
 /* False: no process answers any more. */
-static bool symbol_worker_exchange(
-		struct worker *worker, const struct question *question, struct answer *got)
+static bool symbol_worker_exchange(struct symbol_worker *worker,
+		const struct symbol_query *question, struct worker_answer *got)
 {
 	ssize_t size;
 
@@ -284,11 +284,11 @@ static bool symbol_worker_exchange(
 	return size == (ssize_t)sizeof(*got);
 }
 
-bool worker_ask(struct worker *worker, const struct worker_question *question,
+bool worker_ask(struct symbol_worker *worker, const struct worker_question *question,
 		struct symbol *symbol)
 {
-	struct question *asked = malloc(sizeof(*asked));
-	struct answer *got = malloc(sizeof(*got));
+	struct symbol_query *asked = malloc(sizeof(*asked));
+	struct worker_answer *got = malloc(sizeof(*got));
 	bool ok = asked && got && strlen(question->name->path) < TEXT_MAX;
 
 	ok = ok && worker->socket >= 0;
@@ -306,8 +306,8 @@ bool worker_ask(struct worker *worker, const struct worker_question *question,
 		symbol->function = *got->function ? strdup(got->function) : NULL;
 		symbol->file = *got->file && got->line ? strdup(got->file) : NULL;
 		symbol->line = symbol->file ? got->line : 0;
-		if (*got->sentence && worker->options.say)
-			worker->options.say(worker->options.user, got->sentence);
+		if (*got->sentence && worker->options.report)
+			worker->options.report(worker->options.user, got->sentence);
 	}
 	free(asked);
 	free(got);

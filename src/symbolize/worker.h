@@ -10,22 +10,22 @@
 
 #include "symbolize/module.h"
 
-struct worker;
+struct symbol_worker;
 
 struct worker_question {
 	uint32_t module; /* its number; the name of one number is always the same */
 	const struct module_name *name;
-	uint64_t place; /* behind the base; for a name with an inode: in the file */
+	uint64_t offset; /* behind the base; for a name with an inode: in the file */
 	bool call;
 };
 
-struct worker *worker_create(const struct symbols_options *options);
-void worker_free(struct worker *worker);
+struct symbol_worker *worker_create(const struct symbols_options *options);
+void worker_free(struct symbol_worker *worker);
 /*
  * All of the symbol but the module, texts malloc'ed. False: there is no worker, or it has ended over this
  * question.
  */
-bool worker_ask(struct worker *worker, const struct worker_question *question,
+bool worker_ask(struct symbol_worker *worker, const struct worker_question *question,
 		struct symbol *symbol);
 
 #endif

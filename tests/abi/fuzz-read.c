@@ -18,7 +18,7 @@ static void take_finding(void *priv, enum visit_severity severity, const struct 
 	(void)priv;
 	(void)severity;
 	(void)node;
-	if (!error->what[0] || !error->mend[0] || !error->where[0])
+	if (!error->what[0] || !error->hint[0] || !error->where[0])
 		abort();
 }
 

@@ -27,136 +27,136 @@ static int note(const char *format, ...)
 	return calls_left-- ? 0 : 4711;
 }
 
-static int event_begin(void *priv, const struct visit_place *place)
+static int event_begin(void *priv, const struct visit_location *location)
 {
-	return note("%s%s:%s ", (char *)priv, side_ptr_get(place->desc->provider_name),
-			side_ptr_get(place->desc->event_name));
+	return note("%s%s:%s ", (char *)priv, side_ptr_get(location->desc->provider_name),
+			side_ptr_get(location->desc->event_name));
 }
 
-static int event_end(void *priv, const struct visit_place *place)
+static int event_end(void *priv, const struct visit_location *location)
 {
 	(void)priv;
-	return note(".%u", place->depth);
+	return note(".%u", location->depth);
 }
 
-static int fields_begin(void *priv, const struct visit_place *place, uint32_t nr)
+static int fields_begin(void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("fields%u{", nr);
 }
 
-static int fields_end(void *priv, const struct visit_place *place)
+static int fields_end(void *priv, const struct visit_location *location)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("}");
 }
 
-static int variadic_begin(void *priv, const struct visit_place *place,
+static int variadic_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	(void)priv;
-	return note("%s%ua%u{", place->dynamic ? "variadic" : "?", nr, attributes.nr);
+	return note("%s%ua%u{", location->dynamic ? "variadic" : "?", nr, attributes.nr);
 }
 
-static int variadic_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int variadic_end(void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("}%u", nr);
 }
 
-static int field_begin(void *priv, const struct visit_place *place)
+static int field_begin(void *priv, const struct visit_location *location)
 {
 	(void)priv;
-	return note("%u:%s(", place->index, place->name);
+	return note("%u:%s(", location->index, location->name);
 }
 
-static int close_bracket(void *priv, const struct visit_place *place)
+static int close_bracket(void *priv, const struct visit_location *location)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note(")");
 }
 
-static int element_begin(void *priv, const struct visit_place *place)
+static int element_begin(void *priv, const struct visit_location *location)
 {
 	(void)priv;
-	return note("%u(", place->index);
+	return note("%u(", location->index);
 }
 
-static int value(void *priv, const struct visit_place *place, const struct visit_value *scalar,
-		struct visit_attributes attributes)
+static int value(void *priv, const struct visit_location *location,
+		const struct visit_value *scalar, struct visit_attributes attributes)
 {
 	(void)priv;
-	return note("%s%lld%s@%u", place->dynamic ? "d" : "", (long long)scalar->lo,
-			attributes.nr ? "a" : "", place->depth);
+	return note("%s%lld%s@%u", location->dynamic ? "d" : "", (long long)scalar->lo,
+			attributes.nr ? "a" : "", location->depth);
 }
 
-static int struct_begin(void *priv, const struct visit_place *place,
+static int struct_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("struct%da%u{", (int)nr, attributes.nr);
 }
 
-static int compound_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int compound_end(void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("}%u", nr);
 }
 
-static int array_begin(void *priv, const struct visit_place *place,
+static int array_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("array%da%u{", (int)nr, attributes.nr);
 }
 
-static int enum_begin(
-		void *priv, const struct visit_place *place, struct visit_attributes attributes)
+static int enum_begin(void *priv, const struct visit_location *location,
+		struct visit_attributes attributes)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("enum-a%u(", attributes.nr);
 }
 
-static int enum_end(void *priv, const struct visit_place *place,
+static int enum_end(void *priv, const struct visit_location *location,
 		const struct side_enum_mappings *mappings, const struct visit_value *scalar)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note(")%u=%llu", side_array_length(&mappings->mappings),
 			(unsigned long long)scalar->lo);
 }
 
-static int bitmap(void *priv, const struct visit_place *place,
+static int bitmap(void *priv, const struct visit_location *location,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bits)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("bitmap%u/%u", side_array_length(&mappings->mappings), bits->nr_items);
 }
 
-static int optional_begin(void *priv, const struct visit_place *place,
+static int optional_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, bool present)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	(void)attributes;
 	return note("optional-%s(", present ? "yes" : "no");
 }
 
-static int variant_begin(void *priv, const struct visit_place *place,
+static int variant_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, const struct visit_value *selector,
 		uint32_t option)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	(void)attributes;
 	return note("variant%lld/%u(", (long long)selector->lo, option);
 }

@@ -48,12 +48,12 @@ static void expect_flags(unsigned int flags, int code, const char *sentence, int
 
 	if (ret) {
 		/* What to do about it is compared where readside and the validator say it (tests/readside/wrong.py). */
-		if (!error.mend[0]) {
+		if (!error.hint[0]) {
 			fprintf(stderr, "%s:%d: nothing is said about what to do\n", __FILE__,
 					line);
 			failures++;
 		}
-		error.mend[0] = '\0';
+		error.hint[0] = '\0';
 		visit_error_sentence(&error, text, sizeof(text));
 	}
 	if (ret != code || strcmp(text, sentence)) {

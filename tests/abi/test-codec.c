@@ -260,13 +260,13 @@ static void small_buffer(void)
 	struct side_event_description desc = shell(NULL, 0);
 	unsigned char memory[256];
 	struct visit_buffer out;
-	size_t size, room;
+	size_t size, capacity;
 
 	visit_buffer_fixed(&out, memory, sizeof(memory));
 	CHECK(!visit_description_encode(&desc, &out, NULL));
 	size = out.size;
-	for (room = 0; room < size; room++) {
-		visit_buffer_fixed(&out, memory, room);
+	for (capacity = 0; capacity < size; capacity++) {
+		visit_buffer_fixed(&out, memory, capacity);
 		CHECK(visit_description_encode(&desc, &out, NULL) == -ENOMEM && !out.size);
 	}
 	visit_buffer_fixed(&out, memory, size);

@@ -285,7 +285,7 @@ static void fail_at(
 
 	memset(error, 'x', sizeof(*error));
 	va_start(args, format);
-	visit_say(error, format, args);
+	visit_error_format(error, format, args);
 	va_end(args);
 	if (here)
 		abi_path_write_steps(here, error->where, sizeof(error->where));
@@ -320,15 +320,15 @@ static void paths(void)
 	}
 	/* A line end begins the hint; further ones are part of the problem. */
 	fail_at(&error, NULL, "one\ntwo");
-	CHECK(!strcmp(error.what, "one") && !strcmp(error.mend, "two") && !error.where[0]);
+	CHECK(!strcmp(error.what, "one") && !strcmp(error.hint, "two") && !error.where[0]);
 	fail_at(&error, NULL, "%s\nhint", "a\nb");
-	CHECK(!strcmp(error.what, "a\nb") && !strcmp(error.mend, "hint"));
+	CHECK(!strcmp(error.what, "a\nb") && !strcmp(error.hint, "hint"));
 	fail_at(&error, NULL, "%s", "a\nb");
-	CHECK(!strcmp(error.what, "a\nb") && !error.mend[0]);
+	CHECK(!strcmp(error.what, "a\nb") && !error.hint[0]);
 	CHECK(!error.expected[0] && !error.found[0]);
 	/* In one line, with each size of the output. */
 	snprintf(error.what, sizeof(error.what), "what");
-	snprintf(error.mend, sizeof(error.mend), "mend");
+	snprintf(error.hint, sizeof(error.hint), "mend");
 	snprintf(error.where, sizeof(error.where), "p:e\nx\ny");
 	CHECK(!strcmp(visit_error_problem(&error, text, sizeof(text)), "what (in p:e, x, y)"));
 	CHECK(!strcmp(visit_error_sentence(&error, text, sizeof(text)),
@@ -346,7 +346,7 @@ static void paths(void)
 		if (size == 20)
 			CHECK(!strcmp(text, "what (in p:e, x, )"));
 	}
-	error.mend[0] = '\0';
+	error.hint[0] = '\0';
 	CHECK(!strcmp(visit_error_sentence(&error, text, sizeof(text)), "what (in p:e, x, y)"));
 	error.where[0] = '\0';
 	CHECK(!strcmp(visit_error_problem(&error, text, sizeof(text)), "what"));
@@ -591,7 +591,7 @@ static void bitmap_items(void)
 static void failed_accesses(void)
 {
 	struct visit_error error = {.what = "none"};
-	const struct walk walk = {.error = &error};
+	const struct visit_argument_walk walk = {.error = &error};
 	const struct visit_step step = {.kind = VISIT_STEP_FIELD, .name = "f"};
 
 	CHECK(fail_access(&walk, &step, -EFAULT) == -EFAULT);
@@ -652,10 +652,10 @@ static void writers(void)
 	static const struct visit_argument_ops nothing;
 	struct visit_error error = {.what = ""};
 	uint32_t parts = 0;
-	struct walk walk = {.ops = &nothing, .error = &error, .parts = &parts};
+	struct visit_argument_walk walk = {.ops = &nothing, .error = &error, .parts = &parts};
 	struct side_type type;
 	struct side_arg arg;
-	struct visit_place inner = {.depth = 1};
+	struct visit_location inner = {.depth = 1};
 	struct visit_step step = {.kind = VISIT_STEP_WORD, .name = "here"};
 	struct element_writer elements = {.ctx = {.priv = &elements},
 			.walk = &walk,
@@ -663,7 +663,7 @@ static void writers(void)
 			.step = &step,
 			.elem = &type,
 			.nr = UINT32_MAX - 2};
-	struct writer dynamic = {
+	struct dynamic_writer dynamic = {
 			.walk = &walk, .inner = &inner, .step = &step, .nr = UINT32_MAX - 2};
 	struct side_tracer_visitor_ctx ctx = {.priv = &dynamic};
 
@@ -716,13 +716,13 @@ static void levels(void)
 {
 	static const struct visit_argument_ops nothing;
 	struct visit_error error;
-	struct walk walk = {.ops = &nothing, .error = &error};
-	struct visit_place place = {.depth = 127, .index = 5}, inner;
+	struct visit_argument_walk walk = {.ops = &nothing, .error = &error};
+	struct visit_location location = {.depth = 127, .index = 5}, inner;
 	static struct side_type type;
 
-	CHECK(!visit_walk_enter(&walk, &place, NULL, &type, &inner));
+	CHECK(!visit_walk_enter(&walk, &location, NULL, &type, &inner));
 	CHECK(inner.depth == 128 && inner.index == 5 && inner.type == &type);
-	CHECK(visit_walk_enter(&walk, &inner, NULL, &type, &place) == -ELOOP);
+	CHECK(visit_walk_enter(&walk, &inner, NULL, &type, &location) == -ELOOP);
 	CHECK(!strcmp(error.what, "values are nested more than 128 deep"));
 }
 
@@ -738,7 +738,7 @@ static void list_lengths(void)
 			{SIDE_TYPE_U32, 4, UINT32_MAX, NULL}, {SIDE_TYPE_U64, 8, UINT32_MAX, NULL}};
 	struct visit_argument_ops ops = {.exact = true};
 	struct visit_error error;
-	struct walk walk = {.ops = &ops, .error = &error};
+	struct visit_argument_walk walk = {.ops = &ops, .error = &error};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct side_type type;

@@ -19,9 +19,9 @@
 static unsigned char small[1 << 16];
 
 /* The output has bytes before the description, which stay unchanged. */
-static void begin_small(struct visit_buffer *out, size_t room)
+static void begin_small(struct visit_buffer *out, size_t capacity)
 {
-	visit_buffer_fixed(out, small, room + 3);
+	visit_buffer_fixed(out, small, capacity + 3);
 	CHECK(!visit_buffer_append(out, "abc", 3));
 }
 
@@ -36,11 +36,11 @@ static void encode_into_small(
 	struct visit_buffer out;
 	struct visit_error error;
 
-	for (size_t room = 0; room < good->size; room++) {
+	for (size_t capacity = 0; capacity < good->size; capacity++) {
 		memset(&error, 'x', sizeof(error));
-		begin_small(&out, room);
+		begin_small(&out, capacity);
 		CHECK(visit_description_encode(desc, &out, &error) == -ENOMEM);
-		CHECK(!strcmp(error.what, NO_MEMORY) && !error.mend[0] && !out.error);
+		CHECK(!strcmp(error.what, NO_MEMORY) && !error.hint[0] && !out.error);
 		check_small(&out);
 	}
 	begin_small(&out, good->size);
@@ -59,9 +59,9 @@ static void print_into_small(const struct side_event_description *desc)
 
 	visit_buffer_heap(&json);
 	CHECK(!visit_description_json(desc, &json, &error));
-	for (size_t room = 0; room < json.size; room += 1 + room / 64) {
+	for (size_t capacity = 0; capacity < json.size; capacity += 1 + capacity / 64) {
 		memset(&error, 'x', sizeof(error));
-		begin_small(&out, room);
+		begin_small(&out, capacity);
 		CHECK(visit_description_json(desc, &out, &error) == -ENOMEM);
 		CHECK(!strcmp(error.what, "out of memory for the JSON text") && !error.where[0]);
 		check_small(&out);
@@ -74,10 +74,10 @@ static void print_into_small(const struct side_event_description *desc)
 	CHECK(out.size == 3 + json.size && !memcmp(small + 3, json.data, json.size));
 	json.size = 0;
 	CHECK(!visit_fields_text(desc, &json));
-	for (size_t room = 0; room < json.size; room++) {
-		begin_small(&out, room);
+	for (size_t capacity = 0; capacity < json.size; capacity++) {
+		begin_small(&out, capacity);
 		CHECK(visit_fields_text(desc, &out) == -ENOMEM);
-		CHECK(out.size <= 3 + room && !memcmp(small + 3, json.data, out.size - 3));
+		CHECK(out.size <= 3 + capacity && !memcmp(small + 3, json.data, out.size - 3));
 	}
 	visit_buffer_free(&json);
 }
@@ -135,7 +135,7 @@ static void read_from_failing(struct generator *generator,
 		CHECK(counted.reads <= counted.failing + 1);
 		CHECK(!strncmp(error.what, "the memory at 0x", 16));
 		CHECK(strstr(error.what, " bytes) cannot be read"));
-		CHECK(!strcmp(error.mend,
+		CHECK(!strcmp(error.hint,
 				"memory that a description points to must exist as long as it is registered"));
 		CHECK(out.size == 3 && !memcmp(out.data, "abc", 3));
 	}
@@ -288,7 +288,7 @@ static void whole_size(void)
 	side_ptr_set(desc.event_name, "e");
 	CHECK(visit_description_encode(&desc, &out, &error) == -E2BIG && !out.size);
 	CHECK(!strcmp(error.what, "the description has more than 16777216 bytes"));
-	CHECK(!strcmp(error.mend, "describe less, or check the lengths"));
+	CHECK(!strcmp(error.hint, "describe less, or check the lengths"));
 	visit_buffer_free(&out);
 	free(name);
 }

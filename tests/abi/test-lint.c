@@ -26,7 +26,7 @@ static void find(void *priv, enum visit_severity severity, const struct visit_no
 	(void)node;
 	CHECK(strlen(shown) < sizeof(shown) - sizeof(*error));
 	snprintf(shown + strlen(shown), sizeof(shown) - strlen(shown), "%c %s%s",
-			severities[severity], error->what, error->mend[0] ? "" : " (no hint)");
+			severities[severity], error->what, error->hint[0] ? "" : " (no hint)");
 	for (where = where ? where + 1 : NULL; where && *where; where++)
 		snprintf(shown + strlen(shown), sizeof(shown) - strlen(shown), "%s%c",
 				where[-1] == '\n' ? " @" : "", *where == '\n' ? ',' : *where);

@@ -109,7 +109,7 @@ static void nested_types(void)
 				side_array_elements(&owned->desc->fields)->side_type));
 		CHECK(visit_description_read(NULL, (uintptr_t)more, &again, &error) == -ELOOP);
 		CHECK(!strcmp(error.what, "types are nested more than 128 deep"));
-		CHECK(!strcmp(error.mend, "a type must not hold itself") && !again.size);
+		CHECK(!strcmp(error.hint, "a type must not hold itself") && !again.size);
 		CHECK(visit_description_check(more, 0, &error) == -ELOOP);
 		visit_buffer_free(&again);
 		visit_owned_free(owned);
@@ -118,7 +118,7 @@ static void nested_types(void)
 		begin_encoded(&out, "p", 1, "e", 1);
 		put_nested(&out, labels[i], 128);
 		CHECK(decode(&out, &owned, &error) == -ELOOP && !owned);
-		CHECK(!strcmp(error.what, "types are nested more than 128 deep") && !error.mend[0]);
+		CHECK(!strcmp(error.what, "types are nested more than 128 deep") && !error.hint[0]);
 		visit_buffer_free(&out);
 	}
 }
@@ -183,15 +183,15 @@ static void small_buffers(void)
 	CHECK(!visit_description_read(&memory, (uintptr_t)&foreign.desc, &out, &error));
 	size = out.size;
 	CHECK(size == 12 + 4 + 299 + 4 + 1 + 8 + 2 + 2 + 4 + 4 + 4 + 5 + 6);
-	for (size_t room = 0; room <= size; room++) {
-		visit_buffer_fixed(&out, bytes, room);
+	for (size_t capacity = 0; capacity <= size; capacity++) {
+		visit_buffer_fixed(&out, bytes, capacity);
 		error.what[0] = '\0';
 		if (visit_description_read(&memory, (uintptr_t)&foreign.desc, &out, &error) !=
-				(room < size ? -ENOMEM : 0)) {
-			fprintf(stderr, "%zu of %zu bytes\n", room, size);
+				(capacity < size ? -ENOMEM : 0)) {
+			fprintf(stderr, "%zu of %zu bytes\n", capacity, size);
 			abort();
 		}
-		if (room < size)
+		if (capacity < size)
 			CHECK(!strcmp(error.what, "out of memory for the description") &&
 					!out.size);
 	}
@@ -443,39 +443,39 @@ static int note(const char *format, ...)
 	return 0;
 }
 
-static int element_begins(void *priv, const struct visit_place *place)
+static int element_begins(void *priv, const struct visit_location *location)
 {
 	(void)priv;
-	return note("[%u%s", place->index, place->name ? place->name : "");
+	return note("[%u%s", location->index, location->name ? location->name : "");
 }
 
-static int field_begins(void *priv, const struct visit_place *place)
+static int field_begins(void *priv, const struct visit_location *location)
 {
 	(void)priv;
-	return note("%u%s:", place->index, place->name);
+	return note("%u%s:", location->index, location->name);
 }
 
-static int enum_begins(
-		void *priv, const struct visit_place *place, struct visit_attributes of_mappings)
+static int enum_begins(void *priv, const struct visit_location *location,
+		struct visit_attributes of_mappings)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note("enum%u ", of_mappings.nr);
 }
 
-static int enum_ends(void *priv, const struct visit_place *place,
+static int enum_ends(void *priv, const struct visit_location *location,
 		const struct side_enum_mappings *mappings, const struct visit_value *number)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	return note(" end%u=%u", side_array_length(&mappings->mappings), (unsigned int)number->lo);
 }
 
-static int is_there(void *priv, const struct visit_place *place, const struct visit_value *number,
-		struct visit_attributes of_type)
+static int is_there(void *priv, const struct visit_location *location,
+		const struct visit_value *number, struct visit_attributes of_type)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	(void)of_type;
 	return note("%u", (unsigned int)number->lo);
 }

@@ -93,8 +93,8 @@ static bool readable_text(void *priv, const void *text, unsigned int unit_size)
 	return false;
 }
 
-static int value(void *priv, const struct visit_place *place, const struct visit_value *scalar,
-		struct visit_attributes attributes)
+static int value(void *priv, const struct visit_location *location,
+		const struct visit_value *scalar, struct visit_attributes attributes)
 {
 	static const char kinds[] = "nbusxpft";
 	char digits[VISIT_FLOAT_DIGITS_MAX];
@@ -109,16 +109,16 @@ static int value(void *priv, const struct visit_place *place, const struct visit
 	} else {
 		show("=%lld", (long long)scalar->lo);
 	}
-	show("%s%s%.*s", attributes.nr ? "a" : "", place->dynamic ? "d" : "", (int)place->depth,
-			"''''''''");
+	show("%s%s%.*s", attributes.nr ? "a" : "", location->dynamic ? "d" : "",
+			(int)location->depth, "''''''''");
 	return 0;
 }
 
-static int bitmap(void *priv, const struct visit_place *place,
+static int bitmap(void *priv, const struct visit_location *location,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bits)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	show(" bits%u of %s", bits->nr_items,
 			visit_label_name(side_enum_get(bits->item_type->type)));
 	for (uint32_t i = 0; i < side_array_length(&mappings->mappings); i++)
@@ -129,19 +129,19 @@ static int bitmap(void *priv, const struct visit_place *place,
 	return 0;
 }
 
-static int begin_array(void *priv, const struct visit_place *place,
+static int begin_array(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	show(" [%d%s", (int)nr, attributes.nr ? "a" : "");
 	return 0;
 }
 
-static int end_array(void *priv, const struct visit_place *place, uint32_t nr)
+static int end_array(void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)location;
 	show(" ]%u", nr);
 	return 0;
 }

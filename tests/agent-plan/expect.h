@@ -107,14 +107,14 @@ static MAKE_UNUSED void expect_parts_at(const struct plan *plan, const struct si
 {
 	uint8_t *head = malloc(sizeof(expected->bytes));
 	struct plan_span span = {NULL, 0};
-	const struct side_arg *cell;
+	const struct side_arg *arg;
 	ssize_t size;
 
-	if (plan->kind == PLAN_KIND_CELL) {
-		cell = side_ptr_get(vector->sav);
-		EXPECT(cell->type.v == plan->cell_label && expected->size == plan->cell_size,
-				"a cell of %u bytes", plan->cell_size);
-		EXPECT(!memcmp(&cell->u, expected->bytes, expected->size), "other bytes in it");
+	if (plan->kind == PLAN_KIND_SCALAR) {
+		arg = side_ptr_get(vector->sav);
+		EXPECT(arg->type.v == plan->scalar_label && expected->size == plan->scalar_size,
+				"a cell of %u bytes", plan->scalar_size);
+		EXPECT(!memcmp(&arg->u, expected->bytes, expected->size), "other bytes in it");
 		expect_cells++;
 	}
 	if (plan->kind == PLAN_KIND_SPAN) {

@@ -31,46 +31,46 @@ static void test_arrays(void)
 {
 	struct side_type bytes = make_array(make_plain(1, false), 5);
 	struct side_type texts = make_array(make_string(1, HOST), 2);
-	struct side_arg cells[5] = {U8(1), U8(2), U8(3), U8(4), U8(5)};
+	struct side_arg args[5] = {U8(1), U8(2), U8(3), U8(4), U8(5)};
 	struct side_arg text_cells[2] = {TEXT("one"), TEXT(NULL)};
-	struct side_arg rows[2] = {arg_vector(SIDE_TYPE_ARRAY, 5, cells),
-			arg_vector(SIDE_TYPE_ARRAY, 5, cells)};
-	struct side_arg broken = arg_vector(SIDE_TYPE_ARRAY, 5, cells);
+	struct side_arg rows[2] = {
+			arg_vector(SIDE_TYPE_ARRAY, 5, args), arg_vector(SIDE_TYPE_ARRAY, 5, args)};
+	struct side_arg broken = arg_vector(SIDE_TYPE_ARRAY, 5, args);
 
-	expect_everywhere(bytes, arg_vector(SIDE_TYPE_ARRAY, 5, cells), "0102030405");
+	expect_everywhere(bytes, arg_vector(SIDE_TYPE_ARRAY, 5, args), "0102030405");
 	expect_everywhere(texts, arg_vector(SIDE_TYPE_ARRAY, 2, text_cells), "'one'00 '(null)'00");
 	expect_everywhere(make_array(bytes, 2), arg_vector(SIDE_TYPE_ARRAY, 2, rows),
 			"0102030405 0102030405");
 	expect_everywhere(make_array(texts, 0), arg_vector(SIDE_TYPE_ARRAY, 0, NULL), "");
-	expect_field_refusal(bytes, arg_vector(SIDE_TYPE_ARRAY, 4, cells), PLAN_REASON_LENGTH);
+	expect_field_refusal(bytes, arg_vector(SIDE_TYPE_ARRAY, 4, args), PLAN_REASON_LENGTH);
 	expect_field_refusal(
-			texts, arg_vector(SIDE_TYPE_ARRAY, 2, cells), PLAN_REASON_ARGUMENT_LABEL);
+			texts, arg_vector(SIDE_TYPE_ARRAY, 2, args), PLAN_REASON_ARGUMENT_LABEL);
 	side_ptr_set(((struct side_arg_vec *)side_ptr_get(broken.u.side_static.side_array))->sav,
 			NULL);
 	expect_field_refusal(bytes, broken, PLAN_REASON_NULL_POINTER);
-	cells[4] = U16(5);
+	args[4] = U16(5);
 	expect_field_refusal(
-			bytes, arg_vector(SIDE_TYPE_ARRAY, 5, cells), PLAN_REASON_ARGUMENT_LABEL);
+			bytes, arg_vector(SIDE_TYPE_ARRAY, 5, args), PLAN_REASON_ARGUMENT_LABEL);
 }
 
 static void test_vlas(void)
 {
 	struct side_arg *many = make_bytes(70000 * sizeof(*many));
-	struct side_arg cells[3] = {U16(1), U16(2), U16(3)};
+	struct side_arg args[3] = {U16(1), U16(2), U16(3)};
 	struct side_type u16 = make_plain(2, false);
 	struct side_arg nested[2] = {
-			arg_vector(SIDE_TYPE_VLA, 2, cells), arg_vector(SIDE_TYPE_VLA, 0, NULL)};
+			arg_vector(SIDE_TYPE_VLA, 2, args), arg_vector(SIDE_TYPE_VLA, 0, NULL)};
 	uint32_t i;
 
-	expect_everywhere(make_vla(u16, make_plain(1, false)), arg_vector(SIDE_TYPE_VLA, 3, cells),
+	expect_everywhere(make_vla(u16, make_plain(1, false)), arg_vector(SIDE_TYPE_VLA, 3, args),
 			"03 010002000300");
-	expect_everywhere(make_vla(u16, make_plain(2, true)), arg_vector(SIDE_TYPE_VLA, 3, cells),
+	expect_everywhere(make_vla(u16, make_plain(2, true)), arg_vector(SIDE_TYPE_VLA, 3, args),
 			"0300 010002000300");
 	expect_everywhere(make_vla(u16, make_integer(SIDE_TYPE_U32, 4, 0, false, BE)),
-			arg_vector(SIDE_TYPE_VLA, 1, cells), "01000000 0100");
+			arg_vector(SIDE_TYPE_VLA, 1, args), "01000000 0100");
 	expect_everywhere(make_vla(u16, make_plain(8, false)), arg_vector(SIDE_TYPE_VLA, 0, NULL),
 			"0000000000000000");
-	expect_everywhere(make_vla(u16, make_plain(16, true)), arg_vector(SIDE_TYPE_VLA, 1, cells),
+	expect_everywhere(make_vla(u16, make_plain(16, true)), arg_vector(SIDE_TYPE_VLA, 1, args),
 			"0100000000000000 0100");
 	expect_everywhere(make_vla(make_vla(u16, make_plain(1, false)), make_plain(4, false)),
 			arg_vector(SIDE_TYPE_VLA, 2, nested), "02000000 02 01000200 00");
@@ -193,7 +193,7 @@ static void test_variants(void)
 
 struct list {
 	uint32_t count;
-	const struct side_arg *cells;
+	const struct side_arg *args;
 	bool ignore_errors, fail;
 };
 
@@ -205,9 +205,9 @@ static enum side_visitor_status visit_list(
 
 	for (i = 0; i < list->count; i++) {
 		/* Elements need only live during the call. */
-		struct side_arg cell = list->cells[i];
+		struct side_arg arg = list->args[i];
 
-		if (context->write_elem(context, &cell) != SIDE_VISITOR_STATUS_OK &&
+		if (context->write_elem(context, &arg) != SIDE_VISITOR_STATUS_OK &&
 				!list->ignore_errors)
 			return SIDE_VISITOR_STATUS_ERROR;
 	}
@@ -224,9 +224,9 @@ static enum side_visitor_status visit_null(
 
 static void test_visitors(void)
 {
-	struct side_arg cells[3] = {U16(1), U16(2), U8(3)};
-	struct list good = {2, cells, false, false}, bad = {3, cells, false, false};
-	struct list careless = {3, cells, true, false}, failing = {2, cells, false, true};
+	struct side_arg args[3] = {U16(1), U16(2), U8(3)};
+	struct list good = {2, args, false, false}, bad = {3, args, false, false};
+	struct list careless = {3, args, true, false}, failing = {2, args, false, true};
 	struct list none = {0, NULL, false, false};
 	struct side_type inner =
 			make_vla_visitor(make_plain(2, false), make_plain(1, false), visit_list);

@@ -163,7 +163,7 @@ static void test_attributes(void)
 
 struct list {
 	uint32_t count;
-	const struct side_arg *cells;
+	const struct side_arg *args;
 	bool ignore_errors, fail;
 };
 
@@ -174,9 +174,9 @@ static enum side_visitor_status visit_elements(
 	uint32_t i;
 
 	for (i = 0; i < list->count; i++) {
-		struct side_arg cell = list->cells[i];
+		struct side_arg arg = list->args[i];
 
-		if (context->write_elem(context, &cell) != SIDE_VISITOR_STATUS_OK &&
+		if (context->write_elem(context, &arg) != SIDE_VISITOR_STATUS_OK &&
 				!list->ignore_errors)
 			return SIDE_VISITOR_STATUS_ERROR;
 	}
@@ -190,7 +190,7 @@ static enum side_visitor_status visit_fields(
 	uint32_t i;
 
 	for (i = 0; i < list->count; i++) {
-		struct side_arg_dynamic_field field = {.elem = list->cells[i]};
+		struct side_arg_dynamic_field field = {.elem = list->args[i]};
 		char name[16];
 
 		snprintf(name, sizeof(name), "f%u", i);
@@ -206,10 +206,10 @@ static void test_visitors(void)
 {
 	const struct side_attr key[] = {make_attribute("k", SIDE_ATTR_TYPE_BOOL, "\0", 1)};
 	const struct make_attributes one = {1, key};
-	struct side_arg cells[2] = {dynamic_byte(1), dynamic_byte(2)};
+	struct side_arg args[2] = {dynamic_byte(1), dynamic_byte(2)};
 	struct side_arg wrong[2] = {dynamic_byte(1), ARG(SIDE_TYPE_U8, uint8_t, 1)};
-	struct list good = {2, cells, false, false}, careless = {2, wrong, true, false};
-	struct list failing = {1, cells, false, true};
+	struct list good = {2, args, false, false}, careless = {2, wrong, true, false};
+	struct list failing = {1, args, false, true};
 	struct side_arg nested[2] = {dynamic_vla_visitor(visit_elements, &good, NO_ATTRIBUTES),
 			dynamic_struct_visitor(visit_fields, &good, one)};
 	struct list outer = {2, nested, false, false};
@@ -280,11 +280,11 @@ static void test_variadic(void)
 	const struct side_attr key[] = {make_attribute("call", SIDE_ATTR_TYPE_BOOL, "\1", 1)};
 	const struct make_attributes one = {1, key};
 	struct side_type u16 = make_plain(2, false);
-	struct side_arg cell = ARG(SIDE_TYPE_U16, uint16_t, 0x0201);
+	struct side_arg arg = ARG(SIDE_TYPE_U16, uint16_t, 0x0201);
 	struct side_event_description *event =
 			make_event(1, &u16, NULL, SIDE_EVENT_FLAG_VARIADIC | 1ULL << 40);
 	struct side_event_description *bare = make_event(0, NULL, NULL, SIDE_EVENT_FLAG_VARIADIC);
-	struct side_arg_vec *vector = make_vector(1, &cell);
+	struct side_arg_vec *vector = make_vector(1, &arg);
 
 	expect_record(event, vector, make_dynamic_struct(2, names, values, one),
 			"0102 05000000 00 00 15 02000000 01 00 17 01000000 02 'call'00 01 01"

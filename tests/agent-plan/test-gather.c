@@ -367,12 +367,12 @@ static void test_spans(void)
 	types[2] = types[0];
 	types[0] = gather_array(gather_byte(0, DIRECT), 100, 0, DIRECT);
 	plan = expect_plan(make_event(3, types, NULL, 0), __LINE__);
-	if (plan->kind != PLAN_KIND_QUIET)
+	if (plan->kind != PLAN_KIND_GP_ONLY)
 		exit(1);
 	plan_free(plan);
 	types[0] = gather_array(gather_byte(0, DIRECT), 10, 0, DIRECT);
 	plan = expect_plan(make_event(1, types, NULL, 0), __LINE__);
-	if (plan->kind != PLAN_KIND_QUIET)
+	if (plan->kind != PLAN_KIND_GP_ONLY)
 		exit(1);
 	plan_free(plan);
 }

@@ -38,7 +38,7 @@ static void test_page_ends(void)
 	struct side_type gathered = gather_array(gather_byte(0, DIRECT), 5, 0, DIRECT);
 	struct plan *plan = expect_plan(make_event(1, types, NULL, 0), __LINE__);
 	struct plan *copy = expect_plan(make_event(1, &gathered, NULL, 0), __LINE__);
-	size_t length, room;
+	size_t length, capacity;
 	int line = __LINE__;
 
 	for (length = 0; length < 40; length++) {
@@ -47,12 +47,17 @@ static void test_page_ends(void)
 
 		memset(end - length - 1, 'x', length);
 		end[-1] = '\0';
-		for (room = 0; room < 60; room++) {
-			ssize_t size = plan_serialize(plan, &vector, NULL, out_end - room, room);
+		for (capacity = 0; capacity < 60; capacity++) {
+			ssize_t size = plan_serialize(
+					plan, &vector, NULL, out_end - capacity, capacity);
 
-			EXPECT(size == (length < room ? (ssize_t)length + 1 : -E2BIG), "%zd", size);
-			EXPECT(size < 0 || !memcmp(out_end - room, end - length - 1, length + 1),
-					"%zu %zu", length, room);
+			EXPECT(size == (length < capacity ? (ssize_t)length + 1 : -E2BIG), "%zd",
+					size);
+			EXPECT(size < 0 ||
+							!memcmp(out_end - capacity,
+									end - length - 1,
+									length + 1),
+					"%zu %zu", length, capacity);
 		}
 		/* At the beginning of a page, whose predecessor is missing, too. */
 		side_ptr_set(arg.u.side_static.string_value, begin + length);
@@ -76,8 +81,8 @@ static void test_page_ends(void)
 static void test_last_cell(void)
 {
 	char *end = guarded_end();
-	struct side_arg *cell = (struct side_arg *)end - 1;
-	struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(cell), .len = 1};
+	struct side_arg *arg = (struct side_arg *)end - 1;
+	struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(arg), .len = 1};
 	unsigned int size;
 	int line = __LINE__;
 
@@ -86,7 +91,7 @@ static void test_last_cell(void)
 		struct plan *plan = expect_plan(make_event(1, &type, NULL, 0), __LINE__);
 		uint8_t buffer[16];
 
-		*cell = arg_value(type.type.v, "0123456789abcdef", size);
+		*arg = arg_value(type.type.v, "0123456789abcdef", size);
 		EXPECT(plan_serialize(plan, &vector, NULL, buffer, size) == (ssize_t)size, "%u",
 				size);
 		plan_free(plan);

@@ -20,16 +20,16 @@ static uint32_t draw(uint32_t limit)
  */
 #define PLACE_SIZE 65536
 #define PLACE_BEHIND (1 << 20)
-static uint8_t *place;
+static uint8_t *location;
 
 static void fill_place(void)
 {
 	size_t i;
 
 	for (i = 0; i + 8 <= PLACE_SIZE; i += 8) {
-		uint64_t word = draw(3) ? (uintptr_t)place + 8 * draw(PLACE_SIZE / 8) : 0;
+		uint64_t word = draw(3) ? (uintptr_t)location + 8 * draw(PLACE_SIZE / 8) : 0;
 
-		memcpy(place + i, &word, 8);
+		memcpy(location + i, &word, 8);
 	}
 }
 
@@ -54,30 +54,30 @@ static struct side_arg random_scalar(void)
 static struct side_arg random_dynamic(unsigned int depth)
 {
 	static const char *const names[] = {"a", NULL, "ccc"};
-	struct side_arg cells[3], cell;
+	struct side_arg args[3], arg;
 	uint32_t count = draw(4), i;
 	uint8_t value[32];
 
 	for (i = 0; i < 32; i++)
 		value[i] = (uint8_t)draw(256);
 	for (i = 0; i < count; i++)
-		cells[i] = random_cell(depth + 1);
+		args[i] = random_cell(depth + 1);
 	switch (draw(8)) {
-	case 0: return dynamic_vla(count, cells, NO_ATTRIBUTES);
-	case 1: return dynamic_struct(count, names, cells, NO_ATTRIBUTES);
-	case 2: return dynamic_vla_visitor(visit_cells, place + 8 * draw(8), NO_ATTRIBUTES);
-	case 3: return dynamic_struct_visitor(visit_fields, place + 8 * draw(8), NO_ATTRIBUTES);
+	case 0: return dynamic_vla(count, args, NO_ATTRIBUTES);
+	case 1: return dynamic_struct(count, names, args, NO_ATTRIBUTES);
+	case 2: return dynamic_vla_visitor(visit_cells, location + 8 * draw(8), NO_ATTRIBUTES);
+	case 3: return dynamic_struct_visitor(visit_fields, location + 8 * draw(8), NO_ATTRIBUTES);
 	case 4: return dynamic_integer(draw(2) ? 4 : draw(20), draw(40), draw(2), draw(3), value);
-	case 5: return dynamic_string(draw(5), draw(2), draw(2) ? place + 8 * draw(100) : NULL);
-	case 6: cell = dynamic_float(2, draw(2), value); break;
-	default: cell = dynamic_bool(1, draw(9), draw(2), value); break;
+	case 5: return dynamic_string(draw(5), draw(2), draw(2) ? location + 8 * draw(100) : NULL);
+	case 6: arg = dynamic_float(2, draw(2), value); break;
+	default: arg = dynamic_bool(1, draw(9), draw(2), value); break;
 	}
-	cell.u.side_dynamic.side_float.type.float_size = (uint16_t)draw(18);
-	cell.type.v = SIDE_TYPE_DYNAMIC_NULL + draw(7);
+	arg.u.side_dynamic.side_float.type.float_size = (uint16_t)draw(18);
+	arg.type.v = SIDE_TYPE_DYNAMIC_NULL + draw(7);
 	/* Strings keep their address behind what the others use, so give it one. */
-	if (cell.type.v == SIDE_TYPE_DYNAMIC_STRING)
-		return dynamic_string(1, 0, place);
-	return cell;
+	if (arg.type.v == SIDE_TYPE_DYNAMIC_STRING)
+		return dynamic_string(1, 0, location);
+	return arg;
 }
 
 static struct side_arg random_cell(unsigned int depth)
@@ -88,7 +88,7 @@ static struct side_arg random_cell(unsigned int depth)
 			SIDE_TYPE_GATHER_STRING, SIDE_TYPE_GATHER_STRUCT, SIDE_TYPE_GATHER_ARRAY};
 	static const unsigned int with_vector[] = {
 			SIDE_TYPE_STRUCT, SIDE_TYPE_ARRAY, SIDE_TYPE_VLA};
-	struct side_arg cells[4], cell;
+	struct side_arg args[4], arg;
 	uint32_t count = draw(5), i;
 
 	if (depth > 4)
@@ -97,21 +97,23 @@ static struct side_arg random_cell(unsigned int depth)
 	case 0:
 	case 1:
 		for (i = 0; i < count; i++)
-			cells[i] = random_cell(depth + 1);
-		return arg_vector(with_vector[draw(3)], count, cells);
+			args[i] = random_cell(depth + 1);
+		return arg_vector(with_vector[draw(3)], count, args);
 	case 2: return arg_optional(random_cell(depth + 1), (uint8_t)draw(3));
 	case 3: return arg_variant(random_scalar(), random_cell(depth + 1));
-	case 4: return arg_vla_visitor(place + 8 * draw(8));
+	case 4: return arg_vla_visitor(location + 8 * draw(8));
 	case 5: return random_dynamic(depth);
 	case 6:
-		return arg_gather_vla(
-				draw(9) ? place : NULL, draw(9) ? place + 8 * draw(64) : NULL);
-	case 7: return arg_pointer(with_pointer[draw(11)], draw(9) ? place + 8 * draw(64) : NULL);
-	default: cell = random_scalar(); break;
+		return arg_gather_vla(draw(9) ? location : NULL,
+				draw(9) ? location + 8 * draw(64) : NULL);
+	case 7:
+		return arg_pointer(
+				with_pointer[draw(11)], draw(9) ? location + 8 * draw(64) : NULL);
+	default: arg = random_scalar(); break;
 	}
-	if (cell.type.v >= SIDE_TYPE_STRING_UTF8)
-		cell = arg_pointer(cell.type.v, draw(9) ? place + 8 * draw(64) : NULL);
-	return cell;
+	if (arg.type.v >= SIDE_TYPE_STRING_UTF8)
+		arg = arg_pointer(arg.type.v, draw(9) ? location + 8 * draw(64) : NULL);
+	return arg;
 }
 
 static unsigned int visits;
@@ -125,9 +127,9 @@ static enum side_visitor_status visit_cells(
 	if (++visits > 100)
 		return SIDE_VISITOR_STATUS_OK;
 	for (; count; count--) {
-		struct side_arg cell = random_cell(3);
+		struct side_arg arg = random_cell(3);
 
-		if (context->write_elem(context, draw(50) ? &cell : NULL) !=
+		if (context->write_elem(context, draw(50) ? &arg : NULL) !=
 						SIDE_VISITOR_STATUS_OK &&
 				draw(3))
 			return SIDE_VISITOR_STATUS_ERROR;
@@ -228,21 +230,20 @@ static struct side_type random_type(unsigned int depth)
 
 static struct side_arg fitting_cell(const struct side_type *type)
 {
-	struct side_arg cells[4], cell = random_scalar();
+	struct side_arg args[4], arg = random_scalar();
 	const struct side_type_struct *members;
 	const struct side_type *element;
 	unsigned int label = type->type.v;
 	uint32_t i, count;
 
-	cell.type.v = (uint16_t)label;
+	arg.type.v = (uint16_t)label;
 	switch (label) {
 	case SIDE_TYPE_STRUCT:
 		members = side_ptr_get(type->u.side_struct);
 		count = members->fields.length;
 		for (i = 0; i < count; i++)
-			cells[i] = fitting_cell(
-					&side_array_elements(&members->fields)[i].side_type);
-		return arg_vector(label, count, cells);
+			args[i] = fitting_cell(&side_array_elements(&members->fields)[i].side_type);
+		return arg_vector(label, count, args);
 	case SIDE_TYPE_ARRAY:
 	case SIDE_TYPE_VLA:
 		element = label == SIDE_TYPE_ARRAY
@@ -251,8 +252,8 @@ static struct side_arg fitting_cell(const struct side_type *type)
 		count = label == SIDE_TYPE_ARRAY ? side_ptr_get(type->u.side_array)->length
 						 : draw(4);
 		for (i = 0; i < count; i++)
-			cells[i] = fitting_cell(element);
-		return arg_vector(label, count, cells);
+			args[i] = fitting_cell(element);
+		return arg_vector(label, count, args);
 	case SIDE_TYPE_OPTIONAL:
 		element = side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type);
 		return arg_optional(fitting_cell(element), (uint8_t)draw(3));
@@ -260,17 +261,17 @@ static struct side_arg fitting_cell(const struct side_type *type)
 		element = &side_array_elements(
 				&side_ptr_get(type->u.side_variant)->options)[draw(3)]
 					   .side_type;
-		cell = random_scalar();
-		cell.type.v = side_ptr_get(type->u.side_variant)->selector.type.v;
-		return arg_variant(cell, fitting_cell(element));
+		arg = random_scalar();
+		arg.type.v = side_ptr_get(type->u.side_variant)->selector.type.v;
+		return arg_variant(arg, fitting_cell(element));
 	case SIDE_TYPE_VLA_VISITOR: return arg_vla_visitor(NULL);
 	case SIDE_TYPE_DYNAMIC: return random_dynamic(1);
 	case SIDE_TYPE_GATHER_VLA:
-		return arg_gather_vla(place + 8 * draw(64), place + 8 * draw(64));
+		return arg_gather_vla(location + 8 * draw(64), location + 8 * draw(64));
 	default:
 		if (label >= SIDE_TYPE_STRING_UTF8)
-			return arg_pointer(label, draw(9) ? place + 8 * draw(64) : NULL);
-		return cell;
+			return arg_pointer(label, draw(9) ? location + 8 * draw(64) : NULL);
+		return arg;
 	}
 }
 
@@ -299,7 +300,7 @@ static void one(void)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
 	struct side_type types[6];
-	struct side_arg cells[6];
+	struct side_arg args[6];
 	struct side_event_description *event;
 	struct side_arg_dynamic_struct *variadic;
 	struct side_arg_vec *vector;
@@ -315,21 +316,21 @@ static void one(void)
 		return;
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < count; i++)
-			cells[i] = fitting_cell(&types[i]);
+			args[i] = fitting_cell(&types[i]);
 		/* Some rounds all fits; in others one or two cells do not, or their number. */
 		if (count && round % 4 == 1)
-			cells[draw(count)] = random_cell(0);
+			args[draw(count)] = random_cell(0);
 		if (count && round % 4 == 2)
-			cells[draw(count)].type.v =
+			args[draw(count)].type.v =
 					(uint16_t)(draw(3) ? draw(21) : 51 + draw(65000));
-		vector = make_vector(count, cells);
+		vector = make_vector(count, args);
 		if (round % 8 == 3)
 			vector->len = draw(count + 1);
 		if (round % 8 == 7)
 			side_ptr_set(vector->sav, NULL);
 		for (i = 0; i < 4 && i < count; i++)
-			cells[i] = random_dynamic(1);
-		variadic = make_dynamic_struct(i, names, cells, NO_ATTRIBUTES);
+			args[i] = random_dynamic(1);
+		variadic = make_dynamic_struct(i, names, args, NO_ATTRIBUTES);
 		run(plan, draw(40) ? vector : NULL, draw(10) ? variadic : NULL);
 	}
 	plan_free(plan);
@@ -341,7 +342,7 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	int line = __LINE__;
 
-	place = calloc(1, PLACE_SIZE + PLACE_BEHIND);
+	location = calloc(1, PLACE_SIZE + PLACE_BEHIND);
 	for (i = 0; i < rounds && !expect_failures; i++) {
 		state = seed + (uint64_t)i;
 		one();
@@ -359,6 +360,6 @@ int main(int argc, char **argv)
 	EXPECT(outcomes[1 + PLAN_REASON_ARGUMENT_LABEL] > rounds, "few labels differ");
 	EXPECT(outcomes[1 + PLAN_REASON_NULL_POINTER] > rounds / 10, "few pointers are NULL");
 	EXPECT(outcomes[1 + PLAN_REASON_ARGUMENT_COUNT] > rounds / 10, "few counts differ");
-	free(place);
+	free(location);
 	return expect_end();
 }

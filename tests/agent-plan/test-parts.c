@@ -96,7 +96,7 @@ static void test_memory_behind(void)
 		memset(memory, codes[i], sizeof(memory));
 		EXPECT(size > 0 && size < 2048 && !plan_build(event, memory, (size_t)size, &plan),
 				"%zd", size);
-		EXPECT(plan->kind == PLAN_KIND_QUIET, "%d with %u behind", plan->kind, codes[i]);
+		EXPECT(plan->kind == PLAN_KIND_GP_ONLY, "%d with %u behind", plan->kind, codes[i]);
 		/* The memory is the caller's. */
 		nr_unmapped = 0;
 		plan_free(plan);
@@ -112,7 +112,7 @@ static union {
 	struct plan_body body;
 	unsigned char bytes[sizeof(struct plan_body) + (OPS_MAX + 1) * sizeof(struct plan_op)];
 } made;
-static struct run before[OPS_MAX];
+static struct scalar_run before[OPS_MAX];
 
 static void begin_runs(void)
 {
@@ -132,7 +132,7 @@ static void add_runs(unsigned int times, unsigned int size, uint32_t count)
 				.label = (uint16_t)(100 + at),
 				.count = count,
 				.skip = 1};
-		before[at] = (struct run){made.body.ops[at].label, (uint8_t)size, count};
+		before[at] = (struct scalar_run){made.body.ops[at].label, (uint8_t)size, count};
 	}
 }
 
@@ -148,22 +148,22 @@ static bool is_block(uint32_t at, uint32_t runs)
 	static const uint8_t sizes[] = {8, 4, 2, 1, 16, 0};
 	const struct plan_op *op = &made.body.ops[at];
 	const struct plan_entry *entry = (const struct plan_entry *)(op + 1);
-	uint32_t cells = 0, bytes = 0;
+	uint32_t args = 0, bytes = 0;
 
 	for (uint32_t i = 0; i < runs; i++) {
-		cells += before[at + i].count;
+		args += before[at + i].count;
 		bytes += before[at + i].count * before[at + i].size;
 	}
-	if (op->code != PLAN_BLOCK || op->count != cells || op->bytes != bytes || op->skip != runs)
+	if (op->code != PLAN_BLOCK || op->count != args || op->bytes != bytes || op->skip != runs)
 		return false;
 	for (unsigned int group = 0; group < 6; group++) {
-		uint32_t cell = 0, to = 0, nr = 0;
+		uint32_t arg = 0, to = 0, nr = 0;
 
 		for (uint32_t i = 0; i < runs; i++)
-			for (uint32_t k = 0; k < before[at + i].count; k++, cell++) {
+			for (uint32_t k = 0; k < before[at + i].count; k++, arg++) {
 				if (before[at + i].size == sizes[group]) {
 					if (entry->label != before[at + i].label ||
-							entry->to != to || entry->cell != cell * 64)
+							entry->to != to || entry->arg != arg * 64)
 						return false;
 					entry++;
 					nr++;
@@ -236,7 +236,7 @@ static void test_blocks(void)
 	/* Other operations end the runs. */
 	CASE(add_runs(2, 4, 1); made.body.ops[made.body.op_count++] =
 						(struct plan_op){.code = PLAN_STRING, .skip = 1};
-			before[2] = (struct run){0}; add_runs(2, 2, 1););
+			before[2] = (struct scalar_run){0}; add_runs(2, 2, 1););
 	EXPECT(is_block(0, 2) && made.body.ops[2].code == PLAN_STRING && is_block(3, 2),
 			"a string");
 	CASE(add_runs(1, 4, 1); made.body.ops[made.body.op_count++] =

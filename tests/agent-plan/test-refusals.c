@@ -110,8 +110,8 @@ static enum plan_kind kind_of(struct side_type type, int line)
 	struct plan *plan = expect_plan(make_event(1, &type, NULL, 0), line);
 	enum plan_kind kind = plan->kind;
 
-	EXPECT(kind != PLAN_KIND_CELL || (plan->cell_size && plan->cell_label == type.type.v),
-			"%u bytes, label %u", plan->cell_size, plan->cell_label);
+	EXPECT(kind != PLAN_KIND_SCALAR || (plan->scalar_size && plan->scalar_label == type.type.v),
+			"%u bytes, label %u", plan->scalar_size, plan->scalar_label);
 	plan_free(plan);
 	return kind;
 }
@@ -124,17 +124,18 @@ static void test_kinds(void)
 	struct plan *plan;
 	int line = __LINE__;
 
-	EXPECT(kind_of(make_plain(16, true), line) == PLAN_KIND_CELL, "a number");
-	EXPECT(kind_of(make_string(1, HOST), line) == PLAN_KIND_QUIET, "a string");
+	EXPECT(kind_of(make_plain(16, true), line) == PLAN_KIND_SCALAR, "a number");
+	EXPECT(kind_of(make_string(1, HOST), line) == PLAN_KIND_GP_ONLY, "a string");
 	EXPECT(kind_of(make_label(SIDE_TYPE_DYNAMIC), line) == PLAN_KIND_ANY, "may call");
-	EXPECT(kind_of(gather_array(gathered, 63, 0, DIRECT), line) == PLAN_KIND_QUIET, "63 bytes");
+	EXPECT(kind_of(gather_array(gathered, 63, 0, DIRECT), line) == PLAN_KIND_GP_ONLY,
+			"63 bytes");
 	EXPECT(kind_of(gather_array(gathered, 64, 0, DIRECT), line) == PLAN_KIND_SPAN, "64 bytes");
 	EXPECT(kind_of(gather_vla(gathered, 0, POINTER, length), line) == PLAN_KIND_SPAN, "a VLA");
 	EXPECT(kind_of(gather_vla(gather_string(0, 1, HOST, POINTER), 0, POINTER, length), line) ==
-					PLAN_KIND_QUIET,
+					PLAN_KIND_GP_ONLY,
 			"a VLA of strings");
 	plan = expect_plan(make_event(2, two, NULL, 0), line);
-	EXPECT(plan->kind == PLAN_KIND_QUIET && plan_fixed_size(plan) == 6, "%zd",
+	EXPECT(plan->kind == PLAN_KIND_GP_ONLY && plan_fixed_size(plan) == 6, "%zd",
 			plan_fixed_size(plan));
 	plan_free(plan);
 	plan = expect_plan(make_event(1, two, NULL, SIDE_EVENT_FLAG_VARIADIC), line);

@@ -409,7 +409,7 @@ static void batches_come_and_go(void **state)
 static void spare_ids(void **state)
 {
 	enum { KEYS = 500, ROUNDS = 200000 };
-	struct agent_spares spares = {0};
+	struct agent_recycled_ids spares = {0};
 	static uint32_t held[KEYS][8];
 	unsigned int nr[KEYS] = {0};
 	uint64_t seed = 17;
@@ -429,10 +429,10 @@ static void spare_ids(void **state)
 		hash = (struct agent_hash){.low = key % 7 + (key % 3 ? 0 : 1020), .high = key};
 		if (put && nr[key] < 8) {
 			held[key][nr[key]++] = next;
-			agent_spare_put(&spares, hash, next++);
+			agent_recycled_ids_put(&spares, hash, next++);
 			continue;
 		}
-		assert_int_equal(agent_spare_take(&spares, hash, &id), nr[key] > 0);
+		assert_int_equal(agent_recycled_ids_take(&spares, hash, &id), nr[key] > 0);
 		if (!nr[key])
 			continue;
 		for (k = 0; k < nr[key] && held[key][k] != id; k++)
@@ -440,8 +440,8 @@ static void spare_ids(void **state)
 		assert_true(k < nr[key]);
 		held[key][k] = held[key][--nr[key]];
 	}
-	agent_spare_forget(&spares);
-	assert_false(agent_spare_take(&spares, (struct agent_hash){0, 0}, &next));
+	agent_recycled_ids_forget(&spares);
+	assert_false(agent_recycled_ids_take(&spares, (struct agent_hash){0, 0}, &next));
 	/* One bit more or less is another event. */
 	assert_true(agent_hash("abc", 3).low != agent_hash("abc", 4).low);
 	assert_true(agent_hash("abcdefgh1", 9).high != agent_hash("abcdefgh3", 9).high);

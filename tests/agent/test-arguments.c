@@ -173,12 +173,12 @@ static void print(const struct side_arg *argument)
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[2 * AGENT_LINE];
 } lines;
-static struct probes_wish wish;
+static struct probes_spec spec;
 static struct probes_field fields[16];
 static uintptr_t enabled;
 static uint64_t unseen[PROBES_NR_UNSEEN];
 static struct probes_event event_of_hit;
-static struct probes_way way;
+static struct probes_layout layout;
 static struct patch_hit hit = {.address = 4711};
 
 static void reset(void)
@@ -188,8 +188,8 @@ static void reset(void)
 	memset(&played, 0, sizeof(played));
 	memset(fields, 0, sizeof(fields));
 	memset(unseen, 0, sizeof(unseen));
-	memset(&wish, 0, sizeof(wish));
-	memset(&way, 0, sizeof(way));
+	memset(&spec, 0, sizeof(spec));
+	memset(&layout, 0, sizeof(layout));
 	memset(&event_of_hit, 0, sizeof(event_of_hit));
 	played.length = UINT64_MAX;
 	event_of_hit.enabled = &enabled;
@@ -197,12 +197,12 @@ static void reset(void)
 	event_of_hit.unseen = unseen;
 	event_of_hit.state = (const struct side_event_state *)(uintptr_t)99;
 	enabled = 1;
-	way.event = &event_of_hit;
+	layout.event = &event_of_hit;
 	hook->lines = 2;
-	*probes_wish_of(hook) = &wish;
-	wish.entry_fetches = all_fetches;
-	wish.exit_fetches = all_fetches;
-	wish.function = "function";
+	*probes_spec_of(hook) = &spec;
+	spec.entry_fetches = all_fetches;
+	spec.exit_fetches = all_fetches;
+	spec.function = "function";
 	blocks_taken = 0;
 	probe_hit_lost = 0;
 	*calls = '\0';
@@ -214,14 +214,15 @@ static void add(uint8_t type, uint16_t label, uint8_t size, uint16_t limit, uint
 
 	fields[i] = (struct probes_field){.field = {.type = type, .size = size, .limit = limit},
 			.label = label,
-			.cell = (uint8_t)i};
+			.arg = (uint8_t)i};
 	played.values[i] = value;
 	event_of_hit.nr_top++;
 }
 
 static void happen(const char *wanted)
 {
-	probe_hit_by_arguments(&hit, (const struct probes_hook *)(const void *)lines.bytes, &way);
+	probe_hit_by_arguments(
+			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
 	assert_called(wanted);
 	assert_int_equal(blocks_taken, 0);
 }
@@ -300,16 +301,20 @@ static void test_values(void **unused)
 	for (int i = 0; i < 10; i++)
 		add(PROBE_FIELD_UNSIGNED, SIDE_TYPE_U64, 8, 0, 12);
 	event_of_hit.nr_top = 1;
-	probe_hit_by_arguments(&hit, (const struct probes_hook *)(const void *)lines.bytes, &way);
+	probe_hit_by_arguments(
+			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
 	blocks_taken = UINT32_MAX;
-	probe_hit_by_arguments(&hit, (const struct probes_hook *)(const void *)lines.bytes, &way);
+	probe_hit_by_arguments(
+			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
 	assert_called(two);
 	add(PROBE_FIELD_UNSIGNED, SIDE_TYPE_U64, 8, 0, 12);
-	probe_hit_by_arguments(&hit, (const struct probes_hook *)(const void *)lines.bytes, &way);
+	probe_hit_by_arguments(
+			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
 	assert_called("unseen 2\n");
 	assert_true(probe_hit_lost == 1 && unseen[PROBES_UNSEEN_MEMORY] == 1);
 	event_of_hit.unseen = NULL;
-	probe_hit_by_arguments(&hit, (const struct probes_hook *)(const void *)lines.bytes, &way);
+	probe_hit_by_arguments(
+			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
 	assert_called("unseen 2\n");
 	assert_int_equal(probe_hit_lost, 2);
 	blocks_taken = 0;
@@ -345,9 +350,10 @@ static void test_strings(void **unused)
 	reset();
 	event_of_hit.scratch = 1;
 	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 7, 80);
-	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 8, (uintptr_t)wish.function);
+	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 8, (uintptr_t)spec.function);
 	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 9, 90);
-	probe_hit_by_arguments(&hit, (const struct probes_hook *)(const void *)lines.bytes, &way);
+	probe_hit_by_arguments(
+			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
 	assert_non_null(strstr(calls, "string 80 8\nstring 90 10\nquiet:"));
 	assert_non_null(strstr(calls, "=\"text\""));
 	assert_non_null(strstr(calls, "=\"function\""));
@@ -362,12 +368,12 @@ static void test_several(void **unused)
 	struct probes_moment moment = {.length = 9,
 			.field = 5,
 			.hit = &hit,
-			.way = &way,
+			.layout = &layout,
 			.window = &scratch.window};
 
 	(void)unused;
 	reset();
-	way.leaves = true;
+	layout.leaves = true;
 	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 3);
 	moment.length = 2;
 	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 2);
@@ -416,14 +422,14 @@ static void test_composed(void **unused)
 	add(PROBE_FIELD_UNSIGNED, SIDE_TYPE_U64, 8, 0, 4);
 	add(PROBE_FIELD_UNSIGNED, SIDE_TYPE_U64, 8, 0, 5);
 	add(PROBE_FIELD_BYTES, SIDE_TYPE_GATHER_VLA, 1, 3, 80);
-	fields[0].cell = 0;
+	fields[0].arg = 0;
 	fields[0].first_member = 3;
 	fields[0].nr_members = 2;
-	fields[1].cell = 3;
-	fields[2].cell = 4;
-	fields[3].cell = 1;
+	fields[1].arg = 3;
+	fields[2].arg = 4;
+	fields[3].arg = 1;
 	fields[3].field.guarded = true;
-	fields[4].cell = 2;
+	fields[4].arg = 2;
 	event_of_hit.nr_top = 3;
 	snprintf(wanted, sizeof(wanted),
 			"bytes 80 3\nquiet: %d={ %d=3 %d=4 } %d=some %d=5 %d=3:bbb\n",
@@ -479,7 +485,8 @@ static void call_plain(void)
 
 static void call_loud(void)
 {
-	probe_hit_by_arguments(&hit, (const struct probes_hook *)(const void *)lines.bytes, &way);
+	probe_hit_by_arguments(
+			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
 }
 
 static void test_saved(void **unused)

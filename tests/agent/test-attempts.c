@@ -64,7 +64,7 @@ static void test_names(void)
 /* Each time, the place is there, and disappears before the directory has its name. */
 static void test_places(void)
 {
-	char work[] = "/tmp/side-attempts-XXXXXX", place[64], command[96];
+	char work[] = "/tmp/side-attempts-XXXXXX", state_dir[64], command[96];
 	static char procname[] = "program", session_name[] = "s";
 	static struct boot_session boot = {.name = session_name};
 	static struct agent_session session = {.boot = &boot, .token = 5};
@@ -74,17 +74,17 @@ static void test_places(void)
 	int fds[WIRE_CHANNELS_MAX];
 
 	CHECK(mkdtemp(work));
-	snprintf(place, sizeof(place), "%s/place", work);
-	config.place = place;
+	snprintf(state_dir, sizeof(state_dir), "%s/place", work);
+	config.state_dir = state_dir;
 	for (unsigned int i = 0; i < WIRE_CHANNELS_MAX; i++)
 		fds[i] = -1;
 	try_error = ENOENT;
 	for (good_try = 5; good_try <= 6; good_try++) {
 		nr_tries = 0;
-		CHECK(boot_place_make(&session, &config, &facts, fds) ==
+		CHECK(boot_state_dir_make(&session, &config, &facts, fds) ==
 				(good_try == 5 ? 0 : -ENOENT));
 		CHECK(nr_tries == 5);
-		snprintf(command, sizeof(command), "rm -r %s", place);
+		snprintf(command, sizeof(command), "rm -r %s", state_dir);
 		CHECK(!system(command));
 	}
 	CHECK(!rmdir(work));

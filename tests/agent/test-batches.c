@@ -130,7 +130,7 @@ static size_t play_select(const struct agent_channel *channel,
 	called("select %d in %td", number_of(description), channel - channels);
 	if (memory)
 		called(" at %td with plan %td, place %u", memory - played.memory,
-				event->plan - plans, event->place);
+				event->plan - plans, event->position);
 	called("\n");
 	event->callback = see;
 	return channel == &channels[2] ? 0 : (size_t)(16 * (channel - channels + 1));
@@ -162,7 +162,7 @@ static int play_encode(const struct side_event_description *event, struct visit_
 	return visit_buffer_append(out, text, strlen(text)) ? -ENOSPC : played.encode_error;
 }
 
-static bool play_spare(struct agent_spares *spares, struct agent_hash hash, uint32_t *id)
+static bool play_spare(struct agent_recycled_ids *spares, struct agent_hash hash, uint32_t *id)
 {
 	struct agent_hash wanted = agent_hash("vpid\0vtid\0event-1", 17);
 
@@ -173,13 +173,13 @@ static bool play_spare(struct agent_spares *spares, struct agent_hash hash, uint
 	return true;
 }
 
-static void play_put(struct agent_spares *spares, struct agent_hash hash, uint32_t id)
+static void play_put(struct agent_recycled_ids *spares, struct agent_hash hash, uint32_t id)
 {
 	assert_true(hash.low == 1000 + id);
 	called("spare %d of %d\n", (int)id, spares == &channels[1].spares);
 }
 
-static void play_forget(struct agent_spares *spares)
+static void play_forget(struct agent_recycled_ids *spares)
 {
 	called("forget %d\n", spares == &channels[1].spares);
 }
@@ -227,11 +227,11 @@ static void play_recovery(struct agent_session *session, const void *stream, siz
 static int timed_way, prefixed_way, cell_way;
 
 static void *play_way(const char *name, const struct ring_producer *producer, uint32_t id,
-		size_t size, int *way)
+		size_t size, int *method)
 {
 	assert_ptr_equal(producer, &channels[0]);
 	called("%s %u %zu\n", name, id, size);
-	return way;
+	return method;
 }
 
 static ring_publish_timed *play_timed(
@@ -246,9 +246,10 @@ static ring_publish_prefixed *play_prefixed(
 	return (ring_publish_prefixed *)play_way("prefixed", producer, id, size, &prefixed_way);
 }
 
-static ring_publish_cell *play_cell(const struct ring_producer *producer, uint32_t id, size_t size)
+static ring_publish_scalar *play_cell(
+		const struct ring_producer *producer, uint32_t id, size_t size)
 {
-	return (ring_publish_cell *)play_way("cell", producer, id, size, &cell_way);
+	return (ring_publish_scalar *)play_way("cell", producer, id, size, &cell_way);
 }
 
 /* ---- libside ---- */
@@ -335,15 +336,15 @@ static uint64_t play_over_begin(void)
 #define agent_select play_select
 #define visit_buffer_pages play_buffer
 #define visit_description_encode play_encode
-#define agent_spare_take play_spare
-#define agent_spare_put play_put
-#define agent_spare_forget play_forget
+#define agent_recycled_ids_take play_spare
+#define agent_recycled_ids_put play_put
+#define agent_recycled_ids_forget play_forget
 #define ring_count_lost play_lost
 #define agent_send_events play_send
 #define agent_recovery_add play_recovery
-#define ring_timed_way play_timed
-#define ring_prefixed_way play_prefixed
-#define ring_cell_way play_cell
+#define ring_choose_timed play_timed
+#define ring_choose_prefixed play_prefixed
+#define ring_choose_scalar play_cell
 #define side_tracer_callback_register play_register
 #define side_tracer_callback_variadic_register play_register_variadic
 #define side_tracer_callback_replace play_replace
@@ -393,7 +394,7 @@ static void reset(void)
 	sessions[0].key = 77;
 	sessions[0].config.max_events = 100;
 	nr_sessions = 1;
-	agent_batches_rest();
+	agent_batches_trim();
 	*calls = '\0';
 }
 
@@ -567,7 +568,7 @@ static void test_introduce(void **unused)
 	/* Nothing is new: the recorder is not asked. */
 	assert_int_equal(agent_batches_introduce(&sessions[0], batch), 0);
 	assert_called("");
-	assert_non_null(stream_room.data);
+	assert_non_null(stream_buffer.data);
 	agent_batches_free(batch);
 }
 
@@ -621,7 +622,7 @@ static void test_failing_recorder(void **unused)
 	assert_false(batch->next->events[0].recorded);
 	assert_true(sessions[0].incomplete);
 	/* No memory for the second description. */
-	agent_batches_rest();
+	agent_batches_trim();
 	sessions[0].incomplete = false;
 	played.send_error = 0;
 	played.is_small = true;
@@ -629,7 +630,7 @@ static void test_failing_recorder(void **unused)
 	assert_called("pages\nlost\n");
 	assert_false(batch->events[1].recorded || batch->next->events[0].recorded);
 	assert_true(sessions[0].incomplete);
-	memset(&stream_room, 0, sizeof(stream_room));
+	memset(&stream_buffer, 0, sizeof(stream_buffer));
 	agent_batches_free(batch);
 }
 
@@ -643,21 +644,21 @@ static void test_stream_memory(void **unused)
 	batch = make_batch(1);
 	played.bytes = 30000;
 	assert_int_equal(agent_batches_introduce(&sessions[0], batch), 0);
-	assert_true(stream_room.data && stream_room.capacity <= WIRE_MESSAGE_MAX);
+	assert_true(stream_buffer.data && stream_buffer.capacity <= WIRE_MESSAGE_MAX);
 	batch->events[0].recorded = false;
 	played.bytes = 70000;
 	assert_int_equal(agent_batches_introduce(&sessions[0], batch), 0);
-	assert_null(stream_room.data);
-	stream_room.capacity = WIRE_MESSAGE_MAX;
-	stream_room.data = (unsigned char *)small_memory;
-	give_stream(&stream_room);
-	assert_non_null(stream_room.data);
-	memset(&stream_room, 0, sizeof(stream_room));
+	assert_null(stream_buffer.data);
+	stream_buffer.capacity = WIRE_MESSAGE_MAX;
+	stream_buffer.data = (unsigned char *)small_memory;
+	give_stream(&stream_buffer);
+	assert_non_null(stream_buffer.data);
+	memset(&stream_buffer, 0, sizeof(stream_buffer));
 	batch->events[0].recorded = false;
 	assert_int_equal(agent_batches_introduce(&sessions[0], batch), 0);
 	agent_batches_free(batch);
-	agent_batches_rest();
-	assert_null(stream_room.data);
+	agent_batches_trim();
+	assert_null(stream_buffer.data);
 }
 
 static void test_send_again(void **unused)
@@ -677,12 +678,12 @@ static void test_send_again(void **unused)
 	assert_int_equal(agent_batches_send_again(&sessions[0]), 0);
 	assert_called("forget 0\nforget 1\npages\nsend 4 in 0: 0 (0) event-0; 6 in 0: 0 (0) event-2;\nrecovery 46\n"
 		      "send 8 in 0: 0 (0) event-0;\nrecovery 23\n");
-	assert_null(stream_room.data);
+	assert_null(stream_buffer.data);
 	assert_true(batch->events[0].recorded && !batch->events[1].recorded);
 	played.send_error = -EPIPE;
 	assert_int_equal(agent_batches_send_again(&sessions[0]), -EPIPE);
 	assert_called("forget 0\nforget 1\npages\nsend 4 in 0: 0 (0) event-0; 6 in 0: 0 (0) event-2;\n");
-	assert_null(stream_room.data);
+	assert_null(stream_buffer.data);
 	/* What cannot be described any more is not recorded. */
 	played.encode_error = -EINVAL;
 	played.send_error = 0;
@@ -710,8 +711,8 @@ static void test_redirect(void **unused)
 	batch = make_batch(1);
 	event = batch->events;
 	event->id = 5;
-	plans[0].kind = PLAN_KIND_QUIET;
-	plans[0].cell_size = 4;
+	plans[0].kind = PLAN_KIND_GP_ONLY;
+	plans[0].scalar_size = 4;
 	redirect(batch, "");
 	assert_null(event->producer);
 	event->recorded = true;
@@ -735,12 +736,12 @@ static void test_redirect(void **unused)
 	event->contexts = (const struct context_set *)(const void *)&played;
 	redirect(batch, "");
 	event->straight = false;
-	plans[0].kind = PLAN_KIND_CELL;
+	plans[0].kind = PLAN_KIND_SCALAR;
 	redirect(batch, "prefixed 5 4\n");
 	assert_true(event->publish_prefixed == (ring_publish_prefixed *)(void *)&prefixed_way);
 	event->contexts = NULL;
 	redirect(batch, "cell 5 4\n");
-	assert_true(event->publish_cell == (ring_publish_cell *)(void *)&cell_way);
+	assert_true(event->publish_scalar == (ring_publish_scalar *)(void *)&cell_way);
 	event->straight = true;
 	redirect(batch, "timed 5 8\ncell 5 4\n");
 	event->contexts = (const struct context_set *)(const void *)&played;
@@ -748,7 +749,7 @@ static void test_redirect(void **unused)
 	redirect(batch, "");
 	assert_null(event->producer);
 	/* The functions stay. */
-	assert_non_null(event->publish_cell);
+	assert_non_null(event->publish_scalar);
 	event->contexts = NULL;
 	redirect(batch, "");
 	/* All batches of a session. */
@@ -855,7 +856,7 @@ static void test_changes(void **unused)
 			appears);
 	change(INSERT, wanted);
 	assert_non_null(sessions[0].batches);
-	assert_null(stream_room.data);
+	assert_null(stream_buffer.data);
 	assert_null(notified.events);
 	assert_false(sessions[0].batches->events[0].registered);
 	agent_batches_free(sessions[0].batches);
@@ -930,7 +931,7 @@ static void test_failing_changes(void **unused)
 	sessions[0].incomplete = played.no_memory = false;
 	played.send_error = -EPIPE;
 	agent_batches_changed(INSERT, list, 2, NULL);
-	assert_true(sessions[0].incomplete && !sessions[0].batches && !stream_room.data);
+	assert_true(sessions[0].incomplete && !sessions[0].batches && !stream_buffer.data);
 	snprintf(wanted, sizeof(wanted), "lost\ngive %zu\nend\nunlock\n", size);
 	assert_true(strlen(calls) > strlen(wanted));
 	assert_string_equal(calls + strlen(calls) - strlen(wanted), wanted);

@@ -31,7 +31,7 @@ static int fake_check(const char *socket)
 	return place_result;
 }
 
-#define control_check_place fake_check
+#define control_check_path fake_check
 #include "tracers/agent/core/control-changes.c"
 
 static char order[64];
@@ -174,9 +174,9 @@ static void test_changes(void **state)
 	place_result = 0;
 	assert_int_equal(changes_read("relative", text), -EINVAL);
 	/* Nothing is published beside a rendezvous socket. */
-	assert_int_equal(agent_door_set("/door"), 0);
+	assert_int_equal(agent_rendezvous_set("/door"), 0);
 	assert_int_equal(changes_published(), CHANGES_UNKNOWN);
-	assert_int_equal(agent_door_set(NULL), 0);
+	assert_int_equal(agent_rendezvous_set(NULL), 0);
 	assert_int_not_equal(changes_published(), CHANGES_UNKNOWN);
 	publish(0, NULL);
 	for (int i = 0; i < 2; i++) {

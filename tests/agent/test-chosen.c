@@ -56,13 +56,13 @@ static ssize_t fake_size(const void *filter, size_t size,
 }
 
 static int fake_link(const void *filter, size_t size, const struct side_event_description *event,
-		const struct filter_names *names, void *memory, size_t room, struct filter **linked,
-		struct filter_error *error)
+		const struct filter_names *names, void *memory, size_t space,
+		struct filter **linked, struct filter_error *error)
 {
 	(void)event;
 	(void)names;
 	(void)error;
-	assert_true(size == 1 && memory && room == 48 && !((uintptr_t)memory & 15));
+	assert_true(size == 1 && memory && space == 48 && !((uintptr_t)memory & 15));
 	nr_linked++;
 	*linked = (struct filter *)(uintptr_t)filter;
 	return link_result;

@@ -122,9 +122,9 @@ static int play_atfork(void (*prepare)(void), void (*parent)(void), void (*child
 	return played.atfork;
 }
 
-static void play_application(const void *place, struct side_context_value *value)
+static void play_application(const void *position, struct side_context_value *value)
 {
-	assert_ptr_equal(place, &played);
+	assert_ptr_equal(position, &played);
 	called("application\n");
 	if (played.in_application)
 		played.in_application();
@@ -167,7 +167,7 @@ static uint64_t play_hardware(uint32_t number)
 #define context_sources_tid play_tid
 #define context_sources_start(stamp) called("start %d\n", (stamp) != 0)
 #define context_cgroup_forked() called("forked\n")
-#define context_cgroup_look play_cgroup
+#define context_cgroup_poll play_cgroup
 #define context_cgroup_write play_cgroup_write
 #define context_counters_open() called("counters\n")
 #define context_counter_number play_number
@@ -250,10 +250,10 @@ static void test_get(void **unused)
 	assert_called("");
 	context_values_renew(UIDS);
 	assert_called("seccomp\nread 10\n");
-	assert_ptr_equal(context_values_look(UIDS, &values), &context_thread.values);
+	assert_ptr_equal(context_values_find(UIDS, &values), &context_thread.values);
 	assert_called("");
 	context_changed(UIDS);
-	assert_ptr_equal(context_values_look(UIDS, &values), &context_thread.values);
+	assert_ptr_equal(context_values_find(UIDS, &values), &context_thread.values);
 	assert_called("seccomp\nread 10\n");
 	/* An unstable value is not kept. */
 	context_changed(UIDS | GIDS);
@@ -264,7 +264,7 @@ static void test_get(void **unused)
 	/* A signal handler interrupts a read: it asks the kernel itself. */
 	context_thread.busy = true;
 	assert_int_equal(get(UIDS, &values, "seccomp\nread 10\n"), 0);
-	assert_ptr_equal(context_values_look(UIDS, &values), &values);
+	assert_ptr_equal(context_values_find(UIDS, &values), &values);
 	context_thread.busy = false;
 	assert_null(context_values_known(UIDS));
 	*calls = '\0';

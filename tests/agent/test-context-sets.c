@@ -29,7 +29,7 @@ void shapes(void **state)
 			"app:shape:nothing,app:a:a,app:a:b,app:a:c,app:a:d,vpid",
 			"perf:thread:instructions,vpid",
 	};
-	size_t i, room;
+	size_t i, buffer;
 
 	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -49,20 +49,20 @@ void shapes(void **state)
 		assert_memory_equal(together, expected, size);
 		assert_int_equal(write_set(set, again, sizeof(again)), size);
 		assert_memory_equal(again, expected, size);
-		for (room = 0; room < size + 500; room++) {
+		for (buffer = 0; buffer < size + 500; buffer++) {
 			uint8_t *behind;
 
 			memset(again, 0xee, sizeof(again));
-			behind = context_write(set, again, again + room, caller);
-			if (room < size) {
+			behind = context_write(set, again, again + buffer, caller);
+			if (buffer < size) {
 				assert_null(behind);
 			} else {
 				written = (size_t)(behind - again);
 				assert_int_equal(written, size);
 				assert_memory_equal(again, expected, size);
 			}
-			assert_int_equal(again[room], 0xee);
-			assert_int_equal(again[room + 1], 0xee);
+			assert_int_equal(again[buffer], 0xee);
+			assert_int_equal(again[buffer + 1], 0xee);
 		}
 	}
 }

@@ -30,14 +30,14 @@ static struct context_set *set, *large;
 static int stop;
 static pthread_barrier_t barrier;
 
-static void build(const char *names, uint64_t *room, size_t size, struct context_set **built)
+static void build(const char *names, uint64_t *buffer, size_t size, struct context_set **built)
 {
 	struct context_spec specs[32];
 	struct context_error error;
 	int nr = context_parse_list(names, specs, 32, &error);
 
 	CHECK(nr > 0);
-	CHECK(!context_set_build(specs, (size_t)nr, room, size, built));
+	CHECK(!context_set_build(specs, (size_t)nr, buffer, size, built));
 }
 
 /* "LETTER-NUMBER" */

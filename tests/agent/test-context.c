@@ -217,7 +217,7 @@ static void cgroup(void **state)
 	expect_text(build("cgroup"), path);
 }
 
-static void place(void **state)
+static void position(void **state)
 {
 	const struct context_set *cpu = build("cpu_id");
 	cpu_set_t before, one;
@@ -451,7 +451,7 @@ static void callback(const struct side_event_description *description,
 			cmocka_unit_test(ids),
 			cmocka_unit_test(namespaces),
 			cmocka_unit_test(cgroup),
-			cmocka_unit_test(place),
+			cmocka_unit_test(position),
 			cmocka_unit_test(software_counters),
 			cmocka_unit_test(hardware_counters),
 			cmocka_unit_test(counters_after_fork),

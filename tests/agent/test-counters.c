@@ -118,7 +118,7 @@ static uint32_t play_look(uint32_t groups, struct context_values *values);
 #define context_sources_tid play_tid
 #define context_changed play_changed
 #define context_may_ask play_may_ask
-#define context_values_look(groups, values) play_look(groups, values)
+#define context_values_find(groups, values) play_look(groups, values)
 #include "tracers/agent/context/perf.c"
 
 static uint32_t play_look(uint32_t groups, struct context_values *values)
@@ -137,7 +137,7 @@ static void reset(void)
 	memset(pages, 0, sizeof(pages));
 	memset(&context_thread, 0, sizeof(context_thread));
 	memset(&context_process, 0, sizeof(context_process));
-	nr_wanted = nr_used = next_look = 0;
+	nr_wanted = nr_used = next_check = 0;
 	table_is_wiped = false;
 	context_process.pid = 500;
 	context_process.stamps[CONTEXT_GROUP_COUNTERS] = 9;
@@ -246,11 +246,11 @@ static void test_entries(void **unused)
 	for (uint32_t i = 0; i < PAGES_MAX; i++)
 		table.entries[i].tid = 100 + i;
 	nr_used = 20;
-	next_look = 16;
+	next_check = 16;
 	assert_int_equal(context_perf_claim_entry(5), -1);
 	assert_called("is 116 there\nis 117 there\nis 118 there\nis 119 there\nis 100 there\nis 101 there\n"
 		      "is 102 there\nis 103 there\n");
-	assert_int_equal(next_look, 24);
+	assert_int_equal(next_check, 24);
 	table.entries[PAGES_MAX - 1].tid = 0;
 	assert_int_equal(context_perf_claim_entry(5), PAGES_MAX - 1);
 	assert_int_equal(nr_used, PAGES_MAX);

@@ -57,16 +57,16 @@ static uint64_t random_number = 55;
 static long user_id = 1000;
 static unsigned int nr_sleeps, nr_waits;
 
-static long fake_call(long number, const long *words)
+static long fake_call(long number, const long *names)
 {
 	switch (number) {
 	case SYS_futex:
-		assert_true(words[1] == FUTEX_WAIT_PRIVATE && words[2] == 7);
-		waited = *(const struct timespec *)words[3];
+		assert_true(names[1] == FUTEX_WAIT_PRIVATE && names[2] == 7);
+		waited = *(const struct timespec *)names[3];
 		nr_waits++;
 		return 0;
 	case SYS_nanosleep:
-		assert_true(((const struct timespec *)words[0])->tv_nsec == 1000000);
+		assert_true(((const struct timespec *)names[0])->tv_nsec == 1000000);
 		nr_sleeps++;
 		time_now += MS;
 		if (while_sleeping)
@@ -75,10 +75,10 @@ static long fake_call(long number, const long *words)
 	case SYS_getpid: return 4000;
 	case SYS_geteuid: return user_id;
 	case SYS_getrandom:
-		assert_true(words[1] == 8 && words[2] == 1);
-		memcpy((void *)words[0], &random_number, 8);
+		assert_true(names[1] == 8 && names[2] == 1);
+		memcpy((void *)names[0], &random_number, 8);
 		return 8;
-	case SYS_madvise: note_number("advise", words[1]); return 0;
+	case SYS_madvise: note_number("advise", names[1]); return 0;
 	default: abort();
 	}
 }
@@ -91,13 +91,13 @@ static void *fake_mmap(void *at, size_t size, int protection, int flags, int fd)
 	if (no_memory)
 		return NULL;
 	map_flags = flags;
-	nr_mapped += size == sizeof(struct control_room);
+	nr_mapped += size == sizeof(struct control_memory);
 	return raw_mmap(at, size, protection, flags, fd);
 }
 
 static int fake_munmap(void *at, size_t size)
 {
-	assert_int_equal(size, sizeof(struct control_room));
+	assert_int_equal(size, sizeof(struct control_memory));
 	nr_unmapped++;
 	return raw_munmap(at, size);
 }
@@ -260,9 +260,9 @@ static struct agent_session *fake_session_after(const struct agent_session *sess
 #define wire_send fake_send
 #define wire_receive fake_receive
 #define wire_close fake_close
-#define agent_door() (door_path)
-#define agent_door_set fake_door_set
-#define agent_door_connect fake_door_connect
+#define agent_rendezvous() (door_path)
+#define agent_rendezvous_set fake_door_set
+#define agent_rendezvous_connect fake_door_connect
 #define agent_sessions_update fake_update
 #define agent_process_names fake_names
 #define agent_prepare() (prepare_result)
@@ -377,11 +377,11 @@ static void test_places(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(control_check_place("socket"), -EINVAL);
-	assert_int_equal(control_check_place("/socket"), -EINVAL);
+	assert_int_equal(control_check_path("socket"), -EINVAL);
+	assert_int_equal(control_check_path("/socket"), -EINVAL);
 	are_calls("");
 	talk.check = -EPERM;
-	assert_int_equal(control_check_place("/a/b/socket"), -EPERM);
+	assert_int_equal(control_check_path("/a/b/socket"), -EPERM);
 	are_calls("/a/b");
 	for (int i = 0; i < 2; i++)
 		assert_true(agent_control_daemon_exists(i ? -ETIMEDOUT : 0));
@@ -437,16 +437,16 @@ static void test_places(void **state)
 
 static void test_rooms(void **state)
 {
-	struct control_room *room;
+	struct control_memory *space;
 
 	(void)state;
 	begin();
-	room = control_room_map();
-	assert_true(room && nr_mapped == 1);
-	control_room_rest(room);
+	space = control_memory_map();
+	assert_true(space && nr_mapped == 1);
+	control_memory_trim(space);
 	are_calls("advise(73728)");
-	control_room_unmap(room);
-	control_room_unmap(NULL);
+	control_memory_unmap(space);
+	control_memory_unmap(NULL);
 	assert_int_equal(nr_unmapped, 1);
 	/*
 	 * After a timeout the process waits for a while before its next attempt, and notes that in shared memory. Children of root must not
@@ -536,20 +536,20 @@ static const char *const three[] = {"/run/side/sessions/one.sock", "/run/side/se
 
 static uint32_t done(bool may_wait)
 {
-	struct wire_done said;
+	struct wire_done reported;
 	int ret = control_refresh(WIRE_CONTROL_SIGNAL, may_wait, 70);
 
 	assert_true(!ret && talk.nr_sent == 2 && talk.closed == 1 && asked_ms == 70);
 	assert_int_equal(waits_seen, may_wait);
-	assert_int_equal(wire_decode_done(talk.sent[1], talk.sent_size[1], &said), 0);
-	assert_true(said.serial == 9 && said.token == control.token);
+	assert_int_equal(wire_decode_done(talk.sent[1], talk.sent_size[1], &reported), 0);
+	assert_true(reported.serial == 9 && reported.token == control.token);
 	talk.nr_sent = talk.closed = 0;
-	return said.state;
+	return reported.state;
 }
 
 static void test_refresh(void **state)
 {
-	struct wire_arrive said;
+	struct wire_arrive reported;
 
 	(void)state;
 	begin();
@@ -563,12 +563,12 @@ static void test_refresh(void **state)
 	pushes(1);
 	assert_int_equal(done(true), WIRE_DONE_ALL);
 	are_calls("own /one /one/s asked answered changes(1) applied(1) end");
-	assert_int_equal(wire_decode_arrive(talk.sent[0], talk.sent_size[0], &said), 0);
-	assert_true(said.pid == 4000 && said.control == WIRE_CONTROL_SIGNAL &&
-			said.control_signal == 10 && said.flags == WIRE_ARRIVE_FORKED);
-	assert_true(said.token == 77 && said.parent_token == 66);
-	assert_string_equal(said.procname, "name");
-	assert_string_equal(said.exe, "/bin/exe");
+	assert_int_equal(wire_decode_arrive(talk.sent[0], talk.sent_size[0], &reported), 0);
+	assert_true(reported.pid == 4000 && reported.control == WIRE_CONTROL_SIGNAL &&
+			reported.control_signal == 10 && reported.flags == WIRE_ARRIVE_FORKED);
+	assert_true(reported.token == 77 && reported.parent_token == 66);
+	assert_string_equal(reported.procname, "name");
+	assert_string_equal(reported.exe, "/bin/exe");
 	assert_string_equal(wanted_paths,
 			"/run/side/sessions/one.sock /run/side/sessions/two.sock /boot/place/one/socket ");
 	assert_true(wanted_seen[0].generation == 30 && wanted_seen[2].generation == 32);
@@ -583,8 +583,9 @@ static void test_refresh(void **state)
 	/* Only with that mode the signal is named. */
 	control.forked = false;
 	assert_int_equal(control_refresh(WIRE_CONTROL_SYNC, true, 70), 0);
-	assert_int_equal(wire_decode_arrive(talk.sent[0], talk.sent_size[0], &said), 0);
-	assert_true(said.control == WIRE_CONTROL_SYNC && !said.control_signal && !said.flags);
+	assert_int_equal(wire_decode_arrive(talk.sent[0], talk.sent_size[0], &reported), 0);
+	assert_true(reported.control == WIRE_CONTROL_SYNC && !reported.control_signal &&
+			!reported.flags);
 }
 
 static void fails(int expected, const char *wanted)
@@ -680,22 +681,22 @@ static void test_states(void **state)
 	grace_passed = true;
 	/* Without an answer: nothing is sent. */
 	{
-		struct control_room *room = control_room_map();
+		struct control_memory *space = control_memory_map();
 
 		*calls = '\0';
-		memcpy(room->message, talk.message, (size_t)talk.size);
+		memcpy(space->message, talk.message, (size_t)talk.size);
 		update_grace = 6;
-		control_try(room, (size_t)talk.size);
+		control_try(space, (size_t)talk.size);
 		are_calls("answered applied(1)");
 		assert_true(control.grace == 6 && !waits_seen && talk.nr_sent == 0);
 		update_result = -EIO;
 		update_grace = 0;
-		control_try(room, (size_t)talk.size);
+		control_try(space, (size_t)talk.size);
 		are_calls("answered");
 		assert_int_equal(control.grace, 6);
-		control_try(room, 3);
+		control_try(space, 3);
 		are_calls("");
-		control_room_unmap(room);
+		control_memory_unmap(space);
 	}
 }
 
@@ -884,7 +885,7 @@ static void test_attach(void **state)
 			control.turn == CONTROL_TAKEN);
 	assert_true(control.nr_daemons == 1 && agent.control == WIRE_CONTROL_THREAD);
 	attach_begin(WIRE_CONTROL_OFF);
-	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DOOR), 0);
+	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), 0);
 	are_calls("/new/s " BY_DOOR " start");
 	attach_begin(WIRE_CONTROL_OFF);
 	start_result = -EAGAIN;
@@ -897,7 +898,7 @@ static void test_attach(void **state)
 	assert_int_equal(talk.nr_connected, 2);
 	attach_begin(WIRE_CONTROL_OFF);
 	talk.connect[0] = talk.connect[1] = -ECONNRESET;
-	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DOOR), -ECONNRESET);
+	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), -ECONNRESET);
 	assert_true(talk.nr_connected == 2 && control.mode == WIRE_CONTROL_OFF && !agent.control &&
 			!control.attached && !door_path);
 	attach_begin(WIRE_CONTROL_OFF);
@@ -916,11 +917,11 @@ static void test_attach(void **state)
 	assert_string_equal(control.daemons[0], longest);
 	attach_begin(WIRE_CONTROL_OFF);
 	prepare_result = -EIO;
-	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DOOR), -EIO);
+	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), -EIO);
 	are_calls("");
 	attach_begin(WIRE_CONTROL_OFF);
 	door_result = -ENAMETOOLONG;
-	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DOOR), -ENAMETOOLONG);
+	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), -ENAMETOOLONG);
 	assert_int_equal(control.mode, WIRE_CONTROL_OFF);
 }
 
@@ -942,23 +943,23 @@ static void test_attach_without_thread(void **state)
 	assert_int_equal(talk.nr_connected, 1);
 	/* At a rendezvous socket: a daemon that is known already is another daemon. */
 	attach_begin(WIRE_CONTROL_SYNC);
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -EISCONN);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EISCONN);
 	are_calls("disarm " REFRESHED);
 	attach_begin(WIRE_CONTROL_SYNC);
 	talk.connect[0] = -ENOENT;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -EALREADY);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EALREADY);
 	are_calls("disarm own /own /own/agents.sock no-daemon end changes(0) /door " BY_DOOR);
 	talk.nr_connected = 1;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -EALREADY);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EALREADY);
 	are_calls("disarm " BY_DOOR);
 	attach_begin(WIRE_CONTROL_SYNC);
 	talk.connect[0] = talk.connect[1] = -ENOENT;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -ENOENT);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -ENOENT);
 	assert_null(door_path);
 	attach_begin(WIRE_CONTROL_SYNC);
 	talk.connect[0] = -ENOENT;
 	door_result = -ENAMETOOLONG;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -ENAMETOOLONG);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -ENAMETOOLONG);
 }
 
 static void greet(void)
@@ -974,39 +975,39 @@ static void test_attach_with_thread(void **state)
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DIRECTORY), -EALREADY);
 	are_calls("wake");
 	assert_int_equal(control.turn, CONTROL_TAKEN);
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -EISCONN);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EISCONN);
 	door_path = "/door";
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -EALREADY);
-	assert_int_equal(agent_control_attach("/other", AGENT_BY_DOOR_OF_THE_SAME), -EISCONN);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EALREADY);
+	assert_int_equal(agent_control_attach("/other", AGENT_BY_SAME_RENDEZVOUS), -EISCONN);
 	/* The same daemon at a rendezvous socket: the thread connects there, too. */
 	attach_begin(WIRE_CONTROL_THREAD);
 	while_sleeping = greet;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR_OF_THE_SAME), -EALREADY);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -EALREADY);
 	are_calls("wake /door " BY_DOOR);
 	assert_true(nr_sleeps == 4 && control.turn == CONTROL_TAKEN);
 	assert_string_equal(door_path, "/door");
 	attach_begin(WIRE_CONTROL_THREAD);
 	talk.connect[0] = -EIO;
 	while_sleeping = greet;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR_OF_THE_SAME), -EALREADY);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -EALREADY);
 	assert_string_equal(door_path, "/door");
 	attach_begin(WIRE_CONTROL_THREAD);
 	talk.connect[0] = -EIO;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR_OF_THE_SAME), -EIO);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -EIO);
 	assert_true(nr_sleeps == 1000 && !door_path);
 	attach_begin(WIRE_CONTROL_THREAD);
 	door_result = -ENAMETOOLONG;
-	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR_OF_THE_SAME), -ENAMETOOLONG);
+	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -ENAMETOOLONG);
 	are_calls("wake /door");
 	/* At another rendezvous socket, because its daemon has exited. */
 	attach_begin(WIRE_CONTROL_THREAD);
 	door_path = "/door";
 	control.attached = true;
 	is_connected = true;
-	assert_int_equal(agent_control_attach("/other", AGENT_BY_DOOR), -EISCONN);
+	assert_int_equal(agent_control_attach("/other", AGENT_BY_RENDEZVOUS), -EISCONN);
 	is_connected = false;
 	*calls = '\0';
-	assert_int_equal(agent_control_attach("/other", AGENT_BY_DOOR), 0);
+	assert_int_equal(agent_control_attach("/other", AGENT_BY_RENDEZVOUS), 0);
 	are_calls("disarm update stop no-door /other " BY_DOOR " start");
 }
 

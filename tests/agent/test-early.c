@@ -56,7 +56,7 @@ static bool is_balanced(void)
 
 static uint64_t new_token = 99;
 
-static long fake_call(long number, const long *words)
+static long fake_call(long number, const long *names)
 {
 	long ret;
 
@@ -66,18 +66,18 @@ static long fake_call(long number, const long *words)
 	}
 	switch (number) {
 	case SYS_nanosleep:
-		assert_true(((const struct timespec *)words[0])->tv_nsec == 1000000 &&
-				!((const struct timespec *)words[0])->tv_sec);
+		assert_true(((const struct timespec *)names[0])->tv_nsec == 1000000 &&
+				!((const struct timespec *)names[0])->tv_sec);
 		nr_sleeps++;
 		return 0;
 	case SYS_getrandom:
-		assert_true(words[1] == 8 && words[2] == 1);
-		memcpy((void *)words[0], &new_token, 8);
+		assert_true(names[1] == 8 && names[2] == 1);
+		memcpy((void *)names[0], &new_token, 8);
 		return 8;
 	default: break;
 	}
 	ret = raw_result(syscall(
-			number, words[0], words[1], words[2], words[3], words[4], words[5]));
+			number, names[0], names[1], names[2], names[3], names[4], names[5]));
 	nr_opened += number == SYS_openat && ret >= 0;
 	return ret;
 }
@@ -267,7 +267,7 @@ static int fake_create_file(
 
 /* ---- a configuration ---- */
 
-static char folder[] = "/tmp/side-early-XXXXXX", place[64], file[64];
+static char folder[] = "/tmp/side-early-XXXXXX", position[64], file[64];
 
 static const char lines[] =
 		"session one\nbuffer-size 64K\ncontext vpid\nevent a:*,b:*\n"
@@ -281,7 +281,7 @@ static size_t write_config(const char *text)
 	size_t size;
 
 	assert_true(fd >= 0);
-	size = (size_t)dprintf(fd, "place %s\n%s", place, text);
+	size = (size_t)dprintf(fd, "place %s\n%s", position, text);
 	close(fd);
 	return size;
 }
@@ -456,7 +456,7 @@ static char *read_text(const char *name)
 	ssize_t size;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/one/%s", place, name);
+	snprintf(path, sizeof(path), "%s/one/%s", position, name);
 	fd = open(path, O_RDONLY);
 	size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	close(fd);
@@ -481,7 +481,7 @@ static struct boot_facts facts = {.procname = "proc", .exe = "/bin/exe file", .b
 static int make_place(void)
 {
 	facts.session = &session;
-	return boot_place_make(&session, config, &facts, fds);
+	return boot_state_dir_make(&session, config, &facts, fds);
 }
 
 static void prepare_session(void)
@@ -515,10 +515,10 @@ static void test_folder(void **state)
 	assert_true(nr_mapped == 1 && nr_unmapped == 1);
 	geometry = boot_geometry(config->sessions->channels->next, 1);
 	assert_int_equal(session.channels[1].ring_memory, ring_memory_size(&geometry));
-	snprintf(path, sizeof(path), "%s/one", place);
+	snprintf(path, sizeof(path), "%s/one", position);
 	assert_int_equal(count_entries(path), 1);
 	assert_true(!stat(path, &status) && (status.st_mode & 0777) == 0700);
-	snprintf(path, sizeof(path), "%s/one/%s", place, name);
+	snprintf(path, sizeof(path), "%s/one/%s", position, name);
 	assert_int_equal(count_entries(path), 4);
 	assert_true(!stat(path, &status) && (status.st_mode & 0777) == 0700);
 	snprintf(path, sizeof(path), "%s/instance", name);
@@ -544,25 +544,25 @@ static void test_folder(void **state)
 	/* Descriptions are appended, unless the file is locked. */
 	snprintf(name, sizeof(name), "%s/events", session.boot_folder);
 	count_from_here();
-	assert_int_equal(boot_place_describe(&session, config, "abc", 3), 0);
-	assert_int_equal(boot_place_describe(&session, config, "de", 2), 0);
+	assert_int_equal(boot_state_dir_describe(&session, config, "abc", 3), 0);
+	assert_int_equal(boot_state_dir_describe(&session, config, "de", 2), 0);
 	assert_string_equal(read_text(name), "abcde");
 	assert_true(is_balanced() && nr_opened == 6);
 	let_fail(SYS_flock, 0, EAGAIN);
-	assert_int_equal(boot_place_describe(&session, config, "f", 1), -EAGAIN);
+	assert_int_equal(boot_state_dir_describe(&session, config, "f", 1), -EAGAIN);
 	let_fail(SYS_write, 0, ENOSPC);
-	assert_int_equal(boot_place_describe(&session, config, "f", 1), -ENOSPC);
+	assert_int_equal(boot_state_dir_describe(&session, config, "f", 1), -ENOSPC);
 	let_fail(SYS_write, 0, EINTR);
-	assert_int_equal(boot_place_describe(&session, config, "f", 1), 0);
+	assert_int_equal(boot_state_dir_describe(&session, config, "f", 1), 0);
 	assert_string_equal(read_text(name), "abcdef");
 	for (int i = 0; i < 3; i++) {
 		let_fail(SYS_openat, i, EMFILE);
-		assert_int_equal(boot_place_describe(&session, config, "g", 1), -EMFILE);
+		assert_int_equal(boot_state_dir_describe(&session, config, "g", 1), -EMFILE);
 	}
 	assert_true(is_balanced());
 	/* Half an entry is taken back. */
 	let_fail(SYS_lseek, 0, ESPIPE);
-	assert_int_equal(boot_place_describe(&session, config, "g", 1), -ESPIPE);
+	assert_int_equal(boot_state_dir_describe(&session, config, "g", 1), -ESPIPE);
 	assert_string_equal(read_text(name), "abcdef");
 	assert_true(is_balanced());
 }
@@ -573,7 +573,7 @@ static void make_fails(long number, int after, int error, int expected)
 	char path[128];
 
 	prepare_session();
-	snprintf(path, sizeof(path), "%s/one", place);
+	snprintf(path, sizeof(path), "%s/one", position);
 	if (number < 0)
 		files_fail_at = after;
 	else
@@ -631,15 +631,15 @@ static void test_folder_fails(void **state)
 	prepare_session();
 	assert_int_equal(make_place(), 0);
 	close_rings();
-	snprintf(path, sizeof(path), "%s/one/over", place);
+	snprintf(path, sizeof(path), "%s/one/over", position);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	prepare_session();
 	assert_int_equal(make_place(), -ESHUTDOWN);
 	strcpy(session.boot_folder, "x");
-	assert_int_equal(boot_place_describe(&session, config, "x", 1), -ENOENT);
+	assert_int_equal(boot_state_dir_describe(&session, config, "x", 1), -ENOENT);
 	assert_true(is_balanced());
 	assert_int_equal(unlink(path), 0);
-	snprintf(path, sizeof(path), "%s/one", place);
+	snprintf(path, sizeof(path), "%s/one", position);
 	assert_int_equal(chmod(path, 0720), 0);
 	assert_int_equal(make_place(), -EPERM);
 	assert_true(is_balanced());
@@ -674,27 +674,27 @@ static void test_keep_config(void **state)
 	(void)state;
 	remove_all();
 	count_from_here();
-	boot_place_keep_config(config, "kept", 4);
-	assert_true(is_balanced() && count_entries(place) == 1);
-	snprintf(path, sizeof(path), "%s/boot.conf", place);
+	boot_state_dir_store_config(config, "kept", 4);
+	assert_true(is_balanced() && count_entries(position) == 1);
+	snprintf(path, sizeof(path), "%s/boot.conf", position);
 	fd = open(path, O_RDONLY);
 	assert_true(read(fd, text, sizeof(text)) == 4 && !fstat(fd, &status) &&
 			status.st_nlink == 1);
 	assert_string_equal(text, "kept");
 	close(fd);
-	boot_place_keep_config(config, "other", 5);
+	boot_state_dir_store_config(config, "other", 5);
 	assert_true(is_balanced() && !stat(path, &status) && status.st_size == 4);
 	assert_int_equal(unlink(path), 0);
 	let_fail(SYS_write, 0, ENOSPC);
-	boot_place_keep_config(config, "kept", 4);
-	assert_true(is_balanced() && count_entries(place) == 0);
+	boot_state_dir_store_config(config, "kept", 4);
+	assert_true(is_balanced() && count_entries(position) == 0);
 	let_fail(SYS_openat, 0, EMFILE);
-	boot_place_keep_config(config, "kept", 4);
-	assert_int_equal(chmod(place, 0777), 0);
-	boot_place_keep_config(config, "kept", 4);
-	assert_true(is_balanced() && count_entries(place) == 0);
+	boot_state_dir_store_config(config, "kept", 4);
+	assert_int_equal(chmod(position, 0777), 0);
+	boot_state_dir_store_config(config, "kept", 4);
+	assert_true(is_balanced() && count_entries(position) == 0);
 	let_fail(SYS_mkdirat, 0, EROFS);
-	boot_place_keep_config(config, "kept", 4);
+	boot_state_dir_store_config(config, "kept", 4);
 	remove_all();
 }
 
@@ -712,8 +712,8 @@ static void test_descriptor_0(void **state)
 	assert_true(agent_boot_read_file(file, text) > 100);
 	agent_boot_directory_read_line("/proc/self/stat", text, 8);
 	assert_int_equal(strlen(text), 7);
-	assert_int_equal(agent_boot_directory_make_path(place), 0);
-	at = open_place(&session, config, true);
+	assert_int_equal(agent_boot_directory_make_path(position), 0);
+	at = agent_boot_directory_open_state_dir(&session, config, true);
 	assert_int_equal(at, 0);
 	at = dup(0);
 	close(0);
@@ -725,7 +725,7 @@ static void test_descriptor_0(void **state)
 	assert_int_equal(fill_folder(&session, &facts, at, temporary, fds), 0);
 	close_rings();
 	close(0);
-	assert_int_equal(boot_place_describe(&session, config, "abc", 3), 0);
+	assert_int_equal(boot_state_dir_describe(&session, config, "abc", 3), 0);
 	connect_result = 0;
 	assert_true(recorder_is_there(&session));
 	close(at);
@@ -755,7 +755,7 @@ static void test_recorder(void **state)
 	snprintf(name, sizeof(name), "a_name-%d-12", getpid());
 	assert_string_equal(session.boot_folder, name);
 	assert_string_equal(connected_path, session.path);
-	snprintf(name, sizeof(name), "%s/one", place);
+	snprintf(name, sizeof(name), "%s/one", position);
 	assert_string_equal(checked_path, name);
 	assert_int_equal(asked_ms, 1000);
 	/* Without memory the folder is not known. */
@@ -938,11 +938,11 @@ int main(void)
 	umask(022);
 	if (!mkdtemp(folder))
 		return 1;
-	snprintf(place, sizeof(place), "%s/place", folder);
+	snprintf(position, sizeof(position), "%s/place", folder);
 	snprintf(file, sizeof(file), "%s/boot.conf", folder);
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
 	agent_memory_free(&session.memory);
-	agent_memory_rest();
+	agent_memory_trim();
 	unlink(file);
 	rmdir(folder);
 	return ret;

@@ -38,7 +38,7 @@ static long played_file(const char *path, char *to, size_t size)
 
 /* ---- libraries ---- */
 
-static struct picture parsed;
+static struct mappings_snapshot parsed;
 static char maps[4096];
 
 static uint32_t parse_text(const char *text)
@@ -116,7 +116,7 @@ static void test_most_libraries(void)
 {
 	size_t size = (size_t)(LIBRARIES_MAX + 2) * 64, at = 0;
 	char *text = malloc(size);
-	struct picture *many = calloc(1, sizeof(*many));
+	struct mappings_snapshot *many = calloc(1, sizeof(*many));
 
 	CHECK(text && many);
 	for (int i = 0; i <= LIBRARIES_MAX; i++)
@@ -159,7 +159,7 @@ static void test_text(void)
 	static const unsigned int reads[] = {1, 2, 5, 5};
 
 	for (unsigned int i = 0; i < 4; i++) {
-		struct picture *new;
+		struct mappings_snapshot *new;
 
 		played_size = sizes[i];
 		nr_reads = 0;
@@ -436,7 +436,7 @@ static void test_memory(void)
 	for (int i = 0; i < 5000; i++)
 		CHECK(!first[i]);
 	agent_memory_free(&memory);
-	agent_memory_rest();
+	agent_memory_trim();
 }
 
 static void test_pages(void)
@@ -461,7 +461,7 @@ static void test_pages(void)
 #else
 	(void)again;
 #endif
-	agent_memory_rest();
+	agent_memory_trim();
 }
 
 static int count_bits(uint64_t one, uint64_t other)
@@ -499,32 +499,33 @@ static struct agent_hash hash_of(uint64_t low, uint64_t high)
 /* Ids with the same first position, around the end of the table. */
 static void test_spares(void)
 {
-	struct agent_spares spares = {0};
+	struct agent_recycled_ids spares = {0};
 	uint32_t id = 0;
 
-	CHECK(!agent_spare_take(&spares, hash_of(1023, 0), &id));
+	CHECK(!agent_recycled_ids_take(&spares, hash_of(1023, 0), &id));
 	for (uint32_t i = 0; i < 6; i++)
-		agent_spare_put(&spares, hash_of(1022 + (i & 1), i), 100 + i);
-	CHECK(spares.room == 1024 && spares.nr_used == 6);
-	CHECK(!agent_spare_take(&spares, hash_of(1022, 1), &id) &&
-			!agent_spare_take(&spares, hash_of(2046, 0), &id));
-	CHECK(agent_spare_take(&spares, hash_of(1022, 2), &id) && id == 102 && spares.nr_used == 5);
-	CHECK(!agent_spare_take(&spares, hash_of(1022, 2), &id));
-	CHECK(agent_spare_take(&spares, hash_of(1022, 0), &id) && id == 100);
+		agent_recycled_ids_put(&spares, hash_of(1022 + (i & 1), i), 100 + i);
+	CHECK(spares.capacity == 1024 && spares.nr_used == 6);
+	CHECK(!agent_recycled_ids_take(&spares, hash_of(1022, 1), &id) &&
+			!agent_recycled_ids_take(&spares, hash_of(2046, 0), &id));
+	CHECK(agent_recycled_ids_take(&spares, hash_of(1022, 2), &id) && id == 102 &&
+			spares.nr_used == 5);
+	CHECK(!agent_recycled_ids_take(&spares, hash_of(1022, 2), &id));
+	CHECK(agent_recycled_ids_take(&spares, hash_of(1022, 0), &id) && id == 100);
 	for (uint32_t i = 1; i < 6; i++)
 		if (i != 2)
-			CHECK(agent_spare_take(&spares, hash_of(1022 + (i & 1), i), &id) &&
+			CHECK(agent_recycled_ids_take(&spares, hash_of(1022 + (i & 1), i), &id) &&
 					id == 100 + i);
 	CHECK(spares.nr_used == 0);
 	for (uint32_t i = 0; i < 512; i++)
-		agent_spare_put(&spares, hash_of(i * 7, i), i);
-	CHECK(spares.room == 1024);
-	agent_spare_put(&spares, hash_of(512 * 7, 512), 512);
-	CHECK(spares.room == 2048 && spares.nr_used == 513);
+		agent_recycled_ids_put(&spares, hash_of(i * 7, i), i);
+	CHECK(spares.capacity == 1024);
+	agent_recycled_ids_put(&spares, hash_of(512 * 7, 512), 512);
+	CHECK(spares.capacity == 2048 && spares.nr_used == 513);
 	for (uint32_t i = 0; i <= 512; i++)
-		CHECK(agent_spare_take(&spares, hash_of(i * 7, i), &id) && id == i);
-	agent_spare_forget(&spares);
-	CHECK(!spares.table && !spares.room);
+		CHECK(agent_recycled_ids_take(&spares, hash_of(i * 7, i), &id) && id == i);
+	agent_recycled_ids_forget(&spares);
+	CHECK(!spares.table && !spares.capacity);
 }
 
 /* ---- records for core dumps ---- */
@@ -598,7 +599,7 @@ static void test_recovery(void)
 static void test_names(void)
 {
 	char name[BOOT_PROCNAME_MAX + 1], line[256], room_of[7];
-	struct text text = {.bytes = line};
+	struct facts_text text = {.bytes = line};
 
 	boot_clean_name(name, "a-b.c_d+E9");
 	CHECK(!strcmp(name, "a-b.c_d+E9"));
@@ -633,7 +634,7 @@ static void test_start_time(void)
 
 static void test_directories(void)
 {
-	char folder[] = "/tmp/side-agent-XXXXXX", path[BOOT_PLACE_MAX + 8];
+	char folder[] = "/tmp/side-agent-XXXXXX", path[BOOT_STATE_DIR_MAX + 8];
 	struct stat status;
 	int fd, ret;
 
@@ -654,8 +655,8 @@ static void test_directories(void)
 	fd = open("/proc/self/exe", O_RDONLY);
 	CHECK(agent_boot_directory_check(fd) == -ENOTDIR && agent_boot_directory_check(-1) < 0);
 	close(fd);
-	memset(path, 'x', BOOT_PLACE_MAX);
-	path[BOOT_PLACE_MAX] = 0;
+	memset(path, 'x', BOOT_STATE_DIR_MAX);
+	path[BOOT_STATE_DIR_MAX] = 0;
 	CHECK(agent_boot_directory_make_path(path) == -ENAMETOOLONG);
 	(void)snprintf(path, sizeof(path), "%s/a/b/events", folder);
 	fd = open(path, O_RDWR);
@@ -717,17 +718,17 @@ static void test_signal_handler(void)
 
 static void test_semaphores(void)
 {
-	uint16_t words[4] __attribute__((aligned(8))) = {5, 6, 7, 8};
-	uint64_t at = (uint64_t)(uintptr_t)words;
+	uint16_t names[4] __attribute__((aligned(8))) = {5, 6, 7, 8};
+	uint64_t at = (uint64_t)(uintptr_t)names;
 
-	CHECK(probe_semaphore_change(at, true) && words[0] == 6 && words[1] == 6);
-	CHECK(probe_semaphore_change(at + 2, true) && words[0] == 6 && words[1] == 7);
-	CHECK(probe_semaphore_change(at + 6, false) && words[2] == 7 && words[3] == 7);
-	CHECK(probe_semaphore_change(at, false) && words[0] == 5 && words[1] == 7);
-	CHECK(!probe_semaphore_change(at + 1, true) && words[0] == 5 && words[1] == 7);
-	words[2] = words[3] = 0;
-	CHECK(!probe_semaphore_change(at + 4, false) && !words[2] && !words[3]);
-	CHECK(!probe_semaphore_change(at + 6, false) && !words[2] && !words[3]);
+	CHECK(probe_semaphore_change(at, true) && names[0] == 6 && names[1] == 6);
+	CHECK(probe_semaphore_change(at + 2, true) && names[0] == 6 && names[1] == 7);
+	CHECK(probe_semaphore_change(at + 6, false) && names[2] == 7 && names[3] == 7);
+	CHECK(probe_semaphore_change(at, false) && names[0] == 5 && names[1] == 7);
+	CHECK(!probe_semaphore_change(at + 1, true) && names[0] == 5 && names[1] == 7);
+	names[2] = names[3] = 0;
+	CHECK(!probe_semaphore_change(at + 4, false) && !names[2] && !names[3]);
+	CHECK(!probe_semaphore_change(at + 6, false) && !names[2] && !names[3]);
 	CHECK(!probe_semaphore_change(4096, true) && !probe_semaphore_change(4098, false));
 }
 

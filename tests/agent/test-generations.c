@@ -27,7 +27,7 @@ static struct {
 	int set_result, verify_result, each_result;
 	bool is_sandboxed;
 	const char *names[CONTEXT_SET_MAX + 2]; /* of the filter's contexts */
-	uint64_t grace, passed;
+	uint64_t grace, context_watch_count;
 } played;
 
 static void *play_take(struct agent_memory *memory, size_t size)
@@ -89,7 +89,7 @@ static uint64_t play_grace_begin(void)
 
 static bool play_grace_passed(uint64_t grace)
 {
-	return grace <= played.passed;
+	return grace <= played.context_watch_count;
 }
 
 static bool play_sandboxed(void)
@@ -352,7 +352,7 @@ static void test_over(void **unused)
 
 	(void)unused;
 	reset();
-	agent_memory_rest();
+	agent_memory_trim();
 	before = resources_now();
 	for (int i = 0; i < 4; i++)
 		made[i] = agent_generation_begin();
@@ -362,7 +362,7 @@ static void test_over(void **unused)
 	assert_ptr_equal(agent.over, made[0]);
 	played.grace = 5;
 	/* Nothing is freed before a grace period has begun and passed. */
-	played.passed = UINT64_MAX;
+	played.context_watch_count = UINT64_MAX;
 	agent_over_free();
 	assert_ptr_equal(agent.over, made[0]);
 	assert_called("");
@@ -380,10 +380,10 @@ static void test_over(void **unused)
 	assert_int_equal(agent_over_begin(), 8);
 	assert_called("grace 8\n");
 	assert_true(made[0]->grace == 5 && made[1]->grace == 8 && made[2]->grace == 8);
-	played.passed = 4;
+	played.context_watch_count = 4;
 	agent_over_free();
 	assert_called("");
-	played.passed = 5;
+	played.context_watch_count = 5;
 	played.is_sandboxed = true;
 	agent_over_free();
 	played.is_sandboxed = false;
@@ -394,18 +394,18 @@ static void test_over(void **unused)
 	agent_over_free();
 	assert_called("batches none\n");
 	assert_ptr_equal(agent.over, made[1]);
-	played.passed = 8;
+	played.context_watch_count = 8;
 	agent_over_free();
 	assert_called("batches some\ndrop\nbatches none\n");
 	assert_null(agent.over);
 	/* The list begins anew. */
 	agent_generation_over(made[3]);
 	assert_true(agent.over == made[3] && agent.over_end == &made[3]->next);
-	played.grace = played.passed = 9;
+	played.grace = played.context_watch_count = 9;
 	assert_int_equal(agent_over_begin(), 9);
 	agent_over_free();
 	assert_null(agent.over);
-	agent_memory_rest();
+	agent_memory_trim();
 	assert_int_equal(resources_now().bytes, before.bytes);
 }
 
@@ -421,6 +421,6 @@ int main(void)
 	};
 	int ret = cmocka_run_group_tests(tests, NULL, NULL);
 
-	agent_memory_rest();
+	agent_memory_trim();
 	return ret;
 }

@@ -246,9 +246,9 @@ static uint64_t raw[NR_WORDS], view[NR_WORDS];
 static void test_return_addresses(void **unused)
 {
 	unsigned char to[8 * NR_WORDS + 1];
-	struct probes_way way = {.leaves = true};
+	struct probes_layout layout = {.leaves = true};
 	struct patch_hit hit = {.call = 1};
-	struct probes_moment moment = {.hit = &hit, .way = &way};
+	struct probes_moment moment = {.hit = &hit, .layout = &layout};
 
 	(void)unused;
 	for (unsigned int shift = 0; shift < 8; shift += 4) {
@@ -283,10 +283,10 @@ static void test_return_addresses(void **unused)
 		assert_true(probe_read_as_program(&moment, to, played.slot, 8));
 		assert_memory_equal(to, &raw[4], 8);
 		hit.call = 1;
-		way.leaves = false;
+		layout.leaves = false;
 		assert_true(probe_read_as_program(&moment, to, played.slot, 8));
 		assert_memory_equal(to, &raw[4], 8);
-		way.leaves = true;
+		layout.leaves = true;
 		/* Returns are not watched. */
 		gates.first = gates.last = 0;
 		assert_true(probe_read_as_program(&moment, to, at(4096) + shift, 8));
@@ -297,9 +297,9 @@ static void test_return_addresses(void **unused)
 
 static void test_strings_of_return_addresses(void **unused)
 {
-	struct probes_way way = {.leaves = false};
+	struct probes_layout layout = {.leaves = false};
 	struct patch_hit hit = {.call = 1};
-	struct probes_moment moment = {.hit = &hit, .way = &way};
+	struct probes_moment moment = {.hit = &hit, .layout = &layout};
 	char to[64], wanted[64];
 
 	(void)unused;
@@ -519,7 +519,7 @@ static void test_modules(void **unused)
 	(void)unused;
 	reset();
 	make_image();
-	agent_memory_rest();
+	agent_memory_trim();
 	before = resources_now();
 	played.may_ask = false;
 	probe_calls_update(false);
@@ -640,18 +640,18 @@ static void test_known_stack(void **unused)
 	/* One more page that is there, in one piece with the known ones. */
 	played.may_ask = true;
 	known_stack = page << PAGES_BITS | 7;
-	look_at_stack(page - 1, &block);
+	probes_calls_check_stack(page - 1, &block);
 	assert_called("ask\n");
 	assert_int_equal(known_stack, (page - 1) << PAGES_BITS | 8);
 	known_stack = page << PAGES_BITS | 7;
 	played.no_block = true;
-	look_at_stack(page - 1, &block);
+	probes_calls_check_stack(page - 1, &block);
 	assert_called("");
 	assert_int_equal(known_stack, page << PAGES_BITS | 7);
 	/* A page that is not there is between. */
 	played.no_block = false;
 	known_stack = (page + 2) << PAGES_BITS | 7;
-	look_at_stack(page, &block);
+	probes_calls_check_stack(page, &block);
 	assert_called("ask\n");
 	assert_int_equal(known_stack, (page + 2) << PAGES_BITS | 7);
 	known_stack = 0;

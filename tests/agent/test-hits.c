@@ -46,10 +46,10 @@ static bool play_enter(uintptr_t *epoch, uintptr_t several)
 }
 
 static void play_by_arguments(const struct patch_hit *of, const struct probes_hook *hook,
-		const struct probes_way *way)
+		const struct probes_layout *method)
 {
 	assert_ptr_equal(of, &one_hit);
-	called("arguments %s\n", hook->entry == way ? "of entry" : "of exit");
+	called("arguments %s\n", hook->entry == method ? "of entry" : "of exit");
 }
 
 static void *play_scratch(void)
@@ -137,18 +137,18 @@ static int see_piece(
 #include "tracers/agent/probes/record.c"
 
 static void of_recorder(const struct side_event_description *event,
-		const struct side_arg_vec *given, void *priv, void *caller)
+		const struct side_arg_vec *is_allocated, void *priv, void *caller)
 {
 	(void)event;
-	(void)given;
+	(void)is_allocated;
 	(void)priv;
 	(void)caller;
 }
 
-static void of_other(const struct side_event_description *event, const struct side_arg_vec *given,
-		void *priv, void *caller)
+static void of_other(const struct side_event_description *event,
+		const struct side_arg_vec *is_allocated, void *priv, void *caller)
 {
-	of_recorder(event, given, priv, (char *)caller + 1);
+	of_recorder(event, is_allocated, priv, (char *)caller + 1);
 }
 
 static bool play_is_callback(side_tracer_callback_func call)
@@ -161,14 +161,14 @@ static bool play_is_callback(side_tracer_callback_func call)
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[3 * AGENT_LINE];
 } lines[2];
-static struct probes_wish wish;
+static struct probes_spec spec;
 static struct probe_fetch fetches[4];
 static struct probes_field fields[4];
 static struct probes_step steps[4];
 static uint64_t unseen[PROBES_NR_UNSEEN], began;
 static struct probes_event event_of_hook = {.fields = fields};
-static struct probes_way entry = {.event = &event_of_hook, .steps = steps},
-			 leave = {.event = &event_of_hook, .steps = steps, .leaves = true};
+static struct probes_layout entry = {.event = &event_of_hook, .steps = steps},
+			    leave = {.event = &event_of_hook, .steps = steps, .leaves = true};
 static struct probes_hook *hooks[2];
 
 static void reset(void)
@@ -178,8 +178,8 @@ static void reset(void)
 	memset(lines, 0, sizeof(lines));
 	memset(&one_hit, 0, sizeof(one_hit));
 	memset(unseen, 0, sizeof(unseen));
-	memset(&wish, 0, sizeof(wish));
-	entry = (struct probes_way){.event = &event_of_hook,
+	memset(&spec, 0, sizeof(spec));
+	entry = (struct probes_layout){.event = &event_of_hook,
 			.steps = steps,
 			.state = (const struct side_event_state *)(const void *)&traced,
 			.piece = PROBES_NO_PIECE,
@@ -193,10 +193,10 @@ static void reset(void)
 		hooks[i]->lines = 3;
 		hooks[i]->entry = &entry;
 		hooks[i]->exit = &leave;
-		*probes_wish_of(hooks[i]) = &wish;
+		*probes_spec_of(hooks[i]) = &spec;
 	}
-	wish.entry_fetches = wish.exit_fetches = fetches;
-	wish.function_bytes = 5;
+	spec.entry_fetches = spec.exit_fetches = fetches;
+	spec.function_bytes = 5;
 	memcpy(hooks[0]->name, "function", 8);
 	callback[0] = (struct side_callback){.call = of_recorder, .priv = &traced};
 	memset(&callback[1], 0, 2 * sizeof(callback[0]));
@@ -230,8 +230,8 @@ static void test_start(void **unused)
 	assert_int_equal(no_sections.gp, SECTION_SLOW);
 	assert_ptr_equal(known.sections, &no_sections);
 	probe_record_start();
-	assert_true(known.sections == &no_sections && known.quiet.begin == 11 &&
-			known.quiet.end == 22);
+	assert_true(known.sections == &no_sections && known.gp_only.begin == 11 &&
+			known.gp_only.end == 22);
 	found_sections = (const struct side_tracer_sections *)(const void *)&played;
 	probe_record_start();
 	assert_ptr_equal(known.sections, found_sections);

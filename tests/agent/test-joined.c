@@ -85,16 +85,16 @@ static __attribute__((noinline)) int fake_renew(
 	return renew_result;
 }
 
-static long fake_call(long number, const long *words)
+static long fake_call(long number, const long *names)
 {
 	switch (number) {
 	case SYS_getrandom:
-		assert_true(words[1] == 8 && words[2] == 1);
-		memcpy((void *)words[0], &random_number, 8);
+		assert_true(names[1] == 8 && names[2] == 1);
+		memcpy((void *)names[0], &random_number, 8);
 		return 8;
 	case SYS_getpid: return 5;
 	case SYS_nanosleep:
-		assert_int_equal(((const struct timespec *)words[0])->tv_nsec, 1000000);
+		assert_int_equal(((const struct timespec *)names[0])->tv_nsec, 1000000);
 		nr_sleeps++;
 		return 0;
 	default: abort();
@@ -143,12 +143,12 @@ static __attribute__((noinline)) int fake_refresh(struct agent_session *session,
 /* Another thread, while the lock is free and the questions are sent. */
 static void (*while_asking)(void);
 
-static void fake_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t deadline)
+static void fake_ask(struct agent_wanted *wanted, uint32_t nr, bool is_explicit, uint64_t deadline)
 {
 	assert_int_equal(deadline, time_now + 1000 * MS);
 	for (uint32_t i = 0; i < nr; i++)
 		if (wanted[i].asked) {
-			note_number(given ? "ask-given" : "ask", (long)wanted[i].asked);
+			note_number(is_explicit ? "ask-given" : "ask", (long)wanted[i].asked);
 			wanted[i].socket = 50;
 		}
 	if (while_asking)
@@ -178,7 +178,7 @@ static uint64_t fake_over(void)
 #define agent_hello fake_hello
 #define agent_boot_hello(session, parent, fds) (note("boot"), fake_hello(session, parent, fds))
 #define agent_boot_path(boot, path, size) ((void)(boot), strcpy(path, "/boot"), has_path)
-#define agent_missed_limit(session, error) ((void)(session), note_number("missed", error))
+#define agent_report_limit(session, error) ((void)(session), note_number("missed", error))
 #define agent_hang_up fake_hang_up
 #define agent_recovery_begin(session) ((void)(session), note("recovery"))
 #define agent_recovery_void(session) ((void)(session), note("void"))
@@ -211,11 +211,11 @@ static uint64_t fake_over(void)
 #define agent_probes_leave(session) ((void)(session), note("probes-leave"))
 #define agent_probes_begin() note("probes-begin")
 #define agent_probes_apply() note("probes-apply")
-#define agent_probes_look_around() note("look")
+#define agent_probes_rescan() note("look")
 #define agent_generation_free(generation) ((void)(generation), note("free-generation"))
 #define agent_memory_free(memory) ((void)(memory), note("free"))
-#define agent_memory_rest() note("memory-rest")
-#define agent_spare_forget(spares) ((void)(spares), note("spares"))
+#define agent_memory_trim() note("memory-rest")
+#define agent_recycled_ids_forget(spares) ((void)(spares), note("spares"))
 #define agent_is_sandboxed() (is_sandboxed)
 #define agent_ask fake_ask
 #define agent_ask_drop(wanted, nr) ((void)(wanted), note_number("ask-drop", (long)(nr)))
@@ -306,8 +306,8 @@ static void test_join(void **state)
 	has_table = true;
 	assert_int_equal(agent_session_join(&wanted, true, false), 0);
 	are_calls("hello(0) recovery renew hang-up(50) probes-update(0)");
-	assert_true(session->state == AGENT_SESSION_IN && session->given && session->key == 9 &&
-			session->token == 66 && session->socket_is_private &&
+	assert_true(session->state == AGENT_SESSION_IN && session->is_explicit &&
+			session->key == 9 && session->token == 66 && session->socket_is_private &&
 			agent.nr_sessions == 1);
 	assert_true(wanted.asked == AGENT_ASK_NOTHING && nr_wire_closed == 2 &&
 			session->channels[1].producer == (void *)0x1040);
@@ -371,15 +371,15 @@ static void test_join_fails(void **state)
 	agent.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_LEFT;
 	assert_int_equal(join_path("/run/a"), -ENOSPC);
 	agent.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_FREE;
-	assert_ptr_equal(free_place(), &agent.sessions[AGENT_SESSIONS_MAX - 1]);
+	assert_ptr_equal(agent_process_free_slot(), &agent.sessions[AGENT_SESSIONS_MAX - 1]);
 	/* A failed question. */
-	for (int given = 0; given < 2; given++) {
+	for (int is_explicit = 0; is_explicit < 2; is_explicit++) {
 		begin();
 		wanted = (struct agent_wanted){
 				.path = "/run/a", .asked = AGENT_ASK_HELLO, .error = -ETIMEDOUT};
-		assert_int_equal(agent_session_join(&wanted, given, true), -ETIMEDOUT);
+		assert_int_equal(agent_session_join(&wanted, is_explicit, true), -ETIMEDOUT);
 		are_calls("missed(-110)");
-		assert_true((stalled_path != NULL) == !given);
+		assert_true((stalled_path != NULL) == !is_explicit);
 	}
 	wanted.error = -EIO;
 	stalled_path = NULL;
@@ -391,7 +391,8 @@ static void test_join_fails(void **state)
 	begin();
 	assert_int_equal(agent_session_join_boot((const void *)&wanted), 0);
 	are_calls("boot hello(0) recovery renew probes-update(1)");
-	assert_true(agent.sessions[0].given && agent.sessions[0].boot == (const void *)&wanted);
+	assert_true(agent.sessions[0].is_explicit &&
+			agent.sessions[0].boot == (const void *)&wanted);
 	has_path = false;
 	assert_int_equal(agent_session_join_boot((const void *)&wanted), -ENAMETOOLONG);
 	/* Random numbers may be missing. */
@@ -791,9 +792,9 @@ static void test_follow(void **state)
 	are_calls("");
 	session->list_only = false;
 	session->boot = (const void *)session;
-	session->given = true;
+	session->is_explicit = true;
 	assert_int_equal(follow_one("/run/a", 7), 0);
-	assert_false(session->given);
+	assert_false(session->is_explicit);
 }
 
 static int change_to(const char *first, const char *second, bool may_wait)
@@ -829,15 +830,15 @@ static void test_change(void **state)
 	/* One session has ended; the other has asked for a state dump. */
 	over_grace = 0;
 	agent.sessions[0].config.statedump = 4;
-	agent.sessions[0].bases_said = true;
+	agent.sessions[0].bases_recorded = true;
 	assert_int_equal(change_to("/run/a", NULL, true), 0);
 	are_calls("look lock occasion over-free bases-changed recovery-end probes-leave leave "
 		  "probes-apply over-begin dump occasion-ends(1) unlock request(9) ask-drop(1)");
 	assert_true(agent.nr_sessions == 1 && agent.sessions[0].dumped == 4 &&
-			!agent.sessions[0].bases_said);
+			!agent.sessions[0].bases_recorded);
 	agent.sessions[1].state = AGENT_SESSION_FREE;
 	/* Given ones stay. Where nothing may be waited for, the requests are only tried. */
-	agent.sessions[0].given = true;
+	agent.sessions[0].is_explicit = true;
 	agent.sessions[0].config.statedump = 5;
 	has_bases_request = false;
 	assert_int_equal(change_to(NULL, NULL, false), -EAGAIN);
@@ -962,7 +963,7 @@ static void test_attach(void **state)
 	assert_int_equal(agent_session_attach("/run/a"), 0);
 	are_calls("look lock unlock ask-given(1) lock occasion over-free bases-changed hello(0) recovery renew hang-up(50) probes-update(1) "
 		  "occasion-ends(1) ask-drop(1) over-begin probes-apply dump over-free unlock");
-	assert_true(session->attached && session->given);
+	assert_true(session->attached && session->is_explicit);
 	over_grace = 5;
 	assert_int_equal(agent_session_attach("/run/a"), -EALREADY);
 	are_calls("look lock unlock lock occasion over-free bases-changed occasion-ends(1) ask-drop(1) over-begin probes-apply dump unlock synchronize lock over-free unlock");

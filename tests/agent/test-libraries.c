@@ -112,15 +112,15 @@ static bool play_register(void)
 #define agent_is_sandboxed play_sandboxed
 #define agent_session_after play_session_after
 #define side_tracer_statedump_run(name, dump, key) (void)play_statedump(name, dump, key)
-#define base_say_load play_load
-#define base_say_unload play_unload
+#define base_record_load play_load
+#define base_record_unload play_unload
 #define base_wanted play_wanted
 #define base_is_event play_is_event
 #define base_events_register play_register
 #include "tracers/agent/core/mappings.c"
 
-#undef base_say_load
-#undef base_say_unload
+#undef base_record_load
+#undef base_record_unload
 #undef base_wanted
 #undef base_is_event
 #undef base_events_register
@@ -291,7 +291,7 @@ static struct agent_batch *begin_session(void)
 	agent_bases_dump();
 	assert_called("read 65536\ndump side:libraries 70\n"
 		      "load /a 1000-2000 for 70\nload /b 3000-4000 for 70\n");
-	assert_true(sessions[0].bases_said);
+	assert_true(sessions[0].bases_recorded);
 	return batch;
 }
 
@@ -364,16 +364,16 @@ static void test_dump(void **unused)
 	nr_sessions = 2;
 	agent_bases_dump();
 	assert_called("");
-	assert_false(sessions[1].bases_said);
+	assert_false(sessions[1].bases_recorded);
 	more->events[2].registered = true;
 	none->events[2].registered = true;
 	agent_bases_dump();
 	assert_called("dump side:libraries 71\nload /a 1000-2000 for 71\nload /b 3000-4000 for 71\n");
-	assert_true(sessions[0].bases_said && sessions[1].bases_said);
+	assert_true(sessions[0].bases_recorded && sessions[1].bases_recorded);
 	/* A session that lists only wants none, and one that stops wanting them hears of all again later. */
 	sessions[1].list_only = true;
 	agent_bases_dump();
-	assert_true(sessions[0].bases_said && !sessions[1].bases_said);
+	assert_true(sessions[0].bases_recorded && !sessions[1].bases_recorded);
 	assert_called("");
 	wanted->events[0].registered = false;
 	assert_non_null(picture);
@@ -385,12 +385,12 @@ static void test_dump(void **unused)
 	sessions[1].list_only = false;
 	played.no_memory = true;
 	agent_bases_dump();
-	assert_false(sessions[0].bases_said || sessions[1].bases_said);
+	assert_false(sessions[0].bases_recorded || sessions[1].bases_recorded);
 	assert_called("");
 	played.no_memory = false;
 	played.is_sandboxed = true;
 	agent_bases_dump();
-	assert_false(sessions[0].bases_said || sessions[1].bases_said || picture);
+	assert_false(sessions[0].bases_recorded || sessions[1].bases_recorded || picture);
 	assert_called("");
 	/* A child reads it anew, and reports all to all. */
 	played.is_sandboxed = false;
@@ -429,7 +429,7 @@ static void test_start(void **unused)
 
 /* ---- lines that end early ---- */
 
-static struct picture parsed;
+static struct mappings_snapshot parsed;
 
 static void assert_libraries(const char *text, const char *wanted)
 {
@@ -490,30 +490,30 @@ static void test_events(void **unused)
 	assert_true(base_is_event(&load_event) && base_is_event(&unload_event));
 	assert_false(base_is_event(&load) || base_is_event(NULL));
 	assert_false(base_wanted());
-	base_say_load(&library, NULL);
-	base_say_unload(&library);
+	base_record_load(&library, NULL);
+	base_record_unload(&library);
 	assert_called("");
 	unload_state.enabled = 1;
 	assert_true(base_wanted());
-	base_say_load(&library, NULL);
+	base_record_load(&library, NULL);
 	assert_called("");
-	base_say_unload(&library);
+	base_record_unload(&library);
 	assert_called("unloaded \"/cd\" at 5000\n");
 	unload_state.enabled = 0;
 	load_state.enabled = 1;
 	assert_true(base_wanted());
-	base_say_unload(&library);
+	base_record_unload(&library);
 	assert_called("");
 	identity_of_file = (struct base_identity){
 			.build_id_size = 3, .build_id = {9, 8, 7, 6}, .debug_link = "l.debug"};
-	base_say_load(&library, NULL);
+	base_record_load(&library, NULL);
 	snprintf(wanted, sizeof(wanted), "%s\n", key_text);
 	assert_called(wanted);
-	base_say_load(&library, &key);
+	base_record_load(&library, &key);
 	snprintf(wanted, sizeof(wanted), "%s for 47\n", key_text);
 	assert_called(wanted);
 	identity_of_file.build_id_size = 0;
-	base_say_load(&library, NULL);
+	base_record_load(&library, NULL);
 	assert_called("identify 5000 /cd\nloaded \"/cd\" at 5000 2000 [ ] \"l.debug\"\n");
 	load_state.enabled = 0;
 }

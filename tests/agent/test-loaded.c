@@ -117,7 +117,7 @@ static int fake_detach(const char *path)
 	return note_int("detach", path, 0);
 }
 
-static int fake_control_attach(const char *path, enum agent_way how)
+static int fake_control_attach(const char *path, enum agent_attach_method how)
 {
 	return note_int("control", path, (int)how);
 }
@@ -179,7 +179,7 @@ static long fake_call(long number, ...)
 #define agent_own_begin fake_own_begin
 #define agent_own_begin_start fake_own_begin
 #define agent_own_end fake_own_end
-#define agent_missed fake_missed
+#define agent_report_unrecorded fake_missed
 #define agent_start fake_start
 #define agent_bases_start() note("bases")
 #define agent_start_begins() note("begins")
@@ -213,10 +213,10 @@ static void pass_replay(const struct ring_replay *from)
 	replayed = from;
 }
 
-static void on_change(void (*tell)(bool after))
+static void on_change(void (*visit)(bool after))
 {
 	note("change");
-	memcpy(&told_by, &tell, sizeof(told_by));
+	memcpy(&told_by, &visit, sizeof(told_by));
 }
 
 static void count_lost(const struct side_event_description *event, bool named, uint32_t cpu,
@@ -512,10 +512,10 @@ static void test_requests(void **state)
 	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_DIRECTORY);
 	assert_string_equal(order, wanted);
 	assert_int_equal(requested("door /a"), 0);
-	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_DOOR);
+	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_RENDEZVOUS);
 	assert_string_equal(order, wanted);
 	assert_int_equal(requested("known /a"), 0);
-	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_DOOR_OF_THE_SAME);
+	snprintf(wanted, sizeof(wanted), AROUND("control(/a,%d)"), AGENT_BY_SAME_RENDEZVOUS);
 	assert_string_equal(order, wanted);
 	assert_int_equal(requested("detach"), 0);
 	assert_string_equal(order, AROUND("detach(none,0) leave(none,0)"));
@@ -555,7 +555,7 @@ static void test_passed_on(void **state)
 {
 	const struct ring_replay *from = (const void *)&self_base;
 	const struct side_event_description *event = (const void *)&other_base;
-	void (*tell)(bool after) = tell_nothing;
+	void (*visit)(bool after) = tell_nothing;
 
 	(void)state;
 	*order = '\0';
@@ -565,9 +565,9 @@ static void test_passed_on(void **state)
 	side_agent_replay(NULL);
 	assert_null(replayed);
 	*order = '\0';
-	side_agent_on_change(tell);
+	side_agent_on_change(visit);
 	assert_string_equal(order, "change");
-	assert_memory_equal(&told_by, &tell, sizeof(tell));
+	assert_memory_equal(&told_by, &visit, sizeof(visit));
 	*order = '\0';
 	for (int named = 0; named < 2; named++) {
 		side_agent_lost(event, named, 3, UINT64_C(1) << 40 | 5);
@@ -650,7 +650,7 @@ static void test_start(void **state)
 static unsigned int factor_of(const char *text)
 {
 	variables[0] = text;
-	return chosen_patience();
+	return agent_start_chosen_timeout_factor();
 }
 
 static void test_variables(void **state)
@@ -686,7 +686,7 @@ static void test_variables(void **state)
 	debug_is_on = false;
 	agent_start_begin();
 	assert_true(agent.kernel && agent.reserved && !agent.debug);
-	assert_int_equal(agent.patience, 8);
+	assert_int_equal(agent.timeout_factor, 8);
 	assert_string_equal(agent.only, "one");
 	variables[3] = NULL;
 	agent_start_begin();

@@ -19,7 +19,7 @@
 
 static uint64_t fetched = 0x1122334455667788;
 static unsigned int nr_taken, nr_fetches;
-static uint32_t given;
+static uint32_t is_allocated;
 static uint8_t free_mark;
 static void (*beside)(void); /* acts as another thread while a bit is taken */
 static struct probes_scratch scratch_memory;
@@ -51,19 +51,19 @@ static uint64_t fake_several(struct probes_moment *moment, const struct probe_ta
 	return 3;
 }
 
-static uint8_t fake_take(struct probes_place *place)
+static uint8_t fake_take(struct probes_location *location)
 {
-	assert_non_null(place);
+	assert_non_null(location);
 	nr_taken++;
 	if (beside)
 		beside();
 	return free_mark;
 }
 
-static void fake_give(struct probes_place *place, uint32_t marks)
+static void fake_give(struct probes_location *location, uint32_t marks)
 {
-	assert_non_null(place);
-	given |= marks;
+	assert_non_null(location);
+	is_allocated |= marks;
 }
 
 static void *fake_scratch(void)
@@ -104,13 +104,13 @@ static void fake_end(const struct agent_event *event, const uint8_t *buffer, con
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[4 * AGENT_LINE];
 } lines;
-static struct probes_wish wish;
-static struct probes_place place;
+static struct probes_spec spec;
+static struct probes_location location;
 static uint64_t unseen[PROBES_NR_UNSEEN];
 static struct probes_field fields[6];
 static struct probes_event event = {.fields = fields};
 static struct probes_step steps[6];
-static struct probes_way way = {.event = &event, .steps = steps};
+static struct probes_layout layout = {.event = &event, .steps = steps};
 static struct patch_hit hit;
 
 static struct probes_hook *begin(void)
@@ -118,24 +118,24 @@ static struct probes_hook *begin(void)
 	struct probes_hook *hook = (void *)lines.bytes;
 
 	memset(&lines, 0, sizeof(lines));
-	memset(&wish, 0, sizeof(wish));
+	memset(&spec, 0, sizeof(spec));
 	memset(&scratch_memory, 0, sizeof(scratch_memory));
 	memset(unseen, 0, sizeof(unseen));
 	memset(call_marks, 0, sizeof(call_marks));
 	hook->lines = 3;
 	hook->mark = 2;
-	hook->exit = &way;
-	*probes_wish_of(hook) = &wish;
-	assert_ptr_equal(probes_wish_of(hook), lines.bytes + 3 * AGENT_LINE - sizeof(void *));
-	wish.hook = hook;
-	wish.place = &place;
-	wish.function = "name";
-	wish.function_bytes = 5;
-	scratch_memory.moment.wish = &wish;
+	hook->exit = &layout;
+	*probes_spec_of(hook) = &spec;
+	assert_ptr_equal(probes_spec_of(hook), lines.bytes + 3 * AGENT_LINE - sizeof(void *));
+	spec.hook = hook;
+	spec.location = &location;
+	spec.function = "name";
+	spec.function_bytes = 5;
+	scratch_memory.moment.spec = &spec;
 	scratch_memory.moment.hit = &hit;
 	hit.call = 1;
 	event.unseen = unseen;
-	nr_taken = given = 0;
+	nr_taken = is_allocated = 0;
 	free_mark = 7;
 	beside = NULL;
 	has_scratch = has_marks = true;
@@ -147,9 +147,9 @@ static struct probes_hook *begin(void)
 static size_t put(uint8_t kind, uint8_t size, uint16_t from, unsigned int at, uint8_t *to)
 {
 	struct probe_fetch fetches[6] = {{0}};
-	struct probes_moment moment = {.way = &way, .wish = &wish, .hit = &hit};
+	struct probes_moment moment = {.layout = &layout, .spec = &spec, .hit = &hit};
 
-	wish.entry_fetches = fetches;
+	spec.entry_fetches = fetches;
 	memset(to, 0xee, 64);
 	steps[at] = (struct probes_step){.kind = kind, .size = size, .from = from};
 	return (size_t)(put_field(&moment, &steps[at], to) - to);
@@ -195,18 +195,18 @@ static void test_steps(void **state)
 	steps[1].from = offsetof(struct patch_hit, registers.rdx);
 	steps[2] = (struct probes_step){
 			.size = 2, .from = offsetof(struct patch_hit, registers.rdx)};
-	way.nr_words = 2;
-	way.nr_plain = 3;
-	assert_ptr_equal(put_plain_ones(&hit, &way, bytes), bytes + 18);
+	layout.nr_words = 2;
+	layout.nr_plain = 3;
+	assert_ptr_equal(put_plain_ones(&hit, &layout, bytes), bytes + 18);
 	assert_memory_equal(
 			bytes, "\x08\7\6\5\4\3\2\1\x18\x17\x16\x15\x14\x13\x12\x11\x18\x17", 18);
-	way.nr_words = way.nr_plain = 0;
+	layout.nr_words = layout.nr_plain = 0;
 	/* Names count with their length. */
-	way.most = 40;
-	assert_int_equal(most_bytes(wish.hook, &way), 40);
-	way.nr_names = 2;
-	assert_int_equal(most_bytes(wish.hook, &way), 40 + 2 * 5);
-	way.nr_names = 0;
+	layout.most = 40;
+	assert_int_equal(most_bytes(spec.hook, &layout), 40);
+	layout.nr_names = 2;
+	assert_int_equal(most_bytes(spec.hook, &layout), 40 + 2 * 5);
+	layout.nr_names = 0;
 }
 
 static void test_times(void **state)
@@ -229,12 +229,12 @@ static void test_times(void **state)
 
 static void other_channel_took_the_same(void)
 {
-	wish.marks[5] = 12;
+	spec.marks[5] = 12;
 }
 
 static void hook_is_removed(void)
 {
-	wish.marks[5] = PROBES_MARKS_GIVEN;
+	spec.marks[5] = PROBES_MARKS_RETURNED;
 }
 
 static void test_marks(void **state)
@@ -242,44 +242,44 @@ static void test_marks(void **state)
 	(void)state;
 	/* The first channel gets the bit of the hook, others take one. */
 	begin();
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 3);
-	assert_true(wish.mark_owner == 5 && wish.marks[4] == 3 && !nr_taken);
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 8);
-	assert_true(wish.marks[5] == 8 && nr_taken == 1 && !given);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 3);
+	assert_true(spec.mark_owner == 5 && spec.marks[4] == 3 && !nr_taken);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 8);
+	assert_true(spec.marks[5] == 8 && nr_taken == 1 && !is_allocated);
 	/* The owner once more, after another thread stored its bit. */
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 3);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 3);
 	assert_int_equal(nr_taken, 1);
-	wish.marks[4] = PROBES_MARKS_GIVEN;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 0);
+	spec.marks[4] = PROBES_MARKS_RETURNED;
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 0);
 	/* A handler or another thread is faster: the bit that was taken is released. */
 	begin();
-	wish.mark_owner = 1;
+	spec.mark_owner = 1;
 	beside = other_channel_took_the_same;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 12);
-	assert_int_equal(given, 1u << 7);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 12);
+	assert_int_equal(is_allocated, 1u << 7);
 	begin();
-	wish.mark_owner = 1;
+	spec.mark_owner = 1;
 	beside = hook_is_removed;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 0);
-	assert_int_equal(given, 1u << 7);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 0);
+	assert_int_equal(is_allocated, 1u << 7);
 	/* None is free: the one that another thread took meanwhile, if there is one. */
 	begin();
-	wish.mark_owner = 1;
+	spec.mark_owner = 1;
 	free_mark = PATCH_MARKS;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 0);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 0);
 	beside = other_channel_took_the_same;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 12);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 12);
 	beside = hook_is_removed;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), 0);
-	assert_int_equal(given, 0);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 0);
+	assert_int_equal(is_allocated, 0);
 	/* The last bit. */
 	begin();
-	wish.mark_owner = 1;
+	spec.mark_owner = 1;
 	free_mark = PATCH_MARKS - 1;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 5), PATCH_MARKS);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), PATCH_MARKS);
 	begin()->mark = PATCH_MARKS;
-	assert_int_equal(probes_record_claim_channel_bit(&wish, 4), 8);
-	assert_int_equal(wish.mark_owner, 0);
+	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 8);
+	assert_int_equal(spec.mark_owner, 0);
 }
 
 static void test_calls(void **state)
@@ -290,7 +290,7 @@ static void test_calls(void **state)
 	(void)state;
 	begin();
 	assert_false(agent_probes_is_marked(&channel));
-	assert_int_equal(wish.marks[4], 0);
+	assert_int_equal(spec.marks[4], 0);
 	call_marks[0] = 1;
 	agent_probes_mark_call(&channel);
 	assert_int_equal(call_marks[0], 1 | 1 << 2);
@@ -299,7 +299,7 @@ static void test_calls(void **state)
 	call_marks[1] = 1 << 7;
 	assert_true(!agent_probes_is_marked(&channel) && agent_probes_is_marked(&other));
 	assert_false(agent_probes_is_marked(&beyond));
-	wish.marks[5] = PROBES_MARKS_GIVEN;
+	spec.marks[5] = PROBES_MARKS_RETURNED;
 	assert_false(agent_probes_is_marked(&other));
 	/* Calls that cannot be marked are losses of the event at their end. */
 	assert_int_equal(unseen[PROBES_UNSEEN_MEMORY], 0);
@@ -325,7 +325,7 @@ static void test_calls(void **state)
 static void test_unseen(void **state)
 {
 	struct probes_hook *hook = begin();
-	struct probes_way entry = way;
+	struct probes_layout entry = layout;
 	struct probes_event first = event;
 	uint64_t of_first[PROBES_NR_UNSEEN] = {0};
 
@@ -343,7 +343,7 @@ static void test_unseen(void **state)
 	first.unseen = NULL;
 	note_unseen(&entry, PATCH_UNSEEN_FULL);
 	/* libside does not run: the loss stays counted until it does. */
-	hook->exit = &way;
+	hook->exit = &layout;
 	probe_hit_unseen(&hit, PATCH_UNSEEN_FULL);
 	assert_true(unseen[PATCH_UNSEEN_FULL] == 1 && !of_first[PATCH_UNSEEN_FULL]);
 	event.unseen = NULL;
@@ -364,30 +364,30 @@ static void test_records(void **state)
 	struct probes_hook *hook = begin();
 
 	(void)state;
-	way = (struct probes_way){.event = &event, .steps = steps, .most = 512};
+	layout = (struct probes_layout){.event = &event, .steps = steps, .most = 512};
 	nr_ends = 0;
-	assert_true(record_in(&recorded, &hit, hook, &way, &scratch_memory) && nr_ends == 1 &&
+	assert_true(record_in(&recorded, &hit, hook, &layout, &scratch_memory) && nr_ends == 1 &&
 			!end_size);
-	way.most = 513;
-	assert_false(record_in(&recorded, &hit, hook, &way, &scratch_memory));
-	way.most = 512 - 2 * 5;
-	way.nr_names = 2;
-	assert_true(record_in(&recorded, &hit, hook, &way, &scratch_memory) && nr_ends == 2);
-	way.most++;
-	assert_false(record_in(&recorded, &hit, hook, &way, &scratch_memory));
+	layout.most = 513;
+	assert_false(record_in(&recorded, &hit, hook, &layout, &scratch_memory));
+	layout.most = 512 - 2 * 5;
+	layout.nr_names = 2;
+	assert_true(record_in(&recorded, &hit, hook, &layout, &scratch_memory) && nr_ends == 2);
+	layout.most++;
+	assert_false(record_in(&recorded, &hit, hook, &layout, &scratch_memory));
 	assert_int_equal(nr_ends, 2);
 	/* A name and words behind it always have enough space. */
-	way.named = true;
+	layout.named = true;
 	hook->name_bytes = 5;
 	memcpy(hook->name, "name", 5);
-	way.nr_behind = 1;
-	way.words[0] = 0;
+	layout.nr_behind = 1;
+	layout.words[0] = 0;
 	memcpy(&hit, "\1\2\3\4\5\6\7\10", 8);
-	assert_true(record_in(&recorded, &hit, hook, &way, &scratch_memory) && nr_ends == 3 &&
+	assert_true(record_in(&recorded, &hit, hook, &layout, &scratch_memory) && nr_ends == 3 &&
 			end_size == 13);
 	assert_memory_equal(scratch_memory.record, "name\0\1\2\3\4\5\6\7\10", 13);
 	memset(&hit, 0, sizeof(hit));
-	way = (struct probes_way){.event = &event, .steps = steps};
+	layout = (struct probes_layout){.event = &event, .steps = steps};
 }
 
 int main(void)

@@ -63,12 +63,13 @@ static int play_session_connect(const struct agent_session *session, uint64_t de
 static int play_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
 		uint64_t deadline)
 {
-	struct wire_missed missed;
+	struct wire_unrecorded unrecorded;
 
 	assert_true(!fds && !nr_fds && deadline == 4711);
-	assert_int_equal(wire_decode_missed(message, size, &missed), 0);
-	called("send %d: reason %u after %u of %s\n", socket, missed.reason, missed.elapsed_ms,
-			strlen(missed.name) < 100 ? missed.name : "long");
+	assert_int_equal(wire_decode_unrecorded(message, size, &unrecorded), 0);
+	called("send %d: reason %u after %u of %s\n", socket, unrecorded.reason,
+			unrecorded.elapsed_ms,
+			strlen(unrecorded.name) < 100 ? unrecorded.name : "long");
 	return played.sent;
 }
 
@@ -167,23 +168,23 @@ static void test_paths(void **unused)
 	(void)unused;
 	reset();
 	assert_true(agent_libside_is_whole());
-	agent_missed(":/a:::b", 7);
+	agent_report_unrecorded(":/a:::b", 7);
 	assert_called("connect /a\n" SENT("7") "connect b\n" SENT("7"));
-	agent_missed("", 7);
-	agent_missed(":", 7);
+	agent_report_unrecorded("", 7);
+	agent_report_unrecorded(":", 7);
 	assert_called("");
 	/* The longest path, and one more byte. */
 	memset(path, 'p', sizeof(path));
 	path[WIRE_SESSION_PATH_MAX] = '\0';
-	agent_missed(path, 7);
+	agent_report_unrecorded(path, 7);
 	assert_called("connect long\n" SENT("7"));
 	path[WIRE_SESSION_PATH_MAX] = 'p';
 	path[WIRE_SESSION_PATH_MAX + 1] = '\0';
-	agent_missed(path, 7);
+	agent_report_unrecorded(path, 7);
 	assert_called("");
 	/* The longest name fits. */
 	played.is_long = true;
-	agent_missed("/a", 4);
+	agent_report_unrecorded("/a", 4);
 	assert_called("connect /a\nsend 7: reason 4 after 0 of long\nreceive 7\nclose 7\n");
 }
 
@@ -193,14 +194,14 @@ static void test_failing(void **unused)
 	reset();
 	/* 0 is a descriptor. */
 	played.socket = 0;
-	agent_missed("/a", 7);
+	agent_report_unrecorded("/a", 7);
 	assert_called("connect /a\nsend 0: reason 7 after 0 of /path/of/exe\nreceive 0\nclose 0\n");
 	played.socket = -ENOENT;
-	agent_missed("/a:/b", 7);
+	agent_report_unrecorded("/a:/b", 7);
 	assert_called("connect /a\nconnect /b\n");
 	played.socket = 7;
 	played.sent = -EPIPE;
-	agent_missed("/a", 7);
+	agent_report_unrecorded("/a", 7);
 	assert_called("connect /a\nsend 7: reason 7 after 0 of /path/of/exe\nclose 7\n");
 }
 
@@ -208,7 +209,7 @@ static void limit(int error, const char *wanted)
 {
 	/* Another process: nothing has been reported there. */
 	played.pid++;
-	agent_missed_limit(&sessions[1], error);
+	agent_report_limit(&sessions[1], error);
 	assert_called(wanted);
 }
 
@@ -240,17 +241,17 @@ static void test_limits(void **unused)
 	limit(-ENOMEM, "connect /s1\n" SENT("4"));
 	played.pid--;
 	limit(-ENOMEM, "");
-	agent_missed_limit(&sessions[2], -ENOMEM);
+	agent_report_limit(&sessions[2], -ENOMEM);
 	assert_called("connect /s2\n" SENT("4"));
-	agent_missed_limit(&sessions[2], -EMFILE);
+	agent_report_limit(&sessions[2], -EMFILE);
 	assert_called("");
 	/* The longest path is compared whole. */
 	memset(sessions[2].path, 'p', WIRE_SESSION_PATH_MAX);
-	agent_missed_limit(&sessions[2], -ENOMEM);
-	agent_missed_limit(&sessions[2], -ENOMEM);
+	agent_report_limit(&sessions[2], -ENOMEM);
+	agent_report_limit(&sessions[2], -ENOMEM);
 	assert_called("connect long\n" SENT("4"));
 	sessions[2].path[WIRE_SESSION_PATH_MAX - 1] = 'q';
-	agent_missed_limit(&sessions[2], -ENOMEM);
+	agent_report_limit(&sessions[2], -ENOMEM);
 	assert_called("connect long\n" SENT("4"));
 	limit(-ENOMEM, "connect /s1\n" SENT("4"));
 }
@@ -259,10 +260,10 @@ static void test_first(void **unused)
 {
 	(void)unused;
 	reset();
-	agent_missed_first(&sessions[2], 10, 345);
+	agent_report_late_start(&sessions[2], 10, 345);
 	assert_called("session 2\nsend 7: reason 10 after 345 of name\nreceive 7\nclose 7\n");
 	played.socket = -ENOENT;
-	agent_missed_first(&sessions[0], 10, 345);
+	agent_report_late_start(&sessions[0], 10, 345);
 	assert_called("session 0\n");
 }
 
@@ -430,7 +431,7 @@ static void test_refresh(void **unused)
 
 static void test_install(void **unused)
 {
-	struct sigaction action, given = {.sa_flags = SA_SIGINFO};
+	struct sigaction action, with_timestamp = {.sa_flags = SA_SIGINFO};
 
 	(void)unused;
 	reset_control();
@@ -448,7 +449,7 @@ static void test_install(void **unused)
 	/* Signals of the program, with either kind of handler. */
 	side.hook = NULL;
 	assert_false(control_signal_install(SIGUSR1));
-	assert_int_equal(sigaction(SIGUSR2, &given, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR2, &with_timestamp, NULL), 0);
 	assert_false(control_signal_install(SIGUSR2));
 	assert_false(control_signal_install(1000));
 	assert_null(side.hook);

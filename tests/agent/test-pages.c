@@ -52,17 +52,17 @@ int main(void)
 	/* Each time, 8 others are checked. Those of ended threads are free, and their pages are unmapped. */
 	first_gone = 1990;
 	table.entries[995].page = (const void *)0x1000;
-	next_look = 984;
+	next_check = 984;
 	nr_asked = 0;
 	CHECK(context_perf_claim_entry(5) == 990 && nr_asked == 8 && !nr_unmapped);
 	CHECK(table.entries[990].tid == 5 && !table.entries[991].tid &&
 			table.entries[992].tid == 1992);
-	CHECK(context_perf_claim_entry(6) == 991 && nr_unmapped == 1 && next_look == 1000);
+	CHECK(context_perf_claim_entry(6) == 991 && nr_unmapped == 1 && next_check == 1000);
 	CHECK(!table.entries[995].page && !table.entries[999].tid);
 	/* An entry that another thread frees just now is left alone. */
 	first_gone = 0;
 	table.entries[3].tid = CLAIMED;
-	next_look = 2;
+	next_check = 2;
 	CHECK(context_perf_claim_entry(7) == 2 && table.entries[3].tid == CLAIMED &&
 			!table.entries[4].tid && !table.entries[9].tid &&
 			table.entries[10].tid == 1010);

@@ -150,14 +150,14 @@ static int fake_munmap(void *at, size_t size)
 	return raw_munmap(at, size);
 }
 
-static unsigned int nr_missed;
-static uint32_t missed_reason, missed_ms;
+static unsigned int nr_unrecorded;
+static uint32_t connection_unrecorded_reason, missed_ms;
 
 static void fake_missed(const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms)
 {
 	(void)session;
-	nr_missed++;
-	missed_reason = reason;
+	nr_unrecorded++;
+	connection_unrecorded_reason = reason;
 	missed_ms = elapsed_ms;
 }
 
@@ -178,7 +178,7 @@ static bool fake_may_ask(void)
 #define agent_build_hello(token, message, names, a, b) fake_hello(token, message, names, a, b)
 #define raw_mmap fake_mmap
 #define raw_munmap fake_munmap
-#define agent_missed_first fake_missed
+#define agent_report_late_start fake_missed
 #define context_may_ask fake_may_ask
 
 #include "tracers/agent/core/ask.c"
@@ -203,28 +203,28 @@ static bool fake_may_ask(void)
 
 static void test_door_path(void **state)
 {
-	char path[AGENT_DOOR_SIZE + 1];
+	char path[AGENT_RENDEZVOUS_SIZE + 1];
 
 	(void)state;
-	assert_int_equal(agent_door_set(NULL), 0);
-	assert_null(agent_door());
-	memset(path, 'd', AGENT_DOOR_SIZE);
-	path[AGENT_DOOR_SIZE] = 0;
-	assert_int_equal(agent_door_set(path), -ENAMETOOLONG);
-	assert_null(agent_door());
-	path[AGENT_DOOR_SIZE - 1] = 0;
-	door.known = true;
-	assert_int_equal(agent_door_set(path), 0);
-	assert_false(door.known);
-	assert_string_equal(agent_door(), path);
-	assert_int_equal(agent_door_set("/short"), 0);
-	assert_string_equal(agent_door(), "/short");
+	assert_int_equal(agent_rendezvous_set(NULL), 0);
+	assert_null(agent_rendezvous());
+	memset(path, 'd', AGENT_RENDEZVOUS_SIZE);
+	path[AGENT_RENDEZVOUS_SIZE] = 0;
+	assert_int_equal(agent_rendezvous_set(path), -ENAMETOOLONG);
+	assert_null(agent_rendezvous());
+	path[AGENT_RENDEZVOUS_SIZE - 1] = 0;
+	rendezvous.known = true;
+	assert_int_equal(agent_rendezvous_set(path), 0);
+	assert_false(rendezvous.known);
+	assert_string_equal(agent_rendezvous(), path);
+	assert_int_equal(agent_rendezvous_set("/short"), 0);
+	assert_string_equal(agent_rendezvous(), "/short");
 	/* A path that is refused leaves the one before. */
-	path[AGENT_DOOR_SIZE - 1] = 'd';
-	assert_int_equal(agent_door_set(path), -ENAMETOOLONG);
-	assert_string_equal(agent_door(), "/short");
-	assert_int_equal(agent_door_set(""), 0);
-	assert_null(agent_door());
+	path[AGENT_RENDEZVOUS_SIZE - 1] = 'd';
+	assert_int_equal(agent_rendezvous_set(path), -ENAMETOOLONG);
+	assert_string_equal(agent_rendezvous(), "/short");
+	assert_int_equal(agent_rendezvous_set(""), 0);
+	assert_null(agent_rendezvous());
 }
 
 static void test_door_connect(void **state)
@@ -235,33 +235,33 @@ static void test_door_connect(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	assert_int_equal(agent_door_set("/door"), 0);
+	assert_int_equal(agent_rendezvous_set("/door"), 0);
 	calls_begin();
 	calls.connected[0] = -ECONNREFUSED;
-	assert_int_equal(agent_door_connect("/session", 5), -ECONNREFUSED);
+	assert_int_equal(agent_rendezvous_connect("/session", 5), -ECONNREFUSED);
 	assert_int_equal(calls.nr_closed, 0);
 	/* Without a session nothing is sent. The first owner is remembered. */
 	calls_begin();
 	calls.connected[0] = pair[0];
-	assert_int_equal(agent_door_connect(NULL, 5), pair[0]);
+	assert_int_equal(agent_rendezvous_connect(NULL, 5), pair[0]);
 	assert_string_equal(calls.path[0], "/door");
 	assert_int_equal(calls.deadline[0], 5);
 	assert_int_equal(calls.nr_sent, 0);
 	assert_int_equal(calls.nr_closed, 0);
-	assert_true(door.known);
-	assert_int_equal(door.owner, getuid());
+	assert_true(rendezvous.known);
+	assert_int_equal(rendezvous.owner, getuid());
 	/* Another owner is refused, unless it is root. */
-	door.owner = getuid() + 1;
+	rendezvous.owner = getuid() + 1;
 	calls_begin();
 	calls.connected[0] = pair[0];
-	assert_int_equal(agent_door_connect(NULL, 5), getuid() ? -EPERM : pair[0]);
+	assert_int_equal(agent_rendezvous_connect(NULL, 5), getuid() ? -EPERM : pair[0]);
 	assert_int_equal(calls.nr_closed, getuid() ? 1 : 0);
-	assert_int_equal(door.owner, getuid() + 1);
-	door.owner = getuid();
+	assert_int_equal(rendezvous.owner, getuid() + 1);
+	rendezvous.owner = getuid();
 	/* No socket has no owner. */
 	calls_begin();
 	calls.connected[0] = open("/dev/null", O_RDONLY);
-	assert_int_equal(agent_door_connect(NULL, 5), -ENOTSOCK);
+	assert_int_equal(agent_rendezvous_connect(NULL, 5), -ENOTSOCK);
 	assert_int_equal(calls.nr_closed, 1);
 	assert_int_equal(calls.closed[0], calls.connected[0]);
 	close(calls.connected[0]);
@@ -269,7 +269,7 @@ static void test_door_connect(void **state)
 	calls_begin();
 	calls.connected[0] = pair[0];
 	calls.sent[0] = -EPIPE;
-	assert_int_equal(agent_door_connect("/session", 5), -EPIPE);
+	assert_int_equal(agent_rendezvous_connect("/session", 5), -EPIPE);
 	assert_int_equal(calls.nr_received, 0);
 	assert_int_equal(calls.nr_closed, 1);
 	assert_int_equal(wire_decode_pass(calls.message[0], calls.message_size[0], &pass), 0);
@@ -277,33 +277,33 @@ static void test_door_connect(void **state)
 	calls_begin();
 	calls.connected[0] = pair[0];
 	calls.received = 0;
-	assert_int_equal(agent_door_connect("/session", 5), -ECONNRESET);
+	assert_int_equal(agent_rendezvous_connect("/session", 5), -ECONNRESET);
 	calls.connected[1] = pair[0];
 	calls.received = -ETIMEDOUT;
-	assert_int_equal(agent_door_connect("/session", 5), -ETIMEDOUT);
+	assert_int_equal(agent_rendezvous_connect("/session", 5), -ETIMEDOUT);
 	calls.connected[2] = pair[0];
 	calls.received = 1;
 	calls.answer_size = 3;
-	assert_true(agent_door_connect("/session", 5) < 0);
+	assert_true(agent_rendezvous_connect("/session", 5) < 0);
 	assert_int_equal(calls.nr_closed, 3);
 	calls.connected[3] = pair[0];
 	memcpy(calls.answer, calls.message[0], calls.message_size[0]);
 	calls.answer_size = calls.message_size[0];
-	assert_int_equal(agent_door_connect("/session", 5), pair[0]);
+	assert_int_equal(agent_rendezvous_connect("/session", 5), pair[0]);
 	assert_int_equal(calls.nr_closed, 3);
 	/* Descriptor 0 is a socket like another one. */
-	assert_int_equal(agent_door_set("/zero"), 0);
+	assert_int_equal(agent_rendezvous_set("/zero"), 0);
 	calls_begin();
 	calls.received = 1;
 	calls.connected[0] = -EIO;
-	assert_int_equal(agent_door_connect("/session", 5), -EIO);
+	assert_int_equal(agent_rendezvous_connect("/session", 5), -EIO);
 	assert_int_equal(calls.nr_sent, 0);
 	calls.connected[1] = 0;
-	(void)agent_door_connect("/session", 5);
+	(void)agent_rendezvous_connect("/session", 5);
 	assert_true(calls.nr_sent + calls.nr_closed > 0);
-	assert_int_equal(agent_door_set("/door"), 0);
-	door.owner = getuid();
-	door.known = true;
+	assert_int_equal(agent_rendezvous_set("/door"), 0);
+	rendezvous.owner = getuid();
+	rendezvous.known = true;
 	calls_begin();
 	calls.received = 1;
 	pass.path = "/session";
@@ -312,21 +312,21 @@ static void test_door_connect(void **state)
 		calls.connected[i] = i < 3 ? -EIO : pair[0];
 	calls.nr_connected = 4;
 	/* Sessions that are given, or of a static configuration, are connected to directly. */
-	assert_true(agent_session_by_door(&session));
-	session.given = true;
-	assert_false(agent_session_by_door(&session));
+	assert_true(agent_session_by_rendezvous(&session));
+	session.is_explicit = true;
+	assert_false(agent_session_by_rendezvous(&session));
 	calls.connected[4] = 77;
 	assert_int_equal(agent_session_connect(&session, 9), 77);
 	assert_string_equal(calls.path[4], "/session");
-	session.given = false;
+	session.is_explicit = false;
 	session.boot = (const void *)&session;
-	assert_false(agent_session_by_door(&session));
+	assert_false(agent_session_by_rendezvous(&session));
 	session.boot = NULL;
 	calls.connected[5] = pair[0];
 	assert_int_equal(agent_session_connect(&session, 9), pair[0]);
 	assert_string_equal(calls.path[5], "/door");
-	assert_int_equal(agent_door_set(NULL), 0);
-	assert_false(agent_session_by_door(&session));
+	assert_int_equal(agent_rendezvous_set(NULL), 0);
+	assert_false(agent_session_by_rendezvous(&session));
 	close(pair[0]);
 	close(pair[1]);
 }
@@ -434,7 +434,7 @@ static void test_ask_by_door(void **state)
 	struct agent_wanted wanted = {.path = "/one", .asked = AGENT_ASK_REFRESH, .token = 3};
 
 	(void)state;
-	assert_int_equal(agent_door_set("/door"), 0);
+	assert_int_equal(agent_rendezvous_set("/door"), 0);
 	calls_begin();
 	calls.connected[0] = -ENOENT;
 	agent_ask(&wanted, 1, false, 99);
@@ -448,7 +448,7 @@ static void test_ask_by_door(void **state)
 	/* REFRESH brings no descriptors. */
 	assert_int_equal(wanted.error, 0);
 	agent_ask_drop(&wanted, 1);
-	assert_int_equal(agent_door_set(NULL), 0);
+	assert_int_equal(agent_rendezvous_set(NULL), 0);
 }
 
 /* ---- waits ---- */
@@ -458,7 +458,7 @@ static void test_deadlines(void **state)
 	(void)state;
 	now = 1000 * MS;
 	clock_step = 0;
-	agent.patience = 0;
+	agent.timeout_factor = 0;
 	agent_waits_forked();
 	assert_true(agent_deadline(250) == 1250 * MS && agent_deadline_unlocked(250) == 1250 * MS);
 	agent_start_begins();
@@ -488,9 +488,9 @@ static void test_deadlines(void **state)
 			agent_deadline_unlocked(2000) == 5500 * MS);
 	assert_true(agent_occasion_begins(7));
 	agent_occasion_ends(true);
-	agent.patience = 3;
+	agent.timeout_factor = 3;
 	assert_true(agent_deadline(2000) == 9500 * MS);
-	agent.patience = 0;
+	agent.timeout_factor = 0;
 }
 
 static void test_stalled(void **state)
@@ -595,11 +595,11 @@ static struct side_event_description description;
 /* The reason that is reported, or 0. */
 static uint32_t late_reason(struct agent_session *session)
 {
-	unsigned int before = nr_missed;
+	unsigned int before = nr_unrecorded;
 
 	agent_late_report(session);
-	assert_true(nr_missed - before <= 1);
-	return nr_missed > before ? missed_reason : 0;
+	assert_true(nr_unrecorded - before <= 1);
+	return nr_unrecorded > before ? connection_unrecorded_reason : 0;
 }
 
 static struct agent_session *late_session(void)
@@ -631,11 +631,11 @@ static void test_late(void **state)
 	now = 10 * MS;
 	assert_int_equal(late_reason(session), 0);
 	agent_late_pass(7 * MS, true);
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_DAEMON);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
 	assert_int_equal(missed_ms, 3);
 	/* A later event keeps the time of the first one. */
 	agent_late_pass(8 * MS, true);
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_DAEMON);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
 	assert_int_equal(missed_ms, 3);
 	session->list_only = true;
 	assert_int_equal(late_reason(session), 0);
@@ -652,7 +652,7 @@ static void test_late(void **state)
 	session->batches->events[1].registered = false;
 	assert_int_equal(late_reason(session), 0);
 	session->batches->events[1].registered = true;
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_DAEMON);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
 	/* An exchange with all sessions ends the note. */
 	agent_late_applied(true);
 	assert_int_equal(late_reason(session), 0);
@@ -662,10 +662,10 @@ static void test_late(void **state)
 	agent_late_answered();
 	agent_late_pass(20 * MS, true);
 	now = 4294967315 * MS - 1;
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_RECORDER);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_RECORDER);
 	assert_int_equal(missed_ms, 4294967294);
 	now = 4294967316 * MS;
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_RECORDER);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_RECORDER);
 	assert_int_equal(missed_ms, UINT32_MAX);
 	agent_late_forked();
 	assert_int_equal(late_reason(session), 0);
@@ -681,10 +681,10 @@ static void test_late_without_daemon(void **state)
 	agent_late_pass(10 * MS, false);
 	assert_int_equal(late_reason(session), 0);
 	agent_late_pass(10 * MS, true);
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_DAEMON);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
 	late_session();
 	agent_late_pass(11 * MS, false);
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_DAEMON);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
 	now = 11 * MS;
 	agent_late_no_daemon();
 	assert_int_equal(late_reason(session), 0);
@@ -701,11 +701,11 @@ static void test_late_partial(void **state)
 	agent_late_applied(false);
 	assert_int_equal(late_reason(session), 0);
 	agent_stalled_note("/late");
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_DAEMON);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
 	memset(&waits, 0, sizeof(waits));
 	now = 30 * MS;
 	agent_late_pass(12 * MS, true);
-	assert_int_equal(late_reason(session), WIRE_MISSED_LATE_DAEMON);
+	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
 	assert_int_equal(missed_ms, 18);
 	now = 12 * MS;
 	agent_late_applied(false);
@@ -793,7 +793,7 @@ static void test_chunks(void **state)
 	char *first;
 
 	(void)state;
-	agent_memory_rest();
+	agent_memory_trim();
 	nr_mapped = nr_unmapped = 0;
 	first = agent_memory_take(&memory, chunk - header);
 	assert_non_null(first);
@@ -821,13 +821,13 @@ static void test_chunks(void **state)
 	agent_memory_free(&memory);
 	agent_memory_free(&other);
 	assert_int_equal(nr_unmapped, 3);
-	agent_memory_rest();
+	agent_memory_trim();
 	assert_int_equal(nr_unmapped, 4);
 	assert_int_equal(size_unmapped, chunk);
 #else
 	(void)other;
 #endif
-	agent_memory_rest();
+	agent_memory_trim();
 	assert_int_equal(nr_mapped, nr_unmapped);
 }
 
@@ -848,7 +848,7 @@ static void test_kept_pages(void **state)
 	assert_int_equal(nr_unmapped, 1);
 	assert_int_equal(size_unmapped, 5 * 4096);
 #endif
-	agent_memory_rest();
+	agent_memory_trim();
 	assert_int_equal(nr_unmapped, 3);
 	mmap_fails = 1;
 	assert_null(agent_pages_take(1));
@@ -872,43 +872,43 @@ static void test_hash_values(void **state)
 
 static void test_spare_memory(void **state)
 {
-	struct agent_spares spares = {0};
+	struct agent_recycled_ids spares = {0};
 	struct agent_hash hash = {.low = 5, .high = 6};
 	uint32_t id = 99;
 
 	(void)state;
 	nr_mapped = nr_unmapped = 0;
 	mmap_fails = 1;
-	agent_spare_put(&spares, hash, 7);
-	assert_true(!spares.table && !spares.room && !spares.nr_used);
-	assert_false(agent_spare_take(&spares, hash, &id));
+	agent_recycled_ids_put(&spares, hash, 7);
+	assert_true(!spares.table && !spares.capacity && !spares.nr_used);
+	assert_false(agent_recycled_ids_take(&spares, hash, &id));
 	for (uint32_t i = 0; i < 512; i++) {
 		hash.low = i;
-		agent_spare_put(&spares, hash, i);
+		agent_recycled_ids_put(&spares, hash, i);
 	}
 	assert_int_equal(nr_mapped, 1);
-	assert_int_equal(size_mapped, 1024 * sizeof(struct agent_spare));
+	assert_int_equal(size_mapped, 1024 * sizeof(struct agent_recycled_id));
 	/* Without more memory the next one is not kept, and nothing is lost. */
 	mmap_fails = 1;
 	hash.low = 512;
-	agent_spare_put(&spares, hash, 512);
+	agent_recycled_ids_put(&spares, hash, 512);
 	assert_int_equal(spares.nr_used, 512);
-	assert_false(agent_spare_take(&spares, hash, &id));
+	assert_false(agent_recycled_ids_take(&spares, hash, &id));
 	assert_int_equal(id, 99);
-	agent_spare_put(&spares, hash, 512);
+	agent_recycled_ids_put(&spares, hash, 512);
 	assert_int_equal(nr_mapped, 2);
 	assert_int_equal(nr_unmapped, 1);
-	assert_int_equal(size_unmapped, 1024 * sizeof(struct agent_spare));
+	assert_int_equal(size_unmapped, 1024 * sizeof(struct agent_recycled_id));
 	/* Another half of a hash is another event. */
 	hash.high = 7;
-	assert_false(agent_spare_take(&spares, hash, &id));
+	assert_false(agent_recycled_ids_take(&spares, hash, &id));
 	hash.high = 6;
-	assert_true(agent_spare_take(&spares, hash, &id));
+	assert_true(agent_recycled_ids_take(&spares, hash, &id));
 	assert_int_equal(id, 512);
-	agent_spare_forget(&spares);
+	agent_recycled_ids_forget(&spares);
 	assert_int_equal(nr_unmapped, 2);
-	assert_int_equal(size_unmapped, 2048 * sizeof(struct agent_spare));
-	agent_spare_forget(&spares);
+	assert_int_equal(size_unmapped, 2048 * sizeof(struct agent_recycled_id));
+	agent_recycled_ids_forget(&spares);
 	assert_int_equal(nr_unmapped, 2);
 }
 

@@ -102,15 +102,15 @@ static bool play_semaphore(uint64_t address, bool raise)
 
 static uintptr_t enabled[2] = {1, 1};
 static struct probes_event table_events[2];
-static struct probes_way ways[2];
+static struct probes_layout variants[2];
 
-static const struct probes_way *play_steps(struct probes_table *table, struct probes_event *event,
-		const struct probes_wish *wish, bool leaves)
+static const struct probes_layout *play_steps(struct probes_table *table,
+		struct probes_event *event, const struct probes_spec *spec, bool leaves)
 {
-	assert_true(table && wish);
+	assert_true(table && spec);
 	assert_ptr_equal(event, &table_events[leaves]);
 	called("steps %d\n", leaves);
-	return played.no_steps[leaves] ? NULL : &ways[leaves];
+	return played.no_steps[leaves] ? NULL : &variants[leaves];
 }
 
 static void play_change_user(struct patch_probe *probe, void *user)
@@ -182,7 +182,7 @@ static void *play_mmap(void *address, size_t size, int protection, int flags, in
 /* ---- the scene ---- */
 
 static struct probe_fetch fetches[8];
-static struct probes_wish *wishes[NR_PROBES];
+static struct probes_spec *specs[NR_PROBES];
 static int errors[NR_PROBES];
 static struct probes_table scene;
 
@@ -193,17 +193,17 @@ static void begin(void)
 	memset(modules, 0, sizeof(modules));
 	memset(libraries, 0, sizeof(libraries));
 	memset(identities, 0, sizeof(identities));
-	memset(wishes, 0, sizeof(wishes));
+	memset(specs, 0, sizeof(specs));
 	memset(table_events, 0, sizeof(table_events));
 	memset(&scene, 0, sizeof(scene));
 	scene.fetches = fetches;
-	scene.wishes = wishes;
+	scene.specs = specs;
 	scene.errors = errors;
 	scene.events = table_events;
 	for (int i = 0; i < 2; i++) {
 		enabled[i] = 1;
 		table_events[i].enabled = &enabled[i];
-		ways[i] = (struct probes_way){.event = &table_events[i], .leaves = i};
+		variants[i] = (struct probes_layout){.event = &table_events[i], .leaves = i};
 	}
 	for (uint32_t i = 0; i < NR_PROBES; i++)
 		probes[i] = (struct probe_table_probe){.entry = 0,
@@ -227,24 +227,24 @@ static void end(void)
 {
 	enabled[0] = enabled[1] = 0;
 	for (struct probes_table *table = &scene; table; table = table->next)
-		probes_places_drop(table);
-	probes_places_rest();
+		probes_locations_drop(table);
+	probes_locations_quiesce();
 	agent_memory_free(&scene.memory);
 	agent_memory_free(&scene.lines);
-	agent_memory_rest();
+	agent_memory_trim();
 }
 
 static void apply(const char *wanted)
 {
-	probes_places_apply();
+	probes_locations_apply();
 	assert_called(wanted);
 }
 
 /* ---- modules ---- */
 
-static void find(struct found *found)
+static void find(struct mapped_modules *found)
 {
-	struct search search = {.table = &scene, .found = found};
+	struct site_search search = {.table = &scene, .found = found};
 
 	memset(found, 0, NR_MODULES * sizeof(*found));
 	for (uint32_t i = 0; i < nr_libraries; i++)
@@ -253,7 +253,7 @@ static void find(struct found *found)
 
 static void test_modules(void **unused)
 {
-	struct found found[NR_MODULES];
+	struct mapped_modules found[NR_MODULES];
 
 	(void)unused;
 	begin();
@@ -298,7 +298,7 @@ static void test_modules(void **unused)
 
 static void test_hooks(void **unused)
 {
-	struct probes_wish *wish;
+	struct probes_spec *spec;
 	struct probes_hook *hook;
 	static char name[300];
 
@@ -306,47 +306,47 @@ static void test_hooks(void **unused)
 	begin();
 	probes[0].flags = PROBE_ENTRY_ALL;
 	probes[0].semaphore = 30;
-	scene.said = true;
-	assert_int_equal(probes_places_find(&scene), 0);
+	scene.reported = true;
+	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("steps 0\n");
-	wish = wishes[0];
-	hook = wish->hook;
-	assert_true(wish->bias == at(0) && wish->wants_all && !wish->wants_trap && !wish->kernel &&
-			!wish->over && wish->semaphore == at(30));
-	assert_true(wish->entry_fetches == fetches + 2 && !wish->exit_fetches && !scene.said);
-	assert_true(wish->function == probes[0].function && wish->function_bytes == 9);
-	assert_true(wish->place->address == at(10) && wish->place->site.runtime == at(10) &&
-			wish->place->hooks == hook && !wish->next_same);
-	assert_true(hook->entry == &ways[0] && !hook->exit && hook->name_bytes == 9 &&
+	spec = specs[0];
+	hook = spec->hook;
+	assert_true(spec->bias == at(0) && spec->wants_all && !spec->wants_trap && !spec->kernel &&
+			!spec->over && spec->semaphore == at(30));
+	assert_true(spec->entry_fetches == fetches + 2 && !spec->exit_fetches && !scene.reported);
+	assert_true(spec->function == probes[0].function && spec->function_bytes == 9);
+	assert_true(spec->location->address == at(10) && spec->location->site.runtime == at(10) &&
+			spec->location->hooks == hook && !spec->next_same);
+	assert_true(hook->entry == &variants[0] && !hook->exit && hook->name_bytes == 9 &&
 			hook->lines == 1 && hook->mark == 0);
 	assert_string_equal(hook->name, "function");
-	assert_ptr_equal(*probes_wish_of(hook), wish);
-	assert_true(probes_places_any());
+	assert_ptr_equal(*probes_spec_of(hook), spec);
+	assert_true(probes_locations_any());
 	/* The same libraries: nothing new. */
-	scene.said = true;
-	assert_int_equal(probes_places_find(&scene), 0);
-	assert_true(scene.said && wishes[0] == wish);
+	scene.reported = true;
+	assert_int_equal(probes_locations_find(&scene), 0);
+	assert_true(scene.reported && specs[0] == spec);
 	assert_called("");
 	/* Another map of the module, then none of the first one. */
 	libraries[1] = libraries[0];
 	libraries[1].base = at(100);
 	nr_libraries = 2;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("steps 0\n");
-	assert_true(!scene.said && wishes[0]->next_same == wish && wishes[0]->bias == at(100));
-	scene.said = true;
+	assert_true(!scene.reported && specs[0]->next_same == spec && specs[0]->bias == at(100));
+	scene.reported = true;
 	libraries[0].base = at(100);
 	nr_libraries = 1;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("");
-	assert_true(!scene.said && wishes[0] && !wishes[0]->next_same &&
-			wishes[0]->bias == at(100));
+	assert_true(!scene.reported && specs[0] && !specs[0]->next_same &&
+			specs[0]->bias == at(100));
 	played.libraries_error = -ENOMEM;
 	nr_libraries = 0;
-	assert_int_equal(probes_places_find(&scene), -ENOMEM);
-	assert_non_null(wishes[0]);
+	assert_int_equal(probes_locations_find(&scene), -ENOMEM);
+	assert_non_null(specs[0]);
 	end();
-	assert_false(probes_places_any());
+	assert_false(probes_locations_any());
 	/* Names of 256 bytes are in the hook, longer ones are not. */
 	begin();
 	memset(name, 'n', 256);
@@ -355,21 +355,21 @@ static void test_hooks(void **unused)
 	probes[0].exit = 1;
 	probes[0].entry = PROBE_TABLE_NONE;
 	probes[0].flags = PROBE_ENTRY_TRAP | PROBE_ENTRY_KERNEL;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("steps 1\n");
-	hook = wishes[0]->hook;
-	assert_true(hook->name_bytes == 256 && hook->lines == 5 && hook->exit == &ways[1] &&
+	hook = specs[0]->hook;
+	assert_true(hook->name_bytes == 256 && hook->lines == 5 && hook->exit == &variants[1] &&
 			!hook->entry);
-	assert_true(wishes[0]->exit_fetches == fetches + 5 && !wishes[0]->entry_fetches &&
-			wishes[0]->wants_trap && !wishes[0]->wants_all && wishes[0]->kernel &&
-			wishes[0]->over && !wishes[0]->semaphore);
+	assert_true(specs[0]->exit_fetches == fetches + 5 && !specs[0]->entry_fetches &&
+			specs[0]->wants_trap && !specs[0]->wants_all && specs[0]->kernel &&
+			specs[0]->over && !specs[0]->semaphore);
 	end();
 	begin();
 	name[255] = 'n';
 	probes[0].function = name;
-	assert_int_equal(probes_places_find(&scene), 0);
-	assert_true(wishes[0]->hook->name_bytes == 0 && wishes[0]->hook->lines == 1 &&
-			wishes[0]->function_bytes == 257);
+	assert_int_equal(probes_locations_find(&scene), 0);
+	assert_true(specs[0]->hook->name_bytes == 0 && specs[0]->hook->lines == 1 &&
+			specs[0]->function_bytes == 257);
 	end();
 }
 
@@ -385,12 +385,12 @@ static void test_kernel(void **unused)
 			modules[0].build_id_size = identities[0].build_id_size = 1;
 			modules[0].path = "/other";
 		}
-		assert_int_equal(probes_places_find(&scene), 0);
-		assert_true(wishes[0]->over && wishes[0]->kernel == (i == 0));
+		assert_int_equal(probes_locations_find(&scene), 0);
+		assert_true(specs[0]->over && specs[0]->kernel == (i == 0));
 		*calls = '\0';
-		assert_int_equal(probes_places_forked(&scene), i == 0);
-		assert_true(scene.inherited && !wishes[0]->kernel && wishes[0]->over);
-		assert_false(probes_places_forked(&scene));
+		assert_int_equal(probes_locations_forked(&scene), i == 0);
+		assert_true(scene.inherited && !specs[0]->kernel && specs[0]->over);
+		assert_false(probes_locations_forked(&scene));
 		end();
 	}
 }
@@ -402,10 +402,10 @@ static void test_no_memory(void **unused)
 
 	(void)unused;
 	begin();
-	agent_memory_rest();
+	agent_memory_trim();
 	before = resources_now();
 	probes[0].exit = 1;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	most = played.nr_takes;
 	/* The list of modules, the spec, the hook, the table of locations, the location. */
 	assert_int_equal(most, 5);
@@ -414,26 +414,26 @@ static void test_no_memory(void **unused)
 		begin();
 		probes[0].exit = 1;
 		played.failing = i;
-		assert_int_equal(probes_places_find(&scene), i == 1 ? -ENOMEM : 0);
-		assert_null(wishes[0]);
+		assert_int_equal(probes_locations_find(&scene), i == 1 ? -ENOMEM : 0);
+		assert_null(specs[0]);
 		if (i > 1)
 			assert_int_equal(errors[0], -ENOMEM);
 		played.failing = 0;
-		assert_int_equal(probes_places_find(&scene), 0);
-		assert_true(wishes[0] && !errors[0]);
+		assert_int_equal(probes_locations_find(&scene), 0);
+		assert_true(specs[0] && !errors[0]);
 		end();
 	}
 	for (int i = 0; i < 2; i++) {
 		begin();
 		probes[0].exit = 1;
 		played.no_steps[i] = true;
-		assert_int_equal(probes_places_find(&scene), 0);
-		assert_true(!wishes[0] && errors[0] == -ENOMEM);
+		assert_int_equal(probes_locations_find(&scene), 0);
+		assert_true(!specs[0] && errors[0] == -ENOMEM);
 		end();
 	}
 	assert_int_equal(resources_now().bytes, before.bytes);
 	begin();
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	played.no_pages = true;
 	apply("");
@@ -444,30 +444,30 @@ static void test_no_memory(void **unused)
 
 static void test_marks(void **unused)
 {
-	struct probes_place place = {.marks = 0};
-	struct probes_wish *wish;
+	struct probes_location location = {.marks = 0};
+	struct probes_spec *spec;
 
 	(void)unused;
 	for (uint8_t i = 0; i < PATCH_MARKS; i++)
-		assert_int_equal(probes_mark_take(&place), i);
-	assert_int_equal(probes_mark_take(&place), PATCH_MARKS);
-	assert_int_equal(place.marks, 0xffff);
-	probes_marks_give(&place, 1 << 3 | 1 << 15);
-	assert_int_equal(place.marks, 0x7ff7);
-	assert_int_equal(probes_mark_take(&place), 3);
-	assert_int_equal(probes_mark_take(&place), 15);
+		assert_int_equal(probes_mark_take(&location), i);
+	assert_int_equal(probes_mark_take(&location), PATCH_MARKS);
+	assert_int_equal(location.marks, 0xffff);
+	probes_marks_give(&location, 1 << 3 | 1 << 15);
+	assert_int_equal(location.marks, 0x7ff7);
+	assert_int_equal(probes_mark_take(&location), 3);
+	assert_int_equal(probes_mark_take(&location), 15);
 	/* A removed hook gives back its own and those of its channels. */
 	begin();
-	assert_int_equal(probes_places_find(&scene), 0);
-	wish = wishes[0];
-	wish->place->marks = 0xffff;
-	wish->marks[0] = 5;
-	wish->marks[WIRE_CHANNELS_MAX - 1] = 10;
-	wish->marks[1] = PROBES_MARKS_GIVEN;
-	probes_places_drop(&scene);
-	assert_int_equal(wish->place->marks, 0xffff & ~(1 | 1 << 4 | 1 << 9));
+	assert_int_equal(probes_locations_find(&scene), 0);
+	spec = specs[0];
+	spec->location->marks = 0xffff;
+	spec->marks[0] = 5;
+	spec->marks[WIRE_CHANNELS_MAX - 1] = 10;
+	spec->marks[1] = PROBES_MARKS_RETURNED;
+	probes_locations_drop(&scene);
+	assert_int_equal(spec->location->marks, 0xffff & ~(1 | 1 << 4 | 1 << 9));
 	for (int i = 0; i < WIRE_CHANNELS_MAX; i++)
-		assert_int_equal(wish->marks[i], PROBES_MARKS_GIVEN);
+		assert_int_equal(spec->marks[i], PROBES_MARKS_RETURNED);
 	end();
 }
 
@@ -485,36 +485,36 @@ static void test_rounds(void **unused)
 	probes[2].flags = PROBE_ENTRY_ALL;
 	probes[3].flags = PROBE_ENTRY_TRAP;
 	probes[3].semaphore = 50;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	before = resources_now();
 	/* In the order of their addresses. */
 	apply("raise 50\nset 10 flags 0\nset 20 flags 2\nset 30 flags 1\nset 40 flags 4\n");
 	assert_int_equal(resources_now().bytes, before.bytes);
-	assert_true(wishes[1]->place->flags == 2 && wishes[1]->place->probe &&
-			wishes[1]->place->method == PROBE_PUNNED && !wishes[1]->place->error);
+	assert_true(specs[1]->location->flags == 2 && specs[1]->location->probe &&
+			specs[1]->location->method == PROBE_PUNNED && !specs[1]->location->error);
 	apply("");
 	/* The return is wanted no more: it is set anew. */
 	enabled[1] = 0;
 	apply("user 20 none\nremove 20\nset 20 flags 32\n");
 	/* Nothing is wanted. */
 	enabled[0] = 0;
-	probes_places_apply();
+	probes_locations_apply();
 	assert_non_null(strstr(calls, "lower 50\n"));
 	assert_non_null(strstr(calls, "user 40 none\n"));
 	assert_non_null(strstr(calls, "remove 40\n"));
 	assert_null(strstr(calls, "set"));
-	assert_true(!wishes[0]->place->probe && !wishes[3]->place->probe);
+	assert_true(!specs[0]->location->probe && !specs[3]->location->probe);
 	*calls = '\0';
 	/* What could not be raised is not lowered. */
 	enabled[0] = 1;
 	nr_probes = 4;
 	played.cannot_raise = true;
 	played.set_error = -ENOSPC;
-	probes_places_apply();
+	probes_locations_apply();
 	assert_non_null(strstr(calls, "raise 50\n"));
-	assert_int_equal(wishes[0]->place->error, -ENOSPC);
-	assert_null(wishes[0]->place->probe);
+	assert_int_equal(specs[0]->location->error, -ENOSPC);
+	assert_null(specs[0]->location->probe);
 	*calls = '\0';
 	enabled[0] = 0;
 	apply("");
@@ -524,7 +524,7 @@ static void test_rounds(void **unused)
 /* Two tables with a probe at the same location. */
 static void test_shared_locations(void **unused)
 {
-	static struct probes_wish *other_wishes[NR_PROBES];
+	static struct probes_spec *other_wishes[NR_PROBES];
 	struct probes_table other;
 	struct probes_hook *first, *second;
 
@@ -532,33 +532,33 @@ static void test_shared_locations(void **unused)
 	begin();
 	other = scene;
 	memset(other_wishes, 0, sizeof(other_wishes));
-	other.wishes = other_wishes;
-	assert_int_equal(probes_places_find(&scene), 0);
-	first = wishes[0]->hook;
+	other.specs = other_wishes;
+	assert_int_equal(probes_locations_find(&scene), 0);
+	first = specs[0]->hook;
 	*calls = '\0';
 	apply("set 10 flags 0\n");
 	/* The newest hook is the first one, and the probe is told. */
-	assert_int_equal(probes_places_find(&other), 0);
+	assert_int_equal(probes_locations_find(&other), 0);
 	assert_called("steps 0\nuser 10 some\n");
 	second = other_wishes[0]->hook;
-	assert_true(wishes[0]->place == other_wishes[0]->place && second->next == first &&
-			wishes[0]->place->hooks == second && second->mark == 1);
+	assert_true(specs[0]->location == other_wishes[0]->location && second->next == first &&
+			specs[0]->location->hooks == second && second->mark == 1);
 	apply("");
 	/* The last hook goes: the probe's user stays. Hits that may be in it settle. */
-	probes_places_drop(&scene);
+	probes_locations_drop(&scene);
 	assert_called("");
-	assert_true(!second->next && !wishes[0] && other_wishes[0]->place->left);
+	assert_true(!second->next && !specs[0] && other_wishes[0]->location->left);
 	apply("settle 10\n");
-	assert_false(other_wishes[0]->place->left);
+	assert_false(other_wishes[0]->location->left);
 	apply("");
 	/* The last one. */
-	probes_places_drop(&other);
+	probes_locations_drop(&other);
 	assert_called("user 10 none\n");
 	apply("user 10 none\nremove 10\nsettle 10\n");
 	end();
 	agent_memory_free(&other.memory);
 	agent_memory_free(&other.lines);
-	agent_memory_rest();
+	agent_memory_trim();
 }
 
 static void test_watched(void **unused)
@@ -566,23 +566,23 @@ static void test_watched(void **unused)
 	(void)unused;
 	begin();
 	probes[0].flags = PROBE_ENTRY_KERNEL;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	/* The kernel watches it: only prepared (PATCH_OVER, PATCH_READY). */
 	played.set_error = -EALREADY;
 	apply("set 10 flags 24\n");
-	assert_true(wishes[0]->place->watched && wishes[0]->place->ready &&
-			!wishes[0]->place->probe);
+	assert_true(specs[0]->location->watched && specs[0]->location->ready &&
+			!specs[0]->location->probe);
 	apply("");
 	played.set_error = -ENOSPC;
-	wishes[0]->place->ready = false;
+	specs[0]->location->ready = false;
 	apply("set 10 flags 24\n");
-	assert_false(wishes[0]->place->ready);
+	assert_false(specs[0]->location->ready);
 	played.set_error = 0;
-	assert_true(probes_places_forked(&scene));
+	assert_true(probes_locations_forked(&scene));
 	apply("set 10 flags 8\n");
-	assert_true(wishes[0]->place->probe && !wishes[0]->place->watched &&
-			wishes[0]->place->over);
+	assert_true(specs[0]->location->probe && !specs[0]->location->watched &&
+			specs[0]->location->over);
 	end();
 }
 
@@ -599,14 +599,14 @@ static void test_unmapped(void **unused)
 	probes[0].site.address = 4094; /* its last byte cannot be read */
 	probes[1].site.address = 4093;
 	probes[2].site.address = 8192 - 3;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
-	probes_places_apply();
-	assert_int_equal(wishes[0]->place->error, -EFAULT);
-	assert_int_equal(wishes[1]->place->error, 0);
-	assert_int_equal(wishes[2]->place->error, -EFAULT);
-	assert_true(!wishes[0]->place->probe && wishes[1]->place->probe &&
-			!wishes[2]->place->probe);
+	probes_locations_apply();
+	assert_int_equal(specs[0]->location->error, -EFAULT);
+	assert_int_equal(specs[1]->location->error, 0);
+	assert_int_equal(specs[2]->location->error, -EFAULT);
+	assert_true(!specs[0]->location->probe && specs[1]->location->probe &&
+			!specs[2]->location->probe);
 	*calls = '\0';
 	end();
 	munmap(page, 8192);
@@ -624,9 +624,9 @@ static void test_crowded(void **unused)
 		probes[0].site.displaced = 6;
 		probes[1].site.address = 10 + (uint64_t)distance;
 		probes[1].site.pieces[0].length = 9;
-		assert_int_equal(probes_places_find(&scene), 0);
+		assert_int_equal(probes_locations_find(&scene), 0);
 		*calls = '\0';
-		probes_places_apply();
+		probes_locations_apply();
 		assert_int_equal(strstr(calls, "set 10 flags 4\n") != NULL,
 				distance >= 2 && distance < 6);
 		end();
@@ -639,7 +639,7 @@ static void test_crowded(void **unused)
 	/* The location itself is none, even if its instruction has no length. */
 	begin();
 	probes[0].site.patched = 5;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	apply("set 10 flags 0\n");
 	end();
@@ -650,32 +650,32 @@ static void test_limits(void **unused)
 	(void)unused;
 	begin();
 	nr_probes = 2;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	apply("set 10 flags 0\nset 20 flags 0\n");
-	wishes[1]->place->method = PROBE_BREAKPOINT;
+	specs[1]->location->method = PROBE_BREAKPOINT;
 	/* Nothing is set or removed any more, except what would end the program. */
-	probes_places_limit(CONTEXT_HITS_WITHOUT_CHANGES);
+	probes_locations_limit(CONTEXT_HITS_WITHOUT_CHANGES);
 	assert_called("");
 	enabled[0] = 0;
 	apply("");
 	enabled[0] = 1;
-	probes_places_limit(CONTEXT_HITS_WITHOUT_SIGNALS);
+	probes_locations_limit(CONTEXT_HITS_WITHOUT_SIGNALS);
 	assert_called("user 20 none\nremove 20\n");
-	assert_true(wishes[0]->place->probe && !wishes[1]->place->probe &&
-			wishes[1]->place->error == -ECANCELED);
-	probes_places_limit(CONTEXT_HITS_NONE);
+	assert_true(specs[0]->location->probe && !specs[1]->location->probe &&
+			specs[1]->location->error == -ECANCELED);
+	probes_locations_limit(CONTEXT_HITS_NONE);
 	assert_called("user 10 none\nremove 10\n");
 	apply("");
-	probes_places_limit(CONTEXT_HITS_ALL);
+	probes_locations_limit(CONTEXT_HITS_ALL);
 	assert_called("set 10 flags 0\nset 20 flags 0\n");
 	end();
 	/* What the kernel watches may be prepared. */
 	begin();
 	probes[0].flags = PROBE_ENTRY_KERNEL;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
-	probes_places_limit(CONTEXT_HITS_WITHOUT_RETURN);
+	probes_locations_limit(CONTEXT_HITS_WITHOUT_RETURN);
 	assert_called("set 10 flags 24\n");
 	end();
 }
@@ -686,16 +686,16 @@ static void test_reads(void **unused)
 	begin();
 	nr_probes = 2;
 	probes[1].exit = 1;
-	assert_int_equal(probes_places_find(&scene), 0);
+	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	table_events[1].wants_reads = true;
-	assert_false(probes_places_read());
+	assert_false(probes_locations_read());
 	apply("set 10 flags 0\nset 20 flags 2\n");
-	assert_true(probes_places_read());
+	assert_true(probes_locations_read());
 	table_events[1].wants_reads = false;
-	assert_false(probes_places_read());
+	assert_false(probes_locations_read());
 	table_events[0].wants_reads = true;
-	assert_true(probes_places_read());
+	assert_true(probes_locations_read());
 	/* A hit may read what was retired. */
 	played.has_retired = true;
 	apply("");
@@ -706,7 +706,7 @@ static void test_reads(void **unused)
 	played.has_retired = true;
 	table_events[1].wants_calls = false;
 	table_events[0].wants_calls = true;
-	probes_places_apply();
+	probes_locations_apply();
 	assert_non_null(strstr(calls, "settle 10\n"));
 	assert_non_null(strstr(calls, "settle 20\n"));
 	*calls = '\0';
@@ -716,15 +716,15 @@ static void test_reads(void **unused)
 /* Adjacent locations have different buckets, over the whole table. */
 static void test_buckets(void **unused)
 {
-	static struct probes_place *table[BUCKETS];
-	struct probes_place **before = places, **highest = table;
+	static struct probes_location *table[BUCKETS];
+	struct probes_location **before = locations, **highest = table;
 	static bool used[BUCKETS];
 	unsigned int nr = 0;
 
 	(void)unused;
-	places = table;
+	locations = table;
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct probes_place **bucket = probes_site_hash_bucket(0x400000 + 16 * i);
+		struct probes_location **bucket = probes_site_hash_bucket(0x400000 + 16 * i);
 
 		assert_in_range(bucket - table, 0, BUCKETS - 1);
 		nr += !used[bucket - table];
@@ -732,13 +732,13 @@ static void test_buckets(void **unused)
 		highest = bucket > highest ? bucket : highest;
 	}
 	assert_true(nr > 800 && highest - table > BUCKETS * 3 / 4);
-	places = before;
+	locations = before;
 }
 
 static void test_sort(void **unused)
 {
-	static struct probes_place some[8];
-	struct probes_place *list[8];
+	static struct probes_location some[8];
+	struct probes_location *list[8];
 	uint32_t random = 1;
 
 	(void)unused;

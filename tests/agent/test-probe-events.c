@@ -173,7 +173,7 @@ static void end(struct probes_table *table)
 {
 	probes_events_free(table);
 	agent_memory_free(&table->memory);
-	agent_memory_rest();
+	agent_memory_trim();
 	*calls = '\0';
 }
 
@@ -225,9 +225,8 @@ static void test_make(void **unused)
 	assert_int_equal(table.events[2].scratch, 32);
 	assert_true(table.events[1].fields[0].first_member == 2 &&
 			table.events[1].fields[0].nr_members == 2 &&
-			table.events[1].fields[0].cell == 0 &&
-			table.events[1].fields[3].cell == 1 &&
-			table.events[1].fields[1].cell == 2 && table.events[1].fields[2].cell == 3);
+			table.events[1].fields[0].arg == 0 && table.events[1].fields[3].arg == 1 &&
+			table.events[1].fields[1].arg == 2 && table.events[1].fields[2].arg == 3);
 	assert_true(table.events[1].fields[0].label == 101 &&
 			table.events[1].fields[3].label == 104 &&
 			table.events[2].fields[0].label == 201);

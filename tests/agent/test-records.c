@@ -234,8 +234,8 @@ static void reset(void)
 	traced.producer = rings;
 	traced.plan = &plan;
 	traced.id = 47;
-	traced.cell_label = SIDE_TYPE_U32;
-	traced.cell_size = 4;
+	traced.scalar_label = SIDE_TYPE_U32;
+	traced.scalar_size = 4;
 	traced.channel = &channel;
 	traced.description = &description;
 	traced.filters = filters;
@@ -380,19 +380,19 @@ static void test_slow(void **unused)
 /* ---- one scalar ---- */
 
 static int see_cell(
-		struct ring_producer *producer, uint32_t id, const void *unused, const void *cell)
+		struct ring_producer *producer, uint32_t id, const void *unused, const void *arg)
 {
 	assert_ptr_equal(producer, rings);
-	assert_true(unused == &traced && cell == &arguments_list[0].u);
+	assert_true(unused == &traced && arg == &arguments_list[0].u);
 	called("cell %u\n", id);
 	return 0;
 }
 
 static int see_prefixed(struct ring_producer *producer, uint32_t id,
-		const struct ring_prefix *prefix, const void *cell, uint64_t stamp)
+		const struct ring_prefix *prefix, const void *arg, uint64_t stamp)
 {
 	assert_ptr_equal(producer, rings);
-	assert_true(cell == &arguments_list[0].u && stamp == context_stamp(contexts));
+	assert_true(arg == &arguments_list[0].u && stamp == context_stamp(contexts));
 	assert_ptr_equal(prefix, &context_blocks[2]);
 	called("prefixed %u\n", id);
 	return played.refuses ? -EAGAIN : 0;
@@ -425,10 +425,10 @@ static void test_cells(void **unused)
 
 	(void)unused;
 	reset();
-	traced.publish_cell = see_cell;
-	assert_record(record_cell, "cell 47\n");
+	traced.publish_scalar = see_cell;
+	assert_record(record_scalar, "cell 47\n");
 	snprintf(odd, sizeof(odd), "%s", pooled("", ABC));
-	odd_cells(record_cell, odd, "lost 47 nested\n");
+	odd_cells(record_scalar, odd, "lost 47 nested\n");
 }
 
 static void test_cells_with_contexts(void **unused)
@@ -442,28 +442,28 @@ static void test_cells_with_contexts(void **unused)
 	contexts->id = UINT64_C(5) << 32;
 	traced.publish_prefixed = see_prefixed;
 	memcpy(&arguments_list[0].u, "wxyz", 4);
-	assert_record(record_cell_contexts, "prefixed 47\n");
+	assert_record(record_scalar_contexts, "prefixed 47\n");
 	/* The ring refuses the block: through a buffer. */
 	played.refuses = true;
-	assert_record(record_cell_contexts, "prefixed 47\ncached\npublish 47 \"ctx-wxyz\"\n");
+	assert_record(record_scalar_contexts, "prefixed 47\ncached\npublish 47 \"ctx-wxyz\"\n");
 	traced.publish_prefixed = NULL;
-	assert_record(record_cell_contexts, "cached\npublish 47 \"ctx-wxyz\"\n");
-	traced.cell_size = 2;
-	assert_record(record_cell_buffered, "cached\npublish 47 \"ctx-wx\"\n");
+	assert_record(record_scalar_contexts, "cached\npublish 47 \"ctx-wxyz\"\n");
+	traced.scalar_size = 2;
+	assert_record(record_scalar_buffered, "cached\npublish 47 \"ctx-wx\"\n");
 	played.no_cache = true;
-	assert_record(record_cell_contexts, "cached\ncontexts 512\nserialize 508\n" CTX_ABC);
+	assert_record(record_scalar_contexts, "cached\ncontexts 512\nserialize 508\n" CTX_ABC);
 	played.no_cache = false;
 	traced.publish_prefixed = see_prefixed;
 	played.refuses = false;
-	odd_cells(record_cell_contexts, any, "lost 47 nested\n");
+	odd_cells(record_scalar_contexts, any, "lost 47 nested\n");
 	traced.producer = rings;
-	odd_cells(record_cell_buffered, any, "lost 47 nested\n");
+	odd_cells(record_scalar_buffered, any, "lost 47 nested\n");
 	/* A record of it was large. */
 	traced.producer = rings;
 	traced.large = true;
 	snprintf(pool_line, sizeof(pool_line), "contexts %u\nserialize %u\n", RING_PAYLOAD_MAX,
 			RING_PAYLOAD_MAX - 4);
-	assert_record(record_cell_buffered, pooled("", CTX_ABC));
+	assert_record(record_scalar_buffered, pooled("", CTX_ABC));
 	snprintf(pool_line, sizeof(pool_line), "serialize %u\n", RING_PAYLOAD_MAX);
 }
 
@@ -473,32 +473,32 @@ static void test_quiet(void **unused)
 {
 	(void)unused;
 	reset();
-	assert_record(record_quiet, "serialize 512\n" ABC);
+	assert_record(record_gp_only, "serialize 512\n" ABC);
 	assert_false(traced.large);
 	played.text = "";
-	assert_record(record_quiet, "serialize 512\npublish 47 \"\"\n");
+	assert_record(record_gp_only, "serialize 512\npublish 47 \"\"\n");
 	played.error = -EINVAL;
-	assert_record(record_quiet, pooled("serialize 512\n", "lost 47 invalid\n"));
+	assert_record(record_gp_only, pooled("serialize 512\n", "lost 47 invalid\n"));
 	assert_false(traced.large);
 	played.error = -E2BIG;
-	assert_record(record_quiet, pooled("serialize 512\n", "lost 47 too big\n"));
+	assert_record(record_gp_only, pooled("serialize 512\n", "lost 47 too big\n"));
 	assert_true(traced.large);
 	/* From then on the stack is not tried. */
 	played.error = 0;
-	assert_record(record_quiet, pooled("", "publish 47 \"\"\n"));
+	assert_record(record_gp_only, pooled("", "publish 47 \"\"\n"));
 	traced.large = false;
 	agent_vforked = 1;
-	assert_record(record_quiet, "lost 47 nested\n");
+	assert_record(record_gp_only, "lost 47 nested\n");
 	agent_vforked = 0;
 	traced.producer = NULL;
-	assert_record(record_quiet, "");
+	assert_record(record_gp_only, "");
 }
 
 static void test_contexts(void **unused)
 {
 	static char hit_buffer[AGENT_PROBES_BUFFER];
-	const side_tracer_callback_func callbacks[] = {
-			record_quiet_contexts, record_any, record_hit, record_any_hit, record_hit};
+	const side_tracer_callback_func callbacks[] = {record_gp_only_contexts, record_any,
+			record_hit, record_any_hit, record_hit};
 	char whole[700];
 
 	(void)unused;
@@ -606,20 +606,20 @@ static void test_spans(void **unused)
 
 /* ---- filters ---- */
 
-static void see_record(const struct side_event_description *of, const struct side_arg_vec *given,
-		void *priv, void *caller)
+static void see_record(const struct side_event_description *of,
+		const struct side_arg_vec *with_timestamp, void *priv, void *caller)
 {
-	assert_true(of == &description && given == &arguments && priv == &traced &&
+	assert_true(of == &description && with_timestamp == &arguments && priv == &traced &&
 			caller == call_site);
 	called("record\n");
 }
 
 static void see_record_variadic(const struct side_event_description *of,
-		const struct side_arg_vec *given, const struct side_arg_dynamic_struct *fields,
-		void *priv, void *caller)
+		const struct side_arg_vec *with_timestamp,
+		const struct side_arg_dynamic_struct *fields, void *priv, void *caller)
 {
 	assert_ptr_equal(fields, &variadic_fields);
-	see_record(of, given, priv, caller);
+	see_record(of, with_timestamp, priv, caller);
 }
 
 static void begin_filters(uint8_t nr, unsigned int matching)
@@ -632,7 +632,8 @@ static void begin_filters(uint8_t nr, unsigned int matching)
 
 static void test_filters(void **unused)
 {
-	const side_tracer_callback_func callbacks[] = {filter_quiet, filter_hit, filter_any};
+	const side_tracer_callback_func callbacks[] = {
+			record_filter_gp_only, filter_hit, filter_any};
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
@@ -730,13 +731,13 @@ static void assert_chosen(
 		side_tracer_callback_func record, side_tracer_callback_func callback, bool straight)
 {
 	traced.straight = !straight;
-	traced.cell_label = traced.cell_size = 0;
+	traced.scalar_label = traced.scalar_size = 0;
 	agent_record_choose(&traced);
 	assert_true(traced.record == record);
 	assert_true(traced.callback == callback);
 	assert_int_equal(traced.straight, straight);
-	assert_int_equal(traced.cell_label, 1234);
-	assert_int_equal(traced.cell_size, 8);
+	assert_int_equal(traced.scalar_label, 1234);
+	assert_int_equal(traced.scalar_size, 8);
 	assert_true(agent_record_is_callback(traced.callback));
 	assert_true(agent_record_is_callback(traced.record));
 }
@@ -745,58 +746,58 @@ static void begin_choice(enum plan_kind kind)
 {
 	reset();
 	plan.kind = (uint8_t)kind;
-	plan.cell_label = 1234;
-	plan.cell_size = 8;
+	plan.scalar_label = 1234;
+	plan.scalar_size = 8;
 }
 
 static void test_choice(void **unused)
 {
-	static int place;
+	static int handle;
 
 	(void)unused;
-	begin_choice(PLAN_KIND_CELL);
-	assert_chosen(record_cell, record_cell, true);
+	begin_choice(PLAN_KIND_SCALAR);
+	assert_chosen(record_scalar, record_scalar, true);
 	traced.contexts = contexts;
-	assert_chosen(record_cell_contexts, record_cell_contexts, true);
+	assert_chosen(record_scalar_contexts, record_scalar_contexts, true);
 	contexts->nr_items = 2;
-	assert_chosen(record_cell_contexts, record_cell_contexts, true);
+	assert_chosen(record_scalar_contexts, record_scalar_contexts, true);
 	/* A context of the application, as the last one. */
-	contexts->items[1].place = &place;
+	contexts->items[1].handle = &handle;
 	assert_chosen(record_any, record_any, false);
 	traced.of_probe = true;
 	assert_chosen(record_any_hit, record_any_hit, false);
 	contexts->nr_items = 1;
 	assert_chosen(record_hit, record_hit, true);
-	begin_choice(PLAN_KIND_QUIET);
-	assert_chosen(record_quiet, record_quiet, true);
+	begin_choice(PLAN_KIND_GP_ONLY);
+	assert_chosen(record_gp_only, record_gp_only, true);
 	traced.contexts = contexts;
-	assert_chosen(record_quiet_contexts, record_quiet_contexts, true);
+	assert_chosen(record_gp_only_contexts, record_gp_only_contexts, true);
 	begin_choice(PLAN_KIND_SPAN);
 	assert_chosen(record_span, record_span, true);
 	begin_choice(PLAN_KIND_ANY);
 	assert_chosen(record_any, record_any, false);
 	traced.of_probe = true;
 	assert_chosen(record_any_hit, record_any_hit, false);
-	begin_choice(PLAN_KIND_QUIET);
+	begin_choice(PLAN_KIND_GP_ONLY);
 	traced.nr_filters = 2;
-	assert_chosen(record_quiet, filter_quiet, false);
+	assert_chosen(record_gp_only, record_filter_gp_only, false);
 	traced.of_probe = true;
-	assert_chosen(record_hit, filter_quiet, false);
+	assert_chosen(record_hit, record_filter_gp_only, false);
 	of_filters[1] = (struct filter_contexts){.user = contexts};
 	filters[1].contexts = &of_filters[1];
 	assert_chosen(record_hit, filter_hit, false);
 	traced.of_probe = false;
-	assert_chosen(record_quiet, filter_quiet, false);
+	assert_chosen(record_gp_only, record_filter_gp_only, false);
 	traced.selects_calls = true;
-	assert_chosen(record_quiet, filter_call, false);
+	assert_chosen(record_gp_only, filter_call, false);
 	traced.nr_filters = 0;
-	assert_chosen(record_quiet, record_quiet, true);
+	assert_chosen(record_gp_only, record_gp_only, true);
 	traced.of_calls = true;
-	assert_chosen(record_quiet, filter_call, false);
+	assert_chosen(record_gp_only, filter_call, false);
 	traced.nr_filters = 2;
 	/* A filter names a context of the application. */
 	contexts->nr_items = 3;
-	contexts->items[2].place = &place;
+	contexts->items[2].handle = &handle;
 	assert_chosen(record_any, filter_call_any, false);
 	traced.of_calls = traced.selects_calls = false;
 	assert_chosen(record_any, filter_any, false);
@@ -804,7 +805,7 @@ static void test_choice(void **unused)
 	assert_chosen(record_any_hit, filter_any, false);
 	filters[1].contexts = NULL;
 	traced.of_probe = false;
-	assert_chosen(record_quiet, filter_quiet, false);
+	assert_chosen(record_gp_only, record_filter_gp_only, false);
 	description.flags = SIDE_EVENT_FLAG_VARIADIC;
 	agent_record_choose(&traced);
 	assert_true(traced.record_variadic == record_variadic);
@@ -821,7 +822,7 @@ static void test_section(void **unused)
 
 	(void)unused;
 	agent_record_functions(&begin, &end);
-	assert_true(begin == (uintptr_t)__start_side_quiet && end == (uintptr_t)__stop_side_quiet);
+	assert_true(begin == (uintptr_t)__start_side_gp_only && end == (uintptr_t)__stop_side_gp_only);
 	assert_true(begin < end);
 	for (int i = -1; i < 3; i++) {
 		at = i == -1 ? begin - 1 : i == 0 ? begin : i == 1 ? end - 1 : end;

@@ -111,7 +111,7 @@ static void fake_unregister(struct agent_event *event)
 	event->registered = false;
 }
 
-static void fake_put(struct agent_spares *spares, struct agent_hash hash, uint32_t id)
+static void fake_put(struct agent_recycled_ids *spares, struct agent_hash hash, uint32_t id)
 {
 	assert_non_null(spares);
 	assert_int_equal(hash.low, id + 1000);
@@ -153,10 +153,10 @@ static int fake_synchronize(void)
 #define agent_event_replace fake_replace
 #define agent_event_register fake_register
 #define agent_event_unregister fake_unregister
-#define agent_spare_put fake_put
+#define agent_recycled_ids_put fake_put
 #define agent_generation_apply(of, one) ((of)->generation = (one))
 #define agent_generation_over(one) ((void)(one), note("over"))
-#define agent_batches_rest() note("rest")
+#define agent_batches_trim() note("rest")
 #define agent_session_after fake_after
 #define side_tracer_each_batch fake_each
 #define side_tracer_trylock() (has_lock)
@@ -180,7 +180,7 @@ static struct agent_batch *make_batch(unsigned int i, unsigned int key, uint32_t
 	for (uint32_t k = 0; k < nr; k++) {
 		batch->events[k].id = first + k;
 		batch->events[k].hash.low = first + k + 1000;
-		batch->events[k].place = 2 * k + 1;
+		batch->events[k].position = 2 * k + 1;
 		batch->events[k].channel = &channel;
 	}
 	return batch;
@@ -204,8 +204,8 @@ static void test_keep(void **state)
 	batch->events[0].nr_extra = batch->events[1].nr_extra = batch->events[3].nr_extra = 1;
 	batch->events[0].extra = batch->events[3].extra = &pid;
 	batch->events[1].extra = &tid;
-	batch->events[2].place = 4;
-	batch->events[3].place = 5;
+	batch->events[2].position = 4;
+	batch->events[3].position = 5;
 	keep_all(old, batch);
 	assert_true(batch->events[0].id == 10 && batch->events[0].hash.low == 1010 &&
 			batch->events[0].recorded && batch->events[0].refused &&
@@ -392,15 +392,15 @@ static long fake_call(long number)
 #define probe_table_open fake_open
 #define probes_events_make(table) ((void)(table), events_result)
 #define probes_events_free(table) ((void)(table), nr_tables_freed++)
-#define probes_events_has(table, event) ((const void *)(table)->wishes == (const void *)(event))
-#define probes_places_drop(table) note_number("drop", (long)(table)->number)
-#define probes_places_find(table) (note_number("find", (long)(table)->number), find_result)
-#define probes_places_any() (any_places)
-#define probes_places_limit(hits) note_number("limit", (long)(hits))
-#define probes_places_read() (reads)
-#define probes_places_apply() note("apply")
-#define probes_places_rest() note("places-rest")
-#define probes_places_forked(table) (note_number("forked", (long)(table)->number), forked_any)
+#define probes_events_has(table, event) ((const void *)(table)->specs == (const void *)(event))
+#define probes_locations_drop(table) note_number("drop", (long)(table)->number)
+#define probes_locations_find(table) (note_number("find", (long)(table)->number), find_result)
+#define probes_locations_any() (any_places)
+#define probes_locations_limit(hits) note_number("limit", (long)(hits))
+#define probes_locations_read() (reads)
+#define probes_locations_apply() note("apply")
+#define probes_locations_quiesce() note("places-rest")
+#define probes_locations_forked(table) (note_number("forked", (long)(table)->number), forked_any)
 #define probe_calls_update(wanted) note_number("calls", wanted)
 #define probe_calls_free_retired() note("retired")
 #define probes_loader_start() note("loader")
@@ -412,10 +412,10 @@ static long fake_call(long number)
 #define patch_start(nothing) (note_number("start", nothing), start_result)
 #define patch_clock(number) (void)(clock_seen = (number))
 #define patch_reads(wanted) (note_number("reads", wanted), 0)
-#define patch_rest() (note("patch-rest"), rests)
+#define patch_quiesce() (note("patch-rest"), rests)
 #define patch_check() note("check")
 #define patch_forked() note("patch-forked")
-#define patch_look_around() note("look")
+#define patch_scan() note("look")
 #define patch_find_unwinder() note("unwinder")
 #define patch_traps_are_silent() (traps_are_silent)
 #define patch_signals_sandbox(how) note_number("signals", (long)(how))
@@ -474,7 +474,7 @@ static void test_libside(void **state)
 	are_calls("walk");
 	assert_true(walked_by == count_variables);
 	assert_memory_equal(&walked_for, &(void (*)(void)){side_tracer_disarm}, sizeof(walked_for));
-	agent_probes_look_around();
+	agent_probes_rescan();
 	are_calls("unwinder");
 }
 
@@ -489,10 +489,10 @@ static void test_incoming(void **state)
 	assert_true(nr_closed == 1 && closed[0] == 299);
 	assert_true(probes_is_named(1) && probes_is_named(WIRE_TABLES_MAX) &&
 			!probes_is_named(WIRE_TABLES_MAX + 1));
-	agent_probes_told();
-	assert_true(incoming.told);
+	agent_probes_received();
+	assert_true(incoming.is_signaled);
 	agent_probes_begin();
-	assert_true(nr_closed == 1 + WIRE_TABLES_MAX && !incoming.told && !incoming.nr);
+	assert_true(nr_closed == 1 + WIRE_TABLES_MAX && !incoming.is_signaled && !incoming.nr);
 }
 
 static void update(bool may_wait)
@@ -504,7 +504,7 @@ static void update(bool may_wait)
 static void brings(uint64_t number, int fd)
 {
 	assert_int_equal(agent_probes_receive(number, 4096, fd), 0);
-	agent_probes_told();
+	agent_probes_received();
 }
 
 static void test_update(void **state)
@@ -531,15 +531,16 @@ static void test_update(void **state)
 	assert_ptr_equal(probes_find(session, 5), session->tables);
 	assert_null(probes_find(session, 6));
 	/* The same once more, and one that may not be brought. */
-	session->tables->said = true;
+	session->tables->reported = true;
 	session->config.clock = RING_CLOCK_MONOTONIC;
 	brings(5, 45);
 	brings(6, -1);
 	update(true);
 	are_calls("loader");
 	assert_int_equal(clock_seen, UINT64_C(1) << 31);
-	assert_true(!probes_find(session, 5)->said && probes_find(session, 6)->error == -EACCES &&
-			nr_mapped == 1 && nr_closed == 3);
+	assert_true(!probes_find(session, 5)->reported &&
+			probes_find(session, 6)->error == -EACCES && nr_mapped == 1 &&
+			nr_closed == 3);
 	/* Where nothing may be waited for, new tables are due. */
 	brings(6, 46);
 	update(false);
@@ -553,7 +554,7 @@ static void test_update(void **state)
 	assert_true(session->probes_due && apply_due && !probes_find(session, 7));
 	apply_due = false;
 	assert_true(agent_probes_due());
-	agent_probes_told();
+	agent_probes_received();
 	update(true);
 	are_calls("drop(6)");
 	assert_true(!session->probes_due && !session->tables && apply_due);
@@ -626,19 +627,19 @@ static void test_apply(void **state)
 	nr_sessions = 2;
 	sessions[1].tables = &two;
 	two.next = &one;
-	one.said = two.said = true;
+	one.reported = two.reported = true;
 	reads = true;
 	agent_probes_apply();
 	are_calls("find(1) calls(1) apply reads(1) retired");
-	one.said = false;
+	one.reported = false;
 	one.wants_calls = false;
 	agent_probes_apply();
 	are_calls("find(1) calls(0) apply reads(1) retired answer(1)");
-	assert_true(one.said);
-	one.said = false;
+	assert_true(one.reported);
+	one.reported = false;
 	answer_result = -EPIPE;
 	agent_probes_apply();
-	assert_false(one.said);
+	assert_false(one.reported);
 	*calls = '\0';
 	is_sandboxed = true;
 	agent_probes_apply();
@@ -665,11 +666,11 @@ static void test_apply(void **state)
 	are_calls("unwinder check");
 	/* A forked child. */
 	answer_result = 0;
-	one.said = two.said = true;
+	one.reported = two.reported = true;
 	agent_probes_forked();
 	are_calls("patch-forked forked(1) answer(2) answer(1)");
 	forked_any = true;
-	one.said = two.said = true;
+	one.reported = two.reported = true;
 	agent_probes_forked();
 	are_calls("patch-forked forked(1) apply answer(2) answer(1)");
 	sessions[0].gone = true;
@@ -681,9 +682,9 @@ static void test_apply(void **state)
 	are_calls("patch-forked forked(1)");
 	is_sandboxed = false;
 	/* Which event a probe belongs to. */
-	one.wishes = (void *)&one;
+	one.specs = (void *)&one;
 	two.next = NULL;
-	two.wishes = (void *)&two;
+	two.specs = (void *)&two;
 	sessions[0].tables = &one;
 	assert_true(agent_probes_has(mine) && agent_probes_has(other) && !agent_probes_has(NULL));
 	assert_true(agent_probes_is_for(&sessions[0], mine) &&
@@ -707,7 +708,7 @@ static void limit(enum context_hits hits)
 
 static void test_sandboxes(void **state)
 {
-	struct probes_table one = {.number = 1, .said = true, .error = -1};
+	struct probes_table one = {.number = 1, .reported = true, .error = -1};
 
 	(void)state;
 	memset(sessions, 0, sizeof(sessions));
@@ -729,7 +730,7 @@ static void test_sandboxes(void **state)
 	assert_true(nr_sleeps == 1000 && hits_now == CONTEXT_HITS_ALL);
 	has_lock = true;
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
-	assert_true(hits_now == CONTEXT_HITS_WITHOUT_CHANGES && one.said && nr_sleeps == 1000);
+	assert_true(hits_now == CONTEXT_HITS_WITHOUT_CHANGES && one.reported && nr_sleeps == 1000);
 	assert_string_equal(strstr(calls, "reads"), "reads(0) signals(2) answer(1) unlock");
 	/* The limit only grows, unless it is reset. */
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
@@ -793,6 +794,6 @@ int main(void)
 	};
 	int ret = cmocka_run_group_tests(tests, NULL, NULL);
 
-	agent_memory_rest();
+	agent_memory_trim();
 	return ret;
 }

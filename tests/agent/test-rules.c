@@ -224,7 +224,7 @@ static void contexts_stand_before_the_payload(void **state)
 	};
 	struct consumer consumer;
 	const struct seen *seen;
-	uint32_t words[4];
+	uint32_t names[4];
 	uint64_t longs[2];
 
 	(void)state;
@@ -238,22 +238,22 @@ static void contexts_stand_before_the_payload(void **state)
 	side_event(ev_small, side_arg_list(side_arg_u32(4711)));
 	seen = drain(&consumer, 0, 16);
 	assert_int_equal(seen->nr, 1);
-	memcpy(words, seen->payload[0], 16);
-	assert_int_equal(words[0], getpid());
-	assert_int_equal(words[1], syscall(SYS_gettid));
-	assert_int_equal(words[2], getuid());
-	assert_int_equal(words[3], 4711);
+	memcpy(names, seen->payload[0], 16);
+	assert_int_equal(names[0], getpid());
+	assert_int_equal(names[1], syscall(SYS_gettid));
+	assert_int_equal(names[2], getuid());
+	assert_int_equal(names[3], 4711);
 	seen = drain(&consumer, 1, 12);
 	assert_int_equal(seen->nr, 1);
-	memcpy(words, seen->payload[0], 12);
-	assert_int_equal(words[1], syscall(SYS_gettid));
-	assert_int_equal(words[2], 4711);
+	memcpy(names, seen->payload[0], 12);
+	assert_int_equal(names[1], syscall(SYS_gettid));
+	assert_int_equal(names[2], 4711);
 	side_event(ev_number, side_arg_list(side_arg_u64(1), side_arg_u64(2)));
 	seen = drain(&consumer, 0, 24);
 	assert_int_equal(seen->nr, 1);
-	memcpy(words, seen->payload[0], 8);
+	memcpy(names, seen->payload[0], 8);
 	memcpy(longs, seen->payload[0] + 8, 16);
-	assert_int_equal(words[0], getpid());
+	assert_int_equal(names[0], getpid());
 	assert_true(longs[0] == 1 && longs[1] == 2);
 	stop(&consumer);
 }
@@ -360,11 +360,11 @@ static void wrong_arguments(void **state)
 	(void)state;
 	start(&consumer, channels, 2);
 	for (i = 0; i < 4; i++) {
-		const struct side_arg cells[2] = {side_arg_u8(1), side_arg_u8(1)};
+		const struct side_arg args[2] = {side_arg_u8(1), side_arg_u8(1)};
 		struct side_arg_vec null = {.len = 1}, wrong = {.len = 1}, many = {.len = 2};
 
-		side_ptr_set(wrong.sav, cells);
-		side_ptr_set(many.sav, cells);
+		side_ptr_set(wrong.sav, args);
+		side_ptr_set(many.sav, args);
 		side_call(side_ptr_get(events[i]->state), &null);
 		side_call(side_ptr_get(events[i]->state), &wrong);
 		side_call(side_ptr_get(events[i]->state), &many);
@@ -494,6 +494,6 @@ int main(void)
 	};
 
 	/* The consumer may be slow on a machine that has other things to do. */
-	agent.patience = 60;
+	agent.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,7 @@ static void reset(void)
 	memset(&procname, 0, sizeof(procname));
 	memset(paths, 0, sizeof(paths));
 	version = writing = 0;
-	look_at = 0;
+	next_check = 0;
 	users_changed = false;
 	played.pid = 500;
 	played.tid = 501;
@@ -327,7 +327,7 @@ static void test_names(void **unused)
 
 static void assert_path(const char *wanted, const char *wanted_calls)
 {
-	assert_string_equal(context_cgroup_look(), wanted);
+	assert_string_equal(context_cgroup_poll(), wanted);
 	assert_called(wanted_calls);
 }
 
@@ -343,7 +343,7 @@ static void test_cgroup(void **unused)
 	played.now = (struct timespec){.tv_sec = 5, .tv_nsec = 3};
 	played.text = "0::/one\n";
 	assert_path("/one", READ "read 16376 at 8\nclose 7\n");
-	assert_true(version == 1 && look_at == UINT64_C(6000000003) && !writing);
+	assert_true(version == 1 && next_check == UINT64_C(6000000003) && !writing);
 	/* For a second it is not read again. */
 	played.text = "0::/other\n";
 	assert_path("/one", "");
@@ -372,10 +372,10 @@ static void test_cgroup(void **unused)
 	played.is_foreign = false;
 	writing = 1;
 	assert_path("/o", "");
-	assert_true(writing == 1 && look_at == 0);
-	look_at = 5;
+	assert_true(writing == 1 && next_check == 0);
+	next_check = 5;
 	context_cgroup_forked();
-	assert_true(writing == 0 && look_at == 0);
+	assert_true(writing == 0 && next_check == 0);
 	played.error = -ENOENT;
 	assert_path("/o", "open /proc/self/cgroup\n");
 	/* No path, and one that is too long. */
@@ -389,7 +389,7 @@ static void test_cgroup(void **unused)
 		strcpy(text + 3 + size, "\n");
 		played.text = text;
 		context_cgroup_changed();
-		assert_int_equal(strlen(context_cgroup_look()), size < PATH_BYTES ? size : 0);
+		assert_int_equal(strlen(context_cgroup_poll()), size < PATH_BYTES ? size : 0);
 	}
 	*calls = '\0';
 	/* Written with its end, if there is space for it. */

@@ -144,57 +144,57 @@ static struct {
 	unsigned int nr_advised;
 } kernel;
 
-static long fake_ids(const long *words, int first)
+static long fake_ids(const long *names, int first)
 {
 	for (int i = 0; i < 3; i++)
-		*(uint32_t *)words[i] = kernel.ids[first + i];
+		*(uint32_t *)names[i] = kernel.ids[first + i];
 	return kernel.ids_result;
 }
 
-static long fake_call(long number, const long *words)
+static long fake_call(long number, const long *names)
 {
 	switch (number) {
 	case SYS_getpid: return 4000;
 	case SYS_getppid: return 3999;
 	case SYS_gettid: return kernel.tid;
 	case SYS_write:
-		assert_int_equal(words[0], 2);
-		kernel.written_size = (size_t)words[2];
+		assert_int_equal(names[0], 2);
+		kernel.written_size = (size_t)names[2];
 		assert_true(kernel.written_size <= sizeof(kernel.written));
-		memcpy(kernel.written, (const void *)words[1], kernel.written_size);
-		return words[2];
+		memcpy(kernel.written, (const void *)names[1], kernel.written_size);
+		return names[2];
 	case SYS_openat:
-		assert_string_equal((const char *)words[1], "/proc/self/comm");
+		assert_string_equal((const char *)names[1], "/proc/self/comm");
 		return kernel.open_result;
 	case SYS_read:
-		assert_true(words[0] == 7 && words[2] == 16);
-		memcpy((void *)words[1], kernel.line, kernel.line_size);
+		assert_true(names[0] == 7 && names[2] == 16);
+		memcpy((void *)names[1], kernel.line, kernel.line_size);
 		return kernel.line_size ? (long)kernel.line_size : -EIO;
 	case SYS_readlinkat:
-		assert_string_equal((const char *)words[1], "/proc/self/exe");
-		assert_int_equal(words[3], AGENT_NAME_SIZE - 1);
-		memcpy((void *)words[2], kernel.exe, kernel.exe_size);
+		assert_string_equal((const char *)names[1], "/proc/self/exe");
+		assert_int_equal(names[3], AGENT_NAME_SIZE - 1);
+		memcpy((void *)names[2], kernel.exe, kernel.exe_size);
 		return kernel.exe_size ? (long)kernel.exe_size : -ENOENT;
-	case SYS_getresuid: return fake_ids(words, 0);
-	case SYS_getresgid: return fake_ids(words, 3);
+	case SYS_getresuid: return fake_ids(names, 0);
+	case SYS_getresgid: return fake_ids(names, 3);
 	case SYS_capget:
 		for (int i = 0; i < 2; i++)
-			((struct __user_cap_data_struct *)words[1])[i].permitted =
+			((struct __user_cap_data_struct *)names[1])[i].permitted =
 					kernel.permitted[i];
 		return kernel.cap_result;
 	case SYS_getsockopt:
-		assert_true(words[1] == SOL_SOCKET && words[2] == SO_PEERCRED);
-		memcpy((void *)words[3], &kernel.peer, sizeof(kernel.peer));
+		assert_true(names[1] == SOL_SOCKET && names[2] == SO_PEERCRED);
+		memcpy((void *)names[3], &kernel.peer, sizeof(kernel.peer));
 		return kernel.peer_result;
 	case SYS_prlimit64:
-		((struct rlimit *)words[3])->rlim_cur = (rlim_t)kernel.limit;
+		((struct rlimit *)names[3])->rlim_cur = (rlim_t)kernel.limit;
 		return kernel.limit < 0 ? -EPERM : 0;
 	case SYS_fcntl:
-		assert_true(words[1] == F_DUPFD_CLOEXEC && !words[2]);
+		assert_true(names[1] == F_DUPFD_CLOEXEC && !names[2]);
 		return kernel.nr_copies == kernel.copies_fail_at ? -EMFILE
 								 : 200 + kernel.nr_copies++;
 	case SYS_madvise:
-		assert_true(words[1] == WIRE_MESSAGE_MAX && words[2] == MADV_DONTNEED);
+		assert_true(names[1] == WIRE_MESSAGE_MAX && names[2] == MADV_DONTNEED);
 		kernel.nr_advised++;
 		return 0;
 	default: abort();
@@ -240,7 +240,7 @@ static int fake_munmap(void *at, size_t size)
 /* ---- the agent ---- */
 
 static char noted[256];
-static bool may_ask = true, by_door, has_table, no_generation;
+static bool may_ask = true, by_rendezvous, has_table, no_generation;
 static struct agent_generation generation_now;
 static int nr_generations, nr_freed, nr_applied, nr_stalled, channel_result, rule_result,
 		probes_result;
@@ -336,7 +336,7 @@ static bool fake_gone(int error)
 #define wire_receive fake_receive
 #define agent_deadline fake_deadline
 #define agent_session_connect fake_connect
-#define agent_session_by_door(session) (by_door)
+#define agent_session_by_rendezvous(session) (by_rendezvous)
 #define agent_control_has_table() (has_table)
 #define agent_generation_begin fake_generation
 #define agent_generation_free fake_free
@@ -344,7 +344,7 @@ static bool fake_gone(int error)
 #define agent_take_channel fake_channel
 #define agent_take_rule fake_rule
 #define agent_probes_begin() note("b")
-#define agent_probes_told() note("t")
+#define agent_probes_received() note("t")
 #define agent_probes_receive fake_probes
 #define agent_stalled_note fake_stalled
 #define agent_boot_describe fake_describe
@@ -372,7 +372,7 @@ static void begin(void)
 	memset(noted, 0, sizeof(noted));
 	nr_mapped = nr_unmapped = nr_generations = nr_freed = nr_applied = nr_stalled = 0;
 	channel_result = rule_result = probes_result = nr_described = 0;
-	by_door = has_table = no_generation = no_memory = false;
+	by_rendezvous = has_table = no_generation = no_memory = false;
 	probes_fd = -7;
 }
 
@@ -402,11 +402,11 @@ static void test_print(void **state)
 	agent_print("%s", text);
 	assert_int_equal(kernel.written_size, 510);
 	assert_true(kernel.written[508] == 'x' && kernel.written[509] == '\n');
-	agent.patience = 0;
+	agent.timeout_factor = 0;
 	assert_int_equal(agent_patient(70), 70);
-	agent.patience = 3;
+	agent.timeout_factor = 3;
 	assert_int_equal(agent_patient(70), 210);
-	agent.patience = 0;
+	agent.timeout_factor = 0;
 	/* A sandbox. */
 	agent.seccomp = 0;
 	assert_false(agent_is_sandboxed());
@@ -618,7 +618,7 @@ static void test_begin(void **state)
 {
 	int fds[WIRE_CHANNELS_MAX];
 	struct agent_hash hashes[2];
-	struct wire_hello said;
+	struct wire_hello reported;
 
 	(void)state;
 	begin();
@@ -632,8 +632,8 @@ static void test_begin(void **state)
 	hears_rule(1, "c:*");
 	assert_int_equal(hello(fds), 0);
 	assert_string_equal(noted, "bptc00c1");
-	assert_int_equal(wire_decode_hello(talk.sent[0], talk.sent_size[0], &said), 0);
-	assert_true(said.token == 88 && session.socket == 50 && session.socket_is_private);
+	assert_int_equal(wire_decode_hello(talk.sent[0], talk.sent_size[0], &reported), 0);
+	assert_true(reported.token == 88 && session.socket == 50 && session.socket_is_private);
 	assert_true(fds[0] == 101 && fds[1] == 102 && fds[2] == -1 && fds[31] == -1);
 	assert_true(session.channels[0].ring_memory == 4096 &&
 			session.channels[1].ring_memory == 8192 && session.nr_channels == 2);
@@ -729,7 +729,7 @@ static void test_refusals(void **state)
 	assert_int_equal(nr_stalled, 1);
 	assert_ptr_equal(stalled_path, session.path);
 	begin();
-	session.given = true;
+	session.is_explicit = true;
 	hears(-ETIMEDOUT, 0);
 	assert_int_equal(fails_with(), -ETIMEDOUT);
 	assert_int_equal(nr_stalled, 0);
@@ -877,7 +877,7 @@ static void test_probes(void **state)
 		kernel.permitted[i] = 1;
 		assert_false(agent_exchange_may_install_probes(&session));
 		/* Started by its recorder: it must not have more rights than the recorder. */
-		session.given = true;
+		session.is_explicit = true;
 		assert_true(agent_exchange_may_install_probes(&session));
 		session.attached = true;
 		assert_false(agent_exchange_may_install_probes(&session));
@@ -891,9 +891,9 @@ static void test_probes(void **state)
 	assert_true(agent_exchange_may_install_probes(&session));
 	kernel.peer_result = -ENOTSOCK;
 	assert_false(agent_exchange_may_install_probes(&session));
-	by_door = true;
+	by_rendezvous = true;
 	assert_true(agent_exchange_may_install_probes(&session));
-	by_door = false;
+	by_rendezvous = false;
 	atomic_store(&agent.borrowed, 4001);
 	assert_false(agent_exchange_may_install_probes(&session));
 	atomic_store(&agent.borrowed, 4000);
@@ -934,7 +934,7 @@ static int refresh(struct agent_wanted *wanted)
 static void test_refresh(void **state)
 {
 	struct agent_wanted wanted = {.path = "/x"};
-	struct wire_refresh said;
+	struct wire_refresh reported;
 	struct wire_config config = config_of(2, 0);
 
 	(void)state;
@@ -945,8 +945,8 @@ static void test_refresh(void **state)
 	hears_channel(1, 0, 0);
 	assert_int_equal(refresh(&wanted), 0);
 	assert_string_equal(noted, "bbt0");
-	assert_int_equal(wire_decode_refresh(talk.sent[0], talk.sent_size[0], &said), 0);
-	assert_true(said.token == 88 && said.generation == 5);
+	assert_int_equal(wire_decode_refresh(talk.sent[0], talk.sent_size[0], &reported), 0);
+	assert_true(reported.token == 88 && reported.generation == 5);
 	assert_true(session.config.generation == 9 && session.config.statedump == 8 &&
 			two[0].ring_memory == 77 && nr_freed == 0);
 	/* ask.c has sent the question already. */
@@ -1032,12 +1032,13 @@ static void test_refresh_fails(void **state)
 	assert_int_equal(refresh(&wanted), -ENOMEM);
 	assert_int_equal(nr_generations, 0);
 	no_memory = false;
-	assert_true(take_message_room() && take_message_room() == message_room && nr_mapped == 1);
-	agent_exchanges_rest();
+	assert_true(agent_exchange_take_message_buffer() &&
+			agent_exchange_take_message_buffer() == message_buffer && nr_mapped == 1);
+	agent_exchanges_trim();
 	assert_int_equal(kernel.nr_advised, 1);
 	agent_exchanges_stop();
 	agent_exchanges_stop();
-	agent_exchanges_rest();
+	agent_exchanges_trim();
 	assert_true(nr_unmapped == 1 && kernel.nr_advised == 1);
 }
 
@@ -1129,7 +1130,7 @@ static void test_events(void **state)
 {
 	static const struct wire_refused some[] = {{11, 0, 1}, {12, 1, 2}}, more[] = {{13, 0, 3}};
 	static char stream[2 * WIRE_EVENTS_BYTES_MAX + 1];
-	struct wire_events said;
+	struct wire_events reported;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(stream); i++)
@@ -1141,17 +1142,17 @@ static void test_events(void **state)
 		hears_ack(true, more, 1);
 		assert_int_equal(send_events(stream, WIRE_EVENTS_BYTES_MAX + i), 0);
 		assert_int_equal(talk.nr_sent, 1 + i);
-		assert_int_equal(wire_decode_events(talk.sent[0], talk.sent_size[0], &said), 0);
-		assert_true(said.token == 88 && said.sequence == 0 && said.last == !i &&
-				said.size == WIRE_EVENTS_BYTES_MAX);
-		assert_memory_equal(said.bytes, stream, said.size);
+		assert_int_equal(wire_decode_events(talk.sent[0], talk.sent_size[0], &reported), 0);
+		assert_true(reported.token == 88 && reported.sequence == 0 && reported.last == !i &&
+				reported.size == WIRE_EVENTS_BYTES_MAX);
+		assert_memory_equal(reported.bytes, stream, reported.size);
 		assert_true(nr_refused == 3 && refused_ids[0] == 11 && refused_ids[1] == 12 &&
 				refused_ids[2] == 13);
 		assert_true(count_closed(50) == 1 && session.socket == -1 && !session.gone);
 	}
-	assert_int_equal(wire_decode_events(talk.sent[1], talk.sent_size[1], &said), 0);
-	assert_true(said.sequence == 1 && said.last && said.size == 1);
-	assert_memory_equal(said.bytes, stream + WIRE_EVENTS_BYTES_MAX, 1);
+	assert_int_equal(wire_decode_events(talk.sent[1], talk.sent_size[1], &reported), 0);
+	assert_true(reported.sequence == 1 && reported.last && reported.size == 1);
+	assert_memory_equal(reported.bytes, stream + WIRE_EVENTS_BYTES_MAX, 1);
 	/* On the first connection while it is open, which stays. */
 	begin();
 	session.socket = 50;
@@ -1163,7 +1164,7 @@ static void test_events(void **state)
 	hears(0, 0);
 	assert_int_equal(send_events(stream, 5), -ECONNRESET);
 	assert_true(session.gone && session.socket == -1 && count_closed(50) == 1);
-	assert_int_equal(passed_socket, -1);
+	assert_int_equal(received_socket, -1);
 }
 
 static void test_events_fail(void **state)
@@ -1186,7 +1187,7 @@ static void test_events_fail(void **state)
 	assert_int_equal(send_events("x", 1), -ETIMEDOUT);
 	assert_int_equal(nr_stalled, 1);
 	begin();
-	session.given = true;
+	session.is_explicit = true;
 	hears(-ETIMEDOUT, 0);
 	assert_int_equal(send_events("x", 1), -ETIMEDOUT);
 	assert_int_equal(nr_stalled, 0);
@@ -1200,10 +1201,10 @@ static void test_events_fail(void **state)
 	assert_int_equal(talk.nr_connected, 0);
 	/* A fork closes the connection of an exchange beside it, unless that is in a table of its own. */
 	begin();
-	passed_socket = 60;
+	received_socket = 60;
 	agent_exchanges_forked();
 	agent_exchanges_forked();
-	assert_true(talk.nr_closed == 1 && talk.closed[0] == 60 && passed_socket == -1);
+	assert_true(talk.nr_closed == 1 && talk.closed[0] == 60 && received_socket == -1);
 }
 
 /* Of a static configuration: the recorder, or the files. */
@@ -1287,6 +1288,6 @@ int main(void)
 	int ret = cmocka_run_group_tests(tests, NULL, NULL);
 
 	agent_memory_free(&session.memory);
-	agent_memory_rest();
+	agent_memory_trim();
 	return ret;
 }

@@ -89,18 +89,18 @@ static void fake_wire_close(int fd)
 		(void)fake_close(fd);
 }
 
-static long fake_read(const long *words)
+static long fake_read(const long *names)
 {
 	const char *text;
 	size_t size;
 
-	if (words[0] == 60)
+	if (names[0] == 60)
 		return kernel.read_result;
 	text = kernel.at_text < kernel.nr_texts ? kernel.text[kernel.at_text++] : NULL;
 	if (!text)
 		return -EIO;
-	size = strlen(text) < (size_t)words[2] ? strlen(text) : (size_t)words[2];
-	memcpy((void *)words[1], text, size);
+	size = strlen(text) < (size_t)names[2] ? strlen(text) : (size_t)names[2];
+	memcpy((void *)names[1], text, size);
 	return (long)size;
 }
 
@@ -112,26 +112,26 @@ static long fake_open(const char *path)
 	return 30;
 }
 
-static long fake_call(long number, const long *words)
+static long fake_call(long number, const long *names)
 {
 	switch (number) {
 	case SYS_nanosleep:
 		kernel.nr_sleeps++;
-		kernel.slept_ms = ((const struct timespec *)words[0])->tv_sec * 1000 +
-				((const struct timespec *)words[0])->tv_nsec / 1000000;
+		kernel.slept_ms = ((const struct timespec *)names[0])->tv_sec * 1000 +
+				((const struct timespec *)names[0])->tv_nsec / 1000000;
 		time_now += (uint64_t)kernel.slept_ms * MS;
 		if (while_sleeping)
 			while_sleeping();
 		return 0;
-	case SYS_openat: return fake_open((const char *)words[1]);
-	case SYS_read: return fake_read(words);
-	case SYS_lseek: note_number("seek", words[0]); return 0;
+	case SYS_openat: return fake_open((const char *)names[1]);
+	case SYS_read: return fake_read(names);
+	case SYS_lseek: note_number("seek", names[0]); return 0;
 	case SYS_exit: kernel.nr_exits++; longjmp(ended, 1);
 	case SYS_capget:
-		((struct __user_cap_data_struct *)words[1])[0].effective =
+		((struct __user_cap_data_struct *)names[1])[0].effective =
 				(uint32_t)kernel.caps[kernel.nr_capgets];
-		((struct __user_cap_data_struct *)words[1])[1].effective = 0;
-		assert_int_equal(((const struct __user_cap_header_struct *)words[0])->pid,
+		((struct __user_cap_data_struct *)names[1])[1].effective = 0;
+		assert_int_equal(((const struct __user_cap_header_struct *)names[0])->pid,
 				kernel.nr_capgets ? 77 : 0);
 		return kernel.capget[kernel.nr_capgets++];
 	case SYS_getdents64: {
@@ -139,53 +139,53 @@ static long fake_call(long number, const long *words)
 
 		if (i >= 2 || !kernel.entries_size[i])
 			return 0;
-		memcpy((void *)words[1], kernel.entries[i], (size_t)kernel.entries_size[i]);
+		memcpy((void *)names[1], kernel.entries[i], (size_t)kernel.entries_size[i]);
 		return kernel.entries_size[i];
 	}
 	case SYS_prlimit64:
-		((struct rlimit *)words[3])->rlim_cur = (rlim_t)kernel.limit;
+		((struct rlimit *)names[3])->rlim_cur = (rlim_t)kernel.limit;
 		return kernel.limit < 0 ? -EPERM : 0;
 	case SYS_close_range:
-		assert_true(words[1] == (long)~0u && words[2] == CLOSE_RANGE_UNSHARE);
-		note_number("range", words[0]);
+		assert_true(names[1] == (long)~0u && names[2] == CLOSE_RANGE_UNSHARE);
+		note_number("range", names[0]);
 		return kernel.close_range;
 	case SYS_unshare: note("unshare"); return kernel.unshare;
 	case SYS_fcntl:
-		if (words[1] == F_SETFL)
-			note_number("flags", words[2]);
+		if (names[1] == F_SETFL)
+			note_number("flags", names[2]);
 		return kernel.fcntl;
 	case SYS_setsockopt:
-		assert_true(words[1] == SOL_SOCKET && words[2] == SO_RCVTIMEO &&
-				((const struct timeval *)words[3])->tv_sec == 5);
+		assert_true(names[1] == SOL_SOCKET && names[2] == SO_RCVTIMEO &&
+				((const struct timeval *)names[3])->tv_sec == 5);
 		note("timeout");
 		return 0;
 	case SYS_futex:
 		kernel.nr_wakes++;
-		assert_true(words[1] == FUTEX_WAKE_PRIVATE && words[2] == INT32_MAX);
+		assert_true(names[1] == FUTEX_WAKE_PRIVATE && names[2] == INT32_MAX);
 		return 0;
 	case SYS_inotify_init1: return kernel.inotify;
 	case SYS_inotify_add_watch:
-		note((const char *)words[1]);
-		assert_int_equal(words[2], IN_CREATE | IN_MOVED_TO | IN_ATTRIB);
+		note((const char *)names[1]);
+		assert_int_equal(names[2], IN_CREATE | IN_MOVED_TO | IN_ATTRIB);
 		return kernel.nr_watches++ < kernel.watch_fails ? -ENOENT : 1;
 	case SYS_ppoll:
-		assert_true(((const struct timespec *)words[2])->tv_sec == 5 &&
-				((const struct pollfd *)words[0])->fd == 60 && words[1] == 1);
+		assert_true(((const struct timespec *)names[2])->tv_sec == 5 &&
+				((const struct pollfd *)names[0])->fd == 60 && names[1] == 1);
 		return kernel.ppoll[kernel.nr_polls++ & 3];
-	case SYS_rt_sigprocmask: *(uint64_t *)words[2] = kernel.blocked; return 0;
+	case SYS_rt_sigprocmask: *(uint64_t *)names[2] = kernel.blocked; return 0;
 	case SYS_clock_gettime:
 		/* Without a task: the clock of number 0. */
-		assert_true((int)words[0] == (int)(~maker_seen << 3 | 6) || words[0] == -2);
-		*(struct timespec *)words[1] =
+		assert_true((int)names[0] == (int)(~maker_seen << 3 | 6) || names[0] == -2);
+		*(struct timespec *)names[1] =
 				(struct timespec){(time_t)(kernel.task_ns / 1000000000),
 						(long)(kernel.task_ns % 1000000000)};
 		return kernel.task_ns ? 0 : -EINVAL;
 	case SYS_gettid: return 77;
 	case SYS_getpid: return 4000;
 	case SYS_prctl: return 0;
-	case SYS_pidfd_open: assert_int_equal(words[0], 78); return kernel.pidfd;
+	case SYS_pidfd_open: assert_int_equal(names[0], 78); return kernel.pidfd;
 	case SYS_pidfd_getfd: return kernel.getfd;
-	case SYS_shutdown: note_number("shutdown", words[0]); return 0;
+	case SYS_shutdown: note_number("shutdown", names[0]); return 0;
 	default: abort();
 	}
 }
@@ -206,7 +206,7 @@ static bool has_turn = true, is_sandboxed, hopeless, has_lock = true, is_stalled
 static int connect_result = 60, arrive_result, welcomed_result, complete_result, run_result = 1,
 	   create_result;
 static ssize_t receive_result;
-static struct control_room common_room;
+static struct control_memory common_room;
 static enum control_changes changes_now;
 static uint32_t task_runs;
 static void (*work_seen)(void);
@@ -217,8 +217,8 @@ static bool fake_take(unsigned int timeout_ms)
 	return has_turn;
 }
 
-static int fake_welcomed(
-		int socket, struct control_room *of, size_t size, bool may_wait, uint64_t deadline)
+static int fake_welcomed(int socket, struct control_memory *of, size_t size, bool may_wait,
+		uint64_t deadline)
 {
 	assert_true(socket == 60 && of == &common_room && may_wait);
 	assert_int_equal(deadline, time_now + 5000 * MS);
@@ -236,7 +236,7 @@ static ssize_t fake_receive(
 }
 
 static int fake_arrive(
-		int socket, struct control_room *of, enum wire_control mode, uint64_t deadline)
+		int socket, struct control_memory *of, enum wire_control mode, uint64_t deadline)
 {
 	(void)deadline;
 	assert_true(socket == 60 && of == &common_room && mode == WIRE_CONTROL_THREAD);
@@ -309,15 +309,15 @@ static unsigned long thread_handle;
 #define control_take_turn fake_take
 #define control_give_turn() note("give")
 #define control_connect fake_connect
-#define control_say_arrive fake_arrive
+#define control_send_arrival fake_arrive
 #define control_welcomed fake_welcomed
 #define control_try(of, size) note_number("try", (long)(size))
 #define control_refresh fake_refresh
 #define control_count_failure(error) note_number("failure", error)
 #define control_is_hopeless() (hopeless)
-#define control_room_map() (has_room ? &common_room : NULL)
-#define control_room_unmap(of) ((void)(of), note("unmap"))
-#define control_room_rest(of) ((void)(of), note("rest"))
+#define control_memory_map() (has_room ? &common_room : NULL)
+#define control_memory_unmap(of) ((void)(of), note("unmap"))
+#define control_memory_trim(of) ((void)(of), note("rest"))
 #define control_changes() (changes_now)
 #define control_wait fake_wait
 #define control_starter_prepare() note("prepare")
@@ -326,9 +326,9 @@ static unsigned long thread_handle;
 #define control_starter_complete fake_complete
 #define control_starter_running() (&task_runs)
 #define control_starter_call(function) (note("call"), (function)())
-#define agent_exchanges_rest() note("exchanges")
-#define agent_batches_rest() note("batches")
-#define agent_memory_rest() note("memory")
+#define agent_exchanges_trim() note("exchanges")
+#define agent_batches_trim() note("batches")
+#define agent_memory_trim() note("memory")
 #define agent_probes_check() note("probes")
 #define agent_probes_count_libside() note("count")
 #define agent_leases_check() note("leases")
@@ -679,13 +679,13 @@ static void test_hello(void **state)
 	/* Until a recorder listens: 50 attempts, 20 ms apart. */
 	begin();
 	connect_result = -ECONNREFUSED;
-	assert_int_equal(say_hello_soon(&common_room), -ECONNREFUSED);
+	assert_int_equal(control_thread_send_hello_soon(&common_room), -ECONNREFUSED);
 	assert_true(kernel.nr_sleeps == 50 && kernel.slept_ms == 20);
 	connect_result = -EACCES;
-	assert_int_equal(say_hello_soon(&common_room), -EACCES);
+	assert_int_equal(control_thread_send_hello_soon(&common_room), -EACCES);
 	assert_int_equal(kernel.nr_sleeps, 50);
 	*calls = '\0';
-	assert_int_equal(say_hello_soon(&common_room), -EACCES);
+	assert_int_equal(control_thread_send_hello_soon(&common_room), -EACCES);
 	are_calls("connect(5000)");
 }
 
@@ -693,12 +693,12 @@ static void test_rest(void **state)
 {
 	(void)state;
 	begin();
-	rest(&common_room);
+	control_thread_trim(&common_room);
 	are_calls("rest exchanges batches memory unlock");
-	rest(&common_room);
+	control_thread_trim(&common_room);
 	are_calls("");
 	thread.rests = has_lock = false;
-	rest(&common_room);
+	control_thread_trim(&common_room);
 	are_calls("rest");
 	assert_true(thread.rests);
 }
@@ -790,28 +790,28 @@ static void test_places(void **state)
 	(void)state;
 	begin();
 	kernel.inotify = 61;
-	assert_int_equal(watch_places(), -1);
+	assert_int_equal(control_thread_watch_directories(), -1);
 	assert_true(kernel.nr_closed == 1 && kernel.closed[0] == 61);
 	control.nr_daemons = 2;
 	strcpy(control.daemons[0], "name");
 	strcpy(control.daemons[1], "/run/side/agents.sock");
-	assert_int_equal(watch_places(), 61);
+	assert_int_equal(control_thread_watch_directories(), 61);
 	are_calls("/run/side");
 	assert_int_equal(kernel.nr_closed, 1);
 	strcpy(control.daemons[0], "/own/agents.sock");
 	kernel.watch_fails = 2;
-	assert_int_equal(watch_places(), 61);
+	assert_int_equal(control_thread_watch_directories(), 61);
 	are_calls("/own /run/side");
 	kernel.watch_fails = 10;
-	assert_int_equal(watch_places(), -1);
+	assert_int_equal(control_thread_watch_directories(), -1);
 	assert_int_equal(kernel.nr_closed, 2);
 	kernel.inotify = -EMFILE;
 	*calls = '\0';
-	assert_int_equal(watch_places(), -1);
+	assert_int_equal(control_thread_watch_directories(), -1);
 	are_calls("");
 	kernel.inotify = 61;
 	thread.shared = true;
-	assert_int_equal(watch_places(), -1);
+	assert_int_equal(control_thread_watch_directories(), -1);
 	assert_int_equal(kernel.nr_closed, 2);
 	/* A change, a change that cannot be read, an error, and the end of the request. */
 	begin();
@@ -902,7 +902,7 @@ static void test_ask(void **state)
 	receive_result = 33;
 	ask_first(70);
 	are_calls("take(70) connect(70) arrive flags(0) timeout receive(70) try(33) give");
-	assert_true(thread.first == 33 && thread.room == &common_room && thread.asked == 1 &&
+	assert_true(thread.first == 33 && thread.memory == &common_room && thread.asked == 1 &&
 			kernel.nr_wakes == 1);
 	begin();
 	receive_result = -ETIMEDOUT;
@@ -926,12 +926,12 @@ static void test_ask(void **state)
 	begin();
 	has_room = false;
 	ask_first(70);
-	assert_true(thread.first == -ENOMEM && !thread.room && thread.asked == 1);
+	assert_true(thread.first == -ENOMEM && !thread.memory && thread.asked == 1);
 	are_calls("");
 	/* How the thread continues after each result. */
 	begin_to_talk();
 	are_calls("");
-	thread.room = &common_room;
+	thread.memory = &common_room;
 	thread.first = -EACCES;
 	begin_to_talk();
 	thread.first = -EPERM;
@@ -963,7 +963,7 @@ static void test_thread(void **state)
 	assert_null(control_thread(NULL));
 	are_calls("begins range(0) take(2000) connect(2000) give unmap disarm");
 	assert_true(thread.number == 77 && thread.state == THREAD_GONE && count == 6 &&
-			!thread.room && !thread.shared);
+			!thread.memory && !thread.shared);
 	/* With other rights than the thread that started it: another one is started. */
 	begin();
 	set_text(0, ours);
@@ -1257,7 +1257,7 @@ static void test_events(void **state)
 	run_result = -EAGAIN;
 	has_turn = false;
 	event(CONTROL_CHANGED);
-	assert_true(control.mode == WIRE_CONTROL_THREAD && !thread.told &&
+	assert_true(control.mode == WIRE_CONTROL_THREAD && !thread.is_first &&
 			thread.state == THREAD_NONE);
 	are_calls("run call take(0) unlock pass(1)");
 	/* A daemon that does not answer. */
@@ -1342,7 +1342,7 @@ static void test_beside(void **state)
 	thread.state = THREAD_STARTING;
 	create_beside();
 	are_calls("range(0) take(100) connect(100) arrive flags(0) timeout receive(100) try(33) give own create end unmap take(1000) refresh(1,1,1000) give disarm");
-	assert_true(thread.state == THREAD_NONE && thread.socket == -1 && !thread.room &&
+	assert_true(thread.state == THREAD_NONE && thread.socket == -1 && !thread.memory &&
 			control.mode == WIRE_CONTROL_SYNC);
 	begin();
 	hopeless = true;
@@ -1438,11 +1438,11 @@ static void test_end(void **state)
 	assert_true(agent_control_has_table());
 	thread.socket = thread.status = 60;
 	thread.state = THREAD_TALKED;
-	thread.room = &common_room;
+	thread.memory = &common_room;
 	control_thread_forked();
 	are_calls("forked");
 	assert_true(!kernel.nr_closed && thread.socket == -1 && thread.status == -1 &&
-			!thread.state && !thread.room && !thread.maker);
+			!thread.state && !thread.memory && !thread.maker);
 	thread.socket = 60;
 	thread.shared = true;
 	thread.socket_is.st_dev = 5;

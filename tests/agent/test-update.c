@@ -634,6 +634,6 @@ int main(void)
 	};
 
 	/* The consumer may be slow on a machine that has other things to do. */
-	agent.patience = 60;
+	agent.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

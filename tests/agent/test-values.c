@@ -89,15 +89,15 @@ static int fake_munmap(void *at, size_t size)
 	return raw_munmap(at, size);
 }
 
-static void fake_figures(struct patch_figures *figures)
+static void fake_figures(struct patch_stats *stats)
 {
-	memset(figures, 0, sizeof(*figures));
-	figures->cut = 11;
-	figures->lost = 12;
-	figures->unseen = 13;
-	figures->abandoned = 14;
-	figures->traps = 15;
-	figures->bytes = 16;
+	memset(stats, 0, sizeof(*stats));
+	stats->cut = 11;
+	stats->lost = 12;
+	stats->unseen = 13;
+	stats->abandoned = 14;
+	stats->traps = 15;
+	stats->bytes = 16;
 }
 
 #define agent_session_connect fake_connect
@@ -106,13 +106,13 @@ static void fake_figures(struct patch_figures *figures)
 #define wire_close fake_close
 #define raw_mmap fake_mmap
 #define raw_munmap fake_munmap
-#define patch_figures(figures) fake_figures(figures)
+#define patch_stats(stats) fake_figures(stats)
 #include "tracers/agent/probes/results.c"
 #undef raw_mmap
 #undef raw_munmap
 #undef wire_send
 #undef wire_close
-#undef patch_figures
+#undef patch_stats
 
 #include "tracers/agent/probes/fetch.c"
 #include "tracers/agent/probes/steps.c"
@@ -170,8 +170,8 @@ static void fake_saved(void (*function)(void))
 /* ---- fetches ---- */
 
 static struct patch_hit hit;
-static struct probes_way way;
-static struct probes_wish wish;
+static struct probes_layout layout;
+static struct probes_spec spec;
 static uint64_t stack[4];
 
 static uint64_t fetch_of(
@@ -179,7 +179,7 @@ static uint64_t fetch_of(
 {
 	const struct probe_fetch fetch = {ops, nr};
 
-	*moment = (struct probes_moment){.hit = &hit, .way = &way, .wish = &wish, .field = 3};
+	*moment = (struct probes_moment){.hit = &hit, .layout = &layout, .spec = &spec, .field = 3};
 	return probe_fetch_value(moment, &fetch);
 }
 
@@ -215,29 +215,29 @@ static void test_registers(void **state)
 	for (uint8_t i = 0; i < 16; i++) {
 		assert_int_equal(FETCH({.code = PROBE_FETCH_REGISTER, .reg = i}),
 				registers[i] ? 0x1000u + i : (uintptr_t)stack);
-		assert_int_equal(probe_fetch_place(i, false),
+		assert_int_equal(probe_fetch_offset(i, false),
 				registers[i] ? (int)((char *)registers[i] - (char *)&hit)
 					     : (int)offsetof(struct patch_hit, stack));
 	}
-	assert_int_equal(probe_fetch_place(16, false), offsetof(struct patch_hit, address));
-	assert_int_equal(probe_fetch_place(16, true), -1);
-	assert_int_equal(probe_fetch_place(15, true), offsetof(struct patch_hit, registers.r15));
-	assert_int_equal(probe_fetch_place(17, false), -1);
-	assert_int_equal(probe_fetch_place(49, false), -1);
+	assert_int_equal(probe_fetch_offset(16, false), offsetof(struct patch_hit, address));
+	assert_int_equal(probe_fetch_offset(16, true), -1);
+	assert_int_equal(probe_fetch_offset(15, true), offsetof(struct patch_hit, registers.r15));
+	assert_int_equal(probe_fetch_offset(17, false), -1);
+	assert_int_equal(probe_fetch_offset(49, false), -1);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_REGISTER, .reg = 16}), 0x2001);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_REGISTER, .reg = 49}), 0xd7 | 0x800);
 	hit.registers.flags = 0xd700;
 	assert_int_equal(FETCH({.code = PROBE_FETCH_REGISTER, .reg = 49}), 0xd7);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_DURATION}), 0);
-	way.leaves = true;
+	layout.leaves = true;
 	assert_int_equal(FETCH({.code = PROBE_FETCH_REGISTER, .reg = 16}), 0x3001);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_DURATION}), 0x88);
-	way.leaves = false;
-	wish.bias = 0x10000;
-	wish.function = "name";
+	layout.leaves = false;
+	spec.bias = 0x10000;
+	spec.function = "name";
 	assert_int_equal(FETCH({.code = PROBE_FETCH_MODULE, .value = 7}), 0x10007);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_SITE}), 0x2001);
-	assert_int_equal(FETCH({.code = PROBE_FETCH_FUNCTION}), (uintptr_t)wish.function);
+	assert_int_equal(FETCH({.code = PROBE_FETCH_FUNCTION}), (uintptr_t)spec.function);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_CALL}), 0x77);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_RETURN}), 0x3001);
 	stack[0] = 0x4001;
@@ -546,11 +546,11 @@ static void test_one_step(void **state)
 		}
 }
 
-static const struct probes_way *ways(struct probes_table *table, struct probes_event *event,
+static const struct probes_layout *variants(struct probes_table *table, struct probes_event *event,
 		const struct probe_fetch *fetches, const char *types)
 {
 	static struct probes_field fields[8];
-	struct probes_wish one = {.entry_fetches = fetches, .exit_fetches = fetches};
+	struct probes_spec one = {.entry_fetches = fetches, .exit_fetches = fetches};
 
 	memset(fields, 0, sizeof(fields));
 	*event = (struct probes_event){.nr_fields = (uint32_t)strlen(types),
@@ -580,7 +580,7 @@ static void test_ways(void **state)
 		       at_r9 = offsetof(struct patch_hit, registers.r9);
 	struct probes_table table = {0};
 	struct probes_event event;
-	const struct probes_way *made = ways(&table, &event, registers, "");
+	const struct probes_layout *made = variants(&table, &event, registers, "");
 
 	(void)state;
 	assert_int_equal(made->piece, 0);
@@ -590,35 +590,35 @@ static void test_ways(void **state)
 	assert_ptr_equal(made->state, event.state);
 	assert_false(made->leaves);
 	assert_ptr_equal(event.entry, made);
-	made = ways(&table, &event, registers, "4");
+	made = variants(&table, &event, registers, "4");
 	assert_int_equal(made->piece, 4);
 	assert_int_equal(made->from, at_rax);
 	assert_int_equal(made->second, 0);
 	assert_int_equal(made->nr_words, 0);
 	assert_int_equal(made->nr_plain, 1);
 	assert_int_equal(made->most, 12);
-	made = ways(&table, &event, registers, "88");
+	made = variants(&table, &event, registers, "88");
 	assert_int_equal(made->piece, 16);
 	assert_int_equal(made->from, at_rax);
 	assert_int_equal(made->second, at_r9);
 	assert_int_equal(made->nr_words, 2);
-	made = ways(&table, &event, next, "88");
+	made = variants(&table, &event, next, "88");
 	assert_int_equal(made->piece, 16);
 	assert_int_equal(made->from, offsetof(struct patch_hit, registers.rsi));
 	assert_int_equal(made->second,
 			offsetof(struct patch_hit, registers.rdi) == made->from + 8u
 					? 0
 					: offsetof(struct patch_hit, registers.rdi));
-	made = ways(&table, &event, registers, "84");
+	made = variants(&table, &event, registers, "84");
 	assert_int_equal(made->piece, PROBES_NO_PIECE);
 	assert_int_equal(made->nr_words, 1);
 	assert_int_equal(made->nr_plain, 2);
-	made = ways(&table, &event, registers, "888");
+	made = variants(&table, &event, registers, "888");
 	assert_int_equal(made->piece, PROBES_NO_PIECE);
 	assert_int_equal(made->nr_words, 3);
 	assert_int_equal(made->nr_steps, 3);
 	assert_int_equal(made->nr_names, 0);
-	made = ways(&table, &event, named, "n8888");
+	made = variants(&table, &event, named, "n8888");
 	assert_true(made->named);
 	assert_int_equal(made->nr_behind, 4);
 	assert_int_equal(made->words[0], at_rax);
@@ -628,25 +628,25 @@ static void test_ways(void **state)
 	assert_int_equal(made->nr_plain, 0);
 	assert_int_equal(made->most, 8 + 32);
 	assert_int_equal(made->piece, PROBES_NO_PIECE);
-	made = ways(&table, &event, named, "n88888");
+	made = variants(&table, &event, named, "n88888");
 	assert_false(made->named);
 	assert_int_equal(made->nr_behind, 0);
-	made = ways(&table, &event, named, "n84");
+	made = variants(&table, &event, named, "n84");
 	assert_false(made->named);
-	made = ways(&table, &event, named, "n");
+	made = variants(&table, &event, named, "n");
 	assert_true(made->named);
 	assert_int_equal(made->nr_behind, 0);
-	made = ways(&table, &event, mixed, "8n8");
+	made = variants(&table, &event, mixed, "8n8");
 	assert_false(made->named);
 	assert_int_equal(made->nr_plain, 1);
 	assert_int_equal(made->nr_words, 1);
 	assert_false(event.wants_reads);
-	made = ways(&table, &event, loads, "8");
+	made = variants(&table, &event, loads, "8");
 	assert_int_equal(made->piece, PROBES_NO_PIECE);
 	assert_true(event.wants_reads);
 	/* The same steps once more are the same object; other ones are not. */
 	{
-		struct probes_wish one = {.entry_fetches = loads, .exit_fetches = loads};
+		struct probes_spec one = {.entry_fetches = loads, .exit_fetches = loads};
 		size_t used = table.memory.used;
 
 		assert_ptr_equal(probes_steps_make(&table, &event, &one, false), made);
@@ -661,29 +661,29 @@ static void test_ways(void **state)
 		assert_null(probes_steps_make(&table, &event, &one, false));
 	}
 	agent_memory_free(&table.memory);
-	agent_memory_rest();
+	agent_memory_trim();
 }
 
 /* ---- answers ---- */
 
 static void test_states(void **state)
 {
-	struct probes_place place = {.method = PROBE_PUNNED}, other = {.method = PROBE_BREAKPOINT},
-			    bad = {.error = -EBUSY}, idle = {0},
-			    watched = {.watched = true, .error = -EIO};
-	struct probes_wish one = {.place = &place}, two = {.place = &bad},
-			   three = {.place = &other};
-	struct probes_wish *all[] = {&one};
+	struct probes_location location = {.method = PROBE_PUNNED},
+			       other = {.method = PROBE_BREAKPOINT}, bad = {.error = -EBUSY},
+			       idle = {0}, watched = {.watched = true, .error = -EIO};
+	struct probes_spec one = {.location = &location}, two = {.location = &bad},
+			   three = {.location = &other};
+	struct probes_spec *all[] = {&one};
 	int errors[] = {0};
-	const struct probes_table table = {.wishes = all, .errors = errors};
+	const struct probes_table table = {.specs = all, .errors = errors};
 	struct wire_probe_run run;
 
 	(void)state;
 	assert_int_equal(probes_result_probe_state(&bad), WIRE_PROBE_REFUSED);
 	assert_int_equal(probes_result_probe_state(&idle), WIRE_PROBE_RESTS);
 	assert_int_equal(probes_result_probe_state(&watched), WIRE_PROBE_UPROBE);
-	place.probe = other.probe = (void *)&place;
-	assert_int_equal(probes_result_probe_state(&place), PROBE_PUNNED);
+	location.probe = other.probe = (void *)&location;
+	assert_int_equal(probes_result_probe_state(&location), PROBE_PUNNED);
 	run = probes_result_worst_run(&table, 0);
 	assert_true(run.first == 0 && run.count == 1 && run.maps == 1 &&
 			run.state == PROBE_PUNNED && run.error == 0);
@@ -701,10 +701,10 @@ static void test_states(void **state)
 
 static void test_answer(void **state)
 {
-	static struct probes_wish *all[MANY];
+	static struct probes_spec *all[MANY];
 	static int errors[MANY];
 	static struct agent_session session = {.token = 77};
-	struct probes_table table = {.number = 9, .wishes = all, .errors = errors};
+	struct probes_table table = {.number = 9, .specs = all, .errors = errors};
 
 	(void)state;
 	table.table.parts[5].count = 4; /* probes */
@@ -808,12 +808,12 @@ static void test_cgroup(void **state)
 	assert_memory_equal(written, "/p", 3);
 	strcpy(cgroup_paths[cgroup_version & 1].text, "/old");
 	context_cgroup_changed();
-	assert_int_equal(look_at, 0);
+	assert_int_equal(next_check, 0);
 	writing = 1;
-	look_at = 5;
+	next_check = 5;
 	context_cgroup_forked();
 	assert_int_equal(writing, 0);
-	assert_int_equal(look_at, 0);
+	assert_int_equal(next_check, 0);
 }
 
 static void test_sources(void **state)

@@ -34,7 +34,7 @@ static void look(const uint8_t *bytes, size_t size)
 			(void)inject_elf_name(&elf, elf.symbols[i].st_value);
 		(void)inject_elf_bias(&elf, 0, 0x400000, &bias);
 		(void)inject_elf_bias(&elf, UINT64_MAX, UINT64_MAX, &bias);
-		value = inject_elf_room(&elf, 900);
+		value = inject_elf_find_space(&elf, 900);
 		if (value % INJECT_PAGE + 900 > INJECT_PAGE)
 			abort();
 	}
@@ -66,9 +66,9 @@ static void damage(uint8_t *bytes, size_t size)
 	uint32_t count = 1 + next() % 8;
 
 	for (; count; count--) {
-		size_t room = next() % 2 && size > 1024 ? 1024 : size;
+		size_t capacity = next() % 2 && size > 1024 ? 1024 : size;
 		/* Sections are described at the end. */
-		size_t at = next() % 4 ? next() % room : size - 1 - next() % room;
+		size_t at = next() % 4 ? next() % capacity : size - 1 - next() % capacity;
 
 		bytes[at] = next() % 2 ? nasty[next() % sizeof(nasty)] : (uint8_t)next();
 	}

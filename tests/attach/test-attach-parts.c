@@ -149,7 +149,7 @@ static void played_kernel_end(struct attached *attached)
 
 static int look_status;
 
-static int look(void *user, struct session *session)
+static int check(void *user, struct session *session)
 {
 	CHECK(user == &look_status && session);
 	note("look; ");
@@ -284,10 +284,7 @@ static struct attached attach(void)
 			.agent = agent,
 			.libside = libside,
 			.session = (struct session *)(void *)&session,
-			.place = {.parent = -1,
-					.own = -1,
-					.network = -1,
-					.theirs = "/tmp/x/agents"},
+			.dir = {.parent = -1, .own = -1, .network = -1, .theirs = "/tmp/x/agents"},
 			.signals = 70,
 			.program = 71};
 }
@@ -336,14 +333,14 @@ static void test_failures(void)
 				.text = "cannot attach to 55 (kitchen): it is closed",
 				.hint = "open it"};
 		catch ();
-		CHECK(attach_say_failure(&attached) == cases[i].status);
+		CHECK(attach_print_failure(&attached) == cases[i].status);
 		CHECK(printed("side: cannot attach to 55 (kitchen): it is closed\nhint: open it\n"));
 		catch ();
-		CHECK(say_detach_failure(&attached) == cases[i].status);
+		CHECK(attach_print_detach_failure(&attached) == cases[i].status);
 		CHECK(printed("side: cannot detach from 55 (kitchen): it is closed\nhint: open it\n"));
 		strcpy(attached.report.text, "there is no process 55");
 		catch ();
-		CHECK(say_detach_failure(&attached) == cases[i].status);
+		CHECK(attach_print_detach_failure(&attached) == cases[i].status);
 		CHECK(printed("side: there is no process 55\nhint: open it\n"));
 	}
 	attached.report.result = -EPERM;
@@ -366,29 +363,29 @@ static void test_done(void)
 			.stopped_total_ns = 2500000,
 			.total_ns = 71000000,
 			.from_memory = true};
-	say_start(&(struct common_options){.verbose = true}, "attach");
+	output_start(&(struct common_options){.verbose = true}, "attach");
 	catch ();
-	attach_say_done(&attached, "attach", "recording");
+	attach_print_done(&attached, "attach", "recording");
 	CHECK(printed("side: recording kitchen (process 55)\nside: thread 56 made room for it: 3 stops, the longest 1.250 ms, together 2.500 ms; 71.0 ms in all\n"));
 	attached.report.stops = 0;
 	catch ();
-	attach_say_done(&attached, "detach", "left");
+	attach_print_done(&attached, "detach", "left");
 	CHECK(printed("side: left kitchen (process 55)\n"));
 	attached.report.stops = 3;
-	say_start(&(struct common_options){.json = true}, "attach");
+	output_start(&(struct common_options){.json = true}, "attach");
 	catch ();
-	attach_say_done(&attached, "attach", "recording");
+	attach_print_done(&attached, "attach", "recording");
 	CHECK(printed("{\"schema\":1,\"type\":\"attach\",\"pid\":55,\"name\":\"kitchen\",\"loaded\":true,\"from_memory\":true,\"thread\":56,\"stops\":3,\"stopped_ns\":1250000,\"stopped_total_ns\":2500000,\"total_ns\":71000000}\n"));
 	attached.report.was_there = true;
 	attached.report.from_memory = false;
 	catch ();
-	attach_say_done(&attached, "detach", "left");
+	attach_print_done(&attached, "detach", "left");
 	CHECK(printed("{\"schema\":1,\"type\":\"detach\",\"pid\":55,\"name\":\"kitchen\",\"loaded\":false,\"from_memory\":false,\"thread\":56,\"stops\":3,\"stopped_ns\":1250000,\"stopped_total_ns\":2500000,\"total_ns\":71000000}\n"));
-	say_start(&(struct common_options){.json = true, .quiet = true}, "attach");
+	output_start(&(struct common_options){.json = true, .quiet = true}, "attach");
 	catch ();
-	attach_say_done(&attached, "attach", "recording");
+	attach_print_done(&attached, "attach", "recording");
 	CHECK(printed(""));
-	say_start(&(struct common_options){.json = false}, "attach");
+	output_start(&(struct common_options){.json = false}, "attach");
 }
 
 /* ---- the length of a recording ---- */
@@ -433,7 +430,7 @@ static void test_duration(void)
 static void test_probes(void)
 {
 	const struct attach_recording recording = {
-			.nr_probes = 2, .look = look, .user = &look_status};
+			.nr_probes = 2, .check = check, .user = &look_status};
 	struct attached attached = attach();
 	size_t turns = 0;
 
@@ -508,11 +505,11 @@ static void test_recordings(void)
 			"side: recording kitchen (process 55)\n"));
 	attached.report = (struct inject_report){.text = "it is busy", .hint = "wait"};
 	catch ();
-	say_not_informed(&attached);
+	attach_print_not_informed(&attached);
 	CHECK(printed("side: the recording has ended, but the program could not be informed: it is busy\nhint: wait\nhint: `side detach` tries it again\n"));
 	*attached.report.hint = '\0';
 	catch ();
-	say_not_informed(&attached);
+	attach_print_not_informed(&attached);
 	CHECK(printed("side: the recording has ended, but the program could not be informed: it is busy\nhint: `side detach` tries it again\n"));
 }
 
@@ -536,8 +533,8 @@ static bool begins(const char *operand, const char *more, uint64_t pid, enum ver
 	CHECK(!sigprocmask(SIG_BLOCK, NULL, &before));
 	catch ();
 	status = attach_open(&attached, &parsed, &options);
-	CHECK(attached.place.parent == -1 && attached.place.own == -1 &&
-			attached.place.network == -1 && attached.printing.end == -1);
+	CHECK(attached.dir.parent == -1 && attached.dir.own == -1 && attached.dir.network == -1 &&
+			attached.printing.end == -1);
 	if (!status)
 		note("%d %s %d %d; ", attached.pid, attached.agent, attached.signals >= 0,
 				attached.program >= 0);
@@ -684,7 +681,7 @@ int main(void)
 {
 	struct resources before = {0};
 
-	say_start(&(struct common_options){.json = false}, "attach");
+	output_start(&(struct common_options){.json = false}, "attach");
 	for (int round = 0; round < 3; round++) {
 		test_requests();
 		test_failures();

@@ -288,7 +288,7 @@ static void played_rehearse(struct inject_safe *safe, pid_t thread, uint64_t sta
 #undef fopen
 
 static struct inject_target target = {.pid = PROGRAM, .report = &program_report};
-static struct inject_place place = {.code = CODE, .scratch = SCRATCH};
+static struct inject_site location = {.code = CODE, .scratch = SCRATCH};
 
 /* A thread that waits in read(), which would be made again. */
 static struct borrowing begin(void)
@@ -313,7 +313,7 @@ static struct borrowing begin(void)
 	program_report = (struct inject_report){.kind = INJECT_DONE};
 	*calls = '\0';
 	return (struct borrowing){.target = &target,
-			.place = &place,
+			.location = &location,
 			.code = inject_code_get(),
 			.safe = (struct inject_safe *)&the_safe,
 			.thread = PROGRAM + 1};
@@ -385,16 +385,16 @@ static void test_nobody(void **state)
 	(void)state;
 	(void)begin();
 	entries = one;
-	assert_true(inject_nobody_at(PROGRAM, 0x1235, 0x1300));
-	assert_true(inject_nobody_at(PROGRAM, 0x1200, 0x1234));
-	assert_false(inject_nobody_at(PROGRAM, 0x1234, 0x1235));
+	assert_true(inject_no_thread_at(PROGRAM, 0x1235, 0x1300));
+	assert_true(inject_no_thread_at(PROGRAM, 0x1200, 0x1234));
+	assert_false(inject_no_thread_at(PROGRAM, 0x1234, 0x1235));
 	/* The location of a thread that runs is not known, nor that of one whose file cannot be read. */
 	call_text = "running\n";
-	assert_false(inject_nobody_at(PROGRAM, 0x1235, 0x1300));
+	assert_false(inject_no_thread_at(PROGRAM, 0x1235, 0x1300));
 	call_text = NULL;
-	assert_false(inject_nobody_at(PROGRAM, 0x1235, 0x1300));
+	assert_false(inject_no_thread_at(PROGRAM, 0x1235, 0x1300));
 	entries = none;
-	assert_true(inject_nobody_at(PROGRAM, 0x1235, 0x1300));
+	assert_true(inject_no_thread_at(PROGRAM, 0x1235, 0x1300));
 	assert_called("closed\nclosed\nclosed\nclosed\nclosed\nclosed\n");
 }
 
@@ -525,7 +525,7 @@ static void test_make(void **state)
 	char wanted[256];
 
 	(void)state;
-	place.values = (struct inject_values){.rip = 1};
+	location.values = (struct inject_values){.rip = 1};
 	borrowing.before = thread_registers;
 	borrowing.mask = 0x99;
 	unwritable = true;
@@ -758,7 +758,7 @@ static void test_borrow(void **state)
 	/* For two seconds, if nothing else is asked for. */
 	entries = none;
 	nr_alive = 7000;
-	assert_int_equal(inject_borrow(&target, &place, &request), -1);
+	assert_int_equal(inject_borrow(&target, &location, &request), -1);
 	assert_int_equal(clock_ns - START, UINT64_C(6667) * 300000);
 	assert_int_equal(program_report.kind, INJECT_FAILED);
 	assert_string_equal(program_report.text,
@@ -767,20 +767,20 @@ static void test_borrow(void **state)
 			"attach again, or start it with SIDE_LIB_DIR and a daemon");
 	assert_int_equal(program_report.thread, 0);
 	/* 300 rounds at least, but no longer than ten times as long. */
-	request.patience_ms = 21;
+	request.timeout_ms = 21;
 	(void)begin();
 	step_ns = 1000000;
-	assert_int_equal(inject_borrow(&target, &place, &request), -1);
+	assert_int_equal(inject_borrow(&target, &location, &request), -1);
 	assert_int_equal(clock_ns - START, 210000000);
 	assert_int_equal(count("closed\njudge closed"), 1);
 	(void)begin();
 	step_ns = 500000;
-	assert_int_equal(inject_borrow(&target, &place, &request), -1);
+	assert_int_equal(inject_borrow(&target, &location, &request), -1);
 	assert_int_equal(clock_ns - START, 150000000);
 	/* The program ends between two rounds. */
 	(void)begin();
 	nr_alive = 3;
-	assert_int_equal(inject_borrow(&target, &place, &request), -1);
+	assert_int_equal(inject_borrow(&target, &location, &request), -1);
 	assert_int_equal(program_report.kind, INJECT_GONE);
 	assert_string_equal(program_report.text, "4711 (?) has ended");
 	assert_called("closed\nclosed\nclosed\nclosed\njudge closed\n");
@@ -790,7 +790,7 @@ static void test_borrow(void **state)
 	call_text = "232 0x1 0x2 0x3 0x5 0x0 0x0 0x9 0xa\n";
 	unwritable = true;
 	step_ns = 1000000;
-	assert_int_equal(inject_borrow(&target, &place, &request), -1);
+	assert_int_equal(inject_borrow(&target, &location, &request), -1);
 	assert_int_equal(clock_ns - START, 21000000);
 	assert_int_equal(program_report.thread, PROGRAM + 1);
 	assert_string_equal(program_report.text,
@@ -798,14 +798,14 @@ static void test_borrow(void **state)
 	assert_int_equal(count("judge closed"), 1);
 	/* The code stays where it is if the thread may be in it. */
 	(void)begin();
-	assert_int_equal(inject_borrow(&target, &place, &request), -ETIMEDOUT);
+	assert_int_equal(inject_borrow(&target, &location, &request), -ETIMEDOUT);
 	assert_non_null(strstr(program_report.text, "Connection timed out"));
 	*calls = '\0';
 	/* The new thread has been made. */
 	(void)begin();
 	states[0] = INJECT_STATE_READY;
 	thread_registers.rip = CODE + borrowing.code.spin;
-	assert_int_equal(inject_borrow(&target, &place, &request), 0);
+	assert_int_equal(inject_borrow(&target, &location, &request), 0);
 	assert_int_equal(program_report.kind, INJECT_DONE);
 	assert_int_equal(program_report.thread, PROGRAM + 1);
 	assert_int_equal(program_report.stops, 1);

@@ -141,17 +141,17 @@ static void test_failures(void)
 		failing_mode = i > 2 ? i - 2 : 0;
 		CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) &&
 				!failing_open && !failing_mode);
-		CHECK(copy.directory == -1 && copy.place == -1 && !count_entries());
+		CHECK(copy.directory == -1 && copy.location == -1 && !count_entries());
 	}
 	failing_mode = 1;
 	{
-		int place = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int location = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		CHECK(put_file(place, "agent", file) == -EPERM && !count_entries());
+		CHECK(put_file(location, "agent", file) == -EPERM && !count_entries());
 		failing_open = 1;
-		CHECK(put_file(place, "agent", file) == -EMFILE && !count_entries());
-		CHECK(put_file(place, "agent", "/nowhere") == -ENOENT && !count_entries());
-		close(place);
+		CHECK(put_file(location, "agent", file) == -EMFILE && !count_entries());
+		CHECK(put_file(location, "agent", "/nowhere") == -ENOENT && !count_entries());
+		close(location);
 	}
 	/* A file that is written in part, and a program that has ended. */
 	failing_write = 1;
@@ -160,7 +160,7 @@ static void test_failures(void)
 	failing_root = 1;
 	CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) && !failing_root &&
 			!count_entries());
-	CHECK(copy.directory == -1 && copy.place == -1 && !*copy.made);
+	CHECK(copy.directory == -1 && copy.location == -1 && !*copy.made);
 	CHECK(attach_copy_create(&copy, getpid(), folder, "agent", file) && count_entries() == 1 &&
 			!strncmp(copy.theirs, folder, strlen(folder)));
 	inject_copy_remove(&copy);
@@ -244,7 +244,7 @@ static void test_directories(void)
 		CHECK(!strcmp(strrchr(copy.theirs, '/'), strrchr(file, '/')));
 		CHECK(!access(copy.theirs, X_OK));
 		inject_copy_remove(&copy);
-		CHECK(access(copy.theirs, F_OK) && copy.directory == -1 && copy.place == -1);
+		CHECK(access(copy.theirs, F_OK) && copy.directory == -1 && copy.location == -1);
 	}
 	CHECK(next && copy.next == 5);
 	no_root = true;
@@ -263,10 +263,10 @@ static void test_first_descriptor(void)
 
 	CHECK(kept >= 10 && !close(0));
 	is_made = attach_copy_create(&copy, getpid(), folder, "agent", file);
-	CHECK(is_made && copy.place == 0 && count_entries() == 1);
+	CHECK(is_made && copy.location == 0 && count_entries() == 1);
 	inject_copy_remove(&copy);
 	CHECK(!count_entries() && fcntl(0, F_GETFD) == -1);
-	copy = (struct inject_copy){.place = -1,
+	copy = (struct inject_copy){.location = -1,
 			.directory = openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 	CHECK(copy.directory == 0);
 	inject_copy_remove(&copy);

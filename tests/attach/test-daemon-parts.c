@@ -78,7 +78,7 @@ static int played_call_with(struct ask *ask, struct json_object *request, int fd
 		struct json_object **answer)
 {
 	(void)ask;
-	CHECK(timeout == ASK_PATIENCE_MS);
+	CHECK(timeout == ASK_TIMEOUT_MS);
 	note("%s%s; ", json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN),
 			fd >= 0 ? " fd" : "");
 	json_object_put(request);
@@ -95,7 +95,7 @@ static int played_call(struct ask *ask, struct json_object *request, int timeout
 		struct json_object **answer)
 {
 	(void)ask;
-	CHECK(timeout == ASK_PATIENCE_MS);
+	CHECK(timeout == ASK_TIMEOUT_MS);
 	note("%s; ", json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN));
 	json_object_put(request);
 	*answer = NULL;
@@ -127,7 +127,7 @@ static int played_place(struct attached *attached, const char *prefix, bool last
 {
 	note("place %s%s; ", prefix, lasting ? " lasting" : "");
 	if (!place_status)
-		strcpy(attached->place.theirs, "@side-door-7");
+		strcpy(attached->dir.theirs, "@side-door-7");
 	return place_status;
 }
 
@@ -150,9 +150,9 @@ static int played_nowhere(pid_t pid, const char *path)
 	return listen_result < 0 ? listen_result : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static int played_in(int place)
+static int played_in(int dir)
 {
-	note("listen in %d; ", place);
+	note("listen in %d; ", dir);
 	return listen_result < 0 ? listen_result : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -194,15 +194,15 @@ static int played_poll(struct pollfd *watched, nfds_t nr, int timeout)
 #define ask_call_with played_call_with
 #define control_path played_path
 #define attach_request played_request
-#define attach_place_find played_place
-#define attach_place_forget played_forget
-#define attach_place_unreachable played_unreachable
-#define attach_say_failure played_failure
+#define attach_dir_find played_place
+#define attach_dir_forget played_forget
+#define attach_dir_unreachable played_unreachable
+#define attach_print_failure played_failure
 #define attach_why_not played_why_not
-#define attach_say_done played_done
+#define attach_print_done played_done
 #define attach_user_of played_user
-#define door_listen_nowhere played_nowhere
-#define door_listen_in played_in
+#define rendezvous_listen_abstract played_nowhere
+#define rendezvous_listen_in played_in
 #define poll played_poll
 #include "cmd/side/attach-daemon.c"
 #undef poll
@@ -245,7 +245,7 @@ static struct attached attach(void)
 			.pid = 55,
 			.name = "kitchen",
 			.incidental = is_incidental,
-			.place = {.parent = -1, .own = -1, .network = -1}};
+			.dir = {.parent = -1, .own = -1, .network = -1}};
 }
 
 static void reset(void)
@@ -290,7 +290,7 @@ static void test_reasons(void)
 	CHECK(why_no_daemon(&attached, socket, true) == COMMAND_NOT_PERMITTED);
 	CHECK(printed("side: 55 (kitchen) does not go to the daemon in /run/side: it has locked itself in since it was attached to\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
 	attached.report.result = -EPIPE;
-	strcpy(attached.place.theirs, "@side-door-7");
+	strcpy(attached.dir.theirs, "@side-door-7");
 	catch ();
 	CHECK(why_no_daemon(&attached, socket, true) == COMMAND_FAILED);
 	CHECK(printed("side: 55 (kitchen) does not see the daemon's directory /run/side, and does not connect through the rendezvous socket @side-door-7 that was made for it: Broken pipe\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
@@ -338,7 +338,7 @@ static void test_doors(void)
 {
 	struct attached attached;
 	struct ask ask;
-	bool by_door;
+	bool by_rendezvous;
 	int fd;
 
 	reset();
@@ -406,23 +406,23 @@ static void test_doors(void)
 	/* In a directory that was made for it. */
 	reset();
 	attached = attach();
-	attached.place.parent = 5;
-	attached.place.own = 6;
+	attached.dir.parent = 5;
+	attached.dir.own = 6;
 	fd = attach_daemon_listen_at(&attached);
 	CHECK(fd >= 0 && called("listen in 6; ") && !close(fd));
 	/* A program that sees the directory, and may not enter it, gets one, too. */
 	attached = attach();
 	attached.pid = getpid();
-	by_door = true;
-	CHECK(!go(&attached, &ask, "/tmp", &by_door) && !by_door &&
+	by_rendezvous = true;
+	CHECK(!go(&attached, &ask, "/tmp", &by_rendezvous) && !by_rendezvous &&
 			called("request daemon /tmp; "));
 	answers[0].result = -EACCES;
 	door_path = "/d";
-	CHECK(!go(&attached, &ask, "/tmp", &by_door) && by_door);
+	CHECK(!go(&attached, &ask, "/tmp", &by_rendezvous) && by_rendezvous);
 	CHECK(strstr(calls, "request daemon /tmp; {") && strstr(calls, "request door /d; "));
 	*calls = '\0';
 	request_status = COMMAND_LOST;
-	CHECK(go(&attached, &ask, "/tmp", &by_door) == COMMAND_LOST && !by_door &&
+	CHECK(go(&attached, &ask, "/tmp", &by_rendezvous) == COMMAND_LOST && !by_rendezvous &&
 			called("request daemon /tmp; "));
 }
 
@@ -487,7 +487,7 @@ int main(void)
 {
 	struct resources before = {0};
 
-	say_start(&(struct common_options){.json = false}, "attach");
+	output_start(&(struct common_options){.json = false}, "attach");
 	for (int round = 0; round < 3; round++) {
 		reset();
 		test_reasons();

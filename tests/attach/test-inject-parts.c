@@ -219,7 +219,7 @@ static void test_ranks(void)
 						found[i - 1].thread < found[i].thread));
 	CHECK(!find_candidates(INT32_MAX, found));
 	/* A thread that runs has no known location. */
-	CHECK(!inject_nobody_at(getpid(), 1, 2) && !inject_nobody_at(INT32_MAX, 1, 2));
+	CHECK(!inject_no_thread_at(getpid(), 1, 2) && !inject_no_thread_at(INT32_MAX, 1, 2));
 	waiters[2].stop = true;
 	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK});
 	syscall(SYS_futex, &waiters[1].word, 1, 1, NULL, NULL, 0);
@@ -240,9 +240,9 @@ static void test_nobody(void)
 	struct candidate self = {.thread = getpid()};
 
 	CHECK(attach_thread_get_rank(getpid(), &self) == RANK_WAITS && self.code);
-	CHECK(!inject_nobody_at(getpid(), self.code, self.code + 1) &&
-			inject_nobody_at(getpid(), self.code + 1, self.code + 9) &&
-			inject_nobody_at(getpid(), self.code - 9, self.code));
+	CHECK(!inject_no_thread_at(getpid(), self.code, self.code + 1) &&
+			inject_no_thread_at(getpid(), self.code + 1, self.code + 9) &&
+			inject_no_thread_at(getpid(), self.code - 9, self.code));
 }
 
 static void test_order(void)
@@ -513,7 +513,7 @@ static uint32_t scratch_state;
  * The instruction at which the program is stopped, the kind of the stop, and the state in its memory. INJECT_STATE_NONE: the memory is not
  * mapped. Only in the state BUSY it is the stack.
  */
-static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t state)
+static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32_t state)
 {
 	struct user_regs_struct registers;
 	char path[64];
@@ -530,9 +530,9 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 				waitpid(borrowing->thread, &status, __WALL) == borrowing->thread &&
 				kind_of_stop(status) == kind);
 	CHECK(get_registers(borrowing->thread, &borrowing->before));
-	borrowing->place->scratch = state ? (uint64_t)(uintptr_t)&scratch_state : NOT_MAPPED;
+	borrowing->location->scratch = state ? (uint64_t)(uintptr_t)&scratch_state : NOT_MAPPED;
 	if (state)
-		CHECK(inject_write(borrowing->target, borrowing->place->scratch, &state,
+		CHECK(inject_write(borrowing->target, borrowing->location->scratch, &state,
 				sizeof(state)));
 	if (state == STATE_UNREADABLE) {
 		close(borrowing->target->memory);
@@ -540,8 +540,8 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 	}
 	registers = borrowing->before;
 	if (state == INJECT_STATE_BUSY)
-		registers.rsp = borrowing->place->scratch + 4096;
-	registers.rip = borrowing->place->code + at;
+		registers.rsp = borrowing->location->scratch + 4096;
+	registers.rip = borrowing->location->code + at;
 	registers.r14 = 4711;
 	registers.orig_rax = UINT64_MAX;
 	CHECK(attach_thread_set_registers(borrowing->thread, &registers));
@@ -550,7 +550,7 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 	/* The thread was released with its original registers, or is still stopped. */
 	if (ret == -1) {
 		CHECK(!report.stops && get_registers(borrowing->thread, &registers) &&
-				registers.rip == borrowing->place->code + at);
+				registers.rip == borrowing->location->code + at);
 	} else {
 		CHECK(report.stops == 1);
 		if (kind > 0 && (ret != ATTEMPT_FAILED || state != INJECT_STATE_BUSY)) {
@@ -561,7 +561,7 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 			CHECK(attach_thread_stop(borrowing) == 0 &&
 					get_registers(borrowing->thread, &registers) &&
 					registers.rsp == borrowing->before.rsp);
-			CHECK(registers.rip - borrowing->place->code >= borrowing->code.size);
+			CHECK(registers.rip - borrowing->location->code >= borrowing->code.size);
 		}
 	}
 	end(borrowing->thread);
@@ -573,9 +573,9 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 static void test_looks(void)
 {
 	struct inject_target target = {.report = &report};
-	struct inject_place place = {.code = 0x700000000000};
+	struct inject_site location = {.code = 0x700000000000};
 	struct borrowing borrowing = {.target = &target,
-			.place = &place,
+			.location = &location,
 			.code = inject_code_get(),
 			.code_of_failure = 5};
 	const struct inject_code *code = &borrowing.code;
@@ -586,47 +586,47 @@ static void test_looks(void)
 			code->failed < code->thread && code->thread < code->name &&
 			code->name + 16 == code->size);
 	/* Before the signals are blocked, one is delivered as if nothing had happened. */
-	CHECK(look_at(&borrowing, code->entry, SIGUSR1, 0) == ATTEMPT_NEXT);
-	CHECK(look_at(&borrowing, code->masked, SIGUSR1, 0) == ATTEMPT_NEXT);
-	CHECK(look_at(&borrowing, code->masked, -1, 0) == -1 && borrowing.code_of_failure == 5);
-	CHECK(look_at(&borrowing, code->masked + 1, SIGUSR1, 1) == ATTEMPT_FAILED &&
+	CHECK(next_check(&borrowing, code->entry, SIGUSR1, 0) == ATTEMPT_NEXT);
+	CHECK(next_check(&borrowing, code->masked, SIGUSR1, 0) == ATTEMPT_NEXT);
+	CHECK(next_check(&borrowing, code->masked, -1, 0) == -1 && borrowing.code_of_failure == 5);
+	CHECK(next_check(&borrowing, code->masked + 1, SIGUSR1, 1) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EFAULT);
-	CHECK(look_at(&borrowing, code->spin - 1, -1, 1) == -1);
-	CHECK(look_at(&borrowing, code->spin, -1, 2) == ATTEMPT_DONE);
-	CHECK(look_at(&borrowing, code->refused - 1, -1, 2) == ATTEMPT_DONE);
+	CHECK(next_check(&borrowing, code->spin - 1, -1, 1) == -1);
+	CHECK(next_check(&borrowing, code->spin, -1, 2) == ATTEMPT_DONE);
+	CHECK(next_check(&borrowing, code->refused - 1, -1, 2) == ATTEMPT_DONE);
 	/* The thread returns by itself and gets a signal of the program, with and without a new thread. */
-	CHECK(look_at(&borrowing, code->refused - 1, SIGUSR1, 2) == ATTEMPT_DONE);
-	CHECK(look_at(&borrowing, code->refused - 1, SIGUSR1, 0) == ATTEMPT_FAILED &&
+	CHECK(next_check(&borrowing, code->refused - 1, SIGUSR1, 2) == ATTEMPT_DONE);
+	CHECK(next_check(&borrowing, code->refused - 1, SIGUSR1, 0) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EAGAIN);
-	CHECK(look_at(&borrowing, code->spin, -1, 0) == ATTEMPT_FAILED);
-	CHECK(look_at(&borrowing, code->refused, -1, 1) == -1);
-	CHECK(look_at(&borrowing, code->failed - 1, -1, 1) == -1);
-	CHECK(look_at(&borrowing, code->failed, -1, 1) == ATTEMPT_FAILED &&
+	CHECK(next_check(&borrowing, code->spin, -1, 0) == ATTEMPT_FAILED);
+	CHECK(next_check(&borrowing, code->refused, -1, 1) == -1);
+	CHECK(next_check(&borrowing, code->failed - 1, -1, 1) == -1);
+	CHECK(next_check(&borrowing, code->failed, -1, 1) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == 4711);
-	CHECK(look_at(&borrowing, code->thread - 1, -1, 1) == ATTEMPT_FAILED);
-	CHECK(look_at(&borrowing, code->thread, -1, 1) == -1);
-	CHECK(look_at(&borrowing, code->size - 1, -1, 2) == -1);
+	CHECK(next_check(&borrowing, code->thread - 1, -1, 1) == ATTEMPT_FAILED);
+	CHECK(next_check(&borrowing, code->thread, -1, 1) == -1);
+	CHECK(next_check(&borrowing, code->size - 1, -1, 2) == -1);
 	/* In a function that the code calls. The signal by which the C library changes the ids is taken there. */
-	CHECK(look_at(&borrowing, code->size, -1, 1) == -1);
-	CHECK(look_at(&borrowing, code->size, SIGNAL_IDS, 1) == -1);
-	CHECK(look_at(&borrowing, code->size, SIGUSR1, 1) == ATTEMPT_FAILED &&
+	CHECK(next_check(&borrowing, code->size, -1, 1) == -1);
+	CHECK(next_check(&borrowing, code->size, SIGNAL_IDS, 1) == -1);
+	CHECK(next_check(&borrowing, code->size, SIGUSR1, 1) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EFAULT);
-	CHECK(look_at(&borrowing, code->size, -1, 2) == ATTEMPT_DONE);
-	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 2) == ATTEMPT_DONE);
+	CHECK(next_check(&borrowing, code->size, -1, 2) == ATTEMPT_DONE);
+	CHECK(next_check(&borrowing, UINT64_MAX, SIGUSR1, 2) == ATTEMPT_DONE);
 	/* It returned without a new thread. */
 	borrowing.code_of_failure = 0;
-	CHECK(look_at(&borrowing, code->size, -1, 0) == ATTEMPT_FAILED &&
+	CHECK(next_check(&borrowing, code->size, -1, 0) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EAGAIN);
-	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 0) == ATTEMPT_FAILED);
+	CHECK(next_check(&borrowing, UINT64_MAX, SIGUSR1, 0) == ATTEMPT_FAILED);
 	/* Its memory is there, but cannot be read. */
-	CHECK(look_at(&borrowing, code->spin, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
-	CHECK(look_at(&borrowing, code->size, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
+	CHECK(next_check(&borrowing, code->spin, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
+	CHECK(next_check(&borrowing, code->size, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
 	target.pid = INT32_MAX;
 	CHECK(result_without_tracer(&borrowing) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == ETIMEDOUT);
-	place.scratch = 65536;
+	location.scratch = 65536;
 	for (int i = -1; i < 2; i++) {
-		registers.rsp = place.scratch + (uint64_t)(int64_t)i;
+		registers.rsp = location.scratch + (uint64_t)(int64_t)i;
 		CHECK(is_on_scratch(&borrowing, &registers) == (i >= 0));
 		registers.rsp += INJECT_SCRATCH_SIZE;
 		CHECK(is_on_scratch(&borrowing, &registers) == (i <= 0));
@@ -740,7 +740,7 @@ static void begin_injection(void)
 	scratch = mmap(NULL, INJECT_SCRATCH_SIZE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(scratch != MAP_FAILED);
-	injection.place.scratch = (uint64_t)(uintptr_t)scratch;
+	injection.location.scratch = (uint64_t)(uintptr_t)scratch;
 	strcpy(injection.name, "side-attach1");
 	CHECK(!prctl(PR_SET_NAME, injection.name));
 	while_waiting = take_command;
@@ -823,7 +823,7 @@ static void test_calls(void)
 	result = UINT64_MAX;
 	CHECK(!has_run(&injection, &result));
 	/* The thread has removed the memory; the program has ended. */
-	injection.place.scratch = 16;
+	injection.location.scratch = 16;
 	CHECK(is_failure(attach_inject_call_function(&injection, 1, arguments, &result),
 			INJECT_FAILED, "its memory cannot be accessed: Input/output error"));
 	injection.target.pid = INT32_MAX;
@@ -902,18 +902,18 @@ static void test_unknown_threads(void)
 	for (int i = 0; i < 3; i++) {
 		failing_function = functions[i];
 		CHECK(find_thread(getpid(), "side-attach77") == errors[i]);
-		CHECK(i == 2 || !inject_nobody_at(getpid(), self.code + 1, self.code + 9));
+		CHECK(i == 2 || !inject_no_thread_at(getpid(), self.code + 1, self.code + 9));
 		CHECK(!has_run(&injection, &result) && !result);
 		failing_function = NULL;
 		CHECK(find_thread(getpid(), "side-attach77") == getpid() &&
 				find_thread(getpid(), "cook") == 0);
-		CHECK(inject_nobody_at(getpid(), self.code + 1, self.code + 9));
+		CHECK(inject_no_thread_at(getpid(), self.code + 1, self.code + 9));
 	}
 	CHECK(attach_inject_has_name(INT32_MAX, 1, "side") == 0);
 	for (int i = 0; i < 3; i++) {
 		begin_injection();
 		scratch->done = injection.command = 4;
-		injection.place.code = (uintptr_t)code;
+		injection.location.code = (uintptr_t)code;
 		injection.code.size = sizeof(code);
 		injection.overwritten = malloc(sizeof(code));
 		memcpy(injection.overwritten, original, sizeof(code));
@@ -1100,18 +1100,19 @@ static void test_room(void)
 
 	begin_injection();
 	size = injection.code.size;
-	injection.place.scratch = 0;
-	CHECK(!find_room(&injection) && injection.place.code && injection.place.scratch);
-	at = injection.place.code;
+	injection.location.scratch = 0;
+	CHECK(!attach_inject_find_space(&injection) && injection.location.code &&
+			injection.location.scratch);
+	at = injection.location.code;
 	/* Whole bytes of code that nothing uses, and memory that is not mapped. */
 	CHECK(!strcmp(inject_mapping_of(&injection.target, at)->access, "r-xp") &&
 			inject_mapping_of(&injection.target, at + size - 1) ==
 					inject_mapping_of(&injection.target, at));
-	CHECK(!inject_mapping_of(&injection.target, injection.place.scratch) &&
+	CHECK(!inject_mapping_of(&injection.target, injection.location.scratch) &&
 			!inject_mapping_of(&injection.target,
-					injection.place.scratch + INJECT_SCRATCH_SIZE - 1) &&
-			!(injection.place.scratch % INJECT_SCRATCH_SIZE));
-	CHECK(injection.place.scratch < UINT64_C(1) << 47);
+					injection.location.scratch + INJECT_SCRATCH_SIZE - 1) &&
+			!(injection.location.scratch % INJECT_SCRATCH_SIZE));
+	CHECK(injection.location.scratch < UINT64_C(1) << 47);
 	memcpy(before, (const void *)(uintptr_t)at, size);
 	injection.target.own = (struct inject_own){.begin = 1, .end = 2, .thread = 3};
 	injection.target.report->kind = INJECT_DONE;
@@ -1128,10 +1129,11 @@ static void test_room(void)
 		CHECK(!strcmp(injection.name, name) &&
 				!strcmp((const char *)(uintptr_t)at + injection.code.name, name));
 	}
-	values = injection.place.values;
-	CHECK(values.scratch == injection.place.scratch && values.states == inject_code_states() &&
-			values.pause[0] == 0 && values.pause[1] == 50000 && values.own.begin == 1 &&
-			values.own.end == 2 && values.own.thread == 3);
+	values = injection.location.values;
+	CHECK(values.scratch == injection.location.scratch &&
+			values.states == inject_code_states() && values.pause[0] == 0 &&
+			values.pause[1] == 50000 && values.own.begin == 1 && values.own.end == 2 &&
+			values.own.thread == 3);
 	CHECK(values.errno_location == of_libc("__errno_location") &&
 			values.attr_init == of_libc("pthread_attr_init") &&
 			values.attr_setdetachstate == of_libc("pthread_attr_setdetachstate") &&
@@ -1139,7 +1141,7 @@ static void test_room(void)
 			values.attr_destroy == of_libc("pthread_attr_destroy") &&
 			values.create == of_libc("pthread_create"));
 	/* The bytes of a process that was killed are used again once its memory has gone and no thread is in them. */
-	injection.place.code = 0;
+	injection.location.code = 0;
 	CHECK(inject_write(&injection.target, at, &values, sizeof(values)));
 	CHECK(!prctl(PR_SET_NAME, "program"));
 	CHECK(is_left_alone(&injection, at));
@@ -1151,9 +1153,9 @@ static void test_room(void)
 			!is_left_alone(&injection, at) && !is_left_alone(&injection, 16));
 	CHECK(inject_write(&injection.target, at, before, size));
 	/* None of the pages has as many bytes. */
-	injection.place.code = 0;
+	injection.location.code = 0;
 	injection.code.size = INJECT_PAGE + 1;
-	CHECK(is_failure(find_room(&injection), INJECT_UNSUITABLE,
+	CHECK(is_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
 			"none of its pages of code has room for the few bytes that load the agent"));
 	injection.code.size = size;
 	/* A C library without one of the functions. */
@@ -1169,14 +1171,14 @@ static void test_room(void)
 	CHECK(!memcmp((const void *)(uintptr_t)at, before, size));
 	free(injection.overwritten);
 	injection.overwritten = NULL;
-	injection.place.code = 16;
+	injection.location.code = 16;
 	CHECK(is_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 			"its memory cannot be accessed: Input/output error"));
 	free(injection.overwritten);
 	/* Memory that can be read and not written. */
 	close(injection.target.memory);
 	injection.target.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	injection.place.code = at;
+	injection.location.code = at;
 	CHECK(is_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 			"its memory cannot be written: Bad file descriptor (does the kernel forbid it, proc_mem.force_override?)"));
 	end_injection();
@@ -1202,7 +1204,7 @@ static void test_end(void)
 	begin_injection();
 	injection.command = 4;
 	scratch->done = 4;
-	injection.place.code = (uintptr_t)code;
+	injection.location.code = (uintptr_t)code;
 	injection.code.size = sizeof(code);
 	injection.overwritten = malloc(sizeof(code));
 	memcpy(injection.overwritten, original, sizeof(code));
@@ -1212,7 +1214,7 @@ static void test_end(void)
 	end_injection();
 	/* A command that could not be written is written again. */
 	begin_injection();
-	injection.place.code = (uintptr_t)code;
+	injection.location.code = (uintptr_t)code;
 	injection.code.size = sizeof(code);
 	injection.overwritten = malloc(sizeof(code));
 	memcpy(injection.overwritten, original, sizeof(code));
@@ -1226,7 +1228,7 @@ static void test_end(void)
 	end_injection();
 	/* A thread that hangs keeps its code. */
 	begin_injection();
-	injection.place.code = (uintptr_t)code;
+	injection.location.code = (uintptr_t)code;
 	injection.code.size = sizeof(code);
 	injection.overwritten = malloc(sizeof(code));
 	is_deaf = true;
@@ -1240,10 +1242,10 @@ static void test_end(void)
 
 /* ---- a whole attach ---- */
 
-static bool gives_up(unsigned int patience_ms, unsigned int rounds, const struct inject_target *of)
+static bool gives_up(unsigned int timeout_ms, unsigned int rounds, const struct inject_target *of)
 {
-	struct inject_request request_of = {.pid = of->pid, .patience_ms = patience_ms};
-	struct inject_place place = {.code = 0};
+	struct inject_request request_of = {.pid = of->pid, .timeout_ms = timeout_ms};
+	struct inject_site location = {.code = 0};
 	struct inject_target target = *of;
 	char wanted[INJECT_TEXT_MAX], name[64];
 	int ret;
@@ -1252,7 +1254,7 @@ static bool gives_up(unsigned int patience_ms, unsigned int rounds, const struct
 	nr_pauses = 0;
 	frozen = __real_inject_now();
 	skew = 0;
-	ret = inject_borrow(&target, &place, &request_of);
+	ret = inject_borrow(&target, &location, &request_of);
 	frozen = 0;
 	(void)snprintf(wanted, sizeof(wanted),
 			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something",

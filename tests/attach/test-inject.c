@@ -135,16 +135,16 @@ static void test_segments(void)
 			!inject_elf_bias(&elf, 0xfff, 0x7f0000, &bias));
 	CHECK(inject_elf_bias(&elf, 0x3000, 0x900000, &bias) && bias == 0x8f8000);
 	/* After 0x9f01, rounded up to 16. */
-	CHECK(inject_elf_room(&elf, 0xf0) == 0x9f10 && !inject_elf_room(&elf, 0xf1));
+	CHECK(inject_elf_find_space(&elf, 0xf0) == 0x9f10 && !inject_elf_find_space(&elf, 0xf1));
 	elf.headers[1].p_flags |= PF_W;
-	CHECK(!inject_elf_room(&elf, 1));
+	CHECK(!inject_elf_find_space(&elf, 1));
 	elf.headers[1].p_flags = PF_R;
-	CHECK(!inject_elf_room(&elf, 1));
+	CHECK(!inject_elf_find_space(&elf, 1));
 	elf.headers[1].p_flags = PF_R | PF_X;
 	elf.headers[1].p_memsz++;
-	CHECK(!inject_elf_room(&elf, 1));
+	CHECK(!inject_elf_find_space(&elf, 1));
 	elf.headers[1].p_memsz = elf.headers[1].p_filesz = 0;
-	CHECK(!inject_elf_room(&elf, 0));
+	CHECK(!inject_elf_find_space(&elf, 0));
 	inject_elf_free(&elf);
 }
 
@@ -402,7 +402,7 @@ static struct {
 	Elf64_Shdr sections[3];
 	Elf64_Sym symbols[8];
 	char names[256];
-	uint64_t figures[3];
+	uint64_t stats[3];
 	uint8_t more[4096];
 } library;
 static size_t nr_symbols, names_size;
@@ -434,7 +434,7 @@ static void begin_library(void)
 			.sh_offset = offsetof(__typeof__(library), symbols),
 			.sh_size = sizeof(library.symbols)};
 	for (unsigned int i = 0; i < 3; i++)
-		library.figures[i] = 1001 + i;
+		library.stats[i] = 1001 + i;
 	nr_symbols = names_size = 1;
 }
 
@@ -448,7 +448,7 @@ static void add_name(const char *name, unsigned char type, uint64_t at)
 
 static void add_figure(const char *name, unsigned int index)
 {
-	add_name(name, STT_OBJECT, offsetof(__typeof__(library), figures) + 8 * index);
+	add_name(name, STT_OBJECT, offsetof(__typeof__(library), stats) + 8 * index);
 }
 
 static char library_folder[64], library_path[128];
@@ -482,7 +482,7 @@ static void test_kept(void)
 	struct inject_kept kept = {1, 2, 3};
 	void *memory;
 
-	CHECK(!inject_kept(getpid(), &kept) && !kept.bytes && !kept.traps && !kept.pads);
+	CHECK(!inject_kept(getpid(), &kept) && !kept.bytes && !kept.traps && !kept.springboards);
 	CHECK(inject_kept(INT32_MAX, &kept) == -ENOENT);
 	for (unsigned int i = 0; i < 4; i++) {
 		begin_library();
@@ -496,7 +496,7 @@ static void test_kept(void)
 		kept = (struct inject_kept){1, 2, 3};
 		CHECK(inject_kept(getpid(), &kept) == (i ? 0 : -ENOENT));
 		CHECK(kept.bytes == (i ? 1001 : 0) && kept.traps == (i > 1 ? 1002 : 0) &&
-				kept.pads == (i == 1 || i == 3 ? 1003 : 0));
+				kept.springboards == (i == 1 || i == 3 ? 1003 : 0));
 		unmap_library(memory);
 	}
 }
@@ -515,14 +515,17 @@ static void test_figures(void)
 	struct inject_target target;
 	struct image image = make_image();
 	struct inject_elf elf;
-	uint64_t word = 55, figure = 0;
+	uint64_t word = 55, symbol_value = 0;
 
 	open_self(&target);
 	CHECK(!read_image(&image, &elf));
-	CHECK(read_figure(&target, &elf, (uintptr_t)&word - 0x200, "kettle", &figure) &&
-			figure == 55);
-	CHECK(!read_figure(&target, &elf, (uintptr_t)&word, "nothing", &figure) &&
-			!read_figure(&target, &elf, 0, "kettle", &figure));
+	CHECK(attach_target_read_symbol_value(
+			      &target, &elf, (uintptr_t)&word - 0x200, "kettle", &symbol_value) &&
+			symbol_value == 55);
+	CHECK(!attach_target_read_symbol_value(
+			      &target, &elf, (uintptr_t)&word, "nothing", &symbol_value) &&
+			!attach_target_read_symbol_value(
+					&target, &elf, 0, "kettle", &symbol_value));
 	inject_elf_free(&elf);
 	inject_target_close(&target);
 	CHECK(!target.mappings && !target.nr_mappings && target.memory == -1);
@@ -725,9 +728,9 @@ static void test_frames(void)
 					.names_size = 16}};
 
 	safe = (struct inject_safe){.target = &target, .class_of = classes, .nr_frames = 3};
-	safe.frames[0] = (struct frame){.pc = 0x2110, .interrupted = true};
-	safe.frames[1] = (struct frame){.pc = 0x1100};
-	safe.frames[2] = (struct frame){.pc = 0x1200};
+	safe.frames[0] = (struct attach_frame){.pc = 0x2110, .interrupted = true};
+	safe.frames[1] = (struct attach_frame){.pc = 0x1100};
+	safe.frames[2] = (struct attach_frame){.pc = 0x1200};
 	CHECK(judges(&safe, true, false, INJECT_SAFE) &&
 			judges(&safe, false, false, INJECT_UNSAFE));
 	CHECK(judges(&safe, false, true, INJECT_SAFE) &&
@@ -749,7 +752,7 @@ static void test_frames(void)
 	CHECK(!strcmp(entry_function(&safe), "malloc"));
 	safe.frames[0].pc = safe.frames[1].pc = 0x1010;
 	/* A signal interrupted the C library further up the stack. */
-	safe.frames[2] = (struct frame){.pc = 0x2150, .interrupted = true};
+	safe.frames[2] = (struct attach_frame){.pc = 0x2150, .interrupted = true};
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
 	safe.frames[2].interrupted = false;
 	CHECK(judges(&safe, true, false, INJECT_SAFE));
@@ -845,7 +848,7 @@ static void test_copies(void)
 	second.next = sizeof(directories) / sizeof(*directories);
 	CHECK(!inject_copy_make(&second, getpid(), from));
 	CHECK(!attach_copy_create(&second, getpid(), "/tmp", "agent", "/nowhere") &&
-			second.directory == -1 && second.place == -1);
+			second.directory == -1 && second.location == -1);
 	CHECK(!attach_copy_create(&second, INT32_MAX, "/tmp", "agent", from));
 	close(fd);
 	unlink(from);
@@ -854,10 +857,10 @@ static void test_copies(void)
 static void test_no_directory(void)
 {
 	struct inject_copy copy = {
-			.directory = open("/proc/self", O_PATH | O_CLOEXEC), .place = -1};
+			.directory = open("/proc/self", O_PATH | O_CLOEXEC), .location = -1};
 
 	CHECK(copy.directory >= 0 && !attach_copy_create_directory(&copy) && !*copy.made &&
-			copy.place == -1);
+			copy.location == -1);
 	close(copy.directory);
 }
 

@@ -124,7 +124,7 @@ static int played_turn(struct attached *attached, int timeout_ms)
 	return turn_status;
 }
 
-#define probe_kernel_words make_words
+#define probe_kernel_args make_words
 #define helper_begin begin_helper
 #define helper_free free_words
 #define probe_global_free free_words
@@ -170,7 +170,7 @@ static struct attach_recording recording = {.kernel = tables, .nr_kernel = 2};
 static struct attached attach(void)
 {
 	return (struct attached){
-			.pid = 55, .recording = &recording, .place = {.theirs = "/tmp/x/agents"}};
+			.pid = 55, .recording = &recording, .dir = {.theirs = "/tmp/x/agents"}};
 }
 
 static void test_start(void)
@@ -252,48 +252,48 @@ static void test_companion(void)
 {
 	struct trace_kernel kernel;
 	struct session_error error = {.kind = SESSION_ERROR_NONE};
-	const struct session_companion *companion = trace_kernel_companion(&kernel, tables, 2);
+	const struct session_helper *helper = trace_kernel_helper(&kernel, tables, 2);
 	struct resources before = resources_now();
 
-	CHECK(companion && companion->user == &kernel && kernel.ready == -1 && !kernel.child);
-	CHECK(!companion->begin(&kernel, 56, "/s", &error) && kernel.child == 4711);
+	CHECK(helper && helper->user == &kernel && kernel.ready == -1 && !kernel.child);
+	CHECK(!helper->begin(&kernel, 56, "/s", &error) && kernel.child == 4711);
 	CHECK(called("words 56: 11 12; begin /s; free; "));
-	CHECK(companion->is_ready(&kernel, &error) == 0 && error.kind == SESSION_ERROR_NONE);
+	CHECK(helper->is_ready(&kernel, &error) == 0 && error.kind == SESSION_ERROR_NONE);
 	CHECK(write(ready_end, "x", 1) == 1 && !close(ready_end));
-	CHECK(companion->is_ready(&kernel, &error) == 1 && kernel.ready == -1);
+	CHECK(helper->is_ready(&kernel, &error) == 1 && kernel.ready == -1);
 	waits_until_end = 2;
-	CHECK(!companion->is_over(&kernel, false) && called("wait; "));
-	CHECK(!companion->is_over(&kernel, true) && called("wait; signal 15; "));
-	CHECK(companion->is_over(&kernel, true) && called("wait; ended 768; ") && !kernel.child);
-	CHECK(companion->is_over(&kernel, true) && called(""));
+	CHECK(!helper->is_over(&kernel, false) && called("wait; "));
+	CHECK(!helper->is_over(&kernel, true) && called("wait; signal 15; "));
+	CHECK(helper->is_over(&kernel, true) && called("wait; ended 768; ") && !kernel.child);
+	CHECK(helper->is_over(&kernel, true) && called(""));
 	/* Another wait for children has taken it. */
 	kernel.child = 4711;
 	is_reaped = true;
-	CHECK(companion->is_over(&kernel, false) && called("wait; ended 0; ") && !kernel.child);
+	CHECK(helper->is_over(&kernel, false) && called("wait; ended 0; ") && !kernel.child);
 	is_reaped = false;
 	/* It ends before it is ready. */
-	CHECK(!companion->begin(&kernel, 56, "/s", &error) && !close(ready_end));
-	CHECK(companion->is_ready(&kernel, &error) == -EIO && is_failure(&error) &&
+	CHECK(!helper->begin(&kernel, 56, "/s", &error) && !close(ready_end));
+	CHECK(helper->is_ready(&kernel, &error) == -EIO && is_failure(&error) &&
 			kernel.ready == -1);
 	*calls = '\0';
 	error.kind = SESSION_ERROR_NONE;
 	begin_status = COMMAND_FAILED;
-	CHECK(companion->begin(&kernel, 56, "/s", &error) == -EIO && is_failure(&error));
+	CHECK(helper->begin(&kernel, 56, "/s", &error) == -EIO && is_failure(&error));
 	begin_status = 0;
 	CHECK(called("words 56: 11 12; begin /s; free; "));
 	words_status = COMMAND_FAILED;
 	error.kind = SESSION_ERROR_NONE;
-	CHECK(companion->begin(&kernel, 56, "/s", &error) == -EIO && is_failure(&error));
+	CHECK(helper->begin(&kernel, 56, "/s", &error) == -EIO && is_failure(&error));
 	words_status = 0;
 	CHECK(called("words 56: 11 12; free; "));
-	CHECK(!trace_kernel_companion(&kernel, tables, 0));
-	CHECK(trace_kernel_companion(&kernel, tables, 1) && kernel.nr == 1);
+	CHECK(!trace_kernel_helper(&kernel, tables, 0));
+	CHECK(trace_kernel_helper(&kernel, tables, 1) && kernel.nr == 1);
 	CHECK(resources_now().descriptors == before.descriptors);
 }
 
 int main(void)
 {
-	say_start(&(struct common_options){.json = false}, "trace");
+	output_start(&(struct common_options){.json = false}, "trace");
 	for (int round = 0; round < 2; round++) {
 		test_start();
 		test_not_ready();

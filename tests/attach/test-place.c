@@ -26,7 +26,7 @@
 #include "../check.h"
 #include "../resources.h"
 
-static char said[1024], opened[1024];
+static char reported[1024], opened[1024];
 static time_t now;
 static bool are_closed, is_rootless, has_no_random, cannot_chmod;
 static int network;
@@ -36,29 +36,29 @@ __attribute__((format(printf, 3, 4))) static int played_error(
 		enum command_status status, const char *hint, const char *format, ...)
 {
 	va_list arguments;
-	size_t used = (size_t)snprintf(said, sizeof(said), "%s|", hint ? hint : "");
+	size_t used = (size_t)snprintf(reported, sizeof(reported), "%s|", hint ? hint : "");
 
 	va_start(arguments, format);
-	(void)vsnprintf(said + used, sizeof(said) - used, format, arguments);
+	(void)vsnprintf(reported + used, sizeof(reported) - used, format, arguments);
 	va_end(arguments);
 	return (int)status;
 }
 
 static int played_root(pid_t pid)
 {
-	return is_rootless ? -EACCES : door_open_root(pid);
+	return is_rootless ? -EACCES : rendezvous_open_root(pid);
 }
 
 static int played_below(int root, const char *directory)
 {
 	CHECK(fcntl(root, F_GETFD) == FD_CLOEXEC);
 	(void)snprintf(opened + strlen(opened), sizeof(opened) - strlen(opened), "%s ", directory);
-	return are_closed ? -EACCES : door_open_below(root, directory);
+	return are_closed ? -EACCES : rendezvous_open_below(root, directory);
 }
 
 static int played_network(pid_t pid)
 {
-	return network ? network : door_open_network(pid);
+	return network ? network : rendezvous_open_network(pid);
 }
 
 static ssize_t played_random(void *bytes, size_t size, unsigned int flags)
@@ -88,19 +88,19 @@ static uid_t played_user(void)
 	return geteuid() + user_offset;
 }
 
-#define say_error played_error
-#define door_open_root played_root
-#define door_open_below played_below
-#define door_open_network played_network
+#define message_error played_error
+#define rendezvous_open_root played_root
+#define rendezvous_open_below played_below
+#define rendezvous_open_network played_network
 #define getrandom played_random
 #define fchmod played_chmod
 #define time played_time
 #define geteuid played_user
 #include "cmd/side/attach-place.c"
-#undef say_error
-#undef door_open_root
-#undef door_open_below
-#undef door_open_network
+#undef message_error
+#undef rendezvous_open_root
+#undef rendezvous_open_below
+#undef rendezvous_open_network
 #undef getrandom
 #undef fchmod
 #undef time
@@ -111,10 +111,10 @@ static int parent;
 
 static struct attached begin(void)
 {
-	*said = *opened = '\0';
+	*reported = *opened = '\0';
 	return (struct attached){.pid = getpid(),
 			.name = "kitchen",
-			.place = {.parent = -1, .own = -1, .network = -1}};
+			.dir = {.parent = -1, .own = -1, .network = -1}};
 }
 
 static bool exists(const char *name)
@@ -129,38 +129,38 @@ static bool exists(const char *name)
 static void test_directory(void)
 {
 	struct attached attached = begin();
-	struct attach_place *place = &attached.place;
+	struct attach_dir *dir = &attached.dir;
 	char path[256];
 	struct stat one, other;
 	int fd;
 
 	setenv("TMPDIR", folder, 1);
-	CHECK(!attach_place_find(&attached, "side-attach-", false) && !*said);
-	CHECK(place->parent >= 0 && place->own >= 0 && place->network == -1);
-	CHECK(!strncmp(place->directory, "side-attach-", 12) && strlen(place->directory) == 18 &&
-			exists(place->directory));
-	(void)snprintf(path, sizeof(path), "%s/%s/agents", folder, place->directory);
-	CHECK(!strcmp(place->theirs, path));
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/agents", place->own);
-	CHECK(!strcmp(place->ours, path));
-	CHECK(!fstat(place->own, &one) && !fstatat(place->parent, place->directory, &other, 0) &&
+	CHECK(!attach_dir_find(&attached, "side-attach-", false) && !*reported);
+	CHECK(dir->parent >= 0 && dir->own >= 0 && dir->network == -1);
+	CHECK(!strncmp(dir->directory, "side-attach-", 12) && strlen(dir->directory) == 18 &&
+			exists(dir->directory));
+	(void)snprintf(path, sizeof(path), "%s/%s/agents", folder, dir->directory);
+	CHECK(!strcmp(dir->theirs, path));
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/agents", dir->own);
+	CHECK(!strcmp(dir->ours, path));
+	CHECK(!fstat(dir->own, &one) && !fstatat(dir->parent, dir->directory, &other, 0) &&
 			one.st_ino == other.st_ino && (one.st_mode & 07777) == 0711);
 	/* It is locked as long as it is used. */
-	fd = openat(parent, place->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(parent, dir->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK &&
 			!flock(fd, LOCK_SH | LOCK_NB));
 	close(fd);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
 	close(fd);
-	attach_place_remove(&attached);
-	CHECK(!exists(place->directory) && place->parent == -1 && place->own == -1);
-	attach_place_remove(&attached);
+	attach_dir_remove(&attached);
+	CHECK(!exists(dir->directory) && dir->parent == -1 && dir->own == -1);
+	attach_dir_remove(&attached);
 	/* One that is another one's from now on stays. */
-	CHECK(!attach_place_find(&attached, "side-attach-", false));
-	attach_place_forget(&attached);
-	CHECK(exists(place->directory) && place->parent == -1 && place->own == -1);
-	CHECK(!unlinkat(parent, place->directory, AT_REMOVEDIR));
+	CHECK(!attach_dir_find(&attached, "side-attach-", false));
+	attach_dir_forget(&attached);
+	CHECK(exists(dir->directory) && dir->parent == -1 && dir->own == -1);
+	CHECK(!unlinkat(parent, dir->directory, AT_REMOVEDIR));
 	unsetenv("TMPDIR");
 }
 
@@ -172,15 +172,14 @@ static bool tries(const char *variable, bool lasting, const char *wanted)
 	if (variable)
 		setenv("TMPDIR", variable, 1);
 	are_closed = true;
-	CHECK(!attach_place_find(&attached, "side-door-", lasting) && attached.place.parent == -1);
+	CHECK(!attach_dir_find(&attached, "side-door-", lasting) && attached.dir.parent == -1);
 	are_closed = false;
 	unsetenv("TMPDIR");
-	CHECK(!strcmp(attached.place.theirs, "@side-door-0123456789abcdef") &&
-			!memcmp(attached.place.ours, attached.place.theirs,
-					sizeof(attached.place.ours)));
-	CHECK(attached.place.network >= 0 && attached.place.own == -1);
-	attach_place_forget(&attached);
-	CHECK(attached.place.network == -1);
+	CHECK(!strcmp(attached.dir.theirs, "@side-door-0123456789abcdef") &&
+			!memcmp(attached.dir.ours, attached.dir.theirs, sizeof(attached.dir.ours)));
+	CHECK(attached.dir.network >= 0 && attached.dir.own == -1);
+	attach_dir_forget(&attached);
+	CHECK(attached.dir.network == -1);
 	if (!strcmp(opened, wanted))
 		return true;
 	(void)fprintf(stderr, "%s\n", opened);
@@ -215,46 +214,46 @@ static void test_unreachable(void)
 	for (int i = 0; i < 3; i++) {
 		network = refusals[i];
 		attached = begin();
-		CHECK(attach_place_find(&attached, "side-attach-", false) == COMMAND_FAILED);
+		CHECK(attach_dir_find(&attached, "side-attach-", false) == COMMAND_FAILED);
 		(void)snprintf(wanted, sizeof(wanted),
 				"give it one of these directories to write to (a mount of type tmpfs is enough), or be root|no directory is shared with %d (kitchen): /tmp, /var/tmp, /dev/shm and /run, as it sees them, cannot be written, and its network is another one, where we may not go",
 				getpid());
-		CHECK(!strcmp(said, wanted));
+		CHECK(!strcmp(reported, wanted));
 	}
 	network = -EMFILE;
 	attached = begin();
-	CHECK(attach_place_find(&attached, "side-attach-", false) == COMMAND_FAILED);
+	CHECK(attach_dir_find(&attached, "side-attach-", false) == COMMAND_FAILED);
 	(void)snprintf(wanted, sizeof(wanted),
 			"|cannot make a socket where %d (kitchen) sees it: no directory can be written, and in its network: Too many open files",
 			getpid());
-	CHECK(!strcmp(said, wanted));
-	attach_place_forget(&attached);
+	CHECK(!strcmp(reported, wanted));
+	attach_dir_forget(&attached);
 	network = 0;
 	has_no_random = true;
 	attached = begin();
-	CHECK(attach_place_find(&attached, "side-attach-", false) == COMMAND_FAILED &&
-			strstr(said, "in its network: Resource temporarily unavailable"));
-	attach_place_forget(&attached);
+	CHECK(attach_dir_find(&attached, "side-attach-", false) == COMMAND_FAILED &&
+			strstr(reported, "in its network: Resource temporarily unavailable"));
+	attach_dir_forget(&attached);
 	has_no_random = are_closed = false;
 }
 
 /* A directory that cannot be made one's own is removed, and its parent closed. */
 static void test_not_own(void)
 {
-	struct attach_place place = {.parent = -1, .own = -1};
+	struct attach_dir dir = {.parent = -1, .own = -1};
 	char name[64], link[128];
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	cannot_chmod = true;
 	CHECK(attach_dir_create_private(parent, "side-attach-", name) == -1 && !exists(name));
-	CHECK(!attach_dir_create(&place, root, folder, "side-attach-") && place.parent == -1 &&
-			place.own == -1);
+	CHECK(!attach_dir_create(&dir, root, folder, "side-attach-") && dir.parent == -1 &&
+			dir.own == -1);
 	cannot_chmod = false;
 	user_offset = 1;
 	CHECK(attach_dir_create_private(parent, "side-attach-", name) == -1 && !exists(name));
 	user_offset = 0;
 	CHECK(attach_dir_create_private(-1, "side-attach-", name) == -1);
-	CHECK(!attach_dir_create(&place, root, "/nowhere", "side-attach-"));
+	CHECK(!attach_dir_create(&dir, root, "/nowhere", "side-attach-"));
 	/* Through a link nothing is opened. */
 	(void)snprintf(link, sizeof(link), "%s/link", folder);
 	CHECK(!symlink(folder, link) && attach_dir_open_private(parent, "link") == -1 &&

@@ -378,11 +378,11 @@ static int played_target_open(struct inject_target *target, const struct inject_
 	return target_result;
 }
 
-static int played_borrow(struct inject_target *target, struct inject_place *place,
+static int played_borrow(struct inject_target *target, struct inject_site *location,
 		const struct inject_request *request)
 {
 	(void)request;
-	called("borrow(%llx) ", (unsigned long long)place->code);
+	called("borrow(%llx) ", (unsigned long long)location->code);
 	target->report->kind = borrow_kind;
 	has_scratch = !borrow_result;
 	return borrow_result;
@@ -470,10 +470,10 @@ static pid_t played_waitpid(pid_t pid, int *status, int options)
 #define inject_mapping_open played_mapping_open
 #define inject_elf_read played_elf_read
 #define inject_elf_free played_elf_free
-#define inject_elf_room played_elf_room
+#define inject_elf_find_space played_elf_room
 #define inject_elf_bias played_elf_bias
 #define inject_elf_function played_function
-#define inject_nobody_at played_nobody
+#define inject_no_thread_at played_nobody
 #define inject_copy_file played_copy
 #define inject_copy_make played_make
 #define inject_copy_remove played_remove
@@ -563,7 +563,7 @@ static void begin(void)
 			.code = played_code_get(),
 			.name = "side-attach77",
 			.lock = -1,
-			.place = {.code = CODE, .scratch = SCRATCH},
+			.location = {.code = CODE, .scratch = SCRATCH},
 			.target = {.pid = PROGRAM,
 					.memory = -1,
 					.report = &the_report,
@@ -647,53 +647,53 @@ static void test_space(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(room_in(&injection, mapping, true), CODE);
-	assert_int_equal(room_in(&injection, mapping, false), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), CODE);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, false), 0);
 	/* Not the bytes of the file: an attach was killed. */
 	code_bytes[CODE_SIZE - 1] = 1;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
-	assert_int_equal(room_in(&injection, mapping, false), CODE);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, false), CODE);
 	code_bytes[CODE_SIZE - 1] = 0;
 	file_bytes[0] = 1;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	/* After the end of the file are zeros. */
 	file_bytes[0] = 0;
 	memset(file_bytes + 100, 3, sizeof(file_bytes) - 100);
 	file_size = 100;
-	assert_int_equal(room_in(&injection, mapping, true), CODE);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), CODE);
 	file_size = 101;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	file_size = -1;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	file_size = 0;
 	failing_read = 1;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
-	assert_int_equal(room_in(&injection, mapping, true), CODE);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), CODE);
 	/* The bytes must be in the mapping. */
 	mappings[0].end = CODE + CODE_SIZE;
-	assert_int_equal(room_in(&injection, mapping, true), CODE);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), CODE);
 	mappings[0].end--;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	mappings[0].end = 0x11000;
 	elf_room = 0x2fff;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	elf_room = 0;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	elf_room = 0x3e00;
 	has_bias = false;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	has_bias = true;
 	elf_result = -ENOEXEC;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	elf_result = 0;
 	open_result = -ESTALE;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	*calls = '\0';
 	mappings[0].inode = 0;
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	mappings[0].inode = 9;
 	strcpy(mappings[0].access, "rwxp");
-	assert_int_equal(room_in(&injection, mapping, true), 0);
+	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	assert_called("");
 }
 
@@ -703,40 +703,40 @@ static void test_left(void **state)
 
 	(void)state;
 	begin();
-	injection.place.code = 0;
-	injection.place.scratch = 0;
+	injection.location.code = 0;
+	injection.location.scratch = 0;
 	mappings[0].begin = 0x10000;
-	assert_int_equal(find_room(&injection), 0);
-	assert_int_equal(injection.place.code, CODE);
+	assert_int_equal(attach_inject_find_space(&injection), 0);
+	assert_int_equal(injection.location.code, CODE);
 	assert_int_equal(clock_ns, START);
 	/* The largest gap is before 0x800000: its middle, at a multiple of the size. */
-	assert_int_equal(injection.place.scratch,
+	assert_int_equal(injection.location.scratch,
 			(0x11000 + (0x800000 - 0x11000) / 2) & ~UINT64_C(0xffff));
 	/* The code of an attach that was killed: its thread is waited for, for 30 s. */
 	memcpy(code_bytes, &values, sizeof(values));
-	injection.place.code = 0;
-	expect_failure(find_room(&injection), INJECT_UNSUITABLE,
+	injection.location.code = 0;
+	expect_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
 			"none of its pages of code has room for the few bytes that load the agent");
 	assert_int_equal(clock_ns - START, UINT64_C(30000000000));
 	has_scratch = false;
-	assert_int_equal(find_room(&injection), 0);
-	assert_int_equal(injection.place.code, CODE);
-	injection.place.code = 0;
+	assert_int_equal(attach_inject_find_space(&injection), 0);
+	assert_int_equal(injection.location.code, CODE);
+	injection.location.code = 0;
 	thread_executes = true;
-	assert_true(find_code_room(&injection));
-	assert_int_equal(injection.place.code, 0);
+	assert_true(attach_inject_find_code_space(&injection));
+	assert_int_equal(injection.location.code, 0);
 	thread_executes = false;
 	name_error = EIO;
-	assert_true(find_code_room(&injection));
-	assert_int_equal(injection.place.code, 0);
+	assert_true(attach_inject_find_code_space(&injection));
+	assert_int_equal(injection.location.code, 0);
 	name_error = 0;
-	assert_true(find_code_room(&injection));
-	assert_int_equal(injection.place.code, CODE);
+	assert_true(attach_inject_find_code_space(&injection));
+	assert_int_equal(injection.location.code, CODE);
 	/* No code to wait for. */
-	injection.place.code = 0;
+	injection.location.code = 0;
 	open_result = -ESTALE;
 	clock_ns = START;
-	expect_failure(find_room(&injection), INJECT_UNSUITABLE,
+	expect_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
 			"none of its pages of code has room for the few bytes that load the agent");
 	assert_int_equal(clock_ns, START);
 }
@@ -755,19 +755,21 @@ static void test_gaps(void **state)
 		mappings[1].begin = cases[i].begin;
 		mappings[1].end = cases[i].end;
 		if (!cases[i].scratch) {
-			expect_failure(find_room(&injection), INJECT_FAILED, "out of memory");
+			expect_failure(attach_inject_find_space(&injection), INJECT_FAILED,
+					"out of memory");
 			continue;
 		}
-		assert_int_equal(find_room(&injection), 0);
-		assert_int_equal(injection.place.scratch, cases[i].scratch);
+		assert_int_equal(attach_inject_find_space(&injection), 0);
+		assert_int_equal(injection.location.scratch, cases[i].scratch);
 	}
 	begin();
 	mappings[1].begin = 0x11000;
 	mappings[1].end = 0x30000;
 	mappings[2] = (struct inject_mapping){.begin = 0x100000, .end = 0x110000};
 	injection.target.nr_mappings = 3;
-	assert_int_equal(find_room(&injection), 0);
-	assert_int_equal(injection.place.scratch, (0x30000 + (0x100000 - 0x30000) / 2) & ~0xffff);
+	assert_int_equal(attach_inject_find_space(&injection), 0);
+	assert_int_equal(
+			injection.location.scratch, (0x30000 + (0x100000 - 0x30000) / 2) & ~0xffff);
 }
 
 static void test_code(void **state)
@@ -777,9 +779,9 @@ static void test_code(void **state)
 	injection.target.own.end = 77;
 	assert_int_equal(attach_inject_write_code(&injection), 0);
 	assert_memory_equal(code_bytes, own_code, sizeof(own_code) - 16);
-	assert_int_equal(injection.place.values.states, 7);
-	assert_int_equal(injection.place.values.own.end, 77);
-	assert_int_equal(injection.place.values.pause[1], 50000);
+	assert_int_equal(injection.location.values.states, 7);
+	assert_int_equal(injection.location.values.own.end, 77);
+	assert_int_equal(injection.location.values.pause[1], 50000);
 	begin();
 	states = 0;
 	expect_failure(attach_inject_write_code(&injection), INJECT_UNSUITABLE,
@@ -878,7 +880,7 @@ static void test_reason(void **state)
 {
 	(void)state;
 	begin();
-	say_not_loaded(&injection);
+	attach_inject_set_not_loaded(&injection);
 	expect_failure(-1, INJECT_FAILED, "the agent cannot be loaded");
 	assert_called("dlerror() ");
 	/* A text at the end of a mapping: half as much is read, again and again. */
@@ -886,23 +888,23 @@ static void test_reason(void **state)
 	results[2][0] = ERROR_AT;
 	memset(error_text, 'e', sizeof(error_text));
 	error_size = 250;
-	say_not_loaded(&injection);
+	attach_inject_set_not_loaded(&injection);
 	assert_int_equal(
 			strlen(the_report.text), strlen("cannot attach to 4711 (kitchen): ") + 199);
 	assert_int_equal(the_report.text[strlen(the_report.text) - 1], 'e');
 	begin();
 	results[2][0] = ERROR_AT;
 	error_size = 399;
-	say_not_loaded(&injection);
+	attach_inject_set_not_loaded(&injection);
 	assert_int_equal(
 			strlen(the_report.text), strlen("cannot attach to 4711 (kitchen): ") + 399);
 	begin();
 	results[2][0] = ERROR_AT;
-	say_not_loaded(&injection);
+	attach_inject_set_not_loaded(&injection);
 	expect_failure(-1, INJECT_FAILED, "the agent cannot be loaded");
 	begin();
 	failing_write = 1;
-	say_not_loaded(&injection);
+	attach_inject_set_not_loaded(&injection);
 	expect_failure(-1, INJECT_FAILED, no_access);
 }
 
@@ -1124,8 +1126,8 @@ static void test_load(void **state)
 
 static void restore(void)
 {
-	injection.place.code = 0;
-	injection.place.scratch = 0;
+	injection.location.code = 0;
+	injection.location.scratch = 0;
 	injection.code = (struct inject_code){.bytes = NULL};
 }
 
@@ -1146,7 +1148,7 @@ static void test_attach(void **state)
 	results[10][0] = 4;
 	injection.target.agent_function = 16 * 11;
 	assert_int_equal(attach(), 0);
-	assert_int_equal(injection.place.scratch, SCRATCH);
+	assert_int_equal(injection.location.scratch, SCRATCH);
 	assert_int_equal(the_report.result, 4);
 	assert_called("target map(10000) borrow(10e00) serve(now) ends ");
 	assert_int_equal(code_bytes[0], 0);

@@ -161,7 +161,7 @@ struct image {
 	Elf64_Shdr sections[3];
 	Elf64_Sym symbols[8];
 	char names[160];
-	uint64_t figures[3];
+	uint64_t stats[3];
 	uint8_t more[1024];
 };
 #define IMAGE_AT UINT64_C(0x20000)
@@ -194,9 +194,9 @@ static void begin_image(struct image *image)
 			.sh_link = 1,
 			.sh_offset = offsetof(struct image, symbols),
 			.sh_size = sizeof(image->symbols)};
-	image->figures[0] = 101;
-	image->figures[1] = 102;
-	image->figures[2] = 103;
+	image->stats[0] = 101;
+	image->stats[1] = 102;
+	image->stats[2] = 103;
 	nr_symbols = names_size = 1;
 }
 
@@ -249,9 +249,9 @@ static void begin(void)
 	put("/proc/4711/root/lib/libc.so.6", &libc, sizeof(libc), 0);
 	begin_image(&agent);
 	add_symbol(&agent, "serve", STT_FUNC, 0x30);
-	add_symbol(&agent, "side_probe_kept", STT_OBJECT, offsetof(struct image, figures));
-	add_symbol(&agent, "side_probe_traps", STT_OBJECT, offsetof(struct image, figures) + 8);
-	add_symbol(&agent, "side_probe_pads", STT_OBJECT, offsetof(struct image, figures) + 16);
+	add_symbol(&agent, "side_probe_kept", STT_OBJECT, offsetof(struct image, stats));
+	add_symbol(&agent, "side_probe_traps", STT_OBJECT, offsetof(struct image, stats) + 8);
+	add_symbol(&agent, "side_probe_pads", STT_OBJECT, offsetof(struct image, stats) + 16);
 	put("/proc/4711/root/lib/libside-agent.so", &agent, sizeof(agent), 0);
 	memcpy(memory + 0x5000, &libc, sizeof(libc));
 	memcpy(memory + 0x7000, &agent, sizeof(agent));
@@ -375,9 +375,10 @@ static void test_kept(void)
 
 	begin();
 	CHECK(!inject_kept(PROGRAM, &kept) && kept.bytes == 101 && kept.traps == 102 &&
-			kept.pads == 103);
+			kept.springboards == 103);
 	put("/proc/4711/root/lib/libside-agent.so", "", 0, EMFILE);
-	CHECK(inject_kept(PROGRAM, &kept) == -EMFILE && !kept.bytes && !kept.traps && !kept.pads);
+	CHECK(inject_kept(PROGRAM, &kept) == -EMFILE && !kept.bytes && !kept.traps &&
+			!kept.springboards);
 	put_text("/proc/4711/maps", "5000-6000 r--p 00000000 08:01 22 /lib/libc.so.6\n");
 	CHECK(!inject_kept(PROGRAM, &kept) && !kept.bytes);
 	put("/proc/4711/maps", "", 0, EMFILE);

@@ -201,12 +201,12 @@ static void test_operands(void)
 	CHECK(joined);
 	{
 		size_t count = 0;
-		char **words = words_split(joined, &count);
+		char **args = shell_split(joined, &count);
 
-		CHECK(words && count == 4);
+		CHECK(args && count == 4);
 		for (int i = 0; i < 4; i++)
-			CHECK(!strcmp(words[i], parsed.operands[i]));
-		free(words);
+			CHECK(!strcmp(args[i], parsed.operands[i]));
+		free(args);
 	}
 	free(joined);
 	*record = (struct record_options){.pid = 0};
@@ -219,7 +219,7 @@ static void test_patterns(void)
 	static struct tracing tracing;
 	char name[16];
 
-	for (unsigned int i = 0; i < 2 * PROBE_WISHES_MAX; i++) {
+	for (unsigned int i = 0; i < 2 * PROBE_SPECS_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "e%u", i);
 		CHECK(!trace_add_pattern(&tracing, "probe", name) && tracing.nr_patterns == i + 1);
 		/* An event is named once. */
@@ -229,11 +229,11 @@ static void test_patterns(void)
 	catch ();
 	CHECK(trace_add_pattern(&tracing, "probe", "more") == COMMAND_USAGE);
 	CHECK(printed("side: there are too many events\n") &&
-			tracing.nr_patterns == 2 * PROBE_WISHES_MAX);
+			tracing.nr_patterns == 2 * PROBE_SPECS_MAX);
 	/* There is space for those of side-uprobes. */
-	CHECK(!add_own_patterns(&tracing) && tracing.nr_patterns == 2 * PROBE_WISHES_MAX + 2);
-	CHECK(!strcmp(tracing.patterns[2 * PROBE_WISHES_MAX], "probe:e0_lost") &&
-			!strcmp(tracing.patterns[2 * PROBE_WISHES_MAX + 1], "side:uprobes"));
+	CHECK(!add_own_patterns(&tracing) && tracing.nr_patterns == 2 * PROBE_SPECS_MAX + 2);
+	CHECK(!strcmp(tracing.patterns[2 * PROBE_SPECS_MAX], "probe:e0_lost") &&
+			!strcmp(tracing.patterns[2 * PROBE_SPECS_MAX + 1], "side:uprobes"));
 	for (size_t i = 0; i < tracing.nr_patterns; i++)
 		free(tracing.patterns[i]);
 	tracing.nr_patterns = 0;
@@ -277,27 +277,28 @@ static bool has_thread(struct tracing *tracing)
 static void test_threads(void)
 {
 	static struct tracing tracing;
-	struct probe_wish wishes[2] = {{.wish = {.said = "open"}}, {.wish = {.said = "close"}}};
+	struct probe_spec specs[2] = {
+			{.spec = {.location_text = "open"}}, {.spec = {.location_text = "close"}}};
 
-	tracing = (struct tracing){.wishes = wishes, .nr_wishes = 1};
+	tracing = (struct tracing){.specs = specs, .nr_specs = 1};
 	CHECK(!has_thread(&tracing));
-	tracing.nr_wishes = 2;
+	tracing.nr_specs = 2;
 	CHECK(has_thread(&tracing));
 	tracing.nr_kernel = 1;
 	CHECK(!has_thread(&tracing));
 	tracing.nr_kernel = 0;
-	wishes[1].wish.kernel = true;
+	specs[1].spec.kernel = true;
 	CHECK(!has_thread(&tracing));
-	wishes[1].wish.kernel = false;
+	specs[1].spec.kernel = false;
 	tracing.others.count = 1;
 	CHECK(!has_thread(&tracing));
 	/* A glob is several functions if each is an event of its own. */
-	tracing.nr_wishes = 1;
-	wishes[0].wish.said = "op?n";
+	tracing.nr_specs = 1;
+	specs[0].spec.location_text = "op?n";
 	CHECK(!has_thread(&tracing));
-	wishes[0].wish.apart = true;
+	specs[0].spec.apart = true;
 	CHECK(has_thread(&tracing));
-	wishes[0].wish.said = "open";
+	specs[0].spec.location_text = "open";
 	CHECK(!has_thread(&tracing));
 }
 
@@ -321,19 +322,20 @@ static bool says(struct tracing *tracing, const struct session_probe_answer *ans
 {
 	tracing->status = 0;
 	catch ();
-	say_answer(tracing, answer);
+	trace_print_answer(tracing, answer);
 	return printed(text) && tracing->status == wanted;
 }
 
 static void test_answers(void)
 {
-	struct probe_wish wishes[2] = {{.wish = {.said = "open"}}, {.wish = {.said = "close"}}};
+	struct probe_spec specs[2] = {
+			{.spec = {.location_text = "open"}}, {.spec = {.location_text = "close"}}};
 	static struct tracing tracing;
 	struct session_probe_refusal refusals[2] = {
 			{.count = 3, .error = ECANCELED}, {.first = 3, .count = 1, .error = EPERM}};
-	struct session_probe_answer answer = {.number = 2, .pid = 77, .places = 31};
+	struct session_probe_answer answer = {.number = 2, .pid = 77, .locations = 31};
 
-	tracing = (struct tracing){.wishes = wishes, .nr_wishes = 2, .running = true};
+	tracing = (struct tracing){.specs = specs, .nr_specs = 2, .running = true};
 	for (uint32_t i = WIRE_PROBE_JUMP; i <= WIRE_PROBE_BREAKPOINT; i++)
 		answer.states[i] = i + 1;
 	answer.states[WIRE_PROBE_UPROBE] = 9;
@@ -346,7 +348,7 @@ static void test_answers(void)
 	answer.error = ENOMEM;
 	CHECK(says(&tracing, &answer, COMMAND_FAILED,
 			"side: close: process 77 cannot use it: the program is out of memory\n"));
-	answer = (struct session_probe_answer){.number = 1, .pid = 78, .places = 5};
+	answer = (struct session_probe_answer){.number = 1, .pid = 78, .locations = 5};
 	CHECK(says(&tracing, &answer, 0, "side: open is set in process 78: 0 of 5 locations\n"));
 	answer.states[WIRE_PROBE_ABSENT] = 5;
 	CHECK(says(&tracing, &answer, 0,
@@ -370,7 +372,7 @@ static void test_answers(void)
 	/* Locations that were set until the program entered a sandbox are no failure. */
 	answer = (struct session_probe_answer){.number = 3,
 			.pid = 78,
-			.places = 4,
+			.locations = 4,
 			.refusals = refusals,
 			.nr_refusals = 1};
 	answer.states[WIRE_PROBE_REFUSED] = 3;
@@ -389,7 +391,7 @@ static void test_answers(void)
 
 static void test_filtered(void)
 {
-	struct session_probe_answer answer = {.places = 3};
+	struct session_probe_answer answer = {.locations = 3};
 
 	answer.states[WIRE_PROBE_RESTS] = 3;
 	CHECK(is_filtered_out(&answer));
@@ -398,18 +400,18 @@ static void test_filtered(void)
 	answer.states[WIRE_PROBE_RESTS] = 3;
 	answer.error = EPROTO;
 	CHECK(!is_filtered_out(&answer));
-	answer = (struct session_probe_answer){.places = 0};
+	answer = (struct session_probe_answer){.locations = 0};
 	CHECK(!is_filtered_out(&answer));
 }
 
-static bool looks(struct tracing *tracing, int wanted, const char *text)
+static bool return_reason(struct tracing *tracing, int wanted, const char *text)
 {
 	unsigned int before = freed;
 	int session, status;
 
 	tracing->status = 0;
 	catch ();
-	status = look_after(tracing, (struct session *)(void *)&session);
+	status = trace_check_started(tracing, (struct session *)(void *)&session);
 	return printed(text) && status == wanted && freed == before + !played_error;
 }
 
@@ -418,37 +420,38 @@ static void test_looks(void)
 	static const char set[] = "side: open is set in process 78: 1 of 1 locations: 1 jump\n";
 	static const char filtered[] =
 			"side: open is set in process 78: 0 of 1 locations: no rule records its events (does a filter name fields that they do not have?)\n";
-	struct probe_wish wishes[1] = {{.wish = {.said = "open"}}};
+	struct probe_spec specs[1] = {{.spec = {.location_text = "open"}}};
 	static struct tracing tracing;
 	char text[2048];
 
-	tracing = (struct tracing){.wishes = wishes, .nr_wishes = 1, .running = true};
+	tracing = (struct tracing){.specs = specs, .nr_specs = 1, .running = true};
 	played_error = -ENOMEM;
-	CHECK(looks(&tracing, COMMAND_DONE, ""));
+	CHECK(return_reason(&tracing, COMMAND_DONE, ""));
 	played_error = 0;
 	nr_played = 0;
-	CHECK(looks(&tracing, COMMAND_FAILED, "side: the program has not taken its probes\n"));
+	CHECK(return_reason(
+			&tracing, COMMAND_FAILED, "side: the program has not taken its probes\n"));
 	tracing.running = false;
-	CHECK(looks(&tracing, COMMAND_FAILED,
+	CHECK(return_reason(&tracing, COMMAND_FAILED,
 			"side: the program has not taken its probes\nhint: programs without the C library, or set-uid ones, cannot be traced so\n"));
 	tracing.running = true;
 	nr_played = 2;
-	played[0] = (struct session_probe_answer){.number = 1, .pid = 78, .places = 1};
+	played[0] = (struct session_probe_answer){.number = 1, .pid = 78, .locations = 1};
 	played[1] = played[0];
 	played[0].states[WIRE_PROBE_RESTS] = 1;
 	played[1].states[WIRE_PROBE_JUMP] = 1;
 	(void)snprintf(text, sizeof(text), "%s%s", filtered, set);
 	tracing.filter = "x > 3";
-	CHECK(looks(&tracing, COMMAND_DONE, text));
+	CHECK(return_reason(&tracing, COMMAND_DONE, text));
 	played[1] = played[0];
 	(void)snprintf(text, sizeof(text),
 			"%s%sside: nothing was recorded: no event of open has the fields that `--filter x > 3` names\nhint: `--args` records the arguments if there is debug information\nhint: `--arg s32:x:%%edi` names a register\n",
 			filtered, filtered);
-	CHECK(looks(&tracing, COMMAND_FAILED, text));
+	CHECK(return_reason(&tracing, COMMAND_FAILED, text));
 	/* Without a filter, or after another failure, it is not the reason. */
 	tracing.filter = NULL;
 	(void)snprintf(text, sizeof(text), "%s%s", filtered, filtered);
-	CHECK(looks(&tracing, COMMAND_DONE, text));
+	CHECK(return_reason(&tracing, COMMAND_DONE, text));
 }
 
 static void test_shell(void)
@@ -465,7 +468,7 @@ int main(void)
 {
 	struct resources before = {0};
 
-	say_start(&(struct common_options){.json = false}, "trace");
+	output_start(&(struct common_options){.json = false}, "trace");
 	for (int round = 0; round < 3; round++) {
 		test_options();
 		test_operands();

@@ -125,11 +125,11 @@ static void write_changed(const struct trace *trace, const char *dir)
 	}
 }
 
-static int remove_one(const char *path, const struct stat *stat_of, int kind, struct FTW *place)
+static int remove_one(const char *path, const struct stat *stat_of, int kind, struct FTW *location)
 {
 	(void)stat_of;
 	(void)kind;
-	(void)place;
+	(void)location;
 	return remove(path);
 }
 
@@ -159,7 +159,7 @@ static const char *const commands[][16] = {
 
 static int run(size_t number, const char *in, const char *out)
 {
-	static char words[16][512];
+	static char args[16][512];
 	char *argv[17], directory[512];
 	struct parse_error error;
 	struct parsed parsed;
@@ -175,14 +175,14 @@ static int run(size_t number, const char *in, const char *out)
 			word = out;
 		else if (!strcmp(word, "OUT/"))
 			word = directory;
-		argv[argc] = words[argc];
-		snprintf(words[argc], sizeof(words[argc]), "%s", word);
+		argv[argc] = args[argc];
+		snprintf(args[argc], sizeof(args[argc]), "%s", word);
 	}
 	argv[argc] = NULL;
 	status = parse_command_line(argc, argv, &parsed, &error);
 	if (status)
 		abort();
-	say_start(&parsed.common, parsed.verb->name);
+	output_start(&parsed.common, parsed.verb->name);
 	status = parsed.verb->id == VERB_REPORT ? cmd_report(&parsed) : cmd_export(&parsed);
 	parsed_free(&parsed);
 	return status;

@@ -75,10 +75,10 @@ static void quiet(void)
 		exit(1);
 	/* Messages go nowhere; file descriptor 2 stays open for the reports of sanitizers. */
 	stderr = nowhere;
-	say_start(&common, "list");
+	output_start(&common, "list");
 }
 
-static size_t look_at(const void *bytes, size_t size)
+static size_t next_check(const void *bytes, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	size_t found = 0;
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	look_at(data, size);
+	next_check(data, size);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 	int failed = argc < 2;
 
 	for (int i = 1; i < argc; i++)
-		failed |= damaged_copies(argv[i], rounds, look_at);
+		failed |= damaged_copies(argv[i], rounds, next_check);
 	if (nowhere)
 		(void)fclose(nowhere);
 	return failed;

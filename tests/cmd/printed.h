@@ -16,7 +16,7 @@ static struct common_options printed_options = {.color = COLOR_NEVER};
 
 static inline void begin_output(void)
 {
-	say_start(&printed_options, NULL);
+	output_start(&printed_options, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	for (int i = 0; i < 2; i++) {

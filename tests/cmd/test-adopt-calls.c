@@ -28,7 +28,7 @@ static unsigned int nr_definitions, nr_views, nr_sources;
 
 static int played_read(const char *path, struct boot_source *source, struct control_error *error)
 {
-	static char name[BOOT_PLACE_MAX];
+	static char name[BOOT_STATE_DIR_MAX];
 
 	called("read %s;", path);
 	snprintf(name, sizeof(name), "%s", path);
@@ -146,9 +146,10 @@ static int played_open(const struct session_options *options, const struct sessi
 	struct played *played = &sessions[nr_opened];
 
 	assert_true(options->mode == SESSION_RECORD);
-	called("open %s at %s, %s%s%s%s pid %d, output %s%s, format %d, compress %d;", live->place,
-			live->socket, live->boot ? "boot " : "", live->leave ? "leave " : "",
-			live->active ? "active" : "", live->any_user ? "any" : "", (int)live->only,
+	called("open %s at %s, %s%s%s%s pid %d, output %s%s, format %d, compress %d;",
+			live->state_dir, live->socket, live->boot ? "boot " : "",
+			live->leave ? "leave " : "", live->active ? "active" : "",
+			live->any_user ? "any" : "", (int)live->only,
 			options->output ? options->output : "-", options->force ? " force" : "",
 			(int)options->format, options->compress);
 	if (open_error)
@@ -335,7 +336,7 @@ static void reset(void)
 			.lost = 5};
 	sessions[1] = (struct played){.summary.output = "/out/two", .seen = 1, .recorded = 1};
 	sessions[2] = (struct played){.summary.output = "/out/three"};
-	config = (struct boot_config){.place = folder, .sessions = &boots[0], .nr_sessions = 1};
+	config = (struct boot_config){.state_dir = folder, .sessions = &boots[0], .nr_sessions = 1};
 	for (int i = 0; i < 3; i++)
 		boots[i].next = NULL;
 	nr_opened = 0;
@@ -401,7 +402,7 @@ static void test_source(void **unused)
 	assert_output(expected);
 	assert_called("read /x/env;");
 	/* No file in the state directory, a directory, and a file. */
-	config.place = "/not/used";
+	config.state_dir = "/not/used";
 	for (int i = 0; i < 4; i++) {
 		if (i == 1)
 			assert_int_equal(mkdir(in_folder("boot.conf"), 0700), 0);
@@ -462,13 +463,13 @@ static void test_place(void **unused)
 	assert_non_null(file);
 	(void)fclose(file);
 	for (int i = 0; i < 2; i++) {
-		const char *place = in_folder(i ? "file" : "none");
+		const char *state_dir = in_folder(i ? "file" : "none");
 
 		begin_output();
-		assert_int_equal(run(options, place), COMMAND_FAILED);
+		assert_int_equal(run(options, state_dir), COMMAND_FAILED);
 		snprintf(expected, sizeof(expected),
 				"side: there is nothing to adopt: %s is no directory\nhint: programs make it when they start with SIDE_BOOT in their environment\nhint: `side doctor boot` shows what is missing\n",
-				place);
+				state_dir);
 		assert_output(expected);
 	}
 	assert_int_equal(unlink(in_folder("file")), 0);
@@ -717,11 +718,11 @@ static void test_failures(void **unused)
 	*calls = '\0';
 	for (int i = 0; i < 2; i++) {
 		struct adopted adopted = {.output = NULL};
-		struct adoption adoption = {.options = &options, .place = name};
+		struct adopt_run adoption = {.options = &options, .state_dir = name};
 		static char memory;
 
 		/* "/one/socket" */
-		length = BOOT_PLACE_MAX - 1 - 11 + (size_t)i;
+		length = BOOT_STATE_DIR_MAX - 1 - 11 + (size_t)i;
 		memset(name, 'd', length);
 		name[0] = '/';
 		name[length] = '\0';

@@ -34,7 +34,7 @@ static void begin_output(bool is_json)
 {
 	const struct common_options common = {.json = is_json, .color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -139,7 +139,7 @@ static struct control_error error_of(enum control_kind kind, const char *text, c
 	struct control_error error = {.kind = kind};
 
 	snprintf(error.text, sizeof(error.text), "%s", text);
-	snprintf(error.mend, sizeof(error.mend), "%s", hint);
+	snprintf(error.hint, sizeof(error.hint), "%s", hint);
 	return error;
 }
 
@@ -613,7 +613,7 @@ static pid_t played_fork(void)
 }
 
 /* In the child: what the program would find goes to the descriptor behind `--ready`. */
-static int played_exec(const char *path, char *const *words)
+static int played_exec(const char *path, char *const *args)
 {
 	static const char *const names[] = {"LD_PRELOAD", "SIDE_RING_PORTABLE", "SIDE_USER_EVENTS",
 			"VARIABLE", "SIDE_AGENT_SOCKET", "SIDE_AGENT_SESSION"};
@@ -626,11 +626,11 @@ static int played_exec(const char *path, char *const *words)
 		return -1;
 	}
 	called("+%s", path);
-	for (; *words; words++) {
-		ready = atoi(*words);
+	for (; *args; args++) {
+		ready = atoi(*args);
 		if (strcmp(option, "--ready") != 0)
-			called(" %s", *words);
-		option = *words;
+			called(" %s", *args);
+		option = *args;
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		called(" %s", getenv(names[i]) ? getenv(names[i]) : "-");
@@ -702,33 +702,33 @@ static void test_find(void **unused)
 
 static void test_words(void **unused)
 {
-	char **words = NULL;
+	char **args = NULL;
 
 	(void)unused;
-	assert_true(helper_add(&words, "a", NULL) && helper_add(&words, "b", "c"));
-	assert_true(helper_add_number(&words, "d", UINT64_MAX));
-	assert_string_equal(words[0], "a");
-	assert_string_equal(words[1], "b");
-	assert_string_equal(words[2], "c");
-	assert_string_equal(words[3], "d");
-	assert_string_equal(words[4], "18446744073709551615");
-	assert_null(words[5]);
-	helper_free(words);
+	assert_true(helper_add(&args, "a", NULL) && helper_add(&args, "b", "c"));
+	assert_true(helper_add_number(&args, "d", UINT64_MAX));
+	assert_string_equal(args[0], "a");
+	assert_string_equal(args[1], "b");
+	assert_string_equal(args[2], "c");
+	assert_string_equal(args[3], "d");
+	assert_string_equal(args[4], "18446744073709551615");
+	assert_null(args[5]);
+	helper_free(args);
 	helper_free(NULL);
 	/* Each failing allocation: the words so far stay. */
 	for (unsigned int i = 1; i <= 4; i++) {
-		words = NULL;
+		args = NULL;
 		failing_arm(i);
-		assert_false(helper_add(&words, "b", "c"));
+		assert_false(helper_add(&args, "b", "c"));
 		assert_true(failing_has_failed());
-		helper_free(words);
+		helper_free(args);
 	}
 }
 
 static void test_start(void **unused)
 {
 	unsigned int before;
-	char **words = NULL, text[400];
+	char **args = NULL, text[400];
 	pid_t child = 0;
 	int ready = 0, status;
 
@@ -736,8 +736,8 @@ static void test_start(void **unused)
 	setenv("SIDE_USER_EVENTS", "1", 1);
 	has_agent = true;
 	before = resources_descriptors();
-	assert_true(helper_add(&words, "/x/prog", "--way"));
-	assert_int_equal(helper_begin(&words, "/sock", &ready, &child), COMMAND_DONE);
+	assert_true(helper_add(&args, "/x/prog", "--way"));
+	assert_int_equal(helper_begin(&args, "/sock", &ready, &child), COMMAND_DONE);
 	assert_int_equal(fcntl(ready, F_GETFD), FD_CLOEXEC);
 	text[read(ready, text, sizeof(text) - 1)] = '\0';
 	assert_string_equal(text, "+/x/prog /x/prog --way --ready /lib/agent.so 1 - - /sock  15 1");
@@ -745,41 +745,41 @@ static void test_start(void **unused)
 	close(ready);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	helper_free(words);
+	helper_free(args);
 	/* Without a parent that it must not survive. */
-	words = NULL;
-	assert_true(helper_add(&words, "/x/prog", NULL));
-	assert_int_equal(helper_start(&words, "VARIABLE", "5"), COMMAND_DONE);
+	args = NULL;
+	assert_true(helper_add(&args, "/x/prog", NULL));
+	assert_int_equal(helper_start(&args, "VARIABLE", "5"), COMMAND_DONE);
 	assert_true(wait(&status) > 0);
 	assert_int_equal(status, 0);
-	helper_free(words);
+	helper_free(args);
 	/* It cannot be executed: its status is that of the verb. */
-	words = NULL;
+	args = NULL;
 	exec_error = ENOEXEC;
-	assert_true(helper_add(&words, "/x/prog", NULL));
+	assert_true(helper_add(&args, "/x/prog", NULL));
 	begin_output(false);
-	assert_int_equal(helper_start(&words, NULL, NULL), COMMAND_FAILED);
+	assert_int_equal(helper_start(&args, NULL, NULL), COMMAND_FAILED);
 	assert_output("side: cannot run /x/prog: Exec format error\n");
 	assert_int_equal(wait(&status), -1);
 	exec_error = 0;
 	no_fork = true;
 	ready = 0;
 	begin_output(false);
-	assert_int_equal(helper_begin(&words, "/sock", &ready, &child), COMMAND_FAILED);
+	assert_int_equal(helper_begin(&args, "/sock", &ready, &child), COMMAND_FAILED);
 	assert_output("side: cannot start a process: Resource temporarily unavailable\n");
 	assert_int_equal(ready, -1);
 	no_fork = false;
 	no_pipe = true;
 	begin_output(false);
-	assert_int_equal(helper_start(&words, NULL, NULL), COMMAND_FAILED);
+	assert_int_equal(helper_start(&args, NULL, NULL), COMMAND_FAILED);
 	assert_output("side: cannot make a pipe: Too many open files\n");
 	no_pipe = false;
 	begin_output(false);
 	failing_arm(1);
-	assert_int_equal(helper_start(&words, NULL, NULL), COMMAND_FAILED);
+	assert_int_equal(helper_start(&args, NULL, NULL), COMMAND_FAILED);
 	assert_true(failing_has_failed());
 	assert_output("side: out of memory\n");
-	helper_free(words);
+	helper_free(args);
 	assert_int_equal(resources_descriptors(), before);
 }
 

@@ -22,7 +22,7 @@ static void begin_output(void)
 {
 	static const struct common_options common = {.color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
 	fflush(NULL);
@@ -52,29 +52,29 @@ struct word {
 
 #define WORDS_MAX 20
 
-static int make(const struct word *words, bool symbols, struct channel_list **list)
+static int make(const struct word *args, bool symbols, struct channel_list **list)
 {
 	static struct option options[WORDS_MAX];
 	static struct option_use uses[WORDS_MAX];
 	struct option_uses all = {.items = uses, .count = 0};
 
-	for (; words->name; words++) {
-		options[all.count] = (struct option){.name = words->name};
+	for (; args->name; args++) {
+		options[all.count] = (struct option){.name = args->name};
 		uses[all.count] = (struct option_use){.option = &options[all.count],
-				.text = words->text,
-				.number = words->number};
-		if (!strcmp(words->name, "mode"))
-			uses[all.count].choice = (int)words->number;
+				.text = args->text,
+				.number = args->number};
+		if (!strcmp(args->name, "mode"))
+			uses[all.count].choice = (int)args->number;
 		all.count++;
 	}
 	return command_channels(&all, symbols, list);
 }
 
-static void note_words(const char *title, const char *const *words, size_t count)
+static void note_words(const char *title, const char *const *args, size_t count)
 {
 	called(" %s", title);
 	for (size_t i = 0; i < count; i++)
-		called(" %s", words[i]);
+		called(" %s", args[i]);
 }
 
 static void note_channels(const struct channel_list *list)
@@ -105,24 +105,24 @@ static void note_channels(const struct channel_list *list)
 	}
 }
 
-#define CHECK_CHANNELS(symbols, expected, ...)                               \
-	do {                                                                 \
-		static const struct word words[] = {__VA_ARGS__, {0}};       \
-		struct channel_list *list;                                   \
-		assert_int_equal(make(words, symbols, &list), COMMAND_DONE); \
-		note_channels(list);                                         \
-		channel_list_free(list);                                     \
-		assert_called(expected);                                     \
+#define CHECK_CHANNELS(symbols, expected, ...)                              \
+	do {                                                                \
+		static const struct word args[] = {__VA_ARGS__, {0}};       \
+		struct channel_list *list;                                  \
+		assert_int_equal(make(args, symbols, &list), COMMAND_DONE); \
+		note_channels(list);                                        \
+		channel_list_free(list);                                    \
+		assert_called(expected);                                    \
 	} while (0)
 
-#define CHECK_MISTAKE(printed, ...)                                         \
-	do {                                                                \
-		static const struct word words[] = {__VA_ARGS__, {0}};      \
-		struct channel_list *list;                                  \
-		begin_output();                                             \
-		assert_int_equal(make(words, false, &list), COMMAND_USAGE); \
-		assert_output(printed);                                     \
-		channel_list_free(list);                                    \
+#define CHECK_MISTAKE(printed, ...)                                        \
+	do {                                                               \
+		static const struct word args[] = {__VA_ARGS__, {0}};      \
+		struct channel_list *list;                                 \
+		begin_output();                                            \
+		assert_int_equal(make(args, false, &list), COMMAND_USAGE); \
+		assert_output(printed);                                    \
+		channel_list_free(list);                                   \
 	} while (0)
 
 static void test_none(void **unused)
@@ -236,7 +236,7 @@ static void test_mistakes(void **unused)
 /* Each failing allocation is reported, and nothing is kept. */
 static void test_memory(void **unused)
 {
-	static const struct word words[] = {{"filter", "x == 1", 0}, {"context", "vpid", 0},
+	static const struct word args[] = {{"filter", "x == 1", 0}, {"context", "vpid", 0},
 			{"event", "a:*", 0}, {"filter", "y == 2", 0}, {"event", "b:*", 0},
 			{"event-context", "ip", 0}, {"channel", "c", 0}, {0}};
 	size_t before = 0;
@@ -253,7 +253,7 @@ static void test_memory(void **unused)
 
 			begin_output();
 			failing_arm(++i);
-			status = make(words, false, &list);
+			status = make(args, false, &list);
 			has_failed = failing_has_failed();
 			fflush(NULL);
 			assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);

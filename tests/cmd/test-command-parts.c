@@ -89,9 +89,9 @@ static void found(const char *name, enum doctor_state state, const char *text, c
 	for (size_t i = 0; i < 4; i++)
 		for (const struct doctor_check *check = tables[i]; check->name; check++)
 			if (!strcmp(check->name, name))
-				check->look(&doctor, &finding);
+				check->check(&doctor, &finding);
 	assert_string_equal(finding.found, text);
-	assert_string_equal(finding.mend, hint);
+	assert_string_equal(finding.hint, hint);
 	assert_int_equal(finding.state, state);
 }
 
@@ -363,7 +363,9 @@ static const char *kernel_status(bool json)
 			.operands = operands,
 			.operand_count = 1};
 
-	say_start(&(const struct common_options){.json = json, .quiet = true, .color = COLOR_NEVER},
+	output_start(
+			&(const struct common_options){
+					.json = json, .quiet = true, .color = COLOR_NEVER},
 			"kernel");
 	catch (STDOUT_FILENO);
 	(void)cmd_kernel(&parsed);
@@ -382,7 +384,7 @@ static void test_kernel_status(void **unused)
 			"{\"schema\":1,\"type\":\"kernel_event\",\"event\":\"p:a\",\"tracepoint\":\"user_events:p_a\\\\x1b\",\"state\":\"eventheader\",\"pid\":71,\"program\":\"name71\",\"written\":1001,\"cut\":2,\"lost\":3,\"listeners\":\"\",\"reason\":\"\"}\n"
 			"{\"schema\":1,\"type\":\"kernel_event\",\"event\":\"p:b\",\"tracepoint\":\"user_events_multi:p_b.*\",\"state\":\"native\",\"pid\":71,\"program\":\"name71\",\"written\":4,\"cut\":0,\"lost\":0,\"listeners\":\"\",\"reason\":\"\"}\n"
 			"{\"schema\":1,\"type\":\"kernel_event\",\"event\":\"p:c\",\"tracepoint\":\"-\",\"state\":\"refused\",\"pid\":71,\"program\":\"name71\",\"written\":0,\"cut\":0,\"lost\":5,\"listeners\":\"\",\"reason\":\"too\\u001bmany\"}\n");
-	say_start(&(const struct common_options){.color = COLOR_NEVER}, "kernel");
+	output_start(&(const struct common_options){.color = COLOR_NEVER}, "kernel");
 }
 
 /* ---- probe specs ---- */
@@ -404,29 +406,29 @@ static void test_specs(void **unused)
 			"--probe 'a b' --exit --arg common --ret '$ret' --no-uprobe",
 			"--sdt x:y --arg common"};
 	const struct option_uses all = {uses, 8}, none = {uses, 1};
-	struct probe_wish *specs;
+	struct probe_spec *specs;
 	char first[128], quoted[64];
 	size_t count;
 
 	(void)unused;
 	snprintf(first, sizeof(first), "--function f --exit --arg common --arg %s",
-			say_quoted(RESOLVE_PARAMETERS, quoted, sizeof(quoted)));
-	assert_int_equal(probe_wishes(&all, NULL, &specs, &count), 0);
+			format_quoted(RESOLVE_PARAMETERS, quoted, sizeof(quoted)));
+	assert_int_equal(probe_specs_read(&all, NULL, &specs, &count), 0);
 	assert_int_equal(count, 3);
 	for (size_t i = 0; i < 3; i++) {
-		char *text = probe_wish_text(&specs[i]);
+		char *text = probe_spec_text(&specs[i]);
 
 		assert_string_equal(text, i ? texts[i] : first);
 		free(text);
 	}
-	assert_int_equal(specs[0].wish.kind, RESOLVE_FUNCTION);
-	assert_int_equal(specs[1].wish.kind, RESOLVE_PLACE);
-	assert_int_equal(specs[2].wish.kind, RESOLVE_MARKER);
-	assert_false(specs[2].wish.exits || specs[2].no_uprobe || specs[0].no_uprobe);
-	assert_int_equal(specs[1].wish.nr_results, 1);
+	assert_int_equal(specs[0].spec.kind, RESOLVE_FUNCTION);
+	assert_int_equal(specs[1].spec.kind, RESOLVE_LOCATION);
+	assert_int_equal(specs[2].spec.kind, RESOLVE_MARKER);
+	assert_false(specs[2].spec.exits || specs[2].no_uprobe || specs[0].no_uprobe);
+	assert_int_equal(specs[1].spec.nr_results, 1);
 	free(specs);
 	catch (STDERR_FILENO);
-	assert_int_equal(probe_wishes(&none, NULL, &specs, &count), COMMAND_USAGE);
+	assert_int_equal(probe_specs_read(&none, NULL, &specs, &count), COMMAND_USAGE);
 	assert_null(specs);
 	assert_string_equal(caught(),
 			"side: missing probe location\nhint: `--function NAME`, `--probe LOCATION` or `--sdt PROVIDER:NAME`\n");
@@ -434,31 +436,31 @@ static void test_specs(void **unused)
 
 static void test_many_specs(void **unused)
 {
-	struct option_use uses[PROBE_TABLE_FIELDS_MAX + PROBE_WISHES_MAX + 2];
-	struct option_uses list = {uses, PROBE_WISHES_MAX};
-	struct probe_wish *specs;
+	struct option_use uses[PROBE_TABLE_FIELDS_MAX + PROBE_SPECS_MAX + 2];
+	struct option_uses list = {uses, PROBE_SPECS_MAX};
+	struct probe_spec *specs;
 	char wanted[128];
 	size_t count;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
 		uses[i] = (struct option_use){.option = &function_option, .text = "f"};
-	assert_int_equal(probe_wishes(&list, NULL, &specs, &count), 0);
+	assert_int_equal(probe_specs_read(&list, NULL, &specs, &count), 0);
 	assert_int_equal(count, 64);
 	free(specs);
 	list.count++;
 	catch (STDERR_FILENO);
-	assert_int_equal(probe_wishes(&list, NULL, &specs, &count), COMMAND_USAGE);
+	assert_int_equal(probe_specs_read(&list, NULL, &specs, &count), COMMAND_USAGE);
 	assert_string_equal(caught(), "side: there are more than 64 locations\n");
 	for (size_t i = 1; i < sizeof(uses) / sizeof(uses[0]); i++)
 		uses[i] = (struct option_use){.option = &arg_option, .text = "a"};
 	list.count = PROBE_TABLE_FIELDS_MAX + 1;
-	assert_int_equal(probe_wishes(&list, NULL, &specs, &count), 0);
-	assert_int_equal(specs[0].wish.nr_arguments, PROBE_TABLE_FIELDS_MAX);
+	assert_int_equal(probe_specs_read(&list, NULL, &specs, &count), 0);
+	assert_int_equal(specs[0].spec.nr_arguments, PROBE_TABLE_FIELDS_MAX);
 	free(specs);
 	list.count++;
 	catch (STDERR_FILENO);
-	assert_int_equal(probe_wishes(&list, NULL, &specs, &count), COMMAND_USAGE);
+	assert_int_equal(probe_specs_read(&list, NULL, &specs, &count), COMMAND_USAGE);
 	snprintf(wanted, sizeof(wanted),
 			"side: an event has at most %d fields\nhint: ask for less\n",
 			PROBE_TABLE_FIELDS_MAX);
@@ -467,11 +469,11 @@ static void test_many_specs(void **unused)
 
 static void test_contexts_of_specs(void **unused)
 {
-	static const char *const given[] = {"a,b", "", ",c,,d,"},
+	static const char *const requested[] = {"a,b", "", ",c,,d,"},
 				 *const wanted[] = {"a", "b", "c", "d", "e", "f", "g"};
 	static char first[] = "e", second[] = "f,g";
 	char *const operands[] = {first, second, NULL};
-	const char *items[] = {given[0], given[1], given[2]};
+	const char *items[] = {requested[0], requested[1], requested[2]};
 	const struct text_list list = {items, 3};
 	struct text_list each;
 

@@ -66,7 +66,7 @@ static void check(void look(const struct doctor *doctor, struct doctor_finding *
 
 	look(&doctor, &finding);
 	assert_string_equal(finding.found, found);
-	assert_string_equal(finding.mend, hint);
+	assert_string_equal(finding.hint, hint);
 	assert_int_equal(finding.state, state);
 }
 
@@ -89,7 +89,7 @@ static void test_calls(void **unused)
 	lacking = &all[5];
 	result = -1;
 	last_error = EINVAL;
-	check(look_at_kernel, DOCTOR_OK, "Linux 5.6, x86", "");
+	check(doctor_check_kernel, DOCTOR_OK, "Linux 5.6, x86", "");
 	snprintf(expected, sizeof(expected),
 			"%d -7 0 0;%d 1 0 0;memfd side-doctor %d 0;%d -7 0 0;%d 0 0 0;",
 			SYS_pidfd_open, SYS_close_range, (int)MFD_CLOEXEC, SYS_process_vm_readv,
@@ -98,7 +98,7 @@ static void test_calls(void **unused)
 	/* Descriptors are closed, also the first one; other results are none. */
 	for (result = 0; result < 2; result++) {
 		last_error = ENOSYS;
-		check(look_at_kernel, DOCTOR_OK, "Linux 5.6, x86", "");
+		check(doctor_check_kernel, DOCTOR_OK, "Linux 5.6, x86", "");
 		snprintf(expected, sizeof(expected),
 				"%d -7 0 0;close %ld;%d 1 0 0;memfd side-doctor %d 0;close %ld;%d -7 0 0;%d 0 0 0;",
 				SYS_pidfd_open, result, SYS_close_range, (int)MFD_CLOEXEC, result,
@@ -111,10 +111,10 @@ static void test_calls(void **unused)
 		lacking = one;
 		snprintf(expected, sizeof(expected),
 				"Linux 5.6, x86 lacks %s, or a sandbox forbids them", each[i].name);
-		check(look_at_kernel, DOCTOR_NOTE, expected, UPDATE);
+		check(doctor_check_kernel, DOCTOR_NOTE, expected, UPDATE);
 	}
 	lacking = all;
-	check(look_at_kernel, DOCTOR_NOTE,
+	check(doctor_check_kernel, DOCTOR_NOTE,
 			"Linux 5.6, x86 lacks pidfd_open (5.3), close_range (5.9), memfd_create (3.17), process_vm_readv (3.2), membarrier (4.14), or a sandbox forbids them",
 			UPDATE);
 	*calls = '\0';
@@ -128,7 +128,7 @@ static void test_rseq(void **unused)
 	result = -1;
 	last_error = EINVAL;
 	lacking = rseq;
-	check(look_at_rseq, DOCTOR_NOTE, "the kernel has no rseq: side uses a slower method",
+	check(doctor_check_rseq, DOCTOR_NOTE, "the kernel has no rseq: side uses a slower method",
 			"use Linux 4.18 or later with CONFIG_RSEQ");
 	*calls = '\0';
 }
@@ -142,7 +142,7 @@ static void test_other(void **unused)
 	(void)unused;
 	for (int i = 0; i < 2; i++) {
 		finding.state = DOCTOR_OK;
-		(i ? look_at_kernel : look_at_rseq)(&other, &finding);
+		(i ? doctor_check_kernel : doctor_check_rseq)(&other, &finding);
 		assert_string_equal(finding.found, "cannot be seen in files");
 		assert_int_equal(finding.state, DOCTOR_SKIPPED);
 		assert_called("");

@@ -342,7 +342,7 @@ static const char *text_of(const char *format)
 }
 
 static void assert_finding(
-		const char *name, enum doctor_state state, const char *found, const char *mend)
+		const char *name, enum doctor_state state, const char *found, const char *hint)
 {
 	const struct doctor_check *check = doctor_library_checks;
 	struct doctor_finding finding = {.state = (enum doctor_state)99};
@@ -351,9 +351,9 @@ static void assert_finding(
 	while (strcmp(check->name, name) != 0)
 		check++;
 	nr_spawned = 0;
-	check->look(&doctor, &finding);
+	check->check(&doctor, &finding);
 	assert_string_equal(finding.found, text_of(found));
-	assert_string_equal(finding.mend, text_of(mend));
+	assert_string_equal(finding.hint, text_of(hint));
 	assert_int_equal(finding.state, state);
 	assert_int_equal(resources_descriptors(), descriptors);
 	assert_int_equal(nr_searches, 0);
@@ -408,7 +408,7 @@ static void test_notes(void **unused)
 
 static void test_versions(void **unused)
 {
-	struct library library;
+	struct doctor_library library;
 	unsigned int descriptors;
 	FILE *file;
 
@@ -451,7 +451,7 @@ static void test_versions(void **unused)
 static void test_skipped(void **unused)
 {
 	static const char *const checks[] = {"libside", "agent", "pkgconfig", "programs"};
-	struct library library = {.path = "/src/libside/libside.so.0"};
+	struct doctor_library library = {.path = "/src/libside/libside.so.0"};
 
 	(void)unused;
 	reset();
@@ -544,7 +544,7 @@ static void test_run(void **unused)
 
 static void test_loaded(void **unused)
 {
-	struct library library;
+	struct doctor_library library;
 	char line[400];
 	size_t before = 0;
 
@@ -602,7 +602,7 @@ static void test_loaded(void **unused)
 
 static void test_configured(void **unused)
 {
-	struct library own;
+	struct doctor_library own;
 	size_t before = 0;
 
 	(void)unused;
@@ -700,7 +700,7 @@ static void test_libside(void **unused)
 
 static void test_agent(void **unused)
 {
-	struct library library = {.path = "/usr/lib/x"};
+	struct doctor_library library = {.path = "/usr/lib/x"};
 	struct doctor_finding finding;
 
 	(void)unused;
@@ -723,10 +723,10 @@ static void test_agent(void **unused)
 	assert_finding("agent", DOCTOR_MISSING, "libside-agent.so is not installed beside `side`",
 			"sudo ninja -C build install");
 	library_reinstall(&finding, &library);
-	assert_string_equal(finding.mend, "sudo apt install --reinstall side libside0");
+	assert_string_equal(finding.hint, "sudo apt install --reinstall side libside0");
 	snprintf(library.path, sizeof(library.path), "/usr/libx");
 	library_reinstall(&finding, &library);
-	assert_string_equal(finding.mend, "sudo ninja -C build install");
+	assert_string_equal(finding.hint, "sudo ninja -C build install");
 }
 
 #define EXPORT "export PKG_CONFIG_PATH=%s/pkgconfig"

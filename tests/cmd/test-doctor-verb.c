@@ -18,7 +18,7 @@ static void check_good(const struct doctor *doctor, struct doctor_finding *findi
 	seen = *doctor;
 	nr_checks++;
 	doctor_found(finding, DOCTOR_OK, "%s", "all is there");
-	doctor_mend(finding, "not %s", "needed");
+	doctor_set_hint(finding, "not %s", "needed");
 }
 
 static void check_note(const struct doctor *doctor, struct doctor_finding *finding)
@@ -26,7 +26,7 @@ static void check_note(const struct doctor *doctor, struct doctor_finding *findi
 	(void)doctor;
 	nr_checks++;
 	doctor_found(finding, DOCTOR_NOTE, "scope %d\033", 7);
-	doctor_mend(finding, "sysctl %s\033", "x=0");
+	doctor_set_hint(finding, "sysctl %s\033", "x=0");
 }
 
 static void check_missing(const struct doctor *doctor, struct doctor_finding *finding)
@@ -41,14 +41,14 @@ static void check_skipped(const struct doctor *doctor, struct doctor_finding *fi
 	(void)doctor;
 	nr_checks++;
 	doctor_found(finding, DOCTOR_SKIPPED, "another root");
-	doctor_mend(finding, "none");
+	doctor_set_hint(finding, "none");
 }
 
 static void check_nothing(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	(void)doctor;
 	nr_checks++;
-	CHECK(finding->state == DOCTOR_OK && !*finding->found && !*finding->mend);
+	CHECK(finding->state == DOCTOR_OK && !*finding->found && !*finding->hint);
 }
 
 const struct doctor_check doctor_library_checks[] = {{"good", "programs", check_good},
@@ -77,7 +77,7 @@ static int doctor(struct parsed *parsed)
 	stderr = open_memstream(&err, &size_err);
 	CHECK(stdout && stderr);
 	nr_checks = 0;
-	say_start(&parsed->common, NULL);
+	output_start(&parsed->common, NULL);
 	status = cmd_doctor(parsed);
 	fclose(stdout);
 	fclose(stderr);

@@ -208,7 +208,7 @@ static const char *const documents[] = {"side.1", "side-show.1", "side-help.1", 
 		"help.json", NULL};
 
 /* The test has no text that JSON escapes otherwise. */
-void say_json_string(FILE *out, const char *text)
+void print_json_string(FILE *out, const char *text)
 {
 	putc('"', out);
 	for (; *text; text++)

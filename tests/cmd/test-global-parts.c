@@ -24,12 +24,12 @@
 
 static int printed_file, saved;
 
-static void begin_output(bool is_json, bool is_quiet)
+static void begin_output(bool is_json, bool plan_is_gp_only)
 {
 	const struct common_options common = {
-			.json = is_json, .quiet = is_quiet, .color = COLOR_NEVER};
+			.json = is_json, .quiet = plan_is_gp_only, .color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	saved = fcntl(2, F_DUPFD_CLOEXEC, 10);
@@ -82,10 +82,10 @@ static ssize_t played_readlink(const char *path, char *target, size_t size)
 	return (ssize_t)strlen(exe_of_process);
 }
 
-static int played_start(char ***words, const char *variable, const char *value)
+static int played_start(char ***args, const char *variable, const char *value)
 {
 	called("start");
-	for (char **word = *words; word && *word; word++)
+	for (char **word = *args; word && *word; word++)
 		called(" %s", *word);
 	called(" %s=%s;", variable, value);
 	return 61;
@@ -124,23 +124,23 @@ static bool only_realpath_fails;
 
 /* ---- global probes ---- */
 
-static char **words;
+static char **args;
 
 static void assert_words(const char *expected)
 {
 	char text[1024] = "";
 	size_t used = 0;
 
-	for (char **word = words; word && *word; word++)
+	for (char **word = args; word && *word; word++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s|", *word);
 	assert_string_equal(text, expected);
-	probe_global_free(words);
-	words = NULL;
+	probe_global_free(args);
+	args = NULL;
 }
 
 static int ask(const struct global_arguments *arguments, uint64_t pid, const int *tables, size_t nr)
 {
-	int status = probe_global_words(arguments, pid, tables, nr, &words);
+	int status = probe_global_args(arguments, pid, tables, nr, &args);
 
 	assert_called(pid ? "find side-uprobes uprobes global probes;readlink /proc/4711/exe 4095;"
 			  : "find side-uprobes uprobes global probes;");
@@ -185,15 +185,15 @@ static void test_refused(void **unused)
 
 	(void)unused;
 	find_status = 47;
-	words = (char **)&words;
-	assert_int_equal(probe_global_words(&none, 4711, NULL, 0, &words), 47);
+	args = (char **)&args;
+	assert_int_equal(probe_global_args(&none, 4711, NULL, 0, &args), 47);
 	assert_called("find side-uprobes uprobes global probes;");
-	assert_null(words);
+	assert_null(args);
 	find_status = 0;
 	begin_output(false, false);
 	exe_of_process = "/usr/libexec/valgrind/memcheck-amd64-linux";
 	assert_int_equal(ask(&none, 4711, NULL, 0), COMMAND_FAILED);
-	assert_null(words);
+	assert_null(args);
 	assert_output("side: cannot watch process 4711: it runs under valgrind, where the kernel's breakpoints end it\n"
 		      "hint: trace the program alone, or record its events: `side record -- valgrind PROGRAM`\n");
 	exe_of_process = NULL;
@@ -210,7 +210,7 @@ static void test_users(void **unused)
 	static const struct {
 		const char *name;
 		int error, status;
-		const char *calls, *words, *printed;
+		const char *calls, *args, *printed;
 	} each[] = {{"web", 0, COMMAND_DONE, "user web;", "--uid|1234|", ""},
 			{"0099", 0, COMMAND_DONE, "", "--uid|0099|", ""},
 			{"9x", 0, COMMAND_USAGE, "user 9x;", "",
@@ -232,10 +232,10 @@ static void test_users(void **unused)
 		user_error = each[i].error;
 		errno = EBADF;
 		begin_output(false, false);
-		assert_int_equal(add_user(&words, each[i].name), each[i].status);
+		assert_int_equal(add_user(&args, each[i].name), each[i].status);
 		assert_output(each[i].printed);
 		assert_called(each[i].calls);
-		assert_words(each[i].words);
+		assert_words(each[i].args);
 	}
 }
 
@@ -267,12 +267,12 @@ static void test_groups(void **unused)
 	unlink(procs);
 	rmdir(directory);
 	begin_output(false, false);
-	assert_int_equal(add_cgroup(&words, directory), COMMAND_USAGE);
+	assert_int_equal(add_cgroup(&args, directory), COMMAND_USAGE);
 	snprintf(expected, sizeof(expected),
 			"side: `%s` is no control group\nhint: write its directory, as below /sys/fs/cgroup\n",
 			directory);
 	assert_output(expected);
-	assert_null(words);
+	assert_null(args);
 }
 
 /* The names of one kind: 64, and one more. A refused kind ends the call. */
@@ -288,10 +288,10 @@ static void test_many(void **unused)
 		names[i] = "8";
 	begin_output(false, false);
 	assert_int_equal(ask(&arguments, 0, NULL, 0), COMMAND_DONE);
-	while (words[nr])
+	while (args[nr])
 		nr++;
 	assert_int_equal(nr, 1 + 2 * 64);
-	probe_global_free(words);
+	probe_global_free(args);
 	arguments.comms.count = 65;
 	arguments.uids = (struct text_list){.items = fine, .count = 1};
 	assert_int_equal(ask(&arguments, 0, NULL, 0), COMMAND_USAGE);
@@ -320,13 +320,13 @@ static unsigned int fail_each(int table)
 
 		begin_output(false, true);
 		failing_arm(number);
-		status = probe_global_words(&arguments, 4711, &table, 1, &words);
+		status = probe_global_args(&arguments, 4711, &table, 1, &args);
 		is_failing = failing_has_failed();
 		*calls = '\0';
 		assert_int_equal(status, is_failing ? COMMAND_FAILED : COMMAND_DONE);
 		assert_output(is_failing ? "side: out of memory\n" : "");
-		probe_global_free(words);
-		words = NULL;
+		probe_global_free(args);
+		args = NULL;
 	}
 	return number - 2;
 }
@@ -346,21 +346,21 @@ static void test_memory(void **unused)
 static void test_start(void **unused)
 {
 	(void)unused;
-	assert_int_equal(probe_global_start(&words, "one", false), 61);
+	assert_int_equal(probe_global_start(&args, "one", false), 61);
 	assert_called("start --session one SIDE_AGENT_SESSION=one;");
 	assert_words("--session|one|");
-	assert_int_equal(probe_global_start(&words, "other", true), 61);
+	assert_int_equal(probe_global_start(&args, "other", true), 61);
 	assert_called("start --session other --system SIDE_AGENT_SESSION=other;");
 	assert_words("--session|other|--system|");
 	for (unsigned int number = 1; number <= 6; number++) {
 		begin_output(false, false);
 		failing_arm(number);
-		assert_int_equal(probe_global_start(&words, "other", true), COMMAND_FAILED);
+		assert_int_equal(probe_global_start(&args, "other", true), COMMAND_FAILED);
 		assert_true(failing_has_failed());
 		assert_output("side: out of memory\n");
 		assert_called("");
-		probe_global_free(words);
-		words = NULL;
+		probe_global_free(args);
+		args = NULL;
 	}
 }
 

@@ -167,18 +167,18 @@ static const struct ctf_event_class *played_class(const struct ctf_trace *trace,
 	return &class;
 }
 
-static int played_again(struct walk *walk, const struct walk *first)
+static int played_again(struct report_walk *walk, const struct report_walk *first)
 {
 	CHECK(walk && !strcmp(first->options.verb, "view"));
 	return 0;
 }
 
-static void played_close(struct walk *walk)
+static void played_close(struct report_walk *walk)
 {
 	CHECK(walk);
 }
 
-static int played_next(struct walk *walk, struct ctf_item *item, struct walk_class **class)
+static int played_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **class)
 {
 	(void)walk;
 	(void)item;
@@ -325,8 +325,8 @@ static char *numbered(unsigned int number)
 
 static void test_files(void)
 {
-	static struct files files;
-	static struct events events;
+	static struct probe_file_list files;
+	static struct found_events events;
 
 	for (unsigned int i = 1; i <= 1025; i++) {
 		probe_files_add_path(&files, numbered(i));
@@ -373,7 +373,7 @@ static void test_directory(void)
 {
 	char path[64] = "/tmp/side-limits-XXXXXX";
 	struct attached attached = {
-			.pid = getpid(), .place = {.parent = -1, .own = -1, .network = -1}};
+			.pid = getpid(), .dir = {.parent = -1, .own = -1, .network = -1}};
 	size_t size = strlen(path);
 
 	CHECK(DIRECTORY_MAX == 40 && mkdtemp(path));
@@ -383,10 +383,10 @@ static void test_directory(void)
 
 		path[i] = 0;
 		CHECK(!setenv("TMPDIR", path, 1) && !stat(path, &parent));
-		CHECK(attach_place_find(&attached, "limits-", false) == COMMAND_DONE);
-		CHECK(attached.place.parent >= 0 && !fstat(attached.place.parent, &made));
+		CHECK(attach_dir_find(&attached, "limits-", false) == COMMAND_DONE);
+		CHECK(attached.dir.parent >= 0 && !fstat(attached.dir.parent, &made));
 		CHECK((made.st_ino == parent.st_ino && made.st_dev == parent.st_dev) == (i == 39));
-		attach_place_remove(&attached);
+		attach_dir_remove(&attached);
 		path[i] = '/';
 	}
 	path[size] = 0;
@@ -399,7 +399,7 @@ static void test_programs(void)
 {
 	for (unsigned int nr = 31; nr <= 33; nr++) {
 		bool is_matched = false;
-		struct search search = {.nr_parsed = 1, .is_matched = &is_matched};
+		struct unmatched_search search = {.nr_parsed = 1, .is_matched = &is_matched};
 		struct json_object *processes = json_object_new_array();
 
 		CHECK(PROGRAMS_MAX == 32 && processes);
@@ -418,7 +418,7 @@ static void test_programs(void)
 
 static void test_reads(void)
 {
-	struct process process = {.pid = getpid(), .reads = (1 << 24) - 1};
+	struct traced_process process = {.pid = getpid(), .reads = (1 << 24) - 1};
 	uint64_t from = 77, to = 0;
 
 	CHECK(!process_read_memory(&process, (uintptr_t)&from, &to, 8) && to == 77);
@@ -433,7 +433,7 @@ static void test_reads(void)
 
 static void test_registries(void)
 {
-	static struct process process;
+	static struct traced_process process;
 
 	nr_calls = 0;
 	for (unsigned int i = 1; i <= 17; i++) {
@@ -517,7 +517,7 @@ static void test_names_of_traces(void)
 static void test_search(void)
 {
 	static struct filter_search search;
-	const struct walk_options options = {.verb = "view"};
+	const struct report_walk_options options = {.verb = "view"};
 
 	nr_calls = 0;
 	search_classes(&search, &options);
@@ -574,7 +574,7 @@ static void test_descriptions(void)
 
 static void test_branches(void)
 {
-	static struct calls calls;
+	static struct report_calls calls;
 
 	for (uint32_t i = 0; i < 200000; i++)
 		CHECK(branch_of(&calls, i % 2 ? i - 1 : KEYS_NONE, i) == i);
@@ -592,15 +592,15 @@ static void test_names_of_processes(void)
 	memset(name, 'n', 4097);
 	memset(host, 'h', 4097);
 	for (size_t size = 4095; size <= 4097; size++) {
-		struct who who = {.processes = NULL};
+		struct identity identity = {.processes = NULL};
 		const struct ctf_trace trace = {.vpid = 7,
 				.procname = name + 4097 - size,
 				.hostname = host + 4097 - size};
 
-		CHECK(!who_of_trace(&who, &trace));
-		CHECK(strlen(who.processes[0].name) == (size <= 4096 ? size : 4096));
-		CHECK(strlen(who.processes[0].hostname) == (size <= 4096 ? size : 4096));
-		who_free(&who);
+		CHECK(!identity_of_trace(&identity, &trace));
+		CHECK(strlen(identity.processes[0].name) == (size <= 4096 ? size : 4096));
+		CHECK(strlen(identity.processes[0].hostname) == (size <= 4096 ? size : 4096));
+		identity_free(&identity);
 	}
 }
 
@@ -670,7 +670,7 @@ static void test_directories(void)
 
 static void test_losses(void)
 {
-	struct losses losses = {.shown = 0};
+	struct receive_losses losses = {.shown = 0};
 	int old = begin_printed();
 
 	for (unsigned int i = 0; i < 9; i++)
@@ -682,7 +682,7 @@ static void test_losses(void)
 	end_printed(old);
 	CHECK(!strcmp(printed,
 			"  trace/stream  4 packets with 5 events lost in transit, 6 dropped by the sender\n"));
-	CHECK(losses.shown == 10 && losses.rest == 1);
+	CHECK(losses.shown == 10 && losses.remainder == 1);
 }
 
 static void test_patterns(void)

@@ -31,9 +31,9 @@ side_hidden_event(
 static struct registry {
 	uint32_t size, block_size, nr_events;
 	uint16_t width, batch_size;
-	uint64_t nr_blocks, nr_places; /* entries of each block */
-	uint64_t missing;              /* an address that cannot be read */
-	bool is_gone;                  /* the batch, when its id is read again */
+	uint64_t nr_blocks, nr_slots; /* entries of each block */
+	uint64_t missing;             /* an address that cannot be read */
+	bool is_gone;                 /* the batch, when its id is read again */
 } registry;
 
 static void put(void *to, size_t size, size_t at, const void *from, size_t from_size)
@@ -44,7 +44,8 @@ static void put(void *to, size_t size, size_t at, const void *from, size_t from_
 
 static int read_registry(void *unused, uint64_t address, void *to, size_t size)
 {
-	const uint64_t blocks = BLOCKS, place = BLOCKS + registry.block_size, id = 7, array = ARRAY;
+	const uint64_t blocks = BLOCKS, offset = BLOCKS + registry.block_size, id = 7,
+		       array = ARRAY;
 	uint64_t block = (address - BLOCKS) / BLOCK_DISTANCE, next;
 
 	(void)unused;
@@ -60,8 +61,8 @@ static int read_registry(void *unused, uint64_t address, void *to, size_t size)
 	} else if (size == 12 && address >= BLOCKS && block < registry.nr_blocks) {
 		next = block + 1 < registry.nr_blocks ? BLOCKS + (block + 1) * BLOCK_DISTANCE : 0;
 		put(to, size, 0, &next, 8);
-		put(to, size, 8, &registry.nr_places, 4);
-	} else if (address == place && registry.nr_events && !(size == 8 && registry.is_gone)) {
+		put(to, size, 8, &registry.nr_slots, 4);
+	} else if (address == offset && registry.nr_events && !(size == 8 && registry.is_gone)) {
 		put(to, size, 0, &id, 8);
 		if (size > 8) {
 			put(to, size, 8, &array, 8);
@@ -120,18 +121,18 @@ static void test_registry(void **unused)
 	/* More than any program has. */
 	LISTS(0, 0, registry.nr_blocks = 65536);
 	LISTS(-E2BIG, 0, registry.nr_blocks = 65537);
-	LISTS(0, 0, registry.nr_places = 1 << 20);
-	LISTS(-E2BIG, 0, registry.nr_places = (1 << 20) + 1);
-	LISTS(0, 0, registry.nr_places = 1 << 19, registry.nr_blocks = 2);
-	LISTS(-E2BIG, 0, registry.nr_places = (1 << 19) + 1, registry.nr_blocks = 2);
-	LISTS(0, 0, registry.nr_places = 1, registry.nr_events = 1 << 22);
-	LISTS(-E2BIG, 0, registry.nr_places = 1, registry.nr_events = (1 << 22) + 1);
+	LISTS(0, 0, registry.nr_slots = 1 << 20);
+	LISTS(-E2BIG, 0, registry.nr_slots = (1 << 20) + 1);
+	LISTS(0, 0, registry.nr_slots = 1 << 19, registry.nr_blocks = 2);
+	LISTS(-E2BIG, 0, registry.nr_slots = (1 << 19) + 1, registry.nr_blocks = 2);
+	LISTS(0, 0, registry.nr_slots = 1, registry.nr_events = 1 << 22);
+	LISTS(-E2BIG, 0, registry.nr_slots = 1, registry.nr_events = (1 << 22) + 1);
 	/* A missing part is reported, unless the batch was removed meanwhile. */
 	LISTS(0, 1, registry.missing = HEAD);
 	LISTS(0, 1, registry.missing = BLOCKS);
-	LISTS(0, 1, registry.nr_places = 1, registry.missing = BLOCKS + 12);
-	LISTS(0, 1, registry.nr_places = 1, registry.nr_events = 3, registry.missing = ARRAY);
-	LISTS(0, 0, registry.nr_places = 1, registry.nr_events = 3, registry.missing = ARRAY,
+	LISTS(0, 1, registry.nr_slots = 1, registry.missing = BLOCKS + 12);
+	LISTS(0, 1, registry.nr_slots = 1, registry.nr_events = 3, registry.missing = ARRAY);
+	LISTS(0, 0, registry.nr_slots = 1, registry.nr_events = 3, registry.missing = ARRAY,
 			registry.is_gone = true);
 }
 
@@ -238,14 +239,14 @@ static void test_starters(void **unused)
 
 	(void)unused;
 	for (unsigned int nr = 31; nr <= 33; nr++) {
-		char *words[36], program[PATH_MAX];
+		char *args[36], program[PATH_MAX];
 		size_t at = 99;
 
 		for (unsigned int i = 0; i < nr; i++)
-			words[i] = nice_word;
-		words[nr] = true_word;
-		words[nr + 1] = NULL;
-		assert_int_equal(starter_follow(words, nr + 1, true, &at, program), 0);
+			args[i] = nice_word;
+		args[nr] = true_word;
+		args[nr + 1] = NULL;
+		assert_int_equal(starter_follow(args, nr + 1, true, &at, program), 0);
 		assert_int_equal(at, nr < 32 ? nr : 32);
 		assert_string_equal(program, nr <= 32 ? "true" : "nice");
 	}

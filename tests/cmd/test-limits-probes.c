@@ -127,9 +127,9 @@ static bool chosen[LOCATIONS];
 static uint32_t list[LOCATIONS];
 
 /* The first locations are chosen; so many of these can have a breakpoint, too. */
-static struct choice begin(uint32_t nr, uint32_t nr_breakpoints)
+static struct probe_kernel_choice begin(uint32_t nr, uint32_t nr_breakpoints)
 {
-	struct choice choice = {.pid = 77, .chosen = chosen, .list = list};
+	struct probe_kernel_choice choice = {.pid = 77, .chosen = chosen, .list = list};
 
 	memset(chosen, 0, sizeof(chosen));
 	for (uint32_t i = 0; i < LOCATIONS; i++)
@@ -149,13 +149,13 @@ static struct choice begin(uint32_t nr, uint32_t nr_breakpoints)
 
 static void test_trials(void)
 {
-	struct choice choice = begin(2, 2);
+	struct probe_kernel_choice choice = begin(2, 2);
 
 	/* The 48th attempt fails: both locations are refused. Before it, each is tried alone. */
 	choice.trials = 47;
 	probe_kernel_try_list(&choice, 0, 2);
 	CHECK(nr_opened == 1 && choice.trials == 48 && !chosen[0] && !chosen[1]);
-	CHECK(choice.reasons[0].places == 2 && !strcmp(choice.reasons[0].text, "refused"));
+	CHECK(choice.reasons[0].locations == 2 && !strcmp(choice.reasons[0].text, "refused"));
 	choice = begin(2, 2);
 	choice.trials = 46;
 	probe_kernel_try_list(&choice, 0, 2);
@@ -169,7 +169,7 @@ static void test_trials(void)
 	choice = begin(7, 7);
 	works_below = 4;
 	probe_kernel_try_list(&choice, 0, 7);
-	CHECK(nr_opened == 5 && !choice.reasons[0].places);
+	CHECK(nr_opened == 5 && !choice.reasons[0].locations);
 	for (unsigned int i = 0; i < 7; i++)
 		CHECK(chosen[i]);
 	choice = begin(1, 1);
@@ -180,13 +180,13 @@ static void test_trials(void)
 /* A kernel that gives locations back one by one watches 16 of those that can have breakpoints. */
 static void test_slow(void)
 {
-	struct choice choice;
+	struct probe_kernel_choice choice;
 
 	for (uint32_t nr = 16; nr <= 17; nr++) {
 		choice = begin(20, nr);
 		refuse_slow(&choice);
 		CHECK(choice.nr == (nr == 16 ? 20 : 3));
-		CHECK(choice.reasons[0].places == (nr == 16 ? 0 : 17));
+		CHECK(choice.reasons[0].locations == (nr == 16 ? 0 : 17));
 	}
 	/* Of others, the first 16 are tried. */
 	for (uint32_t nr = 15; nr <= 17; nr++) {
@@ -205,7 +205,7 @@ static void test_slow(void)
 	choice = begin(4, 4);
 	works_below = 3;
 	probe_kernel_try_all_backends(&choice);
-	CHECK(nr_opened == 4 && !choice.nr && choice.reasons[0].places == 4);
+	CHECK(nr_opened == 4 && !choice.nr && choice.reasons[0].locations == 4);
 }
 
 /* ---- reasons ---- */
@@ -213,7 +213,7 @@ static void test_slow(void)
 /* The 8th reason stands for all further ones. Locations that only the kernel can watch are counted for themselves. */
 static void test_kernel_reasons(void)
 {
-	struct choice choice = begin(LOCATIONS, 64);
+	struct probe_kernel_choice choice = begin(LOCATIONS, 64);
 	char text[16];
 
 	for (unsigned int i = 1; i <= 9; i++) {
@@ -223,17 +223,19 @@ static void test_kernel_reasons(void)
 	}
 	for (unsigned int i = 1; i <= 7; i++) {
 		snprintf(text, sizeof(text), "why %u", i);
-		CHECK(choice.reasons[i - 1].places == i && !choice.reasons[i - 1].left &&
+		CHECK(choice.reasons[i - 1].locations == i && !choice.reasons[i - 1].left &&
 				choice.reasons[i - 1].asked == (i == 2) &&
 				!strcmp(choice.reasons[i - 1].text, text));
 	}
-	CHECK(choice.reasons[7].places == 8 + 9 && !strcmp(choice.reasons[7].text, "why 8"));
+	CHECK(choice.reasons[7].locations == 8 + 9 && !strcmp(choice.reasons[7].text, "why 8"));
 	choice = begin(LOCATIONS, 64);
 	probe_kernel_add_refusal(&choice, 63, false, "why");
 	probe_kernel_add_refusal(&choice, 64, true, "why");
 	probe_kernel_add_refusal(&choice, 63, true, "why");
-	CHECK(choice.reasons[0].places == 2 && !choice.reasons[0].left && !choice.reasons[0].asked);
-	CHECK(choice.reasons[1].places == 1 && choice.reasons[1].left && choice.reasons[1].asked);
+	CHECK(choice.reasons[0].locations == 2 && !choice.reasons[0].left &&
+			!choice.reasons[0].asked);
+	CHECK(choice.reasons[1].locations == 1 && choice.reasons[1].left &&
+			choice.reasons[1].asked);
 }
 
 static void note(struct refusals *refusals, const char *why, enum resolve_refused what)
@@ -261,7 +263,7 @@ static void test_resolve_reasons(void)
 				refusals.others == (i < 12 ? 0 : 2));
 	}
 	CHECK(refusals.reasons[11].count == 2 && !strcmp(refusals.reasons[11].text, "why 11") &&
-			!strcmp(refusals.reasons[11].place, "f of lib, at 0x100b"));
+			!strcmp(refusals.reasons[11].location, "f of lib, at 0x100b"));
 	/* The same words about the return are another reason. */
 	note(&refusals, "why 11", RESOLVE_NO_RETURN);
 	note(&refusals, "why 0", RESOLVE_LEFT_OUT);
@@ -277,7 +279,7 @@ static void test_tables(void)
 			 all[] = {[PROBE_KERNEL_ALONE] = 1,
 					 [PROBE_KERNEL_MARKED] = 1,
 					 [PROBE_KERNEL_OTHERS] = 1};
-	struct choice choice = begin(2, 2);
+	struct probe_kernel_choice choice = begin(2, 2);
 
 	for (unsigned int which = 0; which < 7; which++) {
 		const bool starts = which > 2;
@@ -285,7 +287,7 @@ static void test_tables(void)
 				? which - 4
 				: which - 1; /* The kind of copy; others: none fails. */
 		struct probe_kernel kernel = {.table = -1, .others = -1};
-		int copies[3], table = memfd_create("given", MFD_CLOEXEC), given = table;
+		int copies[3], table = memfd_create("given", MFD_CLOEXEC), is_claimed = table;
 		unsigned int before = resources_descriptors();
 
 		memcpy(copies, starts ? all : alone, sizeof(copies));
@@ -300,7 +302,7 @@ static void test_tables(void)
 			CHECK(!close(kernel.table) && (!starts || !close(kernel.others)));
 		} else {
 			CHECK(make_tables(&choice, starts, &table, &kernel) == COMMAND_FAILED);
-			CHECK(table == given && kernel.table == -1 && kernel.others == -1);
+			CHECK(table == is_claimed && kernel.table == -1 && kernel.others == -1);
 			CHECK(resources_descriptors() == before);
 		}
 		CHECK(!close(table));

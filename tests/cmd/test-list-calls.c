@@ -222,7 +222,7 @@ static const char *played_running_name(pid_t pid, char name[RUNNING_NAME_MAX])
 /* ---- a command ---- */
 
 static int session_kinds[3]; /* create, spawn, run */
-static struct session_summary figures;
+static struct session_summary stats;
 static size_t nr_session_events;
 static unsigned int nr_sessions;
 
@@ -245,10 +245,10 @@ static int played_create(const struct session_options *options, struct session *
 	return 0;
 }
 
-static int played_spawn(struct session *session, char *const *words, struct session_error *error)
+static int played_spawn(struct session *session, char *const *args, struct session_error *error)
 {
 	assert_ptr_equal(session, &anything);
-	called("spawn %s;", words[0]);
+	called("spawn %s;", args[0]);
 	return session_step(1, error);
 }
 
@@ -261,7 +261,7 @@ static int played_run(struct session *session, struct session_error *error)
 static const struct session_summary *played_summary(struct session *session)
 {
 	assert_ptr_equal(session, &anything);
-	return &figures;
+	return &stats;
 }
 
 static size_t played_nr_events(const struct session *session, size_t process)
@@ -319,7 +319,7 @@ static int played_call(struct control_client *client, struct json_object *reques
 {
 	(void)client;
 	(void)error;
-	assert_int_equal(timeout_ms, ASK_PATIENCE_MS);
+	assert_int_equal(timeout_ms, ASK_TIMEOUT_MS);
 	called("ask %s %s;", ask_text(request, "verb"), ask_text(request, "session"));
 	if (!call_status)
 		*answer = json_tokener_parse("{}");
@@ -385,7 +385,7 @@ static struct list_options options;
 
 static int run_words(bool dashes, const char *first, const char *second)
 {
-	char words[2][300], *operands[3] = {NULL, NULL, NULL};
+	char args[2][300], *operands[3] = {NULL, NULL, NULL};
 	struct parsed parsed = {.options.list = options,
 			.common = printed_options,
 			.operands = operands,
@@ -394,11 +394,11 @@ static int run_words(bool dashes, const char *first, const char *second)
 	int status;
 
 	if (first)
-		operands[parsed.operand_count++] = words[0];
+		operands[parsed.operand_count++] = args[0];
 	if (second)
-		operands[parsed.operand_count++] = words[1];
-	snprintf(words[0], sizeof(words[0]), "%s", first ? first : "");
-	snprintf(words[1], sizeof(words[1]), "%s", second ? second : "");
+		operands[parsed.operand_count++] = args[1];
+	snprintf(args[0], sizeof(args[0]), "%s", first ? first : "");
+	snprintf(args[1], sizeof(args[1]), "%s", second ? second : "");
 	nr_processes = 0;
 	status = cmd_list(&parsed);
 	assert_int_equal(resources_descriptors(), descriptors);
@@ -433,7 +433,7 @@ static void reset(void)
 	connect_kind = CONTROL_NOT_FOUND;
 	call_status = show_status = 0;
 	kept_names = NULL;
-	figures = (struct session_summary){.nr_processes = 1};
+	stats = (struct session_summary){.nr_processes = 1};
 	*calls = '\0';
 }
 
@@ -663,19 +663,19 @@ static void test_unmatched(void **unused)
 	reset();
 	options.patterns = (struct text_list){(void *)patterns, 1};
 	begin_output();
-	say_nothing(&list);
+	list_print_nothing(&list);
 	snprintf(expected, sizeof(expected), "side: no event matched `-e p:evnt`: %s has 1 event",
 			strrchr(folder, '/') + 1);
 	assert_int_equal(strncmp(end_output(), expected, strlen(expected)), 0);
 	list.listing.nr_sources = 2;
 	begin_output();
-	say_nothing(&list);
+	list_print_nothing(&list);
 	snprintf(expected, sizeof(expected),
 			"side: no event matched `-e p:evnt`: the list has 1 event");
 	assert_int_equal(strncmp(end_output(), expected, strlen(expected)), 0);
 	list.listing.nr_seen = 0;
 	begin_output();
-	say_nothing(&list);
+	list_print_nothing(&list);
 	assert_output("side: there are no events\n");
 	options.userspace = true;
 	assert_run(NULL, NULL, 0, LISTED,
@@ -805,19 +805,19 @@ static void test_command(void **unused)
 				printed[i]);
 		session_kinds[i] = 0;
 	}
-	figures.messages = messages;
-	figures.nr_messages = 1;
+	stats.messages = messages;
+	stats.nr_messages = 1;
 	assert_command(0, COMMAND "add 0;add 1;" LISTED, "side: note\nhint: n\n");
-	figures.nr_messages = 2;
+	stats.nr_messages = 2;
 	assert_command(COMMAND_FAILED, COMMAND "add 0;add 1;" LISTED,
 			"side: note\nhint: n\nside: error\nhint: e\n");
-	figures.nr_messages = 0;
-	figures.status = 11;
+	stats.nr_messages = 0;
+	stats.status = 11;
 	assert_command(COMMAND_FAILED, COMMAND "add 0;add 1;" LISTED,
 			"side: cmd was ended by signal 11 (Segmentation fault) before its main function\n");
-	figures.status = 1 << 8;
+	stats.status = 1 << 8;
 	assert_command(0, COMMAND "add 0;add 1;" LISTED, "");
-	figures.nr_processes = 0;
+	stats.nr_processes = 0;
 	assert_command(COMMAND_FAILED, "create 1 0;spawn cmd;" LISTED,
 			"side: cannot list the events of cmd: it does not load libraries that it is given (it is linked statically, or gains privileges when it starts)\nhint: give its file to list the events in it, as in `side list ./FILE`\n");
 	free(messages[0].text);

@@ -73,7 +73,7 @@ static const char *
 static int played_session(const struct parsed *parsed)
 {
 	called("session %d;", parsed->operand_count);
-	session_words = parsed->words ? parsed->words[1] : NULL;
+	session_words = parsed->args ? parsed->args[1] : NULL;
 	return 40;
 }
 
@@ -111,11 +111,11 @@ static int played_load(const struct parsed *parsed, const void *load)
 	return 40;
 }
 
-static int played_more(char **words)
+static int played_more(char **args)
 {
 	called("more");
-	for (; *words; words++)
-		called(" %s", *words);
+	for (; *args; args++)
+		called(" %s", *args);
 	called(";");
 	return 41;
 }
@@ -205,14 +205,14 @@ typedef int main_fn(int argc, char **argv);
 static int run_words(main_fn *function, const char *line)
 {
 	static char text[400];
-	char *words[20];
+	char *args[20];
 	int nr = 0;
 
 	snprintf(text, sizeof(text), "%s", line);
 	for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
-		words[nr++] = word;
-	words[nr] = NULL;
-	return function(nr, words);
+		args[nr++] = word;
+	args[nr] = NULL;
+	return function(nr, args);
 }
 
 static void check(main_fn *function, const char *line, int status, const char *wanted,
@@ -448,11 +448,11 @@ static const char *played_name(pid_t pid, char name[RUNNING_NAME_MAX])
 	return name;
 }
 
-static int played_unknown(const struct verb *verb, const char *word, const char *const *words,
+static int played_unknown(const struct verb *verb, const char *word, const char *const *args,
 		const char *hint)
 {
-	called("unknown %s %s %s [%s];", verb->name, word, words[0], hint);
-	assert_null(words[1]);
+	called("unknown %s %s %s [%s];", verb->name, word, args[0], hint);
+	assert_null(args[1]);
 	return 44;
 }
 
@@ -474,7 +474,7 @@ static void run_kernel(bool is_json, int status, const char *printed)
 			.operand_count = 1,
 			.common = {.json = is_json, .color = COLOR_NEVER}};
 
-	say_start(&parsed.common, NULL);
+	output_start(&parsed.common, NULL);
 	begin_output();
 	assert_int_equal(cmd_kernel(&parsed), status);
 	assert_string_equal(end_output(), printed);
@@ -556,7 +556,7 @@ static void test_kernel_events(void **unused)
 {
 	unsigned int before = resources_descriptors();
 	struct kernel_view view = {.tracefs = work};
-	char words[100];
+	char args[100];
 
 	(void)unused;
 	put_file("user_events_status",
@@ -574,7 +574,7 @@ static void test_kernel_events(void **unused)
 	kernel_events[2].state = SIDE_KERNEL_EVENT_REFUSED;
 	strcpy(kernel_events[2].reason, "a\treason");
 	event_is(&kernel_events[3], "p:close", "p_close");
-	say_start(&(const struct common_options){.color = COLOR_NEVER}, NULL);
+	output_start(&(const struct common_options){.color = COLOR_NEVER}, NULL);
 	begin_output();
 	for (int i = 0; i < 4; i++)
 		side_kernel_view_show_event(&view, 10 + i, &kernel_events[i]);
@@ -586,7 +586,7 @@ static void test_kernel_events(void **unused)
 			"p:close                  native      user_events:p_close                  prog13 13: 7 written; no listener\n"
 			"side: prog9 (9) gives no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
 	assert_int_equal(view.nr_events, 4);
-	say_start(&(const struct common_options){.json = true, .color = COLOR_NEVER}, NULL);
+	output_start(&(const struct common_options){.json = true, .color = COLOR_NEVER}, NULL);
 	begin_output();
 	side_kernel_view_show_event(&view, 10, &kernel_events[1]);
 	side_kernel_view_show_event(&view, 10, &kernel_events[2]);
@@ -604,12 +604,12 @@ static void test_kernel_events(void **unused)
 			"p:open                   native      user_events:p_open                   prog11 11: 7 written; no listener\n"
 			"side: prog11 (11) gives no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
 	/* Words that are there are not added again. */
-	*words = '\0';
-	side_kernel_view_append_name(words, 6, "ab");
-	side_kernel_view_append_name(words, 6, "b");
-	assert_string_equal(words, "ab");
-	side_kernel_view_append_name(words, 6, "cde");
-	assert_string_equal(words, "ab cd");
+	*args = '\0';
+	side_kernel_view_append_name(args, 6, "ab");
+	side_kernel_view_append_name(args, 6, "b");
+	assert_string_equal(args, "ab");
+	side_kernel_view_append_name(args, 6, "cde");
+	assert_string_equal(args, "ab cd");
 	*calls = '\0';
 	assert_int_equal(resources_descriptors(), before);
 }

@@ -211,7 +211,7 @@ static int played_raise(int number)
 #define signal played_signal
 #define sigaction(number, action, old) played_action(number, action, old)
 #define raise played_raise
-#define say_is_paged() called("paged;")
+#define output_set_paged() called("paged;")
 #include "cmd/side/pager.c"
 #undef open
 #undef close

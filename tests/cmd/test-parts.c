@@ -74,19 +74,19 @@ static void test_percentiles(void **unused)
 		uint64_t value;
 	} points[] = {{0, 1}, {1, 1}, {10000, 1}, {10001, 2}, {50000, 5}, {50001, 6}, {90000, 9},
 			{90001, 10}, {99900, 10}, {100000, 10}};
-	struct figures figures = {0};
+	struct stats stats = {0};
 
 	(void)unused;
-	assert_true(figures_mean(&figures) == 0);
+	assert_true(report_stats_mean(&stats) == 0);
 	for (uint64_t i = 10; i; i--)
-		assert_int_equal(figures_add(&figures, i), 0);
+		assert_int_equal(report_stats_add(&stats, i), 0);
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
-		assert_int_equal(figures_percentile(&figures, points[i].thousandths),
+		assert_int_equal(report_stats_percentile(&stats, points[i].thousandths),
 				points[i].value);
-	assert_int_equal(figures.count, 10);
-	assert_true(figures.sum == 55 && figures.least == 1 && figures.most == 10);
-	assert_true(figures_mean(&figures) == 5.5);
-	figures_free(&figures);
+	assert_int_equal(stats.count, 10);
+	assert_true(stats.sum == 55 && stats.least == 1 && stats.most == 10);
+	assert_true(report_stats_mean(&stats) == 5.5);
+	report_stats_free(&stats);
 }
 
 /* Each percentile of values that share an octave, at the borders of octaves and steps. */
@@ -99,28 +99,28 @@ static void test_steps(void **unused)
 			{1028, 1030}, {65535, 65472}, {65536, 65664},
 			{UINT64_C(1) << 63, (UINT64_C(1) << 63) + (UINT64_C(1) << 54)}};
 	const size_t count = sizeof(numbers) / sizeof(numbers[0]);
-	struct figures figures = {0};
+	struct stats stats = {0};
 
 	(void)unused;
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(figures_add(&figures, numbers[i].number), 0);
-	assert_int_equal(figures_add(&figures, UINT64_MAX), 0);
+		assert_int_equal(report_stats_add(&stats, numbers[i].number), 0);
+	assert_int_equal(report_stats_add(&stats, UINT64_MAX), 0);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(figures_percentile(&figures,
+		assert_int_equal(report_stats_percentile(&stats,
 						 (uint32_t)(100000 * (i + 1) / (count + 1))),
 				numbers[i].read);
-	assert_int_equal(figures_percentile(&figures, 100000),
+	assert_int_equal(report_stats_percentile(&stats, 100000),
 			(UINT64_C(511) << 55) + (UINT64_C(1) << 54));
-	figures_free(&figures);
+	report_stats_free(&stats);
 	/* Never outside of what was added. */
-	figures = (struct figures){0};
-	figures_add(&figures, 1024);
-	assert_int_equal(figures_percentile(&figures, 50000), 1024);
-	figures_free(&figures);
-	figures = (struct figures){0};
-	figures_add(&figures, 1027);
-	assert_int_equal(figures_percentile(&figures, 50000), 1027);
-	figures_free(&figures);
+	stats = (struct stats){0};
+	report_stats_add(&stats, 1024);
+	assert_int_equal(report_stats_percentile(&stats, 50000), 1024);
+	report_stats_free(&stats);
+	stats = (struct stats){0};
+	report_stats_add(&stats, 1027);
+	assert_int_equal(report_stats_percentile(&stats, 50000), 1027);
+	report_stats_free(&stats);
 }
 
 static void test_powers(void **unused)
@@ -132,63 +132,63 @@ static void test_powers(void **unused)
 		uint64_t count;
 	} wanted[] = {{0, 3}, {1, 1}, {2, 2}, {3, 2}, {4, 1}, {7, 1}, {8, 2}, {9, 2}, {10, 2},
 			{11, 1}, {63, 1}, {64, 2}};
-	struct figures figures = {0};
-	uint64_t powers[FIGURES_POWERS], sum = 0;
+	struct stats stats = {0};
+	uint64_t powers[STATS_POWERS], sum = 0;
 
 	(void)unused;
 	memset(powers, 0xff, sizeof(powers));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		figures_add(&figures, numbers[i]);
-	figures_powers(&figures, powers);
-	for (size_t i = 0; i < FIGURES_POWERS; i++)
+		report_stats_add(&stats, numbers[i]);
+	report_stats_powers(&stats, powers);
+	for (size_t i = 0; i < STATS_POWERS; i++)
 		sum += powers[i];
 	assert_int_equal(sum, sizeof(numbers) / sizeof(numbers[0]));
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		assert_int_equal(powers[wanted[i].digits], wanted[i].count);
-	figures_free(&figures);
+	report_stats_free(&stats);
 }
 
 static void test_signed_and_real(void **unused)
 {
-	struct figures figures = {0};
+	struct stats stats = {0};
 
 	(void)unused;
-	figures_add_signed(&figures, -7);
-	figures_add_signed(&figures, 0);
-	figures_add_signed(&figures, 9);
-	assert_int_equal(figures.count, 3);
-	assert_int_equal(figures.negative, 1);
-	assert_true(figures.sum == 2 && figures.least == -7 && figures.most == 9);
-	assert_false(figures.real);
-	figures_add_real(&figures, 2.5);
-	assert_true(figures.real);
-	assert_true(figures.real_sum == 4.5 && figures.real_least == -7 && figures.real_most == 9);
-	figures_add_real(&figures, -8.25);
-	figures_add_real(&figures, 0x1p64);
-	figures_add_real(&figures, INFINITY);
-	figures_add_real(&figures, -INFINITY);
-	figures_add_real(&figures, (double)NAN);
-	assert_int_equal(figures.count, 6);
-	assert_int_equal(figures.negative, 2);
-	assert_int_equal(figures.above, 1);
-	assert_int_equal(figures.infinite, 2);
-	assert_int_equal(figures.nan, 1);
-	assert_true(figures.real_least == -8.25 && figures.real_most == 0x1p64);
+	report_stats_add_signed(&stats, -7);
+	report_stats_add_signed(&stats, 0);
+	report_stats_add_signed(&stats, 9);
+	assert_int_equal(stats.count, 3);
+	assert_int_equal(stats.negative, 1);
+	assert_true(stats.sum == 2 && stats.least == -7 && stats.most == 9);
+	assert_false(stats.real);
+	report_stats_add_real(&stats, 2.5);
+	assert_true(stats.real);
+	assert_true(stats.real_sum == 4.5 && stats.real_least == -7 && stats.real_most == 9);
+	report_stats_add_real(&stats, -8.25);
+	report_stats_add_real(&stats, 0x1p64);
+	report_stats_add_real(&stats, INFINITY);
+	report_stats_add_real(&stats, -INFINITY);
+	report_stats_add_real(&stats, (double)NAN);
+	assert_int_equal(stats.count, 6);
+	assert_int_equal(stats.negative, 2);
+	assert_int_equal(stats.above, 1);
+	assert_int_equal(stats.infinite, 2);
+	assert_int_equal(stats.nan, 1);
+	assert_true(stats.real_least == -8.25 && stats.real_most == 0x1p64);
 	/* Integers count among them from then on. */
-	figures_add_signed(&figures, -20);
-	assert_true(figures.real_least == -20 && figures.real_sum == 4.5 - 8.25 + 0x1p64 - 20);
-	assert_true(figures_mean(&figures) == figures.real_sum / 7);
-	figures_free(&figures);
-	figures = (struct figures){0};
-	figures_add_real(&figures, 600.75);
-	assert_true(figures.real_least == 600.75 && figures.real_most == 600.75);
-	assert_true(figures_mean(&figures) == 600.75);
-	assert_int_equal(figures_percentile(&figures, 50000), 600);
-	figures_add_real(&figures, 700);
-	figures_add_real(&figures, 0x1p63);
-	assert_int_equal(figures_percentile(&figures, 34000), 701);
-	assert_int_equal(figures_percentile(&figures, 100000), UINT64_C(1) << 63);
-	figures_free(&figures);
+	report_stats_add_signed(&stats, -20);
+	assert_true(stats.real_least == -20 && stats.real_sum == 4.5 - 8.25 + 0x1p64 - 20);
+	assert_true(report_stats_mean(&stats) == stats.real_sum / 7);
+	report_stats_free(&stats);
+	stats = (struct stats){0};
+	report_stats_add_real(&stats, 600.75);
+	assert_true(stats.real_least == 600.75 && stats.real_most == 600.75);
+	assert_true(report_stats_mean(&stats) == 600.75);
+	assert_int_equal(report_stats_percentile(&stats, 50000), 600);
+	report_stats_add_real(&stats, 700);
+	report_stats_add_real(&stats, 0x1p63);
+	assert_int_equal(report_stats_percentile(&stats, 34000), 701);
+	assert_int_equal(report_stats_percentile(&stats, 100000), UINT64_C(1) << 63);
+	report_stats_free(&stats);
 }
 
 /* ---- keys ---- */
@@ -213,15 +213,15 @@ static void test_keys(void **unused)
 		snprintf(name, sizeof(name), "key %u", i);
 		assert_int_equal(keys_add(&keys, name, strlen(name)), i);
 		if (i == 31)
-			assert_int_equal(keys.room, 64);
+			assert_int_equal(keys.capacity, 64);
 		if (i == 32)
-			assert_int_equal(keys.room, 128);
+			assert_int_equal(keys.capacity, 128);
 	}
 	for (uint32_t i = 3; i < 2000; i++) {
 		snprintf(name, sizeof(name), "key %u", i);
 		assert_int_equal(keys_find(&keys, name, strlen(name)), i);
 	}
-	assert_int_equal(keys.room, 4096);
+	assert_int_equal(keys.capacity, 4096);
 	assert_int_equal(keys.refused, 0);
 	keys_free(&keys);
 	assert_null(keys.slots);
@@ -245,7 +245,7 @@ static void test_table(void **unused)
 {
 	static const struct table_column columns[] = {{"NAME", false, VIEW_COLOUR_NAME},
 			{"COUNT", true, NULL}, {"LAST", false, NULL}};
-	struct table table = {.columns = columns, .count = 3};
+	struct report_table table = {.columns = columns, .count = 3};
 	struct view_out out = {0};
 
 	(void)unused;
@@ -278,7 +278,7 @@ static void test_table(void **unused)
 		table_put(&table, "2");
 	}
 	assert_int_equal(table.used, 69);
-	assert_int_equal(table.room, 128);
+	assert_int_equal(table.capacity, 128);
 	table_print(&table, &out);
 	view_out_char(&out, '\0');
 	assert_int_equal(
@@ -311,8 +311,8 @@ static void test_durations_and_rows(void **unused)
 			{-1500, "-1.500 us"}};
 	struct report_options options = {.rows = 5};
 	struct report report = {.options = &options};
-	struct text text = {.report = &report};
-	char number[SAY_NUMBER_MAX];
+	struct report_text_writer text = {.report = &report};
+	char number[FORMAT_NUMBER_MAX];
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
@@ -322,9 +322,9 @@ static void test_durations_and_rows(void **unused)
 	assert_int_equal(text_rows_shown(&report, 6), 5);
 	options.rows = 0;
 	assert_int_equal(text_rows_shown(&report, 6), 6);
-	text_say_rest(&text, 5, 5);
+	text_print_remainder(&text, 5, 5);
 	assert_int_equal(view_out_size(&text.out), 0);
-	text_say_rest(&text, 5, 6);
+	text_print_remainder(&text, 5, 6);
 	text_begin_section(&text);
 	text_begin_section(&text);
 	view_out_char(&text.out, '\0');
@@ -340,19 +340,19 @@ static void test_durations_and_rows(void **unused)
 static void split(const char *text, size_t count, const char *joined)
 {
 	size_t nr = 99, used = 0;
-	char **words = words_split(text, &nr), all[256] = "";
+	char **args = shell_split(text, &nr), all[256] = "";
 
 	if (!joined) {
-		assert_null(words);
+		assert_null(args);
 		return;
 	}
-	assert_non_null(words);
+	assert_non_null(args);
 	assert_int_equal(nr, count);
-	assert_null(words[nr]);
+	assert_null(args[nr]);
 	for (size_t i = 0; i < nr; i++)
-		used += (size_t)snprintf(all + used, sizeof(all) - used, "<%s>", words[i]);
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "<%s>", args[i]);
 	assert_string_equal(all, joined);
-	free(words);
+	free(args);
 }
 
 static void test_words(void **unused)
@@ -382,7 +382,7 @@ static void test_words(void **unused)
 	split("'a", 0, NULL);
 	split("x \"a", 0, NULL);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		const char *found = words_of_shell(texts[i].text);
+		const char *found = shell_syntax_in(texts[i].text);
 
 		if (!texts[i].shell)
 			assert_null(found);
@@ -440,19 +440,19 @@ static void test_path_search(void **unused)
 
 static void test_helper_words(void **unused)
 {
-	char **words = NULL;
+	char **args = NULL;
 
 	(void)unused;
-	assert_true(helper_add(&words, "--one", NULL));
-	assert_true(helper_add(&words, "--two", "2"));
-	assert_true(helper_add_number(&words, "--three", UINT64_MAX));
-	assert_string_equal(words[0], "--one");
-	assert_string_equal(words[1], "--two");
-	assert_string_equal(words[2], "2");
-	assert_string_equal(words[3], "--three");
-	assert_string_equal(words[4], "18446744073709551615");
-	assert_null(words[5]);
-	helper_free(words);
+	assert_true(helper_add(&args, "--one", NULL));
+	assert_true(helper_add(&args, "--two", "2"));
+	assert_true(helper_add_number(&args, "--three", UINT64_MAX));
+	assert_string_equal(args[0], "--one");
+	assert_string_equal(args[1], "--two");
+	assert_string_equal(args[2], "2");
+	assert_string_equal(args[3], "--three");
+	assert_string_equal(args[4], "18446744073709551615");
+	assert_null(args[5]);
+	helper_free(args);
 	helper_free(NULL);
 }
 
@@ -592,24 +592,24 @@ static void test_time_ranges(void **unused)
 	int64_t from_ns, to_ns;
 
 	(void)unused;
-	assert_false(view_times_given(&range));
+	assert_false(view_times_is_set(&range));
 	assert_int_equal(view_times_read(&range, &from, &to), 0);
 	view_times_resolve("/nothing", &from, &to, &from_ns, &to_ns);
 	assert_true(from_ns == INT64_MIN && to_ns == INT64_MAX);
 	range = (struct time_range){.to = "7"};
-	assert_true(view_times_given(&range));
+	assert_true(view_times_is_set(&range));
 	assert_int_equal(view_times_read(&range, &from, &to), 0);
 	view_times_resolve("/nothing", &from, &to, &from_ns, &to_ns);
 	assert_true(from_ns == INT64_MIN && to_ns == 7 * SECOND);
 	from = to = (struct view_time){0};
 	range = (struct time_range){.from = "5"};
-	assert_true(view_times_given(&range));
+	assert_true(view_times_is_set(&range));
 	assert_int_equal(view_times_read(&range, &from, &to), 0);
 	view_times_resolve("/nothing", &from, &to, &from_ns, &to_ns);
 	assert_true(from_ns == 5 * SECOND && to_ns == INT64_MAX);
 	from = to = (struct view_time){0};
 	range = (struct time_range){.last = "5s"};
-	assert_true(view_times_given(&range));
+	assert_true(view_times_is_set(&range));
 	assert_int_equal(view_times_read(&range, &from, &to), 0);
 	assert_int_equal(from.kind, VIEW_TIME_BEFORE_END);
 	assert_true(from.ns == 5 * SECOND);
@@ -696,13 +696,13 @@ static void test_numbers(void **unused)
 					"1,125,899,906,842,624 events"},
 			{UINT64_MAX, "18,446,744,073,709,551,615", "16777216.0 TiB",
 					"18,446,744,073,709,551,615 events"}};
-	char text[SAY_NUMBER_MAX];
+	char text[FORMAT_NUMBER_MAX];
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		assert_string_equal(say_number(numbers[i].number, text), numbers[i].text);
-		assert_string_equal(say_size(numbers[i].number, text), numbers[i].size);
-		assert_string_equal(say_events(numbers[i].number, text), numbers[i].events);
+		assert_string_equal(format_number(numbers[i].number, text), numbers[i].text);
+		assert_string_equal(format_size(numbers[i].number, text), numbers[i].size);
+		assert_string_equal(format_events(numbers[i].number, text), numbers[i].events);
 	}
 }
 
@@ -714,23 +714,23 @@ static void test_quoted_and_printable(void **unused)
 	FILE *out;
 
 	(void)unused;
-	assert_string_equal(
-			say_quoted("plain-_./,:@%+=9Z", text, sizeof(text)), "plain-_./,:@%+=9Z");
-	assert_string_equal(say_quoted("", text, sizeof(text)), "''");
-	assert_string_equal(say_quoted("a b", text, sizeof(text)), "'a b'");
-	assert_string_equal(say_quoted("a'b*", text, sizeof(text)), "'a'\\''b*'");
-	assert_string_equal(say_quoted("*bcdefgh", text, 10), "'*bc'");
-	assert_string_equal(say_printable(wild, text, sizeof(text)),
+	assert_string_equal(format_quoted("plain-_./,:@%+=9Z", text, sizeof(text)),
+			"plain-_./,:@%+=9Z");
+	assert_string_equal(format_quoted("", text, sizeof(text)), "''");
+	assert_string_equal(format_quoted("a b", text, sizeof(text)), "'a b'");
+	assert_string_equal(format_quoted("a'b*", text, sizeof(text)), "'a'\\''b*'");
+	assert_string_equal(format_quoted("*bcdefgh", text, 10), "'*bc'");
+	assert_string_equal(format_printable(wild, text, sizeof(text)),
 			"a\\x1b\\x7f\\xc2\xc2\xa0\\xff\\x0a\"\\\xe2\x82\xac");
-	assert_string_equal(say_printable("abcd", text, 5), "abcd");
-	assert_string_equal(say_printable("abcd", text, 4), "abc");
-	assert_string_equal(say_printable("a\n", text, 6), "a\\x0a");
-	assert_string_equal(say_printable("a\n", text, 5), "a");
+	assert_string_equal(format_printable("abcd", text, 5), "abcd");
+	assert_string_equal(format_printable("abcd", text, 4), "abc");
+	assert_string_equal(format_printable("a\n", text, 6), "a\\x0a");
+	assert_string_equal(format_printable("a\n", text, 5), "a");
 	out = open_memstream(&json, &size);
-	say_json_string(out, wild);
-	say_json_hint(out, "x");
-	say_put_printable(out, "\x01\xc3\xbc");
-	assert_true(say_text_end(out, &json));
+	print_json_string(out, wild);
+	print_json_hint(out, "x");
+	print_printable(out, "\x01\xc3\xbc");
+	assert_true(text_stream_end(out, &json));
 	assert_string_equal(json,
 			"\"a\\u001b\\u007f\\u009f\xc2\xa0\\u00ff\\n\\\"\\\\\xe2\x82\xac\",\"hint\":\"x\",\"mend\":\"x\"\\x01\xc3\xbc");
 	free(json);
@@ -745,53 +745,54 @@ static void test_messages(void **unused)
 				    plain = {.color = COLOR_NEVER};
 
 	(void)unused;
-	say_start(&plain, "view");
+	output_start(&plain, "view");
 	catch_stderr();
-	assert_int_equal(say_error(COMMAND_USAGE, "one\ntwo", "%d is\nwrong", 7), COMMAND_USAGE);
-	assert_int_equal(say_error_at(COMMAND_FAILED, "", "gr\xc3\xbcn == 1", 6, "no"),
+	assert_int_equal(
+			message_error(COMMAND_USAGE, "one\ntwo", "%d is\nwrong", 7), COMMAND_USAGE);
+	assert_int_equal(message_error_at(COMMAND_FAILED, "", "gr\xc3\xbcn == 1", 6, "no"),
 			COMMAND_FAILED);
-	say_error_at(COMMAND_FAILED, NULL, "abc", 9, "behind");
-	say_error_at(COMMAND_FAILED, NULL, "abc", 0, "before");
-	say_note_hint("do", "note %s", "it");
-	say_detail("never");
+	message_error_at(COMMAND_FAILED, NULL, "abc", 9, "behind");
+	message_error_at(COMMAND_FAILED, NULL, "abc", 0, "before");
+	message_note_hint("do", "note %s", "it");
+	message_detail("never");
 	assert_string_equal(caught(),
 			"side: 7 is\\x0awrong\nhint: one\nhint: two\n"
 			"side: no\n  gr\xc3\xbcn == 1\n      ^\n"
 			"side: behind\n  abc\n     ^\n"
 			"side: before\n  abc\n  ^\n"
 			"side: note it\nhint: do\n");
-	assert_false(say_is_json() || say_is_quiet());
-	say_start(&json, "view");
+	assert_false(output_is_json() || output_is_silent());
+	output_start(&json, "view");
 	catch_stderr();
-	say_error_at(COMMAND_NOT_PERMITTED, "h", "t", 4, "m");
-	say_note("n");
+	message_error_at(COMMAND_NOT_PERMITTED, "h", "t", 4, "m");
+	message_note("n");
 	assert_string_equal(caught(),
 			"{\"schema\":1,\"type\":\"error\",\"verb\":\"view\",\"status\":3,\"message\":\"m\",\"hint\":\"h\",\"mend\":\"h\",\"text\":\"t\",\"column\":4}\n"
 			"{\"schema\":1,\"type\":\"note\",\"verb\":\"view\",\"message\":\"n\"}\n");
-	assert_true(say_is_json());
-	say_start(&quiet, NULL);
+	assert_true(output_is_json());
+	output_start(&quiet, NULL);
 	catch_stderr();
-	say_note("n");
-	say_note_hint("h", "n");
-	say_detail("d");
-	say_error(COMMAND_FAILED, NULL, "e");
+	message_note("n");
+	message_note_hint("h", "n");
+	message_detail("d");
+	message_error(COMMAND_FAILED, NULL, "e");
 	assert_string_equal(caught(), "side: e\n");
-	assert_true(say_is_quiet());
-	say_start(&verbose, NULL);
+	assert_true(output_is_silent());
+	output_start(&verbose, NULL);
 	catch_stderr();
-	say_detail("d %d", 5);
+	message_detail("d %d", 5);
 	assert_string_equal(caught(), "side: d 5\n");
-	say_start(&colored, NULL);
+	output_start(&colored, NULL);
 	catch_stderr();
-	say_error(COMMAND_FAILED, "h", "e");
-	say_note("n");
+	message_error(COMMAND_FAILED, "h", "e");
+	message_note("n");
 	assert_string_equal(caught(),
 			"\033[1;31mside:\033[0m e\n\033[1mhint:\033[0m h\n\033[1mside:\033[0m n\n");
-	assert_string_equal(say_label(true), "\033[1;31mside:\033[0m");
-	assert_string_equal(say_label(false), "\033[1mside:\033[0m");
-	say_start(&plain, NULL);
-	assert_string_equal(say_label(true), "side:");
-	assert_string_equal(say_label(false), "side:");
+	assert_string_equal(message_label(true), "\033[1;31mside:\033[0m");
+	assert_string_equal(message_label(false), "\033[1mside:\033[0m");
+	output_start(&plain, NULL);
+	assert_string_equal(message_label(true), "side:");
+	assert_string_equal(message_label(false), "side:");
 }
 
 /* The text with the mark has 239 bytes at most. */
@@ -803,13 +804,13 @@ static void test_long_places(void **unused)
 	memset(text, 'a', sizeof(text));
 	text[239] = '\0';
 	catch_stderr();
-	say_error_at(COMMAND_FAILED, NULL, text, 1, "m");
+	message_error_at(COMMAND_FAILED, NULL, text, 1, "m");
 	snprintf(wanted, sizeof(wanted), "side: m\n  %s\n  ^\n", text);
 	assert_string_equal(caught(), wanted);
 	text[239] = 'a';
 	text[240] = '\0';
 	catch_stderr();
-	say_error_at(COMMAND_FAILED, NULL, text, 1, "m");
+	message_error_at(COMMAND_FAILED, NULL, text, 1, "m");
 	assert_string_equal(caught(), "side: m\n");
 }
 
@@ -947,17 +948,17 @@ static void test_habits(void **unused)
 
 	(void)unused;
 	assert_string_equal(
-			habits_mend(NULL, "run"), "a command is recorded by `side record COMMAND`");
-	assert_string_equal(habits_mend(NULL, "add-trigger"),
+			habits_hint(NULL, "run"), "a command is recorded by `side record COMMAND`");
+	assert_string_equal(habits_hint(NULL, "add-trigger"),
 			"`side create --snapshot-on WHAT` makes snapshots by itself");
-	assert_null(habits_mend(NULL, "-p"));
-	assert_null(habits_mend(record, "run"));
-	assert_string_equal(habits_mend(record, "-p"),
+	assert_null(habits_hint(NULL, "-p"));
+	assert_null(habits_hint(record, "run"));
+	assert_string_equal(habits_hint(record, "-p"),
 			"a program that runs is recorded by `side attach -p PID`");
-	assert_null(habits_mend(view, "-p"));
-	assert_string_equal(habits_mend(view, "-i"),
+	assert_null(habits_hint(view, "-p"));
+	assert_string_equal(habits_hint(view, "-i"),
 			"the trace is named without an option: `side view DIR`");
-	assert_string_equal(habits_mend(command_find_verb("enable-event"), "--kernel"),
+	assert_string_equal(habits_hint(command_find_verb("enable-event"), "--kernel"),
 			"the kernel's events are recorded by `side record -k PATTERN`");
 	catch_stderr();
 	assert_int_equal(command_unknown_word(view, "call", known, "other"), COMMAND_USAGE);

@@ -90,8 +90,8 @@ static void make(struct made *made)
 								.target = 0x55667788}},
 				.nr_bytes = 9,
 				.bytes = {1, 2, 3, 4, 5, 6, 7, 8, (uint8_t)(9 + i)},
-				.pad = 0x66778899,
-				.pad_bytes = {21, 22, 23, 24, 25}};
+				.springboard = 0x66778899,
+				.springboard_bytes = {21, 22, 23, 24, 25}};
 		CHECK(probe_table_add_probe(writer, &probe) == (int64_t)i);
 	}
 	CHECK(!probe_table_bytes(writer, &made->bytes, &made->size));

@@ -33,7 +33,7 @@ static void begin_output(void)
 {
 	const struct common_options common = {.color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	saved = fcntl(2, F_DUPFD_CLOEXEC, 10);
@@ -134,12 +134,12 @@ static void *played_map(void *at, size_t size, int protection, int flags, int fd
 static void check_resolve(int status, const char *all, const char *printed)
 {
 	const struct probe_target target = {.exe = "/none"};
-	const struct resolve_wish wish = {.kind = RESOLVE_FUNCTION};
+	const struct resolve_request request = {.kind = RESOLVE_FUNCTION};
 	unsigned int before = resources_descriptors();
 	int table = 77;
 
 	begin_output();
-	assert_int_equal(probe_resolve(&target, &wish, &table), status);
+	assert_int_equal(probe_resolve(&target, &request, &table), status);
 	assert_output(printed);
 	assert_called(all);
 	if (table >= 0) {

@@ -37,7 +37,7 @@ static int printed_file, saved;
 
 static void begin_output(const struct common_options *common)
 {
-	say_start(common, NULL);
+	output_start(common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	saved = fcntl(2, F_DUPFD_CLOEXEC, 10);
@@ -411,9 +411,9 @@ static gid_t own_groups[3], own_group;
 static int nr_groups;
 static bool has_group;
 
-static int played_groups(int room, gid_t groups[])
+static int played_groups(int buffer, gid_t groups[])
 {
-	assert_int_equal(room, 1024);
+	assert_int_equal(buffer, 1024);
 	memcpy(groups, own_groups, sizeof(own_groups));
 	return nr_groups;
 }
@@ -445,9 +445,9 @@ static void check_group(uid_t uid, enum doctor_state state, const char *found, c
 	const struct doctor doctor = {.root = "", .uid = uid};
 	struct doctor_finding finding = {.state = DOCTOR_SKIPPED};
 
-	look_at_group(&doctor, &finding);
+	doctor_check_group(&doctor, &finding);
 	assert_string_equal(finding.found, found);
-	assert_string_equal(finding.mend, hint);
+	assert_string_equal(finding.hint, hint);
 	assert_int_equal(finding.state, state);
 }
 
@@ -524,8 +524,8 @@ static void test_wait(void **unused)
 
 static const struct export *the_export;
 
-static void played_nothing(const struct ctf_reader *reader, const struct walk_options *options,
-		const char *filter)
+static void played_nothing(const struct ctf_reader *reader,
+		const struct report_walk_options *options, const char *filter)
 {
 	assert_ptr_equal(reader, &the_export);
 	assert_ptr_equal(options->patterns, &the_export->options->patterns);

@@ -31,12 +31,12 @@
 
 static int printed_file, saved;
 
-static void begin_output(bool is_json, bool is_quiet)
+static void begin_output(bool is_json, bool plan_is_gp_only)
 {
 	const struct common_options common = {
-			.json = is_json, .quiet = is_quiet, .color = COLOR_NEVER};
+			.json = is_json, .quiet = plan_is_gp_only, .color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
 	fflush(NULL);
@@ -136,9 +136,9 @@ static void played_each(const struct receive *receive, receive_loss *loss, void 
 
 static int played_create(const struct receive_options *options, struct receive **receive)
 {
-	assert_non_null(options->say);
-	options->say(NULL, true, "100 % done");
-	options->say(NULL, false, "50 % of it");
+	assert_non_null(options->log_message);
+	options->log_message(NULL, true, "100 % done");
+	options->log_message(NULL, false, "50 % of it");
 	*receive = the_receive;
 	return 0;
 }
@@ -232,7 +232,7 @@ static void test_output(void **unused)
 static void add_many(struct reception *reception, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)
-		reception->sources[i] = (struct source){.fd = dup(0),
+		reception->sources[i] = (struct receive_connection){.fd = dup(0),
 				.receive = (struct receive_source *)(uintptr_t)(0x2000 + i)};
 	reception->nr_sources = count;
 	nr_open = (int)count;
@@ -312,8 +312,8 @@ static void test_peers(void **unused)
 	assert_false(is_same_peer(&other, &other));
 	/* 32 of one address that were accepted. */
 	for (unsigned int i = 0; i < 33; i++)
-		reception.sources[i] = (struct source){.since = i > 0, .peer = four};
-	reception.sources[33] = (struct source){.since = 1, .peer = six};
+		reception.sources[i] = (struct receive_connection){.since = i > 0, .peer = four};
+	reception.sources[33] = (struct receive_connection){.since = 1, .peer = six};
 	reception.nr_sources = 34;
 	assert_true(has_too_many(&reception, &four));
 	assert_false(has_too_many(&reception, &six));
@@ -390,7 +390,7 @@ static void test_reading(void **unused)
 {
 	static unsigned char piece[PIECE];
 	struct reception reception = {.receive = the_receive, .bytes = piece};
-	struct source source = {.receive = (struct receive_source *)(uintptr_t)0x2000};
+	struct receive_connection source = {.receive = (struct receive_source *)(uintptr_t)0x2000};
 	unsigned int before = resources_descriptors();
 	char text[20];
 	int ends[2];
@@ -536,11 +536,11 @@ static void test_listening(void **unused)
 
 /* ---- the summary ---- */
 
-static void summarize(bool is_json, bool is_quiet, int status, const char *printed)
+static void summarize(bool is_json, bool plan_is_gp_only, int status, const char *printed)
 {
 	struct reception reception = {.receive = the_receive};
 
-	begin_output(is_json, is_quiet);
+	begin_output(is_json, plan_is_gp_only);
 	assert_int_equal(receive_report_summary(&reception, "o\tut"), status);
 	assert_output(printed);
 }

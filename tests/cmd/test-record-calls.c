@@ -27,8 +27,8 @@
 
 static char memory;
 #define SESSION ((struct session *)(void *)&memory)
-static struct session_summary figures;
-static struct session_options given; /* to session_create() */
+static struct session_summary parameters;
+static struct session_options installed; /* to session_create() */
 static int create_kind, spawn_kind, run_kind;
 static bool is_created, gets_progress;
 
@@ -43,7 +43,7 @@ static int played_create(const struct session_options *options, struct session *
 		struct session_error *error)
 {
 	called("create %s;", options->output ? options->output : "-");
-	given = *options;
+	installed = *options;
 	assert_false(is_created);
 	if (create_kind)
 		return set_error(error, create_kind, "not created");
@@ -55,13 +55,13 @@ static int played_create(const struct session_options *options, struct session *
 static const struct session_summary *played_summary(struct session *session)
 {
 	assert_ptr_equal(session, SESSION);
-	return &figures;
+	return &parameters;
 }
 
-static int played_spawn(struct session *session, char *const *words, struct session_error *error)
+static int played_spawn(struct session *session, char *const *args, struct session_error *error)
 {
 	assert_ptr_equal(session, SESSION);
-	called("spawn %s;", words[0]);
+	called("spawn %s;", args[0]);
 	return set_error(error, spawn_kind, "not spawned");
 }
 
@@ -149,10 +149,10 @@ static int played_join(struct kernel_recording *recording, const struct parsed *
 
 static char **played_words(const struct kernel_recording *recording)
 {
-	static char word[] = "side-kernel-words", *words[] = {word, NULL};
+	static char word[] = "side-kernel-words", *args[] = {word, NULL};
 
 	assert_ptr_equal(recording->joined, &kernel_memory);
-	return words;
+	return args;
 }
 
 static int played_start(struct kernel_recording *recording, const struct parsed *parsed,
@@ -207,7 +207,7 @@ static int played_printing_start(struct printing *printing, const struct parsed 
 	return printing_start_status;
 }
 
-static int played_sending_prepare(struct sending *sending, const struct parsed *parsed,
+static int played_sending_prepare(struct sending_state *sending, const struct parsed *parsed,
 		struct session_options *session)
 {
 	(void)parsed;
@@ -218,7 +218,7 @@ static int played_sending_prepare(struct sending *sending, const struct parsed *
 }
 
 static int played_sending_start(
-		struct sending *sending, const struct parsed *parsed, const char *output)
+		struct sending_state *sending, const struct parsed *parsed, const char *output)
 {
 	(void)sending;
 	(void)parsed;
@@ -226,7 +226,7 @@ static int played_sending_start(
 	return sending_start_status;
 }
 
-static int played_sending_finish(struct sending *sending, const char *output)
+static int played_sending_finish(struct sending_state *sending, const char *output)
 {
 	(void)sending;
 	called("sent %s;", output ? output : "-");
@@ -254,7 +254,7 @@ static const struct session_channel *played_items(const struct channel_list *cha
 
 static void played_explain(const struct nothing *nothing, const struct session_summary *summary)
 {
-	assert_ptr_equal(summary, &figures);
+	assert_ptr_equal(summary, &parameters);
 	called("explain %zu %zu;", nothing->uses->count, nothing->wrappers->count);
 }
 
@@ -279,9 +279,9 @@ static void (*played_signal(int number, void (*handler)(int)))(int)
 #define progress_end() called("end;")
 #define kernel_recording_prepare played_prepare
 #define kernel_recording_join played_join
-#define kernel_recording_words played_words
+#define kernel_recording_args played_words
 #define kernel_recording_start played_start
-#define kernel_recording_say_begin() called("begin;")
+#define kernel_recording_print_begin() called("begin;")
 #define kernel_recording_wait() called("wait;")
 #define kernel_recording_finish played_finish
 #define kernel_recording_means played_means
@@ -310,7 +310,7 @@ static struct session_loss losses[14];
 
 static void reset(void)
 {
-	figures = (struct session_summary){.output = "/out", .status = 0};
+	parameters = (struct session_summary){.output = "/out", .status = 0};
 	create_kind = spawn_kind = run_kind = 0;
 	prepare_status = join_status = start_status = finish_status = 0;
 	printing_status = printing_start_status = sending_prepare_status = 0;
@@ -386,15 +386,15 @@ static void test_messages(void **unused)
 
 	(void)unused;
 	reset();
-	figures.messages = messages;
-	figures.nr_messages = 4;
+	parameters.messages = messages;
+	parameters.nr_messages = 4;
 	begin_output();
-	command_session_messages(&figures);
+	command_session_messages(&parameters);
 	assert_output("side: one\nhint: x\nside: two\nhint: y\nside: three\nside: four\n");
 	/* Notes are not printed with --quiet. */
 	printed_options.quiet = true;
 	begin_output();
-	command_session_messages(&figures);
+	command_session_messages(&parameters);
 	assert_output("side: two\nhint: y\nside: three\n");
 	printed_options.quiet = false;
 	for (int i = 0; i < 4; i++)
@@ -419,32 +419,32 @@ static void test_final(void **unused)
 
 	(void)unused;
 	reset();
-	figures.lost = 1;
-	assert_int_equal(final_status(&figures, &options, 0), COMMAND_DONE);
+	parameters.lost = 1;
+	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_DONE);
 	options.strict = true;
-	assert_int_equal(final_status(&figures, &options, 0), COMMAND_LOST);
-	figures.lost = 0;
-	figures.unwritten = 1;
-	assert_int_equal(final_status(&figures, &options, 0), COMMAND_LOST);
-	figures.unwritten = 0;
-	figures.nr_refused = 1;
-	assert_int_equal(final_status(&figures, &options, 7), COMMAND_LOST);
-	figures.nr_refused = 0;
-	assert_int_equal(final_status(&figures, &options, 7), 7);
-	figures.failure = SESSION_ERROR_PERMISSION;
-	assert_int_equal(final_status(&figures, &options, 7), 7);
-	assert_int_equal(final_status(&figures, &options, 0), COMMAND_NOT_PERMITTED);
-	figures.status = 9 << 8;
-	assert_int_equal(final_status(&figures, &options, 7), 9);
+	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_LOST);
+	parameters.lost = 0;
+	parameters.unwritten = 1;
+	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_LOST);
+	parameters.unwritten = 0;
+	parameters.nr_refused = 1;
+	assert_int_equal(final_status(&parameters, &options, 7), COMMAND_LOST);
+	parameters.nr_refused = 0;
+	assert_int_equal(final_status(&parameters, &options, 7), 7);
+	parameters.failure = SESSION_ERROR_PERMISSION;
+	assert_int_equal(final_status(&parameters, &options, 7), 7);
+	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
+	parameters.status = 9 << 8;
+	assert_int_equal(final_status(&parameters, &options, 7), 9);
 	/* With a status, the interruption does not count. */
-	figures.interrupted = true;
-	assert_int_equal(final_status(&figures, &options, 7), 9);
-	figures.status = 0;
-	assert_int_equal(final_status(&figures, &options, 0), COMMAND_NOT_PERMITTED);
-	figures.status = -1;
-	assert_int_equal(final_status(&figures, &options, 7), 130);
-	figures.interrupted = false;
-	assert_int_equal(final_status(&figures, &options, 7), 7);
+	parameters.interrupted = true;
+	assert_int_equal(final_status(&parameters, &options, 7), 9);
+	parameters.status = 0;
+	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
+	parameters.status = -1;
+	assert_int_equal(final_status(&parameters, &options, 7), 130);
+	parameters.interrupted = false;
+	assert_int_equal(final_status(&parameters, &options, 7), 7);
 }
 
 static void test_signals(void **unused)
@@ -452,21 +452,21 @@ static void test_signals(void **unused)
 	(void)unused;
 	reset();
 	begin_output();
-	figures.status = 11 | 0x80;
-	say_signal(&figures, "./x");
-	figures.status = 15;
-	say_signal(&figures, "./y");
-	figures.interrupted = true;
-	say_signal(&figures, "./y");
-	figures.interrupted = false;
-	figures.status = SIGINT;
-	say_signal(&figures, "./y");
-	figures.status = SIGPIPE;
-	say_signal(&figures, "./y");
-	figures.status = 3 << 8;
-	say_signal(&figures, "./y");
-	figures.status = -1;
-	say_signal(&figures, "./y");
+	parameters.status = 11 | 0x80;
+	record_print_signal(&parameters, "./x");
+	parameters.status = 15;
+	record_print_signal(&parameters, "./y");
+	parameters.interrupted = true;
+	record_print_signal(&parameters, "./y");
+	parameters.interrupted = false;
+	parameters.status = SIGINT;
+	record_print_signal(&parameters, "./y");
+	parameters.status = SIGPIPE;
+	record_print_signal(&parameters, "./y");
+	parameters.status = 3 << 8;
+	record_print_signal(&parameters, "./y");
+	parameters.status = -1;
+	record_print_signal(&parameters, "./y");
 	assert_output("side: ./x was ended by signal 11 (Segmentation fault, core dumped)\nside: ./y was ended by signal 15 (Terminated)\n");
 }
 
@@ -496,12 +496,12 @@ static void test_summary(void **unused)
 			.directory = "same", .procname = "s", .recorded = 1};
 	processes[5] = (struct session_process){
 			.directory = "over", .procname = "o", .overwritten = 1};
-	figures.processes = processes;
-	figures.nr_processes = 6;
-	figures.recorded = 1202;
-	figures.bytes = 3072;
+	parameters.processes = processes;
+	parameters.nr_processes = 6;
+	parameters.recorded = 1202;
+	parameters.bytes = 3072;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 1,202 events from 5 processes, 3.0 KiB, in /out\n"
 		      "  ma\\x09ny, pid 77              1,200 events, 2.0 KiB (2,345 event classes enabled)\n"
 		      "  few                           1 event, 1 byte (1 event class enabled)\n"
@@ -511,58 +511,58 @@ static void test_summary(void **unused)
 		      "  and 1 process without events\n"
 		      "side: see it with: side view /out\n");
 	/* One process; two without events. */
-	figures.chunks = 3;
-	figures.processes = processes + 4;
-	figures.nr_processes = 1;
-	figures.recorded = 1;
-	figures.interrupted = true;
+	parameters.chunks = 3;
+	parameters.processes = processes + 4;
+	parameters.nr_processes = 1;
+	parameters.recorded = 1;
+	parameters.interrupted = true;
 	parsed.verb = &recover_verb;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recovered 1 event from 1 process, 3.0 KiB, in /out; interrupted before the command ended\n  same                          1 event, 0 bytes (0 event classes enabled)\nside: 3 chunks in /out\nside: see it with: side view /out\n");
-	figures.chunks = 0;
+	parameters.chunks = 0;
 	/* Quiet: losses are printed. */
 	printed_options.quiet = true;
-	figures.lost = 2;
+	parameters.lost = 2;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: 2 events were lost for reasons that only the traces contain\n");
-	figures.lost = 0;
+	parameters.lost = 0;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("");
 	printed_options.quiet = false;
 	/* Where it goes. */
 	parsed.verb = &record_verb;
-	figures.interrupted = false;
+	parameters.interrupted = false;
 	parsed.options.record.print = true;
 	parsed.options.record.output = NULL;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 1 event from 1 process, 3.0 KiB\n  same                          1 event, 0 bytes (0 event classes enabled)\n");
 	parsed.options.record.to = "tcp://a\tb";
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 1 event from 1 process, 3.0 KiB, for tcp://a\\x09b\n  same                          1 event, 0 bytes (0 event classes enabled)\n");
 	parsed.options.record.output = "x";
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 1 event from 1 process, 3.0 KiB, in /out\n  same                          1 event, 0 bytes (0 event classes enabled)\nside: see it with: side view /out\n");
 	/* No memory for the order: the rest is printed. */
 	begin_output();
 	failing_arm(1);
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_true(failing_has_failed());
 	assert_output("side: recorded 1 event from 1 process, 3.0 KiB, in /out\nside: see it with: side view /out\n");
 	/* Global probes that recorded nothing have been explained. */
 	parsed.options.record.global.on = true;
-	figures.bytes = 0;
+	parameters.bytes = 0;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("");
-	figures.unwritten = 1;
+	parameters.unwritten = 1;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 1 event from 1 process, 0 bytes, in /out\n  same                          1 event, 0 bytes (0 event classes enabled)\nside: events of 1 byte could not be written\nside: see it with: side view /out\n");
 }
 
@@ -590,24 +590,24 @@ static void test_rows(void **unused)
 				.count = 1000 + (uint64_t)i,
 				.in_bytes = i == 2};
 	}
-	figures.processes = processes;
-	figures.losses = losses;
-	figures.bytes = 1;
-	figures.recorded = 7;
+	parameters.processes = processes;
+	parameters.losses = losses;
+	parameters.bytes = 1;
+	parameters.recorded = 7;
 	for (int rows = 10; rows <= 12; rows++) {
 		size_t used;
 
-		figures.nr_processes = (size_t)rows + (rows > 10 ? 2 : 0);
-		figures.nr_losses = (size_t)rows;
-		figures.lost = 0;
+		parameters.nr_processes = (size_t)rows + (rows > 10 ? 2 : 0);
+		parameters.nr_losses = (size_t)rows;
+		parameters.lost = 0;
 		for (int i = 0; i < rows; i++)
-			figures.lost += losses[i].in_bytes ? 0 : losses[i].count;
-		figures.unwritten = 1002;
+			parameters.lost += losses[i].in_bytes ? 0 : losses[i].count;
+		parameters.unwritten = 1002;
 		for (int i = 0; i < 14; i++)
 			processes[i].recorded = i < rows ? 100 - (uint64_t)i : 0;
 		parsed.common.verbose = rows == 12;
 		begin_output();
-		command_session_summary(&figures, &parsed, 0);
+		command_session_summary(&parameters, &parsed, 0);
 		used = (size_t)snprintf(expected, sizeof(expected),
 				"side: recorded 7 events from %d processes, 1 byte, in /out\n",
 				rows);
@@ -622,21 +622,21 @@ static void test_rows(void **unused)
 			used += (size_t)snprintf(expected + used, sizeof(expected) - used,
 					"  and 2 processes without events\n");
 		{
-			char number[SAY_NUMBER_MAX], full[SAY_NUMBER_MAX];
+			char number[FORMAT_NUMBER_MAX], full[FORMAT_NUMBER_MAX];
 
 			used += (size_t)snprintf(expected + used, sizeof(expected) - used,
 					"side: %s events were lost:\n  %s while a ring was full\n  1,003 for being too big\nhint: a larger `--buffer-size`, or fewer locations, would keep more\nside: events of 1002 bytes could not be written\n",
-					say_number(figures.lost, number),
-					say_number(figures.lost - 1003, full));
+					format_number(parameters.lost, number),
+					format_number(parameters.lost - 1003, full));
 		}
 		for (int i = 0; i < (rows == 12 ? 12 : 10); i++) {
-			char number[SAY_NUMBER_MAX];
+			char number[FORMAT_NUMBER_MAX];
 
 			used += (size_t)snprintf(expected + used, sizeof(expected) - used,
 					"  %s%s  %s  %s (%s)\n", names[i], i ? "/ring_3" : "",
 					i == 1 ? "events not known by name" : "p:\\x09e",
-					i == 2 ? say_size(1002, number)
-					       : say_number(losses[i].count, number),
+					i == 2 ? format_size(1002, number)
+					       : format_number(losses[i].count, number),
 					losses[i].reason);
 		}
 		if (rows == 11)
@@ -653,7 +653,7 @@ static void test_rows(void **unused)
 	for (int i = 0; i < 20; i++) {
 		memory_before = i == 10 ? resources_memory() : memory_before;
 		begin_output();
-		command_session_summary(&figures, &parsed, 0);
+		command_session_summary(&parameters, &parsed, 0);
 		assert_non_null(strstr(end_output(), "\nside: one event has 64.0 KiB"));
 	}
 	assert_int_equal(resources_memory(), memory_before);
@@ -661,10 +661,10 @@ static void test_rows(void **unused)
 	losses[3].reason = SESSION_LOST_TOO_BIG;
 	/* Quiet: no rows. */
 	printed_options.quiet = true;
-	figures.nr_losses = 3;
-	figures.lost = 2001;
+	parameters.nr_losses = 3;
+	parameters.lost = 2001;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: 2,001 events were lost while a ring was full\nhint: a larger `--buffer-size`, or fewer locations, would keep more\nside: events of 1002 bytes could not be written\n");
 }
 
@@ -672,39 +672,39 @@ static void test_windows(void **unused)
 {
 	(void)unused;
 	reset();
-	figures.overwritten = 2048;
-	figures.chunks = 1;
-	figures.snapshots = 1;
-	figures.snapshot_first = "snapshot-1-a";
-	figures.snapshot_last = "snapshot-1-b";
-	figures.snapshot_first_recorded = 1;
-	figures.snapshot_last_recorded = 2222;
+	parameters.overwritten = 2048;
+	parameters.chunks = 1;
+	parameters.snapshots = 1;
+	parameters.snapshot_first = "snapshot-1-a";
+	parameters.snapshot_last = "snapshot-1-b";
+	parameters.snapshot_first_recorded = 1;
+	parameters.snapshot_last_recorded = 2222;
 	begin_output();
-	print_windows(&figures);
+	print_windows(&parameters);
 	assert_output("side: 2.0 KiB of older events were overwritten, as --mode overwrite asks\nside: 1 chunk in /out\nside: 1 snapshot in /out: snapshot-1-a, 1 event\n");
-	figures.overwritten = 0;
-	figures.chunks = 2;
-	figures.chunks_removed = 1;
-	figures.chunks_removed_bytes = 3072;
-	figures.snapshots = 2;
+	parameters.overwritten = 0;
+	parameters.chunks = 2;
+	parameters.chunks_removed = 1;
+	parameters.chunks_removed_bytes = 3072;
+	parameters.snapshots = 2;
 	begin_output();
-	print_windows(&figures);
+	print_windows(&parameters);
 	assert_output("side: 2 chunks in /out; 1 of them, 3.0 KiB, was removed, as --keep asks\nside: 2 snapshots in /out: snapshot-1-a, 1 event, and snapshot-1-b, 2,222 events; snapshots can share events\n");
-	figures.chunks = 1;
-	figures.chunks_removed = 1;
-	figures.snapshots = 3;
+	parameters.chunks = 1;
+	parameters.chunks_removed = 1;
+	parameters.snapshots = 3;
 	begin_output();
-	print_windows(&figures);
+	print_windows(&parameters);
 	assert_output("side: 1 chunk in /out; 1 of it, 3.0 KiB, was removed, as --keep asks\nside: 3 snapshots in /out: snapshot-1-a, 1 event, to snapshot-1-b, 2,222 events; snapshots can share events\n");
-	figures.chunks = 5;
-	figures.chunks_removed = 4;
-	figures.snapshots = 0;
+	parameters.chunks = 5;
+	parameters.chunks_removed = 4;
+	parameters.snapshots = 0;
 	begin_output();
-	print_windows(&figures);
+	print_windows(&parameters);
 	assert_output("side: 5 chunks in /out; 4 of them, 3.0 KiB, were removed, as --keep asks\n");
-	figures.chunks = figures.chunks_removed = 0;
+	parameters.chunks = parameters.chunks_removed = 0;
 	begin_output();
-	print_windows(&figures);
+	print_windows(&parameters);
 	assert_output("");
 }
 
@@ -723,21 +723,21 @@ static void test_nothing(void **unused)
 	(void)unused;
 	reset();
 	processes[0] = (struct session_process){.directory = "d", .procname = "p"};
-	figures.processes = processes;
-	figures.nr_processes = 1;
+	parameters.processes = processes;
+	parameters.nr_processes = 1;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output(NONE
 			"side: no event was recorded: `sched:a` is an event of the kernel\nhint: `-k` records it\n");
 	assert_called("means p:a;means sched:a;");
 	parsed.options.record.channels.count = 2;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output(NONE);
 	assert_called("means p:a;explain 2 5;");
 	uses[0] = uses[3];
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output(NONE
 			"side: no event was recorded: `sched:a` is an event of the kernel\nhint: `-k` records it\n");
 	assert_called("means sched:a;");
@@ -745,33 +745,33 @@ static void test_nothing(void **unused)
 	*calls = '\0';
 	parsed.verb = &trace_verb;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output(NONE
 			"side: nothing was recorded: the program reached none of the locations\n");
 	parsed.options.record.filter = "x > 1";
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output(NONE
 			"side: nothing was recorded: the program reached none of the locations, or `--filter` was true of no event\n");
 	*calls = '\0';
 	/* With events of the kernel there is something to see; without processes the session has reported it. */
 	parsed.options.record.kernel.count = 1;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output(NONE "side: see it with: side view /out\n");
-	figures.nr_processes = 0;
+	parameters.nr_processes = 0;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 0 events from 0 processes, 0 bytes, in /out\nside: see it with: side view /out\n");
 	parsed.options.record.kernel.count = 0;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 0 events from 0 processes, 0 bytes, in /out\n");
 	/* Kernel options mean nothing to another verb. */
 	parsed.verb = &recover_verb;
 	parsed.options.record.kernel.count = 1;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recovered 0 events from 0 processes, 0 bytes, in /out\n");
 	assert_called("");
 }
@@ -784,7 +784,7 @@ static void test_json(void **unused)
 	reset();
 	printed_options.json = true;
 	begin_output();
-	command_session_summary(&figures, &parsed, -1);
+	command_session_summary(&parameters, &parsed, -1);
 	assert_output("{\"schema\":1,\"type\":\"summary\",\"verb\":\"recover\",\"output\":\"/out\",\"recorded\":0,\"bytes\":0,\"lost\":0,\"unwritten\":0,\"overwritten\":0,\"snapshots\":0,\"snapshot_recorded\":0,\"memory_peak\":0,\"interrupted\":false,\"processes\":[],\"losses\":[],\"reasons\":[]}\n");
 	processes[0] = (struct session_process){.directory = "d\"",
 			.procname = "n\"",
@@ -810,7 +810,7 @@ static void test_json(void **unused)
 			.reason = "",
 			.count = 22,
 			.in_bytes = true};
-	figures = (struct session_summary){.output = "/o\"",
+	parameters = (struct session_summary){.output = "/o\"",
 			.recorded = 1,
 			.bytes = 2,
 			.lost = 21,
@@ -832,7 +832,7 @@ static void test_json(void **unused)
 	for (int quiet = 0; quiet < 2; quiet++) {
 		printed_options.quiet = quiet;
 		begin_output();
-		command_session_summary(&figures, &parsed, 0);
+		command_session_summary(&parameters, &parsed, 0);
 		assert_output("{\"schema\":1,\"type\":\"summary\",\"verb\":\"record\",\"output\":\"/o\\\"\",\"recorded\":1,\"bytes\":2,\"lost\":21,\"unwritten\":4,\"overwritten\":5,\"snapshots\":6,\"snapshot_recorded\":7,\"memory_peak\":8,\"interrupted\":true,\"chunks\":31,\"chunks_removed\":32,\"chunks_removed_bytes\":33,\"disk_full\":34,\"command_status\":0,\"processes\":["
 			      "{\"directory\":\"d\\\"\",\"name\":\"n\\\"\",\"executable\":\"e\\\"\",\"pid\":11,\"parent\":12,\"kinds\":13,\"recorded\":14,\"bytes\":15,\"lost\":16,\"overwritten\":17,\"ring_size\":2048,\"rings\":19},"
 			      "{\"directory\":\"\",\"name\":\"\",\"executable\":\"\",\"pid\":0,\"parent\":0,\"kinds\":0,\"recorded\":0,\"bytes\":0,\"lost\":0,\"overwritten\":0,\"ring_size\":0,\"rings\":0}],"
@@ -840,16 +840,16 @@ static void test_json(void **unused)
 			      "{\"process\":\"\",\"ring\":\"\",\"event\":\"\",\"reason\":\"\",\"count\":22,\"in_bytes\":true}],"
 			      "\"reasons\":[{\"reason\":\"f\\\"\",\"count\":21,\"hint\":null,\"mend\":null}]}\n");
 	}
-	figures.lost = figures.unwritten = 0;
+	parameters.lost = parameters.unwritten = 0;
 	begin_output();
-	command_session_summary(&figures, &parsed, 0);
+	command_session_summary(&parameters, &parsed, 0);
 	assert_output("");
 }
 
 /* ---- the verb ---- */
 
 static char command[] = "./command";
-static char *words[] = {command, NULL};
+static char *args[] = {command, NULL};
 static struct parsed parsed;
 
 static int run(void)
@@ -858,7 +858,7 @@ static int run(void)
 
 	parsed.verb = &record_verb;
 	parsed.common = printed_options;
-	parsed.operands = words;
+	parsed.operands = args;
 	nr_freed = 0;
 	status = cmd_record(&parsed);
 	assert_int_equal(nr_freed, 1);
@@ -883,9 +883,9 @@ static void test_record(void **unused)
 	assert_called(BEFORE
 			"create -;start /out;printer /out 1;private ./command;spawn ./command;sends /out;show side: record: 2.0 KiB of 3 processes, 4,567 lost;run;end;finish;sent /out;destroy;" AFTER);
 	assert_ptr_equal(last_handler, SIG_IGN);
-	assert_int_equal(given.nr_channels, 3);
-	assert_non_null(given.channels);
-	assert_true(given.monotonic);
+	assert_int_equal(installed.nr_channels, 3);
+	assert_non_null(installed.channels);
+	assert_true(installed.monotonic);
 	/* Printed meanwhile, in a directory of its own; joined with the kernel; with variables for side-uprobes. */
 	is_made = is_joined = adds_environment = true;
 	is_alone = true;
@@ -938,7 +938,7 @@ static void assert_failure(int status, const char *printed, const char *expected
 			snprintf(other, sizeof(other), "%s-other", output);
 			parsed.options.record.output = other;
 		}
-		figures.output = output;
+		parameters.output = output;
 		*calls = '\0';
 		begin_output();
 		assert_int_equal(run(), status);
@@ -949,7 +949,7 @@ static void assert_failure(int status, const char *printed, const char *expected
 		assert_int_equal(!access(output, F_OK), !removes || is_given == 1);
 		(void)rmdir(output);
 	}
-	figures.output = "/out";
+	parameters.output = "/out";
 	parsed.options.record.output = NULL;
 }
 
@@ -1018,7 +1018,7 @@ static void test_failures(void **unused)
 	is_alone = true;
 	begin_output();
 	assert_int_equal(mkdir(output, 0700), 0);
-	figures.output = output;
+	parameters.output = output;
 	assert_int_equal(run(), 16);
 	assert_output("");
 	assert_called(with_output(BEFORE "create -;start %s;destroy;" AFTER));
@@ -1074,7 +1074,7 @@ static void test_order(void **unused)
 	printed_options.quiet = true;
 	parsed = (struct parsed){.operand_count = 1};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		figures.status = cases[i].command << 8;
+		parameters.status = cases[i].command << 8;
 		finish_status = cases[i].kernel;
 		sending_start_status = cases[i].start;
 		sending_finish_status = cases[i].finish;
@@ -1084,26 +1084,26 @@ static void test_order(void **unused)
 		*calls = '\0';
 	}
 	/* Messages, and what is printed of the command. */
-	figures.messages = &message;
-	figures.nr_messages = 1;
+	parameters.messages = &message;
+	parameters.nr_messages = 1;
 	printed_options.quiet = false;
-	figures.status = 15;
+	parameters.status = 15;
 	sending_start_status = finish_status = 0;
 	begin_output();
 	assert_int_equal(run(), 143);
 	assert_output("side: ./command was ended by signal 15 (Terminated)\nside: message\n" SHORT);
-	figures.nr_messages = 0;
+	parameters.nr_messages = 0;
 	printed_options.json = true;
-	figures.status = 0;
+	parameters.status = 0;
 	begin_output();
 	assert_int_equal(run(), 0);
 	assert_non_null(strstr(end_output(), ",\"command_status\":0,"));
-	figures.status = 15;
+	parameters.status = 15;
 	begin_output();
 	assert_int_equal(run(), 143);
 	fflush(NULL);
 	assert_non_null(strstr(end_output(), ",\"command_status\":143,"));
-	figures.status = -1;
+	parameters.status = -1;
 	begin_output();
 	assert_int_equal(run(), 0);
 	assert_null(strstr(end_output(), "command_status"));
@@ -1125,8 +1125,8 @@ static void test_options(void **unused)
 	begin_output();
 	assert_int_equal(run(), COMMAND_DONE);
 	assert_null(getenv("SIDE_VALIDATE"));
-	assert_false(given.force || given.huge_pages || given.prefault || given.wait_all ||
-			given.rotation.on_request);
+	assert_false(installed.force || installed.huge_pages || installed.prefault ||
+			installed.wait_all || installed.rotation.on_request);
 	*options = (struct record_options){.output = "/o",
 			.force = true,
 			.memory_limit = 1,
@@ -1147,37 +1147,38 @@ static void test_options(void **unused)
 	assert_int_equal(run(), COMMAND_DONE);
 	assert_memory_equal(calls, "channels 1;", 11);
 	assert_string_equal(getenv("SIDE_VALIDATE"), "1");
-	assert_true(given.mode == SESSION_RECORD && given.force && !given.huge_pages &&
-			!given.prefault && !given.wait_all && !given.rotation.on_request);
-	assert_string_equal(given.output, "/o");
-	assert_string_equal(given.buffers, "/b");
-	assert_int_equal(given.memory_limit, 1);
-	assert_int_equal(given.format, 1);
-	assert_int_equal(given.compress, 4);
-	assert_ptr_equal(given.wrappers, wrappers);
-	assert_int_equal(given.nr_wrappers, 1);
-	assert_ptr_equal(given.snapshot_on, snapshots);
-	assert_int_equal(given.nr_snapshot_on, 1);
-	assert_int_equal(given.snapshot_max, UINT32_MAX);
-	assert_int_equal(given.rotation.size, 5);
-	assert_int_equal(given.rotation.period_ns, 6);
-	assert_int_equal(given.retention.size, 7);
-	assert_int_equal(given.retention.age_ns, 8);
-	assert_int_equal(given.retention.count, UINT32_MAX);
+	assert_true(installed.mode == SESSION_RECORD && installed.force && !installed.huge_pages &&
+			!installed.prefault && !installed.wait_all &&
+			!installed.rotation.on_request);
+	assert_string_equal(installed.output, "/o");
+	assert_string_equal(installed.buffers, "/b");
+	assert_int_equal(installed.memory_limit, 1);
+	assert_int_equal(installed.format, 1);
+	assert_int_equal(installed.compress, 4);
+	assert_ptr_equal(installed.wrappers, wrappers);
+	assert_int_equal(installed.nr_wrappers, 1);
+	assert_ptr_equal(installed.snapshot_on, snapshots);
+	assert_int_equal(installed.nr_snapshot_on, 1);
+	assert_int_equal(installed.snapshot_max, UINT32_MAX);
+	assert_int_equal(installed.rotation.size, 5);
+	assert_int_equal(installed.rotation.period_ns, 6);
+	assert_int_equal(installed.retention.size, 7);
+	assert_int_equal(installed.retention.age_ns, 8);
+	assert_int_equal(installed.retention.count, UINT32_MAX);
 	*options = (struct record_options){.snapshot_max = UINT64_C(1) << 32,
 			.keep_count = (UINT64_C(1) << 32) + 1,
 			.huge_pages = true,
 			.wait_all = true};
 	assert_int_equal(run(), COMMAND_DONE);
-	assert_int_equal(given.snapshot_max, UINT32_MAX);
-	assert_int_equal(given.retention.count, UINT32_MAX);
-	assert_true(given.huge_pages && given.wait_all && !given.prefault);
+	assert_int_equal(installed.snapshot_max, UINT32_MAX);
+	assert_int_equal(installed.retention.count, UINT32_MAX);
+	assert_true(installed.huge_pages && installed.wait_all && !installed.prefault);
 	*options = (struct record_options){
 			.snapshot_max = 9, .keep_count = 10, .prefault = true, .rotate = true};
 	assert_int_equal(run(), COMMAND_DONE);
-	assert_int_equal(given.snapshot_max, 9);
-	assert_int_equal(given.retention.count, 10);
-	assert_true(given.prefault && given.rotation.on_request && !given.huge_pages);
+	assert_int_equal(installed.snapshot_max, 9);
+	assert_int_equal(installed.retention.count, 10);
+	assert_true(installed.prefault && installed.rotation.on_request && !installed.huge_pages);
 	unsetenv("SIDE_VALIDATE");
 	assert_output("");
 	*calls = '\0';
@@ -1203,7 +1204,7 @@ static void test_command(void **unused)
 	printed_options.quiet = true;
 	parsed = (struct parsed){.verb = &trace_verb,
 			.common = printed_options,
-			.operands = words,
+			.operands = args,
 			.operand_count = 1,
 			.options.record.print = true};
 	begin_output();
@@ -1211,7 +1212,7 @@ static void test_command(void **unused)
 	assert_called("print 1 /mine;create /mine;start /out;printer /out 0;private ./command;spawn ./command;sends /out;run;end;finish;after;sent /out;destroy;printed;");
 	after_status = 41;
 	assert_int_equal(command_record(&parsed, &options, after, &after_status), 41);
-	figures.status = 6 << 8;
+	parameters.status = 6 << 8;
 	*calls = '\0';
 	assert_int_equal(command_record(&parsed, &options, after, &after_status), 6);
 	assert_non_null(strstr(calls, "finish;after;sent"));

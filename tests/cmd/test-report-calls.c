@@ -31,7 +31,7 @@ static void begin_output(void)
 {
 	const struct common_options common = {.color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -282,11 +282,11 @@ static bool played_evaluate(const struct where_bound *bound, const struct ctf_it
 static void (*symbols_say)(void *user, const char *sentence);
 
 static struct symbols *played_symbols(
-		bool debuginfod, void (*say)(void *user, const char *sentence), void *user)
+		bool debuginfod, void (*report)(void *user, const char *sentence), void *user)
 {
 	called("symbols %d;", debuginfod);
 	assert_null(user);
-	symbols_say = say;
+	symbols_say = report;
 	return no_symbols ? NULL : the_symbols;
 }
 
@@ -525,9 +525,9 @@ static void test_callers_printed(void **unused)
 
 /* ---- calls of functions ---- */
 
-static struct calls_figures figures_of(uint64_t number)
+static struct calls_stats report_count_get_stats(uint64_t number)
 {
-	return (struct calls_figures){.calls = number,
+	return (struct calls_stats){.calls = number,
 			.timed = 4,
 			.total_ns = number * 1000,
 			.self_ns = number * 10,
@@ -536,7 +536,7 @@ static struct calls_figures figures_of(uint64_t number)
 			.sum_ns = number * 200};
 }
 
-static void assert_text(struct text *text, const char *expected)
+static void assert_text(struct report_text_writer *text, const char *expected)
 {
 	called("%.*s", (int)view_out_size(&text->out), text->out.begin);
 	text->out.at = text->out.begin;
@@ -547,10 +547,11 @@ static void test_tables(void **unused)
 {
 	struct report_options options = {.rows = 10};
 	struct report report = {.options = &options};
-	struct text text = {.report = &report};
-	struct calls_figures figures[3] = {figures_of(7), figures_of(9), {.calls = 3}};
-	struct calls_branch branches[4] = {{KEYS_NONE, 1, 0, figures_of(5)},
-			{0, 0, 1, figures_of(2)}, {1, 2, 40, {.calls = 1}},
+	struct report_text_writer text = {.report = &report};
+	struct calls_stats stats[3] = {
+			report_count_get_stats(7), report_count_get_stats(9), {.calls = 3}};
+	struct calls_branch branches[4] = {{KEYS_NONE, 1, 0, report_count_get_stats(5)},
+			{0, 0, 1, report_count_get_stats(2)}, {1, 2, 40, {.calls = 1}},
 			{2, 1, 41, {.calls = 8}}};
 	char expected[1000];
 
@@ -566,7 +567,7 @@ static void test_tables(void **unused)
 	keys_add(&report.calls.branch_keys, "1", 1);
 	keys_add(&report.calls.branch_keys, "2", 1);
 	keys_add(&report.calls.branch_keys, "3", 1);
-	report.calls.figures = figures;
+	report.calls.stats = stats;
 	report.calls.branches = branches;
 	assert_int_equal(text_print_calls(&text), 0);
 	assert_text(&text,

@@ -70,7 +70,7 @@ static struct pair_key key_of(uint64_t high, uint64_t low)
 	return (struct pair_key){.high = high, .low = low, .there = true};
 }
 
-static void begin(struct pairs *pairs, unsigned int rule, struct pair_key key, int64_t ns)
+static void begin(struct report_pairs *pairs, unsigned int rule, struct pair_key key, int64_t ns)
 {
 	const struct pair_open open = {.ns = ns, .number = (uint64_t)ns + 7};
 
@@ -78,7 +78,7 @@ static void begin(struct pairs *pairs, unsigned int rule, struct pair_key key, i
 }
 
 /* The time of the begin, or -1. */
-static int64_t end(struct pairs *pairs, unsigned int rule, struct pair_key key)
+static int64_t end(struct report_pairs *pairs, unsigned int rule, struct pair_key key)
 {
 	struct pair_open open = {.ns = -2};
 
@@ -92,7 +92,7 @@ static void test_pairs(void **unused)
 {
 	const struct pair_key one = key_of(1, 2), other = key_of(1, 3), none = {.there = false};
 	struct pair_key unknown = key_of(0, 0);
-	struct pairs pairs = {.rule_count = 2};
+	struct report_pairs pairs = {.rule_count = 2};
 	struct pair_open top = {.ns = 0};
 
 	(void)unused;
@@ -148,7 +148,7 @@ static void test_pairs(void **unused)
 static void test_pairs_of_one_key(void **unused)
 {
 	const struct pair_key key = key_of(5, 6);
-	struct pairs pairs = {.rule_count = 1};
+	struct report_pairs pairs = {.rule_count = 1};
 
 	(void)unused;
 	for (int64_t i = 0; i < 1024; i++)
@@ -169,7 +169,7 @@ static void test_pairs_of_one_key(void **unused)
 /* 524,288 begins wait at most. */
 static void test_pairs_at_the_limit(void **unused)
 {
-	struct pairs pairs = {.rule_count = 1};
+	struct report_pairs pairs = {.rule_count = 1};
 
 	(void)unused;
 	for (uint64_t i = 0; i < 1u << 19; i++)
@@ -195,7 +195,7 @@ static void test_many_keys(void **unused)
 {
 	enum { KEYS = 3000 };
 	static int64_t open[KEYS];
-	struct pairs pairs = {.rule_count = 1};
+	struct report_pairs pairs = {.rule_count = 1};
 	uint32_t random = 1;
 
 	(void)unused;
@@ -218,20 +218,20 @@ static void test_many_keys(void **unused)
 
 		assert_int_equal(pairs_is_open(&pairs, 0, &one), open[key] != 0);
 	}
-	assert_int_equal(pairs.room & (pairs.room - 1), 0);
-	assert_true(pairs.used * 2 <= pairs.room);
+	assert_int_equal(pairs.capacity & (pairs.capacity - 1), 0);
+	assert_true(pairs.used * 2 <= pairs.capacity);
 	pairs_free(&pairs);
 }
 
 static void test_pair_rules(void **unused)
 {
-	static const char *words[2 * (PAIR_RULES_MAX + 1)];
-	struct text_list list = {words, (size_t)2 * PAIR_RULES_MAX};
-	struct pairs pairs;
+	static const char *args[2 * (PAIR_RULES_MAX + 1)];
+	struct text_list list = {args, (size_t)2 * PAIR_RULES_MAX};
+	struct report_pairs pairs;
 
 	(void)unused;
 	for (size_t i = 0; i < 2 * (PAIR_RULES_MAX + 1); i++)
-		words[i] = i % 2 ? "a:end" : "a:begin";
+		args[i] = i % 2 ? "a:end" : "a:begin";
 	assert_int_equal(pairs_create(&pairs, &list, "id", true), 0);
 	assert_int_equal(pairs.rule_count, 64);
 	assert_string_equal(pairs.rules[63].begin_text, "a:begin");
@@ -247,7 +247,7 @@ static void test_pair_rules(void **unused)
 /* The key is the thread, the number of a call, or the process. */
 static void test_pair_keys(void **unused)
 {
-	struct pairs pairs = {.by_call = true};
+	struct report_pairs pairs = {.by_call = true};
 	struct pair_class class = {.has_call = true};
 	struct structure fields;
 	struct ctf_item item = {.fields = fields.values};
@@ -285,7 +285,7 @@ static void test_pair_keys(void **unused)
 static const struct gaps no_gaps;
 
 struct calls_test {
-	struct calls calls;
+	struct report_calls calls;
 	struct calls_class classes[16];
 	struct ctf_event_class events[16];
 	struct ctf_trace trace;
@@ -320,18 +320,18 @@ static void check_function(uint32_t number, const char *name, uint64_t nr_calls,
 		uint64_t total, uint64_t self, uint64_t least, uint64_t most, uint64_t sum,
 		uint64_t unfinished)
 {
-	const struct calls_figures *figures = &calls_test.calls.figures[number];
+	const struct calls_stats *stats = &calls_test.calls.stats[number];
 
 	assert_string_equal(calls_name(&calls_test.calls, number), name);
-	assert_int_equal(figures->calls, nr_calls);
-	assert_int_equal(figures->timed, timed);
-	assert_int_equal(figures->total_ns, total);
-	assert_int_equal(figures->self_ns, self);
-	assert_int_equal(figures->min_ns, least);
-	assert_int_equal(figures->max_ns, most);
-	assert_int_equal(figures->sum_ns, sum);
-	assert_int_equal(figures->unfinished, unfinished);
-	assert_int_equal(figures->lost, 0);
+	assert_int_equal(stats->calls, nr_calls);
+	assert_int_equal(stats->timed, timed);
+	assert_int_equal(stats->total_ns, total);
+	assert_int_equal(stats->self_ns, self);
+	assert_int_equal(stats->min_ns, least);
+	assert_int_equal(stats->max_ns, most);
+	assert_int_equal(stats->sum_ns, sum);
+	assert_int_equal(stats->unfinished, unfinished);
+	assert_int_equal(stats->lost, 0);
 }
 
 static void test_calls(void **unused)
@@ -343,7 +343,7 @@ static void test_calls(void **unused)
 	} branches[] = {{"a", 0, 100, 1}, {"b", 1, 50, 1}, {"a", 2, 20, 1}, {"c", 1, 0, 1},
 			{"e", 0, 10, 1}, {"f", 1, 0, 1}};
 	static const char *const functions[] = {"a", "b", "e", "d", "c", "f"};
-	struct calls *calls = &calls_test.calls;
+	struct report_calls *calls = &calls_test.calls;
 	uint32_t *order;
 
 	(void)unused;
@@ -379,8 +379,8 @@ static void test_calls(void **unused)
 
 		assert_string_equal(calls_name(calls, branch->function), branches[i].name);
 		assert_int_equal(branch->depth, branches[i].depth);
-		assert_int_equal(branch->figures.total_ns, branches[i].total);
-		assert_int_equal(branch->figures.calls, branches[i].calls);
+		assert_int_equal(branch->stats.total_ns, branches[i].total);
+		assert_int_equal(branch->stats.calls, branches[i].calls);
 	}
 	free(order);
 	calls_free(calls);
@@ -389,7 +389,7 @@ static void test_calls(void **unused)
 /* A return ends the calls inside that have none; threads are apart by their number, or by that of the call. */
 static void test_calls_that_are_left(void **unused)
 {
-	struct calls *calls = &calls_test.calls;
+	struct report_calls *calls = &calls_test.calls;
 
 	(void)unused;
 	memset(&calls_test, 0, sizeof(calls_test));
@@ -415,7 +415,7 @@ static void test_calls_that_are_left(void **unused)
 /* 16,384 calls are open at most; deeper ones are counted, and take no time. */
 static void test_deep_calls(void **unused)
 {
-	struct calls *calls = &calls_test.calls;
+	struct report_calls *calls = &calls_test.calls;
 
 	(void)unused;
 	memset(&calls_test, 0, sizeof(calls_test));
@@ -427,19 +427,19 @@ static void test_deep_calls(void **unused)
 	assert_int_equal(calls->branch_keys.count, CALLS_DEPTH_MAX);
 	event(0, "p:a", CALLS_DEPTH_MAX + 1, 20000, -1);
 	assert_int_equal(calls->too_deep, 1);
-	assert_int_equal(calls->figures[0].calls, CALLS_DEPTH_MAX + 1);
+	assert_int_equal(calls->stats[0].calls, CALLS_DEPTH_MAX + 1);
 	/* Its return has an entry that is not kept. */
 	event(2, "p:a_return", CALLS_DEPTH_MAX + 1, 20005, 5);
 	assert_int_equal(calls->unbegun, 0);
-	assert_int_equal(calls->figures[0].timed, 1);
-	assert_int_equal(calls->figures[0].calls, CALLS_DEPTH_MAX + 1);
+	assert_int_equal(calls->stats[0].timed, 1);
+	assert_int_equal(calls->stats[0].calls, CALLS_DEPTH_MAX + 1);
 	event(2, "p:a_return", CALLS_DEPTH_MAX, 20010, 7);
-	assert_int_equal(calls->figures[0].timed, 2);
-	assert_int_equal(calls->figures[0].self_ns, 5 + 2);
+	assert_int_equal(calls->stats[0].timed, 2);
+	assert_int_equal(calls->stats[0].self_ns, 5 + 2);
 	event(2, "p:a_return", 99999, 20011, 1);
 	assert_int_equal(calls->unbegun, 1);
 	calls_finish(calls);
-	assert_int_equal(calls->figures[0].unfinished, CALLS_DEPTH_MAX - 1);
+	assert_int_equal(calls->stats[0].unfinished, CALLS_DEPTH_MAX - 1);
 	calls_free(calls);
 }
 
@@ -455,9 +455,9 @@ static void test_processes(void **unused)
 			       nothing = {.index = 2, .vpid = -1}, other = {.index = 3, .vpid = -1};
 	struct structure context, numbers;
 	struct ctf_item item = {.trace = &alpha, .common_context = context.values};
-	struct who who = {.processes = NULL};
-	struct who_class class = {.known = false}, fixed = {.known = false},
-			 bare = {.known = false};
+	struct identity identity = {.processes = NULL};
+	struct identity_class class = {.known = false}, fixed = {.known = false},
+			      bare = {.known = false};
 	const char *name;
 	char text[64];
 	size_t size = 0;
@@ -468,34 +468,34 @@ static void test_processes(void **unused)
 	add_number(&context, "_vpid", 31);
 	add_number(&context, "tid", 32);
 	add_text(&context, "pthread_name", "worker");
-	assert_int_equal(who_process(&who, &class, &item), 0);
-	assert_int_equal(who_thread(&class, &item), 32);
-	name = who_thread_name(&class, &item, &size);
+	assert_int_equal(identity_process(&identity, &class, &item), 0);
+	assert_int_equal(identity_thread(&class, &item), 32);
+	name = identity_thread_name(&class, &item, &size);
 	assert_int_equal(size, 6);
 	assert_memory_equal(name, "worker", 6);
 	/* The process keeps the name that it had first; another number is another process. */
 	context.values[1].text = "execed";
-	assert_int_equal(who_process(&who, &class, &item), 0);
+	assert_int_equal(identity_process(&identity, &class, &item), 0);
 	context.values[2].u = 33;
-	assert_int_equal(who_process(&who, &class, &item), 1);
-	who_text(&who, 0, text, sizeof(text));
+	assert_int_equal(identity_process(&identity, &class, &item), 1);
+	identity_text(&identity, 0, text, sizeof(text));
 	assert_string_equal(text, "server:31");
-	who_text(&who, 1, text, sizeof(text));
+	identity_text(&identity, 1, text, sizeof(text));
 	assert_string_equal(text, "execed:33");
-	who_text(&who, 2, text, sizeof(text));
+	identity_text(&identity, 2, text, sizeof(text));
 	assert_string_equal(text, "?");
 	/* The trace knows its process. */
 	item.trace = &beta;
-	assert_int_equal(who_process(&who, &fixed, &item), 2);
+	assert_int_equal(identity_process(&identity, &fixed, &item), 2);
 	assert_true(fixed.fixed);
-	assert_int_equal(who_of_trace(&who, &beta), 2);
-	who_text(&who, 2, text, sizeof(text));
+	assert_int_equal(identity_of_trace(&identity, &beta), 2);
+	identity_text(&identity, 2, text, sizeof(text));
 	assert_string_equal(text, "own:7");
 	/* Traces without a number are processes of their own. */
-	assert_int_equal(who_of_trace(&who, &nothing), 3);
-	assert_int_equal(who_of_trace(&who, &other), 4);
-	assert_int_equal(who_of_trace(&who, &nothing), 3);
-	who_text(&who, 3, text, sizeof(text));
+	assert_int_equal(identity_of_trace(&identity, &nothing), 3);
+	assert_int_equal(identity_of_trace(&identity, &other), 4);
+	assert_int_equal(identity_of_trace(&identity, &nothing), 3);
+	identity_text(&identity, 3, text, sizeof(text));
 	assert_string_equal(text, "?");
 	/* The same number and name on another host. */
 	structure_begin(&numbers);
@@ -505,18 +505,18 @@ static void test_processes(void **unused)
 						 .hostname = "gamma",
 						 .vpid = -1},
 			.context = numbers.values};
-	assert_int_equal(who_process(&who, &bare, &item), 5);
-	assert_int_equal(who_thread(&bare, &item), -1);
-	assert_null(who_thread_name(&bare, &item, &size));
-	who_text(&who, 5, text, sizeof(text));
+	assert_int_equal(identity_process(&identity, &bare, &item), 5);
+	assert_int_equal(identity_thread(&bare, &item), -1);
+	assert_null(identity_thread_name(&bare, &item, &size));
+	identity_text(&identity, 5, text, sizeof(text));
 	assert_string_equal(text, "execed:33 on gamma");
-	who_text(&who, 1, text, sizeof(text));
+	identity_text(&identity, 1, text, sizeof(text));
 	assert_string_equal(text, "execed:33 on alpha");
-	who_text(&who, 0, text, sizeof(text));
+	identity_text(&identity, 0, text, sizeof(text));
 	assert_string_equal(text, "server:31");
-	assert_true(who.processes[5].repeated && !who.processes[1].repeated &&
-			!who.processes[0].ambiguous);
-	who_free(&who);
+	assert_true(identity.processes[5].repeated && !identity.processes[1].repeated &&
+			!identity.processes[0].ambiguous);
+	identity_free(&identity);
 }
 
 /* ---- the slowest, and events over time ---- */
@@ -663,7 +663,7 @@ static struct top_process top_processes[] = {
 
 static struct top_event top_events[] = {{30, 2000}, {50, 1000}, {30, 3000}, {30, 2000}};
 static struct top_event top_by_process[] = {{24, 1024}, {7, 555}, {11, 6}};
-static struct who_process top_who[] = {
+static struct identity_process top_who[] = {
 		{.name = "server", .pid = 31}, {.name = "other", .pid = 31}, {.pid = 41}};
 
 static void top_begin(struct top_view *view)
@@ -685,24 +685,24 @@ static void top_begin(struct top_view *view)
 		assert_int_equal(keys_add(&view->trace.names, names[i], strlen(names[i]) + 1), i);
 	view->trace.events = top_events;
 	view->trace.by_process = top_by_process;
-	view->trace.process_room = 3;
-	view->trace.who.processes = top_who;
+	view->trace.process_capacity = 3;
+	view->trace.identity.processes = top_who;
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(keys_add(&view->trace.who.keys, &i, sizeof(i)), i);
+		assert_int_equal(keys_add(&view->trace.identity.keys, &i, sizeof(i)), i);
 	view->trace.pairs.rule_count = 2;
 	view->trace.pairs.rules[0].begin_text = "db:open";
 	view->trace.pairs.rules[0].end_text = "db:close";
 	view->trace.pairs.rules[1].begin_text = "a";
 	view->trace.pairs.rules[1].end_text = "b";
 	for (uint64_t i = 1; i <= 200; i++)
-		figures_add(&view->trace.durations[0], i == 200 ? 10000000 : i * 2);
+		report_stats_add(&view->trace.durations[0], i == 200 ? 10000000 : i * 2);
 }
 
 static void top_end(struct top_view *view)
 {
-	figures_free(&view->trace.durations[0]);
+	report_stats_free(&view->trace.durations[0]);
 	keys_free(&view->trace.names);
-	keys_free(&view->trace.who.keys);
+	keys_free(&view->trace.identity.keys);
 }
 
 static void top_prints(const struct top_view *view, bool json, const char *wanted)
@@ -811,7 +811,7 @@ static void test_top_durations(void **unused)
 	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
 		char wanted[512];
 
-		figures_add(&view.trace.durations[0], durations[i].ns);
+		report_stats_add(&view.trace.durations[0], durations[i].ns);
 		snprintf(wanted, sizeof(wanted),
 				"s  t  0 events, 0 bytes, 0 bytes/s  lost 0, 0/s\n"
 				"\nPAIR                                            PAIRS/S        P50        P99        MAX\n"
@@ -819,8 +819,8 @@ static void test_top_durations(void **unused)
 				"\nPROCESS                        PID     EVENTS/S        BYTES/S     LOST/S       LOST\n",
 				durations[i].text, durations[i].text, durations[i].text);
 		top_prints(&view, false, wanted);
-		figures_free(&view.trace.durations[0]);
-		view.trace.durations[0] = (struct figures){0};
+		report_stats_free(&view.trace.durations[0]);
+		view.trace.durations[0] = (struct stats){0};
 	}
 }
 

@@ -38,10 +38,10 @@ static unsigned int nr_walks, nr_events, binds_at, nr_bounds, nr_wheres;
 static bool no_walk, no_filter, is_missing;
 static char memory;
 
-static int played_open(struct walk *walk, const struct walk *first)
+static int played_open(struct report_walk *walk, const struct report_walk *first)
 {
 	called("again %s;", first->options.dir);
-	*walk = (struct walk){.options = first->options};
+	*walk = (struct report_walk){.options = first->options};
 	if (no_walk)
 		return COMMAND_FAILED;
 	nr_walks++;
@@ -50,7 +50,8 @@ static int played_open(struct walk *walk, const struct walk *first)
 }
 
 /* Events of three classes, one each. */
-static int played_next(const struct walk *walk, struct ctf_item *item, struct walk_class **class)
+static int played_next(
+		const struct report_walk *walk, struct ctf_item *item, struct walk_class **class)
 {
 	static struct walk_class known;
 
@@ -63,7 +64,7 @@ static int played_next(const struct walk *walk, struct ctf_item *item, struct wa
 	return 1;
 }
 
-static void played_close(const struct walk *walk)
+static void played_close(const struct report_walk *walk)
 {
 	(void)walk;
 	nr_walks--;
@@ -145,8 +146,8 @@ static void assert_nothing_is_held(void)
 
 static void test_select(void **unused)
 {
-	const char *words[] = {"p:*", "!q:a", "r:\\"};
-	struct text_list list = {(void *)words, 0};
+	const char *args[] = {"p:*", "!q:a", "r:\\"};
+	struct text_list list = {(void *)args, 0};
 	struct pattern *patterns = (struct pattern *)(void *)&memory;
 	size_t before = 0;
 
@@ -180,9 +181,9 @@ static void test_select(void **unused)
 static void assert_note(const char *first, const char *second, const char *filter,
 		struct time_range times, const char *expected)
 {
-	const char *words[] = {first, second};
-	const struct text_list list = {(void *)words, (first != NULL) + (size_t)(second != NULL)};
-	const struct walk_options options = {
+	const char *args[] = {first, second};
+	const struct text_list list = {(void *)args, (first != NULL) + (size_t)(second != NULL)};
+	const struct report_walk_options options = {
 			.verb = "view", .dir = "/dir", .patterns = &list, .times = times};
 
 	begin_output();
@@ -219,9 +220,9 @@ static void test_patterns(void **unused)
 			"side: no event that `-e p:one@=warning` selects happened in /dir\n");
 	classes[0].loglevel = 5;
 	{
-		const char *words[] = {"p:tow", "a b"};
-		const struct text_list list = {(void *)words, 2};
-		const struct walk_options options = {.dir = "/dir", .patterns = &list};
+		const char *args[] = {"p:tow", "a b"};
+		const struct text_list list = {(void *)args, 2};
+		const struct report_walk_options options = {.dir = "/dir", .patterns = &list};
 		const char *text;
 
 		begin_output();
@@ -252,8 +253,8 @@ static void test_patterns(void **unused)
 
 static void test_quoted(void **unused)
 {
-	const char *words[] = {"abc", "de"};
-	const struct text_list list = {(void *)words, 2};
+	const char *args[] = {"abc", "de"};
+	const struct text_list list = {(void *)args, 2};
 	char text[20];
 
 	(void)unused;

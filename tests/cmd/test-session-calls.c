@@ -36,7 +36,7 @@ static void begin_output(bool is_json)
 {
 	const struct common_options common = {.json = is_json, .color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -92,16 +92,16 @@ static int played_call(struct control_client *client, struct json_object *reques
 {
 	(void)client;
 	(void)error;
-	assert_int_equal(timeout_ms, ASK_PATIENCE_MS);
+	assert_int_equal(timeout_ms, ASK_TIMEOUT_MS);
 	*answer = next_answer(request);
 	return *answer ? 0 : -1;
 }
 
-static int played_ask(struct ask *ask, struct json_object *request, int patience_ms,
+static int played_ask(struct ask *ask, struct json_object *request, int timeout_ms,
 		struct json_object **answer)
 {
 	(void)ask;
-	assert_int_equal(patience_ms, ASK_PATIENCE_MS);
+	assert_int_equal(timeout_ms, ASK_TIMEOUT_MS);
 	*answer = next_answer(request);
 	json_object_put(request);
 	return *answer ? COMMAND_DONE : 41;
@@ -221,23 +221,23 @@ static int played_find(
 	return find_status;
 }
 
-static bool played_add(char ***words, const char *option, const char *value)
+static bool played_add(char ***args, const char *option, const char *value)
 {
-	(void)words;
+	(void)args;
 	called("add %s %s;", option, value ? value : "-");
 	return ++nr_adds != add_fails_at;
 }
 
-static bool played_add_number(char ***words, const char *option, uint64_t number)
+static bool played_add_number(char ***args, const char *option, uint64_t number)
 {
-	(void)words;
+	(void)args;
 	called("add %s %llu;", option, (unsigned long long)number);
 	return ++nr_adds != add_fails_at;
 }
 
-static int played_start(char ***words, const char *variable, const char *value)
+static int played_start(char ***args, const char *variable, const char *value)
 {
-	(void)words;
+	(void)args;
 	called("start %s=%s %s;", variable, value, getenv("SIDE_RUNTIME"));
 	return start_status;
 }
@@ -254,7 +254,7 @@ static int played_start(char ***words, const char *variable, const char *value)
 #define helper_add played_add
 #define helper_add_number played_add_number
 #define helper_start played_start
-#define helper_free(words) called("free;")
+#define helper_free(args) called("free;")
 #include "cmd/side/kernel-session.c"
 #undef socket
 #undef setsockopt
@@ -292,7 +292,7 @@ static void test_call(void **unused)
 	kernel_session_drain(&ask);
 	assert_called(WITHIN KERNEL("drain"));
 	hear("{}\n", NULL);
-	assert_int_equal(kernel_session_look(&ask), COMMAND_DONE);
+	assert_int_equal(kernel_session_refresh(&ask), COMMAND_DONE);
 	assert_called(WITHIN KERNEL("look"));
 	/* No answer, one that is no JSON, and one byte too long. */
 	hear(NULL, NULL);
@@ -372,7 +372,7 @@ static void test_start_kernel(void **unused)
 				  "start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_null(getenv("SIDE_RUNTIME"));
 	setenv("SIDE_RUNTIME", "/before", 1);
-	parsed.options.control.kernel_way = 1;
+	parsed.options.control.kernel_backend = 1;
 	parsed.options.control.kernel_buffer = 123456789012;
 	start_status = 43;
 	hear(NULL, NULL);
@@ -389,7 +389,7 @@ static void test_start_kernel(void **unused)
 		*calls = '\0';
 	}
 	assert_int_equal(resources_memory(), memory);
-	parsed.options.control.kernel_way = 2;
+	parsed.options.control.kernel_backend = 2;
 	for (add_fails_at = 1; add_fails_at <= 3; add_fails_at++) {
 		nr_adds = 0;
 		hear(NULL, NULL);
@@ -411,7 +411,7 @@ static void test_start_kernel(void **unused)
 	find_status = start_status = 0;
 	/* It runs: options come too late. */
 	for (int i = 0; i < 3; i++) {
-		parsed.options.control.kernel_way = i == 1;
+		parsed.options.control.kernel_backend = i == 1;
 		parsed.options.control.kernel_buffer = i == 2;
 		hear("{\"way\":\"tracefs\"}", NULL);
 		begin_output(false);

@@ -32,13 +32,13 @@ static int played_connect(struct ask *ask, bool system, bool no_daemon)
 	return connect_status;
 }
 
-static int played_call(struct ask *ask, struct json_object *request, int patience_ms,
+static int played_call(struct ask *ask, struct json_object *request, int timeout_ms,
 		struct json_object **answer)
 {
 	const char *text = answers[nr_answers++];
 
 	(void)ask;
-	called("ask %d %s;", patience_ms,
+	called("ask %d %s;", timeout_ms,
 			json_object_to_json_string_ext(request,
 					JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(request);
@@ -47,12 +47,12 @@ static int played_call(struct ask *ask, struct json_object *request, int patienc
 }
 
 static int played_which(const struct ask *ask, const char *operand, const char *option,
-		char room[ASK_NAME_MAX], const char **name)
+		char buffer[ASK_NAME_MAX], const char **name)
 {
 	(void)ask;
 	called("which %s %s;", operand ? operand : "-", option ? option : "-");
-	strcpy(room, "current");
-	*name = operand ? operand : option ? option : room;
+	strcpy(buffer, "current");
+	*name = operand ? operand : option ? option : buffer;
 	return which_status;
 }
 
@@ -115,8 +115,8 @@ static void played_forget(const struct ask *ask, const char *name, bool is_noted
 #define kernel_session_prepare played_prepare
 #define kernel_session_ensure played_ensure
 #define kernel_session_drain played_drain
-#define kernel_session_look played_look
-#define more_explain(words) called("explain %s;", (words)[0])
+#define kernel_session_refresh played_look
+#define more_explain(args) called("explain %s;", (args)[0])
 #include "cmd/side/sessions.c"
 
 #include "cmd/side/session-request.c"
@@ -145,7 +145,7 @@ static int run(const char *line)
 		parsed_free(&parsed);
 		return -1;
 	}
-	parsed.words = &first;
+	parsed.args = &first;
 	parsed.common.json = parsed.common.json || printed_options.json;
 	nr_answers = 0;
 	status = parsed.verb->id == VERB_REGENERATE ? cmd_regenerate(&parsed)
@@ -425,7 +425,7 @@ static void test_patience(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct json_object *request = parse(cases[i].request);
 
-		assert_int_equal(patience(cases[i].verb, request), cases[i].ms);
+		assert_int_equal(sessions_get_timeout(cases[i].verb, request), cases[i].ms);
 		json_object_put(request);
 	}
 }

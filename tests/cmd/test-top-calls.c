@@ -93,17 +93,17 @@ static int select_status, pairs_status;
 static unsigned int nr_rules, nr_views, nr_pair_classes, nr_figures;
 static bool no_view, no_pair_class, no_figures, no_begin, no_process, has_begin;
 
-static int played_select(const struct text_list *words, struct pattern **patterns)
+static int played_select(const struct text_list *args, struct pattern **patterns)
 {
-	called("select %zu;", words->count);
-	the_patterns = *patterns = words->count && !select_status ? malloc(1) : NULL;
+	called("select %zu;", args->count);
+	the_patterns = *patterns = args->count && !select_status ? malloc(1) : NULL;
 	return select_status;
 }
 
-static int played_pairs(
-		struct pairs *pairs, const struct text_list *words, const char *key, bool across)
+static int played_pairs(struct report_pairs *pairs, const struct text_list *args, const char *key,
+		bool across)
 {
-	called("pairs %zu %s %d;", words->count, key ? key : "-", across);
+	called("pairs %zu %s %d;", args->count, key ? key : "-", across);
 	pairs->rule_count = nr_rules;
 	pairs->by_call = false;
 	return pairs_status;
@@ -134,7 +134,7 @@ static void played_view_free(struct view_event *view)
 }
 
 /* "p:a" begins the rules 1 and 2, "p:b" ends rule 1, and both begins and ends rule 2. */
-static int played_class(const struct pairs *pairs, struct pair_class *class,
+static int played_class(const struct report_pairs *pairs, struct pair_class *class,
 		const struct ctf_item *item, const struct view_event *event,
 		struct missing *missing)
 {
@@ -156,13 +156,13 @@ static void played_class_free(const struct pair_class *class)
 	nr_pair_classes -= class->begins || class->ends;
 }
 
-static int64_t played_thread(const struct who_class *class, const struct ctf_item *item)
+static int64_t played_thread(const struct identity_class *class, const struct ctf_item *item)
 {
 	(void)class;
 	return item->ns + 1;
 }
 
-static struct pair_key played_key(const struct pairs *pairs, const struct pair_class *class,
+static struct pair_key played_key(const struct report_pairs *pairs, const struct pair_class *class,
 		const struct ctf_item *item, uint32_t process, int64_t thread)
 {
 	(void)pairs;
@@ -172,8 +172,8 @@ static struct pair_key played_key(const struct pairs *pairs, const struct pair_c
 	return (struct pair_key){.high = process};
 }
 
-static int played_begin(const struct pairs *pairs, unsigned int rule, const struct pair_key *key,
-		const struct pair_open *open)
+static int played_begin(const struct report_pairs *pairs, unsigned int rule,
+		const struct pair_key *key, const struct pair_open *open)
 {
 	(void)pairs;
 	assert_int_equal(open->process, key->high);
@@ -182,8 +182,8 @@ static int played_begin(const struct pairs *pairs, unsigned int rule, const stru
 	return no_begin ? -ENOMEM : 0;
 }
 
-static bool played_end(const struct pairs *pairs, unsigned int rule, const struct pair_key *key,
-		struct pair_open *open)
+static bool played_end(const struct report_pairs *pairs, unsigned int rule,
+		const struct pair_key *key, struct pair_open *open)
 {
 	(void)pairs;
 	(void)key;
@@ -198,26 +198,26 @@ static uint64_t played_duration(const struct pair_rule *rule, int64_t begin, int
 	return (uint64_t)begin * 1000 + (uint64_t)ends;
 }
 
-static int played_add(struct figures *figures, uint64_t value)
+static int played_add(struct stats *stats, uint64_t value)
 {
 	called("add %u;", (unsigned int)value);
 	if (no_figures)
 		return -ENOMEM;
-	figures->count++;
+	stats->count++;
 	nr_figures++;
 	return 0;
 }
 
-static void played_figures_free(const struct figures *figures)
+static void played_figures_free(const struct stats *stats)
 {
-	nr_figures -= (unsigned int)figures->count;
+	nr_figures -= (unsigned int)stats->count;
 }
 
 /* The number of the process is that of the item's cycles. */
-static uint32_t played_process(
-		const struct who *who, struct who_class *class, const struct ctf_item *item)
+static uint32_t played_process(const struct identity *identity, struct identity_class *class,
+		const struct ctf_item *item)
 {
-	(void)who;
+	(void)identity;
 	class->known = true;
 	return no_process ? KEYS_NONE : (uint32_t)item->cycles;
 }
@@ -246,15 +246,15 @@ static int played_clock(clockid_t clock, struct timespec *now)
 #define view_event_free played_view_free
 #define pair_class_make played_class
 #define pair_class_free played_class_free
-#define who_thread played_thread
-#define who_process(...) played_process(__VA_ARGS__)
-#define who_free(who) called("unknow;")
+#define identity_thread played_thread
+#define identity_process(...) played_process(__VA_ARGS__)
+#define identity_free(identity) called("unknow;")
 #define pairs_key played_key
 #define pairs_begin played_begin
 #define pairs_end played_end
 #define pair_duration played_duration
-#define figures_add played_add
-#define figures_free played_figures_free
+#define report_stats_add played_add
+#define report_stats_free played_figures_free
 #define clock_gettime played_clock
 #include "cmd/side/top-trace.c"
 
@@ -376,12 +376,12 @@ static void test_counts(void **unused)
 	assert_true(failing_has_failed());
 	/* Processes. */
 	{
-		struct who_process processes[5] = {{.pid = -1, .name = "n"},
+		struct identity_process processes[5] = {{.pid = -1, .name = "n"},
 				{.pid = 9, .name = "n"}, {.pid = 9}, {.pid = 9, .name = "m"},
 				{.pid = 8, .name = "n"}};
 
-		trace.who.processes = processes;
-		trace.who.keys.count = 5;
+		trace.identity.processes = processes;
+		trace.identity.keys.count = 5;
 		for (uint64_t i = 0; i < 5; i++)
 			trace.by_process[i] = (struct top_event){1 + i * 10, 2 + i * 100};
 		assert_int_equal(top_trace_process(&trace, "n", 9).count, 11 + 21);
@@ -389,12 +389,12 @@ static void test_counts(void **unused)
 		assert_int_equal(top_trace_process(&trace, "m", 9).count, 21 + 31);
 		assert_int_equal(top_trace_process(&trace, "n", UINT64_MAX).count, 0);
 		assert_int_equal(top_trace_process(&trace, "n", 8).count, 41);
-		trace.who.keys.count = 4;
+		trace.identity.keys.count = 4;
 		assert_int_equal(top_trace_process(&trace, "n", 8).count, 0);
 		processes[0].pid = 0;
 		assert_int_equal(top_trace_process(&trace, "n", 0).count, 1);
-		trace.who.processes = NULL;
-		trace.who.keys.count = 0;
+		trace.identity.processes = NULL;
+		trace.identity.keys.count = 0;
 	}
 	top_trace_free(&trace);
 	assert_int_equal(nr_readers, 0);
@@ -436,34 +436,34 @@ static void test_rows(void **unused)
 		assert_int_equal(row, i);
 		assert_int_equal(trace.events[i].all, 0);
 		trace.events[i].all = 1000 + i;
-		assert_int_equal(trace.room, i < 64 ? 64 : i < 128 ? 128 : 256);
+		assert_int_equal(trace.capacity, i < 64 ? 64 : i < 128 ? 128 : 256);
 	}
 	assert_int_equal(make_row(&trace, "e7", &row), 0);
 	assert_int_equal(row, 7);
 	assert_int_equal(trace.events[7].all, 1007);
 	for (uint32_t i = 0; i < 40; i++) {
 		assert_int_equal(make_process(&trace, i), 0);
-		assert_int_equal(trace.process_room, i < 16 ? 16 : i < 32 ? 32 : 64);
+		assert_int_equal(trace.process_capacity, i < 16 ? 16 : i < 32 ? 32 : 64);
 		assert_int_equal(trace.by_process[i].all, 0);
 		trace.by_process[i].all = 100 + i;
 		assert_int_equal(trace.by_process[0].all, 100);
 	}
 	assert_int_equal(make_process(&trace, 64), 0);
-	assert_int_equal(trace.process_room, 128);
+	assert_int_equal(trace.process_capacity, 128);
 	assert_int_equal(trace.by_process[39].all, 139);
 	assert_int_equal(trace.by_process[127].all, 0);
 	top_trace_free(&trace);
 	memset(&trace, 0, sizeof(trace));
 	assert_int_equal(make_process(&trace, 7), 0);
-	assert_int_equal(trace.process_room, 16);
+	assert_int_equal(trace.process_capacity, 16);
 	free(trace.by_process);
 	memset(&trace, 0, sizeof(trace));
 	assert_int_equal(make_process(&trace, 8), 0);
-	assert_int_equal(trace.process_room, 16);
+	assert_int_equal(trace.process_capacity, 16);
 	free(trace.by_process);
 	memset(&trace, 0, sizeof(trace));
 	assert_int_equal(make_process(&trace, 9), 0);
-	assert_int_equal(trace.process_room, 18);
+	assert_int_equal(trace.process_capacity, 18);
 	free(trace.by_process);
 	*calls = '\0';
 }
@@ -604,7 +604,7 @@ static void test_reading(void **unused)
 	for (int i = 0; i < 20; i++) {
 		before = i == 12 ? resources_memory() : before;
 		assert_int_equal(top_trace_create(&trace, &some), 0);
-		assert_true(view_out_room(&trace.scratch, 1000));
+		assert_true(view_out_reserve(&trace.scratch, 1000));
 		read_all(&trace, 0);
 		top_trace_free(&trace);
 		*calls = '\0';

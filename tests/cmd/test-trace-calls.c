@@ -38,12 +38,12 @@
 
 static int printed_file, saved[2];
 
-static void begin_output(bool is_json, bool is_quiet)
+static void begin_output(bool is_json, bool plan_is_gp_only)
 {
 	const struct common_options common = {
-			.json = is_json, .quiet = is_quiet, .color = COLOR_NEVER};
+			.json = is_json, .quiet = plan_is_gp_only, .color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -164,8 +164,8 @@ static int played_start(
 			(unsigned long long)options->spool, (unsigned long long)options->timeout_ms,
 			options->session ? options->session : "-", options->speed,
 			options->resolver ? *options->resolver : -2);
-	options->say(NULL, true, "100 % of it");
-	options->say(NULL, false, "50 % of it");
+	options->log_message(NULL, true, "100 % of it");
+	options->log_message(NULL, false, "50 % of it");
 	*send = the_send;
 	if (start_result)
 		strcpy(error->text, "100 % done");
@@ -284,10 +284,10 @@ static void test_sending_options(void **unused)
 	}
 }
 
-static void end_with(struct send_status status, const char *url, bool is_json, bool is_quiet,
+static void end_with(struct send_status status, const char *url, bool is_json, bool plan_is_gp_only,
 		int result, const char *printed)
 {
-	begin_output(is_json, is_quiet);
+	begin_output(is_json, plan_is_gp_only);
 	assert_int_equal(sending_end(&status, url, "the\tdir"), result);
 	assert_output(printed);
 }
@@ -586,23 +586,23 @@ static void test_sessions(void **unused)
 	assert_int_equal(resources_descriptors(), before);
 }
 
-static void misspell(const char *given, const char *printed)
+static void misspell(const char *installed, const char *printed)
 {
 	struct parsed parsed;
 	char text[900];
 
 	snprintf(text, sizeof(text), "%s", printed);
 	begin_output(false, false);
-	assert_int_equal(
-			find_trace(&parsed, given, NULL), *printed ? COMMAND_FAILED : COMMAND_DONE);
+	assert_int_equal(find_trace(&parsed, installed, NULL),
+			*printed ? COMMAND_FAILED : COMMAND_DONE);
 	assert_output(text);
-	assert_string_equal(parsed.operands[0], given);
+	assert_string_equal(parsed.operands[0], installed);
 }
 
 static void test_misspelled(void **unused)
 {
 	unsigned int before = resources_descriptors();
-	char text[900], given[300], long_name[PATH_MAX + 10];
+	char text[900], installed[300], long_name[PATH_MAX + 10];
 	struct parsed parsed;
 
 	(void)unused;
@@ -628,28 +628,28 @@ static void test_misspelled(void **unused)
 	make_trace("traces/.chess/metadata");
 	make_trace("traces/cheer/.1/metadata");
 	make_trace("traces/chef");
-	snprintf(given, sizeof(given), "%s/traces/chexs", work);
+	snprintf(installed, sizeof(installed), "%s/traces/chexs", work);
 	snprintf(text, sizeof(text),
 			"side: cannot view %s: No such file or directory\nhint: did you mean `%s/traces/chess`?\n",
-			given, work);
-	misspell(given, text);
+			installed, work);
+	misspell(installed, text);
 	/* The slash that a shell adds does not count. */
-	strcat(given, "//");
-	misspell(given, text);
+	strcat(installed, "//");
+	misspell(installed, text);
 	for (int i = 0; i < 2; i++) {
 		static const char *const near[][2] = {{"cheapp", "cheap"}, {"cheatt", "cheat"}};
 
-		snprintf(given, sizeof(given), "%s/traces/%s", work, near[i][0]);
+		snprintf(installed, sizeof(installed), "%s/traces/%s", work, near[i][0]);
 		snprintf(text, sizeof(text),
 				"side: cannot view %s: No such file or directory\nhint: did you mean `%s/traces/%s`?\n",
-				given, work, near[i][1]);
-		misspell(given, text);
+				installed, work, near[i][1]);
+		misspell(installed, text);
 	}
 	for (int i = 0; i < 4; i++) {
 		static const char *const none[] = {"cheekkk", "chesttt", "cheerrr", "cheffff"};
 
-		snprintf(given, sizeof(given), "%s/traces/%s", work, none[i]);
-		misspell(given, "");
+		snprintf(installed, sizeof(installed), "%s/traces/%s", work, none[i]);
+		misspell(installed, "");
 	}
 	assert_int_equal(nr_open, 0);
 	/* Paths of 4095 bytes at most. */
@@ -722,12 +722,12 @@ static int played_request(
 	return request_status;
 }
 
-static int played_ask(const struct ask *ask, struct json_object *request, int patience_ms,
+static int played_ask(const struct ask *ask, struct json_object *request, int timeout_ms,
 		struct json_object **answer)
 {
 	(void)ask;
 	assert_string_equal(ask_text(request, "verb"), "list");
-	assert_int_equal(patience_ms, ASK_PATIENCE_MS);
+	assert_int_equal(timeout_ms, ASK_TIMEOUT_MS);
 	json_object_put(request);
 	*answer = processes_text ? json_tokener_parse(processes_text) : NULL;
 	return processes_text ? 0 : COMMAND_FAILED;

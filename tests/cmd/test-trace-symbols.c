@@ -85,7 +85,7 @@ static int played_maps(struct symbols *symbols, uint32_t process, const char *pa
 
 static struct symbols *played_create(const struct symbols_options *options)
 {
-	assert_null(options->say);
+	assert_null(options->report);
 	called("create %s %d %d;", options->path ? options->path : "-", options->debuginfod,
 			options->user == &items);
 	return NULL;

@@ -67,14 +67,14 @@ static int expand_status;
 static bool expand_says;
 
 static int played_expand(const char *dir, const char *out, ctf_expand_ready *ready,
-		ctf_expand_say *say, void *user, struct ctf_expand_result *result,
+		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
 		struct ctf_error *error)
 {
 	assert_ptr_equal(ready, confine);
 	assert_null(user);
 	called("expand %s %s;", dir, out);
 	if (expand_says)
-		say(user, "100 % done");
+		report(user, "100 % done");
 	*result = expand_result;
 	if (expand_status)
 		*error = (struct ctf_error){"100 % d", "a hint"};
@@ -100,7 +100,7 @@ static void test_expand(void **unused)
 	static const char *const nameless[] = {".", "/", "a/..", "...", "//", "./"};
 
 	(void)unused;
-	say_start(&plain, "expand");
+	output_start(&plain, "expand");
 	expand_result = (struct ctf_expand_result){2, 3, 2048, 5 << 20, 0};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char text[200];
@@ -136,12 +136,12 @@ static void test_expand(void **unused)
 	assert_string_equal(
 			end_output(), "side: 100 % done\nside: 4 bytes were made 5 bytes in out\n");
 	expand_says = false;
-	say_start(&as_json, "expand");
+	output_start(&as_json, "expand");
 	begin_output();
 	assert_int_equal(expand("d", "o\"ut"), COMMAND_FAILED);
 	assert_string_equal(end_output(),
 			"{\"schema\":1,\"type\":\"expanded\",\"output\":\"o\\\"ut\",\"expanded\":2,\"copied\":3,\"bytes_in\":4,\"bytes_out\":5,\"damaged\":1}\n");
-	say_start(&plain, "expand");
+	output_start(&plain, "expand");
 	for (size_t i = 0; i < 3; i++) {
 		expand_status = (int[]){-EACCES, -EPERM, -EIO}[i];
 		begin_output();
@@ -211,16 +211,16 @@ static int played_session_error(const struct session_error *error)
 	return 41;
 }
 
-static void played_messages(const struct session_summary *told)
+static void played_messages(const struct session_summary *reported)
 {
-	assert_ptr_equal(told, &recovered);
+	assert_ptr_equal(reported, &recovered);
 	called("messages;");
 }
 
 static void played_print(
-		const struct session_summary *told, const struct parsed *parsed, int status)
+		const struct session_summary *reported, const struct parsed *parsed, int status)
 {
-	assert_ptr_equal(told, &recovered);
+	assert_ptr_equal(reported, &recovered);
 	assert_ptr_equal(parsed, the_parsed);
 	called("summary %d;", status);
 }
@@ -292,7 +292,7 @@ static int played_each(const char *const *patterns, size_t nr, kernel_record_nam
 	if (each_text)
 		snprintf(error->text, sizeof(error->text), "%s", each_text);
 	if (each_hint)
-		snprintf(error->mend, sizeof(error->mend), "%s", each_hint);
+		snprintf(error->hint, sizeof(error->hint), "%s", each_hint);
 	return ret;
 }
 
@@ -310,7 +310,7 @@ static void check_list(bool is_json, int status, const char *output)
 			.common = is_json ? as_json : plain,
 			.options.list.patterns = {more, 1}};
 
-	say_start(&parsed.common, "list");
+	output_start(&parsed.common, "list");
 	begin_output();
 	assert_int_equal(command_list_kernel(&parsed), status);
 	assert_string_equal(end_output(), output);
@@ -373,9 +373,9 @@ static void test_list(void **unused)
 static int exec_errors[2], has_proc, own_size, waits;
 static size_t nr_execs;
 
-static int played_exec(const char *path, char *const *words)
+static int played_exec(const char *path, char *const *args)
 {
-	called("exec %s %s;", path, words[0]);
+	called("exec %s %s;", path, args[0]);
 	errno = exec_errors[nr_execs++];
 	return -1;
 }
@@ -423,7 +423,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #include "cmd/side/more.c"
 #undef SIDE_LIBEXEC
 #define SIDE_LIBEXEC "/usr/libexec/side"
-#define places absolute_places
+#define candidates absolute_places
 #define own_directory absolute_own_directory
 #define side_more_report_error absolute_fail
 #define more_explain absolute_explain
@@ -440,27 +440,27 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #undef more_explain
 #undef more_execute
 
-static void check_more(int execute(char **words), int first, int second, const char *wanted,
+static void check_more(int execute(char **args), int first, int second, const char *wanted,
 		const char *output)
 {
-	char name[] = "side", *words[] = {name, NULL};
+	char name[] = "side", *args[] = {name, NULL};
 
 	exec_errors[0] = first;
 	exec_errors[1] = second;
 	nr_execs = 0;
 	begin_output();
-	assert_int_equal(execute(words), COMMAND_FAILED);
+	assert_int_equal(execute(args), COMMAND_FAILED);
 	assert_string_equal(end_output(), output);
 	assert_called(wanted);
 }
 
 static void test_more(void **unused)
 {
-	char name[] = "side", *words[] = {name, NULL};
+	char name[] = "side", *args[] = {name, NULL};
 	char text[300];
 
 	(void)unused;
-	say_start(&plain, NULL);
+	output_start(&plain, NULL);
 	has_proc = 1;
 	own_size = 13;
 	check_more(more_execute, ENOENT, ENOENT,
@@ -491,17 +491,17 @@ static void test_more(void **unused)
 	nr_execs = 0;
 	exec_errors[0] = ENOEXEC;
 	begin_output();
-	more_explain(words);
+	more_explain(args);
 	end_output();
 	assert_called("fork;exec /opt/bin/side-more side-explain;exit 1;");
 	played_pid = 55;
 	waits = 2;
-	words[0] = name;
-	more_explain(words);
+	args[0] = name;
+	more_explain(args);
 	assert_called("fork;wait 55 0 0;wait 55 0 0;wait 55 0 0;");
-	assert_ptr_equal(words[0], name);
+	assert_ptr_equal(args[0], name);
 	played_pid = -1;
-	more_explain(words);
+	more_explain(args);
 	assert_called("fork;");
 }
 
@@ -613,7 +613,7 @@ static void test_made(void **unused)
 	struct stat status;
 
 	(void)unused;
-	say_start(&plain, NULL);
+	output_start(&plain, NULL);
 	setenv("TMPDIR", folder, 1);
 	assert_int_equal(made_directory("name", "a snapshot", &made), COMMAND_DONE);
 	assert_memory_equal(made, folder, strlen(folder));

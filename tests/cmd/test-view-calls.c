@@ -137,7 +137,7 @@ static void played_show(const char *format, ...)
 #define view_merge_start feed_start
 #include "cmd/side/view-feed.c"
 #undef view_merge_start
-#undef PATIENCE
+#undef ATTEMPTS_MAX
 #include "cmd/side/view-merge.c"
 #undef sysconf
 
@@ -447,7 +447,7 @@ static void test_many_processors(void **unused)
 
 /* ---- entries ---- */
 
-static void said(enum view_message kind, const char *hint, const char *sentence)
+static void reported(enum view_message kind, const char *hint, const char *sentence)
 {
 	called("%d %s [%s];", (int)kind, sentence, hint ? hint : "-");
 }
@@ -467,7 +467,7 @@ static void show(struct view *view, int64_t ns, bool timed, const char *head, co
 
 static void test_entries(void **unused)
 {
-	struct view_options options = {.say = said};
+	struct view_options options = {.report = reported};
 	struct view_entry entry = {.count = 5, .size = 2, .kind = VIEW_ENTRY_LOST};
 	struct view view;
 
@@ -518,7 +518,7 @@ static void test_entries(void **unused)
 			"n o o p q r s ");
 	free(output);
 	/* Without a function for them. */
-	options.say = NULL;
+	options.report = NULL;
 	begin_view(&view, &options);
 	{
 		char text[200];
@@ -526,8 +526,8 @@ static void test_entries(void **unused)
 
 		assert_int_equal(pipe(ends), 0);
 		assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
-		view_say(&view, VIEW_NOTE, NULL, "100 % done");
-		view_say(&view, VIEW_NOTE, "a hint", "two");
+		view_report(&view, VIEW_NOTE, NULL, "100 % done");
+		view_report(&view, VIEW_NOTE, "a hint", "two");
 		assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
 		text[read(ends[0], text, sizeof(text) - 1)] = '\0';
 		assert_string_equal(text, "side: 100 % done\nside: two\nhint: a hint\n");

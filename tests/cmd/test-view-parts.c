@@ -485,10 +485,10 @@ static void test_protocol_buffers(void **unused)
 
 static void test_exported_processes(void **unused)
 {
-	struct who_process processes[] = {{.name = "a", .pid = 0},
+	struct identity_process processes[] = {{.name = "a", .pid = 0},
 			{.name = "b", .pid = 31, .repeated = true, .hostname = "h"}, {.pid = -1},
 			{.pid = 32, .repeated = true}};
-	struct export export = {.who.processes = processes};
+	struct export export = {.identity.processes = processes};
 	struct ctf_stream_info stream = {.cpu = 3};
 	const struct ctf_item item = {.stream = &stream};
 	char text[64];
@@ -575,9 +575,8 @@ static void test_progress(void **unused)
 /* Descriptor 0 is one as all others: a command can be started without standard input. */
 static void test_descriptor_zero(void **unused)
 {
-	struct attached attached = {.place = {.parent = -1, .own = -1, .network = -1}};
-	int *const fields[] = {
-			&attached.place.parent, &attached.place.own, &attached.place.network};
+	struct attached attached = {.dir = {.parent = -1, .own = -1, .network = -1}};
+	int *const fields[] = {&attached.dir.parent, &attached.dir.own, &attached.dir.network};
 	int saved = dup(STDIN_FILENO), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)unused;
@@ -585,7 +584,7 @@ static void test_descriptor_zero(void **unused)
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(dup2(null, STDIN_FILENO), STDIN_FILENO);
 		*fields[i] = STDIN_FILENO;
-		attach_place_forget(&attached);
+		attach_dir_forget(&attached);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		assert_int_equal(*fields[i], -1);
 	}

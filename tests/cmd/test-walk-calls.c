@@ -37,7 +37,7 @@ static void begin_output(bool is_verbose)
 {
 	const struct common_options common = {.verbose = is_verbose, .color = COLOR_NEVER};
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	printed_file = memfd_create("printed", MFD_CLOEXEC);
 	fflush(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -206,8 +206,8 @@ static void played_view_free(const struct view_event *event)
 		called("unview;");
 }
 
-static void played_nothing(const struct ctf_reader *reader, const struct walk_options *options,
-		const char *filter)
+static void played_nothing(const struct ctf_reader *reader,
+		const struct report_walk_options *options, const char *filter)
 {
 	assert_ptr_equal(reader, the_reader);
 	called("nothing %s %s %s;", options->dir, options->where ? options->where : "-",
@@ -270,11 +270,11 @@ static void test_opening(void **unused)
 			{ENOENT, COMMAND_FAILED,
 					"side: cannot report dir: No such file or directory\n"},
 	};
-	struct walk_options options = {.verb = "report", .dir = "dir", .patterns = &all};
+	struct report_walk_options options = {.verb = "report", .dir = "dir", .patterns = &all};
 	static const char *wrong[] = {"[a"};
 	const struct text_list wrong_list = {wrong, 1};
 	unsigned int before = resources_descriptors();
-	struct walk walk, again;
+	struct report_walk walk, again;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -377,7 +377,7 @@ static void free_own(void *what)
 	called("disown;");
 }
 
-static void begin_walk(struct walk *walk, const struct walk_options *options,
+static void begin_walk(struct report_walk *walk, const struct report_walk_options *options,
 		const struct ctf_item *list, size_t count)
 {
 	for (size_t i = 0; i < 3; i++)
@@ -433,10 +433,10 @@ static void test_walking(void **unused)
 					.cut = true},
 			{.kind = CTF_ITEM_DAMAGE, .text = "two"},
 	};
-	struct walk_options options = {.verb = "report", .dir = "/tmp", .patterns = &some};
+	struct report_walk_options options = {.verb = "report", .dir = "/tmp", .patterns = &some};
 	struct walk_class *class;
 	struct ctf_item item;
-	struct walk walk;
+	struct report_walk walk;
 
 	(void)unused;
 	begin_walk(&walk, &options, list, sizeof(list) / sizeof(list[0]));
@@ -521,11 +521,11 @@ static void test_losses_of_others(void **unused)
 static void test_filters(void **unused)
 {
 	static const struct ctf_item list[] = {EVENT(0, 100), EVENT(0, 101)};
-	const struct walk_options options = {
+	const struct report_walk_options options = {
 			.verb = "report", .dir = "/tmp", .patterns = &all, .where = "x"};
 	struct walk_class *class;
 	struct ctf_item item;
-	struct walk walk;
+	struct report_walk walk;
 
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
@@ -710,8 +710,8 @@ static int played_unmap(void *at, size_t size)
 #undef mmap
 #undef munmap
 
-static int prepare(struct sending *sending, struct parsed *parsed, struct session_options *options,
-		const char *printed, const char *wanted)
+static int prepare(struct sending_state *sending, struct parsed *parsed,
+		struct session_options *options, const char *printed, const char *wanted)
 {
 	int status;
 
@@ -728,7 +728,7 @@ static void test_record_to(void **unused)
 	struct parsed parsed = {.options.record = {.spool = 0}};
 	struct record_options *record = &parsed.options.record;
 	char command[] = "/bin/ls", *operands[] = {command, NULL};
-	struct sending sending;
+	struct sending_state sending;
 
 	(void)unused;
 	assert_int_equal(prepare(&sending, &parsed, &options, "", ""), COMMAND_DONE);
@@ -853,11 +853,11 @@ static char *played_library(const char *name)
 
 static void note(bool is_verbose, const char *word, const char *printed)
 {
-	char text[100], first[] = "env", *words[] = {first, text, NULL};
+	char text[100], first[] = "env", *args[] = {first, text, NULL};
 
 	snprintf(text, sizeof(text), "%s", word ? word : "");
 	begin_output(is_verbose);
-	record_note_private(word ? words : NULL);
+	record_note_private(word ? args : NULL);
 	assert_output(printed);
 }
 

@@ -67,10 +67,10 @@ static void read_trace(const char *dir)
 	sink = sum;
 }
 
-static void say_nothing(enum view_message kind, const char *mend, const char *sentence)
+static void list_print_nothing(enum view_message kind, const char *hint, const char *sentence)
 {
 	(void)kind;
-	(void)mend;
+	(void)hint;
 	sink += strlen(sentence);
 }
 
@@ -96,7 +96,8 @@ static void expand(void)
 static void try_trace(const void *metadata, size_t metadata_size, const void *stream,
 		size_t stream_size, bool compressed, unsigned int part)
 {
-	struct view_options options = {.dir = scratch, .out = nowhere, .say = say_nothing};
+	struct view_options options = {
+			.dir = scratch, .out = nowhere, .report = list_print_nothing};
 	struct ctf_error error;
 	unsigned int repaired;
 
@@ -166,10 +167,10 @@ static uint32_t chance(uint32_t below)
 /* A copy with some damage; *size changes. */
 static unsigned char *mutate(const unsigned char *bytes, size_t *size, bool is_text)
 {
-	static const char *const words[] = {"struct { ", "}", "variant <", "[", "]", " = ", ";",
-			"0", "-1", "18446744073709551615", "...", "\"", "integer { size = 64; }",
-			"_x", "align(65536)", "{", "\"labels\"", "[[[[[[", "{}", ",", "null",
-			"\x1e", "[null,", "\"length\":0,", "\"alignment\":32,",
+	static const char *const args[] = {"struct { ", "}", "variant <", "[", "]", " = ", ";", "0",
+			"-1", "18446744073709551615", "...", "\"", "integer { size = 64; }", "_x",
+			"align(65536)", "{", "\"labels\"", "[[[[[[", "{}", ",", "null", "\x1e",
+			"[null,", "\"length\":0,", "\"alignment\":32,",
 			"\"origin\":\"event-record-payload\",", "\"\\ud800",
 			"\"type\":\"variable-length-unsigned-integer\",",
 			"\"bit-order\":\"last-to-first\",", "\"encoding\":\"utf-16be\",",
@@ -180,7 +181,7 @@ static unsigned char *mutate(const unsigned char *bytes, size_t *size, bool is_t
 	memcpy(copy, bytes, *size);
 	for (uint32_t i = 0; i<count && * size> 16; i++) {
 		uint32_t at = chance((uint32_t)*size), length = 1 + chance(16);
-		const char *word = words[chance(sizeof(words) / sizeof(words[0]))];
+		const char *word = args[chance(sizeof(args) / sizeof(args[0]))];
 
 		if (length > *size - at)
 			length = (uint32_t)*size - at;

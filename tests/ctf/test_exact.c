@@ -624,7 +624,7 @@ static void test_refusals(void **state)
 						 fields, NULL, &why),
 				0);
 	assert_int_equal(writer->channels[0].id_count, 200);
-	assert_int_equal(writer->channels[0].id_room, 256);
+	assert_int_equal(writer->channels[0].id_capacity, 256);
 	for (uint32_t i = 0; i < 200; i++) {
 		assert_int_equal(writer->channels[0].ids[i], i);
 		assert_int_equal(ctf_writer_add_event_json(
@@ -880,7 +880,7 @@ static void test_failing_streams(void **state)
 static void test_ids_and_streams(void **state)
 {
 	uint32_t ids[] = {1, 3, 5, 7, 9};
-	struct ctf_channel channel = {.ids = ids, .id_count = 5, .id_room = 5};
+	struct ctf_channel channel = {.ids = ids, .id_count = 5, .id_capacity = 5};
 	struct ctf_writer *writer = make_writer(CTF_FORMAT_1);
 	struct ctf_stream of_none = {.writer = writer, .class_id = 2}, *stream;
 	const struct ctf_span span = {.records = "", .size = 0};

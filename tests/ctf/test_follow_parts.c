@@ -161,7 +161,7 @@ static int played_wait(struct ctf_reader *reader, struct ctf_stream_reader *stre
 #define close(fd) played_close(fd)
 #define fstatat(dir, name, stat, flags) played_fstatat(dir, name, stat, flags)
 #define fstat(fd, stat) played_fstat(fd, stat)
-#define ctf_reader_look(dir_fd, names, count) played_look(dir_fd, names, count)
+#define ctf_reader_stat(dir_fd, names, count) played_look(dir_fd, names, count)
 #define ctf_metadata_read(dir_fd, path, classes, error) played_read(dir_fd, path, classes, error)
 #define ctf_metadata_free(classes) played_free(classes)
 #define ctf_reader_add_trace(reader, dir_fd, path, names, stats, count) \
@@ -186,7 +186,7 @@ int ctf_reader_refresh(struct ctf_reader *reader, bool *recording);
 
 /* ---- a reader of two traces, the second of which has two streams ---- */
 
-static struct ctf_trace_place places[2];
+static struct ctf_trace_dir dirs[2];
 static struct ctf_trace_classes *traces[4];
 static struct ctf_stream_reader one, two;
 static struct ctf_stream_reader *streams[] = {&one, &two};
@@ -201,11 +201,11 @@ static struct ctf_reader begin(void)
 	}
 	for (unsigned int i = 0; i < 2; i++) {
 		traces[i] = calloc(1, sizeof(**traces));
-		traces[i]->place = &places[i];
+		traces[i]->dir = &dirs[i];
 		traces[i]->trace.index = i;
 		traces[i]->trace.path = i ? "/dir/u" : "/dir/t";
 		traces[i]->good_size = i + 1;
-		places[i] = (struct ctf_trace_place){.device = 5, .inode = 60 + i, .fd = -1};
+		dirs[i] = (struct ctf_trace_dir){.device = 5, .inode = 60 + i, .fd = -1};
 	}
 	memset(&one, 0, sizeof(one));
 	memset(&two, 0, sizeof(two));
@@ -259,7 +259,7 @@ static void test_locks(void)
 	locked_file = "/dir";
 	CHECK(is_recording(&reader) && has_noted("open -100 /dir;close 0;"));
 	locked_file = NULL;
-	places[1].fd = 0;
+	dirs[1].fd = 0;
 	CHECK(!is_recording(&reader));
 	CHECK(has_noted("open -100 /dir;close 0;list /dir/t;open 21 metadata;close 0;close 21;open 0 metadata;close 0;"));
 	missing = "/dir/t";
@@ -304,7 +304,7 @@ static void test_metadata(void)
 	no_classes = false;
 	read_result = 0;
 	CHECK(!renew(&reader) && has_noted("read /dir/u;"));
-	CHECK(traces[1] == made && made->seen.inode == 7 && made->place == &places[1] &&
+	CHECK(traces[1] == made && made->seen.inode == 7 && made->dir == &dirs[1] &&
 			made->trace.index == 1);
 	CHECK(before->newer == made && reader.retired == before && !before->older);
 	made->seen.size = 0;
@@ -353,7 +353,7 @@ static void test_checks(void)
 	CHECK(traces[2]->seen.inode == 7 && traces[2]->seen.size == 70);
 	self_status.st_dev--;
 	self_status.st_ino += 5;
-	traces[2]->place = &places[0];
+	traces[2]->dir = &dirs[0];
 	add_result = -EINVAL;
 	CHECK(look(&reader) == -EINVAL && has_noted("add trace /dir/u;"));
 	/* A trace that is being recorded is added when its metadata is complete. */

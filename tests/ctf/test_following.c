@@ -177,9 +177,9 @@ static void test_windows(void **state)
 
 /* ---- windows over one ring ---- */
 
-static struct text text_of(const char *text)
+static struct path_slice text_of(const char *text)
 {
-	return (struct text){text, strlen(text)};
+	return (struct path_slice){text, strlen(text)};
 }
 
 static void test_names(void **state)
@@ -203,7 +203,8 @@ static void test_names(void **state)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		assert_true(snapshot_number(text_of(numbers[i].name)) == numbers[i].number);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		struct text part = ctf_overlap_path_tail(parts[i].path, strlen(parts[i].path));
+		struct path_slice part =
+				ctf_overlap_path_tail(parts[i].path, strlen(parts[i].path));
 
 		assert_ptr_equal(part.begin, parts[i].path + parts[i].begin);
 		assert_int_equal(part.size, parts[i].size);

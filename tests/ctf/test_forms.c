@@ -39,29 +39,29 @@ static int setup_ctf2(void **state)
 
 /* ---- expanding ---- */
 
-struct said {
+struct reported {
 	unsigned int count;
 	char last[1024];
 };
 
 static void note(void *user, const char *sentence)
 {
-	struct said *said = user;
+	struct reported *reported = user;
 
-	said->count++;
-	snprintf(said->last, sizeof(said->last), "%s", sentence);
+	reported->count++;
+	snprintf(reported->last, sizeof(reported->last), "%s", sentence);
 }
 
-static struct ctf_expand_result expand(struct fixture *f, const char *to, struct said *said)
+static struct ctf_expand_result expand(struct fixture *f, const char *to, struct reported *reported)
 {
 	struct ctf_expand_result result;
 	char out[160];
 
-	*said = (struct said){0};
+	*reported = (struct reported){0};
 	snprintf(out, sizeof(out), "%s/%s", f->scratch, to);
 	scratch_delete(out);
-	assert_int_equal(ctf_expand(f->dir, out, NULL, note, said, &result, &f->error), 0);
-	assert_int_equal(result.damaged, said->count);
+	assert_int_equal(ctf_expand(f->dir, out, NULL, note, reported, &result, &f->error), 0);
+	assert_int_equal(result.damaged, reported->count);
 	return result;
 }
 
@@ -82,7 +82,7 @@ static void test_frames(void **state)
 	unsigned char *bytes, *plain, *expanded;
 	struct ctf_expand_result result;
 	size_t size, at = 0, used = 0, out_size;
-	struct said said;
+	struct reported reported;
 	uint64_t written;
 
 	assert_int_equal(append(f, TICK0 + 10, 0, 500, 0), 0);
@@ -107,8 +107,8 @@ static void test_frames(void **state)
 	assert_int_equal(at, size);
 	assert_true(size < used / 3);
 
-	result = expand(f, "plain", &said);
-	assert_int_equal(said.count, 0);
+	result = expand(f, "plain", &reported);
+	assert_int_equal(reported.count, 0);
 	assert_int_equal(result.expanded, 1);
 	assert_int_equal(result.copied, 1);
 	snprintf(f->dir, sizeof(f->dir), "%s/plain", f->scratch);
@@ -126,7 +126,7 @@ static void test_full(void **state)
 {
 	struct fixture *f = *state;
 	struct rlimit old, limit;
-	struct said said;
+	struct reported reported;
 	size_t before, size;
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -143,8 +143,8 @@ static void test_full(void **state)
 	assert_int_equal(size, before);
 	assert_int_equal(append(f, TICK0 + 300, 10, 5, 0), 0);
 	close_writer(f);
-	expand(f, "plain", &said);
-	assert_int_equal(said.count, 0);
+	expand(f, "plain", &reported);
+	assert_int_equal(reported.count, 0);
 	assert_int_equal(read_expanded(f, "plain").events, 15);
 }
 
@@ -165,20 +165,20 @@ static void test_torn(void **state)
 		uint32_t events = cut == size ? 8 : 2;
 		unsigned int repaired;
 		struct found found;
-		struct said said;
+		struct reported reported;
 
 		scratch_write(f->dir, "ring_2.zst", bytes, cut);
-		expand(f, "plain", &said);
-		assert_int_equal(said.count, !is_whole);
-		if (said.count)
-			assert_non_null(strstr(said.last, "cut off"));
+		expand(f, "plain", &reported);
+		assert_int_equal(reported.count, !is_whole);
+		if (reported.count)
+			assert_non_null(strstr(reported.last, "cut off"));
 		found = read_expanded(f, "plain");
 		assert_true(found.events >= events);
 		assert_true(found.damages <= !is_whole);
 		assert_int_equal(ctf_repair(f->dir, &repaired, &f->error), 0);
 		assert_int_equal(repaired, !is_whole);
-		expand(f, "plain", &said);
-		assert_int_equal(said.count, 0);
+		expand(f, "plain", &reported);
+		assert_int_equal(reported.count, 0);
 		found = read_expanded(f, "plain");
 		assert_int_equal(found.events, events);
 		assert_int_equal(found.damages, 0);
@@ -192,7 +192,7 @@ static void test_damaged(void **state)
 	struct fixture *f = *state;
 	size_t first, second, size;
 	unsigned char *bytes;
-	struct said said;
+	struct reported reported;
 
 	assert_int_equal(append(f, TICK0 + 10, 0, 2, 0), 0);
 	free(scratch_read(f->dir, "ring_2.zst", &first));
@@ -203,17 +203,17 @@ static void test_damaged(void **state)
 	bytes = scratch_read(f->dir, "ring_2.zst", &size);
 	bytes[second - 1] ^= 1; /* Of its checksum. */
 	scratch_write(f->dir, "ring_2.zst", bytes, size);
-	expand(f, "plain", &said);
-	assert_int_equal(said.count, 1);
-	assert_non_null(strstr(said.last, "ring_2.zst"));
-	assert_non_null(strstr(said.last, "left out"));
+	expand(f, "plain", &reported);
+	assert_int_equal(reported.count, 1);
+	assert_non_null(strstr(reported.last, "ring_2.zst"));
+	assert_non_null(strstr(reported.last, "left out"));
 	free(scratch_read(f->dir, "../plain/ring_2", &size));
 	assert_int_equal(size, 3 * 84 + 5 * 17);
 	bytes[first] ^= 0xff; /* No frame begins there. */
 	scratch_write(f->dir, "ring_2.zst", bytes, second);
-	expand(f, "plain", &said);
-	assert_int_equal(said.count, 1);
-	assert_non_null(strstr(said.last, "not expanded"));
+	expand(f, "plain", &reported);
+	assert_int_equal(reported.count, 1);
+	assert_non_null(strstr(reported.last, "not expanded"));
 	assert_int_equal(read_expanded(f, "plain").events, 2);
 	free(bytes);
 }
@@ -223,23 +223,24 @@ static void test_places(void **state)
 {
 	struct fixture *f = *state;
 	struct ctf_expand_result result;
-	struct said said = {0};
+	struct reported reported = {0};
 	char path[160];
 	size_t size;
 
 	assert_int_equal(append(f, TICK0 + 10, 0, 4, 0), 0);
 	close_writer(f);
-	assert_int_equal(ctf_expand(f->dir, f->scratch, NULL, note, &said, &result, &f->error),
+	assert_int_equal(ctf_expand(f->dir, f->scratch, NULL, note, &reported, &result, &f->error),
 			-EEXIST);
-	assert_int_equal(ctf_expand("/nowhere", "/tmp/x", NULL, note, &said, &result, &f->error),
+	assert_int_equal(
+			ctf_expand("/nowhere", "/tmp/x", NULL, note, &reported, &result, &f->error),
 			-ENOENT);
 	snprintf(path, sizeof(path), "%s/link", f->dir);
 	assert_int_equal(symlink("/etc", path), 0);
 	snprintf(path, sizeof(path), "%s/passwd.zst", f->dir);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	snprintf(path, sizeof(path), "%s/inside", f->dir);
-	assert_int_equal(ctf_expand(f->dir, path, NULL, note, &said, &result, &f->error), 0);
-	assert_int_equal(said.count, 0);
+	assert_int_equal(ctf_expand(f->dir, path, NULL, note, &reported, &result, &f->error), 0);
+	assert_int_equal(reported.count, 0);
 	assert_int_equal(result.expanded + result.copied, 2);
 	free(scratch_read(path, "ring_2", &size));
 	assert_int_equal(size, 2 * 84 + 4 * 17);
@@ -253,14 +254,14 @@ static void test_levels(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < COUNT(levels); i++) {
 		struct fixture *f;
-		struct said said;
+		struct reported reported;
 		void *made;
 
 		setup_form(&made, CTF_FORMAT_2, levels[i]);
 		f = made;
 		assert_int_equal(append(f, TICK0 + 10, 0, 300, 0), 0);
 		close_writer(f);
-		expand(f, "plain", &said);
+		expand(f, "plain", &reported);
 		assert_int_equal(read_expanded(f, "plain").events, 300);
 		teardown(&made);
 	}

@@ -18,17 +18,17 @@
 static unsigned char bytes[1 << 20];
 static size_t used;
 static int descriptor = -1;
-static struct file opened;
+static struct unzstd_file opened;
 
 /* A file of what was put into `bytes`. */
-static struct file *file_of_bytes(void)
+static struct unzstd_file *file_of_bytes(void)
 {
 	if (descriptor >= 0)
 		close(descriptor);
 	descriptor = memfd_create("frames", MFD_CLOEXEC);
 	assert_true(descriptor >= 0);
 	assert_int_equal(write(descriptor, bytes, used), used);
-	opened = (struct file){.fd = descriptor};
+	opened = (struct unzstd_file){.fd = descriptor};
 	return &opened;
 }
 
@@ -156,22 +156,22 @@ static void put_frame(const char *text)
 	put_bytes(text, strlen(text));
 }
 
-static void put_skippable(unsigned int number, uint32_t said, uint32_t there)
+static void put_skippable(unsigned int number, uint32_t header_size, uint32_t there)
 {
 	put_number(SKIPPABLE_MAGIC + number, 4);
-	put_number(said, 4);
+	put_number(header_size, 4);
 	for (uint32_t i = 0; i < there; i++)
 		put_number(0, 1);
 }
 
-static int look(uint64_t at, struct frame *frame)
+static int look(uint64_t at, struct unzstd_frame *frame)
 {
 	memset(frame, 0x55, sizeof(*frame));
-	return look_at_frame(file_of_bytes(), used, at, frame);
+	return unzstd_check_frame(file_of_bytes(), used, at, frame);
 }
 
-static void assert_frame(const struct frame *frame, uint64_t from, uint64_t next, uint64_t size,
-		bool is_whole)
+static void assert_frame(const struct unzstd_frame *frame, uint64_t from, uint64_t next,
+		uint64_t size, bool is_whole)
 {
 	assert_int_equal(frame->from, from);
 	assert_int_equal(frame->next, next);
@@ -181,7 +181,7 @@ static void assert_frame(const struct frame *frame, uint64_t from, uint64_t next
 
 static void test_looks(void **state)
 {
-	struct frame frame;
+	struct unzstd_frame frame;
 
 	(void)state;
 	/* A frame behind 3 bytes, cut at each byte. */
@@ -216,7 +216,7 @@ static void test_looks(void **state)
 	put_block(true, 1, 3);
 	put_number('x', 1);
 	assert_int_equal(look(0, &frame), 1);
-	assert_true(frame.is_whole && frame.said == BLOCK_MAX + 1);
+	assert_true(frame.is_whole && frame.header_size == BLOCK_MAX + 1);
 	assert_true(frame.size < BLOCK_MAX);
 	used = 5;
 	put_number(BLOCK_MAX, 4);
@@ -239,7 +239,7 @@ static void test_looks(void **state)
 
 static void test_skippable(void **state)
 {
-	struct frame frame;
+	struct unzstd_frame frame;
 
 	(void)state;
 	for (unsigned int number = 0; number < 16; number += 5) {

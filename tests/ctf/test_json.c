@@ -18,7 +18,7 @@
 
 static const char *begin;
 
-static void print_value(FILE *out, const struct json *value)
+static void print_value(FILE *out, const struct ctf2_json *value)
 {
 	const char *separator = "";
 
@@ -37,7 +37,7 @@ static void print_value(FILE *out, const struct json *value)
 	case JSON_OBJECT:
 	case JSON_ARRAY:
 		(void)fprintf(out, "%c%u:", value->kind == JSON_ARRAY ? '[' : '{', value->count);
-		for (const struct json *inner = value->first; inner; inner = inner->next) {
+		for (const struct ctf2_json *inner = value->first; inner; inner = inner->next) {
 			(void)fputs(separator, out);
 			print_value(out, inner);
 			separator = ",";
@@ -48,14 +48,14 @@ static void print_value(FILE *out, const struct json *value)
 	(void)fprintf(out, "@%td-%td", value->begin - begin, value->end - begin);
 }
 
-static void parse_sized(const char *text, size_t size, char *result, size_t room)
+static void parse_sized(const char *text, size_t size, char *result, size_t capacity)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	FILE *out = fmemopen(result, room, "w");
+	FILE *out = fmemopen(result, capacity, "w");
 	/* Of its own, so that a checker of memory sees what is read behind it. */
 	char *copy = malloc(size + !size);
 	struct json_error error;
-	struct json *value;
+	struct ctf2_json *value;
 
 	memcpy(copy, text, size);
 	begin = copy;
@@ -290,7 +290,7 @@ static void test_depth(void **state)
 		struct ctf_arena *arena = ctf_arena_create();
 		char *text = malloc(2 * DEPTH_MAX + 4);
 		struct json_error error;
-		struct json *value;
+		struct ctf2_json *value;
 
 		memset(text, '[', depth);
 		memset(text + depth, ']', depth);
@@ -326,7 +326,7 @@ static void test_memory(void **state)
 	(void)state;
 	assert_non_null(json_parse(arena, "1", 1, SIZE_MAX, &error));
 	one = ctf_arena_used(arena);
-	assert_true(one >= sizeof(struct json) && one < sizeof(struct json) + 16);
+	assert_true(one >= sizeof(struct ctf2_json) && one < sizeof(struct ctf2_json) + 16);
 	assert_non_null(json_parse(other, text, 5, 2 * one, &error));
 	assert_int_equal(ctf_arena_used(other), 3 * one);
 	ctf_arena_destroy(other);
@@ -343,7 +343,7 @@ static void test_members(void **state)
 	static const char text[] = "{\"a\":1,\"b\":2,\"a\":3}";
 	struct ctf_arena *arena = ctf_arena_create();
 	struct json_error error;
-	const struct json *object = json_parse(arena, text, strlen(text), SIZE_MAX, &error);
+	const struct ctf2_json *object = json_parse(arena, text, strlen(text), SIZE_MAX, &error);
 
 	(void)state;
 	assert_int_equal(json_member(object, "a")->number, 3);

@@ -104,9 +104,9 @@ static void test_frames(void **state)
 /* ---- frames, unpacked ---- */
 
 /* A frame of RLE blocks, each of 128 KiB, whose head gives this size. */
-static int look_at_blocks(uint64_t size, uint32_t blocks, struct frame *frame)
+static int look_at_blocks(uint64_t size, uint32_t blocks, struct unzstd_frame *frame)
 {
-	struct file file = {.fd = memfd_create("frame", MFD_CLOEXEC)};
+	struct unzstd_file file = {.fd = memfd_create("frame", MFD_CLOEXEC)};
 	size_t used = 14 + (size_t)4 * blocks;
 	unsigned char *bytes = calloc(1, used), *to = bytes + 14;
 	int ret;
@@ -124,7 +124,7 @@ static int look_at_blocks(uint64_t size, uint32_t blocks, struct frame *frame)
 		to[2] = (unsigned char)(head >> 16);
 	}
 	assert_int_equal(write(file.fd, bytes, used), used);
-	ret = look_at_frame(&file, used, 0, frame);
+	ret = unzstd_check_frame(&file, used, 0, frame);
 	close(file.fd);
 	free(bytes);
 	return ret;
@@ -133,7 +133,7 @@ static int look_at_blocks(uint64_t size, uint32_t blocks, struct frame *frame)
 static void test_unpacked(void **state)
 {
 	const uint64_t most = UINT64_C(4) << 30;
-	struct frame frame;
+	struct unzstd_frame frame;
 
 	(void)state;
 	assert_int_equal(look_at_blocks(most, 32768, &frame), 1);

@@ -22,7 +22,7 @@ static uint32_t known_of(uint32_t id, const struct ctf_type *one, const struct c
 	const struct ctf_type *const trees[] = {NULL, one, other};
 
 	assert_int_equal(ctf_tally_learn(&tally, id, trees, 3), 0);
-	return tally.kinds[id].known;
+	return tally.classes[id].known;
 }
 
 static struct ctf_type *integer(unsigned int size)
@@ -102,7 +102,7 @@ static void test_kinds(void **state)
 	assert_int_equal(known_of(13, ctf_type_array(arena, string, 7), NULL), CTF_TALLY_STEPS);
 	assert_int_equal(known_of(14, ctf_type_array(arena, string, 0), NULL), CTF_TALLY_BYTES);
 	ctf_tally_free(&tally);
-	assert_int_equal(tally.nr_kinds, 0);
+	assert_int_equal(tally.nr_classes, 0);
 	assert_null(tally.steps);
 }
 
@@ -132,7 +132,7 @@ static void test_options(void **state)
 		assert_int_equal(tally.nr_steps, steps);
 		assert_int_equal(tally.nr_options, options);
 	}
-	assert_int_equal(tally.room_options, 256);
+	assert_int_equal(tally.options_capacity, 256);
 	assert_int_equal(tally.nr_options, 150);
 	ctf_tally_free(&tally);
 }
@@ -147,8 +147,8 @@ static void test_limits(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
 		assert_int_equal(known_of(ids[i].id, u8, NULL), CTF_TALLY_BYTES + 1);
-		assert_int_equal(tally.nr_kinds, ids[i].nr);
-		assert_int_equal(tally.kinds[ids[i].nr - 2].known, 0);
+		assert_int_equal(tally.nr_classes, ids[i].nr);
+		assert_int_equal(tally.classes[ids[i].nr - 2].known, 0);
 	}
 	assert_int_equal(known_of(1, ctf_type_array(arena, u8, BYTES_MAX), NULL),
 			CTF_TALLY_BYTES + BYTES_MAX);
@@ -205,13 +205,13 @@ static void test_failures(void **state)
 		assert_int_equal(ret, failed ? -ENOMEM : 0);
 		if (failed)
 			assert_int_equal(tally.nr_steps + tally.nr_options, 0);
-		if (failed && tally.nr_kinds)
-			assert_int_equal(tally.kinds[5].known, 0);
+		if (failed && tally.nr_classes)
+			assert_int_equal(tally.classes[5].known, 0);
 		if (failed)
 			ctf_tally_free(&tally);
 	}
 	assert_int_equal(calls, 5);
-	assert_int_equal(tally.kinds[5].known, CTF_TALLY_STEPS);
+	assert_int_equal(tally.classes[5].known, CTF_TALLY_STEPS);
 	ctf_tally_free(&tally);
 }
 

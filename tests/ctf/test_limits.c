@@ -101,7 +101,8 @@ static void test_find_depth(void **state)
 static void test_find_directories(void **state)
 {
 	char path[128];
-	struct search one = {.found = count_found, .context = &nr_found, .nr_directories = 999999};
+	struct ctf_trace_search one = {
+			.found = count_found, .context = &nr_found, .nr_directories = 999999};
 
 	(void)state;
 	nest("single", 0, "metadata");
@@ -127,7 +128,7 @@ static void test_find_directories(void **state)
 	assert_true(failing_has_failed());
 }
 
-static void say(void *user, const char *sentence)
+static void report(void *user, const char *sentence)
 {
 	(void)user;
 	fail_msg("%s", sentence);
@@ -143,7 +144,7 @@ static void test_expand_depth(void **state)
 	snprintf(to, sizeof(to), "%s/copy", scratch);
 	nest("deep", 16, "file");
 	nest("deep", 17, "file");
-	assert_int_equal(ctf_expand(from, to, NULL, say, NULL, &result, &why), 0);
+	assert_int_equal(ctf_expand(from, to, NULL, report, NULL, &result, &why), 0);
 	assert_int_equal(result.copied, 1);
 	assert_int_equal(result.expanded, 0);
 	assert_int_equal(result.damaged, 0);
@@ -222,7 +223,7 @@ static void test_field_bytes(void **state)
 				ctf_type_array(arena, byte, (UINT64_C(1) << 30) + beyond)};
 
 		assert_int_equal(ctf_tally_learn(&tally, beyond, trees, 1), 0);
-		assert_int_equal(tally.kinds[beyond].known, beyond ? 0 : 4 + (1u << 30));
+		assert_int_equal(tally.classes[beyond].known, beyond ? 0 : 4 + (1u << 30));
 	}
 	/* In two parts, before a string. */
 	for (uint32_t beyond = 0; beyond < 2; beyond++) {
@@ -231,7 +232,7 @@ static void test_field_bytes(void **state)
 				ctf_type_array(arena, byte, 5 + beyond), ctf_type_string(arena)};
 
 		assert_int_equal(ctf_tally_learn(&tally, 2 + beyond, trees, 3), 0);
-		assert_int_equal(tally.kinds[2 + beyond].known != 0, !beyond);
+		assert_int_equal(tally.classes[2 + beyond].known != 0, !beyond);
 	}
 	ctf_tally_free(&tally);
 	ctf_arena_destroy(arena);
@@ -246,10 +247,10 @@ static void test_steps(void **state)
 	/* The steps before the last one are never touched. */
 	for (uint32_t beyond = 0; beyond < 2; beyond++) {
 		uint32_t steps = UINT32_C(1) << (21 + beyond);
-		struct ctf_tally tally = {.nr_steps = steps, .room_steps = steps};
+		struct ctf_tally tally = {.nr_steps = steps, .steps_capacity = steps};
 
 		assert_int_equal(ctf_tally_learn(&tally, 1, trees, 1), beyond ? -ENOMEM : 0);
-		assert_int_equal(tally.room_steps, 1 << 22);
+		assert_int_equal(tally.steps_capacity, 1 << 22);
 		ctf_tally_free(&tally);
 	}
 	ctf_arena_destroy(arena);
@@ -450,7 +451,7 @@ static void test_packets(void **state)
 	assert_int_equal(packet.bytes[HEADER], 22);
 	assert_int_equal(ctf_packet_parse(&packet), 0);
 	ctf_packet_free(&packet);
-	assert_int_equal(packet.room, 0);
+	assert_int_equal(packet.capacity, 0);
 }
 
 /* ---- text that is converted ---- */
@@ -582,15 +583,16 @@ static void test_packed_arrays(void **state)
 		}
 		assert_null(ctf_cursor_next(&cursor));
 		for (uint32_t from = 0; from <= 5; from++) {
-			for (uint32_t room = 0; room <= 5; room++) {
+			for (uint32_t capacity = 0; capacity <= 5; capacity++) {
 				uint32_t left = from < 4 ? 4 - from : 0;
 
 				memset(numbers, 0xee, sizeof(numbers));
-				assert_int_equal(ctf_value_integers(&value, from, numbers, room),
-						left < room ? left : room);
-				for (uint32_t k = 0; k < room && k < left; k++)
+				assert_int_equal(
+						ctf_value_integers(&value, from, numbers, capacity),
+						left < capacity ? left : capacity);
+				for (uint32_t k = 0; k < capacity && k < left; k++)
 					assert_int_equal(numbers[k], cases[i].numbers[from + k]);
-				assert_int_equal(numbers[left < room ? left : room],
+				assert_int_equal(numbers[left < capacity ? left : capacity],
 						UINT64_C(0xeeeeeeeeeeeeeeee));
 			}
 		}

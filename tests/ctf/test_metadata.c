@@ -114,7 +114,7 @@ static void test_refused(void **state)
 {
 	static const struct {
 		const char *text;
-		const char *said;
+		const char *reported;
 	} cases[] = {
 			{"", "no trace block"},
 			{"trace { major = 2; minor = 8; byte_order = le; };", "major version 2"},
@@ -182,7 +182,7 @@ static void test_refused(void **state)
 		uint32_t events;
 		char *damage = first_damage(cases[i].text, strlen(cases[i].text), &events);
 
-		if (!damage || !strstr(damage, cases[i].said))
+		if (!damage || !strstr(damage, cases[i].reported))
 			fail_msg("%s\nsaid: %s", cases[i].text, damage ? damage : "nothing");
 		free(damage);
 	}
@@ -204,8 +204,8 @@ static void test_partly(void **state)
 /* Text whose types would fill the memory or the stack. */
 static void test_bombs(void **state)
 {
-	size_t used = 0, room = 4u << 20;
-	char *text = malloc(room), *damage;
+	size_t used = 0, capacity = 4u << 20;
+	char *text = malloc(capacity), *damage;
 	uint32_t events;
 
 	(void)state;
@@ -228,13 +228,13 @@ static void test_bombs(void **state)
 
 	/* Brackets without end. */
 	used = (size_t)sprintf(text, TRACE STREAM "event { fields := ");
-	while (used < room - 64)
+	while (used < capacity - 64)
 		used += (size_t)sprintf(text + used, "struct { ");
 	damage = first_damage(text, used, &events);
 	assert_non_null(strstr(damage, "too deep"));
 	free(damage);
 	used = (size_t)sprintf(text, TRACE STREAM "event { fields := struct { " U8 " a");
-	while (used < room - 64)
+	while (used < capacity - 64)
 		used += (size_t)sprintf(text + used, "[1]");
 	damage = first_damage(text, used, &events);
 	assert_non_null(strstr(damage, "too deep"));

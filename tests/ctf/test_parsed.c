@@ -248,13 +248,13 @@ static const char *expected_path;
 
 static void test_cases(void **state)
 {
-	char *found, *rest = cases, *line;
+	char *found, *remainder = cases, *line;
 	unsigned char *expected;
 	size_t size;
 	FILE *out = open_memstream(&found, &size);
 
 	(void)state;
-	while ((line = strsep(&rest, "\n"))) {
+	while ((line = strsep(&remainder, "\n"))) {
 		if (!*line || *line == '#')
 			continue;
 		make_text(*line, line + 2);

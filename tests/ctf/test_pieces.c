@@ -320,7 +320,7 @@ static void test_packet_files(void **state)
 		assert_int_equal(ctf_packet_read(fd, "a", at, &read), 1);
 		assert_int_equal(read.sequence, i);
 		assert_int_equal(read.next, (i + 1) * HEADER_MIN);
-		assert_int_equal(read.room, HEADER_MIN);
+		assert_int_equal(read.capacity, HEADER_MIN);
 	}
 	assert_int_equal(failing_interrupts, 0);
 	assert_int_equal(ctf_packet_read(fd, "a", read.next, &read), 0);
@@ -342,7 +342,7 @@ static void test_packet_files(void **state)
 	}
 	ctf_packet_free(&read);
 	assert_null(read.bytes);
-	assert_int_equal(read.room, 0);
+	assert_int_equal(read.capacity, 0);
 	/* Sizes that no packet has: no whole bytes, less than the header, more than the limit. */
 	for (unsigned int i = 0; i < 5; i++) {
 		static const uint64_t sizes[] = {8 * HEADER_MIN + 1, 8 * (HEADER_MIN - 1),
@@ -451,7 +451,7 @@ static void test_counter(void **state)
 static void test_cut_ends(void **state)
 {
 	static const struct {
-		const char *rest;
+		const char *remainder;
 		bool is_ctf2, is_cut;
 	} cases[] = {{"event {\n", false, true}, {"event {\n}", false, true},
 			{"event {\n};", false, false}, {"\n};", false, false},
@@ -466,7 +466,7 @@ static void test_cut_ends(void **state)
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		memset(&classes, 0, sizeof(classes));
 		classes.is_ctf2 = cases[i].is_ctf2;
-		assert_int_equal(only_cut(&classes, cases[i].rest, strlen(cases[i].rest)),
+		assert_int_equal(only_cut(&classes, cases[i].remainder, strlen(cases[i].remainder)),
 				cases[i].is_cut);
 	}
 }
@@ -492,7 +492,7 @@ static void test_mending(void **state)
 		stream.header_cut = form == 4;
 		stream.decoder.clock = 5000;
 		stream.fields.values[CTF_ROLE_TIMESTAMP_BEGIN] = form == 2 ? 6000 : 4000;
-		assert_int_equal(mend_packet(&stream, fd), 0);
+		assert_int_equal(ctf_repair_packet(&stream, fd), 0);
 		if (!form || form == 4)
 			kept = 0;
 		assert_int_equal(pread(fd, got, sizeof(got), 0), 100 + kept);
@@ -503,7 +503,7 @@ static void test_mending(void **state)
 		}
 		assert_memory_equal(got, bytes, 100 + kept);
 		close(fd);
-		assert_int_equal(mend_packet(&stream, fd), -EBADF);
+		assert_int_equal(ctf_repair_packet(&stream, fd), -EBADF);
 	}
 	assert_int_equal(ctf_repair_write_all(-1, "a", 1, 0), -EBADF);
 }
@@ -550,12 +550,12 @@ static void test_headers(void **state)
 	assert_int_equal(fast.slot, expected_slot);          \
 	assert_int_equal(fast.compact, expected_compact)
 /* Changes one thing, which makes a header that is not usual, and changes it back. */
-#define CHANGED(place, other, expected_bits, expected_slot) \
-	do {                                                \
-		__typeof__(place) was = place;              \
-		(place) = other;                            \
-		MADE(expected_bits, expected_slot, 0);      \
-		(place) = was;                              \
+#define CHANGED(dir, other, expected_bits, expected_slot) \
+	do {                                              \
+		__typeof__(dir) was = dir;                \
+		(dir) = other;                            \
+		MADE(expected_bits, expected_slot, 0);    \
+		(dir) = was;                              \
 	} while (0)
 	MADE(5, 3, USUAL);
 	variant->range_count = 2;

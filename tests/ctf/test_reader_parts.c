@@ -179,7 +179,7 @@ static void test_notes(void)
 	struct ctf_reader reader = {.growing = true};
 	struct ctf_trace_classes classes = {.trace.is_side = true};
 	struct ctf_item item;
-	struct ctf_trace_place *first;
+	struct ctf_trace_dir *first;
 
 	reader.last_note = &reader.notes;
 	CHECK(!add_note(&reader, &classes, "/t", "", "bad") &&
@@ -207,14 +207,14 @@ static void test_notes(void)
 	CHECK(first && !first->fd && first->device == 3 && first->inode == 33 && !first->next);
 	reader.growing = false;
 	self_result = -1;
-	CHECK(ctf_reader_add_directory(&reader, 8)->fd == -1 && reader.places->next == first);
-	CHECK(!reader.places->device && !reader.places->inode);
+	CHECK(ctf_reader_add_directory(&reader, 8)->fd == -1 && reader.dirs->next == first);
+	CHECK(!reader.dirs->device && !reader.dirs->inode);
 	self_result = 0;
 	failing_arm(1);
 	CHECK(!ctf_reader_add_directory(&reader, 8) && failing_has_failed() &&
-			reader.places->next == first);
-	close_places(&reader);
-	CHECK(!reader.places && has_noted("close 0;"));
+			reader.dirs->next == first);
+	ctf_reader_close_directories(&reader);
+	CHECK(!reader.dirs && has_noted("close 0;"));
 }
 
 /* ---- traces ---- */
@@ -231,25 +231,25 @@ static void test_statuses(void)
 
 		strcpy(files[i].d_name, all[i]);
 	}
-	stats = ctf_reader_look(8, names, 4);
+	stats = ctf_reader_stat(8, names, 4);
 	CHECK(stats && has_noted("look a;look z;"));
 	CHECK(!stats[0].st_size && stats[1].st_size == 55 && !stats[2].st_size &&
 			stats[3].st_size == 55);
 	free(stats);
 	look_error = ENOENT;
-	stats = ctf_reader_look(8, names, 2);
+	stats = ctf_reader_stat(8, names, 2);
 	CHECK(!stats[1].st_size);
 	free(stats);
 	look_error = EACCES;
-	stats = ctf_reader_look(8, names, 2);
+	stats = ctf_reader_stat(8, names, 2);
 	CHECK(stats[1].st_size == -EACCES);
 	free(stats);
 	look_error = 0;
-	stats = ctf_reader_look(8, names, 0);
+	stats = ctf_reader_stat(8, names, 0);
 	CHECK(stats);
 	free(stats);
 	failing_arm(1);
-	CHECK(!ctf_reader_look(8, names, 2) && failing_has_failed());
+	CHECK(!ctf_reader_stat(8, names, 2) && failing_has_failed());
 	*log_text = '\0';
 }
 
@@ -278,7 +278,7 @@ static void test_traces(void)
 	CHECK(!ctf_reader_add_trace(reader, 8, "/t", names, stats, 3));
 	CHECK(has_noted("read /t;open a 7;open c 8;") && reader->trace_count == 1 &&
 			reader->stream_count == 2);
-	CHECK(reader->traces[0]->place == reader->places && !reader->streams[0]->info.index &&
+	CHECK(reader->traces[0]->dir == reader->dirs && !reader->streams[0]->info.index &&
 			reader->streams[1]->info.index == 1);
 	CHECK(!strcmp(reader->notes->text, "/t/b: Permission denied") && !reader->notes->next);
 	/* Damaged metadata: a note, and the streams if it is usable. */
@@ -373,7 +373,7 @@ static void test_order(void)
 		count -= (unsigned int)((300 + steps[i] - 1) / steps[i]);
 		CHECK(!reader->streams[i]->waits);
 	}
-	CHECK(!count && !reader->heap_count && reader->heap_room == 64);
+	CHECK(!count && !reader->heap_count && reader->heap_capacity == 64);
 	ctf_reader_close(reader);
 	/* Notes come first. */
 	steps[0] = 5;
@@ -425,7 +425,7 @@ static void test_equal_times(void)
 {
 	struct ctf_trace traces[2] = {{.index = 0}, {.index = 1}};
 	struct ctf_stream_reader streams[2];
-	struct waiting a = {5, &streams[0]}, b = {5, &streams[1]};
+	struct reader_heap_entry a = {5, &streams[0]}, b = {5, &streams[1]};
 
 	memset(streams, 0, sizeof(streams));
 	streams[0].item.trace = streams[1].item.trace = &traces[0];
@@ -447,10 +447,10 @@ static void test_grown(void)
 	struct ctf_reader *reader = reader_of(3, steps, 0);
 	struct ctf_item item;
 
-	CHECK(!ctf_reader_next(reader, &item) && reader->grown_told);
+	CHECK(!ctf_reader_next(reader, &item) && reader->grown_reported);
 	for (unsigned int count = 1; count < 3; count++) {
 		reader->traces[0]->trace.path = "/t";
-		reader->grown_told = false;
+		reader->grown_reported = false;
 		reader->streams[count - 1]->grown = true;
 		CHECK(ctf_reader_next(reader, &item) == 1);
 		CHECK(item.kind == CTF_ITEM_NOTE && item.count == count &&

@@ -260,13 +260,13 @@ static void test_damage(void)
 		stream.window.shrunk = i & 1;
 		stream.torn = i & 2;
 		stream.header_cut = i & 4;
-		stream.shrink_told = false;
+		stream.shrink_reported = false;
 		damage(&stream, "what", "so");
 		CHECK(item->cut == (i == 2 || i == 4 || i == 6));
-		CHECK(stream.shrink_told == (i == 3 || i == 5 || i == 7));
-		CHECK(!strstr(item->text, "what") == stream.shrink_told);
+		CHECK(stream.shrink_reported == (i == 3 || i == 5 || i == 7));
+		CHECK(!strstr(item->text, "what") == stream.shrink_reported);
 		CHECK(!strstr(item->text, "the file has become shorter while it was read; so") ==
-				!stream.shrink_told);
+				!stream.shrink_reported);
 	}
 	/* The reading continues after the damage, or ends. */
 	stream = begin();
@@ -299,7 +299,7 @@ static void test_ends(void)
 	CHECK(end_of_file(&stream) == 1);
 	CHECK(is_same(item->text,
 			"/t/s has become shorter while it was read; what was cut off is not shown"));
-	stream.shrink_told = true;
+	stream.shrink_reported = true;
 	CHECK(!end_of_file(&stream));
 	stream.window.unzstd = (struct ctf_unzstd *)&some_frames;
 	CHECK(!end_of_file(&stream));
@@ -704,7 +704,7 @@ static void test_records(void)
 	CHECK(next_record(&stream) == 1 && strstr(stream.item.text, "its last packet is cut off"));
 	stream.torn = stream.broken = false;
 	CHECK(next_record(&stream) == 0 && !stream.broken);
-	CHECK(foreign_packet(&stream) == 1 && stream.foreign_told &&
+	CHECK(foreign_packet(&stream) == 1 && stream.foreign_reported &&
 			stream.item.kind == CTF_ITEM_NOTE);
 	CHECK(is_same(stream.item.text,
 			"/t/s: a packet has another UUID than the metadata; side reads it anyway"));

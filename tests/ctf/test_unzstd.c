@@ -254,11 +254,11 @@ static void test_other_frames(void **state)
 static void test_bomb(void **state)
 {
 	struct fixture *f = *state;
-	size_t piece = 1 << 20, size = 64 * piece, room = 1 << 20, used = 0, bytes_size;
-	unsigned char *nothing = calloc(1, piece), *made = malloc(room), *bytes;
+	size_t piece = 1 << 20, size = 64 * piece, capacity = 1 << 20, used = 0, bytes_size;
+	unsigned char *nothing = calloc(1, piece), *made = malloc(capacity), *bytes;
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 	struct rusage before, after;
-	ZSTD_outBuffer out = {made, room, 0};
+	ZSTD_outBuffer out = {made, capacity, 0};
 	struct heard heard;
 
 	write_packets(f);
@@ -272,7 +272,7 @@ static void test_bomb(void **state)
 				context, &out, &in, used < size ? ZSTD_e_continue : ZSTD_e_end);
 	}
 	ZSTD_freeCCtx(context);
-	assert_true(out.pos + bytes_size < room);
+	assert_true(out.pos + bytes_size < capacity);
 	memcpy(made + out.pos, bytes, bytes_size);
 	replace(f, made, out.pos + bytes_size);
 	getrusage(RUSAGE_SELF, &before);

@@ -194,12 +194,12 @@ static void test_elements(void **state)
 		element->is_signed = form & 4;
 		assert_int_equal(decode_bits(array, bytes, 72), 0);
 		for (uint32_t from = 0; from < 6; from++) {
-			for (uint32_t room = 0; room < 6; room++) {
+			for (uint32_t capacity = 0; capacity < 6; capacity++) {
 				uint32_t left = from < 4 ? 4 - from : 0, count;
 
 				memset(numbers, 0x77, sizeof(numbers));
-				count = ctf_value_integers(decoder.values, from, numbers, room);
-				assert_int_equal(count, left < room ? left : room);
+				count = ctf_value_integers(decoder.values, from, numbers, capacity);
+				assert_int_equal(count, left < capacity ? left : capacity);
 				assert_int_equal(numbers[count], 0x7777777777777777);
 				ctf_cursor_start(&cursor, decoder.values);
 				for (uint32_t i = 0; i < from; i++)

@@ -254,7 +254,7 @@ static void end(void)
 	*log_text = '\0';
 	ctf_window_free(&window);
 	CHECK(has_noted(has_frames ? "free 1;" : "free 0;"));
-	CHECK(!window.bytes && !window.room && !window.count && !window.unzstd);
+	CHECK(!window.bytes && !window.capacity && !window.count && !window.unzstd);
 }
 
 static bool has_loaded(uint64_t at, size_t count)
@@ -273,7 +273,7 @@ static void test_starts(void)
 	CHECK(window.dir_fd == 3 && !strcmp(window.dir, "/d") && !strcmp(window.name, "a") &&
 			window.device == 5 && window.inode == 6 && window.size == 26 &&
 			window.normal == 10 && !window.unzstd && !window.unopened &&
-			!window.shrunk && !window.room && !window.count);
+			!window.shrunk && !window.capacity && !window.count);
 	/* Sizes that no file has. */
 	CHECK(sane_size(-1) == UINT64_C(1) << 60 && sane_size((off_t)1 << 61) == UINT64_C(1) << 60);
 	CHECK(sane_size(((off_t)1 << 60) - 1) == (UINT64_C(1) << 60) - 1 && !sane_size(0));
@@ -377,7 +377,7 @@ static void test_plain_loads(void)
 	CHECK(ctf_window_load(&window, 2, 3) == -EIO && has_noted("open 0 a;"));
 	set_fault("realloc", 0);
 	CHECK(ctf_window_load(&window, 2, 20) == -ENOMEM && has_noted("allocate 20;"));
-	CHECK(!window.bytes && !window.room);
+	CHECK(!window.bytes && !window.capacity);
 	CHECK(!ctf_window_load(&window, 2, 3) && has_loaded(2, 10));
 	end();
 }
@@ -444,7 +444,8 @@ static void test_decoded_loads(void)
 	reads[0].got = 10;
 	CHECK(!ctf_window_load(&window, 2, 3));
 	set_fault("realloc", 0);
-	CHECK(ctf_window_load(&window, 3, 12) == -ENOMEM && has_loaded(3, 9) && window.room == 10);
+	CHECK(ctf_window_load(&window, 3, 12) == -ENOMEM && has_loaded(3, 9) &&
+			window.capacity == 10);
 	memset(reads, 0, sizeof(reads));
 	end();
 }

@@ -9,9 +9,9 @@
 int main(void)
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 
-	while (getline(&line, &room, stdin) > 0) {
+	while (getline(&line, &capacity, stdin) > 0) {
 		char *name;
 
 		line[strcspn(line, "\n")] = '\0';

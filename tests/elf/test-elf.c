@@ -62,15 +62,15 @@ static void test_addresses(void **unused)
 		assert_int_equal(addresses_add(&set, i * 4096), 0);
 		assert_int_equal(set.nr, i);
 		/* The table is at most half full, so that searches end. */
-		assert_true(set.nr <= set.room / 2);
-		assert_true(set.room == 64 || set.nr > set.room / 4);
+		assert_true(set.nr <= set.capacity / 2);
+		assert_true(set.capacity == 64 || set.nr > set.capacity / 4);
 	}
 	for (uint64_t i = 1; i <= 1000; i++) {
 		assert_true(addresses_has(&set, i * 4096));
 		assert_false(addresses_has(&set, i * 4096 + 1));
 	}
 	addresses_free(&set);
-	assert_int_equal(set.nr + set.room, 0);
+	assert_int_equal(set.nr + set.capacity, 0);
 	assert_null(set.slots);
 }
 

@@ -131,12 +131,12 @@ static void test_addresses(void **unused)
 	(void)unused;
 	assert_false(addresses_has(&set, 5));
 	assert_int_equal(addresses_add(&set, 0), 0);
-	assert_int_equal(set.room, 0);
+	assert_int_equal(set.capacity, 0);
 	/* At most half full: 64 slots for 32 addresses, 128 for 64. */
 	for (uint64_t i = 1; i <= 65; i++) {
 		assert_int_equal(addresses_add(&set, i * 0x1000), 1);
 		assert_int_equal(set.nr, i);
-		assert_int_equal(set.room, i <= 32 ? 64 : i <= 64 ? 128 : 256);
+		assert_int_equal(set.capacity, i <= 32 ? 64 : i <= 64 ? 128 : 256);
 	}
 	for (uint64_t i = 0; i <= 66; i++) {
 		assert_int_equal(addresses_has(&set, i * 0x1000), i && i < 66);

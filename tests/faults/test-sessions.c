@@ -117,13 +117,13 @@ static int create(void)
 	return ret;
 }
 
-static int open_in(const char *place, struct session **session)
+static int open_in(const char *state_dir, struct session **session)
 {
 	struct session_options options = options_now();
 	char *socket = strdup(played_path("socket"));
 	const struct session_track track = {.kind = SESSION_TRACK_NAME, .text = "*a*"};
 	const struct session_live live = {.socket = socket,
-			.place = place,
+			.state_dir = state_dir,
 			.active = true,
 			.track = &track,
 			.nr_track = 1};
@@ -285,10 +285,10 @@ static int record_and_close(struct session *session)
 static int record_in_place(void)
 {
 	struct session *session;
-	const char *place = played_path("place");
+	const char *state_dir = played_path("place");
 
 	control.is_off = 2;
-	if (open_in(place, &session))
+	if (open_in(state_dir, &session))
 		return -EIO;
 	return record_and_close(session);
 }
@@ -342,9 +342,9 @@ static int adopt(void)
 
 static int recover(void)
 {
-	const char *place = played_path("place");
+	const char *state_dir = played_path("place");
 	const struct session_recover_options options = {
-			.paths = &place, .nr_paths = 1, .output = played_path("recovered")};
+			.paths = &state_dir, .nr_paths = 1, .output = played_path("recovered")};
 	const struct session_summary *summary;
 	uint64_t notes = control.notes, site = control.site;
 	struct session_error error;

@@ -26,9 +26,9 @@
 #define FIELDS_MAX 64
 
 static struct side_event_field fields[FIELDS_MAX];
-static struct side_arg cells[FIELDS_MAX];
+static struct side_arg args[FIELDS_MAX];
 static struct side_arg_dynamic_field variadic_fields[FIELDS_MAX];
-static struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(cells)};
+static struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(args)};
 static struct side_arg_dynamic_struct variadic = {.fields = SIDE_PTR_INIT(variadic_fields)};
 static struct side_event_description description = {
 		.struct_size = 112,
@@ -207,15 +207,15 @@ static void add_field(const struct spec *spec, const char *hex)
 		return;
 	}
 	memset(field, 0, sizeof(*field));
-	memset(&cells[i], 0xee, sizeof(cells[i])); /* what is not the value is anything */
+	memset(&args[i], 0xee, sizeof(args[i])); /* what is not the value is anything */
 	side_ptr_set(field->field_name, name);
 	if (!strcmp(spec->where, "arg")) {
-		make_argument(spec, &field->side_type, &cells[i], bytes);
+		make_argument(spec, &field->side_type, &args[i], bytes);
 	} else if (!strcmp(spec->where, "dynamic")) {
 		field->side_type.type.v = SIDE_TYPE_DYNAMIC;
-		make_dynamic(spec, &cells[i], bytes);
+		make_dynamic(spec, &args[i], bytes);
 	} else {
-		make_gather(spec, &field->side_type, &cells[i], pointer, bytes);
+		make_gather(spec, &field->side_type, &args[i], pointer, bytes);
 	}
 	description.fields.length++;
 	vector.len++;
@@ -253,7 +253,7 @@ static int nr_bound;
 
 /* say: print why it cannot be made. */
 static struct filter *make_linked(
-		const char *text, bool say, struct filter_error *error, int *result)
+		const char *text, bool report, struct filter_error *error, int *result)
 {
 	struct filter *filter = NULL;
 	void *program, *at;
@@ -262,13 +262,13 @@ static struct filter *make_linked(
 
 	*result = filter_parse(text, &program, &size, error);
 	if (*result) {
-		if (say)
+		if (report)
 			printf("parse %u %s\n", error->column, error->text);
 		return NULL;
 	}
 	need = filter_link_size(program, size, &description, NULL, error);
 	if (need < 0) {
-		if (say)
+		if (report)
 			printf("never %d %s\n", (int)-need, error->text);
 	} else {
 		at = malloc((size_t)need);

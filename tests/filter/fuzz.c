@@ -218,20 +218,20 @@ int fuzz_program(const void *bytes, size_t size)
 	return 1;
 }
 
-static bool say_comparison(
-		void *user, const struct filter_comparison *comparison, char *text, size_t room)
+static bool filter_print_comparison(
+		void *user, const struct filter_comparison *comparison, char *text, size_t capacity)
 {
-	int used = snprintf(text, room, "%s %s", comparison->field, comparison->relation);
+	int used = snprintf(text, capacity, "%s %s", comparison->field, comparison->relation);
 
 	(void)user;
-	return used >= 0 && (size_t)used < room;
+	return used >= 0 && (size_t)used < capacity;
 }
 
 int fuzz_text(const char *text)
 {
-	const struct filter_language language = {.compare = say_comparison};
+	const struct filter_language language = {.compare = filter_print_comparison};
 	struct filter_error error = {.column = 0};
-	char said[64];
+	char reported[64];
 	void *program;
 	size_t size;
 	int ret = filter_parse(text, &program, &size, &error);
@@ -244,7 +244,7 @@ int fuzz_text(const char *text)
 	}
 	if (!fuzz_program(program, size))
 		contradiction("parsed, but not verified");
-	ret = filter_say(text, &language, said, sizeof(said));
+	ret = filter_print(text, &language, reported, sizeof(reported));
 	if (ret && ret != -ENOENT && ret != -E2BIG)
 		contradiction("parsed, but not said");
 	free(program);
@@ -253,59 +253,59 @@ int fuzz_text(const char *text)
 
 /* ---- arguments ---- */
 
-#define CELLS_MAX 64
+#define ARGS_MAX 64
 #define ZEROS 65536
 
 /* One thing done to the cells, by four bytes. */
-static void spoil(struct side_arg *cells, uint32_t nr, const uint8_t how[4])
+static void spoil(struct side_arg *args, uint32_t nr, const uint8_t how[4])
 {
 	static const unsigned char zeros[ZEROS];
-	struct side_arg *cell = &cells[how[1] % nr];
+	struct side_arg *arg = &args[how[1] % nr];
 
-	const struct side_arg *other = &cells[how[2] % nr];
+	const struct side_arg *other = &args[how[2] % nr];
 
 	switch (how[0] % 6) {
 	case 0:
 		/* What was a number is no pointer. */
-		cell->type.v = how[2] % (_NR_SIDE_TYPE_LABEL + 2);
-		if (cell->type.v > SIDE_TYPE_FLOAT_BINARY128)
-			memset(&cell->u, 0, sizeof(cell->u));
+		arg->type.v = how[2] % (_NR_SIDE_TYPE_LABEL + 2);
+		if (arg->type.v > SIDE_TYPE_FLOAT_BINARY128)
+			memset(&arg->u, 0, sizeof(arg->u));
 		break;
-	case 1: side_ptr_set(cell->u.side_static.side_struct, NULL); break;
-	case 2: side_ptr_set(cell->u.side_static.string_value, zeros); break;
+	case 1: side_ptr_set(arg->u.side_static.side_struct, NULL); break;
+	case 2: side_ptr_set(arg->u.side_static.string_value, zeros); break;
 	case 3:
 		/* Gathered memory is what its description says, nothing else. */
 		if (other->type.v < SIDE_TYPE_GATHER_BOOL || other->type.v > SIDE_TYPE_GATHER_ENUM)
-			*cell = *other;
+			*arg = *other;
 		break;
-	case 4: side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, zeros); break;
+	case 4: side_ptr_set(arg->u.side_static.side_vla_gather.length_ptr, zeros); break;
 	default:
 		/* Scalars only: the bytes of others are pointers. */
-		if (cell->type.v <= SIDE_TYPE_FLOAT_BINARY128)
-			((unsigned char *)&cell->u)[how[2] % 16] = how[3];
+		if (arg->type.v <= SIDE_TYPE_FLOAT_BINARY128)
+			((unsigned char *)&arg->u)[how[2] % 16] = how[3];
 		break;
 	}
 }
 
 void fuzz_arguments(const char *text, const uint8_t *how, size_t size)
 {
-	struct side_arg cells[CELLS_MAX];
+	struct side_arg args[ARGS_MAX];
 	struct side_arg_vec vec = *arguments;
 	struct filter_error error;
 	struct filter *filter;
 	void *program;
 	size_t length, i;
 
-	if (vec.len > CELLS_MAX || filter_parse(text, &program, &length, &error))
+	if (vec.len > ARGS_MAX || filter_parse(text, &program, &length, &error))
 		return;
 	filter = make(program, length);
 	free(program);
 	if (!filter)
 		return;
-	memcpy(cells, side_ptr_get(vec.sav), vec.len * sizeof(cells[0]));
-	side_ptr_set(vec.sav, cells);
+	memcpy(args, side_ptr_get(vec.sav), vec.len * sizeof(args[0]));
+	side_ptr_set(vec.sav, args);
 	for (i = 0; i + 4 <= size; i += 4)
-		spoil(cells, vec.len, how + i);
+		spoil(args, vec.len, how + i);
 	run(filter, &vec, variadic);
 	free(filter);
 }

@@ -109,7 +109,7 @@ static side_define_enum_bitmap(options,
 				side_enum_bitmap_mapping_range("far", 15, 17)));
 side_define_static_vla_visitor(numbers, side_elem(side_type_s32()), side_length(side_type_u32()),
 		visit_numbers, int);
-side_define_static_vla_visitor(words, side_elem(side_type_string()), side_length(side_type_u32()),
+side_define_static_vla_visitor(names, side_elem(side_type_string()), side_length(side_type_u32()),
 		visit_words, int);
 
 struct parcel {
@@ -204,7 +204,7 @@ side_static_event_variadic(sample, "shop", "sample", SIDE_LOGLEVEL_INFO,
 				side_field_gather_vla("shorts", side_elem(GATHER_U(0, 2)), 0,
 						DIRECT, side_length(GATHER_U(0, 1))),
 				side_field_vla_visitor("numbers", numbers),
-				side_field_vla_visitor("words", words),
+				side_field_vla_visitor("words", names),
 				side_field_dynamic("anything"), side_field_dynamic("just_five"),
 				side_field_dynamic("visited"), side_field_dynamic("fields"),
 				side_field_string("dash-name"), ));
@@ -243,7 +243,7 @@ void sample_fire(sample_func func, void *priv)
 	side_arg_define_vla(many, side_arg_list(side_arg_u16(0), side_arg_u16(1)));
 	side_arg_define_optional(note, side_arg_string("unseen"), SIDE_OPTIONAL_DISABLED);
 	side_arg_define_optional(memo, side_arg_string("ring twice"), SIDE_OPTIONAL_ENABLED);
-	side_arg_define_optional(place, side_arg_struct(here), SIDE_OPTIONAL_ENABLED);
+	side_arg_define_optional(position, side_arg_struct(here), SIDE_OPTIONAL_ENABLED);
 	side_arg_define_variant(pay_number, side_arg_u8(1), side_arg_u64(1999));
 	side_arg_define_variant(pay_text, side_arg_u8(2), side_arg_string("card"));
 	side_arg_define_variant(pay_point, side_arg_u8(10), side_arg_struct(here));
@@ -284,7 +284,7 @@ void sample_fire(sample_func func, void *priv)
 					side_arg_array(color), side_arg_array(grid_arg),
 					side_arg_vla(items_arg), side_arg_vla(no_bytes),
 					side_arg_optional(note), side_arg_optional(memo),
-					side_arg_optional(place), side_arg_variant(pay_number),
+					side_arg_optional(position), side_arg_variant(pay_number),
 					side_arg_variant(pay_text), side_arg_variant(pay_point),
 					side_arg_variant(pay_none), side_arg_variant(cold),
 					side_arg_u8(3), side_arg_s32(-2), side_arg_u8(3),

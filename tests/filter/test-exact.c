@@ -135,14 +135,14 @@ static void nearness(void)
 
 static void hints(void)
 {
-	static const char *const words[] = {"procname", "vpid", "vtid", NULL};
+	static const char *const names[] = {"procname", "vpid", "vtid", NULL};
 	char hint[FILTER_HINT_MAX], word[64];
 
-	CHECK(!strcmp(filter_hint("vpdi", words, "$ctx.", hint), "did you mean `$ctx.vpid`?"));
-	CHECK(filter_hint("vpdi", words, "", hint) == hint);
-	CHECK(!strcmp(filter_hint("vid", words, "", hint), "did you mean `vpid`?"));
-	CHECK(!*filter_hint("other", words, "", hint));
-	CHECK(!*filter_hint("x", words, "", hint) && !*filter_hint_word(NULL, "", hint));
+	CHECK(!strcmp(filter_hint("vpdi", names, "$ctx.", hint), "did you mean `$ctx.vpid`?"));
+	CHECK(filter_hint("vpdi", names, "", hint) == hint);
+	CHECK(!strcmp(filter_hint("vid", names, "", hint), "did you mean `vpid`?"));
+	CHECK(!*filter_hint("other", names, "", hint));
+	CHECK(!*filter_hint("x", names, "", hint) && !*filter_hint_word(NULL, "", hint));
 	memset(word, 'w', sizeof(word));
 	word[40] = '\0';
 	CHECK(strstr(filter_hint_word(word, "", hint), word));

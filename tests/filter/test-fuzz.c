@@ -27,19 +27,19 @@ static unsigned int nr_seeds(void)
 
 /* ---- texts ---- */
 
-static const char *const words[] = {" && ", " || ", "!", "(", ")", " == ", " != ", "<", ">=", "&",
+static const char *const names[] = {" && ", " || ", "!", "(", ")", " == ", " != ", "<", ">=", "&",
 		"|", "^", "~", "<<", ">>", "+", "-", "*", "/", "%", "0", "5", "1.5", "0x", "\"",
 		"*", "?", "\\", "'", "`", "$ctx.", "$app.", ":", ".", "[", "]", "[0]", "has(",
 		"len(", "true", "u8", "name", "parcel", "state", "words[1]", "anything", "nope",
 		"18446744073709551615"};
 
-static void mutate_text(char *text, size_t room)
+static void mutate_text(char *text, size_t capacity)
 {
 	unsigned int times = 1 + below(4);
 
 	while (times--) {
 		size_t size = strlen(text), at = below((uint32_t)size + 1), end;
-		const char *word = words[below(sizeof(words) / sizeof(words[0]))];
+		const char *word = names[below(sizeof(names) / sizeof(names[0]))];
 
 		switch (below(4)) {
 		case 0: /* take out */
@@ -49,7 +49,7 @@ static void mutate_text(char *text, size_t room)
 			memmove(text + at, text + end, size - end + 1);
 			break;
 		case 1: /* put in */
-			if (size + strlen(word) >= room)
+			if (size + strlen(word) >= capacity)
 				break;
 			memmove(text + at + strlen(word), text + at, size - at + 1);
 			memcpy(text + at, word, strlen(word));
@@ -61,7 +61,7 @@ static void mutate_text(char *text, size_t room)
 		default: /* the end of another one */
 			word = fuzz_seeds[below(nr_seeds())];
 			end = below((uint32_t)strlen(word) + 1);
-			if (at + strlen(word + end) < room)
+			if (at + strlen(word + end) < capacity)
 				strcpy(text + at, word + end);
 			break;
 		}

@@ -12,17 +12,17 @@ static void test_moves(void)
 	struct filter_linker linker = {.memory = (unsigned char *)memory,
 			.capacity = sizeof(memory),
 			.nr_moves = 8191};
-	struct way way = {.linker = &linker};
+	struct filter_path_step cursor = {.linker = &linker};
 
 	CHECK(FILTER_MOVES_MAX == 8192);
-	put_simple(&way, (enum filter_move_code)7, 9);
+	put_simple(&cursor, (enum filter_move_code)7, 9);
 	CHECK(!linker.failed && linker.nr_moves == 8192 && memory[0].code == 7 &&
 			memory[0].label == 9);
-	put_simple(&way, (enum filter_move_code)7, 9);
+	put_simple(&cursor, (enum filter_move_code)7, 9);
 	CHECK(linker.failed == -E2BIG && !memory[1].code);
 	/* The first failure stays. */
 	linker.failed = -ENOSPC;
-	put_simple(&way, (enum filter_move_code)7, 9);
+	put_simple(&cursor, (enum filter_move_code)7, 9);
 	CHECK(linker.failed == -ENOSPC);
 }
 

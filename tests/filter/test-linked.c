@@ -279,15 +279,15 @@ static void print_op(const struct filter_body *body, const struct filter_op *op)
 	case FILTER_OP_RANGE_8:
 		fprintf(out, " label %u mask %" PRIx64 " low %" PRIx64 " span %" PRIx64 " cell %zu",
 				op->label, op->mask, op->low, op->span,
-				op->cell / sizeof(struct side_arg));
-		CHECK(op->cell % sizeof(struct side_arg) == 0);
+				op->arg / sizeof(struct side_arg));
+		CHECK(op->arg % sizeof(struct side_arg) == 0);
 		break;
 	case FILTER_OP_LOAD_COMPARE: print_constant(op); __attribute__((fallthrough));
 	case FILTER_OP_LOAD:
 	case FILTER_OP_LOAD_TEST:
 		if (op->goal == FILTER_GOAL_TEXT)
 			print_text(body, op->text, op->size);
-		fprintf(out, " glob %d argument %d moves@%u\n", op->is_glob, (int)op->cell_index,
+		fprintf(out, " glob %d argument %d moves@%u\n", op->is_glob, (int)op->arg_index,
 				op->moves);
 		print_moves(body, filter_at(body, op->moves));
 		return;
@@ -361,11 +361,11 @@ static char *items, *printed;
 static char *read_items(const char *path)
 {
 	FILE *file = fopen(path, "re");
-	size_t size = 0, room = 4 << 20;
-	char *text = calloc(1, room);
+	size_t size = 0, capacity = 4 << 20;
+	char *text = calloc(1, capacity);
 
 	CHECK(file && text);
-	size = fread(text, 1, room - 1, file);
+	size = fread(text, 1, capacity - 1, file);
 	CHECK(size && feof(file));
 	(void)fclose(file);
 	return text;
@@ -375,7 +375,7 @@ static char *read_items(const char *path)
 static void print_all(const struct side_event_description *sample, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
 {
-	char *copy = strdup(items), *rest = NULL;
+	char *copy = strdup(items), *remainder = NULL;
 	size_t size;
 
 	(void)args;
@@ -384,7 +384,8 @@ static void print_all(const struct side_event_description *sample, const struct 
 	(void)caller;
 	out = open_memstream(&printed, &size);
 	CHECK(copy && out);
-	for (char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+	for (char *line = strtok_r(copy, "\n", &remainder); line;
+			line = strtok_r(NULL, "\n", &remainder)) {
 		if (strncmp(line, "= ", 2) && strncmp(line, "! ", 2))
 			continue;
 		fprintf(out, "%s\n", line);

@@ -21,7 +21,7 @@ static struct {
 	char text[16];
 } made;
 
-static struct side_arg cell;
+static struct side_arg arg;
 static struct filter_value value;
 
 static uint64_t offset_of(const void *at)
@@ -32,11 +32,11 @@ static uint64_t offset_of(const void *at)
 static bool walk_from(enum filter_goal goal, const struct side_arg_dynamic_struct *variadic)
 {
 	const struct filter_run run = {
-			.body = (const void *)made.body, .cells = &cell, .variadic = variadic};
+			.body = (const void *)made.body, .args = &arg, .variadic = variadic};
 
 	made.op.goal = (uint8_t)goal;
 	made.op.moves = (uint32_t)offset_of(made.moves);
-	made.op.cell_index = variadic ? UINT32_MAX : 0;
+	made.op.arg_index = variadic ? UINT32_MAX : 0;
 	memset(&value, 0x5a, sizeof(value));
 	if (filter_walk(&run, &made.op, &value))
 		return true;
@@ -56,8 +56,8 @@ static bool walks_to(enum filter_goal goal, uint64_t number)
 
 static void set_cell(unsigned int label)
 {
-	memset(&cell, 0, sizeof(cell));
-	cell.type.v = (uint16_t)label;
+	memset(&arg, 0, sizeof(arg));
+	arg.type.v = (uint16_t)label;
 }
 
 static struct side_arg number_cell(unsigned int label, uint64_t number)
@@ -88,7 +88,7 @@ static void set_items(unsigned int label, uint32_t nr)
 	side_ptr_set(item_vec.sav, items);
 	item_vec.len = nr;
 	set_cell(SIDE_TYPE_VLA);
-	side_ptr_set(cell.u.side_static.side_vla, &item_vec);
+	side_ptr_set(arg.u.side_static.side_vla, &item_vec);
 }
 
 static void set_bit(unsigned int bits, unsigned int bit)
@@ -153,7 +153,7 @@ static void odd_bitmaps(void)
 	CHECK(walks_to(FILTER_GOAL_TEXT, 0));
 	made.moves[0].count = 2;
 	/* Another holder, and items of another type. */
-	cell.type.v = SIDE_TYPE_ARRAY;
+	arg.type.v = SIDE_TYPE_ARRAY;
 	CHECK(!walk(FILTER_GOAL_TEXT));
 	made.moves[0].index = SIDE_TYPE_ARRAY;
 	made.moves[0].skip = 2;
@@ -173,16 +173,16 @@ static void odd_bitmaps(void)
 	item_vec.len = 1;
 	made.moves[0].skip = 1;
 	CHECK(!walk(FILTER_GOAL_TEXT));
-	side_ptr_set(cell.u.side_static.side_vla, NULL);
+	side_ptr_set(arg.u.side_static.side_vla, NULL);
 	CHECK(!walk(FILTER_GOAL_TEXT));
 	/* One item is the cell itself. */
 	bitmap_leaf(SIDE_TYPE_U16, 2, SIDE_TYPE_U16);
 	made.ranges[0] = (struct filter_range){9, 9};
-	cell = number_cell(SIDE_TYPE_U16, 1 << 9);
+	arg = number_cell(SIDE_TYPE_U16, 1 << 9);
 	CHECK(walks_to(FILTER_GOAL_TEXT, 1));
-	cell = number_cell(SIDE_TYPE_U16, 1 << 8 | 1 << 10);
+	arg = number_cell(SIDE_TYPE_U16, 1 << 8 | 1 << 10);
 	CHECK(walks_to(FILTER_GOAL_TEXT, 0));
-	cell.type.v = SIDE_TYPE_U32;
+	arg.type.v = SIDE_TYPE_U32;
 	CHECK(!walk(FILTER_GOAL_TEXT));
 }
 
@@ -193,7 +193,7 @@ static void vectors(void)
 	struct filter_move leaf = {.code = FILTER_LEAF_COUNT, .label = SIDE_TYPE_ARRAY, .count = 3};
 
 	set_items(SIDE_TYPE_U8, 3);
-	cell.type.v = SIDE_TYPE_ARRAY;
+	arg.type.v = SIDE_TYPE_ARRAY;
 	made.moves[0] = leaf;
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 3));
 	item_vec.len = 2;
@@ -202,9 +202,9 @@ static void vectors(void)
 	made.moves[0].label = SIDE_TYPE_VLA;
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 	CHECK(!walk(FILTER_GOAL_PRESENCE));
-	cell.type.v = SIDE_TYPE_VLA;
+	arg.type.v = SIDE_TYPE_VLA;
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 2));
-	side_ptr_set(cell.u.side_static.side_vla, NULL);
+	side_ptr_set(arg.u.side_static.side_vla, NULL);
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 	/* An element. */
 	set_items(SIDE_TYPE_U8, 3);
@@ -225,12 +225,12 @@ static void vectors(void)
 	items[2].type.v = SIDE_TYPE_S8;
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	items[2].type.v = SIDE_TYPE_U8;
-	cell.type.v = SIDE_TYPE_STRUCT;
+	arg.type.v = SIDE_TYPE_STRUCT;
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	cell.type.v = SIDE_TYPE_VLA;
+	arg.type.v = SIDE_TYPE_VLA;
 	side_ptr_set(item_vec.sav, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	side_ptr_set(cell.u.side_static.side_vla, NULL);
+	side_ptr_set(arg.u.side_static.side_vla, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 }
 
@@ -246,19 +246,19 @@ static void optionals_and_variants(void)
 
 	optional.side_static = number_cell(SIDE_TYPE_U8, 9);
 	set_cell(SIDE_TYPE_OPTIONAL);
-	side_ptr_set(cell.u.side_static.side_optional, &optional);
+	side_ptr_set(arg.u.side_static.side_optional, &optional);
 	made.moves[0] = (struct filter_move){
 			.code = FILTER_MOVE_OPTIONAL, .label = SIDE_TYPE_OPTIONAL};
 	made.moves[1] = u8_leaf();
 	CHECK(walks_to(FILTER_GOAL_VALUE, 9));
 	optional.selector = SIDE_OPTIONAL_DISABLED;
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	side_ptr_set(cell.u.side_static.side_optional, NULL);
+	side_ptr_set(arg.u.side_static.side_optional, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 
 	/* -3 to 5 chooses a number, 6 nothing. */
 	set_cell(SIDE_TYPE_VARIANT);
-	side_ptr_set(cell.u.side_static.side_variant, &variant);
+	side_ptr_set(arg.u.side_static.side_variant, &variant);
 	variant.option = number_cell(SIDE_TYPE_U8, 8);
 	made.moves[0] = (struct filter_move){
 			.code = FILTER_MOVE_VARIANT, .label = SIDE_TYPE_VARIANT};
@@ -277,10 +277,10 @@ static void optionals_and_variants(void)
 	}
 	variant.selector = number_cell(SIDE_TYPE_U16, 1);
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	side_ptr_set(cell.u.side_static.side_variant, NULL);
+	side_ptr_set(arg.u.side_static.side_variant, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	/* A signed selector of 128 bits whose value does not fit 64 bits is in no option. */
-	side_ptr_set(cell.u.side_static.side_variant, &variant);
+	side_ptr_set(arg.u.side_static.side_variant, &variant);
 	made.moves[1].size = 16;
 	made.moves[1].bits = 128;
 	made.moves[1].label = SIDE_TYPE_S128;
@@ -306,7 +306,7 @@ static void labels(void)
 	made.ranges[0] = (struct filter_range){(uint64_t)-4, (uint64_t)-3};
 	made.ranges[1] = (struct filter_range){7, 9};
 	for (int64_t i = -6; i < 12; i++) {
-		cell = number_cell(SIDE_TYPE_U64, (uint64_t)i);
+		arg = number_cell(SIDE_TYPE_U64, (uint64_t)i);
 		CHECK(walks_to(FILTER_GOAL_TEXT, (i >= -4 && i <= -3) || (i >= 7 && i <= 9)));
 		made.moves[0].count = 1;
 		CHECK(walks_to(FILTER_GOAL_TEXT, i >= -4 && i <= -3));
@@ -325,8 +325,8 @@ static struct {
 static void gather(unsigned int label)
 {
 	set_cell(label);
-	side_ptr_set(cell.u.side_static.side_vla_gather.ptr, &memory);
-	side_ptr_set(cell.u.side_static.side_vla_gather.length_ptr, &memory);
+	side_ptr_set(arg.u.side_static.side_vla_gather.ptr, &memory);
+	side_ptr_set(arg.u.side_static.side_vla_gather.length_ptr, &memory);
 	memset(made.moves, 0, sizeof(made.moves));
 	made.moves[0] = (struct filter_move){.code = FILTER_MOVE_GATHER, .label = (uint16_t)label};
 }
@@ -351,7 +351,7 @@ static void numbers_in_memory(void)
 	CHECK(walks_to(FILTER_GOAL_VALUE, 66));
 	CHECK(walks_to(FILTER_GOAL_PRESENCE, 1));
 	/* The base is NULL. */
-	side_ptr_set(cell.u.side_static.side_vla_gather.ptr, NULL);
+	side_ptr_set(arg.u.side_static.side_vla_gather.ptr, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	made.moves[1] = memory_leaf(1);
 	CHECK(!walk(FILTER_GOAL_VALUE));
@@ -375,7 +375,7 @@ static void numbers_in_memory(void)
 	made.moves[1] = (struct filter_move){
 			.code = FILTER_LEAF_COUNT, .count = 5, .flags = FILTER_IN_MEMORY};
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 5));
-	cell.type.v = SIDE_TYPE_GATHER_ARRAY;
+	arg.type.v = SIDE_TYPE_GATHER_ARRAY;
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 }
 
@@ -394,15 +394,15 @@ static void vlas_in_memory(void)
 	made.moves[1].index = 2;
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	made.moves[1].index = 1;
-	side_ptr_set(cell.u.side_static.side_vla_gather.length_ptr, NULL);
+	side_ptr_set(arg.u.side_static.side_vla_gather.length_ptr, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	side_ptr_set(cell.u.side_static.side_vla_gather.length_ptr, &memory);
-	side_ptr_set(cell.u.side_static.side_vla_gather.ptr, NULL);
+	side_ptr_set(arg.u.side_static.side_vla_gather.length_ptr, &memory);
+	side_ptr_set(arg.u.side_static.side_vla_gather.ptr, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	/* The length itself. */
 	made.moves[1] = made.moves[2];
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 2));
-	side_ptr_set(cell.u.side_static.side_vla_gather.length_ptr, NULL);
+	side_ptr_set(arg.u.side_static.side_vla_gather.length_ptr, NULL);
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 	/* Only a VLA has a second base. */
 	gather(SIDE_TYPE_GATHER_STRUCT);
@@ -422,7 +422,7 @@ static void lengths(void)
 	uint64_t length[2] = {UINT32_MAX, 0};
 
 	gather(SIDE_TYPE_GATHER_VLA);
-	side_ptr_set(cell.u.side_static.side_vla_gather.length_ptr, length);
+	side_ptr_set(arg.u.side_static.side_vla_gather.length_ptr, length);
 	made.moves[1] = (struct filter_move){.code = FILTER_LEAF_LENGTH, .size = 8, .bits = 64};
 	CHECK(walks_to(FILTER_GOAL_LENGTH, UINT32_MAX));
 	length[0]++;
@@ -494,40 +494,40 @@ static void set_integer(struct side_arg *to, unsigned int size, uint64_t number)
 static void dynamic_scalars(void)
 {
 	made.moves[0] = (struct filter_move){.code = FILTER_MOVE_DYNAMIC};
-	set_integer(&cell, 8, 1234);
+	set_integer(&arg, 8, 1234);
 	CHECK(walks_to(FILTER_GOAL_VALUE, 1234));
 	CHECK(walks_to(FILTER_GOAL_PRESENCE, 1));
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 	CHECK(!walk(FILTER_GOAL_TEXT));
-	cell.u.side_dynamic.side_integer.type.integer_size = 3;
+	arg.u.side_dynamic.side_integer.type.integer_size = 3;
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	cell.type.v = SIDE_TYPE_DYNAMIC_NULL - 1;
+	arg.type.v = SIDE_TYPE_DYNAMIC_NULL - 1;
 	CHECK(!walk(FILTER_GOAL_PRESENCE));
-	cell.type.v = SIDE_TYPE_DYNAMIC_NULL;
+	arg.type.v = SIDE_TYPE_DYNAMIC_NULL;
 	CHECK(walks_to(FILTER_GOAL_PRESENCE, 1));
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	cell.type.v = SIDE_TYPE_DYNAMIC_VLA_VISITOR;
+	arg.type.v = SIDE_TYPE_DYNAMIC_VLA_VISITOR;
 	CHECK(walks_to(FILTER_GOAL_PRESENCE, 1));
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	CHECK(!walk(FILTER_GOAL_LENGTH));
-	cell.type.v = SIDE_TYPE_DYNAMIC_VLA_VISITOR + 1;
+	arg.type.v = SIDE_TYPE_DYNAMIC_VLA_VISITOR + 1;
 	CHECK(!walk(FILTER_GOAL_PRESENCE));
 	set_cell(SIDE_TYPE_DYNAMIC_BYTE);
-	cell.u.side_dynamic.side_byte.value = 200;
+	arg.u.side_dynamic.side_byte.value = 200;
 	CHECK(walks_to(FILTER_GOAL_VALUE, 200));
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 	set_cell(SIDE_TYPE_DYNAMIC_BOOL);
-	cell.u.side_dynamic.side_bool.type.bool_size = 2;
-	cell.u.side_dynamic.side_bool.type.byte_order.v = SIDE_TYPE_BYTE_ORDER_HOST;
+	arg.u.side_dynamic.side_bool.type.bool_size = 2;
+	arg.u.side_dynamic.side_bool.type.byte_order.v = SIDE_TYPE_BYTE_ORDER_HOST;
 	CHECK(walks_to(FILTER_GOAL_VALUE, 0));
-	cell.u.side_dynamic.side_bool.value.side_bool16 = 256;
+	arg.u.side_dynamic.side_bool.value.side_bool16 = 256;
 	CHECK(walks_to(FILTER_GOAL_VALUE, 1));
 	set_cell(SIDE_TYPE_DYNAMIC_STRING);
-	cell.u.side_dynamic.side_string.type.unit_size = 1;
-	cell.u.side_dynamic.side_string.value = (uintptr_t) "four";
+	arg.u.side_dynamic.side_string.type.unit_size = 1;
+	arg.u.side_dynamic.side_string.value = (uintptr_t) "four";
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 4));
 	CHECK(text_is("four"));
-	cell.u.side_dynamic.side_string.type.unit_size = 3;
+	arg.u.side_dynamic.side_string.type.unit_size = 3;
 	CHECK(!walk(FILTER_GOAL_VALUE));
 }
 
@@ -538,7 +538,7 @@ static void dynamic_arrays(void)
 	side_ptr_set(vla.sav, dynamic);
 	vla.len = 3;
 	set_cell(SIDE_TYPE_DYNAMIC_VLA);
-	side_ptr_set(cell.u.side_dynamic.side_dynamic_vla, &vla);
+	side_ptr_set(arg.u.side_dynamic.side_dynamic_vla, &vla);
 	made.moves[0] = (struct filter_move){.code = FILTER_MOVE_DYNAMIC};
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 3));
 	CHECK(!walk(FILTER_GOAL_VALUE));
@@ -556,7 +556,7 @@ static void dynamic_arrays(void)
 	made.moves[0].count = 1;
 	side_ptr_set(vla.sav, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	side_ptr_set(cell.u.side_dynamic.side_dynamic_vla, NULL);
+	side_ptr_set(arg.u.side_dynamic.side_dynamic_vla, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	made.moves[0].count = 0;
 	CHECK(!walk(FILTER_GOAL_LENGTH));
@@ -600,7 +600,7 @@ static void dynamic_structures(void)
 		ask_for_name(names[i]);
 		CHECK(walk_from(FILTER_GOAL_VALUE, &structure) && value.u == 40 + i);
 		set_cell(SIDE_TYPE_DYNAMIC_STRUCT);
-		side_ptr_set(cell.u.side_dynamic.side_dynamic_struct, &structure);
+		side_ptr_set(arg.u.side_dynamic.side_dynamic_struct, &structure);
 		CHECK(walks_to(FILTER_GOAL_VALUE, 40 + i));
 		structure.len = (uint32_t)i;
 		CHECK(!walk(FILTER_GOAL_VALUE));
@@ -616,9 +616,9 @@ static void dynamic_structures(void)
 	ask_for_name("b");
 	side_ptr_set(structure.fields, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	side_ptr_set(cell.u.side_dynamic.side_dynamic_struct, NULL);
+	side_ptr_set(arg.u.side_dynamic.side_dynamic_struct, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	made.op.cell_index = UINT32_MAX;
+	made.op.arg_index = UINT32_MAX;
 	CHECK(!walk(FILTER_GOAL_VALUE));
 }
 
@@ -663,7 +663,7 @@ static void static_visitors(void)
 		items[i] = number_cell(SIDE_TYPE_U8, 50 + i);
 	side_ptr_set(app.app_ctx, items);
 	set_cell(SIDE_TYPE_VLA_VISITOR);
-	side_ptr_set(cell.u.side_static.side_vla_visitor, &app);
+	side_ptr_set(arg.u.side_static.side_vla_visitor, &app);
 	for (uint32_t i = 0; i < 4; i++) {
 		made.moves[0] = (struct filter_move){.code = FILTER_MOVE_VISITOR,
 				.label = SIDE_TYPE_VLA_VISITOR,
@@ -686,7 +686,7 @@ static void static_visitors(void)
 	visitor_fails = false;
 	made.moves[0].visitor = NULL;
 	CHECK(!walk(FILTER_GOAL_LENGTH));
-	side_ptr_set(cell.u.side_static.side_vla_visitor, NULL);
+	side_ptr_set(arg.u.side_static.side_vla_visitor, NULL);
 	made.moves[0].visitor = show_elements;
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 }
@@ -703,7 +703,7 @@ static void dynamic_visitors(void)
 	side_ptr_set(elements.visitor, show_elements);
 	side_ptr_set(elements.app_ctx, dynamic);
 	set_cell(SIDE_TYPE_DYNAMIC_VLA_VISITOR);
-	side_ptr_set(cell.u.side_dynamic.side_dynamic_vla_visitor, &elements);
+	side_ptr_set(arg.u.side_dynamic.side_dynamic_vla_visitor, &elements);
 	for (uint32_t i = 0; i < 4; i++) {
 		made.moves[0] = (struct filter_move){.code = FILTER_MOVE_DYNAMIC, .count = 1};
 		made.moves[1] = (struct filter_move){.code = FILTER_MOVE_INDEX, .index = i};
@@ -725,7 +725,7 @@ static void dynamic_visitors(void)
 		if (!names[i])
 			continue;
 		set_cell(SIDE_TYPE_DYNAMIC_STRUCT_VISITOR);
-		side_ptr_set(cell.u.side_dynamic.side_dynamic_struct_visitor, &members);
+		side_ptr_set(arg.u.side_dynamic.side_dynamic_struct_visitor, &members);
 		ask_for_name(names[i]);
 		shown = 0;
 		CHECK(walks_to(FILTER_GOAL_VALUE, 40 + i) && shown == i + 1);
@@ -738,7 +738,7 @@ static void dynamic_visitors(void)
 	made.moves[1].code = FILTER_MOVE_NAME;
 	side_ptr_set(members.visitor, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
-	side_ptr_set(cell.u.side_dynamic.side_dynamic_struct_visitor, NULL);
+	side_ptr_set(arg.u.side_dynamic.side_dynamic_struct_visitor, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 }
 

@@ -9,7 +9,7 @@
 #include "filter/filter.h"
 
 static const struct {
-	const char *expression, *said; /* NULL: nothing */
+	const char *expression, *reported; /* NULL: nothing */
 } cases[] = {
 		{"a == 1", "a == 1"},
 		{"0x10 < a", "a > 16"},
@@ -50,7 +50,8 @@ static const struct {
 		{"true", NULL},
 };
 
-static bool compare(void *user, const struct filter_comparison *comparison, char *text, size_t room)
+static bool compare(
+		void *user, const struct filter_comparison *comparison, char *text, size_t capacity)
 {
 	bool is_name = !strcmp(comparison->field, "name");
 
@@ -58,25 +59,25 @@ static bool compare(void *user, const struct filter_comparison *comparison, char
 	if (is_name != (comparison->text != NULL))
 		return false;
 	if (comparison->text)
-		return snprintf(text, room, "name %s '%s'", comparison->relation,
-				       comparison->text) < (int)room;
+		return snprintf(text, capacity, "name %s '%s'", comparison->relation,
+				       comparison->text) < (int)capacity;
 	if (comparison->is_unsigned && comparison->number > INT64_MAX)
-		return snprintf(text, room, "%s %s %" PRIu64 "u", comparison->field,
-				       comparison->relation, comparison->number) < (int)room;
-	return snprintf(text, room, "%s %s %" PRId64, comparison->field, comparison->relation,
-			       (int64_t)comparison->number) < (int)room;
+		return snprintf(text, capacity, "%s %s %" PRIu64 "u", comparison->field,
+				       comparison->relation, comparison->number) < (int)capacity;
+	return snprintf(text, capacity, "%s %s %" PRId64, comparison->field, comparison->relation,
+			       (int64_t)comparison->number) < (int)capacity;
 }
 
 int main(void)
 {
 	const struct filter_language language = {.compare = compare};
-	size_t i, room;
+	size_t i, capacity;
 	int failed = 0;
 	char text[256];
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *want = cases[i].said;
-		int ret = filter_say(cases[i].expression, &language, text, sizeof(text));
+		const char *want = cases[i].reported;
+		int ret = filter_print(cases[i].expression, &language, text, sizeof(text));
 
 		if (ret != (want ? 0 : -ENOENT) || (want && strcmp(text, want) != 0)) {
 			printf("%s: %d, %s instead of %s\n", cases[i].expression, ret,
@@ -84,22 +85,22 @@ int main(void)
 			failed = 1;
 		}
 		/* In a smaller room it is shorter or nothing, and nothing behind it is touched. */
-		for (room = 0; want && room <= strlen(want) + 1; room++) {
-			char *small = malloc(room + 1);
+		for (capacity = 0; want && capacity <= strlen(want) + 1; capacity++) {
+			char *small = malloc(capacity + 1);
 
 			if (!small)
 				return 1;
-			small[room] = '#';
-			ret = filter_say(cases[i].expression, &language, small, room);
-			if (small[room] != '#' || (!ret && !room) ||
-					(!ret && strlen(small) >= room)) {
-				printf("%s in %zu bytes: %d\n", cases[i].expression, room, ret);
+			small[capacity] = '#';
+			ret = filter_print(cases[i].expression, &language, small, capacity);
+			if (small[capacity] != '#' || (!ret && !capacity) ||
+					(!ret && strlen(small) >= capacity)) {
+				printf("%s in %zu bytes: %d\n", cases[i].expression, capacity, ret);
 				failed = 1;
 			}
 			free(small);
 		}
 	}
-	if (filter_say("a ==", &language, text, sizeof(text)) != -EINVAL) {
+	if (filter_print("a ==", &language, text, sizeof(text)) != -EINVAL) {
 		puts("what is no expression is said");
 		failed = 1;
 	}

@@ -40,7 +40,7 @@ static bool read_text(const char *text, const char *encoding)
 }
 
 /* The text itself, and as the content of a file. True: the file is good. */
-static bool look_at(const uint8_t *data, size_t size)
+static bool next_check(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
 	FILE *file = fopen(file_path(), "we");
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	(void)look_at(data, size);
+	(void)next_check(data, size);
 	return 0;
 }
 #else
@@ -76,7 +76,7 @@ int main(void)
 	long rounds = getenv("SIDE_TEST_LONG") ? 500000 : 1000, i, taken = 0;
 	uint32_t seed = 4711;
 
-	if (!look_at((const uint8_t *)good, sizeof(good) - 1))
+	if (!next_check((const uint8_t *)good, sizeof(good) - 1))
 		abort();
 	for (i = 0; i < rounds; i++) {
 		uint8_t data[sizeof(good)];
@@ -94,7 +94,7 @@ int main(void)
 		seed = seed * 1664525 + 1013904223;
 		if (seed >> 29 == 0)
 			size = (seed >> 8) % size;
-		taken += look_at(data, size);
+		taken += next_check(data, size);
 	}
 	(void)unlink(file_path());
 	printf("%ld texts, %ld taken\n", rounds, taken);

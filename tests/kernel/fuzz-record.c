@@ -25,7 +25,7 @@ static void require(bool good, const char *what)
 static bool take_format(const char *text, size_t size, const uint8_t *record, size_t record_size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	struct bytes to = {.data = NULL};
+	struct byte_buffer to = {.data = NULL};
 	struct layout layout = {.steps = NULL};
 	struct format format;
 	struct ctf_type *type;
@@ -47,7 +47,7 @@ static bool take_format(const char *text, size_t size, const uint8_t *record, si
 static bool take_header(const uint8_t *record, size_t size)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	struct bytes to = {.data = NULL};
+	struct byte_buffer to = {.data = NULL};
 	struct eventheader_class class;
 	struct eventheader header;
 	bool good = arena && !eventheader_split(record, size, &header) &&

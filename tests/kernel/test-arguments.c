@@ -124,7 +124,7 @@ static const uint8_t record[RECORD] = {[8] = 2,
 
 static struct ctf_arena *arena;
 static struct ctf_type *type;
-static struct bytes made;
+static struct byte_buffer made;
 
 static void make(void)
 {
@@ -174,7 +174,7 @@ static void test_values(void **unused)
 {
 	struct side_arg arguments[11];
 	struct scratch scratch = {.used = 0};
-	const struct kernel_bytes bytes = {made.data, made.size};
+	const struct kernel_payload bytes = {made.data, made.size};
 	double real = 1.5, got;
 
 	(void)unused;
@@ -219,7 +219,7 @@ static void test_values(void **unused)
 		assert_non_null(less);
 		memcpy(less, made.data, size);
 		assert_false(values_take(
-				&scratch, type, (struct kernel_bytes){less, size}, arguments));
+				&scratch, type, (struct kernel_payload){less, size}, arguments));
 		free(less);
 	}
 	scratch_free(&scratch);
@@ -291,13 +291,13 @@ static int type_end(void *priv, const struct visit_node *node)
 	return 0;
 }
 
-static int show_value(void *priv, const struct visit_place *place, const struct visit_value *value,
-		struct visit_attributes attributes)
+static int show_value(void *priv, const struct visit_location *state_dir,
+		const struct visit_value *value, struct visit_attributes attributes)
 {
 	char digits[VISIT_FLOAT_DIGITS_MAX];
 
 	(void)priv;
-	(void)place;
+	(void)state_dir;
 	(void)attributes;
 	if (value->kind == VISIT_STRING)
 		show("\"%s\" ", (const char *)value->text.at);
@@ -308,30 +308,30 @@ static int show_value(void *priv, const struct visit_place *place, const struct 
 	return 0;
 }
 
-static int show_begin(void *priv, const struct visit_place *place,
+static int show_begin(void *priv, const struct visit_location *state_dir,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)state_dir;
 	(void)attributes;
 	show("%u{", nr);
 	return 0;
 }
 
-static int show_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int show_end(void *priv, const struct visit_location *state_dir, uint32_t nr)
 {
 	(void)priv;
-	(void)place;
+	(void)state_dir;
 	(void)nr;
 	show("} ");
 	return 0;
 }
 
-static int show_option(void *priv, const struct visit_place *place,
+static int show_option(void *priv, const struct visit_location *state_dir,
 		struct visit_attributes attributes, bool present)
 {
 	(void)priv;
-	(void)place;
+	(void)state_dir;
 	(void)attributes;
 	show("%s", present ? "some " : "none ");
 	return 0;
@@ -354,7 +354,7 @@ static void test_compounds(void **unused)
 	struct side_builder *builder = side_builder_create("k", "e", SIDE_LOGLEVEL_INFO, 0);
 	struct ctf_arena *own = ctf_arena_create();
 	struct eventheader_class class;
-	struct bytes to = {.data = NULL};
+	struct byte_buffer to = {.data = NULL};
 	struct scratch scratch = {.used = 0};
 	struct side_arg arguments[14];
 	const struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(arguments), .len = 14};
@@ -375,8 +375,8 @@ static void test_compounds(void **unused)
 			"m:VLA(U32()GATHER_VLA(GATHER_INTEGER()GATHER_BYTE()))n:S64()o:S32()q:S8()");
 	*shown = '\0';
 	memset(arguments, 0x55, sizeof(arguments));
-	assert_true(values_take(
-			&scratch, class.type, (struct kernel_bytes){to.data, to.size}, arguments));
+	assert_true(values_take(&scratch, class.type, (struct kernel_payload){to.data, to.size},
+			arguments));
 	assert_int_equal(visit_arguments(side_builder_description(builder), &vector, NULL, &values,
 					 NULL, NULL),
 			0);
@@ -388,7 +388,7 @@ static void test_compounds(void **unused)
 
 		assert_non_null(less);
 		memcpy(less, to.data, size);
-		assert_false(values_take(&scratch, class.type, (struct kernel_bytes){less, size},
+		assert_false(values_take(&scratch, class.type, (struct kernel_payload){less, size},
 				arguments));
 		free(less);
 	}
@@ -418,13 +418,14 @@ static void test_compounds(void **unused)
 		static const struct {
 			enum ctf_kind kind;
 			bool is_number;
-		} kinds[] = {{CTF_INTEGER, true}, {CTF_FLOAT, true}, {CTF_ENUM, true},
+		} event_classes[] = {{CTF_INTEGER, true}, {CTF_FLOAT, true}, {CTF_ENUM, true},
 				{CTF_STRING, false}, {CTF_STRUCT, false}, {CTF_ARRAY, false}};
 
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-			const struct ctf_type kind = {.kind = kinds[i].kind};
+		for (size_t i = 0; i < sizeof(event_classes) / sizeof(event_classes[0]); i++) {
+			const struct ctf_type kind = {.kind = event_classes[i].kind};
 
-			assert_int_equal(side_kernel_value_is_number(&kind), kinds[i].is_number);
+			assert_int_equal(side_kernel_value_is_number(&kind),
+					event_classes[i].is_number);
 		}
 	}
 	/* A sequence needs the length before it. */
@@ -468,7 +469,7 @@ static void test_memory(void **unused)
 	other = scratch_take(&scratch, 1);
 	assert_true(other && scratch.blocks->next && scratch.used == 16);
 	memset(scratch_take(&scratch, BLOCK_SIZE + 16), 1, BLOCK_SIZE + 16);
-	assert_int_equal(scratch.blocks->room, BLOCK_SIZE + 16);
+	assert_int_equal(scratch.blocks->capacity, BLOCK_SIZE + 16);
 	assert_non_null(scratch_take(&scratch, SCRATCH_MAX));
 	assert_null(scratch_take(&scratch, SCRATCH_MAX + 1));
 	/* Only the first block is kept. */

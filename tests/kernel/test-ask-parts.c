@@ -73,20 +73,20 @@ static struct format_field fields[] = {
 		{.name = (char[]){"twice"}, .kind = FORMAT_INTEGER, .size = 1, .unit = 1},
 };
 static char system_name[] = "sched", event_name[] = "switch";
-static struct kind kind;
+static struct kernel_event_class event_class;
 
 static void make_kind(void)
 {
-	memset(&kind, 0, sizeof(kind));
-	kind.system = system_name;
-	kind.name = event_name;
-	kind.format.fields = fields;
-	kind.format.nr_fields = sizeof(fields) / sizeof(*fields);
+	memset(&event_class, 0, sizeof(event_class));
+	event_class.system = system_name;
+	event_class.name = event_name;
+	event_class.format.fields = fields;
+	event_class.format.nr_fields = sizeof(fields) / sizeof(*fields);
 }
 
 /* NULL: refused. */
-static const char *said(const char *field, const char *relation, const char *with, int64_t number,
-		size_t room)
+static const char *reported(const char *field, const char *relation, const char *with,
+		int64_t number, size_t space)
 {
 	static char text[200];
 	const struct filter_comparison comparison = {.field = field,
@@ -95,27 +95,29 @@ static const char *said(const char *field, const char *relation, const char *wit
 			.number = (uint64_t)number,
 			.is_unsigned = number > 200};
 
-	return kernel_filter_format_comparison(&kind, &comparison, text, room) ? text : NULL;
+	return kernel_filter_format_comparison(&event_class, &comparison, text, space) ? text
+										       : NULL;
 }
 
 static void test_comparisons(void)
 {
 	make_kind();
-	CHECK(!strcmp(said("u8", ">=", NULL, 201, 200), "u8 >= 201"));
-	CHECK(!strcmp(said("s4", "&", NULL, -7, 200), "s4 & -7"));
-	CHECK(said("u8", "<", NULL, 12, 8) && !said("u8", "<", NULL, 12, 7));
-	CHECK(!said("u8", "<", NULL, 256, 200) && !said("u8", "<", NULL, -1, 200));
-	CHECK(!said("many", "<", NULL, 1, 200) && !said("halves", "<", NULL, 1, 200));
-	CHECK(!said("text", "<", NULL, 1, 200) && !said("none", "<", NULL, 1, 200));
-	CHECK(!said("twice", "<", NULL, 1, 200) && !said("_u8", "<", NULL, 1, 200));
-	CHECK(!strcmp(said("text", "==", "aZ0_./:", 0, 200), "text == \"aZ0_./:\""));
-	CHECK(!strcmp(said("far", "!=", "longer-than-8", 0, 200), "far != \"longer-than-8\""));
-	CHECK(!said("text", "==", "12345678", 0, 200) && !said("text", "==", "abcdefgh", 0, 200));
-	CHECK(said("text", "==", "abcdefg", 0, 200) && !said("text", "==", "", 0, 200));
-	CHECK(!said("text", "==", "123", 0, 200) && said("text", "==", "12a", 0, 200));
-	CHECK(!said("text", "<", "abc", 0, 200) && !said("text", "==", "a*b", 0, 200));
-	CHECK(!said("u8", "==", "abc", 0, 200) && !said("bytes", "==", "abc", 0, 200));
-	CHECK(said("text", "==", "abc", 0, 14) && !said("text", "==", "abc", 0, 13));
+	CHECK(!strcmp(reported("u8", ">=", NULL, 201, 200), "u8 >= 201"));
+	CHECK(!strcmp(reported("s4", "&", NULL, -7, 200), "s4 & -7"));
+	CHECK(reported("u8", "<", NULL, 12, 8) && !reported("u8", "<", NULL, 12, 7));
+	CHECK(!reported("u8", "<", NULL, 256, 200) && !reported("u8", "<", NULL, -1, 200));
+	CHECK(!reported("many", "<", NULL, 1, 200) && !reported("halves", "<", NULL, 1, 200));
+	CHECK(!reported("text", "<", NULL, 1, 200) && !reported("none", "<", NULL, 1, 200));
+	CHECK(!reported("twice", "<", NULL, 1, 200) && !reported("_u8", "<", NULL, 1, 200));
+	CHECK(!strcmp(reported("text", "==", "aZ0_./:", 0, 200), "text == \"aZ0_./:\""));
+	CHECK(!strcmp(reported("far", "!=", "longer-than-8", 0, 200), "far != \"longer-than-8\""));
+	CHECK(!reported("text", "==", "12345678", 0, 200) &&
+			!reported("text", "==", "abcdefgh", 0, 200));
+	CHECK(reported("text", "==", "abcdefg", 0, 200) && !reported("text", "==", "", 0, 200));
+	CHECK(!reported("text", "==", "123", 0, 200) && reported("text", "==", "12a", 0, 200));
+	CHECK(!reported("text", "<", "abc", 0, 200) && !reported("text", "==", "a*b", 0, 200));
+	CHECK(!reported("u8", "==", "abc", 0, 200) && !reported("bytes", "==", "abc", 0, 200));
+	CHECK(reported("text", "==", "abc", 0, 14) && !reported("text", "==", "abc", 0, 13));
 }
 
 /* ---- lists of expressions ---- */
@@ -123,7 +125,8 @@ static void test_comparisons(void)
 static void test_lists(void)
 {
 	char one[] = "a", two[] = "bc", text[20];
-	struct kind_asked asked = {.texts = {one, two}, .nr = 2}, other = {.texts = {two}, .nr = 1};
+	struct class_asked asked = {.texts = {one, two}, .nr = 2},
+			   other = {.texts = {two}, .nr = 1};
 
 	CHECK(kernel_filter_has_expression(&asked, "a") &&
 			kernel_filter_has_expression(&asked, "bc") &&
@@ -145,21 +148,21 @@ static void test_added(void)
 {
 	static const char *const expressions[] = {"u8 == 1", "u8 == 2", "u8 == 3", "u8 == 4",
 			"u8 == 5", "u8 == 6", "u8 == 7", "u8 == 8"};
-	static struct kind_asked asked;
+	static struct class_asked asked;
 
 	make_kind();
-	CHECK(!kernel_filter_add_expression(&asked, &kind, "none == 1") && !asked.nr);
+	CHECK(!kernel_filter_add_expression(&asked, &event_class, "none == 1") && !asked.nr);
 	failing_arm(1);
 	/* Whatever fails first, nothing is added. */
-	CHECK(!kernel_filter_add_expression(&asked, &kind, "u8 == 1") && failing_has_failed() &&
-			!asked.nr);
+	CHECK(!kernel_filter_add_expression(&asked, &event_class, "u8 == 1") &&
+			failing_has_failed() && !asked.nr);
 	for (size_t i = 0; i < ASKED_MAX; i++) {
-		CHECK(kernel_filter_add_expression(&asked, &kind, expressions[i]) &&
+		CHECK(kernel_filter_add_expression(&asked, &event_class, expressions[i]) &&
 				asked.nr == i + 1);
 		CHECK(!strcmp(asked.texts[i], expressions[i]));
 	}
-	CHECK(kernel_filter_add_expression(&asked, &kind, "u8 == 5") && asked.nr == 8);
-	CHECK(!kernel_filter_add_expression(&asked, &kind, "u8 == 9") && asked.nr == 8);
+	CHECK(kernel_filter_add_expression(&asked, &event_class, "u8 == 5") && asked.nr == 8);
+	CHECK(!kernel_filter_add_expression(&asked, &event_class, "u8 == 9") && asked.nr == 8);
 	free_texts(&asked);
 	CHECK(!asked.nr);
 }
@@ -168,7 +171,7 @@ static bool is_meant(const char *pattern)
 {
 	const struct kernel_record_choice choice = {.pattern = pattern};
 
-	return means(&choice, &kind);
+	return means(&choice, &event_class);
 }
 
 static void test_meant(void)
@@ -180,7 +183,7 @@ static void test_meant(void)
 
 static void test_kept(void)
 {
-	static struct kind_asked asked, wanted;
+	static struct class_asked asked, wanted;
 	char texts[ASKED_MAX + 1][2] = {"0", "1", "2", "3", "4", "5", "6", "7", "8"};
 	char large[1000];
 
@@ -219,10 +222,10 @@ static void test_kept(void)
 static char widened[4 * ASKED_ALL_MAX];
 static int widen_result;
 
-static int play_widen(
-		struct kernel_record *record, struct kind *of, const char *more, const char *all)
+static int play_widen(struct kernel_record *record, struct kernel_event_class *of, const char *more,
+		const char *all)
 {
-	CHECK(record && of == &kind);
+	CHECK(record && of == &event_class);
 	(void)snprintf(widened, sizeof(widened), "%s / %s", more, all ? all : "everything");
 	return widen_result;
 }
@@ -239,76 +242,80 @@ static bool is_widened(const char *expected)
 
 static void test_life(void)
 {
-	static const struct way way = {.widen = play_widen};
+	static const struct kernel_backend backend = {.widen = play_widen};
 	struct kernel_record_choice choices[10] = {{.pattern = "sched:*", .expression = "u8 == 1"},
 			{.pattern = "irq:*"}, {.pattern = "*:switch", .expression = "s4 < 2"}};
 	static struct kernel_record record;
 	static const char own[] = "own";
 
 	make_kind();
-	record.way = &way;
+	record.backend = &backend;
 	record.options.choices = choices;
 	record.options.nr_choices = 3;
-	CHECK(!kernel_ask_more(&record, &kind) && is_widened(""));
-	kernel_ask_begin(&record, &kind);
-	CHECK(kind.asked && kind.filter == kind.asked->all);
-	CHECK(!strcmp(kind.filter, "(u8 == 1) || (s4 < 2)"));
-	CHECK(!kernel_ask_more(&record, &kind) && is_widened(""));
+	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
+	kernel_ask_begin(&record, &event_class);
+	CHECK(event_class.asked && event_class.filter == event_class.asked->all);
+	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)"));
+	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
 	/* Less is wanted: nothing changes. */
 	record.options.nr_choices = 1;
-	CHECK(!kernel_ask_more(&record, &kind) && is_widened(""));
-	CHECK(!strcmp(kind.filter, "(u8 == 1) || (s4 < 2)"));
+	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
+	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)"));
 	choices[0].expression = "u8 > 3";
 	widen_result = -EIO;
-	CHECK(kernel_ask_more(&record, &kind) == -EIO);
+	CHECK(kernel_ask_more(&record, &event_class) == -EIO);
 	CHECK(is_widened(
 			"!((u8 == 1) || (s4 < 2)) && ((u8 > 3)) / (u8 > 3) || (u8 == 1) || (s4 < 2)"));
-	CHECK(!strcmp(kind.filter, "(u8 == 1) || (s4 < 2)") && kind.filter == kind.asked->all);
+	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)") &&
+			event_class.filter == event_class.asked->all);
 	widen_result = 0;
-	CHECK(!kernel_ask_more(&record, &kind) && kind.filter == kind.asked->all);
+	CHECK(!kernel_ask_more(&record, &event_class) &&
+			event_class.filter == event_class.asked->all);
 	CHECK(is_widened(
 			"!((u8 == 1) || (s4 < 2)) && ((u8 > 3)) / (u8 > 3) || (u8 == 1) || (s4 < 2)"));
-	CHECK(!strcmp(kind.filter, "(u8 > 3) || (u8 == 1) || (s4 < 2)") && kind.asked->nr == 3);
+	CHECK(!strcmp(event_class.filter, "(u8 > 3) || (u8 == 1) || (s4 < 2)") &&
+			event_class.asked->nr == 3);
 	failing_arm(1);
-	CHECK(kernel_ask_more(&record, &kind) == -ENOMEM && failing_has_failed());
+	CHECK(kernel_ask_more(&record, &event_class) == -ENOMEM && failing_has_failed());
 	/* Everything, or what the kernel cannot check. */
 	choices[0].expression = NULL;
 	widen_result = -EIO;
-	CHECK(kernel_ask_more(&record, &kind) == -EIO && kind.asked && kind.filter);
+	CHECK(kernel_ask_more(&record, &event_class) == -EIO && event_class.asked &&
+			event_class.filter);
 	CHECK(is_widened("!((u8 > 3) || (u8 == 1) || (s4 < 2)) / everything"));
 	widen_result = 0;
-	CHECK(!kernel_ask_more(&record, &kind) && !kind.asked && !kind.filter);
+	CHECK(!kernel_ask_more(&record, &event_class) && !event_class.asked && !event_class.filter);
 	CHECK(is_widened("!((u8 > 3) || (u8 == 1) || (s4 < 2)) / everything"));
 	/* No filter for everything, for events that describe themselves, and beside a filter of the user. */
-	kernel_ask_begin(&record, &kind);
-	CHECK(!kind.asked && !kind.filter);
+	kernel_ask_begin(&record, &event_class);
+	CHECK(!event_class.asked && !event_class.filter);
 	choices[0].expression = "u8 > 3";
-	kind.format.event_header = true;
-	kernel_ask_begin(&record, &kind);
-	CHECK(!kind.asked && !kind.filter);
-	kind.format.event_header = false;
+	event_class.format.event_header = true;
+	kernel_ask_begin(&record, &event_class);
+	CHECK(!event_class.asked && !event_class.filter);
+	event_class.format.event_header = false;
 	record.options.nr_choices = 0;
-	kernel_ask_begin(&record, &kind);
-	CHECK(!kind.asked && !kind.filter);
+	kernel_ask_begin(&record, &event_class);
+	CHECK(!event_class.asked && !event_class.filter);
 	record.options.nr_choices = 1;
-	kind.filter = own;
-	kernel_ask_begin(&record, &kind);
-	CHECK(!kind.asked && kind.filter == own);
-	kind.filter = NULL;
+	event_class.filter = own;
+	kernel_ask_begin(&record, &event_class);
+	CHECK(!event_class.asked && event_class.filter == own);
+	event_class.filter = NULL;
 	for (unsigned int call = 1;; call++) {
 		failing_arm(call);
-		kernel_ask_begin(&record, &kind);
+		kernel_ask_begin(&record, &event_class);
 		if (!failing_has_failed())
 			break;
-		CHECK(!kind.asked && !kind.filter);
+		CHECK(!event_class.asked && !event_class.filter);
 	}
-	CHECK(!strcmp(kind.filter, "(u8 > 3)"));
-	kind.filter = own;
-	kernel_ask_end(&kind);
-	CHECK(!kind.asked && kind.filter == own);
-	kernel_ask_end(&kind);
+	CHECK(!strcmp(event_class.filter, "(u8 > 3)"));
+	event_class.filter = own;
+	kernel_ask_end(&event_class);
+	CHECK(!event_class.asked && event_class.filter == own);
+	kernel_ask_end(&event_class);
 	/* One expression too many beside those that are asked. */
-	kind.filter = NULL;
+	event_class.filter = NULL;
 	for (int i = 0; i < 8; i++) {
 		static const char *const more[] = {"u8 > 10", "u8 > 11", "u8 > 12", "u8 > 13",
 				"u8 > 14", "u8 > 15", "u8 > 16", "u8 > 17"};
@@ -317,12 +324,13 @@ static void test_life(void)
 				.pattern = "sched:*", .expression = more[i]};
 	}
 	record.options.nr_choices = 8;
-	kernel_ask_begin(&record, &kind);
-	CHECK(kind.asked && kind.asked->nr == 8);
+	kernel_ask_begin(&record, &event_class);
+	CHECK(event_class.asked && event_class.asked->nr == 8);
 	choices[0].expression = "u8 > 18";
-	CHECK(kernel_ask_more(&record, &kind) == -E2BIG && is_widened("") && kind.asked->nr == 8);
-	kernel_ask_end(&kind);
-	CHECK(!kind.filter);
+	CHECK(kernel_ask_more(&record, &event_class) == -E2BIG && is_widened("") &&
+			event_class.asked->nr == 8);
+	kernel_ask_end(&event_class);
+	CHECK(!event_class.filter);
 }
 
 int main(void)

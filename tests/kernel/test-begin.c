@@ -103,10 +103,10 @@ static int played_ioctl(int fd, unsigned long request, void *asked)
 
 static int nr_pauses;
 
-static long played_syscall(long number, const struct timespec *pause, void *rest)
+static long played_syscall(long number, const struct timespec *pause, void *remainder)
 {
 	assert_int_equal(number, SYS_nanosleep);
-	assert_null(rest);
+	assert_null(remainder);
 	assert_int_equal(pause->tv_sec, 0);
 	assert_int_equal(pause->tv_nsec, 1000000);
 	nr_pauses++;
@@ -116,7 +116,7 @@ static long played_syscall(long number, const struct timespec *pause, void *rest
 #define open played_open
 #define setmntent played_mounts
 #define ioctl(fd, request, asked) played_ioctl(fd, request, asked)
-#define syscall(number, pause, rest) played_syscall(number, pause, rest)
+#define syscall(number, pause, remainder) played_syscall(number, pause, remainder)
 #define getrlimit played_limit
 #define fcntl played_move
 #define close played_close
@@ -141,20 +141,20 @@ static void begin(int fd, const struct kernel_config *config)
 }
 
 static bool read_config(const char *text, const char *encoding, struct kernel_config *config,
-		char *reason, size_t room)
+		char *reason, size_t capacity)
 {
 	called("config %s %s;", text, encoding ? encoding : "-");
 	*config = (struct kernel_config){
 			.patterns = (struct pattern *)(uintptr_t)16, .nr_patterns = 3};
-	assert_int_equal(room, 600);
-	(void)snprintf(reason, room, "%s", two_lines ? "a reason\na hint" : "a reason");
+	assert_int_equal(capacity, 600);
+	(void)snprintf(reason, capacity, "%s", two_lines ? "a reason\na hint" : "a reason");
 	return config_result;
 }
 
-static int open_kernel(char *reason, size_t room)
+static int open_kernel(char *reason, size_t capacity)
 {
-	assert_int_equal(room, 600);
-	(void)snprintf(reason, room, "no file");
+	assert_int_equal(capacity, 600);
+	(void)snprintf(reason, capacity, "no file");
 	called("open;");
 	return descriptor_there;
 }
@@ -243,7 +243,7 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #define events_begin begin
 #define events_come played_come
 #define events_go played_go
-#define table_say played_say
+#define table_report played_say
 #define environment_get played_variable
 #define environment_is_on played_on
 #define side_tracer_bind played_bind
@@ -258,7 +258,7 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #undef events_begin
 #undef events_come
 #undef events_go
-#undef table_say
+#undef table_report
 #undef environment_is_on
 #undef pthread_atfork
 #undef free
@@ -570,7 +570,7 @@ static void test_patience(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		variable = rows[i].text;
-		assert_int_equal(patience_ms(), rows[i].ms);
+		assert_int_equal(notice_timeout_ms(), rows[i].ms);
 		assert_called(variable ? "SIDE_TIMEOUT_FACTOR;"
 				       : "SIDE_TIMEOUT_FACTOR;SIDE_PATIENCE;");
 	}
@@ -603,7 +603,7 @@ static void check_tell(int64_t look, const char *expected)
 	clock_now = (struct timespec){.tv_sec = 7, .tv_nsec = 950999999};
 	*calls = '\0';
 	errno = EDOM;
-	notice_tell();
+	notice_send();
 	assert_int_equal(errno, EDOM);
 	assert_called(expected);
 }

@@ -57,7 +57,7 @@ static unsigned int nr_clones;
 static long played_syscall(long number, ...)
 {
 	va_list arguments;
-	long given[3];
+	long with_timestamp[3];
 
 	va_start(arguments, number);
 	switch (number) {
@@ -67,22 +67,22 @@ static long played_syscall(long number, ...)
 		return clones[nr_clones++];
 	case SYS_setsid: called("setsid;"); break;
 	case SYS_close_range:
-		given[0] = va_arg(arguments, unsigned int);
-		given[1] = va_arg(arguments, unsigned int);
+		with_timestamp[0] = va_arg(arguments, unsigned int);
+		with_timestamp[1] = va_arg(arguments, unsigned int);
 		assert_int_equal(va_arg(arguments, int), 0);
-		called("range %ld %ld;", given[0], given[1]);
+		called("range %ld %ld;", with_timestamp[0], with_timestamp[1]);
 		break;
 	case SYS_fcntl:
-		given[0] = va_arg(arguments, int);
+		with_timestamp[0] = va_arg(arguments, int);
 		assert_int_equal(va_arg(arguments, int), F_SETFD);
-		called("keep %ld %d;", given[0], va_arg(arguments, int));
+		called("keep %ld %d;", with_timestamp[0], va_arg(arguments, int));
 		break;
 	case SYS_execve: {
 		const char *path = va_arg(arguments, const char *);
-		char *const *words = va_arg(arguments, char *const *);
+		char *const *argv = va_arg(arguments, char *const *);
 		char *const *variables = va_arg(arguments, char *const *);
 
-		called("exec %s %s %d %d;", path, words[0], words[1] != NULL, variables[0] != NULL);
+		called("exec %s %s %d %d;", path, argv[0], argv[1] != NULL, variables[0] != NULL);
 		break;
 	}
 	case SYS_exit_group:
@@ -348,7 +348,7 @@ static void test_late(void **unused)
 	assert_int_equal(late.since, 9000);
 	check_late(&late, 9600, 1, 9, 1);
 	assert_int_equal(late.since, 9600);
-	kernel_late_told(&late);
+	kernel_late_reported(&late);
 	assert_int_equal(kernel_late_all(&late), 9);
 	check_late(&late, 20000, 1, 9, 1);
 }
@@ -357,7 +357,7 @@ static void test_late(void **unused)
 
 static void test_bytes(void **unused)
 {
-	struct bytes bytes = {.data = NULL};
+	struct byte_buffer bytes = {.data = NULL};
 	uint8_t *at;
 
 	(void)unused;
@@ -378,7 +378,7 @@ static void test_bytes(void **unused)
 	no_memory = bytes.failed = false;
 	bytes_put(&bytes, "abc", 3);
 	assert_int_equal(bytes.size, 3);
-	assert_int_equal(bytes.room, 6);
+	assert_int_equal(bytes.capacity, 6);
 	/* The memory is enough for three more, and not for four. */
 	no_memory = true;
 	at = bytes_grow(&bytes, 3);
@@ -391,7 +391,7 @@ static void test_bytes(void **unused)
 	assert_memory_equal(bytes.data, "abcdef", 6);
 	no_memory = false;
 	bytes_put_zeros(&bytes, 2);
-	assert_int_equal(bytes.room, 16);
+	assert_int_equal(bytes.capacity, 16);
 	assert_memory_equal(bytes.data, "abcdef\0\0", 8);
 	free(bytes.data);
 }

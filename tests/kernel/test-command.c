@@ -111,9 +111,9 @@ static uint64_t kinds_there, kinds_found;
 static const char *why_text = "", *mend_text = "";
 static bool monotonic_there;
 static struct kernel_record *const the_record = (struct kernel_record *)(uintptr_t)0x1000;
-static struct events *const the_events = (struct events *)(uintptr_t)0x2000;
+static struct side_kernel_events *const the_events = (struct side_kernel_events *)(uintptr_t)0x2000;
 static struct kernel_record_summary summary = {
-		.way = "some way", .why = "for a reason", .kinds = 3, .plain = 5};
+		.backend = "some way", .why = "for a reason", .event_classes = 3, .plain = 5};
 
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **record,
@@ -125,14 +125,15 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	*record = listen_result ? NULL : the_record;
 	error->code = listen_result;
 	(void)snprintf(error->text, sizeof(error->text), "a reason");
-	(void)snprintf(error->mend, sizeof(error->mend), "%s", mend_text);
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", mend_text);
 	return listen_result;
 }
 
-void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
+void kernel_record_backend(
+		const struct kernel_record *record, const char **backend, const char **why)
 {
 	assert_ptr_equal(record, the_record);
-	*way = "some way";
+	*backend = "some way";
 	*why = why_text;
 }
 
@@ -148,7 +149,7 @@ bool kernel_listen_drain(struct kernel_record *record, bool losses)
 	return true;
 }
 
-bool kernel_listen_look(struct kernel_record *record)
+bool kernel_listen_scan(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
 	called("look;");
@@ -156,7 +157,7 @@ bool kernel_listen_look(struct kernel_record *record)
 	return false;
 }
 
-bool kernel_listen_is_told(struct kernel_record *record)
+bool kernel_listen_is_notified(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
 	return told_times-- > 0;
@@ -177,7 +178,7 @@ void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms)
 	(void)poll(&one, 1, timeout_ms);
 }
 
-uint64_t kernel_listen_kinds(const struct kernel_record *record)
+uint64_t kernel_listen_classes(const struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
 	return kinds_there;
@@ -190,14 +191,14 @@ const struct kernel_record_summary *kernel_listen_end(struct kernel_record *reco
 	return &summary;
 }
 
-int events_create(bool monotonic, struct events **events)
+int events_create(bool monotonic, struct side_kernel_events **events)
 {
 	assert_int_equal(monotonic, monotonic_there);
 	*events = the_events;
 	return create_result;
 }
 
-void events_free(struct events *events)
+void events_free(struct side_kernel_events *events)
 {
 	called("free %d;", events == the_events);
 }
@@ -208,19 +209,19 @@ bool events_choose_clock(struct kernel_record_options *options)
 	return monotonic_there;
 }
 
-void events_listener(struct events *events, struct kernel_listener *listener)
+void events_listener(struct side_kernel_events *events, struct kernel_listener *listener)
 {
 	*listener = (struct kernel_listener){.user = events};
 }
 
-void events_figures(const struct events *events, uint64_t *said, uint64_t *lost)
+void events_stats(const struct side_kernel_events *events, uint64_t *nr_recorded, uint64_t *lost)
 {
 	assert_ptr_equal(events, the_events);
-	*said = 17;
+	*nr_recorded = 17;
 	*lost = 19;
 }
 
-void clock_look(void)
+void clock_check(void)
 {
 	called("clock;");
 }
@@ -243,15 +244,15 @@ static char **list(const char *first, ...)
 	return words_of;
 }
 
-static int take(struct command *command, char **words)
+static int take(struct side_kernel_command *command, char **argv)
 {
-	*command = (struct command){.tell = -1};
-	return side_kernel_command_parse_args(command, words);
+	*command = (struct side_kernel_command){.status_fd = -1};
+	return side_kernel_command_parse_args(command, argv);
 }
 
 static void test_arguments(void **unused)
 {
-	struct command command;
+	struct side_kernel_command command;
 	int fd = open("/dev/null", O_RDONLY);
 	char text[16];
 
@@ -264,17 +265,17 @@ static void test_arguments(void **unused)
 							 "--kernel-filter", "x > 1", "--kernel",
 							 "b:*", "--", "true", "-x", NULL)),
 			0);
-	assert_int_equal(command.tell, fd);
+	assert_int_equal(command.status_fd, fd);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	assert_int_equal(command.options.way, KERNEL_RECORD_PERF);
+	assert_int_equal(command.options.backend, KERNEL_RECORD_PERF);
 	assert_int_equal(command.options.buffer_size, 123456789012);
 	assert_int_equal(command.options.nr_choices, 2);
 	assert_string_equal(command.options.choices[0].pattern, "a:*");
 	assert_string_equal(command.options.choices[0].filter, "x > 1");
 	assert_string_equal(command.options.choices[1].pattern, "b:*");
 	assert_null(command.options.choices[1].filter);
-	assert_string_equal(command.words[0], "true");
-	assert_string_equal(command.words[1], "-x");
+	assert_string_equal(command.argv[0], "true");
+	assert_string_equal(command.argv[1], "-x");
 	assert_false(command.options.machine || command.wait_all || command.portable);
 	assert_null(command.user_events);
 	free(command.choices);
@@ -284,13 +285,13 @@ static void test_arguments(void **unused)
 							 "yes", "--user-events", "mine", "--kernel",
 							 "a:*", NULL)),
 			0);
-	assert_int_equal(command.options.way, KERNEL_RECORD_TRACEFS);
+	assert_int_equal(command.options.backend, KERNEL_RECORD_TRACEFS);
 	assert_true(command.options.machine && command.wait_all && command.portable);
 	assert_string_equal(command.user_events, "mine");
-	assert_null(command.words);
+	assert_null(command.argv);
 	free(command.choices);
 	assert_int_equal(take(&command, list("--record", text, "--kernel", "a:*", "--", NULL)), 0);
-	assert_null(command.words);
+	assert_null(command.argv);
 	free(command.choices);
 	/* A filter of nothing; no event; no descriptor; an option that is none, or that lacks its value. */
 	assert_int_equal(take(&command,
@@ -323,7 +324,7 @@ static void test_arguments(void **unused)
 
 static void test_environment(void **unused)
 {
-	struct command command = {.portable = false};
+	struct side_kernel_command command = {.portable = false};
 
 	(void)unused;
 	(void)setenv("SIDE_AGENT_KERNEL", "1", 1);
@@ -347,7 +348,7 @@ static void test_environment(void **unused)
 static void test_open_kernel(void **unused)
 {
 	struct kernel_record_choice choice = {.pattern = "a:*"};
-	struct command command = {.options = {.choices = &choice, .nr_choices = 1}};
+	struct side_kernel_command command = {.options = {.choices = &choice, .nr_choices = 1}};
 
 	(void)unused;
 	monotonic_there = true;
@@ -390,7 +391,8 @@ static void test_open_kernel(void **unused)
 /* An event that appears without a notice of its program is late, unless a notice arrives within half a second. */
 static void test_turn(void **unused)
 {
-	struct command command = {.record = the_record, .events = the_events, .epoll = -1};
+	struct side_kernel_command command = {
+			.record = the_record, .events = the_events, .epoll = -1};
 
 	(void)unused;
 	kinds_found = 3;
@@ -440,50 +442,50 @@ static void test_turn(void **unused)
 
 static void test_finish(void **unused)
 {
-	struct command command = {.record = the_record,
+	struct side_kernel_command command = {.record = the_record,
 			.events = the_events,
 			.late = {.late = 2, .unsure = 9}};
-	struct kernel_told told;
+	struct kernel_report report;
 	int fds[2];
 
 	(void)unused;
 	assert_int_equal(pipe(fds), 0);
-	command.tell = fds[1];
-	command.told.status = 7;
+	command.status_fd = fds[1];
+	command.report.status = 7;
 	side_kernel_command_finish(&command);
 	assert_called("end;");
-	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
-	assert_int_equal(told.status, 7);
-	assert_int_equal(told.pid, getpid());
-	assert_int_equal(told.kinds, 3);
-	assert_int_equal(told.events, 17);
-	assert_int_equal(told.lost, 19);
-	assert_int_equal(told.late, 11);
-	assert_int_equal(told.plain, 5);
-	assert_string_equal(told.way, "some way");
-	assert_string_equal(told.why, "for a reason");
+	assert_int_equal(read(fds[0], &report, sizeof(report)), sizeof(report));
+	assert_int_equal(report.status, 7);
+	assert_int_equal(report.pid, getpid());
+	assert_int_equal(report.event_classes, 3);
+	assert_int_equal(report.events, 17);
+	assert_int_equal(report.lost, 19);
+	assert_int_equal(report.late, 11);
+	assert_int_equal(report.plain, 5);
+	assert_string_equal(report.backend, "some way");
+	assert_string_equal(report.why, "for a reason");
 	command.monotonic = true;
 	side_kernel_command_finish(&command);
 	assert_called("clock;end;");
-	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
-	command = (struct command){.tell = fds[1], .told = {.status = 3}};
+	assert_int_equal(read(fds[0], &report, sizeof(report)), sizeof(report));
+	command = (struct side_kernel_command){.status_fd = fds[1], .report = {.status = 3}};
 	side_kernel_command_finish(&command);
 	assert_called("");
-	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
-	assert_int_equal(told.status, 3);
-	assert_int_equal(told.kinds, 0);
+	assert_int_equal(read(fds[0], &report, sizeof(report)), sizeof(report));
+	assert_int_equal(report.status, 3);
+	assert_int_equal(report.event_classes, 0);
 	close(fds[0]);
 	close(fds[1]);
 }
 
 static void test_status(void **unused)
 {
-	static char *words[] = {(char *)(uintptr_t) "x", NULL};
-	struct command command = {.told = {.status = 9}};
+	static char *argv[] = {(char *)(uintptr_t) "x", NULL};
+	struct side_kernel_command command = {.report = {.status = 9}};
 
 	(void)unused;
 	assert_int_equal(side_kernel_command_exit_status(&command), 9);
-	command.words = words;
+	command.argv = argv;
 	assert_int_equal(side_kernel_command_exit_status(&command), COMMAND_FAILED);
 	command.ended.si_pid = 5;
 	command.ended.si_code = CLD_EXITED;
@@ -498,7 +500,7 @@ static void test_status(void **unused)
 /* Without a command, a signal decides whether the recording has ended. */
 static void test_ended(void **unused)
 {
-	struct command command = {.pid = 0};
+	struct side_kernel_command command = {.pid = 0};
 
 	(void)unused;
 	assert_false(side_kernel_command_has_ended(&command));
@@ -510,7 +512,7 @@ static void test_ended(void **unused)
 static void test_run(void **unused)
 {
 	static char *args[] = {(char *)(uintptr_t) "/none/such", (char *)(uintptr_t) "x", NULL};
-	struct command command = {.words = args, .signals = -1};
+	struct side_kernel_command command = {.argv = args, .signals = -1};
 	int out[2], status, input = dup(STDIN_FILENO);
 	char text[200] = "";
 	pid_t child;
@@ -542,13 +544,13 @@ static void test_run(void **unused)
 
 /* ---- the whole of it, in a process of its own ---- */
 
-static struct kernel_told told_last;
+static struct kernel_report told_last;
 
 static int live(char *log, size_t size, void (*between)(pid_t child), const char *first, ...)
 {
-	int tell[2], out[2], status;
+	int status_fd[2], out[2], status;
 	char number[16],
-			*words[24] = {(char *)(uintptr_t) "side-kernel",
+			*argv[24] = {(char *)(uintptr_t) "side-kernel",
 					(char *)(uintptr_t) "--record", number};
 	va_list arguments;
 	pid_t child;
@@ -557,22 +559,22 @@ static int live(char *log, size_t size, void (*between)(pid_t child), const char
 
 	va_start(arguments, first);
 	for (const char *word = first; word; word = va_arg(arguments, const char *))
-		words[nr++] = (char *)(uintptr_t)word;
+		argv[nr++] = (char *)(uintptr_t)word;
 	va_end(arguments);
-	assert_int_equal(pipe2(tell, 0), 0);
+	assert_int_equal(pipe2(status_fd, 0), 0);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	(void)snprintf(number, sizeof(number), "%d", tell[1]);
+	(void)snprintf(number, sizeof(number), "%d", status_fd[1]);
 	child = fork();
 	if (!child) {
 		unsigned int before = resources_descriptors();
-		int code = command_main(words);
+		int code = command_main(argv);
 
 		called("%u;", resources_descriptors() - before);
 		(void)!write(out[1], calls, strlen(calls));
 		_exit(code);
 	}
 	assert_true(child > 0);
-	close(tell[1]);
+	close(status_fd[1]);
 	close(out[1]);
 	if (between)
 		between(child);
@@ -580,8 +582,8 @@ static int live(char *log, size_t size, void (*between)(pid_t child), const char
 	log[got > 0 ? got : 0] = '\0';
 	assert_int_equal(waitpid(child, &status, 0), child);
 	memset(&told_last, 0, sizeof(told_last));
-	(void)!read(tell[0], &told_last, sizeof(told_last));
-	close(tell[0]);
+	(void)!read(status_fd[0], &told_last, sizeof(told_last));
+	close(status_fd[0]);
 	close(out[0]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
@@ -626,7 +628,7 @@ static void test_life(void **unused)
 					 "exit 23", NULL),
 			23);
 	assert_int_equal(told_last.status, COMMAND_NOT_PERMITTED);
-	assert_int_equal(told_last.kinds, 0);
+	assert_int_equal(told_last.event_classes, 0);
 	assert_string_equal(log,
 			"clock;open 1 a:*;error 3 the kernel's events are not recorded: a reason [-];close 0;free 1;3;");
 	listen_result = 0;
@@ -634,7 +636,7 @@ static void test_life(void **unused)
 					 "sleep 0.1; exit 24", NULL),
 			24);
 	assert_int_equal(told_last.status, 0);
-	assert_int_equal(told_last.kinds, 3);
+	assert_int_equal(told_last.event_classes, 3);
 	assert_int_equal(told_last.events, 17);
 	assert_non_null(strstr(log, "wait 50;drain 0;look;"));
 	assert_non_null(strstr(log, "end;close 1;free 1;"));
@@ -651,7 +653,7 @@ static void test_life(void **unused)
 			COMMAND_NOT_EXECUTABLE);
 	/* Without a command a signal ends it. */
 	assert_int_equal(live(log, sizeof(log), send_term, "--kernel", "a:*", NULL), 0);
-	assert_int_equal(told_last.kinds, 3);
+	assert_int_equal(told_last.event_classes, 3);
 	/* There is no process, and so no descriptor of it. */
 	assert_non_null(strstr(log, "end;close 1;free 1;2;"));
 	/* With `--wait yes`, all processes that the command leaves behind are waited for. */
@@ -688,7 +690,7 @@ static void test_failures(void **unused)
 			"clock;open 1 a:*;error 1 cannot start a process: Resource temporarily unavailable [-];2;",
 			"clock;open 1 a:*;error 1 cannot start a process: Operation not permitted [-];2;",
 			"clock;open 1 a:*;error 1 cannot start a process: No space left on device [-];3;"};
-	struct command command = {.epoll = -1, .signals = -1};
+	struct side_kernel_command command = {.epoll = -1, .signals = -1};
 	struct kernel_record_choice *before;
 	char log[4096];
 
@@ -718,7 +720,7 @@ static void test_failures(void **unused)
 	free(command.choices);
 	failing_at = 0;
 	/* Other code has waited for the command: its status is unknown. */
-	command = (struct command){.words = words_of, .pid = getpid()};
+	command = (struct side_kernel_command){.argv = words_of, .pid = getpid()};
 	assert_true(side_kernel_command_has_ended(&command));
 	assert_int_equal(side_kernel_command_exit_status(&command), COMMAND_FAILED);
 }
@@ -726,7 +728,7 @@ static void test_failures(void **unused)
 /* The command has ended when no child is left. A child that runs keeps it, regardless of the last error. */
 static void test_children(void **unused)
 {
-	struct command command = {.wait_all = true, .epoll = -1, .pidfd = -1};
+	struct side_kernel_command command = {.wait_all = true, .epoll = -1, .pidfd = -1};
 	int ends[2];
 	siginfo_t ended;
 	pid_t child;

@@ -22,7 +22,7 @@
 /* ---- a listener ---- */
 
 static char heard[65536];
-static bool is_quiet; /* a failing call may be the next one */
+static bool plan_is_gp_only; /* a failing call may be the next one */
 static int found_result;
 
 static void hear(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -33,7 +33,7 @@ static void hear(const char *format, ...)
 	size_t used = strlen(heard);
 
 	va_start(arguments, format);
-	if (!is_quiet)
+	if (!plan_is_gp_only)
 		(void)vsnprintf(heard + used, sizeof(heard) - used, format, arguments);
 	va_end(arguments);
 }
@@ -67,8 +67,8 @@ static void lose(void *user, struct kernel_event *event)
 }
 
 static void record_one(void *user, const struct kernel_event *event,
-		const struct kernel_moment *moment, struct kernel_bytes context,
-		struct kernel_bytes fields)
+		const struct kernel_moment *moment, struct kernel_payload context,
+		struct kernel_payload fields)
 {
 	assert_ptr_equal(user, heard);
 	hear("%s %llu cpu %u %d/%d %s ", event->name, (unsigned long long)moment->ticks,
@@ -98,7 +98,7 @@ static int set_up(void **state)
 			"u8 eventheader_flags;8;1;0|u8 version;9;1;0|u16 id;10;2;0|u16 tag;12;2;0|u8 opcode;14;1;0|u8 level;15;1;0");
 	*heard = '\0';
 	found_result = 0;
-	is_quiet = false;
+	plan_is_gp_only = false;
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static struct kernel_record *listen_to(const char *pattern)
 	const struct kernel_record_options options = {.choices = &choice,
 			.nr_choices = pattern != NULL,
 			.machine = true,
-			.way = KERNEL_RECORD_PERF,
+			.backend = KERNEL_RECORD_PERF,
 			.buffer_size = 16 << 10,
 			.clock = RING_CLOCK_MONOTONIC};
 	struct kernel_record_error error;
@@ -210,22 +210,22 @@ static void test_levels(void **unused)
 static void test_ignored(void **unused)
 {
 	struct kernel_record *record = listen_to("sched:*");
-	struct kind *kind = record->by_id[11];
+	struct kernel_event_class *event_class = record->by_id[11];
 
 	(void)unused;
 	*heard = '\0';
-	assert_non_null(kind);
+	assert_non_null(event_class);
 	put_bytes(record, 2, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14); /* there are two CPUs */
 	put_bytes(record, 0, "\x0b\0\0\0\0\0\0", 7);
 	put_bytes(record, 0, "\x0c\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	assert_heard("");
-	assert_int_equal(kind->received[0] + kind->received[1], 0);
+	assert_int_equal(event_class->received[0] + event_class->received[1], 0);
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	assert_heard("switch 77 cpu 1 5/6 comm /010203040506;");
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0", 8);
 	assert_heard("switch 77 cpu 1 5/6 comm /000000000000;");
-	assert_int_equal(kind->received[0], 0);
-	assert_int_equal(kind->received[1], 2);
+	assert_int_equal(event_class->received[0], 0);
+	assert_int_equal(event_class->received[1], 2);
 	kernel_record_close(record);
 	assert_heard("gone switch;");
 	/* The listener does not want the event. */
@@ -238,7 +238,7 @@ static void test_ignored(void **unused)
 		assert_int_equal(kernel_listen_choose(record, &choice, 1, &error), 0);
 	}
 	assert_heard("found sched:switch -1;");
-	assert_int_equal(kernel_listen_kinds(record), 0);
+	assert_int_equal(kernel_listen_classes(record), 0);
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	assert_heard("");
 	kernel_record_close(record);
@@ -252,13 +252,13 @@ static void test_classes(void **unused)
 	char bytes[] = COMMON "\6\0\0\0\0\0\0\4\x09\0\1\0evxxx\0x\0\2\x09";
 
 	(void)unused;
-	is_quiet = true;
+	plan_is_gp_only = true;
 	for (unsigned int i = 0; i < 4097; i++) {
 		char name[4];
 
 		if (i == 4095) {
 			*heard = '\0';
-			is_quiet = false;
+			plan_is_gp_only = false;
 		}
 		(void)snprintf(name, sizeof(name), "%03x", i & 0xfff);
 		memcpy(bytes + 22, name, 3);
@@ -276,7 +276,7 @@ static void test_classes(void **unused)
 	memcpy(bytes + 22, "fff", 3);
 	put_bytes(record, 0, bytes, sizeof(bytes) - 1);
 	assert_heard("app_L4K1:evfff 77 cpu 0 5/6 comm /09;");
-	is_quiet = true;
+	plan_is_gp_only = true;
 	kernel_record_close(record);
 }
 
@@ -284,13 +284,13 @@ static void test_classes(void **unused)
 
 static unsigned int nr_traces;
 
-static struct kernel_record *open_trace(const char *pattern, char *directory, size_t room)
+static struct kernel_record *open_trace(const char *pattern, char *directory, size_t space)
 {
 	const struct kernel_record_choice choice = {.pattern = pattern};
 	struct kernel_record_options options = {.choices = &choice,
 			.nr_choices = 1,
 			.machine = true,
-			.way = KERNEL_RECORD_PERF,
+			.backend = KERNEL_RECORD_PERF,
 			.buffer_size = 16 << 10,
 			.directory = directory,
 			.hostname = "host",
@@ -299,7 +299,7 @@ static struct kernel_record *open_trace(const char *pattern, char *directory, si
 	struct kernel_record *record = NULL;
 	int ret;
 
-	(void)snprintf(directory, room, "%s/trace-%u", played_root, nr_traces++);
+	(void)snprintf(directory, space, "%s/trace-%u", played_root, nr_traces++);
 	ret = kernel_record_open(&options, &record, &error);
 	assert_true(ret == 0 || failing_name);
 	assert_int_equal(!record, ret != 0);
@@ -500,14 +500,14 @@ static int filter_of_texts(const size_t *sizes, size_t nr)
 {
 	struct kernel_record *record = listen_to(NULL);
 	struct kernel_record_error error;
-	const struct kind *kind;
+	const struct kernel_event_class *event_class;
 	int length;
 
 	choose_texts(record, sizes, nr);
-	kind = record->by_id[61];
-	assert_non_null(kind);
-	assert_int_equal(kernel_listen_switch(record, &kind->event, true, &error), 0);
-	length = kind->filter ? (int)strlen(kind->filter) : -1;
+	event_class = record->by_id[61];
+	assert_non_null(event_class);
+	assert_int_equal(kernel_listen_switch(record, &event_class->event, true, &error), 0);
+	length = event_class->filter ? (int)strlen(event_class->filter) : -1;
 	assert_int_equal(kernel_listen_filtered(record), length >= 0);
 	kernel_record_close(record);
 	return length;
@@ -589,10 +589,10 @@ static const char big[] = COMMON "\6\0\1\0\0\0\0\4\x10\0\2\x80"
 				 "0123456789abcdef" METADATA("ev") "\2";
 
 /* The whole life of a listener. Each error is "out of memory". */
-static void do_listen(enum kernel_record_way way)
+static void do_listen(enum kernel_record_backend backend)
 {
 	const struct kernel_record_options options = {.machine = true,
-			.way = way,
+			.backend = backend,
 			.buffer_size = 16 << 10,
 			.clock = RING_CLOCK_MONOTONIC};
 	const struct kernel_record_choice first[] = {{.pattern = "sched:*", .expression = "a == 7"},
@@ -605,7 +605,7 @@ static void do_listen(enum kernel_record_way way)
 	struct kernel_record_error error = {.code = 0};
 	struct kernel_record *record = NULL;
 	int ret = kernel_listen_open(&options, &listener, &record, &error);
-	struct kind *kind;
+	struct kernel_event_class *event_class;
 
 	assert_int_equal(!record, ret != 0);
 	if (ret) {
@@ -614,20 +614,20 @@ static void do_listen(enum kernel_record_way way)
 		return;
 	}
 	/* The played instance has files of one of them only. */
-	if (kernel_listen_choose(record, first, way == KERNEL_RECORD_PERF ? 2 : 1, &error))
+	if (kernel_listen_choose(record, first, backend == KERNEL_RECORD_PERF ? 2 : 1, &error))
 		assert_true(is_memory(&error));
-	for (kind = record->kinds; kind; kind = kind->next)
-		if (kernel_listen_switch(record, &kind->event, true, &error)) {
+	for (event_class = record->event_classes; event_class; event_class = event_class->next)
+		if (kernel_listen_switch(record, &event_class->event, true, &error)) {
 			assert_true(is_memory(&error));
-			assert_false(kind->on);
+			assert_false(event_class->on);
 		}
 	put_comm(1);
 	put_sample(1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	put_sample(1, big, sizeof(big) - 1);
 	(void)kernel_listen_drain(record, true);
-	if (kernel_listen_choose(record, second, way == KERNEL_RECORD_PERF ? 3 : 2, &error))
+	if (kernel_listen_choose(record, second, backend == KERNEL_RECORD_PERF ? 3 : 2, &error))
 		assert_true(is_memory(&error));
-	(void)kernel_listen_look(record);
+	(void)kernel_listen_scan(record);
 	(void)kernel_listen_end(record);
 	kernel_record_close(record);
 }
@@ -636,15 +636,15 @@ static void do_trace(void)
 {
 	char directory[100];
 	struct kernel_record *record;
-	struct kind *kind;
+	struct kernel_event_class *event_class;
 
 	record = open_trace("*:*", directory, sizeof(directory));
 	if (!record)
 		return;
 	put_comm(1);
-	for (kind = record->kinds; kind; kind = kind->next)
-		if (played_find(kind->id, 0))
-			played_find(kind->id, 0)->lost = 5;
+	for (event_class = record->event_classes; event_class; event_class = event_class->next)
+		if (played_find(event_class->id, 0))
+			played_find(event_class->id, 0)->lost = 5;
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	put_bytes(record, 1, "\x0c\0\0\0\0\0\0\0text", 12);
 	put_bytes(record, 0, big, sizeof(big) - 1);
@@ -666,7 +666,7 @@ static void each_fails(void (*act)(void), unsigned int least)
 	unsigned int number = 0;
 	bool has_failed;
 
-	is_quiet = true;
+	plan_is_gp_only = true;
 	do {
 		/* The number of calls does not depend on the machine. */
 		played_no_processes = true;

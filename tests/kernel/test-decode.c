@@ -78,7 +78,7 @@ static void end(void)
 /* ---- what becomes of it ---- */
 
 static char shown[4000];
-static struct bytes values;
+static struct byte_buffer values;
 static struct eventheader header;
 
 static void show(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -226,12 +226,12 @@ static const char *expected_type(const char *word)
 
 static void test_types(void **unused)
 {
-	char words[300], *rest, *word;
+	char argv[300], *remainder, *word;
 
 	(void)unused;
 	for (unsigned int encoding = EH_VALUE8; encoding <= EH_BINARY; encoding++) {
-		(void)snprintf(words, sizeof(words), "%s", types[encoding]);
-		word = strtok_r(words, " ", &rest);
+		(void)snprintf(argv, sizeof(argv), "%s", types[encoding]);
+		word = strtok_r(argv, " ", &remainder);
 		for (unsigned int format = 0; format < 20; format++) {
 			char *next;
 
@@ -240,7 +240,7 @@ static void test_types(void **unused)
 			end();
 			(void)decode();
 			assert_string_equal(shown, expected_type(word));
-			next = strtok_r(NULL, " ", &rest);
+			next = strtok_r(NULL, " ", &remainder);
 			word = next ? next : word;
 		}
 	}

@@ -156,28 +156,29 @@ side_static_event(ev_array, "k", "array", SIDE_LOGLEVEL_INFO,
 
 static unsigned char at[CAPACITY];
 
-static void prepare(struct kernel_event *event, const struct side_event_description *desc)
+static void prepare(struct user_event *event, const struct side_event_description *desc)
 {
 	char text[KERNEL_DESCRIPTION_SIZE] = "k";
 	const char *reason;
 
-	*event = (struct kernel_event){.desc = desc};
+	*event = (struct user_event){.desc = desc};
 	assert_true(native_describe(desc, text, sizeof(text), &event->fixed_size, &reason));
 	quick_prepare(event);
 }
 
 static void check_bytes(
-		const struct kernel_record *record, const char *expected, size_t size, bool cut)
+		const struct user_event_record *record, const char *expected, size_t size, bool cut)
 {
 	assert_int_equal(record->bytes.size, size);
 	assert_memory_equal(record->bytes.at, expected, size);
 	assert_int_equal(record->cut, cut);
 }
 
-static struct kernel_record new_record(size_t room, size_t limit)
+static struct user_event_record new_record(size_t capacity, size_t limit)
 {
 	memset(at, 0x55, sizeof(at));
-	return (struct kernel_record){.bytes = {.at = at, .room = room}, .limit = limit};
+	return (struct user_event_record){
+			.bytes = {.at = at, .capacity = capacity}, .limit = limit};
 }
 
 static void test_records(void **unused)
@@ -185,23 +186,23 @@ static void test_records(void **unused)
 	side_arg_define_vec(vec,
 			side_arg_list(side_arg_u8(1), side_arg_string("h\xc3\xa9llo"),
 					side_arg_u16(0x203)));
-	struct kernel_event event;
+	struct user_event event;
 	struct kernel_call call = {.event = &event, .args = &vec};
-	struct kernel_record record;
+	struct user_event_record record;
 
 	(void)unused;
 	prepare(&event, &ev_record);
 	assert_int_equal(event.nr_quick, 3);
 	/* Both functions make the same record. The first one leaves events that it does not support to the other. */
-	for (size_t room = 13; room <= 15; room++) {
-		record = new_record(room, UINT16_MAX);
-		assert_int_equal(quick_record(&call, &record.bytes), room >= 14);
-		if (room >= 14)
+	for (size_t capacity = 13; capacity <= 15; capacity++) {
+		record = new_record(capacity, UINT16_MAX);
+		assert_int_equal(quick_record(&call, &record.bytes), capacity >= 14);
+		if (capacity >= 14)
 			check_bytes(&record, "\1\2\0\7\0\3\2h\xc3\xa9llo", 14, false);
-		record = new_record(room, UINT16_MAX);
+		record = new_record(capacity, UINT16_MAX);
 		assert_int_equal(native_record(&call, &record), 0);
 		assert_int_equal(record.bytes.size, 14);
-		if (room >= 14)
+		if (capacity >= 14)
 			check_bytes(&record, "\1\2\0\7\0\3\2h\xc3\xa9llo", 14, false);
 	}
 	/* Texts are truncated, never within a character. */
@@ -232,9 +233,9 @@ static void test_arrays(void **unused)
 	side_arg_define_vec(without,
 			side_arg_list(side_arg_array(items), side_arg_optional(absent),
 					side_arg_u8(9)));
-	struct kernel_event event;
+	struct user_event event;
 	struct kernel_call call = {.event = &event, .args = &vec};
-	struct kernel_record record = new_record(CAPACITY, 3);
+	struct user_event_record record = new_record(CAPACITY, 3);
 
 	(void)unused;
 	prepare(&event, &ev_array);
@@ -291,9 +292,9 @@ static void test_bits(void **unused)
 			"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 			"\x16\0\6\0\x09\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\xfd\xff\xff\xff\xff\xff\xff\xff"
 			"\1\1\2\2\3\3";
-	struct kernel_event event;
+	struct user_event event;
 	struct kernel_call call = {.event = &event, .args = &vec};
-	struct kernel_record record = new_record(CAPACITY, 3);
+	struct user_event_record record = new_record(CAPACITY, 3);
 	struct side_event_description desc = ev_bits;
 	struct side_event_field field;
 	struct side_type item;
@@ -304,17 +305,17 @@ static void test_bits(void **unused)
 	assert_int_equal(native_record(&call, &record), 0);
 	check_bytes(&record, expected, 64, false);
 	/* Each field that fits is there, and no byte behind the capacity. */
-	for (size_t room = 16; room <= 64; room++) {
+	for (size_t capacity = 16; capacity <= 64; capacity++) {
 		static const size_t ends[] = {16, 32, 36, 37, 45, 46, 50, 58};
 		size_t whole = 0;
 
-		record = new_record(room, 3);
+		record = new_record(capacity, 3);
 		assert_int_equal(native_record(&call, &record), 0);
 		assert_int_equal(record.bytes.size, 64);
-		for (size_t i = room; i < CAPACITY; i++)
+		for (size_t i = capacity; i < CAPACITY; i++)
 			assert_int_equal(at[i], 0x55);
 		for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-			whole = ends[i] <= room ? ends[i] : whole;
+			whole = ends[i] <= capacity ? ends[i] : whole;
 		assert_memory_equal(at, expected, whole);
 	}
 	record = new_record(CAPACITY, 2);
@@ -336,7 +337,7 @@ static void test_bits(void **unused)
 			(typeof(field.side_type.u.side_enum_bitmap.elem_type))SIDE_PTR_INIT(&item);
 	desc.fields.elements = (typeof(desc.fields.elements))SIDE_PTR_INIT(&field);
 	desc.fields.length = 1;
-	event = (struct kernel_event){.desc = &desc, .fixed_size = 1};
+	event = (struct user_event){.desc = &desc, .fixed_size = 1};
 	{
 		side_arg_define_vec(one, side_arg_list(side_arg_u8(9)));
 
@@ -352,9 +353,9 @@ side_static_event(
 static void check_cut(const char *text, size_t limit, const char *expected)
 {
 	side_arg_define_vec(vec, side_arg_list(side_arg_string(text)));
-	struct kernel_event event;
+	struct user_event event;
 	struct kernel_call call = {.event = &event, .args = &vec};
-	struct kernel_record record = new_record(CAPACITY, limit);
+	struct user_event_record record = new_record(CAPACITY, limit);
 
 	prepare(&event, &ev_text);
 	assert_int_equal(native_record(&call, &record), 0);
@@ -383,13 +384,13 @@ static void test_cuts(void **unused)
 static void test_full(void **unused)
 {
 	side_arg_define_vec(vec, side_arg_list(side_arg_string("abc")));
-	struct kernel_event event;
+	struct user_event event;
 	struct kernel_call call = {.event = &event, .args = &vec};
 
 	(void)unused;
 	prepare(&event, &ev_text);
 	for (size_t space = 4; space <= 8; space++) {
-		struct kernel_record record = new_record(space, 100);
+		struct user_event_record record = new_record(space, 100);
 
 		memset(at, 0x77, sizeof(at));
 		(void)native_record(&call, &record);
@@ -418,7 +419,7 @@ static const struct {
 static unsigned int quick_of(const struct side_event_field *fields, uint32_t nr)
 {
 	struct side_event_description desc = ev_quick;
-	struct kernel_event event = {.desc = &desc, .nr_quick = 99};
+	struct user_event event = {.desc = &desc, .nr_quick = 99};
 
 	desc.fields.elements = (typeof(desc.fields.elements))SIDE_PTR_INIT(fields);
 	desc.fields.length = nr;
@@ -439,9 +440,9 @@ static void test_quick(void **unused)
 			side_arg_list(side_arg_u8(1), side_arg_string(NULL), side_arg_u16(0x203)));
 	struct side_arg_vec nowhere = vec;
 	static struct side_event_field fields[KERNEL_QUICK_MAX + 1];
-	struct kernel_event event;
+	struct user_event event;
 	struct kernel_call call = {.event = &event, .args = &vec};
-	struct kernel_record record = new_record(CAPACITY, 3);
+	struct user_event_record record = new_record(CAPACITY, 3);
 	struct side_event_field field;
 
 	(void)unused;

@@ -20,11 +20,11 @@
 static char text[8192];
 
 /* NAME:ENCODING/FORMAT of each field; of a structure the format is the number of its members. */
-static const char *shown(const struct kernel_bytes *bytes)
+static const char *shown(const struct user_event_bytes *bytes)
 {
 	size_t at = 0, used = 0;
 
-	assert_true(bytes->size <= bytes->room);
+	assert_true(bytes->size <= bytes->capacity);
 	while (at < bytes->size) {
 		size_t length = strnlen((const char *)bytes->at + at, bytes->size - at);
 
@@ -40,16 +40,16 @@ static const char *shown(const struct kernel_bytes *bytes)
 }
 
 /* The same with a number for fields in sequence that are no structures. */
-static const char *counted(const struct kernel_bytes *bytes)
+static const char *counted(const struct user_event_bytes *bytes)
 {
 	static char counts[400];
 	size_t used = 0;
 	unsigned int plain = 0;
-	char *rest, *word;
+	char *remainder, *word;
 
 	(void)shown(bytes);
 	*counts = '\0';
-	for (word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+	for (word = strtok_r(text, " ", &remainder); word; word = strtok_r(NULL, " ", &remainder)) {
 		if (!strstr(word, ":1/")) {
 			plain++;
 			continue;
@@ -66,16 +66,16 @@ static const char *counted(const struct kernel_bytes *bytes)
 
 static unsigned char metadata_at[KERNEL_RECORD_MAX];
 
-static struct kernel_bytes new_metadata(size_t room)
+static struct user_event_bytes new_metadata(size_t capacity)
 {
 	memset(metadata_at, 0x55, sizeof(metadata_at));
-	return (struct kernel_bytes){.at = metadata_at, .room = room};
+	return (struct user_event_bytes){.at = metadata_at, .capacity = capacity};
 }
 
 static const char *field_shown(const struct side_event_description *desc, uint32_t i)
 {
 	const struct side_event_field *field = side_array_at(&desc->fields, i);
-	struct kernel_bytes bytes = new_metadata(sizeof(metadata_at));
+	struct user_event_bytes bytes = new_metadata(sizeof(metadata_at));
 
 	metadata_field(&bytes, side_ptr_get(field->field_name), &field->side_type);
 	return shown(&bytes);
@@ -208,7 +208,7 @@ side_static_event(ev_open, "k", "open", SIDE_LOGLEVEL_INFO,
 
 static void test_metadata(void **unused)
 {
-	struct kernel_bytes bytes;
+	struct user_event_bytes bytes;
 	size_t whole;
 
 	(void)unused;
@@ -300,7 +300,7 @@ static void test_depths(void **unused)
 			{378, 3, "d1:1/127 126 ...:1/127 126 ...:1/126 126"},
 			{379, 4, "d1:1/127 126 ...:1/127 126 ...:1/127 126 ...:1/1 1"}};
 	struct side_event_description desc;
-	struct kernel_bytes bytes;
+	struct user_event_bytes bytes;
 
 	(void)unused;
 	for (uint32_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
@@ -330,18 +330,19 @@ static void test_depths(void **unused)
 /* ---- records ---- */
 
 static unsigned char payload_at[KERNEL_RECORD_MAX];
-static struct kernel_record record;
-static struct kernel_bytes metadata;
+static struct user_event_record record;
+static struct user_event_bytes metadata;
 
 static int recorded(const struct side_event_description *desc, const struct side_arg_vec *vec,
 		const struct side_arg_dynamic_struct *variadic, bool is_static, size_t limit)
 {
-	struct kernel_event event = {.desc = desc, .is_static = is_static};
+	struct user_event event = {.desc = desc, .is_static = is_static};
 	const struct kernel_call call = {.event = &event, .args = vec, .variadic = variadic};
 
 	memset(payload_at, 0x55, sizeof(payload_at));
-	record = (struct kernel_record){
-			.bytes = {.at = payload_at, .room = sizeof(payload_at)}, .limit = limit};
+	record = (struct user_event_record){
+			.bytes = {.at = payload_at, .capacity = sizeof(payload_at)},
+			.limit = limit};
 	metadata = new_metadata(sizeof(metadata_at));
 	return header_record(&call, &record, &metadata);
 }
@@ -356,7 +357,7 @@ static void check_payload(const void *expected, size_t size, bool cut)
 /* Of an event that is not static: its name, then its fields. */
 static const char *described(const char *name)
 {
-	struct kernel_bytes fields = metadata;
+	struct user_event_bytes fields = metadata;
 
 	assert_memory_equal(metadata.at, name, strlen(name) + 1);
 	fields.at += strlen(name) + 1;
@@ -383,7 +384,7 @@ static void test_texts(void **unused)
 			side_arg_list(side_arg_string(NULL), side_arg_string16(NULL),
 					side_arg_string16_be(NULL), side_arg_string32(NULL),
 					side_arg_string32_be(NULL)));
-	struct kernel_event event = {.desc = &ev_texts, .is_static = true};
+	struct user_event event = {.desc = &ev_texts, .is_static = true};
 	const struct kernel_call call = {.event = &event, .args = &vec};
 
 	(void)unused;
@@ -418,12 +419,12 @@ static void test_texts(void **unused)
 		      "(\0\0\0n\0\0\0u\0\0\0l\0\0\0l\0\0\0)\0\0\0\0\0\0",
 			7 + 14 + 14 + 28 + 28, false);
 	/* A text that does not fit is not copied to its end: the size is one more than the capacity. */
-	record = (struct kernel_record){.bytes = {.at = payload_at, .room = 3}, .limit = 9};
+	record = (struct user_event_record){.bytes = {.at = payload_at, .capacity = 3}, .limit = 9};
 	metadata = new_metadata(9);
 	event.desc = &ev_texts;
 	assert_int_equal(header_record(&call, &record, &metadata), 0);
 	assert_int_equal(record.bytes.size, 4);
-	record = (struct kernel_record){.bytes = {.at = payload_at, .room = 5}, .limit = 9};
+	record = (struct user_event_record){.bytes = {.at = payload_at, .capacity = 5}, .limit = 9};
 	assert_int_equal(header_record(&call, &record, &metadata), 0);
 	assert_int_equal(record.bytes.size, 6);
 }
@@ -752,25 +753,25 @@ static void test_capacity(void **unused)
 	const struct side_arg_dynamic_field value =
 			side_arg_dynamic_field("v", side_arg_dynamic_u8(4));
 	side_arg_define_vec(vec, side_arg_list(side_arg_u16(0x102)));
-	struct kernel_event event = {.desc = &ev_any};
+	struct user_event event = {.desc = &ev_any};
 	const struct kernel_call call = {
 			.event = &event, .args = &vec, .variadic = nested(1, &value, 1)};
 
 	(void)unused;
 	/* "any", "x", "s" with their zeros, and two bytes for each of the fields. */
-	for (size_t room = 11; room <= 13; room++) {
+	for (size_t capacity = 11; capacity <= 13; capacity++) {
 		memset(payload_at, 0x55, sizeof(payload_at));
-		record = (struct kernel_record){
-				.bytes = {.at = payload_at, .room = sizeof(payload_at)},
+		record = (struct user_event_record){
+				.bytes = {.at = payload_at, .capacity = sizeof(payload_at)},
 				.limit = 9};
-		metadata = new_metadata(room);
+		metadata = new_metadata(capacity);
 		/* The first bytes of the structure would be beyond the capacity. */
 		assert_int_equal(header_record(&call, &record, &metadata), 0);
 		assert_int_equal(metadata.size, 20);
 		assert_memory_equal(metadata.at, "any\0x\0\x83\1s", 9);
-		for (size_t i = room; i < room + 20; i++)
+		for (size_t i = capacity; i < capacity + 20; i++)
 			assert_int_equal(metadata.at[i], 0x55);
-		if (room > 11)
+		if (capacity > 11)
 			assert_memory_equal(metadata.at + 9, "\0\x81\1", 3);
 	}
 }
@@ -802,7 +803,7 @@ static void test_members(void **unused)
 		memcpy(&many[i], &value, sizeof(value));
 	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct kernel_bytes fields;
+		struct user_event_bytes fields;
 
 		assert_int_equal(recorded(&ev_any, &vec,
 						 nested(rows[i].depth, many, rows[i].members),

@@ -146,19 +146,19 @@ static void test_clean(void)
 
 static void test_unreadable(void)
 {
-	static const struct sink chooses_nothing = {.chooses = false};
+	static const struct kernel_sink chooses_nothing = {.chooses = false};
 	struct kernel_record record = {.nr_cpus = 2, .sink = &chooses_nothing};
 	struct kernel_record_error error = {.code = 0};
 	char expected[200];
 
 	(void)snprintf(record.tracefs, sizeof(record.tracefs), "%s", folder);
-	CHECK(kernel_kinds_look(&record, false, &error) == -ENOENT && error.code == -ENOENT);
+	CHECK(kernel_classes_scan(&record, false, &error) == -ENOENT && error.code == -ENOENT);
 	(void)snprintf(expected, sizeof(expected),
 			"cannot read %s/events: No such file or directory", folder);
-	CHECK(!strcmp(error.text, expected) && !strcmp(error.mend, "run it as root"));
+	CHECK(!strcmp(error.text, expected) && !strcmp(error.hint, "run it as root"));
 	/* An empty directory has no event that was requested. */
 	CHECK(!mkdir(path_of("events"), 0700));
-	CHECK(kernel_kinds_look(&record, false, &error) == -EINVAL && error.code == -EINVAL);
+	CHECK(kernel_classes_scan(&record, false, &error) == -EINVAL && error.code == -EINVAL);
 	CHECK(!rmdir(path_of("events")));
 }
 
@@ -172,16 +172,16 @@ static void flush(struct kernel_record *record, uint32_t cpu)
 	flushed[cpu]++;
 }
 
-static const struct sink sink = {.flush = flush};
+static const struct kernel_sink sink = {.flush = flush};
 
 static void test_round(void)
 {
 	static uint8_t page[PAGE_MAX];
 	int pipes[2] = {1000, 1001};
-	struct instance instance = {.pipes = pipes, .page = page};
+	struct tracefs_instance instance = {.pipes = pipes, .page = page};
 	struct kernel_record record = {.nr_cpus = 2,
 			.sink = &sink,
-			.way_state = &instance,
+			.backend_state = &instance,
 			.wake = 31,
 			.also = 32,
 			.notice = 33};

@@ -106,20 +106,20 @@ static int played_unregister(int fd, void *word)
 	return 0;
 }
 
-static unsigned int nr_told;
+static unsigned int nr_reported;
 
 static void played_tell(void)
 {
-	nr_told++;
+	nr_reported++;
 }
 
 #define kernel_register played_register
 #define kernel_unregister played_unregister
-#define notice_tell played_tell
+#define notice_send played_tell
 #include "tracers/user-events/events.c"
 #undef kernel_register
 #undef kernel_unregister
-#undef notice_tell
+#undef notice_send
 
 /* ---- writes ---- */
 
@@ -226,10 +226,10 @@ static side_define_variant(
 side_static_event(ev_tolerated, "app", "tolerated", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_variant("x", va)));
 
-static __attribute__((noinline)) struct kernel_event *event_with(
+static __attribute__((noinline)) struct user_event *event_with(
 		const struct side_event_description *desc)
 {
-	struct kernel_event *event = NULL;
+	struct user_event *event = NULL;
 
 	while ((event = table_next(event)) && event->desc != desc)
 		;
@@ -254,12 +254,12 @@ static const struct side_event_state_0 *state(const struct side_event_descriptio
 
 static void check_refused(struct side_event_description *desc, const char *reason)
 {
-	unsigned int before = nr_told;
+	unsigned int before = nr_reported;
 
 	come_one(desc);
 	assert_int_equal(event_with(desc)->shown.state, SIDE_KERNEL_EVENT_REFUSED);
 	assert_string_equal(event_with(desc)->shown.reason, reason);
-	assert_int_equal(nr_told, before);
+	assert_int_equal(nr_reported, before);
 	go_one(desc);
 	assert_null(event_with(desc));
 	assert_null(events_find(state(desc)));
@@ -272,7 +272,7 @@ static void test_encodings(void **unused)
 
 	(void)unused;
 	come_one(&ev_number);
-	assert_int_equal(nr_told, 1);
+	assert_int_equal(nr_reported, 1);
 	assert_int_equal(event_with(&ev_number)->encoding, KERNEL_NATIVE);
 	assert_string_equal(asked[0], "+app_number u8 d");
 	go_one(&ev_number);
@@ -355,12 +355,12 @@ side_static_event(ev_like_header, "app", "L1K1", SIDE_LOGLEVEL_INFO,
 static void test_several(void **unused)
 {
 	struct side_event_description *both[] = {&ev_header, &ev_native};
-	unsigned int before = nr_told;
+	unsigned int before = nr_reported;
 
 	(void)unused;
 	nr_asked = 0;
 	events_come(both, 2);
-	assert_int_equal(nr_told, before + 1);
+	assert_int_equal(nr_reported, before + 1);
 	assert_int_equal(event_with(&ev_header)->shown.state, SIDE_KERNEL_EVENT_REGISTERED);
 	assert_int_equal(event_with(&ev_native)->shown.state, SIDE_KERNEL_EVENT_REFUSED);
 	assert_string_equal(event_with(&ev_header)->shown.tracepoint, "app_L1K1");
@@ -444,7 +444,7 @@ static void test_names(void **unused)
 	check_refused(&desc, "its names and types need more than a record of the kernel's has");
 	assert_int_equal(nr_asked, 0);
 	/* Out of memory: the names and types are refused. */
-	first_free->metadata = (struct kernel_bytes){.at = NULL};
+	first_free->metadata = (struct user_event_bytes){.at = NULL};
 	nr_maps_left = 0;
 	while (kernel_small_memory(8))
 		;
@@ -458,7 +458,7 @@ static void test_names(void **unused)
 
 static unsigned int nr_in_use(void)
 {
-	struct kernel_event *event = NULL;
+	struct user_event *event = NULL;
 	unsigned int nr = 0;
 
 	while ((event = table_next(event)))
@@ -468,18 +468,18 @@ static unsigned int nr_in_use(void)
 
 static __attribute__((noinline)) void say_problem(const char *text)
 {
-	table_say(text);
+	table_report(text);
 }
 
 static void test_table(void **unused)
 {
-	struct kernel_event *taken_events[SIDE_KERNEL_TABLE_EVENTS + 1];
-	struct kernel_event *event;
+	struct user_event *taken_events[SIDE_KERNEL_TABLE_EVENTS + 1];
+	struct user_event *event;
 	unsigned char *small;
 
 	(void)unused;
 	assert_int_equal(side_kernel_table_0.size, 280);
-	assert_int_equal(side_kernel_table_0.event_size, sizeof(struct kernel_event));
+	assert_int_equal(side_kernel_table_0.event_size, sizeof(struct user_event));
 	assert_int_equal(nr_in_use(), 0);
 	assert_null(table_next(NULL));
 	for (unsigned int i = 0; i < SIDE_KERNEL_TABLE_EVENTS; i++) {
@@ -500,7 +500,7 @@ static void test_table(void **unused)
 	assert_int_equal(nr_in_use(), SIDE_KERNEL_TABLE_EVENTS);
 	taken_events[SIDE_KERNEL_TABLE_EVENTS]->shown.state = SIDE_KERNEL_EVENT_REGISTERED;
 	assert_int_equal(nr_in_use(), SIDE_KERNEL_TABLE_EVENTS + 1);
-	assert_int_equal(last_map, 8 + SIDE_KERNEL_TABLE_EVENTS * sizeof(struct kernel_event));
+	assert_int_equal(last_map, 8 + SIDE_KERNEL_TABLE_EVENTS * sizeof(struct user_event));
 	/* In sequence, through the blocks. */
 	event = NULL;
 	for (unsigned int i = 0; i <= SIDE_KERNEL_TABLE_EVENTS; i++) {
@@ -509,8 +509,8 @@ static void test_table(void **unused)
 	}
 	assert_null(table_next(event));
 	/* A released entry is zero when it is taken again; memory of metadata stays. */
-	memset(taken_events[3], 0x77, sizeof(struct kernel_event));
-	taken_events[3]->metadata = (struct kernel_bytes){.at = sent, .size = 5, .room = 9};
+	memset(taken_events[3], 0x77, sizeof(struct user_event));
+	taken_events[3]->metadata = (struct user_event_bytes){.at = sent, .size = 5, .capacity = 9};
 	table_give_back(taken_events[3]);
 	assert_int_equal(taken_events[3]->shown.state, SIDE_KERNEL_EVENT_FREE);
 	assert_int_equal(nr_in_use(), SIDE_KERNEL_TABLE_EVENTS);
@@ -520,8 +520,8 @@ static void test_table(void **unused)
 	assert_int_equal(event->nr_quick, 0);
 	assert_ptr_equal(event->metadata.at, sent);
 	assert_int_equal(event->metadata.size, 0);
-	assert_int_equal(event->metadata.room, 9);
-	event->metadata = (struct kernel_bytes){.at = NULL};
+	assert_int_equal(event->metadata.capacity, 9);
+	event->metadata = (struct user_event_bytes){.at = NULL};
 	for (unsigned int i = 0; i <= SIDE_KERNEL_TABLE_EVENTS; i++)
 		table_give_back(taken_events[i]);
 	assert_int_equal(nr_in_use(), 0);
@@ -537,7 +537,7 @@ static void test_table(void **unused)
 	assert_null(kernel_small_memory(16 * 4096 + 1));
 	assert_non_null(kernel_small_memory(16 * 4096));
 	/* A sentence is no format, and its last byte is a zero. */
-	table_say("100%% of %s");
+	table_report("100%% of %s");
 	assert_string_equal(side_kernel_table_0.problem, "100%% of %s");
 	{
 		char text[400];
@@ -556,11 +556,11 @@ static void test_states(void **unused)
 	struct side_event_description *all[400];
 	size_t first;
 
-	const struct states first_room = {.room = 256};
+	const struct states first_room = {.capacity = 256};
 	unsigned int first_state = 0;
 
 	(void)unused;
-	assert_int_equal(states ? states->room : 256, 256);
+	assert_int_equal(states ? states->capacity : 256, 256);
 	/* The first entry of the table is in use. */
 	while (user_event_hash_slot(&first_room, &first_states[first_state]))
 		assert_true(++first_state < 8000);
@@ -570,13 +570,13 @@ static void test_states(void **unused)
 	for (unsigned int i = 0; i < 400; i++)
 		all[i] = &many[i];
 	events_come(all, 100);
-	assert_int_equal(states->room, 256);
+	assert_int_equal(states->capacity, 256);
 	first = states->used;
 	/* A third of the table stays free. */
 	for (unsigned int i = 100; first + (i - 100) < 171; i++)
 		events_come(all + i, 1);
 	assert_int_equal(states->used, 171);
-	assert_int_equal(states->room, 256);
+	assert_int_equal(states->capacity, 256);
 	/* Out of memory for a larger table: the event is unregistered. */
 	nr_maps_left = 0;
 	nr_asked = 0;
@@ -589,14 +589,14 @@ static void test_states(void **unused)
 		assert_int_equal(event_with(&many[398])->shown.state, SIDE_KERNEL_EVENT_REFUSED);
 		events_go(all + 398, 1);
 	}
-	assert_int_equal(states->room, 256);
+	assert_int_equal(states->capacity, 256);
 	{
 		size_t live = 0;
 
 		for (size_t i = 0; i < 256; i++)
 			live += states->entries[i].event != NULL;
 		events_come(all + 399, 1);
-		assert_int_equal(states->room, 512);
+		assert_int_equal(states->capacity, 512);
 		assert_int_equal(states->used, live + 1);
 	}
 	/* Events that were removed before have left no entry. */

@@ -42,7 +42,7 @@ __attribute__((format(printf, 1, 2))) static void hear(const char *format, ...)
 	va_end(arguments);
 }
 
-static void hear_bytes(struct kernel_bytes bytes)
+static void hear_bytes(struct kernel_payload bytes)
 {
 	for (size_t i = 0; i < bytes.size; i++)
 		hear("%02x", bytes.data[i]);
@@ -63,8 +63,8 @@ static void gone(void *user, struct kernel_event *event)
 }
 
 static void record_one(void *user, const struct kernel_event *event,
-		const struct kernel_moment *moment, struct kernel_bytes context,
-		struct kernel_bytes fields)
+		const struct kernel_moment *moment, struct kernel_payload context,
+		struct kernel_payload fields)
 {
 	assert_ptr_equal(user, heard);
 	hear("%s:%s %lld cpu %u %d/%d %s ", event->system, event->name,
@@ -164,7 +164,7 @@ static void put_lost(int cpu, uint64_t count)
 
 struct name {
 	struct perf_event_header header;
-	uint32_t words[4];
+	uint32_t argv[4];
 	uint64_t time;
 	uint32_t pid, tid;
 	uint64_t when;
@@ -215,8 +215,8 @@ static int tear_down(void **state)
 
 /* ---- perf, a listener that chooses ---- */
 
-static struct kernel_record *listen_to(
-		enum kernel_record_way way, bool machine, const char *pattern, const char *filter)
+static struct kernel_record *listen_to(enum kernel_record_backend backend, bool machine,
+		const char *pattern, const char *filter)
 {
 	/* Of a command also what programs will register. */
 	const struct kernel_record_choice choices[] = {
@@ -226,7 +226,7 @@ static struct kernel_record *listen_to(
 					: machine ? 1
 						  : 2,
 			.machine = machine,
-			.way = way,
+			.backend = backend,
 			.buffer_size = 16 << 10,
 			.clock = RING_CLOCK_MONOTONIC};
 	struct kernel_record_error error;
@@ -250,12 +250,12 @@ static void test_perf_requests(void **unused)
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
 	const struct kernel_event *event;
 	struct kernel_record_error error;
-	const char *way, *why;
+	const char *backend, *why;
 	struct played_perf *counter;
 
 	(void)unused;
-	kernel_record_way(record, &way, &why);
-	assert_string_equal(way, "perf buffers of 16 KiB a CPU");
+	kernel_record_backend(record, &backend, &why);
+	assert_string_equal(backend, "perf buffers of 16 KiB a CPU");
 	assert_string_equal(why, "perf was asked for");
 	assert_int_equal(played_nr_perfs, 4);
 	for (unsigned int i = 0; i < 4; i++) {
@@ -282,10 +282,10 @@ static void test_perf_requests(void **unused)
 	}
 	/* Nothing is wanted, so nothing is found. */
 	assert_heard("");
-	assert_int_equal(kernel_listen_kinds(record), 0);
+	assert_int_equal(kernel_listen_classes(record), 0);
 	choose(record, "sched:*", NULL);
 	assert_heard("found sched:switch level -1 members 2;");
-	assert_int_equal(kernel_listen_kinds(record), 1);
+	assert_int_equal(kernel_listen_classes(record), 1);
 	assert_int_equal(played_nr_perfs, 4);
 	event = event_named(record, "switch");
 	assert_non_null(event);
@@ -391,10 +391,10 @@ static void test_perf_records(void **unused)
 	kernel_record_close(record);
 }
 
-static void put_bytes(int cpu, uint32_t type, size_t size, size_t said)
+static void put_bytes(int cpu, uint32_t type, size_t size, size_t reported)
 {
 	uint8_t bytes[128] = {0};
-	const struct perf_event_header header = {.type = type, .size = (uint16_t)said};
+	const struct perf_event_header header = {.type = type, .size = (uint16_t)reported};
 
 	memcpy(bytes, &header, sizeof(header));
 	played_put(played_buffer(cpu, false), bytes, size);
@@ -493,18 +493,18 @@ static void test_perf_losses(void **unused)
 	played_find(11, 0)->lost = 2;
 	summary = kernel_listen_end(record);
 	assert_heard("lost switch cpu 0 2;");
-	assert_string_equal(summary->way, "perf buffers of 16 KiB a CPU");
+	assert_string_equal(summary->backend, "perf buffers of 16 KiB a CPU");
 	assert_string_equal(summary->why, "perf was asked for");
 	assert_string_equal(summary->problem, "");
 	assert_string_equal(summary->problem_hint, "");
-	assert_int_equal(summary->kinds, 1);
+	assert_int_equal(summary->event_classes, 1);
 	kernel_record_close(record);
 }
 
 static void test_perf_tsc(void **unused)
 {
 	const struct kernel_record_options options = {.machine = true,
-			.way = KERNEL_RECORD_PERF,
+			.backend = KERNEL_RECORD_PERF,
 			.buffer_size = 1,
 			.clock = RING_CLOCK_TSC};
 	struct kernel_record_error error;
@@ -546,12 +546,12 @@ static void test_perf_command(void **unused)
 	struct kernel_record *record =
 			listen_to(KERNEL_RECORD_BEST, false, "sched:switch", "a > 3");
 	struct played_perf *counter = played_find(11, 1);
-	const char *way, *why;
+	const char *backend, *why;
 
 	(void)unused;
 	assert_heard("found sched:switch level -1 members 2;");
-	kernel_record_way(record, &way, &why);
-	assert_string_equal(way, "perf buffers of 16 KiB a CPU");
+	kernel_record_backend(record, &backend, &why);
+	assert_string_equal(backend, "perf buffers of 16 KiB a CPU");
 	assert_string_equal(why, "");
 	assert_int_equal(played_nr_perfs, 6);
 	for (unsigned int i = 0; i < 6; i++) {
@@ -567,10 +567,10 @@ static void test_perf_command(void **unused)
 	put_task(1, PERF_RECORD_FORK, 5000001, 5000000, 5000003, 5000001, 7);
 	put_task(1, PERF_RECORD_EXIT, 5000001, 5000000, 5000003, 5000001, 8);
 	assert_false(kernel_listen_drain(record, false));
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_heard("");
 	played_event("user_events", "late", 40, "u8 x;8;1;0");
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_heard("found user_events:late level -1 members 1;");
 	assert_int_equal(played_nr_perfs, 10);
 	for (unsigned int i = 6; i < 10; i++) {
@@ -580,7 +580,7 @@ static void test_perf_command(void **unused)
 		assert_int_equal(counter->enabled, 1);
 		assert_true(counter->pid == 5000001 || counter->pid == 5000002);
 	}
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_int_equal(played_nr_perfs, 10);
 	/* Times before the start count: the kernel begins at exec. */
 	base = 0;
@@ -593,14 +593,14 @@ static void test_perf_command(void **unused)
 
 /* ---- perf, refusals ---- */
 
-static void refuse(enum kernel_record_way way, const char *pattern, const char *filter, int code,
-		const char *text, const char *mend)
+static void refuse(enum kernel_record_backend backend, const char *pattern, const char *filter,
+		int code, const char *text, const char *hint)
 {
 	const struct kernel_record_choice choice = {.pattern = pattern, .filter = filter};
 	const struct kernel_record_options options = {.choices = &choice,
 			.nr_choices = 1,
 			.machine = true,
-			.way = way,
+			.backend = backend,
 			.buffer_size = 64 << 10,
 			.clock = RING_CLOCK_MONOTONIC};
 	struct kernel_record_error error = {.code = 0};
@@ -610,7 +610,7 @@ static void refuse(enum kernel_record_way way, const char *pattern, const char *
 	assert_null(record);
 	assert_int_equal(error.code, code);
 	assert_string_equal(error.text, text);
-	assert_string_equal(error.mend, mend);
+	assert_string_equal(error.hint, hint);
 	assert_int_equal(played_nr_open(), 0);
 	*heard = '\0';
 }
@@ -712,7 +712,7 @@ static void test_choices(void **unused)
 static void test_perf_less(void **unused)
 {
 	struct kernel_record *record;
-	const char *way, *why;
+	const char *backend, *why;
 
 	(void)unused;
 	played_without_lost = true;
@@ -738,27 +738,27 @@ static void test_perf_less(void **unused)
 	/* The buffer is as large as the kernel permits; 16 KiB is the smallest size that is tried. */
 	{
 		const struct kernel_record_options options = {.machine = true,
-				.way = KERNEL_RECORD_PERF,
+				.backend = KERNEL_RECORD_PERF,
 				.buffer_size = (64 << 10) + 1,
 				.clock = RING_CLOCK_MONOTONIC};
 		struct kernel_record_error error;
 
 		played_map_max = (32 << 10) + (size_t)sysconf(_SC_PAGESIZE);
 		assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), 0);
-		kernel_record_way(record, &way, &why);
-		assert_string_equal(way, "perf buffers of 32 KiB a CPU");
+		kernel_record_backend(record, &backend, &why);
+		assert_string_equal(backend, "perf buffers of 32 KiB a CPU");
 		kernel_record_close(record);
 		played_map_max = (16 << 10) + (size_t)sysconf(_SC_PAGESIZE);
 		assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), 0);
-		kernel_record_way(record, &way, &why);
-		assert_string_equal(way, "perf buffers of 16 KiB a CPU");
+		kernel_record_backend(record, &backend, &why);
+		assert_string_equal(backend, "perf buffers of 16 KiB a CPU");
 		kernel_record_close(record);
 		played_map_max--;
 		assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), -EPERM);
 		played_map_max = 0;
 		assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), 0);
-		kernel_record_way(record, &way, &why);
-		assert_string_equal(way, "perf buffers of 128 KiB a CPU");
+		kernel_record_backend(record, &backend, &why);
+		assert_string_equal(backend, "perf buffers of 128 KiB a CPU");
 		kernel_record_close(record);
 	}
 	*heard = '\0';
@@ -776,7 +776,7 @@ static void test_perf_many(void **unused)
 		played_event("many", name, 100 + i, "u8 x;8;1;0");
 	}
 	record = listen_to(KERNEL_RECORD_PERF, true, "many:*", NULL);
-	assert_int_equal(kernel_listen_kinds(record), 40);
+	assert_int_equal(kernel_listen_classes(record), 40);
 	assert_int_equal(played_nr_open(), 8 + 80);
 	kernel_record_close(record);
 }
@@ -853,8 +853,8 @@ static void test_notice(void **unused)
 
 	(void)unused;
 	choose(record, "user_events:*", NULL);
-	assert_int_equal(kernel_listen_kinds(record), 0);
-	assert_false(kernel_listen_is_told(record));
+	assert_int_equal(kernel_listen_classes(record), 0);
+	assert_false(kernel_listen_is_notified(record));
 	assert_true(record->notice >= 0);
 	for (i = 0; i < 2; i++) {
 		struct sockaddr_un own;
@@ -867,9 +867,9 @@ static void test_notice(void **unused)
 	}
 	size = kernel_notice_address(&address, 0);
 	assert_true(size > 0);
-	assert_true(kernel_listen_is_told(record));
+	assert_true(kernel_listen_is_notified(record));
 	assert_int_equal(record->nr_waiting, 2);
-	assert_true(kernel_listen_is_told(record));
+	assert_true(kernel_listen_is_notified(record));
 	assert_int_equal(record->nr_waiting, 2);
 	/* They wait until they are answered. */
 	assert_int_equal(recv(fds[0], &byte, 1, 0), -1);
@@ -877,31 +877,31 @@ static void test_notice(void **unused)
 	kernel_listen_seen(record);
 	assert_int_equal(recv(fds[0], &byte, 1, 0), 0);
 	assert_int_equal(recv(fds[1], &byte, 1, 0), 0);
-	assert_false(kernel_listen_is_told(record));
+	assert_false(kernel_listen_is_notified(record));
 	close(fds[0]);
 	close(fds[1]);
 	/* An event that goes with its program, and another one with its name. */
 	played_event("user_events", "mine", 50, "u8 x;8;1;0");
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_heard("found user_events:mine level -1 members 1;");
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_heard("");
 	played_event("user_events", "mine", 51, "u8 x;8;1;0|u8 y;9;1;0");
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_heard("gone user_events:mine;found user_events:mine level -1 members 2;");
 	assert_int_equal(
 			kernel_listen_switch(record, event_named(record, "mine"), true, &error), 0);
 	/* An event that is in use stays. */
 	played_remove("events/user_events/mine");
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_heard("");
 	assert_int_equal(kernel_listen_switch(record, event_named(record, "mine"), false, &error),
 			0);
-	assert_true(kernel_listen_look(record));
+	assert_true(kernel_listen_scan(record));
 	assert_heard("gone user_events:mine;");
 	assert_null(event_named(record, "mine"));
 	choose(record, "sched:*", NULL);
-	assert_false(kernel_listen_look(record));
+	assert_false(kernel_listen_scan(record));
 	kernel_record_close(record);
 	*heard = '\0';
 }
@@ -912,11 +912,11 @@ static char instance_name[100];
 
 static void find_instance(struct kernel_record *record)
 {
-	const char *way, *why;
+	const char *backend, *why;
 
-	kernel_record_way(record, &way, &why);
-	assert_memory_equal(way, "the tracefs instance side-", 26);
-	(void)snprintf(instance_name, sizeof(instance_name), "%s", way + 21);
+	kernel_record_backend(record, &backend, &why);
+	assert_memory_equal(backend, "the tracefs instance side-", 26);
+	(void)snprintf(instance_name, sizeof(instance_name), "%s", backend + 21);
 }
 
 /* The log, with the instance as @. */
@@ -976,11 +976,11 @@ static void test_instance_requests(void **unused)
 	struct kernel_record *record = listen_to(KERNEL_RECORD_TRACEFS, false, "sched:*", "a > 3");
 	struct kernel_record_error error;
 	char expected[1024];
-	const char *way, *why;
+	const char *backend, *why;
 
 	(void)unused;
 	find_instance(record);
-	kernel_record_way(record, &way, &why);
+	kernel_record_backend(record, &backend, &why);
 	assert_string_equal(why, "tracefs was asked for");
 	(void)snprintf(expected, sizeof(expected),
 			"+@;@/trace_clock=mono;@/buffer_size_kb=16;@/options/overwrite=0;@/tracing_on=0;@/options/event-fork=1;"
@@ -1187,13 +1187,13 @@ static void test_instance_refusals(void **unused)
 	played_open_errors[0] = EACCES;
 	{
 		struct kernel_record *record = listen_to(KERNEL_RECORD_BEST, true, "sched:*", NULL);
-		const char *way, *why;
+		const char *backend, *why;
 
-		kernel_record_way(record, &way, &why);
-		assert_memory_equal(way, "the tracefs instance side-", 26);
+		kernel_record_backend(record, &backend, &why);
+		assert_memory_equal(backend, "the tracefs instance side-", 26);
 		assert_string_equal(why,
 				"perf_event_open() is not permitted (kernel.perf_event_paranoid is 3)");
-		assert_int_equal(kernel_listen_kinds(record), 1);
+		assert_int_equal(kernel_listen_classes(record), 1);
 		kernel_record_close(record);
 	}
 	*heard = *played_log = '\0';
@@ -1230,7 +1230,7 @@ static void test_instances_clean(void **unused)
 
 /* ---- a trace ---- */
 
-static size_t read_trace(const char *directory, const char *name, char *to, size_t room)
+static size_t read_trace(const char *directory, const char *name, char *to, size_t space)
 {
 	char path[300];
 	FILE *file;
@@ -1240,7 +1240,7 @@ static size_t read_trace(const char *directory, const char *name, char *to, size
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
-	size = fread(to, 1, room - 1, file);
+	size = fread(to, 1, space - 1, file);
 	to[size] = '\0';
 	(void)fclose(file);
 	return size;
@@ -1280,10 +1280,10 @@ static void test_trace(void **unused)
 	while (ring_clock_now(RING_CLOCK_MONOTONIC) < now + 10)
 		;
 	summary = kernel_record_stop(record, NULL);
-	assert_string_equal(summary->way, "perf buffers of 16 KiB a CPU");
+	assert_string_equal(summary->backend, "perf buffers of 16 KiB a CPU");
 	assert_string_equal(summary->why, "");
 	assert_string_equal(summary->problem, "");
-	assert_int_equal(summary->kinds, 1);
+	assert_int_equal(summary->event_classes, 1);
 	assert_int_equal(summary->events, 3);
 	assert_int_equal(summary->lost, 11);
 	assert_int_equal(summary->late, 0);

@@ -144,9 +144,9 @@ static struct ctf_type *structure(struct ctf_arena *arena, const char *first, co
 	return type;
 }
 
-static void assert_described(const struct kernel_event *said, const char *expected)
+static void assert_described(const struct kernel_event *described, const char *expected)
 {
-	const struct event *event = said->own;
+	const struct side_kernel_event *event = described->own;
 	const struct side_event_description *desc = side_builder_description(event->builder);
 	const struct side_event_field *fields = side_array_elements(&desc->fields);
 	char text[400] = "";
@@ -163,63 +163,63 @@ static void assert_described(const struct kernel_event *said, const char *expect
 }
 
 static void expect_description(
-		const struct kernel_event *said, const char *fields, unsigned int level)
+		const struct kernel_event *described, const char *fields, unsigned int level)
 {
 	char text[400];
 
 	(void)snprintf(text, sizeof(text), "sys:ev %u %s", level, fields);
-	assert_described(said, text);
+	assert_described(described, text);
 }
 
 static void test_described(void **unused)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	struct kernel_event said = {.system = "sys", .name = "ev", .level = -1};
+	struct kernel_event described = {.system = "sys", .name = "ev", .level = -1};
 	struct kernel_listener listener;
-	struct events *events;
+	struct side_kernel_events *events;
 	char fields[200];
 
 	(void)unused;
 	assert_int_equal(events_create(false, &events), 0);
 	events_listener(events, &listener);
 	assert_ptr_equal(listener.user, events);
-	said.fields = structure(arena, "_a", "_b");
-	assert_int_equal(listener.found(listener.user, &said), 0);
+	described.fields = structure(arena, "_a", "_b");
+	assert_int_equal(listener.found(listener.user, &described), 0);
 	(void)snprintf(fields, sizeof(fields), "pid/%u tid/%u comm/%u a/%u b/%u", SIDE_TYPE_S32,
 			SIDE_TYPE_S32, SIDE_TYPE_STRING_UTF8, SIDE_TYPE_U32, SIDE_TYPE_U32);
-	expect_description(&said, fields, SIDE_LOGLEVEL_INFO);
-	assert_false(events_wanted(&said));
-	listen_to(((struct event *)said.own)->builder, true);
-	assert_true(events_wanted(&said));
-	listen_to(((struct event *)said.own)->builder, false);
-	listener.gone(listener.user, &said);
+	expect_description(&described, fields, SIDE_LOGLEVEL_INFO);
+	assert_false(events_wanted(&described));
+	listen_to(((struct side_kernel_event *)described.own)->builder, true);
+	assert_true(events_wanted(&described));
+	listen_to(((struct side_kernel_event *)described.own)->builder, false);
+	listener.gone(listener.user, &described);
 	/* Level 0 is valid. */
-	said.level = 0;
-	said.own = NULL;
-	assert_int_equal(listener.found(listener.user, &said), 0);
-	expect_description(&said, fields, SIDE_LOGLEVEL_EMERG);
-	listener.gone(listener.user, &said);
+	described.level = 0;
+	described.own = NULL;
+	assert_int_equal(listener.found(listener.user, &described), 0);
+	expect_description(&described, fields, SIDE_LOGLEVEL_EMERG);
+	listener.gone(listener.user, &described);
 	/* The event's context and fields keep their names, with and without an underscore in front. Our own fields get other names. */
-	said.level = 3;
-	said.context = structure(arena, "_pid", NULL);
-	said.fields = structure(arena, "comm", "tid_");
-	said.own = NULL;
-	assert_int_equal(listener.found(listener.user, &said), 0);
+	described.level = 3;
+	described.context = structure(arena, "_pid", NULL);
+	described.fields = structure(arena, "comm", "tid_");
+	described.own = NULL;
+	assert_int_equal(listener.found(listener.user, &described), 0);
 	(void)snprintf(fields, sizeof(fields),
 			"current_pid/%u tid/%u current_comm/%u pid/%u comm/%u tid_/%u",
 			SIDE_TYPE_S32, SIDE_TYPE_S32, SIDE_TYPE_STRING_UTF8, SIDE_TYPE_U32,
 			SIDE_TYPE_U32, SIDE_TYPE_U32);
-	expect_description(&said, fields, 3);
-	listener.gone(listener.user, &said);
-	said.own = NULL;
-	listener.gone(listener.user, &said);
-	assert_false(events_wanted(&said));
+	expect_description(&described, fields, 3);
+	listener.gone(listener.user, &described);
+	described.own = NULL;
+	listener.gone(listener.user, &described);
+	assert_false(events_wanted(&described));
 	/* A name that no event may have. */
-	said.system = "";
-	said.name = "";
-	(void)listener.found(listener.user, &said);
-	if (said.own)
-		listener.gone(listener.user, &said);
+	described.system = "";
+	described.name = "";
+	(void)listener.found(listener.user, &described);
+	if (described.own)
+		listener.gone(listener.user, &described);
 	events_free(events);
 	events_free(NULL);
 	ctf_arena_destroy(arena);
@@ -228,69 +228,69 @@ static void test_described(void **unused)
 static void test_records(void **unused)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	struct kernel_event said = {.system = "sys", .name = "ev", .level = -1};
+	struct kernel_event described = {.system = "sys", .name = "ev", .level = -1};
 	const struct kernel_moment moment = {
 			.ticks = 70, .cpu = 3, .pid = 11, .tid = 13, .comm = "name"};
 	const uint32_t context[1] = {17}, fields[2] = {19, 23};
-	const struct kernel_bytes context_bytes = {(const uint8_t *)context, 4},
-				  bytes = {(const uint8_t *)fields, 8};
+	const struct kernel_payload context_bytes = {(const uint8_t *)context, 4},
+				    bytes = {(const uint8_t *)fields, 8};
 	struct kernel_listener listener;
-	struct events *events;
-	uint64_t nr_said, nr_lost;
+	struct side_kernel_events *events;
+	uint64_t nr_reported, nr_lost;
 
 	(void)unused;
 	has_agent = true;
 	assert_int_equal(events_create(false, &events), 0);
 	events_listener(events, &listener);
-	said.context = structure(arena, "_c", NULL);
-	said.fields = structure(arena, "_a", "_b");
+	described.context = structure(arena, "_c", NULL);
+	described.fields = structure(arena, "_a", "_b");
 	/* An event that could not be described. */
-	listener.record(listener.user, &said, &moment, context_bytes, bytes);
+	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("");
-	assert_int_equal(listener.found(listener.user, &said), 0);
-	listener.record(listener.user, &said, &moment, context_bytes, bytes);
+	assert_int_equal(listener.found(listener.user, &described), 0);
+	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("");
-	listen_to(((struct event *)said.own)->builder, true);
-	listener.record(listener.user, &said, &moment, context_bytes, bytes);
+	listen_to(((struct side_kernel_event *)described.own)->builder, true);
+	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("at 70 cpu 3;sys:ev 11 13 'name' 17 19 23;now;");
 	/* A record with fewer bytes than the context or the fields need is a loss. */
-	listener.record(listener.user, &said, &moment, (struct kernel_bytes){context_bytes.data, 3},
-			bytes);
+	listener.record(listener.user, &described, &moment,
+			(struct kernel_payload){context_bytes.data, 3}, bytes);
 	assert_called("count ev 1 cpu 3 1;");
-	listener.record(listener.user, &said, &moment, context_bytes,
-			(struct kernel_bytes){bytes.data, 7});
+	listener.record(listener.user, &described, &moment, context_bytes,
+			(struct kernel_payload){bytes.data, 7});
 	assert_called("count ev 1 cpu 3 1;");
-	events_figures(events, &nr_said, &nr_lost);
-	assert_int_equal(nr_said, 1);
+	events_stats(events, &nr_reported, &nr_lost);
+	assert_int_equal(nr_reported, 1);
 	assert_int_equal(nr_lost, 2);
 	/* Losses are also emitted as an event, if a session records that event. */
 	listen_to(events->lost, true);
-	listener.lost(listener.user, &said, 5, 29);
+	listener.lost(listener.user, &described, 5, 29);
 	assert_called("count ev 1 cpu 5 29;side_kernel:lost 'sys:ev' 29;");
 	listener.lost(listener.user, NULL, 6, 31);
 	assert_called("count lost 0 cpu 6 31;side_kernel:lost '' 31;");
 	has_agent = false;
-	listener.lost(listener.user, &said, 5, 37);
+	listener.lost(listener.user, &described, 5, 37);
 	assert_called("side_kernel:lost 'sys:ev' 37;");
 	listen_to(events->lost, false);
 	nr_called = 0;
-	listener.lost(listener.user, &said, 5, 41);
+	listener.lost(listener.user, &described, 5, 41);
 	assert_called("");
 	assert_int_equal(nr_called, 0);
-	events_figures(events, &nr_said, &nr_lost);
+	events_stats(events, &nr_reported, &nr_lost);
 	assert_int_equal(nr_lost, 2 + 29 + 31 + 37 + 41);
-	listen_to(((struct event *)said.own)->builder, false);
-	listener.gone(listener.user, &said);
+	listen_to(((struct side_kernel_event *)described.own)->builder, false);
+	listener.gone(listener.user, &described);
 	events_free(events);
 	/* Times of another clock; no agent. */
 	assert_int_equal(events_create(true, &events), 0);
 	events_listener(events, &listener);
-	assert_int_equal(listener.found(listener.user, &said), 0);
-	listen_to(((struct event *)said.own)->builder, true);
-	listener.record(listener.user, &said, &moment, context_bytes, bytes);
+	assert_int_equal(listener.found(listener.user, &described), 0);
+	listen_to(((struct side_kernel_event *)described.own)->builder, true);
+	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("sys:ev 11 13 'name' 17 19 23;");
 	has_agent = true;
-	listener.record(listener.user, &said, &moment, context_bytes, bytes);
+	listener.record(listener.user, &described, &moment, context_bytes, bytes);
 	assert_called("at 1000070 cpu 3;sys:ev 11 13 'name' 17 19 23;now;");
 	nr_called = 0;
 	events_hello(events, "this way", "for this");
@@ -300,8 +300,8 @@ static void test_records(void **unused)
 	events_hello(events, "this way", "for this");
 	assert_called("side_kernel:listens 'this way' 'for this';");
 	listen_to(events->hello, false);
-	listen_to(((struct event *)said.own)->builder, false);
-	listener.gone(listener.user, &said);
+	listen_to(((struct side_kernel_event *)described.own)->builder, false);
+	listener.gone(listener.user, &described);
 	events_free(events);
 	ctf_arena_destroy(arena);
 }
@@ -324,7 +324,7 @@ static void assert_own(const struct side_builder *builder, const char *name, con
 
 static void test_own(void **unused)
 {
-	struct events *events;
+	struct side_kernel_events *events;
 
 	(void)unused;
 	assert_int_equal(events_create(false, &events), 0);
@@ -337,9 +337,9 @@ static void test_own(void **unused)
 static void test_failures(void **unused)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	struct kernel_event said = {.system = "sys", .name = "ev", .level = -1};
+	struct kernel_event described = {.system = "sys", .name = "ev", .level = -1};
 	struct kernel_listener listener;
-	struct events *events;
+	struct side_kernel_events *events;
 
 	(void)unused;
 	for (failing_at = 1; failing_at <= 6; failing_at++) {
@@ -361,20 +361,20 @@ static void test_failures(void **unused)
 	nr_blocks = nr_builders = 0;
 	assert_int_equal(events_create(false, &events), 0);
 	events_listener(events, &listener);
-	said.context = structure(arena, "_c", NULL);
-	said.fields = structure(arena, "_a", "_b");
+	described.context = structure(arena, "_c", NULL);
+	described.fields = structure(arena, "_a", "_b");
 	for (failing_at = 1; failing_at <= 4; failing_at++) {
 		failing_seen = 0;
-		assert_int_equal(listener.found(listener.user, &said),
+		assert_int_equal(listener.found(listener.user, &described),
 				failing_at == 1                   ? -ENOMEM
 						: failing_at <= 3 ? -EINVAL
 								  : 0);
-		assert_int_equal(said.own != NULL, failing_at == 4);
+		assert_int_equal(described.own != NULL, failing_at == 4);
 		assert_int_equal(nr_blocks, failing_at == 4 ? 2 : 1);
 		assert_int_equal(nr_builders, failing_at == 4 ? 3 : 2);
 	}
 	failing_at = 0;
-	listener.gone(listener.user, &said);
+	listener.gone(listener.user, &described);
 	assert_int_equal(nr_blocks, 1);
 	assert_int_equal(nr_builders, 2);
 	events_free(events);
@@ -382,9 +382,10 @@ static void test_failures(void **unused)
 	ctf_arena_destroy(arena);
 }
 
-static void check_clock(enum ring_clock clock, enum kernel_record_way way, bool tsc, bool monotonic)
+static void check_clock(
+		enum ring_clock clock, enum kernel_record_backend backend, bool tsc, bool monotonic)
 {
-	struct kernel_record_options options = {.way = way};
+	struct kernel_record_options options = {.backend = backend};
 
 	clock_there = clock;
 	knows_tsc = tsc;

@@ -117,7 +117,7 @@ int kernel_main(int argc, char **argv);
 #include "../called-messages.h"
 #include "../resources.h"
 
-void say_start(const struct common_options *common, const char *verb)
+void output_start(const struct common_options *common, const char *verb)
 {
 	(void)common;
 	assert_null(verb);
@@ -132,12 +132,12 @@ static int listen_result, create_result, look_result, told_result;
 static const char *listen_text = "", *listen_mend = "";
 static const char *why_text = "";
 static struct kernel_record *const the_record = (struct kernel_record *)(uintptr_t)0x1000;
-static struct events *const the_events = (struct events *)(uintptr_t)0x2000;
+static struct side_kernel_events *const the_events = (struct side_kernel_events *)(uintptr_t)0x2000;
 static bool monotonic_there;
 static bool reached_there;
 static size_t nr_wanted;
 static const char *place_there;
-static enum change change_there;
+static enum uprobes_change_state change_there;
 
 void kernel_listen_each(struct kernel_record *record,
 		void (*call)(void *user, const struct kernel_event *event, bool on), void *user)
@@ -181,14 +181,14 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 	return 0;
 }
 
-bool kernel_listen_look(struct kernel_record *record)
+bool kernel_listen_scan(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
 	called("look;");
 	return look_result;
 }
 
-bool kernel_listen_is_told(struct kernel_record *record)
+bool kernel_listen_is_notified(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
 	called("told;");
@@ -220,10 +220,11 @@ uint32_t kernel_listen_filtered(const struct kernel_record *record)
 	return 5;
 }
 
-void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
+void kernel_record_backend(
+		const struct kernel_record *record, const char **backend, const char **why)
 {
 	assert_ptr_equal(record, the_record);
-	*way = "some way";
+	*backend = "some way";
 	*why = why_text;
 }
 
@@ -233,11 +234,11 @@ int kernel_listen_open(const struct kernel_record_options *options,
 {
 	assert_ptr_equal(listener->user, the_events);
 	assert_int_equal(error->code, 0);
-	called("open %d %llu;", (int)options->way, (unsigned long long)options->buffer_size);
+	called("open %d %llu;", (int)options->backend, (unsigned long long)options->buffer_size);
 	*record = listen_result ? NULL : the_record;
 	error->code = listen_result;
 	(void)snprintf(error->text, sizeof(error->text), "%s", listen_text);
-	(void)snprintf(error->mend, sizeof(error->mend), "%s", listen_mend);
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", listen_mend);
 	return listen_result;
 }
 
@@ -246,14 +247,14 @@ void kernel_record_close(struct kernel_record *record)
 	called("close %d;", record == the_record);
 }
 
-int events_create(bool monotonic, struct events **events)
+int events_create(bool monotonic, struct side_kernel_events **events)
 {
 	assert_int_equal(monotonic, monotonic_there);
 	*events = the_events;
 	return create_result;
 }
 
-void events_free(struct events *events)
+void events_free(struct side_kernel_events *events)
 {
 	called("free %d;", events == the_events);
 }
@@ -264,46 +265,47 @@ bool events_choose_clock(struct kernel_record_options *options)
 	return monotonic_there;
 }
 
-void events_listener(struct events *events, struct kernel_listener *listener)
+void events_listener(struct side_kernel_events *events, struct kernel_listener *listener)
 {
 	*listener = (struct kernel_listener){.user = events};
 }
 
-void events_hello(const struct events *events, const char *way, const char *why)
+void events_hello(const struct side_kernel_events *events, const char *backend, const char *why)
 {
 	assert_ptr_equal(events, the_events);
-	called("hello %s (%s);", way, why);
+	called("hello %s (%s);", backend, why);
 }
 
-void events_figures(const struct events *events, uint64_t *said, uint64_t *lost)
+void events_stats(const struct side_kernel_events *events, uint64_t *nr_recorded, uint64_t *lost)
 {
 	assert_ptr_equal(events, the_events);
-	*said = 17;
+	*nr_recorded = 17;
 	*lost = 19;
 }
 
-void wanted_ask(struct wanted *wanted)
+void wanted_ask(struct side_kernel_selection *wanted)
 {
 	static struct kernel_record_choice choice = {.pattern = "sched:*"};
 
 	called("ask;");
-	*wanted = (struct wanted){.choices = &choice, .nr = nr_wanted, .reached = reached_there};
+	*wanted = (struct side_kernel_selection){
+			.choices = &choice, .nr = nr_wanted, .is_reached = reached_there};
 }
 
-void wanted_free(struct wanted *wanted)
+void wanted_free(struct side_kernel_selection *wanted)
 {
 	called("unwant %zu;", wanted->nr);
-	*wanted = (struct wanted){.nr = 0};
+	*wanted = (struct side_kernel_selection){.nr = 0};
 }
 
-bool wanted_place(char *path, size_t size)
+bool selection_socket_dir(char *path, size_t size)
 {
 	assert_int_equal(size, 256);
 	(void)snprintf(path, size, "%s", place_there ? place_there : "");
 	return place_there;
 }
 
-void clock_look(void)
+void clock_check(void)
 {
 	called("clock;");
 }
@@ -313,7 +315,7 @@ void change_open(void)
 	called("changes;");
 }
 
-enum change change_take(void)
+enum uprobes_change_state change_take(void)
 {
 	return change_there;
 }
@@ -323,31 +325,31 @@ void change_done(void)
 	called("done;");
 }
 
-int command_main(char **words)
+int command_main(char **argv)
 {
-	called("command %s;", words[1]);
+	called("command %s;", argv[1]);
 	return 42;
 }
 
 /* ---- arguments ---- */
 
-static bool take_words(struct work *work, const char *first, ...)
+static bool take_words(struct side_kernel_work *work, const char *first, ...)
 {
-	char *words[16] = {(char *)(uintptr_t) "side-kernel"};
+	char *argv[16] = {(char *)(uintptr_t) "side-kernel"};
 	va_list list;
 	int nr = 1;
 
-	*work = (struct work){.ready = -1};
+	*work = (struct side_kernel_work){.ready = -1};
 	va_start(list, first);
 	for (const char *word = first; word; word = va_arg(list, const char *))
-		words[nr++] = (char *)(uintptr_t)word;
+		argv[nr++] = (char *)(uintptr_t)word;
 	va_end(list);
-	return side_kernel_parse_args(work, words);
+	return side_kernel_parse_args(work, argv);
 }
 
 static void test_arguments(void **unused)
 {
-	struct work work;
+	struct side_kernel_work work;
 	char text[16], closed[16];
 	int fd = open("/dev/null", O_RDONLY);
 
@@ -357,14 +359,14 @@ static void test_arguments(void **unused)
 	(void)snprintf(closed, sizeof(closed), "%d", 900);
 	assert_true(take_words(
 			&work, "--way", "perf", "--buffer", "123456789012", "--ready", text, NULL));
-	assert_int_equal(work.options.way, KERNEL_RECORD_PERF);
+	assert_int_equal(work.options.backend, KERNEL_RECORD_PERF);
 	assert_int_equal(work.options.buffer_size, 123456789012);
 	assert_int_equal(work.ready, fd);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_true(take_words(&work, "--ready", text, "--way", "tracefs", NULL));
-	assert_int_equal(work.options.way, KERNEL_RECORD_TRACEFS);
+	assert_int_equal(work.options.backend, KERNEL_RECORD_TRACEFS);
 	assert_true(take_words(&work, "--ready", text, "--way", "other", NULL));
-	assert_int_equal(work.options.way, KERNEL_RECORD_BEST);
+	assert_int_equal(work.options.backend, KERNEL_RECORD_BEST);
 	assert_false(take_words(&work, "--ready", NULL));
 	assert_false(take_words(&work, "--way", "perf", NULL));
 	assert_false(take_words(&work, NULL));
@@ -379,7 +381,7 @@ static void test_arguments(void **unused)
 
 static void test_switching(void **unused)
 {
-	struct work work = {
+	struct side_kernel_work work = {
 			.record = the_record, .events = the_events, .nr_on = 77, .nr_events = 78};
 	char text[300], expected[300];
 
@@ -422,7 +424,7 @@ static void test_switching(void **unused)
 /* The kernel's clock is compared only if it differs from ours and something is recorded. */
 static void test_draining(void **unused)
 {
-	struct work work = {.record = the_record, .monotonic = true, .nr_on = 1};
+	struct side_kernel_work work = {.record = the_record, .monotonic = true, .nr_on = 1};
 
 	(void)unused;
 	drain(&work);
@@ -440,7 +442,7 @@ static void test_draining(void **unused)
 
 static void test_looking(void **unused)
 {
-	struct work work = {.record = the_record, .needed = 5, .wanted = {.nr = 3}};
+	struct side_kernel_work work = {.record = the_record, .needed = 5, .wanted = {.nr = 3}};
 
 	(void)unused;
 	played_now = 7000000001;
@@ -480,7 +482,7 @@ static void test_looking(void **unused)
 
 static void test_sessions(void **unused)
 {
-	struct work work = {.record = the_record};
+	struct side_kernel_work work = {.record = the_record};
 
 	(void)unused;
 	reached_there = false;
@@ -489,39 +491,39 @@ static void test_sessions(void **unused)
 	played_now = UINT64_C(102000000000);
 	work.asked = UINT64_C(100000000000);
 	work.needed = played_now;
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_called("");
 	played_now++;
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_called("ask;unwant 0;drain 1;");
 	assert_int_equal(work.asked, played_now);
 	work.asked = 0;
 	work.nr_on = 1;
 	work.needed = 1;
 	work.wanted.nr = 1;
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_called("");
 	assert_int_equal(work.needed, played_now);
 	work.wanted.nr = 0;
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_called("ask;unwant 0;drain 1;");
 	work.wanted.nr = 1;
 	work.nr_on = 0;
 	work.asked = played_now - 1;
 	/* Eight seconds without work. */
 	work.needed = played_now - UINT64_C(8000000000);
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_false(work.over);
 	work.needed--;
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_true(work.over);
 	work.over = false;
 	work.needed = played_now + 1;
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_false(work.over);
 	/* A signal that came before still ends it. */
 	work.over = true;
-	look_at_sessions(&work);
+	side_kernel_check_sessions(&work);
 	assert_true(work.over);
 	assert_called("");
 }
@@ -530,7 +532,7 @@ static void test_sessions(void **unused)
 
 static void test_signals(void **unused)
 {
-	struct work work = {.record = the_record};
+	struct side_kernel_work work = {.record = the_record};
 	unsigned int before = resources_descriptors();
 	sigset_t set, old;
 
@@ -602,7 +604,7 @@ static void test_signals(void **unused)
 
 static void test_changes(void **unused)
 {
-	struct work work = {.record = the_record};
+	struct side_kernel_work work = {.record = the_record};
 
 	(void)unused;
 	nr_there = 1;
@@ -623,7 +625,8 @@ static void test_changes(void **unused)
 
 static void test_turn(void **unused)
 {
-	struct work work = {.record = the_record, .epoll = 33, .signals = -1, .wanted = {.nr = 1}};
+	struct side_kernel_work work = {
+			.record = the_record, .epoll = 33, .signals = -1, .wanted = {.nr = 1}};
 	struct server server = {.fd = -1, .lock = -1};
 
 	(void)unused;
@@ -652,7 +655,8 @@ static void test_turn(void **unused)
 
 static void test_open_kernel(void **unused)
 {
-	struct work work = {.options = {.way = KERNEL_RECORD_PERF, .buffer_size = 99}};
+	struct side_kernel_work work = {
+			.options = {.backend = KERNEL_RECORD_PERF, .buffer_size = 99}};
 
 	(void)unused;
 	monotonic_there = true;
@@ -685,7 +689,7 @@ static char folder[64];
 
 static void test_open_server(void **unused)
 {
-	struct work work = {
+	struct side_kernel_work work = {
 			.epoll = epoll_create1(EPOLL_CLOEXEC), .signals = eventfd(0, EFD_CLOEXEC)};
 	unsigned int before = resources_descriptors();
 
@@ -708,12 +712,12 @@ static void test_open_server(void **unused)
 }
 
 /* The whole of it in a process of its own, which leaves its output. */
-static int live(const char *way, char *log, size_t size)
+static int live(const char *backend, char *log, size_t size)
 {
 	int ready[2], out[2];
 	char number[16], byte = 0;
-	char *words[] = {(char *)(uintptr_t) "side-kernel", (char *)(uintptr_t) "--ready", number,
-			(char *)(uintptr_t)way, (char *)(uintptr_t) "perf", NULL};
+	char *argv[] = {(char *)(uintptr_t) "side-kernel", (char *)(uintptr_t) "--ready", number,
+			(char *)(uintptr_t)backend, (char *)(uintptr_t) "perf", NULL};
 	pid_t child;
 	ssize_t got;
 	int status;
@@ -723,7 +727,7 @@ static int live(const char *way, char *log, size_t size)
 	(void)snprintf(number, sizeof(number), "%d", ready[1]);
 	child = fork();
 	if (!child) {
-		int code = dup2(out[1], 1) == 1 ? kernel_main(5, words) : 99;
+		int code = dup2(out[1], 1) == 1 ? kernel_main(5, argv) : 99;
 		bool closed = fcntl(ready[1], F_GETFD) < 0;
 		char name[100] = "";
 
@@ -751,11 +755,11 @@ static int live(const char *way, char *log, size_t size)
 static void test_life(void **unused)
 {
 	char log[2000],
-			*words[] = {(char *)(uintptr_t) "side-kernel",
+			*argv[] = {(char *)(uintptr_t) "side-kernel",
 					(char *)(uintptr_t) "--record", NULL};
 
 	(void)unused;
-	assert_int_equal(kernel_main(2, words), 42);
+	assert_int_equal(kernel_main(2, argv), 42);
 	assert_called("start;command --record;");
 	assert_int_equal(live("--other", log, sizeof(log)), COMMAND_USAGE);
 	assert_string_equal(log,
@@ -840,7 +844,7 @@ static void test_start(void **unused)
 	assert_int_equal(pipe(out), 0);
 	child = fork();
 	if (!child) {
-		struct work work = {.ready = ready[1]};
+		struct side_kernel_work work = {.ready = ready[1]};
 		int code = side_kernel_start_recording(&work);
 
 		called("%llu %d;", (unsigned long long)work.needed, work.over);
@@ -876,7 +880,7 @@ static void test_ready(void **unused)
 	for (int closed = -1; closed < 3; closed += 3) {
 		child = fork();
 		if (!child) {
-			struct work work = {.ready = ready[1]};
+			struct side_kernel_work work = {.ready = ready[1]};
 			unsigned int before = resources_descriptors();
 			bool is_right = true;
 			int other = open("/dev/full", O_RDONLY | O_CLOEXEC);
@@ -927,7 +931,7 @@ static void serve_describe(void *user, char *text, size_t size)
 }
 
 static const struct server_calls served = {.user = (void *)(uintptr_t) "me",
-		.look = serve_look,
+		.poll = serve_look,
 		.drain = serve_drain,
 		.knows = serve_knows,
 		.describe = serve_describe};
@@ -945,14 +949,14 @@ static int connect_to(const char *where)
 	return fd;
 }
 
-static void ask_server(struct server *server, const char *words, size_t size, const char *expected)
+static void ask_server(struct server *server, const char *argv, size_t size, const char *expected)
 {
 	char text[4096];
 	int fd = connect_to(folder);
 	ssize_t got;
 
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, words, size), size);
+	assert_int_equal(write(fd, argv, size), size);
 	(void)shutdown(fd, SHUT_WR);
 	server_turn(server);
 	got = read(fd, text, sizeof(text) - 1);
@@ -970,7 +974,7 @@ static void test_server(void **unused)
 {
 	unsigned int before = resources_descriptors();
 	struct server *server, *other;
-	char path[400], words[1100], long_place[400];
+	char path[400], argv[1100], long_place[400];
 	struct stat status;
 	pid_t child;
 	int code;
@@ -1005,16 +1009,16 @@ static void test_server(void **unused)
 	/* Without a line nothing is answered. */
 	ask_server(server, "look", 4, "");
 	assert_called("");
-	memset(words, 'y', sizeof(words));
-	memcpy(words, "knows ", 6);
-	words[1022] = '\n';
-	words[1023] = '\0';
-	ask_server(server, words, 1023, "{\"known\":true}\n");
+	memset(argv, 'y', sizeof(argv));
+	memcpy(argv, "knows ", 6);
+	argv[1022] = '\n';
+	argv[1023] = '\0';
+	ask_server(server, argv, 1023, "{\"known\":true}\n");
 	assert_int_equal(strlen(calls), strlen("knows me ;") + 1016);
 	*calls = '\0';
-	words[1022] = 'y';
-	words[1023] = '\n';
-	ask_server(server, words, 1024, "");
+	argv[1022] = 'y';
+	argv[1023] = '\n';
+	ask_server(server, argv, 1024, "");
 	assert_called("");
 	/* Another process finds the address in use. Afterwards it is free. */
 	child = fork();

@@ -127,7 +127,7 @@ static void test_words(void **unused)
 		const char *word;
 		uint32_t unit;
 		bool is_signed;
-	} words[] = {{"unsigned char", 1, false}, {"signed char", 1, true}, {"u8", 1, false},
+	} argv[] = {{"unsigned char", 1, false}, {"signed char", 1, true}, {"u8", 1, false},
 			{"__u8", 1, false}, {"uint8_t", 1, false}, {"s8", 1, true},
 			{"u16", 2, false}, {"__u16", 2, false}, {"unsigned short", 2, false},
 			{"s16", 2, true}, {"short", 2, true}, {"u32", 4, false},
@@ -139,17 +139,17 @@ static void test_words(void **unused)
 			{"cpumask_t", sizeof(long), false}};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < sizeof(argv) / sizeof(argv[0]); i++) {
 		struct format format;
 		char text[200];
 
 		(void)snprintf(text, sizeof(text),
 				HEAD "\tfield:__data_loc %s[] n;\toffset:8;\tsize:4;\tsigned:%d;\n",
-				words[i].word, !words[i].is_signed);
+				argv[i].word, !argv[i].is_signed);
 		format = parsed(text);
 		assert_int_equal(format.fields[0].element, FORMAT_INTEGER);
-		assert_int_equal(format.fields[0].unit, words[i].unit);
-		assert_int_equal(format.fields[0].is_signed, words[i].is_signed);
+		assert_int_equal(format.fields[0].unit, argv[i].unit);
+		assert_int_equal(format.fields[0].is_signed, argv[i].is_signed);
 		kernel_format_free(&format);
 	}
 }
@@ -164,8 +164,8 @@ static void refused(const char *text)
 
 static void test_files(void **unused)
 {
-	size_t room = 1 << 20, used;
-	char *text = malloc(room);
+	size_t space = 1 << 20, used;
+	char *text = malloc(space);
 	struct format format;
 
 	(void)unused;
@@ -197,9 +197,9 @@ static void test_files(void **unused)
 	refused(HEAD "\tfield:int n];\toffset:8;\tsize:4;\n");
 	/* The number of fields. */
 	for (unsigned int nr = FORMAT_FIELDS_MAX; nr <= FORMAT_FIELDS_MAX + 1; nr++) {
-		used = (size_t)snprintf(text, room, HEAD);
+		used = (size_t)snprintf(text, space, HEAD);
 		for (unsigned int i = 0; i < nr; i++)
-			used += (size_t)snprintf(text + used, room - used,
+			used += (size_t)snprintf(text + used, space - used,
 					"\tfield:int n%u;\toffset:8;\tsize:4;\n", i);
 		assert_int_equal(parse(text, &format), nr == FORMAT_FIELDS_MAX ? 0 : -EINVAL);
 		kernel_format_free(&format);
@@ -311,20 +311,21 @@ static void test_labels(void **unused)
 /* The largest number of labels, and one more: then there are none. */
 static void test_many_labels(void **unused)
 {
-	size_t room = 1 << 16, used;
-	char *text = malloc(room);
+	size_t space = 1 << 16, used;
+	char *text = malloc(space);
 
 	(void)unused;
 	assert_non_null(text);
 	for (unsigned int nr = FORMAT_LABELS_MAX; nr <= FORMAT_LABELS_MAX + 1; nr++) {
 		struct format format;
 
-		used = (size_t)snprintf(text, room,
+		used = (size_t)snprintf(text, space,
 				HEAD
 				"\tfield:u16 mode;\toffset:8;\tsize:2;\nprint fmt: __print_symbolic(REC->mode");
 		for (unsigned int i = 0; i < nr; i++)
-			used += (size_t)snprintf(text + used, room - used, ", {%u, \"L%u\"}", i, i);
-		(void)snprintf(text + used, room - used, ")\n");
+			used += (size_t)snprintf(
+					text + used, space - used, ", {%u, \"L%u\"}", i, i);
+		(void)snprintf(text + used, space - used, ")\n");
 		format = parsed(text);
 		assert_int_equal(format.fields[0].nr_labels, nr == FORMAT_LABELS_MAX ? nr : 0);
 		kernel_format_free(&format);
@@ -403,7 +404,7 @@ static void check_record(bool with_remainder, size_t size, uint32_t text_word, u
 	uint8_t *record = calloc(1, size ? size : 1), whole[FIXED + 8];
 	struct ctf_arena *arena = ctf_arena_create();
 	struct format format = parsed(record_format);
-	struct bytes to = {.data = NULL};
+	struct byte_buffer to = {.data = NULL};
 	struct layout layout;
 	struct ctf_type *type;
 
@@ -542,7 +543,7 @@ static void test_proc(void **unused)
 	assert_int_equal(pid, tid);
 	assert_int_equal(prctl(PR_SET_NAME, "another"), 0);
 	/* Known names are not read again. */
-	tasks_look_around(tasks);
+	tasks_scan(tasks);
 	named(tasks, tid, 5, "a name", tid);
 	assert_true(is_alive(tasks, tid));
 	assert_true(is_alive(tasks, 1));
@@ -601,10 +602,10 @@ static void test_failures(void **unused)
 	assert_int_equal(record_fail(&error, -EDOM, NULL, "%s: %d", "text", 5), -EDOM);
 	assert_int_equal(error.code, -EDOM);
 	assert_string_equal(error.text, "text: 5");
-	assert_string_equal(error.mend, "");
+	assert_string_equal(error.hint, "");
 	assert_int_equal(record_fail(&error, -EBADF, "hint", "other"), -EBADF);
 	assert_string_equal(error.text, "other");
-	assert_string_equal(error.mend, "hint");
+	assert_string_equal(error.hint, "hint");
 }
 
 int main(void)

@@ -82,7 +82,7 @@ static void test_patterns(void **unused)
 			{"kernel::irq:*", NULL},
 			{"kernel::net:*", NULL},
 	};
-	struct wanted wanted;
+	struct side_kernel_selection wanted;
 	size_t memory = 0;
 
 	(void)unused;
@@ -95,7 +95,7 @@ static void test_patterns(void **unused)
 		     "{\"rules\":[{\"event\":[\"kernel::irq:*\"],\"filter\":\"a == 2\"},{\"event\":[\"kernel::irq:*\"]}]}]}}]}";
 	answers[2] = "{\"sessions\":[{\"name\":\"none\"},{\"definition\":{\"channels\":[{\"rules\":[{\"event\":[\"kernel::net:*\"]}]}]}}]}";
 	wanted_ask(&wanted);
-	assert_true(wanted.reached);
+	assert_true(wanted.is_reached);
 	assert_int_equal(nr_calls, 3);
 	assert_string_equal(asked, ";one;two;");
 	assert_int_equal(nr_open, 0);
@@ -123,18 +123,18 @@ static void test_patterns(void **unused)
 
 static void test_failures(void **unused)
 {
-	struct wanted wanted = {.reached = true};
+	struct side_kernel_selection wanted = {.is_reached = true};
 
 	(void)unused;
 	connects = false;
 	wanted_ask(&wanted);
-	assert_false(wanted.reached);
+	assert_false(wanted.is_reached);
 	assert_int_equal(wanted.nr, 0);
 	connects = true;
 	nr_calls = 0;
 	answers[0] = NULL;
 	wanted_ask(&wanted);
-	assert_false(wanted.reached);
+	assert_false(wanted.is_reached);
 	assert_int_equal(nr_open, 0);
 	/* If one session has ended meanwhile, the patterns of the others stay. */
 	nr_calls = 0;
@@ -142,7 +142,7 @@ static void test_failures(void **unused)
 	answers[1] = NULL;
 	answers[2] = "{\"sessions\":[{\"definition\":{\"channels\":[{\"rules\":[{\"event\":[\"kernel::net:*\"]}]}]}}]}";
 	wanted_ask(&wanted);
-	assert_true(wanted.reached);
+	assert_true(wanted.is_reached);
 	assert_int_equal(wanted.nr, 1);
 	wanted_free(&wanted);
 }
@@ -150,7 +150,7 @@ static void test_failures(void **unused)
 /* Without memory a pattern is left out, and a filter is: then the kernel records more. */
 static void test_memory(void **unused)
 {
-	struct wanted wanted;
+	struct side_kernel_selection wanted;
 
 	(void)unused;
 	connects = true;
@@ -160,7 +160,7 @@ static void test_memory(void **unused)
 		struct json_object *other =
 				json_tokener_parse("{\"rules\":[{\"event\":[\"kernel::net:*\"]}]}");
 
-		wanted = (struct wanted){.nr = 0};
+		wanted = (struct side_kernel_selection){.nr = 0};
 		/* The list, the pattern, its filter. */
 		failing_arm(i < 3 ? i + 1 : 0);
 		side_kernel_spec_add_channel(&wanted, channel);
@@ -182,13 +182,13 @@ static void test_place(void **unused)
 
 	(void)unused;
 	connects = false;
-	assert_false(wanted_place(found, sizeof(found)));
+	assert_false(selection_socket_dir(found, sizeof(found)));
 	connects = true;
 	socket_path = "/a/b/c.sock";
-	assert_true(wanted_place(found, sizeof(found)));
+	assert_true(selection_socket_dir(found, sizeof(found)));
 	assert_string_equal(found, "/a/b");
 	socket_path = "c.sock";
-	assert_false(wanted_place(found, sizeof(found)));
+	assert_false(selection_socket_dir(found, sizeof(found)));
 	assert_int_equal(nr_open, 0);
 }
 

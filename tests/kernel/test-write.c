@@ -115,7 +115,7 @@ static int output;
 
 static const struct side_kernel_event_0 *shown(const struct side_event_description *desc)
 {
-	struct kernel_event *event = NULL;
+	struct user_event *event = NULL;
 
 	while ((event = table_next(event)) && event->desc != desc)
 		;
@@ -250,7 +250,7 @@ static void check_header(const unsigned char *bytes, size_t size, unsigned int l
 	struct ctf_arena *arena = ctf_arena_create();
 	struct eventheader_class class;
 	struct eventheader header;
-	struct bytes to = {.data = NULL};
+	struct byte_buffer to = {.data = NULL};
 	char found[200] = "";
 
 	assert_non_null(arena);

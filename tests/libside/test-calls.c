@@ -15,7 +15,7 @@ static unsigned int nr_reports[REPORT_NR];
 
 void report_init(void) {}
 
-void report_once(enum report report)
+void report_once(enum report_reason report)
 {
 	nr_reports[report]++;
 }

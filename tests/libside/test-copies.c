@@ -274,13 +274,13 @@ static void test_look_for(void)
 	for (int i = 1; i < 4; i++)
 		with_note[i].p_vaddr = (uintptr_t)&notes - 0x1000;
 	used = NULL;
-	CHECK(copies_look_for(&object, 0, NULL) == 0 && !used && !holder);
+	CHECK(copies_find_in_object(&object, 0, NULL) == 0 && !used && !holder);
 	object.dlpi_phnum = 3;
-	CHECK(copies_look_for(&object, 0, NULL) == 1 && used == &table);
+	CHECK(copies_find_in_object(&object, 0, NULL) == 1 && used == &table);
 	CHECK(holder == (uintptr_t)&notes);
 	used = NULL;
 	with_note[2].p_type = PT_LOAD;
-	CHECK(copies_look_for(&object, 0, NULL) == 0 && !used);
+	CHECK(copies_find_in_object(&object, 0, NULL) == 0 && !used);
 	holder = 0;
 }
 

@@ -65,21 +65,22 @@ static void test_large_arrays(void)
 
 static void test_batches(void)
 {
-	struct batch_block *spare = NULL, *block = calloc(1, sizeof(*block));
+	struct batch_block *free_block = NULL, *block = calloc(1, sizeof(*block));
 	struct side_events_register_handle *first, *last = NULL, *next;
 	struct side_event_description *events[3];
 	uint64_t changes = registry_shown.changes;
 
-	CHECK(block && batches_have_place() && (first = batches_take(&spare)));
+	CHECK(block && batches_have_slot() && (first = batches_take(&free_block)));
 	CHECK(first == &batches_first_block.batches[1]);
 	for (int i = 2; i < BATCHES_IN_BLOCK; i++)
-		CHECK((last = batches_take(&spare)) == &batches_first_block.batches[i]);
-	CHECK(!batches_have_place() && !batches_take(&spare) && registry_shown.changes == changes);
-	spare = block;
-	CHECK((next = batches_take(&spare)) == &block->batches[0] && !spare);
+		CHECK((last = batches_take(&free_block)) == &batches_first_block.batches[i]);
+	CHECK(!batches_have_slot() && !batches_take(&free_block) &&
+			registry_shown.changes == changes);
+	free_block = block;
+	CHECK((next = batches_take(&free_block)) == &block->batches[0] && !free_block);
 	CHECK(block->head.nr_batches == BATCHES_IN_BLOCK &&
 			batches_first_block.head.next == &block->head);
-	CHECK(batches_have_place() && batches_take(&spare) == &block->batches[1]);
+	CHECK(batches_have_slot() && batches_take(&free_block) == &block->batches[1]);
 	next->number = 55;
 	batches_show(next, events, 3);
 	CHECK(next->shown.events == events && next->shown.nr_events == 3 && next->shown.id == 55);
@@ -91,8 +92,8 @@ static void test_batches(void)
 	batches_give_back(next);
 	CHECK(!next->shown.id && !next->leaving && registry_shown.changes == changes + 3);
 	batches_give_back(last);
-	CHECK(batches_take(&spare) == last && batches_take(&spare) == next);
-	CHECK(batches_take(&spare) == &block->batches[2]);
+	CHECK(batches_take(&free_block) == last && batches_take(&free_block) == next);
+	CHECK(batches_take(&free_block) == &block->batches[2]);
 }
 
 /* ---- keys ---- */
@@ -102,20 +103,20 @@ static void test_key_numbers(void)
 	uint64_t key = 0;
 
 	CHECK(side_tracer_request_key(NULL) == SIDE_ERROR_INVAL);
-	CHECK(key_is_given(SIDE_KEY_MATCH_ALL) && !key_is_given(SIDE_KEY_FIRST) &&
-			!key_is_given(1));
+	CHECK(key_is_allocated(SIDE_KEY_MATCH_ALL) && !key_is_allocated(SIDE_KEY_FIRST) &&
+			!key_is_allocated(1));
 	CHECK(side_tracer_request_key(&key) == SIDE_ERROR_OK && key == SIDE_KEY_FIRST);
-	CHECK(key_is_given(SIDE_KEY_FIRST) && !key_is_given(SIDE_KEY_FIRST + 1) &&
-			!key_is_given(SIDE_KEY_FIRST - 1));
+	CHECK(key_is_allocated(SIDE_KEY_FIRST) && !key_is_allocated(SIDE_KEY_FIRST + 1) &&
+			!key_is_allocated(SIDE_KEY_FIRST - 1));
 	CHECK(side_tracer_request_key(&key) == SIDE_ERROR_OK && key == SIDE_KEY_FIRST + 1);
 	/* The last key, and no key after it. */
 	next_key = UINT64_MAX;
-	CHECK(!key_is_given(UINT64_MAX) && key_is_given(UINT64_MAX - 1));
+	CHECK(!key_is_allocated(UINT64_MAX) && key_is_allocated(UINT64_MAX - 1));
 	CHECK(side_tracer_request_key(&key) == SIDE_ERROR_OK && key == UINT64_MAX);
 	key = 5;
 	CHECK(side_tracer_request_key(&key) == SIDE_ERROR_NOMEM && key == 5 &&
-			key_is_given(UINT64_MAX));
-	CHECK(!key_is_given(1) && futex_trylock(&lock));
+			key_is_allocated(UINT64_MAX));
+	CHECK(!key_is_allocated(1) && futex_trylock(&lock));
 	futex_unlock(&lock);
 }
 
@@ -242,9 +243,9 @@ static void test_report(void)
 	close(pipes[0]);
 	/* Standard error may be closed: errno stays, and nothing else happens. */
 	close(2);
-	memset(said, 0, sizeof(said));
+	memset(reported, 0, sizeof(reported));
 	report_once(REPORT_VARIADIC);
-	CHECK(errno == 77 && said[REPORT_VARIADIC]);
+	CHECK(errno == 77 && reported[REPORT_VARIADIC]);
 	CHECK(dup2(saved, 2) == 2);
 	close(saved);
 }

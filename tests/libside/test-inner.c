@@ -162,7 +162,7 @@ static void reset(void)
 	free_readers = NULL;
 	rcu_self = &no_reader;
 	rcu_shared.gp = RCU_STEP | RCU_READY | RCU_ALWAYS;
-	last_passed = 0;
+	last_elapsed = 0;
 	sandboxes = 0;
 	owner_pid = getpid();
 	memset(&calls, 0, sizeof(calls));
@@ -477,24 +477,25 @@ static void test_passed(void)
 	reset();
 	use_readers(FIRST_READERS, 0);
 	CHECK((last = take_reader(MINE)) == &last_chunk->readers[0]);
-	CHECK(rcu_passed(grace) && rcu_last_passed() == grace);
-	CHECK(rcu_passed(grace - RCU_STEP) && rcu_last_passed() == grace);
+	CHECK(rcu_has_elapsed(grace) && rcu_last_elapsed() == grace);
+	CHECK(rcu_has_elapsed(grace - RCU_STEP) && rcu_last_elapsed() == grace);
 	last->epoch = grace - 1;
-	CHECK(!rcu_passed(grace) && !rcu_passed(grace + RCU_STEP) && rcu_last_passed() == grace);
+	CHECK(!rcu_has_elapsed(grace) && !rcu_has_elapsed(grace + RCU_STEP) &&
+			rcu_last_elapsed() == grace);
 	last->epoch = grace;
-	CHECK(rcu_passed(grace) && !rcu_passed(grace + RCU_STEP));
+	CHECK(rcu_has_elapsed(grace) && !rcu_has_elapsed(grace + RCU_STEP));
 	last->epoch = 0;
 	first_readers[FIRST_READERS - 1].epoch = grace;
-	CHECK(!rcu_passed(grace + 1));
+	CHECK(!rcu_has_elapsed(grace + 1));
 	first_readers[FIRST_READERS - 1].epoch = 0;
-	CHECK(rcu_passed(grace + RCU_STEP) && rcu_last_passed() == grace + RCU_STEP);
+	CHECK(rcu_has_elapsed(grace + RCU_STEP) && rcu_last_elapsed() == grace + RCU_STEP);
 	/* Numbers wrap around. */
 	last->epoch = 16;
 	CHECK(reader_is_older(last, 17) && !reader_is_older(last, 16) &&
 			!reader_is_older(last, (uintptr_t)-32));
-	last_passed = (uintptr_t)-16;
-	note_passed(16);
-	CHECK(rcu_last_passed() == 16);
+	last_elapsed = (uintptr_t)-16;
+	rcu_note_elapsed(16);
+	CHECK(rcu_last_elapsed() == 16);
 	/* A grace period gives up only readers that delay it and whose threads have exited. */
 	reset();
 	use_readers(3, 2);
@@ -547,7 +548,7 @@ static void test_give_up(void)
 	first_readers[2].tid = GONE;
 	first_readers[2].epoch = 5;
 	rcu_give_up_gone(6);
-	CHECK(first_readers[2].tid == GONE && rcu_passed(6));
+	CHECK(first_readers[2].tid == GONE && rcu_has_elapsed(6));
 	first_readers[1].tid = GONE;
 	first_readers[1].epoch = 5;
 	first_readers[0].tid = ALIVE;
@@ -598,13 +599,13 @@ static void test_synchronize(void)
 	calls.acts = leave_section;
 	calls.acts_at = 2;
 	rcu_synchronize();
-	CHECK(calls.nr_sleeps == 2 && rcu_last_passed() == 2 * RCU_STEP && calls.nr_barriers == 1);
+	CHECK(calls.nr_sleeps == 2 && rcu_last_elapsed() == 2 * RCU_STEP && calls.nr_barriers == 1);
 	reset();
 	use_readers(FIRST_READERS, 0);
 	CHECK(take_reader(MINE) == &last_chunk->readers[0]);
 	last_chunk->readers[0].epoch = 2 * RCU_STEP;
 	rcu_synchronize();
-	CHECK(calls.nr_sleeps == 0 && rcu_last_passed() == 2 * RCU_STEP);
+	CHECK(calls.nr_sleeps == 0 && rcu_last_elapsed() == 2 * RCU_STEP);
 }
 
 static void test_fork(void)

@@ -533,7 +533,7 @@ static void test_refusals(void)
 	batches[0] = NULL;
 	/* The block is full: without memory for another one, at the end meanwhile, and with a place that has become free. */
 	come(15);
-	while (batches_have_place())
+	while (batches_have_slot())
 		more[nr++] = side_events_register(described, 30);
 	has_no_memory = true;
 	CHECK(!side_events_register(described, 31) && nr_freed == 1);
@@ -638,10 +638,10 @@ static void test_forks(void)
 	registry_unlock_in_parent();
 	is_free();
 	registry_lock_for_fork();
-	missed = true;
+	has_missed_hook = true;
 	registry_unlock_in_child();
 	is_free();
-	CHECK(!missed && !cut_off);
+	CHECK(!has_missed_hook && !cut_off);
 	/* A notification runs in another thread. */
 	is_held = true;
 	lock = (struct owned_lock){.lock = {1}, .depth = 3, .owner = 5};

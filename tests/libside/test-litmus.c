@@ -11,7 +11,7 @@
 
 static uint32_t published __attribute__((aligned(64))), is_new __attribute__((aligned(64)));
 static uint32_t nr_passed __attribute__((aligned(64)));
-static bool has_passed;
+static bool quiescence_has_quiesced;
 
 static void grace_reset(void)
 {
@@ -26,7 +26,7 @@ static void grace_touch(void)
 static void grace_write(void)
 {
 	__atomic_store_n(&published, 1, __ATOMIC_RELEASE);
-	has_passed = rcu_passed(rcu_begin_grace_period());
+	quiescence_has_quiesced = rcu_has_elapsed(rcu_begin_grace_period());
 	__atomic_store_n(&nr_passed, litmus_round + 1, __ATOMIC_RELEASE);
 }
 
@@ -50,7 +50,7 @@ static void grace_read(void)
 
 static bool grace_is_short(void)
 {
-	return has_passed && !is_new;
+	return quiescence_has_quiesced && !is_new;
 }
 
 static const struct litmus test = {"grace period: begin, enter", grace_reset, grace_touch,

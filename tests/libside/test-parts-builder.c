@@ -309,22 +309,22 @@ static void test_errors(void)
 
 /* ---- memory of the caller ---- */
 
-static void *given[64];
+static void *is_allocated[64];
 static unsigned int nr_given;
 
 static void *give(void *user, size_t size)
 {
-	CHECK(user == given);
+	CHECK(user == is_allocated);
 	if (nr_given + 1 == fails_at || nr_given == 64)
 		return NULL;
-	given[nr_given] = memset(malloc(size), 0xee, size);
-	return given[nr_given++];
+	is_allocated[nr_given] = memset(malloc(size), 0xee, size);
+	return is_allocated[nr_given++];
 }
 
 static void free_given(void)
 {
 	while (nr_given)
-		free(given[--nr_given]);
+		free(is_allocated[--nr_given]);
 }
 
 static void test_given(void)
@@ -332,17 +332,17 @@ static void test_given(void)
 	struct side_event_description *desc;
 	struct side_builder *b;
 
-	CHECK(!side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, NULL, given));
+	CHECK(!side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, NULL, is_allocated));
 	fails_at = 1;
-	CHECK(!side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, give, given));
+	CHECK(!side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, give, is_allocated));
 	fails_at = 2;
-	CHECK(!side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, give, given));
+	CHECK(!side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, give, is_allocated));
 	CHECK(nr_given == 1);
 	free_given();
 	fails_at = 0;
-	b = side_tracer_builder_create(
-			"left", "right", SIDE_LOGLEVEL_ERR, SIDE_EVENT_FLAG_VARIADIC, give, given);
-	CHECK(b && b == given[0] && nr_given == 2);
+	b = side_tracer_builder_create("left", "right", SIDE_LOGLEVEL_ERR, SIDE_EVENT_FLAG_VARIADIC,
+			give, is_allocated);
+	CHECK(b && b == is_allocated[0] && nr_given == 2);
 	side_builder_add_field(b, NULL, "x", side_builder_bool(b));
 	CHECK(!side_builder_description(b) && !side_builder_state(b) && !side_builder_enabled(b));
 	CHECK_EQUAL(side_builder_finish(b), SIDE_ERROR_OK);
@@ -389,23 +389,23 @@ static void test_append(void)
 {
 	struct side_builder *b = side_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0);
 	struct builder_list list = {.nr = 0};
-	uint32_t room = 4;
+	uint32_t capacity = 4;
 
 	for (uint32_t i = 0; i < 100; i++) {
 		uint64_t *item = builder_append_item(b, &list, sizeof(*item));
 
 		CHECK(item && !*item && list.nr == i + 1);
 		*item = i + 1;
-		if (i == room)
-			room *= 2;
-		CHECK_EQUAL(list.room, room);
+		if (i == capacity)
+			capacity *= 2;
+		CHECK_EQUAL(list.capacity, capacity);
 	}
 	for (uint32_t i = 0; i < 100; i++)
 		CHECK(((uint64_t *)list.items)[i] == i + 1);
 	/* As many as parts are permitted, and more. */
-	list.nr = list.room = PARTS_MAX;
-	CHECK(builder_append_item(b, &list, 0) && list.room == 2 * PARTS_MAX);
-	list.nr = list.room = PARTS_MAX + 1;
+	list.nr = list.capacity = PARTS_MAX;
+	CHECK(builder_append_item(b, &list, 0) && list.capacity == 2 * PARTS_MAX);
+	list.nr = list.capacity = PARTS_MAX + 1;
 	CHECK(!builder_append_item(b, &list, 0));
 	is_error(b, "out of memory for the description");
 }

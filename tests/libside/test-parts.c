@@ -23,14 +23,14 @@
 /* ---- what the files call ---- */
 
 static struct {
-	uintptr_t now, last_passed, begun, passes; /* passes: grace periods up to this one */
+	uintptr_t now, last_elapsed, begun, passes; /* passes: grace periods up to this one */
 	uintptr_t gave_up, asked;
 	unsigned int nr_begun, nr_gave_up, nr_started, nr_waits, nr_inits, nr_reports, nr_enters,
 			nr_leaves, nr_begins, nr_failures;
 	int depth; /* of the registry's lock */
 	unsigned int nr_locks;
 	bool is_started, is_finished, must_not_wait, is_inside, has_no_reader, stays;
-	enum report reported;
+	enum report_reason reported;
 } fake;
 
 static struct rcu_reader own_reader;
@@ -42,7 +42,7 @@ static uintptr_t fake_now(void)
 
 static uintptr_t fake_last_passed(void)
 {
-	return fake.last_passed;
+	return fake.last_elapsed;
 }
 
 static bool fake_passed(uintptr_t grace)
@@ -139,7 +139,7 @@ static bool fake_key_is_given(uint64_t key)
 	return key < 100;
 }
 
-static void fake_report(enum report reason)
+static void fake_report(enum report_reason reason)
 {
 	fake.nr_reports++;
 	fake.reported = reason;
@@ -177,8 +177,8 @@ static void fake_give_back(void *block, size_t size)
 }
 
 #define rcu_now fake_now
-#define rcu_last_passed fake_last_passed
-#define rcu_passed fake_passed
+#define rcu_last_elapsed fake_last_passed
+#define rcu_has_elapsed fake_passed
 #define rcu_begin_grace_period fake_begin
 #define rcu_give_up_gone fake_give_up
 #define rcu_start fake_start
@@ -194,7 +194,7 @@ static void fake_give_back(void *block, size_t size)
 #define registry_is_finished fake_is_finished
 #define registry_may_wait fake_may_wait
 #define side_init fake_init
-#define key_is_given fake_key_is_given
+#define key_is_allocated fake_key_is_given
 #define report_once fake_report
 #define arrays_take fake_take
 #define arrays_give_back fake_give_back
@@ -415,7 +415,7 @@ static void test_array(void)
 	CHECK(!event.state.nr_callbacks && !event.state.enabled && !nr_enabled_events);
 	CHECK(event.state.callbacks == (const void *)side_empty_callback);
 	CHECK_EQUAL(fake.nr_waits, 1);
-	fake.last_passed = UINTPTR_MAX / 4;
+	fake.last_elapsed = UINTPTR_MAX / 4;
 	callbacks_reclaim();
 	CHECK_EQUAL(blocks.used, 0);
 }
@@ -445,7 +445,7 @@ static void test_variadic(void)
 				    &event.desc, other_variadic, marks + 2, 9),
 			SIDE_ERROR_NOENT);
 	CHECK_EQUAL(fake.nr_waits, 0);
-	fake.last_passed = UINTPTR_MAX / 4;
+	fake.last_elapsed = UINTPTR_MAX / 4;
 	callbacks_reclaim();
 	CHECK_EQUAL(blocks.used, 0);
 }
@@ -466,31 +466,31 @@ static void test_reclaim(void)
 	fake.now = 48;
 	put(&event, 4);
 	CHECK_EQUAL(blocks.used, 4);
-	fake.last_passed = 16;
+	fake.last_elapsed = 16;
 	callbacks_reclaim();
 	CHECK_EQUAL(blocks.used, 4);
-	fake.last_passed = 17;
+	fake.last_elapsed = 17;
 	callbacks_reclaim();
 	CHECK(blocks.used == 3 && first_retired->retired_at == 32);
-	fake.last_passed = 48;
+	fake.last_elapsed = 48;
 	callbacks_reclaim();
 	CHECK(blocks.used == 2 && first_retired->retired_at == 48 && !first_retired->next_retired);
-	fake.last_passed = 49;
+	fake.last_elapsed = 49;
 	callbacks_reclaim();
 	CHECK(blocks.used == 1 && !first_retired && retired_end == &first_retired);
 	fake.now = 64;
 	take(&event, 1);
 	CHECK(first_retired && first_retired->retired_at == 64 && retired_since == 4);
 	/* Numbers wrap around. */
-	fake.last_passed = (uintptr_t)-16;
+	fake.last_elapsed = (uintptr_t)-16;
 	callbacks_reclaim();
 	CHECK_EQUAL(blocks.used, 2);
-	fake.last_passed = 80;
+	fake.last_elapsed = 80;
 	callbacks_reclaim();
 	CHECK(blocks.used == 1 && fake.nr_begun == 0);
 	take(&event, 2);
 	take(&event, 3);
-	fake.last_passed = 0;
+	fake.last_elapsed = 0;
 	take(&event, 4);
 	CHECK_EQUAL(retired_since, 7);
 	/* The 64th retirement begins a grace period, if anything is left to free. */
@@ -502,7 +502,7 @@ static void test_reclaim(void)
 	take(&event, 1);
 	CHECK(retired_since == 63 && fake.nr_begun == 0 && !grace_period);
 	put(&event, 1);
-	fake.last_passed = 1000;
+	fake.last_elapsed = 1000;
 	fake.now = 900;
 	take(&event, 1);
 	CHECK(retired_since == 64 && fake.nr_begun == 0 && blocks.used == 0);
@@ -529,7 +529,7 @@ static void test_reclaim(void)
 	}
 	CHECK(fake.nr_begun == 2 && grace_period == fake.begun && fake.nr_gave_up == 1);
 	grace_period = 0;
-	fake.last_passed = 2000;
+	fake.last_elapsed = 2000;
 	callbacks_reclaim();
 	CHECK_EQUAL(blocks.used, 0);
 	/* Each change frees what can be freed. */
@@ -539,16 +539,16 @@ static void test_reclaim(void)
 	fake.now = 2000;
 	put(&event, 3);
 	CHECK_EQUAL(blocks.used, 2);
-	fake.last_passed = 2001;
+	fake.last_elapsed = 2001;
 	fake.now = 2001;
 	CHECK_EQUAL(side_tracer_callback_replace(
 				    &event.desc, one_call, marks + 3, one_call, marks + 4, 9),
 			SIDE_ERROR_OK);
 	CHECK_EQUAL(blocks.used, 2);
-	fake.last_passed = 2002;
+	fake.last_elapsed = 2002;
 	put(&event, 5);
 	CHECK_EQUAL(blocks.used, 1);
-	fake.last_passed = 3000;
+	fake.last_elapsed = 3000;
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, one_call, marks + 5, 9),
 			SIDE_ERROR_EXIST);
 	CHECK_EQUAL(blocks.used, 1);
@@ -581,7 +581,7 @@ static void test_drop(void)
 	test_event_init(&unknown, "unknown", 0);
 	unknown.desc.version++;
 	events[4] = &unknown.desc;
-	fake.last_passed = 1;
+	fake.last_elapsed = 1;
 	callbacks_drop(events, 3);
 	CHECK(!one.state.nr_callbacks && !one.state.enabled && !other.state.enabled);
 	CHECK(third.state.nr_callbacks == 2 && third.state.enabled == 1 && nr_enabled_events == 1);
@@ -592,7 +592,7 @@ static void test_drop(void)
 	CHECK(blocks.used == 0 && fake.nr_reports == 0);
 }
 
-static void is_reported(struct test_event *event, enum report reason)
+static void is_reported(struct test_event *event, enum report_reason reason)
 {
 	fake.nr_reports = 0;
 	CHECK(!event_state(&event->desc));
@@ -780,25 +780,25 @@ static void find_other(void)
 /* Another thread appends a place between this thread's search and its own attempt. */
 static void test_races(void)
 {
-	struct side_context_place *place;
+	struct side_context_place *slot;
 
 	reset();
 	on_copy = find_same;
-	place = side_context_find("race", "same");
-	CHECK(place && place == other_place && side_context_find("race", "same") == place);
+	slot = side_context_find("race", "same");
+	CHECK(slot && slot == other_place && side_context_find("race", "same") == slot);
 	on_copy = find_other;
-	place = side_context_find("race", "mine");
-	CHECK(place && other_place && place != other_place && other_place->next == place);
-	CHECK(side_context_find("race", "mine") == place &&
+	slot = side_context_find("race", "mine");
+	CHECK(slot && other_place && slot != other_place && other_place->next == slot);
+	CHECK(side_context_find("race", "mine") == slot &&
 			side_context_find("race", "other") == other_place);
-	CHECK(!strcmp(place->names, "race") && !strcmp(place->names + 5, "mine"));
+	CHECK(!strcmp(slot->names, "race") && !strcmp(slot->names + 5, "mine"));
 	on_copy = NULL;
 }
 
 static void test_register(void)
 {
 	struct side_context_handle *handle, *other = (void *)marks;
-	struct side_context_place *place = side_context_find("list", "one");
+	struct side_context_place *slot = side_context_find("list", "one");
 	struct side_context_value value = {.kind = 77};
 
 	reset();
@@ -810,30 +810,30 @@ static void test_register(void)
 	CHECK_EQUAL(side_context_register("list", "one", get_name, marks, &handle),
 			SIDE_ERROR_EXITING);
 	fake.is_finished = false;
-	CHECK(nr_freed == 0 && !place->provider);
+	CHECK(nr_freed == 0 && !slot->provider);
 	CHECK_EQUAL(side_context_register("list", "one", get_name, marks + 2, &handle),
 			SIDE_ERROR_OK);
-	CHECK(nr_freed == 0 && place->provider == handle && handle->place == place);
+	CHECK(nr_freed == 0 && slot->provider == handle && handle->slot == slot);
 	CHECK(fake.nr_inits == 3);
 	CHECK_EQUAL(side_context_register("list", "one", get_name, marks, &other),
 			SIDE_ERROR_EXIST);
-	CHECK(nr_freed == 1 && !other && place->provider == handle);
+	CHECK(nr_freed == 1 && !other && slot->provider == handle);
 	/* Read in a section, and without one. */
 	errno = E2BIG;
 	fake.is_inside = true;
-	side_context_read(place, &value);
+	side_context_read(slot, &value);
 	CHECK(value.kind == SIDE_CONTEXT_STRING && value.content.string == marks + 2);
 	CHECK(fake.nr_enters == 0 && fake.nr_leaves == 0 && errno == E2BIG);
 	fake.is_inside = false;
 	value.kind = 77;
-	side_context_read(place, &value);
+	side_context_read(slot, &value);
 	CHECK(value.kind == SIDE_CONTEXT_STRING && fake.nr_enters == 1 && fake.nr_leaves == 1 &&
 			errno == E2BIG);
 	fake.stays = true;
-	side_context_read(place, &value);
+	side_context_read(slot, &value);
 	CHECK(value.kind == SIDE_CONTEXT_STRING && fake.nr_enters == 2 && fake.nr_leaves == 1);
 	fake.has_no_reader = true;
-	side_context_read(place, &value);
+	side_context_read(slot, &value);
 	CHECK(value.kind == SIDE_CONTEXT_NONE && fake.nr_enters == 3 && fake.nr_leaves == 1);
 	value.kind = 77;
 	side_context_read(NULL, &value);
@@ -842,13 +842,13 @@ static void test_register(void)
 	/* At the end of the process it stays in memory. */
 	fake.is_finished = true;
 	side_context_unregister(handle);
-	CHECK(!place->provider && nr_freed == 1 && fake.nr_waits == 0 && !retired_contexts);
+	CHECK(!slot->provider && nr_freed == 1 && fake.nr_waits == 0 && !retired_contexts);
 	fake.is_finished = false;
 	side_context_unregister(handle);
 	side_context_unregister(NULL);
 	CHECK(nr_freed == 1 && fake.nr_waits == 0);
 	value.kind = 77;
-	side_context_read(place, &value);
+	side_context_read(slot, &value);
 	CHECK(value.kind == SIDE_CONTEXT_NONE && fake.nr_enters == 4 && fake.nr_leaves == 2);
 	free(handle);
 }
@@ -881,7 +881,7 @@ static void test_retired(void)
 	one = provide("one");
 	other = provide("other");
 	fake.must_not_wait = true;
-	fake.last_passed = 160;
+	fake.last_elapsed = 160;
 	side_context_unregister(one);
 	fake.now = 176;
 	side_context_unregister(other);
@@ -889,20 +889,20 @@ static void test_retired(void)
 	side_context_unregister(third);
 	CHECK(nr_freed == 2 && fake.nr_waits == 1);
 	CHECK(one->retired_at == 160 && other->retired_at == 176 && third->retired_at == 192);
-	fake.last_passed = 177;
+	fake.last_elapsed = 177;
 	one = provide("one");
 	CHECK(nr_freed == 4 && retired_contexts == third && !third->next_retired);
-	fake.last_passed = 193;
+	fake.last_elapsed = 193;
 	fake.now = 193;
 	side_context_unregister(one);
 	CHECK(nr_freed == 5 && retired_contexts == one && !one->next_retired);
 	/* Numbers wrap around. */
 	one->retired_at = 16;
-	fake.last_passed = (uintptr_t)-16;
+	fake.last_elapsed = (uintptr_t)-16;
 	libside_context_free_retired();
 	CHECK(nr_freed == 5 && retired_contexts == one);
 	one->retired_at = (uintptr_t)-16;
-	fake.last_passed = 16;
+	fake.last_elapsed = 16;
 	libside_context_free_retired();
 	CHECK(nr_freed == 6 && !retired_contexts);
 }
@@ -913,12 +913,12 @@ static void test_places(void)
 	char name[16];
 
 	reset();
-	for (int i = 0; nr_taken < PLACES_MAX; i++) {
+	for (int i = 0; nr_taken < CONTEXTS_MAX; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
 		CHECK(side_context_find("many", name));
 	}
-	CHECK(side_context_find("many", name) == &places[PLACES_MAX - 1]);
-	CHECK(!side_context_find("many", "one-more") && nr_taken == PLACES_MAX);
+	CHECK(side_context_find("many", name) == &slots[CONTEXTS_MAX - 1]);
+	CHECK(!side_context_find("many", "one-more") && nr_taken == CONTEXTS_MAX);
 	CHECK_EQUAL(side_context_register("many", "one-more", get_name, marks, NULL),
 			SIDE_ERROR_NOMEM);
 	CHECK_EQUAL(nr_freed, 0);

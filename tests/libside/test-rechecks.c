@@ -87,10 +87,10 @@ static void test_unlocked_before_mark(void)
 	fail_tries(0, 1);
 	CHECK(side_tracer_trylock());
 	CHECK_EQUAL(tries, 3);
-	CHECK(lock.depth == 1 && gate.depth == 1 && missed);
+	CHECK(lock.depth == 1 && gate.depth == 1 && has_missed_hook);
 	side_tracer_unlock();
 	CHECK_EQUAL(nr_unlocks, 1);
-	CHECK(!missed);
+	CHECK(!has_missed_hook);
 	check_free();
 }
 
@@ -101,7 +101,7 @@ static void test_unlocked_after_mark(void)
 	fail_tries(0, 2);
 	CHECK(!side_tracer_trylock());
 	CHECK_EQUAL(tries, 2);
-	CHECK(missed);
+	CHECK(has_missed_hook);
 	check_free();
 	side_tracer_lock();
 	side_tracer_lock();
@@ -122,7 +122,7 @@ static void test_not_missed(void)
 	fail_tries(0, 0);
 	CHECK(side_tracer_trylock());
 	CHECK_EQUAL(tries, 2);
-	CHECK(!missed);
+	CHECK(!has_missed_hook);
 	side_tracer_unlock();
 	CHECK_EQUAL(nr_unlocks, 0);
 	check_free();
@@ -137,22 +137,22 @@ static void test_gate_is_held(void)
 	CHECK_EQUAL(tries, 2);
 	check_free();
 	/* A fork that holds only the gate calls the hook if the lock is free. */
-	missed = true;
+	has_missed_hook = true;
 	owned_lock_acquire(&gate);
 	forks_beside = true;
 	registry_unlock_in_parent();
 	CHECK_EQUAL(nr_unlocks, 1);
-	CHECK(!missed && !forks_beside);
+	CHECK(!has_missed_hook && !forks_beside);
 	check_free();
-	missed = true;
+	has_missed_hook = true;
 	CHECK(owned_lock_try(&lock));
 	owned_lock_acquire(&gate);
 	forks_beside = true;
 	registry_unlock_in_parent();
 	CHECK_EQUAL(nr_unlocks, 1);
-	CHECK(missed && lock.depth == 1 && gate.depth == 0);
+	CHECK(has_missed_hook && lock.depth == 1 && gate.depth == 0);
 	owned_lock_release(&lock);
-	missed = false;
+	has_missed_hook = false;
 }
 
 /* ---- the hook of an armed process ---- */

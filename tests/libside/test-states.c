@@ -179,7 +179,7 @@ static void fake_free(void *block)
 #define registry_may_wait fake_may_wait
 #define armed_call fake_armed
 #define side_init fake_init
-#define key_is_given fake_key_is_given
+#define key_is_allocated fake_key_is_given
 #define statedump_emit fake_emit
 #define calloc fake_calloc
 #undef strdup

@@ -502,7 +502,7 @@ static void test_definition(void **state)
 					"a probe makes 1 to 16 events: \"event\""),
 			LEAST_CASE(probe_events_least, 1, -EINVAL,
 					"a probe makes 1 to 16 events: \"event\""),
-			LIMIT_CASE(words, JSON_WORDS_MAX, -E2BIG,
+			LIMIT_CASE(words, JSON_STRINGS_MAX, -E2BIG,
 					"\"event\" has more than 1024 elements"),
 			LIMIT_CASE(word, JSON_WORD_MAX, -EINVAL,
 					"\"filter\" is longer than 16 KiB"),
@@ -607,8 +607,8 @@ static void test_kinds(void **state)
 	assert_int_equal(CONTROL_NR_KINDS, 6);
 	for (int kind = 0; kind < CONTROL_NR_KINDS; kind++)
 		assert_string_equal(
-				control_kind_word((enum control_kind)kind), words_of_kinds[kind]);
-	assert_string_equal(control_kind_word(CONTROL_NR_KINDS), "failed");
+				control_kind_name((enum control_kind)kind), words_of_kinds[kind]);
+	assert_string_equal(control_kind_name(CONTROL_NR_KINDS), "failed");
 	assert_int_equal(control_kind_of("busy"), CONTROL_BUSY);
 	assert_int_equal(control_kind_of("failed"), CONTROL_FAILED);
 	assert_int_equal(control_kind_of("done"), CONTROL_FAILED);

@@ -98,7 +98,7 @@ static void test_field_sizes(void **state)
 /* The values of fields in order: those of the event first, then those of each structure. */
 static void test_cells(void **state)
 {
-	static const uint8_t inside[] = {3, 0, 1, 0, 0}, cell[] = {0, 2, 3, 4, 1},
+	static const uint8_t inside[] = {3, 0, 1, 0, 0}, arg[] = {0, 2, 3, 4, 1},
 			     first[] = {2, 4, 4, 5, 5}, number[] = {2, 0, 1, 0, 0};
 	struct probe_table_nest nest;
 
@@ -106,10 +106,10 @@ static void test_cells(void **state)
 	memset(&nest, 0xee, sizeof(nest));
 	probe_table_nest(&nest, inside, 5);
 	assert_int_equal(nest.nr_top, 2);
-	assert_memory_equal(nest.cell, cell, sizeof(cell));
+	assert_memory_equal(nest.arg, arg, sizeof(arg));
 	assert_memory_equal(nest.first, first, sizeof(first));
 	assert_memory_equal(nest.number, number, sizeof(number));
-	assert_int_equal(nest.cell[5], 0xee);
+	assert_int_equal(nest.arg[5], 0xee);
 	assert_int_equal(nest.first[5], 0xee);
 	assert_int_equal(nest.number[5], 0xee);
 }

@@ -39,7 +39,7 @@ static int payload(uint64_t count)
 {
 	struct frame_writer writer = begin();
 	enum frame_found found;
-	struct frame frame;
+	struct relay_frame frame;
 	size_t used;
 
 	framing_put(&writer, limit_text('p', count), count);
@@ -56,13 +56,13 @@ static int file_name(uint64_t count)
 {
 	static struct frame_file file;
 	struct frame_writer writer = begin();
-	struct frame frame;
+	struct relay_frame frame;
 	int ret;
 
 	for (int i = 0; i < 4 + 1 + 4 + 8 + 8; i++)
 		framing_put_u8(&writer, 1);
 	framing_put_name(&writer, limit_text('n', count));
-	frame = (struct frame){.payload = frame_bytes + FRAME_HEAD,
+	frame = (struct relay_frame){.payload = frame_bytes + FRAME_HEAD,
 			.size = (uint32_t)(writer.at - frame_bytes - FRAME_HEAD)};
 	ret = framing_get_file(&frame, &file);
 	if (!ret)
@@ -74,14 +74,14 @@ static int packet_names(size_t trace, size_t stream)
 {
 	static struct frame_packet packet;
 	struct frame_writer writer = begin();
-	struct frame frame;
+	struct relay_frame frame;
 	int ret;
 
 	for (int i = 0; i < 2 * 4 + 4 * 8 + 1 + 2 * 8; i++)
 		framing_put_u8(&writer, 1);
 	framing_put_name(&writer, limit_text('t', trace));
 	framing_put_name(&writer, limit_text('s', stream));
-	frame = (struct frame){.payload = frame_bytes + FRAME_HEAD,
+	frame = (struct relay_frame){.payload = frame_bytes + FRAME_HEAD,
 			.size = (uint32_t)(writer.at - frame_bytes - FRAME_HEAD)};
 	ret = framing_get_packet(&frame, &packet);
 	if (!ret) {
@@ -117,15 +117,15 @@ static void test_frames(void **state)
 /* ---- a receiver ---- */
 
 static char output[] = "/tmp/side-limits-XXXXXX";
-static char said[1024];
+static char reported[1024];
 static struct receive *receive;
 static struct receive_source *source;
 
-static void say(void *user, bool is_error, const char *text)
+static void log_message(void *user, bool is_error, const char *text)
 {
 	(void)user;
 	assert_true(is_error);
-	snprintf(said, sizeof(said), "%s", text);
+	snprintf(reported, sizeof(reported), "%s", text);
 }
 
 static void remove_output(void)
@@ -138,9 +138,9 @@ static void remove_output(void)
 
 static void open_receiver(void)
 {
-	const struct receive_options options = {.output = output, .say = say};
+	const struct receive_options options = {.output = output, .log_message = log_message};
 
-	*said = '\0';
+	*reported = '\0';
 	remove_output();
 	assert_int_equal(mkdir(output, 0700), 0);
 	assert_int_equal(receive_create(&options, &receive), 0);
@@ -156,8 +156,8 @@ static struct receive_summary close_receiver(void)
 	receive_source_close(source);
 	receive_finish(receive, &summary);
 	receive_destroy(receive);
-	if (*said)
-		limit_problem = said;
+	if (*reported)
+		limit_problem = reported;
 	return summary;
 }
 
@@ -212,7 +212,7 @@ static int send_file(uint32_t trace, uint64_t total, const char *name)
 	assert_int_equal(summary.frames, 2);
 	assert_true(asprintf(&path, "%s/%s/.maps", output, name) > 0);
 	ret = access(path, F_OK) ? -errno : 0;
-	assert_int_equal(summary.failed, *said != '\0');
+	assert_int_equal(summary.failed, *reported != '\0');
 	free(path);
 	return ret == -ENAMETOOLONG ? -ENOENT : ret;
 }

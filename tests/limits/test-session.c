@@ -535,7 +535,7 @@ static int found_with(uint64_t number, const char *lines)
 {
 	char *text = limit_text(' ', strlen(lines) + 512);
 	struct ctf_error why = {.text = ""};
-	struct found found;
+	struct recovery_facts found;
 	int ret;
 
 	memset(&found, 0, sizeof(found));
@@ -596,7 +596,7 @@ static int found_size(uint64_t count)
 	static const char end_text[] = "\n" FACTS_LAST_LINE "\n";
 	char *text = limit_text('n', count);
 	struct ctf_error why = {.text = ""};
-	struct found found;
+	struct recovery_facts found;
 	int ret;
 
 	memset(&found, 0, sizeof(found));

@@ -844,7 +844,7 @@ static int control_mode(uint64_t count)
 static void test_enumerations(void **state)
 {
 	static const struct limit_case cases[] = {
-			LIMIT_CASE(message_type, WIRE_MISSED, -EPROTO, ""),
+			LIMIT_CASE(message_type, WIRE_UNRECORDED, -EPROTO, ""),
 			LEAST_CASE(message_type_least, WIRE_HELLO, -EPROTO, ""),
 			LIMIT_CASE(ack_reason, WIRE_NR_REFUSALS - 1, -EPROTO, ""),
 			LEAST_CASE(ack_reason_least, WIRE_REFUSAL_NONE + 1, -EPROTO, ""),
@@ -966,7 +966,7 @@ static int boot(const char *from, size_t size)
 
 	free(memory);
 	free(text);
-	memory = malloc(boot_room(size));
+	memory = malloc(boot_buffer_size(size));
 	text = malloc(size + 1);
 	assert_true(memory && text);
 	memcpy(text, from, size);
@@ -1081,10 +1081,10 @@ static int boot_contexts(uint64_t count)
 /* PLACE/SESSION/socket: 2 slashes and 6 letters. */
 static int boot_socket(uint64_t count)
 {
-	char *place = limit_text('p', count - 1 - 8), text[512];
+	char *state_dir = limit_text('p', count - 1 - 8), text[512];
 
-	place[0] = '/';
-	snprintf(text, sizeof(text), "place %s\nsession s\nevent *\n", place);
+	state_dir[0] = '/';
+	snprintf(text, sizeof(text), "place %s\nsession s\nevent *\n", state_dir);
 	return boot_text(text);
 }
 

@@ -22,19 +22,19 @@
 		}                                                                       \
 	} while (0)
 
-static inline void fuzz_boot_words(const struct boot_words *words, bool contexts)
+static inline void fuzz_boot_words(const struct boot_strings *strings, bool contexts)
 {
-	const char *text = words->texts;
+	const char *text = strings->texts;
 	struct pattern_error pattern_error;
 	struct context_error context_error;
 	struct context_spec spec;
 	struct pattern pattern;
 	uint32_t i;
 
-	for (i = 0; i < words->nr; i++, text += strlen(text) + 1)
+	for (i = 0; i < strings->nr; i++, text += strlen(text) + 1)
 		MUST(contexts ? !context_parse(text, &spec, &context_error)
 			      : !pattern_parse(text, &pattern, &pattern_error));
-	MUST(!words->nr || text == words->texts + words->size);
+	MUST(!strings->nr || text == strings->texts + strings->size);
 }
 
 static inline void fuzz_boot_channel(const struct boot_channel *channel)
@@ -62,10 +62,10 @@ static inline void fuzz_boot_config(const struct boot_config *config)
 	const struct boot_channel *channel;
 	char path[BOOT_SOCKET_MAX + 1];
 
-	MUST(*config->place == '/' && config->nr_sessions &&
+	MUST(*config->state_dir == '/' && config->nr_sessions &&
 			config->nr_sessions <= BOOT_SESSIONS_MAX);
 	for (session = config->sessions; session; session = session->next) {
-		MUST(boot_path(path, sizeof(path), config->place, session->name, BOOT_SOCKET));
+		MUST(boot_path(path, sizeof(path), config->state_dir, session->name, BOOT_SOCKET));
 		MUST(session->channels);
 		for (channel = session->channels; channel; channel = channel->next)
 			fuzz_boot_channel(channel);
@@ -77,15 +77,15 @@ static inline void fuzz_boot(const uint8_t *data, size_t size)
 	struct boot_config *config = NULL;
 	struct boot_error error;
 	char sentence[600], *text, *at;
-	void *room;
+	void *space;
 
 	if (size > BOOT_SIZE_MAX + 1)
 		size = BOOT_SIZE_MAX + 1;
 	text = malloc(size + 1);
-	room = malloc(boot_room(size));
-	MUST(text && room);
+	space = malloc(boot_buffer_size(size));
+	MUST(text && space);
 	memcpy(text, data, size);
-	if (!boot_parse(text, size, room, &config, &error)) {
+	if (!boot_parse(text, size, space, &config, &error)) {
 		fuzz_boot_config(config);
 	} else {
 		MUST(!config && *error.text);
@@ -93,7 +93,7 @@ static inline void fuzz_boot(const uint8_t *data, size_t size)
 		for (at = sentence; *at; at++)
 			MUST((unsigned char)*at >= ' ' && *at != 0x7f);
 	}
-	free(room);
+	free(space);
 	free(text);
 }
 

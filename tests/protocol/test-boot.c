@@ -39,29 +39,29 @@ static const char whole[] = "# what is wanted\n"
 			    "\tevent e";
 
 static char *text;
-static void *room;
+static void *space;
 static struct boot_config *config;
 static struct boot_error error;
 
 static int read_bytes(const char *bytes, size_t size)
 {
 	free(text);
-	free(room);
+	free(space);
 	text = malloc(size + 1);
-	room = malloc(boot_room(size));
+	space = malloc(boot_buffer_size(size));
 	assert_non_null(text);
-	assert_non_null(room);
+	assert_non_null(space);
 	memcpy(text, bytes, size);
-	return boot_parse(text, size, room, &config, &error);
+	return boot_parse(text, size, space, &config, &error);
 }
 
-static void assert_words(const struct boot_words *words, const char *expected)
+static void assert_words(const struct boot_strings *strings, const char *expected)
 {
 	char joined[512] = "";
-	const char *word = words->texts;
+	const char *word = strings->texts;
 	uint32_t i;
 
-	for (i = 0; i < words->nr; i++, word += strlen(word) + 1) {
+	for (i = 0; i < strings->nr; i++, word += strlen(word) + 1) {
 		strcat(joined, i ? " " : "");
 		strcat(joined, word);
 	}
@@ -75,7 +75,7 @@ static void all_is_read(void **state)
 
 	(void)state;
 	assert_int_equal(read_bytes(whole, strlen(whole)), 0);
-	assert_string_equal(config->place, "/run/side/boot");
+	assert_string_equal(config->state_dir, "/run/side/boot");
 	assert_int_equal(config->nr_sessions, 2);
 	session = config->sessions;
 	assert_string_equal(session->name, "early");
@@ -473,7 +473,7 @@ static void printable(void **state)
 	(void)state;
 	assert_int_equal(read_bytes(bad, strlen(bad)), -EINVAL);
 	assert_string_equal(error.text, "unknown word \"se?s?\"");
-	error.mend[0] = 0;
+	error.hint[0] = 0;
 	boot_error_text(sentence, sizeof(sentence), "\002", &error);
 	assert_string_equal(sentence, "?:2: unknown word \"se?s?\"");
 }
@@ -553,6 +553,6 @@ int main(void)
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	free(text);
-	free(room);
+	free(space);
 	return failed;
 }

@@ -413,10 +413,10 @@ static void receive(struct msghdr *header)
 
 #define RECEIVED "receive(3,8,0x40000040) "
 
-static void assert_received(unsigned int fds, size_t room, ssize_t result, const char *expected)
+static void assert_received(unsigned int fds, size_t space, ssize_t result, const char *expected)
 {
 	int got[5] = {-7, -7, -7, -7, -7};
-	size_t count = room;
+	size_t count = space;
 
 	received_fds = fds;
 	expect(1, 6);
@@ -424,7 +424,7 @@ static void assert_received(unsigned int fds, size_t room, ssize_t result, const
 	assert_int_equal(count, result < 0 ? 0 : fds);
 	assert_calls(expected);
 	for (unsigned int i = 0; i < 5; i++)
-		if (i >= room)
+		if (i >= space)
 			assert_int_equal(got[i], -7);
 		else if (result >= 0 && i < fds)
 			assert_int_equal(got[i], 21 + i);

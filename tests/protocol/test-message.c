@@ -512,7 +512,7 @@ static void mutations_do_no_harm(void **state)
 	struct wire_push push = {
 			.base = 8, .session = 1, .size = (uint32_t)(2 * first), .messages = pushed};
 	struct wire_pass pass = {.path = "/run/a"};
-	char room[64];
+	char capacity[64];
 	unsigned long rounds = getenv("SIDE_TEST_LONG") ? 20000000 : 300000;
 	unsigned long accepted = 0;
 	uint64_t seed = 20240229;
@@ -520,8 +520,8 @@ static void mutations_do_no_harm(void **state)
 
 	(void)state;
 	memcpy(pushed + first, pushed, (size_t)first);
-	wire_welcome_add(&welcome, room, sizeof(room), &sessions[0]);
-	wire_welcome_add(&welcome, room, sizeof(room), &sessions[1]);
+	wire_welcome_add(&welcome, capacity, sizeof(capacity), &sessions[0]);
+	wire_welcome_add(&welcome, capacity, sizeof(capacity), &sessions[1]);
 	for (i = 0; i < rounds; i++) {
 		uint8_t *copy;
 		ssize_t size = 0;
@@ -672,8 +672,8 @@ static size_t base_message(enum which which)
 						.runs = runs});
 		break;
 	case MISSED:
-		size = wire_encode_missed(message, sizeof(message),
-				&(struct wire_missed){
+		size = wire_encode_unrecorded(message, sizeof(message),
+				&(struct wire_unrecorded){
 						.reason = 2, .elapsed_ms = 11, .name = "prog"});
 		break;
 	case NR_MESSAGES: break;
@@ -700,7 +700,7 @@ static int decode(enum which which, size_t size)
 		struct wire_done done;
 		struct wire_probes probes;
 		struct wire_probed probed;
-		struct wire_missed missed;
+		struct wire_unrecorded unrecorded;
 	} out;
 
 	switch (which) {
@@ -719,7 +719,7 @@ static int decode(enum which which, size_t size)
 	case DONE: return wire_decode_done(message, size, &out.done);
 	case PROBES: return wire_decode_probes(message, size, &out.probes);
 	case PROBED: return wire_decode_probed(message, size, &out.probed);
-	case MISSED: return wire_decode_missed(message, size, &out.missed);
+	case MISSED: return wire_decode_unrecorded(message, size, &out.unrecorded);
 	case NR_MESSAGES: break;
 	}
 	return 1;
@@ -913,7 +913,7 @@ static void headers_are_checked(void **state)
 		poke(6, 2, type == WIRE_BYE ? WIRE_DONE : WIRE_BYE);
 		assert_int_equal(decode(which, size), -EPROTO);
 		for (unsigned int bad = 0; bad < 2; bad++) {
-			poke(6, 2, bad ? WIRE_MISSED + 1 : WIRE_HELLO - 1);
+			poke(6, 2, bad ? WIRE_UNRECORDED + 1 : WIRE_HELLO - 1);
 			assert_int_equal(wire_message_type(message, size), -EPROTO);
 		}
 		base_message(which);

@@ -242,17 +242,19 @@ static void levels_and_sets(void **state)
 
 static struct boot_error boot_why;
 
-static struct reader reader_of(char *memory, size_t size)
+static struct boot_config_reader reader_of(char *memory, size_t size)
 {
-	return (struct reader){
-			.room = memory, .room_end = memory + size, .line = 7, .error = &boot_why};
+	return (struct boot_config_reader){.space = memory,
+			.buffer_end = memory + size,
+			.line = 7,
+			.error = &boot_why};
 }
 
 static void memory_is_used_up(void **state)
 {
 	_Alignas(16) char memory[256];
-	struct boot_words words = {.nr = 0};
-	struct reader reader;
+	struct boot_strings strings = {.nr = 0};
+	struct boot_config_reader reader;
 
 	(void)state;
 	memset(memory, 'x', sizeof(memory));
@@ -261,55 +263,55 @@ static void memory_is_used_up(void **state)
 	assert_int_equal(memory[0], 0);
 	assert_int_equal(memory[7], 0);
 	assert_int_equal(memory[8], 'x');
-	assert_ptr_equal(reader.room, memory + 8);
+	assert_ptr_equal(reader.space, memory + 8);
 	assert_null(boot_config_allocate(&reader, 17));
 	assert_ptr_equal(boot_config_allocate(&reader, 16), memory + 8);
 	assert_null(boot_config_allocate(&reader, 1));
 	assert_ptr_equal(boot_config_allocate(&reader, 0), memory + 24);
-	assert_int_equal(no_room(&reader), -EINVAL);
+	assert_int_equal(boot_config_fail_no_space(&reader), -EINVAL);
 	assert_int_equal(boot_why.line, 7);
 	assert_string_equal(boot_why.text, "the file is too large");
-	assert_string_equal(boot_why.mend, "write it shorter");
+	assert_string_equal(boot_why.hint, "write it shorter");
 	/* A list needs its own bytes and those that are there already. */
 	reader = reader_of(memory, 10);
-	assert_int_equal(
-			boot_config_add_args(&reader, &words, "!", "abc,def", 3, check_pattern), 0);
-	assert_int_equal(words.nr, 2);
-	assert_int_equal(words.size, 10);
-	assert_memory_equal(words.texts, "!abc\0!def", 10);
-	assert_ptr_equal(reader.room, memory + 16);
-	words = (struct boot_words){.nr = 0};
+	assert_int_equal(boot_config_add_args(&reader, &strings, "!", "abc,def", 3, check_pattern),
+			0);
+	assert_int_equal(strings.nr, 2);
+	assert_int_equal(strings.size, 10);
+	assert_memory_equal(strings.texts, "!abc\0!def", 10);
+	assert_ptr_equal(reader.space, memory + 16);
+	strings = (struct boot_strings){.nr = 0};
 	reader = reader_of(memory, 9);
-	assert_int_equal(boot_config_add_args(&reader, &words, "!", "abc,def", 3, check_pattern),
+	assert_int_equal(boot_config_add_args(&reader, &strings, "!", "abc,def", 3, check_pattern),
 			-EINVAL);
 	assert_string_equal(boot_why.text, "the file is too large");
-	words = (struct boot_words){.nr = 1, .size = 4, .texts = "one"};
+	strings = (struct boot_strings){.nr = 1, .size = 4, .texts = "one"};
 	reader = reader_of(memory, 3);
 	boot_why.text[0] = '\0';
-	assert_int_equal(boot_config_add_args(&reader, &words, "", "two", 3, check_pattern),
+	assert_int_equal(boot_config_add_args(&reader, &strings, "", "two", 3, check_pattern),
 			-EINVAL);
 	assert_string_equal(boot_why.text, "the file is too large");
 	reader = reader_of(memory, 8);
-	assert_int_equal(boot_config_add_args(&reader, &words, "", " \ttwo\t ", 2, check_pattern),
+	assert_int_equal(boot_config_add_args(&reader, &strings, "", " \ttwo\t ", 2, check_pattern),
 			0);
-	assert_memory_equal(words.texts, "one\0two", 8);
-	assert_int_equal(words.size, 8);
-	assert_ptr_equal(reader.room, memory + 8);
+	assert_memory_equal(strings.texts, "one\0two", 8);
+	assert_int_equal(strings.size, 8);
+	assert_ptr_equal(reader.space, memory + 8);
 	/* A part that is full. */
 	reader = reader_of(memory, 256);
-	assert_int_equal(boot_config_add_args(&reader, &words, "", "three", 2, check_pattern),
+	assert_int_equal(boot_config_add_args(&reader, &strings, "", "three", 2, check_pattern),
 			-EINVAL);
 	assert_string_equal(boot_why.text, "more than 2 in one list");
-	assert_string_equal(boot_why.mend, "write less");
+	assert_string_equal(boot_why.hint, "write less");
 }
 
 static void memory_of_structures(void **state)
 {
 	_Alignas(16) char memory[sizeof(struct boot_session) + sizeof(struct boot_channel) +
 			sizeof(struct boot_rule) + 64];
-	struct boot_config config = {.place = "/p", .sessions_end = &config.sessions};
+	struct boot_config config = {.state_dir = "/p", .sessions_end = &config.sessions};
 	char event[] = "event a:b", session[] = "session s";
-	struct reader reader;
+	struct boot_config_reader reader;
 
 	(void)state;
 	/* The session, the channel that needs no name, and the rule. */
@@ -320,7 +322,7 @@ static void memory_of_structures(void **state)
 
 		for (unsigned int i = 0; i <= part; i++)
 			size += sizes[i];
-		config = (struct boot_config){.place = "/p", .sessions_end = &config.sessions};
+		config = (struct boot_config){.state_dir = "/p", .sessions_end = &config.sessions};
 		reader = reader_of(memory, size - 1);
 		reader.config = &config;
 		strcpy(session, "session s");
@@ -331,7 +333,7 @@ static void memory_of_structures(void **state)
 		assert_string_equal(boot_why.text, "the file is too large");
 		boot_why.text[0] = '\0';
 	}
-	assert_int_equal(boot_room(80),
+	assert_int_equal(boot_buffer_size(80),
 			sizeof(struct boot_config) + sizeof(struct boot_session) +
 					12 *
 							(sizeof(struct boot_rule) +
@@ -343,30 +345,31 @@ static void memory_of_structures(void **state)
 static void bytes_of_zero(void **state)
 {
 	char text[] = "# one\n# t\0wo\n";
-	void *room = malloc(boot_room(sizeof(text)));
+	void *space = malloc(boot_buffer_size(sizeof(text)));
 	struct boot_config *config;
 
 	(void)state;
-	assert_int_equal(boot_parse(text, sizeof(text) - 1, room, &config, &boot_why), -EINVAL);
+	assert_int_equal(boot_parse(text, sizeof(text) - 1, space, &config, &boot_why), -EINVAL);
 	assert_null(config);
 	assert_int_equal(boot_why.line, 2);
 	assert_string_equal(boot_why.text, "there is a zero byte in it");
-	assert_string_equal(boot_why.mend, "write text only");
-	free(room);
+	assert_string_equal(boot_why.hint, "write text only");
+	free(space);
 }
 
 /* ---- messages ---- */
 
 static void missed_programs(void **state)
 {
-	const struct wire_missed missed = {.reason = 3, .elapsed_ms = 4567, .name = "/bin/x"};
-	struct wire_missed got = {.name = NULL};
+	const struct wire_unrecorded unrecorded = {
+			.reason = 3, .elapsed_ms = 4567, .name = "/bin/x"};
+	struct wire_unrecorded got = {.name = NULL};
 	_Alignas(8) char message[128];
-	ssize_t size = wire_encode_missed(message, sizeof(message), &missed);
+	ssize_t size = wire_encode_unrecorded(message, sizeof(message), &unrecorded);
 
 	(void)state;
 	assert_true(size > 0);
-	assert_int_equal(wire_decode_missed(message, (size_t)size, &got), 0);
+	assert_int_equal(wire_decode_unrecorded(message, (size_t)size, &got), 0);
 	assert_int_equal(got.reason, 3);
 	assert_int_equal(got.elapsed_ms, 4567);
 	assert_string_equal(got.name, "/bin/x");
@@ -374,7 +377,7 @@ static void missed_programs(void **state)
 
 static void printable_errors(void **state)
 {
-	const struct boot_error error = {.line = 12, .text = "a\x1f\x7f b", .mend = "c\td"};
+	const struct boot_error error = {.line = 12, .text = "a\x1f\x7f b", .hint = "c\td"};
 	const struct boot_error whole = {.line = 0, .text = "text"};
 	/* The compiler does not know that the text is cut. */
 	static const volatile size_t sizes[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -402,7 +405,7 @@ static void printable_errors(void **state)
 
 static unsigned int distance_of(const char *one, const char *other)
 {
-	return context_spec_edit_distance((struct piece){one, strlen(one)}, other);
+	return context_spec_edit_distance((struct text_slice){one, strlen(one)}, other);
 }
 
 static void distances(void **state)
@@ -436,19 +439,19 @@ static void distances(void **state)
 
 static void guesses(void **state)
 {
-	struct guess guess = guess_new((struct piece){"abcdef", 6});
+	struct guess guess = guess_new((struct text_slice){"abcdef", 6});
 
 	(void)state;
 	assert_null(guess.name);
 	assert_int_equal(guess.distance, 4);
-	guess_consider(&guess, (struct piece){"abcdef", 6}, "abwxyz");
+	guess_consider(&guess, (struct text_slice){"abcdef", 6}, "abwxyz");
 	assert_null(guess.name);
-	guess_consider(&guess, (struct piece){"abcdef", 6}, "abcxyz");
+	guess_consider(&guess, (struct text_slice){"abcdef", 6}, "abcxyz");
 	assert_string_equal(guess.name, "abcxyz");
 	assert_int_equal(guess.distance, 3);
-	guess_consider(&guess, (struct piece){"abcdef", 6}, "xyzdef");
+	guess_consider(&guess, (struct text_slice){"abcdef", 6}, "xyzdef");
 	assert_string_equal(guess.name, "abcxyz");
-	guess_consider(&guess, (struct piece){"abcdef", 6}, "abcdex");
+	guess_consider(&guess, (struct text_slice){"abcdef", 6}, "abcdex");
 	assert_string_equal(guess.name, "abcdex");
 }
 
@@ -464,9 +467,9 @@ static void fields(void **state)
 	longest[sizeof(longest) - 1] = '\0';
 	context_spec_make_field(&spec, "p", longest);
 	assert_int_equal(strlen(spec.field), CONTEXT_NAME_MAX);
-	assert_true(piece_is((struct piece){"abc", 2}, "ab"));
-	assert_false(piece_is((struct piece){"abc", 3}, "ab"));
-	assert_false(piece_is((struct piece){"abc", 2}, "ac"));
+	assert_true(piece_is((struct text_slice){"abc", 2}, "ab"));
+	assert_false(piece_is((struct text_slice){"abc", 3}, "ab"));
+	assert_false(piece_is((struct text_slice){"abc", 2}, "ac"));
 }
 
 /* ---- notices to recorders of the kernel's events ---- */

@@ -20,13 +20,13 @@ static FILE *nowhere;
 
 /* One file in all modes at once. */
 struct reading {
-	struct listing *listings[4];
+	struct readside_listing *listings[4];
 	struct check *check;
 	struct diff_side side;
 	size_t nr_events;
 };
 
-static int take_event(void *opaque, struct event *event)
+static int take_event(void *opaque, struct readside_event *event)
 {
 	struct reading *reading = opaque;
 
@@ -90,7 +90,7 @@ static void quiet(void)
 	stderr = nowhere;
 }
 
-static size_t look_at(const void *bytes, size_t size)
+static size_t next_check(const void *bytes, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	size_t found = 0;
@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	look_at(data, size);
+	next_check(data, size);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 	int failed = argc < 2;
 
 	for (int i = 1; i < argc; i++)
-		failed |= damaged_copies(argv[i], rounds, look_at);
+		failed |= damaged_copies(argv[i], rounds, next_check);
 	if (nowhere)
 		(void)fclose(nowhere);
 	return failed;

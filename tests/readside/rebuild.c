@@ -388,10 +388,10 @@ static int rebuild(const char *line)
 int main(void)
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	int failed = 0;
 
-	while (getline(&line, &room, stdin) > 0)
+	while (getline(&line, &capacity, stdin) > 0)
 		failed |= rebuild(line);
 	free(line);
 	return failed;

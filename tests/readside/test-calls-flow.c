@@ -65,7 +65,8 @@ static int follow_with(const uint8_t *code, size_t size, size_t budget, uint64_t
 
 #define FOLLOW(name) CHECK(!follow_with(name, (size_t)(name##_end - name), SIZE_MAX, 0))
 
-static bool is_value(struct calls_value value, enum known kind, unsigned int mask, int64_t number)
+static bool is_value(
+		struct calls_value value, enum known_value kind, unsigned int mask, int64_t number)
 {
 	bool same = value.kind == kind && value.mask == mask && value.number == number;
 
@@ -80,8 +81,8 @@ static bool is_value(struct calls_value value, enum known kind, unsigned int mas
 static void test_ways(void)
 {
 	/* Two paths meet: a value that both know is known. */
-	CODE(ways, "movl $1, %eax\n movl $2, %ebx\n testl %ecx, %ecx\n je 1f\n movl $3, %eax\n 1: call . + 0x10000\n ret");
-	FOLLOW(ways);
+	CODE(backends, "movl $1, %eax\n movl $2, %ebx\n testl %ecx, %ecx\n je 1f\n movl $3, %eax\n 1: call . + 0x10000\n ret");
+	FOLLOW(backends);
 	CHECK(followed.nr == 1 && followed.calls[0].at == 19 &&
 			followed.calls[0].target == BEGIN + 19 + 0x10000);
 	IS(followed.calls[0].first, KNOWN_BYTES, 0xfe, 0);
@@ -267,7 +268,7 @@ static side_define_struct(level_2, side_field_list(side_field_struct("b", level_
 static side_define_struct(level_1, side_field_list(side_field_struct("a", level_2)));
 side_static_event(simple, "p", "simple", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("a"), side_field_string("b")));
-side_static_event(place, "p", "place", SIDE_LOGLEVEL_INFO,
+side_static_event(offset, "p", "place", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_struct("where", pair), side_field_u8("z")));
 side_static_event(lists, "p", "lists", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_array("three", three), side_field_vla("many", many)));
@@ -384,16 +385,16 @@ static void test_inside(void)
 	inside = vector(2, &members);
 	set_label(at, 0, SIDE_TYPE_STRUCT);
 	set_label(at, 1, SIDE_TYPE_U8);
-	CHECK(compare(&arguments, &place) == VERDICT_UNKNOWN);
+	CHECK(compare(&arguments, &offset) == VERDICT_UNKNOWN);
 	set_inside(at, 0, inside);
 	set_label(members, 0, SIDE_TYPE_S32);
 	set_label(members, 1, SIDE_TYPE_S32);
-	CHECK(compare(&arguments, &place) == VERDICT_FITS);
+	CHECK(compare(&arguments, &offset) == VERDICT_FITS);
 	set_label(members, 1, SIDE_TYPE_U8);
-	CHECK(compare(&arguments, &place) == VERDICT_WRONG &&
+	CHECK(compare(&arguments, &offset) == VERDICT_WRONG &&
 			is_problem("where.column", "expected S32, found U8"));
 	set_inside(at, 0, vector(1, &members));
-	CHECK(compare(&arguments, &place) == VERDICT_WRONG &&
+	CHECK(compare(&arguments, &offset) == VERDICT_WRONG &&
 			is_problem("where",
 					"expected 2 arguments, as many as the structure has fields, found 1"));
 }

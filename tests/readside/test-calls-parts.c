@@ -70,7 +70,8 @@ static void run_code(struct calls_state *state, const uint8_t *code, const uint8
 	}
 }
 
-static bool is_value(struct calls_value value, enum known kind, unsigned int mask, int64_t number)
+static bool is_value(
+		struct calls_value value, enum known_value kind, unsigned int mask, int64_t number)
 {
 	bool same = value.kind == kind && value.mask == mask && value.number == number;
 
@@ -510,7 +511,7 @@ static void test_goes(void)
 
 static void test_called(void)
 {
-	static const uint8_t passed[] = {RDI, RSI, RDX, RCX, 8, 9};
+	static const uint8_t argument_registers[] = {RDI, RSI, RDX, RCX, 8, 9};
 	static const bool lost[16] = {[RAX] = true,
 			[RCX] = true,
 			[RDX] = true,
@@ -539,9 +540,9 @@ static void test_called(void)
 		IS(VECTOR(i, 0), KNOWN_BYTES, 0, 0);
 		IS(VECTOR(i, 1), KNOWN_BYTES, 0, 0);
 	}
-	for (unsigned int i = 0; i < sizeof(passed); i++) {
+	for (unsigned int i = 0; i < sizeof(argument_registers); i++) {
 		calls_store(state, -8, 8, calls_constant(9, 8));
-		REGISTER(passed[i]) =
+		REGISTER(argument_registers[i]) =
 				(struct calls_value){i % 2 ? KNOWN_ABOVE : KNOWN_STACK, 0, -8};
 		calls_called(state);
 		IS(FRAME(-8, 8), KNOWN_BYTES, 0, 0);

@@ -16,7 +16,7 @@
 
 /* ---- played functions ---- */
 
-static unsigned int nr_mallocs, nr_opened, nr_told, nr_followed, nr_without_memory;
+static unsigned int nr_mallocs, nr_opened, nr_reported, nr_followed, nr_without_memory;
 static bool is_readable; /* the code of one function, which calls libside */
 static size_t malloc_size, nr_segments_there, budget_there;
 
@@ -48,12 +48,12 @@ static int played_open(const char *path, struct code_file **file, struct code_er
 	return is_readable ? 0 : -EINVAL;
 }
 
-static void played_say(
-		struct check *check, const struct event *event, const char *field, const char *text)
+static void played_say(struct check *check, const struct readside_event *event, const char *field,
+		const char *text)
 {
 	CHECK(!check && !event && !strcmp(field, "f") &&
 			!strcmp(text, "the call at 0x1234 does not fit: why"));
-	nr_told++;
+	nr_reported++;
 }
 
 static int played_follow(struct image *image, uint64_t begin, const uint8_t *code, size_t size,
@@ -130,14 +130,14 @@ static const char *played_name(
 }
 
 #define malloc played_malloc
-#define say_out_of_memory() played_memory()
+#define message_out_of_memory() played_memory()
 #define image_segments played_segments
 #define image_machine(image) EM_X86_64
 #define image_pointer_size(image) 8
 #define image_is_object(image) false
 #define code_open played_open
 #define code_name played_name
-#define check_say_call played_say
+#define check_report_call played_say
 #define calls_follow played_follow
 #define code_functions played_functions
 #define code_close played_close
@@ -162,7 +162,7 @@ static void *reserve(size_t size)
 static void test_code(void)
 {
 	struct code_function functions[2] = {{.address = 0x1000}, {.address = 0x2000}};
-	struct calls calls = {.functions = functions, .nr_functions = 2};
+	struct calls_check calls = {.functions = functions, .nr_functions = 2};
 
 	CHECK(CODE_MAX == 512u << 20);
 	functions[0].size = 512u << 20;
@@ -185,11 +185,11 @@ static void test_jumps(void)
 {
 	const size_t most = 4u << 20;
 	const struct calls_step step = {.target = 0x9000};
-	const struct kind kind = {.at = 5};
+	const struct calls_candidate kind = {.at = 5};
 	const struct code_function function = {.address = 0x9000};
-	struct calls calls = {.jumps_room = most + 1, .nr_jumps = most - 1};
-	struct kind *kinds = reserve((most + 1) * sizeof(*kinds));
-	size_t nr = most - 1, room = most + 1, site = 0;
+	struct calls_check calls = {.jumps_capacity = most + 1, .nr_jumps = most - 1};
+	struct calls_candidate *kinds = reserve((most + 1) * sizeof(*kinds));
+	size_t nr = most - 1, capacity = most + 1, site = 0;
 	struct calls_state *state = calls_state_new(256, 64);
 
 	CHECK(JUMPS_MAX == most && state);
@@ -198,25 +198,25 @@ static void test_jumps(void)
 	CHECK(calls.jumps[most - 1].to == 0x9000 && calls.jumps[most - 1].at == 0x1234 &&
 			calls.jumps[most - 1].from == 3);
 	CHECK(note_jump(&calls, 3, 0x1234, &step) == -E2BIG && calls.nr_jumps == most);
-	note_kind(&kinds, &nr, &room, &kind);
+	calls_note_candidate(&kinds, &nr, &capacity, &kind);
 	CHECK(nr == most && kinds[most - 1].at == 5);
-	note_kind(&kinds, &nr, &room, &kind);
+	calls_note_candidate(&kinds, &nr, &capacity, &kind);
 	CHECK(nr == most && !kinds[most].at);
 	calls.functions = &function;
 	calls.sites = &site;
 	calls.nr_sites = 1;
-	calls.given = reserve((most + 1) * sizeof(*calls.given));
-	calls.given_room = most + 1;
-	calls.nr_given = most - 1;
+	calls.binding = reserve((most + 1) * sizeof(*calls.binding));
+	calls.bindings_capacity = most + 1;
+	calls.nr_bindings = most - 1;
 	for (int64_t event = 7; event <= 8; event++) {
 		state->registers[CALLS_RDI] = (struct calls_value){
 				.kind = KNOWN_BYTES, .mask = 0xff, .number = event};
 		calls_add_wrapper(&calls, 0x1234, &step, state);
-		CHECK(calls.nr_given == most);
+		CHECK(calls.nr_bindings == most);
 	}
-	CHECK(calls.given[most - 1].event == 7 && !calls.given[most].event);
+	CHECK(calls.binding[most - 1].event == 7 && !calls.binding[most].event);
 	free(state);
-	munmap(calls.given, (most + 1) * sizeof(*calls.given));
+	munmap(calls.binding, (most + 1) * sizeof(*calls.binding));
 	munmap(calls.jumps, (most + 1) * sizeof(*calls.jumps));
 	munmap(kinds, (most + 1) * sizeof(*kinds));
 }
@@ -225,19 +225,19 @@ static void test_told(void)
 {
 	const struct code_function function = {.address = 0x1000};
 	const struct calls_problem problem = {.field = "f", .text = "why"};
-	struct calls calls = {.path = "/x", .wrong = 999};
+	struct calls_check calls = {.path = "/x", .wrong = 999};
 
 	calls_report(&calls, &function, 0x1234, NULL, &problem);
-	CHECK(nr_told == 1);
+	CHECK(nr_reported == 1);
 	calls.wrong = 1000;
 	calls_report(&calls, &function, 0x1234, NULL, &problem);
-	CHECK(nr_told == 1);
+	CHECK(nr_reported == 1);
 }
 
 /* A file with more segments is not opened. */
 static void test_segments(void)
 {
-	const struct event event = {.path = "/x"};
+	const struct readside_event event = {.path = "/x"};
 
 	for (nr_segments_there = 63; nr_segments_there <= 65; nr_segments_there++) {
 		nr_opened = 0;
@@ -249,7 +249,7 @@ static void test_segments(void)
 /* All functions of a file together take so many steps (test-calls-flow.c). */
 static void test_steps(void)
 {
-	const struct event event = {.path = "/x"};
+	const struct readside_event event = {.path = "/x"};
 
 	is_readable = true;
 	nr_segments_there = 1;
@@ -262,7 +262,7 @@ static void test_steps(void)
 static void test_slots(void)
 {
 	for (nr_slots_there = 3; nr_slots_there <= 5; nr_slots_there++) {
-		struct calls calls = {.path = "/x"};
+		struct calls_check calls = {.path = "/x"};
 
 		find_entries(&calls);
 		CHECK(calls.nr_slots == (nr_slots_there == 3 ? 12 : 16) && calls.nr_targets == 1);

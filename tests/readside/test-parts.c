@@ -78,9 +78,10 @@ static char *file_text(const char *directory, const char *name)
 	return text;
 }
 
-static struct event event_of(const struct side_event_description *description, const char *path)
+static struct readside_event event_of(
+		const struct side_event_description *description, const char *path)
 {
-	return (struct event){.path = path,
+	return (struct readside_event){.path = path,
 			.address = 0x1000,
 			.description = description,
 			.state = {.there = true,
@@ -92,13 +93,14 @@ static struct event event_of(const struct side_event_description *description, c
 }
 
 /* Two files; the second event of the first file has no state. */
-static void list_all(struct listing *listing)
+static void list_all(struct readside_listing *listing)
 {
 	const struct side_event_description *all[] = {
 			&scalars, &orders, &attributes, &compounds, &gathers, &hidden, &exported};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		struct event event = event_of(all[i], i < 5 ? "one\nfile" : "lib.a(two.o)");
+		struct readside_event event =
+				event_of(all[i], i < 5 ? "one\nfile" : "lib.a(two.o)");
 
 		event.state.there = i != 1;
 		event.state.version = (uint32_t)i;
@@ -166,7 +168,7 @@ static void test_texts(void)
 	const struct visit_node selector = {.role = VISIT_ROLE_SELECTOR, .up = &field};
 	const struct visit_node options = {.role = VISIT_ROLE_OPTION, .index = 7, .up = &field};
 	const struct visit_node nameless = {.role = VISIT_ROLE_FIELD, .up = &field};
-	char place[64];
+	char offset[64];
 
 	/* Control characters of ASCII and of UTF-8; the first and the last one, and their neighbours. */
 	put_printable(out, "\x1f \x7e\x7f\x80\xc2\x7f\xc2\x80\xc2\x9f\xc2\xa0\xc3\x80\xc2", 16);
@@ -178,28 +180,28 @@ static void test_texts(void)
 	CHECK(is_output(out,
 			"\\x1f \x7e\\x7f\x80\xc2\\x7f\\xc2\\x80\\xc2\\x9f\xc2\xa0\xc3\x80\xc2\n"
 			"field a\\x09b: x\\x0ay\ntext\nhint: do\\x0dit\n\"q\\\"\\\\\\u000a\""));
-	CHECK(!strcmp(place_text(NULL, place, sizeof(place)), ""));
-	CHECK(!strcmp(place_text(&length, place, sizeof(place)), "list[].name.length"));
-	CHECK(!strcmp(place_text(&selector, place, sizeof(place)), "list.selector"));
-	CHECK(!strcmp(place_text(&options, place, sizeof(place)), "list.option 7"));
-	CHECK(!strcmp(place_text(&option, place, sizeof(place)), ".option 7"));
-	CHECK(!strcmp(place_text(&nameless, place, sizeof(place)), "list."));
+	CHECK(!strcmp(location_text(NULL, offset, sizeof(offset)), ""));
+	CHECK(!strcmp(location_text(&length, offset, sizeof(offset)), "list[].name.length"));
+	CHECK(!strcmp(location_text(&selector, offset, sizeof(offset)), "list.selector"));
+	CHECK(!strcmp(location_text(&options, offset, sizeof(offset)), "list.option 7"));
+	CHECK(!strcmp(location_text(&option, offset, sizeof(offset)), ".option 7"));
+	CHECK(!strcmp(location_text(&nameless, offset, sizeof(offset)), "list."));
 	/* Truncated at each size. */
 	for (size_t size = 1; size <= 19; size++) {
-		memset(place, 'x', sizeof(place));
-		place_text(&length, place, size);
-		CHECK(strlen(place) == size - 1 &&
-				!strncmp(place, "list[].name.length", size - 1) &&
-				place[size] == 'x');
+		memset(offset, 'x', sizeof(offset));
+		location_text(&length, offset, size);
+		CHECK(strlen(offset) == size - 1 &&
+				!strncmp(offset, "list[].name.length", size - 1) &&
+				offset[size] == 'x');
 	}
 	begin_messages();
-	say_error("first %d", 1);
-	say_error_hint("second", "%s", "a\nb");
-	say_error_hint(NULL, "third");
-	say_verbose("nothing");
-	say_set_verbose(true);
-	say_verbose("fourth");
-	say_set_verbose(false);
+	message_error("first %d", 1);
+	message_error_hint("second", "%s", "a\nb");
+	message_error_hint(NULL, "third");
+	message_verbose("nothing");
+	output_set_verbose(true);
+	message_verbose("fourth");
+	output_set_verbose(false);
 	CHECK(is_messages(
 			"readside: first 1\nreadside: a\\x0ab\nhint: second\nreadside: third\nreadside: fourth\n"));
 }
@@ -237,7 +239,7 @@ static void test_names(void)
 {
 	static const char *const texts[] = {"b", "a", "b", "", "ab", "b"};
 	static const uint32_t order[] = {3, 1, 4, 0, 2, 5};
-	struct names names;
+	struct diff_names names;
 
 	CHECK(names_start(&names, 6));
 	for (size_t i = 0; i < 6; i++)
@@ -305,7 +307,7 @@ static void test_findings(void)
 	for (unsigned int nr = 100; nr <= 101; nr++) {
 		FILE *out = begin_output();
 		struct check *check = check_to(out, false);
-		struct event event = event_of(empty_labels(nr - 50), "file");
+		struct readside_event event = event_of(empty_labels(nr - 50), "file");
 		unsigned int lines = 0;
 		char last[128];
 
@@ -328,7 +330,7 @@ static void test_findings(void)
 
 static void test_states(void)
 {
-	struct event event = event_of(&hidden, "file");
+	struct readside_event event = event_of(&hidden, "file");
 	FILE *out = begin_output();
 	struct check *check = check_to(out, false);
 	const struct image_state good = event.state;
@@ -355,7 +357,7 @@ static void test_states(void)
 	event.state.nr_callbacks = 1;
 	event.path = "third";
 	check_event(check, &event);
-	check_say_call(check, &event, "f", "call");
+	check_report_call(check, &event, "f", "call");
 	check_broken(check,
 			&(struct broken){.path = "p",
 					.kind = BROKEN_EVENT,
@@ -390,7 +392,7 @@ static void test_states(void)
 /* The status, in both forms. */
 static void test_check_status(void)
 {
-	struct event event = event_of(&hidden, "file");
+	struct readside_event event = event_of(&hidden, "file");
 	FILE *out = begin_output();
 	struct check *check = check_open(out, true, true);
 
@@ -488,7 +490,7 @@ side_static_event(after, "diff", "one", SIDE_LOGLEVEL_ERR,
 
 static void add_to(struct diff_side *side, const struct side_event_description *description)
 {
-	struct event event = event_of(description, "file");
+	struct readside_event event = event_of(description, "file");
 
 	CHECK(!diff_add(side, &event));
 }
@@ -575,8 +577,8 @@ side_static_event(nested, "more", "nested", SIDE_LOGLEVEL_INFO,
 static void test_nested(void)
 {
 	FILE *out = begin_output();
-	struct listing *listing = listing_open(out, FORM_TEXT);
-	struct event event = event_of(&nested, "file");
+	struct readside_listing *listing = listing_open(out, FORM_TEXT);
+	struct readside_event event = event_of(&nested, "file");
 
 	listing_event(listing, &event);
 	listing_close(listing);
@@ -643,7 +645,7 @@ static void test_same_names(void)
 {
 	FILE *out = begin_output();
 	struct check *check = check_to(out, false);
-	struct event one = event_of(&orders, "file"), other = event_of(&hidden, "file");
+	struct readside_event one = event_of(&orders, "file"), other = event_of(&hidden, "file");
 
 	for (unsigned int i = 0; i < 3; i++) {
 		check_event(check, &one);
@@ -670,12 +672,12 @@ static void test_said(void)
 		unsigned int lines = 0;
 
 		for (unsigned int k = 0; k < cases[i].compatible; k++)
-			diff_say(&diff, VERDICT_COMPATIBLE, "", "%u", k);
+			diff_report(&diff, VERDICT_COMPATIBLE, "", "%u", k);
 		CHECK(diff.verdict == (cases[i].compatible ? VERDICT_COMPATIBLE : VERDICT_SAME));
 		for (unsigned int k = 0; k < cases[i].incompatible; k++)
-			diff_say(&diff, VERDICT_INCOMPATIBLE, "", "%u", k);
+			diff_report(&diff, VERDICT_INCOMPATIBLE, "", "%u", k);
 		if (cases[i].incompatible)
-			diff_say(&diff, VERDICT_COMPATIBLE, "", "last");
+			diff_report(&diff, VERDICT_COMPATIBLE, "", "last");
 		CHECK(diff.verdict ==
 				(cases[i].incompatible ? VERDICT_INCOMPATIBLE
 						       : VERDICT_COMPATIBLE));
@@ -724,7 +726,7 @@ struct reading {
 	enum broken_kind kind;
 };
 
-static int count_event(void *opaque, struct event *event)
+static int count_event(void *opaque, struct readside_event *event)
 {
 	struct reading *reading = opaque;
 
@@ -741,9 +743,9 @@ static void note_broken(void *opaque, const struct broken *broken)
 	snprintf(reading->broken, sizeof(reading->broken), "%s", broken->sentence);
 }
 
-static struct source begin_source(const struct source_ops *ops, int *fd)
+static struct readside_source begin_source(const struct source_ops *ops, int *fd)
 {
-	struct source source = {.ops = ops, .path = "self", .image_path = "self"};
+	struct readside_source source = {.ops = ops, .path = "self", .image_path = "self"};
 	struct image_error error;
 
 	*fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -759,7 +761,7 @@ static void test_source_limits(void)
 			.event = count_event, .broken = note_broken, .priv = &reading};
 	struct visit_error error = {.what = "wrong"};
 	int fd;
-	struct source source = begin_source(&ops, &fd);
+	struct readside_source source = begin_source(&ops, &fd);
 	const uint64_t address = image_segments(source.image, &(size_t){0})[0].address;
 	unsigned char bytes[4];
 
@@ -791,7 +793,7 @@ static void test_source_bytes(void)
 
 	for (unsigned int round = 0; round < 3; round++) {
 		int fd;
-		struct source source = begin_source(&ops, &fd);
+		struct readside_source source = begin_source(&ops, &fd);
 
 		source.memory = (struct visit_memory){
 				counted_read, &source, image_byte_order(source.image)};
@@ -879,7 +881,7 @@ static void make_file(const char *name)
 	fclose(file);
 }
 
-static bool walks(struct walk *walk, const char *name, const char *expected)
+static bool walks(struct readside_walk *walk, const char *name, const char *expected)
 {
 	struct walked *walked = walk->ops.priv;
 	bool same;
@@ -893,7 +895,7 @@ static bool walks(struct walk *walk, const char *name, const char *expected)
 	return same;
 }
 
-static int take_no_event(void *opaque, struct event *event)
+static int take_no_event(void *opaque, struct readside_event *event)
 {
 	(void)opaque;
 	(void)event;
@@ -903,8 +905,8 @@ static int take_no_event(void *opaque, struct event *event)
 static void test_walk(void)
 {
 	struct walked walked = {.paths = ""};
-	struct walk_options options = {.max_depth = UINT_MAX};
-	struct walk walk = {.options = &options,
+	struct readside_walk_options options = {.max_depth = UINT_MAX};
+	struct readside_walk walk = {.options = &options,
 			.ops = {take_no_event, note_path, note_image, NULL, &walked}};
 	char name[1024] = "deep";
 
@@ -948,10 +950,10 @@ static void test_walk(void)
 	CHECK(walks(&walk, "nothing", "") &&
 			strstr(walked.broken, "nothing: No such file or directory"));
 	begin_messages();
-	say_set_verbose(true);
+	output_set_verbose(true);
 	options.links = true;
 	walks(&walk, "t", "");
-	say_set_verbose(false);
+	output_set_verbose(false);
 	fflush(messages);
 	CHECK(strstr(output, "t/lost is passed over: No such file or directory\n"));
 	stderr = standard_error;
@@ -974,13 +976,13 @@ static void test_walk(void)
 
 /* ---- options ---- */
 
-static enum step scan(struct options *options, int argc, const char *const *argv)
+static enum readside_step scan(struct readside_options *options, int argc, const char *const *argv)
 {
 	return options_scan(argc, (char **)(uintptr_t)argv, options);
 }
 
-static enum step next_file(
-		struct options *options, int argc, const char *const *argv, const char **path)
+static enum readside_step next_file(struct readside_options *options, int argc,
+		const char *const *argv, const char **path)
 {
 	return options_next(argc, (char **)(uintptr_t)argv, options, path);
 }
@@ -995,7 +997,7 @@ static void test_options(void)
 			"p*", "-e", "x:y", "-o", "out", "b", "-a", "-l", "-d", "-i", "I", "-m", "M",
 			"-f", "text", "--strict", "--check", "-v", "--", "-c", "d", NULL};
 	const int argc = (int)(sizeof(argv) / sizeof(argv[0])) - 1;
-	struct options options;
+	struct readside_options options;
 	const char *path;
 
 	CHECK(scan(&options, argc, argv) == STEP_FILE && options.mode == MODE_CHECK &&

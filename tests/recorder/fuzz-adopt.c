@@ -48,7 +48,7 @@ side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,
 #define ROUNDS_LONG 20000
 
 static char work[] = "/tmp/side-adopt-XXXXXX";
-static char place[LENGTH], output[LENGTH], victim[LENGTH], bait[LENGTH];
+static char state_dir[LENGTH], output[LENGTH], victim[LENGTH], bait[LENGTH];
 
 /* ---- a small world of files ---- */
 
@@ -110,13 +110,13 @@ static void keep_file(const char *path, const char *name)
 
 static void keep_directory(const char *below)
 {
-	char *path = join(place, below);
+	char *path = join(state_dir, below);
 	DIR *directory = opendir(path);
 	struct dirent *entry;
 
 	CHECK(directory);
 	while ((entry = readdir(directory))) {
-		char *name = join(below, entry->d_name), *full = join(place, name);
+		char *name = join(below, entry->d_name), *full = join(state_dir, name);
 
 		if (entry->d_type == DT_REG)
 			keep_file(full, name);
@@ -133,17 +133,17 @@ static void put_back(void)
 {
 	unsigned int i;
 
-	remove_all(place);
+	remove_all(state_dir);
 	remove_all(output);
-	CHECK(!mkdir(place, 0700));
+	CHECK(!mkdir(state_dir, 0700));
 	for (i = 0; i < 2; i++) {
-		char *path = join(place, folders[i]);
+		char *path = join(state_dir, folders[i]);
 
 		CHECK(!mkdir(path, 0755));
 		free(path);
 	}
 	for (i = 0; i < nr_files; i++) {
-		char *path = join(place, files[i].name);
+		char *path = join(state_dir, files[i].name);
 
 		write_file(path, files[i].bytes, files[i].size, files[i].mode);
 		free(path);
@@ -164,7 +164,7 @@ static struct session *open_session(void)
 			.nr_channels = 1,
 	};
 	char *socket = join(work, "socket");
-	const struct session_live live = {.socket = socket, .place = place, .active = true};
+	const struct session_live live = {.socket = socket, .state_dir = state_dir, .active = true};
 	struct session_error error;
 	struct session *session;
 
@@ -184,7 +184,7 @@ static void describe(struct session *session, struct instance *instance)
 	visit_buffer_heap(&buffer);
 	CHECK(!visit_description_encode(&ev_good, &buffer, NULL));
 	head.size = (uint32_t)buffer.size;
-	CHECK(!kinds_add(session, instance, &head, buffer.data));
+	CHECK(!classes_add(session, instance, &head, buffer.data));
 	visit_buffer_free(&buffer);
 }
 
@@ -327,7 +327,7 @@ static void make_hole(const char *path)
 
 static void spoil_file(const struct file *file)
 {
-	char *path = join(place, file->name);
+	char *path = join(state_dir, file->name);
 
 	CHECK(!unlink(path));
 	switch (random_number(10)) {
@@ -348,7 +348,7 @@ static void spoil_file(const struct file *file)
 
 static void spoil_place(void)
 {
-	char *folder = join(place, folders[0]), *other = NULL;
+	char *folder = join(state_dir, folders[0]), *other = NULL;
 
 	switch (random_number(4)) {
 	case 0:
@@ -356,14 +356,14 @@ static void spoil_place(void)
 		CHECK(!symlink(bait, folder));
 		break;
 	case 1:
-		other = join(place, "loop");
+		other = join(state_dir, "loop");
 		CHECK(!symlink(".", other));
 		break;
 	case 2:
-		other = join(place, "bad-1-1");
+		other = join(state_dir, "bad-1-1");
 		CHECK(!rename(folder, other));
 		break;
-	default: other = join(place, "empty"); CHECK(!mkdir(other, 0));
+	default: other = join(state_dir, "empty"); CHECK(!mkdir(other, 0));
 	}
 	free(folder);
 	free(other);
@@ -385,7 +385,7 @@ int main(void)
 	unsigned int rounds = getenv("SIDE_TEST_LONG") ? ROUNDS_LONG : ROUNDS;
 
 	CHECK(mkdtemp(work));
-	snprintf(place, sizeof(place), "%s/place", work);
+	snprintf(state_dir, sizeof(state_dir), "%s/place", work);
 	snprintf(output, sizeof(output), "%s/out", work);
 	snprintf(victim, sizeof(victim), "%s/victim", work);
 	snprintf(bait, sizeof(bait), "%s/bait", work);
@@ -394,7 +394,7 @@ int main(void)
 	make_place();
 	put_back();
 	play();
-	CHECK(count_good() == EVENTS && access(place, F_OK));
+	CHECK(count_good() == EVENTS && access(state_dir, F_OK));
 	while (rounds--) {
 		put_back();
 		if (random_number(8))

@@ -445,7 +445,7 @@ static void fuzz_core(unsigned int rounds)
 	/* Where a change is worth most: ELF heads, the record, its lists, the ring's head, its rest. */
 	const struct {
 		size_t begin, size;
-	} places[] = {{0, 64 + 2 * sizeof(Elf64_Phdr)}, {PAGE, sizeof(struct recovery_head)},
+	} locations[] = {{0, 64 + 2 * sizeof(Elf64_Phdr)}, {PAGE, sizeof(struct recovery_head)},
 			{PAGE + CHANNELS_OFFSET, sizeof(struct recovery_channel)},
 			{PAGE + CHUNK_OFFSET, 256}, {PAGE + RECORD_BYTES, 128},
 			{PAGE + RECORD_BYTES + PAGE, 2048},
@@ -458,10 +458,10 @@ static void fuzz_core(unsigned int rounds)
 	write_file("core", core, core_bytes);
 	check_whole(path);
 	while (rounds--) {
-		unsigned int place = random_number(sizeof(places) / sizeof(places[0]));
+		unsigned int state_dir = random_number(sizeof(locations) / sizeof(locations[0]));
 
 		memcpy(bad, core, core_bytes);
-		mutate(bad, places[place].begin, places[place].size);
+		mutate(bad, locations[state_dir].begin, locations[state_dir].size);
 		write_file("core", bad,
 				random_number(16) ? core_bytes
 						  : random_number((unsigned int)core_bytes));

@@ -41,7 +41,7 @@ static int dial(void)
 	return wire_connect(path, wire_deadline(ANSWER_MS));
 }
 
-static int say(int fd, const void *bytes, size_t size)
+static int report(int fd, const void *bytes, size_t size)
 {
 	return wire_send(fd, bytes, size, NULL, 0, wire_deadline(ANSWER_MS));
 }
@@ -101,7 +101,7 @@ static int introduce(uint64_t token, const char *procname)
 	ssize_t size = hello_message(token, procname);
 
 	CHECK(fd >= 0 && size > 0);
-	CHECK(!say(fd, message, (size_t)size));
+	CHECK(!report(fd, message, (size_t)size));
 	size = wire_receive(fd, message, sizeof(message), fds, &nr_fds, wire_deadline(ANSWER_MS));
 	CHECK(size > 0 && nr_fds == 0);
 	CHECK(!wire_decode_config(message, (size_t)size, &config) && config.accepted);
@@ -123,17 +123,17 @@ static int send_events(int fd, uint64_t token, uint32_t sequence, bool last, con
 	ssize_t length = wire_encode_events(message, sizeof(message), &events);
 
 	CHECK(length > 0);
-	return say(fd, message, (size_t)length);
+	return report(fd, message, (size_t)length);
 }
 
 /* A good description under this id, as it stands in the stream. */
-static size_t good_kind(uint32_t id, unsigned char *out, size_t room)
+static size_t good_kind(uint32_t id, unsigned char *out, size_t capacity)
 {
 	struct wire_event_head head = {.id = id};
 	struct visit_buffer buffer;
 	size_t size;
 
-	visit_buffer_fixed(&buffer, out, room);
+	visit_buffer_fixed(&buffer, out, capacity);
 	CHECK(!visit_buffer_append(&buffer, &head, sizeof(head)));
 	CHECK(!visit_description_encode(&ev_good, &buffer, NULL));
 	head.size = (uint32_t)(buffer.size - sizeof(head));
@@ -164,7 +164,7 @@ static void verb_garbage(void)
 	int fd, ret;
 
 	fd = dial();
-	CHECK(!say(fd, text, sizeof(text)));
+	CHECK(!report(fd, text, sizeof(text)));
 	expect_end(fd);
 	for (i = 0; i < 300; i++) {
 		fd = dial();
@@ -176,9 +176,9 @@ static void verb_garbage(void)
 			ssize_t size = hello_message(i, "x");
 
 			message[16 + (unsigned int)rand() % ((unsigned int)size - 16)] ^= 1;
-			say(fd, message, (size_t)size);
+			report(fd, message, (size_t)size);
 		} else {
-			say(fd, message, 100);
+			report(fd, message, 100);
 		}
 		wire_close(fd);
 	}
@@ -194,10 +194,10 @@ static void verb_garbage(void)
 		expect_end(fd);
 	/* Twice hello, and what only the recorder says. */
 	fd = introduce(5, "twice");
-	CHECK(!say(fd, message, (size_t)hello_message(6, "twice")));
+	CHECK(!report(fd, message, (size_t)hello_message(6, "twice")));
 	expect_end(fd);
 	fd = dial();
-	CHECK(!say(fd, message,
+	CHECK(!report(fd, message,
 			(size_t)wire_encode_ack(
 					message, sizeof(message), &(struct wire_ack){.last = 1})));
 	expect_end(fd);

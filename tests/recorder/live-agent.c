@@ -66,7 +66,7 @@ static int dial(void)
 	return fd;
 }
 
-static int say(int fd, ssize_t size)
+static int report(int fd, ssize_t size)
 {
 	if (size < 0)
 		die("what cannot be said");
@@ -196,7 +196,7 @@ static void do_hello(char **words)
 	if (nr_instances == INSTANCES)
 		die("too many instances");
 	played->token = hello.token;
-	say(fd, wire_encode_hello(message, sizeof(message), &hello));
+	report(fd, wire_encode_hello(message, sizeof(message), &hello));
 	if (hear_config(fd, played))
 		nr_instances++;
 	close(fd);
@@ -210,7 +210,7 @@ static void do_refresh(char **words)
 	};
 	int fd = dial();
 
-	say(fd, wire_encode_refresh(message, sizeof(message), &refresh));
+	report(fd, wire_encode_refresh(message, sizeof(message), &refresh));
 	hear_config(fd, NULL);
 	close(fd);
 }
@@ -227,7 +227,7 @@ static void do_foreign(char **words)
 	waitpid(child, NULL, 0);
 }
 
-static size_t make_kind(unsigned char *out, size_t room, const char *name, char *const *words)
+static size_t make_kind(unsigned char *out, size_t space, const char *name, char *const *words)
 {
 	struct side_event_description description = ev_value;
 	char contexts[1024];
@@ -245,16 +245,16 @@ static size_t make_kind(unsigned char *out, size_t room, const char *name, char 
 				1;
 	}
 	side_ptr_set(description.event_name, name);
-	visit_buffer_fixed(&buffer, out, room);
+	visit_buffer_fixed(&buffer, out, space);
 	if (visit_buffer_append(&buffer, &head, sizeof(head)) ||
 			visit_buffer_append(&buffer, contexts, head.contexts_size) ||
 			visit_description_encode(&description, &buffer, NULL))
 		die("no description");
-	room = buffer.size;
-	head.size = (uint32_t)(room - sizeof(head) - head.contexts_size);
+	space = buffer.size;
+	head.size = (uint32_t)(space - sizeof(head) - head.contexts_size);
 	memcpy(out, &head, sizeof(head));
 	visit_buffer_free(&buffer);
-	return room;
+	return space;
 }
 
 static void send_kinds(uint64_t token, const unsigned char *bytes, size_t size)
@@ -274,7 +274,7 @@ static void send_kinds(uint64_t token, const unsigned char *bytes, size_t size)
 				.size = (uint32_t)part,
 		};
 
-		if (say(fd, wire_encode_events(message, sizeof(message), &events)))
+		if (report(fd, wire_encode_events(message, sizeof(message), &events)))
 			break;
 		at += part;
 	}
@@ -355,7 +355,7 @@ static void do_flood(char **words)
 		int fd = dial();
 		ssize_t size;
 
-		say(fd, wire_encode_refresh(message, sizeof(message), &refresh));
+		report(fd, wire_encode_refresh(message, sizeof(message), &refresh));
 		size = hear(fd, NULL, NULL);
 		refused += size > 0 && !wire_decode_config(message, (size_t)size, &config) &&
 				!config.accepted;
@@ -375,7 +375,7 @@ static void do_garbage(char **words)
 
 		message[(unsigned int)rand() % (unsigned int)size] ^=
 				(unsigned char)(1 << rand() % 8);
-		say(fd, size);
+		report(fd, size);
 		close(fd);
 	}
 	printf("{}\n");
@@ -405,11 +405,11 @@ int main(int argc, char **argv)
 		return 2;
 	path = argv[1];
 	while (fgets(line, sizeof(line), stdin)) {
-		char *words[32] = {NULL}, *rest = NULL, *word;
+		char *words[32] = {NULL}, *remainder = NULL, *word;
 		size_t nr = 0, i;
 
-		for (word = strtok_r(line, " \n", &rest); word && nr < 31;
-				word = strtok_r(NULL, " \n", &rest))
+		for (word = strtok_r(line, " \n", &remainder); word && nr < 31;
+				word = strtok_r(NULL, " \n", &remainder))
 			words[nr++] = word;
 		for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 			if (nr && !strcmp(words[0], verbs[i].name) && nr > verbs[i].nr_words)

@@ -113,7 +113,7 @@ static void add_channel(struct definition *definition, char *text)
 
 static void add_track(struct definition *definition, char *text)
 {
-	static const char *const kinds[] = {"pid", "uid", "gid", "name", "cgroup", "container"};
+	static const char *const classes[] = {"pid", "uid", "gid", "name", "cgroup", "container"};
 	struct session_track *track = &definition->track[definition->nr_track];
 	char *value;
 	size_t i;
@@ -127,7 +127,7 @@ static void add_track(struct definition *definition, char *text)
 		die("t=KIND:VALUE");
 	*value++ = 0;
 	for (i = 0; i < SESSION_TRACK_KINDS; i++)
-		if (!strcmp(text, kinds[i]))
+		if (!strcmp(text, classes[i]))
 			track->kind = (enum session_track_kind)i;
 	track->text = value;
 	track->number = strtoull(value, NULL, 0);
@@ -349,11 +349,11 @@ static void obey(struct session *session, char **words)
 }
 
 /* stdin may hold several lines: none of them may wait in a buffer of ours while we sleep. */
-static bool read_line(char *line, size_t room)
+static bool read_line(char *line, size_t capacity)
 {
 	size_t size = 0;
 
-	while (size + 1 < room && read(STDIN_FILENO, line + size, 1) == 1 && line[size] != '\n')
+	while (size + 1 < capacity && read(STDIN_FILENO, line + size, 1) == 1 && line[size] != '\n')
 		size++;
 	if (!size)
 		return false;
@@ -369,7 +369,7 @@ static void serve(struct session *session)
 	struct session_error error;
 
 	for (;;) {
-		char *words[512] = {NULL}, *rest = NULL, *word;
+		char *words[512] = {NULL}, *remainder = NULL, *word;
 		size_t nr = 0;
 
 		poll(fds, 2, 500);
@@ -379,8 +379,8 @@ static void serve(struct session *session)
 			continue;
 		if (!read_line(line, sizeof(line)))
 			close_session(session, true);
-		for (word = strtok_r(line, "\t", &rest); word && nr < 511;
-				word = strtok_r(NULL, "\t", &rest))
+		for (word = strtok_r(line, "\t", &remainder); word && nr < 511;
+				word = strtok_r(NULL, "\t", &remainder))
 			words[nr++] = word;
 		obey(session, words);
 	}
@@ -399,7 +399,7 @@ int main(int argc, char **argv)
 		switch (option) {
 		case 'o': options.output = optarg; break;
 		case 's': live.socket = optarg; break;
-		case 'p': live.place = optarg; break;
+		case 'p': live.state_dir = optarg; break;
 		case 'm': options.memory_limit = strtoull(optarg, NULL, 0); break;
 		case 'a': live.active = true; break;
 		case 'u': live.any_user = true; break;

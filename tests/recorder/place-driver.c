@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 	kill_torn = getenv("PLACE_KILL_TORN") != NULL;
 	kill_at = text ? strtoul(text, NULL, 10) : 0;
 	live.socket = argv[1];
-	live.place = argv[2];
+	live.state_dir = argv[2];
 	options.output = argv[3];
 	options.force = true;
 	options.format = *argv[4] == '2' ? SESSION_FORMAT_CTF2 : SESSION_FORMAT_CTF1;

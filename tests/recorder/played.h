@@ -179,21 +179,21 @@ static inline bool played_hello(struct session *session, struct played *played,
 
 /* An entry of EVENTS for `played_event`. Returns its size. */
 static inline size_t played_kind(
-		unsigned char *bytes, size_t room, uint32_t channel, uint32_t id, const char *name)
+		unsigned char *bytes, size_t space, uint32_t channel, uint32_t id, const char *name)
 {
 	struct wire_event_head head = {.channel = (uint16_t)channel, .id = id};
 	struct side_event_description description = played_event;
 	struct visit_buffer buffer;
 
 	side_ptr_set(description.event_name, name);
-	visit_buffer_fixed(&buffer, bytes, room);
+	visit_buffer_fixed(&buffer, bytes, space);
 	CHECK(!visit_buffer_append(&buffer, &head, sizeof(head)));
 	CHECK(!visit_description_encode(&description, &buffer, NULL));
 	head.size = (uint32_t)(buffer.size - sizeof(head));
 	memcpy(bytes, &head, sizeof(head));
-	room = buffer.size;
+	space = buffer.size;
 	visit_buffer_free(&buffer);
-	return room;
+	return space;
 }
 
 /* The answer; false: the connection ended. */

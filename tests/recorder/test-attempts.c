@@ -245,16 +245,16 @@ static void test_recorder(void)
 static void test_aside(void)
 {
 	begin(1, EEXIST);
-	facts_make_way(77, "name");
+	facts_clear_path(77, "name");
 	CHECK(nr_tries == 1 && is_last(".name.old-0"));
 	begin(100, EEXIST);
-	facts_make_way(77, "name");
+	facts_clear_path(77, "name");
 	CHECK(nr_tries == 100 && is_last(".name.old-99"));
 	begin(101, EEXIST);
-	facts_make_way(77, "name");
+	facts_clear_path(77, "name");
 	CHECK(nr_tries == 100);
 	begin(0, ENOENT);
-	facts_make_way(77, "name");
+	facts_clear_path(77, "name");
 	CHECK(nr_tries == 1);
 }
 
@@ -336,17 +336,17 @@ static void test_locks(void)
 
 static void test_refusals(void)
 {
-	struct session_probe_answer said = {.refusals = NULL};
+	struct session_probe_answer answer = {.refusals = NULL};
 
 	for (uint32_t i = 1; i <= 257; i++) {
 		const struct wire_probe_run run = {.first = 10 * i, .count = i, .error = EPERM};
 
-		record_probes_add_refusal(&said, &run);
-		CHECK(said.refusals && said.nr_refusals == (i <= 256 ? i : 256));
+		record_probes_add_refusal(&answer, &run);
+		CHECK(answer.refusals && answer.nr_refusals == (i <= 256 ? i : 256));
 	}
-	CHECK(said.refusals[255].first == 2560 && said.refusals[255].count == 256 &&
-			said.refusals[255].error == EPERM);
-	free(said.refusals);
+	CHECK(answer.refusals[255].first == 2560 && answer.refusals[255].count == 256 &&
+			answer.refusals[255].error == EPERM);
+	free(answer.refusals);
 }
 
 /* A rate is compared with the count of the last second, of which 32 samples are kept, at most one each 50 ms. */
@@ -357,38 +357,38 @@ static void test_samples(void)
 	uint64_t now = 0;
 
 	trigger.nr_samples = 1;
-	look_at_rate(&trigger, 50 * ms - 1);
+	trigger_check_rate(&trigger, 50 * ms - 1);
 	CHECK(trigger.nr_samples == 1);
-	look_at_rate(&trigger, 50 * ms);
+	trigger_check_rate(&trigger, 50 * ms);
 	CHECK(trigger.nr_samples == 2 && trigger.samples[1].time == 50 * ms);
 	/* Of samples older than a second the last one stays. */
 	for (now = 100 * ms; now <= 1000 * ms; now += 50 * ms)
-		look_at_rate(&trigger, now);
+		trigger_check_rate(&trigger, now);
 	CHECK(trigger.nr_samples == 21 && !trigger.samples[0].time);
-	look_at_rate(&trigger, 1000 * ms + 1);
+	trigger_check_rate(&trigger, 1000 * ms + 1);
 	CHECK(trigger.nr_samples == 20 && trigger.samples[0].time == 50 * ms);
-	look_at_rate(&trigger, 1050 * ms);
+	trigger_check_rate(&trigger, 1050 * ms);
 	CHECK(trigger.nr_samples == 21 && trigger.samples[0].time == 50 * ms);
 	CHECK(!trigger.above && !trigger.due);
 	/* The limit in a second, and one more. */
 	trigger.count = 1000;
-	look_at_rate(&trigger, 1050 * ms);
+	trigger_check_rate(&trigger, 1050 * ms);
 	CHECK(!trigger.above && !trigger.due);
 	trigger.count = 1001;
-	look_at_rate(&trigger, 1050 * ms);
+	trigger_check_rate(&trigger, 1050 * ms);
 	CHECK(trigger.above && trigger.due);
 	/* It stays above: a second snapshot is due only after it was not. */
 	trigger.due = false;
-	look_at_rate(&trigger, 1050 * ms + 1);
+	trigger_check_rate(&trigger, 1050 * ms + 1);
 	CHECK(trigger.above && !trigger.due);
 	/* No sample is added to 32. */
 	trigger.nr_samples = 32;
 	for (unsigned int i = 0; i < 32; i++)
 		trigger.samples[i].time = 2000 * ms + i;
-	look_at_rate(&trigger, 2900 * ms);
+	trigger_check_rate(&trigger, 2900 * ms);
 	CHECK(trigger.nr_samples == 32 && trigger.samples[31].time == 2000 * ms + 31);
 	trigger.nr_samples = 31;
-	look_at_rate(&trigger, 2900 * ms);
+	trigger_check_rate(&trigger, 2900 * ms);
 	CHECK(trigger.nr_samples == 32 && trigger.samples[31].time == 2900 * ms &&
 			trigger.samples[31].count == 1001);
 }

@@ -596,14 +596,15 @@ static void test_reports(void)
 	/* Beyond the limit, losses in records are added up; those in bytes are kept. */
 	for (int i = 0; i < LIMIT_SESSION_LOSSES; i++)
 		report_loss(session, &instance, "r", "e", "x", 1, false);
-	CHECK(session->reports.nr_losses == LIMIT_SESSION_LOSSES && !session->reports.losses_rest);
+	CHECK(session->reports.nr_losses == LIMIT_SESSION_LOSSES &&
+			!session->reports.losses_remainder);
 	report_loss(session, &instance, "r", "e", "x", 3, false);
 	report_loss(session, &instance, "r", "e", "x", 5, false);
 	CHECK(session->reports.nr_losses == LIMIT_SESSION_LOSSES &&
-			session->reports.losses_rest == 8);
+			session->reports.losses_remainder == 8);
 	report_loss(session, &instance, "r_1", "e:f", "y", 7, true);
 	CHECK(session->reports.nr_losses == LIMIT_SESSION_LOSSES + 1 &&
-			session->reports.losses_rest == 8);
+			session->reports.losses_remainder == 8);
 	CHECK(!strcmp(session->reports.losses[LIMIT_SESSION_LOSSES].process, "web") &&
 			!strcmp(session->reports.losses[LIMIT_SESSION_LOSSES].ring, "r_1") &&
 			!strcmp(session->reports.losses[LIMIT_SESSION_LOSSES].event, "e:f") &&

@@ -143,7 +143,7 @@ static void played_close(
 #define CHECK_MASK(mask) ((mask) == STATX_BTIME ? (void)0 : abort())
 #define wire_deadline(ms) (now_ns + (ms)*UINT64_C(1000000))
 #define full_waits(session) ((void)(session), is_full)
-#define place_is_adopted(session) ((void)(session), is_adopted)
+#define state_directory_is_adopted(session) ((void)(session), is_adopted)
 #define trace_close(session, instance, clock) played_close(session, instance, clock)
 #define losses_note(session, instance) called("note(%u)\n", (instance)->number)
 #define session_refined_clock(session, clock) \

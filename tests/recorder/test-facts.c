@@ -223,7 +223,8 @@ static const char *const base[NR_BASE] = {"procname a%20b", "exe /bin/x", "trace
 		"context vpid", "channel two"};
 
 /* With another line instead of that one (NULL: none), and one more before the last line. */
-static bool reads(unsigned int at, const char *instead, const char *more, struct found *found)
+static bool reads(unsigned int at, const char *instead, const char *more,
+		struct recovery_facts *found)
 {
 	struct ctf_error why = {.text = ""};
 	char text[8192] = "side-buffers 1\n";
@@ -238,7 +239,7 @@ static bool reads(unsigned int at, const char *instead, const char *more, struct
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%send\n", more ? more : "",
 			more ? "\n" : "");
 	write_text("instance", text);
-	*found = (struct found){.pid = 0};
+	*found = (struct recovery_facts){.pid = 0};
 	ret = found_read(folder, found, &why);
 	CHECK(!ret ||
 			(ret == -EINVAL &&
@@ -249,7 +250,7 @@ static bool reads(unsigned int at, const char *instead, const char *more, struct
 
 static bool is_read(unsigned int at, const char *instead, const char *more)
 {
-	struct found *found = malloc(sizeof(*found));
+	struct recovery_facts *found = malloc(sizeof(*found));
 	bool is;
 
 	CHECK(found);
@@ -261,7 +262,7 @@ static bool is_read(unsigned int at, const char *instead, const char *more)
 
 static void test_found(void)
 {
-	struct found *found = malloc(sizeof(*found));
+	struct recovery_facts *found = malloc(sizeof(*found));
 	char long_name[120], number[64];
 	struct instance *instance;
 	struct session *session = session_allocate();
@@ -343,7 +344,7 @@ static void test_numbers(void)
 
 /* ---- A state directory ---- */
 
-static struct session *open_place(const char *name, int expected)
+static struct session *agent_boot_directory_open_state_dir(const char *name, int expected)
 {
 	struct session *session = session_allocate();
 	int ret;
@@ -353,7 +354,7 @@ static struct session *open_place(const char *name, int expected)
 	session->clock.first = (struct ctf_clock){.frequency = 10000, .offset_s = 3, .offset = 4};
 	session->output.path = strdup(played_path("out"));
 	error = (struct session_error){.kind = SESSION_ERROR_NONE};
-	ret = place_open(session, played_path(name), geteuid(), &error);
+	ret = state_directory_open_session(session, played_path(name), geteuid(), &error);
 	CHECK(ret == expected);
 	return session;
 }
@@ -361,12 +362,12 @@ static struct session *open_place(const char *name, int expected)
 static void check_refused(const char *name, int code, const char *reason, const char *hint)
 {
 	char text[600];
-	struct session *session = open_place(name, -code);
+	struct session *session = agent_boot_directory_open_state_dir(name, -code);
 
 	snprintf(text, sizeof(text), "cannot keep a session in %s: %s", played_path(name), reason);
 	CHECK(!strcmp(error.text, text) && error.code == code);
 	CHECK(hint ? strstr(error.hint, hint) != NULL : !*error.hint);
-	CHECK(!place_is_adopted(session));
+	CHECK(!state_directory_is_adopted(session));
 	session_destroy(session);
 }
 
@@ -386,17 +387,19 @@ static bool is_saved_read(const char *boot, const char *clock, const char *more,
 	bool is;
 
 	save_place(boot, clock, more);
-	session = open_place("place", 0);
-	CHECK(place_is_adopted(session));
-	is = place_output(session) && !strcmp(place_output(session), "/a b") &&
-			place_generation(session) == 77 && place_first_chunk(session) == 5;
+	session = agent_boot_directory_open_state_dir("place", 0);
+	CHECK(state_directory_is_adopted(session));
+	is = state_directory_output(session) && !strcmp(state_directory_output(session), "/a b") &&
+			state_directory_generation(session) == 77 &&
+			state_directory_first_chunk(session) == 5;
 	CHECK(is == !session->reports.nr_messages);
 	CHECK(session->clock.first.frequency == frequency);
 	if (!is)
 		CHECK(strstr(session->reports.messages[0].text,
 				      "place/session is not what a recorder writes there: output and clock are those of a new session") &&
-				session->reports.messages[0].is_error && !place_output(session) &&
-				!place_generation(session));
+				session->reports.messages[0].is_error &&
+				!state_directory_output(session) &&
+				!state_directory_generation(session));
 	session_destroy(session);
 	return is;
 }
@@ -408,23 +411,23 @@ static void test_place(void)
 	struct session *session;
 
 	CHECK(!mkdirat(folder, "out", 0700));
-	session = open_place("place", 0);
-	CHECK(!place_is_adopted(session) && !place_output(session) &&
-			place_owner(session) == geteuid());
-	place_boot(boot);
+	session = agent_boot_directory_open_state_dir("place", 0);
+	CHECK(!state_directory_is_adopted(session) && !state_directory_output(session) &&
+			state_directory_owner(session) == geteuid());
+	state_directory_boot(boot);
 	CHECK(strlen(boot) == 36);
 	CHECK(!mkdirat(folder, "out/chunk-0007-x", 0700));
-	CHECK(!place_save(session, 12));
+	CHECK(!state_directory_save(session, 12));
 	snprintf(text, sizeof(text),
 			"side-place 1\nboot %s\nclock 1 10000 3 4\noutput %s\ngeneration 12\nchunks 7\nend\n",
 			boot, played_path("out"));
 	check_file("place/session", text);
 	/* Chunks of the session itself do not count. */
 	CHECK(!mkdirat(folder, "out/chunk-0009-x", 0700));
-	CHECK(!place_save(session, 13) && place_first_chunk(session) == 7);
+	CHECK(!state_directory_save(session, 13) && state_directory_first_chunk(session) == 7);
 	write_text("place/totals", "x");
 	write_text("place/doorbell", "x");
-	place_remove(session);
+	state_directory_remove(session);
 	CHECK(!exists("place"));
 	session_destroy(session);
 	CHECK(!mkdirat(folder, "place", 0700));
@@ -442,8 +445,8 @@ static void test_place(void)
 	CHECK(!is_saved_read(boot, "1 10001 1 2", "chunks x\n", 10000));
 	CHECK(!is_saved_read(boot, "1 10001 1 2", "other x\n", 10000));
 	write_text("place/session", "side-place 1\nclock 1 10000 1 2\noutput a\nend\n");
-	session = open_place("place", 0);
-	CHECK(session->reports.nr_messages == 1 && !place_output(session));
+	session = agent_boot_directory_open_state_dir("place", 0);
+	CHECK(session->reports.nr_messages == 1 && !state_directory_output(session));
 	session_destroy(session);
 	/* 64 KiB, and one byte more. */
 	big = calloc(1, 65538);
@@ -451,12 +454,12 @@ static void test_place(void)
 	snprintf(big, 65538, "side-place 1\nclock 1 10000 1 2\noutput /b\ngeneration 6\nend\n");
 	memset(big + strlen(big), 'x', 65536 - strlen(big));
 	write_file("place/session", big, 65536);
-	session = open_place("place", 0);
-	CHECK(!session->reports.nr_messages && place_generation(session) == 6);
+	session = agent_boot_directory_open_state_dir("place", 0);
+	CHECK(!session->reports.nr_messages && state_directory_generation(session) == 6);
 	session_destroy(session);
 	big[65536] = 'x';
 	write_file("place/session", big, 65537);
-	session = open_place("place", 0);
+	session = agent_boot_directory_open_state_dir("place", 0);
 	CHECK(session->reports.nr_messages == 1);
 	session_destroy(session);
 	free(big);
@@ -489,7 +492,7 @@ static bool are_totals_read(const char *text)
 
 	write_text("place/totals", text);
 	unlinkat(folder, "place/session", 0);
-	session = open_place("place", 0);
+	session = agent_boot_directory_open_state_dir("place", 0);
 	totals_read(session);
 	are = session->totals.last != NULL;
 	CHECK(session->reports.nr_messages == !are);
@@ -574,8 +577,8 @@ static void test_chunks(void)
 	make_chunk(".other", 4);
 	CHECK(chunk_last_number(played_path("out")) == 8);
 	save_place("boot", "1 10000 1 2", "");
-	session = open_place("place", 0);
-	CHECK(place_first_chunk(session) == 5);
+	session = agent_boot_directory_open_state_dir("place", 0);
+	CHECK(state_directory_first_chunk(session) == 5);
 	adopt_chunks(session);
 	/* The first one is of another session. */
 	CHECK(session->retention.nr == 2 && session->retention.bytes == 23 &&

@@ -74,7 +74,7 @@ static int read_journal(
 	CHECK(!ftruncate(fd, HEAD_BYTES + (off_t)sizeof(slots) - less));
 	close(fd);
 	memset(each, 0, RINGS * sizeof(*each));
-	ret = journal_look(&instance, folder, "/nowhere");
+	ret = journal_scan(&instance, folder, "/nowhere");
 	return ret;
 }
 

@@ -224,7 +224,7 @@ static void test_reclaim(void **unused)
 {
 	(void)unused;
 	/* First from programs that have described no event. */
-	channels[0][0].room_ids = channels[0][1].room_ids = channels[1][0].room_ids = 1;
+	channels[0][0].ids_capacity = channels[0][1].ids_capacity = channels[1][0].ids_capacity = 1;
 	leases_reclaim(session, UID, EACH - KEPT);
 	assert_called("revoke 4\n");
 	check_revoked(EACH - KEPT);
@@ -288,7 +288,7 @@ static void test_matched(void **unused)
 	/* It has described no event of this channel. */
 	leases_matched(session, &instances[0]);
 	assert_called("");
-	channels[0][0].room_ids = channels[0][1].room_ids = 1;
+	channels[0][0].ids_capacity = channels[0][1].ids_capacity = 1;
 	leases_matched(session, &instances[0]);
 	assert_called("grant 1\ngrant 2\n");
 	assert_true(!channels[0][0].revoked && !channels[0][0].unmatched);
@@ -296,7 +296,7 @@ static void test_matched(void **unused)
 	assert_int_equal(session->memory.peak, session->memory.used);
 	leases_matched(session, &instances[0]);
 	assert_called("");
-	channels[1][0].room_ids = channels[1][1].room_ids = 1;
+	channels[1][0].ids_capacity = channels[1][1].ids_capacity = 1;
 	channels[1][0].unmatched = false;
 	channels[1][1].ring_fd = -1;
 	leases_matched(session, &instances[1]);
@@ -475,7 +475,7 @@ static void test_idle(void **unused)
 
 	(void)unused;
 	only_first();
-	channels[0][0].room_ids = 1;
+	channels[0][0].ids_capacity = 1;
 	lease[1].is_empty = true;
 	scan();
 	CHECK(shares_take(&session->memory.shares, UID,

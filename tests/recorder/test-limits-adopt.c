@@ -59,7 +59,7 @@
 /* ---- played functions ---- */
 
 static unsigned int nr_entries; /* that the next directory has; 0: directories are real */
-static unsigned int nr_listed, nr_opened, nr_trees, nr_told, nr_maps;
+static unsigned int nr_listed, nr_opened, nr_trees, nr_reported, nr_maps;
 static size_t nr_segments;
 
 static struct dirent *played_readdir(DIR *directory)
@@ -97,7 +97,7 @@ static void played_losses_take_told(struct instance *instance, const char *bytes
 	(void)instance;
 	(void)bytes;
 	CHECK(size);
-	nr_told++;
+	nr_reported++;
 }
 
 static void played_maps_adopt(struct instance *instance, char *text, size_t size)
@@ -157,9 +157,9 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #undef flock
 #undef openat
 #define nftw played_nftw
-#define place_first_chunk played_first_chunk
+#define state_directory_first_chunk played_first_chunk
 #include "recorder/recovery/adopt-chunks.c"
-#undef place_first_chunk
+#undef state_directory_first_chunk
 #undef nftw
 #undef readdir
 #include "recorder/recovery/adopt-mapped.c"
@@ -168,7 +168,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #include "recorder/recovery/core-dump.c"
 #undef gelf_getphdr
 #undef elf_getphdrnum
-#define losses_take_told played_losses_take_told
+#define losses_read_reported played_losses_take_told
 #define maps_adopt played_maps_adopt
 #include "recorder/storage/journal.c"
 #undef maps_adopt
@@ -207,7 +207,7 @@ static int played_skip(struct ring_consumer *consumer, uint32_t ring, const void
 #undef ring_consumer_skip
 #undef ctf_packet_free
 #undef ctf_packet_read
-#undef losses_take_told
+#undef losses_read_reported
 #include "recorder/core/totals.c"
 
 /* ---- a session ---- */
@@ -286,10 +286,10 @@ static void test_folders(void)
 /* The entries of a directory, among them `.` and `..`. */
 static void test_leftovers(void)
 {
-	int place = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder;
+	int state_dir = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder;
 	char path[128];
 
-	CHECK(place >= 0 && LIMIT_LEFTOVERS == 256);
+	CHECK(state_dir >= 0 && LIMIT_LEFTOVERS == 256);
 	for (unsigned int nr = LIMIT_LEFTOVERS; nr <= LIMIT_LEFTOVERS + 1; nr++) {
 		snprintf(path, sizeof(path), "%s/folder", work);
 		CHECK(!mkdir(path, 0700));
@@ -297,18 +297,18 @@ static void test_leftovers(void)
 			snprintf(path, sizeof(path), "folder/%u.rings", i);
 			write_file(path, "", 0, 0);
 		}
-		folder = openat(place, "folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		folder = openat(state_dir, "folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		CHECK(folder >= 0);
-		remove_leftovers(place, "folder", folder);
-		CHECK(faccessat(place, "folder", F_OK, 0) == (nr > LIMIT_LEFTOVERS ? 0 : -1));
+		remove_leftovers(state_dir, "folder", folder);
+		CHECK(faccessat(state_dir, "folder", F_OK, 0) == (nr > LIMIT_LEFTOVERS ? 0 : -1));
 		close(folder);
 	}
 	/* The second time there is only one. */
-	folder = openat(place, "folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	remove_leftovers(place, "folder", folder);
-	CHECK(faccessat(place, "folder", F_OK, 0) == -1);
+	folder = openat(state_dir, "folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	remove_leftovers(state_dir, "folder", folder);
+	CHECK(faccessat(state_dir, "folder", F_OK, 0) == -1);
 	close(folder);
-	close(place);
+	close(state_dir);
 }
 
 /* Chunks 1 and 2 are those of others. */
@@ -449,28 +449,28 @@ static void test_descriptions(void)
 
 static void test_told(void)
 {
-	struct told_head head = {.magic = TOLD_MAGIC, .serial = 7};
+	struct losses_file_head head = {.magic = LOSSES_MAGIC, .serial = 7};
 	int folder = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct adoption adoption = {.folder = folder, .trace = -1};
+	struct journal_adoption adoption = {.folder = folder, .trace = -1};
 
-	CHECK(folder >= 0 && LIMIT_TOLD == 4 << 20);
-	for (size_t size = LIMIT_TOLD; size <= LIMIT_TOLD + 1; size++) {
+	CHECK(folder >= 0 && LIMIT_LOSSES_FILE == 4 << 20);
+	for (size_t size = LIMIT_LOSSES_FILE; size <= LIMIT_LOSSES_FILE + 1; size++) {
 		head.size = (uint32_t)(size - sizeof(head));
-		write_file(TOLD_FILE, &head, sizeof(head), size);
-		nr_told = adoption.told_serial = 0;
-		look_at_told(NULL, folder);
-		CHECK(nr_told == (size == LIMIT_TOLD));
-		adopt_told(&adoption);
-		CHECK(nr_told == (size == LIMIT_TOLD ? 2 : 0));
-		CHECK(adoption.told_serial == (size == LIMIT_TOLD ? 7 : 0));
+		write_file(LOSSES_FILE, &head, sizeof(head), size);
+		nr_reported = adoption.losses_serial = 0;
+		journal_scan_losses(NULL, folder);
+		CHECK(nr_reported == (size == LIMIT_LOSSES_FILE));
+		journal_adopt_losses(&adoption);
+		CHECK(nr_reported == (size == LIMIT_LOSSES_FILE ? 2 : 0));
+		CHECK(adoption.losses_serial == (size == LIMIT_LOSSES_FILE ? 7 : 0));
 	}
 	/* The size must be that of the file. */
 	head.size++;
-	write_file(TOLD_FILE, &head, sizeof(head), sizeof(head) + 1000);
-	look_at_told(NULL, folder);
-	adopt_told(&adoption);
-	CHECK(!nr_told);
-	remove_file(TOLD_FILE);
+	write_file(LOSSES_FILE, &head, sizeof(head), sizeof(head) + 1000);
+	journal_scan_losses(NULL, folder);
+	journal_adopt_losses(&adoption);
+	CHECK(!nr_reported);
+	remove_file(LOSSES_FILE);
 	close(folder);
 }
 
@@ -501,7 +501,8 @@ static void test_packets(void)
 
 static void test_maps(void)
 {
-	struct adoption adoption = {.trace = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	struct journal_adoption adoption = {
+			.trace = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 
 	CHECK(adoption.trace >= 0 && LIMIT_MAPS == 8 << 20);
 	for (size_t size = LIMIT_MAPS; size <= LIMIT_MAPS + 1; size++) {

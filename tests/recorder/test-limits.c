@@ -199,7 +199,7 @@ static void test_losses(void)
 	struct session *session = session_allocate();
 	struct instance *instance = instance_allocate("program", "/bin/program", channels, 1);
 	struct session_status_process process = {.pid = 7};
-	struct losses losses = {.instance = instance, .process = &process};
+	struct ring_losses losses = {.instance = instance, .process = &process};
 	struct lost_list list = {.instance = instance};
 	uint64_t counts[RING_LOSS_REASONS] = {0};
 
@@ -209,17 +209,18 @@ static void test_losses(void)
 		CHECK(!losses_visit(&list, 1, i, counts));
 		CHECK(!statistics_visit_loss(&losses, 1, i, counts));
 	}
-	CHECK(list.nr == 16383 && process.nr_losses == 16383 && !list.rest);
+	CHECK(list.nr == 16383 && process.nr_losses == 16383 && !list.remainder);
 	CHECK(!losses_visit(&list, 2, 20000, counts));
 	CHECK(!statistics_visit_loss(&losses, 2, 20000, counts));
-	CHECK(list.nr == 16384 && process.nr_losses == 16384 && !list.rest && !list.incomplete);
+	CHECK(list.nr == 16384 && process.nr_losses == 16384 && !list.remainder &&
+			!list.incomplete);
 	CHECK(list.lost[16383].key == (UINT64_C(2) << 32 | 20000 << 8 | RING_LOST_FULL) &&
 			list.lost[16383].count == 3 && !list.lost[16383].in_bytes &&
 			!strcmp(list.lost[16383].ring, "one_2"));
 	counts[RING_LOST_BUSY] = 40;
 	CHECK(!losses_visit(&list, 1, 20001, counts));
 	CHECK(statistics_visit_loss(&losses, 1, 20001, counts) == 1 && !losses.no_memory);
-	CHECK(list.nr == 16384 && process.nr_losses == 16384 && list.rest == 43 &&
+	CHECK(list.nr == 16384 && process.nr_losses == 16384 && list.remainder == 43 &&
 			!list.incomplete);
 	free_list(&list);
 	for (size_t i = 0; i < process.nr_losses; i++)
@@ -237,7 +238,7 @@ static void test_copies(void)
 	struct instance *instance = instance_allocate("program", "/bin/program", channels, 1);
 	struct instance_ring rings[4] = {{.damaged = false}};
 	struct ctf_span packet = {.size = 0};
-	struct copy copy = {NULL, 0};
+	struct snapshot_ring_copy copy = {NULL, 0};
 
 	CHECK(session && instance && COPIES_MAX == 20);
 	instance->peer = 77;
@@ -287,7 +288,7 @@ static void test_snapshots(void)
 
 static void test_groups(void)
 {
-	struct groups groups = {.nr = 0};
+	struct track_cgroups groups = {.nr = 0};
 
 	CHECK(CGROUP_LINES_MAX == 256);
 	for (nr_lines = 255; nr_lines <= 257; nr_lines++) {

@@ -29,7 +29,7 @@ static unsigned int random_below(unsigned int limit)
 	return (unsigned int)(state % limit);
 }
 
-static uint64_t all_suppressed(struct lines *lines, uint64_t now)
+static uint64_t all_suppressed(struct log_line_budget *lines, uint64_t now)
 {
 	uint64_t sum = 0, suppressed;
 	uid_t uid;
@@ -42,7 +42,7 @@ static uint64_t all_suppressed(struct lines *lines, uint64_t now)
 }
 
 /* A minute of these users. Returns how many lines were suppressed, which are reported at its end. */
-static void test_minute(struct lines *lines, uint64_t now, unsigned int users)
+static void test_minute(struct log_line_budget *lines, uint64_t now, unsigned int users)
 {
 	unsigned int of_user[USERS] = {0}, of_process[USERS][PROCESSES] = {{0}};
 	unsigned int all = 0, owners = 0;
@@ -76,7 +76,7 @@ static void test_minute(struct lines *lines, uint64_t now, unsigned int users)
 int main(void)
 {
 	char text[LINES_TEXT];
-	struct lines lines;
+	struct log_line_budget lines;
 	uint64_t now = 1;
 
 	lines_init(&lines, 0, OF_OWNER, OF_USER, OF_PROCESS);

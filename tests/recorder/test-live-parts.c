@@ -101,13 +101,13 @@ static void played_free_track(const struct session_track *track, size_t nr)
 	called("free_track(%d,%zu) ", track ? track[0].exclude : -1, nr);
 }
 
-static int played_place(const char *place, uid_t owner, struct session_error *error)
+static int played_place(const char *state_dir, uid_t owner, struct session_error *error)
 {
-	called("place(%s,%u) ", place, owner);
+	called("place(%s,%u) ", state_dir, owner);
 	if (step("place", error))
 		return -EIO;
-	current->place = (struct place *)(void *)current;
-	current->buffers.path = strdup(place);
+	current->state_dir = (struct state_directory *)(void *)current;
+	current->buffers.path = strdup(state_dir);
 	return 0;
 }
 
@@ -207,13 +207,13 @@ static int settled(void *user)
 	((void)(session), (void)(options), step("rotate", error))
 #define memory_check(session, options, error) \
 	((void)(session), (void)(options), step("memory", error))
-#define place_output(session) ((void)(session), output_before)
-#define place_is_adopted(session) ((void)(session), is_adopted)
-#define place_generation(session) ((void)(session), place_before)
-#define place_save(session, generation) ((void)(session), played_save(generation))
-#define place_open(session, place, owner, error) \
-	((void)(session), played_place(place, owner, error))
-#define place_remove(session) ((void)(session), called("place_remove "))
+#define state_directory_output(session) ((void)(session), output_before)
+#define state_directory_is_adopted(session) ((void)(session), is_adopted)
+#define state_directory_generation(session) ((void)(session), place_before)
+#define state_directory_save(session, generation) ((void)(session), played_save(generation))
+#define state_directory_open_session(session, state_dir, owner, error) \
+	((void)(session), played_place(state_dir, owner, error))
+#define state_directory_remove(session) ((void)(session), called("place_remove "))
 #define output_create(session, output, force, error) \
 	((void)(session), played_output(output, force, error))
 #define output_lock(session) ((void)(session), called("lock_output "))
@@ -307,7 +307,7 @@ static void test_open(void **state)
 	struct session_rounds *rounds = (struct session_rounds *)(uintptr_t)16;
 	struct session_options options = {.mode = SESSION_RECORD, .rounds = rounds, .force = true};
 	struct session_live live = {.socket = "/s",
-			.place = "/p",
+			.state_dir = "/p",
 			.owner = 9,
 			.user = &the_error,
 			.active = true,
@@ -356,7 +356,7 @@ static void test_open(void **state)
 			!current->service->leave);
 	played_destroy(current);
 	/* Without a state directory. */
-	live.place = NULL;
+	live.state_dir = NULL;
 	live.settled = NULL;
 	live.active = true;
 	is_adopted = true;
@@ -374,7 +374,7 @@ static void test_no_open(void **state)
 			"format", "rotate", "memory", "shares", "bells", "place", "listener",
 			"output", "adopt"};
 	struct session_options options = {.mode = SESSION_RECORD};
-	struct session_live live = {.socket = "/s", .place = "/p", .user = &the_error};
+	struct session_live live = {.socket = "/s", .state_dir = "/p", .user = &the_error};
 	char text[32], last[40];
 
 	(void)state;
@@ -397,7 +397,7 @@ static void test_no_open(void **state)
 	assert_int_equal(open_live(&live, &options), -EROFS);
 	check_error(SESSION_ERROR_PERMISSION, EROFS,
 			"cannot keep a session in /p: Read-only file system");
-	live.place = NULL;
+	live.state_dir = NULL;
 	failing = "buffers";
 	assert_int_equal(open_live(&live, &options), -EIO);
 	check_error(SESSION_ERROR_FAILED, EIO, "no buffers");
@@ -552,16 +552,16 @@ static void test_messages(void **state)
 
 	(void)state;
 	session_of_test.reports.messages = messages;
-	tell_failure(&session_of_test, &the_error);
+	live_report_failure(&session_of_test, &the_error);
 	assert_int_equal(the_error.kind, SESSION_ERROR_USAGE);
 	session_of_test.reports.failure = SESSION_ERROR_PERMISSION;
-	tell_failure(&session_of_test, &the_error);
+	live_report_failure(&session_of_test, &the_error);
 	check_error(SESSION_ERROR_PERMISSION, EIO, "some of the recording could not be written");
 	session_of_test.reports.nr_messages = 1;
-	tell_failure(&session_of_test, &the_error);
+	live_report_failure(&session_of_test, &the_error);
 	check_error(SESSION_ERROR_PERMISSION, EIO, "some of the recording could not be written");
 	session_of_test.reports.nr_messages = 3;
-	tell_failure(&session_of_test, &the_error);
+	live_report_failure(&session_of_test, &the_error);
 	check_error(SESSION_ERROR_PERMISSION, EIO, "two");
 	assert_true(session_take_message(&session_of_test, &message));
 	assert_string_equal(message.text, "one");

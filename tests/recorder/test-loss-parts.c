@@ -102,7 +102,7 @@ static void played_tell(const void *bytes, size_t size)
 #define calloc(count, size) played_calloc(count, size)
 #define ring_consumer_lost_total(of, ring) played_total(of, ring)
 #define ring_consumer_lost_each(of, ring, visit, data) played_each(of, ring, visit, data)
-#define kinds_name(instance, channel, slot) ((void)(instance), played_name(channel, slot))
+#define classes_name(instance, channel, slot) ((void)(instance), played_name(channel, slot))
 #define trace_append(session, instance, channel, ring, span, error) \
 	((void)(session), (void)(error), played_append(channel, ring, span))
 #define trace_prepare(session, instance, error) \
@@ -110,7 +110,7 @@ static void played_tell(const void *bytes, size_t size)
 #define trace_fail(session, instance, code, error) called("fail(%d, %s)\n", code, (error)->text)
 #define ctf_writer_lost(writer, ticks, lost, nr, error) \
 	((void)(writer), (void)(error), played_lost(ticks, lost, nr))
-#define journal_tell(session, instance, bytes, size) played_tell(bytes, size)
+#define journal_write_losses(session, instance, bytes, size) played_tell(bytes, size)
 #define full_holds(session, code) ((void)(session), (void)(code), holds)
 #define ring_clock_now(clock) ((void)(clock), UINT64_C(77))
 #define report_loss(session, instance, ring, event, reason, count, in_bytes) \
@@ -154,7 +154,7 @@ static int begin(void **unused)
 static int end(void **unused)
 {
 	(void)unused;
-	free(instance.told);
+	free(instance.reported);
 	session_destroy(session);
 	return 0;
 }
@@ -192,7 +192,7 @@ static void test_note(void **unused)
 	losses_note(session, &instance);
 	assert_called(EMPTY "prepare\nlost(77)\n  " A_FULL ": 5\n  " A_BIG ": 6\n  " A_BYTES
 			    ": 8\n  " B_FULL ": 7\n  " ONES ": 9\ntell(5)\n");
-	assert_int_equal(instance.nr_told, 5);
+	assert_int_equal(instance.nr_reported, 5);
 	/* What was told is not told again; an empty packet carries a counter that has moved. */
 	each[0][1].discarded = 11;
 	each[1][2].discarded = 7;
@@ -205,28 +205,28 @@ static void test_note(void **unused)
 		      ": 4\ntell(6)\n");
 	/* The recorder that follows has it from the journal. */
 	{
-		struct told_loss *former = instance.told;
+		struct reported_loss *former = instance.reported;
 		char copy[6 * 16];
 
 		memcpy(copy, told_journal, sizeof(copy));
-		assert_int_equal(told_before(&instance, former[5].key), 9);
-		losses_take_told(&instance, copy, sizeof(copy) - 1);
-		assert_int_equal(instance.nr_told, 5);
-		losses_take_told(&instance, copy, sizeof(copy));
-		assert_int_equal(instance.nr_told, 6);
+		assert_int_equal(losses_count_reported(&instance, former[5].key), 9);
+		losses_read_reported(&instance, copy, sizeof(copy) - 1);
+		assert_int_equal(instance.nr_reported, 5);
+		losses_read_reported(&instance, copy, sizeof(copy));
+		assert_int_equal(instance.nr_reported, 6);
 	}
 	each[0][0].discarded = 1;
 	each[0][1].discarded = 15;
 	losses_note(session, &instance);
 	assert_called("");
-	for (size_t i = 0; i < instance.nr_told; i++)
-		assert_int_equal(told_before(&instance, instance.told[i].key),
-				instance.told[i].count);
-	assert_int_equal(told_before(&instance, instance.told[0].key - 1), 0);
-	assert_int_equal(told_before(&instance, UINT64_MAX), 0);
+	for (size_t i = 0; i < instance.nr_reported; i++)
+		assert_int_equal(losses_count_reported(&instance, instance.reported[i].key),
+				instance.reported[i].count);
+	assert_int_equal(losses_count_reported(&instance, instance.reported[0].key - 1), 0);
+	assert_int_equal(losses_count_reported(&instance, UINT64_MAX), 0);
 	failing_call = 1;
-	losses_take_told(&instance, told_journal, 32);
-	assert_true(!instance.told && !instance.nr_told);
+	losses_read_reported(&instance, told_journal, 32);
+	assert_true(!instance.reported && !instance.nr_reported);
 }
 
 static void test_end(void **unused)
@@ -269,7 +269,7 @@ static void test_failures(void **unused)
 	prepare_result = 0;
 	lost_result = -EIO;
 	losses_note(session, &instance);
-	assert_int_equal(instance.nr_told, 0);
+	assert_int_equal(instance.nr_reported, 0);
 	*calls = '\0';
 	lost_result = 0;
 	/* Without memory, records are counted with the others, and bytes are not. */
@@ -280,9 +280,9 @@ static void test_failures(void **unused)
 		assert_non_null(strstr(
 				calls, ", , other reasons: there are too many kinds of losses: "));
 		*calls = '\0';
-		free(instance.told);
-		instance.told = NULL;
-		instance.nr_told = 0;
+		free(instance.reported);
+		instance.reported = NULL;
+		instance.nr_reported = 0;
 	}
 	memset(counters, 0, sizeof(counters));
 	instance.refused = 0;
@@ -301,15 +301,15 @@ static void test_limit(void **unused)
 	for (uint32_t slot = 0; slot < LIMIT_LOSSES / 2; slot++)
 		assert_int_equal(losses_visit(&list, 2, slot, some), 0);
 	assert_int_equal(list.nr, LIMIT_LOSSES);
-	assert_int_equal(list.rest, 0);
+	assert_int_equal(list.remainder, 0);
 	some[2] = 5;
 	(void)losses_visit(&list, 2, 9000, some);
 	assert_int_equal(list.nr, LIMIT_LOSSES);
-	assert_int_equal(list.rest, 12);
+	assert_int_equal(list.remainder, 12);
 	assert_false(list.incomplete);
 	assert_true(list.lost[0].key == ((uint64_t)1 << 48 | (uint64_t)2 << 32));
 	assert_true(list.lost[3].key == ((uint64_t)1 << 48 | (uint64_t)2 << 32 | 1 << 8 | 1));
-	add_rest(&list);
+	losses_add_remainder(&list);
 	assert_int_equal(list.nr, LIMIT_LOSSES + 1);
 	assert_true(list.lost[LIMIT_LOSSES].count == 12 &&
 			list.lost[LIMIT_LOSSES].key == UINT64_MAX);

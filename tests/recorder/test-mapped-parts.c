@@ -66,7 +66,7 @@ static int played_open(const char *path, int flags)
 
 static void test_names(void)
 {
-	char path[BOOT_PLACE_MAX + 8];
+	char path[BOOT_STATE_DIR_MAX + 8];
 
 	CHECK(is_ring_name("/memfd:side-boot (deleted)\n", false));
 	CHECK(is_ring_name("/memfd:side-boot", false));
@@ -86,11 +86,11 @@ static void test_names(void)
 	CHECK(!is_ring_name("", true));
 	/* The longest name. */
 	memset(path, 'x', sizeof(path));
-	strcpy(path + BOOT_PLACE_MAX - 7, ".rings");
-	CHECK(strlen(path) == BOOT_PLACE_MAX - 1 && is_ring_name(path, true));
+	strcpy(path + BOOT_STATE_DIR_MAX - 7, ".rings");
+	CHECK(strlen(path) == BOOT_STATE_DIR_MAX - 1 && is_ring_name(path, true));
 	memset(path, 'x', sizeof(path));
-	strcpy(path + BOOT_PLACE_MAX - 6, ".rings");
-	CHECK(strlen(path) == BOOT_PLACE_MAX && !is_ring_name(path, true));
+	strcpy(path + BOOT_STATE_DIR_MAX - 6, ".rings");
+	CHECK(strlen(path) == BOOT_STATE_DIR_MAX && !is_ring_name(path, true));
 }
 
 static void test_lines(void)
@@ -174,7 +174,7 @@ static void test_lines(void)
 static void test_files(void)
 {
 	const struct mapped mapped = {.pid = 5};
-	const struct mapping mapping = {0x5000, 0x7f0000007000};
+	const struct adopted_mapping mapping = {0x5000, 0x7f0000007000};
 	unsigned int before = resources_descriptors();
 	int fd = open_mapping(&mapped, &mapping);
 

@@ -349,15 +349,15 @@ static void test_answers(void)
 			second = {.peer = 21,
 					.procname = (char *)(uintptr_t) "q",
 					.state = INSTANCE_ENDED};
-	struct session_probe_answer *answers = NULL, *said;
+	struct session_probe_answer *answers = NULL, *answer;
 	size_t nr;
 
 	session->probes.list = list;
 	session->probes.nr = 3;
 	CHECK(probes_choose(session, &instance, chosen) == 2 && chosen[0] == &list[0] &&
-			chosen[1] == &list[2] && instance.nr_given == 2);
-	said = &instance.given[0].said;
-	CHECK(said->number == 3 && !said->answered && !said->error);
+			chosen[1] == &list[2] && instance.nr_installed == 2);
+	answer = &instance.installed[0].answer;
+	CHECK(answer->number == 3 && !answer->answered && !answer->error);
 	/* A table that it was not given. */
 	probed.table = 4;
 	CHECK(!probes_hear(&instance, &probed));
@@ -366,12 +366,12 @@ static void test_answers(void)
 	CHECK(probes_hear(&instance, &probed) == -EPROTO);
 	probed.sequence = 0;
 	CHECK(!probes_hear(&instance, &probed));
-	CHECK(said->places == 7 && said->cut == 11 && said->lost == 12 && said->unseen == 13 &&
-			said->abandoned == 14 && said->traps == 15 && said->code_bytes == 16 &&
-			!said->answered);
-	CHECK(said->states[WIRE_PROBE_JUMP] == 2 && said->states[WIRE_PROBE_REFUSED] == 1);
-	CHECK(said->nr_refusals == 1 && said->refusals[0].first == 2 &&
-			said->refusals[0].count == 1 && said->refusals[0].error == EBUSY);
+	CHECK(answer->locations == 7 && answer->cut == 11 && answer->lost == 12 &&
+			answer->unseen == 13 && answer->abandoned == 14 && answer->traps == 15 &&
+			answer->code_bytes == 16 && !answer->answered);
+	CHECK(answer->states[WIRE_PROBE_JUMP] == 2 && answer->states[WIRE_PROBE_REFUSED] == 1);
+	CHECK(answer->nr_refusals == 1 && answer->refusals[0].first == 2 &&
+			answer->refusals[0].count == 1 && answer->refusals[0].error == EBUSY);
 	/* The rest of it. */
 	probed.sequence = 1;
 	probed.runs = &runs[2];
@@ -381,42 +381,43 @@ static void test_answers(void)
 	probed.nr_probes = 7;
 	runs[2].first = 4;
 	probed.last = true;
-	instance.given[0].sequence = 1;
-	CHECK(probes_hear(&instance, &probed) == -EPROTO && !said->answered);
+	instance.installed[0].sequence = 1;
+	CHECK(probes_hear(&instance, &probed) == -EPROTO && !answer->answered);
 	runs[2].first = 3;
 	runs[2].count = 3;
-	instance.given[0].sequence = 1;
-	CHECK(probes_hear(&instance, &probed) == -EPROTO && !said->answered);
+	instance.installed[0].sequence = 1;
+	CHECK(probes_hear(&instance, &probed) == -EPROTO && !answer->answered);
 	/* Again, from the beginning. */
 	probed.sequence = 0;
 	probed.last = false;
 	probed.runs = runs;
 	probed.nr_runs = 2;
-	CHECK(!probes_hear(&instance, &probed) && said->nr_refusals == 1 &&
-			said->states[WIRE_PROBE_REFUSED] == 1);
+	CHECK(!probes_hear(&instance, &probed) && answer->nr_refusals == 1 &&
+			answer->states[WIRE_PROBE_REFUSED] == 1);
 	probed.sequence = 1;
 	probed.last = true;
 	probed.runs = &runs[2];
 	probed.nr_runs = 1;
 	runs[2].count = 4;
-	CHECK(!probes_hear(&instance, &probed) && said->answered && said->nr_refusals == 2 &&
-			said->states[WIRE_PROBE_REFUSED] == 5);
+	CHECK(!probes_hear(&instance, &probed) && answer->answered && answer->nr_refusals == 2 &&
+			answer->states[WIRE_PROBE_REFUSED] == 5);
 	/* What it said of a table that it keeps holds on. Another program cannot have any. */
 	CHECK(probes_choose(session, &instance, chosen) == 2);
-	said = &instance.given[0].said;
-	CHECK(said->answered && said->nr_refusals == 2 && said->refusals[1].error == ENOMEM);
-	CHECK(!instance.given[1].said.answered);
-	CHECK(probes_choose(session, &second, chosen) == 0 && second.nr_given == 2);
-	CHECK(second.given[0].said.answered && second.given[0].said.error == EOPNOTSUPP);
+	answer = &instance.installed[0].answer;
+	CHECK(answer->answered && answer->nr_refusals == 2 && answer->refusals[1].error == ENOMEM);
+	CHECK(!instance.installed[1].answer.answered);
+	CHECK(probes_choose(session, &second, chosen) == 0 && second.nr_installed == 2);
+	CHECK(second.installed[0].answer.answered &&
+			second.installed[0].answer.error == EOPNOTSUPP);
 	failing_call = 1;
-	CHECK(probes_choose(session, &instance, chosen) == -ENOMEM && instance.nr_given == 2);
-	CHECK(instance.given[0].said.nr_refusals == 2);
+	CHECK(probes_choose(session, &instance, chosen) == -ENOMEM && instance.nr_installed == 2);
+	CHECK(instance.installed[0].answer.nr_refusals == 2);
 	/* All that is known, as a copy. */
 	session->instances.list = &instance;
 	instance.next = &second;
 	CHECK(!session_probe_answers(session, &answers, &nr) && nr == 4 && !nr_turns);
 	CHECK(answers[0].number == 3 && answers[0].pid == 20 && !answers[0].ended &&
-			answers[0].nr_refusals == 2 && answers[0].refusals != said->refusals &&
+			answers[0].nr_refusals == 2 && answers[0].refusals != answer->refusals &&
 			answers[0].refusals[1].count == 4);
 	check_text(answers[0].procname, "p");
 	CHECK(answers[1].number == 5 && answers[2].pid == 21 && answers[2].ended &&
@@ -442,7 +443,7 @@ static void test_answers(void)
 	session->probes.nr = 0;
 	probes_forget(&instance);
 	probes_forget(&second);
-	CHECK(!instance.given && !instance.nr_given);
+	CHECK(!instance.installed && !instance.nr_installed);
 }
 
 /* More refusals than are kept are counted all the same. */
@@ -464,17 +465,18 @@ static void test_refusals(void)
 		runs[i] = (struct wire_probe_run){
 				.first = i, .count = 1, .state = WIRE_PROBE_REFUSED, .error = i};
 	CHECK(!probes_hear(&instance, &probed));
-	CHECK(instance.given[0].said.nr_refusals == SESSION_PROBE_REFUSALS);
-	CHECK(instance.given[0].said.refusals[SESSION_PROBE_REFUSALS - 1].error ==
+	CHECK(instance.installed[0].answer.nr_refusals == SESSION_PROBE_REFUSALS);
+	CHECK(instance.installed[0].answer.refusals[SESSION_PROBE_REFUSALS - 1].error ==
 			SESSION_PROBE_REFUSALS - 1);
-	CHECK(instance.given[0].said.states[WIRE_PROBE_REFUSED] == SESSION_PROBE_REFUSALS + 1);
+	CHECK(instance.installed[0].answer.states[WIRE_PROBE_REFUSED] ==
+			SESSION_PROBE_REFUSALS + 1);
 	probes_forget(&instance);
 	CHECK(probes_choose(session, &instance, chosen) == 1);
 	failing_call = 1;
 	probed.nr_runs = probed.nr_probes = 1;
 	CHECK(!probes_hear(&instance, &probed) && !failing_call);
-	CHECK(!instance.given[0].said.nr_refusals &&
-			instance.given[0].said.states[WIRE_PROBE_REFUSED] == 1);
+	CHECK(!instance.installed[0].answer.nr_refusals &&
+			instance.installed[0].answer.states[WIRE_PROBE_REFUSED] == 1);
 	probes_forget(&instance);
 	session->probes.list = NULL;
 	session->probes.nr = 0;

@@ -18,7 +18,7 @@ static long hooked_futex(void *word, int operation, uint32_t value);
 #include "recorder/core/thread.c"
 #undef syscall
 
-enum { ROUNDS = 100, PATIENCE_S = 20 };
+enum { ROUNDS = 100, TIMEOUT_S = 20 };
 
 #define CHECK(condition)                                                                          \
 	do {                                                                                      \
@@ -45,7 +45,7 @@ static void run_one(struct deferred *deferred)
 /* Each time before the thread sleeps, the next element arrives. The word has then changed, so the kernel returns immediately. */
 static long hooked_futex(void *word, int operation, uint32_t value)
 {
-	const struct timespec timeout = {.tv_sec = PATIENCE_S};
+	const struct timespec timeout = {.tv_sec = TIMEOUT_S};
 	long ret;
 
 	CHECK(word == &deferred_calls);
@@ -72,7 +72,7 @@ int main(void)
 		elements[i].run = run_one;
 	CHECK(thread_defer(&elements[0]) == 0);
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 2 * PATIENCE_S;
+	until.tv_sec += 2 * TIMEOUT_S;
 	CHECK(sem_timedwait(&done, &until) == 0);
 	CHECK(nr_run == ROUNDS + 1);
 	return 0;

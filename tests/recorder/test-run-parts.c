@@ -360,7 +360,7 @@ __attribute__((format(printf, 2, 3))) static void played_report(
 
 static void played_watch(const char *name, const void *watch)
 {
-	called("%s(%d)\n", name, ((const struct watch *)watch)->fd);
+	called("%s(%d)\n", name, ((const struct recorder_watch *)watch)->fd);
 }
 
 static uint64_t played_deadline(unsigned int ms)
@@ -398,8 +398,8 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define waitpid(pid, status, flags) played_wait(pid, status, flags)
 #define session_program(name, path) played_program(name, path)
 #define session_never_meets(name) played_never(name)
-#define companion_hold(session, error) ((void)(session), (void)(error), played_hold())
-#define companion_end(session) ((void)(session), played_companion_end())
+#define helper_process_hold(session, error) ((void)(session), (void)(error), played_hold())
+#define helper_process_end(session) ((void)(session), played_companion_end())
 #include "recorder/spawn.c"
 #undef free
 #define epoll_wait(epoll, events, capacity, timeout_ms) \
@@ -411,13 +411,13 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define connection_ready(session, connection) \
 	((void)(session), played_watch("ready", &(connection)->watch))
 #define connection_peer_exited(session, watch) ((void)(session), played_watch("exited", watch))
-#define crash_look(session, instance) ((void)(session), played_watch("crash", &(instance)->watch))
+#define crash_check(session, instance) ((void)(session), played_watch("crash", &(instance)->watch))
 #define instance_end(session, instance) ((void)(session), played_watch("end", &(instance)->watch))
 #define connections_expire(session) ((void)(session), called("expire\n"))
 #define connections_free_closed(session) ((void)(session), called("free\n"))
 #define connections_close(session) ((void)(session), called("connections_close\n"))
 #define crash_note(session, pid, status) ((void)(session), called("note(%d,%d)\n", pid, status))
-#define companion_is_over(session) ((void)(session), companion_over)
+#define helper_process_is_over(session) ((void)(session), companion_over)
 #define wire_deadline(ms) played_deadline(ms)
 #define drain_start(session) ((void)(session), called("drain_start\n"), begin_result)
 #define drain_stop(session) ((void)(session), called("drain_stop\n"))
@@ -588,8 +588,8 @@ static int spawn(void)
 	int ret;
 
 	free(the_session.command.name);
-	the_session.command = (struct command){
-			.status = -1, .watch.fd = -1, .companion = the_session.command.companion};
+	the_session.command = (struct traced_command){
+			.status = -1, .watch.fd = -1, .helper = the_session.command.helper};
 	the_session.loop.mask_is_ours = false;
 	arguments[0] = text_of("command");
 	ret = session_spawn(&the_session, arguments, &the_error);
@@ -684,10 +684,10 @@ static void test_spawn(void **state)
 
 static void test_helper_process(void **state)
 {
-	static const struct session_companion companion;
+	static const struct session_helper helper;
 
 	(void)state;
-	the_session.command.companion = &companion;
+	the_session.command.helper = &helper;
 	assert_int_equal(spawn(), 0);
 	assert_called(SIGNALS
 			"fork\nclose(51)\npidfd(4711)\nclose(60)\nhold\nsend(61,+)\nclose(61)\n"
@@ -848,10 +848,10 @@ static void test_turn(void **state)
 	struct instance instance = {.watch = {.kind = WATCH_INSTANCE, .fd = 13}};
 
 	(void)state;
-	the_session.listener.watch = (struct watch){.kind = WATCH_LISTENER, .fd = 10};
-	the_session.command.watch = (struct watch){.kind = WATCH_COMMAND, .fd = 14};
+	the_session.listener.watch = (struct recorder_watch){.kind = WATCH_LISTENER, .fd = 10};
+	the_session.command.watch = (struct recorder_watch){.kind = WATCH_COMMAND, .fd = 14};
 	the_session.command.pid = COMMAND;
-	the_session.loop.signals = (struct watch){.kind = WATCH_SIGNALS, .fd = 80};
+	the_session.loop.signals = (struct recorder_watch){.kind = WATCH_SIGNALS, .fd = 80};
 	nr_events = -EINTR;
 	assert_int_equal(run_turn(&the_session, 7), 0);
 	nr_events = -EBADF;
@@ -879,19 +879,19 @@ static void test_turn(void **state)
 		assert_int_equal(run_turn(&the_session, 0), 4);
 		assert_called(i % 2 ? "turn(0)\nready(11)\nexpire\nfree\n"
 				    : "turn(0)\naccept(90)\nexpire\nfree\n");
-		assert_int_equal(the_session.loop.turns_of_words, i);
+		assert_int_equal(the_session.loop.message_turns, i);
 	}
 	nr_turns = 1;
 	assert_int_equal(run_turn(&the_session, 0), 4);
 	assert_called("turn(0)\nready(11)\ncrash(13)\nend(13)\nexpire\nfree\n");
-	assert_int_equal(the_session.loop.turns_of_words, 0);
+	assert_int_equal(the_session.loop.message_turns, 0);
 	/* A turn without connections or messages resets the count. */
 	nr_turns = 1;
-	the_session.loop.turns_of_words = 5;
+	the_session.loop.message_turns = 5;
 	nr_events = 2;
 	assert_int_equal(run_turn(&the_session, 0), 2);
 	assert_called("turn(0)\ncrash(13)\nend(13)\nexpire\nfree\n");
-	assert_int_equal(the_session.loop.turns_of_words, 0);
+	assert_int_equal(the_session.loop.message_turns, 0);
 	/* The command has ended and cannot be waited for. */
 	the_session.command.watch.fd = 0;
 	fail_call("wait", ECHILD);
@@ -981,7 +981,7 @@ static void test_run(void **state)
 	assert_called("");
 	the_session.command.name = strdup("command");
 	the_session.command.pid = COMMAND;
-	the_session.command.watch = (struct watch){.kind = WATCH_COMMAND, .fd = PIDFD};
+	the_session.command.watch = (struct recorder_watch){.kind = WATCH_COMMAND, .fd = PIDFD};
 	the_session.loop.progress = played_progress;
 	the_session.loop.progress_user = &the_error;
 	atomic_store(&the_session.drain.written, 7);
@@ -1022,7 +1022,7 @@ static void test_settle(void **state)
 	nr_events = 1;
 	nr_turns = 1000;
 	events_of_test[0].data.ptr = &the_session.loop.signals;
-	the_session.loop.signals = (struct watch){.kind = WATCH_SIGNALS, .fd = -1};
+	the_session.loop.signals = (struct recorder_watch){.kind = WATCH_SIGNALS, .fd = -1};
 	record_run_drain_pending(&the_session);
 	for (const char *at = calls; (at = strstr(at, "turn(0)")) != NULL; at++)
 		turns++;

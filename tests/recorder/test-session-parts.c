@@ -149,7 +149,7 @@ static int played_calibrate(const struct ring_clock_sample *begin,
 #define instance_free(session, instance) \
 	((void)(session), called("instance(%u) ", (instance)->number))
 #define buffers_close(session) ((void)(session), called("buffers_close "))
-#define place_close(session) ((void)(session), called("place_close "))
+#define state_directory_close(session) ((void)(session), called("place_close "))
 #define reports_free(session) ((void)(session), called("reports "))
 #define channel_free(channel) called("channel(%u) ", (channel)->rings)
 #define rotate_free(session) ((void)(session), called("rotate_free "))
@@ -197,13 +197,13 @@ static void test_create(void **state)
 	static const char *const steps[] = {"sample", "calibrate", "channels", "trigger", "probes",
 			"memory", "rotate", "libraries", "listener", "sockets", "buffers",
 			"output"};
-	static const struct session_companion companion;
+	static const struct session_helper helper;
 	struct session_rounds *rounds = (struct session_rounds *)(uintptr_t)16;
 	struct session_options options = {.mode = SESSION_RECORD,
 			.wait_all = true,
 			.monotonic = true,
 			.rounds = rounds,
-			.companion = &companion,
+			.helper = &helper,
 			.output = "/o",
 			.force = true};
 	struct session *session;
@@ -215,8 +215,7 @@ static void test_create(void **state)
 	assert_int_equal(the_error.kind, SESSION_ERROR_NONE);
 	assert_true(session->mode == SESSION_RECORD && session->wait_all &&
 			session->clock.monotonic && !session->loop.pass_on &&
-			session->drain.rounds == rounds &&
-			session->command.companion == &companion);
+			session->drain.rounds == rounds && session->command.helper == &helper);
 	session_destroy(session);
 	assert_non_null(strstr(calls, FREED "limit(7,100,4000) limit(1,200,5000) action(25,0,0) "));
 	*calls = '\0';
@@ -454,7 +453,7 @@ static void test_summary(void **state)
 {
 	struct side_event_description descriptions[2];
 	struct visit_owned owned[2] = {{.desc = &descriptions[0]}, {.desc = &descriptions[1]}};
-	struct event_kind kinds[2] = {{.owned = &owned[0]}, {.owned = &owned[1]}};
+	struct event_class classes[2] = {{.owned = &owned[0]}, {.owned = &owned[1]}};
 	struct instance_channel channels[3] = {
 			{.geometry.size = 64}, {.geometry.size = 256}, {.geometry.size = 128}};
 	struct instance second = {.number = 2,
@@ -468,8 +467,8 @@ static void test_summary(void **state)
 					.exe = (char *)(uintptr_t) "exe",
 					.pid = 71,
 					.parent = 72,
-					.kinds = kinds,
-					.nr_kinds = 2,
+					.classes = classes,
+					.nr_classes = 2,
 					.nr_names = 92,
 					.bytes = 73,
 					.recorded = 74,
@@ -484,7 +483,7 @@ static void test_summary(void **state)
 			.instances.nr = 2,
 			.reports.losses = losses,
 			.reports.nr_losses = 3,
-			.reports.losses_rest = 100,
+			.reports.losses_remainder = 100,
 			.refusals.nr_processes = 61,
 			.memory.peak = 62,
 			.snapshots.nr = 63,

@@ -304,7 +304,7 @@ static void test_copies(void **unused)
 	static const char faster[] =
 			"report(1, ring flight_0 of process 90 (p) was overwritten faster than it could be read\nuse a larger `--buffer-size`)\n";
 	struct ctf_span packet;
-	struct copy copy = {0};
+	struct snapshot_ring_copy copy = {0};
 
 	(void)unused;
 	assert_true(copy_reserve(&copy, 100) && copy_reserve(&copy, 100) &&

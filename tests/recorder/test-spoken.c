@@ -30,7 +30,8 @@ static struct session_error error;
 static const struct session_channel channel = {
 		.name = "ring", .ring_size = 65536, .per_thread = true, .threads_max = 1};
 
-static struct session *open_session(const char *place, const struct session_track *track, size_t nr)
+static struct session *open_session(
+		const char *state_dir, const struct session_track *track, size_t nr)
 {
 	const struct session_options options = {.output = played_path("out"),
 			.force = true,
@@ -38,7 +39,7 @@ static struct session *open_session(const char *place, const struct session_trac
 			.nr_channels = 1};
 	const char *socket = played_path("socket");
 	const struct session_live live = {.socket = socket,
-			.place = place,
+			.state_dir = state_dir,
 			.active = true,
 			.generation = 3,
 			.track = track,
@@ -213,25 +214,25 @@ static void test_missed(void)
 		bool is_error;
 		const char *text; /* behind "process PID (name) " */
 	} cases[] = {
-			{WIRE_MISSED_WORD_SIZE, true,
+			{WIRE_UNRECORDED_WORD_SIZE, true,
 					"is not recorded: it is a 32-bit program, and the installed agent is a 64-bit library"},
-			{WIRE_MISSED_C_LIBRARY, true,
+			{WIRE_UNRECORDED_C_LIBRARY, true,
 					"is not recorded: its C library is not the GNU C library, which the agent needs"},
-			{WIRE_MISSED_LIBSIDE, true,
+			{WIRE_UNRECORDED_LIBSIDE, true,
 					"is not recorded: the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of"},
-			{WIRE_MISSED_MEMORY, true,
+			{WIRE_UNRECORDED_MEMORY, true,
 					"is not recorded: its limit of address space (ulimit -v) leaves no space for the buffers"},
-			{WIRE_MISSED_FILES, true,
+			{WIRE_UNRECORDED_FILES, true,
 					"is not recorded: its limit of open files (ulimit -n) leaves no descriptor for the buffers"},
-			{WIRE_MISSED_LOADER, true,
+			{WIRE_UNRECORDED_LOADER, true,
 					"is not recorded: its loader could not load the agent, and has printed the reason"},
-			{WIRE_MISSED_STATIC, true,
+			{WIRE_UNRECORDED_STATIC, true,
 					"is not recorded: it is linked statically with libside and the C library, so it cannot load the agent"},
-			{WIRE_MISSED_ERROR, true,
+			{WIRE_UNRECORDED_ERROR, true,
 					"is not recorded: a system call that receives or maps its buffers failed"},
-			{WIRE_MISSED_LATE_DAEMON, true,
+			{WIRE_UNRECORDED_LATE_DAEMON, true,
 					"joined late: its events of the first 17 ms may be missing: the daemon did not answer in time"},
-			{WIRE_MISSED_LATE_RECORDER, true,
+			{WIRE_UNRECORDED_LATE_RECORDER, true,
 					"joined late: its events of the first 17 ms may be missing: the recorder did not answer in time, or a lock of the program was taken"},
 	};
 	struct session *session = open_session(NULL, NULL, 0);
@@ -239,16 +240,16 @@ static void test_missed(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) + 2; i++) {
 		const size_t nr = sizeof(cases) / sizeof(cases[0]);
-		const struct wire_missed missed = {.reason = i < nr ? cases[i].reason
-						: i == nr           ? WIRE_MISSED_ALLOCATOR
-								    : WIRE_MISSED_COPY,
+		const struct wire_unrecorded unrecorded = {.reason = i < nr ? cases[i].reason
+						: i == nr ? WIRE_UNRECORDED_ALLOCATOR
+							  : WIRE_UNRECORDED_COPY,
 				.elapsed_ms = i == 8 || i == 9 ? 17 : 0,
 				.name = "/bin/na\x01me"};
 		struct played played = {.fd = played_connect(session)};
 
 		(void)played_say(played.fd,
-				wire_encode_missed(
-						played_message, sizeof(played_message), &missed));
+				wire_encode_unrecorded(played_message, sizeof(played_message),
+						&unrecorded));
 		check_ended(session, &played);
 		if (i < nr)
 			snprintf(text, sizeof(text), "process %d (na_me) %s", getpid(),
@@ -275,7 +276,7 @@ static void test_events(void)
 			WIRE_REFUSAL_CHANNEL, WIRE_REFUSAL_TOO_MANY, WIRE_REFUSAL_DUPLICATE_ID};
 	static const uint32_t channels[] = {1, 0, 0}, ids[] = {2, LIMIT_EVENTS, 1};
 	struct session *session = open_session(NULL, NULL, 0);
-	unsigned char kinds[16384];
+	unsigned char classes[16384];
 	struct wire_ack ack;
 	struct played played;
 	size_t size = 0;
@@ -300,13 +301,13 @@ static void test_events(void)
 	}
 	/* Five of a batch are named. In two messages, cut within a description. */
 	for (uint32_t i = 0; i < 8; i++)
-		size += played_kind(
-				kinds + size, sizeof(kinds) - size, i ? 3 : 0, 100 + i, "batch");
+		size += played_kind(classes + size, sizeof(classes) - size, i ? 3 : 0, 100 + i,
+				"batch");
 	for (int part = 0; part < 2; part++) {
 		const struct wire_events events = {.token = 5,
 				.sequence = (uint32_t)part,
 				.last = part,
-				.bytes = kinds + (part ? 30 : 0),
+				.bytes = classes + (part ? 30 : 0),
 				.size = (uint32_t)(part ? size - 30 : 30)};
 
 		(void)played_say(played.fd,
@@ -314,7 +315,7 @@ static void test_events(void)
 						played_message, sizeof(played_message), &events));
 	}
 	CHECK(played_hear(session, played.fd, NULL) > 0);
-	CHECK(session->instances.live->nr_kinds == 3);
+	CHECK(session->instances.live->nr_classes == 3);
 	for (uint32_t i = 1; i < 6; i++) {
 		snprintf(text, sizeof(text),
 				"event %u of process %d (web) is not recorded: its channel does not exist",
@@ -333,7 +334,7 @@ static void test_events(void)
 		const struct wire_events events = {.token = i == 2 ? 6 : 5,
 				.sequence = i == 1,
 				.last = true,
-				.bytes = kinds,
+				.bytes = classes,
 				.size = i ? 0 : 30};
 
 		close(played.fd);
@@ -370,19 +371,19 @@ static void check_entry(uint32_t size, uint32_t contexts, enum wire_refusal expe
 	struct wire_event_head head = {.id = 7, .size = size, .contexts_size = contexts};
 	size_t whole = sizeof(head) + size + contexts, at, part;
 	unsigned char *bytes = calloc(1, whole);
-	struct kind_stream stream = {0};
+	struct class_stream stream = {0};
 
 	CHECK(bytes);
 	memcpy(bytes, &head, sizeof(head));
 	nr_visits = 0;
 	for (at = 0; at < whole; at += part) {
 		part = whole - at < 9999 ? whole - at : 9999;
-		CHECK(!kind_stream_feed(&stream, bytes + at, part, visit, NULL));
-		CHECK(kind_stream_is_whole(&stream) == (at + part == whole));
+		CHECK(!class_stream_feed(&stream, bytes + at, part, visit, NULL));
+		CHECK(class_stream_is_whole(&stream) == (at + part == whole));
 	}
 	CHECK(nr_visits == 1 && visited == expected);
-	CHECK(kind_stream_feed(&stream, bytes, whole, visit, &nr_visits) == -ENOMEM);
-	kind_stream_free(&stream);
+	CHECK(class_stream_feed(&stream, bytes, whole, visit, &nr_visits) == -ENOMEM);
+	class_stream_free(&stream);
 	free(bytes);
 }
 
@@ -402,7 +403,7 @@ static enum wire_refusal add_one(struct session *session, struct instance *insta
 
 	(void)played_kind(bytes, sizeof(bytes), 0, id, "value");
 	memcpy(&head, bytes, sizeof(head));
-	return kinds_add(session, instance, &head, bytes + sizeof(head));
+	return classes_add(session, instance, &head, bytes + sizeof(head));
 }
 
 static void test_descriptions(void)
@@ -427,7 +428,7 @@ static void test_descriptions(void)
 			LIMIT_SESSION_DESCRIPTIONS - 3 * size + 1);
 	CHECK(add_one(session, instance, 2) == WIRE_REFUSAL_TOO_MANY);
 	shares_give_back(&session->description_shares, geteuid(), 1);
-	CHECK(!add_one(session, instance, 2) && instance->nr_kinds == 3);
+	CHECK(!add_one(session, instance, 2) && instance->nr_classes == 3);
 	shares_give_back(&session->description_shares, geteuid(),
 			LIMIT_SESSION_DESCRIPTIONS - 3 * size);
 	played_close(&played);
@@ -549,16 +550,16 @@ static bool is_found(struct session *session, size_t before)
 	static char first[131000], second[131000], last[400];
 	char *const environment[] = {first, second, last, NULL},
 		    *const argv[] = {(char *)(uintptr_t) "sleep", (char *)(uintptr_t) "100", NULL};
-	size_t rest = before - sizeof(first) - sizeof(second);
+	size_t remainder = before - sizeof(first) - sizeof(second);
 	unsigned int nr;
 	pid_t pid;
 
 	memset(first, 'a', sizeof(first) - 1);
 	memset(second, 'b', sizeof(second) - 1);
 	first[1] = second[1] = '=';
-	memset(last, 'c', rest);
+	memset(last, 'c', remainder);
 	last[1] = '=';
-	strcpy(last + rest, session->listener.path);
+	strcpy(last + remainder, session->listener.path);
 	pid = fork();
 	if (!pid) {
 		execve("/bin/sleep", argv, environment);
@@ -634,15 +635,15 @@ static void change_instance(const char *folder)
 /* Found by its recorded start, or, if it made its rings itself, by what it has mapped. */
 static void check_adopted(bool by_agent)
 {
-	char place[PLAYED_LENGTH], folder[64];
+	char state_dir[PLAYED_LENGTH], folder[64];
 	struct session *session;
 	struct played played;
 	struct wire_ack ack;
 
-	snprintf(place, sizeof(place), "%s", played_path("place"));
+	snprintf(state_dir, sizeof(state_dir), "%s", played_path("place"));
 	played_pid = (uint32_t)getpid();
 	snprintf(folder, sizeof(folder), "web-%u-0", played_pid);
-	session = open_session(place, NULL, 0);
+	session = open_session(state_dir, NULL, 0);
 	CHECK(played_hello(session, &played, "web", 5, 0));
 	CHECK(played_describe(session, &played, 0, 1, "one", &ack) && ack.accepted == 1);
 	for (uint32_t i = 0; i < 5; i++)
@@ -651,19 +652,20 @@ static void check_adopted(bool by_agent)
 	CHECK(!error.kind);
 	if (by_agent)
 		change_instance(folder);
-	session = open_session(place, NULL, 0);
+	session = open_session(state_dir, NULL, 0);
 	check_message(session, true, NULL);
 	CHECK(session->instances.nr_live == 1 &&
 			session->instances.live == session->instances.list);
 	CHECK(session->instances.list->number == 0 && session->instances.list->token == 5 &&
 			session->service->generation == 4);
-	CHECK(session->instances.live->peer == getpid() && session->instances.live->nr_kinds == 1 &&
+	CHECK(session->instances.live->peer == getpid() &&
+			session->instances.live->nr_classes == 1 &&
 			!session->instances.live->own_channels);
 	session_finish(session);
 	check_message(session, true, NULL);
 	CHECK(session->totals.ended.recorded == 5 && session->totals.ended.processes == 1);
 	session_close(session, true, &error);
-	CHECK(!error.kind && access(place, F_OK));
+	CHECK(!error.kind && access(state_dir, F_OK));
 	played_close(&played);
 	played_remove(played_path("out"));
 }

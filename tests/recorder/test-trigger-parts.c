@@ -307,7 +307,7 @@ static void test_events(void **unused)
 static void look(uint64_t count, unsigned int samples, bool above)
 {
 	triggers[0].count = count;
-	look_at_rate(&triggers[0], now_ns);
+	trigger_check_rate(&triggers[0], now_ns);
 	assert_int_equal(triggers[0].nr_samples, samples);
 	assert_int_equal(triggers[0].above, above);
 }
@@ -540,14 +540,14 @@ static void test_looks(void **unused)
 	instance->watch.fd = 0;
 	session->instances.live = instance;
 	session->command.pid = 0;
-	crash_look(session, instance);
+	crash_check(session, instance);
 	assert_int_equal(instance->crash, 0);
 	session->triggers.crash = true;
 	instance->watch.fd = -1;
-	crash_look(session, instance);
+	crash_check(session, instance);
 	assert_int_equal(instance->crash, 0);
 	instance->watch.fd = 0;
-	crash_look(session, instance);
+	crash_check(session, instance);
 	assert_int_equal(instance->crash, SIGSEGV);
 	take_child(pid);
 	/* A process that is no child, by its pidfd; with status 0, it ended well. */
@@ -555,10 +555,10 @@ static void test_looks(void **unused)
 	info_result = 0;
 	info_mask = 8;
 	info_status = 0;
-	crash_look(session, instance);
+	crash_check(session, instance);
 	assert_int_equal(instance->crash, 0);
 	info_status = SIGABRT;
-	crash_look(session, instance);
+	crash_check(session, instance);
 	assert_int_equal(instance->crash, SIGABRT);
 	assert_false(session->triggers.blind);
 	assert_called("");
@@ -567,7 +567,7 @@ static void test_looks(void **unused)
 	for (int i = 0; i < 2; i++) {
 		char expected[300];
 
-		crash_look(session, instance);
+		crash_check(session, instance);
 		(void)snprintf(expected, sizeof(expected),
 				"report(0, whether process %d (prog) crashed is not known: its parent has taken its exit status already, which Linux 6.15 keeps for others, too)\n",
 				pid);
@@ -622,7 +622,7 @@ static bool companion_over(void *user, bool is_now)
 }
 
 static char me[] = "me";
-static const struct session_companion companion = {.begin = companion_begin,
+static const struct session_helper helper = {.begin = companion_begin,
 		.is_ready = companion_is_ready,
 		.is_over = companion_over,
 		.user = me};
@@ -632,32 +632,32 @@ static void test_companion(void **unused)
 	struct session_error error = {.kind = SESSION_ERROR_NONE};
 
 	(void)unused;
-	assert_int_equal(companion_hold(session, &error), 0);
-	assert_true(companion_is_over(session));
-	companion_end(session);
+	assert_int_equal(helper_process_hold(session, &error), 0);
+	assert_true(helper_process_is_over(session));
+	helper_process_end(session);
 	assert_called("");
-	session->command.companion = &companion;
+	session->command.helper = &helper;
 	session->command.pid = 47;
 	(void)snprintf(session->listener.path, sizeof(session->listener.path), "/s");
 	begin_result = -EMFILE;
-	assert_int_equal(companion_hold(session, &error), -EMFILE);
+	assert_int_equal(helper_process_hold(session, &error), -EMFILE);
 	assert_string_equal(error.text, "the recording cannot begin: Too many open files");
 	assert_called("begin\n");
 	begin_result = 0;
 	turns_until = 2;
-	assert_int_equal(companion_hold(session, &error), 0);
+	assert_int_equal(helper_process_hold(session, &error), 0);
 	assert_called("begin\ncompanion(me, 47, /s)\nturn\nready(me)\nturn\nready(me)\nturn\nready(me)\n");
 	companion_result = -EPERM;
-	assert_int_equal(companion_hold(session, &error), -EPERM);
+	assert_int_equal(helper_process_hold(session, &error), -EPERM);
 	assert_called("begin\ncompanion(me, 47, /s)\n");
 	companion_result = 0;
 	turn_result = -EIO;
-	assert_int_equal(companion_hold(session, &error), -EIO);
+	assert_int_equal(helper_process_hold(session, &error), -EIO);
 	assert_string_equal(error.text, "the recording cannot go on: Input/output error");
 	assert_called("begin\ncompanion(me, 47, /s)\nturn\n");
 	turn_result = 1;
 	atomic_store(&session->drain.stop, true);
-	assert_int_equal(companion_hold(session, &error), -EINTR);
+	assert_int_equal(helper_process_hold(session, &error), -EINTR);
 	assert_string_equal(error.text, "interrupted before the command began");
 	assert_int_equal(error.kind, SESSION_ERROR_FAILED);
 	assert_called("begin\ncompanion(me, 47, /s)\n");
@@ -665,32 +665,32 @@ static void test_companion(void **unused)
 	/* It fails while it gets ready. */
 	turn_result = 0;
 	{
-		struct session_companion failing = companion;
+		struct session_helper failing = helper;
 
 		turns_until = 0;
-		session->command.companion = &failing;
+		session->command.helper = &failing;
 		companion_result = 0;
-		assert_int_equal(companion_hold(session, &error), 0);
-		session->command.companion = &companion;
+		assert_int_equal(helper_process_hold(session, &error), 0);
+		session->command.helper = &helper;
 	}
 	*calls = '\0';
 	turns_until = 0;
-	assert_true(companion_is_over(session));
+	assert_true(helper_process_is_over(session));
 	turns_until = 1;
-	assert_false(companion_is_over(session));
+	assert_false(helper_process_is_over(session));
 	assert_called("over(me, 0)\nover(me, 0)\n");
 	turns_until = 1;
-	companion_end(session);
+	helper_process_end(session);
 	assert_called("over(me, 1)\nturn\nover(me, 1)\n");
 	turns_until = 5;
 	turn_result = -EIO;
-	companion_end(session);
+	helper_process_end(session);
 	assert_called("over(me, 1)\nturn\n");
 	/* It does not end in 5 s. */
 	turn_result = 0;
 	turns_until = 10000;
 	now_ns = 0;
-	companion_end(session);
+	helper_process_end(session);
 	assert_int_equal(now_ns, 5 * S);
 	*calls = '\0';
 }

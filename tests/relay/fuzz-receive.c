@@ -167,7 +167,7 @@ static void add_packet(uint32_t trace, const char *name, uint64_t number, uint32
 	unsigned char bytes[84];
 	struct ctf_packet packet = {
 			.bytes = bytes,
-			.room = sizeof(bytes),
+			.capacity = sizeof(bytes),
 			.instance = 1,
 			.begin = number,
 			.end = number,

@@ -54,7 +54,7 @@ static int make(unsigned int good, const char *expected)
 /* Metadata of `size` bytes is repeated after so many bytes of packets. */
 static bool is_repeated(bool is_serial, uint64_t size, uint64_t packets)
 {
-	static struct bytes bytes;
+	static struct byte_sink bytes;
 	struct follow_trace trace = {
 			.sent_metadata = size, .sent_maps = 7, .since_repeat = packets};
 
@@ -78,17 +78,17 @@ static void test_repeats(void)
 /* 1024 packets wait for an answer. With one more, the first counts as delivered. */
 static void test_window(void)
 {
-	static struct bytes bytes = {.sink.url.kind = URL_TCP};
+	static struct byte_sink bytes = {.sink.url.kind = URL_TCP};
 	struct follow_stream first = {.at.offset = 11}, others = {.at.offset = 22};
 
-	bytes_passed(&bytes.sink, &first);
+	relay_bytes_on_elapsed(&bytes.sink, &first);
 	for (unsigned int i = 1; i < 1024; i++)
-		bytes_passed(&bytes.sink, &others);
+		relay_bytes_on_elapsed(&bytes.sink, &others);
 	CHECK(bytes.count == 1024 && !bytes.head && !first.delivered.offset);
-	bytes_passed(&bytes.sink, &others);
+	relay_bytes_on_elapsed(&bytes.sink, &others);
 	CHECK(bytes.count == 1024 && bytes.head == 1 && first.delivered.offset == 11 &&
 			!others.delivered.offset);
-	bytes_passed(&bytes.sink, &others);
+	relay_bytes_on_elapsed(&bytes.sink, &others);
 	CHECK(others.delivered.offset == 22 && bytes.head == 2);
 }
 

@@ -76,18 +76,18 @@ static int played_close(int fd)
 	return 0;
 }
 
-static int played_connect(const char *host, const char *port, const struct patience *patience,
+static int played_connect(const char *host, const char *port, const struct timeout *timeout,
 		struct send_error *error)
 {
-	CHECK(patience && error);
+	CHECK(timeout && error);
 	note("connect %s %s;", host, port);
 	return connect_result;
 }
 
-static int played_write(int fd, const void *bytes, size_t size, bool shared,
-		const struct patience *patience)
+static int played_write(
+		int fd, const void *bytes, size_t size, bool shared, const struct timeout *timeout)
 {
-	CHECK(patience && size <= sizeof(written));
+	CHECK(timeout && size <= sizeof(written));
 	note("write %d%s;", fd, shared ? " shared" : "");
 	memcpy(written, bytes, size);
 	written_size = size;
@@ -126,15 +126,14 @@ static time_t played_time(time_t *now)
 #define isatty(fd) played_isatty(fd)
 #define line_raw(fd, speed) played_raw(fd, speed)
 #define close(fd) played_close(fd)
-#define line_connect(host, port, patience, error) played_connect(host, port, patience, error)
-#define line_write(fd, bytes, size, shared, patience) \
-	played_write(fd, bytes, size, shared, patience)
+#define line_connect(host, port, timeout, error) played_connect(host, port, timeout, error)
+#define line_write(fd, bytes, size, shared, timeout) played_write(fd, bytes, size, shared, timeout)
 #define recv(fd, to, size, flags) played_recv(fd, to, size, flags)
 #define getrandom(to, size, flags) played_random(to, size, flags)
 #define time(now) played_time(now)
 #include "relay/bytes.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 
-static struct bytes *begin(enum url_kind kind, const char *path)
+static struct byte_sink *begin(enum url_kind kind, const char *path)
 {
 	struct sink *sink = bytes_create();
 
@@ -156,7 +155,7 @@ static struct bytes *begin(enum url_kind kind, const char *path)
 }
 
 /* Whether opening returns this descriptor or error, and this text. */
-static bool opens(struct bytes *bytes, int expected, const char *text, bool is_final)
+static bool opens(struct byte_sink *bytes, int expected, const char *text, bool is_final)
 {
 	struct send_error error = {.text = ""};
 	int fd = open_path(bytes, &error);
@@ -171,7 +170,7 @@ static bool opens(struct bytes *bytes, int expected, const char *text, bool is_f
 
 static void test_paths(void)
 {
-	struct bytes *bytes = begin(URL_PATH, "/a");
+	struct byte_sink *bytes = begin(URL_PATH, "/a");
 
 	CHECK(opens(bytes, 4, "", false) && has_noted("open /a create itself 644;"));
 	bytes = begin(URL_PATH, "/a");
@@ -227,7 +226,7 @@ static void test_paths(void)
 
 static void test_links(void)
 {
-	struct bytes *bytes = begin(URL_PATH, "/a");
+	struct byte_sink *bytes = begin(URL_PATH, "/a");
 
 	opened[0] = -ELOOP;
 	mode = S_IFCHR;
@@ -250,7 +249,7 @@ static void test_links(void)
 
 static void test_terminals(void)
 {
-	struct bytes *bytes = begin(URL_PATH, "/a");
+	struct byte_sink *bytes = begin(URL_PATH, "/a");
 
 	is_terminal = true;
 	CHECK(opens(bytes, 4, "", false) && has_noted("open /a create itself 644;raw 4 9600;"));
@@ -270,7 +269,7 @@ static void test_terminals(void)
 
 static void test_opened(void)
 {
-	struct bytes *bytes = begin(URL_TCP, "");
+	struct byte_sink *bytes = begin(URL_TCP, "");
 	struct send_error error = {.text = ""};
 
 	bytes->head = bytes->count = 3;
@@ -308,7 +307,7 @@ static void test_opened(void)
 
 static void test_identities(void)
 {
-	struct bytes *bytes = begin(URL_TCP, "");
+	struct byte_sink *bytes = begin(URL_TCP, "");
 
 	CHECK(bytes->sink.id == UINT64_C(0x3131313131313131));
 	free(bytes);
@@ -336,7 +335,7 @@ static size_t put_answer(size_t at, uint8_t type, uint64_t session, uint64_t seq
 
 static void test_answers(void)
 {
-	struct bytes *bytes = begin(URL_TCP, "");
+	struct byte_sink *bytes = begin(URL_TCP, "");
 	uint64_t id = bytes->sink.id;
 	size_t one = put_answer(0, FRAME_ACK, id, 7, 8), all;
 
@@ -382,7 +381,7 @@ static void test_answers(void)
 
 static void test_repeated(void)
 {
-	struct bytes *bytes = begin(URL_PATH, "/a");
+	struct byte_sink *bytes = begin(URL_PATH, "/a");
 
 	for (unsigned int i = 0; i < 8; i++) {
 		static const struct {
@@ -410,9 +409,9 @@ static void test_repeated(void)
 
 static void test_frames(void)
 {
-	struct bytes *bytes = begin(URL_TCP, "");
+	struct byte_sink *bytes = begin(URL_TCP, "");
 	struct frame_writer writer = relay_bytes_begin_frame(bytes);
-	struct frame frame;
+	struct relay_frame frame;
 	size_t used;
 
 	bytes->fd = 3;
@@ -426,7 +425,7 @@ static void test_frames(void)
 	/* A frame that fills the space, and one byte more. */
 	for (unsigned int more = 0; more < 2; more++) {
 		size_t size = sizeof(bytes->out) - FRAME_HEAD - FRAME_TAIL + more;
-		static unsigned char content[sizeof(((struct bytes *)NULL)->out)];
+		static unsigned char content[sizeof(((struct byte_sink *)NULL)->out)];
 
 		writer = relay_bytes_begin_frame(bytes);
 		framing_put(&writer, content, size);

@@ -301,7 +301,7 @@ static void test_errors(void)
 	CHECK(walk_below(&follow, root, 0) == -EACCES && follow.error == EACCES);
 	follow.error = 0;
 	CHECK(!walk_below(&follow, root, 1) && !follow.error);
-	CHECK(!follow_look(&follow, true) && follow.error == EACCES && follow.walk);
+	CHECK(!follow_scan(&follow, true) && follow.error == EACCES && follow.walk);
 	follow.error = 0;
 	open_error = EIO;
 	CHECK(walk_below(&follow, root, 0) == -EIO && follow.error == EIO);
@@ -441,23 +441,25 @@ static void test_files(void)
 	make_file(".zst", 3);
 	make_file("none", 0);
 	make_file("metadata", 3);
-	CHECK(!look_at_file(&follow, &trace, directory, ".zst") && !trace.streams);
-	CHECK(!look_at_file(&follow, &trace, directory, "metadata") && !trace.streams);
-	CHECK(!look_at_file(&follow, &trace, directory, "none") && !trace.streams);
-	CHECK(!look_at_file(&follow, &trace, directory, "absent") && !follow.error);
-	CHECK(!look_at_file(&follow, &trace, directory, ".maps") && trace.maps_size == 5);
-	CHECK(!look_at_file(&follow, &trace, directory, "one") && trace.nr_streams == 6);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, ".zst") && !trace.streams);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "metadata") && !trace.streams);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "none") && !trace.streams);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "absent") && !follow.error);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, ".maps") &&
+			trace.maps_size == 5);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "one") && trace.nr_streams == 6);
 	stream = trace.streams;
 	CHECK(stream->number == 5 && stream->trace == &trace && !strcmp(stream->name, "one"));
 	CHECK(stream->there == 11 && stream->size == 11 && !strcmp(stream->plain, "one"));
 	/* A smaller file does not shrink the stream; a larger one waits for a settled size. */
 	stream->there = stream->size = 12;
-	CHECK(!look_at_file(&follow, &trace, directory, "one") && stream->there == 12);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "one") && stream->there == 12);
 	stream->there = stream->size = 8;
 	follow.staged = true;
-	CHECK(!look_at_file(&follow, &trace, directory, "one") && stream->there == 11 &&
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "one") && stream->there == 11 &&
 			stream->size == 8);
-	CHECK(!look_at_file(&follow, &trace, directory, "a.zst") && stream->next->number == 6);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "a.zst") &&
+			stream->next->number == 6);
 	CHECK(!strcmp(stream->next->name, "a.zst") && !strcmp(stream->next->plain, "a"));
 	CHECK(stream->next->there == 3 && !stream->next->size);
 	CHECK(relay_follow_find_stream(&trace, "a.zst") == stream->next &&
@@ -524,7 +526,7 @@ static void test_look(void)
 		trace.inode = status.st_ino;
 		follow.last = &trace.next;
 		CHECK(!flock(fd, cases[i].locked ? LOCK_EX : LOCK_UN));
-		CHECK(!follow_look(&follow, cases[i].over) && !follow.error);
+		CHECK(!follow_scan(&follow, cases[i].over) && !follow.error);
 		CHECK(trace.metadata_size == (cases[i].read ? 6 : 77));
 		CHECK(!cases[i].read || trace.ended == (cases[i].over || !cases[i].locked));
 		/* The directory is walked if it has changed, without watches, and at the end. */
@@ -547,11 +549,13 @@ static void test_unreadable(void)
 
 	memset(name, 'n', sizeof(name));
 	name[299] = '\0';
-	CHECK(!look_at_file(&follow, &trace, directory, name) && follow.error == ENAMETOOLONG);
-	CHECK(!look_at_file(&follow, &trace, directory, "t") && !trace.streams);
-	CHECK(!look_at_file(&follow, &trace, directory, "look") && !trace.streams);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, name) &&
+			follow.error == ENAMETOOLONG);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "t") && !trace.streams);
+	CHECK(!relay_follow_check_file(&follow, &trace, directory, "look") && !trace.streams);
 	failing_arm(1);
-	CHECK(look_at_file(&follow, &trace, directory, "one") == -ENOMEM && failing_has_failed());
+	CHECK(relay_follow_check_file(&follow, &trace, directory, "one") == -ENOMEM &&
+			failing_has_failed());
 	CHECK(!trace.streams && !trace.nr_streams);
 	close(directory);
 }
@@ -684,14 +688,14 @@ static void test_pass(void)
 			.sequence = 14,
 			.bytes = bytes,
 			.size = 15,
-			.room = 16};
+			.capacity = 16};
 	struct follow_stream stream = {.at = {.offset = 100, .packets = 4, .events = 50}};
 
 	follow_pass(&stream, &packet, 7);
 	CHECK(stream.seen && stream.begin == 11 && stream.at.offset == 300 &&
 			stream.at.packets == 5 && stream.at.events == 57);
 	CHECK(stream.last.end == 12 && stream.last.sequence == 14 && !stream.last.bytes &&
-			!stream.last.size && !stream.last.room);
+			!stream.last.size && !stream.last.capacity);
 	packet.begin = 21;
 	packet.next = 350;
 	follow_pass(&stream, &packet, 0);
@@ -877,7 +881,7 @@ static void test_pending(void)
 	trace.ended = true;
 	stream.name = (char[]){"bad"};
 	CHECK(follow_pending_packets(&follow, &packet, 9) == 4 && !stream.damaged);
-	stream.delivered = (struct marks_place){.offset = 520, .packets = 30};
+	stream.delivered = (struct marks_position){.offset = 520, .packets = 30};
 	CHECK(follow_pending_packets(&follow, &packet, 0) == 0 && stream.counted.packets == 30);
 	stream.counted.packets = 33;
 	CHECK(follow_pending_packets(&follow, &packet, 0) == 3);
@@ -998,7 +1002,7 @@ static void test_forget(void)
 		traces[i]->missing = i == 4;
 		traces[i]->streams = stream;
 		stream->slot = 60 + i;
-		stream->delivered = (struct marks_place){500 + i, 10 + i, 20 + i};
+		stream->delivered = (struct marks_position){500 + i, 10 + i, 20 + i};
 		stream->dropped_bytes = 100;
 		stream->dropped_packets = 30 + i;
 		stream->dropped_events = 40 + i;

@@ -101,7 +101,7 @@ static void test_directory(void **unused)
 	(void)unused;
 	assert_non_null(mkdtemp(root));
 	assert_int_equal(follow_open("/nowhere/at-all", &follow), 0);
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	assert_null(follow.traces);
 	follow_close(&follow);
 	before = resources_now();
@@ -111,7 +111,7 @@ static void test_directory(void **unused)
 	for (int depth = 2; depth < 16; depth++)
 		strcat(deep, "/d");
 	assert_int_equal(follow_open(root, &follow), 0);
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	assert_int_equal(follow.nr_traces, 1);
 	check_trace(&follow, 0, "a", 5, 5);
 	assert_int_equal(follow.traces->maps_size, 3);
@@ -120,17 +120,17 @@ static void test_directory(void **unused)
 	assert_false(follow_is_unsettled(&follow));
 	strcat(deep, "/d");
 	make_trace(deep);
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	assert_int_equal(follow.nr_traces, 2);
 	check_trace(&follow, 1, deep, 5, 5);
 	strcat(deep, "e/e");
 	make_trace(deep);
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	assert_int_equal(follow.nr_traces, 2);
 	/* Bytes that were added at the end may be truncated again, until they are settled. */
 	follow.staged = true;
 	command("printf 67 >> $P/ring0", "a");
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	check_trace(&follow, 0, "a", 7, 5);
 	assert_true(follow_is_unsettled(&follow));
 	follow_settle(&follow);
@@ -138,13 +138,13 @@ static void test_directory(void **unused)
 	assert_false(follow_is_unsettled(&follow));
 	/* A moved trace is the same trace. With a removed trace, its undelivered data are lost. */
 	command("mv $P $P-moved", "a");
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	check_trace(&follow, 0, "a", 7, 7);
 	assert_int_equal(follow.vanished, 0);
 	follow.traces->streams->delivered.offset = 2;
 	follow.traces->streams->at.offset = 3;
 	command("rm -r $P-moved", "a");
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	assert_true(follow.traces->removed);
 	assert_int_equal(follow.vanished, 12);
 	assert_string_equal(follow.gone, "a");
@@ -156,7 +156,7 @@ static void test_directory(void **unused)
 			stream = stream->next)
 		stream->delivered.offset = stream->there;
 	command("rm -r $P", "d");
-	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow_scan(&follow, true), 0);
 	assert_true(follow.traces->next->removed);
 	assert_int_equal(follow.vanished, 12);
 	assert_string_equal(follow.gone, "a");
@@ -171,7 +171,7 @@ static void check_name(const char *path, const char *name)
 	struct follow follow;
 
 	assert_int_equal(follow_open(path, &follow), 0);
-	assert_int_equal(follow_look(&follow, false), 0);
+	assert_int_equal(follow_scan(&follow, false), 0);
 	assert_non_null(follow.traces);
 	assert_string_equal(follow.traces->name, name);
 	follow_close(&follow);
@@ -264,11 +264,11 @@ static void test_failing_calls(void **unused)
 		failing_arm(call);
 		ret = follow_open(root, &follow);
 		if (!ret) {
-			ret = follow_look(&follow, true);
+			ret = follow_scan(&follow, true);
 			has_failed = failing_has_failed();
 			/* After a failed read, the same bytes are read again. */
 			if (follow.error)
-				assert_int_equal(follow_look(&follow, true), 0);
+				assert_int_equal(follow_scan(&follow, true), 0);
 			if (!ret) {
 				/* Without memory for the check, a trace counts as not ended. */
 				assert_int_equal(follow.nr_traces, 2);

@@ -76,7 +76,7 @@ static void test_head(void **unused)
 
 static void found(const unsigned char *bytes, size_t size, enum frame_found what, size_t used)
 {
-	struct frame frame = {0};
+	struct relay_frame frame = {0};
 	size_t got = 12345;
 
 	assert_int_equal(framing_find(bytes, size, &got, &frame), what);
@@ -213,7 +213,7 @@ static void test_pieces(void **unused)
 	static struct frame_packet packet, got_packet;
 	static struct frame_file file, got_file;
 	struct frame_writer writer = {bytes, bytes + sizeof(bytes), false};
-	struct frame frame = {.payload = bytes};
+	struct relay_frame frame = {.payload = bytes};
 
 	(void)unused;
 	packet = (struct frame_packet){.trace = 1,

@@ -212,7 +212,7 @@ static int tick(void *user)
 	return tick_result;
 }
 
-static const struct patience plain = {.stop_fd = 9};
+static const struct timeout plain = {.stop_fd = 9};
 
 static void test_clock(void)
 {
@@ -227,40 +227,40 @@ static void test_clock(void)
 static void test_waits(void)
 {
 	bool stopped = false;
-	struct patience patience = {
+	struct timeout timeout = {
 			.stop_fd = 9, .stopped = &stopped, .tick = tick, .user = &tick_user};
 
 	/* No deadline, and deadlines in the past, now and later. */
 	played_ms = 5000;
 	tick_result = -EDOM;
-	CHECK(await(3, POLLIN, -1, &patience) == -EDOM && has_noted("poll 3 in 9 200;tick;"));
-	CHECK(await(3, POLLIN, 0, &patience) == -ETIMEDOUT && has_noted(""));
-	CHECK(await(3, POLLIN, 5000, &patience) == -ETIMEDOUT && has_noted(""));
-	CHECK(await(3, POLLOUT, 5001, &patience) == -EDOM && has_noted("poll 3 out 9 1;tick;"));
-	CHECK(await(3, POLLOUT, 5199, &patience) == -EDOM && has_noted("poll 3 out 9 199;tick;"));
-	CHECK(await(3, POLLOUT, 5201, &patience) == -EDOM && has_noted("poll 3 out 9 200;tick;"));
+	CHECK(await(3, POLLIN, -1, &timeout) == -EDOM && has_noted("poll 3 in 9 200;tick;"));
+	CHECK(await(3, POLLIN, 0, &timeout) == -ETIMEDOUT && has_noted(""));
+	CHECK(await(3, POLLIN, 5000, &timeout) == -ETIMEDOUT && has_noted(""));
+	CHECK(await(3, POLLOUT, 5001, &timeout) == -EDOM && has_noted("poll 3 out 9 1;tick;"));
+	CHECK(await(3, POLLOUT, 5199, &timeout) == -EDOM && has_noted("poll 3 out 9 199;tick;"));
+	CHECK(await(3, POLLOUT, 5201, &timeout) == -EDOM && has_noted("poll 3 out 9 200;tick;"));
 	tick_result = 0;
 	poll_takes = 150;
-	CHECK(await(3, POLLIN, 5350, &patience) == -ETIMEDOUT && played_ms == 5450);
+	CHECK(await(3, POLLIN, 5350, &timeout) == -ETIMEDOUT && played_ms == 5450);
 	CHECK(has_noted("poll 3 in 9 200;tick;poll 3 in 9 200;tick;poll 3 in 9 50;tick;"));
 	CHECK(await(3, POLLIN, 5600, &plain) == -ETIMEDOUT && has_noted("poll 3 in 9 150;"));
 	/* A wait ends by an error other than EINTR, by the line's descriptor, and by the stop descriptor. The stop flag precedes both. */
 	expect(-EINTR, 0);
 	outcomes[0].code = 0;
 	expect(1, POLLHUP);
-	CHECK(!await(3, POLLIN, -1, &patience) && all_are_used());
+	CHECK(!await(3, POLLIN, -1, &timeout) && all_are_used());
 	CHECK(has_noted("poll 3 in 9 200;tick;poll 3 in 9 200;"));
 	expect(-ENOMEM, 0);
-	CHECK(await(3, POLLIN, -1, &patience) == -ENOMEM && all_are_used());
+	CHECK(await(3, POLLIN, -1, &timeout) == -ENOMEM && all_are_used());
 	expect(1, 0);
 	outcomes[0].of_stop = POLLIN;
-	CHECK(await(3, POLLIN, -1, &patience) == -ECANCELED && all_are_used());
+	CHECK(await(3, POLLIN, -1, &timeout) == -ECANCELED && all_are_used());
 	expect(2, POLLIN);
 	outcomes[0].of_stop = POLLIN;
-	CHECK(!await(3, POLLIN, -1, &patience) && all_are_used());
+	CHECK(!await(3, POLLIN, -1, &timeout) && all_are_used());
 	stopped = true;
 	expect(1, POLLIN);
-	CHECK(await(3, POLLIN, -1, &patience) == -ECANCELED && all_are_used());
+	CHECK(await(3, POLLIN, -1, &timeout) == -ECANCELED && all_are_used());
 	CHECK(has_noted("poll 3 in 9 200;poll 3 in 9 200;poll 3 in 9 200;poll 3 in 9 200;"));
 }
 
@@ -314,15 +314,15 @@ static void test_connections(void)
 
 static void test_hosts(void)
 {
-	struct patience patience = {.stop_fd = 9};
+	struct timeout timeout = {.stop_fd = 9};
 	struct resolver_answer answer;
 	int resolver = -1;
 
 	found = (struct resolver_answer){.count = 3};
-	CHECK(!find_host("h", "p", &patience, &answer) && answer.count == 3);
-	patience.resolver = &resolver;
+	CHECK(!find_host("h", "p", &timeout, &answer) && answer.count == 3);
+	timeout.resolver = &resolver;
 	answer.count = 0;
-	CHECK(!find_host("h", "p", &patience, &answer) && answer.count == 3);
+	CHECK(!find_host("h", "p", &timeout, &answer) && answer.count == 3);
 	CHECK(has_noted("search h p;search h p;"));
 	/* The helper process answers an earlier question first. */
 	resolver = 0;
@@ -331,22 +331,22 @@ static void test_hosts(void)
 	expect(-EAGAIN, 0);
 	expect(1, POLLIN);
 	expect(0, 0);
-	CHECK(!find_host("h", "p", &patience, &answer) && all_are_used());
+	CHECK(!find_host("h", "p", &timeout, &answer) && all_are_used());
 	CHECK(has_noted("ask 0 1 h p;poll 0 in 9 200;take 0 1;poll 0 in 9 200;take 0 1;"));
 	expect(-EPIPE, 0);
-	CHECK(find_host("h", "p", &patience, &answer) == -EPIPE && all_are_used());
+	CHECK(find_host("h", "p", &timeout, &answer) == -EPIPE && all_are_used());
 	expect(0, 0);
 	expect(-ENOMEM, 0);
-	CHECK(find_host("h", "p", &patience, &answer) == -ENOMEM && all_are_used());
+	CHECK(find_host("h", "p", &timeout, &answer) == -ENOMEM && all_are_used());
 	expect(0, 0);
 	expect(1, POLLIN);
 	expect(-EPROTO, 0);
-	CHECK(find_host("h", "p", &patience, &answer) == -EPROTO && all_are_used());
+	CHECK(find_host("h", "p", &timeout, &answer) == -EPROTO && all_are_used());
 	CHECK(has_noted("ask 0 2 h p;ask 0 3 h p;poll 0 in 9 200;ask 0 4 h p;poll 0 in 9 200;take 0 4;"));
 	expect(0, 0);
 	played_ms = 2000;
 	poll_takes = 200;
-	CHECK(find_host("h", "p", &patience, &answer) == -ETIMEDOUT && all_are_used());
+	CHECK(find_host("h", "p", &timeout, &answer) == -ETIMEDOUT && all_are_used());
 	CHECK(played_ms == 62000);
 	*log_text = '\0';
 }
@@ -361,7 +361,7 @@ static bool is_refused(int code, const char *text)
 
 static void test_addresses(void)
 {
-	struct patience patience = {.stop_fd = 9};
+	struct timeout timeout = {.stop_fd = 9};
 	struct send_error error = {.text = ""};
 	int resolver = 4;
 
@@ -391,12 +391,12 @@ static void test_addresses(void)
 	expect(-ECANCELED, 0);
 	CHECK(is_refused(-ECANCELED, "cannot reach h, port p: Operation canceled"));
 	/* The name was not found: the helper process has exited, or the wait was stopped. */
-	patience.resolver = &resolver;
+	timeout.resolver = &resolver;
 	expect(-EPIPE, 0);
-	CHECK(line_connect("h", "p", &patience, &error) == -EHOSTUNREACH && all_are_used());
+	CHECK(line_connect("h", "p", &timeout, &error) == -EHOSTUNREACH && all_are_used());
 	CHECK(!strcmp(error.text, "cannot reach h: the last reader has closed it"));
 	expect(-ECANCELED, 0);
-	CHECK(line_connect("h", "p", &patience, &error) == -ECANCELED && all_are_used());
+	CHECK(line_connect("h", "p", &timeout, &error) == -ECANCELED && all_are_used());
 	*log_text = '\0';
 }
 
@@ -404,7 +404,7 @@ static void test_written(void)
 {
 	char bytes[5000];
 	bool stopped = true;
-	struct patience patience = {.stop_fd = 9, .stopped = &stopped};
+	struct timeout timeout = {.stop_fd = 9, .stopped = &stopped};
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char)('a' + i % 26);
@@ -450,10 +450,10 @@ static void test_written(void)
 	CHECK(all_are_used());
 	/* Stopped when all was written. */
 	expect(5, 0);
-	CHECK(line_write(3, bytes, 5, false, &patience) == -ECANCELED && all_are_used());
+	CHECK(line_write(3, bytes, 5, false, &timeout) == -ECANCELED && all_are_used());
 	stopped = false;
 	expect(5, 0);
-	CHECK(!line_write(3, bytes, 5, false, &patience) && all_are_used());
+	CHECK(!line_write(3, bytes, 5, false, &timeout) && all_are_used());
 	*log_text = '\0';
 }
 

@@ -26,7 +26,7 @@
 #define ANSWER 16
 #define SECONDS_MAX 60 /* a reader that never ends fails the test */
 
-static const struct patience patience = {.stop_fd = -1};
+static const struct timeout timeout = {.stop_fd = -1};
 
 static void test_closed(void **unused)
 {
@@ -40,7 +40,7 @@ static void test_closed(void **unused)
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 		assert_int_equal(write(ends[1], answer, sent), sent);
 		close(ends[1]);
-		assert_int_equal(line_read(ends[0], read, ANSWER, -1, &patience),
+		assert_int_equal(line_read(ends[0], read, ANSWER, -1, &timeout),
 				sent == ANSWER ? 0 : -ECONNRESET);
 		assert_memory_equal(read, answer, sent);
 		close(ends[0]);
@@ -57,7 +57,7 @@ static void test_reset(void **unused)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	assert_int_equal(write(ends[0], "x", 1), 1);
 	close(ends[1]);
-	assert_int_equal(line_read(ends[0], read, ANSWER, -1, &patience), -ECONNRESET);
+	assert_int_equal(line_read(ends[0], read, ANSWER, -1, &timeout), -ECONNRESET);
 	close(ends[0]);
 }
 
@@ -69,7 +69,7 @@ static void test_silent(void **unused)
 	(void)unused;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	assert_int_equal(line_read(ends[0], read, ANSWER, 1, &patience), -ETIMEDOUT);
+	assert_int_equal(line_read(ends[0], read, ANSWER, 1, &timeout), -ETIMEDOUT);
 	close(ends[1]);
 	close(ends[0]);
 }
@@ -87,7 +87,7 @@ static void test_stops(void **unused)
 {
 	int stop[2], ends[2], ticked = -EDOM;
 	bool stopped = true;
-	struct patience each = {.stop_fd = -1, .tick = tick, .user = &ticked};
+	struct timeout each = {.stop_fd = -1, .tick = tick, .user = &ticked};
 	char byte;
 
 	(void)unused;
@@ -143,7 +143,7 @@ static void write_all(int from, int to, bool shared)
 	close(to);
 	if (!shared)
 		assert_int_equal(fcntl(from, F_SETFL, O_NONBLOCK), 0);
-	assert_int_equal(line_write(from, bytes, size, shared, &patience), 0);
+	assert_int_equal(line_write(from, bytes, size, shared, &timeout), 0);
 	close(from);
 	assert_int_equal(waitpid(reader, &status, 0), reader);
 	assert_int_equal(status, 0);
@@ -163,9 +163,9 @@ static void test_large(void **unused)
 	}
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	close(ends[1]);
-	assert_int_equal(line_write(ends[0], "x", 1, false, &patience), -EPIPE);
+	assert_int_equal(line_write(ends[0], "x", 1, false, &timeout), -EPIPE);
 	close(ends[0]);
-	assert_int_equal(line_write(-1, "x", 1, false, &patience), -EBADF);
+	assert_int_equal(line_write(-1, "x", 1, false, &timeout), -EBADF);
 }
 
 static void test_errors(void **unused)
@@ -214,7 +214,7 @@ static void test_connections(void **unused)
 {
 	struct sockaddr_in address = {
 			.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct patience each = {.stop_fd = -1};
+	struct timeout each = {.stop_fd = -1};
 	struct send_error error = {.text = ""};
 	struct resources before = resources_now();
 	socklen_t size = sizeof(address);

@@ -363,7 +363,8 @@ static void parts_of_files(void)
 	marks_close(&marks);
 	CHECK(marks_parse(file, 0, &got) == -EBADMSG &&
 			marks_parse(file, MARKS_BLOCK - 1, &got) == -EBADMSG);
-	CHECK(!marks_parse(file, MARKS_BLOCK, &got) && got.nr == 1 && got.room == 64 && !got.bad);
+	CHECK(!marks_parse(file, MARKS_BLOCK, &got) && got.nr == 1 && got.capacity == 64 &&
+			!got.bad);
 	marks_close(&got);
 	CHECK(!marks_parse(file, 3 * MARKS_BLOCK - 1, &got) && got.nr == 2);
 	marks_close(&got);
@@ -372,12 +373,12 @@ static void parts_of_files(void)
 	CHECK(!marks_parse(file, 3 * MARKS_BLOCK, &got) && got.nr == 3 && got.bad == 1);
 	expect_kinds(&got, "-t");
 	marks_close(&got);
-	CHECK(got.fd == -1 && !got.entries && !got.nr && !got.room);
+	CHECK(got.fd == -1 && !got.entries && !got.nr && !got.capacity);
 	/* More than 64 entries. */
 	memset(file + MARKS_BLOCK, 0, sizeof(file) - MARKS_BLOCK);
-	CHECK(!marks_parse(file, 64 * MARKS_BLOCK, &got) && got.room == 64);
+	CHECK(!marks_parse(file, 64 * MARKS_BLOCK, &got) && got.capacity == 64);
 	marks_close(&got);
-	CHECK(!marks_parse(file, 65 * MARKS_BLOCK, &got) && got.room == 128 && got.nr == 65);
+	CHECK(!marks_parse(file, 65 * MARKS_BLOCK, &got) && got.capacity == 128 && got.nr == 65);
 	for (uint32_t i = 0; i < 128; i++)
 		CHECK(got.entries[i].kind == MARKS_FREE && !got.entries[i].stream.trace &&
 				!*got.entries[i].stream.name);
@@ -427,7 +428,7 @@ static void slots(void)
 	bool is_found;
 
 	CHECK(!marks_open(path, "url", &marks, &is_found) && !is_found && marks.nr == 1 &&
-			marks.room == 64);
+			marks.capacity == 64);
 	marks.head.id = 99;
 	CHECK(!marks_write_head(&marks));
 	for (unsigned int i = 0; i < 4; i++) {
@@ -453,9 +454,9 @@ static void slots(void)
 	at[0] = 64;
 	failing_arm(1);
 	CHECK(marks_write(&marks, &at[0], &trace) == -ENOMEM && failing_has_failed() &&
-			marks.nr == 5 && marks.room == 64);
+			marks.nr == 5 && marks.capacity == 64);
 	at[0] = 63;
-	CHECK(!marks_write(&marks, &at[0], &trace) && marks.nr == 64 && marks.room == 64);
+	CHECK(!marks_write(&marks, &at[0], &trace) && marks.nr == 64 && marks.capacity == 64);
 	at[0] = 0;
 	marks.next_free = 64;
 	/* What cannot be written is not there. */
@@ -472,7 +473,7 @@ static void slots(void)
 	CHECK(marks_write(&marks, &at[0], &trace) == -ENOSPC);
 	writes.is_set = false;
 	CHECK(!marks_write(&marks, &at[0], &trace) && at[0] == 64 && marks.nr == 65 &&
-			marks.room == 128);
+			marks.capacity == 128);
 	marks_close(&marks);
 	/* Three slots have the same trace, and two the same stream. */
 	CHECK(!marks_open(path, "url", &marks, &is_found) && is_found && marks.nr == 65 &&
@@ -540,7 +541,7 @@ static void opening(void)
 	text[MARKS_URL_MAX] = '\0';
 	CHECK(!marks_open(path, text, &marks, &is_found) && !is_found &&
 			!strcmp(marks.head.url, text));
-	CHECK(!stat(path, &status) && !status.st_size && marks.nr == 1 && marks.room == 64 &&
+	CHECK(!stat(path, &status) && !status.st_size && marks.nr == 1 && marks.capacity == 64 &&
 			!marks.head.id);
 	CHECK(!marks.bad && !marks.next_free);
 	CHECK(!marks_write_head(&marks) && !stat(path, &status) && status.st_size == MARKS_BLOCK);

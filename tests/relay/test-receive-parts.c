@@ -94,7 +94,7 @@ static void played_report(void *user, bool is_error, const char *text)
 static struct trace begin(void)
 {
 	receive.output = output;
-	receive.say = played_report;
+	receive.log_message = played_report;
 	receive.failed = false;
 	open_error = rename_error = mkdir_error = 0;
 	next_write = nr_writes = nr_existing = 0;

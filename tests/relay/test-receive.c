@@ -202,7 +202,8 @@ static void remove_output(void)
 
 static void open_receiver(bool answers)
 {
-	const struct receive_options options = {.output = output, .say = report, .user = &summary};
+	const struct receive_options options = {
+			.output = output, .log_message = report, .user = &summary};
 
 	remove_output();
 	assert_int_equal(mkdir(output, 0700), 0);
@@ -495,7 +496,7 @@ static void check_answer(uint64_t next)
 {
 	unsigned char answer[RECEIVE_ANSWER_MAX];
 	struct frame_reader reader;
-	struct frame frame;
+	struct relay_frame frame;
 	size_t used;
 
 	assert_int_equal(receive_answer(source, answer), FRAME_HEAD + 8 + FRAME_TAIL);
@@ -780,7 +781,7 @@ static void change_and_put(
 static void test_packets_refused(void **unused)
 {
 	static const size_t at_content = 48, at_size = 56;
-	struct frame_packet frame, rest;
+	struct frame_packet frame, remainder;
 	struct {
 		const char *label;
 		const char *name;
@@ -819,13 +820,13 @@ static void test_packets_refused(void **unused)
 	/* The second piece of another packet, of another size, from another byte, alone. */
 	frame = packet_of(0, 0, 0, 4, 100);
 	frame.size = 40;
-	rest = frame;
-	rest.bytes += 40;
-	rest.offset = 40;
-	rest.size = 60;
-	put_frame(&rest);
+	remainder = frame;
+	remainder.bytes += 40;
+	remainder.offset = 40;
+	remainder.size = 60;
+	put_frame(&remainder);
 	for (int i = 0; i < 5; i++) {
-		struct frame_packet wrong = rest;
+		struct frame_packet wrong = remainder;
 
 		wrong.trace += i == 0;
 		wrong.stream += i == 1;
@@ -837,7 +838,7 @@ static void test_packets_refused(void **unused)
 		}
 		put_frame(&frame);
 		put_frame(&wrong);
-		put_frame(&rest);
+		put_frame(&remainder);
 	}
 	close_receiver("sessions 1 unended 1 frames 34 traces 1 incomplete 1 ", "");
 	/* A stream has one name, and a name one stream; both headers. */
@@ -986,7 +987,8 @@ static void test_end_of_refused(void **unused)
 /* Each allocation fails in turn: a function reports it, or the summary has it. */
 static void test_failing_calls(void **unused)
 {
-	const struct receive_options options = {.output = output, .say = report, .user = &summary};
+	const struct receive_options options = {
+			.output = output, .log_message = report, .user = &summary};
 	unsigned int failures = 0;
 	bool has_failed;
 

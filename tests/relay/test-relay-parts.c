@@ -30,18 +30,18 @@ static int read_error;
 static const char *own_name = "the-host";
 static int name_result, recv_result, recv_error;
 
-static int played_connect(const char *host, const char *port, const struct patience *patience,
+static int played_connect(const char *host, const char *port, const struct timeout *timeout,
 		struct send_error *error)
 {
-	CHECK(patience && error);
+	CHECK(timeout && error);
 	note("connect %s %s;", host, port);
 	return connections[next_connection++];
 }
 
-static int played_write(int fd, const void *bytes, size_t size, bool shared,
-		const struct patience *patience)
+static int played_write(
+		int fd, const void *bytes, size_t size, bool shared, const struct timeout *timeout)
 {
-	CHECK(!shared && patience && written_size + size <= sizeof(written));
+	CHECK(!shared && timeout && written_size + size <= sizeof(written));
 	note("write %d %zu;", fd, size);
 	if (++nr_written == failing_write)
 		return -EPIPE;
@@ -51,9 +51,9 @@ static int played_write(int fd, const void *bytes, size_t size, bool shared,
 }
 
 static int played_read(
-		int fd, void *bytes, size_t size, int timeout_ms, const struct patience *patience)
+		int fd, void *bytes, size_t size, int timeout_ms, const struct timeout *timeout)
 {
-	CHECK(timeout_ms == 30000 && patience);
+	CHECK(timeout_ms == 30000 && timeout);
 	note("read %d %zu;", fd, size);
 	if (read_error)
 		return read_error;
@@ -96,11 +96,10 @@ static time_t played_time(time_t *now)
 	return 86400 * 365;
 }
 
-#define line_connect(host, port, patience, error) played_connect(host, port, patience, error)
-#define line_write(fd, bytes, size, shared, patience) \
-	played_write(fd, bytes, size, shared, patience)
-#define line_read(fd, bytes, size, timeout_ms, patience) \
-	played_read(fd, bytes, size, timeout_ms, patience)
+#define line_connect(host, port, timeout, error) played_connect(host, port, timeout, error)
+#define line_write(fd, bytes, size, shared, timeout) played_write(fd, bytes, size, shared, timeout)
+#define line_read(fd, bytes, size, timeout_ms, timeout) \
+	played_read(fd, bytes, size, timeout_ms, timeout)
 #define close(fd) played_close(fd)
 #define nanosleep(moment, left) played_sleep(moment, left)
 #define gethostname(name, size) played_name(name, size)
@@ -338,7 +337,7 @@ static void test_ticks(void)
 	uint64_t ticks = 1;
 
 	CHECK(!ticks_at(&relay->sink, &trace, 5, &ticks) && ticks == 1);
-	relay_passed(&relay->sink, NULL);
+	relay_on_elapsed(&relay->sink, NULL);
 	relay_free(&relay->sink);
 }
 

@@ -142,7 +142,7 @@ static void make_sink(void)
 	assert_false(sink->ops->counts);
 	assert_false(sink->ops->replaces);
 	sink->session = "web";
-	sink->patience.stop_fd = -1;
+	sink->timeout.stop_fd = -1;
 	sink->url.kind = URL_RELAY;
 	strcpy(sink->url.host, "127.0.0.1");
 	memset(&send_error, 0, sizeof(send_error));
@@ -269,7 +269,7 @@ static void test_sessions_refused(void **unused)
 	/* No daemon at either port. */
 	for (int i = 0; i < 2; i++) {
 		sink = relay_create();
-		sink->patience.stop_fd = -1;
+		sink->timeout.stop_fd = -1;
 		strcpy(sink->url.host, "127.0.0.1");
 		fd = listen_at(port);
 		close(listen_at(sink->url.data_port));
@@ -496,7 +496,7 @@ static unsigned char packet_bytes[300];
 static struct ctf_packet packet_of(uint32_t stream, size_t size)
 {
 	struct ctf_packet packet = {.bytes = packet_bytes,
-			.room = sizeof(packet_bytes),
+			.capacity = sizeof(packet_bytes),
 			.class_id = 7 + stream,
 			.instance = 20 + stream,
 			.begin = 3000 + stream,
@@ -554,7 +554,7 @@ static void test_packets(void **unused)
 	streams[1].dropped_events = 30;
 	assert_int_equal(put_packet(1, 100), 0);
 	assert_int_equal(streams[1].sent, 1);
-	assert_int_equal(streams[1].told_dropped, 30);
+	assert_int_equal(streams[1].reported_dropped, 30);
 	check_index(0, 502, 0, 100, (uint64_t[]){3001, 3501, 41, 8, 21, 61});
 	packet = check_data(502, 0, 100);
 	assert_memory_equal(packet.uuid, ctf_counter_trace(trace.counter)->uuid, 16);
@@ -662,7 +662,7 @@ static void test_order(void **unused)
 	sink->before = 3600;
 	streams[1].sent = 4;
 	streams[1].added = 2;
-	streams[1].told_dropped = 100;
+	streams[1].reported_dropped = 100;
 	streams[1].last = packet_of(1, 84);
 	assert_int_equal(sink->ops->remind(sink, &follow), 0);
 	assert_int_equal(streams[1].added, 3);
@@ -683,7 +683,7 @@ static void test_order(void **unused)
 	sink->before = 3501;
 	assert_int_equal(sink->ops->remind(sink, &follow), 0);
 	assert_int_equal(nr_commands, 2);
-	sink->ops->passed(sink, &streams[1]);
+	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_int_equal(nr_commands, 2);
 	free_sink();
 	free_trace();
@@ -700,7 +700,7 @@ static void test_pending(void **unused)
 	meet_both();
 	for (uint32_t i = 0; i < 2; i++) {
 		streams[i].sent = 4 + i;
-		streams[i].at = (struct marks_place){100 + i, 5, 6};
+		streams[i].at = (struct marks_position){100 + i, 5, 6};
 	}
 	pending = 1;
 	assert_int_equal(sink->ops->flush(sink, &follow, false), 0);

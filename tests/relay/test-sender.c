@@ -58,7 +58,8 @@ static struct send_options options_of(const char *url)
 
 	(void)snprintf(dir, sizeof(dir), "%s/traces", root);
 	*messages = '\0';
-	return (struct send_options){.dir = dir, .url = url, .say = report, .user = messages};
+	return (struct send_options){
+			.dir = dir, .url = url, .log_message = report, .user = messages};
 }
 
 static struct send_status send_all(const struct send_options *options)
@@ -169,7 +170,7 @@ static void check_session(
 	struct send_options options = options_of(path_of("out"));
 	struct frame_reader reader;
 	unsigned char bytes[2000];
-	struct frame frame;
+	struct relay_frame frame;
 	char name[300];
 	size_t used;
 	int fd;

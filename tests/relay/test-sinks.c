@@ -59,7 +59,7 @@ static void remove_all(void)
 /* ---- frames that were written ---- */
 
 static unsigned char written[4 << 20];
-static struct frame frames[MANY];
+static struct relay_frame frames[MANY];
 static unsigned int nr_frames;
 
 static void parse_frames(size_t size)
@@ -159,7 +159,7 @@ static void make_sink(enum url_kind kind, const char *path)
 	assert_int_equal(sink->watch_fd, -1);
 	sink->id = 77;
 	sink->session = "web";
-	sink->patience.stop_fd = -1;
+	sink->timeout.stop_fd = -1;
 	sink->url.kind = kind;
 	(void)snprintf(sink->url.path, sizeof(sink->url.path), "%s", path);
 	memset(&send_error, 0, sizeof(send_error));
@@ -177,7 +177,7 @@ static void make_sink(enum url_kind kind, const char *path)
 		streams[i].trace = &trace;
 		streams[i].number = 10 + i;
 		streams[i].plain = (char *)(uintptr_t)(i ? "ring_1" : "ring_0");
-		streams[i].at = (struct marks_place){1000 + i, 20 + i, 300 + i};
+		streams[i].at = (struct marks_position){1000 + i, 20 + i, 300 + i};
 		streams[i].dropped_events = 40 + i;
 		streams[i].dropped_packets = 5 + i;
 		streams[i].header_size = 84 - 4 * i;
@@ -320,22 +320,22 @@ static void test_file(void **unused)
 	/* Delivered at once. Metadata is repeated after 256 KiB, or 16 times its size. */
 	trace.since_repeat = (256 << 10) - 1;
 	trace.sent_metadata = 10000;
-	sink->ops->passed(sink, &streams[1]);
+	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_memory_equal(&streams[1].delivered, &streams[1].at, sizeof(streams[1].at));
 	assert_int_equal(trace.sent_metadata, 10000);
 	assert_int_equal(trace.since_repeat, (256 << 10) - 1);
 	trace.since_repeat++;
-	sink->ops->passed(sink, &streams[1]);
+	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 0);
 	assert_int_equal(trace.sent_maps, 0);
 	assert_int_equal(trace.since_repeat, 0);
 	trace.sent_metadata = 20000;
 	trace.sent_maps = 30;
 	trace.since_repeat = 16 * 20000 - 1;
-	sink->ops->passed(sink, &streams[1]);
+	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 20000);
 	trace.since_repeat++;
-	sink->ops->passed(sink, &streams[1]);
+	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 0);
 	assert_int_equal(trace.sent_maps, 0);
 	/* Or after 5 seconds, if packets went. */
@@ -540,10 +540,10 @@ static void test_paths_refused(void **unused)
 	check_packet(1, FRAME_PIECE_SERIAL + 1, FRAME_PIECE_SERIAL, 1);
 	trace.since_repeat = (16 << 10) - 1;
 	trace.sent_metadata = 1024;
-	sink->ops->passed(sink, &streams[1]);
+	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 1024);
 	trace.since_repeat++;
-	sink->ops->passed(sink, &streams[1]);
+	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 0);
 	sink->ops->free(sink);
 	close(master);
@@ -658,8 +658,8 @@ static int end_wait(void *user)
 static void pass_packet(uint64_t sequence, uint64_t offset)
 {
 	sink->sequence = sequence + 1;
-	streams[1].at = (struct marks_place){offset, sequence, offset * 2};
-	sink->ops->passed(sink, &streams[1]);
+	streams[1].at = (struct marks_position){offset, sequence, offset * 2};
+	sink->ops->on_elapsed(sink, &streams[1]);
 }
 
 static void test_answers(void **unused)
@@ -695,8 +695,8 @@ static void test_answers(void **unused)
 	assert_int_equal(streams[1].delivered.offset, 300);
 	assert_int_equal(streams[1].delivered.packets, 4);
 	/* Without packets in flight, the sink waits for nothing. */
-	sink->patience.tick = end_wait;
-	sink->patience.user = &ticked;
+	sink->timeout.tick = end_wait;
+	sink->timeout.user = &ticked;
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(nr_waits, 0);
 	/* The receiver does not answer in time, but has answered before: the sink waits for it again. */
@@ -734,10 +734,10 @@ static void test_answers(void **unused)
 	sink->ops->free(sink);
 	/* A peer that never answers is not awaited twice. */
 	open_tcp();
-	sink->patience.tick = end_wait;
+	sink->timeout.tick = end_wait;
 	ticked = -ETIMEDOUT;
 	nr_waits = 0;
-	sink->patience.user = &ticked;
+	sink->timeout.user = &ticked;
 	pass_packet(1, 100);
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(flush_sink(true), 0);
@@ -755,8 +755,8 @@ static void test_window(void **unused)
 
 	(void)unused;
 	open_tcp();
-	sink->patience.tick = end_wait;
-	sink->patience.user = &ticked;
+	sink->timeout.tick = end_wait;
+	sink->timeout.user = &ticked;
 	nr_waits = 0;
 	for (uint64_t i = 1; i <= 512; i++)
 		pass_packet(i, 10 * i);
@@ -797,7 +797,7 @@ static void test_ends(void **unused)
 	assert_int_equal(sink->ops->end_trace(sink, &trace), 0);
 	sequence = sink->sequence;
 	acknowledge(FRAME_ACK, 77, sequence + 1, 8);
-	streams[1].at = (struct marks_place){1001, 21, 301};
+	streams[1].at = (struct marks_position){1001, 21, 301};
 	assert_int_equal(sink->ops->end(sink, &follow), 0);
 	assert_int_equal(sink->sequence, sequence + 1);
 	assert_int_equal(streams[1].delivered.offset, 100);

@@ -47,10 +47,10 @@ static int play_duplicate(int fd, int command, int least)
 	return result();
 }
 
-static int play_connect(const char *host, const char *port, const struct patience *patience,
+static int play_connect(const char *host, const char *port, const struct timeout *timeout,
 		struct send_error *error)
 {
-	CHECK(patience->stop_fd == 77 && !patience->stopped && !patience->resolver);
+	CHECK(timeout->stop_fd == 77 && !timeout->stopped && !timeout->resolver);
 	note(host);
 	note(port);
 	snprintf(error->text, sizeof(error->text), "no line");

@@ -230,7 +230,7 @@ static int played_thread(pthread_t *thread, const pthread_attr_t *attributes,
 #define follow_peek played_peek
 #define follow_text played_text
 #define follow_count played_count
-#define follow_look played_look
+#define follow_scan played_look
 #define follow_is_unsettled played_is_unsettled
 #define follow_settle played_settle
 #define follow_reconcile played_reconcile
@@ -260,7 +260,7 @@ static int sink_packet(struct sink *sink, struct follow_stream *stream,
 {
 	note("packet %s %lu %lu;", stream->name, (unsigned long)packet->next,
 			(unsigned long)events);
-	CHECK(((struct send *)sink->patience.user)->in_packet);
+	CHECK(((struct send *)sink->timeout.user)->in_packet);
 	return sink_result;
 }
 
@@ -331,7 +331,7 @@ static void sink_close(struct sink *sink)
 	note("close;");
 }
 
-static void say_text(void *user, bool is_error, const char *text)
+static void kernel_filter_print_text(void *user, bool is_error, const char *text)
 {
 	CHECK(!user);
 	note("%c%s;", is_error ? '!' : '.', text);
@@ -351,12 +351,12 @@ static struct send *begin(void)
 
 	ops = (struct sink_ops){.text = sink_text,
 			.packet = sink_packet,
-			.passed = sink_passed,
+			.on_elapsed = sink_passed,
 			.end_trace = sink_end_trace,
 			.flush = sink_flush,
 			.end = sink_end,
 			.close = sink_close};
-	sink = (struct sink){.ops = &ops, .watch_fd = 17, .patience.user = &sender};
+	sink = (struct sink){.ops = &ops, .watch_fd = 17, .timeout.user = &sender};
 	memset(&sender, 0, sizeof(sender));
 	trace = (struct follow_trace){.name = name, .path = dir, .streams = &streams[0], .slot = 1};
 	for (int i = 0; i < 2; i++)
@@ -372,7 +372,8 @@ static struct send *begin(void)
 	sender.follow.traces = &trace;
 	sender.follow.dir = dir;
 	sender.follow.inotify = 16;
-	sender.options = (struct send_options){.dir = dir, .url = "tcp://there", .say = say_text};
+	sender.options = (struct send_options){
+			.dir = dir, .url = "tcp://there", .log_message = kernel_filter_print_text};
 	sender.wake_fd = 15;
 	sender.backoff_ms = 100;
 	pthread_mutex_init(&sender.lock, NULL);
@@ -398,8 +399,8 @@ static void test_publish(void)
 			.events = 30000,
 			.dropped_packets = 400000,
 			.dropped_events = 5000000};
-	streams[0].delivered = (struct marks_place){50, 1, 3};
-	streams[1].delivered = (struct marks_place){60, 2, 4};
+	streams[0].delivered = (struct marks_position){50, 1, 3};
+	streams[1].delivered = (struct marks_position){60, 2, 4};
 	streams[0].dropped_packets = 5;
 	streams[1].dropped_packets = 6;
 	streams[0].dropped_events = 7;
@@ -444,10 +445,10 @@ static void test_marks(void)
 	note_connection(send);
 	CHECK(has_noted("head 33834 5 0;!/dir/.sending cannot be written: Input/output error; what is sent until it can be may be sent again after a kill;"));
 	/* Once, until it was possible. */
-	tell_marks(send, -EIO);
+	relay_send_save_marks(send, -EIO);
 	CHECK(has_noted(""));
-	tell_marks(send, 0);
-	tell_marks(send, -ENOSPC);
+	relay_send_save_marks(send, 0);
+	relay_send_save_marks(send, -ENOSPC);
 	CHECK(!strncmp(log_text, "!/dir/.sending cannot be written: No space", 41));
 	*log_text = '\0';
 	send->follow.past.packets = 8;
@@ -570,7 +571,8 @@ static void test_packets(void)
 	/* Without a mark it waits. */
 	streams[0].slot = 0;
 	mark_result = -EIO;
-	CHECK(!send_packet(send, &streams[0]) && streams[0].at.offset == 100 && send->told_marks);
+	CHECK(!send_packet(send, &streams[0]) && streams[0].at.offset == 100 &&
+			send->has_reported_marks);
 	mark_result = 0;
 	*log_text = '\0';
 	CHECK(send_packet(send, &streams[0]) == 1 &&
@@ -639,7 +641,7 @@ static void test_ends(void)
 	trace.slot = 0;
 	CHECK(has_mark(send, &trace) && has_noted("mark t;"));
 	mark_result = -EIO;
-	CHECK(!has_mark(send, &trace) && send->told_marks);
+	CHECK(!has_mark(send, &trace) && send->has_reported_marks);
 	*log_text = '\0';
 }
 
@@ -795,11 +797,11 @@ static void test_look(void)
 	send->over = true;
 	CHECK(tick(send) == -ETIMEDOUT);
 	send->progress = 45000;
-	CHECK(!tick(send) && !patience_ended(send));
+	CHECK(!tick(send) && !relay_send_timeout_expired(send));
 	send->progress--;
-	CHECK(patience_ended(send));
+	CHECK(relay_send_timeout_expired(send));
 	send->options.timeout_ms = 0;
-	CHECK(!patience_ended(send));
+	CHECK(!relay_send_timeout_expired(send));
 	*log_text = '\0';
 }
 
@@ -832,7 +834,7 @@ static void test_spool(void)
 	trace.removed = false;
 	/* A dropped packet is counted, and is not one of those that wait. */
 	streams[0].at.packets = streams[0].delivered.packets = 8;
-	streams[0].counted = (struct marks_place){200, 12, 0};
+	streams[0].counted = (struct marks_position){200, 12, 0};
 	drop_packet(send, entry, &streams[0]);
 	CHECK(streams[0].at.offset == 200 && streams[0].at.packets == 8 &&
 			streams[0].delivered.offset == 200 && streams[0].delivered.packets == 8 &&
@@ -847,7 +849,7 @@ static void test_spool(void)
 	CHECK(streams[0].dropped_packets == 2);
 	CHECK(send->own.dropped_users[SEND_SPOOL_USERS - 1].packets == 2);
 	*entry = (struct spool_entry){.is_used = true, .uid = 42};
-	say_drop(send, entry);
+	relay_send_report_drop(send, entry);
 	CHECK(has_noted("!the spool is full: the oldest packets of programs of user 42 are given up until tcp://there takes them again;"));
 	/* Nothing while a packet is written, and without a limit. */
 	keep_spool(send);
@@ -873,7 +875,7 @@ static void test_connections(void)
 	trace.handle = trace.sent_metadata = trace.sent_maps = trace.sent_blocks = 5;
 	trace.identity.is_own = true;
 	streams[1].at.offset = 200;
-	streams[1].delivered = (struct marks_place){100, 2, 3};
+	streams[1].delivered = (struct marks_position){100, 2, 3};
 	streams[1].sent = streams[1].beaten = streams[1].added = 6;
 	streams[1].held = 6;
 	sink.before = 6;
@@ -884,18 +886,21 @@ static void test_connections(void)
 	CHECK(streams[1].at.offset == 100 && streams[1].at.packets == 2 && !streams[1].handle &&
 			!streams[1].sent && !streams[1].beaten && !streams[1].added &&
 			!streams[1].held);
-	CHECK(!sink.before && !send->own.connected && send->next_try == 50100 && send->told_away);
+	CHECK(!sink.before && !send->own.connected && send->next_try == 50100 &&
+			send->has_reported_absence);
 	CHECK(send->own.since == 1050000000007);
 	CHECK(!strncmp(log_text, "close;.the connection to tcp://there broke: ", 43));
 	CHECK(strstr(log_text, "; what was not delivered is sent again;"));
 	*log_text = '\0';
 	played_ms = 60000;
-	send->told_away = false;
+	send->has_reported_absence = false;
 	relay_send_disconnect(send, -EPIPE);
-	CHECK(has_noted("close;") && !send->told_away && send->own.since == 1050000000007);
+	CHECK(has_noted("close;") && !send->has_reported_absence &&
+			send->own.since == 1050000000007);
 	send->own.connected = true;
 	relay_send_disconnect(send, -ECANCELED);
-	CHECK(has_noted("close;") && !send->told_away && send->own.since == 1060000000007);
+	CHECK(has_noted("close;") && !send->has_reported_absence &&
+			send->own.since == 1060000000007);
 }
 
 static void test_waits(void)
@@ -904,37 +909,37 @@ static void test_waits(void)
 	uint64_t one = 1;
 
 	send->own.connected = true;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 500 && played_polls[0].fd == 15 && played_polls[1].fd == 16 &&
 			played_polls[2].fd == 17 && played_polls[0].events == POLLIN &&
 			played_polls[1].events == POLLIN && played_polls[2].events == POLLIN);
-	wait_for_news(send, true);
+	relay_send_wait_for_data(send, true);
 	CHECK(played_timeout == 0);
 	is_unsettled = true;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 500 && played_polls[1].fd == 16);
 	send->follow.staged = true;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 20 && played_polls[1].fd == -1 && played_polls[2].fd == 17);
 	is_unsettled = send->own.connected = false;
 	send->next_try = 50300;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 300 && played_polls[1].fd == -1 && played_polls[2].fd == -1);
 	send->next_try = 50600;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 500);
 	send->next_try = 49000;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 0);
 	is_unsettled = true;
 	send->next_try = 50010;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 10);
 	/* The wake-up is taken. */
 	send->wake_fd = eventfd(3, EFD_CLOEXEC | EFD_NONBLOCK);
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	poll_result = 1;
-	wait_for_news(send, false);
+	relay_send_wait_for_data(send, false);
 	poll_result = 0;
 	CHECK(read(send->wake_fd, &one, sizeof(one)) == -1 && errno == EAGAIN);
 	close(send->wake_fd);
@@ -944,16 +949,16 @@ static void test_reports(void)
 {
 	struct send *send = begin();
 
-	tell_vanished(send);
+	relay_send_report_vanished(send);
 	CHECK(has_noted("") && !send->own.failed);
 	send->follow.vanished = 30;
-	send->told_vanished = 10;
-	tell_vanished(send);
+	send->reported_vanished = 10;
+	relay_send_report_vanished(send);
 	CHECK(has_noted("!20 bytes of a trace were removed before they were delivered;"));
-	CHECK(send->own.failed && send->told_vanished == 30);
+	CHECK(send->own.failed && send->reported_vanished == 30);
 	send->follow.vanished = 31;
 	send->follow.gone = trace.name;
-	tell_vanished(send);
+	relay_send_report_vanished(send);
 	CHECK(has_noted("!1 bytes of t were removed before they were delivered;"));
 	played_pending = 9;
 	send->own.failed = false;
@@ -968,7 +973,7 @@ static void test_reports(void)
 	send->own.connected = true;
 	relay_send_abort(send, -ETIMEDOUT);
 	CHECK(has_noted("!9 bytes were not delivered to tcp://there;"));
-	send->options.say = NULL;
+	send->options.log_message = NULL;
 	relay_send_abort(send, -ETIMEDOUT);
 	CHECK(has_noted(""));
 }

@@ -91,13 +91,13 @@ static void test_hosts(void)
 	own_name = "this-host";
 }
 
-static bool looks(const char *text, const char *wanted_host, const char *wanted_port)
+static bool return_reason(const char *text, const char *wanted_host, const char *wanted_port)
 {
 	char host[256], port[16] = "unset";
 
 	memset(host, 'x', sizeof(host) - 1);
 	host[255] = '\0';
-	return looks_like_host(text, host, port) && !strcmp(host, wanted_host) &&
+	return relay_url_is_like_host(text, host, port) && !strcmp(host, wanted_host) &&
 			!strcmp(port, wanted_port);
 }
 
@@ -105,15 +105,15 @@ static bool looks_like_file(const char *text)
 {
 	char host[256], port[16];
 
-	return !looks_like_host(text, host, port);
+	return !relay_url_is_like_host(text, host, port);
 }
 
 static void test_paths(void)
 {
 	static char text[600];
 
-	CHECK(looks("alias", "alias", "") && looks("alias/a/b", "alias", ""));
-	CHECK(looks("far:12345", "far", "12345") && looks("[::2]:7/x", "::2", "7"));
+	CHECK(return_reason("alias", "alias", "") && return_reason("alias/a/b", "alias", ""));
+	CHECK(return_reason("far:12345", "far", "12345") && return_reason("[::2]:7/x", "::2", "7"));
 	CHECK(looks_like_file("file") && looks_like_file("file/a") && looks_like_file("/alias"));
 	CHECK(looks_like_file("") && looks_like_file("8080") && looks_like_file("far") &&
 			looks_like_file("far:0"));

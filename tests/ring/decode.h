@@ -67,32 +67,32 @@ static inline struct decoded decode_header(const unsigned char *at, uint64_t pre
 }
 
 /* The ways a record can take. */
-struct way {
+struct backend {
 	const char *name;
 	bool portable;
 	enum ring_clock clock;
 };
 
-static const struct way ways[] = {
+static const struct backend variants[] = {
 		{"section, tsc", false, RING_CLOCK_TSC},
 		{"section, clock", false, RING_CLOCK_MONOTONIC},
 		{"portable, tsc", true, RING_CLOCK_TSC},
 		{"portable, clock", true, RING_CLOCK_MONOTONIC},
 };
-#define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define WAYS (sizeof(variants) / sizeof(variants[0]))
 
 /* Map for writing in this way; NULL where it does not exist (no rseq, no TSC). */
-static inline struct ring_producer *way_map(const struct way *way, int fd)
+static inline struct ring_producer *way_map(const struct backend *backend, int fd)
 {
 	struct ring_producer *producer;
 	int rc;
 
-	setenv("SIDE_RING_PORTABLE", way->portable ? "1" : "0", 1);
+	setenv("SIDE_RING_PORTABLE", backend->portable ? "1" : "0", 1);
 	rc = ring_producer_map(fd, &producer);
-	CHECK(rc == 0, "%s: ring_producer_map: %s", way->name, strerror(-rc));
-	if (ring_producer_is_portable(producer) != way->portable) {
+	CHECK(rc == 0, "%s: ring_producer_map: %s", backend->name, strerror(-rc));
+	if (ring_producer_is_portable(producer) != backend->portable) {
 		/* Only ever this way: the test would not be told otherwise. */
-		CHECK(!way->portable, "portable was asked for");
+		CHECK(!backend->portable, "portable was asked for");
 		ring_producer_unmap(producer);
 		return NULL;
 	}
@@ -100,14 +100,14 @@ static inline struct ring_producer *way_map(const struct way *way, int fd)
 }
 
 /* Make memory for this way: 0, or -1 where the clock does not exist. */
-static inline int way_create(const struct way *way, struct ring_geometry *geometry)
+static inline int way_create(const struct backend *backend, struct ring_geometry *geometry)
 {
 	int fd, rc;
 
-	geometry->clock = way->clock;
+	geometry->clock = backend->clock;
 	rc = ring_memory_create(geometry, &fd);
 	if (rc) {
-		CHECK(rc == -ENOTSUP && way->clock == RING_CLOCK_TSC, "ring_memory_create: %s",
+		CHECK(rc == -ENOTSUP && backend->clock == RING_CLOCK_TSC, "ring_memory_create: %s",
 				strerror(-rc));
 		return -1;
 	}

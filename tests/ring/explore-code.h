@@ -107,7 +107,7 @@ static bool is_own(const volatile void *at)
 		return !is_in(at, &shared.bell, sizeof(shared.bell));
 	if (machine_current() == CONSUMER)
 		return is_in(at, &shared.control.tail,
-				offsetof(struct ring_control, room) - RING_CONTROL_TAIL);
+				offsetof(struct ring_control, space) - RING_CONTROL_TAIL);
 	return is_in(at, &shared.control, offsetof(struct ring_control, waiting)) ||
 			is_in(at, shared.control.blocks, sizeof(shared.control.blocks));
 }
@@ -124,7 +124,7 @@ static uint64_t explore_load(const volatile void *at, size_t size)
 		return machine_read(&shared.control.head, sizeof(shared.control.head)) >>
 				RING_EPOCH_BITS;
 	explore_access(is_own(at) ? STEP_OWN : STEP_SHARED, at);
-	if (!producer && at == &shared.control.reached)
+	if (!producer && at == &shared.control.block_crossed)
 		odd.copied = false;
 	if (!producer && at == &shared.control.claim && odd.copied && mutation == CLAIM_EARLY)
 		return odd.claim;

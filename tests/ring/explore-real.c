@@ -30,7 +30,7 @@ struct attempt {
 	struct attempt *outer;
 	uint32_t number; /* In the script. */
 	bool writing, given_up;
-	struct ring_patience patience;
+	struct ring_timeout timeout;
 	void *restart[5];
 };
 
@@ -54,7 +54,7 @@ static unsigned char payloads[RECORDS_MAX][SIZE];
 static unsigned char window[SIZE];
 
 static _Alignas(64) unsigned char producer_memory[sizeof(struct ring_producer) +
-		sizeof(struct ring_place)];
+		sizeof(struct ring_location)];
 static struct ring_producer *const producer = (struct ring_producer *)(void *)producer_memory;
 static uint64_t stalled;
 static _Alignas(64) unsigned char consumer_memory[sizeof(struct ring_consumer) +
@@ -131,7 +131,8 @@ static int write_once(struct attempt *attempt)
 	pass_time();
 	odd.stores = odd.bytes = 0;
 	attempt->writing = true;
-	code = ring_portable_write(producer, &producer->places[0], record->id, &parts, truth.time);
+	code = ring_portable_write(
+			producer, &producer->locations[0], record->id, &parts, truth.time);
 	attempt->writing = false;
 	return code;
 }
@@ -149,7 +150,7 @@ static __attribute__((noinline)) void publish_attempts(struct attempt *attempt)
 		if (code != RING_SECTION_FULL)
 			return;
 		if (scenario.mode != RING_MODE_BLOCK ||
-				!ring_room_wait(producer, 0, bytes, &attempt->patience))
+				!ring_space_wait(producer, 0, bytes, &attempt->timeout))
 			break;
 	}
 	truth.lost++;
@@ -486,11 +487,11 @@ static const char *name_of(const volatile void *at)
 			{&shared.control.head, "head"},
 			{&shared.control.last_timestamp, "last_timestamp"},
 			{&shared.control.claim, "claim"},
-			{&shared.control.reached, "reached"},
+			{&shared.control.block_crossed, "reached"},
 			{&shared.control.waiting, "waiting"},
 			{&shared.control.tail, "tail"},
 			{&shared.control.releases, "releases"},
-			{&shared.control.room, "room"},
+			{&shared.control.space, "room"},
 			{&shared.bell.sleeping, "sleeping"},
 			{&shared.bell.sequence, "sequence"},
 			{&truth.time, "clock"},
@@ -538,7 +539,7 @@ static void fill_memory(void)
 			.block_timeout_us = scenario.mode == RING_MODE_BLOCK ? 1000 : 0,
 			.doorbell = scenario.mode == RING_MODE_BLOCK ? &shared.bell : NULL,
 	};
-	producer->places[0] = (struct ring_place){&shared.control, shared.data};
+	producer->locations[0] = (struct ring_location){&shared.control, shared.data};
 	memset(consumer_memory, 0, sizeof(consumer_memory));
 	consumer->memory.geometry.rings = 1;
 	consumer->memory.geometry.size = SIZE;

@@ -112,7 +112,7 @@ static const struct kind {
 	enum ring_mode mode;
 	enum ring_placement placement;
 	bool parts;
-	unsigned int way;
+	unsigned int backend;
 	enum { PLAIN, CELL, PREFIX, TIMED } scalars; /* Of which list. */
 	bool all; /* All publications, also in a short run; else one in three, and every
 		  * other instruction for kills. */
@@ -222,13 +222,13 @@ static void trap(int signal, siginfo_t *info, void *context)
 static int publish_prefixed(const struct publication *publication)
 {
 	uint32_t size = publication->size % 2 ? 4 : 8;
-	ring_publish_prefixed *way = ring_prefixed_way(producer, publication->id, size);
+	ring_publish_prefixed *backend = ring_choose_prefixed(producer, publication->id, size);
 
 	prefix.size = publication->size - size;
 	memcpy(prefix.bytes, payload, prefix.size);
 	prefix.stamp = publication->size;
-	return !way ||
-			way(producer, publication->id,
+	return !backend ||
+			backend(producer, publication->id,
 					(const struct ring_prefix *)(const void *)&prefix,
 					payload + prefix.size, publication->size) != 0;
 }
@@ -243,16 +243,16 @@ static int publish(const struct publication *publication)
 	if (kind->scalars == PREFIX && !publish_prefixed(publication))
 		return 0;
 	if (kind->scalars == CELL)
-		return ring_cell_way(producer, publication->id, publication->size)(
+		return ring_choose_scalar(producer, publication->id, publication->size)(
 				producer, publication->id, NULL, payload);
 	if (kind->scalars == TIMED) {
-		ring_publish_timed *way =
-				ring_timed_way(producer, publication->id, publication->size);
+		ring_publish_timed *backend =
+				ring_choose_timed(producer, publication->id, publication->size);
 		uint64_t now = ring_clock_now((enum ring_clock)producer->clock);
 
-		return way ? way(producer, publication->id, now, payload)
-			   : ring_publish_at(producer, publication->id, payload, publication->size,
-					     now);
+		return backend ? backend(producer, publication->id, now, payload)
+			       : ring_publish_at(producer, publication->id, payload,
+						 publication->size, now);
 	}
 	return ring_publish(producer, publication->id, payload, publication->size);
 }
@@ -264,7 +264,7 @@ static uint64_t drained[RING_RINGS_MAX];
 static int take(uint32_t ring, struct ring_span *span)
 {
 	static unsigned char buffer[1 << 14];
-	struct ring_control *control = producer->places[ring].control;
+	struct ring_control *control = producer->locations[ring].control;
 	/* Of prepare(); nothing was published since. A window's end is never before its begin. */
 	bool alias = kind->mode == RING_MODE_OVERWRITE && control->last_timestamp == 1;
 	int rc;
@@ -285,7 +285,7 @@ static int take(uint32_t ring, struct ring_span *span)
 }
 
 /* All that is new in the rings, as text: "inner outer " and the like, or what is wrong. */
-static void drain(char *text, size_t room, const struct publication *outer)
+static void drain(char *text, size_t space, const struct publication *outer)
 {
 	*text = '\0';
 	for (uint32_t ring = 0; ring < producer->rings; ring++) {
@@ -306,7 +306,8 @@ static void drain(char *text, size_t room, const struct publication *outer)
 			CHECK(inner || record.id == outer->id, "id %u", record.id);
 			CHECK(inner || !memcmp(record.payload, payload, outer->size), "payload");
 			if (at >= fresh)
-				strncat(text, inner ? "inner " : "outer ", room - strlen(text) - 1);
+				strncat(text, inner ? "inner " : "outer ",
+						space - strlen(text) - 1);
 			at = record.payload + (inner ? 6 : outer->size);
 			CHECK(record.timestamp >= time, "time runs back");
 			CHECK(record.timestamp <= span.end_timestamp, "end");
@@ -327,7 +328,7 @@ static void prepare(const struct publication *publication)
 	CHECK(ring_publish(producer, 7, "inner", 6) == 0, "warm up");
 	drain(text, sizeof(text), publication);
 	for (uint32_t cpu = 0; cpu < producer->rings; cpu++) {
-		struct ring_control *control = producer->places[cpu].control;
+		struct ring_control *control = producer->locations[cpu].control;
 		uint64_t now = ring_clock_now((enum ring_clock)producer->clock);
 
 		if (publication->stale_limit)
@@ -414,7 +415,8 @@ static bool run_nested(const struct publication *publication, uintptr_t at)
 	return hits;
 }
 
-static bool run_killed(const struct publication *publication, const struct way *way, uintptr_t at)
+static bool run_killed(
+		const struct publication *publication, const struct backend *backend, uintptr_t at)
 {
 	char text[64], *first;
 	bool killed;
@@ -424,7 +426,7 @@ static bool run_killed(const struct publication *publication, const struct way *
 	child = fork();
 	CHECK(child >= 0, "fork");
 	if (child == 0) {
-		producer = way_map(way, ring_fd);
+		producer = way_map(backend, ring_fd);
 		prepare(publication);
 		action = KILL;
 		set_breakpoint(at);
@@ -453,7 +455,8 @@ static bool run_killed(const struct publication *publication, const struct way *
 }
 
 /* How many instructions; 0: one was never hit, for the list was made as an epoch ended. */
-static unsigned int try_publication(const struct publication *publication, const struct way *way)
+static unsigned int try_publication(
+		const struct publication *publication, const struct backend *backend)
 {
 	uintptr_t sorted[4096];
 	unsigned int count = 0;
@@ -477,7 +480,7 @@ static unsigned int try_publication(const struct publication *publication, const
 		/* Kills take most of the time. */
 		if (!test_is_long() && !kind->all && i % 2)
 			continue;
-		while (!run_killed(publication, way, sorted[i])) {
+		while (!run_killed(publication, backend, sorted[i])) {
 			if (++tries == 400)
 				return 0;
 		}
@@ -485,12 +488,13 @@ static unsigned int try_publication(const struct publication *publication, const
 	return count;
 }
 
-static unsigned int test_publication(const struct publication *publication, const struct way *way)
+static unsigned int test_publication(
+		const struct publication *publication, const struct backend *backend)
 {
 	unsigned int count = 0;
 
 	for (int i = 0; i < 100 && !count; i++)
-		count = try_publication(publication, way);
+		count = try_publication(publication, backend);
 	CHECK(count, "an instruction that is run through is never hit");
 	return count;
 }
@@ -508,7 +512,7 @@ static void test_stepping(const struct publication *publication)
 	printf("stepping: given up after %lu steps\n", steps);
 }
 
-static bool begin(const struct way *way)
+static bool begin(const struct backend *backend)
 {
 	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
 			.event_slots = 1,
@@ -517,8 +521,8 @@ static bool begin(const struct way *way)
 			.placement = kind->placement};
 
 	memset(drained, 0, sizeof(drained));
-	ring_fd = way_create(way, &geometry);
-	producer = ring_fd < 0 ? NULL : way_map(way, ring_fd);
+	ring_fd = way_create(backend, &geometry);
+	producer = ring_fd < 0 ? NULL : way_map(backend, ring_fd);
 	if (!producer)
 		return false;
 	CHECK(ring_consumer_map(ring_fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -536,7 +540,7 @@ static void end(void)
 }
 
 /* Rings of its own for each publication: all records in a window have one of two sizes. */
-static void test_kind(const struct way *way)
+static void test_kind(const struct backend *backend)
 {
 	static const struct publication *const lists[] = {publications, cells, prefixed, timed};
 	static const size_t counts[] = {PUBLICATIONS, CELLS, PREFIXED, TIMED_CELLS};
@@ -546,14 +550,14 @@ static void test_kind(const struct way *way)
 	for (unsigned int i = 0; i < counts[kind->scalars]; i++) {
 		if (!test_is_long() && !kind->all && (i + (unsigned int)(kind - kinds)) % 3)
 			continue;
-		if (!begin(way))
+		if (!begin(backend))
 			return;
-		points += test_publication(&list[i], way);
+		points += test_publication(&list[i], backend);
 		end();
 	}
-	printf("%s, %s: %u instructions interrupted and killed at\n", kind->name, way->name,
+	printf("%s, %s: %u instructions interrupted and killed at\n", kind->name, backend->name,
 			points);
-	if (begin(way)) {
+	if (begin(backend)) {
 		test_stepping(list);
 		end();
 	}
@@ -580,9 +584,9 @@ int main(void)
 		payload[i] = (unsigned char)(i * 7 + 1);
 	sigaction(SIGTRAP, &trapping, NULL);
 	for (kind = kinds; kind < kinds + KINDS; kind++) {
-		test_kind(&ways[kind->way]);
+		test_kind(&variants[kind->backend]);
 		if (test_is_long())
-			test_kind(&ways[kind->way ^ 1]);
+			test_kind(&variants[kind->backend ^ 1]);
 	}
 	return 0;
 }

@@ -29,7 +29,7 @@ static uint64_t now_ns(void)
 	return ring_clock_now(RING_CLOCK_MONOTONIC);
 }
 
-static bool begin(const struct way *way, uint32_t timeout_us, enum ring_placement placement)
+static bool begin(const struct backend *backend, uint32_t timeout_us, enum ring_placement placement)
 {
 	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
 			.event_slots = 4,
@@ -41,8 +41,8 @@ static bool begin(const struct way *way, uint32_t timeout_us, enum ring_placemen
 
 	if (placement == RING_PER_THREAD)
 		geometry.rings = 2;
-	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	fd = way_create(backend, &geometry);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return false;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -163,13 +163,13 @@ static void drain_slowly(uint64_t *times)
 	}
 }
 
-static void test_slow(const struct way *way, enum ring_placement placement)
+static void test_slow(const struct backend *backend, enum ring_placement placement)
 {
 	uint64_t *times = calloc(RING_RINGS_MAX, sizeof(*times)), nested = 0, lost = 0;
 	pthread_t threads[THREADS];
 	bool last = false;
 
-	if (!begin(way, FOREVER_US, placement))
+	if (!begin(backend, FOREVER_US, placement))
 		goto out;
 	memset(streams, 0, sizeof(streams));
 	running = THREADS;
@@ -191,7 +191,7 @@ static void test_slow(const struct way *way, enum ring_placement placement)
 	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++)
 		lost += ring_consumer_lost_total(consumer, ring);
 	CHECK(lost == busy, "%lu lost", lost);
-	printf("%s: %lu records, %lu in handlers\n", way->name, THREADS * records_each, nested);
+	printf("%s: %lu records, %lu in handlers\n", backend->name, THREADS * records_each, nested);
 	end();
 out:
 	free(times);
@@ -218,12 +218,12 @@ static void publish_many(int count)
 		ring_publish(producer, 1, payload, sizeof(payload));
 }
 
-static void test_dead(const struct way *way)
+static void test_dead(const struct backend *backend)
 {
 	const uint32_t timeout_us = 100000;
 	uint64_t begun;
 
-	if (!begin(way, timeout_us, RING_PER_CPU))
+	if (!begin(backend, timeout_us, RING_PER_CPU))
 		return;
 	for (int life = 0; life < 3; life++) {
 		begun = now_ns();
@@ -266,13 +266,13 @@ static void *consumer_main(void *data)
 	return data;
 }
 
-static void test_given_up(const struct way *way)
+static void test_given_up(const struct backend *backend)
 {
 	pthread_t beside, consuming;
 	uint64_t begun = now_ns(), lost;
 	int before;
 
-	if (!begin(way, 200000, RING_PER_THREAD))
+	if (!begin(backend, 200000, RING_PER_THREAD))
 		return;
 	/* Rings are given in turn: this thread has the first. The consumer is dead yet. */
 	fill();
@@ -308,14 +308,14 @@ static int publish_in_child(void)
 	return rc == -ENOSPC || rc == -ECHILD ? 0 : 1;
 }
 
-static void test_children(const struct way *way)
+static void test_children(const struct backend *backend)
 {
 	uint64_t begun = now_ns();
 	cpu_set_t all, one;
 	int status, cpu;
 	pid_t child;
 
-	if (!begin(way, 1, RING_PER_CPU))
+	if (!begin(backend, 1, RING_PER_CPU))
 		return;
 	/* One CPU: the portable path would find room in another ring. */
 	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0, "affinity");
@@ -326,7 +326,7 @@ static void test_children(const struct way *way)
 	fill();
 	end();
 	/* The same again, with a wait that would not end. */
-	if (!begin(way, FOREVER_US, RING_PER_CPU))
+	if (!begin(backend, FOREVER_US, RING_PER_CPU))
 		return;
 	while (ring_publish(producer, 1, "abcdefgh", 8) == 0) {
 		struct ring_span span;
@@ -355,13 +355,13 @@ int main(void)
 	sigaction(SIGUSR1, &action, NULL);
 	records_each = test_is_long() ? 100000 : 2000;
 	for (unsigned int i = 0; i < WAYS; i++) {
-		test_slow(&ways[i], RING_PER_CPU);
+		test_slow(&variants[i], RING_PER_CPU);
 		/* Its handler finds the thread's ring locked, and no other. */
-		if (!ways[i].portable)
-			test_slow(&ways[i], RING_PER_THREAD);
-		test_dead(&ways[i]);
-		test_given_up(&ways[i]);
-		test_children(&ways[i]);
+		if (!variants[i].portable)
+			test_slow(&variants[i], RING_PER_THREAD);
+		test_dead(&variants[i]);
+		test_given_up(&variants[i]);
+		test_children(&variants[i]);
 	}
 	return 0;
 }

@@ -304,22 +304,22 @@ static void test_header_read(void)
 	struct ring_memory memory;
 	int fd = file_of(&plain), pair[2];
 
-	CHECK(ring_memory_look(fd, &geometry) == 0 && geometry.size == 8192);
+	CHECK(ring_memory_inspect(fd, &geometry) == 0 && geometry.size == 8192);
 	seals_error = EIO;
-	CHECK(ring_memory_look(fd, &geometry) == -EIO);
+	CHECK(ring_memory_inspect(fd, &geometry) == -EIO);
 	/* A file without seals is not a memfd. */
 	seals_error = EINVAL;
-	CHECK(ring_memory_look(fd, &geometry) == -EPROTO);
+	CHECK(ring_memory_inspect(fd, &geometry) == -EPROTO);
 	seals_error = 0;
 	read_error = ENXIO;
-	CHECK(ring_memory_look(fd, &geometry) == -ENXIO);
+	CHECK(ring_memory_inspect(fd, &geometry) == -ENXIO);
 	CHECK(ring_memory_map(fd, RING_END_PRODUCER, &memory) == -ENXIO && !memory.base);
 	read_error = 0;
 	got_less = 1;
-	CHECK(ring_memory_look(fd, &geometry) == -EPROTO);
+	CHECK(ring_memory_inspect(fd, &geometry) == -EPROTO);
 	got_less = 0;
-	CHECK(ring_memory_look(-1, &geometry) == -EBADF);
-	CHECK(!pipe(pair) && ring_memory_look(pair[0], &geometry) == -EPROTO);
+	CHECK(ring_memory_inspect(-1, &geometry) == -EBADF);
+	CHECK(!pipe(pair) && ring_memory_inspect(pair[0], &geometry) == -EPROTO);
 	close(pair[0]);
 	close(pair[1]);
 	close(fd);
@@ -327,9 +327,9 @@ static void test_header_read(void)
 	fd = memfd_create("header", 0);
 	CHECK(fd >= 0 && !ftruncate(fd, sizeof(struct ring_header) - 1));
 	read_error = ENXIO;
-	CHECK(ring_memory_look(fd, &geometry) == -EPROTO);
+	CHECK(ring_memory_inspect(fd, &geometry) == -EPROTO);
 	CHECK(!ftruncate(fd, sizeof(struct ring_header)));
-	CHECK(ring_memory_look(fd, &geometry) == -ENXIO);
+	CHECK(ring_memory_inspect(fd, &geometry) == -ENXIO);
 	read_error = 0;
 	close(fd);
 }

@@ -19,7 +19,7 @@ static unsigned char buffer[RING_BYTES];
 /* One kind of event, and what is expected of its next record in each ring. */
 static uint32_t id;
 static size_t size;
-static ring_publish_cell *way_of;
+static ring_publish_scalar *way_of;
 static bool timed; /* By a function of these, if there is one. */
 static ring_publish_timed *timed_way;
 static uint64_t ticks[RECORDS + 2]; /* That were said of each. */
@@ -30,18 +30,18 @@ static uint64_t next[RING_RINGS_MAX], seen[RING_RINGS_MAX], found;
 /* A scalar that says its number, with other bytes behind it that nobody must see. */
 static int fire(void)
 {
-	uint64_t cell[3] = {fired * 0x9e3779b97f4a7c15u, ~fired, 0xa5a5a5a5a5a5a5a5u};
+	uint64_t scalar[3] = {fired * 0x9e3779b97f4a7c15u, ~fired, 0xa5a5a5a5a5a5a5a5u};
 	int before = errno;
 	int rc;
 
 	/* Now and then older than the last record. */
 	ticks[fired] = ring_clock_now(ring_producer_clock(producer)) - (fired % 5 ? 0 : 1000000);
 	if (!timed)
-		rc = way_of(producer, id, NULL, cell);
+		rc = way_of(producer, id, NULL, scalar);
 	else if (timed_way)
-		rc = timed_way(producer, id, ticks[fired], cell);
+		rc = timed_way(producer, id, ticks[fired], scalar);
 	else
-		rc = ring_publish_at(producer, id, cell, size, ticks[fired]);
+		rc = ring_publish_at(producer, id, scalar, size, ticks[fired]);
 	CHECK(errno == before, "errno");
 	fired++;
 	return rc;
@@ -51,9 +51,9 @@ static int fire(void)
 static uint64_t number_of(const unsigned char *bytes, uint64_t from)
 {
 	for (; from < fired; from++) {
-		uint64_t cell[2] = {from * 0x9e3779b97f4a7c15u, ~from};
+		uint64_t scalar[2] = {from * 0x9e3779b97f4a7c15u, ~from};
 
-		if (!memcmp(bytes, cell, size))
+		if (!memcmp(bytes, scalar, size))
 			return from;
 	}
 	CHECK(false, "id %u, %zu bytes: a record that nobody has published", id, size);
@@ -120,8 +120,8 @@ static void test_event(uint32_t event_id, size_t bytes, bool with_time)
 	id = event_id;
 	size = bytes;
 	timed = with_time;
-	timed_way = timed ? ring_timed_way(producer, id, size) : NULL;
-	way_of = timed ? NULL : ring_cell_way(producer, id, size);
+	timed_way = timed ? ring_choose_timed(producer, id, size) : NULL;
+	way_of = timed ? NULL : ring_choose_scalar(producer, id, size);
 	fired = found = exact = 0;
 	memset(next, 0, sizeof(next));
 	for (int i = 0; i < RECORDS; i++) {
@@ -196,16 +196,16 @@ int main(void)
 	enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 	for (unsigned int i = 0; i < WAYS * 6; i++) {
-		const struct way *way = &ways[i / 6];
+		const struct backend *backend = &variants[i / 6];
 		struct ring_geometry geometry = {.rings = ring_possible_cpus(),
 				.event_slots = 16,
 				.size = RING_BYTES,
 				.mode = modes[i % 3],
 				.placement = i / 3 % 2 ? RING_PER_THREAD : RING_PER_CPU,
 				.block_timeout_us = 100};
-		int fd = way_create(way, &geometry);
+		int fd = way_create(backend, &geometry);
 
-		producer = fd < 0 ? NULL : way_map(way, fd);
+		producer = fd < 0 ? NULL : way_map(backend, fd);
 		if (!producer)
 			continue;
 		for (unsigned int j = 0; j < sizeof(ids) / sizeof(ids[0]); j++) {
@@ -214,8 +214,8 @@ int main(void)
 				if (j + k) {
 					ring_producer_unmap(producer);
 					close(fd);
-					fd = way_create(way, &geometry);
-					producer = way_map(way, fd);
+					fd = way_create(backend, &geometry);
+					producer = way_map(backend, fd);
 				}
 				CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 				memset(seen, 0, sizeof(seen));

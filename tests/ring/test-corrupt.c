@@ -57,10 +57,10 @@ static void spoil(void)
 	uint64_t *const words[] = {&control->head, &control->head, &control->last_timestamp,
 			&control->limit, &control->tail, &control->marks[0].position,
 			&control->marks[0].end_timestamp, &control->marks[1].position,
-			&control->claim, &control->reached,
+			&control->claim, &control->block_crossed,
 			&control->blocks[test_random(&state) % RING_BLOCKS].position,
 			&control->releases, (uint64_t *)(void *)&control->waiting,
-			(uint64_t *)(void *)&control->room,
+			(uint64_t *)(void *)&control->space,
 			&control->lost[test_random(&state) % RING_LOSS_REASONS],
 			&control->lost_groups[test_random(&state) % 16]};
 
@@ -150,13 +150,13 @@ static void write_rings(struct ring_producer *producer)
 						      : random_word() % 70000;
 
 		ring_publish(producer, id, payload, test_random(&state) % sizeof(payload));
-		ring_portable_write(producer, &producer->places[beside], 3,
+		ring_portable_write(producer, &producer->locations[beside], 3,
 				&(struct ring_parts){payload, 50, NULL, 0},
 				ring_clock_now(RING_CLOCK_MONOTONIC));
 	}
 }
 
-static void run(const struct way *way, enum ring_mode mode, unsigned int disturb)
+static void run(const struct backend *backend, enum ring_mode mode, unsigned int disturb)
 {
 	struct ring_geometry geometry = {.rings = beside + 1,
 			.event_slots = 100,
@@ -168,13 +168,13 @@ static void run(const struct way *way, enum ring_mode mode, unsigned int disturb
 	unsigned int visited = 0;
 	int fd;
 
-	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	fd = way_create(backend, &geometry);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
-	control = producer->places[spoilt].control;
-	data = producer->places[spoilt].data;
+	control = producer->locations[spoilt].control;
+	data = producer->locations[spoilt].data;
 	between = 0;
 	/* Some good records first: nonsense is met in any state. */
 	for (uint32_t i = 0, n = test_random(&state) % 4; i < n; i++) {
@@ -215,7 +215,7 @@ int main(void)
 	CPU_SET(spoilt, &one);
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "affinity");
 	for (unsigned int i = 0; i < rounds; i++)
-		run(&ways[i % WAYS], (enum ring_mode)(i / 8 % 3),
+		run(&variants[i % WAYS], (enum ring_mode)(i / 8 % 3),
 				i % 8 < 4 ? 0 : 1 + test_random(&state) % 4);
 	printf("%u spans, %u refused, %u empty\n", spans, refused, empty);
 	CHECK(spans > rounds / 4 && refused > rounds / 4, "not much tried");

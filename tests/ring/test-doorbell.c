@@ -126,13 +126,13 @@ static void test_race(void)
 	printf("%u waits, %u timed out\n", waits, timeouts);
 }
 
-static void test_way(const struct way *way)
+static void test_way(const struct backend *backend)
 {
 	struct ring_geometry geometry = {
 			.rings = ring_possible_cpus(), .event_slots = 1, .size = RING_BYTES};
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
@@ -177,7 +177,7 @@ static void test_file(void)
 int main(void)
 {
 	for (unsigned int i = 0; i < WAYS; i++)
-		test_way(&ways[i]);
+		test_way(&variants[i]);
 	test_file();
 	return 0;
 }

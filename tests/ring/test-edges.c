@@ -452,22 +452,22 @@ static void test_window(void)
 	uint64_t half = RING_POSITION_MASK / 2, far = UINT64_C(1) << 45;
 
 	make_consumer(RING_MODE_OVERWRITE);
-	controls[0].reached = far;
+	controls[0].block_crossed = far;
 	controls[0].head = ((far - SIZE + half) & RING_POSITION_MASK) << RING_EPOCH_BITS;
-	CHECK(!ring_window_look(&controls[0], SIZE, &window) && window.head == far + half - SIZE &&
+	CHECK(!ring_window_scan(&controls[0], SIZE, &window) && window.head == far + half - SIZE &&
 			window.count == 0);
 	controls[0].head += UINT64_C(1) << RING_EPOCH_BITS;
-	is_error(ring_window_look(&controls[0], SIZE, &window),
+	is_error(ring_window_scan(&controls[0], SIZE, &window),
 			"the head is far from where it was");
 	/* The first block counts, and so does the last one. */
-	controls[0].reached = 0;
+	controls[0].block_crossed = 0;
 	set_head(100, 0);
 	controls[0].claim = UINT64_C(100) << RING_EPOCH_BITS;
 	for (int i = 0; i < RING_BLOCKS; i++)
 		controls[0].blocks[i].position = 200;
 	controls[0].blocks[0].position = 10;
 	controls[0].blocks[RING_BLOCKS - 1].position = 90;
-	CHECK(!ring_window_look(&controls[0], SIZE, &window) && window.count == 2 &&
+	CHECK(!ring_window_scan(&controls[0], SIZE, &window) && window.count == 2 &&
 			window.marks[0] == 10 && window.marks[1] == 90);
 }
 
@@ -530,7 +530,7 @@ static void test_once(void)
 	act_at = 0;
 	CHECK(once(SIZE, &span, &error) == -EBADMSG);
 	is_error(error, "the head is beyond the last record that was begun");
-	controls[0].reached = UINT64_C(1) << 39;
+	controls[0].block_crossed = UINT64_C(1) << 39;
 	CHECK(once(SIZE, &span, &error) == -EBADMSG);
 	is_error(error, "the head is far from where it was");
 }

@@ -198,11 +198,11 @@ static void test_expected(void)
 	OTHER(placement, RING_PER_THREAD);
 	OTHER(flags, RING_PREFAULT);
 	OTHER(block_timeout_us, 1);
-	CHECK(ring_memory_look(scene.fd, &found) == 0, "look");
+	CHECK(ring_memory_inspect(scene.fd, &found) == 0, "look");
 	CHECK(found.rings == 2 && found.event_slots == 130 && found.size == SIZE &&
 					found.clock == RING_CLOCK_MONOTONIC && !found.flags,
 			"the geometry");
-	CHECK(ring_memory_look(-1, &found) == -EBADF, "no descriptor");
+	CHECK(ring_memory_inspect(-1, &found) == -EBADF, "no descriptor");
 	/* Both mappings of a ring contain the same bytes. Each ring has its own mappings. */
 	ring_memory_data(&scene.memory, 0)[5] = 17;
 	ring_memory_data(&scene.memory, 1)[SIZE + 5] = 18;
@@ -561,23 +561,23 @@ static void test_window_marks(void)
 
 static void test_window_head(void)
 {
-	struct ring_control control = {.reached = 8192, .claim = 99, .last_timestamp = 77};
+	struct ring_control control = {.block_crossed = 8192, .claim = 99, .last_timestamp = 77};
 	struct ring_window window;
 
 	control.head = UINT64_C(8292) << RING_EPOCH_BITS;
 	control.blocks[3].position = 8200;
-	CHECK(!ring_window_look(&control, SIZE, &window) && window.head == 8292, "ahead");
+	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 8292, "ahead");
 	CHECK(window.claim == 99 && window.last_timestamp == 77, "claim and time");
 	CHECK(window.count == 1 && window.marks[0] == 8200, "mark");
 	control.head = UINT64_C(4096) << RING_EPOCH_BITS;
-	CHECK(!ring_window_look(&control, SIZE, &window) && window.head == 4096, "a ring before");
+	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 4096, "a ring before");
 	control.head = UINT64_C(4095) << RING_EPOCH_BITS;
-	is_error(ring_window_look(&control, SIZE, &window), "the head is far from where it was");
-	control.reached = 0;
+	is_error(ring_window_scan(&control, SIZE, &window), "the head is far from where it was");
+	control.block_crossed = 0;
 	control.head = 0;
-	CHECK(!ring_window_look(&control, SIZE, &window) && window.head == 0, "the beginning");
+	CHECK(!ring_window_scan(&control, SIZE, &window) && window.head == 0, "the beginning");
 	control.head = UINT64_MAX << RING_EPOCH_BITS;
-	is_error(ring_window_look(&control, SIZE, &window), "the head is far from where it was");
+	is_error(ring_window_scan(&control, SIZE, &window), "the head is far from where it was");
 }
 
 static void test_window_span(void)

@@ -35,7 +35,7 @@ static const struct {
 static uint32_t records_max, aborts_max, leaps_max, hook_max;
 
 /* What the producer does next. START ends where the bytes of the record are written. */
-enum place { START, LAST, COMMIT, INVALIDATE, FINISHED };
+enum placement { START, LAST, COMMIT, INVALIDATE, FINISHED };
 
 /* All that there is; copied to go back to a state. */
 struct world {
@@ -44,7 +44,7 @@ struct world {
 	struct ring_mark marks[2];
 	unsigned char data[2 * SIZE];
 	/* The producer's registers. */
-	enum place place;
+	enum placement placement;
 	uint32_t record;
 	bool extended;
 	uint64_t now, old_head, bytes;
@@ -118,7 +118,7 @@ static void next_record(void)
 {
 	world.record++;
 	world.extended = false;
-	world.place = world.record < records_max ? START : FINISHED;
+	world.placement = world.record < records_max ? START : FINISHED;
 }
 
 static void put(uint64_t at, unsigned char byte)
@@ -144,7 +144,7 @@ static void write_record(void)
 		bytes[header + i] = payload_byte(world.record, i);
 	for (uint32_t i = 0; i < world.bytes; i++)
 		put(position + i, bytes[i]);
-	world.place = LAST;
+	world.placement = LAST;
 }
 
 /* The clock is read, and what it says decides about the form. */
@@ -159,7 +159,7 @@ static void decide(void)
 		if (world.now < world.last || world.now >> 27 != world.last >> 27 ||
 				(world.old_head & 0xffffff) != epoch) {
 			world.extended = true;
-			world.place = START;
+			world.placement = START;
 			return;
 		}
 	} else {
@@ -169,7 +169,7 @@ static void decide(void)
 			/* ring_section_invalidate() is called with a time read before it. */
 			pass_time();
 			world.now = world.time;
-			world.place = INVALIDATE;
+			world.placement = INVALIDATE;
 			return;
 		}
 	}
@@ -210,7 +210,7 @@ static void commit(void)
 
 static void producer_step(void)
 {
-	bool in_section = world.place != START || world.extended;
+	bool in_section = world.placement != START || world.extended;
 
 	if (in_section && world.aborts < aborts_max) {
 		unsigned int what = choose(3);
@@ -221,16 +221,16 @@ static void producer_step(void)
 				next_record();
 			/* An abort of the extended form begins with the compact one again. */
 			world.extended = false;
-			if (world.place != FINISHED)
-				world.place = START;
+			if (world.placement != FINISHED)
+				world.placement = START;
 			return;
 		}
 	}
-	switch (world.place) {
+	switch (world.placement) {
 	case START: start(); break;
 	case LAST:
 		world.last = world.now;
-		world.place = COMMIT;
+		world.placement = COMMIT;
 		break;
 	case COMMIT: commit(); break;
 	case INVALIDATE: {
@@ -238,7 +238,7 @@ static void producer_step(void)
 
 		other ^= (other ^ (world.now >> 27 & 0xffffff)) == 0x800000 ? 0x400000 : 0x800000;
 		world.head = (world.head & ~(uint64_t)0xffffff) | other;
-		world.place = START;
+		world.placement = START;
 		break;
 	}
 	case FINISHED: break;
@@ -265,7 +265,7 @@ static void consumer_step(void)
 		longjmp(killed, 1);
 	if (mode != TOGETHER)
 		return;
-	while (hook_steps > 0 && world.place != FINISHED && choose(2)) {
+	while (hook_steps > 0 && world.placement != FINISHED && choose(2)) {
 		hook_steps--;
 		producer_step();
 	}
@@ -380,11 +380,11 @@ static void forget(void)
 {
 	uint64_t end = world.where[world.committed];
 
-	if (world.place == LAST || world.place == COMMIT)
+	if (world.placement == LAST || world.placement == COMMIT)
 		end += world.bytes;
 	for (uint64_t at = end; at < world.where[world.released] + SIZE; at++)
 		put(at, 0);
-	if (world.place == START || world.place == FINISHED)
+	if (world.placement == START || world.placement == FINISHED)
 		world.now = world.old_head = world.bytes = 0;
 	for (uint32_t i = 0; i < world.released; i++)
 		world.when[i] = world.which[i] = 0;
@@ -429,10 +429,10 @@ static void explore(uint64_t start_time)
 			world = from;
 			depth = 0;
 			runs++;
-			if (world.place != FINISHED && choose(2))
+			if (world.placement != FINISHED && choose(2))
 				producer_step();
 			else
-				consume(world.place != FINISHED);
+				consume(world.placement != FINISHED);
 			push();
 		} while (next_choices());
 	}

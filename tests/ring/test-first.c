@@ -31,8 +31,8 @@ static struct ends begin(uint32_t cpu)
 	CHECK(!ring_memory_create(&geometry, &ends.fd), "create");
 	CHECK(!ring_producer_map(ends.fd, &ends.producer), "map");
 	CHECK(!ring_consumer_map(ends.fd, &geometry, &ends.consumer), "map");
-	ends.control = ends.producer->places[cpu].control;
-	ends.data = ends.producer->places[cpu].data;
+	ends.control = ends.producer->locations[cpu].control;
+	ends.data = ends.producer->locations[cpu].data;
 	ring_publish(ends.producer, 1, payload, sizeof(payload));
 	CHECK(ring_header_tag(ends.data) == RING_TAG_EXTENDED, "the first record");
 	return ends;

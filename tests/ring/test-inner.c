@@ -425,9 +425,9 @@ static bool fake_claim(struct ring_producer *producer, bool may_wait)
 }
 
 static bool fake_wait(struct ring_producer *producer, uint32_t ring, uint64_t bytes,
-		struct ring_patience *patience)
+		struct ring_timeout *timeout)
 {
-	CHECK(ring == 1 && producer->mode == RING_MODE_BLOCK && !patience->deadline_ns);
+	CHECK(ring == 1 && producer->mode == RING_MODE_BLOCK && !timeout->deadline_ns);
 	nr_waits++;
 	room_for = bytes;
 	return has_room;
@@ -475,14 +475,14 @@ static void fake_forget(struct ring_producer *producer)
 #define ring_slot_forget fake_forget
 #endif
 #define ring_lease_claim fake_claim
-#define ring_room_wait fake_wait
+#define ring_space_wait fake_wait
 #define ring_clock_tsc_permitted fake_permitted_tsc
 #include "ring/producer.c"
 #undef ring_rseq_cpu
 #undef ring_rseq_obtain
 #undef ring_rseq_return
 #undef ring_lease_claim
-#undef ring_room_wait
+#undef ring_space_wait
 #undef ring_slot
 #undef mmap
 #undef munmap
@@ -1144,7 +1144,7 @@ static void test_sources(void) {}
 #define RINGS 20
 
 static _Alignas(64) unsigned char made[65536 + sizeof(struct ring_producer) +
-		RINGS * sizeof(struct ring_place)];
+		RINGS * sizeof(struct ring_location)];
 static uint64_t locks[RINGS * RING_LOCK_WORDS];
 static struct ring_control controls[RINGS];
 static unsigned char data[RINGS][8192];
@@ -1178,7 +1178,8 @@ static struct ring_producer *make_producer(uint32_t rings)
 	for (uint32_t i = 0; i < rings; i++) {
 		controls[i].head = RING_EPOCH_FLIP;
 		controls[i].limit = UINT64_C(4096) << 24 | RING_EPOCH_MASK;
-		producer->places[i] = (struct ring_place){.control = &controls[i], .data = data[i]};
+		producer->locations[i] =
+				(struct ring_location){.control = &controls[i], .data = data[i]};
 	}
 	nr_yields = nr_sleeps = nr_borrowed = nr_claims = nr_waits = 0;
 	permitted = may_claim = true;
@@ -1216,9 +1217,9 @@ static void test_portable_cpu(void)
 	CHECK(ring_portable_nested(producer));
 }
 
-static bool room(struct ring_producer *producer, uint64_t head, uint64_t bytes)
+static bool space(struct ring_producer *producer, uint64_t head, uint64_t bytes)
 {
-	return ring_portable_room(producer, &controls[0], head << 24 | 5, bytes << 24);
+	return ring_portable_has_space(producer, &controls[0], head << 24 | 5, bytes << 24);
 }
 
 static void test_portable_room(void)
@@ -1226,28 +1227,28 @@ static void test_portable_room(void)
 	struct ring_producer *producer = make_producer(1);
 
 	/* The last byte below the cached limit, and the first one beyond it. */
-	CHECK(room(producer, 0, 4096) && !room(producer, 0, 4097) && room(producer, 4000, 96));
-	CHECK(!room(producer, 4000, 97));
+	CHECK(space(producer, 0, 4096) && !space(producer, 0, 4097) && space(producer, 4000, 96));
+	CHECK(!space(producer, 4000, 97));
 	CHECK(controls[0].limit == (UINT64_C(4096) << 24 | RING_EPOCH_MASK));
 	controls[0].tail = 1;
-	CHECK(room(producer, 4000, 97));
+	CHECK(space(producer, 4000, 97));
 	CHECK(controls[0].limit == (UINT64_C(4097) << 24 | RING_EPOCH_MASK));
 	controls[0].tail = 100;
-	CHECK(!room(producer, 4000, 197));
+	CHECK(!space(producer, 4000, 197));
 	/* A tail ahead of the head: more free space than the ring has. */
 	controls[0].limit = UINT64_C(4000) << 24 | RING_EPOCH_MASK;
 	controls[0].tail = 4000;
-	CHECK(room(producer, 4000, 4096));
+	CHECK(space(producer, 4000, 4096));
 	controls[0].limit = UINT64_C(4000) << 24 | RING_EPOCH_MASK;
 	controls[0].tail = 4001;
-	CHECK(!room(producer, 4000, 10) &&
+	CHECK(!space(producer, 4000, 10) &&
 			controls[0].limit == (UINT64_C(4000) << 24 | RING_EPOCH_MASK));
 	/* The epoch of the head is no part of the space. */
 	controls[0].tail = 4000;
-	CHECK(ring_portable_room(producer, &controls[0], UINT64_C(4000) << 24 | RING_EPOCH_MASK,
-			UINT64_C(4096) << 24));
-	CHECK(!ring_portable_room(producer, &controls[0], UINT64_C(4000) << 24 | RING_EPOCH_MASK,
-			UINT64_C(4097) << 24));
+	CHECK(ring_portable_has_space(producer, &controls[0],
+			UINT64_C(4000) << 24 | RING_EPOCH_MASK, UINT64_C(4096) << 24));
+	CHECK(!ring_portable_has_space(producer, &controls[0],
+			UINT64_C(4000) << 24 | RING_EPOCH_MASK, UINT64_C(4097) << 24));
 }
 
 /* A record that ends with its block, and one that ends a byte before. */
@@ -1263,7 +1264,7 @@ static void test_portable_border(void)
 
 		/* A head of the same epoch: the header is a compact one. */
 		controls[0].head = epoch;
-		code = ring_portable_write(producer, &producer->places[0], 7, &whole, 0);
+		code = ring_portable_write(producer, &producer->locations[0], 7, &whole, 0);
 		CHECK(code == (less ? RING_SECTION_DONE : RING_SECTION_CROSSED));
 		CHECK(controls[0].head == ((512 - less) << 24 | epoch));
 	}
@@ -1281,13 +1282,13 @@ static void test_portable_blocks(void)
 	ring_portable_claim(control, 51);
 	CHECK(control->claim == 51);
 	/* From block 1 to block 3, and once around. */
-	control->reached = 500;
+	control->block_crossed = 500;
 	ring_portable_mark(producer, control, UINT64_C(600) << 24, UINT64_C(1540) << 24);
-	CHECK(control->reached == 1540 && control->blocks[2].position == 1540 &&
+	CHECK(control->block_crossed == 1540 && control->blocks[2].position == 1540 &&
 			control->blocks[3].position == 1540);
 	CHECK(!control->blocks[1].position && !control->blocks[4].position);
 	ring_portable_mark(producer, control, UINT64_C(3900) << 24, UINT64_C(4100) << 24);
-	CHECK(control->reached == 4100 && control->blocks[0].position == 4100 &&
+	CHECK(control->block_crossed == 4100 && control->blocks[0].position == 4100 &&
 			!control->blocks[1].position);
 	CHECK(ring_portable_invalidate(control, 5) == (5 ^ RING_EPOCH_FLIP));
 	CHECK(control->head == (5 ^ RING_EPOCH_FLIP));
@@ -1634,7 +1635,7 @@ static void test_longest(void)
 	nr_signal_fences = 0;
 	CHECK(ring_publish_at(producer, 9, parts.body, 99, 33) == 55 && published_size == 99);
 	CHECK(!published_ticks && nr_signal_fences == 2);
-	producer->given = fake_given;
+	producer->with_timestamp = fake_given;
 	CHECK(ring_publish_at(producer, 9, parts.body, 100, 33) == 55 && published_size == 100);
 	CHECK(published_ticks == 33);
 	published_ticks = 0;
@@ -1667,9 +1668,9 @@ static void test_waits(void)
 	has_room = true;
 	CHECK(attempt(producer, RING_SECTION_FULL, RING_SECTION_DONE, 0) == 0 && nr_waits == 3);
 	producer->path = RING_PATH_PORTABLE;
-	CHECK(!ring_producer_wait(producer, &parts, &(struct ring_patience){0}) && nr_waits == 3);
+	CHECK(!ring_producer_wait(producer, &parts, &(struct ring_timeout){0}) && nr_waits == 3);
 	locks[2 * RING_LOCK_WORDS] = 0;
-	CHECK(ring_producer_wait(producer, &parts, &(struct ring_patience){0}) && nr_waits == 4);
+	CHECK(ring_producer_wait(producer, &parts, &(struct ring_timeout){0}) && nr_waits == 4);
 }
 
 static void test_sizes(void)
@@ -1828,7 +1829,7 @@ static void test_map(void)
 	CHECK(ring_producer_payload_max(producer) == 2035 && producer->payload_limit == 2036);
 	CHECK(producer->usable == 2 && ring_producer_clock(producer) == RING_CLOCK_MONOTONIC);
 	/* Behind the places of the rings: their locks, owners and stalls. */
-	CHECK((void *)producer->locks == (void *)&producer->places[2]);
+	CHECK((void *)producer->locks == (void *)&producer->locations[2]);
 	CHECK(producer->owners == producer->locks + 2 * RING_LOCK_WORDS);
 	CHECK(producer->stalled == producer->owners + 2);
 	CHECK(!producer->block_timeout_us && !ring_producer_cold(producer)->slot_key);

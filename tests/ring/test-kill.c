@@ -68,7 +68,7 @@ static void *thread_main(void *data)
 	return NULL;
 }
 
-static void child_main(const struct way *way, int fd)
+static void child_main(const struct backend *backend, int fd)
 {
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct itimerval often = {{0, 97}, {0, 97}};
@@ -79,7 +79,7 @@ static void child_main(const struct way *way, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == 1)
 		_exit(1);
-	producer = way_map(way, fd);
+	producer = way_map(backend, fd);
 	/*
 	 * One thread takes the signal, from its first moment: a publisher is never in two places.
 	 */
@@ -220,8 +220,8 @@ static void check_prefix(const struct reading *reading, uint32_t publisher)
 				count);
 }
 
-static uint64_t kill_once(const struct way *way, enum ring_mode mode, enum ring_placement placement,
-		unsigned int delay_us)
+static uint64_t kill_once(const struct backend *backend, enum ring_mode mode,
+		enum ring_placement placement, unsigned int delay_us)
 {
 	bool over = mode == RING_MODE_OVERWRITE;
 	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
@@ -239,7 +239,7 @@ static uint64_t kill_once(const struct way *way, enum ring_mode mode, enum ring_
 	if (placement == RING_PER_THREAD)
 		geometry.rings = PUBLISHERS + 1;
 	time = calloc(geometry.rings, sizeof(*time));
-	fd = way_create(way, &geometry);
+	fd = way_create(backend, &geometry);
 	CHECK(fd >= 0, "way_create");
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
 	memset(noted, 0, 4096);
@@ -251,7 +251,7 @@ static uint64_t kill_once(const struct way *way, enum ring_mode mode, enum ring_
 	child = fork();
 	CHECK(child >= 0, "fork");
 	if (child == 0)
-		child_main(way, fd);
+		child_main(backend, fd);
 	/* The delay counts from the first record on. */
 	for (int i = 0; i < 20000 && !__atomic_load_n(&noted[0], __ATOMIC_RELAXED); i++)
 		sched_yield();
@@ -306,8 +306,8 @@ int main(void)
 	CHECK(noted != MAP_FAILED, "mmap");
 	for (unsigned int i = 0; i < WAYS; i++) {
 		struct ring_geometry geometry = {.rings = 1, .event_slots = 1, .size = 1 << 16};
-		int fd = way_create(&ways[i], &geometry);
-		struct ring_producer *one = fd < 0 ? NULL : way_map(&ways[i], fd);
+		int fd = way_create(&variants[i], &geometry);
+		struct ring_producer *one = fd < 0 ? NULL : way_map(&variants[i], fd);
 
 		usable[i] = one != NULL;
 		if (one)
@@ -321,7 +321,7 @@ int main(void)
 
 		if (!usable[i % WAYS])
 			continue;
-		records += kill_once(&ways[i % WAYS], kinds[kind].mode, kinds[kind].placement,
+		records += kill_once(&variants[i % WAYS], kinds[kind].mode, kinds[kind].placement,
 				test_random(&state) % 3000);
 		done++;
 	}

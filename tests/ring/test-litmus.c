@@ -39,8 +39,8 @@ static int64_t hooked_time(void)
 #define ring_clock_read_ns(clock) hooked_time()
 #define syscall(number, word, operation, value, timeout, ...) \
 	hooked_call(word, operation, value, timeout)
-#define ring_room_wait litmus_room_wait
-#define ring_room_released litmus_room_released
+#define ring_space_wait litmus_room_wait
+#define ring_space_released litmus_room_released
 #include "ring/room.c"
 #undef syscall
 #undef ring_clock_read_ns
@@ -97,46 +97,46 @@ static bool bell_is_lost(void)
 /* ---- a producer that waits for space, and a consumer that releases some ---- */
 
 static struct ring_memory memory;
-static uint32_t room;
+static uint32_t space;
 
 static void room_reset(void)
 {
-	struct ring_control *control = producer->places[0].control;
+	struct ring_control *control = producer->locations[0].control;
 
 	__atomic_store_n(&control->tail, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&control->waiting, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&control->head, (producer->mask + 1) << RING_EPOCH_BITS, __ATOMIC_RELAXED);
 	producer->stalled[0] = producer->stalled_releases = 0;
-	room = __atomic_load_n(&control->room, __ATOMIC_RELAXED);
+	space = __atomic_load_n(&control->space, __ATOMIC_RELAXED);
 	nr_sleeps = nr_times = 0;
 }
 
 static void room_touch(void)
 {
-	(void)__atomic_load_n(&producer->places[0].control->waiting, __ATOMIC_RELAXED);
-	(void)__atomic_load_n(&producer->places[0].control->tail, __ATOMIC_RELAXED);
+	(void)__atomic_load_n(&producer->locations[0].control->waiting, __ATOMIC_RELAXED);
+	(void)__atomic_load_n(&producer->locations[0].control->tail, __ATOMIC_RELAXED);
 }
 
 static void room_wait(void)
 {
-	struct ring_patience patience = {1};
+	struct ring_timeout timeout = {1};
 
-	litmus_room_wait(producer, 0, 1, &patience);
+	litmus_room_wait(producer, 0, 1, &timeout);
 }
 
 static void room_release(void)
 {
 	litmus_align(true);
-	__atomic_store_n(&producer->places[0].control->tail, 4096, __ATOMIC_RELEASE);
+	__atomic_store_n(&producer->locations[0].control->tail, 4096, __ATOMIC_RELEASE);
 	litmus_room_released(&memory, 0);
 }
 
 /* The producer sleeps, the tail has moved, and the futex still has the value with which the producer sleeps. */
 static bool room_is_lost(void)
 {
-	return nr_sleeps && slept_with == room &&
-			__atomic_load_n(&producer->places[0].control->room, __ATOMIC_RELAXED) ==
-			room;
+	return nr_sleeps && slept_with == space &&
+			__atomic_load_n(&producer->locations[0].control->space, __ATOMIC_RELAXED) ==
+			space;
 }
 
 /* ---- rings that are opened and stopped ---- */

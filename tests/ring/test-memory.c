@@ -152,22 +152,22 @@ static void test_header_bits(void)
 }
 
 /* A child's publications never get into the parent's rings, and it can have rings of its own. */
-static void test_fork(const struct way *way)
+static void test_fork(const struct backend *backend)
 {
 	struct ring_geometry geometry = good;
 	struct ring_producer *producer;
 	struct ring_consumer *consumer;
 	struct ring_span span;
 	unsigned int waiting = 0;
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 	int status;
 	pid_t child;
 
 	geometry.rings = ring_possible_cpus();
 	if (fd >= 0)
 		close(fd);
-	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	fd = way_create(backend, &geometry);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, NULL, &consumer) == 0, "map");
@@ -180,12 +180,12 @@ static void test_fork(const struct way *way)
 		CHECK(ring_publish(producer, 1, NULL, 0) == -ECHILD, "in the child");
 		ring_count_lost(producer, 1, RING_LOST_INVALID);
 		CHECK(ring_producer_refused(producer) == 3, "refused");
-		CHECK(ring_producer_is_portable(producer) == way->portable, "facts survive");
-		CHECK(ring_producer_clock(producer) == way->clock, "facts survive");
+		CHECK(ring_producer_is_portable(producer) == backend->portable, "facts survive");
+		CHECK(ring_producer_clock(producer) == backend->clock, "facts survive");
 		CHECK(ring_producer_payload_max(producer) > 0, "facts survive");
 		ring_producer_unmap(producer);
 		CHECK(ring_memory_create(&geometry, &fd) == 0, "own memory");
-		own = way_map(way, fd);
+		own = way_map(backend, fd);
 		CHECK(ring_publish(own, 1, "child", 5) == 0, "own rings");
 		_exit(0);
 	}
@@ -216,7 +216,7 @@ static void test_resume(void)
 	geometry.rings = 1;
 	CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
 	/* Portable: any CPU writes the one ring. */
-	producer = way_map(&ways[3], fd);
+	producer = way_map(&variants[3], fd);
 	for (int i = 0; i < 5; i++) {
 		char text[8];
 
@@ -242,7 +242,7 @@ int main(void)
 	test_refusals();
 	test_header_bits();
 	for (unsigned int i = 0; i < WAYS; i++)
-		test_fork(&ways[i]);
+		test_fork(&variants[i]);
 	test_resume();
 	return 0;
 }

@@ -67,7 +67,7 @@ static uint64_t expected_begin(const uint64_t *heads, uint64_t count, uint64_t s
 }
 
 /* The window after each of many records: whole, to the last one, and all that there is. */
-static void test_still(const struct way *way, uint64_t size, uint32_t most_bytes)
+static void test_still(const struct backend *backend, uint64_t size, uint32_t most_bytes)
 {
 	struct ring_geometry geometry = {
 			.rings = 1, .event_slots = 1, .size = size, .mode = RING_MODE_OVERWRITE};
@@ -83,8 +83,8 @@ static void test_still(const struct way *way, uint64_t size, uint32_t most_bytes
 	CPU_SET(0, &one);
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "this test needs CPU 0");
 	most = most_bytes;
-	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	fd = way_create(backend, &geometry);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		goto out;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -122,7 +122,7 @@ out:
 }
 
 /* Payloads up to the limit of the ring; blocks are skipped. */
-static void test_largest(const struct way *way)
+static void test_largest(const struct backend *backend)
 {
 	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
 			.event_slots = 1,
@@ -131,9 +131,9 @@ static void test_largest(const struct way *way)
 	static unsigned char payload[1 << 14], buffer[1 << 14];
 	struct ring_consumer *consumer;
 	uint64_t state = 7;
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -240,8 +240,8 @@ static void see_any(void *user, const struct body *body, uint64_t timestamp)
 	streams->records++;
 }
 
-static void look(struct ring_consumer *consumer, const struct way *way, unsigned char *buffer,
-		uint64_t *counts, bool writing)
+static void look(struct ring_consumer *consumer, const struct backend *backend,
+		unsigned char *buffer, uint64_t *counts, bool writing)
 {
 	static struct streams streams;
 
@@ -257,16 +257,16 @@ static void look(struct ring_consumer *consumer, const struct way *way, unsigned
 			continue;
 		memset(&streams, 0xff, sizeof(streams));
 		streams.records = 0;
-		span_walk(&span, 0, most, way->portable ? see_any : see_stream, &streams);
+		span_walk(&span, 0, most, backend->portable ? see_any : see_stream, &streams);
 		/* It reaches at least to what was published before the snapshot. */
-		if (!way->portable && streams.next[ring * STREAMS] != NONE)
+		if (!backend->portable && streams.next[ring * STREAMS] != NONE)
 			CHECK(streams.next[ring * STREAMS] >= before, "%lu of %lu",
 					streams.next[ring * STREAMS], before);
 		counts[3] += streams.records;
 	}
 }
 
-static void test_running(const struct way *way, uint64_t size, unsigned int duration_ms)
+static void test_running(const struct backend *backend, uint64_t size, unsigned int duration_ms)
 {
 	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
 			.event_slots = 1,
@@ -281,8 +281,8 @@ static void test_running(const struct way *way, uint64_t size, unsigned int dura
 	int fd;
 
 	most = BODY_MAX < size / 4 ? BODY_MAX : (uint32_t)(size / 4);
-	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	fd = way_create(backend, &geometry);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		goto out;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -298,18 +298,18 @@ static void test_running(const struct way *way, uint64_t size, unsigned int dura
 	until = ring_clock_now(RING_CLOCK_MONOTONIC) + duration_ms * UINT64_C(1000000);
 	/* At least as many windows, on whatever machine. */
 	for (uint64_t now = 0; now < until || (counts[0] < 20 && now < until + 60000000000);) {
-		look(consumer, way, buffer, counts, true);
+		look(consumer, backend, buffer, counts, true);
 		now = ring_clock_now(RING_CLOCK_MONOTONIC);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	look(consumer, way, buffer, counts, false);
+	look(consumer, backend, buffer, counts, false);
 	for (uint32_t ring = 0; ring < geometry.rings; ring++)
 		busy += ring_consumer_lost(consumer, ring, RING_LOST_FULL);
 	CHECK(busy == 0, "an overwriting ring was full");
 	CHECK(counts[0] > 0, "no window");
-	printf("%s, %lu KiB: %lu windows, %lu empty, %lu overtaken, %lu records\n", way->name,
+	printf("%s, %lu KiB: %lu windows, %lu empty, %lu overtaken, %lu records\n", backend->name,
 			size >> 10, counts[0], counts[1], counts[2], counts[3]);
 	ring_consumer_unmap(consumer);
 	ring_producer_unmap(producer);
@@ -328,13 +328,13 @@ int main(void)
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGUSR2, &action, NULL);
 	for (unsigned int i = 0; i < WAYS; i++) {
-		test_still(&ways[i], 4096, 60);
-		test_still(&ways[i], 4096, 1000);
-		test_still(&ways[i], 1 << 16, BODY_MAX);
-		test_largest(&ways[i]);
-		test_running(&ways[i], 4096, duration_ms);
-		test_running(&ways[i], 1 << 16, duration_ms);
-		test_running(&ways[i], 1 << 20, duration_ms);
+		test_still(&variants[i], 4096, 60);
+		test_still(&variants[i], 4096, 1000);
+		test_still(&variants[i], 1 << 16, BODY_MAX);
+		test_largest(&variants[i]);
+		test_running(&variants[i], 4096, duration_ms);
+		test_running(&variants[i], 1 << 16, duration_ms);
+		test_running(&variants[i], 1 << 20, duration_ms);
 	}
 	return 0;
 }

@@ -131,16 +131,16 @@ int main(void)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 7 + i / 256);
 	for (unsigned int i = 0; i < WAYS * 6; i++) {
-		const struct way *way = &ways[i / 6];
+		const struct backend *backend = &variants[i / 6];
 		struct ring_geometry geometry = {.rings = ring_possible_cpus(),
 				.event_slots = 16,
 				.size = RING_BYTES,
 				.mode = modes[i % 3],
 				.placement = i / 3 % 2 ? RING_PER_THREAD : RING_PER_CPU,
 				.block_timeout_us = 100};
-		int fd = way_create(way, &geometry);
+		int fd = way_create(backend, &geometry);
 
-		producer = fd < 0 ? NULL : way_map(way, fd);
+		producer = fd < 0 ? NULL : way_map(backend, fd);
 		if (!producer)
 			continue;
 		CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");

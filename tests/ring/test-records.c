@@ -29,7 +29,7 @@ static struct {
 	uint64_t time[RING_RINGS_MAX];  /* Of the last record read, for each ring. */
 	uint64_t ended[RING_RINGS_MAX]; /* end_timestamp of the last span. */
 	uint64_t position[RING_RINGS_MAX];
-	unsigned int given; /* Records of just the time that was given. */
+	unsigned int with_timestamp; /* Records of just the time that was given. */
 } in;
 
 static uint32_t cpus;
@@ -65,7 +65,7 @@ static void drain_ring(uint32_t cpu, unsigned int *next)
 				record.id, record.tag);
 		CHECK(record.timestamp >= in.time[cpu], "time runs back");
 		CHECK(record.timestamp >= expected[*next].ticks, "before the time that was given");
-		in.given += record.timestamp == expected[*next].ticks;
+		in.with_timestamp += record.timestamp == expected[*next].ticks;
 		CHECK(!first || record.timestamp == span.first_timestamp, "first_timestamp");
 		CHECK(record.timestamp <= span.end_timestamp, "end_timestamp");
 		CHECK(span.position || !first || record.tag == 31, "first record is not extended");
@@ -208,16 +208,16 @@ static void count_full(uint64_t before[2])
 	before[0] = lost_slot[3][RING_LOST_FULL];
 }
 
-static void test_way(const struct way *way)
+static void test_way(const struct backend *backend)
 {
 	struct ring_geometry geometry = {.rings = cpus, .event_slots = 200, .size = RING_BYTES};
 	struct ring_producer *producer;
 	uint64_t before[2];
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
 	if (fd < 0)
 		return;
-	producer = way_map(way, fd);
+	producer = way_map(backend, fd);
 	if (!producer) {
 		close(fd);
 		return;
@@ -226,7 +226,7 @@ static void test_way(const struct way *way)
 	CHECK(ring_consumer_map(fd, &geometry, &in.consumer) == 0, "ring_consumer_map");
 	close(fd);
 	CHECK(ring_producer_payload_max(producer) == RING_PAYLOAD_MAX, "payload max");
-	CHECK(ring_producer_clock(producer) == way->clock, "clock");
+	CHECK(ring_producer_clock(producer) == backend->clock, "clock");
 	test_sizes(producer);
 	count_full(before);
 	test_full(producer, before);
@@ -234,23 +234,23 @@ static void test_way(const struct way *way)
 	publish(producer, 3, 100);
 	drain();
 	/* The clock is read anew where it is another one, or after a record could not be made at once. */
-	if (way->clock == RING_CLOCK_TSC && !way->portable)
-		CHECK(in.given > 100, "%u of the time that was given", in.given);
+	if (backend->clock == RING_CLOCK_TSC && !backend->portable)
+		CHECK(in.with_timestamp > 100, "%u of the time that was given", in.with_timestamp);
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(in.consumer);
-	printf("%s: ok, %u of a given time\n", way->name, in.given);
+	printf("%s: ok, %u of a given time\n", backend->name, in.with_timestamp);
 }
 
 /* The smallest ring: many turns, every offset of a record against the end of the ring. */
-static void test_small(const struct way *way)
+static void test_small(const struct backend *backend)
 {
 	struct ring_geometry geometry = {
 			.rings = cpus, .event_slots = 1, .size = (uint64_t)sysconf(_SC_PAGESIZE)};
 	size_t limit = ring_payload_max(geometry.size);
 	struct ring_producer *producer;
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	memset(&in, 0, sizeof(in));
@@ -268,16 +268,16 @@ static void test_small(const struct way *way)
 }
 
 /* Rings that only count: every record by its event, and nothing to read. */
-static void test_counts(const struct way *way)
+static void test_counts(const struct backend *backend)
 {
 	struct ring_geometry geometry = {
 			.rings = cpus, .event_slots = 3, .size = 1 << 16, .flags = RING_COUNTS};
 	uint64_t full = 0;
 	struct ring_span span;
 	struct ring_producer *producer;
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	memset(&in, 0, sizeof(in));
@@ -316,9 +316,9 @@ int main(void)
 	cpus = cpu + 2;
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "affinity");
 	for (unsigned int i = 0; i < WAYS; i++) {
-		test_way(&ways[i]);
-		test_small(&ways[i]);
-		test_counts(&ways[i]);
+		test_way(&variants[i]);
+		test_small(&variants[i]);
+		test_counts(&variants[i]);
 	}
 	return 0;
 }

@@ -203,7 +203,7 @@ static bool fake_pending(const struct ring_consumer *consumer)
 #define RINGS 3
 
 static _Alignas(64) unsigned char made[sizeof(struct ring_producer) +
-		RINGS * sizeof(struct ring_place)];
+		RINGS * sizeof(struct ring_location)];
 static uint64_t owners[RINGS + 1], locks[RINGS * RING_LOCK_WORDS], stalled[RINGS];
 static struct ring_control controls[RINGS];
 static unsigned char data[RINGS][64];
@@ -232,7 +232,8 @@ static struct ring_producer *make_producer(void)
 	producer->doorbell = &doorbell;
 	producer->event_slots = 4;
 	for (int i = 0; i < RINGS; i++)
-		producer->places[i] = (struct ring_place){.control = &controls[i], .data = data[i]};
+		producer->locations[i] =
+				(struct ring_location){.control = &controls[i], .data = data[i]};
 	permitted = true;
 	clock_ns = 1000000000;
 	clock_step = 0;
@@ -353,27 +354,29 @@ static void release_some(void)
 static void test_room(void)
 {
 	struct ring_producer *producer = make_producer();
-	struct ring_patience patience = {0};
+	struct ring_timeout timeout = {0};
 
 	waiting = producer;
 	controls[1].head = UINT64_C(4096) << RING_EPOCH_BITS;
 	controls[1].tail = 0;
-	CHECK(ring_room_is(producer, &controls[1], 0) && !ring_room_is(producer, &controls[1], 1));
+	CHECK(ring_space_is(producer, &controls[1], 0) &&
+			!ring_space_is(producer, &controls[1], 1));
 	controls[1].tail = 7;
-	CHECK(ring_room_is(producer, &controls[1], 7) && !ring_room_is(producer, &controls[1], 8));
+	CHECK(ring_space_is(producer, &controls[1], 7) &&
+			!ring_space_is(producer, &controls[1], 8));
 	controls[1].tail = 0;
 	producer->block_timeout_us = 1500000;
 	/* With a consumer that releases: it waits twice, for the remaining time. */
 	calls.acts = release_some;
 	clock_step = 1000;
-	controls[1].room = 5;
+	controls[1].space = 5;
 	doorbell.sleeping = 1;
 	nr_fences = 0;
-	CHECK(ring_room_wait(producer, 1, 100, &patience));
+	CHECK(ring_space_wait(producer, 1, 100, &timeout));
 	/* One before the doorbell, and one before each look at the tail. */
 	CHECK(nr_fences == 4);
-	CHECK(calls.nr_futex == 2 && calls.word == &controls[1].room && calls.value == 5);
-	CHECK(patience.deadline_ns == UINT64_C(2500001000));
+	CHECK(calls.nr_futex == 2 && calls.word == &controls[1].space && calls.value == 5);
+	CHECK(timeout.deadline_ns == UINT64_C(2500001000));
 	CHECK(calls.timeout.tv_sec == 1 && calls.timeout.tv_nsec == 499999000);
 	CHECK(controls[1].waiting == 1 && doorbell.sequence == 1);
 	CHECK(stalled[1] == 0 && producer->stalled_releases == 0);
@@ -381,33 +384,33 @@ static void test_room(void)
 	calls.acts = NULL;
 	clock_step = 500000000;
 	calls.nr_futex = 0;
-	patience.deadline_ns = 0;
-	CHECK(!ring_room_wait(producer, 1, 101, &patience));
+	timeout.deadline_ns = 0;
+	CHECK(!ring_space_wait(producer, 1, 101, &timeout));
 	CHECK(calls.nr_futex == 3);
 	CHECK(stalled[1] == 101 && producer->stalled_releases == 1);
-	patience.deadline_ns = 0;
-	CHECK(!ring_room_wait(producer, 1, 101, &patience) && calls.nr_futex == 3);
-	CHECK(!ring_room_wait(producer, 2, 5000, &patience) && calls.nr_futex == 3);
+	timeout.deadline_ns = 0;
+	CHECK(!ring_space_wait(producer, 1, 101, &timeout) && calls.nr_futex == 3);
+	CHECK(!ring_space_wait(producer, 2, 5000, &timeout) && calls.nr_futex == 3);
 	/* A release in another ring: this ring is tried again only if its own tail has moved. */
 	controls[0].releases = 1;
-	CHECK(!ring_room_wait(producer, 1, 101, &patience) && calls.nr_futex == 3);
+	CHECK(!ring_space_wait(producer, 1, 101, &timeout) && calls.nr_futex == 3);
 	controls[1].tail = 101;
 	clock_step = 0;
-	CHECK(ring_room_wait(producer, 1, 101, &patience) && calls.nr_futex == 3);
+	CHECK(ring_space_wait(producer, 1, 101, &timeout) && calls.nr_futex == 3);
 	/* Not at all: without a timeout, in a sandbox, in a child of vfork(). */
 	producer->block_timeout_us = 0;
-	CHECK(!ring_room_wait(producer, 1, 101, &patience));
+	CHECK(!ring_space_wait(producer, 1, 101, &timeout));
 	producer->block_timeout_us = 5;
 	permitted = false;
-	CHECK(!ring_room_wait(producer, 1, 101, &patience));
+	CHECK(!ring_space_wait(producer, 1, 101, &timeout));
 	permitted = true;
 	producer->pid++;
-	CHECK(!ring_room_wait(producer, 1, 101, &patience));
+	CHECK(!ring_space_wait(producer, 1, 101, &timeout));
 	producer->pid--;
-	CHECK(ring_room_wait(producer, 1, 101, &patience));
+	CHECK(ring_space_wait(producer, 1, 101, &timeout));
 	/* A deadline that has passed. */
-	patience.deadline_ns = (uint64_t)clock_ns;
-	CHECK(!ring_room_wait(producer, 1, 101, &patience));
+	timeout.deadline_ns = (uint64_t)clock_ns;
+	CHECK(!ring_space_wait(producer, 1, 101, &timeout));
 }
 
 static void test_released(void)
@@ -420,14 +423,14 @@ static void test_released(void)
 	make_producer();
 	errno = E2BIG;
 	nr_fences = 0;
-	ring_room_released(&memory, 1);
+	ring_space_released(&memory, 1);
 	CHECK(nr_fences == 1 && first->releases == 1 && second->releases == 0 &&
-			second->room == 0 && calls.nr_wakes == 0);
+			second->space == 0 && calls.nr_wakes == 0);
 	second->waiting = 1;
-	ring_room_released(&memory, 1);
-	CHECK(first->releases == 2 && second->waiting == 0 && second->room == 1 &&
+	ring_space_released(&memory, 1);
+	CHECK(first->releases == 2 && second->waiting == 0 && second->space == 1 &&
 			calls.nr_wakes == 1);
-	CHECK(calls.word == &second->room && calls.value == INT_MAX && errno == E2BIG);
+	CHECK(calls.word == &second->space && calls.value == INT_MAX && errno == E2BIG);
 }
 
 /* ---- doorbells ---- */
@@ -892,38 +895,41 @@ static void test_ways(void)
 	producer->path = RING_PATH_RSEQ_TSC;
 	producer->mode = RING_MODE_DISCARD;
 	producer->placement = RING_PER_CPU;
-	CHECK(ring_cell_way(producer, RING_TAG_MEDIUM - 1, 1) == ring_cell_compact_keep_cpu_1);
-	CHECK(ring_cell_way(producer, RING_TAG_MEDIUM, 2) == ring_cell_medium_keep_cpu_2);
-	CHECK(ring_cell_way(producer, UINT16_MAX, 8) == ring_cell_medium_keep_cpu_8);
-	CHECK(ring_cell_way(producer, UINT16_MAX + 1, 8) == ring_cell_other_8);
-	CHECK(ring_cell_way(producer, 1, 16) == ring_cell_other_16);
-	CHECK(ring_timed_way(producer, 1, 0) == ring_timed_compact_keep_cpu_0);
-	CHECK(ring_timed_way(producer, UINT16_MAX, 4) == ring_timed_medium_keep_cpu_4);
-	CHECK(ring_timed_way(producer, 1, 8) == ring_timed_compact_keep_cpu_8);
-	CHECK(ring_timed_way(producer, 1, 16) == ring_timed_compact_keep_cpu_16);
-	CHECK(!ring_timed_way(producer, 1, 1) && !ring_timed_way(producer, UINT16_MAX + 1, 4));
-	CHECK(ring_prefixed_way(producer, RING_TAG_MEDIUM - 1, 4) == ring_prefixed_compact_keep_4);
-	CHECK(ring_prefixed_way(producer, RING_TAG_MEDIUM, 8) == ring_prefixed_medium_keep_8);
-	CHECK(ring_prefixed_way(producer, UINT16_MAX, 8) == ring_prefixed_medium_keep_8);
-	CHECK(!ring_prefixed_way(producer, UINT16_MAX + 1, 8) &&
-			!ring_prefixed_way(producer, 1, 2));
+	CHECK(ring_choose_scalar(producer, RING_TAG_MEDIUM - 1, 1) ==
+			ring_scalar_compact_keep_cpu_1);
+	CHECK(ring_choose_scalar(producer, RING_TAG_MEDIUM, 2) == ring_scalar_medium_keep_cpu_2);
+	CHECK(ring_choose_scalar(producer, UINT16_MAX, 8) == ring_scalar_medium_keep_cpu_8);
+	CHECK(ring_choose_scalar(producer, UINT16_MAX + 1, 8) == ring_scalar_other_8);
+	CHECK(ring_choose_scalar(producer, 1, 16) == ring_scalar_other_16);
+	CHECK(ring_choose_timed(producer, 1, 0) == ring_timed_compact_keep_cpu_0);
+	CHECK(ring_choose_timed(producer, UINT16_MAX, 4) == ring_timed_medium_keep_cpu_4);
+	CHECK(ring_choose_timed(producer, 1, 8) == ring_timed_compact_keep_cpu_8);
+	CHECK(ring_choose_timed(producer, 1, 16) == ring_timed_compact_keep_cpu_16);
+	CHECK(!ring_choose_timed(producer, 1, 1) &&
+			!ring_choose_timed(producer, UINT16_MAX + 1, 4));
+	CHECK(ring_choose_prefixed(producer, RING_TAG_MEDIUM - 1, 4) ==
+			ring_prefixed_compact_keep_4);
+	CHECK(ring_choose_prefixed(producer, RING_TAG_MEDIUM, 8) == ring_prefixed_medium_keep_8);
+	CHECK(ring_choose_prefixed(producer, UINT16_MAX, 8) == ring_prefixed_medium_keep_8);
+	CHECK(!ring_choose_prefixed(producer, UINT16_MAX + 1, 8) &&
+			!ring_choose_prefixed(producer, 1, 2));
 	producer->mode = RING_MODE_OVERWRITE;
-	CHECK(ring_cell_way(producer, 1, 4) == ring_cell_compact_over_cpu_4);
-	CHECK(ring_prefixed_way(producer, 1, 4) == ring_prefixed_compact_over_4);
-	CHECK(ring_prefixed_way(producer, UINT16_MAX, 8) == ring_prefixed_medium_over_8);
+	CHECK(ring_choose_scalar(producer, 1, 4) == ring_scalar_compact_over_cpu_4);
+	CHECK(ring_choose_prefixed(producer, 1, 4) == ring_prefixed_compact_over_4);
+	CHECK(ring_choose_prefixed(producer, UINT16_MAX, 8) == ring_prefixed_medium_over_8);
 	producer->placement = RING_PER_THREAD;
-	CHECK(ring_cell_way(producer, 1, 4) == ring_cell_compact_over_thread_4);
-	CHECK(ring_timed_way(producer, UINT16_MAX, 16) == ring_timed_medium_over_thread_16);
-	CHECK(!ring_prefixed_way(producer, 1, 4));
+	CHECK(ring_choose_scalar(producer, 1, 4) == ring_scalar_compact_over_thread_4);
+	CHECK(ring_choose_timed(producer, UINT16_MAX, 16) == ring_timed_medium_over_thread_16);
+	CHECK(!ring_choose_prefixed(producer, 1, 4));
 	producer->mode = RING_MODE_BLOCK;
-	CHECK(ring_cell_way(producer, UINT16_MAX, 1) == ring_cell_medium_keep_thread_1);
+	CHECK(ring_choose_scalar(producer, UINT16_MAX, 1) == ring_scalar_medium_keep_thread_1);
 	producer->path = RING_PATH_PORTABLE;
 	producer->placement = RING_PER_CPU;
-	CHECK(ring_cell_way(producer, 1, 1) == ring_cell_other_1 &&
-			ring_cell_way(producer, 1, 2) == ring_cell_other_2);
-	CHECK(ring_cell_way(producer, 1, 4) == ring_cell_other_4 &&
-			ring_cell_way(producer, 1, 8) == ring_cell_other_8);
-	CHECK(!ring_timed_way(producer, 1, 8) && !ring_prefixed_way(producer, 1, 8));
+	CHECK(ring_choose_scalar(producer, 1, 1) == ring_scalar_other_1 &&
+			ring_choose_scalar(producer, 1, 2) == ring_scalar_other_2);
+	CHECK(ring_choose_scalar(producer, 1, 4) == ring_scalar_other_4 &&
+			ring_choose_scalar(producer, 1, 8) == ring_scalar_other_8);
+	CHECK(!ring_choose_timed(producer, 1, 8) && !ring_choose_prefixed(producer, 1, 8));
 }
 #else
 static void test_ways(void) {}

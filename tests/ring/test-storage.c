@@ -100,7 +100,7 @@ static void test_file(enum ring_mode mode)
 			status.st_mode);
 	CHECK((uint64_t)status.st_blocks * 512 >= ring_memory_size(&geometry), "holes");
 	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC, "CLOEXEC");
-	producer = way_map(&ways[3], fd);
+	producer = way_map(&variants[3], fd);
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 	publish(producer, 0, 100);
 	if (mode != RING_MODE_OVERWRITE)
@@ -185,7 +185,7 @@ static void test_truncation(enum ring_mode mode)
 		int fd, rc;
 
 		CHECK(ring_memory_create_file(&geometry, dir_fd, "t", &fd) == 0, "create");
-		producer = way_map(&ways[3], fd);
+		producer = way_map(&variants[3], fd);
 		CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 		publish(producer, 0, i % 3 * 250);
 		ring_producer_unmap(producer);
@@ -254,7 +254,7 @@ static int read_process(void *user, uint64_t address, void *to, size_t size)
 	return process_vm_readv(process->pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EIO;
 }
 
-static void test_import(const struct way *way, enum ring_mode mode, uint32_t flags)
+static void test_import(const struct backend *backend, enum ring_mode mode, uint32_t flags)
 {
 	struct ring_geometry geometry = small;
 	struct process self = {getpid(), 0};
@@ -267,10 +267,10 @@ static void test_import(const struct way *way, enum ring_mode mode, uint32_t fla
 	geometry.flags = flags;
 	if (flags & RING_HUGE_PAGES)
 		geometry.size = huge;
-	geometry.clock = way->clock;
+	geometry.clock = backend->clock;
 	if (ring_memory_create(&geometry, &fd))
 		return;
-	producer = way_map(way, fd);
+	producer = way_map(backend, fd);
 	if (!producer)
 		return;
 	base = (uintptr_t)ring_producer_base(producer);
@@ -351,7 +351,7 @@ static void test_dump(void)
 		CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
 		size = ring_memory_size(&geometry);
 		control = size - geometry.rings * geometry.size;
-		producer = way_map(&ways[3], fd);
+		producer = way_map(&variants[3], fd);
 		size += geometry.rings * geometry.size;
 		if (placement == RING_PER_CPU) {
 			CHECK(dumped(producer, size) == control + 2 * geometry.size, "per CPU");
@@ -387,7 +387,7 @@ static void test_import_spoilt(void)
 	int fd, copy;
 
 	CHECK(ring_memory_create(&small, &fd) == 0, "create");
-	producer = way_map(&ways[3], fd);
+	producer = way_map(&variants[3], fd);
 	publish(producer, 0, 100);
 	for (int i = 0; i < 1000; i++) {
 		if (ring_memory_import(read_spoilt, &state, (uintptr_t)ring_producer_base(producer),
@@ -440,7 +440,7 @@ static void test_prefault(void)
 		CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
 		CHECK(fstat(fd, &status) == 0, "stat");
 		CHECK((status.st_blocks * 512 >= (1 << 22)) == prefault, "blocks");
-		producer = way_map(&ways[3], fd);
+		producer = way_map(&variants[3], fd);
 		ring_publish(producer, 1, payload, sizeof(payload));
 		before = faults();
 		while (ring_publish(producer, 1, payload, sizeof(payload)) == 0)
@@ -495,7 +495,7 @@ static void test_huge(void)
 		CHECK(rc == -ENOTSUP || (rc == -ENOMEM && available < 3), "%d", rc);
 		return;
 	}
-	producer = way_map(&ways[3], fd);
+	producer = way_map(&variants[3], fd);
 	CHECK((uintptr_t)ring_producer_base(producer) % page == 0, "alignment");
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 	for (uint64_t i = 0; i < 60; i++) {
@@ -505,8 +505,8 @@ static void test_huge(void)
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(consumer);
 	close(fd);
-	for (unsigned int way = 0; way < WAYS; way++)
-		test_import(&ways[way], RING_MODE_DISCARD, RING_HUGE_PAGES);
+	for (unsigned int backend = 0; backend < WAYS; backend++)
+		test_import(&variants[backend], RING_MODE_DISCARD, RING_HUGE_PAGES);
 }
 
 /* In a process that may map nothing more. */
@@ -536,9 +536,9 @@ static void test_import_without_space(void)
 	pid_t child;
 
 	geometry.size = 1 << 24; /* more than what the allocator has in reserve */
-	geometry.clock = ways[0].clock;
+	geometry.clock = variants[0].clock;
 	CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
-	producer = way_map(&ways[0], fd);
+	producer = way_map(&variants[0], fd);
 	CHECK(producer, "map");
 	child = fork();
 	CHECK(child >= 0, "fork");
@@ -566,9 +566,9 @@ int main(void)
 	for (unsigned int i = 0; i < 3; i++) {
 		test_file(modes[i]);
 		test_truncation(modes[i]);
-		for (unsigned int way = 0; way < WAYS; way++) {
-			test_import(&ways[way], modes[i], 0);
-			test_import(&ways[way], modes[i], RING_PREFAULT);
+		for (unsigned int backend = 0; backend < WAYS; backend++) {
+			test_import(&variants[backend], modes[i], 0);
+			test_import(&variants[backend], modes[i], RING_PREFAULT);
 		}
 	}
 	test_file_refusals();

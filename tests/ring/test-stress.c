@@ -189,7 +189,7 @@ static void run(uint64_t *times, uint64_t *ends, unsigned int duration_ms)
 	drain(times, ends);
 }
 
-static void check_all(const struct way *way)
+static void check_all(const struct backend *backend)
 {
 	uint64_t published = 0, refused = 0, lost = 0, nested = 0;
 
@@ -205,18 +205,18 @@ static void check_all(const struct way *way)
 		lost += ring_consumer_lost_total(consumer, cpu);
 	CHECK(lost == refused, "%lu lost, %lu refused", lost, refused);
 	CHECK(published > 1000 && nested > 0, "%lu records, %lu nested", published, nested);
-	printf("%s: %lu published, %lu of them in handlers, %lu refused\n", way->name, published,
-			nested, refused);
+	printf("%s: %lu published, %lu of them in handlers, %lu refused\n", backend->name,
+			published, nested, refused);
 }
 
-static void test_way(const struct way *way, uint64_t size, unsigned int duration_ms)
+static void test_way(const struct backend *backend, uint64_t size, unsigned int duration_ms)
 {
 	struct ring_geometry geometry = {
 			.rings = ring_possible_cpus(), .event_slots = 64, .size = size};
 	uint64_t *times, *ends;
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -227,7 +227,7 @@ static void test_way(const struct way *way, uint64_t size, unsigned int duration
 	times = calloc(geometry.rings, sizeof(*times));
 	ends = calloc(geometry.rings, sizeof(*ends));
 	run(times, ends, duration_ms);
-	check_all(way);
+	check_all(backend);
 	free(times);
 	free(ends);
 	ring_producer_unmap(producer);
@@ -244,8 +244,8 @@ int main(void)
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGUSR2, &action, NULL);
 	for (unsigned int i = 0; i < WAYS; i++) {
-		test_way(&ways[i], 1 << 14, duration_ms);
-		test_way(&ways[i], 1 << 22, duration_ms);
+		test_way(&variants[i], 1 << 14, duration_ms);
+		test_way(&variants[i], 1 << 22, duration_ms);
 	}
 	return 0;
 }

@@ -143,7 +143,8 @@ static void run(unsigned int first, unsigned int count, uint64_t *times)
 }
 
 /* What a thread without a ring loses is counted; the others lose nothing. */
-static void check(const struct way *way, unsigned int first, unsigned int count, uint32_t rings)
+static void check(const struct backend *backend, unsigned int first, unsigned int count,
+		uint32_t rings)
 {
 	unsigned int with = 0;
 
@@ -158,7 +159,7 @@ static void check(const struct way *way, unsigned int first, unsigned int count,
 				own->refused);
 		CHECK(!own->several, "a thread's records are in several rings");
 		/* The portable path borrows a ring for a handler. */
-		CHECK(way->portable || !nested->published || !own->published ||
+		CHECK(backend->portable || !nested->published || !own->published ||
 						(!nested->several && nested->ring == own->ring),
 				"a handler's records are elsewhere");
 		for (unsigned int j = first; j < i; j++)
@@ -169,7 +170,7 @@ static void check(const struct way *way, unsigned int first, unsigned int count,
 			count, rings);
 }
 
-static void test_way(const struct way *way, uint32_t rings, unsigned int count)
+static void test_way(const struct backend *backend, uint32_t rings, unsigned int count)
 {
 	struct ring_geometry geometry = {.rings = rings,
 			.event_slots = 4,
@@ -177,9 +178,9 @@ static void test_way(const struct way *way, uint32_t rings, unsigned int count)
 			.placement = RING_PER_THREAD};
 	uint64_t times[THREADS_MAX] = {0}, refused = 0, lost = 0, nested = 0;
 	const struct timespec pause = {.tv_nsec = 12000000};
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -188,7 +189,7 @@ static void test_way(const struct way *way, uint32_t rings, unsigned int count)
 		/* Longer than it takes until rings are looked for again. */
 		nanosleep(&pause, NULL);
 		run(generation * count, count, times);
-		check(way, generation * count, count, rings);
+		check(backend, generation * count, count, rings);
 	}
 	for (unsigned int i = 0; i < 4 * count * LEVELS; i++) {
 		refused += streams[i].refused;
@@ -201,22 +202,22 @@ static void test_way(const struct way *way, uint32_t rings, unsigned int count)
 	}
 	CHECK(lost == refused, "%lu lost, %lu refused", lost, refused);
 	CHECK(count <= rings || ring_consumer_lost(consumer, 0, RING_LOST_NO_RING) > 0, "no loss");
-	printf("%s, %u threads, %u rings: %lu refused, %lu in handlers\n", way->name, count, rings,
-			refused, nested);
+	printf("%s, %u threads, %u rings: %lu refused, %lu in handlers\n", backend->name, count,
+			rings, refused, nested);
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(consumer);
 	close(fd);
 }
 
 /* A thread has a ring in each producer, and forgets those that are unmapped. */
-static void test_many_producers(const struct way *way)
+static void test_many_producers(const struct backend *backend)
 {
 	struct ring_geometry geometry = {
 			.rings = 2, .event_slots = 1, .size = 4096, .placement = RING_PER_THREAD};
 	struct ring_producer *many[64], *one_more;
-	int fd = way_create(way, &geometry);
+	int fd = way_create(backend, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd);
+	producer = fd < 0 ? NULL : way_map(backend, fd);
 	if (!producer)
 		return;
 	ring_producer_unmap(producer);
@@ -225,7 +226,7 @@ static void test_many_producers(const struct way *way)
 			int other;
 
 			CHECK(ring_memory_create(&geometry, &other) == 0, "create");
-			many[i] = way_map(way, other);
+			many[i] = way_map(backend, other);
 			close(other);
 			CHECK(ring_publish(many[i], 1, "x", 1) == 0, "publish");
 		}
@@ -246,10 +247,10 @@ int main(void)
 	sigaction(SIGUSR1, &action, NULL);
 	records_each = test_is_long() ? 20000 : 4000;
 	for (unsigned int i = 0; i < WAYS; i++) {
-		test_way(&ways[i], 16, 8);
-		test_way(&ways[i], 3, 8);
-		test_way(&ways[i], 8, 8);
-		test_many_producers(&ways[i]);
+		test_way(&variants[i], 16, 8);
+		test_way(&variants[i], 3, 8);
+		test_way(&variants[i], 8, 8);
+		test_many_producers(&variants[i]);
 	}
 	return 0;
 }

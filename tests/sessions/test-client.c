@@ -63,7 +63,7 @@ static void assert_no_client(enum control_where where, int ret, enum control_kin
 	assert_null(client);
 	assert_int_equal(error.kind, kind);
 	assert_error(text);
-	assert_string_equal(error.mend, hint);
+	assert_string_equal(error.hint, hint);
 }
 
 static void test_no_daemon(void **unused)
@@ -95,7 +95,7 @@ static void test_no_daemon(void **unused)
 	unlink(address.sun_path);
 	/* With SIDE_RUNTIME there is no daemon of the system. */
 	assert_int_equal(control_connect(CONTROL_SYSTEM, false, &client, &error), -ENOENT);
-	assert_string_equal(error.mend, "`systemctl start sided` starts it");
+	assert_string_equal(error.hint, "`systemctl start sided` starts it");
 	/* A path that is too long for a socket. */
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	long_path[sizeof(long_path) - 1] = '\0';
@@ -191,12 +191,12 @@ static void test_calls(void **unused)
 			-EREMOTEIO);
 	assert_null(got);
 	assert_error("e");
-	assert_string_equal(error.mend, "h");
+	assert_string_equal(error.hint, "h");
 	assert_int_equal(call("nonsense", -1, 10000, &got), -EINVAL);
 	assert_null(got);
 	assert_int_equal(call(NULL, -1, 10000, &got), -EPIPE);
 	assert_error("the daemon at @ has closed the connection");
-	assert_string_equal(error.mend, "if it was restarted, try again; read its log");
+	assert_string_equal(error.hint, "if it was restarted, try again; read its log");
 	assert_int_equal(call("", -1, 1, &got), -ETIMEDOUT);
 	assert_error("the daemon at @ does not answer");
 	assert_int_equal(error.kind, CONTROL_FAILED);

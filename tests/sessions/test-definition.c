@@ -569,7 +569,7 @@ static void test_errors_travel(void **unused)
 	assert_true(json_answer(answer, &got) < 0);
 	assert_int_equal(got.kind, CONTROL_BUSY);
 	assert_string_equal(got.text, "the sentence");
-	assert_string_equal(got.mend, "the mend");
+	assert_string_equal(got.hint, "the mend");
 	assert_string_equal(got.where, "a >");
 	assert_int_equal(got.column, 4);
 	json_object_put(answer);

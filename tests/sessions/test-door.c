@@ -136,10 +136,10 @@ static int played_renameat(int from, const char *name, int to, const char *other
 	return fails("renameat") ? -1 : renameat(from, name, to, other);
 }
 
-static int played_unlinkat(int place, const char *name, int flags)
+static int played_unlinkat(int state_dir, const char *name, int flags)
 {
 	called("unlinkat(%s)\n", name);
-	return unlinkat(place, name, flags);
+	return unlinkat(state_dir, name, flags);
 }
 
 static int played_getsockopt(int fd, int level, int option, void *value, socklen_t *size)
@@ -163,7 +163,7 @@ static int played_getsockopt(int fd, int level, int option, void *value, socklen
 #define bind(fd, address, size) played_bind(fd, address, size)
 #define listen(fd, backlog) played_listen(fd, backlog)
 #define renameat(from, name, to, other) played_renameat(from, name, to, other)
-#define unlinkat(place, name, flags) played_unlinkat(place, name, flags)
+#define unlinkat(state_dir, name, flags) played_unlinkat(state_dir, name, flags)
 #define getsockopt(fd, level, option, value, size) played_getsockopt(fd, level, option, value, size)
 #include "sessions/rendezvous.c"
 #undef syscall
@@ -225,8 +225,8 @@ static void test_root(void **unused)
 
 	(void)unused;
 	free_input();
-	assert_int_equal(door_open_root(getpid()), STDIN_FILENO);
-	assert_int_equal(door_open_root(INT32_MAX), -ENOENT);
+	assert_int_equal(rendezvous_open_root(getpid()), STDIN_FILENO);
+	assert_int_equal(rendezvous_open_root(INT32_MAX), -ENOENT);
 	restore_input();
 	(void)snprintf(expected, sizeof(expected),
 			"open(/proc/%d/root, path)\nopen(/proc/2147483647/root, path)\n", getpid());
@@ -235,7 +235,7 @@ static void test_root(void **unused)
 
 static void test_view(void **unused)
 {
-	struct door_view view = {.device = 5};
+	struct rendezvous_view view = {.device = 5};
 	struct stat root, mounts, network;
 	char expected[160];
 
@@ -243,7 +243,7 @@ static void test_view(void **unused)
 	assert_int_equal(stat("/proc/self/root", &root), 0);
 	assert_int_equal(stat("/proc/self/ns/mnt", &mounts), 0);
 	assert_int_equal(stat("/proc/self/ns/net", &network), 0);
-	assert_int_equal(door_look(getpid(), &view), 0);
+	assert_int_equal(rendezvous_inspect(getpid(), &view), 0);
 	assert_true(view.device == root.st_dev && view.inode == root.st_ino &&
 			view.mounts == mounts.st_ino && view.network == network.st_ino);
 	(void)snprintf(expected, sizeof(expected),
@@ -253,7 +253,7 @@ static void test_view(void **unused)
 	view.device = 5;
 	for (unsigned int i = 0; i < 3; i++) {
 		arm("stat", i, EACCES);
-		assert_int_equal(door_look(getpid(), &view), -EACCES);
+		assert_int_equal(rendezvous_inspect(getpid(), &view), -EACCES);
 		assert_int_equal(view.device, 5);
 		expected[0] = '\0';
 		for (unsigned int j = 0; j <= i; j++)
@@ -269,9 +269,9 @@ static void test_view(void **unused)
 
 /* ---- paths ---- */
 
-static int open_place(const char *path)
+static int agent_boot_directory_open_state_dir(const char *path)
 {
-	int fd = door_open_place(work_fd, path);
+	int fd = rendezvous_open_dir(work_fd, path);
 
 	*calls = '\0';
 	if (fd < 0)
@@ -289,22 +289,22 @@ static void test_places(void **unused)
 	assert_int_equal(mkdirat(work_fd, "sub", 0700), 0);
 	assert_int_equal(mkdirat(work_fd, "sub/side-door-b", 0700), 0);
 	assert_int_equal(mkdirat(work_fd, "side-door-a/x", 0700), 0);
-	assert_int_equal(open_place("/side-door-a/agents"), 0);
-	assert_int_equal(open_place("/sub/side-door-b/agents"), 0);
-	assert_int_equal(open_place("/side-door-/agents"), -ENOENT);
-	assert_int_equal(open_place("side-door-a/agents"), -EINVAL);
-	assert_int_equal(open_place("/agents"), -EINVAL);
-	assert_int_equal(open_place("agents"), -EINVAL);
-	assert_int_equal(open_place("/side-door-a/agent"), -EINVAL);
-	assert_int_equal(open_place("/side-door-a/agentsx"), -EINVAL);
-	assert_int_equal(open_place("/side-door-a/xagents"), -EINVAL);
-	assert_int_equal(open_place("/side-doo-a/agents"), -EINVAL);
-	assert_int_equal(open_place("/xside-door-a/agents"), -EINVAL);
-	assert_int_equal(open_place("/side-door-a/x/agents"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/side-door-a/agents"), 0);
+	assert_int_equal(agent_boot_directory_open_state_dir("/sub/side-door-b/agents"), 0);
+	assert_int_equal(agent_boot_directory_open_state_dir("/side-door-/agents"), -ENOENT);
+	assert_int_equal(agent_boot_directory_open_state_dir("side-door-a/agents"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/agents"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("agents"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/side-door-a/agent"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/side-door-a/agentsx"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/side-door-a/xagents"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/side-doo-a/agents"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/xside-door-a/agents"), -EINVAL);
+	assert_int_equal(agent_boot_directory_open_state_dir("/side-door-a/x/agents"), -EINVAL);
 	/* Nothing of a longer path remains in the next one. */
 	{
-		int longer = door_open_place(work_fd, "/sub/side-door-b/agents"),
-		    shorter = door_open_place(work_fd, "/side-door-a/agents");
+		int longer = rendezvous_open_dir(work_fd, "/sub/side-door-b/agents"),
+		    shorter = rendezvous_open_dir(work_fd, "/side-door-a/agents");
 
 		assert_true(longer >= 0 && shorter >= 0);
 		close(longer);
@@ -312,10 +312,11 @@ static void test_places(void **unused)
 		*calls = '\0';
 	}
 	/* The directory has at most DOOR_PATH_SIZE - 1 bytes. */
-	for (int size = DOOR_PATH_SIZE - 1; size <= DOOR_PATH_SIZE; size++) {
+	for (int size = RENDEZVOUS_PATH_SIZE - 1; size <= RENDEZVOUS_PATH_SIZE; size++) {
 		(void)snprintf(path, sizeof(path), "/side-door-%0*d/agents", size - 11, 0);
 		assert_int_equal(strlen(path), size + 7);
-		assert_int_equal(open_place(path), size < DOOR_PATH_SIZE ? -ENOENT : -EINVAL);
+		assert_int_equal(agent_boot_directory_open_state_dir(path),
+				size < RENDEZVOUS_PATH_SIZE ? -ENOENT : -EINVAL);
 	}
 }
 
@@ -327,24 +328,24 @@ static void test_below(void **unused)
 	free_input();
 	/* A value that an earlier call has left is not the error of this one. */
 	errno = ENOSYS;
-	assert_int_equal(door_open_below(work_fd, "/sub"), STDIN_FILENO);
+	assert_int_equal(rendezvous_open_below(work_fd, "/sub"), STDIN_FILENO);
 	(void)snprintf(expected, sizeof(expected), "openat2(%s, /sub, 1 1)\n",
 			strrchr(work, '/') + 1);
 	restore_input();
 	assert_called(expected);
-	assert_int_equal(door_open_below(work_fd, "/none"), -ENOENT);
+	assert_int_equal(rendezvous_open_below(work_fd, "/none"), -ENOENT);
 	*calls = '\0';
 	/* Kernels before 5.6. */
 	arm("openat2", 0, ENOSYS);
 	free_input();
-	assert_int_equal(door_open_below(work_fd, "/sub"), STDIN_FILENO);
+	assert_int_equal(rendezvous_open_below(work_fd, "/sub"), STDIN_FILENO);
 	assert_string_equal(name_of(STDIN_FILENO), "sub");
 	restore_input();
 	(void)snprintf(expected, sizeof(expected), "openat2(%s, /sub, 1 1)\nopenat(%s, sub, 1)\n",
 			strrchr(work, '/') + 1, strrchr(work, '/') + 1);
 	assert_called(expected);
 	arm("openat2", 0, ENOSYS);
-	assert_int_equal(door_open_below(work_fd, "/none"), -ENOENT);
+	assert_int_equal(rendezvous_open_below(work_fd, "/none"), -ENOENT);
 	*calls = '\0';
 }
 
@@ -356,7 +357,7 @@ static void check_listener(int fd)
 
 	(void)umask(mask);
 	assert_int_equal(mask, 0027);
-	assert_true(fd >= 0 && door_is_listener(fd));
+	assert_true(fd >= 0 && rendezvous_is_listener(fd));
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
@@ -390,7 +391,7 @@ static void test_listen_in(void **unused)
 	assert_true(fd >= 0);
 	close(fd);
 	free_input();
-	fd = door_listen_in(work_fd);
+	fd = rendezvous_listen_in(work_fd);
 	assert_int_equal(fd, STDIN_FILENO);
 	check_listener(fd);
 	restore_input();
@@ -399,14 +400,14 @@ static void test_listen_in(void **unused)
 	assert_int_equal(status.st_mode, S_IFSOCK | 0666);
 	assert_false(is_there("agents~"));
 	/* It takes the place of a socket to which no process listens. */
-	fd = door_listen_in(work_fd);
+	fd = rendezvous_listen_in(work_fd);
 	check_listener(fd);
 	close(fd);
 	*calls = '\0';
 	assert_int_equal(unlinkat(work_fd, "agents", 0), 0);
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
 		arm(failures[i].name, 0, ENOBUFS);
-		assert_int_equal(door_listen_in(work_fd), -ENOBUFS);
+		assert_int_equal(rendezvous_listen_in(work_fd), -ENOBUFS);
 		assert_called(failures[i].calls);
 		assert_false(is_there("agents~") || is_there("agents"));
 		assert_int_equal(resources_descriptors(), nr_open);
@@ -419,7 +420,7 @@ static void test_listen_in(void **unused)
 
 static int listen_nowhere(const char *path)
 {
-	int fd = door_listen_nowhere(getpid(), path);
+	int fd = rendezvous_listen_abstract(getpid(), path);
 
 	*calls = '\0';
 	return fd;
@@ -444,7 +445,7 @@ static void test_listen_nowhere(void **unused)
 	assert_int_equal(listen_nowhere(path), -EINVAL);
 	path[sizeof(address.sun_path) - 1] = '\0';
 	free_input();
-	fd = door_listen_nowhere(getpid(), path);
+	fd = rendezvous_listen_abstract(getpid(), path);
 	/* The network has descriptor 0 meanwhile. */
 	assert_true(fd > STDIN_FILENO);
 	check_listener(fd);
@@ -458,12 +459,12 @@ static void test_listen_nowhere(void **unused)
 			getpid());
 	assert_called(path);
 	(void)snprintf(path, sizeof(path), "@side-door-%d", getpid());
-	assert_int_equal(door_open_network(getpid()), STDIN_FILENO);
+	assert_int_equal(rendezvous_open_network(getpid()), STDIN_FILENO);
 	restore_input();
 	*calls = '\0';
 	arm("open", 0, EACCES);
 	assert_int_equal(listen_nowhere(path), -EACCES);
-	assert_int_equal(door_listen_nowhere(INT32_MAX, path), -ENOENT);
+	assert_int_equal(rendezvous_listen_abstract(INT32_MAX, path), -ENOENT);
 	assert_called("open(/proc/2147483647/ns/net)\n");
 	arm("open", 1, EACCES);
 	assert_int_equal(listen_nowhere(path), -EPERM);
@@ -479,7 +480,7 @@ static void test_listen_nowhere(void **unused)
 /* The socket can have descriptor 0. */
 static void test_listen_at_name(void **unused)
 {
-	struct name name = {.address.sun_family = AF_UNIX};
+	struct rendezvous_address name = {.address.sun_family = AF_UNIX};
 
 	(void)unused;
 	(void)snprintf(name.address.sun_path, sizeof(name.address.sun_path), "@side-door-0-%d",
@@ -487,7 +488,7 @@ static void test_listen_at_name(void **unused)
 	name.size = wire_socket_name(&name.address);
 	free_input();
 	assert_int_equal(listen_at_name(&name), STDIN_FILENO);
-	assert_true(door_is_listener(STDIN_FILENO));
+	assert_true(rendezvous_is_listener(STDIN_FILENO));
 	restore_input();
 	assert_called("socket(1)\nbind\nlisten(1024)\n");
 }
@@ -503,7 +504,7 @@ static int make(void *user)
 static int in_network(int network)
 {
 	char user[] = "user";
-	int result = 5, ret = door_in_network(network, make, user, &result);
+	int result = 5, ret = rendezvous_in_network(network, make, user, &result);
 
 	assert_int_equal(result, ret ? 5 : 47);
 	assert_int_equal(resources_descriptors(), nr_open + 1);
@@ -558,21 +559,21 @@ static void test_listeners(void **unused)
 
 	(void)unused;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	assert_false(door_is_listener(ends[0]));
+	assert_false(rendezvous_is_listener(ends[0]));
 	close(ends[0]);
 	close(ends[1]);
-	assert_false(door_is_listener(-1));
-	assert_false(door_is_listener(work_fd));
+	assert_false(rendezvous_is_listener(-1));
+	assert_false(rendezvous_is_listener(work_fd));
 	is_played = true;
 	for (size_t i = 0; i < 4; i++) {
 		memcpy(options, wrong[i], sizeof(options));
-		assert_false(door_is_listener(work_fd));
+		assert_false(rendezvous_is_listener(work_fd));
 	}
 	options[2] = 1;
-	assert_true(door_is_listener(work_fd));
+	assert_true(rendezvous_is_listener(work_fd));
 	for (unsigned int i = 0; i < 3; i++) {
 		arm("getsockopt", i, ENOPROTOOPT);
-		assert_false(door_is_listener(work_fd));
+		assert_false(rendezvous_is_listener(work_fd));
 	}
 }
 

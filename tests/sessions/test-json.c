@@ -160,7 +160,7 @@ static void test_members(void **unused)
 	static const char text[] =
 			"{\"n\":7,\"t\":\"x\",\"f\":true,\"a\":[\"p\",\"q\"],\"c\":\"second\",\"z\":null,\"e\":\"\",\"w\":\"one\"}";
 	struct json_object *json = json_read(text, strlen(text), &error), *array;
-	struct definition_words words = {.count = 0}, copy;
+	struct definition_strings strings = {.count = 0}, copy;
 	uint64_t number = 5;
 	unsigned int choice = 9;
 	const char *found = "before";
@@ -210,26 +210,26 @@ static void test_members(void **unused)
 	assert_int_equal(json_only(json, names, "a thing", &error), -EINVAL);
 	assert_string_equal(error.text, "a thing has no member \"f\"");
 	/* Words, appended to others. */
-	assert_int_equal(json_words(json, "a", &words, &error), 0);
-	assert_int_equal(json_words(json, "w", &words, &error), 0);
-	assert_int_equal(json_words(json, "z", &words, &error), 0);
-	assert_int_equal(words.count, 3);
-	assert_string_equal(words.items[1], "q");
-	assert_string_equal(words.items[2], "one");
-	assert_int_equal(json_words(json, "n", &words, &error), -EINVAL);
-	assert_true(words_copy(&copy, &words));
-	assert_true(words_same(&copy, &words));
-	assert_true(words_have(&copy, "p"));
-	assert_false(words_have(&copy, "r"));
-	assert_false(words_remove(&copy, "r"));
-	assert_true(words_remove(&copy, "p"));
+	assert_int_equal(json_get_strings(json, "a", &strings, &error), 0);
+	assert_int_equal(json_get_strings(json, "w", &strings, &error), 0);
+	assert_int_equal(json_get_strings(json, "z", &strings, &error), 0);
+	assert_int_equal(strings.count, 3);
+	assert_string_equal(strings.items[1], "q");
+	assert_string_equal(strings.items[2], "one");
+	assert_int_equal(json_get_strings(json, "n", &strings, &error), -EINVAL);
+	assert_true(strings_copy(&copy, &strings));
+	assert_true(strings_same(&copy, &strings));
+	assert_true(strings_have(&copy, "p"));
+	assert_false(strings_have(&copy, "r"));
+	assert_false(strings_remove(&copy, "r"));
+	assert_true(strings_remove(&copy, "p"));
 	assert_int_equal(copy.count, 2);
 	assert_string_equal(copy.items[0], "q");
-	assert_false(words_same(&copy, &words));
-	assert_false(words_same(&words, &copy));
-	words_free(&copy);
+	assert_false(strings_same(&copy, &strings));
+	assert_false(strings_same(&strings, &copy));
+	strings_free(&copy);
 	assert_int_equal(copy.count, 0);
-	words_free(&words);
+	strings_free(&strings);
 	json_object_put(json);
 }
 
@@ -240,7 +240,7 @@ static void test_limits(void **unused)
 
 	(void)unused;
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
-		struct definition_words words = {.count = 0};
+		struct definition_strings strings = {.count = 0};
 		struct json_object *json;
 		const char *found;
 
@@ -257,9 +257,10 @@ static void test_limits(void **unused)
 			strcat(text, ",\"a\"");
 		strcat(text, "]}");
 		json = json_read(text, strlen(text), &error);
-		assert_int_equal(json_words(json, "t", &words, &error), beyond ? -E2BIG : 0);
-		assert_int_equal(words.count, beyond ? 0 : 1024);
-		words_free(&words);
+		assert_int_equal(
+				json_get_strings(json, "t", &strings, &error), beyond ? -E2BIG : 0);
+		assert_int_equal(strings.count, beyond ? 0 : 1024);
+		strings_free(&strings);
 		json_object_put(json);
 	}
 }
@@ -361,7 +362,7 @@ static void test_answers(void **unused)
 			"{\"ok\":false,\"error\":\"no\",\"mend\":\"old\",\"hint\":\"new\",\"where\":\"x > \",\"column\":4}"};
 	struct control_error sent = {.kind = CONTROL_PERMISSION,
 			.text = "t",
-			.mend = "m",
+			.hint = "m",
 			.where = "w",
 			.column = 3};
 	struct json_object *json;
@@ -375,12 +376,12 @@ static void test_answers(void **unused)
 		if (i == 3) {
 			assert_int_equal(error.kind, CONTROL_PERMISSION);
 			assert_string_equal(error.text, "no");
-			assert_string_equal(error.mend, "old");
+			assert_string_equal(error.hint, "old");
 			assert_string_equal(error.where, "");
 			assert_int_equal(error.column, 0);
 		}
 	}
-	assert_string_equal(error.mend, "new");
+	assert_string_equal(error.hint, "new");
 	assert_string_equal(error.where, "x > ");
 	assert_int_equal(error.column, 4);
 	json = json_error(&sent);
@@ -666,7 +667,7 @@ static void test_requests(void **unused)
 				&changed, &error);
 		json_object_put(json);
 		snprintf(shown, sizeof(shown), "%d %d %d %s | %s | %s %u", ret, changed, error.kind,
-				error.text, error.mend, error.where, error.column);
+				error.text, error.hint, error.where, error.column);
 		if (strcmp(shown, requests[i].wanted) != 0) {
 			print_message("<R%zu>%s</>\n", i, shown);
 			differing++;

@@ -56,13 +56,13 @@ static bool try_once(unsigned long first, bool all, const char *whole)
 {
 	struct control_error error = {.text = ""};
 	struct json_object *object;
-	bool reached;
+	bool reachable;
 
 	next = 0;
 	lasts = all;
 	failing = first;
 	object = json_read(sample, sizeof(sample) - 1, &error);
-	reached = next >= first;
+	reachable = next >= first;
 	failing = 0;
 	if (object ? strcmp(json_object_to_json_string(object), whole) != 0 : !*error.text) {
 		printf("allocation %lu failed: %s\n", first,
@@ -74,7 +74,7 @@ static bool try_once(unsigned long first, bool all, const char *whole)
 		exit(1);
 	}
 	json_object_put(object);
-	return reached;
+	return reachable;
 }
 
 static const char bytes[] = "a\x80z\xff"; /* no UTF-8 */
@@ -85,16 +85,16 @@ static bool print_once(unsigned long first, bool all)
 	static const char wanted[] = "\"a\\udc80z\\udcff\"";
 	struct json_object *object = json_object_new_string_len(bytes, sizeof(bytes) - 1);
 	struct control_text text;
-	bool reached, good;
+	bool reachable, good;
 	int ret;
 
 	next = 0;
 	lasts = all;
 	failing = first;
 	ret = control_text_print(object, JSON_C_TO_STRING_PLAIN, &text);
-	reached = next >= first;
+	reachable = next >= first;
 	failing = 0;
-	good = ret ? ret == -ENOMEM && reached && !text.made
+	good = ret ? ret == -ENOMEM && reachable && !text.made
 		   : text.size == sizeof(wanted) - 1 && !strcmp(text.text, wanted) &&
 					text.made == text.text;
 	if (!good) {
@@ -103,7 +103,7 @@ static bool print_once(unsigned long first, bool all)
 	}
 	control_text_free(&text);
 	json_object_put(object);
-	return reached;
+	return reachable;
 }
 
 int main(void)

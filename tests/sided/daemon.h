@@ -89,10 +89,10 @@ static inline void write_padded(const char *name, const char *text, size_t size)
 	free(padded);
 }
 
-static inline void read_text(const char *name, char *text, size_t room)
+static inline void read_text(const char *name, char *text, size_t capacity)
 {
 	int fd = open(in_work(name), O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, capacity - 1);
 
 	text[size > 0 ? size : 0] = 0;
 	if (fd >= 0)
@@ -108,7 +108,7 @@ static inline bool exists(const char *name)
 
 static inline void begin_daemon(const char *runtime, int expected, struct control_error *error)
 {
-	const struct options options = {.runtime = runtime, .boot = "/none"};
+	const struct sided_options options = {.runtime = runtime, .boot = "/none"};
 
 	the_daemon = (struct daemon){.lock_fd = -1,
 			.serial = 1,
@@ -213,9 +213,9 @@ static inline void check_answer(
 	struct control_error error;
 
 	CHECK(answer && json_answer(answer, &error));
-	check_text(control_kind_word(error.kind), kind);
+	check_text(control_kind_name(error.kind), kind);
 	check_text(error.text, text);
-	check_text(error.mend, hint);
+	check_text(error.hint, hint);
 	json_object_put(answer);
 }
 
@@ -290,16 +290,17 @@ static inline int arrive(uint64_t token, enum wire_control control, uint32_t sig
 	return fd;
 }
 
-static inline struct program *only_program(void)
+static inline struct sided_program *only_program(void)
 {
-	struct program *program = the_daemon.programs[(unsigned int)getpid() % PROGRAM_BUCKETS];
+	struct sided_program *program =
+			the_daemon.programs[(unsigned int)getpid() % PROGRAM_BUCKETS];
 
 	CHECK(program && !program->next && program->pid == getpid() &&
 			programs_count(&the_daemon, SCOPE_ALL) == 1);
 	return program;
 }
 
-static inline void say_done(int fd, uint64_t token, uint64_t serial)
+static inline void sessions_print_done(int fd, uint64_t token, uint64_t serial)
 {
 	const struct wire_done done = {.token = token, .serial = serial, .state = WIRE_DONE_ALL};
 
@@ -333,7 +334,7 @@ static inline void end(void)
 {
 	close_daemon(&the_daemon);
 	CHECK(!the_daemon.client_shares.users && !the_daemon.stranger_shares.users &&
-			!the_daemon.door_shares.users && !the_daemon.program_shares.users);
+			!the_daemon.rendezvous_shares.users && !the_daemon.program_shares.users);
 	CHECK(!objects_left() && !exists("run/sided.pid") && !exists("run/control.sock"));
 	CHECK(!nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS));
 	CHECK(dup2(fileno(report), STDERR_FILENO) == STDERR_FILENO);

@@ -11,23 +11,23 @@
 #include "../called.h"
 #include "cmd/sided/sided.h"
 
-static const char *loop_name(const struct watch *watch);
+static const char *loop_name(const struct sided_watch *watch);
 static const char *failing_watch; /* the watch that cannot be made, or NULL */
 
-static inline void loop_owner_get(struct object *owner)
+static inline void loop_owner_get(struct sided_object *owner)
 {
 	if (owner)
 		object_get(owner);
 }
 
-static inline void loop_owner_put(struct daemon *daemon, struct object *owner)
+static inline void loop_owner_put(struct daemon *daemon, struct sided_object *owner)
 {
 	if (owner)
 		object_put(daemon, owner);
 }
 
-int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
-		void (*ready)(struct daemon *, struct watch *, uint32_t))
+int loop_watch(struct daemon *daemon, struct sided_watch *watch, int fd, uint32_t events,
+		void (*ready)(struct daemon *, struct sided_watch *, uint32_t))
 {
 	(void)daemon;
 	called("watch(%s,%x) ", loop_name(watch), events);
@@ -41,7 +41,7 @@ int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t even
 	return 0;
 }
 
-void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
+void loop_change(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	(void)daemon;
 	if (watch->fd < 0 || watch->events == events)
@@ -50,7 +50,7 @@ void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
 	called("change(%s,%x) ", loop_name(watch), events);
 }
 
-int loop_release(struct daemon *daemon, struct watch *watch)
+int loop_release(struct daemon *daemon, struct sided_watch *watch)
 {
 	int fd = watch->fd;
 
@@ -62,7 +62,7 @@ int loop_release(struct daemon *daemon, struct watch *watch)
 	return fd;
 }
 
-void loop_unwatch(struct daemon *daemon, struct watch *watch)
+void loop_unwatch(struct daemon *daemon, struct sided_watch *watch)
 {
 	int fd = loop_release(daemon, watch);
 

@@ -203,12 +203,12 @@ static void test_accepts(void **unused)
 	script = (const int[]){1, EAGAIN, EINTR, ECONNABORTED, 1, EBADF};
 	(void)accept_all(current);
 	assert_called("wait\npoll\nwait\npoll\npoll\npoll\npoll\nwait\npoll\n");
-	assert_int_equal(sem_getvalue(&current->places, &value), 0);
+	assert_int_equal(sem_getvalue(&current->free_slots, &value), 0);
 	assert_int_equal(value, 29);
 	fd = acceptor_take(current);
 	assert_true(fd > 2);
 	close(fd);
-	assert_int_equal(sem_getvalue(&current->places, &value), 0);
+	assert_int_equal(sem_getvalue(&current->free_slots, &value), 0);
 	assert_int_equal(value, 30);
 	/* The one that nobody has taken is closed at the end. */
 	stop("close\nclose_listener\ndestroy\nfree\n");

@@ -27,9 +27,9 @@ static int peer_error, process_error, send_error;
 static bool has_no_memory, has_exited, takes_pass;
 static int accepts[48]; /* descriptors or negative errors */
 static unsigned int nr_accepts;
-static struct door *accepting;
+static struct rendezvous *accepting;
 static ssize_t received; /* 0: the message below */
-static struct program *arriving;
+static struct sided_program *arriving;
 static unsigned char message_of_test[WIRE_MESSAGE_MAX];
 static size_t message_size;
 static unsigned char sent[WIRE_MESSAGE_MAX];
@@ -43,9 +43,9 @@ static int new_descriptor(void)
 	return fd;
 }
 
-static const char *loop_name(const struct watch *watch)
+static const char *loop_name(const struct sided_watch *watch)
 {
-	const struct agent *agent = (const struct agent *)(const void *)watch->owner;
+	const struct sided_agent *agent = (const struct sided_agent *)(const void *)watch->owner;
 
 	return watch == &daemon_of_test.control_listener           ? "control"
 			: watch == &daemon_of_test.agents_listener ? "agents"
@@ -62,7 +62,7 @@ int runtime_peer(int fd, struct peer *peer)
 	return peer_error;
 }
 
-void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
+void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 {
 	char text[300];
 	va_list arguments;
@@ -75,7 +75,7 @@ void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 	called("say(%s) ", text);
 }
 
-struct program *program_arrive(struct daemon *daemon, struct agent *agent,
+struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *agent,
 		const struct wire_arrive *arrive, const char **reason)
 {
 	called("arrive(%llu) ", (unsigned long long)arrive->token);
@@ -87,31 +87,32 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 	return arriving;
 }
 
-void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done)
+void program_done(
+		struct daemon *daemon, struct sided_program *program, const struct wire_done *done)
 {
 	(void)daemon;
 	called("done(%llu,%llu) ", (unsigned long long)program->token,
 			(unsigned long long)done->serial);
 }
 
-void program_disconnected(struct daemon *daemon, struct agent *agent)
+void program_disconnected(struct daemon *daemon, struct sided_agent *agent)
 {
 	called("disconnected(%d) ", agent->program != NULL);
 	ref_set(daemon, agent->program, NULL);
 }
 
 bool session_socket(const struct daemon *daemon, const struct session_entry *entry, char *path,
-		size_t room)
+		size_t capacity)
 {
 	(void)daemon;
-	assert_int_equal(room, WIRE_SESSION_PATH_MAX + 1);
-	(void)snprintf(path, room, "/s/%s", entry->output);
+	assert_int_equal(capacity, WIRE_SESSION_PATH_MAX + 1);
+	(void)snprintf(path, capacity, "/s/%s", entry->output);
 	return *entry->output != '!';
 }
 
 bool worker_is_ready(const struct session_entry *entry)
 {
-	return entry->nr_missed != 0;
+	return entry->nr_unrecorded != 0;
 }
 
 bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
@@ -122,57 +123,58 @@ bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
 	return takes_pass;
 }
 
-void workers_miss(struct daemon *daemon, struct program *program)
+void workers_miss(struct daemon *daemon, struct sided_program *program)
 {
 	(void)daemon;
 	called("miss(%llu) ", (unsigned long long)program->token);
 }
 
-size_t push_add(const struct session_entry *entry, const struct program *program, uint32_t index,
-		char *message, size_t room)
+size_t push_add(const struct session_entry *entry, const struct sided_program *program,
+		uint32_t index, char *message, size_t capacity)
 {
 	size_t size = strlen(entry->output) + 3;
 	char text[32];
 
 	called("push(%s,%u,%llu,%zu) ", entry->output, index, (unsigned long long)program->token,
-			room);
+			capacity);
 	(void)snprintf(text, sizeof(text), "<%s%u>", entry->output, index);
 	memcpy(message, text, size);
 	return size;
 }
 
-struct door *door_of(const struct daemon *daemon, const struct watch *watch)
+struct rendezvous *rendezvous_of_watch(const struct daemon *daemon, const struct sided_watch *watch)
 {
 	assert_ptr_equal(watch, &daemon->agents_listener);
 	return accepting;
 }
 
-int door_accept(const struct door *door, const struct watch *watch)
+int rendezvous_accept(const struct rendezvous *rendezvous, const struct sided_watch *watch)
 {
 	int fd;
 
-	assert_ptr_equal(door, accepting);
+	assert_ptr_equal(rendezvous, accepting);
 	assert_ptr_equal(watch, &daemon_of_test.agents_listener);
 	fd = accepts[nr_accepts++];
 	errno = fd < 0 ? -fd : 0;
 	return fd < 0 ? -1 : fd;
 }
 
-void door_connected(struct daemon *daemon, struct agent *agent, struct door *door)
+void rendezvous_connected(
+		struct daemon *daemon, struct sided_agent *agent, struct rendezvous *rendezvous)
 {
 	(void)daemon;
 	(void)agent;
-	called("door(%d) ", door != NULL);
+	called("door(%d) ", rendezvous != NULL);
 }
 
-void door_disconnected(struct daemon *daemon, struct agent *agent)
+void rendezvous_disconnected(struct daemon *daemon, struct sided_agent *agent)
 {
 	(void)daemon;
 	assert_true(agent->object.is_closed);
 	called("left ");
 }
 
-void doors_listen(struct daemon *daemon, bool listen)
+void rendezvous_listen_all(struct daemon *daemon, bool listen)
 {
 	(void)daemon;
 	called("doors(%d) ", listen);
@@ -237,13 +239,13 @@ static char *named(const char *name)
 	return (char *)(uintptr_t)name;
 }
 
-static void end_program(struct daemon *daemon, struct object *object)
+static void end_program(struct daemon *daemon, struct sided_object *object)
 {
 	(void)daemon;
 	(void)object;
 }
 
-static struct program program_of_test = {.token = 77, .uid = UID, .watch.fd = -1};
+static struct sided_program program_of_test = {.token = 77, .uid = UID, .watch.fd = -1};
 
 static void begin_program(void)
 {
@@ -260,7 +262,7 @@ static void end_of_program(void)
 }
 
 /* Accepts one connection; the last one that was accepted, unless it was refused. */
-static struct agent *come(void)
+static struct sided_agent *come(void)
 {
 	nr_accepts = 0;
 	accepts[0] = new_descriptor();
@@ -270,9 +272,9 @@ static struct agent *come(void)
 	return daemon_of_test.agents;
 }
 
-static struct agent *come_quietly(void)
+static struct sided_agent *come_quietly(void)
 {
-	struct agent *agent = come();
+	struct sided_agent *agent = come();
 
 	*calls = '\0';
 	return agent;
@@ -312,7 +314,7 @@ static void check_refused(const char *reason)
 static void test_accept(void **state)
 {
 	struct resources before = resources_now();
-	struct agent *agent;
+	struct sided_agent *agent;
 	size_t memory = 0;
 
 	(void)state;
@@ -337,7 +339,7 @@ static void test_accept(void **state)
 	daemon_of_test.agents_refuse_fds = true;
 	agent = come_quietly();
 	assert_true(agent->refuses_fds);
-	accepting = (struct door *)(void *)&before;
+	accepting = (struct rendezvous *)(void *)&before;
 	agent = come();
 	assert_called("watch(process,1) watch(socket,1) door(1) timer(3000) ");
 	assert_false(agent->refuses_fds);
@@ -443,7 +445,7 @@ static void test_accept_errors(void **state)
 
 static void test_strangers(void **state)
 {
-	struct agent *agents[6];
+	struct sided_agent *agents[6];
 
 	(void)state;
 	begin();
@@ -514,12 +516,12 @@ static void test_strangers(void **state)
 
 /* ---- Messages ---- */
 
-static void receive(struct agent *agent)
+static void receive(struct sided_agent *agent)
 {
 	agent->watch.ready(&daemon_of_test, &agent->watch, EPOLLIN);
 }
 
-static void receive_arrive(struct agent *agent)
+static void receive_arrive(struct sided_agent *agent)
 {
 	const struct wire_arrive arrive = {.pid = 5,
 			.control = WIRE_CONTROL_THREAD,
@@ -533,7 +535,7 @@ static void receive_arrive(struct agent *agent)
 	receive(agent);
 }
 
-static void receive_done(struct agent *agent, uint64_t token, uint64_t serial)
+static void receive_done(struct sided_agent *agent, uint64_t token, uint64_t serial)
 {
 	const struct wire_done done = {.token = token, .serial = serial};
 	ssize_t size = wire_encode_done(message_of_test, sizeof(message_of_test), &done);
@@ -543,7 +545,7 @@ static void receive_done(struct agent *agent, uint64_t token, uint64_t serial)
 	receive(agent);
 }
 
-static void receive_pass(struct agent *agent, const char *path)
+static void receive_pass(struct sided_agent *agent, const char *path)
 {
 	const struct wire_pass pass = {.path = path};
 	ssize_t size = wire_encode_pass(message_of_test, sizeof(message_of_test), &pass);
@@ -555,7 +557,7 @@ static void receive_pass(struct agent *agent, const char *path)
 
 static void test_arrive(void **state)
 {
-	struct agent *agent;
+	struct sided_agent *agent;
 
 	(void)state;
 	begin();
@@ -618,11 +620,11 @@ static void test_arrive(void **state)
 static void test_held(void **state)
 {
 	struct session_entry entries[] = {
-			{.output = named("a"), .state = SESSION_LIVE, .nr_missed = 1},
+			{.output = named("a"), .state = SESSION_LIVE, .nr_unrecorded = 1},
 			{.output = named("b"), .state = SESSION_DEFINED},
 			{.output = named("c"), .state = SESSION_LIVE, .error = named("x")},
 			{.output = named("d"), .state = SESSION_LIVE}};
-	struct agent *agent;
+	struct sided_agent *agent;
 
 	(void)state;
 	begin();
@@ -691,10 +693,10 @@ static void test_welcome(void **state)
 			{.output = named("cde"), .state = SESSION_LIVE, .generation = 7}};
 	struct wire_welcome_session session;
 	struct wire_welcome welcome;
-	struct agent *agent;
+	struct sided_agent *agent;
 	static char reason[WIRE_MESSAGE_MAX + 1];
 	char expected[200];
-	size_t at = 0, room = WIRE_MESSAGE_MAX - WIRE_WELCOME_SESSIONS_BYTES_MAX - 2560;
+	size_t at = 0, capacity = WIRE_MESSAGE_MAX - WIRE_WELCOME_SESSIONS_BYTES_MAX - 2560;
 
 	(void)state;
 	begin();
@@ -703,7 +705,7 @@ static void test_welcome(void **state)
 	for (int i = 0; i < 4; i++)
 		entries[i].next = &entries[i + 1];
 	for (int i = 0; i < 5; i++)
-		entries[i].nr_missed = 1;
+		entries[i].nr_unrecorded = 1;
 	daemon_of_test.sessions = entries;
 	agent = come_quietly();
 	for (int i = 0; i < 2; i++) {
@@ -712,7 +714,7 @@ static void test_welcome(void **state)
 		receive_arrive(agent);
 		(void)snprintf(expected, sizeof(expected),
 				"arrive(77) cancel miss(77) push(ab,0,77,%zu) push(cde,1,77,%zu) send ",
-				room, room - 5);
+				capacity, capacity - 5);
 		assert_called(expected);
 		sent_size -= strlen(pushes);
 		assert_memory_equal(sent + sent_size, pushes, strlen(pushes));
@@ -780,7 +782,7 @@ static void test_pass(void **state)
 			{.output = named("!x"), .state = SESSION_LIVE},
 			{.output = named("y"), .state = SESSION_LIVE},
 			{.output = named("x"), .state = SESSION_LIVE}};
-	struct agent *agent;
+	struct sided_agent *agent;
 
 	(void)state;
 	begin();
@@ -832,7 +834,7 @@ static void test_done(void **state)
 		uint64_t token, serial;
 	} wrong[] = {{76, 9}, {78, 9}, {77, 10}};
 	const struct wire_bye bye = {.token = 77};
-	struct agent *agent;
+	struct sided_agent *agent;
 
 	(void)state;
 	begin();
@@ -879,7 +881,7 @@ static void test_versions(void **state)
 			"say(process 1234 of user 47 is not recorded: its agent has version %d of the protocol, this daemon version %d; restart it with the libside of this release) send " GONE;
 	struct wire_header *header = (struct wire_header *)(void *)message_of_test;
 	struct peer one = {.uid = UID};
-	struct agent *agent;
+	struct sided_agent *agent;
 	char expected[400];
 
 	(void)state;

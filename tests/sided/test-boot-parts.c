@@ -42,7 +42,7 @@ static bool fails(const char *name, int error)
 
 /* ---- Neighbours ---- */
 
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	char text[600];
 	va_list arguments;
@@ -80,14 +80,14 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 {
 	assert_ptr_equal(daemon, &daemon_of_test);
 	called("remove(%d,%d,%s)\n", entry->boot, entry->state,
-			entry->place ? entry->place : "none");
+			entry->state_dir ? entry->state_dir : "none");
 	definition_free(entry->definition);
 }
 
 int session_settle(struct daemon *daemon, struct session_entry *entry, struct control_error *error)
 {
 	assert_ptr_equal(daemon, &daemon_of_test);
-	assert_string_equal(entry->place, session_place);
+	assert_string_equal(entry->state_dir, session_place);
 	called("settle(%d,%d)\n", entry->boot, entry->state);
 	return fails("settle", 0) ? control_fail(error, CONTROL_FAILED, -EACCES, NULL, "no output")
 				  : 0;
@@ -321,12 +321,12 @@ static const char *config_path(void)
 	return path;
 }
 
-static void write_config(const char *rest)
+static void write_config(const char *remainder)
 {
 	FILE *file = fopen(config_path(), "we");
 
 	assert_non_null(file);
-	(void)fprintf(file, "place %s\n%s", place_of_test, rest);
+	(void)fprintf(file, "place %s\n%s", place_of_test, remainder);
 	(void)fclose(file);
 }
 
@@ -344,8 +344,8 @@ static unsigned int mode_of(const char *path)
 static void drop_entry(void)
 {
 	definition_free(entry_of_test.definition);
-	free(entry_of_test.place);
-	entry_of_test = (struct session_entry){.place = NULL};
+	free(entry_of_test.state_dir);
+	entry_of_test = (struct session_entry){.state_dir = NULL};
 }
 
 static void test_adopt(void **state)
@@ -360,7 +360,7 @@ static void test_adopt(void **state)
 	assert_called(ADDED);
 	assert_true(entry_of_test.boot && entry_of_test.state == SESSION_LIVE &&
 			entry_of_test.active);
-	assert_string_equal(entry_of_test.place, session_place);
+	assert_string_equal(entry_of_test.state_dir, session_place);
 	assert_int_equal(mode_of(place_of_test), 0755);
 	assert_int_equal(mode_of(session_place), 0700);
 	(void)snprintf(above, sizeof(above), "%s/a", work);
@@ -439,7 +439,7 @@ static void test_refused(void **state)
 	check_failure("strdup", expected);
 	failing = NULL;
 	/* It was destroyed. */
-	entry_of_test = (struct session_entry){.boot = true, .place = session_place};
+	entry_of_test = (struct session_entry){.boot = true, .state_dir = session_place};
 	boot_end(&entry_of_test);
 	assert_called("");
 	boot_adopt(&daemon_of_test, config_path());
@@ -471,7 +471,7 @@ static void test_refused(void **state)
 static void test_end(void **state)
 {
 	unsigned int before = resources_descriptors();
-	struct session_entry entry = {.boot = true, .place = session_place};
+	struct session_entry entry = {.boot = true, .state_dir = session_place};
 	struct stat status;
 	char over[96], expected[400];
 
@@ -489,7 +489,7 @@ static void test_end(void **state)
 	entry = (struct session_entry){.boot = true};
 	boot_end(&entry);
 	assert_true(access(session_place, F_OK) && errno == ENOENT);
-	entry.place = session_place;
+	entry.state_dir = session_place;
 	for (int i = 0; i < 2; i++) {
 		boot_end(&entry);
 		assert_int_equal(stat(over, &status), 0);
@@ -577,7 +577,7 @@ static void test_daemon(void **state)
 static void test_session(void **state)
 {
 	static const char *const paths[] = {"/one", NULL};
-	static const struct owner owner = {7, 8};
+	static const struct session_owner owner = {7, 8};
 
 	(void)state;
 	begin_capabilities();
@@ -606,7 +606,7 @@ static void test_session(void **state)
 
 static void test_as_owner(void **state)
 {
-	static const struct owner owner = {7, 8};
+	static const struct session_owner owner = {7, 8};
 
 	(void)state;
 	begin_capabilities();
@@ -653,7 +653,7 @@ static void test_as_root(void **state)
 
 static void test_sender(void **state)
 {
-	static const struct owner owner = {7, 8};
+	static const struct session_owner owner = {7, 8};
 
 	(void)state;
 	begin_capabilities();

@@ -28,7 +28,7 @@ static bool has_no_memory, has_group, is_due, has_no_error;
 static uint64_t now = 100;
 static int received_fd = -1;
 
-static const char *loop_name(const struct watch *watch)
+static const char *loop_name(const struct sided_watch *watch)
 {
 	const struct client *client = (const struct client *)(const void *)watch->owner;
 
@@ -71,7 +71,7 @@ bool runtime_peer_in_group(int fd, const struct peer *peer, gid_t group)
 	return has_group;
 }
 
-void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
+void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 {
 	char text[200];
 	va_list arguments;
@@ -212,7 +212,7 @@ static void finish(void)
 /* Accepts one connection, whose socket is one of a pair; *ret_end is the other one. */
 static struct client *come_with(int *ret_end)
 {
-	struct watch listener = {.fd = 61};
+	struct sided_watch listener = {.fd = 61};
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -270,7 +270,7 @@ static void test_accept(void **state)
 	struct resources before = resources_now();
 	struct client *client;
 	socklen_t size = sizeof(int);
-	int room = 0, small = 0, end, other;
+	int capacity = 0, small = 0, end, other;
 
 	(void)state;
 	other = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -283,8 +283,8 @@ static void test_accept(void **state)
 	assert_called("watch(socket,1) ");
 	assert_true(client->heard == 321 && client->peer.pid == PID && client->handover.fd == -1 &&
 			!client->busy && !client->last && !client->next);
-	assert_int_equal(getsockopt(client->watch.fd, SOL_SOCKET, SO_SNDBUF, &room, &size), 0);
-	assert_true(room > small || small >= 1 << 20);
+	assert_int_equal(getsockopt(client->watch.fd, SOL_SOCKET, SO_SNDBUF, &capacity, &size), 0);
+	assert_true(capacity > small || small >= 1 << 20);
 	assert_int_equal(shares_used(&daemon_of_test.client_shares, UID), 1);
 	client_close(&daemon_of_test, client);
 	assert_called(gone());
@@ -361,7 +361,7 @@ static void test_accept(void **state)
 static void test_accept_errors(void **state)
 {
 	static const int errors[] = {EINTR, ECONNABORTED, EAGAIN, EINVAL, EMFILE, ENFILE};
-	struct watch listener = {.fd = 61};
+	struct sided_watch listener = {.fd = 61};
 
 	(void)state;
 	begin();

@@ -174,26 +174,26 @@ static void test_protocol(void)
 	check_text(only_program()->exe, "/bin/program");
 	CHECK(only_program()->token == 5 && only_program()->uid == geteuid() &&
 			only_program()->since == 1);
-	CHECK(program_is_reached(&the_daemon, getpid()) && !program_is_reached(&the_daemon, 1));
-	say_done(fd, 5, 1);
+	CHECK(program_is_reachable(&the_daemon, getpid()) && !program_is_reachable(&the_daemon, 1));
+	sessions_print_done(fd, 5, 1);
 	turn();
 	CHECK(only_program()->done == 1 && only_program()->known == 1);
 	say_arrive(fd, 5, WIRE_CONTROL_THREAD, 0);
 	check_protocol(fd, second);
 	/* It stays without its connection. */
 	turn();
-	CHECK(!only_program()->agent && program_is_reached(&the_daemon, getpid()));
+	CHECK(!only_program()->agent && program_is_reachable(&the_daemon, getpid()));
 	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
-	say_done(fd, 6, 1);
+	sessions_print_done(fd, 6, 1);
 	check_protocol(fd, another);
 	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
-	say_done(fd, 5, 2);
+	sessions_print_done(fd, 5, 2);
 	check_protocol(fd, another);
 	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
 	say_message(fd, wire_encode_pass(message, sizeof(message), &pass));
 	check_protocol(fd, "protocol error: PASS after ARRIVE");
 	fd = dial("run/agents.sock");
-	say_done(fd, 5, 1);
+	sessions_print_done(fd, 5, 1);
 	check_protocol(fd, "protocol error: DONE before ARRIVE");
 	fd = dial("run/agents.sock");
 	say_message(fd, wire_encode_bye(message, sizeof(message), &bye));
@@ -392,8 +392,8 @@ static void check_door(const char *members, const char *reason)
 
 	snprintf(text, sizeof(text), "{%s}", members);
 	write_text("run/state/.door-7", text, strlen(text));
-	doors_restore(&the_daemon);
-	CHECK(!the_daemon.doors && !exists("run/state/.door-7"));
+	rendezvous_restore_all(&the_daemon);
+	CHECK(!the_daemon.rendezvous_list && !exists("run/state/.door-7"));
 	snprintf(expected, sizeof(expected), "sided: the rendezvous socket in %s is removed: %s\n",
 			in_work("run/state/.door-7"), reason ? reason : "");
 	check_text(reported(), reason ? expected : "");
@@ -403,22 +403,22 @@ static void test_doors(void)
 {
 	static const char missing[] = "its path or its process is missing";
 	struct resources before = resources_now();
-	char members[400], path[DOOR_PATH_SIZE + 1];
+	char members[400], path[RENDEZVOUS_PATH_SIZE + 1];
 
 	check_door("\"path\":\"/x\",\"pid\":0,\"started\":1", missing);
 	check_door("\"path\":\"/x\",\"pid\":1,\"started\":0", missing);
 	check_door("\"pid\":1,\"started\":1", missing);
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
-	for (size_t size = DOOR_PATH_SIZE - 1; size <= DOOR_PATH_SIZE; size++) {
+	for (size_t size = RENDEZVOUS_PATH_SIZE - 1; size <= RENDEZVOUS_PATH_SIZE; size++) {
 		snprintf(members, sizeof(members), "\"path\":\"%.*s\",\"pid\":%d,\"started\":1",
 				(int)size, path, getpid());
 		/* Another process has the number: nothing is reported. */
-		check_door(members, size < DOOR_PATH_SIZE ? NULL : missing);
+		check_door(members, size < RENDEZVOUS_PATH_SIZE ? NULL : missing);
 	}
 	for (size_t size = 4096; size <= 4097; size++) {
 		write_padded("run/state/.door-7", "{\"pid\":1}", size);
-		doors_restore(&the_daemon);
+		rendezvous_restore_all(&the_daemon);
 		CHECK(!exists("run/state/.door-7"));
 		CHECK(strstr(reported(), size == 4096 ? missing : "or is too large"));
 	}
@@ -452,7 +452,7 @@ static void check_restored(const char *more, size_t size, const char *reason)
 			entry->gid == (has_more ? 9 : getegid()));
 	if (has_more) {
 		check_text(entry->output, "/out");
-		check_text(entry->place, "/place");
+		check_text(entry->state_dir, "/place");
 	}
 	session_remove(&the_daemon, entry);
 	objects_free_unused(&the_daemon);
@@ -524,7 +524,8 @@ static void check_settled(struct session_entry *entry, const char *output, uid_t
 	check_text(entry->output, output);
 	CHECK(!stat(entry->output, &status) && (status.st_mode & 0777) == 0700 &&
 			status.st_uid == owner);
-	CHECK(strstr(entry->place, "/side-") && strstr(entry->place, entry->definition->name));
+	CHECK(strstr(entry->state_dir, "/side-") &&
+			strstr(entry->state_dir, entry->definition->name));
 	session_remove(&the_daemon, entry);
 	objects_free_unused(&the_daemon);
 }
@@ -535,7 +536,7 @@ static void check_not_settled(struct session_entry *entry, const char *path, int
 	char expected[400];
 
 	CHECK(session_settle(&the_daemon, entry, &error) == -code && !entry->output &&
-			!entry->place);
+			!entry->state_dir);
 	snprintf(expected, sizeof(expected), "cannot make the directory %s: %s", path,
 			strerror(code));
 	check_text(error.text, expected);
@@ -617,7 +618,7 @@ static void check_runtime(
 
 	CHECK(runtime_open(&daemon, path, &error) < 0 && error.kind == kind);
 	check_text(error.text, text);
-	check_text(error.mend, hint);
+	check_text(error.hint, hint);
 	if (daemon.lock_fd >= 0)
 		close(daemon.lock_fd);
 }
@@ -708,7 +709,7 @@ static void test_log(void)
 	(void)reported();
 	/* A user other than the daemon's. */
 	for (int i = 0; i < LIMIT_LINES_OF_MEMBER + 3; i++)
-		say_about(&the_daemon, geteuid() + 1, "line %d", i);
+		log_about(&the_daemon, geteuid() + 1, "line %d", i);
 	for (const char *at = reported(); *at; at = strchr(at, '\n') + 1)
 		nr++;
 	CHECK(nr == LIMIT_LINES_OF_MEMBER);

@@ -29,11 +29,11 @@
 static char work[] = "/tmp/side-door-parts-XXXXXX";
 static const char *failing; /* the function that fails, or NULL */
 static int failing_error;
-static struct door_view seen;
+static struct rendezvous_view seen;
 static uint64_t starts
 		[3]; /* of the process, each time when the daemon asks; the last one from then on */
 static unsigned int nr_starts;
-static bool is_listener = true, is_reached;
+static bool is_listener = true, is_reachable;
 static int last_place = -1;
 static struct daemon daemon_of_test;
 
@@ -70,7 +70,7 @@ static int new_descriptor(void)
 	return fd;
 }
 
-bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
+bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, const char *format, ...)
 {
 	va_list arguments;
 	char name[100];
@@ -79,7 +79,7 @@ bool runtime_path(const struct daemon *daemon, char *path, size_t room, const ch
 	va_start(arguments, format);
 	(void)vsnprintf(name, sizeof(name), format, arguments);
 	va_end(arguments);
-	(void)snprintf(path, room, "%s/%s", work, strrchr(name, '/') + 1);
+	(void)snprintf(path, capacity, "%s/%s", work, strrchr(name, '/') + 1);
 	return !fails("path");
 }
 
@@ -111,7 +111,7 @@ void state_each(struct daemon *daemon, const char *prefix, state_restore *take)
 	take(daemon, 7, in_work(".door-7"));
 }
 
-void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
+void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 {
 	char text[300];
 	va_list arguments;
@@ -124,22 +124,22 @@ void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 	called("say(%s)\n", text);
 }
 
-void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	(void)daemon;
 	(void)watch;
 	(void)events;
 }
 
-bool program_is_reached(struct daemon *daemon, pid_t pid)
+bool program_is_reachable(struct daemon *daemon, pid_t pid)
 {
 	(void)daemon;
 	assert_int_equal(pid, PID);
-	return is_reached;
+	return is_reachable;
 }
 
-int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
-		void (*ready)(struct daemon *, struct watch *, uint32_t))
+int loop_watch(struct daemon *daemon, struct sided_watch *watch, int fd, uint32_t events,
+		void (*ready)(struct daemon *, struct sided_watch *, uint32_t))
 {
 	int ret = fails("loop_watch");
 
@@ -151,7 +151,7 @@ int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t even
 	return ret;
 }
 
-int loop_release(struct daemon *daemon, struct watch *watch)
+int loop_release(struct daemon *daemon, struct sided_watch *watch)
 {
 	int fd = watch->fd;
 
@@ -160,7 +160,7 @@ int loop_release(struct daemon *daemon, struct watch *watch)
 	return fd;
 }
 
-void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
+void loop_change(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	(void)daemon;
 	watch->events = events;
@@ -220,7 +220,7 @@ void handover_close(int fd)
 	close(fd);
 }
 
-static int played_look(pid_t pid, struct door_view *found)
+static int played_look(pid_t pid, struct rendezvous_view *found)
 {
 	assert_int_equal(pid, PID);
 	*found = seen;
@@ -244,12 +244,12 @@ static int played_place(int root, const char *path)
 	return ret ? ret : last_place;
 }
 
-static int played_listen(const char *how, int place)
+static int played_listen(const char *how, int dir)
 {
 	int ret = fails("listen");
 
 	called("%s\n", how);
-	assert_true(place < 0 || fcntl(place, F_GETFD) >= 0);
+	assert_true(dir < 0 || fcntl(dir, F_GETFD) >= 0);
 	return ret ? ret : new_descriptor();
 }
 
@@ -285,13 +285,13 @@ static int played_accept(int fd, int flags)
 	return fd + 2000;
 }
 
-#define door_look(pid, found) played_look(pid, found)
-#define door_open_root(pid) played_root(pid)
-#define door_open_place(root, path) played_place(root, path)
-#define door_listen_in(place) played_listen("listen_in", place)
-#define door_listen_nowhere(pid, path) \
+#define rendezvous_inspect(pid, found) played_look(pid, found)
+#define rendezvous_open_root(pid) played_root(pid)
+#define rendezvous_open_dir(root, path) played_place(root, path)
+#define rendezvous_listen_in(dir) played_listen("listen_in", dir)
+#define rendezvous_listen_abstract(pid, path) \
 	((void)(pid), (void)(path), played_listen("listen_nowhere", -1))
-#define door_is_listener(fd) ((void)(fd), is_listener)
+#define rendezvous_is_listener(fd) ((void)(fd), is_listener)
 #define session_process_start(pid) played_start(pid)
 #define malloc(size) played_malloc(size)
 #define rename(from, to) played_rename(from, to)
@@ -311,12 +311,12 @@ static int begin(void **unused)
 	failing = NULL;
 	nr_starts = 0;
 	starts[0] = starts[1] = starts[2] = STARTED;
-	seen = (struct door_view){1, 2, 3, 4};
-	is_reached = false;
+	seen = (struct rendezvous_view){1, 2, 3, 4};
+	is_reachable = false;
 	is_listener = true;
 	memset(&daemon_of_test, 0, sizeof(daemon_of_test));
 	daemon_of_test.uid = UID + 1;
-	if (mkdir(in_work("side-door-x"), 0700) || doors_open(&daemon_of_test))
+	if (mkdir(in_work("side-door-x"), 0700) || rendezvous_open_all(&daemon_of_test))
 		return -1;
 	*calls = '\0';
 	return 0;
@@ -325,7 +325,7 @@ static int begin(void **unused)
 static int end(void **unused)
 {
 	(void)unused;
-	doors_close(&daemon_of_test);
+	rendezvous_close_all(&daemon_of_test);
 	objects_free_unused(&daemon_of_test);
 	(void)rmdir(in_work("side-door-x"));
 	(void)unlink(in_work(".door-1"));
@@ -362,65 +362,68 @@ static void check_file(const char *name, const char *expected)
 #define PATH "/run/side-door-x/agents"
 
 /* A rendezvous socket that a user has handed in. */
-static struct door *add(void)
+static struct rendezvous *add(void)
 {
-	assert_int_equal(door_add(&daemon_of_test, UID, PID, STARTED, PATH, new_descriptor()), 0);
-	assert_non_null(daemon_of_test.doors);
-	return daemon_of_test.doors;
+	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, STARTED, PATH, new_descriptor()),
+			0);
+	assert_non_null(daemon_of_test.rendezvous_list);
+	return daemon_of_test.rendezvous_list;
 }
 
 /* ---- a new one ---- */
 
 static void test_add(void **unused)
 {
-	struct door *door = add();
+	struct rendezvous *rendezvous = add();
 
 	(void)unused;
-	assert_true(door->number == 1 && door->pid == PID && door->started == STARTED &&
-			door->uid == UID && door->is_foreign && !door->was_used &&
-			door->place == last_place && door->acceptor);
-	assert_string_equal(door->path, PATH);
-	assert_true(door->unused.base.is_set && door->unused.base.deadline == 60000);
-	assert_int_equal(shares_used(&daemon_of_test.door_shares, UID), 1);
+	assert_true(rendezvous->number == 1 && rendezvous->pid == PID &&
+			rendezvous->started == STARTED && rendezvous->uid == UID &&
+			rendezvous->is_foreign && !rendezvous->was_used &&
+			rendezvous->dir == last_place && rendezvous->acceptor);
+	assert_string_equal(rendezvous->path, PATH);
+	assert_true(rendezvous->unused.base.is_set && rendezvous->unused.base.deadline == 60000);
+	assert_int_equal(shares_used(&daemon_of_test.rendezvous_shares, UID), 1);
 	check_file(".door-1", "{\"path\":\"" PATH "\",\"pid\":1234,\"started\":5678,\"uid\":47}");
 	assert_false(is_there(".door-1.new"));
-	assert_ptr_equal(door_of(&daemon_of_test, &door->watch), door);
-	assert_null(door_of(&daemon_of_test, NULL));
-	assert_string_equal(door_for(&daemon_of_test, PID), PATH);
+	assert_ptr_equal(rendezvous_of_watch(&daemon_of_test, &rendezvous->watch), rendezvous);
+	assert_null(rendezvous_of_watch(&daemon_of_test, NULL));
+	assert_string_equal(rendezvous_of_process(&daemon_of_test, PID), PATH);
 	for (int i = 0; i < 4; i++) {
 		((uint64_t *)&seen)[i] += 10;
-		assert_string_equal(door_for(&daemon_of_test, PID), "");
+		assert_string_equal(rendezvous_of_process(&daemon_of_test, PID), "");
 		((uint64_t *)&seen)[i] -= 10;
 	}
 	arm("look", -ESRCH);
-	assert_string_equal(door_for(&daemon_of_test, PID), "");
-	assert_int_equal(door_accept(door, &door->watch), door->watch.fd + 1000);
-	assert_int_equal(door_accept(NULL, &door->watch), door->watch.fd + 2000);
-	doors_listen(&daemon_of_test, true);
-	assert_int_equal(door->watch.events, EPOLLIN);
-	doors_listen(&daemon_of_test, false);
-	assert_int_equal(door->watch.events, 0);
+	assert_string_equal(rendezvous_of_process(&daemon_of_test, PID), "");
+	assert_int_equal(rendezvous_accept(rendezvous, &rendezvous->watch),
+			rendezvous->watch.fd + 1000);
+	assert_int_equal(rendezvous_accept(NULL, &rendezvous->watch), rendezvous->watch.fd + 2000);
+	rendezvous_listen_all(&daemon_of_test, true);
+	assert_int_equal(rendezvous->watch.events, EPOLLIN);
+	rendezvous_listen_all(&daemon_of_test, false);
+	assert_int_equal(rendezvous->watch.events, 0);
 	/* The next number is higher than all others. */
-	door->number = 5;
+	rendezvous->number = 5;
 	assert_int_equal(free_number(&daemon_of_test), 6);
 	assert_int_equal(add()->number, 6);
-	door->number = 9;
+	rendezvous->number = 9;
 	assert_int_equal(free_number(&daemon_of_test), 10);
 	(void)unlink(in_work(".door-6"));
-	doors_close(&daemon_of_test);
+	rendezvous_close_all(&daemon_of_test);
 	assert_called("stop\nstop\n");
-	assert_null(daemon_of_test.doors);
+	assert_null(daemon_of_test.rendezvous_list);
 }
 
 static void check_not_added(const char *path, int expected, const char *closes)
 {
 	unsigned int open_before = resources_descriptors();
 
-	assert_int_equal(door_add(&daemon_of_test, UID, PID, STARTED, path, new_descriptor()),
+	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, STARTED, path, new_descriptor()),
 			expected);
 	assert_called(closes);
-	assert_null(daemon_of_test.doors);
-	assert_int_equal(shares_used(&daemon_of_test.door_shares, UID), 0);
+	assert_null(daemon_of_test.rendezvous_list);
+	assert_int_equal(shares_used(&daemon_of_test.rendezvous_shares, UID), 0);
 	objects_free_unused(&daemon_of_test);
 	assert_int_equal(objects_left(), 0);
 	assert_int_equal(resources_descriptors(), open_before);
@@ -431,12 +434,12 @@ static void check_not_added(const char *path, int expected, const char *closes)
 static void test_not_added(void **unused)
 {
 	static const char received[] = "handover_close\n";
-	char path[DOOR_PATH_SIZE + 1];
+	char path[RENDEZVOUS_PATH_SIZE + 1];
 
 	(void)unused;
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
-	path[DOOR_PATH_SIZE] = '\0';
+	path[RENDEZVOUS_PATH_SIZE] = '\0';
 	check_not_added(path, -EINVAL, received);
 	is_listener = false;
 	check_not_added(PATH, -EINVAL, received);
@@ -456,19 +459,21 @@ static void test_not_added(void **unused)
 	check_not_added(PATH, -EAGAIN, "close_listener\n");
 	arm("loop_watch", -ENOSPC);
 	check_not_added(PATH, -ENOSPC, "stop\n");
-	assert_int_equal(door_add(&daemon_of_test, UID, PID, 0, PATH, new_descriptor()), -ESRCH);
+	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, 0, PATH, new_descriptor()),
+			-ESRCH);
 	assert_called(received);
 	/* The user has all of them. */
-	shares_charge(&daemon_of_test.door_shares, UID, LIMIT_DOORS);
-	assert_int_equal(door_add(&daemon_of_test, UID, PID, STARTED, PATH, new_descriptor()),
+	shares_charge(&daemon_of_test.rendezvous_shares, UID, LIMIT_RENDEZVOUS);
+	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, STARTED, PATH, new_descriptor()),
 			-ENOSPC);
 	assert_called("close_listener\n");
-	shares_give_back(&daemon_of_test.door_shares, UID, LIMIT_DOORS);
+	shares_give_back(&daemon_of_test.rendezvous_shares, UID, LIMIT_RENDEZVOUS);
 	/* The longest path. */
-	path[DOOR_PATH_SIZE - 1] = '\0';
+	path[RENDEZVOUS_PATH_SIZE - 1] = '\0';
 	nr_starts = 0;
-	assert_int_equal(door_add(&daemon_of_test, UID, PID, STARTED, path, new_descriptor()), 0);
-	assert_string_equal(daemon_of_test.doors->path, path);
+	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, STARTED, path, new_descriptor()),
+			0);
+	assert_string_equal(daemon_of_test.rendezvous_list->path, path);
 }
 
 /* Without its file, a socket serves until the daemon ends. */
@@ -481,9 +486,9 @@ static void test_not_remembered(void **unused)
 		arm(calls_of_all[i], -EIO);
 		(void)add();
 		assert_false(is_there(".door-1") || is_there(".door-1.new"));
-		doors_close(&daemon_of_test);
+		rendezvous_close_all(&daemon_of_test);
 		objects_free_unused(&daemon_of_test);
-		(void)doors_open(&daemon_of_test);
+		(void)rendezvous_open_all(&daemon_of_test);
 		nr_starts = 0;
 	}
 	for (unsigned int i = 1; i < 6; i++) {
@@ -491,15 +496,15 @@ static void test_not_remembered(void **unused)
 		(void)add();
 		assert_int_equal(failing_json, 0);
 		assert_false(is_there(".door-1"));
-		doors_close(&daemon_of_test);
+		rendezvous_close_all(&daemon_of_test);
 		objects_free_unused(&daemon_of_test);
-		(void)doors_open(&daemon_of_test);
+		(void)rendezvous_open_all(&daemon_of_test);
 		nr_starts = 0;
 	}
 	*calls = '\0';
 }
 
-static void destroy_nothing(struct daemon *daemon, struct object *object)
+static void destroy_nothing(struct daemon *daemon, struct sided_object *object)
 {
 	(void)daemon;
 	(void)object;
@@ -509,74 +514,81 @@ static void destroy_nothing(struct daemon *daemon, struct object *object)
 
 static void test_life(void **unused)
 {
-	struct door *door = add();
-	struct program first = {.pid = PID, .uid = UID}, second = {.pid = PID + 1, .uid = UID};
-	struct agent agent = {.door = NULL};
+	struct rendezvous *rendezvous = add();
+	struct sided_program first = {.pid = PID, .uid = UID},
+			     second = {.pid = PID + 1, .uid = UID};
+	struct sided_agent agent = {.rendezvous = NULL};
 	int fd;
 
 	(void)unused;
 	object_init(&first.object, destroy_nothing);
 	object_init(&second.object, destroy_nothing);
-	door_connected(&daemon_of_test, &agent, NULL);
-	door_disconnected(&daemon_of_test, &agent);
-	door_left(&daemon_of_test, &first);
-	assert_true(door->unused.base.is_set);
+	rendezvous_connected(&daemon_of_test, &agent, NULL);
+	rendezvous_disconnected(&daemon_of_test, &agent);
+	rendezvous_left(&daemon_of_test, &first);
+	assert_true(rendezvous->unused.base.is_set);
 	/* A connection, and then a program. */
-	door_connected(&daemon_of_test, &agent, door);
-	assert_true(agent.door == door && door->nr_connections == 1 && !door->unused.base.is_set);
-	door_disconnected(&daemon_of_test, &agent);
-	assert_true(!agent.door && !door->nr_connections && door->unused.base.deadline == 60000 &&
-			door->unused.base.is_set);
-	door_entered(&daemon_of_test, &first, door);
-	assert_true(first.door == door && door->nr_programs == 1 && door->was_used &&
-			!door->unused.base.is_set && door->pid == PID);
-	door_entered(&daemon_of_test, &first, door);
-	assert_int_equal(door->nr_programs, 1);
-	door_entered(&daemon_of_test, &second, door);
-	assert_int_equal(door->nr_programs, 2);
-	assert_int_equal(door->pid, PID);
+	rendezvous_connected(&daemon_of_test, &agent, rendezvous);
+	assert_true(agent.rendezvous == rendezvous && rendezvous->nr_connections == 1 &&
+			!rendezvous->unused.base.is_set);
+	rendezvous_disconnected(&daemon_of_test, &agent);
+	assert_true(!agent.rendezvous && !rendezvous->nr_connections &&
+			rendezvous->unused.base.deadline == 60000 &&
+			rendezvous->unused.base.is_set);
+	rendezvous_entered(&daemon_of_test, &first, rendezvous);
+	assert_true(first.rendezvous == rendezvous && rendezvous->nr_programs == 1 &&
+			rendezvous->was_used && !rendezvous->unused.base.is_set &&
+			rendezvous->pid == PID);
+	rendezvous_entered(&daemon_of_test, &first, rendezvous);
+	assert_int_equal(rendezvous->nr_programs, 1);
+	rendezvous_entered(&daemon_of_test, &second, rendezvous);
+	assert_int_equal(rendezvous->nr_programs, 2);
+	assert_int_equal(rendezvous->pid, PID);
 	daemon_of_test.programs[5] = &second;
 	/* The one by which it is found leaves: another one takes its place. */
-	door_left(&daemon_of_test, &first);
-	assert_true(!first.door && door->nr_programs == 1 && door->pid == PID + 1 &&
-			door->started == STARTED + 1 && !door->unused.base.is_set);
+	rendezvous_left(&daemon_of_test, &first);
+	assert_true(!first.rendezvous && rendezvous->nr_programs == 1 &&
+			rendezvous->pid == PID + 1 && rendezvous->started == STARTED + 1 &&
+			!rendezvous->unused.base.is_set);
 	check_file(".door-1", "{\"path\":\"" PATH "\",\"pid\":1235,\"started\":5679,\"uid\":47}");
-	door_connected(&daemon_of_test, &agent, door);
-	door_left(&daemon_of_test, &second);
-	assert_true(!door->nr_programs && !door->unused.base.is_set && door->pid == PID + 1);
-	door_disconnected(&daemon_of_test, &agent);
-	assert_true(door->unused.base.is_set && door->unused.base.deadline == 1000 &&
-			door->unused.expired == is_unused);
+	rendezvous_connected(&daemon_of_test, &agent, rendezvous);
+	rendezvous_left(&daemon_of_test, &second);
+	assert_true(!rendezvous->nr_programs && !rendezvous->unused.base.is_set &&
+			rendezvous->pid == PID + 1);
+	rendezvous_disconnected(&daemon_of_test, &agent);
+	assert_true(rendezvous->unused.base.is_set && rendezvous->unused.base.deadline == 1000 &&
+			rendezvous->unused.expired == is_unused);
 	/* A program that comes first is the one by which it is found. */
-	door_entered(&daemon_of_test, &first, door);
-	assert_true(door->pid == PID && door->started == STARTED);
+	rendezvous_entered(&daemon_of_test, &first, rendezvous);
+	assert_true(rendezvous->pid == PID && rendezvous->started == STARTED);
 	starts[2] = 0;
-	door_left(&daemon_of_test, &first);
-	door_entered(&daemon_of_test, &second, door);
-	assert_int_equal(door->pid, PID);
-	is_unused(&daemon_of_test, &door->unused);
-	assert_false(door->object.is_closed);
-	door_connected(&daemon_of_test, &agent, door);
-	door_left(&daemon_of_test, &second);
-	is_unused(&daemon_of_test, &door->unused);
-	assert_false(door->object.is_closed);
-	door_disconnected(&daemon_of_test, &agent);
+	rendezvous_left(&daemon_of_test, &first);
+	rendezvous_entered(&daemon_of_test, &second, rendezvous);
+	assert_int_equal(rendezvous->pid, PID);
+	is_unused(&daemon_of_test, &rendezvous->unused);
+	assert_false(rendezvous->object.is_closed);
+	rendezvous_connected(&daemon_of_test, &agent, rendezvous);
+	rendezvous_left(&daemon_of_test, &second);
+	is_unused(&daemon_of_test, &rendezvous->unused);
+	assert_false(rendezvous->object.is_closed);
+	rendezvous_disconnected(&daemon_of_test, &agent);
 	fd = open(in_work("side-door-x/agents"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	close(fd);
 	assert_true(is_there("side-door-x/agents"));
-	object_get(&door->object);
-	is_unused(&daemon_of_test, &door->unused);
-	assert_true(door->object.is_closed && !daemon_of_test.doors && !door->unused.base.is_set);
+	object_get(&rendezvous->object);
+	is_unused(&daemon_of_test, &rendezvous->unused);
+	assert_true(rendezvous->object.is_closed && !daemon_of_test.rendezvous_list &&
+			!rendezvous->unused.base.is_set);
 	assert_false(is_there("side-door-x") || is_there(".door-1"));
-	assert_int_equal(shares_used(&daemon_of_test.door_shares, UID), 0);
+	assert_int_equal(shares_used(&daemon_of_test.rendezvous_shares, UID), 0);
 	assert_called("stop\n");
 	/* Once; and nothing enters it any more. */
-	close_door(&daemon_of_test, door);
-	door_entered(&daemon_of_test, &first, door);
-	assert_null(first.door);
-	await_use(&daemon_of_test, door);
-	assert_false(door->unused.base.is_set);
-	object_put(&daemon_of_test, &door->object);
+	sided_rendezvous_close_rendezvous(&daemon_of_test, rendezvous);
+	rendezvous_entered(&daemon_of_test, &first, rendezvous);
+	assert_null(first.rendezvous);
+	await_use(&daemon_of_test, rendezvous);
+	assert_false(rendezvous->unused.base.is_set);
+	object_put(&daemon_of_test, &rendezvous->object);
 	daemon_of_test.programs[5] = NULL;
 	object_close(&daemon_of_test, &first.object);
 	object_close(&daemon_of_test, &second.object);
@@ -594,19 +606,19 @@ static void write_door(const char *text)
 static void check_facts(const char *members, const char *expected)
 {
 	struct control_error error = {.kind = CONTROL_DONE};
-	struct door door = {.number = 1};
+	struct rendezvous rendezvous = {.number = 1};
 	struct json_object *facts = json_tokener_parse(members);
 	int ret;
 
 	assert_non_null(facts);
-	ret = sided_rendezvous_parse_facts(facts, &door, &error);
+	ret = sided_rendezvous_parse_facts(facts, &rendezvous, &error);
 	json_object_put(facts);
 	assert_int_equal(!ret, !expected);
 	if (expected)
 		assert_string_equal(error.text, expected);
 	else
-		assert_true(door.pid == INT32_MAX && door.started == INT64_MAX &&
-				door.uid == UINT32_MAX && !strcmp(door.path, "/x"));
+		assert_true(rendezvous.pid == INT32_MAX && rendezvous.started == INT64_MAX &&
+				rendezvous.uid == UINT32_MAX && !strcmp(rendezvous.path, "/x"));
 }
 
 static void test_facts(void **unused)
@@ -631,33 +643,35 @@ static void test_facts(void **unused)
 
 static void test_restore(void **unused)
 {
-	struct door *door;
+	struct rendezvous *rendezvous;
 
 	(void)unused;
 	write_door(FACTS(PATH));
-	doors_restore(&daemon_of_test);
-	door = daemon_of_test.doors;
-	assert_non_null(door);
-	assert_true(door->number == 7 && !door->is_foreign && !door->acceptor && door->uid == UID &&
-			door->pid == PID && door->place == last_place && door->place >= 0);
-	assert_int_equal(door_accept(door, &door->watch), door->watch.fd + 2000);
+	rendezvous_restore_all(&daemon_of_test);
+	rendezvous = daemon_of_test.rendezvous_list;
+	assert_non_null(rendezvous);
+	assert_true(rendezvous->number == 7 && !rendezvous->is_foreign && !rendezvous->acceptor &&
+			rendezvous->uid == UID && rendezvous->pid == PID &&
+			rendezvous->dir == last_place && rendezvous->dir >= 0);
+	assert_int_equal(rendezvous_accept(rendezvous, &rendezvous->watch),
+			rendezvous->watch.fd + 2000);
 	assert_called("listen_in\n");
-	doors_close(&daemon_of_test);
+	rendezvous_close_all(&daemon_of_test);
 	objects_free_unused(&daemon_of_test);
 	assert_called("close_listener\n");
 	assert_true(is_there(".door-7"));
-	(void)doors_open(&daemon_of_test);
+	(void)rendezvous_open_all(&daemon_of_test);
 	/* A name in a network has no directory. */
 	write_door(FACTS("@side-door-x"));
-	doors_restore(&daemon_of_test);
-	assert_int_equal(daemon_of_test.doors->place, -1);
+	rendezvous_restore_all(&daemon_of_test);
+	assert_int_equal(daemon_of_test.rendezvous_list->dir, -1);
 	assert_called("listen_nowhere\n");
-	remove_door(&daemon_of_test, daemon_of_test.doors);
+	sided_rendezvous_remove_rendezvous(&daemon_of_test, daemon_of_test.rendezvous_list);
 	assert_called("close_listener\n");
 	assert_true(is_there("side-door-x") && !is_there(".door-7"));
 	/* A damaged file. */
 	write_door("{\"pid\":1}");
-	doors_restore(&daemon_of_test);
+	rendezvous_restore_all(&daemon_of_test);
 	assert_non_null(strstr(calls, "say(the rendezvous socket in "));
 	assert_non_null(strstr(
 			calls, "/.door-7 is removed: its path or its process is missing)\n"));
@@ -669,9 +683,9 @@ static void check_closed(const char *error)
 {
 	char expected[300];
 
-	assert_null(daemon_of_test.doors);
+	assert_null(daemon_of_test.rendezvous_list);
 	assert_false(is_there(".door-7"));
-	assert_int_equal(!daemon_of_test.closed_doors, !error);
+	assert_int_equal(!daemon_of_test.closed_list, !error);
 	if (!error)
 		return;
 	(void)snprintf(expected, sizeof(expected),
@@ -680,7 +694,7 @@ static void check_closed(const char *error)
 			error);
 	assert_non_null(strstr(calls, expected));
 	{
-		struct json_object *list = doors_closed_json(&daemon_of_test);
+		struct json_object *list = rendezvous_closed_json(&daemon_of_test);
 
 		(void)snprintf(expected, sizeof(expected),
 				"[{\"pid\":1234,\"door\":\"" PATH "\",\"why\":\"%s\"}]", error);
@@ -693,27 +707,27 @@ static void check_closed(const char *error)
 	}
 	for (unsigned int i = 1; i <= 6; i++) {
 		failing_json = i;
-		assert_null(doors_closed_json(&daemon_of_test));
+		assert_null(rendezvous_closed_json(&daemon_of_test));
 		assert_int_equal(failing_json, 0);
 	}
 	/* The program is here, or gone. */
 	for (int i = 0; i < 2; i++) {
 		struct json_object *list;
 
-		is_reached = !i;
+		is_reachable = !i;
 		starts[2] = STARTED + (uint64_t)i;
 		nr_starts = 2;
-		list = doors_closed_json(&daemon_of_test);
+		list = rendezvous_closed_json(&daemon_of_test);
 		assert_non_null(list);
 		assert_int_equal(json_object_array_length(list), 0);
 		json_object_put(list);
 	}
-	is_reached = false;
+	is_reachable = false;
 	starts[2] = STARTED;
 	*calls = '\0';
-	doors_close(&daemon_of_test);
-	assert_null(daemon_of_test.closed_doors);
-	(void)doors_open(&daemon_of_test);
+	rendezvous_close_all(&daemon_of_test);
+	assert_null(daemon_of_test.closed_list);
+	(void)rendezvous_open_all(&daemon_of_test);
 }
 
 static void test_closed(void **unused)
@@ -724,7 +738,7 @@ static void test_closed(void **unused)
 	for (size_t i = 0; i < 5; i++) {
 		write_door(FACTS(PATH));
 		arm(steps[i], -EACCES);
-		doors_restore(&daemon_of_test);
+		rendezvous_restore_all(&daemon_of_test);
 		objects_free_unused(&daemon_of_test);
 		check_closed("Permission denied");
 		assert_int_equal(resources_descriptors(), nr_open);
@@ -733,7 +747,7 @@ static void test_closed(void **unused)
 	for (int i = 0; i < 2; i++) {
 		write_door(FACTS(PATH));
 		starts[i] = STARTED + 1;
-		doors_restore(&daemon_of_test);
+		rendezvous_restore_all(&daemon_of_test);
 		starts[i] = STARTED;
 		assert_called("");
 		check_closed(NULL);
@@ -741,7 +755,7 @@ static void test_closed(void **unused)
 	}
 	write_door(FACTS(PATH));
 	arm("listen", -ESRCH);
-	doors_restore(&daemon_of_test);
+	rendezvous_restore_all(&daemon_of_test);
 	check_closed(NULL);
 	*calls = '\0';
 }

@@ -150,13 +150,12 @@ static void test_figures(void)
 	struct json_object *object;
 	unsigned int nr = 0;
 
-	check_json(session_figures(NULL, false),
-			"{" SUMS "," PROCESSES ",\"losses\":[" LOSSES "]}");
-	check_json(session_figures(NULL, true),
+	check_json(session_stats(NULL, false), "{" SUMS "," PROCESSES ",\"losses\":[" LOSSES "]}");
+	check_json(session_stats(NULL, true),
 			"{" SUMS "," PROCESSES ",\"losses\":[" LOSSES LAST "]}");
 	for (bool is_due = true; is_due; nr++) {
 		failing_json = nr + 1;
-		object = session_figures(NULL, true);
+		object = session_stats(NULL, true);
 		is_due = !failing_json;
 		CHECK(!object == is_due && !nr_statuses);
 		json_object_put(object);
@@ -164,7 +163,7 @@ static void test_figures(void)
 	}
 	CHECK(nr > 90);
 	has_status = false;
-	CHECK(!session_figures(NULL, false) && !nr_statuses);
+	CHECK(!session_stats(NULL, false) && !nr_statuses);
 	object = json_object_new_object();
 	CHECK(!session_sums(NULL, object));
 	has_status = true;
@@ -179,7 +178,7 @@ static void test_figures(void)
 	/* A name that is too long is cut. */
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	processes[1].exe = long_name;
-	object = session_figures(NULL, false);
+	object = session_stats(NULL, false);
 	CHECK(object);
 	long_name[4095] = '"';
 	long_name[4096] = '\0';
@@ -198,7 +197,7 @@ static struct session_probe_answer answers[] = {
 				.pid = 91,
 				.procname = (char *)(uintptr_t) "a",
 				.answered = true,
-				.places = 92,
+				.locations = 92,
 				.states = {101, 102, 103, 104, 105, 106, 107, 108, 109},
 				.cut = 111,
 				.lost = 112,
@@ -274,10 +273,10 @@ static void write_table(unsigned int number, off_t size, const char *text)
 	close(fd);
 }
 
-static char *words[] = {(char *)(uintptr_t) "p:e"};
+static char *names[] = {(char *)(uintptr_t) "p:e"};
 #define PROBE(of_number, ...)                                                                   \
 	{                                                                                       \
-		.events = {words, 1}, .channel = (char *)(uintptr_t) "c",                       \
+		.events = {names, 1}, .channel = (char *)(uintptr_t) "c",                       \
 		.text = (char *)(uintptr_t) "t", .table = of_number, .of_user = true, .uid = 5, \
 		.has_gid = true, .gid = 6, __VA_ARGS__                                          \
 	}

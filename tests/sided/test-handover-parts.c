@@ -299,7 +299,7 @@ static void test_thread(void **state)
 		/* The wanted one, and no other. */
 		assert_int_equal(fd >= 0, i < 2 || i == 7);
 		if (fd >= 0) {
-			assert_int_equal(door_is_listener(fd), i == 1);
+			assert_int_equal(rendezvous_is_listener(fd), i == 1);
 			assert_int_equal(fcntl(fd, F_GET_SEALS) >= 0, i != 1);
 			close(fd);
 		}

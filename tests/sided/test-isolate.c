@@ -33,7 +33,7 @@
 static char base[] = "/tmp/side-test-isolate-XXXXXX";
 
 /* The daemon's own, which writes where the daemon writes. */
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	va_list list;
 

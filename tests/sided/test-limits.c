@@ -67,7 +67,7 @@ static void unmute(int old)
 
 static void begin(void)
 {
-	const struct options options = {.runtime = in_work("run"), .boot = "/none"};
+	const struct sided_options options = {.runtime = in_work("run"), .boot = "/none"};
 	struct control_error error;
 	int old = mute();
 
@@ -161,14 +161,14 @@ static void test_shares(void)
 {
 	struct daemon daemon = {.uid = 7, .max_programs = 20000};
 
-	CHECK(!clients_open(&daemon) && !doors_open(&daemon) && !programs_open(&daemon));
+	CHECK(!clients_open(&daemon) && !rendezvous_open_all(&daemon) && !programs_open(&daemon));
 	CHECK(take_all(&daemon.client_shares) == LIMIT_CLIENTS && LIMIT_CLIENTS == 256);
-	CHECK(take_all(&daemon.door_shares) == LIMIT_DOORS && LIMIT_DOORS == 1024);
+	CHECK(take_all(&daemon.rendezvous_shares) == LIMIT_RENDEZVOUS && LIMIT_RENDEZVOUS == 1024);
 	/* The daemon's user has a floor before it takes anything; 16 users have one. */
-	CHECK(daemon.client_shares.nr_floors == 16 && daemon.door_shares.nr_floors == 16 &&
+	CHECK(daemon.client_shares.nr_floors == 16 && daemon.rendezvous_shares.nr_floors == 16 &&
 			daemon.program_shares.nr_floors == 16);
 	clients_close(&daemon);
-	doors_close(&daemon);
+	rendezvous_close_all(&daemon);
 	programs_close(&daemon);
 }
 
@@ -268,7 +268,7 @@ static void test_sessions_of_members(void)
 	CHECK(answer && json_answer(answer, &error) == -EREMOTEIO && error.kind == CONTROL_BUSY);
 	CHECK(is(error.text,
 			"cannot create a session: user 9 has 1 of at most 64, all members of the group 192 of at most 192"));
-	CHECK(is(error.mend, "`side destroy NAME`"));
+	CHECK(is(error.hint, "`side destroy NAME`"));
 	json_object_put(answer);
 	/* Root can create more. */
 	answer = request_as(fd, 0, "{\"version\":1,\"verb\":\"create\",\"session\":\"newer\"}");
@@ -387,9 +387,10 @@ static bool has_welcome(int fd, struct wire_welcome *ret_welcome)
 	return size > 0 && !wire_decode_welcome(message, (size_t)size, ret_welcome);
 }
 
-static struct program *only_program(void)
+static struct sided_program *only_program(void)
 {
-	struct program *program = the_daemon.programs[(unsigned int)getpid() % PROGRAM_BUCKETS];
+	struct sided_program *program =
+			the_daemon.programs[(unsigned int)getpid() % PROGRAM_BUCKETS];
 
 	CHECK(program && !program->next && programs_count(&the_daemon, SCOPE_ALL) == 1);
 	return program;
@@ -435,7 +436,7 @@ static void test_held(void)
 	struct session_entry *entry = add_entry("one");
 	struct wire_welcome welcome;
 	uint64_t then = loop_now();
-	struct agent *agent;
+	struct sided_agent *agent;
 	int fd;
 
 	entry->state = SESSION_LIVE;
@@ -445,11 +446,11 @@ static void test_held(void)
 	fd = arrive();
 	agent = only_program()->agent;
 	CHECK(LIMIT_HOLD_MS == 1500 && agent->held && ends_after(&agent->timer, then, 1500));
-	CHECK(!has_welcome(fd, &welcome) && !entry->nr_missed);
+	CHECK(!has_welcome(fd, &welcome) && !entry->nr_unrecorded);
 	loop_cancel(&the_daemon, &agent->timer);
 	agent->timer.expired(&the_daemon, &agent->timer);
 	CHECK(!agent->held && has_welcome(fd, &welcome) && welcome.accepted &&
-			entry->nr_missed == 1);
+			entry->nr_unrecorded == 1);
 	close(fd);
 	entry->state = SESSION_DEFINED;
 	session_remove(&the_daemon, entry);
@@ -461,7 +462,7 @@ static void test_parts_done(void)
 {
 	struct wire_done done = {.token = 5, .serial = 1, .state = WIRE_DONE_PART};
 	int fd = arrive();
-	struct program *program = only_program();
+	struct sided_program *program = only_program();
 	static const unsigned int in_ms[] = {5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000};
 
 	for (unsigned int i = 0; i < 6; i++) {
@@ -571,14 +572,15 @@ static void test_descriptors(void)
 
 static unsigned int nr_failed;
 
-static void note_failure(struct daemon *daemon, struct session_entry *entry, struct object *user,
-		struct json_object *answer, const struct control_error *error)
+static void note_failure(struct daemon *daemon, struct session_entry *entry,
+		struct sided_object *user, struct json_object *answer,
+		const struct control_error *error)
 {
 	(void)daemon;
 	(void)user;
 	CHECK(!answer && !strcmp(entry->definition->name, "one") && error->kind == CONTROL_FAILED);
 	CHECK(is(error->text, "the process that records the session one ended again and again"));
-	CHECK(is(error->mend, "read its log"));
+	CHECK(is(error->hint, "read its log"));
 	nr_failed++;
 }
 
@@ -587,12 +589,12 @@ static void test_deaths(void)
 {
 	static const unsigned int pauses[] = {100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
 	struct session_entry *entry = add_entry("one");
-	struct worker *worker = get_worker(&the_daemon, entry);
-	struct object *user = &entry->object;
-	struct call *call = calloc(1, sizeof(*call));
+	struct sided_worker *worker = get_worker(&the_daemon, entry);
+	struct sided_object *user = &entry->object;
+	struct worker_call *call = calloc(1, sizeof(*call));
 
 	CHECK(worker && call);
-	*call = (struct call){.done = note_failure, .user = user, .attempts = 3};
+	*call = (struct worker_call){.done = note_failure, .user = user, .attempts = 3};
 	object_get(user);
 	worker->calls = call;
 	worker->end = &call->next;
@@ -638,10 +640,10 @@ static void test_passed(void)
 {
 	struct resources before = resources_now();
 	struct session_entry *entry = add_entry("one");
-	struct worker *worker = get_worker(&the_daemon, entry);
+	struct sided_worker *worker = get_worker(&the_daemon, entry);
 	int pair[2], size = 4096;
 
-	CHECK(worker && LIMIT_PASSED == 256 << 10);
+	CHECK(worker && LIMIT_QUEUED == 256 << 10);
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
 	CHECK(!setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)));
 	CHECK(!loop_watch(&the_daemon, &worker->watch, pair[0], EPOLLIN, NULL));
@@ -649,11 +651,11 @@ static void test_passed(void)
 	worker->state = WORKER_READY;
 	while (!worker->out.size)
 		CHECK(worker_pass(&the_daemon, entry, STDERR_FILENO));
-	worker->out.size = LIMIT_PASSED;
-	CHECK(worker_pass(&the_daemon, entry, STDERR_FILENO) && worker->out.size > LIMIT_PASSED);
-	worker->out.size = LIMIT_PASSED + 1;
+	worker->out.size = LIMIT_QUEUED;
+	CHECK(worker_pass(&the_daemon, entry, STDERR_FILENO) && worker->out.size > LIMIT_QUEUED);
+	worker->out.size = LIMIT_QUEUED + 1;
 	CHECK(!worker_pass(&the_daemon, entry, STDERR_FILENO) &&
-			worker->out.size == LIMIT_PASSED + 1);
+			worker->out.size == LIMIT_QUEUED + 1);
 	worker->state = WORKER_AWAY;
 	close(pair[1]);
 	session_remove(&the_daemon, entry);
@@ -663,19 +665,19 @@ static void test_passed(void)
 
 static void test_lines(void)
 {
-	struct lines *lines = &the_daemon.lines;
+	struct log_line_budget *lines = &the_daemon.lines;
 	int old = mute();
 
 	/* A new minute begins. */
 	sided_report_suppressed(&the_daemon, NULL);
 	CHECK(!lines->users[0].nr);
 	for (unsigned int i = 0; i < 240; i++)
-		say_about(&the_daemon, geteuid(), "line %u", i);
+		log_about(&the_daemon, geteuid(), "line %u", i);
 	unmute(old);
 	CHECK(lines->users[0].uid == geteuid() && lines->users[0].nr == 240 &&
 			!lines->users[0].suppressed);
 	old = mute();
-	say_about(&the_daemon, geteuid(), "line");
+	log_about(&the_daemon, geteuid(), "line");
 	unmute(old);
 	CHECK(lines->users[0].nr == 240 && lines->users[0].suppressed == 1);
 	loop_cancel(&the_daemon, &the_daemon.suppressed);
@@ -712,8 +714,8 @@ static void test_messages(void)
 	CHECK(recording.owner == geteuid() && recording.lines.users[0].nr == 60);
 	CHECK(is(recording.messages.items[98], "odd") && is(recording.messages.items[99], "even"));
 	CHECK(is(recording.hints.items[98], "hint") && is(recording.hints.items[99], ""));
-	words_free(&recording.messages);
-	words_free(&recording.hints);
+	strings_free(&recording.messages);
+	strings_free(&recording.hints);
 }
 
 /* ---- groups of a client ---- */

@@ -180,8 +180,8 @@ static int played_loop_run(struct daemon *daemon)
 	return fails("loop_run");
 }
 
-static int played_loop_watch(struct watch *watch, int fd, uint32_t events,
-		void (*ready)(struct daemon *, struct watch *, uint32_t))
+static int played_loop_watch(struct sided_watch *watch, int fd, uint32_t events,
+		void (*ready)(struct daemon *, struct sided_watch *, uint32_t))
 {
 	assert_int_equal(events, EPOLLIN);
 	watch->fd = fd;
@@ -209,7 +209,7 @@ static void played_timer(struct timer *timer, uint64_t in_ms,
 	timer->expired = expired;
 }
 
-static void played_unwatch(const struct watch *watch)
+static void played_unwatch(const struct sided_watch *watch)
 {
 	called("loop_unwatch(%s)\n",
 			watch == &opened->control_listener                  ? "control"
@@ -259,9 +259,9 @@ static void played_unwatch(const struct watch *watch)
 #define programs_restore(daemon) ((void)(daemon), step("programs_restore"))
 #define programs_poke(daemon, scope, late) \
 	((void)(daemon), (void)(late), assert_true((scope) == SCOPE_ALL), step("programs_poke"))
-#define doors_open(daemon) ((void)(daemon), step("doors_open"))
-#define doors_close(daemon) ((void)(daemon), step("doors_close"))
-#define doors_restore(daemon) ((void)(daemon), step("doors_restore"))
+#define rendezvous_open_all(daemon) ((void)(daemon), step("doors_open"))
+#define rendezvous_close_all(daemon) ((void)(daemon), step("doors_close"))
+#define rendezvous_restore_all(daemon) ((void)(daemon), step("doors_restore"))
 #define sessions_restore(daemon) ((void)(daemon), step("sessions_restore"))
 #define sessions_close(daemon) ((void)(daemon), step("sessions_close"))
 #define agents_close(daemon) ((void)(daemon), step("agents_close"))
@@ -487,7 +487,7 @@ static void test_terminal(void **unused)
 
 static void test_fail(void **unused)
 {
-	static const enum control_kind kinds[] = {
+	static const enum control_kind classes[] = {
 			CONTROL_PERMISSION, CONTROL_USAGE, CONTROL_FAILED, CONTROL_BUSY};
 	static const int statuses[] = {3, 2, 1, 1};
 	struct control_error error;
@@ -497,7 +497,7 @@ static void test_fail(void **unused)
 	(void)unused;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	for (int i = 0; i < 4; i++) {
-		(void)control_fail(&error, kinds[i], -EIO, i & 1 ? "hint" : NULL, "text");
+		(void)control_fail(&error, classes[i], -EIO, i & 1 ? "hint" : NULL, "text");
 		assert_int_equal(sided_set_error(&error, -1), statuses[i]);
 		assert_called(i & 1 ? "err: sided: text\nhint: hint\n" : "err: sided: text\n");
 		assert_int_equal(sided_set_error(&error, ends[1]), statuses[i]);
@@ -522,7 +522,7 @@ static void test_signals(void **unused)
 	static const uint32_t children[] = {SIGCHLD, SIGCHLD, 0},
 			      stopping[] = {SIGCHLD, SIGTERM, 0};
 	struct daemon daemon = {.stop = false};
-	struct watch watch = {.fd = 7};
+	struct sided_watch watch = {.fd = 7};
 
 	(void)unused;
 	assert_int_equal(sided_watch_signals(&daemon), 0);
@@ -582,13 +582,13 @@ static void test_log(void **unused)
 	(void)unused;
 	lines_init(&daemon.lines, 5, 3, 2, 0);
 	for (int i = 0; i < 5; i++)
-		say_about(&daemon, 5, "line %d", i);
+		log_about(&daemon, 5, "line %d", i);
 	assert_called("loop_timer(60000)\nlog: sided: line 0\nlog: sided: line 1\nlog: sided: line 2\n");
 	/* Users that have no entry share one. */
 	*expected = '\0';
 	for (uid_t uid = 100; uid < 100 + LINES_USERS + 3; uid++)
 		for (int i = 0; i < 3; i++)
-			say_about(&daemon, uid, "of %u", (unsigned int)uid);
+			log_about(&daemon, uid, "of %u", (unsigned int)uid);
 	*calls = '\0';
 	sided_report_suppressed(&daemon, NULL);
 	assert_non_null(strstr(calls,

@@ -44,7 +44,7 @@ static void fail_call(const char *name, int error)
 	failing_error = error;
 }
 
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	char text[300];
 	va_list arguments;
@@ -116,7 +116,7 @@ static int played_epoll(int epoll, int operation, int fd, const struct epoll_eve
 /* ---- the sender ---- */
 
 static int played_sender(const struct definition *definition, const char *output, bool no_files,
-		const struct owner *owner, const int *closing, size_t nr,
+		const struct session_owner *owner, const int *closing, size_t nr,
 		struct sender **ret_sender)
 {
 	called("sender(%s,%s,%d,%u,%d+%d) ", definition->to, output, no_files,
@@ -131,24 +131,25 @@ static int played_sender(const struct definition *definition, const char *output
 static bool hears;
 
 static bool played_hear(
-		struct sender *sender, void (*told)(void *user, const char *text), void *user)
+		struct sender *sender, void (*reported)(void *user, const char *text), void *user)
 {
 	assert_ptr_equal(sender, a_sender);
-	told(user, "from sender");
+	reported(user, "from sender");
 	return hears;
 }
 
 /* ---- the session ---- */
 
-static int played_isolate(const char *const *writable, bool looks, const struct owner *owner)
+static int played_isolate(
+		const char *const *writable, bool return_reason, const struct session_owner *owner)
 {
-	called("isolate(%s,%s,%s,%d,%u) ", writable[0], writable[1], writable[2], looks,
+	called("isolate(%s,%s,%s,%d,%u) ", writable[0], writable[1], writable[2], return_reason,
 			owner ? owner->uid : 0);
 	assert_null(writable[3]);
 	return fails("isolate") ? -failing_error : 0;
 }
 
-static int played_as(const struct owner *owner)
+static int played_as(const struct session_owner *owner)
 {
 	called("as(%u,%u) ", owner->uid, owner->gid);
 	return fails("as") ? -failing_error : 0;
@@ -158,8 +159,9 @@ static int played_session(const struct session_options *options, const struct se
 		struct session **ret_session, struct session_error *error)
 {
 	called("session(%s,%d,%zu,%s,%s,%d,%d,%d,%u,%llu", options->output, options->force,
-			options->nr_channels, live->socket, live->place, live->any_user, live->boot,
-			live->active, live->owner, (unsigned long long)live->generation);
+			options->nr_channels, live->socket, live->state_dir, live->any_user,
+			live->boot, live->active, live->owner,
+			(unsigned long long)live->generation);
 	for (size_t i = 0; i < live->nr_track; i++)
 		called(",%d%s:%u", live->track[i].exclude, live->track[i].text ? "t" : "",
 				(unsigned int)live->track[i].number);
@@ -332,13 +334,13 @@ static bool played_message(void)
 #define session_snapshot(session, timeout_ms, number, name, recorded) \
 	((void)(session), (void)(number), (void)(name), (void)(recorded), -1)
 #define session_snapshot_error(session) ((void)(session), -1)
-#define session_rotated(session, ticket, name, room) \
-	((void)(session), (void)(ticket), (void)snprintf(name, room, "chunk"), true)
+#define session_rotated(session, ticket, name, capacity) \
+	((void)(session), (void)(ticket), (void)snprintf(name, capacity, "chunk"), true)
 #define session_rotate(session) ((void)(session), 21)
 #define session_clear(session) ((void)(session), 22)
 #define session_statedump(session) ((void)(session), UINT64_C(23))
 #define session_sums(session, answer) ((void)(session), (void)(answer), true)
-#define session_figures(session, is_over) ((void)(session), (void)(is_over), NULL)
+#define session_stats(session, is_over) ((void)(session), (void)(is_over), NULL)
 #define session_finish(session) ((void)(session))
 #define session_close(session, orderly, error) ((void)(session), (void)(orderly), (void)(error))
 #define probes_json(probes, session, number) ((void)(probes), (void)(session), NULL)
@@ -352,15 +354,16 @@ static bool played_message(void)
 #define probes_close(probes) called("probes_close(%d) ", (probes) != NULL)
 #define push_put(session, answer) ((void)(session), (void)(answer), called("push "))
 #define sender_json(sender) ((void)(sender), NULL)
-#define sender_finish(sender, told, user) ((void)(sender), (void)(user))
-#define sender_hear(sender, told, user) played_hear(sender, told, user)
+#define sender_finish(sender, reported, user) ((void)(sender), (void)(user))
+#define sender_hear(sender, reported, user) played_hear(sender, reported, user)
 #define sender_make(definition, output, no_files, owner, closing, nr, sender) \
 	played_sender(definition, output, no_files, owner, closing, nr, sender)
 #define sender_fd(sender) ((void)(sender), 70)
 #define sender_go(sender) called("go(%d) ", (sender) == a_sender)
 #define sender_rounds(sender) ((sender) ? the_rounds : NULL)
 #define sender_free(sender) called("sender_free(%d) ", (sender) != NULL)
-#define isolate_session(writable, looks, owner) played_isolate(writable, looks, owner)
+#define isolate_session(writable, return_reason, owner) \
+	played_isolate(writable, return_reason, owner)
 #define isolate_as(owner) played_as(owner)
 #undef fail
 #include "cmd/sided/session-process.c"
@@ -394,8 +397,8 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	words_free(&recording.messages);
-	words_free(&recording.hints);
+	strings_free(&recording.messages);
+	strings_free(&recording.hints);
 	return 0;
 }
 

@@ -30,35 +30,35 @@ static char folder[] = "/tmp/side-sided-XXXXXX";
 
 /* ---- functions that these parts call ---- */
 
-static unsigned int nr_said;
+static unsigned int nr_reported;
 
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	(void)format;
-	nr_said++;
+	nr_reported++;
 }
 
 static bool has_long_runtime;
 
-bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
+bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, const char *format, ...)
 {
 	va_list arguments;
-	int size = snprintf(path, room, "%s/", daemon->runtime);
+	int size = snprintf(path, capacity, "%s/", daemon->runtime);
 
 	va_start(arguments, format);
-	size += vsnprintf(path + size, room - (size_t)size, format, arguments);
+	size += vsnprintf(path + size, capacity - (size_t)size, format, arguments);
 	va_end(arguments);
-	return !has_long_runtime && (size_t)size < room;
+	return !has_long_runtime && (size_t)size < capacity;
 }
 
-static const char *news = "";
+static const char *pushed_messages = "";
 static size_t news_size;
 
-size_t session_news(struct session *session, void *bytes, size_t room)
+size_t session_take_messages(struct session *session, void *bytes, size_t capacity)
 {
 	(void)session;
-	assert_int_equal(room, WIRE_PUSH_MAX);
-	memcpy(bytes, news, news_size);
+	assert_int_equal(capacity, WIRE_PUSH_MAX);
+	memcpy(bytes, pushed_messages, news_size);
 	return news_size;
 }
 
@@ -223,7 +223,7 @@ static void take(struct session_entry *entry, const char *text, size_t size)
 	push_take(&the_daemon, entry, 4, answer);
 	assert_int_equal(entry->push.size, size);
 	assert_int_equal(!entry->push.bytes, !size);
-	assert_int_equal(entry->push.told, the_daemon.serial + 1);
+	assert_int_equal(entry->push.reported, the_daemon.serial + 1);
 	assert_false(json_object_object_get_ex(answer, "rules", &found));
 	json_object_put(answer);
 }
@@ -279,7 +279,7 @@ static void test_push(void **unused)
 	static const unsigned char bytes[] = {0x00, 0x9f, 0xa0, 0xf9};
 	static char large[2 * WIRE_PUSH_MAX + 3];
 	struct session_entry entry = {.generation = 5};
-	struct program program = {.known = 0};
+	struct sided_program program = {.known = 0};
 	struct json_object *answer = json_object_new_object(), *text;
 	char message[256];
 
@@ -287,14 +287,14 @@ static void test_push(void **unused)
 	/* From the session's process to the daemon. */
 	push_put(NULL, answer);
 	assert_false(json_object_object_get_ex(answer, "rules", &text));
-	news = (const char *)bytes;
+	pushed_messages = (const char *)bytes;
 	news_size = sizeof(bytes);
 	push_put(NULL, answer);
 	assert_true(json_object_object_get_ex(answer, "rules", &text));
 	assert_string_equal(json_object_get_string(text), "009fa0f9");
 	json_object_put(answer);
 	the_daemon.serial = 10;
-	entry.push.told = 8;
+	entry.push.reported = 8;
 	take(&entry, "009fa0f9", 4);
 	assert_memory_equal(entry.push.bytes, bytes, 4);
 	assert_int_equal(entry.push.base, 4);
@@ -348,11 +348,11 @@ static void note(struct daemon *daemon, struct timer *timer)
 		daemon->stop = true;
 }
 
-static void destroy(struct daemon *daemon, struct object *object)
+static void destroy(struct daemon *daemon, struct sided_object *object)
 {
 	(void)daemon;
 	(void)object;
-	nr_said += 100;
+	nr_reported += 100;
 }
 
 /* Moves each timer to a different time in the past. They expire in this order, except cancelled ones. */
@@ -391,13 +391,13 @@ static void test_owners(void **unused)
 {
 	struct resources before = resources_now();
 	struct daemon daemon = {.loop = {.epoll = -1}};
-	struct object object;
+	struct sided_object object;
 	struct timer timer = {.owner = &object};
-	struct watch watch = {.owner = &object};
+	struct sided_watch watch = {.owner = &object};
 	int ends[2];
 
 	(void)unused;
-	nr_said = 0;
+	nr_reported = 0;
 	assert_int_equal(loop_open(&daemon), 0);
 	assert_int_equal(pipe(ends), 0);
 	object_init(&object, destroy);
@@ -413,14 +413,14 @@ static void test_owners(void **unused)
 	assert_int_equal(watch.fd, -1);
 	loop_unwatch(&daemon, &watch);
 	assert_int_equal(object.nr_refs, 0);
-	assert_int_equal(nr_said, 0);
+	assert_int_equal(nr_reported, 0);
 	/* An object that is used again in this round stays. */
 	object_get(&object);
 	objects_free_unused(&daemon);
-	assert_int_equal(nr_said, 0);
+	assert_int_equal(nr_reported, 0);
 	object_put(&daemon, &object);
 	objects_free_unused(&daemon);
-	assert_int_equal(nr_said, 100);
+	assert_int_equal(nr_reported, 100);
 	assert_int_equal(objects_left(), 0);
 	/* A watch that cannot be made has no descriptor and no reference. */
 	watch.owner = &object;
@@ -429,7 +429,7 @@ static void test_owners(void **unused)
 	assert_int_equal(watch.fd, -1);
 	assert_int_equal(object.nr_refs, 1);
 	loop_close(&daemon);
-	assert_int_equal(nr_said, 101);
+	assert_int_equal(nr_reported, 101);
 	object_put(&daemon, &object);
 	objects_free_unused(&daemon);
 	close(ends[1]);
@@ -540,7 +540,7 @@ static void test_no_memory_for_timers(void **unused)
 
 	(void)unused;
 	assert_int_equal(loop_open(&daemon), 0);
-	nr_said = 0;
+	nr_reported = 0;
 	loop_calls.failed_reallocs = UINT_MAX;
 	for (size_t i = 0; i < TIMERS; i++)
 		loop_timer(&daemon, &timers[i], 100000 + i, note);
@@ -549,14 +549,14 @@ static void test_no_memory_for_timers(void **unused)
 		assert_true(timers[i].base.is_set);
 		loop_cancel(&daemon, &timers[i]);
 	}
-	assert_int_equal(nr_said, 0);
+	assert_int_equal(nr_reported, 0);
 	assert_null(daemon.loop.timers);
 	loop_close(&daemon);
 }
 
 static uint32_t ready_events;
 
-static void ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	(void)watch;
 	ready_events = events;
@@ -567,23 +567,23 @@ static void ready(struct daemon *daemon, struct watch *watch, uint32_t events)
 static void test_failed_changes(void **unused)
 {
 	struct daemon daemon = {.loop = {.epoll = -1}};
-	struct watch watch = {.fd = -1};
+	struct sided_watch watch = {.fd = -1};
 	int ends[2];
 
 	(void)unused;
 	assert_int_equal(loop_open(&daemon), 0);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(loop_watch(&daemon, &watch, ends[1], 0, ready), 0);
-	nr_said = 0;
+	nr_reported = 0;
 	loop_calls.failed_operation = EPOLL_CTL_MOD;
 	loop_change(&daemon, &watch, EPOLLOUT);
 	assert_int_equal(watch.events, EPOLLOUT);
-	assert_int_equal(nr_said, 0);
+	assert_int_equal(nr_reported, 0);
 	assert_int_equal(loop_run(&daemon), 0);
 	assert_int_equal(ready_events, EPOLLOUT);
 	loop_calls.failed_operation = EPOLL_CTL_ADD;
 	loop_change(&daemon, &watch, 0);
-	assert_int_equal(nr_said, 1);
+	assert_int_equal(nr_reported, 1);
 	loop_calls.failed_operation = 0;
 	loop_unwatch(&daemon, &watch);
 	close(ends[0]);

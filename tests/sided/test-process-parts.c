@@ -38,7 +38,7 @@ static void __attribute__((noreturn)) played_exit(int status)
 	longjmp(exited, 1);
 }
 
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	char text[300];
 	va_list arguments;
@@ -76,10 +76,10 @@ static int played_snapshot(
 	return snapshot_result;
 }
 
-static bool played_rotated(uint32_t ticket, char *name, size_t room)
+static bool played_rotated(uint32_t ticket, char *name, size_t capacity)
 {
 	called("rotated(%u)\n", ticket);
-	(void)snprintf(name, room, "chunk-1");
+	(void)snprintf(name, capacity, "chunk-1");
 	return !turns_until--;
 }
 
@@ -99,11 +99,11 @@ static bool played_sums(struct json_object *answer)
 
 static struct json_object *played_figures(bool is_over)
 {
-	struct json_object *figures = json_object_new_object();
+	struct json_object *stats = json_object_new_object();
 
-	if (json_put_number(figures, "bytes", 48) && json_put_flag(figures, "over", is_over))
-		return figures;
-	json_object_put(figures);
+	if (json_put_number(stats, "bytes", 48) && json_put_flag(stats, "over", is_over))
+		return stats;
+	json_object_put(stats);
 	return NULL;
 }
 
@@ -125,15 +125,15 @@ static struct json_object *played_object(const char *name, uint32_t number)
 #define session_snapshot(session, timeout_ms, number, name, recorded) \
 	((void)(session), played_snapshot(timeout_ms, number, name, recorded))
 #define session_snapshot_error(session) ((void)(session), snapshot_error)
-#define session_rotated(session, ticket, name, room) \
-	((void)(session), played_rotated(ticket, name, room))
+#define session_rotated(session, ticket, name, capacity) \
+	((void)(session), played_rotated(ticket, name, capacity))
 #define session_turn(session, timeout_ms, error) ((void)(session), played_turn(timeout_ms, error))
 #define session_rotate(session) ((void)(session), 21)
 #define session_clear(session) ((void)(session), 22)
 #define session_statedump(session) ((void)(session), UINT64_C(23))
 #define session_generation(session) ((void)(session), UINT64_C(24))
 #define session_sums(session, answer) ((void)(session), played_sums(answer))
-#define session_figures(session, is_over) ((void)(session), played_figures(is_over))
+#define session_stats(session, is_over) ((void)(session), played_figures(is_over))
 #define session_finish(session) ((void)(session), called("finish\n"))
 #define session_close(session, orderly, error) \
 	((void)(session), called("close(%d)\n", orderly), (void)(error))
@@ -149,16 +149,16 @@ static struct json_object *played_object(const char *name, uint32_t number)
 #define probes_close(probes) ((void)(probes))
 #define push_put(session, answer) ((void)(session), (void)(answer))
 #define sender_json(sender) ((void)(sender), played_object("sent", 5))
-#define sender_finish(sender, told, user) \
-	((void)(sender), called("sender_finish\n"), (told)(user, "sent all"))
-#define sender_hear(sender, told, user) ((void)(sender), (void)(told), (void)(user), sends)
+#define sender_finish(sender, reported, user) \
+	((void)(sender), called("sender_finish\n"), (reported)(user, "sent all"))
+#define sender_hear(sender, reported, user) ((void)(sender), (void)(reported), (void)(user), sends)
 #define sender_make(definition, output, no_files, owner, closing, nr, sender) \
 	((void)(closing), abort(), 0)
 #define sender_fd(sender) (abort(), 0)
 #define sender_go(sender) abort()
 #define sender_rounds(sender) (abort(), NULL)
 #define sender_free(sender) ((void)(sender))
-#define isolate_session(writable, looks, owner) ((void)(writable), abort(), 0)
+#define isolate_session(writable, return_reason, owner) ((void)(writable), abort(), 0)
 #define isolate_as(owner) ((void)(owner), abort(), 0)
 #undef fail
 #include "cmd/sided/session-process.c"
@@ -425,7 +425,7 @@ static void test_no_memory(void **unused)
 static void check_opening(const char *text, const char *expected)
 {
 	struct json_object *request = json_tokener_parse(text);
-	struct opening opening = {.socket = NULL};
+	struct session_process_options opening = {.socket = NULL};
 	struct control_error error;
 	int ret;
 
@@ -439,7 +439,7 @@ static void check_opening(const char *text, const char *expected)
 		assert_string_equal(opening.lock, "/l");
 		assert_string_equal(opening.tables, "/t");
 		assert_string_equal(opening.output, "/o");
-		assert_string_equal(opening.place, "/p");
+		assert_string_equal(opening.state_dir, "/p");
 		assert_string_equal(opening.definition->name, "one");
 		assert_true(opening.generation == UINT64_MAX && opening.again && !opening.active &&
 				opening.any_user && !opening.no_files && opening.boot);
@@ -470,7 +470,7 @@ static void test_opening(void **unused)
 			"\"uid\" is 4294967295, which is more than 4294967294");
 	check_opening("{" MEMBERS ",\"gid\":4294967295}",
 			"\"gid\" is 4294967295, which is more than 4294967294");
-	assert_null(owner_of(&(struct opening){.owned = false}));
+	assert_null(owner_of(&(struct session_process_options){.owned = false}));
 }
 
 static void test_tracks(void **unused)

@@ -28,9 +28,9 @@
 static struct daemon daemon_of_test;
 static bool has_no_memory, is_ready_of_test = true;
 static int process_error;
-static struct agent agents_of_test[6];
+static struct sided_agent agents_of_test[6];
 
-static const char *loop_name(const struct watch *watch)
+static const char *loop_name(const struct sided_watch *watch)
 {
 	assert_non_null(watch->owner);
 	return "process";
@@ -38,7 +38,7 @@ static const char *loop_name(const struct watch *watch)
 
 /* ---- Neighbours ---- */
 
-void operations_switched(struct daemon *daemon, const struct program *program, uint64_t after,
+void operations_switched(struct daemon *daemon, const struct sided_program *program, uint64_t after,
 		uint64_t until)
 {
 	(void)daemon;
@@ -46,37 +46,38 @@ void operations_switched(struct daemon *daemon, const struct program *program, u
 	called(until == UINT64_MAX ? "all) " : "%llu) ", (unsigned long long)until);
 }
 
-void door_left(struct daemon *daemon, struct program *program)
+void rendezvous_left(struct daemon *daemon, struct sided_program *program)
 {
 	(void)daemon;
 	called("door_left(%llu) ", (unsigned long long)program->token);
 }
 
-void door_entered(struct daemon *daemon, struct program *program, struct door *door)
+void rendezvous_entered(
+		struct daemon *daemon, struct sided_program *program, struct rendezvous *rendezvous)
 {
 	(void)daemon;
-	called("door(%llu,%d) ", (unsigned long long)program->token, door != NULL);
+	called("door(%llu,%d) ", (unsigned long long)program->token, rendezvous != NULL);
 }
 
-void agent_close(struct daemon *daemon, struct agent *agent)
+void agent_close(struct daemon *daemon, struct sided_agent *agent)
 {
 	(void)daemon;
 	called("agent_close(%d,%d) ", (int)(agent - agents_of_test), agent->program != NULL);
 }
 
-void agent_welcome(struct daemon *daemon, struct agent *agent)
+void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 {
 	(void)daemon;
 	called("welcome(%d) ", (int)(agent - agents_of_test));
 }
 
-void program_remember(const struct daemon *daemon, struct program *program)
+void program_remember(const struct daemon *daemon, struct sided_program *program)
 {
 	(void)daemon;
 	called("remember(%llu) ", (unsigned long long)program->token);
 }
 
-void program_forget(const struct daemon *daemon, struct program *program)
+void program_forget(const struct daemon *daemon, struct sided_program *program)
 {
 	(void)daemon;
 	called("forget(%llu) ", (unsigned long long)program->token);
@@ -84,7 +85,7 @@ void program_forget(const struct daemon *daemon, struct program *program)
 
 bool worker_is_ready(const struct session_entry *entry)
 {
-	return entry->nr_missed != 7 && is_ready_of_test;
+	return entry->nr_unrecorded != 7 && is_ready_of_test;
 }
 
 /* ---- Files and calls of programs.c ---- */
@@ -192,18 +193,19 @@ static int process_open(int socket, const struct ucred *cred)
 #undef syscall
 #undef peer_open_process
 
-static void agent_destroy(struct daemon *daemon, struct object *object)
+static void agent_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	(void)daemon;
-	assert_null(((struct agent *)(void *)object)->program);
+	assert_null(((struct sided_agent *)(void *)object)->program);
 }
 
 /* Connection `index` of a process. */
-static struct agent *agent_of(unsigned int index, pid_t pid, uid_t uid)
+static struct sided_agent *agent_of(unsigned int index, pid_t pid, uid_t uid)
 {
-	struct agent *agent = &agents_of_test[index];
+	struct sided_agent *agent = &agents_of_test[index];
 
-	*agent = (struct agent){.watch.fd = SOCKET + (int)index, .peer = {.pid = pid, .uid = uid}};
+	*agent = (struct sided_agent){
+			.watch.fd = SOCKET + (int)index, .peer = {.pid = pid, .uid = uid}};
 	object_init(&agent->object, agent_destroy);
 	return agent;
 }
@@ -236,11 +238,11 @@ static const struct wire_arrive arrive_of_test = {.pid = PID,
 		.procname = "name",
 		.exe = "/bin/exe"};
 
-static struct program *come_as(struct agent *agent, uint64_t token, uint32_t control)
+static struct sided_program *come_as(struct sided_agent *agent, uint64_t token, uint32_t control)
 {
 	struct wire_arrive arrive = arrive_of_test;
 	const char *reason = NULL;
-	struct program *program;
+	struct sided_program *program;
 
 	arrive.token = token;
 	arrive.control = control;
@@ -265,8 +267,8 @@ static void check_list(struct json_object *list, const char *expected)
 static void test_arrive(void **state)
 {
 	unsigned int before = resources_descriptors();
-	struct agent *agent;
-	struct program *program;
+	struct sided_agent *agent;
+	struct sided_program *program;
 	const char *reason = "none";
 	size_t memory = 0;
 
@@ -291,7 +293,7 @@ static void test_arrive(void **state)
 		assert_true(daemon_of_test.programs[PID % PROGRAM_BUCKETS] == program);
 		/* The same program over another connection, through a rendezvous socket. A change waits for it since its first one. */
 		daemon_of_test.serial = 25;
-		agent_of(1, PID, UID)->door = (struct door *)(void *)&daemon_of_test;
+		agent_of(1, PID, UID)->rendezvous = (struct rendezvous *)(void *)&daemon_of_test;
 		assert_ptr_equal(program_arrive(&daemon_of_test, &agents_of_test[1],
 						 &arrive_of_test, &reason),
 				program);
@@ -339,7 +341,7 @@ static void test_arrive(void **state)
 	assert_int_equal(resources_descriptors(), before);
 }
 
-static void check_refused(struct agent *agent, const char *expected)
+static void check_refused(struct sided_agent *agent, const char *expected)
 {
 	const char *reason = "none";
 
@@ -357,7 +359,7 @@ static void test_refused(void **state)
 	static const char full[] = "the daemon has no room for more programs",
 			  unwatched[] = "the process cannot be watched";
 	unsigned int before = resources_descriptors();
-	struct agent *agent;
+	struct sided_agent *agent;
 
 	(void)state;
 	begin();
@@ -398,7 +400,7 @@ static void test_refused(void **state)
 /* Processes that the daemon does not see: their tokens and users tell them apart. */
 static void test_unseen(void **state)
 {
-	struct program *programs[3];
+	struct sided_program *programs[3];
 
 	(void)state;
 	begin();
@@ -431,8 +433,8 @@ static void test_unseen(void **state)
 static void test_names(void **state)
 {
 	struct wire_arrive arrive = arrive_of_test;
-	struct agent *agent;
-	struct program *program;
+	struct sided_agent *agent;
+	struct sided_program *program;
 	const char *reason = "none";
 
 	(void)state;
@@ -459,7 +461,7 @@ static void test_names(void **state)
 static void test_restore(void **state)
 {
 	unsigned int before = resources_descriptors();
-	struct program facts = {.pid = PID,
+	struct sided_program facts = {.pid = PID,
 			.uid = UID,
 			.token = 8,
 			.control = WIRE_CONTROL_SIGNAL,
@@ -467,7 +469,7 @@ static void test_restore(void **state)
 			.since = 3,
 			.done = 4,
 			.remembered = true};
-	struct program *program;
+	struct sided_program *program;
 	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
 	(void)state;
@@ -515,27 +517,27 @@ static void test_buckets(void **state)
 		come_as(agent_of(i, pids[i], UID), 10 + i, WIRE_CONTROL_THREAD);
 	assert_int_equal(programs_count(&daemon_of_test, UID), 3);
 	for (unsigned int i = 0; i < 3; i++)
-		assert_true(program_is_reached(&daemon_of_test, pids[i]));
-	assert_false(program_is_reached(&daemon_of_test, 7));
-	assert_false(program_is_reached(&daemon_of_test, 6 + 3 * PROGRAM_BUCKETS));
+		assert_true(program_is_reachable(&daemon_of_test, pids[i]));
+	assert_false(program_is_reachable(&daemon_of_test, 7));
+	assert_false(program_is_reachable(&daemon_of_test, 6 + 3 * PROGRAM_BUCKETS));
 	program_close(&daemon_of_test, agents_of_test[1].program);
-	assert_true(program_is_reached(&daemon_of_test, pids[0]));
-	assert_false(program_is_reached(&daemon_of_test, pids[1]));
-	assert_true(program_is_reached(&daemon_of_test, pids[2]));
+	assert_true(program_is_reachable(&daemon_of_test, pids[0]));
+	assert_false(program_is_reachable(&daemon_of_test, pids[1]));
+	assert_true(program_is_reachable(&daemon_of_test, pids[2]));
 	/* Without a connection, only programs in control mode thread ask. */
 	agents_of_test[0].program->control = WIRE_CONTROL_SYNC;
 	program_disconnected(&daemon_of_test, &agents_of_test[0]);
 	program_disconnected(&daemon_of_test, &agents_of_test[2]);
-	assert_false(program_is_reached(&daemon_of_test, pids[0]));
-	assert_true(program_is_reached(&daemon_of_test, pids[2]));
+	assert_false(program_is_reachable(&daemon_of_test, pids[0]));
+	assert_true(program_is_reachable(&daemon_of_test, pids[2]));
 	end(3);
 }
 
 /* ---- Switching over ---- */
 
-static struct program *signalled(void)
+static struct sided_program *signalled(void)
 {
-	struct program *program;
+	struct sided_program *program;
 
 	begin();
 	program = come_as(agent_of(0, PID, UID), 8, WIRE_CONTROL_SIGNAL);
@@ -550,7 +552,7 @@ static struct program *signalled(void)
 
 static void test_signal(void **state)
 {
-	struct program *program = signalled();
+	struct sided_program *program = signalled();
 	size_t late = 3;
 
 	(void)state;
@@ -640,7 +642,7 @@ static void test_signal(void **state)
 /* Root's daemon sends no signal to a process that has become another user's. */
 static void test_other_user(void **state)
 {
-	struct program *program = signalled();
+	struct sided_program *program = signalled();
 	int fd;
 
 	(void)state;
@@ -707,7 +709,7 @@ static void test_poke(void **state)
 	end(4);
 }
 
-static void done(struct program *program, uint32_t state, uint64_t serial)
+static void done(struct sided_program *program, uint32_t state, uint64_t serial)
 {
 	const struct wire_done message = {.token = 8, .serial = serial, .state = state};
 
@@ -716,9 +718,11 @@ static void done(struct program *program, uint32_t state, uint64_t serial)
 
 static void test_done(void **state)
 {
-	struct session_entry live = {.state = SESSION_LIVE, .nr_missed = 7},
-			     defined = {.state = SESSION_DEFINED, .nr_missed = 7, .next = &live};
-	struct program *program;
+	struct session_entry live = {.state = SESSION_LIVE, .nr_unrecorded = 7},
+			     defined = {.state = SESSION_DEFINED,
+					     .nr_unrecorded = 7,
+					     .next = &live};
+	struct sided_program *program;
 
 	(void)state;
 	begin();
@@ -756,14 +760,14 @@ static void test_done(void **state)
 		/* A recorder that does not answer: the program is asked again. */
 		done(program, WIRE_DONE_PART, 25);
 		assert_called("timer(320) ");
-		live.nr_missed = 0;
+		live.nr_unrecorded = 0;
 		done(program, WIRE_DONE_PART, 25 + i);
 		if (!i)
 			assert_called("cancel switched(1234,24,25) ");
 		else
 			assert_called("cancel switched(1234,25,26) ");
 		assert_true(!program->agains && program->done == 25 + i && program->known == 24);
-		live.nr_missed = 7;
+		live.nr_unrecorded = 7;
 		daemon_of_test.sessions = NULL;
 	}
 	/* A program is late until it has done the change for which it was late. */
@@ -821,7 +825,7 @@ static void check_failures(struct json_object *(*list)(void))
 
 static void test_lists(void **state)
 {
-	struct program *program;
+	struct sided_program *program;
 
 	(void)state;
 	begin();

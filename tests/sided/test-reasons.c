@@ -205,7 +205,7 @@ static void test_programs(void)
 			{"Name:\ta\nState:\tS (sleeping)\nTracerPid:\t88\n", "\n",
 					"being debugged by 88 (unknown)"},
 			{NULL, "gdb\n", "not answering"}};
-	const struct program program = {.pid = 471};
+	const struct sided_program program = {.pid = 471};
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
 		char why[128] = "";
@@ -223,7 +223,7 @@ static void check_error(const struct control_error *error, int kind, int code, c
 		const char *hint)
 {
 	check_text(error->text, text);
-	check_text(error->mend, hint);
+	check_text(error->hint, hint);
 	CHECK(error->kind == (enum control_kind)kind);
 	CHECK(error->code == code);
 }

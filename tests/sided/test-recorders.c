@@ -161,7 +161,7 @@ static struct session_entry *one(void)
 	return session_find(&the_daemon, "one");
 }
 
-static struct worker *worker(void)
+static struct sided_worker *worker(void)
 {
 	return one()->worker;
 }
@@ -204,7 +204,7 @@ static uint64_t in_ms(const struct timer *timer)
 static void check_request(const char *expected, uint64_t limit_ms)
 {
 	check_json(request(), expected);
-	CHECK(in_ms(&worker()->patience) == limit_ms);
+	CHECK(in_ms(&worker()->timeout) == limit_ms);
 }
 
 static void check_no_request(void)
@@ -293,11 +293,11 @@ static void check_opening(bool again, bool active, unsigned int generation)
 	snprintf(expected, sizeof(expected),
 			"{\"verb\":\"open\",\"definition\":%s,\"socket\":\"%s\",\"lock\":\"%s\",\"tables\":\"%s\",\"output\":\"%s\",\"place\":\"%s\",\"again\":%s,\"active\":%s,\"boot\":false,\"any-user\":false,\"no-files\":false,\"generation\":%u}",
 			DEFINITION, in_work("run/sessions/one.sock"), in_work("run/state/one.lock"),
-			in_work("run/state/one.probes"), one()->output, one()->place,
+			in_work("run/state/one.probes"), one()->output, one()->state_dir,
 			again ? "true" : "false", active ? "true" : "false", generation);
 	check_text(plain(found), expected);
 	json_object_put(found);
-	CHECK(in_ms(&worker()->patience) == 60000);
+	CHECK(in_ms(&worker()->timeout) == 60000);
 }
 
 /* A started session of generation 7, whose process waits for requests. */
@@ -364,7 +364,7 @@ static void test_start(void)
 	answer("{\"ok\":true,\"generation\":7,\"more\":[1]}");
 	check_heard("{\"ok\":true,\"generation\":7,\"more\":[1],\"programs\":0,\"changed\":true,\"session\":\"one\",\"pending\":[],\"unchanged\":[]}");
 	CHECK(the_daemon.serial == serial + 1 && one()->generation == 7 &&
-			!worker()->patience.base.is_set && !worker()->calls);
+			!worker()->timeout.base.is_set && !worker()->calls);
 	CHECK(worker()->end == &worker()->calls);
 	read_text("run/state/one.json", text, sizeof(text));
 	CHECK(strstr(text, "\"generation\":7") && strstr(text, "\"started\":true") &&
@@ -594,13 +594,13 @@ static void test_waiting(void)
 
 	start();
 	fd = program_arrives();
-	say_done(fd, 5, the_daemon.serial);
+	sessions_print_done(fd, 5, the_daemon.serial);
 	turn();
 	/* It answers at once. */
 	ask_dump("");
 	CHECK(wait_ms() == 5000);
 	program_is_told(fd);
-	say_done(fd, 5, the_daemon.serial);
+	sessions_print_done(fd, 5, the_daemon.serial);
 	turn();
 	check_pending(false);
 	/* The next request of the session need not wait for programs. */
@@ -642,7 +642,7 @@ static void test_waiting(void)
 	pass_time(20);
 	check_pending(true);
 	/* It answers again. */
-	say_done(fd, 5, the_daemon.serial);
+	sessions_print_done(fd, 5, the_daemon.serial);
 	turn();
 	CHECK(!only_program()->late);
 	ask_dump("");
@@ -670,7 +670,7 @@ static void test_waiting_twice(void)
 
 	start();
 	fd = program_arrives();
-	say_done(fd, 5, the_daemon.serial);
+	sessions_print_done(fd, 5, the_daemon.serial);
 	turn();
 	other = dial("run/control.sock");
 	ask_dump("");
@@ -679,7 +679,7 @@ static void test_waiting_twice(void)
 	json_object_put(request());
 	answer("{\"ok\":true,\"generation\":9}");
 	CHECK(the_daemon.serial == serial + 1);
-	say_done(fd, 5, serial);
+	sessions_print_done(fd, 5, serial);
 	turn();
 	{
 		struct json_object *found = hear(client);
@@ -688,7 +688,7 @@ static void test_waiting_twice(void)
 		check_good(found);
 	}
 	CHECK(the_daemon.waiting);
-	say_done(fd, 5, serial + 1);
+	sessions_print_done(fd, 5, serial + 1);
 	turn();
 	{
 		struct json_object *found = hear(other);
@@ -760,7 +760,7 @@ static void test_queue(void)
 /* A session whose process fails while it is destroyed stays; one that cannot begin again does not. */
 static void test_destroy(void)
 {
-	char expected[400], place[200];
+	char expected[400], state_dir[200];
 
 	start();
 	ask_one("destroy", "");
@@ -778,7 +778,7 @@ static void test_destroy(void)
 	answer(BAD);
 	check_text(session_state_word(one()), "failed");
 	(void)reported();
-	snprintf(place, sizeof(place), "%s", one()->place);
+	snprintf(state_dir, sizeof(state_dir), "%s", one()->state_dir);
 	ask_one("destroy", "");
 	turn();
 	CHECK(in_ms(&worker()->restart) == 200);
@@ -788,7 +788,7 @@ static void test_destroy(void)
 	check_heard("{\"ok\":true,\"session\":\"one\",\"programs\":0,\"changed\":true,\"pending\":[],\"unchanged\":[]}");
 	snprintf(expected, sizeof(expected),
 			"sided: the session one cannot be recorded: no good\nsided: the session one is destroyed without its recorder; what was not written stays in %s\n",
-			place);
+			state_dir);
 	check_text(reported(), expected);
 	CHECK(!one());
 	stop();
@@ -856,7 +856,7 @@ static void test_deaths(void)
 		CHECK(nr_pidfd_kills == (int)restarts && !nr_kills);
 		CHECK(worker_restarts(one()) == restarts && worker()->failures == restarts);
 		CHECK(!worker_is_ready(one()) && !worker_pid(one()) && one()->absent);
-		CHECK(in_ms(&worker()->restart) == pauses[i] && !worker()->patience.base.is_set);
+		CHECK(in_ms(&worker()->restart) == pauses[i] && !worker()->timeout.base.is_set);
 		check_text(session_state_word(one()), "restarting");
 		if (i == 3)
 			check_answer(hear(client), "failed",
@@ -1003,10 +1003,10 @@ static void test_passed(void)
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1 && !is_hung_up(ends[1]));
 	close(fd);
 	frame_in_free(&in);
-	CHECK(!worker()->patience.base.is_set);
-	worker()->out.size = LIMIT_PASSED + 1;
+	CHECK(!worker()->timeout.base.is_set);
+	worker()->out.size = LIMIT_QUEUED + 1;
 	CHECK(!worker_pass(&the_daemon, one(), ends[0]));
-	worker()->out.size = LIMIT_PASSED;
+	worker()->out.size = LIMIT_QUEUED;
 	CHECK(worker_pass(&the_daemon, one(), ends[0]));
 	worker()->out.size = 0;
 	close(ends[0]);
@@ -1045,21 +1045,21 @@ static void test_passed(void)
 
 /* ---- several requests of one session process ---- */
 
-static struct object users[4];
+static struct sided_object users[4];
 static char done_calls[64];
 static unsigned int nr_destroyed;
 
-static void user_destroy(struct daemon *daemon, struct object *object)
+static void user_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	(void)daemon;
 	CHECK(object >= users && object < users + 4);
 	nr_destroyed++;
 }
 
-static void ask_as(struct object *user);
+static void ask_as(struct sided_object *user);
 static bool removes_session;
 
-static void user_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
+static void user_done(struct daemon *daemon, struct session_entry *entry, struct sided_object *user,
 		struct json_object *found, const struct control_error *error)
 {
 	CHECK(daemon == &the_daemon && entry == one() && !found && error);
@@ -1072,7 +1072,7 @@ static void user_done(struct daemon *daemon, struct session_entry *entry, struct
 		ask_as(&users[3]);
 }
 
-static void ask_as(struct object *user)
+static void ask_as(struct sided_object *user)
 {
 	struct json_object *text = json_object_new_object();
 
@@ -1137,7 +1137,7 @@ static void test_no_memory(void)
 	turn();
 	check_text(reported(), cannot_ask);
 	CHECK(nr_pidfd_kills == 1 && in_ms(&worker()->restart) == 100 && is_hung_up(recorder));
-	CHECK(!worker()->patience.base.is_set && worker()->state == WORKER_AWAY);
+	CHECK(!worker()->timeout.base.is_set && worker()->state == WORKER_AWAY);
 	pass_time(100);
 	check_opening(false, true, 1);
 	tell(recorder, "{\"ok\":true,\"generation\":6}");
@@ -1146,7 +1146,7 @@ static void test_no_memory(void)
 	turn();
 	check_answer(hear(client), "failed", "out of memory", "");
 	check_text(reported(), cannot_ask);
-	CHECK(worker_is_ready(one()) && !worker()->asked && !worker()->patience.base.is_set);
+	CHECK(worker_is_ready(one()) && !worker()->asked && !worker()->timeout.base.is_set);
 	ask_one("rotate", "");
 	check_request("{\"verb\":\"rotate\"}", 60000);
 	answer("{\"ok\":true}");
@@ -1185,16 +1185,16 @@ static void test_no_memory(void)
 
 static void test_missed(void)
 {
-	struct program program = {.pid = getpid(), .uid = 5};
+	struct sided_program program = {.pid = getpid(), .uid = 5};
 	uint64_t started = session_process_start(getpid());
 
 	start();
 	CHECK(started > 1);
 	workers_miss(&the_daemon, &program);
-	CHECK(!one()->nr_missed && !program.is_missed);
+	CHECK(!one()->nr_unrecorded && !program.is_unrecorded);
 	one()->absent = started + 1;
 	workers_miss(&the_daemon, &program);
-	CHECK(!one()->nr_missed && !program.is_missed);
+	CHECK(!one()->nr_unrecorded && !program.is_unrecorded);
 	one()->absent = started;
 	one()->active = false;
 	workers_miss(&the_daemon, &program);
@@ -1206,17 +1206,17 @@ static void test_missed(void)
 	the_daemon.system = true;
 	one()->uid = 6;
 	workers_miss(&the_daemon, &program);
-	CHECK(!one()->nr_missed && !program.is_missed);
+	CHECK(!one()->nr_unrecorded && !program.is_unrecorded);
 	one()->uid = 5;
 	workers_miss(&the_daemon, &program);
-	CHECK(one()->nr_missed == 1 && program.is_missed);
+	CHECK(one()->nr_unrecorded == 1 && program.is_unrecorded);
 	workers_miss(&the_daemon, &program);
-	CHECK(one()->nr_missed == 1);
+	CHECK(one()->nr_unrecorded == 1);
 	the_daemon.system = false;
-	program.is_missed = false;
+	program.is_unrecorded = false;
 	program.pid = INT32_MAX;
 	workers_miss(&the_daemon, &program);
-	CHECK(one()->nr_missed == 1 && !program.is_missed);
+	CHECK(one()->nr_unrecorded == 1 && !program.is_unrecorded);
 	one()->uid = geteuid();
 	stop();
 }

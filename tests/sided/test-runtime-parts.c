@@ -31,19 +31,19 @@ static const char *failing;        /* the call that fails, or NULL, */
 static unsigned int failing_after; /* after so many of its calls, */
 static int failing_error;          /* with this error */
 
-static const char *loop_name(const struct watch *watch)
+static const char *loop_name(const struct sided_watch *watch)
 {
 	return watch == &the_daemon.control_listener ? "control" : "agents";
 }
 
-void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+void clients_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	(void)daemon;
 	(void)watch;
 	(void)events;
 }
 
-void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	(void)daemon;
 	(void)watch;
@@ -96,9 +96,9 @@ static struct group *played_group(const char *name)
 	return has_group ? &group_of_test : NULL;
 }
 
-static int played_directory(char *path, size_t room, bool system)
+static int played_directory(char *path, size_t capacity, bool system)
 {
-	assert_true(room == 256 && !system);
+	assert_true(capacity == 256 && !system);
 	*path = '\0';
 	if (fails("directory"))
 		return -failing_error;
@@ -149,7 +149,7 @@ static int played_option(int fd, int level, int name, void *to, socklen_t *size)
 	return 0;
 }
 
-#define wire_runtime_directory(path, room, system) played_directory(path, room, system)
+#define wire_runtime_directory(path, capacity, system) played_directory(path, capacity, system)
 #define wire_runtime_check(path) played_check(path)
 #define getenv(name) played_getenv(name)
 #define unsetenv(name) played_unsetenv(name)
@@ -239,7 +239,7 @@ __attribute__((format(printf, 4, 5))) static void check_error(
 	(void)vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	assert_string_equal(the_error.text, text);
-	assert_string_equal(the_error.mend, hint);
+	assert_string_equal(the_error.hint, hint);
 	assert_int_equal(the_error.kind, kind);
 	assert_int_equal(the_error.code, code);
 	the_error = (struct control_error){.kind = CONTROL_DONE};

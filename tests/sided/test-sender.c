@@ -33,7 +33,7 @@ static void *made;        /* what calloc() returned last */
 static const int *script; /* of orders; 0: the end, -1: EINTR */
 static const int *polls;  /* what poll() returns */
 static struct send_status next_status;
-static const struct send_options *given;
+static const struct send_options *installed;
 static bool has_filter = true;
 
 static bool fails(const char *name)
@@ -134,7 +134,7 @@ static int played_start(
 		const struct send_options *options, struct send **send, struct send_error *error)
 {
 	called("start(%s)\n", options->url);
-	given = options;
+	installed = options;
 	if (fails("start")) {
 		(void)snprintf(error->text, sizeof(error->text), "cannot start: %0300d", 7);
 		return -EINVAL;
@@ -207,7 +207,7 @@ static bool played_parser(const struct isolate_limits *limits)
 #undef send_resolver
 #undef isolate_parser
 
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	char text[300];
 	va_list arguments;
@@ -218,14 +218,14 @@ void say(const char *format, ...)
 	called("say(%s)\n", text);
 }
 
-int isolate_sender(const struct owner *owner)
+int isolate_sender(const struct session_owner *owner)
 {
 	called("isolate(%d)\n", owner ? (int)owner->uid : -1);
 	return fails("isolate") ? -EPERM : 0;
 }
 
 static char folder[] = "/tmp/side-sender-XXXXXX";
-static const struct owner owner = {.uid = 47, .gid = 48};
+static const struct session_owner owner = {.uid = 47, .gid = 48};
 static struct definition definition = {
 		.name = (char *)(uintptr_t) "one", .to = (char *)(uintptr_t) "net://host"};
 
@@ -235,7 +235,7 @@ static void close_end(void)
 	kept_end = -1;
 }
 
-static void told(void *user, const char *text)
+static void reported(void *user, const char *text)
 {
 	called("%s: %s\n", (const char *)user, text);
 }
@@ -298,18 +298,18 @@ static void test_make(void **unused)
 	assert_int_equal(nr_mapped, 0);
 }
 
-static void put_message(const struct message *message, size_t size)
+static void put_message(const struct sender_message *message, size_t size)
 {
 	assert_int_equal(send(kept_end, message, size, MSG_DONTWAIT), size);
 }
 
 static void test_hear(void **unused)
 {
-	struct message message = {.kind = MESSAGE_SENTENCE, .text = "a sentence"};
+	struct sender_message message = {.kind = MESSAGE_SENTENCE, .text = "a sentence"};
 	struct sender *sender = make();
 
 	(void)unused;
-	assert_true(sender_hear(sender, told, me));
+	assert_true(sender_hear(sender, reported, me));
 	assert_called("");
 	put_message(&message, sizeof(message));
 	memset(message.text, 'x', sizeof(message.text));
@@ -318,7 +318,7 @@ static void test_hear(void **unused)
 	message.status.packets = 5;
 	memset(message.status.why, 'y', sizeof(message.status.why));
 	put_message(&message, sizeof(message));
-	assert_true(sender_hear(sender, told, me));
+	assert_true(sender_hear(sender, reported, me));
 	assert_int_equal(
 			strlen(calls), strlen("me: a sentence\nme: \n") + sizeof(message.text) - 1);
 	assert_memory_equal(calls, "me: a sentence\nme: xxx", 22);
@@ -326,16 +326,16 @@ static void test_hear(void **unused)
 	assert_int_equal(sender->status.packets, 5);
 	assert_int_equal(strlen(sender->status.why), sizeof(sender->status.why) - 1);
 	put_message(&message, sizeof(message) - 1);
-	assert_false(sender_hear(sender, told, me));
+	assert_false(sender_hear(sender, reported, me));
 	close_end();
-	assert_false(sender_hear(sender, told, me));
+	assert_false(sender_hear(sender, reported, me));
 	assert_called("");
 	sender_free(sender);
 }
 
 static void test_finish(void **unused)
 {
-	struct message message = {.kind = MESSAGE_SENTENCE, .text = "last"};
+	struct sender_message message = {.kind = MESSAGE_SENTENCE, .text = "last"};
 	struct sender *sender = make();
 
 	(void)unused;
@@ -346,16 +346,16 @@ static void test_finish(void **unused)
 	put_message(&message, sizeof(message));
 	message.status.over = false;
 	put_message(&message, sizeof(message));
-	sender_finish(sender, told, me);
+	sender_finish(sender, reported, me);
 	assert_called("send(order)\nme: last\n");
 	assert_true(sender->rounds->begun == UINT64_MAX && sender->status.over &&
 			!sender->status.failed);
 	/* The last message was not read. */
-	assert_true(sender_hear(sender, told, me));
+	assert_true(sender_hear(sender, reported, me));
 	assert_false(sender->status.over);
 	close_end();
 	/* It ends before it has sent everything. */
-	sender_finish(sender, told, me);
+	sender_finish(sender, reported, me);
 	assert_called("send(order)\n");
 	assert_true(sender->status.failed && !sender->status.over);
 	sender_free(sender);
@@ -433,7 +433,7 @@ static void end_child(void)
 
 /* Returns when the process exits. */
 static __attribute__((noinline)) void make_child(
-		const struct owner *of, const int *closing, size_t nr_closing)
+		const struct session_owner *of, const int *closing, size_t nr_closing)
 {
 	struct sender *sender = NULL;
 
@@ -447,7 +447,7 @@ static void test_child(void **unused)
 	static const int orders[] = {ORDER_FINISH, -EINTR, ORDER_GO, -EINTR, ORDER_FINISH, 0};
 	static const int ready[] = {0, 1, 0, 1, -1, 1};
 	unsigned int before = resources_descriptors();
-	struct message message;
+	struct sender_message message;
 	int closing[2] = {dup(2), dup(2)};
 	char expected[1000];
 
@@ -483,9 +483,9 @@ static void test_child(void **unused)
 	assert_int_equal(nr_mapped, 0);
 }
 
-static struct sending begin_sending(int ends[2])
+static struct sender_state begin_sending(int ends[2])
 {
-	struct sending sending = {.definition = &definition, .output = folder};
+	struct sender_state sending = {.definition = &definition, .output = folder};
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	sending.fd = ends[1];
@@ -494,9 +494,9 @@ static struct sending begin_sending(int ends[2])
 
 static void test_begin(void **unused)
 {
-	struct message message;
+	struct sender_message message;
 	int ends[2];
-	struct sending sending = begin_sending(ends);
+	struct sender_state sending = begin_sending(ends);
 
 	(void)unused;
 	sending.options.url = "u";
@@ -511,7 +511,7 @@ static void test_begin(void **unused)
 	assert_int_equal(strncmp(message.status.why, "cannot start: 000", 17), 0);
 	assert_null(sending.send);
 	sender_start_send(&sending);
-	assert_true(given == &sending.options && sending.send == (struct send *)(uintptr_t)8);
+	assert_true(installed == &sending.options && sending.send == (struct send *)(uintptr_t)8);
 	assert_called("start(u)\n");
 	/* The order to finish before there is something to finish. */
 	sending.send = NULL;
@@ -533,7 +533,7 @@ static void test_options(void **unused)
 			{2000000, 2, 5, 5, true}, {7000000000, 7000, 6, 6, false}};
 	struct send_rounds rounds;
 	struct definition of = definition;
-	struct sending sending = {.definition = &of, .output = "/out"};
+	struct sender_state sending = {.definition = &of, .output = "/out"};
 
 	(void)unused;
 	of.speed = 9600;
@@ -552,14 +552,14 @@ static void test_options(void **unused)
 	assert_true(sending.options.live && sending.options.marks &&
 			sending.options.rounds == &rounds && sending.options.speed == 9600 &&
 			sending.options.resolver == &sending.resolver &&
-			sending.options.say == sender_send_sentence &&
+			sending.options.log_message == sender_send_sentence &&
 			sending.options.user == &sending && !sending.options.session);
 }
 
 static void check_isolated(const char *to, bool no_files, const char *expected)
 {
 	struct definition of = {.to = (char *)(uintptr_t)to};
-	struct sending sending = {.definition = &of, .output = "/out"};
+	struct sender_state sending = {.definition = &of, .output = "/out"};
 	char text[300];
 
 	assert_int_equal(isolate(&sending, no_files, &owner), 0);
@@ -572,7 +572,7 @@ static void check_isolated(const char *to, bool no_files, const char *expected)
 static void test_isolate(void **unused)
 {
 	unsigned int before = resources_descriptors();
-	struct sending sending = {.definition = &definition, .output = "/out"};
+	struct sender_state sending = {.definition = &definition, .output = "/out"};
 	char path[64], expected[100];
 	struct stat status;
 	mode_t mask = umask(022);
@@ -630,9 +630,9 @@ static void test_status(void **unused)
 {
 	struct definition of = definition;
 	struct send_status status = {.over = true};
-	struct message message;
+	struct sender_message message;
 	int ends[2];
-	struct sending sending = begin_sending(ends);
+	struct sender_state sending = begin_sending(ends);
 
 	(void)unused;
 	sending.definition = &of;
@@ -645,14 +645,14 @@ static void test_status(void **unused)
 				.bytes = 100 + (uint64_t)i};
 		if (i)
 			of.output = NULL;
-		tell_status(&sending, &status);
+		sender_send_status_message(&sending, &status);
 		assert_called("send(message)\n");
 		assert_int_equal(recv(ends[0], &message, sizeof(message), MSG_DONTWAIT),
 				sizeof(message));
 		assert_true(message.kind == MESSAGE_STATUS && message.status.bytes == status.bytes);
 		assert_int_equal(has_files(), i < 4);
 		/* Once. */
-		tell_status(&sending, &status);
+		sender_send_status_message(&sending, &status);
 		assert_called("");
 	}
 	close(ends[0]);

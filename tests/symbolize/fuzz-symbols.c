@@ -20,12 +20,12 @@
 
 #define BASE 0x7f0000000000
 
-static unsigned int said;
+static unsigned int reported;
 
-static void say(void *user, const char *sentence)
+static void report(void *user, const char *sentence)
 {
 	(void)user;
-	said += *sentence != '\0';
+	reported += *sentence != '\0';
 }
 
 /* Addresses all over the file: how many of them have functions? Each text is read to its end. */
@@ -47,7 +47,7 @@ static size_t ask(struct symbols *symbols, uint64_t size)
 
 static size_t look_up(const char *path, uint64_t size)
 {
-	const struct symbols_options options = {.path = "/nowhere", .say = say};
+	const struct symbols_options options = {.path = "/nowhere", .report = report};
 	const struct symbols_library library = {.path = path, .base = BASE, .size = size};
 	struct symbols *symbols = symbols_create(&options);
 	size_t functions;
@@ -59,7 +59,7 @@ static size_t look_up(const char *path, uint64_t size)
 	return functions;
 }
 
-static size_t look_at(const void *bytes, size_t size)
+static size_t next_check(const void *bytes, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	size_t functions = 0;
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	look_at(data, size);
+	next_check(data, size);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ static void fuzz_records(unsigned int rounds)
 	static const char *const paths[] = {"", "/", "/dev/zero", "/dev/tty", "relative",
 			"/proc/self/exe", "/proc/self/mem", "/etc/passwd",
 			"/nowhere\n\033[31m/../x", "/proc/self/maps"};
-	const struct symbols_options options = {.path = ":/nowhere::relative:", .say = say};
+	const struct symbols_options options = {.path = ":/nowhere::relative:", .report = report};
 	struct symbols *symbols = symbols_create(&options);
 
 	if (!symbols)
@@ -139,9 +139,9 @@ int main(int argc, char **argv)
 	int failed = argc < 2;
 
 	for (int i = 1; i < argc; i++)
-		failed |= damaged_copies(argv[i], rounds, look_at);
+		failed |= damaged_copies(argv[i], rounds, next_check);
 	fuzz_records(rounds * 4);
-	printf("%u sentences\n", said);
+	printf("%u sentences\n", reported);
 	return failed;
 }
 

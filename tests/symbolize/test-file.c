@@ -270,7 +270,7 @@ static void test_missing(void **unused)
 	static const char *const paths[] = {
 			"/nowhere/at/all", "../../../../../../../../../../proc/self/exe"};
 	unsigned int nr_sentences = 0;
-	const struct symbols_options options = {.say = count, .user = &nr_sentences};
+	const struct symbols_options options = {.report = count, .user = &nr_sentences};
 
 	(void)unused;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -289,7 +289,7 @@ static void test_missing(void **unused)
 static void test_no_memory(void **unused)
 {
 	const struct module_name name = {.path = "/proc/self/exe"};
-	const struct symbols_options options = {.say = NULL};
+	const struct symbols_options options = {.report = NULL};
 	size_t count_of_all = 0;
 
 	(void)unused;

@@ -20,7 +20,7 @@ static void forget(void)
 	}
 	free(all.processes);
 	while (all.modules) {
-		struct known *module = all.modules;
+		struct known_module *module = all.modules;
 
 		all.modules = module->next;
 		free_known(module);
@@ -28,7 +28,7 @@ static void forget(void)
 	all = (struct symbols){.mutex = PTHREAD_MUTEX_INITIALIZER};
 }
 
-static const struct process *load_one(int64_t ns, uint64_t base)
+static const struct symbolized_process *load_one(int64_t ns, uint64_t base)
 {
 	const struct symbols_library library = {.path = "/lib/one", .base = base, .size = 0x1000};
 
@@ -54,8 +54,8 @@ static void test_loaded_again(void **unused)
 /* Libraries beyond the limit are not kept. */
 static void test_most_libraries(void **unused)
 {
-	struct library *libraries = calloc(SYMBOLS_LIBRARIES_MAX, sizeof(*libraries));
-	struct process *process = address_space_get_process(&all, 3);
+	struct loaded_library *libraries = calloc(SYMBOLS_LIBRARIES_MAX, sizeof(*libraries));
+	struct symbolized_process *process = address_space_get_process(&all, 3);
 
 	(void)unused;
 	assert_true(libraries && process);

@@ -33,14 +33,14 @@ struct image {
 };
 
 static char directory[] = "/tmp/side-test-symbols-XXXXXX";
-static char said[2048];
-static unsigned int nr_said;
+static char reported[2048];
+static unsigned int nr_reported;
 
-static void say(void *user, const char *sentence)
+static void report(void *user, const char *sentence)
 {
 	assert_string_equal(user, "user");
-	snprintf(said, sizeof(said), "%s", sentence);
-	nr_said++;
+	snprintf(reported, sizeof(reported), "%s", sentence);
+	nr_reported++;
 }
 
 static const char *in_directory(const char *name)
@@ -153,11 +153,11 @@ static uint64_t inode_of(const char *path)
 static struct module *open_module(const struct module_name *name, const char *folders)
 {
 	static char user[] = "user";
-	const struct symbols_options options = {.path = folders, .say = say, .user = user};
+	const struct symbols_options options = {.path = folders, .report = report, .user = user};
 	struct module *module = module_create(name);
 
 	assert_non_null(module);
-	*said = '\0';
+	*reported = '\0';
 	module_open(module, &options);
 	return module;
 }
@@ -312,7 +312,7 @@ static void test_functions(void **unused)
 	add_symbol(&image, "large", STT_FUNC, 1, 0x900, 0x100);
 	write_file(path, &image, sizeof(image));
 	module = open_module(&name, NULL);
-	assert_int_equal(nr_said, 0);
+	assert_int_equal(nr_reported, 0);
 	assert_int_equal(module->count, 7 - 1);
 	assert_function(module, 0x1ff, NULL, 0);
 	assert_function(module, 0x200, "first", 0);
@@ -382,7 +382,7 @@ static void assert_used(const struct module_name *name, bool used, const char *s
 	struct module *module = open_module(name, NULL);
 
 	assert_int_equal(module->file.elf != NULL, used);
-	assert_string_equal(said, sentence);
+	assert_string_equal(reported, sentence);
 	module_free(module);
 }
 

@@ -20,22 +20,22 @@ static int nr_workers;
 static char reported[2048];
 static unsigned int nr_reported;
 
-struct worker *worker_create(const struct symbols_options *options)
+struct symbol_worker *worker_create(const struct symbols_options *options)
 {
-	struct worker *worker = malloc(1);
+	struct symbol_worker *worker = malloc(1);
 
 	(void)options;
 	nr_workers += worker != NULL;
 	return worker;
 }
 
-void worker_free(struct worker *worker)
+void worker_free(struct symbol_worker *worker)
 {
 	nr_workers--;
 	free(worker);
 }
 
-bool worker_ask(struct worker *worker, const struct worker_question *question,
+bool worker_ask(struct symbol_worker *worker, const struct worker_question *question,
 		struct symbol *symbol)
 {
 	assert_non_null(worker);
@@ -47,7 +47,7 @@ bool worker_ask(struct worker *worker, const struct worker_question *question,
 	symbol->function = strdup("function");
 	symbol->file = strdup("file");
 	symbol->line = 77;
-	symbol->offset = question->place + 0x1000;
+	symbol->offset = question->offset + 0x1000;
 	return true;
 }
 
@@ -63,7 +63,7 @@ static void note(void *user, const char *sentence)
 static struct symbols *make(void)
 {
 	static char user[] = "user";
-	const struct symbols_options options = {.say = note, .user = user};
+	const struct symbols_options options = {.report = note, .user = user};
 	struct symbols *symbols = symbols_create(&options);
 
 	assert_non_null(symbols);
@@ -82,7 +82,7 @@ static void load(
 
 /* The file at the address of process 3, and the offset in it. */
 static void assert_at(struct symbols *symbols, int64_t ns, uint64_t address, bool call,
-		const char *path, uint64_t place)
+		const char *path, uint64_t offset)
 {
 	const struct symbol *symbol = symbols_find(symbols, 3, ns, address, call);
 
@@ -93,7 +93,7 @@ static void assert_at(struct symbols *symbols, int64_t ns, uint64_t address, boo
 	}
 	assert_non_null(symbol->module);
 	assert_string_equal(symbol->module, path);
-	assert_int_equal(symbol->offset, place + 0x1000);
+	assert_int_equal(symbol->offset, offset + 0x1000);
 	assert_string_equal(symbol->function, "function");
 	assert_string_equal(symbol->file, "file");
 	assert_int_equal(symbol->line, 77);
@@ -109,7 +109,7 @@ static void test_libraries(void **unused)
 	load(symbols, 100, "/a", 0x1000, 0x200);
 	assert_at(symbols, 100, 0xfff, false, NULL, 0);
 	assert_at(symbols, 100, 0x1000, false, "/a", 0);
-	assert_int_equal(asked.place, 0);
+	assert_int_equal(asked.offset, 0);
 	assert_false(asked.call);
 	assert_at(symbols, 100, 0x11ff, false, "/a", 0x1ff);
 	assert_at(symbols, 100, 0x1200, false, NULL, 0);
@@ -117,7 +117,7 @@ static void test_libraries(void **unused)
 	assert_at(symbols, 100, 0x1000, true, NULL, 0);
 	assert_at(symbols, 100, 0x1200, true, "/a", 0x200);
 	assert_true(asked.call);
-	assert_int_equal(asked.place, 0x200);
+	assert_int_equal(asked.offset, 0x200);
 	assert_at(symbols, 100, 0x1201, true, NULL, 0);
 	/* The library was there before it was recorded. */
 	assert_at(symbols, 99, 0x1000, false, "/a", 0);
@@ -353,7 +353,7 @@ static void test_most_answers(void **unused)
 
 static void test_lost(void **unused)
 {
-	const struct symbols_options quiet = {.say = NULL};
+	const struct symbols_options quiet = {.report = NULL};
 	struct symbols *symbols = make();
 	const struct symbol *symbol;
 
@@ -388,7 +388,7 @@ static void test_lost(void **unused)
 static void test_failures(void **unused)
 {
 	static const char line[] = "00001000-00002000 r-xp 00000400 fe:00 4711 /one\n";
-	const struct symbols_options options = {.say = NULL};
+	const struct symbols_options options = {.report = NULL};
 	const struct symbols_library library = {.path = "/a", .base = 0x1000, .size = 0x100};
 	const char *path = write_maps(line, sizeof(line) - 1);
 	struct symbols *symbols;

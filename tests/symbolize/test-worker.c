@@ -162,7 +162,7 @@ static ssize_t test_send(int socket, const void *bytes, size_t size, int flags)
 /* The answer of a damaged process: texts without an end. */
 static ssize_t test_recv(int socket, void *to, size_t size, int flags)
 {
-	struct answer *got = to;
+	struct worker_answer *got = to;
 
 	if (interrupted_receives && size == sizeof(*got)) {
 		interrupted_receives--;
@@ -170,7 +170,7 @@ static ssize_t test_recv(int socket, void *to, size_t size, int flags)
 		return -1;
 	}
 	/* The worker takes the question from the socket after its answer. */
-	if (ends_after_answer && size == sizeof(struct question) && !flags)
+	if (ends_after_answer && size == sizeof(struct symbol_query) && !flags)
 		_exit(3);
 	if (size == sizeof(*got) && short_answer)
 		return recv(socket, to, size, flags) - 1;
@@ -217,7 +217,7 @@ void module_open(struct module *module, const struct symbols_options *options)
 	if (!strncmp(module->name.path, "say ", 4)) {
 		memset(sentence, 's', sizeof(sentence));
 		sentence[atoi(module->name.path + 4)] = '\0'; /* NOLINT(cert-err34-c): our own */
-		options->say(NULL, sentence);
+		options->report(NULL, sentence);
 	}
 }
 
@@ -338,11 +338,12 @@ static void keep(void *user, const char *sentence)
 }
 
 static char user_text[] = "user";
-static const struct symbols_options options = {.path = "/folders", .say = keep, .user = user_text};
+static const struct symbols_options options = {
+		.path = "/folders", .report = keep, .user = user_text};
 
-static struct worker *make(void)
+static struct symbol_worker *make(void)
 {
-	struct worker *worker;
+	struct symbol_worker *worker;
 
 	*calls = '\0';
 	nr_sentences = nr_freed = 0;
@@ -352,17 +353,18 @@ static struct worker *make(void)
 	return worker;
 }
 
-static bool ask_of(struct worker *worker, uint32_t module, const char *path, struct symbol *symbol)
+static bool ask_of(struct symbol_worker *worker, uint32_t module, const char *path,
+		struct symbol *symbol)
 {
 	const struct module_name name = {.path = path, .debug_link = ""};
-	const struct worker_question question = {.module = module, .name = &name, .place = 0x1234};
+	const struct worker_question question = {.module = module, .name = &name, .offset = 0x1234};
 
 	*symbol = (struct symbol){.function = NULL};
 	return worker_ask(worker, &question, symbol);
 }
 
 /* A file of its own for each question. */
-static bool ask(struct worker *worker, const char *path, struct symbol *symbol)
+static bool ask(struct symbol_worker *worker, const char *path, struct symbol *symbol)
 {
 	return ask_of(worker, next_module++, path, symbol);
 }
@@ -374,7 +376,7 @@ static void forget(struct symbol *symbol)
 	*symbol = (struct symbol){.function = NULL};
 }
 
-static void assert_function(struct worker *worker, const char *path, const char *function)
+static void assert_function(struct symbol_worker *worker, const char *path, const char *function)
 {
 	struct symbol symbol;
 
@@ -395,13 +397,13 @@ static void assert_ended(void)
 
 static void test_questions(void **unused)
 {
-	struct worker *worker = make();
+	struct symbol_worker *worker = make();
 	struct module_name name = {.path = "/a",
 			.inode = 0,
 			.build_id = {0xab, [63] = 0xcd},
 			.build_id_size = 20,
 			.debug_link = "a.debug"};
-	struct worker_question question = {.module = 777, .name = &name, .place = 0x1234};
+	struct worker_question question = {.module = 777, .name = &name, .offset = 0x1234};
 	struct symbol symbol = {.function = NULL};
 
 	(void)unused;
@@ -429,7 +431,7 @@ static void test_questions(void **unused)
 	assert_string_equal(symbol.function, "778 /other 99 64 abcd a.debug 501233");
 	assert_int_equal(symbol.offset, 0x501234);
 	forget(&symbol);
-	question.place = 0x667;
+	question.offset = 0x667;
 	assert_true(worker_ask(worker, &question, &symbol));
 	assert_null(symbol.function);
 	assert_null(symbol.file);
@@ -439,7 +441,7 @@ static void test_questions(void **unused)
 	question.module = 777;
 	name.inode = 0;
 	for (uint64_t address = 0; address < 2; address++) {
-		question.place = address - 0x40000;
+		question.offset = address - 0x40000;
 		assert_true(worker_ask(worker, &question, &symbol));
 		assert_int_equal(symbol.offset, address);
 		assert_int_equal(symbol.function != NULL, address);
@@ -457,7 +459,7 @@ static void test_questions(void **unused)
 
 static void test_answers(void **unused)
 {
-	struct worker *worker = make();
+	struct symbol_worker *worker = make();
 	struct symbol symbol;
 
 	(void)unused;
@@ -506,7 +508,7 @@ static void test_answers(void **unused)
 
 static void test_sentences(void **unused)
 {
-	struct worker *worker = make();
+	struct symbol_worker *worker = make();
 	struct symbol symbol;
 
 	(void)unused;
@@ -524,7 +526,7 @@ static void test_sentences(void **unused)
 	assert_true(ask_of(worker, next_module - 1, "say 4096", &symbol));
 	forget(&symbol);
 	assert_int_equal(nr_sentences, 2);
-	worker->options.say = NULL;
+	worker->options.report = NULL;
 	assert_true(ask(worker, "say 1", &symbol));
 	forget(&symbol);
 	worker_free(worker);
@@ -532,7 +534,7 @@ static void test_sentences(void **unused)
 
 static void test_text_limits(void **unused)
 {
-	struct worker *worker = make();
+	struct symbol_worker *worker = make();
 	struct symbol symbol = {.function = NULL};
 	char *text = repeat('p', TEXT_MAX);
 	struct module_name name = {.path = text, .debug_link = ""};
@@ -586,7 +588,7 @@ static void test_environment(void **unused)
 			SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	struct symbols_options downloading = options;
 	struct timeval limit;
-	struct worker *worker;
+	struct symbol_worker *worker;
 	void (*before[11])(int);
 	socklen_t size = sizeof(limit);
 	unsigned int descriptors = resources_descriptors();
@@ -634,7 +636,7 @@ static void test_environment(void **unused)
 	assert_ended();
 }
 
-static void assert_lost(struct worker *worker, const char *path)
+static void assert_lost(struct symbol_worker *worker, const char *path)
 {
 	struct symbol symbol;
 
@@ -645,7 +647,7 @@ static void assert_lost(struct worker *worker, const char *path)
 
 static void test_restarts(void **unused)
 {
-	struct worker *worker = make();
+	struct symbol_worker *worker = make();
 	unsigned int descriptors = resources_descriptors();
 
 	(void)unused;
@@ -681,7 +683,7 @@ static void test_restarts(void **unused)
 static void test_failing_starts(void **unused)
 {
 	unsigned int descriptors = resources_descriptors();
-	struct worker *worker;
+	struct symbol_worker *worker;
 
 	(void)unused;
 	socketpair_fails = true;
@@ -719,7 +721,7 @@ static void test_failing_starts(void **unused)
 
 static void test_failing_calls(void **unused)
 {
-	struct worker *worker;
+	struct symbol_worker *worker;
 	struct symbol symbol;
 
 	(void)unused;

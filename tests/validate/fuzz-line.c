@@ -15,10 +15,10 @@
 
 #define ADDRESSES 24u
 
-static size_t look_at(const void *bytes, size_t size)
+static size_t next_check(const void *bytes, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	char path[64], place[VALIDATE_LINE_MAX];
+	char path[64], location[VALIDATE_LINE_MAX];
 	size_t found = 0, i;
 	ElfW(Ehdr) header;
 
@@ -28,8 +28,8 @@ static size_t look_at(const void *bytes, size_t size)
 	/* The header of the file is what stands in memory, too. */
 	if (fd >= 0 && size >= sizeof(header) && write(fd, bytes, size) == (ssize_t)size) {
 		for (i = 0; i < ADDRESSES; i++) {
-			if (validate_line_find(path, bytes, header.e_entry + 32 * i, place))
-				found += strlen(place) > 2;
+			if (validate_line_find(path, bytes, header.e_entry + 32 * i, location))
+				found += strlen(location) > 2;
 		}
 	}
 	close(fd);
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	look_at(data, size);
+	next_check(data, size);
 	return 0;
 }
 
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 	int failed = argc < 2;
 
 	for (int i = 1; i < argc; i++)
-		failed |= damaged_copies(argv[i], rounds, look_at);
+		failed |= damaged_copies(argv[i], rounds, next_check);
 	return failed;
 }
 

@@ -26,7 +26,7 @@ static struct bytes_source sources[2]; /* the file, and the same in memory */
 
 static void numbers(const struct bytes_source *source)
 {
-	struct bytes bytes;
+	struct byte_reader bytes;
 
 	bytes_open(&bytes, source, 16, 15);
 	CHECK(bytes_number(&bytes, 1) == 0x10 && bytes_number(&bytes, 2) == 0x1211);
@@ -46,7 +46,7 @@ static void numbers(const struct bytes_source *source)
 
 static void skipped(const struct bytes_source *source)
 {
-	struct bytes bytes;
+	struct byte_reader bytes;
 
 	bytes_open(&bytes, source, 16, 15);
 	bytes_skip(&bytes, 5);
@@ -66,7 +66,7 @@ static void skipped(const struct bytes_source *source)
 
 static void texts(const struct bytes_source *source)
 {
-	struct bytes bytes;
+	struct byte_reader bytes;
 	char to[8];
 
 	/* From 0xfd on: 3 bytes and a 0. */
@@ -104,7 +104,7 @@ static void long_numbers(void)
 			{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f}, 0, 0}};
 	unsigned char many[30];
 	struct bytes_source source = {.fd = -1};
-	struct bytes bytes;
+	struct byte_reader bytes;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		source.memory = cases[i].bytes;
@@ -125,7 +125,7 @@ static void long_numbers(void)
 /* The file is read in parts of up to 1024 bytes, each once. */
 static void reads(void)
 {
-	struct bytes bytes;
+	struct byte_reader bytes;
 
 	nr_reads = 0;
 	bytes_open(&bytes, &sources[0], 3, 1024);

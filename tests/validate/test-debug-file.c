@@ -326,11 +326,11 @@ static void build_ids(void)
 static void checksums(void)
 {
 	static unsigned char bytes[10000];
-	struct room room;
+	struct debug_file_scratch scratch;
 	int fd = memfd_create("bytes", MFD_CLOEXEC);
 
 	CHECK(checksum_of((const unsigned char *)"123456789", 9) == 0xcbf43926u);
-	CHECK(fd >= 0 && has_checksum(fd, 0, &room) && !has_checksum(fd, 1, &room));
+	CHECK(fd >= 0 && has_checksum(fd, 0, &scratch) && !has_checksum(fd, 1, &scratch));
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 7 + i / 253);
 	for (size_t size = 1; size <= sizeof(bytes); size += size < 300 ? 13
@@ -340,8 +340,8 @@ static void checksums(void)
 		if (size > 4100)
 			size = sizeof(bytes);
 		CHECK(pwrite(fd, bytes, size, 0) == (ssize_t)size && !ftruncate(fd, (off_t)size));
-		CHECK(has_checksum(fd, checksum_of(bytes, size), &room));
-		CHECK(!has_checksum(fd, checksum_of(bytes, size) ^ 0x80000000u, &room));
+		CHECK(has_checksum(fd, checksum_of(bytes, size), &scratch));
+		CHECK(!has_checksum(fd, checksum_of(bytes, size) ^ 0x80000000u, &scratch));
 	}
 	close(fd);
 }
@@ -351,13 +351,13 @@ static void checksums(void)
 static bool is_same(struct made *other, const struct made *made, const struct build_id *id,
 		const uint32_t *checksum)
 {
-	struct room room;
+	struct debug_file_scratch scratch;
 	int fd;
 
 	forget();
 	files[0].path = "/file";
 	files[0].fd = end(other);
-	fd = validate_debug_open_same("/file", &made->header, id, checksum, &room);
+	fd = validate_debug_open_same("/file", &made->header, id, checksum, &scratch);
 	CHECK(!strcmp(tried, "/file\n") && nr_open == (fd >= 0));
 	if (fd >= 0)
 		fake_close(fd);
@@ -371,11 +371,11 @@ static void same_files(void)
 	struct build_id id = {.size = 2, .bytes = {0x11, 0x12, 0x13}};
 	struct made made = begin(), other = begin();
 	uint32_t checksum, wrong;
-	struct room room;
+	struct debug_file_scratch scratch;
 	int first = dup(0);
 
 	forget();
-	CHECK(validate_debug_open_same("/missing", &made.header, &id, NULL, &room) == -1 &&
+	CHECK(validate_debug_open_same("/missing", &made.header, &id, NULL, &scratch) == -1 &&
 			!strcmp(tried, "/missing\n"));
 	make_note(&other, 2);
 	CHECK(is_same(&other, &made, &id, NULL));

@@ -243,7 +243,7 @@ static struct visit_error error_of(const char *what, const char *where)
 
 static void lines(void)
 {
-	struct report report = {.size = 0};
+	struct validate_report_text report = {.size = 0};
 	char many[3000];
 
 	memset(many, 'm', sizeof(many));
@@ -347,7 +347,7 @@ static void first_sites(void)
 	silent = 0;
 }
 
-static const char *report_text(struct report *report)
+static const char *report_text(struct validate_report_text *report)
 {
 	report->text[report->size] = '\0';
 	return report->text;
@@ -361,7 +361,7 @@ static void fields_of_reports(void)
 			{"p:e\nfield: \"a\"\nstruct:\nfield: \"b\"\nindex: 3",
 					"  field:    \"a\", struct:, \"b\", index: 3\n"}};
 	struct visit_error error;
-	struct report report;
+	struct validate_report_text report;
 	char wanted[512];
 	size_t at;
 
@@ -418,7 +418,7 @@ static void hints(void)
 			{-EINVAL, "?", "compare the call with the definition of the event"},
 			{-EINVAL, "", "compare the call with the definition of the event"}};
 	struct visit_error error = error_of("", "");
-	struct report report;
+	struct validate_report_text report;
 	char wanted[256];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -428,11 +428,11 @@ static void hints(void)
 		put_hint(&report, cases[i].code, &error);
 		CHECK(!strcmp(report_text(&report), wanted));
 	}
-	snprintf(error.mend, sizeof(error.mend), "do this");
+	snprintf(error.hint, sizeof(error.hint), "do this");
 	report.size = 0;
 	put_hint(&report, -E2BIG, &error);
 	CHECK(!strcmp(report_text(&report), "  hint:     do this\n"));
-	snprintf(error.mend, sizeof(error.mend), "x");
+	snprintf(error.hint, sizeof(error.hint), "x");
 	report.size = 0;
 	put_hint(&report, -E2BIG, &error);
 	CHECK(!strcmp(report_text(&report), "  hint:     x\n"));
@@ -455,7 +455,7 @@ static void differences(void)
 					"  expected: values that end\n  found:    more levels than that\n"},
 			{-ELOOP, "a", "b", "  expected: a\n  found:    b\n"}};
 	struct visit_error error = error_of("", "");
-	struct report report;
+	struct validate_report_text report;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		snprintf(error.expected, sizeof(error.expected), "%s", cases[i].expected);
@@ -532,7 +532,7 @@ static void reported_descriptions(void)
 		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
 	}
 	/* Names that cannot be read. */
-	snprintf(error.mend, sizeof(error.mend), "mend");
+	snprintf(error.hint, sizeof(error.hint), "mend");
 	side_ptr_set(event.provider_name, (const char *)16);
 	side_ptr_set(event.event_name, NULL);
 	forget_calls();
@@ -540,7 +540,7 @@ static void reported_descriptions(void)
 	CHECK(strstr(printed, "  event:    ?:?\n") && strstr(printed, "  hint:     mend\n"));
 	side_ptr_set(event.provider_name, NULL);
 	side_ptr_set(event.event_name, (const char *)16);
-	snprintf(error.mend, sizeof(error.mend), "m");
+	snprintf(error.hint, sizeof(error.hint), "m");
 	forget_calls();
 	validate_report_description(&event, VALIDATE_WRONG, -EINVAL, &error);
 	CHECK(strstr(printed, "  event:    ?:?\n") && strstr(printed, "  hint:     m\n"));
@@ -565,7 +565,7 @@ static void reported_descriptions(void)
 /* The caller is the address that a call returns to. */
 static void callers(void)
 {
-	struct report report = {.size = 0};
+	struct validate_report_text report = {.size = 0};
 	struct link_map *map;
 	char wanted[512];
 	Dl_info info;
@@ -596,7 +596,7 @@ static void reported_calls(void)
 	make_event(1);
 	snprintf(error.expected, sizeof(error.expected), "an egg");
 	snprintf(error.found, sizeof(error.found), "a hen");
-	snprintf(error.mend, sizeof(error.mend), "wait");
+	snprintf(error.hint, sizeof(error.hint), "wait");
 	for (unsigned int is_dropped = 0; is_dropped < 2; is_dropped++) {
 		memset(sites, 0, sizeof(sites));
 		forget_calls();
@@ -635,7 +635,7 @@ static void states(void)
 	side_ptr_set(event.state, NULL);
 	CHECK(state_of(&error) == -EFAULT && !error.where[0]);
 	CHECK(!strcmp(error.what, "the state is missing, misaligned or unreadable"));
-	CHECK(!strcmp(error.mend, "give the event a struct side_event_state_0"));
+	CHECK(!strcmp(error.hint, "give the event a struct side_event_state_0"));
 	side_ptr_set(event.state, (struct side_event_state *)(void *)(unaligned + 1));
 	CHECK(state_of(&error) == -EFAULT);
 	side_ptr_set(event.state, (struct side_event_state *)4096);
@@ -653,7 +653,7 @@ static void states(void)
 	CHECK(state_of(&error) == -EFAULT);
 	snprintf(wanted, sizeof(wanted), "the state's list of callbacks is at %p", (void *)4096);
 	CHECK(!strcmp(error.what, wanted));
-	CHECK(!strcmp(error.mend, "let it begin with &side_empty_callback"));
+	CHECK(!strcmp(error.hint, "let it begin with &side_empty_callback"));
 	CHECK(is_deadly(-EFAULT) && is_deadly(-E2BIG) && is_deadly(-ELOOP));
 	CHECK(!is_deadly(-EINVAL) && !is_deadly(-ENOTSUP) && !is_deadly(-ENOMEM));
 }
@@ -806,15 +806,15 @@ static void number_of_findings(void)
 	make_event(1);
 	forget_calls();
 	for (unsigned int i = 0; i < 10; i++)
-		tell_finding(&found, VISIT_REMARK, NULL, &error);
+		validate_report_finding(&found, VISIT_REMARK, NULL, &error);
 	CHECK(!nr_reports() && !found.nr);
 	for (unsigned int i = 0; i < 31; i++)
-		tell_finding(&found, VISIT_WARNING, NULL, &error);
+		validate_report_finding(&found, VISIT_WARNING, NULL, &error);
 	CHECK(nr_reports() == 31 && strstr(printed, "side: doubtful ") &&
 			!strstr(printed, "side: wrong "));
-	tell_finding(&found, VISIT_ERROR, NULL, &error);
+	validate_report_finding(&found, VISIT_ERROR, NULL, &error);
 	CHECK(nr_reports() == 32 && strstr(printed, "side: wrong "));
-	tell_finding(&found, VISIT_ERROR, NULL, &error);
+	validate_report_finding(&found, VISIT_ERROR, NULL, &error);
 	CHECK(nr_reports() == 32);
 }
 
@@ -941,29 +941,29 @@ static void number_of_mismatches(void)
 static void harmless(void)
 {
 	struct side_type type;
-	struct visit_place place = {.type = &type};
+	struct visit_location location = {.type = &type};
 	struct visit_error error = error_of("", "");
 
 	memset(&type, 0, sizeof(type));
 	snprintf(error.expected, sizeof(error.expected), "U8");
 	for (unsigned int label = 0; label < _NR_SIDE_TYPE_LABEL; label++) {
 		side_enum_set(type.type, label);
-		CHECK(is_harmless(&place, -EINVAL, &error) == (label <= SIDE_TYPE_STRING_UTF32));
+		CHECK(is_harmless(&location, -EINVAL, &error) == (label <= SIDE_TYPE_STRING_UTF32));
 	}
 	side_enum_set(type.type, SIDE_TYPE_U8);
-	CHECK(!is_harmless(&place, -EFAULT, &error));
-	place.depth = 1;
-	CHECK(!is_harmless(&place, -EINVAL, &error));
-	place.depth = 0;
-	place.dynamic = true;
-	CHECK(!is_harmless(&place, -EINVAL, &error));
-	place.dynamic = false;
-	place.type = NULL;
-	CHECK(!is_harmless(&place, -EINVAL, &error));
-	place.type = &type;
-	CHECK(is_harmless(&place, -EINVAL, &error));
+	CHECK(!is_harmless(&location, -EFAULT, &error));
+	location.depth = 1;
+	CHECK(!is_harmless(&location, -EINVAL, &error));
+	location.depth = 0;
+	location.dynamic = true;
+	CHECK(!is_harmless(&location, -EINVAL, &error));
+	location.dynamic = false;
+	location.type = NULL;
+	CHECK(!is_harmless(&location, -EINVAL, &error));
+	location.type = &type;
+	CHECK(is_harmless(&location, -EINVAL, &error));
 	error.expected[0] = '\0';
-	CHECK(!is_harmless(&place, -EINVAL, &error));
+	CHECK(!is_harmless(&location, -EINVAL, &error));
 }
 
 static void kinds_of_calls(void)

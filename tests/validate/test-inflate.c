@@ -49,7 +49,7 @@ static struct writer begin_stream(void)
 static bool inflates(const struct writer *writer, size_t cut, unsigned char *to, size_t size)
 {
 	const struct bytes_source source = {.fd = -1, .memory = writer->bytes};
-	struct bytes in;
+	struct byte_reader in;
 
 	bytes_open(&in, &source, 0, (writer->nr_bits + 7) / 8 - cut);
 	return validate_inflate(&in, to, size);
@@ -182,7 +182,7 @@ static void test_every_fixed_symbol(void **unused)
 {
 	static unsigned char to[LONG_MAX_BYTES];
 	struct bytes_source source = {.fd = -1, .memory = whole.stream.bytes};
-	struct bytes in;
+	struct byte_reader in;
 
 	(void)unused;
 	put_bits(0x0178, 16, false);

@@ -115,20 +115,20 @@ static void test_links(void)
 /* A file with more bytes is not read. The checksum of nothing is 0. */
 static void test_checksums(void)
 {
-	static struct room room;
+	static struct debug_file_scratch scratch;
 	int fd = memfd_create("large", MFD_CLOEXEC);
 
 	CHECK(fd >= 0 && FILE_MAX == 1 << 30 && !ftruncate(fd, FILE_MAX));
 	is_played = true;
 	nr_reads = 0;
-	CHECK(has_checksum(fd, 0, &room) && nr_reads == 1);
-	CHECK(!has_checksum(fd, 1, &room) && nr_reads == 2);
-	CHECK(!ftruncate(fd, FILE_MAX + 1) && !has_checksum(fd, 0, &room) && nr_reads == 2);
+	CHECK(has_checksum(fd, 0, &scratch) && nr_reads == 1);
+	CHECK(!has_checksum(fd, 1, &scratch) && nr_reads == 2);
+	CHECK(!ftruncate(fd, FILE_MAX + 1) && !has_checksum(fd, 0, &scratch) && nr_reads == 2);
 	is_played = false;
 	CHECK(!ftruncate(fd, 0) && write(fd, "123456789", 9) == 9);
-	CHECK(has_checksum(fd, 0xcbf43926, &room) && !has_checksum(fd, 0xcbf43927, &room));
+	CHECK(has_checksum(fd, 0xcbf43926, &scratch) && !has_checksum(fd, 0xcbf43927, &scratch));
 	close(fd);
-	CHECK(!has_checksum(fd, 0, &room));
+	CHECK(!has_checksum(fd, 0, &scratch));
 }
 
 /* ---- compressed tables ---- */

@@ -47,10 +47,10 @@ bool environment_has_interpreter(void)
 {
 	return has_interpreter;
 }
-#define REASON WIRE_MISSED_STATIC
+#define REASON WIRE_UNRECORDED_STATIC
 #define PRLIMIT ""
 #else
-#define REASON WIRE_MISSED_LOADER
+#define REASON WIRE_UNRECORDED_LOADER
 #define PRLIMIT "prlimit 0 9 0\n"
 #endif
 
@@ -104,7 +104,7 @@ static void note_message(pid_t child, const struct user_regs_struct *regs)
 	child_read(child, regs->rsi, &message, regs->rdx);
 	assert_int_equal(message.magic, WIRE_MAGIC);
 	assert_int_equal(message.version, WIRE_PROTOCOL_VERSION);
-	assert_int_equal(message.type, WIRE_MISSED);
+	assert_int_equal(message.type, WIRE_UNRECORDED);
 	assert_int_equal(message.reserved + message.elapsed_ms + message.body_reserved, 0);
 	assert_int_equal(message.size, regs->rdx);
 	called("sendto %lld %u %llx: reason %u, %u of %s\n", regs->rdi, message.size, regs->r10,
@@ -314,7 +314,8 @@ static void test_reasons(void **unused)
 #else
 static void test_reasons(void **unused)
 {
-	_Static_assert(WIRE_MISSED_MEMORY == 4 && WIRE_MISSED_C_LIBRARY == 2, "as in the texts");
+	_Static_assert(WIRE_UNRECORDED_MEMORY == 4 && WIRE_UNRECORDED_C_LIBRARY == 2,
+			"as in the texts");
 	(void)unused;
 	for (size_t i = 0; i < 2; i++) {
 		reset();

@@ -76,7 +76,7 @@ static void check_message(const struct recorder *recorder, uint32_t reason)
 
 	CHECK(size > 0 && recorder->size == 32 + size + 1);
 	CHECK(message->magic == WIRE_MAGIC && message->version == WIRE_PROTOCOL_VERSION &&
-			message->type == WIRE_MISSED);
+			message->type == WIRE_UNRECORDED);
 	CHECK(message->size == (uint32_t)recorder->size && !message->reserved &&
 			!message->body_reserved && !message->elapsed_ms);
 	CHECK(message->reason == reason && message->name_size == (uint32_t)size + 1 &&
@@ -127,7 +127,7 @@ static void test_all(void)
 	unsetenv(SHIM_VARIABLE);
 	for (size_t i = 0; i < 3; i++) {
 		end(&recorders[i]);
-		check_message(&recorders[i], WIRE_MISSED_LOADER);
+		check_message(&recorders[i], WIRE_UNRECORDED_LOADER);
 	}
 	/* No recorder is named for a report. */
 	shim_loaded();
@@ -140,13 +140,13 @@ static void test_reason(void)
 	int status;
 	pid_t child;
 
-	CHECK(shim_reason() == WIRE_MISSED_LOADER);
+	CHECK(shim_reason() == WIRE_UNRECORDED_LOADER);
 	begin(&recorder, 50);
 	child = fork();
 	if (!child) {
 		struct rlimit limit = {(rlim_t)1 << 40, (rlim_t)1 << 40};
 
-		if (setrlimit(RLIMIT_AS, &limit) || shim_reason() != WIRE_MISSED_MEMORY)
+		if (setrlimit(RLIMIT_AS, &limit) || shim_reason() != WIRE_UNRECORDED_MEMORY)
 			_exit(1);
 		setenv(SHIM_VARIABLE, recorder.address.sun_path, 1);
 		shim_loaded();
@@ -154,7 +154,7 @@ static void test_reason(void)
 	}
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
 	end(&recorder);
-	check_message(&recorder, WIRE_MISSED_MEMORY);
+	check_message(&recorder, WIRE_UNRECORDED_MEMORY);
 	CHECK(recorder.pid == (uint32_t)child);
 }
 

@@ -133,9 +133,9 @@ def compare_shim():
         text = text.read()
     of_wire = dict(re.findall(r"^#define WIRE_(\w+) (\w+)", text, re.M))
     of_wire.update(re.findall(r"^\tWIRE_(\w+) = (\d+)", text, re.M))
-    for name, other in (("MAGIC", "MAGIC"), ("VERSION", "PROTOCOL_VERSION"), ("MISSED", "MISSED"),
-                        ("WORD_SIZE", "MISSED_WORD_SIZE"), ("C_LIBRARY", "MISSED_C_LIBRARY"), ("MEMORY", "MISSED_MEMORY"),
-                        ("LOADER", "MISSED_LOADER"), ("STATIC", "MISSED_STATIC")):
+    for name, other in (("MAGIC", "MAGIC"), ("VERSION", "PROTOCOL_VERSION"), ("UNRECORDED", "UNRECORDED"),
+                        ("WORD_SIZE", "UNRECORDED_WORD_SIZE"), ("C_LIBRARY", "UNRECORDED_C_LIBRARY"), ("MEMORY", "UNRECORDED_MEMORY"),
+                        ("LOADER", "UNRECORDED_LOADER"), ("STATIC", "UNRECORDED_STATIC")):
         check(int(of_shim[name].rstrip("u"), 0) == int(of_wire[other].rstrip("u"), 0), f"SHIM_{name} is not WIRE_{other}")
 
 

@@ -29,17 +29,17 @@
 #define ROUND_MS 100
 #define LATE_MS 50
 
-struct command {
+struct side_kernel_command {
 	struct kernel_record_options options;
 	struct kernel_record_choice *choices;
-	int tell;
+	int status_fd;
 	bool wait_all, portable;
 	const char *user_events;
-	char **words; /* NULL: there is none */
+	char **argv; /* NULL: there is none */
 
 	struct kernel_record *record; /* NULL: it cannot be recorded */
-	struct events *events;
-	struct kernel_told told;
+	struct side_kernel_events *events;
+	struct kernel_report report;
 	struct kernel_late late;
 	bool monotonic, over;
 	int epoll, signals, pidfd;
@@ -52,7 +52,7 @@ struct command {
 
 /* ---- the command line ---- */
 
-static int take_choice(struct command *command, bool filter, const char *text)
+static int take_choice(struct side_kernel_command *command, bool filter, const char *text)
 {
 	struct kernel_record_choice *choices;
 
@@ -71,12 +71,12 @@ static int take_choice(struct command *command, bool filter, const char *text)
 }
 
 static int side_kernel_command_parse_option(
-		struct command *command, const char *name, const char *text)
+		struct side_kernel_command *command, const char *name, const char *text)
 {
 	if (!strcmp(name, "--record"))
-		command->tell = atoi(text);
+		command->status_fd = atoi(text);
 	else if (!strcmp(name, "--way"))
-		command->options.way =
+		command->options.backend =
 				!strcmp(text, "perf") ? KERNEL_RECORD_PERF : KERNEL_RECORD_TRACEFS;
 	else if (!strcmp(name, "--buffer"))
 		command->options.buffer_size = strtoull(text, NULL, 10);
@@ -95,23 +95,23 @@ static int side_kernel_command_parse_option(
 	return 0;
 }
 
-static int side_kernel_command_parse_args(struct command *command, char **words)
+static int side_kernel_command_parse_args(struct side_kernel_command *command, char **argv)
 {
 	int ret = 0;
 
-	for (words++; *words && strcmp(*words, "--") != 0 && !ret; words += 2)
-		ret = words[1] ? side_kernel_command_parse_option(command, words[0], words[1])
-			       : -EINVAL;
-	if (*words && words[1])
-		command->words = words + 1;
-	if (ret || command->tell < 3 || !command->options.nr_choices)
+	for (argv++; *argv && strcmp(*argv, "--") != 0 && !ret; argv += 2)
+		ret = argv[1] ? side_kernel_command_parse_option(command, argv[0], argv[1])
+			      : -EINVAL;
+	if (*argv && argv[1])
+		command->argv = argv + 1;
+	if (ret || command->status_fd < 3 || !command->options.nr_choices)
 		return -EINVAL;
-	return fcntl(command->tell, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+	return fcntl(command->status_fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
 /* ---- the command ---- */
 
-static void restore_environment(const struct command *command)
+static void restore_environment(const struct side_kernel_command *command)
 {
 	(void)unsetenv("SIDE_AGENT_KERNEL");
 	if (!command->portable)
@@ -122,29 +122,30 @@ static void restore_environment(const struct command *command)
 		(void)unsetenv("SIDE_USER_EVENTS");
 }
 
-static _Noreturn void side_kernel_command_exec(const struct command *command)
+static _Noreturn void side_kernel_command_exec(const struct side_kernel_command *command)
 {
 	enum command_status status = COMMAND_NOT_EXECUTABLE;
 
 	restore_environment(command);
 	(void)setrlimit(RLIMIT_NOFILE, &command->files);
 	(void)sigprocmask(SIG_SETMASK, &command->mask, NULL);
-	(void)execvp(command->words[0], command->words);
+	(void)execvp(command->argv[0], command->argv);
 	if (errno == ENOENT)
 		status = COMMAND_NOT_FOUND;
-	_exit(say_error(status, NULL, "cannot run %.256s: %s", command->words[0], strerror(errno)));
+	_exit(message_error(
+			status, NULL, "cannot run %.256s: %s", command->argv[0], strerror(errno)));
 }
 
-static int side_kernel_command_listen_to(const struct command *command, int fd)
+static int side_kernel_command_listen_to(const struct side_kernel_command *command, int fd)
 {
 	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(command->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static int side_kernel_command_start(struct command *command)
+static int side_kernel_command_start(struct side_kernel_command *command)
 {
-	if (!command->words)
+	if (!command->argv)
 		return 0;
 	/* Orphans become ours, as they would be side's. */
 	if (command->wait_all)
@@ -159,12 +160,12 @@ static int side_kernel_command_start(struct command *command)
 	return command->pidfd < 0 ? -errno : side_kernel_command_listen_to(command, command->pidfd);
 }
 
-static void side_kernel_command_setup_signals(struct command *command)
+static void side_kernel_command_setup_signals(struct side_kernel_command *command)
 {
 	struct signalfd_siginfo info;
 
 	while (read(command->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (!command->words)
+		if (!command->argv)
 			command->over = true;
 		else if (info.ssi_code <= 0) /* of a process, not of the terminal */
 			/* The process id is that of another process once side_kernel_command_reap_children() has reaped the command. */
@@ -174,7 +175,7 @@ static void side_kernel_command_setup_signals(struct command *command)
 }
 
 /* Is nobody left? What has ended is taken away, when everybody has had the time to see how it did. */
-static bool side_kernel_command_reap_children(struct command *command)
+static bool side_kernel_command_reap_children(struct side_kernel_command *command)
 {
 	pid_t pid;
 
@@ -189,9 +190,9 @@ static bool side_kernel_command_reap_children(struct command *command)
 }
 
 /* Its status stays until we have ended: the recorder looks whether it crashed. */
-static bool side_kernel_command_has_ended(struct command *command)
+static bool side_kernel_command_has_ended(struct side_kernel_command *command)
 {
-	if (!command->words)
+	if (!command->argv)
 		return command->over;
 	if (!command->ended.si_pid &&
 			waitid(P_PID, (id_t)command->pid, &command->ended,
@@ -202,12 +203,12 @@ static bool side_kernel_command_has_ended(struct command *command)
 }
 
 /* As a shell says it. */
-static int side_kernel_command_exit_status(const struct command *command)
+static int side_kernel_command_exit_status(const struct side_kernel_command *command)
 {
 	const siginfo_t *ended = &command->ended;
 
-	if (!command->words)
-		return command->told.status;
+	if (!command->argv)
+		return command->report.status;
 	if (!ended->si_pid)
 		return COMMAND_FAILED;
 	return ended->si_code == CLD_EXITED ? ended->si_status : COMMAND_SIGNAL + ended->si_status;
@@ -215,36 +216,36 @@ static int side_kernel_command_exit_status(const struct command *command)
 
 /* ---- recording ---- */
 
-static int side_kernel_command_open(struct command *command)
+static int side_kernel_command_open(struct side_kernel_command *command)
 {
 	struct kernel_record_error error = {.code = 0};
 	struct kernel_listener listener;
 	enum command_status status;
 
 	command->monotonic = events_choose_clock(&command->options);
-	clock_look();
+	clock_check();
 	if (events_create(command->monotonic, &command->events))
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	events_listener(command->events, &listener);
 	if (!kernel_listen_open(&command->options, &listener, &command->record, &error)) {
-		const char *way, *why;
+		const char *backend, *why;
 
-		kernel_record_way(command->record, &way, &why);
+		kernel_record_backend(command->record, &backend, &why);
 		if (*why)
-			say_note("the kernel's events come by %s: %s", way, why);
+			message_note("the kernel's events come by %s: %s", backend, why);
 		return COMMAND_DONE;
 	}
 	status = error.code == -EINVAL                                  ? COMMAND_USAGE
 			: error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
 									: COMMAND_FAILED;
-	return say_error(status, *error.mend ? error.mend : NULL,
+	return message_error(status, *error.hint ? error.hint : NULL,
 			"the kernel's events are not recorded: %s", error.text);
 }
 
-static void side_kernel_command_run_once(struct command *command)
+static void side_kernel_command_run_once(struct side_kernel_command *command)
 {
 	struct pollfd one = {.fd = command->epoll, .events = POLLIN};
-	uint64_t kinds;
+	uint64_t event_classes;
 
 	if (!command->record) {
 		(void)poll(&one, 1, ROUND_MS);
@@ -252,42 +253,42 @@ static void side_kernel_command_run_once(struct command *command)
 	}
 	kernel_listen_wait(command->record, command->epoll, LATE_MS);
 	if (command->monotonic)
-		clock_look();
+		clock_check();
 	(void)kernel_listen_drain(command->record, false);
-	if (kernel_listen_is_told(command->record)) {
-		(void)kernel_listen_look(command->record);
-		kernel_late_told(&command->late);
+	if (kernel_listen_is_notified(command->record)) {
+		(void)kernel_listen_scan(command->record);
+		kernel_late_reported(&command->late);
 		kernel_listen_seen(command->record);
 		return;
 	}
-	kinds = kernel_listen_kinds(command->record);
-	(void)kernel_listen_look(command->record);
-	kernel_late_found(&command->late, kernel_listen_kinds(command->record) - kinds);
+	event_classes = kernel_listen_classes(command->record);
+	(void)kernel_listen_scan(command->record);
+	kernel_late_found(&command->late, kernel_listen_classes(command->record) - event_classes);
 }
 
-static void side_kernel_command_finish(struct command *command)
+static void side_kernel_command_finish(struct side_kernel_command *command)
 {
 	const struct kernel_record_summary *summary;
-	struct kernel_told *told = &command->told;
+	struct kernel_report *report = &command->report;
 
-	told->pid = (int32_t)getpid();
+	report->pid = (int32_t)getpid();
 	if (command->record) {
 		if (command->monotonic)
-			clock_look();
+			clock_check();
 		summary = kernel_listen_end(command->record);
-		events_figures(command->events, &told->events, &told->lost);
-		told->kinds = summary->kinds;
-		told->late = kernel_late_all(&command->late);
-		told->plain = summary->plain;
-		(void)snprintf(told->way, sizeof(told->way), "%s", summary->way);
-		(void)snprintf(told->why, sizeof(told->why), "%s", summary->why);
+		events_stats(command->events, &report->events, &report->lost);
+		report->event_classes = summary->event_classes;
+		report->late = kernel_late_all(&command->late);
+		report->plain = summary->plain;
+		(void)snprintf(report->backend, sizeof(report->backend), "%s", summary->backend);
+		(void)snprintf(report->why, sizeof(report->why), "%s", summary->why);
 	}
-	(void)!write(command->tell, told, sizeof(*told));
+	(void)!write(command->status_fd, report, sizeof(*report));
 }
 
 /* ---- life ---- */
 
-static int side_kernel_command_prepare(struct command *command)
+static int side_kernel_command_prepare(struct side_kernel_command *command)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	sigset_t set;
@@ -305,24 +306,25 @@ static int side_kernel_command_prepare(struct command *command)
 	return side_kernel_command_listen_to(command, command->signals);
 }
 
-int command_main(char **words)
+int command_main(char **argv)
 {
-	struct command command = {.tell = -1, .epoll = -1, .signals = -1, .pidfd = -1};
+	struct side_kernel_command command = {
+			.status_fd = -1, .epoll = -1, .signals = -1, .pidfd = -1};
 	int status;
 
-	if (side_kernel_command_parse_args(&command, words))
-		return say_error(COMMAND_USAGE, "see `side record --help`",
+	if (side_kernel_command_parse_args(&command, argv))
+		return message_error(COMMAND_USAGE, "see `side record --help`",
 				"this program is a part of side, which runs it by itself");
 	if (side_kernel_command_prepare(&command))
-		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals");
-	command.told.status = side_kernel_command_open(&command);
+		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals");
+	command.report.status = side_kernel_command_open(&command);
 	/* What cannot be recorded runs all the same; what was misunderstood does not. */
-	if (command.told.status && (!command.words || command.told.status == COMMAND_USAGE)) {
+	if (command.report.status && (!command.argv || command.report.status == COMMAND_USAGE)) {
 		side_kernel_command_finish(&command);
-		return command.told.status;
+		return command.report.status;
 	}
 	if (side_kernel_command_start(&command))
-		return say_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot start a process: %s",
 				strerror(errno));
 	while (!side_kernel_command_has_ended(&command)) {
 		side_kernel_command_run_once(&command);

@@ -18,11 +18,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct kernel_told {
+struct kernel_report {
 	int32_t status; /* 0, or why the kernel's events were not recorded, an exit status */
 	int32_t pid;
-	uint64_t kinds, events, lost, late, plain;
-	char way[128], why[512];
+	uint64_t event_classes, events, lost, late, plain;
+	char backend[128], why[512];
 };
 
 #endif /* CMD_KERNEL_COMMAND_H */

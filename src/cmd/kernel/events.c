@@ -13,18 +13,18 @@
 #define OWN_FIELDS 3 /* pid, tid, comm */
 #define OWN_NAME 32
 
-struct event {
+struct side_kernel_event {
 	struct side_builder *builder;
 	uint32_t nr_fields, nr_context; /* without ours */
 	struct side_arg arguments[];
 };
 
-struct events {
+struct side_kernel_events {
 	struct scratch scratch;
 	struct side_builder *hello, *lost;
 	agent_replay_fn *replay;
 	bool monotonic; /* times are those of CLOCK_MONOTONIC, and the ring's clock is another one */
-	uint64_t nr_said, nr_lost;
+	uint64_t nr_reported, nr_lost;
 };
 
 /* ---- descriptions ---- */
@@ -77,10 +77,11 @@ static struct side_builder *make_builder(const struct kernel_event *event)
 	return NULL;
 }
 
-static int found(void *user, struct kernel_event *said)
+static int found(void *user, struct kernel_event *described)
 {
-	uint32_t context = values_count(said->context), fields = values_count(said->fields);
-	struct event *event = calloc(1,
+	uint32_t context = values_count(described->context),
+		 fields = values_count(described->fields);
+	struct side_kernel_event *event = calloc(1,
 			sizeof(*event) +
 					(size_t)(OWN_FIELDS + context + fields) *
 							sizeof(struct side_arg));
@@ -92,18 +93,18 @@ static int found(void *user, struct kernel_event *said)
 	event->nr_fields = fields;
 	event->arguments[0].type.v = event->arguments[1].type.v = SIDE_TYPE_S32;
 	event->arguments[2].type.v = SIDE_TYPE_STRING_UTF8;
-	event->builder = make_builder(said);
+	event->builder = make_builder(described);
 	if (!event->builder) {
 		free(event);
 		return -EINVAL;
 	}
-	said->own = event;
+	described->own = event;
 	return 0;
 }
 
-static void side_kernel_event_free_class(void *user, struct kernel_event *said)
+static void side_kernel_event_free_class(void *user, struct kernel_event *described)
 {
-	struct event *event = said->own;
+	struct side_kernel_event *event = described->own;
 
 	(void)user;
 	if (!event)
@@ -112,9 +113,9 @@ static void side_kernel_event_free_class(void *user, struct kernel_event *said)
 	free(event);
 }
 
-bool events_wanted(const struct kernel_event *said)
+bool events_wanted(const struct kernel_event *described)
 {
-	const struct event *event = said->own;
+	const struct side_kernel_event *event = described->own;
 
 	return event && side_builder_enabled(event->builder);
 }
@@ -130,7 +131,8 @@ static void side_kernel_event_emit(
 	side_call(side_builder_state(builder), &vector);
 }
 
-static void side_kernel_event_report_lost(struct events *events, const char *name, uint64_t count)
+static void side_kernel_event_report_lost(
+		struct side_kernel_events *events, const char *name, uint64_t count)
 {
 	struct side_arg arguments[] = {{.flags = 0}, {.flags = 0}};
 
@@ -144,10 +146,10 @@ static void side_kernel_event_report_lost(struct events *events, const char *nam
 }
 
 /* Who records the event has lost it, and the trace says when. */
-static void lost(void *user, const struct kernel_event *said, uint32_t cpu, uint64_t count)
+static void lost(void *user, const struct kernel_event *described, uint32_t cpu, uint64_t count)
 {
-	struct events *events = user;
-	const struct event *event = said ? said->own : NULL;
+	struct side_kernel_events *events = user;
+	const struct side_kernel_event *event = described ? described->own : NULL;
 	agent_lost_fn *count_lost = agent_find_lost();
 	char name[512] = "";
 
@@ -155,17 +157,18 @@ static void lost(void *user, const struct kernel_event *said, uint32_t cpu, uint
 	if (count_lost)
 		count_lost(side_builder_description(event ? event->builder : events->lost),
 				event != NULL, cpu, count);
-	if (said)
-		(void)snprintf(name, sizeof(name), "%.200s:%.300s", said->system, said->name);
+	if (described)
+		(void)snprintf(name, sizeof(name), "%.200s:%.300s", described->system,
+				described->name);
 	side_kernel_event_report_lost(events, name, count);
 }
 
-static void side_kernel_event_record(void *user, const struct kernel_event *said,
-		const struct kernel_moment *moment, struct kernel_bytes context,
-		struct kernel_bytes fields)
+static void side_kernel_event_record(void *user, const struct kernel_event *described,
+		const struct kernel_moment *moment, struct kernel_payload context,
+		struct kernel_payload fields)
 {
-	struct events *events = user;
-	struct event *event = said->own;
+	struct side_kernel_events *events = user;
+	struct side_kernel_event *event = described->own;
 	struct side_arg *arguments = event ? event->arguments : NULL;
 	const struct ring_replay replay = {
 			.ticks = events->monotonic ? clock_ticks(moment->ticks) : moment->ticks,
@@ -177,8 +180,8 @@ static void side_kernel_event_record(void *user, const struct kernel_event *said
 	arguments[0].u.side_static.integer_value.side_s32 = moment->pid;
 	arguments[1].u.side_static.integer_value.side_s32 = moment->tid;
 	side_ptr_set(arguments[2].u.side_static.string_value, (const void *)moment->comm);
-	if (values_take(&events->scratch, said->context, context, arguments + OWN_FIELDS) &&
-			values_take(&events->scratch, said->fields, fields,
+	if (values_take(&events->scratch, described->context, context, arguments + OWN_FIELDS) &&
+			values_take(&events->scratch, described->fields, fields,
 					arguments + OWN_FIELDS + event->nr_context)) {
 		if (!events->replay)
 			events->replay = agent_find_replay();
@@ -188,14 +191,14 @@ static void side_kernel_event_record(void *user, const struct kernel_event *said
 				OWN_FIELDS + event->nr_context + event->nr_fields);
 		if (events->replay)
 			events->replay(NULL);
-		events->nr_said++;
+		events->nr_reported++;
 	} else {
-		lost(user, said, moment->cpu, 1);
+		lost(user, described, moment->cpu, 1);
 	}
 	scratch_reset(&events->scratch);
 }
 
-void events_listener(struct events *events, struct kernel_listener *listener)
+void events_listener(struct side_kernel_events *events, struct kernel_listener *listener)
 {
 	*listener = (struct kernel_listener){.user = events,
 			.found = found,
@@ -204,7 +207,7 @@ void events_listener(struct events *events, struct kernel_listener *listener)
 			.lost = lost};
 }
 
-void events_hello(const struct events *events, const char *way, const char *why)
+void events_hello(const struct side_kernel_events *events, const char *backend, const char *why)
 {
 	struct side_arg arguments[] = {{.flags = 0}, {.flags = 0}};
 
@@ -213,14 +216,15 @@ void events_hello(const struct events *events, const char *way, const char *why)
 	for (int i = 0; i < 2; i++) {
 		arguments[i].type.v = SIDE_TYPE_STRING_UTF8;
 		side_ptr_set(arguments[i].u.side_static.string_value,
-				(const void *)(i ? why : way));
+				(const void *)(i ? why : backend));
 	}
 	side_kernel_event_emit(events->hello, arguments, 2);
 }
 
-void events_figures(const struct events *events, uint64_t *said, uint64_t *lost_count)
+void events_stats(
+		const struct side_kernel_events *events, uint64_t *described, uint64_t *lost_count)
 {
-	*said = events->nr_said;
+	*described = events->nr_reported;
 	*lost_count = events->nr_lost;
 }
 
@@ -252,15 +256,15 @@ bool events_choose_clock(struct kernel_record_options *options)
 
 	options->clock = ring_clock_choose();
 	monotonic = options->clock != RING_CLOCK_MONOTONIC &&
-			options->way != KERNEL_RECORD_TRACEFS && !kernel_record_knows_tsc();
+			options->backend != KERNEL_RECORD_TRACEFS && !kernel_record_knows_tsc();
 	if (monotonic)
 		options->clock = RING_CLOCK_MONOTONIC;
 	return monotonic;
 }
 
-int events_create(bool monotonic, struct events **result)
+int events_create(bool monotonic, struct side_kernel_events **result)
 {
-	struct events *events = calloc(1, sizeof(*events));
+	struct side_kernel_events *events = calloc(1, sizeof(*events));
 
 	*result = events;
 	if (!events)
@@ -271,7 +275,7 @@ int events_create(bool monotonic, struct events **result)
 	return events->lost && events->hello ? 0 : -ENOMEM;
 }
 
-void events_free(struct events *events)
+void events_free(struct side_kernel_events *events)
 {
 	if (!events)
 		return;

@@ -43,38 +43,38 @@ int values_add_fields(struct side_builder *builder, const struct ctf_type *type)
 /* How many those are. */
 uint32_t values_count(const struct ctf_type *type);
 /* As many arguments. False: the bytes do not have them, or out of memory. */
-bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_bytes bytes,
+bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_payload bytes,
 		struct side_arg *arguments);
 
 /* ---- events.c ---- */
 
-struct events;
+struct side_kernel_events;
 
-int events_create(bool monotonic, struct events **events);
-void events_free(struct events *events);
+int events_create(bool monotonic, struct side_kernel_events **events);
+void events_free(struct side_kernel_events *events);
 /* The clock of the ring, or CLOCK_MONOTONIC where the kernel's side has no other: true, and times become the ring's here. */
 bool events_choose_clock(struct kernel_record_options *options);
 /* What the kernel's side calls. */
-void events_listener(struct events *events, struct kernel_listener *listener);
+void events_listener(struct side_kernel_events *events, struct kernel_listener *listener);
 /* Does anybody listen to one? */
 bool events_wanted(const struct kernel_event *event);
 /* One of ours, which says how we listen; by it a daemon comes that has not yet. */
-void events_hello(const struct events *events, const char *way, const char *why);
-void events_figures(const struct events *events, uint64_t *said, uint64_t *lost);
+void events_hello(const struct side_kernel_events *events, const char *backend, const char *why);
+void events_stats(const struct side_kernel_events *events, uint64_t *nr_recorded, uint64_t *lost);
 
 /* ---- wanted.c ---- */
 
-struct wanted {
+struct side_kernel_selection {
 	struct kernel_record_choice *choices;
 	size_t nr;
-	bool reached; /* the daemon has answered */
+	bool is_reached; /* the daemon has answered */
 };
 
 /* What the sessions of the daemon want now. wanted_free() in any case. */
-void wanted_ask(struct wanted *wanted);
-void wanted_free(struct wanted *wanted);
+void wanted_ask(struct side_kernel_selection *wanted);
+void wanted_free(struct side_kernel_selection *wanted);
 /* The directory of the daemon, without a slash at its end. False: there is no daemon. */
-bool wanted_place(char *path, size_t size);
+bool selection_socket_dir(char *path, size_t size);
 
 /* ---- server.c: protocol in cmd/side/kernel-session.h ---- */
 
@@ -83,7 +83,7 @@ struct server;
 struct server_calls {
 	void *user;
 	/* The sessions may want something else. */
-	void (*look)(void *user);
+	void (*poll)(void *user);
 	/* All that has happened until now is said. */
 	void (*drain)(void *user);
 	/* Is there an event that the pattern means, or can there be one? */
@@ -93,13 +93,13 @@ struct server_calls {
 };
 
 /* -EBUSY: there is another one of us. The descriptor becomes readable when there is something to do. */
-int server_open(const char *place, const struct server_calls *calls, struct server **server);
+int server_open(const char *state_dir, const struct server_calls *calls, struct server **server);
 int server_fd(const struct server *server);
 void server_turn(struct server *server);
 void server_close(struct server *server);
 
 /* ---- command.c: its status ---- */
 
-int command_main(char **words);
+int command_main(char **argv);
 
 #endif /* CMD_KERNEL_KERNEL_H */

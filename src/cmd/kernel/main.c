@@ -30,17 +30,17 @@
 
 #define ROUND_MS 100
 #define LATE_MS 50 /* how often it is looked for user_events of programs that did not tell us */
-#define LOOK_NS UINT64_C(2000000000)
-#define PATIENCE_NS INT64_C(8000000000) /* without anything to do */
+#define POLL_NS UINT64_C(2000000000)
+#define TIMEOUT_NS INT64_C(8000000000) /* without anything to do */
 
-struct work {
+struct side_kernel_work {
 	struct kernel_record_options options;
 	int ready; /* -1: nobody waits */
 
 	struct kernel_record *record;
-	struct events *events;
+	struct side_kernel_events *events;
 	struct server *server;
-	struct wanted wanted;
+	struct side_kernel_selection wanted;
 	int epoll, signals;
 	bool over, late, monotonic;
 	uint32_t nr_on, nr_events;
@@ -49,12 +49,13 @@ struct work {
 
 /* ---- the command line ---- */
 
-static bool side_kernel_parse_option(struct work *work, const char *name, const char *text)
+static bool side_kernel_parse_option(
+		struct side_kernel_work *work, const char *name, const char *text)
 {
 	if (!strcmp(name, "--way"))
-		work->options.way = !strcmp(text, "perf")  ? KERNEL_RECORD_PERF
-				: !strcmp(text, "tracefs") ? KERNEL_RECORD_TRACEFS
-							   : KERNEL_RECORD_BEST;
+		work->options.backend = !strcmp(text, "perf") ? KERNEL_RECORD_PERF
+				: !strcmp(text, "tracefs")    ? KERNEL_RECORD_TRACEFS
+							      : KERNEL_RECORD_BEST;
 	else if (!strcmp(name, "--buffer"))
 		work->options.buffer_size = strtoull(text, NULL, 10);
 	else if (!strcmp(name, "--ready"))
@@ -64,10 +65,10 @@ static bool side_kernel_parse_option(struct work *work, const char *name, const 
 	return true;
 }
 
-static bool side_kernel_parse_args(struct work *work, char **words)
+static bool side_kernel_parse_args(struct side_kernel_work *work, char **argv)
 {
-	for (words++; *words; words += 2)
-		if (!words[1] || !side_kernel_parse_option(work, words[0], words[1]))
+	for (argv++; *argv; argv += 2)
+		if (!argv[1] || !side_kernel_parse_option(work, argv[0], argv[1]))
 			return false;
 	return work->ready >= 0 && !fcntl(work->ready, F_SETFD, FD_CLOEXEC);
 }
@@ -76,7 +77,7 @@ static bool side_kernel_parse_args(struct work *work, char **words)
 
 static void switch_one(void *user, const struct kernel_event *event, bool on)
 {
-	struct work *work = user;
+	struct side_kernel_work *work = user;
 	struct kernel_record_error error = {.code = 0};
 	bool wanted = events_wanted(event);
 
@@ -87,16 +88,16 @@ static void switch_one(void *user, const struct kernel_event *event, bool on)
 	work->nr_on += wanted;
 }
 
-static void switch_all(struct work *work)
+static void switch_all(struct side_kernel_work *work)
 {
 	work->nr_on = work->nr_events = 0;
 	kernel_listen_each(work->record, switch_one, work);
 }
 
-static void side_kernel_drain(struct work *work, bool losses)
+static void side_kernel_drain(struct side_kernel_work *work, bool losses)
 {
 	if (work->monotonic && work->nr_on)
-		clock_look();
+		clock_check();
 	(void)kernel_listen_drain(work->record, losses);
 }
 
@@ -107,26 +108,26 @@ static void drain(void *user)
 
 static void side_kernel_refresh_selection(void *user)
 {
-	struct work *work = user;
+	struct side_kernel_work *work = user;
 	struct kernel_record_error ignored;
-	struct wanted wanted;
-	bool reached;
+	struct side_kernel_selection wanted;
+	bool is_reached;
 
 	wanted_ask(&wanted);
-	reached = wanted.reached;
+	is_reached = wanted.is_reached;
 	work->asked = clock_monotonic_ns();
 	/* Without a daemon things stay as they are. */
-	if (reached) {
+	if (is_reached) {
 		wanted_free(&work->wanted);
 		work->wanted = wanted;
 		(void)kernel_listen_choose(
 				work->record, work->wanted.choices, work->wanted.nr, &ignored);
-		work->late = kernel_listen_look(work->record);
+		work->late = kernel_listen_scan(work->record);
 	} else {
 		wanted_free(&wanted);
 	}
 	/* A daemon that is gone may have taken them with it: then only those count that record. */
-	if (reached && work->wanted.nr)
+	if (is_reached && work->wanted.nr)
 		work->needed = work->asked;
 	drain(work);
 	switch_all(work);
@@ -136,31 +137,31 @@ static void side_kernel_refresh_selection(void *user)
 
 static bool side_kernel_has_class(void *user, const char *pattern)
 {
-	struct work *work = user;
+	struct side_kernel_work *work = user;
 
 	return kernel_listen_knows(work->record, pattern);
 }
 
 static void side_kernel_describe(void *user, char *text, size_t size)
 {
-	struct work *work = user;
-	const char *way, *why;
-	uint64_t said, lost;
+	struct side_kernel_work *work = user;
+	const char *backend, *why;
+	uint64_t nr_recorded, lost;
 
-	kernel_record_way(work->record, &way, &why);
-	events_figures(work->events, &said, &lost);
+	kernel_record_backend(work->record, &backend, &why);
+	events_stats(work->events, &nr_recorded, &lost);
 	/* These sentences are ours, without quotes in them but those of errno's. */
 	(void)snprintf(text, size,
 			"\"way\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
 			",\"on\":%" PRIu32 ",\"filtered\":%" PRIu32 ",\"said\":%" PRIu64
 			",\"lost\":%" PRIu64,
-			way, why, (int)getpid(), work->nr_events, work->nr_on,
-			kernel_listen_filtered(work->record), said, lost);
+			backend, why, (int)getpid(), work->nr_events, work->nr_on,
+			kernel_listen_filtered(work->record), nr_recorded, lost);
 }
 
 /* ---- turns ---- */
 
-static void side_kernel_setup_signals(struct work *work)
+static void side_kernel_setup_signals(struct side_kernel_work *work)
 {
 	struct signalfd_siginfo info;
 
@@ -169,7 +170,7 @@ static void side_kernel_setup_signals(struct work *work)
 }
 
 /* What happened before a change is still recorded as before it. */
-static void side_kernel_apply_change(struct work *work)
+static void side_kernel_apply_change(struct side_kernel_work *work)
 {
 	switch (change_take()) {
 	case CHANGE_BEGINS: drain(work); break;
@@ -183,20 +184,20 @@ static void side_kernel_apply_change(struct work *work)
 }
 
 /* Nobody listens: does nobody want us any more? */
-static void look_at_sessions(struct work *work)
+static void side_kernel_check_sessions(struct side_kernel_work *work)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	if (work->nr_on)
 		work->needed = now;
-	if (now - work->asked > LOOK_NS && (!work->nr_on || !work->wanted.nr))
+	if (now - work->asked > POLL_NS && (!work->nr_on || !work->wanted.nr))
 		side_kernel_refresh_selection(work);
-	work->over |= (int64_t)(now - work->needed) > PATIENCE_NS;
+	work->over |= (int64_t)(now - work->needed) > TIMEOUT_NS;
 }
 
-static void side_kernel_run_once(struct work *work)
+static void side_kernel_run_once(struct side_kernel_work *work)
 {
-	bool told;
+	bool is_notified;
 
 	kernel_listen_wait(work->record, work->epoll, work->late ? LATE_MS : ROUND_MS);
 	side_kernel_setup_signals(work);
@@ -204,17 +205,17 @@ static void side_kernel_run_once(struct work *work)
 	server_turn(work->server);
 	side_kernel_drain(work, false);
 	/* Accepted in any case: a program waits until kernel_listen_seen() closes its connection. */
-	told = kernel_listen_is_told(work->record);
-	if (told || work->late)
-		work->late = kernel_listen_look(work->record);
+	is_notified = kernel_listen_is_notified(work->record);
+	if (is_notified || work->late)
+		work->late = kernel_listen_scan(work->record);
 	switch_all(work);
 	kernel_listen_seen(work->record);
-	look_at_sessions(work);
+	side_kernel_check_sessions(work);
 }
 
 /* ---- life ---- */
 
-static int side_kernel_block_signals(struct work *work)
+static int side_kernel_block_signals(struct side_kernel_work *work)
 {
 	sigset_t set;
 
@@ -229,41 +230,42 @@ static int side_kernel_block_signals(struct work *work)
 	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
 }
 
-static int side_kernel_listen_to(struct work *work, int fd)
+static int side_kernel_listen_to(struct side_kernel_work *work, int fd)
 {
 	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static int side_kernel_open(struct work *work)
+static int side_kernel_open(struct side_kernel_work *work)
 {
 	struct kernel_record_error error = {.code = 0};
 	struct kernel_listener listener;
 
 	work->monotonic = events_choose_clock(&work->options);
-	clock_look();
+	clock_check();
 	if (events_create(work->monotonic, &work->events))
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	events_listener(work->events, &listener);
 	if (!kernel_listen_open(&work->options, &listener, &work->record, &error))
 		return COMMAND_DONE;
-	return say_error(error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
-								       : COMMAND_FAILED,
-			*error.mend ? error.mend : NULL,
+	return message_error(error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
+									   : COMMAND_FAILED,
+			*error.hint ? error.hint : NULL,
 			"the kernel's events cannot be recorded: %s", error.text);
 }
 
-static int open_server(struct work *work)
+static int open_server(struct side_kernel_work *work)
 {
 	const struct server_calls calls = {.user = work,
-			.look = side_kernel_refresh_selection,
+			.poll = side_kernel_refresh_selection,
 			.drain = drain,
 			.knows = side_kernel_has_class,
 			.describe = side_kernel_describe};
-	char place[256];
-	int ret = wanted_place(place, sizeof(place)) ? server_open(place, &calls, &work->server)
-						     : -ENOENT;
+	char state_dir[256];
+	int ret = selection_socket_dir(state_dir, sizeof(state_dir))
+			? server_open(state_dir, &calls, &work->server)
+			: -ENOENT;
 
 	if (!ret)
 		ret = side_kernel_listen_to(work, server_fd(work->server));
@@ -273,13 +275,13 @@ static int open_server(struct work *work)
 	if (ret == -EBUSY)
 		work->over = true;
 	return !ret || ret == -EBUSY ? COMMAND_DONE
-				     : say_error(COMMAND_FAILED, NULL,
+				     : message_error(COMMAND_FAILED, NULL,
 						       "the kernel's events cannot be recorded: %s",
 						       strerror(-ret));
 }
 
 /* Whoever waits goes on, and we belong to nobody's terminal. */
-static void side_kernel_notify_ready(struct work *work)
+static void side_kernel_notify_ready(struct side_kernel_work *work)
 {
 	int nothing;
 
@@ -293,11 +295,11 @@ static void side_kernel_notify_ready(struct work *work)
 	close(work->ready);
 }
 
-static int side_kernel_start_recording(struct work *work)
+static int side_kernel_start_recording(struct side_kernel_work *work)
 {
-	const char *way, *why;
+	const char *backend, *why;
 	int status = side_kernel_block_signals(work)
-			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
+			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals")
 			: open_server(work);
 
 	if (!status && !work->over)
@@ -305,10 +307,10 @@ static int side_kernel_start_recording(struct work *work)
 	if (status)
 		return status;
 	if (!work->over) {
-		kernel_record_way(work->record, &way, &why);
+		kernel_record_backend(work->record, &backend, &why);
 		if (*why)
-			say_note("the kernel's events come by %s: %s", way, why);
-		events_hello(work->events, way, why);
+			message_note("the kernel's events come by %s: %s", backend, why);
+		events_hello(work->events, backend, why);
 		side_kernel_refresh_selection(work);
 		change_open();
 		work->needed = clock_monotonic_ns();
@@ -320,15 +322,15 @@ static int side_kernel_start_recording(struct work *work)
 int main(__attribute__((unused)) int argc, char **argv)
 {
 	static const struct common_options common;
-	struct work work = {.ready = -1, .epoll = -1, .signals = -1};
+	struct side_kernel_work work = {.ready = -1, .epoll = -1, .signals = -1};
 	int status;
 
-	say_start(&common, NULL);
+	output_start(&common, NULL);
 	(void)prctl(PR_SET_NAME, SESSION_KERNEL_PROGRAM);
 	if (argv[0] && argv[1] && !strcmp(argv[1], "--record"))
 		return command_main(argv);
 	if (!side_kernel_parse_args(&work, argv))
-		return say_error(COMMAND_USAGE, "see `side enable-event --help`",
+		return message_error(COMMAND_USAGE, "see `side enable-event --help`",
 				"this program is a part of side, which runs it by itself");
 	status = side_kernel_start_recording(&work);
 	while (!status && !work.over)

@@ -27,13 +27,13 @@ struct server {
 	int lock, fd;
 };
 
-static int side_kernel_server_acquire_lock(const char *place)
+static int side_kernel_server_acquire_lock(const char *state_dir)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[300];
 	int fd;
 
-	if (snprintf(path, sizeof(path), "%s/" KERNEL_SESSION_LOCK, place) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/" KERNEL_SESSION_LOCK, state_dir) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -45,14 +45,14 @@ static int side_kernel_server_acquire_lock(const char *place)
 }
 
 /* Members of the daemon's group may ask where they may ask the daemon: the directory says who gets here. */
-static int side_kernel_server_listen(struct server *server, const char *place)
+static int side_kernel_server_listen(struct server *server, const char *state_dir)
 {
 	mode_t mask;
 	int ret = 0;
 
 	if (snprintf(server->address.sun_path, sizeof(server->address.sun_path),
 			    "%s/" KERNEL_SESSION_SOCKET,
-			    place) >= (int)sizeof(server->address.sun_path))
+			    state_dir) >= (int)sizeof(server->address.sun_path))
 		return -ENAMETOOLONG;
 	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->fd < 0)
@@ -66,7 +66,7 @@ static int side_kernel_server_listen(struct server *server, const char *place)
 	return ret;
 }
 
-int server_open(const char *place, const struct server_calls *calls, struct server **result)
+int server_open(const char *state_dir, const struct server_calls *calls, struct server **result)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	int ret;
@@ -77,8 +77,8 @@ int server_open(const char *place, const struct server_calls *calls, struct serv
 	server->calls = *calls;
 	server->address.sun_family = AF_UNIX;
 	server->fd = -1;
-	server->lock = side_kernel_server_acquire_lock(place);
-	ret = server->lock < 0 ? server->lock : side_kernel_server_listen(server, place);
+	server->lock = side_kernel_server_acquire_lock(state_dir);
+	ret = server->lock < 0 ? server->lock : side_kernel_server_listen(server, state_dir);
 	return ret;
 }
 
@@ -95,8 +95,8 @@ static void side_kernel_server_reply(struct server *server, char *word, char *te
 
 	if (pattern)
 		*pattern++ = '\0';
-	if (!strcmp(word, KERNEL_SESSION_LOOK))
-		calls->look(calls->user);
+	if (!strcmp(word, KERNEL_SESSION_REFRESH))
+		calls->poll(calls->user);
 	else if (!strcmp(word, KERNEL_SESSION_DRAIN))
 		calls->drain(calls->user);
 	else if (!strcmp(word, KERNEL_SESSION_KNOWS) && pattern) {
@@ -111,13 +111,13 @@ static void side_kernel_server_reply(struct server *server, char *word, char *te
 
 static void side_kernel_server_serve(struct server *server, int fd)
 {
-	const struct timeval patience = {.tv_sec = 1};
+	const struct timeval timeout = {.tv_sec = 1};
 	char word[WORD_MAX], text[ANSWER_MAX];
 	size_t size = 0;
 	ssize_t got;
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	while (size < sizeof(word) - 1 &&
 			(got = recv(fd, word + size, sizeof(word) - 1 - size, 0)) > 0) {
 		size += (size_t)got;

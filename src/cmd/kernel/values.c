@@ -17,7 +17,7 @@
 
 struct scratch_block {
 	struct scratch_block *next;
-	size_t room;
+	size_t capacity;
 	_Alignas(16) unsigned char bytes[];
 };
 
@@ -26,16 +26,16 @@ void *scratch_take(struct scratch *scratch, size_t size)
 	struct scratch_block *block = scratch->blocks;
 
 	size = (size + 15) / 16 * 16;
-	if (!block || block->room - scratch->used < size) {
-		size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+	if (!block || block->capacity - scratch->used < size) {
+		size_t capacity = size > BLOCK_SIZE ? size : BLOCK_SIZE;
 
-		if (room > SCRATCH_MAX)
+		if (capacity > SCRATCH_MAX)
 			return NULL;
-		block = malloc(sizeof(*block) + room);
+		block = malloc(sizeof(*block) + capacity);
 		if (!block)
 			return NULL;
 		block->next = scratch->blocks;
-		block->room = room;
+		block->capacity = capacity;
 		scratch->blocks = block;
 		scratch->used = 0;
 	}
@@ -391,7 +391,7 @@ static bool side_kernel_value_read_variant(
 }
 
 /* A length or a tag. */
-static bool take_companion(struct taker *taker, const struct ctf_type *type)
+static bool side_kernel_value_take_related_field(struct taker *taker, const struct ctf_type *type)
 {
 	size_t size = type->size / BITS;
 	const uint8_t *from = side_kernel_value_read_bytes(taker, size);
@@ -413,7 +413,7 @@ static bool take_members(struct taker *taker, const struct ctf_type *type, struc
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		const struct ctf_member *member = &type->members[i];
 
-		if (member->hidden ? !take_companion(taker, member->type)
+		if (member->hidden ? !side_kernel_value_take_related_field(taker, member->type)
 				   : !side_kernel_value_read(taker, member->type, to++))
 			return false;
 	}
@@ -455,7 +455,7 @@ static bool side_kernel_value_read(
 	return take_struct(taker, type, to);
 }
 
-bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_bytes bytes,
+bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_payload bytes,
 		struct side_arg *arguments)
 {
 	struct taker taker = {.scratch = scratch, .at = bytes.data, .end = bytes.data + bytes.size};

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE_MS 5000
+#define TIMEOUT_MS 5000
 
 /* Both with the same filter, or without one. */
 static bool side_kernel_spec_contains(
-		const struct wanted *wanted, const char *text, const char *filter)
+		const struct side_kernel_selection *wanted, const char *text, const char *filter)
 {
 	for (size_t i = 0; i < wanted->nr; i++) {
 		const struct kernel_record_choice *choice = &wanted->choices[i];
@@ -28,7 +28,7 @@ static bool side_kernel_spec_contains(
 }
 
 static void side_kernel_spec_add_pattern(
-		struct wanted *wanted, const char *text, const char *filter)
+		struct side_kernel_selection *wanted, const char *text, const char *filter)
 {
 	struct kernel_record_choice *choices;
 	struct pattern patterns[PATTERN_KERNEL_MAX];
@@ -53,7 +53,8 @@ static void side_kernel_spec_add_pattern(
 		free((void *)(uintptr_t)choices[wanted->nr].expression);
 }
 
-static void side_kernel_spec_add_channel(struct wanted *wanted, struct json_object *channel)
+static void side_kernel_spec_add_channel(
+		struct side_kernel_selection *wanted, struct json_object *channel)
 {
 	struct json_object *rules = ask_list(channel, "rules");
 
@@ -70,13 +71,14 @@ static void side_kernel_spec_add_channel(struct wanted *wanted, struct json_obje
 }
 
 /* Each with its definition. */
-static void side_kernel_spec_add_session(struct wanted *wanted, struct ask *ask, const char *name)
+static void side_kernel_spec_add_session(
+		struct side_kernel_selection *wanted, struct ask *ask, const char *name)
 {
 	struct json_object *request = control_request("status", name), *answer = NULL, *sessions,
 			   *definition, *channels;
 	struct control_error error;
 
-	if (request && !control_call(ask->client, request, PATIENCE_MS, &answer, &error)) {
+	if (request && !control_call(ask->client, request, TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
 			definition = NULL;
@@ -93,18 +95,18 @@ static void side_kernel_spec_add_session(struct wanted *wanted, struct ask *ask,
 	json_object_put(request);
 }
 
-void wanted_ask(struct wanted *wanted)
+void wanted_ask(struct side_kernel_selection *wanted)
 {
 	struct json_object *request, *answer = NULL, *sessions;
 	struct control_error error;
 	struct ask ask;
 
-	*wanted = (struct wanted){.nr = 0};
+	*wanted = (struct side_kernel_selection){.nr = 0};
 	if (ask_connect_silently(&ask, false, &error))
 		return;
 	request = control_request("status", NULL);
-	if (request && !control_call(ask.client, request, PATIENCE_MS, &answer, &error)) {
-		wanted->reached = true;
+	if (request && !control_call(ask.client, request, TIMEOUT_MS, &answer, &error)) {
+		wanted->is_reached = true;
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
 			side_kernel_spec_add_session(wanted, &ask,
@@ -115,7 +117,7 @@ void wanted_ask(struct wanted *wanted)
 	ask_close(&ask);
 }
 
-void wanted_free(struct wanted *wanted)
+void wanted_free(struct side_kernel_selection *wanted)
 {
 	/* All of these were made by side_kernel_spec_add_pattern(). */
 	for (size_t i = 0; i < wanted->nr; i++) {
@@ -123,10 +125,10 @@ void wanted_free(struct wanted *wanted)
 		free((void *)(uintptr_t)wanted->choices[i].expression);
 	}
 	free(wanted->choices);
-	*wanted = (struct wanted){.nr = 0};
+	*wanted = (struct side_kernel_selection){.nr = 0};
 }
 
-bool wanted_place(char *path, size_t size)
+bool selection_socket_dir(char *path, size_t size)
 {
 	struct control_error error;
 	struct ask ask;

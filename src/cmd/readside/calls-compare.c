@@ -10,7 +10,7 @@ struct compare {
 	struct image *image;
 	const struct calls_state *state;
 	struct calls_problem *problem;
-	char place[200];
+	char location[200];
 };
 
 static struct calls_value calls_compare_load_value(const struct compare *compare,
@@ -41,7 +41,7 @@ static unsigned int calls_compare_find_label(const struct side_type *type)
 
 static enum calls_verdict calls_compare_mismatch(const struct compare *compare)
 {
-	snprintf(compare->problem->field, sizeof(compare->problem->field), "%s", compare->place);
+	snprintf(compare->problem->field, sizeof(compare->problem->field), "%s", compare->location);
 	return VERDICT_WRONG;
 }
 
@@ -93,7 +93,7 @@ static enum calls_verdict compare_fields(struct compare *compare, const struct c
 	struct calls_value length = calls_compare_load_value(
 			compare, vector, offsetof(struct side_arg_vec, len), 4);
 	enum calls_verdict verdict = VERDICT_FITS;
-	size_t used = strlen(compare->place);
+	size_t used = strlen(compare->location);
 
 	if (!calls_is_constant(&length, 4))
 		return VERDICT_UNKNOWN;
@@ -106,10 +106,10 @@ static enum calls_verdict compare_fields(struct compare *compare, const struct c
 	for (uint32_t i = 0; i < nr; i++) {
 		enum calls_verdict one;
 
-		snprintf(compare->place + used, sizeof(compare->place) - used, "%s%s",
+		snprintf(compare->location + used, sizeof(compare->location) - used, "%s%s",
 				used ? "." : "", side_ptr_get(fields[i].field_name));
 		one = compare_argument(compare, &arguments, i, &fields[i].side_type, depth);
-		compare->place[used] = '\0';
+		compare->location[used] = '\0';
 		if (one == VERDICT_WRONG)
 			return one;
 		if (one == VERDICT_UNKNOWN)
@@ -127,7 +127,7 @@ static enum calls_verdict compare_elements(struct compare *compare,
 	struct calls_value length = calls_compare_load_value(
 			compare, vector, offsetof(struct side_arg_vec, len), 4);
 	enum calls_verdict verdict = VERDICT_FITS;
-	size_t used = strlen(compare->place);
+	size_t used = strlen(compare->location);
 
 	if (!calls_is_constant(&length, 4))
 		return VERDICT_UNKNOWN;
@@ -140,9 +140,9 @@ static enum calls_verdict compare_elements(struct compare *compare,
 	for (uint32_t i = 0; i < (uint32_t)length.number && i < 1024; i++) {
 		enum calls_verdict one;
 
-		snprintf(compare->place + used, sizeof(compare->place) - used, "[%u]", i);
+		snprintf(compare->location + used, sizeof(compare->location) - used, "[%u]", i);
 		one = compare_argument(compare, &arguments, i, element, depth);
-		compare->place[used] = '\0';
+		compare->location[used] = '\0';
 		if (one == VERDICT_WRONG)
 			return one;
 		if (one == VERDICT_UNKNOWN)

@@ -41,7 +41,7 @@ static bool calls_flow_is_inside(const struct flow *flow, uint64_t address)
 }
 
 /* All instructions in a row: where they begin, what they jump to, how large the frame is. */
-static int look_through(struct flow *flow)
+static int calls_flow_follow(struct flow *flow)
 {
 	struct calls_step step;
 	int64_t below = 512 + GUESSED_FRAME;
@@ -199,7 +199,7 @@ static int calls_flow_run(struct flow *flow)
 {
 	struct calls_state *state, *scratch;
 	size_t from = 0;
-	int ret = look_through(flow);
+	int ret = calls_flow_follow(flow);
 
 	if (ret)
 		return ret;

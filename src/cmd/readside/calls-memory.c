@@ -76,12 +76,12 @@ struct calls_value calls_load(const struct calls_state *state, int64_t at, unsig
 		if (state->pointers[i].at == at)
 			return state->pointers[i].value;
 	for (unsigned int i = 0; i < size; i++) {
-		size_t place = (size_t)(at + state->below) + i;
+		size_t offset = (size_t)(at + state->below) + i;
 
-		if (!state->bytes[calls_memory_frame_size(state) + place])
+		if (!state->bytes[calls_memory_frame_size(state) + offset])
 			continue;
 		value.mask |= (uint8_t)(1u << i);
-		number |= (uint64_t)state->bytes[place] << (8 * i);
+		number |= (uint64_t)state->bytes[offset] << (8 * i);
 	}
 	value.number = (int64_t)number;
 	return value;
@@ -123,12 +123,12 @@ void calls_store(struct calls_state *state, int64_t at, unsigned int size, struc
 		return;
 	}
 	for (unsigned int i = 0; i < size; i++) {
-		size_t place = (size_t)(at + state->below) + i;
+		size_t offset = (size_t)(at + state->below) + i;
 
 		if (!(value.mask & (1u << i)))
 			continue;
-		state->bytes[place] = (uint8_t)((uint64_t)value.number >> (8 * i));
-		state->bytes[calls_memory_frame_size(state) + place] = 1;
+		state->bytes[offset] = (uint8_t)((uint64_t)value.number >> (8 * i));
+		state->bytes[calls_memory_frame_size(state) + offset] = 1;
 	}
 }
 
@@ -206,7 +206,7 @@ static bool meet_pointers(struct calls_state *to, const struct calls_state *othe
 
 bool calls_meet(struct calls_state *to, const struct calls_state *other)
 {
-	size_t room = calls_memory_frame_size(to);
+	size_t space = calls_memory_frame_size(to);
 	bool less = !to->escaped && other->escaped;
 
 	to->escaped |= other->escaped;
@@ -215,10 +215,10 @@ bool calls_meet(struct calls_state *to, const struct calls_state *other)
 		less |= meet_value(&to->vectors[i][0], &other->vectors[i][0], -to->below);
 		less |= meet_value(&to->vectors[i][1], &other->vectors[i][1], -to->below);
 	}
-	for (size_t i = 0; i < room; i++) {
-		if (to->bytes[room + i] &&
-				(!other->bytes[room + i] || to->bytes[i] != other->bytes[i])) {
-			to->bytes[room + i] = 0;
+	for (size_t i = 0; i < space; i++) {
+		if (to->bytes[space + i] &&
+				(!other->bytes[space + i] || to->bytes[i] != other->bytes[i])) {
+			to->bytes[space + i] = 0;
 			less = true;
 		}
 	}
@@ -227,8 +227,8 @@ bool calls_meet(struct calls_state *to, const struct calls_state *other)
 
 bool calls_leave_frame(struct calls_state *state)
 {
-	size_t room = calls_memory_frame_size(state);
-	bool less = state->nr_pointers || memchr(state->bytes + room, 1, room);
+	size_t space = calls_memory_frame_size(state);
+	bool less = state->nr_pointers || memchr(state->bytes + space, 1, space);
 
 	for (unsigned int i = 0; i < CALLS_REGISTERS; i++) {
 		struct calls_value *value = &state->registers[i];

@@ -92,23 +92,23 @@ static void set_register(const struct instruction *i, ZydisRegister name, struct
 static struct calls_value calls_step_add_offset(struct calls_value one, struct calls_value other)
 {
 	const struct calls_value *frame = one.kind != KNOWN_BYTES ? &one : &other;
-	const struct calls_value *rest = frame == &one ? &other : &one;
+	const struct calls_value *addend = frame == &one ? &other : &one;
 	struct calls_value sum = *frame;
 
-	if (!calls_is_constant(rest, 8)) {
+	if (!calls_is_constant(addend, 8)) {
 		if (frame->kind == KNOWN_STACK || frame->kind == KNOWN_ABOVE ||
-				rest->kind == KNOWN_STACK || rest->kind == KNOWN_ABOVE)
+				addend->kind == KNOWN_STACK || addend->kind == KNOWN_ABOVE)
 			return (struct calls_value){KNOWN_ABOVE, 0, INT32_MIN};
 		return calls_unknown;
 	}
 	if (frame->kind == KNOWN_BYTES)
 		return calls_is_constant(frame, 8)
-				? calls_constant((uint64_t)frame->number + (uint64_t)rest->number,
+				? calls_constant((uint64_t)frame->number + (uint64_t)addend->number,
 						  8)
 				: calls_unknown;
-	if (frame->kind == KNOWN_FIRST && rest->number)
+	if (frame->kind == KNOWN_FIRST && addend->number)
 		return calls_unknown;
-	sum.number = (int64_t)((uint64_t)sum.number + (uint64_t)rest->number);
+	sum.number = (int64_t)((uint64_t)sum.number + (uint64_t)addend->number);
 	return sum;
 }
 
@@ -622,13 +622,13 @@ void calls_step(const uint8_t *bytes, size_t size, uint64_t address, struct call
 
 void calls_called(struct calls_state *state)
 {
-	static const uint8_t passed[] = {CALLS_RDI, CALLS_RSI, 2, 1, 8, 9};
+	static const uint8_t argument_registers[] = {CALLS_RDI, CALLS_RSI, 2, 1, 8, 9};
 	static const uint8_t lost[] = {CALLS_RAX, 1, 2, CALLS_RSI, CALLS_RDI, 8, 9, 10, 11};
 	bool reaches = state->escaped;
 
 	/* Whoever gets an address of the frame may write there, and follow addresses that stand there. */
-	for (unsigned int i = 0; i < sizeof(passed); i++)
-		reaches |= calls_step_is_frame(&state->registers[passed[i]]);
+	for (unsigned int i = 0; i < sizeof(argument_registers); i++)
+		reaches |= calls_step_is_frame(&state->registers[argument_registers[i]]);
 	if (reaches)
 		calls_forget_all(state);
 	for (unsigned int i = 0; i < sizeof(lost); i++)

@@ -15,7 +15,7 @@
 /* Files that are made to waste our time are not read to their end. */
 #define CODE_MAX (512u << 20)
 #define JUMPS_MAX (4u << 20)
-#define TOLD_MAX 1000
+#define REPORTED_MAX 1000
 #define STEPS_MAX (64u << 20)
 #define SEGMENTS_MAX 64
 
@@ -32,13 +32,13 @@ struct jump {
 };
 
 /* A function of libside's, or where its address stands. */
-struct entry {
+struct calls_entry_point {
 	uint64_t address;
 	bool variadic;
 };
 
 /* The first argument that a caller gives. */
-struct given {
+struct binding {
 	uint64_t to;
 	uint64_t event;
 	uint64_t at;
@@ -46,35 +46,35 @@ struct given {
 };
 
 /* A call of an event, of its own kind or the other one. */
-struct kind {
+struct calls_candidate {
 	const struct code_function *function; /* where it is written */
-	const struct event *event;            /* or of_any_event[], of the kind that is called */
+	const struct readside_event *event;   /* or of_any_event[], of the kind that is called */
 	const struct code_function *caller;   /* of libside */
 	uint64_t at, site;                    /* where it is written, and where libside is called */
 };
 
-static const struct event of_any_event[2];
+static const struct readside_event of_any_event[2];
 
-struct calls {
+struct calls_check {
 	struct check *check;
 	struct image *image;
 	const char *path;
-	const struct event **events; /* sorted by the address of their state */
+	const struct readside_event **events; /* sorted by the address of their state */
 	size_t nr_events;
 	size_t budget;
 	struct code_file *code;
 	const struct code_function *functions;
 	size_t nr_functions;
-	struct entry slots[SLOTS_MAX], targets[NR_ENTRIES];
+	struct calls_entry_point slots[SLOTS_MAX], targets[NR_ENTRIES];
 	size_t nr_slots, nr_targets;
 	struct jump *jumps;
-	size_t nr_jumps, jumps_room;
+	size_t nr_jumps, jumps_capacity;
 	size_t *sites; /* functions that have calls of events */
-	size_t nr_sites, sites_room;
-	struct given *given;
-	size_t nr_given, given_room;
-	struct kind *right, *wrong_kind;
-	size_t nr_right, right_room, nr_wrong_kind, wrong_kind_room;
+	size_t nr_sites, sites_capacity;
+	struct binding *binding;
+	size_t nr_bindings, bindings_capacity;
+	struct calls_candidate *right, *mismatched;
+	size_t nr_right, right_capacity, nr_mismatched, mismatched_capacity;
 	struct symbols *symbols;
 	uint32_t process; /* this file among those of the symbols */
 	const struct code_function *current;
@@ -82,24 +82,24 @@ struct calls {
 	size_t seen, fit, wrong;
 };
 
-static void *calls_grow_array(void *array, size_t used, size_t *room, size_t size)
+static void *calls_grow_array(void *array, size_t used, size_t *capacity, size_t size)
 {
-	size_t more = *room ? *room * 2 : 64;
+	size_t more = *capacity ? *capacity * 2 : 64;
 	void *grown;
 
-	if (used < *room)
+	if (used < *capacity)
 		return array;
 	grown = reallocarray(array, more, size);
 	if (grown)
-		*room = more;
+		*capacity = more;
 	else
-		say_out_of_memory();
+		message_out_of_memory();
 	return grown;
 }
 
 /* ---- which functions are libside's ---- */
 
-static void find_entries(struct calls *calls)
+static void find_entries(struct calls_check *calls)
 {
 	struct image_symbol symbol;
 
@@ -110,12 +110,14 @@ static void find_entries(struct calls *calls)
 				k++)
 			calls->slots[calls->nr_slots++].variadic = i % 2;
 		if (image_find_symbol(calls->image, entries[i], true, &symbol) && symbol.address)
-			calls->targets[calls->nr_targets++] = (struct entry){symbol.address, i % 2};
+			calls->targets[calls->nr_targets++] =
+					(struct calls_entry_point){symbol.address, i % 2};
 	}
 }
 
 /* The one at the address, or NULL. */
-static const struct entry *entry_at(const struct entry *list, size_t nr, uint64_t address)
+static const struct calls_entry_point *entry_at(
+		const struct calls_entry_point *list, size_t nr, uint64_t address)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (list[i].address == address)
@@ -124,7 +126,8 @@ static const struct entry *entry_at(const struct entry *list, size_t nr, uint64_
 }
 
 /* Code that only goes on to where a slot says, as the linker makes it. */
-static const struct entry *entry_behind(const struct calls *calls, uint64_t address)
+static const struct calls_entry_point *entry_behind(
+		const struct calls_check *calls, uint64_t address)
 {
 	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	uint8_t bytes[16];
@@ -145,10 +148,10 @@ static const struct entry *entry_behind(const struct calls *calls, uint64_t addr
 }
 
 /* Which of libside's functions is called, or NULL. */
-static const struct entry *calls_find_entry(
-		const struct calls *calls, const struct calls_step *step)
+static const struct calls_entry_point *calls_find_entry(
+		const struct calls_check *calls, const struct calls_step *step)
 {
-	const struct entry *entry;
+	const struct calls_entry_point *entry;
 
 	if (step->slot)
 		return entry_at(calls->slots, calls->nr_slots, step->slot);
@@ -160,25 +163,28 @@ static const struct entry *calls_find_entry(
 
 /* ---- all of the code ---- */
 
-static const uint8_t *calls_read_function(struct calls *calls, const struct code_function *function)
+static const uint8_t *calls_read_function(
+		struct calls_check *calls, const struct code_function *function)
 {
 	free(calls->bytes);
 	calls->bytes = function->size && function->size <= CODE_MAX ? malloc(function->size) : NULL;
 	if (!calls->bytes && function->size && function->size <= CODE_MAX)
-		say_out_of_memory();
+		message_out_of_memory();
 	if (!calls->bytes ||
 			image_read(calls->image, function->address, calls->bytes, function->size))
 		return NULL;
 	return calls->bytes;
 }
 
-static int note_jump(struct calls *calls, size_t from, uint64_t at, const struct calls_step *step)
+static int note_jump(
+		struct calls_check *calls, size_t from, uint64_t at, const struct calls_step *step)
 {
 	struct jump *grown;
 
 	if (calls->nr_jumps >= JUMPS_MAX)
 		return -E2BIG;
-	grown = calls_grow_array(calls->jumps, calls->nr_jumps, &calls->jumps_room, sizeof(*grown));
+	grown = calls_grow_array(
+			calls->jumps, calls->nr_jumps, &calls->jumps_capacity, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	calls->jumps = grown;
@@ -186,7 +192,7 @@ static int note_jump(struct calls *calls, size_t from, uint64_t at, const struct
 	return 0;
 }
 
-static int calls_check_function(struct calls *calls, size_t index)
+static int calls_check_function(struct calls_check *calls, size_t index)
 {
 	const struct code_function *function = &calls->functions[index];
 	const uint8_t *bytes = calls_read_function(calls, function);
@@ -211,8 +217,8 @@ static int calls_check_function(struct calls *calls, size_t index)
 		}
 	}
 	if (has) {
-		size_t *grown = calls_grow_array(
-				calls->sites, calls->nr_sites, &calls->sites_room, sizeof(*grown));
+		size_t *grown = calls_grow_array(calls->sites, calls->nr_sites,
+				&calls->sites_capacity, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -230,7 +236,7 @@ static int compare_jumps(const void *one, const void *other)
 }
 
 /* The first jump to that address or behind it. */
-static size_t first_jump(const struct calls *calls, uint64_t to)
+static size_t first_jump(const struct calls_check *calls, uint64_t to)
 {
 	size_t low = 0, high = calls->nr_jumps;
 
@@ -245,7 +251,7 @@ static size_t first_jump(const struct calls *calls, uint64_t to)
 	return low;
 }
 
-static int calls_check_all_functions(struct calls *calls)
+static int calls_check_all_functions(struct calls_check *calls)
 {
 	uint64_t all = 0;
 
@@ -264,13 +270,13 @@ static int calls_check_all_functions(struct calls *calls)
 
 static bool is_entered(void *opaque, uint64_t address)
 {
-	const struct calls *calls = opaque;
+	const struct calls_check *calls = opaque;
 	size_t i = first_jump(calls, address);
 
 	return i < calls->nr_jumps && calls->jumps[i].to == address;
 }
 
-static void calls_walk_function(struct calls *calls, size_t index,
+static void calls_walk_function(struct calls_check *calls, size_t index,
 		void (*leaves)(void *, uint64_t, const struct calls_step *,
 				const struct calls_state *))
 {
@@ -282,13 +288,13 @@ static void calls_walk_function(struct calls *calls, size_t index,
 	if (bytes &&
 			calls_follow(calls->image, calls->current->address, bytes,
 					calls->current->size, &ops) == -ENOMEM)
-		say_out_of_memory();
+		message_out_of_memory();
 }
 
 /* ---- which event a function is given ---- */
 
 /* Is it the begin of a function that calls events? */
-static bool has_sites(const struct calls *calls, uint64_t address)
+static bool has_sites(const struct calls_check *calls, uint64_t address)
 {
 	size_t low = 0, high = calls->nr_sites;
 
@@ -306,24 +312,25 @@ static bool has_sites(const struct calls *calls, uint64_t address)
 static void calls_add_wrapper(void *opaque, uint64_t at, const struct calls_step *step,
 		const struct calls_state *state)
 {
-	struct calls *calls = opaque;
+	struct calls_check *calls = opaque;
 	const struct calls_value *first = &state->registers[CALLS_RDI];
-	struct given *grown;
+	struct binding *grown;
 
 	if (!step->target || !calls_is_constant(first, 8) || !has_sites(calls, step->target))
 		return;
-	for (size_t i = 0; i < calls->nr_given; i++)
-		if (calls->given[i].to == step->target &&
-				calls->given[i].event == (uint64_t)first->number)
+	for (size_t i = 0; i < calls->nr_bindings; i++)
+		if (calls->binding[i].to == step->target &&
+				calls->binding[i].event == (uint64_t)first->number)
 			return;
-	grown = calls->nr_given < JUMPS_MAX ? calls_grow_array(calls->given, calls->nr_given,
-							      &calls->given_room, sizeof(*grown))
-					    : NULL;
+	grown = calls->nr_bindings < JUMPS_MAX
+			? calls_grow_array(calls->binding, calls->nr_bindings,
+					  &calls->bindings_capacity, sizeof(*grown))
+			: NULL;
 	if (!grown)
 		return;
-	calls->given = grown;
-	calls->given[calls->nr_given++] =
-			(struct given){step->target, (uint64_t)first->number, at, calls->current};
+	calls->binding = grown;
+	calls->binding[calls->nr_bindings++] =
+			(struct binding){step->target, (uint64_t)first->number, at, calls->current};
 }
 
 static int compare_sizes(const void *one, const void *other)
@@ -334,16 +341,16 @@ static int compare_sizes(const void *one, const void *other)
 }
 
 /* Whoever calls a function that calls events. */
-static int calls_find_wrappers(struct calls *calls)
+static int calls_find_wrappers(struct calls_check *calls)
 {
-	size_t *callers = NULL, nr = 0, room = 0;
+	size_t *callers = NULL, nr = 0, capacity = 0;
 
 	for (size_t i = 0; i < calls->nr_sites; i++) {
 		uint64_t address = calls->functions[calls->sites[i]].address;
 
 		for (size_t k = first_jump(calls, address);
 				k < calls->nr_jumps && calls->jumps[k].to == address; k++) {
-			size_t *grown = calls_grow_array(callers, nr, &room, sizeof(*grown));
+			size_t *grown = calls_grow_array(callers, nr, &capacity, sizeof(*grown));
 
 			if (!grown) {
 				free(callers);
@@ -380,7 +387,7 @@ void check_calls_finish(void)
 	prepared = NULL;
 }
 
-static struct symbols *symbols_of(struct calls *calls)
+static struct symbols *symbols_of(struct calls_check *calls)
 {
 	size_t nr;
 	const struct image_segment *segments = image_segments(calls->image, &nr);
@@ -404,7 +411,7 @@ static struct symbols *symbols_of(struct calls *calls)
 }
 
 /* "main+0x1f (order.c:12)". */
-static void calls_format_location(struct calls *calls, const struct code_function *function,
+static void calls_format_location(struct calls_check *calls, const struct code_function *function,
 		uint64_t at, char *text, size_t size)
 {
 	struct symbols *symbols = symbols_of(calls);
@@ -425,16 +432,18 @@ static void calls_format_location(struct calls *calls, const struct code_functio
 
 static int compare_states(const void *one, const void *other)
 {
-	const struct event *a = *(const struct event *const *)one,
-			   *b = *(const struct event *const *)other;
+	const struct readside_event *a = *(const struct readside_event *const *)one,
+				    *b = *(const struct readside_event *const *)other;
 
 	return a->state.address < b->state.address ? -1 : a->state.address > b->state.address;
 }
 
-static void note_kind(struct kind **list, size_t *nr, size_t *room, const struct kind *kind)
+static void calls_note_candidate(struct calls_candidate **list, size_t *nr, size_t *capacity,
+		const struct calls_candidate *kind)
 {
-	struct kind *grown =
-			*nr < JUMPS_MAX ? calls_grow_array(*list, *nr, room, sizeof(*grown)) : NULL;
+	struct calls_candidate *grown = *nr < JUMPS_MAX
+			? calls_grow_array(*list, *nr, capacity, sizeof(*grown))
+			: NULL;
 
 	if (!grown)
 		return;
@@ -442,35 +451,38 @@ static void note_kind(struct kind **list, size_t *nr, size_t *room, const struct
 	grown[(*nr)++] = *kind;
 }
 
-static const struct event *calls_find_event(const struct calls *calls, uint64_t state)
+static const struct readside_event *calls_find_event(
+		const struct calls_check *calls, uint64_t state)
 {
-	const struct event wanted = {.state.address = state};
-	const struct event *key = &wanted, **found;
+	const struct readside_event wanted = {.state.address = state};
+	const struct readside_event *key = &wanted, **found;
 
-	found = bsearch(&key, calls->events, calls->nr_events, sizeof(const struct event *),
-			compare_states);
+	found = bsearch(&key, calls->events, calls->nr_events,
+			sizeof(const struct readside_event *), compare_states);
 	return found && state ? *found : NULL;
 }
 
-static void calls_report(struct calls *calls, const struct code_function *function, uint64_t at,
-		const struct event *event, const struct calls_problem *problem)
+static void calls_report(struct calls_check *calls, const struct code_function *function,
+		uint64_t at, const struct readside_event *event,
+		const struct calls_problem *problem)
 {
-	char place[512], text[1200];
+	char location[512], text[1200];
 
-	if (calls->wrong >= TOLD_MAX)
+	if (calls->wrong >= REPORTED_MAX)
 		return;
-	calls_format_location(calls, function, at, place, sizeof(place));
-	snprintf(text, sizeof(text), "the call at %s does not fit: %s", place, problem->text);
-	check_say_call(calls->check, event, problem->field, text);
+	calls_format_location(calls, function, at, location, sizeof(location));
+	snprintf(text, sizeof(text), "the call at %s does not fit: %s", location, problem->text);
+	check_report_call(calls->check, event, problem->field, text);
 }
 
 /* @function, @at: where it is written; @site: where libside is called, @entry: of which function. */
-static enum calls_verdict calls_check_call_site(struct calls *calls,
+static enum calls_verdict calls_check_call_site(struct calls_check *calls,
 		const struct code_function *function, uint64_t at, uint64_t event_state,
-		const struct calls_state *state, uint64_t site, const struct entry *entry)
+		const struct calls_state *state, uint64_t site,
+		const struct calls_entry_point *entry)
 {
-	const struct event *event = calls_find_event(calls, event_state);
-	struct kind kind = {.function = function,
+	const struct readside_event *event = calls_find_event(calls, event_state);
+	struct calls_candidate kind = {.function = function,
 			.event = event,
 			.caller = calls->current,
 			.at = at,
@@ -483,11 +495,11 @@ static enum calls_verdict calls_check_call_site(struct calls *calls,
 		return VERDICT_UNKNOWN;
 	variadic = event->description->flags & SIDE_EVENT_FLAG_VARIADIC;
 	if (variadic != entry->variadic) {
-		note_kind(&calls->wrong_kind, &calls->nr_wrong_kind, &calls->wrong_kind_room,
-				&kind);
+		calls_note_candidate(&calls->mismatched, &calls->nr_mismatched,
+				&calls->mismatched_capacity, &kind);
 		return VERDICT_UNKNOWN;
 	}
-	note_kind(&calls->right, &calls->nr_right, &calls->right_room, &kind);
+	calls_note_candidate(&calls->right, &calls->nr_right, &calls->right_capacity, &kind);
 	verdict = calls_compare(calls->image, state, &state->registers[CALLS_RSI],
 			event->description, &problem);
 	if (verdict == VERDICT_WRONG)
@@ -499,24 +511,24 @@ static enum calls_verdict calls_check_call_site(struct calls *calls,
 
 static int calls_compare_candidates(const void *one, const void *other)
 {
-	const struct kind *a = one, *b = other;
+	const struct calls_candidate *a = one, *b = other;
 
 	if (a->function != b->function)
 		return a->function < b->function ? -1 : 1;
 	return a->event < b->event ? -1 : a->event > b->event;
 }
 
-static int compare_kind_sites(const void *one, const void *other)
+static int calls_compare_candidate_sites(const void *one, const void *other)
 {
-	const struct kind *a = one, *b = other;
+	const struct calls_candidate *a = one, *b = other;
 
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
-static bool is_called_right(const struct calls *calls, const struct code_function *function,
-		const struct event *event)
+static bool is_called_right(const struct calls_check *calls, const struct code_function *function,
+		const struct readside_event *event)
 {
-	const struct kind wanted = {.function = function, .event = event};
+	const struct calls_candidate wanted = {.function = function, .event = event};
 
 	return calls->nr_right &&
 			bsearch(&wanted, calls->right, calls->nr_right, sizeof(*calls->right),
@@ -527,20 +539,20 @@ static bool is_called_right(const struct calls *calls, const struct code_functio
  * Told at the end: where the same function calls the event as what it is, or some event of that kind, it may be a binding, which looks at
  * the event first and makes one call of the two.
  */
-static void tell_wrong_kinds(struct calls *calls)
+static void calls_report_mismatched(struct calls_check *calls)
 {
 	struct calls_problem problem = {0};
 	uint64_t last = 0;
 
-	if (!calls->nr_wrong_kind)
+	if (!calls->nr_mismatched)
 		return;
 	if (calls->nr_right)
 		qsort(calls->right, calls->nr_right, sizeof(*calls->right),
 				calls_compare_candidates);
-	qsort(calls->wrong_kind, calls->nr_wrong_kind, sizeof(*calls->wrong_kind),
-			compare_kind_sites);
-	for (size_t i = 0; i < calls->nr_wrong_kind; i++) {
-		const struct kind *kind = &calls->wrong_kind[i];
+	qsort(calls->mismatched, calls->nr_mismatched, sizeof(*calls->mismatched),
+			calls_compare_candidate_sites);
+	for (size_t i = 0; i < calls->nr_mismatched; i++) {
+		const struct calls_candidate *kind = &calls->mismatched[i];
 		bool variadic = kind->event->description->flags & SIDE_EVENT_FLAG_VARIADIC;
 
 		if (kind->site == last || is_called_right(calls, kind->function, kind->event) ||
@@ -563,8 +575,8 @@ static bool calls_is_wrapper(const char *name)
 	return name && (!strncmp(name, "side_emit_", 10) || !strncmp(name, "_ZN7libside4emit", 16));
 }
 
-static enum calls_verdict check_known(struct calls *calls, uint64_t at,
-		const struct calls_state *state, const struct entry *entry)
+static enum calls_verdict check_known(struct calls_check *calls, uint64_t at,
+		const struct calls_state *state, const struct calls_entry_point *entry)
 {
 	const struct code_function *function = calls->current;
 	uint64_t event = (uint64_t)state->registers[CALLS_RDI].number, site = at;
@@ -581,37 +593,37 @@ static enum calls_verdict check_known(struct calls *calls, uint64_t at,
 static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 		const struct calls_state *state)
 {
-	struct calls *calls = opaque;
+	struct calls_check *calls = opaque;
 	const struct calls_value *first = &state->registers[CALLS_RDI];
 	enum calls_verdict verdict = VERDICT_UNKNOWN;
-	const struct entry *entry = calls_find_entry(calls, step);
-	size_t before = calls->nr_wrong_kind;
+	const struct calls_entry_point *entry = calls_find_entry(calls, step);
+	size_t before = calls->nr_mismatched;
 
 	if (!entry)
 		return;
 	if (calls_is_constant(first, 8)) {
 		verdict = check_known(calls, at, state, entry);
 	} else if (first->kind == KNOWN_FIRST) {
-		for (size_t i = 0; i < calls->nr_given && verdict != VERDICT_WRONG; i++)
-			if (calls->given[i].to == calls->current->address)
-				verdict = calls_check_call_site(calls, calls->given[i].from,
-						calls->given[i].at, calls->given[i].event, state,
-						at, entry);
+		for (size_t i = 0; i < calls->nr_bindings && verdict != VERDICT_WRONG; i++)
+			if (calls->binding[i].to == calls->current->address)
+				verdict = calls_check_call_site(calls, calls->binding[i].from,
+						calls->binding[i].at, calls->binding[i].event,
+						state, at, entry);
 	} else {
-		note_kind(&calls->right, &calls->nr_right, &calls->right_room,
-				&(struct kind){.function = calls->current,
+		calls_note_candidate(&calls->right, &calls->nr_right, &calls->right_capacity,
+				&(struct calls_candidate){.function = calls->current,
 						.event = &of_any_event[entry->variadic]});
 	}
 	/* A call is counted once. */
 	if (verdict == VERDICT_WRONG)
-		calls->nr_wrong_kind = before;
-	else if (calls->nr_wrong_kind > before)
+		calls->nr_mismatched = before;
+	else if (calls->nr_mismatched > before)
 		verdict = VERDICT_UNKNOWN;
 	calls->fit += verdict == VERDICT_FITS;
 	calls->wrong += verdict == VERDICT_WRONG;
 }
 
-static void check_all(struct calls *calls)
+static void check_all(struct calls_check *calls)
 {
 	calls->nr_functions = code_functions(calls->code, &calls->functions);
 	find_entries(calls);
@@ -620,17 +632,18 @@ static void check_all(struct calls *calls)
 		return;
 	for (size_t i = 0; i < calls->nr_sites; i++)
 		calls_walk_function(calls, calls->sites[i], note_call);
-	tell_wrong_kinds(calls);
-	say_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be checked",
+	calls_report_mismatched(calls);
+	message_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be checked",
 			calls->path, calls->seen, calls->seen == 1 ? "" : "s", calls->fit,
 			calls->fit == 1 ? "s" : "", calls->wrong, calls->wrong == 1 ? "es" : "",
 			calls->seen - calls->fit - calls->wrong);
 }
 
 void check_calls(struct check *check, struct image *image, const char *path,
-		const struct event *events, size_t nr)
+		const struct readside_event *events, size_t nr)
 {
-	struct calls calls = {.check = check, .image = image, .path = path, .budget = STEPS_MAX};
+	struct calls_check calls = {
+			.check = check, .image = image, .path = path, .budget = STEPS_MAX};
 	struct code_error error;
 	size_t nr_segments;
 	int ret;
@@ -641,14 +654,14 @@ void check_calls(struct check *check, struct image *image, const char *path,
 		return;
 	ret = code_open(path, &calls.code, &error);
 	if (ret == -ENOMEM)
-		say_out_of_memory();
+		message_out_of_memory();
 	if (ret)
 		return;
 	calls.events = reallocarray(NULL, nr, sizeof(*calls.events));
 	for (size_t i = 0; calls.events && i < nr; i++)
 		calls.events[calls.nr_events++] = &events[i];
 	if (!calls.events) {
-		say_out_of_memory();
+		message_out_of_memory();
 	} else {
 		qsort(calls.events, nr, sizeof(*calls.events), compare_states);
 		check_all(&calls);
@@ -658,7 +671,7 @@ void check_calls(struct check *check, struct image *image, const char *path,
 	free(calls.bytes);
 	free(calls.jumps);
 	free(calls.sites);
-	free(calls.given);
+	free(calls.binding);
 	free(calls.right);
-	free(calls.wrong_kind);
+	free(calls.mismatched);
 }

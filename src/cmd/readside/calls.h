@@ -29,7 +29,7 @@ struct code_function;
 #define CALLS_RSI 6
 #define CALLS_RDI 7
 
-enum known {
+enum known_value {
 	KNOWN_BYTES, /* those of the mask; an empty mask: nothing */
 	KNOWN_STACK, /* an address: that of the frame plus number */
 	KNOWN_ABOVE, /* an address of the frame, number or behind it */
@@ -37,7 +37,7 @@ enum known {
 };
 
 struct calls_value {
-	enum known kind;
+	enum known_value kind;
 	uint8_t mask; /* one bit a byte */
 	int64_t number;
 };

@@ -14,9 +14,9 @@
 #define FINDINGS_MAX 100
 
 /* A finding, and how many more fields of the event have the same one. */
-struct finding {
+struct check_finding {
 	enum visit_severity severity;
-	char *place, *text;
+	char *location, *text;
 	char *hint; /* may be empty */
 	unsigned int more;
 };
@@ -33,14 +33,14 @@ struct check {
 	bool strict; /* warnings count, too */
 	size_t nr_events, nr_errors, nr_warnings;
 	bool trouble; /* a file could not be read */
-	const struct event *event;
-	struct finding findings[FINDINGS_MAX]; /* of the event */
+	const struct readside_event *event;
+	struct check_finding findings[FINDINGS_MAX]; /* of the event */
 	unsigned int nr_findings;
 	bool has_more; /* findings than that */
 	/* Names of the events of one file, to find those that have the same. */
 	char *path;
 	char **names;
-	size_t nr_names, names_room;
+	size_t nr_names, names_capacity;
 };
 
 struct check *check_open(FILE *out, bool json, bool strict)
@@ -48,7 +48,7 @@ struct check *check_open(FILE *out, bool json, bool strict)
 	struct check *check = calloc(1, sizeof(*check));
 
 	if (!check)
-		say_out_of_memory();
+		message_out_of_memory();
 	else
 		*check = (struct check){.out = out, .json = json, .strict = strict};
 	return check;
@@ -57,7 +57,7 @@ struct check *check_open(FILE *out, bool json, bool strict)
 /* ---- saying ---- */
 
 static void put_problem(const struct check *check, enum visit_severity severity, const char *path,
-		const char *event, const char *place, const char *text, const char *hint)
+		const char *event, const char *location, const char *text, const char *hint)
 {
 	FILE *out = check->out;
 
@@ -68,7 +68,7 @@ static void put_problem(const struct check *check, enum visit_severity severity,
 		fputs(",\"event\":", out);
 		put_json_text(out, event);
 		fputs(",\"field\":", out);
-		put_json_text(out, place);
+		put_json_text(out, location);
 		fputs(",\"text\":", out);
 		put_json_text(out, text);
 		if (hint) {
@@ -84,7 +84,7 @@ static void put_problem(const struct check *check, enum visit_severity severity,
 		put_printable(out, event, strlen(event));
 		fputs(": ", out);
 	}
-	put_at_field(out, place, text);
+	put_at_field(out, location, text);
 	if (hint)
 		put_hint(out, hint);
 }
@@ -105,7 +105,7 @@ static char *readside_check_event_name(const struct side_event_description *desc
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
 			    side_ptr_get(description->event_name)) >= 0)
 		return name;
-	say_out_of_memory();
+	message_out_of_memory();
 	return NULL;
 }
 
@@ -114,7 +114,7 @@ static bool check_has_finding(struct check *check, enum visit_severity severity,
 		const char *hint)
 {
 	for (unsigned int i = 0; i < check->nr_findings; i++) {
-		struct finding *finding = &check->findings[i];
+		struct check_finding *finding = &check->findings[i];
 
 		if (finding->severity == severity && !strcmp(finding->text, text) &&
 				!strcmp(finding->hint, hint)) {
@@ -129,8 +129,8 @@ static bool check_has_finding(struct check *check, enum visit_severity severity,
 static void readside_check_add_finding(struct check *check, enum visit_severity severity,
 		const struct visit_node *node, const char *text, const char *hint)
 {
-	struct finding finding = {.severity = severity};
-	char place[512];
+	struct check_finding finding = {.severity = severity};
+	char location[512];
 
 	if (check_has_finding(check, severity, text, hint))
 		return;
@@ -139,29 +139,29 @@ static void readside_check_add_finding(struct check *check, enum visit_severity 
 		check->has_more = true;
 		return;
 	}
-	finding.place = strdup(place_text(node, place, sizeof(place)));
+	finding.location = strdup(location_text(node, location, sizeof(location)));
 	finding.text = strdup(text);
 	finding.hint = strdup(hint);
-	if (finding.place && finding.text && finding.hint) {
+	if (finding.location && finding.text && finding.hint) {
 		check->findings[check->nr_findings++] = finding;
 		return;
 	}
-	say_out_of_memory();
-	free(finding.place);
+	message_out_of_memory();
+	free(finding.location);
 	free(finding.text);
 	free(finding.hint);
 	check->has_more = true;
 }
 
 static void check_print_finding(
-		const struct check *check, const char *event, const struct finding *finding)
+		const struct check *check, const char *event, const struct check_finding *finding)
 {
 	char more[1200];
 
 	if (finding->more)
 		snprintf(more, sizeof(more), "%s (and the same at %u more field%s)", finding->text,
 				finding->more, finding->more == 1 ? "" : "s");
-	put_problem(check, finding->severity, check->event->path, event, finding->place,
+	put_problem(check, finding->severity, check->event->path, event, finding->location,
 			finding->more ? more : finding->text,
 			*finding->hint ? finding->hint : NULL);
 }
@@ -175,7 +175,7 @@ static void check_print_findings(struct check *check)
 
 	for (unsigned int i = 0; i < check->nr_findings; i++) {
 		check_print_finding(check, name ? name : "", &check->findings[i]);
-		free(check->findings[i].place);
+		free(check->findings[i].location);
 		free(check->findings[i].text);
 		free(check->findings[i].hint);
 	}
@@ -187,7 +187,7 @@ static void check_print_findings(struct check *check)
 	free(name);
 }
 
-__attribute__((format(printf, 4, 5))) static void say_of_event(struct check *check,
+__attribute__((format(printf, 4, 5))) static void report_of_event(struct check *check,
 		enum visit_severity severity, const char *hint, const char *format, ...)
 {
 	char text[1024];
@@ -200,19 +200,19 @@ __attribute__((format(printf, 4, 5))) static void say_of_event(struct check *che
 }
 
 /* The path of the finding is said with its node. */
-static void say_finding(void *opaque, enum visit_severity severity, const struct visit_node *node,
-		const struct visit_error *error)
+static void readside_check_report_finding(void *opaque, enum visit_severity severity,
+		const struct visit_node *node, const struct visit_error *error)
 {
 	struct visit_error nowhere = *error;
 	char text[1024];
 
 	nowhere.where[0] = '\0';
 	readside_check_add_finding(opaque, severity, node,
-			visit_error_problem(&nowhere, text, sizeof(text)), error->mend);
+			visit_error_problem(&nowhere, text, sizeof(text)), error->hint);
 }
 
-void check_say_call(
-		struct check *check, const struct event *event, const char *field, const char *text)
+void check_report_call(struct check *check, const struct readside_event *event, const char *field,
+		const char *text)
 {
 	char *name = readside_check_event_name(event->description);
 
@@ -227,11 +227,11 @@ void check_broken(struct check *check, const struct broken *broken)
 
 	if (broken->kind != BROKEN_EVENT) {
 		check->trouble = true;
-		say_error("cannot check %s: %s", broken->path, broken->sentence);
+		message_error("cannot check %s: %s", broken->path, broken->sentence);
 		return;
 	}
 	if (asprintf(&name, "%s:%s", broken->provider, broken->event) < 0) {
-		say_out_of_memory();
+		message_out_of_memory();
 		name = NULL;
 	}
 	put_problem(check, VISIT_ERROR, broken->path, name ? name : "", "", broken->sentence,
@@ -247,22 +247,22 @@ static void readside_check_state(struct check *check)
 	const struct image_state *state = &check->event->state;
 
 	if (!state->there) {
-		say_of_event(check, VISIT_ERROR, "give it a struct side_event_state_0",
+		report_of_event(check, VISIT_ERROR, "give it a struct side_event_state_0",
 				"it has no state, so no tracer can enable it");
 	} else if (!state->readable && state->version) {
-		say_of_event(check, VISIT_ERROR, "use a newer libside",
+		report_of_event(check, VISIT_ERROR, "use a newer libside",
 				"its state has a version (%" PRIu32 ") that is not known",
 				state->version);
 	} else if (!state->readable) {
-		say_of_event(check, VISIT_ERROR, "point at a struct side_event_state_0",
+		report_of_event(check, VISIT_ERROR, "point at a struct side_event_state_0",
 				"its state cannot be read");
 	} else if (state->description != check->event->address) {
-		say_of_event(check, VISIT_ERROR, "give each event a state of its own",
+		report_of_event(check, VISIT_ERROR, "give each event a state of its own",
 				"its state is that of another description (at 0x%" PRIx64
 				", not 0x%" PRIx64 ")",
 				state->description, check->event->address);
 	} else if (state->enabled || state->nr_callbacks) {
-		say_of_event(check, VISIT_ERROR, "its state must begin with zeros",
+		report_of_event(check, VISIT_ERROR, "its state must begin with zeros",
 				"it is enabled although no tracer enabled it");
 	}
 }
@@ -272,7 +272,7 @@ static void readside_check_size(struct check *check)
 	uint32_t size = check->event->struct_size;
 
 	if (size != sizeof(*check->event->description))
-		say_of_event(check, VISIT_WARNING,
+		report_of_event(check, VISIT_WARNING,
 				"set struct_size to the offset of its member end",
 				"the description has %" PRIu32
 				" bytes, not %zu: it is newer, or damaged",
@@ -310,7 +310,7 @@ static void readside_check_names(struct check *check)
 	check->path = NULL;
 }
 
-static void note_name(struct check *check, const struct event *event)
+static void note_name(struct check *check, const struct readside_event *event)
 {
 	char *name = readside_check_event_name(event->description);
 
@@ -319,18 +319,18 @@ static void note_name(struct check *check, const struct event *event)
 	if (!check->path)
 		check->path = strdup(event->path);
 	if (!check->path)
-		say_out_of_memory();
-	if (check->nr_names == check->names_room) {
-		size_t room = check->names_room ? check->names_room * 2 : 64;
-		char **names = reallocarray(check->names, room, sizeof(*names));
+		message_out_of_memory();
+	if (check->nr_names == check->names_capacity) {
+		size_t capacity = check->names_capacity ? check->names_capacity * 2 : 64;
+		char **names = reallocarray(check->names, capacity, sizeof(*names));
 
 		if (!names) {
-			say_out_of_memory();
+			message_out_of_memory();
 			free(name);
 			return;
 		}
 		check->names = names;
-		check->names_room = room;
+		check->names_capacity = capacity;
 	}
 	if (name)
 		check->names[check->nr_names++] = name;
@@ -338,14 +338,15 @@ static void note_name(struct check *check, const struct event *event)
 
 /* ---- all of it ---- */
 
-void check_event(struct check *check, const struct event *event)
+void check_event(struct check *check, const struct readside_event *event)
 {
 	note_name(check, event);
 	check->nr_events++;
 	check->event = event;
 	readside_check_size(check);
 	readside_check_state(check);
-	visit_description_lint(event->description, event->pointer_size, say_finding, check);
+	visit_description_lint(event->description, event->pointer_size,
+			readside_check_report_finding, check);
 	check_print_findings(check);
 	check->event = NULL;
 }

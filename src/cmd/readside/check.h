@@ -6,7 +6,7 @@
 #include "readside.h"
 
 /* Tell of a problem of a call of an event, in code. @field: "" for none. */
-void check_say_call(struct check *check, const struct event *event, const char *field,
+void check_report_call(struct check *check, const struct readside_event *event, const char *field,
 		const char *text);
 
 #endif /* SIDE_CMD_READSIDE_CHECK_H */

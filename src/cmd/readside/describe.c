@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void tell_inside(struct form *form, const struct side_type *type);
+static void readside_describe_inside(struct form *form, const struct side_type *type);
 
 void form_scalar(FILE *out, const struct visit_value *value)
 {
@@ -33,7 +33,8 @@ void form_scalar(FILE *out, const struct visit_value *value)
 
 /* ---- parts ---- */
 
-static void tell_attributes(struct form *form, const char *key, struct visit_attributes attributes)
+static void readside_describe_attributes(
+		struct form *form, const char *key, struct visit_attributes attributes)
 {
 	form->ops->open(form, FORM_ATTRIBUTES, key, attributes.nr);
 	for (uint32_t i = 0; i < attributes.nr; i++) {
@@ -51,95 +52,98 @@ static void tell_attributes(struct form *form, const char *key, struct visit_att
 	form->ops->close(form, FORM_ATTRIBUTES, attributes.nr);
 }
 
-static void tell_byte_order(struct form *form, unsigned int byte_order)
+static void readside_describe_byte_order(struct form *form, unsigned int byte_order)
 {
 	form->ops->word(form, "byte-order",
 			byte_order == SIDE_TYPE_BYTE_ORDER_BE ? "big" : "little");
 }
 
-static void tell_integer(struct form *form, const struct side_type_integer *type)
+static void readside_describe_integer(struct form *form, const struct side_type_integer *type)
 {
 	form->ops->number(form, "integer-size", type->integer_size);
 	form->ops->number(form, "len-bits", type->len_bits);
 	form->ops->flag(form, "signed", type->signedness != 0);
-	tell_byte_order(form, side_enum_get(type->byte_order));
+	readside_describe_byte_order(form, side_enum_get(type->byte_order));
 }
 
-static void tell_bool(struct form *form, const struct side_type_bool *type)
+static void readside_describe_bool(struct form *form, const struct side_type_bool *type)
 {
 	form->ops->number(form, "bool-size", type->bool_size);
 	form->ops->number(form, "len-bits", type->len_bits);
-	tell_byte_order(form, side_enum_get(type->byte_order));
+	readside_describe_byte_order(form, side_enum_get(type->byte_order));
 }
 
-static void tell_float(struct form *form, const struct side_type_float *type)
+static void readside_describe_float(struct form *form, const struct side_type_float *type)
 {
 	form->ops->number(form, "float-size", type->float_size);
-	tell_byte_order(form, side_enum_get(type->byte_order));
+	readside_describe_byte_order(form, side_enum_get(type->byte_order));
 }
 
-static void tell_string(struct form *form, const struct side_type_string *type)
+static void readside_describe_string(struct form *form, const struct side_type_string *type)
 {
 	form->ops->number(form, "unit-size", type->unit_size);
-	tell_byte_order(form, side_enum_get(type->byte_order));
+	readside_describe_byte_order(form, side_enum_get(type->byte_order));
 }
 
 /* A type, its attributes and its properties, in the list that is open. */
-static void tell_type(struct form *form, const struct side_type *type)
+static void readside_describe_type(struct form *form, const struct side_type *type)
 {
 	form->ops->word(form, "type", visit_label_name(side_enum_get(type->type)));
 	if (side_enum_get(type->type) != SIDE_TYPE_OPTIONAL)
-		tell_attributes(form, "attributes", visit_type_attributes(type));
-	tell_inside(form, type);
+		readside_describe_attributes(form, "attributes", visit_type_attributes(type));
+	readside_describe_inside(form, type);
 }
 
-static void tell_inner(struct form *form, const char *key, const struct side_type *type)
+static void readside_describe_inner(
+		struct form *form, const char *key, const struct side_type *type)
 {
 	form->ops->open(form, FORM_OBJECT, key, 1);
-	tell_type(form, type);
+	readside_describe_type(form, type);
 	form->ops->close(form, FORM_OBJECT, 1);
 }
 
-static void tell_fields(struct form *form, const struct side_event_field *fields, uint32_t nr)
+static void readside_describe_fields(
+		struct form *form, const struct side_event_field *fields, uint32_t nr)
 {
 	if (!nr)
 		return;
 	form->ops->open(form, FORM_FIELDS, "fields", nr);
 	for (uint32_t i = 0; i < nr && !ferror(form->out); i++) {
 		form->ops->open(form, FORM_FIELD, side_ptr_get(fields[i].field_name), 1);
-		tell_type(form, &fields[i].side_type);
+		readside_describe_type(form, &fields[i].side_type);
 		form->ops->close(form, FORM_FIELD, 1);
 	}
 	form->ops->close(form, FORM_FIELDS, nr);
 }
 
-static void tell_struct(struct form *form, const struct side_type_struct *type)
+static void readside_describe_struct(struct form *form, const struct side_type_struct *type)
 {
-	tell_fields(form, side_array_elements(&type->fields), side_array_length(&type->fields));
+	readside_describe_fields(
+			form, side_array_elements(&type->fields), side_array_length(&type->fields));
 }
 
 /* ---- types of types ---- */
 
-static void tell_array(struct form *form, const struct side_type_array *type)
+static void readside_describe_array(struct form *form, const struct side_type_array *type)
 {
 	form->ops->number(form, "length", type->length);
-	tell_inner(form, "element", side_ptr_get(type->elem_type));
+	readside_describe_inner(form, "element", side_ptr_get(type->elem_type));
 }
 
-static void tell_vla(
+static void readside_describe_vla(
 		struct form *form, const struct side_type *length, const struct side_type *element)
 {
 	form->ops->open(form, FORM_OBJECT, "length", 1);
-	tell_inner(form, "element", length);
+	readside_describe_inner(form, "element", length);
 	form->ops->close(form, FORM_OBJECT, 1);
-	tell_inner(form, "element", element);
+	readside_describe_inner(form, "element", element);
 }
 
-static void tell_variant(struct form *form, const struct side_type_variant *type)
+static void readside_describe_variant(struct form *form, const struct side_type_variant *type)
 {
 	uint32_t nr = side_array_length(&type->options);
 
-	tell_inner(form, "selector", &type->selector);
+	readside_describe_inner(form, "selector", &type->selector);
 	form->ops->open(form, FORM_OPTIONS, "options", nr);
 	for (uint32_t i = 0; i < nr && !ferror(form->out); i++) {
 		const struct side_variant_option *option = side_array_at(&type->options, i);
@@ -148,30 +152,30 @@ static void tell_variant(struct form *form, const struct side_type_variant *type
 		snprintf(range, sizeof(range), "%" PRId64 "-%" PRId64, option->range_begin,
 				option->range_end);
 		form->ops->open(form, FORM_OPTION, range, 1);
-		tell_type(form, &option->side_type);
+		readside_describe_type(form, &option->side_type);
 		form->ops->close(form, FORM_OPTION, 1);
 	}
 	form->ops->close(form, FORM_OPTIONS, nr);
 }
 
 /* What the element says stands beside the label; its own name would otherwise be lost. */
-static void tell_optional(struct form *form, const struct side_type_optional *type)
+static void readside_describe_optional(struct form *form, const struct side_type_optional *type)
 {
 	const struct side_type *element = side_ptr_get(type->elem_type);
 
 	if (side_array_length(&type->attributes))
-		tell_attributes(form, "optional-attributes",
+		readside_describe_attributes(form, "optional-attributes",
 				visit_attributes_of(&type->attributes));
 	form->ops->word(form, "element-type", visit_label_name(side_enum_get(element->type)));
 	if (side_enum_get(element->type) == SIDE_TYPE_OPTIONAL) {
-		tell_inner(form, "element", element);
+		readside_describe_inner(form, "element", element);
 		return;
 	}
-	tell_attributes(form, "attributes", visit_type_attributes(element));
-	tell_inside(form, element);
+	readside_describe_attributes(form, "attributes", visit_type_attributes(element));
+	readside_describe_inside(form, element);
 }
 
-static void tell_mappings(
+static void readside_describe_mappings(
 		struct form *form, const struct side_enum_mappings *mappings, bool is_bitmap)
 {
 	uint32_t nr = side_array_length(&mappings->mappings);
@@ -198,20 +202,20 @@ static void tell_mappings(
 	form->ops->close(form, FORM_MAPPINGS, nr);
 }
 
-static void tell_enum(struct form *form, const struct side_type_enum *type)
+static void readside_describe_enum(struct form *form, const struct side_type_enum *type)
 {
-	tell_mappings(form, side_ptr_get(type->mappings), false);
-	tell_inner(form, "element", side_ptr_get(type->elem_type));
+	readside_describe_mappings(form, side_ptr_get(type->mappings), false);
+	readside_describe_inner(form, "element", side_ptr_get(type->elem_type));
 }
 
-static void tell_bitmap(struct form *form, const struct side_type_enum_bitmap *type)
+static void readside_describe_bitmap(struct form *form, const struct side_type_enum_bitmap *type)
 {
 	/* Both tables have one layout. */
-	tell_mappings(form,
+	readside_describe_mappings(form,
 			(const struct side_enum_mappings *)(const void *)side_ptr_get(
 					type->mappings),
 			true);
-	tell_inner(form, "element", side_ptr_get(type->elem_type));
+	readside_describe_inner(form, "element", side_ptr_get(type->elem_type));
 }
 
 /* ---- gather types ---- */
@@ -240,23 +244,31 @@ struct form_access form_access(const struct side_type *type)
 	}
 }
 
-static void tell_gathered(struct form *form, const struct side_type *type)
+static void readside_describe_gathered(struct form *form, const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	form->ops->open(form, FORM_OBJECT, "gather", 1);
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_BOOL: tell_bool(form, &gather->u.side_bool.type); break;
+	case SIDE_TYPE_GATHER_BOOL: readside_describe_bool(form, &gather->u.side_bool.type); break;
 	case SIDE_TYPE_GATHER_INTEGER:
-	case SIDE_TYPE_GATHER_POINTER: tell_integer(form, &gather->u.side_integer.type); break;
-	case SIDE_TYPE_GATHER_FLOAT: tell_float(form, &gather->u.side_float.type); break;
-	case SIDE_TYPE_GATHER_STRING: tell_string(form, &gather->u.side_string.type); break;
-	case SIDE_TYPE_GATHER_STRUCT:
-		tell_struct(form, side_ptr_get(gather->u.side_struct.type));
+	case SIDE_TYPE_GATHER_POINTER:
+		readside_describe_integer(form, &gather->u.side_integer.type);
 		break;
-	case SIDE_TYPE_GATHER_ARRAY: tell_array(form, &gather->u.side_array.type); break;
+	case SIDE_TYPE_GATHER_FLOAT:
+		readside_describe_float(form, &gather->u.side_float.type);
+		break;
+	case SIDE_TYPE_GATHER_STRING:
+		readside_describe_string(form, &gather->u.side_string.type);
+		break;
+	case SIDE_TYPE_GATHER_STRUCT:
+		readside_describe_struct(form, side_ptr_get(gather->u.side_struct.type));
+		break;
+	case SIDE_TYPE_GATHER_ARRAY:
+		readside_describe_array(form, &gather->u.side_array.type);
+		break;
 	case SIDE_TYPE_GATHER_VLA:
-		tell_vla(form, side_ptr_get(gather->u.side_vla.type.length_type),
+		readside_describe_vla(form, side_ptr_get(gather->u.side_vla.type.length_type),
 				side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
 	default: /* GATHER_BYTE has nothing to say. */ break;
@@ -264,7 +276,7 @@ static void tell_gathered(struct form *form, const struct side_type *type)
 	form->ops->close(form, FORM_OBJECT, 1);
 }
 
-static void tell_gather(struct form *form, const struct side_type *type)
+static void readside_describe_gather(struct form *form, const struct side_type *type)
 {
 	struct form_access access = form_access(type);
 
@@ -275,12 +287,12 @@ static void tell_gather(struct form *form, const struct side_type *type)
 		form->ops->number(form, "size", (uint64_t)access.bytes);
 	form->ops->word(form, "access-mode",
 			access.mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? "pointer" : "direct");
-	tell_gathered(form, type);
+	readside_describe_gathered(form, type);
 }
 
 /* ---- all of them ---- */
 
-static void tell_inside(struct form *form, const struct side_type *type)
+static void readside_describe_inside(struct form *form, const struct side_type *type)
 {
 	const struct side_type_vla_visitor *visitor;
 	const struct side_type_vla *vla;
@@ -290,39 +302,50 @@ static void tell_inside(struct form *form, const struct side_type *type)
 	case SIDE_TYPE_NULL:
 	case SIDE_TYPE_BYTE:
 	case SIDE_TYPE_DYNAMIC: return;
-	case SIDE_TYPE_BOOL: tell_bool(form, &type->u.side_bool); return;
+	case SIDE_TYPE_BOOL: readside_describe_bool(form, &type->u.side_bool); return;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: tell_float(form, &type->u.side_float); return;
+	case SIDE_TYPE_FLOAT_BINARY128: readside_describe_float(form, &type->u.side_float); return;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: tell_string(form, &type->u.side_string); return;
-	case SIDE_TYPE_STRUCT: tell_struct(form, side_ptr_get(type->u.side_struct)); return;
-	case SIDE_TYPE_VARIANT: tell_variant(form, side_ptr_get(type->u.side_variant)); return;
-	case SIDE_TYPE_OPTIONAL: tell_optional(form, side_ptr_get(type->u.side_optional)); return;
-	case SIDE_TYPE_ARRAY: tell_array(form, side_ptr_get(type->u.side_array)); return;
+	case SIDE_TYPE_STRING_UTF32: readside_describe_string(form, &type->u.side_string); return;
+	case SIDE_TYPE_STRUCT:
+		readside_describe_struct(form, side_ptr_get(type->u.side_struct));
+		return;
+	case SIDE_TYPE_VARIANT:
+		readside_describe_variant(form, side_ptr_get(type->u.side_variant));
+		return;
+	case SIDE_TYPE_OPTIONAL:
+		readside_describe_optional(form, side_ptr_get(type->u.side_optional));
+		return;
+	case SIDE_TYPE_ARRAY:
+		readside_describe_array(form, side_ptr_get(type->u.side_array));
+		return;
 	case SIDE_TYPE_VLA:
 		vla = side_ptr_get(type->u.side_vla);
-		tell_vla(form, side_ptr_get(vla->length_type), side_ptr_get(vla->elem_type));
+		readside_describe_vla(
+				form, side_ptr_get(vla->length_type), side_ptr_get(vla->elem_type));
 		return;
 	case SIDE_TYPE_VLA_VISITOR:
 		visitor = side_ptr_get(type->u.side_vla_visitor);
-		tell_vla(form, side_ptr_get(visitor->length_type),
+		readside_describe_vla(form, side_ptr_get(visitor->length_type),
 				side_ptr_get(visitor->elem_type));
 		return;
 	case SIDE_TYPE_ENUM:
-	case SIDE_TYPE_GATHER_ENUM: tell_enum(form, &type->u.side_enum); return;
-	case SIDE_TYPE_ENUM_BITMAP: tell_bitmap(form, &type->u.side_enum_bitmap); return;
+	case SIDE_TYPE_GATHER_ENUM: readside_describe_enum(form, &type->u.side_enum); return;
+	case SIDE_TYPE_ENUM_BITMAP:
+		readside_describe_bitmap(form, &type->u.side_enum_bitmap);
+		return;
 	default: break;
 	}
 	if (visit_label_is_gather(label))
-		tell_gather(form, type);
+		readside_describe_gather(form, type);
 	else
-		tell_integer(form, &type->u.side_integer);
+		readside_describe_integer(form, &type->u.side_integer);
 }
 
-void form_event(struct form *form, const struct event *event)
+void form_event(struct form *form, const struct readside_event *event)
 {
 	const struct side_event_description *description = event->description;
 	unsigned int level = side_enum_get(description->loglevel);
@@ -337,8 +360,9 @@ void form_event(struct form *form, const struct event *event)
 	snprintf(digits, sizeof(digits), "%u", level);
 	form->ops->word(form, "loglevel",
 			level <= SIDE_LOGLEVEL_DEBUG ? visit_loglevel_name(level) : digits);
-	tell_attributes(form, "attributes", visit_attributes_of(&description->attributes));
-	tell_fields(form, side_array_elements(&description->fields),
+	readside_describe_attributes(
+			form, "attributes", visit_attributes_of(&description->attributes));
+	readside_describe_fields(form, side_array_elements(&description->fields),
 			side_array_length(&description->fields));
 	form->ops->event_end(form);
 }

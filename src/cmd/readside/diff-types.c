@@ -28,7 +28,7 @@ enum sort {
 };
 
 /* The parts of a type that count, of stack-copy and gather forms alike. */
-struct shape {
+struct diff_type_shape {
 	enum sort sort;
 	unsigned int bits; /* of integers, pointers, floats */
 	bool is_signed;
@@ -38,110 +38,110 @@ struct shape {
 	uint32_t count; /* of an array */
 };
 
-#define PLACE_MAX 512
+#define LOCATION_MAX 512
 
 /* Fields, labels and options that are looked at for one event: files may be made to waste our time. */
 #define WORK_MAX (50u << 20)
 
-static void diff_type(struct diff *diff, const char *place, const struct side_type *before,
+static void diff_type(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after);
 
 /* False: enough has been done for this event. */
-static bool diff_types_spend_budget(struct diff *diff, const char *place, uint64_t work)
+static bool diff_types_spend_budget(struct diff *diff, const char *location, uint64_t work)
 {
 	bool was_enough = diff->work > WORK_MAX;
 
 	diff->work += work;
 	if (!was_enough && diff->work > WORK_MAX)
-		diff_say(diff, VERDICT_INCOMPATIBLE, place, "there is too much to compare");
+		diff_report(diff, VERDICT_INCOMPATIBLE, location, "there is too much to compare");
 	return diff->work <= WORK_MAX;
 }
 
-static void say_no_memory(struct diff *diff, const char *place)
+static void diff_types_report_out_of_memory(struct diff *diff, const char *location)
 {
-	diff_say(diff, VERDICT_INCOMPATIBLE, place, "out of memory: cannot compare it");
+	diff_report(diff, VERDICT_INCOMPATIBLE, location, "out of memory: cannot compare it");
 }
 
-static struct shape shape_of_integer(enum sort sort, const struct side_type_integer *type)
+static struct diff_type_shape shape_of_integer(enum sort sort, const struct side_type_integer *type)
 {
-	return (struct shape){.sort = sort,
+	return (struct diff_type_shape){.sort = sort,
 			.bits = type->len_bits ? type->len_bits : 8u * type->integer_size,
 			.is_signed = type->signedness != 0};
 }
 
-static struct shape shape_of_float(const struct side_type_float *type)
+static struct diff_type_shape shape_of_float(const struct side_type_float *type)
 {
-	return (struct shape){.sort = SORT_FLOAT, .bits = 8u * type->float_size};
+	return (struct diff_type_shape){.sort = SORT_FLOAT, .bits = 8u * type->float_size};
 }
 
-static struct shape shape_of_struct(const struct side_type_struct *type)
+static struct diff_type_shape shape_of_struct(const struct side_type_struct *type)
 {
-	return (struct shape){.sort = SORT_STRUCT,
+	return (struct diff_type_shape){.sort = SORT_STRUCT,
 			.fields = side_array_elements(&type->fields),
 			.nr_fields = side_array_length(&type->fields)};
 }
 
-static struct shape shape_of_array(const struct side_type_array *type)
+static struct diff_type_shape shape_of_array(const struct side_type_array *type)
 {
-	return (struct shape){.sort = SORT_ARRAY,
+	return (struct diff_type_shape){.sort = SORT_ARRAY,
 			.count = type->length,
 			.element = side_ptr_get(type->elem_type)};
 }
 
-static struct shape shape_of_gather(const struct side_type *type)
+static struct diff_type_shape shape_of_gather(const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_BOOL: return (struct shape){.sort = SORT_BOOL};
+	case SIDE_TYPE_GATHER_BOOL: return (struct diff_type_shape){.sort = SORT_BOOL};
 	case SIDE_TYPE_GATHER_INTEGER:
 		return shape_of_integer(SORT_INTEGER, &gather->u.side_integer.type);
-	case SIDE_TYPE_GATHER_BYTE: return (struct shape){.sort = SORT_BYTE};
+	case SIDE_TYPE_GATHER_BYTE: return (struct diff_type_shape){.sort = SORT_BYTE};
 	case SIDE_TYPE_GATHER_POINTER:
 		return shape_of_integer(SORT_POINTER, &gather->u.side_integer.type);
 	case SIDE_TYPE_GATHER_FLOAT: return shape_of_float(&gather->u.side_float.type);
-	case SIDE_TYPE_GATHER_STRING: return (struct shape){.sort = SORT_STRING};
+	case SIDE_TYPE_GATHER_STRING: return (struct diff_type_shape){.sort = SORT_STRING};
 	case SIDE_TYPE_GATHER_STRUCT:
 		return shape_of_struct(side_ptr_get(gather->u.side_struct.type));
 	case SIDE_TYPE_GATHER_ARRAY: return shape_of_array(&gather->u.side_array.type);
 	case SIDE_TYPE_GATHER_VLA:
-		return (struct shape){.sort = SORT_SEQUENCE,
+		return (struct diff_type_shape){.sort = SORT_SEQUENCE,
 				.element = side_ptr_get(gather->u.side_vla.type.elem_type)};
-	default: /* GATHER_ENUM */ return (struct shape){.sort = SORT_ENUM};
+	default: /* GATHER_ENUM */ return (struct diff_type_shape){.sort = SORT_ENUM};
 	}
 }
 
-static struct shape shape_of_compound(const struct side_type *type)
+static struct diff_type_shape shape_of_compound(const struct side_type *type)
 {
 	switch (side_enum_get(type->type)) {
 	case SIDE_TYPE_STRUCT: return shape_of_struct(side_ptr_get(type->u.side_struct));
-	case SIDE_TYPE_VARIANT: return (struct shape){.sort = SORT_VARIANT};
+	case SIDE_TYPE_VARIANT: return (struct diff_type_shape){.sort = SORT_VARIANT};
 	case SIDE_TYPE_OPTIONAL:
-		return (struct shape){.sort = SORT_OPTIONAL,
+		return (struct diff_type_shape){.sort = SORT_OPTIONAL,
 				.element = side_ptr_get(
 						side_ptr_get(type->u.side_optional)->elem_type)};
 	case SIDE_TYPE_ARRAY: return shape_of_array(side_ptr_get(type->u.side_array));
 	case SIDE_TYPE_VLA:
-		return (struct shape){.sort = SORT_SEQUENCE,
+		return (struct diff_type_shape){.sort = SORT_SEQUENCE,
 				.element = side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type)};
 	case SIDE_TYPE_VLA_VISITOR:
-		return (struct shape){.sort = SORT_SEQUENCE,
+		return (struct diff_type_shape){.sort = SORT_SEQUENCE,
 				.element = side_ptr_get(
 						side_ptr_get(type->u.side_vla_visitor)->elem_type)};
-	case SIDE_TYPE_ENUM: return (struct shape){.sort = SORT_ENUM};
-	case SIDE_TYPE_ENUM_BITMAP: return (struct shape){.sort = SORT_BITMAP};
-	default: return (struct shape){.sort = SORT_DYNAMIC};
+	case SIDE_TYPE_ENUM: return (struct diff_type_shape){.sort = SORT_ENUM};
+	case SIDE_TYPE_ENUM_BITMAP: return (struct diff_type_shape){.sort = SORT_BITMAP};
+	default: return (struct diff_type_shape){.sort = SORT_DYNAMIC};
 	}
 }
 
-static struct shape shape_of(const struct side_type *type)
+static struct diff_type_shape shape_of(const struct side_type *type)
 {
 	unsigned int label = side_enum_get(type->type);
 
 	switch (label) {
-	case SIDE_TYPE_NULL: return (struct shape){.sort = SORT_NULL};
-	case SIDE_TYPE_BOOL: return (struct shape){.sort = SORT_BOOL};
-	case SIDE_TYPE_BYTE: return (struct shape){.sort = SORT_BYTE};
+	case SIDE_TYPE_NULL: return (struct diff_type_shape){.sort = SORT_NULL};
+	case SIDE_TYPE_BOOL: return (struct diff_type_shape){.sort = SORT_BOOL};
+	case SIDE_TYPE_BYTE: return (struct diff_type_shape){.sort = SORT_BYTE};
 	case SIDE_TYPE_POINTER: return shape_of_integer(SORT_POINTER, &type->u.side_integer);
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
@@ -149,7 +149,7 @@ static struct shape shape_of(const struct side_type *type)
 	case SIDE_TYPE_FLOAT_BINARY128: return shape_of_float(&type->u.side_float);
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
-	case SIDE_TYPE_STRING_UTF32: return (struct shape){.sort = SORT_STRING};
+	case SIDE_TYPE_STRING_UTF32: return (struct diff_type_shape){.sort = SORT_STRING};
 	default: break;
 	}
 	if (visit_label_is_gather(label))
@@ -162,7 +162,7 @@ static struct shape shape_of(const struct side_type *type)
 /* ---- scalars ---- */
 
 /* "was u32, is string", with whatever is special about the change. */
-static void say_types(struct diff *diff, enum verdict verdict, const char *place,
+static void diff_types_report_types(struct diff *diff, enum verdict verdict, const char *location,
 		const struct side_type *before, const struct side_type *after, const char *reason)
 {
 	struct visit_buffer was, is;
@@ -170,16 +170,17 @@ static void say_types(struct diff *diff, enum verdict verdict, const char *place
 	visit_buffer_heap(&was);
 	visit_buffer_heap(&is);
 	if (!visit_type_text(before, &was) && !visit_type_text(after, &is))
-		diff_say(diff, verdict, place, "was %.*s, is %.*s%s", (int)was.size, was.data,
+		diff_report(diff, verdict, location, "was %.*s, is %.*s%s", (int)was.size, was.data,
 				(int)is.size, is.data, reason);
 	else
-		diff_say(diff, verdict, place, "the type has changed%s", reason);
+		diff_report(diff, verdict, location, "the type has changed%s", reason);
 	visit_buffer_free(&was);
 	visit_buffer_free(&is);
 }
 
-static void diff_integer(struct diff *diff, const char *place, const struct side_type *before,
-		const struct side_type *after, const struct shape *was, const struct shape *is)
+static void diff_integer(struct diff *diff, const char *location, const struct side_type *before,
+		const struct side_type *after, const struct diff_type_shape *was,
+		const struct diff_type_shape *is)
 {
 	unsigned int old_bits = was->bits, new_bits = is->bits;
 	bool old_sign = was->is_signed, new_sign = is->is_signed;
@@ -187,28 +188,30 @@ static void diff_integer(struct diff *diff, const char *place, const struct side
 	if (old_sign == new_sign && old_bits == new_bits)
 		return;
 	if (old_sign && !new_sign)
-		say_types(diff, VERDICT_INCOMPATIBLE, place, before, after,
+		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
 				", which has no negative numbers");
 	else if (!old_sign && new_sign && new_bits <= old_bits)
-		say_types(diff, VERDICT_INCOMPATIBLE, place, before, after,
+		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
 				", which does not hold its largest numbers");
 	else if (new_bits < old_bits)
-		say_types(diff, VERDICT_INCOMPATIBLE, place, before, after, ", which is narrower");
+		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
+				", which is narrower");
 	else
-		say_types(diff, VERDICT_COMPATIBLE, place, before, after,
+		diff_types_report_types(diff, VERDICT_COMPATIBLE, location, before, after,
 				", which holds all of it");
 }
 
-static void diff_float(struct diff *diff, const char *place, const struct side_type *before,
-		const struct side_type *after, const struct shape *was, const struct shape *is)
+static void diff_float(struct diff *diff, const char *location, const struct side_type *before,
+		const struct side_type *after, const struct diff_type_shape *was,
+		const struct diff_type_shape *is)
 {
 	if (was->bits == is->bits)
 		return;
 	if (is->bits < was->bits)
-		say_types(diff, VERDICT_INCOMPATIBLE, place, before, after,
+		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
 				", which is less exact");
 	else
-		say_types(diff, VERDICT_COMPATIBLE, place, before, after,
+		diff_types_report_types(diff, VERDICT_COMPATIBLE, location, before, after,
 				", which holds all of it");
 }
 
@@ -228,7 +231,7 @@ static bool same_attribute(const struct side_attr *one, const struct side_attr *
 			a.lo == b.lo && a.hi == b.hi && !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
 }
 
-void diff_attributes(struct diff *diff, const char *place, struct visit_attributes before,
+void diff_attributes(struct diff *diff, const char *location, struct visit_attributes before,
 		struct visit_attributes after)
 {
 	bool same = before.nr == after.nr;
@@ -236,12 +239,12 @@ void diff_attributes(struct diff *diff, const char *place, struct visit_attribut
 	for (uint32_t i = 0; i < before.nr && same; i++)
 		same = same_attribute(&before.attr[i], &after.attr[i]);
 	if (!same)
-		diff_say(diff, VERDICT_COMPATIBLE, place, "the attributes have changed");
+		diff_report(diff, VERDICT_COMPATIBLE, location, "the attributes have changed");
 }
 
 /* ---- labels and options ---- */
 
-static bool name_labels(struct names *names, const struct side_enum_mappings *mappings)
+static bool name_labels(struct diff_names *names, const struct side_enum_mappings *mappings)
 {
 	if (!names_start(names, side_array_length(&mappings->mappings)))
 		return false;
@@ -259,17 +262,17 @@ static bool name_labels(struct names *names, const struct side_enum_mappings *ma
 }
 
 /* A label of the old table: is there one of that name for all its values in the new table? */
-static void diff_label(struct diff *diff, const char *place, const struct name *label,
+static void diff_label(struct diff *diff, const char *location, const struct diff_name *label,
 		const struct side_enum_mappings *before, const struct side_enum_mappings *after,
-		const struct names *is)
+		const struct diff_names *is)
 {
 	const struct side_enum_mapping *old = side_array_at(&before->mappings, label->index);
-	const struct name *found = names_find(is, label->text ? label->text : "", label->size);
+	const struct diff_name *found = names_find(is, label->text ? label->text : "", label->size);
 	int shown = label->size < 200 ? (int)label->size : 200;
 
 	if (!found) {
-		diff_say(diff, VERDICT_INCOMPATIBLE, place, "the label \"%.*s\" is gone", shown,
-				label->text ? label->text : "");
+		diff_report(diff, VERDICT_INCOMPATIBLE, location, "the label \"%.*s\" is gone",
+				shown, label->text ? label->text : "");
 		return;
 	}
 	for (; found < is->names + is->nr && found->size == label->size &&
@@ -281,49 +284,49 @@ static void diff_label(struct diff *diff, const char *place, const struct name *
 		if (new->range_begin == old->range_begin &&new->range_end == old->range_end)
 			return;
 	}
-	diff_say(diff, VERDICT_INCOMPATIBLE, place, "the label \"%.*s\" has other values", shown,
-			label->text ? label->text : "");
+	diff_report(diff, VERDICT_INCOMPATIBLE, location, "the label \"%.*s\" has other values",
+			shown, label->text ? label->text : "");
 }
 
-static void diff_labels(struct diff *diff, const char *place,
+static void diff_labels(struct diff *diff, const char *location,
 		const struct side_enum_mappings *before, const struct side_enum_mappings *after)
 {
-	struct names was, is;
+	struct diff_names was, is;
 
-	if (!diff_types_spend_budget(diff, place,
+	if (!diff_types_spend_budget(diff, location,
 			    (uint64_t)side_array_length(&before->mappings) +
 					    side_array_length(&after->mappings)))
 		return;
 	if (!name_labels(&was, before)) {
-		say_no_memory(diff, place);
+		diff_types_report_out_of_memory(diff, location);
 		return;
 	}
 	if (!name_labels(&is, after)) {
 		names_free(&was);
-		say_no_memory(diff, place);
+		diff_types_report_out_of_memory(diff, location);
 		return;
 	}
 	for (uint32_t i = 0; i < was.nr; i++)
-		diff_label(diff, place, &was.names[i], before, after, &is);
+		diff_label(diff, location, &was.names[i], before, after, &is);
 	for (uint32_t i = 0; i < is.nr; i++) {
-		const struct name *label = &is.names[i];
+		const struct diff_name *label = &is.names[i];
 		int shown = label->size < 200 ? (int)label->size : 200;
 
 		if (!names_find(&was, label->text ? label->text : "", label->size))
-			diff_say(diff, VERDICT_COMPATIBLE, place, "the label \"%.*s\" is new",
+			diff_report(diff, VERDICT_COMPATIBLE, location, "the label \"%.*s\" is new",
 					shown, label->text ? label->text : "");
 	}
 	names_free(&was);
 	names_free(&is);
 }
 
-static void diff_enum(struct diff *diff, const char *place, const struct side_type *before,
+static void diff_enum(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after)
 {
 	/* Tables of enumerations and bitmaps have one layout and one place. */
-	diff_labels(diff, place, side_ptr_get(before->u.side_enum.mappings),
+	diff_labels(diff, location, side_ptr_get(before->u.side_enum.mappings),
 			side_ptr_get(after->u.side_enum.mappings));
-	diff_type(diff, place, side_ptr_get(before->u.side_enum.elem_type),
+	diff_type(diff, location, side_ptr_get(before->u.side_enum.elem_type),
 			side_ptr_get(after->u.side_enum.elem_type));
 }
 
@@ -340,26 +343,26 @@ static const struct side_variant_option *diff_types_select_option(
 	return NULL;
 }
 
-static void diff_variant(struct diff *diff, const char *place, const struct side_type *before,
+static void diff_variant(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after)
 {
 	const struct side_type_variant *was = side_ptr_get(before->u.side_variant);
 	const struct side_type_variant *is = side_ptr_get(after->u.side_variant);
-	char inner[PLACE_MAX];
+	char inner[LOCATION_MAX];
 
-	snprintf(inner, sizeof(inner), "%s.selector", place);
+	snprintf(inner, sizeof(inner), "%s.selector", location);
 	diff_type(diff, inner, &was->selector, &is->selector);
 	for (uint32_t i = 0; i < side_array_length(&was->options); i++) {
 		const struct side_variant_option *old = side_array_at(&was->options, i);
 		const struct side_variant_option *new;
 
 		if (!diff_types_spend_budget(
-				    diff, place, (uint64_t)2 * side_array_length(&is->options)))
+				    diff, location, (uint64_t)2 * side_array_length(&is->options)))
 			return;
 		new = diff_types_select_option(is, old->range_begin);
-		snprintf(inner, sizeof(inner), "%s.option %" PRIu32, place, i);
+		snprintf(inner, sizeof(inner), "%s.option %" PRIu32, location, i);
 		if (!new || diff_types_select_option(is, old->range_end) != new)
-			diff_say(diff, VERDICT_INCOMPATIBLE, inner,
+			diff_report(diff, VERDICT_INCOMPATIBLE, inner,
 					"the option of selectors %" PRId64 " to %" PRId64
 					" is gone, or is not one option any more",
 					old->range_begin, old->range_end);
@@ -367,59 +370,62 @@ static void diff_variant(struct diff *diff, const char *place, const struct side
 			diff_type(diff, inner, &old->side_type, &new->side_type);
 	}
 	if (side_array_length(&is->options) > side_array_length(&was->options))
-		diff_say(diff, VERDICT_COMPATIBLE, place, "it has more options");
+		diff_report(diff, VERDICT_COMPATIBLE, location, "it has more options");
 }
 
 /* ---- types ---- */
 
-static void diff_inside(struct diff *diff, const char *place, const struct side_type *before,
+static void diff_inside(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after)
 {
-	const struct shape was = shape_of(before), is = shape_of(after);
-	char inner[PLACE_MAX];
+	const struct diff_type_shape was = shape_of(before), is = shape_of(after);
+	char inner[LOCATION_MAX];
 
 	switch (was.sort) {
 	case SORT_INTEGER:
-	case SORT_POINTER: diff_integer(diff, place, before, after, &was, &is); return;
-	case SORT_FLOAT: diff_float(diff, place, before, after, &was, &is); return;
+	case SORT_POINTER: diff_integer(diff, location, before, after, &was, &is); return;
+	case SORT_FLOAT: diff_float(diff, location, before, after, &was, &is); return;
 	case SORT_STRUCT:
-		diff_fields(diff, place, was.fields, was.nr_fields, is.fields, is.nr_fields);
+		diff_fields(diff, location, was.fields, was.nr_fields, is.fields, is.nr_fields);
 		return;
-	case SORT_VARIANT: diff_variant(diff, place, before, after); return;
+	case SORT_VARIANT: diff_variant(diff, location, before, after); return;
 	case SORT_ARRAY:
 		if (was.count != is.count)
-			diff_say(diff, VERDICT_INCOMPATIBLE, place,
+			diff_report(diff, VERDICT_INCOMPATIBLE, location,
 					"had %" PRIu32 " elements, has %" PRIu32, was.count,
 					is.count);
 		break;
-	case SORT_OPTIONAL: diff_type(diff, place, was.element, is.element); return;
+	case SORT_OPTIONAL: diff_type(diff, location, was.element, is.element); return;
 	case SORT_ENUM:
-	case SORT_BITMAP: diff_enum(diff, place, before, after); return;
+	case SORT_BITMAP: diff_enum(diff, location, before, after); return;
 	default: break;
 	}
 	if (!was.element || !is.element)
 		return;
-	snprintf(inner, sizeof(inner), "%s[]", place);
+	snprintf(inner, sizeof(inner), "%s[]", location);
 	diff_type(diff, inner, was.element, is.element);
 }
 
-static void diff_type(struct diff *diff, const char *place, const struct side_type *before,
+static void diff_type(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after)
 {
-	const struct shape was = shape_of(before), is = shape_of(after);
+	const struct diff_type_shape was = shape_of(before), is = shape_of(after);
 
-	diff_attributes(diff, place, visit_type_attributes(before), visit_type_attributes(after));
+	diff_attributes(diff, location, visit_type_attributes(before),
+			visit_type_attributes(after));
 	if (was.sort == is.sort)
-		diff_inside(diff, place, before, after);
+		diff_inside(diff, location, before, after);
 	else if (is.sort == SORT_OPTIONAL)
-		say_types(diff, VERDICT_INCOMPATIBLE, place, before, after, ": it may be missing");
+		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after,
+				": it may be missing");
 	else
-		say_types(diff, VERDICT_INCOMPATIBLE, place, before, after, "");
+		diff_types_report_types(diff, VERDICT_INCOMPATIBLE, location, before, after, "");
 }
 
 /* ---- fields ---- */
 
-static bool name_fields(struct names *names, const struct side_event_field *fields, uint32_t nr)
+static bool name_fields(
+		struct diff_names *names, const struct side_event_field *fields, uint32_t nr)
 {
 	if (!names_start(names, nr))
 		return false;
@@ -429,28 +435,29 @@ static bool name_fields(struct names *names, const struct side_event_field *fiel
 		char *copy = strdup(name);
 
 		if (!copy)
-			say_out_of_memory();
+			message_out_of_memory();
 		names_add(names, copy, strlen(name));
 	}
 	names_sort(names);
 	return true;
 }
 
-static char *diff_types_member_path(const char *outer, const char *name, char inner[PLACE_MAX])
+static char *diff_types_member_path(const char *outer, const char *name, char inner[LOCATION_MAX])
 {
-	snprintf(inner, PLACE_MAX, "%s%s%s", outer, *outer ? "." : "", name);
+	snprintf(inner, LOCATION_MAX, "%s%s%s", outer, *outer ? "." : "", name);
 	return inner;
 }
 
 /* Fields that both have are in another order. */
-static bool has_moved(const struct side_event_field *before, uint32_t nr_before, struct names *is)
+static bool has_moved(
+		const struct side_event_field *before, uint32_t nr_before, struct diff_names *is)
 {
 	uint32_t last = 0;
 
 	names_unpair(is);
 	for (uint32_t i = 0; i < nr_before; i++) {
 		const char *name = side_ptr_get(before[i].field_name);
-		const struct name *found = names_pair(is, name, strlen(name));
+		const struct diff_name *found = names_pair(is, name, strlen(name));
 
 		if (!found)
 			continue;
@@ -462,53 +469,53 @@ static bool has_moved(const struct side_event_field *before, uint32_t nr_before,
 }
 
 /* Fields of one name are compared in their order, as events of one name are. */
-static void diff_named_fields(struct diff *diff, const char *place,
-		const struct side_event_field *before, struct names *was,
-		const struct side_event_field *after, struct names *is)
+static void diff_named_fields(struct diff *diff, const char *location,
+		const struct side_event_field *before, struct diff_names *was,
+		const struct side_event_field *after, struct diff_names *is)
 {
-	char inner[PLACE_MAX];
+	char inner[LOCATION_MAX];
 
 	for (uint32_t i = 0; i < was->nr; i++) {
 		const char *name = side_ptr_get(before[i].field_name);
-		const struct name *found = names_pair(is, name, strlen(name));
+		const struct diff_name *found = names_pair(is, name, strlen(name));
 
 		if (found)
-			diff_type(diff, diff_types_member_path(place, name, inner),
+			diff_type(diff, diff_types_member_path(location, name, inner),
 					&before[i].side_type, &after[found->index].side_type);
 		else
-			diff_say(diff, VERDICT_INCOMPATIBLE,
-					diff_types_member_path(place, name, inner),
+			diff_report(diff, VERDICT_INCOMPATIBLE,
+					diff_types_member_path(location, name, inner),
 					"the field is gone");
 	}
 	for (uint32_t i = 0; i < is->nr; i++) {
 		const char *name = side_ptr_get(after[i].field_name);
 
 		if (!names_pair(was, name, strlen(name)))
-			diff_say(diff, VERDICT_COMPATIBLE,
-					diff_types_member_path(place, name, inner),
+			diff_report(diff, VERDICT_COMPATIBLE,
+					diff_types_member_path(location, name, inner),
 					"the field is new");
 	}
 	if (has_moved(before, was->nr, is))
-		diff_say(diff, VERDICT_COMPATIBLE, place, "fields are in another order");
+		diff_report(diff, VERDICT_COMPATIBLE, location, "fields are in another order");
 }
 
-void diff_fields(struct diff *diff, const char *place, const struct side_event_field *before,
+void diff_fields(struct diff *diff, const char *location, const struct side_event_field *before,
 		uint32_t nr_before, const struct side_event_field *after, uint32_t nr_after)
 {
-	struct names was, is;
+	struct diff_names was, is;
 
-	if (!diff_types_spend_budget(diff, place, (uint64_t)nr_before + nr_after))
+	if (!diff_types_spend_budget(diff, location, (uint64_t)nr_before + nr_after))
 		return;
 	if (!name_fields(&was, before, nr_before)) {
-		say_no_memory(diff, place);
+		diff_types_report_out_of_memory(diff, location);
 		return;
 	}
 	if (!name_fields(&is, after, nr_after)) {
 		names_free(&was);
-		say_no_memory(diff, place);
+		diff_types_report_out_of_memory(diff, location);
 		return;
 	}
-	diff_named_fields(diff, place, before, &was, after, &is);
+	diff_named_fields(diff, location, before, &was, after, &is);
 	names_free(&was);
 	names_free(&is);
 }

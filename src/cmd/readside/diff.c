@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Of one event. */
-#define SAID_MAX 100
+#define REPORTED_MAX 100
 
 static const char *const verdict_names[] = {
 		[VERDICT_SAME] = "unchanged",
@@ -19,24 +19,25 @@ static const char *const verdict_names[] = {
 		[VERDICT_INCOMPATIBLE] = "not compatible",
 };
 
-struct totals {
+struct diff_totals {
 	size_t of[3]; /* events by verdict */
 	size_t added, removed;
 };
 
-int diff_add(struct diff_side *side, struct event *event)
+int diff_add(struct diff_side *side, struct readside_event *event)
 {
-	if (side->nr == side->room) {
-		size_t room = side->room ? side->room * 2 : 64;
-		struct event *events = reallocarray(side->events, room, sizeof(*events));
+	if (side->nr == side->capacity) {
+		size_t capacity = side->capacity ? side->capacity * 2 : 64;
+		struct readside_event *events =
+				reallocarray(side->events, capacity, sizeof(*events));
 
 		if (!events) {
-			say_out_of_memory();
+			message_out_of_memory();
 			visit_owned_free(event->owned);
 			return -1;
 		}
 		side->events = events;
-		side->room = room;
+		side->capacity = capacity;
 	}
 	side->events[side->nr++] = *event;
 	return 0;
@@ -51,7 +52,8 @@ void diff_free(struct diff_side *side)
 
 /* ---- saying ---- */
 
-static void say_change(struct diff *diff, enum verdict verdict, const char *place, const char *text)
+static void diff_report_change(
+		struct diff *diff, enum verdict verdict, const char *location, const char *text)
 {
 	FILE *out = diff->out;
 
@@ -59,7 +61,7 @@ static void say_change(struct diff *diff, enum verdict verdict, const char *plac
 		fprintf(out, "{\"schema\":%d,\"type\":\"change\",\"event\":", READSIDE_JSON_SCHEMA);
 		put_json_text(out, diff->event);
 		fputs(",\"field\":", out);
-		put_json_text(out, place);
+		put_json_text(out, location);
 		fprintf(out, ",\"compatible\":%s,\"text\":",
 				verdict == VERDICT_INCOMPATIBLE ? "false" : "true");
 		put_json_text(out, text);
@@ -68,10 +70,11 @@ static void say_change(struct diff *diff, enum verdict verdict, const char *plac
 	}
 	put_printable(out, diff->event, strlen(diff->event));
 	fprintf(out, ": %s: ", verdict_names[verdict]);
-	put_at_field(out, place, text);
+	put_at_field(out, location, text);
 }
 
-void diff_say(struct diff *diff, enum verdict verdict, const char *place, const char *format, ...)
+void diff_report(struct diff *diff, enum verdict verdict, const char *location, const char *format,
+		...)
 {
 	char text[1024];
 	va_list arguments;
@@ -79,14 +82,14 @@ void diff_say(struct diff *diff, enum verdict verdict, const char *place, const 
 	if (verdict > diff->verdict)
 		diff->verdict = verdict;
 	/* What is shown must not hide that it is incompatible. */
-	if (++diff->nr_said > SAID_MAX && verdict != VERDICT_INCOMPATIBLE)
+	if (++diff->nr_reported > REPORTED_MAX && verdict != VERDICT_INCOMPATIBLE)
 		return;
-	if (diff->nr_said > 2 * SAID_MAX)
+	if (diff->nr_reported > 2 * REPORTED_MAX)
 		return;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	say_change(diff, verdict, place, text);
+	diff_report_change(diff, verdict, location, text);
 }
 
 /* ---- events ---- */
@@ -100,14 +103,14 @@ static void diff_event(struct diff *diff, const struct side_event_description *b
 	unsigned int new_level = side_enum_get(after->loglevel);
 
 	diff->verdict = VERDICT_SAME;
-	diff->nr_said = 0;
+	diff->nr_reported = 0;
 	diff->work = 0;
 	if (was != is)
-		diff_say(diff, was ? VERDICT_INCOMPATIBLE : VERDICT_COMPATIBLE, "",
+		diff_report(diff, was ? VERDICT_INCOMPATIBLE : VERDICT_COMPATIBLE, "",
 				was ? "it has no variadic fields any more"
 				    : "it has variadic fields now");
 	if (old_level != new_level)
-		diff_say(diff, VERDICT_COMPATIBLE, "", "its log level was %s, is %s",
+		diff_report(diff, VERDICT_COMPATIBLE, "", "its log level was %s, is %s",
 				visit_loglevel_name(old_level), visit_loglevel_name(new_level));
 	diff_attributes(diff, "", visit_attributes_of(&before->attributes),
 			visit_attributes_of(&after->attributes));
@@ -117,7 +120,7 @@ static void diff_event(struct diff *diff, const struct side_event_description *b
 }
 
 /* The names of all events; false: no memory. */
-static bool name_events(struct names *names, const struct diff_side *side)
+static bool name_events(struct diff_names *names, const struct diff_side *side)
 {
 	if (side->nr > UINT32_MAX || !names_start(names, (uint32_t)side->nr))
 		return false;
@@ -128,7 +131,7 @@ static bool name_events(struct names *names, const struct diff_side *side)
 				side_ptr_get(description->event_name));
 
 		if (size < 0) {
-			say_out_of_memory();
+			message_out_of_memory();
 			names_free(names);
 			return false;
 		}
@@ -139,8 +142,9 @@ static bool name_events(struct names *names, const struct diff_side *side)
 }
 
 /* Both are sorted: those of one name are compared in the order in which they stand in their files. */
-static void diff_sides(struct diff *diff, const struct diff_side *before, const struct names *was,
-		const struct diff_side *after, const struct names *is, struct totals *totals)
+static void diff_sides(struct diff *diff, const struct diff_side *before,
+		const struct diff_names *was, const struct diff_side *after,
+		const struct diff_names *is, struct diff_totals *totals)
 {
 	uint32_t i = 0, k = 0;
 
@@ -151,12 +155,12 @@ static void diff_sides(struct diff *diff, const struct diff_side *before, const 
 			order = strcmp(was->names[i].text, is->names[k].text);
 		if (k == is->nr || order < 0) {
 			diff->event = was->names[i++].text;
-			say_change(diff, VERDICT_INCOMPATIBLE, "",
+			diff_report_change(diff, VERDICT_INCOMPATIBLE, "",
 					"the event is not there any more");
 			totals->removed++;
 		} else if (i == was->nr || order > 0) {
 			diff->event = is->names[k++].text;
-			say_change(diff, VERDICT_COMPATIBLE, "", "the event is new");
+			diff_report_change(diff, VERDICT_COMPATIBLE, "", "the event is new");
 			totals->added++;
 		} else {
 			diff->event = was->names[i].text;
@@ -167,7 +171,8 @@ static void diff_sides(struct diff *diff, const struct diff_side *before, const 
 	}
 }
 
-static void say_totals(const struct diff *diff, const struct totals *totals, bool compatible)
+static void diff_print_totals(
+		const struct diff *diff, const struct diff_totals *totals, bool compatible)
 {
 	if (diff->json)
 		fprintf(diff->out,
@@ -188,8 +193,8 @@ static void say_totals(const struct diff *diff, const struct totals *totals, boo
 int diff_show(FILE *out, bool json, struct diff_side *before, struct diff_side *after)
 {
 	struct diff diff = {.out = out, .json = json};
-	struct totals totals = {{0}, 0, 0};
-	struct names was, is;
+	struct diff_totals totals = {{0}, 0, 0};
+	struct diff_names was, is;
 	bool compatible;
 
 	if (!name_events(&was, before))
@@ -200,7 +205,7 @@ int diff_show(FILE *out, bool json, struct diff_side *before, struct diff_side *
 	}
 	diff_sides(&diff, before, &was, after, &is, &totals);
 	compatible = !totals.of[VERDICT_INCOMPATIBLE] && !totals.removed;
-	say_totals(&diff, &totals, compatible);
+	diff_print_totals(&diff, &totals, compatible);
 	names_free(&was);
 	names_free(&is);
 	return compatible ? READSIDE_DONE : READSIDE_FOUND;

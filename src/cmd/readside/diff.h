@@ -16,46 +16,46 @@ struct diff {
 	bool json;
 	const char *event;    /* "provider:event" */
 	enum verdict verdict; /* of the event, the worst so far */
-	unsigned int nr_said;
+	unsigned int nr_reported;
 	uint64_t work; /* that was spent on the event */
 };
 
 /* Tell of a change of the event. @place: "items[].name", or "" for the event itself. */
-void diff_say(struct diff *diff, enum verdict verdict, const char *place, const char *format, ...)
-		__attribute__((format(printf, 4, 5)));
+void diff_report(struct diff *diff, enum verdict verdict, const char *location, const char *format,
+		...) __attribute__((format(printf, 4, 5)));
 
 /* Two lists of fields, of an event or a structure; @place is what holds them, "" for an event. */
-void diff_fields(struct diff *diff, const char *place, const struct side_event_field *before,
+void diff_fields(struct diff *diff, const char *location, const struct side_event_field *before,
 		uint32_t nr_before, const struct side_event_field *after, uint32_t nr_after);
 
-void diff_attributes(struct diff *diff, const char *place, struct visit_attributes before,
+void diff_attributes(struct diff *diff, const char *location, struct visit_attributes before,
 		struct visit_attributes after);
 
 /* ---- lists of names ---- */
 
 /* Sorted by text; those with the same text in the order in which they stood. */
-struct name {
+struct diff_name {
 	char *text;
 	size_t size;
 	uint32_t index;
 	uint32_t nr_paired; /* in the first of its text: how many of them are paired */
 };
 
-struct names {
-	struct name *names;
+struct diff_names {
+	struct diff_name *names;
 	uint32_t nr;
 };
 
 /* Takes over @text (which may be NULL: then it is empty). False: no memory. */
-bool names_start(struct names *names, uint32_t nr);
-void names_add(struct names *names, char *text, size_t size);
-void names_sort(struct names *names);
+bool names_start(struct diff_names *names, uint32_t nr);
+void names_add(struct diff_names *names, char *text, size_t size);
+void names_sort(struct diff_names *names);
 /* The first of that text, or NULL. */
-const struct name *names_find(const struct names *names, const char *text, size_t size);
+const struct diff_name *names_find(const struct diff_names *names, const char *text, size_t size);
 /* The first of that text that was not paired yet, which is paired then, or NULL. */
-const struct name *names_pair(struct names *names, const char *text, size_t size);
+const struct diff_name *names_pair(struct diff_names *names, const char *text, size_t size);
 /* Pair all of them anew. */
-void names_unpair(struct names *names);
-void names_free(struct names *names);
+void names_unpair(struct diff_names *names);
+void names_free(struct diff_names *names);
 
 #endif /* SIDE_CMD_READSIDE_DIFF_H */

@@ -67,6 +67,6 @@ char *form_utf8(const struct visit_text *text, size_t *size);
 void form_scalar(FILE *out, const struct visit_value *value);
 
 /* All of an event between event_begin and event_end. */
-void form_event(struct form *form, const struct event *event);
+void form_event(struct form *form, const struct readside_event *event);
 
 #endif /* SIDE_CMD_READSIDE_FORM_H */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct listing {
+struct readside_listing {
 	enum form_kind kind;
 	struct form form;
 };
 
-struct listing *listing_open(FILE *out, enum form_kind kind)
+struct readside_listing *listing_open(FILE *out, enum form_kind kind)
 {
 	static const struct form_ops *const ops[] = {
 			[FORM_JSON] = &form_json,
@@ -18,10 +18,10 @@ struct listing *listing_open(FILE *out, enum form_kind kind)
 			[FORM_SEXPR] = &form_sexpr,
 			[FORM_EXACT] = NULL,
 	};
-	struct listing *listing = calloc(1, sizeof(*listing));
+	struct readside_listing *listing = calloc(1, sizeof(*listing));
 
 	if (!listing) {
-		say_out_of_memory();
+		message_out_of_memory();
 	} else {
 		listing->kind = kind;
 		listing->form.out = out;
@@ -41,16 +41,16 @@ static void change_path(struct form *form, const char *path)
 	free(form->path);
 	form->path = strdup(path);
 	if (!form->path)
-		say_out_of_memory();
+		message_out_of_memory();
 }
 
-void listing_event(struct listing *listing, const struct event *event)
+void listing_event(struct readside_listing *listing, const struct readside_event *event)
 {
 	struct form *form = &listing->form;
 
 	if (listing->kind == FORM_EXACT) {
 		if (exact_event(form->out, event))
-			say_out_of_memory();
+			message_out_of_memory();
 		return;
 	}
 	change_path(form, event->path);
@@ -58,7 +58,7 @@ void listing_event(struct listing *listing, const struct event *event)
 	form->nr_events++;
 }
 
-void listing_close(struct listing *listing)
+void listing_close(struct readside_listing *listing)
 {
 	struct form *form = &listing->form;
 
@@ -71,7 +71,7 @@ void listing_close(struct listing *listing)
 	free(listing);
 }
 
-int exact_event(FILE *out, const struct event *event)
+int exact_event(FILE *out, const struct readside_event *event)
 {
 	const struct side_event_description *description = event->description;
 	struct visit_buffer buffer, name;

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-struct run {
-	struct options options;
-	struct walk walk;
+struct readside_run {
+	struct readside_options options;
+	struct readside_walk walk;
 	FILE *out;          /* where options.output leads, or standard output */
 	const char *output; /* of out; NULL: standard output */
-	struct listing *listing;
+	struct readside_listing *listing;
 	enum form_kind form; /* of listing */
 	struct check *check;
 	struct diff_side sides[2];
@@ -24,13 +24,13 @@ struct run {
 	int status;
 };
 
-static void worsen(struct run *run, int status)
+static void worsen(struct readside_run *run, int status)
 {
 	if (status > run->status)
 		run->status = status;
 }
 
-bool choice_wants(const struct choice *choice, const char *provider, const char *event,
+bool choice_wants(const struct file_options *choice, const char *provider, const char *event,
 		unsigned int level)
 {
 	bool is_provider = !choice->nr_providers;
@@ -43,10 +43,10 @@ bool choice_wants(const struct choice *choice, const char *provider, const char 
 							provider, event, level));
 }
 
-static bool readside_event_is_selected(
-		const struct run *run, const char *provider, const char *event, unsigned int level)
+static bool readside_event_is_selected(const struct readside_run *run, const char *provider,
+		const char *event, unsigned int level)
 {
-	const struct choice choice = {run->options.patterns, run->options.nr_patterns,
+	const struct file_options choice = {run->options.patterns, run->options.nr_patterns,
 			run->options.providers, run->options.nr_providers};
 
 	return choice_wants(&choice, provider, event, level);
@@ -54,9 +54,9 @@ static bool readside_event_is_selected(
 
 /* ---- what comes from files ---- */
 
-static int readside_on_event(void *opaque, struct event *event)
+static int readside_on_event(void *opaque, struct readside_event *event)
 {
-	struct run *run = opaque;
+	struct readside_run *run = opaque;
 	const struct side_event_description *description = event->description;
 
 	if (!readside_event_is_selected(run, side_ptr_get(description->provider_name),
@@ -84,7 +84,7 @@ static int readside_on_event(void *opaque, struct event *event)
 
 static void readside_on_image_end(void *opaque, struct image *image, const char *path)
 {
-	struct run *run = opaque;
+	struct readside_run *run = opaque;
 
 	if (run->options.mode != MODE_CHECK)
 		return;
@@ -100,7 +100,7 @@ static void readside_on_image_end(void *opaque, struct image *image, const char 
 
 static void readside_on_broken(void *opaque, const struct broken *broken)
 {
-	struct run *run = opaque;
+	struct readside_run *run = opaque;
 	bool is_event = broken->kind == BROKEN_EVENT;
 
 	if (is_event &&
@@ -112,16 +112,16 @@ static void readside_on_broken(void *opaque, const struct broken *broken)
 		return;
 	}
 	if (is_event)
-		say_error_hint(broken->hint, "cannot read the event %s:%s of %s: %s",
+		message_error_hint(broken->hint, "cannot read the event %s:%s of %s: %s",
 				broken->provider, broken->event, broken->path, broken->sentence);
 	else
-		say_error("cannot read %s: %s", broken->path, broken->sentence);
+		message_error("cannot read %s: %s", broken->path, broken->sentence);
 	worsen(run, run->options.mode == MODE_DIFF ? READSIDE_TROUBLE : READSIDE_FOUND);
 }
 
 /* ---- where it goes ---- */
 
-static void readside_close_output(struct run *run)
+static void readside_close_output(struct readside_run *run)
 {
 	if (run->listing)
 		listing_close(run->listing);
@@ -129,7 +129,7 @@ static void readside_close_output(struct run *run)
 	if (!run->out)
 		return;
 	if (fflush(run->out) || ferror(run->out)) {
-		say_error("cannot write %s: %s", run->output ? run->output : "standard output",
+		message_error("cannot write %s: %s", run->output ? run->output : "standard output",
 				strerror(errno));
 		worsen(run, READSIDE_TROUBLE);
 	}
@@ -139,12 +139,12 @@ static void readside_close_output(struct run *run)
 }
 
 /* Files that go to the same place in the same form are one listing. */
-static bool readside_open_output(struct run *run)
+static bool readside_open_output(struct readside_run *run)
 {
-	const struct options *options = &run->options;
-	bool same_place = run->out && run->output == options->output;
+	const struct readside_options *options = &run->options;
+	bool same_output = run->out && run->output == options->output;
 
-	if (same_place && (options->mode != MODE_LIST || run->form == options->form))
+	if (same_output && (options->mode != MODE_LIST || run->form == options->form))
 		return true;
 	/* The results of a check are in one place, that of its first file. */
 	if (run->out && options->mode != MODE_LIST)
@@ -153,7 +153,7 @@ static bool readside_open_output(struct run *run)
 	run->output = options->output;
 	run->out = options->output ? fopen(options->output, "ae") : stdout;
 	if (!run->out) {
-		say_error("cannot write %s: %s", options->output, strerror(errno));
+		message_error("cannot write %s: %s", options->output, strerror(errno));
 		return false;
 	}
 	run->form = options->form;
@@ -166,10 +166,10 @@ static bool readside_open_output(struct run *run)
 
 /* ---- the run ---- */
 
-static void readside_read_all(struct run *run, int argc, char **argv)
+static void readside_read_all(struct readside_run *run, int argc, char **argv)
 {
 	const char *path;
-	enum step step;
+	enum readside_step step;
 	int result;
 
 	while ((step = options_next(argc, argv, &run->options, &path)) == STEP_FILE) {
@@ -180,9 +180,10 @@ static void readside_read_all(struct run *run, int argc, char **argv)
 		walk_forget(&run->walk);
 		result = walk_path(&run->walk, path);
 		if (result == -ENOMEM)
-			say_out_of_memory();
+			message_out_of_memory();
 		else if (result == -EIO || result == -EMFILE || result == -ENFILE) {
-			say_error("cannot read %s and its libraries: %s", path, strerror(-result));
+			message_error("cannot read %s and its libraries: %s", path,
+					strerror(-result));
 			worsen(run, READSIDE_TROUBLE);
 		}
 		if (result)
@@ -193,7 +194,7 @@ static void readside_read_all(struct run *run, int argc, char **argv)
 		worsen(run, READSIDE_TROUBLE);
 }
 
-static int readside_finish(struct run *run)
+static int readside_finish(struct readside_run *run)
 {
 	bool json = run->options.form == FORM_EXACT;
 
@@ -209,13 +210,13 @@ static int readside_finish(struct run *run)
 	check_calls_finish();
 #endif
 	options_free(&run->options);
-	if (say_is_out_of_memory())
+	if (output_is_out_of_memory())
 		worsen(run, READSIDE_TROUBLE);
 	return run->status;
 }
 
 /* Reads all files, because libraries and links lead anywhere, but writes only the outputs, and executes nothing. */
-static void confine(const struct options *options)
+static void confine(const struct readside_options *options)
 {
 	static const char *const everything = "/";
 	const struct isolate_limits limits = {
@@ -240,14 +241,14 @@ static void confine(const struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct run run = {0};
-	enum step step = options_scan(argc, argv, &run.options);
+	struct readside_run run = {0};
+	enum readside_step step = options_scan(argc, argv, &run.options);
 
 	if (step == STEP_USAGE)
 		fputs("Try `readside --help`.\n", stderr);
 	if (step != STEP_FILE)
 		return step == STEP_LEAVE ? READSIDE_DONE : READSIDE_TROUBLE;
-	say_set_verbose(run.options.verbose);
+	output_set_verbose(run.options.verbose);
 	confine(&run.options);
 	run.walk.options = &run.options.walk;
 	run.walk.ops = (struct source_ops){

@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool names_start(struct names *names, uint32_t nr)
+bool names_start(struct diff_names *names, uint32_t nr)
 {
-	*names = (struct names){.names = calloc(nr ? nr : 1, sizeof(*names->names))};
+	*names = (struct diff_names){.names = calloc(nr ? nr : 1, sizeof(*names->names))};
 	if (!names->names)
-		say_out_of_memory();
+		message_out_of_memory();
 	return names->names != NULL;
 }
 
-void names_add(struct names *names, char *text, size_t size)
+void names_add(struct diff_names *names, char *text, size_t size)
 {
-	names->names[names->nr] = (struct name){text, text ? size : 0, names->nr, 0};
+	names->names[names->nr] = (struct diff_name){text, text ? size : 0, names->nr, 0};
 	names->nr++;
 }
 
-static int readside_names_compare_text(const struct name *one, const char *text, size_t size)
+static int readside_names_compare_text(const struct diff_name *one, const char *text, size_t size)
 {
 	size_t shorter = one->size < size ? one->size : size;
 	int order = shorter ? memcmp(one->text, text, shorter) : 0;
@@ -29,19 +29,19 @@ static int readside_names_compare_text(const struct name *one, const char *text,
 
 static int readside_names_compare_entries(const void *one, const void *other)
 {
-	const struct name *a = one, *b = other;
+	const struct diff_name *a = one, *b = other;
 	int order = readside_names_compare_text(a, b->text, b->size);
 
 	return order ? order : a->index < b->index ? -1 : a->index > b->index;
 }
 
-void names_sort(struct names *names)
+void names_sort(struct diff_names *names)
 {
 	qsort(names->names, names->nr, sizeof(*names->names), readside_names_compare_entries);
 }
 
 /* The number of the first of that text, or names->nr. */
-static uint32_t names_search(const struct names *names, const char *text, size_t size)
+static uint32_t names_search(const struct diff_names *names, const char *text, size_t size)
 {
 	uint32_t low = 0, high = names->nr;
 
@@ -58,7 +58,7 @@ static uint32_t names_search(const struct names *names, const char *text, size_t
 			: names->nr;
 }
 
-const struct name *names_find(const struct names *names, const char *text, size_t size)
+const struct diff_name *names_find(const struct diff_names *names, const char *text, size_t size)
 {
 	uint32_t i = names_search(names, text, size);
 
@@ -66,7 +66,7 @@ const struct name *names_find(const struct names *names, const char *text, size_
 }
 
 /* The first of a text counts how many of them are paired. */
-const struct name *names_pair(struct names *names, const char *text, size_t size)
+const struct diff_name *names_pair(struct diff_names *names, const char *text, size_t size)
 {
 	uint32_t first = names_search(names, text, size), i;
 
@@ -79,13 +79,13 @@ const struct name *names_pair(struct names *names, const char *text, size_t size
 	return &names->names[i];
 }
 
-void names_unpair(struct names *names)
+void names_unpair(struct diff_names *names)
 {
 	for (uint32_t i = 0; i < names->nr; i++)
 		names->names[i].nr_paired = 0;
 }
 
-void names_free(struct names *names)
+void names_free(struct diff_names *names)
 {
 	for (uint32_t i = 0; i < names->nr; i++)
 		free(names->names[i].text);

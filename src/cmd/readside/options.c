@@ -79,19 +79,20 @@ static void readside_options_print_help(void)
 			stdout);
 }
 
-static enum step usage(const char *text)
+static enum readside_step usage(const char *text)
 {
-	say_error("%s", text);
+	message_error("%s", text);
 	return STEP_USAGE;
 }
 
-static enum step usage_hint(const char *hint, const char *text)
+static enum readside_step usage_hint(const char *hint, const char *text)
 {
-	say_error_hint(hint, "%s", text);
+	message_error_hint(hint, "%s", text);
 	return STEP_USAGE;
 }
 
-static enum step readside_options_add_pattern(struct options *options, const char *text)
+static enum readside_step readside_options_add_pattern(
+		struct readside_options *options, const char *text)
 {
 	struct pattern *patterns = reallocarray(
 			options->patterns, options->nr_patterns + 1, sizeof(*patterns));
@@ -109,7 +110,7 @@ static enum step readside_options_add_pattern(struct options *options, const cha
 	return STEP_FILE;
 }
 
-static enum step add_provider(struct options *options, const char *glob)
+static enum readside_step add_provider(struct readside_options *options, const char *glob)
 {
 	const char **providers = reallocarray(
 			options->providers, options->nr_providers + 1, sizeof(*providers));
@@ -121,7 +122,7 @@ static enum step add_provider(struct options *options, const char *glob)
 	return STEP_FILE;
 }
 
-static enum step set_format(struct options *options, const char *text)
+static enum readside_step set_format(struct readside_options *options, const char *text)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		if (!strcmp(text, formats[i])) {
@@ -129,11 +130,11 @@ static enum step set_format(struct options *options, const char *text)
 			return STEP_FILE;
 		}
 	}
-	say_error_hint("the formats are json, text and s-expr", "unknown format `%s`", text);
+	message_error_hint("the formats are json, text and s-expr", "unknown format `%s`", text);
 	return STEP_USAGE;
 }
 
-static enum step set_depth(struct options *options, const char *text)
+static enum readside_step set_depth(struct readside_options *options, const char *text)
 {
 	unsigned long depth;
 	char *end;
@@ -141,7 +142,8 @@ static enum step set_depth(struct options *options, const char *text)
 	errno = 0;
 	depth = strtoul(text, &end, 10);
 	if (errno || *end || text[0] < '0' || text[0] > '9' || depth > UINT_MAX) {
-		say_error_hint("give a number, as in `--max-depth=3`", "`%s` is no depth", text);
+		message_error_hint(
+				"give a number, as in `--max-depth=3`", "`%s` is no depth", text);
 		return STEP_USAGE;
 	}
 	options->walk.max_depth = (unsigned int)depth;
@@ -149,7 +151,7 @@ static enum step set_depth(struct options *options, const char *text)
 }
 
 /* What ends the program with words on standard output. STEP_FILE: none of these. */
-static enum step take_question(int option)
+static enum readside_step take_question(int option)
 {
 	switch (option) {
 	case 'h': readside_options_print_help(); return STEP_LEAVE;
@@ -162,7 +164,8 @@ static enum step take_question(int option)
 	}
 }
 
-static enum step readside_options_parse(struct options *options, int option, const char *argument)
+static enum readside_step readside_options_parse(
+		struct readside_options *options, int option, const char *argument)
 {
 	switch (option) {
 	case 'a': options->walk.all = true; break;
@@ -186,7 +189,7 @@ static enum step readside_options_parse(struct options *options, int option, con
 	return STEP_FILE;
 }
 
-static bool add_output(struct options *options, const char *path)
+static bool add_output(struct readside_options *options, const char *path)
 {
 	const char **outputs =
 			reallocarray(options->outputs, options->nr_outputs + 1, sizeof(*outputs));
@@ -198,12 +201,12 @@ static bool add_output(struct options *options, const char *path)
 	return true;
 }
 
-enum step options_scan(int argc, char **argv, struct options *options)
+enum readside_step options_scan(int argc, char **argv, struct readside_options *options)
 {
 	size_t nr_files = 0;
 	int option;
 
-	*options = (struct options){.walk = {.max_depth = UINT_MAX}};
+	*options = (struct readside_options){.walk = {.max_depth = UINT_MAX}};
 	optind = 0;
 	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
 		if (option == '?' || option == ':')
@@ -232,13 +235,14 @@ enum step options_scan(int argc, char **argv, struct options *options)
 	return STEP_FILE;
 }
 
-enum step options_next(int argc, char **argv, struct options *options, const char **path)
+enum readside_step options_next(
+		int argc, char **argv, struct readside_options *options, const char **path)
 {
 	int option;
 
 	/* 0 begins anew: options_scan() has gone through all of them. */
 	while (!options->is_end && (option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
-		enum step step;
+		enum readside_step step;
 
 		if (option == 1) {
 			*path = optarg;
@@ -256,7 +260,7 @@ enum step options_next(int argc, char **argv, struct options *options, const cha
 	return STEP_FILE;
 }
 
-void options_free(struct options *options)
+void options_free(struct readside_options *options)
 {
 	free(options->patterns);
 	free(options->providers);

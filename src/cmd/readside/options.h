@@ -10,12 +10,12 @@
 enum mode { MODE_LIST, MODE_CHECK, MODE_DIFF };
 
 /* Most options hold for the files after them. */
-struct options {
+struct readside_options {
 	enum mode mode; /* this, strict and quiet hold for all */
 	bool strict;
 	bool verbose;
 	enum form_kind form;
-	struct walk_options walk;
+	struct readside_walk_options walk;
 	struct pattern *patterns;
 	size_t nr_patterns;
 	const char **providers;
@@ -26,7 +26,7 @@ struct options {
 	bool is_end; /* only files follow */
 };
 
-enum step {
+enum readside_step {
 	STEP_FILE,  /* *path is to be read, with the options as they are now */
 	STEP_END,   /* there is no more */
 	STEP_LEAVE, /* help or the like: all is said */
@@ -34,9 +34,10 @@ enum step {
 };
 
 /* The modes and what holds for all, before any file is read. */
-enum step options_scan(int argc, char **argv, struct options *options);
+enum readside_step options_scan(int argc, char **argv, struct readside_options *options);
 /* Up to the next file. */
-enum step options_next(int argc, char **argv, struct options *options, const char **path);
-void options_free(struct options *options);
+enum readside_step options_next(
+		int argc, char **argv, struct readside_options *options, const char **path);
+void options_free(struct readside_options *options);
 
 #endif /* SIDE_CMD_READSIDE_OPTIONS_H */

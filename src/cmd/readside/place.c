@@ -27,7 +27,7 @@ static size_t readside_path_append_node(const struct visit_node *node, char *tex
 	return more < 0 ? used : used + (size_t)more;
 }
 
-char *place_text(const struct visit_node *node, char *text, size_t size)
+char *location_text(const struct visit_node *node, char *text, size_t size)
 {
 	text[0] = '\0';
 	if (node)

@@ -37,16 +37,16 @@ enum {
 
 /* ---- messages, on standard error ---- */
 
-void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Also prints "hint: ..." on a line of its own, unless @hint is NULL. */
-void say_error_hint(const char *hint, const char *format, ...)
+void message_error_hint(const char *hint, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 void put_hint(FILE *out, const char *hint);
-void say_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void say_set_verbose(bool verbose);
+void message_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void output_set_verbose(bool verbose);
 /* Report that the output is incomplete for lack of memory. The exit status is that of trouble. The message is printed once. */
-void say_out_of_memory(void);
-bool say_is_out_of_memory(void);
+void message_out_of_memory(void);
+bool output_is_out_of_memory(void);
 
 /* Text with control characters made visible. */
 void put_printable(FILE *out, const char *text, size_t size);
@@ -59,19 +59,19 @@ void put_json_text(FILE *out, const char *text);
 /* ---- which events ---- */
 
 /* Options hold for the files after them, so each file has its own. */
-struct choice {
+struct file_options {
 	const struct pattern *patterns; /* of provider:event */
 	size_t nr_patterns;
 	const char *const *providers; /* globs; one of them must match, if there are any */
 	size_t nr_providers;
 };
 
-bool choice_wants(const struct choice *choice, const char *provider, const char *event,
+bool choice_wants(const struct file_options *choice, const char *provider, const char *event,
 		unsigned int level);
 
 /* ---- the events of a file ---- */
 
-struct event {
+struct readside_event {
 	const char *path; /* of the file; "lib.a(member.o)" */
 	uint64_t address;
 	struct visit_owned *owned;
@@ -100,7 +100,7 @@ struct broken {
 
 struct source_ops {
 	/* Takes over event->owned, but not event->path. What is not 0 ends the reading. */
-	int (*event)(void *priv, struct event *event);
+	int (*event)(void *priv, struct readside_event *event);
 	void (*broken)(void *priv, const struct broken *broken);
 	/* Both may be NULL: before the events of the image, and behind them. */
 	int (*image)(void *priv, struct image *image, const char *path);
@@ -116,7 +116,7 @@ int source_read(const char *path, const struct source_ops *ops);
 
 /* ---- which files ---- */
 
-struct walk_options {
+struct readside_walk_options {
 	bool all;       /* names that begin with a dot, too */
 	bool dynamic;   /* libraries that a file needs, too */
 	bool links;     /* follow symbolic links in folders */
@@ -126,8 +126,8 @@ struct walk_options {
 	const char *ignore; /* glob of names; NULL: none */
 };
 
-struct walk {
-	const struct walk_options *options;
+struct readside_walk {
+	const struct readside_walk_options *options;
 	struct source_ops ops;
 	struct addresses visited; /* files that were read, each once, under whatever name */
 	struct library_search *search;
@@ -135,39 +135,39 @@ struct walk {
 };
 
 /* What the command line names: a file, or a folder. 0, or what a function of ops returned. */
-int walk_path(struct walk *walk, const char *path);
+int walk_path(struct readside_walk *walk, const char *path);
 /* For the next path of the command line, files may come again. */
-void walk_forget(struct walk *walk);
-void walk_free(struct walk *walk);
+void walk_forget(struct readside_walk *walk);
+void walk_free(struct readside_walk *walk);
 
 /* ---- parts of descriptions ---- */
 
 /* "items[].name" for a type, NUL-terminated and cut to @size. Returns @text. */
-char *place_text(const struct visit_node *node, char *text, size_t size);
+char *location_text(const struct visit_node *node, char *text, size_t size);
 
 /* ---- modes ---- */
 
 enum form_kind { FORM_JSON, FORM_TEXT, FORM_SEXPR, FORM_EXACT };
 
 /* A listing that is being written. */
-struct listing;
+struct readside_listing;
 
-struct listing *listing_open(FILE *out, enum form_kind kind);
-void listing_event(struct listing *listing, const struct event *event);
+struct readside_listing *listing_open(FILE *out, enum form_kind kind);
+void listing_event(struct readside_listing *listing, const struct readside_event *event);
 /* What belongs behind the events; frees it. @out stays open. */
-void listing_close(struct listing *listing);
+void listing_close(struct readside_listing *listing);
 
 /* One event, as a line, in the form that loses nothing: that of `side list --json`. */
-int exact_event(FILE *out, const struct event *event);
+int exact_event(FILE *out, const struct readside_event *event);
 
 struct check;
 
 struct check *check_open(FILE *out, bool json, bool strict);
-void check_event(struct check *check, const struct event *event);
+void check_event(struct check *check, const struct readside_event *event);
 void check_broken(struct check *check, const struct broken *broken);
 /* The code of a file that has these events: do its calls of them fit? */
 void check_calls(struct check *check, struct image *image, const char *path,
-		const struct event *events, size_t nr);
+		const struct readside_event *events, size_t nr);
 /* Start the process that names locations in files; it must start before this one is confined. */
 void check_calls_prepare(void);
 void check_calls_finish(void);
@@ -175,11 +175,11 @@ void check_calls_finish(void);
 int check_close(struct check *check);
 
 struct diff_side {
-	struct event *events;
-	size_t nr, room;
+	struct readside_event *events;
+	size_t nr, capacity;
 };
 
-int diff_add(struct diff_side *side, struct event *event);
+int diff_add(struct diff_side *side, struct readside_event *event);
 /* Compares, says what has changed, returns the exit status. */
 int diff_show(FILE *out, bool json, struct diff_side *before, struct diff_side *after);
 void diff_free(struct diff_side *side);

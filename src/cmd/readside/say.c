@@ -7,7 +7,7 @@
 
 static bool verbose, is_out_of_memory;
 
-void say_set_verbose(bool on)
+void output_set_verbose(bool on)
 {
 	verbose = on;
 }
@@ -27,7 +27,7 @@ static void readside_message_print(const char *format, va_list arguments)
 	putc('\n', stderr);
 }
 
-void say_error(const char *format, ...)
+void message_error(const char *format, ...)
 {
 	va_list arguments;
 
@@ -36,7 +36,7 @@ void say_error(const char *format, ...)
 	va_end(arguments);
 }
 
-void say_error_hint(const char *hint, const char *format, ...)
+void message_error_hint(const char *hint, const char *format, ...)
 {
 	va_list arguments;
 
@@ -54,7 +54,7 @@ void put_hint(FILE *out, const char *hint)
 	putc('\n', out);
 }
 
-void say_verbose(const char *format, ...)
+void message_verbose(const char *format, ...)
 {
 	va_list arguments;
 
@@ -65,14 +65,14 @@ void say_verbose(const char *format, ...)
 	va_end(arguments);
 }
 
-void say_out_of_memory(void)
+void message_out_of_memory(void)
 {
 	if (!is_out_of_memory)
-		say_error("out of memory: the output is not complete");
+		message_error("out of memory: the output is not complete");
 	is_out_of_memory = true;
 }
 
-bool say_is_out_of_memory(void)
+bool output_is_out_of_memory(void)
 {
 	return is_out_of_memory;
 }
@@ -115,7 +115,7 @@ void put_json_string(FILE *out, const char *text, size_t size)
 
 	visit_buffer_heap(&buffer);
 	if (visit_json_string(&buffer, text, size)) {
-		say_out_of_memory();
+		message_out_of_memory();
 		fputs("\"\"", out);
 	} else {
 		fwrite(buffer.data, buffer.size, 1, out);

@@ -19,7 +19,7 @@
 #define READS_MAX (20u << 20)
 #define BROKEN_MAX 100
 
-struct source {
+struct readside_source {
 	const struct source_ops *ops;
 	const char *path;
 	/* The image that is being read. */
@@ -36,7 +36,7 @@ struct source {
 
 static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
 {
-	struct source *source = opaque;
+	struct readside_source *source = opaque;
 	int ret;
 
 	if (source->reads >= READS_MAX)
@@ -48,7 +48,7 @@ static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
 }
 
 static void readside_source_report_broken(
-		struct source *source, enum broken_kind kind, const char *sentence)
+		struct readside_source *source, enum broken_kind kind, const char *sentence)
 {
 	const struct broken broken = {
 			.path = source->image_path,
@@ -60,9 +60,10 @@ static void readside_source_report_broken(
 }
 
 /* The text that a slot of the description leads to, as much as there is of it. */
-static void readside_source_read_name(struct source *source, uint64_t slot, char *name, size_t size)
+static void readside_source_read_name(
+		struct readside_source *source, uint64_t slot, char *name, size_t size)
 {
-	unsigned int width = image_pointer_size(source->image), place = 0;
+	unsigned int width = image_pointer_size(source->image), offset = 0;
 	unsigned char bytes[16];
 	uint64_t at;
 	size_t used = 0;
@@ -71,8 +72,8 @@ static void readside_source_read_name(struct source *source, uint64_t slot, char
 	if (counted_read(source, slot, bytes, sizeof(bytes)))
 		return;
 	if (source->memory.byte_order == SIDE_TYPE_BYTE_ORDER_BE)
-		place = 16 - width;
-	at = image_decode(source->memory.byte_order, bytes + place, width);
+		offset = 16 - width;
+	at = image_decode(source->memory.byte_order, bytes + offset, width);
 	while (at && used + 1 < size && !counted_read(source, at + used, name + used, 1) &&
 			name[used])
 		used++;
@@ -93,7 +94,7 @@ static void drop_name(struct visit_error *error, const char *provider)
 }
 
 /* What is wrong with one event keeps the others from being read only if it is too much. */
-static int broken_event(struct source *source, uint64_t address, struct visit_error *error)
+static int broken_event(struct readside_source *source, uint64_t address, struct visit_error *error)
 {
 	char provider[256], name[256], sentence[1024];
 	unsigned char level[4] = {0};
@@ -102,7 +103,7 @@ static int broken_event(struct source *source, uint64_t address, struct visit_er
 			.provider = provider,
 			.event = name,
 			.sentence = sentence,
-			.hint = *error->mend ? error->mend : NULL};
+			.hint = *error->hint ? error->hint : NULL};
 
 	readside_source_read_name(source,
 			address + offsetof(struct side_event_description, provider_name), provider,
@@ -127,8 +128,8 @@ static int broken_event(struct source *source, uint64_t address, struct visit_er
 
 static int readside_source_read_event(void *opaque, uint64_t address)
 {
-	struct source *source = opaque;
-	struct event event = {
+	struct readside_source *source = opaque;
+	struct readside_event event = {
 			.path = source->image_path,
 			.address = address,
 			.pointer_size = image_pointer_size(source->image),
@@ -142,7 +143,7 @@ static int readside_source_read_event(void *opaque, uint64_t address)
 		return result;
 	result = image_read_event(&source->memory, address, &event.owned, &bytes, &error);
 	if (result == -ENOMEM)
-		say_out_of_memory();
+		message_out_of_memory();
 	if (result)
 		return broken_event(source, address, &error);
 	event.description = event.owned->desc;
@@ -160,7 +161,7 @@ static int readside_source_read_event(void *opaque, uint64_t address)
 	return result;
 }
 
-static int readside_source_read_tables(struct source *source)
+static int readside_source_read_tables(struct readside_source *source)
 {
 	int result;
 
@@ -179,7 +180,7 @@ static int readside_source_read_tables(struct source *source)
 
 static int read_image(void *opaque, struct image *image, const char *member)
 {
-	struct source *source = opaque;
+	struct readside_source *source = opaque;
 	char *path = NULL;
 	int result = 0;
 
@@ -211,7 +212,7 @@ static int read_image(void *opaque, struct image *image, const char *member)
 
 static int broken_object(void *opaque, const struct image_error *error, const char *member)
 {
-	struct source *source = opaque;
+	struct readside_source *source = opaque;
 	char text[4352 + sizeof(error->text)];
 
 	source->image_path = source->path;
@@ -225,7 +226,7 @@ static int broken_object(void *opaque, const struct image_error *error, const ch
 
 int source_read(const char *path, const struct source_ops *ops)
 {
-	struct source source = {.ops = ops, .path = path, .image_path = path};
+	struct readside_source source = {.ops = ops, .path = path, .image_path = path};
 	const struct objects_ops objects = {read_image, broken_object, &source};
 	struct stat status;
 	int fd, result = 0;

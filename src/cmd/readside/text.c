@@ -16,7 +16,7 @@ char *form_utf8(const struct visit_text *text, size_t *size)
 	utf8 = malloc(*size + 1);
 	if (!utf8) {
 		*size = 0;
-		say_out_of_memory();
+		message_out_of_memory();
 		return NULL;
 	}
 	visit_text_utf8(text->at, text->unit_size, text->byte_order, utf8, *size);

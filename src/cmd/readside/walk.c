@@ -17,16 +17,16 @@
 
 /* A file on its way through source_read(): its image tells which libraries it needs. */
 struct needing {
-	struct walk *walk;
+	struct readside_walk *walk;
 	const char *path;
 	char **libraries;
 	size_t nr_libraries;
 };
 
-static int readside_walk_read_file(struct walk *walk, const char *path);
+static int readside_walk_read_file(struct readside_walk *walk, const char *path);
 
 /* True the first time that a file comes along. Numbers of devices and files are small. */
-static bool readside_walk_visit_first(struct walk *walk, const struct stat *status)
+static bool readside_walk_visit_first(struct readside_walk *walk, const struct stat *status)
 {
 	uint64_t identity = (uint64_t)status->st_ino ^ (uint64_t)status->st_dev << 44;
 
@@ -37,7 +37,7 @@ static bool readside_walk_visit_first(struct walk *walk, const struct stat *stat
 
 static int note_libraries(struct needing *needing, struct image *image)
 {
-	struct walk *walk = needing->walk;
+	struct readside_walk *walk = needing->walk;
 	const char *name;
 
 	if (!walk->search)
@@ -54,7 +54,7 @@ static int note_libraries(struct needing *needing, struct image *image)
 			return library_search_error(walk->search);
 		}
 		if (!path) {
-			say_verbose("the library %s, which %s needs, was not found", name,
+			message_verbose("the library %s, which %s needs, was not found", name,
 					needing->path);
 			continue;
 		}
@@ -89,7 +89,7 @@ static void readside_walk_on_image_end(void *opaque, struct image *image, const 
 		ops->image_end(ops->priv, image, path);
 }
 
-static int readside_walk_on_event(void *opaque, struct event *event)
+static int readside_walk_on_event(void *opaque, struct readside_event *event)
 {
 	const struct needing *needing = opaque;
 
@@ -102,13 +102,13 @@ static void readside_walk_on_broken(void *opaque, const struct broken *broken)
 
 	/* In folders there is all sorts of files. */
 	if (broken->kind == BROKEN_FOREIGN && !needing->walk->named)
-		say_verbose("%s is passed over: %s", broken->path, broken->sentence);
+		message_verbose("%s is passed over: %s", broken->path, broken->sentence);
 	else
 		needing->walk->ops.broken(needing->walk->ops.priv, broken);
 }
 
 /* A file, then the libraries that it needs, and theirs. */
-static int read_with_libraries(struct walk *walk, const char *path)
+static int read_with_libraries(struct readside_walk *walk, const char *path)
 {
 	struct needing needing = {.walk = walk, .path = path};
 	const struct source_ops ops = {readside_walk_on_event, readside_walk_on_broken, take_image,
@@ -124,7 +124,7 @@ static int read_with_libraries(struct walk *walk, const char *path)
 	return result;
 }
 
-static int readside_walk_read_file(struct walk *walk, const char *path)
+static int readside_walk_read_file(struct readside_walk *walk, const char *path)
 {
 	struct stat status;
 
@@ -136,16 +136,17 @@ static int readside_walk_read_file(struct walk *walk, const char *path)
 
 /* ---- folders ---- */
 
-static int read_folder(struct walk *walk, const char *path, unsigned int depth);
+static int read_folder(struct readside_walk *walk, const char *path, unsigned int depth);
 
 /* Other things than files are passed over: nobody has named them. */
-static int read_entry(struct walk *walk, const char *path, const char *name, unsigned int depth)
+static int read_entry(
+		struct readside_walk *walk, const char *path, const char *name, unsigned int depth)
 {
-	const struct walk_options *options = walk->options;
+	const struct readside_walk_options *options = walk->options;
 	struct stat status;
 
 	if (options->links ? stat(path, &status) : lstat(path, &status)) {
-		say_verbose("%s is passed over: %s", path, strerror(errno));
+		message_verbose("%s is passed over: %s", path, strerror(errno));
 		return 0;
 	}
 	if (options->ignore && !fnmatch(options->ignore, name, 0))
@@ -166,7 +167,7 @@ static int is_shown(const struct dirent *entry)
 	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
 }
 
-static int read_folder(struct walk *walk, const char *path, unsigned int depth)
+static int read_folder(struct readside_walk *walk, const char *path, unsigned int depth)
 {
 	struct dirent **entries;
 	/* Sorted: the same folder gives the same listing. */
@@ -196,7 +197,7 @@ static int read_folder(struct walk *walk, const char *path, unsigned int depth)
 	return result;
 }
 
-int walk_path(struct walk *walk, const char *path)
+int walk_path(struct readside_walk *walk, const char *path)
 {
 	struct stat status;
 
@@ -204,12 +205,12 @@ int walk_path(struct walk *walk, const char *path)
 	return walk->named ? readside_walk_read_file(walk, path) : read_folder(walk, path, 0);
 }
 
-void walk_forget(struct walk *walk)
+void walk_forget(struct readside_walk *walk)
 {
 	addresses_free(&walk->visited);
 }
 
-void walk_free(struct walk *walk)
+void walk_free(struct readside_walk *walk)
 {
 	addresses_free(&walk->visited);
 	library_search_close(walk->search);

@@ -32,12 +32,12 @@ struct adopted {
 	int status;
 };
 
-struct adoption {
+struct adopt_run {
 	const struct adopt_options *options;
 	struct boot_source source;
 	struct adopted sessions[BOOT_SESSIONS_MAX];
 	size_t nr;
-	const char *place;
+	const char *state_dir;
 	int signals;
 };
 
@@ -54,15 +54,15 @@ static bool adopt_is_file(const char *path)
  * The configuration: what --boot says, what lies in the place, or what programs are told. Only the first program
  * leaves a copy in the place, so it is what the programs there were told.
  */
-static int adopt_read_source(struct adoption *adoption)
+static int adopt_read_source(struct adopt_run *adoption)
 {
 	const char *file = adoption->options->boot;
 	struct control_error error;
-	char path[BOOT_PLACE_MAX];
+	char path[BOOT_STATE_DIR_MAX];
 	int ret;
 
-	if (!file && adoption->place) {
-		snprintf(path, sizeof(path), "%s/" CONFIG_NAME, adoption->place);
+	if (!file && adoption->state_dir) {
+		snprintf(path, sizeof(path), "%s/" CONFIG_NAME, adoption->state_dir);
 		if (adopt_is_file(path))
 			file = path;
 	}
@@ -73,46 +73,47 @@ static int adopt_read_source(struct adoption *adoption)
 	ret = boot_source_read(file, &adoption->source, &error);
 	if (ret)
 		return ask_error(&error);
-	if (!adoption->place)
-		adoption->place = adoption->source.config->place;
+	if (!adoption->state_dir)
+		adoption->state_dir = adoption->source.config->state_dir;
 	return COMMAND_DONE;
 }
 
-static int check_place(const struct adoption *adoption)
+static int adopt_check_state_dir(const struct adopt_run *adoption)
 {
 	struct stat status;
 
-	if (*adoption->place != '/')
-		return say_error(COMMAND_USAGE, "begin it with a \"/\"",
-				"the state directory %s is not an absolute path", adoption->place);
-	if (!stat(adoption->place, &status) && S_ISDIR(status.st_mode))
+	if (*adoption->state_dir != '/')
+		return message_error(COMMAND_USAGE, "begin it with a \"/\"",
+				"the state directory %s is not an absolute path",
+				adoption->state_dir);
+	if (!stat(adoption->state_dir, &status) && S_ISDIR(status.st_mode))
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			"programs make it when they start with SIDE_BOOT in their environment\n`side doctor boot` shows what is missing",
-			"there is nothing to adopt: %s is no directory", adoption->place);
+			"there is nothing to adopt: %s is no directory", adoption->state_dir);
 }
 
 /* ---- one session ---- */
 
-static char *adopt_choose_output(const struct adoption *adoption, const char *name)
+static char *adopt_choose_output(const struct adopt_run *adoption, const char *name)
 {
-	const char *given = adoption->options->output;
+	const char *requested = adoption->options->output;
 	char *output = NULL;
 
-	if (!given)
+	if (!requested)
 		return NULL;
 	if (adoption->source.config->nr_sessions == 1)
-		return strdup(given);
-	return asprintf(&output, "%s/%s", given, name) < 0 ? NULL : output;
+		return strdup(requested);
+	return asprintf(&output, "%s/%s", requested, name) < 0 ? NULL : output;
 }
 
-static int adopt_open_session(struct adoption *adoption, const struct boot_session *boot,
+static int adopt_open_session(struct adopt_run *adoption, const struct boot_session *boot,
 		struct adopted *adopted, const struct definition *definition)
 {
 	struct definition_view view = {.channels = NULL};
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
-	char place[BOOT_PLACE_MAX], socket[BOOT_PLACE_MAX];
-	struct session_live live = {.place = place,
+	char state_dir[BOOT_STATE_DIR_MAX], socket[BOOT_STATE_DIR_MAX];
+	struct session_live live = {.state_dir = state_dir,
 			.socket = socket,
 			.boot = true,
 			.leave = true,
@@ -120,11 +121,12 @@ static int adopt_open_session(struct adoption *adoption, const struct boot_sessi
 	struct control_error error;
 	int status = COMMAND_DONE;
 
-	if (!boot_path(place, sizeof(place), adoption->place, boot->name, NULL) ||
-			!boot_path(socket, sizeof(socket), adoption->place, boot->name,
+	if (!boot_path(state_dir, sizeof(state_dir), adoption->state_dir, boot->name, NULL) ||
+			!boot_path(socket, sizeof(socket), adoption->state_dir, boot->name,
 					BOOT_SOCKET))
-		return say_error(COMMAND_USAGE, NULL,
-				"the path of the state directory %s is too long", adoption->place);
+		return message_error(COMMAND_USAGE, NULL,
+				"the path of the state directory %s is too long",
+				adoption->state_dir);
 	if (definition_options(definition, &view, &error))
 		return ask_error(&error);
 	if (adopted->output)
@@ -134,7 +136,7 @@ static int adopt_open_session(struct adoption *adoption, const struct boot_sessi
 	view.options.compress = command_compression(adoption->options->compress, &status);
 	if (!status && adopted->output && adoption->source.config->nr_sessions > 1 &&
 			mkdir(adoption->options->output, CTF_DIRECTORY_MODE) && errno != EEXIST)
-		status = say_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
+		status = message_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
 				adoption->options->output, strerror(errno));
 	if (!status && session_open(&view.options, &live, &adopted->session, &session_error))
 		status = command_session_error(&session_error);
@@ -142,17 +144,17 @@ static int adopt_open_session(struct adoption *adoption, const struct boot_sessi
 	return status;
 }
 
-static int open_one(struct adoption *adoption, const struct boot_session *boot)
+static int open_one(struct adopt_run *adoption, const struct boot_session *boot)
 {
 	struct adopted *adopted = &adoption->sessions[adoption->nr];
 	struct definition *definition;
 	struct control_error error;
-	char place[BOOT_PLACE_MAX];
+	char state_dir[BOOT_STATE_DIR_MAX];
 	int status;
 
 	/* Nobody has said anything for it. */
-	if (boot_path(place, sizeof(place), adoption->place, boot->name, NULL) &&
-			access(place, F_OK) && !adoption->options->follow)
+	if (boot_path(state_dir, sizeof(state_dir), adoption->state_dir, boot->name, NULL) &&
+			access(state_dir, F_OK) && !adoption->options->follow)
 		return COMMAND_DONE;
 	if (definition_of_boot(&adoption->source, boot, &definition, &error))
 		return ask_error(&error);
@@ -161,7 +163,7 @@ static int open_one(struct adoption *adoption, const struct boot_session *boot)
 	adoption->nr++;
 	/* Without it, the output that the configuration names would be written. */
 	if (adoption->options->output && !adopted->output)
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	else
 		status = adopt_open_session(adoption, boot, adopted, definition);
 	definition_free(definition);
@@ -173,10 +175,10 @@ static int open_one(struct adoption *adoption, const struct boot_session *boot)
 static void adopt_print_json(const struct adopted *adopted, const struct session_status *status)
 {
 	fprintf(stderr, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"adopt\",\"session\":",
-			SAY_JSON_SCHEMA);
-	say_json_string(stderr, adopted->name);
+			OUTPUT_JSON_SCHEMA);
+	print_json_string(stderr, adopted->name);
 	fputs(",\"output\":", stderr);
-	say_json_string(stderr, session_summary(adopted->session)->output);
+	print_json_string(stderr, session_summary(adopted->session)->output);
 	fprintf(stderr,
 			",\"seen\":%" PRIu64 ",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64
 			",\"lost\":%" PRIu64 ",\"running\":%s,\"processes\":[",
@@ -186,9 +188,9 @@ static void adopt_print_json(const struct adopted *adopted, const struct session
 		const struct session_status_process *process = &status->processes[i];
 
 		fprintf(stderr, "%s{\"name\":", i ? "," : "");
-		say_json_string(stderr, process->procname);
+		print_json_string(stderr, process->procname);
 		fputs(",\"directory\":", stderr);
-		say_json_string(stderr, process->directory);
+		print_json_string(stderr, process->directory);
 		fprintf(stderr,
 				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 				",\"ended\":%s}",
@@ -200,26 +202,26 @@ static void adopt_print_json(const struct adopted *adopted, const struct session
 
 static void adopt_print_text(const struct adopted *adopted, const struct session_status *status)
 {
-	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX], output[4096];
+	char events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX], output[4096];
 	const char *path = session_summary(adopted->session)->output;
 	struct lost_sums losses = {.teller = LOST_OF_SESSION};
 
-	if (!say_is_quiet())
+	if (!output_is_silent())
 		fprintf(stderr, "%s adopted %s from %" PRIu64 " %s of session %s, %s, in %s\n",
-				say_label(false), say_events(status->recorded, events),
+				message_label(false), format_events(status->recorded, events),
 				status->nr_seen, status->nr_seen == 1 ? "process" : "processes",
-				adopted->name, say_size(status->bytes, size),
-				say_printable(path, output, sizeof(output)));
+				adopted->name, format_size(status->bytes, size),
+				format_printable(path, output, sizeof(output)));
 	lost_take(&losses, session_summary(adopted->session), status->lost);
 	lost_print(&losses);
-	if (say_is_quiet())
+	if (output_is_silent())
 		return;
 	if (!adopted->alone)
 		fprintf(stderr, "%s programs go on recording in %s: run `side adopt` again for later events\n",
-				say_label(false), adopted->name);
+				message_label(false), adopted->name);
 	if (status->bytes)
-		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
-				say_quoted(path, output, sizeof(output)));
+		fprintf(stderr, "%s see it with: side view %s\n", message_label(false),
+				format_quoted(path, output, sizeof(output)));
 }
 
 static void adopt_report_summary(struct adopted *adopted, const struct parsed *parsed)
@@ -253,7 +255,7 @@ static bool adopt_is_alone(struct session *session, bool *seen)
 	return alone;
 }
 
-static int adopt_run_once(struct adoption *adoption, int timeout_ms)
+static int adopt_run_once(struct adopt_run *adoption, int timeout_ms)
 {
 	struct session_error error;
 
@@ -270,7 +272,7 @@ static int adopt_run_once(struct adoption *adoption, int timeout_ms)
 }
 
 /* Until a signal, or, when somebody was there, until nobody is. */
-static int adopt_run_until_signal(struct adoption *adoption)
+static int adopt_run_until_signal(struct adopt_run *adoption)
 {
 	struct pollfd called = {.fd = adoption->signals, .events = POLLIN};
 	bool seen = false, alone;
@@ -297,7 +299,7 @@ static int close_one(struct adopted *adopted, const struct parsed *parsed)
 		return COMMAND_DONE;
 	ret = session_flush(adopted->session, FLUSH_MS);
 	if (ret)
-		status = say_error(COMMAND_FAILED,
+		status = message_error(COMMAND_FAILED,
 				"the remaining events stay in the state directory: run `side adopt` again",
 				"not everything could be written: %s", strerror(-ret));
 	/* Deaths that were not seen yet. */
@@ -313,7 +315,7 @@ static int close_one(struct adopted *adopted, const struct parsed *parsed)
 	return status;
 }
 
-static int block_signals(struct adoption *adoption)
+static int block_signals(struct adopt_run *adoption)
 {
 	sigset_t set;
 
@@ -322,16 +324,16 @@ static int block_signals(struct adoption *adoption)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
-		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals");
+		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals");
 	adoption->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return adoption->signals < 0
-			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
+			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
 					  strerror(errno))
 			: COMMAND_DONE;
 }
 
 /* With everything open: go on, and close. */
-static int adopt_run_and_close(struct adoption *adoption, const struct parsed *parsed, int status)
+static int adopt_run_and_close(struct adopt_run *adoption, const struct parsed *parsed, int status)
 {
 	int closed;
 
@@ -347,7 +349,7 @@ static int adopt_run_and_close(struct adoption *adoption, const struct parsed *p
 	return status;
 }
 
-static int adopt_all_sessions(struct adoption *adoption, const struct parsed *parsed)
+static int adopt_all_sessions(struct adopt_run *adoption, const struct parsed *parsed)
 {
 	const struct boot_session *boot;
 	int status = block_signals(adoption);
@@ -355,7 +357,7 @@ static int adopt_all_sessions(struct adoption *adoption, const struct parsed *pa
 	for (boot = adoption->source.config->sessions; boot && !status; boot = boot->next)
 		status = open_one(adoption, boot);
 	if (!status && !adoption->nr)
-		say_note("no program has recorded in %s yet", adoption->place);
+		message_note("no program has recorded in %s yet", adoption->state_dir);
 	return adopt_run_and_close(adoption, parsed, status);
 }
 
@@ -372,7 +374,7 @@ static pid_t adopt_get_process(const char *operand)
 	return *end || number > INT32_MAX ? 0 : (pid_t)number;
 }
 
-static int open_process(struct adoption *adoption, pid_t pid, const char *directory)
+static int open_process(struct adopt_run *adoption, pid_t pid, const char *directory)
 {
 	struct adopted *adopted = &adoption->sessions[0];
 	struct session_options options = {
@@ -381,8 +383,8 @@ static int open_process(struct adoption *adoption, pid_t pid, const char *direct
 			.force = adoption->options->force,
 			.format = (enum session_format)adoption->options->format,
 	};
-	char place[64], socket[64];
-	struct session_live live = {.place = place,
+	char state_dir[64], socket[64];
+	struct session_live live = {.state_dir = state_dir,
 			.socket = socket,
 			.boot = true,
 			.leave = true,
@@ -391,7 +393,7 @@ static int open_process(struct adoption *adoption, pid_t pid, const char *direct
 	struct session_error error;
 	int status = COMMAND_DONE;
 
-	snprintf(place, sizeof(place), "%s/place", directory);
+	snprintf(state_dir, sizeof(state_dir), "%s/place", directory);
 	snprintf(socket, sizeof(socket), "%s/socket", directory);
 	options.compress = command_compression(adoption->options->compress, &status);
 	if (!status && session_open(&options, &live, &adopted->session, &error))
@@ -402,36 +404,36 @@ static int open_process(struct adoption *adoption, pid_t pid, const char *direct
 }
 
 /* Has it anything for us? An error says what hinders. */
-static int adopt_check_process(struct adoption *adoption, pid_t pid)
+static int adopt_check_process(struct adopt_run *adoption, pid_t pid)
 {
-	struct session_status figures;
+	struct session_status stats;
 	char path[64];
 	bool any;
 
-	if (session_status(adoption->sessions[0].session, &figures))
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
-	any = figures.nr_seen;
-	session_status_free(&figures);
+	if (session_status(adoption->sessions[0].session, &stats))
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	any = stats.nr_seen;
+	session_status_free(&stats);
 	if (any)
 		return COMMAND_DONE;
 	command_live_messages(adoption->sessions[0].session);
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	if (access(path, F_OK))
-		return say_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);
-	return say_error(geteuid() ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+		return message_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);
+	return message_error(geteuid() ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 			"run as root, or name the state directory instead",
 			"no recording by a static configuration is found in the memory of process %d",
 			(int)pid);
 }
 
-static int adopt_process(struct adoption *adoption, const struct parsed *parsed, pid_t pid)
+static int adopt_process(struct adopt_run *adoption, const struct parsed *parsed, pid_t pid)
 {
 	char directory[] = "/tmp/side-adopt-XXXXXX", path[64];
 	static const char *const left[] = {"place/session", "socket"};
 	int status;
 
 	if (!mkdtemp(directory))
-		return say_error(COMMAND_FAILED, NULL, "cannot make %s: %s", directory,
+		return message_error(COMMAND_FAILED, NULL, "cannot make %s: %s", directory,
 				strerror(errno));
 	status = block_signals(adoption);
 	if (!status)
@@ -452,26 +454,26 @@ static int adopt_process(struct adoption *adoption, const struct parsed *parsed,
 
 int cmd_adopt(const struct parsed *parsed)
 {
-	struct adoption adoption = {
+	struct adopt_run adoption = {
 			.options = &parsed->options.adopt,
 			.signals = -1,
-			.place = parsed->operand_count ? parsed->operands[0] : NULL,
+			.state_dir = parsed->operand_count ? parsed->operands[0] : NULL,
 	};
-	pid_t pid = adopt_get_process(adoption.place);
+	pid_t pid = adopt_get_process(adoption.state_dir);
 	int status;
 
 	if (pid)
 		return adopt_process(&adoption, parsed, pid);
 	status = adopt_read_source(&adoption);
 	if (!status && adoption.options->check) {
-		if (!say_is_quiet())
+		if (!output_is_silent())
 			printf("%s: %" PRIu32 " session%s, in %s\n", adoption.source.path,
 					adoption.source.config->nr_sessions,
 					adoption.source.config->nr_sessions == 1 ? "" : "s",
-					adoption.place);
-		status = say_flush(stdout);
+					adoption.state_dir);
+		status = output_flush(stdout);
 	} else if (!status) {
-		status = check_place(&adoption);
+		status = adopt_check_state_dir(&adoption);
 		if (!status || (adoption.options->follow && status == COMMAND_FAILED))
 			status = adopt_all_sessions(&adoption, parsed);
 	}

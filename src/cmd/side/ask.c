@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SILENT_PATIENCE_MS 2000
+#define SILENT_TIMEOUT_MS 2000
 #define MESSAGES_PRINTED 10
 
 int ask_error(const struct control_error *error)
@@ -34,9 +34,9 @@ int ask_error(const struct control_error *error)
 			error->kind < CONTROL_NR_KINDS ? statuses[error->kind] : COMMAND_FAILED;
 
 	if (*error->where)
-		return say_error_at(status, error->mend, error->where, error->column, "%s",
+		return message_error_at(status, error->hint, error->where, error->column, "%s",
 				error->text);
-	return say_error(status, error->mend, "%s", error->text);
+	return message_error(status, error->hint, "%s", error->text);
 }
 
 /* ---- the connection ---- */
@@ -50,16 +50,16 @@ static bool is_elsewhere(const struct control_client *client)
 			strcmp(own, control_path(client)) != 0;
 }
 
-static void say_started(struct ask *ask)
+static void ask_print_started(struct ask *ask)
 {
 	struct json_object *request = control_request("ping", NULL), *answer = NULL;
 	struct control_error error;
 
-	if (!request || control_call(ask->client, request, ASK_PATIENCE_MS, &answer, &error))
-		say_note("started the daemon sided, which keeps sessions; programs that started before it are not reached");
+	if (!request || control_call(ask->client, request, ASK_TIMEOUT_MS, &answer, &error))
+		message_note("started the daemon sided, which keeps sessions; programs that started before it are not reached");
 	else
-		say_note("started the daemon sided (process %" PRIu64
-			 "), which keeps sessions; programs that started before it are not reached",
+		message_note("started the daemon sided (process %" PRIu64
+			     "), which keeps sessions; programs that started before it are not reached",
 				ask_number(answer, "pid"));
 	json_object_put(answer);
 	json_object_put(request);
@@ -103,8 +103,8 @@ int ask_connect_only(struct ask *ask, bool system)
 		return ask_error(&error);
 	snprintf(hint, sizeof(hint), "%s starts it, and its sessions return: %s",
 			system ? "`systemctl start sided`" : "`side daemon`",
-			say_printable(kept, shown, sizeof(shown)));
-	return say_error(COMMAND_FAILED, hint, "%s", error.text);
+			format_printable(kept, shown, sizeof(shown)));
+	return message_error(COMMAND_FAILED, hint, "%s", error.text);
 }
 
 int ask_connect(struct ask *ask, bool system, bool no_daemon)
@@ -118,7 +118,7 @@ int ask_connect(struct ask *ask, bool system, bool no_daemon)
 	if (ret && error.kind == CONTROL_NOT_FOUND && !no_daemon && !system) {
 		ret = control_connect(CONTROL_USER, true, &ask->client, &error);
 		if (!ret)
-			say_started(ask);
+			ask_print_started(ask);
 	}
 	if (ret) {
 		ask->client = NULL;
@@ -164,10 +164,10 @@ bool ask_is_cut_off(void)
 	return is_request_cut_off;
 }
 
-int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
+int ask_call(struct ask *ask, struct json_object *request, int timeout_ms,
 		struct json_object **answer)
 {
-	return ask_call_with(ask, request, -1, patience_ms, answer);
+	return ask_call_with(ask, request, -1, timeout_ms, answer);
 }
 
 /* ---- "did you mean" ---- */
@@ -205,18 +205,18 @@ static void ask_meant(struct ask *ask, struct json_object *request, struct contr
 	query = session ? control_request("list", NULL)
 			: control_request("status", ask_text(request, "session"));
 	nearest_begin(&nearest, word);
-	if (query && !control_call(ask->client, query, SILENT_PATIENCE_MS, &answer, &ignored))
+	if (query && !control_call(ask->client, query, SILENT_TIMEOUT_MS, &answer, &ignored))
 		offer_members(&nearest,
 				session ? ask_list(answer, "sessions") : channels_of(answer),
 				session ? "name" : "channel");
 	if (nearest.count)
-		nearest_text(&nearest, session ? "" : "--channel ", error->mend,
-				sizeof(error->mend));
+		nearest_text(&nearest, session ? "" : "--channel ", error->hint,
+				sizeof(error->hint));
 	json_object_put(answer);
 	json_object_put(query);
 }
 
-int ask_call_with(struct ask *ask, struct json_object *request, int fd, int patience_ms,
+int ask_call_with(struct ask *ask, struct json_object *request, int fd, int timeout_ms,
 		struct json_object **answer)
 {
 	struct control_error error = {.kind = CONTROL_DONE};
@@ -226,9 +226,9 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int pati
 	if (!request || is_request_cut_off) {
 		is_request_cut_off = false;
 		json_object_put(request);
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	ret = control_call_with(ask->client, request, fd, patience_ms, answer, &error);
+	ret = control_call_with(ask->client, request, fd, timeout_ms, answer, &error);
 	if (ret)
 		ask_meant(ask, request, &error);
 	json_object_put(request);
@@ -288,8 +288,8 @@ static void print_counted(struct json_object *session)
 
 		if (json_object_object_get_ex(user, "uid", NULL))
 			snprintf(name, sizeof(name), "user %" PRIu64, ask_number(user, "uid"));
-		say_note("%" PRIu64 " message%s about programs of %s in the log of the daemon", nr,
-				nr == 1 ? "" : "s", name);
+		message_note("%" PRIu64 " message%s about programs of %s in the log of the daemon",
+				nr, nr == 1 ? "" : "s", name);
 	}
 }
 
@@ -306,13 +306,13 @@ void ask_print_messages(struct json_object *session)
 				? json_object_get_string(json_object_array_get_idx(hints, i))
 				: NULL;
 
-		say_note_hint(hint, "%s", text ? text : "");
+		message_note_hint(hint, "%s", text ? text : "");
 	}
 	if (count > MESSAGES_PRINTED)
 		more += count - MESSAGES_PRINTED;
 	if (more)
-		say_note_hint("`--json` prints the first 100", "%" PRIu64 " more message%s", more,
-				more == 1 ? "" : "s");
+		message_note_hint("`--json` prints the first 100", "%" PRIu64 " more message%s",
+				more, more == 1 ? "" : "s");
 	print_counted(session);
 }
 
@@ -344,14 +344,14 @@ int ask_pending(struct json_object *answer)
 
 		snprintf(hint, sizeof(hint), "`side attach --daemon -p %" PRIu64 "` makes it check",
 				ask_number(process, "pid"));
-		say_note_hint(hint, "%s (process %" PRIu64 ") is unchanged: %s",
+		message_note_hint(hint, "%s (process %" PRIu64 ") is unchanged: %s",
 				ask_text(process, "name"), ask_number(process, "pid"),
 				ask_text(process, "why"));
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *process = json_object_array_get_idx(pending, i);
 
-		say_error(COMMAND_PENDING, "it does when it runs again",
+		message_error(COMMAND_PENDING, "it does when it runs again",
 				"%s (process %" PRIu64 ") has not switched over yet: %s",
 				ask_text(process, "name"), ask_number(process, "pid"),
 				ask_text(process, "why"));
@@ -362,7 +362,7 @@ int ask_pending(struct json_object *answer)
 int ask_print_json(const char *type, struct json_object *answer)
 {
 	struct json_object *line = json_object_new_object();
-	bool is_whole = json_put(line, "schema", json_object_new_int(SAY_JSON_SCHEMA)) &&
+	bool is_whole = json_put(line, "schema", json_object_new_int(OUTPUT_JSON_SCHEMA)) &&
 			json_put_text(line, "type", type);
 	struct control_text text = {.made = NULL};
 
@@ -380,5 +380,5 @@ int ask_print_json(const char *type, struct json_object *answer)
 		puts(text.text);
 	control_text_free(&text);
 	json_object_put(line);
-	return is_whole ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+	return is_whole ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
 }

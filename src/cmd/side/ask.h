@@ -47,15 +47,15 @@ void ask_add(struct json_object *request, const char *name, struct json_object *
 bool ask_is_cut_off(void);
 
 /*
- * Ask (and put the request, which may be NULL: no memory). The caller puts the answer. `patience_ms`
+ * Ask (and put the request, which may be NULL: no memory). The caller puts the answer. `timeout_ms`
  * is how long the daemon may be silent.
  */
-int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
+int ask_call(struct ask *ask, struct json_object *request, int timeout_ms,
 		struct json_object **answer);
 /* The same with a descriptor, which stays the caller's (-1: none). */
-int ask_call_with(struct ask *ask, struct json_object *request, int fd, int patience_ms,
+int ask_call_with(struct ask *ask, struct json_object *request, int fd, int timeout_ms,
 		struct json_object **answer);
-#define ASK_PATIENCE_MS 60000
+#define ASK_TIMEOUT_MS 60000
 
 /* The sentence of an error, its place included. */
 int ask_error(const struct control_error *error);
@@ -94,9 +94,9 @@ void current_forget(const struct ask *ask, const char *name, bool is_noted);
 
 /*
  * The session that a command line means: its operand, -s, or the current one, whose name is put into
- * `room`. 0 or an exit status: said.
+ * `buffer`. 0 or an exit status: said.
  */
 int ask_which(const struct ask *ask, const char *operand, const char *option,
-		char room[ASK_NAME_MAX], const char **name);
+		char buffer[ASK_NAME_MAX], const char **name);
 
 #endif /* CMD_SIDE_ASK_H */

@@ -23,7 +23,7 @@
 
 /* ---- why not ---- */
 
-static int why_no_daemon(const struct attached *attached, const char *socket, bool by_door)
+static int why_no_daemon(const struct attached *attached, const char *socket, bool by_rendezvous)
 {
 	static const char alone[] =
 			"`side attach -p PID` and `side trace -p PID` record it without the daemon";
@@ -31,26 +31,26 @@ static int why_no_daemon(const struct attached *attached, const char *socket, bo
 	int length = (int)(strrchr(socket, '/') - socket);
 
 	if (code == EISCONN)
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"`side detach -p PID` ends an attachment to the other daemon\n`side attach -p PID` and `side trace -p PID` record it without a daemon",
 				"%d (%s) is connected to another daemon, not to the one in %.*s",
 				attached->pid, attached->name, length, socket);
 	if (code == EACCES)
-		return say_error(COMMAND_NOT_PERMITTED,
+		return message_error(COMMAND_NOT_PERMITTED,
 				"use root's daemon, which hears everybody's programs, or one of that user's",
 				"%d (%s) runs as user %" PRIu64
 				", and the daemon in %.*s hears its own user's programs only",
 				attached->pid, attached->name, attach_user_of(attached->pid),
 				length, socket);
 	if (code == EPERM)
-		return say_error(COMMAND_NOT_PERMITTED, alone,
+		return message_error(COMMAND_NOT_PERMITTED, alone,
 				"%d (%s) does not go to the daemon in %.*s: it has locked itself in since it was attached to",
 				attached->pid, attached->name, length, socket);
-	if (by_door)
-		return say_error(COMMAND_FAILED, alone,
+	if (by_rendezvous)
+		return message_error(COMMAND_FAILED, alone,
 				"%d (%s) does not see the daemon's directory %.*s, and does not connect through the rendezvous socket %s that was made for it: %s",
-				attached->pid, attached->name, length, socket,
-				attached->place.theirs, strerror(code));
+				attached->pid, attached->name, length, socket, attached->dir.theirs,
+				strerror(code));
 	return attach_why_not(attached, "cannot reach the daemon");
 }
 
@@ -68,7 +68,7 @@ static bool sees(const struct attached *attached, const char *socket)
 }
 
 /* Without a path: is there one already? Then it is in attached->place.theirs. */
-static int ask_for_door(
+static int attach_daemon_request_rendezvous(
 		struct attached *attached, struct ask *ask, const char *path, int fd, bool *known)
 {
 	struct json_object *request = control_request("door", NULL), *answer = NULL;
@@ -78,9 +78,9 @@ static int ask_for_door(
 		ask_add(request, "pid", json_object_new_int(attached->pid));
 	if (request && path)
 		ask_add(request, "path", json_object_new_string(path));
-	status = ask_call_with(ask, request, fd, ASK_PATIENCE_MS, &answer);
+	status = ask_call_with(ask, request, fd, ASK_TIMEOUT_MS, &answer);
 	if (!status) {
-		(void)snprintf(attached->place.theirs, sizeof(attached->place.theirs), "%s",
+		(void)snprintf(attached->dir.theirs, sizeof(attached->dir.theirs), "%s",
 				ask_text(answer, "path"));
 		*known = ask_flag(answer, "known");
 	}
@@ -90,32 +90,32 @@ static int ask_for_door(
 
 static int attach_daemon_listen_at(const struct attached *attached)
 {
-	return attached->place.parent < 0
-			? door_listen_nowhere(attached->pid, attached->place.theirs)
-			: door_listen_in(attached->place.own);
+	return attached->dir.parent < 0
+			? rendezvous_listen_abstract(attached->pid, attached->dir.theirs)
+			: rendezvous_listen_in(attached->dir.own);
 }
 
 /* From then on it is the daemon's, which removes it when nobody comes there any more. */
-static int make_door(struct attached *attached, struct ask *ask)
+static int attach_daemon_make_rendezvous(struct attached *attached, struct ask *ask)
 {
-	char path[DOOR_PATH_SIZE];
-	int status = attach_place_find(attached, DOOR_PREFIX, true), fd;
+	char path[RENDEZVOUS_PATH_SIZE];
+	int status = attach_dir_find(attached, RENDEZVOUS_PREFIX, true), fd;
 	bool known;
 
 	if (status)
 		return status;
 	fd = attach_daemon_listen_at(attached);
-	if (fd == -EPERM && attached->place.parent < 0)
-		return attach_place_unreachable(attached);
+	if (fd == -EPERM && attached->dir.parent < 0)
+		return attach_dir_unreachable(attached);
 	if (fd < 0)
-		return say_error(COMMAND_FAILED, NULL,
+		return message_error(COMMAND_FAILED, NULL,
 				"cannot make a socket where %d (%s) sees it, %s: %s", attached->pid,
-				attached->name, attached->place.theirs, strerror(-fd));
-	memcpy(path, attached->place.theirs, sizeof(path));
-	status = ask_for_door(attached, ask, path, fd, &known);
+				attached->name, attached->dir.theirs, strerror(-fd));
+	memcpy(path, attached->dir.theirs, sizeof(path));
+	status = attach_daemon_request_rendezvous(attached, ask, path, fd, &known);
 	close(fd);
 	if (!status)
-		attach_place_forget(attached);
+		attach_dir_forget(attached);
 	return status;
 }
 
@@ -129,31 +129,31 @@ static bool is_shut(const struct attached *attached)
 					result == -EPERM);
 }
 
-static int go_through_door(struct attached *attached, struct ask *ask)
+static int attach_daemon_connect_rendezvous(struct attached *attached, struct ask *ask)
 {
 	bool known = false;
-	int status = ask_for_door(attached, ask, NULL, -1, &known);
+	int status = attach_daemon_request_rendezvous(attached, ask, NULL, -1, &known);
 
-	if (!status && !*attached->place.theirs)
-		status = make_door(attached, ask);
+	if (!status && !*attached->dir.theirs)
+		status = attach_daemon_make_rendezvous(attached, ask);
 	if (status)
 		return status;
-	say_detail("%s does not see the daemon's directory, and goes there through %s",
-			attached->name, attached->place.theirs);
+	message_detail("%s does not see the daemon's directory, and goes there through %s",
+			attached->name, attached->dir.theirs);
 	/* It saw the daemon once, and may still be in touch. */
-	return attach_request(attached, known ? "known" : "door", attached->place.theirs, false);
+	return attach_request(attached, known ? "known" : "door", attached->dir.theirs, false);
 }
 
-static int go(struct attached *attached, struct ask *ask, const char *socket, bool *by_door)
+static int go(struct attached *attached, struct ask *ask, const char *socket, bool *by_rendezvous)
 {
 	int status = COMMAND_DONE;
 
-	*by_door = !sees(attached, socket);
-	if (!*by_door) {
+	*by_rendezvous = !sees(attached, socket);
+	if (!*by_rendezvous) {
 		status = attach_request(attached, "daemon", socket, false);
-		*by_door = !status && is_shut(attached);
+		*by_rendezvous = !status && is_shut(attached);
 	}
-	return *by_door ? go_through_door(attached, ask) : status;
+	return *by_rendezvous ? attach_daemon_connect_rendezvous(attached, ask) : status;
 }
 
 /* ---- its sessions ---- */
@@ -185,7 +185,7 @@ static int check_session(struct attached *attached, struct ask *ask)
 	int status, waited;
 
 	for (waited = 0; !found; waited += 50) {
-		status = ask_call(ask, control_request("status", name), ASK_PATIENCE_MS, &answer);
+		status = ask_call(ask, control_request("status", name), ASK_TIMEOUT_MS, &answer);
 		if (status)
 			return status;
 		found = records(answer, attached->pid);
@@ -197,7 +197,7 @@ static int check_session(struct attached *attached, struct ask *ask)
 	}
 	if (found)
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			"`side status` shows what it tracks\n`side start` starts it",
 			"the session %s does not record %d (%s): it is not started, or does not track it",
 			name, attached->pid, attached->name);
@@ -208,7 +208,7 @@ int attach_give_to_daemon(struct attached *attached)
 	struct json_object *answer = NULL;
 	char socket[PATH_MAX];
 	char *slash;
-	bool by_door = false;
+	bool by_rendezvous = false;
 	struct ask ask;
 	int status = ask_connect(&ask, attached->options->system, false);
 
@@ -217,19 +217,19 @@ int attach_give_to_daemon(struct attached *attached)
 	/* Is the session there at all? */
 	if (attached->options->session)
 		status = ask_call(&ask, control_request("status", attached->options->session),
-				ASK_PATIENCE_MS, &answer);
+				ASK_TIMEOUT_MS, &answer);
 	json_object_put(answer);
 	(void)snprintf(socket, sizeof(socket) - 16, "%s", control_path(ask.client));
 	slash = strrchr(socket, '/');
 	strcpy(slash ? slash : socket, "/agents.sock");
 	if (!status)
-		status = go(attached, &ask, socket, &by_door);
+		status = go(attached, &ask, socket, &by_rendezvous);
 	if (!status && attached->report.kind != INJECT_DONE)
-		status = attach_say_failure(attached);
+		status = attach_print_failure(attached);
 	else if (!status && attached->report.result && attached->report.result != -EALREADY)
-		status = why_no_daemon(attached, socket, by_door);
+		status = why_no_daemon(attached, socket, by_rendezvous);
 	if (!status && !(attached->incidental && attached->report.result))
-		attach_say_done(attached, "attach",
+		attach_print_done(attached, "attach",
 				attached->report.result ? "a daemon has already"
 							: "the daemon has");
 	if (!status && attached->options->session)

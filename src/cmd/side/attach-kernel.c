@@ -29,26 +29,26 @@ static int wait_until_ready(struct attached *attached, int ready)
 	/* What was wrong it has said itself. */
 	return read(ready, &byte, 1) == 1
 			? COMMAND_DONE
-			: say_error(COMMAND_FAILED, "`--no-uprobe` sets breakpoints instead",
+			: message_error(COMMAND_FAILED, "`--no-uprobe` sets breakpoints instead",
 					  "the kernel does not watch the locations that were left to it");
 }
 
 int attach_kernel_start(struct attached *attached)
 {
 	const struct attach_recording *recording = attached->recording;
-	char **words = NULL;
+	char **args = NULL;
 	int ready = -1, status;
 
 	if (!recording || !recording->nr_kernel)
 		return COMMAND_DONE;
-	status = probe_kernel_words(attached->pid, recording->kernel, recording->nr_kernel, &words);
+	status = probe_kernel_args(attached->pid, recording->kernel, recording->nr_kernel, &args);
 	if (!status)
-		status = helper_begin(&words, attached->place.theirs, &ready, &attached->kernel);
+		status = helper_begin(&args, attached->dir.theirs, &ready, &attached->kernel);
 	if (!status)
 		status = wait_until_ready(attached, ready);
 	if (ready >= 0)
 		close(ready);
-	helper_free(words);
+	helper_free(args);
 	return status;
 }
 

@@ -22,7 +22,7 @@
 #define ATTACH_PREFIX "side-attach-"
 #define DIRECTORY_MAX 40 /* a socket's path is short */
 /* A door to which nobody listens waits so long for its daemon to be started again. */
-#define DOOR_WAITS_S 86400
+#define RENDEZVOUS_TIMEOUT_S 86400
 /* A directory without a socket and without a lock: its `side attach` may be between two of its steps for so long. */
 #define ATTACH_WAITS_S 60
 
@@ -36,7 +36,7 @@ static int attach_dir_open_private(int parent, const char *name)
  * Is it a directory of a killed `side attach`? Its socket is refused, or it has none: then it is unlocked and old. A directory in use is
  * locked, unless it is for a rendezvous socket, which outlives the process that made it.
  */
-static bool is_abandoned(int directory, bool is_door)
+static bool is_abandoned(int directory, bool is_rendezvous)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat status;
@@ -45,11 +45,12 @@ static bool is_abandoned(int directory, bool is_door)
 
 	if (fstat(directory, &status) || status.st_uid != geteuid())
 		return false;
-	is_old = time(NULL) - status.st_mtime >= (is_door ? DOOR_WAITS_S : ATTACH_WAITS_S);
-	if ((is_door && !is_old) || flock(directory, LOCK_EX | LOCK_NB))
+	is_old = time(NULL) - status.st_mtime >=
+			(is_rendezvous ? RENDEZVOUS_TIMEOUT_S : ATTACH_WAITS_S);
+	if ((is_rendezvous && !is_old) || flock(directory, LOCK_EX | LOCK_NB))
 		return false;
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" DOOR_SOCKET,
-			directory);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+			"/proc/self/fd/%d/" RENDEZVOUS_SOCKET, directory);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	abandoned = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
 			(errno == ECONNREFUSED || (errno == ENOENT && is_old));
@@ -58,32 +59,32 @@ static bool is_abandoned(int directory, bool is_door)
 	return abandoned;
 }
 
-static void attach_dir_remove_if_abandoned(int place, const char *name)
+static void attach_dir_remove_if_abandoned(int dir, const char *name)
 {
-	bool is_door = !strncmp(name, DOOR_PREFIX, strlen(DOOR_PREFIX));
-	int directory = is_door || !strncmp(name, ATTACH_PREFIX, strlen(ATTACH_PREFIX))
-			? attach_dir_open_private(place, name)
+	bool is_rendezvous = !strncmp(name, RENDEZVOUS_PREFIX, strlen(RENDEZVOUS_PREFIX));
+	int directory = is_rendezvous || !strncmp(name, ATTACH_PREFIX, strlen(ATTACH_PREFIX))
+			? attach_dir_open_private(dir, name)
 			: -1;
 
 	if (directory < 0)
 		return;
-	if (is_abandoned(directory, is_door)) {
-		(void)unlinkat(directory, DOOR_SOCKET, 0);
-		(void)unlinkat(place, name, AT_REMOVEDIR);
+	if (is_abandoned(directory, is_rendezvous)) {
+		(void)unlinkat(directory, RENDEZVOUS_SOCKET, 0);
+		(void)unlinkat(dir, name, AT_REMOVEDIR);
 	}
 	close(directory);
 }
 
-static void attach_dir_remove_abandoned(int place)
+static void attach_dir_remove_abandoned(int dir)
 {
 	struct dirent *entry;
 	DIR *directory;
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
 	directory = opendir(path);
 	while (directory && (entry = readdir(directory)))
-		attach_dir_remove_if_abandoned(place, entry->d_name);
+		attach_dir_remove_if_abandoned(dir, entry->d_name);
 	if (directory)
 		closedir(directory);
 }
@@ -112,9 +113,9 @@ static int attach_dir_create_private(int parent, const char *prefix, char name[6
 }
 
 static bool attach_dir_create(
-		struct attach_place *made, int root, const char *directory, const char *prefix)
+		struct attach_dir *made, int root, const char *directory, const char *prefix)
 {
-	int parent = door_open_below(root, directory), own;
+	int parent = rendezvous_open_below(root, directory), own;
 
 	if (parent < 0)
 		return false;
@@ -126,9 +127,9 @@ static bool attach_dir_create(
 	attach_dir_remove_abandoned(parent);
 	made->parent = parent;
 	made->own = own;
-	(void)snprintf(made->ours, sizeof(made->ours), "/proc/self/fd/%d/" DOOR_SOCKET, own);
-	(void)snprintf(made->theirs, sizeof(made->theirs), "%.40s/%.40s/" DOOR_SOCKET, directory,
-			made->directory);
+	(void)snprintf(made->ours, sizeof(made->ours), "/proc/self/fd/%d/" RENDEZVOUS_SOCKET, own);
+	(void)snprintf(made->theirs, sizeof(made->theirs), "%.40s/%.40s/" RENDEZVOUS_SOCKET,
+			directory, made->directory);
 	return true;
 }
 
@@ -136,11 +137,11 @@ static bool attach_dir_create(
  * Programs that see no directory at all (an empty root, one that is read-only) find a name without one, in
  * the network namespace that they are in.
  */
-static int name_nowhere(struct attach_place *made, pid_t pid, const char *prefix)
+static int name_nowhere(struct attach_dir *made, pid_t pid, const char *prefix)
 {
 	uint64_t secret;
 
-	made->network = door_open_network(pid);
+	made->network = rendezvous_open_network(pid);
 	if (made->network < 0)
 		return made->network;
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
@@ -150,15 +151,15 @@ static int name_nowhere(struct attach_place *made, pid_t pid, const char *prefix
 	return 0;
 }
 
-int attach_place_unreachable(const struct attached *attached)
+int attach_dir_unreachable(const struct attached *attached)
 {
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			"give it one of these directories to write to (a mount of type tmpfs is enough), or be root",
 			"no directory is shared with %d (%s): /tmp, /var/tmp, /dev/shm and /run, as it sees them, cannot be written, and its network is another one, where we may not go",
 			attached->pid, attached->name);
 }
 
-int attach_place_find(struct attached *attached, const char *prefix, bool lasting)
+int attach_dir_find(struct attached *attached, const char *prefix, bool lasting)
 {
 	const char *const own = getenv("TMPDIR");
 	const char *const for_now[] = {
@@ -167,46 +168,46 @@ int attach_place_find(struct attached *attached, const char *prefix, bool lastin
 	/* What is old is not removed there. */
 	static const char *const for_long[] = {"/run", "/dev/shm", "/tmp", "/var/tmp", NULL};
 	const char *const *directories = lasting ? for_long : for_now;
-	int root = door_open_root(attached->pid), ret = 0;
+	int root = rendezvous_open_root(attached->pid), ret = 0;
 	size_t i;
 
 	/* Why not is said by whoever attaches. */
 	if (root < 0)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (i = 0; root >= 0 && directories[i] && attached->place.parent < 0; i++)
-		if (attach_dir_create(&attached->place, root, directories[i], prefix))
+	for (i = 0; root >= 0 && directories[i] && attached->dir.parent < 0; i++)
+		if (attach_dir_create(&attached->dir, root, directories[i], prefix))
 			break;
 	if (root >= 0)
 		close(root);
-	if (attached->place.parent < 0)
-		ret = name_nowhere(&attached->place, attached->pid, prefix);
+	if (attached->dir.parent < 0)
+		ret = name_nowhere(&attached->dir, attached->pid, prefix);
 	if (!ret)
 		return COMMAND_DONE;
 	if (ret == -EPERM || ret == -EACCES || ret == -ENOENT)
-		return attach_place_unreachable(attached);
-	return say_error(COMMAND_FAILED, NULL,
+		return attach_dir_unreachable(attached);
+	return message_error(COMMAND_FAILED, NULL,
 			"cannot make a socket where %d (%s) sees it: no directory can be written, and in its network: %s",
 			attached->pid, attached->name, strerror(-ret));
 }
 
-void attach_place_forget(struct attached *attached)
+void attach_dir_forget(struct attached *attached)
 {
-	if (attached->place.parent >= 0)
-		close(attached->place.parent);
-	if (attached->place.own >= 0)
-		close(attached->place.own);
-	if (attached->place.network >= 0)
-		close(attached->place.network);
-	attached->place.parent = attached->place.own = attached->place.network = -1;
+	if (attached->dir.parent >= 0)
+		close(attached->dir.parent);
+	if (attached->dir.own >= 0)
+		close(attached->dir.own);
+	if (attached->dir.network >= 0)
+		close(attached->dir.network);
+	attached->dir.parent = attached->dir.own = attached->dir.network = -1;
 }
 
-void attach_place_remove(struct attached *attached)
+void attach_dir_remove(struct attached *attached)
 {
-	if (attached->place.parent >= 0) {
-		(void)unlinkat(attached->place.own, DOOR_SOCKET, 0);
-		(void)unlinkat(attached->place.parent, attached->place.directory, AT_REMOVEDIR);
+	if (attached->dir.parent >= 0) {
+		(void)unlinkat(attached->dir.own, RENDEZVOUS_SOCKET, 0);
+		(void)unlinkat(attached->dir.parent, attached->dir.directory, AT_REMOVEDIR);
 	}
-	attach_place_forget(attached);
+	attach_dir_forget(attached);
 }
 
 /* Who it is in effect, also where its files in /proc are root's. */

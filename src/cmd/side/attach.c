@@ -77,7 +77,8 @@ int attach_request(
 	watched[0].fd = inject_begin(&request, &child);
 	watched[1].fd = attached->session ? session_fd(attached->session) : -1;
 	if (watched[0].fd < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot start a process that attaches: %s",
+		return message_error(COMMAND_FAILED, NULL,
+				"cannot start a process that attaches: %s",
 				strerror(-watched[0].fd));
 	do {
 		(void)poll(watched, 2, TURN_MS);
@@ -87,21 +88,21 @@ int attach_request(
 	return status;
 }
 
-int attach_say_failure(const struct attached *attached)
+int attach_print_failure(const struct attached *attached)
 {
-	return say_error((enum command_status)attach_get_status(&attached->report),
+	return message_error((enum command_status)attach_get_status(&attached->report),
 			attached->report.hint, "%s", attached->report.text);
 }
 
 /* The sentences are those of attaching. */
-static int say_detach_failure(const struct attached *attached)
+static int attach_print_detach_failure(const struct attached *attached)
 {
 	static const char prefix[] = "cannot attach to ";
 	const char *text = attached->report.text;
 
 	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
-		return attach_say_failure(attached);
-	return say_error((enum command_status)attach_get_status(&attached->report),
+		return attach_print_failure(attached);
+	return message_error((enum command_status)attach_get_status(&attached->report),
 			attached->report.hint, "cannot detach from %s", text + sizeof(prefix) - 1);
 }
 
@@ -111,7 +112,7 @@ int attach_why_not(const struct attached *attached, const char *what)
 {
 	int code = -attached->report.result;
 
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			code == EPERM ? "it is in a sandbox, or about to end" : NULL,
 			"%d (%s) %s: %s", attached->pid, attached->name, what, strerror(code));
 }
@@ -120,9 +121,9 @@ static void json_attached(const struct attached *attached, const char *type)
 {
 	const struct inject_report *report = &attached->report;
 
-	fprintf(stderr, "{\"schema\":%d,\"type\":\"%s\",\"pid\":%d,\"name\":", SAY_JSON_SCHEMA,
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"%s\",\"pid\":%d,\"name\":", OUTPUT_JSON_SCHEMA,
 			type, attached->pid);
-	say_json_string(stderr, attached->name);
+	print_json_string(stderr, attached->name);
 	fprintf(stderr,
 			",\"loaded\":%s,\"from_memory\":%s,\"thread\":%" PRId32
 			",\"stops\":%" PRIu32 ",\"stopped_ns\":%" PRIu64
@@ -133,20 +134,20 @@ static void json_attached(const struct attached *attached, const char *type)
 	fflush(stderr);
 }
 
-void attach_say_done(const struct attached *attached, const char *type, const char *sentence)
+void attach_print_done(const struct attached *attached, const char *type, const char *sentence)
 {
 	const struct inject_report *report = &attached->report;
 	char name[256];
 
-	if (say_is_json() && !say_is_quiet()) {
+	if (output_is_json() && !output_is_silent()) {
 		json_attached(attached, type);
 		return;
 	}
-	say_note("%s %s (process %d)", sentence, say_printable(attached->name, name, sizeof(name)),
-			attached->pid);
+	message_note("%s %s (process %d)", sentence,
+			format_printable(attached->name, name, sizeof(name)), attached->pid);
 	if (report->stops)
-		say_detail("thread %" PRId32 " made room for it: %" PRIu32
-			   " stops, the longest %.3f ms, together %.3f ms; %.1f ms in all",
+		message_detail("thread %" PRId32 " made room for it: %" PRIu32
+			       " stops, the longest %.3f ms, together %.3f ms; %.1f ms in all",
 				report->thread, report->stops, (double)report->stopped_ns / 1e6,
 				(double)report->stopped_total_ns / 1e6,
 				(double)report->total_ns / 1e6);
@@ -154,7 +155,7 @@ void attach_say_done(const struct attached *attached, const char *type, const ch
 
 /* ---- a recording ---- */
 
-struct opening {
+struct attach_opening {
 	const struct session_options *options;
 	const struct session_live *live;
 	struct session **session;
@@ -163,29 +164,28 @@ struct opening {
 
 static int open_it(void *user)
 {
-	const struct opening *opening = user;
+	const struct attach_opening *opening = user;
 
 	return session_open(opening->options, opening->live, opening->session, opening->error);
 }
 
-static int open_at_place(struct attached *attached, const struct session_options *options)
+static int attach_open_in_dir(struct attached *attached, const struct session_options *options)
 {
 	/* A name that everybody can find is for this user's programs, and root's. */
 	struct session_track users[] = {
 			{.kind = SESSION_TRACK_UID}, {.kind = SESSION_TRACK_UID, .number = 0}};
-	struct session_live live = {
-			.socket = attached->place.ours, .any_user = true, .active = true};
+	struct session_live live = {.socket = attached->dir.ours, .any_user = true, .active = true};
 	struct session_error error = {.kind = SESSION_ERROR_NONE};
-	struct opening opening = {options, &live, &attached->session, &error};
+	struct attach_opening opening = {options, &live, &attached->session, &error};
 	int ret = 0;
 
-	if (attached->place.parent >= 0)
+	if (attached->dir.parent >= 0)
 		return open_it(&opening) ? command_session_error(&error) : COMMAND_DONE;
 	users[0].number = attach_user_of(attached->pid);
 	live.track = users;
 	live.nr_track = 2;
-	if (door_in_network(attached->place.network, open_it, &opening, &ret))
-		return attach_place_unreachable(attached);
+	if (rendezvous_in_network(attached->dir.network, open_it, &opening, &ret))
+		return attach_dir_unreachable(attached);
 	return ret ? command_session_error(&error) : COMMAND_DONE;
 }
 
@@ -215,7 +215,7 @@ static int attach_open_session(struct attached *attached, const struct channel_l
 		session_options.probes = attached->recording->probes;
 		session_options.nr_probes = attached->recording->nr_probes;
 	}
-	return open_at_place(attached, &session_options);
+	return attach_open_in_dir(attached, &session_options);
 }
 
 /* Until somebody or something ends it: true if the program did. */
@@ -247,17 +247,17 @@ static void attach_report_summary(
 		const struct attached *attached, const struct session_status *sums)
 {
 	const char *output = session_summary(attached->session)->output;
-	char text[4096], events[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
+	char text[4096], events[FORMAT_NUMBER_MAX], count[FORMAT_NUMBER_MAX];
 	struct lost_sums losses = {.teller = LOST_OF_ATTACH};
 
 	lost_take(&losses, session_summary(attached->session), sums->lost);
 
-	if (say_is_json() && !say_is_quiet()) {
+	if (output_is_json() && !output_is_silent()) {
 		fprintf(stderr,
 				"{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\","
 				"\"output\":",
-				SAY_JSON_SCHEMA, attached->parsed->verb->name);
-		say_json_string(stderr, output);
+				OUTPUT_JSON_SCHEMA, attached->parsed->verb->name);
+		print_json_string(stderr, output);
 		fprintf(stderr,
 				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 				",\"unwritten\":%" PRIu64 ",\"processes\":%" PRIu64 ",\"reasons\":",
@@ -268,16 +268,18 @@ static void attach_report_summary(
 		fflush(stderr);
 		return;
 	}
-	say_note("recorded %s from %s (process %d), %s%s%s", say_events(sums->recorded, events),
-			attached->name, attached->pid, say_size(sums->bytes, count),
-			attached->printing.made ? "" : ", in ",
-			attached->printing.made ? "" : say_printable(output, text, sizeof(text)));
+	message_note("recorded %s from %s (process %d), %s%s%s",
+			format_events(sums->recorded, events), attached->name, attached->pid,
+			format_size(sums->bytes, count), attached->printing.made ? "" : ", in ",
+			attached->printing.made ? ""
+						: format_printable(output, text, sizeof(text)));
 	lost_print(&losses);
 	if (!sums->recorded && !sums->lost && !attached->recording)
 		nothing_explain(&(const struct nothing){.uses = &attached->options->channels},
 				session_summary(attached->session));
 	else if (!attached->printing.made)
-		say_note("see it with: side view %s", say_quoted(output, text, sizeof(text)));
+		message_note("see it with: side view %s",
+				format_quoted(output, text, sizeof(text)));
 }
 
 /* What was said until now is in the trace. */
@@ -314,7 +316,7 @@ static int what_was_set(struct attached *attached)
 		size_t nr, i;
 
 		if (session_probe_answers(attached->session, &answers, &nr))
-			return say_error(COMMAND_FAILED, NULL, "out of memory");
+			return message_error(COMMAND_FAILED, NULL, "out of memory");
 		all = nr == recording->nr_probes;
 		for (i = 0; i < nr; i++)
 			all = all && answers[i].answered;
@@ -324,16 +326,16 @@ static int what_was_set(struct attached *attached)
 	}
 	if (!status)
 		status = attach_kernel_start(attached);
-	return status ? status : recording->look(recording->user, attached->session);
+	return status ? status : recording->check(recording->user, attached->session);
 }
 
-static void say_not_informed(const struct attached *attached)
+static void attach_print_not_informed(const struct attached *attached)
 {
 	char hint[INJECT_HINT_MAX + 64];
 
 	(void)snprintf(hint, sizeof(hint), "%s%s`side detach` tries it again",
 			attached->report.hint, *attached->report.hint ? "\n" : "");
-	say_error(COMMAND_FAILED, hint,
+	message_error(COMMAND_FAILED, hint,
 			"the recording has ended, but the program could not be informed: %s",
 			attached->report.text);
 }
@@ -342,15 +344,15 @@ static int record_program(struct attached *attached)
 {
 	bool program_ended = false;
 	int failed;
-	int status = attach_request(attached, "record", attached->place.theirs, false);
+	int status = attach_request(attached, "record", attached->dir.theirs, false);
 
 	if (status)
 		return status;
 	if (attached->report.kind != INJECT_DONE)
-		return attach_say_failure(attached);
+		return attach_print_failure(attached);
 	if (attached->report.result)
 		return attach_why_not(attached, "has the recorder, but cannot be recorded");
-	attach_say_done(attached, "attach", "recording");
+	attach_print_done(attached, "attach", "recording");
 	status = attached->recording ? what_was_set(attached) : COMMAND_DONE;
 	failed = status;
 	if (!status)
@@ -360,10 +362,10 @@ static int record_program(struct attached *attached)
 		return status;
 	/* It may end meanwhile, and it may be anywhere. */
 	if (!status || failed)
-		status = attach_request(attached, "leave", attached->place.theirs, true);
+		status = attach_request(attached, "leave", attached->dir.theirs, true);
 	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
-		say_not_informed(attached);
-	else if (!status && say_is_json())
+		attach_print_not_informed(attached);
+	else if (!status && output_is_json())
 		json_attached(attached, "detach");
 	return failed ? failed : status;
 }
@@ -385,7 +387,7 @@ static int attach_record(struct attached *attached)
 
 	attached->output = attached->options->output;
 	if (!status)
-		status = attach_place_find(attached, "side-attach-", false);
+		status = attach_dir_find(attached, "side-attach-", false);
 	if (!status)
 		status = printing_prepare(
 				&attached->printing, attached->options->print, &attached->output);
@@ -403,7 +405,7 @@ static int attach_record(struct attached *attached)
 	}
 	printing_finish(&attached->printing);
 	free(output);
-	attach_place_remove(attached);
+	attach_dir_remove(attached);
 	channel_list_free(channels);
 	return status;
 }
@@ -447,32 +449,32 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 		const struct attach_options *options)
 {
 	uint64_t pid;
-	int given = take_pid(parsed, options, &pid);
+	int from_operand = take_pid(parsed, options, &pid);
 	sigset_t ends;
 
 	*attached = (struct attached){.parsed = parsed,
 			.options = options,
-			.place = {.parent = -1, .own = -1, .network = -1},
+			.dir = {.parent = -1, .own = -1, .network = -1},
 			.printing = {.end = -1},
 			.signals = -1,
 			.program = -1};
-	if (parsed->operand_count > given)
-		return say_error(COMMAND_USAGE,
+	if (parsed->operand_count > from_operand)
+		return message_error(COMMAND_USAGE,
 				"the program is named by its number, or by `-p PID`",
 				"`side %s` does not understand `%.128s`", parsed->verb->name,
-				parsed->operands[given]);
+				parsed->operands[from_operand]);
 	if (!pid || pid > INT_MAX)
-		return say_error(COMMAND_USAGE, "write `-p PID`", "missing process to %s",
+		return message_error(COMMAND_USAGE, "write `-p PID`", "missing process to %s",
 				parsed->verb->id == VERB_ATTACH ? "attach to" : "detach from");
 	attached->pid = (pid_t)pid;
 	attach_read_name(attached);
 	attached->agent = session_library("libside-agent.so");
 	if (!attached->agent && errno)
-		return say_error(COMMAND_FAILED, NULL, "cannot find libside-agent.so: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot find libside-agent.so: %s",
 				strerror(errno));
 	attached->libside = session_library("libside.so.0");
 	if (!attached->agent)
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"reinstall it or name its directory in SIDE_LIB_DIR",
 				"libside-agent.so is not installed beside this program");
 	sigemptyset(&ends);
@@ -484,18 +486,18 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 	/* The signals are blocked: without the descriptor nothing would end a recording. */
 	attached->signals = signalfd(-1, &ends, SFD_CLOEXEC);
 	if (attached->signals < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
 				strerror(errno));
 	attached->program = (int)syscall(SYS_pidfd_open, attached->pid, 0);
 	if (attached->program < 0 && !is_no_process(errno))
-		return say_error(COMMAND_FAILED, NULL, "cannot watch process %d: %s", attached->pid,
-				strerror(errno));
+		return message_error(COMMAND_FAILED, NULL, "cannot watch process %d: %s",
+				attached->pid, strerror(errno));
 	return COMMAND_DONE;
 }
 
 static void attach_close(struct attached *attached)
 {
-	attach_place_remove(attached);
+	attach_dir_remove(attached);
 	if (attached->signals >= 0)
 		close(attached->signals);
 	if (attached->program >= 0)
@@ -513,7 +515,7 @@ int cmd_attach(const struct parsed *parsed)
 	if (!status && (options->daemon || options->session)) {
 		if (options->output || options->channels.count || options->duration ||
 				options->print)
-			status = say_error(COMMAND_USAGE,
+			status = message_error(COMMAND_USAGE,
 					"change the session by `side enable-event` and the like",
 					"with `--daemon` or `-s` nothing is recorded here, so there is no use for options of a recording");
 		else
@@ -568,13 +570,13 @@ int cmd_detach(const struct parsed *parsed)
 	if (!status)
 		status = attach_request(&attached, "detach", NULL, true);
 	if (!status && attached.report.kind != INJECT_DONE)
-		status = say_detach_failure(&attached);
+		status = attach_print_detach_failure(&attached);
 	else if (!status && attached.report.result == -ENOENT)
-		say_note("%s (process %d) was not attached to", attached.name, attached.pid);
+		message_note("%s (process %d) was not attached to", attached.name, attached.pid);
 	else if (!status && attached.report.result)
 		status = attach_why_not(&attached, "does not leave");
 	else if (!status)
-		attach_say_done(&attached, "detach", "left");
+		attach_print_done(&attached, "detach", "left");
 	attach_close(&attached);
 	return status;
 }

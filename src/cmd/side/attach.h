@@ -18,11 +18,11 @@ struct parsed;
 struct session;
 
 /* Where a program finds a socket of ours: in its root directory, or in its network namespace. */
-struct attach_place {
+struct attach_dir {
 	int parent, own;    /* where the directory is that we have made, and itself, or -1 */
 	char directory[64]; /* its name there */
-	char ours[DOOR_PATH_SIZE],
-			theirs[DOOR_PATH_SIZE]; /* path of the socket; @...: it is in no directory */
+	char ours[RENDEZVOUS_PATH_SIZE],
+			theirs[RENDEZVOUS_PATH_SIZE]; /* path of the socket; @...: it is in no directory */
 	int network; /* where there is no directory: the program's network namespace, or -1 */
 };
 
@@ -32,7 +32,7 @@ struct attached {
 	pid_t pid;
 	char name[64];
 	char *agent, *libside;
-	struct attach_place place;                /* for a recording, or a door of the daemon's */
+	struct attach_dir dir;                    /* for a recording, or a door of the daemon's */
 	struct session *session;                  /* NULL: of the daemon */
 	const struct attach_recording *recording; /* of another verb, or NULL */
 	struct printing printing;
@@ -50,17 +50,17 @@ int attach_turn(struct attached *attached, int timeout_ms);
 /* Have it do something, while the recording goes on. What went wrong is in the report. */
 int attach_request(
 		struct attached *attached, const char *what, const char *path, bool only_if_there);
-int attach_say_failure(const struct attached *attached);
+int attach_print_failure(const struct attached *attached);
 int attach_why_not(const struct attached *attached, const char *what);
-void attach_say_done(const struct attached *attached, const char *type, const char *sentence);
+void attach_print_done(const struct attached *attached, const char *type, const char *sentence);
 
 /* attach-place.c. In a directory whose name begins so, or with a name that does; one that lasts. */
-int attach_place_find(struct attached *attached, const char *prefix, bool lasting);
-void attach_place_remove(struct attached *attached);
+int attach_dir_find(struct attached *attached, const char *prefix, bool lasting);
+void attach_dir_remove(struct attached *attached);
 /* It is somebody else's now. */
-void attach_place_forget(struct attached *attached);
+void attach_dir_forget(struct attached *attached);
 /* Its network is another one, and we may not go there. */
-int attach_place_unreachable(const struct attached *attached);
+int attach_dir_unreachable(const struct attached *attached);
 /* Who the program is in effect, also where its files in /proc are root's. */
 uint64_t attach_user_of(pid_t pid);
 

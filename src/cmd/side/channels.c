@@ -16,31 +16,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct words {
+struct channel_args {
 	const char **items;
 	size_t count;
 };
 
-struct rule_words {
-	struct words patterns;
-	struct words contexts;
+struct rule_arguments {
+	struct channel_args patterns;
+	struct channel_args contexts;
 	const char *filter;
 	char *joined;  /* of the channel's filter and its own */
 	bool complete; /* the next -e begins another rule */
 };
 
-struct channel_words {
+struct channel_arguments {
 	struct session_channel channel;
-	struct words contexts;
+	struct channel_args contexts;
 	const char *filter; /* of all rules */
-	struct rule_words *rules;
+	struct rule_arguments *rules;
 	size_t count;
 	struct session_rule *made;
 	bool has_timeout;
 };
 
 struct channel_list {
-	struct channel_words *channels;
+	struct channel_arguments *channels;
 	size_t count;
 	bool symbols; /* the first one also gets the events of the agent */
 	struct session_channel *made;
@@ -48,29 +48,29 @@ struct channel_list {
 
 static int channel_options_report_no_memory(void)
 {
-	say_error(COMMAND_FAILED, NULL, "cannot read the options: out of memory");
+	message_error(COMMAND_FAILED, NULL, "cannot read the options: out of memory");
 	return COMMAND_FAILED;
 }
 
-static int channel_options_add_arg(struct words *words, const char *text)
+static int channel_options_add_arg(struct channel_args *args, const char *text)
 {
-	const char **items = realloc(words->items, (words->count + 1) * sizeof(*items));
+	const char **items = realloc(args->items, (args->count + 1) * sizeof(*items));
 
 	if (!items)
 		return channel_options_report_no_memory();
-	items[words->count++] = text;
-	words->items = items;
+	items[args->count++] = text;
+	args->items = items;
 	return COMMAND_DONE;
 }
 
 static int channel_options_add(struct channel_list *list, const char *name)
 {
-	struct channel_words *channels;
+	struct channel_arguments *channels;
 
 	for (size_t i = 0; i < list->count; i++) {
 		if (strcmp(list->channels[i].channel.name, name) != 0)
 			continue;
-		say_error(COMMAND_USAGE,
+		message_error(COMMAND_USAGE,
 				"options before the first `--channel` make the channel " SESSION_CHANNEL_NAME
 				"; each channel has one name",
 				"there are two channels called `%s`", name);
@@ -80,39 +80,39 @@ static int channel_options_add(struct channel_list *list, const char *name)
 	if (!channels)
 		return channel_options_report_no_memory();
 	list->channels = channels;
-	channels[list->count++] = (struct channel_words){.channel = {.name = name}};
+	channels[list->count++] = (struct channel_arguments){.channel = {.name = name}};
 	return COMMAND_DONE;
 }
 
-static struct rule_words *last_rule(struct channel_words *channel)
+static struct rule_arguments *last_rule(struct channel_arguments *channel)
 {
 	return channel->count ? &channel->rules[channel->count - 1] : NULL;
 }
 
-static int channel_options_add_pattern(struct channel_words *channel, const char *text)
+static int channel_options_add_pattern(struct channel_arguments *channel, const char *text)
 {
-	struct rule_words *rule = last_rule(channel);
+	struct rule_arguments *rule = last_rule(channel);
 
 	if (!rule || rule->complete) {
-		struct rule_words *rules =
+		struct rule_arguments *rules =
 				realloc(channel->rules, (channel->count + 1) * sizeof(*rules));
 
 		if (!rules)
 			return channel_options_report_no_memory();
 		channel->rules = rules;
 		rule = &rules[channel->count++];
-		*rule = (struct rule_words){.filter = NULL};
+		*rule = (struct rule_arguments){.filter = NULL};
 	}
 	return channel_options_add_arg(&rule->patterns, text);
 }
 
-static int channel_options_set_filter(struct channel_words *channel, const char *text)
+static int channel_options_set_filter(struct channel_arguments *channel, const char *text)
 {
-	struct rule_words *rule = last_rule(channel);
+	struct rule_arguments *rule = last_rule(channel);
 	const char **filter = rule ? &rule->filter : &channel->filter;
 
 	if (*filter)
-		return say_error(COMMAND_USAGE, "join them with `&&`",
+		return message_error(COMMAND_USAGE, "join them with `&&`",
 				"`--filter %.128s` and `--filter %.128s` belong to the same events",
 				*filter, text);
 	*filter = text;
@@ -121,37 +121,38 @@ static int channel_options_set_filter(struct channel_words *channel, const char 
 	return COMMAND_DONE;
 }
 
-static int take_event_context(struct channel_words *channel, const char *text)
+static int take_event_context(struct channel_arguments *channel, const char *text)
 {
-	struct rule_words *rule = last_rule(channel);
+	struct rule_arguments *rule = last_rule(channel);
 
 	if (!rule)
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				"write it behind the `-e` that it belongs to, or use `--context`",
 				"there is no `-e` before `--event-context %.128s`", text);
 	rule->complete = true;
 	return channel_options_add_arg(&rule->contexts, text);
 }
 
-static int take_threads(struct channel_words *channel, const struct option_use *use)
+static int take_threads(struct channel_arguments *channel, const struct option_use *use)
 {
 	channel->channel.per_thread = true;
 	if (!use->text)
 		return COMMAND_DONE;
 	if (!use->number || use->number > SESSION_THREADS_MAX)
-		return say_error(COMMAND_USAGE, NULL,
+		return message_error(COMMAND_USAGE, NULL,
 				"`--per-thread=%s`: the number of threads is between 1 and %d",
 				use->text, SESSION_THREADS_MAX);
 	channel->channel.threads_max = (uint32_t)use->number;
 	return COMMAND_DONE;
 }
 
-static int channel_options_set_timeout(struct channel_words *channel, const struct option_use *use)
+static int channel_options_set_timeout(
+		struct channel_arguments *channel, const struct option_use *use)
 {
 	uint64_t us = use->number / 1000;
 
 	if (!us || us > SESSION_BLOCK_MAX_US)
-		return say_error(COMMAND_USAGE, NULL,
+		return message_error(COMMAND_USAGE, NULL,
 				"`--block-timeout %s` is not between 1us and 60min", use->text);
 	channel->channel.block_timeout_us = (uint32_t)us;
 	channel->has_timeout = true;
@@ -161,7 +162,7 @@ static int channel_options_set_timeout(struct channel_words *channel, const stru
 static int channel_options_parse(struct channel_list *list, const struct option_use *use)
 {
 	const char *name = use->option->name;
-	struct channel_words *channel;
+	struct channel_arguments *channel;
 	int status;
 
 	if (!strcmp(name, "channel"))
@@ -194,7 +195,7 @@ static int channel_options_parse(struct channel_list *list, const struct option_
 /* ---- as the session wants them ---- */
 
 /* Both must match. Each of them has been parsed by itself, so that a mistake is shown where it is. */
-static int join_filters(struct rule_words *rule, const char *of_channel)
+static int join_filters(struct rule_arguments *rule, const char *of_channel)
 {
 	size_t size;
 
@@ -212,7 +213,7 @@ static int join_filters(struct rule_words *rule, const char *of_channel)
 	return COMMAND_DONE;
 }
 
-static int make_rules(struct channel_words *channel, bool symbols)
+static int make_rules(struct channel_arguments *channel, bool symbols)
 {
 	size_t count = channel->count ? channel->count : 1;
 
@@ -226,7 +227,7 @@ static int make_rules(struct channel_words *channel, bool symbols)
 	if (!channel->count)
 		channel->made[0].filter = channel->filter;
 	for (size_t i = 0; i < channel->count; i++) {
-		struct rule_words *rule = &channel->rules[i];
+		struct rule_arguments *rule = &channel->rules[i];
 		int status = join_filters(rule, channel->filter);
 
 		if (status)
@@ -250,7 +251,7 @@ static int channel_options_make(struct channel_list *list)
 	if (list->symbols && !list->count && channel_options_add(list, SESSION_CHANNEL_NAME))
 		return COMMAND_FAILED;
 	for (size_t i = 0; i < list->count; i++) {
-		struct channel_words *channel = &list->channels[i];
+		struct channel_arguments *channel = &list->channels[i];
 		int status = make_rules(channel, list->symbols && !i);
 
 		if (status)
@@ -258,7 +259,7 @@ static int channel_options_make(struct channel_list *list)
 		channel->channel.contexts = channel->contexts.items;
 		channel->channel.nr_contexts = channel->contexts.count;
 		if (channel->has_timeout && channel->channel.mode != SESSION_BLOCK)
-			return say_error(COMMAND_USAGE, "write `--mode block`, or leave it out",
+			return message_error(COMMAND_USAGE, "write `--mode block`, or leave it out",
 					"`--block-timeout` means nothing in the channel `%s`, which does not block",
 					channel->channel.name);
 		list->made[i] = channel->channel;
@@ -266,9 +267,9 @@ static int channel_options_make(struct channel_list *list)
 	return COMMAND_DONE;
 }
 
-static int check_patterns(const struct words *words)
+static int check_patterns(const struct channel_args *args)
 {
-	const struct text_list list = {.items = words->items, .count = words->count};
+	const struct text_list list = {.items = args->items, .count = args->count};
 	struct pattern *patterns;
 	int status = command_select(&list, &patterns);
 
@@ -293,11 +294,11 @@ static int channel_options_check_filter(const char *text)
 static int check_texts(const struct channel_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		const struct channel_words *channel = &list->channels[i];
+		const struct channel_arguments *channel = &list->channels[i];
 		int status = channel_options_check_filter(channel->filter);
 
 		for (size_t k = 0; k < channel->count && !status; k++) {
-			const struct rule_words *rule = &channel->rules[k];
+			const struct rule_arguments *rule = &channel->rules[k];
 
 			status = check_patterns(&rule->patterns);
 			if (!status)
@@ -338,7 +339,7 @@ void channel_list_free(struct channel_list *list)
 	if (!list)
 		return;
 	for (size_t i = 0; i < list->count; i++) {
-		struct channel_words *channel = &list->channels[i];
+		struct channel_arguments *channel = &list->channels[i];
 
 		for (size_t k = 0; k < channel->count; k++) {
 			free(channel->rules[k].patterns.items);

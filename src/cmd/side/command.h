@@ -232,7 +232,7 @@ struct record_options {
 	struct option_uses kernel; /* --kernel, --kernel-filter: record-kernel.c */
 	bool kernel_all;
 	uint64_t kernel_buffer;
-	int kernel_way; /* enum kernel_record_way */
+	int kernel_backend; /* enum kernel_record_way */
 	/* Of `trace`. */
 	struct option_uses probes;
 	struct text_list contexts;
@@ -306,7 +306,7 @@ struct control_options {
 	bool kernel;  /* events of the kernel: kernel-session.c */
 	bool syscall; /* those of system calls, by the names of these */
 	uint64_t kernel_buffer;
-	int kernel_way; /* enum kernel_record_way */
+	int kernel_backend; /* enum kernel_record_way */
 	bool all;
 	bool userspace;
 	bool stop; /* of `daemon` */
@@ -452,8 +452,8 @@ struct parsed {
 	union verb_options options;
 	char **operands; /* inside argv, ends with NULL */
 	int operand_count;
-	bool dashes;  /* a "--" stood before the operands */
-	char **words; /* the command line as it was, for side-more; NULL: not kept */
+	bool dashes; /* a "--" stood before the operands */
+	char **args; /* the command line as it was, for side-more; NULL: not kept */
 	struct text_list
 			kept; /* texts that were made of arguments: each is freed with the others */
 };
@@ -461,7 +461,7 @@ struct parsed {
 /* What is wrong with a command line, for a person. */
 struct parse_error {
 	char message[512];
-	char mend[1024]; /* what to do about it; may be empty */
+	char hint[1024]; /* what to do about it; may be empty */
 	const struct verb *verb;
 };
 
@@ -470,7 +470,7 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 void parsed_free(struct parsed *parsed);
 
 /* A word that the verb does not know, among those that it does (NULL ends them): an exit status. */
-int command_unknown_word(const struct verb *verb, const char *word, const char *const *words,
+int command_unknown_word(const struct verb *verb, const char *word, const char *const *args,
 		const char *hint);
 
 int parse_size(const char *text, uint64_t *size);
@@ -480,7 +480,7 @@ int parse_time(const char *text, uint64_t *nanoseconds);
 /* habits.c */
 
 /* What a word of another tool is called here, or NULL; options with their dashes, verb NULL for verbs. */
-const char *habits_mend(const struct verb *verb, const char *word);
+const char *habits_hint(const struct verb *verb, const char *word);
 
 /* help.c */
 void help_print_overview(FILE *out, bool color);
@@ -498,7 +498,7 @@ void complete_print_zsh(FILE *out);
 
 /* select.c: the patterns of `-e`, for pattern_set_wants(); free() them. 0 or an exit status. */
 struct pattern;
-int command_select(const struct text_list *words, struct pattern **patterns);
+int command_select(const struct text_list *args, struct pattern **patterns);
 
 /* record.c: the exit status for what a session says went wrong (enum session_error_kind). */
 int command_session_status(int kind);
@@ -531,7 +531,7 @@ struct attach_recording {
 	const int *kernel; /* tables of places that the kernel watches: probe-kernel.h */
 	size_t nr_kernel;
 	/* When the program has said what became of them. An exit status but 0 ends the recording. */
-	int (*look)(void *user, struct session *session);
+	int (*check)(void *user, struct session *session);
 	void *user;
 };
 

@@ -53,23 +53,23 @@ static const char bash_head[] =
 		"\tside complete \"$1\" ${more[@]+\"${more[@]}\"} 2>/dev/null\n"
 		"}\n";
 
-static const char bash_words[] = "\n"
-				 "_side()\n"
-				 "{\n"
-				 "\tlocal line=${COMP_LINE:0:COMP_POINT} cur verb= option= want= "
-				 "options= taking= two= i prefix=\n"
-				 "\tlocal -a words\n"
-				 "\tCOMPREPLY=()\n"
-				 "\tread -ra words <<<\"$line\"\n"
-				 "\t[[ $line == *[[:space:]] ]] && words+=(\"\")\n"
-				 "\tcur=${words[-1]}\n"
-				 "\tfor ((i = 1; i < ${#words[@]} - 1; i++)); do\n"
-				 "\t\t[[ ${words[i]} == -* ]] && continue\n"
-				 "\t\t[[ ${words[i - 1]} == --color ]] && continue\n"
-				 "\t\tverb=${words[i]}\n"
-				 "\t\tbreak\n"
-				 "\tdone\n"
-				 "\tcase $verb in\n";
+static const char bash_script[] = "\n"
+				  "_side()\n"
+				  "{\n"
+				  "\tlocal line=${COMP_LINE:0:COMP_POINT} cur verb= option= want= "
+				  "options= taking= two= i prefix=\n"
+				  "\tlocal -a words\n"
+				  "\tCOMPREPLY=()\n"
+				  "\tread -ra words <<<\"$line\"\n"
+				  "\t[[ $line == *[[:space:]] ]] && words+=(\"\")\n"
+				  "\tcur=${words[-1]}\n"
+				  "\tfor ((i = 1; i < ${#words[@]} - 1; i++)); do\n"
+				  "\t\t[[ ${words[i]} == -* ]] && continue\n"
+				  "\t\t[[ ${words[i - 1]} == --color ]] && continue\n"
+				  "\t\tverb=${words[i]}\n"
+				  "\t\tbreak\n"
+				  "\tdone\n"
+				  "\tcase $verb in\n";
 
 static void bash_options(FILE *out, const struct option *const *tables)
 {
@@ -228,7 +228,7 @@ static const char bash_tail[] =
 		"complete -o filenames -o bashdefault -F _side side\n";
 
 /* Names that can be written as they are: "$app.PROVIDER:NAME" only says how they look. */
-static void context_words(FILE *out, const char *separator)
+static void complete_context_choices(FILE *out, const char *separator)
 {
 	const char *name, *before = "";
 
@@ -247,7 +247,7 @@ void complete_print_bash(FILE *out)
 	const struct option *tables[2] = {command_common_options, NULL};
 
 	fputs(bash_head, out);
-	fputs(bash_words, out);
+	fputs(bash_script, out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {
 		tables[1] = verb->options;
 		fprintf(out, "\t%s)\n", verb->name);
@@ -267,7 +267,7 @@ void complete_print_bash(FILE *out)
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
 		fprintf(out, "%s%s", verb == command_verbs ? "" : " ", verb->name);
 	fputs("' contexts='", out);
-	context_words(out, " ");
+	complete_context_choices(out, " ");
 	fputs("' topics='", out);
 	for (const struct topic *topic = command_topics; topic->name; topic++)
 		fprintf(out, "%s%s", topic == command_topics ? "" : " ", topic->name);
@@ -437,7 +437,7 @@ void complete_print_zsh(FILE *out)
 	for (const struct option *option = command_common_options; option->name; option++)
 		zsh_option(out, option);
 	fputs("\t)\n\tlocal -a side_contexts=(", out);
-	context_words(out, " ");
+	complete_context_choices(out, " ");
 	fputs(")\n", out);
 	fputs("\tverbs=(\n", out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {

@@ -33,23 +33,24 @@ static bool is_of_another_user(const char *directory)
 	return !lstat(directory, &status) && status.st_uid != geteuid();
 }
 
-static int current_session_append_text(char *path, size_t room, const char *text)
+static int current_session_append_text(char *path, size_t buffer, const char *text)
 {
 	size_t used = strlen(path);
 
-	return snprintf(path + used, room - used, "%s", text) < (int)(room - used) ? 0
-										   : -ENAMETOOLONG;
+	return snprintf(path + used, buffer - used, "%s", text) < (int)(buffer - used)
+			? 0
+			: -ENAMETOOLONG;
 }
 
 /* current-system, or current and the daemon's directory: current-srv-side. */
-static int append_name(char *path, size_t room, const char *directory)
+static int append_name(char *path, size_t buffer, const char *directory)
 {
 	size_t used = strlen(path) + strlen("/current");
-	int ret = current_session_append_text(path, room, "/current");
+	int ret = current_session_append_text(path, buffer, "/current");
 
 	if (ret || !directory)
 		return ret;
-	ret = current_session_append_text(path, room,
+	ret = current_session_append_text(path, buffer,
 			strcmp(directory, WIRE_RUNTIME_SYSTEM) != 0 ? directory : "-system");
 	for (; !ret && path[used]; used++)
 		if (path[used] == '/')
@@ -57,20 +58,20 @@ static int append_name(char *path, size_t room, const char *directory)
 	return ret;
 }
 
-static int file(const struct ask *ask, char *path, size_t room)
+static int file(const struct ask *ask, char *path, size_t buffer)
 {
 	char directory[PATH_MAX];
 	const char *elsewhere = ask->system ? WIRE_RUNTIME_SYSTEM : NULL;
-	int ret = wire_runtime_directory(path, room, false);
+	int ret = wire_runtime_directory(path, buffer, false);
 
 	if (!ret && is_of_another_user(path)) {
 		snprintf(directory, sizeof(directory), "%s", path);
 		elsewhere = directory;
-		ret = wire_runtime_own(path, room);
+		ret = wire_runtime_own(path, buffer);
 	}
 	if (!ret)
 		ret = current_session_make_directory(path);
-	return ret ? ret : append_name(path, room, elsewhere);
+	return ret ? ret : append_name(path, buffer, elsewhere);
 }
 
 /* 0, or a negative errno; -ENOENT: no session is current. */
@@ -103,7 +104,7 @@ bool current_read(const struct ask *ask, char name[ASK_NAME_MAX])
 	int ret = current_session_read_name(ask, name);
 
 	if (ret && ret != -ENOENT)
-		say_note_hint("give the session to each command: `-s NAME`",
+		message_note_hint("give the session to each command: `-s NAME`",
 				"cannot read which session is the current one: %s", strerror(-ret));
 	return !ret;
 }
@@ -135,9 +136,9 @@ static int current_session_replace_file(const char *path, const char *name)
 	return ret;
 }
 
-static int write_name(const struct ask *ask, const char *name, char *path, size_t room)
+static int write_name(const struct ask *ask, const char *name, char *path, size_t buffer)
 {
-	int ret = file(ask, path, room);
+	int ret = file(ask, path, buffer);
 
 	return ret ? ret : current_session_replace_file(path, name);
 }
@@ -149,7 +150,7 @@ int current_write(const struct ask *ask, const char *name)
 
 	if (!ret)
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, "give the session to each command: `-s NAME`",
+	return message_error(COMMAND_FAILED, "give the session to each command: `-s NAME`",
 			"cannot select the session %s: cannot write %s: %s", name, path,
 			strerror(-ret));
 }
@@ -162,8 +163,8 @@ void current_try_write(const struct ask *ask, const char *name)
 	if (!ret)
 		return;
 	snprintf(hint, sizeof(hint), "`-s %.64s` selects it", name);
-	say_note_hint(hint, "session %s is not the current one: cannot write %s: %s", name, path,
-			strerror(-ret));
+	message_note_hint(hint, "session %s is not the current one: cannot write %s: %s", name,
+			path, strerror(-ret));
 }
 
 /* The command that selects one of the sessions that are there. False: none is known. */
@@ -173,7 +174,7 @@ static bool current_hint(const struct ask *ask, char *hint, size_t size)
 
 	if (!ask_kept_sessions(ask->system, names, sizeof(names)))
 		return false;
-	say_printable(names, shown, sizeof(shown));
+	format_printable(names, shown, sizeof(shown));
 	if (strchr(names, ','))
 		snprintf(hint, size, "`side set-session NAME` selects one of these: %s", shown);
 	else
@@ -189,27 +190,27 @@ void current_forget(const struct ask *ask, const char *name, bool is_noted)
 		return;
 	unlink(path);
 	if (is_noted && current_hint(ask, hint, sizeof(hint)))
-		say_note_hint(hint, "there is no current session any more");
+		message_note_hint(hint, "there is no current session any more");
 }
 
 int ask_which(const struct ask *ask, const char *operand, const char *option,
-		char room[ASK_NAME_MAX], const char **name)
+		char buffer[ASK_NAME_MAX], const char **name)
 {
 	char hint[2200];
 
 	if (operand && option && strcmp(operand, option) != 0)
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`%.128s` and `--session %.128s` are two sessions", operand,
 				option);
 	*name = operand ? operand : option;
 	if (*name)
 		return COMMAND_DONE;
-	if (!current_read(ask, room))
-		return say_error(COMMAND_USAGE,
+	if (!current_read(ask, buffer))
+		return message_error(COMMAND_USAGE,
 				current_hint(ask, hint, sizeof(hint))
 						? hint
 						: "`side create` makes one\n`side status --all` lists those that exist",
 				"there is no current session");
-	*name = room;
+	*name = buffer;
 	return COMMAND_DONE;
 }

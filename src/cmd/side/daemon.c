@@ -16,15 +16,15 @@
 
 #define STOP_MS 60000
 
-static int say_not_stopped(uint64_t pid, int code, bool system)
+static int daemon_print_not_stopped(uint64_t pid, int code, bool system)
 {
 	if (code == EPERM)
-		return say_error(COMMAND_NOT_PERMITTED,
+		return message_error(COMMAND_NOT_PERMITTED,
 				system ? "be root: `systemctl stop sided`" : NULL,
 				"cannot stop the daemon sided (process %" PRIu64
 				"): it belongs to another user",
 				pid);
-	return say_error(COMMAND_FAILED, NULL,
+	return message_error(COMMAND_FAILED, NULL,
 			"cannot stop the daemon sided (process %" PRIu64 "): %s", pid,
 			strerror(code));
 }
@@ -37,17 +37,17 @@ static int stop_process(uint64_t pid, bool system)
 
 	ended.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	if (ended.fd < 0)
-		return errno == ESRCH ? COMMAND_DONE : say_not_stopped(pid, errno, system);
+		return errno == ESRCH ? COMMAND_DONE : daemon_print_not_stopped(pid, errno, system);
 	if (syscall(SYS_pidfd_send_signal, ended.fd, SIGTERM, NULL, 0)) {
 		code = errno;
 		close(ended.fd);
-		return code == ESRCH ? COMMAND_DONE : say_not_stopped(pid, code, system);
+		return code == ESRCH ? COMMAND_DONE : daemon_print_not_stopped(pid, code, system);
 	}
 	do
 		ready = poll(&ended, 1, STOP_MS);
 	while (ready < 0 && errno == EINTR);
 	close(ended.fd);
-	return ready > 0 ? COMMAND_DONE : say_not_stopped(pid, ETIMEDOUT, system);
+	return ready > 0 ? COMMAND_DONE : daemon_print_not_stopped(pid, ETIMEDOUT, system);
 }
 
 static void daemon_report_stopped(const struct parsed *parsed, uint64_t pid, size_t sessions)
@@ -55,13 +55,14 @@ static void daemon_report_stopped(const struct parsed *parsed, uint64_t pid, siz
 	if (parsed->common.json)
 		printf("{\"schema\":%d,\"type\":\"daemon\",\"stopped\":%s,\"pid\":%" PRIu64
 		       ",\"sessions\":%zu}\n",
-				SAY_JSON_SCHEMA, pid ? "true" : "false", pid, sessions);
+				OUTPUT_JSON_SCHEMA, pid ? "true" : "false", pid, sessions);
 	else if (!pid)
-		say_note("no daemon runs, so none was stopped");
+		message_note("no daemon runs, so none was stopped");
 	else if (!sessions)
-		say_note("stopped the daemon sided (process %" PRIu64 "); it had no sessions", pid);
+		message_note("stopped the daemon sided (process %" PRIu64 "); it had no sessions",
+				pid);
 	else
-		say_note_hint("`side daemon` starts it",
+		message_note_hint("`side daemon` starts it",
 				"stopped the daemon sided (process %" PRIu64
 				"); its %zu session%s %s kept and continue%s when it is started",
 				pid, sessions, sessions == 1 ? "" : "s",
@@ -81,26 +82,26 @@ static int daemon_shut_down(const struct parsed *parsed)
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
 		daemon_report_stopped(parsed, 0, 0);
-		return say_flush(stdout);
+		return output_flush(stdout);
 	}
-	status = ask_call(&ask, control_request("list", NULL), ASK_PATIENCE_MS, &sessions);
+	status = ask_call(&ask, control_request("list", NULL), ASK_TIMEOUT_MS, &sessions);
 	listed = status ? NULL : ask_list(sessions, "sessions");
 	count = listed ? json_object_array_length(listed) : 0;
 	json_object_put(sessions);
 	if (!status)
-		status = ask_call(&ask, control_request("ping", NULL), ASK_PATIENCE_MS, &answer);
+		status = ask_call(&ask, control_request("ping", NULL), ASK_TIMEOUT_MS, &answer);
 	if (!status) {
 		pid = ask_number(answer, "pid");
 		json_object_put(answer);
 		status = pid && pid <= INT_MAX
 				? stop_process(pid, ask.system)
-				: say_error(COMMAND_FAILED, NULL,
+				: message_error(COMMAND_FAILED, NULL,
 						  "cannot stop the daemon sided: its answer has no process");
 	}
 	ask_close(&ask);
 	if (!status)
 		daemon_report_stopped(parsed, pid, count);
-	return status ? status : say_flush(stdout);
+	return status ? status : output_flush(stdout);
 }
 
 int cmd_daemon(const struct parsed *parsed)
@@ -112,27 +113,27 @@ int cmd_daemon(const struct parsed *parsed)
 	int status = COMMAND_DONE, printed;
 
 	if (parsed->operand_count)
-		return say_error(COMMAND_USAGE, "write `side daemon`",
+		return message_error(COMMAND_USAGE, "write `side daemon`",
 				"`side daemon` does not understand `%.128s`", parsed->operands[0]);
 	if (options->stop)
 		return daemon_shut_down(parsed);
 	status = ask_connect(&ask, options->system, options->no_daemon);
 	if (status)
 		return status;
-	status = ask_call(&ask, control_request("ping", NULL), ASK_PATIENCE_MS, &answer);
+	status = ask_call(&ask, control_request("ping", NULL), ASK_TIMEOUT_MS, &answer);
 	if (!status && parsed->common.json) {
 		ask_add(answer, "socket", json_object_new_string(control_path(ask.client)));
-		status = ask_is_cut_off() ? say_error(COMMAND_FAILED, NULL, "out of memory")
+		status = ask_is_cut_off() ? message_error(COMMAND_FAILED, NULL, "out of memory")
 					  : ask_print_json("daemon", answer);
-	} else if (!status && !say_is_quiet()) {
+	} else if (!status && !output_is_silent()) {
 		printf("sided %s of %s runs as process %" PRIu64 ", at %s\n",
 				ask_text(answer, "version"),
 				ask_flag(answer, "system") ? "the system" : "this user",
 				ask_number(answer, "pid"),
-				say_printable(control_path(ask.client), socket, sizeof(socket)));
+				format_printable(control_path(ask.client), socket, sizeof(socket)));
 	}
 	json_object_put(answer);
 	ask_close(&ask);
-	printed = say_flush(stdout);
+	printed = output_flush(stdout);
 	return status ? status : printed;
 }

@@ -17,9 +17,9 @@ struct looked {
 	unsigned int processes, sessions, recorders;
 };
 
-static unsigned int count_folders(const char *place)
+static unsigned int count_folders(const char *state_dir)
 {
-	DIR *directory = opendir(place);
+	DIR *directory = opendir(state_dir);
 	struct dirent *entry;
 	unsigned int nr = 0;
 
@@ -33,29 +33,29 @@ static unsigned int count_folders(const char *place)
 static struct looked doctor_boot_inspect(
 		const struct doctor *doctor, const struct boot_config *config)
 {
-	char path[BOOT_PLACE_MAX], whole[DOCTOR_PATH_MAX];
+	char path[BOOT_STATE_DIR_MAX], whole[DOCTOR_PATH_MAX];
 	const struct boot_session *session;
 	struct looked looked = {0};
 
 	for (session = config->sessions; session; session = session->next) {
 		looked.sessions++;
-		if (!boot_path(path, sizeof(path), config->place, session->name, NULL))
+		if (!boot_path(path, sizeof(path), config->state_dir, session->name, NULL))
 			continue;
 		looked.processes += count_folders(doctor_path(doctor, path, whole));
-		if (boot_path(path, sizeof(path), config->place, session->name, BOOT_SOCKET))
+		if (boot_path(path, sizeof(path), config->state_dir, session->name, BOOT_SOCKET))
 			looked.recorders += !access(doctor_path(doctor, path, whole), F_OK);
 	}
 	return looked;
 }
 
 /* The nearest directory above it that is there, or NULL: it can be made. */
-static const char *what_hinders(const struct doctor *doctor, const char *place, char *part)
+static const char *what_hinders(const struct doctor *doctor, const char *state_dir, char *part)
 {
 	char whole[DOCTOR_PATH_MAX];
 	struct stat status;
 	char *slash;
 
-	snprintf(part, BOOT_PLACE_MAX, "%s", place);
+	snprintf(part, BOOT_STATE_DIR_MAX, "%s", state_dir);
 	while (stat(doctor_path(doctor, part, whole), &status)) {
 		slash = strrchr(part, '/');
 		if (!slash || slash == part)
@@ -71,32 +71,32 @@ static const char *what_hinders(const struct doctor *doctor, const char *place, 
 	return strerror(errno);
 }
 
-static void look_at_place(const struct doctor *doctor, const struct boot_source *source,
+static void doctor_check_state_dir(const struct doctor *doctor, const struct boot_source *source,
 		struct doctor_finding *finding)
 {
 	const struct boot_config *config = source->config;
 	struct looked looked = doctor_boot_inspect(doctor, config);
-	char part[BOOT_PLACE_MAX];
-	const char *hinders = what_hinders(doctor, config->place, part);
+	char part[BOOT_STATE_DIR_MAX];
+	const char *hinders = what_hinders(doctor, config->state_dir, part);
 
 	if (hinders) {
 		doctor_found(finding, DOCTOR_MISSING,
 				"%.200s: the state directory %.100s cannot be created: %.100s %s",
-				source->path, config->place, part, hinders);
-		doctor_mend(finding, "use a directory on a tmpfs that you own, or be root");
+				source->path, config->state_dir, part, hinders);
+		doctor_set_hint(finding, "use a directory on a tmpfs that you own, or be root");
 		return;
 	}
 	doctor_found(finding, looked.processes && !looked.recorders ? DOCTOR_NOTE : DOCTOR_OK,
 			"%.200s: %u session%s in %.100s, buffers of %u process%s, %s", source->path,
-			looked.sessions, looked.sessions == 1 ? "" : "s", config->place,
+			looked.sessions, looked.sessions == 1 ? "" : "s", config->state_dir,
 			looked.processes, looked.processes == 1 ? "" : "es",
 			looked.recorders ? "with a recorder" : "no recorder");
 	if (finding->state == DOCTOR_NOTE)
-		doctor_mend(finding, "side adopt %.200s, or sided --boot %.200s", config->place,
-				source->path);
+		doctor_set_hint(finding, "side adopt %.200s, or sided --boot %.200s",
+				config->state_dir, source->path);
 }
 
-static void look_at_boot(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_boot(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	const char *file = doctor->other ? NULL : boot_file(getenv(BOOT_ENV));
 	char whole[DOCTOR_PATH_MAX];
@@ -108,19 +108,20 @@ static void look_at_boot(const struct doctor *doctor, struct doctor_finding *fin
 		doctor_found(finding, DOCTOR_NOTE,
 				"there is no configuration %.200s: nothing is recorded before a daemon",
 				file ? file : BOOT_FILE);
-		doctor_mend(finding, "docs/how-to/early-boot.md describes it");
+		doctor_set_hint(finding, "docs/how-to/early-boot.md describes it");
 		return;
 	}
 	if (boot_source_read(whole, &source, &error)) {
 		doctor_found(finding, DOCTOR_MISSING, "%.400s", error.text);
-		doctor_mend(finding, "%.400s", error.mend);
+		doctor_set_hint(finding, "%.400s", error.hint);
 	} else {
-		look_at_place(doctor, &source, finding);
+		doctor_check_state_dir(doctor, &source, finding);
 	}
 	boot_source_free(&source);
 }
 
 const struct doctor_check doctor_boot_checks[] = {
-		{"boot", "recording from the first process on, without a daemon", look_at_boot},
+		{"boot", "recording from the first process on, without a daemon",
+				doctor_check_boot},
 		{.name = NULL},
 };

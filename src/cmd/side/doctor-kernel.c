@@ -34,7 +34,7 @@ static bool doctor_kernel_has_syscall(long number, long first, long second, long
 	return ret >= 0 || error != ENOSYS;
 }
 
-static void look_at_kernel(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_kernel(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	static const char pidfd[] = "pidfd_open (5.3)", range[] = "close_range (5.9)",
 			  memory[] = "memfd_create (3.17)", vm[] = "process_vm_readv (3.2)",
@@ -68,11 +68,11 @@ static void look_at_kernel(const struct doctor *doctor, struct doctor_finding *f
 	}
 	doctor_found(finding, DOCTOR_NOTE, "%s %s, %s lacks %s, or a sandbox forbids them",
 			name.sysname, name.release, name.machine, lack);
-	doctor_mend(finding,
+	doctor_set_hint(finding,
 			"use Linux 5.9 or later; in a container, a seccomp profile that allows them");
 }
 
-static void look_at_rseq(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_rseq(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	if (doctor_kernel_is_skipped(doctor, finding))
 		return;
@@ -80,26 +80,26 @@ static void look_at_rseq(const struct doctor *doctor, struct doctor_finding *fin
 	if (!doctor_kernel_has_syscall(SYS_rseq, 0, 0, 0)) {
 		doctor_found(finding, DOCTOR_NOTE,
 				"the kernel has no rseq: side uses a slower method");
-		doctor_mend(finding, "use Linux 4.18 or later with CONFIG_RSEQ");
+		doctor_set_hint(finding, "use Linux 4.18 or later with CONFIG_RSEQ");
 	} else if (!&__rseq_size || !__rseq_size) {
 		doctor_found(finding, DOCTOR_NOTE,
 				"the C library does not register it: side uses a slower method");
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"use glibc 2.35 or later, and no glibc.pthread.rseq=0 in GLIBC_TUNABLES");
 	} else {
 		doctor_found(finding, DOCTOR_OK, "registered by the C library");
 	}
 }
 
-static void look_at_clock(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_clock(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	static const char place[] =
+	static const char clock_source_path[] =
 			"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 	static const char *const fast[] = {"tsc", "kvm-clock", "arch_sys_counter",
 			"hyperv_clocksource_tsc_page", "timebase", "riscv_clocksource"};
 	char source[64];
 
-	if (!doctor_line(doctor, place, source, sizeof(source))) {
+	if (!doctor_line(doctor, clock_source_path, source, sizeof(source))) {
 		doctor_found(finding, DOCTOR_SKIPPED, "unknown");
 		return;
 	}
@@ -111,11 +111,11 @@ static void look_at_clock(const struct doctor *doctor, struct doctor_finding *fi
 	}
 	doctor_found(finding, DOCTOR_NOTE,
 			"%s is read by a call of the kernel, which makes each event slow", source);
-	doctor_mend(finding,
+	doctor_set_hint(finding,
 			"add `tsc=reliable clocksource=tsc` to the command line of the kernel");
 }
 
-static void look_at_pages(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_pages(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	char line[128];
 
@@ -125,7 +125,7 @@ static void look_at_pages(const struct doctor *doctor, struct doctor_finding *fi
 				"the kernel has no huge pages for shared memory");
 	} else if (strstr(line, "[never]") || strstr(line, "[deny]")) {
 		doctor_found(finding, DOCTOR_NOTE, "off: %s", line);
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"echo advise | sudo tee /sys/kernel/mm/transparent_hugepage/shmem_enabled");
 	} else {
 		doctor_found(finding, DOCTOR_OK, "%s", line);
@@ -133,10 +133,10 @@ static void look_at_pages(const struct doctor *doctor, struct doctor_finding *fi
 }
 
 const struct doctor_check doctor_kernel_checks[] = {
-		{"kernel", "everything", look_at_kernel},
-		{"rseq", "fast events: one restartable sequence each", look_at_rseq},
+		{"kernel", "everything", doctor_check_kernel},
+		{"rseq", "fast events: one restartable sequence each", doctor_check_rseq},
 		{"clock", "fast events: the time is read without a call of the kernel",
-				look_at_clock},
-		{"hugepages", "`--huge-pages`", look_at_pages},
+				doctor_check_clock},
+		{"hugepages", "`--huge-pages`", doctor_check_pages},
 		{.name = NULL},
 };

@@ -32,7 +32,7 @@
 
 extern char **environ;
 
-struct library {
+struct doctor_library {
 	char path[PATH_MAX]; /* real; "": none */
 	char version[32];    /* "": none is in the file */
 };
@@ -58,7 +58,7 @@ static bool library_take_version(Elf_Data *notes, char version[32])
 	return false;
 }
 
-static void library_read_version(struct library *library)
+static void library_read_version(struct doctor_library *library)
 {
 	int fd = open(library->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	Elf *elf = NULL;
@@ -85,11 +85,11 @@ static void library_read_version(struct library *library)
 		close(fd);
 }
 
-static bool library_open(struct library *library, const char *path)
+static bool library_open(struct doctor_library *library, const char *path)
 {
 	char *real = path && *path ? realpath(path, NULL) : NULL;
 
-	*library = (struct library){.path = ""};
+	*library = (struct doctor_library){.path = ""};
 	if (real) {
 		(void)snprintf(library->path, sizeof(library->path), "%s", real);
 		library_read_version(library);
@@ -98,7 +98,7 @@ static bool library_open(struct library *library, const char *path)
 	return *library->path != '\0';
 }
 
-static bool library_is_same(const struct library *one, const struct library *other)
+static bool library_is_same(const struct doctor_library *one, const struct doctor_library *other)
 {
 	struct stat first, second;
 
@@ -106,13 +106,13 @@ static bool library_is_same(const struct library *one, const struct library *oth
 			first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-static const char *library_version(const struct library *library)
+static const char *library_version(const struct doctor_library *library)
 {
 	return *library->version ? library->version : "unknown version";
 }
 
 /* The file beside `side`, by which it records. */
-static bool library_own(struct library *library, const char *name)
+static bool library_own(struct doctor_library *library, const char *name)
 {
 	char *path = session_library(name);
 	bool found = library_open(library, path);
@@ -121,12 +121,12 @@ static bool library_own(struct library *library, const char *name)
 	return found;
 }
 
-static int library_directory(const struct library *library)
+static int library_directory(const struct doctor_library *library)
 {
 	return (int)(strrchr(library->path, '/') - library->path);
 }
 
-static bool library_is_built(const struct library *library)
+static bool library_is_built(const struct doctor_library *library)
 {
 	static const char end[] = "/src/libside/" LIBRARY_NAME;
 	size_t size = strlen(library->path);
@@ -135,15 +135,15 @@ static bool library_is_built(const struct library *library)
 }
 
 /* True: nothing can be found out, and the finding says why. */
-static bool library_skip(
-		const struct doctor *doctor, struct doctor_finding *finding, struct library *own)
+static bool library_skip(const struct doctor *doctor, struct doctor_finding *finding,
+		struct doctor_library *own)
 {
 	if (doctor->other) {
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
 	} else if (!library_own(own, LIBRARY_NAME)) {
 		doctor_found(finding, DOCTOR_MISSING,
 				LIBRARY_NAME " is not installed beside `side`");
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"sudo apt install --reinstall libside0 (or sudo ninja -C build install)");
 	} else if (library_is_built(own)) {
 		doctor_found(finding, DOCTOR_SKIPPED, "`side` runs from its build directory");
@@ -191,7 +191,7 @@ static bool library_is_variable(const char *entry, const char *name)
 }
 
 /* Where the loader finds the library. */
-static bool library_loaded(struct library *library, bool with_path)
+static bool library_loaded(struct doctor_library *library, bool with_path)
 {
 	static char list[] = "LD_TRACE_LOADED_OBJECTS=1", preload[] = "LD_PRELOAD=" LIBRARY_NAME,
 		    program[] = "/bin/true";
@@ -199,7 +199,7 @@ static bool library_loaded(struct library *library, bool with_path)
 	char text[8192], *arrow, **environment;
 	size_t count = 0, used = 0;
 
-	*library = (struct library){.path = ""};
+	*library = (struct doctor_library){.path = ""};
 	while (environ[count])
 		count++;
 	environment = calloc(count + 3, sizeof(*environment));
@@ -222,13 +222,13 @@ static bool library_loaded(struct library *library, bool with_path)
 }
 
 /* Is its directory among those that ldconfig reads? */
-static bool library_is_configured(const struct library *own)
+static bool library_is_configured(const struct doctor_library *own)
 {
 	const char *variable = getenv("LD_LIBRARY_PATH");
 	char *kept = variable ? strdup(variable) : NULL;
 	int fd = open(own->path, O_RDONLY | O_CLOEXEC);
 	struct library_search *search;
-	struct library found = {.path = ""};
+	struct doctor_library found = {.path = ""};
 	struct image_error error;
 	struct image *image = NULL;
 	char *path = NULL;
@@ -254,9 +254,9 @@ static bool library_is_configured(const struct library *own)
 
 /* ---- the checks ---- */
 
-static void look_at_libside(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_libside(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	struct library own, loaded;
+	struct doctor_library own, loaded;
 	const char *path = getenv("LD_LIBRARY_PATH");
 	int directory;
 
@@ -267,11 +267,11 @@ static void look_at_libside(const struct doctor *doctor, struct doctor_finding *
 		doctor_found(finding, DOCTOR_MISSING, "the loader does not find %.300s", own.path);
 		/* A damaged file there hides all others. */
 		if (path && *path && library_loaded(&loaded, false))
-			doctor_mend(finding, "unset LD_LIBRARY_PATH");
+			doctor_set_hint(finding, "unset LD_LIBRARY_PATH");
 		else if (library_is_configured(&own))
-			doctor_mend(finding, "sudo ldconfig");
+			doctor_set_hint(finding, "sudo ldconfig");
 		else
-			doctor_mend(finding,
+			doctor_set_hint(finding,
 					"echo %.*s | sudo tee /etc/ld.so.conf.d/side.conf && sudo ldconfig",
 					directory, own.path);
 		return;
@@ -284,24 +284,24 @@ static void look_at_libside(const struct doctor *doctor, struct doctor_finding *
 			"programs load %.180s (%s) instead of %.180s (%s)", loaded.path,
 			library_version(&loaded), own.path, library_version(&own));
 	if (path && *path && library_loaded(&loaded, false) && library_is_same(&loaded, &own))
-		doctor_mend(finding, "unset LD_LIBRARY_PATH");
+		doctor_set_hint(finding, "unset LD_LIBRARY_PATH");
 	else
-		doctor_mend(finding, "export LD_LIBRARY_PATH=%.*s%s", directory, own.path,
+		doctor_set_hint(finding, "export LD_LIBRARY_PATH=%.*s%s", directory, own.path,
 				path && *path ? ":$LD_LIBRARY_PATH" : "");
 }
 
-static void library_reinstall(struct doctor_finding *finding, const struct library *library)
+static void library_reinstall(struct doctor_finding *finding, const struct doctor_library *library)
 {
 	if (!strncmp(library->path, "/usr/lib/", 9))
-		doctor_mend(finding, "sudo apt install --reinstall side libside0");
+		doctor_set_hint(finding, "sudo apt install --reinstall side libside0");
 	else
-		doctor_mend(finding, "sudo ninja -C build install");
+		doctor_set_hint(finding, "sudo ninja -C build install");
 }
 
 /* `side`, libside.so.0 and the agent are of one release. */
-static void look_at_agent(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_agent(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	struct library libside, agent;
+	struct doctor_library libside, agent;
 
 	if (library_skip(doctor, finding, &libside))
 		return;
@@ -311,7 +311,8 @@ static void look_at_agent(const struct doctor *doctor, struct doctor_finding *fi
 		library_reinstall(finding, &libside);
 		return;
 	}
-	for (const struct library *each = &agent; each; each = each == &agent ? &libside : NULL) {
+	for (const struct doctor_library *each = &agent; each;
+			each = each == &agent ? &libside : NULL) {
 		if (!strcmp(each->version, SIDE_VERSION))
 			continue;
 		doctor_found(finding, DOCTOR_MISSING,
@@ -323,13 +324,13 @@ static void look_at_agent(const struct doctor *doctor, struct doctor_finding *fi
 	doctor_found(finding, DOCTOR_OK, "%.300s, %s", agent.path, agent.version);
 }
 
-static void look_at_pkgconfig(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_pkgconfig(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	static char program[] = "pkg-config", variable[] = "--variable=pcfiledir",
 		    name[] = "libside", version[] = "--version";
 	char *const where[] = {program, variable, name, NULL},
 		    *const exists[] = {program, version, NULL};
-	struct library own, found = {.path = ""};
+	struct doctor_library own, found = {.path = ""};
 	char text[PATH_MAX], file[PATH_MAX];
 	int directory;
 
@@ -340,12 +341,12 @@ static void look_at_pkgconfig(const struct doctor *doctor, struct doctor_finding
 					(int)sizeof(file) ||
 			access(file, R_OK)) {
 		doctor_found(finding, DOCTOR_NOTE, "libside.pc is not installed in %.300s", file);
-		doctor_mend(finding, "sudo apt install libside-dev");
+		doctor_set_hint(finding, "sudo apt install libside-dev");
 		return;
 	}
 	if (!library_run(exists, environ, text, sizeof(text))) {
 		doctor_found(finding, DOCTOR_NOTE, "pkg-config is not installed");
-		doctor_mend(finding, "sudo apt install pkg-config");
+		doctor_set_hint(finding, "sudo apt install pkg-config");
 		return;
 	}
 	if (library_run(where, environ, text, sizeof(text))) {
@@ -364,7 +365,7 @@ static void look_at_pkgconfig(const struct doctor *doctor, struct doctor_finding
 	else
 		doctor_found(finding, DOCTOR_MISSING, "pkg-config does not find %.300s/libside.pc",
 				own.path);
-	doctor_mend(finding, "export PKG_CONFIG_PATH=%.300s", own.path);
+	doctor_set_hint(finding, "export PKG_CONFIG_PATH=%.300s", own.path);
 }
 
 /* Replaced or removed since the program started: the kernel shows that. */
@@ -377,7 +378,7 @@ static bool library_is_deleted(const char *path)
 }
 
 /* The libside of a running program. The version of a deleted one is not known. */
-static bool library_used(pid_t pid, struct library *library)
+static bool library_used(pid_t pid, struct doctor_library *library)
 {
 	char path[PATH_MAX];
 
@@ -395,7 +396,7 @@ static bool library_used(pid_t pid, struct library *library)
 static void doctor_library_scan_programs(
 		const struct doctor *doctor, struct doctor_finding *finding)
 {
-	struct library own, used;
+	struct doctor_library own, used;
 	char name[RUNNING_NAME_MAX], text[400] = "", exe[PATH_MAX] = "";
 	size_t count = 0, different = 0, length = 0;
 	pid_t *pids = NULL;
@@ -427,15 +428,15 @@ static void doctor_library_scan_programs(
 	}
 	doctor_found(finding, older ? DOCTOR_MISSING : DOCTOR_NOTE, "%s%s", text,
 			different > LIBRARY_SHOWN ? ", ..." : "");
-	doctor_mend(finding, "LD_LIBRARY_PATH=%.*s %.200s", library_directory(&own), own.path,
+	doctor_set_hint(finding, "LD_LIBRARY_PATH=%.*s %.200s", library_directory(&own), own.path,
 			*exe ? exe : "PROGRAM");
 }
 
 const struct doctor_check doctor_library_checks[] = {
-		{"libside", "programs that are linked with libside", look_at_libside},
+		{"libside", "programs that are linked with libside", doctor_check_libside},
 		{"agent", "recording: `side`, libside and the agent are of one release",
-				look_at_agent},
-		{"pkgconfig", "building programs that use libside", look_at_pkgconfig},
+				doctor_check_agent},
+		{"pkgconfig", "building programs that use libside", doctor_check_pkgconfig},
 		{"programs", "running programs with a libside that this agent fits",
 				doctor_library_scan_programs},
 		{.name = NULL},

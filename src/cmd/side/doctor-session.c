@@ -31,7 +31,7 @@ static bool doctor_session_is_skipped(const struct doctor *doctor, struct doctor
 
 /* ---- the daemon ---- */
 
-static void look_at_daemon(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_daemon(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct json_object *request, *answer = NULL;
 	struct control_error error = {.kind = CONTROL_DONE};
@@ -41,7 +41,7 @@ static void look_at_daemon(const struct doctor *doctor, struct doctor_finding *f
 		return;
 	if (ask_connect_silently(&ask, false, NULL)) {
 		doctor_found(finding, DOCTOR_NOTE, "no daemon runs; verbs for sessions start one");
-		doctor_mend(finding, "side daemon");
+		doctor_set_hint(finding, "side daemon");
 		return;
 	}
 	request = control_request("ping", NULL);
@@ -52,7 +52,7 @@ static void look_at_daemon(const struct doctor *doctor, struct doctor_finding *f
 	} else {
 		doctor_found(finding, DOCTOR_MISSING, "sided at %s does not answer: %s",
 				control_path(ask.client), error.text);
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"end that process with `kill`; the next verb starts another one");
 	}
 	json_object_put(answer);
@@ -60,7 +60,7 @@ static void look_at_daemon(const struct doctor *doctor, struct doctor_finding *f
 	ask_close(&ask);
 }
 
-static void look_at_runtime(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_runtime(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	char path[PATH_MAX] = "";
 	struct stat status;
@@ -72,7 +72,7 @@ static void look_at_runtime(const struct doctor *doctor, struct doctor_finding *
 	if (ret) {
 		doctor_found(finding, DOCTOR_MISSING, "%s is not a usable path: %s",
 				WIRE_RUNTIME_ENV, strerror(-ret));
-		doctor_mend(finding, "unset " WIRE_RUNTIME_ENV);
+		doctor_set_hint(finding, "unset " WIRE_RUNTIME_ENV);
 		return;
 	}
 	ret = wire_runtime_check(path);
@@ -82,7 +82,7 @@ static void look_at_runtime(const struct doctor *doctor, struct doctor_finding *
 		doctor_found(finding, DOCTOR_MISSING,
 				"%s belongs to another user, or other users can write to it, so no program trusts it",
 				path);
-		doctor_mend(finding, "rm -r %s", path);
+		doctor_set_hint(finding, "rm -r %s", path);
 	} else {
 		doctor_found(finding, DOCTOR_OK, "%s, mode %04o", path,
 				(unsigned int)status.st_mode & 07777);
@@ -101,7 +101,7 @@ static bool is_member(gid_t group)
 	return getegid() == group;
 }
 
-static void look_at_group(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_group(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	const struct group *group;
 
@@ -114,10 +114,10 @@ static void look_at_group(const struct doctor *doctor, struct doctor_finding *fi
 	group = getgrnam(WIRE_RUNTIME_GROUP);
 	if (!group) {
 		doctor_found(finding, DOCTOR_NOTE, "there is no group " WIRE_RUNTIME_GROUP);
-		doctor_mend(finding, "sudo groupadd --system " WIRE_RUNTIME_GROUP);
+		doctor_set_hint(finding, "sudo groupadd --system " WIRE_RUNTIME_GROUP);
 	} else if (!is_member(group->gr_gid)) {
 		doctor_found(finding, DOCTOR_NOTE, "you are not a member of " WIRE_RUNTIME_GROUP);
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"sudo usermod -aG " WIRE_RUNTIME_GROUP
 				" \"$USER\", and log in again");
 	} else {
@@ -127,7 +127,7 @@ static void look_at_group(const struct doctor *doctor, struct doctor_finding *fi
 
 /* ---- memory ---- */
 
-static void look_at_shm(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_shm(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	char path[DOCTOR_PATH_MAX];
 	struct statvfs space;
@@ -138,22 +138,22 @@ static void look_at_shm(const struct doctor *doctor, struct doctor_finding *find
 		return;
 	if (statfs(doctor_path(doctor, "/dev/shm", path), &type) || statvfs(path, &space)) {
 		doctor_found(finding, DOCTOR_MISSING, "/dev/shm is not there");
-		doctor_mend(finding, "sudo mount -t tmpfs -o mode=1777 tmpfs /dev/shm");
+		doctor_set_hint(finding, "sudo mount -t tmpfs -o mode=1777 tmpfs /dev/shm");
 		return;
 	}
 	size = (uint64_t)space.f_bavail * space.f_frsize;
 	if (type.f_type != TMPFS_MAGIC_NUMBER) {
 		doctor_found(finding, DOCTOR_NOTE,
 				"/dev/shm is no tmpfs: rings would go to a disk");
-		doctor_mend(finding, "sudo mount -t tmpfs -o mode=1777 tmpfs /dev/shm");
+		doctor_set_hint(finding, "sudo mount -t tmpfs -o mode=1777 tmpfs /dev/shm");
 	} else if (access(path, W_OK | X_OK)) {
 		doctor_found(finding, DOCTOR_MISSING, "/dev/shm cannot be written to");
-		doctor_mend(finding, "sudo chmod 1777 /dev/shm");
+		doctor_set_hint(finding, "sudo chmod 1777 /dev/shm");
 	} else if (size < SESSION_MEMORY_DEFAULT) {
 		doctor_found(finding, DOCTOR_NOTE,
 				"/dev/shm has room for %" PRIu64 " MiB; a session may use %llu MiB",
 				size >> 20, SESSION_MEMORY_DEFAULT >> 20);
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"sudo mount -o remount,size=2G /dev/shm (in a container: --shm-size=2g), or `side create --memory-limit %" PRIu64
 				"M`",
 				size >> 20 ? size >> 20 : 1);
@@ -163,7 +163,7 @@ static void look_at_shm(const struct doctor *doctor, struct doctor_finding *find
 	}
 }
 
-static void look_at_descriptors(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_descriptors(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct rlimit limit;
 
@@ -175,7 +175,7 @@ static void look_at_descriptors(const struct doctor *doctor, struct doctor_findi
 		doctor_found(finding, DOCTOR_NOTE, "%llu at most: enough for about %llu processes",
 				(unsigned long long)limit.rlim_max,
 				(unsigned long long)limit.rlim_max / 8);
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"add `* hard nofile 65536` to /etc/security/limits.d/side.conf, and log in again");
 	} else if (limit.rlim_max == RLIM_INFINITY)
 		doctor_found(finding, DOCTOR_OK, "no limit");
@@ -185,7 +185,7 @@ static void look_at_descriptors(const struct doctor *doctor, struct doctor_findi
 				(unsigned long long)limit.rlim_max);
 }
 
-static void look_at_memlock(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_memlock(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct rlimit limit;
 
@@ -198,14 +198,14 @@ static void look_at_memlock(const struct doctor *doctor, struct doctor_finding *
 	else if (limit.rlim_cur < (512u << 10)) {
 		doctor_found(finding, DOCTOR_NOTE, "%llu KiB",
 				(unsigned long long)limit.rlim_cur >> 10);
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"ulimit -l 8192 (or in /etc/security/limits.d/side.conf: `* - memlock 8192`)");
 	} else
 		doctor_found(finding, DOCTOR_OK, "%llu KiB",
 				(unsigned long long)limit.rlim_cur >> 10);
 }
 
-static void look_at_inotify(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_inotify(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	int64_t instances;
 
@@ -214,22 +214,23 @@ static void look_at_inotify(const struct doctor *doctor, struct doctor_finding *
 				"the kernel has no inotify: programs check every second whether a daemon is back");
 	} else if (instances < 128) {
 		doctor_found(finding, DOCTOR_NOTE, "%" PRId64 " for each user", instances);
-		doctor_mend(finding, "sudo sysctl fs.inotify.max_user_instances=1024");
+		doctor_set_hint(finding, "sudo sysctl fs.inotify.max_user_instances=1024");
 	} else {
 		doctor_found(finding, DOCTOR_OK, "%" PRId64 " for each user", instances);
 	}
 }
 
 const struct doctor_check doctor_session_checks[] = {
-		{"daemon", "sessions: `side create`, `start` and so on", look_at_daemon},
+		{"daemon", "sessions: `side create`, `start` and so on", doctor_check_daemon},
 		{"runtime", "finding the daemon, from the command line and from programs",
-				look_at_runtime},
+				doctor_check_runtime},
 		{"group", "the daemon of the system, with the programs of all users",
-				look_at_group},
-		{"shm", "the rings of sessions", look_at_shm},
+				doctor_check_group},
+		{"shm", "the rings of sessions", doctor_check_shm},
 		{"nofile", "sessions of many processes: each needs some descriptors of the recorder",
-				look_at_descriptors},
-		{"memlock", "counters as contexts (perf:thread:…), huge pages", look_at_memlock},
-		{"inotify", "programs that notice when a daemon is back", look_at_inotify},
+				doctor_check_descriptors},
+		{"memlock", "counters as contexts (perf:thread:…), huge pages",
+				doctor_check_memlock},
+		{"inotify", "programs that notice when a daemon is back", doctor_check_inotify},
 		{.name = NULL},
 };

@@ -21,7 +21,7 @@ static bool has_capability(const struct doctor *doctor, unsigned int number)
 			(effective >> number & 1);
 }
 
-static void look_at_capabilities(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_capabilities(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	static const struct {
 		unsigned int number;
@@ -43,11 +43,11 @@ static void look_at_capabilities(const struct doctor *doctor, struct doctor_find
 		return;
 	}
 	doctor_found(finding, DOCTOR_NOTE, "without %s%s%s", lack, *have ? "; with " : "", have);
-	doctor_mend(finding,
+	doctor_set_hint(finding,
 			"run as root with `sudo`, or in a container with --cap-add=SYS_PTRACE --cap-add=PERFMON");
 }
 
-static void look_at_ptrace(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_ptrace(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	static const char *const scopes[] = {"any process of this user",
 			"only children of the tracer", "only with CAP_SYS_PTRACE", "no process"};
@@ -67,13 +67,13 @@ static void look_at_ptrace(const struct doctor *doctor, struct doctor_finding *f
 	}
 	doctor_found(finding, DOCTOR_NOTE, "scope %" PRId64 ": %s", scope, scopes[scope]);
 	if (scope == 3)
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and start the machine again");
 	else
-		doctor_mend(finding, "sudo sysctl kernel.yama.ptrace_scope=0");
+		doctor_set_hint(finding, "sudo sysctl kernel.yama.ptrace_scope=0");
 }
 
-static void look_at_perf(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_perf(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	int64_t paranoid;
 
@@ -88,12 +88,12 @@ static void look_at_perf(const struct doctor *doctor, struct doctor_finding *fin
 	}
 	doctor_found(finding, DOCTOR_NOTE,
 			"perf_event_paranoid is %" PRId64 ": nothing may be counted", paranoid);
-	doctor_mend(finding, "sudo sysctl kernel.perf_event_paranoid=2");
+	doctor_set_hint(finding, "sudo sysctl kernel.perf_event_paranoid=2");
 }
 
 /* ---- events of the kernel ---- */
 
-static void look_at_tracefs(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_tracefs(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	char path[DOCTOR_PATH_MAX];
 
@@ -103,17 +103,17 @@ static void look_at_tracefs(const struct doctor *doctor, struct doctor_finding *
 	}
 	if (errno == EACCES) {
 		doctor_found(finding, DOCTOR_NOTE, "/sys/kernel/tracing may not be read");
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"sudo mount -o remount,gid=tracing,mode=755 /sys/kernel/tracing");
 	} else if (!access(doctor_path(doctor, "/sys/kernel/tracing", path), F_OK)) {
 		doctor_found(finding, DOCTOR_NOTE, "/sys/kernel/tracing is not mounted");
-		doctor_mend(finding, "sudo mount -t tracefs tracefs /sys/kernel/tracing");
+		doctor_set_hint(finding, "sudo mount -t tracefs tracefs /sys/kernel/tracing");
 	} else {
 		doctor_found(finding, DOCTOR_NOTE, "the kernel has no tracefs");
 	}
 }
 
-static void look_at_user_events(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_user_events(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	char path[DOCTOR_PATH_MAX];
 
@@ -124,18 +124,18 @@ static void look_at_user_events(const struct doctor *doctor, struct doctor_findi
 	}
 	if (errno == EACCES) {
 		doctor_found(finding, DOCTOR_NOTE, "user_events_data may not be written to");
-		doctor_mend(finding,
+		doctor_set_hint(finding,
 				"sudo chgrp tracing /sys/kernel/tracing/user_events_data && sudo chmod g+w /sys/kernel/tracing/user_events_data");
 		return;
 	}
 	doctor_found(finding, DOCTOR_NOTE, "the kernel has no user_events_data");
-	doctor_mend(finding,
+	doctor_set_hint(finding,
 			"mount tracefs; if it is not there then, the kernel needs CONFIG_USER_EVENTS (Linux 6.4)");
 }
 
 /* ---- debug information ---- */
 
-static void look_at_debug(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_debug(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	const char *urls = doctor->other ? NULL : getenv("DEBUGINFOD_URLS");
 	char path[DOCTOR_PATH_MAX], line[256];
@@ -153,11 +153,11 @@ static void look_at_debug(const struct doctor *doctor, struct doctor_finding *fi
 		return;
 	}
 	doctor_found(finding, DOCTOR_NOTE, "none is installed, and no server of it is named");
-	doctor_mend(finding,
+	doctor_set_hint(finding,
 			"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your system's), or install -dbgsym packages");
 }
 
-static void look_at_core(const struct doctor *doctor, struct doctor_finding *finding)
+static void doctor_check_core(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	char line[256];
 	uint64_t filter = 0;
@@ -174,20 +174,21 @@ static void look_at_core(const struct doctor *doctor, struct doctor_finding *fin
 	}
 	doctor_found(finding, DOCTOR_NOTE, "core dumps have no shared memory in them (filter %s)",
 			line);
-	doctor_mend(finding,
+	doctor_set_hint(finding,
 			"echo 0x33 >/proc/self/coredump_filter, in the shell that starts the program");
 }
 
 const struct doctor_check doctor_system_checks[] = {
 		{"caps", "looking into programs of other users, counters, kernel events",
-				look_at_capabilities},
-		{"ptrace", "`side list PID`, attaching to programs that run", look_at_ptrace},
-		{"perf", "counters as contexts (perf:thread:…)", look_at_perf},
-		{"tracefs", "events of the kernel beside those of programs", look_at_tracefs},
+				doctor_check_capabilities},
+		{"ptrace", "`side list PID`, attaching to programs that run", doctor_check_ptrace},
+		{"perf", "counters as contexts (perf:thread:…)", doctor_check_perf},
+		{"tracefs", "events of the kernel beside those of programs", doctor_check_tracefs},
 		{"userevents", "the same events for perf and ftrace (user_events)",
-				look_at_user_events},
-		{"debug", "names of functions and lines in the code for addresses", look_at_debug},
+				doctor_check_user_events},
+		{"debug", "names of functions and lines in the code for addresses",
+				doctor_check_debug},
 		{"core", "`side recover CORE`: the last events of a program that crashed",
-				look_at_core},
+				doctor_check_core},
 		{.name = NULL},
 };

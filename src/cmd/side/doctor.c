@@ -26,26 +26,26 @@ void doctor_found(struct doctor_finding *finding, enum doctor_state state, const
 	va_end(arguments);
 }
 
-void doctor_mend(struct doctor_finding *finding, const char *format, ...)
+void doctor_set_hint(struct doctor_finding *finding, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(finding->mend, sizeof(finding->mend), format, arguments);
+	vsnprintf(finding->hint, sizeof(finding->hint), format, arguments);
 	va_end(arguments);
 }
 
-const char *doctor_path(const struct doctor *doctor, const char *path, char room[DOCTOR_PATH_MAX])
+const char *doctor_path(const struct doctor *doctor, const char *path, char space[DOCTOR_PATH_MAX])
 {
-	snprintf(room, DOCTOR_PATH_MAX, "%s%s", doctor->root, path);
-	return room;
+	snprintf(space, DOCTOR_PATH_MAX, "%s%s", doctor->root, path);
+	return space;
 }
 
-bool doctor_line(const struct doctor *doctor, const char *path, char *line, size_t room)
+bool doctor_line(const struct doctor *doctor, const char *path, char *line, size_t space)
 {
 	char full[DOCTOR_PATH_MAX];
 	FILE *file = fopen(doctor_path(doctor, path, full), "re");
-	bool there = file && fgets(line, (int)room, file);
+	bool there = file && fgets(line, (int)space, file);
 
 	if (file)
 		fclose(file);
@@ -88,18 +88,18 @@ static const struct doctor_check *const tables[] = {doctor_library_checks, docto
 		doctor_boot_checks, doctor_system_checks, doctor_kernel_checks};
 #define NR_TABLES (sizeof(tables) / sizeof(tables[0]))
 
-static const char *const state_words[] = {"ok", "note", "missing", "skipped"};
+static const char *const state_names[] = {"ok", "note", "missing", "skipped"};
 
 static void doctor_print_json(
 		const struct doctor_check *check, const struct doctor_finding *finding)
 {
 	printf("{\"schema\":%d,\"type\":\"check\",\"name\":\"%s\",\"state\":\"%s\",\"for\":",
-			SAY_JSON_SCHEMA, check->name, state_words[finding->state]);
-	say_json_string(stdout, check->purpose);
+			OUTPUT_JSON_SCHEMA, check->name, state_names[finding->state]);
+	print_json_string(stdout, check->purpose);
 	fputs(",\"found\":", stdout);
-	say_json_string(stdout, finding->found);
-	if (*finding->mend) {
-		say_json_hint(stdout, finding->mend);
+	print_json_string(stdout, finding->found);
+	if (*finding->hint) {
+		print_json_hint(stdout, finding->hint);
 	}
 	puts("}");
 }
@@ -108,17 +108,17 @@ static void doctor_print_text(
 		const struct doctor_check *check, const struct doctor_finding *finding, bool color)
 {
 	static const char *const colors[] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
-	char found[2048], mend[2048];
+	char found[2048], hint[2048];
 
 	printf("%s%-7s%s  %-10s  %s\n", color ? colors[finding->state] : "",
-			state_words[finding->state], color ? "\033[0m" : "", check->name,
-			say_printable(finding->found, found, sizeof(found)));
+			state_names[finding->state], color ? "\033[0m" : "", check->name,
+			format_printable(finding->found, found, sizeof(found)));
 	if (finding->state == DOCTOR_OK || finding->state == DOCTOR_SKIPPED)
 		return;
 	printf("                     for: %s\n", check->purpose);
-	if (*finding->mend)
+	if (*finding->hint)
 		printf("                     hint: %s\n",
-				say_printable(finding->mend, mend, sizeof(mend)));
+				format_printable(finding->hint, hint, sizeof(hint)));
 }
 
 static bool doctor_is_selected(const struct parsed *parsed, const char *name)
@@ -142,7 +142,7 @@ static int doctor_check_names(const struct parsed *parsed)
 			names[count++] = check->name;
 	}
 	for (int i = 0; i < parsed->operand_count; i++) {
-		char mend[NEAREST_TEXT_SIZE];
+		char hint[NEAREST_TEXT_SIZE];
 		bool found = false;
 
 		for (size_t k = 0; k < count && !found; k++)
@@ -152,9 +152,9 @@ static int doctor_check_names(const struct parsed *parsed)
 		nearest_begin(&nearest, parsed->operands[i]);
 		for (size_t k = 0; k < count; k++)
 			nearest_offer(&nearest, names[k]);
-		return say_error(COMMAND_USAGE,
-				nearest_text(&nearest, "side doctor ", mend, sizeof(mend))
-						? mend
+		return message_error(COMMAND_USAGE,
+				nearest_text(&nearest, "side doctor ", hint, sizeof(hint))
+						? hint
 						: "`side doctor` shows them all",
 				"there is no check `%.128s`", parsed->operands[i]);
 	}
@@ -164,7 +164,7 @@ static int doctor_check_names(const struct parsed *parsed)
 /* How many are missing. */
 static unsigned int doctor_run_checks(const struct doctor *doctor, const struct parsed *parsed)
 {
-	bool color = !parsed->common.json && say_color(stdout, parsed->common.color);
+	bool color = !parsed->common.json && output_has_color(stdout, parsed->common.color);
 	unsigned int missing = 0;
 
 	for (size_t t = 0; t < NR_TABLES; t++) {
@@ -173,7 +173,7 @@ static unsigned int doctor_run_checks(const struct doctor *doctor, const struct 
 
 			if (!doctor_is_selected(parsed, check->name))
 				continue;
-			check->look(doctor, &finding);
+			check->check(doctor, &finding);
 			missing += finding.state == DOCTOR_MISSING;
 			if (parsed->common.json)
 				doctor_print_json(check, &finding);
@@ -192,16 +192,16 @@ int cmd_doctor(const struct parsed *parsed)
 	unsigned int missing;
 
 	if (!status && root && access(root, R_OK | X_OK))
-		return say_error(COMMAND_FAILED, NULL,
+		return message_error(COMMAND_FAILED, NULL,
 				"cannot check %s: no directory of that name, or no permission",
 				root);
 	if (status)
 		return status;
 	missing = doctor_run_checks(&doctor, parsed);
-	printed = say_flush(stdout);
+	printed = output_flush(stdout);
 	if (printed)
 		return printed;
 	if (missing && !parsed->common.json)
-		say_note("%u %s missing", missing, missing == 1 ? "thing is" : "things are");
+		message_note("%u %s missing", missing, missing == 1 ? "thing is" : "things are");
 	return missing ? COMMAND_FAILED : COMMAND_DONE;
 }

@@ -27,13 +27,13 @@ struct doctor {
 struct doctor_finding {
 	enum doctor_state state;
 	char found[512]; /* half a sentence: "scope 1: only children" */
-	char mend[512];  /* a command, or what to do; empty: nothing */
+	char hint[512];  /* a command, or what to do; empty: nothing */
 };
 
 struct doctor_check {
 	const char *name;
 	const char *purpose; /* what it is for: "sessions of all programs" */
-	void (*look)(const struct doctor *doctor, struct doctor_finding *finding);
+	void (*check)(const struct doctor *doctor, struct doctor_finding *finding);
 };
 
 /* Each array ends with an entry whose name is NULL. */
@@ -47,14 +47,14 @@ extern const struct doctor_check doctor_kernel_checks[];  /* doctor-kernel.c */
 
 void doctor_found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
-void doctor_mend(struct doctor_finding *finding, const char *format, ...)
+void doctor_set_hint(struct doctor_finding *finding, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
 /* A path below the root. Returns @room. */
 #define DOCTOR_PATH_MAX 4096
-const char *doctor_path(const struct doctor *doctor, const char *path, char room[DOCTOR_PATH_MAX]);
+const char *doctor_path(const struct doctor *doctor, const char *path, char space[DOCTOR_PATH_MAX]);
 /* The first line of a file, or false. */
-bool doctor_line(const struct doctor *doctor, const char *path, char *line, size_t room);
+bool doctor_line(const struct doctor *doctor, const char *path, char *line, size_t space);
 /* A number in a file, or false. */
 bool doctor_number(const struct doctor *doctor, const char *path, int64_t *number);
 /* The number in base `base` behind `name` in a file of lines "Name: number". */

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void say_damage(void *user, const char *sentence)
+static void expand_print_damage(void *user, const char *sentence)
 {
 	(void)user;
-	say_error(COMMAND_FAILED, NULL, "%s", sentence);
+	message_error(COMMAND_FAILED, NULL, "%s", sentence);
 }
 
 /* DIR-expanded beside DIR; NULL where DIR has no name of its own ("." and "/"). */
@@ -38,13 +38,13 @@ static int expand_exit_status(int error)
 	return error == -EACCES || error == -EPERM ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
 }
 
-static void say_result(const struct ctf_expand_result *result, const char *out)
+static void expand_print_result(const struct ctf_expand_result *result, const char *out)
 {
-	char in_text[SAY_NUMBER_MAX], out_text[SAY_NUMBER_MAX];
+	char in_text[FORMAT_NUMBER_MAX], out_text[FORMAT_NUMBER_MAX];
 
-	if (say_is_json()) {
-		printf("{\"schema\":%d,\"type\":\"expanded\",\"output\":", SAY_JSON_SCHEMA);
-		say_json_string(stdout, out);
+	if (output_is_json()) {
+		printf("{\"schema\":%d,\"type\":\"expanded\",\"output\":", OUTPUT_JSON_SCHEMA);
+		print_json_string(stdout, out);
 		printf(",\"expanded\":%" PRIu64 ",\"copied\":%" PRIu64 ",\"bytes_in\":%" PRIu64
 		       ",\"bytes_out\":%" PRIu64 ",\"damaged\":%" PRIu64 "}\n",
 				result->expanded, result->copied, result->bytes_in,
@@ -52,10 +52,10 @@ static void say_result(const struct ctf_expand_result *result, const char *out)
 		return;
 	}
 	if (!result->expanded)
-		say_note("nothing in it was compressed: %s is a copy", out);
+		message_note("nothing in it was compressed: %s is a copy", out);
 	else
-		say_note("%s were made %s in %s", say_size(result->bytes_in, in_text),
-				say_size(result->bytes_out, out_text), out);
+		message_note("%s were made %s in %s", format_size(result->bytes_in, in_text),
+				format_size(result->bytes_out, out_text), out);
 }
 
 int cmd_expand(const struct parsed *parsed)
@@ -67,15 +67,15 @@ int cmd_expand(const struct parsed *parsed)
 	int ret;
 
 	if (!out && !made)
-		return say_error(COMMAND_USAGE, "name the new directory with `-o`",
+		return message_error(COMMAND_USAGE, "name the new directory with `-o`",
 				"%s has no name to make a new one from", dir);
 	out = out ? out : made;
-	ret = ctf_expand(dir, out, confine, say_damage, NULL, &result, &error);
+	ret = ctf_expand(dir, out, confine, expand_print_damage, NULL, &result, &error);
 	if (ret) {
-		ret = say_error(expand_exit_status(ret), error.hint, "%s", error.text);
+		ret = message_error(expand_exit_status(ret), error.hint, "%s", error.text);
 	} else {
-		say_result(&result, out);
-		ret = result.damaged ? COMMAND_FAILED : say_flush(stdout);
+		expand_print_result(&result, out);
+		ret = result.damaged ? COMMAND_FAILED : output_flush(stdout);
 	}
 	free(made);
 	return ret;

@@ -16,7 +16,7 @@
 
 struct chrome {
 	struct keys lanes;
-	struct keys told; /* Processes and threads that have been named. */
+	struct keys named; /* Processes and threads that have been named. */
 	bool any;
 	bool started;
 	int64_t start_ns;
@@ -84,8 +84,8 @@ static int export_chrome_write_name(struct export *export, const char *what, int
 {
 	struct chrome *state = export->state;
 	int64_t key[3] = {pid, tid, *what};
-	uint32_t known = state->told.count;
-	uint32_t number = keys_add(&state->told, key, sizeof(key));
+	uint32_t known = state->named.count;
+	uint32_t number = keys_add(&state->named, key, sizeof(key));
 
 	if (number == KEYS_NONE)
 		return -ENOMEM;
@@ -98,7 +98,7 @@ static int export_chrome_write_name(struct export *export, const char *what, int
 	return 0;
 }
 
-static int tell_who(struct export *export, const struct ctf_item *item,
+static int export_chrome_write_names(struct export *export, const struct ctf_item *item,
 		const struct walk_class *class, int64_t pid, int64_t tid)
 {
 	const struct export_class *own = class->own;
@@ -111,7 +111,7 @@ static int tell_who(struct export *export, const struct ctf_item *item,
 	ret = export_chrome_write_name(export, "process_name", pid, 0, text, strlen(text));
 	if (ret)
 		return ret;
-	name = who_thread_name(&own->who, item, &size);
+	name = identity_thread_name(&own->identity, item, &size);
 	if (own->thread >= 0)
 		return name ? export_chrome_write_name(export, "thread_name", pid, tid, name, size)
 			    : 0;
@@ -156,7 +156,7 @@ static int export_chrome_write_event(struct export *export, const struct ctf_ite
 	int64_t tid = export_tid(item, own->thread);
 	/* An end must have the name and the category of its begin. */
 	const char *name = slice ? slice->name : item->event->name, *colon = strchr(name, ':');
-	int ret = tell_who(export, item, class, pid, tid);
+	int ret = export_chrome_write_names(export, item, class, pid, tid);
 
 	if (slice && !(slice->nested && slice->thread >= 0)) {
 		pid = export_pid(export, slice->process);
@@ -181,7 +181,7 @@ static int export_chrome_write_event(struct export *export, const struct ctf_ite
 static int export_chrome_write_loss(
 		struct export *export, const struct ctf_item *item, const struct walk_class *class)
 {
-	uint32_t process = who_of_trace(&export->who, item->trace);
+	uint32_t process = identity_of_trace(&export->identity, item->trace);
 	const char *names[] = {"ring", "event", "reason"}, *text;
 	size_t size;
 
@@ -220,7 +220,7 @@ static void export_chrome_free_state(struct export *export)
 	struct chrome *state = export->state;
 
 	if (state) {
-		keys_free(&state->told);
+		keys_free(&state->named);
 		keys_free(&state->lanes);
 	}
 	free(state);

@@ -59,11 +59,11 @@ void csv_put_from(struct view_out *out, struct view_out *scratch, size_t begin)
 {
 	size_t end = view_out_size(scratch), size = end - begin, printable;
 
-	if (size && !scratch->failed && view_out_room(scratch, 4 * size + 1)) {
+	if (size && !scratch->failed && view_out_reserve(scratch, 4 * size + 1)) {
 		printable = end;
 		if (is_formula(scratch->begin + begin, size))
 			view_out_char(scratch, '\'');
-		view_text_cell(scratch, scratch->begin + begin, size);
+		view_text_field(scratch, scratch->begin + begin, size);
 		export_csv_write_column(out, scratch->begin + printable,
 				view_out_size(scratch) - printable);
 		scratch->at = scratch->begin + begin;
@@ -101,7 +101,7 @@ const char csv_first_columns[] = "ns,time,hostname,procname,vpid,vtid,cpu";
 void csv_put_first(struct export *export, struct view_out *out, const struct ctf_item *item,
 		const struct export_class *own)
 {
-	const struct who_process *process = &export->who.processes[own->process];
+	const struct identity_process *process = &export->identity.processes[own->process];
 	struct view_out *scratch = &export->walk.scratch;
 
 	if (item->timed)

@@ -38,13 +38,13 @@ struct copy_trace {
 	uint32_t class_count;
 };
 
-struct copy {
+struct export_ctf_copy {
 	const struct export_options *options;
 	enum ctf_format format;
-	struct walk walk;
+	struct report_walk walk;
 	struct copy_trace *traces;
 	struct copy_stream *streams;
-	uint32_t stream_room;
+	uint32_t stream_capacity;
 	uint64_t lost_packets;
 	struct ctf_error error;
 	int status; /* Something was said. */
@@ -52,37 +52,39 @@ struct copy {
 
 /* ---- traces ---- */
 
-static int export_ctf_set_error(struct copy *copy, int error)
+static int export_ctf_set_error(struct export_ctf_copy *copy, int error)
 {
 	if (copy->status)
 		return error;
 	if (copy->error.text[0])
-		copy->status = say_error(COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
+		copy->status = message_error(
+				COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
 	else
-		copy->status = say_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
+		copy->status = message_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
 				copy->walk.options.dir, strerror(-error));
 	return error;
 }
 
-static int cannot_say(struct copy *copy, const struct ctf_trace *trace, const char *name)
+static int export_ctf_cannot_describe(
+		struct export_ctf_copy *copy, const struct ctf_trace *trace, const char *name)
 {
-	copy->status = say_error(COMMAND_FAILED, "leave it out with `-e`",
+	copy->status = message_error(COMMAND_FAILED, "leave it out with `-e`",
 			"cannot export %s of %s: it has %s", name, trace->path,
 			copy->traces[trace->index].types.why);
 	return -ENOTSUP;
 }
 
 /* "DIR/a/b" below "DIR" is "a+b"; the directory itself "trace". */
-static char *export_ctf_make_path(const struct copy *copy, const struct ctf_trace *trace)
+static char *export_ctf_make_path(const struct export_ctf_copy *copy, const struct ctf_trace *trace)
 {
-	const char *dir = copy->walk.options.dir, *rest = trace->path;
+	const char *dir = copy->walk.options.dir, *remainder = trace->path;
 	size_t size = strlen(dir);
 	char *path;
 
-	if (strncmp(rest, dir, size) == 0)
-		rest += size;
-	rest += strspn(rest, "/");
-	if (asprintf(&path, "%s/%s", copy->options->output, *rest ? rest : "trace") < 0)
+	if (strncmp(remainder, dir, size) == 0)
+		remainder += size;
+	remainder += strspn(remainder, "/");
+	if (asprintf(&path, "%s/%s", copy->options->output, *remainder ? remainder : "trace") < 0)
 		return NULL;
 	for (char *at = path + strlen(copy->options->output) + 1; *at; at++) {
 		if (*at == '/')
@@ -111,7 +113,7 @@ static uint64_t environment_number(const struct ctf_trace *trace, const char *ke
 
 /* The name that the files of a stream class have in front of their number. */
 static char *export_ctf_channel_name(
-		const struct copy *copy, const struct ctf_trace *trace, uint64_t class)
+		const struct export_ctf_copy *copy, const struct ctf_trace *trace, uint64_t class)
 {
 	for (uint32_t i = 0; i < ctf_reader_stream_count(copy->walk.reader); i++) {
 		const struct ctf_stream_info *info = ctf_reader_stream_info(copy->walk.reader, i);
@@ -129,8 +131,8 @@ static char *export_ctf_channel_name(
 }
 
 /* Two channels must not write the same files: the second one has its class in its name. */
-static int name_channel(const struct copy *copy, const struct ctf_trace *trace, uint64_t class,
-		struct ctf_channel_config *channels, uint32_t at)
+static int name_channel(const struct export_ctf_copy *copy, const struct ctf_trace *trace,
+		uint64_t class, struct ctf_channel_config *channels, uint32_t at)
 {
 	char *name = export_ctf_channel_name(copy, trace, class), *longer;
 
@@ -157,7 +159,7 @@ static bool is_session(const struct ctf_trace *trace, uint64_t class)
 /* Of events that have no fields at all. */
 static const struct ctf_type no_fields = {.kind = CTF_STRUCT, .align = 1};
 
-static int export_ctf_make_channels(struct copy *copy, const struct ctf_trace *trace,
+static int export_ctf_make_channels(struct export_ctf_copy *copy, const struct ctf_trace *trace,
 		struct ctf_channel_config *channels)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
@@ -174,7 +176,7 @@ static int export_ctf_make_channels(struct copy *copy, const struct ctf_trace *t
 		ret = export_types_convert(&own->types, "stream.event.context.", info.context,
 				&channel->context);
 		if (ret == -ENOTSUP)
-			return cannot_say(copy, trace, "the contexts");
+			return export_ctf_cannot_describe(copy, trace, "the contexts");
 		if (!ret)
 			ret = name_channel(copy, trace, info.id, channels, own->class_count);
 		if (ret)
@@ -185,7 +187,7 @@ static int export_ctf_make_channels(struct copy *copy, const struct ctf_trace *t
 }
 
 static int export_ctf_get_channel(
-		const struct copy *copy, const struct ctf_trace *trace, uint64_t class)
+		const struct export_ctf_copy *copy, const struct ctf_trace *trace, uint64_t class)
 {
 	const struct copy_trace *own = &copy->traces[trace->index];
 
@@ -197,7 +199,7 @@ static int export_ctf_get_channel(
 }
 
 /* All chosen events, whether records of them come or not. */
-static int export_ctf_add_events(struct copy *copy, const struct ctf_trace *trace)
+static int export_ctf_add_events(struct export_ctf_copy *copy, const struct ctf_trace *trace)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
 	const struct text_list *patterns = &copy->options->patterns;
@@ -219,7 +221,7 @@ static int export_ctf_add_events(struct copy *copy, const struct ctf_trace *trac
 			ret = export_types_convert(
 					&own->types, "event.fields.", event->fields, &fields);
 		if (ret == -ENOTSUP)
-			return cannot_say(copy, trace, event->name);
+			return export_ctf_cannot_describe(copy, trace, event->name);
 		if (!ret)
 			ret = ctf_writer_add_event_json(own->writer, (uint32_t)channel,
 					(uint32_t)event->id, event->name,
@@ -230,7 +232,7 @@ static int export_ctf_add_events(struct copy *copy, const struct ctf_trace *trac
 	return ret;
 }
 
-static int make_trace(struct copy *copy, const struct ctf_trace *trace)
+static int make_trace(struct export_ctf_copy *copy, const struct ctf_trace *trace)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
 	uint32_t count = ctf_trace_class_count(trace);
@@ -273,19 +275,20 @@ static int make_trace(struct copy *copy, const struct ctf_trace *trace)
 
 /* ---- streams ---- */
 
-static struct copy_stream *stream_of(struct copy *copy, const struct ctf_item *item)
+static struct copy_stream *stream_of(struct export_ctf_copy *copy, const struct ctf_item *item)
 {
 	uint32_t index = item->stream->index;
 
-	if (index >= copy->stream_room) {
-		uint32_t room = index < 8 ? 16 : index * 2;
-		struct copy_stream *grown = realloc(copy->streams, room * sizeof(*grown));
+	if (index >= copy->stream_capacity) {
+		uint32_t capacity = index < 8 ? 16 : index * 2;
+		struct copy_stream *grown = realloc(copy->streams, capacity * sizeof(*grown));
 
 		if (!grown)
 			return NULL;
-		memset(grown + copy->stream_room, 0, (room - copy->stream_room) * sizeof(*grown));
+		memset(grown + copy->stream_capacity, 0,
+				(capacity - copy->stream_capacity) * sizeof(*grown));
 		copy->streams = grown;
-		copy->stream_room = room;
+		copy->stream_capacity = capacity;
 	}
 	return &copy->streams[index];
 }
@@ -300,8 +303,8 @@ static uint32_t ring_of(const struct ctf_item *item)
 	return item->stream->index;
 }
 
-static int export_ctf_open_stream(
-		struct copy *copy, const struct ctf_item *item, struct copy_stream *stream)
+static int export_ctf_open_stream(struct export_ctf_copy *copy, const struct ctf_item *item,
+		struct copy_stream *stream)
 {
 	struct copy_trace *own = &copy->traces[item->trace->index];
 	int channel = export_ctf_get_channel(copy, item->trace, item->stream->class_id);
@@ -313,7 +316,7 @@ static int export_ctf_open_stream(
 			&stream->stream, &copy->error);
 }
 
-static int flush_stream(struct copy *copy, struct copy_stream *stream)
+static int flush_stream(struct export_ctf_copy *copy, struct copy_stream *stream)
 {
 	struct ctf_span span = {stream->records.begin, view_out_size(&stream->records),
 			stream->begin, stream->end, stream->discarded};
@@ -358,7 +361,7 @@ static void export_ctf_write_header(struct copy_stream *stream, uint32_t id, uin
 	stream->last = time;
 }
 
-static int export_ctf_copy_event(struct copy *copy, const struct ctf_item *item)
+static int export_ctf_copy_event(struct export_ctf_copy *copy, const struct ctf_item *item)
 {
 	struct copy_stream *stream = stream_of(copy, item);
 	int ret = 0;
@@ -369,7 +372,7 @@ static int export_ctf_copy_event(struct copy *copy, const struct ctf_item *item)
 		copy->traces[item->trace->index].types.why = item->body
 				? "an id of more than 32 bits"
 				: "fields that do not begin at a byte";
-		return cannot_say(copy, item->trace, item->event->name);
+		return export_ctf_cannot_describe(copy, item->trace, item->event->name);
 	}
 	if (!stream->stream)
 		ret = export_ctf_open_stream(copy, item, stream);
@@ -384,7 +387,7 @@ static int export_ctf_copy_event(struct copy *copy, const struct ctf_item *item)
 }
 
 /* The counter goes up with the packet that says so. */
-static int copy_discarded(struct copy *copy, const struct ctf_item *item)
+static int copy_discarded(struct export_ctf_copy *copy, const struct ctf_item *item)
 {
 	struct copy_stream *stream = stream_of(copy, item);
 	int ret = 0;
@@ -405,7 +408,7 @@ static int copy_discarded(struct copy *copy, const struct ctf_item *item)
 	return ret ? ret : flush_stream(copy, stream);
 }
 
-static int copy_lost(struct copy *copy, const struct ctf_item *item)
+static int copy_lost(struct export_ctf_copy *copy, const struct ctf_item *item)
 {
 	static const char *const names[] = {"ring", "event", "reason"};
 	char *texts[3] = {NULL, NULL, NULL};
@@ -430,7 +433,7 @@ static int copy_lost(struct copy *copy, const struct ctf_item *item)
 
 /* ---- the whole ---- */
 
-static int make_traces(struct copy *copy)
+static int make_traces(struct export_ctf_copy *copy)
 {
 	uint32_t count = ctf_reader_trace_count(copy->walk.reader);
 	int ret = 0;
@@ -443,7 +446,7 @@ static int make_traces(struct copy *copy)
 	return ret;
 }
 
-static int copy_items(struct copy *copy)
+static int copy_items(struct export_ctf_copy *copy)
 {
 	struct walk_class *class;
 	struct ctf_item item;
@@ -461,7 +464,7 @@ static int copy_items(struct copy *copy)
 	}
 	if (!ret && !copy->traces)
 		ret = make_traces(copy);
-	for (uint32_t i = 0; !ret && i < copy->stream_room; i++) {
+	for (uint32_t i = 0; !ret && i < copy->stream_capacity; i++) {
 		if (copy->streams[i].stream &&
 				copy->streams[i].records.at != copy->streams[i].records.begin)
 			ret = flush_stream(copy, &copy->streams[i]);
@@ -469,7 +472,7 @@ static int copy_items(struct copy *copy)
 	return ret;
 }
 
-static void free_copy(struct copy *copy)
+static void free_copy(struct export_ctf_copy *copy)
 {
 	uint32_t count = copy->traces ? ctf_reader_trace_count(copy->walk.reader) : 0;
 
@@ -478,39 +481,39 @@ static void free_copy(struct copy *copy)
 
 		copy->error = (struct ctf_error){.text = ""};
 		if (own->writer && ctf_writer_close(own->writer, &copy->error) && !copy->status)
-			copy->status = say_error(
+			copy->status = message_error(
 					COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
 		export_types_free(&own->types);
 		free(own->classes);
 	}
-	for (uint32_t i = 0; i < copy->stream_room; i++)
+	for (uint32_t i = 0; i < copy->stream_capacity; i++)
 		view_out_free(&copy->streams[i].records);
 	free(copy->traces);
 	free(copy->streams);
 	walk_close(&copy->walk);
 }
 
-static int export_ctf_make_output(struct copy *copy, struct keeper *keeper)
+static int export_ctf_make_output(struct export_ctf_copy *copy, struct keeper *keeper)
 {
 	const char *path = copy->options->output;
 	int ret;
 
 	if (mkdir(path, CTF_DIRECTORY_MODE))
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				errno == EEXIST ? "name a directory that is not there yet" : NULL,
 				"cannot make %s: %s", path, strerror(errno));
 	ret = keeper_start(keeper, path, NULL);
 	if (!ret)
 		return COMMAND_DONE;
 	rmdir(path);
-	return say_error(COMMAND_FAILED, NULL, "cannot make %s: %s", path, strerror(-ret));
+	return message_error(COMMAND_FAILED, NULL, "cannot make %s: %s", path, strerror(-ret));
 }
 
 int export_ctf(const struct export_options *options, const char *dir)
 {
-	struct copy copy = {.options = options,
+	struct export_ctf_copy copy = {.options = options,
 			.format = options->format == EXPORT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1};
-	struct walk_options walk = {.verb = "export",
+	struct report_walk_options walk = {.verb = "export",
 			.dir = dir,
 			.patterns = &options->patterns,
 			.where = options->filter,
@@ -519,7 +522,7 @@ int export_ctf(const struct export_options *options, const char *dir)
 	int ret;
 
 	if (!options->output)
-		return say_error(COMMAND_USAGE, "add `-o DIR`", "a CTF trace is a directory");
+		return message_error(COMMAND_USAGE, "add `-o DIR`", "a CTF trace is a directory");
 	copy.status = walk_prepare(&copy.walk, &walk);
 	if (!copy.status)
 		copy.status = export_ctf_make_output(&copy, &keeper);
@@ -531,8 +534,8 @@ int export_ctf(const struct export_options *options, const char *dir)
 		if (ret)
 			export_ctf_set_error(&copy, ret);
 		else if (copy.lost_packets)
-			say_note("%" PRIu64
-				 " whole packet%s missing: CTF cannot express that in a new trace",
+			message_note("%" PRIu64
+				     " whole packet%s missing: CTF cannot express that in a new trace",
 					copy.lost_packets,
 					copy.lost_packets == 1 ? " is" : "s are");
 	}

@@ -71,32 +71,32 @@ static int export_perfetto_start(struct export *export)
 
 static void put_clock(struct view_out *out, uint64_t clock, int64_t ns)
 {
-	size_t place = proto_begin(out, 1);
+	size_t begin_offset = proto_begin(out, 1);
 
 	proto_number(out, 1, clock);
 	proto_number(out, 2, (uint64_t)ns);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 }
 
 /* The clocks at the first event, and what holds for the whole sequence of packets. */
 static void export_perfetto_write_head(struct export *export, int64_t ns)
 {
 	struct view_out *out = &export->out;
-	size_t packet = proto_begin(out, TRACE_PACKET), place;
+	size_t packet = proto_begin(out, TRACE_PACKET), begin_offset;
 
 	proto_number(out, PACKET_SEQUENCE, SEQUENCE);
-	place = proto_begin(out, PACKET_CLOCK_SNAPSHOT);
+	begin_offset = proto_begin(out, PACKET_CLOCK_SNAPSHOT);
 	put_clock(out, CLOCK_IS_REALTIME, ns);
 	put_clock(out, CLOCK_IS_BOOTTIME, ns);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 	proto_end(out, packet);
 
 	packet = proto_begin(out, TRACE_PACKET);
 	proto_number(out, PACKET_SEQUENCE, SEQUENCE);
 	proto_number(out, PACKET_SEQUENCE_FLAGS, FLAG_CLEARED);
-	place = proto_begin(out, PACKET_DEFAULTS);
+	begin_offset = proto_begin(out, PACKET_DEFAULTS);
 	proto_number(out, PACKET_CLOCK, CLOCK_IS_REALTIME);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 	proto_end(out, packet);
 }
 
@@ -118,26 +118,26 @@ static void put_thread(struct export *export, const struct track *track,
 {
 	const struct export_class *own = class->own;
 	struct view_out *out = &export->out;
-	size_t place = proto_begin(out, TRACK_THREAD), size;
-	const char *name = who_thread_name(&own->who, item, &size);
+	size_t begin_offset = proto_begin(out, TRACK_THREAD), size;
+	const char *name = identity_thread_name(&own->identity, item, &size);
 
 	proto_number(out, 1, (uint64_t)export_pid(export, track->process));
 	proto_number(out, 2, (uint64_t)track->number);
 	if (name)
 		proto_text(out, 5, name, size);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 }
 
 static void export_perfetto_write_process(struct export *export, const struct track *track)
 {
 	struct view_out *out = &export->out;
-	size_t place = proto_begin(out, TRACK_PROCESS);
+	size_t begin_offset = proto_begin(out, TRACK_PROCESS);
 	char name[512];
 
 	export_process_name(export, track->process, name, sizeof(name));
 	proto_number(out, 1, (uint64_t)export_pid(export, track->process));
 	proto_text(out, 6, name, strlen(name));
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 }
 
 static void export_perfetto_write_name(struct export *export, const struct track *track)
@@ -170,7 +170,7 @@ static uint64_t track_of(struct export *export, const struct track *track,
 	uint32_t known = state->tracks.count;
 	uint32_t number = keys_add(&state->tracks, track, sizeof(*track));
 	struct view_out *out = &export->out;
-	size_t packet, place;
+	size_t packet, begin_offset;
 	uint64_t parent = 0;
 
 	if (number == KEYS_NONE)
@@ -189,7 +189,7 @@ static uint64_t track_of(struct export *export, const struct track *track,
 	}
 	packet = proto_begin(out, TRACE_PACKET);
 	proto_number(out, PACKET_SEQUENCE, SEQUENCE);
-	place = proto_begin(out, PACKET_TRACK_DESCRIPTOR);
+	begin_offset = proto_begin(out, PACKET_TRACK_DESCRIPTOR);
 	proto_number(out, TRACK_UUID, (uint64_t)number + 1);
 	if (parent)
 		proto_number(out, TRACK_PARENT, parent);
@@ -199,7 +199,7 @@ static uint64_t track_of(struct export *export, const struct track *track,
 		put_thread(export, track, item, class);
 	else
 		export_perfetto_write_name(export, track);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 	proto_end(out, packet);
 	return (uint64_t)number + 1;
 }
@@ -235,7 +235,7 @@ static struct track slice_track(const struct ctf_item *item, const struct export
 
 /* The packet up to the event itself; *place and *packet are to be ended. */
 static void begin_event(struct export *export, int64_t ns, unsigned int type, uint64_t track,
-		size_t *packet, size_t *place)
+		size_t *packet, size_t *begin_offset)
 {
 	struct view_out *out = &export->out;
 
@@ -243,7 +243,7 @@ static void begin_event(struct export *export, int64_t ns, unsigned int type, ui
 	proto_number(out, PACKET_TIMESTAMP, (uint64_t)ns);
 	proto_number(out, PACKET_SEQUENCE, SEQUENCE);
 	proto_number(out, PACKET_SEQUENCE_FLAGS, FLAG_NEEDS_STATE);
-	*place = proto_begin(out, PACKET_TRACK_EVENT);
+	*begin_offset = proto_begin(out, PACKET_TRACK_EVENT);
 	proto_number(out, EVENT_TYPE, type);
 	proto_number(out, EVENT_TRACK, track);
 }
@@ -263,11 +263,11 @@ static void export_perfetto_write_interned_names(
 		proto_text(&export->out, EVENT_NAME_TEXT, name, strlen(name));
 }
 
-static int end_event(struct export *export, size_t packet, size_t place)
+static int end_event(struct export *export, size_t packet, size_t begin_offset)
 {
 	struct perfetto *state = export->state;
 
-	proto_end(&export->out, place);
+	proto_end(&export->out, begin_offset);
 	if (state->fresh.at != state->fresh.begin) {
 		proto_bytes(&export->out, PACKET_INTERNED_DATA, state->fresh.begin,
 				view_out_size(&state->fresh));
@@ -302,7 +302,7 @@ static int export_perfetto_write_event(struct export *export, const struct ctf_i
 	const char *name = item->event->name, *colon = strchr(name, ':');
 	int64_t ns = export_perfetto_get_time(export, item);
 	uint64_t number = track_of(export, &track, item, class);
-	size_t packet, place;
+	size_t packet, begin_offset;
 
 	if (!number)
 		return -ENOMEM;
@@ -310,12 +310,12 @@ static int export_perfetto_write_event(struct export *export, const struct ctf_i
 			!slice                       ? TYPE_INSTANT
 					: slice->end ? TYPE_END
 						     : TYPE_BEGIN,
-			number, &packet, &place);
+			number, &packet, &begin_offset);
 	if (!slice || !slice->end)
 		export_perfetto_write_interned_names(
 				export, name, colon ? (size_t)(colon - name) : 0, name);
 	export_annotate(&to, class, item);
-	return end_event(export, packet, place);
+	return end_event(export, packet, begin_offset);
 }
 
 static int export_perfetto_write_loss(
@@ -325,17 +325,17 @@ static int export_perfetto_write_loss(
 	struct export_annotations to = {&export->out, &state->fresh, &state->annotations};
 	int64_t ns = export_perfetto_get_time(export, item);
 	const char *texts[] = {"ring", "event", "reason"}, *text;
-	size_t packet, place, size;
+	size_t packet, begin_offset, size;
 	struct track track;
 	uint64_t number;
 
 	memset(&track, 0, sizeof(track));
 	track.kind = TRACK_OF_LOSSES;
-	track.process = who_of_trace(&export->who, item->trace);
+	track.process = identity_of_trace(&export->identity, item->trace);
 	number = track_of(export, &track, item, class);
 	if (!number)
 		return -ENOMEM;
-	begin_event(export, ns, TYPE_INSTANT, number, &packet, &place);
+	begin_event(export, ns, TYPE_INSTANT, number, &packet, &begin_offset);
 	export_perfetto_write_interned_names(export, "side", 4,
 			class                                                 ? "lost"
 					: item->kind == CTF_ITEM_LOST_PACKETS ? "lost packets"
@@ -347,7 +347,7 @@ static int export_perfetto_write_loss(
 	}
 	if (!class)
 		export_annotate_text(&to, "stream", item->stream->name, strlen(item->stream->name));
-	return end_event(export, packet, place);
+	return end_event(export, packet, begin_offset);
 }
 
 static void export_perfetto_free_state(struct export *export)

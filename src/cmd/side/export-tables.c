@@ -19,12 +19,13 @@
 
 /* ---- columns ---- */
 
-struct row {
+struct export_row {
 	struct view_out *out;
 	struct view_out *scratch;
 };
 
-static void put_title(struct row *row, const char *prefix, const char *name, const char *suffix)
+static void put_title(
+		struct export_row *row, const char *prefix, const char *name, const char *suffix)
 {
 	char *title;
 	int size = asprintf(&title, "%s%s%s", prefix, name, suffix);
@@ -38,7 +39,7 @@ static void put_title(struct row *row, const char *prefix, const char *name, con
 	free(title);
 }
 
-static char *longer_prefix(struct row *row, const char *prefix, const char *name)
+static char *longer_prefix(struct export_row *row, const char *prefix, const char *name)
 {
 	char *longer;
 
@@ -48,7 +49,7 @@ static char *longer_prefix(struct row *row, const char *prefix, const char *name
 	return NULL;
 }
 
-static void show_titles(struct row *row, const char *prefix, const struct view_show *show)
+static void show_titles(struct export_row *row, const char *prefix, const struct view_show *show)
 {
 	for (uint32_t i = 0; i < show->part_count; i++) {
 		const struct view_show *part = show->parts[i];
@@ -76,7 +77,7 @@ static bool is_enum(const struct ctf_type *type)
 	return (type->kind == CTF_ENUM && !type->boolean) || (type->bitmap && type->label_count);
 }
 
-static void type_titles(struct row *row, const char *prefix, const struct ctf_type *type)
+static void type_titles(struct export_row *row, const char *prefix, const struct ctf_type *type)
 {
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		const struct ctf_member *member = &type->members[i];
@@ -98,7 +99,8 @@ static void type_titles(struct row *row, const char *prefix, const struct ctf_ty
 	}
 }
 
-static void put_titles(struct row *row, const struct walk_class *class, const struct ctf_item *item)
+static void put_titles(
+		struct export_row *row, const struct walk_class *class, const struct ctf_item *item)
 {
 	const struct view_event *event = class->view;
 
@@ -119,7 +121,7 @@ static void put_titles(struct row *row, const struct walk_class *class, const st
 
 /* ---- rows ---- */
 
-static void add_label(struct row *row, size_t begin, const char *label, size_t size)
+static void add_label(struct export_row *row, size_t begin, const char *label, size_t size)
 {
 	if (view_out_size(row->scratch) > begin)
 		view_out_char(row->scratch, '|');
@@ -127,7 +129,7 @@ static void add_label(struct row *row, size_t begin, const char *label, size_t s
 }
 
 static void export_tables_show_labels(
-		struct row *row, const struct view_show *show, const struct ctf_value *value)
+		struct export_row *row, const struct view_show *show, const struct ctf_value *value)
 {
 	size_t begin = view_out_size(row->scratch);
 
@@ -143,7 +145,7 @@ static void export_tables_show_labels(
 	csv_put_from(row->out, row->scratch, begin);
 }
 
-static void plain_labels(struct row *row, const struct ctf_value *value)
+static void plain_labels(struct export_row *row, const struct ctf_value *value)
 {
 	size_t begin = view_out_size(row->scratch);
 	const char *label;
@@ -168,8 +170,8 @@ static bool is_scalar(const struct view_show *show)
 	}
 }
 
-static void show_cell(struct row *row, const struct view_show *show, const struct ctf_value *value,
-		const struct ctf_value *companion)
+static void export_tables_show_field(struct export_row *row, const struct view_show *show,
+		const struct ctf_value *value, const struct ctf_value *related)
 {
 	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
 	const struct view_show *part;
@@ -184,7 +186,7 @@ static void show_cell(struct row *row, const struct view_show *show, const struc
 	case VIEW_SHOW_VARIANT:
 		part = show->parts[inner[1].member - inner->type->members];
 		if (part) {
-			show_cell(row, part, inner + 1, NULL);
+			export_tables_show_field(row, part, inner + 1, NULL);
 			return;
 		}
 		if (show->kind == VIEW_SHOW_OPTIONAL)
@@ -197,11 +199,12 @@ static void show_cell(struct row *row, const struct view_show *show, const struc
 	case VIEW_SHOW_BITMAP: show = show->element; break;
 	default: break;
 	}
-	view_side_value(&sink, show, value, companion);
+	view_side_value(&sink, show, value, related);
 	csv_put_json(row->out, row->scratch, is_scalar(show));
 }
 
-static void show_cells(struct row *row, const struct view_show *show, const struct ctf_value *value)
+static void export_tables_show_fields(
+		struct export_row *row, const struct view_show *show, const struct ctf_value *value)
 {
 	const struct ctf_value *member, *before = NULL;
 	struct ctf_cursor cursor;
@@ -211,10 +214,10 @@ static void show_cells(struct row *row, const struct view_show *show, const stru
 		const struct view_show *part = show->parts[i];
 
 		if (part && part->kind == VIEW_SHOW_STRUCT) {
-			show_cells(row, part, member);
+			export_tables_show_fields(row, part, member);
 		} else if (part) {
 			view_out_char(row->out, ',');
-			show_cell(row, part, member, before);
+			export_tables_show_field(row, part, member, before);
 			if (part->kind == VIEW_SHOW_ENUM || part->kind == VIEW_SHOW_BITMAP)
 				export_tables_show_labels(row, part, member);
 		}
@@ -222,7 +225,7 @@ static void show_cells(struct row *row, const struct view_show *show, const stru
 	}
 }
 
-static void plain_cells(struct row *row, const struct ctf_value *structure)
+static void export_tables_plain_fields(struct export_row *row, const struct ctf_value *structure)
 {
 	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
 	const struct ctf_value *member;
@@ -241,7 +244,7 @@ static void plain_cells(struct row *row, const struct ctf_value *structure)
 					strcmp(member->member->name, "none") == 0;
 		}
 		if (member->type->kind == CTF_STRUCT && !inside) {
-			plain_cells(row, member);
+			export_tables_plain_fields(row, member);
 			continue;
 		}
 		view_out_char(row->out, ',');
@@ -265,17 +268,17 @@ static void plain_cells(struct row *row, const struct ctf_value *structure)
 }
 
 static void export_tables_write_row(
-		struct row *row, const struct walk_class *class, const struct ctf_item *item)
+		struct export_row *row, const struct walk_class *class, const struct ctf_item *item)
 {
 	const struct view_event *event = class->view;
 	struct view_sink sink = {.ops = &view_json_ops, .out = row->scratch};
 
 	if (item->common_context)
-		plain_cells(row, item->common_context);
+		export_tables_plain_fields(row, item->common_context);
 	if (item->context)
-		plain_cells(row, item->context);
+		export_tables_plain_fields(row, item->context);
 	if (event && event->fields) {
-		show_cells(row, event->fields, item->fields);
+		export_tables_show_fields(row, event->fields, item->fields);
 		if (event->variadic) {
 			view_out_char(row->out, ',');
 			view_dynamic_value(
@@ -283,7 +286,7 @@ static void export_tables_write_row(
 			csv_put_json(row->out, row->scratch, false);
 		}
 	} else if (item->fields) {
-		plain_cells(row, item->fields);
+		export_tables_plain_fields(row, item->fields);
 	}
 	view_out_text(row->out, "\r\n");
 }
@@ -373,7 +376,7 @@ static int export_tables_find_file(struct export *export, const struct ctf_item 
 	struct csv_files *files = export->state;
 	uint32_t known = files->keys.count;
 	struct view_out key = {0};
-	struct row titles = {&key, &export->walk.scratch};
+	struct export_row titles = {&key, &export->walk.scratch};
 	struct csv_file *grown;
 	size_t name = strlen(item->event->name) + 1;
 
@@ -403,7 +406,7 @@ static int event_in_many(struct export *export, const struct ctf_item *item,
 	struct csv_files *files = export->state;
 	struct export_class *own = class->own;
 	struct csv_file *file;
-	struct row row;
+	struct export_row row;
 	uint32_t number;
 	int ret;
 
@@ -419,7 +422,7 @@ static int event_in_many(struct export *export, const struct ctf_item *item,
 	}
 	memcpy(&number, own->format, sizeof(number));
 	file = &files->files[number];
-	row = (struct row){&file->out, &export->walk.scratch};
+	row = (struct export_row){&file->out, &export->walk.scratch};
 	csv_put_first(export, row.out, item, own);
 	export_tables_write_row(&row, class, item);
 	if (row.out->failed || row.scratch->failed)

@@ -19,14 +19,15 @@ struct export_tag {
 };
 
 /* The structures around the place, the innermost first. */
-struct level {
-	const struct level *up;
+struct export_type_level {
+	const struct export_type_level *up;
 	const struct ctf_type *type;
 	const char *path; /* NULL: inside an array or a variant, where no absolute path leads. */
 };
 
-static int export_types_convert_type(struct export_types *types, const struct level *level,
-		const struct ctf_type *from, struct ctf_type **to);
+static int export_types_convert_type(struct export_types *types,
+		const struct export_type_level *level, const struct ctf_type *from,
+		struct ctf_type **to);
 
 void export_types_start(struct export_types *types, enum ctf_format format)
 {
@@ -126,8 +127,8 @@ static struct export_tag *find_tag(const struct export_types *types, int32_t slo
 	return NULL;
 }
 
-static int add_tag(struct export_types *types, const struct level *level, struct ctf_member *member,
-		int32_t slot)
+static int add_tag(struct export_types *types, const struct export_type_level *level,
+		struct ctf_member *member, int32_t slot)
 {
 	struct export_tag *grown = realloc(types->tags, (types->tag_count + 1) * sizeof(*grown));
 	size_t size = level->path ? strlen(level->path) : 0;
@@ -147,8 +148,8 @@ static int add_tag(struct export_types *types, const struct level *level, struct
 }
 
 /* TSDL looks for a name from the innermost structure outwards. */
-static int refer(struct export_types *types, const struct level *level, struct ctf_type *to,
-		struct export_tag **tag)
+static int refer(struct export_types *types, const struct export_type_level *level,
+		struct ctf_type *to, struct export_tag **tag)
 {
 	*tag = find_tag(types, to->slot);
 	if (!*tag)
@@ -236,10 +237,10 @@ static int export_types_choose_name(
 
 /* ---- types ---- */
 
-static int convert_members(struct export_types *types, const struct level *up, const char *path,
-		const struct ctf_type *from, struct ctf_type *to)
+static int convert_members(struct export_types *types, const struct export_type_level *up,
+		const char *path, const struct ctf_type *from, struct ctf_type *to)
 {
-	struct level level = {up, to, path};
+	struct export_type_level level = {up, to, path};
 	int ret = 0;
 
 	to->members = ctf_arena_alloc(types->arena, from->member_count + 1u, sizeof(*to->members));
@@ -248,7 +249,7 @@ static int convert_members(struct export_types *types, const struct level *up, c
 	for (uint32_t i = 0; !ret && i < from->member_count; i++) {
 		struct ctf_member *member = &to->members[i];
 		size_t size = path ? strlen(path) : 0;
-		struct level inner = level;
+		struct export_type_level inner = level;
 		char *longer = NULL;
 
 		*member = from->members[i];
@@ -270,11 +271,13 @@ static int convert_members(struct export_types *types, const struct level *up, c
 	return ret;
 }
 
-static int export_types_convert_type(struct export_types *types, const struct level *level,
-		const struct ctf_type *from, struct ctf_type **out)
+static int export_types_convert_type(struct export_types *types,
+		const struct export_type_level *level, const struct ctf_type *from,
+		struct ctf_type **out)
 {
 	struct ctf_type *to = ctf_arena_alloc(types->arena, 1, sizeof(*to));
-	struct level nowhere = {level ? level->up : NULL, level ? level->type : NULL, NULL};
+	struct export_type_level nowhere = {
+			level ? level->up : NULL, level ? level->type : NULL, NULL};
 	struct export_tag *tag;
 	int ret = 0;
 
@@ -309,7 +312,7 @@ int export_types_convert(struct export_types *types, const char *scope, const st
 		const struct ctf_type **converted)
 {
 	struct ctf_type *copy = NULL;
-	struct level level = {.path = scope};
+	struct export_type_level level = {.path = scope};
 	int ret;
 
 	*converted = type;

@@ -67,16 +67,17 @@ size_t proto_begin(struct view_out *out, unsigned int field)
 	return view_out_size(out);
 }
 
-void proto_end(struct view_out *out, size_t place)
+void proto_end(struct view_out *out, size_t begin_offset)
 {
-	size_t size = view_out_size(out) - place;
+	size_t size = view_out_size(out) - begin_offset;
 
 	if (out->failed)
 		return;
 	if (size >= 1u << 28)
 		out->failed = true; /* Larger than any record can be. */
 	for (unsigned int i = 0; i < 4; i++)
-		out->begin[place - 4 + i] = (char)((size >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
+		out->begin[begin_offset - 4 + i] =
+				(char)((size >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
 }
 
 /* Length of a valid UTF-8 character, or 0. */
@@ -129,17 +130,17 @@ void export_put_utf8(struct view_out *out, const char *text, size_t size)
 
 void proto_text(struct view_out *out, unsigned int field, const char *text, size_t size)
 {
-	size_t place = proto_begin(out, field);
+	size_t begin_offset = proto_begin(out, field);
 
 	export_put_utf8(out, text, size);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 }
 
 uint64_t export_intern(
 		struct export_names *names, struct view_out *fresh, const char *text, size_t size)
 {
 	uint32_t known = names->keys.count, number;
-	size_t place;
+	size_t begin_offset;
 
 	names->keys.limit = NAMES_MAX;
 	number = keys_add(&names->keys, text, size);
@@ -148,10 +149,10 @@ uint64_t export_intern(
 	if (number == KEYS_NONE)
 		return 0;
 	if (number == known) {
-		place = proto_begin(fresh, names->field);
+		begin_offset = proto_begin(fresh, names->field);
 		proto_number(fresh, 1, (uint64_t)number + 1);
 		proto_text(fresh, 2, text, size);
-		proto_end(fresh, place);
+		proto_end(fresh, begin_offset);
 	}
 	return (uint64_t)number + 1;
 }
@@ -162,7 +163,7 @@ uint64_t export_intern(
 static size_t export_values_begin_annotation(
 		struct export_annotations *to, unsigned int field, const char *name, size_t size)
 {
-	size_t place = proto_begin(to->out, field);
+	size_t begin_offset = proto_begin(to->out, field);
 	uint64_t number;
 
 	if (name) {
@@ -172,7 +173,7 @@ static size_t export_values_begin_annotation(
 		else
 			proto_text(to->out, NAME, name, size);
 	}
-	return place;
+	return begin_offset;
 }
 
 static size_t begin_copy(struct export_annotations *to, unsigned int field, const char *name,
@@ -200,7 +201,7 @@ static void export_values_add_integer(
 }
 
 static void export_values_add(struct export_annotations *to, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion);
+		const struct ctf_value *value, const struct ctf_value *related);
 static void export_values_add_scalar(struct export_annotations *to, const struct ctf_value *value);
 
 /* What has no form of its own here: as the view writes it. */
@@ -230,7 +231,7 @@ static void export_values_add_labels(struct export_annotations *to, const struct
 		const struct ctf_value *value)
 {
 	struct view_out *out = to->out;
-	size_t place = export_values_begin_annotation(to, DICT_ENTRIES, "label", 5),
+	size_t begin_offset = export_values_begin_annotation(to, DICT_ENTRIES, "label", 5),
 	       text = proto_begin(out, STRING);
 
 	for (uint32_t i = 0; i < show->label_count; i++) {
@@ -243,18 +244,18 @@ static void export_values_add_labels(struct export_annotations *to, const struct
 		export_put_utf8(out, label, strlen(label));
 	}
 	proto_end(out, text);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 }
 
 static void put_labelled(struct export_annotations *to, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion)
+		const struct ctf_value *value, const struct ctf_value *related)
 {
-	size_t place;
+	size_t begin_offset;
 
 	export_values_add_labels(to, show, value);
-	place = export_values_begin_annotation(to, DICT_ENTRIES, "value", 5);
-	export_values_add(to, show->element, value, companion);
-	proto_end(to->out, place);
+	begin_offset = export_values_begin_annotation(to, DICT_ENTRIES, "value", 5);
+	export_values_add(to, show->element, value, related);
+	proto_end(to->out, begin_offset);
 }
 
 /* ---- compounds ---- */
@@ -271,11 +272,11 @@ static void export_values_add_members(struct export_annotations *to, unsigned in
 		const struct view_show *part = show->parts[i];
 
 		if (part) {
-			size_t place = begin_copy(
+			size_t begin_offset = begin_copy(
 					to, field, part->name, strlen(part->name), part->copy);
 
 			export_values_add(to, part, member, before);
-			proto_end(to->out, place);
+			proto_end(to->out, begin_offset);
 		}
 		before = member;
 	}
@@ -306,13 +307,13 @@ static void put_elements(struct export_annotations *to, const struct view_show *
 
 	ctf_cursor_start(&cursor, value);
 	while ((element = ctf_cursor_next(&cursor))) {
-		size_t place = export_values_begin_annotation(to, ARRAY_VALUES, NULL, 0);
+		size_t begin_offset = export_values_begin_annotation(to, ARRAY_VALUES, NULL, 0);
 
 		if (show)
 			export_values_add(to, show, element, NULL);
 		else
 			export_values_add_scalar(to, element);
-		proto_end(to->out, place);
+		proto_end(to->out, begin_offset);
 	}
 }
 
@@ -321,25 +322,25 @@ static void export_values_add_variant(struct export_annotations *to, const struc
 {
 	const struct ctf_value *option = value + 1;
 	const struct view_show *part = show->parts[option->member - value->type->members];
-	size_t place;
+	size_t begin_offset;
 
 	if (part) {
 		export_values_add(to, part, option, NULL);
 	} else if (show->kind == VIEW_SHOW_OPTIONAL || !selector) {
 		put_null(to);
 	} else {
-		place = export_values_begin_annotation(to, DICT_ENTRIES, "selector", 8);
+		begin_offset = export_values_begin_annotation(to, DICT_ENTRIES, "selector", 8);
 		export_values_add_integer(to, selector->u, selector->type->is_signed);
-		proto_end(to->out, place);
+		proto_end(to->out, begin_offset);
 	}
 }
 
 static void export_values_add(struct export_annotations *to, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion)
+		const struct ctf_value *value, const struct ctf_value *related)
 {
 	if (show->wrapped) {
-		companion = value + 1;
-		value = companion + companion->span;
+		related = value + 1;
+		value = related + related->span;
 	}
 	switch (show->kind) {
 	case VIEW_SHOW_NULL: put_null(to); break;
@@ -359,9 +360,9 @@ static void export_values_add(struct export_annotations *to, const struct view_s
 		break;
 	case VIEW_SHOW_LIST: put_elements(to, show->element, value); break;
 	case VIEW_SHOW_ENUM:
-	case VIEW_SHOW_BITMAP: put_labelled(to, show, value, companion); break;
+	case VIEW_SHOW_BITMAP: put_labelled(to, show, value, related); break;
 	case VIEW_SHOW_OPTIONAL:
-	case VIEW_SHOW_VARIANT: export_values_add_variant(to, show, value, companion); break;
+	case VIEW_SHOW_VARIANT: export_values_add_variant(to, show, value, related); break;
 	case VIEW_SHOW_DYNAMIC: export_annotate_dynamic(to, DICT_ENTRIES, value); break;
 	}
 }
@@ -378,13 +379,13 @@ static void put_plain_members(
 	ctf_cursor_start(&cursor, value);
 	while ((member = ctf_cursor_next(&cursor))) {
 		const char *name = member->member->name + (member->member->name[0] == '_');
-		size_t place;
+		size_t begin_offset;
 
 		if (view_is_tag(value->type, index++))
 			continue;
-		place = export_values_begin_annotation(to, field, name, strlen(name));
+		begin_offset = export_values_begin_annotation(to, field, name, strlen(name));
 		export_values_add_scalar(to, member);
-		proto_end(to->out, place);
+		proto_end(to->out, begin_offset);
 	}
 }
 
@@ -398,7 +399,7 @@ static bool is_nothing(const struct ctf_value *option)
 static void put_plain_enum(struct export_annotations *to, const struct ctf_value *value)
 {
 	struct view_out *out = to->out;
-	size_t place = export_values_begin_annotation(to, DICT_ENTRIES, "label", 5),
+	size_t begin_offset = export_values_begin_annotation(to, DICT_ENTRIES, "label", 5),
 	       text = proto_begin(out, STRING);
 	const char *label;
 	uint32_t at = 0;
@@ -409,10 +410,10 @@ static void put_plain_enum(struct export_annotations *to, const struct ctf_value
 		export_put_utf8(out, label, strlen(label));
 	}
 	proto_end(out, text);
-	proto_end(out, place);
-	place = export_values_begin_annotation(to, DICT_ENTRIES, "value", 5);
+	proto_end(out, begin_offset);
+	begin_offset = export_values_begin_annotation(to, DICT_ENTRIES, "value", 5);
 	export_values_add_integer(to, value->u, value->type->is_signed);
-	proto_end(out, place);
+	proto_end(out, begin_offset);
 }
 
 static void export_values_add_scalar(struct export_annotations *to, const struct ctf_value *value)
@@ -458,12 +459,12 @@ static void export_values_add_scalar(struct export_annotations *to, const struct
 enum { NODE_STRUCT = 21, NODE_ARRAY = 22, NODE_ATTRIBUTES = 23 };
 
 /* A place in the list of nodes (docs/spec/recording.md, section 7). */
-struct nodes {
+struct export_node_cursor {
 	struct ctf_cursor cursor;
 	const struct ctf_value *node; /* NULL: the end, or not made like one. */
 };
 
-static void export_values_next_node(struct nodes *nodes)
+static void export_values_next_node(struct export_node_cursor *nodes)
 {
 	const struct ctf_value *node = ctf_cursor_next(&nodes->cursor);
 
@@ -497,9 +498,9 @@ static void put_scalar_node(struct export_annotations *to, const struct ctf_valu
 }
 
 /* Whether there is more than attributes below a node that stood before this place. */
-static bool has_children(const struct nodes *at, uint64_t depth)
+static bool has_children(const struct export_node_cursor *at, uint64_t depth)
 {
-	struct nodes nodes = *at;
+	struct export_node_cursor nodes = *at;
 
 	for (; nodes.node && nodes.node[1].u > depth; export_values_next_node(&nodes)) {
 		if (nodes.node[1].u == depth + 1 && nodes.node[3].u != NODE_ATTRIBUTES)
@@ -509,7 +510,8 @@ static bool has_children(const struct nodes *at, uint64_t depth)
 }
 
 /* The node that stands here and all below it, which are taken off the list. */
-static void put_node(struct export_annotations *to, struct nodes *nodes, unsigned int field)
+static void put_node(
+		struct export_annotations *to, struct export_node_cursor *nodes, unsigned int field)
 {
 	const struct ctf_value *node = nodes->node;
 	uint64_t depth = node[1].u, kind = node[3].u;
@@ -522,7 +524,7 @@ static void put_node(struct export_annotations *to, struct nodes *nodes, unsigne
 		put_empty(to, kind == NODE_STRUCT ? "{}" : "[]");
 	while (nodes->node && nodes->node[1].u > depth) {
 		const struct ctf_value *child = nodes->node;
-		size_t place;
+		size_t begin_offset;
 
 		if (child[1].u > depth + 1 || child[3].u == NODE_ATTRIBUTES ||
 				(kind != NODE_STRUCT && kind != NODE_ARRAY)) {
@@ -530,19 +532,19 @@ static void put_node(struct export_annotations *to, struct nodes *nodes, unsigne
 			continue;
 		}
 		if (kind == NODE_STRUCT)
-			place = export_values_begin_annotation(
+			begin_offset = export_values_begin_annotation(
 					to, field, child[2].text, (size_t)child[2].size);
 		else
-			place = export_values_begin_annotation(to, ARRAY_VALUES, NULL, 0);
+			begin_offset = export_values_begin_annotation(to, ARRAY_VALUES, NULL, 0);
 		put_node(to, nodes, DICT_ENTRIES);
-		proto_end(to->out, place);
+		proto_end(to->out, begin_offset);
 	}
 }
 
 void export_annotate_dynamic(
 		struct export_annotations *to, unsigned int field, const struct ctf_value *list)
 {
-	struct nodes nodes;
+	struct export_node_cursor nodes;
 
 	ctf_cursor_start(&nodes.cursor, list);
 	export_values_next_node(&nodes);
@@ -577,17 +579,19 @@ void export_annotate(struct export_annotations *to, const struct walk_class *cla
 
 void export_annotate_number(struct export_annotations *to, const char *name, uint64_t number)
 {
-	size_t place = export_values_begin_annotation(to, EVENT_ANNOTATIONS, name, strlen(name));
+	size_t begin_offset =
+			export_values_begin_annotation(to, EVENT_ANNOTATIONS, name, strlen(name));
 
 	proto_number(to->out, UINT, number);
-	proto_end(to->out, place);
+	proto_end(to->out, begin_offset);
 }
 
 void export_annotate_text(
 		struct export_annotations *to, const char *name, const char *text, size_t size)
 {
-	size_t place = export_values_begin_annotation(to, EVENT_ANNOTATIONS, name, strlen(name));
+	size_t begin_offset =
+			export_values_begin_annotation(to, EVENT_ANNOTATIONS, name, strlen(name));
 
 	proto_text(to->out, STRING, text, size);
-	proto_end(to->out, place);
+	proto_end(to->out, begin_offset);
 }

@@ -39,12 +39,12 @@ int export_flush(struct export *export)
 	return export->out.failed ? -ENOMEM : 0;
 }
 
-static int say_cannot_write(const struct export *export, int error)
+static int export_print_cannot_write(const struct export *export, int error)
 {
 	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
 	if (error == -EPIPE)
 		return COMMAND_SIGNAL + SIGPIPE;
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			error == -ENOSPC ? "free some space there, or write to another directory"
 					 : NULL,
 			"cannot write %s: %s", export->path, strerror(-error));
@@ -62,16 +62,16 @@ static int open_partial(struct export *export)
 
 	if (asprintf(&export->partial, "%s.partial", export->path) < 0) {
 		export->partial = NULL;
-		return say_cannot_write(export, -ENOMEM);
+		return export_print_cannot_write(export, -ENOMEM);
 	}
 	export->fd = open(export->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (export->fd < 0)
-		return say_cannot_write(export, -errno);
+		return export_print_cannot_write(export, -errno);
 	ret = keeper_start(&export->keeper, export->partial, export->path);
 	if (!ret)
 		return COMMAND_DONE;
 	unlink(export->partial);
-	return say_cannot_write(export, ret);
+	return export_print_cannot_write(export, ret);
 }
 
 static int export_open_output(struct export *export)
@@ -83,7 +83,7 @@ static int export_open_output(struct export *export)
 	export->path = "to standard output";
 	if (!path || !strcmp(path, "-")) {
 		if (is_binary(export->options) && isatty(STDOUT_FILENO))
-			return say_error(COMMAND_USAGE, "add `-o FILE`",
+			return message_error(COMMAND_USAGE, "add `-o FILE`",
 					"a Perfetto trace is not for the terminal");
 		return COMMAND_DONE;
 	}
@@ -94,7 +94,7 @@ static int export_open_output(struct export *export)
 	} else {
 		return open_partial(export);
 	}
-	return export->fd < 0 ? say_cannot_write(export, -errno) : COMMAND_DONE;
+	return export->fd < 0 ? export_print_cannot_write(export, -errno) : COMMAND_DONE;
 }
 
 /* The file gets its name, or is removed. */
@@ -109,7 +109,7 @@ static int export_close_output(struct export *export, bool good)
 	renamed = keeper_end(&export->keeper, good && !error);
 	error = error ? error : renamed;
 	free(export->partial);
-	return good && error ? say_cannot_write(export, error) : COMMAND_DONE;
+	return good && error ? export_print_cannot_write(export, error) : COMMAND_DONE;
 }
 
 /* ---- classes of events ---- */
@@ -144,7 +144,7 @@ static void *export_create_class(void *user, struct walk_class *walk, const stru
 /* Which lanes are taken in a rule and a process. */
 struct export_lanes {
 	bool *busy;
-	uint32_t room;
+	uint32_t capacity;
 	uint32_t first; /* No free one is before this. */
 };
 
@@ -168,17 +168,17 @@ static struct export_lanes *lanes_of(struct export *export, unsigned int rule, u
 
 static int take_lane(struct export_lanes *lanes, uint32_t *lane)
 {
-	while (lanes->first < lanes->room && lanes->busy[lanes->first])
+	while (lanes->first < lanes->capacity && lanes->busy[lanes->first])
 		lanes->first++;
-	if (lanes->first == lanes->room) {
-		uint32_t room = lanes->room ? lanes->room * 2 : 8;
-		bool *grown = realloc(lanes->busy, room * sizeof(*grown));
+	if (lanes->first == lanes->capacity) {
+		uint32_t capacity = lanes->capacity ? lanes->capacity * 2 : 8;
+		bool *grown = realloc(lanes->busy, capacity * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
-		memset(grown + lanes->room, 0, (room - lanes->room) * sizeof(*grown));
+		memset(grown + lanes->capacity, 0, (capacity - lanes->capacity) * sizeof(*grown));
 		lanes->busy = grown;
-		lanes->room = room;
+		lanes->capacity = capacity;
 	}
 	*lane = lanes->first;
 	lanes->busy[*lane] = true;
@@ -276,15 +276,15 @@ static int export_write_item(
 	if (!class || class->lost) {
 		if (class && !walk_lost_is_bytes(item))
 			export->lost += walk_lost_count(item);
-		if (who_of_trace(&export->who, item->trace) == KEYS_NONE)
+		if (identity_of_trace(&export->identity, item->trace) == KEYS_NONE)
 			return -ENOMEM;
 		return export->ops->loss ? export->ops->loss(export, item, class) : 0;
 	}
 	own = class->own;
-	own->process = who_process(&export->who, &own->who, item);
+	own->process = identity_process(&export->identity, &own->identity, item);
 	if (own->process == KEYS_NONE)
 		return -ENOMEM;
-	own->thread = who_thread(&own->who, item);
+	own->thread = identity_thread(&own->identity, item);
 	if (own->pair.begins | own->pair.ends)
 		ret = take_slices(export, item, class);
 	return ret ? (ret < 0 ? ret : 0) : export->ops->event(export, item, class, NULL);
@@ -311,7 +311,7 @@ static void free_export(struct export *export)
 	if (export->ops->free)
 		export->ops->free(export);
 	walk_close(&export->walk);
-	who_free(&export->who);
+	identity_free(&export->identity);
 	pairs_free(&export->pairs);
 	for (uint32_t i = 0; i < export->lane_keys.count; i++)
 		free(export->lanes[i].busy);
@@ -320,7 +320,7 @@ static void free_export(struct export *export)
 	view_out_free(&export->out);
 }
 
-static bool lacks_threads(const struct pairs *pairs)
+static bool lacks_threads(const struct report_pairs *pairs)
 {
 	for (unsigned int i = 0; i < pairs->rule_count; i++) {
 		if (pairs->rules[i].no_thread)
@@ -335,24 +335,24 @@ static int export_make_directory(struct export *export)
 	int ret;
 
 	if (mkdir(export->path, CTF_DIRECTORY_MODE))
-		return errno == EEXIST ? COMMAND_DONE : say_cannot_write(export, -errno);
+		return errno == EEXIST ? COMMAND_DONE : export_print_cannot_write(export, -errno);
 	ret = keeper_start(&export->keeper, export->path, NULL);
 	if (!ret)
 		return COMMAND_DONE;
 	rmdir(export->path);
-	return say_cannot_write(export, ret);
+	return export_print_cannot_write(export, ret);
 }
 
 static int export_items(
 		const struct export_options *options, const char *dir, const struct export_ops *ops)
 {
 	struct export export = {.options = options, .ops = ops, .fd = -1, .keeper = {.socket = -1}};
-	struct walk_options walk = {.verb = "export",
+	struct report_walk_options walk = {.verb = "export",
 			.dir = dir,
 			.patterns = &options->patterns,
 			.where = options->filter,
 			.times = options->times};
-	char number[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX];
 	int status = pairs_create(&export.pairs, &options->pairs, options->key, options->across);
 	int ret;
 
@@ -371,17 +371,18 @@ static int export_items(
 		export.walk.user = &export;
 		ret = export_write_all(&export);
 		if (ret && export.write_error)
-			status = say_cannot_write(&export, export.write_error);
+			status = export_print_cannot_write(&export, export.write_error);
 		else if (ret)
-			status = say_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
-					dir, strerror(-ret));
+			status = message_error(COMMAND_FAILED, NULL,
+					"cannot go on exporting %s: %s", dir, strerror(-ret));
 		else if (export.lost && !ops->loss)
-			say_note("%s event%s lost while recording", say_number(export.lost, number),
+			message_note("%s event%s lost while recording",
+					format_number(export.lost, number),
 					export.lost == 1 ? " was" : "s were");
 		if (!status && !export.walk.events)
 			walk_note_nothing(&export.walk);
 		if (!status && lacks_threads(&export.pairs))
-			say_note("%s", PAIRS_NO_THREAD);
+			message_note("%s", PAIRS_NO_THREAD);
 	}
 	ret = export_close_output(&export, !status);
 	status = status ? status : ret;
@@ -393,24 +394,24 @@ static int export_items(
 
 /* ---- JSON lines: what the view prints ---- */
 
-struct lines {
+struct export_json_lines {
 	struct pattern *patterns;
 	size_t count;
 };
 
 static bool export_event_is_selected(void *context, const char *name, int loglevel)
 {
-	const struct lines *lines = context;
+	const struct export_json_lines *lines = context;
 
 	return walk_pattern_wants(lines->patterns, lines->count, name, loglevel);
 }
 
-static void export_print_message(enum view_message kind, const char *mend, const char *sentence)
+static void export_print_message(enum view_message kind, const char *hint, const char *sentence)
 {
 	if (kind == VIEW_NOTE)
-		say_note("%s", sentence);
+		message_note("%s", sentence);
 	else
-		say_error(COMMAND_FAILED, mend, "%s", sentence);
+		message_error(COMMAND_FAILED, hint, "%s", sentence);
 }
 
 static void note_nothing(void *context, const struct ctf_reader *reader)
@@ -418,7 +419,7 @@ static void note_nothing(void *context, const struct ctf_reader *reader)
 	const struct export *export = context;
 
 	command_nothing_fits(reader,
-			&(const struct walk_options){.verb = "export",
+			&(const struct report_walk_options){.verb = "export",
 					.dir = export->dir,
 					.patterns = &export->options->patterns,
 					.times = export->options->times},
@@ -428,11 +429,11 @@ static void note_nothing(void *context, const struct ctf_reader *reader)
 static int export_lines(const struct export_options *options, const char *dir)
 {
 	struct export export = {.options = options, .dir = dir, .fd = -1, .keeper = {.socket = -1}};
-	struct lines lines = {.count = options->patterns.count};
+	struct export_json_lines lines = {.count = options->patterns.count};
 	struct view_options view = {.dir = dir,
 			.verb = "export",
 			.json = true,
-			.say = export_print_message,
+			.report = export_print_message,
 			.nothing = note_nothing,
 			.nothing_context = &export};
 	struct where where = {0};
@@ -445,7 +446,7 @@ static int export_lines(const struct export_options *options, const char *dir)
 	if (!status)
 		status = view_times_read(&options->times, &view.from, &view.to);
 	if (!status)
-		status = walk_check(&(struct walk_options){.verb = "export", .dir = dir});
+		status = walk_check(&(struct report_walk_options){.verb = "export", .dir = dir});
 	if (!status)
 		status = export_open_output(&export);
 	if (!status) {
@@ -453,10 +454,11 @@ static int export_lines(const struct export_options *options, const char *dir)
 			view.wanted = export_event_is_selected;
 		view.wanted_context = &lines;
 		view.out = export.fd == STDOUT_FILENO ? stdout : fdopen(export.fd, "w");
-		status = view.out ? cmd_view_run(&view) : say_cannot_write(&export, -errno);
+		status = view.out ? cmd_view_run(&view)
+				  : export_print_cannot_write(&export, -errno);
 		if (view.out && view.out != stdout) {
 			if (fclose(view.out) && !status)
-				status = say_cannot_write(&export, -errno);
+				status = export_print_cannot_write(&export, -errno);
 			export.fd = STDOUT_FILENO; /* It is closed. */
 		}
 	}
@@ -474,14 +476,14 @@ static int export_check_options(const struct export_options *options)
 	bool drawn = options->format == EXPORT_PERFETTO || options->format == EXPORT_CHROME;
 
 	if (options->pairs.count && !drawn)
-		return say_error(COMMAND_USAGE, "use `--format perfetto` or `--format chrome`",
+		return message_error(COMMAND_USAGE, "use `--format perfetto` or `--format chrome`",
 				"`--pair` makes slices, and this format has none");
 	if ((options->key || options->across) && !options->pairs.count)
-		return say_error(COMMAND_USAGE, "add `--pair BEGIN END`",
+		return message_error(COMMAND_USAGE, "add `--pair BEGIN END`",
 				"`--%s` has no effect without `--pair`",
 				options->key ? "key" : "across");
 	if (options->across && !options->key)
-		return say_error(COMMAND_USAGE, "add `--key EXPRESSION`",
+		return message_error(COMMAND_USAGE, "add `--key EXPRESSION`",
 				"`--across` has no effect without `--key`");
 	return COMMAND_DONE;
 }
@@ -521,7 +523,7 @@ static int check_former_format(const struct export_options *options)
 	nearest_begin(&nearest, options->times.to);
 	for (size_t i = 0; command_export_formats[i]; i++)
 		nearest_offer(&nearest, command_export_formats[i]);
-	return say_error(COMMAND_USAGE,
+	return message_error(COMMAND_USAGE,
 			nearest_text(&nearest, "--format ", meant, sizeof(meant))
 					? meant
 					: "`--format` is perfetto, chrome, csv, jsonl, ctf1 or ctf2",
@@ -557,7 +559,7 @@ int cmd_export(const struct parsed *parsed)
 
 int64_t export_pid(const struct export *export, uint32_t process)
 {
-	const struct who_process *own = &export->who.processes[process];
+	const struct identity_process *own = &export->identity.processes[process];
 
 	/* The first one with this number keeps it: containers have processes of the same number. */
 	return own->pid < 0 || own->repeated ? EXPORT_MADE_UP + (int64_t)process : own->pid;
@@ -572,7 +574,7 @@ int64_t export_tid(const struct ctf_item *item, int64_t thread)
 
 void export_process_name(const struct export *export, uint32_t process, char *text, size_t size)
 {
-	const struct who_process *own = &export->who.processes[process];
+	const struct identity_process *own = &export->identity.processes[process];
 	const char *name = own->name ? own->name : own->hostname ? own->hostname : "?";
 
 	snprintf(text, size, "%s", name);

@@ -42,7 +42,7 @@ struct export_ops {
 /* The state of a class of events. */
 struct export_class {
 	const struct export_ops *ops;
-	struct who_class who;
+	struct identity_class identity;
 	struct pair_class pair;
 	uint32_t process; /* Of the record at hand … */
 	int64_t thread;   /* … and its thread, -1: not known. */
@@ -54,9 +54,9 @@ struct export
 	const char *dir;
 	const struct export_options *options;
 	const struct export_ops *ops;
-	struct walk walk;
-	struct who who;
-	struct pairs pairs;
+	struct report_walk walk;
+	struct identity identity;
+	struct report_pairs pairs;
 	struct keys lane_keys; /* Rule and process. */
 	struct export_lanes *lanes;
 	int fd;
@@ -98,7 +98,7 @@ void proto_text(struct view_out *out, unsigned int field, const char *text, size
 void proto_double(struct view_out *out, unsigned int field, double number);
 /* A message inside: what is written until proto_end() with the same place. */
 size_t proto_begin(struct view_out *out, unsigned int field);
-void proto_end(struct view_out *out, size_t place);
+void proto_end(struct view_out *out, size_t begin_offset);
 
 /* Names that are written once and have numbers from then on. */
 struct export_names {

@@ -13,7 +13,7 @@
 struct habit {
 	const char *verb; /* of ours, behind which the word stands; NULL: the word is the verb */
 	const char *word;
-	const char *mend;
+	const char *hint;
 };
 
 static const struct habit habits[] = {
@@ -83,7 +83,7 @@ static const struct habit habits[] = {
 				"the kernel's events are recorded by `side record -k PATTERN`"},
 };
 
-const char *habits_mend(const struct verb *verb, const char *word)
+const char *habits_hint(const struct verb *verb, const char *word)
 {
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++) {
 		const struct habit *habit = &habits[i];
@@ -91,22 +91,22 @@ const char *habits_mend(const struct verb *verb, const char *word)
 		if (!habit->verb != !verb || strcmp(habit->word, word) != 0)
 			continue;
 		if (!verb || !strcmp(habit->verb, verb->name))
-			return habit->mend;
+			return habit->hint;
 	}
 	return NULL;
 }
 
-int command_unknown_word(const struct verb *verb, const char *word, const char *const *words,
+int command_unknown_word(const struct verb *verb, const char *word, const char *const *choices,
 		const char *hint)
 {
 	char meant[NEAREST_TEXT_SIZE], prefix[64];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, word);
-	for (; *words; words++)
-		nearest_offer(&nearest, *words);
+	for (; *choices; choices++)
+		nearest_offer(&nearest, *choices);
 	snprintf(prefix, sizeof(prefix), "side %s ", verb->name);
-	return say_error(COMMAND_USAGE,
+	return message_error(COMMAND_USAGE,
 			nearest_text(&nearest, prefix, meant, sizeof(meant)) ? meant : hint,
 			"`side %s` does not understand `%.128s`", verb->name, word);
 }

@@ -194,7 +194,7 @@ static void json_options(FILE *out, const struct option *options)
 					option->optional ? ",\"optional\":true" : "");
 		if (option->standard) {
 			fputs(",\"default\":", out);
-			say_json_string(out, option->standard);
+			print_json_string(out, option->standard);
 		}
 		if (option->choices) {
 			fputs(",\"choices\":[", out);
@@ -203,7 +203,7 @@ static void json_options(FILE *out, const struct option *options)
 			fputs("]", out);
 		}
 		fputs(",\"help\":", out);
-		say_json_string(out, option->sentence);
+		print_json_string(out, option->sentence);
 		fputs("}", out);
 	}
 }
@@ -211,10 +211,10 @@ static void json_options(FILE *out, const struct option *options)
 void help_print_json(FILE *out, const struct verb *verb)
 {
 	fprintf(out, "{\"schema\":%d,\"type\":\"verb\",\"name\":\"%s\",\"operands\":",
-			SAY_JSON_SCHEMA, verb->name);
-	say_json_string(out, verb->operands);
+			OUTPUT_JSON_SCHEMA, verb->name);
+	print_json_string(out, verb->operands);
 	fputs(",\"summary\":", out);
-	say_json_string(out, verb->summary);
+	print_json_string(out, verb->summary);
 	fputs(",\"options\":[", out);
 	json_options(out, verb->options);
 	if (verb->options->name)
@@ -223,9 +223,9 @@ void help_print_json(FILE *out, const struct verb *verb)
 	fputs("],\"examples\":[", out);
 	for (const struct example *example = verb->examples; example->command; example++) {
 		fprintf(out, "%s{\"command\":", example == verb->examples ? "" : ",");
-		say_json_string(out, example->command);
+		print_json_string(out, example->command);
 		fputs(",\"help\":", out);
-		say_json_string(out, example->sentence);
+		print_json_string(out, example->sentence);
 		fputs("}", out);
 	}
 	fputs("]}\n", out);

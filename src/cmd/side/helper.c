@@ -20,46 +20,46 @@
 
 /* ---- words ---- */
 
-static size_t helper_count_args(char *const *words)
+static size_t helper_count_args(char *const *args)
 {
 	size_t count = 0;
 
-	while (words && words[count])
+	while (args && args[count])
 		count++;
 	return count;
 }
 
-static bool helper_add_arg(char ***words, const char *text)
+static bool helper_add_arg(char ***args, const char *text)
 {
-	size_t count = helper_count_args(*words);
-	char **more = realloc(*words, (count + 2) * sizeof(*more));
+	size_t count = helper_count_args(*args);
+	char **more = realloc(*args, (count + 2) * sizeof(*more));
 
 	if (!more)
 		return false;
-	*words = more;
+	*args = more;
 	more[count] = strdup(text);
 	more[count + 1] = NULL;
 	return more[count] != NULL;
 }
 
-bool helper_add(char ***words, const char *option, const char *value)
+bool helper_add(char ***args, const char *option, const char *value)
 {
-	return helper_add_arg(words, option) && (!value || helper_add_arg(words, value));
+	return helper_add_arg(args, option) && (!value || helper_add_arg(args, value));
 }
 
-bool helper_add_number(char ***words, const char *option, uint64_t number)
+bool helper_add_number(char ***args, const char *option, uint64_t number)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, number);
-	return helper_add(words, option, text);
+	return helper_add(args, option, text);
 }
 
-void helper_free(char **words)
+void helper_free(char **args)
 {
-	for (size_t i = 0; words && words[i]; i++)
-		free(words[i]);
-	free(words);
+	for (size_t i = 0; args && args[i]; i++)
+		free(args[i]);
+	free(args);
 }
 
 /* ---- the program ---- */
@@ -83,12 +83,12 @@ int helper_find(const char *program, const char *folder, const char *what, char 
 				!access(path, X_OK))
 			return COMMAND_DONE;
 	}
-	return say_error(COMMAND_FAILED, "install side again",
+	return message_error(COMMAND_FAILED, "install side again",
 			"the part of side that records %s, %s, is not there", what, program);
 }
 
 /* `bound`: it is for a recording of ours without a daemon, and ends with us. */
-static _Noreturn void become(char **words, const char *variable, const char *value, bool bound)
+static _Noreturn void become(char **args, const char *variable, const char *value, bool bound)
 {
 	char *agent = session_library("libside-agent.so");
 
@@ -104,50 +104,52 @@ static _Noreturn void become(char **words, const char *variable, const char *val
 		setenv(variable, value, 1);
 	/* Sessions that want events of the same name mean those of programs. */
 	if (bound && (setenv("SIDE_AGENT_SESSION", "", 1) || prctl(PR_SET_PDEATHSIG, SIGTERM)))
-		_exit(say_error(COMMAND_FAILED, NULL, "out of memory"));
-	execv(words[0], words);
-	_exit(say_error(COMMAND_FAILED, NULL, "cannot run %.256s: %s", words[0], strerror(errno)));
+		_exit(message_error(COMMAND_FAILED, NULL, "out of memory"));
+	execv(args[0], args);
+	_exit(message_error(
+			COMMAND_FAILED, NULL, "cannot run %.256s: %s", args[0], strerror(errno)));
 }
 
-static int helper_spawn(char ***words, const char *variable, const char *value, bool bound,
+static int helper_spawn(char ***args, const char *variable, const char *value, bool bound,
 		int *ready, pid_t *child)
 {
 	int ends[2];
 
 	if (pipe(ends))
-		return say_error(COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
 	(void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-	if (!helper_add_number(words, "--ready", (uint64_t)ends[1])) {
+	if (!helper_add_number(args, "--ready", (uint64_t)ends[1])) {
 		close(ends[0]);
 		close(ends[1]);
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	fflush(NULL);
 	*child = fork();
 	if (!*child)
-		become(*words, variable, value, bound);
+		become(*args, variable, value, bound);
 	close(ends[1]);
 	*ready = ends[0];
 	if (*child > 0)
 		return COMMAND_DONE;
 	close(ends[0]);
 	*ready = -1;
-	return say_error(COMMAND_FAILED, NULL, "cannot start a process: %s", strerror(errno));
+	return message_error(COMMAND_FAILED, NULL, "cannot start a process: %s", strerror(errno));
 }
 
-int helper_begin(char ***words, const char *socket, int *ready, pid_t *child)
+int helper_begin(char ***args, const char *socket, int *ready, pid_t *child)
 {
-	return helper_spawn(words, WIRE_SOCKET_ENV, socket, true, ready, child);
+	return helper_spawn(args, WIRE_SOCKET_ENV, socket, true, ready, child);
 }
 
-int helper_start(char ***words, const char *variable, const char *value)
+int helper_start(char ***args, const char *variable, const char *value)
 {
 	char byte = 0;
 	int ready = -1, status;
 	pid_t child = -1;
 	ssize_t got;
 
-	status = helper_spawn(words, variable, value, false, &ready, &child);
+	status = helper_spawn(args, variable, value, false, &ready, &child);
 	if (status)
 		return status;
 	do

@@ -25,14 +25,14 @@
 #include <unistd.h>
 
 #define ANSWER_MAX 4096
-#define PATIENCE_S 60 /* thousands of events take some seconds */
+#define TIMEOUT_S 60 /* thousands of events take some seconds */
 #define VARIABLE "SIDE_AGENT_KERNEL"
 
 /* ---- asking it ---- */
 
 static int kernel_session_connect_to(struct ask *ask)
 {
-	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	const struct timeval timeout = {.tv_sec = TIMEOUT_S};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const char *path = control_path(ask->client), *slash = path ? strrchr(path, '/') : NULL;
 	int fd;
@@ -45,7 +45,7 @@ static int kernel_session_connect_to(struct ask *ask)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
 	close(fd);
@@ -85,65 +85,65 @@ void kernel_session_drain(struct ask *ask)
 	json_object_put(kernel_session_call(ask, KERNEL_SESSION_DRAIN, ""));
 }
 
-int kernel_session_look(struct ask *ask)
+int kernel_session_refresh(struct ask *ask)
 {
-	json_object_put(kernel_session_call(ask, KERNEL_SESSION_LOOK, ""));
+	json_object_put(kernel_session_call(ask, KERNEL_SESSION_REFRESH, ""));
 	return COMMAND_DONE;
 }
 
 /* ---- starting it ---- */
 
 /* It is this daemon's and no other's: sessions of another one would have each event twice. */
-static int start_there(const struct ask *ask, char ***words)
+static int start_there(const struct ask *ask, char ***args)
 {
 	const char *path = control_path(ask->client), *slash = path ? strrchr(path, '/') : NULL,
 		   *before = getenv(WIRE_RUNTIME_ENV);
 	char *kept = before ? strdup(before) : NULL,
-	     *place = slash ? strndup(path, (size_t)(slash - path)) : NULL;
+	     *directory = slash ? strndup(path, (size_t)(slash - path)) : NULL;
 	int status;
 
-	if (place)
-		(void)setenv(WIRE_RUNTIME_ENV, place, 1);
-	status = helper_start(words, VARIABLE, "1");
+	if (directory)
+		(void)setenv(WIRE_RUNTIME_ENV, directory, 1);
+	status = helper_start(args, VARIABLE, "1");
 	if (kept)
 		(void)setenv(WIRE_RUNTIME_ENV, kept, 1);
 	else
 		(void)unsetenv(WIRE_RUNTIME_ENV);
 	free(kept);
-	free(place);
+	free(directory);
 	return status;
 }
 
 static int kernel_session_start(const struct ask *ask, const struct control_options *options)
 {
-	static const char *const ways[] = {NULL, "perf", "tracefs"};
-	const char *way = options ? ways[options->kernel_way] : NULL;
-	char path[PATH_MAX], **words = NULL;
+	static const char *const backends[] = {NULL, "perf", "tracefs"};
+	const char *backend = options ? backends[options->kernel_backend] : NULL;
+	char path[PATH_MAX], **args = NULL;
 	int status = helper_find(SESSION_KERNEL_PROGRAM, "kernel", "the kernel's events", path);
 
 	if (status)
 		return status;
-	if (helper_add(&words, path, NULL) && (!way || helper_add(&words, "--way", way)) &&
+	if (helper_add(&args, path, NULL) && (!backend || helper_add(&args, "--way", backend)) &&
 			(!options || !options->kernel_buffer ||
-					helper_add_number(&words, "--buffer",
-							options->kernel_buffer)))
-		status = start_there(ask, &words);
+					helper_add_number(
+							&args, "--buffer", options->kernel_buffer)))
+		status = start_there(ask, &args);
 	else
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
-	helper_free(words);
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
+	helper_free(args);
 	return status;
 }
 
 static int kernel_session_run_server(struct ask *ask, const struct control_options *options)
 {
-	struct json_object *said = kernel_session_status(ask);
+	struct json_object *status = kernel_session_status(ask);
 
-	if (!said)
+	if (!status)
 		return kernel_session_start(ask, options);
-	if (options && (options->kernel_way || options->kernel_buffer))
-		say_note("the kernel's events come by %s already, for all sessions: the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them",
-				ask_text(said, "way"));
-	json_object_put(said);
+	if (options && (options->kernel_backend || options->kernel_buffer))
+		message_note("the kernel's events come by %s already, for all sessions: the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them",
+				ask_text(status, "way"));
+	json_object_put(status);
 	return COMMAND_DONE;
 }
 
@@ -160,7 +160,7 @@ static int kernel_session_check_pattern(struct ask *ask, const char *text)
 	answer = kernel_session_call(ask, KERNEL_SESSION_KNOWS, name);
 	if (answer && json_object_object_get_ex(answer, "known", &known) &&
 			!json_object_get_boolean(known))
-		status = say_error(COMMAND_FAILED, "`side list -k` shows those that there are",
+		status = message_error(COMMAND_FAILED, "`side list -k` shows those that there are",
 				"the kernel has no trace event that `%.128s` means", name);
 	json_object_put(answer);
 	return status;
@@ -214,7 +214,7 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 	bool has = false;
 
 	/* What is wrong with the session says whoever asks for more. */
-	if (request && !control_call(ask->client, request, ASK_PATIENCE_MS, &answer, &error)) {
+	if (request && !control_call(ask->client, request, ASK_TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
 			definition = NULL;
@@ -227,6 +227,6 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 	json_object_put(request);
 	/* All else is recorded without it. */
 	if (has && !kernel_session_run_server(ask, NULL))
-		(void)kernel_session_look(ask);
+		(void)kernel_session_refresh(ask);
 	return has;
 }

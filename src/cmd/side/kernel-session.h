@@ -21,7 +21,7 @@ struct parsed;
  */
 #define KERNEL_SESSION_SOCKET "kernel.sock"
 #define KERNEL_SESSION_LOCK "kernel.lock"
-#define KERNEL_SESSION_LOOK "look"
+#define KERNEL_SESSION_REFRESH "look"
 #define KERNEL_SESSION_DRAIN "drain"
 #define KERNEL_SESSION_KNOWS "knows"
 #define KERNEL_SESSION_STATUS "status"
@@ -30,7 +30,7 @@ struct parsed;
 int kernel_session_prepare(
 		struct ask *ask, const struct parsed *parsed, struct json_object *request);
 /* After a change of rules. */
-int kernel_session_look(struct ask *ask);
+int kernel_session_refresh(struct ask *ask);
 /* Before `start`, and after `load`: if the session (NULL: any) has such events, the program runs. What is wrong is said, and no more. */
 bool kernel_session_ensure(struct ask *ask, const char *session);
 /* Before `snapshot` and `rotate`: what has happened until now is in them. */

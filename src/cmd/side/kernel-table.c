@@ -32,10 +32,10 @@ static int kernel_table_read_memory(pid_t pid, uint64_t address, void *to, size_
 }
 
 /* Where its first page is mapped, and a path that leads to the file as the process sees it. */
-static int find_library(pid_t pid, uint64_t *begin, char *path, size_t room)
+static int find_library(pid_t pid, uint64_t *begin, char *path, size_t capacity)
 {
 	char maps_path[64], *line = NULL;
-	size_t line_room = 0;
+	size_t line_capacity = 0;
 	int ret = -ENOENT;
 	FILE *maps;
 
@@ -43,7 +43,7 @@ static int find_library(pid_t pid, uint64_t *begin, char *path, size_t room)
 	maps = fopen(maps_path, "re");
 	if (!maps)
 		return -errno;
-	while (ret && getline(&line, &line_room, maps) > 0) {
+	while (ret && getline(&line, &line_capacity, maps) > 0) {
 		const char *file = strchr(line, '/');
 		uint64_t offset;
 
@@ -51,7 +51,7 @@ static int find_library(pid_t pid, uint64_t *begin, char *path, size_t room)
 				sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, begin, &offset) != 2 ||
 				offset)
 			continue;
-		(void)snprintf(path, room, "/proc/%ld/root%.*s", (long)pid,
+		(void)snprintf(path, capacity, "/proc/%ld/root%.*s", (long)pid,
 				(int)strcspn(file, "\n"), file);
 		ret = 0;
 	}

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+static const char *const paths[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
 struct kernel_view {
 	const char *tracefs; /* NULL: it cannot be looked at */
@@ -24,47 +24,47 @@ struct kernel_view {
 /* ---- the kernel's side ---- */
 
 /* One line that says what is missing, and the mend. NULL: nothing is. */
-static const char *side_kernel_view_print_reason(struct kernel_view *view, const char **mend)
+static const char *side_kernel_view_print_reason(struct kernel_view *view, const char **hint)
 {
 	char path[128];
 	size_t i;
 	int error = ENOENT;
 
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		(void)snprintf(path, sizeof(path), "%s/user_events_status", places[i]);
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/user_events_status", paths[i]);
 		if (!access(path, R_OK)) {
-			view->tracefs = places[i];
+			view->tracefs = paths[i];
 			return NULL;
 		}
 		if (errno == EACCES || errno == EPERM)
 			error = EACCES;
 	}
 	if (error == EACCES) {
-		*mend = "run it as root";
+		*hint = "run it as root";
 		return "no permission to read the kernel's events";
 	}
-	(void)snprintf(path, sizeof(path), "%s/events", places[0]);
+	(void)snprintf(path, sizeof(path), "%s/events", paths[0]);
 	if (access(path, F_OK)) {
-		*mend = "`mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it";
+		*hint = "`mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it";
 		return "tracefs is not there";
 	}
-	*mend = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
+	*hint = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
 	return "the kernel has no user_events";
 }
 
-static void side_kernel_view_append_name(char *words, size_t room, const char *word)
+static void side_kernel_view_append_name(char *names, size_t capacity, const char *word)
 {
-	size_t size = strlen(words);
+	size_t size = strlen(names);
 
-	if (!strstr(words, word))
-		(void)snprintf(words + size, room - size, "%s%s", size ? " " : "", word);
+	if (!strstr(names, word))
+		(void)snprintf(names + size, capacity - size, "%s%s", size ? " " : "", word);
 }
 
 /* "ftrace perf" as user_events_status says; several formats of a name have numbers behind it. */
 static void status_listeners(const struct kernel_view *view,
-		const struct side_kernel_event_0 *event, char *words, size_t room)
+		const struct side_kernel_event_0 *event, char *names, size_t capacity)
 {
-	char path[128], line[600], *rest, *word;
+	char path[128], line[600], *remainder, *word;
 	size_t length = strlen(event->tracepoint);
 	FILE *status;
 
@@ -76,9 +76,9 @@ static void status_listeners(const struct kernel_view *view,
 		if (!used || strncmp(line, event->tracepoint, length) != 0 ||
 				line[length] != (event->multi_format ? '.' : ' '))
 			continue;
-		for (word = strtok_r(used + strlen(" # Used by "), " \n", &rest); word;
-				word = strtok_r(NULL, " \n", &rest))
-			side_kernel_view_append_name(words, room, word);
+		for (word = strtok_r(used + strlen(" # Used by "), " \n", &remainder); word;
+				word = strtok_r(NULL, " \n", &remainder))
+			side_kernel_view_append_name(names, capacity, word);
 	}
 	if (status)
 		(void)fclose(status);
@@ -86,7 +86,7 @@ static void status_listeners(const struct kernel_view *view,
 
 /* The instances of ftrace that have it on. */
 static void instance_listeners(const struct kernel_view *view,
-		const struct side_kernel_event_0 *event, char *words, size_t room)
+		const struct side_kernel_event_0 *event, char *names, size_t capacity)
 {
 	char pattern[512], path[600], name[128], byte;
 	glob_t found;
@@ -106,7 +106,7 @@ static void instance_listeners(const struct kernel_view *view,
 		(void)snprintf(name, sizeof(name), "instance:%.100s",
 				strrchr(found.gl_pathv[i], '/') + 1);
 		if (read(fd, &byte, 1) == 1 && byte == '1')
-			side_kernel_view_append_name(words, room, name);
+			side_kernel_view_append_name(names, capacity, name);
 		(void)close(fd);
 	}
 	globfree(&found);
@@ -126,34 +126,34 @@ static void side_kernel_view_print_json(pid_t pid, const struct side_kernel_even
 {
 	char name[RUNNING_NAME_MAX];
 
-	printf("{\"schema\":%d,\"type\":\"kernel_event\",\"event\":", SAY_JSON_SCHEMA);
-	say_json_string(stdout, event->name);
+	printf("{\"schema\":%d,\"type\":\"kernel_event\",\"event\":", OUTPUT_JSON_SCHEMA);
+	print_json_string(stdout, event->name);
 	fputs(",\"tracepoint\":", stdout);
-	say_json_string(stdout, tracepoint);
+	print_json_string(stdout, tracepoint);
 	printf(",\"state\":\"%s\",\"pid\":%ld,\"program\":", state_word(event), (long)pid);
-	say_json_string(stdout, running_name(pid, name));
+	print_json_string(stdout, running_name(pid, name));
 	printf(",\"written\":%" PRIu64 ",\"cut\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"listeners\":",
 			event->written, event->cut, event->lost);
-	say_json_string(stdout, listeners);
+	print_json_string(stdout, listeners);
 	fputs(",\"reason\":", stdout);
-	say_json_string(stdout, event->reason);
+	print_json_string(stdout, event->reason);
 	puts("}");
 }
 
 static void side_kernel_view_print_text(pid_t pid, const struct side_kernel_event_0 *event,
 		const char *tracepoint, const char *listeners)
 {
-	char name[RUNNING_NAME_MAX], shown[512], words[512];
+	char name[RUNNING_NAME_MAX], shown[512], names[512];
 
 	printf("%-24s %-11s %-36s %s %ld: %" PRIu64 " written",
-			say_printable(event->name, shown, sizeof(shown)), state_word(event),
+			format_printable(event->name, shown, sizeof(shown)), state_word(event),
 			tracepoint, running_name(pid, name), (long)pid, event->written);
 	if (event->cut)
 		printf(" (%" PRIu64 " shortened)", event->cut);
 	if (event->lost)
 		printf(", %" PRIu64 " lost", event->lost);
 	if (event->state == SIDE_KERNEL_EVENT_REFUSED)
-		printf("; %s", say_printable(event->reason, words, sizeof(words)));
+		printf("; %s", format_printable(event->reason, names, sizeof(names)));
 	else
 		printf("; %s%s", *listeners ? "listeners: " : "no listener", listeners);
 	putchar('\n');
@@ -168,14 +168,14 @@ static void side_kernel_view_show_event(
 	if (event->state == SIDE_KERNEL_EVENT_REGISTERED)
 		(void)snprintf(tracepoint, sizeof(tracepoint), "user_events%s:%s%s",
 				event->multi_format ? "_multi" : "",
-				say_printable(event->tracepoint, printable, sizeof(printable)),
+				format_printable(event->tracepoint, printable, sizeof(printable)),
 				event->multi_format ? ".*" : "");
 	if (view->tracefs && event->state == SIDE_KERNEL_EVENT_REGISTERED) {
 		status_listeners(view, event, listeners, sizeof(listeners));
 		instance_listeners(view, event, listeners, sizeof(listeners));
 	}
 	view->nr_events++;
-	if (say_is_json())
+	if (output_is_json())
 		side_kernel_view_print_json(pid, event, tracepoint, listeners);
 	else
 		side_kernel_view_print_text(pid, event, tracepoint, listeners);
@@ -186,9 +186,9 @@ static void show_problem(void *user, pid_t pid, const char *problem, const char 
 	char name[RUNNING_NAME_MAX], text[512], hint_text[512];
 
 	(void)user;
-	say_note_hint(say_printable(hint, hint_text, sizeof(hint_text)),
+	message_note_hint(format_printable(hint, hint_text, sizeof(hint_text)),
 			"%s (%ld) gives no events to the kernel: %s", running_name(pid, name),
-			(long)pid, say_printable(problem, text, sizeof(text)));
+			(long)pid, format_printable(problem, text, sizeof(text)));
 }
 
 static int side_kernel_view_scan_tracers(struct kernel_view *view)
@@ -201,7 +201,7 @@ static int side_kernel_view_scan_tracers(struct kernel_view *view)
 	int found = running_find(&pids, &count);
 
 	if (found)
-		return say_cannot_find_running(found);
+		return print_search_error(found);
 	for (i = 0; i < count; i++) {
 		int ret = kernel_table_read(pids[i], &reader);
 
@@ -209,28 +209,28 @@ static int side_kernel_view_scan_tracers(struct kernel_view *view)
 	}
 	free(pids);
 	if (view->unreadable)
-		say_note_hint("run as root to see all", "some programs cannot be inspected");
+		message_note_hint("run as root to see all", "some programs cannot be inspected");
 	return COMMAND_DONE;
 }
 
 int cmd_kernel(const struct parsed *parsed)
 {
 	struct kernel_view view = {0};
-	const char *mend = NULL, *missing;
+	const char *hint = NULL, *missing;
 	int status;
 
 	if (strcmp(parsed->operands[0], "status") != 0)
 		return command_unknown_word(parsed->verb, parsed->operands[0],
 				(const char *const[]){"status", NULL},
 				"did you mean `side kernel status`?");
-	missing = side_kernel_view_print_reason(&view, &mend);
+	missing = side_kernel_view_print_reason(&view, &hint);
 	status = side_kernel_view_scan_tracers(&view);
 	if (!status && missing)
-		return say_error(strncmp(missing, "no permission", 13) ? COMMAND_FAILED
-								       : COMMAND_NOT_PERMITTED,
-				mend, "%s", missing);
+		return message_error(strncmp(missing, "no permission", 13) ? COMMAND_FAILED
+									   : COMMAND_NOT_PERMITTED,
+				hint, "%s", missing);
 	if (!status && !view.nr_events)
-		say_note_hint("start one with SIDE_USER_EVENTS=all",
+		message_note_hint("start one with SIDE_USER_EVENTS=all",
 				"no program gives events to the kernel");
-	return status ? status : say_flush(stdout);
+	return status ? status : output_flush(stdout);
 }

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct names {
+struct kernel_event_names {
 	char **items;
 	size_t count;
 };
 
 static int list_kernel_add_event(void *user, const char *system, const char *name)
 {
-	struct names *names = user;
+	struct kernel_event_names *names = user;
 	char **items = reallocarray(names->items, names->count + 1, sizeof(*items));
 
 	if (!items)
@@ -33,15 +33,15 @@ static int list_kernel_compare_names(const void *one, const void *other)
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-static void list_kernel_print_events(const struct names *names, bool json)
+static void list_kernel_print_events(const struct kernel_event_names *names, bool json)
 {
 	for (size_t i = 0; i < names->count; i++) {
 		if (!json) {
 			puts(names->items[i]);
 			continue;
 		}
-		printf("{\"schema\":%d,\"type\":\"kernel_event\",\"event\":", SAY_JSON_SCHEMA);
-		say_json_string(stdout, names->items[i]);
+		printf("{\"schema\":%d,\"type\":\"kernel_event\",\"event\":", OUTPUT_JSON_SCHEMA);
+		print_json_string(stdout, names->items[i]);
 		puts("}");
 	}
 }
@@ -52,7 +52,7 @@ int command_list_kernel(const struct parsed *parsed)
 	size_t nr = (size_t)parsed->operand_count + more->count;
 	const char **patterns = calloc(nr + 1, sizeof(*patterns));
 	struct kernel_record_error error = {.code = 0};
-	struct names names = {.count = 0};
+	struct kernel_event_names names = {.count = 0};
 	int status = COMMAND_DONE, ret = -ENOMEM, printed;
 
 	if (patterns) {
@@ -63,14 +63,14 @@ int command_list_kernel(const struct parsed *parsed)
 		ret = kernel_record_each(patterns, nr, list_kernel_add_event, &names, &error);
 	}
 	if (ret)
-		status = say_error(ret == -EINVAL ? COMMAND_USAGE
+		status = message_error(ret == -EINVAL ? COMMAND_USAGE
 						: ret == -EACCES || ret == -EPERM
 						? COMMAND_NOT_PERMITTED
 						: COMMAND_FAILED,
-				*error.mend ? error.mend : NULL, "%s",
+				*error.hint ? error.hint : NULL, "%s",
 				*error.text ? error.text : strerror(-ret));
 	if (!status && !names.count)
-		say_note("the kernel has no such events");
+		message_note("the kernel has no such events");
 	if (names.count)
 		qsort(names.items, names.count, sizeof(*names.items), list_kernel_compare_names);
 	list_kernel_print_events(&names, parsed->common.json);
@@ -78,6 +78,6 @@ int command_list_kernel(const struct parsed *parsed)
 		free(names.items[--names.count]);
 	free(names.items);
 	free(patterns);
-	printed = say_flush(stdout);
+	printed = output_flush(stdout);
 	return status ? status : printed;
 }

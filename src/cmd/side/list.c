@@ -57,17 +57,17 @@ struct list {
 	size_t nr_not_looked_into;
 };
 
-static int say_broken(const char *path, const struct image_error *error)
+static int list_print_broken(const char *path, const struct image_error *error)
 {
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			error->foreign ? "to list what it runs, write `side list -- COMMAND`"
 				       : NULL,
 			"cannot list the events of %s: %s", path, error->text);
 }
 
-static int say_listing_error(const char *path, int error)
+static int list_print_listing_error(const char *path, int error)
 {
-	return say_error(COMMAND_FAILED, NULL, "cannot list the events of %s: %s", path,
+	return message_error(COMMAND_FAILED, NULL, "cannot list the events of %s: %s", path,
 			error == -E2BIG ? "there are too many, or too many that cannot be read"
 					: strerror(-error));
 }
@@ -132,7 +132,7 @@ static int need_libraries(struct list *list, struct image *image, const char *pa
 		if (!list->search || library_search_error(list->search))
 			return list->search ? library_search_error(list->search) : -ENOMEM;
 		if (!needed->path)
-			say_note("the library %s, which %s needs, was not found", name, path);
+			message_note("the library %s, which %s needs, was not found", name, path);
 	}
 	/* libelf reports a failed allocation or read in the same way as the end of the list. */
 	return errno == ENOMEM || errno == EIO ? -errno : 0;
@@ -154,7 +154,7 @@ static void note_without_sections(const char *path)
 	char hint[PATH_MAX + 64];
 
 	snprintf(hint, sizeof(hint), "`side list -- %.4095s` starts it and asks", path);
-	say_note_hint(hint, "%s has no section headers, and no events were found in it", path);
+	message_note_hint(hint, "%s has no section headers, and no events were found in it", path);
 }
 
 static int list_read_image(
@@ -180,7 +180,7 @@ static int list_read_image(
 	}
 	if (!error)
 		error = need_libraries(list, image, path);
-	return error ? say_listing_error(path, error) : COMMAND_DONE;
+	return error ? list_print_listing_error(path, error) : COMMAND_DONE;
 }
 
 /* A file, or a member of an archive, on its way through objects_read(). */
@@ -206,7 +206,7 @@ static int walk_image(void *opaque, struct image *image, const char *member)
 	struct file_walk *walk = opaque;
 	char *path = member_path(walk->path, member);
 	int status = path ? list_read_image(walk->list, path, image, walk->is_library)
-			  : say_listing_error(walk->path, -ENOMEM);
+			  : list_print_listing_error(walk->path, -ENOMEM);
 
 	free(path);
 	walk->status = status > walk->status ? status : walk->status;
@@ -218,7 +218,7 @@ static int walk_broken(void *opaque, const struct image_error *error, const char
 	struct file_walk *walk = opaque;
 	char *path = member_path(walk->path, member);
 
-	walk->status = say_broken(path ? path : walk->path, error);
+	walk->status = list_print_broken(path ? path : walk->path, error);
 	free(path);
 	return 0;
 }
@@ -233,11 +233,11 @@ static int list_read_file(struct list *list, const char *path, bool is_library)
 	/* Without O_NONBLOCK, opening a FIFO waits for a writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+		return message_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 				errno == EACCES ? "permission to read the file is needed" : NULL,
 				"cannot list the events of %s: %s", path, strerror(errno));
 	if (!fstat(fd, &file) && !S_ISREG(file.st_mode)) {
-		walk.status = say_error(COMMAND_FAILED, NULL,
+		walk.status = message_error(COMMAND_FAILED, NULL,
 				"cannot list the events of %s: it is %s", path,
 				S_ISDIR(file.st_mode) ? "a directory" : "not a file");
 	} else if (list_visit_first(list, fd)) {
@@ -274,7 +274,7 @@ static int list_collect_session(struct list *list, struct session *session, cons
 	for (size_t i = 0; i < count && !error; i++)
 		error = listing_add(&list->listing, session_event(session, 0, i), NULL,
 				LISTING_UNKNOWN, NULL);
-	return error ? say_listing_error(command, error) : COMMAND_DONE;
+	return error ? list_print_listing_error(command, error) : COMMAND_DONE;
 }
 
 static int list_command(struct list *list, char **command, struct session **session)
@@ -290,24 +290,25 @@ static int list_command(struct list *list, char **command, struct session **sess
 
 	if (session_create(&options, session, &error) || session_spawn(*session, command, &error) ||
 			session_run(*session, &error))
-		return say_error((enum command_status)command_session_status(error.kind), NULL,
+		return message_error((enum command_status)command_session_status(error.kind), NULL,
 				"%s", error.text);
 	summary = session_summary(*session);
 	for (size_t i = 0; i < summary->nr_messages; i++) {
 		if (summary->messages[i].is_error)
-			status = say_error(COMMAND_FAILED, summary->messages[i].hint, "%s",
+			status = message_error(COMMAND_FAILED, summary->messages[i].hint, "%s",
 					summary->messages[i].text);
 		else
-			say_note_hint(summary->messages[i].hint, "%s", summary->messages[i].text);
+			message_note_hint(
+					summary->messages[i].hint, "%s", summary->messages[i].text);
 	}
 	if (!summary->nr_processes)
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"give its file to list the events in it, as in `side list ./FILE`",
 				"cannot list the events of %s: it does not load libraries that it is given (it is linked statically, or gains privileges when it starts)",
 				command[0]);
 	/* What it registered until then is listed all the same. */
 	if (WIFSIGNALED(summary->status))
-		status = say_error(COMMAND_FAILED, NULL,
+		status = message_error(COMMAND_FAILED, NULL,
 				"%s was ended by signal %d (%s) before its main function",
 				command[0], WTERMSIG(summary->status),
 				strsignal(WTERMSIG(summary->status)));
@@ -329,14 +330,14 @@ static int list_process(struct list *list, const char *text)
 	errno = 0;
 	pid = strtoul(text, NULL, 10);
 	if (errno || pid > INT_MAX || !pid)
-		return say_error(COMMAND_FAILED, "`ps -e` lists those that are running",
+		return message_error(COMMAND_FAILED, "`ps -e` lists those that are running",
 				"cannot list the events of process %s: there is no such process",
 				text);
 	return process_list(&list->listing, (pid_t)pid, false);
 }
 
 /* Of programs that were started before the daemon, or that it has not found, nothing can be recorded yet. */
-static void say_unreached(const pid_t *pids, size_t count)
+static void list_print_unreached(const pid_t *pids, size_t count)
 {
 	char name[RUNNING_NAME_MAX], hint[64];
 	size_t unreached = 0;
@@ -352,9 +353,9 @@ static void say_unreached(const pid_t *pids, size_t count)
 	running_name(first, name);
 	if (unreached == 1) {
 		snprintf(hint, sizeof(hint), "`side attach -p %d` brings it", (int)first);
-		say_note_hint(hint, "%s (process %d) has no recorder", name, (int)first);
+		message_note_hint(hint, "%s (process %d) has no recorder", name, (int)first);
 	} else {
-		say_note_hint("`side attach -p PID` brings it",
+		message_note_hint("`side attach -p PID` brings it",
 				"%s (process %d) and %zu more have no recorder", name, (int)first,
 				unreached - 1);
 	}
@@ -368,9 +369,9 @@ static int list_read_process(struct list *list)
 	int worst = COMMAND_DONE, found = running_find(&pids, &count);
 
 	if (found)
-		worst = say_cannot_find_running(found);
+		worst = print_search_error(found);
 	if (!worst && !count)
-		say_note("no program that runs, and may be looked at, has libside in it");
+		message_note("no program that runs, and may be looked at, has libside in it");
 	for (size_t i = 0; i < count; i++) {
 		int status;
 
@@ -379,7 +380,7 @@ static int list_read_process(struct list *list)
 		worst = status > worst ? status : worst;
 	}
 	list->listing.pid = 0;
-	say_unreached(pids, count);
+	list_print_unreached(pids, count);
 	free(pids);
 	return worst;
 }
@@ -387,7 +388,7 @@ static int list_read_process(struct list *list)
 /* What the daemon, if it runs, knows by that name, or all of its sessions. *known: there is something. */
 static int list_sessions(const struct parsed *parsed, const char *name, bool *known)
 {
-	bool color = !parsed->common.json && say_color(stdout, parsed->common.color);
+	bool color = !parsed->common.json && output_has_color(stdout, parsed->common.color);
 	struct json_object *request, *answer = NULL;
 	struct control_error error = {.kind = CONTROL_DONE};
 	char kept[512], shown[1024];
@@ -402,17 +403,17 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
 		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
-			say_note_hint("`side daemon` starts it",
+			message_note_hint("`side daemon` starts it",
 					"no daemon runs; its sessions are kept (%s), and return when it is started",
-					say_printable(kept, shown, sizeof(shown)));
+					format_printable(kept, shown, sizeof(shown)));
 		else
-			say_note_hint("`side create` starts one",
+			message_note_hint("`side create` starts one",
 					"there are no sessions: no daemon runs");
 		return COMMAND_DONE;
 	}
 	request = name ? control_request("status", name) : NULL;
 	if (request)
-		*known = !control_call(ask.client, request, ASK_PATIENCE_MS, &answer, &error);
+		*known = !control_call(ask.client, request, ASK_TIMEOUT_MS, &answer, &error);
 	json_object_put(request);
 	json_object_put(answer);
 	if (*known)
@@ -439,7 +440,7 @@ static void offer_files(struct nearest *nearest)
 		closedir(directory);
 }
 
-static int say_unknown(const struct parsed *parsed, const char *word)
+static int list_print_unknown(const struct parsed *parsed, const char *word)
 {
 	char meant[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
@@ -447,7 +448,7 @@ static int say_unknown(const struct parsed *parsed, const char *word)
 	nearest_begin(&nearest, word);
 	offer_files(&nearest);
 	session_offer_names(&nearest, parsed->options.list.system);
-	return say_error(COMMAND_NOT_FOUND,
+	return message_error(COMMAND_NOT_FOUND,
 			nearest_text(&nearest, "", meant, sizeof(meant))
 					? meant
 					: "`side list -u` lists the programs that run",
@@ -460,7 +461,7 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 	int worst = COMMAND_DONE;
 
 	if (parsed->dashes && !parsed->operand_count)
-		return say_error(COMMAND_USAGE, "write `side list -- COMMAND`",
+		return message_error(COMMAND_USAGE, "write `side list -- COMMAND`",
 				"there is nothing to list");
 	if (parsed->dashes)
 		return list_command(list, parsed->operands, session);
@@ -482,9 +483,9 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 		else if (parsed->operand_count == 1)
 			return path_has_program(word)
 					? list_command(list, parsed->operands, session)
-					: say_unknown(parsed, word);
+					: list_print_unknown(parsed, word);
 		else
-			status = say_error(COMMAND_USAGE,
+			status = message_error(COMMAND_USAGE,
 					"write `--` before a command that has arguments",
 					"there is no file `%s`", word);
 		if (status > worst)
@@ -494,7 +495,7 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 }
 
 /* Print the first pattern that matches no event, the events that exist, and the nearest name as a hint. */
-static void say_unmatched(const struct list *list)
+static void list_print_unmatched(const struct list *list)
 {
 	const struct listing *listing = &list->listing;
 	const char *pattern = list->options->patterns.items[0], *path = listing->sources[0].path;
@@ -507,22 +508,22 @@ static void say_unmatched(const struct list *list)
 					.nr_names = listing->nr_others,
 					.owner = listing->nr_sources > 1
 							? "the list"
-							: say_printable(slash ? slash + 1 : path,
+							: format_printable(slash ? slash + 1 : path,
 									  owner, sizeof(owner)),
 					.noun = "event"},
 			reason, hint);
-	say_note_hint(hint, "no event matched `-e %s`: %s", pattern, reason);
+	message_note_hint(hint, "no event matched `-e %s`: %s", pattern, reason);
 }
 
-static void say_nothing(const struct list *list)
+static void list_print_nothing(const struct list *list)
 {
 	if (list->listing.nr_seen && list->options->patterns.count)
-		say_unmatched(list);
+		list_print_unmatched(list);
 	else if (list->nr_not_looked_into)
-		say_note_hint("`--libraries` includes the libraries that it needs",
+		message_note_hint("`--libraries` includes the libraries that it needs",
 				"there are no events in it");
 	else
-		say_note("there are no events");
+		message_note("there are no events");
 }
 
 /* Sessions: nothing was named, or one of them was. *known: it is done. */
@@ -538,7 +539,7 @@ static int list_known(const struct parsed *parsed, bool *known)
 	if (word && (list_is_number(word) || list_is_file(word) || !wire_session_name_valid(word)))
 		return COMMAND_DONE;
 	status = list_sessions(parsed, word, known);
-	return status || !*known ? status : say_flush(stdout);
+	return status || !*known ? status : output_flush(stdout);
 }
 
 int cmd_list(const struct parsed *parsed)
@@ -565,14 +566,14 @@ int cmd_list(const struct parsed *parsed)
 	status = list_operands(&list, parsed, &session);
 	listing_sort(&list.listing);
 	error = listing_print(&list.listing, stdout, form,
-			!parsed->common.json && say_color(stdout, parsed->common.color));
+			!parsed->common.json && output_has_color(stdout, parsed->common.color));
 	if (error && !status)
-		status = say_listing_error("this", error);
+		status = list_print_listing_error("this", error);
 	if (!list.listing.nr_events && !status && !list.listing.nr_failures)
-		say_nothing(&list);
+		list_print_nothing(&list);
 	if (!status && list.listing.nr_failures)
 		status = COMMAND_FAILED;
-	error = say_flush(stdout);
+	error = output_flush(stdout);
 	listing_free(&list.listing);
 	library_search_close(list.search);
 	free(list.visited);

@@ -42,7 +42,7 @@ static void listing_print_value(FILE *out, const struct visit_value *value)
 		size = visit_text_utf8(value->text.at, value->text.unit_size,
 				value->text.byte_order, text, sizeof(text) - 1);
 		text[size < sizeof(text) ? size : sizeof(text) - 1] = '\0';
-		say_json_string(out, text);
+		print_json_string(out, text);
 		return;
 	case VISIT_UNSIGNED:
 	case VISIT_SIGNED:
@@ -71,7 +71,7 @@ static void print_attributes(
 		key[size < sizeof(key) ? size : sizeof(key) - 1] = '\0';
 		if (i)
 			fputs(", ", out);
-		say_put_printable(out, key);
+		print_printable(out, key);
 		fputs(" = ", out);
 		if (visit_load_attribute(&attribute->value, &value))
 			fputs("?", out);
@@ -89,13 +89,13 @@ static int print_field(
 
 	visit_buffer_heap(&buffer);
 	fputs("    ", out);
-	say_put_printable(out, side_ptr_get(field->field_name));
+	print_printable(out, side_ptr_get(field->field_name));
 	fprintf(out, ": %s", palette->type);
 	result = visit_type_text(&field->side_type, &buffer);
 	if (!result)
 		result = visit_buffer_append(&buffer, "", 1);
 	if (!result)
-		say_put_printable(out, (const char *)buffer.data);
+		print_printable(out, (const char *)buffer.data);
 	fputs(palette->off, out);
 	print_attributes(out, visit_type_attributes(&field->side_type), palette);
 	putc('\n', out);
@@ -135,9 +135,9 @@ static void print_state(FILE *out, const struct listing_state *state, const stru
 
 static void print_name(FILE *out, const struct side_event_description *description)
 {
-	say_put_printable(out, side_ptr_get(description->provider_name));
+	print_printable(out, side_ptr_get(description->provider_name));
 	putc(':', out);
-	say_put_printable(out, side_ptr_get(description->event_name));
+	print_printable(out, side_ptr_get(description->event_name));
 }
 
 static int listing_print_text(
@@ -169,7 +169,7 @@ static int put_json_name(FILE *out, const struct side_event_description *descrip
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
 			    side_ptr_get(description->event_name)) < 0)
 		return -ENOMEM;
-	say_json_string(out, name);
+	print_json_string(out, name);
 	free(name);
 	return 0;
 }
@@ -181,7 +181,7 @@ static void print_json_process(FILE *out, pid_t pid)
 	if (!pid)
 		return;
 	fprintf(out, ",\"pid\":%d,\"process\":", (int)pid);
-	say_json_string(out, running_name(pid, name));
+	print_json_string(out, running_name(pid, name));
 }
 
 /* `found` is the former name of `origin`. It is deprecated: the next release does not print it. */
@@ -202,10 +202,10 @@ static int listing_print_json(
 	visit_buffer_heap(&buffer);
 	result = visit_description_json(event->description, &buffer, NULL);
 	if (!result) {
-		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"event\":", SAY_JSON_SCHEMA);
+		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"event\":", OUTPUT_JSON_SCHEMA);
 		result = put_json_name(out, event->description);
 		fputs(",\"source\":", out);
-		say_json_string(out, listing->sources[event->source].path);
+		print_json_string(out, listing->sources[event->source].path);
 		print_json_process(out, listing->sources[event->source].pid);
 		if (event->origin != LISTING_UNKNOWN)
 			print_json_origin(out, event->origin);
@@ -230,7 +230,7 @@ static void print_process(FILE *out, pid_t pid, const struct palette *palette)
 	char name[RUNNING_NAME_MAX];
 
 	fputs(palette->source, out);
-	say_put_printable(out, *running_name(pid, name) ? name : "program that has exited");
+	print_printable(out, *running_name(pid, name) ? name : "program that has exited");
 	fprintf(out, " (process %d)%s\n", (int)pid, palette->off);
 }
 
@@ -254,7 +254,7 @@ static void print_break(
 	if (source && listing->nr_sources > 1) {
 		fputs(sources[event->source].pid ? "  " : "", out);
 		fputs(palette->source, out);
-		say_put_printable(out, sources[event->source].path);
+		print_printable(out, sources[event->source].path);
 		fprintf(out, "%s\n", palette->off);
 	}
 }

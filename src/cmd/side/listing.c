@@ -70,16 +70,17 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 		visit_owned_free(owned);
 		return 0;
 	}
-	if (listing->nr_events == listing->events_room) {
-		size_t room = listing->events_room ? listing->events_room * 2 : 64;
-		struct listing_event *events = reallocarray(listing->events, room, sizeof(*events));
+	if (listing->nr_events == listing->events_capacity) {
+		size_t capacity = listing->events_capacity ? listing->events_capacity * 2 : 64;
+		struct listing_event *events =
+				reallocarray(listing->events, capacity, sizeof(*events));
 
 		if (!events) {
 			visit_owned_free(owned);
 			return -ENOMEM;
 		}
 		listing->events = events;
-		listing->events_room = room;
+		listing->events_capacity = capacity;
 	}
 	event = &listing->events[listing->nr_events];
 	*event = (struct listing_event){
@@ -131,7 +132,7 @@ int listing_fail(struct listing *listing, const char *what, const char *why)
 		return -E2BIG;
 	if (listing->is_silent)
 		return 0;
-	say_error(COMMAND_FAILED, NULL, "cannot read %s of %s: %s", what,
+	message_error(COMMAND_FAILED, NULL, "cannot read %s of %s: %s", what,
 			listing->sources[listing->nr_sources - 1].path, why);
 	return 0;
 }
@@ -174,14 +175,14 @@ int listing_take(struct listing *listing, const struct listing_memory *from,
 }
 
 /* One walk over the tables of an image. */
-struct tables {
+struct listing_tables {
 	struct listing *listing;
 	const struct listing_memory *from;
 };
 
 static int add_one(void *opaque, uint64_t address)
 {
-	const struct tables *tables = opaque;
+	const struct listing_tables *tables = opaque;
 	struct listing_found found;
 	int result;
 
@@ -195,7 +196,7 @@ static int add_one(void *opaque, uint64_t address)
 int listing_add_tables(struct listing *listing, const struct image *image,
 		const struct listing_memory *from, uint64_t bias)
 {
-	struct tables tables = {listing, from};
+	struct listing_tables tables = {listing, from};
 	int result = image_each_event(image, &from->memory, bias, add_one, &tables);
 
 	if (result == -EFAULT)

@@ -57,7 +57,7 @@ struct listing {
 	size_t nr_sources;
 	pid_t pid; /* of sources that are added from now on; 0: files */
 	struct listing_event *events;
-	size_t nr_events, events_room;
+	size_t nr_events, events_capacity;
 	size_t nr_seen; /* events seen, before patterns are applied */
 	char **others;  /* provider:event of events that no pattern selects, up to a limit */
 	size_t nr_others;

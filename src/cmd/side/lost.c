@@ -8,16 +8,16 @@
 #include "lost.h"
 #include "say.h"
 
-#define NOT_TOLD_APART "in the traces only"
-#define MEND_MAX 256
+#define NOT_DISTINGUISHED "in the traces only"
+#define HINT_MAX 256
 
-struct words {
+struct loss_text {
 	const char *reason;
 	const char *because;
-	const char *mend; /* NULL: there is none, or it depends on who tells */
+	const char *hint; /* NULL: there is none, or it depends on who tells */
 };
 
-static const struct words known[] = {
+static const struct loss_text known[] = {
 		{SESSION_LOST_FULL, "while a ring was full", NULL},
 		{SESSION_LOST_TOO_BIG, "for being too big", NULL},
 		{SESSION_LOST_IN_VFORK,
@@ -57,7 +57,7 @@ static const struct words known[] = {
 		{SESSION_LOST_RETURN_COPIED,
 				"at returns of functions, because the program copies its stack away and back (continuations)",
 				"leave `--exit` out (entries are recorded in any case)"},
-		{NOT_TOLD_APART, "for reasons that only the traces contain",
+		{NOT_DISTINGUISHED, "for reasons that only the traces contain",
 				"`side report --losses` shows them"},
 };
 
@@ -81,7 +81,7 @@ void lost_add(struct lost_sums *losses, const char *reason, uint64_t count)
 void lost_end(struct lost_sums *losses, uint64_t total)
 {
 	if (total > losses->total && losses->nr < LOST_REASONS_MAX) {
-		losses->reasons[losses->nr].reason = NOT_TOLD_APART;
+		losses->reasons[losses->nr].reason = NOT_DISTINGUISHED;
 		losses->reasons[losses->nr++].count = total - losses->total;
 		losses->total = total;
 	}
@@ -109,7 +109,7 @@ void lost_take(struct lost_sums *losses, const struct session_summary *summary, 
 	lost_end(losses, total);
 }
 
-static const struct words *loss_find_reason(const char *reason)
+static const struct loss_text *loss_find_reason(const char *reason)
 {
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(known[i].reason, reason))
@@ -117,7 +117,7 @@ static const struct words *loss_find_reason(const char *reason)
 	return NULL;
 }
 
-static const char *mend_full(enum lost_teller teller)
+static const char *loss_hint_full(enum lost_teller teller)
 {
 	switch (teller) {
 	case LOST_OF_RECORD:
@@ -132,35 +132,36 @@ static const char *mend_full(enum lost_teller teller)
 }
 
 /* NULL, or a text in @text or elsewhere. */
-static const char *mend_of(const struct lost_sums *losses, const char *reason, char text[MEND_MAX])
+static const char *loss_hint(
+		const struct lost_sums *losses, const char *reason, char text[HINT_MAX])
 {
-	const struct words *words = loss_find_reason(reason);
-	const char *mend = words ? words->mend : NULL;
-	char size[SAY_NUMBER_MAX];
+	const struct loss_text *description = loss_find_reason(reason);
+	const char *hint = description ? description->hint : NULL;
+	char size[FORMAT_NUMBER_MAX];
 
 	if (losses->teller == LOST_OF_RECOVER)
 		return NULL;
 	if (!strcmp(reason, SESSION_LOST_FULL))
-		mend = mend_full(losses->teller);
+		hint = loss_hint_full(losses->teller);
 	else if ((!strcmp(reason, SESSION_LOST_IN_VFORK) ||
 				 !strcmp(reason, "process in another one's memory")) &&
 			losses->teller == LOST_OF_TRACE)
-		mend = "`side trace --global` has the kernel watch, which sees them";
-	if (!mend || strcmp(reason, SESSION_LOST_FULL) != 0 || !losses->ring_size)
-		return mend;
-	snprintf(text, MEND_MAX, "%s (it was %s)", mend, say_size(losses->ring_size, size));
+		hint = "`side trace --global` has the kernel watch, which sees them";
+	if (!hint || strcmp(reason, SESSION_LOST_FULL) != 0 || !losses->ring_size)
+		return hint;
+	snprintf(text, HINT_MAX, "%s (it was %s)", hint, format_size(losses->ring_size, size));
 	return text;
 }
 
 static void loss_print_reason(const char *reason)
 {
-	const struct words *words = loss_find_reason(reason);
+	const struct loss_text *description = loss_find_reason(reason);
 	char shown[256];
 
-	if (words)
-		fputs(words->because, stderr);
+	if (description)
+		fputs(description->because, stderr);
 	else
-		fprintf(stderr, "(%s)", say_printable(reason, shown, sizeof(shown)));
+		fprintf(stderr, "(%s)", format_printable(reason, shown, sizeof(shown)));
 	fputc('\n', stderr);
 }
 
@@ -168,32 +169,33 @@ static void loss_print_reason(const char *reason)
 static void print_hints(const struct lost_sums *losses)
 {
 	for (size_t i = 0; i < losses->nr; i++) {
-		char text[MEND_MAX], earlier[MEND_MAX];
-		const char *hint = mend_of(losses, losses->reasons[i].reason, text);
+		char text[HINT_MAX], earlier[HINT_MAX];
+		const char *hint = loss_hint(losses, losses->reasons[i].reason, text);
 		bool is_known = false;
 
 		for (size_t k = 0; hint && k < i && !is_known; k++) {
-			const char *other = mend_of(losses, losses->reasons[k].reason, earlier);
+			const char *other = loss_hint(losses, losses->reasons[k].reason, earlier);
 
 			is_known = other && !strcmp(hint, other);
 		}
 		if (hint && !is_known)
-			fprintf(stderr, "%s %s\n", say_hint_label(), hint);
+			fprintf(stderr, "%s %s\n", message_hint_label(), hint);
 	}
 }
 
 void lost_print(const struct lost_sums *losses)
 {
-	char number[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX];
 
 	if (!losses->total)
 		return;
-	fprintf(stderr, "%s %s %s lost%s", say_label(true), say_number(losses->total, number),
+	fprintf(stderr, "%s %s %s lost%s", message_label(true),
+			format_number(losses->total, number),
 			losses->total == 1 ? "event was" : "events were",
 			losses->nr == 1 ? " " : ":\n");
 	for (size_t i = 0; i < losses->nr; i++) {
 		if (losses->nr > 1)
-			fprintf(stderr, "  %s ", say_number(losses->reasons[i].count, number));
+			fprintf(stderr, "  %s ", format_number(losses->reasons[i].count, number));
 		loss_print_reason(losses->reasons[i].reason);
 	}
 	print_hints(losses);
@@ -203,14 +205,14 @@ void lost_json(FILE *out, const struct lost_sums *losses)
 {
 	fputc('[', out);
 	for (size_t i = 0; i < losses->nr; i++) {
-		char text[MEND_MAX];
-		const char *mend = mend_of(losses, losses->reasons[i].reason, text);
+		char text[HINT_MAX];
+		const char *hint = loss_hint(losses, losses->reasons[i].reason, text);
 
 		fprintf(out, "%s{\"reason\":", i ? "," : "");
-		say_json_string(out, losses->reasons[i].reason);
+		print_json_string(out, losses->reasons[i].reason);
 		fprintf(out, ",\"count\":%llu", (unsigned long long)losses->reasons[i].count);
-		if (mend)
-			say_json_hint(out, mend);
+		if (hint)
+			print_json_hint(out, hint);
 		else
 			fputs(",\"hint\":null,\"mend\":null", out);
 		fputc('}', out);

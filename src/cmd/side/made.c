@@ -18,14 +18,14 @@ int made_directory(const char *name, const char *what, char **made)
 
 	if (asprintf(made, "%s/%s-XXXXXX", above && *above == '/' ? above : "/tmp", name) < 0) {
 		*made = NULL;
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	if (mkdtemp(*made))
 		return COMMAND_DONE;
 	code = errno;
 	free(*made);
 	*made = NULL;
-	return say_error(code == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+	return message_error(code == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 			"name a directory with -o", "cannot make a directory for %s: %s", what,
 			strerror(code));
 }

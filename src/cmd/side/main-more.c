@@ -84,7 +84,7 @@ static int side_more_run_verb(struct parsed *parsed)
 	case VERB_SEND: return cmd_send(parsed);
 	case VERB_RECEIVE: return cmd_receive(parsed);
 	default:
-		return say_error(COMMAND_USAGE, "run `side`", "`%s` is a verb of side itself",
+		return message_error(COMMAND_USAGE, "run `side`", "`%s` is a verb of side itself",
 				parsed->verb->name);
 	}
 }
@@ -99,11 +99,11 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NAME, "side");
 	confine_enable();
 	result = parse_command_line(argc, argv, &parsed, &error);
-	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
+	output_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
 	if (result)
-		result = say_error(COMMAND_USAGE, error.mend, "%s", error.message);
+		result = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
 	else if (!parsed.verb || parsed.common.help || parsed.common.version)
-		result = say_error(COMMAND_USAGE, "run `side`",
+		result = message_error(COMMAND_USAGE, "run `side`",
 				"this program is a part of side, with some of its verbs");
 	else if (!strcmp(argv[0], MORE_EXPLAIN))
 		result = session_unmatched(&parsed);

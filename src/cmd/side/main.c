@@ -15,10 +15,10 @@ static int print_version(const struct common_options *common)
 	if (common->json)
 		printf("{\"schema\":%d,\"type\":\"version\",\"program\":\"side\",\"version\":\"%"
 		       "s\"}\n",
-				SAY_JSON_SCHEMA, SIDE_VERSION);
+				OUTPUT_JSON_SCHEMA, SIDE_VERSION);
 	else
 		printf("side %s\n", SIDE_VERSION);
-	return say_flush(stdout);
+	return output_flush(stdout);
 }
 
 static int side_main_print_help(const struct verb *verb, const struct common_options *common)
@@ -26,7 +26,7 @@ static int side_main_print_help(const struct verb *verb, const struct common_opt
 	bool color;
 
 	pager_start(common);
-	color = say_color(stdout, common->color);
+	color = output_has_color(stdout, common->color);
 	if (common->json && verb) {
 		help_print_json(stdout, verb);
 	} else if (common->json) {
@@ -37,14 +37,14 @@ static int side_main_print_help(const struct verb *verb, const struct common_opt
 	} else {
 		help_print_overview(stdout, color);
 	}
-	return say_flush(stdout);
+	return output_flush(stdout);
 }
 
 int cmd_help(const struct parsed *parsed)
 {
 	const char *name = parsed->operands[0];
 	const struct topic *topic;
-	char mend[NEAREST_TEXT_SIZE];
+	char hint[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
 
 	if (!name || command_find_verb(name))
@@ -52,23 +52,23 @@ int cmd_help(const struct parsed *parsed)
 	topic = command_find_topic(name);
 	if (topic) {
 		pager_start(&parsed->common);
-		help_print_topic(stdout, topic, say_color(stdout, parsed->common.color));
-		return say_flush(stdout);
+		help_print_topic(stdout, topic, output_has_color(stdout, parsed->common.color));
+		return output_flush(stdout);
 	}
 	nearest_begin(&nearest, name);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
 		nearest_offer(&nearest, verb->name);
 	for (topic = command_topics; topic->name; topic++)
 		nearest_offer(&nearest, topic->name);
-	return say_error(COMMAND_USAGE,
-			nearest_text(&nearest, "side help ", mend, sizeof(mend))
-					? mend
+	return message_error(COMMAND_USAGE,
+			nearest_text(&nearest, "side help ", hint, sizeof(hint))
+					? hint
 					: "`side help` lists both",
 			"there is no verb or topic `%.128s`", name);
 }
 
 /* @words is the command line as it was: parsing has put it in another order. */
-static int side_main_run_verb(const struct parsed *parsed, char **words)
+static int side_main_run_verb(const struct parsed *parsed, char **args)
 {
 	if (parsed->common.help)
 		return side_main_print_help(parsed->verb, &parsed->common);
@@ -76,8 +76,8 @@ static int side_main_run_verb(const struct parsed *parsed, char **words)
 		return print_version(&parsed->common);
 	if (!parsed->verb) {
 		if (!parsed->common.json)
-			help_print_overview(stderr, say_color(stderr, parsed->common.color));
-		return say_error(
+			help_print_overview(stderr, output_has_color(stderr, parsed->common.color));
+		return message_error(
 				COMMAND_USAGE, "write one, as in `side record ls`", "missing verb");
 	}
 	switch (parsed->verb->id) {
@@ -90,11 +90,11 @@ static int side_main_run_verb(const struct parsed *parsed, char **words)
 								parsed->options.control.probes
 										.count ||
 								parsed->options.control.global.on)
-				? more_execute(words)
+				? more_execute(args)
 				: cmd_session(parsed);
 	case VERB_DISABLE_EVENT:
 		/* Some programs have to be made to look. */
-		return parsed->options.control.pid ? more_execute(words) : cmd_session(parsed);
+		return parsed->options.control.pid ? more_execute(args) : cmd_session(parsed);
 	case VERB_CREATE:
 	case VERB_SET_SESSION:
 	case VERB_START:
@@ -114,7 +114,7 @@ static int side_main_run_verb(const struct parsed *parsed, char **words)
 	case VERB_SAVE: return cmd_save(parsed);
 	case VERB_DAEMON: return cmd_daemon(parsed);
 	case VERB_HELP: return cmd_help(parsed);
-	default: return more_execute(words);
+	default: return more_execute(args);
 	}
 }
 
@@ -122,21 +122,21 @@ int main(int argc, char **argv)
 {
 	struct parse_error error;
 	struct parsed parsed;
-	char **words = calloc((size_t)argc + 1, sizeof(*words));
+	char **args = calloc((size_t)argc + 1, sizeof(*args));
 	int result;
 
-	if (words)
-		memcpy(words, argv, (size_t)argc * sizeof(*words));
+	if (args)
+		memcpy(args, argv, (size_t)argc * sizeof(*args));
 	result = parse_command_line(argc, argv, &parsed, &error);
-	parsed.words = words;
-	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
-	if (!words)
-		result = say_error(COMMAND_FAILED, NULL, "out of memory");
+	parsed.args = args;
+	output_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
+	if (!args)
+		result = message_error(COMMAND_FAILED, NULL, "out of memory");
 	else if (result)
-		result = say_error(COMMAND_USAGE, error.mend, "%s", error.message);
+		result = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
 	else
-		result = side_main_run_verb(&parsed, words);
+		result = side_main_run_verb(&parsed, args);
 	parsed_free(&parsed);
-	free(words);
+	free(args);
 	return result;
 }

@@ -11,12 +11,12 @@
 
 /* Where the line that is being written stands; mdoc wants short lines and each sentence on its own.
  */
-struct page {
+struct manual_page {
 	FILE *out;
 	unsigned int column;
 };
 
-static void manual_end_line(struct page *page)
+static void manual_end_line(struct manual_page *page)
 {
 	if (page->column)
 		putc('\n', page->out);
@@ -60,17 +60,17 @@ static bool ends_sentence(const char *word, size_t length)
 
 #define WORD_MAX 512
 
-static void manual_print_text(struct page *page, const char *words)
+static void manual_print_text(struct manual_page *page, const char *text)
 {
 	bool code = false;
 
-	while (*words) {
-		size_t length = strcspn(words, " "), size;
+	while (*text) {
+		size_t length = strcspn(text, " "), size;
 		char word[WORD_MAX];
 
 		if (length > sizeof(word) / 6)
 			length = sizeof(word) / 6;
-		size = manual_print_escaped(word, words, length, &code);
+		size = manual_print_escaped(word, text, length, &code);
 		if (page->column && page->column + size + 1 > MANUAL_WIDTH)
 			manual_end_line(page);
 		if (page->column) {
@@ -81,15 +81,15 @@ static void manual_print_text(struct page *page, const char *words)
 		}
 		fputs(word, page->out);
 		page->column += (unsigned int)size;
-		if (!code && ends_sentence(words, length))
+		if (!code && ends_sentence(text, length))
 			manual_end_line(page);
-		words += length;
-		words += *words == ' ';
+		text += length;
+		text += *text == ' ';
 	}
 	manual_end_line(page);
 }
 
-static void line(struct page *page, const char *literal)
+static void line(struct manual_page *page, const char *literal)
 {
 	bool code = true;
 	char escaped[WORD_MAX * 2];
@@ -99,7 +99,7 @@ static void line(struct page *page, const char *literal)
 	fprintf(page->out, "%s%s\n", *escaped == '.' || *escaped == '\'' ? "\\&" : "", escaped);
 }
 
-static void manual_print_paragraphs(struct page *page, const char *const *all, bool first)
+static void manual_print_paragraphs(struct manual_page *page, const char *const *all, bool first)
 {
 	for (; *all; all++) {
 		if (!first)
@@ -109,7 +109,7 @@ static void manual_print_paragraphs(struct page *page, const char *const *all, b
 	}
 }
 
-static void manual_print_option_argument(struct page *page, const struct option *option)
+static void manual_print_option_argument(struct manual_page *page, const struct option *option)
 {
 	if (option->optional)
 		fprintf(page->out, " Ns Oo Ns = Ns Ar %s Oc", option->argument);
@@ -117,7 +117,7 @@ static void manual_print_option_argument(struct page *page, const struct option 
 		fprintf(page->out, " Ar %s", option->argument);
 }
 
-static void manual_print_options(struct page *page, const struct option *option)
+static void manual_print_options(struct manual_page *page, const struct option *option)
 {
 	fputs(".Bl -tag -width Ds\n", page->out);
 	for (; option->name; option++) {
@@ -142,7 +142,7 @@ static void manual_print_options(struct page *page, const struct option *option)
 	fputs(".El\n", page->out);
 }
 
-static void manual_print_terms(struct page *page, const struct term *term)
+static void manual_print_terms(struct manual_page *page, const struct term *term)
 {
 	if (!term)
 		return;
@@ -158,7 +158,7 @@ static void manual_print_terms(struct page *page, const struct term *term)
 	fputs(".El\n", page->out);
 }
 
-static void manual_print_examples(struct page *page, const struct example *example)
+static void manual_print_examples(struct manual_page *page, const struct example *example)
 {
 	fputs(".Sh EXAMPLES\n", page->out);
 	for (bool first = true; example->command; example++, first = false) {
@@ -172,14 +172,15 @@ static void manual_print_examples(struct page *page, const struct example *examp
 }
 
 /* The summary of a verb as .Nd wants it: no capital letter first, no full stop. */
-static void manual_print_description(struct page *page, const char *name, const char *summary)
+static void manual_print_description(
+		struct manual_page *page, const char *name, const char *summary)
 {
 	fprintf(page->out, ".Sh NAME\n.Nm %s\n.Nd %c%.*s\n", name, tolower((unsigned char)*summary),
 			(int)(strlen(summary + 1) - (summary[strlen(summary) - 1] == '.')),
 			summary + 1);
 }
 
-static void manual_begin_page(struct page *page, const char *name)
+static void manual_begin_page(struct manual_page *page, const char *name)
 {
 	fputs(".\\\" SPDX-License-Identifier: MIT\n", page->out);
 	fputs(".\\\" Made from src/cmd/side/table.c.\n", page->out);
@@ -189,7 +190,7 @@ static void manual_begin_page(struct page *page, const char *name)
 	fputs(" 1\n.Os\n", page->out);
 }
 
-static void topic_section(struct page *page, const char *name, const char *title, bool whole)
+static void topic_section(struct manual_page *page, const char *name, const char *title, bool whole)
 {
 	const struct topic *topic = command_find_topic(name);
 
@@ -205,7 +206,7 @@ static const struct term *terms_of(const struct topic *topic)
 }
 
 /* A topic that has no section of its own. */
-static void topic_subsection(struct page *page, const struct topic *topic)
+static void topic_subsection(struct manual_page *page, const struct topic *topic)
 {
 	static const char *const placed[] = {
 			"patterns", "json", "environment", "exit-status", NULL};
@@ -220,7 +221,7 @@ static void topic_subsection(struct page *page, const struct topic *topic)
 }
 
 /* Pages of verbs in the order of their names. */
-static void see_verbs(struct page *page)
+static void see_verbs(struct manual_page *page)
 {
 	const char *last = "", *separator = "";
 
@@ -241,7 +242,7 @@ static void see_verbs(struct page *page)
 	putc('\n', page->out);
 }
 
-static void manual_print_side(struct page *page)
+static void manual_print_side(struct manual_page *page)
 {
 	manual_begin_page(page, "side");
 	manual_print_description(page, "side", command_summary);
@@ -273,35 +274,35 @@ static void manual_print_side(struct page *page)
 }
 
 /* "[--] COMMAND" with what the user replaces in italics. */
-static void operands(struct page *page, const char *words)
+static void operands(struct manual_page *page, const char *text)
 {
 	unsigned int column = 0;
 
-	if (!*words)
+	if (!*text)
 		return;
-	while (*words) {
+	while (*text) {
 		size_t upper = 0;
 
-		while (isupper((unsigned char)words[upper]) || (upper && words[upper] == '.'))
+		while (isupper((unsigned char)text[upper]) || (upper && text[upper] == '.'))
 			upper++;
 		if (upper) {
 			column += (unsigned int)upper + 6;
-			fprintf(page->out, "\\fI%.*s\\fR", (int)upper, words);
-			words += upper;
-		} else if (*words == ' ' && column > MANUAL_WIDTH - 24) {
+			fprintf(page->out, "\\fI%.*s\\fR", (int)upper, text);
+			text += upper;
+		} else if (*text == ' ' && column > MANUAL_WIDTH - 24) {
 			putc('\n', page->out);
 			column = 0;
-			words++;
+			text++;
 		} else {
 			column += 2;
-			fprintf(page->out, "%s%c", *words == '-' ? "\\" : "", *words);
-			words++;
+			fprintf(page->out, "%s%c", *text == '-' ? "\\" : "", *text);
+			text++;
 		}
 	}
 	putc('\n', page->out);
 }
 
-static void manual_print_verb(struct page *page, const struct verb *verb)
+static void manual_print_verb(struct manual_page *page, const struct verb *verb)
 {
 	char name[64];
 
@@ -336,7 +337,7 @@ static void manual_print_verb(struct page *page, const struct verb *verb)
 
 int manual_print(FILE *out, const char *name)
 {
-	struct page page = {.out = out};
+	struct manual_page page = {.out = out};
 
 	if (!strcmp(name, "side")) {
 		manual_print_side(&page);

@@ -6,15 +6,15 @@
 #include <string.h>
 
 /* Text outside code spans must not become markup. */
-static void markdown_print_text(FILE *out, const char *words)
+static void markdown_print_text(FILE *out, const char *text)
 {
 	bool code = false;
 
-	for (; *words; words++) {
-		code ^= *words == '`';
-		if (!code && strchr("\\*_[]<>|#$", *words))
+	for (; *text; text++) {
+		code ^= *text == '`';
+		if (!code && strchr("\\*_[]<>|#$", *text))
 			putc('\\', out);
-		putc(*words, out);
+		putc(*text, out);
 	}
 }
 

@@ -15,7 +15,7 @@
 #define MORE "side-more"
 
 /* Relative to the directory of this executable: in a build, and in an installation wherever it was moved to. */
-static const char *const places[] = {MORE, SIDE_LIBEXEC "/" MORE};
+static const char *const candidates[] = {MORE, SIDE_LIBEXEC "/" MORE};
 
 static bool own_directory(char path[PATH_MAX])
 {
@@ -32,14 +32,14 @@ static bool own_directory(char path[PATH_MAX])
 static int side_more_report_error(const char *path, int code)
 {
 	if (access("/proc/self/exe", F_OK))
-		return say_error(COMMAND_FAILED, "mount -t proc proc /proc",
+		return message_error(COMMAND_FAILED, "mount -t proc proc /proc",
 				"cannot run this verb: /proc is not mounted: side finds its own files and other processes there");
 	if (code == EACCES)
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"make its directory readable to all users, or install side for them",
 				"cannot run this verb: user %lu may not execute %.512s",
 				(unsigned long)geteuid(), path);
-	return say_error(COMMAND_FAILED, "install side again",
+	return message_error(COMMAND_FAILED, "install side again",
 			"the part of side that has this verb, " MORE ", cannot be run: %s",
 			strerror(code));
 }
@@ -64,11 +64,11 @@ int more_execute(char **argv)
 	char directory[PATH_MAX], path[PATH_MAX + sizeof(SIDE_LIBEXEC) + sizeof(MORE) + 2] = MORE;
 	int code = ENOENT;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && code == ENOENT; i++) {
-		if (places[i][0] == '/')
-			snprintf(path, sizeof(path), "%s", places[i]);
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates) && code == ENOENT; i++) {
+		if (candidates[i][0] == '/')
+			snprintf(path, sizeof(path), "%s", candidates[i]);
 		else if (own_directory(directory))
-			snprintf(path, sizeof(path), "%s/%s", directory, places[i]);
+			snprintf(path, sizeof(path), "%s/%s", directory, candidates[i]);
 		else
 			return side_more_report_error(path, errno ? errno : ENOENT);
 		execv(path, argv);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE_MS 2000
+#define TIMEOUT_MS 2000
 
 /* A member of each element, a line each. */
 static void side_names_print_members(struct json_object *list, const char *member)
@@ -31,7 +31,7 @@ static void side_names_print_members(struct json_object *list, const char *membe
 		char printable[512];
 
 		if (*text)
-			puts(say_printable(text, printable, sizeof(printable)));
+			puts(format_printable(text, printable, sizeof(printable)));
 	}
 }
 
@@ -43,7 +43,7 @@ static void print_answer(const struct parsed *parsed, const char *verb, const ch
 	struct ask ask;
 
 	if (request && !ask_connect_silently(&ask, parsed->options.control.system, NULL)) {
-		if (!control_call(ask.client, request, PATIENCE_MS, &answer, &error))
+		if (!control_call(ask.client, request, TIMEOUT_MS, &answer, &error))
 			side_names_print_members(ask_list(answer, list), member);
 		json_object_put(answer);
 		ask_close(&ask);
@@ -56,15 +56,15 @@ static void print_channels(const struct parsed *parsed)
 	struct json_object *answer = NULL, *request, *definition = NULL;
 	const char *name = parsed->options.control.session;
 	struct control_error error;
-	char room[ASK_NAME_MAX];
+	char buffer[ASK_NAME_MAX];
 	struct ask ask;
 
 	if (ask_connect_silently(&ask, parsed->options.control.system, NULL))
 		return;
-	if (!name && current_read_silently(&ask, room))
-		name = room;
+	if (!name && current_read_silently(&ask, buffer))
+		name = buffer;
 	request = name ? control_request("status", name) : NULL;
-	if (request && !control_call(ask.client, request, PATIENCE_MS, &answer, &error)) {
+	if (request && !control_call(ask.client, request, TIMEOUT_MS, &answer, &error)) {
 		struct json_object *sessions = ask_list(answer, "sessions");
 
 		if (sessions && json_object_array_length(sessions) &&
@@ -114,7 +114,7 @@ int cmd_complete(const struct parsed *parsed)
 {
 	static const char *const kinds[] = {"sessions", "channels", "events", "processes", "pids"};
 	const char *kind = parsed->operands[0];
-	char mend[NEAREST_TEXT_SIZE];
+	char hint[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
 
 	if (!strcmp(kind, "sessions")) {
@@ -131,11 +131,11 @@ int cmd_complete(const struct parsed *parsed)
 		nearest_begin(&nearest, kind);
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 			nearest_offer(&nearest, kinds[i]);
-		return say_error(COMMAND_USAGE,
-				nearest_text(&nearest, "side complete ", mend, sizeof(mend))
-						? mend
+		return message_error(COMMAND_USAGE,
+				nearest_text(&nearest, "side complete ", hint, sizeof(hint))
+						? hint
 						: "it is sessions, channels, events, processes or pids",
 				"`side complete` has no kind `%.128s`", kind);
 	}
-	return say_flush(stdout);
+	return output_flush(stdout);
 }

@@ -87,7 +87,7 @@ static const char *pager_command(void)
 		return NULL;
 	/* Of a single word it is known beforehand whether the shell will find it. */
 	if (!strpbrk(command, " \t\n|&;<>()$`\\\"'*?[]#~=%!{}") && !is_in_path(command)) {
-		say_note("cannot run the pager `%.256s`: it was not found", command);
+		message_note("cannot run the pager `%.256s`: it was not found", command);
 		return NULL;
 	}
 	return command;
@@ -130,7 +130,7 @@ static void pager_finish(const char *command, pid_t pager, pid_t child)
 	const int code = WIFEXITED(of_child) ? WEXITSTATUS(of_child) : 128 + WTERMSIG(of_child);
 
 	if (WIFEXITED(of_pager) && WEXITSTATUS(of_pager) >= 126)
-		_exit(say_error(COMMAND_FAILED, "`--no-pager` prints without it",
+		_exit(message_error(COMMAND_FAILED, "`--no-pager` prints without it",
 				"cannot run the pager `%.256s`", command));
 	if (code == 128 + SIGPIPE)
 		_exit(COMMAND_DONE);
@@ -164,7 +164,7 @@ static void pager_become_child(const int fds[2], pid_t parent)
 		dup2(fds[1], STDERR_FILENO);
 	close(fds[0]);
 	close(fds[1]);
-	say_is_paged();
+	output_set_paged();
 }
 
 static bool pager_is_wanted(const struct common_options *common)

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct parser {
+struct cmdline_parser {
 	int argc;
 	char **argv;
 	int at;
@@ -30,10 +30,10 @@ struct parser {
 	struct parse_error *error;
 };
 
-static int cmdline_report_error(struct parser *parser, const char *format, ...)
+static int cmdline_report_error(struct cmdline_parser *parser, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static int cmdline_report_error(struct parser *parser, const char *format, ...)
+static int cmdline_report_error(struct cmdline_parser *parser, const char *format, ...)
 {
 	va_list arguments;
 
@@ -44,15 +44,15 @@ static int cmdline_report_error(struct parser *parser, const char *format, ...)
 	return -EINVAL;
 }
 
-static void advise(struct parser *parser, const char *format, ...)
+static void advise(struct cmdline_parser *parser, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static void advise(struct parser *parser, const char *format, ...)
+static void advise(struct cmdline_parser *parser, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(parser->error->mend, sizeof(parser->error->mend), format, arguments);
+	vsnprintf(parser->error->hint, sizeof(parser->error->hint), format, arguments);
 	va_end(arguments);
 }
 
@@ -87,7 +87,7 @@ static const struct option *letter_in(const struct option *options, char letter)
 }
 
 /* "--name" of the options that are near. False: none is. */
-static bool nearest_option(struct parser *parser, const char *word)
+static bool nearest_option(struct cmdline_parser *parser, const char *word)
 {
 	const struct verb *verb = parser->parsed->verb;
 	struct nearest nearest;
@@ -107,7 +107,7 @@ static bool nearest_option(struct parser *parser, const char *word)
 
 #define OPTION_WORD_MAX 64
 
-static int unknown_option(struct parser *parser, const char *word, size_t length)
+static int unknown_option(struct cmdline_parser *parser, const char *word, size_t length)
 {
 	const struct verb *verb = parser->parsed->verb;
 	char name[OPTION_WORD_MAX + 1], whole[OPTION_WORD_MAX + 3];
@@ -115,7 +115,7 @@ static int unknown_option(struct parser *parser, const char *word, size_t length
 
 	snprintf(name, sizeof(name), "%.*s", (int)(length > OPTION_WORD_MAX ? 0 : length), word);
 	snprintf(whole, sizeof(whole), "--%s", name);
-	habit = verb ? habits_mend(verb, whole) : NULL;
+	habit = verb ? habits_hint(verb, whole) : NULL;
 	if (habit)
 		advise(parser, "%s", habit);
 	else if (!*name || !nearest_option(parser, name))
@@ -223,11 +223,11 @@ int parse_time(const char *text, uint64_t *nanoseconds)
 	return 0;
 }
 
-static int cmdline_parse_choice(
-		struct parser *parser, const struct option *option, const char *text, int *choice)
+static int cmdline_parse_choice(struct cmdline_parser *parser, const struct option *option,
+		const char *text, int *choice)
 {
 	size_t used = 0;
-	char words[160] = "", meant[NEAREST_TEXT_SIZE];
+	char choices[160] = "", meant[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, text);
@@ -238,8 +238,8 @@ static int cmdline_parse_choice(
 		}
 		nearest_offer(&nearest, option->choices[i]);
 	}
-	for (int i = 0; option->choices[i] && used < sizeof(words); i++) {
-		used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
+	for (int i = 0; option->choices[i] && used < sizeof(choices); i++) {
+		used += (size_t)snprintf(choices + used, sizeof(choices) - used, "%s%s",
 				!i                                       ? ""
 						: option->choices[i + 1] ? ", "
 									 : " or ",
@@ -248,13 +248,13 @@ static int cmdline_parse_choice(
 	if (nearest_text(&nearest, "", meant, sizeof(meant)))
 		advise(parser, "%s", meant);
 	return cmdline_report_error(
-			parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, words);
+			parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, choices);
 }
 
 /* ---- lists: several patterns or contexts in one argument ---- */
 
 /* Keeps a text that the options refer to until parsed_free(). NULL: out of memory. */
-static const char *keep_text(struct parser *parser, char *text)
+static const char *keep_text(struct cmdline_parser *parser, char *text)
 {
 	struct text_list *kept = &parser->parsed->kept;
 	const char **items = text ? realloc(kept->items, (kept->count + 1) * sizeof(*items)) : NULL;
@@ -305,7 +305,7 @@ static bool expand_context(FILE *out, const char *glob)
 }
 
 /* "*_ns,vpid": the list with the names that each glob matches. NULL: the mistake is reported. */
-static const char *expand_contexts(struct parser *parser, const char *text)
+static const char *expand_contexts(struct cmdline_parser *parser, const char *text)
 {
 	char *list = NULL;
 	size_t size = 0;
@@ -337,14 +337,14 @@ static const char *expand_contexts(struct parser *parser, const char *text)
 		if (*at)
 			putc(',', out);
 	}
-	if (!say_text_end(out, &list)) {
+	if (!text_stream_end(out, &list)) {
 		cmdline_report_error(parser, "out of memory");
 		return NULL;
 	}
 	return keep_text(parser, list);
 }
 
-static int store_list(struct parser *parser, struct text_list *list, const char *text)
+static int store_list(struct cmdline_parser *parser, struct text_list *list, const char *text)
 {
 	const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
 
@@ -355,8 +355,8 @@ static int store_list(struct parser *parser, struct text_list *list, const char 
 	return 0;
 }
 
-static int complain_of_value(struct parser *parser, const struct option *option, const char *text,
-		int error, const char *what)
+static int complain_of_value(struct cmdline_parser *parser, const struct option *option,
+		const char *text, int error, const char *what)
 {
 	if (error == -ERANGE)
 		return cmdline_report_error(
@@ -365,8 +365,8 @@ static int complain_of_value(struct parser *parser, const struct option *option,
 }
 
 /* Into the C type that the option's kind has. */
-static int store_value(
-		struct parser *parser, const struct option *option, void *value, const char *text)
+static int store_value(struct cmdline_parser *parser, const struct option *option, void *value,
+		const char *text)
 {
 	int error;
 
@@ -412,8 +412,8 @@ static int store_value(
 	return -EINVAL;
 }
 
-static int store_use(struct parser *parser, const struct option *option, struct option_uses *uses,
-		const char *text)
+static int store_use(struct cmdline_parser *parser, const struct option *option,
+		struct option_uses *uses, const char *text)
 {
 	struct option_use use = {.option = option, .text = text};
 	struct option_use *items;
@@ -444,12 +444,12 @@ static int store_use(struct parser *parser, const struct option *option, struct 
 	return 0;
 }
 
-static int cmdline_store_value(
-		struct parser *parser, const struct option *option, void *base, const char *text);
+static int cmdline_store_value(struct cmdline_parser *parser, const struct option *option,
+		void *base, const char *text);
 
 /* Each pattern of a comma list as a use of its own. */
-static int store_patterns(
-		struct parser *parser, const struct option *option, void *base, const char *text)
+static int store_patterns(struct cmdline_parser *parser, const struct option *option, void *base,
+		const char *text)
 {
 	int error = 0;
 
@@ -466,8 +466,8 @@ static int store_patterns(
 	return error;
 }
 
-static int cmdline_store_value(
-		struct parser *parser, const struct option *option, void *base, const char *text)
+static int cmdline_store_value(struct cmdline_parser *parser, const struct option *option,
+		void *base, const char *text)
 {
 	void *value = (char *)base + option->offset;
 
@@ -496,8 +496,8 @@ static int cmdline_store_value(
 /* ---- words ---- */
 
 /* Finds the option among those of the verb and the common ones, and the struct it goes into. */
-static const struct option *cmdline_find_option(
-		struct parser *parser, const char *name, size_t length, char letter, void **base)
+static const struct option *cmdline_find_option(struct cmdline_parser *parser, const char *name,
+		size_t length, char letter, void **base)
 {
 	const struct option *const tables[] = {
 			command_common_options,
@@ -519,7 +519,7 @@ static const struct option *cmdline_find_option(
 	return NULL;
 }
 
-static int missing_argument(struct parser *parser, const struct option *option)
+static int missing_argument(struct cmdline_parser *parser, const struct option *option)
 {
 	const char *behind = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
 
@@ -532,7 +532,7 @@ static int missing_argument(struct parser *parser, const struct option *option)
 }
 
 /* The word behind an option, which is its argument; NULL: there is none, for an option of the verb does not mean to be one. */
-static const char *next_word(struct parser *parser)
+static const char *next_word(struct cmdline_parser *parser)
 {
 	const char *word = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
 	void *base;
@@ -546,14 +546,14 @@ static const char *next_word(struct parser *parser)
 	return word;
 }
 
-static bool number_follows(const struct parser *parser)
+static bool number_follows(const struct cmdline_parser *parser)
 {
 	const char *next = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : "";
 
 	return *next && !next[strspn(next, "0123456789")];
 }
 
-static int parse_long(struct parser *parser)
+static int parse_long(struct cmdline_parser *parser)
 {
 	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '='), *second;
 	size_t length = text ? (size_t)(text - name) : strlen(name);
@@ -587,7 +587,7 @@ static int parse_long(struct parser *parser)
 	return error ? error : cmdline_store_value(parser, option, base, second);
 }
 
-static int parse_letters(struct parser *parser)
+static int parse_letters(struct cmdline_parser *parser)
 {
 	const char *letters = parser->argv[parser->at] + 1;
 
@@ -600,7 +600,7 @@ static int parse_letters(struct parser *parser)
 		if (!option) {
 			const struct verb *verb = parser->parsed->verb;
 			const char word[] = {'-', *letters, '\0'};
-			const char *habit = verb ? habits_mend(verb, word) : NULL;
+			const char *habit = verb ? habits_hint(verb, word) : NULL;
 
 			if (habit)
 				advise(parser, "%s", habit);
@@ -633,7 +633,7 @@ static int parse_letters(struct parser *parser)
 	return 0;
 }
 
-static int parse_verb(struct parser *parser)
+static int parse_verb(struct cmdline_parser *parser)
 {
 	const char *name = parser->argv[parser->at];
 	struct nearest nearest;
@@ -645,8 +645,8 @@ static int parse_verb(struct parser *parser)
 	nearest_begin(&nearest, name);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
 		nearest_offer(&nearest, verb->name);
-	if (habits_mend(NULL, name))
-		advise(parser, "%s", habits_mend(NULL, name));
+	if (habits_hint(NULL, name))
+		advise(parser, "%s", habits_hint(NULL, name));
 	else if (nearest_text(&nearest, "side ", text, sizeof(text)))
 		advise(parser, "%s", text);
 	else
@@ -654,7 +654,7 @@ static int parse_verb(struct parser *parser)
 	return cmdline_report_error(parser, "there is no verb `%.128s`", name);
 }
 
-static int check_operands(struct parser *parser)
+static int check_operands(struct cmdline_parser *parser)
 {
 	const struct parsed *parsed = parser->parsed;
 	const struct verb *verb = parsed->verb;
@@ -682,7 +682,7 @@ static int check_operands(struct parser *parser)
 }
 
 /* Whether `--json` was asked for even where the command line is wrong: errors have a form, too. */
-static bool wants_json(const struct parser *parser)
+static bool wants_json(const struct cmdline_parser *parser)
 {
 	for (int i = 1; i < parser->argc; i++) {
 		const struct verb *verb = parser->parsed->verb;
@@ -699,7 +699,8 @@ static bool wants_json(const struct parser *parser)
 
 int parse_command_line(int argc, char **argv, struct parsed *parsed, struct parse_error *error)
 {
-	struct parser parser = {.argc = argc, .argv = argv, .parsed = parsed, .error = error};
+	struct cmdline_parser parser = {
+			.argc = argc, .argv = argv, .parsed = parsed, .error = error};
 	int kept = 1, result = 0;
 
 	memset(parsed, 0, sizeof(*parsed));

@@ -40,14 +40,14 @@ int printing_prepare(struct printing *printing, bool wanted, const char **output
 
 static bool is_trace(const char *output)
 {
-	static const char *const places[] = {"metadata", "*/metadata"};
+	static const char *const prefixes[] = {"metadata", "*/metadata"};
 	bool found = false;
 
 	for (unsigned int i = 0; i < 2 && !found; i++) {
 		char *pattern = NULL;
 		glob_t names = {.gl_pathc = 0};
 
-		if (asprintf(&pattern, "%s/%s", output, places[i]) < 0)
+		if (asprintf(&pattern, "%s/%s", output, prefixes[i]) < 0)
 			return true;
 		found = !glob(pattern, GLOB_NOSORT, NULL, &names);
 		globfree(&names);
@@ -70,14 +70,14 @@ static bool wait_for_trace(const char *output, int end)
 __attribute__((noreturn)) static void show(const struct parsed *parsed, const char *output)
 {
 	static const char *const colours[] = {"--color=auto", "--color=always", "--color=never"};
-	const char *words[8] = {
+	const char *args[8] = {
 			"side", "view", "--follow", "--quiet", colours[parsed->common.color]};
 	unsigned int count = 5;
 
 	if (parsed->common.json)
-		words[count++] = "--json";
-	words[count++] = output;
-	execv("/proc/self/exe", (char *const *)(uintptr_t)words);
+		args[count++] = "--json";
+	args[count++] = output;
+	execv("/proc/self/exe", (char *const *)(uintptr_t)args);
 	_exit(127);
 }
 
@@ -124,7 +124,8 @@ int printing_start(struct printing *printing, const struct parsed *parsed, const
 		return COMMAND_DONE;
 	fflush(NULL);
 	if (pipe2(ends, O_CLOEXEC))
-		return say_error(COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
 	printing->watcher = fork();
 	if (!printing->watcher) {
 		close(ends[1]);
@@ -134,7 +135,7 @@ int printing_start(struct printing *printing, const struct parsed *parsed, const
 	printing->end = ends[1];
 	if (printing->watcher > 0)
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, NULL, "cannot start a process that shows events: %s",
+	return message_error(COMMAND_FAILED, NULL, "cannot start a process that shows events: %s",
 			strerror(errno));
 }
 

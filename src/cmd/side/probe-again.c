@@ -20,9 +20,9 @@
 
 /* ---- as the definition has it ---- */
 
-static bool is_event(struct json_object *said, const char *name)
+static bool is_event(struct json_object *name_json, const char *name)
 {
-	const char *event = json_object_get_string(said);
+	const char *event = json_object_get_string(name_json);
 
 	return !strcmp(event, name) ||
 			(!strncmp(event, RESOLVE_PROVIDER ":", sizeof(RESOLVE_PROVIDER)) &&
@@ -87,16 +87,16 @@ static const struct option *find_option(const char *word)
 
 /* What the user wrote when the probe was made; room for that many words is in both lists. */
 static bool probe_reenable_read_text(
-		char **words, size_t count, struct option_uses *uses, struct text_list *contexts)
+		char **args, size_t count, struct option_uses *uses, struct text_list *contexts)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct option *option = find_option(words[i]);
+		const struct option *option = find_option(args[i]);
 		const char *text = NULL;
 
 		if (!option || (option->argument && ++i == count))
 			return false;
 		if (option->argument)
-			text = words[i];
+			text = args[i];
 		if (!strcmp(option->name, "context"))
 			contexts->items[contexts->count++] = text;
 		else
@@ -131,34 +131,35 @@ static int make_again(struct enabling *enabling, struct ask *ask, struct json_ob
 {
 	const char *event = json_object_get_string(
 			json_object_array_get_idx(ask_list(probe, "event"), 0));
-	size_t count, given = enabling->contexts.count;
-	char **words = words_split(ask_text(probe, "probe"), &count);
+	size_t count, requested = enabling->contexts.count;
+	char **args = shell_split(ask_text(probe, "probe"), &count);
 	struct option_uses uses = {.items = calloc(count + 1, sizeof(*uses.items))};
-	struct text_list contexts = {.items = calloc(count + given + 1, sizeof(*contexts.items))};
-	struct probe_wish *wishes = NULL;
-	size_t nr_wishes = 0;
+	struct text_list contexts = {
+			.items = calloc(count + requested + 1, sizeof(*contexts.items))};
+	struct probe_spec *specs = NULL;
+	size_t nr_specs = 0;
 	int status;
 
 	enabling->channel = ask_text(probe, "channel");
 	enabling->filter = find_filter(channels, enabling->channel, event);
-	if (words && uses.items && contexts.items &&
-			probe_reenable_read_text(words, count, &uses, &contexts)) {
-		for (size_t i = 0; i < given; i++)
+	if (args && uses.items && contexts.items &&
+			probe_reenable_read_text(args, count, &uses, &contexts)) {
+		for (size_t i = 0; i < requested; i++)
 			contexts.items[contexts.count++] = enabling->contexts.items[i];
-		status = probe_wishes(&uses, &contexts, &wishes, &nr_wishes);
+		status = probe_specs_read(&uses, &contexts, &specs, &nr_specs);
 	} else {
-		status = say_error(COMMAND_FAILED, "enable it again",
+		status = message_error(COMMAND_FAILED, "enable it again",
 				"the probe `%.256s` cannot be made again",
 				ask_text(probe, "probe"));
 	}
-	if (!status && wishes) {
-		wishes->wish.name = event;
-		status = probe_enable(enabling, ask, wishes, session);
+	if (!status && specs) {
+		specs->spec.name = event;
+		status = probe_enable(enabling, ask, specs, session);
 	}
-	free(wishes);
+	free(specs);
 	free(uses.items);
 	free(contexts.items);
-	free(words);
+	free(args);
 	return status;
 }
 
@@ -178,25 +179,25 @@ static char *at_exit(const char *context)
 static int make_of_event(struct enabling *enabling, struct ask *ask, struct json_object *probe,
 		struct json_object *channels, const char *session, bool returns)
 {
-	const struct text_list given = enabling->contexts;
-	struct text_list changed = {.items = calloc(given.count + 1, sizeof(*changed.items))};
+	const struct text_list requested = enabling->contexts;
+	struct text_list changed = {.items = calloc(requested.count + 1, sizeof(*changed.items))};
 	int status = COMMAND_DONE;
 
-	for (; changed.items && returns && changed.count < given.count; changed.count++) {
-		const char *context = given.items[changed.count];
+	for (; changed.items && returns && changed.count < requested.count; changed.count++) {
+		const char *context = requested.items[changed.count];
 
 		changed.items[changed.count] =
 				resolve_is_context(context) ? at_exit(context) : strdup(context);
 		if (!changed.items[changed.count])
 			break;
 	}
-	if (!changed.items || (returns && changed.count < given.count))
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+	if (!changed.items || (returns && changed.count < requested.count))
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status && returns)
 		enabling->contexts = changed;
 	if (!status)
 		status = make_again(enabling, ask, probe, channels, session);
-	enabling->contexts = given;
+	enabling->contexts = requested;
 	while (changed.count)
 		free((void *)(uintptr_t)changed.items[--changed.count]);
 	free(changed.items);
@@ -230,7 +231,7 @@ static int probe_reenable_add_contexts(struct enabling *enabling, struct ask *as
 	}
 	if (found)
 		return worst;
-	return say_error(COMMAND_FAILED, "`side status` shows those that it has",
+	return message_error(COMMAND_FAILED, "`side status` shows those that it has",
 			"the session has no such probe in this program");
 }
 
@@ -238,19 +239,19 @@ int cmd_probe_context(const struct parsed *parsed)
 {
 	struct json_object *answer = NULL, *sessions;
 	struct enabling enabling;
-	char room[ASK_NAME_MAX];
+	char space[ASK_NAME_MAX];
 	const char *session;
 	struct ask ask;
 	int status = probe_begin(&enabling, parsed);
 
 	if (!status && !enabling.contexts.count)
-		status = say_error(COMMAND_USAGE, "write `-t regs`, or see `side help probes`",
+		status = message_error(COMMAND_USAGE, "write `-t regs`, or see `side help probes`",
 				"there is no context to add");
 	if (!status)
-		status = probe_connect(&enabling, &ask, room, &session);
+		status = probe_connect(&enabling, &ask, space, &session);
 	if (!status) {
 		status = ask_call(
-				&ask, control_request("status", session), ASK_PATIENCE_MS, &answer);
+				&ask, control_request("status", session), ASK_TIMEOUT_MS, &answer);
 		sessions = status ? NULL : ask_list(answer, "sessions");
 		if (!status)
 			status = probe_reenable_add_contexts(&enabling, &ask,
@@ -268,7 +269,7 @@ int cmd_probe_context(const struct parsed *parsed)
 /* ---- load ---- */
 
 /* Why it cannot be there again; NULL: it is tried. */
-static const char *probe_reenable_refusal_text(struct json_object *probe, char *text, size_t room)
+static const char *probe_reenable_refusal_text(struct json_object *probe, char *text, size_t space)
 {
 	uint64_t pid = ask_number(probe, "pid");
 	const char *exe = ask_text(probe, "exe");
@@ -279,9 +280,9 @@ static const char *probe_reenable_refusal_text(struct json_object *probe, char *
 		return "it names no program";
 	if (*exe && stat(exe, &status)) {
 		if (errno == ENOENT || errno == ENOTDIR)
-			snprintf(text, room, "the file %.256s does not exist any more", exe);
+			snprintf(text, space, "the file %.256s does not exist any more", exe);
 		else
-			snprintf(text, room, "cannot read the file %.256s: %s", exe,
+			snprintf(text, space, "cannot read the file %.256s: %s", exe,
 					strerror(errno));
 		return text;
 	}
@@ -289,12 +290,12 @@ static const char *probe_reenable_refusal_text(struct json_object *probe, char *
 		return NULL;
 	started = pid > INT_MAX ? 0 : session_process_start((pid_t)pid);
 	if (!started && pid <= INT_MAX && errno != ENOENT && errno != ESRCH) {
-		snprintf(text, room, "cannot inspect process %llu: %s", (unsigned long long)pid,
+		snprintf(text, space, "cannot inspect process %llu: %s", (unsigned long long)pid,
 				strerror(errno));
 		return text;
 	}
 	if (!started || started != ask_number(probe, "started")) {
-		snprintf(text, room, "process %llu has ended", (unsigned long long)pid);
+		snprintf(text, space, "process %llu has ended", (unsigned long long)pid);
 		return text;
 	}
 	return NULL;
@@ -314,7 +315,7 @@ static int load_probe(const struct parsed *enable, struct ask *ask, struct json_
 		return COMMAND_DONE;
 	why = probe_reenable_refusal_text(probe, text, sizeof(text));
 	if (why)
-		return say_error(COMMAND_FAILED, "`side enable-event` sets it elsewhere",
+		return message_error(COMMAND_FAILED, "`side enable-event` sets it elsewhere",
 				"the probe %.256s of session %s is not resolved: %s",
 				json_object_get_string(json_object_array_get_idx(events, 0)),
 				session, why);
@@ -325,7 +326,7 @@ static int load_probe(const struct parsed *enable, struct ask *ask, struct json_
 		status = make_again(&enabling, ask, probe, channels, session);
 	probe_finish(&enabling);
 	if (status)
-		say_note("the probe %.256s of session %s is not resolved",
+		message_note("the probe %.256s of session %s is not resolved",
 				json_object_get_string(json_object_array_get_idx(events, 0)),
 				session);
 	return status;

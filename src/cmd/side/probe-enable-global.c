@@ -33,7 +33,7 @@ static int change_rules(struct enabling *enabling, struct ask *ask, const char *
 	int status;
 
 	if (!request)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	status = probe_add_events(request, enabling->table);
 	if (!status)
 		probe_enable_global_add_loss_channel(request);
@@ -42,7 +42,7 @@ static int change_rules(struct enabling *enabling, struct ask *ask, const char *
 	if (status)
 		json_object_put(request);
 	else
-		status = ask_call(ask, request, ASK_PATIENCE_MS, &answer);
+		status = ask_call(ask, request, ASK_TIMEOUT_MS, &answer);
 	if (!status && on && ask_pending(answer))
 		status = COMMAND_PENDING;
 	json_object_put(answer);
@@ -52,25 +52,25 @@ static int change_rules(struct enabling *enabling, struct ask *ask, const char *
 static int probe_enable_global_start_recorder(
 		struct enabling *enabling, struct ask *ask, const char *session)
 {
-	char **words = NULL;
-	int status = probe_global_words(&enabling->options->global, enabling->options->pid,
-			&enabling->table, 1, &words);
+	char **args = NULL;
+	int status = probe_global_args(&enabling->options->global, enabling->options->pid,
+			&enabling->table, 1, &args);
 
 	if (!status)
 		status = change_rules(enabling, ask, session, true);
 	if (!status || status == COMMAND_PENDING) {
-		int started = probe_global_start(&words, session, ask->system);
+		int started = probe_global_start(&args, session, ask->system);
 
 		/* Without it the rule would wait for nobody. */
 		if (started)
 			(void)change_rules(enabling, ask, session, false);
 		status = started ? started : status;
 	}
-	probe_global_free(words);
+	probe_global_free(args);
 	return status;
 }
 
-int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
 		const char *session)
 {
 	const struct probe_target target = {.pid = enabling->files_of,
@@ -79,11 +79,11 @@ int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct
 
 	for (size_t i = 0; i < enabling->contexts.count && !status; i++)
 		if (!resolve_is_context(enabling->contexts.items[i]))
-			status = say_error(COMMAND_USAGE, "the event has pid, tid and comm",
+			status = message_error(COMMAND_USAGE, "the event has pid, tid and comm",
 					"`--context %.64s` would be of the recorder, for the kernel has only what is in registers and memory",
 					enabling->contexts.items[i]);
 	if (!status)
-		status = probe_resolve(&target, &wish->wish, &enabling->table);
+		status = probe_resolve(&target, &spec->spec, &enabling->table);
 	if (!status)
 		status = probe_enable_global_start_recorder(enabling, ask, session);
 	if (enabling->table >= 0)

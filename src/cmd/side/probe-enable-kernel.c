@@ -49,7 +49,7 @@ static int probe_enable_kernel_query_session(struct ask *ask, const char *sessio
 		const char *name, bool *contexts, bool *former)
 {
 	struct json_object *answer, *sessions;
-	int status = ask_call(ask, control_request("status", session), ASK_PATIENCE_MS, &answer);
+	int status = ask_call(ask, control_request("status", session), ASK_TIMEOUT_MS, &answer);
 
 	if (status)
 		return status;
@@ -102,21 +102,21 @@ static int probe_enable_kernel_get_name(int table, char name[600], bool *kernel)
 static int end_former(const struct enabling *enabling, const struct ask *ask, const char *session,
 		const char *name)
 {
-	char **words = NULL;
+	char **args = NULL;
 	int status;
 
 	if (!*name || !probe_kernel_may())
 		return COMMAND_DONE;
-	status = probe_kernel_words(enabling->target.pid, NULL, 0, &words);
-	if (!status && !probe_global_add(&words, "--end", name))
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+	status = probe_kernel_args(enabling->target.pid, NULL, 0, &args);
+	if (!status && !probe_global_add(&args, "--end", name))
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status)
-		status = probe_global_start(&words, session, ask->system);
-	probe_global_free(words);
+		status = probe_global_start(&args, session, ask->system);
+	probe_global_free(args);
 	return status;
 }
 
-int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
 		const char *session)
 {
 	bool contexts = false, former = false, kernel = false;
@@ -137,7 +137,7 @@ int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct
 		status = end_former(enabling, ask, session, name);
 	if (!status)
 		status = probe_kernel_choose(&enabling->target,
-				probe_kernel_not(wish->no_uprobe, contexts,
+				probe_kernel_not(spec->no_uprobe, contexts,
 						probe_enable_kernel_get_filter(enabling)),
 				&enabling->table, NULL, 0, &enabling->kernel);
 	return status;
@@ -145,15 +145,15 @@ int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct
 
 int probe_enable_watch(struct enabling *enabling, const struct ask *ask, const char *session)
 {
-	char **words = NULL;
+	char **args = NULL;
 	int status;
 
 	if (enabling->kernel.table < 0)
 		return COMMAND_DONE;
-	status = probe_kernel_words(enabling->target.pid, &enabling->kernel.table, 1, &words);
+	status = probe_kernel_args(enabling->target.pid, &enabling->kernel.table, 1, &args);
 	if (!status)
-		status = probe_global_start(&words, session, ask->system);
-	probe_global_free(words);
+		status = probe_global_start(&args, session, ask->system);
+	probe_global_free(args);
 	close(enabling->kernel.table);
 	enabling->kernel.table = -1;
 	return status;

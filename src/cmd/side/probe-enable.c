@@ -28,7 +28,7 @@
 static int check_name(const char *name)
 {
 	if (name && (!*name || strpbrk(name, "*?[]\\@!, \t\n") || strlen(name) > 200))
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				"write a name such as slow_request or server:request",
 				"`%.128s` cannot be the name of the event that a probe makes",
 				name);
@@ -45,7 +45,7 @@ static int find_exe(struct enabling *enabling)
 		return status;
 	/* A session identifies programs of other namespaces by their paths there, which may be other files here. */
 	if (exe.pid && !options->global.on)
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"use `--global` (the kernel watches the file) or `--pid PID` (probes in one process)",
 				"cannot probe each program of %.256s: the file is in another mount namespace",
 				options->exe);
@@ -60,17 +60,17 @@ static int probe_enable_check_options(struct enabling *enabling)
 	int status = COMMAND_DONE;
 
 	if (options->global.on && !options->exe && !options->pid)
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				"write `--exe FILE`, or `--pid PID` of a process that runs it",
 				"missing option `--exe FILE`: a global probe needs the file to probe");
 	if (!options->global.on && !options->pid == !options->exe)
-		return say_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
+		return message_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
 				options->pid ? "`--pid` is a process, and `--exe` every one of a file"
 					     : "missing option: `--pid PID` or `--exe FILE`");
 	if (options->pid > INT_MAX)
-		return say_error(COMMAND_USAGE, NULL, "`--pid` is not the number of a process");
+		return message_error(COMMAND_USAGE, NULL, "`--pid` is not the number of a process");
 	if (options->exclude.count || options->loglevel || options->loglevel_only || options->all)
-		return say_error(COMMAND_USAGE, "leave it out",
+		return message_error(COMMAND_USAGE, "leave it out",
 				"a probe is one event, so `--exclude`, `--loglevel` and `--all` have no use");
 	if (options->exe)
 		status = find_exe(enabling);
@@ -133,16 +133,16 @@ static int add_target(struct json_object *request, const struct probe_target *ta
 	return status;
 }
 
-static int make_request(const struct enabling *enabling, const struct probe_wish *wish,
+static int make_request(const struct enabling *enabling, const struct probe_spec *spec,
 		const char *session, struct json_object **request)
 {
-	char *text = probe_wish_text(wish);
+	char *text = probe_spec_text(spec);
 	int status;
 
 	*request = control_request("enable-probe", session);
 	if (!*request || !text) {
 		free(text);
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	ask_add(*request, "probe", json_object_new_string(text));
 	free(text);
@@ -167,21 +167,21 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 
 /* `modes`: those among the programs that have to be made to look. */
 static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
-		const struct probe_wish *wish, const char *session, struct json_object *modes)
+		const struct probe_spec *spec, const char *session, struct json_object *modes)
 {
 	struct json_object *request, *answer;
-	int status = make_request(enabling, wish, session, &request), looked;
+	int status = make_request(enabling, spec, session, &request), looked;
 
 	if (status)
 		return status;
-	status = ask_call_with(ask, request, enabling->table, ASK_PATIENCE_MS + 10000, &answer);
+	status = ask_call_with(ask, request, enabling->table, ASK_TIMEOUT_MS + 10000, &answer);
 	if (status)
 		return status;
-	looked = probe_look(enabling->parsed, ask, session, modes, answer);
+	looked = probe_check(enabling->parsed, ask, session, modes, answer);
 	if (enabling->parsed->common.json)
 		status = ask_print_json(enabling->parsed->verb->name, answer);
 	else
-		status = probe_said(answer, enabling->table);
+		status = probe_report(answer, enabling->table);
 	if (ask_pending(answer) && !status)
 		status = COMMAND_PENDING;
 	json_object_put(answer);
@@ -199,11 +199,11 @@ static int attach(struct enabling *enabling, struct ask *ask, struct json_object
 }
 
 /* Resolved, brought there, asked for. */
-int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_wish *wish,
+int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
 		const char *session)
 {
 	struct json_object *modes = NULL;
-	int status = probe_resolve(&enabling->target, &wish->wish, &enabling->table);
+	int status = probe_resolve(&enabling->target, &spec->spec, &enabling->table);
 
 	if (!status && enabling->target.pid)
 		status = probe_sees_proc(enabling->target.pid,
@@ -211,12 +211,12 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_
 	if (!status)
 		status = probe_modes(ask, &enabling->target, &modes);
 	if (!status)
-		status = probe_enable_choose(enabling, ask, wish, session);
+		status = probe_enable_choose(enabling, ask, spec, session);
 	/* One that is to look afterwards has all that it needs. */
 	if (!status && enabling->target.pid && !json_object_array_length(modes))
 		status = attach(enabling, ask, &modes);
 	if (!status)
-		status = probe_enable_send_request(enabling, ask, wish, session, modes);
+		status = probe_enable_send_request(enabling, ask, spec, session, modes);
 	if (!status || status == COMMAND_PENDING) {
 		int watched = probe_enable_watch(enabling, ask, session);
 
@@ -257,14 +257,14 @@ void probe_finish(struct enabling *enabling)
 	free(enabling->contexts.items);
 }
 
-int probe_connect(const struct enabling *enabling, struct ask *ask, char room[ASK_NAME_MAX],
+int probe_connect(const struct enabling *enabling, struct ask *ask, char buffer[ASK_NAME_MAX],
 		const char **session)
 {
 	int status = ask_connect(ask, enabling->options->system, enabling->options->no_daemon);
 
 	if (status)
 		return status;
-	status = ask_which(ask, NULL, enabling->options->session, room, session);
+	status = ask_which(ask, NULL, enabling->options->session, buffer, session);
 	if (status)
 		ask_close(ask);
 	return status;
@@ -272,42 +272,42 @@ int probe_connect(const struct enabling *enabling, struct ask *ask, char room[AS
 
 int cmd_probe_enable(const struct parsed *parsed)
 {
-	struct probe_wish *wishes = NULL;
+	struct probe_spec *specs = NULL;
 	struct enabling enabling;
-	char room[ASK_NAME_MAX];
+	char buffer[ASK_NAME_MAX];
 	const char *session;
 	struct ask ask;
 	size_t count;
 	int status = probe_begin(&enabling, parsed);
 
 	if (!status && parsed->operand_count > 1)
-		status = say_error(COMMAND_USAGE, "write one command for each probe",
+		status = message_error(COMMAND_USAGE, "write one command for each probe",
 				"a probe makes one event, and %d names are given",
 				parsed->operand_count);
 	if (!status)
 		status = check_name(parsed->operands[0]);
 	if (!status)
-		status = probe_wishes(
-				&enabling.options->probes, &enabling.contexts, &wishes, &count);
+		status = probe_specs_read(
+				&enabling.options->probes, &enabling.contexts, &specs, &count);
 	if (!status && count > 1)
-		status = say_error(COMMAND_USAGE, "write one command for each of them",
+		status = message_error(COMMAND_USAGE, "write one command for each of them",
 				"a probe has one LOCATION, but %zu are given", count);
 	if (!status) {
-		wishes->wish.name = parsed->operands[0];
-		wishes->wish.kernel = enabling.options->global.on;
-		wishes->wish.forced = enabling.options->global.forced;
-		wishes->no_uprobe = enabling.options->global.never;
-		status = probe_connect(&enabling, &ask, room, &session);
+		specs->spec.name = parsed->operands[0];
+		specs->spec.kernel = enabling.options->global.on;
+		specs->spec.forced = enabling.options->global.forced;
+		specs->no_uprobe = enabling.options->global.never;
+		status = probe_connect(&enabling, &ask, buffer, &session);
 		if (!status) {
 			status = enabling.options->global.on
-					? probe_enable_global(&enabling, &ask, wishes, session)
-					: probe_enable(&enabling, &ask, wishes, session);
+					? probe_enable_global(&enabling, &ask, specs, session)
+					: probe_enable(&enabling, &ask, specs, session);
 			ask_close(&ask);
 		}
 	}
-	free(wishes);
+	free(specs);
 	probe_finish(&enabling);
 	if (!status)
-		status = say_flush(stdout);
+		status = output_flush(stdout);
 	return status;
 }

@@ -32,16 +32,16 @@ static bool probe_exe_is_same_file(const char *path, const struct stat *file)
 }
 
 /* PID and what follows, of a path below /proc/PID/; 0: it is none. */
-static pid_t exe_process(const char *given, const char **ret_below)
+static pid_t exe_process(const char *requested, const char **ret_below)
 {
 	static const char proc[] = "/proc/";
 	unsigned long pid;
 	char *end;
 
-	if (strncmp(given, proc, sizeof(proc) - 1) != 0 || given[sizeof(proc) - 1] < '1' ||
-			given[sizeof(proc) - 1] > '9')
+	if (strncmp(requested, proc, sizeof(proc) - 1) != 0 || requested[sizeof(proc) - 1] < '1' ||
+			requested[sizeof(proc) - 1] > '9')
 		return 0;
-	pid = strtoul(given + sizeof(proc) - 1, &end, 10);
+	pid = strtoul(requested + sizeof(proc) - 1, &end, 10);
 	*ret_below = end;
 	return *end == '/' && pid <= INT_MAX ? (pid_t)pid : 0;
 }
@@ -91,22 +91,22 @@ static bool exe_through_root(
 	return false;
 }
 
-static int exe_missing(const char *given, int code)
+static int exe_missing(const char *requested, int code)
 {
 	bool is_denied = code == -EACCES || code == -EPERM;
 
 	if (code == -ENOENT || code == -ENOTDIR)
-		return say_error(COMMAND_FAILED, NULL, "there is no file %.256s", given);
-	return say_error(is_denied ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-			is_denied ? "run as root" : NULL, "cannot open %.256s: %s", given,
+		return message_error(COMMAND_FAILED, NULL, "there is no file %.256s", requested);
+	return message_error(is_denied ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+			is_denied ? "run as root" : NULL, "cannot open %.256s: %s", requested,
 			strerror(-code));
 }
 
-int probe_exe_find(const char *given, struct probe_exe *ret_exe)
+int probe_exe_find(const char *requested, struct probe_exe *ret_exe)
 {
 	const char *below = "";
 	char own[64], inner[PATH_MAX];
-	pid_t pid = exe_process(given, &below);
+	pid_t pid = exe_process(requested, &below);
 	bool is_inside = pid && !strncmp(below, "/root/", 6);
 	struct stat file = {.st_ino = 0};
 	int ret = 0;
@@ -114,16 +114,16 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 	*ret_exe = (struct probe_exe){.pid = 0};
 	if (is_inside)
 		ret = exe_stat_inside(pid, below + strlen("/root"), &file);
-	else if (stat(given, &file))
+	else if (stat(requested, &file))
 		ret = -errno;
 	if (ret)
-		return exe_missing(given, ret);
+		return exe_missing(requested, ret);
 	/* In this namespace the canonical path is the stable name. */
 	errno = ENOENT;
-	if (realpath(given, ret_exe->path) && probe_exe_is_same_file(ret_exe->path, &file))
+	if (realpath(requested, ret_exe->path) && probe_exe_is_same_file(ret_exe->path, &file))
 		return COMMAND_DONE;
 	if (!pid)
-		return exe_missing(given, -errno);
+		return exe_missing(requested, -errno);
 	snprintf(own, sizeof(own), "/proc/%d/exe", (int)pid);
 	if (is_inside) {
 		snprintf(inner, sizeof(inner), "%s", below + strlen("/root"));
@@ -137,6 +137,7 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 	if (exe_through_root(pid, inner, &file, ret_exe->path))
 		return COMMAND_DONE;
 	/* It was deleted or replaced, but the process still runs it. */
-	snprintf(ret_exe->path, PATH_MAX, "%s", given);
-	return probe_exe_is_same_file(given, &file) ? COMMAND_DONE : exe_missing(given, -ENOENT);
+	snprintf(ret_exe->path, PATH_MAX, "%s", requested);
+	return probe_exe_is_same_file(requested, &file) ? COMMAND_DONE
+							: exe_missing(requested, -ENOENT);
 }

@@ -14,6 +14,6 @@ struct probe_exe {
 };
 
 /* 0 or an exit status; prints the error. */
-int probe_exe_find(const char *given, struct probe_exe *ret_exe);
+int probe_exe_find(const char *requested, struct probe_exe *ret_exe);
 
 #endif /* SIDE_CMD_PROBE_EXE_H */

@@ -16,14 +16,14 @@
 #define PRELOAD_FILE "/etc/ld.so.preload"
 #define PRELOAD_SEPARATORS ": \t\n"
 
-struct files {
+struct probe_file_list {
 	char *paths[FILES_MAX];
 	size_t count;
 	struct library_search *search;
 };
 
 /* Takes the path, which may be NULL. */
-static void probe_files_add_path(struct files *files, char *path)
+static void probe_files_add_path(struct probe_file_list *files, char *path)
 {
 	bool known = !path || files->count == FILES_MAX;
 
@@ -36,7 +36,7 @@ static void probe_files_add_path(struct files *files, char *path)
 }
 
 /* A library that is not found will be missed by the linker, too. */
-static void add_needed(struct files *files, const char *path)
+static void add_needed(struct probe_file_list *files, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct image_error error;
@@ -55,7 +55,7 @@ static void add_needed(struct files *files, const char *path)
 
 /* Libraries of a list that the program's linker reads: names and paths, with blanks or colons between them. */
 static void probe_files_add_list(
-		struct files *files, struct image *image, const char *program, char *list)
+		struct probe_file_list *files, struct image *image, const char *program, char *list)
 {
 	char *state, *name = strtok_r(list, PRELOAD_SEPARATORS, &state);
 
@@ -63,7 +63,7 @@ static void probe_files_add_list(
 		probe_files_add_path(files, library_find(files->search, image, program, name));
 }
 
-static void add_list_file(struct files *files, struct image *image, const char *program)
+static void add_list_file(struct probe_file_list *files, struct image *image, const char *program)
 {
 	FILE *file = fopen(PRELOAD_FILE, "re");
 	char *line = NULL;
@@ -80,7 +80,7 @@ static void add_list_file(struct files *files, struct image *image, const char *
 }
 
 /* The libraries that the dynamic linker loads before those that a program needs, if the program needs any. */
-static void add_preloads(struct files *files, const char *program)
+static void add_preloads(struct probe_file_list *files, const char *program)
 {
 	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *variable = getenv("LD_PRELOAD"), *needed;
@@ -102,7 +102,7 @@ static void add_preloads(struct files *files, const char *program)
 }
 
 /* All that the linker will load for the program, which is the first one. */
-static void find_files(struct files *files, const char *program, bool preloads)
+static void find_files(struct probe_file_list *files, const char *program, bool preloads)
 {
 	files->paths[0] = strdup(program);
 	files->count = files->paths[0] != NULL;
@@ -116,7 +116,7 @@ int probe_add_files(const struct probe_target *target, struct resolve *resolve,
 		struct resolve_error *error)
 {
 	struct resolve_error ignored;
-	struct files *files;
+	struct probe_file_list *files;
 	int ret;
 
 	if (target->pid)

@@ -18,97 +18,97 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool probe_global_add(char ***words, const char *option, const char *value)
+bool probe_global_add(char ***args, const char *option, const char *value)
 {
-	return helper_add(words, option, value);
+	return helper_add(args, option, value);
 }
 
-void probe_global_free(char **words)
+void probe_global_free(char **args)
 {
-	helper_free(words);
+	helper_free(args);
 }
 
 /* ---- whose hits count ---- */
 
 static int probe_global_report_added(bool added)
 {
-	return added ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+	return added ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
 }
 
-static int add_user(char ***words, const char *name)
+static int add_user(char ***args, const char *name)
 {
 	const struct passwd *user;
 
 	if (*name && strspn(name, "0123456789") == strlen(name))
-		return probe_global_report_added(probe_global_add(words, "--uid", name));
+		return probe_global_report_added(probe_global_add(args, "--uid", name));
 	errno = 0;
 	user = getpwnam(name);
 	if (!user && (errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO))
-		return say_error(
+		return message_error(
 				COMMAND_FAILED, NULL, "cannot read the users: %s", strerror(errno));
 	if (!user)
-		return say_error(COMMAND_USAGE, "`getent passwd` lists them",
+		return message_error(COMMAND_USAGE, "`getent passwd` lists them",
 				"there is no user `%.128s`", name);
-	return probe_global_report_added(helper_add_number(words, "--uid", user->pw_uid));
+	return probe_global_report_added(helper_add_number(args, "--uid", user->pw_uid));
 }
 
 /* The kernel knows a control group by the number of its directory. */
-static int add_cgroup(char ***words, const char *path)
+static int add_cgroup(char ***args, const char *path)
 {
 	char procs[PATH_MAX];
 	struct stat status;
 
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
 	if (stat(path, &status) || access(procs, F_OK))
-		return say_error(COMMAND_USAGE, "write its directory, as below /sys/fs/cgroup",
+		return message_error(COMMAND_USAGE, "write its directory, as below /sys/fs/cgroup",
 				"`%.256s` is no control group", path);
-	return probe_global_report_added(helper_add_number(words, "--cgroup", status.st_ino));
+	return probe_global_report_added(helper_add_number(args, "--cgroup", status.st_ino));
 }
 
-static int add_comm(char ***words, const char *name)
+static int add_comm(char ***args, const char *name)
 {
-	return probe_global_report_added(probe_global_add(words, "--comm", name));
+	return probe_global_report_added(probe_global_add(args, "--comm", name));
 }
 
 static int probe_global_add_args(
-		char ***words, const struct text_list *list, int (*add)(char ***, const char *))
+		char ***args, const struct text_list *list, int (*add)(char ***, const char *))
 {
 	int status = COMMAND_DONE;
 
 	if (list->count > 64)
-		return say_error(COMMAND_USAGE, NULL, "there are more than 64 of one kind");
+		return message_error(COMMAND_USAGE, NULL, "there are more than 64 of one kind");
 	for (size_t i = 0; i < list->count && !status; i++)
-		status = add(words, list->items[i]);
+		status = add(args, list->items[i]);
 	return status;
 }
 
 int probe_global_check(const struct global_arguments *arguments)
 {
-	static const char *const ways[] = {"uprobe_multi", "perf_event", "tracefs"};
+	static const char *const backends[] = {"uprobe_multi", "perf_event", "tracefs"};
 	bool known = !arguments->by;
 
 	if (!arguments->on &&
 			(arguments->by || arguments->uids.count || arguments->cgroups.count ||
 					arguments->comms.count))
-		return say_error(COMMAND_USAGE, "write `--global`, too",
+		return message_error(COMMAND_USAGE, "write `--global`, too",
 				"`--by`, `--uid`, `--cgroup` and `--comm` belong to global probes");
-	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways) && !known; i++)
-		known = !strcmp(ways[i], arguments->by);
+	for (size_t i = 0; i < sizeof(backends) / sizeof(*backends) && !known; i++)
+		known = !strcmp(backends[i], arguments->by);
 	return known ? COMMAND_DONE
-		     : say_error(COMMAND_USAGE, "write uprobe_multi, perf_event or tracefs",
+		     : message_error(COMMAND_USAGE, "write uprobe_multi, perf_event or tracefs",
 				       "unknown method `%.64s`", arguments->by);
 }
 
 /* ---- the program ---- */
 
 /* It inherits them. */
-static int add_tables(char ***words, const int *tables, size_t nr)
+static int add_tables(char ***args, const int *tables, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (fcntl(tables[i], F_SETFD, 0))
-			return say_error(COMMAND_FAILED, NULL,
+			return message_error(COMMAND_FAILED, NULL,
 					"cannot pass on a table of probes: %s", strerror(errno));
-		if (!helper_add_number(words, "--table", (uint64_t)tables[i]))
+		if (!helper_add_number(args, "--table", (uint64_t)tables[i]))
 			return probe_global_report_added(false);
 	}
 	return COMMAND_DONE;
@@ -128,49 +128,49 @@ static int refuse_valgrind(uint64_t pid)
 	path[size < 0 ? 0 : size] = '\0';
 	if (fnmatch("*/valgrind/*-linux", path, 0))
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			"trace the program alone, or record its events: `side record -- valgrind PROGRAM`",
 			"cannot watch process %" PRIu64
 			": it runs under valgrind, where the kernel's breakpoints end it",
 			pid);
 }
 
-int probe_global_words(const struct global_arguments *arguments, uint64_t pid, const int *tables,
-		size_t nr_tables, char ***words)
+int probe_global_args(const struct global_arguments *arguments, uint64_t pid, const int *tables,
+		size_t nr_tables, char ***args)
 {
 	char path[PATH_MAX];
 	int status = helper_find(SESSION_UPROBES_PROGRAM, "uprobes", "global probes", path);
 
-	*words = NULL;
+	*args = NULL;
 	if (!status && pid)
 		status = refuse_valgrind(pid);
 	if (status)
 		return status;
-	status = helper_add(words, path, NULL) ? add_tables(words, tables, nr_tables)
-					       : probe_global_report_added(false);
+	status = helper_add(args, path, NULL) ? add_tables(args, tables, nr_tables)
+					      : probe_global_report_added(false);
 	if (status)
 		return status;
-	if ((!say_is_quiet() || helper_add(words, "--quiet", NULL)) &&
-			(!say_is_json() || helper_add(words, "--json", NULL)) &&
-			(!pid || helper_add_number(words, "--pid", pid)) &&
-			(!arguments->by || probe_global_add(words, "--by", arguments->by)))
-		status = probe_global_add_args(words, &arguments->uids, add_user);
+	if ((!output_is_silent() || helper_add(args, "--quiet", NULL)) &&
+			(!output_is_json() || helper_add(args, "--json", NULL)) &&
+			(!pid || helper_add_number(args, "--pid", pid)) &&
+			(!arguments->by || probe_global_add(args, "--by", arguments->by)))
+		status = probe_global_add_args(args, &arguments->uids, add_user);
 	else
 		status = probe_global_report_added(false);
 	if (!status)
-		status = probe_global_add_args(words, &arguments->cgroups, add_cgroup);
+		status = probe_global_add_args(args, &arguments->cgroups, add_cgroup);
 	if (!status)
-		status = probe_global_add_args(words, &arguments->comms, add_comm);
+		status = probe_global_add_args(args, &arguments->comms, add_comm);
 	return status;
 }
 
 /* ---- for the daemon ---- */
 
-int probe_global_start(char ***words, const char *session, bool system)
+int probe_global_start(char ***args, const char *session, bool system)
 {
-	if (!helper_add(words, "--session", session) ||
-			(system && !helper_add(words, "--system", NULL)))
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+	if (!helper_add(args, "--session", session) ||
+			(system && !helper_add(args, "--system", NULL)))
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	/* Its events are this session's: another one that wants events of the same name means those of programs. */
-	return helper_start(words, "SIDE_AGENT_SESSION", session);
+	return helper_start(args, "SIDE_AGENT_SESSION", session);
 }

@@ -28,7 +28,7 @@
 #define TRIALS_MAX 48 /* each takes some milliseconds */
 /* Where the kernel gives places back one by one, a tenth of a second each: more are not worth it if there can be breakpoints, nor tried. */
 #define SLOW_MAX 16
-#define SLOW_TOLD 100 /* more take so long at the end that it is said */
+#define SLOW_REPORTED 100 /* more take so long at the end that it is said */
 #define REASONS_MAX 8
 
 bool probe_kernel_could(const struct probe_site *site)
@@ -61,13 +61,13 @@ static bool is_covered(const struct probe_table *table, const struct probe_table
 {
 	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
 		struct probe_table_probe probe;
-		uint64_t room = PROBE_JUMP_BYTES;
+		uint64_t capacity = PROBE_JUMP_BYTES;
 
 		probe_table_probe(table, i, &probe);
-		if (probe.site.displaced > room)
-			room = probe.site.displaced;
+		if (probe.site.displaced > capacity)
+			capacity = probe.site.displaced;
 		if (probe.module == of->module && probe.site.address < of->site.address &&
-				of->site.address - probe.site.address < room &&
+				of->site.address - probe.site.address < capacity &&
 				!probe_kernel_could(&probe.site))
 			return true;
 	}
@@ -113,14 +113,14 @@ static const char *why_not_beside(const struct probe_table *other, const struct 
 	probe_table_module(table, of->module, &module);
 	for (uint32_t i = 0; i < probe_table_nr_probes(other); i++) {
 		struct probe_table_probe probe;
-		uint64_t room = PROBE_JUMP_BYTES;
+		uint64_t capacity = PROBE_JUMP_BYTES;
 		const char *why;
 
 		probe_table_probe(other, i, &probe);
-		if (probe.site.displaced > room)
-			room = probe.site.displaced;
+		if (probe.site.displaced > capacity)
+			capacity = probe.site.displaced;
 		if (probe.site.address > of->site.address ||
-				of->site.address - probe.site.address >= room)
+				of->site.address - probe.site.address >= capacity)
 			continue;
 		probe_table_module(other, probe.module, &others);
 		if (!same_module(&module, &others))
@@ -174,7 +174,7 @@ bool probe_kernel_any(const struct probe_table *table)
 
 /* ---- those that are left over ---- */
 
-struct choice {
+struct probe_kernel_choice {
 	const struct probe_table *table;
 	const struct probe_seen *others; /* that are asked for together with it */
 	size_t nr_others;
@@ -184,8 +184,8 @@ struct choice {
 	uint32_t nr;    /* of these */
 	unsigned int trials;
 	bool slow; /* the kernel gives them back one by one */
-	struct reason {
-		uint32_t places;
+	struct kernel_refusal_reason {
+		uint32_t locations;
 		bool asked; /* what was asked for is the reason: it could be left out */
 		bool left;  /* nobody watches them: a breakpoint cannot be there either */
 		char text[1024];
@@ -194,27 +194,27 @@ struct choice {
 
 /* With too many reasons the last one stands for the rest. */
 static void probe_kernel_add_refusal(
-		struct choice *choice, uint32_t place, bool asked, const char *why)
+		struct probe_kernel_choice *choice, uint32_t index, bool asked, const char *why)
 {
-	struct reason *reason = choice->reasons;
+	struct kernel_refusal_reason *reason = choice->reasons;
 	struct probe_table_probe probe;
 	bool left;
 
-	probe_table_probe(choice->table, place, &probe);
+	probe_table_probe(choice->table, index, &probe);
 	left = probe.site.method == PROBE_KERNEL;
-	while (reason < choice->reasons + REASONS_MAX - 1 && reason->places &&
+	while (reason < choice->reasons + REASONS_MAX - 1 && reason->locations &&
 			(reason->left != left || strcmp(reason->text, why) != 0))
 		reason++;
-	if (!reason->places) {
+	if (!reason->locations) {
 		snprintf(reason->text, sizeof(reason->text), "%s", why);
 		reason->asked = asked;
 		reason->left = left;
 	}
-	reason->places++;
+	reason->locations++;
 }
 
-static void refuse_all(
-		struct choice *choice, uint32_t first, uint32_t count, bool asked, const char *why)
+static void refuse_all(struct probe_kernel_choice *choice, uint32_t first, uint32_t count,
+		bool asked, const char *why)
 {
 	for (uint32_t i = first; i < first + count; i++) {
 		choice->chosen[choice->list[i]] = false;
@@ -222,13 +222,14 @@ static void refuse_all(
 	}
 }
 
-static void refuse_list(struct choice *choice, uint32_t first, uint32_t count, const char *why)
+static void refuse_list(
+		struct probe_kernel_choice *choice, uint32_t first, uint32_t count, const char *why)
 {
 	refuse_all(choice, first, count, false, why);
 }
 
 /* After some have been refused. */
-static void probe_kernel_collect_chosen(struct choice *choice)
+static void probe_kernel_collect_chosen(struct probe_kernel_choice *choice)
 {
 	choice->nr = 0;
 	for (uint32_t i = 0; i < probe_table_nr_probes(choice->table); i++)
@@ -236,7 +237,7 @@ static void probe_kernel_collect_chosen(struct choice *choice)
 			choice->list[choice->nr++] = i;
 }
 
-static void choose_all(struct choice *choice)
+static void choose_all(struct probe_kernel_choice *choice)
 {
 	for (uint32_t i = 0; i < probe_table_nr_probes(choice->table); i++) {
 		struct probe_table_probe probe;
@@ -275,7 +276,7 @@ static bool probe_kernel_is_loaded(pid_t pid, const char *file)
 	return !stat(file, &status) && session_has_mapped(pid, &status, file) > 0;
 }
 
-static void refuse_unloaded(struct choice *choice)
+static void refuse_unloaded(struct probe_kernel_choice *choice)
 {
 	uint32_t nr = probe_table_nr_modules(choice->table);
 
@@ -303,7 +304,7 @@ static bool try_table(pid_t pid, int table, struct global_error *error)
 {
 	const struct global_options options = {.tables = &table,
 			.nr_tables = 1,
-			.way = -1,
+			.backend = -1,
 			.process = pid,
 			.ring_size = TRIAL_RING};
 	struct global *global = NULL;
@@ -317,8 +318,8 @@ static bool try_table(pid_t pid, int table, struct global_error *error)
 	return !ret;
 }
 
-static bool try_some(
-		struct choice *choice, uint32_t first, uint32_t count, struct global_error *error)
+static bool try_some(struct probe_kernel_choice *choice, uint32_t first, uint32_t count,
+		struct global_error *error)
 {
 	bool *some = calloc(probe_table_nr_probes(choice->table) + 1u, sizeof(*some));
 	bool works;
@@ -337,7 +338,8 @@ static bool try_some(
 }
 
 /* All together, or half by half, until those are found that cannot be had. */
-static void probe_kernel_try_list(struct choice *choice, uint32_t first, uint32_t count)
+static void probe_kernel_try_list(
+		struct probe_kernel_choice *choice, uint32_t first, uint32_t count)
 {
 	struct global_error error;
 
@@ -351,7 +353,7 @@ static void probe_kernel_try_list(struct choice *choice, uint32_t first, uint32_
 	probe_kernel_try_list(choice, first + count / 2, count - count / 2);
 }
 
-static bool can_trap(const struct choice *choice, uint32_t at)
+static bool can_trap(const struct probe_kernel_choice *choice, uint32_t at)
 {
 	struct probe_table_probe probe;
 
@@ -359,7 +361,7 @@ static bool can_trap(const struct choice *choice, uint32_t at)
 	return probe.site.method == PROBE_BREAKPOINT;
 }
 
-static void refuse_slow(struct choice *choice)
+static void refuse_slow(struct probe_kernel_choice *choice)
 {
 	uint32_t could = 0;
 
@@ -372,7 +374,7 @@ static void refuse_slow(struct choice *choice)
 	probe_kernel_collect_chosen(choice);
 }
 
-static void probe_kernel_try_all_backends(struct choice *choice)
+static void probe_kernel_try_all_backends(struct probe_kernel_choice *choice)
 {
 	struct global_error error;
 	uint32_t tried;
@@ -399,18 +401,19 @@ static void probe_kernel_try_all_backends(struct choice *choice)
 
 /* ---- all together ---- */
 
-static const char never_said[] = "`--no-uprobe` is given";
+static const char never_reported[] = "`--no-uprobe` is given";
 
 const char *probe_kernel_not(bool never, bool contexts, const char *filter)
 {
 	if (never)
-		return never_said;
+		return never_reported;
 	return contexts || (filter && strchr(filter, '$'))
 			? "contexts of the process are recorded or asked for, which the kernel does not know"
 			: NULL;
 }
 
-static void decide(const struct probe_target *target, const char * not, struct choice *choice)
+static void decide(const struct probe_target *target, const char * not,
+		struct probe_kernel_choice *choice)
 {
 	const char *why = not ? not
 			: target->pid && !sees_our_files(target->pid)
@@ -419,7 +422,7 @@ static void decide(const struct probe_target *target, const char * not, struct c
 
 	choose_all(choice);
 	if (why)
-		refuse_all(choice, 0, choice->nr, not &&why != never_said, why);
+		refuse_all(choice, 0, choice->nr, not &&why != never_reported, why);
 	probe_kernel_collect_chosen(choice);
 	if (target->pid)
 		refuse_unloaded(choice);
@@ -430,23 +433,23 @@ static const char left_out[] =
 		"%s of the locations are left out, because only the kernel can watch them (uprobe), and it does not: %s";
 static const char trapped[] = "%s of the locations can have only a breakpoint, not a uprobe: %s";
 
-static void say_choice(const struct choice *choice)
+static void probe_kernel_print_choice(const struct probe_kernel_choice *choice)
 {
-	char number[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX];
 
 	if (choice->nr)
-		say_detail("the kernel watches %s of the locations (uprobe), where a jump is not possible",
-				say_number(choice->nr, number));
-	if (choice->slow && choice->nr > SLOW_TOLD)
-		say_note("at the end the kernel removes %s uprobes one by one, in up to a tenth of a second each: it has no uprobe_multi (Linux 6.6 has)",
-				say_number(choice->nr, number));
-	for (const struct reason *reason = choice->reasons;
-			reason < choice->reasons + REASONS_MAX && reason->places; reason++) {
+		message_detail("the kernel watches %s of the locations (uprobe), where a jump is not possible",
+				format_number(choice->nr, number));
+	if (choice->slow && choice->nr > SLOW_REPORTED)
+		message_note("at the end the kernel removes %s uprobes one by one, in up to a tenth of a second each: it has no uprobe_multi (Linux 6.6 has)",
+				format_number(choice->nr, number));
+	for (const struct kernel_refusal_reason *reason = choice->reasons;
+			reason < choice->reasons + REASONS_MAX && reason->locations; reason++) {
 		/* Whoever may have none anyway need not know what else would be in the way. */
 		bool shown = reason->left || (reason->asked && probe_kernel_may());
 
-		(shown ? say_note : say_detail)(reason->left ? left_out : trapped,
-				say_number(reason->places, number), reason->text);
+		(shown ? message_note : message_detail)(reason->left ? left_out : trapped,
+				format_number(reason->locations, number), reason->text);
 	}
 }
 
@@ -458,8 +461,8 @@ static void close_table(int *table)
 }
 
 /* The tables of the choice. */
-static int make_tables(
-		const struct choice *choice, bool starts, int *table, struct probe_kernel *kernel)
+static int make_tables(const struct probe_kernel_choice *choice, bool starts, int *table,
+		struct probe_kernel *kernel)
 {
 	int marked;
 
@@ -474,7 +477,7 @@ static int make_tables(
 		close_table(&kernel->table);
 		close_table(&kernel->others);
 		close_table(&marked);
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	close(*table);
 	*table = marked;
@@ -484,14 +487,14 @@ static int make_tables(
 int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
 		const struct probe_seen *others, size_t nr_others, struct probe_kernel *kernel)
 {
-	struct choice *choice = calloc(1, sizeof(*choice));
+	struct probe_kernel_choice *choice = calloc(1, sizeof(*choice));
 	struct probe_seen seen;
 	uint32_t nr;
 	int status;
 
 	*kernel = (struct probe_kernel){.table = -1, .others = -1};
 	if (!choice)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	status = probe_see(*table, &seen);
 	if (status) {
 		free(choice);
@@ -508,9 +511,9 @@ int probe_kernel_choose(const struct probe_target *target, const char * not, int
 		decide(target, not, choice);
 		status = make_tables(choice, !target->pid, table, kernel);
 		if (!status)
-			say_choice(choice);
+			probe_kernel_print_choice(choice);
 	} else {
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	probe_unsee(&seen);
 	free(choice->chosen);
@@ -519,22 +522,22 @@ int probe_kernel_choose(const struct probe_target *target, const char * not, int
 	return status;
 }
 
-int probe_kernel_words(pid_t pid, const int *tables, size_t nr, char ***words)
+int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***args)
 {
 	static const struct global_arguments arguments;
 	char text[24];
-	int status = probe_global_words(&arguments, 0, tables, nr, words);
+	int status = probe_global_args(&arguments, 0, tables, nr, args);
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (!status && !probe_global_add(words, "--process", text))
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+	if (!status && !probe_global_add(args, "--process", text))
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	return status;
 }
 
 void probe_kernel_ended(int status)
 {
 	if (WIFSIGNALED(status))
-		say_error(COMMAND_LOST, NULL,
+		message_error(COMMAND_LOST, NULL,
 				"hits that the kernel watches are missing in the trace from some time on: " SESSION_UPROBES_PROGRAM
 				" was ended by signal %d (%s)",
 				WTERMSIG(status), strsignal(WTERMSIG(status)));

@@ -28,7 +28,7 @@ const char *probe_kernel_not(bool never, bool contexts, const char *filter);
 /* Whether there are any that could be left to it. */
 bool probe_kernel_any(const struct probe_table *table);
 /* A call of side-uprobes; to be freed by probe_global_free(). 0 or an exit status: said. */
-int probe_kernel_words(pid_t pid, const int *tables, size_t nr, char ***words);
+int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***args);
 /* One has ended so: said, if somebody has killed it, for nobody else has seen what it did not. */
 void probe_kernel_ended(int status);
 

@@ -22,7 +22,7 @@ static const char changed[] =
 
 static const char chooses[] = "it only chooses another function when the program is loaded";
 
-struct listing {
+struct probe_listing {
 	char *library;    /* glob of files; NULL: all */
 	char prefix[128]; /* "LIBRARY:", or "" */
 	const char *function;
@@ -33,7 +33,7 @@ struct listing {
 };
 
 /* What is printed: a function, by one of its names, and how it can be probed. */
-struct row {
+struct probe_list_row {
 	const struct code_function *function;
 	const char *name; /* NULL: it has none */
 	struct probe_site site;
@@ -70,7 +70,7 @@ static bool fits_copy(const char *glob, const char *name)
 }
 
 /* The name by which it was selected, or its best one; NULL: it has none. `*selected` is whether it was. */
-static const char *select_name(struct listing *listing, const struct code_file *code,
+static const char *select_name(struct probe_listing *listing, const struct code_file *code,
 		const struct code_function *function, bool *selected)
 {
 	*selected = true;
@@ -89,7 +89,7 @@ static const char *select_name(struct listing *listing, const struct code_file *
 	return NULL;
 }
 
-static void print_chooser(const struct probe_module *module, const struct row *row)
+static void print_chooser(const struct probe_module *module, const struct probe_list_row *row)
 {
 	const char *own = code_name(module->code, row->function, 0);
 	char text[512];
@@ -98,7 +98,7 @@ static void print_chooser(const struct probe_module *module, const struct row *r
 		return;
 	printf("  (%s", row->chosen ? "chosen for this processor" : "one that it chooses from");
 	if (own && strcmp(own, row->name) != 0)
-		printf(": %s", say_printable(own, text, sizeof(text)));
+		printf(": %s", format_printable(own, text, sizeof(text)));
 	putchar(')');
 }
 
@@ -134,8 +134,8 @@ static const char *no_exit(const struct probe_site *site)
 	return method_of(site) == PROBE_NONE ? NULL : site->no_exit;
 }
 
-static void probe_list_print_text(const struct listing *listing, const struct probe_module *module,
-		const struct row *row)
+static void probe_list_print_text(const struct probe_listing *listing,
+		const struct probe_module *module, const struct probe_list_row *row)
 {
 	const struct probe_site *site = &row->site;
 	const char *name = row->name;
@@ -152,8 +152,8 @@ static void probe_list_print_text(const struct listing *listing, const struct pr
 	else
 		printf("%5u ", site->displaced);
 	if (listing->process)
-		printf("%s:", say_printable(base_name(module->path), text, sizeof(text)));
-	fputs(say_printable(name ? name : unnamed, text, sizeof(text)), stdout);
+		printf("%s:", format_printable(base_name(module->path), text, sizeof(text)));
+	fputs(format_printable(name ? name : unnamed, text, sizeof(text)), stdout);
 	print_chooser(module, row);
 	probe_list_print_reason(site);
 	if (no_exit(site))
@@ -167,12 +167,12 @@ static size_t print_json_names(
 {
 	for (size_t i = 0; i < function->nr_names; i++) {
 		fputs(before++ ? "," : "", stdout);
-		say_json_string(stdout, code_name(code, function, i));
+		print_json_string(stdout, code_name(code, function, i));
 	}
 	return before;
 }
 
-static void print_json_lists(const struct code_file *code, const struct row *row)
+static void print_json_lists(const struct code_file *code, const struct probe_list_row *row)
 {
 	const struct probe_site *site = &row->site;
 
@@ -188,23 +188,24 @@ static void print_json_lists(const struct code_file *code, const struct row *row
 	fputs("\"", stdout);
 }
 
-static void probe_list_print_json(const struct probe_module *module, const struct row *row)
+static void probe_list_print_json(
+		const struct probe_module *module, const struct probe_list_row *row)
 {
 	const struct code_function *function = row->function;
 	const struct probe_site *site = &row->site;
 	const char *name = row->name;
 	char *readable = name ? names_readable(name) : NULL;
 
-	printf("{\"schema\":%d,\"type\":\"probe_site\",\"module\":", SAY_JSON_SCHEMA);
-	say_json_string(stdout, module->path);
+	printf("{\"schema\":%d,\"type\":\"probe_site\",\"module\":", OUTPUT_JSON_SCHEMA);
+	print_json_string(stdout, module->path);
 	fputs(",\"function\":", stdout);
 	if (name)
-		say_json_string(stdout, name);
+		print_json_string(stdout, name);
 	else
 		fputs("null", stdout);
 	if (readable) {
 		fputs(",\"readable\":", stdout);
-		say_json_string(stdout, readable);
+		print_json_string(stdout, readable);
 	}
 	free(readable);
 	printf(",\"address\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64
@@ -214,18 +215,18 @@ static void probe_list_print_json(const struct probe_module *module, const struc
 	if (site->runtime)
 		printf(",\"runtime\":%" PRIu64, site->runtime);
 	if (site->method == PROBE_SHORT)
-		printf(",\"pad\":%" PRIu64, site->pad);
+		printf(",\"pad\":%" PRIu64, site->springboard);
 	print_json_lists(module->code, row);
 	if (row->chooser)
 		printf(",\"chooser\":%" PRIu64 ",\"chosen\":%s", row->chooser->address,
 				row->chosen ? "true" : "false");
 	if (site->reason) {
 		fputs(",\"reason\":", stdout);
-		say_json_string(stdout, site->reason);
+		print_json_string(stdout, site->reason);
 	}
 	if (no_exit(site)) {
 		fputs(",\"no_exit\":", stdout);
-		say_json_string(stdout, no_exit(site));
+		print_json_string(stdout, no_exit(site));
 	}
 	puts("}");
 }
@@ -242,12 +243,13 @@ static void compare_memory(const struct probe_module *module, struct probe_site 
 	site->reason = changed;
 }
 
-static int print_row(struct listing *listing, const struct probe_module *module, struct row *row)
+static int print_row(struct probe_listing *listing, const struct probe_module *module,
+		struct probe_list_row *row)
 {
 	int ret = code_entry(module->code, row->function, &row->site);
 
 	if (ret)
-		return say_error(COMMAND_FAILED, NULL, "cannot read the code of %s: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot read the code of %s: %s",
 				module->path, strerror(-ret));
 	if (module->memory >= 0)
 		compare_memory(module, &row->site);
@@ -255,17 +257,17 @@ static int print_row(struct listing *listing, const struct probe_module *module,
 		row->site.method = PROBE_NONE;
 		row->site.reason = chooses;
 	}
-	if (!listing->count++ && !say_is_json())
+	if (!listing->count++ && !output_is_json())
 		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
 	listing->by_method[method_of(&row->site)]++;
-	if (say_is_json())
+	if (output_is_json())
 		probe_list_print_json(module, row);
 	else
 		probe_list_print_text(listing, module, row);
 	return 0;
 }
 
-static void find_choices(struct listing *listing, const struct probe_module *module,
+static void find_choices(struct probe_listing *listing, const struct probe_module *module,
 		const struct code_function *chooser, struct resolve_choices *choices)
 {
 	struct resolve_error ignored;
@@ -283,7 +285,7 @@ static void find_choices(struct listing *listing, const struct probe_module *mod
 }
 
 /* That is not probed, but what it chooses is. */
-static int list_choices(struct listing *listing, const struct probe_module *module,
+static int list_choices(struct probe_listing *listing, const struct probe_module *module,
 		const struct code_function *chooser, const char *name)
 {
 	struct resolve_choices choices;
@@ -291,9 +293,11 @@ static int list_choices(struct listing *listing, const struct probe_module *modu
 
 	find_choices(listing, module, chooser, &choices);
 	if (!choices.count || choices.outside)
-		return print_row(listing, module, &(struct row){.function = chooser, .name = name});
+		return print_row(listing, module,
+				&(struct probe_list_row){.function = chooser, .name = name});
 	for (size_t i = 0; i < choices.count && !ret; i++) {
-		struct row row = {.function = code_function_at(module->code, choices.addresses[i]),
+		struct probe_list_row row = {
+				.function = code_function_at(module->code, choices.addresses[i]),
 				.name = name,
 				.chooser = chooser,
 				.chosen = choices.certain};
@@ -306,7 +310,7 @@ static int list_choices(struct listing *listing, const struct probe_module *modu
 
 static int list_module(void *user, const struct probe_module *module)
 {
-	struct listing *listing = user;
+	struct probe_listing *listing = user;
 	const struct code_function *functions;
 	size_t count = code_functions(module->code, &functions);
 	int ret = 0;
@@ -314,7 +318,7 @@ static int list_module(void *user, const struct probe_module *module)
 	if (listing->library && fnmatch(listing->library, base_name(module->path), 0) != 0)
 		return 0;
 	for (size_t i = 0; i < count && !ret; i++) {
-		struct row row = {.function = &functions[i]};
+		struct probe_list_row row = {.function = &functions[i]};
 		bool selected;
 
 		row.name = select_name(listing, module->code, &functions[i], &selected);
@@ -326,15 +330,15 @@ static int list_module(void *user, const struct probe_module *module)
 	return ret;
 }
 
-static int probe_list_file(struct listing *listing, const char *path)
+static int probe_list_file(struct probe_listing *listing, const char *path)
 {
 	struct probe_module module = {.path = path, .memory = -1};
 	struct code_error error;
 	int ret = code_open(path, &module.code, &error);
 
 	if (ret)
-		return say_error(ret == -EACCES || ret == -EPERM ? COMMAND_NOT_PERMITTED
-								 : COMMAND_FAILED,
+		return message_error(ret == -EACCES || ret == -EPERM ? COMMAND_NOT_PERMITTED
+								     : COMMAND_FAILED,
 				NULL, "%s", error.text);
 	ret = list_module(listing, &module);
 	code_close(module.code);
@@ -342,39 +346,40 @@ static int probe_list_file(struct listing *listing, const char *path)
 }
 
 /* What probes that are gone have left in the process. */
-static void probe_list_print_leftovers(const struct listing *listing)
+static void probe_list_print_leftovers(const struct probe_listing *listing)
 {
 	struct inject_kept kept;
-	char pads[96] = "";
+	char springboards[96] = "";
 
 	if (!listing->process || inject_kept(listing->process, &kept) || !kept.bytes)
 		return;
-	if (kept.pads)
-		snprintf(pads, sizeof(pads),
+	if (kept.springboards)
+		snprintf(springboards, sizeof(springboards),
 				", %" PRIu64 " jumps in padding that a thread may still reach",
-				kept.pads);
-	if (say_is_json())
+				kept.springboards);
+	if (output_is_json())
 		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64
 		       ",\"signals\":%s,\"pads\":%" PRIu64 "}\n",
-				SAY_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false",
-				kept.pads);
+				OUTPUT_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false",
+				kept.springboards);
 	else
-		say_note("process %d has no probe now, and keeps %" PRIu64
-			 " KiB for those that it had and for the next ones%s%s",
-				listing->process, kept.bytes / 1024, pads,
+		message_note("process %d has no probe now, and keeps %" PRIu64
+			     " KiB for those that it had and for the next ones%s%s",
+				listing->process, kept.bytes / 1024, springboards,
 				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, because one of its threads may still reach them"
 					   : "");
 }
 
-static int conclude(const struct listing *listing, bool markers, const char *what, const char *glob)
+static int conclude(const struct probe_listing *listing, bool markers, const char *what,
+		const char *glob)
 {
 	const uint64_t *by = listing->by_method;
 	char kernel[40] = "", meant[NEAREST_TEXT_SIZE];
 
 	if (!listing->count && markers)
-		return say_flush(stdout);
+		return output_flush(stdout);
 	if (!listing->count)
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				!glob ? "addresses can be probed (--probe 0xADDR)"
 						: nearest_text(&listing->nearest, listing->prefix,
 								  meant, sizeof(meant))
@@ -387,11 +392,11 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 	if (by[PROBE_KERNEL])
 		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
 				by[PROBE_KERNEL]);
-	say_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64
-		 " short, %" PRIu64 " punned%s, %" PRIu64 " breakpoint, %" PRIu64 " none",
+	message_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64
+		     " short, %" PRIu64 " punned%s, %" PRIu64 " breakpoint, %" PRIu64 " none",
 			listing->count, by[PROBE_JUMP], by[PROBE_PADDING], by[PROBE_SHORT],
 			by[PROBE_PUNNED], kernel, by[PROBE_BREAKPOINT], by[PROBE_NONE]);
-	return say_flush(stdout);
+	return output_flush(stdout);
 }
 
 /* Behind the name of a library: "libc:malloc", and not "net::read". */
@@ -414,7 +419,7 @@ pid_t probe_list_process(const char *what)
 
 int probe_list(const char *what, const char *glob)
 {
-	struct listing listing = {.function = glob};
+	struct probe_listing listing = {.function = glob};
 	const char *colon = glob ? find_colon(glob) : NULL;
 	struct probe_target target;
 	int ret;
@@ -427,7 +432,7 @@ int probe_list(const char *what, const char *glob)
 		snprintf(listing.prefix, sizeof(listing.prefix), "%.*s", (int)(colon + 1 - glob),
 				glob);
 		if (!listing.library)
-			return say_error(COMMAND_FAILED, NULL, "out of memory");
+			return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	nearest_begin(&listing.nearest, listing.function ? listing.function : "");
 	ret = listing.process ? probe_process(listing.process, list_module, &listing)

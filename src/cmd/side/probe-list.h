@@ -23,7 +23,7 @@ struct probe_module {
 };
 
 /* The recorder looks there for what the program has loaded, and writes probes by way of it. */
-int probe_sees_proc(pid_t pid, const char *mend);
+int probe_sees_proc(pid_t pid, const char *hint);
 /* When the process was started, in the kernel's ticks. 0: there is none; the next step reports that. Returns an exit status. */
 int probe_started(pid_t pid, uint64_t *ret_started);
 

@@ -25,7 +25,7 @@ static bool probe_query_process_matches(
 int probe_modes(struct ask *ask, const struct probe_target *target, struct json_object **modes)
 {
 	struct json_object *answer, *processes;
-	int status = ask_call(ask, control_request("list", NULL), ASK_PATIENCE_MS, &answer);
+	int status = ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer);
 
 	*modes = NULL;
 	if (status)
@@ -40,17 +40,17 @@ int probe_modes(struct ask *ask, const struct probe_target *target, struct json_
 			json_object_put(process);
 	}
 	json_object_put(answer);
-	return *modes ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+	return *modes ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
 }
 
-static void say_later(struct json_object *process)
+static void probe_check_print_later(struct json_object *process)
 {
 	bool by_signal = !strcmp(ask_text(process, "control"), "signal");
 	char hint[80];
 
 	snprintf(hint, sizeof(hint), "`side attach --daemon -p %" PRIu64 "` makes it check",
 			ask_number(process, "pid"));
-	say_note_hint(hint,
+	message_note_hint(hint,
 			"%s (process %" PRIu64
 			") is in control mode %s: it sets and removes probes %s",
 			ask_text(process, "name"), ask_number(process, "pid"),
@@ -84,7 +84,7 @@ static int renew(struct ask *ask, const char *session, struct json_object *answe
 {
 	struct json_object *probes = ask_list(answer, "probes"), *status_answer, *sessions, *now;
 	int status = ask_call(
-			ask, control_request("status", session), ASK_PATIENCE_MS, &status_answer);
+			ask, control_request("status", session), ASK_TIMEOUT_MS, &status_answer);
 
 	if (status)
 		return status;
@@ -104,7 +104,7 @@ static int renew(struct ask *ask, const char *session, struct json_object *answe
 	return COMMAND_DONE;
 }
 
-int probe_look(const struct parsed *parsed, struct ask *ask, const char *session,
+int probe_check(const struct parsed *parsed, struct ask *ask, const char *session,
 		struct json_object *modes, struct json_object *answer)
 {
 	size_t count = modes ? json_object_array_length(modes) : 0;
@@ -116,7 +116,7 @@ int probe_look(const struct parsed *parsed, struct ask *ask, const char *session
 		status = command_attach_daemon(parsed, (int)ask_number(process, "pid"));
 		worst = status > worst ? status : worst;
 		if (status)
-			say_later(process);
+			probe_check_print_later(process);
 		if (answer)
 			drop_unchanged(answer, ask_number(process, "pid"));
 	}
@@ -141,7 +141,7 @@ int cmd_probe_disable(const struct parsed *parsed)
 		return looked;
 	looked = probe_modes(&ask, &target, &modes);
 	if (!looked)
-		looked = probe_look(parsed, &ask, NULL, modes, NULL);
+		looked = probe_check(parsed, &ask, NULL, modes, NULL);
 	json_object_put(modes);
 	ask_close(&ask);
 	return looked ? looked : status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_LOOK_H
-#define SIDE_CMD_PROBE_LOOK_H
+#ifndef SIDE_CMD_PROBE_CHECK_H
+#define SIDE_CMD_PROBE_CHECK_H
 
 struct ask;
 struct json_object;
@@ -18,7 +18,7 @@ int probe_modes(struct ask *ask, const struct probe_target *target, struct json_
  * Makes them look, and puts what they say into the answer to the request, in place of what it had of them (NULL: there is
  * none). 0 or an exit status: said, with process, mode and mend.
  */
-int probe_look(const struct parsed *parsed, struct ask *ask, const char *session,
+int probe_check(const struct parsed *parsed, struct ask *ask, const char *session,
 		struct json_object *modes, struct json_object *answer);
 
 #endif /* SIDE_CMD_PROBE_LOOK_H */

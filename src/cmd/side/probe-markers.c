@@ -24,14 +24,14 @@ struct marker_listing {
 
 static void probe_markers_print_json(const struct resolve_marker *marker)
 {
-	printf("{\"schema\":%d,\"type\":\"probe_marker\",\"module\":", SAY_JSON_SCHEMA);
-	say_json_string(stdout, marker->module);
+	printf("{\"schema\":%d,\"type\":\"probe_marker\",\"module\":", OUTPUT_JSON_SCHEMA);
+	print_json_string(stdout, marker->module);
 	fputs(",\"provider\":", stdout);
-	say_json_string(stdout, marker->provider);
+	print_json_string(stdout, marker->provider);
 	fputs(",\"name\":", stdout);
-	say_json_string(stdout, marker->name);
+	print_json_string(stdout, marker->name);
 	fputs(",\"arguments\":", stdout);
-	say_json_string(stdout, marker->arguments);
+	print_json_string(stdout, marker->arguments);
 	printf(",\"address\":%" PRIu64 ",\"semaphore\":%" PRIu64 ",\"method\":\"%s\"",
 			marker->address, marker->semaphore,
 			probe_method_name(marker->site ? marker->site->method : PROBE_NONE));
@@ -47,9 +47,9 @@ static void print_named(const struct resolve_marker *marker)
 {
 	char provider[256], name[256], arguments[1024];
 
-	printf("%s:%s  %s", say_printable(marker->provider, provider, sizeof(provider)),
-			say_printable(marker->name, name, sizeof(name)),
-			say_printable(marker->arguments, arguments, sizeof(arguments)));
+	printf("%s:%s  %s", format_printable(marker->provider, provider, sizeof(provider)),
+			format_printable(marker->name, name, sizeof(name)),
+			format_printable(marker->arguments, arguments, sizeof(arguments)));
 	if (marker->site && marker->site->reason)
 		printf("  (%s)", marker->site->reason);
 	putchar('\n');
@@ -76,7 +76,7 @@ static void print_alone(const struct marker_listing *listing, const struct resol
 		printf("%9s ", "-");
 	if (listing->files)
 		printf("%s  ",
-				say_printable(slash ? slash + 1 : marker->module, file,
+				format_printable(slash ? slash + 1 : marker->module, file,
 						sizeof(file)));
 	print_named(marker);
 }
@@ -105,7 +105,7 @@ static int print_marker(void *user, const struct resolve_marker *marker)
 	if (listing->glob && fnmatch(listing->glob, full, 0) != 0)
 		return 0;
 	listing->count++;
-	if (say_is_json())
+	if (output_is_json())
 		probe_markers_print_json(marker);
 	else if (listing->alone)
 		print_alone(listing, marker);
@@ -148,9 +148,9 @@ static int probe_markers_list_file(
 	if (!child) {
 		status = probe_markers_list_target(target, listing, &error);
 		if (status == WRONG && !quiet)
-			status = say_error(error.permission ? COMMAND_NOT_PERMITTED
-							    : COMMAND_FAILED,
-						 *error.mend ? error.mend : NULL, "%s",
+			status = message_error(error.permission ? COMMAND_NOT_PERMITTED
+								: COMMAND_FAILED,
+						 *error.hint ? error.hint : NULL, "%s",
 						 error.text) +
 					WRONG;
 		fflush(NULL);
@@ -190,11 +190,11 @@ static int probe_markers_list_all_files(void)
 	int ret = probe_running_files(probe_markers_list_process, &listing, &hidden);
 
 	if (hidden && geteuid())
-		say_note("%u process%s cannot be looked at: run as root to see all markers", hidden,
-				hidden == 1 ? "" : "es");
+		message_note("%u process%s cannot be looked at: run as root to see all markers",
+				hidden, hidden == 1 ? "" : "es");
 	if (!ret && !listing.begun)
-		return say_error(COMMAND_FAILED, NULL, "nothing that runs has a marker (SDT)");
-	return ret ? ret : say_flush(stdout);
+		return message_error(COMMAND_FAILED, NULL, "nothing that runs has a marker (SDT)");
+	return ret ? ret : output_flush(stdout);
 }
 
 int probe_list_sdt(const char *what, const char *glob)
@@ -209,15 +209,17 @@ int probe_list_sdt(const char *what, const char *glob)
 	listing.files = target.pid;
 	status = probe_markers_list_file(&target, &listing, false);
 	if (status == SOME)
-		return say_flush(stdout);
+		return output_flush(stdout);
 	if (status == NONE && glob)
-		return say_error(COMMAND_FAILED, "`side probe list --sdt` without a GLOB lists all",
+		return message_error(COMMAND_FAILED,
+				"`side probe list --sdt` without a GLOB lists all",
 				"%s has no marker (SDT) that matches `%.128s`", what, glob);
 	if (status == NONE)
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"`side probe list` lists its functions, which can be probed as well",
 				"%s has no markers (SDT)", what);
 	if (status == WRONG)
-		return say_error(COMMAND_FAILED, NULL, "the markers of %s cannot be read", what);
+		return message_error(
+				COMMAND_FAILED, NULL, "the markers of %s cannot be read", what);
 	return status - WRONG;
 }

@@ -19,7 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-struct mapping {
+struct probe_process_mapping {
 	uint64_t start, end, offset, inode;
 	unsigned int major, minor;
 	bool is_code;
@@ -27,12 +27,12 @@ struct mapping {
 	bool moved; /* the file's first page is at `start`, and its code on pages of no file behind it */
 };
 
-static bool parse_any(char *line, struct mapping *mapping)
+static bool parse_any(char *line, struct probe_process_mapping *mapping)
 {
 	char flags[5];
 	int path = 0;
 
-	*mapping = (struct mapping){.start = 0};
+	*mapping = (struct probe_process_mapping){.start = 0};
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
 			    &mapping->start, &mapping->end, flags, &mapping->offset,
 			    &mapping->major, &mapping->minor, &mapping->inode, &path) != 7 ||
@@ -45,18 +45,18 @@ static bool parse_any(char *line, struct mapping *mapping)
 }
 
 /* false: not code of a file. */
-static bool probe_process_parse_mapping(char *line, struct mapping *mapping)
+static bool probe_process_parse_mapping(char *line, struct probe_process_mapping *mapping)
 {
 	return parse_any(line, mapping) && mapping->is_code && *mapping->path == '/';
 }
 
 /* Programs may have moved their code to other pages, such as huge ones. The mapping before it then identifies the file. */
 struct before {
-	struct mapping head; /* the first page of a file; its path is allocated */
+	struct probe_process_mapping head; /* the first page of a file; its path is allocated */
 	uint64_t end;
 };
 
-static bool parse_code(char *line, struct before *before, struct mapping *mapping)
+static bool parse_code(char *line, struct before *before, struct probe_process_mapping *mapping)
 {
 	if (!parse_any(line, mapping))
 		return false;
@@ -79,7 +79,7 @@ static bool parse_code(char *line, struct before *before, struct mapping *mappin
 	return mapping->is_code;
 }
 
-static int probe_process_open_same(const char *path, const struct mapping *mapping)
+static int probe_process_open_same(const char *path, const struct probe_process_mapping *mapping)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat stat;
@@ -92,7 +92,7 @@ static int probe_process_open_same(const char *path, const struct mapping *mappi
 }
 
 /* Its file, if it is still the one that is mapped: as the process sees it, or as we do where its root directory is another one. */
-static int probe_process_open_mapped(pid_t pid, const struct mapping *mapping)
+static int probe_process_open_mapped(pid_t pid, const struct probe_process_mapping *mapping)
 {
 	char *path, exe[64];
 	int fd;
@@ -108,13 +108,13 @@ static int probe_process_open_mapped(pid_t pid, const struct mapping *mapping)
 	if (fd < 0)
 		fd = probe_process_open_same(mapping->path, mapping);
 	if (fd < 0)
-		say_note("%s is left out: the file that process %ld has mapped is not there any more",
+		message_note("%s is left out: the file that process %ld has mapped is not there any more",
 				mapping->path, (long)pid);
 	return fd;
 }
 
-static int probe_process_scan_mapping(pid_t pid, const struct mapping *mapping, int memory,
-		int (*each)(void *user, const struct probe_module *module), void *user)
+static int probe_process_scan_mapping(pid_t pid, const struct probe_process_mapping *mapping,
+		int memory, int (*each)(void *user, const struct probe_module *module), void *user)
 {
 	struct probe_module module = {.path = mapping->path, .memory = memory};
 	struct code_error error;
@@ -123,7 +123,7 @@ static int probe_process_scan_mapping(pid_t pid, const struct mapping *mapping, 
 	if (fd < 0)
 		return 0;
 	if (code_open_fd(fd, mapping->path, &module.code, &error))
-		say_note("%s is left out: %s", mapping->path, error.text);
+		message_note("%s is left out: %s", mapping->path, error.text);
 	else if (mapping->moved ? !code_bias_of_head(module.code, mapping->start, &module.bias)
 				: !code_bias(module.code, mapping->start, mapping->offset,
 						  &module.bias))
@@ -147,11 +147,11 @@ static int probe_process_walk_maps(pid_t pid, FILE *maps, int memory,
 {
 	char **paths = NULL, *line = NULL;
 	struct before before = {.end = 0};
-	size_t count = 0, room = 0;
+	size_t count = 0, capacity = 0;
 	int ret = 0;
 
-	while (!ret && getline(&line, &room, maps) > 0) {
-		struct mapping mapping;
+	while (!ret && getline(&line, &capacity, maps) > 0) {
+		struct probe_process_mapping mapping;
 		char **more;
 
 		if (!parse_code(line, &before, &mapping) ||
@@ -180,11 +180,11 @@ int probe_started(pid_t pid, uint64_t *ret_started)
 	/* The next step reports that there is no such process. */
 	if (*ret_started || errno == ENOENT || errno == ESRCH)
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, NULL, "cannot read when process %d was started: %s",
+	return message_error(COMMAND_FAILED, NULL, "cannot read when process %d was started: %s",
 			(int)pid, strerror(errno));
 }
 
-int probe_sees_proc(pid_t pid, const char *mend)
+int probe_sees_proc(pid_t pid, const char *hint)
 {
 	char path[64];
 	struct stat status;
@@ -196,7 +196,7 @@ int probe_sees_proc(pid_t pid, const char *mend)
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
 	if (lstat(path, &status))
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, mend,
+	return message_error(COMMAND_FAILED, hint,
 			"process %d sees no /proc from its root directory, so it cannot put probes into itself",
 			pid);
 }
@@ -218,9 +218,9 @@ int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *
 		if (memory >= 0)
 			close(memory);
 		if (ret == EACCES || ret == EPERM)
-			return say_error(COMMAND_NOT_PERMITTED, "run as its user, or as root",
+			return message_error(COMMAND_NOT_PERMITTED, "run as its user, or as root",
 					"cannot inspect process %ld: %s", (long)pid, strerror(ret));
-		return say_error(COMMAND_FAILED, "`ps` lists the processes",
+		return message_error(COMMAND_FAILED, "`ps` lists the processes",
 				"cannot inspect process %ld: %s", (long)pid,
 				ret == ENOENT ? "no such process" : strerror(ret));
 	}
@@ -232,41 +232,44 @@ int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *
 
 /* ---- of everybody ---- */
 
-struct files {
-	struct file {
+struct probe_mapped_files {
+	struct probe_mapped_file {
 		uint64_t inode;
 		unsigned int major, minor;
 	} * known;
-	size_t count, room;
+	size_t count, capacity;
 	int (*each)(void *user, const char *path);
 	void *user;
 };
 
-static bool probe_process_is_new(struct files *files, const struct mapping *mapping)
+static bool probe_process_is_new(
+		struct probe_mapped_files *files, const struct probe_process_mapping *mapping)
 {
 	for (size_t i = 0; i < files->count; i++) {
-		const struct file *file = &files->known[i];
+		const struct probe_mapped_file *file = &files->known[i];
 
 		if (file->inode == mapping->inode && file->major == mapping->major &&
 				file->minor == mapping->minor)
 			return false;
 	}
-	if (files->count == files->room) {
-		size_t room = files->room ? 2 * files->room : 64;
-		struct file *more = reallocarray(files->known, room, sizeof(*more));
+	if (files->count == files->capacity) {
+		size_t capacity = files->capacity ? 2 * files->capacity : 64;
+		struct probe_mapped_file *more =
+				reallocarray(files->known, capacity, sizeof(*more));
 
 		if (!more)
 			return false;
 		files->known = more;
-		files->room = room;
+		files->capacity = capacity;
 	}
-	files->known[files->count++] = (struct file){
+	files->known[files->count++] = (struct probe_mapped_file){
 			.inode = mapping->inode, .major = mapping->major, .minor = mapping->minor};
 	return true;
 }
 
 /* As we see it where that is the same file, else as the process does. */
-static int tell_file(const struct files *files, pid_t pid, const struct mapping *mapping)
+static int probe_process_report_file(const struct probe_mapped_files *files, pid_t pid,
+		const struct probe_process_mapping *mapping)
 {
 	struct stat stat_here;
 	char *path;
@@ -285,10 +288,10 @@ static int tell_file(const struct files *files, pid_t pid, const struct mapping 
 }
 
 /* -EACCES: it may not be looked at. */
-static int walk_files(struct files *files, pid_t pid)
+static int walk_files(struct probe_mapped_files *files, pid_t pid)
 {
 	char path[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	int ret = 0;
 	FILE *maps;
 
@@ -296,12 +299,12 @@ static int walk_files(struct files *files, pid_t pid)
 	maps = fopen(path, "re");
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? -EACCES : 0;
-	while (!ret && getline(&line, &room, maps) > 0) {
-		struct mapping mapping;
+	while (!ret && getline(&line, &capacity, maps) > 0) {
+		struct probe_process_mapping mapping;
 
 		if (probe_process_parse_mapping(line, &mapping) &&
 				probe_process_is_new(files, &mapping))
-			ret = tell_file(files, pid, &mapping);
+			ret = probe_process_report_file(files, pid, &mapping);
 	}
 	free(line);
 	fclose(maps);
@@ -310,14 +313,15 @@ static int walk_files(struct files *files, pid_t pid)
 
 int probe_running_files(int (*each)(void *user, const char *path), void *user, unsigned int *hidden)
 {
-	struct files files = {.each = each, .user = user};
+	struct probe_mapped_files files = {.each = each, .user = user};
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
 	int ret = 0;
 
 	*hidden = 0;
 	if (!processes)
-		return say_error(COMMAND_FAILED, NULL, "cannot read /proc: %s", strerror(errno));
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot read /proc: %s", strerror(errno));
 	while (ret <= 0 && (entry = readdir(processes))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;

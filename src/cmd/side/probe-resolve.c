@@ -24,8 +24,8 @@ union descriptor_message {
 
 /* Refusals by reason: equal reasons are printed once, with the first location. */
 struct refusals {
-	struct reason {
-		char text[640], place[320], hint[512];
+	struct resolve_refusal_reason {
+		char text[640], location[320], hint[512];
 		uint64_t count;
 		enum resolve_refused what;
 	} reasons[REASONS_MAX];
@@ -36,7 +36,7 @@ struct refusals {
 static void probe_resolve_add_refusal(void *user, const struct resolve_refusal *refusal)
 {
 	struct refusals *refusals = user;
-	struct reason *reason = refusals->reasons;
+	struct resolve_refusal_reason *reason = refusals->reasons;
 	char name[160];
 
 	while (reason < refusals->reasons + refusals->count &&
@@ -53,8 +53,8 @@ static void probe_resolve_add_refusal(void *user, const struct resolve_refusal *
 		snprintf(reason->text, sizeof(reason->text), "%s", refusal->reason);
 		snprintf(reason->hint, sizeof(reason->hint), "%s",
 				refusal->hint ? refusal->hint : "");
-		snprintf(reason->place, sizeof(reason->place), "%s%s%.128s, at 0x%" PRIx64,
-				say_printable(refusal->function, name, sizeof(name)),
+		snprintf(reason->location, sizeof(reason->location), "%s%s%.128s, at 0x%" PRIx64,
+				format_printable(refusal->function, name, sizeof(name)),
 				*refusal->function ? " of " : "", refusal->module,
 				refusal->address);
 	}
@@ -63,21 +63,21 @@ static void probe_resolve_add_refusal(void *user, const struct resolve_refusal *
 static void probe_resolve_report_refusals(const struct refusals *refusals)
 {
 	for (size_t i = 0; i < refusals->count; i++) {
-		const struct reason *reason = &refusals->reasons[i];
+		const struct resolve_refusal_reason *reason = &refusals->reasons[i];
 		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns not seen:"
 								     : "left out:";
 		const char *hint = *reason->hint ? reason->hint : NULL;
 
-		if (reason->what == RESOLVE_TOLD)
-			say_note_hint(hint, "%s", reason->text);
+		if (reason->what == RESOLVE_NOTE)
+			message_note_hint(hint, "%s", reason->text);
 		else if (reason->count == 1)
-			say_note_hint(hint, "%s %s: %s", what, reason->place, reason->text);
+			message_note_hint(hint, "%s %s: %s", what, reason->location, reason->text);
 		else
-			say_note_hint(hint, "%s %" PRIu64 " locations, such as %s: %s", what,
-					reason->count, reason->place, reason->text);
+			message_note_hint(hint, "%s %" PRIu64 " locations, such as %s: %s", what,
+					reason->count, reason->location, reason->text);
 	}
 	if (refusals->others)
-		say_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
+		message_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
 }
 
 static int probe_resolve_get_status(const struct resolve_error *error)
@@ -85,14 +85,14 @@ static int probe_resolve_get_status(const struct resolve_error *error)
 	return error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
 }
 
-struct work {
+struct probe_resolve_work {
 	struct probe_table_writer *writer;
 	struct resolve *resolve;
 	struct refusals refusals;
 };
 
-static int make_table(struct work *work, const struct probe_target *target,
-		const struct resolve_wish *wish, int *table)
+static int make_table(struct probe_resolve_work *work, const struct probe_target *target,
+		const struct resolve_request *spec, int *table)
 {
 	struct resolve_error error = {.text = "out of memory"};
 	int ret;
@@ -102,30 +102,30 @@ static int make_table(struct work *work, const struct probe_target *target,
 	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
 					    : -ENOMEM;
 	if (!ret)
-		ret = resolve_wish(work->resolve, wish, work->writer, probe_resolve_add_refusal,
+		ret = resolve_request(work->resolve, spec, work->writer, probe_resolve_add_refusal,
 				&work->refusals, &error);
 	if (ret)
-		return say_error((enum command_status)probe_resolve_get_status(&error),
-				*error.mend ? error.mend : NULL, "%s", error.text);
+		return message_error((enum command_status)probe_resolve_get_status(&error),
+				*error.hint ? error.hint : NULL, "%s", error.text);
 	*table = probe_table_memfd(work->writer);
 	if (*table < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",
 				strerror(-*table));
 	probe_resolve_report_refusals(&work->refusals);
 	return COMMAND_DONE;
 }
 
 /* One byte, with room for a descriptor. */
-struct message {
+struct fd_message {
 	char byte;
 	struct iovec text;
 	struct msghdr header;
 	union descriptor_message control; /* Last: a cmsghdr ends in an array without a length. */
 };
 
-static void make_message(struct message *message)
+static void make_message(struct fd_message *message)
 {
-	*message = (struct message){.byte = 0};
+	*message = (struct fd_message){.byte = 0};
 	message->text = (struct iovec){.iov_base = &message->byte, .iov_len = 1};
 	message->header = (struct msghdr){.msg_iov = &message->text,
 			.msg_iovlen = 1,
@@ -135,7 +135,7 @@ static void make_message(struct message *message)
 
 static bool send_descriptor(int socket, int fd)
 {
-	struct message message;
+	struct fd_message message;
 	struct cmsghdr *attached;
 
 	make_message(&message);
@@ -150,7 +150,7 @@ static bool send_descriptor(int socket, int fd)
 /* -1: it has ended without one. */
 static int receive_descriptor(int socket)
 {
-	struct message message;
+	struct fd_message message;
 	struct cmsghdr *attached;
 	ssize_t got;
 	int fd = -1;
@@ -166,17 +166,17 @@ static int receive_descriptor(int socket)
 }
 
 __attribute__((noreturn)) static void work(
-		int socket, const struct probe_target *target, const struct resolve_wish *wish)
+		int socket, const struct probe_target *target, const struct resolve_request *spec)
 {
-	struct work *work = calloc(1, sizeof(*work));
+	struct probe_resolve_work *work = calloc(1, sizeof(*work));
 	int table = -1, status;
 
 	/* No server is asked for debug information behind the user's back. */
 	unsetenv("DEBUGINFOD_URLS");
-	status = work ? make_table(work, target, wish, &table)
-		      : say_error(COMMAND_FAILED, NULL, "out of memory");
+	status = work ? make_table(work, target, spec, &table)
+		      : message_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status && !send_descriptor(socket, table))
-		status = say_error(COMMAND_FAILED, NULL, "cannot pass on a table of probes: %s",
+		status = message_error(COMMAND_FAILED, NULL, "cannot pass on a table of probes: %s",
 				strerror(errno));
 	fflush(NULL);
 	_exit(status);
@@ -205,12 +205,12 @@ static int check_processor(pid_t pid)
 	other = probe_other_processor(path);
 	if (!other)
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, NULL,
+	return message_error(COMMAND_FAILED, NULL,
 			"process %d is a program for another processor (%s): only x86-64 can be probed",
 			(int)pid, other);
 }
 
-int probe_resolve(const struct probe_target *target, const struct resolve_wish *wish, int *table)
+int probe_resolve(const struct probe_target *target, const struct resolve_request *spec, int *table)
 {
 	int pair[2], status = 0, code = 0;
 	pid_t child;
@@ -220,12 +220,13 @@ int probe_resolve(const struct probe_target *target, const struct resolve_wish *
 		return COMMAND_FAILED;
 	fflush(NULL);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return say_error(COMMAND_FAILED, NULL, "cannot make a socket: %s", strerror(errno));
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot make a socket: %s", strerror(errno));
 	child = fork();
 	code = errno;
 	if (!child) {
 		close(pair[0]);
-		work(pair[1], target, wish);
+		work(pair[1], target, spec);
 	}
 	close(pair[1]);
 	if (child > 0) {
@@ -236,15 +237,15 @@ int probe_resolve(const struct probe_target *target, const struct resolve_wish *
 	}
 	close(pair[0]);
 	if (child < 0)
-		return say_error(COMMAND_FAILED, NULL,
+		return message_error(COMMAND_FAILED, NULL,
 				"cannot start a process that reads files: %s", strerror(code));
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		return WEXITSTATUS(status);
 	if (WIFEXITED(status) && *table < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot receive a table of probes: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot receive a table of probes: %s",
 				strerror(code));
 	if (!WIFEXITED(status))
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"an address without `--arg` asks for less of the file",
 				"the process that read the files of the program ended over it: one of them is damaged");
 	return COMMAND_DONE;
@@ -265,7 +266,7 @@ int probe_see(int fd, struct probe_seen *seen)
 	if (!ret)
 		return COMMAND_DONE;
 	probe_unsee(seen);
-	return say_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s",
+	return message_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s",
 			reason                          ? reason
 					: ret == -EPERM ? "it has not the seals of one"
 							: strerror(-ret));

@@ -25,10 +25,10 @@ static void print_methods(FILE *out, struct json_object *program)
 		return;
 	json_object_object_foreach(methods, name, number)
 	{
-		char text[SAY_NUMBER_MAX];
+		char text[FORMAT_NUMBER_MAX];
 
 		fprintf(out, "%s%s %s", some ? ", " : "",
-				say_number((uint64_t)json_object_get_int64(number), text), name);
+				format_number((uint64_t)json_object_get_int64(number), text), name);
 		some = true;
 	}
 }
@@ -44,8 +44,9 @@ static void probe_report_print_location(FILE *out, const struct probe_seen *seen
 		return;
 	probe_table_probe(&seen->table, index, &probe);
 	probe_table_module(&seen->table, probe.module, &module);
-	fprintf(out, "%s of %s, at 0x%" PRIx64, say_printable(probe.function, text, sizeof(text)),
-			module.name, probe.site.address);
+	fprintf(out, "%s of %s, at 0x%" PRIx64,
+			format_printable(probe.function, text, sizeof(text)), module.name,
+			probe.site.address);
 }
 
 /* Prints a line for each location that is refused for this reason. Returns how many lines have been printed. */
@@ -62,9 +63,9 @@ static uint64_t probe_report_print_refusal(
 		if (!out)
 			break;
 		probe_report_print_location(out, seen, (uint32_t)i);
-		if (!say_text_end(out, &text))
+		if (!text_stream_end(out, &text))
 			break;
-		fprintf(stderr, "%s not set: %s: %s\n", say_label(true), text,
+		fprintf(stderr, "%s not set: %s: %s\n", message_label(true), text,
 				ask_text(refusal, "why"));
 		free(text);
 	}
@@ -84,52 +85,54 @@ static void probe_report_print_refusals(struct json_object *program, const struc
 		fprintf(stderr,
 				"%s not set: %" PRIu64
 				" others\n%s `side status --json` lists all\n",
-				say_label(true), refused - shown, say_hint_label());
+				message_label(true), refused - shown, message_hint_label());
 }
 
-static void say_program(
+static void probe_report_print_program(
 		struct json_object *program, const struct probe_seen *seen, const char *event)
 {
-	uint64_t places = ask_number(program, "places"), set = ask_number(program, "set"),
+	uint64_t locations = ask_number(program, "places"), set = ask_number(program, "set"),
 		 absent = ask_number(program, "absent");
-	char *text = NULL, name[256], all[SAY_NUMBER_MAX], some[SAY_NUMBER_MAX];
+	char *text = NULL, name[256], all[FORMAT_NUMBER_MAX], some[FORMAT_NUMBER_MAX];
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return;
-	if (places == 1 && set)
+	if (locations == 1 && set)
 		probe_report_print_location(out, seen, 0);
 	else
-		fprintf(out, "%s of %s locations", say_number(set, some), say_number(places, all));
+		fprintf(out, "%s of %s locations", format_number(set, some),
+				format_number(locations, all));
 	if (set) {
 		fputs(" (", out);
 		print_methods(out, program);
 		fputc(')', out);
 	}
-	if (!set && !absent && ask_number(program, "resting") == places)
+	if (!set && !absent && ask_number(program, "resting") == locations)
 		fputs(": no rule records its events (does a filter name fields that they do not have?)",
 				out);
 	if (absent)
 		fprintf(out, "; %" PRIu64 " wait for a library that is not loaded", absent);
-	if (!say_text_end(out, &text)) {
-		say_note("out of memory");
+	if (!text_stream_end(out, &text)) {
+		message_note("out of memory");
 		return;
 	}
 	if (*ask_text(program, "why"))
-		say_note("%s: process %" PRIu64 " (%s) cannot use it: %s", event,
+		message_note("%s: process %" PRIu64 " (%s) cannot use it: %s", event,
 				ask_number(program, "pid"),
-				say_printable(ask_text(program, "name"), name, sizeof(name)),
+				format_printable(ask_text(program, "name"), name, sizeof(name)),
 				ask_text(program, "why"));
 	else if (ask_flag(program, "answered"))
-		say_note("%s is set in process %" PRIu64 " (%s): %s", event,
+		message_note("%s is set in process %" PRIu64 " (%s): %s", event,
 				ask_number(program, "pid"),
-				say_printable(ask_text(program, "name"), name, sizeof(name)), text);
+				format_printable(ask_text(program, "name"), name, sizeof(name)),
+				text);
 	free(text);
 	probe_report_print_refusals(program, seen);
 }
 
-static int say_probe(struct json_object *probe, const struct probe_seen *seen)
+static int probe_report_print_probe(struct json_object *probe, const struct probe_seen *seen)
 {
 	struct json_object *programs = ask_list(probe, "programs"),
 			   *events = ask_list(probe, "event");
@@ -142,20 +145,20 @@ static int say_probe(struct json_object *probe, const struct probe_seen *seen)
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *program = json_object_array_get_idx(programs, i);
 
-		say_program(program, seen, event);
+		probe_report_print_program(program, seen, event);
 		set += ask_number(program, "set") + ask_number(program, "absent");
 		refused += ask_number(program, "refused") + (*ask_text(program, "why") != '\0');
 	}
 	if (!strcmp(ask_text(probe, "state"), "stopped"))
-		say_note_hint("`side start` sets it", "%s is part of the session, which is stopped",
-				event);
+		message_note_hint("`side start` sets it",
+				"%s is part of the session, which is stopped", event);
 	else if (!count)
-		say_note("%s is part of the session; no program has it yet", event);
+		message_note("%s is part of the session; no program has it yet", event);
 	return refused && !set ? COMMAND_FAILED : COMMAND_DONE;
 }
 
 /* Of a session that was never started there is nobody who could say anything. */
-static void say_defined(const struct probe_seen *seen)
+static void probe_report_print_defined(const struct probe_seen *seen)
 {
 	struct probe_table_event event;
 	char text[600];
@@ -165,14 +168,14 @@ static void say_defined(const struct probe_seen *seen)
 	probe_table_event(&seen->table, 0, &event);
 	snprintf(text, sizeof(text), "%.250s:%.300s", event.provider, event.name);
 	if (probe_table_nr_probes(&seen->table) > 1)
-		say_note_hint("`side start` sets it",
+		message_note_hint("`side start` sets it",
 				"%s is part of the session, at %" PRIu32 " locations", text,
 				probe_table_nr_probes(&seen->table));
 	else
-		say_note_hint("`side start` sets it", "%s is part of the session", text);
+		message_note_hint("`side start` sets it", "%s is part of the session", text);
 }
 
-int probe_said(struct json_object *answer, int table)
+int probe_report(struct json_object *answer, int table)
 {
 	struct json_object *probes = ask_list(answer, "probes");
 	struct probe_seen seen;
@@ -181,9 +184,9 @@ int probe_said(struct json_object *answer, int table)
 	if (worst)
 		return worst;
 	if (!probes || !json_object_array_length(probes))
-		say_defined(&seen);
+		probe_report_print_defined(&seen);
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
-		int status = say_probe(json_object_array_get_idx(probes, i), &seen);
+		int status = probe_report_print_probe(json_object_array_get_idx(probes, i), &seen);
 
 		worst = status > worst ? status : worst;
 	}

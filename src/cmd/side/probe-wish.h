@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_WISH_H
-#define SIDE_CMD_PROBE_WISH_H
+#ifndef SIDE_CMD_PROBE_SPEC_H
+#define SIDE_CMD_PROBE_SPEC_H
 
 /* Probes as the command line says them, and the tables that they become. */
 
@@ -10,11 +10,11 @@
 
 #include <sys/types.h>
 
-#define PROBE_WISHES_MAX 64
+#define PROBE_SPECS_MAX 64
 
 /* One `--probe`, `--function` or `--sdt`, with the options behind it that belong to it. */
-struct probe_wish {
-	struct resolve_wish wish;
+struct probe_spec {
+	struct resolve_request spec;
 	const char *arguments[PROBE_TABLE_FIELDS_MAX], *results[PROBE_TABLE_FIELDS_MAX],
 			*contexts[PROBE_TABLE_FIELDS_MAX];
 	bool no_uprobe; /* the kernel is to watch nothing of it */
@@ -24,15 +24,16 @@ struct probe_wish {
  * From options in their order; free() them. What stands before the first place belongs to all. Contexts that any event
  * may have are not taken. 0 or an exit status: said.
  */
-int probe_wishes(const struct option_uses *uses, const struct text_list *contexts,
-		struct probe_wish **wishes, size_t *count);
+int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
+		struct probe_spec **specs, size_t *count);
 /*
  * Each of `--context a,b` alone, then each of the operands (NULL: none), in one allocation: free() its items. 0 or an exit
  * status: said.
  */
-int probe_contexts(const struct text_list *given, char *const *operands, struct text_list *each);
+int probe_contexts(
+		const struct text_list *requested, char *const *operands, struct text_list *each);
 /* As it would be written again, to be freed; NULL: no memory. */
-char *probe_wish_text(const struct probe_wish *wish);
+char *probe_spec_text(const struct probe_spec *spec);
 
 /* In whom. */
 struct probe_target {
@@ -45,7 +46,8 @@ struct probe_target {
  * probe-resolve.c: the wish as a table, a sealed memfd. Files are read by another process, for the library that
  * reads them does not survive each damaged one. 0 or an exit status: said.
  */
-int probe_resolve(const struct probe_target *target, const struct resolve_wish *wish, int *table);
+int probe_resolve(
+		const struct probe_target *target, const struct resolve_request *spec, int *table);
 /*
  * For which other processor the file is, of which there is nothing to be found then; NULL: for ours, or it cannot be read, which is
  * said later.

@@ -13,7 +13,8 @@
 #ifndef SIDE_HAS_PROBES
 static int missing(void)
 {
-	return say_error(COMMAND_FAILED, "install libzydis-dev and liblzma-dev, and build it again",
+	return message_error(COMMAND_FAILED,
+			"install libzydis-dev and liblzma-dev, and build it again",
 			"this side was built without probes, for the library Zydis or lzma was missing");
 }
 #endif
@@ -26,7 +27,7 @@ int cmd_probe(const struct parsed *parsed)
 		return command_unknown_word(parsed->verb, what, (const char *const[]){"list", NULL},
 				"write `side probe list FILE|PID [GLOB]`");
 	if (!parsed->operands[1] && !parsed->options.probe.sdt)
-		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
+		return message_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
 				"missing operand: a file or a process");
 #ifdef SIDE_HAS_PROBES
 	if (parsed->options.probe.sdt)

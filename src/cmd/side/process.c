@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 /* One line of maps that maps a file. */
-struct mapping {
+struct process_mapping {
 	uint64_t start, end;
 	uint64_t offset;
 	unsigned int major, minor;
@@ -51,10 +51,10 @@ struct registry {
 #define READS_MAX (UINT64_C(1) << 24)
 #define READ_BYTES_MAX (UINT64_C(1) << 31)
 
-struct process {
+struct traced_process {
 	pid_t pid;
 	uint64_t reads, read_bytes; /* so far */
-	struct mapping *mappings;
+	struct process_mapping *mappings;
 	size_t nr_mappings;
 	size_t unreadable; /* files whose section headers could not be read */
 	struct registry registries[REGISTRIES_MAX];
@@ -65,7 +65,7 @@ struct process {
 
 static int process_read_memory(void *opaque, uint64_t address, void *to, size_t size)
 {
-	struct process *process = opaque;
+	struct traced_process *process = opaque;
 
 	process->read_bytes += size;
 	if (++process->reads > READS_MAX || process->read_bytes > READ_BYTES_MAX)
@@ -102,27 +102,27 @@ static int process_read_number(const char *path, long *number)
 	return found == 1 ? 0 : -EINVAL;
 }
 
-static int say_not_permitted(pid_t pid)
+static int process_print_not_permitted(pid_t pid)
 {
-	char path[64], mend[256];
+	char path[64], hint[256];
 	struct stat status;
 	long scope = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (!stat(path, &status) && status.st_uid != geteuid() && geteuid())
-		snprintf(mend, sizeof(mend),
+		snprintf(hint, sizeof(hint),
 				"it belongs to user %u: run as that user, or as root (CAP_SYS_PTRACE)",
 				(unsigned int)status.st_uid);
 	else if (!process_read_number("/proc/sys/kernel/yama/ptrace_scope", &scope) && scope)
-		snprintf(mend, sizeof(mend),
+		snprintf(hint, sizeof(hint),
 				"kernel.yama.ptrace_scope is %ld: run as root (CAP_SYS_PTRACE)%s",
 				scope,
 				scope < 3 ? ", or set it to 0 with `sysctl kernel.yama.ptrace_scope=0`"
 					  : "");
 	else
-		snprintf(mend, sizeof(mend),
+		snprintf(hint, sizeof(hint),
 				"the process is protected (prctl PR_SET_DUMPABLE, set-user-ID, or capabilities that you have not): run as root (CAP_SYS_PTRACE)");
-	return say_error(COMMAND_NOT_PERMITTED, mend,
+	return message_error(COMMAND_NOT_PERMITTED, hint,
 			"cannot read the memory of process %d: permission to trace it is missing",
 			(int)pid);
 }
@@ -130,21 +130,23 @@ static int say_not_permitted(pid_t pid)
 static int process_report_failure(pid_t pid, int error)
 {
 	if (error == -EPERM || error == -EACCES)
-		return say_not_permitted(pid);
+		return process_print_not_permitted(pid);
 	if (error == -ENOENT || error == -ESRCH)
-		return say_error(COMMAND_FAILED, "`ps -e` lists those that are running",
+		return message_error(COMMAND_FAILED, "`ps -e` lists those that are running",
 				"cannot list the events of process %d: there is no such process",
 				(int)pid);
-	return say_error(COMMAND_FAILED, NULL, "cannot list the events of process %d: %s", (int)pid,
+	return message_error(COMMAND_FAILED, NULL, "cannot list the events of process %d: %s",
+			(int)pid,
 			error == -E2BIG ? "there are too many, or too many that cannot be read"
 					: strerror(-error));
 }
 
 /* ---- mappings ---- */
 
-static int process_add_mapping(struct process *process, const struct mapping *mapping)
+static int process_add_mapping(
+		struct traced_process *process, const struct process_mapping *mapping)
 {
-	struct mapping *mappings = reallocarray(
+	struct process_mapping *mappings = reallocarray(
 			process->mappings, process->nr_mappings + 1, sizeof(*mappings));
 
 	if (!mappings)
@@ -158,10 +160,10 @@ static int process_add_mapping(struct process *process, const struct mapping *ma
 	return 0;
 }
 
-static int process_read_mappings(struct process *process)
+static int process_read_mappings(struct traced_process *process)
 {
 	char name[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	FILE *file;
 	int error = 0;
 
@@ -170,8 +172,8 @@ static int process_read_mappings(struct process *process)
 	if (!file)
 		return -errno;
 	errno = 0;
-	while (!error && getline(&line, &room, file) > 0) {
-		struct mapping mapping = {0};
+	while (!error && getline(&line, &capacity, file) > 0) {
+		struct process_mapping mapping = {0};
 		int path = 0;
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n",
@@ -190,7 +192,8 @@ static int process_read_mappings(struct process *process)
 	return error;
 }
 
-static bool process_same_file(const struct mapping *one, const struct mapping *other)
+static bool process_same_file(
+		const struct process_mapping *one, const struct process_mapping *other)
 {
 	return one->inode == other->inode && one->major == other->major &&
 			one->minor == other->minor;
@@ -202,7 +205,8 @@ static bool process_same_file(const struct mapping *one, const struct mapping *o
  * Whether the file is what was loaded: its first bytes (ELF header, program headers, mostly the
  * build id, too) must be those in memory. A program that was replaced on disk while it runs is not.
  */
-static bool process_is_loaded(struct process *process, const struct mapping *mapping, int fd)
+static bool process_is_loaded(
+		struct traced_process *process, const struct process_mapping *mapping, int fd)
 {
 	unsigned char file[1024], memory[1024];
 	ssize_t size = pread(fd, file, sizeof(file), 0);
@@ -215,7 +219,7 @@ static bool process_is_loaded(struct process *process, const struct mapping *map
 			!memcmp(file, memory, (size_t)size);
 }
 
-static int process_open_file(struct process *process, const struct mapping *mapping)
+static int process_open_file(struct traced_process *process, const struct process_mapping *mapping)
 {
 	char *paths[2] = {NULL, NULL};
 	int fd = -1;
@@ -246,7 +250,7 @@ static int process_open_file(struct process *process, const struct mapping *mapp
 }
 
 /* Whether all segments of the image are mapped where this bias puts them. */
-static bool bias_fits(const struct process *process, const struct mapping *mapping,
+static bool bias_fits(const struct traced_process *process, const struct process_mapping *mapping,
 		const struct image *image, uint64_t bias)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -259,7 +263,7 @@ static bool bias_fits(const struct process *process, const struct mapping *mappi
 		bool found = !segments[i].file_size;
 
 		for (size_t k = 0; k < process->nr_mappings && !found; k++) {
-			const struct mapping *other = &process->mappings[k];
+			const struct process_mapping *other = &process->mappings[k];
 
 			found = process_same_file(mapping, other) && address >= other->start &&
 					address < other->end &&
@@ -271,7 +275,7 @@ static bool bias_fits(const struct process *process, const struct mapping *mappi
 	return count > 0;
 }
 
-static void find_registry(struct process *process, struct image *image, uint64_t bias)
+static void find_registry(struct traced_process *process, struct image *image, uint64_t bias)
 {
 	struct image_symbol symbol;
 	size_t nr_tables;
@@ -294,7 +298,7 @@ static void find_registry(struct process *process, struct image *image, uint64_t
 }
 
 static struct listing_memory memory_of(
-		struct process *process, unsigned int pointer_size, uint8_t byte_order)
+		struct traced_process *process, unsigned int pointer_size, uint8_t byte_order)
 {
 	return (struct listing_memory){
 			.memory = {.read = process_read_memory,
@@ -306,8 +310,8 @@ static struct listing_memory memory_of(
 	};
 }
 
-static int process_list_image(struct process *process, struct listing *listing,
-		const struct mapping *mapping, struct image *image)
+static int process_list_image(struct traced_process *process, struct listing *listing,
+		const struct process_mapping *mapping, struct image *image)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bias;
 	const struct listing_memory memory =
@@ -330,7 +334,7 @@ static int process_list_image(struct process *process, struct listing *listing,
 }
 
 /* What was registered without being in a table, or is in the table of a file that cannot be read. */
-static int list_registries(struct process *process, struct listing *listing)
+static int list_registries(struct traced_process *process, struct listing *listing)
 {
 	char source[64];
 	int error;
@@ -350,8 +354,8 @@ static int list_registries(struct process *process, struct listing *listing)
 }
 
 /* The mapping of the beginning of a file may be the beginning of a loaded image. */
-static int list_mapping(
-		struct process *process, struct listing *listing, const struct mapping *mapping)
+static int list_mapping(struct traced_process *process, struct listing *listing,
+		const struct process_mapping *mapping)
 {
 	unsigned char magic[SELFMAG];
 	struct image_error image_error;
@@ -368,7 +372,7 @@ static int list_mapping(
 	fd = process_open_file(process, mapping);
 	if (fd < 0) {
 		process->unreadable++;
-		say_detail("the section headers of %s cannot be read: the file was replaced, deleted or is not readable",
+		message_detail("the section headers of %s cannot be read: the file was replaced, deleted or is not readable",
 				mapping->path);
 		return 0;
 	}
@@ -382,7 +386,7 @@ static int list_mapping(
 
 int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 {
-	struct process process = {.pid = pid};
+	struct traced_process process = {.pid = pid};
 	int error = process_read_mappings(&process);
 
 	for (size_t i = 0; i < process.nr_mappings && !error; i++)
@@ -404,11 +408,11 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	if (error)
 		return process_report_failure(pid, error);
 	if (process.has_silent_libside && !process.nr_registries)
-		say_note("the libside of process %d does not list its events: events that were made at run time are missing",
+		message_note("the libside of process %d does not list its events: events that were made at run time are missing",
 				(int)pid);
 	/* What these files have registered is listed if there is a registry. */
 	if (process.unreadable && !process.nr_registries)
-		say_note_hint("restart the program to see its events",
+		message_note_hint("restart the program to see its events",
 				"%zu mapped %s of process %d could not be read, because the file was replaced or deleted since",
 				process.unreadable, process.unreadable == 1 ? "file" : "files",
 				(int)pid);

@@ -76,7 +76,7 @@ void progress_show(const char *format, ...)
 	/* The cursor stays at the begin of the line: what a traced program prints replaces it. */
 	/* Other users may have chosen the names of files. */
 	size = snprintf(whole, sizeof(whole), "\r%s\033[K\r",
-			say_printable(line, clean, sizeof(clean)));
+			format_printable(line, clean, sizeof(clean)));
 	progress.is_shown = true;
 	(void)!write(progress.fd, whole, (size_t)size);
 }

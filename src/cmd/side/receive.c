@@ -36,7 +36,7 @@
 #define PIECE (256u << 10)
 #define LOSSES_SHOWN 10
 
-struct source {
+struct receive_connection {
 	int fd;
 	bool answers; /* A socket. */
 	bool endless; /* The senders say when it is over. */
@@ -50,7 +50,7 @@ struct reception {
 	int signals;
 	int listeners[LISTENERS_MAX];
 	unsigned int nr_listeners;
-	struct source sources[CONNECTIONS_MAX];
+	struct receive_connection sources[CONNECTIONS_MAX];
 	unsigned int nr_sources;
 	int64_t accept_again_ms; /* no connection is accepted before */
 	bool keep;
@@ -63,9 +63,9 @@ static void receive_print_message(void *user, bool is_error, const char *sentenc
 {
 	(void)user;
 	if (is_error)
-		say_error(COMMAND_FAILED, NULL, "%s", sentence);
+		message_error(COMMAND_FAILED, NULL, "%s", sentence);
 	else
-		say_note("%s", sentence);
+		message_note("%s", sentence);
 }
 
 /* ---- the output ---- */
@@ -88,10 +88,10 @@ static int receive_make_output(const char *path, bool force)
 	if (!mkdir(path, CTF_DIRECTORY_MODE))
 		return 0;
 	if (errno != EEXIST || access(path, W_OK | X_OK))
-		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+		return message_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
 				"cannot write to %s: %s", path, strerror(errno));
 	if (!force && !receive_is_empty(path))
-		return say_error(COMMAND_FAILED,
+		return message_error(COMMAND_FAILED,
 				"`-o DIRECTORY` names another one\n`--force` adds to it",
 				"%s is not empty", path);
 	return 0;
@@ -110,11 +110,11 @@ static void default_output(char *path, size_t size)
 
 static bool add_source(struct reception *reception, int fd, bool answers)
 {
-	struct source *source = &reception->sources[reception->nr_sources];
+	struct receive_connection *source = &reception->sources[reception->nr_sources];
 
 	if (reception->nr_sources == CONNECTIONS_MAX)
 		return false;
-	*source = (struct source){.fd = fd,
+	*source = (struct receive_connection){.fd = fd,
 			.answers = answers,
 			.endless = answers || isatty(fd),
 			.receive = receive_source_open(reception->receive, answers)};
@@ -124,7 +124,7 @@ static bool add_source(struct reception *reception, int fd, bool answers)
 	return true;
 }
 
-static void end_source(struct reception *reception, struct source *source)
+static void end_source(struct reception *reception, struct receive_connection *source)
 {
 	receive_source_close(source->receive);
 	close(source->fd);
@@ -138,14 +138,14 @@ static int open_source(struct reception *reception, const char *text, uint32_t s
 	int fd = send_source(text, speed, reception->signals, &answers, &error);
 
 	if (fd == -EINVAL)
-		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
+		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (fd == -EACCES || fd == -EPERM)
-		return say_error(COMMAND_NOT_PERMITTED, NULL, "%s", error.text);
+		return message_error(COMMAND_NOT_PERMITTED, NULL, "%s", error.text);
 	if (fd < 0)
-		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
+		return message_error(COMMAND_FAILED, NULL, "%s", error.text);
 	if (!add_source(reception, fd, answers)) {
 		close(fd);
-		return say_error(
+		return message_error(
 				COMMAND_FAILED, NULL, "cannot read %s: %s", text, strerror(ENOMEM));
 	}
 	return 0;
@@ -180,11 +180,11 @@ static int start_listening(struct reception *reception, const char *text)
 	int ret;
 
 	if (send_host_port(text, host, sizeof(host), port, sizeof(port)))
-		return say_error(COMMAND_USAGE, "write PORT or ADDRESS:PORT",
+		return message_error(COMMAND_USAGE, "write PORT or ADDRESS:PORT",
 				"`--listen %s` is no port", text);
 	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &addresses);
 	if (ret)
-		return say_error(COMMAND_FAILED, NULL, "cannot listen on %s: %s", text,
+		return message_error(COMMAND_FAILED, NULL, "cannot listen on %s: %s", text,
 				gai_strerror(ret));
 	for (const struct addrinfo *each = addresses; each; each = each->ai_next) {
 		int fd = reception->nr_listeners < LISTENERS_MAX ? listen_one(each) : -EMFILE;
@@ -196,15 +196,15 @@ static int start_listening(struct reception *reception, const char *text)
 	}
 	freeaddrinfo(addresses);
 	if (!reception->nr_listeners)
-		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+		return message_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
 				"cannot listen on %s: %s", text, strerror(-ret));
-	say_note("listening on %s", text);
+	message_note("listening on %s", text);
 	return 0;
 }
 
 /* ---- the loop ---- */
 
-static void receive_send_answer(const struct source *source)
+static void receive_send_answer(const struct receive_connection *source)
 {
 	unsigned char bytes[RECEIVE_ANSWER_MAX];
 	size_t size = source->answers ? receive_answer(source->receive, bytes) : 0;
@@ -215,19 +215,21 @@ static void receive_send_answer(const struct source *source)
 }
 
 /* Reports the error, unless it is a normal end: ECONNRESET, or EIO of a terminal whose other end was closed. */
-static void fail_source(struct reception *reception, const struct source *source, int error)
+static void fail_source(
+		struct reception *reception, const struct receive_connection *source, int error)
 {
 	struct stat status;
 
 	if (error == ECONNRESET ||
 			(error == EIO && !fstat(source->fd, &status) && S_ISCHR(status.st_mode)))
 		return;
-	say_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(error));
+	message_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(error));
 	reception->failed = true;
 }
 
 /* false: it is over. */
-static bool receive_read_source(struct reception *reception, const struct source *source)
+static bool receive_read_source(
+		struct reception *reception, const struct receive_connection *source)
 {
 	ssize_t got = read(source->fd, reception->bytes, PIECE);
 
@@ -299,7 +301,7 @@ static int end_silent(struct reception *reception)
 	int64_t now = (int64_t)clock_monotonic_ms(), wait = -1;
 
 	for (unsigned int i = reception->nr_sources; i-- > 0;) {
-		const struct source *source = &reception->sources[i];
+		const struct receive_connection *source = &reception->sources[i];
 		int64_t left = ((int64_t)source->since + SILENT_S + 1) * 1000 - now;
 
 		if (!source->since || receive_source_is_known(source->receive))
@@ -358,36 +360,36 @@ static void receive_serve(struct reception *reception)
 
 /* ---- what came of it ---- */
 
-struct losses {
+struct receive_losses {
 	unsigned int shown;
-	unsigned int rest;
+	unsigned int remainder;
 };
 
 static void show_loss(void *user, const char *trace, const char *stream, uint64_t packets,
 		uint64_t events, uint64_t dropped)
 {
-	char packets_text[SAY_NUMBER_MAX], events_text[SAY_NUMBER_MAX],
-			dropped_text[SAY_NUMBER_MAX];
-	struct losses *losses = user;
+	char packets_text[FORMAT_NUMBER_MAX], events_text[FORMAT_NUMBER_MAX],
+			dropped_text[FORMAT_NUMBER_MAX];
+	struct receive_losses *losses = user;
 
 	if (losses->shown == LOSSES_SHOWN) {
-		losses->rest++;
+		losses->remainder++;
 		return;
 	}
 	losses->shown++;
 	fprintf(stderr, "  %s/%s  %s packets with %s events lost in transit, %s dropped by the sender\n",
-			trace, stream, say_number(packets, packets_text),
-			say_number(events, events_text), say_number(dropped, dropped_text));
+			trace, stream, format_number(packets, packets_text),
+			format_number(events, events_text), format_number(dropped, dropped_text));
 }
 
 static void json_loss(void *user, const char *trace, const char *stream, uint64_t packets,
 		uint64_t events, uint64_t dropped)
 {
 	(void)user;
-	fprintf(stderr, "{\"schema\":%d,\"type\":\"gap\",\"trace\":", SAY_JSON_SCHEMA);
-	say_json_string(stderr, trace);
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"gap\",\"trace\":", OUTPUT_JSON_SCHEMA);
+	print_json_string(stderr, trace);
 	fputs(",\"stream\":", stderr);
-	say_json_string(stderr, stream);
+	print_json_string(stderr, stream);
 	fprintf(stderr,
 			",\"lost_packets\":%" PRIu64 ",\"lost_events\":%" PRIu64
 			",\"dropped_events\":%" PRIu64 "}\n",
@@ -396,8 +398,8 @@ static void json_loss(void *user, const char *trace, const char *stream, uint64_
 
 static void receive_json_summary(const struct receive_summary *s, const char *output)
 {
-	fprintf(stderr, "{\"schema\":%d,\"type\":\"received\",\"output\":", SAY_JSON_SCHEMA);
-	say_json_string(stderr, output);
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"received\",\"output\":", OUTPUT_JSON_SCHEMA);
+	print_json_string(stderr, output);
 	fprintf(stderr,
 			",\"sessions\":%" PRIu64 ",\"unended\":%" PRIu64 ",\"traces\":%" PRIu64
 			",\"incomplete\":%" PRIu64 ",\"frames\":%" PRIu64
@@ -421,68 +423,70 @@ static bool receive_has_losses(const struct receive_summary *summary)
 static void receive_report_losses(
 		const struct reception *reception, const struct receive_summary *summary)
 {
-	char frames[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
-	char dropped[SAY_NUMBER_MAX];
-	struct losses losses = {0};
+	char frames[FORMAT_NUMBER_MAX], packets[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX];
+	char dropped[FORMAT_NUMBER_MAX];
+	struct receive_losses losses = {0};
 
 	if (summary->lost_frames || summary->lost_packets || summary->lost_events)
 		fprintf(stderr, "%s lost in transit: %s frames, in them %s packets with %s events\n",
-				say_label(true), say_number(summary->lost_frames, frames),
-				say_number(summary->lost_packets, packets),
-				say_number(summary->lost_events, events));
+				message_label(true), format_number(summary->lost_frames, frames),
+				format_number(summary->lost_packets, packets),
+				format_number(summary->lost_events, events));
 	if (summary->dropped_events)
-		fprintf(stderr, "%s given up by the sender: %s events\n", say_label(true),
-				say_number(summary->dropped_events, dropped));
+		fprintf(stderr, "%s given up by the sender: %s events\n", message_label(true),
+				format_number(summary->dropped_events, dropped));
 	receive_each_loss(reception->receive, show_loss, &losses);
-	if (losses.rest)
-		fprintf(stderr, "  and %u more streams\n", losses.rest);
+	if (losses.remainder)
+		fprintf(stderr, "  and %u more streams\n", losses.remainder);
 	if (summary->incomplete)
 		fprintf(stderr, "%s the metadata of %" PRIu64 " trace%s has not come wholly\n",
-				say_label(true), summary->incomplete,
+				message_label(true), summary->incomplete,
 				summary->incomplete == 1 ? "" : "s");
 	if (summary->unended)
 		fprintf(stderr, "%s the sender's end has not come: what it sent last is not known\n",
-				say_label(true));
+				message_label(true));
 }
 
-static void say_earlier(const struct receive_summary *summary)
+static void receive_print_earlier(const struct receive_summary *summary)
 {
-	char packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
+	char packets[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX];
 
 	if (summary->earlier_packets)
-		say_note("an earlier receiver has acknowledged %s packet%s with %s: these traces do not contain them",
-				say_number(summary->earlier_packets, packets),
+		message_note("an earlier receiver has acknowledged %s packet%s with %s: these traces do not contain them",
+				format_number(summary->earlier_packets, packets),
 				summary->earlier_packets == 1 ? "" : "s",
-				say_events(summary->earlier_events, events));
+				format_events(summary->earlier_events, events));
 }
 
 static int receive_report_summary(struct reception *reception, const char *output)
 {
-	char bytes[1024], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
+	char bytes[1024], packets[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX];
 	struct receive_summary summary;
 
 	receive_finish(reception->receive, &summary);
-	if (say_is_json()) {
+	if (output_is_json()) {
 		receive_each_loss(reception->receive, json_loss, NULL);
 		receive_json_summary(&summary, output);
 	} else {
-		if (!say_is_quiet())
-			say_note("received %" PRIu64 " trace%s, %s packets with %s events, in %s",
+		if (!output_is_silent())
+			message_note("received %" PRIu64
+				     " trace%s, %s packets with %s events, in %s",
 					summary.traces, summary.traces == 1 ? "" : "s",
-					say_number(summary.packets, packets),
-					say_number(summary.events, events),
-					say_printable(output, bytes, sizeof(bytes)));
-		say_earlier(&summary);
+					format_number(summary.packets, packets),
+					format_number(summary.events, events),
+					format_printable(output, bytes, sizeof(bytes)));
+		receive_print_earlier(&summary);
 		receive_report_losses(reception, &summary);
 	}
 	fflush(stderr);
 	if (summary.out_of_memory)
-		return say_error(COMMAND_FAILED, "`side send` sends again what was not received",
+		return message_error(COMMAND_FAILED,
+				"`side send` sends again what was not received",
 				"out of memory while receiving");
 	if (summary.failed || reception->failed)
 		return COMMAND_FAILED;
 	if (!summary.sessions)
-		return say_error(COMMAND_FAILED, NULL, "nothing came that `side send` sends");
+		return message_error(COMMAND_FAILED, NULL, "nothing came that `side send` sends");
 	return receive_has_losses(&summary) ? COMMAND_LOST : COMMAND_DONE;
 }
 
@@ -492,7 +496,8 @@ static int receive_start(
 		struct reception *reception, const struct parsed *parsed, const char *output)
 {
 	const struct receive_arguments *arguments = &parsed->options.receive;
-	const struct receive_options options = {.output = output, .say = receive_print_message};
+	const struct receive_options options = {
+			.output = output, .log_message = receive_print_message};
 	sigset_t signals;
 	int ret;
 
@@ -503,11 +508,11 @@ static int receive_start(
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	reception->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (reception->signals < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
 				strerror(errno));
 	reception->bytes = malloc(PIECE);
 	if (!reception->bytes || receive_create(&options, &reception->receive))
-		return say_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(ENOMEM));
+		return message_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(ENOMEM));
 	ret = receive_make_output(output, arguments->force);
 	if (!ret && arguments->listen)
 		ret = start_listening(reception, arguments->listen);
@@ -521,12 +526,12 @@ static int receive_check_options(const struct parsed *parsed)
 	const struct receive_arguments *arguments = &parsed->options.receive;
 
 	if (!arguments->listen && !parsed->operand_count)
-		return say_error(COMMAND_USAGE, "name a SOURCE, or a port with `--listen`",
+		return message_error(COMMAND_USAGE, "name a SOURCE, or a port with `--listen`",
 				"there is nothing to receive from");
 	if (arguments->keep && !arguments->listen)
-		return say_error(COMMAND_USAGE, NULL, "`--keep` belongs to `--listen`");
+		return message_error(COMMAND_USAGE, NULL, "`--keep` belongs to `--listen`");
 	if (arguments->speed > UINT32_MAX)
-		return say_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
+		return message_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
 	return 0;
 }
 
@@ -543,7 +548,7 @@ int cmd_receive(const struct parsed *parsed)
 	output = output ? output : named;
 	ret = receive_start(&reception, parsed, output);
 	if (!ret && !confine_receiver(output))
-		say_note("the kernel supports no filter of system calls: received data is parsed without one");
+		message_note("the kernel supports no filter of system calls: received data is parsed without one");
 	while (!ret && !receive_has_ended(&reception))
 		receive_serve(&reception);
 	while (reception.nr_sources)

@@ -20,8 +20,8 @@
 #define CHANNEL "kernel" /* for them alone */
 
 struct kernel_joined {
-	char **words;
-	int told[2];
+	char **args;
+	int report[2];
 	struct session_channel *channels;
 	struct session_rule *rules;
 	const char **contexts;
@@ -60,8 +60,8 @@ static int record_kernel_session_make_patterns(
 			return -ENOMEM;
 		}
 		if (strlen(joined->patterns[i]) > PATTERN_TEXT_MAX)
-			return say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long",
-					text);
+			return message_error(COMMAND_USAGE, NULL,
+					"the pattern `%.128s…` is too long", text);
 	}
 	return joined->patterns ? 0 : -ENOMEM;
 }
@@ -144,29 +144,29 @@ static int record_kernel_session_make_channels(struct kernel_joined *joined,
 static bool record_kernel_session_add_args(struct kernel_joined *joined,
 		const struct kernel_recording *recording, const struct record_options *options)
 {
-	static const char *const ways[] = {NULL, "perf", "tracefs"};
+	static const char *const backends[] = {NULL, "perf", "tracefs"};
 	const char *events = getenv("SIDE_USER_EVENTS");
-	char ***words = &joined->words;
-	bool fits = helper_add_number(words, "--record", (uint64_t)joined->told[1]);
+	char ***args = &joined->args;
+	bool fits = helper_add_number(args, "--record", (uint64_t)joined->report[1]);
 
-	if (options->kernel_way)
-		fits = fits && helper_add(words, "--way", ways[options->kernel_way]);
+	if (options->kernel_backend)
+		fits = fits && helper_add(args, "--way", backends[options->kernel_backend]);
 	if (options->kernel_buffer)
-		fits = fits && helper_add_number(words, "--buffer", options->kernel_buffer);
+		fits = fits && helper_add_number(args, "--buffer", options->kernel_buffer);
 	if (options->kernel_all || recording->alone)
-		fits = fits && helper_add(words, "--machine", "yes");
+		fits = fits && helper_add(args, "--machine", "yes");
 	if (options->wait_all)
-		fits = fits && helper_add(words, "--wait", "yes");
+		fits = fits && helper_add(args, "--wait", "yes");
 	if (getenv("SIDE_RING_PORTABLE"))
-		fits = fits && helper_add(words, "--portable", "yes");
+		fits = fits && helper_add(args, "--portable", "yes");
 	if (events)
-		fits = fits && helper_add(words, "--user-events", events);
+		fits = fits && helper_add(args, "--user-events", events);
 	for (size_t i = 0; i < recording->nr_choices; i++) {
 		const struct kernel_record_choice *choice = &recording->choices[i];
 
-		fits = fits && helper_add(words, "--kernel", choice->pattern) &&
+		fits = fits && helper_add(args, "--kernel", choice->pattern) &&
 				(!choice->filter ||
-						helper_add(words, "--kernel-filter",
+						helper_add(args, "--kernel-filter",
 								choice->filter));
 	}
 	return fits;
@@ -201,48 +201,49 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 		return status;
 	joined = calloc(1, sizeof(*joined));
 	recording->joined = joined;
-	if (!joined || pipe(joined->told))
-		return say_error(COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
+	if (!joined || pipe(joined->report))
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
 	/* The other end is for side-kernel, and side-kernel keeps it from COMMAND. */
-	(void)fcntl(joined->told[0], F_SETFD, FD_CLOEXEC);
+	(void)fcntl(joined->report[0], F_SETFD, FD_CLOEXEC);
 	status = record_kernel_session_make_patterns(joined, recording);
 	if (!status)
 		status = record_kernel_session_make_channels(joined, recording, session);
 	if (!status &&
-			(!helper_add(&joined->words, path, NULL) ||
+			(!helper_add(&joined->args, path, NULL) ||
 					!record_kernel_session_add_args(
 							joined, recording, options)))
 		status = -ENOMEM;
-	if (!status && parsed->operand_count && !helper_add(&joined->words, "--", NULL))
+	if (!status && parsed->operand_count && !helper_add(&joined->args, "--", NULL))
 		status = -ENOMEM;
 	for (char **word = parsed->operands; !status && word && *word; word++)
-		if (!helper_add(&joined->words, *word, NULL))
+		if (!helper_add(&joined->args, *word, NULL))
 			status = -ENOMEM;
 	if (status < 0)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	add_environment(joined, session);
 	session->pass_on = recording->alone;
 	session->monotonic = false; /* side-kernel turns perf's times into those of the rings */
 	return status;
 }
 
-char **kernel_recording_words(const struct kernel_recording *recording)
+char **kernel_recording_args(const struct kernel_recording *recording)
 {
-	return recording->joined->words;
+	return recording->joined->args;
 }
 
-void kernel_recording_hear(struct kernel_recording *recording, struct kernel_told *told)
+void kernel_recording_hear(struct kernel_recording *recording, struct kernel_report *report)
 {
 	struct kernel_joined *joined = recording->joined;
 
-	close(joined->told[1]);
-	joined->told[1] = -1;
-	memset(told, 0, sizeof(*told));
+	close(joined->report[1]);
+	joined->report[1] = -1;
+	memset(report, 0, sizeof(*report));
 	/* It ended before it could say anything: its own words are on standard error. */
-	(void)fcntl(joined->told[0], F_SETFL, O_NONBLOCK);
-	if (read(joined->told[0], told, sizeof(*told)) != sizeof(*told))
-		told->status = COMMAND_FAILED;
-	told->way[sizeof(told->way) - 1] = told->why[sizeof(told->why) - 1] = '\0';
+	(void)fcntl(joined->report[0], F_SETFL, O_NONBLOCK);
+	if (read(joined->report[0], report, sizeof(*report)) != sizeof(*report))
+		report->status = COMMAND_FAILED;
+	report->backend[sizeof(report->backend) - 1] = report->why[sizeof(report->why) - 1] = '\0';
 }
 
 void kernel_joined_free(struct kernel_joined *joined)
@@ -250,14 +251,14 @@ void kernel_joined_free(struct kernel_joined *joined)
 	if (!joined)
 		return;
 	for (int i = 0; i < 2; i++)
-		if (joined->told[i] > 0)
-			close(joined->told[i]);
+		if (joined->report[i] > 0)
+			close(joined->report[i]);
 	for (size_t i = 0; joined->patterns && joined->patterns[i]; i++)
 		free(joined->patterns[i]);
 	free(joined->patterns);
 	free(joined->channels);
 	free(joined->rules);
 	free(joined->contexts);
-	helper_free(joined->words);
+	helper_free(joined->args);
 	free(joined);
 }

@@ -64,17 +64,17 @@ static int take_choices(struct kernel_recording *recording, const struct option_
 			first = recording->nr_choices;
 			if (!record_kernel_add_patterns(recording, use->text,
 					    !strcmp(use->option->name, "syscall")))
-				return say_error(COMMAND_FAILED, NULL, "out of memory");
+				return message_error(COMMAND_FAILED, NULL, "out of memory");
 			continue;
 		}
 		if (!recording->nr_choices)
-			return say_error(COMMAND_USAGE, NULL,
+			return message_error(COMMAND_USAGE, NULL,
 					"`--kernel-filter` belongs behind the `--kernel` that it filters");
 		for (size_t k = first; k < recording->nr_choices; k++)
 			recording->choices[k].filter = use->text;
 	}
 	return recording->nr_choices ? COMMAND_DONE
-				     : say_error(COMMAND_USAGE, "`side list -k` lists them",
+				     : message_error(COMMAND_USAGE, "`side list -k` lists them",
 						       "`--kernel` names no event");
 }
 
@@ -87,19 +87,19 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 	*recording = (struct kernel_recording){
 			.wanted = options->kernel.count, .alone = !parsed->operand_count};
 	if (!recording->wanted && recording->alone)
-		return say_error(COMMAND_USAGE, "see `side record --help`",
+		return message_error(COMMAND_USAGE, "see `side record --help`",
 				"there is no command to record");
 	if (!recording->wanted)
-		return options->kernel_all || options->kernel_buffer || options->kernel_way
-				? say_error(COMMAND_USAGE, NULL,
+		return options->kernel_all || options->kernel_buffer || options->kernel_backend
+				? message_error(COMMAND_USAGE, NULL,
 						  "`--kernel-all`, `--kernel-buffer` and `--kernel-method` belong to `--kernel`")
 				: COMMAND_DONE;
 	status = take_choices(recording, &options->kernel);
 	if (status)
 		return status;
 	/* All traces of a recording have one clock: perf's own time is not always that of the TSC. */
-	session->monotonic =
-			options->kernel_way != KERNEL_RECORD_TRACEFS && !kernel_record_knows_tsc();
+	session->monotonic = options->kernel_backend != KERNEL_RECORD_TRACEFS &&
+			!kernel_record_knows_tsc();
 	return COMMAND_DONE;
 }
 
@@ -131,7 +131,7 @@ static int record_kernel_set_error(
 			: denied            ? COMMAND_NOT_PERMITTED
 					    : COMMAND_FAILED;
 
-	say_error((enum command_status)status, *error->mend ? error->mend : NULL,
+	message_error((enum command_status)status, *error->hint ? error->hint : NULL,
 			"the kernel's events are not recorded: %s", error->text);
 	recording->failed = status;
 	return recording->alone || status == COMMAND_USAGE ? status : COMMAND_DONE;
@@ -183,13 +183,13 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 			.choices = recording->choices,
 			.nr_choices = recording->nr_choices,
 			.machine = options->kernel_all || recording->alone,
-			.way = (enum kernel_record_way)options->kernel_way,
+			.backend = (enum kernel_record_backend)options->kernel_backend,
 			.buffer_size = options->kernel_buffer,
 			.format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2
 									 : CTF_FORMAT_1,
 	};
 	struct kernel_record_error error;
-	const char *way, *why;
+	const char *backend, *why;
 	char hostname[65] = "unknown";
 	char *directory;
 	sigset_t signals;
@@ -204,11 +204,11 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 		record.compression = command_compression(options->compress, &status);
 	directory = record_kernel_choose_directory(recording, output);
 	if (!directory)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	(void)gethostname(hostname, sizeof(hostname) - 1);
 	record.directory = directory;
 	record.hostname = hostname;
-	record.clock = (enum ring_clock)session_clock(session, &record.figures);
+	record.clock = (enum ring_clock)session_clock(session, &record.parameters);
 	if (kernel_record_open(&record, &recording->record, &error) ||
 			kernel_record_start(recording->record, &error)) {
 		kernel_recording_discard(recording);
@@ -216,15 +216,15 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 		return record_kernel_set_error(recording, &error);
 	}
 	free(directory);
-	kernel_record_way(recording->record, &way, &why);
+	kernel_record_backend(recording->record, &backend, &why);
 	if (*why)
-		say_note("the kernel's events come by %s: %s", way, why);
+		message_note("the kernel's events come by %s: %s", backend, why);
 	return status;
 }
 
-void kernel_recording_say_begin(void)
+void kernel_recording_print_begin(void)
 {
-	say_note("recording the kernel's events; Ctrl-C ends it");
+	message_note("recording the kernel's events; Ctrl-C ends it");
 }
 
 void kernel_recording_wait(void)
@@ -233,7 +233,7 @@ void kernel_recording_wait(void)
 	int number;
 
 	record_kernel_block_signals(&signals);
-	kernel_recording_say_begin();
+	kernel_recording_print_begin();
 	(void)sigwait(&signals, &number);
 }
 
@@ -244,25 +244,25 @@ static void record_kernel_print_json(
 {
 	size_t i;
 
-	fprintf(stderr, "{\"schema\":%d,\"type\":\"kernel_summary\",\"way\":", SAY_JSON_SCHEMA);
-	say_json_string(stderr, summary->way);
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"kernel_summary\",\"way\":", OUTPUT_JSON_SCHEMA);
+	print_json_string(stderr, summary->backend);
 	fputs(",\"why\":", stderr);
-	say_json_string(stderr, summary->why);
+	print_json_string(stderr, summary->why);
 	fputs(",\"directory\":", stderr);
-	say_json_string(stderr, directory);
+	print_json_string(stderr, directory);
 	fprintf(stderr,
 			",\"kinds\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64
 			",\"lost\":%" PRIu64 ",\"undecoded\":%" PRIu64 ",\"late\":%" PRIu64
 			",\"problem\":",
-			summary->kinds, summary->events, summary->bytes, summary->lost,
+			summary->event_classes, summary->events, summary->bytes, summary->lost,
 			summary->plain, summary->late);
-	say_json_string(stderr, summary->problem);
+	print_json_string(stderr, summary->problem);
 	fputs(",\"losses\":[", stderr);
 	for (i = 0; i < summary->nr_losses; i++) {
 		const struct kernel_record_loss *loss = &summary->losses[i];
 
 		fprintf(stderr, "%s{\"ring\":\"%s\",\"event\":", i ? "," : "", loss->ring);
-		say_json_string(stderr, loss->event);
+		print_json_string(stderr, loss->event);
 		fprintf(stderr, ",\"reason\":\"%s\",\"count\":%" PRIu64 "}", loss->reason,
 				loss->count);
 	}
@@ -271,23 +271,24 @@ static void record_kernel_print_json(
 
 static void record_kernel_print_text(const struct kernel_record_summary *summary, bool joined)
 {
-	char events[SAY_NUMBER_MAX], kinds[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+	char events[FORMAT_NUMBER_MAX], event_classes[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
-	if (!say_is_quiet())
+	if (!output_is_silent())
 		fprintf(stderr, "%s of the kernel %s event%s, %s kind%s%s%s, by %s\n",
-				say_label(false), say_number(summary->events, events),
-				summary->events == 1 ? "" : "s", say_number(summary->kinds, kinds),
-				summary->kinds == 1 ? "" : "s", joined ? "" : ", ",
-				joined ? "" : say_size(summary->bytes, size), summary->way);
+				message_label(false), format_number(summary->events, events),
+				summary->events == 1 ? "" : "s",
+				format_number(summary->event_classes, event_classes),
+				summary->event_classes == 1 ? "" : "s", joined ? "" : ", ",
+				joined ? "" : format_size(summary->bytes, size), summary->backend);
 	/* Print losses also with --quiet: a loss is no note. */
 	if (summary->late)
 		fprintf(stderr, "%s %s kernel event class%s appeared meanwhile: events of their first 50 ms may be missing\n",
-				say_label(true), say_number(summary->late, kinds),
+				message_label(true), format_number(summary->late, event_classes),
 				summary->late == 1 ? "" : "es");
 	if (summary->lost)
 		fprintf(stderr, "%s %s of the kernel's events %s lost\n%s use a larger `--kernel-buffer`, fewer events or a `--kernel-filter`\n",
-				say_label(true), say_number(summary->lost, events),
-				summary->lost == 1 ? "was" : "were", say_hint_label());
+				message_label(true), format_number(summary->lost, events),
+				summary->lost == 1 ? "was" : "were", message_hint_label());
 }
 
 /* Its bytes and losses are in the session's summary. */
@@ -297,25 +298,25 @@ static int finish_joined(struct kernel_recording *recording, const struct parsed
 	const struct session_summary *all = session_summary(session);
 
 	struct kernel_record_summary summary = {.problem = ""};
-	struct kernel_told told;
+	struct kernel_report report;
 	const char *directory = "";
 
-	kernel_recording_hear(recording, &told);
-	recording->refused = told.status == COMMAND_USAGE || (told.status && recording->alone);
+	kernel_recording_hear(recording, &report);
+	recording->refused = report.status == COMMAND_USAGE || (report.status && recording->alone);
 	if (recording->refused)
-		return told.status;
+		return report.status;
 	/* The events of programs are recorded, but not all that was requested. */
-	if (told.status)
-		return parsed->options.record.strict ? COMMAND_LOST : told.status;
-	summary.way = told.way;
-	summary.why = told.why;
-	summary.kinds = told.kinds;
-	summary.events = told.events;
-	summary.lost = told.lost;
-	summary.late = told.late;
-	summary.plain = told.plain;
+	if (report.status)
+		return parsed->options.record.strict ? COMMAND_LOST : report.status;
+	summary.backend = report.backend;
+	summary.why = report.why;
+	summary.event_classes = report.event_classes;
+	summary.events = report.events;
+	summary.lost = report.lost;
+	summary.late = report.late;
+	summary.plain = report.plain;
 	for (size_t i = 0; i < all->nr_processes; i++)
-		if (all->processes[i].pid == (uint32_t)told.pid &&
+		if (all->processes[i].pid == (uint32_t)report.pid &&
 				!strcmp(all->processes[i].procname, SESSION_KERNEL_PROGRAM))
 			directory = all->processes[i].directory;
 	if (parsed->common.json)
@@ -330,20 +331,20 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 {
 	bool strict = parsed->options.record.strict;
 	const struct kernel_record_summary *summary;
-	struct ctf_clock figures;
+	struct ctf_clock parameters;
 
 	if (recording->joined)
 		return finish_joined(recording, parsed, session);
 	if (!recording->record)
 		return recording->failed && strict ? COMMAND_LOST : recording->failed;
-	(void)session_clock(session, &figures);
-	summary = kernel_record_stop(recording->record, &figures);
+	(void)session_clock(session, &parameters);
+	summary = kernel_record_stop(recording->record, &parameters);
 	if (parsed->common.json)
 		record_kernel_print_json(summary, recording->name);
 	else
 		record_kernel_print_text(summary, false);
 	if (*summary->problem)
-		return say_error(COMMAND_FAILED, summary->problem_hint,
+		return message_error(COMMAND_FAILED, summary->problem_hint,
 				"the kernel's trace is not complete: %s", summary->problem);
 	return summary->lost && strict ? COMMAND_LOST : COMMAND_DONE;
 }

@@ -25,14 +25,14 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 		struct session_options *session);
 /*
  * record-kernel-session.c: with the session's channels. Where its rings have to have the events, too, COMMAND becomes
- * kernel_recording_words(). 0 or an exit status.
+ * kernel_recording_args(). 0 or an exit status.
  */
 int kernel_recording_join(struct kernel_recording *recording, const struct parsed *parsed,
 		struct session_options *session);
-char **kernel_recording_words(const struct kernel_recording *recording);
+char **kernel_recording_args(const struct kernel_recording *recording);
 /* When that has ended. */
-struct kernel_told;
-void kernel_recording_hear(struct kernel_recording *recording, struct kernel_told *told);
+struct kernel_report;
+void kernel_recording_hear(struct kernel_recording *recording, struct kernel_report *report);
 void kernel_joined_free(struct kernel_joined *joined);
 /*
  * When the session has its directory, and before it starts the command, on the same thread. Where the kernel does not
@@ -41,7 +41,7 @@ void kernel_joined_free(struct kernel_joined *joined);
 int kernel_recording_start(struct kernel_recording *recording, const struct parsed *parsed,
 		const struct session *session, const char *output);
 /* Without a command: until a signal that ends programs. */
-void kernel_recording_say_begin(void);
+void kernel_recording_print_begin(void);
 void kernel_recording_wait(void);
 /* End it and say what was recorded. 0 or an exit status; `refused`: nothing was, not COMMAND either. */
 int kernel_recording_finish(struct kernel_recording *recording, const struct parsed *parsed,

@@ -31,7 +31,7 @@
 #define LIBSIDE_EVENTS 2
 #define NOTHING_HINT "`-w libc` and `-w pthread` record library calls"
 
-struct events {
+struct found_events {
 	char *files[FILES_MAX];
 	size_t nr_files;
 	char *names[EVENTS_MAX];
@@ -44,7 +44,7 @@ struct events {
 	size_t nr_patterns;
 };
 
-static void nothing_add_file(struct events *events, char *path)
+static void nothing_add_file(struct found_events *events, char *path)
 {
 	bool known = !path || events->nr_files == FILES_MAX;
 
@@ -57,7 +57,7 @@ static void nothing_add_file(struct events *events, char *path)
 }
 
 /* Does the filter fit an event that the patterns select? */
-static void nothing_compare(struct events *events, const struct side_event_description *event)
+static void nothing_compare(struct found_events *events, const struct side_event_description *event)
 {
 	if (events->fit.program &&
 			(!events->nr_patterns ||
@@ -70,7 +70,7 @@ static void nothing_compare(struct events *events, const struct side_event_descr
 
 static int nothing_add_event(void *user, uint64_t address)
 {
-	struct events *events = user;
+	struct found_events *events = user;
 	struct visit_owned *owned;
 	struct visit_error error;
 	uint64_t bytes;
@@ -92,7 +92,7 @@ static int nothing_add_event(void *user, uint64_t address)
 	return 0;
 }
 
-static void nothing_read_file(struct events *events, const char *path)
+static void nothing_read_file(struct found_events *events, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct image_error error;
@@ -118,7 +118,7 @@ static void nothing_read_file(struct events *events, const char *path)
 }
 
 /* The events of wrappers are in their libraries. */
-static void nothing_read_wrappers(struct events *events, const struct text_list *wrappers)
+static void nothing_read_wrappers(struct found_events *events, const struct text_list *wrappers)
 {
 	char name[128], *path;
 
@@ -131,7 +131,7 @@ static void nothing_read_wrappers(struct events *events, const struct text_list 
 	}
 }
 
-static void nothing_read(struct events *events, const struct nothing *nothing,
+static void nothing_read(struct found_events *events, const struct nothing *nothing,
 		const struct session_summary *summary)
 {
 	events->search = library_search_open();
@@ -150,7 +150,7 @@ static void nothing_read(struct events *events, const struct nothing *nothing,
 		library_search_close(events->search);
 }
 
-static void nothing_free(struct events *events)
+static void nothing_free(struct found_events *events)
 {
 	for (size_t i = 0; i < events->nr_files; i++)
 		free(events->files[i]);
@@ -184,7 +184,7 @@ static size_t nothing_patterns(
 		if (count++ < PATTERNS_SHOWN)
 			used += (size_t)snprintf(text + used, 512 - used, "%s-e %s",
 					used ? " " : "",
-					say_quoted(uses->items[i].text, quoted, sizeof(quoted)));
+					format_quoted(uses->items[i].text, quoted, sizeof(quoted)));
 	}
 	if (count > PATTERNS_SHOWN)
 		snprintf(text + used, 512 - used, " ...");
@@ -192,7 +192,7 @@ static size_t nothing_patterns(
 }
 
 /* False: not printed, because only a suggestion was wanted and there is none. */
-static bool nothing_print_unmatched(const struct events *events, const char *patterns,
+static bool nothing_print_unmatched(const struct found_events *events, const char *patterns,
 		const char *first, bool with_suggestion_only)
 {
 	const char *owner = events->program ? events->program : "the wrapper";
@@ -203,13 +203,13 @@ static bool nothing_print_unmatched(const struct events *events, const char *pat
 					.option = "-e ",
 					.names = (const char *const *)events->names,
 					.nr_names = events->nr_names,
-					.owner = say_printable(slash ? slash + 1 : owner, program,
-							sizeof(program)),
+					.owner = format_printable(slash ? slash + 1 : owner,
+							program, sizeof(program)),
 					.noun = "event"},
 			reason, hint);
 	if (with_suggestion_only && !*hint)
 		return false;
-	say_note_hint(hint, "no event matched `%s`: %s", patterns, reason);
+	message_note_hint(hint, "no event matched `%s`: %s", patterns, reason);
 	return true;
 }
 
@@ -229,7 +229,8 @@ static const char *nothing_filter(const struct option_uses *uses, size_t *ret_co
 }
 
 /* The patterns of all channels, and the filter. */
-static void nothing_parse(struct events *events, const struct option_uses *uses, const char *filter)
+static void nothing_parse(
+		struct found_events *events, const struct option_uses *uses, const char *filter)
 {
 	struct pattern_error error;
 
@@ -246,11 +247,11 @@ static void nothing_parse(struct events *events, const struct option_uses *uses,
 
 /* False: the filter fits an event, or none was read that it could be compared with. */
 static bool nothing_print_filter(
-		const struct events *events, const char *patterns, const char *filter)
+		const struct found_events *events, const char *patterns, const char *filter)
 {
 	if (!filter || !events->fit.nr_events || events->fit.fits)
 		return false;
-	say_note_hint(events->fit.hint,
+	message_note_hint(events->fit.hint,
 			"no event was recorded: the filter `%s` fits none of the events%s%s%s: %s",
 			filter, *patterns ? " that match `" : "", patterns, *patterns ? "`" : "",
 			events->fit.reason);
@@ -258,16 +259,17 @@ static bool nothing_print_filter(
 }
 
 /* No event class was enabled. */
-static void nothing_print_patterns(const struct events *events, const char *patterns,
+static void nothing_print_patterns(const struct found_events *events, const char *patterns,
 		const char *first, bool has_wrappers)
 {
 	if (events->nr_names && nothing_print_unmatched(events, patterns, first, has_wrappers))
 		return;
 	if (has_wrappers)
-		say_note_hint("`side list -w`, with the same wrapper and command, lists the names",
+		message_note_hint(
+				"`side list -w`, with the same wrapper and command, lists the names",
 				"no event matched `%s`", patterns);
 	else
-		say_note_hint(NOTHING_HINT,
+		message_note_hint(NOTHING_HINT,
 				"no event matched `%s`: the programs have no events of their own",
 				patterns);
 }
@@ -285,7 +287,7 @@ static uint64_t nothing_enabled(const struct session_summary *summary)
 void nothing_explain(const struct nothing *nothing, const struct session_summary *summary)
 {
 	const uint64_t enabled = nothing_enabled(summary);
-	struct events *events;
+	struct found_events *events;
 	const char *first = NULL;
 	char patterns[512];
 	const char *filter;
@@ -295,7 +297,7 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	/* The reasons why programs are not recorded are printed; nothing else is known of their events. */
 	if (summary->nr_refused) {
 		if (nothing_patterns(nothing->uses, patterns, &first) && !enabled)
-			say_note("no event of the recorded programs matched `%s`", patterns);
+			message_note("no event of the recorded programs matched `%s`", patterns);
 		return;
 	}
 	events = calloc(1, sizeof(*events));
@@ -313,10 +315,10 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	else if (asked && !enabled)
 		nothing_print_patterns(events, patterns, first, has_wrappers);
 	else if (!has_own)
-		say_note_hint(NOTHING_HINT,
+		message_note_hint(NOTHING_HINT,
 				"no event was recorded: the programs have no events of their own");
 	else
-		say_note("no event was recorded: none of the events%s%s%s happened%s",
+		message_note("no event was recorded: none of the events%s%s%s happened%s",
 				asked ? " that match `" : "", patterns, asked ? "`" : "",
 				nr_filters ? ", or the filter selected none" : "");
 	nothing_free(events);

@@ -25,7 +25,7 @@ static void private_add(struct private_paths *paths, const char *folder)
 
 	if (!*paths->first)
 		snprintf(paths->first, sizeof(paths->first), "%s", folder);
-	say_quoted(folder, quoted, sizeof(quoted));
+	format_quoted(folder, quoted, sizeof(quoted));
 	if (used + strlen(quoted) + 2 <= sizeof(paths->folders))
 		snprintf(paths->folders + used, sizeof(paths->folders) - used, " %s", quoted);
 }
@@ -64,10 +64,10 @@ static bool private_names_changer(const char *word)
 	return false;
 }
 
-static bool private_changes_user(char *const *words)
+static bool private_changes_user(char *const *args)
 {
-	for (; words && *words; words++)
-		if (private_names_changer(*words))
+	for (; args && *args; args++)
+		if (private_names_changer(*args))
 			return true;
 	return false;
 }
@@ -83,9 +83,9 @@ void record_note_private(char *const *command)
 	private_find(&paths, library);
 	if (*paths.first)
 		/* Any program of root can change the user; most do not. */
-		(private_changes_user(command) ? say_note : say_detail)(
+		(private_changes_user(command) ? message_note : message_detail)(
 				"programs that change to another user run unrecorded, and their loader prints \"cannot be preloaded\": other users cannot read %s: `chmod %s%s` lets them",
-				say_printable(paths.first, shown, sizeof(shown)),
+				format_printable(paths.first, shown, sizeof(shown)),
 				strcmp(paths.first, library) != 0 ? "o+x" : "o+r", paths.folders);
 	free(library);
 }

@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
  * Create the sending process. Call it before the session exists, because the process must not inherit threads and descriptors of the
  * session.
  */
-static int sending_make(struct sending *sending, const struct record_options *options,
+static int sending_make(struct sending_state *sending, const struct record_options *options,
 		struct session_options *session)
 {
 	struct send_options send =
@@ -36,20 +36,20 @@ static int sending_make(struct sending *sending, const struct record_options *op
 	int ret;
 
 	if (shared == MAP_FAILED)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	sending->rounds = shared;
 	send.live = true;
 	send.rounds = shared;
 	ret = sending_process_make(&send, &sending->process);
 	if (ret)
-		return say_error(COMMAND_FAILED, NULL, "cannot start the sending process: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot start the sending process: %s",
 				strerror(-ret));
 	/* The session writes the two counters that the sender reads; src/recorder and src/relay each declare them. */
 	session->rounds = shared;
 	return COMMAND_DONE;
 }
 
-int sending_prepare(struct sending *sending, const struct parsed *parsed,
+int sending_prepare(struct sending_state *sending, const struct parsed *parsed,
 		struct session_options *session)
 {
 	const struct record_options *options = &parsed->options.record;
@@ -57,19 +57,19 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 	bool ctf1_only;
 	int status;
 
-	*sending = (struct sending){.url = options->to};
+	*sending = (struct sending_state){.url = options->to};
 	if (!options->to)
 		return options->spool || options->timeout
-				? say_error(COMMAND_USAGE, NULL,
+				? message_error(COMMAND_USAGE, NULL,
 						  "`--spool` and `--timeout` belong to `--to`")
 				: COMMAND_DONE;
 	if (send_check(options->to, &ctf1_only, &error))
-		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
+		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (ctf1_only && session->format != SESSION_FORMAT_CTF1)
-		return say_error(COMMAND_USAGE, "leave `--format` out",
+		return message_error(COMMAND_USAGE, "leave `--format` out",
 				"a relay daemon takes CTF 1.8 only");
 	if (!strcmp(options->to, "-"))
-		return say_error(COMMAND_USAGE, "write to a FIFO",
+		return message_error(COMMAND_USAGE, "write to a FIFO",
 				"standard output belongs to the command that is recorded");
 	status = sending_make(sending, options, session);
 	if (status || session->output)
@@ -81,7 +81,7 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 	return COMMAND_DONE;
 }
 
-int sending_start(struct sending *sending, const struct parsed *parsed, const char *output)
+int sending_start(struct sending_state *sending, const struct parsed *parsed, const char *output)
 {
 	const char *command = parsed->operand_count ? parsed->operands[0] : "kernel";
 	const char *name = strrchr(command, '/');
@@ -105,7 +105,7 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 	free(sending->made);
 	sending->made = NULL;
 	snprintf(hint, sizeof(hint), "the trace is in %.4000s", output);
-	return say_error(COMMAND_FAILED, hint, "%s", error.text);
+	return message_error(COMMAND_FAILED, hint, "%s", error.text);
 }
 
 /* Wait until everything is delivered, or until a signal ends the recorder. */
@@ -124,7 +124,7 @@ static void sending_wait_for_end(struct sending_process *process)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-int sending_finish(struct sending *sending, const char *output)
+int sending_finish(struct sending_state *sending, const char *output)
 {
 	int status = 0;
 

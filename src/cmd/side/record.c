@@ -58,8 +58,9 @@ int command_session_error(const struct session_error *error)
 	const char *hint = *error->hint ? error->hint : NULL;
 
 	if (error->where)
-		return say_error_at(status, hint, error->where, error->column, "%s", error->text);
-	return say_error(status, hint, "%s", error->text);
+		return message_error_at(
+				status, hint, error->where, error->column, "%s", error->text);
+	return message_error(status, hint, "%s", error->text);
 }
 
 int command_compression(uint64_t value, int *status)
@@ -69,20 +70,22 @@ int command_compression(uint64_t value, int *status)
 		return SESSION_COMPRESS_DEFAULT;
 	if (value <= SESSION_COMPRESS_MAX)
 		return (int)value;
-	*status = say_error(COMMAND_USAGE, NULL, "`--compress=%" PRIu64 "`: levels go from 1 to %d",
-			value, SESSION_COMPRESS_MAX);
+	*status = message_error(COMMAND_USAGE, NULL,
+			"`--compress=%" PRIu64 "`: levels go from 1 to %d", value,
+			SESSION_COMPRESS_MAX);
 	return -1;
 }
 
 void command_progress(void *user, uint64_t bytes, size_t processes, uint64_t lost)
 {
 	const struct parsed *parsed = user;
-	char size[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
+	char size[FORMAT_NUMBER_MAX], count[FORMAT_NUMBER_MAX];
 
 	if (progress_is_due())
 		progress_show("side: %s: %s of %zu %s, %s lost", parsed->verb->name,
-				say_size(bytes, size), processes,
-				processes == 1 ? "process" : "processes", say_number(lost, count));
+				format_size(bytes, size), processes,
+				processes == 1 ? "process" : "processes",
+				format_number(lost, count));
 }
 
 /* ---- the summary ---- */
@@ -120,19 +123,19 @@ static void record_print_rows(const struct session_process *const *order, size_t
 {
 	for (size_t i = 0; i < count && i < rows; i++) {
 		const struct session_process *process = order[i];
-		char name[512], of[128], events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
-		char classes[SAY_NUMBER_MAX];
+		char name[512], of[128], events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
+		char classes[FORMAT_NUMBER_MAX];
 
 		if (*process->directory)
-			say_printable(process->directory, name, sizeof(name));
+			format_printable(process->directory, name, sizeof(name));
 		else
 			snprintf(name, sizeof(name), "%s, pid %" PRIu32,
-					say_printable(process->procname, of, sizeof(of)),
+					format_printable(process->procname, of, sizeof(of)),
 					process->pid);
 		fprintf(stderr, "  %-28s  %s, %s (%s event class%s enabled)\n", name,
-				say_events(process->recorded, events),
-				say_size(process->bytes, size),
-				say_number(process->events, classes),
+				format_events(process->recorded, events),
+				format_size(process->bytes, size),
+				format_number(process->events, classes),
 				process->events == 1 ? "" : "es");
 	}
 	if (count > rows)
@@ -173,15 +176,15 @@ static bool any_too_big(const struct session_summary *summary)
 
 static void print_loss(const struct session_loss *loss)
 {
-	char process[256], event[512], count[SAY_NUMBER_MAX];
+	char process[256], event[512], count[FORMAT_NUMBER_MAX];
 
 	fprintf(stderr, "  %s%s%s  %s  %s (%s)\n",
-			say_printable(loss->process, process, sizeof(process)),
+			format_printable(loss->process, process, sizeof(process)),
 			*loss->ring ? "/" : "", loss->ring,
-			*loss->event ? say_printable(loss->event, event, sizeof(event))
+			*loss->event ? format_printable(loss->event, event, sizeof(event))
 				     : "events not known by name",
-			loss->in_bytes ? say_size(loss->count, count)
-				       : say_number(loss->count, count),
+			loss->in_bytes ? format_size(loss->count, count)
+				       : format_number(loss->count, count),
 			loss->reason);
 }
 
@@ -196,13 +199,13 @@ static void record_print_losses(
 		const struct session_summary *summary, enum verb_id verb, size_t rows)
 {
 	struct lost_sums losses = {.teller = teller(verb)};
-	char size[SAY_NUMBER_MAX];
+	char size[FORMAT_NUMBER_MAX];
 
 	lost_take(&losses, summary, summary->lost);
 	lost_print(&losses);
 	if (summary->unwritten)
-		fprintf(stderr, "%s events of %s could not be written\n", say_label(true),
-				say_size(summary->unwritten, size));
+		fprintf(stderr, "%s events of %s could not be written\n", message_label(true),
+				format_size(summary->unwritten, size));
 	for (size_t i = 0; i < summary->nr_losses && i < rows; i++)
 		print_loss(&summary->losses[i]);
 	if (rows && summary->nr_losses > rows)
@@ -210,26 +213,26 @@ static void record_print_losses(
 				summary->nr_losses - rows);
 	if (any_too_big(summary))
 		fprintf(stderr, "%s one event has %s at most, and half a ring; what is larger is lost\n",
-				say_label(false), say_size(SESSION_EVENT_BYTES, size));
+				message_label(false), format_size(SESSION_EVENT_BYTES, size));
 }
 
 /* An event can be in several snapshots, so their events are not added up. */
 static void print_snapshots(const struct session_summary *summary)
 {
-	char first[SAY_NUMBER_MAX], last[SAY_NUMBER_MAX];
+	char first[FORMAT_NUMBER_MAX], last[FORMAT_NUMBER_MAX];
 
 	if (!summary->snapshots)
 		return;
-	say_events(summary->snapshot_first_recorded, first);
-	say_events(summary->snapshot_last_recorded, last);
+	format_events(summary->snapshot_first_recorded, first);
+	format_events(summary->snapshot_last_recorded, last);
 	if (summary->snapshots == 1)
-		fprintf(stderr, "%s 1 snapshot in %s: %s, %s\n", say_label(false), summary->output,
-				summary->snapshot_first, first);
+		fprintf(stderr, "%s 1 snapshot in %s: %s, %s\n", message_label(false),
+				summary->output, summary->snapshot_first, first);
 	else
 		fprintf(stderr,
 				"%s %" PRIu32
 				" snapshots in %s: %s, %s, %s %s, %s; snapshots can share events\n",
-				say_label(false), summary->snapshots, summary->output,
+				message_label(false), summary->snapshots, summary->output,
 				summary->snapshot_first, first,
 				summary->snapshots == 2 ? "and" : "to", summary->snapshot_last,
 				last);
@@ -238,25 +241,26 @@ static void print_snapshots(const struct session_summary *summary)
 /* What was given up on purpose, and what was kept beside the trace. */
 static void print_windows(const struct session_summary *summary)
 {
-	char size[SAY_NUMBER_MAX];
+	char size[FORMAT_NUMBER_MAX];
 
 	if (summary->overwritten)
 		fprintf(stderr, "%s %s of older events were overwritten, as --mode overwrite asks\n",
-				say_label(false), say_size(summary->overwritten, size));
+				message_label(false), format_size(summary->overwritten, size));
 	if (summary->chunks)
-		fprintf(stderr, "%s %" PRIu32 " chunk%s in %s", say_label(false), summary->chunks,
-				summary->chunks == 1 ? "" : "s", summary->output);
+		fprintf(stderr, "%s %" PRIu32 " chunk%s in %s", message_label(false),
+				summary->chunks, summary->chunks == 1 ? "" : "s", summary->output);
 	if (summary->chunks_removed)
 		fprintf(stderr, "; %" PRIu32 " of %s, %s, %s removed, as --keep asks",
 				summary->chunks_removed, summary->chunks == 1 ? "it" : "them",
-				say_size(summary->chunks_removed_bytes, size),
+				format_size(summary->chunks_removed_bytes, size),
 				summary->chunks_removed == 1 ? "was" : "were");
 	if (summary->chunks)
 		fputc('\n', stderr);
 	print_snapshots(summary);
 }
 
-static void print_nothing_said(const struct session_summary *summary, const struct parsed *parsed)
+static void record_print_no_events(
+		const struct session_summary *summary, const struct parsed *parsed)
 {
 	const struct option_uses *uses = &parsed->options.record.channels;
 
@@ -266,12 +270,12 @@ static void print_nothing_said(const struct session_summary *summary, const stru
 		if (strcmp(use->option->name, "event") != 0 || !kernel_recording_means(use->text))
 			continue;
 		fprintf(stderr, "%s no event was recorded: `%s` is an event of the kernel\n%s `-k` records it\n",
-				say_label(false), use->text, say_hint_label());
+				message_label(false), use->text, message_hint_label());
 		return;
 	}
 	if (parsed->verb->id == VERB_TRACE) {
 		fprintf(stderr, "%s nothing was recorded: the program reached none of the locations%s\n",
-				say_label(false),
+				message_label(false),
 				parsed->options.record.filter
 						? ", or `--filter` was true of no event"
 						: "");
@@ -292,21 +296,21 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	/* Kept here only until it is there. */
 	const char *to = records && !parsed->options.record.output ? parsed->options.record.to
 								   : NULL;
-	char output[4096], events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+	char output[4096], events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
 	/* The recorder of global probes has said why there are none. */
 	if (records && parsed->options.record.global.on && !summary->bytes &&
 			!record_has_losses(summary))
 		return;
-	if (!say_is_quiet()) {
-		fprintf(stderr, "%s %s %s from %zu %s, %s%s%s%s\n", say_label(false), done,
-				say_events(summary->recorded, events), count_processes(summary),
+	if (!output_is_silent()) {
+		fprintf(stderr, "%s %s %s from %zu %s, %s%s%s%s\n", message_label(false), done,
+				format_events(summary->recorded, events), count_processes(summary),
 				count_processes(summary) == 1 ? "process" : "processes",
-				say_size(summary->bytes, size),
+				format_size(summary->bytes, size),
 				to                     ? ", for "
 						: kept ? ", in "
 						       : "",
-				to || kept ? say_printable(to ? to : summary->output, output,
+				to || kept ? format_printable(to ? to : summary->output, output,
 							     sizeof(output))
 					   : "",
 				summary->interrupted ? "; interrupted before the command ended"
@@ -316,17 +320,17 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	}
 	/* Losses are no note: they are said with --quiet, too. */
 	if (record_has_losses(summary))
-		record_print_losses(summary, parsed->verb->id, say_is_quiet() ? 0 : rows);
-	if (say_is_quiet())
+		record_print_losses(summary, parsed->verb->id, output_is_silent() ? 0 : rows);
+	if (output_is_silent())
 		return;
 	/* Where no process was reached, the session has said so. */
 	if (!summary->nr_processes && !kernel)
 		return;
 	if (!summary->bytes && !record_has_losses(summary) && records && !kernel)
-		print_nothing_said(summary, parsed);
+		record_print_no_events(summary, parsed);
 	else if (!to && kept)
-		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
-				say_quoted(summary->output, output, sizeof(output)));
+		fprintf(stderr, "%s see it with: side view %s\n", message_label(false),
+				format_quoted(summary->output, output, sizeof(output)));
 }
 
 static void record_json_summary(FILE *out, const struct session_summary *summary,
@@ -335,8 +339,8 @@ static void record_json_summary(FILE *out, const struct session_summary *summary
 	struct lost_sums losses = {.teller = teller(verb->id)};
 
 	fprintf(out, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\",\"output\":",
-			SAY_JSON_SCHEMA, verb->name);
-	say_json_string(out, summary->output);
+			OUTPUT_JSON_SCHEMA, verb->name);
+	print_json_string(out, summary->output);
 	fprintf(out,
 			",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 			",\"unwritten\":%" PRIu64 ",\"overwritten\":%" PRIu64
@@ -360,11 +364,11 @@ static void record_json_summary(FILE *out, const struct session_summary *summary
 		const struct session_process *process = &summary->processes[i];
 
 		fprintf(out, "%s{\"directory\":", i ? "," : "");
-		say_json_string(out, process->directory);
+		print_json_string(out, process->directory);
 		fputs(",\"name\":", out);
-		say_json_string(out, process->procname);
+		print_json_string(out, process->procname);
 		fputs(",\"executable\":", out);
-		say_json_string(out, process->exe);
+		print_json_string(out, process->exe);
 		fprintf(out,
 				",\"pid\":%" PRIu32 ",\"parent\":%" PRIu32 ",\"kinds\":%" PRIu64
 				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
@@ -379,13 +383,13 @@ static void record_json_summary(FILE *out, const struct session_summary *summary
 		const struct session_loss *loss = &summary->losses[i];
 
 		fprintf(out, "%s{\"process\":", i ? "," : "");
-		say_json_string(out, loss->process);
+		print_json_string(out, loss->process);
 		fputs(",\"ring\":", out);
-		say_json_string(out, loss->ring);
+		print_json_string(out, loss->ring);
 		fputs(",\"event\":", out);
-		say_json_string(out, loss->event);
+		print_json_string(out, loss->event);
 		fputs(",\"reason\":", out);
-		say_json_string(out, loss->reason);
+		print_json_string(out, loss->reason);
 		fprintf(out, ",\"count\":%" PRIu64 ",\"in_bytes\":%s}", loss->count,
 				loss->in_bytes ? "true" : "false");
 	}
@@ -417,9 +421,9 @@ static int final_status(const struct session_summary *summary, const struct reco
 static void record_print_message(const struct session_message *message)
 {
 	if (message->is_error)
-		say_error(COMMAND_FAILED, message->hint, "%s", message->text);
+		message_error(COMMAND_FAILED, message->hint, "%s", message->text);
 	else
-		say_note_hint(message->hint, "%s", message->text);
+		message_note_hint(message->hint, "%s", message->text);
 }
 
 void command_session_messages(const struct session_summary *summary)
@@ -443,13 +447,13 @@ void command_session_summary(
 {
 	if (!parsed->common.json)
 		print_summary(summary, parsed);
-	else if (!say_is_quiet() || record_has_losses(summary))
+	else if (!output_is_silent() || record_has_losses(summary))
 		record_json_summary(stderr, summary, parsed->verb, status);
 	fflush(stderr);
 }
 
 /* No shell says it, as it is not the shell's child. What the user did is not told to him. */
-static void say_signal(const struct session_summary *summary, const char *command)
+static void record_print_signal(const struct session_summary *summary, const char *command)
 {
 	int number;
 
@@ -457,7 +461,7 @@ static void say_signal(const struct session_summary *summary, const char *comman
 		return;
 	number = WTERMSIG(summary->status);
 	if (number != SIGINT && number != SIGPIPE)
-		say_note("%s was ended by signal %d (%s%s)", command, number, strsignal(number),
+		message_note("%s was ended by signal %d (%s%s)", command, number, strsignal(number),
 				WCOREDUMP(summary->status) ? ", core dumped" : "");
 }
 
@@ -465,7 +469,7 @@ static int record_finish(struct session *session, const struct parsed *parsed, i
 {
 	const struct session_summary *summary = session_summary(session);
 
-	say_signal(summary, parsed->operand_count ? parsed->operands[0] : "the command");
+	record_print_signal(summary, parsed->operand_count ? parsed->operands[0] : "the command");
 	command_session_messages(summary);
 	command_session_summary(
 			summary, parsed, summary->status >= 0 ? exit_status(summary->status) : -1);
@@ -489,15 +493,15 @@ static int record_kernel(const struct parsed *parsed, struct session *session,
 		kernel_recording_wait();
 	finished = kernel_recording_finish(kernel, parsed, session);
 	status = status ? status : finished;
-	if (!parsed->common.json && !say_is_quiet() && !printing->made)
-		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
-				say_quoted(output, shown, sizeof(shown)));
+	if (!parsed->common.json && !output_is_silent() && !printing->made)
+		fprintf(stderr, "%s see it with: side view %s\n", message_label(false),
+				format_quoted(output, shown, sizeof(shown)));
 	return status;
 }
 
 static int record_run(const struct parsed *parsed, const struct session_options *options,
-		struct sending *sending, struct kernel_recording *kernel, struct printing *printing,
-		command_after_fn *after, void *user)
+		struct sending_state *sending, struct kernel_recording *kernel,
+		struct printing *printing, command_after_fn *after, void *user)
 {
 	bool existed = options->output && !access(options->output, F_OK);
 	struct session_error error;
@@ -529,7 +533,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	if (!options->nr_environment)
 		record_note_private(parsed->operands);
 	if (session_spawn(session,
-			    kernel->joined ? kernel_recording_words(kernel) : parsed->operands,
+			    kernel->joined ? kernel_recording_args(kernel) : parsed->operands,
 			    &error)) {
 		kernel_recording_discard(kernel);
 		/* Nothing was recorded: leave nothing behind (only an empty folder can be removed). */
@@ -540,7 +544,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 		return status;
 	}
 	if (kernel->alone)
-		kernel_recording_say_begin();
+		kernel_recording_print_begin();
 	sent = sending_start(sending, parsed, session_summary(session)->output);
 	/* With --print the events themselves show the progress. */
 	if (!printing->made)
@@ -578,7 +582,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 int command_record(const struct parsed *parsed, const struct session_options *options,
 		command_after_fn *after, void *user)
 {
-	struct sending sending = {.url = NULL};
+	struct sending_state sending = {.url = NULL};
 	struct kernel_recording kernel = {.wanted = false};
 	struct session_options printed = *options;
 	struct printing printing;
@@ -620,7 +624,7 @@ int cmd_record(const struct parsed *parsed)
 							: (uint32_t)options->keep_count},
 	};
 	struct channel_list *channels;
-	struct sending sending = {.url = NULL};
+	struct sending_state sending = {.url = NULL};
 	struct kernel_recording kernel = {.wanted = false};
 	struct printing printing = {.end = -1};
 	int status;

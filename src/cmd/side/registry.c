@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* More than any program has: places, the blocks that they are in, and pointers to events. */
-#define PLACES_MAX (1u << 20)
+#define REGISTRY_SLOTS_MAX (1u << 20)
 #define BLOCKS_MAX (1u << 16)
 #define EVENTS_MAX (1u << 22)
 
@@ -24,7 +24,7 @@
 #define BLOCK_SIZE_MAX 4096
 
 /* How many places and pointers are read at a time. */
-#define PLACES_AT_ONCE 64
+#define SLOTS_AT_ONCE 64
 #define EVENTS_AT_ONCE 32
 
 /* Offsets in struct side_registry_0, which has two pointers at its end. */
@@ -34,40 +34,41 @@
 #define REGISTRY_BLOCKS(width) ((width) == 4 ? 16u : 24u)
 #define REGISTRY_SIZE(width) (REGISTRY_BLOCKS(width) + (width))
 
-struct reader {
+struct registry_reader {
 	struct listing *listing;
 	const struct listing_memory *from;
 	unsigned int width; /* of a pointer */
 	unsigned int batch_size, block_size;
-	size_t nr_blocks, nr_places, nr_events;
+	size_t nr_blocks, nr_slots, nr_events;
 	struct listing_found *found; /* EVENTS_AT_ONCE */
-	unsigned char *places[2];    /* PLACES_AT_ONCE, read twice */
+	unsigned char *slots[2];     /* PLACES_AT_ONCE, read twice */
 };
 
 /* One place, of which we know that it had this id before its members were read. */
-struct batch {
-	uint64_t place;
+struct registry_batch {
+	uint64_t slot;
 	uint64_t id;
 	uint64_t events;
 	uint64_t nr_events;
 };
 
 static int registry_read_memory(
-		const struct reader *reader, uint64_t address, void *to, size_t size)
+		const struct registry_reader *reader, uint64_t address, void *to, size_t size)
 {
 	return reader->from->memory.read(reader->from->memory.priv, address, to, size);
 }
 
-static bool is_still_there(const struct reader *reader, const struct batch *batch)
+static bool is_still_there(const struct registry_reader *reader, const struct registry_batch *batch)
 {
 	unsigned char id[8];
 
-	return !registry_read_memory(reader, batch->place, id, reader->width) &&
+	return !registry_read_memory(reader, batch->slot, id, reader->width) &&
 			listing_pointer(reader->from, id) == batch->id;
 }
 
 /* A part of a batch: some pointers to descriptions. Positive: the batch has gone. */
-static int list_part(struct reader *reader, const struct batch *batch, uint64_t address, size_t nr)
+static int list_part(struct registry_reader *reader, const struct registry_batch *batch,
+		uint64_t address, size_t nr)
 {
 	const struct listing_memory *from = reader->from;
 	unsigned char pointers[EVENTS_AT_ONCE * 8];
@@ -99,7 +100,7 @@ static int list_part(struct reader *reader, const struct batch *batch, uint64_t 
 	return result;
 }
 
-static int list_batch(struct reader *reader, const struct batch *batch)
+static int list_batch(struct registry_reader *reader, const struct registry_batch *batch)
 {
 	uint64_t address = batch->events;
 	uint64_t left = batch->nr_events;
@@ -120,7 +121,7 @@ static int list_batch(struct reader *reader, const struct batch *batch)
 	return 0;
 }
 
-static int list_places(struct reader *reader, uint64_t address, size_t nr)
+static int registry_list_slots(struct registry_reader *reader, uint64_t address, size_t nr)
 {
 	const struct listing_memory *from = reader->from;
 	int result = 0;
@@ -128,15 +129,15 @@ static int list_places(struct reader *reader, uint64_t address, size_t nr)
 	/* The first time for the ids, the second time for the rest. */
 	for (size_t i = 0; i < 2 && !result; i++)
 		result = registry_read_memory(
-				reader, address, reader->places[i], nr * reader->batch_size);
+				reader, address, reader->slots[i], nr * reader->batch_size);
 	for (size_t i = 0; i < nr && !result; i++) {
-		const unsigned char *before = reader->places[0] + i * reader->batch_size;
-		const unsigned char *place = reader->places[1] + i * reader->batch_size;
-		const struct batch batch = {
-				.place = address + i * reader->batch_size,
-				.id = listing_pointer(from, place),
-				.events = listing_pointer(from, place + reader->width),
-				.nr_events = listing_decode(from, place + 2 * reader->width, 4),
+		const unsigned char *before = reader->slots[0] + i * reader->batch_size;
+		const unsigned char *slot = reader->slots[1] + i * reader->batch_size;
+		const struct registry_batch batch = {
+				.slot = address + i * reader->batch_size,
+				.id = listing_pointer(from, slot),
+				.events = listing_pointer(from, slot + reader->width),
+				.nr_events = listing_decode(from, slot + 2 * reader->width, 4),
 		};
 
 		if (batch.id && batch.id == listing_pointer(from, before))
@@ -145,7 +146,7 @@ static int list_places(struct reader *reader, uint64_t address, size_t nr)
 	return result;
 }
 
-static int list_blocks(struct reader *reader, uint64_t block)
+static int list_blocks(struct registry_reader *reader, uint64_t block)
 {
 	while (block) {
 		unsigned char head[12];
@@ -156,13 +157,13 @@ static int list_blocks(struct reader *reader, uint64_t block)
 		if (result)
 			return result;
 		left = listing_decode(reader->from, head + reader->width, 4);
-		reader->nr_places += left;
-		if (++reader->nr_blocks > BLOCKS_MAX || reader->nr_places > PLACES_MAX)
+		reader->nr_slots += left;
+		if (++reader->nr_blocks > BLOCKS_MAX || reader->nr_slots > REGISTRY_SLOTS_MAX)
 			return -E2BIG;
 		while (left && !result) {
-			size_t nr = left < PLACES_AT_ONCE ? left : PLACES_AT_ONCE;
+			size_t nr = left < SLOTS_AT_ONCE ? left : SLOTS_AT_ONCE;
 
-			result = list_places(reader, address, nr);
+			result = registry_list_slots(reader, address, nr);
 			address += nr * reader->batch_size;
 			left -= nr;
 		}
@@ -174,7 +175,7 @@ static int list_blocks(struct reader *reader, uint64_t block)
 }
 
 /* The object itself; the address of its first block. */
-static int registry_read_head(struct reader *reader, uint64_t address, uint64_t *block)
+static int registry_read_head(struct registry_reader *reader, uint64_t address, uint64_t *block)
 {
 	unsigned char head[32];
 	const struct listing_memory *from = reader->from;
@@ -197,7 +198,7 @@ static int registry_read_head(struct reader *reader, uint64_t address, uint64_t 
 
 int registry_list(struct listing *listing, const struct listing_memory *from, uint64_t address)
 {
-	struct reader reader = {
+	struct registry_reader reader = {
 			.listing = listing,
 			.from = from,
 			.width = from->pointer_size,
@@ -208,14 +209,14 @@ int registry_list(struct listing *listing, const struct listing_memory *from, ui
 	if (!result) {
 		reader.found = calloc(EVENTS_AT_ONCE, sizeof(*reader.found));
 		for (size_t i = 0; i < 2; i++)
-			reader.places[i] = calloc(PLACES_AT_ONCE, reader.batch_size);
-		result = reader.found && reader.places[0] && reader.places[1]
+			reader.slots[i] = calloc(SLOTS_AT_ONCE, reader.batch_size);
+		result = reader.found && reader.slots[0] && reader.slots[1]
 				? list_blocks(&reader, block)
 				: -ENOMEM;
 	}
 	free(reader.found);
-	free(reader.places[0]);
-	free(reader.places[1]);
+	free(reader.slots[0]);
+	free(reader.slots[1]);
 	switch (result) {
 	case 0:
 	case -ENOMEM:

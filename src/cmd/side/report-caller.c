@@ -15,7 +15,7 @@ static const char *const sources[CALLER_SOURCES] = {
 static void report_caller_print_message(void *user, const char *sentence)
 {
 	(void)user;
-	say_note("%s", sentence);
+	message_note("%s", sentence);
 }
 
 int report_callers_start(struct report *report)
@@ -28,7 +28,8 @@ int report_callers_start(struct report *report)
 		return status;
 	report->symbols = trace_symbols_start(
 			report->options->debuginfod, report_caller_print_message, NULL);
-	return report->symbols ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+	return report->symbols ? COMMAND_DONE
+			       : message_error(COMMAND_FAILED, NULL, "out of memory");
 }
 
 void report_callers_free(struct report *report)
@@ -130,14 +131,14 @@ void report_callers_note(const struct report *report)
 	if (!report->options->callers || !report->walk.events)
 		return;
 	if (report->exact_events)
-		say_note_hint("record callers with `side trace --context backtrace`",
+		message_note_hint("record callers with `side trace --context backtrace`",
 				"the table has the locations of probes, not their callers");
 	if (report->caller_events)
 		return;
 	if (report->any_probe)
-		say_note_hint("record with `side trace --context backtrace`",
+		message_note_hint("record with `side trace --context backtrace`",
 				"no event has its caller");
 	else
-		say_note_hint("record with `--context ip`, or `-w libc`",
+		message_note_hint("record with `--context ip`, or `-w libc`",
 				"no event has its caller");
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct frame {
+struct report_call_frame {
 	uint64_t call;
 	int64_t ns;
 	uint64_t inner_ns; /* Of the calls that it has made. */
@@ -19,8 +19,8 @@ struct frame {
 
 /* Its open calls, the outermost first. */
 struct calls_thread {
-	struct frame *frames;
-	uint32_t depth, room;
+	struct report_call_frame *frames;
+	uint32_t depth, capacity;
 	uint32_t trace;
 	int64_t last_ns;
 };
@@ -39,7 +39,7 @@ static bool report_calls_find_member(const struct ctf_type *type, const char *na
 }
 
 /* The function of an event that has no field for it: what the probe was called. */
-static uint32_t add_name(struct calls *calls, const char *event, bool is_return)
+static uint32_t add_name(struct report_calls *calls, const char *event, bool is_return)
 {
 	static const char suffix[] = "_return";
 	const char *colon = strchr(event, ':'), *name = colon ? colon + 1 : event;
@@ -48,12 +48,12 @@ static uint32_t add_name(struct calls *calls, const char *event, bool is_return)
 
 	if (is_return && size > cut && !strcmp(name + size - cut, suffix))
 		size -= cut;
-	calls->figures = report_item(&calls->functions, calls->figures, sizeof(*calls->figures),
-			name, size, &number);
+	calls->stats = report_item(&calls->functions, calls->stats, sizeof(*calls->stats), name,
+			size, &number);
 	return number;
 }
 
-static void know(struct calls *calls, struct calls_class *class, const struct ctf_item *item)
+static void know(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item)
 {
 	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
 
@@ -77,8 +77,8 @@ static bool report_calls_read_number(const struct ctf_item *item, uint32_t index
 	return true;
 }
 
-static uint32_t report_calls_get_function(
-		struct calls *calls, const struct calls_class *class, const struct ctf_item *item)
+static uint32_t report_calls_get_function(struct report_calls *calls,
+		const struct calls_class *class, const struct ctf_item *item)
 {
 	const struct ctf_value *text;
 	uint32_t number;
@@ -88,14 +88,14 @@ static uint32_t report_calls_get_function(
 	text = walk_member_at(item->fields, class->function);
 	if (!text || !text->is_text)
 		return KEYS_NONE;
-	calls->figures = report_item(&calls->functions, calls->figures, sizeof(*calls->figures),
+	calls->stats = report_item(&calls->functions, calls->stats, sizeof(*calls->stats),
 			text->text, text->size, &number);
 	return number;
 }
 
 /* ---- threads and branches ---- */
 
-static struct calls_thread *thread_of(struct calls *calls, uint32_t trace, uint32_t process,
+static struct calls_thread *thread_of(struct report_calls *calls, uint32_t trace, uint32_t process,
 		int64_t thread, uint64_t call)
 {
 	struct {
@@ -113,7 +113,7 @@ static struct calls_thread *thread_of(struct calls *calls, uint32_t trace, uint3
 }
 
 /* KEYS_NONE: there are too many. */
-static uint32_t branch_of(struct calls *calls, uint32_t parent, uint32_t function)
+static uint32_t branch_of(struct report_calls *calls, uint32_t parent, uint32_t function)
 {
 	uint32_t key[2] = {parent, function}, number;
 	struct calls_branch *branch;
@@ -132,48 +132,48 @@ static uint32_t branch_of(struct calls *calls, uint32_t parent, uint32_t functio
 
 /* ---- calls ---- */
 
-static void add_time(struct calls_figures *figures, uint64_t duration, uint64_t self, bool outer,
-		bool ended)
+static void add_time(
+		struct calls_stats *stats, uint64_t duration, uint64_t self, bool outer, bool ended)
 {
-	if (!figures->timed || duration < figures->min_ns)
-		figures->min_ns = duration;
-	if (duration > figures->max_ns)
-		figures->max_ns = duration;
-	figures->timed++;
-	figures->sum_ns += duration;
-	figures->self_ns += self;
+	if (!stats->timed || duration < stats->min_ns)
+		stats->min_ns = duration;
+	if (duration > stats->max_ns)
+		stats->max_ns = duration;
+	stats->timed++;
+	stats->sum_ns += duration;
+	stats->self_ns += self;
 	if (outer)
-		figures->total_ns += duration;
+		stats->total_ns += duration;
 	if (!ended)
-		figures->unfinished++;
+		stats->unfinished++;
 }
 
-static void close_top(
-		struct calls *calls, struct calls_thread *thread, uint64_t duration, bool ended)
+static void close_top(struct report_calls *calls, struct calls_thread *thread, uint64_t duration,
+		bool ended)
 {
-	const struct frame *frame = &thread->frames[--thread->depth];
+	const struct report_call_frame *frame = &thread->frames[--thread->depth];
 	uint64_t self = duration > frame->inner_ns ? duration - frame->inner_ns : 0;
 
-	add_time(&calls->figures[frame->function], duration, self, !frame->again, ended);
+	add_time(&calls->stats[frame->function], duration, self, !frame->again, ended);
 	if (frame->branch != KEYS_NONE)
-		add_time(&calls->branches[frame->branch].figures, duration, self, true, ended);
+		add_time(&calls->branches[frame->branch].stats, duration, self, true, ended);
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
 }
 
 /* The return of the innermost call may be among the lost events. */
-static void lose_top(struct calls *calls, struct calls_thread *thread)
+static void lose_top(struct report_calls *calls, struct calls_thread *thread)
 {
-	const struct frame *frame = &thread->frames[--thread->depth];
+	const struct report_call_frame *frame = &thread->frames[--thread->depth];
 
-	calls->figures[frame->function].lost++;
+	calls->stats[frame->function].lost++;
 	if (frame->branch != KEYS_NONE)
-		calls->branches[frame->branch].figures.lost++;
+		calls->branches[frame->branch].stats.lost++;
 }
 
 /* Those that were left without a return. */
 static void report_calls_leave_frames(
-		struct calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
+		struct report_calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
 {
 	while (thread->depth > depth) {
 		int64_t begin = thread->frames[thread->depth - 1].ns;
@@ -195,32 +195,36 @@ static bool report_calls_is_open(const struct calls_thread *thread, uint32_t fun
 	return false;
 }
 
-static int report_calls_push_frame(struct calls_thread *thread, const struct frame *frame)
+static int report_calls_push_frame(
+		struct calls_thread *thread, const struct report_call_frame *frame)
 {
-	if (thread->depth == thread->room) {
-		uint32_t room = thread->room ? thread->room * 2 : 64;
-		struct frame *frames = realloc(thread->frames, room * sizeof(*frames));
+	if (thread->depth == thread->capacity) {
+		uint32_t capacity = thread->capacity ? thread->capacity * 2 : 64;
+		struct report_call_frame *frames =
+				realloc(thread->frames, capacity * sizeof(*frames));
 
 		if (!frames)
 			return -ENOMEM;
 		thread->frames = frames;
-		thread->room = room;
+		thread->capacity = capacity;
 	}
 	thread->frames[thread->depth++] = *frame;
 	return 0;
 }
 
-static int report_calls_enter_function(struct calls *calls, struct calls_thread *thread,
+static int report_calls_enter_function(struct report_calls *calls, struct calls_thread *thread,
 		uint32_t function, uint64_t call, int64_t ns)
 {
-	const struct frame *top = thread->depth ? &thread->frames[thread->depth - 1] : NULL;
-	struct frame frame = {.call = call, .ns = ns, .function = function, .branch = KEYS_NONE};
+	const struct report_call_frame *top =
+			thread->depth ? &thread->frames[thread->depth - 1] : NULL;
+	struct report_call_frame frame = {
+			.call = call, .ns = ns, .function = function, .branch = KEYS_NONE};
 
-	calls->figures[function].calls++;
+	calls->stats[function].calls++;
 	if (!top || top->branch != KEYS_NONE)
 		frame.branch = branch_of(calls, top ? top->branch : KEYS_NONE, function);
 	if (frame.branch != KEYS_NONE)
-		calls->branches[frame.branch].figures.calls++;
+		calls->branches[frame.branch].stats.calls++;
 	/* A function whose return cannot be seen: only that it was called is known. */
 	if (!call)
 		return 0;
@@ -232,7 +236,7 @@ static int report_calls_enter_function(struct calls *calls, struct calls_thread 
 	return report_calls_push_frame(thread, &frame);
 }
 
-static void take_return(struct calls *calls, struct calls_thread *thread, uint32_t function,
+static void take_return(struct report_calls *calls, struct calls_thread *thread, uint32_t function,
 		uint64_t call, int64_t ns, uint64_t duration)
 {
 	uint32_t depth = thread->depth;
@@ -246,15 +250,15 @@ static void take_return(struct calls *calls, struct calls_thread *thread, uint32
 	}
 	if (thread->depth < CALLS_DEPTH_MAX) {
 		calls->unbegun++;
-		calls->figures[function].calls++;
+		calls->stats[function].calls++;
 	}
-	add_time(&calls->figures[function], duration, duration,
+	add_time(&calls->stats[function], duration, duration,
 			!report_calls_is_open(thread, function), true);
 	if (thread->depth)
 		thread->frames[thread->depth - 1].inner_ns += duration;
 }
 
-int calls_take(struct calls *calls, struct calls_class *class, const struct ctf_item *item,
+int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
 		uint32_t process, int64_t thread_id)
 {
 	struct calls_thread *thread;
@@ -277,18 +281,18 @@ int calls_take(struct calls *calls, struct calls_class *class, const struct ctf_
 	return 0;
 }
 
-void calls_finish(struct calls *calls)
+void calls_finish(struct report_calls *calls)
 {
 	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
 		report_calls_leave_frames(calls, &calls->threads[i], 0, calls->threads[i].last_ns);
 }
 
-void calls_free(struct calls *calls)
+void calls_free(struct report_calls *calls)
 {
 	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
 		free(calls->threads[i].frames);
 	free(calls->threads);
-	free(calls->figures);
+	free(calls->stats);
 	free(calls->branches);
 	keys_free(&calls->functions);
 	keys_free(&calls->branch_keys);
@@ -297,13 +301,14 @@ void calls_free(struct calls *calls)
 
 /* ---- the order ---- */
 
-const char *calls_name(const struct calls *calls, uint32_t function)
+const char *calls_name(const struct report_calls *calls, uint32_t function)
 {
 	return (const char *)calls->functions.entries[function].bytes;
 }
 
-static int report_calls_compare_totals(const struct calls *calls, const struct calls_figures *left,
-		uint32_t left_function, const struct calls_figures *right, uint32_t right_function)
+static int report_calls_compare_totals(const struct report_calls *calls,
+		const struct calls_stats *left, uint32_t left_function,
+		const struct calls_stats *right, uint32_t right_function)
 {
 	if (left->total_ns != right->total_ns)
 		return left->total_ns > right->total_ns ? -1 : 1;
@@ -314,14 +319,14 @@ static int report_calls_compare_totals(const struct calls *calls, const struct c
 
 static int by_total(const void *one, const void *other, void *user)
 {
-	const struct calls *calls = user;
+	const struct report_calls *calls = user;
 	uint32_t left = *(const uint32_t *)one, right = *(const uint32_t *)other;
 
 	return report_calls_compare_totals(
-			calls, &calls->figures[left], left, &calls->figures[right], right);
+			calls, &calls->stats[left], left, &calls->stats[right], right);
 }
 
-uint32_t *calls_function_order(const struct calls *calls)
+uint32_t *calls_function_order(const struct report_calls *calls)
 {
 	uint32_t count = calls->functions.count, *order = malloc((count + 1) * sizeof(*order));
 
@@ -334,18 +339,19 @@ uint32_t *calls_function_order(const struct calls *calls)
 
 static int by_parent(const void *one, const void *other, void *user)
 {
-	const struct calls *calls = user;
+	const struct report_calls *calls = user;
 	const struct calls_branch *left = &calls->branches[*(const uint32_t *)one];
 	const struct calls_branch *right = &calls->branches[*(const uint32_t *)other];
 
 	if (left->parent != right->parent)
 		return left->parent + 1 < right->parent + 1 ? -1 : 1;
 	return report_calls_compare_totals(
-			calls, &left->figures, left->function, &right->figures, right->function);
+			calls, &left->stats, left->function, &right->stats, right->function);
 }
 
 /* Where the children of a branch begin among those that are sorted by their parents. */
-static uint32_t first_child(const struct calls *calls, const uint32_t *sorted, uint32_t parent)
+static uint32_t first_child(
+		const struct report_calls *calls, const uint32_t *sorted, uint32_t parent)
 {
 	uint32_t low = 0, high = calls->branch_keys.count;
 
@@ -361,8 +367,8 @@ static uint32_t first_child(const struct calls *calls, const uint32_t *sorted, u
 }
 
 /* A way down and back, without recursion: the depth is the program's. */
-static void walk_down(
-		const struct calls *calls, const uint32_t *sorted, uint32_t *next, uint32_t *order)
+static void walk_down(const struct report_calls *calls, const uint32_t *sorted, uint32_t *next,
+		uint32_t *order)
 {
 	uint32_t count = calls->branch_keys.count, parent = KEYS_NONE, done = 0, roots = 0;
 
@@ -384,7 +390,7 @@ static void walk_down(
 	}
 }
 
-uint32_t *calls_branch_order(const struct calls *calls)
+uint32_t *calls_branch_order(const struct report_calls *calls)
 {
 	uint32_t count = calls->branch_keys.count;
 	uint32_t *sorted = malloc((count + 1) * sizeof(*sorted));

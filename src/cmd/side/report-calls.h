@@ -23,7 +23,7 @@
 #define CALLS_DEPTH_MAX 16384     /* Open calls of one thread; the deepest ones are in no tree. */
 
 /* Of a function, or of a branch of the tree. */
-struct calls_figures {
+struct calls_stats {
 	uint64_t calls; /* All that began. */
 	uint64_t timed; /* Of these, those of which it is known how long they took … */
 	uint64_t total_ns; /* … all together; of calls within calls of the same function only the outer ones. */
@@ -38,15 +38,15 @@ struct calls_branch {
 	uint32_t parent;   /* KEYS_NONE: nobody that is known. */
 	uint32_t function; /* Number in `functions`. */
 	uint32_t depth;
-	struct calls_figures figures;
+	struct calls_stats stats;
 };
 
 struct calls_thread;
 
 /* All zero is an empty one. */
-struct calls {
+struct report_calls {
 	struct keys functions; /* By name. */
-	struct calls_figures *figures;
+	struct calls_stats *stats;
 	struct keys branch_keys;
 	struct calls_branch *branches;
 	struct keys thread_keys;
@@ -68,16 +68,16 @@ struct calls_class {
 };
 
 /* 0 or -ENOMEM. `thread`: -1 if it is not recorded. */
-int calls_take(struct calls *calls, struct calls_class *class, const struct ctf_item *item,
+int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
 		uint32_t process, int64_t thread);
 /* What is still open ends. */
-void calls_finish(struct calls *calls);
-void calls_free(struct calls *calls);
+void calls_finish(struct report_calls *calls);
+void calls_free(struct report_calls *calls);
 
-const char *calls_name(const struct calls *calls, uint32_t function);
+const char *calls_name(const struct report_calls *calls, uint32_t function);
 /* Indexes, malloc'ed; NULL without memory. By total time, then calls, then name. */
-uint32_t *calls_function_order(const struct calls *calls);
+uint32_t *calls_function_order(const struct report_calls *calls);
 /* Each branch behind its parent, those of one parent in the same order. */
-uint32_t *calls_branch_order(const struct calls *calls);
+uint32_t *calls_branch_order(const struct report_calls *calls);
 
 #endif /* CMD_SIDE_REPORT_CALLS_H */

@@ -17,14 +17,14 @@ void *report_item(struct keys *keys, void *items, size_t item_size, const void *
 	if (*number != KEYS_NONE)
 		return items;
 	if (!(count & (count - 1)) && !(keys->limit && count >= keys->limit)) {
-		size_t room = count ? (size_t)count * 2 : 1;
+		size_t capacity = count ? (size_t)count * 2 : 1;
 
-		grown = realloc(items, room * item_size);
+		grown = realloc(items, capacity * item_size);
 		if (!grown) {
 			keys->no_memory = true;
 			return items;
 		}
-		memset(grown + count * item_size, 0, (room - count) * item_size);
+		memset(grown + count * item_size, 0, (capacity - count) * item_size);
 	}
 	*number = keys_add(keys, key, key_size);
 	return grown;
@@ -202,7 +202,7 @@ void report_group_text(const struct report *report, uint32_t group, char *text, 
 {
 	const struct keys_entry *entry;
 	struct group_key key;
-	char who[256], digits[VISIT_DIGITS_MAX];
+	char identity[256], digits[VISIT_DIGITS_MAX];
 
 	if (group >= report->groups.count) {
 		snprintf(text, size, "%s", group == GROUP_OTHERS ? "(others)" : "-");
@@ -218,10 +218,10 @@ void report_group_text(const struct report *report, uint32_t group, char *text, 
 	case GROUP_EVENT:
 		snprintf(text, size, "%s", (const char *)report->names.entries[key.number].bytes);
 		break;
-	case GROUP_PROCESS: who_text(&report->who, key.process, text, size); break;
+	case GROUP_PROCESS: identity_text(&report->identity, key.process, text, size); break;
 	case GROUP_THREAD:
-		who_text(&report->who, key.process, who, sizeof(who));
-		snprintf(text, size, "%s thread %" PRIu64, who, key.number);
+		identity_text(&report->identity, key.process, identity, sizeof(identity));
+		snprintf(text, size, "%s thread %" PRIu64, identity, key.number);
 		break;
 	case GROUP_CPU: snprintf(text, size, "cpu%" PRIu64, key.number); break;
 	case GROUP_SIGNED: snprintf(text, size, "%" PRId64, (int64_t)key.number); break;
@@ -312,8 +312,8 @@ static int take_row(struct report *report, struct report_class *own, const struc
 	return 0;
 }
 
-static struct figures *figures_of(
-		struct keys *keys, struct report_figures **items, uint32_t which, uint32_t group)
+static struct stats *report_count_get_stats(
+		struct keys *keys, struct report_stats **items, uint32_t which, uint32_t group)
 {
 	uint32_t key[2] = {which, group}, number;
 
@@ -322,7 +322,7 @@ static struct figures *figures_of(
 		return NULL;
 	(*items)[number].which = which;
 	(*items)[number].group = group;
-	return &(*items)[number].figures;
+	return &(*items)[number].stats;
 }
 
 static int take_histograms(struct report *report, const struct report_class *own,
@@ -330,7 +330,7 @@ static int take_histograms(struct report *report, const struct report_class *own
 {
 	for (uint32_t i = 0; i < report->histogram_count; i++) {
 		struct filter_value value;
-		struct figures *figures;
+		struct stats *stats;
 		int ret = 0;
 
 		if (!own->histograms[i] || !where_evaluate(own->histograms[i], item, &value))
@@ -339,15 +339,16 @@ static int take_histograms(struct report *report, const struct report_class *own
 			report->not_numbers[i]++;
 			continue;
 		}
-		figures = figures_of(&report->histogram_keys, &report->histogram_figures, i, group);
-		if (!figures)
+		stats = report_count_get_stats(
+				&report->histogram_keys, &report->histogram_stats, i, group);
+		if (!stats)
 			return -ENOMEM;
 		if (value.kind == FILTER_DOUBLE)
-			ret = figures_add_real(figures, value.f);
+			ret = report_stats_add_real(stats, value.f);
 		else if (value.is_unsigned)
-			ret = figures_add(figures, value.u);
+			ret = report_stats_add(stats, value.u);
 		else
-			ret = figures_add_signed(figures, value.s);
+			ret = report_stats_add_signed(stats, value.s);
 		if (ret)
 			return ret;
 	}
@@ -368,12 +369,12 @@ static int end_pair(struct report *report, unsigned int rule, const struct pair_
 		const struct pair_open *end)
 {
 	uint64_t duration = pair_duration(&report->pairs.rules[rule], begin->ns, end->ns);
-	struct figures *figures =
-			figures_of(&report->pair_keys, &report->pair_figures, rule, begin->group);
+	struct stats *stats = report_count_get_stats(
+			&report->pair_keys, &report->pair_stats, rule, begin->group);
 	struct report_slow slow = {duration, report->events, *begin, end->ns, end->scope,
 			end->number, end->process, end->thread, end->cpu};
 
-	if (!figures || figures_add(figures, duration))
+	if (!stats || report_stats_add(stats, duration))
 		return -ENOMEM;
 	/* With a key, the end belongs to this begin all the same. */
 	if (!report->pairs.has_key)
@@ -430,17 +431,17 @@ static int take_scope(struct report *report, struct pair_open *here)
 
 static struct report_process *report_count_get_process(struct report *report, uint32_t number)
 {
-	if (number >= report->process_room) {
-		uint32_t room = number < 8 ? 16 : number * 2;
+	if (number >= report->process_capacity) {
+		uint32_t capacity = number < 8 ? 16 : number * 2;
 		struct report_process *grown =
-				realloc(report->processes, room * sizeof(*report->processes));
+				realloc(report->processes, capacity * sizeof(*report->processes));
 
 		if (!grown)
 			return NULL;
-		memset(grown + report->process_room, 0,
-				(room - report->process_room) * sizeof(*grown));
+		memset(grown + report->process_capacity, 0,
+				(capacity - report->process_capacity) * sizeof(*grown));
 		report->processes = grown;
-		report->process_room = room;
+		report->process_capacity = capacity;
 	}
 	return &report->processes[number];
 }
@@ -454,7 +455,7 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 	struct report_process *process;
 	int ret = 0;
 
-	here.process = who_process(&report->who, &own->who, item);
+	here.process = identity_process(&report->identity, &own->identity, item);
 	process = here.process == KEYS_NONE ? NULL : report_count_get_process(report, here.process);
 	if (!process)
 		return -ENOMEM;
@@ -468,7 +469,7 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 	} else {
 		report->untimed++;
 	}
-	here.thread = who_thread(&own->who, item);
+	here.thread = identity_thread(&own->identity, item);
 	here.group = report_count_find_group(report, own, item, here.process, here.thread);
 	ret = take_row(report, own, item, here.group);
 	if (!ret && report->histogram_count)
@@ -523,7 +524,7 @@ static int report_count_add_loss(struct report *report, const struct report_loss
 int report_take_loss(
 		struct report *report, const struct ctf_item *item, const struct walk_class *class)
 {
-	struct report_loss loss = {.process = who_of_trace(&report->who, item->trace)};
+	struct report_loss loss = {.process = identity_of_trace(&report->identity, item->trace)};
 	struct report_process *process = loss.process == KEYS_NONE
 			? NULL
 			: report_count_get_process(report, loss.process);
@@ -565,7 +566,7 @@ uint64_t report_lost(const struct report *report)
 {
 	uint64_t lost = 0;
 
-	for (uint32_t i = 0; i < report->process_room; i++)
+	for (uint32_t i = 0; i < report->process_capacity; i++)
 		lost += report_process_lost(&report->processes[i]);
 	return lost;
 }

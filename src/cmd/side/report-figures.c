@@ -14,131 +14,130 @@ static unsigned int highest_bit(uint64_t number)
 	return 63 - (unsigned int)__builtin_clzll(number | 1);
 }
 
-static int report_stats_count_value(struct figures *figures, uint64_t number)
+static int report_stats_count_value(struct stats *stats, uint64_t number)
 {
 	unsigned int bit = highest_bit(number), octave = 0, step = (unsigned int)number;
 
-	if (number >= FIGURES_STEPS) {
+	if (number >= STATS_STEPS) {
 		octave = bit - STEP_BITS + 1;
-		step = (unsigned int)(number >> (bit - STEP_BITS)) - FIGURES_STEPS;
+		step = (unsigned int)(number >> (bit - STEP_BITS)) - STATS_STEPS;
 	}
-	if (__builtin_expect(!figures->octaves[octave], 0)) {
-		figures->octaves[octave] = calloc(FIGURES_STEPS, sizeof(uint64_t));
-		if (!figures->octaves[octave])
+	if (__builtin_expect(!stats->octaves[octave], 0)) {
+		stats->octaves[octave] = calloc(STATS_STEPS, sizeof(uint64_t));
+		if (!stats->octaves[octave])
 			return -ENOMEM;
 	}
-	figures->octaves[octave][step]++;
+	stats->octaves[octave][step]++;
 	return 0;
 }
 
-static void report_stats_add_value(struct figures *figures, __int128 number)
+static void report_stats_add_value(struct stats *stats, __int128 number)
 {
-	if (!figures->count || number < figures->least)
-		figures->least = number;
-	if (!figures->count || number > figures->most)
-		figures->most = number;
-	figures->sum += number;
-	if (__builtin_expect(figures->real, 0)) {
-		figures->real_sum += (double)number;
-		figures->real_least = fmin(figures->real_least, (double)number);
-		figures->real_most = fmax(figures->real_most, (double)number);
+	if (!stats->count || number < stats->least)
+		stats->least = number;
+	if (!stats->count || number > stats->most)
+		stats->most = number;
+	stats->sum += number;
+	if (__builtin_expect(stats->real, 0)) {
+		stats->real_sum += (double)number;
+		stats->real_least = fmin(stats->real_least, (double)number);
+		stats->real_most = fmax(stats->real_most, (double)number);
 	}
-	figures->count++;
+	stats->count++;
 }
 
-int figures_add(struct figures *figures, uint64_t number)
+int report_stats_add(struct stats *stats, uint64_t number)
 {
-	int ret = report_stats_count_value(figures, number);
+	int ret = report_stats_count_value(stats, number);
 
 	if (!ret)
-		report_stats_add_value(figures, number);
+		report_stats_add_value(stats, number);
 	return ret;
 }
 
-int figures_add_signed(struct figures *figures, int64_t number)
+int report_stats_add_signed(struct stats *stats, int64_t number)
 {
 	if (number >= 0)
-		return figures_add(figures, (uint64_t)number);
-	figures->negative++;
-	report_stats_add_value(figures, number);
+		return report_stats_add(stats, (uint64_t)number);
+	stats->negative++;
+	report_stats_add_value(stats, number);
 	return 0;
 }
 
 /* From now on the sums are those of numbers with a fraction. */
-static void become_real(struct figures *figures)
+static void become_real(struct stats *stats)
 {
-	figures->real = true;
-	figures->real_sum = (double)figures->sum;
-	figures->real_least = figures->count ? (double)figures->least : INFINITY;
-	figures->real_most = figures->count ? (double)figures->most : -INFINITY;
+	stats->real = true;
+	stats->real_sum = (double)stats->sum;
+	stats->real_least = stats->count ? (double)stats->least : INFINITY;
+	stats->real_most = stats->count ? (double)stats->most : -INFINITY;
 }
 
-int figures_add_real(struct figures *figures, double number)
+int report_stats_add_real(struct stats *stats, double number)
 {
 	int ret;
 
 	if (!isfinite(number)) {
-		figures->nan += isnan(number);
-		figures->infinite += !isnan(number);
+		stats->nan += isnan(number);
+		stats->infinite += !isnan(number);
 		return 0;
 	}
-	if (!figures->real)
-		become_real(figures);
+	if (!stats->real)
+		become_real(stats);
 	if (number < 0) {
-		figures->negative++;
+		stats->negative++;
 	} else if (number >= 0x1p64) {
-		figures->above++;
+		stats->above++;
 	} else {
-		ret = report_stats_count_value(figures, (uint64_t)number);
+		ret = report_stats_count_value(stats, (uint64_t)number);
 		if (ret)
 			return ret;
 	}
-	figures->real_sum += number;
-	figures->real_least = fmin(figures->real_least, number);
-	figures->real_most = fmax(figures->real_most, number);
-	figures->count++;
+	stats->real_sum += number;
+	stats->real_least = fmin(stats->real_least, number);
+	stats->real_most = fmax(stats->real_most, number);
+	stats->count++;
 	return 0;
 }
 
-void figures_free(struct figures *figures)
+void report_stats_free(struct stats *stats)
 {
-	for (unsigned int i = 0; i < FIGURES_OCTAVES; i++)
-		free(figures->octaves[i]);
+	for (unsigned int i = 0; i < STATS_OCTAVES; i++)
+		free(stats->octaves[i]);
 }
 
-double figures_mean(const struct figures *figures)
+double report_stats_mean(const struct stats *stats)
 {
-	if (!figures->count)
+	if (!stats->count)
 		return 0;
-	return (figures->real ? figures->real_sum : (double)figures->sum) / (double)figures->count;
+	return (stats->real ? stats->real_sum : (double)stats->sum) / (double)stats->count;
 }
 
 /* The middle of a step, rounded down. */
 static uint64_t middle_of(unsigned int octave, unsigned int step)
 {
 	unsigned int shift = octave ? octave - 1 : 0;
-	uint64_t begin = ((uint64_t)step + (octave ? FIGURES_STEPS : 0)) << shift;
+	uint64_t begin = ((uint64_t)step + (octave ? STATS_STEPS : 0)) << shift;
 
 	return begin + ((UINT64_C(1) << shift) >> 1);
 }
 
-uint64_t figures_percentile(const struct figures *figures, uint32_t thousandths)
+uint64_t report_stats_percentile(const struct stats *stats, uint32_t thousandths)
 {
-	unsigned __int128 all = (unsigned __int128)figures->count * thousandths;
-	uint64_t rank = (uint64_t)((all + 99999) / 100000), passed = 0, least, most;
+	unsigned __int128 all = (unsigned __int128)stats->count * thousandths;
+	uint64_t rank = (uint64_t)((all + 99999) / 100000), cumulative = 0, least, most;
 
-	if (figures->real) {
-		least = figures->real_least > 0 ? (uint64_t)figures->real_least : 0;
-		most = figures->real_most < 0x1p64 ? (uint64_t)figures->real_most : UINT64_MAX;
+	if (stats->real) {
+		least = stats->real_least > 0 ? (uint64_t)stats->real_least : 0;
+		most = stats->real_most < 0x1p64 ? (uint64_t)stats->real_most : UINT64_MAX;
 	} else {
-		least = (uint64_t)figures->least;
-		most = (uint64_t)figures->most;
+		least = (uint64_t)stats->least;
+		most = (uint64_t)stats->most;
 	}
-	for (unsigned int octave = 0; octave < FIGURES_OCTAVES; octave++) {
-		for (unsigned int step = 0; figures->octaves[octave] && step < FIGURES_STEPS;
-				step++) {
-			passed += figures->octaves[octave][step];
-			if (passed >= rank && figures->octaves[octave][step]) {
+	for (unsigned int octave = 0; octave < STATS_OCTAVES; octave++) {
+		for (unsigned int step = 0; stats->octaves[octave] && step < STATS_STEPS; step++) {
+			cumulative += stats->octaves[octave][step];
+			if (cumulative >= rank && stats->octaves[octave][step]) {
 				uint64_t middle = middle_of(octave, step);
 
 				return middle < least ? least : middle > most ? most : middle;
@@ -148,18 +147,17 @@ uint64_t figures_percentile(const struct figures *figures, uint32_t thousandths)
 	return most;
 }
 
-void figures_powers(const struct figures *figures, uint64_t powers[FIGURES_POWERS])
+void report_stats_powers(const struct stats *stats, uint64_t powers[STATS_POWERS])
 {
-	for (unsigned int i = 0; i < FIGURES_POWERS; i++)
+	for (unsigned int i = 0; i < STATS_POWERS; i++)
 		powers[i] = 0;
-	for (unsigned int octave = 0; octave < FIGURES_OCTAVES; octave++) {
-		for (unsigned int step = 0; figures->octaves[octave] && step < FIGURES_STEPS;
-				step++) {
+	for (unsigned int octave = 0; octave < STATS_OCTAVES; octave++) {
+		for (unsigned int step = 0; stats->octaves[octave] && step < STATS_STEPS; step++) {
 			unsigned int digits = octave ? octave + STEP_BITS
 					: step       ? highest_bit(step) + 1
 						     : 0;
 
-			powers[digits] += figures->octaves[octave][step];
+			powers[digits] += stats->octaves[octave][step];
 		}
 	}
 }

@@ -7,18 +7,18 @@
  * maximum are exact. Numbers with a fraction are counted by their integer part. Infinite
  * numbers and NaN are counted apart: they are in no bucket and in no sum.
  */
-#ifndef CMD_SIDE_REPORT_FIGURES_H
-#define CMD_SIDE_REPORT_FIGURES_H
+#ifndef CMD_SIDE_REPORT_STATS_H
+#define CMD_SIDE_REPORT_STATS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FIGURES_STEPS 256
-#define FIGURES_OCTAVES 57
+#define STATS_STEPS 256
+#define STATS_OCTAVES 57
 /* Buckets of powers of two: 0, 1, [2, 4), … [2^63, 2^64). */
-#define FIGURES_POWERS 65
+#define STATS_POWERS 65
 
-struct figures {
+struct stats {
 	uint64_t count;
 	uint64_t negative; /* Of the count: below 0, in no bucket. */
 	uint64_t above;    /* Values of 2^64 and more: in the count, in no bucket. */
@@ -31,24 +31,24 @@ struct figures {
 	double real_sum;
 	double real_least;
 	double real_most;
-	uint64_t *octaves[FIGURES_OCTAVES]; /* Made when the first number falls there. */
+	uint64_t *octaves[STATS_OCTAVES]; /* Made when the first number falls there. */
 };
 
 /* 0 or -ENOMEM (the number is not counted). */
-int figures_add(struct figures *figures, uint64_t number);
-int figures_add_signed(struct figures *figures, int64_t number);
-int figures_add_real(struct figures *figures, double number);
-void figures_free(struct figures *figures);
+int report_stats_add(struct stats *stats, uint64_t number);
+int report_stats_add_signed(struct stats *stats, int64_t number);
+int report_stats_add_real(struct stats *stats, double number);
+void report_stats_free(struct stats *stats);
 
-double figures_mean(const struct figures *figures);
+double report_stats_mean(const struct stats *stats);
 
 /*
  * The least number that at least so many thousandths of a percent of all are not above. Only
  * without negative numbers.
  */
-uint64_t figures_percentile(const struct figures *figures, uint32_t thousandths);
+uint64_t report_stats_percentile(const struct stats *stats, uint32_t thousandths);
 
 /* How many numbers have so many binary digits (0 has none). */
-void figures_powers(const struct figures *figures, uint64_t powers[FIGURES_POWERS]);
+void report_stats_powers(const struct stats *stats, uint64_t powers[STATS_POWERS]);
 
 #endif /* CMD_SIDE_REPORT_FIGURES_H */

@@ -16,8 +16,8 @@ struct gap {
 static int gaps_add(struct gaps *gaps, const struct gap *gap)
 {
 	if (!(gaps->count & (gaps->count - 1))) { /* Grown at 0, 1, 2, 4, … */
-		size_t room = gaps->count ? gaps->count * 2 : 1;
-		struct gap *spans = realloc(gaps->spans, room * sizeof(*spans));
+		size_t capacity = gaps->count ? gaps->count * 2 : 1;
+		struct gap *spans = realloc(gaps->spans, capacity * sizeof(*spans));
 
 		if (!spans)
 			return -ENOMEM;

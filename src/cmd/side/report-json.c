@@ -11,15 +11,15 @@
 #include "cmd/side/report.h"
 #include "cmd/side/say.h"
 
-struct json {
+struct report_json_writer {
 	const struct report *report;
 	struct view_out out;
 };
 
-static void report_json_print_results(struct json *json, const char *format, ...)
+static void report_json_print_results(struct report_json_writer *json, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static void report_json_print_results(struct json *json, const char *format, ...)
+static void report_json_print_results(struct report_json_writer *json, const char *format, ...)
 {
 	char line[512];
 	va_list arguments;
@@ -31,18 +31,20 @@ static void report_json_print_results(struct json *json, const char *format, ...
 	view_out_put(&json->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
 }
 
-static void report_json_add_text(struct json *json, const char *name, const char *text)
+static void report_json_add_text(
+		struct report_json_writer *json, const char *name, const char *text)
 {
 	report_json_print_results(json, ",\"%s\":", name);
 	view_json_quoted(&json->out, text, strlen(text));
 }
 
-static void report_json_add_number(struct json *json, const char *name, uint64_t number)
+static void report_json_add_number(
+		struct report_json_writer *json, const char *name, uint64_t number)
 {
 	report_json_print_results(json, ",\"%s\":%" PRIu64, name, number);
 }
 
-static void put_real(struct json *json, const char *name, double number)
+static void put_real(struct report_json_writer *json, const char *name, double number)
 {
 	struct visit_value value = {.kind = VISIT_FLOAT, .size = 8, .bits = 64};
 	char digits[VISIT_FLOAT_DIGITS_MAX];
@@ -56,7 +58,7 @@ static void put_real(struct json *json, const char *name, double number)
 }
 
 /* null when there is no time between the first and the last event. */
-static void put_rate(struct json *json, uint64_t count)
+static void put_rate(struct report_json_writer *json, uint64_t count)
 {
 	double rate = report_rate(json->report, count);
 
@@ -66,26 +68,26 @@ static void put_rate(struct json *json, uint64_t count)
 		put_real(json, "rate", rate);
 }
 
-static void report_json_add_time(struct json *json, const char *name, int64_t ns)
+static void report_json_add_time(struct report_json_writer *json, const char *name, int64_t ns)
 {
 	report_json_print_results(json, ",\"%s_ns\":%" PRId64 ",\"%s_time\":\"", name, ns, name);
 	walk_put_time(&json->out, ns, true);
 	view_out_char(&json->out, '"');
 }
 
-static void report_json_begin_object(struct json *json, const char *type)
+static void report_json_begin_object(struct report_json_writer *json, const char *type)
 {
-	report_json_print_results(json, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
+	report_json_print_results(json, "{\"schema\":%d,\"type\":\"%s\"", OUTPUT_JSON_SCHEMA, type);
 }
 
-static void report_json_end_object(struct json *json)
+static void report_json_end_object(struct report_json_writer *json)
 {
 	view_out_text(&json->out, "}\n");
 }
 
-static void report_json_add_process(struct json *json, uint32_t number)
+static void report_json_add_process(struct report_json_writer *json, uint32_t number)
 {
-	const struct who_process *process = &json->report->who.processes[number];
+	const struct identity_process *process = &json->report->identity.processes[number];
 
 	if (process->hostname)
 		report_json_add_text(json, "hostname", process->hostname);
@@ -95,7 +97,7 @@ static void report_json_add_process(struct json *json, uint32_t number)
 		report_json_print_results(json, ",\"vpid\":%" PRId64, process->pid);
 }
 
-static void put_group(struct json *json, uint32_t group)
+static void put_group(struct report_json_writer *json, uint32_t group)
 {
 	if (json->report->by == BY_NOTHING)
 		return;
@@ -105,7 +107,7 @@ static void put_group(struct json *json, uint32_t group)
 
 /* ---- overview, processes, counts ---- */
 
-static void report_json_print_overview(struct json *json)
+static void report_json_print_overview(struct report_json_writer *json)
 {
 	const struct report *report = json->report;
 	const struct timeline *timeline = &report->timeline;
@@ -138,14 +140,14 @@ static void report_json_print_overview(struct json *json)
 	report_json_end_object(json);
 }
 
-static void report_json_print_processes(struct json *json)
+static void report_json_print_processes(struct report_json_writer *json)
 {
 	const struct report *report = json->report;
 
-	for (uint32_t i = 0; i < report->who.keys.count; i++) {
+	for (uint32_t i = 0; i < report->identity.keys.count; i++) {
 		struct report_process nothing = {0};
 		const struct report_process *process =
-				i < report->process_room ? &report->processes[i] : &nothing;
+				i < report->process_capacity ? &report->processes[i] : &nothing;
 
 		if (!report_is_process(report, i))
 			continue;
@@ -165,7 +167,7 @@ static uint32_t rows_shown(const struct report *report, uint32_t count)
 			: count;
 }
 
-static int report_json_print_counts(struct json *json)
+static int report_json_print_counts(struct report_json_writer *json)
 {
 	const struct report *report = json->report;
 	uint32_t *order = report_row_order(report);
@@ -193,17 +195,18 @@ static int report_json_print_counts(struct json *json)
 
 /* ---- figures ---- */
 
-static void report_json_add_int128(struct json *json, const char *name, __int128 number)
+static void report_json_add_int128(
+		struct report_json_writer *json, const char *name, __int128 number)
 {
 	char digits[48];
 	size_t at = sizeof(digits) - 1;
-	unsigned __int128 rest =
+	unsigned __int128 remainder =
 			number < 0 ? -(unsigned __int128)number : (unsigned __int128)number;
 
 	digits[at] = '\0';
 	do
-		digits[--at] = (char)('0' + (int)(rest % 10));
-	while (rest /= 10);
+		digits[--at] = (char)('0' + (int)(remainder % 10));
+	while (remainder /= 10);
 	if (number < 0)
 		digits[--at] = '-';
 	report_json_print_results(json, ",\"%s\":%s", name, digits + at);
@@ -212,19 +215,19 @@ static void report_json_add_int128(struct json *json, const char *name, __int128
 #define TWO_POWER_64 "18446744073709551616"
 
 /* Only buckets that have something; end is not in the bucket. */
-static void put_buckets(struct json *json, const struct figures *figures)
+static void put_buckets(struct report_json_writer *json, const struct stats *stats)
 {
-	uint64_t powers[FIGURES_POWERS];
+	uint64_t powers[STATS_POWERS];
 	const char *comma = "";
 
-	figures_powers(figures, powers);
+	report_stats_powers(stats, powers);
 	report_json_print_results(json, ",\"buckets\":[");
-	if (figures->negative) {
+	if (stats->negative) {
 		report_json_print_results(
-				json, "{\"end\":0,\"count\":%" PRIu64 "}", figures->negative);
+				json, "{\"end\":0,\"count\":%" PRIu64 "}", stats->negative);
 		comma = ",";
 	}
-	for (unsigned int i = 0; i < FIGURES_POWERS; i++) {
+	for (unsigned int i = 0; i < STATS_POWERS; i++) {
 		if (!powers[i])
 			continue;
 		report_json_print_results(json, "%s{\"begin\":%" PRIu64, comma,
@@ -236,87 +239,89 @@ static void put_buckets(struct json *json, const struct figures *figures)
 		report_json_print_results(json, ",\"count\":%" PRIu64 "}", powers[i]);
 		comma = ",";
 	}
-	if (figures->above)
+	if (stats->above)
 		report_json_print_results(json,
 				"%s{\"begin\":" TWO_POWER_64 ",\"count\":%" PRIu64 "}", comma,
-				figures->above);
+				stats->above);
 	report_json_print_results(json, "]");
 }
 
-static void report_json_add_range(struct json *json, const struct figures *figures)
+static void report_json_add_range(struct report_json_writer *json, const struct stats *stats)
 {
-	if (!figures->count)
+	if (!stats->count)
 		return;
-	if (figures->real) {
-		put_real(json, "min", figures->real_least);
-		put_real(json, "max", figures->real_most);
+	if (stats->real) {
+		put_real(json, "min", stats->real_least);
+		put_real(json, "max", stats->real_most);
 	} else {
-		report_json_add_int128(json, "min", figures->least);
-		report_json_add_int128(json, "max", figures->most);
+		report_json_add_int128(json, "min", stats->least);
+		report_json_add_int128(json, "max", stats->most);
 	}
-	put_real(json, "mean", figures_mean(figures));
+	put_real(json, "mean", report_stats_mean(stats));
 }
 
-static int print_histograms(struct json *json)
+static int print_histograms(struct report_json_writer *json)
 {
 	const struct report *report = json->report;
 	uint32_t count = report->histogram_keys.count;
-	uint32_t *order = report_figures_order(report->histogram_figures, count);
+	uint32_t *order = report_stats_order(report->histogram_stats, count);
 
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct report_figures *item = &report->histogram_figures[order[i]];
-		const struct figures *figures = &item->figures;
+		const struct report_stats *item = &report->histogram_stats[order[i]];
+		const struct stats *stats = &item->stats;
 
 		report_json_begin_object(json, "histogram");
 		report_json_add_text(json, "value", report->histograms[item->which].text);
 		put_group(json, item->group);
-		report_json_add_number(json, "count", figures->count);
-		report_json_add_range(json, figures);
-		if (figures->infinite)
-			report_json_add_number(json, "infinite", figures->infinite);
-		if (figures->nan)
-			report_json_add_number(json, "nan", figures->nan);
-		put_buckets(json, figures);
+		report_json_add_number(json, "count", stats->count);
+		report_json_add_range(json, stats);
+		if (stats->infinite)
+			report_json_add_number(json, "infinite", stats->infinite);
+		if (stats->nan)
+			report_json_add_number(json, "nan", stats->nan);
+		put_buckets(json, stats);
 		report_json_end_object(json);
 	}
 	free(order);
 	return 0;
 }
 
-static void put_rule(struct json *json, const struct pair_rule *rule)
+static void put_rule(struct report_json_writer *json, const struct pair_rule *rule)
 {
 	report_json_add_text(json, "begin", rule->begin_text);
 	report_json_add_text(json, "end", rule->end_text);
 }
 
-static void report_json_print_durations(struct json *json, const struct report_figures *item)
+static void report_json_print_durations(
+		struct report_json_writer *json, const struct report_stats *item)
 {
 	static const struct {
 		const char *name;
 		uint32_t thousandths;
 	} points[] = {{"p50_ns", 50000}, {"p90_ns", 90000}, {"p99_ns", 99000}, {"p99_9_ns", 99900}};
-	const struct figures *figures = &item->figures;
+	const struct stats *stats = &item->stats;
 
 	report_json_begin_object(json, "durations");
 	put_rule(json, &json->report->pairs.rules[item->which]);
 	put_group(json, item->group);
-	report_json_add_number(json, "count", figures->count);
-	report_json_add_int128(json, "min_ns", figures->least);
-	put_real(json, "mean_ns", figures_mean(figures));
+	report_json_add_number(json, "count", stats->count);
+	report_json_add_int128(json, "min_ns", stats->least);
+	put_real(json, "mean_ns", report_stats_mean(stats));
 	for (unsigned int i = 0; i < 4; i++)
 		report_json_add_number(json, points[i].name,
-				figures_percentile(figures, points[i].thousandths));
-	report_json_add_int128(json, "max_ns", figures->most);
-	put_buckets(json, figures);
+				report_stats_percentile(stats, points[i].thousandths));
+	report_json_add_int128(json, "max_ns", stats->most);
+	put_buckets(json, stats);
 	report_json_end_object(json);
 }
 
 /* ---- the slowest ---- */
 
-static void put_lines(struct json *json, const struct report_around *around, uint32_t scope,
-		uint64_t first, uint64_t last, const struct report_slow *slow, const char **comma)
+static void put_lines(struct report_json_writer *json, const struct report_around *around,
+		uint32_t scope, uint64_t first, uint64_t last, const struct report_slow *slow,
+		const char **comma)
 {
 	for (size_t i = report_around_find(around, scope, first); i < around->count &&
 			around->lines[i].scope == scope && around->lines[i].number <= last;
@@ -336,7 +341,7 @@ static void put_lines(struct json *json, const struct report_around *around, uin
 	}
 }
 
-static void put_around(struct json *json, const struct report_around *around,
+static void put_around(struct report_json_writer *json, const struct report_around *around,
 		const struct report_slow *slow)
 {
 	uint64_t reach = json->report->options->around;
@@ -353,7 +358,7 @@ static void put_around(struct json *json, const struct report_around *around,
 	report_json_print_results(json, "]");
 }
 
-static void report_json_print_slow(struct json *json, const struct pair_rule *rule,
+static void report_json_print_slow(struct report_json_writer *json, const struct pair_rule *rule,
 		const struct report_slow *slow, uint32_t rank, const struct report_around *around)
 {
 	report_json_begin_object(json, "slow");
@@ -373,16 +378,16 @@ static void report_json_print_slow(struct json *json, const struct pair_rule *ru
 	report_json_end_object(json);
 }
 
-static int print_pairs(struct json *json, const struct report_around *around)
+static int print_pairs(struct report_json_writer *json, const struct report_around *around)
 {
 	const struct report *report = json->report;
 	uint32_t count = report->pair_keys.count;
-	uint32_t *order = report_figures_order(report->pair_figures, count);
+	uint32_t *order = report_stats_order(report->pair_stats, count);
 
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		report_json_print_durations(json, &report->pair_figures[order[i]]);
+		report_json_print_durations(json, &report->pair_stats[order[i]]);
 	free(order);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
 		const struct pair_rule *rule = &report->pairs.rules[i];
@@ -406,7 +411,7 @@ static int print_pairs(struct json *json, const struct report_around *around)
 
 /* ---- callers, losses ---- */
 
-static int report_json_print_callers(struct json *json)
+static int report_json_print_callers(struct report_json_writer *json)
 {
 	const struct report *report = json->report;
 	uint32_t count, *order = report_caller_order(report, &count);
@@ -437,7 +442,7 @@ static int report_json_print_callers(struct json *json)
 	return order ? 0 : -ENOMEM;
 }
 
-static int report_json_print_losses(struct json *json)
+static int report_json_print_losses(struct report_json_writer *json)
 {
 	const struct report *report = json->report;
 	uint32_t count, *order = report_loss_order(report, &count);
@@ -465,46 +470,45 @@ static int report_json_print_losses(struct json *json)
 
 /* ---- calls ---- */
 
-static void put_calls(struct json *json, const struct calls_figures *figures)
+static void put_calls(struct report_json_writer *json, const struct calls_stats *stats)
 {
-	report_json_add_number(json, "calls", figures->calls);
-	if (figures->timed) {
-		report_json_add_number(json, "total_ns", figures->total_ns);
-		report_json_add_number(json, "self_ns", figures->self_ns);
-		report_json_add_number(json, "min_ns", figures->min_ns);
-		put_real(json, "mean_ns", (double)figures->sum_ns / (double)figures->timed);
-		report_json_add_number(json, "max_ns", figures->max_ns);
+	report_json_add_number(json, "calls", stats->calls);
+	if (stats->timed) {
+		report_json_add_number(json, "total_ns", stats->total_ns);
+		report_json_add_number(json, "self_ns", stats->self_ns);
+		report_json_add_number(json, "min_ns", stats->min_ns);
+		put_real(json, "mean_ns", (double)stats->sum_ns / (double)stats->timed);
+		report_json_add_number(json, "max_ns", stats->max_ns);
 	}
-	if (figures->unfinished)
-		report_json_add_number(json, "unfinished", figures->unfinished);
-	if (figures->lost)
-		report_json_add_number(json, "lost_return", figures->lost);
-	if (figures->timed + figures->lost < figures->calls)
-		report_json_add_number(
-				json, "untimed", figures->calls - figures->timed - figures->lost);
+	if (stats->unfinished)
+		report_json_add_number(json, "unfinished", stats->unfinished);
+	if (stats->lost)
+		report_json_add_number(json, "lost_return", stats->lost);
+	if (stats->timed + stats->lost < stats->calls)
+		report_json_add_number(json, "untimed", stats->calls - stats->timed - stats->lost);
 }
 
-static int print_calls(struct json *json)
+static int print_calls(struct report_json_writer *json)
 {
-	const struct calls *calls = &json->report->calls;
+	const struct report_calls *calls = &json->report->calls;
 	uint32_t *order = calls_function_order(calls);
 	uint32_t count = rows_shown(json->report, calls->functions.count);
 
 	for (uint32_t i = 0; order && i < count; i++) {
-		if (!calls->figures[order[i]].calls)
+		if (!calls->stats[order[i]].calls)
 			continue;
 		report_json_begin_object(json, "function");
 		report_json_add_text(json, "function", calls_name(calls, order[i]));
-		put_calls(json, &calls->figures[order[i]]);
+		put_calls(json, &calls->stats[order[i]]);
 		report_json_end_object(json);
 	}
 	free(order);
 	return order ? 0 : -ENOMEM;
 }
 
-static int print_tree(struct json *json)
+static int print_tree(struct report_json_writer *json)
 {
-	const struct calls *calls = &json->report->calls;
+	const struct report_calls *calls = &json->report->calls;
 	uint32_t *order = calls_branch_order(calls);
 	uint32_t count = rows_shown(json->report, calls->branch_keys.count);
 
@@ -514,7 +518,7 @@ static int print_tree(struct json *json)
 		report_json_begin_object(json, "branch");
 		report_json_add_number(json, "depth", branch->depth);
 		report_json_add_text(json, "function", calls_name(calls, branch->function));
-		put_calls(json, &branch->figures);
+		put_calls(json, &branch->stats);
 		report_json_end_object(json);
 	}
 	free(order);
@@ -523,7 +527,7 @@ static int print_tree(struct json *json)
 
 int report_print_json(struct report *report, const struct report_around *around)
 {
-	struct json json = {.report = report};
+	struct report_json_writer json = {.report = report};
 	int ret = 0;
 
 	report_json_print_overview(&json);
@@ -547,7 +551,7 @@ int report_print_json(struct report *report, const struct report_around *around)
 		ret = -ENOMEM;
 	if (!ret) {
 		fwrite(json.out.begin, 1, view_out_size(&json.out), stdout);
-		ret = say_flush(stdout);
+		ret = output_flush(stdout);
 	}
 	view_out_free(&json.out);
 	return ret;

@@ -27,17 +27,17 @@ uint64_t keys_hash(const void *bytes, size_t size)
 
 static uint32_t report_keys_capacity_for(uint32_t count)
 {
-	uint32_t room = 64;
+	uint32_t capacity = 64;
 
-	while (room < count * 2)
-		room *= 2;
-	return room;
+	while (capacity < count * 2)
+		capacity *= 2;
+	return capacity;
 }
 
 /* The slot where the key stands or would stand. */
 static uint32_t *find_slot(const struct keys *keys, uint64_t hash, const void *bytes, size_t size)
 {
-	uint32_t mask = keys->room - 1;
+	uint32_t mask = keys->capacity - 1;
 
 	for (uint32_t at = (uint32_t)hash & mask;; at = (at + 1) & mask) {
 		const struct keys_entry *entry;
@@ -54,29 +54,29 @@ static uint32_t *find_slot(const struct keys *keys, uint64_t hash, const void *b
 /* Make room for one more than are there. */
 static int report_keys_grow(struct keys *keys)
 {
-	uint32_t room = report_keys_capacity_for(keys->count + 1), count = keys->count;
+	uint32_t capacity = report_keys_capacity_for(keys->count + 1), count = keys->count;
 	struct keys_entry *entries;
 	uint32_t *slots;
 
-	if (keys->slots && room == keys->room)
+	if (keys->slots && capacity == keys->capacity)
 		return 0;
-	entries = realloc(keys->entries, (room / 2 + 1) * sizeof(*entries));
+	entries = realloc(keys->entries, (capacity / 2 + 1) * sizeof(*entries));
 	if (!entries)
 		return -1;
 	keys->entries = entries;
-	slots = calloc(room, sizeof(*slots));
+	slots = calloc(capacity, sizeof(*slots));
 	if (!slots)
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t at = (uint32_t)entries[i].hash & (room - 1);
+		uint32_t at = (uint32_t)entries[i].hash & (capacity - 1);
 
 		while (slots[at])
-			at = (at + 1) & (room - 1);
+			at = (at + 1) & (capacity - 1);
 		slots[at] = i + 1;
 	}
 	free(keys->slots);
 	keys->slots = slots;
-	keys->room = room;
+	keys->capacity = capacity;
 	return 0;
 }
 

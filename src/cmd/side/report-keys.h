@@ -18,8 +18,8 @@ struct keys_entry {
 /* All zero is an empty table. */
 struct keys {
 	struct keys_entry *entries;
-	uint32_t *slots; /* Entry + 1, 0: free. */
-	uint32_t room;   /* How many slots: a power of two. */
+	uint32_t *slots;   /* Entry + 1, 0: free. */
+	uint32_t capacity; /* How many slots: a power of two. */
 	uint32_t count;
 	uint32_t limit;   /* No more keys than these; 0: as many as there is memory for. */
 	uint64_t refused; /* Keys over the limit (some may be the same). */

@@ -26,14 +26,14 @@
 struct pair_slot {
 	uint64_t high, low; /* The key, the rule in it. */
 	uint32_t depth;     /* 0: the slot is free. */
-	uint32_t room;      /* Of `more`. */
+	uint32_t capacity;  /* Of `more`. */
 	struct pair_open last;
 	struct pair_open *more; /* Those before the last, from the oldest on. */
 };
 
 /* ---- making ---- */
 
-static int report_pair_add_rule(struct pairs *pairs, const char *begin, const char *end)
+static int report_pair_add_rule(struct report_pairs *pairs, const char *begin, const char *end)
 {
 	struct pair_rule *rule = &pairs->rules[pairs->rule_count];
 	const char *one[] = {begin}, *other[] = {end};
@@ -46,16 +46,18 @@ static int report_pair_add_rule(struct pairs *pairs, const char *begin, const ch
 	return status ? status : command_select(&ends, &rule->end);
 }
 
-int pairs_create(struct pairs *pairs, const struct text_list *words, const char *key, bool across)
+int pairs_create(struct report_pairs *pairs, const struct text_list *pairs_text, const char *key,
+		bool across)
 {
 	int status = COMMAND_DONE;
 
-	*pairs = (struct pairs){.across = across};
-	if (words->count / 2 > PAIR_RULES_MAX)
-		return say_error(COMMAND_USAGE, "run the command several times",
+	*pairs = (struct report_pairs){.across = across};
+	if (pairs_text->count / 2 > PAIR_RULES_MAX)
+		return message_error(COMMAND_USAGE, "run the command several times",
 				"there are more than %u times `--pair`", PAIR_RULES_MAX);
-	for (size_t i = 0; !status && i + 1 < words->count; i += 2)
-		status = report_pair_add_rule(pairs, words->items[i], words->items[i + 1]);
+	for (size_t i = 0; !status && i + 1 < pairs_text->count; i += 2)
+		status = report_pair_add_rule(
+				pairs, pairs_text->items[i], pairs_text->items[i + 1]);
 	if (!status && key) {
 		status = where_parse("key", key, &pairs->key);
 		pairs->has_key = true;
@@ -63,13 +65,13 @@ int pairs_create(struct pairs *pairs, const struct text_list *words, const char 
 	return status;
 }
 
-void pairs_free(struct pairs *pairs)
+void pairs_free(struct report_pairs *pairs)
 {
 	for (unsigned int i = 0; i < pairs->rule_count; i++) {
 		free(pairs->rules[i].begin);
 		free(pairs->rules[i].end);
 	}
-	for (uint32_t i = 0; i < pairs->room; i++)
+	for (uint32_t i = 0; i < pairs->capacity; i++)
 		free(pairs->slots[i].more);
 	free(pairs->slots);
 	where_free(&pairs->key);
@@ -87,7 +89,7 @@ static bool report_pair_is_probe_call(const struct ctf_item *item)
 }
 
 /* Whether all of these rules end with the return of a function, so that both of their events have a call. */
-static bool are_returns(const struct pairs *pairs, uint64_t rules)
+static bool are_returns(const struct report_pairs *pairs, uint64_t rules)
 {
 	static const char suffix[] = "_return";
 	const size_t length = sizeof(suffix) - 1;
@@ -102,7 +104,7 @@ static bool are_returns(const struct pairs *pairs, uint64_t rules)
 	return true;
 }
 
-int pair_class_make(const struct pairs *pairs, struct pair_class *class,
+int pair_class_make(const struct report_pairs *pairs, struct pair_class *class,
 		const struct ctf_item *item, const struct view_event *event,
 		struct missing *missing)
 {
@@ -178,8 +180,9 @@ static struct pair_key key_of_value(const struct filter_value *value, uint32_t p
 }
 
 /* The upper 16 bits of a call's number are one thread's in its process (probe/patch); 0: the return is not seen. */
-static struct pair_key key_of_thread(const struct pairs *pairs, const struct pair_class *class,
-		const struct ctf_item *item, uint32_t process, int64_t thread)
+static struct pair_key key_of_thread(const struct report_pairs *pairs,
+		const struct pair_class *class, const struct ctf_item *item, uint32_t process,
+		int64_t thread)
 {
 	const struct ctf_value *call =
 			pairs->by_call && class->has_call ? walk_member_at(item->fields, 0) : NULL;
@@ -194,7 +197,7 @@ static struct pair_key key_of_thread(const struct pairs *pairs, const struct pai
 	return key;
 }
 
-struct pair_key pairs_key(const struct pairs *pairs, const struct pair_class *class,
+struct pair_key pairs_key(const struct report_pairs *pairs, const struct pair_class *class,
 		const struct ctf_item *item, uint32_t process, int64_t thread)
 {
 	struct filter_value value;
@@ -208,18 +211,18 @@ struct pair_key pairs_key(const struct pairs *pairs, const struct pair_class *cl
 
 /* ---- the table ---- */
 
-static uint32_t home_of(const struct pairs *pairs, uint64_t high, uint64_t low)
+static uint32_t home_of(const struct report_pairs *pairs, uint64_t high, uint64_t low)
 {
 	uint64_t hash = (high * UINT64_C(0xff51afd7ed558ccd) ^ low) * UINT64_C(0xc4ceb9fe1a85ec53);
 
-	return (uint32_t)(hash >> 32) & (pairs->room - 1);
+	return (uint32_t)(hash >> 32) & (pairs->capacity - 1);
 }
 
 /* The slot of the key, or the free one where it would stand. */
 static struct pair_slot *report_pair_find_slot(
-		const struct pairs *pairs, uint64_t high, uint64_t low)
+		const struct report_pairs *pairs, uint64_t high, uint64_t low)
 {
-	for (uint32_t at = home_of(pairs, high, low);; at = (at + 1) & (pairs->room - 1)) {
+	for (uint32_t at = home_of(pairs, high, low);; at = (at + 1) & (pairs->capacity - 1)) {
 		struct pair_slot *slot = &pairs->slots[at];
 
 		if (!slot->depth || (slot->high == high && slot->low == low))
@@ -232,19 +235,19 @@ static uint64_t high_of(const struct pair_key *key, unsigned int rule)
 	return key->high | (uint64_t)rule << RULE_SHIFT;
 }
 
-static int report_pair_grow_table(struct pairs *pairs)
+static int report_pair_grow_table(struct report_pairs *pairs)
 {
-	struct pairs old = *pairs;
+	struct report_pairs old = *pairs;
 
-	if (pairs->used * 2 < pairs->room)
+	if (pairs->used * 2 < pairs->capacity)
 		return 0;
-	pairs->room = old.room ? old.room * 2 : 256;
-	pairs->slots = calloc(pairs->room, sizeof(*pairs->slots));
+	pairs->capacity = old.capacity ? old.capacity * 2 : 256;
+	pairs->slots = calloc(pairs->capacity, sizeof(*pairs->slots));
 	if (!pairs->slots) {
 		*pairs = old;
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < old.room; i++) {
+	for (uint32_t i = 0; i < old.capacity; i++) {
 		if (old.slots[i].depth)
 			*report_pair_find_slot(pairs, old.slots[i].high, old.slots[i].low) =
 					old.slots[i];
@@ -254,9 +257,9 @@ static int report_pair_grow_table(struct pairs *pairs)
 }
 
 /* Free the slot, and move those that had to step aside for it. */
-static void report_pair_remove_slot(struct pairs *pairs, struct pair_slot *slot)
+static void report_pair_remove_slot(struct report_pairs *pairs, struct pair_slot *slot)
 {
-	uint32_t mask = pairs->room - 1, hole = (uint32_t)(slot - pairs->slots);
+	uint32_t mask = pairs->capacity - 1, hole = (uint32_t)(slot - pairs->slots);
 
 	free(slot->more);
 	*slot = (struct pair_slot){0};
@@ -274,7 +277,7 @@ static void report_pair_remove_slot(struct pairs *pairs, struct pair_slot *slot)
 
 /* The older half of what waits under a key. */
 static void report_pair_drop_oldest(
-		struct pairs *pairs, struct pair_rule *rule, struct pair_slot *slot)
+		struct report_pairs *pairs, struct pair_rule *rule, struct pair_slot *slot)
 {
 	uint32_t half = slot->depth / 2, below = slot->depth - 1;
 
@@ -289,14 +292,14 @@ static int report_pair_push_begin(struct pair_slot *slot, const struct pair_open
 {
 	uint32_t below = slot->depth - 1;
 
-	if (below == slot->room) {
-		uint32_t room = slot->room ? slot->room * 2 : 4;
-		struct pair_open *more = realloc(slot->more, room * sizeof(*more));
+	if (below == slot->capacity) {
+		uint32_t capacity = slot->capacity ? slot->capacity * 2 : 4;
+		struct pair_open *more = realloc(slot->more, capacity * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
 		slot->more = more;
-		slot->room = room;
+		slot->capacity = capacity;
 	}
 	slot->more[below] = slot->last;
 	slot->last = *open;
@@ -304,7 +307,7 @@ static int report_pair_push_begin(struct pair_slot *slot, const struct pair_open
 	return 0;
 }
 
-int pairs_begin(struct pairs *pairs, unsigned int number, const struct pair_key *key,
+int pairs_begin(struct report_pairs *pairs, unsigned int number, const struct pair_key *key,
 		const struct pair_open *open)
 {
 	struct pair_rule *rule = &pairs->rules[number];
@@ -334,13 +337,14 @@ int pairs_begin(struct pairs *pairs, unsigned int number, const struct pair_key 
 	return 0;
 }
 
-bool pairs_is_open(const struct pairs *pairs, unsigned int number, const struct pair_key *key)
+bool pairs_is_open(
+		const struct report_pairs *pairs, unsigned int number, const struct pair_key *key)
 {
-	return key->there && pairs->room &&
+	return key->there && pairs->capacity &&
 			report_pair_find_slot(pairs, high_of(key, number), key->low)->depth;
 }
 
-bool pairs_top(const struct pairs *pairs, unsigned int number, const struct pair_key *key,
+bool pairs_top(const struct report_pairs *pairs, unsigned int number, const struct pair_key *key,
 		struct pair_open *open)
 {
 	if (!pairs_is_open(pairs, number, key))
@@ -349,7 +353,7 @@ bool pairs_top(const struct pairs *pairs, unsigned int number, const struct pair
 	return true;
 }
 
-bool pairs_end(struct pairs *pairs, unsigned int number, const struct pair_key *key,
+bool pairs_end(struct report_pairs *pairs, unsigned int number, const struct pair_key *key,
 		struct pair_open *open)
 {
 	struct pair_rule *rule = &pairs->rules[number];
@@ -360,7 +364,8 @@ bool pairs_end(struct pairs *pairs, unsigned int number, const struct pair_key *
 		return false;
 	}
 	rule->no_thread += key->no_thread;
-	slot = pairs->room ? report_pair_find_slot(pairs, high_of(key, number), key->low) : NULL;
+	slot = pairs->capacity ? report_pair_find_slot(pairs, high_of(key, number), key->low)
+			       : NULL;
 	if (!slot || !slot->depth) {
 		rule->unbegun++;
 		return false;
@@ -376,9 +381,9 @@ bool pairs_end(struct pairs *pairs, unsigned int number, const struct pair_key *
 	return true;
 }
 
-void pairs_finish(struct pairs *pairs)
+void pairs_finish(struct report_pairs *pairs)
 {
-	for (uint32_t i = 0; i < pairs->room; i++) {
+	for (uint32_t i = 0; i < pairs->capacity; i++) {
 		unsigned int rule = pairs->slots[i].high >> RULE_SHIFT & (PAIR_RULES_MAX - 1);
 
 		if (pairs->slots[i].depth)

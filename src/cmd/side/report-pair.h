@@ -49,7 +49,7 @@ struct pair_class {
 
 struct pair_slot;
 
-struct pairs {
+struct report_pairs {
 	struct pair_rule rules[PAIR_RULES_MAX];
 	unsigned int rule_count;
 	struct where key;
@@ -57,16 +57,17 @@ struct pairs {
 	bool by_call; /* If threads are not recorded, the number of a call identifies the thread. */
 	bool across;  /* The key means the same in all processes. */
 	struct pair_slot *slots;
-	uint32_t room, used;
+	uint32_t capacity, used;
 	uint32_t open; /* Begins that wait. */
 };
 
 /* BEGIN and END one after the other in @words. 0, or an exit status: said. */
-int pairs_create(struct pairs *pairs, const struct text_list *words, const char *key, bool across);
-void pairs_free(struct pairs *pairs);
+int pairs_create(struct report_pairs *pairs, const struct text_list *pairs_text, const char *key,
+		bool across);
+void pairs_free(struct report_pairs *pairs);
 
 /* `missing`: what `--key` names and no event has, or NULL. 0 or -ENOMEM. Needs no pair_class_free() if it has no part in any rule. */
-int pair_class_make(const struct pairs *pairs, struct pair_class *class,
+int pair_class_make(const struct report_pairs *pairs, struct pair_class *class,
 		const struct ctf_item *item, const struct view_event *event,
 		struct missing *missing);
 void pair_class_free(struct pair_class *class);
@@ -77,20 +78,20 @@ struct pair_key {
 	bool there;
 	bool no_thread;
 };
-struct pair_key pairs_key(const struct pairs *pairs, const struct pair_class *class,
+struct pair_key pairs_key(const struct report_pairs *pairs, const struct pair_class *class,
 		const struct ctf_item *item, uint32_t process, int64_t thread);
 
 /* 0 or -ENOMEM. What is not kept is counted. */
-int pairs_begin(struct pairs *pairs, unsigned int rule, const struct pair_key *key,
+int pairs_begin(struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
 		const struct pair_open *open);
 /* True: *open is the begin that belongs to it. Else it is counted. */
-bool pairs_end(struct pairs *pairs, unsigned int rule, const struct pair_key *key,
+bool pairs_end(struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
 		struct pair_open *open);
 /* The latest open begin under the key, which stays. */
-bool pairs_top(const struct pairs *pairs, unsigned int rule, const struct pair_key *key,
+bool pairs_top(const struct report_pairs *pairs, unsigned int rule, const struct pair_key *key,
 		struct pair_open *open);
 /* Whether anything is open under the key. */
-bool pairs_is_open(const struct pairs *pairs, unsigned int rule, const struct pair_key *key);
+bool pairs_is_open(const struct report_pairs *pairs, unsigned int rule, const struct pair_key *key);
 
 /* Printed where pairs are, if no_thread is not 0. */
 #define PAIRS_NO_THREAD                                                                           \
@@ -98,7 +99,7 @@ bool pairs_is_open(const struct pairs *pairs, unsigned int rule, const struct pa
 	"vtid`, or give `--key`"
 
 /* At the end: what is still open becomes unfinished. */
-void pairs_finish(struct pairs *pairs);
+void pairs_finish(struct report_pairs *pairs);
 
 /* The length of a pair. Counts pairs that end before they begin. */
 uint64_t pair_duration(struct pair_rule *rule, int64_t begin, int64_t end);

@@ -82,19 +82,19 @@ void report_slow_sort(struct report_slowest *slowest)
 /* ---- the second reading ---- */
 
 /* Events of one thread from the first to the last of these numbers. */
-struct wanted {
+struct slow_event_range {
 	uint32_t scope;
 	uint64_t first, last;
 };
 
 struct wanted_list {
-	struct wanted *items;
+	struct slow_event_range *items;
 	size_t count;
 };
 
 static int by_scope_and_number(const void *one, const void *other)
 {
-	const struct wanted *left = one, *right = other;
+	const struct slow_event_range *left = one, *right = other;
 
 	if (left->scope != right->scope)
 		return left->scope < right->scope ? -1 : 1;
@@ -104,18 +104,18 @@ static int by_scope_and_number(const void *one, const void *other)
 static void report_slow_add_request(
 		struct wanted_list *list, uint32_t scope, uint64_t number, uint64_t around)
 {
-	list->items[list->count++] = (struct wanted){
+	list->items[list->count++] = (struct slow_event_range){
 			scope, number > around ? number - around : 1, number + around};
 }
 
 /* Sorted, and those that meet made one. */
 static int make_wanted(struct wanted_list *list, const struct report *report)
 {
-	size_t room = 1, kept = 0;
+	size_t capacity = 1, kept = 0;
 
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++)
-		room += (size_t)report->slowest[i].count * 2;
-	list->items = calloc(room, sizeof(*list->items));
+		capacity += (size_t)report->slowest[i].count * 2;
+	list->items = calloc(capacity, sizeof(*list->items));
 	if (!list->items)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
@@ -130,7 +130,7 @@ static int make_wanted(struct wanted_list *list, const struct report *report)
 	}
 	qsort(list->items, list->count, sizeof(*list->items), by_scope_and_number);
 	for (size_t i = 0; i < list->count; i++) {
-		struct wanted *last = kept ? &list->items[kept - 1] : NULL;
+		struct slow_event_range *last = kept ? &list->items[kept - 1] : NULL;
 
 		if (last && last->scope == list->items[i].scope &&
 				list->items[i].first <= last->last + 1) {
@@ -145,7 +145,7 @@ static int make_wanted(struct wanted_list *list, const struct report *report)
 }
 
 /* What is known of a thread while it is read again. */
-struct reading {
+struct slow_thread_reader {
 	uint64_t number; /* Events so far. */
 	size_t next;     /* The first wanted run that is not over. */
 };
@@ -154,11 +154,11 @@ struct again {
 	struct report *report;
 	struct report_around *around;
 	struct wanted_list wanted;
-	struct walk walk;
-	struct who who;
-	struct reading *scopes;
-	size_t room;
-	size_t line_room;
+	struct report_walk walk;
+	struct identity identity;
+	struct slow_thread_reader *scopes;
+	size_t capacity;
+	size_t line_capacity;
 };
 
 static void *report_slow_create_class(
@@ -167,22 +167,23 @@ static void *report_slow_create_class(
 	(void)user;
 	(void)class;
 	(void)item;
-	return calloc(1, sizeof(struct who_class));
+	return calloc(1, sizeof(struct identity_class));
 }
 
-static struct reading *reading_of(struct again *again, uint32_t scope)
+static struct slow_thread_reader *reading_of(struct again *again, uint32_t scope)
 {
 	size_t low = 0, high = again->wanted.count;
 
-	if (scope >= again->room) {
-		size_t room = again->room ? again->room * 2 : 16;
-		struct reading *grown = realloc(again->scopes, room * sizeof(*grown));
+	if (scope >= again->capacity) {
+		size_t capacity = again->capacity ? again->capacity * 2 : 16;
+		struct slow_thread_reader *grown =
+				realloc(again->scopes, capacity * sizeof(*grown));
 
 		if (!grown)
 			return NULL;
-		memset(grown + again->room, 0, (room - again->room) * sizeof(*grown));
+		memset(grown + again->capacity, 0, (capacity - again->capacity) * sizeof(*grown));
 		again->scopes = grown;
-		again->room = room;
+		again->capacity = capacity;
 	}
 	if (again->scopes[scope].number)
 		return &again->scopes[scope];
@@ -235,14 +236,14 @@ static int report_slow_store_event(struct again *again, const struct walk_class 
 	struct report_around *around = again->around;
 	struct report_line *line;
 
-	if (around->count == again->line_room) {
-		size_t room = again->line_room ? again->line_room * 2 : 64;
-		struct report_line *grown = realloc(around->lines, room * sizeof(*grown));
+	if (around->count == again->line_capacity) {
+		size_t capacity = again->line_capacity ? again->line_capacity * 2 : 64;
+		struct report_line *grown = realloc(around->lines, capacity * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		around->lines = grown;
-		again->line_room = room;
+		again->line_capacity = capacity;
 	}
 	line = &around->lines[around->count];
 	*line = (struct report_line){
@@ -256,13 +257,13 @@ static int report_slow_store_event(struct again *again, const struct walk_class 
 static int take_again(
 		struct again *again, const struct walk_class *class, const struct ctf_item *item)
 {
-	struct who_class *who = class->own;
-	uint32_t process = who_process(&again->who, who, item);
-	uint32_t scope = process == KEYS_NONE
-			? KEYS_NONE
-			: report_scope(&again->around->scopes, process, who_thread(who, item));
-	struct reading *reading = scope == KEYS_NONE ? NULL : reading_of(again, scope);
-	const struct wanted *wanted;
+	struct identity_class *identity = class->own;
+	uint32_t process = identity_process(&again->identity, identity, item);
+	uint32_t scope = process == KEYS_NONE ? KEYS_NONE
+					      : report_scope(&again->around->scopes, process,
+								identity_thread(identity, item));
+	struct slow_thread_reader *reading = scope == KEYS_NONE ? NULL : reading_of(again, scope);
+	const struct slow_event_range *wanted;
 
 	if (!reading)
 		return -ENOMEM;
@@ -285,7 +286,7 @@ static int take_any(
 {
 	if (class && !class->lost)
 		return take_again(again, class, item);
-	return who_of_trace(&again->who, item->trace) == KEYS_NONE ? -ENOMEM : 0;
+	return identity_of_trace(&again->identity, item->trace) == KEYS_NONE ? -ENOMEM : 0;
 }
 
 static int line_order(const void *one, const void *other)
@@ -315,7 +316,7 @@ int report_around_read(struct report_around *around, struct report *report)
 	while (!status && !ret && (ret = walk_next(&again.walk, &item, &class)) > 0)
 		ret = take_any(&again, class, &item);
 	walk_close(&again.walk);
-	who_free(&again.who);
+	identity_free(&again.identity);
 	free(again.scopes);
 	free(again.wanted.items);
 	if (around->count)

@@ -10,18 +10,18 @@
 #include "cmd/side/say.h"
 #include "cmd/side/view-colours.h"
 
-void table_put(struct table *table, const char *text)
+void table_put(struct report_table *table, const char *text)
 {
 	size_t size = strlen(text) * 4 + 1;
 	char *cell = malloc(size);
 
-	if (table->used == table->room) {
-		size_t room = table->room ? table->room * 2 : 64;
-		char **cells = realloc(table->cells, room * sizeof(*cells));
+	if (table->used == table->capacity) {
+		size_t capacity = table->capacity ? table->capacity * 2 : 64;
+		char **cells = realloc(table->cells, capacity * sizeof(*cells));
 
 		if (cells) {
 			table->cells = cells;
-			table->room = room;
+			table->capacity = capacity;
 		} else {
 			table->failed = true;
 		}
@@ -31,11 +31,11 @@ void table_put(struct table *table, const char *text)
 		free(cell);
 		return;
 	}
-	say_printable(text, cell, size);
+	format_printable(text, cell, size);
 	table->cells[table->used++] = cell;
 }
 
-void table_format(struct table *table, const char *format, ...)
+void table_format(struct report_table *table, const char *format, ...)
 {
 	char text[1024];
 	va_list arguments;
@@ -69,7 +69,7 @@ static void report_table_end_line(struct view_out *out)
 	view_out_char(out, '\n');
 }
 
-static void report_table_print_column(const struct table *table, struct view_out *out,
+static void report_table_print_column(const struct report_table *table, struct view_out *out,
 		unsigned int column, const char *text, size_t width, bool title)
 {
 	const struct table_column *how = &table->columns[column];
@@ -91,7 +91,7 @@ static void report_table_print_column(const struct table *table, struct view_out
 		put_blanks(out, blanks);
 }
 
-void table_print(struct table *table, struct view_out *out)
+void table_print(struct report_table *table, struct view_out *out)
 {
 	size_t *widths = calloc(table->count, sizeof(*widths));
 
@@ -120,5 +120,6 @@ void table_print(struct table *table, struct view_out *out)
 		free(table->cells[i]);
 	free(table->cells);
 	free(widths);
-	*table = (struct table){table->columns, table->count, table->colour, NULL, 0, 0, false};
+	*table = (struct report_table){
+			table->columns, table->count, table->colour, NULL, 0, 0, false};
 }

@@ -14,20 +14,20 @@ struct table_column {
 	const char *colour; /* NULL: none. */
 };
 
-struct table {
+struct report_table {
 	const struct table_column *columns;
 	unsigned int count;
 	bool colour;
 	char **cells;
-	size_t used, room;
+	size_t used, capacity;
 	bool failed; /* No memory: sticks. */
 };
 
 /* A cell, row by row from left to right. What a terminal would obey is made visible. */
-void table_put(struct table *table, const char *text);
-void table_format(struct table *table, const char *format, ...)
+void table_put(struct report_table *table, const char *text);
+void table_format(struct report_table *table, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 /* A title line and all rows; then the table is empty. */
-void table_print(struct table *table, struct view_out *out);
+void table_print(struct report_table *table, struct view_out *out);
 
 #endif /* CMD_SIDE_REPORT_TABLE_H */

@@ -11,12 +11,12 @@ static const char *wide_text(__int128 number, char text[48])
 {
 	char digits[48];
 	size_t count = 0, used = 0;
-	unsigned __int128 rest =
+	unsigned __int128 remainder =
 			number < 0 ? -(unsigned __int128)number : (unsigned __int128)number;
 
 	do
-		digits[count++] = (char)('0' + (int)(rest % 10));
-	while (rest /= 10);
+		digits[count++] = (char)('0' + (int)(remainder % 10));
+	while (remainder /= 10);
 	if (number < 0)
 		text[used++] = '-';
 	while (count)
@@ -42,7 +42,8 @@ static const char *power_text(unsigned int bits, char text[16])
 
 #define BAR_WIDTH 52
 
-static void print_bar(struct text *text, const char *label, uint64_t count, uint64_t most)
+static void print_bar(
+		struct report_text_writer *text, const char *label, uint64_t count, uint64_t most)
 {
 	int width = (int)((unsigned __int128)count * BAR_WIDTH / (most ? most : 1));
 	char bar[BAR_WIDTH + 1];
@@ -55,23 +56,23 @@ static void print_bar(struct text *text, const char *label, uint64_t count, uint
 }
 
 /* From the first bucket that has something to the last. */
-static void print_histogram(struct text *text, const struct figures *figures)
+static void print_histogram(struct report_text_writer *text, const struct stats *stats)
 {
-	uint64_t powers[FIGURES_POWERS], most = figures->negative;
-	unsigned int first = FIGURES_POWERS, last = 0;
+	uint64_t powers[STATS_POWERS], most = stats->negative;
+	unsigned int first = STATS_POWERS, last = 0;
 	char label[48], from[16], to[16];
 
-	figures_powers(figures, powers);
-	for (unsigned int i = 0; i < FIGURES_POWERS; i++) {
+	report_stats_powers(stats, powers);
+	for (unsigned int i = 0; i < STATS_POWERS; i++) {
 		if (!powers[i])
 			continue;
 		first = i < first ? i : first;
 		last = i;
 		most = powers[i] > most ? powers[i] : most;
 	}
-	most = figures->above > most ? figures->above : most;
-	if (figures->negative)
-		print_bar(text, "(..., 0)", figures->negative, most);
+	most = stats->above > most ? stats->above : most;
+	if (stats->negative)
+		print_bar(text, "(..., 0)", stats->negative, most);
 	for (unsigned int i = first; i <= last; i++) {
 		if (i < 2)
 			snprintf(label, sizeof(label), "[%u]", i);
@@ -80,21 +81,21 @@ static void print_histogram(struct text *text, const struct figures *figures)
 					i == 64 ? "16E" : power_text(i, to));
 		print_bar(text, label, powers[i], most);
 	}
-	if (figures->above)
-		print_bar(text, "[16E, ...)", figures->above, most);
+	if (stats->above)
+		print_bar(text, "[16E, ...)", stats->above, most);
 }
 
-static void print_not_finite(struct text *text, const struct figures *figures)
+static void print_not_finite(struct report_text_writer *text, const struct stats *stats)
 {
-	if (figures->infinite)
-		text_print(text, "not counted: %" PRIu64 " infinite value%s\n", figures->infinite,
-				figures->infinite == 1 ? "" : "s");
-	if (figures->nan)
-		text_print(text, "not counted: %" PRIu64 " NaN value%s\n", figures->nan,
-				figures->nan == 1 ? "" : "s");
+	if (stats->infinite)
+		text_print(text, "not counted: %" PRIu64 " infinite value%s\n", stats->infinite,
+				stats->infinite == 1 ? "" : "s");
+	if (stats->nan)
+		text_print(text, "not counted: %" PRIu64 " NaN value%s\n", stats->nan,
+				stats->nan == 1 ? "" : "s");
 }
 
-static void print_group_name(struct text *text, uint32_t group)
+static void print_group_name(struct report_text_writer *text, uint32_t group)
 {
 	char name[1200], printable[4800];
 
@@ -102,91 +103,94 @@ static void print_group_name(struct text *text, uint32_t group)
 		return;
 	report_group_text(text->report, group, name, sizeof(name));
 	text_print(text, " %s[%s]%s", text_colour(text, VIEW_COLOUR_PROCESS),
-			say_printable(name, printable, sizeof(printable)),
+			format_printable(name, printable, sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END));
 }
 
-static void print_value_figures(struct text *text, const struct report_figures *item)
+static void report_text_stats_print_value_stats(
+		struct report_text_writer *text, const struct report_stats *item)
 {
 	const struct report *report = text->report;
-	const struct figures *figures = &item->figures;
-	char least[48], most[48], count[SAY_NUMBER_MAX], printable[1024];
+	const struct stats *stats = &item->stats;
+	char least[48], most[48], count[FORMAT_NUMBER_MAX], printable[1024];
 
 	text_begin_section(text);
 	text_print(text, "%s%s%s", text_colour(text, VIEW_COLOUR_NUMBER),
-			say_printable(report->histograms[item->which].text, printable,
+			format_printable(report->histograms[item->which].text, printable,
 					sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END));
 	print_group_name(text, item->group);
-	if (!figures->count)
+	if (!stats->count)
 		text_print(text, ": count 0\n");
-	else if (figures->real)
+	else if (stats->real)
 		text_print(text, ": count %s, min %g, mean %g, max %g\n",
-				say_number(figures->count, count), figures->real_least,
-				figures_mean(figures), figures->real_most);
+				format_number(stats->count, count), stats->real_least,
+				report_stats_mean(stats), stats->real_most);
 	else
 		text_print(text, ": count %s, min %s, mean %.1f, max %s\n",
-				say_number(figures->count, count), wide_text(figures->least, least),
-				figures_mean(figures), wide_text(figures->most, most));
-	print_histogram(text, figures);
-	print_not_finite(text, figures);
+				format_number(stats->count, count), wide_text(stats->least, least),
+				report_stats_mean(stats), wide_text(stats->most, most));
+	print_histogram(text, stats);
+	print_not_finite(text, stats);
 }
 
-int text_print_histograms(struct text *text)
+int text_print_histograms(struct report_text_writer *text)
 {
 	const struct report *report = text->report;
 	uint32_t count = report->histogram_keys.count;
-	uint32_t *order = report_figures_order(report->histogram_figures, count);
+	uint32_t *order = report_stats_order(report->histogram_stats, count);
 
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		print_value_figures(text, &report->histogram_figures[order[i]]);
+		report_text_stats_print_value_stats(text, &report->histogram_stats[order[i]]);
 	free(order);
 	return 0;
 }
 
 /* ---- pairs ---- */
 
-static void print_pair_name(struct text *text, const struct pair_rule *rule)
+static void print_pair_name(struct report_text_writer *text, const struct pair_rule *rule)
 {
 	char begin[512], end[512];
 
 	text_print(text, "%s%s → %s%s", text_colour(text, VIEW_COLOUR_EVENT),
-			say_printable(rule->begin_text, begin, sizeof(begin)),
-			say_printable(rule->end_text, end, sizeof(end)),
+			format_printable(rule->begin_text, begin, sizeof(begin)),
+			format_printable(rule->end_text, end, sizeof(end)),
 			text_colour(text, VIEW_COLOUR_END));
 }
 
-static void report_text_stats_print_durations(struct text *text, const struct report_figures *item)
+static void report_text_stats_print_durations(
+		struct report_text_writer *text, const struct report_stats *item)
 {
 	static const struct {
 		const char *name;
 		uint32_t thousandths;
 	} points[] = {{"p50", 50000}, {"p90", 90000}, {"p99", 99000}, {"p99.9", 99900}};
-	const struct figures *figures = &item->figures;
-	char number[SAY_NUMBER_MAX];
+	const struct stats *stats = &item->stats;
+	char number[FORMAT_NUMBER_MAX];
 
 	text_begin_section(text);
 	print_pair_name(text, &text->report->pairs.rules[item->which]);
 	print_group_name(text, item->group);
-	text_print(text, ": %s pair%s\n", say_number(figures->count, number),
-			figures->count == 1 ? "" : "s");
-	text_print(text, "  min %s", text_duration((double)figures->least, number));
-	text_print(text, "  mean %s", text_duration(figures_mean(figures), number));
+	text_print(text, ": %s pair%s\n", format_number(stats->count, number),
+			stats->count == 1 ? "" : "s");
+	text_print(text, "  min %s", text_duration((double)stats->least, number));
+	text_print(text, "  mean %s", text_duration(report_stats_mean(stats), number));
 	for (unsigned int i = 0; i < 4; i++)
 		text_print(text, "  %s %s", points[i].name,
-				text_duration((double)figures_percentile(
-							      figures, points[i].thousandths),
+				text_duration((double)report_stats_percentile(
+							      stats, points[i].thousandths),
 						number));
-	text_print(text, "  max %s\n", text_duration((double)figures->most, number));
+	text_print(text, "  max %s\n", text_duration((double)stats->most, number));
 	text_print(text, "nanoseconds\n");
-	print_histogram(text, figures);
+	print_histogram(text, stats);
 }
 
-static void print_line(struct text *text, const struct report_line *line, int64_t from, bool mark)
+static void print_line(struct report_text_writer *text, const struct report_line *line,
+		int64_t from, bool mark)
 {
-	char offset[SAY_NUMBER_MAX];
+	char offset[FORMAT_NUMBER_MAX];
 
 	text_duration((double)(line->ns - from), offset);
 	text_print(text, "  %s %s%12s%s  ", mark ? ">" : " ", text_colour(text, VIEW_COLOUR_TIME),
@@ -195,7 +199,7 @@ static void print_line(struct text *text, const struct report_line *line, int64_
 	text_print(text, "\n");
 }
 
-static void print_around(struct text *text, const struct report_around *around,
+static void print_around(struct report_text_writer *text, const struct report_around *around,
 		const struct report_slow *slow)
 {
 	uint64_t reach = text->report->options->around;
@@ -234,18 +238,18 @@ static void print_around(struct text *text, const struct report_around *around,
 				around->lines[i].number == slow->end_number);
 }
 
-static void report_text_stats_print_slow(struct text *text, const struct report_slow *slow,
-		uint32_t rank, const struct report_around *around)
+static void report_text_stats_print_slow(struct report_text_writer *text,
+		const struct report_slow *slow, uint32_t rank, const struct report_around *around)
 {
-	char name[512], number[SAY_NUMBER_MAX], printable[2048];
+	char name[512], number[FORMAT_NUMBER_MAX], printable[2048];
 
-	who_text(&text->report->who, slow->begin.process, name, sizeof(name));
+	identity_text(&text->report->identity, slow->begin.process, name, sizeof(name));
 	text_print(text, "  #%-3u %s%10s%s  at ", rank, text_colour(text, VIEW_COLOUR_NUMBER),
 			text_duration((double)slow->duration, number),
 			text_colour(text, VIEW_COLOUR_END));
 	text_put_time(text, slow->begin.ns);
 	text_print(text, "  %s%s%s", text_colour(text, VIEW_COLOUR_PROCESS),
-			say_printable(name, printable, sizeof(printable)),
+			format_printable(name, printable, sizeof(printable)),
 			text_colour(text, VIEW_COLOUR_END));
 	if (slow->begin.thread >= 0)
 		text_print(text, " thread %" PRId64, slow->begin.thread);
@@ -256,15 +260,15 @@ static void report_text_stats_print_slow(struct text *text, const struct report_
 		print_around(text, around, slow);
 }
 
-static void report_text_stats_print_rule(
-		struct text *text, unsigned int number, const struct report_around *around)
+static void report_text_stats_print_rule(struct report_text_writer *text, unsigned int number,
+		const struct report_around *around)
 {
 	const struct pair_rule *rule = &text->report->pairs.rules[number];
 	const struct report_slowest *slowest = &text->report->slowest[number];
 	bool any = false;
 
 	for (uint32_t i = 0; i < text->report->pair_keys.count; i++)
-		any |= text->report->pair_figures[i].which == number;
+		any |= text->report->pair_stats[i].which == number;
 	if (!any) {
 		text_begin_section(text);
 		print_pair_name(text, rule);
@@ -294,17 +298,17 @@ static void report_text_stats_print_rule(
 		report_text_stats_print_slow(text, &slowest->items[i], i + 1, around);
 }
 
-int text_print_pairs(struct text *text, const struct report_around *around)
+int text_print_pairs(struct report_text_writer *text, const struct report_around *around)
 {
 	const struct report *report = text->report;
 	uint32_t count = report->pair_keys.count, at = 0;
-	uint32_t *order = report_figures_order(report->pair_figures, count);
+	uint32_t *order = report_stats_order(report->pair_stats, count);
 
 	if (!order)
 		return -ENOMEM;
 	for (unsigned int rule = 0; rule < report->pairs.rule_count; rule++) {
-		for (; at < count && report->pair_figures[order[at]].which == rule; at++)
-			report_text_stats_print_durations(text, &report->pair_figures[order[at]]);
+		for (; at < count && report->pair_stats[order[at]].which == rule; at++)
+			report_text_stats_print_durations(text, &report->pair_stats[order[at]]);
 		report_text_stats_print_rule(text, rule, around);
 	}
 	free(order);

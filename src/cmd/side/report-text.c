@@ -10,7 +10,7 @@
 #include "cmd/side/report-table.h"
 #include "cmd/side/report-text.h"
 
-void text_print(struct text *text, const char *format, ...)
+void text_print(struct report_text_writer *text, const char *format, ...)
 {
 	char line[4096];
 	va_list arguments;
@@ -22,12 +22,12 @@ void text_print(struct text *text, const char *format, ...)
 	view_out_put(&text->out, line, size < (int)sizeof(line) ? (size_t)size : sizeof(line) - 1);
 }
 
-const char *text_colour(const struct text *text, const char *code)
+const char *text_colour(const struct report_text_writer *text, const char *code)
 {
 	return text->report->colour ? code : "";
 }
 
-void text_begin_section(struct text *text)
+void text_begin_section(struct report_text_writer *text)
 {
 	if (text->any)
 		view_out_char(&text->out, '\n');
@@ -37,7 +37,7 @@ void text_begin_section(struct text *text)
 /* ---- figures ---- */
 
 /* Four digits that count: "950 ns", "12.34 us", "1.500 ms", "75.00 s". */
-const char *text_duration(double ns, char text[SAY_NUMBER_MAX])
+const char *text_duration(double ns, char text[FORMAT_NUMBER_MAX])
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
 	unsigned int unit = 0;
@@ -46,9 +46,10 @@ const char *text_duration(double ns, char text[SAY_NUMBER_MAX])
 	for (; unit < 3 && fabs(value) >= 999.95; unit++)
 		value /= 1000;
 	if (!unit)
-		snprintf(text, SAY_NUMBER_MAX, value == rint(value) ? "%.0f ns" : "%.1f ns", value);
+		snprintf(text, FORMAT_NUMBER_MAX, value == rint(value) ? "%.0f ns" : "%.1f ns",
+				value);
 	else
-		snprintf(text, SAY_NUMBER_MAX, "%.*f %s",
+		snprintf(text, FORMAT_NUMBER_MAX, "%.*f %s",
 				fabs(value) < 9.9995                   ? 3
 						: fabs(value) < 99.995 ? 2
 						: unit == 3            ? 1
@@ -57,14 +58,14 @@ const char *text_duration(double ns, char text[SAY_NUMBER_MAX])
 	return text;
 }
 
-static const char *rate_text(double rate, char text[SAY_NUMBER_MAX])
+static const char *rate_text(double rate, char text[FORMAT_NUMBER_MAX])
 {
 	if (rate < 0)
-		snprintf(text, SAY_NUMBER_MAX, "-");
+		snprintf(text, FORMAT_NUMBER_MAX, "-");
 	else if (rate < 100)
-		snprintf(text, SAY_NUMBER_MAX, "%.2f", rate);
+		snprintf(text, FORMAT_NUMBER_MAX, "%.2f", rate);
 	else
-		say_number((uint64_t)llrint(rate), text);
+		format_number((uint64_t)llrint(rate), text);
 	return text;
 }
 
@@ -83,14 +84,14 @@ static bool is_utf8(void)
 	return false;
 }
 
-static void print_timeline(struct text *text)
+static void print_timeline(struct report_text_writer *text)
 {
 	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 	const struct timeline *timeline = &text->report->timeline;
 	const char *const *ramp = is_utf8() ? blocks : plain;
 	uint64_t most = 0;
-	char number[SAY_NUMBER_MAX], width[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX], width[FORMAT_NUMBER_MAX];
 	double step = ldexp(1, (int)timeline->shift);
 
 	for (uint32_t i = 0; i < timeline->used; i++)
@@ -110,23 +111,23 @@ static void print_timeline(struct text *text)
 			rate_text((double)most * 1e9 / step, number), text_duration(step, width));
 }
 
-void text_put_time(struct text *text, int64_t ns)
+void text_put_time(struct report_text_writer *text, int64_t ns)
 {
 	walk_put_time(&text->out, ns, false);
 }
 
-static void report_text_print_overview(struct text *text)
+static void report_text_print_overview(struct report_text_writer *text)
 {
 	const struct report *report = text->report;
 	uint64_t lost = report_lost(report);
-	char number[SAY_NUMBER_MAX], other[SAY_NUMBER_MAX], printable[4096];
+	char number[FORMAT_NUMBER_MAX], other[FORMAT_NUMBER_MAX], printable[4096];
 	uint32_t processes = report_process_count(report);
 
 	text_begin_section(text);
 	text_print(text, "%s%s%s: %s event%s of %u process%s",
 			text_colour(text, VIEW_COLOUR_NUMBER),
-			say_printable(report->walk.options.dir, printable, sizeof(printable)),
-			text_colour(text, VIEW_COLOUR_END), say_number(report->events, number),
+			format_printable(report->walk.options.dir, printable, sizeof(printable)),
+			text_colour(text, VIEW_COLOUR_END), format_number(report->events, number),
 			report->events == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
 	if (report->timeline.started) {
 		double duration = (double)(report->last_ns - report->first_ns);
@@ -144,18 +145,18 @@ static void report_text_print_overview(struct text *text)
 	print_timeline(text);
 	if (lost)
 		text_print(text, "  %slost       %s event%s; `--losses` lists them%s\n",
-				text_colour(text, VIEW_COLOUR_LOST), say_number(lost, number),
+				text_colour(text, VIEW_COLOUR_LOST), format_number(lost, number),
 				lost == 1 ? "" : "s", text_colour(text, VIEW_COLOUR_END));
 	if (report->lost_packets)
 		text_print(text, "  %slost       %s packet%s%s\n",
 				text_colour(text, VIEW_COLOUR_LOST),
-				say_number(report->lost_packets, number),
+				format_number(report->lost_packets, number),
 				report->lost_packets == 1 ? "" : "s",
 				text_colour(text, VIEW_COLOUR_END));
 	if (report->lost_bytes)
 		text_print(text, "  %slost       %s of events that could not be written%s\n",
 				text_colour(text, VIEW_COLOUR_LOST),
-				say_size(report->lost_bytes, number),
+				format_size(report->lost_bytes, number),
 				text_colour(text, VIEW_COLOUR_END));
 }
 
@@ -168,18 +169,18 @@ uint32_t text_rows_shown(const struct report *report, uint32_t count)
 			: count;
 }
 
-void text_say_rest(struct text *text, uint32_t shown, uint32_t count)
+void text_print_remainder(struct report_text_writer *text, uint32_t shown, uint32_t count)
 {
 	if (shown < count)
 		text_print(text, "… and %u more\n", count - shown);
 }
 
-static void put_share(struct table *table, uint64_t part, uint64_t all)
+static void put_share(struct report_table *table, uint64_t part, uint64_t all)
 {
 	table_format(table, "%.1f%%", all ? (double)part * 100 / (double)all : 0.0);
 }
 
-static void report_text_print_processes(struct text *text)
+static void report_text_print_processes(struct report_text_writer *text)
 {
 	static const struct table_column columns[] = {
 			{"PROCESS", false, VIEW_COLOUR_PROCESS},
@@ -189,10 +190,10 @@ static void report_text_print_processes(struct text *text)
 			{"LOST", true, VIEW_COLOUR_LOST},
 	};
 	const struct report *report = text->report;
-	struct table table = {columns, 5, report->colour, NULL, 0, 0, false};
+	struct report_table table = {columns, 5, report->colour, NULL, 0, 0, false};
 	uint32_t count = report_process_count(report), shown = text_rows_shown(report, count),
 		 left = shown;
-	char cell[SAY_NUMBER_MAX], name[512];
+	char cell[FORMAT_NUMBER_MAX], name[512];
 
 	if (!count)
 		return;
@@ -200,26 +201,26 @@ static void report_text_print_processes(struct text *text)
 	for (uint32_t i = 0; left; i++) {
 		struct report_process nothing = {0};
 		const struct report_process *process =
-				i < report->process_room ? &report->processes[i] : &nothing;
+				i < report->process_capacity ? &report->processes[i] : &nothing;
 
 		if (!report_is_process(report, i))
 			continue;
 		left--;
-		who_text(&report->who, i, name, sizeof(name));
+		identity_text(&report->identity, i, name, sizeof(name));
 		table_put(&table, name);
-		table_put(&table, say_number(process->events, cell));
+		table_put(&table, format_number(process->events, cell));
 		put_share(&table, process->events, report->events);
 		table_put(&table, rate_text(report_rate(report, process->events), cell));
 		table_put(&table,
 				report_process_lost(process)
-						? say_number(report_process_lost(process), cell)
+						? format_number(report_process_lost(process), cell)
 						: "");
 	}
 	table_print(&table, &text->out);
-	text_say_rest(text, shown, count);
+	text_print_remainder(text, shown, count);
 }
 
-static int report_text_print_counts(struct text *text)
+static int report_text_print_counts(struct report_text_writer *text)
 {
 	static const struct table_column columns[] = {
 			{"EVENT", false, VIEW_COLOUR_EVENT},
@@ -229,8 +230,8 @@ static int report_text_print_counts(struct text *text)
 			{"BY", false, VIEW_COLOUR_PROCESS},
 	};
 	const struct report *report = text->report;
-	struct table table = {columns, report->by == BY_NOTHING ? 4 : 5, report->colour, NULL, 0, 0,
-			false};
+	struct report_table table = {columns, report->by == BY_NOTHING ? 4 : 5, report->colour,
+			NULL, 0, 0, false};
 	uint32_t count = report->row_keys.count, shown = text_rows_shown(report, count);
 	uint32_t *order = report_row_order(report);
 	char cell[1200];
@@ -242,7 +243,7 @@ static int report_text_print_counts(struct text *text)
 		const struct report_row *row = &report->rows[order[i]];
 
 		table_put(&table, (const char *)report->names.entries[row->name].bytes);
-		table_put(&table, say_number(row->count, cell));
+		table_put(&table, format_number(row->count, cell));
 		put_share(&table, row->count, report->events);
 		table_put(&table, rate_text(report_rate(report, row->count), cell));
 		if (report->by != BY_NOTHING) {
@@ -251,12 +252,12 @@ static int report_text_print_counts(struct text *text)
 		}
 	}
 	table_print(&table, &text->out);
-	text_say_rest(text, shown, count);
+	text_print_remainder(text, shown, count);
 	free(order);
 	return 0;
 }
 
-static int report_text_print_losses(struct text *text)
+static int report_text_print_losses(struct report_text_writer *text)
 {
 	static const struct table_column columns[] = {
 			{"LOST", true, VIEW_COLOUR_LOST},
@@ -266,7 +267,7 @@ static int report_text_print_losses(struct text *text)
 			{"REASON", false, NULL},
 	};
 	const struct report *report = text->report;
-	struct table table = {columns, 5, report->colour, NULL, 0, 0, false};
+	struct report_table table = {columns, 5, report->colour, NULL, 0, 0, false};
 	uint32_t count, shown, *order = report_loss_order(report, &count);
 	char cell[512];
 
@@ -278,9 +279,9 @@ static int report_text_print_losses(struct text *text)
 		const struct report_loss *loss = &report->loss_items[order[i]];
 
 		table_put(&table,
-				loss->bytes ? say_size(loss->count, cell)
-					    : say_number(loss->count, cell));
-		who_text(&report->who, loss->process, cell, sizeof(cell));
+				loss->bytes ? format_size(loss->count, cell)
+					    : format_number(loss->count, cell));
+		identity_text(&report->identity, loss->process, cell, sizeof(cell));
 		table_put(&table, cell);
 		table_put(&table, loss->ring);
 		table_put(&table, *loss->event ? loss->event : "-");
@@ -293,7 +294,7 @@ static int report_text_print_losses(struct text *text)
 		table_print(&table, &text->out);
 	else
 		text_print(text, "Nothing was lost.\n");
-	text_say_rest(text, shown, count);
+	text_print_remainder(text, shown, count);
 	free(order);
 	return 0;
 }
@@ -313,14 +314,14 @@ static bool any_source(const struct report *report, const uint32_t *order, uint3
 	return i < count;
 }
 
-static void report_text_print_caller(struct table *table, const struct symbol *symbol)
+static void report_text_print_caller(struct report_table *table, const struct symbol *symbol)
 {
 	char text[2 * 4096 + 64];
 
 	table_put(table, report_symbol_text(symbol, text, sizeof(text)) ? text : "-");
 }
 
-static void put_source(struct table *table, const struct symbol *symbol)
+static void put_source(struct report_table *table, const struct symbol *symbol)
 {
 	if (symbol->file)
 		table_format(table, "%s:%u", symbol->file, symbol->line);
@@ -328,7 +329,7 @@ static void put_source(struct table *table, const struct symbol *symbol)
 		table_put(table, "-");
 }
 
-static int report_text_print_callers(struct text *text)
+static int report_text_print_callers(struct report_text_writer *text)
 {
 	static const struct table_column address = {"ADDRESS", true, NULL};
 	struct table_column columns[] = {
@@ -340,7 +341,7 @@ static int report_text_print_callers(struct text *text)
 			address,
 	};
 	const struct report *report = text->report;
-	struct table table = {columns, 6, report->colour, NULL, 0, 0, false};
+	struct report_table table = {columns, 6, report->colour, NULL, 0, 0, false};
 	uint32_t count, *order = report_caller_order(report, &count);
 	char cell[1400];
 	bool sources;
@@ -356,9 +357,9 @@ static int report_text_print_callers(struct text *text)
 		const struct symbol *symbol = symbol_of(report, caller);
 
 		report_text_print_caller(&table, symbol);
-		table_put(&table, say_number(caller->count, cell));
+		table_put(&table, format_number(caller->count, cell));
 		put_share(&table, caller->count, report->events);
-		who_text(&report->who, caller->process, cell, sizeof(cell));
+		identity_text(&report->identity, caller->process, cell, sizeof(cell));
 		table_put(&table, cell);
 		if (sources)
 			put_source(&table, symbol);
@@ -371,7 +372,7 @@ static int report_text_print_callers(struct text *text)
 
 int report_print_text(struct report *report, const struct report_around *around)
 {
-	struct text text = {.report = report};
+	struct report_text_writer text = {.report = report};
 	int ret = 0;
 
 	report_text_print_overview(&text);
@@ -395,7 +396,7 @@ int report_print_text(struct report *report, const struct report_around *around)
 		ret = -ENOMEM;
 	if (!ret) {
 		fwrite(text.out.begin, 1, view_out_size(&text.out), stdout);
-		ret = say_flush(stdout);
+		ret = output_flush(stdout);
 	}
 	view_out_free(&text.out);
 	return ret;

@@ -17,7 +17,7 @@
 /* ---- opening ---- */
 
 /* Say early, with what to do about it, why a trace cannot be opened. */
-int walk_check(const struct walk_options *options)
+int walk_check(const struct report_walk_options *options)
 {
 	int fd = open(options->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -27,19 +27,20 @@ int walk_check(const struct walk_options *options)
 	}
 	switch (errno) {
 	case EACCES:
-		return say_error(COMMAND_NOT_PERMITTED,
+		return message_error(COMMAND_NOT_PERMITTED,
 				"permission to read the directory is needed", "cannot %s %s: %s",
 				options->verb, options->dir, strerror(errno));
 	case ENOTDIR:
-		return say_error(COMMAND_FAILED, "give the directory that `side record -o` wrote",
+		return message_error(COMMAND_FAILED,
+				"give the directory that `side record -o` wrote",
 				"cannot %s %s: it is not a directory", options->verb, options->dir);
 	default:
-		return say_error(COMMAND_FAILED, NULL, "cannot %s %s: %s", options->verb,
+		return message_error(COMMAND_FAILED, NULL, "cannot %s %s: %s", options->verb,
 				options->dir, strerror(errno));
 	}
 }
 
-static int report_walk_open_reader(struct walk *walk)
+static int report_walk_open_reader(struct report_walk *walk)
 {
 	struct view_time from = {0}, to = {0};
 	struct ctf_error error;
@@ -49,18 +50,18 @@ static int report_walk_open_reader(struct walk *walk)
 		return status;
 	walk->sink = (struct view_sink){.ops = &view_json_ops, .out = &walk->scratch};
 	if (ctf_reader_open(walk->options.dir, &walk->reader, &error))
-		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
+		return message_error(COMMAND_FAILED, NULL, "%s", error.text);
 	view_times_resolve(walk->options.dir, &from, &to, &walk->from_ns, &walk->to_ns);
 	if (from.kind || to.kind)
 		ctf_reader_set_times(walk->reader, walk->from_ns, walk->to_ns);
 	return COMMAND_DONE;
 }
 
-int walk_prepare(struct walk *walk, const struct walk_options *options)
+int walk_prepare(struct report_walk *walk, const struct report_walk_options *options)
 {
 	int status;
 
-	*walk = (struct walk){.options = *options};
+	*walk = (struct report_walk){.options = *options};
 	status = command_select(options->patterns, &walk->patterns);
 	if (!status && options->where)
 		status = where_parse("filter", options->where, &walk->where);
@@ -69,23 +70,23 @@ int walk_prepare(struct walk *walk, const struct walk_options *options)
 	return status;
 }
 
-int walk_open(struct walk *walk)
+int walk_open(struct report_walk *walk)
 {
 	return report_walk_open_reader(walk);
 }
 
-int walk_open_again(struct walk *walk, const struct walk *first)
+int walk_open_again(struct report_walk *walk, const struct report_walk *first)
 {
 	int status;
 
-	*walk = (struct walk){.options = first->options, .again = true};
+	*walk = (struct report_walk){.options = first->options, .again = true};
 	status = command_select(walk->options.patterns, &walk->patterns);
 	if (!status && walk->options.where)
 		status = where_parse("filter", walk->options.where, &walk->where);
 	return status ? status : report_walk_open_reader(walk);
 }
 
-static void free_classes(struct walk *walk)
+static void free_classes(struct report_walk *walk)
 {
 	for (uint32_t t = 0; t < ctf_reader_trace_count(walk->reader); t++) {
 		const struct ctf_trace *trace = ctf_reader_trace(walk->reader, t);
@@ -106,7 +107,7 @@ static void free_classes(struct walk *walk)
 	}
 }
 
-void walk_close(struct walk *walk)
+void walk_close(struct report_walk *walk)
 {
 	if (walk->reader) {
 		free_classes(walk);
@@ -142,7 +143,8 @@ static bool is_lost_record(const struct ctf_item *item)
 			strcmp(item->event->name, "side:lost") == 0;
 }
 
-static struct walk_class *report_walk_make_class(struct walk *walk, const struct ctf_item *item)
+static struct walk_class *report_walk_make_class(
+		struct report_walk *walk, const struct ctf_item *item)
 {
 	struct walk_class *class = calloc(1, sizeof(*class));
 
@@ -171,14 +173,14 @@ static struct walk_class *report_walk_make_class(struct walk *walk, const struct
 	return class;
 }
 
-static void report_walk_show_progress(const struct walk *walk)
+static void report_walk_show_progress(const struct report_walk *walk)
 {
-	char events[SAY_NUMBER_MAX];
+	char events[FORMAT_NUMBER_MAX];
 
-	progress_show("side: %s: read %s", walk->options.verb, say_events(walk->read, events));
+	progress_show("side: %s: read %s", walk->options.verb, format_events(walk->read, events));
 }
 
-int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
+int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **out)
 {
 	struct walk_class *class;
 	int ret;
@@ -213,20 +215,20 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 		if (walk->again)
 			continue;
 		if (item->kind == CTF_ITEM_DAMAGE)
-			say_error(COMMAND_FAILED,
+			message_error(COMMAND_FAILED,
 					item->cut ? "`side view --repair` shortens the file to its whole packets"
 						  : NULL,
 					"%s", item->text);
 		else
-			say_note("%s", item->text);
+			message_note("%s", item->text);
 	}
 	progress_clear();
 	return ret;
 }
 
-void walk_note_nothing(const struct walk *walk)
+void walk_note_nothing(const struct report_walk *walk)
 {
-	struct walk_options options = walk->options;
+	struct report_walk_options options = walk->options;
 
 	options.where = NULL;
 	command_nothing_fits(walk->reader, &options, walk->options.where);
@@ -277,12 +279,12 @@ const struct ctf_value *walk_member_at(const struct ctf_value *structure, uint32
 	return member;
 }
 
-struct groups {
+struct report_groups {
 	struct view_sink sink;
 	bool any;
 };
 
-static void begin_group(struct groups *groups, const char *name)
+static void begin_group(struct report_groups *groups, const char *name)
 {
 	struct view_out *out = groups->sink.out;
 
@@ -297,7 +299,7 @@ static void begin_group(struct groups *groups, const char *name)
 }
 
 static void report_walk_add_plain(
-		struct groups *groups, const char *name, const struct ctf_value *value)
+		struct report_groups *groups, const char *name, const struct ctf_value *value)
 {
 	if (!value)
 		return;
@@ -305,8 +307,8 @@ static void report_walk_add_plain(
 	view_plain_value(&groups->sink, value);
 }
 
-static void put_values(
-		struct groups *groups, const struct walk_class *class, const struct ctf_item *item)
+static void put_values(struct report_groups *groups, const struct walk_class *class,
+		const struct ctf_item *item)
 {
 	const struct view_event *event = class->view;
 
@@ -328,7 +330,7 @@ static void put_values(
 void walk_json_values(
 		struct view_out *out, const struct walk_class *class, const struct ctf_item *item)
 {
-	struct groups groups = {.sink = {.ops = &view_json_ops, .out = out}};
+	struct report_groups groups = {.sink = {.ops = &view_json_ops, .out = out}};
 
 	put_values(&groups, class, item);
 }
@@ -336,9 +338,9 @@ void walk_json_values(
 void walk_text_values(struct view_out *out, const struct walk_class *class,
 		const struct ctf_item *item, bool colour)
 {
-	struct groups groups = {.sink = {.ops = colour ? &view_colour_ops : &view_text_ops,
-						.out = out,
-						.colour = colour}};
+	struct report_groups groups = {.sink = {.ops = colour ? &view_colour_ops : &view_text_ops,
+						       .out = out,
+						       .colour = colour}};
 
 	put_values(&groups, class, item);
 }
@@ -349,14 +351,14 @@ void walk_text_values(struct view_out *out, const struct walk_class *class,
 
 void walk_put_time(struct view_out *out, int64_t ns, bool utc)
 {
-	int64_t rest = ns % SECOND, second = ns / SECOND;
+	int64_t remainder = ns % SECOND, second = ns / SECOND;
 	struct tm parts;
 	char text[64];
 	time_t time;
 	size_t size;
 
-	if (rest < 0) {
-		rest += SECOND;
+	if (remainder < 0) {
+		remainder += SECOND;
 		second--;
 	}
 	time = (time_t)second;
@@ -364,7 +366,7 @@ void walk_put_time(struct view_out *out, int64_t ns, bool utc)
 			!(size = strftime(text, sizeof(text),
 					  utc ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &parts)))
 		size = (size_t)snprintf(text, sizeof(text), "??:??:??");
-	size += (size_t)snprintf(
-			text + size, sizeof(text) - size, ".%09d%s", (int)rest, utc ? "Z" : "");
+	size += (size_t)snprintf(text + size, sizeof(text) - size, ".%09d%s", (int)remainder,
+			utc ? "Z" : "");
 	view_out_put(out, text, size);
 }

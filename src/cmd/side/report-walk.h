@@ -11,7 +11,7 @@
 #include "cmd/side/where.h"
 #include "ctf/ctf.h"
 
-struct walk;
+struct report_walk;
 
 /* What stands in ctf_event_class.user, from the first record of the event on. */
 struct walk_class {
@@ -22,7 +22,7 @@ struct walk_class {
 	void *own;                 /* What `own_create` made. */
 };
 
-struct walk_options {
+struct report_walk_options {
 	const char *verb; /* "report" */
 	const char *dir;
 	const struct text_list *patterns;
@@ -30,8 +30,8 @@ struct walk_options {
 	struct time_range times;
 };
 
-struct walk {
-	struct walk_options options;
+struct report_walk {
+	struct report_walk_options options;
 	struct ctf_reader *reader;
 	struct pattern *patterns;
 	struct where where;
@@ -55,29 +55,29 @@ struct walk {
 bool walk_pattern_wants(
 		const struct pattern *patterns, size_t count, const char *event, int loglevel);
 /* Whether the directory is there. 0, or an exit status: said. */
-int walk_check(const struct walk_options *options);
+int walk_check(const struct report_walk_options *options);
 /* 0, or an exit status: said. */
-int walk_prepare(struct walk *walk, const struct walk_options *options);
+int walk_prepare(struct report_walk *walk, const struct report_walk_options *options);
 /* Then read what the trace has. 0 or an exit status. */
-int walk_open(struct walk *walk);
+int walk_open(struct report_walk *walk);
 /* Print a note if the options selected no event. */
-void walk_note_nothing(const struct walk *walk);
+void walk_note_nothing(const struct report_walk *walk);
 /* From the beginning, saying nothing again. The user's functions must be set anew. */
-int walk_open_again(struct walk *walk, const struct walk *first);
-void walk_close(struct walk *walk);
+int walk_open_again(struct report_walk *walk, const struct report_walk *first);
+void walk_close(struct report_walk *walk);
 
 /*
  * The next wanted event, record of losses (class->lost) or loss counted by the packets (class
  * NULL). 1, 0 at the end, -ENOMEM.
  */
-int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **class);
+int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **class);
 
 /*
  * Print a note if `-e`, the filter or the times selected no event: the reason, and what exists. `options` has no
  * filter of its own.
  */
-void command_nothing_fits(const struct ctf_reader *reader, const struct walk_options *options,
-		const char *filter);
+void command_nothing_fits(const struct ctf_reader *reader,
+		const struct report_walk_options *options, const char *filter);
 
 /* Print a note if no event class of the trace matches this half of a `--pair`; true if there is none. */
 bool command_note_pair(const struct ctf_reader *reader, const char *dir,

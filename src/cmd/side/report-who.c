@@ -11,8 +11,8 @@
 
 /* ---- places ---- */
 
-static bool find_in(struct who_place *place, int scope, const struct ctf_value *structure,
-		const char *name)
+static bool find_in(struct identity_location *location, int scope,
+		const struct ctf_value *structure, const char *name)
 {
 	const struct ctf_type *type = structure ? structure->type : NULL;
 	bool fixed = true;
@@ -21,7 +21,7 @@ static bool find_in(struct who_place *place, int scope, const struct ctf_value *
 		enum ctf_kind kind = type->members[i].type->kind;
 
 		if (where_same_name(type->members[i].name, name)) {
-			*place = (struct who_place){scope, i, fixed ? i + 1 : 0};
+			*location = (struct identity_location){scope, i, fixed ? i + 1 : 0};
 			return true;
 		}
 		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT &&
@@ -32,35 +32,36 @@ static bool find_in(struct who_place *place, int scope, const struct ctf_value *
 }
 
 static bool report_thread_find_context(
-		struct who_place *place, const struct ctf_item *item, const char *name)
+		struct identity_location *location, const struct ctf_item *item, const char *name)
 {
-	return find_in(place, WHO_COMMON_CONTEXT, item->common_context, name) ||
-			find_in(place, WHO_CONTEXT, item->context, name);
+	return find_in(location, IDENTITY_COMMON_CONTEXT, item->common_context, name) ||
+			find_in(location, IDENTITY_CONTEXT, item->context, name);
 }
 
 static const struct ctf_value *report_thread_get_value(
-		const struct who_place *place, const struct ctf_item *item)
+		const struct identity_location *location, const struct ctf_item *item)
 {
-	const struct ctf_value *scope = place->scope == WHO_COMMON_CONTEXT ? item->common_context
-			: place->scope == WHO_CONTEXT                      ? item->context
-									   : NULL;
+	const struct ctf_value *scope = location->scope == IDENTITY_COMMON_CONTEXT
+			? item->common_context
+			: location->scope == IDENTITY_CONTEXT ? item->context
+							      : NULL;
 	const struct ctf_value *member = NULL;
 	struct ctf_cursor cursor;
 
 	if (!scope)
 		return NULL;
-	if (place->direct)
-		return scope + place->direct;
+	if (location->direct)
+		return scope + location->direct;
 	ctf_cursor_start(&cursor, scope);
-	for (uint32_t i = 0; i <= place->index; i++)
+	for (uint32_t i = 0; i <= location->index; i++)
 		member = ctf_cursor_next(&cursor);
 	return member;
 }
 
-static bool report_thread_get_number(
-		const struct who_place *place, const struct ctf_item *item, uint64_t *number)
+static bool report_thread_get_number(const struct identity_location *location,
+		const struct ctf_item *item, uint64_t *number)
 {
-	const struct ctf_value *value = report_thread_get_value(place, item);
+	const struct ctf_value *value = report_thread_get_value(location, item);
 
 	if (!value || value->type->kind != CTF_INTEGER)
 		return false;
@@ -81,12 +82,12 @@ static bool same_text(const char *one, const char *other)
 }
 
 /* The last one has been added. */
-static void mark_ambiguous(struct who *who, uint32_t last)
+static void mark_ambiguous(struct identity *identity, uint32_t last)
 {
-	struct who_process *added = &who->processes[last];
+	struct identity_process *added = &identity->processes[last];
 
 	for (uint32_t i = 0; i < last; i++) {
-		struct who_process *other = &who->processes[i];
+		struct identity_process *other = &identity->processes[i];
 
 		if (other->pid != added->pid)
 			continue;
@@ -100,7 +101,7 @@ static void mark_ambiguous(struct who *who, uint32_t last)
  * The same pid on the same host is the same process, whatever it has executed meanwhile. A trace
  * that knows no pid is a process of its own.
  */
-static uint32_t add_process(struct who *who, const struct ctf_trace *trace, int64_t pid,
+static uint32_t add_process(struct identity *identity, const struct ctf_trace *trace, int64_t pid,
 		const char *name, size_t name_size)
 {
 	const char *hostname = trace->hostname ? trace->hostname : "";
@@ -110,47 +111,47 @@ static uint32_t add_process(struct who *who, const struct ctf_trace *trace, int6
 		char hostname[256];
 	} key;
 	uint32_t number;
-	struct who_process *processes, added;
+	struct identity_process *processes, added;
 
 	memset(&key, 0, sizeof(key));
 	key.pid = pid;
 	key.trace = pid < 0 ? trace->index : 0;
 	strncpy(key.hostname, hostname, sizeof(key.hostname) - 1);
-	number = keys_find(&who->keys, &key, sizeof(key));
+	number = keys_find(&identity->keys, &key, sizeof(key));
 	if (number != KEYS_NONE)
 		return number;
-	number = who->keys.count;
+	number = identity->keys.count;
 	if (!(number & (number - 1))) { /* Grown at 0, 1, 2, 4, … */
-		processes = realloc(who->processes,
+		processes = realloc(identity->processes,
 				(number ? (size_t)number * 2 : 1) * sizeof(*processes));
 		if (!processes)
 			return KEYS_NONE;
-		who->processes = processes;
+		identity->processes = processes;
 	}
-	added = (struct who_process){
+	added = (struct identity_process){
 			.hostname = report_thread_copy_name(trace->hostname, NAME_MAX_BYTES),
 			.name = report_thread_copy_name(name, name_size),
 			.pid = pid,
 			.trace = trace->index,
 	};
 	if (!added.hostname != !trace->hostname || !added.name != !name ||
-			keys_add(&who->keys, &key, sizeof(key)) == KEYS_NONE) {
+			keys_add(&identity->keys, &key, sizeof(key)) == KEYS_NONE) {
 		free((void *)(uintptr_t)added.hostname);
 		free((void *)(uintptr_t)added.name);
 		return KEYS_NONE;
 	}
-	who->processes[number] = added;
-	mark_ambiguous(who, number);
+	identity->processes[number] = added;
+	mark_ambiguous(identity, number);
 	return number;
 }
 
-uint32_t who_of_trace(struct who *who, const struct ctf_trace *trace)
+uint32_t identity_of_trace(struct identity *identity, const struct ctf_trace *trace)
 {
-	return add_process(who, trace, trace->vpid, trace->procname, NAME_MAX_BYTES);
+	return add_process(identity, trace, trace->vpid, trace->procname, NAME_MAX_BYTES);
 }
 
-static void report_thread_find_contexts(
-		struct who *who, struct who_class *class, const struct ctf_item *item)
+static void report_thread_find_contexts(struct identity *identity, struct identity_class *class,
+		const struct ctf_item *item)
 {
 	class->known = true;
 	report_thread_find_context(&class->vpid, item, "vpid");
@@ -161,36 +162,37 @@ static void report_thread_find_contexts(
 		report_thread_find_context(&class->thread_name, item, "pthread_name");
 	class->fixed = item->trace->vpid >= 0 || !class->vpid.scope;
 	if (class->fixed)
-		class->process = who_of_trace(who, item->trace);
+		class->process = identity_of_trace(identity, item->trace);
 }
 
-uint32_t who_process(struct who *who, struct who_class *class, const struct ctf_item *item)
+uint32_t identity_process(struct identity *identity, struct identity_class *class,
+		const struct ctf_item *item)
 {
 	const struct ctf_value *name;
 	uint64_t pid;
 
 	if (__builtin_expect(!class->known, 0))
-		report_thread_find_contexts(who, class, item);
+		report_thread_find_contexts(identity, class, item);
 	if (class->fixed)
 		return class->process;
 	if (!report_thread_get_number(&class->vpid, item, &pid))
-		return who_of_trace(who, item->trace);
+		return identity_of_trace(identity, item->trace);
 	name = report_thread_get_value(&class->procname, item);
 	if (!name || !name->is_text)
-		return add_process(who, item->trace, (int64_t)pid, item->trace->procname,
+		return add_process(identity, item->trace, (int64_t)pid, item->trace->procname,
 				NAME_MAX_BYTES);
-	return add_process(who, item->trace, (int64_t)pid, name->text, (size_t)name->size);
+	return add_process(identity, item->trace, (int64_t)pid, name->text, (size_t)name->size);
 }
 
-int64_t who_thread(const struct who_class *class, const struct ctf_item *item)
+int64_t identity_thread(const struct identity_class *class, const struct ctf_item *item)
 {
 	uint64_t thread;
 
 	return report_thread_get_number(&class->vtid, item, &thread) ? (int64_t)thread : -1;
 }
 
-const char *who_thread_name(
-		const struct who_class *class, const struct ctf_item *item, size_t *size)
+const char *identity_thread_name(
+		const struct identity_class *class, const struct ctf_item *item, size_t *size)
 {
 	const struct ctf_value *name = report_thread_get_value(&class->thread_name, item);
 
@@ -200,10 +202,10 @@ const char *who_thread_name(
 	return name->text;
 }
 
-void who_text(const struct who *who, uint32_t number, char *text, size_t size)
+void identity_text(const struct identity *identity, uint32_t number, char *text, size_t size)
 {
-	const struct who_process *process =
-			number < who->keys.count ? &who->processes[number] : NULL;
+	const struct identity_process *process =
+			number < identity->keys.count ? &identity->processes[number] : NULL;
 	const char *on = process && process->ambiguous ? " on " : "";
 	const char *host = process && process->hostname ? process->hostname : "?";
 
@@ -220,12 +222,12 @@ void who_text(const struct who *who, uint32_t number, char *text, size_t size)
 		snprintf(text, size, "%.200s", host);
 }
 
-void who_free(struct who *who)
+void identity_free(struct identity *identity)
 {
-	for (uint32_t i = 0; i < who->keys.count; i++) {
-		free((void *)(uintptr_t)who->processes[i].hostname); /* Copied here. */
-		free((void *)(uintptr_t)who->processes[i].name);
+	for (uint32_t i = 0; i < identity->keys.count; i++) {
+		free((void *)(uintptr_t)identity->processes[i].hostname); /* Copied here. */
+		free((void *)(uintptr_t)identity->processes[i].name);
 	}
-	free(who->processes);
-	keys_free(&who->keys);
+	free(identity->processes);
+	keys_free(&identity->keys);
 }

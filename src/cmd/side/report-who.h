@@ -5,28 +5,28 @@
  * The contexts vpid, procname, vtid (or tid) and thread_name say it where they were recorded; else
  * the trace knows its process. Processes are numbered in the order in which they are first seen.
  */
-#ifndef CMD_SIDE_REPORT_WHO_H
-#define CMD_SIDE_REPORT_WHO_H
+#ifndef CMD_SIDE_REPORT_IDENTITY_H
+#define CMD_SIDE_REPORT_IDENTITY_H
 
 #include "cmd/side/report-keys.h"
 #include "ctf/ctf.h"
 
 /* Where a context stands in the records of a class. */
-struct who_place {
-	enum { WHO_NOWHERE, WHO_COMMON_CONTEXT, WHO_CONTEXT } scope;
+struct identity_location {
+	enum { IDENTITY_NOWHERE, IDENTITY_COMMON_CONTEXT, IDENTITY_CONTEXT } scope;
 	uint32_t index;
 	uint32_t direct; /* Its distance from the scope, or 0: not fixed. */
 };
 
 /* All zero before the first record of the class. */
-struct who_class {
+struct identity_class {
 	bool known;
 	bool fixed; /* All records are of `process`. */
 	uint32_t process;
-	struct who_place vpid, procname, vtid, thread_name;
+	struct identity_location vpid, procname, vtid, thread_name;
 };
 
-struct who_process {
+struct identity_process {
 	const char *hostname; /* NULL: not known, as the others. */
 	const char *name;
 	int64_t pid; /* -1: not known */
@@ -35,25 +35,26 @@ struct who_process {
 	bool repeated;  /* One before it has this number. */
 };
 
-struct who {
+struct identity {
 	struct keys keys;
-	struct who_process *processes; /* keys.count of them. */
+	struct identity_process *processes; /* keys.count of them. */
 };
 
-void who_free(struct who *who);
+void identity_free(struct identity *identity);
 
 /* The number of the process, or KEYS_NONE without memory. */
-uint32_t who_process(struct who *who, struct who_class *class, const struct ctf_item *item);
+uint32_t identity_process(struct identity *identity, struct identity_class *class,
+		const struct ctf_item *item);
 /* The same of a trace: for what is of no event. */
-uint32_t who_of_trace(struct who *who, const struct ctf_trace *trace);
+uint32_t identity_of_trace(struct identity *identity, const struct ctf_trace *trace);
 
-/* Only after who_process() for this class. -1: not known. */
-int64_t who_thread(const struct who_class *class, const struct ctf_item *item);
+/* Only after identity_process() for this class. -1: not known. */
+int64_t identity_thread(const struct identity_class *class, const struct ctf_item *item);
 /* NULL: not recorded. Not NUL-terminated. */
-const char *who_thread_name(
-		const struct who_class *class, const struct ctf_item *item, size_t *size);
+const char *identity_thread_name(
+		const struct identity_class *class, const struct ctf_item *item, size_t *size);
 
 /* "name:pid", "name", "pid 4711", "host" or "?"; with " on HOST" where two hosts have it. */
-void who_text(const struct who *who, uint32_t process, char *text, size_t size);
+void identity_text(const struct identity *identity, uint32_t process, char *text, size_t size);
 
 #endif /* CMD_SIDE_REPORT_WHO_H */

@@ -61,13 +61,13 @@ static void *report_create_class(void *user, struct walk_class *walk, const stru
 
 static int parse_by(struct report *report)
 {
-	static const char *const words[] = {"event", "process", "thread", "cpu"};
+	static const char *const names[] = {"event", "process", "thread", "cpu"};
 	const char *by = report->options->by;
 
 	if (!by)
 		return COMMAND_DONE;
 	for (unsigned int i = 0; i < 4; i++) {
-		if (strcmp(by, words[i]) == 0) {
+		if (strcmp(by, names[i]) == 0) {
 			report->by = BY_EVENT + i;
 			return COMMAND_DONE;
 		}
@@ -82,14 +82,14 @@ static int parse_histograms(struct report *report)
 	int status = COMMAND_DONE;
 
 	if (list->count > REPORT_HISTOGRAMS_MAX)
-		return say_error(COMMAND_USAGE, "run the command several times",
+		return message_error(COMMAND_USAGE, "run the command several times",
 				"there are more than %u times `--histogram`",
 				REPORT_HISTOGRAMS_MAX);
 	report->histograms = calloc(list->count + 1, sizeof(*report->histograms));
 	report->not_numbers = calloc(list->count + 1, sizeof(*report->not_numbers));
 	report->missing = calloc(MISSING_HISTOGRAMS + list->count, sizeof(*report->missing));
 	if (!report->histograms || !report->not_numbers || !report->missing)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; !status && i < list->count; i++) {
 		status = where_parse("histogram", list->items[i], &report->histograms[i]);
 		report->histogram_count += !status;
@@ -105,19 +105,19 @@ static int report_check_options(const struct report_options *options)
 					   : NULL;
 
 	if (lone && !options->pairs.count)
-		return say_error(COMMAND_USAGE, "add `--pair BEGIN END`",
+		return message_error(COMMAND_USAGE, "add `--pair BEGIN END`",
 				"`--%s` has no effect without `--pair`", lone);
 	if (options->around && !options->slowest)
-		return say_error(COMMAND_USAGE, "add `--slowest COUNT`",
+		return message_error(COMMAND_USAGE, "add `--slowest COUNT`",
 				"`--around` has no effect without `--slowest`");
 	if (options->across && !options->key)
-		return say_error(COMMAND_USAGE, "add `--key EXPRESSION`",
+		return message_error(COMMAND_USAGE, "add `--key EXPRESSION`",
 				"`--across` has no effect without `--key`");
 	if (options->slowest > REPORT_SLOWEST_MAX)
-		return say_error(COMMAND_USAGE, NULL, "`--slowest` can be %u at most",
+		return message_error(COMMAND_USAGE, NULL, "`--slowest` can be %u at most",
 				REPORT_SLOWEST_MAX);
 	if (options->around > REPORT_AROUND_MAX)
-		return say_error(COMMAND_USAGE, NULL, "`--around` can be %u at most",
+		return message_error(COMMAND_USAGE, NULL, "`--around` can be %u at most",
 				REPORT_AROUND_MAX);
 	return COMMAND_DONE;
 }
@@ -125,7 +125,7 @@ static int report_check_options(const struct report_options *options)
 static int report_start(struct report *report, const struct parsed *parsed)
 {
 	const struct report_options *options = report->options;
-	struct walk_options walk = {
+	struct report_walk_options walk = {
 			.verb = "report",
 			.dir = parsed->operands[0],
 			.patterns = &options->patterns,
@@ -150,7 +150,7 @@ static int report_start(struct report *report, const struct parsed *parsed)
 				&report->pairs, &options->pairs, options->key, options->across);
 	report->slowest = calloc(PAIR_RULES_MAX, sizeof(*report->slowest));
 	if (!status && !report->slowest)
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status)
 		status = walk_prepare(&report->walk, &walk);
 	if (!status)
@@ -162,7 +162,7 @@ static int report_start(struct report *report, const struct parsed *parsed)
 	report->pairs.by_call = true;
 	if (!status && (options->calls || options->tree || options->pairs.count) &&
 			gaps_read(&report->gaps, parsed->operands[0]))
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	report->walk.own_create = report_create_class;
 	report->walk.own_free = report_free_class;
 	report->walk.user = report;
@@ -206,31 +206,31 @@ static int report_read_all(struct report *report)
 
 static void note_of_calls(const struct report *report)
 {
-	const struct calls *calls = &report->calls;
+	const struct report_calls *calls = &report->calls;
 	uint64_t unfinished = 0, lost = 0;
-	char number[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX];
 
 	if (!calls->functions.count)
-		say_note_hint("record calls with `side trace -c COMMAND --function '*' --exit`",
+		message_note_hint("record calls with `side trace -c COMMAND --function '*' --exit`",
 				"no event is a call");
 	for (uint32_t i = 0; i < calls->functions.count; i++) {
-		unfinished += calls->figures[i].unfinished;
-		lost += calls->figures[i].lost;
+		unfinished += calls->stats[i].unfinished;
+		lost += calls->stats[i].lost;
 	}
 	if (unfinished)
-		say_note("calls without a return (left, or open at the end): %s; each is taken to end with the call around it, or with the last event of its thread",
-				say_number(unfinished, number));
+		message_note("calls without a return (left, or open at the end): %s; each is taken to end with the call around it, or with the last event of its thread",
+				format_number(unfinished, number));
 	if (lost)
-		say_note("calls whose return may be among the lost events: %s; their times are left out",
-				say_number(lost, number));
+		message_note("calls whose return may be among the lost events: %s; their times are left out",
+				format_number(lost, number));
 	if (calls->unbegun)
-		say_note("returns without an entry: %s; they are under no caller",
-				say_number(calls->unbegun, number));
+		message_note("returns without an entry: %s; they are under no caller",
+				format_number(calls->unbegun, number));
 	if (calls->branch_keys.refused)
-		say_note("the tree has only the first %u branches", CALLS_BRANCHES_MAX);
+		message_note("the tree has only the first %u branches", CALLS_BRANCHES_MAX);
 	if (calls->too_deep)
-		say_note("calls deeper than %u have no times of their own: %s", CALLS_DEPTH_MAX,
-				say_number(calls->too_deep, number));
+		message_note("calls deeper than %u have no times of their own: %s", CALLS_DEPTH_MAX,
+				format_number(calls->too_deep, number));
 }
 
 static void note_no_value(const char *option, const char *expression, const struct missing *missing)
@@ -238,10 +238,10 @@ static void note_no_value(const char *option, const char *expression, const stru
 	char text[MISSING_TEXT_SIZE], hint[NEAREST_TEXT_SIZE];
 
 	if (missing_is_known(missing))
-		say_note_hint(missing_hint(missing, hint), "no event has a value of `%s%s`: %s",
+		message_note_hint(missing_hint(missing, hint), "no event has a value of `%s%s`: %s",
 				option, expression, missing_text(missing, text));
 	else
-		say_note("no event has a value of `%s%s`", option, expression);
+		message_note("no event has a value of `%s%s`", option, expression);
 }
 
 /* Names that are misspelled: no event has such a field, or is called so. */
@@ -249,7 +249,7 @@ static void note_what_is_misspelled(const struct report *report)
 {
 	const struct missing *by = &report->missing[MISSING_BY];
 	const struct missing *key = &report->missing[MISSING_KEY];
-	const struct walk *walk = &report->walk;
+	const struct report_walk *walk = &report->walk;
 
 	if (report->by == BY_VALUE && missing_is_known(by))
 		note_no_value("--by ", report->by_value.text, by);
@@ -273,29 +273,30 @@ static void note_what_is_missing(const struct report *report)
 		bool any = false;
 
 		for (uint32_t k = 0; k < report->histogram_keys.count; k++)
-			any |= report->histogram_figures[k].which == i;
+			any |= report->histogram_stats[k].which == i;
 		if (!any && !report->not_numbers[i])
 			note_no_value("", report->histograms[i].text,
 					&report->missing[MISSING_HISTOGRAMS + i]);
 		if (report->not_numbers[i])
-			say_note("values of `%s` that are no numbers are not counted",
+			message_note("values of `%s` that are no numbers are not counted",
 					report->histograms[i].text);
 	}
 	if (report->options->calls || report->options->tree)
 		note_of_calls(report);
 	report_callers_note(report);
 	if (report->caller_keys.refused)
-		say_note("only the first %u different callers were counted", REPORT_CALLERS_MAX);
+		message_note("only the first %u different callers were counted",
+				REPORT_CALLERS_MAX);
 	if (report->groups.refused)
-		say_note("`--by` has more than %u different values: all further ones are one group",
+		message_note("`--by` has more than %u different values: all further ones are one group",
 				REPORT_GROUPS_MAX);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
 		if (report->pairs.rules[i].not_kept)
-			say_note("too many `%s` were open at a time: some were not followed to their end",
+			message_note("too many `%s` were open at a time: some were not followed to their end",
 					report->pairs.rules[i].begin_text);
 		if (report->pairs.rules[i].no_key &&
 				!missing_is_known(&report->missing[MISSING_KEY]))
-			say_note("some events of the pair `%s` `%s` have no value of `--key`",
+			message_note("some events of the pair `%s` `%s` have no value of `--key`",
 					report->pairs.rules[i].begin_text,
 					report->pairs.rules[i].end_text);
 	}
@@ -313,7 +314,7 @@ static int report_print_results(struct report *report)
 				      : report_print_text(report, &around);
 	report_around_free(&around);
 	if (status < 0)
-		return say_error(COMMAND_FAILED, NULL, "cannot report %s: %s",
+		return message_error(COMMAND_FAILED, NULL, "cannot report %s: %s",
 				report->walk.options.dir, strerror(-status));
 	if (!status)
 		note_what_is_missing(report);
@@ -323,7 +324,7 @@ static int report_print_results(struct report *report)
 static void free_report(struct report *report)
 {
 	walk_close(&report->walk);
-	who_free(&report->who);
+	identity_free(&report->identity);
 	pairs_free(&report->pairs);
 	calls_free(&report->calls);
 	gaps_free(&report->gaps);
@@ -331,9 +332,9 @@ static void free_report(struct report *report)
 	for (uint32_t i = 0; i < report->histogram_count; i++)
 		where_free(&report->histograms[i]);
 	for (uint32_t i = 0; i < report->histogram_keys.count; i++)
-		figures_free(&report->histogram_figures[i].figures);
+		report_stats_free(&report->histogram_stats[i].stats);
 	for (uint32_t i = 0; i < report->pair_keys.count; i++)
-		figures_free(&report->pair_figures[i].figures);
+		report_stats_free(&report->pair_stats[i].stats);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++)
 		free(report->slowest[i].items);
 	keys_free(&report->names);
@@ -347,8 +348,8 @@ static void free_report(struct report *report)
 	free(report->histograms);
 	free(report->not_numbers);
 	free(report->missing);
-	free(report->histogram_figures);
-	free(report->pair_figures);
+	free(report->histogram_stats);
+	free(report->pair_stats);
 	free(report->slowest);
 	free(report->processes);
 	free(report->rows);
@@ -364,7 +365,8 @@ int cmd_report(const struct parsed *parsed)
 	struct report report = {
 			.options = &parsed->options.report,
 			.json = parsed->common.json,
-			.colour = !parsed->common.json && say_color(stdout, parsed->common.color),
+			.colour = !parsed->common.json &&
+					output_has_color(stdout, parsed->common.color),
 	};
 	int status = report_start(&report, parsed);
 
@@ -372,7 +374,7 @@ int cmd_report(const struct parsed *parsed)
 		int ret = report_read_all(&report);
 
 		if (ret)
-			status = say_error(COMMAND_FAILED, NULL, "cannot go on reading %s: %s",
+			status = message_error(COMMAND_FAILED, NULL, "cannot go on reading %s: %s",
 					parsed->operands[0], strerror(-ret));
 		else
 			status = report_print_results(&report);
@@ -420,25 +422,26 @@ uint32_t *report_row_order(const struct report *report)
 	return order;
 }
 
-static int by_figures(const void *one, const void *other, void *user)
+static int report_compare_stats(const void *one, const void *other, void *user)
 {
-	const struct report_figures *items = user;
-	const struct report_figures *left = &items[*(const uint32_t *)one];
-	const struct report_figures *right = &items[*(const uint32_t *)other];
+	const struct report_stats *items = user;
+	const struct report_stats *left = &items[*(const uint32_t *)one];
+	const struct report_stats *right = &items[*(const uint32_t *)other];
 
 	if (left->which != right->which)
 		return left->which < right->which ? -1 : 1;
-	if (left->figures.count != right->figures.count)
-		return left->figures.count > right->figures.count ? -1 : 1;
+	if (left->stats.count != right->stats.count)
+		return left->stats.count > right->stats.count ? -1 : 1;
 	return left->group < right->group ? -1 : left->group > right->group;
 }
 
-uint32_t *report_figures_order(const struct report_figures *items, uint32_t count)
+uint32_t *report_stats_order(const struct report_stats *items, uint32_t count)
 {
 	uint32_t *order = numbers(count);
 
 	if (order && count)
-		qsort_r(order, count, sizeof(*order), by_figures, (void *)(uintptr_t)items);
+		qsort_r(order, count, sizeof(*order), report_compare_stats,
+				(void *)(uintptr_t)items);
 	return order;
 }
 
@@ -503,15 +506,15 @@ uint32_t *report_loss_order(const struct report *report, uint32_t *count)
 /* A trace of several processes loses events of none of them in particular. */
 bool report_is_process(const struct report *report, uint32_t number)
 {
-	return report->who.processes[number].pid >= 0 ||
-			(number < report->process_room && report->processes[number].events);
+	return report->identity.processes[number].pid >= 0 ||
+			(number < report->process_capacity && report->processes[number].events);
 }
 
 uint32_t report_process_count(const struct report *report)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < report->who.keys.count; i++)
+	for (uint32_t i = 0; i < report->identity.keys.count; i++)
 		count += report_is_process(report, i);
 	return count;
 }

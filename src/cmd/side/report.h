@@ -84,10 +84,10 @@ struct report_caller {
 };
 
 /* A distribution in one group: of a value (--histogram) or of durations (--pair). */
-struct report_figures {
+struct report_stats {
 	uint32_t which; /* Number of the histogram or rule. */
 	uint32_t group;
-	struct figures figures;
+	struct stats stats;
 };
 
 /* One of the slowest pairs. */
@@ -120,8 +120,8 @@ struct report {
 	const struct report_options *options;
 	bool json, colour;
 	bool counts, losses; /* The sections that are printed. */
-	struct walk walk;
-	struct who who;
+	struct report_walk walk;
+	struct identity identity;
 
 	uint64_t events;
 	uint64_t untimed;
@@ -129,7 +129,7 @@ struct report {
 	struct timeline timeline;
 	uint64_t lost_packets, lost_bytes;
 	struct report_process *processes;
-	uint32_t process_room;
+	uint32_t process_capacity;
 
 	enum report_by by;
 	struct where by_value;
@@ -143,14 +143,14 @@ struct report {
 	struct where *histograms;
 	uint32_t histogram_count;
 	struct keys histogram_keys;
-	struct report_figures *histogram_figures;
+	struct report_stats *histogram_stats;
 	uint64_t *not_numbers; /* A histogram. */
 
 	struct missing *missing; /* An expression: enum report_missing. */
 
-	struct pairs pairs;
+	struct report_pairs pairs;
 	struct keys pair_keys;
-	struct report_figures *pair_figures;
+	struct report_stats *pair_stats;
 	struct report_slowest *slowest; /* A rule. */
 
 	struct keys scopes; /* Threads, for --around: how many events each has had. */
@@ -164,7 +164,7 @@ struct report {
 	bool any_probe;         /* Some event is that of a probe. */
 	struct symbols *symbols;
 
-	struct calls calls;
+	struct report_calls calls;
 	struct gaps gaps; /* For calls and pairs. */
 
 	struct keys loss_keys;
@@ -173,7 +173,7 @@ struct report {
 
 /* The state of a class of events. */
 struct report_class {
-	struct who_class who;
+	struct identity_class identity;
 	struct pair_class pair;
 	struct calls_class calls;
 	uint32_t name;
@@ -247,7 +247,7 @@ int report_print_json(struct report *report, const struct report_around *around)
 
 /* What both print, in the order in which they print it: indexes, malloc'ed; NULL without memory. */
 uint32_t *report_row_order(const struct report *report);
-uint32_t *report_figures_order(const struct report_figures *items, uint32_t count);
+uint32_t *report_stats_order(const struct report_stats *items, uint32_t count);
 uint32_t *report_caller_order(const struct report *report, uint32_t *count);
 /* Not what the packets counted, where the recorder says more. */
 uint32_t *report_loss_order(const struct report *report, uint32_t *count);

@@ -14,7 +14,7 @@
 static bool find_mapped(pid_t pid, const char *file, char ret_path[PATH_MAX])
 {
 	char path[64], *line = NULL, *slash;
-	size_t room = 0;
+	size_t capacity = 0;
 	bool found = false;
 	FILE *maps;
 
@@ -22,7 +22,7 @@ static bool find_mapped(pid_t pid, const char *file, char ret_path[PATH_MAX])
 	maps = fopen(path, "re");
 	if (!maps)
 		return false;
-	while (!found && getline(&line, &room, maps) > 0) {
+	while (!found && getline(&line, &capacity, maps) > 0) {
 		found = strstr(line, file) != NULL;
 		slash = found && ret_path ? strchr(line, '/') : NULL;
 		if (slash) {

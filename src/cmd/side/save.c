@@ -32,7 +32,7 @@ static int print_definitions(FILE *out, struct json_object *definitions)
 		if (control_text_print(definition,
 				    JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED, &text)) {
 			control_text_free(&text);
-			return say_error(COMMAND_FAILED, NULL, "cannot save: out of memory");
+			return message_error(COMMAND_FAILED, NULL, "cannot save: out of memory");
 		}
 		fprintf(out, "%s\n", text.text);
 		control_text_free(&text);
@@ -45,7 +45,7 @@ static int save_answer(struct json_object *answer, FILE *out)
 	struct json_object *definitions = ask_list(answer, "definitions");
 
 	if (!definitions || !json_object_array_length(definitions))
-		return say_error(COMMAND_FAILED, "`side create` makes one",
+		return message_error(COMMAND_FAILED, "`side create` makes one",
 				"there is no session to save");
 	return print_definitions(out, definitions);
 }
@@ -53,7 +53,7 @@ static int save_answer(struct json_object *answer, FILE *out)
 static int save_one(struct ask *ask, const char *name, FILE *out)
 {
 	struct json_object *answer;
-	int status = ask_call(ask, control_request("save", name), ASK_PATIENCE_MS, &answer);
+	int status = ask_call(ask, control_request("save", name), ASK_TIMEOUT_MS, &answer);
 
 	if (!status)
 		status = save_answer(answer, out);
@@ -64,14 +64,14 @@ static int save_one(struct ask *ask, const char *name, FILE *out)
 static int save(struct ask *ask, const struct parsed *parsed, FILE *out)
 {
 	const struct control_options *options = &parsed->options.control;
-	char room[ASK_NAME_MAX];
+	char buffer[ASK_NAME_MAX];
 	const char *name;
 	int status = COMMAND_DONE;
 
 	if (options->all)
 		return save_one(ask, NULL, out);
 	if (parsed->operand_count < 2) {
-		status = ask_which(ask, parsed->operands[0], options->session, room, &name);
+		status = ask_which(ask, parsed->operands[0], options->session, buffer, &name);
 		return status ? status : save_one(ask, name, out);
 	}
 	for (int i = 0; i < parsed->operand_count && !status; i++)
@@ -88,7 +88,7 @@ static int save_write_file(const char *path, const char *text, size_t size)
 		written = false;
 	if (written)
 		return COMMAND_DONE;
-	return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+	return message_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
 			"cannot write %s: %s", path, strerror(errno));
 }
 
@@ -102,7 +102,7 @@ int cmd_save(const struct parsed *parsed)
 	int status, printed;
 
 	if (options->all && (parsed->operand_count || options->session))
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--all` is all sessions, and some are named");
 	status = ask_connect_only(&ask, options->system);
 	if (status)
@@ -111,15 +111,15 @@ int cmd_save(const struct parsed *parsed)
 	out = open_memstream(&text, &size);
 	if (out)
 		status = save(&ask, parsed, out);
-	if (!out || !say_text_end(out, &text))
-		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+	if (!out || !text_stream_end(out, &text))
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	ask_close(&ask);
 	if (!status && options->file)
 		status = save_write_file(options->file, text, size);
 	else if (!status)
 		fwrite(text, 1, size, stdout);
 	free(text);
-	printed = say_flush(stdout);
+	printed = output_flush(stdout);
 	return status ? status : printed;
 }
 
@@ -130,20 +130,20 @@ static int save_read_all(int fd, const char *path, char **text, size_t *size)
 	*size = 0;
 	*text = malloc(FILE_SIZE_MAX + 1);
 	if (!*text)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	for (;;) {
 		ssize_t got = read(fd, *text + *size, FILE_SIZE_MAX + 1 - *size);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return say_error(COMMAND_FAILED, NULL, "cannot read %s: %s", path,
+			return message_error(COMMAND_FAILED, NULL, "cannot read %s: %s", path,
 					strerror(errno));
 		*size += (size_t)got;
 		if (!got)
 			return COMMAND_DONE;
 		if (*size > FILE_SIZE_MAX)
-			return say_error(COMMAND_FAILED, NULL,
+			return message_error(COMMAND_FAILED, NULL,
 					"cannot load %s: it has more than %u MiB", path,
 					FILE_SIZE_MAX >> 20);
 	}
@@ -156,7 +156,7 @@ static int save_read_file(const char *path, char **text, size_t *size)
 
 	*text = NULL;
 	if (fd < 0)
-		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+		return message_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 				errno == ENOENT ? "`side save -o FILE` writes one" : NULL,
 				"cannot load %s: %s", path, strerror(errno));
 	status = save_read_all(fd, path, text, size);
@@ -188,14 +188,14 @@ static int load_one(struct loading *loading, struct json_object *definition)
 		if (options->asked.count)
 			ask_add(request, "force", json_object_new_boolean(true));
 	}
-	status = ask_call(&loading->ask, request, ASK_PATIENCE_MS, &answer);
+	status = ask_call(&loading->ask, request, ASK_TIMEOUT_MS, &answer);
 	if (status)
 		return status;
 	current_try_write(&loading->ask, ask_text(answer, "session"));
 	if (loading->parsed->common.json)
 		note_status(loading, ask_print_json("load", answer));
 	else
-		say_note_hint("`side start` begins", "loaded session %s",
+		message_note_hint("`side start` begins", "loaded session %s",
 				ask_text(answer, "session"));
 	note_status(loading,
 			loading->probes(loading->parsed, &loading->ask, ask_text(answer, "session"),
@@ -218,12 +218,12 @@ static int parse_text(const char *path, const char *text, size_t size, struct js
 			return COMMAND_DONE;
 		object = json_parse_deep(text + at, size - at, FILE_DEPTH_MAX, &parsed, &error);
 		if (!object && error.kind != CONTROL_FAILED)
-			return say_error(COMMAND_FAILED, "`side save` writes such files",
+			return message_error(COMMAND_FAILED, "`side save` writes such files",
 					"cannot load %s: there is no JSON object at byte %zu", path,
 					at + 1);
 		if (!object || json_object_array_add(objects, object)) {
 			json_object_put(object);
-			return say_error(COMMAND_FAILED, NULL, "cannot load %s: out of memory",
+			return message_error(COMMAND_FAILED, NULL, "cannot load %s: out of memory",
 					path);
 		}
 	}
@@ -233,16 +233,16 @@ static int load_text(struct loading *loading, const char *path, const char *text
 {
 	struct json_object *objects = json_object_new_array();
 	const char *name = loading->parsed->options.control.session;
-	int status = objects
-			? parse_text(path, text, size, objects)
-			: say_error(COMMAND_FAILED, NULL, "cannot load %s: out of memory", path);
+	int status = objects ? parse_text(path, text, size, objects)
+			     : message_error(COMMAND_FAILED, NULL, "cannot load %s: out of memory",
+					       path);
 	size_t count = objects ? json_object_array_length(objects) : 0;
 
 	if (!status && !count)
-		status = say_error(COMMAND_FAILED, "`side save` writes such files",
+		status = message_error(COMMAND_FAILED, "`side save` writes such files",
 				"cannot load %s: it is empty", path);
 	if (!status && count > 1 && name)
-		status = say_error(COMMAND_USAGE, "leave `--session` out",
+		status = message_error(COMMAND_USAGE, "leave `--session` out",
 				"%s has several sessions, which cannot all be called %s", path,
 				name);
 	for (size_t i = 0; i < count && !status; i++)
@@ -273,7 +273,7 @@ int cmd_load(const struct parsed *parsed, load_probes *probes)
 	int status, printed;
 
 	if (options->session && parsed->operand_count > 1)
-		return say_error(COMMAND_USAGE, "leave `--session` out",
+		return message_error(COMMAND_USAGE, "leave `--session` out",
 				"several files cannot all become %s", options->session);
 	status = ask_connect(&loading.ask, options->system, options->no_daemon);
 	if (status)
@@ -281,7 +281,7 @@ int cmd_load(const struct parsed *parsed, load_probes *probes)
 	for (int i = 0; i < parsed->operand_count && !status; i++)
 		status = load_file(&loading, parsed->operands[i]);
 	ask_close(&loading.ask);
-	printed = say_flush(stdout);
+	printed = output_flush(stdout);
 	status = status ? status : loading.worst;
 	return status ? status : printed;
 }

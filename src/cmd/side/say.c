@@ -24,9 +24,9 @@ static struct {
 	bool verbose;
 	bool color;
 	bool paged;
-} say;
+} output;
 
-bool say_color(FILE *stream, int mode)
+bool output_has_color(FILE *stream, int mode)
 {
 	const char *off = getenv("NO_COLOR"), *terminal = getenv("TERM");
 
@@ -36,43 +36,43 @@ bool say_color(FILE *stream, int mode)
 		return false;
 	if (terminal && !strcmp(terminal, "dumb"))
 		return false;
-	return (say.paged && stream == stdout) || isatty(fileno(stream));
+	return (output.paged && stream == stdout) || isatty(fileno(stream));
 }
 
-void say_start(const struct common_options *common, const char *verb)
+void output_start(const struct common_options *common, const char *verb)
 {
-	say.verb = verb;
-	say.json = common->json;
-	say.quiet = common->quiet;
-	say.verbose = common->verbose;
-	say.color = say_color(stderr, common->color);
+	output.verb = verb;
+	output.json = common->json;
+	output.quiet = common->quiet;
+	output.verbose = common->verbose;
+	output.color = output_has_color(stderr, common->color);
 }
 
-const char *say_label(bool severe)
+const char *message_label(bool severe)
 {
-	if (!say.color)
+	if (!output.color)
 		return "side:";
 	return severe ? "\033[1;31mside:\033[0m" : "\033[1mside:\033[0m";
 }
 
-const char *say_hint_label(void)
+const char *message_hint_label(void)
 {
-	return say.color ? "\033[1mhint:\033[0m" : "hint:";
+	return output.color ? "\033[1mhint:\033[0m" : "hint:";
 }
 
-void say_is_paged(void)
+void output_set_paged(void)
 {
-	say.paged = true;
+	output.paged = true;
 }
 
-bool say_is_json(void)
+bool output_is_json(void)
 {
-	return say.json;
+	return output.json;
 }
 
-bool say_is_quiet(void)
+bool output_is_silent(void)
 {
-	return say.quiet;
+	return output.quiet;
 }
 
 static size_t message_utf8_length(const unsigned char *text)
@@ -86,7 +86,7 @@ static bool message_is_c1_control(const unsigned char *at, size_t length)
 	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
 }
 
-void say_json_string(FILE *out, const char *text)
+void print_json_string(FILE *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
@@ -109,12 +109,12 @@ void say_json_string(FILE *out, const char *text)
 	putc('"', out);
 }
 
-void say_json_hint(FILE *out, const char *hint)
+void print_json_hint(FILE *out, const char *hint)
 {
 	fputs(",\"hint\":", out);
-	say_json_string(out, hint);
+	print_json_string(out, hint);
 	fputs(",\"mend\":", out);
-	say_json_string(out, hint);
+	print_json_string(out, hint);
 }
 
 /* The next character, or its visible form. Returns the length of the character in @at. */
@@ -133,7 +133,7 @@ static size_t printable_form(const unsigned char *at, char form[8])
 	return length;
 }
 
-void say_put_printable(FILE *out, const char *text)
+void print_printable(FILE *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	char form[8];
@@ -144,7 +144,7 @@ void say_put_printable(FILE *out, const char *text)
 	}
 }
 
-const char *say_printable(const char *text, char *printable, size_t size)
+const char *format_printable(const char *text, char *printable, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t used = 0;
@@ -164,12 +164,12 @@ const char *say_printable(const char *text, char *printable, size_t size)
 }
 
 /* Something in a text that the user wrote. */
-struct place {
+struct source_position {
 	const char *text;
 	unsigned int column;
 };
 
-#define PLACE_LINE_MAX 240
+#define SOURCE_LINE_MAX 240
 
 /* As wide as it is shown: characters, not bytes. */
 static size_t shown_width(const char *text)
@@ -182,18 +182,19 @@ static size_t shown_width(const char *text)
 }
 
 /* The text, and a mark below the column. */
-static void message_print_source_line(FILE *out, const struct place *place)
+static void message_print_source_line(FILE *out, const struct source_position *location)
 {
-	char before[4 * PLACE_LINE_MAX], after[4 * PLACE_LINE_MAX], head[PLACE_LINE_MAX];
-	size_t length = strlen(place->text), column = place->column ? place->column - 1 : 0;
+	char before[4 * SOURCE_LINE_MAX], after[4 * SOURCE_LINE_MAX], head[SOURCE_LINE_MAX];
+	size_t length = strlen(location->text),
+	       column = location->column ? location->column - 1 : 0;
 
-	if (length >= PLACE_LINE_MAX)
+	if (length >= SOURCE_LINE_MAX)
 		return;
 	column = column < length ? column : length;
-	memcpy(head, place->text, column);
+	memcpy(head, location->text, column);
 	head[column] = '\0';
-	say_printable(head, before, sizeof(before));
-	say_printable(place->text + column, after, sizeof(after));
+	format_printable(head, before, sizeof(before));
+	format_printable(location->text + column, after, sizeof(after));
 	fprintf(out, "  %s%s\n  %*s^\n", before, after, (int)shown_width(before), "");
 }
 
@@ -206,58 +207,58 @@ static void print_hint(FILE *out, const char *hint)
 		size_t length = strcspn(hint, "\n");
 
 		snprintf(line, sizeof(line), "%.*s", (int)length, hint);
-		fprintf(out, "%s %s\n", say_hint_label(),
-				say_printable(line, printable, sizeof(printable)));
+		fprintf(out, "%s %s\n", message_hint_label(),
+				format_printable(line, printable, sizeof(printable)));
 		hint += length + (hint[length] == '\n');
 	}
 }
 
 static void message_print_json(FILE *out, const char *type, enum command_status status,
-		const char *message, const char *hint, const struct place *place)
+		const char *message, const char *hint, const struct source_position *location)
 {
-	fprintf(out, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
-	if (say.verb) {
+	fprintf(out, "{\"schema\":%d,\"type\":\"%s\"", OUTPUT_JSON_SCHEMA, type);
+	if (output.verb) {
 		fputs(",\"verb\":", out);
-		say_json_string(out, say.verb);
+		print_json_string(out, output.verb);
 	}
 	if (status != COMMAND_DONE)
 		fprintf(out, ",\"status\":%d", status);
 	fputs(",\"message\":", out);
-	say_json_string(out, message);
+	print_json_string(out, message);
 	if (hint && *hint)
-		say_json_hint(out, hint);
-	if (place) {
+		print_json_hint(out, hint);
+	if (location) {
 		fputs(",\"text\":", out);
-		say_json_string(out, place->text);
-		fprintf(out, ",\"column\":%u", place->column);
+		print_json_string(out, location->text);
+		fprintf(out, ",\"column\":%u", location->column);
 	}
 	fputs("}\n", out);
 }
 
 static void message_print_text(FILE *out, const char *color, const char *message, const char *hint,
-		const struct place *place)
+		const struct source_position *location)
 {
 	char printable[4 * MESSAGE_MAX];
 
-	say_printable(message, printable, sizeof(printable));
-	fprintf(out, "%sside:%s %s\n", say.color ? color : "", say.color ? "\033[0m" : "",
+	format_printable(message, printable, sizeof(printable));
+	fprintf(out, "%sside:%s %s\n", output.color ? color : "", output.color ? "\033[0m" : "",
 			printable);
-	if (place)
-		message_print_source_line(out, place);
+	if (location)
+		message_print_source_line(out, location);
 	if (hint)
 		print_hint(out, hint);
 }
 
 static void print_parts(FILE *out, const char *type, const char *color, enum command_status status,
-		const char *message, const char *hint, const struct place *place)
+		const char *message, const char *hint, const struct source_position *location)
 {
-	if (say.json)
-		message_print_json(out, type, status, message, hint, place);
+	if (output.json)
+		message_print_json(out, type, status, message, hint, location);
 	else
-		message_print_text(out, color, message, hint, place);
+		message_print_text(out, color, message, hint, location);
 }
 
-bool say_text_end(FILE *out, char **text)
+bool text_stream_end(FILE *out, char **text)
 {
 	bool is_whole = !ferror(out);
 
@@ -274,7 +275,7 @@ bool say_text_end(FILE *out, char **text)
  * message it is written in pieces.
  */
 static void print_message(const char *type, const char *color, enum command_status status,
-		const char *message, const char *hint, const struct place *place)
+		const char *message, const char *hint, const struct source_position *location)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -282,20 +283,20 @@ static void print_message(const char *type, const char *color, enum command_stat
 	bool is_whole = out;
 
 	if (out) {
-		print_parts(out, type, color, status, message, hint, place);
-		is_whole = say_text_end(out, &text);
+		print_parts(out, type, color, status, message, hint, location);
+		is_whole = text_stream_end(out, &text);
 	}
 	progress_clear();
 	fflush(stdout);
 	if (is_whole)
 		fputs(text, stderr);
 	else
-		print_parts(stderr, type, color, status, message, hint, place);
+		print_parts(stderr, type, color, status, message, hint, location);
 	fflush(stderr);
 	free(text);
 }
 
-int say_error(enum command_status status, const char *hint, const char *format, ...)
+int message_error(enum command_status status, const char *hint, const char *format, ...)
 {
 	char message[MESSAGE_MAX];
 	va_list arguments;
@@ -307,23 +308,23 @@ int say_error(enum command_status status, const char *hint, const char *format, 
 	return (int)status;
 }
 
-int say_cannot_find_running(int ret)
+int print_search_error(int ret)
 {
-	return say_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
+	return message_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
 			ret == -ENOMEM ? "out of memory" : strerror(-ret));
 }
 
-int say_error_at(enum command_status status, const char *hint, const char *text,
+int message_error_at(enum command_status status, const char *hint, const char *text,
 		unsigned int column, const char *format, ...)
 {
-	const struct place place = {.text = text, .column = column};
+	const struct source_position location = {.text = text, .column = column};
 	char message[MESSAGE_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("error", "\033[1;31m", status, message, hint, &place);
+	print_message("error", "\033[1;31m", status, message, hint, &location);
 	return (int)status;
 }
 
@@ -332,13 +333,13 @@ static __attribute__((format(printf, 2, 0))) void print_note(
 {
 	char message[MESSAGE_MAX];
 
-	if (say.quiet)
+	if (output.quiet)
 		return;
 	vsnprintf(message, sizeof(message), format, arguments);
 	print_message("note", "\033[1m", COMMAND_DONE, message, hint, NULL);
 }
 
-void say_note(const char *format, ...)
+void message_note(const char *format, ...)
 {
 	va_list arguments;
 
@@ -347,7 +348,7 @@ void say_note(const char *format, ...)
 	va_end(arguments);
 }
 
-void say_note_hint(const char *hint, const char *format, ...)
+void message_note_hint(const char *hint, const char *format, ...)
 {
 	va_list arguments;
 
@@ -356,12 +357,12 @@ void say_note_hint(const char *hint, const char *format, ...)
 	va_end(arguments);
 }
 
-void say_detail(const char *format, ...)
+void message_detail(const char *format, ...)
 {
 	char message[MESSAGE_MAX];
 	va_list arguments;
 
-	if (!say.verbose || say.quiet)
+	if (!output.verbose || output.quiet)
 		return;
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
@@ -369,18 +370,18 @@ void say_detail(const char *format, ...)
 	print_message("detail", "\033[2m", COMMAND_DONE, message, NULL, NULL);
 }
 
-int say_flush(FILE *out)
+int output_flush(FILE *out)
 {
 	if (!fflush(out) && !ferror(out))
 		return COMMAND_DONE;
 	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
 	if (errno == EPIPE)
 		return COMMAND_SIGNAL + SIGPIPE;
-	return say_error(COMMAND_FAILED, NULL, "cannot write to standard output: %s",
+	return message_error(COMMAND_FAILED, NULL, "cannot write to standard output: %s",
 			strerror(errno));
 }
 
-const char *say_number(uint64_t number, char text[SAY_NUMBER_MAX])
+const char *format_number(uint64_t number, char text[FORMAT_NUMBER_MAX])
 {
 	char digits[24];
 	size_t count = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, number), used = 0;
@@ -394,32 +395,32 @@ const char *say_number(uint64_t number, char text[SAY_NUMBER_MAX])
 	return text;
 }
 
-const char *say_events(uint64_t count, char text[SAY_NUMBER_MAX])
+const char *format_events(uint64_t count, char text[FORMAT_NUMBER_MAX])
 {
-	char number[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX];
 
-	say_number(count, number);
-	snprintf(text, SAY_NUMBER_MAX, "%.26s event%s", number, count == 1 ? "" : "s");
+	format_number(count, number);
+	snprintf(text, FORMAT_NUMBER_MAX, "%.26s event%s", number, count == 1 ? "" : "s");
 	return text;
 }
 
-const char *say_size(uint64_t bytes, char text[SAY_NUMBER_MAX])
+const char *format_size(uint64_t bytes, char text[FORMAT_NUMBER_MAX])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	double size = (double)bytes;
 	unsigned int unit = 0;
 
 	if (bytes == 1) {
-		snprintf(text, SAY_NUMBER_MAX, "1 byte");
+		snprintf(text, FORMAT_NUMBER_MAX, "1 byte");
 		return text;
 	}
 	for (; size >= 1024 && unit < 4; unit++)
 		size /= 1024;
-	snprintf(text, SAY_NUMBER_MAX, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
+	snprintf(text, FORMAT_NUMBER_MAX, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
 	return text;
 }
 
-const char *say_quoted(const char *argument, char *text, size_t size)
+const char *format_quoted(const char *argument, char *text, size_t size)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "-_./,:@%+=";

@@ -3,8 +3,8 @@
  * What the program says about itself: errors, notes, details, on standard error, as sentences or as
  * JSON. Data is printed by the verbs.
  */
-#ifndef SIDE_CMD_SAY_H
-#define SIDE_CMD_SAY_H
+#ifndef SIDE_CMD_MESSAGE_H
+#define SIDE_CMD_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,72 +13,73 @@
 #include "command.h"
 
 /* The version of what --json prints; every line has it. */
-#define SAY_JSON_SCHEMA 1
+#define OUTPUT_JSON_SCHEMA 1
 
-void say_start(const struct common_options *common, const char *verb);
+void output_start(const struct common_options *common, const char *verb);
 
 /* Whether colours may be used on that stream, by --color, NO_COLOR, TERM and where it leads. */
-bool say_color(FILE *stream, int mode);
+bool output_has_color(FILE *stream, int mode);
 
 /* "side:", as it stands before a message, for lines that a verb prints itself on standard error. */
-const char *say_label(bool severe);
+const char *message_label(bool severe);
 /* "hint:" in the same way. */
-const char *say_hint_label(void);
+const char *message_hint_label(void);
 
 /* From now on standard output is a pipe to a pager, which is shown on a terminal. */
-void say_is_paged(void);
-bool say_is_json(void);
-bool say_is_quiet(void);
+void output_set_paged(void);
+bool output_is_json(void);
+bool output_is_silent(void);
 
 /*
  * "side: PROBLEM: REASON", and below it a line "hint: ..." for each line of @hint, which may be NULL or "". Returns
  * @status, so that a verb can `return say_error(...)`.
  */
-int say_error(enum command_status status, const char *hint, const char *format, ...)
+int message_error(enum command_status status, const char *hint, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 
 /*
  * The same about a location in a text that the user wrote (column from 1, in bytes): the text follows the
  * message, with a mark below that column.
  */
-int say_error_at(enum command_status status, const char *hint, const char *text,
+int message_error_at(enum command_status status, const char *hint, const char *text,
 		unsigned int column, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Something that the user should know, though nothing failed. Not with --quiet. */
-void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void say_note_hint(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void message_note_hint(const char *hint, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
 
 /* Only with --verbose. */
-void say_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void message_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A JSON string with its quotes. Bytes that are not UTF-8 become \u0080 to \u00ff. */
-void say_json_string(FILE *out, const char *text);
+void print_json_string(FILE *out, const char *text);
 
 /* The member "hint", and "mend", its name in earlier releases: the next release does not print that one. */
-void say_json_hint(FILE *out, const char *hint);
+void print_json_hint(FILE *out, const char *hint);
 
 /* Reports that running_find() failed with this negative errno. Returns the status of the command. */
-int say_cannot_find_running(int ret);
+int print_search_error(int ret);
 
 /* 0, or a failure said: what was printed has not all arrived (disk full, closed pipe). */
-int say_flush(FILE *out);
+int output_flush(FILE *out);
 
 /* Finish a text of open_memstream(). False: an allocation failed, and there is no text. */
-bool say_text_end(FILE *out, char **text);
+bool text_stream_end(FILE *out, char **text);
 
 /* Text from elsewhere with control characters made visible; at most size bytes with the NUL. */
-const char *say_printable(const char *text, char *printable, size_t size);
-/* Like say_printable(), but writes the whole text to a stream, and allocates nothing. */
-void say_put_printable(FILE *out, const char *text);
+const char *format_printable(const char *text, char *printable, size_t size);
+/* Like format_printable(), but writes the whole text to a stream, and allocates nothing. */
+void print_printable(FILE *out, const char *text);
 
 /* "1,234,567", "12.3 MiB". Each returns @text. */
-#define SAY_NUMBER_MAX 40
-const char *say_number(uint64_t number, char text[SAY_NUMBER_MAX]);
-const char *say_size(uint64_t bytes, char text[SAY_NUMBER_MAX]);
+#define FORMAT_NUMBER_MAX 40
+const char *format_number(uint64_t number, char text[FORMAT_NUMBER_MAX]);
+const char *format_size(uint64_t bytes, char text[FORMAT_NUMBER_MAX]);
 /* "1,234 events" */
-const char *say_events(uint64_t count, char text[SAY_NUMBER_MAX]);
+const char *format_events(uint64_t count, char text[FORMAT_NUMBER_MAX]);
 
 /* An argument as a shell would need it: quoted if it must be. Returns @text. */
-const char *say_quoted(const char *argument, char *text, size_t size);
+const char *format_quoted(const char *argument, char *text, size_t size);
 
 #endif /* SIDE_CMD_SAY_H */

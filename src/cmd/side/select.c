@@ -17,24 +17,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-int command_select(const struct text_list *words, struct pattern **patterns)
+int command_select(const struct text_list *args, struct pattern **patterns)
 {
 	*patterns = NULL;
-	if (!words->count)
+	if (!args->count)
 		return COMMAND_DONE;
-	*patterns = calloc(words->count, sizeof(**patterns));
+	*patterns = calloc(args->count, sizeof(**patterns));
 	if (!*patterns)
-		return say_error(COMMAND_FAILED, NULL, "cannot read the patterns: out of memory");
-	for (size_t i = 0; i < words->count; i++) {
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot read the patterns: out of memory");
+	for (size_t i = 0; i < args->count; i++) {
 		struct pattern_error error;
 		char text[PATTERN_TEXT_MAX + 256];
 
-		if (!pattern_parse(words->items[i], &(*patterns)[i], &error))
+		if (!pattern_parse(args->items[i], &(*patterns)[i], &error))
 			continue;
-		pattern_error_text(text, sizeof(text), words->items[i], &error);
+		pattern_error_text(text, sizeof(text), args->items[i], &error);
 		free(*patterns);
 		*patterns = NULL;
-		return say_error(COMMAND_USAGE, "`side help patterns` explains them", "%s", text);
+		return message_error(
+				COMMAND_USAGE, "`side help patterns` explains them", "%s", text);
 	}
 	return COMMAND_DONE;
 }
@@ -78,16 +80,16 @@ static bool matches_class(
 }
 
 /* "-e 'db:*' -e net", as it can be typed again. */
-static void quote_patterns(const struct text_list *words, char *text, size_t size)
+static void quote_patterns(const struct text_list *args, char *text, size_t size)
 {
 	size_t used = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < words->count && used < size; i++) {
+	for (size_t i = 0; i < args->count && used < size; i++) {
 		char quoted[2 * PATTERN_TEXT_MAX];
 
 		used += (size_t)snprintf(text + used, size - used, "%s-e %s", i ? " " : "",
-				say_quoted(words->items[i], quoted, sizeof(quoted)));
+				format_quoted(args->items[i], quoted, sizeof(quoted)));
 	}
 }
 
@@ -108,18 +110,18 @@ static void note_pattern(const struct ctf_reader *reader, const char *dir, const
 					.owner = "the trace",
 					.noun = "event class"},
 			reason, hint);
-	say_note_hint(hint, "no event in %s matched %s: %s", dir, matched, reason);
+	message_note_hint(hint, "no event in %s matched %s: %s", dir, matched, reason);
 	free(names);
 }
 
 static void note_patterns(
-		const struct ctf_reader *reader, const char *dir, const struct text_list *words)
+		const struct ctf_reader *reader, const char *dir, const struct text_list *args)
 {
 	char patterns[1024], matched[1032];
 
-	quote_patterns(words, patterns, sizeof(patterns));
+	quote_patterns(args, patterns, sizeof(patterns));
 	snprintf(matched, sizeof(matched), "`%s`", patterns);
-	note_pattern(reader, dir, matched, words->items[0], "-e ");
+	note_pattern(reader, dir, matched, args->items[0], "-e ");
 }
 
 bool command_note_pair(const struct ctf_reader *reader, const char *dir,
@@ -130,7 +132,7 @@ bool command_note_pair(const struct ctf_reader *reader, const char *dir,
 	if (matches_class(reader, pattern, 1))
 		return false;
 	snprintf(matched, sizeof(matched), "%s of `--pair`",
-			say_quoted(text, quoted, sizeof(quoted)));
+			format_quoted(text, quoted, sizeof(quoted)));
 	note_pattern(reader, dir, matched, text, "");
 	return true;
 }
@@ -154,13 +156,13 @@ static void *search_class(void *user, struct walk_class *class, const struct ctf
 }
 
 /* Reads the trace until a class is found for which the filter can be true. */
-static void search_classes(struct filter_search *search, const struct walk_options *options)
+static void search_classes(struct filter_search *search, const struct report_walk_options *options)
 {
-	const struct walk first = {.options = *options};
+	const struct report_walk first = {.options = *options};
 	uint64_t events = 0;
 	struct walk_class *class;
 	struct ctf_item item;
-	struct walk walk;
+	struct report_walk walk;
 
 	if (walk_open_again(&walk, &first))
 		return;
@@ -172,11 +174,11 @@ static void search_classes(struct filter_search *search, const struct walk_optio
 	walk_close(&walk);
 }
 
-static void note_filter(const struct walk_options *options, const char *filter)
+static void note_filter(const struct report_walk_options *options, const char *filter)
 {
 	struct filter_search *search = calloc(1, sizeof(*search));
 	const char *also = options->patterns->count ? " and `-e`" : "";
-	const char *when = view_times_given(&options->times) ? " at that time" : "";
+	const char *when = view_times_is_set(&options->times) ? " at that time" : "";
 	char text[MISSING_TEXT_SIZE], hint[NEAREST_TEXT_SIZE];
 
 	if (!search || where_parse("filter", filter, &search->where)) {
@@ -185,33 +187,33 @@ static void note_filter(const struct walk_options *options, const char *filter)
 	}
 	search_classes(search, options);
 	if (missing_is_known(&search->missing))
-		say_note_hint(missing_hint(&search->missing, hint),
+		message_note_hint(missing_hint(&search->missing, hint),
 				"no event in %s matched `--filter %s`%s%s: %s", options->dir,
 				filter, also, when, missing_text(&search->missing, text));
 	else
-		say_note("no event in %s matched `--filter %s`%s%s", options->dir, filter, also,
+		message_note("no event in %s matched `--filter %s`%s%s", options->dir, filter, also,
 				when);
 	where_free(&search->where);
 	free(search);
 }
 
-void command_nothing_fits(const struct ctf_reader *reader, const struct walk_options *options,
-		const char *filter)
+void command_nothing_fits(const struct ctf_reader *reader,
+		const struct report_walk_options *options, const char *filter)
 {
-	const struct text_list *words = options->patterns;
+	const struct text_list *args = options->patterns;
 	struct pattern *patterns;
 	bool matched = true;
 
-	if (words->count && !command_select(words, &patterns)) {
-		matched = matches_class(reader, patterns, words->count);
+	if (args->count && !command_select(args, &patterns)) {
+		matched = matches_class(reader, patterns, args->count);
 		free(patterns);
 	}
 	if (!matched)
-		note_patterns(reader, options->dir, words);
+		note_patterns(reader, options->dir, args);
 	else if (filter)
 		note_filter(options, filter);
-	else if (words->count)
-		say_note("no event that `-e %s` selects happened in %s%s", words->items[0],
+	else if (args->count)
+		message_note("no event that `-e %s` selects happened in %s%s", args->items[0],
 				options->dir,
-				view_times_given(&options->times) ? " at that time" : "");
+				view_times_is_set(&options->times) ? " at that time" : "");
 }

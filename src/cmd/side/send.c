@@ -23,9 +23,9 @@ static void send_print_message(void *user, bool is_error, const char *sentence)
 {
 	(void)user;
 	if (is_error)
-		say_error(COMMAND_FAILED, NULL, "%s", sentence);
+		message_error(COMMAND_FAILED, NULL, "%s", sentence);
 	else
-		say_note("%s", sentence);
+		message_note("%s", sentence);
 }
 
 struct send_options sending_options(
@@ -38,7 +38,7 @@ struct send_options sending_options(
 			.url = url,
 			.spool = spool,
 			.timeout_ms = timeout / 1000000 ? timeout / 1000000 : 1,
-			.say = send_print_message,
+			.log_message = send_print_message,
 	};
 }
 
@@ -67,15 +67,16 @@ void sending_wait(struct send *send, unsigned int wanted)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void say_delivered(const struct send_status *status, const char *url)
+static void send_print_delivered(const struct send_status *status, const char *url)
 {
-	char bytes[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], place[1024];
+	char bytes[FORMAT_NUMBER_MAX], packets[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX],
+			destination[1024];
 	struct stat file;
 	bool is_file = !strstr(url, "://") && !stat(url, &file) && S_ISREG(file.st_mode);
 
-	if (say_is_json()) {
-		fprintf(stderr, "{\"schema\":%d,\"type\":\"sent\",\"to\":", SAY_JSON_SCHEMA);
-		say_json_string(stderr, url);
+	if (output_is_json()) {
+		fprintf(stderr, "{\"schema\":%d,\"type\":\"sent\",\"to\":", OUTPUT_JSON_SCHEMA);
+		print_json_string(stderr, url);
 		fprintf(stderr,
 				",\"packets\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"events\":%" PRIu64
 				",\"pending\":%" PRIu64 ",\"dropped_packets\":%" PRIu64
@@ -86,47 +87,49 @@ static void say_delivered(const struct send_status *status, const char *url)
 		return;
 	}
 	/* For a relay daemon they are not counted. */
-	say_note("%s %s packet%s, %s%s%s%s, to %s%s", is_file ? "wrote" : "delivered",
-			say_number(status->packets, packets), status->packets == 1 ? "" : "s",
-			say_size(status->bytes, bytes), status->events ? ", " : "",
-			status->events ? say_number(status->events, events) : "",
+	message_note("%s %s packet%s, %s%s%s%s, to %s%s", is_file ? "wrote" : "delivered",
+			format_number(status->packets, packets), status->packets == 1 ? "" : "s",
+			format_size(status->bytes, bytes), status->events ? ", " : "",
+			status->events ? format_number(status->events, events) : "",
 			status->events > 1               ? " events"
 					: status->events ? " event"
 							 : "",
-			is_file ? "the file " : "", say_printable(url, place, sizeof(place)));
+			is_file ? "the file " : "",
+			format_printable(url, destination, sizeof(destination)));
 }
 
-static int say_remainder(const struct send_status *status, const char *url, const char *dir)
+static int send_print_remainder(const struct send_status *status, const char *url, const char *dir)
 {
-	char bytes[SAY_NUMBER_MAX], place[1024], hint[2200], target[1024];
+	char bytes[FORMAT_NUMBER_MAX], destination[1024], hint[2200], target[1024];
 
-	say_printable(dir, place, sizeof(place));
+	format_printable(dir, destination, sizeof(destination));
 	snprintf(hint, sizeof(hint),
 			"`side send %s %s` sends it again (`side receive` takes no packet twice)",
-			place, say_printable(url, target, sizeof(target)));
+			destination, format_printable(url, target, sizeof(target)));
 	if (!status->pending)
-		return say_error(COMMAND_FAILED, hint,
-				"not everything was delivered: what was recorded is in %s", place);
-	return say_error(COMMAND_FAILED, hint,
+		return message_error(COMMAND_FAILED, hint,
+				"not everything was delivered: what was recorded is in %s",
+				destination);
+	return message_error(COMMAND_FAILED, hint,
 			"not everything was delivered: %s remain, and what was recorded is in %s",
-			say_size(status->pending, bytes), place);
+			format_size(status->pending, bytes), destination);
 }
 
 int sending_end(const struct send_status *status, const char *url, const char *dir)
 {
-	char events[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX];
+	char events[FORMAT_NUMBER_MAX], packets[FORMAT_NUMBER_MAX];
 
-	if (!say_is_quiet() || status->dropped_packets)
-		say_delivered(status, url);
+	if (!output_is_silent() || status->dropped_packets)
+		send_print_delivered(status, url);
 	if (status->dropped_packets)
-		say_error(COMMAND_LOST, NULL,
+		message_error(COMMAND_LOST, NULL,
 				"%s event%s in %s packet%s were given up: the receiver was away for longer than the spool lasted",
-				say_number(status->dropped_events, events),
+				format_number(status->dropped_events, events),
 				status->dropped_events == 1 ? "" : "s",
-				say_number(status->dropped_packets, packets),
+				format_number(status->dropped_packets, packets),
 				status->dropped_packets == 1 ? "" : "s");
 	if (status->failed || status->pending)
-		return say_remainder(status, url, dir);
+		return send_print_remainder(status, url, dir);
 	return status->dropped_packets ? COMMAND_LOST : COMMAND_DONE;
 }
 
@@ -193,11 +196,11 @@ static int send_traces(const struct send_options *options)
 	int ret = send_start(options, &send, &error);
 
 	if (ret)
-		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+		return message_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
 				"%s", error.text);
 	if (!has_trace) {
 		send_stop(send, NULL);
-		return say_error(COMMAND_FAILED, "`side record -o DIR` makes one",
+		return message_error(COMMAND_FAILED, "`side record -o DIR` makes one",
 				"there is no trace in %s", options->dir);
 	}
 	sending_wait(send, 2);
@@ -216,9 +219,9 @@ int cmd_send(const struct parsed *parsed)
 	int ret, resolver;
 
 	if (send_check(url, NULL, &error))
-		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
+		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (arguments->speed > UINT32_MAX)
-		return say_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
+		return message_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
 	options.session = arguments->session;
 	options.speed = (uint32_t)arguments->speed;
 	sigemptyset(&signals);
@@ -227,7 +230,7 @@ int cmd_send(const struct parsed *parsed)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	if (sending_confine(dir, url, options.spool, &resolver, &error))
-		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
+		return message_error(COMMAND_FAILED, NULL, "%s", error.text);
 	options.resolver = &resolver;
 	ret = send_traces(&options);
 	if (resolver >= 0)

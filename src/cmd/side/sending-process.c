@@ -154,7 +154,7 @@ static _Noreturn void sending_begin_process(const struct send_options *options, 
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	close(null);
-	child.options.say = sending_sentence;
+	child.options.log_message = sending_sentence;
 	child.options.user = &child;
 	sending_work(&child);
 }
@@ -237,9 +237,9 @@ static void sending_take_in(struct sending_process *process, const struct sendin
 	if (message->kind == SENDING_STATUS)
 		sending_set_status(process, &message->status);
 	else if (message->kind == SENDING_NOTE)
-		say_note("%s", message->text.text);
+		message_note("%s", message->text.text);
 	else if (message->kind == SENDING_ERROR)
-		say_error(COMMAND_FAILED, NULL, "%s", message->text.text);
+		message_error(COMMAND_FAILED, NULL, "%s", message->text.text);
 }
 
 static void *sending_read(void *user)

@@ -41,7 +41,7 @@ int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_r
 struct parsed;
 struct session_options;
 
-struct sending {
+struct sending_state {
 	const char *url; /* NULL: nothing is sent. */
 	char *made;      /* The directory, if it was made for this recording. */
 	struct sending_process *process;
@@ -51,11 +51,11 @@ struct sending {
 };
 
 /* Check the options before the session begins, and give the session an output if it has none. 0 or an exit status. */
-int sending_prepare(struct sending *sending, const struct parsed *parsed,
+int sending_prepare(struct sending_state *sending, const struct parsed *parsed,
 		struct session_options *session);
 /* Call it when the output exists. */
-int sending_start(struct sending *sending, const struct parsed *parsed, const char *output);
+int sending_start(struct sending_state *sending, const struct parsed *parsed, const char *output);
 /* Call it when the trace is complete. A session without output uses `rounds` until it is freed: call it with no output after that. */
-int sending_finish(struct sending *sending, const char *output);
+int sending_finish(struct sending_state *sending, const char *output);
 
 #endif /* SIDE_CMD_SENDING_H */

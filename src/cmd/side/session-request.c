@@ -49,7 +49,7 @@ static int add_owner(struct json_object *request, const char *name, const char *
 	else
 		group = getgrnam(text);
 	if (!password && !group)
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				user ? "`getent passwd` lists them" : "`getent group` lists them",
 				"there is no %s `%.128s`", user ? "user" : "group", text);
 	snprintf(number, sizeof(number), "%lu",
@@ -61,7 +61,7 @@ static int add_owner(struct json_object *request, const char *name, const char *
 static int add_pid(struct json_object *request, const char *name, const char *text)
 {
 	if (!session_request_is_number(text))
-		return say_error(COMMAND_USAGE, "`side track --name` takes names",
+		return message_error(COMMAND_USAGE, "`side track --name` takes names",
 				"`--pid %.128s` is not the number of a process", text);
 	ask_add_text(request, name, text);
 	return COMMAND_DONE;
@@ -78,7 +78,7 @@ static int session_request_add_list_items(struct json_object *request, const cha
 		char *word = strndup(text, length);
 
 		if (!word)
-			return say_error(COMMAND_FAILED, NULL, "out of memory");
+			return message_error(COMMAND_FAILED, NULL, "out of memory");
 		if (*word)
 			status = add(request, name, word);
 		free(word);
@@ -125,8 +125,8 @@ static int session_request_add_path(struct json_object *request, const char *nam
 		snprintf(path, sizeof(path), "%s", text);
 	} else {
 		if (!getcwd(directory, sizeof(directory)))
-			return say_error(COMMAND_FAILED, NULL, "cannot find the directory %s: %s",
-					text, strerror(errno));
+			return message_error(COMMAND_FAILED, NULL,
+					"cannot find the directory %s: %s", text, strerror(errno));
 		snprintf(path, sizeof(path), "%s/%s", directory, text);
 	}
 	ask_add(request, name, json_object_new_string(path));
@@ -139,9 +139,9 @@ static int add_to(struct json_object *request, const char *text)
 	struct send_error error;
 
 	if (send_check(text, NULL, &error))
-		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
+		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (!strcmp(text, "-"))
-		return say_error(COMMAND_USAGE, "write to a FIFO",
+		return message_error(COMMAND_USAGE, "write to a FIFO",
 				"the daemon has no standard output of yours");
 	if (!strstr(text, "://"))
 		return session_request_add_path(request, "to", text);
@@ -178,7 +178,7 @@ static int session_request_add_option(struct json_object *request, const struct 
 		if (!use->text)
 			value = bare(use);
 		else if (use->number > INT64_MAX)
-			return say_error(COMMAND_USAGE, NULL, "`--%s %.64s` is too large",
+			return message_error(COMMAND_USAGE, NULL, "`--%s %.64s` is too large",
 					option->name, use->text);
 		else
 			value = json_object_new_int64((int64_t)use->number);
@@ -200,7 +200,7 @@ static int find_levels(const struct control_options *options, struct levels *lev
 {
 	*levels = (struct levels){NULL, NULL, options};
 	if (options->loglevel && options->loglevel_only)
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--loglevel` and `--loglevel-only` contradict each other");
 	if (options->loglevel)
 		*levels = (struct levels){"@", options->loglevel, options};
@@ -236,9 +236,9 @@ static int add_kernel(struct json_object *request, const char *text,
 		if (size < most)
 			ask_add_text(request, "event", pattern);
 	}
-	return size < most
-			? COMMAND_DONE
-			: say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long", text);
+	return size < most ? COMMAND_DONE
+			   : message_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long",
+					     text);
 }
 
 static int session_request_add_pattern(
@@ -250,14 +250,15 @@ static int session_request_add_pattern(
 		return add_kernel(request, text, levels->options);
 
 	if (levels->sign && *text != '!' && has_level(text))
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`%.128s` has a log level, and `--loglevel` gives another one",
 				text);
 	if (snprintf(pattern, sizeof(pattern), "%s%s%s", text,
 			    levels->sign && *text != '!' ? levels->sign : "",
 			    levels->sign && *text != '!' ? levels->level : "") >=
 			(int)sizeof(pattern))
-		return say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long", text);
+		return message_error(
+				COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long", text);
 	ask_add_text(request, "event", pattern);
 	return COMMAND_DONE;
 }
@@ -272,7 +273,7 @@ static int session_request_add_patterns(
 		char *pattern = strndup(text, length);
 
 		if (!pattern)
-			return say_error(COMMAND_FAILED, NULL, "out of memory");
+			return message_error(COMMAND_FAILED, NULL, "out of memory");
 		if (*pattern)
 			status = session_request_add_pattern(request, pattern, levels);
 		free(pattern);
@@ -292,8 +293,8 @@ static int add_exclusions(struct json_object *request, const struct control_opti
 
 		if (snprintf(pattern, sizeof(pattern), "%s%s", *text == '!' ? "" : "!", text) >=
 				(int)sizeof(pattern))
-			return say_error(COMMAND_USAGE, NULL, "the pattern `%.128s…` is too long",
-					text);
+			return message_error(COMMAND_USAGE, NULL,
+					"the pattern `%.128s…` is too long", text);
 		status = session_request_add_pattern(request, pattern, &none);
 	}
 	return status;
@@ -304,26 +305,26 @@ static int check_kernel(const struct parsed *parsed)
 	const struct control_options *options = &parsed->options.control;
 
 	if (!options->kernel)
-		return options->syscall || options->kernel_buffer || options->kernel_way
-				? say_error(COMMAND_USAGE, "write `--kernel`, too",
+		return options->syscall || options->kernel_buffer || options->kernel_backend
+				? message_error(COMMAND_USAGE, "write `--kernel`, too",
 						  "`--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only")
 				: COMMAND_DONE;
 	if (options->userspace)
-		return say_error(COMMAND_USAGE, "write two commands",
+		return message_error(COMMAND_USAGE, "write two commands",
 				"`--kernel` and `--userspace` are not the same events");
 	if (options->pid || options->exe || options->probes.count || options->global.on)
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				"make it with `perf probe`, and then enable it, as `probe:NAME`",
 				"side puts no probes into the kernel");
 	if (options->loglevel || options->loglevel_only)
-		return say_error(COMMAND_USAGE, "leave it out",
+		return message_error(COMMAND_USAGE, "leave it out",
 				"the kernel's events have no log levels");
 	if (options->contexts.count)
-		return say_error(COMMAND_USAGE, "the events have pid, tid and comm",
+		return message_error(COMMAND_USAGE, "the events have pid, tid and comm",
 				"`--context %.64s` would be of the program that listens to the kernel",
 				options->contexts.items[0]);
 	if (!options->all && !parsed->operand_count)
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				"`side list -k` lists them\n`--all` records thousands, which slow the machine down",
 				"missing operand: the kernel's events to record");
 	return COMMAND_DONE;
@@ -339,11 +340,11 @@ static int session_request_add_events(struct json_object *request, const struct 
 		status = check_kernel(parsed);
 
 	if (!status && options->all && parsed->operand_count)
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--all` is all events, and `%.128s` some", parsed->operands[0]);
 	if (!status && parsed->verb->id == VERB_DISABLE_EVENT && !options->all &&
 			!parsed->operand_count)
-		return say_error(COMMAND_USAGE, "name events, or write `--all`",
+		return message_error(COMMAND_USAGE, "name events, or write `--all`",
 				"there is no event to disable");
 	for (int i = 0; i < parsed->operand_count && !status; i++)
 		status = session_request_add_patterns(request, parsed->operands[i], &levels);
@@ -361,7 +362,7 @@ static int session_request_add_contexts(struct json_object *request, const struc
 	const struct control_options *options = &parsed->options.control;
 
 	if (!parsed->operand_count && !options->contexts.count)
-		return say_error(COMMAND_USAGE, "`side help contexts` lists them",
+		return message_error(COMMAND_USAGE, "`side help contexts` lists them",
 				"there is no context to add");
 	for (int i = 0; i < parsed->operand_count; i++)
 		ask_add_text(request, "context", parsed->operands[i]);
@@ -386,16 +387,16 @@ int session_request_takes_operand(const struct parsed *parsed)
 
 static int check_tracking(struct json_object *request, const struct parsed *parsed)
 {
-	static const char *const whom[] = {
+	static const char *const targets[] = {
 			"pid", "uid", "gid", "name", "cgroup", "container", "all"};
 
-	for (size_t i = 0; i < sizeof(whom) / sizeof(whom[0]); i++) {
-		if (json_object_object_get_ex(request, whom[i], NULL))
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		if (json_object_object_get_ex(request, targets[i], NULL))
 			return COMMAND_DONE;
 	}
 	if (ask_is_cut_off())
 		return COMMAND_DONE;
-	return say_error(COMMAND_USAGE,
+	return message_error(COMMAND_USAGE,
 			"write `--pid`, `--uid`, `--gid`, `--name`, `--cgroup`, `--container` or `--all`",
 			"missing option: the processes to %s", parsed->verb->name);
 }
@@ -431,7 +432,7 @@ static int add_probes(struct json_object *request, const struct parsed *parsed)
 		ask_add_text(request, "event", parsed->operands[i]);
 	if (parsed->operand_count || options->all)
 		return COMMAND_DONE;
-	return say_error(COMMAND_USAGE, "name events, or write `--all`",
+	return message_error(COMMAND_USAGE, "name events, or write `--all`",
 			"there is no event to disable");
 }
 
@@ -443,7 +444,7 @@ int session_request(const struct parsed *parsed, const char *session, struct jso
 	*request = control_request(
 			is_probe(parsed) ? "disable-probe" : parsed->verb->name, session);
 	if (!*request)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; i < asked->count && !status; i++)
 		status = session_request_add_option(*request, &asked->items[i]);
 	if (!status)

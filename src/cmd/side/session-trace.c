@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 10000
+#define TIMEOUT_MS 10000
 
 /* Where the session writes; false: nobody knows of such a session, or it writes nowhere. */
 static bool find_output(struct ask *ask, const char *name, char *path)
@@ -25,7 +25,7 @@ static bool find_output(struct ask *ask, const char *name, char *path)
 	struct control_error error;
 	const char *output = "";
 
-	if (request && !control_call(ask->client, request, PATIENCE_MS, &answer, &error)) {
+	if (request && !control_call(ask->client, request, TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
 		if (sessions && json_object_array_length(sessions))
 			output = ask_text(json_object_array_get_idx(sessions, 0), "output");
@@ -106,7 +106,7 @@ void session_offer_names(struct nearest *nearest, bool system)
 	if (ask_connect_silently(&ask, system, NULL))
 		return;
 	request = control_request("list", NULL);
-	if (request && !control_call(ask.client, request, ASK_PATIENCE_MS, &answer, &error)) {
+	if (request && !control_call(ask.client, request, ASK_TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
 			nearest_offer(nearest,
@@ -118,31 +118,31 @@ void session_offer_names(struct nearest *nearest, bool system)
 }
 
 /* Refuse a path that is close to an existing name. COMMAND_DONE: no name is near, so the verb reports what is wrong with the path. */
-static int refuse_misspelled(const struct parsed *parsed, const char *given)
+static int refuse_misspelled(const struct parsed *parsed, const char *requested)
 {
 	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX], path[PATH_MAX];
 	struct nearest nearest;
 	const char *slash;
-	size_t size = strlen(given);
+	size_t size = strlen(requested);
 
 	/* Ignore a slash at the end, which shells add when they complete a name. */
-	while (size > 1 && given[size - 1] == '/')
+	while (size > 1 && requested[size - 1] == '/')
 		size--;
-	if (snprintf(path, sizeof(path), "%.*s", (int)size, given) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%.*s", (int)size, requested) >= (int)sizeof(path))
 		return COMMAND_DONE;
-	given = path;
-	slash = strrchr(given, '/');
-	if (snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - given) + 1 : 0, given) >=
-			(int)sizeof(beside))
+	requested = path;
+	slash = strrchr(requested, '/');
+	if (snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - requested) + 1 : 0,
+			    requested) >= (int)sizeof(beside))
 		return COMMAND_DONE;
-	nearest_begin(&nearest, slash ? slash + 1 : given);
+	nearest_begin(&nearest, slash ? slash + 1 : requested);
 	offer_traces(&nearest, slash ? beside : ".");
 	for (int system = 0; !slash && system < 2; system++)
 		session_offer_names(&nearest, system);
 	if (!nearest_text(&nearest, beside, meant, sizeof(meant)))
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, meant, "cannot %s %s: %s", parsed->verb->name, given,
-			strerror(ENOENT));
+	return message_error(COMMAND_FAILED, meant, "cannot %s %s: %s", parsed->verb->name,
+			requested, strerror(ENOENT));
 }
 
 int session_trace(struct parsed *parsed)
@@ -151,17 +151,17 @@ int session_trace(struct parsed *parsed)
 	static char *operands[] = {path, NULL, NULL};
 
 	if (parsed->operand_count) {
-		const char *given = parsed->operands[0];
+		const char *requested = parsed->operands[0];
 
 		/* A path that exists is meant, and what cannot be a name is a path. */
-		if (!access(given, F_OK) || errno != ENOENT)
+		if (!access(requested, F_OK) || errno != ENOENT)
 			return COMMAND_DONE;
-		if (strchr(given, '/') || !session_trace_find(given, path))
-			return refuse_misspelled(parsed, given);
+		if (strchr(requested, '/') || !session_trace_find(requested, path))
+			return refuse_misspelled(parsed, requested);
 		operands[1] = parsed->operand_count > 1 ? parsed->operands[1] : NULL;
 	} else {
 		if (!session_trace_find(NULL, path))
-			return say_error(COMMAND_USAGE, "name its directory or its session",
+			return message_error(COMMAND_USAGE, "name its directory or its session",
 					"%s, and there is no current session",
 					parsed->verb->missing);
 		parsed->operand_count = 1;

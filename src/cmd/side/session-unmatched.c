@@ -27,7 +27,7 @@
 #define PROGRAMS_MAX 32
 #define LIBSIDE_PROVIDER "side" /* its events are the begin and the end of state dumps */
 
-struct search {
+struct unmatched_search {
 	const char *session;
 	struct json_object *patterns;   /* texts, or NULL: all events */
 	const char *filter;             /* "": none */
@@ -41,13 +41,13 @@ struct search {
 	struct filter_fit fit;
 };
 
-static const char *search_pattern(const struct search *search, size_t index)
+static const char *search_pattern(const struct unmatched_search *search, size_t index)
 {
 	return json_object_get_string(json_object_array_get_idx(search->patterns, index));
 }
 
 /* False: there is nothing to search for, or out of memory. */
-static bool search_begin(struct search *search)
+static bool search_begin(struct unmatched_search *search)
 {
 	size_t count = search->patterns ? json_object_array_length(search->patterns) : 0;
 	struct pattern_error error;
@@ -70,7 +70,7 @@ static bool search_begin(struct search *search)
 	return count > 0;
 }
 
-static void search_end(struct search *search)
+static void search_end(struct unmatched_search *search)
 {
 	for (size_t i = 0; i < search->nr_names; i++)
 		free(search->names[i]);
@@ -80,7 +80,7 @@ static void search_end(struct search *search)
 	filter_fit_end(&search->fit);
 }
 
-static void search_keep(struct search *search, const char *provider, const char *event)
+static void search_keep(struct unmatched_search *search, const char *provider, const char *event)
 {
 	char *name;
 
@@ -99,7 +99,8 @@ static void search_keep(struct search *search, const char *provider, const char 
 		search->names[search->nr_names++] = name;
 }
 
-static void search_event(struct search *search, const struct side_event_description *event)
+static void search_event(
+		struct unmatched_search *search, const struct side_event_description *event)
 {
 	const char *provider = side_ptr_get(event->provider_name);
 	const char *name = side_ptr_get(event->event_name);
@@ -116,7 +117,7 @@ static void search_event(struct search *search, const struct side_event_descript
 }
 
 /* Is everything that the user asked for there? */
-static bool search_is_over(const struct search *search)
+static bool search_is_over(const struct unmatched_search *search)
 {
 	for (size_t i = 0; i < search->nr_parsed; i++)
 		if (!search->is_matched[i])
@@ -124,7 +125,7 @@ static bool search_is_over(const struct search *search)
 	return !search->fit.program || search->fit.fits;
 }
 
-static void search_program(struct search *search, pid_t pid)
+static void search_program(struct unmatched_search *search, pid_t pid)
 {
 	struct listing listing = {.is_silent = true};
 
@@ -137,7 +138,7 @@ static void search_program(struct search *search, pid_t pid)
 	listing_free(&listing);
 }
 
-static void search_programs(struct search *search, struct json_object *processes)
+static void search_programs(struct unmatched_search *search, struct json_object *processes)
 {
 	const size_t count = processes ? json_object_array_length(processes) : 0;
 
@@ -153,7 +154,7 @@ static void search_programs(struct search *search, struct json_object *processes
 
 /* ---- what was not found ---- */
 
-static void search_print(const struct search *search)
+static void search_print(const struct unmatched_search *search)
 {
 	char owner[RUNNING_NAME_MAX + 64], printable[RUNNING_NAME_MAX * 4],
 			reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE];
@@ -161,7 +162,7 @@ static void search_print(const struct search *search)
 
 	if (search->nr_programs == 1)
 		snprintf(owner, sizeof(owner), "%.100s",
-				say_printable(search->program, printable, sizeof(printable)));
+				format_printable(search->program, printable, sizeof(printable)));
 	else
 		snprintf(owner, sizeof(owner), "the group of %zu programs that have joined",
 				search->nr_programs);
@@ -176,15 +177,16 @@ static void search_print(const struct search *search)
 						.owner = owner,
 						.noun = "event"},
 				reason, hint);
-		say_note_hint(hint, "session %s: no event matches `%s` yet: %s", search->session,
-				search_pattern(search, i), reason);
+		message_note_hint(hint, "session %s: no event matches `%s` yet: %s",
+				search->session, search_pattern(search, i), reason);
 	}
 	if (is_matched && search->fit.program && !search->fit.fits && search->fit.nr_events)
-		say_note_hint(search->fit.hint, "session %s: the filter `%s` fits no event yet: %s",
+		message_note_hint(search->fit.hint,
+				"session %s: the filter `%s` fits no event yet: %s",
 				search->session, search->filter, search->fit.reason);
 }
 
-static int search_ask(struct search *search, struct ask *ask, const struct parsed *parsed)
+static int search_ask(struct unmatched_search *search, struct ask *ask, const struct parsed *parsed)
 {
 	char name[ASK_NAME_MAX];
 	struct json_object *request = NULL, *answer = NULL;
@@ -197,7 +199,7 @@ static int search_ask(struct search *search, struct ask *ask, const struct parse
 	search->patterns = ask_list(request, "event");
 	search->filter = ask_text(request, "filter");
 	if (search_begin(search) &&
-			!ask_call(ask, control_request("list", NULL), ASK_PATIENCE_MS, &answer)) {
+			!ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer)) {
 		search_programs(search, ask_list(answer, "processes"));
 		if (search->nr_programs && !search_is_over(search))
 			search_print(search);
@@ -209,7 +211,7 @@ static int search_ask(struct search *search, struct ask *ask, const struct parse
 
 int session_unmatched(const struct parsed *parsed)
 {
-	struct search search = {.filter = ""};
+	struct unmatched_search search = {.filter = ""};
 	struct ask ask;
 
 	if (ask_connect_silently(&ask, parsed->options.control.system, NULL))

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* What takes as long as a disk does. */
-static int patience(enum verb_id verb, struct json_object *request)
+static int sessions_get_timeout(enum verb_id verb, struct json_object *request)
 {
 	uint64_t timeout = ask_number(request, "timeout") / 1000000;
 
@@ -31,29 +31,30 @@ static int patience(enum verb_id verb, struct json_object *request)
 	case VERB_SNAPSHOT:
 	case VERB_ROTATE: return CONTROL_FOREVER;
 	default:
-		return timeout > INT_MAX - ASK_PATIENCE_MS ? CONTROL_FOREVER
-							   : (int)timeout + ASK_PATIENCE_MS;
+		return timeout > INT_MAX - ASK_TIMEOUT_MS ? CONTROL_FOREVER
+							  : (int)timeout + ASK_TIMEOUT_MS;
 	}
 }
 
 /* ---- what is said ---- */
 
-static void say_output(const char *sentence, const char *name, struct json_object *answer)
+static void sessions_print_output(
+		const char *sentence, const char *name, struct json_object *answer)
 {
 	const char *output = ask_text(answer, "output");
 	char quoted[4096];
 
 	if (*output)
-		say_note("session %s %s: side view %s", name, sentence,
-				say_quoted(output, quoted, sizeof(quoted)));
+		message_note("session %s %s: side view %s", name, sentence,
+				format_quoted(output, quoted, sizeof(quoted)));
 }
 
-static void say_changed(const char *name, const char *what, struct json_object *answer)
+static void sessions_print_changed(const char *name, const char *what, struct json_object *answer)
 {
 	if (json_object_object_get_ex(answer, "changed", NULL) && !ask_flag(answer, "changed"))
-		say_note("session %s was so already", name);
+		message_note("session %s was so already", name);
 	else
-		say_note("session %s %s", name, what);
+		message_note("session %s %s", name, what);
 }
 
 static void sessions_report_losses(struct json_object *answer)
@@ -62,17 +63,18 @@ static void sessions_report_losses(struct json_object *answer)
 
 	for (size_t i = 0; losses && i < json_object_array_length(losses); i++) {
 		struct json_object *loss = json_object_array_get_idx(losses, i);
-		char process[256], event[512], count[SAY_NUMBER_MAX];
+		char process[256], event[512], count[FORMAT_NUMBER_MAX];
 
 		fprintf(stderr, "  %s%s%s  %s  %s (%s)\n",
-				say_printable(ask_text(loss, "process"), process, sizeof(process)),
+				format_printable(ask_text(loss, "process"), process,
+						sizeof(process)),
 				*ask_text(loss, "ring") ? "/" : "", ask_text(loss, "ring"),
-				*ask_text(loss, "event") ? say_printable(ask_text(loss, "event"),
+				*ask_text(loss, "event") ? format_printable(ask_text(loss, "event"),
 									   event, sizeof(event))
 							 : "events not known by name",
 				ask_flag(loss, "in_bytes")
-						? say_size(ask_number(loss, "count"), count)
-						: say_number(ask_number(loss, "count"), count),
+						? format_size(ask_number(loss, "count"), count)
+						: format_number(ask_number(loss, "count"), count),
 				ask_text(loss, "reason"));
 	}
 }
@@ -97,32 +99,32 @@ static void sessions_report_lost(struct json_object *answer)
 }
 
 /* Print the snapshots: they have the events of a flight recorder, until its programs end. */
-static void say_snapshots(struct json_object *answer)
+static void sessions_print_snapshots(struct json_object *answer)
 {
 	const uint64_t snapshots = ask_number(answer, "snapshots");
-	char number[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX];
 
 	if (snapshots)
-		say_note("%s snapshot%s %s%s", say_number(snapshots, number),
+		message_note("%s snapshot%s %s%s", format_number(snapshots, number),
 				snapshots == 1 ? " has" : "s have",
-				say_events(ask_number(answer, "snapshot-recorded"), events),
+				format_events(ask_number(answer, "snapshot-recorded"), events),
 				snapshots == 1 ? "" : " in all");
 }
 
 /* Print the statistics up to now: the session may be started again. */
 static void sessions_report_stopped(const char *name, struct json_object *answer)
 {
-	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+	char events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
 	ask_print_messages(answer);
-	say_output("is stopped; see it with", name, answer);
+	sessions_print_output("is stopped; see it with", name, answer);
 	if (!json_object_object_get_ex(answer, "recorded", NULL))
 		return;
 	if (!ask_number(answer, "snapshots") || ask_number(answer, "recorded"))
-		say_note("it has recorded %s, %s",
-				say_events(ask_number(answer, "recorded"), events),
-				say_size(ask_number(answer, "bytes"), size));
-	say_snapshots(answer);
+		message_note("it has recorded %s, %s",
+				format_events(ask_number(answer, "recorded"), events),
+				format_size(ask_number(answer, "bytes"), size));
+	sessions_print_snapshots(answer);
 	sessions_report_lost(answer);
 }
 
@@ -144,59 +146,61 @@ static uint64_t count_recorded(struct json_object *answer)
 	return count;
 }
 
-static void say_destroyed(const char *name, struct json_object *answer)
+static void sessions_print_destroyed(const char *name, struct json_object *answer)
 {
 	/* With those that ended before. */
 	uint64_t seen = count_recorded(answer);
-	char size[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], number[SAY_NUMBER_MAX], quoted[4096];
+	char size[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX], number[FORMAT_NUMBER_MAX],
+			quoted[4096];
 
 	ask_print_messages(answer);
 	if (!seen)
-		say_note("session %s is destroyed; it recorded nothing", name);
+		message_note("session %s is destroyed; it recorded nothing", name);
 	else if (access(ask_text(answer, "output"), F_OK) && errno == ENOENT)
-		say_note("session %s is destroyed; it recorded %s from %s %s, %s", name,
-				say_events(ask_number(answer, "recorded"), events),
-				say_number(seen, number), seen == 1 ? "process" : "processes",
-				say_size(ask_number(answer, "bytes"), size));
+		message_note("session %s is destroyed; it recorded %s from %s %s, %s", name,
+				format_events(ask_number(answer, "recorded"), events),
+				format_number(seen, number), seen == 1 ? "process" : "processes",
+				format_size(ask_number(answer, "bytes"), size));
 	else
-		say_note("session %s is destroyed; it recorded %s from %s %s, %s, in %s", name,
-				say_events(ask_number(answer, "recorded"), events),
-				say_number(seen, number), seen == 1 ? "process" : "processes",
-				say_size(ask_number(answer, "bytes"), size),
-				say_quoted(ask_text(answer, "output"), quoted, sizeof(quoted)));
+		message_note("session %s is destroyed; it recorded %s from %s %s, %s, in %s", name,
+				format_events(ask_number(answer, "recorded"), events),
+				format_number(seen, number), seen == 1 ? "process" : "processes",
+				format_size(ask_number(answer, "bytes"), size),
+				format_quoted(ask_text(answer, "output"), quoted, sizeof(quoted)));
 	sessions_report_lost(answer);
-	if (ask_number(answer, "lost") && !say_is_quiet())
+	if (ask_number(answer, "lost") && !output_is_silent())
 		sessions_report_losses(answer);
 }
 
 /* What became of what was sent. 0 or an exit status. */
-static int say_sent(struct json_object *answer)
+static int sessions_print_sent(struct json_object *answer)
 {
 	struct json_object *sending = NULL;
-	char packets[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], text[4200];
+	char packets[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX], text[4200];
 
 	if (!json_object_object_get_ex(answer, "sending", &sending))
 		return COMMAND_DONE;
-	say_note("delivered %s packet%s, %s, to %s",
-			say_number(ask_number(sending, "packets"), packets),
+	message_note("delivered %s packet%s, %s, to %s",
+			format_number(ask_number(sending, "packets"), packets),
 			ask_number(sending, "packets") == 1 ? "" : "s",
-			say_size(ask_number(sending, "bytes"), bytes),
-			say_printable(ask_text(sending, "to"), text, sizeof(text)));
+			format_size(ask_number(sending, "bytes"), bytes),
+			format_printable(ask_text(sending, "to"), text, sizeof(text)));
 	if (ask_number(sending, "dropped-packets"))
 		fprintf(stderr, "%s %s event%s in %s packet%s were given up: the receiver was away for longer than the spool lasted\n",
-				say_label(true),
-				say_number(ask_number(sending, "dropped-events"), bytes),
+				message_label(true),
+				format_number(ask_number(sending, "dropped-events"), bytes),
 				ask_number(sending, "dropped-events") == 1 ? "" : "s",
-				say_number(ask_number(sending, "dropped-packets"), packets),
+				format_number(ask_number(sending, "dropped-packets"), packets),
 				ask_number(sending, "dropped-packets") == 1 ? "" : "s");
 	if (!ask_flag(sending, "failed"))
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, NULL,
+	return message_error(COMMAND_FAILED, NULL,
 			"not everything was delivered: what was recorded is in %s",
-			say_printable(ask_text(answer, "output"), text, sizeof(text)));
+			format_printable(ask_text(answer, "output"), text, sizeof(text)));
 }
 
-static void say_enabled(const struct parsed *parsed, const char *name, struct json_object *answer)
+static void sessions_print_enabled(
+		const struct parsed *parsed, const char *name, struct json_object *answer)
 {
 	char what[256] = "records all events from now on";
 	bool some = parsed->operand_count > 0;
@@ -204,7 +208,7 @@ static void say_enabled(const struct parsed *parsed, const char *name, struct js
 	if (some)
 		snprintf(what, sizeof(what), "records %.128s%s from now on", parsed->operands[0],
 				parsed->operand_count > 1 ? " and others" : "");
-	say_changed(name, what, answer);
+	sessions_print_changed(name, what, answer);
 }
 
 /* Where it is, in full: what the daemon names may stand in the output of the session. */
@@ -228,7 +232,7 @@ static void note_missing_process(const char *text, const char *name)
 	pid = strtoul(text, NULL, 10);
 	snprintf(path, sizeof(path), "/proc/%lu", pid);
 	if (errno || !pid || access(path, F_OK))
-		say_note_hint("`side track --name NAME` selects programs that start later",
+		message_note_hint("`side track --name NAME` selects programs that start later",
 				"session %s: there is no process %.32s", name, text);
 }
 
@@ -253,53 +257,63 @@ static void note_missing_processes(const struct option_uses *uses, const char *n
  * Print the path only if the snapshot has events: a directory without a trace cannot be opened. The messages name programs whose events
  * are missing.
  */
-static void say_snapshot(const char *name, struct json_object *answer)
+static void sessions_print_snapshot(const char *name, struct json_object *answer)
 {
 	ask_print_messages(answer);
 	if (ask_flag(answer, "empty"))
-		say_note("session %s: the snapshot is empty: no event is in the buffers of its programs",
+		message_note("session %s: the snapshot is empty: no event is in the buffers of its programs",
 				name);
 	else
 		sessions_print_path(answer);
 }
 
-static void say_recording(const char *name, struct json_object *answer)
+static void sessions_print_recording(const char *name, struct json_object *answer)
 {
-	say_output("records; view it with", name, answer);
+	sessions_print_output("records; view it with", name, answer);
 	if (json_object_object_get_ex(answer, "programs", NULL) && !ask_number(answer, "programs"))
-		say_note_hint("programs that started before the daemon join with `side attach --daemon -p PID`",
+		message_note_hint(
+				"programs that started before the daemon join with `side attach --daemon -p PID`",
 				"session %s: no running program has joined", name);
 }
 
-static void say_done(const struct parsed *parsed, const char *name, struct json_object *answer)
+static void sessions_print_done(
+		const struct parsed *parsed, const char *name, struct json_object *answer)
 {
 	switch (parsed->verb->id) {
 	case VERB_CREATE:
-		say_note_hint("add events with `side enable-event`, then `side start` it",
+		message_note_hint("add events with `side enable-event`, then `side start` it",
 				"created session %s", name);
 		break;
-	case VERB_START: say_recording(name, answer); break;
+	case VERB_START: sessions_print_recording(name, answer); break;
 	case VERB_STOP: sessions_report_stopped(name, answer); break;
-	case VERB_DESTROY: say_destroyed(name, answer); break;
-	case VERB_ENABLE_EVENT: say_enabled(parsed, name, answer); break;
-	case VERB_DISABLE_EVENT: say_changed(name, "does not record them any more", answer); break;
-	case VERB_ENABLE_CHANNEL: say_changed(name, "has the channel now", answer); break;
-	case VERB_DISABLE_CHANNEL:
-		say_changed(name, "records nothing more into the channel", answer);
+	case VERB_DESTROY: sessions_print_destroyed(name, answer); break;
+	case VERB_ENABLE_EVENT: sessions_print_enabled(parsed, name, answer); break;
+	case VERB_DISABLE_EVENT:
+		sessions_print_changed(name, "does not record them any more", answer);
 		break;
-	case VERB_ADD_CONTEXT: say_changed(name, "records them, too, from now on", answer); break;
+	case VERB_ENABLE_CHANNEL:
+		sessions_print_changed(name, "has the channel now", answer);
+		break;
+	case VERB_DISABLE_CHANNEL:
+		sessions_print_changed(name, "records nothing more into the channel", answer);
+		break;
+	case VERB_ADD_CONTEXT:
+		sessions_print_changed(name, "records them, too, from now on", answer);
+		break;
 	case VERB_TRACK:
-		say_changed(name, "tracks the processes that you chose", answer);
+		sessions_print_changed(name, "tracks the processes that you chose", answer);
 		note_missing_processes(&parsed->options.control.asked, name);
 		break;
 	case VERB_UNTRACK:
-		say_changed(name, "does not track the processes that you chose", answer);
+		sessions_print_changed(name, "does not track the processes that you chose", answer);
 		break;
-	case VERB_STATEDUMP: say_note("the programs of session %s emit a state dump", name); break;
+	case VERB_STATEDUMP:
+		message_note("the programs of session %s emit a state dump", name);
+		break;
 	case VERB_CLEAR:
-		say_note("session %s has nothing of what was recorded before", name);
+		message_note("session %s has nothing of what was recorded before", name);
 		break;
-	case VERB_SNAPSHOT: say_snapshot(name, answer); break;
+	case VERB_SNAPSHOT: sessions_print_snapshot(name, answer); break;
 	case VERB_ROTATE: sessions_print_path(answer); break;
 	default: break;
 	}
@@ -311,7 +325,7 @@ static int sent_status(const struct parsed *parsed, struct json_object *answer)
 	struct json_object *sending = NULL;
 
 	if (!parsed->common.json)
-		return say_sent(answer);
+		return sessions_print_sent(answer);
 	return json_object_object_get_ex(answer, "sending", &sending) && ask_flag(sending, "failed")
 			? COMMAND_FAILED
 			: COMMAND_DONE;
@@ -338,7 +352,7 @@ static void sessions_refresh_kernel(struct ask *ask, const struct parsed *parsed
 {
 	if ((parsed->verb->id == VERB_ENABLE_EVENT || parsed->verb->id == VERB_DISABLE_EVENT) &&
 			parsed->options.control.kernel)
-		(void)kernel_session_look(ask);
+		(void)kernel_session_refresh(ask);
 }
 
 static bool has_filter(const struct option_uses *uses)
@@ -356,11 +370,12 @@ static void explain_events(const struct parsed *parsed, struct json_object *answ
 
 	if (parsed->verb->id != VERB_ENABLE_EVENT && parsed->verb->id != VERB_DISABLE_EVENT)
 		return;
-	if (options->kernel || !parsed->words || say_is_quiet() || !ask_number(answer, "programs"))
+	if (options->kernel || !parsed->args || output_is_silent() ||
+			!ask_number(answer, "programs"))
 		return;
 	if (parsed->operand_count || options->loglevel || options->loglevel_only ||
 			has_filter(&options->asked))
-		more_explain(parsed->words);
+		more_explain(parsed->args);
 }
 
 static int sessions_request_one(struct ask *ask, const struct parsed *parsed, const char *name)
@@ -370,7 +385,7 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 
 	if (status)
 		return status;
-	wait = patience(parsed->verb->id, request);
+	wait = sessions_get_timeout(parsed->verb->id, request);
 	status = before(ask, parsed, name, request);
 	if (status) {
 		json_object_put(request);
@@ -389,7 +404,7 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 	if (parsed->common.json)
 		status = ask_print_json(parsed->verb->name, answer);
 	else
-		say_done(parsed, name, answer);
+		sessions_print_done(parsed, name, answer);
 	explain_events(parsed, answer);
 	if (parsed->verb->id == VERB_DESTROY && !status)
 		status = sent_status(parsed, answer);
@@ -403,7 +418,7 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 static int set_session(struct ask *ask, const struct parsed *parsed)
 {
 	struct json_object *answer;
-	int status = ask_call(ask, control_request("status", parsed->operands[0]), ASK_PATIENCE_MS,
+	int status = ask_call(ask, control_request("status", parsed->operands[0]), ASK_TIMEOUT_MS,
 			&answer);
 
 	json_object_put(answer);
@@ -411,9 +426,9 @@ static int set_session(struct ask *ask, const struct parsed *parsed)
 		status = current_write(ask, parsed->operands[0]);
 	if (!status && parsed->common.json)
 		printf("{\"schema\":%d,\"type\":\"set-session\",\"session\":\"%s\"}\n",
-				SAY_JSON_SCHEMA, parsed->operands[0]);
+				OUTPUT_JSON_SCHEMA, parsed->operands[0]);
 	else if (!status)
-		say_note("session %s is the current one", parsed->operands[0]);
+		message_note("session %s is the current one", parsed->operands[0]);
 	return status;
 }
 
@@ -422,7 +437,7 @@ static int set_session(struct ask *ask, const struct parsed *parsed)
 static int destroy_all(struct ask *ask, const struct parsed *parsed)
 {
 	struct json_object *answer, *sessions;
-	int worst = ask_call(ask, control_request("status", NULL), ASK_PATIENCE_MS, &answer);
+	int worst = ask_call(ask, control_request("status", NULL), ASK_TIMEOUT_MS, &answer);
 	size_t count;
 
 	if (worst)
@@ -430,7 +445,7 @@ static int destroy_all(struct ask *ask, const struct parsed *parsed)
 	sessions = ask_list(answer, "sessions");
 	count = sessions ? json_object_array_length(sessions) : 0;
 	if (!count)
-		say_note("there are no sessions");
+		message_note("there are no sessions");
 	for (size_t i = 0; i < count; i++) {
 		int status = sessions_request_one(ask, parsed,
 				ask_text(json_object_array_get_idx(sessions, i), "name"));
@@ -444,20 +459,20 @@ static int destroy_all(struct ask *ask, const struct parsed *parsed)
 static int destroy(struct ask *ask, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
-	char room[ASK_NAME_MAX];
+	char buffer[ASK_NAME_MAX];
 	const char *name;
 	int worst = COMMAND_DONE;
 
 	if (options->all && (parsed->operand_count || options->session))
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--all` is all sessions, and some are named");
 	if (options->all)
 		return destroy_all(ask, parsed);
 	if (parsed->operand_count > 1 && options->session)
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--session` is one session, and others are named");
 	if (parsed->operand_count < 2) {
-		worst = ask_which(ask, parsed->operands[0], options->session, room, &name);
+		worst = ask_which(ask, parsed->operands[0], options->session, buffer, &name);
 		return worst ? worst : sessions_request_one(ask, parsed, name);
 	}
 	for (int i = 0; i < parsed->operand_count; i++) {
@@ -471,7 +486,7 @@ static int destroy(struct ask *ask, const struct parsed *parsed)
 static int sessions_request(struct ask *ask, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
-	char room[ASK_NAME_MAX];
+	char buffer[ASK_NAME_MAX];
 	const char *name;
 	int status;
 
@@ -483,7 +498,7 @@ static int sessions_request(struct ask *ask, const struct parsed *parsed)
 	if (parsed->verb->id == VERB_CREATE)
 		return sessions_request_one(ask, parsed, parsed->operands[0]);
 	status = ask_which(ask, session_request_takes_operand(parsed) ? parsed->operands[0] : NULL,
-			options->session, room, &name);
+			options->session, buffer, &name);
 	return status ? status : sessions_request_one(ask, parsed, name);
 }
 
@@ -510,7 +525,7 @@ int cmd_session(const struct parsed *parsed)
 		return status;
 	status = sessions_request(&ask, parsed);
 	ask_close(&ask);
-	printed = say_flush(stdout);
+	printed = output_flush(stdout);
 	return status ? status : printed;
 }
 
@@ -521,7 +536,7 @@ int cmd_regenerate(const struct parsed *parsed)
 	struct parsed statedump = *parsed;
 
 	if (!strcmp(what, "metadata"))
-		return say_error(COMMAND_USAGE, NULL,
+		return message_error(COMMAND_USAGE, NULL,
 				"not needed: the metadata of a trace is complete at any time, and the clock is measured again when a trace ends");
 	if (strcmp(what, "statedump") != 0)
 		return command_unknown_word(parsed->verb, what,

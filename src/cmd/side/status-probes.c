@@ -35,10 +35,11 @@ static const struct {
 		{"unseen", "returns not seen", true},
 };
 
-static void print_figures(struct json_object *program, const char *strong, const char *plain)
+static void status_probes_print_probe_stats(
+		struct json_object *program, const char *strong, const char *plain)
 {
 	struct json_object *how = NULL;
-	char number[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX];
 	const char *comma = "";
 
 	json_object_object_get_ex(program, "methods", &how);
@@ -47,7 +48,7 @@ static void print_figures(struct json_object *program, const char *strong, const
 
 		if (!count)
 			continue;
-		printf("%s%s %s", comma, say_number(count, number), methods[i].text);
+		printf("%s%s %s", comma, format_number(count, number), methods[i].text);
 		comma = ", ";
 	}
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
@@ -55,8 +56,9 @@ static void print_figures(struct json_object *program, const char *strong, const
 
 		if (!count)
 			continue;
-		printf("%s%s%s %s%s", comma, counts[i].bad ? strong : "", say_number(count, number),
-				counts[i].text, counts[i].bad ? plain : "");
+		printf("%s%s%s %s%s", comma, counts[i].bad ? strong : "",
+				format_number(count, number), counts[i].text,
+				counts[i].bad ? plain : "");
 		comma = ", ";
 	}
 	if (!*comma)
@@ -81,14 +83,14 @@ static void print_program(struct json_object *program, const char *strong, const
 	char name[128];
 
 	printf("      %s %" PRIu64 ": ",
-			say_printable(ask_text(program, "name"), name, sizeof(name)),
+			format_printable(ask_text(program, "name"), name, sizeof(name)),
 			ask_number(program, "pid"));
 	if (*ask_text(program, "why"))
 		printf("%snone, because %s%s", strong, ask_text(program, "why"), plain);
 	else if (!ask_flag(program, "answered"))
 		fputs("not answered yet", stdout);
 	else
-		print_figures(program, strong, plain);
+		status_probes_print_probe_stats(program, strong, plain);
 	putchar('\n');
 	print_refusals(ask_list(program, "refusals"));
 }
@@ -100,7 +102,7 @@ static void print_target(struct json_object *probe)
 	if (ask_number(probe, "pid"))
 		printf("in process %" PRIu64, ask_number(probe, "pid"));
 	else if (*ask_text(probe, "exe"))
-		printf("in %s", say_printable(ask_text(probe, "exe"), exe, sizeof(exe)));
+		printf("in %s", format_printable(ask_text(probe, "exe"), exe, sizeof(exe)));
 	else
 		fputs("in all programs", stdout);
 }
@@ -116,9 +118,10 @@ static void print_probe(struct json_object *probe, const char *strong, const cha
 	for (size_t i = 0; events && i < json_object_array_length(events); i++) {
 		const char *event = json_object_get_string(json_object_array_get_idx(events, i));
 
-		printf("%s%s", i ? " " : "", say_printable(event ? event : "", text, sizeof(text)));
+		printf("%s%s", i ? " " : "",
+				format_printable(event ? event : "", text, sizeof(text)));
 	}
-	printf("  %s  ", say_printable(ask_text(probe, "probe"), text, sizeof(text)));
+	printf("  %s  ", format_printable(ask_text(probe, "probe"), text, sizeof(text)));
 	print_target(probe);
 	if (!strcmp(state, "no table"))
 		printf("  %snot resolved: enable it again%s", strong, plain);

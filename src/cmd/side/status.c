@@ -22,14 +22,14 @@ static const struct style no_style = {"", "", ""}, colors = {"\033[1m", "\033[1;
 /* ---- parts ---- */
 
 /* Texts with blanks between them, such as patterns and contexts. */
-static void print_words(const char *before, struct json_object *words)
+static void status_print_strings(const char *before, struct json_object *strings)
 {
-	for (size_t i = 0; words && i < json_object_array_length(words); i++) {
-		const char *word = json_object_get_string(json_object_array_get_idx(words, i));
+	for (size_t i = 0; strings && i < json_object_array_length(strings); i++) {
+		const char *word = json_object_get_string(json_object_array_get_idx(strings, i));
 		char printable[1024];
 
 		printf("%s%s", i ? " " : before,
-				say_printable(word ? word : "", printable, sizeof(printable)));
+				format_printable(word ? word : "", printable, sizeof(printable)));
 	}
 }
 
@@ -41,52 +41,53 @@ static void status_print_rule(struct json_object *rule)
 
 	fputs("    ", stdout);
 	if (patterns && json_object_array_length(patterns))
-		print_words("", patterns);
+		status_print_strings("", patterns);
 	else
 		fputs("all events", stdout);
 	if (*filter)
-		printf("  if %s", say_printable(filter, printable, sizeof(printable)));
-	print_words("  with ", ask_list(rule, "event-context"));
+		printf("  if %s", format_printable(filter, printable, sizeof(printable)));
+	status_print_strings("  with ", ask_list(rule, "event-context"));
 	putchar('\n');
 }
 
 /* What a channel has recorded, among the figures of all of them. */
-static void print_channel_figures(
-		struct json_object *figures, const char *name, const struct style *style)
+static void status_print_channel_stats(
+		struct json_object *stats, const char *name, const struct style *style)
 {
-	for (size_t i = 0; figures && i < json_object_array_length(figures); i++) {
-		struct json_object *channel = json_object_array_get_idx(figures, i);
-		char events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+	for (size_t i = 0; stats && i < json_object_array_length(stats); i++) {
+		struct json_object *channel = json_object_array_get_idx(stats, i);
+		char events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX], lost[FORMAT_NUMBER_MAX];
 
 		if (strcmp(ask_text(channel, "channel"), name) != 0)
 			continue;
-		printf("    recorded %s, %s", say_events(ask_number(channel, "recorded"), events),
-				say_size(ask_number(channel, "bytes"), bytes));
+		printf("    recorded %s, %s",
+				format_events(ask_number(channel, "recorded"), events),
+				format_size(ask_number(channel, "bytes"), bytes));
 		if (ask_number(channel, "lost"))
 			printf("%s; lost %s%s", style->bad,
-					say_number(ask_number(channel, "lost"), lost),
+					format_number(ask_number(channel, "lost"), lost),
 					style->plain);
 		putchar('\n');
 	}
 }
 
 static void status_print_channel(
-		struct json_object *channel, struct json_object *figures, const struct style *style)
+		struct json_object *channel, struct json_object *stats, const struct style *style)
 {
 	struct json_object *rules = ask_list(channel, "rules");
 	uint64_t size = ask_number(channel, "buffer-size");
 	const char *mode = ask_text(channel, "mode");
-	char text[SAY_NUMBER_MAX];
+	char text[FORMAT_NUMBER_MAX];
 
 	printf("  %schannel %s%s  %s", style->strong, ask_text(channel, "channel"), style->plain,
 			*mode ? mode : "discard");
 	if (size)
-		printf(", %s a %s", say_size(size, text),
+		printf(", %s a %s", format_size(size, text),
 				json_object_object_get_ex(channel, "per-thread", NULL) ? "thread"
 										       : "CPU");
-	print_words(", with ", ask_list(channel, "context"));
+	status_print_strings(", with ", ask_list(channel, "context"));
 	putchar('\n');
-	print_channel_figures(figures, ask_text(channel, "channel"), style);
+	status_print_channel_stats(stats, ask_text(channel, "channel"), style);
 	if (!rules || !json_object_array_length(rules))
 		puts("    no events");
 	for (size_t i = 0; rules && i < json_object_array_length(rules); i++)
@@ -110,7 +111,7 @@ static void print_tracks(struct json_object *tracks)
 				continue;
 			printf("%s%s%s %s", i ? ", " : "", ask_flag(track, "exclude") ? "not " : "",
 					kinds[k],
-					say_printable(ask_text(track, kinds[k]), text,
+					format_printable(ask_text(track, kinds[k]), text,
 							sizeof(text)));
 		}
 	}
@@ -119,7 +120,7 @@ static void print_tracks(struct json_object *tracks)
 
 static void print_definition(struct json_object *session, const struct style *style)
 {
-	struct json_object *definition = NULL, *channels, *figures = ask_list(session, "channels");
+	struct json_object *definition = NULL, *channels, *stats = ask_list(session, "channels");
 
 	if (!json_object_object_get_ex(session, "definition", &definition))
 		return;
@@ -128,36 +129,36 @@ static void print_definition(struct json_object *session, const struct style *st
 	if (!channels || !json_object_array_length(channels))
 		puts("  no channels: add events with `side enable-event`");
 	for (size_t i = 0; channels && i < json_object_array_length(channels); i++)
-		status_print_channel(json_object_array_get_idx(channels, i), figures, style);
+		status_print_channel(json_object_array_get_idx(channels, i), stats, style);
 }
 
 /* Who says the kernel's events, which are of the whole machine and in all sessions the same. */
 static void print_kernel(struct ask *ask, struct json_object *session, const struct style *style)
 {
-	struct json_object *definition = NULL, *said;
-	char lost[SAY_NUMBER_MAX], filtered[64] = "";
+	struct json_object *definition = NULL, *kernel_status;
+	char lost[FORMAT_NUMBER_MAX], filtered[64] = "";
 	uint64_t nr_lost;
 
 	if (!json_object_object_get_ex(session, "definition", &definition) ||
 			!kernel_session_has(definition))
 		return;
-	said = kernel_session_status(ask);
-	nr_lost = ask_number(said, "lost");
-	if (ask_number(said, "filtered"))
+	kernel_status = kernel_session_status(ask);
+	nr_lost = ask_number(kernel_status, "lost");
+	if (ask_number(kernel_status, "filtered"))
 		(void)snprintf(filtered, sizeof(filtered),
 				"; %" PRIu64 " with a filter of the kernel's",
-				ask_number(said, "filtered"));
-	if (!said)
+				ask_number(kernel_status, "filtered"));
+	if (!kernel_status)
 		printf("  kernel     %snobody records its events%s: `side start` begins again\n",
 				style->bad, style->plain);
 	else
 		printf("  kernel     %" PRIu64 " of %" PRIu64
 		       " events switched on, by %s%s%s%s%s%s\n",
-				ask_number(said, "on"), ask_number(said, "events"),
-				ask_text(said, "way"), filtered, nr_lost ? style->bad : "",
-				nr_lost ? "; lost " : "", nr_lost ? say_number(nr_lost, lost) : "",
-				style->plain);
-	json_object_put(said);
+				ask_number(kernel_status, "on"),
+				ask_number(kernel_status, "events"), ask_text(kernel_status, "way"),
+				filtered, nr_lost ? style->bad : "", nr_lost ? "; lost " : "",
+				nr_lost ? format_number(nr_lost, lost) : "", style->plain);
+	json_object_put(kernel_status);
 }
 
 /* Of a session that has no process nobody knows more than its definition says. */
@@ -181,19 +182,19 @@ static void status_print_processes(struct json_object *processes, const struct s
 			"CONTROL", "CLASSES", "EVENTS", "BYTES", "LOST", style->plain);
 	for (size_t i = 0; i < json_object_array_length(processes); i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
-		char name[128], kinds[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX],
-				bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+		char name[128], kinds[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX],
+				bytes[FORMAT_NUMBER_MAX], lost[FORMAT_NUMBER_MAX];
 		bool live = !json_object_object_get_ex(process, "live", NULL) ||
 				ask_flag(process, "live");
 
 		printf("  %-20s %8" PRIu64 "  %-8s %8s %14s %12s %s%12s%s%s\n",
-				say_printable(ask_text(process, "name"), name, sizeof(name)),
+				format_printable(ask_text(process, "name"), name, sizeof(name)),
 				ask_number(process, "pid"), ask_text(process, "control"),
-				say_number(ask_number(process, "events"), kinds),
-				say_number(ask_number(process, "recorded"), events),
-				say_size(ask_number(process, "bytes"), bytes),
+				format_number(ask_number(process, "events"), kinds),
+				format_number(ask_number(process, "recorded"), events),
+				format_size(ask_number(process, "bytes"), bytes),
 				ask_number(process, "lost") ? style->bad : "",
-				say_number(ask_number(process, "lost"), lost),
+				format_number(ask_number(process, "lost"), lost),
 				ask_number(process, "lost") ? style->plain : "",
 				live ? "" : "  ended");
 	}
@@ -225,31 +226,31 @@ static void print_refused(struct json_object *session, const struct style *style
 {
 	struct json_object *waiting = ask_list(session, "waiting");
 	uint64_t refused = ask_number(session, "refused");
-	char text[SAY_NUMBER_MAX], name[128], reason[512];
+	char text[FORMAT_NUMBER_MAX], name[128], reason[512];
 
 	if (!refused)
 		return;
 	printf("\n  %sNOT RECORDED%s  %s program%s since the recorder began; those that run ask again\n",
-			style->bad, style->plain, say_number(refused, text),
+			style->bad, style->plain, format_number(refused, text),
 			refused == 1 ? "" : "s");
 	for (size_t i = 0; waiting && i < json_object_array_length(waiting); i++) {
 		struct json_object *one = json_object_array_get_idx(waiting, i);
 
 		printf("  %-20s %8" PRIu64 "  user %" PRIu64 ": %s\n",
-				say_printable(ask_text(one, "name"), name, sizeof(name)),
+				format_printable(ask_text(one, "name"), name, sizeof(name)),
 				ask_number(one, "pid"), ask_number(one, "uid"),
-				say_printable(ask_text(one, "reason"), reason, sizeof(reason)));
+				format_printable(ask_text(one, "reason"), reason, sizeof(reason)));
 	}
 }
 
 static void print_idle(struct json_object *session)
 {
 	uint64_t idle = ask_number(session, "idle");
-	char text[SAY_NUMBER_MAX];
+	char text[FORMAT_NUMBER_MAX];
 
 	if (idle)
 		printf("\n  %s idle program%s ring memory that was reclaimed: the next event gets it again\n",
-				say_number(idle, text), idle == 1 ? " has" : "s have");
+				format_number(idle, text), idle == 1 ? " has" : "s have");
 }
 
 static void status_print_losses(struct json_object *losses, const struct style *style)
@@ -259,11 +260,12 @@ static void status_print_losses(struct json_object *losses, const struct style *
 	printf("\n  %sLOST%s\n", style->strong, style->plain);
 	for (size_t i = 0; i < json_object_array_length(losses); i++) {
 		struct json_object *loss = json_object_array_get_idx(losses, i);
-		char process[256], event[512], count[SAY_NUMBER_MAX];
+		char process[256], event[512], count[FORMAT_NUMBER_MAX];
 
-		printf("  %12s  %s  %s (%s)\n", say_number(ask_number(loss, "count"), count),
-				say_printable(ask_text(loss, "process"), process, sizeof(process)),
-				*ask_text(loss, "event") ? say_printable(ask_text(loss, "event"),
+		printf("  %12s  %s  %s (%s)\n", format_number(ask_number(loss, "count"), count),
+				format_printable(ask_text(loss, "process"), process,
+						sizeof(process)),
+				*ask_text(loss, "event") ? format_printable(ask_text(loss, "event"),
 									   event, sizeof(event))
 							 : "events not known by name",
 				ask_text(loss, "reason"));
@@ -291,7 +293,7 @@ static void print_dropped_users(struct json_object *sending, const struct style 
 {
 	struct json_object *users = ask_list(sending, "dropped-users");
 	size_t count = users ? json_object_array_length(users) : 0;
-	char packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], name[32];
+	char packets[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX], name[32];
 
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *user = json_object_array_get_idx(users, i);
@@ -301,9 +303,10 @@ static void print_dropped_users(struct json_object *sending, const struct style 
 		else
 			snprintf(name, sizeof(name), "further users");
 		printf("             %slost of %s: %s packet%s, with %s event%s: the spool is full%s\n",
-				style->bad, name, say_number(ask_number(user, "packets"), packets),
+				style->bad, name,
+				format_number(ask_number(user, "packets"), packets),
 				ask_number(user, "packets") == 1 ? "" : "s",
-				say_number(ask_number(user, "events"), events),
+				format_number(ask_number(user, "events"), events),
 				ask_number(user, "events") == 1 ? "" : "s", style->plain);
 	}
 }
@@ -311,7 +314,7 @@ static void print_dropped_users(struct json_object *sending, const struct style 
 static void print_sending(struct json_object *session, const struct style *style)
 {
 	struct json_object *sending = NULL;
-	char text[4200], packets[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], when[32];
+	char text[4200], packets[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX], when[32];
 	bool connected;
 	uint64_t since, connections;
 
@@ -321,7 +324,7 @@ static void print_sending(struct json_object *session, const struct style *style
 	since = ask_number(sending, "since");
 	connections = ask_number(sending, "connections");
 	printf("  sending    to %s\n             ",
-			say_printable(ask_text(sending, "to"), text, sizeof(text)));
+			format_printable(ask_text(sending, "to"), text, sizeof(text)));
 	if (since)
 		printf("%s%s%s since %s", connected ? "" : style->bad,
 				connected ? "connected" : "not connected", style->plain,
@@ -331,23 +334,23 @@ static void print_sending(struct json_object *session, const struct style *style
 	if (connections > 1)
 		printf(", the %" PRIu64 ". time", connections);
 	if (*ask_text(sending, "why"))
-		printf(": %s", say_printable(ask_text(sending, "why"), text, sizeof(text)));
+		printf(": %s", format_printable(ask_text(sending, "why"), text, sizeof(text)));
 	printf("\n             sent %s packet%s, %s",
-			say_number(ask_number(sending, "packets"), packets),
+			format_number(ask_number(sending, "packets"), packets),
 			ask_number(sending, "packets") == 1 ? "" : "s",
-			say_size(ask_number(sending, "bytes"), bytes));
+			format_size(ask_number(sending, "bytes"), bytes));
 	if (ask_number(sending, "events"))
-		printf(", %s event%s", say_number(ask_number(sending, "events"), packets),
+		printf(", %s event%s", format_number(ask_number(sending, "events"), packets),
 				ask_number(sending, "events") == 1 ? "" : "s");
 	printf("; waiting %s packet%s, %s",
-			say_number(ask_number(sending, "pending-packets"), packets),
+			format_number(ask_number(sending, "pending-packets"), packets),
 			ask_number(sending, "pending-packets") == 1 ? "" : "s",
-			say_size(ask_number(sending, "pending"), bytes));
+			format_size(ask_number(sending, "pending"), bytes));
 	if (ask_number(sending, "dropped-packets"))
 		printf("%s; lost %s packet%s, with %s", style->bad,
-				say_number(ask_number(sending, "dropped-packets"), packets),
+				format_number(ask_number(sending, "dropped-packets"), packets),
 				ask_number(sending, "dropped-packets") == 1 ? "" : "s",
-				say_number(ask_number(sending, "dropped-events"), bytes));
+				format_number(ask_number(sending, "dropped-events"), bytes));
 	if (ask_number(sending, "dropped-packets"))
 		printf(" event%s%s", ask_number(sending, "dropped-events") == 1 ? "" : "s",
 				style->plain);
@@ -359,29 +362,32 @@ static void print_full(struct ask *ask, struct json_object *answer, struct json_
 		const struct style *style)
 {
 	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
-	char text[4096], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+	char text[4096], events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX],
+			lost[FORMAT_NUMBER_MAX];
 
 	printf("%ssession %s%s  %s\n", style->strong, ask_text(session, "name"), style->plain,
 			ask_text(session, "state"));
 	if (*error)
 		printf("  %sbecause%s    %s\n", style->bad, style->plain,
-				say_printable(error, text, sizeof(text)));
+				format_printable(error, text, sizeof(text)));
 	if (*output)
-		printf("  traces     %s\n", say_printable(output, text, sizeof(text)));
-	printf("  recorded   %s, %s%s%s%s%s\n", say_events(ask_number(session, "recorded"), events),
-			say_size(ask_number(session, "bytes"), bytes),
+		printf("  traces     %s\n", format_printable(output, text, sizeof(text)));
+	printf("  recorded   %s, %s%s%s%s%s\n",
+			format_events(ask_number(session, "recorded"), events),
+			format_size(ask_number(session, "bytes"), bytes),
 			ask_number(session, "lost") ? style->bad : "",
 			ask_number(session, "lost") ? "; lost " : "",
-			ask_number(session, "lost") ? say_number(ask_number(session, "lost"), lost)
-						    : "",
+			ask_number(session, "lost")
+					? format_number(ask_number(session, "lost"), lost)
+					: "",
 			ask_number(session, "lost") ? style->plain : "");
 	if (ask_number(session, "overwritten"))
 		printf("  overwritten %s of older events\n",
-				say_size(ask_number(session, "overwritten"), bytes));
+				format_size(ask_number(session, "overwritten"), bytes));
 	if (ask_number(session, "snapshots"))
 		printf("  snapshots  %s, %s in all of them together\n",
-				say_number(ask_number(session, "snapshots"), bytes),
-				say_events(ask_number(session, "snapshot-recorded"), events));
+				format_number(ask_number(session, "snapshots"), bytes),
+				format_events(ask_number(session, "snapshot-recorded"), events));
 	if (ask_number(session, "restarts"))
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
 	if (ask_number(session, "missed-starts"))
@@ -410,17 +416,19 @@ static void print_full(struct ask *ask, struct json_object *answer, struct json_
 static void print_short(struct json_object *session, const char *current, const struct style *style)
 {
 	bool is_current = !strcmp(ask_text(session, "name"), current);
-	char output[4096], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
+	char output[4096], events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX],
+			lost[FORMAT_NUMBER_MAX];
 
 	printf("%s %s%-20s%s %-10s %14s  %12s  %s%s%s%s\n", is_current ? "*" : " ", style->strong,
 			ask_text(session, "name"), style->plain, ask_text(session, "state"),
-			say_events(ask_number(session, "recorded"), events),
-			say_size(ask_number(session, "bytes"), bytes),
-			say_printable(ask_text(session, "output"), output, sizeof(output)),
+			format_events(ask_number(session, "recorded"), events),
+			format_size(ask_number(session, "bytes"), bytes),
+			format_printable(ask_text(session, "output"), output, sizeof(output)),
 			ask_number(session, "lost") ? "  lost " : "",
 			ask_number(session, "lost") ? style->bad : "",
-			ask_number(session, "lost") ? say_number(ask_number(session, "lost"), lost)
-						    : "");
+			ask_number(session, "lost")
+					? format_number(ask_number(session, "lost"), lost)
+					: "");
 	fputs(ask_number(session, "lost") ? style->plain : "", stdout);
 }
 
@@ -431,24 +439,24 @@ static int status_print_json(struct json_object *session, const char *current)
 	bool is_current = !strcmp(ask_text(session, "name"), current);
 
 	ask_add(session, "current", json_object_new_boolean(is_current));
-	return ask_is_cut_off() ? say_error(COMMAND_FAILED, NULL, "out of memory")
+	return ask_is_cut_off() ? message_error(COMMAND_FAILED, NULL, "out of memory")
 				: ask_print_json("session", session);
 }
 
 /* Programs that do not see the daemon's directory, and lost it when it was started again. */
-static void say_closed_doors(struct json_object *doors)
+static void status_print_closed_rendezvous(struct json_object *rendezvous_list)
 {
-	for (size_t i = 0; doors && i < json_object_array_length(doors); i++) {
-		struct json_object *door = json_object_array_get_idx(doors, i);
-		uint64_t pid = ask_number(door, "pid");
+	for (size_t i = 0; rendezvous_list && i < json_object_array_length(rendezvous_list); i++) {
+		struct json_object *rendezvous = json_object_array_get_idx(rendezvous_list, i);
+		uint64_t pid = ask_number(rendezvous, "pid");
 		char hint[80];
 
 		snprintf(hint, sizeof(hint),
 				"`side attach --daemon -p %" PRIu64 "` makes another one", pid);
-		say_note_hint(hint,
+		message_note_hint(hint,
 				"process %" PRIu64
 				", and programs that see the same files, cannot find this daemon: the rendezvous socket %s of the one before cannot be opened again (%s)",
-				pid, ask_text(door, "door"), ask_text(door, "why"));
+				pid, ask_text(rendezvous, "door"), ask_text(rendezvous, "why"));
 	}
 }
 
@@ -457,7 +465,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 	const struct style *style = color ? &colors : &no_style;
 	char current[ASK_NAME_MAX] = "";
 	struct json_object *answer, *sessions;
-	int status = ask_call(ask, control_request("status", name), ASK_PATIENCE_MS, &answer);
+	int status = ask_call(ask, control_request("status", name), ASK_TIMEOUT_MS, &answer);
 	size_t count;
 
 	if (status)
@@ -466,7 +474,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 	sessions = ask_list(answer, "sessions");
 	count = sessions ? json_object_array_length(sessions) : 0;
 	if (!count && !json)
-		say_note_hint("`side create` makes one", "there are no sessions");
+		message_note_hint("`side create` makes one", "there are no sessions");
 	for (size_t i = 0; i < count && !status; i++) {
 		struct json_object *session = json_object_array_get_idx(sessions, i);
 
@@ -477,7 +485,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 		else
 			print_short(session, current, style);
 	}
-	say_closed_doors(ask_list(answer, "closed-doors"));
+	status_print_closed_rendezvous(ask_list(answer, "closed-doors"));
 	json_object_put(answer);
 	return status;
 }
@@ -486,23 +494,24 @@ int cmd_status(const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 	const char *name = NULL;
-	char room[ASK_NAME_MAX];
+	char buffer[ASK_NAME_MAX];
 	struct ask ask;
 	int status, printed;
 
 	if (options->all && (parsed->operand_count || options->session))
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--all` is all sessions, and one is named");
 	status = ask_connect_only(&ask, options->system);
 	if (status)
 		return status;
 	if (!options->all &&
-			(parsed->operand_count || options->session || current_read(&ask, room)))
-		status = ask_which(&ask, parsed->operands[0], options->session, room, &name);
+			(parsed->operand_count || options->session || current_read(&ask, buffer)))
+		status = ask_which(&ask, parsed->operands[0], options->session, buffer, &name);
 	if (!status)
 		status = status_show(&ask, name, parsed->common.json,
-				!parsed->common.json && say_color(stdout, parsed->common.color));
+				!parsed->common.json &&
+						output_has_color(stdout, parsed->common.color));
 	ask_close(&ask);
-	printed = say_flush(stdout);
+	printed = output_flush(stdout);
 	return status ? status : printed;
 }

@@ -6,8 +6,8 @@
 /* clang-format off */
 
 /* In the order of enum session_channel_mode and enum session_format. */
-static const char *const mode_words[] = { "discard", "overwrite", "block", NULL };
-static const char *const format_words[] = { "ctf1", "ctf2", NULL };
+static const char *const mode_choices[] = { "discard", "overwrite", "block", NULL };
+static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
 
 const struct option table_attach_options[] = {
 	{
@@ -73,7 +73,7 @@ const struct option table_attach_options[] = {
 		.completion = COMPLETE_CHOICE,
 		.ordered = true,
 		.offset = offsetof(struct attach_options, channels),
-		.choices = mode_words,
+		.choices = mode_choices,
 		.standard = "discard",
 		.sentence = "If a ring is full: discard, overwrite or block, as for `side record`.",
 	},
@@ -99,7 +99,7 @@ const struct option table_attach_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct attach_options, format),
-		.choices = format_words,
+		.choices = format_choices,
 		.standard = "ctf1",
 		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},

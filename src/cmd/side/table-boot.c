@@ -8,7 +8,7 @@
 /* clang-format off */
 
 /* In the order of enum session_format. */
-static const char *const format_words[] = { "ctf1", "ctf2", NULL };
+static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
 
 const struct option table_adopt_options[] = {
 	{
@@ -48,7 +48,7 @@ const struct option table_adopt_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct adopt_options, format),
-		.choices = format_words,
+		.choices = format_choices,
 		.standard = "ctf1",
 		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},

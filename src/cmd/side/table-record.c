@@ -7,12 +7,12 @@
 /* A table: laid out by hand. */
 /* clang-format off */
 
-static const char *const wrapper_words[] = { "libc", "pthread", NULL };
+static const char *const wrapper_choices[] = { "libc", "pthread", NULL };
 /* In the order of enum session_channel_mode and enum session_format. */
-static const char *const mode_words[] = { "discard", "overwrite", "block", NULL };
-static const char *const format_words[] = { "ctf1", "ctf2", NULL };
+static const char *const mode_choices[] = { "discard", "overwrite", "block", NULL };
+static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
 /* In the order of enum kernel_record_way. */
-const char *const table_kernel_ways[] = { "best", "perf", "tracefs", NULL };
+const char *const table_kernel_backends[] = { "best", "perf", "tracefs", NULL };
 
 const struct option table_record_options[] = {
 	{
@@ -93,7 +93,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct record_options, wrappers),
-		.choices = wrapper_words,
+		.choices = wrapper_choices,
 		.sentence = "Record calls of a library as events: libc (memory, files) or pthread (locks, threads). Can be given several times.",
 	},
 	{
@@ -103,7 +103,7 @@ const struct option table_record_options[] = {
 		.completion = COMPLETE_CHOICE,
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
-		.choices = mode_words,
+		.choices = mode_choices,
 		.standard = "discard",
 		.sentence = "If a ring is full: discard drops new events and counts them; overwrite keeps the newest events (flight recorder) and writes them when the process ends; block makes the program wait for space.",
 	},
@@ -189,8 +189,8 @@ const struct option table_record_options[] = {
 		.argument = "METHOD",
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
-		.offset = offsetof(struct record_options, kernel_way),
-		.choices = table_kernel_ways,
+		.offset = offsetof(struct record_options, kernel_backend),
+		.choices = table_kernel_backends,
 		.standard = "best",
 		.sentence = "With `--kernel`: read events through perf's buffers (perf), through an instance of ftrace (tracefs), or through the first of them that is permitted (best). A note names the choice.",
 	},
@@ -290,7 +290,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct record_options, format),
-		.choices = format_words,
+		.choices = format_choices,
 		.standard = "ctf1",
 		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},
@@ -409,7 +409,7 @@ const struct option table_recover_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct recover_options, format),
-		.choices = format_words,
+		.choices = format_choices,
 		.standard = "ctf1",
 		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},

@@ -13,8 +13,8 @@
 /* clang-format off */
 
 /* In the order of enum session_channel_mode and enum session_format. */
-static const char *const mode_words[] = { "discard", "overwrite", "block", NULL };
-static const char *const format_words[] = { "ctf1", "ctf2", NULL };
+static const char *const mode_choices[] = { "discard", "overwrite", "block", NULL };
+static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
 
 #define ASKED .ordered = true, .offset = offsetof(struct control_options, asked)
 
@@ -108,7 +108,7 @@ const struct option table_create_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		ASKED,
-		.choices = format_words,
+		.choices = format_choices,
 		.standard = "ctf1",
 		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},
@@ -448,8 +448,8 @@ const struct option table_enable_event_options[] = {
 		.argument = "METHOD",
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
-		.offset = offsetof(struct control_options, kernel_way),
-		.choices = table_kernel_ways,
+		.offset = offsetof(struct control_options, kernel_backend),
+		.choices = table_kernel_backends,
 		.standard = "best",
 		.sentence = "With `--kernel`: how events are read, as for `side record`, unless they are being recorded already.",
 	},
@@ -540,7 +540,7 @@ const struct option table_enable_channel_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		ASKED,
-		.choices = mode_words,
+		.choices = mode_choices,
 		.standard = "discard",
 		.sentence = "If a ring is full: discard drops new events and counts them; overwrite keeps the newest events until `side snapshot` or the end of the process; block makes the program wait for space.",
 	},

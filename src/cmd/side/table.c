@@ -10,8 +10,8 @@
 /* A table: laid out by hand. */
 /* clang-format off */
 
-static const char *const color_words[] = { "auto", "always", "never", NULL };
-static const char *const wrapper_words[] = { "libc", "pthread", NULL };
+static const char *const color_choices[] = { "auto", "always", "never", NULL };
+static const char *const wrapper_choices[] = { "libc", "pthread", NULL };
 
 const struct option command_common_options[] = {
 	{
@@ -20,7 +20,7 @@ const struct option command_common_options[] = {
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct common_options, color),
-		.choices = color_words,
+		.choices = color_choices,
 		.standard = "auto",
 		.sentence = "Use colours: auto (on a terminal, unless NO_COLOR is set), always or never.",
 	},
@@ -117,7 +117,7 @@ static const struct option list_table[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct list_options, wrappers),
-		.choices = wrapper_words,
+		.choices = wrapper_choices,
 		.sentence = "For a COMMAND: also list the events of a wrapper, which `side record -w` records.",
 	},
 	{

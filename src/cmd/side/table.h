@@ -22,7 +22,7 @@ extern const char *const table_detach_paragraphs[];
 extern const struct example table_detach_examples[];
 
 /* table-record.c, and those of `enable-event`: in the order of enum kernel_record_way. */
-extern const char *const table_kernel_ways[];
+extern const char *const table_kernel_backends[];
 
 /* table-kernel.c: `kernel`. */
 extern const struct option table_kernel_options[];

@@ -55,14 +55,14 @@ static const struct top_process **top_print_sort_processes(const struct top_view
 /* ---- text ---- */
 
 /* Lines that may still be printed; the end of the screen is kept free. */
-struct page {
+struct top_page {
 	FILE *out;
 	unsigned int left;
 	bool bounded;
 	const char *strong, *bad, *plain;
 };
 
-static bool top_print_claim_line(struct page *page)
+static bool top_print_claim_line(struct top_page *page)
 {
 	if (!page->bounded)
 		return true;
@@ -72,41 +72,42 @@ static bool top_print_claim_line(struct page *page)
 	return true;
 }
 
-static const char *whole(double number, char text[SAY_NUMBER_MAX])
+static const char *whole(double number, char text[FORMAT_NUMBER_MAX])
 {
-	return say_number((uint64_t)(number + 0.5), text);
+	return format_number((uint64_t)(number + 0.5), text);
 }
 
-static const char *duration(uint64_t ns, char text[SAY_NUMBER_MAX])
+static const char *duration(uint64_t ns, char text[FORMAT_NUMBER_MAX])
 {
 	if (ns < 10000)
-		snprintf(text, SAY_NUMBER_MAX, "%" PRIu64 " ns", ns);
+		snprintf(text, FORMAT_NUMBER_MAX, "%" PRIu64 " ns", ns);
 	else if (ns < 10000000)
-		snprintf(text, SAY_NUMBER_MAX, "%.1f us", (double)ns / 1e3);
+		snprintf(text, FORMAT_NUMBER_MAX, "%.1f us", (double)ns / 1e3);
 	else if (ns < UINT64_C(10000000000))
-		snprintf(text, SAY_NUMBER_MAX, "%.1f ms", (double)ns / 1e6);
+		snprintf(text, FORMAT_NUMBER_MAX, "%.1f ms", (double)ns / 1e6);
 	else
-		snprintf(text, SAY_NUMBER_MAX, "%.1f s", (double)ns / 1e9);
+		snprintf(text, FORMAT_NUMBER_MAX, "%.1f s", (double)ns / 1e9);
 	return text;
 }
 
-static void print_head(const struct top_view *view, struct page *page)
+static void print_head(const struct top_view *view, struct top_page *page)
 {
 	double lost = rate(view, view->lost, view->lost_before);
-	char events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], speed[SAY_NUMBER_MAX],
-			losses[SAY_NUMBER_MAX], now[SAY_NUMBER_MAX];
+	char events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX], speed[FORMAT_NUMBER_MAX],
+			losses[FORMAT_NUMBER_MAX], now[FORMAT_NUMBER_MAX];
 
 	if (!top_print_claim_line(page))
 		return;
 	fprintf(page->out, "%s%s%s  %s  %s, %s, %s/s  %slost %s, %s/s%s\n", page->strong,
-			view->session, page->plain, view->state, say_events(view->recorded, events),
-			say_size(view->bytes, bytes),
-			say_size((uint64_t)rate(view, view->bytes, view->bytes_before), speed),
-			view->lost ? page->bad : "", say_number(view->lost, losses),
+			view->session, page->plain, view->state,
+			format_events(view->recorded, events), format_size(view->bytes, bytes),
+			format_size((uint64_t)rate(view, view->bytes, view->bytes_before), speed),
+			view->lost ? page->bad : "", format_number(view->lost, losses),
 			whole(lost, now), view->lost ? page->plain : "");
 }
 
-static int top_print_processes(const struct top_view *view, struct page *page, unsigned int most)
+static int top_print_processes(
+		const struct top_view *view, struct top_page *page, unsigned int most)
 {
 	const struct top_process **order = top_print_sort_processes(view);
 
@@ -119,24 +120,25 @@ static int top_print_processes(const struct top_view *view, struct page *page, u
 		const struct top_process *process = order[i];
 		struct top_event count =
 				top_trace_process(&view->trace, process->name, process->vpid);
-		char name[80], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], now[SAY_NUMBER_MAX],
-				lost[SAY_NUMBER_MAX];
+		char name[80], events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX],
+				now[FORMAT_NUMBER_MAX], lost[FORMAT_NUMBER_MAX];
 
 		fprintf(page->out, "%-24.24s %9" PRIu64 " %12s %14s %s%10s %10s%s\n",
-				say_printable(process->name, name, sizeof(name)), process->pid,
+				format_printable(process->name, name, sizeof(name)), process->pid,
 				whole(event_rate(view, count.count), events),
-				say_size((uint64_t)rate(view, process->bytes,
-							 process->bytes_before),
+				format_size((uint64_t)rate(view, process->bytes,
+							    process->bytes_before),
 						bytes),
 				process->lost ? page->bad : "",
 				whole(rate(view, process->lost, process->lost_before), now),
-				say_number(process->lost, lost), process->lost ? page->plain : "");
+				format_number(process->lost, lost),
+				process->lost ? page->plain : "");
 	}
 	free(order);
 	return 0;
 }
 
-static int top_print_events(const struct top_view *view, struct page *page)
+static int top_print_events(const struct top_view *view, struct top_page *page)
 {
 	uint32_t *order = top_trace_order(&view->trace);
 
@@ -147,20 +149,20 @@ static int top_print_events(const struct top_view *view, struct page *page)
 				"EVENTS/S", "EVENTS", page->plain);
 	for (uint32_t i = 0; i < view->trace.names.count && top_print_claim_line(page); i++) {
 		const struct top_event *event = &view->trace.events[order[i]];
-		char name[512], now[SAY_NUMBER_MAX], all[SAY_NUMBER_MAX];
+		char name[512], now[FORMAT_NUMBER_MAX], all[FORMAT_NUMBER_MAX];
 
-		say_printable(top_trace_name(&view->trace, order[i]), name, sizeof(name));
+		format_printable(top_trace_name(&view->trace, order[i]), name, sizeof(name));
 		fprintf(page->out, "%-*.*s %14s %16s\n", NAME_WIDTH, NAME_WIDTH, name,
 				whole(event_rate(view, event->count), now),
-				say_number(event->all, all));
+				format_number(event->all, all));
 	}
 	free(order);
 	return 0;
 }
 
-static void top_print_durations(const struct top_view *view, struct page *page)
+static void top_print_durations(const struct top_view *view, struct top_page *page)
 {
-	const struct pairs *pairs = &view->trace.pairs;
+	const struct report_pairs *pairs = &view->trace.pairs;
 
 	bool no_thread = false;
 
@@ -169,20 +171,20 @@ static void top_print_durations(const struct top_view *view, struct page *page)
 	fprintf(page->out, "\n%s%-*s %10s %10s %10s %10s%s\n", page->strong, NAME_WIDTH, "PAIR",
 			"PAIRS/S", "P50", "P99", "MAX", page->plain);
 	for (unsigned int i = 0; i < pairs->rule_count && top_print_claim_line(page); i++) {
-		const struct figures *figures = &view->trace.durations[i];
-		char name[1024], now[SAY_NUMBER_MAX], p50[SAY_NUMBER_MAX] = "-",
-						      p99[SAY_NUMBER_MAX] = "-",
-						      most[SAY_NUMBER_MAX] = "-";
+		const struct stats *stats = &view->trace.durations[i];
+		char name[1024], now[FORMAT_NUMBER_MAX], p50[FORMAT_NUMBER_MAX] = "-",
+							 p99[FORMAT_NUMBER_MAX] = "-",
+							 most[FORMAT_NUMBER_MAX] = "-";
 
 		snprintf(name, sizeof(name), "%s .. %s", pairs->rules[i].begin_text,
 				pairs->rules[i].end_text);
-		if (figures->count) {
-			duration(figures_percentile(figures, PERCENTILE(50)), p50);
-			duration(figures_percentile(figures, PERCENTILE(99)), p99);
-			duration((uint64_t)figures->most, most);
+		if (stats->count) {
+			duration(report_stats_percentile(stats, PERCENTILE(50)), p50);
+			duration(report_stats_percentile(stats, PERCENTILE(99)), p99);
+			duration((uint64_t)stats->most, most);
 		}
 		fprintf(page->out, "%-*.*s %10s %10s %10s %10s\n", NAME_WIDTH, NAME_WIDTH, name,
-				whole(event_rate(view, figures->count), now), p50, p99, most);
+				whole(event_rate(view, stats->count), now), p50, p99, most);
 		no_thread |= pairs->rules[i].no_thread;
 	}
 	if (no_thread && top_print_claim_line(page))
@@ -191,7 +193,7 @@ static void top_print_durations(const struct top_view *view, struct page *page)
 
 int top_print_text(const struct top_view *view, FILE *out)
 {
-	struct page page = {
+	struct top_page page = {
 			.out = out,
 			.left = view->rows > 1 ? view->rows - 1 : view->rows,
 			.bounded = view->rows,
@@ -213,7 +215,7 @@ int top_print_text(const struct top_view *view, FILE *out)
 
 static void json_begin(FILE *out, const struct top_view *view, const char *type)
 {
-	fprintf(out, "{\"schema\":%d,\"type\":\"%s\",\"session\":\"%s\"", SAY_JSON_SCHEMA, type,
+	fprintf(out, "{\"schema\":%d,\"type\":\"%s\",\"session\":\"%s\"", OUTPUT_JSON_SCHEMA, type,
 			view->session);
 }
 
@@ -226,7 +228,7 @@ static void json_processes(const struct top_view *view, FILE *out)
 
 		json_begin(out, view, "process");
 		fputs(",\"name\":", out);
-		say_json_string(out, process->name);
+		print_json_string(out, process->name);
 		fprintf(out,
 				",\"pid\":%" PRIu64 ",\"events\":%" PRIu64 ",\"recorded\":%" PRIu64
 				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
@@ -249,7 +251,7 @@ static int json_events(const struct top_view *view, FILE *out)
 
 		json_begin(out, view, "count");
 		fputs(",\"event\":", out);
-		say_json_string(out, top_trace_name(&view->trace, order[i]));
+		print_json_string(out, top_trace_name(&view->trace, order[i]));
 		fprintf(out, ",\"count\":%" PRIu64 ",\"rate\":%.3f}\n", event->all,
 				event_rate(view, event->count));
 	}
@@ -259,22 +261,22 @@ static int json_events(const struct top_view *view, FILE *out)
 
 static void json_durations(const struct top_view *view, FILE *out)
 {
-	const struct pairs *pairs = &view->trace.pairs;
+	const struct report_pairs *pairs = &view->trace.pairs;
 
 	for (unsigned int i = 0; i < pairs->rule_count; i++) {
-		const struct figures *figures = &view->trace.durations[i];
+		const struct stats *stats = &view->trace.durations[i];
 
 		json_begin(out, view, "durations");
 		fputs(",\"begin\":", out);
-		say_json_string(out, pairs->rules[i].begin_text);
+		print_json_string(out, pairs->rules[i].begin_text);
 		fputs(",\"end\":", out);
-		say_json_string(out, pairs->rules[i].end_text);
-		fprintf(out, ",\"count\":%" PRIu64, figures->count);
-		if (figures->count)
+		print_json_string(out, pairs->rules[i].end_text);
+		fprintf(out, ",\"count\":%" PRIu64, stats->count);
+		if (stats->count)
 			fprintf(out, ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64,
-					figures_percentile(figures, PERCENTILE(50)),
-					figures_percentile(figures, PERCENTILE(99)),
-					(uint64_t)figures->most);
+					report_stats_percentile(stats, PERCENTILE(50)),
+					report_stats_percentile(stats, PERCENTILE(99)),
+					(uint64_t)stats->most);
 		if (pairs->rules[i].no_thread)
 			fprintf(out, ",\"without_thread\":%" PRIu64, pairs->rules[i].no_thread);
 		fputs("}\n", out);

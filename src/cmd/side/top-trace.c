@@ -18,7 +18,7 @@ struct top_class {
 	uint32_t row;
 	struct view_event *view;
 	struct pair_class pair;
-	struct who_class who;
+	struct identity_class identity;
 };
 
 static void top_trace_free_class(void *user)
@@ -66,7 +66,7 @@ void top_trace_free(struct top_trace *trace)
 	close_reader(trace);
 	top_trace_reset(trace);
 	pairs_free(&trace->pairs);
-	who_free(&trace->who);
+	identity_free(&trace->identity);
 	keys_free(&trace->names);
 	view_out_free(&trace->scratch);
 	free(trace->events);
@@ -77,12 +77,12 @@ void top_trace_free(struct top_trace *trace)
 void top_trace_reset(struct top_trace *trace)
 {
 	for (unsigned int i = 0; i < trace->pairs.rule_count; i++) {
-		figures_free(&trace->durations[i]);
-		trace->durations[i] = (struct figures){0};
+		report_stats_free(&trace->durations[i]);
+		trace->durations[i] = (struct stats){0};
 	}
 	for (uint32_t i = 0; i < trace->names.count; i++)
 		trace->events[i].count = 0;
-	for (uint32_t i = 0; i < trace->process_room; i++)
+	for (uint32_t i = 0; i < trace->process_capacity; i++)
 		trace->by_process[i].count = 0;
 }
 
@@ -92,14 +92,14 @@ static int make_row(struct top_trace *trace, const char *name, uint32_t *row)
 {
 	uint32_t known = trace->names.count;
 
-	if (known == trace->room) {
-		uint32_t room = known ? known * 2 : 64;
-		struct top_event *events = realloc(trace->events, room * sizeof(*events));
+	if (known == trace->capacity) {
+		uint32_t capacity = known ? known * 2 : 64;
+		struct top_event *events = realloc(trace->events, capacity * sizeof(*events));
 
 		if (!events)
 			return -ENOMEM;
 		trace->events = events;
-		trace->room = room;
+		trace->capacity = capacity;
 	}
 	*row = keys_add(&trace->names, name, strlen(name) + 1);
 	if (*row == KEYS_NONE)
@@ -147,14 +147,14 @@ static int top_trace_pair_events(struct top_trace *trace, struct top_class *clas
 
 	if (!rules)
 		return 0;
-	here.thread = who_thread(&class->who, item);
+	here.thread = identity_thread(&class->identity, item);
 	key = pairs_key(&trace->pairs, &class->pair, item, here.process, here.thread);
 	for (; rules && !ret; rules &= rules - 1) {
 		unsigned int rule = (unsigned int)__builtin_ctzll(rules);
 		struct pair_open begin;
 
 		if (class->pair.ends >> rule & 1 && pairs_end(&trace->pairs, rule, &key, &begin))
-			ret = figures_add(&trace->durations[rule],
+			ret = report_stats_add(&trace->durations[rule],
 					pair_duration(&trace->pairs.rules[rule], begin.ns,
 							item->ns));
 		if (!ret && class->pair.begins >> rule & 1)
@@ -171,17 +171,18 @@ static void top_trace_count_event(struct top_event *event, bool now)
 
 static int make_process(struct top_trace *trace, uint32_t process)
 {
-	uint32_t room = process < 8 ? 16 : process * 2;
+	uint32_t capacity = process < 8 ? 16 : process * 2;
 	struct top_event *grown;
 
-	if (process < trace->process_room)
+	if (process < trace->process_capacity)
 		return 0;
-	grown = realloc(trace->by_process, room * sizeof(*grown));
+	grown = realloc(trace->by_process, capacity * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + trace->process_room, 0, (room - trace->process_room) * sizeof(*grown));
+	memset(grown + trace->process_capacity, 0,
+			(capacity - trace->process_capacity) * sizeof(*grown));
 	trace->by_process = grown;
-	trace->process_room = room;
+	trace->process_capacity = capacity;
 	return 0;
 }
 
@@ -198,7 +199,7 @@ static int top_trace_add_item(struct top_trace *trace, const struct ctf_item *it
 		class = top_trace_make_class(trace, item);
 	if (!class)
 		return -ENOMEM;
-	process = who_process(&trace->who, &class->who, item);
+	process = identity_process(&trace->identity, &class->identity, item);
 	if (process == KEYS_NONE || make_process(trace, process))
 		return -ENOMEM;
 	if (class->wanted) {
@@ -274,8 +275,8 @@ struct top_event top_trace_process(const struct top_trace *trace, const char *na
 {
 	struct top_event sum = {0};
 
-	for (uint32_t i = 0; i < trace->who.keys.count && i < trace->process_room; i++) {
-		const struct who_process *process = &trace->who.processes[i];
+	for (uint32_t i = 0; i < trace->identity.keys.count && i < trace->process_capacity; i++) {
+		const struct identity_process *process = &trace->identity.processes[i];
 
 		if (process->pid < 0 || (uint64_t)process->pid != pid ||
 				(process->name && strcmp(process->name, name) != 0))

@@ -24,14 +24,14 @@ struct top_event {
 struct top_trace {
 	const struct top_options *options;
 	struct pattern *patterns;
-	struct pairs pairs;
-	struct who who;
-	struct figures durations[PAIR_RULES_MAX]; /* of this interval */
-	struct keys names;                        /* "provider:event" */
-	struct top_event *events;                 /* names.count of them */
-	uint32_t room;
+	struct report_pairs pairs;
+	struct identity identity;
+	struct stats durations[PAIR_RULES_MAX]; /* of this interval */
+	struct keys names;                      /* "provider:event" */
+	struct top_event *events;               /* names.count of them */
+	uint32_t capacity;
 	struct top_event *by_process; /* who.keys.count of them */
-	uint32_t process_room;
+	uint32_t process_capacity;
 	struct ctf_reader *reader; /* NULL: there is no trace yet */
 	char directory[4096];
 	struct view_sink sink;

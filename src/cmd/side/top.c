@@ -22,7 +22,7 @@
 #define INTERVAL_NS UINT64_C(1000000000)
 #define INTERVAL_LEAST_NS UINT64_C(100000000)
 /* Longer than an interval: then the daemon hangs. */
-#define PATIENCE_MS 60000
+#define TIMEOUT_MS 60000
 
 static volatile sig_atomic_t stopped;
 
@@ -214,7 +214,7 @@ static int wait_for_message(const struct top *top)
 	char key;
 
 	for (;;) {
-		int ready = poll(fds, 2, PATIENCE_MS);
+		int ready = poll(fds, 2, TIMEOUT_MS);
 
 		if (stopped)
 			return 0;
@@ -241,11 +241,11 @@ static int loop(struct top *top)
 		if (!ret)
 			break;
 		if (ret < 0)
-			return say_error(COMMAND_FAILED, NULL, "cannot wait for the daemon: %s",
+			return message_error(COMMAND_FAILED, NULL, "cannot wait for the daemon: %s",
 					strerror(-ret));
-		ret = control_next(top->ask.client, PATIENCE_MS, &answer, &error);
+		ret = control_next(top->ask.client, TIMEOUT_MS, &answer, &error);
 		if (ret == -EPIPE) {
-			say_note("session %s ended, or its daemon did", top->view.session);
+			message_note("session %s ended, or its daemon did", top->view.session);
 			break;
 		}
 		if (ret) {
@@ -253,8 +253,8 @@ static int loop(struct top *top)
 		} else {
 			ret = top_add_answer(top, answer, &i);
 			json_object_put(answer);
-			status = ret ? say_error(COMMAND_FAILED, NULL, "out of memory")
-				     : say_flush(stdout);
+			status = ret ? message_error(COMMAND_FAILED, NULL, "out of memory")
+				     : output_flush(stdout);
 		}
 	}
 	return status;
@@ -280,7 +280,7 @@ static int top_watch_session(struct top *top, const char *name)
 	struct sigaction interrupt, terminate;
 	struct json_object *answer;
 	uint64_t none = 0;
-	int status = ask_call(&top->ask, subscription(top->options, name), PATIENCE_MS, &answer);
+	int status = ask_call(&top->ask, subscription(top->options, name), TIMEOUT_MS, &answer);
 
 	if (status)
 		return status;
@@ -308,15 +308,15 @@ int cmd_top(const struct parsed *parsed)
 			.screen = !parsed->common.json && isatty(STDOUT_FILENO) &&
 					isatty(STDIN_FILENO),
 	};
-	char room[ASK_NAME_MAX];
+	char buffer[ASK_NAME_MAX];
 	const char *name;
 	int status = top_trace_create(&top.view.trace, options);
 
-	top.view.color = !top.json && say_color(stdout, parsed->common.color);
+	top.view.color = !top.json && output_has_color(stdout, parsed->common.color);
 	if (!status)
 		status = ask_connect_only(&top.ask, options->system);
 	if (!status)
-		status = ask_which(&top.ask, parsed->operands[0], options->session, room, &name);
+		status = ask_which(&top.ask, parsed->operands[0], options->session, buffer, &name);
 	if (!status)
 		status = top_watch_session(&top, name);
 	ask_close(&top.ask);

@@ -27,12 +27,12 @@ static int trace_kernel_start_tracer(
 		void *user, pid_t pid, const char *socket, struct session_error *error)
 {
 	struct trace_kernel *kernel = user;
-	char **words = NULL;
-	int status = probe_kernel_words(pid, kernel->tables, kernel->nr, &words);
+	char **args = NULL;
+	int status = probe_kernel_args(pid, kernel->tables, kernel->nr, &args);
 
 	if (!status)
-		status = helper_begin(&words, socket, &kernel->ready, &kernel->child);
-	probe_global_free(words);
+		status = helper_begin(&args, socket, &kernel->ready, &kernel->child);
+	probe_global_free(args);
 	return status ? trace_kernel_set_error(error) : 0;
 }
 
@@ -66,13 +66,13 @@ static bool trace_kernel_tracer_has_ended(void *user, bool now)
 	return kernel->child <= 0;
 }
 
-const struct session_companion *trace_kernel_companion(
+const struct session_helper *trace_kernel_helper(
 		struct trace_kernel *kernel, const int *tables, size_t nr)
 {
 	*kernel = (struct trace_kernel){.tables = tables,
 			.nr = nr,
 			.ready = -1,
-			.companion = {trace_kernel_start_tracer, is_ready,
+			.helper = {trace_kernel_start_tracer, is_ready,
 					trace_kernel_tracer_has_ended, kernel}};
-	return nr ? &kernel->companion : NULL;
+	return nr ? &kernel->helper : NULL;
 }

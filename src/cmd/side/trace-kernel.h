@@ -12,13 +12,13 @@
 struct trace_kernel {
 	const int *tables;
 	size_t nr;
-	struct session_companion companion;
+	struct session_helper helper;
 	pid_t child; /* 0: it has ended, or was never there */
 	int ready;
 };
 
 /* For the options of the session, as long as both stay. */
-const struct session_companion *trace_kernel_companion(
+const struct session_helper *trace_kernel_helper(
 		struct trace_kernel *kernel, const int *tables, size_t nr);
 
 #endif /* SIDE_CMD_TRACE_KERNEL_H */

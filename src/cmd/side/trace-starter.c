@@ -87,7 +87,7 @@ static bool starter_lists(const char *list, const char *option, size_t size)
 
 static int starter_refuse(const struct starter *starter, const char *word, const char *hint)
 {
-	return say_error(COMMAND_USAGE, hint,
+	return message_error(COMMAND_USAGE, hint,
 			"cannot follow `%.32s %.64s` to the program: it starts no program, or one that the recorder cannot enter",
 			starter->name, word);
 }
@@ -98,7 +98,7 @@ static int starter_refuse_option(const struct starter *starter, const char *word
 	bool is_env = !strcmp(starter->name, "env");
 
 	if (is_env && letter != 'S' && letter != 's')
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				"write it before side: `env -i side trace -c COMMAND`",
 				"cannot follow `env %.64s` to the program: it removes LD_PRELOAD, which loads the recorder",
 				word);
@@ -115,14 +115,14 @@ static bool starter_is_ours(const char *name)
 
 static int starter_refuse_variable(const struct starter *starter, const char *word)
 {
-	return say_error(COMMAND_USAGE, "leave the variable out, or set it before `side`",
+	return message_error(COMMAND_USAGE, "leave the variable out, or set it before `side`",
 			"cannot follow `%.32s` to the program: it changes `%.*s`, which loads the recorder",
 			starter->name, (int)strcspn(word, "="), word);
 }
 
 /* The state of the walk through the arguments. */
-struct walk {
-	char *const *words;
+struct command_walk {
+	char *const *args;
 	size_t at, count;
 	bool global;
 	const char *directory; /* in which to find the program; NULL: the current one */
@@ -141,7 +141,7 @@ static bool starter_is_option(const struct starter_option *option, char letter, 
 	return option->name ? !strncmp(name, option->name, option->size) : option->letter == letter;
 }
 
-static int starter_note(struct walk *walk, const struct starter *starter,
+static int starter_note(struct command_walk *walk, const struct starter *starter,
 		const struct starter_option *option, const char *value)
 {
 	bool is_env = !strcmp(starter->name, "env"), is_strace = !strcmp(starter->name, "strace");
@@ -157,9 +157,9 @@ static int starter_note(struct walk *walk, const struct starter *starter,
 	return COMMAND_DONE;
 }
 
-static int starter_long(struct walk *walk, const struct starter *starter)
+static int starter_long(struct command_walk *walk, const struct starter *starter)
 {
-	const char *word = walk->words[walk->at++], *name = word + 2;
+	const char *word = walk->args[walk->at++], *name = word + 2;
 	size_t size = strcspn(name, "=");
 	const char *value = name[size] ? name + size + 1 : NULL;
 	const struct starter_option option = {.name = name, .size = size};
@@ -169,13 +169,13 @@ static int starter_long(struct walk *walk, const struct starter *starter)
 	if (!starter_lists(starter->long_takes, name, size))
 		return COMMAND_DONE;
 	if (!value && walk->at < walk->count)
-		value = walk->words[walk->at++];
+		value = walk->args[walk->at++];
 	return starter_note(walk, starter, &option, value);
 }
 
-static int starter_short(struct walk *walk, const struct starter *starter)
+static int starter_short(struct command_walk *walk, const struct starter *starter)
 {
-	const char *word = walk->words[walk->at++];
+	const char *word = walk->args[walk->at++];
 
 	if (starter->has_numbers && strspn(word + 1, "+-0123456789") == strlen(word + 1))
 		return COMMAND_DONE;
@@ -188,18 +188,18 @@ static int starter_short(struct walk *walk, const struct starter *starter)
 		if (!starter->takes || !strchr(starter->takes, *letter))
 			continue;
 		if (!value && walk->at < walk->count)
-			value = walk->words[walk->at++];
+			value = walk->args[walk->at++];
 		return starter_note(walk, starter, &option, value);
 	}
 	return COMMAND_DONE;
 }
 
-static int starter_options(struct walk *walk, const struct starter *starter)
+static int starter_options(struct command_walk *walk, const struct starter *starter)
 {
 	int status = COMMAND_DONE;
 
-	while (!status && walk->at < walk->count && *walk->words[walk->at] == '-') {
-		const char *word = walk->words[walk->at];
+	while (!status && walk->at < walk->count && *walk->args[walk->at] == '-') {
+		const char *word = walk->args[walk->at];
 
 		if (!strcmp(word, "--")) {
 			walk->at++;
@@ -215,11 +215,11 @@ static int starter_options(struct walk *walk, const struct starter *starter)
 	return status;
 }
 
-static int starter_operands(struct walk *walk, const struct starter *starter)
+static int starter_operands(struct command_walk *walk, const struct starter *starter)
 {
 	while (starter->has_variables && walk->at < walk->count &&
-			strchr(walk->words[walk->at], '=')) {
-		const char *word = walk->words[walk->at++];
+			strchr(walk->args[walk->at], '=')) {
+		const char *word = walk->args[walk->at++];
 
 		if (!walk->global && starter_is_ours(word))
 			return starter_refuse_variable(starter, word);
@@ -250,7 +250,7 @@ static int starter_refuse_user(const struct starter *starter)
 	snprintf(hint, sizeof(hint),
 			"run side as that user: `%s %sside trace -c COMMAND%s`, or let the kernel watch: `--global`",
 			starter->name, is_su ? "USER -c \"" : "", is_su ? "\"" : "");
-	return say_error(COMMAND_USAGE, hint,
+	return message_error(COMMAND_USAGE, hint,
 			"cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the recorder",
 			starter->name);
 }
@@ -261,13 +261,13 @@ static int starter_refuse_user(const struct starter *starter)
  */
 static int starter_refuse_translator(const struct starter *starter)
 {
-	return say_error(COMMAND_USAGE,
+	return message_error(COMMAND_USAGE,
 			"trace the program alone, or record its events: `side record -- valgrind PROGRAM`",
 			"cannot trace a program through `%s`: it executes a translation of the program, in which probes have no effect or end the program",
 			starter->name);
 }
 
-static int starter_skip(struct walk *walk, const struct starter *starter)
+static int starter_skip(struct command_walk *walk, const struct starter *starter)
 {
 	int status;
 
@@ -277,7 +277,7 @@ static int starter_skip(struct walk *walk, const struct starter *starter)
 		return starter_refuse_user(starter);
 	walk->at++;
 	if (starter->has_machine && walk->at < walk->count &&
-			starter_is_machine(walk->words[walk->at]))
+			starter_is_machine(walk->args[walk->at]))
 		walk->at++;
 	status = starter_options(walk, starter);
 	return status ? status : starter_operands(walk, starter);
@@ -300,14 +300,14 @@ static void starter_search(const char *path, const char *name, char program[PATH
 	snprintf(program, PATH_MAX, "%s", name);
 }
 
-int starter_follow(char *const *words, size_t count, bool global, size_t *ret_at,
+int starter_follow(char *const *args, size_t count, bool global, size_t *ret_at,
 		char ret_program[PATH_MAX])
 {
-	struct walk walk = {.words = words, .count = count, .global = global};
+	struct command_walk walk = {.args = args, .count = count, .global = global};
 	const struct starter *starter;
 	size_t at = 0, number = 0;
 
-	while (number++ < STARTERS_MAX && (starter = starter_of(words[at]))) {
+	while (number++ < STARTERS_MAX && (starter = starter_of(args[at]))) {
 		int status = starter_skip(&walk, starter);
 
 		if (status)
@@ -318,11 +318,11 @@ int starter_follow(char *const *words, size_t count, bool global, size_t *ret_at
 		at = walk.at;
 	}
 	*ret_at = at;
-	if (at && walk.directory && *words[at] != '/' && strchr(words[at], '/'))
-		snprintf(ret_program, PATH_MAX, "%s/%s", walk.directory, words[at]);
-	else if (at && walk.path && !strchr(words[at], '/'))
-		starter_search(walk.path, words[at], ret_program);
+	if (at && walk.directory && *args[at] != '/' && strchr(args[at], '/'))
+		snprintf(ret_program, PATH_MAX, "%s/%s", walk.directory, args[at]);
+	else if (at && walk.path && !strchr(args[at], '/'))
+		starter_search(walk.path, args[at], ret_program);
 	else
-		snprintf(ret_program, PATH_MAX, "%s", words[at]);
+		snprintf(ret_program, PATH_MAX, "%s", args[at]);
 	return COMMAND_DONE;
 }

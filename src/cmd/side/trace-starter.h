@@ -12,7 +12,7 @@
  * The index of the traced program's first argument, and the name that finds the program (a path, or a name for PATH). `global`: the kernel
  * watches, so no recorder has to be in the program. 0 or an exit status; prints the error.
  */
-int starter_follow(char *const *words, size_t count, bool global, size_t *ret_at,
+int starter_follow(char *const *args, size_t count, bool global, size_t *ret_at,
 		char ret_program[PATH_MAX]);
 
 #endif /* SIDE_CMD_TRACE_STARTER_H */

@@ -131,12 +131,12 @@ static int trace_symbols_read_maps(struct symbols *symbols, struct ctf_reader *r
 }
 
 struct symbols *trace_symbols_start(
-		bool debuginfod, void (*say)(void *user, const char *sentence), void *user)
+		bool debuginfod, void (*report)(void *user, const char *sentence), void *user)
 {
 	const struct symbols_options options = {
 			.path = getenv(PATH_ENV),
 			.debuginfod = debuginfod,
-			.say = say,
+			.report = report,
 			.user = user,
 	};
 

@@ -11,7 +11,7 @@ struct view_sink;
 
 /* Start the process that reads debug files; it must start before this one is confined. NULL: out of memory. */
 struct symbols *trace_symbols_start(
-		bool debuginfod, void (*say)(void *user, const char *sentence), void *user);
+		bool debuginfod, void (*report)(void *user, const char *sentence), void *user);
 
 /*
  * Read what the recording in this directory has about its processes: base address records, and the maps that the recorder keeps.

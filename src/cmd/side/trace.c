@@ -33,16 +33,16 @@
 
 struct tracing {
 	const char *filter; /* NULL: none */
-	struct probe_wish *wishes;
-	size_t nr_wishes;
+	struct probe_spec *specs;
+	size_t nr_specs;
 	char exe[PATH_MAX];
 	pid_t files_of; /* with --global: a process that has mapped the files to probe */
-	struct session_probe probes[PROBE_WISHES_MAX];
+	struct session_probe probes[PROBE_SPECS_MAX];
 	size_t nr_probes;
-	int kernel[PROBE_WISHES_MAX]; /* tables of what the kernel watches */
+	int kernel[PROBE_SPECS_MAX]; /* tables of what the kernel watches */
 	size_t nr_kernel;
 	const char *no_kernel; /* why it is to watch nothing; NULL: it may */
-	char *patterns[2 * PROBE_WISHES_MAX + 2];
+	char *patterns[2 * PROBE_SPECS_MAX + 2];
 	size_t nr_patterns;
 	struct text_list contexts,
 			others; /* those of probes are among all; those that any event may have */
@@ -62,27 +62,27 @@ static int trace_find_program(const char *name, char exe[PATH_MAX])
 	const char *found;
 
 	if (ret == -ENOENT && !*path)
-		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
+		return message_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
 	if (ret < 0 && !*path)
-		return say_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s", name,
-				strerror(-ret));
+		return message_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s",
+				name, strerror(-ret));
 	if (ret == -EACCES)
-		return say_error(COMMAND_NOT_EXECUTABLE, "`chmod +x` lets it be executed",
+		return message_error(COMMAND_NOT_EXECUTABLE, "`chmod +x` lets it be executed",
 				"`%.256s` cannot be run: it is a directory, or you may not execute it",
-				say_printable(path, text, sizeof(text)));
+				format_printable(path, text, sizeof(text)));
 	if (ret < 0)
-		return say_error(COMMAND_NOT_EXECUTABLE, NULL,
+		return message_error(COMMAND_NOT_EXECUTABLE, NULL,
 				"`%.256s` cannot be run: its interpreter `%.256s`: %s", name,
-				say_printable(path, text, sizeof(text)), strerror(-ret));
+				format_printable(path, text, sizeof(text)), strerror(-ret));
 	found = realpath(path, exe);
 	if (!found && errno == ENOENT)
-		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
+		return message_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
 	if (!found)
-		return say_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s", path,
-				strerror(errno));
+		return message_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s",
+				path, strerror(errno));
 	if (ret)
-		say_note("%.256s is a script, which %s runs: side searches the locations there, not in the programs that the script starts",
-				name, say_printable(exe, text, sizeof(text)));
+		message_note("%.256s is a script, which %s runs: side searches the locations there, not in the programs that the script starts",
+				name, format_printable(exe, text, sizeof(text)));
 	return COMMAND_DONE;
 }
 
@@ -98,11 +98,11 @@ static int trace_add_pattern(struct tracing *tracing, const char *provider, cons
 		if (!strcmp(tracing->patterns[i], name))
 			return COMMAND_DONE;
 	}
-	if (tracing->nr_patterns == 2 * PROBE_WISHES_MAX)
-		return say_error(COMMAND_USAGE, NULL, "there are too many events");
+	if (tracing->nr_patterns == 2 * PROBE_SPECS_MAX)
+		return message_error(COMMAND_USAGE, NULL, "there are too many events");
 	tracing->patterns[tracing->nr_patterns] = strdup(name);
 	if (!tracing->patterns[tracing->nr_patterns])
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	tracing->nr_patterns++;
 	return COMMAND_DONE;
 }
@@ -129,11 +129,11 @@ static int trace_add_events(struct tracing *tracing, int table)
 }
 
 /* Those of two functions are not the same fields of one event. */
-static bool wants_all_arguments(const struct resolve_wish *wish)
+static bool wants_all_arguments(const struct resolve_request *spec)
 {
-	for (size_t i = 0; i < wish->nr_arguments; i++)
-		if (resolve_is_several(wish->arguments[i]))
-			return wish->kind == RESOLVE_FUNCTION;
+	for (size_t i = 0; i < spec->nr_arguments; i++)
+		if (resolve_is_several(spec->arguments[i]))
+			return spec->kind == RESOLVE_FUNCTION;
 	return false;
 }
 
@@ -161,7 +161,7 @@ static int leave_all_to_kernel(struct tracing *tracing, const struct probe_targe
 	size_t nr = 0;
 
 	if (!seen)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	/* As they are now: each is exchanged for another one when some of its places are left to the kernel. */
 	for (; nr < tracing->nr_probes && !status; nr += !status)
 		status = probe_see(tracing->probes[nr].table, &seen[nr]);
@@ -181,17 +181,17 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	uint64_t started = 0;
 	int status = pid ? probe_started(pid, &started) : COMMAND_DONE;
 
-	for (size_t i = 0; i < tracing->nr_wishes && !status; i++) {
+	for (size_t i = 0; i < tracing->nr_specs && !status; i++) {
 		struct session_probe *probe = &tracing->probes[i];
 
 		*probe = (struct session_probe){.number = (uint32_t)i + 1,
 				.pid = (uint32_t)pid,
 				.started = started,
 				.exe = target.exe};
-		tracing->wishes[i].wish.kernel = global;
-		tracing->wishes[i].wish.forced = tracing->forced;
-		tracing->wishes[i].wish.apart = wants_all_arguments(&tracing->wishes[i].wish);
-		status = probe_resolve(&target, &tracing->wishes[i].wish, &probe->table);
+		tracing->specs[i].spec.kernel = global;
+		tracing->specs[i].spec.forced = tracing->forced;
+		tracing->specs[i].spec.apart = wants_all_arguments(&tracing->specs[i].spec);
+		status = probe_resolve(&target, &tracing->specs[i].spec, &probe->table);
 		if (status)
 			break;
 		tracing->nr_probes++;
@@ -204,7 +204,8 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 
 static const char *trace_probe_spec_text(const struct tracing *tracing, uint32_t number)
 {
-	return number && number <= tracing->nr_wishes ? tracing->wishes[number - 1].wish.said : "?";
+	return number && number <= tracing->nr_specs ? tracing->specs[number - 1].spec.location_text
+						     : "?";
 }
 
 /* Prints a line for each location. Returns how many lines have been printed. */
@@ -219,7 +220,7 @@ static uint64_t trace_report_refusal(const struct probe_seen *seen,
 		if (i >= probe_table_nr_probes(&seen->table))
 			break;
 		probe_table_probe(&seen->table, (uint32_t)i, &probe);
-		fprintf(stderr, "%s %s: %s, at 0x%" PRIx64 ": %s\n", say_label(true),
+		fprintf(stderr, "%s %s: %s, at 0x%" PRIx64 ": %s\n", message_label(true),
 				refusal->error == ECANCELED ? "removed" : "not set", probe.function,
 				probe.site.address, wire_probe_error_text(refusal->error));
 		shown++;
@@ -239,7 +240,7 @@ static void trace_report_refusals(
 	for (uint32_t i = 0; i < answer->nr_refusals; i++)
 		shown = trace_report_refusal(&seen, &answer->refusals[i], shown);
 	if (answer->states[WIRE_PROBE_REFUSED] > shown)
-		fprintf(stderr, "%s not set: %" PRIu64 " others\n", say_label(true),
+		fprintf(stderr, "%s not set: %" PRIu64 " others\n", message_label(true),
 				(uint64_t)answer->states[WIRE_PROBE_REFUSED] - shown);
 	probe_unsee(&seen);
 }
@@ -257,8 +258,8 @@ static bool were_removed(const struct session_probe_answer *answer)
 /* No rule records the events of this answer, because the filter names fields that they do not have. */
 static bool is_filtered_out(const struct session_probe_answer *answer)
 {
-	return !answer->error && answer->places &&
-			answer->states[WIRE_PROBE_RESTS] == answer->places;
+	return !answer->error && answer->locations &&
+			answer->states[WIRE_PROBE_RESTS] == answer->locations;
 }
 
 /* Whether a filter may have named fields of the entry and of the return. */
@@ -276,10 +277,10 @@ static bool has_exit(const struct tracing *tracing, const struct session_probe_a
 	return probe.exit != PROBE_TABLE_NONE;
 }
 
-static int say_filtered_out(
+static int trace_print_filtered_out(
 		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
-	return say_error(COMMAND_FAILED,
+	return message_error(COMMAND_FAILED,
 			has_exit(tracing, answer)
 					? "`--args` records the arguments if there is debug information\nto filter by the entry and by the return, filter the entry here and the return with `side view --filter`"
 					: "`--args` records the arguments if there is debug information\n`--arg s32:x:%edi` names a register",
@@ -287,10 +288,10 @@ static int say_filtered_out(
 			trace_probe_spec_text(tracing, answer->number), tracing->filter);
 }
 
-static void say_answer(struct tracing *tracing, const struct session_probe_answer *answer)
+static void trace_print_answer(struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	uint64_t set = 0;
-	char text[256] = "", number[SAY_NUMBER_MAX];
+	char text[256] = "", number[FORMAT_NUMBER_MAX];
 	size_t used = 0;
 
 	for (unsigned int i = WIRE_PROBE_JUMP; i < WIRE_NR_PROBE_STATES; i++) {
@@ -299,35 +300,35 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 		set += answer->states[i];
 		if (used < sizeof(text))
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
-					used ? ", " : "", say_number(answer->states[i], number),
+					used ? ", " : "", format_number(answer->states[i], number),
 					i == WIRE_PROBE_UPROBE ? PROBE_UPROBE_NAME
 							       : probe_method_name(i));
 	}
 	if (answer->error)
-		say_note("%s: process %" PRId32 " cannot use it: %s",
+		message_note("%s: process %" PRId32 " cannot use it: %s",
 				trace_probe_spec_text(tracing, answer->number), answer->pid,
 				wire_probe_error_text(answer->error));
 	else if (!set && answer->states[WIRE_PROBE_RESTS] && !answer->states[WIRE_PROBE_REFUSED])
-		say_note("%s is set in process %" PRId32 ": 0 of %" PRIu32
-			 " locations: no rule records its events (does a filter name fields that they do not have?)",
+		message_note("%s is set in process %" PRId32 ": 0 of %" PRIu32
+			     " locations: no rule records its events (does a filter name fields that they do not have?)",
 				trace_probe_spec_text(tracing, answer->number), answer->pid,
-				answer->places);
+				answer->locations);
 	else if (!set && answer->states[WIRE_PROBE_ABSENT])
-		say_note("%s is not in process %" PRId32
-			 " yet: it is set when its library is loaded",
+		message_note("%s is not in process %" PRId32
+			     " yet: it is set when its library is loaded",
 				trace_probe_spec_text(tracing, answer->number), answer->pid);
 	else
-		(tracing->running ? say_note : say_detail)("%s is set in process %" PRId32
-							   ": %" PRIu64 " of %" PRIu32
-							   " locations%s%s",
+		(tracing->running ? message_note : message_detail)("%s is set in process %" PRId32
+								   ": %" PRIu64 " of %" PRIu32
+								   " locations%s%s",
 				trace_probe_spec_text(tracing, answer->number), answer->pid, set,
-				answer->places, used ? ": " : "", text);
+				answer->locations, used ? ": " : "", text);
 	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set && !were_removed(answer)))
 		tracing->status = COMMAND_FAILED;
 	trace_report_refusals(tracing, answer);
 }
 
-static int look_after(void *user, struct session *session)
+static int trace_check_started(void *user, struct session *session)
 {
 	struct tracing *tracing = user;
 	struct session_probe_answer *answers;
@@ -336,13 +337,13 @@ static int look_after(void *user, struct session *session)
 	if (session_probe_answers(session, &answers, &count))
 		return COMMAND_DONE;
 	for (size_t i = 0; i < count; i++) {
-		say_answer(tracing, &answers[i]);
+		trace_print_answer(tracing, &answers[i]);
 		filtered_out += is_filtered_out(&answers[i]);
 	}
 	if (count && filtered_out == count && tracing->filter && !tracing->status)
-		tracing->status = say_filtered_out(tracing, &answers[0]);
+		tracing->status = trace_print_filtered_out(tracing, &answers[0]);
 	if (!count)
-		tracing->status = say_error(COMMAND_FAILED,
+		tracing->status = message_error(COMMAND_FAILED,
 				tracing->running
 						? NULL
 						: "programs without the C library, or set-uid ones, cannot be traced so",
@@ -354,7 +355,7 @@ static int look_after(void *user, struct session *session)
 /* ---- the verb ---- */
 
 static int trace_start_program(
-		struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
+		struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
 {
 	struct trace_kernel kernel;
 	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
@@ -374,13 +375,13 @@ static int trace_start_program(
 			.nr_channels = 1,
 			.probes = tracing->probes,
 			.nr_probes = tracing->nr_probes,
-			.companion = trace_kernel_companion(
+			.helper = trace_kernel_helper(
 					&kernel, tracing->kernel, tracing->nr_kernel)};
 	struct parsed command = *parsed;
 
-	command.operands = words;
+	command.operands = args;
 	command.operand_count = (int)count;
-	return command_record(&command, &options, look_after, tracing);
+	return command_record(&command, &options, trace_check_started, tracing);
 }
 
 static int start_running(struct tracing *tracing, const struct parsed *parsed)
@@ -406,7 +407,7 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 			.nr_probes = tracing->nr_probes,
 			.kernel = tracing->kernel,
 			.nr_kernel = tracing->nr_kernel,
-			.look = look_after,
+			.check = trace_check_started,
 			.user = tracing};
 
 	int status = probe_sees_proc((pid_t)asked->pid,
@@ -426,7 +427,7 @@ static int add_own_patterns(struct tracing *tracing)
 	if (!lost || !hello) {
 		free(lost);
 		free(hello);
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	tracing->patterns[tracing->nr_patterns++] = lost;
 	tracing->patterns[tracing->nr_patterns++] = hello;
@@ -441,7 +442,7 @@ static int trace_start_global(struct tracing *tracing, const struct parsed *pars
 	const struct record_options *asked = &parsed->options.record;
 	const char *preload = getenv("LD_PRELOAD");
 	const char *const environment[] = {portable, ours};
-	char **words = NULL;
+	char **args = NULL;
 	/* What is asked for, and what side-uprobes says of itself. */
 	struct session_rule rules[2] = {{.patterns = (const char *const *)tracing->patterns,
 			.nr_patterns = tracing->nr_patterns,
@@ -459,35 +460,35 @@ static int trace_start_global(struct tracing *tracing, const struct parsed *pars
 			.nr_environment = 2,
 			.pass_on = !command};
 	struct parsed recorder = *parsed;
-	int tables[PROBE_WISHES_MAX], status = add_own_patterns(tracing);
+	int tables[PROBE_SPECS_MAX], status = add_own_patterns(tracing);
 
 	rules[1].patterns = rules[0].patterns + rules[0].nr_patterns;
 	rules[1].nr_patterns = tracing->nr_patterns - rules[0].nr_patterns;
 	for (size_t i = 0; i < tracing->nr_probes; i++)
 		tables[i] = tracing->probes[i].table;
 	if (!status)
-		status = probe_global_words(
-				&asked->global, asked->pid, tables, tracing->nr_probes, &words);
+		status = probe_global_args(
+				&asked->global, asked->pid, tables, tracing->nr_probes, &args);
 	if (!status) {
-		bool fits = (!preload || probe_global_add(&words, "--preload", preload)) &&
+		bool fits = (!preload || probe_global_add(&args, "--preload", preload)) &&
 				(!asked->duration ||
-						helper_add_number(&words, "--duration",
+						helper_add_number(&args, "--duration",
 								asked->duration));
 
-		status = fits ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+		status = fits ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	if (!status && command) {
-		bool fits = probe_global_add(&words, "--", NULL);
+		bool fits = probe_global_add(&args, "--", NULL);
 
 		for (char **word = command; *word && fits; word++)
-			fits = probe_global_add(&words, *word, NULL);
-		status = fits ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+			fits = probe_global_add(&args, *word, NULL);
+		status = fits ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	recorder.operands = words;
+	recorder.operands = args;
 	recorder.operand_count = 1;
 	if (!status)
 		status = command_record(&recorder, &options, NULL, NULL);
-	probe_global_free(words);
+	probe_global_free(args);
 	return status;
 }
 
@@ -499,7 +500,7 @@ static int find_contexts(struct tracing *tracing, const struct record_options *o
 		return status;
 	tracing->others.items = calloc(tracing->contexts.count + 1, sizeof(const char *));
 	if (!tracing->others.items)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; i < tracing->contexts.count; i++) {
 		if (!resolve_is_context(tracing->contexts.items[i]))
 			tracing->others.items[tracing->others.count++] = tracing->contexts.items[i];
@@ -509,7 +510,7 @@ static int find_contexts(struct tracing *tracing, const struct record_options *o
 
 static int no_program(const struct record_options *options)
 {
-	return say_error(COMMAND_USAGE, "write `-c \"COMMAND\"`, or `-p PID`",
+	return message_error(COMMAND_USAGE, "write `-c \"COMMAND\"`, or `-p PID`",
 			options->command ? "`-c` has no command, or a quote without an end"
 					 : "there is no program to trace");
 }
@@ -517,7 +518,7 @@ static int no_program(const struct record_options *options)
 static int check_global(const struct record_options *options, size_t count)
 {
 	if (options->pid > INT_MAX)
-		return say_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
+		return message_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
 	return count || ((options->exe || options->pid) && !options->command) ? COMMAND_DONE
 									      : no_program(options);
 }
@@ -527,27 +528,27 @@ static int trace_check_options(const struct parsed *parsed, size_t count)
 	const struct record_options *options = &parsed->options.record;
 
 	if (options->duration && (options->command || (!options->pid && !options->global.on)))
-		return say_error(COMMAND_USAGE, "let `timeout` end the command",
+		return message_error(COMMAND_USAGE, "let `timeout` end the command",
 				"`--duration` is for programs that run already: `-p PID`, or `--global` with `--exe FILE`");
 	if (options->wait_all && (options->global.on || !options->command))
-		return say_error(COMMAND_USAGE, "leave `--wait` out",
+		return message_error(COMMAND_USAGE, "leave `--wait` out",
 				"cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`");
 	if (options->global.on)
 		return check_global(options, count);
 	if (options->exe)
-		return say_error(COMMAND_USAGE, "write `--global`, too",
+		return message_error(COMMAND_USAGE, "write `--global`, too",
 				"`--exe` belongs to global probes here");
 	if (options->pid && options->command)
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`-p` traces a running program, and COMMAND starts one");
 	if (options->pid > INT_MAX)
-		return say_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
+		return message_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
 	return count || options->pid ? COMMAND_DONE : no_program(options);
 }
 
-/* Find the file to probe, which may be a library. `words` is the command; this refuses a command that cannot be used. */
+/* Find the file to probe, which may be a library. `args` is the command; this refuses a command that cannot be used. */
 static int trace_find_probed_file(struct tracing *tracing, const struct record_options *options,
-		char **words, size_t count)
+		char **args, size_t count)
 {
 	char program[PATH_MAX];
 	struct probe_exe exe;
@@ -558,7 +559,7 @@ static int trace_find_probed_file(struct tracing *tracing, const struct record_o
 		tracing->files_of = (pid_t)options->pid;
 		return COMMAND_DONE;
 	}
-	status = count ? starter_follow(words, count, true, &at, program) : COMMAND_DONE;
+	status = count ? starter_follow(args, count, true, &at, program) : COMMAND_DONE;
 	if (!status)
 		status = probe_exe_find(options->exe, &exe);
 	if (status)
@@ -566,7 +567,7 @@ static int trace_find_probed_file(struct tracing *tracing, const struct record_o
 	snprintf(tracing->exe, sizeof(tracing->exe), "%s", exe.path);
 	tracing->files_of = exe.runs;
 	if (exe.pid)
-		say_detail("%.256s is opened through process %d, as long as that process runs",
+		message_detail("%.256s is opened through process %d, as long as that process runs",
 				options->exe, (int)exe.pid);
 	return COMMAND_DONE;
 }
@@ -596,18 +597,18 @@ static int check_reachable(const char *program, const char *exe)
 		hint = own + 1;
 	}
 	if (why)
-		status = say_error(COMMAND_FAILED, hint, "%s", why);
+		status = message_error(COMMAND_FAILED, hint, "%s", why);
 	free(why);
 	return status;
 }
 
 /* Find the program that COMMAND runs in the end. */
-static int find_traced(struct tracing *tracing, const struct record_options *options, char **words,
+static int find_traced(struct tracing *tracing, const struct record_options *options, char **args,
 		size_t count)
 {
 	char program[PATH_MAX];
 	size_t at;
-	int status = starter_follow(words, count, options->global.on, &at, program);
+	int status = starter_follow(args, count, options->global.on, &at, program);
 
 	if (!status)
 		status = trace_find_program(program, tracing->exe);
@@ -617,7 +618,7 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
 		return status;
 	/* The kernel is asked to watch the process that executes its first program. */
 	tracing->no_kernel = "another program starts the traced one";
-	say_detail("the program to trace is %.256s, which %.64s starts", tracing->exe, words[0]);
+	message_detail("the program to trace is %.256s, which %.64s starts", tracing->exe, args[0]);
 	return COMMAND_DONE;
 }
 
@@ -628,16 +629,16 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
  */
 static void add_threads(struct tracing *tracing)
 {
-	bool are_several = tracing->nr_wishes > 1;
+	bool are_several = tracing->nr_specs > 1;
 
 	if (tracing->others.count || tracing->nr_kernel)
 		return;
-	for (size_t i = 0; i < tracing->nr_wishes; i++) {
-		const struct resolve_wish *wish = &tracing->wishes[i].wish;
+	for (size_t i = 0; i < tracing->nr_specs; i++) {
+		const struct resolve_request *spec = &tracing->specs[i].spec;
 
-		if (wish->kernel)
+		if (spec->kernel)
 			return;
-		are_several = are_several || (wish->apart && strpbrk(wish->said, "*?["));
+		are_several = are_several || (spec->apart && strpbrk(spec->location_text, "*?["));
 	}
 	if (!are_several)
 		return;
@@ -658,7 +659,7 @@ static bool trace_is_overwrite(const char *output)
 	return !is_empty;
 }
 
-static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
+static int trace(struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
 	int status = trace_check_options(parsed, count);
@@ -674,16 +675,16 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	if (!status)
 		status = find_contexts(tracing, options);
 	if (!status && options->global.on && tracing->others.count)
-		status = say_error(COMMAND_USAGE, "the event has pid, tid and comm",
+		status = message_error(COMMAND_USAGE, "the event has pid, tid and comm",
 				"`--context %.64s` would be of the recorder, for the kernel has only registers and memory",
 				tracing->others.items[0]);
 	if (!status)
-		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,
-				&tracing->nr_wishes);
+		status = probe_specs_read(&options->probes, &tracing->contexts, &tracing->specs,
+				&tracing->nr_specs);
 	if (!status && options->global.on && (options->exe || !count))
-		status = trace_find_probed_file(tracing, options, words, count);
+		status = trace_find_probed_file(tracing, options, args, count);
 	else if (!status && count)
-		status = find_traced(tracing, options, words, count);
+		status = find_traced(tracing, options, args, count);
 	tracing->no_kernel = tracing->no_kernel
 			? tracing->no_kernel
 			: probe_kernel_not(options->global.never, tracing->others.count > 0,
@@ -694,24 +695,24 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	if (!status)
 		add_threads(tracing);
 	if (!status && options->global.on)
-		return trace_start_global(tracing, parsed, count ? words : NULL);
+		return trace_start_global(tracing, parsed, count ? args : NULL);
 	if (!status && options->pid)
 		return start_running(tracing, parsed);
-	return status ? status : trace_start_program(tracing, parsed, words, count);
+	return status ? status : trace_start_program(tracing, parsed, args, count);
 }
 
 /* A pipe and what else only shells know is a word as any other to the program. */
 static void note_shell(const char *command, const char *program)
 {
-	const char *sign = words_of_shell(command);
+	const char *sign = shell_syntax_in(command);
 	char text[64], name[128];
 
 	if (!sign)
 		return;
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(sign, " \t\n"), sign);
-	say_note_hint("write it behind the closing quote, where your shell reads it",
+	message_note_hint("write it behind the closing quote, where your shell reads it",
 			"no shell reads the command, so `%s` is an argument of %s", text,
-			say_printable(program, name, sizeof(name)));
+			format_printable(program, name, sizeof(name)));
 }
 
 /* Join the operands to one text, quoted as for `-c`; free() it. NULL: out of memory. */
@@ -726,7 +727,7 @@ static char *join_operands(const struct parsed *parsed)
 	for (int i = 0; text && i < parsed->operand_count; i++) {
 		if (i)
 			text[used++] = ' ';
-		used += strlen(say_quoted(parsed->operands[i], text + used, size - used));
+		used += strlen(format_quoted(parsed->operands[i], text + used, size - used));
 	}
 	return text;
 }
@@ -736,17 +737,17 @@ static int trace_command(const struct parsed *parsed, bool is_shell_text)
 	const char *command = parsed->options.record.command;
 	struct tracing *tracing = calloc(1, sizeof(*tracing));
 	size_t count = 0;
-	char **words = words_split(command ? command : "", &count);
+	char **args = shell_split(command ? command : "", &count);
 	int status;
 
-	if (!tracing || (!words && errno == ENOMEM)) {
+	if (!tracing || (!args && errno == ENOMEM)) {
 		free(tracing);
-		free(words);
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		free(args);
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	if (words && count && is_shell_text)
-		note_shell(command, *words);
-	status = trace(tracing, parsed, words, words ? count : 0);
+	if (args && count && is_shell_text)
+		note_shell(command, *args);
+	status = trace(tracing, parsed, args, args ? count : 0);
 	for (size_t i = 0; i < tracing->nr_probes; i++) {
 		close(tracing->probes[i].table);
 		if (tracing->probes[i].has_others)
@@ -758,9 +759,9 @@ static int trace_command(const struct parsed *parsed, bool is_shell_text)
 		free(tracing->patterns[i]);
 	free(tracing->contexts.items);
 	free(tracing->others.items);
-	free(tracing->wishes);
+	free(tracing->specs);
 	free(tracing);
-	free(words);
+	free(args);
 	return status;
 }
 
@@ -774,19 +775,19 @@ int cmd_trace(const struct parsed *parsed)
 	if (!parsed->operand_count)
 		return trace_command(parsed, true);
 	if (parsed->options.record.command)
-		return say_error(COMMAND_USAGE,
+		return message_error(COMMAND_USAGE,
 				"leave `-c` out, or quote COMMAND and its arguments as one",
 				"two commands are given: that of `-c`, and `%.128s`",
 				parsed->operands[0]);
 	if (!parsed->dashes && parsed->operand_count == 1 && access(parsed->operands[0], F_OK) &&
 			parsed->operands[0][strspn(parsed->operands[0], "0123456789")] == '\0') {
 		snprintf(hint, sizeof(hint), "`side trace -p %.20s`", parsed->operands[0]);
-		return say_error(COMMAND_USAGE, hint, "there is no program `%.128s`",
+		return message_error(COMMAND_USAGE, hint, "there is no program `%.128s`",
 				parsed->operands[0]);
 	}
 	command = join_operands(parsed);
 	if (!command)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	joined.options.record.command = command;
 	joined.operand_count = 0;
 	status = trace_command(&joined, false);

@@ -13,12 +13,12 @@
 
 #define NAMES_SHOWN 5
 
-struct text {
+struct unmatched_text {
 	char *text;
 	size_t used;
 };
 
-static void text_add(struct text *text, const char *more)
+static void text_add(struct unmatched_text *text, const char *more)
 {
 	const size_t space = UNMATCHED_TEXT_SIZE - text->used, size = strlen(more);
 
@@ -66,13 +66,13 @@ static const char **distinct_names(const struct unmatched *unmatched, size_t *co
 	return names;
 }
 
-static void unmatched_print_names(struct text *text, const struct unmatched *unmatched,
+static void unmatched_print_names(struct unmatched_text *text, const struct unmatched *unmatched,
 		const char *const *names, size_t count)
 {
-	char line[512], number[SAY_NUMBER_MAX];
+	char line[512], number[FORMAT_NUMBER_MAX];
 
 	snprintf(line, sizeof(line), "%s has %s %s%s%s", unmatched->owner,
-			count ? say_number(count, number) : "no", unmatched->noun,
+			count ? format_number(count, number) : "no", unmatched->noun,
 			count == 1                                                    ? ""
 					: strcmp(unmatched->noun, "event class") != 0 ? "s"
 										      : "es",
@@ -140,8 +140,8 @@ static void offer_events(struct nearest *nearest, const char *const *names, size
 	*nearest = full;
 }
 
-static void add_meant(struct text *text, const struct unmatched *unmatched, const char *glob,
-		const char *const *names, size_t count)
+static void add_meant(struct unmatched_text *text, const struct unmatched *unmatched,
+		const char *glob, const char *const *names, size_t count)
 {
 	struct nearest nearest;
 	size_t likely;
@@ -159,7 +159,7 @@ static void add_meant(struct text *text, const struct unmatched *unmatched, cons
 						: i + 1 < likely ? ", "
 								 : " or ",
 				unmatched->option,
-				say_quoted(nearest.names[i].name, quoted, sizeof(quoted)));
+				format_quoted(nearest.names[i].name, quoted, sizeof(quoted)));
 		text_add(text, line);
 	}
 	if (likely)
@@ -183,7 +183,7 @@ static bool matches_any(const char *glob, const char *const *names, size_t count
 void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
 		char hint[UNMATCHED_TEXT_SIZE])
 {
-	struct text text = {.text = reason}, meant = {.text = hint};
+	struct unmatched_text text = {.text = reason}, meant = {.text = hint};
 	char glob[NEAREST_NAME_SIZE];
 	const char **names;
 	size_t count;

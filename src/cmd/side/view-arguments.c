@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct selection {
+struct view_selection {
 	struct pattern *patterns;
 	size_t nr_patterns;
 };
@@ -23,7 +23,7 @@ struct selection {
  */
 static bool view_arguments_event_is_selected(void *context, const char *name, int loglevel)
 {
-	const struct selection *selection = context;
+	const struct view_selection *selection = context;
 	const char *colon = strchr(name, ':');
 	char provider[512];
 
@@ -35,13 +35,13 @@ static bool view_arguments_event_is_selected(void *context, const char *name, in
 			loglevel < 0 || loglevel > 7 ? 7 : (unsigned int)loglevel);
 }
 
-static void say_nothing_fits(void *context, const struct ctf_reader *reader)
+static void view_arguments_print_nothing_fits(void *context, const struct ctf_reader *reader)
 {
 	const struct parsed *parsed = context;
 	const struct view_arguments *arguments = &parsed->options.view;
 
 	command_nothing_fits(reader,
-			&(const struct walk_options){.verb = "view",
+			&(const struct report_walk_options){.verb = "view",
 					.dir = parsed->operands[0],
 					.patterns = &arguments->patterns,
 					.times = arguments->times},
@@ -49,12 +49,12 @@ static void say_nothing_fits(void *context, const struct ctf_reader *reader)
 }
 
 static void view_arguments_print_message(
-		enum view_message kind, const char *mend, const char *sentence)
+		enum view_message kind, const char *hint, const char *sentence)
 {
 	if (kind == VIEW_NOTE)
-		say_note("%s", sentence);
+		message_note("%s", sentence);
 	else
-		say_error(COMMAND_FAILED, mend, "%s", sentence);
+		message_error(COMMAND_FAILED, hint, "%s", sentence);
 }
 
 /* Say early, with what to do about it, why a trace cannot be opened. */
@@ -68,25 +68,28 @@ static int view_arguments_check_directory(const char *path)
 	}
 	switch (errno) {
 	case EACCES:
-		return say_error(COMMAND_NOT_PERMITTED,
+		return message_error(COMMAND_NOT_PERMITTED,
 				"permission to read the directory is needed", "cannot view %s: %s",
 				path, strerror(errno));
 	case ENOTDIR:
-		return say_error(COMMAND_FAILED, "give the directory that `side record -o` wrote",
+		return message_error(COMMAND_FAILED,
+				"give the directory that `side record -o` wrote",
 				"cannot view %s: it is not a directory", path);
 	default:
-		return say_error(COMMAND_FAILED, NULL, "cannot view %s: %s", path, strerror(errno));
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot view %s: %s", path, strerror(errno));
 	}
 }
 
 int cmd_view(const struct parsed *parsed)
 {
 	const struct view_arguments *arguments = &parsed->options.view;
-	struct selection selection = {.nr_patterns = arguments->patterns.count};
+	struct view_selection selection = {.nr_patterns = arguments->patterns.count};
 	struct view_options options = {
 			.dir = parsed->operands[0],
 			.json = parsed->common.json,
-			.colour = !parsed->common.json && say_color(stdout, parsed->common.color),
+			.colour = !parsed->common.json &&
+					output_has_color(stdout, parsed->common.color),
 			.attributes = arguments->attributes,
 			.symbols = arguments->symbols,
 			.debuginfod = arguments->debuginfod,
@@ -94,9 +97,9 @@ int cmd_view(const struct parsed *parsed)
 			.limit = arguments->count,
 			.follow = arguments->follow,
 			.threads = arguments->threads < 64 ? (unsigned int)arguments->threads : 64,
-			.nothing = say_nothing_fits,
+			.nothing = view_arguments_print_nothing_fits,
 			.nothing_context = (void *)(uintptr_t)parsed,
-			.say = view_arguments_print_message,
+			.report = view_arguments_print_message,
 	};
 	struct where where = {0};
 	int status = command_select(&arguments->patterns, &selection.patterns);

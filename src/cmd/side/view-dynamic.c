@@ -12,7 +12,7 @@
 #include "cmd/side/view-show.h"
 
 /* The kinds that are no scalars. */
-enum node_kind {
+enum view_node_kind {
 	NODE_NULL = 0,
 	NODE_BOOL = 1,
 	NODE_INT128_FIRST = 10,
@@ -25,25 +25,25 @@ enum node_kind {
 };
 
 /* A place in the list. Copies are places of their own. */
-struct nodes {
+struct view_node_cursor {
 	struct ctf_cursor cursor;
 	const struct ctf_value *node; /* The next one to be shown, or NULL. */
 };
 
-struct node {
+struct dynamic_node {
 	uint64_t depth;
 	uint64_t kind;
 	const struct ctf_value *name;
 	const struct ctf_value *value; /* The chosen option. */
 };
 
-static void view_dynamic_next_node(struct nodes *nodes)
+static void view_dynamic_next_node(struct view_node_cursor *nodes)
 {
 	nodes->node = ctf_cursor_next(&nodes->cursor);
 }
 
 /* The node here, or false at the end or when it is not made like one. */
-static bool view_dynamic_read_node(const struct nodes *nodes, struct node *node)
+static bool view_dynamic_read_node(const struct view_node_cursor *nodes, struct dynamic_node *node)
 {
 	const struct ctf_value *at = nodes->node, *kind, *variant;
 
@@ -61,36 +61,39 @@ static bool view_dynamic_read_node(const struct nodes *nodes, struct node *node)
 	return true;
 }
 
-static uint64_t count_of(const struct node *node)
+static uint64_t count_of(const struct dynamic_node *node)
 {
 	return node->value->type->kind == CTF_STRUCT && node->value->count == 1 ? node->value[1].u
 										: 0;
 }
 
-static void show_node(struct view_sink *sink, struct nodes *nodes, const struct node *node);
+static void show_node(struct view_sink *sink, struct view_node_cursor *nodes,
+		const struct dynamic_node *node);
 
 /* Whether the attributes of a value at `depth` stand here. */
-static bool at_attributes(const struct nodes *nodes, uint64_t depth, struct node *node)
+static bool at_attributes(
+		const struct view_node_cursor *nodes, uint64_t depth, struct dynamic_node *node)
 {
 	return view_dynamic_read_node(nodes, node) && node->kind == NODE_ATTRIBUTES &&
 			node->depth == depth + 1;
 }
 
 /* Step over a node and what is below it. */
-static void skip_node(struct nodes *nodes, uint64_t depth)
+static void skip_node(struct view_node_cursor *nodes, uint64_t depth)
 {
-	struct node node;
+	struct dynamic_node node;
 
 	do
 		view_dynamic_next_node(nodes);
 	while (view_dynamic_read_node(nodes, &node) && node.depth > depth);
 }
 
-static void show_attributes(struct view_sink *sink, struct nodes nodes, const struct node *list)
+static void show_attributes(struct view_sink *sink, struct view_node_cursor nodes,
+		const struct dynamic_node *list)
 {
 	uint64_t count = count_of(list);
 	uint32_t shown = 0;
-	struct node node;
+	struct dynamic_node node;
 
 	view_dynamic_next_node(&nodes);
 	sink->ops->attributes_begin(sink);
@@ -104,11 +107,11 @@ static void show_attributes(struct view_sink *sink, struct nodes nodes, const st
 }
 
 /* Fields of a structure may have the same name; of many only the first are compared. */
-static unsigned int copies_before(
-		struct nodes nodes, uint64_t depth, uint32_t index, const struct node *wanted)
+static unsigned int copies_before(struct view_node_cursor nodes, uint64_t depth, uint32_t index,
+		const struct dynamic_node *wanted)
 {
 	unsigned int copy = 1;
-	struct node node;
+	struct dynamic_node node;
 
 	for (uint32_t i = 0; i < index && i < 256 && view_dynamic_read_node(&nodes, &node) &&
 			node.depth == depth;
@@ -121,13 +124,14 @@ static unsigned int copies_before(
 	return copy;
 }
 
-static void show_children(struct view_sink *sink, struct nodes *nodes, const struct node *parent)
+static void show_children(struct view_sink *sink, struct view_node_cursor *nodes,
+		const struct dynamic_node *parent)
 {
 	bool is_struct = parent->kind == NODE_STRUCT;
 	uint64_t count = count_of(parent);
-	struct nodes first = *nodes;
+	struct view_node_cursor first = *nodes;
 	uint32_t shown = 0;
-	struct node node;
+	struct dynamic_node node;
 
 	if (is_struct)
 		view_put_word(sink, &sink->ops->struct_begin);
@@ -151,7 +155,7 @@ static void show_children(struct view_sink *sink, struct nodes *nodes, const str
 		view_put_word(sink, &sink->ops->list_end);
 }
 
-static void view_dynamic_show_scalar(struct view_sink *sink, const struct node *node)
+static void view_dynamic_show_scalar(struct view_sink *sink, const struct dynamic_node *node)
 {
 	const struct ctf_value *value = node->value;
 	struct view_show show = {.kind = VIEW_SHOW_NULL, .base = 10};
@@ -179,10 +183,11 @@ static void view_dynamic_show_scalar(struct view_sink *sink, const struct node *
 }
 
 /* Show the node that stands here, and go behind it and all below it. */
-static void show_node(struct view_sink *sink, struct nodes *nodes, const struct node *node)
+static void show_node(struct view_sink *sink, struct view_node_cursor *nodes,
+		const struct dynamic_node *node)
 {
-	struct nodes attributes;
-	struct node list = {0};
+	struct view_node_cursor attributes;
+	struct dynamic_node list = {0};
 	bool attributed;
 
 	view_dynamic_next_node(nodes);
@@ -203,8 +208,8 @@ static void show_node(struct view_sink *sink, struct nodes *nodes, const struct 
 
 void view_dynamic_value(struct view_sink *sink, const struct ctf_value *list)
 {
-	struct nodes nodes;
-	struct node node;
+	struct view_node_cursor nodes;
+	struct dynamic_node node;
 
 	ctf_cursor_start(&nodes.cursor, list);
 	view_dynamic_next_node(&nodes);

@@ -21,9 +21,9 @@ enum feed_state {
 
 struct feed_stream {
 	struct view_batch batches[2];
-	uint32_t shown;  /* Batches that were given back, … */
-	uint32_t given;  /* … given out … */
-	uint32_t filled; /* … and filled; each at most two ahead of the first. */
+	uint32_t shown;      /* Batches that were given back, … */
+	uint32_t handed_out; /* … given out … */
+	uint32_t filled;     /* … and filled; each at most two ahead of the first. */
 	enum feed_state state;
 	bool over;
 	int error;
@@ -56,28 +56,28 @@ struct view_feed {
 
 static int view_feed_add_entry(struct view_batch *batch, const struct view_entry *entry)
 {
-	if (batch->count == batch->room) {
-		uint32_t room = batch->room ? batch->room * 2 : 64;
-		struct view_entry *entries = realloc(batch->entries, room * sizeof(*entries));
+	if (batch->count == batch->capacity) {
+		uint32_t capacity = batch->capacity ? batch->capacity * 2 : 64;
+		struct view_entry *entries = realloc(batch->entries, capacity * sizeof(*entries));
 
 		if (!entries)
 			return -ENOMEM;
 		batch->entries = entries;
-		batch->room = room;
+		batch->capacity = capacity;
 	}
 	batch->entries[batch->count++] = *entry;
 	return 0;
 }
 
 /* Whether the feed ends is looked at now and then only: a filter may let nothing pass for long. */
-#define PATIENCE 4096
+#define ATTEMPTS_MAX 4096
 
 /* 1: there may be more; 0: the end of the stream; -ENOMEM. */
 static int view_feed_fill_batch(
 		struct view_feed *feed, struct feed_stream *stream, struct view_line *line)
 {
 	struct view_batch *batch = &stream->batches[stream->filled & 1];
-	uint32_t index = (uint32_t)(stream - feed->streams), patience = PATIENCE;
+	uint32_t index = (uint32_t)(stream - feed->streams), attempts = ATTEMPTS_MAX;
 	struct view_entry entry;
 	const struct ctf_item *item;
 	int ret = 1;
@@ -96,9 +96,9 @@ static int view_feed_fill_batch(
 			break;
 		ret = 1;
 		/* Relaxed: only a hint; whoever set it waits for this thread afterwards. */
-		if (!--patience && __atomic_load_n(&feed->stopping, __ATOMIC_RELAXED))
+		if (!--attempts && __atomic_load_n(&feed->stopping, __ATOMIC_RELAXED))
 			return 0;
-		patience = patience ? patience : PATIENCE;
+		attempts = attempts ? attempts : ATTEMPTS_MAX;
 	}
 	stream->size = stream->size * 4 < feed->batch_max ? stream->size * 4 : feed->batch_max;
 	return ret;
@@ -171,7 +171,7 @@ static void *view_feed_run_thread(void *argument)
 
 static bool has_batch(const struct feed_stream *stream)
 {
-	return stream->filled != stream->given || stream->over;
+	return stream->filled != stream->handed_out || stream->over;
 }
 
 bool view_feed_is_empty(struct view_feed *feed, uint32_t index)
@@ -190,7 +190,7 @@ const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, 
 	const struct view_batch *batch = NULL;
 
 	pthread_mutex_lock(&feed->mutex);
-	stream->shown = stream->given;
+	stream->shown = stream->handed_out;
 	while (!has_batch(stream)) {
 		/* Its own work comes first; while another is at it, that of others. */
 		struct feed_stream *next = stream;
@@ -207,9 +207,9 @@ const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, 
 	}
 	if (feed->worker_count && wants_work(stream))
 		view_feed_enqueue(feed, stream);
-	if (stream->filled != stream->given) {
-		batch = &stream->batches[stream->given & 1];
-		stream->given++;
+	if (stream->filled != stream->handed_out) {
+		batch = &stream->batches[stream->handed_out & 1];
+		stream->handed_out++;
 	} else if (stream->error) {
 		*error = stream->error;
 	}

@@ -15,7 +15,7 @@ struct view_batch {
 	struct view_out out;
 	struct view_entry *entries;
 	uint32_t count;
-	uint32_t room;
+	uint32_t capacity;
 };
 
 struct view_feed;

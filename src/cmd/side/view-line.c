@@ -36,7 +36,7 @@ static struct view_out *out_of(struct view_line *line)
 /* ---- times ---- */
 
 /* Floor division, so that times before 1970 have a positive rest. */
-static int64_t second_of(int64_t ns, uint32_t *rest)
+static int64_t second_of(int64_t ns, uint32_t *remainder)
 {
 	int64_t second = ns / SECOND, left = ns % SECOND;
 
@@ -44,7 +44,7 @@ static int64_t second_of(int64_t ns, uint32_t *rest)
 		left += SECOND;
 		second--;
 	}
-	*rest = (uint32_t)left;
+	*remainder = (uint32_t)left;
 	return second;
 }
 
@@ -73,17 +73,17 @@ static __attribute__((noinline)) void note_second(struct view_line *line, int64_
 static void view_line_write_time(struct view_line *line, int64_t ns)
 {
 	struct view_out *out = out_of(line);
-	uint32_t rest;
-	int64_t second = second_of(ns, &rest);
+	uint32_t remainder;
+	int64_t second = second_of(ns, &remainder);
 
 	if (!line->has_second || line->second != second)
 		note_second(line, second);
-	if (!view_out_room(out, sizeof(line->second_text) + 16))
+	if (!view_out_reserve(out, sizeof(line->second_text) + 16))
 		return;
 	memcpy(out->at, line->second_text, line->second_size);
 	out->at += line->second_size;
 	*out->at++ = '.';
-	out->at = view_nine_digits(out->at, rest);
+	out->at = view_nine_digits(out->at, remainder);
 }
 
 static inline __attribute__((always_inline)) void json_time(
@@ -153,7 +153,7 @@ static void json_count(struct view_line *line, const char *name, uint64_t count)
 static void view_line_format_origin(
 		struct view_line *line, const struct ctf_trace *trace, int64_t cpu)
 {
-	struct view_out *before = out_of(line), *out = &line->place;
+	struct view_out *before = out_of(line), *out = &line->location;
 
 	out->at = out->begin;
 	line->sink.out = out;
@@ -187,13 +187,13 @@ static void view_line_format_origin(
 }
 
 /* Which process, which CPU: mostly those of the line before. */
-static inline void put_place(struct view_line *line, const struct ctf_item *item)
+static inline void view_line_put_location(struct view_line *line, const struct ctf_item *item)
 {
 	int64_t cpu = item->stream ? item->stream->cpu : -1;
 
 	if (__builtin_expect(line->trace != item->trace || line->cpu != cpu, 0))
 		view_line_format_origin(line, item->trace, cpu);
-	view_out_put(out_of(line), line->place.begin, view_out_size(&line->place));
+	view_out_put(out_of(line), line->location.begin, view_out_size(&line->location));
 }
 
 /* What all kinds of objects begin with. */
@@ -207,7 +207,7 @@ static inline __attribute__((always_inline)) void json_begin(
 	view_out_text(out, "\"");
 	if (item->timed)
 		json_time(line, "", item->ns);
-	put_place(line, item);
+	view_line_put_location(line, item);
 }
 
 /* ---- classes of events ---- */
@@ -385,7 +385,7 @@ static void text_event(struct view_line *line, const struct view_class *class,
 		view_line_write_colour(line, VIEW_COLOUR_END);
 		view_out_char(out, ' ');
 	}
-	put_place(line, item);
+	view_line_put_location(line, item);
 	view_out_put(out, class->head.begin, view_out_size(&class->head));
 	view_line_write_fields(line, class, item);
 	view_out_char(out, '\n');
@@ -494,7 +494,7 @@ static uint64_t lost_record(struct view_line *line, const struct ctf_item *item)
 	uint64_t lost = count && count->type->kind == CTF_INTEGER ? count->u : 0;
 	const struct ctf_value *reason = ctf_value_member(item->fields, "_reason");
 	bool bytes = reason && reason->is_text && ctf_lost_is_bytes(reason->text, reason->size);
-	char size[SAY_NUMBER_MAX];
+	char size[FORMAT_NUMBER_MAX];
 
 	if (is_json(line)) {
 		json_begin(line, item, "lost");
@@ -509,7 +509,7 @@ static uint64_t lost_record(struct view_line *line, const struct ctf_item *item)
 	}
 	text_lost_begin(line, item);
 	if (bytes) {
-		say_size(lost, size);
+		format_size(lost, size);
 		view_out_put(out_of(line), size, strlen(size));
 		view_out_text(out_of(line), " of events lost");
 	} else {
@@ -598,7 +598,7 @@ int view_line_item(struct view_line *line, const struct ctf_item *item, struct v
 		view_out_put(out_of(line), item->text, entry->head);
 		break;
 	}
-	if (out_of(line)->failed || line->place.failed)
+	if (out_of(line)->failed || line->location.failed)
 		return -ENOMEM;
 	entry->size = view_out_size(out_of(line)) - start;
 	return ret;
@@ -653,5 +653,5 @@ void view_line_start(struct view_line *line, struct view_lines *lines, struct vi
 
 void view_line_stop(struct view_line *line)
 {
-	view_out_free(&line->place);
+	view_out_free(&line->location);
 }

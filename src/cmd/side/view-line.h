@@ -36,7 +36,7 @@ struct view_line {
 	/* The process and the CPU, as they stood in the line of the event before. */
 	const struct ctf_trace *trace;
 	int64_t cpu;
-	struct view_out place;
+	struct view_out location;
 };
 
 enum view_entry_kind {

@@ -16,7 +16,7 @@
 #define THREADS_MAX 16u
 
 /* A stream whose next line waits for its turn. The time stands here: comparing goes no further. */
-struct waiting {
+struct merge_stream {
 	int64_t ns;
 	const struct view_entry *entry;
 	const struct view_entry *end;
@@ -28,7 +28,7 @@ struct waiting {
 struct merge {
 	struct view *view;
 	struct view_feed *feed;
-	struct waiting *heap; /* The earliest first. */
+	struct merge_stream *heap; /* The earliest first. */
 	uint32_t count;
 	bool watched; /* Somebody looks at a terminal. */
 };
@@ -46,11 +46,11 @@ void view_flush(struct view *view)
 		view->write_error = errno ? errno : EIO;
 }
 
-void view_say(struct view *view, enum view_message kind, const char *hint, const char *sentence)
+void view_report(struct view *view, enum view_message kind, const char *hint, const char *sentence)
 {
 	view_flush(view);
-	if (view->options->say)
-		view->options->say(kind, hint, sentence);
+	if (view->options->report)
+		view->options->report(kind, hint, sentence);
 	else
 		fprintf(stderr, "side: %s\n%s%s%s", sentence, hint ? "hint: " : "",
 				hint ? hint : "", hint ? "\n" : "");
@@ -80,7 +80,7 @@ static void put_delta(struct view *view, const struct view_entry *entry)
 	back = entry->ns < view->last_ns;
 	delta = back ? (uint64_t)view->last_ns - (uint64_t)entry->ns
 		     : (uint64_t)entry->ns - (uint64_t)view->last_ns;
-	if (!view_out_room(out, 64))
+	if (!view_out_reserve(out, 64))
 		return;
 	*out->at++ = '(';
 	*out->at++ = back ? '-' : '+';
@@ -114,7 +114,7 @@ static void show_damage(struct view *view, const struct view_entry *entry, const
 	bool mendable = entry->cut && !view->options->repair;
 
 	view->damaged = true;
-	view_say(view, VIEW_ERROR,
+	view_report(view, VIEW_ERROR,
 			mendable ? "add --repair to shorten the file to what is whole" : NULL,
 			bytes);
 	view_out_put(&view->buffer, bytes + entry->head, entry->size - entry->head);
@@ -122,9 +122,10 @@ static void show_damage(struct view *view, const struct view_entry *entry, const
 
 static void view_merge_show_progress(const struct view *view)
 {
-	char events[SAY_NUMBER_MAX];
+	char events[FORMAT_NUMBER_MAX];
 
-	progress_show("side: %s: wrote %s", view->options->verb, say_events(view->shown, events));
+	progress_show("side: %s: wrote %s", view->options->verb,
+			format_events(view->shown, events));
 }
 
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes)
@@ -143,7 +144,7 @@ void view_show_entry(struct view *view, const struct view_entry *entry, const ch
 			view->discarded += entry->count;
 		view_out_put(&view->buffer, bytes, entry->size);
 		break;
-	case VIEW_ENTRY_NOTE: view_say(view, VIEW_NOTE, NULL, bytes); break;
+	case VIEW_ENTRY_NOTE: view_report(view, VIEW_NOTE, NULL, bytes); break;
 	case VIEW_ENTRY_OTHER: view_out_put(&view->buffer, bytes, entry->size); break;
 	}
 	if (view_out_size(&view->buffer) >= BUFFER_SIZE)
@@ -152,7 +153,7 @@ void view_show_entry(struct view *view, const struct view_entry *entry, const ch
 
 /* ---- merging ---- */
 
-static bool view_merge_is_before(const struct waiting *a, const struct waiting *b)
+static bool view_merge_is_before(const struct merge_stream *a, const struct merge_stream *b)
 {
 	if (__builtin_expect(a->ns != b->ns, 1))
 		return a->ns < b->ns;
@@ -166,7 +167,7 @@ static bool view_merge_is_before(const struct waiting *a, const struct waiting *
 
 static void view_merge_sift_down(struct merge *merge, uint32_t at)
 {
-	struct waiting moved = merge->heap[at];
+	struct merge_stream moved = merge->heap[at];
 
 	for (;;) {
 		uint32_t child = 2 * at + 1;
@@ -185,7 +186,7 @@ static void view_merge_sift_down(struct merge *merge, uint32_t at)
 }
 
 /* The next batch of what waits; false at its end. */
-static bool refill(struct merge *merge, struct waiting *waiting, int *error)
+static bool refill(struct merge *merge, struct merge_stream *waiting, int *error)
 {
 	const struct view_batch *batch;
 
@@ -211,7 +212,7 @@ static int view_merge_start(struct merge *merge, struct ctf_reader *reader)
 	if (!merge->heap)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		struct waiting *waiting = &merge->heap[merge->count];
+		struct merge_stream *waiting = &merge->heap[merge->count];
 
 		waiting->stream = i;
 		waiting->trace = ctf_reader_stream_trace(reader, i)->index;
@@ -227,7 +228,7 @@ static int view_merge_print_all(struct merge *merge)
 	int error = 0;
 
 	while (merge->count && !error && !view_is_over(merge->view)) {
-		struct waiting *top = &merge->heap[0];
+		struct merge_stream *top = &merge->heap[0];
 
 		view_show_entry(merge->view, top->entry, top->bytes);
 		top->bytes += top->entry->size;

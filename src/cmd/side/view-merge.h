@@ -22,7 +22,7 @@ struct view {
 };
 
 /* Report a sentence; what is shown before it comes first. hint may be NULL. */
-void view_say(struct view *view, enum view_message kind, const char *hint, const char *sentence);
+void view_report(struct view *view, enum view_message kind, const char *hint, const char *sentence);
 
 /* Show one entry, whose bytes are given. */
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes);

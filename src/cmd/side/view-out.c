@@ -12,24 +12,24 @@ void view_out_free(struct view_out *out)
 
 bool view_out_grow(struct view_out *out, size_t size)
 {
-	size_t used = view_out_size(out), room = (size_t)(out->end - out->begin);
+	size_t used = view_out_size(out), capacity = (size_t)(out->end - out->begin);
 	char *bytes;
 
 	if (size > SIZE_MAX / 4 - used) {
 		out->failed = true;
 		return false;
 	}
-	room = room < 512 ? 512 : room;
-	while (room < used + size)
-		room *= 2;
-	bytes = realloc(out->begin, room);
+	capacity = capacity < 512 ? 512 : capacity;
+	while (capacity < used + size)
+		capacity *= 2;
+	bytes = realloc(out->begin, capacity);
 	if (!bytes) {
 		out->failed = true;
 		return false;
 	}
 	out->begin = bytes;
 	out->at = bytes + used;
-	out->end = bytes + room;
+	out->end = bytes + capacity;
 	return true;
 }
 
@@ -89,7 +89,7 @@ char *view_nine_digits(char *to, uint32_t number)
 
 void view_out_unsigned(struct view_out *out, uint64_t number)
 {
-	if (view_out_room(out, 20))
+	if (view_out_reserve(out, 20))
 		out->at = view_decimal(out->at, number);
 }
 

@@ -27,7 +27,7 @@ static inline size_t view_out_size(const struct view_out *out)
 	return (size_t)(out->at - out->begin);
 }
 
-static inline bool view_out_room(struct view_out *out, size_t size)
+static inline bool view_out_reserve(struct view_out *out, size_t size)
 {
 	if (__builtin_expect((size_t)(out->end - out->at) >= size, 1))
 		return true;
@@ -36,7 +36,7 @@ static inline bool view_out_room(struct view_out *out, size_t size)
 
 static inline void view_out_put(struct view_out *out, const char *bytes, size_t size)
 {
-	if (!size || !view_out_room(out, size)) /* Nothing may have no address. */
+	if (!size || !view_out_reserve(out, size)) /* Nothing may have no address. */
 		return;
 	memcpy(out->at, bytes, size);
 	out->at += size;
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) void view_out_text(
 
 static inline void view_out_char(struct view_out *out, char c)
 {
-	if (view_out_room(out, 1))
+	if (view_out_reserve(out, 1))
 		*out->at++ = c;
 }
 

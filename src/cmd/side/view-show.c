@@ -71,7 +71,7 @@ static bool is_list_type(const char *name)
 }
 
 /* Whether a hidden field stands before the value. */
-static bool has_companion(struct json_object *json)
+static bool view_show_has_related_field(struct json_object *json)
 {
 	const char *name = get_text(json, "type");
 
@@ -217,7 +217,7 @@ static bool show_members(struct shower *s, struct view_show *show, struct json_o
 		struct json_object *inner = get(field, "type");
 		struct view_show *part;
 
-		at += has_companion(inner);
+		at += view_show_has_related_field(inner);
 		if (at >= type->member_count)
 			return false;
 		part = show_type(s, inner, type->members[at].type, false);
@@ -390,7 +390,7 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 
 	if (!show)
 		return NULL;
-	if (element && has_companion(json)) {
+	if (element && view_show_has_related_field(json)) {
 		if (type->kind != CTF_STRUCT || type->member_count != 2)
 			return NULL;
 		show->wrapped = true;

@@ -75,9 +75,9 @@ struct view_event *view_event_create(
 		const struct ctf_event_class *event, const struct view_sink *sink);
 void view_event_free(struct view_event *event);
 
-/* Walk a value as its description says; `companion` is the hidden field before it or NULL. */
+/* Walk a value as its description says; `related` is the hidden field before it or NULL. */
 void view_side_value(struct view_sink *sink, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion);
+		const struct ctf_value *value, const struct ctf_value *related);
 
 /* The fields of an event, without its variadic part. */
 void view_side_fields(struct view_sink *sink, const struct view_event *event,

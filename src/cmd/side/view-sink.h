@@ -33,7 +33,7 @@ struct view_sink_ops {
 
 	/* Around integers and floats, and around strings: colours. */
 	struct view_word number_begin, number_end, text_begin, text_end;
-	struct view_word null, absent, unreadable, words[2]; /* words: false, true. */
+	struct view_word null, absent, unreadable, bool_words[2]; /* words: false, true. */
 	struct view_word struct_begin, struct_end, list_begin, list_end;
 	struct view_word item[2]; /* Before the first element, before all others. */
 
@@ -103,7 +103,7 @@ void view_text_quoted(struct view_out *out, const char *text, size_t size);
 /* The same without quotes. */
 void view_text_plain(struct view_out *out, const char *text, size_t size);
 /* Like that, but line feeds and tabs are kept. */
-void view_text_cell(struct view_out *out, const char *text, size_t size);
+void view_text_field(struct view_out *out, const char *text, size_t size);
 void view_json_quoted(struct view_out *out, const char *text, size_t size);
 
 /* The shortest decimal that gives the same float back; "nan", "inf", "-inf". Returns its length. */

@@ -64,13 +64,13 @@ static void put_open_flags(struct view_sink *sink, uint64_t value)
 			{O_DIRECT, "O_DIRECT"}, {O_DIRECTORY, "O_DIRECTORY"},
 			{O_NOFOLLOW, "O_NOFOLLOW"}, {O_NOATIME, "O_NOATIME"},
 			{O_CLOEXEC, "O_CLOEXEC"}, {O_PATH, "O_PATH"}};
-	static const char *const ways[] = {"O_RDONLY", "O_WRONLY", "O_RDWR"};
+	static const char *const access_modes[] = {"O_RDONLY", "O_WRONLY", "O_RDWR"};
 	char text[320];
 	size_t size;
 
 	if ((value & O_ACCMODE) > 2)
 		return;
-	size = (size_t)snprintf(text, sizeof(text), "%s", ways[value & O_ACCMODE]);
+	size = (size_t)snprintf(text, sizeof(text), "%s", access_modes[value & O_ACCMODE]);
 	value &= ~(uint64_t)(O_ACCMODE | 0100000); /* O_LARGEFILE of the kernel */
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if (!flags[i].bits || (value & flags[i].bits) != flags[i].bits)

@@ -64,7 +64,7 @@ static inline bool view_text_is_plain_char(unsigned char c)
 enum enclosure {
 	IN_LINE,
 	IN_QUOTES,
-	IN_CELL, /* Keeps its lines and tabs. */
+	IN_FIELD, /* Keeps its lines and tabs. */
 };
 
 static void view_text_write_quoted(
@@ -79,7 +79,7 @@ static void view_text_write_quoted(
 		bool mark = enclosure == IN_QUOTES && length == 1 &&
 				(at[i] == '"' || at[i] == '\\');
 
-		if (!length && enclosure == IN_CELL && (at[i] == '\n' || at[i] == '\t'))
+		if (!length && enclosure == IN_FIELD && (at[i] == '\n' || at[i] == '\t'))
 			length = 1;
 		if (length && !mark) {
 			run += length;
@@ -104,9 +104,9 @@ void view_text_plain(struct view_out *out, const char *text, size_t size)
 	view_text_write_quoted(out, text, size, IN_LINE);
 }
 
-void view_text_cell(struct view_out *out, const char *text, size_t size)
+void view_text_field(struct view_out *out, const char *text, size_t size)
 {
-	view_text_write_quoted(out, text, size, IN_CELL);
+	view_text_write_quoted(out, text, size, IN_FIELD);
 }
 
 void view_text_quoted(struct view_out *out, const char *text, size_t size)
@@ -262,7 +262,7 @@ const struct view_sink_ops view_text_ops = {
 		.null = VIEW_WORD("null"),
 		.absent = VIEW_WORD("<absent>"),
 		.unreadable = VIEW_WORD("<unreadable>"),
-		.words = {VIEW_WORD("false"), VIEW_WORD("true")},
+		.bool_words = {VIEW_WORD("false"), VIEW_WORD("true")},
 };
 
 #define COLOURED(word) VIEW_WORD(VIEW_COLOUR_WORD word VIEW_COLOUR_END)
@@ -276,5 +276,5 @@ const struct view_sink_ops view_colour_ops = {
 		.null = COLOURED("null"),
 		.absent = COLOURED("<absent>"),
 		.unreadable = COLOURED("<unreadable>"),
-		.words = {COLOURED("false"), COLOURED("true")},
+		.bool_words = {COLOURED("false"), COLOURED("true")},
 };

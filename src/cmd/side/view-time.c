@@ -172,12 +172,12 @@ static int view_time_read(const char *option, const char *text, struct view_time
 {
 	if (!text || view_time_parse(text, time))
 		return COMMAND_DONE;
-	return say_error(COMMAND_USAGE,
+	return message_error(COMMAND_USAGE,
 			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, +1.5 or -5s\n`side help times` describes them",
 			"`--%s %.128s` is not a time", option, text);
 }
 
-bool view_times_given(const struct time_range *times)
+bool view_times_is_set(const struct time_range *times)
 {
 	return times->from || times->to || times->last;
 }
@@ -188,12 +188,12 @@ int view_times_read(const struct time_range *times, struct view_time *from, stru
 	int status;
 
 	if (times->last && (times->from || times->to))
-		return say_error(COMMAND_USAGE, "leave one of them out",
+		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--last` and `--%s` contradict each other",
 				times->from ? "from" : "to");
 	if (times->last) {
 		if (parse_time(times->last, &duration) || duration > INT64_MAX)
-			return say_error(COMMAND_USAGE, "write a duration, such as 5s or 100ms",
+			return message_error(COMMAND_USAGE, "write a duration, such as 5s or 100ms",
 					"`--last %.128s` is not a duration", times->last);
 		*from = (struct view_time){VIEW_TIME_BEFORE_END, (int64_t)duration};
 		return COMMAND_DONE;

@@ -24,7 +24,7 @@ struct view_time {
 /* The forms are those of the topic "times" (table.c). False: it is none of these. */
 bool view_time_parse(const char *text, struct view_time *time);
 
-bool view_times_given(const struct time_range *times);
+bool view_times_is_set(const struct time_range *times);
 
 /* Both ends from the options; VIEW_TIME_NONE if not given. 0, or an exit status: the mistake is reported. */
 int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to);

@@ -89,7 +89,7 @@ static size_t short_digits(double number, char *out)
 		return 0;
 	for (unsigned int k = 0; k < sizeof(powers) / sizeof(powers[0]); k++) {
 		double scaled = size * powers[k];
-		uint64_t digits, rest;
+		uint64_t digits, remainder;
 
 		if (scaled >= 1e15)
 			return 0;
@@ -100,11 +100,11 @@ static size_t short_digits(double number, char *out)
 		if (number < 0)
 			*at++ = '-';
 		at = view_decimal(at, digits / (uint64_t)powers[k]);
-		rest = digits % (uint64_t)powers[k];
+		remainder = digits % (uint64_t)powers[k];
 		if (k) {
 			*at++ = '.';
-			for (unsigned int i = k; i-- > 0; rest /= 10)
-				at[i] = (char)('0' + rest % 10);
+			for (unsigned int i = k; i-- > 0; remainder /= 10)
+				at[i] = (char)('0' + remainder % 10);
 			at += k;
 		}
 		*at = '\0';
@@ -159,7 +159,7 @@ static inline char *view_walk_format_digits(
 }
 
 /* Colours, digits, separators. */
-#define INTEGER_ROOM (VISIT_DIGITS_MAX + 32)
+#define INTEGER_CAPACITY (VISIT_DIGITS_MAX + 32)
 
 static inline char *put_word_at(char *to, const struct view_word *word)
 {
@@ -173,7 +173,7 @@ void view_put_integer(struct view_sink *sink, uint64_t number, bool is_signed, u
 {
 	struct view_out *out = sink->out;
 
-	if (!view_out_room(out, INTEGER_ROOM))
+	if (!view_out_reserve(out, INTEGER_CAPACITY))
 		return;
 	out->at = put_word_at(out->at, &sink->ops->number_begin);
 	out->at = view_walk_format_digits(
@@ -199,7 +199,7 @@ static void put_integers(struct view_sink *sink, const struct ctf_value *array, 
 	if (sink->ops->json)
 		base = 10;
 	while ((count = ctf_value_integers(array, from, numbers, 64))) {
-		if (!view_out_room(out, (size_t)count * INTEGER_ROOM))
+		if (!view_out_reserve(out, (size_t)count * INTEGER_CAPACITY))
 			return;
 		for (uint32_t i = 0; i < count; i++) {
 			out->at = put_word_at(out->at, separator);
@@ -221,7 +221,7 @@ static void static_attribute(struct view_sink *sink, struct json_object *value)
 
 	switch (json_object_get_type(value)) {
 	case json_type_boolean:
-		view_put_word(sink, &sink->ops->words[json_object_get_boolean(value) != 0]);
+		view_put_word(sink, &sink->ops->bool_words[json_object_get_boolean(value) != 0]);
 		break;
 	case json_type_string:
 		text = json_object_get_string(value);
@@ -308,7 +308,7 @@ static struct visit_value view_walk_get_number(
 }
 
 static void view_walk_show_enum(struct view_sink *sink, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion)
+		const struct ctf_value *value, const struct ctf_value *related)
 {
 	struct visit_value number = view_walk_get_number(show->element, value);
 	uint32_t count = 0;
@@ -321,7 +321,7 @@ static void view_walk_show_enum(struct view_sink *sink, const struct view_show *
 			sink->ops->label(sink, count++, label->text, strlen(label->text));
 	}
 	sink->ops->labels_end(sink, count, false);
-	view_side_value(sink, show->element, value, companion);
+	view_side_value(sink, show->element, value, related);
 	sink->ops->labelled_end(sink);
 }
 
@@ -381,7 +381,7 @@ bool view_label_matches(const struct view_show *show, const struct ctf_value *va
 }
 
 static void view_walk_show_bitmap(struct view_sink *sink, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion)
+		const struct ctf_value *value, const struct ctf_value *related)
 {
 	uint32_t count = 0;
 
@@ -393,7 +393,7 @@ static void view_walk_show_bitmap(struct view_sink *sink, const struct view_show
 			sink->ops->label(sink, count++, label->text, strlen(label->text));
 	}
 	sink->ops->labels_end(sink, count, true);
-	view_side_value(sink, show->element, value, companion);
+	view_side_value(sink, show->element, value, related);
 	sink->ops->labelled_end(sink);
 }
 
@@ -464,13 +464,13 @@ static void view_walk_show_variant(struct view_sink *sink, const struct view_sho
 }
 
 static void show_value(struct view_sink *sink, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion)
+		const struct ctf_value *value, const struct ctf_value *related)
 {
 	struct visit_value number;
 
 	switch (show->kind) {
 	case VIEW_SHOW_NULL: view_put_word(sink, &sink->ops->null); break;
-	case VIEW_SHOW_BOOL: view_put_word(sink, &sink->ops->words[value->u != 0]); break;
+	case VIEW_SHOW_BOOL: view_put_word(sink, &sink->ops->bool_words[value->u != 0]); break;
 	case VIEW_SHOW_INTEGER:
 		if (show->address && sink->symbols)
 			put_address(sink, value, show->base, show->address);
@@ -492,26 +492,26 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 	case VIEW_SHOW_STRING: view_put_text(sink, value->text, value->size); break;
 	case VIEW_SHOW_STRUCT: show_struct(sink, show, value); break;
 	case VIEW_SHOW_LIST: view_walk_show_list(sink, show, value); break;
-	case VIEW_SHOW_ENUM: view_walk_show_enum(sink, show, value, companion); break;
-	case VIEW_SHOW_BITMAP: view_walk_show_bitmap(sink, show, value, companion); break;
+	case VIEW_SHOW_ENUM: view_walk_show_enum(sink, show, value, related); break;
+	case VIEW_SHOW_BITMAP: view_walk_show_bitmap(sink, show, value, related); break;
 	case VIEW_SHOW_OPTIONAL:
-	case VIEW_SHOW_VARIANT: view_walk_show_variant(sink, show, value, companion); break;
+	case VIEW_SHOW_VARIANT: view_walk_show_variant(sink, show, value, related); break;
 	case VIEW_SHOW_DYNAMIC: view_dynamic_value(sink, value); break;
 	}
 }
 
 void view_side_value(struct view_sink *sink, const struct view_show *show,
-		const struct ctf_value *value, const struct ctf_value *companion)
+		const struct ctf_value *value, const struct ctf_value *related)
 {
 	bool attributed = show->attributes.size;
 
 	if (show->wrapped) {
-		companion = value + 1;
-		value = companion + companion->span;
+		related = value + 1;
+		value = related + related->span;
 	}
 	if (attributed)
 		sink->ops->attributed_begin(sink);
-	show_value(sink, show, value, companion);
+	show_value(sink, show, value, related);
 	if (attributed)
 		view_put_word(sink, &show->attributes);
 }
@@ -636,7 +636,7 @@ void view_plain_value(struct view_sink *sink, const struct ctf_value *value)
 		break;
 	case CTF_ENUM:
 		if (value->type->boolean)
-			view_put_word(sink, &sink->ops->words[value->u != 0]);
+			view_put_word(sink, &sink->ops->bool_words[value->u != 0]);
 		else
 			plain_labelled(sink, value);
 		break;

@@ -22,7 +22,7 @@
 /* Report a search of at least so many directories, with the number of traces found. */
 #define VIEW_SEARCH_NOTED 1000
 
-__attribute__((format(printf, 3, 4))) static void say_format(
+__attribute__((format(printf, 3, 4))) static void print_format(
 		struct view *view, enum view_message kind, const char *format, ...)
 {
 	char sentence[1024];
@@ -31,18 +31,18 @@ __attribute__((format(printf, 3, 4))) static void say_format(
 	va_start(arguments, format);
 	vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
-	view_say(view, kind, NULL, sentence);
+	view_report(view, kind, NULL, sentence);
 }
 
 static void view_print_summary(struct view *view)
 {
 	uint64_t lost = view->discarded > view->lost ? view->discarded : view->lost;
 
-	char number[SAY_NUMBER_MAX];
+	char number[FORMAT_NUMBER_MAX];
 
 	if (lost)
-		say_format(view, VIEW_NOTE, "%s event%s lost while recording",
-				say_number(lost, number), lost == 1 ? " was" : "s were");
+		print_format(view, VIEW_NOTE, "%s event%s lost while recording",
+				format_number(lost, number), lost == 1 ? " was" : "s were");
 }
 
 static void repair(struct view *view)
@@ -52,10 +52,10 @@ static void repair(struct view *view)
 
 	if (ctf_repair(view->options->dir, &repaired, &error)) {
 		view->damaged = true;
-		view_say(view, VIEW_ERROR, *error.hint ? error.hint : NULL, error.text);
+		view_report(view, VIEW_ERROR, *error.hint ? error.hint : NULL, error.text);
 	}
 	if (repaired)
-		say_format(view, VIEW_NOTE, "%u file%s shortened to what is whole", repaired,
+		print_format(view, VIEW_NOTE, "%u file%s shortened to what is whole", repaired,
 				repaired == 1 ? " was" : "s were");
 }
 
@@ -72,7 +72,7 @@ static int show_notes(struct view *view, struct ctf_reader *reader, bool behind)
 	while (!ret && ctf_reader_note_next(reader, behind, &item) > 0) {
 		out.at = out.begin;
 		if (item.kind == CTF_ITEM_NOTE) {
-			view_say(view, VIEW_NOTE, NULL, item.text);
+			view_report(view, VIEW_NOTE, NULL, item.text);
 			continue;
 		}
 		ret = view_line_item(&line, &item, &entry);
@@ -96,17 +96,17 @@ static void set_times(struct view *view, struct ctf_reader *reader)
 }
 
 /* Any thread may come here, so the output is left alone. */
-static void say_symbols(void *user, const char *sentence)
+static void view_print_symbols(void *user, const char *sentence)
 {
 	const struct view_options *options = user;
 
-	if (options->say)
-		options->say(VIEW_NOTE, NULL, sentence);
+	if (options->report)
+		options->report(VIEW_NOTE, NULL, sentence);
 }
 
 static struct symbols *start_symbols(const struct view_options *options)
 {
-	return options->symbols ? trace_symbols_start(options->debuginfod, say_symbols,
+	return options->symbols ? trace_symbols_start(options->debuginfod, view_print_symbols,
 						  (void *)(uintptr_t)options)
 				: NULL;
 }
@@ -146,12 +146,12 @@ int cmd_view_run(const struct view_options *options)
 	if (options->repair)
 		repair(&view);
 	if (view_open(options->dir, options->follow, &reader, &error)) {
-		view_say(&view, VIEW_ERROR, NULL, error.text);
+		view_report(&view, VIEW_ERROR, NULL, error.text);
 		symbols_free(symbols);
 		return 1;
 	}
 	if (ctf_reader_searched(reader) >= VIEW_SEARCH_NOTED)
-		say_format(&view, VIEW_NOTE,
+		print_format(&view, VIEW_NOTE,
 				"searched %" PRIu64 " directories of %s: found %" PRIu32 " trace%s",
 				ctf_reader_searched(reader), options->dir,
 				ctf_reader_trace_count(reader),
@@ -170,13 +170,13 @@ int cmd_view_run(const struct view_options *options)
 	symbols_free(symbols);
 	view_out_free(&view.buffer);
 	if (ret)
-		say_format(&view, VIEW_ERROR, "cannot go on reading %s: %s", options->dir,
+		print_format(&view, VIEW_ERROR, "cannot go on reading %s: %s", options->dir,
 				strerror(-ret));
 	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
 	if (view.write_error == EPIPE)
 		return 128 + SIGPIPE;
 	if (view.write_error)
-		say_format(&view, VIEW_ERROR, "cannot write the events: %s",
+		print_format(&view, VIEW_ERROR, "cannot write the events: %s",
 				strerror(view.write_error));
 	return ret || view.write_error || view.damaged;
 }

@@ -48,7 +48,7 @@ struct view_options {
 
 	FILE *out; /* NULL: stdout. */
 	/* Takes a sentence; mend (what to do about it) may be NULL. */
-	void (*say)(enum view_message kind, const char *mend, const char *sentence);
+	void (*report)(enum view_message kind, const char *hint, const char *sentence);
 };
 
 /*

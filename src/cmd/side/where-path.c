@@ -455,7 +455,8 @@ static bool show_may_have(
 /* ---- the scopes of a record ---- */
 
 /* All members before this one take one value each: it stands at a fixed place. */
-static void set_place(struct where_path *path, const struct ctf_type *type, uint32_t index)
+static void where_path_set_location(
+		struct where_path *path, const struct ctf_type *type, uint32_t index)
 {
 	path->index = index;
 	path->direct = index + 1;
@@ -476,7 +477,7 @@ static bool where_path_find_member(struct where_path *path, enum where_scope sco
 	path->scope = scope;
 	for (uint32_t i = 0; i < type->member_count; i++) {
 		if (where_same_name(type->members[i].name, steps->name)) {
-			set_place(path, type, i);
+			where_path_set_location(path, type, i);
 			return true;
 		}
 	}
@@ -500,12 +501,12 @@ static bool where_path_find_field(struct where_path *path, const struct filter_p
 
 		if (!part || strcmp(part->name, steps->name) != 0)
 			continue;
-		set_place(path, type, i);
+		where_path_set_location(path, type, i);
 		path->show = part;
 		return show_may_have(part, steps + 1, count - 1);
 	}
 	path->scope = WHERE_VARIADIC;
-	set_place(path, type, event->variadic_index);
+	where_path_set_location(path, type, event->variadic_index);
 	return event->variadic;
 }
 

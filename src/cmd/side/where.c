@@ -25,8 +25,8 @@ int where_parse(const char *option, const char *text, struct where *where)
 	if (!ret)
 		return COMMAND_DONE;
 	if (ret == -ENOMEM)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
-	return say_error_at(COMMAND_USAGE,
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	return message_error_at(COMMAND_USAGE,
 			*error.hint ? error.hint : "`side help filters` describes the syntax", text,
 			error.column, "`--%s`: %s", option, error.text);
 }

@@ -41,7 +41,7 @@ static const char *skip_word(const char *text)
 	return text;
 }
 
-const char *words_of_shell(const char *text)
+const char *shell_syntax_in(const char *text)
 {
 	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
 		if (strchr("|&;<>", *text) || ((*text == '1' || *text == '2') && text[1] == '>'))
@@ -51,24 +51,24 @@ const char *words_of_shell(const char *text)
 	return NULL;
 }
 
-char **words_split(const char *text, size_t *count)
+char **shell_split(const char *text, size_t *count)
 {
 	size_t length = strlen(text), most = length / 2 + 2;
-	char **words = malloc(most * sizeof(*words) + length + 1), *to;
+	char **args = malloc(most * sizeof(*args) + length + 1), *to;
 
 	*count = 0;
-	if (!words)
+	if (!args)
 		return NULL;
-	to = (char *)(words + most);
+	to = (char *)(args + most);
 	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
-		words[(*count)++] = to;
+		args[(*count)++] = to;
 		text = arg_split_copy_next(text, &to);
 		if (!text) {
-			free(words);
+			free(args);
 			errno = EINVAL;
 			return NULL;
 		}
 	}
-	words[*count] = NULL;
-	return words;
+	args[*count] = NULL;
+	return args;
 }

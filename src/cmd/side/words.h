@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_WORDS_H
-#define SIDE_CMD_WORDS_H
+#ifndef SIDE_CMD_SHELL_H
+#define SIDE_CMD_SHELL_H
 
 #include <stddef.h>
 
@@ -8,9 +8,9 @@
  * The words of a text as a shell would take it apart: blanks between them, '...', "..." and \ keep what they hold as it is.
  * Nothing is replaced. One allocation, which ends with NULL; free() it. NULL with errno: EINVAL if a quote has no end, or ENOMEM.
  */
-char **words_split(const char *text, size_t *count);
+char **shell_split(const char *text, size_t *count);
 
 /* The first word of it that would be a shell's: a pipe, a redirection, another command. NULL: there is none. */
-const char *words_of_shell(const char *text);
+const char *shell_syntax_in(const char *text);
 
 #endif /* SIDE_CMD_WORDS_H */

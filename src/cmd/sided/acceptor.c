@@ -3,7 +3,7 @@
  * Accept connections on a listening socket that another process created.
  *
  * That process can clear O_NONBLOCK at any time, so accept() can block. A thread therefore calls accept(), and passes the descriptors to
- * the loop through a pipe. The semaphore `places` limits their number in the pipe. The loop ends the thread by shutting down the socket:
+ * the loop through a pipe. The semaphore `free_slots` limits their number in the pipe. The loop ends the thread by shutting down the socket:
  * this wakes accept(), and no process can undo it. The loop does not wait for the end of the thread.
  */
 #include <errno.h>
@@ -27,7 +27,7 @@ struct acceptor {
 	struct deferred deferred;
 	int listener;
 	int pipe[2];
-	sem_t places;
+	sem_t free_slots;
 	atomic_bool is_over;
 	atomic_int users; /* the loop and the thread; the last one to leave frees the acceptor */
 };
@@ -44,7 +44,7 @@ static void acceptor_end(struct deferred *deferred)
 	close(acceptor->pipe[0]);
 	close(acceptor->pipe[1]);
 	peer_close_listener(acceptor->listener, false);
-	sem_destroy(&acceptor->places);
+	sem_destroy(&acceptor->free_slots);
 	thread_free_later(deferred);
 }
 
@@ -92,7 +92,7 @@ static void accept_all(struct acceptor *acceptor)
 	for (;;) {
 		int fd = -1;
 
-		while (sem_wait(&acceptor->places) && errno == EINTR)
+		while (sem_wait(&acceptor->free_slots) && errno == EINTR)
 			;
 		/* Relaxed, also in acceptor_stop(): the shutdown and the semaphore order what follows. */
 		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed)) {
@@ -132,7 +132,7 @@ int acceptor_start(int listener, struct acceptor **ret_acceptor)
 	acceptor->listener = listener;
 	/* Relaxed: the other user does not exist yet. */
 	atomic_init(&acceptor->users, 2);
-	ret = sem_init(&acceptor->places, 0, ACCEPTS_AT_ONCE)
+	ret = sem_init(&acceptor->free_slots, 0, ACCEPTS_AT_ONCE)
 			? -errno
 			: thread_start(NULL, STACK_SIZE, acceptor_run, acceptor);
 	if (!ret) {
@@ -158,7 +158,7 @@ int acceptor_take(struct acceptor *acceptor)
 		errno = EAGAIN;
 		return -1;
 	}
-	sem_post(&acceptor->places);
+	sem_post(&acceptor->free_slots);
 	return fd;
 }
 
@@ -166,6 +166,6 @@ void acceptor_stop(struct acceptor *acceptor)
 {
 	atomic_store_explicit(&acceptor->is_over, true, memory_order_relaxed);
 	shutdown(acceptor->listener, SHUT_RDWR);
-	sem_post(&acceptor->places);
+	sem_post(&acceptor->free_slots);
 	acceptor_put(acceptor);
 }

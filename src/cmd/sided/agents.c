@@ -18,7 +18,7 @@
 #include "protocol/protocol.h"
 
 #define PAUSE_MS 100
-#define WELCOME_REST 2560 /* bytes of a WELCOME beside its sessions, at most */
+#define WELCOME_REMAINDER 2560 /* bytes of a WELCOME beside its sessions, at most */
 
 /* ---- listening ---- */
 
@@ -27,13 +27,13 @@ static void relisten(struct daemon *daemon, struct timer *timer)
 	(void)timer;
 	loop_change(daemon, &daemon->control_listener, EPOLLIN);
 	loop_change(daemon, &daemon->agents_listener, EPOLLIN);
-	doors_listen(daemon, true);
+	rendezvous_listen_all(daemon, true);
 }
 
 /* Returns the connection of this user that has been silent for the longest time. */
-static struct agent *oldest_stranger(const struct daemon *daemon, uid_t uid)
+static struct sided_agent *oldest_stranger(const struct daemon *daemon, uid_t uid)
 {
-	struct agent *agent, *oldest = NULL;
+	struct sided_agent *agent, *oldest = NULL;
 
 	for (agent = daemon->agents; agent; agent = agent->next)
 		if (agent->peer.uid == uid)
@@ -42,9 +42,9 @@ static struct agent *oldest_stranger(const struct daemon *daemon, uid_t uid)
 }
 
 /* Returns the oldest connection of the user with most of them, so that a user with few connections loses none to others. */
-static struct agent *oldest_stranger_of_largest_user(const struct daemon *daemon)
+static struct sided_agent *oldest_stranger_of_largest_user(const struct daemon *daemon)
 {
-	const struct agent *agent;
+	const struct sided_agent *agent;
 	uint64_t most = 0;
 	uid_t uid = 0;
 
@@ -64,7 +64,7 @@ static struct agent *oldest_stranger_of_largest_user(const struct daemon *daemon
  */
 void loop_pause_listening(struct daemon *daemon)
 {
-	struct agent *oldest = oldest_stranger_of_largest_user(daemon);
+	struct sided_agent *oldest = oldest_stranger_of_largest_user(daemon);
 
 	if (oldest) {
 		agent_close(daemon, oldest);
@@ -72,13 +72,13 @@ void loop_pause_listening(struct daemon *daemon)
 	}
 	loop_change(daemon, &daemon->control_listener, 0);
 	loop_change(daemon, &daemon->agents_listener, 0);
-	doors_listen(daemon, false);
+	rendezvous_listen_all(daemon, false);
 	loop_timer(daemon, &daemon->relisten, PAUSE_MS, relisten);
 }
 
 /* ---- strangers ---- */
 
-static void be_known(struct daemon *daemon, struct agent *agent)
+static void be_known(struct daemon *daemon, struct sided_agent *agent)
 {
 	if (!agent->at)
 		return;
@@ -92,7 +92,7 @@ static void be_known(struct daemon *daemon, struct agent *agent)
 	loop_cancel(daemon, &agent->timer);
 }
 
-static void be_stranger(struct daemon *daemon, struct agent *agent)
+static void be_stranger(struct daemon *daemon, struct sided_agent *agent)
 {
 	agent->next = daemon->agents;
 	agent->at = &daemon->agents;
@@ -103,15 +103,15 @@ static void be_stranger(struct daemon *daemon, struct agent *agent)
 	shares_charge(&daemon->stranger_shares, agent->peer.uid, 1);
 }
 
-static void agent_destroy(struct daemon *daemon, struct object *object)
+static void agent_destroy(struct daemon *daemon, struct sided_object *object)
 {
-	struct agent *agent = container_of(object, struct agent, object);
+	struct sided_agent *agent = container_of(object, struct sided_agent, object);
 
 	(void)daemon;
 	free(agent);
 }
 
-void agent_close(struct daemon *daemon, struct agent *agent)
+void agent_close(struct daemon *daemon, struct sided_agent *agent)
 {
 	if (agent->object.is_closed)
 		return;
@@ -123,13 +123,13 @@ void agent_close(struct daemon *daemon, struct agent *agent)
 	/* It no longer waits for the recorder. */
 	if (agent->held && agent->program)
 		workers_miss(daemon, agent->program);
-	door_disconnected(daemon, agent);
+	rendezvous_disconnected(daemon, agent);
 	program_disconnected(daemon, agent);
 }
 
 static void agent_is_silent(struct daemon *daemon, struct timer *timer)
 {
-	agent_close(daemon, container_of(timer, struct agent, timer));
+	agent_close(daemon, container_of(timer, struct sided_agent, timer));
 }
 
 /* ---- WELCOME ---- */
@@ -137,12 +137,12 @@ static void agent_is_silent(struct daemon *daemon, struct timer *timer)
 /* The packet's parts. */
 struct parts {
 	char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
-	char pushes[WIRE_MESSAGE_MAX - WIRE_WELCOME_SESSIONS_BYTES_MAX - WELCOME_REST];
+	char pushes[WIRE_MESSAGE_MAX - WIRE_WELCOME_SESSIONS_BYTES_MAX - WELCOME_REMAINDER];
 	size_t pushes_size;
 	char message[WIRE_MESSAGE_MAX];
 };
 
-static void add_sessions(struct daemon *daemon, const struct program *program,
+static void add_sessions(struct daemon *daemon, const struct sided_program *program,
 		struct wire_welcome *welcome, struct parts *parts)
 {
 	struct session_entry *entry;
@@ -164,7 +164,7 @@ static void add_sessions(struct daemon *daemon, const struct program *program,
 	}
 }
 
-static int send_welcome(struct daemon *daemon, struct agent *agent, const char *refusal)
+static int send_welcome(struct daemon *daemon, struct sided_agent *agent, const char *refusal)
 {
 	static struct parts parts;
 	struct wire_welcome welcome = {.accepted = !refusal,
@@ -184,7 +184,7 @@ static int send_welcome(struct daemon *daemon, struct agent *agent, const char *
 			0);
 }
 
-void agent_welcome(struct daemon *daemon, struct agent *agent)
+void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 {
 	int ret = send_welcome(daemon, agent, NULL);
 
@@ -213,7 +213,7 @@ static bool one_begins(const struct daemon *daemon)
 
 static void held_long_enough(struct daemon *daemon, struct timer *timer)
 {
-	struct agent *agent = container_of(timer, struct agent, timer);
+	struct sided_agent *agent = container_of(timer, struct sided_agent, timer);
 
 	if (agent->program)
 		workers_miss(daemon, agent->program);
@@ -225,7 +225,7 @@ static void held_long_enough(struct daemon *daemon, struct timer *timer)
  * says until it is asked again would be recorded by nobody. It waits for us a little longer; all are
  * told as soon as the process is there.
  */
-static void welcome_first(struct daemon *daemon, struct agent *agent)
+static void welcome_first(struct daemon *daemon, struct sided_agent *agent)
 {
 	agent->held = one_begins(daemon);
 	if (agent->held) {
@@ -238,18 +238,18 @@ static void welcome_first(struct daemon *daemon, struct agent *agent)
 }
 
 /* The peer violates the protocol: it gets the reason, and loses this connection and nothing else. */
-static void sided_agent_refuse(struct daemon *daemon, struct agent *agent, const char *reason)
+static void sided_agent_refuse(struct daemon *daemon, struct sided_agent *agent, const char *reason)
 {
 	send_welcome(daemon, agent, reason);
 	agent_close(daemon, agent);
 }
 
 static void take_arrive(
-		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
 	struct wire_arrive arrive;
 	const char *reason = "the message cannot be understood";
-	struct program *program = NULL;
+	struct sided_program *program = NULL;
 
 	/* Otherwise its process id may belong to another program by now. */
 	if (agent->process.fd >= 0 && peer_has_exited(agent->process.fd)) {
@@ -271,7 +271,7 @@ static void take_arrive(
 
 /* It is for a session, which sees by itself who is there. */
 static void sided_agent_forward(
-		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
 	struct session_entry *entry;
 	struct wire_pass pass;
@@ -295,7 +295,8 @@ static void sided_agent_forward(
 	}
 }
 
-static void take_done(struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+static void take_done(
+		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
 	struct wire_done done;
 
@@ -321,12 +322,12 @@ static bool is_counted(struct daemon *daemon, const struct peer *peer)
 
 /* A program with the agent of another release. The layout of rings and messages differs, so it runs unrecorded. */
 static void sided_agent_refuse_version(
-		struct daemon *daemon, struct agent *agent, unsigned int version)
+		struct daemon *daemon, struct sided_agent *agent, unsigned int version)
 {
 	struct session_entry *entry;
 
 	if (version && !agent->program && !is_counted(daemon, &agent->peer)) {
-		say_about(daemon, agent->peer.uid,
+		log_about(daemon, agent->peer.uid,
 				"process %d of user %u is not recorded: its agent has version %u of the protocol, this daemon version %u; restart it with the libside of this release",
 				agent->peer.pid, (unsigned int)agent->peer.uid, version,
 				WIRE_PROTOCOL_VERSION);
@@ -338,7 +339,7 @@ static void sided_agent_refuse_version(
 }
 
 static void sided_agent_handle_message(
-		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
 	int type = wire_message_type(message, size);
 
@@ -363,9 +364,9 @@ static void sided_agent_handle_message(
 	}
 }
 
-static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void agent_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
-	struct agent *agent = container_of(watch, struct agent, watch);
+	struct sided_agent *agent = container_of(watch, struct sided_agent, watch);
 	static char message[WIRE_MESSAGE_MAX];
 	ssize_t size;
 
@@ -391,7 +392,7 @@ static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t eve
  */
 static void sided_agent_evict_stranger(struct daemon *daemon, uid_t uid)
 {
-	struct agent *oldest = NULL;
+	struct sided_agent *oldest = NULL;
 
 	if (shares_used(&daemon->stranger_shares, uid) >= LIMIT_STRANGERS_OF_USER)
 		oldest = oldest_stranger(daemon, uid);
@@ -402,15 +403,15 @@ static void sided_agent_evict_stranger(struct daemon *daemon, uid_t uid)
 }
 
 /* A connection does not outlive its process, even if it never sends a message. */
-static void agent_exited(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void agent_exited(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
-	struct agent *agent = container_of(watch, struct agent, process);
+	struct sided_agent *agent = container_of(watch, struct sided_agent, process);
 
 	(void)events;
 	agent_close(daemon, agent);
 }
 
-static int sided_agent_watch_process(struct daemon *daemon, struct agent *agent, int socket)
+static int sided_agent_watch_process(struct daemon *daemon, struct sided_agent *agent, int socket)
 {
 	const struct ucred cred = {.pid = agent->peer.pid, .uid = agent->peer.uid};
 	int fd = peer_open_process(socket, &cred), ret;
@@ -424,7 +425,7 @@ static int sided_agent_watch_process(struct daemon *daemon, struct agent *agent,
 	return ret;
 }
 
-static int sided_agent_watch(struct daemon *daemon, struct agent *agent, int fd)
+static int sided_agent_watch(struct daemon *daemon, struct sided_agent *agent, int fd)
 {
 	int ret = runtime_peer(fd, &agent->peer);
 
@@ -437,11 +438,11 @@ static int sided_agent_watch(struct daemon *daemon, struct agent *agent, int fd)
 	return ret;
 }
 
-static void agent_accept(struct daemon *daemon, int fd, struct door *door)
+static void agent_accept(struct daemon *daemon, int fd, struct rendezvous *rendezvous)
 {
-	struct agent *agent = calloc(1, sizeof(*agent));
+	struct sided_agent *agent = calloc(1, sizeof(*agent));
 	/* Another process has created the rendezvous socket, and can still change it. */
-	bool refuses_fds = !door && daemon->agents_refuse_fds;
+	bool refuses_fds = !rendezvous && daemon->agents_refuse_fds;
 
 	if (!agent) {
 		peer_close(fd, refuses_fds);
@@ -456,7 +457,7 @@ static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 		peer_close(fd, refuses_fds);
 		return;
 	}
-	door_connected(daemon, agent, door);
+	rendezvous_connected(daemon, agent, rendezvous);
 	if (!daemon->any_user && agent->peer.uid != daemon->uid) {
 		sided_agent_refuse(daemon, agent, "this daemon belongs to another user");
 		return;
@@ -466,17 +467,17 @@ static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 	loop_timer(daemon, &agent->timer, LIMIT_STRANGER_MS, agent_is_silent);
 }
 
-void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
-	struct door *door = door_of(daemon, watch);
+	struct rendezvous *rendezvous = rendezvous_of_watch(daemon, watch);
 	int i;
 
 	(void)events;
 	for (i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		int fd = door_accept(door, watch);
+		int fd = rendezvous_accept(rendezvous, watch);
 
 		if (fd >= 0)
-			agent_accept(daemon, fd, door);
+			agent_accept(daemon, fd, rendezvous);
 		else if (errno == EMFILE || errno == ENFILE)
 			return loop_pause_listening(daemon);
 		else if (errno != EINTR && errno != ECONNABORTED)

@@ -15,37 +15,37 @@
 #include "sided.h"
 
 /* Was it destroyed, since the machine has started? */
-static bool sided_boot_is_destroyed(const char *place)
+static bool sided_boot_is_destroyed(const char *state_dir)
 {
-	char path[BOOT_PLACE_MAX + 16];
+	char path[BOOT_STATE_DIR_MAX + 16];
 
-	snprintf(path, sizeof(path), "%s/" BOOT_OVER, place);
+	snprintf(path, sizeof(path), "%s/" BOOT_OVER, state_dir);
 	return !access(path, F_OK);
 }
 
 void boot_end(const struct session_entry *entry)
 {
-	char path[BOOT_PLACE_MAX + 16];
+	char path[BOOT_STATE_DIR_MAX + 16];
 	int fd;
 
-	if (!entry->boot || !entry->place || (mkdir(entry->place, 0700) && errno != EEXIST))
+	if (!entry->boot || !entry->state_dir || (mkdir(entry->state_dir, 0700) && errno != EEXIST))
 		return;
-	snprintf(path, sizeof(path), "%s/" BOOT_OVER, entry->place);
+	snprintf(path, sizeof(path), "%s/" BOOT_OVER, entry->state_dir);
 	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		say("programs that start from now on record in %s again: cannot make %s: %s",
-				entry->place, path, strerror(errno));
+		log_message("programs that start from now on record in %s again: cannot make %s: %s",
+				entry->state_dir, path, strerror(errno));
 	else
 		close(fd);
 }
 
 /* Everybody may look into what leads to it. */
-static int sided_boot_make_state_dir(const struct boot_config *config, const char *place)
+static int sided_boot_make_state_dir(const struct boot_config *config, const char *state_dir)
 {
-	char part[BOOT_PLACE_MAX];
+	char part[BOOT_STATE_DIR_MAX];
 	char *slash = part;
 
-	snprintf(part, sizeof(part), "%s", config->place);
+	snprintf(part, sizeof(part), "%s", config->state_dir);
 	while (slash) {
 		slash = strchr(slash + 1, '/');
 		if (slash)
@@ -60,19 +60,20 @@ static int sided_boot_make_state_dir(const struct boot_config *config, const cha
 		if (slash)
 			*slash = '/';
 	}
-	return mkdir(place, 0700) && errno != EEXIST ? -errno : 0;
+	return mkdir(state_dir, 0700) && errno != EEXIST ? -errno : 0;
 }
 
 static int sided_boot_add_session(struct daemon *daemon, const struct boot_source *source,
-		const struct boot_session *boot, const char *place, struct control_error *error)
+		const struct boot_session *boot, const char *state_dir, struct control_error *error)
 {
 	struct definition *definition = NULL;
 	struct session_entry *entry = NULL;
-	int ret = sided_boot_make_state_dir(source->config, place);
+	int ret = sided_boot_make_state_dir(source->config, state_dir);
 
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL,
-				"cannot create the state directory %s: %s", place, strerror(-ret));
+				"cannot create the state directory %s: %s", state_dir,
+				strerror(-ret));
 	ret = definition_of_boot(source, boot, &definition, error);
 	if (!ret)
 		ret = session_add(daemon, definition, &entry, error);
@@ -81,13 +82,13 @@ static int sided_boot_add_session(struct daemon *daemon, const struct boot_sourc
 		return ret;
 	}
 	entry->boot = true;
-	entry->place = strdup(place);
-	ret = entry->place ? session_settle(daemon, entry, error) : control_no_memory(error);
+	entry->state_dir = strdup(state_dir);
+	ret = entry->state_dir ? session_settle(daemon, entry, error) : control_no_memory(error);
 	if (ret) {
 		/* It is not over: the next one may have a directory for the traces. */
 		entry->boot = false;
-		free(entry->place);
-		entry->place = NULL;
+		free(entry->state_dir);
+		entry->state_dir = NULL;
 		session_remove(daemon, entry);
 		return ret;
 	}
@@ -103,29 +104,29 @@ static void sided_boot_adopt_session(struct daemon *daemon, const struct boot_so
 {
 	struct session_entry *entry = session_find(daemon, boot->name);
 	struct control_error error;
-	char place[BOOT_PLACE_MAX];
+	char state_dir[BOOT_STATE_DIR_MAX];
 
-	if (!boot_path(place, sizeof(place), source->config->place, boot->name, NULL))
+	if (!boot_path(state_dir, sizeof(state_dir), source->config->state_dir, boot->name, NULL))
 		return;
 	if (entry && !entry->boot)
-		say("the session %s of %s is not adopted: user %u has created a session of this name; `side destroy %s` removes it, and the next start of the daemon adopts this one",
+		log_message("the session %s of %s is not adopted: user %u has created a session of this name; `side destroy %s` removes it, and the next start of the daemon adopts this one",
 				boot->name, source->path, (unsigned int)entry->uid, boot->name);
 	if (entry)
 		return;
-	if (sided_boot_is_destroyed(place)) {
-		say("the session %s of %s was destroyed: it begins anew when %s/" BOOT_OVER
-		    " is removed",
-				boot->name, source->path, place);
+	if (sided_boot_is_destroyed(state_dir)) {
+		log_message("the session %s of %s was destroyed: it begins anew when %s/" BOOT_OVER
+			    " is removed",
+				boot->name, source->path, state_dir);
 		return;
 	}
-	if (sided_boot_add_session(daemon, source, boot, place, &error))
-		say("the session %s of %s cannot be adopted: %s%s%s", boot->name, source->path,
-				error.text, *error.mend ? "; " : "", error.mend);
+	if (sided_boot_add_session(daemon, source, boot, state_dir, &error))
+		log_message("the session %s of %s cannot be adopted: %s%s%s", boot->name,
+				source->path, error.text, *error.hint ? "; " : "", error.hint);
 }
 
-void boot_adopt(struct daemon *daemon, const char *given)
+void boot_adopt(struct daemon *daemon, const char *requested)
 {
-	const char *file = given ? given : boot_file(getenv(BOOT_ENV));
+	const char *file = requested ? requested : boot_file(getenv(BOOT_ENV));
 	const struct boot_session *session;
 	struct boot_source source;
 	struct control_error error;
@@ -136,7 +137,7 @@ void boot_adopt(struct daemon *daemon, const char *given)
 	if (!file)
 		return;
 	if (boot_source_read(file, &source, &error))
-		say("%s%s%s", error.text, *error.mend ? "; " : "", error.mend);
+		log_message("%s%s%s", error.text, *error.hint ? "; " : "", error.hint);
 	else
 		for (session = source.config->sessions; session; session = session->next)
 			sided_boot_adopt_session(daemon, &source, session);

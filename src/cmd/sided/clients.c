@@ -18,7 +18,7 @@
 #include "protocol/runtime.h"
 
 /* Room in the socket for answers, so that one who leaves at once finds his. */
-#define SEND_ROOM (1 << 20)
+#define SEND_BUFFER_SIZE (1 << 20)
 
 static void client_events(struct daemon *daemon, struct client *client)
 {
@@ -31,7 +31,7 @@ static void client_events(struct daemon *daemon, struct client *client)
 	loop_change(daemon, &client->watch, events);
 }
 
-static void client_destroy(struct daemon *daemon, struct object *object)
+static void client_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	struct client *client = container_of(object, struct client, object);
 
@@ -65,7 +65,7 @@ static void client_is_slow(struct daemon *daemon, struct timer *timer)
 {
 	struct client *client = container_of(timer, struct client, timer);
 
-	say_about(daemon, client->peer.uid,
+	log_about(daemon, client->peer.uid,
 			"process %d does not read its answers: the connection is closed",
 			client->peer.pid);
 	client_close(daemon, client);
@@ -173,7 +173,7 @@ static void client_receive(struct daemon *daemon, struct client *client, int soc
 }
 
 /* The thread has received a message with descriptors, and passes it on; or it has none for the loop. */
-static void client_handed_over(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void client_handed_over(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	struct client *client = container_of(watch, struct client, handover);
 	int socket = loop_release(daemon, watch);
@@ -208,7 +208,7 @@ static void client_read(struct daemon *daemon, struct client *client)
 	client_events(daemon, client);
 }
 
-static void client_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void client_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	struct client *client = container_of(watch, struct client, watch);
 
@@ -336,7 +336,7 @@ static void client_accept(struct daemon *daemon, int fd)
 {
 	struct client *client = calloc(1, sizeof(*client));
 	struct control_error error;
-	int room = SEND_ROOM, ret;
+	int capacity = SEND_BUFFER_SIZE, ret;
 
 	if (!client) {
 		control_no_memory(&error);
@@ -348,10 +348,10 @@ static void client_accept(struct daemon *daemon, int fd)
 		turn_away(fd, &error);
 		return;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &capacity, sizeof(capacity));
 	object_init(&client->object, client_destroy);
 	client->watch.owner = client->timer.owner = client->interval_timer.owner = &client->object;
-	client->handover = (struct watch){.fd = -1, .owner = &client->object};
+	client->handover = (struct sided_watch){.fd = -1, .owner = &client->object};
 	frame_out_init(&client->out);
 	ret = loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready);
 	if (ret) {
@@ -373,7 +373,7 @@ int clients_open(struct daemon *daemon)
 	return shares_keep(&daemon->client_shares, daemon->uid) ? 0 : -ENOMEM;
 }
 
-void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+void clients_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	int i;
 

@@ -32,16 +32,16 @@
 #define NEW_MS 60000   /* until its first program comes */
 #define UNUSED_MS 1000 /* after its last one */
 
-struct door {
-	struct object object;
-	struct watch watch;
-	struct door *next;
+struct rendezvous {
+	struct sided_object object;
+	struct sided_watch watch;
+	struct rendezvous *next;
 	unsigned int number;
-	char path[DOOR_PATH_SIZE]; /* as the programs see the path */
-	struct door_view view;
+	char path[RENDEZVOUS_PATH_SIZE]; /* as the programs see the path */
+	struct rendezvous_view view;
 	struct acceptor *
 			acceptor; /* of a socket that another process has made; NULL: it is ours alone */
-	int place;                /* its directory, or -1 */
+	int dir;                  /* its directory, or -1 */
 	pid_t pid;                /* one of its programs, now or lately */
 	uint64_t started;
 	uid_t uid; /* the user who handed in the socket */
@@ -52,35 +52,36 @@ struct door {
 };
 
 /* One that could not be opened again when we began. */
-struct closed_door {
-	struct closed_door *next;
+struct closed_rendezvous {
+	struct closed_rendezvous *next;
 	pid_t pid;
 	uint64_t started;
 	int error;
-	char path[DOOR_PATH_SIZE];
+	char path[RENDEZVOUS_PATH_SIZE];
 };
 
 /* ---- its file ---- */
 
-static bool sided_rendezvous_get_file_path(
-		const struct daemon *daemon, const struct door *door, char *path, size_t room)
+static bool sided_rendezvous_get_file_path(const struct daemon *daemon,
+		const struct rendezvous *rendezvous, char *path, size_t capacity)
 {
-	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/" PREFIX "%u", door->number);
+	return runtime_path(daemon, path, capacity, WIRE_RUNTIME_STATE "/" PREFIX "%u",
+			rendezvous->number);
 }
 
 /* Nothing depends on it but a restart, so nothing is said when it cannot be written. */
-static void sided_rendezvous_save(const struct daemon *daemon, const struct door *door)
+static void sided_rendezvous_save(const struct daemon *daemon, const struct rendezvous *rendezvous)
 {
 	struct json_object *facts = json_object_new_object();
 	char path[256], temporary[264];
 	struct control_text text = {.made = NULL};
 	bool is_printed = false;
 
-	if (sided_rendezvous_get_file_path(daemon, door, path, sizeof(path)) &&
-			json_put_text(facts, "path", door->path) &&
-			json_put_number(facts, "pid", (uint64_t)door->pid) &&
-			json_put_number(facts, "started", door->started) &&
-			json_put_number(facts, "uid", door->uid))
+	if (sided_rendezvous_get_file_path(daemon, rendezvous, path, sizeof(path)) &&
+			json_put_text(facts, "path", rendezvous->path) &&
+			json_put_number(facts, "pid", (uint64_t)rendezvous->pid) &&
+			json_put_number(facts, "started", rendezvous->started) &&
+			json_put_number(facts, "uid", rendezvous->uid))
 		is_printed = !control_text_print(facts, 0, &text);
 	if (is_printed) {
 		snprintf(temporary, sizeof(temporary), "%s.new", path);
@@ -93,315 +94,321 @@ static void sided_rendezvous_save(const struct daemon *daemon, const struct door
 
 /* ---- life ---- */
 
-static void door_destroy(struct daemon *daemon, struct object *object)
+static void sided_rendezvous_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	(void)daemon;
-	free(container_of(object, struct door, object));
+	free(container_of(object, struct rendezvous, object));
 }
 
-static void close_door(struct daemon *daemon, struct door *door)
+static void sided_rendezvous_close_rendezvous(struct daemon *daemon, struct rendezvous *rendezvous)
 {
-	struct door **at = &daemon->doors;
+	struct rendezvous **at = &daemon->rendezvous_list;
 
-	if (door->object.is_closed)
+	if (rendezvous->object.is_closed)
 		return;
-	while (*at != door)
+	while (*at != rendezvous)
 		at = &(*at)->next;
-	*at = door->next;
-	shares_give_back(&daemon->door_shares, door->uid, 1);
-	loop_cancel(daemon, &door->unused);
-	if (door->acceptor) {
-		(void)loop_release(daemon, &door->watch);
-		acceptor_stop(door->acceptor);
-		door->acceptor = NULL;
+	*at = rendezvous->next;
+	shares_give_back(&daemon->rendezvous_shares, rendezvous->uid, 1);
+	loop_cancel(daemon, &rendezvous->unused);
+	if (rendezvous->acceptor) {
+		(void)loop_release(daemon, &rendezvous->watch);
+		acceptor_stop(rendezvous->acceptor);
+		rendezvous->acceptor = NULL;
 	} else {
-		peer_close_listener(loop_release(daemon, &door->watch), false);
+		peer_close_listener(loop_release(daemon, &rendezvous->watch), false);
 	}
-	if (door->place >= 0)
-		close(door->place);
-	object_close(daemon, &door->object);
+	if (rendezvous->dir >= 0)
+		close(rendezvous->dir);
+	object_close(daemon, &rendezvous->object);
 }
 
 /* The directory is known by its descriptor; its name stands in the path. */
-static void remove_directory(const struct door *door)
+static void remove_directory(const struct rendezvous *rendezvous)
 {
-	char path[DOOR_PATH_SIZE];
+	char path[RENDEZVOUS_PATH_SIZE];
 	const char *name;
 	int parent;
 
-	snprintf(path, sizeof(path), "%.*s", (int)(strrchr(door->path, '/') - door->path),
-			door->path);
+	snprintf(path, sizeof(path), "%.*s",
+			(int)(strrchr(rendezvous->path, '/') - rendezvous->path), rendezvous->path);
 	name = strrchr(path, '/') + 1;
-	unlinkat(door->place, DOOR_SOCKET, 0);
-	parent = openat(door->place, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	unlinkat(rendezvous->dir, RENDEZVOUS_SOCKET, 0);
+	parent = openat(rendezvous->dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0)
 		return;
 	unlinkat(parent, name, AT_REMOVEDIR);
 	close(parent);
 }
 
-static void remove_door(struct daemon *daemon, struct door *door)
+static void sided_rendezvous_remove_rendezvous(struct daemon *daemon, struct rendezvous *rendezvous)
 {
 	char path[256];
 
-	if (door->place >= 0)
-		remove_directory(door);
-	if (sided_rendezvous_get_file_path(daemon, door, path, sizeof(path)))
+	if (rendezvous->dir >= 0)
+		remove_directory(rendezvous);
+	if (sided_rendezvous_get_file_path(daemon, rendezvous, path, sizeof(path)))
 		unlink(path);
-	close_door(daemon, door);
+	sided_rendezvous_close_rendezvous(daemon, rendezvous);
 }
 
 static void is_unused(struct daemon *daemon, struct timer *timer)
 {
-	struct door *door = container_of(timer, struct door, unused);
+	struct rendezvous *rendezvous = container_of(timer, struct rendezvous, unused);
 
-	if (!door->nr_programs && !door->nr_connections)
-		remove_door(daemon, door);
+	if (!rendezvous->nr_programs && !rendezvous->nr_connections)
+		sided_rendezvous_remove_rendezvous(daemon, rendezvous);
 }
 
 /* It is removed unless a program comes in time. */
-static void await_use(struct daemon *daemon, struct door *door)
+static void await_use(struct daemon *daemon, struct rendezvous *rendezvous)
 {
-	if (!door->object.is_closed && !door->nr_programs && !door->nr_connections)
-		loop_timer(daemon, &door->unused, door->was_used ? UNUSED_MS : NEW_MS, is_unused);
+	if (!rendezvous->object.is_closed && !rendezvous->nr_programs &&
+			!rendezvous->nr_connections)
+		loop_timer(daemon, &rendezvous->unused, rendezvous->was_used ? UNUSED_MS : NEW_MS,
+				is_unused);
 }
 
 static unsigned int free_number(const struct daemon *daemon)
 {
-	const struct door *door;
+	const struct rendezvous *rendezvous;
 	unsigned int number = 1;
 
-	for (door = daemon->doors; door; door = door->next)
-		if (door->number >= number)
-			number = door->number + 1;
+	for (rendezvous = daemon->rendezvous_list; rendezvous; rendezvous = rendezvous->next)
+		if (rendezvous->number >= number)
+			number = rendezvous->number + 1;
 	return number;
 }
 
 /* Takes the descriptors; in any case. */
-static int sided_rendezvous_add(struct daemon *daemon, const struct door *facts, int fd)
+static int sided_rendezvous_add(struct daemon *daemon, const struct rendezvous *facts, int fd)
 {
-	struct door *door = NULL;
-	int ret = shares_left(&daemon->door_shares, facts->uid) ? 0 : -ENOSPC;
+	struct rendezvous *rendezvous = NULL;
+	int ret = shares_left(&daemon->rendezvous_shares, facts->uid) ? 0 : -ENOSPC;
 
 	if (!ret) {
-		door = malloc(sizeof(*door));
-		ret = door ? 0 : -ENOMEM;
+		rendezvous = malloc(sizeof(*rendezvous));
+		ret = rendezvous ? 0 : -ENOMEM;
 	}
-	if (!ret && door) {
-		*door = *facts;
-		object_init(&door->object, door_destroy);
-		door->watch.owner = door->unused.owner = &door->object;
-		if (door->is_foreign)
-			ret = acceptor_start(fd, &door->acceptor);
+	if (!ret && rendezvous) {
+		*rendezvous = *facts;
+		object_init(&rendezvous->object, sided_rendezvous_destroy);
+		rendezvous->watch.owner = rendezvous->unused.owner = &rendezvous->object;
+		if (rendezvous->is_foreign)
+			ret = acceptor_start(fd, &rendezvous->acceptor);
 		if (!ret)
-			ret = loop_watch(daemon, &door->watch,
-					door->acceptor ? acceptor_fd(door->acceptor) : fd, EPOLLIN,
-					agents_ready);
+			ret = loop_watch(daemon, &rendezvous->watch,
+					rendezvous->acceptor ? acceptor_fd(rendezvous->acceptor)
+							     : fd,
+					EPOLLIN, agents_ready);
 	}
 	if (ret) {
-		if (door && door->acceptor)
-			acceptor_stop(door->acceptor);
+		if (rendezvous && rendezvous->acceptor)
+			acceptor_stop(rendezvous->acceptor);
 		else
 			peer_close_listener(fd, false);
-		if (door)
-			object_close(daemon, &door->object);
-		if (facts->place >= 0)
-			close(facts->place);
+		if (rendezvous)
+			object_close(daemon, &rendezvous->object);
+		if (facts->dir >= 0)
+			close(facts->dir);
 		return ret;
 	}
-	if (!door->number)
-		door->number = free_number(daemon);
-	door->next = daemon->doors;
-	daemon->doors = door;
-	shares_charge(&daemon->door_shares, door->uid, 1);
-	await_use(daemon, door);
-	sided_rendezvous_save(daemon, door);
+	if (!rendezvous->number)
+		rendezvous->number = free_number(daemon);
+	rendezvous->next = daemon->rendezvous_list;
+	daemon->rendezvous_list = rendezvous;
+	shares_charge(&daemon->rendezvous_shares, rendezvous->uid, 1);
+	await_use(daemon, rendezvous);
+	sided_rendezvous_save(daemon, rendezvous);
 	return 0;
 }
 
-void doors_close(struct daemon *daemon)
+void rendezvous_close_all(struct daemon *daemon)
 {
-	struct closed_door *closed;
+	struct closed_rendezvous *closed;
 
-	while ((closed = daemon->closed_doors)) {
-		daemon->closed_doors = closed->next;
+	while ((closed = daemon->closed_list)) {
+		daemon->closed_list = closed->next;
 		free(closed);
 	}
-	while (daemon->doors)
-		close_door(daemon, daemon->doors);
-	shares_free(&daemon->door_shares);
+	while (daemon->rendezvous_list)
+		sided_rendezvous_close_rendezvous(daemon, daemon->rendezvous_list);
+	shares_free(&daemon->rendezvous_shares);
 }
 
-int doors_open(struct daemon *daemon)
+int rendezvous_open_all(struct daemon *daemon)
 {
-	shares_init(&daemon->door_shares, LIMIT_DOORS, LIMIT_DOOR_FLOORS, 0);
-	return shares_keep(&daemon->door_shares, daemon->uid) ? 0 : -ENOMEM;
+	shares_init(&daemon->rendezvous_shares, LIMIT_RENDEZVOUS, LIMIT_RENDEZVOUS_FLOORS, 0);
+	return shares_keep(&daemon->rendezvous_shares, daemon->uid) ? 0 : -ENOMEM;
 }
 
 /* ---- programs ---- */
 
-struct door *door_of(const struct daemon *daemon, const struct watch *watch)
+struct rendezvous *rendezvous_of_watch(const struct daemon *daemon, const struct sided_watch *watch)
 {
-	struct door *door = daemon->doors;
+	struct rendezvous *rendezvous = daemon->rendezvous_list;
 
-	while (door && &door->watch != watch)
-		door = door->next;
-	return door;
+	while (rendezvous && &rendezvous->watch != watch)
+		rendezvous = rendezvous->next;
+	return rendezvous;
 }
 
 /* One of those that came through it, or NULL. */
-static const struct program *any_program(const struct daemon *daemon, const struct door *door)
+static const struct sided_program *any_program(
+		const struct daemon *daemon, const struct rendezvous *rendezvous)
 {
-	const struct program *program;
+	const struct sided_program *program;
 	size_t i;
 
 	for (i = 0; i < PROGRAM_BUCKETS; i++)
 		for (program = daemon->programs[i]; program; program = program->next)
-			if (program->door == door && program->pid)
+			if (program->rendezvous == rendezvous && program->pid)
 				return program;
 	return NULL;
 }
 
-static void be_found_by(struct daemon *daemon, struct door *door, const struct program *program)
+static void be_found_by(struct daemon *daemon, struct rendezvous *rendezvous,
+		const struct sided_program *program)
 {
 	uint64_t started = program ? session_process_start(program->pid) : 0;
 
 	if (!started)
 		return;
-	door->pid = program->pid;
-	door->started = started;
-	sided_rendezvous_save(daemon, door);
+	rendezvous->pid = program->pid;
+	rendezvous->started = started;
+	sided_rendezvous_save(daemon, rendezvous);
 }
 
-void door_left(struct daemon *daemon, struct program *program)
+void rendezvous_left(struct daemon *daemon, struct sided_program *program)
 {
-	struct door *door = program->door;
+	struct rendezvous *rendezvous = program->rendezvous;
 
-	if (!door)
+	if (!rendezvous)
 		return;
-	door->nr_programs--;
-	ref_set(daemon, program->door, NULL);
-	if (door->nr_programs && door->pid == program->pid)
-		be_found_by(daemon, door, any_program(daemon, door));
-	await_use(daemon, door);
+	rendezvous->nr_programs--;
+	ref_set(daemon, program->rendezvous, NULL);
+	if (rendezvous->nr_programs && rendezvous->pid == program->pid)
+		be_found_by(daemon, rendezvous, any_program(daemon, rendezvous));
+	await_use(daemon, rendezvous);
 }
 
-void door_entered(struct daemon *daemon, struct program *program, struct door *door)
+void rendezvous_entered(
+		struct daemon *daemon, struct sided_program *program, struct rendezvous *rendezvous)
 {
-	if (program->door == door)
+	if (program->rendezvous == rendezvous)
 		return;
-	door_left(daemon, program);
-	if (!door || door->object.is_closed)
+	rendezvous_left(daemon, program);
+	if (!rendezvous || rendezvous->object.is_closed)
 		return;
-	ref_set(daemon, program->door, door);
-	door->was_used = true;
-	loop_cancel(daemon, &door->unused);
-	if (!door->nr_programs++ && door->pid != program->pid)
-		be_found_by(daemon, door, program);
+	ref_set(daemon, program->rendezvous, rendezvous);
+	rendezvous->was_used = true;
+	loop_cancel(daemon, &rendezvous->unused);
+	if (!rendezvous->nr_programs++ && rendezvous->pid != program->pid)
+		be_found_by(daemon, rendezvous, program);
 }
 
-void door_connected(struct daemon *daemon, struct agent *agent, struct door *door)
+void rendezvous_connected(
+		struct daemon *daemon, struct sided_agent *agent, struct rendezvous *rendezvous)
 {
-	if (!door)
+	if (!rendezvous)
 		return;
-	ref_set(daemon, agent->door, door);
-	door->nr_connections++;
-	loop_cancel(daemon, &door->unused);
+	ref_set(daemon, agent->rendezvous, rendezvous);
+	rendezvous->nr_connections++;
+	loop_cancel(daemon, &rendezvous->unused);
 }
 
-void door_disconnected(struct daemon *daemon, struct agent *agent)
+void rendezvous_disconnected(struct daemon *daemon, struct sided_agent *agent)
 {
-	struct door *door = agent->door;
+	struct rendezvous *rendezvous = agent->rendezvous;
 
-	if (!door)
+	if (!rendezvous)
 		return;
-	door->nr_connections--;
-	ref_set(daemon, agent->door, NULL);
-	await_use(daemon, door);
+	rendezvous->nr_connections--;
+	ref_set(daemon, agent->rendezvous, NULL);
+	await_use(daemon, rendezvous);
 }
 
-int door_accept(const struct door *door, const struct watch *watch)
+int rendezvous_accept(const struct rendezvous *rendezvous, const struct sided_watch *watch)
 {
-	return door && door->acceptor
-			? acceptor_take(door->acceptor)
+	return rendezvous && rendezvous->acceptor
+			? acceptor_take(rendezvous->acceptor)
 			: accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-void doors_listen(struct daemon *daemon, bool listen)
+void rendezvous_listen_all(struct daemon *daemon, bool listen)
 {
-	struct door *door;
+	struct rendezvous *rendezvous;
 
-	for (door = daemon->doors; door; door = door->next)
-		loop_change(daemon, &door->watch, listen ? EPOLLIN : 0);
+	for (rendezvous = daemon->rendezvous_list; rendezvous; rendezvous = rendezvous->next)
+		loop_change(daemon, &rendezvous->watch, listen ? EPOLLIN : 0);
 }
 
 /* ---- a new one ---- */
 
-const char *door_for(const struct daemon *daemon, pid_t pid)
+const char *rendezvous_of_process(const struct daemon *daemon, pid_t pid)
 {
-	const struct door *door;
-	struct door_view view;
+	const struct rendezvous *rendezvous;
+	struct rendezvous_view view;
 
-	if (door_look(pid, &view))
+	if (rendezvous_inspect(pid, &view))
 		return "";
-	for (door = daemon->doors; door; door = door->next)
-		if (!memcmp(&door->view, &view, sizeof(view)))
-			return door->path;
+	for (rendezvous = daemon->rendezvous_list; rendezvous; rendezvous = rendezvous->next)
+		if (!memcmp(&rendezvous->view, &view, sizeof(view)))
+			return rendezvous->path;
 	return "";
 }
 
 /* After /proc was read: if the process has exited, another process can have its id, and another root directory. */
-static int check_same(const struct door *door)
+static int check_same(const struct rendezvous *rendezvous)
 {
-	return door->started && session_process_start(door->pid) == door->started ? 0 : -ESRCH;
+	return rendezvous->started && session_process_start(rendezvous->pid) == rendezvous->started
+			? 0
+			: -ESRCH;
 }
 
 /* Where programs with this root directory see it; for @NAME nowhere. */
-static int sided_rendezvous_resolve_path(struct door *door)
+static int sided_rendezvous_resolve_path(struct rendezvous *rendezvous)
 {
 	int root;
 
-	door->place = -1;
-	if (*door->path == '@')
+	rendezvous->dir = -1;
+	if (*rendezvous->path == '@')
 		return 0;
-	root = door_open_root(door->pid);
+	root = rendezvous_open_root(rendezvous->pid);
 	if (root < 0)
 		return root;
-	door->place = door_open_place(root, door->path);
+	rendezvous->dir = rendezvous_open_dir(root, rendezvous->path);
 	close(root);
-	return door->place < 0 ? door->place : 0;
+	return rendezvous->dir < 0 ? rendezvous->dir : 0;
 }
 
-int door_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, const char *path,
+int rendezvous_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, const char *path,
 		int fd)
 {
-	struct door door = {.uid = uid,
-			.pid = pid,
-			.place = -1,
-			.is_foreign = true,
-			.started = started};
-	int ret = door_look(pid, &door.view);
+	struct rendezvous rendezvous = {
+			.uid = uid, .pid = pid, .dir = -1, .is_foreign = true, .started = started};
+	int ret = rendezvous_inspect(pid, &rendezvous.view);
 
-	if (!ret && (strlen(path) >= sizeof(door.path) || !door_is_listener(fd)))
+	if (!ret && (strlen(path) >= sizeof(rendezvous.path) || !rendezvous_is_listener(fd)))
 		ret = -EINVAL;
 	if (!ret) {
-		strcpy(door.path, path);
-		ret = sided_rendezvous_resolve_path(&door);
+		strcpy(rendezvous.path, path);
+		ret = sided_rendezvous_resolve_path(&rendezvous);
 	}
 	if (!ret)
-		ret = check_same(&door);
+		ret = check_same(&rendezvous);
 	if (!ret)
-		return sided_rendezvous_add(daemon, &door, fd);
-	if (door.place >= 0)
-		close(door.place);
+		return sided_rendezvous_add(daemon, &rendezvous, fd);
+	if (rendezvous.dir >= 0)
+		close(rendezvous.dir);
 	handover_close(fd);
 	return ret;
 }
 
 /* ---- after a restart ---- */
 
-static int sided_rendezvous_parse_facts(
-		struct json_object *facts, struct door *door, struct control_error *error)
+static int sided_rendezvous_parse_facts(struct json_object *facts, struct rendezvous *rendezvous,
+		struct control_error *error)
 {
 	static const char *const members[] = {"path", "pid", "started", "uid", NULL};
 	const char *path = NULL;
@@ -413,74 +420,75 @@ static int sided_rendezvous_parse_facts(
 	if (!ret)
 		ret = json_number(facts, "pid", INT32_MAX, &pid, error);
 	if (!ret)
-		ret = json_number(facts, "started", INT64_MAX, &door->started, error);
+		ret = json_number(facts, "started", INT64_MAX, &rendezvous->started, error);
 	/* Files of older releases have no `uid`. */
 	if (!ret)
 		ret = json_number(facts, "uid", UINT32_MAX, &uid, error);
 	if (ret)
 		return ret;
-	if (!path || !pid || !door->started || strlen(path) >= sizeof(door->path))
+	if (!path || !pid || !rendezvous->started || strlen(path) >= sizeof(rendezvous->path))
 		return control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
 				"its path or its process is missing");
-	strcpy(door->path, path);
-	door->pid = (pid_t)pid;
-	door->uid = (uid_t)uid;
+	strcpy(rendezvous->path, path);
+	rendezvous->pid = (pid_t)pid;
+	rendezvous->uid = (uid_t)uid;
 	return 0;
 }
 
 /* Programs that came through it wait there. */
-static int open_again(struct daemon *daemon, struct door *door)
+static int open_again(struct daemon *daemon, struct rendezvous *rendezvous)
 {
 	int ret, fd;
 
-	ret = check_same(door);
+	ret = check_same(rendezvous);
 	if (ret)
 		return ret;
-	ret = door_look(door->pid, &door->view);
+	ret = rendezvous_inspect(rendezvous->pid, &rendezvous->view);
 	if (!ret)
-		ret = sided_rendezvous_resolve_path(door);
+		ret = sided_rendezvous_resolve_path(rendezvous);
 	if (!ret)
-		ret = check_same(door);
+		ret = check_same(rendezvous);
 	if (!ret) {
-		fd = door->place < 0 ? door_listen_nowhere(door->pid, door->path)
-				     : door_listen_in(door->place);
+		fd = rendezvous->dir < 0
+				? rendezvous_listen_abstract(rendezvous->pid, rendezvous->path)
+				: rendezvous_listen_in(rendezvous->dir);
 		if (fd >= 0)
-			return sided_rendezvous_add(daemon, door, fd);
+			return sided_rendezvous_add(daemon, rendezvous, fd);
 		ret = fd;
 	}
-	if (door->place >= 0)
-		close(door->place);
+	if (rendezvous->dir >= 0)
+		close(rendezvous->dir);
 	return ret;
 }
 
 /* Who came through it does not find us any more. What is said of it is for who looks. */
-static void keep_closed(struct daemon *daemon, const struct door *facts, int error)
+static void keep_closed(struct daemon *daemon, const struct rendezvous *facts, int error)
 {
-	struct closed_door *closed = malloc(sizeof(*closed));
+	struct closed_rendezvous *closed = malloc(sizeof(*closed));
 
-	say_about(daemon, LINES_OTHERS,
+	log_about(daemon, LINES_OTHERS,
 			"programs that see what process %d sees cannot come back: %s: %s",
 			facts->pid, facts->path, strerror(-error));
 	if (!closed)
 		return;
-	*closed = (struct closed_door){.next = daemon->closed_doors,
+	*closed = (struct closed_rendezvous){.next = daemon->closed_list,
 			.pid = facts->pid,
 			.started = facts->started,
 			.error = -error};
 	strcpy(closed->path, facts->path);
-	daemon->closed_doors = closed;
+	daemon->closed_list = closed;
 }
 
 /* NULL: out of memory. */
-struct json_object *doors_closed_json(struct daemon *daemon)
+struct json_object *rendezvous_closed_json(struct daemon *daemon)
 {
 	struct json_object *list = json_object_new_array();
-	const struct closed_door *closed;
+	const struct closed_rendezvous *closed;
 
-	for (closed = daemon->closed_doors; list && closed; closed = closed->next) {
+	for (closed = daemon->closed_list; list && closed; closed = closed->next) {
 		struct json_object *object;
 
-		if (program_is_reached(daemon, closed->pid) ||
+		if (program_is_reachable(daemon, closed->pid) ||
 				session_process_start(closed->pid) != closed->started)
 			continue;
 		object = json_object_new_object();
@@ -500,24 +508,24 @@ static void sided_rendezvous_restore(struct daemon *daemon, uint32_t number, con
 {
 	struct control_error error = {.kind = CONTROL_DONE};
 	struct json_object *json = state_read(path, FILE_MAX, &error);
-	struct door door = {.number = number, .place = -1};
-	int ret = json ? sided_rendezvous_parse_facts(json, &door, &error) : -EINVAL;
+	struct rendezvous rendezvous = {.number = number, .dir = -1};
+	int ret = json ? sided_rendezvous_parse_facts(json, &rendezvous, &error) : -EINVAL;
 
 	json_object_put(json);
 	if (ret) {
-		say_about(daemon, LINES_OTHERS, "the rendezvous socket in %s is removed: %s", path,
+		log_about(daemon, LINES_OTHERS, "the rendezvous socket in %s is removed: %s", path,
 				error.text);
 		unlink(path);
 		return;
 	}
-	ret = open_again(daemon, &door);
+	ret = open_again(daemon, &rendezvous);
 	if (ret)
 		unlink(path);
 	if (ret && ret != -ESRCH)
-		keep_closed(daemon, &door, ret);
+		keep_closed(daemon, &rendezvous, ret);
 }
 
-void doors_restore(struct daemon *daemon)
+void rendezvous_restore_all(struct daemon *daemon)
 {
 	state_each(daemon, PREFIX, sided_rendezvous_restore);
 }

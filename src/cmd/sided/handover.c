@@ -49,14 +49,14 @@ union handover_control {
 /* Closing these two never blocks, except for connections in the queue of a socket. */
 static bool handover_close_is_nonblocking(int fd)
 {
-	return fcntl(fd, F_GET_SEALS) >= 0 || door_is_listener(fd);
+	return fcntl(fd, F_GET_SEALS) >= 0 || rendezvous_is_listener(fd);
 }
 
 void handover_close(int fd)
 {
 	if (fd < 0)
 		return;
-	if (door_is_listener(fd))
+	if (rendezvous_is_listener(fd))
 		peer_close_listener(fd, false);
 	else
 		close(fd);

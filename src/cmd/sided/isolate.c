@@ -96,7 +96,7 @@ static void refuse_calls(bool owned)
 	isolate_rules_call(&rules, "setfsuid", EPERM);
 	add_network_rules(&rules);
 	if (!isolate_rules_load(&rules, 0))
-		say("the session's process has no filter of system calls");
+		log_message("the session's process has no filter of system calls");
 }
 #else
 static void refuse_calls(bool owned)
@@ -110,7 +110,8 @@ static void refuse_calls(bool owned)
 	(CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_SETUID) | \
 			CAPABILITY(CAP_SETGID))
 
-int isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner)
+int isolate_session(
+		const char *const *writable, bool sees_others, const struct session_owner *owner)
 {
 	int ret = 0;
 
@@ -119,18 +120,18 @@ int isolate_session(const char *const *writable, bool looks_at_others, const str
 							CAPABILITY(CAP_SYS_RESOURCE) |
 							CAPABILITY(CAP_IPC_LOCK) |
 							(owner ? UNTIL_OWNED : 0) |
-							(looks_at_others ? CAPABILITY(CAP_CHECKPOINT_RESTORE)
-									 : 0));
+							(sees_others ? CAPABILITY(CAP_CHECKPOINT_RESTORE)
+								     : 0));
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	/* Behind that wall a process sees nothing of others, not even what they have mapped. */
-	if (!looks_at_others)
+	if (!sees_others)
 		ret = isolate_files(writable);
 	if (!owner)
 		refuse_calls(false);
 	return ret;
 }
 
-int isolate_as(const struct owner *owner)
+int isolate_as(const struct session_owner *owner)
 {
 	if (setgroups(0, NULL))
 		return -errno;
@@ -169,7 +170,7 @@ bool isolate_as_root(void *(*function)(void *argument), void *argument)
 	return !pthread_create(&thread, NULL, run_as_root, &call) && !pthread_join(thread, NULL);
 }
 
-int isolate_sender(const struct owner *owner)
+int isolate_sender(const struct session_owner *owner)
 {
 	if (owner &&
 			(setgroups(0, NULL) || setresgid(owner->gid, owner->gid, owner->gid) ||

@@ -19,27 +19,27 @@ int loop_open(struct daemon *daemon)
 	return event_loop_open(&daemon->loop);
 }
 
-static bool loop_owner_is_closed(const struct object *owner)
+static bool loop_owner_is_closed(const struct sided_object *owner)
 {
 	return owner && owner->is_closed;
 }
 
 static int loop_ready(struct event_loop *loop, struct event_source *source, uint32_t events)
 {
-	struct watch *watch = container_of(source, struct watch, source);
+	struct sided_watch *watch = container_of(source, struct sided_watch, source);
 
 	if (!loop_owner_is_closed(watch->owner))
 		watch->ready(container_of(loop, struct daemon, loop), watch, events);
 	return 0;
 }
 
-int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
-		void (*ready)(struct daemon *, struct watch *, uint32_t))
+int loop_watch(struct daemon *daemon, struct sided_watch *watch, int fd, uint32_t events,
+		void (*ready)(struct daemon *, struct sided_watch *, uint32_t))
 {
-	struct object *owner = watch->owner;
+	struct sided_object *owner = watch->owner;
 	int ret;
 
-	*watch = (struct watch){.fd = -1, .owner = owner};
+	*watch = (struct sided_watch){.fd = -1, .owner = owner};
 	ret = event_source_add(&daemon->loop, &watch->source, fd, events, loop_ready);
 	if (ret)
 		return ret;
@@ -51,7 +51,7 @@ int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t even
 	return 0;
 }
 
-void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
+void loop_change(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	int ret;
 
@@ -60,10 +60,10 @@ void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
 	watch->events = events;
 	ret = event_source_change(&daemon->loop, &watch->source, events);
 	if (ret)
-		say("cannot wait for a descriptor: %s", strerror(-ret));
+		log_message("cannot wait for a descriptor: %s", strerror(-ret));
 }
 
-int loop_release(struct daemon *daemon, struct watch *watch)
+int loop_release(struct daemon *daemon, struct sided_watch *watch)
 {
 	int fd = watch->fd;
 
@@ -76,7 +76,7 @@ int loop_release(struct daemon *daemon, struct watch *watch)
 	return fd;
 }
 
-void loop_unwatch(struct daemon *daemon, struct watch *watch)
+void loop_unwatch(struct daemon *daemon, struct sided_watch *watch)
 {
 	int fd = loop_release(daemon, watch);
 
@@ -139,6 +139,7 @@ void loop_close(struct daemon *daemon)
 {
 	objects_free_unused(daemon);
 	if (objects_left())
-		say("%u objects of the daemon are still referenced at its end", objects_left());
+		log_message("%u objects of the daemon are still referenced at its end",
+				objects_left());
 	event_loop_close(&daemon->loop);
 }

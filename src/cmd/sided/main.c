@@ -26,7 +26,7 @@
 #define FILES_OF_A_PROGRAM 2
 #define FILES_OF_OUR_OWN 1200
 
-struct options {
+struct sided_options {
 	bool foreground;
 	bool system;
 	bool session_process;
@@ -35,7 +35,7 @@ struct options {
 	const char *boot;
 };
 
-static void __attribute__((format(printf, 1, 0))) say_list(const char *format, va_list arguments)
+static void __attribute__((format(printf, 1, 0))) log_list(const char *format, va_list arguments)
 {
 	char text[1200];
 
@@ -43,12 +43,12 @@ static void __attribute__((format(printf, 1, 0))) say_list(const char *format, v
 	dprintf(STDERR_FILENO, "sided: %s\n", text);
 }
 
-void say(const char *format, ...)
+void log_message(const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	say_list(format, arguments);
+	log_list(format, arguments);
 	va_end(arguments);
 }
 
@@ -61,14 +61,14 @@ static void sided_report_suppressed(struct daemon *daemon, struct timer *timer)
 	lines_end(&daemon->lines);
 	while (lines_suppressed(&daemon->lines, loop_now(), &uid, &suppressed))
 		if (uid == LINES_OTHERS)
-			say("suppressed %llu messages about further users: too many within a minute",
+			log_message("suppressed %llu messages about further users: too many within a minute",
 					(unsigned long long)suppressed);
 		else
-			say("suppressed %llu messages about sessions of user %u: too many within a minute",
+			log_message("suppressed %llu messages about sessions of user %u: too many within a minute",
 					(unsigned long long)suppressed, (unsigned int)uid);
 }
 
-void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
+void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 {
 	va_list arguments;
 
@@ -79,7 +79,7 @@ void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 	if (!lines_take(&daemon->lines, loop_now(), uid, 0))
 		return;
 	va_start(arguments, format);
-	say_list(format, arguments);
+	log_list(format, arguments);
 	va_end(arguments);
 }
 
@@ -111,7 +111,7 @@ static void sided_print_help(void)
 }
 
 /* An exit status, or -1 to go on. */
-static int sided_parse_options(int argc, char **argv, struct options *options)
+static int sided_parse_options(int argc, char **argv, struct sided_options *options)
 {
 	static const struct option known[] = {{"foreground", no_argument, NULL, 'f'},
 			{"system", no_argument, NULL, 's'},
@@ -188,13 +188,13 @@ static void release_terminal(int ready)
 		close(null);
 	}
 	if (write(ready, &done, 1) != 1)
-		say("the parent process has ended");
+		log_message("the parent process has ended");
 	close(ready);
 }
 
 /* ---- signals ---- */
 
-static void signals_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void signals_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	struct signalfd_siginfo info;
 
@@ -227,7 +227,7 @@ static int sided_watch_signals(struct daemon *daemon)
 
 /* ---- the daemon ---- */
 
-/* Whose daemon it is, and whose programs it accepts. say_about() works from here on. */
+/* Whose daemon it is, and whose programs it accepts. log_about() works from here on. */
 static void set_user(struct daemon *daemon)
 {
 	daemon->uid = geteuid();
@@ -248,8 +248,8 @@ static void sided_raise_file_limit(struct daemon *daemon)
 			: limit.rlim_cur / (2ull * FILES_OF_A_PROGRAM);
 }
 
-static int open_daemon(
-		struct daemon *daemon, const struct options *options, struct control_error *error)
+static int open_daemon(struct daemon *daemon, const struct sided_options *options,
+		struct control_error *error)
 {
 	int ret = loop_open(daemon);
 
@@ -258,7 +258,7 @@ static int open_daemon(
 	if (!ret)
 		ret = programs_open(daemon);
 	if (!ret)
-		ret = doors_open(daemon);
+		ret = rendezvous_open_all(daemon);
 	if (!ret)
 		ret = sided_watch_signals(daemon);
 	if (ret)
@@ -275,7 +275,7 @@ static int open_daemon(
 	if (!ret)
 		ret = runtime_listen(daemon, error);
 	if (!ret)
-		doors_restore(daemon);
+		rendezvous_restore_all(daemon);
 	/* They come by themselves, but for those that wait for a signal. */
 	if (!ret)
 		programs_poke(daemon, SCOPE_ALL, NULL);
@@ -290,10 +290,10 @@ static int sided_set_error(const struct control_error *error, int ready)
 
 	/* On a terminal, print two lines like other commands; in the log, one line. */
 	if (ready < 0)
-		fprintf(stderr, "sided: %s%s%s\n", error->text, *error->mend ? "\nhint: " : "",
-				error->mend);
+		fprintf(stderr, "sided: %s%s%s\n", error->text, *error->hint ? "\nhint: " : "",
+				error->hint);
 	else
-		say("%s%s%s", error->text, *error->mend ? "; " : "", error->mend);
+		log_message("%s%s%s", error->text, *error->hint ? "; " : "", error->hint);
 	if (ready >= 0 && write(ready, &status, 1) != 1)
 		return EXIT_FAILURE;
 	return status;
@@ -308,7 +308,7 @@ static void close_daemon(struct daemon *daemon)
 	sessions_close(daemon);
 	agents_close(daemon);
 	programs_close(daemon);
-	doors_close(daemon);
+	rendezvous_close_all(daemon);
 	handovers_close(daemon);
 	loop_unwatch(daemon, &daemon->control_listener);
 	loop_unwatch(daemon, &daemon->agents_listener);
@@ -318,7 +318,7 @@ static void close_daemon(struct daemon *daemon)
 	loop_close(daemon);
 }
 
-static int sided_run(struct daemon *daemon, const struct options *options, int ready)
+static int sided_run(struct daemon *daemon, const struct sided_options *options, int ready)
 {
 	struct control_error error = {.kind = CONTROL_FAILED};
 	int ret = open_daemon(daemon, options, &error);
@@ -335,7 +335,7 @@ static int sided_run(struct daemon *daemon, const struct options *options, int r
 	ret = loop_run(daemon);
 	notify("STOPPING=1");
 	if (ret)
-		say("cannot go on: %s", strerror(-ret));
+		log_message("cannot go on: %s", strerror(-ret));
 	close_daemon(daemon);
 	return ret ? EXIT_FAILURE : 0;
 }
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
 			.control_listener.fd = -1,
 			.agents_listener.fd = -1,
 			.signals.fd = -1};
-	struct options options = {.runtime = NULL};
+	struct sided_options options = {.runtime = NULL};
 	int status = sided_parse_options(argc, argv, &options), ready = -1;
 
 	if (status >= 0)
@@ -358,22 +358,22 @@ int main(int argc, char **argv)
 	daemon.system = options.system;
 	set_user(&daemon);
 	if (daemon.system && daemon.uid) {
-		say("--system is for root: a daemon of your own needs no options");
+		log_message("--system is for root: a daemon of your own needs no options");
 		return EXIT_PERMISSION;
 	}
 	if (options.output && *options.output != '/') {
-		say("the output directory %s is not an absolute path", options.output);
+		log_message("the output directory %s is not an absolute path", options.output);
 		return EXIT_USAGE;
 	}
 	if (options.boot && *options.boot != '/') {
-		say("the configuration %s is not an absolute path", options.boot);
+		log_message("the configuration %s is not an absolute path", options.boot);
 		return EXIT_USAGE;
 	}
 	daemon.output = options.output ? strdup(options.output) : NULL;
 	if (chdir("/"))
-		say("cannot leave the current directory");
+		log_message("cannot leave the current directory");
 	if (!options.foreground && sided_daemonize(&ready)) {
-		say("cannot start a process: %s", strerror(errno));
+		log_message("cannot start a process: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
 	sided_raise_file_limit(&daemon);

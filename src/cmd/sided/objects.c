@@ -6,18 +6,19 @@
 
 static unsigned int nr_objects;
 
-void object_init(struct object *object, void (*destroy)(struct daemon *, struct object *))
+void object_init(struct sided_object *object,
+		void (*destroy)(struct daemon *, struct sided_object *))
 {
-	*object = (struct object){.nr_refs = 1, .destroy = destroy};
+	*object = (struct sided_object){.nr_refs = 1, .destroy = destroy};
 	nr_objects++;
 }
 
-void object_get(struct object *object)
+void object_get(struct sided_object *object)
 {
 	object->nr_refs++;
 }
 
-void object_put(struct daemon *daemon, struct object *object)
+void object_put(struct daemon *daemon, struct sided_object *object)
 {
 	/* A reference that was never made: continuing would use memory after it is freed. */
 	if (!object->nr_refs)
@@ -29,7 +30,7 @@ void object_put(struct daemon *daemon, struct object *object)
 	daemon->unused = object;
 }
 
-void object_exchange(struct daemon *daemon, struct object *former, struct object *next)
+void object_exchange(struct daemon *daemon, struct sided_object *former, struct sided_object *next)
 {
 	if (next)
 		object_get(next);
@@ -37,7 +38,7 @@ void object_exchange(struct daemon *daemon, struct object *former, struct object
 		object_put(daemon, former);
 }
 
-void object_close(struct daemon *daemon, struct object *object)
+void object_close(struct daemon *daemon, struct sided_object *object)
 {
 	if (object->is_closed)
 		return;
@@ -49,7 +50,7 @@ void object_close(struct daemon *daemon, struct object *object)
 void objects_free_unused(struct daemon *daemon)
 {
 	while (daemon->unused) {
-		struct object *object = daemon->unused;
+		struct sided_object *object = daemon->unused;
 
 		daemon->unused = object->next_unused;
 		object->is_unused = false;

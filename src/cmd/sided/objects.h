@@ -14,7 +14,7 @@
  *	worker         its session_entry                worker_close()
  *	agent          itself, until it hangs up        agent_close()
  *	program        daemon->programs                 program_close()
- *	door           daemon->doors                    remove_door(), doors_close()
+ *	door           daemon->doors                    sided_rendezvous_remove_rendezvous(), rendezvous_close_all()
  *
  * An object begins with one reference, which is its owner's. Any other pointer to it that is kept after the
  * function has returned is a reference, too: ref_set() makes, changes and ends it, and nothing else writes to
@@ -35,27 +35,28 @@
 
 struct daemon;
 
-struct object {
+struct sided_object {
 	unsigned int nr_refs;
 	bool is_closed;
 	bool is_unused; /* in daemon->unused */
-	struct object *next_unused;
+	struct sided_object *next_unused;
 	/* Ends its references to others, and frees it. */
-	void (*destroy)(struct daemon *daemon, struct object *object);
+	void (*destroy)(struct daemon *daemon, struct sided_object *object);
 };
 
 /* An object that was never used by others ends by object_close(), too, and not by free(). */
-void object_init(struct object *object, void (*destroy)(struct daemon *, struct object *));
-void object_get(struct object *object);
-void object_put(struct daemon *daemon, struct object *object);
+void object_init(struct sided_object *object,
+		void (*destroy)(struct daemon *, struct sided_object *));
+void object_get(struct sided_object *object);
+void object_put(struct daemon *daemon, struct sided_object *object);
 /* Ends the owner's reference. */
-void object_close(struct daemon *daemon, struct object *object);
+void object_close(struct daemon *daemon, struct sided_object *object);
 void objects_free_unused(struct daemon *daemon);
 /* How many have not been freed. */
 unsigned int objects_left(void);
 
 /* For ref_set(): either may be NULL. */
-void object_exchange(struct daemon *daemon, struct object *former, struct object *next);
+void object_exchange(struct daemon *daemon, struct sided_object *former, struct sided_object *next);
 
 /* Points `slot` to `to`, which may be NULL: both are pointers to a structure whose first member is `object`. */
 #define ref_set(daemon, slot, to)                                                           \
@@ -63,8 +64,8 @@ void object_exchange(struct daemon *daemon, struct object *former, struct object
 		_Static_assert(!offsetof(__typeof__(*(slot)), object), "the first member"); \
 		__typeof__(slot) ref_to = (to), ref_former = (slot);                        \
 		(slot) = ref_to;                                                            \
-		object_exchange(daemon, (struct object *)(void *)ref_former,                \
-				(struct object *)(void *)ref_to);                           \
+		object_exchange(daemon, (struct sided_object *)(void *)ref_former,          \
+				(struct sided_object *)(void *)ref_to);                     \
 	} while (0)
 
 #endif

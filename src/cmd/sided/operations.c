@@ -29,7 +29,7 @@
 /* More than there can be programs: while they are counted, none is the last one. */
 #define COUNTING ((int64_t)1 << 40)
 
-enum step { STEP_QUEUED, STEP_RECORDER, STEP_PROGRAMS, STEP_LAST, STEP_LEAVING };
+enum operation_step { STEP_QUEUED, STEP_RECORDER, STEP_PROGRAMS, STEP_LAST, STEP_LEAVING };
 
 /* What a verb does to a session that has been started. */
 struct verb_flow {
@@ -71,7 +71,7 @@ static const struct verb_flow change_flow = {
 		.name = "", .ask = "change", .ask_ms = RECORDER_MS, .pokes = true, .changes = true};
 
 struct operation {
-	struct object object;
+	struct sided_object object;
 	struct operation *next;         /* of its session's queue */
 	struct operation *next_waiting; /* for programs */
 	struct client *client;          /* a reference: it may be closed */
@@ -83,7 +83,7 @@ struct operation {
 	bool active;               /* as it will be */
 	bool first;                /* this start is the first one */
 	bool changed;
-	enum step step;
+	enum operation_step step;
 	uint64_t timeout_ms;
 	uint64_t serial;
 	int64_t left; /* programs to wait for */
@@ -142,7 +142,7 @@ static void stop_waiting(struct daemon *daemon, struct operation *operation)
 		*at = operation->next_waiting;
 }
 
-static void operation_destroy(struct daemon *daemon, struct object *object)
+static void operation_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	struct operation *operation = container_of(object, struct operation, object);
 
@@ -255,8 +255,8 @@ static void hurry(struct daemon *daemon, struct operation *operation, uint64_t t
 	loop_timer(daemon, &operation->timer, LATE_MS, out_of_time);
 }
 
-static void tell_programs(struct daemon *daemon, struct operation *operation, enum step step,
-		uint64_t timeout_ms)
+static void operation_notify_programs(struct daemon *daemon, struct operation *operation,
+		enum operation_step step, uint64_t timeout_ms)
 {
 	size_t late = 0;
 
@@ -278,7 +278,7 @@ static void tell_programs(struct daemon *daemon, struct operation *operation, en
 	hurry(daemon, operation, timeout_ms);
 }
 
-void operations_switched(struct daemon *daemon, const struct program *program, uint64_t after,
+void operations_switched(struct daemon *daemon, const struct sided_program *program, uint64_t after,
 		uint64_t until)
 {
 	struct operation *operation = daemon->waiting, *next;
@@ -317,7 +317,7 @@ static void session_gone(struct daemon *daemon, struct operation *operation)
 	operation->changed = true;
 	session_remove(daemon, entry);
 	/* Those that did not listen before will not listen now. */
-	tell_programs(daemon, operation, STEP_LEAVING,
+	operation_notify_programs(daemon, operation, STEP_LEAVING,
 			operation->pending && json_object_array_length(operation->pending)
 					? 0
 					: operation->timeout_ms);
@@ -334,9 +334,9 @@ static void recorder_failed(struct daemon *daemon, struct operation *operation,
 	}
 	/* What cannot come back must not stay for ever: what it has is left for `side recover`. */
 	if (!strcmp(operation->verb, "destroy") && entry->error) {
-		say_about(daemon, entry->uid,
+		log_about(daemon, entry->uid,
 				"the session %s is destroyed without its recorder; what was not written stays in %s",
-				entry->definition->name, entry->place);
+				entry->definition->name, entry->state_dir);
 		operation->changed = true;
 		session_gone(daemon, operation);
 		return;
@@ -344,7 +344,7 @@ static void recorder_failed(struct daemon *daemon, struct operation *operation,
 	operation_set_error(daemon, operation, error);
 }
 
-static void last_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
+static void last_done(struct daemon *daemon, struct session_entry *entry, struct sided_object *user,
 		struct json_object *answer, const struct control_error *error)
 {
 	struct operation *operation = container_of(user, struct operation, object);
@@ -405,8 +405,9 @@ static void commit(struct daemon *daemon, struct operation *operation, struct js
 	tables_prune(daemon, entry);
 }
 
-static void recorder_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
-		struct json_object *answer, const struct control_error *error)
+static void recorder_done(struct daemon *daemon, struct session_entry *entry,
+		struct sided_object *user, struct json_object *answer,
+		const struct control_error *error)
 {
 	struct operation *operation = container_of(user, struct operation, object);
 	uint64_t before = entry->generation;
@@ -428,7 +429,7 @@ static void recorder_done(struct daemon *daemon, struct session_entry *entry, st
 	/* Nothing of the session is needed while it waits: the next one may begin, and it may go. */
 	if (!operation->flow->last)
 		release_session(daemon, operation);
-	tell_programs(daemon, operation, STEP_PROGRAMS, operation->timeout_ms);
+	operation_notify_programs(daemon, operation, STEP_PROGRAMS, operation->timeout_ms);
 }
 
 static void ask_recorder(struct daemon *daemon, struct operation *operation, const char *verb)

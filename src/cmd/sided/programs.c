@@ -38,24 +38,24 @@
 /* While somebody waits, a signal is sent again: the program may have found our queue full. */
 #define SIGNAL_AGAIN_MS 1000
 
-static struct program **sided_program_hash_bucket(struct daemon *daemon, pid_t pid)
+static struct sided_program **sided_program_hash_bucket(struct daemon *daemon, pid_t pid)
 {
 	return &daemon->programs[(unsigned int)pid % PROGRAM_BUCKETS];
 }
 
 /* Changes wait for it. */
-static bool is_awaited(const struct program *program)
+static bool is_awaited(const struct sided_program *program)
 {
 	return program->agent || program->control == WIRE_CONTROL_SIGNAL;
 }
 
 /* The last change that it has said it has made, or has begun with. */
-static uint64_t switched_to(const struct program *program)
+static uint64_t switched_to(const struct sided_program *program)
 {
 	return program->since > program->done ? program->since : program->done;
 }
 
-static void sided_program_disconnect(struct daemon *daemon, struct program *program)
+static void sided_program_disconnect(struct daemon *daemon, struct sided_program *program)
 {
 	if (!program->agent)
 		return;
@@ -63,9 +63,9 @@ static void sided_program_disconnect(struct daemon *daemon, struct program *prog
 	ref_set(daemon, program->agent, NULL);
 }
 
-static void program_destroy(struct daemon *daemon, struct object *object)
+static void program_destroy(struct daemon *daemon, struct sided_object *object)
 {
-	struct program *program = container_of(object, struct program, object);
+	struct sided_program *program = container_of(object, struct sided_program, object);
 
 	(void)daemon;
 	free(program->name);
@@ -73,10 +73,10 @@ static void program_destroy(struct daemon *daemon, struct object *object)
 	free(program);
 }
 
-static void program_close(struct daemon *daemon, struct program *program)
+static void program_close(struct daemon *daemon, struct sided_program *program)
 {
-	struct program **at = sided_program_hash_bucket(daemon, program->pid);
-	struct agent *agent = program->agent;
+	struct sided_program **at = sided_program_hash_bucket(daemon, program->pid);
+	struct sided_agent *agent = program->agent;
 
 	if (program->object.is_closed)
 		return;
@@ -87,7 +87,7 @@ static void program_close(struct daemon *daemon, struct program *program)
 	if (is_awaited(program))
 		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
 	sided_program_disconnect(daemon, program);
-	door_left(daemon, program);
+	rendezvous_left(daemon, program);
 	if (agent)
 		agent_close(daemon, agent);
 	loop_unwatch(daemon, &program->watch);
@@ -95,9 +95,9 @@ static void program_close(struct daemon *daemon, struct program *program)
 	object_close(daemon, &program->object);
 }
 
-static void program_ended(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void program_ended(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
-	struct program *program = container_of(watch, struct program, watch);
+	struct sided_program *program = container_of(watch, struct sided_program, watch);
 
 	(void)events;
 	program_forget(daemon, program);
@@ -108,16 +108,16 @@ static void program_ended(struct daemon *daemon, struct watch *watch, uint32_t e
 
 /* Processes of namespaces that we do not see all have number 0. */
 static bool sided_program_belongs_to(
-		const struct program *program, const struct peer *peer, uint64_t token)
+		const struct sided_program *program, const struct peer *peer, uint64_t token)
 {
 	return program->pid == peer->pid &&
 			(peer->pid || (program->token == token && program->uid == peer->uid));
 }
 
-static struct program *sided_program_find(
+static struct sided_program *sided_program_find(
 		struct daemon *daemon, const struct peer *peer, uint64_t token)
 {
-	struct program *program = *sided_program_hash_bucket(daemon, peer->pid);
+	struct sided_program *program = *sided_program_hash_bucket(daemon, peer->pid);
 
 	while (program && !sided_program_belongs_to(program, peer, token))
 		program = program->next;
@@ -125,7 +125,8 @@ static struct program *sided_program_find(
 }
 
 /* A program that no pidfd can be had of lives by its connection alone. */
-static int sided_program_watch_process(struct daemon *daemon, struct program *program, int socket)
+static int sided_program_watch_process(
+		struct daemon *daemon, struct sided_program *program, int socket)
 {
 	const struct ucred cred = {.pid = program->pid, .uid = program->uid};
 	int fd, ret;
@@ -141,18 +142,18 @@ static int sided_program_watch_process(struct daemon *daemon, struct program *pr
 	return ret;
 }
 
-static void program_init(struct program *program)
+static void program_init(struct sided_program *program)
 {
 	object_init(&program->object, program_destroy);
-	program->watch = (struct watch){.fd = -1, .owner = &program->object};
+	program->watch = (struct sided_watch){.fd = -1, .owner = &program->object};
 	program->again = (struct timer){.owner = &program->object};
 }
 
-static struct program *program_new(
-		struct daemon *daemon, const struct agent *agent, const char **reason)
+static struct sided_program *program_new(
+		struct daemon *daemon, const struct sided_agent *agent, const char **reason)
 {
 	const struct peer *peer = &agent->peer;
-	struct program *program;
+	struct sided_program *program;
 
 	*reason = "the daemon has no room for more programs";
 	if (!shares_left(&daemon->program_shares, peer->uid) ||
@@ -181,9 +182,9 @@ int programs_open(struct daemon *daemon)
 	return shares_keep(&daemon->program_shares, daemon->uid) ? 0 : -ENOMEM;
 }
 
-int program_restore(struct daemon *daemon, const struct program *facts, int pidfd)
+int program_restore(struct daemon *daemon, const struct sided_program *facts, int pidfd)
 {
-	struct program *program;
+	struct sided_program *program;
 
 	if (!shares_left(&daemon->program_shares, facts->uid))
 		return -ENOSPC;
@@ -221,7 +222,7 @@ static void sided_program_set_name(char **name, const char *text)
 }
 
 /* What a thread of the agent says is its own name, not the program's. */
-static void set_names(struct program *program, const struct wire_arrive *arrive)
+static void set_names(struct sided_program *program, const struct wire_arrive *arrive)
 {
 	const char *slash = strrchr(arrive->exe, '/');
 	bool is_thread = !strcmp(arrive->procname, "side-control");
@@ -233,9 +234,10 @@ static void set_names(struct program *program, const struct wire_arrive *arrive)
 		sided_program_set_name(&program->name, slash ? slash + 1 : arrive->exe);
 }
 
-static void program_connect(struct daemon *daemon, struct program *program, struct agent *agent)
+static void program_connect(
+		struct daemon *daemon, struct sided_program *program, struct sided_agent *agent)
 {
-	struct agent *former = program->agent;
+	struct sided_agent *former = program->agent;
 
 	sided_program_disconnect(daemon, program);
 	ref_set(daemon, program->agent, agent);
@@ -244,10 +246,10 @@ static void program_connect(struct daemon *daemon, struct program *program, stru
 		agent_close(daemon, former);
 }
 
-struct program *program_arrive(struct daemon *daemon, struct agent *agent,
+struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *agent,
 		const struct wire_arrive *arrive, const char **reason)
 {
-	struct program *program = sided_program_find(daemon, &agent->peer, arrive->token);
+	struct sided_program *program = sided_program_find(daemon, &agent->peer, arrive->token);
 
 	if (program && (program->token != arrive->token || program->uid != agent->peer.uid)) {
 		program_forget(daemon, program);
@@ -266,7 +268,7 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 	program->control = arrive->control;
 	program->control_signal = arrive->control_signal;
 	set_names(program, arrive);
-	door_entered(daemon, program, agent->door);
+	rendezvous_entered(daemon, program, agent->rendezvous);
 	if (program->control == WIRE_CONTROL_SIGNAL || program->control == WIRE_CONTROL_SYNC)
 		program_remember(daemon, program);
 	else
@@ -275,9 +277,9 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 	return program;
 }
 
-void program_disconnected(struct daemon *daemon, struct agent *agent)
+void program_disconnected(struct daemon *daemon, struct sided_agent *agent)
 {
-	struct program *program = agent->program;
+	struct sided_program *program = agent->program;
 
 	if (!program)
 		return;
@@ -292,7 +294,7 @@ void program_disconnected(struct daemon *daemon, struct agent *agent)
 /* ---- what the system says of it ---- */
 
 /* The value of a line of /proc/PID/status, or "". */
-static void status_line(const char *text, const char *name, char *value, size_t room)
+static void status_line(const char *text, const char *name, char *value, size_t capacity)
 {
 	const char *line = strstr(text, name);
 
@@ -300,14 +302,14 @@ static void status_line(const char *text, const char *name, char *value, size_t 
 	if (line) {
 		line += strlen(name);
 		line += strspn(line, " \t");
-		snprintf(value, room, "%.*s", (int)strcspn(line, "\n"), line);
+		snprintf(value, capacity, "%.*s", (int)strcspn(line, "\n"), line);
 	}
 }
 
-static size_t sided_program_read_file(const char *path, char *text, size_t room)
+static size_t sided_program_read_file(const char *path, char *text, size_t capacity)
 {
 	FILE *file = fopen(path, "re");
-	size_t size = file ? fread(text, 1, room - 1, file) : 0;
+	size_t size = file ? fread(text, 1, capacity - 1, file) : 0;
 
 	text[size] = 0;
 	if (file)
@@ -322,7 +324,7 @@ static bool is_own_lack(int error)
 }
 
 /* Whether the program has a handler for its signal: 1 or 0, or a negative errno if the daemon cannot read that now. */
-static int catches_signal(const struct program *program)
+static int catches_signal(const struct sided_program *program)
 {
 	static const char name[] = "SigCgt:";
 	char path[64], line[128];
@@ -348,7 +350,7 @@ static int catches_signal(const struct program *program)
 /* ---- switching over ---- */
 
 /* One that has become somebody else by an exec never asked for it. For root, whom nobody stops. */
-static bool is_its_users(const struct program *program)
+static bool is_its_users(const struct sided_program *program)
 {
 	struct stat status;
 	char path[32];
@@ -357,7 +359,7 @@ static bool is_its_users(const struct program *program)
 	return !stat(path, &status) && status.st_uid == program->uid;
 }
 
-static void send_signal(const struct daemon *daemon, const struct program *program)
+static void send_signal(const struct daemon *daemon, const struct sided_program *program)
 {
 	if (program->watch.fd >= 0 && (!daemon->any_user || is_its_users(program)))
 		syscall(SYS_pidfd_send_signal, program->watch.fd, program->control_signal, NULL, 0);
@@ -370,7 +372,8 @@ static void ask_again(struct daemon *daemon, struct timer *timer);
  * treated as if it had arrived in control mode sync, and changes up to `until` no longer wait for it. Returns whether changes wait for
  * the program.
  */
-static bool tell_by_signal(struct daemon *daemon, struct program *program, uint64_t until)
+static bool sided_program_notify_by_signal(
+		struct daemon *daemon, struct sided_program *program, uint64_t until)
 {
 	int ret = catches_signal(program);
 
@@ -388,13 +391,13 @@ static bool tell_by_signal(struct daemon *daemon, struct program *program, uint6
 
 static void ask_again(struct daemon *daemon, struct timer *timer)
 {
-	struct program *program = container_of(timer, struct program, again);
+	struct sided_program *program = container_of(timer, struct sided_program, again);
 
 	if (program->control != WIRE_CONTROL_SIGNAL) {
 		if (program->agent)
 			agent_welcome(daemon, program->agent);
 	} else if (program->agains || (daemon->waiting && switched_to(program) < daemon->serial)) {
-		(void)tell_by_signal(daemon, program, UINT64_MAX);
+		(void)sided_program_notify_by_signal(daemon, program, UINT64_MAX);
 	}
 }
 
@@ -413,14 +416,16 @@ static bool recorders_are_ready(const struct daemon *daemon)
  * dying, which we hear a moment later: a program that has the former rules has not switched over. One
  * that fails again and again while every session answers us will not do better.
  */
-static bool is_unfinished(struct daemon *daemon, const struct program *program, uint32_t state)
+static bool is_unfinished(
+		struct daemon *daemon, const struct sided_program *program, uint32_t state)
 {
 	if (state == WIRE_DONE_PART)
 		return program->agains < PARTS_MAX || !recorders_are_ready(daemon);
 	return state == WIRE_DONE_READERS || state == WIRE_DONE_LATER;
 }
 
-void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done)
+void program_done(
+		struct daemon *daemon, struct sided_program *program, const struct wire_done *done)
 {
 	uint64_t before = switched_to(program);
 
@@ -445,14 +450,14 @@ void program_done(struct daemon *daemon, struct program *program, const struct w
 		program->late = 0;
 }
 
-bool program_is_late(const struct program *program, uint64_t serial)
+bool program_is_late(const struct sided_program *program, uint64_t serial)
 {
 	return program->late && program->late < serial;
 }
 
 void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope)
 {
-	struct program *program;
+	struct sided_program *program;
 	size_t i;
 
 	for (i = 0; i < PROGRAM_BUCKETS; i++)
@@ -465,7 +470,7 @@ void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope)
 /* Returns the number of notified programs; *late: how many of them are late. */
 size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 {
-	struct program *program, *next;
+	struct sided_program *program, *next;
 	size_t count = 0, before, i;
 
 	for (i = 0; i < PROGRAM_BUCKETS; i++) {
@@ -476,7 +481,8 @@ size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 			before = count;
 			/* The change that is told of has counted nobody yet. */
 			if (program->control == WIRE_CONTROL_SIGNAL &&
-					tell_by_signal(daemon, program, daemon->serial - 1)) {
+					sided_program_notify_by_signal(
+							daemon, program, daemon->serial - 1)) {
 				count++;
 			} else if (program->agent) {
 				count++;
@@ -491,17 +497,18 @@ size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 
 /* ---- why it has not ---- */
 
-static void name_tracer(const char *tracer, char *why, size_t room)
+static void name_tracer(const char *tracer, char *why, size_t capacity)
 {
 	char path[64], name[64] = "";
 
 	snprintf(path, sizeof(path), "/proc/%.20s/comm", tracer);
 	sided_program_read_file(path, name, sizeof(name));
 	name[strcspn(name, "\n")] = 0;
-	snprintf(why, room, "being debugged by %.20s (%.40s)", tracer, *name ? name : "unknown");
+	snprintf(why, capacity, "being debugged by %.20s (%.40s)", tracer,
+			*name ? name : "unknown");
 }
 
-static void find_reason(const struct program *program, char *why, size_t room)
+static void find_reason(const struct sided_program *program, char *why, size_t capacity)
 {
 	char path[64], text[4096], state[32], tracer[32];
 
@@ -510,18 +517,18 @@ static void find_reason(const struct program *program, char *why, size_t room)
 	status_line(text, "\nState:", state, sizeof(state));
 	status_line(text, "\nTracerPid:", tracer, sizeof(tracer));
 	if (*tracer && strcmp(tracer, "0") != 0)
-		name_tracer(tracer, why, room);
+		name_tracer(tracer, why, capacity);
 	else if (*state == 'T' || *state == 't')
-		snprintf(why, room, "stopped by a signal");
+		snprintf(why, capacity, "stopped by a signal");
 	else if (*state == 'D')
-		snprintf(why, room, "waiting for a device");
+		snprintf(why, capacity, "waiting for a device");
 	else
-		snprintf(why, room, "not answering");
+		snprintf(why, capacity, "not answering");
 }
 
 /* ---- as lists ---- */
 
-static struct json_object *with_reason(const struct program *program, const char *why)
+static struct json_object *with_reason(const struct sided_program *program, const char *why)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -533,14 +540,14 @@ static struct json_object *with_reason(const struct program *program, const char
 	return NULL;
 }
 
-static const char *sided_program_control_name(const struct program *program)
+static const char *sided_program_control_name(const struct sided_program *program)
 {
-	static const char *const words[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
+	static const char *const names[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
 
-	return words[program->control < WIRE_NR_CONTROLS ? program->control : 0];
+	return names[program->control < WIRE_NR_CONTROLS ? program->control : 0];
 }
 
-static struct json_object *program_json(const struct program *program)
+static struct json_object *program_json(const struct sided_program *program)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -558,8 +565,8 @@ static struct json_object *program_json(const struct program *program)
 
 /* Selects the programs of a list, and makes the element of each. */
 struct program_list {
-	bool (*has)(const struct program *program, uint64_t serial);
-	struct json_object *(*element)(const struct program *program);
+	bool (*has)(const struct sided_program *program, uint64_t serial);
+	struct json_object *(*element)(const struct sided_program *program);
 };
 
 /* NULL: out of memory. */
@@ -567,7 +574,7 @@ static struct json_object *make_list(struct daemon *daemon, uint64_t serial, uid
 		const struct program_list *kind)
 {
 	struct json_object *list = json_object_new_array(), *element;
-	const struct program *program;
+	const struct sided_program *program;
 	size_t i;
 
 	for (i = 0; list && i < PROGRAM_BUCKETS; i++) {
@@ -585,12 +592,12 @@ static struct json_object *make_list(struct daemon *daemon, uint64_t serial, uid
 	return list;
 }
 
-static bool sided_program_is_pending(const struct program *program, uint64_t serial)
+static bool sided_program_is_pending(const struct sided_program *program, uint64_t serial)
 {
 	return is_awaited(program) && program->since < serial && program->done < serial;
 }
 
-static struct json_object *pending_json(const struct program *program)
+static struct json_object *pending_json(const struct sided_program *program)
 {
 	char why[128];
 
@@ -598,18 +605,18 @@ static struct json_object *pending_json(const struct program *program)
 	return with_reason(program, why);
 }
 
-static bool is_unchanged(const struct program *program, uint64_t serial)
+static bool is_unchanged(const struct sided_program *program, uint64_t serial)
 {
 	(void)serial;
 	return !program->agent && program->control == WIRE_CONTROL_SYNC;
 }
 
-static struct json_object *unchanged_json(const struct program *program)
+static struct json_object *unchanged_json(const struct sided_program *program)
 {
 	return with_reason(program, "control mode sync");
 }
 
-static bool is_any(const struct program *program, uint64_t serial)
+static bool is_any(const struct sided_program *program, uint64_t serial)
 {
 	(void)program;
 	(void)serial;
@@ -642,15 +649,15 @@ size_t programs_count(struct daemon *daemon, uid_t scope)
 	size_t count = 0;
 
 	for (size_t i = 0; i < PROGRAM_BUCKETS; i++)
-		for (const struct program *program = daemon->programs[i]; program;
+		for (const struct sided_program *program = daemon->programs[i]; program;
 				program = program->next)
 			count += is_in_scope(scope, program->uid);
 	return count;
 }
 
-bool program_is_reached(struct daemon *daemon, pid_t pid)
+bool program_is_reachable(struct daemon *daemon, pid_t pid)
 {
-	const struct program *program = *sided_program_hash_bucket(daemon, pid);
+	const struct sided_program *program = *sided_program_hash_bucket(daemon, pid);
 
 	while (program && program->pid != pid)
 		program = program->next;

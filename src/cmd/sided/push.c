@@ -30,7 +30,7 @@ void push_put(struct session *session, struct json_object *answer)
 	static const char digits[] = "0123456789abcdef";
 	static unsigned char bytes[WIRE_PUSH_MAX];
 	static char text[2 * WIRE_PUSH_MAX + 1];
-	size_t size = session_news(session, bytes, sizeof(bytes)), i;
+	size_t size = session_take_messages(session, bytes, sizeof(bytes)), i;
 
 	for (i = 0; i < size; i++) {
 		text[2 * i] = digits[bytes[i] >> 4];
@@ -75,13 +75,13 @@ static unsigned char *sided_push_read_bytes(const char *text, size_t *size)
 void push_forget(const struct daemon *daemon, struct session_entry *entry)
 {
 	free(entry->push.bytes);
-	entry->push = (struct push){.told = daemon->serial + 1};
+	entry->push = (struct push){.reported = daemon->serial + 1};
 }
 
 void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_t before,
 		struct json_object *answer)
 {
-	struct push push = {.base = before, .since = entry->push.told};
+	struct push push = {.base = before, .since = entry->push.reported};
 	struct json_object *text;
 
 	if (entry->generation == before)
@@ -90,7 +90,7 @@ void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_
 	if (!json_object_object_get_ex(answer, RULES, &text) ||
 			!json_object_is_type(text, json_type_string))
 		return;
-	push.told = entry->push.told;
+	push.reported = entry->push.reported;
 	push.bytes = sided_push_read_bytes(json_object_get_string(text), &push.size);
 	if (push.bytes)
 		entry->push = push;
@@ -98,8 +98,8 @@ void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_
 	json_object_object_del(answer, RULES);
 }
 
-size_t push_add(const struct session_entry *entry, const struct program *program, uint32_t index,
-		char *message, size_t room)
+size_t push_add(const struct session_entry *entry, const struct sided_program *program,
+		uint32_t index, char *message, size_t capacity)
 {
 	const struct wire_push push = {
 			.base = entry->push.base,
@@ -110,8 +110,8 @@ size_t push_add(const struct session_entry *entry, const struct program *program
 	ssize_t size;
 
 	if (!push.messages || !program || program->known < entry->push.since ||
-			program->known >= entry->push.told)
+			program->known >= entry->push.reported)
 		return 0;
-	size = wire_encode_push(message, room, &push);
+	size = wire_encode_push(message, capacity, &push);
 	return size > 0 ? (size_t)size : 0;
 }

@@ -29,12 +29,12 @@
 static const char *const controls[] = {"off", "sync", "thread", "signal", NULL};
 
 static bool sided_restart_get_file_path(
-		const struct daemon *daemon, pid_t pid, char *path, size_t room)
+		const struct daemon *daemon, pid_t pid, char *path, size_t capacity)
 {
-	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/" PREFIX "%d", pid);
+	return runtime_path(daemon, path, capacity, WIRE_RUNTIME_STATE "/" PREFIX "%d", pid);
 }
 
-static struct json_object *program_facts(const struct program *program, uint64_t started)
+static struct json_object *program_facts(const struct sided_program *program, uint64_t started)
 {
 	struct json_object *object = json_object_new_object();
 	char token[20];
@@ -54,7 +54,7 @@ static struct json_object *program_facts(const struct program *program, uint64_t
 }
 
 /* Nothing depends on a file that could not be written but a restart, so nothing is said of it. */
-void program_remember(const struct daemon *daemon, struct program *program)
+void program_remember(const struct daemon *daemon, struct sided_program *program)
 {
 	bool is_new = program->pid && !program->remembered;
 	uint64_t started = is_new ? session_process_start(program->pid) : 0;
@@ -76,7 +76,7 @@ void program_remember(const struct daemon *daemon, struct program *program)
 	json_object_put(facts);
 }
 
-void program_forget(const struct daemon *daemon, struct program *program)
+void program_forget(const struct daemon *daemon, struct sided_program *program)
 {
 	char path[256];
 
@@ -88,7 +88,7 @@ void program_forget(const struct daemon *daemon, struct program *program)
 
 /* ---- after a restart ---- */
 
-static int sided_restart_parse_facts(struct json_object *facts, struct program *program,
+static int sided_restart_parse_facts(struct json_object *facts, struct sided_program *program,
 		uint64_t *started, struct control_error *error)
 {
 	static const char *const members[] = {
@@ -133,7 +133,7 @@ static void sided_restart_restore_program(struct daemon *daemon, uint32_t number
 {
 	pid_t pid = (pid_t)number;
 	struct control_error error = {.kind = CONTROL_DONE};
-	struct program facts = {.pid = pid, .remembered = true};
+	struct sided_program facts = {.pid = pid, .remembered = true};
 	struct json_object *json = state_read(path, FILE_MAX, &error);
 	uint64_t started = 0;
 	int pidfd, ret = -EINVAL;
@@ -142,7 +142,7 @@ static void sided_restart_restore_program(struct daemon *daemon, uint32_t number
 		ret = sided_restart_parse_facts(json, &facts, &started, &error);
 	json_object_put(json);
 	if (ret)
-		say("the program in %s is forgotten: %s", path, error.text);
+		log_message("the program in %s is forgotten: %s", path, error.text);
 	/* First the descriptor: it stays with whom we look at then. */
 	pidfd = ret ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0 || !started || session_process_start(pid) != started ||

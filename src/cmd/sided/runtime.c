@@ -35,31 +35,31 @@ static int sided_runtime_set_path_error(
 			code, NULL, "cannot %s %s: %s", what, path, strerror(-code));
 }
 
-bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
+bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, const char *format, ...)
 {
 	va_list arguments;
-	int size = snprintf(path, room, "%s/", daemon->runtime);
+	int size = snprintf(path, capacity, "%s/", daemon->runtime);
 
-	if (size < 0 || (size_t)size >= room)
+	if (size < 0 || (size_t)size >= capacity)
 		return false;
 	va_start(arguments, format);
-	room -= (size_t)size;
-	size = vsnprintf(path + size, room, format, arguments);
+	capacity -= (size_t)size;
+	size = vsnprintf(path + size, capacity, format, arguments);
 	va_end(arguments);
-	return size >= 0 && (size_t)size < room;
+	return size >= 0 && (size_t)size < capacity;
 }
 
 /* ---- the directory ---- */
 
 static int sided_runtime_choose_directory(
-		struct daemon *daemon, const char *given, struct control_error *error)
+		struct daemon *daemon, const char *requested, struct control_error *error)
 {
 	char path[256];
 	const char *environment = getenv(WIRE_RUNTIME_ENV);
 	int ret = 0;
 
-	if (given)
-		snprintf(path, sizeof(path), "%s", given);
+	if (requested)
+		snprintf(path, sizeof(path), "%s", requested);
 	else if (daemon->system)
 		snprintf(path, sizeof(path), "%s", environment ? environment : WIRE_RUNTIME_SYSTEM);
 	else
@@ -118,7 +118,7 @@ static int sided_runtime_make_directory(const char *path, mode_t mode, struct co
 static int make_directories(struct daemon *daemon, struct control_error *error)
 {
 	static const char *const below[] = {
-			WIRE_RUNTIME_SESSIONS, WIRE_RUNTIME_STATE, WIRE_RUNTIME_PLACES};
+			WIRE_RUNTIME_SESSIONS, WIRE_RUNTIME_STATE, WIRE_RUNTIME_STATE_DIRS};
 	/* Whoever comes to root's own knows the names. */
 	mode_t mode = daemon->system ? 0755 : daemon->any_user ? 0711 : 0700;
 	int ret = sided_runtime_make_directory(daemon->runtime, mode, error);
@@ -203,7 +203,7 @@ static int sided_runtime_listen(struct daemon *daemon, const char *name, mode_t 
 }
 
 /* The name of a listening socket below our directory that still stands there, or "". */
-static void socket_name(const struct daemon *daemon, int fd, char *name, size_t room)
+static void socket_name(const struct daemon *daemon, int fd, char *name, size_t capacity)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	socklen_t size = sizeof(address) - 1;
@@ -222,7 +222,7 @@ static void socket_name(const struct daemon *daemon, int fd, char *name, size_t 
 	if (strncmp(address.sun_path, daemon->runtime, length) != 0 ||
 			address.sun_path[length] != '/')
 		return;
-	snprintf(name, room, "%s", address.sun_path + length + 1);
+	snprintf(name, capacity, "%s", address.sun_path + length + 1);
 	length = strlen(name);
 	if (length > 4 && !strcmp(name + length - 4, ".new"))
 		name[length - 4] = 0;

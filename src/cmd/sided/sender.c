@@ -23,7 +23,7 @@
 #include "recorder/core/session.h"
 #include "sided.h"
 
-#define TELL_MS 200
+#define REPORT_MS 200
 
 _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
 				offsetof(struct send_rounds, begun) ==
@@ -36,7 +36,7 @@ enum order { ORDER_GO = 1, ORDER_FINISH };
 
 enum message_kind { MESSAGE_STATUS = 1, MESSAGE_SENTENCE };
 
-struct message {
+struct sender_message {
 	enum message_kind kind;
 	struct send_status status;
 	char text[768];
@@ -52,25 +52,26 @@ struct sender {
 
 /* ---- the sending process ---- */
 
-struct sending {
+struct sender_state {
 	int fd;
 	const struct definition *definition;
 	const char *output;
 	struct send_options options;
 	struct send *send;
-	struct send_status told;
+	struct send_status reported;
 	int resolver; /* socket of the process that resolves host names; -1: none is needed */
 };
 
 /* Who does not hear us now will hear the next one. */
-static void sender_send_message(const struct sending *sending, const struct message *message)
+static void sender_send_message(
+		const struct sender_state *sending, const struct sender_message *message)
 {
 	(void)!send(sending->fd, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void sender_send_sentence(void *user, bool is_error, const char *sentence)
 {
-	struct message message = {.kind = MESSAGE_SENTENCE};
+	struct sender_message message = {.kind = MESSAGE_SENTENCE};
 
 	(void)is_error;
 	snprintf(message.text, sizeof(message.text), "%s", sentence);
@@ -88,25 +89,26 @@ static int sender_remove_entry(
 }
 
 /* What was only here to be sent, and is there. The directory itself is the daemon's. */
-static void remove_sent(const struct sending *sending)
+static void remove_sent(const struct sender_state *sending)
 {
 	nftw(sending->output, sender_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-static void tell_status(struct sending *sending, const struct send_status *status)
+static void sender_send_status_message(
+		struct sender_state *sending, const struct send_status *status)
 {
-	struct message message = {.kind = MESSAGE_STATUS, .status = *status};
+	struct sender_message message = {.kind = MESSAGE_STATUS, .status = *status};
 
-	if (!memcmp(&sending->told, status, sizeof(*status)))
+	if (!memcmp(&sending->reported, status, sizeof(*status)))
 		return;
-	sending->told = *status;
+	sending->reported = *status;
 	if (status->over && !status->failed && !status->pending &&
 			definition_is_spooled(sending->definition))
 		remove_sent(sending);
 	sender_send_message(sending, &message);
 }
 
-static bool take_order(struct sending *sending)
+static bool take_order(struct sender_state *sending)
 {
 	enum order order = 0;
 	ssize_t got = recv(sending->fd, &order, sizeof(order), 0);
@@ -120,7 +122,7 @@ static bool take_order(struct sending *sending)
 	return order == ORDER_GO;
 }
 
-static void sender_start_send(struct sending *sending)
+static void sender_start_send(struct sender_state *sending)
 {
 	struct send_status failed = {.over = true, .failed = true};
 	struct send_error error;
@@ -129,10 +131,10 @@ static void sender_start_send(struct sending *sending)
 		return;
 	sender_send_sentence(sending, true, error.text);
 	snprintf(failed.why, sizeof(failed.why), "%.250s", error.text);
-	tell_status(sending, &failed);
+	sender_send_status_message(sending, &failed);
 }
 
-static void sender_serve(struct sending *sending)
+static void sender_serve(struct sender_state *sending)
 {
 	struct pollfd socket = {.fd = sending->fd, .events = POLLIN};
 	struct send_status status;
@@ -141,16 +143,17 @@ static void sender_serve(struct sending *sending)
 		;
 	sender_start_send(sending);
 	for (;;) {
-		if (poll(&socket, 1, TELL_MS) > 0)
+		if (poll(&socket, 1, REPORT_MS) > 0)
 			take_order(sending);
 		if (!sending->send)
 			continue;
 		send_status(sending->send, &status);
-		tell_status(sending, &status);
+		sender_send_status_message(sending, &status);
 	}
 }
 
-static void set_options(struct sending *sending, bool no_files, const struct send_rounds *rounds)
+static void set_options(
+		struct sender_state *sending, bool no_files, const struct send_rounds *rounds)
 {
 	const struct definition *definition = sending->definition;
 	uint64_t timeout = definition->send_timeout_ns ? definition->send_timeout_ns
@@ -171,13 +174,13 @@ static void set_options(struct sending *sending, bool no_files, const struct sen
 			.marks = true,
 			.rounds = rounds,
 			.resolver = &sending->resolver,
-			.say = sender_send_sentence,
+			.log_message = sender_send_sentence,
 			.user = sending,
 	};
 }
 
 /* A file must be there before we may write to nothing else; what stands in /dev may come later. */
-static int isolate(struct sending *sending, bool no_files, const struct owner *owner)
+static int isolate(struct sender_state *sending, bool no_files, const struct session_owner *owner)
 {
 	const char *to = sending->definition->to, *writable[2] = {sending->output};
 	struct isolate_limits limits = {.writable = writable,
@@ -200,20 +203,20 @@ static int isolate(struct sending *sending, bool no_files, const struct owner *o
 		writable[limits.nr_writable++] = access(to, F_OK) ? "/dev" : to;
 	}
 	if (!isolate_parser(&limits))
-		say("the sending process has no filter of system calls");
+		log_message("the sending process has no filter of system calls");
 	return 0;
 }
 
 static void sender_run(const struct definition *definition, const char *output, bool no_files,
-		const struct owner *owner, const struct session_rounds *rounds, int fd)
+		const struct session_owner *owner, const struct session_rounds *rounds, int fd)
 {
-	struct sending sending = {.fd = fd, .definition = definition, .output = output};
+	struct sender_state sending = {.fd = fd, .definition = definition, .output = output};
 
 	prctl(PR_SET_NAME, "sided-send");
 	/* The session writes the two counters that the sender reads; src/recorder and src/relay each declare them. */
 	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
 	if (isolate(&sending, no_files, owner)) {
-		say("cannot start the sending process for %s", definition->to);
+		log_message("cannot start the sending process for %s", definition->to);
 		return;
 	}
 	sender_serve(&sending);
@@ -222,7 +225,7 @@ static void sender_run(const struct definition *definition, const char *output, 
 /* ---- in the process that records ---- */
 
 static int fork_sender(const struct definition *definition, const char *output, bool no_files,
-		const struct owner *owner, const int *closing, size_t nr_closing,
+		const struct session_owner *owner, const int *closing, size_t nr_closing,
 		struct sender *sender)
 {
 	pid_t parent = getpid(), child;
@@ -252,7 +255,7 @@ static int fork_sender(const struct definition *definition, const char *output, 
 }
 
 int sender_make(const struct definition *definition, const char *output, bool no_files,
-		const struct owner *owner, const int *closing, size_t nr_closing,
+		const struct session_owner *owner, const int *closing, size_t nr_closing,
 		struct sender **result)
 {
 	struct sender *sender = calloc(1, sizeof(*sender));
@@ -301,9 +304,9 @@ void sender_go(struct sender *sender)
 
 /* 1: something was heard; 0: nothing is there; -1: it has ended. */
 static int sender_receive(struct sender *sender, int flags,
-		void (*told)(void *user, const char *text), void *user)
+		void (*reported)(void *user, const char *text), void *user)
 {
-	struct message message;
+	struct sender_message message;
 	ssize_t got = recv(sender->fd, &message, sizeof(message), flags);
 
 	if (got < 0)
@@ -315,26 +318,27 @@ static int sender_receive(struct sender *sender, int flags,
 	if (message.kind == MESSAGE_STATUS)
 		sender->status = message.status;
 	else
-		told(user, message.text);
+		reported(user, message.text);
 	return 1;
 }
 
-bool sender_hear(struct sender *sender, void (*told)(void *user, const char *text), void *user)
+bool sender_hear(struct sender *sender, void (*reported)(void *user, const char *text), void *user)
 {
 	int ret;
 
 	do
-		ret = sender_receive(sender, MSG_DONTWAIT, told, user);
+		ret = sender_receive(sender, MSG_DONTWAIT, reported, user);
 	while (ret > 0);
 	return !ret;
 }
 
-void sender_finish(struct sender *sender, void (*told)(void *user, const char *text), void *user)
+void sender_finish(
+		struct sender *sender, void (*reported)(void *user, const char *text), void *user)
 {
 	/* Sequentially consistent: the files are complete. Pairs with the load in rounds(). */
 	__atomic_store_n(&sender->rounds->begun, UINT64_MAX, __ATOMIC_SEQ_CST);
 	order(sender, ORDER_FINISH);
-	while (!sender->status.over && sender_receive(sender, 0, told, user) >= 0)
+	while (!sender->status.over && sender_receive(sender, 0, reported, user) >= 0)
 		;
 	if (!sender->status.over)
 		sender->status.failed = true;

@@ -214,7 +214,7 @@ bool probes_any(const struct probes *probes)
 }
 
 /* Of those that are set; in the order of enum wire_probe_state. */
-static const char *const method_words[WIRE_NR_PROBE_STATES] = {
+static const char *const method_names[WIRE_NR_PROBE_STATES] = {
 		[WIRE_PROBE_JUMP] = "jump",
 		[WIRE_PROBE_PADDING] = "padding",
 		[WIRE_PROBE_SHORT] = "short",
@@ -223,7 +223,8 @@ static const char *const method_words[WIRE_NR_PROBE_STATES] = {
 		[WIRE_PROBE_UPROBE] = "uprobe",
 };
 
-static bool put_places(struct json_object *program, const struct session_probe_answer *answer)
+static bool session_probes_put_locations(
+		struct json_object *program, const struct session_probe_answer *answer)
 {
 	struct json_object *methods = json_object_new_object();
 	bool fits = methods;
@@ -231,14 +232,14 @@ static bool put_places(struct json_object *program, const struct session_probe_a
 	size_t i;
 
 	for (i = WIRE_PROBE_JUMP; i < WIRE_NR_PROBE_STATES && fits; i++) {
-		if (!method_words[i])
+		if (!method_names[i])
 			continue;
 		set += answer->states[i];
 		if (answer->states[i])
-			fits = json_put_number(methods, method_words[i], answer->states[i]);
+			fits = json_put_number(methods, method_names[i], answer->states[i]);
 	}
 	return json_put(program, "methods", methods) && fits &&
-			json_put_number(program, "places", answer->places) &&
+			json_put_number(program, "places", answer->locations) &&
 			json_put_number(program, "set", set) &&
 			json_put_number(program, "absent", answer->states[WIRE_PROBE_ABSENT]) &&
 			json_put_number(program, "resting", answer->states[WIRE_PROBE_RESTS]) &&
@@ -297,20 +298,20 @@ static bool put_program(struct json_object *list, const struct session_probe_ans
 							json_put_text(program, "why",
 									wire_probe_error_text(
 											answer->error))) &&
-					put_places(program, answer) &&
+					session_probes_put_locations(program, answer) &&
 					put_counts(program, answer) &&
 					put_refusals(program, answer));
 }
 
 /* What programs have said of it, as there is of it in the session now. */
-struct said {
+struct probe_answers {
 	struct session_probe_answer *answers;
 	size_t nr;
 	bool active;
 };
 
 static const char *session_probes_state(const struct probe_set *set,
-		const struct definition_probe *probe, const struct said *said)
+		const struct definition_probe *probe, const struct probe_answers *probe_answers)
 {
 	bool has_table = false;
 	size_t i;
@@ -319,28 +320,30 @@ static const char *session_probes_state(const struct probe_set *set,
 		has_table |= set->list[i].number == probe->table;
 	if (!has_table)
 		return "no table";
-	if (!said->active)
+	if (!probe_answers->active)
 		return "stopped";
-	for (i = 0; i < said->nr; i++)
-		if (said->answers[i].number == probe->table && said->answers[i].answered &&
-				!said->answers[i].error)
+	for (i = 0; i < probe_answers->nr; i++)
+		if (probe_answers->answers[i].number == probe->table &&
+				probe_answers->answers[i].answered &&
+				!probe_answers->answers[i].error)
 			return "set";
 	return "waiting";
 }
 
 static bool session_probes_add(struct json_object *list, const struct probe_set *set,
-		const struct definition_probe *probe, const struct said *said)
+		const struct definition_probe *probe, const struct probe_answers *probe_answers)
 {
 	struct json_object *object = definition_probe_json(probe);
 	struct json_object *programs = json_object_new_array();
 	bool fits = object && programs;
 	size_t i;
 
-	for (i = 0; i < said->nr && fits; i++)
-		if (probe->table && said->answers[i].number == probe->table &&
-				!said->answers[i].ended)
-			fits = put_program(programs, &said->answers[i]);
-	fits = json_put_text(object, "state", session_probes_state(set, probe, said)) && fits;
+	for (i = 0; i < probe_answers->nr && fits; i++)
+		if (probe->table && probe_answers->answers[i].number == probe->table &&
+				!probe_answers->answers[i].ended)
+			fits = put_program(programs, &probe_answers->answers[i]);
+	fits = json_put_text(object, "state", session_probes_state(set, probe, probe_answers)) &&
+			fits;
 	fits = json_put(object, "programs", programs) && fits;
 	return session_probes_append_item(list, object, fits);
 }
@@ -350,19 +353,19 @@ struct json_object *probes_json(
 {
 	const struct definition *definition = probes->now.definition;
 	struct json_object *list = json_object_new_array();
-	struct said said = {.active = session_is_active(session)};
+	struct probe_answers probe_answers = {.active = session_is_active(session)};
 	bool fits = list;
 	size_t i;
 
-	if (session_probe_answers(session, &said.answers, &said.nr)) {
+	if (session_probe_answers(session, &probe_answers.answers, &probe_answers.nr)) {
 		json_object_put(list);
 		return NULL;
 	}
 	for (i = 0; definition && i < definition->nr_probes && fits; i++)
 		if (!number || definition->probes[i].table == number)
 			fits = session_probes_add(
-					list, &probes->now, &definition->probes[i], &said);
-	session_probe_answers_free(said.answers, said.nr);
+					list, &probes->now, &definition->probes[i], &probe_answers);
+	session_probe_answers_free(probe_answers.answers, probe_answers.nr);
 	if (fits)
 		return list;
 	json_object_put(list);

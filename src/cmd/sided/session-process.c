@@ -35,18 +35,18 @@ struct recording {
 	struct frame_out out;
 	int epoll;
 	bool end;
-	struct definition_words messages; /* about the session and programs of its owner */
-	struct definition_words hints;    /* the hint of each message; empty: none */
-	uint64_t nr_unkept;               /* messages beyond MESSAGES_MAX */
+	struct definition_strings messages; /* about the session and programs of its owner */
+	struct definition_strings hints;    /* the hint of each message; empty: none */
+	uint64_t nr_unkept;                 /* messages beyond MESSAGES_MAX */
 	/* Messages about programs of other users are only logged and counted. The last entry counts for all further users. */
 	struct {
 		uid_t uid;
 		uint64_t nr;
 	} others[MESSAGE_USERS];
 	uid_t owner;
-	struct lines lines;    /* of the log */
-	int lock_fd;           /* held as long as we live */
-	struct sender *sender; /* NULL: nothing is sent */
+	struct log_line_budget lines; /* of the log */
+	int lock_fd;                  /* held as long as we live */
+	struct sender *sender;        /* NULL: nothing is sent */
 };
 
 /* What an event of the loop is about. */
@@ -61,14 +61,14 @@ static void session_process_log_suppressed(struct recording *recording, uint64_t
 	uid_t uid;
 
 	while (lines_suppressed(&recording->lines, now, &uid, &suppressed))
-		say("suppressed %llu messages of the session: too many within a minute",
+		log_message("suppressed %llu messages of the session: too many within a minute",
 				(unsigned long long)suppressed);
 }
 
 /* Print a message on one line of the log (docs/adr/35-one-line-a-message-in-the-log.md). */
 static void session_process_log(const char *text, const char *hint)
 {
-	say("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
+	log_message("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
 }
 
 static void keep_message(struct recording *recording, const char *text, const char *hint)
@@ -79,8 +79,8 @@ static void keep_message(struct recording *recording, const char *text, const ch
 	if (lines_take(&recording->lines, now, recording->owner, 0))
 		session_process_log(text, hint);
 	if (recording->messages.count < MESSAGES_MAX &&
-			words_add(&recording->hints, hint ? hint : "")) {
-		if (words_add(&recording->messages, text))
+			strings_add(&recording->hints, hint ? hint : "")) {
+		if (strings_add(&recording->messages, text))
 			return;
 		/* Keep both arrays at the same length: message and hint have the same index. */
 		free(recording->hints.items[--recording->hints.count]);
@@ -142,18 +142,18 @@ static struct session_track *make_tracks(const struct definition *definition)
 
 /* ---- opening ---- */
 
-struct opening {
-	const char *socket, *lock, *tables, *output, *place;
+struct session_process_options {
+	const char *socket, *lock, *tables, *output, *state_dir;
 	bool again, active, any_user, no_files, boot;
 	bool owned; /* by a member of the group */
-	struct owner owner;
+	struct session_owner owner;
 	uint64_t generation;
 	struct definition *definition;
 };
 
 /* The owner of the traces: no file of the session is root's. */
-static int read_owner(
-		struct json_object *request, struct opening *opening, struct control_error *error)
+static int read_owner(struct json_object *request, struct session_process_options *opening,
+		struct control_error *error)
 {
 	uint64_t uid = 0, gid = 0;
 	int ret = json_number(request, "uid", UINT32_MAX - 1, &uid, error);
@@ -161,19 +161,19 @@ static int read_owner(
 	if (!ret)
 		ret = json_number(request, "gid", UINT32_MAX - 1, &gid, error);
 	opening->owned = uid;
-	opening->owner = (struct owner){.uid = (uid_t)uid, .gid = (gid_t)gid};
+	opening->owner = (struct session_owner){.uid = (uid_t)uid, .gid = (gid_t)gid};
 	return ret;
 }
 
-static int read_opening(
-		struct json_object *request, struct opening *opening, struct control_error *error)
+static int read_opening(struct json_object *request, struct session_process_options *opening,
+		struct control_error *error)
 {
 	const struct {
 		const char *name;
 		const char **text;
 	} texts[] = {{"socket", &opening->socket}, {"lock", &opening->lock},
 			{"tables", &opening->tables}, {"output", &opening->output},
-			{"place", &opening->place}};
+			{"place", &opening->state_dir}};
 	struct json_object *definition;
 	size_t i;
 	int ret = 0;
@@ -224,13 +224,13 @@ static int session_process_acquire_lock(
 	return 0;
 }
 
-static const struct owner *owner_of(const struct opening *opening)
+static const struct session_owner *owner_of(const struct session_process_options *opening)
 {
 	return opening->owned ? &opening->owner : NULL;
 }
 
 /* It has the lock as well: whoever comes after us waits until both are gone. */
-static int make_sender(struct recording *recording, const struct opening *opening,
+static int make_sender(struct recording *recording, const struct session_process_options *opening,
 		struct control_error *error)
 {
 	const int closing[] = {DAEMON_FD, recording->epoll};
@@ -256,30 +256,31 @@ static int make_sender(struct recording *recording, const struct opening *openin
  * The state directory of a session of a member of the group: the member's, because the session writes there with the member's
  * permissions, in a directory that only root may enter, because rings are no file for programs to open.
  */
-static int make_state_directory(const struct opening *opening, struct control_error *error)
+static int make_state_directory(
+		const struct session_process_options *opening, struct control_error *error)
 {
 	struct stat status;
-	int ret = session_process_make_directory(opening->place, error);
+	int ret = session_process_make_directory(opening->state_dir, error);
 
 	if (ret)
 		return ret;
-	if (lstat(opening->place, &status) || !S_ISDIR(status.st_mode) ||
-			lchown(opening->place, opening->owner.uid, opening->owner.gid))
+	if (lstat(opening->state_dir, &status) || !S_ISDIR(status.st_mode) ||
+			lchown(opening->state_dir, opening->owner.uid, opening->owner.gid))
 		return control_fail(error, CONTROL_PERMISSION, -errno, NULL,
-				"cannot give the directory %s to user %u", opening->place,
+				"cannot give the directory %s to user %u", opening->state_dir,
 				(unsigned int)opening->owner.uid);
 	return 0;
 }
 
 /* Directories first, because afterwards we may write nowhere else. */
-static int session_process_prepare(struct recording *recording, const struct opening *opening,
-		struct control_error *error)
+static int session_process_prepare(struct recording *recording,
+		const struct session_process_options *opening, struct control_error *error)
 {
 	char parent[512], sockets[512];
 	const char *writable[] = {opening->output, parent, sockets, NULL};
 	int ret = session_process_acquire_lock(recording, opening->lock, error);
 
-	snprintf(parent, sizeof(parent), "%s", opening->place);
+	snprintf(parent, sizeof(parent), "%s", opening->state_dir);
 	*strrchr(parent, '/') = 0;
 	snprintf(sockets, sizeof(sockets), "%s", opening->socket);
 	*strrchr(sockets, '/') = 0;
@@ -302,20 +303,20 @@ static int session_process_prepare(struct recording *recording, const struct ope
 
 static int become_owner(void *user)
 {
-	const struct opening *opening = user;
+	const struct session_process_options *opening = user;
 
 	return isolate_as(&opening->owner);
 }
 
-static int session_process_open(
-		struct recording *recording, struct opening *opening, struct control_error *error)
+static int session_process_open(struct recording *recording,
+		struct session_process_options *opening, struct control_error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct session_track *tracks = make_tracks(opening->definition);
 	struct definition_view view = {.channels = NULL};
 	struct session_live live = {
 			.socket = opening->socket,
-			.place = opening->place,
+			.state_dir = opening->state_dir,
 			.settled = opening->owned ? become_owner : NULL,
 			.user = opening,
 			.owner = opening->owner.uid,
@@ -365,7 +366,7 @@ static int put_generation(
 static int take_open(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
-	struct opening opening = {.socket = NULL};
+	struct session_process_options opening = {.socket = NULL};
 	int ret = read_opening(request, &opening, error);
 
 	recording->owner = opening.owned ? opening.owner.uid : geteuid();
@@ -468,8 +469,8 @@ static bool put_messages(const struct recording *recording, struct json_object *
 		if (!fits)
 			json_object_put(user);
 	}
-	fits = json_put_words(answer, "messages", &recording->messages) && fits &&
-			json_put_words(answer, "message-hints", &recording->hints) &&
+	fits = json_put_strings(answer, "messages", &recording->messages) && fits &&
+			json_put_strings(answer, "message-hints", &recording->hints) &&
 			json_put_number(answer, "messages-unkept", recording->nr_unkept);
 	return json_put(answer, "messages-of-users", list) && fits;
 }
@@ -559,14 +560,14 @@ static int take_clear(struct recording *recording, struct json_object *request,
 static int session_process_add_statistics(struct recording *recording, struct json_object *answer,
 		bool over, struct control_error *error)
 {
-	struct json_object *figures = session_figures(recording->session, over);
+	struct json_object *stats = session_stats(recording->session, over);
 	bool fits = true;
 
-	if (!figures)
+	if (!stats)
 		return control_no_memory(error);
-	json_object_object_foreach(figures, name, value) fits =
+	json_object_object_foreach(stats, name, value) fits =
 			json_put(answer, name, json_object_get(value)) && fits;
-	json_object_put(figures);
+	json_object_put(stats);
 	if (recording->sender)
 		fits = json_put(answer, "sending", sender_json(recording->sender)) && fits;
 	if (probes_any(recording->probes))
@@ -715,7 +716,7 @@ static void hear_sender(struct recording *recording)
 {
 	if (sender_hear(recording->sender, take_sentence, recording))
 		return;
-	say("the sending process has ended");
+	log_message("the sending process has ended");
 	_exit(EXIT_FAILURE);
 }
 
@@ -726,7 +727,7 @@ static int session_process_run_once(struct recording *recording)
 	int nr = epoll_wait(recording->epoll, events, 4, recording->session ? TURN_MS : -1), i;
 
 	if (recording->session && session_turn(recording->session, 0, &error)) {
-		say("%s", error.text);
+		log_message("%s", error.text);
 		return EXIT_FAILURE;
 	}
 	for (i = 0; i < nr; i++)
@@ -746,8 +747,8 @@ static void end_recording(struct recording *recording)
 {
 	frame_in_free(&recording->in);
 	frame_out_free(&recording->out);
-	words_free(&recording->messages);
-	words_free(&recording->hints);
+	strings_free(&recording->messages);
+	strings_free(&recording->hints);
 	probes_close(recording->probes);
 	sender_free(recording->sender);
 	close(recording->epoll);
@@ -775,7 +776,7 @@ int session_process(void)
 	recording.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (recording.epoll < 0 || fcntl(DAEMON_FD, F_SETFD, FD_CLOEXEC) ||
 			epoll_ctl(recording.epoll, EPOLL_CTL_ADD, DAEMON_FD, &event)) {
-		say("--session-process is for the daemon itself");
+		log_message("--session-process is for the daemon itself");
 		end_recording(&recording);
 		return EXIT_FAILURE;
 	}

@@ -9,9 +9,9 @@
 
 static const char *session_status_control_name(uint32_t control)
 {
-	static const char *const words[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
+	static const char *const names[WIRE_NR_CONTROLS] = {"off", "sync", "thread", "signal"};
 
-	return words[control < WIRE_NR_CONTROLS ? control : 0];
+	return names[control < WIRE_NR_CONTROLS ? control : 0];
 }
 
 /* Names come from programs. JSON is UTF-8, and what is not is shown by a sign. */
@@ -114,14 +114,14 @@ static bool put_channels(struct json_object *object, const struct session_status
 
 	for (i = 0; i < status->nr_channels && fits; i++) {
 		const struct session_status_channel *channel = &status->channels[i];
-		struct json_object *figures = json_object_new_object();
+		struct json_object *stats = json_object_new_object();
 
-		fits = session_status_append_item(list, figures,
-				json_put_text(figures, "channel", channel->name) &&
-						json_put_number(figures, "recorded",
+		fits = session_status_append_item(list, stats,
+				json_put_text(stats, "channel", channel->name) &&
+						json_put_number(stats, "recorded",
 								channel->recorded) &&
-						json_put_number(figures, "lost", channel->lost) &&
-						json_put_number(figures, "bytes", channel->bytes));
+						json_put_number(stats, "lost", channel->lost) &&
+						json_put_number(stats, "bytes", channel->bytes));
 	}
 	return json_put(object, "channels", list) && fits;
 }
@@ -181,7 +181,7 @@ bool session_sums(struct session *session, struct json_object *object)
 	return fits;
 }
 
-struct json_object *session_figures(struct session *session, bool over)
+struct json_object *session_stats(struct session *session, bool over)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *processes = json_object_new_array();

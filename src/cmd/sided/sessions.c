@@ -36,14 +36,14 @@ struct session_entry *session_find(struct daemon *daemon, const char *name)
 	return entry;
 }
 
-static void entry_destroy(struct daemon *daemon, struct object *object)
+static void entry_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	struct session_entry *entry = container_of(object, struct session_entry, object);
 
 	(void)daemon;
 	definition_free(entry->definition);
 	free(entry->output);
-	free(entry->place);
+	free(entry->state_dir);
 	free(entry->push.bytes);
 	free(entry->error);
 	free(entry);
@@ -99,27 +99,29 @@ int session_add(struct daemon *daemon, struct definition *definition, struct ses
 }
 
 bool session_socket(const struct daemon *daemon, const struct session_entry *entry, char *path,
-		size_t room)
+		size_t capacity)
 {
 	int size;
 
 	if (!entry->boot)
-		return runtime_path(daemon, path, room, WIRE_RUNTIME_SESSIONS "/%s.sock",
+		return runtime_path(daemon, path, capacity, WIRE_RUNTIME_SESSIONS "/%s.sock",
 				entry->definition->name);
-	size = snprintf(path, room, "%s/" BOOT_SOCKET, entry->place);
-	return size > 0 && (size_t)size < room;
+	size = snprintf(path, capacity, "%s/" BOOT_SOCKET, entry->state_dir);
+	return size > 0 && (size_t)size < capacity;
 }
 
 static void state_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
-		size_t room)
+		size_t capacity)
 {
-	runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/%s.json", entry->definition->name);
+	runtime_path(daemon, path, capacity, WIRE_RUNTIME_STATE "/%s.json",
+			entry->definition->name);
 }
 
-static void place_link(const struct daemon *daemon, const struct session_entry *entry, char *path,
-		size_t room)
+static void sided_session_state_dir_link(const struct daemon *daemon,
+		const struct session_entry *entry, char *path, size_t capacity)
 {
-	runtime_path(daemon, path, room, WIRE_RUNTIME_PLACES "/%s", entry->definition->name);
+	runtime_path(daemon, path, capacity, WIRE_RUNTIME_STATE_DIRS "/%s",
+			entry->definition->name);
 }
 
 static void entry_close(struct daemon *daemon, struct session_entry *entry)
@@ -129,15 +131,15 @@ static void entry_close(struct daemon *daemon, struct session_entry *entry)
 }
 
 /* A place is PARENT/NAME in a directory of its own; both are empty by now, or stay. */
-static void remove_place(const struct session_entry *entry)
+static void sided_session_remove_state_dir(const struct session_entry *entry)
 {
 	char parent[512];
 	char *slash;
 
-	if (!entry->place)
+	if (!entry->state_dir)
 		return;
-	rmdir(entry->place);
-	snprintf(parent, sizeof(parent), "%s", entry->place);
+	rmdir(entry->state_dir);
+	snprintf(parent, sizeof(parent), "%s", entry->state_dir);
 	slash = strrchr(parent, '/');
 	if (!slash)
 		return;
@@ -157,7 +159,7 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 	operations_refuse(daemon, entry);
 	state_path(daemon, entry, path, sizeof(path));
 	unlink(path);
-	place_link(daemon, entry, path, sizeof(path));
+	sided_session_state_dir_link(daemon, entry, path, sizeof(path));
 	unlink(path);
 	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_SESSIONS "/%s.sock",
 			entry->definition->name);
@@ -166,7 +168,7 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 			entry->definition->name);
 	unlink(path);
 	tables_remove(daemon, entry);
-	remove_place(entry);
+	sided_session_remove_state_dir(entry);
 	boot_end(entry);
 	entry_close(daemon, entry);
 }
@@ -212,13 +214,13 @@ static int sided_session_make_path(const char *path, struct control_error *error
 }
 
 static int base_directory(
-		struct daemon *daemon, char *path, size_t room, struct control_error *error)
+		struct daemon *daemon, char *path, size_t capacity, struct control_error *error)
 {
 	const struct passwd *user;
 	const char *home = getenv("HOME");
 
 	if (daemon->output || daemon->system) {
-		snprintf(path, room, "%s", daemon->output ? daemon->output : SYSTEM_OUTPUT);
+		snprintf(path, capacity, "%s", daemon->output ? daemon->output : SYSTEM_OUTPUT);
 		return 0;
 	}
 	if (!home || *home != '/') {
@@ -228,7 +230,7 @@ static int base_directory(
 	if (!home || *home != '/')
 		return control_fail(error, CONTROL_FAILED, -ENOENT, "name one with --output",
 				"there is no home directory for traces");
-	snprintf(path, room, "%s/side-traces", home);
+	snprintf(path, capacity, "%s/side-traces", home);
 	return 0;
 }
 
@@ -291,10 +293,10 @@ static int make_searchable(const char *path, struct control_error *error)
 	return 0;
 }
 
-static int make_base(struct daemon *daemon, bool of_member, char *base, size_t room,
+static int make_base(struct daemon *daemon, bool of_member, char *base, size_t capacity,
 		struct control_error *error)
 {
-	int ret = base_directory(daemon, base, room, error);
+	int ret = base_directory(daemon, base, capacity, error);
 
 	if (!ret)
 		ret = sided_session_make_path(base, error);
@@ -356,7 +358,7 @@ static int sided_session_choose_output(
 }
 
 /* In memory that outlives us. */
-static int choose_place(
+static int sided_session_choose_state_dir(
 		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
 {
 	static const char *const bases[] = {"/dev/shm", "/tmp"};
@@ -371,15 +373,15 @@ static int choose_place(
 	if (i == sizeof(bases) / sizeof(*bases))
 		return fail_directory(error, -errno, path);
 	snprintf(whole, sizeof(whole), "%s/%s", path, entry->definition->name);
-	entry->place = strdup(whole);
-	if (!entry->place) {
+	entry->state_dir = strdup(whole);
+	if (!entry->state_dir) {
 		rmdir(path);
 		return control_no_memory(error);
 	}
-	place_link(daemon, entry, link, sizeof(link));
+	sided_session_state_dir_link(daemon, entry, link, sizeof(link));
 	unlink(link);
 	if (symlink(whole, link))
-		say_about(daemon, entry->uid, "cannot make the link %s: %s", link, strerror(errno));
+		log_about(daemon, entry->uid, "cannot make the link %s: %s", link, strerror(errno));
 	return 0;
 }
 
@@ -389,8 +391,8 @@ int session_settle(struct daemon *daemon, struct session_entry *entry, struct co
 
 	if (!entry->output)
 		ret = sided_session_choose_output(daemon, entry, error);
-	if (!ret && !entry->place)
-		ret = choose_place(daemon, entry, error);
+	if (!ret && !entry->state_dir)
+		ret = sided_session_choose_state_dir(daemon, entry, error);
 	return ret;
 }
 
@@ -409,7 +411,7 @@ struct json_object *session_opening(struct daemon *daemon, struct session_entry 
 			json_put_text(request, "lock", lock) &&
 			json_put_text(request, "tables", tables) &&
 			json_put_text(request, "output", entry->output) &&
-			json_put_text(request, "place", entry->place) &&
+			json_put_text(request, "place", entry->state_dir) &&
 			json_put_flag(request, "again", entry->state == SESSION_LIVE) &&
 			json_put_flag(request, "active", entry->active) &&
 			json_put_flag(request, "boot", entry->boot) &&
@@ -439,7 +441,7 @@ static struct json_object *state_json(const struct session_entry *entry)
 			json_put_number(state, "gid", entry->gid) &&
 			(!entry->boot || json_put_flag(state, "boot", true)) &&
 			(!entry->output || json_put_text(state, "output", entry->output)) &&
-			(!entry->place || json_put_text(state, "place", entry->place)))
+			(!entry->state_dir || json_put_text(state, "place", entry->state_dir)))
 		return state;
 	json_object_put(state);
 	return NULL;
@@ -487,7 +489,7 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 	if (!ret && rename(temporary, path))
 		ret = -errno;
 	if (ret)
-		say_about(daemon, entry->uid,
+		log_about(daemon, entry->uid,
 				"the session %s would not come back after a restart: cannot write %s: %s",
 				entry->definition->name, path, strerror(-ret));
 	control_text_free(&text);
@@ -560,8 +562,8 @@ static int restore_entry(
 	if (!ret)
 		ret = take_path(state, "output", &entry->output, error);
 	if (!ret)
-		ret = take_path(state, "place", &entry->place, error);
-	if (!ret && started && (!entry->output || !entry->place))
+		ret = take_path(state, "place", &entry->state_dir, error);
+	if (!ret && started && (!entry->output || !entry->state_dir))
 		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
 				"a started session has no output or state directory");
 	entry->state = started ? SESSION_LIVE : SESSION_DEFINED;
@@ -624,12 +626,12 @@ static void restore_file(struct daemon *daemon, const char *file, const void *us
 			!definition_is_name(name))
 		return;
 	if (sided_session_restore(daemon, name, path, &error))
-		say("the session in %s cannot be restored: %s", path, error.text);
+		log_message("the session in %s cannot be restored: %s", path, error.text);
 }
 
 /* What is remembered, file by file. */
 static void each_file(struct daemon *daemon,
-		void (*look)(struct daemon *daemon, const char *file, const void *user),
+		void (*check)(struct daemon *daemon, const char *file, const void *user),
 		const void *user)
 {
 	char path[512];
@@ -641,7 +643,7 @@ static void each_file(struct daemon *daemon,
 	if (!directory)
 		return;
 	while ((file = readdir(directory)))
-		look(daemon, file->d_name, user);
+		check(daemon, file->d_name, user);
 	closedir(directory);
 }
 

@@ -67,9 +67,9 @@
 #define LIMIT_TABLES_OF_MEMBERS \
 	(256u << 20)         /* bytes of probe tables of all members' sessions, ... */
 #define LIMIT_TABLE_FLOORS 4 /* ... of which so many users have a floor: shares.h */
-#define LIMIT_DOORS 1024
-#define LIMIT_DOOR_FLOORS 16
-#define LIMIT_PASSED \
+#define LIMIT_RENDEZVOUS 1024
+#define LIMIT_RENDEZVOUS_FLOORS 16
+#define LIMIT_QUEUED \
 	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */
 #define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
 #define LIMIT_WAITING_MS 30000    /* and for how long */
@@ -83,25 +83,25 @@
 struct daemon;
 struct session_entry;
 struct client;
-struct program;
-struct door;
+struct sided_program;
+struct rendezvous;
 struct operation;
 struct session;
 
 /* ---- loop.c ---- */
 
 /* A watch or a timer that is part of an object names it as its owner before it is used for the first time. */
-struct watch {
+struct sided_watch {
 	int fd; /* -1: closed, and nothing is called any more */
 	uint32_t events;
-	struct object *owner; /* or NULL: part of struct daemon */
+	struct sided_object *owner; /* or NULL: part of struct daemon */
 	struct event_source source;
-	void (*ready)(struct daemon *daemon, struct watch *watch, uint32_t events);
+	void (*ready)(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
 };
 
 struct timer {
 	struct event_timer base;
-	struct object *owner;
+	struct sided_object *owner;
 	void (*expired)(struct daemon *daemon, struct timer *timer);
 };
 
@@ -112,13 +112,13 @@ int loop_open(struct daemon *daemon);
 void loop_close(struct daemon *daemon);
 /* Until daemon->stop. 0 or a negative errno. */
 int loop_run(struct daemon *daemon);
-int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
-		void (*ready)(struct daemon *, struct watch *, uint32_t));
-void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events);
+int loop_watch(struct daemon *daemon, struct sided_watch *watch, int fd, uint32_t events,
+		void (*ready)(struct daemon *, struct sided_watch *, uint32_t));
+void loop_change(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
 /* Closes the descriptor. */
-void loop_unwatch(struct daemon *daemon, struct watch *watch);
+void loop_unwatch(struct daemon *daemon, struct sided_watch *watch);
 /* The same without closing the descriptor, which is returned. */
-int loop_release(struct daemon *daemon, struct watch *watch);
+int loop_release(struct daemon *daemon, struct sided_watch *watch);
 void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 		void (*expired)(struct daemon *, struct timer *));
 void loop_cancel(struct daemon *daemon, struct timer *timer);
@@ -142,25 +142,26 @@ struct daemon {
 	bool control_is_ours, agents_is_ours; /* and not systemd's */
 
 	struct event_loop loop;
-	struct object *unused; /* to be freed at the end of the round */
+	struct sided_object *unused; /* to be freed at the end of the round */
 
-	struct watch signals;
-	struct watch control_listener, agents_listener;
+	struct sided_watch signals;
+	struct sided_watch control_listener, agents_listener;
 	bool agents_refuse_fds; /* peer_refuse_fds() */
 	struct timer relisten;
 
 	struct handover *handovers;
 	struct client *clients;
 	struct shares client_shares;
-	struct agent *agents; /* that have not identified themselves; the oldest one is last */
+	struct sided_agent
+			*agents; /* that have not identified themselves; the oldest one is last */
 	unsigned int nr_strangers;
 	struct shares stranger_shares; /* counts these agents for each user; has no floors */
 
-	struct door *doors;
-	struct closed_door *closed_doors;
-	struct shares door_shares;
+	struct rendezvous *rendezvous_list;
+	struct closed_rendezvous *closed_list;
+	struct shares rendezvous_shares;
 
-	struct program *programs[PROGRAM_BUCKETS];
+	struct sided_program *programs[PROGRAM_BUCKETS];
 	size_t max_programs;
 	struct shares program_shares;
 	uint64_t serial;   /* of the last change that programs were told */
@@ -177,14 +178,14 @@ struct daemon {
 	} foreign[FOREIGN_RELEASES];
 	size_t nr_foreign;
 
-	struct lines lines; /* of the log */
+	struct log_line_budget lines; /* of the log */
 	struct timer suppressed;
 };
 
 /* To standard error: the journal, the terminal, or nothing. One sentence. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same about something that this user has caused, who has a share of the log. */
-void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
+void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 
 /* ---- runtime.c ---- */
@@ -195,7 +196,7 @@ int runtime_listen(struct daemon *daemon, struct control_error *error);
 void runtime_publish(struct daemon *daemon);
 void runtime_close(struct daemon *daemon);
 /* A path below the runtime directory. False: too long. */
-bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
+bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, const char *format, ...)
 		__attribute__((format(printf, 4, 5)));
 /* Who is at the other end? 0 or a negative errno. pid 0: in no namespace of ours. */
 struct peer {
@@ -213,7 +214,7 @@ void notify_store(int fd, const char *name);
 /* ---- clients.c ---- */
 
 int clients_open(struct daemon *daemon);
-void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
+void clients_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
 /*
  * Answer the oldest request of the client, and put `answer` (NULL: out of memory). Returns 0, also if the client is closed; or a negative
  * errno: the client gets an error instead.
@@ -226,9 +227,9 @@ void client_close(struct daemon *daemon, struct client *client);
 void clients_close(struct daemon *daemon);
 
 struct client {
-	struct object object;
-	struct watch watch;
-	struct watch handover; /* of a message with descriptors that a thread receives */
+	struct sided_object object;
+	struct sided_watch watch;
+	struct sided_watch handover; /* of a message with descriptors that a thread receives */
 	struct client *next;
 	struct peer peer;
 	struct frame_in in;
@@ -259,7 +260,7 @@ enum session_state {
 
 /* push.c: of the step to the present generation */
 struct push {
-	uint64_t told;
+	uint64_t reported;
 	/* NULL bytes: there are none. */
 	uint64_t base, since;
 	unsigned char *bytes;
@@ -267,7 +268,7 @@ struct push {
 };
 
 struct session_entry {
-	struct object object;
+	struct sided_object object;
 	struct session_entry *next;
 	struct definition *definition;
 	enum session_state state;
@@ -277,13 +278,13 @@ struct session_entry {
 	uid_t uid; /* of the user who created it, and who owns its traces */
 	gid_t gid;
 	char *output;
-	char *place;
+	char *state_dir;
 	bool boot; /* of a static configuration: programs make folders in the place by themselves */
 	char *error; /* why its process could not begin again, or NULL */
 	uint64_t absent; /* since when there is no recorder, in ticks since boot as in /proc/PID/stat; 0: there is one */
 	uint64_t nr_foreign; /* programs with the agent of another release */
-	uint64_t nr_missed; /* programs that have started meanwhile, and were not recorded at first */
-	struct worker *worker;
+	uint64_t nr_unrecorded; /* programs that have started meanwhile, and were not recorded at first */
+	struct sided_worker *worker;
 	struct operation *operation; /* a reference: one at a time */
 	struct operation *queue;
 };
@@ -337,7 +338,7 @@ static inline bool session_is_present(const struct session_entry *entry)
 }
 /* Its socket for programs. False: too long. */
 bool session_socket(const struct daemon *daemon, const struct session_entry *entry, char *path,
-		size_t room);
+		size_t capacity);
 const char *session_state_word(const struct session_entry *entry);
 int sessions_restore(struct daemon *daemon);
 /* Files of the state: the whole text, 0 or a negative errno; one object, or NULL with *error filled in. */
@@ -352,7 +353,7 @@ void sessions_close(struct daemon *daemon);
 
 /* The directory of a session's probe tables. False: too long. */
 bool tables_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
-		size_t room);
+		size_t capacity);
 /* Keep a copy of this descriptor's table. 0 or a negative errno with *error filled in. */
 int table_store(const struct daemon *daemon, const struct session_entry *entry, uint32_t number,
 		int table, struct control_error *error);
@@ -374,10 +375,11 @@ void boot_end(const struct session_entry *entry);
  * answer (which stays the worker's) or NULL with an error, unless `user` is closed by then. A process that dies is
  * started again and asked again.
  */
-typedef void worker_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
-		struct json_object *answer, const struct control_error *error);
+typedef void worker_done(struct daemon *daemon, struct session_entry *entry,
+		struct sided_object *user, struct json_object *answer,
+		const struct control_error *error);
 void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
-		unsigned int timeout_ms, worker_done *done, struct object *user);
+		unsigned int timeout_ms, worker_done *done, struct sided_object *user);
 /* Begin, when nobody asks: after a restart. */
 void worker_start(struct daemon *daemon, struct session_entry *entry);
 /* Without an orderly end. */
@@ -388,7 +390,7 @@ bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd);
 unsigned int worker_restarts(const struct session_entry *entry);
 pid_t worker_pid(const struct session_entry *entry);
 /* A program has started. Sessions that should record it and have no recorder count it. */
-void workers_miss(struct daemon *daemon, struct program *program);
+void workers_miss(struct daemon *daemon, struct sided_program *program);
 void workers_reap(struct daemon *daemon);
 
 /* ---- operations.c ---- */
@@ -397,7 +399,7 @@ void workers_reap(struct daemon *daemon);
 void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
 		const char *verb, struct json_object *request);
 /* A program has switched over, or is gone: those that wait for it have one less to wait for. */
-void operations_switched(struct daemon *daemon, const struct program *program, uint64_t after,
+void operations_switched(struct daemon *daemon, const struct sided_program *program, uint64_t after,
 		uint64_t until);
 /* The session goes: those that wait for their turn are refused. */
 void operations_refuse(struct daemon *daemon, struct session_entry *entry);
@@ -405,13 +407,13 @@ void operations_close(struct daemon *daemon);
 
 /* ---- programs.c ---- */
 
-struct program {
-	struct object object;
-	struct program *next;
-	struct watch watch;  /* its pidfd; fd -1: there is none */
-	struct agent *agent; /* its connection, or NULL (a reference) */
-	struct door *door;   /* that it came through, or NULL (a reference) */
-	struct timer again;  /* SIGNAL: ask again */
+struct sided_program {
+	struct sided_object object;
+	struct sided_program *next;
+	struct sided_watch watch;      /* its pidfd; fd -1: there is none */
+	struct sided_agent *agent;     /* its connection, or NULL (a reference) */
+	struct rendezvous *rendezvous; /* that it came through, or NULL (a reference) */
+	struct timer again;            /* SIGNAL: ask again */
 	unsigned int agains;
 	pid_t pid; /* as we see it */
 	uid_t uid;
@@ -428,55 +430,57 @@ struct program {
 	uint64_t known; /* the last WELCOME all of which it has done */
 	char *name;
 	char *exe;
-	bool remembered; /* in a state file */
-	bool is_missed;  /* counted by workers_miss(): it comes more than once */
+	bool remembered;    /* in a state file */
+	bool is_unrecorded; /* counted by workers_miss(): it comes more than once */
 };
 
 /* A connection of a program. */
-struct agent {
-	struct object object;
-	struct watch watch;
-	struct watch process; /* its pidfd, until a program has one; fd -1: of a process that we do not see */
-	bool refuses_fds;         /* peer_refuse_fds() */
-	struct agent *next, **at; /* of strangers */
+struct sided_agent {
+	struct sided_object object;
+	struct sided_watch watch;
+	struct sided_watch
+			process; /* its pidfd, until a program has one; fd -1: of a process that we do not see */
+	bool refuses_fds;               /* peer_refuse_fds() */
+	struct sided_agent *next, **at; /* of strangers */
 	struct peer peer;
-	struct timer timer;      /* until ARRIVE; then until its first WELCOME */
-	struct program *program; /* NULL until ARRIVE (a reference) */
-	struct door *door;       /* or NULL (a reference) */
-	bool due;                /* WELCOME could not be sent yet */
-	bool held;               /* its first WELCOME waits for a recorder */
+	struct timer timer;            /* until ARRIVE; then until its first WELCOME */
+	struct sided_program *program; /* NULL until ARRIVE (a reference) */
+	struct rendezvous *rendezvous; /* or NULL (a reference) */
+	bool due;                      /* WELCOME could not be sent yet */
+	bool held;                     /* its first WELCOME waits for a recorder */
 };
 
-void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
-void agent_close(struct daemon *daemon, struct agent *agent);
+void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
+void agent_close(struct daemon *daemon, struct sided_agent *agent);
 void agents_close(struct daemon *daemon);
 /* A WELCOME with the newest serial, now or as soon as the socket takes it. */
-void agent_welcome(struct daemon *daemon, struct agent *agent);
+void agent_welcome(struct daemon *daemon, struct sided_agent *agent);
 
 struct wire_arrive;
 struct wire_done;
 /* NULL with a reason for the program. */
-struct program *program_arrive(struct daemon *daemon, struct agent *agent,
+struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *agent,
 		const struct wire_arrive *arrive, const char **reason);
-void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done);
+void program_done(
+		struct daemon *daemon, struct sided_program *program, const struct wire_done *done);
 /* This connection is closed. */
-void program_disconnected(struct daemon *daemon, struct agent *agent);
+void program_disconnected(struct daemon *daemon, struct sided_agent *agent);
 int programs_open(struct daemon *daemon);
 void programs_close(struct daemon *daemon);
 /* One that a former daemon knew; takes the descriptor and the names. Negative: neither. */
-int program_restore(struct daemon *daemon, const struct program *facts, int pidfd);
+int program_restore(struct daemon *daemon, const struct sided_program *facts, int pidfd);
 /* Tell all; how many there are to wait for until they have daemon->serial. */
 size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late);
 /* The wait for the change with this serial has ended: programs that have not switched are late from now on. */
 void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope);
-bool program_is_late(const struct program *program, uint64_t serial);
+bool program_is_late(const struct sided_program *program, uint64_t serial);
 /* Those that have not switched to this serial, with the reason; those that look only when they start. */
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope);
 struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope);
 struct json_object *programs_json(struct daemon *daemon, uid_t scope);
 size_t programs_count(struct daemon *daemon, uid_t scope);
 /* Does this process hear of changes, or ask before its next event? */
-bool program_is_reached(struct daemon *daemon, pid_t pid);
+bool program_is_reachable(struct daemon *daemon, pid_t pid);
 
 /* ---- handover.c: descriptors that clients hand in ---- */
 
@@ -504,26 +508,29 @@ void acceptor_stop(struct acceptor *acceptor);
 /* ---- doors.c ---- */
 
 /* What programs of this process's view call the one that they have, or "". */
-const char *door_for(const struct daemon *daemon, pid_t pid);
+const char *rendezvous_of_process(const struct daemon *daemon, pid_t pid);
 /* Listen to this descriptor, which was made where that process sees it, and which is ours in any case. 0 or a negative errno. */
-int door_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, const char *path,
+int rendezvous_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, const char *path,
 		int fd);
 /* The one whose listener it is, or NULL. */
-struct door *door_of(const struct daemon *daemon, const struct watch *watch);
+struct rendezvous *rendezvous_of_watch(
+		const struct daemon *daemon, const struct sided_watch *watch);
 /* Accept a connection of a rendezvous socket, or of the daemon's own (NULL); -1 with errno: none. */
-int door_accept(const struct door *door, const struct watch *watch);
+int rendezvous_accept(const struct rendezvous *rendezvous, const struct sided_watch *watch);
 /* A connection was made through it, or such a connection is closed. The socket stays while it has connections. */
-void door_connected(struct daemon *daemon, struct agent *agent, struct door *door);
-void door_disconnected(struct daemon *daemon, struct agent *agent);
+void rendezvous_connected(
+		struct daemon *daemon, struct sided_agent *agent, struct rendezvous *rendezvous);
+void rendezvous_disconnected(struct daemon *daemon, struct sided_agent *agent);
 /* A program has come through it (or through none: NULL); it is gone. */
-void door_entered(struct daemon *daemon, struct program *program, struct door *door);
-void door_left(struct daemon *daemon, struct program *program);
-void doors_listen(struct daemon *daemon, bool listen);
-int doors_open(struct daemon *daemon);
-void doors_restore(struct daemon *daemon);
+void rendezvous_entered(struct daemon *daemon, struct sided_program *program,
+		struct rendezvous *rendezvous);
+void rendezvous_left(struct daemon *daemon, struct sided_program *program);
+void rendezvous_listen_all(struct daemon *daemon, bool listen);
+int rendezvous_open_all(struct daemon *daemon);
+void rendezvous_restore_all(struct daemon *daemon);
 /* Those that could not be opened again, while somebody misses them. */
-struct json_object *doors_closed_json(struct daemon *daemon);
-void doors_close(struct daemon *daemon);
+struct json_object *rendezvous_closed_json(struct daemon *daemon);
+void rendezvous_close_all(struct daemon *daemon);
 
 /* ---- push.c ---- */
 
@@ -535,14 +542,14 @@ void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_
 /* Programs have to ask what the present generation is. */
 void push_forget(const struct daemon *daemon, struct session_entry *entry);
 /* Behind a WELCOME that has the session as number `index`: so many bytes, 0 if it is not for this program. */
-size_t push_add(const struct session_entry *entry, const struct program *program, uint32_t index,
-		char *message, size_t room);
+size_t push_add(const struct session_entry *entry, const struct sided_program *program,
+		uint32_t index, char *message, size_t capacity);
 
 /* ---- remember.c ---- */
 
 /* Keep it for the next daemon. A program that is only freed, as at our end, stays kept. */
-void program_remember(const struct daemon *daemon, struct program *program);
-void program_forget(const struct daemon *daemon, struct program *program);
+void program_remember(const struct daemon *daemon, struct sided_program *program);
+void program_forget(const struct daemon *daemon, struct sided_program *program);
 void programs_restore(struct daemon *daemon);
 
 /* ---- status.c ---- */
@@ -560,7 +567,7 @@ int session_process(void);
  * session-status.c: the session's figures, `over`: after session_finish(); NULL: no memory. And only what there is of
  * all its processes together. False: no memory.
  */
-struct json_object *session_figures(struct session *session, bool over);
+struct json_object *session_stats(struct session *session, bool over);
 bool session_sums(struct session *session, struct json_object *object);
 
 /* ---- session-probes.c: probes in the process that records ---- */
@@ -588,7 +595,7 @@ struct json_object *probes_json(
 
 void isolate_daemon(struct daemon *daemon);
 /* The user who owns what a process writes. */
-struct owner {
+struct session_owner {
 	uid_t uid;
 	gid_t gid;
 };
@@ -597,16 +604,17 @@ struct owner {
  * their mapped files (boot.c) keeps access to files. With an owner (else NULL) the process keeps the capabilities that isolate_as() takes
  * from it. 0, or a negative errno: it cannot write below one of the paths.
  */
-int isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner);
+int isolate_session(
+		const char *const *writable, bool sees_others, const struct session_owner *owner);
 /* From now on all accesses to files are the owner's, with the owner's permissions. 0 or a negative errno. */
-int isolate_as(const struct owner *owner);
+int isolate_as(const struct session_owner *owner);
 /* After that: do something with root's files, in a thread that has root's permissions. False: there is no thread. */
 bool isolate_as_root(void *(*function)(void *argument), void *argument);
 /*
  * Drop all capabilities in the process that sends the trace of a session. If owner is not NULL, the whole process changes to that user. 0
  * or a negative errno.
  */
-int isolate_sender(const struct owner *owner);
+int isolate_sender(const struct session_owner *owner);
 
 /* ---- sender.c ---- */
 
@@ -617,19 +625,20 @@ struct sender;
  * are descriptors that it has no use for; `no_files`: it writes to no file, since not only its own user says where to.
  * 0 or a negative errno.
  */
-struct owner;
+struct session_owner;
 int sender_make(const struct definition *definition, const char *output, bool no_files,
-		const struct owner *owner, const int *closing, size_t nr_closing,
+		const struct session_owner *owner, const int *closing, size_t nr_closing,
 		struct sender **sender);
 /* Where the recorder says how far it is. */
 struct session_rounds *sender_rounds(struct sender *sender);
 /* Readable: sender_hear() has something to do. */
 int sender_fd(const struct sender *sender);
 void sender_go(struct sender *sender);
-/* Each sentence that it says is given to `told`. False: it has ended, and with it this process has to. */
-bool sender_hear(struct sender *sender, void (*told)(void *user, const char *text), void *user);
+/* Each sentence that it says is given to `reported`. False: it has ended, and with it this process has to. */
+bool sender_hear(struct sender *sender, void (*reported)(void *user, const char *text), void *user);
 /* The recording is over: wait until it has sent everything, or gives up. */
-void sender_finish(struct sender *sender, void (*told)(void *user, const char *text), void *user);
+void sender_finish(
+		struct sender *sender, void (*reported)(void *user, const char *text), void *user);
 /* What there is to say of it. NULL: no memory. */
 struct json_object *sender_json(const struct sender *sender);
 /* After sender_finish(). NULL is permitted. The sending process ends when its connection closes. */

@@ -13,7 +13,7 @@
 
 /* One client's question. It ends when all processes have answered, even if the client is closed by then. */
 struct query {
-	struct object object;
+	struct sided_object object;
 	struct client *client; /* a reference */
 	struct daemon *daemon;
 	struct json_object *sessions;
@@ -26,13 +26,13 @@ struct query {
 };
 
 /* One session of it. */
-struct question {
-	struct object object;
+struct status_query {
+	struct sided_object object;
 	struct query *query;       /* a reference */
 	struct json_object *about; /* in the query's list */
 };
 
-static void query_destroy(struct daemon *daemon, struct object *object)
+static void query_destroy(struct daemon *daemon, struct sided_object *object)
 {
 	struct query *query = container_of(object, struct query, object);
 
@@ -41,9 +41,9 @@ static void query_destroy(struct daemon *daemon, struct object *object)
 	free(query);
 }
 
-static void question_destroy(struct daemon *daemon, struct object *object)
+static void question_destroy(struct daemon *daemon, struct sided_object *object)
 {
-	struct question *question = container_of(object, struct question, object);
+	struct status_query *question = container_of(object, struct status_query, object);
 
 	json_object_put(question->about);
 	ref_set(daemon, question->query, NULL);
@@ -58,7 +58,7 @@ static bool sided_status_add_state(struct json_object *about, const struct sessi
 			json_put_number(about, "generation", entry->generation) &&
 			json_put_number(about, "uid", entry->uid) &&
 			json_put_number(about, "restarts", worker_restarts(entry)) &&
-			json_put_number(about, "missed-starts", entry->nr_missed) &&
+			json_put_number(about, "missed-starts", entry->nr_unrecorded) &&
 			json_put_number(about, "other-releases", entry->nr_foreign) &&
 			json_put_number(about, "recorder", (uint64_t)worker_pid(entry)) &&
 			json_put_number(about, "channels", entry->definition->nr_channels) &&
@@ -97,7 +97,7 @@ static bool put_programs(struct json_object *answer, const struct query *query)
 {
 	uid_t scope = peer_scope(query->daemon, &query->client->peer);
 
-	return json_put(answer, "closed-doors", doors_closed_json(query->daemon)) &&
+	return json_put(answer, "closed-doors", rendezvous_closed_json(query->daemon)) &&
 			json_put_number(answer, "programs", programs_count(query->daemon, scope));
 }
 
@@ -151,9 +151,10 @@ static void query_less(struct query *query)
 }
 
 static void sided_status_merge_statistics(struct daemon *daemon, struct session_entry *entry,
-		struct object *user, struct json_object *answer, const struct control_error *error)
+		struct sided_object *user, struct json_object *answer,
+		const struct control_error *error)
 {
-	const struct question *question = container_of(user, struct question, object);
+	const struct status_query *question = container_of(user, struct status_query, object);
 	struct query *query = question->query;
 
 	(void)daemon;
@@ -181,7 +182,7 @@ static void ask_session(struct query *query, struct session_entry *entry)
 	struct json_object *about = sided_status_describe_session(
 					   query->sessions, entry, query->whole),
 			   *request;
-	struct question *question = NULL;
+	struct status_query *question = NULL;
 
 	if (!about)
 		query->is_incomplete = true;
@@ -195,7 +196,7 @@ static void ask_session(struct query *query, struct session_entry *entry)
 		json_object_put(request);
 		return;
 	}
-	*question = (struct question){.about = json_object_get(about)};
+	*question = (struct status_query){.about = json_object_get(about)};
 	object_init(&question->object, question_destroy);
 	ref_set(query->daemon, question->query, query);
 	query->left++;

@@ -23,9 +23,9 @@
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
 bool tables_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
-		size_t room)
+		size_t capacity)
 {
-	return runtime_path(daemon, path, room, WIRE_RUNTIME_STATE "/%s.probes",
+	return runtime_path(daemon, path, capacity, WIRE_RUNTIME_STATE "/%s.probes",
 			entry->definition->name);
 }
 

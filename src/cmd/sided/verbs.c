@@ -306,7 +306,8 @@ static int sided_verb_add_rendezvous(
 	if (fd < 0)
 		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
 				"a rendezvous socket is missing in the request");
-	ret = door_add(request->daemon, request->client->peer.uid, (pid_t)pid, started, path, fd);
+	ret = rendezvous_add(
+			request->daemon, request->client->peer.uid, (pid_t)pid, started, path, fd);
 	if (!ret)
 		return 0;
 	return control_fail(&request->error, CONTROL_FAILED, ret, NULL,
@@ -315,7 +316,7 @@ static int sided_verb_add_rendezvous(
 }
 
 /* Is there one for what this process sees? With a path, a descriptor comes: it is one from now on. */
-static int take_door(struct request *request)
+static int sided_verb_take_rendezvous(struct request *request)
 {
 	static const char *const members[] = {"version", "verb", "pid", "path", NULL};
 	const char *path = NULL;
@@ -338,9 +339,10 @@ static int take_door(struct request *request)
 		return ret;
 	answer = json_object_new_object();
 	answer_ok(request, answer,
-			json_put_text(answer, "path", door_for(request->daemon, (pid_t)pid)) &&
+			json_put_text(answer, "path",
+					rendezvous_of_process(request->daemon, (pid_t)pid)) &&
 					json_put_flag(answer, "known",
-							program_is_reached(request->daemon,
+							program_is_reachable(request->daemon,
 									(pid_t)pid)));
 	return 0;
 }
@@ -401,7 +403,7 @@ static const struct verb {
 	int (*take)(struct request *request);
 } verbs[] = {
 		{"ping", take_ping},
-		{"door", take_door},
+		{"door", sided_verb_take_rendezvous},
 		{"create", take_create},
 		{"load", sided_verb_load_session},
 		{"save", take_save},

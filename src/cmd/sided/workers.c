@@ -29,20 +29,20 @@
 
 extern char **environ;
 
-struct call {
-	struct call *next;
+struct worker_call {
+	struct worker_call *next;
 	struct json_object *request;
 	unsigned int timeout_ms;
 	unsigned int attempts;
 	worker_done *done;
-	struct object *user; /* a reference */
+	struct sided_object *user; /* a reference */
 };
 
 enum worker_state { WORKER_AWAY, WORKER_OPENING, WORKER_READY };
 
-struct worker {
-	struct object object;
-	struct watch watch;
+struct sided_worker {
+	struct sided_object object;
+	struct sided_watch watch;
 	struct session_entry *entry; /* a reference */
 	enum worker_state state;
 	pid_t pid;
@@ -52,15 +52,15 @@ struct worker {
 	unsigned int restarts, failures;
 	struct frame_in in;
 	struct frame_out out;
-	struct call *calls, **end;
+	struct worker_call *calls, **end;
 	bool asked; /* the first call has been sent */
-	struct timer restart, patience;
+	struct timer restart, timeout;
 };
 
-static void worker_died(struct daemon *daemon, struct worker *worker);
+static void worker_died(struct daemon *daemon, struct sided_worker *worker);
 
 /* The process id alone would be that of another process if this one has ended and was reaped, for example by workers_reap(). */
-static void worker_kill(const struct worker *worker)
+static void worker_kill(const struct sided_worker *worker)
 {
 	if (worker->process >= 0)
 		(void)syscall(SYS_pidfd_send_signal, worker->process, SIGKILL, NULL, 0);
@@ -70,18 +70,18 @@ static void worker_kill(const struct worker *worker)
 
 /* ---- asking ---- */
 
-static void out_of_patience(struct daemon *daemon, struct timer *timer)
+static void sided_worker_on_restart_timeout(struct daemon *daemon, struct timer *timer)
 {
-	struct worker *worker = container_of(timer, struct worker, patience);
+	struct sided_worker *worker = container_of(timer, struct sided_worker, timeout);
 
-	say_about(daemon, worker->entry->uid,
+	log_about(daemon, worker->entry->uid,
 			"the process %d that records the session %s does not answer, and is started anew",
 			worker->pid, worker->entry->definition->name);
 	worker_kill(worker);
 	worker_died(daemon, worker);
 }
 
-static void sided_worker_flush(struct daemon *daemon, struct worker *worker)
+static void sided_worker_flush(struct daemon *daemon, struct sided_worker *worker)
 {
 	int ret = frame_send(&worker->out, worker->watch.fd);
 
@@ -92,31 +92,31 @@ static void sided_worker_flush(struct daemon *daemon, struct worker *worker)
 }
 
 /* False: out of memory, and nothing is sent. */
-static bool sided_worker_send_request(struct daemon *daemon, struct worker *worker,
+static bool sided_worker_send_request(struct daemon *daemon, struct sided_worker *worker,
 		struct json_object *request, unsigned int timeout_ms)
 {
 	if (!request || frame_put(&worker->out, request)) {
-		say_about(daemon, worker->entry->uid,
+		log_about(daemon, worker->entry->uid,
 				"out of memory: cannot ask the process that records the session %s",
 				worker->entry->definition->name);
 		return false;
 	}
-	loop_timer(daemon, &worker->patience, timeout_ms, out_of_patience);
+	loop_timer(daemon, &worker->timeout, timeout_ms, sided_worker_on_restart_timeout);
 	sided_worker_flush(daemon, worker);
 	return true;
 }
 
 /* The first call has its answer, or will never have one. */
-static void finish_call(struct daemon *daemon, struct worker *worker, struct json_object *answer,
-		const struct control_error *error)
+static void finish_call(struct daemon *daemon, struct sided_worker *worker,
+		struct json_object *answer, const struct control_error *error)
 {
-	struct call *call = worker->calls;
+	struct worker_call *call = worker->calls;
 
 	worker->calls = call->next;
 	if (!worker->calls)
 		worker->end = &worker->calls;
 	worker->asked = false;
-	loop_cancel(daemon, &worker->patience);
+	loop_cancel(daemon, &worker->timeout);
 	if (!call->user->is_closed)
 		call->done(daemon, worker->entry, call->user, answer, error);
 	object_put(daemon, call->user);
@@ -124,7 +124,7 @@ static void finish_call(struct daemon *daemon, struct worker *worker, struct jso
 	free(call);
 }
 
-static void ask_next(struct daemon *daemon, struct worker *worker)
+static void ask_next(struct daemon *daemon, struct sided_worker *worker)
 {
 	const struct session_entry *entry = worker->entry;
 	struct control_error error;
@@ -132,7 +132,7 @@ static void ask_next(struct daemon *daemon, struct worker *worker)
 	/* A call that fails can close the worker. */
 	while (entry->worker == worker && worker->state == WORKER_READY && !worker->asked &&
 			worker->calls) {
-		struct call *call = worker->calls;
+		struct worker_call *call = worker->calls;
 
 		worker->asked = true;
 		call->attempts++;
@@ -143,11 +143,11 @@ static void ask_next(struct daemon *daemon, struct worker *worker)
 	}
 }
 
-static void fail_calls(
-		struct daemon *daemon, struct worker *worker, const struct control_error *error)
+static void fail_calls(struct daemon *daemon, struct sided_worker *worker,
+		const struct control_error *error)
 {
 	struct session_entry *entry = worker->entry;
-	struct call *last = container_of(worker->end, struct call, next);
+	struct worker_call *last = container_of(worker->end, struct worker_call, next);
 	bool more = worker->calls;
 
 	/* Those that come meanwhile are not meant; and the worker may go with the session. */
@@ -159,7 +159,7 @@ static void fail_calls(
 
 /* ---- starting ---- */
 
-static int spawn(struct daemon *daemon, struct worker *worker)
+static int spawn(struct daemon *daemon, struct sided_worker *worker)
 {
 	static char name[] = "sided", option[] = "--session-process";
 	char *argv[] = {name, option, NULL};
@@ -195,17 +195,17 @@ static int spawn(struct daemon *daemon, struct worker *worker)
 	return -ret;
 }
 
-static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
+static void worker_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
 
 static void restart(struct daemon *daemon, struct timer *timer)
 {
-	struct worker *worker = container_of(timer, struct worker, restart);
+	struct sided_worker *worker = container_of(timer, struct sided_worker, restart);
 	struct json_object *opening;
 	int ret = spawn(daemon, worker);
 
 	worker->begun = loop_now();
 	if (ret) {
-		say_about(daemon, worker->entry->uid,
+		log_about(daemon, worker->entry->uid,
 				"cannot start the process that records the session %s: %s",
 				worker->entry->definition->name, strerror(-ret));
 		worker_kill(worker);
@@ -222,7 +222,7 @@ static void restart(struct daemon *daemon, struct timer *timer)
 	json_object_put(opening);
 }
 
-static uint64_t pause_of(const struct worker *worker)
+static uint64_t pause_of(const struct sided_worker *worker)
 {
 	uint64_t pause = (uint64_t)PAUSE_FIRST_MS << (worker->failures < 8 ? worker->failures : 8);
 
@@ -238,9 +238,9 @@ static uint64_t ticks_since_boot(void)
 	return now / CLOCK_NS_PER_S * frequency + now % CLOCK_NS_PER_S * frequency / CLOCK_NS_PER_S;
 }
 
-void workers_miss(struct daemon *daemon, struct program *program)
+void workers_miss(struct daemon *daemon, struct sided_program *program)
 {
-	uint64_t started = program->is_missed ? 0 : session_process_start(program->pid);
+	uint64_t started = program->is_unrecorded ? 0 : session_process_start(program->pid);
 	struct session_entry *entry;
 
 	for (entry = daemon->sessions; entry && started; entry = entry->next) {
@@ -248,17 +248,17 @@ void workers_miss(struct daemon *daemon, struct program *program)
 				started < entry->absent ||
 				!is_in_scope(session_scope(daemon, entry), program->uid))
 			continue;
-		entry->nr_missed++;
-		program->is_missed = true;
+		entry->nr_unrecorded++;
+		program->is_unrecorded = true;
 	}
 }
 
-static void sided_worker_disconnect(struct daemon *daemon, struct worker *worker)
+static void sided_worker_disconnect(struct daemon *daemon, struct sided_worker *worker)
 {
 	if (!worker->entry->absent)
 		worker->entry->absent = ticks_since_boot();
 	loop_unwatch(daemon, &worker->watch);
-	loop_cancel(daemon, &worker->patience);
+	loop_cancel(daemon, &worker->timeout);
 	loop_cancel(daemon, &worker->restart);
 	frame_in_free(&worker->in);
 	frame_out_free(&worker->out);
@@ -270,7 +270,7 @@ static void sided_worker_disconnect(struct daemon *daemon, struct worker *worker
 	worker->process = -1;
 }
 
-static void worker_died(struct daemon *daemon, struct worker *worker)
+static void worker_died(struct daemon *daemon, struct sided_worker *worker)
 {
 	struct session_entry *entry = worker->entry;
 	struct control_error error;
@@ -298,12 +298,12 @@ static void set_error(struct session_entry *entry, const char *text)
 	entry->error = text ? strdup(text) : NULL;
 }
 
-static void opened(struct daemon *daemon, struct worker *worker, struct json_object *answer)
+static void opened(struct daemon *daemon, struct sided_worker *worker, struct json_object *answer)
 {
 	struct session_entry *entry = worker->entry;
 	struct control_error error;
 
-	loop_cancel(daemon, &worker->patience);
+	loop_cancel(daemon, &worker->timeout);
 	if (!json_answer(answer, &error)) {
 		bool again = entry->state == SESSION_LIVE;
 
@@ -323,7 +323,7 @@ static void opened(struct daemon *daemon, struct worker *worker, struct json_obj
 		ask_next(daemon, worker);
 		return;
 	}
-	say_about(daemon, entry->uid, "the session %s cannot be recorded: %s",
+	log_about(daemon, entry->uid, "the session %s cannot be recorded: %s",
 			entry->definition->name, error.text);
 	set_error(entry, error.text);
 	sided_worker_disconnect(daemon, worker);
@@ -334,7 +334,7 @@ static void opened(struct daemon *daemon, struct worker *worker, struct json_obj
 }
 
 static void sided_worker_handle_answer(
-		struct daemon *daemon, struct worker *worker, struct json_object *answer)
+		struct daemon *daemon, struct sided_worker *worker, struct json_object *answer)
 {
 	struct control_error error;
 	struct session_entry *entry = worker->entry;
@@ -353,9 +353,9 @@ static void sided_worker_handle_answer(
 		ask_next(daemon, worker);
 }
 
-static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+static void worker_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
-	struct worker *worker = container_of(watch, struct worker, watch);
+	struct sided_worker *worker = container_of(watch, struct sided_worker, watch);
 	struct json_object *answer;
 	struct control_error error;
 	int ret;
@@ -372,7 +372,7 @@ static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 		json_object_put(answer);
 		return;
 	}
-	say_about(daemon, worker->entry->uid,
+	log_about(daemon, worker->entry->uid,
 			"the process %d that records the session %s has ended", worker->pid,
 			worker->entry->definition->name);
 	worker_kill(worker);
@@ -381,18 +381,18 @@ static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 
 /* ---- for the others ---- */
 
-static void worker_destroy(struct daemon *daemon, struct object *object)
+static void worker_destroy(struct daemon *daemon, struct sided_object *object)
 {
-	struct worker *worker = container_of(object, struct worker, object);
+	struct sided_worker *worker = container_of(object, struct sided_worker, object);
 
 	ref_set(daemon, worker->entry, NULL);
 	free(worker);
 }
 
 /* The worker of a session whose process is away and not yet coming. */
-static struct worker *get_worker(struct daemon *daemon, struct session_entry *entry)
+static struct sided_worker *get_worker(struct daemon *daemon, struct session_entry *entry)
 {
-	struct worker *worker = entry->worker;
+	struct sided_worker *worker = entry->worker;
 
 	if (worker)
 		return worker;
@@ -400,7 +400,7 @@ static struct worker *get_worker(struct daemon *daemon, struct session_entry *en
 	if (!worker)
 		return NULL;
 	object_init(&worker->object, worker_destroy);
-	worker->watch.owner = worker->restart.owner = worker->patience.owner = &worker->object;
+	worker->watch.owner = worker->restart.owner = worker->timeout.owner = &worker->object;
 	worker->watch.fd = worker->process = -1;
 	ref_set(daemon, worker->entry, entry);
 	worker->end = &worker->calls;
@@ -411,7 +411,7 @@ static struct worker *get_worker(struct daemon *daemon, struct session_entry *en
 
 void worker_start(struct daemon *daemon, struct session_entry *entry)
 {
-	struct worker *worker = get_worker(daemon, entry);
+	struct sided_worker *worker = get_worker(daemon, entry);
 
 	if (worker && worker->state == WORKER_AWAY && !entry->absent)
 		entry->absent = ticks_since_boot();
@@ -420,10 +420,10 @@ void worker_start(struct daemon *daemon, struct session_entry *entry)
 }
 
 void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
-		unsigned int timeout_ms, worker_done *done, struct object *user)
+		unsigned int timeout_ms, worker_done *done, struct sided_object *user)
 {
-	struct worker *worker = get_worker(daemon, entry);
-	struct call *call = calloc(1, sizeof(*call));
+	struct sided_worker *worker = get_worker(daemon, entry);
+	struct worker_call *call = calloc(1, sizeof(*call));
 	struct control_error error;
 
 	if (!worker || !call || !request) {
@@ -433,7 +433,7 @@ void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_
 		done(daemon, entry, user, NULL, &error);
 		return;
 	}
-	*call = (struct call){
+	*call = (struct worker_call){
 			.request = request, .timeout_ms = timeout_ms, .done = done, .user = user};
 	object_get(user);
 	*worker->end = call;
@@ -444,7 +444,7 @@ void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_
 
 void worker_close(struct daemon *daemon, struct session_entry *entry)
 {
-	struct worker *worker = entry->worker;
+	struct sided_worker *worker = entry->worker;
 	struct control_error error;
 
 	if (!worker)
@@ -466,12 +466,12 @@ bool worker_is_ready(const struct session_entry *entry)
 
 bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
 {
-	struct worker *worker = entry->worker;
+	struct sided_worker *worker = entry->worker;
 	struct json_object *request;
 	bool done;
 
 	/* Programs may bring more than it takes; who gets no answer comes again. */
-	if (!worker_is_ready(entry) || worker->out.size > LIMIT_PASSED)
+	if (!worker_is_ready(entry) || worker->out.size > LIMIT_QUEUED)
 		return false;
 	request = json_object_new_object();
 	done = json_put_text(request, "verb", "connection") &&

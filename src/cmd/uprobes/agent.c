@@ -35,12 +35,12 @@ agent_lost_fn *agent_find_lost(void)
 	return lost;
 }
 
-void agent_tell_changes(void (*tell)(bool after))
+void agent_notify_changes(void (*notify)(bool after))
 {
 	void *symbol = uprobes_agent_find_symbol("side_agent_on_change");
-	void (*ask)(void (*tell)(bool after));
+	void (*ask)(void (*notify)(bool after));
 
 	memcpy(&ask, &symbol, sizeof(symbol));
 	if (ask)
-		ask(tell);
+		ask(notify);
 }

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 /* Somebody who asked waits, too. */
-#define PATIENCE_S 5
+#define TIMEOUT_S 5
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
-static enum change now;
+static enum uprobes_change_state now;
 static pthread_t answers;
 static pid_t answers_tid;
 
@@ -28,7 +28,7 @@ static void uprobes_change_notify_kernel(bool after)
 	/* In an event of our own, which has come across it. */
 	if (pthread_equal(pthread_self(), answers))
 		return;
-	until = clock_timespec_from_ns(clock_realtime_ns() + PATIENCE_S * CLOCK_NS_PER_S);
+	until = clock_timespec_from_ns(clock_realtime_ns() + TIMEOUT_S * CLOCK_NS_PER_S);
 	pthread_mutex_lock(&lock);
 	now = after ? CHANGE_ENDS : CHANGE_BEGINS;
 	if (!syscall(SYS_tgkill, getpid(), answers_tid, CHANGE_SIGNAL))
@@ -43,12 +43,12 @@ void change_open(void)
 {
 	answers = pthread_self();
 	answers_tid = gettid();
-	agent_tell_changes(uprobes_change_notify_kernel);
+	agent_notify_changes(uprobes_change_notify_kernel);
 }
 
-enum change change_take(void)
+enum uprobes_change_state change_take(void)
 {
-	enum change taken;
+	enum uprobes_change_state taken;
 
 	pthread_mutex_lock(&lock);
 	taken = now;

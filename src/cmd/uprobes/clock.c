@@ -8,7 +8,7 @@
 static struct ring_clock_sample before, middle, now;
 static int kind = -1; /* enum ring_clock; which it is takes a system call */
 
-void clock_look(void)
+void clock_check(void)
 {
 	struct ring_clock_sample sample;
 

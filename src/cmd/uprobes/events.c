@@ -12,14 +12,14 @@
 
 #define OWN_FIELDS 3 /* pid, tid, comm */
 
-struct event {
+struct uprobes_event {
 	struct side_builder *builder;
 	uint16_t labels[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
 	struct probe_table_nest nest; /* of the fields behind ours */
 };
 
-struct events {
-	struct event **of_table;
+struct uprobes_events {
+	struct uprobes_event **of_table;
 	uint32_t nr_tables, *nr_of_table;
 	struct side_builder *hello, *lost;
 	uint16_t lost_label, hello_label;
@@ -29,13 +29,13 @@ struct events {
 
 /* ---- descriptions ---- */
 
-static bool has_field(const struct probe_table *table, const struct probe_table_event *said,
+static bool has_field(const struct probe_table *table, const struct probe_table_event *described,
 		const char *name)
 {
 	struct probe_table_field field;
 
-	for (uint32_t i = 0; i < said->nr_fields; i++) {
-		probe_table_field(table, said, i, &field);
+	for (uint32_t i = 0; i < described->nr_fields; i++) {
+		probe_table_field(table, described, i, &field);
 		if (!strcmp(field.name, name))
 			return true;
 	}
@@ -44,61 +44,62 @@ static bool has_field(const struct probe_table *table, const struct probe_table_
 
 /* Fields of the probe keep their names, ours make way. */
 static void uprobes_event_add_own_fields(struct side_builder *builder,
-		const struct probe_table *table, const struct probe_table_event *said,
+		const struct probe_table *table, const struct probe_table_event *described,
 		const char *name, struct side_builder_type *type)
 {
 	char text[32];
 
 	(void)snprintf(text, sizeof(text), "%s", name);
-	if (has_field(table, said, text))
+	if (has_field(table, described, text))
 		(void)snprintf(text, sizeof(text), "hit_%s", name);
 	(void)side_builder_add_field(builder, NULL, text, type);
 }
 
-static int uprobes_event_make(struct events *events, const struct probe_table *table,
-		uint32_t index, struct event *event)
+static int uprobes_event_make(struct uprobes_events *events, const struct probe_table *table,
+		uint32_t index, struct uprobes_event *event)
 {
 	const struct side_event_description *description;
 	const struct side_event_field *fields;
 	uint8_t inside[PROBE_TABLE_FIELDS_MAX];
-	struct probe_table_event said;
+	struct probe_table_event described;
 	struct side_builder *builder;
 
-	probe_table_event(table, index, &said);
-	builder = side_builder_create(said.provider, said.name,
-			said.loglevel > SIDE_LOGLEVEL_DEBUG ? SIDE_LOGLEVEL_DEBUG : said.loglevel,
+	probe_table_event(table, index, &described);
+	builder = side_builder_create(described.provider, described.name,
+			described.loglevel > SIDE_LOGLEVEL_DEBUG ? SIDE_LOGLEVEL_DEBUG
+								 : described.loglevel,
 			0);
 	if (!builder)
 		return -ENOMEM;
 	event->builder = builder;
-	uprobes_event_add_own_fields(builder, table, &said, "pid",
+	uprobes_event_add_own_fields(builder, table, &described, "pid",
 			side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
-	uprobes_event_add_own_fields(builder, table, &said, "tid",
+	uprobes_event_add_own_fields(builder, table, &described, "tid",
 			side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
-	uprobes_event_add_own_fields(builder, table, &said, "comm",
+	uprobes_event_add_own_fields(builder, table, &described, "comm",
 			side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST));
-	for (uint32_t i = 0; i < said.nr_fields; i++) {
+	for (uint32_t i = 0; i < described.nr_fields; i++) {
 		struct probe_table_field field;
 
-		probe_table_field(table, &said, i, &field);
+		probe_table_field(table, &described, i, &field);
 		inside[i] = (uint8_t)probe_table_inside(&field);
 	}
-	probe_table_nest(&event->nest, inside, said.nr_fields);
-	probe_table_describe(builder, table, &said);
+	probe_table_nest(&event->nest, inside, described.nr_fields);
+	probe_table_describe(builder, table, &described);
 	if (side_builder_register(builder) != SIDE_ERROR_OK)
 		return -EPROTO;
 	description = side_builder_description(builder);
 	fields = side_array_elements(&description->fields);
 	for (uint32_t i = 0; i < OWN_FIELDS; i++)
 		event->labels[i] = fields[i].side_type.type.v;
-	probe_table_labels(table, &said, fields + OWN_FIELDS, event->labels + OWN_FIELDS);
+	probe_table_labels(table, &described, fields + OWN_FIELDS, event->labels + OWN_FIELDS);
 	if (!*events->name)
-		(void)snprintf(events->name, sizeof(events->name), "%.250s:%.300s", said.provider,
-				said.name);
+		(void)snprintf(events->name, sizeof(events->name), "%.250s:%.300s",
+				described.provider, described.name);
 	return 0;
 }
 
-static int make_events(struct events *events, const struct global *global)
+static int make_events(struct uprobes_events *events, const struct global *global)
 {
 	int ret = 0;
 
@@ -106,7 +107,7 @@ static int make_events(struct events *events, const struct global *global)
 		const struct probe_table *table = global_table(global, i);
 		uint32_t nr = probe_table_nr_events(table);
 
-		events->of_table[i] = calloc(nr + 1u, sizeof(struct event));
+		events->of_table[i] = calloc(nr + 1u, sizeof(struct uprobes_event));
 		if (!events->of_table[i])
 			return -ENOMEM;
 		events->nr_of_table[i] = nr;
@@ -124,12 +125,12 @@ static uint16_t uprobes_event_find_label(const struct side_builder *builder, uin
 	return fields[index].side_type.type.v;
 }
 
-/* `way` and `why` are the former names of `method` and `reason`. They are deprecated: the next release does not have them. */
+/* `backend` and `why` are the former names of `method` and `reason`. They are deprecated: the next release does not have them. */
 static const char *const hello_fields[] = {"method", "reason", "way", "why"};
 #define NR_HELLO (sizeof(hello_fields) / sizeof(hello_fields[0]))
 
 /* Events about side-uprobes itself. */
-static int make_others(struct events *events)
+static int make_others(struct uprobes_events *events)
 {
 	char provider[256], name[320];
 
@@ -153,9 +154,10 @@ static int make_others(struct events *events)
 	return 0;
 }
 
-int events_open(const struct global *global, struct events **result, struct global_error *error)
+int events_open(const struct global *global, struct uprobes_events **result,
+		struct global_error *error)
 {
-	struct events *events = calloc(1, sizeof(*events));
+	struct uprobes_events *events = calloc(1, sizeof(*events));
 	int ret = -ENOMEM;
 
 	if (events) {
@@ -175,7 +177,7 @@ int events_open(const struct global *global, struct events **result, struct glob
 	return ret;
 }
 
-void events_close(struct events *events)
+void events_close(struct uprobes_events *events)
 {
 	if (!events)
 		return;
@@ -192,7 +194,7 @@ void events_close(struct events *events)
 	free(events);
 }
 
-bool events_wanted(const struct events *events)
+bool events_wanted(const struct uprobes_events *events)
 {
 	for (uint32_t i = 0; i < events->nr_tables; i++)
 		for (uint32_t j = 0; j < events->nr_of_table[i]; j++)
@@ -201,7 +203,7 @@ bool events_wanted(const struct events *events)
 	return false;
 }
 
-const char *events_name(const struct events *events)
+const char *events_name(const struct uprobes_events *events)
 {
 	return events->name;
 }
@@ -209,40 +211,40 @@ const char *events_name(const struct events *events)
 /* ---- calls ---- */
 
 static void uprobes_event_emit(
-		const struct side_builder *builder, struct side_arg *cells, uint32_t nr)
+		const struct side_builder *builder, struct side_arg *args, uint32_t nr)
 {
 	struct side_arg_vec arguments = {.len = nr};
 
-	side_ptr_set(arguments.sav, cells);
+	side_ptr_set(arguments.sav, args);
 	side_call(side_builder_state(builder), &arguments);
 }
 
-void events_hello(const struct events *events, const char *method, const char *reason)
+void events_hello(const struct uprobes_events *events, const char *method, const char *reason)
 {
-	struct side_arg cells[NR_HELLO] = {{.flags = 0}};
+	struct side_arg args[NR_HELLO] = {{.flags = 0}};
 
 	if (!side_builder_enabled(events->hello))
 		return;
 	for (size_t i = 0; i < NR_HELLO; i++) {
-		cells[i].type.v = events->hello_label;
-		side_ptr_set(cells[i].u.side_static.string_value, i % 2 ? reason : method);
+		args[i].type.v = events->hello_label;
+		side_ptr_set(args[i].u.side_static.string_value, i % 2 ? reason : method);
 	}
-	uprobes_event_emit(events->hello, cells, NR_HELLO);
+	uprobes_event_emit(events->hello, args, NR_HELLO);
 }
 
-void events_lost(const struct events *events, uint64_t lost)
+void events_lost(const struct uprobes_events *events, uint64_t lost)
 {
 	agent_lost_fn *count_lost = agent_find_lost();
-	struct side_arg cell = {.flags = 0};
+	struct side_arg arg = {.flags = 0};
 
 	/* Which of the events they were the kernel does not say, nor on which CPU. */
 	if (count_lost)
 		count_lost(side_builder_description(events->lost), false, 0, lost);
 	if (!side_builder_enabled(events->lost))
 		return;
-	cell.type.v = events->lost_label;
-	cell.u.side_static.integer_value.side_u64 = lost;
-	uprobes_event_emit(events->lost, &cell, 1);
+	arg.type.v = events->lost_label;
+	arg.u.side_static.integer_value.side_u64 = lost;
+	uprobes_event_emit(events->lost, &arg, 1);
 }
 
 static uint64_t uprobes_event_field_number(
@@ -263,7 +265,7 @@ static uint64_t uprobes_event_field_number(
 
 /* A value in memory that stays as it is during the call. */
 static void uprobes_event_fill_field(const struct global_hit *hit, const struct global_field *field,
-		struct side_arg *cell)
+		struct side_arg *arg)
 {
 	static const uint64_t none;
 	uint64_t value = field->source == GLOBAL_FUNCTION ? 0
@@ -273,43 +275,43 @@ static void uprobes_event_fill_field(const struct global_hit *hit, const struct 
 	if (probe_field_is_several(&field->field)) {
 		if ((int64_t)value <= 0)
 			at = (const unsigned char *)&none;
-		side_ptr_set(cell->u.side_static.side_vla_gather.ptr, at);
-		side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, at);
+		side_ptr_set(arg->u.side_static.side_vla_gather.ptr, at);
+		side_ptr_set(arg->u.side_static.side_vla_gather.length_ptr, at);
 		return;
 	}
 	switch (field->field.type) {
 	case PROBE_FIELD_STRING:
-		side_ptr_set(cell->u.side_static.string_value,
+		side_ptr_set(arg->u.side_static.string_value,
 				field->source == GLOBAL_FUNCTION ? (const void *)hit->side->function
 						: (int64_t)value > 0 ? (const void *)(at + 8)
 								     : (const void *)"");
 		break;
 	case PROBE_FIELD_BOOL:
-		cell->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
+		arg->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
 		break;
-	default: cell->u.side_static.integer_value.side_u64 = value; break;
+	default: arg->u.side_static.integer_value.side_u64 = value; break;
 	}
 }
 
 /* The label is that of the value. */
 static void uprobes_event_fill_optional(const struct global_hit *hit, uint32_t index,
-		struct side_arg *cell, struct side_arg_optional *optional)
+		struct side_arg *arg, struct side_arg_optional *optional)
 {
-	optional->side_static.type = cell->type;
+	optional->side_static.type = arg->type;
 	optional->side_static.flags = 0;
 	uprobes_event_fill_field(hit, &hit->side->fields[index], &optional->side_static);
 	optional->selector = hit->unreadable >> index & 1 ? SIDE_OPTIONAL_DISABLED
 							  : SIDE_OPTIONAL_ENABLED;
-	cell->type.v = SIDE_TYPE_OPTIONAL;
-	side_ptr_set(cell->u.side_static.side_optional, optional);
+	arg->type.v = SIDE_TYPE_OPTIONAL;
+	side_ptr_set(arg->u.side_static.side_optional, optional);
 }
 
 void events_hit(void *user, const struct global_hit *hit)
 {
-	struct events *events = user;
+	struct uprobes_events *events = user;
 	const struct global_side *side = hit->side;
-	const struct event *event = &events->of_table[side->table][side->event];
-	struct side_arg cells[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
+	const struct uprobes_event *event = &events->of_table[side->table][side->event];
+	struct side_arg args[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
 	const struct ring_replay replay = {.ticks = clock_ticks(hit->time), .cpu = hit->cpu};
 	struct side_arg_vec members[PROBE_TABLE_FIELDS_MAX];
 	struct side_arg_optional guards[PROBE_TABLE_FIELDS_MAX];
@@ -317,34 +319,34 @@ void events_hit(void *user, const struct global_hit *hit)
 	if (!side_builder_enabled(event->builder))
 		return;
 	for (uint32_t i = 0; i < OWN_FIELDS; i++) {
-		cells[i].type.v = event->labels[i];
-		cells[i].flags = 0;
+		args[i].type.v = event->labels[i];
+		args[i].flags = 0;
 	}
 	for (uint32_t i = 0; i < side->nr_fields; i++) {
-		struct side_arg *cell = &cells[OWN_FIELDS + event->nest.cell[i]];
+		struct side_arg *arg = &args[OWN_FIELDS + event->nest.arg[i]];
 
-		cell->type.v = event->labels[OWN_FIELDS + i];
-		cell->flags = 0;
+		arg->type.v = event->labels[OWN_FIELDS + i];
+		arg->flags = 0;
 		if (side->fields[i].field.guarded) {
-			uprobes_event_fill_optional(hit, i, cell, &guards[i]);
+			uprobes_event_fill_optional(hit, i, arg, &guards[i]);
 			continue;
 		}
 		if (side->fields[i].field.type != PROBE_FIELD_STRUCT) {
-			uprobes_event_fill_field(hit, &side->fields[i], cell);
+			uprobes_event_fill_field(hit, &side->fields[i], arg);
 			continue;
 		}
-		side_ptr_set(members[i].sav, &cells[OWN_FIELDS + event->nest.first[i]]);
+		side_ptr_set(members[i].sav, &args[OWN_FIELDS + event->nest.first[i]]);
 		members[i].len = event->nest.number[i];
-		side_ptr_set(cell->u.side_static.side_struct, &members[i]);
+		side_ptr_set(arg->u.side_static.side_struct, &members[i]);
 	}
-	cells[0].u.side_static.integer_value.side_u64 = hit->pid;
-	cells[1].u.side_static.integer_value.side_u64 = hit->tid;
-	side_ptr_set(cells[2].u.side_static.string_value, (const void *)hit->comm);
+	args[0].u.side_static.integer_value.side_u64 = hit->pid;
+	args[1].u.side_static.integer_value.side_u64 = hit->tid;
+	side_ptr_set(args[2].u.side_static.string_value, (const void *)hit->comm);
 	if (!events->replay)
 		events->replay = agent_find_replay();
 	if (events->replay)
 		events->replay(&replay);
-	uprobes_event_emit(event->builder, cells, OWN_FIELDS + event->nest.nr_top);
+	uprobes_event_emit(event->builder, args, OWN_FIELDS + event->nest.nr_top);
 	if (events->replay)
 		events->replay(NULL);
 }

@@ -36,9 +36,9 @@
 #define TABLES_MAX 64
 #define TURN_MS 10
 #define BATCH_NS 2000000 /* hits that come together are read together */
-#define LOOK_NS 1000000000
+#define POLL_NS 1000000000
 
-struct work {
+struct uprobes_work {
 	struct global_options options;
 	int tables[TABLES_MAX];
 	const char *session, *preload; /* preload: of the command */
@@ -50,7 +50,7 @@ struct work {
 
 	struct rlimit files; /* as the command is to have them */
 	struct global *global;
-	struct events *events;
+	struct uprobes_events *events;
 	int epoll, signals, process; /* process: that is watched alone, or -1 */
 	pid_t child;
 	int status; /* to end with */
@@ -69,15 +69,15 @@ static bool uprobes_add_number(uint32_t *list, uint32_t *nr, const char *text)
 	return true;
 }
 
-static bool take_way(struct work *work, const char *text)
+static bool uprobes_take_backend(struct uprobes_work *work, const char *text)
 {
-	for (int way = 0; way < GLOBAL_WAYS; way++)
-		if (!strcmp(text, global_way_name((enum global_way)way)))
-			work->options.way = way;
-	return work->options.way >= 0;
+	for (int backend = 0; backend < GLOBAL_NR_BACKENDS; backend++)
+		if (!strcmp(text, global_backend_name((enum global_backend)backend)))
+			work->options.backend = backend;
+	return work->options.backend >= 0;
 }
 
-static bool uprobes_load_table(struct work *work, const char *text)
+static bool uprobes_load_table(struct uprobes_work *work, const char *text)
 {
 	int fd = atoi(text);
 
@@ -87,7 +87,7 @@ static bool uprobes_load_table(struct work *work, const char *text)
 	return true;
 }
 
-static bool uprobes_parse_option(struct work *work, const char *name, const char *text)
+static bool uprobes_parse_option(struct uprobes_work *work, const char *name, const char *text)
 {
 	struct global_filter *filter = &work->options.filter;
 
@@ -104,7 +104,7 @@ static bool uprobes_parse_option(struct work *work, const char *name, const char
 	else if (!strcmp(name, "--comm") && filter->nr_comms < GLOBAL_FILTER_MAX)
 		memcpy(filter->comms[filter->nr_comms++], text, strnlen(text, 15));
 	else if (!strcmp(name, "--by"))
-		return take_way(work, text);
+		return uprobes_take_backend(work, text);
 	else if (!strcmp(name, "--ring"))
 		work->options.ring_size = (uint32_t)strtoul(text, NULL, 10);
 	else if (!strcmp(name, "--session"))
@@ -122,7 +122,7 @@ static bool uprobes_parse_option(struct work *work, const char *name, const char
 	return true;
 }
 
-static bool take_flag(struct work *work, const char *name)
+static bool take_flag(struct uprobes_work *work, const char *name)
 {
 	bool *flag = !strcmp(name, "--system")     ? &work->system
 			: !strcmp(name, "--quiet") ? &work->common.quiet
@@ -134,16 +134,16 @@ static bool take_flag(struct work *work, const char *name)
 	return flag;
 }
 
-static bool uprobes_parse_args(struct work *work, char **words)
+static bool uprobes_parse_args(struct uprobes_work *work, char **argv)
 {
-	for (words++; *words && strcmp(*words, "--") != 0; words++) {
-		if (take_flag(work, *words))
+	for (argv++; *argv && strcmp(*argv, "--") != 0; argv++) {
+		if (take_flag(work, *argv))
 			continue;
-		if (!words[1] || !uprobes_parse_option(work, words[0], words[1]))
+		if (!argv[1] || !uprobes_parse_option(work, argv[0], argv[1]))
 			return false;
-		words++;
+		argv++;
 	}
-	work->command = *words && words[1] ? words + 1 : NULL;
+	work->command = *argv && argv[1] ? argv + 1 : NULL;
 	if (work->ready >= 0)
 		(void)fcntl(work->ready, F_SETFD, FD_CLOEXEC);
 	return work->options.nr_tables > 0 || (work->end && work->session);
@@ -181,7 +181,7 @@ static char **make_environment(const char *before, char **preload)
 }
 
 /* Ways without uprobe_multi need a descriptor for each place, and many systems begin with 1024. */
-static void uprobes_raise_file_limit(struct work *work)
+static void uprobes_raise_file_limit(struct uprobes_work *work)
 {
 	struct rlimit raised;
 
@@ -194,7 +194,7 @@ static void uprobes_raise_file_limit(struct work *work)
 }
 
 /* By posix_spawn(): a fork would be one more process that has our events. */
-static int start_command(struct work *work)
+static int start_command(struct uprobes_work *work)
 {
 	char *preload = NULL, **environment;
 	posix_spawnattr_t attributes;
@@ -220,11 +220,11 @@ static int start_command(struct work *work)
 	if (!code)
 		return 0;
 	work->child = 0;
-	return say_error(code == ENOENT ? COMMAND_NOT_FOUND : COMMAND_NOT_EXECUTABLE, NULL,
+	return message_error(code == ENOENT ? COMMAND_NOT_FOUND : COMMAND_NOT_EXECUTABLE, NULL,
 			"cannot run %.256s: %s", work->command[0], strerror(code));
 }
 
-static void look_at_command(struct work *work)
+static void uprobes_check_command(struct uprobes_work *work)
 {
 	int status;
 
@@ -233,8 +233,8 @@ static void look_at_command(struct work *work)
 	work->status = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_SIGNAL + WTERMSIG(status);
 	/* As `side record` does. */
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGPIPE)
-		say_note("%.256s was ended by signal %d (%s%s)", work->command[0], WTERMSIG(status),
-				strsignal(WTERMSIG(status)),
+		message_note("%.256s was ended by signal %d (%s%s)", work->command[0],
+				WTERMSIG(status), strsignal(WTERMSIG(status)),
 				WCOREDUMP(status) ? ", core dumped" : "");
 	work->child = 0;
 	work->over = true;
@@ -242,11 +242,11 @@ static void look_at_command(struct work *work)
 
 /* ---- turns ---- */
 
-static void read_hits(struct work *work, bool last)
+static void read_hits(struct uprobes_work *work, bool last)
 {
 	uint64_t lost;
 
-	clock_look();
+	clock_check();
 	global_read(work->global, last, events_hit, work->events, &lost);
 	if (lost > work->lost)
 		events_lost(work->events, lost - work->lost);
@@ -254,18 +254,20 @@ static void read_hits(struct work *work, bool last)
 }
 
 /* Of the way that was left, and why it was that one. */
-static int say_watch_error(const struct work *work, const struct global_error *error)
+static int uprobes_print_watch_error(
+		const struct uprobes_work *work, const struct global_error *error)
 {
 	const char *why = global_why(work->global);
 	enum command_status status = error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
-	const char *mend = *error->mend ? error->mend : NULL;
+	const char *hint = *error->hint ? error->hint : NULL;
 
-	return *why ? say_error(status, mend, "%s: %s; %s",
-				      global_way_name(global_used(work->global)), error->text, why)
-		    : say_error(status, mend, "%s", error->text);
+	return *why ? message_error(status, hint, "%s: %s; %s",
+				      global_backend_name(global_used(work->global)), error->text,
+				      why)
+		    : message_error(status, hint, "%s", error->text);
 }
 
-static int uprobes_enable_probes(struct work *work, bool on)
+static int uprobes_enable_probes(struct uprobes_work *work, bool on)
 {
 	struct global_error error = {.text = ""};
 	int ret;
@@ -277,10 +279,10 @@ static int uprobes_enable_probes(struct work *work, bool on)
 	if (!on)
 		read_hits(work, true);
 	work->on = on && !ret;
-	return ret ? say_watch_error(work, &error) : 0;
+	return ret ? uprobes_print_watch_error(work, &error) : 0;
 }
 
-static void uprobes_setup_signals(struct work *work)
+static void uprobes_setup_signals(struct uprobes_work *work)
 {
 	struct signalfd_siginfo info;
 
@@ -296,12 +298,12 @@ static void uprobes_setup_signals(struct work *work)
 }
 
 /* Nobody listens: has the session been stopped, or does it not want us any more? */
-static void uprobes_check_session(struct work *work)
+static void uprobes_check_session(struct uprobes_work *work)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	/* Of an event that others have, too, it is no news when one process is not meant any more. */
-	if (!work->session || (work->on && work->process < 0) || now - work->looked < LOOK_NS)
+	if (!work->session || (work->on && work->process < 0) || now - work->looked < POLL_NS)
 		return;
 	work->looked = now;
 	if (!wanted_by_session(work->session, work->system, events_name(work->events),
@@ -310,7 +312,7 @@ static void uprobes_check_session(struct work *work)
 }
 
 /* What it has hit stands in the buffer. */
-static void uprobes_check_process(struct work *work)
+static void uprobes_check_process(struct uprobes_work *work)
 {
 	struct pollfd ended = {.fd = work->process, .events = POLLIN};
 
@@ -319,7 +321,7 @@ static void uprobes_check_process(struct work *work)
 }
 
 /* In the trace, too: a session's recorder has nobody who reads what it says. */
-static void look_at_files(struct work *work, uint64_t now)
+static void uprobes_check_files(struct uprobes_work *work, uint64_t now)
 {
 	const char *path;
 
@@ -330,13 +332,13 @@ static void look_at_files(struct work *work, uint64_t now)
 		(void)snprintf(text, sizeof(text),
 				"%.300s has been replaced: what starts now runs another file, where nothing is watched",
 				path);
-		say_note("%s; set the probes again", text);
-		events_hello(work->events, global_way_name(global_used(work->global)), text);
+		message_note("%s; set the probes again", text);
+		events_hello(work->events, global_backend_name(global_used(work->global)), text);
 	}
 }
 
 /* What was hit before a change is still recorded as before it. */
-static void uprobes_apply_change(struct work *work)
+static void uprobes_apply_change(struct uprobes_work *work)
 {
 	switch (change_take()) {
 	case CHANGE_BEGINS:
@@ -349,7 +351,7 @@ static void uprobes_apply_change(struct work *work)
 	change_done();
 }
 
-static void uprobes_run_once(struct work *work)
+static void uprobes_run_once(struct uprobes_work *work)
 {
 	const struct timespec batch = {.tv_nsec = BATCH_NS};
 	struct epoll_event ready;
@@ -358,7 +360,7 @@ static void uprobes_run_once(struct work *work)
 			ready.data.fd != work->signals)
 		(void)nanosleep(&batch, NULL);
 	uprobes_setup_signals(work);
-	look_at_command(work);
+	uprobes_check_command(work);
 	uprobes_check_process(work);
 	if (work->session)
 		uprobes_apply_change(work);
@@ -375,13 +377,13 @@ static void uprobes_run_once(struct work *work)
 		read_hits(work, false);
 	if (work->until && clock_monotonic_ns() >= work->until)
 		work->over = true;
-	if (clock_monotonic_ns() - work->looked_at_files >= LOOK_NS)
-		look_at_files(work, clock_monotonic_ns());
+	if (clock_monotonic_ns() - work->looked_at_files >= POLL_NS)
+		uprobes_check_files(work, clock_monotonic_ns());
 }
 
 /* ---- life ---- */
 
-static int uprobes_block_signals(struct work *work)
+static int uprobes_block_signals(struct uprobes_work *work)
 {
 	sigset_t set;
 
@@ -397,14 +399,14 @@ static int uprobes_block_signals(struct work *work)
 	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
 }
 
-static int uprobes_listen_to(struct work *work, int fd)
+static int uprobes_listen_to(struct uprobes_work *work, int fd)
 {
 	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static int uprobes_open_probes(struct work *work)
+static int uprobes_open_probes(struct uprobes_work *work)
 {
 	struct global_error error = {.text = "out of memory"};
 	int ret = global_open(&work->options, &work->global, &error);
@@ -417,35 +419,35 @@ static int uprobes_open_probes(struct work *work)
 	}
 	if (!ret)
 		ret = uprobes_listen_to(work, work->signals);
-	return ret ? say_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-				     *error.mend ? error.mend : NULL, "%s", error.text)
+	return ret ? message_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+				     *error.hint ? error.hint : NULL, "%s", error.text)
 		   : 0;
 }
 
 /* So many, given back one by one, take half a minute. */
-#define PLACES_SLOW 500
+#define LOCATIONS_SLOW 500
 
-static void say_way(const struct work *work)
+static void uprobes_print_backend(const struct uprobes_work *work)
 {
-	uint32_t places = global_nr_sides(work->global);
-	enum global_way way = global_used(work->global);
+	uint32_t locations = global_nr_sides(work->global);
+	enum global_backend backend = global_used(work->global);
 
-	say_note("%" PRIu32 " location%s watched by %s%s%s%s", places,
-			places == 1 ? " is" : "s are", global_way_name(way),
+	message_note("%" PRIu32 " location%s watched by %s%s%s%s", locations,
+			locations == 1 ? " is" : "s are", global_backend_name(backend),
 			*global_why(work->global) ? " (" : "", global_why(work->global),
 			*global_why(work->global) ? ")" : "");
-	if (way != GLOBAL_MULTI && places > PLACES_SLOW)
-		say_note("at the end the kernel removes them one by one, in up to a tenth of a second each");
+	if (backend != GLOBAL_MULTI && locations > LOCATIONS_SLOW)
+		message_note("at the end the kernel removes them one by one, in up to a tenth of a second each");
 }
 
 /* Whoever waits goes on, and we belong to nobody's terminal. */
-static void uprobes_notify_ready(struct work *work)
+static void uprobes_notify_ready(struct uprobes_work *work)
 {
 	int nothing;
 
 	/* Of one process it was said before. */
 	if (work->process < 0)
-		say_way(work);
+		uprobes_print_backend(work);
 	if (work->ready < 0)
 		return;
 	fflush(stderr);
@@ -459,26 +461,27 @@ static void uprobes_notify_ready(struct work *work)
 	close(work->ready);
 }
 
-static int uprobes_start(struct work *work)
+static int uprobes_start(struct uprobes_work *work)
 {
 	int status = uprobes_open_probes(work);
 
 	if (status)
 		return status;
-	clock_look();
+	clock_check();
 	if (work->session &&
 			!wanted_take_turn(work->session, work->system, events_name(work->events),
 					work->options.process))
-		return say_error(COMMAND_FAILED, NULL, "another recorder of %.256s does not end",
+		return message_error(COMMAND_FAILED, NULL,
+				"another recorder of %.256s does not end",
 				events_name(work->events));
 	/* A daemon comes with the first event; a recording without one begins when there is something to record. */
 	if (work->session)
-		events_hello(work->events, global_way_name(global_used(work->global)),
+		events_hello(work->events, global_backend_name(global_used(work->global)),
 				global_why(work->global));
 	/* Also when nobody listens yet: whoever asked wants to know whether it can be done. */
 	status = uprobes_enable_probes(work, true);
 	if (!status && !work->session)
-		events_hello(work->events, global_way_name(global_used(work->global)),
+		events_hello(work->events, global_backend_name(global_used(work->global)),
 				global_why(work->global));
 	if (!status && work->session)
 		change_open();
@@ -491,20 +494,20 @@ static int uprobes_start(struct work *work)
 	return status;
 }
 
-static int end_other(struct work *work)
+static int end_other(struct uprobes_work *work)
 {
 	bool ended = wanted_take_turn(
 			work->session, work->system, work->end, work->options.process);
 
 	if (!ended)
-		return say_error(COMMAND_FAILED, NULL, "another recorder of %.256s does not end",
-				work->end);
+		return message_error(COMMAND_FAILED, NULL,
+				"another recorder of %.256s does not end", work->end);
 	wanted_end_turn();
 	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
 }
 
 /* Closes the lock last: the recorder that waits for it must not find other resources of this one. */
-static void end_work(const struct work *work)
+static void end_work(const struct uprobes_work *work)
 {
 	const int descriptors[] = {work->epoll, work->signals, work->process};
 
@@ -519,18 +522,18 @@ static void end_work(const struct work *work)
 
 int main(__attribute__((unused)) int argc, char **argv)
 {
-	struct work work = {.options = {.way = -1},
+	struct uprobes_work work = {.options = {.backend = -1},
 			.ready = -1,
 			.epoll = -1,
 			.signals = -1,
 			.process = -1};
 
-	say_start(&work.common, NULL);
+	output_start(&work.common, NULL);
 	work.options.tables = work.tables;
 	if (!uprobes_parse_args(&work, argv))
-		return say_error(COMMAND_USAGE, "see `side help probes`",
+		return message_error(COMMAND_USAGE, "see `side help probes`",
 				"this program is a part of side, which runs it by itself");
-	say_start(&work.common, NULL);
+	output_start(&work.common, NULL);
 	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
 	if (work.end)
 		return end_other(&work);
@@ -540,16 +543,16 @@ int main(__attribute__((unused)) int argc, char **argv)
 		work.process = (int)syscall(SYS_pidfd_open, work.options.process, 0);
 	uprobes_raise_file_limit(&work);
 	work.status = uprobes_block_signals(&work)
-			? say_error(COMMAND_FAILED, NULL, "cannot wait for signals")
+			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals")
 			: uprobes_start(&work);
 	if (!work.status) {
 		while (!work.over)
 			uprobes_run_once(&work);
-		look_at_files(&work, 0);
+		uprobes_check_files(&work, 0);
 		(void)uprobes_enable_probes(&work, false);
 		if (work.lost)
-			say_note("%" PRIu64
-				 " hits found no room in the kernel's buffer and are lost",
+			message_note("%" PRIu64
+				     " hits found no room in the kernel's buffer and are lost",
 					work.lost);
 	}
 	end_work(&work);

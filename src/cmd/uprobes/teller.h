@@ -20,21 +20,21 @@ typedef void agent_lost_fn(const struct side_event_description *event, bool name
 		uint64_t count);
 agent_lost_fn *agent_find_lost(void);
 /* Called in another thread before the agent changes what is recorded, and after it. */
-void agent_tell_changes(void (*tell)(bool after));
+void agent_notify_changes(void (*notify)(bool after));
 
 /* Before a number of records: as exact as can be for what happened lately. */
-void clock_look(void);
+void clock_check(void);
 uint64_t clock_ticks(uint64_t monotonic_ns);
 
 /*
  * change.c: a change waits until change_done() has been called, so that hits from before it are said as what they were, and places are
  * watched when whoever asked for it goes on.
  */
-enum change { CHANGE_NONE, CHANGE_BEGINS, CHANGE_ENDS };
+enum uprobes_change_state { CHANGE_NONE, CHANGE_BEGINS, CHANGE_ENDS };
 /* In the thread that will answer, and that gets the signal, which it blocks, when there is one. */
 #define CHANGE_SIGNAL SIGUSR1
 void change_open(void);
-enum change change_take(void);
+enum uprobes_change_state change_take(void);
 void change_done(void);
 
 #endif /* CMD_UPROBES_TELLER_H */

@@ -18,18 +18,19 @@
 #include "cmd/uprobes/teller.h"
 #include "probe/uprobe/global.h"
 
-struct events;
+struct uprobes_events;
 
 /* 0, or -errno and *error. */
-int events_open(const struct global *global, struct events **events, struct global_error *error);
-void events_close(struct events *events);
+int events_open(const struct global *global, struct uprobes_events **events,
+		struct global_error *error);
+void events_close(struct uprobes_events *events);
 /* Is somebody listening? */
-bool events_wanted(const struct events *events);
+bool events_wanted(const struct uprobes_events *events);
 /* One that says how the kernel watches: which also has a daemon come that has not yet. */
-void events_hello(const struct events *events, const char *method, const char *reason);
-void events_lost(const struct events *events, uint64_t lost);
+void events_hello(const struct uprobes_events *events, const char *method, const char *reason);
+void events_lost(const struct uprobes_events *events, uint64_t lost);
 /* The name of the first event. */
-const char *events_name(const struct events *events);
+const char *events_name(const struct uprobes_events *events);
 global_hit_fn events_hit; /* user: struct events */
 
 /* Has the session an event of that name, or such a probe in that process (0: none)? False also if there is no such session, or no daemon. */

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 5000
+#define TIMEOUT_MS 5000
 #define TURN_MS 5000
 #define STEP_MS 10
 
@@ -90,7 +90,7 @@ bool wanted_by_session(const char *session, bool system, const char *event, pid_
 	if (ask_connect_silently(&ask, system, &error))
 		return false;
 	request = control_request("status", session);
-	if (request && !control_call(ask.client, request, PATIENCE_MS, &answer, &error)) {
+	if (request && !control_call(ask.client, request, TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
 			struct json_object *one = json_object_array_get_idx(sessions, i);
@@ -163,7 +163,7 @@ void wanted_end_turn(void)
 bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process)
 {
 	int fd = open_lock(session, system, event, process);
-	pid_t told = 0, holder;
+	pid_t asked = 0, holder;
 
 	if (fd < 0)
 		return false;
@@ -175,8 +175,8 @@ bool wanted_take_turn(const char *session, bool system, const char *event, pid_t
 			return true;
 		}
 		holder = lock_holder(fd);
-		if (holder > 0 && holder != told && end_holder(fd, holder))
-			told = holder;
+		if (holder > 0 && holder != asked && end_holder(fd, holder))
+			asked = holder;
 		usleep(STEP_MS * 1000);
 	}
 	close(fd);

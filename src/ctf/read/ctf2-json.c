@@ -7,7 +7,7 @@
 /* A field class takes four levels; field classes may be nested 512 deep. */
 #define JSON_DEPTH_MAX 2200
 
-struct parser {
+struct ctf2_json_parser {
 	struct ctf_arena *arena;
 	const char *at;
 	const char *end;
@@ -16,9 +16,9 @@ struct parser {
 	struct json_error *error;
 };
 
-static struct json *parse_value(struct parser *p);
+static struct ctf2_json *parse_value(struct ctf2_json_parser *p);
 
-static void *json_fail(struct parser *p, const char *why)
+static void *json_fail(struct ctf2_json_parser *p, const char *why)
 {
 	if (!p->error->at) {
 		p->error->why = why;
@@ -27,7 +27,7 @@ static void *json_fail(struct parser *p, const char *why)
 	return NULL;
 }
 
-static void *json_alloc(struct parser *p, size_t size)
+static void *json_alloc(struct ctf2_json_parser *p, size_t size)
 {
 	void *memory;
 
@@ -37,7 +37,7 @@ static void *json_alloc(struct parser *p, size_t size)
 	return memory ? memory : json_fail(p, NULL);
 }
 
-static void skip_space(struct parser *p)
+static void skip_space(struct ctf2_json_parser *p)
 {
 	while (p->at < p->end &&
 			(*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t'))
@@ -45,7 +45,7 @@ static void skip_space(struct parser *p)
 }
 
 /* The next character that is no white space, 0 at the end. */
-static char ctf2_json_peek(struct parser *p)
+static char ctf2_json_peek(struct ctf2_json_parser *p)
 {
 	skip_space(p);
 	return p->at < p->end ? *p->at : '\0';
@@ -53,7 +53,7 @@ static char ctf2_json_peek(struct parser *p)
 
 /* ---- strings ---- */
 
-static bool parse_hex(struct parser *p, unsigned int *code)
+static bool parse_hex(struct ctf2_json_parser *p, unsigned int *code)
 {
 	*code = 0;
 	if (p->end - p->at < 4)
@@ -94,7 +94,7 @@ static char *ctf2_json_write_utf8(char *to, unsigned int code)
 }
 
 /* Behind a backslash and 'u': one code point, of two escapes if need be. */
-static bool parse_escaped_code(struct parser *p, unsigned int *code)
+static bool parse_escaped_code(struct ctf2_json_parser *p, unsigned int *code)
 {
 	const char *second;
 	unsigned int low;
@@ -115,7 +115,7 @@ static bool parse_escaped_code(struct parser *p, unsigned int *code)
 	return true;
 }
 
-static bool parse_escape(struct parser *p, char **to)
+static bool parse_escape(struct ctf2_json_parser *p, char **to)
 {
 	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
 	unsigned int code;
@@ -139,7 +139,7 @@ static bool parse_escape(struct parser *p, char **to)
 }
 
 /* At the quote. The text is never longer than its source: U+FFFD takes 3 bytes, \u0000 six. */
-static const char *ctf2_json_parse_string(struct parser *p)
+static const char *ctf2_json_parse_string(struct ctf2_json_parser *p)
 {
 	const char *begin = ++p->at, *scan = begin;
 	char *text, *to;
@@ -166,12 +166,12 @@ static const char *ctf2_json_parse_string(struct parser *p)
 
 /* ---- numbers ---- */
 
-static bool ctf2_json_is_digit(const struct parser *p)
+static bool ctf2_json_is_digit(const struct ctf2_json_parser *p)
 {
 	return p->at < p->end && *p->at >= '0' && *p->at <= '9';
 }
 
-static bool skip_digits(struct parser *p)
+static bool skip_digits(struct ctf2_json_parser *p)
 {
 	bool some = ctf2_json_is_digit(p);
 
@@ -180,7 +180,7 @@ static bool skip_digits(struct parser *p)
 	return some;
 }
 
-static bool ctf2_json_parse_number(struct parser *p, struct json *value)
+static bool ctf2_json_parse_number(struct ctf2_json_parser *p, struct ctf2_json *value)
 {
 	bool fits = true;
 
@@ -220,7 +220,7 @@ static bool ctf2_json_parse_number(struct parser *p, struct json *value)
 
 /* ---- values ---- */
 
-static bool parse_word(struct parser *p, const char *word)
+static bool parse_word(struct ctf2_json_parser *p, const char *word)
 {
 	size_t size = strlen(word);
 
@@ -230,9 +230,9 @@ static bool parse_word(struct parser *p, const char *word)
 	return true;
 }
 
-static bool parse_inner(struct parser *p, struct json *value, char close)
+static bool parse_inner(struct ctf2_json_parser *p, struct ctf2_json *value, char close)
 {
-	struct json **link = &value->first;
+	struct ctf2_json **link = &value->first;
 
 	p->at++;
 	if (ctf2_json_peek(p) == close) {
@@ -268,9 +268,9 @@ static bool parse_inner(struct parser *p, struct json *value, char close)
 	return true;
 }
 
-static struct json *parse_value(struct parser *p)
+static struct ctf2_json *parse_value(struct ctf2_json_parser *p)
 {
-	struct json *value = json_alloc(p, sizeof(*value));
+	struct ctf2_json *value = json_alloc(p, sizeof(*value));
 	bool good;
 
 	if (!value)
@@ -309,17 +309,17 @@ static struct json *parse_value(struct parser *p)
 	return good ? value : json_fail(p, "a value is missing");
 }
 
-struct json *json_parse(struct ctf_arena *arena, const char *text, size_t size, size_t memory_max,
-		struct json_error *error)
+struct ctf2_json *json_parse(struct ctf_arena *arena, const char *text, size_t size,
+		size_t memory_max, struct json_error *error)
 {
-	struct parser parser = {
+	struct ctf2_json_parser parser = {
 			.arena = arena,
 			.at = text,
 			.end = text + size,
 			.memory_max = memory_max,
 			.error = error,
 	};
-	struct json *value;
+	struct ctf2_json *value;
 
 	*error = (struct json_error){0};
 	value = parse_value(&parser);
@@ -328,13 +328,13 @@ struct json *json_parse(struct ctf_arena *arena, const char *text, size_t size, 
 	return value;
 }
 
-const struct json *json_member(const struct json *object, const char *key)
+const struct ctf2_json *json_member(const struct ctf2_json *object, const char *key)
 {
-	const struct json *found = NULL;
+	const struct ctf2_json *found = NULL;
 
 	if (!object || object->kind != JSON_OBJECT)
 		return NULL;
-	for (const struct json *member = object->first; member; member = member->next) {
+	for (const struct ctf2_json *member = object->first; member; member = member->next) {
 		if (strcmp(member->key, key) == 0)
 			found = member;
 	}

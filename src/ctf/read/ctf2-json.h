@@ -21,15 +21,15 @@ enum json_kind {
 	JSON_OBJECT,
 };
 
-struct json {
+struct ctf2_json {
 	enum json_kind kind;
 	bool negative;  /* JSON_INTEGER: number is two's complement. */
 	uint32_t count; /* JSON_ARRAY, JSON_OBJECT. */
 	uint64_t number;
-	const char *text;   /* JSON_STRING: UTF-8; U+0000 and lone surrogates become U+FFFD. */
-	const char *key;    /* In an object. */
-	struct json *first; /* JSON_ARRAY, JSON_OBJECT. */
-	struct json *next;
+	const char *text;        /* JSON_STRING: UTF-8; U+0000 and lone surrogates become U+FFFD. */
+	const char *key;         /* In an object. */
+	struct ctf2_json *first; /* JSON_ARRAY, JSON_OBJECT. */
+	struct ctf2_json *next;
 	const char *begin; /* The source. */
 	const char *end;
 };
@@ -44,10 +44,10 @@ struct json_error {
  * One value with nothing but white space around it. memory_max bounds the arena. Returns NULL
  * with *error set; why is NULL without memory.
  */
-struct json *json_parse(struct ctf_arena *arena, const char *text, size_t size, size_t memory_max,
-		struct json_error *error);
+struct ctf2_json *json_parse(struct ctf_arena *arena, const char *text, size_t size,
+		size_t memory_max, struct json_error *error);
 
 /* A member of an object (the last one of a name), or NULL; NULL also for what is no object. */
-const struct json *json_member(const struct json *object, const char *key);
+const struct ctf2_json *json_member(const struct ctf2_json *object, const char *key);
 
 #endif /* CTF_CTF2_JSON_H */

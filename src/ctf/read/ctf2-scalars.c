@@ -39,7 +39,7 @@ struct ctf_type *ctf2_new_type(struct ctf2_reader *r, enum ctf_kind kind, uint32
 	return type;
 }
 
-uint32_t ctf2_align(struct ctf2_reader *r, const struct json *json, const char *key)
+uint32_t ctf2_align(struct ctf2_reader *r, const struct ctf2_json *json, const char *key)
 {
 	uint64_t align = ctf2_number(r, json, key, 1);
 
@@ -55,7 +55,7 @@ static bool ctf2_scalar_is_keyword(const char *text, const char *word)
 	return text && strcmp(text, word) == 0;
 }
 
-static bool parse_integer(const struct json *json, __int128 *number)
+static bool parse_integer(const struct ctf2_json *json, __int128 *number)
 {
 	if (!json || json->kind != JSON_INTEGER)
 		return false;
@@ -63,7 +63,7 @@ static bool parse_integer(const struct json *json, __int128 *number)
 	return true;
 }
 
-bool ctf2_bounds(struct ctf2_reader *r, const struct json *json, struct ctf2_bounds *bounds)
+bool ctf2_bounds(struct ctf2_reader *r, const struct ctf2_json *json, struct ctf2_bounds *bounds)
 {
 	bool good = json->kind == JSON_ARRAY && json->count == 2 &&
 			parse_integer(json->first, &bounds->begin) &&
@@ -87,7 +87,7 @@ static bool ctf2_scalar_clip_range(struct ctf2_bounds *bounds, bool is_signed, u
 }
 
 /* {"label": [[1, 2], …], …} of integers and bit maps. */
-static void ctf2_scalar_parse_labels(struct ctf2_reader *r, const struct json *json,
+static void ctf2_scalar_parse_labels(struct ctf2_reader *r, const struct ctf2_json *json,
 		struct ctf_type *type, bool is_signed, unsigned int size)
 {
 	uint32_t count = 0;
@@ -96,12 +96,13 @@ static void ctf2_scalar_parse_labels(struct ctf2_reader *r, const struct json *j
 		ctf2_error(r, "the labels of an integer must be an object");
 		return;
 	}
-	for (const struct json *label = json->first; label; label = label->next)
+	for (const struct ctf2_json *label = json->first; label; label = label->next)
 		count += label->count;
 	type->labels = ctf2_alloc(r, count, sizeof(*type->labels));
-	for (const struct json *label = json->first; label && !r->failed; label = label->next) {
+	for (const struct ctf2_json *label = json->first; label && !r->failed;
+			label = label->next) {
 		const char *text = ctf2_copy(r, label->key);
-		const struct json *range = label->kind == JSON_ARRAY ? label->first : NULL;
+		const struct ctf2_json *range = label->kind == JSON_ARRAY ? label->first : NULL;
 
 		if (label->kind != JSON_ARRAY)
 			ctf2_error(r, "the ranges of a label must be an array");
@@ -137,9 +138,9 @@ static const struct {
 		{"event-record-class-id", CTF_ROLE_EVENT_ID, CTF_SCOPE_EVENT_HEADER},
 };
 
-enum ctf_role ctf2_roles(struct ctf2_reader *r, const struct json *json, struct ctf_type *type)
+enum ctf_role ctf2_roles(struct ctf2_reader *r, const struct ctf2_json *json, struct ctf_type *type)
 {
-	const struct json *list = json_member(json, "roles");
+	const struct ctf2_json *list = json_member(json, "roles");
 	unsigned int best = sizeof(roles) / sizeof(roles[0]);
 
 	if (!list)
@@ -148,7 +149,7 @@ enum ctf_role ctf2_roles(struct ctf2_reader *r, const struct json *json, struct 
 		ctf2_error(r, "the roles of a field must be an array");
 		return CTF_ROLE_NONE;
 	}
-	for (const struct json *role = list->first; role; role = role->next) {
+	for (const struct ctf2_json *role = list->first; role; role = role->next) {
 		if (role->kind != JSON_STRING) {
 			ctf2_error(r, "a role must be a text");
 			return CTF_ROLE_NONE;
@@ -165,7 +166,7 @@ enum ctf_role ctf2_roles(struct ctf2_reader *r, const struct json *json, struct 
 	return best < sizeof(roles) / sizeof(roles[0]) ? roles[best].role : CTF_ROLE_NONE;
 }
 
-enum ctf_encoding ctf2_encoding(struct ctf2_reader *r, const struct json *json)
+enum ctf_encoding ctf2_encoding(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	static const char *const names[] = {
 			"utf-8", "utf-16le", "utf-16be", "utf-32le", "utf-32be"};
@@ -181,7 +182,7 @@ enum ctf_encoding ctf2_encoding(struct ctf2_reader *r, const struct json *json)
 
 /* ---- numbers ---- */
 
-static struct ctf_type *parse_fixed(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *parse_fixed(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_INTEGER, 1);
 	const char *order = ctf2_text(r, json, "byte-order");
@@ -207,7 +208,7 @@ static struct ctf_type *parse_fixed(struct ctf2_reader *r, const struct json *js
 	return type;
 }
 
-static uint8_t parse_base(struct ctf2_reader *r, const struct json *json)
+static uint8_t parse_base(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	uint64_t base = ctf2_number(r, json, "preferred-display-base", 10);
 
@@ -216,10 +217,10 @@ static uint8_t parse_base(struct ctf2_reader *r, const struct json *json)
 	return (uint8_t)base;
 }
 
-static void parse_integer_rest(struct ctf2_reader *r, const struct json *json,
+static void ctf2_scalar_parse_integer_remainder(struct ctf2_reader *r, const struct ctf2_json *json,
 		struct ctf_type *type, bool is_signed, enum ctf_role *role)
 {
-	const struct json *mappings = json_member(json, "mappings");
+	const struct ctf2_json *mappings = json_member(json, "mappings");
 
 	type->is_signed = is_signed;
 	type->base = parse_base(r, json);
@@ -231,18 +232,18 @@ static void parse_integer_rest(struct ctf2_reader *r, const struct json *json,
 		*role = ctf2_roles(r, json, type);
 }
 
-struct ctf_type *ctf2_fixed_integer(
-		struct ctf2_reader *r, const struct json *json, bool is_signed, enum ctf_role *role)
+struct ctf_type *ctf2_fixed_integer(struct ctf2_reader *r, const struct ctf2_json *json,
+		bool is_signed, enum ctf_role *role)
 {
 	struct ctf_type *type = parse_fixed(r, json);
 
 	if (type)
-		parse_integer_rest(r, json, type, is_signed, role);
+		ctf2_scalar_parse_integer_remainder(r, json, type, is_signed, role);
 	return type;
 }
 
-struct ctf_type *ctf2_variable_integer(
-		struct ctf2_reader *r, const struct json *json, bool is_signed, enum ctf_role *role)
+struct ctf_type *ctf2_variable_integer(struct ctf2_reader *r, const struct ctf2_json *json,
+		bool is_signed, enum ctf_role *role)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_INTEGER, 8);
 
@@ -250,11 +251,11 @@ struct ctf_type *ctf2_variable_integer(
 		return NULL;
 	type->leb128 = true;
 	type->size = 64;
-	parse_integer_rest(r, json, type, is_signed, role);
+	ctf2_scalar_parse_integer_remainder(r, json, type, is_signed, role);
 	return type;
 }
 
-struct ctf_type *ctf2_boolean(struct ctf2_reader *r, const struct json *json)
+struct ctf_type *ctf2_boolean(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_type *type = parse_fixed(r, json);
 
@@ -272,7 +273,8 @@ struct ctf_type *ctf2_boolean(struct ctf2_reader *r, const struct json *json)
 }
 
 /* A bit map is an integer to everybody who does not ask for the names of the bits. */
-struct ctf_type *ctf2_bits(struct ctf2_reader *r, const struct json *json, const struct json *flags)
+struct ctf_type *ctf2_bits(
+		struct ctf2_reader *r, const struct ctf2_json *json, const struct ctf2_json *flags)
 {
 	struct ctf_type *type = parse_fixed(r, json);
 
@@ -286,7 +288,7 @@ struct ctf_type *ctf2_bits(struct ctf2_reader *r, const struct json *json, const
 	return type;
 }
 
-struct ctf_type *ctf2_float(struct ctf2_reader *r, const struct json *json)
+struct ctf_type *ctf2_float(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_type *type = parse_fixed(r, json);
 

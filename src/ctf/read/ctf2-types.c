@@ -12,7 +12,7 @@
 #include "ctf/read/ctf2-types.h"
 
 static struct ctf_type *parse_class(
-		struct ctf2_reader *r, const struct json *json, enum ctf_role *role);
+		struct ctf2_reader *r, const struct ctf2_json *json, enum ctf_role *role);
 
 static bool ctf2_type_is_keyword(const char *text, const char *word)
 {
@@ -44,10 +44,10 @@ static int parse_origin(struct ctf2_reader *r, const char *text)
 
 /* `null` behind a name takes the name back; what is left begins with them. */
 static struct ctf_location *parse_location(
-		struct ctf2_reader *r, const struct json *json, const char *key)
+		struct ctf2_reader *r, const struct ctf2_json *json, const char *key)
 {
-	const struct json *object = json_member(json, key);
-	const struct json *path = json_member(object, "path");
+	const struct ctf2_json *object = json_member(json, key);
+	const struct ctf2_json *path = json_member(object, "path");
 	struct ctf_location *location = ctf2_alloc(r, 1, sizeof(*location));
 	enum ctf_scope scope;
 
@@ -58,7 +58,7 @@ static struct ctf_location *parse_location(
 	location->origin = parse_origin(r, ctf2_text(r, object, "origin"));
 	scope = location->origin < 0 ? r->scope : (enum ctf_scope)location->origin;
 	location->path = ctf2_alloc(r, path->count, sizeof(*location->path));
-	for (const struct json *step = path->first; step && !r->failed; step = step->next) {
+	for (const struct ctf2_json *step = path->first; step && !r->failed; step = step->next) {
 		if (step->kind == JSON_STRING)
 			location->path[location->count++] =
 					ctf2_tree_name(r, step->text, ctf2_is_event_scope(scope));
@@ -72,15 +72,15 @@ static struct ctf_location *parse_location(
 	return r->failed ? NULL : location;
 }
 
-static uint32_t count_ranges(const struct json *json)
+static uint32_t count_ranges(const struct ctf2_json *json)
 {
 	return json && json->kind == JSON_ARRAY ? json->count : 0;
 }
 
-static void parse_ranges(struct ctf2_reader *r, const struct json *json, uint32_t option,
+static void parse_ranges(struct ctf2_reader *r, const struct ctf2_json *json, uint32_t option,
 		struct ctf_location *location)
 {
-	const struct json *range = json && json->kind == JSON_ARRAY ? json->first : NULL;
+	const struct ctf2_json *range = json && json->kind == JSON_ARRAY ? json->first : NULL;
 
 	if (!range)
 		ctf2_error(r, "an option has no selector-field-ranges");
@@ -105,14 +105,14 @@ static void ctf2_type_set_depth(
 }
 
 /* A field class with a name: a member or an option. */
-static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct json *json, const char *name,
-		struct ctf_type *holder, struct ctf_member *member)
+static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct ctf2_json *json,
+		const char *name, struct ctf_type *holder, struct ctf_member *member)
 {
 	enum ctf_role role = CTF_ROLE_NONE;
-	const struct json *class = json_member(json, "field-class");
-	const struct json *attributes =
+	const struct ctf2_json *class = json_member(json, "field-class");
+	const struct ctf2_json *attributes =
 			json_member(json_member(json, "attributes"), "babeltrace.org,2020");
-	const struct json *hidden = json_member(attributes, "is-key-only");
+	const struct ctf2_json *hidden = json_member(attributes, "is-key-only");
 	struct ctf_type *type;
 
 	if (!class) {
@@ -128,9 +128,9 @@ static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct json *jso
 	return !r->failed;
 }
 
-static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const struct ctf2_json *json)
 {
-	const struct json *list = json_member(json, "member-classes");
+	const struct ctf2_json *list = json_member(json, "member-classes");
 	struct ctf_type *type =
 			ctf2_new_type(r, CTF_STRUCT, ctf2_align(r, json, "minimum-alignment"));
 
@@ -139,7 +139,7 @@ static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const stru
 	if (list && list->kind != JSON_ARRAY)
 		return ctf2_error(r, "the members of a structure must be an array");
 	type->members = ctf2_alloc(r, list ? list->count : 0, sizeof(*type->members));
-	for (const struct json *item = list ? list->first : NULL; item && !r->failed;
+	for (const struct ctf2_json *item = list ? list->first : NULL; item && !r->failed;
 			item = item->next) {
 		const char *name = ctf2_text(r, item, "name");
 
@@ -155,10 +155,10 @@ static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const stru
 }
 
 /* A static one has a length, a dynamic one tells where it stands. */
-static struct ctf_type *ctf2_type_new_array(struct ctf2_reader *r, const struct json *json,
+static struct ctf_type *ctf2_type_new_array(struct ctf2_reader *r, const struct ctf2_json *json,
 		bool dynamic, struct ctf_type *element)
 {
-	const struct json *length = json_member(json, "length");
+	const struct ctf2_json *length = json_member(json, "length");
 	struct ctf_type *type;
 
 	if (!element)
@@ -177,10 +177,11 @@ static struct ctf_type *ctf2_type_new_array(struct ctf2_reader *r, const struct 
 	return type;
 }
 
-static struct ctf_type *parse_array(struct ctf2_reader *r, const struct json *json, bool dynamic)
+static struct ctf_type *parse_array(
+		struct ctf2_reader *r, const struct ctf2_json *json, bool dynamic)
 {
 	enum ctf_role role;
-	const struct json *class = json_member(json, "element-field-class");
+	const struct ctf2_json *class = json_member(json, "element-field-class");
 	uint32_t align = ctf2_align(r, json, "minimum-alignment");
 	struct ctf_type *type =
 			class ? ctf2_type_new_array(r, json, dynamic, parse_class(r, class, &role))
@@ -192,7 +193,7 @@ static struct ctf_type *parse_array(struct ctf2_reader *r, const struct json *js
 }
 
 static struct ctf_type *parse_bytes(
-		struct ctf2_reader *r, const struct json *json, bool dynamic, bool text)
+		struct ctf2_reader *r, const struct ctf2_json *json, bool dynamic, bool text)
 {
 	struct ctf_type *byte = ctf2_new_type(r, CTF_INTEGER, 8), *type;
 	const char *media = text ? NULL : ctf2_text(r, json, "media-type");
@@ -211,7 +212,7 @@ static struct ctf_type *parse_bytes(
 	return type;
 }
 
-static struct ctf_type *ctf2_type_parse_string(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *ctf2_type_parse_string(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_STRING, 8);
 
@@ -221,12 +222,12 @@ static struct ctf_type *ctf2_type_parse_string(struct ctf2_reader *r, const stru
 }
 
 /* Without ranges the selector is a boolean. */
-static struct ctf_type *parse_optional(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *parse_optional(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_VARIANT, 1),
 			*none = ctf2_new_type(r, CTF_STRUCT, 1);
 	struct ctf_location *location = parse_location(r, json, "selector-field-location");
-	const struct json *ranges = json_member(json, "selector-field-ranges");
+	const struct ctf2_json *ranges = json_member(json, "selector-field-ranges");
 
 	if (!type || !none || !location)
 		return NULL;
@@ -245,11 +246,11 @@ static struct ctf_type *parse_optional(struct ctf2_reader *r, const struct json 
 	return ctf2_type_parse_member(r, json, "some", type, &type->members[1]) ? type : NULL;
 }
 
-static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const struct json *json)
+static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_type *type = ctf2_new_type(r, CTF_VARIANT, 1);
 	struct ctf_location *location = parse_location(r, json, "selector-field-location");
-	const struct json *options = json_member(json, "options"), *option;
+	const struct ctf2_json *options = json_member(json, "options"), *option;
 	uint32_t ranges = 0;
 
 	if (!type || !location)
@@ -281,7 +282,7 @@ static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const str
 /* ---- all of them ---- */
 
 /* static-length-…, dynamic-length-…: arrays, strings and BLOBs. */
-static struct ctf_type *parse_length_class(struct ctf2_reader *r, const struct json *json,
+static struct ctf_type *parse_length_class(struct ctf2_reader *r, const struct ctf2_json *json,
 		const char *name, enum ctf_role *role)
 {
 	bool dynamic = *name == 'd';
@@ -303,10 +304,10 @@ static struct ctf_type *parse_length_class(struct ctf2_reader *r, const struct j
 	return type;
 }
 
-static struct ctf_type *parse_named_class(struct ctf2_reader *r, const struct json *json,
+static struct ctf_type *parse_named_class(struct ctf2_reader *r, const struct ctf2_json *json,
 		const char *name, enum ctf_role *role)
 {
-	const struct json *flags = json_member(json, "flags");
+	const struct ctf2_json *flags = json_member(json, "flags");
 
 	if (ctf2_type_is_keyword(name, "fixed-length-unsigned-integer"))
 		return ctf2_fixed_integer(r, json, false, role);
@@ -337,7 +338,7 @@ static struct ctf_type *parse_named_class(struct ctf2_reader *r, const struct js
 	return ctf2_error(r, "the field class \"%s\" is not known", name);
 }
 
-static const struct json *find_alias(const struct ctf2_reader *r, const char *name)
+static const struct ctf2_json *find_alias(const struct ctf2_reader *r, const char *name)
 {
 	for (const struct ctf2_alias *alias = r->aliases; alias; alias = alias->next) {
 		if (strcmp(alias->name, name) == 0)
@@ -348,7 +349,7 @@ static const struct json *find_alias(const struct ctf2_reader *r, const char *na
 
 /* An alias is read again wherever it is used; it knows only those before it, so this ends. */
 static struct ctf_type *parse_class(
-		struct ctf2_reader *r, const struct json *json, enum ctf_role *role)
+		struct ctf2_reader *r, const struct ctf2_json *json, enum ctf_role *role)
 {
 	struct ctf_type *type = NULL;
 	const char *name;
@@ -357,7 +358,7 @@ static struct ctf_type *parse_class(
 	if (++r->depth > CTF_DEPTH_MAX) {
 		ctf2_error(r, "field classes are nested deeper than %d", CTF_DEPTH_MAX);
 	} else if (json->kind == JSON_STRING) {
-		const struct json *class = find_alias(r, json->text);
+		const struct ctf2_json *class = find_alias(r, json->text);
 
 		type = class ? parse_class(r, class, role)
 			     : ctf2_error(r, "the field class alias \"%s\" is not known",
@@ -372,7 +373,7 @@ static struct ctf_type *parse_class(
 	return r->failed ? NULL : type;
 }
 
-struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct json *class,
+struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct ctf2_json *class,
 		enum ctf_scope scope, const struct ctf_clock *clock)
 {
 	enum ctf_role role;

@@ -17,24 +17,25 @@ char *ctf2_tree_name(struct ctf2_reader *r, const char *name, bool underscore);
 
 /* NULL after an error, like all that follow. */
 struct ctf_type *ctf2_new_type(struct ctf2_reader *r, enum ctf_kind kind, uint32_t align);
-uint32_t ctf2_align(struct ctf2_reader *r, const struct json *json, const char *key);
-bool ctf2_bounds(struct ctf2_reader *r, const struct json *json, struct ctf2_bounds *bounds);
-enum ctf_encoding ctf2_encoding(struct ctf2_reader *r, const struct json *json);
+uint32_t ctf2_align(struct ctf2_reader *r, const struct ctf2_json *json, const char *key);
+bool ctf2_bounds(struct ctf2_reader *r, const struct ctf2_json *json, struct ctf2_bounds *bounds);
+enum ctf_encoding ctf2_encoding(struct ctf2_reader *r, const struct ctf2_json *json);
 
 /*
  * What a field means. A role in a scope where it means nothing is passed over. When a field has
  * several, the first of the table counts: a total length is a content length, too.
  */
-enum ctf_role ctf2_roles(struct ctf2_reader *r, const struct json *json, struct ctf_type *type);
+enum ctf_role ctf2_roles(
+		struct ctf2_reader *r, const struct ctf2_json *json, struct ctf_type *type);
 
-struct ctf_type *ctf2_fixed_integer(struct ctf2_reader *r, const struct json *json, bool is_signed,
-		enum ctf_role *role);
-struct ctf_type *ctf2_variable_integer(struct ctf2_reader *r, const struct json *json,
+struct ctf_type *ctf2_fixed_integer(struct ctf2_reader *r, const struct ctf2_json *json,
 		bool is_signed, enum ctf_role *role);
-struct ctf_type *ctf2_boolean(struct ctf2_reader *r, const struct json *json);
+struct ctf_type *ctf2_variable_integer(struct ctf2_reader *r, const struct ctf2_json *json,
+		bool is_signed, enum ctf_role *role);
+struct ctf_type *ctf2_boolean(struct ctf2_reader *r, const struct ctf2_json *json);
 /* With or without names of bits. */
 struct ctf_type *ctf2_bits(
-		struct ctf2_reader *r, const struct json *json, const struct json *flags);
-struct ctf_type *ctf2_float(struct ctf2_reader *r, const struct json *json);
+		struct ctf2_reader *r, const struct ctf2_json *json, const struct ctf2_json *flags);
+struct ctf_type *ctf2_float(struct ctf2_reader *r, const struct ctf2_json *json);
 
 #endif /* CTF_CTF2_TYPES_H */

@@ -56,9 +56,9 @@ char *ctf2_copy(struct ctf2_reader *r, const char *text)
 	return copy;
 }
 
-const char *ctf2_text(struct ctf2_reader *r, const struct json *object, const char *key)
+const char *ctf2_text(struct ctf2_reader *r, const struct ctf2_json *object, const char *key)
 {
-	const struct json *value = json_member(object, key);
+	const struct ctf2_json *value = json_member(object, key);
 
 	if (!value)
 		return NULL;
@@ -68,10 +68,10 @@ const char *ctf2_text(struct ctf2_reader *r, const struct json *object, const ch
 }
 
 /* Signed ones come as two's complement. */
-static uint64_t any_number(
-		struct ctf2_reader *r, const struct json *object, const char *key, bool is_signed)
+static uint64_t any_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
+		bool is_signed)
 {
-	const struct json *value = json_member(object, key);
+	const struct ctf2_json *value = json_member(object, key);
 
 	if (!value)
 		return 0;
@@ -83,16 +83,16 @@ static uint64_t any_number(
 	return value->number;
 }
 
-uint64_t ctf2_number(struct ctf2_reader *r, const struct json *object, const char *key,
+uint64_t ctf2_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
 		uint64_t otherwise)
 {
 	return json_member(object, key) ? any_number(r, object, key, false) : otherwise;
 }
 
-void ctf2_check_extensions(struct ctf2_reader *r, const struct json *object)
+void ctf2_check_extensions(struct ctf2_reader *r, const struct ctf2_json *object)
 {
-	const struct json *extensions = json_member(object, "extensions");
-	const struct json *first = extensions ? extensions->first : NULL;
+	const struct ctf2_json *extensions = json_member(object, "extensions");
+	const struct ctf2_json *first = extensions ? extensions->first : NULL;
 
 	if (extensions && (extensions->kind != JSON_OBJECT || first))
 		ctf2_error(r, "it uses the extension \"%s\", which this version does not know",
@@ -119,9 +119,9 @@ static void *ctf2_read_grow_pointers(
 
 /* ---- preamble, trace, clocks, aliases ---- */
 
-static void read_preamble(struct ctf2_reader *r, const struct json *json)
+static void read_preamble(struct ctf2_reader *r, const struct ctf2_json *json)
 {
-	const struct json *uuid = json_member(json, "uuid");
+	const struct ctf2_json *uuid = json_member(json, "uuid");
 	struct ctf_trace_classes *classes = r->classes;
 	unsigned int at = 0;
 
@@ -136,7 +136,7 @@ static void read_preamble(struct ctf2_reader *r, const struct json *json)
 	r->has_preamble = true;
 	if (!uuid)
 		return;
-	for (const struct json *byte = uuid->first; byte && at < 16; byte = byte->next) {
+	for (const struct ctf2_json *byte = uuid->first; byte && at < 16; byte = byte->next) {
 		if (byte->kind == JSON_INTEGER && byte->number <= 255)
 			classes->trace.uuid[at++] = (uint8_t)byte->number;
 	}
@@ -146,7 +146,7 @@ static void read_preamble(struct ctf2_reader *r, const struct json *json)
 		classes->has_uuid = true;
 }
 
-static void read_environment(struct ctf2_reader *r, const struct json *json)
+static void read_environment(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_trace *trace = &r->classes->trace;
 
@@ -156,7 +156,8 @@ static void read_environment(struct ctf2_reader *r, const struct json *json)
 	}
 	r->classes->env = ctf2_alloc(r, json->count, sizeof(*r->classes->env));
 	trace->environment = r->classes->env;
-	for (const struct json *entry = json->first; entry && !r->failed; entry = entry->next) {
+	for (const struct ctf2_json *entry = json->first; entry && !r->failed;
+			entry = entry->next) {
 		struct ctf_environment *env = &r->classes->env[trace->environment_count];
 
 		if (entry->kind != JSON_STRING && entry->kind != JSON_INTEGER)
@@ -179,10 +180,10 @@ static void note_magic(struct ctf_trace_classes *classes)
 	}
 }
 
-static void read_trace(struct ctf2_reader *r, const struct json *json)
+static void read_trace(struct ctf2_reader *r, const struct ctf2_json *json)
 {
-	const struct json *header = json_member(json, "packet-header-field-class");
-	const struct json *environment = json_member(json, "environment");
+	const struct ctf2_json *header = json_member(json, "packet-header-field-class");
+	const struct ctf2_json *environment = json_member(json, "environment");
 	struct ctf_trace_classes *classes = r->classes;
 	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {0};
 
@@ -206,10 +207,10 @@ static void read_trace(struct ctf2_reader *r, const struct json *json)
 	note_magic(classes);
 }
 
-static void ctf2_read_clock(struct ctf2_reader *r, const struct json *json)
+static void ctf2_read_clock(struct ctf2_reader *r, const struct ctf2_json *json)
 {
-	const struct json *origin = json_member(json, "origin");
-	const struct json *offset = json_member(json, "offset-from-origin");
+	const struct ctf2_json *origin = json_member(json, "origin");
+	const struct ctf2_json *offset = json_member(json, "offset-from-origin");
 	const char *id = ctf2_text(r, json, "id"), *name = ctf2_text(r, json, "name");
 	const char *description = ctf2_text(r, json, "description");
 	struct ctf_trace_classes *classes = r->classes;
@@ -240,10 +241,11 @@ static void ctf2_read_clock(struct ctf2_reader *r, const struct json *json)
 }
 
 /* Returns whether it keeps the fragment's arena. */
-static bool read_alias(struct ctf2_reader *r, const struct json *json, struct ctf_arena *fragment)
+static bool read_alias(
+		struct ctf2_reader *r, const struct ctf2_json *json, struct ctf_arena *fragment)
 {
 	const char *name = ctf2_text(r, json, "name");
-	const struct json *class = json_member(json, "field-class");
+	const struct ctf2_json *class = json_member(json, "field-class");
 	struct ctf2_alias *alias = ctf2_alloc(r, 1, sizeof(*alias));
 
 	if (!name || !class)
@@ -257,7 +259,7 @@ static bool read_alias(struct ctf2_reader *r, const struct json *json, struct ct
 
 /* ---- data stream classes ---- */
 
-static const struct ctf_clock *default_clock(struct ctf2_reader *r, const struct json *json)
+static const struct ctf_clock *default_clock(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	const char *id = ctf2_text(r, json, "default-clock-class-id");
 
@@ -269,10 +271,10 @@ static const struct ctf_clock *default_clock(struct ctf2_reader *r, const struct
 }
 
 /* One scope, read and made ready; those before it stand in `scopes`. */
-static void read_scope(struct ctf2_reader *r, const struct json *json, const char *key,
+static void read_scope(struct ctf2_reader *r, const struct ctf2_json *json, const char *key,
 		struct ctf_type **scopes, enum ctf_scope scope, const struct ctf_clock *clock)
 {
-	const struct json *class = json_member(json, key);
+	const struct ctf2_json *class = json_member(json, key);
 
 	if (!class || r->failed)
 		return;
@@ -293,7 +295,7 @@ static void note_cpu(struct ctf_type *context)
 	}
 }
 
-static void read_stream(struct ctf2_reader *r, const struct json *json)
+static void read_stream(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_trace_classes *classes = r->classes;
 	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {
@@ -326,7 +328,7 @@ static void read_stream(struct ctf2_reader *r, const struct json *json)
 /* ---- event record classes ---- */
 
 /* On the scale of LTTng, -1 for none. */
-static int read_log_level(const struct json *attributes)
+static int read_log_level(const struct ctf2_json *attributes)
 {
 	static const char *const namespaces[] = {"babeltrace.org,2020", "lttng.org,2009"};
 	static const char *const levels[] = {"emergency", "alert", "critical", "error", "warning",
@@ -334,8 +336,8 @@ static int read_log_level(const struct json *attributes)
 			"debug:module", "debug:unit", "debug:function", "debug:line", "debug"};
 
 	for (unsigned int i = 0; i < 2; i++) {
-		const struct json *own = json_member(attributes, namespaces[i]);
-		const struct json *level = json_member(own, "log-level");
+		const struct ctf2_json *own = json_member(attributes, namespaces[i]);
+		const struct ctf2_json *level = json_member(own, "log-level");
 
 		for (int k = 0; level && level->kind == JSON_STRING && k < 15; k++) {
 			if (strcmp(level->text, levels[k]) == 0)
@@ -346,10 +348,10 @@ static int read_log_level(const struct json *attributes)
 }
 
 /* The description as it was written, {"side": {"event": {…}}}. */
-static void keep_description(
-		struct ctf2_reader *r, const struct json *attributes, struct ctf_event_class *event)
+static void keep_description(struct ctf2_reader *r, const struct ctf2_json *attributes,
+		struct ctf_event_class *event)
 {
-	const struct json *json = json_member(json_member(attributes, "side"), "event");
+	const struct ctf2_json *json = json_member(json_member(attributes, "side"), "event");
 	size_t size;
 	char *copy;
 
@@ -362,10 +364,10 @@ static void keep_description(
 	event->side_event = copy;
 }
 
-static void ctf2_read_event(struct ctf2_reader *r, const struct json *json)
+static void ctf2_read_event(struct ctf2_reader *r, const struct ctf2_json *json)
 {
 	struct ctf_trace_classes *classes = r->classes;
-	const struct json *attributes = json_member(json, "attributes");
+	const struct ctf2_json *attributes = json_member(json, "attributes");
 	const char *name = ctf2_text(r, json, "name");
 	struct ctf_event_class *event = ctf2_alloc(r, 1, sizeof(*event));
 	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {0};
@@ -407,11 +409,11 @@ static void ctf2_read_event(struct ctf2_reader *r, const struct json *json)
 
 /* Returns whether the arena is still needed. */
 static bool ctf2_read_object(
-		struct ctf2_reader *r, const struct json *json, struct ctf_arena *fragment)
+		struct ctf2_reader *r, const struct ctf2_json *json, struct ctf_arena *fragment)
 {
 	static const struct {
 		const char *type;
-		void (*read)(struct ctf2_reader *r, const struct json *json);
+		void (*read)(struct ctf2_reader *r, const struct ctf2_json *json);
 	} fragments[] = {
 			{"preamble", read_preamble},
 			{"trace-class", read_trace},
@@ -455,7 +457,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	struct json_error error;
-	struct json *json;
+	struct ctf2_json *json;
 
 	if (!arena) {
 		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");

@@ -9,7 +9,7 @@
 struct ctf2_alias {
 	struct ctf2_alias *next;
 	const char *name;
-	const struct json *class;
+	const struct ctf2_json *class;
 	struct ctf_arena *arena; /* Of the fragment. */
 };
 
@@ -44,15 +44,15 @@ void *ctf2_alloc(struct ctf2_reader *r, size_t count, size_t size);
 char *ctf2_copy(struct ctf2_reader *r, const char *text);
 
 /* A text or a number of an object: absent, `otherwise`; of another kind, an error. */
-const char *ctf2_text(struct ctf2_reader *r, const struct json *object, const char *key);
-uint64_t ctf2_number(struct ctf2_reader *r, const struct json *object, const char *key,
+const char *ctf2_text(struct ctf2_reader *r, const struct ctf2_json *object, const char *key);
+uint64_t ctf2_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
 		uint64_t otherwise);
 
 /* Nothing that changes decoding and that we do not know. */
-void ctf2_check_extensions(struct ctf2_reader *r, const struct json *object);
+void ctf2_check_extensions(struct ctf2_reader *r, const struct ctf2_json *object);
 
 /* The structure of a scope, NULL after an error. */
-struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct json *class,
+struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct ctf2_json *class,
 		enum ctf_scope scope, const struct ctf_clock *clock);
 
 #endif /* CTF_CTF2_READ_H */

@@ -115,23 +115,23 @@ static int fail_beyond(struct ctf_decoder *d, const char *why)
 /* Room for one more value. */
 static int ctf_decode_grow_values(struct ctf_decoder *d)
 {
-	uint32_t room = d->room ? d->room * 2 : 64;
+	uint32_t capacity = d->capacity ? d->capacity * 2 : 64;
 	struct ctf_value *values;
 
 	if (d->count >= CTF_VALUES_MAX)
 		return ctf_decode_set_error(d, "an event has too many values");
-	values = realloc(d->values, room * sizeof(*values));
+	values = realloc(d->values, capacity * sizeof(*values));
 	if (!values)
 		return -ENOMEM;
 	d->values = values;
-	d->room = room;
+	d->capacity = capacity;
 	return 0;
 }
 
 static inline int ctf_decode_add_value(struct ctf_decoder *d, const struct ctf_type *type,
 		const struct ctf_member *member, struct ctf_value **value)
 {
-	if (__builtin_expect(d->count == d->room, 0)) {
+	if (__builtin_expect(d->count == d->capacity, 0)) {
 		int ret = ctf_decode_grow_values(d);
 
 		if (ret)
@@ -288,7 +288,7 @@ static inline bool decode_fast(struct ctf_decoder *d, const struct ctf_member *m
 	uint64_t at = (d->at + 7) & ~UINT64_C(7), number;
 	struct ctf_value *value = &d->values[d->count];
 
-	if (!type->fast || member->role || d->count == d->room || at > d->end ||
+	if (!type->fast || member->role || d->count == d->capacity || at > d->end ||
 			d->end - at < type->size)
 		return false;
 	number = load_fast(d->base + at / 8, type->fast);

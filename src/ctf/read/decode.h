@@ -26,7 +26,7 @@ struct ctf_decoder {
 	uint64_t *slots;
 	struct ctf_value *values;
 	uint32_t count;
-	uint32_t room;
+	uint32_t capacity;
 	bool runs_clock; /* Integers that are mapped to a clock move it. */
 	uint64_t clock;
 	uint64_t event_id;

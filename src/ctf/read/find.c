@@ -14,7 +14,7 @@
 #define FIND_DEPTH_MAX 16
 #define FIND_SHOW_EACH 64
 
-struct search {
+struct ctf_trace_search {
 	ctf_found_trace *found;
 	void *context;
 	bool growing;
@@ -31,7 +31,7 @@ void ctf_reader_on_search(ctf_search_show *show)
 /* The name of a chunk until it is finished (recorder/rotation/rotate.c). */
 #define GROWING ".chunk-"
 
-static bool is_hidden(const struct search *search_for, const char *name)
+static bool is_hidden(const struct ctf_trace_search *search_for, const char *name)
 {
 	return *name == '.' &&
 			(!search_for->growing || strncmp(name, GROWING, strlen(GROWING)) != 0);
@@ -42,11 +42,11 @@ static int ctf_find_compare_names(const struct dirent **a, const struct dirent *
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int ctf_find_search_directory(struct search *search_for, int parent_fd, const char *name,
-		const char *path, unsigned int depth);
+static int ctf_find_search_directory(struct ctf_trace_search *search_for, int parent_fd,
+		const char *name, const char *path, unsigned int depth);
 
-static int search_inside(struct search *search_for, int fd, const char *path, struct dirent **names,
-		int count, unsigned int depth)
+static int search_inside(struct ctf_trace_search *search_for, int fd, const char *path,
+		struct dirent **names, int count, unsigned int depth)
 {
 	bool has_metadata = false;
 	int ret = 0;
@@ -71,8 +71,8 @@ static int search_inside(struct search *search_for, int fd, const char *path, st
 	return ret;
 }
 
-static int ctf_find_search_directory(struct search *search_for, int parent_fd, const char *name,
-		const char *path, unsigned int depth)
+static int ctf_find_search_directory(struct ctf_trace_search *search_for, int parent_fd,
+		const char *name, const char *path, unsigned int depth)
 {
 	int fd = openat(parent_fd, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
@@ -100,7 +100,8 @@ static int ctf_find_search_directory(struct search *search_for, int parent_fd, c
 int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context,
 		uint64_t *nr_directories)
 {
-	struct search search_for = {.found = found, .context = context, .growing = growing};
+	struct ctf_trace_search search_for = {
+			.found = found, .context = context, .growing = growing};
 	int ret = ctf_find_search_directory(&search_for, AT_FDCWD, dir, dir, 0);
 
 	if (nr_directories)

@@ -29,7 +29,7 @@ static bool is_recording(const struct ctf_reader *reader)
 		return true;
 	for (uint32_t i = 0; i < reader->trace_count; i++) {
 		const struct ctf_trace_classes *classes = reader->traces[i];
-		int kept = classes->place->fd;
+		int kept = classes->dir->fd;
 		int fd = kept >= 0 ? kept
 				   : open(classes->trace.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		bool locked = fd >= 0 ? ctf_is_locked(fd, "metadata", 0) : ctf_may_be_locked(errno);
@@ -77,7 +77,7 @@ static int ctf_follow_renew_metadata(
 		return ret == -ENOMEM ? ret : -EAGAIN;
 	}
 	classes->seen = seen;
-	classes->place = before->place;
+	classes->dir = before->dir;
 	classes->trace.index = index;
 	before->newer = classes;
 	before->older = reader->retired;
@@ -144,14 +144,14 @@ static int new_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 static bool ctf_follow_is_same_directory(
 		const struct ctf_trace_classes *classes, const struct stat *stat)
 {
-	return classes->place->device == stat->st_dev && classes->place->inode == stat->st_ino;
+	return classes->dir->device == stat->st_dev && classes->dir->inode == stat->st_ino;
 }
 
 static int ctf_follow_scan_trace(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
 	struct ctf_reader *reader = context;
-	struct stat *stats = ctf_reader_look(dir_fd, names, count);
+	struct stat *stats = ctf_reader_stat(dir_fd, names, count);
 	uint32_t index = 0;
 	struct stat self;
 	int ret = -ENOMEM;

@@ -23,7 +23,7 @@ static bool is_time(const struct ctf_type *option, unsigned int size)
 
 void ctf_fast_header_make(struct ctf_fast_header *fast, const struct ctf_type *header)
 {
-	const struct ctf_member *tag, *rest;
+	const struct ctf_member *tag, *remainder;
 	uint64_t known = 0;
 
 	*fast = (struct ctf_fast_header){.slot = -1};
@@ -31,18 +31,18 @@ void ctf_fast_header_make(struct ctf_fast_header *fast, const struct ctf_type *h
 			header->member_count != 2)
 		return;
 	tag = &header->members[0];
-	rest = &header->members[1];
+	remainder = &header->members[1];
 	if (!is_bits(tag->type) || tag->type->size > 6 || tag->type->clock ||
-			tag->role != CTF_ROLE_EVENT_ID || rest->type->kind != CTF_VARIANT ||
-			rest->type->slot != tag->slot)
+			tag->role != CTF_ROLE_EVENT_ID || remainder->type->kind != CTF_VARIANT ||
+			remainder->type->slot != tag->slot)
 		return;
 	fast->tag_bits = tag->type->size;
 	fast->slot = tag->slot;
 	/* Of several ranges that hold a tag the first one counts. */
-	for (uint32_t i = 0; i < rest->type->range_count; i++) {
-		const struct ctf_option_range *range = &rest->type->ranges[i];
-		bool usual = is_time(
-				rest->type->members[range->option].type, 32u - tag->type->size);
+	for (uint32_t i = 0; i < remainder->type->range_count; i++) {
+		const struct ctf_option_range *range = &remainder->type->ranges[i];
+		bool usual = is_time(remainder->type->members[range->option].type,
+				32u - tag->type->size);
 
 		for (uint64_t t = range->begin; t <= range->end && t >> tag->type->size == 0; t++) {
 			if (!(known >> t & 1) && usual)

@@ -21,7 +21,7 @@
 #define SNAPSHOT "snapshot-"
 #define NO_SNAPSHOT UINT64_MAX
 
-struct text {
+struct path_slice {
 	const char *begin;
 	size_t size;
 };
@@ -29,21 +29,21 @@ struct text {
 /* A stream that is a window, or may be: of a process in OUT, taken as number `rank`. */
 struct member {
 	struct ctf_stream_reader *stream;
-	struct text output; /* Of a snapshot: OUT; else the directory that holds the trace. */
-	struct text process;
-	struct text name;
+	struct path_slice output; /* Of a snapshot: OUT; else the directory that holds the trace. */
+	struct path_slice process;
+	struct path_slice name;
 	uint64_t rank;
 };
 
 /* ---- what belongs together ---- */
 
-static struct text ctf_overlap_path_tail(const char *path, size_t size)
+static struct path_slice ctf_overlap_path_tail(const char *path, size_t size)
 {
 	size_t begin = size;
 
 	while (begin && path[begin - 1] != '/')
 		begin--;
-	return (struct text){path + begin, size - begin};
+	return (struct path_slice){path + begin, size - begin};
 }
 
 static size_t without_slashes(const char *path, size_t size)
@@ -54,7 +54,7 @@ static size_t without_slashes(const char *path, size_t size)
 }
 
 /* "snapshot-3", "snapshot-3-server-4711-SIGSEGV": 3. */
-static uint64_t snapshot_number(struct text name)
+static uint64_t snapshot_number(struct path_slice name)
 {
 	const size_t prefix = strlen(SNAPSHOT);
 	uint64_t number = 0;
@@ -74,9 +74,9 @@ static struct member make_member(struct ctf_stream_reader *stream)
 	const char *path = stream->classes->trace.path, *zst = strstr(stream->info.name, ".zst");
 	struct member member = {.stream = stream, .rank = NO_SNAPSHOT};
 	size_t size = without_slashes(path, strlen(path));
-	struct text parent;
+	struct path_slice parent;
 
-	member.name = (struct text){stream->info.name,
+	member.name = (struct path_slice){stream->info.name,
 			zst ? (size_t)(zst - stream->info.name) : strlen(stream->info.name)};
 	member.process = ctf_overlap_path_tail(path, size);
 	size = without_slashes(path, size - member.process.size);
@@ -84,11 +84,11 @@ static struct member make_member(struct ctf_stream_reader *stream)
 	member.rank = snapshot_number(parent);
 	if (member.rank != NO_SNAPSHOT)
 		size = without_slashes(path, size - parent.size);
-	member.output = (struct text){path, size};
+	member.output = (struct path_slice){path, size};
 	return member;
 }
 
-static int ctf_overlap_compare_texts(struct text a, struct text b)
+static int ctf_overlap_compare_texts(struct path_slice a, struct path_slice b)
 {
 	int order = memcmp(a.begin, b.begin, a.size < b.size ? a.size : b.size);
 

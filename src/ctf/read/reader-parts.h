@@ -17,7 +17,7 @@ struct reader_note {
 };
 
 /* The time stands beside: comparing does not look into streams, which are far apart. */
-struct waiting {
+struct reader_heap_entry {
 	int64_t ns;
 	struct ctf_stream_reader *stream;
 };
@@ -29,21 +29,21 @@ struct ctf_reader {
 	uint32_t trace_count;
 	struct ctf_stream_reader **streams;
 	uint32_t stream_count;
-	struct waiting *heap; /* The streams that have an item, the earliest first. */
+	struct reader_heap_entry *heap; /* The streams that have an item, the earliest first. */
 	uint32_t heap_count;
-	uint32_t heap_room;
+	uint32_t heap_capacity;
 	bool top_shown; /* The first of the heap must go on before it is looked at again. */
 	struct reader_note *notes; /* Damage of whole traces and files, shown first. */
 	struct reader_note **last_note;
 	struct reader_note *shown_note;
 	bool merging; /* The heap has been made. */
-	struct ctf_trace_place *places;
+	struct ctf_trace_dir *dirs;
 	/* While it is being recorded (follow.c). */
 	bool growing; /* Chunks that are being written are looked at, too. */
 	bool follows;
 	void (*forget)(void *user);
 	struct ctf_trace_classes *retired; /* Replaced by newer ones, but still in use. */
-	bool grown_told;
+	bool grown_reported;
 	char grown[768];
 };
 
@@ -58,7 +58,7 @@ int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path
 		struct dirent **names, const struct stat *stats, int count);
 
 /* What there is of each name; a size of 0: nothing that can be a stream. NULL without memory. */
-struct stat *ctf_reader_look(int dir_fd, struct dirent **names, int count);
+struct stat *ctf_reader_stat(int dir_fd, struct dirent **names, int count);
 
 /* Free classes that were replaced, and what their user keeps there. */
 void ctf_reader_forget(const struct ctf_reader *reader, struct ctf_trace_classes *classes);

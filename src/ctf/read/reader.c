@@ -66,32 +66,32 @@ int ctf_reader_add_stream(struct ctf_reader *reader, struct ctf_trace_classes *c
 	return 0;
 }
 
-static struct ctf_trace_place *ctf_reader_add_directory(struct ctf_reader *reader, int dir_fd)
+static struct ctf_trace_dir *ctf_reader_add_directory(struct ctf_reader *reader, int dir_fd)
 {
-	struct ctf_trace_place *place = calloc(1, sizeof(*place));
+	struct ctf_trace_dir *dir = calloc(1, sizeof(*dir));
 	struct stat stat;
 
-	if (!place)
+	if (!dir)
 		return NULL;
-	place->fd = reader->growing ? fcntl(dir_fd, F_DUPFD_CLOEXEC, 0) : -1;
+	dir->fd = reader->growing ? fcntl(dir_fd, F_DUPFD_CLOEXEC, 0) : -1;
 	if (!fstat(dir_fd, &stat)) {
-		place->device = stat.st_dev;
-		place->inode = stat.st_ino;
+		dir->device = stat.st_dev;
+		dir->inode = stat.st_ino;
 	}
-	place->next = reader->places;
-	reader->places = place;
-	return place;
+	dir->next = reader->dirs;
+	reader->dirs = dir;
+	return dir;
 }
 
-static void close_places(struct ctf_reader *reader)
+static void ctf_reader_close_directories(struct ctf_reader *reader)
 {
-	while (reader->places) {
-		struct ctf_trace_place *next = reader->places->next;
+	while (reader->dirs) {
+		struct ctf_trace_dir *next = reader->dirs->next;
 
-		if (reader->places->fd >= 0)
-			close(reader->places->fd);
-		free(reader->places);
-		reader->places = next;
+		if (reader->dirs->fd >= 0)
+			close(reader->dirs->fd);
+		free(reader->dirs);
+		reader->dirs = next;
 	}
 }
 
@@ -108,9 +108,9 @@ int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path
 	if (!classes)
 		return -ENOMEM;
 	classes->trace.index = reader->trace_count;
-	classes->place = ctf_reader_add_directory(reader, dir_fd);
+	classes->dir = ctf_reader_add_directory(reader, dir_fd);
 	reader->traces[reader->trace_count++] = classes;
-	if (!classes->place)
+	if (!classes->dir)
 		return -ENOMEM;
 	if (ret) {
 		ret = ret == -ENOMEM ? ret : add_note(reader, classes, path, "", error.text);
@@ -125,7 +125,7 @@ int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path
 	return ret;
 }
 
-struct stat *ctf_reader_look(int dir_fd, struct dirent **names, int count)
+struct stat *ctf_reader_stat(int dir_fd, struct dirent **names, int count)
 {
 	struct stat *stats = calloc((size_t)count + 1, sizeof(*stats));
 
@@ -148,7 +148,7 @@ struct stat *ctf_reader_look(int dir_fd, struct dirent **names, int count)
 static int ctf_reader_on_trace_found(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
-	struct stat *stats = ctf_reader_look(dir_fd, names, count);
+	struct stat *stats = ctf_reader_stat(dir_fd, names, count);
 	int ret = -ENOMEM;
 
 	if (stats)
@@ -159,7 +159,8 @@ static int ctf_reader_on_trace_found(
 
 /* ---- merging ---- */
 
-static bool ctf_reader_is_before(const struct waiting *a, const struct waiting *b)
+static bool ctf_reader_is_before(
+		const struct reader_heap_entry *a, const struct reader_heap_entry *b)
 {
 	const struct ctf_item *left, *right;
 
@@ -177,7 +178,7 @@ static bool ctf_reader_is_before(const struct waiting *a, const struct waiting *
 
 static void ctf_reader_sift_down(struct ctf_reader *reader, uint32_t at)
 {
-	struct waiting moved = reader->heap[at];
+	struct reader_heap_entry moved = reader->heap[at];
 
 	for (;;) {
 		uint32_t child = 2 * at + 1;
@@ -210,7 +211,7 @@ void ctf_reader_size_windows(struct ctf_reader *reader)
 
 static void sift_up(struct ctf_reader *reader, uint32_t at)
 {
-	struct waiting moved = reader->heap[at];
+	struct reader_heap_entry moved = reader->heap[at];
 
 	while (at && ctf_reader_is_before(&moved, &reader->heap[(at - 1) / 2])) {
 		reader->heap[at] = reader->heap[(at - 1) / 2];
@@ -225,17 +226,17 @@ int ctf_reader_wait_for(struct ctf_reader *reader, struct ctf_stream_reader *str
 
 	if (ret <= 0)
 		return ret;
-	if (reader->heap_count == reader->heap_room) {
-		uint32_t room = reader->heap_room ? reader->heap_room * 2 : 16;
-		struct waiting *heap = realloc(reader->heap, room * sizeof(*heap));
+	if (reader->heap_count == reader->heap_capacity) {
+		uint32_t capacity = reader->heap_capacity ? reader->heap_capacity * 2 : 16;
+		struct reader_heap_entry *heap = realloc(reader->heap, capacity * sizeof(*heap));
 
 		if (!heap)
 			return -ENOMEM;
 		reader->heap = heap;
-		reader->heap_room = room;
+		reader->heap_capacity = capacity;
 	}
 	stream->waits = true;
-	reader->heap[reader->heap_count] = (struct waiting){stream->item.ns, stream};
+	reader->heap[reader->heap_count] = (struct reader_heap_entry){stream->item.ns, stream};
 	sift_up(reader, reader->heap_count++);
 	return 0;
 }
@@ -255,13 +256,13 @@ static int note_grown(struct ctf_reader *reader, struct ctf_item *item)
 	const struct ctf_stream_reader *first = NULL;
 	uint32_t count = 0;
 
-	for (uint32_t i = reader->grown_told ? 0 : reader->stream_count; i-- > 0;) {
+	for (uint32_t i = reader->grown_reported ? 0 : reader->stream_count; i-- > 0;) {
 		if (reader->streams[i]->grown) {
 			first = reader->streams[i];
 			count++;
 		}
 	}
-	reader->grown_told = true;
+	reader->grown_reported = true;
 	if (!first)
 		return 0;
 	snprintf(reader->grown, sizeof(reader->grown),
@@ -300,7 +301,7 @@ int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, const str
 /* What has been shown goes, its stream goes on. */
 static int ctf_reader_advance(struct ctf_reader *reader)
 {
-	struct waiting *top = &reader->heap[0];
+	struct reader_heap_entry *top = &reader->heap[0];
 	int ret = ctf_stream_reader_next(top->stream);
 
 	if (ret < 0)
@@ -453,7 +454,7 @@ void ctf_reader_close(struct ctf_reader *reader)
 	free(reader->streams);
 	free(reader->traces);
 	free(reader->heap);
-	close_places(reader);
+	ctf_reader_close_directories(reader);
 	free(reader->dir);
 	free(reader);
 }

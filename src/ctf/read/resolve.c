@@ -71,7 +71,7 @@ static uint32_t visible_members(
 #define PATH_VARIANTS_MAX 16
 
 /* A field that a path names, and the variants that contain it. */
-struct found {
+struct resolved_field {
 	struct ctf_member *member;
 	struct ctf_type *variants[PATH_VARIANTS_MAX];
 	unsigned int variant_count;
@@ -79,7 +79,7 @@ struct found {
 
 /* a.b.c, beginning in a structure: members, and options of variants. */
 static void ctf_resolve_dotted(const struct resolve_level *level, struct ctf_type *type,
-		const char *path, struct found *found)
+		const char *path, struct resolved_field *found)
 {
 	found->member = NULL;
 	found->variant_count = 0;
@@ -104,7 +104,7 @@ static void ctf_resolve_dotted(const struct resolve_level *level, struct ctf_typ
 }
 
 static void find_reference(const struct resolver *r, const struct resolve_level *level,
-		const char *reference, struct found *found)
+		const char *reference, struct resolved_field *found)
 {
 	for (const struct resolve_level *around = level; around; around = around->up) {
 		ctf_resolve_dotted(level, around->type, reference, found);
@@ -233,7 +233,7 @@ static const char *location_name(const struct ctf_location *location)
 static int bind(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type,
 		const struct ctf_type **target)
 {
-	struct found found = {0};
+	struct resolved_field found = {0};
 	struct ctf_member *member;
 	int ret = 0;
 	const char *name = type->location ? location_name(type->location) : type->reference;
@@ -268,20 +268,21 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 	return ret;
 }
 
-struct option_name {
+struct ctf_option_name {
 	const char *name;
 	uint32_t index;
 };
 
 static int compare_option_names(const void *a, const void *b)
 {
-	return strcmp(((const struct option_name *)a)->name, ((const struct option_name *)b)->name);
+	return strcmp(((const struct ctf_option_name *)a)->name,
+			((const struct ctf_option_name *)b)->name);
 }
 
 /* Which tag values choose which option: the labels that are named like options. */
 static int bind_options(const struct resolver *r, struct ctf_type *type, const struct ctf_type *tag)
 {
-	struct option_name *names;
+	struct ctf_option_name *names;
 
 	if (ctf_arena_used(r->classes->arena) > r->classes->memory_max)
 		return ctf_fail(r->error, -EINVAL,
@@ -290,7 +291,7 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 	if (!names)
 		return ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
 	for (uint32_t i = 0; i < type->member_count; i++)
-		names[i] = (struct option_name){type->members[i].name, i};
+		names[i] = (struct ctf_option_name){type->members[i].name, i};
 	qsort(names, type->member_count, sizeof(*names), compare_option_names);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): bind() found one, or said why not. */
 	type->ranges = ctf_arena_alloc(r->classes->arena, tag->label_count, sizeof(*type->ranges));
@@ -298,8 +299,8 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 	type->tag_signed = tag->is_signed;
 	for (uint32_t i = 0; type->ranges && i < tag->label_count; i++) {
 		const struct ctf_label *label = &tag->labels[i];
-		struct option_name key = {label->text, 0};
-		const struct option_name *found = bsearch(&key, names, type->member_count,
+		struct ctf_option_name key = {label->text, 0};
+		const struct ctf_option_name *found = bsearch(&key, names, type->member_count,
 				sizeof(*names), compare_option_names);
 
 		if (found)

@@ -18,7 +18,7 @@
 #define PACKET_MAGIC 0xc1fc1fc1u
 #define NS_PER_S 1000000000
 /* Packet headers take less, as a rule; what goes on behind it is loaded. */
-#define HEADER_ROOM ((size_t)4 << 10)
+#define HEADER_SPACE ((size_t)4 << 10)
 
 /*
  * Cycles to nanoseconds as babeltrace2 converts them: in double precision, rounded towards zero. babeltrace2 has no
@@ -83,7 +83,7 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 		ctf_stream_reader_close(stream);
 		return -ENOMEM;
 	}
-	if (ctf_window_start(&stream->window, classes->place ? classes->place->fd : -1,
+	if (ctf_window_start(&stream->window, classes->dir ? classes->dir->fd : -1,
 			    classes->trace.path, stream->info.name, stat)) {
 		ctf_stream_reader_close(stream);
 		return -ENOMEM;
@@ -97,7 +97,7 @@ static void free_buffers(struct ctf_stream_reader *stream)
 	ctf_decoder_drop_texts(&stream->decoder);
 	free(stream->decoder.values);
 	stream->decoder.values = NULL;
-	stream->decoder.room = 0;
+	stream->decoder.capacity = 0;
 }
 
 void ctf_stream_reader_close(struct ctf_stream_reader *stream)
@@ -200,7 +200,7 @@ static int damage(struct ctf_stream_reader *stream, const char *what, const char
 {
 	if (stream->window.shrunk && (stream->torn || stream->header_cut)) {
 		what = "the file has become shorter while it was read";
-		stream->shrink_told = true;
+		stream->shrink_reported = true;
 	}
 	snprintf(stream->text, sizeof(stream->text), "%s/%s, byte %" PRIu64 ", is damaged: %s; %s",
 			stream->classes->trace.path, stream->info.name,
@@ -256,7 +256,7 @@ static int end_of_file(struct ctf_stream_reader *stream)
 		stream->item.cut = true;
 		return 1;
 	}
-	if (!stream->window.shrunk || stream->shrink_told)
+	if (!stream->window.shrunk || stream->shrink_reported)
 		return 0;
 	snprintf(stream->text, sizeof(stream->text),
 			"%s/%s has become shorter while it was read; what was cut off is not shown",
@@ -401,8 +401,8 @@ static int load_packet(struct ctf_stream_reader *stream)
 	size_t normal = window->normal;
 	int ret;
 
-	if (stream->skipped && normal > HEADER_ROOM)
-		window->normal = HEADER_ROOM;
+	if (stream->skipped && normal > HEADER_SPACE)
+		window->normal = HEADER_SPACE;
 	ret = ctf_window_load(window, stream->packet, 0);
 	window->normal = normal;
 	return ret;
@@ -719,7 +719,7 @@ static int next_record(struct ctf_stream_reader *stream)
 /* Once: the metadata may describe the packets nevertheless. */
 static int foreign_packet(struct ctf_stream_reader *stream)
 {
-	stream->foreign_told = true;
+	stream->foreign_reported = true;
 	snprintf(stream->text, sizeof(stream->text),
 			"%s/%s: a packet has another UUID than the metadata; side reads it anyway",
 			stream->classes->trace.path, stream->info.name);
@@ -754,7 +754,7 @@ int ctf_stream_reader_next(struct ctf_stream_reader *stream)
 		switch (before) {
 		case CTF_STREAM_PACKET: ret = next_packet(stream); break;
 		case CTF_STREAM_GAP:
-			if (stream->foreign && !stream->foreign_told)
+			if (stream->foreign && !stream->foreign_reported)
 				return foreign_packet(stream);
 			stream->state = choose_packet(stream);
 			if (stream->state != CTF_STREAM_END)

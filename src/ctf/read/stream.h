@@ -33,12 +33,12 @@ struct ctf_stream_reader {
 	uint64_t next_packet;    /* … and of the one behind it. */
 	uint64_t content;        /* Bits of the packet that hold something and are there. */
 	bool foreign;            /* A packet has another UUID than the metadata … */
-	bool foreign_told;       /* … and the note is printed. */
+	bool foreign_reported;   /* … and the note is printed. */
 	bool extended;           /* The file has grown since; the packet ends in what was added. */
 	bool grown;              /* At the end: more than what was read is there by now. */
 	bool follows;            /* What is not there, or not whole, is waited for. */
 	bool waits;              /* It has an item, in the reader's heap. */
-	bool shrink_told;        /* The user knows that the file has become shorter. */
+	bool shrink_reported;    /* The user knows that the file has become shorter. */
 	bool torn;               /* The file ends before the packet does. */
 	bool broken;             /* A record of the packet could not be read. */
 	bool header_cut;         /* The file ends inside the header of a packet. */

@@ -11,7 +11,7 @@
 /* ---- entries of blocks ---- */
 
 /* `key = value;` or `key := type;` */
-struct entry {
+struct tsdl_block_entry {
 	char key[TSDL_KEY_MAX]; /* Dots included. */
 	const char *text;       /* A string, or words. */
 	bool is_string;
@@ -27,7 +27,7 @@ struct known_entry {
 	enum { VALUE, NUMBER, NATURAL, TEXT, TYPE } kind;
 };
 
-static void parse_entry_key(struct tsdl_parser *p, struct entry *entry)
+static void parse_entry_key(struct tsdl_parser *p, struct tsdl_block_entry *entry)
 {
 	size_t used = 0;
 
@@ -47,7 +47,7 @@ static void parse_entry_key(struct tsdl_parser *p, struct entry *entry)
 		tsdl_error(p, "a key is missing");
 }
 
-static void parse_entry_value(struct tsdl_parser *p, struct entry *entry)
+static void parse_entry_value(struct tsdl_parser *p, struct tsdl_block_entry *entry)
 {
 	if (p->token.kind == TSDL_STRING || p->token.kind == TSDL_WORD) {
 		entry->is_string = p->token.kind == TSDL_STRING;
@@ -63,9 +63,9 @@ static void parse_entry_value(struct tsdl_parser *p, struct entry *entry)
 }
 
 /* The next entry of a block, or false at its end. Declarations between are taken. */
-static bool parse_entry(struct tsdl_parser *p, struct entry *entry)
+static bool parse_entry(struct tsdl_parser *p, struct tsdl_block_entry *entry)
 {
-	*entry = (struct entry){0};
+	*entry = (struct tsdl_block_entry){0};
 	while (!p->failed && (tsdl_is(p, ';') || tsdl_at_declaration(p))) {
 		if (!tsdl_accept(p, ';'))
 			tsdl_declaration(p);
@@ -84,7 +84,7 @@ static bool parse_entry(struct tsdl_parser *p, struct entry *entry)
 	return !p->failed;
 }
 
-static bool entry_fits(const struct entry *entry, const struct known_entry *known)
+static bool entry_fits(const struct tsdl_block_entry *entry, const struct known_entry *known)
 {
 	switch (known->kind) {
 	case VALUE: return !entry->type;
@@ -109,7 +109,7 @@ static const char *kind_text(const struct known_entry *known)
 
 /* The number of the next entry in the list; -1: there is none, or it is wrong. */
 static int next_known(struct tsdl_parser *p, const char *block, const struct known_entry *known,
-		unsigned int *seen, struct entry *entry)
+		unsigned int *seen, struct tsdl_block_entry *entry)
 {
 	if (!parse_entry(p, entry))
 		return -1;
@@ -182,7 +182,8 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 	return digits == 32;
 }
 
-static void parse_version(struct tsdl_parser *p, const struct entry *entry, uint64_t wanted)
+static void parse_version(
+		struct tsdl_parser *p, const struct tsdl_block_entry *entry, uint64_t wanted)
 {
 	if (entry->number != wanted)
 		tsdl_error(p, "unsupported %s version %" PRIu64 " of the trace: side reads CTF 1.8",
@@ -198,7 +199,7 @@ static void parse_trace(struct tsdl_parser *p)
 	struct ctf_trace_classes *classes = p->classes;
 	unsigned int seen = 0;
 	struct tsdl_scope scope;
-	struct entry entry;
+	struct tsdl_block_entry entry;
 	int which;
 
 	if (classes->has_trace) {
@@ -236,18 +237,18 @@ static void parse_env(struct tsdl_parser *p)
 {
 	struct ctf_trace *trace = &p->classes->trace;
 	struct tsdl_scope scope;
-	struct entry entry;
-	uint32_t room = trace->environment_count;
+	struct tsdl_block_entry entry;
+	uint32_t capacity = trace->environment_count;
 
 	tsdl_block_begin(p, &scope);
 	while (parse_entry(p, &entry)) {
 		char *key = tsdl_alloc(p, strlen(entry.key) + 1, 1);
 
-		if (trace->environment_count == room) {
+		if (trace->environment_count == capacity) {
 			struct ctf_environment *grown;
 
-			room = room ? room * 2 : 16;
-			grown = tsdl_alloc(p, room, sizeof(*grown));
+			capacity = capacity ? capacity * 2 : 16;
+			grown = tsdl_alloc(p, capacity, sizeof(*grown));
 			if (!grown)
 				return;
 			if (trace->environment_count)
@@ -328,7 +329,7 @@ static void parse_clock_entries(struct tsdl_parser *p, struct ctf_clock *clock)
 			{"offset_s", NUMBER}, {"offset", NATURAL}, {"absolute", VALUE},
 			{NULL, VALUE}};
 	unsigned int seen = 0;
-	struct entry entry;
+	struct tsdl_block_entry entry;
 	int which;
 
 	while ((which = next_known(p, "clock", known, &seen, &entry)) >= 0) {
@@ -412,7 +413,7 @@ static void parse_stream(struct tsdl_parser *p)
 	struct ctf_stream_class *stream = tsdl_alloc(p, 1, sizeof(*stream));
 	unsigned int seen = 0;
 	struct tsdl_scope scope;
-	struct entry entry;
+	struct tsdl_block_entry entry;
 	int which;
 
 	if (!stream)
@@ -573,7 +574,7 @@ static void parse_event_entries(
 			{"stream_id", NATURAL}, {"loglevel", VALUE}, {"model.emf.uri", TEXT},
 			{"context", TYPE}, {"fields", TYPE}, {NULL, VALUE}};
 	unsigned int seen = 0;
-	struct entry entry;
+	struct tsdl_block_entry entry;
 	int which;
 
 	while ((which = next_known(p, "event", known, &seen, &entry)) >= 0) {

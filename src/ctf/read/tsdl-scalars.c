@@ -90,7 +90,7 @@ static bool attribute_big_endian(struct tsdl_parser *p, const struct attribute *
 static uint8_t attribute_base(struct tsdl_parser *p, const struct attribute *attribute)
 {
 	static const struct {
-		const char *words;
+		const char *names;
 		uint8_t base;
 	} bases[] = {{" decimal dec d i u ", 10}, {" hexadecimal hex x X p ", 16},
 			{" octal oct o ", 8}, {" binary bin b ", 2}};
@@ -103,7 +103,7 @@ static uint8_t attribute_base(struct tsdl_parser *p, const struct attribute *att
 	} else {
 		snprintf(word, sizeof(word), " %s ", attribute->word);
 		for (unsigned int i = 0; i < 4; i++) {
-			if (strstr(bases[i].words, word))
+			if (strstr(bases[i].names, word))
 				return bases[i].base;
 		}
 	}
@@ -293,17 +293,17 @@ static bool is_backwards(const struct ctf_type *type, const struct ctf_label *la
 
 static void tsdl_scalar_parse_labels(struct tsdl_parser *p, struct ctf_type *type)
 {
-	uint32_t room = 0;
+	uint32_t capacity = 0;
 	uint64_t next = 0;
 
 	type->labels = NULL;
 	type->label_count = 0;
 	while (!p->failed && !tsdl_is(p, '}')) {
-		if (type->label_count == room) {
+		if (type->label_count == capacity) {
 			struct ctf_label *labels;
 
-			room = room ? room * 2 : 8;
-			labels = tsdl_alloc(p, room, sizeof(*labels));
+			capacity = capacity ? capacity * 2 : 8;
+			labels = tsdl_alloc(p, capacity, sizeof(*labels));
 			if (!labels)
 				return;
 			if (type->label_count)

@@ -64,7 +64,7 @@ static struct ctf_type *parse_dimensions(struct tsdl_parser *p, struct ctf_type 
 	return array;
 }
 
-static void tsdl_type_add_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room,
+static void tsdl_type_add_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *capacity,
 		const char *name, struct ctf_type *type)
 {
 	size_t size = strlen(name);
@@ -73,11 +73,11 @@ static void tsdl_type_add_member(struct tsdl_parser *p, struct ctf_type *holder,
 	if (!copy || !type)
 		return;
 	memcpy(copy, name, size + 1);
-	if (holder->member_count == *room) {
+	if (holder->member_count == *capacity) {
 		struct ctf_member *members;
 
-		*room = *room ? *room * 2 : 8;
-		members = tsdl_alloc(p, *room, sizeof(*members));
+		*capacity = *capacity ? *capacity * 2 : 8;
+		members = tsdl_alloc(p, *capacity, sizeof(*members));
 		if (!members)
 			return;
 		if (holder->member_count)
@@ -92,7 +92,8 @@ static void tsdl_type_add_member(struct tsdl_parser *p, struct ctf_type *holder,
 }
 
 /* One line of members: a type, and names for it. */
-static void tsdl_type_parse_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_t *room)
+static void tsdl_type_parse_member(
+		struct tsdl_parser *p, struct ctf_type *holder, uint32_t *capacity)
 {
 	char name[TSDL_NAME_MAX] = "";
 	struct ctf_type *base = parse_specifier(p, name);
@@ -111,7 +112,7 @@ static void tsdl_type_parse_member(struct tsdl_parser *p, struct ctf_type *holde
 		type = parse_dimensions(p, base);
 		if (!type)
 			return;
-		tsdl_type_add_member(p, holder, room, name, type);
+		tsdl_type_add_member(p, holder, capacity, name, type);
 		if (p->failed || !tsdl_accept(p, ','))
 			break;
 		base = tsdl_copy_type(p, base);
@@ -154,7 +155,7 @@ static void check_member_names(struct tsdl_parser *p, const struct ctf_type *hol
 static void parse_members(struct tsdl_parser *p, struct ctf_type *holder)
 {
 	struct tsdl_scope scope;
-	uint32_t room = 0;
+	uint32_t capacity = 0;
 
 	holder->depth = 1;
 	if (++p->depth > CTF_DEPTH_MAX) {
@@ -169,7 +170,7 @@ static void parse_members(struct tsdl_parser *p, struct ctf_type *holder)
 		if (tsdl_is_word(p, "typealias") || tsdl_is_word(p, "typedef"))
 			tsdl_declaration(p);
 		else
-			tsdl_type_parse_member(p, holder, &room);
+			tsdl_type_parse_member(p, holder, &capacity);
 	}
 	tsdl_expect(p, '}');
 	tsdl_scope_close(p);
@@ -254,18 +255,18 @@ static struct ctf_type *tsdl_type_parse_variant(struct tsdl_parser *p)
 /* ---- specifiers ---- */
 
 /* `unsigned long *x`: an alias of that name, else the asterisks mean nothing. */
-static struct ctf_type *parse_pointer(struct tsdl_parser *p, char *full, size_t room)
+static struct ctf_type *parse_pointer(struct tsdl_parser *p, char *full, size_t capacity)
 {
-	size_t used = strlen(full), words = used;
+	size_t used = strlen(full), names_end = used;
 
 	while (tsdl_accept(p, '*')) {
-		if (used + 3 > room)
+		if (used + 3 > capacity)
 			return tsdl_error(p, "the name of a type is too long");
 		memcpy(full + used, " *", 3);
 		used += 2;
 	}
 	if (!tsdl_knows_name(p, full))
-		full[words] = '\0';
+		full[names_end] = '\0';
 	return tsdl_use_name(p, "", full);
 }
 
@@ -277,7 +278,7 @@ static struct ctf_type *parse_alias_use(struct tsdl_parser *p, char *declarator)
 {
 	char full[TSDL_NAME_MAX * 2], last[TSDL_NAME_MAX] = "";
 	size_t used = 0, before_last = 0;
-	unsigned int words = 0;
+	unsigned int names_end = 0;
 
 	full[0] = '\0';
 	while (!p->failed && (p->token.kind == TSDL_WORD || (!declarator && tsdl_is(p, '*')))) {
@@ -294,9 +295,10 @@ static struct ctf_type *parse_alias_use(struct tsdl_parser *p, char *declarator)
 		before_last = used;
 		used += (size_t)snprintf(
 				full + used, sizeof(full) - used, "%s%s", used ? " " : "", last);
-		words++;
+		names_end++;
 	}
-	if (declarator && words > 1 && (tsdl_is(p, ';') || tsdl_is(p, '[') || tsdl_is(p, ','))) {
+	if (declarator && names_end > 1 &&
+			(tsdl_is(p, ';') || tsdl_is(p, '[') || tsdl_is(p, ','))) {
 		strcpy(declarator, last);
 		full[before_last] = '\0';
 	}

@@ -23,24 +23,24 @@
 
 static size_t held; /* Of all files; atomic. */
 
-struct frame {
-	uint64_t from; /* Bytes of the file: it begins here … */
-	uint64_t next; /* … and what comes behind it, here. */
-	uint64_t size; /* Of what is in it … */
-	uint64_t said; /* … and as its head says; UINT64_MAX: it does not. */
+struct unzstd_frame {
+	uint64_t from;        /* Bytes of the file: it begins here … */
+	uint64_t next;        /* … and what comes behind it, here. */
+	uint64_t size;        /* Of what is in it … */
+	uint64_t header_size; /* … and as its head says; UINT64_MAX: it does not. */
 	bool is_whole;
 };
 
 struct ctf_unzstd {
 	uint64_t file_size;
-	uint64_t size;      /* Of all frames. */
-	uint64_t scanned;   /* Byte of the file up to which there are whole frames in `size`. */
-	uint64_t whole;     /* Bytes in those. */
-	struct frame frame; /* The one that is being decoded, or will be next. */
-	uint64_t at;        /* Where its content begins. */
-	ZSTD_DCtx *context; /* NULL: it has not been begun. */
-	uint64_t input;     /* Byte of the file that is fed next. */
-	uint64_t output;    /* Offset of the byte that will come out next. */
+	uint64_t size;    /* Of all frames. */
+	uint64_t scanned; /* Byte of the file up to which there are whole frames in `size`. */
+	uint64_t whole;   /* Bytes in those. */
+	struct unzstd_frame frame; /* The one that is being decoded, or will be next. */
+	uint64_t at;               /* Where its content begins. */
+	ZSTD_DCtx *context;        /* NULL: it has not been begun. */
+	uint64_t input;            /* Byte of the file that is fed next. */
+	uint64_t output;           /* Offset of the byte that will come out next. */
 	size_t held;
 	bool cut;               /* The last frame is not whole. */
 	uint64_t strange;       /* Bytes of the file that are no frames … */
@@ -67,12 +67,12 @@ int ctf_unzstd_is_meant(int fd, const char *name)
 /* ---- frames, without decoding them ---- */
 
 /* A file, and the error of the first failed read, or 0. After an error, the results of later reads mean nothing. */
-struct file {
+struct unzstd_file {
 	int fd, error;
 };
 
 /* As many as there are. */
-static size_t read_some(struct file *file, void *bytes, size_t size, uint64_t at)
+static size_t read_some(struct unzstd_file *file, void *bytes, size_t size, uint64_t at)
 {
 	size_t used = 0;
 
@@ -116,7 +116,7 @@ static size_t unzstd_read_head(
 }
 
 /* Walk over the blocks that begin at *at: 1: all are there; 0: cut; -1: they make no sense. */
-static int walk_blocks(struct file *file, uint64_t end, uint64_t *at, uint64_t *most)
+static int walk_blocks(struct unzstd_file *file, uint64_t end, uint64_t *at, uint64_t *most)
 {
 	unsigned char head[3];
 
@@ -141,7 +141,7 @@ static int walk_blocks(struct file *file, uint64_t end, uint64_t *at, uint64_t *
 }
 
 /* Decode a frame only to see how much comes out. */
-static uint64_t measure(struct file *file, uint64_t at, uint64_t end)
+static uint64_t measure(struct unzstd_file *file, uint64_t at, uint64_t end)
 {
 	ZSTD_DCtx *context = ZSTD_createDCtx();
 	unsigned char *buffer = malloc(INPUT_SIZE + BLOCK_MAX);
@@ -172,7 +172,8 @@ static uint64_t measure(struct file *file, uint64_t at, uint64_t end)
 }
 
 /* 1: a frame or a piece of one stands at this byte; 0: none does. */
-static int look_at_frame(struct file *file, uint64_t end, uint64_t at, struct frame *frame)
+static int unzstd_check_frame(
+		struct unzstd_file *file, uint64_t end, uint64_t at, struct unzstd_frame *frame)
 {
 	unsigned char head[HEAD_MAX];
 	size_t there = read_some(
@@ -183,7 +184,7 @@ static int look_at_frame(struct file *file, uint64_t end, uint64_t at, struct fr
 	size_t length;
 	int walked;
 
-	*frame = (struct frame){.from = at, .next = end};
+	*frame = (struct unzstd_frame){.from = at, .next = end};
 	if (there < 4)
 		return 0;
 	memcpy(&magic, head, 4);
@@ -210,14 +211,14 @@ static int look_at_frame(struct file *file, uint64_t end, uint64_t at, struct fr
 	at += has_sum ? 4 : 0;
 	frame->is_whole = walked && at <= end;
 	frame->next = frame->is_whole ? at : end;
-	frame->size = frame->said = size;
+	frame->size = frame->header_size = size;
 	if (!frame->is_whole || size > most)
 		frame->size = measure(file, frame->from, frame->next);
 	return frame->size <= FRAME_MAX;
 }
 
 /* The next byte from `at` on at which a frame may begin. */
-static uint64_t find_magic(struct file *file, uint64_t at, uint64_t end)
+static uint64_t find_magic(struct unzstd_file *file, uint64_t at, uint64_t end)
 {
 	unsigned char buffer[4096];
 	const uint32_t magic = htole32(FRAME_MAGIC);
@@ -236,7 +237,7 @@ static uint64_t find_magic(struct file *file, uint64_t at, uint64_t end)
 	return end;
 }
 
-static bool is_magic(struct file *file, uint64_t at)
+static bool is_magic(struct unzstd_file *file, uint64_t at)
 {
 	uint32_t magic;
 
@@ -251,13 +252,13 @@ static bool is_magic(struct file *file, uint64_t at)
  * where another begins ends where the next one is found: what is in it will not be decoded, but
  * what follows will.
  */
-static bool find_frame(const struct ctf_unzstd *unzstd, struct file *file, uint64_t at,
-		struct frame *frame)
+static bool find_frame(const struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at,
+		struct unzstd_frame *frame)
 {
 	uint64_t end = unzstd->file_size, next;
 
 	while (at < end) {
-		if (look_at_frame(file, end, at, frame)) {
+		if (unzstd_check_frame(file, end, at, frame)) {
 			if (frame->is_whole && (frame->next == end || is_magic(file, frame->next)))
 				return true;
 			next = find_magic(file, at + 4,
@@ -266,14 +267,14 @@ static bool find_frame(const struct ctf_unzstd *unzstd, struct file *file, uint6
 				return true;
 			frame->next = next;
 			frame->is_whole = true;
-			if (!frame->size && frame->said <= FRAME_MAX)
-				frame->size = frame->said;
+			if (!frame->size && frame->header_size <= FRAME_MAX)
+				frame->size = frame->header_size;
 			if (frame->size)
 				return true;
 		}
 		at = find_magic(file, at + 1, end);
 	}
-	*frame = (struct frame){.from = end, .next = end, .is_whole = true};
+	*frame = (struct unzstd_frame){.from = end, .next = end, .is_whole = true};
 	return false;
 }
 
@@ -281,7 +282,7 @@ static bool find_frame(const struct ctf_unzstd *unzstd, struct file *file, uint6
  * Make the frame at or behind this byte the next one; false: there is none yet. The last three bytes may be the beginning of its magic
  * number, so the search continues there when the file has grown.
  */
-static bool unzstd_seek_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte)
+static bool unzstd_seek_frame(struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t byte)
 {
 	uint64_t end = unzstd->file_size;
 	bool found = find_frame(unzstd, file, byte, &unzstd->frame);
@@ -291,10 +292,10 @@ static bool unzstd_seek_frame(struct ctf_unzstd *unzstd, struct file *file, uint
 	return found;
 }
 
-static void scan(struct ctf_unzstd *unzstd, struct file *file)
+static void scan(struct ctf_unzstd *unzstd, struct unzstd_file *file)
 {
 	uint64_t at = unzstd->scanned, strange = 0;
-	struct frame frame;
+	struct unzstd_frame frame;
 	bool found;
 
 	unzstd->size = unzstd->whole;
@@ -331,7 +332,7 @@ static void unzstd_drop_context(struct ctf_unzstd *unzstd)
 struct ctf_unzstd *ctf_unzstd_create(int fd, uint64_t size)
 {
 	struct ctf_unzstd *unzstd = calloc(1, sizeof(*unzstd));
-	struct file file = {.fd = fd};
+	struct unzstd_file file = {.fd = fd};
 
 	if (!unzstd)
 		return NULL;
@@ -372,8 +373,8 @@ uint64_t ctf_unzstd_file_size(const struct ctf_unzstd *unzstd)
 
 void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
 {
-	struct file file = {.fd = fd};
-	const struct frame frame = unzstd->frame;
+	struct unzstd_file file = {.fd = fd};
+	const struct unzstd_frame frame = unzstd->frame;
 	uint64_t before = unzstd->file_size;
 
 	unzstd->file_size = size;
@@ -397,7 +398,8 @@ uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
 /* ---- decoding ---- */
 
 /* Go to the frame that begins at or behind this byte of the file, whose content begins at `at`. */
-static bool enter_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte, uint64_t at)
+static bool enter_frame(
+		struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t byte, uint64_t at)
 {
 	bool found = unzstd_seek_frame(unzstd, file, byte);
 
@@ -432,8 +434,8 @@ static int unzstd_set_error(
  * Decode on in the frame, at most `size` bytes (NULL: they are thrown away, at most BLOCK_MAX of
  * them); *got of them came. Fewer only at the end of what is there.
  */
-static int decode_some(struct ctf_unzstd *unzstd, struct file *file, void *bytes, size_t size,
-		size_t *got, const char **why, uint64_t *resume)
+static int decode_some(struct ctf_unzstd *unzstd, struct unzstd_file *file, void *bytes,
+		size_t size, size_t *got, const char **why, uint64_t *resume)
 {
 	unsigned char *away = bytes ? NULL : malloc(size), input[INPUT_SIZE];
 	ZSTD_outBuffer out = {bytes ? bytes : away, size, 0};
@@ -470,7 +472,7 @@ static int decode_some(struct ctf_unzstd *unzstd, struct file *file, void *bytes
 }
 
 /* Make `output` the offset `at`; false in *found: there is nothing. */
-static int seek(struct ctf_unzstd *unzstd, struct file *file, uint64_t at, bool *found,
+static int seek(struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at, bool *found,
 		const char **why, uint64_t *resume)
 {
 	int ret;
@@ -517,8 +519,8 @@ static void unzstd_account_context(struct ctf_unzstd *unzstd)
 int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes, size_t size,
 		size_t *got, const char **why, uint64_t *resume)
 {
-	struct file file = {.fd = fd};
-	const struct frame frame = unzstd->frame;
+	struct unzstd_file file = {.fd = fd};
+	const struct unzstd_frame frame = unzstd->frame;
 	const uint64_t frame_at = unzstd->at;
 	int ret = 0;
 

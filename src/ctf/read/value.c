@@ -45,7 +45,7 @@ const struct ctf_value *ctf_cursor_next(struct ctf_cursor *cursor)
 }
 
 uint32_t ctf_value_integers(
-		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t room)
+		const struct ctf_value *array, uint32_t from, uint64_t *numbers, uint32_t capacity)
 {
 	const struct ctf_type *element = array->type->element;
 	const uint8_t *base = array->is_text ? (const uint8_t *)array->text : array->base;
@@ -54,7 +54,7 @@ uint32_t ctf_value_integers(
 
 	if (!array->packed || element->kind == CTF_FLOAT || from >= array->count)
 		return 0;
-	count = array->count - from < room ? array->count - from : room;
+	count = array->count - from < capacity ? array->count - from : capacity;
 	stride = ctf_packed_stride(element);
 	at += stride * from;
 	if (element->size == 8 && stride == 8 && at % 8 == 0 && !element->is_signed &&

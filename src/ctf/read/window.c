@@ -20,7 +20,7 @@ void ctf_window_free(struct ctf_window *window)
 {
 	free(window->bytes);
 	window->bytes = NULL;
-	window->room = window->count = 0;
+	window->capacity = window->count = 0;
 	ctf_unzstd_free(window->unzstd);
 	window->unzstd = NULL;
 }
@@ -103,18 +103,18 @@ static int ctf_window_ensure_capacity(struct ctf_window *window, size_t size, si
 {
 	uint8_t *bytes;
 
-	if (size <= window->room)
+	if (size <= window->capacity)
 		return 0;
 	if (!kept) {
 		free(window->bytes);
 		window->bytes = NULL;
-		window->room = 0;
+		window->capacity = 0;
 	}
 	bytes = realloc(window->bytes, size);
 	if (!bytes)
 		return -ENOMEM;
 	window->bytes = bytes;
-	window->room = size;
+	window->capacity = size;
 	return 0;
 }
 

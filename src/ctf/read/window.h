@@ -35,7 +35,7 @@ struct ctf_window {
 	uint64_t size; /* Of the file, as far as it is read. */
 	size_t normal;
 	uint8_t *bytes;
-	size_t room;
+	size_t capacity;
 	uint64_t at;          /* What is loaded: from this byte of the file on … */
 	size_t count;         /* … so many. */
 	bool shrunk;          /* The file has become shorter: size is what was left. */

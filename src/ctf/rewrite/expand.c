@@ -26,7 +26,7 @@
 
 struct expansion {
 	struct ctf_expand_result *result;
-	ctf_expand_say *say;
+	ctf_expand_message_fn *report;
 	void *user;
 	struct stat out; /* The new directory: not copied into itself. */
 	ZSTD_DCtx *context;
@@ -34,7 +34,7 @@ struct expansion {
 	struct ctf_error *error;
 };
 
-struct place {
+struct expand_directory {
 	int fd;
 	const char *path;
 };
@@ -51,13 +51,13 @@ static void ctf_expand_report(struct expansion *e, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	e->result->damaged++;
-	e->say(e->user, text);
+	e->report(e->user, text);
 }
 
 /* ---- one file ---- */
 
 static int ctf_expand_write_at(struct expansion *e, int out, off_t *at, size_t size,
-		const struct place *to, const char *name)
+		const struct expand_directory *to, const char *name)
 {
 	int ret = ctf_file_append(out, at, e->chunk, size, NULL, 0);
 
@@ -66,7 +66,7 @@ static int ctf_expand_write_at(struct expansion *e, int out, off_t *at, size_t s
 
 /* 0, 1 when the frame is damaged, or a negative errno. */
 static int expand_frame(struct expansion *e, const struct ctf_frames *frames, int out, off_t *at,
-		const struct place *to, const char *name)
+		const struct expand_directory *to, const char *name)
 {
 	ZSTD_inBuffer in = {frames->bytes, frames->size, 0};
 	size_t left = 1;
@@ -88,8 +88,8 @@ static int expand_frame(struct expansion *e, const struct ctf_frames *frames, in
 	return 0;
 }
 
-static int expand_stream(struct expansion *e, int in, int out, const struct place *from,
-		const char *from_name, const struct place *to, const char *name)
+static int expand_stream(struct expansion *e, int in, int out, const struct expand_directory *from,
+		const char *from_name, const struct expand_directory *to, const char *name)
 {
 	struct ctf_frames frames;
 	off_t at = 0, begin;
@@ -133,8 +133,8 @@ static int expand_stream(struct expansion *e, int in, int out, const struct plac
 	return ret;
 }
 
-static int copy_file(struct expansion *e, int in, int out, const struct place *from,
-		const struct place *to, const char *name)
+static int copy_file(struct expansion *e, int in, int out, const struct expand_directory *from,
+		const struct expand_directory *to, const char *name)
 {
 	off_t at = 0;
 
@@ -159,8 +159,8 @@ static int copy_file(struct expansion *e, int in, int out, const struct place *f
 	return 0;
 }
 
-static int expand_file(struct expansion *e, const struct place *from, const struct place *to,
-		const char *name)
+static int expand_file(struct expansion *e, const struct expand_directory *from,
+		const struct expand_directory *to, const char *name)
 {
 	char plain[NAME_MAX + 1];
 	size_t size = strlen(name);
@@ -188,14 +188,14 @@ static int expand_file(struct expansion *e, const struct place *from, const stru
 
 /* ---- directories ---- */
 
-static int expand_dir(struct expansion *e, const struct place *from, const struct place *to,
-		unsigned int depth);
+static int expand_dir(struct expansion *e, const struct expand_directory *from,
+		const struct expand_directory *to, unsigned int depth);
 
-static int ctf_expand_enter_directory(struct expansion *e, const struct place *from,
-		const struct place *to, const char *name, unsigned int depth)
+static int ctf_expand_enter_directory(struct expansion *e, const struct expand_directory *from,
+		const struct expand_directory *to, const char *name, unsigned int depth)
 {
 	char *from_path = NULL, *to_path = NULL;
-	struct place inner_from = {-1, NULL}, inner_to = {-1, NULL};
+	struct expand_directory inner_from = {-1, NULL}, inner_to = {-1, NULL};
 	int ret = -ENOMEM;
 
 	if (asprintf(&from_path, "%s/%s", from->path, name) < 0)
@@ -207,7 +207,7 @@ static int ctf_expand_enter_directory(struct expansion *e, const struct place *f
 		goto out;
 	}
 	ret = 0;
-	inner_from = (struct place){
+	inner_from = (struct expand_directory){
 			openat(from->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
 			from_path};
 	if (inner_from.fd < 0) {
@@ -217,7 +217,7 @@ static int ctf_expand_enter_directory(struct expansion *e, const struct place *f
 	if (mkdirat(to->fd, name, CTF_DIRECTORY_MODE))
 		ret = -errno;
 	else
-		inner_to = (struct place){
+		inner_to = (struct expand_directory){
 				openat(to->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), to_path};
 	if (!ret && inner_to.fd < 0)
 		ret = -errno;
@@ -235,8 +235,8 @@ out:
 	return ret;
 }
 
-static int expand_entry(struct expansion *e, const struct place *from, const struct place *to,
-		const char *name, unsigned int depth)
+static int expand_entry(struct expansion *e, const struct expand_directory *from,
+		const struct expand_directory *to, const char *name, unsigned int depth)
 {
 	struct stat stat;
 
@@ -259,8 +259,8 @@ static int ctf_expand_compare_names(const struct dirent **a, const struct dirent
 }
 
 /* The metadata at last: a trace that grows has everything described that was seen before. */
-static int expand_dir(struct expansion *e, const struct place *from, const struct place *to,
-		unsigned int depth)
+static int expand_dir(struct expansion *e, const struct expand_directory *from,
+		const struct expand_directory *to, unsigned int depth)
 {
 	struct dirent **names = NULL;
 	int count = scandirat(from->fd, ".", &names, NULL, ctf_expand_compare_names), ret = 0;
@@ -282,11 +282,13 @@ static int expand_dir(struct expansion *e, const struct place *from, const struc
 	return !ret && metadata ? expand_entry(e, from, to, "metadata", depth) : ret;
 }
 
-int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready, ctf_expand_say *say,
-		void *user, struct ctf_expand_result *result, struct ctf_error *error)
+int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready,
+		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
+		struct ctf_error *error)
 {
-	struct expansion e = {.result = result, .say = say, .user = user, .error = error};
-	struct place from = {open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir}, to = {-1, out};
+	struct expansion e = {.result = result, .report = report, .user = user, .error = error};
+	struct expand_directory from = {open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir},
+				to = {-1, out};
 	int ret = 0;
 
 	*result = (struct ctf_expand_result){0};

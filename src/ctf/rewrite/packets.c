@@ -116,13 +116,13 @@ static int ctf_packet_ensure_capacity(struct ctf_packet *packet, size_t size)
 {
 	unsigned char *grown;
 
-	if (size <= packet->room)
+	if (size <= packet->capacity)
 		return 0;
 	grown = realloc(packet->bytes, size);
 	if (!grown)
 		return -ENOMEM;
 	packet->bytes = grown;
-	packet->room = size;
+	packet->capacity = size;
 	return 0;
 }
 
@@ -182,7 +182,7 @@ static int read_frame(int fd, uint64_t at, struct ctf_packet *packet)
 					: ctf_packet_ensure_capacity(packet, (size_t)size);
 		if (!ret) {
 			packet->size = ZSTD_decompress(
-					packet->bytes, packet->room, frames.bytes, frames.size);
+					packet->bytes, packet->capacity, frames.bytes, frames.size);
 			ret = ZSTD_isError(packet->size) ? -EBADMSG : 1;
 		}
 		packet->next = at + frames.size;
@@ -206,7 +206,7 @@ void ctf_packet_free(struct ctf_packet *packet)
 {
 	free(packet->bytes);
 	packet->bytes = NULL;
-	packet->room = 0;
+	packet->capacity = 0;
 }
 
 /* ---- how many records are in it ---- */

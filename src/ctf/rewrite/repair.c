@@ -32,7 +32,7 @@ static int ctf_repair_write_all(int fd, const void *bytes, size_t size, off_t at
 }
 
 /* Keep the whole records of the cut packet, or nothing of it when even its header is cut. */
-static int mend_packet(const struct ctf_stream_reader *stream, int fd)
+static int ctf_repair_packet(const struct ctf_stream_reader *stream, int fd)
 {
 	off_t packet = (off_t)stream->damaged_packet;
 	bool keep = !stream->header_cut && stream->good >= HEADER_BITS;
@@ -65,7 +65,7 @@ static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const ch
 		if (stream.item.kind != CTF_ITEM_DAMAGE || !stream.item.cut)
 			continue;
 		fd = openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		ret = fd < 0 ? -errno : mend_packet(&stream, fd);
+		ret = fd < 0 ? -errno : ctf_repair_packet(&stream, fd);
 		if (fd >= 0 && close(fd) && !ret)
 			ret = -errno;
 		repaired = !ret;
@@ -98,13 +98,13 @@ static int repair_frames(int dir_fd, const char *name)
 }
 
 /* Whether only one block or fragment that is not whole stands behind the whole ones. */
-static bool only_cut(const struct ctf_trace_classes *classes, const char *rest, size_t size)
+static bool only_cut(const struct ctf_trace_classes *classes, const char *remainder, size_t size)
 {
 	/* A whole fragment ends like this; the newlines within it stand behind other bytes. */
 	if (classes->is_ctf2)
-		return *rest == 0x1e && !memchr(rest + 1, 0x1e, size - 1) &&
-				!(size >= 2 && !memcmp(rest + size - 2, "}\n", 2));
-	return !memmem(rest, size, "\n};", 3);
+		return *remainder == 0x1e && !memchr(remainder + 1, 0x1e, size - 1) &&
+				!(size >= 2 && !memcmp(remainder + size - 2, "}\n", 2));
+	return !memmem(remainder, size, "\n};", 3);
 }
 
 static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
@@ -112,7 +112,7 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 	int fd = openat(dir_fd, "metadata", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret = 0;
 	off_t good = (off_t)classes->good_size;
 	struct stat stat;
-	char *rest;
+	char *remainder;
 	ssize_t got;
 
 	if (fd < 0)
@@ -121,17 +121,17 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 		close(fd);
 		return -EINVAL;
 	}
-	rest = malloc((size_t)(stat.st_size - good) + 1);
-	got = rest ? pread(fd, rest, (size_t)(stat.st_size - good), good) : -1;
+	remainder = malloc((size_t)(stat.st_size - good) + 1);
+	got = remainder ? pread(fd, remainder, (size_t)(stat.st_size - good), good) : -1;
 	if (got < 0)
-		ret = rest ? -errno : -ENOMEM;
-	else if (!got || !only_cut(classes, rest, (size_t)got))
+		ret = remainder ? -errno : -ENOMEM;
+	else if (!got || !only_cut(classes, remainder, (size_t)got))
 		ret = -EINVAL; /* Damage of another kind. */
 	else if (ftruncate(fd, good))
 		ret = -errno;
 	else if (!classes->is_ctf2)
 		ret = ctf_repair_write_all(fd, "\n\n", 2, good);
-	free(rest);
+	free(remainder);
 	close(fd);
 	return ret ? ret : 1;
 }

@@ -360,14 +360,15 @@ static void print_array(struct printer *p, const struct print_level *level,
 	fputc('}', p->out);
 }
 
-struct option_name {
+struct ctf2_print_option_name {
 	const char *name;
 	uint32_t index;
 };
 
 static int ctf2_print_compare_names(const void *a, const void *b)
 {
-	return strcmp(((const struct option_name *)a)->name, ((const struct option_name *)b)->name);
+	return strcmp(((const struct ctf2_print_option_name *)a)->name,
+			((const struct ctf2_print_option_name *)b)->name);
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -384,16 +385,17 @@ static struct ctf_option_range *tag_ranges(
 		const struct ctf_type *type, const struct ctf_type *tag, uint32_t *count)
 {
 	struct ctf_option_range *ranges = calloc((size_t)tag->label_count + 1, sizeof(*ranges));
-	struct option_name *names = calloc((size_t)type->member_count + 1, sizeof(*names));
+	struct ctf2_print_option_name *names =
+			calloc((size_t)type->member_count + 1, sizeof(*names));
 
 	*count = 0;
 	for (uint32_t i = 0; names && i < type->member_count; i++)
-		names[i] = (struct option_name){type->members[i].name, i};
+		names[i] = (struct ctf2_print_option_name){type->members[i].name, i};
 	if (names)
 		qsort(names, type->member_count, sizeof(*names), ctf2_print_compare_names);
 	for (uint32_t i = 0; names && ranges && i < tag->label_count; i++) {
 		const struct ctf_label *label = &tag->labels[i];
-		const struct option_name key = {label->text, 0}, *found;
+		const struct ctf2_print_option_name key = {label->text, 0}, *found;
 
 		found = bsearch(&key, names, type->member_count, sizeof(*names),
 				ctf2_print_compare_names);

@@ -67,7 +67,7 @@ char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int 
 /* ---- ranges ---- */
 
 /* A range in the values that the integer can hold, as mathematical integers. */
-struct span {
+struct label_span {
 	__int128 begin;
 	__int128 end;
 	uint32_t option;
@@ -85,7 +85,7 @@ static __int128 integer_max(const struct ctf_type *integer)
 
 /* Cut a SIDE range to the integer: 0, 1 or 2 spans (2: unsigned 64-bit compares as signed). */
 static unsigned int ctf_describe_labels_clip_range(const struct ctf_type *integer, int64_t begin,
-		int64_t end, uint32_t option, struct span *spans)
+		int64_t end, uint32_t option, struct label_span *spans)
 {
 	unsigned int count = 0;
 	__int128 low = begin, high = end;
@@ -95,14 +95,15 @@ static unsigned int ctf_describe_labels_clip_range(const struct ctf_type *intege
 	if (!integer->is_signed && integer->size == 64 && begin < 0) {
 		__int128 wrap = (__int128)1 << 64;
 
-		spans[count++] = (struct span){wrap + low, wrap + (high < 0 ? high : -1), option};
+		spans[count++] = (struct label_span){
+				wrap + low, wrap + (high < 0 ? high : -1), option};
 	}
 	if (low < integer_min(integer))
 		low = integer_min(integer);
 	if (high > integer_max(integer))
 		high = integer_max(integer);
 	if (low <= high)
-		spans[count++] = (struct span){low, high, option};
+		spans[count++] = (struct label_span){low, high, option};
 	return count;
 }
 
@@ -111,7 +112,7 @@ int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
 	uint32_t count = side_array_length(&mappings->mappings), labels = 0;
-	struct span spans[2];
+	struct label_span spans[2];
 
 	for (uint32_t i = 0; i < count; i++)
 		labels += ctf_describe_labels_clip_range(
@@ -178,32 +179,32 @@ int ctf_describe_flags(struct ctf_arena *arena, const struct side_enum_bitmap_ma
  * ones stand in a heap, from whose top closed ones are taken away when they get there.
  */
 struct sweep {
-	const struct span *spans; /* By begin. */
+	const struct label_span *spans; /* By begin. */
 	size_t span_count;
 	size_t next;
-	const struct span **heap;
+	const struct label_span **heap;
 	size_t heap_count;
-	struct span *out;
+	struct label_span *out;
 	size_t out_count;
 };
 
 static int span_compare_begin(const void *a, const void *b)
 {
-	const struct span *left = a, *right = b;
+	const struct label_span *left = a, *right = b;
 
 	return left->begin < right->begin ? -1 : left->begin > right->begin;
 }
 
 static int span_compare_option(const void *a, const void *b)
 {
-	const struct span *left = a, *right = b;
+	const struct label_span *left = a, *right = b;
 
 	if (left->option != right->option)
 		return left->option < right->option ? -1 : 1;
 	return span_compare_begin(a, b);
 }
 
-static void heap_push(struct sweep *sweep, const struct span *span)
+static void heap_push(struct sweep *sweep, const struct label_span *span)
 {
 	size_t at = sweep->heap_count++;
 
@@ -216,7 +217,7 @@ static void heap_push(struct sweep *sweep, const struct span *span)
 
 static void heap_pop(struct sweep *sweep)
 {
-	const struct span *last = sweep->heap[--sweep->heap_count];
+	const struct label_span *last = sweep->heap[--sweep->heap_count];
 	size_t at = 0;
 
 	for (;;) {
@@ -238,13 +239,13 @@ static void heap_pop(struct sweep *sweep)
 
 static void sweep_emit(struct sweep *sweep, __int128 begin, __int128 end, uint32_t option)
 {
-	struct span *last = sweep->out_count ? &sweep->out[sweep->out_count - 1] : NULL;
+	struct label_span *last = sweep->out_count ? &sweep->out[sweep->out_count - 1] : NULL;
 
 	if (last && last->option == option && last->end + 1 == begin)
 		last->end = end;
 	else
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): room for all was made before. */
-		sweep->out[sweep->out_count++] = (struct span){begin, end, option};
+		sweep->out[sweep->out_count++] = (struct label_span){begin, end, option};
 }
 
 static void sweep_run(struct sweep *sweep, const struct ctf_type *integer, uint32_t none)
@@ -280,7 +281,7 @@ static int tag_labels(struct ctf_arena *arena, const struct sweep *sweep, uint32
 	if (!*type)
 		return -ENOMEM;
 	for (size_t i = 0; i < sweep->out_count; i++) {
-		const struct span *span = &sweep->out[i];
+		const struct label_span *span = &sweep->out[i];
 		char name[16] = "none";
 
 		if (!used[span->option]) {
@@ -302,10 +303,10 @@ int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *va
 {
 	const struct side_variant_option *options = side_array_elements(&variant->options);
 	uint32_t count = side_array_length(&variant->options);
-	size_t room = (size_t)count * 2 + 1;
-	struct span *spans = calloc(room, sizeof(*spans));
-	struct span *out = calloc(2 * room + 1, sizeof(*out));
-	const struct span **heap = calloc(room, sizeof(*heap));
+	size_t capacity = (size_t)count * 2 + 1;
+	struct label_span *spans = calloc(capacity, sizeof(*spans));
+	struct label_span *out = calloc(2 * capacity + 1, sizeof(*out));
+	const struct label_span **heap = calloc(capacity, sizeof(*heap));
 	struct sweep sweep = {.spans = spans, .heap = heap, .out = out};
 	int ret = -ENOMEM;
 

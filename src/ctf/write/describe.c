@@ -13,7 +13,7 @@
 #include "ctf/names.h"
 #include "abi/visit.h"
 
-struct describer {
+struct ctf_describer {
 	struct ctf_arena *arena;
 	struct ctf_error *error;
 	struct ctf_type *node; /* Shared by all dynamic fields. */
@@ -21,19 +21,19 @@ struct describer {
 };
 
 /* A type, and the hidden field that must stand before it if it needs one. */
-struct described {
+struct described_type {
 	struct ctf_type *type; /* Its reference is set when the companion has a name. */
-	struct ctf_type *companion;
-	const char *companion_suffix; /* "_length" */
-	const char *wrapped_name;     /* "_elements" */
+	struct ctf_type *related;
+	const char *related_suffix; /* "_length" */
+	const char *wrapped_name;   /* "_elements" */
 };
 
 static int ctf_describe_type(
-		struct describer *d, const struct side_type *type, struct described *out);
+		struct ctf_describer *d, const struct side_type *type, struct described_type *out);
 
-static int described(struct ctf_type *type, struct described *out)
+static int described(struct ctf_type *type, struct described_type *out)
 {
-	*out = (struct described){.type = type};
+	*out = (struct described_type){.type = type};
 	return type ? 0 : -ENOMEM;
 }
 
@@ -50,8 +50,8 @@ static bool describe_big_endian(uint8_t byte_order)
 	return byte_order == SIDE_TYPE_BYTE_ORDER_BE;
 }
 
-static int describe_integer(struct describer *d, const struct side_type_integer *integer,
-		unsigned int offset_bits, unsigned int base, struct described *out)
+static int describe_integer(struct ctf_describer *d, const struct side_type_integer *integer,
+		unsigned int offset_bits, unsigned int base, struct described_type *out)
 {
 	bool partial = describe_partial(integer->integer_size, integer->len_bits, offset_bits);
 	bool big_endian = partial ? CTF_HOST_BIG_ENDIAN
@@ -71,7 +71,7 @@ static int describe_integer(struct describer *d, const struct side_type_integer 
 	return described(type, out);
 }
 
-static int describe_byte(struct describer *d, struct described *out)
+static int describe_byte(struct ctf_describer *d, struct described_type *out)
 {
 	struct ctf_type *type = ctf_type_integer(d->arena, 8, false);
 
@@ -82,8 +82,8 @@ static int describe_byte(struct describer *d, struct described *out)
 	return described(type, out);
 }
 
-static int describe_float(
-		struct describer *d, const struct side_type_float *floating, struct described *out)
+static int describe_float(struct ctf_describer *d, const struct side_type_float *floating,
+		struct described_type *out)
 {
 	bool big_endian = describe_big_endian(side_enum_get(floating->byte_order));
 	struct ctf_type *type;
@@ -102,32 +102,32 @@ static int describe_float(
 
 /* What stands where no companion can be put before it: a structure around both. */
 static int describe_element(
-		struct describer *d, const struct side_type *side_type, struct ctf_type **type)
+		struct ctf_describer *d, const struct side_type *side_type, struct ctf_type **type)
 {
-	struct described inner = {0};
+	struct described_type inner = {0};
 	int ret = ctf_describe_type(d, side_type, &inner);
 
 	if (ret)
 		return ret;
-	if (!inner.companion) {
+	if (!inner.related) {
 		*type = inner.type;
 		return 0;
 	}
 	*type = ctf_type_struct(d->arena, 2);
 	if (!*type)
 		return -ENOMEM;
-	ctf_member_set(&(*type)->members[0], inner.companion_suffix, inner.companion, true);
+	ctf_member_set(&(*type)->members[0], inner.related_suffix, inner.related, true);
 	ctf_member_set(&(*type)->members[1], inner.wrapped_name, inner.type, false);
-	inner.type->reference = inner.companion_suffix;
+	inner.type->reference = inner.related_suffix;
 	return 0;
 }
 
 /* Fields in field context. `more` extra members are left free at the end, count says where. */
-static int describe_members(struct describer *d, const struct side_event_field *fields,
+static int describe_members(struct ctf_describer *d, const struct side_event_field *fields,
 		uint32_t count, bool variadic, struct ctf_type **type)
 {
 	uint32_t total = count + (variadic ? 1 : 0), members = 0;
-	struct described *inner = calloc(total ? total : 1, sizeof(*inner));
+	struct described_type *inner = calloc(total ? total : 1, sizeof(*inner));
 	const char **visible = calloc(total ? total : 1, sizeof(*visible));
 	struct ctf_names names = {0};
 	int ret = -ENOMEM;
@@ -145,7 +145,7 @@ static int describe_members(struct describer *d, const struct side_event_field *
 				 : -ENOMEM;
 		if (ret)
 			goto out;
-		members += inner[i].companion ? 2 : 1;
+		members += inner[i].related ? 2 : 1;
 	}
 	ret = -ENOMEM;
 	*type = ctf_type_struct(d->arena, members);
@@ -153,19 +153,18 @@ static int describe_members(struct describer *d, const struct side_event_field *
 		goto out;
 	members = 0;
 	for (uint32_t i = 0; i < total; i++) {
-		if (inner[i].companion) {
-			size_t size = strlen(visible[i]) + strlen(inner[i].companion_suffix) + 2;
-			char *companion = ctf_arena_alloc(d->arena, size, 1);
+		if (inner[i].related) {
+			size_t size = strlen(visible[i]) + strlen(inner[i].related_suffix) + 2;
+			char *related = ctf_arena_alloc(d->arena, size, 1);
 			const char *taken;
 
-			if (!companion)
+			if (!related)
 				goto out;
-			snprintf(companion, size, "_%s%s", visible[i], inner[i].companion_suffix);
-			taken = ctf_names_take(&names, companion);
+			snprintf(related, size, "_%s%s", visible[i], inner[i].related_suffix);
+			taken = ctf_names_take(&names, related);
 			if (!taken)
 				goto out;
-			ctf_member_set(&(*type)->members[members++], taken, inner[i].companion,
-					true);
+			ctf_member_set(&(*type)->members[members++], taken, inner[i].related, true);
 			inner[i].type->reference = taken;
 		}
 		ctf_member_set(&(*type)->members[members++], visible[i], inner[i].type, false);
@@ -178,8 +177,8 @@ out:
 	return ret;
 }
 
-static int describe_struct(struct describer *d, const struct side_type_struct *structure,
-		struct described *out)
+static int describe_struct(struct ctf_describer *d, const struct side_type_struct *structure,
+		struct described_type *out)
 {
 	struct ctf_type *type = NULL;
 	int ret = describe_members(d, side_array_elements(&structure->fields),
@@ -188,8 +187,8 @@ static int describe_struct(struct describer *d, const struct side_type_struct *s
 	return ret ? ret : described(type, out);
 }
 
-static int describe_array(
-		struct describer *d, const struct side_type_array *array, struct described *out)
+static int describe_array(struct ctf_describer *d, const struct side_type_array *array,
+		struct described_type *out)
 {
 	struct ctf_type *element;
 	int ret = describe_element(d, side_ptr_get(array->elem_type), &element);
@@ -201,8 +200,8 @@ static int describe_array(
  * Lengths are recorded unsigned, in host order, in as many bytes as the length type has, at most
  * 8.
  */
-static int describe_vla(struct describer *d, const struct side_type *element_type,
-		const struct side_type *length_type, struct described *out)
+static int describe_vla(struct ctf_describer *d, const struct side_type *element_type,
+		const struct side_type *length_type, struct described_type *out)
 {
 	const struct side_type_integer *integer =
 			side_enum_get(length_type->type) == SIDE_TYPE_GATHER_INTEGER
@@ -214,17 +213,17 @@ static int describe_vla(struct describer *d, const struct side_type *element_typ
 
 	if (ret)
 		return ret;
-	*out = (struct described){
+	*out = (struct described_type){
 			.type = ctf_type_sequence(d->arena, element, NULL),
-			.companion = ctf_type_integer(d->arena, size * 8, false),
-			.companion_suffix = "_length",
+			.related = ctf_type_integer(d->arena, size * 8, false),
+			.related_suffix = "_length",
 			.wrapped_name = "_elements",
 	};
-	return out->type && out->companion ? 0 : -ENOMEM;
+	return out->type && out->related ? 0 : -ENOMEM;
 }
 
-static int describe_optional(struct describer *d, const struct side_type_optional *optional,
-		struct described *out)
+static int describe_optional(struct ctf_describer *d, const struct side_type_optional *optional,
+		struct described_type *out)
 {
 	struct ctf_type *u8 = ctf_type_integer(d->arena, 8, false);
 	struct ctf_type *tag = u8 ? ctf_type_enum(d->arena, u8, 2) : NULL;
@@ -242,7 +241,7 @@ static int describe_optional(struct describer *d, const struct side_type_optiona
 	variant->optional = true;
 	ctf_member_set(&variant->members[0], "none", none, false);
 	ctf_member_set(&variant->members[1], "some", some, false);
-	*out = (struct described){variant, tag, "_tag", "_value"};
+	*out = (struct described_type){variant, tag, "_tag", "_value"};
 	return 0;
 }
 
@@ -253,14 +252,14 @@ static const char *describe_option_name(struct ctf_arena *arena, uint32_t index)
 	return ctf_arena_copy(arena, name, (size_t)snprintf(name, sizeof(name), "o%u", index));
 }
 
-static int describe_variant(
-		struct describer *d, const struct side_type_variant *variant, struct described *out)
+static int describe_variant(struct ctf_describer *d, const struct side_type_variant *variant,
+		struct described_type *out)
 {
 	uint32_t count = side_array_length(&variant->options), kept = 0;
 	const struct side_variant_option *options = side_array_elements(&variant->options);
 	bool *used = calloc((size_t)count + 1, sizeof(*used));
 	struct side_type_integer selector = variant->selector.u.side_integer;
-	struct described integer;
+	struct described_type integer;
 	struct ctf_type *tag = NULL, *type;
 	int ret = -ENOMEM;
 
@@ -300,15 +299,15 @@ static int describe_variant(
 			goto out;
 		ctf_member_set(&type->members[kept++], name, option, false);
 	}
-	*out = (struct described){type, tag, "_selector", "_value"};
+	*out = (struct described_type){type, tag, "_selector", "_value"};
 	ret = 0;
 out:
 	free(used);
 	return ret;
 }
 
-static int describe_enum(struct describer *d, const struct side_enum_mappings *mappings,
-		const struct side_type *element, struct described *out)
+static int describe_enum(struct ctf_describer *d, const struct side_enum_mappings *mappings,
+		const struct side_type *element, struct described_type *out)
 {
 	int ret = ctf_describe_type(d, element, out);
 
@@ -321,8 +320,8 @@ static int describe_enum(struct describer *d, const struct side_enum_mappings *m
  * Integers of a bitmap are shown in hexadecimal, unless the program asked for another base. Names
  * of bits beyond one integer are in the JSON only.
  */
-static int describe_bitmap(struct describer *d, const struct side_type_enum_bitmap *bitmap,
-		struct described *out)
+static int describe_bitmap(struct ctf_describer *d, const struct side_type_enum_bitmap *bitmap,
+		struct described_type *out)
 {
 	struct ctf_type *type;
 	int ret = ctf_describe_type(d, side_ptr_get(bitmap->elem_type), out);
@@ -347,22 +346,23 @@ static int describe_bitmap(struct describer *d, const struct side_type_enum_bitm
 	return 0;
 }
 
-static int describe_dynamic(struct describer *d, struct described *out)
+static int describe_dynamic(struct ctf_describer *d, struct described_type *out)
 {
 	if (!d->node)
 		d->node = ctf_describe_node(d->arena);
 	if (!d->node)
 		return -ENOMEM;
-	*out = (struct described){
+	*out = (struct described_type){
 			.type = ctf_type_sequence(d->arena, d->node, NULL),
-			.companion = ctf_type_integer(d->arena, 32, false),
-			.companion_suffix = "_length",
+			.related = ctf_type_integer(d->arena, 32, false),
+			.related_suffix = "_length",
 			.wrapped_name = "_nodes",
 	};
-	return out->type && out->companion ? 0 : -ENOMEM;
+	return out->type && out->related ? 0 : -ENOMEM;
 }
 
-static int describe_gather(struct describer *d, const struct side_type *type, struct described *out)
+static int describe_gather(
+		struct ctf_describer *d, const struct side_type *type, struct described_type *out)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
@@ -392,7 +392,8 @@ static int describe_gather(struct describer *d, const struct side_type *type, st
 	}
 }
 
-static int describe_type(struct describer *d, const struct side_type *type, struct described *out)
+static int describe_type(
+		struct ctf_describer *d, const struct side_type *type, struct described_type *out)
 {
 	const struct side_type_vla_visitor *visitor;
 	const struct side_type_vla *vla;
@@ -442,7 +443,7 @@ static int describe_type(struct describer *d, const struct side_type *type, stru
 }
 
 static int ctf_describe_type(
-		struct describer *d, const struct side_type *type, struct described *out)
+		struct ctf_describer *d, const struct side_type *type, struct described_type *out)
 {
 	int ret;
 
@@ -460,7 +461,7 @@ int ctf_type_from_description(struct ctf_arena *arena,
 		const struct side_event_description *description, struct ctf_type **type,
 		struct ctf_error *error)
 {
-	struct describer d = {.arena = arena, .error = error};
+	struct ctf_describer d = {.arena = arena, .error = error};
 	struct visit_error why = {0};
 	char sentence[sizeof(error->text)];
 	int ret = visit_description_check(description, 0, &why);

@@ -32,7 +32,7 @@ static char *ctf_writer_copy_text(const char *text)
 }
 
 /* Bring the offset below one second, as readers want it. */
-static void set_clock_figures(struct ctf_clock *clock, const struct ctf_clock *from)
+static void ctf_writer_set_clock_parameters(struct ctf_clock *clock, const struct ctf_clock *from)
 {
 	clock->frequency = from->frequency ? from->frequency : 1;
 	clock->precision = from->precision ? from->precision : 1;
@@ -79,7 +79,7 @@ static int copy_config(struct ctf_writer *writer, const struct ctf_writer_config
 	writer->clock.name = ctf_writer_copy_text(
 			clock->name && *clock->name ? clock->name : "monotonic");
 	writer->clock.description = clock->description ? strdup(clock->description) : NULL;
-	set_clock_figures(&writer->clock, clock);
+	ctf_writer_set_clock_parameters(&writer->clock, clock);
 	if (!writer->config.dir || !writer->config.hostname || !writer->config.procname ||
 			!writer->config.exe || !writer->config.domain || !writer->clock.name ||
 			(clock->description && !writer->clock.description))
@@ -272,14 +272,14 @@ static int add_id(struct ctf_channel *channel, uint32_t id)
 
 	if (at < channel->id_count && channel->ids[at] == id)
 		return -EEXIST;
-	if (channel->id_count == channel->id_room) {
-		uint32_t room = channel->id_room ? channel->id_room * 2 : 64;
-		uint32_t *ids = realloc(channel->ids, room * sizeof(*ids));
+	if (channel->id_count == channel->id_capacity) {
+		uint32_t capacity = channel->id_capacity ? channel->id_capacity * 2 : 64;
+		uint32_t *ids = realloc(channel->ids, capacity * sizeof(*ids));
 
 		if (!ids)
 			return -ENOMEM;
 		channel->ids = ids;
-		channel->id_room = room;
+		channel->id_capacity = capacity;
 	}
 	memmove(channel->ids + at + 1, channel->ids + at,
 			(channel->id_count - at) * sizeof(*channel->ids));
@@ -437,7 +437,7 @@ int ctf_writer_set_clock(
 	struct ctf_clock old = writer->clock;
 	int ret;
 
-	set_clock_figures(&writer->clock, clock);
+	ctf_writer_set_clock_parameters(&writer->clock, clock);
 	ret = write_metadata(writer);
 	if (ret) {
 		writer->clock = old;

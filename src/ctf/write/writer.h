@@ -53,7 +53,7 @@ struct ctf_channel {
 	bool described; /* It has come. */
 	uint32_t *ids;  /* Of its events, sorted. */
 	uint32_t id_count;
-	uint32_t id_room;
+	uint32_t id_capacity;
 	struct ctf_tally tally; /* If records are counted. */
 };
 

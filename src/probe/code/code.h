@@ -71,7 +71,7 @@ const struct code_function *code_function_at(const struct code_file *file, uint6
 
 /* The begins of functions that this one chooses from, as far as its code says it; how many. */
 size_t code_choices(const struct code_file *file, const struct code_function *chooser,
-		uint64_t *choices, size_t room);
+		uint64_t *choices, size_t capacity);
 
 /*
  * How a probe can be put at the begin of a function (behind a mark for indirect branches), or at any instruction.

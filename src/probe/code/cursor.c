@@ -52,7 +52,7 @@ void code_pass(struct code_cursor *cursor, uint64_t size)
 
 uint64_t code_take_pointer(struct code_cursor *cursor, uint8_t encoding)
 {
-	uint64_t place = cursor->address + cursor->at, value;
+	uint64_t position = cursor->address + cursor->at, value;
 
 	if (encoding == CODE_ENCODING_OMIT)
 		return 0;
@@ -70,7 +70,7 @@ uint64_t code_take_pointer(struct code_cursor *cursor, uint8_t encoding)
 	}
 	switch (encoding & 0x70) {
 	case 0x00: return value;
-	case 0x10: return value ? value + place : 0;
+	case 0x10: return value ? value + position : 0;
 	default: cursor->bad = true; return 0;
 	}
 }

@@ -16,7 +16,7 @@
 static const char no_frame[] =
 		"the unwind data does not cover it, so its return address is not known";
 static const char no_call[] = "according to the unwind data, it is not entered by a call";
-static const char looks[] = "it reads its own return address";
+static const char return_reason[] = "it reads its own return address";
 static const char go[] = "it is a function of Go, whose runtime reads return addresses";
 static const char ocaml[] =
 		"it is a function of OCaml, whose runtime finds stack maps by return addresses";
@@ -49,7 +49,8 @@ static bool returns_twice(const struct code_file *file, const struct code_functi
 }
 
 /* Its memory operand is the return address, or it takes that from the stack. */
-static bool looks_at_return(const struct x86_instruction *instruction, const struct code_row *row)
+static bool code_exit_reads_return(
+		const struct x86_instruction *instruction, const struct code_row *row)
 {
 	if (row->begin != CODE_BEGIN_PLAIN || !row->returns)
 		return false;
@@ -227,7 +228,7 @@ static const char *no_exit_without_data(
 	if (ret)
 		return ret == -ENOMEM ? no_memory : not_known;
 	if (use.return_address || use.location || use.callers_frame)
-		return looks;
+		return return_reason;
 	if (use.gives_frame)
 		return gives_frame;
 	return use.unknown ? not_known : NULL;
@@ -264,7 +265,7 @@ static const char *no_exit_by_code(struct code_file *file, const struct code_fun
 	if (ret)
 		return ret == -ENOMEM ? no_memory : NULL;
 	if (use.return_address)
-		return looks;
+		return return_reason;
 	for (size_t i = 0; i < use.nr_shallow && *left; i++) {
 		const struct code_function *called = code_function_at(file, use.shallow[i].target);
 
@@ -341,8 +342,8 @@ const char *code_no_exit(struct code_file *file, const struct code_function *fun
 
 		if (!bytes || !x86_decode(bytes, size, at, &instruction))
 			return NULL;
-		if (row && looks_at_return(&instruction, code_rows_at(&rows, at)))
-			return looks;
+		if (row && code_exit_reads_return(&instruction, code_rows_at(&rows, at)))
+			return return_reason;
 		if (calls_frame_reader(file, &instruction))
 			return callee_reads;
 		returns |= may_return(&instruction, function);

@@ -25,16 +25,16 @@ int code_fail(struct code_error *error, int result, const char *format, ...)
 	return result;
 }
 
-void *code_grow(void *array, size_t used, size_t *room, size_t size)
+void *code_grow(void *array, size_t used, size_t *capacity, size_t size)
 {
-	size_t wanted = *room ? *room * 2 : 256;
+	size_t wanted = *capacity ? *capacity * 2 : 256;
 	void *larger;
 
-	if (used < *room)
+	if (used < *capacity)
 		return array;
 	larger = reallocarray(array, wanted, size);
 	if (larger)
-		*room = wanted;
+		*capacity = wanted;
 	return larger;
 }
 
@@ -179,11 +179,12 @@ static int read_sections(struct code_file *file, const Elf64_Ehdr *header)
 		section->type = raw.sh_type;
 		section->link = raw.sh_link;
 		if (raw.sh_name < names.sh_size) {
-			size_t room = names.sh_size - raw.sh_name;
+			size_t capacity = names.sh_size - raw.sh_name;
 
-			if (room >= sizeof(section->name))
-				room = sizeof(section->name) - 1;
-			memcpy(section->name, file->bytes + names.sh_offset + raw.sh_name, room);
+			if (capacity >= sizeof(section->name))
+				capacity = sizeof(section->name) - 1;
+			memcpy(section->name, file->bytes + names.sh_offset + raw.sh_name,
+					capacity);
 		}
 	}
 	file->nr_sections = header->e_shnum;
@@ -331,7 +332,7 @@ void code_close(struct code_file *file)
 		return;
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		free(file->segments[i].targets);
-		free(file->segments[i].reached);
+		free(file->segments[i].reachable);
 	}
 	free(file->segments);
 	free(file->sections);
@@ -342,7 +343,7 @@ void code_close(struct code_file *file)
 	free(file->functions);
 	free(file->landings);
 	free(file->labels);
-	free(file->pads);
+	free(file->springboards);
 	free(file->kept);
 	free(file->frame_readers);
 	free(file->bytes);

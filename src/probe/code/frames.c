@@ -18,8 +18,8 @@ static int add_landing(struct code_file *file, uint64_t address)
 
 	if (!code_executable(file, address) || file->nr_landings >= LANDINGS_MAX)
 		return 0;
-	landings = code_grow(
-			file->landings, file->nr_landings, &file->landings_room, sizeof(*landings));
+	landings = code_grow(file->landings, file->nr_landings, &file->landings_capacity,
+			sizeof(*landings));
 	if (!landings)
 		return -ENOMEM;
 	file->landings = landings;
@@ -69,7 +69,7 @@ static int add_frame(
 
 	if (!size || !code_executable(file, address) || code_is_excluded(file, address))
 		return 0;
-	frames = code_grow(file->frames, file->nr_frames, &file->frames_room, sizeof(*frames));
+	frames = code_grow(file->frames, file->nr_frames, &file->frames_capacity, sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
 	file->frames = frames;

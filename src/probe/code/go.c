@@ -21,7 +21,7 @@
 #define HEADER 8
 #define WORD 8
 
-struct table {
+struct go_pclntab {
 	const uint8_t *bytes;
 	size_t size;
 	uint64_t text;                 /* what begins are counted from */
@@ -29,7 +29,7 @@ struct table {
 	uint64_t count;
 };
 
-static uint64_t go_table_read_word(const struct table *table, size_t index)
+static uint64_t go_table_read_word(const struct go_pclntab *table, size_t index)
 {
 	uint64_t value;
 
@@ -38,7 +38,7 @@ static uint64_t go_table_read_word(const struct table *table, size_t index)
 }
 
 /* 0: not inside. */
-static uint64_t go_table_read_number(const struct table *table, uint64_t at, size_t size)
+static uint64_t go_table_read_number(const struct go_pclntab *table, uint64_t at, size_t size)
 {
 	uint64_t value = 0;
 
@@ -47,7 +47,7 @@ static uint64_t go_table_read_number(const struct table *table, uint64_t at, siz
 	return value;
 }
 
-static uint64_t begin_of(const struct table *table, uint64_t index)
+static uint64_t begin_of(const struct go_pclntab *table, uint64_t index)
 {
 	uint64_t begin = go_table_read_number(
 			table, table->functions + index * 2 * table->unit, table->unit);
@@ -108,13 +108,13 @@ static uint64_t go_table_relocated_word(const struct code_file *file, uint64_t a
 	return 0;
 }
 
-static bool go_table_open(const struct code_file *file, struct table *table)
+static bool go_table_open(const struct code_file *file, struct go_pclntab *table)
 {
 	bool old;
 	uint32_t version;
 	uint64_t address;
 
-	*table = (struct table){.size = 0};
+	*table = (struct go_pclntab){.size = 0};
 	table->bytes = go_table_find(file, &table->size, &address);
 	if (!table->bytes || table->size < HEADER + 8 * WORD || table->bytes[7] != WORD)
 		return false;
@@ -134,7 +134,7 @@ static bool go_table_open(const struct code_file *file, struct table *table)
 			table->count < (table->size - table->functions) / (2 * table->unit);
 }
 
-static const char *go_table_function_name(const struct table *table, uint64_t index)
+static const char *go_table_function_name(const struct go_pclntab *table, uint64_t index)
 {
 	uint64_t entry = go_table_read_number(table,
 				 table->functions + (index * 2 + 1) * table->unit, table->unit),
@@ -146,7 +146,7 @@ static const char *go_table_function_name(const struct table *table, uint64_t in
 	return (const char *)table->bytes + at;
 }
 
-static int go_table_add_symbols(struct code_file *file, const struct table *table)
+static int go_table_add_symbols(struct code_file *file, const struct go_pclntab *table)
 {
 	for (uint64_t i = 0; i < table->count; i++) {
 		const char *name = go_table_function_name(table, i);
@@ -170,7 +170,7 @@ static bool go_table_is_named(const struct code_file *file, uint64_t count)
 
 int code_read_go(struct code_file *file)
 {
-	struct table table;
+	struct go_pclntab table;
 
 	if (!go_table_open(file, &table)) {
 		const struct code_section *text = code_section_named(file, ".text");

@@ -14,7 +14,7 @@ struct code_segment {
 	bool executable;
 	/* One bit a byte of code: something may jump there. NULL: not code. */
 	uint8_t *targets;
-	uint8_t *reached; /* likewise: an instruction begins there, see reached.c. NULL: not known yet */
+	uint8_t *reachable; /* likewise: an instruction begins there, see reached.c. NULL: not known yet */
 };
 
 struct code_section {
@@ -54,7 +54,7 @@ struct code_relocation {
 typedef int code_relocation_fn(void *user, const struct code_relocation *relocation);
 
 /* Bytes between functions that a site has taken. */
-struct code_pad {
+struct code_springboard {
 	uint64_t address, site;
 };
 
@@ -72,9 +72,9 @@ struct code_file {
 	uint8_t *names_memory;  /* what was compressed; names may be in it */
 	uint8_t *beside_memory; /* the same of a file beside it */
 	struct code_name_entry *names;
-	size_t nr_names, names_room;
+	size_t nr_names, names_capacity;
 	struct code_frame *frames; /* in the order of their addresses */
-	size_t nr_frames, frames_room;
+	size_t nr_frames, frames_capacity;
 	const uint8_t *frame_bytes; /* .eh_frame */
 	size_t frame_size;
 	uint64_t frame_address;
@@ -87,15 +87,15 @@ struct code_file {
 	struct code_function *functions;
 	size_t nr_functions;
 	uint64_t *landings;
-	size_t nr_landings, landings_room;
+	size_t nr_landings, landings_capacity;
 	uint64_t *labels; /* in code, of symbols without a type: a branch or an access may go there */
 	size_t nr_labels, labels_capacity;
 	size_t call_sites; /* looked at */
-	bool swept, has_reached;
+	bool swept, has_reachable;
 	uint64_t entry;
-	struct code_pad *pads;
-	size_t nr_pads, pads_room;
-	bool pads_given;           /* to the begins of all functions */
+	struct code_springboard *springboards;
+	size_t nr_springboards, springboards_capacity;
+	bool springboards_claimed; /* to the begins of all functions */
 	uint64_t go_begin, go_end; /* code of Go */
 	/* Runtimes that know return addresses of all functions of the file. */
 	enum code_runtime {
@@ -122,8 +122,8 @@ const uint8_t *code_section_bytes(
 		const struct code_file *file, const struct code_section *section, size_t *size);
 /* In a section that only forwards calls, or in the code of libside.a, which a hit of a probe executes. */
 bool code_is_excluded(const struct code_file *file, uint64_t address);
-/* Room for one more element of that size; NULL: no memory. `*room` elements are there. */
-void *code_grow(void *array, size_t used, size_t *room, size_t size);
+/* Room for one more element of that size; NULL: no memory. `*capacity` elements are there. */
+void *code_grow(void *array, size_t used, size_t *capacity, size_t size);
 
 /* ---- frames.c ---- */
 
@@ -149,7 +149,7 @@ const struct code_kept *code_kept_at(struct code_file *file, uint64_t address, u
 /* ---- reached.c ---- */
 
 /* Whether an instruction certainly begins at the address, in a file without known functions. -ENOMEM. */
-int code_is_reached(struct code_file *file, uint64_t address, bool *ret_is_reached);
+int code_is_reachable(struct code_file *file, uint64_t address, bool *ret_is_reachable);
 
 /* ---- relocations.c ---- */
 

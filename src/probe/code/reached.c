@@ -32,14 +32,15 @@ static int add_begin(struct reaching *reaching, uint64_t address)
 }
 
 /* Returns whether it was new. */
-static bool set_reached(const struct code_file *file, uint64_t address)
+static bool code_reach_set_reachable(const struct code_file *file, uint64_t address)
 {
 	struct code_segment *segment = code_executable(file, address);
 	uint64_t at = segment ? address - segment->address : 0;
-	bool is_new = segment && segment->reached && !(segment->reached[at / 8] >> (at % 8) & 1);
+	bool is_new = segment && segment->reachable &&
+			!(segment->reachable[at / 8] >> (at % 8) & 1);
 
 	if (is_new)
-		segment->reached[at / 8] |= (uint8_t)(1u << (at % 8));
+		segment->reachable[at / 8] |= (uint8_t)(1u << (at % 8));
 	return is_new;
 }
 
@@ -64,7 +65,7 @@ static int add_targets(
 /* From there to the first instruction behind which code does not go on. */
 static int code_reach_walk(struct reaching *reaching, uint64_t address, bool is_entry)
 {
-	while (set_reached(reaching->file, address)) {
+	while (code_reach_set_reachable(reaching->file, address)) {
 		struct x86_instruction instruction;
 		size_t size;
 		const uint8_t *bytes = code_bytes(reaching->file, address, &size);
@@ -90,11 +91,11 @@ static int code_reach_add_relocation(void *user, const struct code_relocation *r
 }
 
 /* What a walk without enough memory has found is not all: the next one begins again. */
-static void forget_reached(struct code_file *file)
+static void code_reach_forget_reachable(struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {
-		free(file->segments[i].reached);
-		file->segments[i].reached = NULL;
+		free(file->segments[i].reachable);
+		file->segments[i].reachable = NULL;
 	}
 }
 
@@ -108,8 +109,8 @@ static int reach_all(struct code_file *file)
 
 		if (!segment->executable)
 			continue;
-		segment->reached = calloc(segment->size / 8 + 1, 1);
-		if (!segment->reached)
+		segment->reachable = calloc(segment->size / 8 + 1, 1);
+		if (!segment->reachable)
 			ret = -ENOMEM;
 	}
 	if (!ret && code_executable(file, file->entry))
@@ -120,24 +121,24 @@ static int reach_all(struct code_file *file)
 		ret = code_reach_walk(&reaching, reaching.waiting[--reaching.count], false);
 	free(reaching.waiting);
 	if (ret)
-		forget_reached(file);
+		code_reach_forget_reachable(file);
 	return ret;
 }
 
-int code_is_reached(struct code_file *file, uint64_t address, bool *ret_is_reached)
+int code_is_reachable(struct code_file *file, uint64_t address, bool *ret_is_reachable)
 {
 	const struct code_segment *segment = code_executable(file, address);
 	int ret = 0;
 
-	*ret_is_reached = false;
+	*ret_is_reachable = false;
 	if (!segment)
 		return 0;
-	if (!file->has_reached)
+	if (!file->has_reachable)
 		ret = reach_all(file);
 	if (ret)
 		return ret;
-	file->has_reached = true;
-	*ret_is_reached = segment->reached[(address - segment->address) / 8] >>
+	file->has_reachable = true;
+	*ret_is_reachable = segment->reachable[(address - segment->address) / 8] >>
 					((address - segment->address) % 8) &
 			1;
 	return 0;

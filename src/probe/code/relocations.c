@@ -14,11 +14,11 @@
 #define PACKED_WORDS 63    /* words that one word of bits describes */
 #define SYMBOLS_MAX 0x1000000u
 
-struct tables {
+struct relocation_tables {
 	uint64_t plain, plain_size, calls, calls_size, packed, packed_size, symbols;
 };
 
-static void read_tags(const struct code_file *file, struct tables *tables)
+static void read_tags(const struct code_file *file, struct relocation_tables *tables)
 {
 	size_t size;
 	const uint8_t *bytes = file->dynamic ? code_bytes(file, file->dynamic, &size) : NULL;
@@ -113,7 +113,7 @@ static int one_packed(struct code_file *file, uint64_t where, code_relocation_fn
 }
 
 /* An even word is an address; the bits of an odd one mark which of the words after the last one are relocated, too. */
-static int each_packed(struct code_file *file, const struct tables *tables,
+static int each_packed(struct code_file *file, const struct relocation_tables *tables,
 		code_relocation_fn *each, void *user)
 {
 	uint64_t where = 0;
@@ -141,7 +141,7 @@ static int each_packed(struct code_file *file, const struct tables *tables,
 
 int code_each_relocation(struct code_file *file, code_relocation_fn *each, void *user)
 {
-	struct tables tables = {.plain = 0};
+	struct relocation_tables tables = {.plain = 0};
 	int ret;
 
 	read_tags(file, &tables);

@@ -13,7 +13,7 @@
 #define UNPACK_MEMORY_MAX ((uint64_t)128 << 20)
 
 /* A table of symbols and of their names, both inside memory that was checked. */
-struct table {
+struct symbol_table {
 	const uint8_t *symbols;
 	size_t size;
 	const char *names;
@@ -39,8 +39,8 @@ static unsigned int code_symbol_get_rank(const Elf64_Sym *symbol, const char *na
 static struct code_name_entry *code_symbol_add_entry(
 		struct code_file *file, uint64_t address, uint64_t size, const char *name)
 {
-	struct code_name_entry *names =
-			code_grow(file->names, file->nr_names, &file->names_room, sizeof(*names));
+	struct code_name_entry *names = code_grow(
+			file->names, file->nr_names, &file->names_capacity, sizeof(*names));
 
 	if (!names)
 		return NULL;
@@ -124,7 +124,7 @@ static int add_symbol(
 }
 
 /* Hidden by a newer version of the same name. */
-static bool is_former(const struct table *table, size_t index)
+static bool is_former(const struct symbol_table *table, size_t index)
 {
 	uint16_t version = 0;
 
@@ -133,7 +133,7 @@ static bool is_former(const struct table *table, size_t index)
 	return version & 0x8000;
 }
 
-static int code_symbol_read_table(struct code_file *file, const struct table *table)
+static int code_symbol_read_table(struct code_file *file, const struct symbol_table *table)
 {
 	/* Names must end before the table does. */
 	size_t names_size = table->names_size;
@@ -154,7 +154,7 @@ static int code_symbol_read_table(struct code_file *file, const struct table *ta
 
 static int code_symbol_read_section(struct code_file *file, const struct code_section *section)
 {
-	struct table table = {.versions = NULL};
+	struct symbol_table table = {.versions = NULL};
 
 	if (section->link >= file->nr_sections)
 		return 0;
@@ -184,7 +184,7 @@ static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
 		return 0;
 	for (size_t i = 0; i < header.e_shnum; i++) {
 		Elf64_Shdr symbols, names;
-		struct table table = {.versions = NULL};
+		struct symbol_table table = {.versions = NULL};
 
 		memcpy(&symbols, bytes + header.e_shoff + i * sizeof(symbols), sizeof(symbols));
 		if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header.e_shnum)
@@ -207,7 +207,7 @@ static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
 
 static int read_compressed(struct code_file *file)
 {
-	size_t packed_size, room = 0, size = 0;
+	size_t packed_size, capacity = 0, size = 0;
 	const uint8_t *packed = code_section_bytes(
 			file, code_section_named(file, ".gnu_debugdata"), &packed_size);
 	lzma_stream stream = LZMA_STREAM_INIT;
@@ -218,20 +218,20 @@ static int read_compressed(struct code_file *file)
 	stream.next_in = packed;
 	stream.avail_in = packed_size;
 	while (state == LZMA_OK) {
-		if (size == room) {
-			uint8_t *larger = room < INNER_BYTES_MAX
-					? realloc(file->names_memory, room * 2 + 65536)
+		if (size == capacity) {
+			uint8_t *larger = capacity < INNER_BYTES_MAX
+					? realloc(file->names_memory, capacity * 2 + 65536)
 					: NULL;
 
 			if (!larger)
 				break;
 			file->names_memory = larger;
-			room = room * 2 + 65536;
+			capacity = capacity * 2 + 65536;
 		}
 		stream.next_out = file->names_memory + size;
-		stream.avail_out = room - size;
+		stream.avail_out = capacity - size;
 		state = lzma_code(&stream, LZMA_FINISH);
-		size = room - stream.avail_out;
+		size = capacity - stream.avail_out;
 	}
 	lzma_end(&stream);
 	return state == LZMA_STREAM_END ? read_inner(file, file->names_memory, size) : 0;
@@ -240,7 +240,7 @@ static int read_compressed(struct code_file *file)
 int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size, const char *names,
 		size_t names_size)
 {
-	const struct table table = {
+	const struct symbol_table table = {
 			.symbols = symbols, .size = size, .names = names, .names_size = names_size};
 
 	return code_symbol_read_table(file, &table);

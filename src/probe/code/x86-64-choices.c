@@ -17,18 +17,18 @@ static bool is_choice(
 			!function->chooses;
 }
 
-static void x86_choices_add(uint64_t *choices, size_t room, size_t *count, uint64_t address)
+static void x86_choices_add(uint64_t *choices, size_t capacity, size_t *count, uint64_t address)
 {
 	for (size_t i = 0; i < *count; i++) {
 		if (choices[i] == address)
 			return;
 	}
-	if (*count < room)
+	if (*count < capacity)
 		choices[(*count)++] = address;
 }
 
 size_t code_choices(const struct code_file *file, const struct code_function *chooser,
-		uint64_t *choices, size_t room)
+		uint64_t *choices, size_t capacity)
 {
 	uint64_t at = chooser->address, end;
 	size_t count = 0, size = 0;
@@ -48,10 +48,10 @@ size_t code_choices(const struct code_file *file, const struct code_function *ch
 		}
 		if (instruction.lea && instruction.piece.field &&
 				is_choice(file, chooser, instruction.piece.target))
-			x86_choices_add(choices, room, &count, instruction.piece.target);
+			x86_choices_add(choices, capacity, &count, instruction.piece.target);
 		if (file->fixed && instruction.constant &&
 				is_choice(file, chooser, instruction.constant))
-			x86_choices_add(choices, room, &count, instruction.constant);
+			x86_choices_add(choices, capacity, &count, instruction.constant);
 		at += instruction.piece.length;
 	}
 	return count;

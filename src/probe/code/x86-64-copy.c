@@ -5,27 +5,27 @@
 #include <errno.h>
 #include <string.h>
 
-struct writer {
+struct code_writer {
 	uint8_t *bytes;
 	size_t at;
 	uint64_t address; /* of bytes[0] */
 	bool far;
 };
 
-static void x86_copy_emit(struct writer *writer, const void *bytes, size_t size)
+static void x86_copy_emit(struct code_writer *writer, const void *bytes, size_t size)
 {
 	memcpy(writer->bytes + writer->at, bytes, size);
 	writer->at += size;
 }
 
-static void put_byte(struct writer *writer, uint8_t byte)
+static void put_byte(struct code_writer *writer, uint8_t byte)
 {
 	x86_copy_emit(writer, &byte, 1);
 }
 
 /* From the end of the field, and `behind` more bytes of the instruction, to there. */
 static int32_t x86_copy_displacement(
-		struct writer *writer, size_t field, size_t behind, uint64_t to)
+		struct code_writer *writer, size_t field, size_t behind, uint64_t to)
 {
 	int64_t away = (int64_t)(to - (writer->address + field + 4 + behind));
 
@@ -33,21 +33,21 @@ static int32_t x86_copy_displacement(
 	return (int32_t)away;
 }
 
-static void x86_copy_emit_distance(struct writer *writer, uint64_t to)
+static void x86_copy_emit_distance(struct code_writer *writer, uint64_t to)
 {
 	int32_t away = x86_copy_displacement(writer, writer->at, 0, to);
 
 	x86_copy_emit(writer, &away, 4);
 }
 
-static void x86_copy_emit_jump(struct writer *writer, uint64_t to)
+static void x86_copy_emit_jump(struct code_writer *writer, uint64_t to)
 {
 	put_byte(writer, 0xe9);
 	x86_copy_emit_distance(writer, to);
 }
 
 /* Touches no flag and no register. */
-static void put_push(struct writer *writer, uint64_t value)
+static void put_push(struct code_writer *writer, uint64_t value)
 {
 	uint32_t low = (uint32_t)value, high = (uint32_t)(value >> 32);
 
@@ -59,7 +59,7 @@ static void put_push(struct writer *writer, uint64_t value)
 	x86_copy_emit(writer, &high, 4);
 }
 
-static void put_relative(struct writer *writer, const struct probe_piece *piece,
+static void put_relative(struct code_writer *writer, const struct probe_piece *piece,
 		const uint8_t *bytes, uint64_t to)
 {
 	size_t begin = writer->at;
@@ -73,7 +73,7 @@ static void put_relative(struct writer *writer, const struct probe_piece *piece,
 	}
 }
 
-static void x86_copy_emit_piece(struct writer *writer, const struct probe_site *site,
+static void x86_copy_emit_piece(struct code_writer *writer, const struct probe_site *site,
 		const struct probe_piece *piece)
 {
 	const uint8_t *bytes = site->bytes + piece->at;
@@ -118,7 +118,7 @@ static void x86_copy_emit_piece(struct writer *writer, const struct probe_site *
 int probe_copy(const struct probe_site *site, uint64_t at, uint8_t copy[PROBE_COPY_MAX],
 		uint8_t map[PROBE_PIECES_MAX + 1])
 {
-	struct writer writer = {.bytes = copy, .address = at};
+	struct code_writer writer = {.bytes = copy, .address = at};
 
 	for (unsigned int i = 0; i < site->nr_pieces; i++) {
 		map[i] = (uint8_t)writer.at;

@@ -16,12 +16,12 @@
 
 struct moves {
 	struct x86_move *all;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 static bool x86_exchange_record_move(struct moves *moves, const struct x86_move *move)
 {
-	struct x86_move *all = code_grow(moves->all, moves->count, &moves->room, sizeof(*all));
+	struct x86_move *all = code_grow(moves->all, moves->count, &moves->capacity, sizeof(*all));
 
 	if (!all)
 		return false;
@@ -35,7 +35,7 @@ static int read_moves(const struct code_file *file, const struct code_function *
 		struct moves *moves)
 {
 	uint64_t at = function->address, end = at + function->size;
-	bool given = false;
+	bool is_claimed = false;
 
 	while (at < end) {
 		struct x86_move move[2];
@@ -50,11 +50,12 @@ static int read_moves(const struct code_file *file, const struct code_function *
 				continue;
 			if (!x86_exchange_record_move(moves, &move[i]))
 				return -1;
-			given |= move[i].kind != X86_MOVE_STORE && move[i].to == X86_STACK_POINTER;
+			is_claimed |= move[i].kind != X86_MOVE_STORE &&
+					move[i].to == X86_STACK_POINTER;
 		}
 		at += length;
 	}
-	return given;
+	return is_claimed;
 }
 
 /* Whether some register of these is stored on the stack. The caller's frame pointer is, in every function that has a frame. */
@@ -92,9 +93,9 @@ static unsigned int at_begin(const struct moves *moves)
 bool code_exchanges_stack(const struct code_file *file, const struct code_function *function)
 {
 	struct moves moves = {.all = NULL};
-	int given = read_moves(file, function, &moves);
+	int is_claimed = read_moves(file, function, &moves);
 	unsigned int stack = at_begin(&moves), before;
-	bool exchanges = given < 0;
+	bool exchanges = is_claimed < 0;
 
 	do {
 		bool stored = is_stored(&moves, stack);
@@ -107,7 +108,7 @@ bool code_exchanges_stack(const struct code_file *file, const struct code_functi
 				stack |= 1u << move->to;
 		}
 	} while (stack != before);
-	for (size_t i = 0; given > 0 && i < moves.count; i++) {
+	for (size_t i = 0; is_claimed > 0 && i < moves.count; i++) {
 		const struct x86_move *move = &moves.all[i];
 
 		exchanges |= move->kind != X86_MOVE_STORE && move->to == X86_STACK_POINTER &&

@@ -14,7 +14,7 @@
 #define SHORT_REACH 128
 #define PAGE 4096u
 /* Behind a program of fixed addresses is its heap. */
-#define HEAP_ROOM ((uint64_t)256 << 20)
+#define HEAP_SPACE ((uint64_t)256 << 20)
 #define LOWEST_MAPPING 0x10000
 
 static const char entered[] = "something jumps into its first five bytes";
@@ -32,7 +32,7 @@ static const char no_stack[] =
 static const char not_followed[] = "its function jumps to where cannot be read";
 
 /* What stands at a place, as far as it matters. */
-struct place {
+struct site_location {
 	struct code_file *file;
 	const uint8_t *bytes;
 	size_t size;
@@ -59,44 +59,46 @@ static bool only_padding(const uint8_t *bytes, size_t size, size_t wanted)
 	return true;
 }
 
-static void site_check_location(struct place *place)
+static void site_check_location(struct site_location *location)
 {
-	while (place->length < PROBE_JUMP_BYTES && !place->ends) {
-		struct x86_instruction *instruction = &place->instructions[place->count];
+	while (location->length < PROBE_JUMP_BYTES && !location->ends) {
+		struct x86_instruction *instruction = &location->instructions[location->count];
 		const struct code_kept *kept;
 
-		if (place->count && place->instructions[place->count - 1].call)
-			place->stopped = returns;
-		else if (place->count && place->instructions[place->count - 1].moves_stack)
-			place->stopped = moved;
-		else if ((kept = code_kept_at(place->file, place->address + place->length, 1)))
-			place->stopped = kept->reason;
-		else if (!x86_decode(place->bytes + place->length, place->size - place->length,
-					 place->address + place->length, instruction))
-			place->stopped = unreadable;
-		else if ((kept = code_kept_at(place->file, place->address + place->length,
+		if (location->count && location->instructions[location->count - 1].call)
+			location->stopped = returns;
+		else if (location->count && location->instructions[location->count - 1].moves_stack)
+			location->stopped = moved;
+		else if ((kept = code_kept_at(
+					  location->file, location->address + location->length, 1)))
+			location->stopped = kept->reason;
+		else if (!x86_decode(location->bytes + location->length,
+					 location->size - location->length,
+					 location->address + location->length, instruction))
+			location->stopped = unreadable;
+		else if ((kept = code_kept_at(location->file, location->address + location->length,
 					  instruction->piece.length)))
-			place->stopped = kept->reason;
+			location->stopped = kept->reason;
 		else
-			place->stopped = instruction->refused;
-		if (place->stopped)
+			location->stopped = instruction->refused;
+		if (location->stopped)
 			break;
-		instruction->piece.at = (uint8_t)place->length;
-		place->length += instruction->piece.length;
-		place->ends = instruction->ends;
-		place->count++;
+		instruction->piece.at = (uint8_t)location->length;
+		location->length += instruction->piece.length;
+		location->ends = instruction->ends;
+		location->count++;
 	}
-	place->until = 1;
-	while (place->until < PROBE_JUMP_BYTES &&
-			!code_is_target(place->file, place->address + place->until))
-		place->until++;
+	location->until = 1;
+	while (location->until < PROBE_JUMP_BYTES &&
+			!code_is_target(location->file, location->address + location->until))
+		location->until++;
 }
 
 /* How many of the instructions make at least so many bytes; 0: not so many can be displaced. */
-static unsigned int pieces_for(const struct place *place, unsigned int bytes)
+static unsigned int pieces_for(const struct site_location *location, unsigned int bytes)
 {
-	for (unsigned int i = 0; i < place->count; i++) {
-		const struct probe_piece *piece = &place->instructions[i].piece;
+	for (unsigned int i = 0; i < location->count; i++) {
+		const struct probe_piece *piece = &location->instructions[i].piece;
 
 		if ((unsigned int)piece->at + piece->length >= bytes)
 			return i + 1;
@@ -104,34 +106,36 @@ static unsigned int pieces_for(const struct place *place, unsigned int bytes)
 	return 0;
 }
 
-static void site_choose_method(const struct place *place, struct probe_site *site,
+static void site_choose_method(const struct site_location *location, struct probe_site *site,
 		enum probe_method method, unsigned int pieces, unsigned int patched)
 {
-	const struct x86_instruction *last = &place->instructions[pieces - 1];
+	const struct x86_instruction *last = &location->instructions[pieces - 1];
 
 	site->method = method;
 	site->nr_pieces = (uint8_t)pieces;
 	for (unsigned int i = 0; i < pieces; i++)
-		site->pieces[i] = place->instructions[i].piece;
+		site->pieces[i] = location->instructions[i].piece;
 	site->displaced = (uint8_t)(last->piece.at + last->piece.length);
 	/* A call returns to where it came from, not to the copy. */
 	site->ends = last->ends || last->call;
 	site->patched = (uint8_t)patched;
 	site->nr_bytes = site->displaced > PROBE_JUMP_BYTES ? site->displaced : PROBE_JUMP_BYTES;
-	if (site->nr_bytes > place->size)
-		site->nr_bytes = (uint8_t)place->size;
-	memcpy(site->bytes, place->bytes, site->nr_bytes);
+	if (site->nr_bytes > location->size)
+		site->nr_bytes = (uint8_t)location->size;
+	memcpy(site->bytes, location->bytes, site->nr_bytes);
 }
 
 /* ---- pads ---- */
 
-static bool site_springboard_is_used(const struct code_file *file, uint64_t pad, uint64_t site)
+static bool site_springboard_is_used(
+		const struct code_file *file, uint64_t springboard, uint64_t site)
 {
-	for (size_t i = 0; i < file->nr_pads; i++) {
-		uint64_t taken = file->pads[i].address;
+	for (size_t i = 0; i < file->nr_springboards; i++) {
+		uint64_t taken = file->springboards[i].address;
 
-		if (pad < taken + PROBE_JUMP_BYTES && taken < pad + PROBE_JUMP_BYTES &&
-				file->pads[i].site != site)
+		if (springboard < taken + PROBE_JUMP_BYTES &&
+				taken < springboard + PROBE_JUMP_BYTES &&
+				file->springboards[i].site != site)
 			return true;
 	}
 	return false;
@@ -153,19 +157,21 @@ static bool gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
 }
 
 /* A site keeps its pad: whoever asks again gets the same answer. */
-static bool site_claim_springboard(struct code_file *file, uint64_t pad, uint64_t site)
+static bool site_claim_springboard(struct code_file *file, uint64_t springboard, uint64_t site)
 {
-	struct code_pad *pads;
+	struct code_springboard *springboards;
 
-	for (size_t i = 0; i < file->nr_pads; i++) {
-		if (file->pads[i].address == pad && file->pads[i].site == site)
+	for (size_t i = 0; i < file->nr_springboards; i++) {
+		if (file->springboards[i].address == springboard &&
+				file->springboards[i].site == site)
 			return true;
 	}
-	pads = code_grow(file->pads, file->nr_pads, &file->pads_room, sizeof(*pads));
-	if (!pads)
+	springboards = code_grow(file->springboards, file->nr_springboards,
+			&file->springboards_capacity, sizeof(*springboards));
+	if (!springboards)
 		return false;
-	file->pads = pads;
-	pads[file->nr_pads++] = (struct code_pad){pad, site};
+	file->springboards = springboards;
+	springboards[file->nr_springboards++] = (struct code_springboard){springboard, site};
 	return true;
 }
 
@@ -173,11 +179,11 @@ static bool site_claim_springboard(struct code_file *file, uint64_t pad, uint64_
  * The begins of functions come first, in their order: then who asks for some of them today and for others tomorrow, in another process,
  * gets pads that do not meet.
  */
-static void give_pads(struct code_file *file)
+static void site_claim_springboards(struct code_file *file)
 {
-	if (file->pads_given)
+	if (file->springboards_claimed)
 		return;
-	file->pads_given = true;
+	file->springboards_claimed = true;
 	for (size_t i = 0; i < file->nr_functions; i++) {
 		struct probe_site unused;
 
@@ -206,8 +212,8 @@ static bool function_ends(const struct code_file *file, const struct code_functi
 }
 
 /* Padding between a function and the next one in which a jump can stand that a short jump at `from` reaches. */
-static uint64_t pad_behind(struct code_file *file, const struct code_function *function,
-		uint64_t next, uint64_t from)
+static uint64_t site_springboard_behind(struct code_file *file,
+		const struct code_function *function, uint64_t next, uint64_t from)
 {
 	uint64_t gap = function->address + function->size;
 	size_t size;
@@ -218,71 +224,73 @@ static uint64_t pad_behind(struct code_file *file, const struct code_function *f
 			!only_padding(bytes, size, next - gap) || !function_ends(file, function) ||
 			!gap_is_free(file, gap, next))
 		return 0;
-	for (uint64_t pad = gap; pad + PROBE_JUMP_BYTES <= next; pad++) {
-		int64_t away = (int64_t)(pad - (from + SHORT_BYTES));
+	for (uint64_t springboard = gap; springboard + PROBE_JUMP_BYTES <= next; springboard++) {
+		int64_t away = (int64_t)(springboard - (from + SHORT_BYTES));
 
 		if (away >= -SHORT_REACH && away < SHORT_REACH &&
-				!site_springboard_is_used(file, pad, from))
-			return pad;
+				!site_springboard_is_used(file, springboard, from))
+			return springboard;
 	}
 	return 0;
 }
 
-static uint64_t find_pad(struct code_file *file, uint64_t from)
+static uint64_t site_find_springboard(struct code_file *file, uint64_t from)
 {
 	const struct code_function *own = code_function_at(file, from);
 	size_t index, last = file->nr_functions - 1;
-	uint64_t pad = 0;
+	uint64_t springboard = 0;
 
 	if (!own || !last)
 		return 0;
 	index = (size_t)(own - file->functions);
 	/* Behind this function and those before it that may be near enough, then those behind it. */
-	for (size_t i = index + 1; !pad && i-- > 0;) {
+	for (size_t i = index + 1; !springboard && i-- > 0;) {
 		if (i < last)
-			pad = pad_behind(file, &file->functions[i], file->functions[i + 1].address,
-					from);
+			springboard = site_springboard_behind(file, &file->functions[i],
+					file->functions[i + 1].address, from);
 		if (file->functions[i].address + SHORT_REACH < from)
 			break;
 	}
 	for (size_t i = index + 1;
-			!pad && i < last && file->functions[i].address < from + SHORT_REACH; i++)
-		pad = pad_behind(file, &file->functions[i], file->functions[i + 1].address, from);
-	return pad;
+			!springboard && i < last && file->functions[i].address < from + SHORT_REACH;
+			i++)
+		springboard = site_springboard_behind(
+				file, &file->functions[i], file->functions[i + 1].address, from);
+	return springboard;
 }
 
 /* ---- the methods ---- */
 
-static bool try_jump(const struct place *place, struct probe_site *site)
+static bool try_jump(const struct site_location *location, struct probe_site *site)
 {
-	unsigned int pieces = pieces_for(place, PROBE_JUMP_BYTES);
+	unsigned int pieces = pieces_for(location, PROBE_JUMP_BYTES);
 
-	if (!pieces || place->until < PROBE_JUMP_BYTES)
+	if (!pieces || location->until < PROBE_JUMP_BYTES)
 		return false;
-	site_choose_method(place, site, PROBE_JUMP, pieces, PROBE_JUMP_BYTES);
+	site_choose_method(location, site, PROBE_JUMP, pieces, PROBE_JUMP_BYTES);
 	return true;
 }
 
 /* Whether nothing refers to any byte of the padding after the last instruction. */
-static bool padding_is_free(const struct place *place)
+static bool padding_is_free(const struct site_location *location)
 {
-	uint64_t at = place->address + place->length;
-	size_t size = place->size - place->length;
-	const uint8_t *bytes = place->bytes + place->length;
+	uint64_t at = location->address + location->length;
+	size_t size = location->size - location->length;
+	const uint8_t *bytes = location->bytes + location->length;
 	struct x86_instruction instruction;
 
 	while (size && x86_decode(bytes, size, 0, &instruction) && instruction.padding) {
 		const unsigned int length = instruction.piece.length;
 
 		/* A referenced address is the beginning of a function after padding, or data. */
-		if (code_function_at(place->file, at) &&
-				code_function_at(place->file, at)->address == at)
+		if (code_function_at(location->file, at) &&
+				code_function_at(location->file, at)->address == at)
 			return true;
 		for (unsigned int i = 0; i < length; i++) {
-			if (code_is_target(place->file, at + i))
+			if (code_is_target(location->file, at + i))
 				return false;
 		}
-		if (code_kept_at(place->file, at, length))
+		if (code_kept_at(location->file, at, length))
 			return false;
 		at += length;
 		bytes += length;
@@ -291,34 +299,38 @@ static bool padding_is_free(const struct place *place)
 	return true;
 }
 
-static bool try_padding(const struct place *place, struct probe_site *site)
+static bool try_padding(const struct site_location *location, struct probe_site *site)
 {
-	if (!place->ends || place->length >= PROBE_JUMP_BYTES || place->until < PROBE_JUMP_BYTES ||
-			place->size < PROBE_JUMP_BYTES ||
-			site_springboard_is_used(place->file, place->address, place->address) ||
-			!only_padding(place->bytes + place->length, place->size - place->length,
-					PROBE_JUMP_BYTES - place->length) ||
-			!padding_is_free(place) ||
-			!site_claim_springboard(place->file, place->address, place->address))
+	if (!location->ends || location->length >= PROBE_JUMP_BYTES ||
+			location->until < PROBE_JUMP_BYTES || location->size < PROBE_JUMP_BYTES ||
+			site_springboard_is_used(
+					location->file, location->address, location->address) ||
+			!only_padding(location->bytes + location->length,
+					location->size - location->length,
+					PROBE_JUMP_BYTES - location->length) ||
+			!padding_is_free(location) ||
+			!site_claim_springboard(
+					location->file, location->address, location->address))
 		return false;
-	site_choose_method(place, site, PROBE_PADDING, place->count, PROBE_JUMP_BYTES);
+	site_choose_method(location, site, PROBE_PADDING, location->count, PROBE_JUMP_BYTES);
 	return true;
 }
 
-static bool try_short(const struct place *place, struct probe_site *site)
+static bool try_short(const struct site_location *location, struct probe_site *site)
 {
-	unsigned int pieces = pieces_for(place, SHORT_BYTES);
-	uint64_t pad = pieces && place->until >= SHORT_BYTES ? find_pad(place->file, place->address)
-							     : 0;
+	unsigned int pieces = pieces_for(location, SHORT_BYTES);
+	uint64_t springboard = pieces && location->until >= SHORT_BYTES
+			? site_find_springboard(location->file, location->address)
+			: 0;
 	size_t size;
-	const uint8_t *bytes = pad ? code_bytes(place->file, pad, &size) : NULL;
+	const uint8_t *bytes = springboard ? code_bytes(location->file, springboard, &size) : NULL;
 
 	if (!bytes || size < PROBE_JUMP_BYTES ||
-			!site_claim_springboard(place->file, pad, place->address))
+			!site_claim_springboard(location->file, springboard, location->address))
 		return false;
-	site_choose_method(place, site, PROBE_SHORT, pieces, SHORT_BYTES);
-	site->pad = pad;
-	memcpy(site->pad_bytes, bytes, PROBE_JUMP_BYTES);
+	site_choose_method(location, site, PROBE_SHORT, pieces, SHORT_BYTES);
+	site->springboard = springboard;
+	memcpy(site->springboard_bytes, bytes, PROBE_JUMP_BYTES);
 	return true;
 }
 
@@ -335,64 +347,65 @@ static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t h
 	if ((int64_t)high < LOWEST_MAPPING)
 		return false;
 	return ((int64_t)low < LOWEST_MAPPING ? LOWEST_MAPPING : low) + PAGE < first ||
-			high >= end + HEAP_ROOM;
+			high >= end + HEAP_SPACE;
 }
 
 /* A function that begins there may be probed: then its bytes are no distance any more. A mark at its begin stays. */
-static bool begins_function(const struct place *place, unsigned int from)
+static bool begins_function(const struct site_location *location, unsigned int from)
 {
 	for (unsigned int at = from; at < PROBE_JUMP_BYTES; at++) {
 		const struct code_function *function =
-				code_function_at(place->file, place->address + at);
+				code_function_at(location->file, location->address + at);
 		struct x86_instruction instruction;
 
-		if (function && function->address == place->address + at &&
-				!(x86_decode(place->bytes + at, place->size - at, function->address,
-						  &instruction) &&
+		if (function && function->address == location->address + at &&
+				!(x86_decode(location->bytes + at, location->size - at,
+						  function->address, &instruction) &&
 						instruction.branch_mark))
 			return true;
 	}
 	return false;
 }
 
-static bool try_punned(const struct place *place, struct probe_site *site)
+static bool try_punned(const struct site_location *location, struct probe_site *site)
 {
-	if (place->size < PROBE_JUMP_BYTES)
+	if (location->size < PROBE_JUMP_BYTES)
 		return false;
-	for (unsigned int pieces = place->count; pieces; pieces--) {
-		const struct probe_piece *last = &place->instructions[pieces - 1].piece;
+	for (unsigned int pieces = location->count; pieces; pieces--) {
+		const struct probe_piece *last = &location->instructions[pieces - 1].piece;
 		unsigned int own = (unsigned int)last->at + last->length, free_bits;
 		int64_t low, high;
 
 		/* The file's bytes in the displacement must not change. */
-		if (own > place->until || own >= PROBE_JUMP_BYTES ||
-				code_kept_at(place->file, place->address + own,
+		if (own > location->until || own >= PROBE_JUMP_BYTES ||
+				code_kept_at(location->file, location->address + own,
 						PROBE_JUMP_BYTES - own))
 			continue;
 		/* The distance's low bytes are ours, its high ones stand there. */
 		free_bits = 8 * (own - 1);
-		low = (int32_t)(code_read(place->bytes + own, PROBE_JUMP_BYTES - own) << free_bits);
+		low = (int32_t)(code_read(location->bytes + own, PROBE_JUMP_BYTES - own)
+				<< free_bits);
 		high = low + ((int64_t)1 << free_bits) - 1;
-		low += (int64_t)(place->address + PROBE_JUMP_BYTES);
-		high += (int64_t)(place->address + PROBE_JUMP_BYTES);
-		if (!may_be_mapped(place->file, (uint64_t)low, (uint64_t)high))
+		low += (int64_t)(location->address + PROBE_JUMP_BYTES);
+		high += (int64_t)(location->address + PROBE_JUMP_BYTES);
+		if (!may_be_mapped(location->file, (uint64_t)low, (uint64_t)high))
 			continue;
-		if (begins_function(place, own)) {
+		if (begins_function(location, own)) {
 			site->reason = beside;
 			continue;
 		}
-		site_choose_method(place, site, PROBE_PUNNED, pieces, own);
+		site_choose_method(location, site, PROBE_PUNNED, pieces, own);
 		return true;
 	}
 	return false;
 }
 
-static const char *why_no_jump(const struct place *place)
+static const char *why_no_jump(const struct site_location *location)
 {
-	if (place->until < PROBE_JUMP_BYTES)
+	if (location->until < PROBE_JUMP_BYTES)
 		return entered;
-	if (place->stopped)
-		return place->stopped;
+	if (location->stopped)
+		return location->stopped;
 	return too_short;
 }
 
@@ -400,41 +413,42 @@ static int find_method(
 		struct code_file *file, uint64_t address, bool only_first, struct probe_site *site)
 {
 	const struct code_segment *segment = code_executable(file, address);
-	struct place place = {.file = file, .address = address};
+	struct site_location location = {.file = file, .address = address};
 
 	memset(site, 0, sizeof(*site));
 	if (!segment)
 		return -ENOENT;
 	if (code_sweep(file))
 		return -ENOMEM;
-	place.bytes = code_bytes(file, address, &place.size);
+	location.bytes = code_bytes(file, address, &location.size);
 	site->address = address;
 	site->offset = segment->offset + (address - segment->address);
-	site_check_location(&place);
-	if (!place.count) {
-		site->nr_bytes = (uint8_t)(place.size < PROBE_JUMP_BYTES ? place.size
-									 : PROBE_JUMP_BYTES);
-		memcpy(site->bytes, place.bytes, site->nr_bytes);
-		site->reason = place.stopped;
+	site_check_location(&location);
+	if (!location.count) {
+		site->nr_bytes = (uint8_t)(location.size < PROBE_JUMP_BYTES ? location.size
+									    : PROBE_JUMP_BYTES);
+		memcpy(site->bytes, location.bytes, site->nr_bytes);
+		site->reason = location.stopped;
 		return 0;
 	}
 	if (code_is_go(file, address)) {
 		site->reason = of_go;
-		site_choose_method(&place, site, PROBE_KERNEL, 1, 1);
+		site_choose_method(&location, site, PROBE_KERNEL, 1, 1);
 		code_for_kernel(site);
 		return 0;
 	}
-	if (only_first && place.instructions[0].piece.length < PROBE_JUMP_BYTES) {
+	if (only_first && location.instructions[0].piece.length < PROBE_JUMP_BYTES) {
 		site->reason = not_followed;
-		site_choose_method(&place, site, PROBE_BREAKPOINT, 1, 1);
+		site_choose_method(&location, site, PROBE_BREAKPOINT, 1, 1);
 		return 0;
 	}
-	if (try_jump(&place, site))
+	if (try_jump(&location, site))
 		return 0;
-	give_pads(file);
-	site->reason = why_no_jump(&place);
-	if (!try_padding(&place, site) && !try_short(&place, site) && !try_punned(&place, site))
-		site_choose_method(&place, site, PROBE_BREAKPOINT, 1, 1);
+	site_claim_springboards(file);
+	site->reason = why_no_jump(&location);
+	if (!try_padding(&location, site) && !try_short(&location, site) &&
+			!try_punned(&location, site))
+		site_choose_method(&location, site, PROBE_BREAKPOINT, 1, 1);
 	return 0;
 }
 
@@ -501,11 +515,11 @@ int code_entry(struct code_file *file, const struct code_function *function,
 /* A location in a file that names no function. Jumps to the next instructions are unknown, so the probe leaves these unchanged. */
 static int find_unnamed(struct code_file *file, uint64_t address, struct probe_site *site)
 {
-	bool is_reached;
-	int ret = code_is_reached(file, address, &is_reached);
+	bool is_reachable;
+	int ret = code_is_reachable(file, address, &is_reachable);
 
 	if (!ret)
-		ret = is_reached ? find_method(file, address, true, site) : -ENOENT;
+		ret = is_reachable ? find_method(file, address, true, site) : -ENOENT;
 	site->no_exit = not_begin;
 	return ret;
 }
@@ -516,7 +530,7 @@ static void site_defer_to_kernel(struct probe_site *site, const char *reason)
 	site->reason = reason;
 	site->nr_pieces = site->patched = 1;
 	site->displaced = site->pieces[0].length;
-	site->pad = 0;
+	site->springboard = 0;
 	code_for_kernel(site);
 }
 

@@ -25,7 +25,7 @@
 #define CHANGES_MAX (5 + REGISTERS) /* it is first seen, and each of its values becomes unknown */
 
 /* Before an instruction: how far below the return address the registers point. */
-struct state {
+struct return_slot_state {
 	int32_t stack, frame;
 	int32_t others[REGISTERS]; /* by number; those of these two are unused */
 	/* Registers that have the frame pointer and the caller's, as Zydis counts them; 0: none. */
@@ -37,7 +37,7 @@ struct following {
 	struct code_file *file;
 	const struct code_function *function;
 	const uint8_t *bytes;
-	struct state *states; /* of each byte */
+	struct return_slot_state *states; /* of each byte */
 	uint32_t *todo;
 	size_t nr_todo;
 	ZydisDecoder decoder;
@@ -61,7 +61,7 @@ static int32_t bounded(int64_t distance)
 }
 
 /* How far below the return address a register points. */
-static int32_t stack_operand_value(ZydisRegister reg, const struct state *state)
+static int32_t stack_operand_value(ZydisRegister reg, const struct return_slot_state *state)
 {
 	if (reg == ZYDIS_REGISTER_RSP)
 		return state->stack;
@@ -71,7 +71,8 @@ static int32_t stack_operand_value(ZydisRegister reg, const struct state *state)
 }
 
 /* The distance of a memory operand from the return address; STACK_UNKNOWN: it is not on the stack, or the distance is unknown. */
-static int32_t stack_get_offset(const ZydisDecodedOperand *operand, const struct state *state)
+static int32_t stack_get_offset(
+		const ZydisDecodedOperand *operand, const struct return_slot_state *state)
 {
 	int32_t from = stack_operand_value(operand->mem.base, state);
 
@@ -81,7 +82,7 @@ static int32_t stack_get_offset(const ZydisDecodedOperand *operand, const struct
 }
 
 static void note_memory(struct following *following, const ZydisDecodedOperand *operand,
-		const struct state *state)
+		const struct return_slot_state *state)
 {
 	int32_t distance = stack_get_offset(operand, state);
 	int32_t size = operand->actions ? operand->size / 8 : STACK_WORD;
@@ -105,7 +106,7 @@ static void note_memory(struct following *following, const ZydisDecodedOperand *
 
 /* `to` is the first operand, `from` the second one. */
 static void stack_note_copy(struct following *following, const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, const struct state *state)
+		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
 	if (decoded->mnemonic != ZYDIS_MNEMONIC_MOV || decoded->operand_count_visible != 2)
 		return;
@@ -118,7 +119,7 @@ static void stack_note_copy(struct following *following, const ZydisDecodedInstr
 }
 
 static void note_operands(struct following *following, const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, const struct state *state)
+		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
 	/* An address computation can move the stack pointer. */
 	bool moves = decoded->mnemonic == ZYDIS_MNEMONIC_LEA &&
@@ -157,7 +158,7 @@ static bool is_move_to_register(
 
 /* What an instruction writes to its first operand, a register. */
 static int32_t written_value(const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, const struct state *state)
+		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
 	int64_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1;
 	int32_t from = stack_operand_value(operands[0].reg.value, state), distance;
@@ -179,7 +180,7 @@ static int32_t written_value(const ZydisDecodedInstruction *decoded,
 	}
 }
 
-static void forget_pointers(struct state *state)
+static void forget_pointers(struct return_slot_state *state)
 {
 	for (unsigned int i = 0; i < REGISTERS; i++)
 		state->others[i] = STACK_UNKNOWN;
@@ -187,9 +188,9 @@ static void forget_pointers(struct state *state)
 
 /* Other registers that point to the stack. After a call none does, also of those that the callee keeps: few functions use one so long. */
 static void follow_pointers(const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, struct state *state)
+		const ZydisDecodedOperand *operands, struct return_slot_state *state)
 {
-	const struct state before = *state;
+	const struct return_slot_state before = *state;
 
 	if (decoded->meta.category == ZYDIS_CATEGORY_CALL)
 		forget_pointers(state);
@@ -213,7 +214,7 @@ static void follow_pointers(const ZydisDecodedInstruction *decoded,
 
 /* It loads the word that the frame pointer points to. */
 static bool loads_caller(const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, const struct state *state)
+		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
 	if (!is_move_to_register(decoded, operands) ||
 			operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY)
@@ -226,9 +227,9 @@ static bool loads_caller(const ZydisDecodedInstruction *decoded,
 
 /* Frame pointers that registers hold. */
 static void follow_frames(const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, struct state *state)
+		const ZydisDecodedOperand *operands, struct return_slot_state *state)
 {
-	const struct state before = *state;
+	const struct return_slot_state before = *state;
 
 	if (decoded->operand_count_visible && before.own && writes(&operands[0], before.own))
 		state->own = 0;
@@ -242,10 +243,10 @@ static void follow_frames(const ZydisDecodedInstruction *decoded,
 		state->own = (uint16_t)operands[0].reg.value;
 }
 
-static struct state stack_state_after(const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, struct state state)
+static struct return_slot_state stack_state_after(const ZydisDecodedInstruction *decoded,
+		const ZydisDecodedOperand *operands, struct return_slot_state state)
 {
-	const struct state before = state;
+	const struct return_slot_state before = state;
 	bool known = before.stack != STACK_UNKNOWN, first = decoded->operand_count_visible > 0;
 
 	follow_pointers(decoded, operands, &state);
@@ -288,9 +289,10 @@ static struct state stack_state_after(const ZydisDecodedInstruction *decoded,
 }
 
 /* Merge two states. True: the result has less information than before, or is the first one. */
-static bool stack_merge_states(struct state *state, const struct state *other)
+static bool stack_merge_states(
+		struct return_slot_state *state, const struct return_slot_state *other)
 {
-	const struct state before = *state;
+	const struct return_slot_state before = *state;
 	bool changed = false;
 
 	if (!state->seen) {
@@ -314,8 +316,8 @@ static bool stack_merge_states(struct state *state, const struct state *other)
 			before.own != state->own || before.caller != state->caller;
 }
 
-static void stack_add_target(
-		struct following *following, uint64_t address, const struct state *state)
+static void stack_add_target(struct following *following, uint64_t address,
+		const struct return_slot_state *state)
 {
 	uint64_t at = address - following->function->address;
 
@@ -325,7 +327,7 @@ static void stack_add_target(
 }
 
 /* Whether a register of an argument points to the return address. */
-static bool passes_location(const struct state *state)
+static bool passes_location(const struct return_slot_state *state)
 {
 	static const ZydisRegister arguments[] = {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI,
 			ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,
@@ -354,9 +356,9 @@ static bool stack_is_inside(const struct following *following, uint64_t address)
 
 /* Behind a call that its target does not return from, nothing follows. False: nothing does. */
 static bool follow_call(struct following *following, uint64_t target, uint64_t next_address,
-		const struct state *next)
+		const struct return_slot_state *next)
 {
-	struct state state = *next;
+	struct return_slot_state state = *next;
 
 	if (!state.stack)
 		note_shallow(following, target, false);
@@ -370,13 +372,14 @@ static bool follow_call(struct following *following, uint64_t target, uint64_t n
 }
 
 /* One instruction at a state; false: it cannot be read. */
-static bool stack_step(struct following *following, uint32_t at, const struct state *state)
+static bool stack_step(
+		struct following *following, uint32_t at, const struct return_slot_state *state)
 {
 	const struct code_function *function = following->function;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction decoded;
 	struct x86_instruction instruction;
-	struct state next;
+	struct return_slot_state next;
 	bool goes_on;
 
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&following->decoder, following->bytes + at,
@@ -423,7 +426,7 @@ static bool stack_walk(struct following *following)
 static bool follow_others(struct following *following, int32_t frame)
 {
 	const uint64_t size = following->function->size;
-	struct state state = {.stack = STACK_UNKNOWN, .frame = frame, .seen = true};
+	struct return_slot_state state = {.stack = STACK_UNKNOWN, .frame = frame, .seen = true};
 
 	forget_pointers(&state);
 	for (uint32_t at = 0; at < size;) {
@@ -453,7 +456,7 @@ static int32_t usual_frame(const struct following *following)
 
 static bool follow_function(struct following *following)
 {
-	struct state begin = {.stack = 0, .frame = STACK_UNKNOWN, .seen = true};
+	struct return_slot_state begin = {.stack = 0, .frame = STACK_UNKNOWN, .seen = true};
 
 	forget_pointers(&begin);
 	ZydisDecoderInit(&following->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);

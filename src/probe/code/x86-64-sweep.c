@@ -41,13 +41,13 @@ bool code_is_target(const struct code_file *file, uint64_t address)
 /* Addresses that code takes: a table of a switch begins at one of them, and ends at another one at the latest. */
 struct taken {
 	uint64_t *addresses;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 static int x86_sweep_read_address(struct taken *taken, uint64_t address)
 {
-	uint64_t *addresses =
-			code_grow(taken->addresses, taken->count, &taken->room, sizeof(*addresses));
+	uint64_t *addresses = code_grow(
+			taken->addresses, taken->count, &taken->capacity, sizeof(*addresses));
 
 	if (!addresses)
 		return -ENOMEM;

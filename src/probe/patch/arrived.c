@@ -24,8 +24,8 @@
 
 #define THREADS_AT_ONCE 4096
 #define LISTS 20
-#define LOOKS 8
-#define LOOK_US 500
+#define SCANS_MAX 8
+#define SCAN_EVERY_US 500
 #define STOPS 3
 
 static struct {
@@ -74,7 +74,7 @@ static bool patch_arrival_check_threads(
 	unsigned int still = 0;
 
 	for (unsigned int i = 0; i < count; i++) {
-		enum patch_shown shown = proof->look(tids[i], &threads.guarded);
+		enum patch_shown shown = proof->check(tids[i], &threads.guarded);
 
 		if (shown == PATCH_NOT_SO)
 			return false;
@@ -89,7 +89,7 @@ static bool patch_arrival_check_threads(
 static bool is_so_when_stopped(pid_t tid, const struct patch_proof *proof)
 {
 	for (unsigned int i = 0; i < STOPS; i++) {
-		enum patch_shown shown = proof->look(tid, &threads.guarded);
+		enum patch_shown shown = proof->check(tid, &threads.guarded);
 
 		if (shown != PATCH_UNKNOWN)
 			return shown == PATCH_SO;
@@ -113,8 +113,8 @@ bool patch_threads_prove(const struct patch_proof *proof)
 	}
 	if (!patch_arrival_check_threads(threads.listed, others, proof))
 		return false;
-	for (unsigned int i = 0; threads.nr_left && i < LOOKS; i++) {
-		usleep(LOOK_US);
+	for (unsigned int i = 0; threads.nr_left && i < SCANS_MAX; i++) {
+		usleep(SCAN_EVERY_US);
 		if (!patch_arrival_check_threads(threads.left, threads.nr_left, proof))
 			return false;
 	}
@@ -136,7 +136,7 @@ static bool patch_arrival_has_trapped(const struct patch_thread *thread)
 static enum patch_shown patch_arrival_has_arrived(pid_t tid, bool *guarded)
 {
 	struct patch_thread thread;
-	bool there = patch_thread_look(tid, &thread);
+	bool there = patch_thread_inspect(tid, &thread);
 
 	*guarded |= thread.guarded;
 	return !there ||
@@ -151,14 +151,14 @@ static bool had_arrived(pid_t tid)
 {
 	struct patch_thread thread;
 
-	return !patch_thread_look(tid, &thread) ||
+	return !patch_thread_inspect(tid, &thread) ||
 			(!thread.traced && !patch_arrival_has_trapped(&thread));
 }
 
 bool patch_all_arrived(void)
 {
 	static const struct patch_proof proof = {
-			.look = patch_arrival_has_arrived, .was_so = had_arrived};
+			.check = patch_arrival_has_arrived, .was_so = had_arrived};
 
 	return patch_threads_prove(&proof);
 }

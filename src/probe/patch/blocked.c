@@ -32,7 +32,7 @@ static void patch_blocked_check_thread(pid_t tid, void *data)
 	struct blockers *found = data;
 	struct patch_thread thread;
 
-	patch_thread_look(tid, &thread);
+	patch_thread_inspect(tid, &thread);
 	found->guarded |= thread.guarded;
 	if ((thread.blocked & PATCH_TRAP_SIGNALS) && found->count < THREADS_AT_ONCE)
 		found->threads[found->count++] = tid;

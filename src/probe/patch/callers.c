@@ -35,19 +35,19 @@
 #define TABLE_HEAD 12
 static const uint8_t table_forms[] = {1, 0x1b, 0x03, 0x3b};
 
-struct mapping {
+struct callers_mapping {
 	uint64_t start, end;
 	unsigned long inode; /* 0: it is gone */
 	bool still;
 };
 
 /* An entry of that table: distances from its begin. */
-struct row {
+struct eh_frame_hdr_row {
 	int32_t code, entry;
 };
 
 /* The begin of what it refers to. */
-struct entry {
+struct eh_frame_entry {
 	uint32_t length, description;
 	int32_t code; /* from here */
 	uint32_t size;
@@ -57,7 +57,7 @@ static struct patch_code ranges[RANGES_MAX];
 static uint16_t mapping_of[RANGES_MAX];
 static uint32_t nr_ranges;
 static bool wanted, ended;
-static struct mapping mappings[MAPPINGS_MAX];
+static struct callers_mapping mappings[MAPPINGS_MAX];
 static uint32_t nr_mappings;
 const struct patch_code patch_no_code;
 
@@ -140,14 +140,14 @@ static bool patch_callers_read_memory(uint64_t address, void *to, size_t size)
 }
 
 /* An ELF file that is mapped. */
-struct object {
+struct callers_object {
 	Elf64_Phdr segments[SEGMENTS_MAX];
 	unsigned int nr_segments;
 	uint64_t base, bias;
 };
 
 /* The file that is mapped from its begin at `base`. */
-static bool patch_callers_read_object(uint64_t base, struct object *object)
+static bool patch_callers_read_object(uint64_t base, struct callers_object *object)
 {
 	Elf64_Ehdr elf;
 
@@ -169,7 +169,7 @@ static bool patch_callers_read_object(uint64_t base, struct object *object)
 }
 
 /* 0: there is none. */
-static uint64_t patch_callers_find_segment(const struct object *object, uint32_t type)
+static uint64_t patch_callers_find_segment(const struct callers_object *object, uint32_t type)
 {
 	for (unsigned int i = 0; i < object->nr_segments; i++) {
 		if (object->segments[i].p_type == type)
@@ -179,7 +179,8 @@ static uint64_t patch_callers_find_segment(const struct object *object, uint32_t
 }
 
 /* The table of the unwinder's data; 0: it has none of that form. */
-static uint64_t patch_callers_find_eh_frame_hdr(const struct object *object, uint32_t *count)
+static uint64_t patch_callers_find_eh_frame_hdr(
+		const struct callers_object *object, uint32_t *count)
 {
 	uint64_t table = patch_callers_find_segment(object, PT_GNU_EH_FRAME);
 	uint8_t head[TABLE_HEAD];
@@ -196,7 +197,7 @@ struct strings {
 	uint64_t start, size, own_name;
 };
 
-static bool find_strings(const struct object *object, struct strings *strings)
+static bool find_strings(const struct callers_object *object, struct strings *strings)
 {
 	uint64_t at = patch_callers_find_segment(object, PT_DYNAMIC);
 	Elf64_Dyn entry = {0};
@@ -264,7 +265,7 @@ static bool is_libgcc(const struct strings *strings)
 			!memcmp(name, start, sizeof(name));
 }
 
-static bool calls_for_frames(const struct object *object)
+static bool calls_for_frames(const struct callers_object *object)
 {
 	for (unsigned int i = 0; i < object->nr_segments; i++) {
 		const Elf64_Phdr *segment = &object->segments[i];
@@ -278,7 +279,7 @@ static bool calls_for_frames(const struct object *object)
 }
 
 /* Notes whether it copies stacks. Returns whether code of it asks for frame addresses; libgcc only answers. */
-static bool asks_for_frames(const struct object *object)
+static bool asks_for_frames(const struct callers_object *object)
 {
 	struct strings strings;
 	unsigned int names;
@@ -298,14 +299,16 @@ static bool asks_for_frames(const struct object *object)
 }
 
 /* Where the code of an entry ends; `next` if that cannot be known: then there is no hole. */
-static uint64_t end_of(uint64_t table, const struct row *row, uint64_t next)
+static uint64_t end_of(uint64_t table, const struct eh_frame_hdr_row *row, uint64_t next)
 {
 	uint64_t at = table + (uint64_t)(int64_t)row->entry;
 	uint64_t code = table + (uint64_t)(int64_t)row->code;
-	struct entry entry;
+	struct eh_frame_entry entry;
 
 	if (!patch_callers_read_memory(at, &entry, sizeof(entry)) ||
-			at + offsetof(struct entry, code) + (uint64_t)(int64_t)entry.code != code)
+			at + offsetof(struct eh_frame_entry, code) +
+							(uint64_t)(int64_t)entry.code !=
+					code)
 		return next;
 	return code + entry.size;
 }
@@ -314,7 +317,7 @@ static uint64_t end_of(uint64_t table, const struct row *row, uint64_t next)
 static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 {
 	uint64_t begin = mappings[mapping].start, last_end = begin, end = mappings[mapping].end;
-	struct row rows[AT_ONCE + 1];
+	struct eh_frame_hdr_row rows[AT_ONCE + 1];
 
 	for (uint32_t from = 0; from < count; from += AT_ONCE) {
 		uint32_t some = count - from < AT_ONCE ? count - from : AT_ONCE;
@@ -352,7 +355,7 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 static void add_code(uint32_t mapping, uint64_t base)
 {
 	uint32_t count = 0;
-	struct object object;
+	struct callers_object object;
 	uint64_t table;
 
 	if (!base || !patch_callers_read_object(base, &object) || asks_for_frames(&object))
@@ -370,7 +373,7 @@ static void patch_callers_add_mapping(
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		struct mapping *each = &mappings[i];
+		struct callers_mapping *each = &mappings[i];
 
 		if (each->start == start && each->end == end && each->inode == inode) {
 			each->still = true;
@@ -382,7 +385,7 @@ static void patch_callers_add_mapping(
 	if (at == MAPPINGS_MAX)
 		return;
 	nr_mappings += at == nr_mappings;
-	mappings[at] = (struct mapping){start, end, inode, true};
+	mappings[at] = (struct callers_mapping){start, end, inode, true};
 	add_code(at, base);
 }
 
@@ -400,7 +403,7 @@ static void patch_callers_clear(uint32_t mapping)
  * Shared mappings of files are how some write their code at one address and execute it at another. What is no longer there is
  * forgotten last: a mapping that only became larger or smaller is known all the time.
  */
-void patch_callers_look(void)
+void patch_callers_scan(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	uint64_t base = 0;

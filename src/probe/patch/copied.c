@@ -188,7 +188,7 @@ static void patch_copied_read_site(uint64_t at, unsigned int size, struct code_o
 	memcpy(code->own, code->now, code->size);
 	memcpy(code->probed, code->now, code->size);
 	for (uint64_t near = at - PROBE_JUMP_BYTES; near < at + code->size; near++) {
-		for (const struct patch_probe *probe = *patch_place_of(near); probe;
+		for (const struct patch_probe *probe = *patch_location_list(near); probe;
 				probe = probe->next) {
 			if (probe->site.runtime == near)
 				patch_copied_strip_probe(code, at, probe);
@@ -296,7 +296,7 @@ static void note_short(struct arrival *arrival)
 	uint64_t springboard, site;
 
 	for (size_t i = 0; patch_springboard_at(i, &springboard, &site); i++) {
-		struct patch_probe *probe = site ? *patch_place_of(site) : NULL;
+		struct patch_probe *probe = site ? *patch_location_list(site) : NULL;
 		uint64_t copy = arrival->at - (springboard - site);
 		uint8_t there[2];
 		bool healed_there;
@@ -337,7 +337,7 @@ static bool patch_copied_has_arrived(uint64_t at, uint64_t *ret_copy)
 	for (unsigned int i = 0; i < WALKS; i++) {
 		struct arrival arrival = {.at = at};
 
-		patch_places_find(note_arrival, &arrival);
+		patch_locations_find(note_arrival, &arrival);
 		*ret_copy = arrival.copy;
 		if (arrival.is_healed ||
 				(arrival.copy && !arrival.is_ambiguous &&
@@ -420,7 +420,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 	for (unsigned int i = 0; i < WALKS && !found && !guarded &&
 			read_there(at, trapped.bytes, CONTEXT_BYTES);
 			i++)
-		found = patch_places_find(patch_copied_has_trapped, &trapped) != NULL;
+		found = patch_locations_find(patch_copied_has_trapped, &trapped) != NULL;
 	if (!found && !guarded)
 		found = has_left_short(at, ret_copy);
 	/* Another thread has healed it since the first check. */
@@ -435,20 +435,20 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 /* ---- copies that no thread has executed ---- */
 
 /* The search key: the four bytes after the first one. Several probes may have the same. */
-struct pattern {
+struct code_pattern {
 	uint32_t behind;
 	uint8_t first;
 	struct patch_probe *probe;
 };
 
 struct patterns {
-	struct pattern *items;
+	struct code_pattern *items;
 	size_t count, bytes;
 };
 
 static int patch_copied_compare_patterns(const void *left, const void *right)
 {
-	const struct pattern *one = left, *other = right;
+	const struct code_pattern *one = left, *other = right;
 
 	return one->behind < other->behind ? -1 : one->behind > other->behind;
 }
@@ -456,9 +456,9 @@ static int patch_copied_compare_patterns(const void *left, const void *right)
 static void patch_copied_add_pattern(
 		struct patterns *patterns, struct patch_probe *probe, const uint8_t *bytes)
 {
-	struct pattern *pattern = &patterns->items[patterns->count++];
+	struct code_pattern *pattern = &patterns->items[patterns->count++];
 
-	*pattern = (struct pattern){.first = probe->bytes[0], .probe = probe};
+	*pattern = (struct code_pattern){.first = probe->bytes[0], .probe = probe};
 	memcpy(&pattern->behind, bytes + 1, sizeof(pattern->behind));
 }
 
@@ -494,7 +494,7 @@ static bool patch_copied_make_patterns(
 }
 
 /* How many bytes after those of a probe match; 0: not a copy. */
-static unsigned int likeness(const struct pattern *pattern, uint64_t at, const uint8_t *bytes)
+static unsigned int likeness(const struct code_pattern *pattern, uint64_t at, const uint8_t *bytes)
 {
 	const struct patch_probe *probe = pattern->probe;
 	uint8_t there[CONTEXT_BYTES] = {0};
@@ -512,7 +512,7 @@ static unsigned int likeness(const struct pattern *pattern, uint64_t at, const u
 
 static void heal_found(const struct patterns *patterns, uint64_t at, const uint8_t *bytes)
 {
-	const struct pattern *best = NULL;
+	const struct code_pattern *best = NULL;
 	size_t low = 0, high = patterns->count;
 	unsigned int score = 0;
 	uint32_t behind;

@@ -39,7 +39,7 @@ enum { NOTHING, TEXT, FRAMES, SYMBOLS, STRINGS, SECTIONS };
 
 #define NAME_BYTES 24
 
-struct image {
+struct jit_elf_image {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[SECTIONS];
 	Elf64_Sym symbols[2];
@@ -48,15 +48,15 @@ struct image {
 };
 
 /* Stays for good, and not in the program's heap. */
-struct described {
+struct debugger_image {
 	struct jit_code_entry entry;
-	struct image image;
+	struct jit_elf_image image;
 };
 #define TAKEN_AT_ONCE 32
 
-static struct described *patch_debugger_claim_entry(void)
+static struct debugger_image *patch_debugger_claim_entry(void)
 {
-	static struct described *some;
+	static struct debugger_image *some;
 	static unsigned int left;
 
 	if (!left) {
@@ -70,7 +70,7 @@ static struct described *patch_debugger_claim_entry(void)
 static const char strings[] = "\0.text\0.eh_frame\0.symtab\0.strtab";
 enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25 };
 
-static void patch_debugger_describe_image(struct image *image, size_t frames_size)
+static void patch_debugger_describe_image(struct jit_elf_image *image, size_t frames_size)
 {
 	Elf64_Ehdr *header = &image->header;
 
@@ -81,7 +81,7 @@ static void patch_debugger_describe_image(struct image *image, size_t frames_siz
 	header->e_type = ET_EXEC;
 	header->e_machine = EM_X86_64;
 	header->e_version = EV_CURRENT;
-	header->e_shoff = offsetof(struct image, sections);
+	header->e_shoff = offsetof(struct jit_elf_image, sections);
 	header->e_ehsize = sizeof(*header);
 	header->e_shentsize = sizeof(Elf64_Shdr);
 	header->e_shnum = SECTIONS;
@@ -90,12 +90,12 @@ static void patch_debugger_describe_image(struct image *image, size_t frames_siz
 			.sh_type = SHT_PROGBITS,
 			.sh_flags = SHF_ALLOC,
 			.sh_addr = (uint64_t)(uintptr_t)image->frames,
-			.sh_offset = offsetof(struct image, frames),
+			.sh_offset = offsetof(struct jit_elf_image, frames),
 			.sh_size = frames_size,
 			.sh_addralign = 8};
 	image->sections[SYMBOLS] = (Elf64_Shdr){.sh_name = NAME_SYMBOLS,
 			.sh_type = SHT_SYMTAB,
-			.sh_offset = offsetof(struct image, symbols),
+			.sh_offset = offsetof(struct jit_elf_image, symbols),
 			.sh_size = sizeof(image->symbols),
 			.sh_link = STRINGS,
 			.sh_info = 1,
@@ -103,13 +103,14 @@ static void patch_debugger_describe_image(struct image *image, size_t frames_siz
 			.sh_entsize = sizeof(Elf64_Sym)};
 	image->sections[STRINGS] = (Elf64_Shdr){.sh_name = NAME_STRINGS,
 			.sh_type = SHT_STRTAB,
-			.sh_offset = offsetof(struct image, strings),
+			.sh_offset = offsetof(struct jit_elf_image, strings),
 			.sh_size = sizeof(image->strings),
 			.sh_addralign = 1};
 }
 
 /* There must be a section of code; without a name it is where there is none. */
-static void describe_code(struct image *image, const char *name, uint64_t start, uint64_t size)
+static void describe_code(
+		struct jit_elf_image *image, const char *name, uint64_t start, uint64_t size)
 {
 	if (!name) {
 		start = image->sections[FRAMES].sh_addr;
@@ -135,10 +136,10 @@ static void describe_code(struct image *image, const char *name, uint64_t start,
 void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *name, uint64_t start,
 		uint64_t size)
 {
-	struct described *described =
+	struct debugger_image *described =
 			frames_size <= PATCH_FRAMES_BYTES ? patch_debugger_claim_entry() : NULL;
 	struct jit_code_entry *entry;
-	struct image *image;
+	struct jit_elf_image *image;
 
 	if (!described)
 		return;

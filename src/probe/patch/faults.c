@@ -78,7 +78,7 @@ static bool is_held(void)
 }
 
 /* Whatever was known of masks and actions is to be asked again. */
-static void tell_readers(void)
+static void patch_fault_notify_readers(void)
 {
 	/* Relaxed: what a thread has set itself it sees; others ask before long. */
 	__atomic_fetch_add(&patch_faults_generation, 1, __ATOMIC_RELAXED);
@@ -190,7 +190,7 @@ void patch_faults_start(unsigned int reason)
 	if (reasons & PATCH_FAULTS_LOADS)
 		patch_reading_asks_always(patch_signals_any_blocks_faults());
 	patch_signals_leave(section);
-	tell_readers();
+	patch_fault_notify_readers();
 }
 
 void patch_faults_end(unsigned int reason)
@@ -200,7 +200,7 @@ void patch_faults_end(unsigned int reason)
 	if (is_held() && owner == getpid()) {
 		/* Relaxed: see is_held(). */
 		__atomic_store_n(&reasons, reasons & ~reason, __ATOMIC_RELAXED);
-		tell_readers();
+		patch_fault_notify_readers();
 		for (unsigned int i = 0; !reasons && i < NUMBERS; i++)
 			patch_fault_uninstall(numbers[i]);
 	}
@@ -223,7 +223,8 @@ void patch_faults_forked(void)
 int patch_faults_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {
-	const struct sigaction said = patch_action_as_libc(patch_fault_get_user_action(number));
+	const struct sigaction user_action =
+			patch_action_as_libc(patch_fault_get_user_action(number));
 	struct patch_action kept;
 	int ret = 0;
 
@@ -231,7 +232,7 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 		kept = patch_action_as_kernel(action);
 		/* Whoever has read ours once, without asking here, and gives it back, means what stood behind it. */
 		if (patch_fault_is_own_handler(&kept))
-			action = &said;
+			action = &user_action;
 	}
 	if (patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != owner) {
 		ret = real(number, action, before);
@@ -239,18 +240,18 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 			return ret;
 		kept = patch_action_as_kernel(before);
 		if (patch_fault_is_own_handler(&kept))
-			*before = said;
+			*before = user_action;
 		return 0;
 	}
-	if (action && action != &said) {
+	if (action && action != &user_action) {
 		if (!kept.restorer)
 			kept.restorer = (uint64_t)(uintptr_t)patch_fault_returns;
 		patch_fault_set_user_action(number, &kept);
-		tell_readers();
+		patch_fault_notify_readers();
 		install(number);
 	}
 	if (before)
-		*before = said;
+		*before = user_action;
 	return 0;
 }
 
@@ -317,7 +318,7 @@ uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct p
 	if (patch_fault_recover_load(number, info, context))
 		return 0;
 	/* The handler may block it, and is left as it likes. */
-	tell_readers();
+	patch_fault_notify_readers();
 	if (number != SIGFPE && patch_copied_fault(info, context))
 		return 0;
 	if (handler == (uint64_t)(uintptr_t)SIG_IGN && info->si_code <= 0)

@@ -109,7 +109,7 @@ static struct entry *patch_frame_add_entry(const void *rules, size_t size, uint6
 }
 
 /* Code that begins wherever an address is a multiple of its size, and what a table has for each byte of it. */
-struct described {
+struct frame_template {
 	const uint8_t *frames;
 	unsigned int bytes;
 };
@@ -123,7 +123,7 @@ static uint8_t *put_offset(uint8_t *to, unsigned int bytes)
 }
 
 /* What the table has for the program counter, on the stack of the expression. */
-static uint8_t *patch_frame_append_distance(uint8_t *to, const struct described *code)
+static uint8_t *patch_frame_append_distance(uint8_t *to, const struct frame_template *code)
 {
 	to = put_offset(to, code->bytes);
 	*to++ = 0x0e;
@@ -133,7 +133,7 @@ static uint8_t *patch_frame_append_distance(uint8_t *to, const struct described 
 
 /* The bodies of an arena. */
 struct bodies {
-	struct described code;
+	struct frame_template code;
 	uint64_t start;
 	const struct patch_probe *probes;
 };
@@ -168,8 +168,8 @@ static uint8_t *patch_frame_append_member(uint8_t *to, size_t member)
  * Where the frame begins, by the table; `away`: from the frame pointer to the begin, where that says it. With
  * `site`, it begins at the site's stack pointer; with `bodies`, also in their copies.
  */
-static uint8_t *put_frame(uint8_t *to, const struct described *code, unsigned int away, bool site,
-		const struct bodies *bodies)
+static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsigned int away,
+		bool site, const struct bodies *bodies)
 {
 	uint8_t by_frame[] = {0x12, 0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 7, 0, 0x13, 0x76,
 			(uint8_t)(away & 0x7f) | 0x80, (uint8_t)(away >> 7), 0x2f, 3, 0, 0x77, 0,
@@ -197,7 +197,7 @@ static uint8_t *put_frame(uint8_t *to, const struct described *code, unsigned in
  * Rows: rbp is in its register, or saved where that points to. An expression that says its value would end callers at those where it
  * is 0: libunwind takes that for the outermost one's.
  */
-static void add_rows(struct entry *described, const struct described *code)
+static void add_rows(struct entry *described, const struct frame_template *code)
 {
 	uint8_t *entry, *to;
 	uint32_t description;
@@ -252,7 +252,7 @@ static void add_bodies(uint64_t size, const struct bodies *bodies)
 		to = patch_frame_append(to, "\x94\1\x2a\x22", 4); /* the byte there; ge; plus */
 	}
 	to = patch_frame_append(to, "\x33\x24\x16\x13\x22", 5); /* 3, shl; swap, drop; plus */
-	to = patch_frame_append_member(to, offsetof(struct patch_probe, places));
+	to = patch_frame_append_member(to, offsetof(struct patch_probe, locations));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);
 	patch_frame_add_entry(rules, (size_t)(to - rules), bodies->start + HEADS_BYTES,
@@ -262,17 +262,17 @@ static void add_bodies(uint64_t size, const struct bodies *bodies)
 /* Plus what of this address says where the body is in its arena, times one: what hits read of it. */
 static uint8_t *put_hot(uint8_t *to)
 {
-	static const uint16_t place = (uint16_t)-BODY_BYTES;
+	static const uint16_t height = (uint16_t)-BODY_BYTES;
 
 	*to++ = 0x0a;
-	to = patch_frame_append(to, &place, sizeof(place));
+	to = patch_frame_append(to, &height, sizeof(height));
 	return patch_frame_append(to, "\x1a\x22", 2); /* and; plus */
 }
 
 /* Likewise the code by which bodies go to a handler. What they have pushed is below what they have skipped. */
 static void add_head(uint64_t start, bool follows, unsigned int number, const struct patch_hot *hot)
 {
-	struct described code = {patch_head_frames(follows, number), HEAD_BYTES};
+	struct frame_template code = {patch_head_frames(follows, number), HEAD_BYTES};
 	uint8_t rules[256], *to, *length;
 
 	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
@@ -330,7 +330,7 @@ void patch_frames_add_slots(uint64_t start, uint64_t size)
  */
 static void add_common(uint64_t start, const struct patch_return *returns)
 {
-	struct described code = {patch_returns_frames(), COMMON_BYTES};
+	struct frame_template code = {patch_returns_frames(), COMMON_BYTES};
 	uint8_t rules[192],
 			*to = put_frame(rules, &code, PATCH_RETURN_FRAME_BYTES + 8, false, NULL);
 	static const uint8_t stands[] = {0x38, 0x1c, 0x12, 0x06, 0x12, 0x0c};
@@ -425,24 +425,24 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 static struct {
 	uint64_t address, site;
 	unsigned int entry;
-} pads[PATCH_FRAMES_PADS];
-static int nr_pads;
+} springboards[PATCH_FRAMES_SPRINGBOARDS];
+static int nr_springboards;
 
 /* A jump to a body, too, in padding of a file. The stack pointer is the site's; its address stands in the list. */
-static int add_pad(uint64_t address)
+static int patch_frame_add_springboard(uint64_t address)
 {
 	uint8_t rules[32] = {0x0c, 7, 0, 0x10, 16, 9, 0x0e}, *to = rules + 7;
-	const uint64_t *site = &pads[nr_pads].site;
+	const uint64_t *site = &springboards[nr_springboards].site;
 
-	if (nr_pads == PATCH_FRAMES_PADS)
+	if (nr_springboards == PATCH_FRAMES_SPRINGBOARDS)
 		return -1;
-	pads[nr_pads].address = address;
-	pads[nr_pads].entry = nr_entries;
+	springboards[nr_springboards].address = address;
+	springboards[nr_springboards].entry = nr_entries;
 	to = patch_frame_append(to, &site, sizeof(site));
 	if (!patch_frame_add_entry(
 			    rules, (size_t)(to - rules), address, PROBE_JUMP_BYTES, NULL, true))
 		return -1;
-	return nr_pads++;
+	return nr_springboards++;
 }
 
 /* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
@@ -458,20 +458,20 @@ static void patch_frame_set_length(unsigned int which, uint64_t length)
 	__atomic_store_n(&entry->length, length, __ATOMIC_RELAXED);
 }
 
-int patch_frames_pad(int number, uint64_t address, uint64_t site)
+int patch_frames_springboard(int number, uint64_t address, uint64_t site)
 {
-	for (int i = 0; number < 0 && i < nr_pads; i++) {
-		if (pads[i].address == address)
+	for (int i = 0; number < 0 && i < nr_springboards; i++) {
+		if (springboards[i].address == address)
 			number = i;
 	}
 	if (number < 0 && site)
-		number = add_pad(address);
+		number = patch_frame_add_springboard(address);
 	if (number < 0)
 		return number;
 	if (site)
-		pads[number].site = site;
-	patch_frame_set_length(pads[number].entry, site ? PROBE_JUMP_BYTES : 0);
-	patch_unwinders_change(pads[number].entry);
+		springboards[number].site = site;
+	patch_frame_set_length(springboards[number].entry, site ? PROBE_JUMP_BYTES : 0);
+	patch_unwinders_change(springboards[number].entry);
 	return number;
 }
 
@@ -511,7 +511,7 @@ void patch_frames_register(void)
 		patch_debugger_add(entry->bytes, entry->size, entry->name, entry->start,
 				entry->length);
 	}
-	patch_unwinders_tell();
+	patch_unwinders_notify();
 }
 
 /* The last one that begins at or before the address; ENTRIES_MAX: none. */

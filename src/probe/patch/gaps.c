@@ -12,12 +12,12 @@
 #define LOWEST 0x10000ULL
 #define HIGHEST 0x7ffffffff000ULL
 /* The heap grows into the gap behind it. */
-#define HEAP_ROOM 0x10000000ULL
+#define HEAP_SPACE 0x10000000ULL
 /* The first thread's stack grows into the gap before it: what nobody takes, beside what its limit says. */
-#define STACK_ROOM 0x40000000ULL
+#define STACK_SPACE 0x40000000ULL
 
 static struct patch_gap *gaps; /* in their order */
-static size_t nr_gaps, gaps_room;
+static size_t nr_gaps, gaps_capacity;
 static bool gaps_known;
 
 /* Those that are too small for an arena are none. */
@@ -27,12 +27,12 @@ static bool insert_gap(size_t at, uint64_t start, uint64_t end)
 
 	if (start >= end || end - start < PATCH_ARENA_BYTES)
 		return false;
-	if (nr_gaps == gaps_room) {
-		more = reallocarray(gaps, gaps_room ? gaps_room * 2 : 64, sizeof(*gaps));
+	if (nr_gaps == gaps_capacity) {
+		more = reallocarray(gaps, gaps_capacity ? gaps_capacity * 2 : 64, sizeof(*gaps));
 		if (!more)
 			return false;
 		gaps = more;
-		gaps_room = gaps_room ? gaps_room * 2 : 64;
+		gaps_capacity = gaps_capacity ? gaps_capacity * 2 : 64;
 	}
 	memmove(gaps + at + 1, gaps + at, (nr_gaps - at) * sizeof(*gaps));
 	gaps[at] = (struct patch_gap){start, end};
@@ -65,9 +65,9 @@ static uint64_t below_stack(uint64_t stack)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > stack / 2 ||
-			limit.rlim_cur + STACK_ROOM > stack)
+			limit.rlim_cur + STACK_SPACE > stack)
 		return 0;
-	return (stack - limit.rlim_cur - STACK_ROOM) & ~(PATCH_PAGE - 1);
+	return (stack - limit.rlim_cur - STACK_SPACE) & ~(PATCH_PAGE - 1);
 }
 
 static void read_gaps(void)
@@ -92,11 +92,11 @@ static void read_gaps(void)
 	if (maps)
 		fclose(maps);
 	/* It may not have begun yet. */
-	patch_gaps_cut(heap, heap + HEAP_ROOM);
+	patch_gaps_cut(heap, heap + HEAP_SPACE);
 	gaps_known = maps != NULL;
 }
 
-void patch_memory_look(void)
+void patch_memory_scan(void)
 {
 	gaps_known = false;
 }
@@ -120,6 +120,6 @@ void patch_gaps_forget(void)
 {
 	free(gaps);
 	gaps = NULL;
-	nr_gaps = gaps_room = 0;
+	nr_gaps = gaps_capacity = 0;
 	gaps_known = false;
 }

@@ -54,15 +54,15 @@
 #define SHARED_CHECK 256 /* hits after which a thread checks whether it still shares its memory */
 
 /* Addresses at which this thread has hit probes. */
-struct stack {
+struct thread_stack {
 	uint64_t start, size;
 };
 
-struct thread {
+struct hit_thread {
 	pid_t tid; /* 0: free */
 	pid_t pid; /* A process with the same memory has an entry of its own. */
 	struct patch_hot *inside;
-	struct stack stack; /* the current one */
+	struct thread_stack stack; /* the current one */
 	pid_t shares; /* A process that uses the same thread-local memory; -1: any may; 0: none. */
 	uint32_t shared_hits;
 	bool unaligned; /* The program has the alignment check set, and this hit has cleared it. */
@@ -74,17 +74,17 @@ struct thread {
 	uint32_t owned, scan; /* how many returns it has, and with how many they are looked through */
 	uint16_t number;
 	uint16_t next_stack;
-	struct stack stacks[STACKS];
+	struct thread_stack stacks[STACKS];
 } __attribute__((aligned(64)));
 
-static struct thread *threads;
+static struct hit_thread *threads;
 static char *scratch;       /* of each thread, by its number; NULL: there is no room for it */
 static uint32_t nr_threads; /* that ever were in use */
 static uint64_t lost, foreign;
 static pid_t *process; /* of these threads; 0 in the memory of a forked child, for the kernel wipes it */
 
 /* One pointer: there is always room for it, also in a program that is not linked with us. */
-static __thread struct thread *self __asm__("patch_thread_self")
+static __thread struct hit_thread *self __asm__("patch_thread_self")
 		__attribute__((tls_model("initial-exec"), used));
 
 static struct patch_return *returns;
@@ -123,12 +123,12 @@ static inline void light_barrier(void)
 	"\t.popsection"
 
 /* In a thread that runs code of side, `self` is this entry, which is not in the table: its hits are not seen. */
-static struct thread own;
+static struct hit_thread own;
 uint64_t patch_own_threads[PATCH_NR_OWN];
 
-static inline __attribute__((always_inline)) struct thread *load_self(void)
+static inline __attribute__((always_inline)) struct hit_thread *load_self(void)
 {
-	struct thread *result;
+	struct hit_thread *result;
 
 	__asm__ volatile("movq patch_thread_self@gottpoff(%%rip), %0\n"
 			 "1:\tmovq %%fs:(%0), %0\n" FIXED_AT_ZERO
@@ -138,7 +138,7 @@ static inline __attribute__((always_inline)) struct thread *load_self(void)
 	return result;
 }
 
-static inline bool is_entry(const struct thread *thread)
+static inline bool is_entry(const struct hit_thread *thread)
 {
 	return (uint64_t)thread - (uint64_t)threads < THREADS_MAX * sizeof(*thread);
 }
@@ -208,7 +208,7 @@ static void know_library(void)
  */
 bool patch_hit_is_unaligned(void)
 {
-	struct thread *thread = load_self();
+	struct hit_thread *thread = load_self();
 
 	if (!is_entry(thread) || !thread->inside)
 		return false;
@@ -216,7 +216,7 @@ bool patch_hit_is_unaligned(void)
 	return true;
 }
 
-static __attribute__((noinline)) void set_alignment_check(struct thread *thread)
+static __attribute__((noinline)) void set_alignment_check(struct hit_thread *thread)
 {
 	thread->unaligned = false;
 	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | PATCH_ALIGNMENT_CHECK);
@@ -233,7 +233,7 @@ static bool may_ask(void)
 	return !ask || ask();
 }
 
-static bool patch_hit_claim_thread(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
+static bool patch_hit_claim_thread(struct hit_thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
 	/* Acquire: what its last owner stored. Pairs with the release in count_foreign(). */
 	if (!__atomic_compare_exchange_n(
@@ -249,9 +249,9 @@ static bool patch_hit_claim_thread(struct thread *thread, pid_t owner, pid_t tid
 	thread->unaligned = false;
 	thread->pid = pid;
 	thread->shares = 0;
-	thread->stack = (struct stack){0};
+	thread->stack = (struct thread_stack){0};
 	for (unsigned int i = 0; i < STACKS; i++)
-		thread->stacks[i] = (struct stack){0};
+		thread->stacks[i] = (struct thread_stack){0};
 	patch_reading_begins(thread->number);
 	return true;
 }
@@ -282,16 +282,16 @@ static pid_t nameless(void)
 }
 
 /* Entries of threads that have ended are taken over, with what they own. */
-static __attribute__((noinline)) struct thread *find_entry(bool may_look)
+static __attribute__((noinline)) struct hit_thread *find_entry(bool may_scan)
 {
-	pid_t tid = may_look ? this_thread() : nameless(), pid = may_look ? this_process() : 0;
+	pid_t tid = may_scan ? this_thread() : nameless(), pid = may_scan ? this_process() : 0;
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count; i++) {
 		/* Relaxed: patch_hit_claim_thread() orders. */
 		pid_t owner = __atomic_load_n(&threads[i].tid, __ATOMIC_RELAXED);
 		bool is_free = !owner || owner == tid ||
-				(may_look &&
+				(may_scan &&
 						patch_hit_has_ended(
 								__atomic_load_n(&threads[i].pid,
 										__ATOMIC_RELAXED),
@@ -313,14 +313,14 @@ static __attribute__((noinline)) struct thread *find_entry(bool may_look)
 }
 
 static inline __attribute__((always_inline)) void enter_thread(
-		struct thread *thread, struct patch_hot *probe)
+		struct hit_thread *thread, struct patch_hot *probe)
 {
 	/* Relaxed: ordered by the barrier of who removes, see above. */
 	__atomic_store_n(&thread->inside, probe, __ATOMIC_RELAXED);
 	light_barrier();
 }
 
-static inline __attribute__((always_inline)) void leave_thread(struct thread *thread)
+static inline __attribute__((always_inline)) void leave_thread(struct hit_thread *thread)
 {
 	light_barrier();
 	/* Release: the handler is over. Pairs with the acquire in patch_hit_is_inside(). */
@@ -337,14 +337,14 @@ static inline __attribute__((always_inline)) void leave_thread(struct thread *th
  * the child has inside of the part that its parent's hits have been in is known where the C library's clone() was called
  * (patch_thread_shares()); then each hit asks.
  */
-static inline bool is_on(const struct stack *stack, uint64_t address)
+static inline bool is_on(const struct thread_stack *stack, uint64_t address)
 {
 	/* Plain loads, which need no instruction of their own. Only this thread uses the data; put_stack() orders the stores. */
 	return address - stack->start < stack->size;
 }
 
 /* A signal handler, and a process that shares this entry, find no stack meanwhile. */
-static void put_stack(struct stack *to, const struct stack *stack)
+static void put_stack(struct thread_stack *to, const struct thread_stack *stack)
 {
 	uint64_t size = stack->size;
 
@@ -357,7 +357,7 @@ static void put_stack(struct stack *to, const struct stack *stack)
 }
 
 /* How far a hit at this address extends a stack nearby. */
-static bool patch_hit_grow_thread(struct stack *stack, uint64_t address)
+static bool patch_hit_grow_thread(struct thread_stack *stack, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(PAGE - 1), end = start + PAGE;
 
@@ -368,14 +368,14 @@ static bool patch_hit_grow_thread(struct stack *stack, uint64_t address)
 		end = stack->start + stack->size;
 	if (stack->start < start)
 		start = stack->start;
-	*stack = (struct stack){start, end - start};
+	*stack = (struct thread_stack){start, end - start};
 	return true;
 }
 
 /* Make that stack the current one, and keep the previous one. */
-static void keep_stack(struct thread *thread, uint64_t address)
+static void keep_stack(struct hit_thread *thread, uint64_t address)
 {
-	struct stack old = thread->stack, stack = old;
+	struct thread_stack old = thread->stack, stack = old;
 
 	if (!patch_hit_grow_thread(&stack, address)) {
 		unsigned int at = 0;
@@ -385,7 +385,8 @@ static void keep_stack(struct thread *thread, uint64_t address)
 			at++;
 		if (at == STACKS) {
 			at = thread->next_stack++ % STACKS;
-			thread->stacks[at] = (struct stack){address & ~(uint64_t)(PAGE - 1), PAGE};
+			thread->stacks[at] = (struct thread_stack){
+					address & ~(uint64_t)(PAGE - 1), PAGE};
 		}
 		stack = thread->stacks[at];
 		put_stack(&thread->stacks[at], &old);
@@ -399,16 +400,16 @@ static bool is_copied(void)
 	return !__atomic_load_n(process, __ATOMIC_RELAXED);
 }
 
-static void after_copy(const struct thread *thread)
+static void after_copy(const struct hit_thread *thread)
 {
-	bool may_look = may_ask();
-	pid_t pid = may_look ? this_process() : -1;
+	bool may_scan = may_ask();
+	pid_t pid = may_scan ? this_process() : -1;
 
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
 		bool is_own = thread && &threads[i] == thread;
 
 		threads[i].inside = is_own ? threads[i].inside : NULL;
-		threads[i].tid = !is_own ? 0 : may_look ? this_thread() : nameless();
+		threads[i].tid = !is_own ? 0 : may_scan ? this_thread() : nameless();
 		threads[i].pid = pid;
 		threads[i].shares = 0;
 	}
@@ -419,7 +420,7 @@ static void after_copy(const struct thread *thread)
 }
 
 /* Whether the process that shared this thread's memory has ended. */
-static bool patch_hit_is_alone(struct thread *thread)
+static bool patch_hit_is_alone(struct hit_thread *thread)
 {
 	pid_t shares = __atomic_load_n(&thread->shares, __ATOMIC_RELAXED);
 
@@ -430,7 +431,7 @@ static bool patch_hit_is_alone(struct thread *thread)
 }
 
 /* May the child use the entry meanwhile? Another process that shares it has the mark of the child, too. */
-static bool is_vforked(struct thread *thread)
+static bool is_vforked(struct hit_thread *thread)
 {
 	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
 	bool (*ask)(void) = __atomic_load_n(&hooks.is_vforked, __ATOMIC_ACQUIRE);
@@ -439,7 +440,7 @@ static bool is_vforked(struct thread *thread)
 }
 
 /* Whether the entry belongs to this thread, which is on another stack than before. */
-static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t address)
+static __attribute__((noinline)) bool is_own(struct hit_thread *thread, uint64_t address)
 {
 	pid_t tid;
 
@@ -472,13 +473,13 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 /* The thread's entry, if there is space for one. False: it belongs to another process, which may own this thread-local memory or not. */
 static bool patch_hit_begin_thread(void)
 {
-	bool may_look = may_ask();
+	bool may_scan = may_ask();
 
-	if (may_look && is_copied())
+	if (may_scan && is_copied())
 		after_copy(NULL);
-	if (may_look && this_process() != __atomic_load_n(process, __ATOMIC_RELAXED))
+	if (may_scan && this_process() != __atomic_load_n(process, __ATOMIC_RELAXED))
 		return false;
-	self = find_entry(may_look);
+	self = find_entry(may_scan);
 	return true;
 }
 
@@ -536,7 +537,7 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
 	/* Not the entry that the thread has already, if any. */
-	struct thread *thread = find_entry(false);
+	struct hit_thread *thread = find_entry(false);
 
 	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&foreign, 1, __ATOMIC_RELAXED);
@@ -554,11 +555,11 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 
 /* The first hit of a thread, one on another stack, one without a free entry, or one inside a handler. NULL: the hit is not seen. `probe`: that counts
    a hit of another process; NULL: none does. */
-static __attribute__((noinline)) struct thread *find_thread(
+static __attribute__((noinline)) struct hit_thread *find_thread(
 		struct patch_hit *hit, struct patch_hot *probe)
 {
 	uint64_t address = (uint64_t)hit;
-	struct thread *thread = load_self();
+	struct hit_thread *thread = load_self();
 
 	if (is_entry(thread)) {
 		if (!is_on(&thread->stack, address) && !is_own(thread, address)) {
@@ -593,7 +594,7 @@ static __attribute__((noinline)) struct thread *find_thread(
 	return self;
 }
 
-static inline bool is_at_once(const struct thread *thread, const struct patch_hit *hit)
+static inline bool is_at_once(const struct hit_thread *thread, const struct patch_hit *hit)
 {
 	return __builtin_expect(is_entry(thread), 1) && __builtin_expect(!thread->inside, 1) &&
 			__builtin_expect(is_on(&thread->stack, (uint64_t)hit), 1);
@@ -601,7 +602,7 @@ static inline bool is_at_once(const struct thread *thread, const struct patch_hi
 
 void *patch_hit_scratch(void)
 {
-	const struct thread *thread = load_self();
+	const struct hit_thread *thread = load_self();
 
 	return is_entry(thread) && scratch ? scratch + (size_t)thread->number * PATCH_SCRATCH_BYTES
 					   : NULL;
@@ -609,7 +610,7 @@ void *patch_hit_scratch(void)
 
 int patch_hit_number(void)
 {
-	const struct thread *thread = load_self();
+	const struct hit_thread *thread = load_self();
 
 	return is_entry(thread) ? thread->number : -1;
 }
@@ -733,7 +734,7 @@ uint64_t patch_return_address(uint64_t address)
 	return index == NONE ? address : returns[index].address;
 }
 
-static inline void patch_hit_release_gate(struct thread *thread, uint32_t index)
+static inline void patch_hit_release_gate(struct hit_thread *thread, uint32_t index)
 {
 	returns[index].state = PATCH_FREE;
 	returns[index].next = thread->free;
@@ -797,15 +798,15 @@ static void is_back(const struct patch_return *each, bool is_copy)
 }
 
 /* The call is not an ordinary one. False: its index is not to be given back. */
-static __attribute__((noinline)) bool closes(
-		const struct thread *thread, const struct patch_return *each, uint64_t *place)
+static __attribute__((noinline)) bool closes(const struct hit_thread *thread,
+		const struct patch_return *each, uint64_t *stack_slot)
 {
 	/* It has returned before, and its index has not been used since. */
 	if (!patch_hit_is_open(each)) {
 		patch_hit_copies(PATCH_COPIES_OFTEN);
 		return false;
 	}
-	*place = next_of(each);
+	*stack_slot = next_of(each);
 	if (each->state & PATCH_KEPT)
 		return false;
 	/*
@@ -821,9 +822,9 @@ static __attribute__((noinline)) bool closes(
 
 /* Stacks may go on in other threads, and two of these must not have the same list. */
 static inline __attribute__((always_inline)) void close_call(
-		struct thread *thread, struct patch_return *each, uint64_t *place)
+		struct hit_thread *thread, struct patch_return *each, uint64_t *stack_slot)
 {
-	if (__builtin_expect(each->state != PATCH_OPEN, 0) && !closes(thread, each, place))
+	if (__builtin_expect(each->state != PATCH_OPEN, 0) && !closes(thread, each, stack_slot))
 		return;
 	if (__builtin_expect(each->owner == thread->number, 1)) {
 		each->state = PATCH_FREE;
@@ -853,7 +854,7 @@ static bool patch_hit_set_state(struct patch_return *each, uint8_t from, unsigne
 
 /* Whether it has been aside for long. One whose slot has its gate again has come back with a copy of the stack. */
 static bool patch_hit_is_expired(
-		struct thread *thread, uint32_t index, uint8_t state, uint32_t most)
+		struct hit_thread *thread, uint32_t index, uint8_t state, uint32_t most)
 {
 	struct patch_return *each = &returns[index];
 	uint64_t value = 0;
@@ -872,7 +873,7 @@ static bool patch_hit_is_expired(
 	return (uint16_t)(thread->set_aside - each->aside) >= most;
 }
 
-static void set_aside(struct thread *thread, struct patch_return *each, uint8_t state)
+static void set_aside(struct hit_thread *thread, struct patch_return *each, uint8_t state)
 {
 	each->aside = (uint16_t)thread->set_aside++;
 	if (!patch_hit_set_state(each, state, state | PATCH_ASIDE))
@@ -881,9 +882,9 @@ static void set_aside(struct thread *thread, struct patch_return *each, uint8_t 
 	__atomic_fetch_add(&thread->abandoned, 1, __ATOMIC_RELAXED);
 }
 
-static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint32_t most)
+static __attribute__((noinline)) void find_abandoned(struct hit_thread *thread, uint32_t most)
 {
-	bool may_look = may_ask();
+	bool may_scan = may_ask();
 	uint32_t left = 0, aside = 0;
 	uint64_t value = 0;
 
@@ -895,14 +896,14 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 			if (state == PATCH_FREE)
 				continue;
 			if (state == PATCH_LEFT ||
-					(state & PATCH_ASIDE && may_look &&
+					(state & PATCH_ASIDE && may_scan &&
 							patch_hit_is_expired(
 									thread, i, state, most))) {
 				patch_hit_release_gate(thread, i);
 				continue;
 			}
 			left++;
-			if (may_look && !(state & (PATCH_ASIDE | PATCH_KEPT)) &&
+			if (may_scan && !(state & (PATCH_ASIDE | PATCH_KEPT)) &&
 					known_copies() == PATCH_COPIES_UNKNOWN &&
 					read_slot(returns[i].slot, &value) &&
 					is_overwritten(i, value))
@@ -914,7 +915,7 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 	thread->scan = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
 }
 
-static void patch_hit_add_block(struct thread *thread, uint32_t block)
+static void patch_hit_add_block(struct hit_thread *thread, uint32_t block)
 {
 	block_next[block] = thread->blocks;
 	thread->blocks = block;
@@ -928,7 +929,7 @@ static void patch_hit_add_block(struct thread *thread, uint32_t block)
 }
 
 /* Free blocks: one, or RETURNS_GROW returns once those that are usable from the beginning are taken. */
-static void take_blocks(struct thread *thread)
+static void take_blocks(struct hit_thread *thread)
 {
 	uint32_t first = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED), count;
 
@@ -945,7 +946,7 @@ static void take_blocks(struct thread *thread)
 		patch_hit_add_block(thread, first + i);
 }
 
-static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
+static __attribute__((noinline)) uint32_t more_returns(struct hit_thread *thread)
 {
 	if (thread->owned >= thread->scan)
 		find_abandoned(thread, aside_max());
@@ -961,7 +962,7 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
  * The return of the call whose return address is at the stack pointer; `index` is the first free one. The caller is
  * there, or at the address of the call `under` it.
  */
-static inline __attribute__((always_inline)) struct patch_return *follow(struct thread *thread,
+static inline __attribute__((always_inline)) struct patch_return *follow(struct hit_thread *thread,
 		struct patch_hot *probe, struct patch_hit *hit, uint32_t index, uint32_t under)
 {
 	struct patch_return *each = &returns[index];
@@ -993,7 +994,7 @@ const uint64_t *patch_returning_slot(const struct patch_hit *hit)
 
 uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves)
 {
-	const uint64_t *place = patch_returning_slot(hit);
+	const uint64_t *stack_slot = patch_returning_slot(hit);
 	struct patch_return *each;
 
 	if (!hit->call)
@@ -1003,8 +1004,9 @@ uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves)
 					 offsetof(struct patch_return, began)))
 					->marks;
 	/* The index is there until the exit handler has returned. */
-	each = &returns[(uint32_t)*place];
-	return (uint32_t)*place < most_returns && each->call == hit->call ? &each->marks : NULL;
+	each = &returns[(uint32_t)*stack_slot];
+	return (uint32_t)*stack_slot < most_returns && each->call == hit->call ? &each->marks
+									       : NULL;
 }
 
 int patch_hit_follow(void)
@@ -1035,7 +1037,7 @@ static inline void patch_hit_record(struct patch_hit *hit, const struct patch_ho
 
 /* Keeps nothing but the thread and the return while the handler runs. */
 static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit,
-		struct patch_hot *probe, struct thread *thread, uint32_t index, uint32_t under)
+		struct patch_hot *probe, struct hit_thread *thread, uint32_t index, uint32_t under)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 	struct patch_return *followed = follow(thread, probe, hit, index, under);
@@ -1061,7 +1063,8 @@ static bool is_known_caller(struct patch_hot *probe, uint64_t returns_to)
 }
 
 /* The entry was seen; the return will not be. */
-static void tell_unseen(struct patch_hit *hit, struct thread *thread, enum patch_unseen why)
+static void patch_hit_report_unseen(
+		struct patch_hit *hit, struct hit_thread *thread, enum patch_unseen why)
 {
 	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
@@ -1075,7 +1078,7 @@ static void tell_unseen(struct patch_hit *hit, struct thread *thread, enum patch
 void patch_hooks_set(const struct patch_hooks *wanted)
 {
 	/*
-	 * Release, all 3: the code of the functions, which is loaded. Pairs with the acquires in tell_unseen(), may_ask() and
+	 * Release, all 3: the code of the functions, which is loaded. Pairs with the acquires in patch_hit_report_unseen(), may_ask() and
 	 * is_vforked().
 	 */
 	__atomic_store_n(&hooks.unseen, wanted->unseen, __ATOMIC_RELEASE);
@@ -1088,7 +1091,7 @@ void patch_hooks_set(const struct patch_hooks *wanted)
  * call that is open already keeps its gate, which is its tail's, too.
  */
 static __attribute__((noinline)) bool enter_with_more(
-		struct patch_hit *hit, struct patch_hot *probe, struct thread *thread)
+		struct patch_hit *hit, struct patch_hot *probe, struct hit_thread *thread)
 {
 	enum patch_unseen why = PATCH_UNSEEN_CALLER;
 	uint32_t index = NONE, under = index_of(*hit->stack);
@@ -1105,14 +1108,14 @@ static __attribute__((noinline)) bool enter_with_more(
 	hit->call = 0;
 	if (handler)
 		handler(hit);
-	tell_unseen(hit, thread, why);
+	patch_hit_report_unseen(hit, thread, why);
 	leave_thread(thread);
 	return false;
 }
 
 /* What most hits do first; NULL: nothing more. Keeps nothing but the thread while the handler runs. */
 static inline __attribute__((always_inline)) patch_handler begin(
-		struct thread *thread, struct patch_hit *hit, struct patch_hot *probe)
+		struct hit_thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
 	patch_handler handler;
 
@@ -1124,7 +1127,7 @@ static inline __attribute__((always_inline)) patch_handler begin(
 }
 
 static inline __attribute__((always_inline)) void enter(
-		struct thread *thread, struct patch_hit *hit, struct patch_hot *probe)
+		struct hit_thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
 	patch_handler handler = begin(thread, hit, probe);
 
@@ -1136,7 +1139,7 @@ static inline __attribute__((always_inline)) void enter(
 
 static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = find_thread(hit, probe);
+	struct hit_thread *thread = find_thread(hit, probe);
 
 	if (thread)
 		enter(thread, hit, probe);
@@ -1144,7 +1147,7 @@ static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct
 
 void patch_enter(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = load_self();
+	struct hit_thread *thread = load_self();
 
 	if (is_at_once(thread, hit))
 		enter(thread, hit, probe);
@@ -1153,7 +1156,7 @@ void patch_enter(struct patch_hit *hit, struct patch_hot *probe)
 }
 
 static inline __attribute__((always_inline)) bool enter_followed(
-		struct thread *thread, struct patch_hit *hit, struct patch_hot *probe)
+		struct hit_thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
 	uint32_t index;
 
@@ -1177,14 +1180,14 @@ static inline __attribute__((always_inline)) bool enter_followed(
 static __attribute__((noinline)) bool enter_followed_slowly(
 		struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = find_thread(hit, probe);
+	struct hit_thread *thread = find_thread(hit, probe);
 
 	return thread && enter_followed(thread, hit, probe);
 }
 
 bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = load_self();
+	struct hit_thread *thread = load_self();
 
 	return is_at_once(thread, hit) ? enter_followed(thread, hit, probe)
 				       : enter_followed_slowly(hit, probe);
@@ -1200,8 +1203,8 @@ void patch_clock(uint64_t unit)
  * The call began before the place was set anew, with other code or the same: the exit handler of whoever goes on with it. The thread is in
  * that one then.
  */
-static __attribute__((noinline)) patch_handler goes_on(
-		struct thread *thread, const struct patch_return *each, struct patch_hot **probe)
+static __attribute__((noinline)) patch_handler goes_on(struct hit_thread *thread,
+		const struct patch_return *each, struct patch_hot **probe)
 {
 	/* Relaxed: it belongs to the same place for good. */
 	int32_t away = __atomic_load_n(&(*probe)->successor, __ATOMIC_RELAXED);
@@ -1219,8 +1222,8 @@ static __attribute__((noinline)) patch_handler goes_on(
 }
 
 /* Keeps nothing but these while the handler runs. */
-static inline __attribute__((always_inline)) void leave(struct thread *thread,
-		struct patch_hit *hit, uint64_t *place, struct patch_return *each)
+static inline __attribute__((always_inline)) void leave(struct hit_thread *thread,
+		struct patch_hit *hit, uint64_t *stack_slot, struct patch_return *each)
 {
 	struct patch_hot *probe = each->probe;
 	patch_handler handler;
@@ -1244,33 +1247,33 @@ static inline __attribute__((always_inline)) void leave(struct thread *thread,
 		handler(hit);
 	}
 	/* What it says is right until a signal takes it: so before it is given back. */
-	*place = each->address;
+	*stack_slot = each->address;
 	light_barrier();
-	close_call(thread, each, place);
+	close_call(thread, each, stack_slot);
 	leave_thread(thread);
 }
 
 /* A signal inside of a handler, or no room: the call is found to be over later. */
 static __attribute__((noinline)) void leave_slowly(
-		struct patch_hit *hit, uint64_t *place, struct patch_return *each)
+		struct patch_hit *hit, uint64_t *stack_slot, struct patch_return *each)
 {
-	struct thread *thread = find_thread(hit, NULL);
+	struct hit_thread *thread = find_thread(hit, NULL);
 
 	if (thread)
-		leave(thread, hit, place, each);
+		leave(thread, hit, stack_slot, each);
 	else
-		*place = next_of(each);
+		*stack_slot = next_of(each);
 }
 
-void patch_leave(struct patch_hit *hit, uint64_t *place)
+void patch_leave(struct patch_hit *hit, uint64_t *stack_slot)
 {
-	struct patch_return *each = &returns[(uint32_t)*place];
-	struct thread *thread = load_self();
+	struct patch_return *each = &returns[(uint32_t)*stack_slot];
+	struct hit_thread *thread = load_self();
 
 	if (is_at_once(thread, hit))
-		leave(thread, hit, place, each);
+		leave(thread, hit, stack_slot, each);
 	else
-		leave_slowly(hit, place, each);
+		leave_slowly(hit, stack_slot, each);
 }
 
 /* Calls that have not returned yet, or never will and nobody has noticed. */
@@ -1290,15 +1293,15 @@ static uint64_t open_calls(void)
 	return open;
 }
 
-void patch_hit_figures(struct patch_figures *figures)
+void patch_hit_stats(struct patch_stats *stats)
 {
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
 		/* Relaxed: figures. */
-		figures->cut += __atomic_load_n(&threads[i].cut, __ATOMIC_RELAXED);
-		figures->unseen += __atomic_load_n(&threads[i].unseen, __ATOMIC_RELAXED);
-		figures->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);
+		stats->cut += __atomic_load_n(&threads[i].cut, __ATOMIC_RELAXED);
+		stats->unseen += __atomic_load_n(&threads[i].unseen, __ATOMIC_RELAXED);
+		stats->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);
 	}
-	figures->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED) +
+	stats->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED) +
 			__atomic_load_n(&foreign, __ATOMIC_RELAXED);
-	figures->open = open_calls();
+	stats->open = open_calls();
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* The dynamic section of an object. */
-struct object {
+struct import_object {
 	uintptr_t base, begin, end; /* of what is mapped */
 	uintptr_t relro, relro_end; /* pages that the loader has made read-only */
 	const Elf64_Sym *symbols;
@@ -22,12 +22,12 @@ struct object {
 };
 
 /* The loader has made addresses of these, except in objects that it did not load itself. */
-static uintptr_t patch_import_resolve_address(const struct object *object, uintptr_t value)
+static uintptr_t patch_import_resolve_address(const struct import_object *object, uintptr_t value)
 {
 	return value < object->base ? object->base + value : value;
 }
 
-static bool patch_import_read_dynamic(struct object *object, const Elf64_Dyn *entry)
+static bool patch_import_read_dynamic(struct import_object *object, const Elf64_Dyn *entry)
 {
 	for (; entry->d_tag != DT_NULL; entry++) {
 		uintptr_t at = patch_import_resolve_address(object, entry->d_un.d_ptr);
@@ -45,13 +45,13 @@ static bool patch_import_read_dynamic(struct object *object, const Elf64_Dyn *en
 	return object->symbols && object->names;
 }
 
-static bool patch_import_read_object(struct object *object, const struct dl_phdr_info *info)
+static bool patch_import_read_object(struct import_object *object, const struct dl_phdr_info *info)
 {
 	const uintptr_t pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 	const Elf64_Dyn *dynamic = NULL;
 	unsigned int i;
 
-	*object = (struct object){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
+	*object = (struct import_object){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		const Elf64_Phdr *header = &info->dlpi_phdr[i];
 		uintptr_t begin = info->dlpi_addr + header->p_vaddr;
@@ -80,7 +80,7 @@ static const struct patch_import *find_import(const struct patch_imports *import
 }
 
 /* Pages that the loader has made read-only are writable for a moment. */
-static void patch_import_redirect_slot(const struct object *object, void **slot, void *to)
+static void patch_import_redirect_slot(const struct import_object *object, void **slot, void *to)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)slot, begin = at & ~(page - 1);
@@ -97,7 +97,7 @@ static void patch_import_redirect_slot(const struct object *object, void **slot,
 		(void)mprotect((void *)begin, page, PROT_READ);
 }
 
-static void turn_slot(const struct object *object, const Elf64_Rela *entry,
+static void turn_slot(const struct import_object *object, const Elf64_Rela *entry,
 		const struct patch_imports *imports)
 {
 	uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
@@ -119,7 +119,7 @@ static void turn_slot(const struct object *object, const Elf64_Rela *entry,
 		patch_import_redirect_slot(object, slot, function->ours);
 }
 
-static bool is_excepted(const struct object *object, const struct patch_imports *imports)
+static bool is_excepted(const struct import_object *object, const struct patch_imports *imports)
 {
 	for (size_t i = 0; i < sizeof(imports->except) / sizeof(*imports->except); i++)
 		if (imports->except[i] >= object->begin && imports->except[i] < object->end)
@@ -129,7 +129,7 @@ static bool is_excepted(const struct object *object, const struct patch_imports 
 
 void patch_imports_turn(const struct dl_phdr_info *info, const struct patch_imports *imports)
 {
-	struct object object;
+	struct import_object object;
 
 	if (!patch_import_read_object(&object, info) || is_excepted(&object, imports))
 		return;

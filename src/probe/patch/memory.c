@@ -18,7 +18,7 @@
 #define FAR 0x70000000LL
 #define REUSE_TRIES 64
 #define OWNED_MAX (ARENAS_MAX + 64)
-#define LOOK_PAGES 256
+#define SCAN_PAGES 256
 #define COUNTED_MAX 8
 
 #define WHOLE_PAGES(bytes) (((bytes) + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1))
@@ -27,7 +27,7 @@
 struct patch_arena patch_arenas[ARENAS_MAX];
 size_t patch_nr_arenas;
 static uint64_t *returned; /* bodies */
-static size_t nr_returned, returned_room;
+static size_t nr_returned, returned_capacity;
 static uint64_t address_space; /* atomically: hits add to it */
 static uint64_t kept_code;     /* while nothing is set */
 
@@ -116,12 +116,12 @@ void *patch_memory_reserve(uint64_t address, size_t size)
 /* Of these pages, what stands in memory. */
 static uint64_t resident(uintptr_t at, size_t size)
 {
-	unsigned char there[LOOK_PAGES];
+	unsigned char there[SCAN_PAGES];
 	uint64_t bytes = 0;
 
-	for (size_t done = 0; done < size; done += LOOK_PAGES * PATCH_PAGE) {
-		size_t some = size - done < LOOK_PAGES * PATCH_PAGE ? size - done
-								    : LOOK_PAGES * PATCH_PAGE;
+	for (size_t done = 0; done < size; done += SCAN_PAGES * PATCH_PAGE) {
+		size_t some = size - done < SCAN_PAGES * PATCH_PAGE ? size - done
+								    : SCAN_PAGES * PATCH_PAGE;
 
 		if (mincore((void *)(at + done), some, there))
 			break;
@@ -229,7 +229,7 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 	else
 		patch_frames_add_slots(start, size);
 	patch_memory_accessible(size);
-	/* Release: all of it. Pairs with the acquire in patch_was_place(). */
+	/* Release: all of it. Pairs with the acquire in patch_was_location(). */
 	__atomic_store_n(&patch_nr_arenas, patch_nr_arenas + 1, __ATOMIC_RELEASE);
 	return arena;
 }
@@ -350,13 +350,13 @@ void patch_body_return(uint64_t body)
 		arena->used -= arena->kind.bytes;
 		return;
 	}
-	if (nr_returned == returned_room) {
-		more = reallocarray(
-				returned, returned_room ? returned_room * 2 : 64, sizeof(*more));
+	if (nr_returned == returned_capacity) {
+		more = reallocarray(returned, returned_capacity ? returned_capacity * 2 : 64,
+				sizeof(*more));
 		if (!more)
 			return;
 		returned = more;
-		returned_room = returned_room ? returned_room * 2 : 64;
+		returned_capacity = returned_capacity ? returned_capacity * 2 : 64;
 	}
 	returned[nr_returned++] = body;
 }
@@ -423,7 +423,7 @@ static void patch_memory_report_retained(void)
 	__atomic_store_n(&side_probe_kept, bytes, __ATOMIC_RELAXED);
 }
 
-void patch_memory_rest(uint64_t kept)
+void patch_memory_quiesce(uint64_t kept)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		if (!patch_arenas[i].taken)
@@ -439,20 +439,20 @@ void patch_memory_rest(uint64_t kept)
 	patch_memory_report_retained();
 }
 
-void patch_memory_given(uint64_t code)
+void patch_memory_returned(uint64_t code)
 {
 	kept_code -= code < kept_code ? code : kept_code;
 	patch_memory_report_retained();
 }
 
-void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body))
+void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t body))
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		const struct patch_arena *arena = &patch_arenas[i];
 
 		for (size_t k = 0; k < nr_bodies(arena); k++) {
 			if (arena->past[k].what)
-				tell(&arena->past[k], arena->start + k * arena->kind.bytes);
+				visit(&arena->past[k], arena->start + k * arena->kind.bytes);
 		}
 	}
 	/* Relaxed: as above. */
@@ -478,7 +478,7 @@ bool patch_is_memory(uint64_t address)
 	return false;
 }
 
-bool patch_was_place(uint64_t address)
+bool patch_was_location(uint64_t address)
 {
 	/* Acquire: pairs with the release in patch_arena_map(). */
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
@@ -513,7 +513,7 @@ int patch_start(bool plain)
 	patch_unwinders_start();
 	ret = patch_hit_start();
 	if (!ret)
-		ret = patch_places_start();
+		ret = patch_locations_start();
 	if (!ret)
 		ret = -pthread_atfork(
 				patch_unwinders_fork, patch_unwinders_fork_done, patch_forked);

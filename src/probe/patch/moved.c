@@ -45,16 +45,16 @@ static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_body)
 static uint64_t original_of(const struct patch_probe *probe, unsigned int at, int64_t *ret_away)
 {
 	struct patch_kind kind = patch_body_kind(probe->body);
-	unsigned int place = 0;
+	unsigned int index = 0;
 
 	if (probe->body + at < probe->hot->copy) {
 		*ret_away = patch_body_frames(kind.follows)[at] - 8;
 		return probe->site.runtime;
 	}
 	for (unsigned int i = 0; i < PROBE_PIECES_MAX; i++)
-		place += at >= probe->begins[i];
+		index += at >= probe->begins[i];
 	*ret_away = at >= probe->pushed ? 8 : 0;
-	return probe->places[place];
+	return probe->locations[index];
 }
 
 bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved)

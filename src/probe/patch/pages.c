@@ -24,8 +24,8 @@
 
 static struct {
 	uint64_t *at;
-	size_t nr, room;
-	uint64_t kept, given; /* still copies, and not any more */
+	size_t nr, capacity;
+	uint64_t kept, returned; /* still copies, and not any more */
 } pages;
 
 /* ---- which ---- */
@@ -33,13 +33,13 @@ static struct {
 static void patch_pages_count_probe(struct patch_probe *probe)
 {
 	(void)probe;
-	pages.room += 2;
+	pages.capacity += 2;
 }
 
-static void count_pad(uint64_t unused)
+static void patch_pages_count_springboard(uint64_t unused)
 {
 	(void)unused;
-	pages.room += 2;
+	pages.capacity += 2;
 }
 
 static void patch_pages_copy_springboard(uint64_t address)
@@ -62,17 +62,17 @@ static int patch_pages_compare_addresses(const void *a, const void *b)
 
 static bool patch_pages_collect_mappings(void)
 {
-	pages.nr = pages.room = pages.kept = pages.given = 0;
-	patch_places_each(patch_pages_count_probe);
-	patch_pads_each(count_pad);
-	if (!pages.room)
+	pages.nr = pages.capacity = pages.kept = pages.returned = 0;
+	patch_locations_each(patch_pages_count_probe);
+	patch_springboards_each(patch_pages_count_springboard);
+	if (!pages.capacity)
 		return false;
-	pages.at = mmap(NULL, pages.room * sizeof(*pages.at), PROT_READ | PROT_WRITE,
+	pages.at = mmap(NULL, pages.capacity * sizeof(*pages.at), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages.at == MAP_FAILED)
 		return false;
-	patch_places_each(patch_pages_copy);
-	patch_pads_each(patch_pages_copy_springboard);
+	patch_locations_each(patch_pages_copy);
+	patch_springboards_each(patch_pages_copy_springboard);
 	qsort(pages.at, pages.nr, sizeof(*pages.at), patch_pages_compare_addresses);
 	for (size_t i = 0; i < pages.nr; i++)
 		pages.kept += !i || pages.at[i] != pages.at[i - 1];
@@ -96,13 +96,13 @@ static bool is_traced(void)
 
 /* ---- what is mapped ---- */
 
-struct mapping {
+struct page_mapping {
 	unsigned long long start, end, offset;
 	char rights[8], identity[IDENTITY_BYTES];
 	const char *path;
 };
 
-static bool patch_pages_read_line(char *line, struct mapping *mapping)
+static bool patch_pages_read_line(char *line, struct page_mapping *mapping)
 {
 	char device[16], inode[24];
 	int path = 0;
@@ -125,7 +125,7 @@ static bool maps_as(const void *there, const char *identity)
 	size_t size = 0;
 
 	while (maps && getline(&line, &size, maps) > 0) {
-		struct mapping mapping;
+		struct page_mapping mapping;
 
 		if (!patch_pages_read_line(line, &mapping) || mapping.start > (uintptr_t)there ||
 				mapping.end <= (uintptr_t)there)
@@ -141,7 +141,7 @@ static bool maps_as(const void *there, const char *identity)
 
 /* ---- its file ---- */
 
-struct file {
+struct page_file {
 	int fd; /* negative: none */
 	char identity[IDENTITY_BYTES];
 };
@@ -159,7 +159,7 @@ static bool patch_pages_is_file_of(int fd, const char *identity)
 	return same;
 }
 
-static int open_file_of(const struct mapping *mapping)
+static int open_file_of(const struct page_mapping *mapping)
 {
 	char behind[80];
 	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -179,7 +179,7 @@ static int open_file_of(const struct mapping *mapping)
 	return -1;
 }
 
-static void close_file(struct file *file)
+static void close_file(struct page_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -188,7 +188,7 @@ static void close_file(struct file *file)
 }
 
 /* Parts of one file follow one another. */
-static void know_file(struct file *file, const struct mapping *mapping)
+static void know_file(struct page_file *file, const struct page_mapping *mapping)
 {
 	if (!strcmp(file->identity, mapping->identity))
 		return;
@@ -210,7 +210,7 @@ static bool is_as_in_file(uint64_t page, int fd, uint64_t offset)
 			!memcmp(there, wanted, PAGE);
 }
 
-static void patch_pages_restore(const struct mapping *mapping, struct file *file)
+static void patch_pages_restore(const struct page_mapping *mapping, struct page_file *file)
 {
 	uint64_t last = 0;
 	size_t first = 0, behind = pages.nr;
@@ -237,22 +237,22 @@ static void patch_pages_restore(const struct mapping *mapping, struct file *file
 				/* Not where the program has locked it. */
 				!madvise((void *)page, PAGE, MADV_DONTNEED)) {
 			pages.kept--;
-			pages.given++;
+			pages.returned++;
 		}
 	}
 }
 
-uint64_t patch_pages_give_back(uint64_t *given)
+uint64_t patch_pages_give_back(uint64_t *returned)
 {
 	FILE *maps = !patch_pages_collect_mappings() || is_traced()
 			? NULL
 			: fopen("/proc/self/maps", "re");
-	struct file file = {.fd = -1};
+	struct page_file file = {.fd = -1};
 	char *line = NULL;
 	size_t size = 0;
 
 	while (maps && getline(&line, &size, maps) > 0) {
-		struct mapping mapping;
+		struct page_mapping mapping;
 
 		if (patch_pages_read_line(line, &mapping) && !strcmp(mapping.rights, "r-xp") &&
 				*mapping.path == '/')
@@ -262,11 +262,11 @@ uint64_t patch_pages_give_back(uint64_t *given)
 	free(line);
 	if (maps)
 		fclose(maps);
-	if (pages.room && pages.at && pages.at != MAP_FAILED)
-		munmap(pages.at, pages.room * sizeof(*pages.at));
+	if (pages.capacity && pages.at && pages.at != MAP_FAILED)
+		munmap(pages.at, pages.capacity * sizeof(*pages.at));
 	pages.at = NULL;
-	patch_pads_settle();
-	if (given)
-		*given = pages.given * PAGE;
+	patch_springboards_settle();
+	if (returned)
+		*returned = pages.returned * PAGE;
 	return pages.kept * PAGE;
 }

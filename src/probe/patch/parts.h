@@ -73,7 +73,7 @@ struct patch_probe {
 	 * For unwinders: the site, and behind it each displaced instruction but the first, and what follows them; where in the body the
 	 * copies of the latter begin, 255 if there are fewer; and from where on a return address is pushed there, likewise.
 	 */
-	uint64_t places[PROBE_PIECES_MAX + 1];
+	uint64_t locations[PROBE_PIECES_MAX + 1];
 	uint8_t begins[PROBE_PIECES_MAX];
 	uint8_t pushed;
 };
@@ -128,7 +128,7 @@ int patch_exchange(struct patch_writer *writer, uint64_t address, const void *by
 /* ---- gaps.c ---- */
 
 /* What is free may have changed since it was last looked at: others map memory, too. */
-void patch_memory_look(void);
+void patch_memory_scan(void);
 
 /* ---- memory.c ---- */
 
@@ -150,7 +150,7 @@ bool patch_is_body(uint64_t address);
 /* Whether it is in memory that was mapped here, but for arenas. */
 bool patch_is_memory(uint64_t address);
 /* Whether there was one when nothing was set the last time, with that address among its bytes. In signal handlers, too. */
-bool patch_was_place(uint64_t address);
+bool patch_was_location(uint64_t address);
 uint64_t patch_memory_bytes(void);
 /* For the code and data of returns: anywhere. */
 void *patch_memory_anywhere(size_t size, int protection);
@@ -165,11 +165,11 @@ void *patch_memory_low(size_t size, int protection);
 /* Whole pages of it are zeros again, and nobody's. */
 void patch_memory_drop(void *memory, size_t size);
 /* All probes are zeros: of threads that come to them late, nothing is wanted. `kept_code`: bytes of code that have changed. */
-void patch_memory_rest(uint64_t kept_code);
+void patch_memory_quiesce(uint64_t kept_code);
 /* Meanwhile: so many of these are not. */
-void patch_memory_given(uint64_t code);
+void patch_memory_returned(uint64_t code);
 /* The end of that: what was kept of each. */
-void patch_memory_recall(void (*tell)(struct patch_past *past, uint64_t body));
+void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t body));
 
 /* ---- slots.c ---- */
 
@@ -182,16 +182,16 @@ void patch_slot_recall(uint64_t slot);
 
 /* ---- places.c ---- */
 
-int patch_places_start(void);
+int patch_locations_start(void);
 /* Calls it with each. */
-void patch_places_each(void (*tell)(struct patch_probe *probe));
+void patch_locations_each(void (*visit)(struct patch_probe *probe));
 /* The first probe for which `is` is true; NULL: none. Also for signal handlers, which may miss some while lists change. */
-struct patch_probe *patch_places_find(
+struct patch_probe *patch_locations_find(
 		bool (*is)(struct patch_probe *probe, void *user), void *user);
 /* There are none. */
-void patch_places_forget(void);
+void patch_locations_forget(void);
 /* The list in which probes of that address are, maybe with others. */
-struct patch_probe **patch_place_of(uint64_t address);
+struct patch_probe **patch_location_list(uint64_t address);
 /* How many bytes of its place it changes. */
 unsigned int patch_bytes(const struct patch_probe *probe);
 /* Whether a probe that is set needs some of these bytes: has changed them, executes them elsewhere, or has them in its distance. */
@@ -225,7 +225,7 @@ static inline bool patch_is_in(const struct patch_code *code, uint64_t address)
 const struct patch_code *patch_caller(uint64_t address);
 extern const struct patch_code patch_no_code;
 /* What is mapped may have changed. */
-void patch_callers_look(void);
+void patch_callers_scan(void);
 /* No call is watched any more. For hits, too. */
 void patch_callers_end(void);
 /* Gates exist from here on. */
@@ -243,7 +243,7 @@ bool patch_calls_for_frames(uint64_t start, uint64_t end);
  * Those of all places and pads that are as they are in their files are the files' again. How many bytes are not; and, unless it is NULL, how many
  * have been given back.
  */
-uint64_t patch_pages_give_back(uint64_t *given);
+uint64_t patch_pages_give_back(uint64_t *returned);
 
 /* ---- x86-64-body.c ---- */
 
@@ -254,7 +254,7 @@ void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct pa
 /* Where in a head that address stands. */
 size_t patch_head_hot_at(void);
 /* What unwinders read of a probe whose code was written. */
-void patch_body_places(struct patch_probe *probe);
+void patch_body_locations(struct patch_probe *probe);
 /* The code of all watched calls: COMMON_BYTES to which all lead in the end, padding, the gates (gates.c). */
 struct patch_return;
 void patch_returns_write(uint8_t *bytes);
@@ -286,7 +286,7 @@ size_t patch_frames_gates(uint8_t rules[GATES_RULES_BYTES], uint64_t base,
  * The pad of a short jump: of which site, 0: of none any more. Negative: there is no room to say so. With the number that was
  * given for the same address before.
  */
-int patch_frames_pad(int number, uint64_t address, uint64_t site);
+int patch_frames_springboard(int number, uint64_t address, uint64_t site);
 void patch_frames_register(void);
 
 /* What has been said of one piece of code, from the first on; false: there are no more. It stays where it is. */
@@ -300,8 +300,8 @@ struct patch_frames {
 	size_t plain_size;
 };
 #define PATCH_FRAMES_BYTES 384
-#define PATCH_FRAMES_PADS 1024
-#define PATCH_FRAMES_MAX (5334 + PATCH_FRAMES_PADS) /* five for each arena */
+#define PATCH_FRAMES_SPRINGBOARDS 1024
+#define PATCH_FRAMES_MAX (5334 + PATCH_FRAMES_SPRINGBOARDS) /* five for each arena */
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
 /* The same by an address in it, for the program's threads and in signal handlers: without a lock. */
 struct patch_found {
@@ -319,9 +319,9 @@ int patch_gates_publish(const struct patch_return *returns, uint32_t count);
 
 void patch_unwinders_start(void);
 /* Let each libgcc find our code, also one that was loaded since. True if libunwind was loaded. Asks the loader: see patch_find_unwinder(). */
-bool patch_unwinders_look(void);
+bool patch_unwinders_scan(void);
 /* libunwind, if the program has it, knows all that has been said. */
-void patch_unwinders_tell(void);
+void patch_unwinders_notify(void);
 /* Before a fork(), after it in the parent, and in the child, which has no other threads. */
 void patch_unwinders_fork(void);
 void patch_unwinders_fork_done(void);
@@ -344,7 +344,7 @@ void patch_trap_remove(uint64_t address);
 /* The program may have set a handler of its own since. */
 void patch_trap_renew(void);
 /* Nothing that is there now traps. */
-void patch_trap_rest(void);
+void patch_trap_quiesce(void);
 /* With all of that: the program has its signals again; false: a thread may still be on its way to us, and they stay ours. */
 bool patch_trap_end(void);
 extern uint64_t patch_traps;
@@ -415,9 +415,9 @@ struct patch_thread {
  * What is true of it now, in this order but for `guarded`; false: it is gone, or the kernel's own, which executes no code here. Where it
  * cannot be read: in no known state, traced, guarded, and all blocked.
  */
-bool patch_thread_look(pid_t tid, struct patch_thread *thread);
+bool patch_thread_inspect(pid_t tid, struct patch_thread *thread);
 /* Each that there is; when some end meanwhile, not all. False: it cannot be known, errno says why. */
-bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data);
+bool patch_threads_each(void (*visit)(pid_t tid, void *data), void *data);
 /*
  * Stops these, one at a time, for some microseconds, and calls `at_stop`, which may be NULL, in between: nothing but system calls. How
  * many were stopped on their way back from the kernel, before any signal that waits for them there.
@@ -455,7 +455,7 @@ struct patch_proof {
 		PATCH_SO,
 		PATCH_UNKNOWN, /* it runs just now */
 		PATCH_NOT_SO,  /* nor will it be soon: nobody is stopped for that */
-	} (*look)(pid_t tid, bool *guarded);
+	} (*check)(pid_t tid, bool *guarded);
 	/* One that never sleeps is stopped, see patch_threads_stop(); and what was seen of it then. */
 	patch_at_stop *at_stop;
 	bool (*was_so)(pid_t tid);
@@ -475,7 +475,7 @@ bool patch_all_arrived(void);
  * Where no jump leads to such an address any more, and all threads have passed a barrier since: whether it is certain that none stands there
  * or comes back to one.
  */
-bool patch_all_passed(bool (*is_there)(uint64_t address));
+bool patch_all_quiesced(bool (*is_there)(uint64_t address));
 /* Whether the calling thread's system calls are filtered. */
 bool patch_is_guarded(void);
 
@@ -485,25 +485,25 @@ bool patch_is_guarded(void);
  * The pad of a probe by a short jump is its own from here on, and unwinders know it. `stands`: a jump is there already, maybe to another
  * body of the same place. -ERANGE: other bytes are there than in the file.
  */
-int patch_pad_take(const struct patch_probe *probe, bool *stands);
+int patch_springboard_claim(const struct patch_probe *probe, bool *stands);
 /* Nothing was written there. */
-void patch_pad_drop(uint64_t address);
+void patch_springboard_drop(uint64_t address);
 /* What is mapped there is gone. */
-void patch_pad_forget(uint64_t address);
+void patch_springboard_forget(uint64_t address);
 /* Whether a byte there is a pad's, be it of a probe that was removed. */
-bool patch_is_pad(uint64_t address);
+bool patch_is_springboard(uint64_t address);
 /*
  * Those of which no probe is set have the bytes of their files again, where it is certain that no thread is on its way through them. By
  * that writer, if one is open. How many others there are that should have.
  */
-size_t patch_pads_give_back(struct patch_writer *writer);
+size_t patch_springboards_return(struct patch_writer *writer);
 /* Whether there are any to give back. */
-bool patch_pads_are_left(void);
+bool patch_springboards_remain(void);
 /* Iterates over springboards, with the site whose short jump leads there; addresses are 0 for unused ones. False: no more. */
 bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_site);
 /* Calls it with each whose page may be a copy; and those that are gone need not be told again. */
-void patch_pads_each(void (*tell)(uint64_t address));
-void patch_pads_settle(void);
+void patch_springboards_each(void (*visit)(uint64_t address));
+void patch_springboards_settle(void);
 
 /* ---- blocked.c ---- */
 
@@ -569,7 +569,7 @@ void patch_enter(struct patch_hit *hit, struct patch_hot *probe);
 /* Likewise, where returns may be seen. True: by the gate that is the return address now. */
 bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe);
 /* Called by the code of returns, likewise, and with the place where its index stands: then where to go on. */
-void patch_leave(struct patch_hit *hit, uint64_t *place);
+void patch_leave(struct patch_hit *hit, uint64_t *stack_slot);
 int patch_hit_start(void);
 /* Whether the calling thread is in a hit, which goes on without the alignment check from here on, and sets it again at its end. */
 bool patch_hit_is_unaligned(void);
@@ -588,6 +588,6 @@ void patch_hit_copies(enum patch_copies copies);
 /* Of the calling thread's entry, which is below THREADS_MAX; negative: it has none. */
 int patch_hit_number(void);
 bool patch_hit_is_inside(const struct patch_hot *probe);
-void patch_hit_figures(struct patch_figures *figures);
+void patch_hit_stats(struct patch_stats *stats);
 
 #endif /* PROBE_PATCH_PARTS_H */

@@ -172,7 +172,7 @@ void patch_change_user(struct patch_probe *probe, void *user);
  * The signals stay ours where it is not certain that no thread is on its way to our handler (arrived.c); then it is tried again
  * the next time, and by patch_check().
  */
-bool patch_rest(void);
+bool patch_quiesce(void);
 
 /* Whether they are ours while nothing is set. Found by its name, likewise. */
 extern uint64_t side_probe_traps __attribute__((visibility("default")));
@@ -229,7 +229,7 @@ void patch_check(void);
  * Libraries were loaded, or unloaded: what calls from them is known to be code of theirs from now on. As little as patch_set() does
  * it ask the loader, so its lock may be held.
  */
-void patch_look_around(void);
+void patch_scan(void);
 
 #define PATCH_ADDRESS_BITS 56 /* of what programs may have, at most: five levels of pages */
 
@@ -326,7 +326,7 @@ void patch_own_end(void *before);
 enum patch_own { PATCH_OWN_CONTROL, PATCH_OWN_ATTACH, PATCH_NR_OWN };
 extern uint64_t patch_own_threads[PATCH_NR_OWN];
 
-struct patch_figures {
+struct patch_stats {
 	uint64_t cut; /* hits inside of handlers */
 	uint64_t lost; /* hits of threads without a free entry, and of processes in the memory of a thread */
 	uint64_t unseen; /* calls whose return could not be followed: too many at once, or from code of no file */
@@ -342,6 +342,6 @@ struct patch_figures {
 	uint64_t bytes; /* of address space */
 };
 
-void patch_figures(struct patch_figures *figures);
+void patch_stats(struct patch_stats *stats);
 
 #endif /* PROBE_PATCH_PATCH_H */

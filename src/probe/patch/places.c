@@ -17,21 +17,22 @@
 
 static struct patch_probe **lists;
 
-int patch_places_start(void)
+int patch_locations_start(void)
 {
 	lists = patch_memory_anywhere(LISTS * sizeof(*lists), PROT_READ | PROT_WRITE);
 	return lists ? 0 : -ENOMEM;
 }
 
-void patch_places_each(void (*tell)(struct patch_probe *probe))
+void patch_locations_each(void (*visit)(struct patch_probe *probe))
 {
 	for (size_t i = 0; lists && i < LISTS; i++) {
 		for (struct patch_probe *probe = lists[i]; probe; probe = probe->next)
-			tell(probe);
+			visit(probe);
 	}
 }
 
-struct patch_probe *patch_places_find(bool (*is)(struct patch_probe *probe, void *user), void *user)
+struct patch_probe *patch_locations_find(
+		bool (*is)(struct patch_probe *probe, void *user), void *user)
 {
 	for (size_t i = 0; lists && i < LISTS; i++) {
 		for (struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
@@ -42,13 +43,13 @@ struct patch_probe *patch_places_find(bool (*is)(struct patch_probe *probe, void
 	return NULL;
 }
 
-void patch_places_forget(void)
+void patch_locations_forget(void)
 {
 	if (lists)
 		patch_memory_drop(lists, LISTS * sizeof(*lists));
 }
 
-struct patch_probe **patch_place_of(uint64_t address)
+struct patch_probe **patch_location_list(uint64_t address)
 {
 	return &lists[address / BESIDE % LISTS];
 }
@@ -72,7 +73,7 @@ bool patch_is_occupied(uint64_t from, unsigned int size)
 	uint64_t first = from - PROBE_BYTES_MAX + 1;
 
 	for (uint64_t at = first & ~(BESIDE - 1); at < from + size; at += BESIDE) {
-		for (const struct patch_probe *probe = *patch_place_of(at); probe;
+		for (const struct patch_probe *probe = *patch_location_list(at); probe;
 				probe = probe->next) {
 			uint64_t have = probe->site.runtime;
 
@@ -160,10 +161,10 @@ static void patch_site_release(struct patch_probe *probe)
 	}
 	/* A short jump's pad is gone with the file. */
 	if (probe->method == PROBE_SHORT)
-		patch_pad_forget(probe->slot);
+		patch_springboard_forget(probe->slot);
 	else if (probe->slot)
 		patch_slot_return(probe->slot);
-	/* Relaxed: see patch_was_place(). */
+	/* Relaxed: see patch_was_location(). */
 	__atomic_store_n(&patch_body_past(probe->body)->what, 0, __ATOMIC_RELAXED);
 	patch_body_return(probe->body);
 	memset(probe->hot, 0, sizeof(*probe->hot));

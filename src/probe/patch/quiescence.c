@@ -43,19 +43,19 @@ static uint64_t words[BEFORE_STACK_POINTER + WORDS_AT_ONCE];
 
 /* ---- memory that can be written, in the order of addresses; a stack may be more than one mapping ---- */
 
-struct mapping {
+struct quiescence_mapping {
 	uint64_t start, end;
 	bool own; /* of no file, and shared with nobody */
 };
 
-static struct mapping *mappings;
+static struct quiescence_mapping *mappings;
 static size_t nr_mappings;
 
 /*
  * What begins where the last one ends may be a part of it: a program may lock some pages of a stack, or say how to use them. What is made
  * here is no stack, and has such addresses.
  */
-static void quiescence_add_mapping(const struct mapping *mapping)
+static void quiescence_add_mapping(const struct quiescence_mapping *mapping)
 {
 	if (nr_mappings && mappings[nr_mappings - 1].end == mapping->start &&
 			mappings[nr_mappings - 1].own && mapping->own)
@@ -79,7 +79,7 @@ static bool quiescence_read_mappings(void)
 				sscanf(line, "%llx-%llx %7s %*x %*s %llu", &start, &end, rights,
 						&inode) == 4 &&
 				!strncmp(rights, "rw", 2))
-			quiescence_add_mapping(&(struct mapping){.start = start,
+			quiescence_add_mapping(&(struct quiescence_mapping){.start = start,
 					.end = end,
 					.own = !inode && rights[3] == 'p' &&
 							!patch_is_memory(start)});
@@ -111,7 +111,7 @@ static uint64_t end_of_mapping(uint64_t address)
 
 /* What is still to be looked at of one thread. */
 struct stacks {
-	struct mapping parts[STACKS_MAX];
+	struct quiescence_mapping parts[STACKS_MAX];
 	unsigned int nr;
 	uint64_t most; /* bytes */
 	/* Nothing but what the kernel puts there: for a thread whose functions deal with such addresses. */
@@ -129,12 +129,13 @@ static bool add_stack(struct stacks *stacks, uint64_t from)
 	end = end_of_mapping(from);
 	if (!end || stacks->nr == STACKS_MAX)
 		return false;
-	stacks->parts[stacks->nr++] = (struct mapping){.start = from & ~(WORD - 1), .end = end};
+	stacks->parts[stacks->nr++] =
+			(struct quiescence_mapping){.start = from & ~(WORD - 1), .end = end};
 	return true;
 }
 
 /* So many words, behind the last ones of those before. */
-static bool look_at_words(struct stacks *stacks, size_t count)
+static bool quiescence_check_words(struct stacks *stacks, size_t count)
 {
 	for (size_t i = BEFORE_STACK_POINTER; i < BEFORE_STACK_POINTER + count; i++) {
 		if (!stacks->frames_only && is_there(words[i]))
@@ -170,7 +171,7 @@ static bool is_clear(struct stacks *stacks, uint64_t stack_pointer)
 			if (stacks->most < size ||
 					patch_system_call(SYS_process_vm_readv, self, (long)&local,
 							1, (long)&remote, 1, 0) != (long)size ||
-					!look_at_words(stacks, size / WORD))
+					!quiescence_check_words(stacks, size / WORD))
 				return false;
 			stacks->most -= size;
 			at += size;
@@ -185,45 +186,46 @@ static bool is_clear(struct stacks *stacks, uint64_t stack_pointer)
 
 /* ---- a thread that sleeps ---- */
 
-struct place {
+struct thread_state_sample {
 	long call; /* negative: none */
 	uint64_t stack_pointer, program_counter;
 	uint64_t switches; /* of threads, to and from it */
 };
 
-static bool quiescence_read_thread(pid_t tid, struct place *place)
+static bool quiescence_read_thread(pid_t tid, struct thread_state_sample *sample)
 {
 	char path[64], line[256];
 	unsigned long long stack, counter, switches;
-	const char *rest;
+	const char *remainder;
 	FILE *file;
 	bool got;
 
-	*place = (struct place){.call = -1};
+	*sample = (struct thread_state_sample){.call = -1};
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
 	file = fopen(path, "re");
 	/* The call, its arguments, both addresses; or without arguments; or that it runs. */
 	got = file && fgets(line, sizeof(line), file);
 	if (file)
 		fclose(file);
-	if (!got || sscanf(line, "%ld", &place->call) != 1)
+	if (!got || sscanf(line, "%ld", &sample->call) != 1)
 		return false;
-	rest = place->call >= 0 ? line : strchr(line, ' ');
-	got = rest &&
-			(place->call >= 0 ? sscanf(rest, "%*d %*x %*x %*x %*x %*x %*x %llx %llx",
-							    &stack, &counter)
-					  : sscanf(rest, "%llx %llx", &stack, &counter)) == 2;
+	remainder = sample->call >= 0 ? line : strchr(line, ' ');
+	got = remainder &&
+			(sample->call >= 0 ? sscanf(remainder,
+							     "%*d %*x %*x %*x %*x %*x %*x %llx %llx",
+							     &stack, &counter)
+					   : sscanf(remainder, "%llx %llx", &stack, &counter)) == 2;
 	if (!got)
 		return false;
-	place->stack_pointer = stack;
-	place->program_counter = counter;
+	sample->stack_pointer = stack;
+	sample->program_counter = counter;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	file = fopen(path, "re");
 	got = false;
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "voluntary_ctxt_switches: %llu", &switches) == 1 ||
 				sscanf(line, "nonvoluntary_ctxt_switches: %llu", &switches) == 1) {
-			place->switches += switches;
+			sample->switches += switches;
 			got = true;
 		}
 	}
@@ -232,7 +234,8 @@ static bool quiescence_read_thread(pid_t tid, struct place *place)
 	return got;
 }
 
-static bool is_same_place(const struct place *one, const struct place *other)
+static bool quiescence_is_same_sample(
+		const struct thread_state_sample *one, const struct thread_state_sample *other)
 {
 	return one->call == other->call && one->stack_pointer == other->stack_pointer &&
 			one->program_counter == other->program_counter &&
@@ -240,60 +243,62 @@ static bool is_same_place(const struct place *one, const struct place *other)
 }
 
 /* Maybe in a child that shares the memory. */
-static bool waits_for_child(const struct place *place)
+static bool waits_for_child(const struct thread_state_sample *sample)
 {
-	return place->call == SYS_vfork || place->call == SYS_clone || place->call == SYS_clone3;
+	return sample->call == SYS_vfork || sample->call == SYS_clone || sample->call == SYS_clone3;
 }
 
-static enum patch_shown has_passed(pid_t tid, bool *guarded)
+static enum patch_shown quiescence_has_quiesced(pid_t tid, bool *guarded)
 {
 	struct stacks stacks = {.most = ASLEEP_MAX};
 	struct patch_thread thread;
-	struct place place, again;
+	struct thread_state_sample sample, again;
 
-	if (!patch_thread_look(tid, &thread) || strchr("ZX", thread.state))
+	if (!patch_thread_inspect(tid, &thread) || strchr("ZX", thread.state))
 		return PATCH_SO;
 	*guarded |= thread.guarded;
 	if (thread.traced)
 		return PATCH_NOT_SO;
-	if (thread.state == 'R' || !quiescence_read_thread(tid, &place))
+	if (thread.state == 'R' || !quiescence_read_thread(tid, &sample))
 		return PATCH_UNKNOWN;
-	if (is_there(place.program_counter) || waits_for_child(&place))
+	if (is_there(sample.program_counter) || waits_for_child(&sample))
 		return PATCH_NOT_SO;
-	if (!is_clear(&stacks, place.stack_pointer))
+	if (!is_clear(&stacks, sample.stack_pointer))
 		/* It may have run meanwhile. */
-		return quiescence_read_thread(tid, &again) && is_same_place(&place, &again)
+		return quiescence_read_thread(tid, &again) &&
+						quiescence_is_same_sample(&sample, &again)
 				? PATCH_NOT_SO
 				: PATCH_UNKNOWN;
-	return quiescence_read_thread(tid, &again) && is_same_place(&place, &again) ? PATCH_SO
-										    : PATCH_UNKNOWN;
+	return quiescence_read_thread(tid, &again) && quiescence_is_same_sample(&sample, &again)
+			? PATCH_SO
+			: PATCH_UNKNOWN;
 }
 
 /* ---- one that does not ---- */
 
-static bool stopped_passed;
+static bool stopped_quiesced;
 
 /* In the child of threads.c. */
-static void look_at_stopped(pid_t tid)
+static void quiescence_check_stopped(pid_t tid)
 {
 	struct stacks stacks = {.most = STOPPED_MAX};
 	struct user_regs_struct registers = {0};
 
-	stopped_passed = !patch_system_call(SYS_ptrace, PTRACE_GETREGS, tid, 0, (long)&registers, 0,
-					 0) &&
+	stopped_quiesced = !patch_system_call(SYS_ptrace, PTRACE_GETREGS, tid, 0, (long)&registers,
+					   0, 0) &&
 			!is_there(registers.rip) && is_clear(&stacks, registers.rsp);
 }
 
-static bool had_passed(pid_t tid)
+static bool quiescence_had_quiesced(pid_t tid)
 {
 	struct patch_thread thread;
 
-	return !patch_thread_look(tid, &thread) || (!thread.traced && stopped_passed);
+	return !patch_thread_inspect(tid, &thread) || (!thread.traced && stopped_quiesced);
 }
 
 /* ---- the calling one, and others ---- */
 
-static bool self_has_passed(void)
+static bool quiescence_self_has_quiesced(void)
 {
 	struct stacks stacks = {.most = ASLEEP_MAX, .frames_only = true};
 
@@ -303,7 +308,7 @@ static bool self_has_passed(void)
 static bool shared;
 
 /* Of children that a thread has made. */
-static void look_at_children(pid_t tid, void *data)
+static void quiescence_check_children(pid_t tid, void *data)
 {
 	struct patch_thread thread;
 	char path[64];
@@ -314,13 +319,13 @@ static void look_at_children(pid_t tid, void *data)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", tid);
 	file = fopen(path, "re");
 	/* A kernel that does not say it. */
-	shared |= !file && patch_thread_look(tid, &thread);
+	shared |= !file && patch_thread_inspect(tid, &thread);
 	while (file && !shared && fscanf(file, "%d", &child) == 1) {
 		long order = patch_system_call(SYS_kcmp, getpid(), child, KCMP_VM, 0, 0, 0);
 
 		shared = order <= 0 && order != -ESRCH;
 	}
-	shared |= file && ferror(file) && patch_thread_look(tid, &thread);
+	shared |= file && ferror(file) && patch_thread_inspect(tid, &thread);
 	if (file)
 		fclose(file);
 }
@@ -328,7 +333,7 @@ static void look_at_children(pid_t tid, void *data)
 static bool is_shared(void)
 {
 	shared = false;
-	return !patch_threads_each(look_at_children, NULL) || shared;
+	return !patch_threads_each(quiescence_check_children, NULL) || shared;
 }
 
 bool patch_is_guarded(void)
@@ -336,15 +341,16 @@ bool patch_is_guarded(void)
 	struct patch_thread self;
 	pid_t tid = (pid_t)patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 
-	return !patch_thread_look(tid, &self) || self.guarded;
+	return !patch_thread_inspect(tid, &self) || self.guarded;
 }
 
-bool patch_all_passed(bool (*is_at)(uint64_t address))
+bool patch_all_quiesced(bool (*is_at)(uint64_t address))
 {
-	static const struct patch_proof proof = {
-			.look = has_passed, .at_stop = look_at_stopped, .was_so = had_passed};
+	static const struct patch_proof proof = {.check = quiescence_has_quiesced,
+			.at_stop = quiescence_check_stopped,
+			.was_so = quiescence_had_quiesced};
 	uint16_t code, stack;
-	bool passed;
+	bool quiesced;
 
 	__asm__("mov %%cs, %0; mov %%ss, %1" : "=r"(code), "=r"(stack));
 	segments = code | (uint64_t)stack << 48;
@@ -353,8 +359,8 @@ bool patch_all_passed(bool (*is_at)(uint64_t address))
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mappings == MAP_FAILED)
 		return false;
-	passed = quiescence_read_mappings() && self_has_passed() && !is_shared() &&
+	quiesced = quiescence_read_mappings() && quiescence_self_has_quiesced() && !is_shared() &&
 			patch_threads_prove(&proof);
 	munmap(mappings, MAPPINGS_MAX * sizeof(*mappings));
-	return passed;
+	return quiesced;
 }

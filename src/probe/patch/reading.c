@@ -59,7 +59,7 @@ static inline struct patch_reading *own(void)
 
 static inline uint64_t generation(void)
 {
-	/* Relaxed: see tell_readers() in faults.c. */
+	/* Relaxed: see patch_fault_notify_readers() in faults.c. */
 	return __atomic_load_n(&patch_faults_generation, __ATOMIC_RELAXED);
 }
 

@@ -23,7 +23,7 @@
  *
  * The code of a probe stays as long as its place does, and is used again for the next probe there: nobody can say that no
  * thread is in its uncounted instructions. What is counted are handlers (hit.c), so those may go away. All code together
- * has at most 64 MiB (memory.c). When nothing is set any more, all else can be given back (patch_rest()): what a probe knows
+ * has at most 64 MiB (memory.c). When nothing is set any more, all else can be given back (patch_quiesce()): what a probe knows
  * becomes zeros, so whoever comes to it late finds that nothing is wanted, and a few words stay by which its code is found again.
  */
 #include "parts.h"
@@ -44,7 +44,7 @@
 #define OVER 0x06 /* what traps where the kernel would take a breakpoint for its own */
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
-#define LOOKS 50
+#define SCANS_MAX 50
 #define YIELDS 10
 #define GRACE_US 100
 #define AT_ONCE 512
@@ -53,8 +53,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t generations;
 static bool rested;
-static bool pads_asked; /* to leave, for what is being set */
-static bool stranded;   /* what traps somewhere is not known of any more */
+static bool springboards_asked; /* to leave, for what is being set */
+static bool stranded;           /* what traps somewhere is not known of any more */
 uint64_t side_probe_traps;
 
 /* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
@@ -160,7 +160,7 @@ static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 /* Where a probe of the same place with other code has its jump, if it has one there: it is this one's from now on. */
 static uint64_t inherited_slot(const struct patch_probe *probe)
 {
-	for (const struct patch_probe *other = *patch_place_of(probe->site.runtime); other;
+	for (const struct patch_probe *other = *patch_location_list(probe->site.runtime); other;
 			other = other->next) {
 		if (other->site.runtime == probe->site.runtime && other->method == probe->method &&
 				other->slot)
@@ -170,35 +170,37 @@ static uint64_t inherited_slot(const struct patch_probe *probe)
 }
 
 /* The jump in its pad, which may be another body's of the same place, or padding again. */
-static int lead_pad(const struct patch_probe *probe, struct patch_writer *writer)
+static int patch_set_install_springboard(
+		const struct patch_probe *probe, struct patch_writer *writer)
 {
 	bool stands = false;
 	int ret;
 
 	if (!jump_reaches(probe->slot, probe->body))
 		return -ERANGE;
-	ret = patch_pad_take(probe, &stands);
+	ret = patch_springboard_claim(probe, &stands);
 	if (ret)
 		return ret;
 	if (stands)
 		return change_jump(writer, probe->slot, probe->body);
 	ret = write_jump(writer, probe->slot, probe->body);
 	if (ret)
-		patch_pad_drop(probe->slot);
+		patch_springboard_drop(probe->slot);
 	return ret;
 }
 
 static int make_short(struct patch_probe *probe, struct patch_writer *writer)
 {
-	uint64_t pad = probe->site.pad + (probe->site.runtime - probe->site.address);
+	uint64_t springboard =
+			probe->site.springboard + (probe->site.runtime - probe->site.address);
 
 	/* A thread inside could not be caught: the short distance is given. */
 	if (probe->site.nr_pieces > 1)
 		return -ERANGE;
-	probe->slot = pad;
+	probe->slot = springboard;
 	probe->bytes[0] = SHORT_JUMP;
-	probe->bytes[1] = (uint8_t)(pad - (probe->site.runtime + 2));
-	return lead_pad(probe, writer);
+	probe->bytes[1] = (uint8_t)(springboard - (probe->site.runtime + 2));
+	return patch_set_install_springboard(probe, writer);
 }
 
 /* The bytes of the jump that is to stand at the site, by way of a slot if its distance is constrained. */
@@ -246,7 +248,7 @@ static int write_body(struct patch_probe *probe, struct patch_writer *writer)
 
 	ret = patch_body_of(probe, kind, bytes);
 	if (!ret)
-		patch_body_places(probe);
+		patch_body_locations(probe);
 	if (!ret)
 		ret = patch_write(writer, probe->body, bytes, kind.bytes);
 	return ret;
@@ -332,14 +334,14 @@ static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 	else if (same.method != site->method)
 		return false;
 	if (same.method == PROBE_SHORT &&
-			probe->slot != site->pad + (site->runtime - site->address))
+			probe->slot != site->springboard + (site->runtime - site->address))
 		return false;
 	patch_set_make_jump(&same);
 	if (patch_body_of(&same, kind, bytes) ||
 			memcmp(bytes, (const void *)probe->body, kind.bytes) != 0 ||
 			(same.method != PROBE_BREAKPOINT && !bytes_fit(&same)))
 		return false;
-	patch_body_places(&same);
+	patch_body_locations(&same);
 	*probe = same;
 	return true;
 }
@@ -390,10 +392,10 @@ static int patch_set_make_probe(const struct patch_request *request, unsigned in
 static int find_probe(const struct patch_request *request, unsigned int flags,
 		struct patch_writer *writer, struct patch_probe **result)
 {
-	struct patch_probe **place = patch_place_of(request->site->runtime), *probe;
+	struct patch_probe **location = patch_location_list(request->site->runtime), *probe;
 	int ret;
 
-	for (probe = *place; probe; probe = probe->next) {
+	for (probe = *location; probe; probe = probe->next) {
 		if (probe->site.runtime == request->site->runtime && probe->flags == flags &&
 				patch_set_belongs_to(probe, request->site)) {
 			*result = probe;
@@ -404,7 +406,7 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 			? change_jump(writer, probe->slot, probe->body)
 			: 0;
 	if (probe && probe->method == PROBE_SHORT)
-		ret = lead_pad(probe, writer);
+		ret = patch_set_install_springboard(probe, writer);
 	/* Somebody else has the padding by now. */
 	if (ret == -ERANGE && !(flags & PATCH_TRAP))
 		return find_probe(request, flags | PATCH_TRAP, writer, result);
@@ -415,8 +417,8 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		ret = patch_set_make_probe(request, flags, BODY_BYTES_MAX, writer, &probe);
 	if (ret)
 		return ret;
-	probe->next = *place;
-	*place = probe;
+	probe->next = *location;
+	*location = probe;
 	*result = probe;
 	return 0;
 }
@@ -449,14 +451,14 @@ static bool stands_below_breakpoint(const struct probe_site *site)
 }
 
 /* All bytes but those that are a pad of ours by now, or that the kernel watches, behind the first instruction. */
-static bool stands_beside_pads(const struct probe_site *site)
+static bool patch_set_is_beside_springboards(const struct probe_site *site)
 {
 	unsigned int size = bytes_needed(site, false);
 
 	for (unsigned int i = 0; i < size && i < site->nr_bytes; i++) {
 		const uint8_t *there = (const uint8_t *)site->runtime + i;
 
-		if (*there != site->bytes[i] && !patch_is_pad(site->runtime + i) &&
+		if (*there != site->bytes[i] && !patch_is_springboard(site->runtime + i) &&
 				(*there != BREAKPOINT || i < site->pieces[0].length))
 			return false;
 	}
@@ -464,11 +466,12 @@ static bool stands_beside_pads(const struct probe_site *site)
 }
 
 /* Pads that nobody needs any more make room, if they can. Once for all places that are set at the same time. */
-static bool stands_when_pads_leave(const struct probe_site *site, struct patch_writer *writer)
+static bool patch_set_is_free_without_springboards(
+		const struct probe_site *site, struct patch_writer *writer)
 {
-	if (!pads_asked && patch_pads_are_left())
-		patch_pads_give_back(writer);
-	pads_asked = true;
+	if (!springboards_asked && patch_springboards_remain())
+		patch_springboards_return(writer);
+	springboards_asked = true;
 	return stands_as_in_file(site, false);
 }
 
@@ -495,7 +498,7 @@ static uint32_t patch_set_inherit_request(const struct patch_probe *probe)
 	const struct patch_probe *last = probe;
 	struct patch_probe *other;
 
-	for (other = *patch_place_of(probe->site.runtime); other; other = other->next) {
+	for (other = *patch_location_list(probe->site.runtime); other; other = other->next) {
 		if (other->site.runtime != probe->site.runtime)
 			continue;
 		if ((int32_t)(other->hot->generation - last->hot->generation) > 0)
@@ -532,8 +535,10 @@ static int patch_set_prepare_probe(struct patch_request *request, struct patch_w
 	 * Use a trap also if another probe has its springboard in the padding, or if the kernel watches the code behind the first
 	 * instruction.
 	 */
-	if (!stands_as_in_file(site, flags & PATCH_TRAP) && stands_beside_pads(site) &&
-			(request->flags & PATCH_READY || !stands_when_pads_leave(site, writer)))
+	if (!stands_as_in_file(site, flags & PATCH_TRAP) &&
+			patch_set_is_beside_springboards(site) &&
+			(request->flags & PATCH_READY ||
+					!patch_set_is_free_without_springboards(site, writer)))
 		flags |= PATCH_TRAP;
 	if (!(over ? stands_below_breakpoint(site) : stands_as_in_file(site, flags & PATCH_TRAP)))
 		return is_watched(site) ? -EADDRINUSE : -ESTALE;
@@ -619,9 +624,9 @@ static int write_breakpoint(struct patch_writer *writer, const struct patch_prob
 static void wait_until_left(const struct patch_probe *probe)
 {
 	for (unsigned int i = 0; patch_hit_is_inside(probe->hot); i++) {
-		if (i < LOOKS)
+		if (i < SCANS_MAX)
 			__builtin_ia32_pause();
-		else if (i < LOOKS + YIELDS)
+		else if (i < SCANS_MAX + YIELDS)
 			sched_yield();
 		else
 			usleep(GRACE_US);
@@ -751,7 +756,7 @@ static bool any_exit(const struct patch_request *requests, size_t count)
 static void recall(struct patch_past *past, uint64_t body)
 {
 	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
-	struct patch_probe *probe = patch_body_probe(body), **place = patch_place_of(site);
+	struct patch_probe *probe = patch_body_probe(body), **location = patch_location_list(site);
 
 	probe->site.runtime = probe->hot->address = site;
 	probe->slot = past->slot;
@@ -760,8 +765,8 @@ static void recall(struct patch_past *past, uint64_t body)
 	probe->body = body;
 	probe->hot->caller = &patch_no_code;
 	patch_slot_recall(past->slot);
-	probe->next = *place;
-	*place = probe;
+	probe->next = *location;
+	*location = probe;
 }
 
 size_t patch_set(struct patch_request *requests, size_t count)
@@ -776,11 +781,11 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	patch_faults_start(PATCH_FAULTS_COPIES);
 	if (rested)
 		patch_memory_recall(recall);
-	rested = pads_asked = false;
+	rested = springboards_asked = false;
 	ret = register_barrier();
-	patch_memory_look();
+	patch_memory_scan();
 	if (any_exit(requests, count))
-		patch_callers_look();
+		patch_callers_scan();
 	patch_writer_open(&writer);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;
@@ -880,19 +885,19 @@ int patch_remove(struct patch_probe *const *probes, size_t count)
 
 void patch_find_unwinder(void)
 {
-	if (!patch_unwinders_look())
+	if (!patch_unwinders_scan())
 		return;
 	pthread_mutex_lock(&lock);
-	patch_unwinders_tell();
+	patch_unwinders_notify();
 	pthread_mutex_unlock(&lock);
 	NO_TAIL_CALL();
 }
 
-void patch_look_around(void)
+void patch_scan(void)
 {
 	pthread_mutex_lock(&lock);
 	if (patch_callers_wanted())
-		patch_callers_look();
+		patch_callers_scan();
 	pthread_mutex_unlock(&lock);
 	NO_TAIL_CALL();
 }
@@ -901,7 +906,7 @@ static void patch_set_store_past(struct patch_probe *probe)
 {
 	struct patch_past *past = patch_body_past(probe->body);
 
-	/* Relaxed, both: see patch_was_place(). */
+	/* Relaxed, both: see patch_was_location(). */
 	__atomic_store_n(&past->slot, probe->slot, __ATOMIC_RELAXED);
 	__atomic_store_n(&past->what,
 			probe->site.runtime | (uint64_t)probe->flags << PATCH_PAST_BITS |
@@ -920,20 +925,20 @@ static void end_traps(void)
 	__atomic_store_n(&side_probe_traps, !ended, __ATOMIC_RELAXED);
 }
 
-static void end_pads(void)
+static void patch_set_end_springboards(void)
 {
-	uint64_t given;
+	uint64_t returned;
 
-	if (!patch_pads_are_left())
+	if (!patch_springboards_remain())
 		return;
-	patch_pads_give_back(NULL);
+	patch_springboards_return(NULL);
 	if (!rested)
 		return;
-	patch_pages_give_back(&given);
-	patch_memory_given(given);
+	patch_pages_give_back(&returned);
+	patch_memory_returned(returned);
 }
 
-bool patch_rest(void)
+bool patch_quiesce(void)
 {
 	uint64_t kept;
 	bool over;
@@ -941,17 +946,17 @@ bool patch_rest(void)
 	pthread_mutex_lock(&lock);
 	over = !patch_any_armed();
 	if (over && !rested) {
-		patch_pads_give_back(NULL);
+		patch_springboards_return(NULL);
 		kept = patch_pages_give_back(NULL);
-		patch_places_each(patch_set_store_past);
+		patch_locations_each(patch_set_store_past);
 		/* Whoever finds no trap finds that there was one. */
 		patch_set_sync_cores();
-		patch_places_forget();
-		patch_trap_rest();
-		patch_memory_rest(kept);
+		patch_locations_forget();
+		patch_trap_quiesce();
+		patch_memory_quiesce(kept);
 		rested = true;
 	} else if (over) {
-		end_pads();
+		patch_set_end_springboards();
 	}
 	if (over)
 		end_traps();
@@ -1004,7 +1009,7 @@ void patch_check(void)
 	} else if (rested && side_probe_traps) {
 		end_traps();
 	}
-	end_pads();
+	patch_set_end_springboards();
 	pthread_mutex_unlock(&lock);
 	NO_TAIL_CALL();
 }
@@ -1016,12 +1021,12 @@ void patch_forked(void)
 	patch_signals_forked();
 }
 
-void patch_figures(struct patch_figures *figures)
+void patch_stats(struct patch_stats *stats)
 {
-	memset(figures, 0, sizeof(*figures));
-	patch_hit_figures(figures);
+	memset(stats, 0, sizeof(*stats));
+	patch_hit_stats(stats);
 	/* Relaxed: a statistics counter. */
-	figures->traps = __atomic_load_n(&patch_traps, __ATOMIC_RELAXED);
-	figures->bytes = patch_memory_bytes();
-	figures->faults = patch_reading_faults();
+	stats->traps = __atomic_load_n(&patch_traps, __ATOMIC_RELAXED);
+	stats->bytes = patch_memory_bytes();
+	stats->faults = patch_reading_faults();
 }

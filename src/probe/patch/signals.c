@@ -158,17 +158,17 @@ static const struct patch_action *patch_signal_get_user_action(int number)
 		       [__atomic_load_n(&now[number == SIGILL], __ATOMIC_ACQUIRE)];
 }
 
-static bool passed_on; /* In a sandbox: pass the program's requests to the kernel, and make no other calls. */
+static bool is_forwarded; /* In a sandbox: pass the program's requests to the kernel, and make no other calls. */
 
 void patch_signals_pass(bool pass)
 {
 	/* Relaxed: no signal is held on either side of the change. */
-	__atomic_store_n(&passed_on, pass, __ATOMIC_RELAXED);
+	__atomic_store_n(&is_forwarded, pass, __ATOMIC_RELAXED);
 }
 
-static bool are_passed_on(void)
+static bool patch_signal_are_forwarded(void)
 {
-	return __atomic_load_n(&passed_on, __ATOMIC_RELAXED);
+	return __atomic_load_n(&is_forwarded, __ATOMIC_RELAXED);
 }
 
 static bool patch_signal_mask_contains(void)
@@ -284,7 +284,7 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 	sigset_t open;
 	int ret;
 
-	if (are_passed_on())
+	if (patch_signal_are_forwarded())
 		return real(how, set, before);
 	if (set)
 		patch_reading_pauses();
@@ -431,24 +431,24 @@ static bool is_ours_as_libc(const struct sigaction *action)
 static int act_behind(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {
-	struct sigaction said = patch_action_as_libc(patch_signal_get_user_action(number));
+	struct sigaction user_action = patch_action_as_libc(patch_signal_get_user_action(number));
 	struct patch_action kept;
 	int ret = 0;
 
 	if (action && is_ours_as_libc(action))
-		action = &said;
+		action = &user_action;
 	if (!patch_signal_mask_contains()) {
 		ret = real(number, action, before);
 		if (!ret && before && is_ours_as_libc(before))
-			*before = said;
+			*before = user_action;
 		return ret;
 	}
-	if (action && action != &said) {
+	if (action && action != &user_action) {
 		kept = patch_action_as_kernel(action);
 		patch_signal_set_user_action(number, &kept);
 	}
 	if (before)
-		*before = said;
+		*before = user_action;
 	return 0;
 }
 
@@ -481,7 +481,8 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 
 bool patch_signals_stand_behind(int number)
 {
-	return !are_passed_on() && (patch_signal_is_installed(number) || patch_faults_hold(number));
+	return !patch_signal_are_forwarded() &&
+			(patch_signal_is_installed(number) || patch_faults_hold(number));
 }
 
 int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
@@ -490,7 +491,7 @@ int patch_signals_action(int number, const struct sigaction *action, struct siga
 	struct patch_section section;
 	int ret;
 
-	if (!known || are_passed_on() || inside || number < 1 || number > LAST_SIGNAL)
+	if (!known || patch_signal_are_forwarded() || inside || number < 1 || number > LAST_SIGNAL)
 		return real(number, action, before);
 	section = patch_signals_enter();
 	if (patch_faults_hold(number))

@@ -14,56 +14,56 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PADS_MAX 4096
-#define PLACE_BYTES 2 /* of a short jump */
+#define SPRINGBOARDS_MAX 4096
+#define SITE_BYTES 2 /* of a short jump */
 #define JUMP 0xe9
 #define BREAKPOINT 0xcc
 
 /* The first words of an entry that is not used any more are as they were: its number for unwinders is for its address alone. */
-static struct pad {
-	uint64_t address, site;                              /* at run time; 0: of nobody */
-	uint8_t bytes[PROBE_JUMP_BYTES], place[PLACE_BYTES]; /* as in the file */
+static struct springboard {
+	uint64_t address, site;                                  /* at run time; 0: of nobody */
+	uint8_t bytes[PROBE_JUMP_BYTES], site_bytes[SITE_BYTES]; /* as in the file */
 	bool stands;
 	bool copied; /* its page, since it was given back the last time */
 	bool leaves; /* if it is certain */
 	int frames;  /* its number there; negative: none */
-} pads[PADS_MAX];
-static size_t nr_pads;
+} springboards[SPRINGBOARDS_MAX];
+static size_t nr_springboards;
 uint64_t side_probe_pads;
 
 /* The addresses of those that leave, in order: asked for each word of stacks. */
-static uint64_t leaving[PADS_MAX];
+static uint64_t leaving[SPRINGBOARDS_MAX];
 static size_t nr_leaving;
 
-static struct pad *springboard_find(uint64_t address)
+static struct springboard *springboard_find(uint64_t address)
 {
-	for (size_t i = 0; i < nr_pads; i++) {
-		if (pads[i].address == address)
-			return &pads[i];
+	for (size_t i = 0; i < nr_springboards; i++) {
+		if (springboards[i].address == address)
+			return &springboards[i];
 	}
 	return NULL;
 }
 
-static struct pad *find_or_make(uint64_t address)
+static struct springboard *find_or_make(uint64_t address)
 {
-	struct pad *pad = springboard_find(address);
+	struct springboard *springboard = springboard_find(address);
 
 	/* Of one that is gone, if unwinders know nothing of that. */
-	for (size_t i = 0; !pad && i < nr_pads; i++) {
-		if (!pads[i].address)
-			pad = &pads[i];
+	for (size_t i = 0; !springboard && i < nr_springboards; i++) {
+		if (!springboards[i].address)
+			springboard = &springboards[i];
 	}
-	if (!pad && nr_pads < PADS_MAX)
-		pad = &pads[nr_pads++];
-	if (pad && pad->address != address)
-		*pad = (struct pad){.address = address, .frames = -1};
-	return pad;
+	if (!springboard && nr_springboards < SPRINGBOARDS_MAX)
+		springboard = &springboards[nr_springboards++];
+	if (springboard && springboard->address != address)
+		*springboard = (struct springboard){.address = address, .frames = -1};
+	return springboard;
 }
 
 static bool is_free(uint64_t address)
 {
 	for (unsigned int i = 0; i < PROBE_JUMP_BYTES; i++) {
-		if (patch_is_pad(address + i))
+		if (patch_is_springboard(address + i))
 			return false;
 	}
 	return !patch_is_occupied(address, PROBE_JUMP_BYTES);
@@ -78,75 +78,77 @@ static bool springboard_read_code(uint64_t address, uint8_t *to, size_t size)
 }
 
 /* Our jump, maybe with somebody's breakpoint on it: that is no reason to leave, and not to be forgotten. */
-static bool has_jump(const struct pad *pad, bool *is_covered)
+static bool has_jump(const struct springboard *springboard, bool *is_covered)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES];
 	int32_t away;
 
-	if (!springboard_read_code(pad->address, bytes, sizeof(bytes)))
+	if (!springboard_read_code(springboard->address, bytes, sizeof(bytes)))
 		return false;
 	*is_covered = bytes[0] == BREAKPOINT;
 	memcpy(&away, bytes + 1, sizeof(away));
 	return (*is_covered || bytes[0] == JUMP) &&
-			patch_is_body(pad->address + PROBE_JUMP_BYTES + (uint64_t)(int64_t)away);
+			patch_is_body(springboard->address + PROBE_JUMP_BYTES +
+					(uint64_t)(int64_t)away);
 }
 
-static void springboard_remove(struct pad *pad)
+static void springboard_remove(struct springboard *springboard)
 {
-	pad->stands = false;
-	patch_frames_pad(pad->frames, pad->address, 0);
+	springboard->stands = false;
+	patch_frames_springboard(springboard->frames, springboard->address, 0);
 }
 
-int patch_pad_take(const struct patch_probe *probe, bool *stands)
+int patch_springboard_claim(const struct patch_probe *probe, bool *stands)
 {
 	const struct probe_site *site = &probe->site;
-	uint64_t address = site->pad + (site->runtime - site->address);
-	struct pad *pad = springboard_find(address);
+	uint64_t address = site->springboard + (site->runtime - site->address);
+	struct springboard *springboard = springboard_find(address);
 	bool is_covered;
 
 	/* A file that was mapped anew has padding there, which may be a part of another probe's jump by now. */
-	if (pad && pad->stands && !has_jump(pad, &is_covered))
-		springboard_remove(pad);
-	*stands = pad && pad->stands && pad->site == site->runtime;
+	if (springboard && springboard->stands && !has_jump(springboard, &is_covered))
+		springboard_remove(springboard);
+	*stands = springboard && springboard->stands && springboard->site == site->runtime;
 	if (*stands)
 		return 0;
-	if (memcmp((const void *)address, site->pad_bytes, PROBE_JUMP_BYTES) != 0 ||
+	if (memcmp((const void *)address, site->springboard_bytes, PROBE_JUMP_BYTES) != 0 ||
 			!is_free(address))
 		return -ERANGE;
-	pad = find_or_make(address);
-	if (!pad)
+	springboard = find_or_make(address);
+	if (!springboard)
 		return -ERANGE;
-	pad->site = site->runtime;
-	pad->stands = pad->copied = true;
-	memcpy(pad->bytes, site->pad_bytes, sizeof(pad->bytes));
-	memcpy(pad->place, site->bytes, sizeof(pad->place));
-	pad->frames = patch_frames_pad(pad->frames, address, pad->site);
+	springboard->site = site->runtime;
+	springboard->stands = springboard->copied = true;
+	memcpy(springboard->bytes, site->springboard_bytes, sizeof(springboard->bytes));
+	memcpy(springboard->site_bytes, site->bytes, sizeof(springboard->site_bytes));
+	springboard->frames =
+			patch_frames_springboard(springboard->frames, address, springboard->site);
 	return 0;
 }
 
-void patch_pad_drop(uint64_t address)
+void patch_springboard_drop(uint64_t address)
 {
-	struct pad *pad = springboard_find(address);
+	struct springboard *springboard = springboard_find(address);
 
-	if (pad)
-		springboard_remove(pad);
+	if (springboard)
+		springboard_remove(springboard);
 }
 
-void patch_pad_forget(uint64_t address)
+void patch_springboard_forget(uint64_t address)
 {
-	struct pad *pad = springboard_find(address);
+	struct springboard *springboard = springboard_find(address);
 
-	if (!pad)
+	if (!springboard)
 		return;
-	springboard_remove(pad);
-	if (pad->frames < 0)
-		pad->address = 0;
+	springboard_remove(springboard);
+	if (springboard->frames < 0)
+		springboard->address = 0;
 }
 
-bool patch_is_pad(uint64_t address)
+bool patch_is_springboard(uint64_t address)
 {
-	for (size_t i = 0; i < nr_pads; i++) {
-		if (pads[i].stands && address - pads[i].address < PROBE_JUMP_BYTES)
+	for (size_t i = 0; i < nr_springboards; i++) {
+		if (springboards[i].stands && address - springboards[i].address < PROBE_JUMP_BYTES)
 			return true;
 	}
 	return false;
@@ -155,20 +157,21 @@ bool patch_is_pad(uint64_t address)
 /* In signal handlers, too: one that is new or gone meanwhile may be missed. */
 bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_site)
 {
-	if (index >= nr_pads)
+	if (index >= nr_springboards)
 		return false;
-	*ret_address = pads[index].address;
-	*ret_site = pads[index].site;
+	*ret_address = springboards[index].address;
+	*ret_site = springboards[index].site;
 	return true;
 }
 
 /* ---- back ---- */
 
-static bool springboard_is_needed(const struct pad *pad)
+static bool springboard_is_needed(const struct springboard *springboard)
 {
-	for (const struct patch_probe *probe = *patch_place_of(pad->site); probe;
+	for (const struct patch_probe *probe = *patch_location_list(springboard->site); probe;
 			probe = probe->next) {
-		if (probe->armed && probe->method == PROBE_SHORT && probe->slot == pad->address)
+		if (probe->armed && probe->method == PROBE_SHORT &&
+				probe->slot == springboard->address)
 			return true;
 	}
 	return false;
@@ -185,23 +188,25 @@ static int springboard_compare_addresses(const void *a, const void *b)
 static bool springboard_choose_removable(void)
 {
 	nr_leaving = 0;
-	for (size_t i = 0; i < nr_pads; i++) {
-		struct pad *pad = &pads[i];
-		uint8_t place[PLACE_BYTES];
+	for (size_t i = 0; i < nr_springboards; i++) {
+		struct springboard *springboard = &springboards[i];
+		uint8_t site_bytes[SITE_BYTES];
 		bool is_covered;
 
-		pad->leaves = false;
-		if (!pad->stands || springboard_is_needed(pad))
+		springboard->leaves = false;
+		if (!springboard->stands || springboard_is_needed(springboard))
 			continue;
 		/* Something else is there by now. */
-		if (!has_jump(pad, &is_covered))
-			patch_pad_forget(pad->address);
+		if (!has_jump(springboard, &is_covered))
+			patch_springboard_forget(springboard->address);
 		else
-			pad->leaves = !is_covered &&
-					springboard_read_code(pad->site, place, sizeof(place)) &&
-					!memcmp(place, pad->place, sizeof(place));
-		if (pad->leaves)
-			leaving[nr_leaving++] = pad->address;
+			springboard->leaves = !is_covered &&
+					springboard_read_code(springboard->site, site_bytes,
+							sizeof(site_bytes)) &&
+					!memcmp(site_bytes, springboard->site_bytes,
+							sizeof(site_bytes));
+		if (springboard->leaves)
+			leaving[nr_leaving++] = springboard->address;
 	}
 	qsort(leaving, nr_leaving, sizeof(*leaving), springboard_compare_addresses);
 	return nr_leaving != 0;
@@ -229,35 +234,35 @@ static size_t count_left(void)
 {
 	size_t left = 0;
 
-	for (size_t i = 0; i < nr_pads; i++)
-		left += pads[i].stands && !springboard_is_needed(&pads[i]);
+	for (size_t i = 0; i < nr_springboards; i++)
+		left += springboards[i].stands && !springboard_is_needed(&springboards[i]);
 	/* Relaxed: for whoever looks at it from outside. */
 	__atomic_store_n(&side_probe_pads, left, __ATOMIC_RELAXED);
 	return left;
 }
 
-bool patch_pads_are_left(void)
+bool patch_springboards_remain(void)
 {
 	return count_left() != 0;
 }
 
 static void write_back(struct patch_writer *writer)
 {
-	for (size_t i = 0; i < nr_pads; i++) {
-		if (pads[i].leaves &&
-				!patch_write(writer, pads[i].address, pads[i].bytes,
+	for (size_t i = 0; i < nr_springboards; i++) {
+		if (springboards[i].leaves &&
+				!patch_write(writer, springboards[i].address, springboards[i].bytes,
 						PROBE_JUMP_BYTES))
-			springboard_remove(&pads[i]);
+			springboard_remove(&springboards[i]);
 	}
 }
 
-size_t patch_pads_give_back(struct patch_writer *writer)
+size_t patch_springboards_return(struct patch_writer *writer)
 {
 	struct patch_writer own;
 
 	/* A sandbox may not expect some of these system calls. */
 	if (patch_is_guarded() || !springboard_choose_removable() ||
-			!patch_all_passed(is_at_leaving))
+			!patch_all_quiesced(is_at_leaving))
 		return count_left();
 	if (writer) {
 		write_back(writer);
@@ -269,16 +274,16 @@ size_t patch_pads_give_back(struct patch_writer *writer)
 	return count_left();
 }
 
-void patch_pads_each(void (*tell)(uint64_t address))
+void patch_springboards_each(void (*visit)(uint64_t address))
 {
-	for (size_t i = 0; i < nr_pads; i++) {
-		if (pads[i].address && pads[i].copied)
-			tell(pads[i].address);
+	for (size_t i = 0; i < nr_springboards; i++) {
+		if (springboards[i].address && springboards[i].copied)
+			visit(springboards[i].address);
 	}
 }
 
-void patch_pads_settle(void)
+void patch_springboards_settle(void)
 {
-	for (size_t i = 0; i < nr_pads; i++)
-		pads[i].copied = pads[i].stands;
+	for (size_t i = 0; i < nr_springboards; i++)
+		springboards[i].copied = springboards[i].stands;
 }

@@ -39,19 +39,19 @@ static bool is_worker(pid_t tid)
 {
 	char path[64], text[512] = "";
 	unsigned int flags = 0;
-	const char *rest;
+	const char *remainder;
 	FILE *stat;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
 	stat = fopen(path, "re");
-	rest = stat && fgets(text, sizeof(text), stat) ? strrchr(text, ')') : NULL;
+	remainder = stat && fgets(text, sizeof(text), stat) ? strrchr(text, ')') : NULL;
 	if (stat)
 		fclose(stat);
-	return rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	return remainder && sscanf(remainder, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
 			(flags & KERNEL_WORKER);
 }
 
-bool patch_thread_look(pid_t tid, struct patch_thread *thread)
+bool patch_thread_inspect(pid_t tid, struct patch_thread *thread)
 {
 	char path[64], line[256];
 	FILE *status;
@@ -94,7 +94,7 @@ bool patch_thread_look(pid_t tid, struct patch_thread *thread)
 	return thread->state != 0;
 }
 
-bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data)
+bool patch_threads_each(void (*visit)(pid_t tid, void *data), void *data)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *task;
@@ -104,7 +104,7 @@ bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data)
 		return false;
 	while (errno = 0, (task = readdir(tasks)) != NULL) {
 		if (task->d_name[0] != '.')
-			tell((pid_t)strtol(task->d_name, NULL, 10), data);
+			visit((pid_t)strtol(task->d_name, NULL, 10), data);
 	}
 	error = errno;
 	closedir(tasks);

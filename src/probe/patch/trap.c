@@ -21,26 +21,26 @@
 #define TRAP_BYTE 0xcc
 #define LONG_FORM 0xcd
 
-struct entry {
+struct trap_entry {
 	uint64_t address; /* 0: free; set last */
 	uint64_t target;
 };
 
-struct table {
+struct trap_table {
 	size_t size, used; /* a power of two */
-	struct entry entries[];
+	struct trap_entry entries[];
 };
 
-static struct table *table;
+static struct trap_table *table;
 static unsigned int rests;
 uint64_t patch_traps;
 
-static size_t patch_trap_hash_slot(const struct table *in, uint64_t address)
+static size_t patch_trap_hash_slot(const struct trap_table *in, uint64_t address)
 {
 	return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & (in->size - 1);
 }
 
-static uint64_t look_up_in(const struct table *in, uint64_t address)
+static uint64_t patch_trap_find_in_table(const struct trap_table *in, uint64_t address)
 {
 	for (size_t i = patch_trap_hash_slot(in, address);; i = (i + 1) & (in->size - 1)) {
 		/* Acquire: the target. Pairs with the release in patch_trap_insert(). */
@@ -55,7 +55,7 @@ static uint64_t look_up_in(const struct table *in, uint64_t address)
 
 static uint64_t patch_trap_find_target(uint64_t address)
 {
-	const struct table *in = NULL, *last;
+	const struct trap_table *in = NULL, *last;
 	uint64_t target = 0;
 
 	do {
@@ -63,13 +63,13 @@ static uint64_t patch_trap_find_target(uint64_t address)
 		/* Acquire: the entries. Pairs with the release in patch_trap_grow_table(). */
 		in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 		if (in && in != last)
-			target = look_up_in(in, address);
+			target = patch_trap_find_in_table(in, address);
 		/* One that was replaced meanwhile has lost its entries. */
 	} while (!target && in != last);
 	return target;
 }
 
-static void patch_trap_insert(struct table *in, uint64_t address, uint64_t target)
+static void patch_trap_insert(struct trap_table *in, uint64_t address, uint64_t target)
 {
 	size_t i = patch_trap_hash_slot(in, address);
 
@@ -83,9 +83,9 @@ static void patch_trap_insert(struct table *in, uint64_t address, uint64_t targe
 }
 
 /* Release the pages behind the first one. The last page contains only entries, and belongs to the table as a whole. */
-static void drop_entries(struct table *of)
+static void drop_entries(struct trap_table *of)
 {
-	size_t bytes = sizeof(*of) + of->size * sizeof(struct entry);
+	size_t bytes = sizeof(*of) + of->size * sizeof(struct trap_entry);
 
 	patch_memory_drop(of->entries, (bytes + PAGE - 1) / PAGE * PAGE - sizeof(*of));
 }
@@ -93,9 +93,10 @@ static void drop_entries(struct table *of)
 static int patch_trap_grow_table(void)
 {
 	size_t size = table ? table->size * 2 : FIRST_SIZE;
-	struct table *smaller = table,
-		     *larger = patch_memory_anywhere(sizeof(*larger) + size * sizeof(struct entry),
-				     PROT_READ | PROT_WRITE);
+	struct trap_table *smaller = table,
+			  *larger = patch_memory_anywhere(
+					  sizeof(*larger) + size * sizeof(struct trap_entry),
+					  PROT_READ | PROT_WRITE);
 
 	if (!larger)
 		return -ENOMEM;
@@ -113,12 +114,12 @@ static int patch_trap_grow_table(void)
 	return 0;
 }
 
-void patch_trap_rest(void)
+void patch_trap_quiesce(void)
 {
 	if (!table)
 		return;
 	/* What drop leaves at the begin; a search that runs finds or does not. Relaxed: either is right. */
-	for (size_t i = 0; i < table->size && i * sizeof(struct entry) < PAGE; i++) {
+	for (size_t i = 0; i < table->size && i * sizeof(struct trap_entry) < PAGE; i++) {
 		__atomic_store_n(&table->entries[i].address, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&table->entries[i].target, 0, __ATOMIC_RELAXED);
 	}
@@ -136,12 +137,13 @@ static __attribute__((noinline)) bool is_over(int number, int code, uint64_t at)
 {
 	static __thread struct {
 		uint64_t at;
-		unsigned int rest;
+		unsigned int quiescence;
 	} last __attribute__((tls_model("initial-exec")));
-	unsigned int rest = __atomic_load_n(&rests, __ATOMIC_RELAXED);
+	unsigned int quiescence = __atomic_load_n(&rests, __ATOMIC_RELAXED);
 	const uint8_t *there = (const uint8_t *)(uintptr_t)at;
 
-	if (!rest || !patch_was_place(at) || (last.at == at && last.rest == rest))
+	if (!quiescence || !patch_was_location(at) ||
+			(last.at == at && last.quiescence == quiescence))
 		return false;
 	/* Not a step, not the long form of a breakpoint. */
 	if (number == SIGTRAP &&
@@ -149,7 +151,7 @@ static __attribute__((noinline)) bool is_over(int number, int code, uint64_t at)
 					(there[-1] == LONG_FORM && there[0] == 3)))
 		return false;
 	last.at = at;
-	last.rest = rest;
+	last.quiescence = quiescence;
 	return true;
 }
 

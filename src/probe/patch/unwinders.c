@@ -88,8 +88,8 @@ static void turn_import(const struct dl_phdr_info *object)
 
 /* unw_dyn_info_t of libunwind 1.6, libunwind-dynamic.h: of the format UNW_INFO_FORMAT_REMOTE_TABLE. */
 #define REMOTE_TABLE 2
-struct dynamic {
-	struct dynamic *next, *previous;
+struct unwind_dyn_info {
+	struct unwind_dyn_info *next, *previous;
 	uint64_t start, end, global_pointer;
 	int32_t format, unused;
 	uint64_t load_offset; /* not up to 1.5 */
@@ -98,49 +98,51 @@ struct dynamic {
 	uint64_t words; /* of 8 bytes, of the table */
 	uint64_t table;
 };
-_Static_assert(sizeof(struct dynamic) == 88 && offsetof(struct dynamic, base) == 64,
+_Static_assert(sizeof(struct unwind_dyn_info) == 88 && offsetof(struct unwind_dyn_info, base) == 64,
 		"as libunwind has it");
 
 /* Its rows: where functions begin and where their entries are. The first one whose begin is not above the address counts. */
-struct row {
+struct unwinder_row {
 	int32_t start, entry;
 };
 
-struct told {
-	struct dynamic dynamic;
-	struct row row;
+struct reported {
+	struct unwind_dyn_info dynamic;
+	struct unwinder_row row;
 	uint8_t bytes[PATCH_FRAMES_BYTES] __attribute__((aligned(8)));
 };
 
-static struct told *room;
+static struct reported *unwinder_table;
 static void *enroll_function; /* NULL: the program has no libunwind */
-static unsigned int nr_told;
+static unsigned int nr_reported;
 static char path[PATH_BYTES]; /* while it is looked for */
 
 /* In libunwind, which has a mutex for that. */
 static void enroll(unsigned int which, const struct patch_frames *frames)
 {
-	void (*function)(struct dynamic * dynamic);
-	struct told *told;
+	void (*function)(struct unwind_dyn_info * dynamic);
+	struct reported *reported;
 	uint32_t description;
 
-	if (!room)
-		room = patch_memory_low(PATCH_FRAMES_MAX * sizeof(*room), PROT_READ | PROT_WRITE);
-	if (!room)
+	if (!unwinder_table)
+		unwinder_table = patch_memory_low(
+				PATCH_FRAMES_MAX * sizeof(*unwinder_table), PROT_READ | PROT_WRITE);
+	if (!unwinder_table)
 		return;
-	told = &room[which];
-	memcpy(told->bytes, frames->plain, frames->plain_size);
+	reported = &unwinder_table[which];
+	memcpy(reported->bytes, frames->plain, frames->plain_size);
 	/* The entry is behind the description, which says how long it is. */
-	memcpy(&description, told->bytes, sizeof(description));
-	told->row.start = INT32_MIN;
-	told->row.entry = (int32_t)((uintptr_t)told->bytes + sizeof(description) + description);
-	told->dynamic = (struct dynamic){.start = frames->start,
+	memcpy(&description, reported->bytes, sizeof(description));
+	reported->row.start = INT32_MIN;
+	reported->row.entry =
+			(int32_t)((uintptr_t)reported->bytes + sizeof(description) + description);
+	reported->dynamic = (struct unwind_dyn_info){.start = frames->start,
 			.end = frames->start + frames->length,
 			.format = REMOTE_TABLE,
-			.words = sizeof(told->row) / 8,
-			.table = (uintptr_t)&told->row};
+			.words = sizeof(reported->row) / 8,
+			.table = (uintptr_t)&reported->row};
 	memcpy(&function, &enroll_function, sizeof(function));
-	function(&told->dynamic);
+	function(&reported->dynamic);
 }
 
 /* ---- both ---- */
@@ -173,12 +175,12 @@ static bool patch_unwinder_find_functions(void)
 	*path = 0;
 	function = library ? dlsym(library, "_U_dyn_register") : NULL;
 	if (function)
-		/* Relaxed: the loader has made it ready. Read by patch_unwinders_tell(). */
+		/* Relaxed: the loader has made it ready. Read by patch_unwinders_notify(). */
 		__atomic_store_n(&enroll_function, function, __ATOMIC_RELAXED);
 	return function != NULL;
 }
 
-bool patch_unwinders_look(void)
+bool patch_unwinders_scan(void)
 {
 	unsigned long long loads = 0;
 	bool found = false;
@@ -200,13 +202,13 @@ bool patch_unwinders_look(void)
 void patch_unwinders_start(void)
 {
 	if (!looked)
-		patch_unwinders_look();
+		patch_unwinders_scan();
 }
 
 /* Held in libunwind's registration. */
 static pthread_mutex_t enrolling = PTHREAD_MUTEX_INITIALIZER;
 
-void patch_unwinders_tell(void)
+void patch_unwinders_notify(void)
 {
 	struct patch_frames frames;
 
@@ -214,8 +216,8 @@ void patch_unwinders_tell(void)
 	if (!__atomic_load_n(&enroll_function, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&enrolling);
-	while (patch_frames_entry(nr_told, &frames))
-		enroll(nr_told++, &frames);
+	while (patch_frames_entry(nr_reported, &frames))
+		enroll(nr_reported++, &frames);
 	pthread_mutex_unlock(&enrolling);
 }
 
@@ -260,10 +262,12 @@ void patch_unwinders_forked(void)
 void patch_unwinders_change(unsigned int which)
 {
 	struct patch_frames frames;
-	struct told *told = room && room[which].dynamic.format ? &room[which] : NULL;
+	struct reported *reported = unwinder_table && unwinder_table[which].dynamic.format
+			? &unwinder_table[which]
+			: NULL;
 
-	if (!told || !patch_frames_entry(which, &frames))
+	if (!reported || !patch_frames_entry(which, &frames))
 		return;
-	memcpy(told->bytes, frames.plain, frames.plain_size);
-	told->dynamic.end = frames.start + frames.length;
+	memcpy(reported->bytes, frames.plain, frames.plain_size);
+	reported->dynamic.end = frames.start + frames.length;
 }

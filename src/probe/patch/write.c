@@ -113,12 +113,12 @@ int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes
 }
 
 /* The 16 bytes that stand there become others, if they are still these. */
-static bool patch_write_exchange(void *place, uint64_t expected[2], const uint64_t wanted[2])
+static bool patch_write_exchange(void *location, uint64_t expected[2], const uint64_t wanted[2])
 {
 	bool done;
 
 	__asm__ volatile("lock cmpxchg16b %1"
-			 : "=@ccz"(done), "+m"(*(char(*)[WORD])place), "+a"(expected[0]),
+			 : "=@ccz"(done), "+m"(*(char(*)[WORD])location), "+a"(expected[0]),
 			 "+d"(expected[1])
 			 : "b"(wanted[0]), "c"(wanted[1])
 			 : "memory");

@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct patch_hit) - BELOW_FRAME + WORD + RED_ZONE == PATCH
 _Static_assert(PATCH_FRAME_BYTES + 8 < PATCH_BY_FRAME_POINTER, "distances are bytes");
 
 /* Instructions, and how much farther from the begin of the frame the stack pointer is behind them. */
-struct step {
+struct body_step {
 	const char *bytes;
 	uint8_t size;
 	int16_t moves;
@@ -70,21 +70,21 @@ struct step {
 #define BY_STACK(n) (2000 + (n)) /* no more; the stack pointer is so far away */
 
 /* Saves what a callee may change, and the flags. */
-static const struct step save[] = {
+static const struct body_step save[] = {
 		STEP("\x50", 8),                   /* push %rax */
 		STEP("\x9f\x0f\x90\xc0", NO_MOVE), /* lahf; seto %al */
 		STEP("\x50", 8),                   /* push %rax */
 		STEP("\x51", 8), STEP("\x52", 8),  /* push %rcx, %rdx */
 		STEP("\x56", 8),                   /* push %rsi */
 };
-static const struct step save_others[] = {
+static const struct body_step save_others[] = {
 		STEP("\x57", 8),                          /* push %rdi */
 		STEP("\x41\x50", 8), STEP("\x41\x51", 8), /* push %r8, %r9 */
 		STEP("\x41\x52", 8), STEP("\x41\x53", 8), /* push %r10, %r11 */
 		STEP("\x55", 8),                          /* push %rbp */
 		STEP("\x48\x89\xe5", BY_FRAME),           /* mov %rsp,%rbp */
 };
-static const struct step align[] = {
+static const struct body_step align[] = {
 		STEP("\x48\x8d\x7d\x98", NO_MOVE), /* lea -104(%rbp),%rdi */
 		STEP("\x48\x89\xfc", NO_MOVE),     /* mov %rdi,%rsp */
 		STEP("\x48\x83\xe4\xf0", NO_MOVE), /* and $-16,%rsp */
@@ -101,63 +101,63 @@ static const struct step align[] = {
 			STEP("\x04\x7f\x9e", NO_MOVE),              /* add $127,%al; sahf */ \
 			STEP("\x58", -8)                            /* pop %rax */
 
-static const struct step pass_red_zone[] = {
+static const struct body_step pass_red_zone[] = {
 		STEP("\x48\x8d\x64\x24\x80", RED_ZONE) /* lea -128(%rsp),%rsp */};
-static const struct step back_over_red_zone[] = {
+static const struct body_step back_over_red_zone[] = {
 		STEP("\x48\x8d\xa4\x24\x80\0\0\0", -RED_ZONE) /* lea 128(%rsp),%rsp */};
-static const struct step leave_to_body[] = {
+static const struct body_step leave_to_body[] = {
 		RESTORE(8 + RED_ZONE + WORD), STEP("\xc3", NO_MOVE) /* ret */};
-static const struct step leave_to_copy[] = {
+static const struct body_step leave_to_copy[] = {
 		RESTORE(8 + RED_ZONE + WORD), STEP("\xc2\x80\0", NO_MOVE) /* ret $128 */};
 /* One word more: the return address, which the gate's call writes again. */
-static const struct step leave_by_gate[] = {
+static const struct body_step leave_by_gate[] = {
 		STEP("\x48\x8d\xa4\x24\x88\0\0\0", -RED_ZONE - 8), /* lea 136(%rsp),%rsp */
 		STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
 #define GATE_BYTES 12 /* of these */
-static const struct step leave_to_caller[] = {RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
+static const struct body_step leave_to_caller[] = {RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
 /*
  * Where the body is in its arena, which the address behind its call says, too. Asked for while registers are being saved, for all else
  * waits for it.
  */
-static const struct step place_of_body[] = {
+static const struct body_step offset_of_body[] = {
 		STEP("\x0f\xb7\x54\x24\x28", NO_MOVE), /* movzwl 40(%rsp),%edx */
 		STEP("\x83\xe2\xc0", NO_MOVE),         /* and $-64,%edx */
 };
 _Static_assert(BODY_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
-static const struct step add_place[] = {STEP("\x48\x01\xc2", NO_MOVE) /* add %rax,%rdx */};
+static const struct body_step add_location[] = {STEP("\x48\x01\xc2", NO_MOVE) /* add %rax,%rdx */};
 /* The second argument: what hits read of the place, or where the return address is. */
-static const struct step hot_of_body[] = {STEP("\x48\x89\xd6", NO_MOVE) /* mov %rdx,%rsi */};
-static const struct step place_of_return[] = {
+static const struct body_step hot_of_body[] = {STEP("\x48\x89\xd6", NO_MOVE) /* mov %rdx,%rsi */};
+static const struct body_step offset_of_return[] = {
 		STEP("\x48\x8d\x75\x58", NO_MOVE) /* lea 88(%rbp),%rsi */};
-static const struct step pass_gate[] = {
+static const struct body_step pass_gate[] = {
 		STEP("\x48\x83\x45\x58\x0c", NO_MOVE) /* addq $12,88(%rbp) */};
 _Static_assert(GATE_BYTES == 0x0c, "behind the jump");
 #define CALL_FUNCTION_BYTES 2
-static const struct step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
+static const struct body_step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
 /*
  * The direction flag and the alignment-check flag: a C function runs with both of them clear. `lahf` reads neither, and `popfq`
  * costs as much as the whole hit: so it is executed only where one of them is set. Inside a function both are checked. At its beginning and end a check
  * of the second one costs a tenth of a recorded hit. There only the first one is checked, by a load that moves rsi up or down.
  */
-static const struct step test_direction[] = {
+static const struct body_step test_direction[] = {
 		STEP("\x48\x89\xee", NO_MOVE), /* mov %rbp,%rsi */
 		STEP("\xad", NO_MOVE),         /* lodsl */
 		STEP("\x29\xee", NO_MOVE),     /* sub %ebp,%esi: negative if the flag is set */
 };
-static const struct step test_flags[] = {
+static const struct body_step test_flags[] = {
 		STEP("\x9c\x58", NO_MOVE),         /* pushfq; pop %rax */
 		STEP("\xa9\0\x04\x04\0", NO_MOVE), /* test $0x40400,%eax */
 };
 /* Twice: the program's flags, and those for the call. The stack stays aligned for the call. */
-static const struct step clear_flags[] = {
+static const struct body_step clear_flags[] = {
 		STEP("\x9c\x9c", NO_MOVE), /* pushfq; pushfq */
 		STEP("\x81\x24\x24\xff\xfb\xfb\xff\x9d",
 				NO_MOVE),              /* andl $~0x40400,(%rsp); popfq */
 		STEP("\x48\x8d\x64\x24\xf8", NO_MOVE), /* lea -8(%rsp),%rsp */
 };
-static const struct step restore_flags[] = {
+static const struct body_step restore_flags[] = {
 		STEP("\x48\x8d\x64\x24\x08\x9d", NO_MOVE) /* lea 8(%rsp),%rsp; popfq */};
-static const struct step save_rest[] = {
+static const struct body_step save_remainder[] = {
 		STEP("\x48\x89\x5d\xf8", NO_MOVE), /* mov %rbx,-8(%rbp) */
 		STEP("\x4c\x89\x65\xf0", NO_MOVE), /* mov %r12,-16(%rbp) */
 		STEP("\x4c\x89\x6d\xe8", NO_MOVE), /* mov %r13,-24(%rbp) */
@@ -179,7 +179,7 @@ static void x86_body_emit(struct writing *writing, const void *bytes, size_t siz
 	writing->at += size;
 }
 
-static void x86_body_emit_step(struct writing *writing, const struct step *step)
+static void x86_body_emit_step(struct writing *writing, const struct body_step *step)
 {
 	x86_body_emit(writing, step->bytes, step->size);
 	if (step->moves == BY_FRAME)
@@ -210,8 +210,8 @@ static void land_here(struct writing *writing, size_t from)
 }
 
 /* Writes a call of a C function, with its second argument. Returns the end of a jump that is taken if a flag is set; put_careful_call() writes its target. */
-static size_t put_call(
-		struct writing *writing, void *function, const struct step *argument, bool inside)
+static size_t put_call(struct writing *writing, void *function, const struct body_step *argument,
+		bool inside)
 {
 	size_t careful;
 
@@ -310,14 +310,14 @@ static void x86_body_emit_prologue(struct writing *writing, unsigned int number,
 	size_t jump, careful;
 
 	put_steps(writing, save);
-	put_steps(writing, place_of_body);
+	put_steps(writing, offset_of_body);
 	hot_at = writing->at + 2;
 	x86_body_emit_constant(writing, "\x48\xb8", (uint64_t)hot); /* mov $hot,%rax */
-	put_steps(writing, add_place);
+	put_steps(writing, add_location);
 	put_steps(writing, save_others);
 	put_steps(writing, align);
 	if (number & PATCH_HEAD_ALL)
-		put_steps(writing, save_rest);
+		put_steps(writing, save_remainder);
 	careful = put_call(writing, enter, hot_of_body, number & PATCH_HEAD_INSIDE);
 	if (follows) {
 		x86_body_emit(writing, "\x84\xc0\x74\0",
@@ -364,7 +364,7 @@ size_t patch_head_hot_at(void)
 	return hot_at;
 }
 
-void patch_body_places(struct patch_probe *probe)
+void patch_body_locations(struct patch_probe *probe)
 {
 	const struct probe_site *site = &probe->site;
 	unsigned int begin = (unsigned int)(probe->hot->copy - probe->body),
@@ -372,9 +372,9 @@ void patch_body_places(struct patch_probe *probe)
 
 	memset(probe->begins, UINT8_MAX, sizeof(probe->begins));
 	probe->pushed = UINT8_MAX;
-	probe->places[0] = site->runtime;
+	probe->locations[0] = site->runtime;
 	for (unsigned int i = 1; i <= site->nr_pieces; i++) {
-		probe->places[i] = site->runtime +
+		probe->locations[i] = site->runtime +
 				(i < site->nr_pieces ? site->pieces[i].at : site->displaced);
 		probe->begins[i - 1] = (uint8_t)(begin + probe->map[i]);
 	}
@@ -395,8 +395,8 @@ static void put_common(uint8_t *bytes, uint8_t *frames)
 	put_steps(&writing, save);
 	put_steps(&writing, save_others);
 	put_steps(&writing, align);
-	put_steps(&writing, save_rest);
-	careful = put_call(&writing, (void *)&patch_leave, place_of_return, false);
+	put_steps(&writing, save_remainder);
+	careful = put_call(&writing, (void *)&patch_leave, offset_of_return, false);
 	put_steps(&writing, leave_to_caller);
 	put_careful_call(&writing, careful);
 }

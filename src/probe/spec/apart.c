@@ -29,20 +29,20 @@ static uint32_t hash_of(const char *name)
 /* Where it stands, or would. */
 static uint32_t *spec_split_find_slot(const struct apart *apart, const char *name)
 {
-	size_t at = hash_of(name) & (apart->room - 1);
+	size_t at = hash_of(name) & (apart->capacity - 1);
 
 	while (apart->table[at] && strcmp(apart->names[apart->table[at] - 1].name, name) != 0)
-		at = (at + 1) & (apart->room - 1);
+		at = (at + 1) & (apart->capacity - 1);
 	return &apart->table[at];
 }
 
 bool apart_begin(struct apart *apart, size_t most)
 {
-	*apart = (struct apart){.room = 16};
-	while (apart->room < most * 2)
-		apart->room *= 2;
+	*apart = (struct apart){.capacity = 16};
+	while (apart->capacity < most * 2)
+		apart->capacity *= 2;
 	apart->names = calloc(most, sizeof(*apart->names));
-	apart->table = calloc(apart->room, sizeof(*apart->table));
+	apart->table = calloc(apart->capacity, sizeof(*apart->table));
 	return apart->names && apart->table;
 }
 

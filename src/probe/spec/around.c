@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define UNITS_MAX 200000
-#define FIRST_ROOM 64
+#define FIRST_CAPACITY 64
 #define NOTHING UINT32_MAX
 
 /* Code of a unit or function. */
-struct span {
+struct code_span {
 	uint64_t begin, end;
 	uint64_t reach; /* the last end of this one and those before */
 	uint32_t order; /* of two at an address the first one is meant */
@@ -24,42 +24,42 @@ struct span {
 
 /* By their begins. */
 struct spans {
-	struct span *items;
-	size_t count, room;
+	struct code_span *items;
+	size_t count, capacity;
 };
 
 /* A function, or what has some. */
-struct node {
+struct scope_node {
 	Dwarf_Die die;
 	uint32_t parent; /* NOTHING: the unit */
 };
 
-struct unit {
+struct dwarf_unit {
 	Dwarf_Die die;
 	bool known;
 	struct spans spans;
-	struct node *nodes;
-	size_t nr_nodes, room;
+	struct scope_node *nodes;
+	size_t nr_nodes, capacity;
 	uint32_t nr_functions;
 };
 
 struct around {
 	struct spans spans;
-	struct unit *units;
-	size_t count, room;
+	struct dwarf_unit *units;
+	size_t count, capacity;
 };
 
 /* Room for one more; NULL: out of memory. */
-static void *spec_range_grow_array(void *items, size_t count, size_t *room, size_t size)
+static void *spec_range_grow_array(void *items, size_t count, size_t *capacity, size_t size)
 {
-	size_t wanted = *room ? *room * 2 : FIRST_ROOM;
+	size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
 	void *grown;
 
-	if (count < *room)
+	if (count < *capacity)
 		return items;
 	grown = reallocarray(items, wanted, size);
 	if (grown)
-		*room = wanted;
+		*capacity = wanted;
 	return grown;
 }
 
@@ -71,14 +71,14 @@ static bool add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint3
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0) {
-		struct span *items = spec_range_grow_array(
-				spans->items, spans->count, &spans->room, sizeof(*items));
+		struct code_span *items = spec_range_grow_array(
+				spans->items, spans->count, &spans->capacity, sizeof(*items));
 
 		if (!items)
 			return false;
 		spans->items = items;
 		if (begin < end)
-			items[spans->count++] = (struct span){
+			items[spans->count++] = (struct code_span){
 					.begin = begin, .end = end, .order = order, .what = what};
 	}
 	return true;
@@ -86,7 +86,7 @@ static bool add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint3
 
 static int spec_range_compare_begin(const void *left, const void *right)
 {
-	const struct span *one = left, *other = right;
+	const struct code_span *one = left, *other = right;
 
 	if (one->begin != other->begin)
 		return one->begin < other->begin ? -1 : 1;
@@ -120,7 +120,7 @@ static uint32_t spec_range_find(const struct spans *spans, uint64_t address)
 			high = middle;
 	}
 	while (low-- > 0 && spans->items[low].reach > address) {
-		const struct span *span = &spans->items[low];
+		const struct code_span *span = &spans->items[low];
 
 		if (span->end > address && span->order < order) {
 			order = span->order;
@@ -148,20 +148,20 @@ static bool may_have_functions(int tag)
 }
 
 static bool add_functions(
-		struct unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth);
+		struct dwarf_unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth);
 
 /* Functions inside of a function come first, if an address is one of theirs. What has none is not kept. */
-static bool add_node(struct unit *unit, Dwarf_Die *die, uint32_t parent, unsigned int depth)
+static bool add_node(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent, unsigned int depth)
 {
-	struct node *nodes = spec_range_grow_array(
-			unit->nodes, unit->nr_nodes, &unit->room, sizeof(*nodes));
+	struct scope_node *nodes = spec_range_grow_array(
+			unit->nodes, unit->nr_nodes, &unit->capacity, sizeof(*nodes));
 	size_t before = unit->spans.count;
 	uint32_t number = (uint32_t)unit->nr_nodes;
 
 	if (!nodes)
 		return false;
 	unit->nodes = nodes;
-	nodes[unit->nr_nodes++] = (struct node){*die, parent};
+	nodes[unit->nr_nodes++] = (struct scope_node){*die, parent};
 	if (!add_functions(unit, die, number, depth) ||
 			(dwarf_tag(die) == DW_TAG_subprogram &&
 					!add_spans(&unit->spans, die, unit->nr_functions++,
@@ -172,7 +172,8 @@ static bool add_node(struct unit *unit, Dwarf_Die *die, uint32_t parent, unsigne
 	return true;
 }
 
-static bool add_functions(struct unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth)
+static bool add_functions(
+		struct dwarf_unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth)
 {
 	bool enough = true;
 	Dwarf_Die child;
@@ -186,14 +187,14 @@ static bool add_functions(struct unit *unit, Dwarf_Die *around, uint32_t parent,
 	return enough;
 }
 
-static void forget_functions(struct unit *unit)
+static void forget_functions(struct dwarf_unit *unit)
 {
 	free(unit->spans.items);
 	free(unit->nodes);
-	*unit = (struct unit){.die = unit->die};
+	*unit = (struct dwarf_unit){.die = unit->die};
 }
 
-static bool learn_functions(struct unit *unit)
+static bool learn_functions(struct dwarf_unit *unit)
 {
 	if (unit->known)
 		return true;
@@ -229,14 +230,14 @@ static struct around *learn_units(struct debug *debug)
 	Dwarf_Die die;
 
 	while (enough && around->count < UNITS_MAX && debug_next_unit(debug, &offset, &die)) {
-		struct unit *units = spec_range_grow_array(
-				around->units, around->count, &around->room, sizeof(*units));
+		struct dwarf_unit *units = spec_range_grow_array(
+				around->units, around->count, &around->capacity, sizeof(*units));
 
 		enough = units;
 		if (!units)
 			break;
 		around->units = units;
-		units[around->count] = (struct unit){.die = die};
+		units[around->count] = (struct dwarf_unit){.die = die};
 		enough = add_spans(&around->spans, &die, (uint32_t)around->count,
 				(uint32_t)around->count);
 		around->count++;
@@ -249,7 +250,7 @@ static struct around *learn_units(struct debug *debug)
 	return around;
 }
 
-static struct unit *spec_range_find_unit(struct debug *debug, uint64_t address)
+static struct dwarf_unit *spec_range_find_unit(struct debug *debug, uint64_t address)
 {
 	uint32_t number;
 
@@ -263,7 +264,7 @@ static struct unit *spec_range_find_unit(struct debug *debug, uint64_t address)
 
 bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *die)
 {
-	struct unit *unit = spec_range_find_unit(debug, address);
+	struct dwarf_unit *unit = spec_range_find_unit(debug, address);
 
 	if (!unit)
 		return false;
@@ -274,7 +275,7 @@ bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *die)
 
 unsigned int debug_around(struct debug *debug, uint64_t address, Dwarf_Die scopes[DEBUG_SCOPES_MAX])
 {
-	struct unit *unit = spec_range_find_unit(debug, address);
+	struct dwarf_unit *unit = spec_range_find_unit(debug, address);
 	unsigned int count = 1;
 	uint32_t function, at;
 

@@ -16,11 +16,11 @@
 #define END_DEPTH_MAX 3 /* parts of parts that may have to be done with */
 
 /* KIND_UPPER: of what is in the lower half of the same vector register (SSEUP). */
-enum kind { KIND_NONE, KIND_INTEGER, KIND_FLOAT, KIND_UPPER, KIND_MEMORY };
+enum argument_class { CLASS_NONE, CLASS_INTEGER, CLASS_FLOAT, CLASS_UPPER, CLASS_MEMORY };
 
 /* Of both halves of something of at most 16 bytes. */
-struct kinds {
-	enum kind half[2];
+struct classes {
+	enum argument_class half[2];
 	uint64_t size, align;
 	bool x87; /* a long double is in it: in memory, but returned in a register that no probe sees */
 	bool x87_pair; /* two of these: likewise, but larger */
@@ -78,21 +78,22 @@ static bool is_by_reference(Dwarf_Die *type)
 	return rust_by_reference(type) || type_is_standard_string(type) || has_own_end(type, 0);
 }
 
-static void spec_convention_add_class(struct kinds *kinds, uint64_t offset, enum kind kind)
+static void spec_convention_add_class(
+		struct classes *classes, uint64_t offset, enum argument_class kind)
 {
-	enum kind *half = &kinds->half[offset >= 8];
+	enum argument_class *half = &classes->half[offset >= 8];
 
-	if (kind == KIND_MEMORY || offset >= 16)
-		kinds->half[0] = kinds->half[1] = KIND_MEMORY;
-	else if (*half == KIND_NONE || kind == KIND_INTEGER ||
-			(*half == KIND_UPPER && kind == KIND_FLOAT))
-		*half = *half == KIND_MEMORY ? KIND_MEMORY : kind;
+	if (kind == CLASS_MEMORY || offset >= 16)
+		classes->half[0] = classes->half[1] = CLASS_MEMORY;
+	else if (*half == CLASS_NONE || kind == CLASS_INTEGER ||
+			(*half == CLASS_UPPER && kind == CLASS_FLOAT))
+		*half = *half == CLASS_MEMORY ? CLASS_MEMORY : kind;
 }
 
-static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth);
+static void add_type(struct classes *classes, Dwarf_Die *type, uint64_t offset, unsigned int depth);
 
 static void spec_convention_classify_members(
-		struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
+		struct classes *classes, Dwarf_Die *type, uint64_t offset, unsigned int depth)
 {
 	Dwarf_Die child;
 	unsigned int count = 0;
@@ -117,7 +118,7 @@ static void spec_convention_classify_members(
 		/* Of bits, the whole number that has the first of them. */
 		if (dwarf_hasattr(&child, DW_AT_bit_size) && type_size(&member, &size) && size)
 			at -= at % size;
-		add_type(kinds, &member, offset + at, depth + 1);
+		add_type(classes, &member, offset + at, depth + 1);
 	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 }
 
@@ -134,100 +135,103 @@ static bool is_float(enum number_form form, Dwarf_Die *type)
 	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float;
 }
 
-static void spec_convention_classify_number(struct kinds *kinds, enum number_form form,
+static void spec_convention_classify_number(struct classes *classes, enum number_form form,
 		bool floating, uint64_t offset, uint64_t size)
 {
-	if (size > 8 && size > kinds->align)
-		kinds->align = size;
+	if (size > 8 && size > classes->align)
+		classes->align = size;
 	/* What is packed so that it is not aligned is not taken apart. */
 	if (!size || offset % size || size > 16) {
-		spec_convention_add_class(kinds, offset, KIND_MEMORY);
+		spec_convention_add_class(classes, offset, CLASS_MEMORY);
 		return;
 	}
 	if (form == NUMBER_EXTENDED) {
-		kinds->x87 = true;
-		spec_convention_add_class(kinds, offset, KIND_MEMORY);
+		classes->x87 = true;
+		spec_convention_add_class(classes, offset, CLASS_MEMORY);
 		return;
 	}
-	kinds->quad |= form == NUMBER_QUAD;
-	spec_convention_add_class(kinds, offset, floating ? KIND_FLOAT : KIND_INTEGER);
+	classes->quad |= form == NUMBER_QUAD;
+	spec_convention_add_class(classes, offset, floating ? CLASS_FLOAT : CLASS_INTEGER);
 	if (size == 16)
-		spec_convention_add_class(kinds, offset + 8, floating ? KIND_UPPER : KIND_INTEGER);
+		spec_convention_add_class(
+				classes, offset + 8, floating ? CLASS_UPPER : CLASS_INTEGER);
 }
 
-static void add_base(struct kinds *kinds, Dwarf_Die *type, uint64_t offset)
+static void add_base(struct classes *classes, Dwarf_Die *type, uint64_t offset)
 {
 	enum number_form form = number_form(type), part_form;
 	int bytes = dwarf_bytesize(type);
 	uint64_t size = bytes > 0 ? (uint64_t)bytes : 0, part;
 
 	if (form != NUMBER_COMPLEX) {
-		spec_convention_classify_number(kinds, form, is_float(form, type), offset, size);
+		spec_convention_classify_number(classes, form, is_float(form, type), offset, size);
 		return;
 	}
 	part_form = number_part(type, &part);
-	spec_convention_classify_number(kinds, part_form, true, offset, part);
-	spec_convention_classify_number(kinds, part_form, true, offset + part, part);
+	spec_convention_classify_number(classes, part_form, true, offset, part);
+	spec_convention_classify_number(classes, part_form, true, offset + part, part);
 }
 
 /* Two numbers of the x87 are passed in memory, and returned in two of its registers. */
-static void add_large(struct kinds *kinds, Dwarf_Die *type)
+static void add_large(struct classes *classes, Dwarf_Die *type)
 {
 	uint64_t size;
 	enum number_form form = number_part(type, &size);
 
 	/* Its alignment depends on its members. */
-	add_type(kinds, type, 0, 0);
-	kinds->half[0] = KIND_MEMORY;
-	kinds->x87 = kinds->x87_pair = form == NUMBER_EXTENDED;
-	kinds->untold = form == NUMBER_UNKNOWN;
+	add_type(classes, type, 0, 0);
+	classes->half[0] = CLASS_MEMORY;
+	classes->x87 = classes->x87_pair = form == NUMBER_EXTENDED;
+	classes->untold = form == NUMBER_UNKNOWN;
 }
 
-static void end_kinds(struct kinds *kinds)
+static void spec_convention_end_classes(struct classes *classes)
 {
-	if (kinds->half[1] != KIND_UPPER)
+	if (classes->half[1] != CLASS_UPPER)
 		return;
-	kinds->half[1] = KIND_FLOAT;
-	kinds->vector = kinds->half[0] == KIND_FLOAT;
+	classes->half[1] = CLASS_FLOAT;
+	classes->vector = classes->half[0] == CLASS_FLOAT;
 }
 
 /* Of several numbers that are calculated with at once: in one register; the largest depend on how it was compiled. */
-static bool add_vector(struct kinds *kinds)
+static bool add_vector(struct classes *classes)
 {
-	kinds->align = kinds->size;
-	kinds->half[0] = KIND_FLOAT;
-	kinds->half[1] = kinds->size == 16 ? KIND_FLOAT : KIND_NONE;
-	kinds->vector = true;
-	return kinds->size <= 16;
+	classes->align = classes->size;
+	classes->half[0] = CLASS_FLOAT;
+	classes->half[1] = classes->size == 16 ? CLASS_FLOAT : CLASS_NONE;
+	classes->vector = true;
+	return classes->size <= 16;
 }
 
-static void add_type(struct kinds *kinds, Dwarf_Die *type, uint64_t offset, unsigned int depth)
+static void add_type(struct classes *classes, Dwarf_Die *type, uint64_t offset, unsigned int depth)
 {
 	Dwarf_Die element;
 	uint64_t size;
 
 	if (depth > DEPTH_MAX) {
-		spec_convention_add_class(kinds, offset, KIND_MEMORY);
+		spec_convention_add_class(classes, offset, CLASS_MEMORY);
 		return;
 	}
 	switch (dwarf_tag(type)) {
-	case DW_TAG_base_type: add_base(kinds, type, offset); break;
+	case DW_TAG_base_type: add_base(classes, type, offset); break;
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
-	case DW_TAG_union_type: spec_convention_classify_members(kinds, type, offset, depth); break;
+	case DW_TAG_union_type:
+		spec_convention_classify_members(classes, type, offset, depth);
+		break;
 	case DW_TAG_array_type:
 		if (dwarf_hasattr_integrate(type, DW_AT_GNU_vector) && type_size(type, &size)) {
-			spec_convention_classify_number(kinds, NUMBER_PLAIN, true, offset, size);
+			spec_convention_classify_number(classes, NUMBER_PLAIN, true, offset, size);
 			break;
 		}
 		if (!type_of(type, &element) || !type_size(&element, &size) || !size) {
-			spec_convention_add_class(kinds, offset, KIND_MEMORY);
+			spec_convention_add_class(classes, offset, CLASS_MEMORY);
 			break;
 		}
-		for (uint64_t at = offset; at < kinds->size && at < 16; at += size)
-			add_type(kinds, &element, at, depth + 1);
+		for (uint64_t at = offset; at < classes->size && at < 16; at += size)
+			add_type(classes, &element, at, depth + 1);
 		break;
-	default: spec_convention_add_class(kinds, offset, KIND_INTEGER);
+	default: spec_convention_add_class(classes, offset, CLASS_INTEGER);
 	}
 }
 
@@ -274,23 +278,24 @@ static int rust_members(Dwarf_Die *type, Dwarf_Die *first)
  * How functions of Rust pass things nobody promises. What all its compilers do: single numbers as C, what has more than 16 bytes by its
  * address, two of 8 bytes in two registers; nothing for what has no bytes. Others cannot be told, and no arguments behind them.
  */
-static bool classify_rust(Dwarf_Die *type, struct kinds *kinds)
+static bool classify_rust(Dwarf_Die *type, struct classes *classes)
 {
 	Dwarf_Die inner = *type, first;
 
 	for (unsigned int depth = 0; is_aggregate(&inner); depth++) {
 		int members = rust_members(&inner, &first);
 
-		if (members == 2 && kinds->size == 16) {
-			add_type(kinds, &inner, 0, 0);
-			return kinds->half[0] == KIND_INTEGER && kinds->half[1] == KIND_INTEGER;
+		if (members == 2 && classes->size == 16) {
+			add_type(classes, &inner, 0, 0);
+			return classes->half[0] == CLASS_INTEGER &&
+					classes->half[1] == CLASS_INTEGER;
 		}
 		if (members != 1 || depth > DEPTH_MAX)
 			return false;
 		inner = first;
 	}
-	add_type(kinds, &inner, 0, 0);
-	return kinds->half[0] != KIND_MEMORY;
+	add_type(classes, &inner, 0, 0);
+	return classes->half[0] != CLASS_MEMORY;
 }
 
 static bool rust_by_reference(Dwarf_Die *type)
@@ -314,37 +319,37 @@ static bool is_clang(Dwarf_Die *thing)
 }
 
 /* false: it has no size that is known. */
-static bool spec_convention_classify_type(Dwarf_Die *type, struct kinds *kinds)
+static bool spec_convention_classify_type(Dwarf_Die *type, struct classes *classes)
 {
 	uint64_t size;
 
-	*kinds = (struct kinds){.size = 8, .align = 8};
+	*classes = (struct classes){.size = 8, .align = 8};
 	if (is_by_reference(type)) {
-		kinds->half[0] = KIND_INTEGER;
+		classes->half[0] = CLASS_INTEGER;
 		return true;
 	}
 	if (!type_size(type, &size))
 		return false;
-	kinds->size = size;
+	classes->size = size;
 	if (!size)
 		return true;
 	if (is_aggregate(type) && is_rust(type))
-		return classify_rust(type, kinds);
+		return classify_rust(type, classes);
 	if (dwarf_hasattr_integrate(type, DW_AT_GNU_vector))
-		return add_vector(kinds);
+		return add_vector(classes);
 	if (size > 16)
-		add_large(kinds, type);
+		add_large(classes, type);
 	else
-		add_type(kinds, type, 0, 0);
-	end_kinds(kinds);
-	kinds->untold |= kinds->quad && is_aggregate(type) && is_clang(type);
+		add_type(classes, type, 0, 0);
+	spec_convention_end_classes(classes);
+	classes->untold |= classes->quad && is_aggregate(type) && is_clang(type);
 	return true;
 }
 
 /* The registers of the return value, if it is not in memory. */
-static bool is_in_x87(const struct kinds *kinds)
+static bool is_in_x87(const struct classes *classes)
 {
-	return kinds->x87 && (kinds->size <= 16 || kinds->x87_pair);
+	return classes->x87 && (classes->size <= 16 || classes->x87_pair);
 }
 
 /* ---- arguments ---- */
@@ -354,56 +359,56 @@ struct hand {
 	uint64_t stack; /* behind the return address */
 };
 
-static int take_half(struct hand *hand, enum kind kind, struct fetch *fetch)
+static int take_half(struct hand *hand, enum argument_class kind, struct fetch *fetch)
 {
 	static const uint8_t registers[6] = {5, 4, 1, 2, 8, 9};
 
-	if (kind == KIND_FLOAT)
+	if (kind == CLASS_FLOAT)
 		return fetch_op(fetch, PROBE_FETCH_VECTOR, hand->floats++, 0, 0);
 	return fetch_op(fetch, PROBE_FETCH_REGISTER, registers[hand->integers++], 0, 0);
 }
 
 /* Its halves, each in a register of its kind. */
-static void take_both(struct hand *hand, const struct kinds *kinds,
-		int (*take_one)(struct hand *hand, enum kind kind, struct fetch *fetch),
+static void take_both(struct hand *hand, const struct classes *classes,
+		int (*take_one)(struct hand *hand, enum argument_class kind, struct fetch *fetch),
 		struct located *located)
 {
 	located->kind = LOCATED_VALUE;
-	for (unsigned int i = 0; i < 2 && 8 * i < kinds->size; i++) {
+	for (unsigned int i = 0; i < 2 && 8 * i < classes->size; i++) {
 		struct fetch fetch = {.nr_ops = 0};
-		uint64_t rest = kinds->size - 8 * i;
+		uint64_t remainder = classes->size - 8 * i;
 
-		if (kinds->vector && i)
+		if (classes->vector && i)
 			(void)fetch_op(&fetch, PROBE_FETCH_VECTOR, hand->floats - 1, 0, 8);
-		else if (kinds->half[i] != KIND_NONE)
-			(void)take_one(hand, kinds->half[i], &fetch);
-		if (kinds->size <= 8)
+		else if (classes->half[i] != CLASS_NONE)
+			(void)take_one(hand, classes->half[i], &fetch);
+		if (classes->size <= 8)
 			located->fetch = fetch;
 		else
 			(void)locate_piece(located, fetch.nr_ops ? LOCATED_VALUE : LOCATED_NOWHERE,
-					rest < 8 ? rest : 8, &fetch);
+					remainder < 8 ? remainder : 8, &fetch);
 	}
 }
 
 static void spec_convention_assign_registers(
-		struct hand *hand, const struct kinds *kinds, struct located *located)
+		struct hand *hand, const struct classes *classes, struct located *located)
 {
 	unsigned int integers = 0, floats = 0;
 
-	for (unsigned int i = 0; i < (kinds->vector ? 1 : 2); i++) {
-		integers += kinds->half[i] == KIND_INTEGER;
-		floats += kinds->half[i] == KIND_FLOAT;
+	for (unsigned int i = 0; i < (classes->vector ? 1 : 2); i++) {
+		integers += classes->half[i] == CLASS_INTEGER;
+		floats += classes->half[i] == CLASS_FLOAT;
 	}
 	*located = (struct located){.kind = LOCATED_MEMORY};
-	if (kinds->half[0] == KIND_MEMORY || hand->integers + integers > 6 ||
+	if (classes->half[0] == CLASS_MEMORY || hand->integers + integers > 6 ||
 			hand->floats + floats > 8) {
-		hand->stack = (hand->stack + kinds->align - 1) & ~(kinds->align - 1);
+		hand->stack = (hand->stack + classes->align - 1) & ~(classes->align - 1);
 		(void)fetch_op(&located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0);
 		(void)fetch_add(&located->fetch, (int64_t)(8 + hand->stack));
-		hand->stack += (kinds->size + 7) & ~UINT64_C(7);
+		hand->stack += (classes->size + 7) & ~UINT64_C(7);
 		return;
 	}
-	take_both(hand, kinds, take_half, located);
+	take_both(hand, classes, take_half, located);
 }
 
 /* The compiler says of the argument that what will be stored is its address: arrays of Fortran, objects of C++. */
@@ -448,7 +453,7 @@ static bool find_on_stack(Dwarf_Die *function, Dwarf_Die *argument, struct locat
 int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
 {
 	struct hand hand = {.stack = 0};
-	struct kinds kinds;
+	struct classes classes;
 	bool reference;
 	Dwarf_Die child, type;
 
@@ -457,13 +462,13 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 	/* What is returned in memory is said where by a first argument that nobody sees. */
 	if (type_of(function, &type)) {
 		/* What Rust returns in registers is not told, but that it does is. */
-		if (!spec_convention_classify_type(&type, &kinds) &&
-				(!is_rust(function) || !type_size(&type, &kinds.size) ||
-						kinds.size > 16))
+		if (!spec_convention_classify_type(&type, &classes) &&
+				(!is_rust(function) || !type_size(&type, &classes.size) ||
+						classes.size > 16))
 			return -ENOTSUP;
 		hand.integers += is_by_reference(&type) ||
-				(kinds.half[0] == KIND_MEMORY && !is_in_x87(&kinds));
-		if (kinds.untold)
+				(classes.half[0] == CLASS_MEMORY && !is_in_x87(&classes));
+		if (classes.untold)
 			return -ENOTSUP;
 	}
 	if (dwarf_child(function, &child))
@@ -475,15 +480,15 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 			return -ENOTSUP;
 		reference = is_by_reference(&type) || is_where_register_says(&child);
 		if (reference)
-			kinds = (struct kinds){.half[0] = KIND_INTEGER, .size = 8, .align = 8};
-		else if (!spec_convention_classify_type(&type, &kinds))
+			classes = (struct classes){.half[0] = CLASS_INTEGER, .size = 8, .align = 8};
+		else if (!spec_convention_classify_type(&type, &classes))
 			return -ENOTSUP;
-		if (kinds.untold && kinds.size <= 16) {
+		if (classes.untold && classes.size <= 16) {
 			if (!find_on_stack(function, &child, located))
 				return -ENOTSUP;
-			kinds.half[0] = KIND_MEMORY;
+			classes.half[0] = CLASS_MEMORY;
 		}
-		spec_convention_assign_registers(&hand, &kinds, located);
+		spec_convention_assign_registers(&hand, &classes, located);
 		if (dwarf_dieoffset(&child) != dwarf_dieoffset(argument))
 			continue;
 		/* It is where the register says. */
@@ -494,10 +499,10 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 	return -ENOTSUP;
 }
 
-static int take_result(struct hand *hand, enum kind kind, struct fetch *fetch)
+static int take_result(struct hand *hand, enum argument_class kind, struct fetch *fetch)
 {
 	/* rax, rdx; xmm0, xmm1. */
-	if (kind == KIND_FLOAT)
+	if (kind == CLASS_FLOAT)
 		return fetch_op(fetch, PROBE_FETCH_VECTOR, hand->floats++, 0, 0);
 	return fetch_op(fetch, PROBE_FETCH_REGISTER, hand->integers++, 0, 0);
 }
@@ -505,16 +510,16 @@ static int take_result(struct hand *hand, enum kind kind, struct fetch *fetch)
 bool locate_result(Dwarf_Die *type, struct located *located)
 {
 	struct hand hand = {.stack = 0};
-	struct kinds kinds;
+	struct classes classes;
 
 	*located = (struct located){.kind = LOCATED_VALUE};
-	if (!spec_convention_classify_type(type, &kinds) || is_in_x87(&kinds) || kinds.untold)
+	if (!spec_convention_classify_type(type, &classes) || is_in_x87(&classes) || classes.untold)
 		return false;
 	/* In memory of the caller: where, is returned. */
-	if (is_by_reference(type) || kinds.half[0] == KIND_MEMORY) {
+	if (is_by_reference(type) || classes.half[0] == CLASS_MEMORY) {
 		located->kind = LOCATED_MEMORY;
 		return !fetch_op(&located->fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	}
-	take_both(&hand, &kinds, take_result, located);
+	take_both(&hand, &classes, take_result, located);
 	return true;
 }

@@ -296,7 +296,7 @@ struct inlined_search {
 	int result;
 };
 
-static int look_at_piece(Dwarf_Die *piece, void *user)
+static int spec_debug_visit_piece(Dwarf_Die *piece, void *user)
 {
 	struct inlined_search *search = user;
 	Dwarf_Addr address;
@@ -306,13 +306,13 @@ static int look_at_piece(Dwarf_Die *piece, void *user)
 	return search->result ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-static int look_at_inlined(Dwarf_Die *function, void *user)
+static int spec_debug_visit_inlined(Dwarf_Die *function, void *user)
 {
 	struct inlined_search *search = user;
 	const char *name = dwarf_diename(function);
 
 	if (name && !strcmp(name, search->name) && dwarf_func_inline(function))
-		(void)dwarf_func_inline_instances(function, look_at_piece, search);
+		(void)dwarf_func_inline_instances(function, spec_debug_visit_piece, search);
 	return search->result ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
@@ -327,7 +327,7 @@ int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user,
 			i < UNITS_MAX && !search.result && debug_next_unit(debug, &offset, &unit);
 			i++) {
 		debug_whole_unit(&unit);
-		(void)dwarf_getfuncs(&unit, look_at_inlined, &search, 0);
+		(void)dwarf_getfuncs(&unit, spec_debug_visit_inlined, &search, 0);
 	}
 	return search.result;
 }

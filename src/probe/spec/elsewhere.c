@@ -10,7 +10,7 @@
 
 #define DEPTH_MAX 8
 
-struct search {
+struct definition_search {
 	const char *name;
 	int tag;
 	Dwarf_Die found;
@@ -40,20 +40,20 @@ static bool has_linkage_name(Dwarf_Die *die, const char *name)
 }
 
 static bool spec_definition_die_matches(
-		Dwarf_Die *die, const char *rest, const struct search *search)
+		Dwarf_Die *die, const char *remainder, const struct definition_search *search)
 {
 	const char *name = dwarf_diename(die);
 
 	if (dwarf_tag(die) != search->tag)
 		return false;
 	if (search->tag != DW_TAG_variable)
-		return name && !strcmp(name, rest) && !dwarf_hasattr(die, DW_AT_declaration);
+		return name && !strcmp(name, remainder) && !dwarf_hasattr(die, DW_AT_declaration);
 	return spec_definition_die_is_complete(die) &&
-			((name && !strcmp(name, rest)) || has_linkage_name(die, search->name));
+			((name && !strcmp(name, remainder)) || has_linkage_name(die, search->name));
 }
 
 /* What is left of the name inside a namespace; NULL: it is not in that one. */
-static const char *inside(Dwarf_Die *die, const char *rest)
+static const char *inside(Dwarf_Die *die, const char *remainder)
 {
 	const char *name = dwarf_diename(die);
 	size_t length = name ? strlen(name) : 0;
@@ -62,22 +62,23 @@ static const char *inside(Dwarf_Die *die, const char *rest)
 		return NULL;
 	/* Those without a name are not written. */
 	if (!name)
-		return rest;
-	return !strncmp(rest, name, length) && !strncmp(rest + length, "::", 2) ? rest + length + 2
-										: NULL;
+		return remainder;
+	return !strncmp(remainder, name, length) && !strncmp(remainder + length, "::", 2)
+			? remainder + length + 2
+			: NULL;
 }
 
-static void spec_definition_search_children(
-		struct search *search, Dwarf_Die *parent, const char *rest, unsigned int depth)
+static void spec_definition_search_children(struct definition_search *search, Dwarf_Die *parent,
+		const char *remainder, unsigned int depth)
 {
 	Dwarf_Die child;
 
-	if (!rest || depth > DEPTH_MAX || dwarf_child(parent, &child))
+	if (!remainder || depth > DEPTH_MAX || dwarf_child(parent, &child))
 		return;
 	do {
-		const char *next = inside(&child, rest);
+		const char *next = inside(&child, remainder);
 
-		if (spec_definition_die_matches(&child, rest, search)) {
+		if (spec_definition_die_matches(&child, remainder, search)) {
 			search->found = child;
 			search->has = true;
 		} else if (next) {
@@ -86,9 +87,9 @@ static void spec_definition_search_children(
 	} while (!search->has && !dwarf_siblingof(&child, &child));
 }
 
-static int look_at_unit(void *user, Dwarf_Die *unit)
+static int spec_definition_visit_unit(void *user, Dwarf_Die *unit)
 {
-	struct search *search = user;
+	struct definition_search *search = user;
 
 	spec_definition_search_children(search, unit, search->name, 0);
 	return search->has;
@@ -96,9 +97,9 @@ static int look_at_unit(void *user, Dwarf_Die *unit)
 
 static bool spec_definition_find(struct debug *debug, const char *name, int tag, Dwarf_Die *found)
 {
-	struct search search = {.name = name, .tag = tag};
+	struct definition_search search = {.name = name, .tag = tag};
 
-	(void)debug_units(debug, look_at_unit, &search);
+	(void)debug_units(debug, spec_definition_visit_unit, &search);
 	*found = search.found;
 	return search.has;
 }

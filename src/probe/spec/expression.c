@@ -15,7 +15,7 @@
 #define OPS_MAX 64
 
 struct running {
-	const struct locate_place *place;
+	const struct locate_frame *location;
 	Dwarf_Attribute *attribute;
 	struct expression_answer *answer;
 	struct fetch stack[STACK_MAX];
@@ -185,9 +185,9 @@ static int push_frame(struct running *running)
 		size_t count;
 		int ret = -ENOTSUP;
 
-		if (!running->place->debug->frames[i] ||
-				dwarf_cfi_addrframe(running->place->debug->frames[i],
-						running->place->address, &frame))
+		if (!running->location->debug->frames[i] ||
+				dwarf_cfi_addrframe(running->location->debug->frames[i],
+						running->location->address, &frame))
 			continue;
 		if (!dwarf_frame_cfa(frame, &ops, &count) && count)
 			ret = spec_expression_run(running, ops, count);
@@ -207,11 +207,11 @@ static int push_base(struct running *running, int64_t offset)
 	int ret;
 
 	/* A frame that is said by itself has no end. */
-	if (running->in_base || !running->place->function ||
-			!dwarf_attr_integrate(
-					running->place->function, DW_AT_frame_base, &attribute) ||
-			dwarf_getlocation_addr(
-					&attribute, running->place->address, &ops, &count, 1) != 1)
+	if (running->in_base || !running->location->function ||
+			!dwarf_attr_integrate(running->location->function, DW_AT_frame_base,
+					&attribute) ||
+			dwarf_getlocation_addr(&attribute, running->location->address, &ops, &count,
+					1) != 1)
 		return -ENOTSUP;
 	running->in_base = true;
 	running->attribute = &attribute;
@@ -237,7 +237,7 @@ static int push_entry_value(struct running *running, Dwarf_Op *op)
 	if (dwarf_getlocation_attr(running->attribute, op, &inner) ||
 			dwarf_getlocation(&inner, &ops, &count) || !count)
 		return -ENOTSUP;
-	if (!running->place->entry) {
+	if (!running->location->entry) {
 		if (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
 			name = fetch_register_name(ops[0].atom - DW_OP_reg0);
 		running->answer->entry_value = name ? name : "another register";
@@ -305,7 +305,7 @@ static int spec_expression_load_memory(struct running *running, uint64_t size)
 	return fetch_op(top(running), PROBE_FETCH_LOAD, 0, (unsigned int)size, 0);
 }
 
-static int copy_cell(struct running *running, uint64_t below)
+static int spec_expression_copy_stack_slot(struct running *running, uint64_t below)
 {
 	if (below >= running->used)
 		return -EINVAL;
@@ -353,9 +353,9 @@ static bool run_numbered(struct running *running, const Dwarf_Op *op, int *ret)
 static int run_stack(struct running *running, const Dwarf_Op *op)
 {
 	switch (op->atom) {
-	case DW_OP_dup: return copy_cell(running, 0);
-	case DW_OP_over: return copy_cell(running, 1);
-	case DW_OP_pick: return copy_cell(running, op->number);
+	case DW_OP_dup: return spec_expression_copy_stack_slot(running, 0);
+	case DW_OP_over: return spec_expression_copy_stack_slot(running, 1);
+	case DW_OP_pick: return spec_expression_copy_stack_slot(running, op->number);
 	case DW_OP_swap: return spec_expression_rotate(running, 2);
 	case DW_OP_rot: return spec_expression_rotate(running, 3);
 	case DW_OP_drop: return running->used-- ? 0 : -EINVAL;
@@ -373,7 +373,7 @@ static int find_of_thread(struct running *running)
 		return -EINVAL;
 	running->answer->thread_local = true;
 	if (!spec_expression_get_constant(top(running), &offset) || offset < 0 ||
-			thread_variable(running->place->debug->owner, (uint64_t)offset, &found))
+			thread_variable(running->location->debug->owner, (uint64_t)offset, &found))
 		return -ENOTSUP;
 	running->answer->thread_local = false;
 	*top(running) = found;
@@ -443,7 +443,7 @@ static int spec_expression_run(struct running *running, Dwarf_Op *ops, size_t co
 	return ret;
 }
 
-int expression_run(const struct locate_place *place, Dwarf_Attribute *attribute, Dwarf_Op *ops,
+int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribute, Dwarf_Op *ops,
 		size_t count, struct fetch *fetch, struct expression_answer *answer)
 {
 	struct running *running = calloc(1, sizeof(*running));
@@ -451,10 +451,10 @@ int expression_run(const struct locate_place *place, Dwarf_Attribute *attribute,
 
 	*answer = (struct expression_answer){.value = false};
 	if (!running) {
-		place->debug->owner->debug_error = -ENOMEM;
+		location->debug->owner->debug_error = -ENOMEM;
 		return -ENOMEM;
 	}
-	running->place = place;
+	running->location = location;
 	running->attribute = attribute;
 	running->answer = answer;
 	ret = spec_expression_run(running, ops, count);

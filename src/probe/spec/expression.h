@@ -18,7 +18,7 @@ struct expression_answer {
  * One place: no pieces, no constants that are bytes. 0, or -ENOTSUP, -E2BIG, -EINVAL. The attribute is the one that the operations
  * are of.
  */
-int expression_run(const struct locate_place *place, Dwarf_Attribute *attribute, Dwarf_Op *ops,
+int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribute, Dwarf_Op *ops,
 		size_t count, struct fetch *fetch, struct expression_answer *answer);
 
 #endif /* PROBE_RESOLVE_EXPRESSION_H */

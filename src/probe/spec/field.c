@@ -70,10 +70,10 @@ static void take_whole_piece(struct item *item, uint64_t size)
 }
 
 /* `a`, `b`, …: for who has to ask for one of them. */
-static void list_members(struct item *item, char *text, size_t room)
+static void list_members(struct item *item, char *text, size_t capacity)
 {
 	unsigned int count = 0;
-	size_t used = (size_t)snprintf(text, room, "ask for its members");
+	size_t used = (size_t)snprintf(text, capacity, "ask for its members");
 	Dwarf_Die child;
 
 	if (dwarf_child(&item->type, &child))
@@ -84,8 +84,8 @@ static void list_members(struct item *item, char *text, size_t room)
 		if (dwarf_tag(&child) != DW_TAG_member || !name ||
 				dwarf_hasattr(&child, DW_AT_external))
 			continue;
-		used += (size_t)snprintf(
-				text + used, room - used, "%s `%.40s`", count ? "," : ":", name);
+		used += (size_t)snprintf(text + used, capacity - used, "%s `%.40s`",
+				count ? "," : ":", name);
 		count++;
 	} while (count < 4 && !dwarf_siblingof(&child, &child));
 }
@@ -302,7 +302,7 @@ static int sequence_value(
 		return text_value(&first, &count, value, error);
 	ret = item_several(&first, &count, value, error);
 	if (ret && sequence->optional)
-		snprintf(error->mend, sizeof(error->mend), "ask for `*x`, and for `x.has_value()`");
+		snprintf(error->hint, sizeof(error->hint), "ask for `*x`, and for `x.has_value()`");
 	if (!ret && sequence->optional && value->type != PROBE_FIELD_STRING)
 		value->limit = 1;
 	return ret;

@@ -34,7 +34,7 @@ static bool spec_labels_get_value(Dwarf_Die *enumerator, int64_t *value)
 }
 
 /* "NAME=VALUE,", or 0: it cannot be said. */
-static size_t print_label(Dwarf_Die *child, char *text, size_t room)
+static size_t print_label(Dwarf_Die *child, char *text, size_t capacity)
 {
 	const char *name = dwarf_diename(child);
 	int64_t value;
@@ -44,12 +44,12 @@ static size_t print_label(Dwarf_Die *child, char *text, size_t room)
 			strlen(name) > PROBE_TABLE_LABEL_MAX || strpbrk(name, "=,") ||
 			!spec_labels_get_value(child, &value))
 		return 0;
-	size = snprintf(text, room, "%s=%" PRId64 ",", name, value);
-	return size > 0 && (size_t)size < room ? (size_t)size : 0;
+	size = snprintf(text, capacity, "%s=%" PRId64 ",", name, value);
+	return size > 0 && (size_t)size < capacity ? (size_t)size : 0;
 }
 
 /* Of one of several ways in which a thing of Rust may be. */
-static size_t spec_labels_print_variant(Dwarf_Die *variant, char *text, size_t room)
+static size_t spec_labels_print_variant(Dwarf_Die *variant, char *text, size_t capacity)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die member;
@@ -64,22 +64,22 @@ static size_t spec_labels_print_variant(Dwarf_Die *variant, char *text, size_t r
 	name = dwarf_diename(&member);
 	if (!name || !*name || strlen(name) > PROBE_TABLE_LABEL_MAX || strpbrk(name, "=,"))
 		return 0;
-	size = snprintf(text, room, "%s=%" PRIu64 ",", name, (uint64_t)value);
-	return size > 0 && (size_t)size < room ? (size_t)size : 0;
+	size = snprintf(text, capacity, "%s=%" PRIu64 ",", name, (uint64_t)value);
+	return size > 0 && (size_t)size < capacity ? (size_t)size : 0;
 }
 
 char *item_labels(Dwarf_Die *enumeration)
 {
-	size_t room = PROBE_TABLE_STRING_MAX + 1, used = 0;
-	char *text = calloc(1, room);
+	size_t capacity = PROBE_TABLE_STRING_MAX + 1, used = 0;
+	char *text = calloc(1, capacity);
 	unsigned int count = 0;
 	Dwarf_Die child;
 
 	if (!text || dwarf_child(enumeration, &child))
 		return text;
 	do {
-		used += print_label(&child, text + used, room - used);
-		used += spec_labels_print_variant(&child, text + used, room - used);
+		used += print_label(&child, text + used, capacity - used);
+		used += spec_labels_print_variant(&child, text + used, capacity - used);
 	} while (++count < ENUMERATORS_MAX && !dwarf_siblingof(&child, &child));
 	/* What did not fit may have left its begin, and the last comma goes. */
 	text[used ? used - 1 : 0] = '\0';

@@ -269,16 +269,16 @@ static bool spec_library_read_array(const struct item *item, struct sequence *se
 
 bool library_sequence(struct item *item, struct sequence *sequence)
 {
-	static bool (*const ways[])(const struct item *item, struct sequence *sequence) = {
+	static bool (*const matchers[])(const struct item *item, struct sequence *sequence) = {
 			read_counted, read_vector, read_vec, read_go, spec_library_read_optional,
 			spec_library_read_array};
 
 	if (!spec_library_is_structure(item))
 		return false;
 	item_complete(item);
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof(matchers) / sizeof(matchers[0]); i++) {
 		*sequence = (struct sequence){.fixed = 0};
-		if (ways[i](item, sequence))
+		if (matchers[i](item, sequence))
 			return true;
 	}
 	return false;

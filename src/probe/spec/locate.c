@@ -12,22 +12,22 @@
 #include <gelf.h>
 #include <string.h>
 
-struct reading {
-	const struct locate_place *place;
+struct location_reader {
+	const struct locate_frame *location;
 	Dwarf_Attribute *attribute;
 	const char *name;
 	struct located *located;
 	struct resolve_error *error;
 };
 
-static int not_kept(const struct reading *reading)
+static int not_kept(const struct location_reader *reading)
 {
 	return resolve_fail(reading->error, -ENOENT,
 			"probe another location, or compile with -O0 or -Og",
 			"the compiler has not kept `%.128s` at this location", reading->name);
 }
 
-static int not_found(const struct reading *reading, const struct expression_answer *answer)
+static int not_found(const struct location_reader *reading, const struct expression_answer *answer)
 {
 	if (answer->entry_value)
 		return resolve_fail(reading->error, -ENOENT,
@@ -108,7 +108,7 @@ static bool is_piece(const Dwarf_Op *op)
 }
 
 /* One place: all of it, or the operations before a piece. */
-static int read_simple(const struct reading *reading, Dwarf_Op *ops, size_t count,
+static int read_simple(const struct location_reader *reading, Dwarf_Op *ops, size_t count,
 		enum located_kind *kind, struct fetch *fetch)
 {
 	struct expression_answer answer = {.unknown = NULL};
@@ -117,14 +117,14 @@ static int read_simple(const struct reading *reading, Dwarf_Op *ops, size_t coun
 	*kind = LOCATED_NOWHERE;
 	if (!count)
 		return 0;
-	ret = expression_run(reading->place, reading->attribute, ops, count, fetch, &answer);
+	ret = expression_run(reading->location, reading->attribute, ops, count, fetch, &answer);
 	if (ret)
 		return not_found(reading, &answer);
 	*kind = answer.value ? LOCATED_VALUE : LOCATED_MEMORY;
 	return 0;
 }
 
-static int spec_locate_read_block(const struct reading *reading, Dwarf_Op *op)
+static int spec_locate_read_block(const struct location_reader *reading, Dwarf_Op *op)
 {
 	Dwarf_Block block;
 
@@ -189,7 +189,7 @@ static bool read_leb128(
 }
 
 /* The offset of a removed pointer is signed, but libdw (elfutils 0.188) reads it as unsigned: decode the operation's bytes again. */
-static int64_t pointer_offset(const struct reading *reading, const Dwarf_Op *op)
+static int64_t pointer_offset(const struct location_reader *reading, const Dwarf_Op *op)
 {
 	const uint8_t *bytes;
 	uint8_t width; /* of the target */
@@ -217,7 +217,7 @@ static int64_t pointer_offset(const struct reading *reading, const Dwarf_Op *op)
 	return (int64_t)op->number2;
 }
 
-static int read_pointer(const struct reading *reading, Dwarf_Op *op)
+static int read_pointer(const struct location_reader *reading, Dwarf_Op *op)
 {
 	reading->located->kind = LOCATED_POINTER;
 	reading->located->target_offset = pointer_offset(reading, op);
@@ -231,8 +231,8 @@ static bool spec_locate_is_pointer(const Dwarf_Op *op)
 	return op->atom == DW_OP_implicit_pointer || op->atom == DW_OP_GNU_implicit_pointer;
 }
 
-static int read_piece(
-		const struct reading *reading, Dwarf_Op *ops, size_t count, const Dwarf_Op *piece)
+static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size_t count,
+		const Dwarf_Op *piece)
 {
 	uint64_t bits = piece->atom == DW_OP_piece ? 8 * piece->number : piece->number;
 	struct fetch fetch = {.nr_ops = 0};
@@ -266,7 +266,8 @@ static int read_piece(
 		   : 0;
 }
 
-static int spec_locate_read_pieces(const struct reading *reading, Dwarf_Op *ops, size_t count)
+static int spec_locate_read_pieces(
+		const struct location_reader *reading, Dwarf_Op *ops, size_t count)
 {
 	size_t begin = 0;
 	int ret = 0;
@@ -280,7 +281,7 @@ static int spec_locate_read_pieces(const struct reading *reading, Dwarf_Op *ops,
 	return ret;
 }
 
-static int read_location(const struct reading *reading, Dwarf_Op *ops, size_t count)
+static int read_location(const struct location_reader *reading, Dwarf_Op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (is_piece(&ops[i]))
@@ -293,12 +294,12 @@ static int read_location(const struct reading *reading, Dwarf_Op *ops, size_t co
 	return read_simple(reading, ops, count, &reading->located->kind, &reading->located->fetch);
 }
 
-int locate(const struct locate_place *place, Dwarf_Die *variable, struct located *located,
+int locate(const struct locate_frame *location, Dwarf_Die *variable, struct located *located,
 		struct resolve_error *error)
 {
 	const char *name = dwarf_diename(variable);
 	Dwarf_Attribute attribute;
-	struct reading reading = {.place = place,
+	struct location_reader reading = {.location = location,
 			.attribute = &attribute,
 			.name = name ? name : "it",
 			.located = located,
@@ -311,7 +312,8 @@ int locate(const struct locate_place *place, Dwarf_Die *variable, struct located
 		return 0;
 	*located = (struct located){.kind = LOCATED_MEMORY};
 	if (!dwarf_attr_integrate(variable, DW_AT_location, &attribute) ||
-			dwarf_getlocation_addr(&attribute, place->address, &ops, &count, 1) != 1 ||
+			dwarf_getlocation_addr(&attribute, location->address, &ops, &count, 1) !=
+					1 ||
 			!count)
 		return not_kept(&reading);
 	return read_location(&reading, ops, count);

@@ -34,7 +34,7 @@ struct located {
 };
 
 /* A place in the program, as variables see it. */
-struct locate_place {
+struct locate_frame {
 	struct debug *debug;
 	Dwarf_Die *function; /* the one of the machine there; NULL: unknown */
 	uint64_t address;
@@ -42,7 +42,7 @@ struct locate_place {
 };
 
 /* By DW_AT_location. */
-int locate(const struct locate_place *place, Dwarf_Die *variable, struct located *located,
+int locate(const struct locate_frame *location, Dwarf_Die *variable, struct located *located,
 		struct resolve_error *error);
 /* One more piece behind the others. -E2BIG. */
 int locate_piece(struct located *located, enum located_kind kind, uint64_t size,

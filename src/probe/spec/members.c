@@ -16,7 +16,7 @@
 
 struct collecting {
 	struct value *values;
-	size_t room, count;
+	size_t capacity, count;
 	bool left_out;
 };
 
@@ -91,7 +91,7 @@ static bool add_parts(struct collecting *all, struct item *item)
 		struct resolve_error ignored;
 		struct item part = *item;
 
-		if (all->count == all->room)
+		if (all->count == all->capacity)
 			return false;
 		all->values[all->count] = (struct value){.type = 0};
 		fetch_name(all->values[all->count].name, i ? "imag" : "real");
@@ -137,14 +137,14 @@ static void spec_member_add(struct collecting *all, struct item *item, Dwarf_Die
 		spec_member_add_all(all, &member, first, depth + 1);
 		return;
 	}
-	if (all->count == all->room) {
+	if (all->count == all->capacity) {
 		all->left_out = true;
 		return;
 	}
 	all->values[all->count] = (struct value){.type = 0};
 	spec_member_set_name(all, first, name);
 	done = spec_member_is_structure(&member) && depth < DEPTH_MAX &&
-			all->count + 1 < all->room && add_structure(all, &member, depth);
+			all->count + 1 < all->capacity && add_structure(all, &member, depth);
 	if (!done && !add_single(all, &member))
 		all->left_out = true;
 }
@@ -166,16 +166,16 @@ static void spec_member_add_all(
 	} while (++count < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 }
 
-int item_values(struct item *item, struct value *values, size_t room, size_t *count, bool *left_out,
-		struct resolve_error *error)
+int item_values(struct item *item, struct value *values, size_t capacity, size_t *count,
+		bool *left_out, struct resolve_error *error)
 {
-	struct collecting all = {.values = values, .room = room};
+	struct collecting all = {.values = values, .capacity = capacity};
 
 	*left_out = false;
 	*count = 1;
 	values[0] = (struct value){.type = 0};
 	item_complete(item);
-	if (room > 1 && spec_member_is_structure(item) && add_structure(&all, item, 0)) {
+	if (capacity > 1 && spec_member_is_structure(item) && add_structure(&all, item, 0)) {
 		*count = all.count;
 		*left_out = all.left_out;
 		return 0;

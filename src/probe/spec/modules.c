@@ -18,14 +18,14 @@
 #define MODULES_MAX 4096
 #define SYMBOLS_MAX (1u << 22)
 
-int resolve_fail(struct resolve_error *error, int result, const char *mend, const char *format, ...)
+int resolve_fail(struct resolve_error *error, int result, const char *hint, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
-	snprintf(error->mend, sizeof(error->mend), "%s", mend);
+	snprintf(error->hint, sizeof(error->hint), "%s", hint);
 	error->permission = result == -EACCES || result == -EPERM;
 	return result;
 }
@@ -232,16 +232,16 @@ static struct resolve_module *spec_module_add(struct resolve *resolve, const cha
 	struct resolve_module *module;
 	const char *slash;
 
-	if (resolve->nr_modules >= resolve->room) {
-		size_t room = resolve->room ? 2 * resolve->room : 64;
-		void *more = room <= MODULES_MAX
-				? reallocarray(resolve->modules, room, sizeof(*module))
+	if (resolve->nr_modules >= resolve->capacity) {
+		size_t capacity = resolve->capacity ? 2 * resolve->capacity : 64;
+		void *more = capacity <= MODULES_MAX
+				? reallocarray(resolve->modules, capacity, sizeof(*module))
 				: NULL;
 
 		if (!more)
 			return NULL;
 		resolve->modules = more;
-		resolve->room = room;
+		resolve->capacity = capacity;
 	}
 	module = &resolve->modules[resolve->nr_modules];
 	*module = (struct resolve_module){.fd = fd, .path = strdup(path)};
@@ -308,14 +308,14 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 	return module->executable ? module_code(module, error) : 0;
 }
 
-struct mapping {
+struct module_mapping {
 	uint64_t begin, end, offset, inode;
 	bool is_code;
 	char *path; /* in the line; empty: of no file */
 	uint64_t head;
 };
 
-static bool spec_module_parse_mapping(char *line, struct mapping *mapping)
+static bool spec_module_parse_mapping(char *line, struct module_mapping *mapping)
 {
 	char flags[5];
 	int path = 0;
@@ -333,7 +333,7 @@ static bool spec_module_parse_mapping(char *line, struct mapping *mapping)
 }
 
 /* Not of what we have brought there ourselves. */
-static bool spec_module_is_own_mapping(const struct mapping *mapping, uint64_t program)
+static bool spec_module_is_own_mapping(const struct module_mapping *mapping, uint64_t program)
 {
 	const char *slash = strrchr(mapping->path, '/');
 
@@ -353,7 +353,8 @@ static int open_checked(const char *path, uint64_t inode, struct stat *status)
 }
 
 /* Its file, also when another one has its name or none has. */
-static int spec_module_open_mapped(pid_t pid, const struct mapping *mapping, struct stat *status)
+static int spec_module_open_mapped(
+		pid_t pid, const struct module_mapping *mapping, struct stat *status)
 {
 	char *path;
 	int fd = -1;
@@ -377,7 +378,8 @@ static int spec_module_open_mapped(pid_t pid, const struct mapping *mapping, str
 }
 
 /* A path from here to the mapped file, for the kernel, which opens it here; NULL: use its own path, or there is none. */
-static char *path_from_here(pid_t pid, const struct mapping *mapping, const struct stat *status)
+static char *path_from_here(
+		pid_t pid, const struct module_mapping *mapping, const struct stat *status)
 {
 	char *path = NULL;
 
@@ -410,8 +412,8 @@ static struct resolve_module *spec_module_find_known(
 }
 
 /* Code may be mapped in several pieces, and only the first one says where the file is. */
-static int spec_module_add_mapping(
-		struct resolve *resolve, pid_t pid, struct mapping *mapping, uint64_t program)
+static int spec_module_add_mapping(struct resolve *resolve, pid_t pid,
+		struct module_mapping *mapping, uint64_t program)
 {
 	static const char deleted[] = " (deleted)";
 	size_t length = strlen(mapping->path);
@@ -449,7 +451,7 @@ static int spec_module_add_mapping(
 }
 
 /* A file whose mappings follow one another, from its first page on. */
-struct run {
+struct mapping_run {
 	char *path;
 	uint64_t begin, head_end, end, inode;
 };
@@ -458,20 +460,21 @@ struct run {
  * Programs that move their code to other pages, such as huge ones, keep its address, but the mapping has no file. The mapping before it
  * identifies the file.
  */
-static bool spec_module_is_moved_code(const struct run *run, const struct mapping *mapping)
+static bool spec_module_is_moved_code(
+		const struct mapping_run *run, const struct module_mapping *mapping)
 {
 	return run->path && mapping->is_code && mapping->begin == run->end &&
 			(!*mapping->path || !strncmp(mapping->path, "/anon_hugepage", 14));
 }
 
-static int add_any(struct resolve *resolve, pid_t pid, struct mapping *mapping, struct run *run,
-		uint64_t program)
+static int add_any(struct resolve *resolve, pid_t pid, struct module_mapping *mapping,
+		struct mapping_run *run, uint64_t program)
 {
 	struct resolve_module *module =
 			run->path ? spec_module_find_known(resolve, run->path) : NULL;
 
 	if (spec_module_is_moved_code(run, mapping) && (!module || module->head)) {
-		struct mapping moved = {.begin = run->begin,
+		struct module_mapping moved = {.begin = run->begin,
 				.end = run->head_end,
 				.inode = run->inode,
 				.path = run->path,
@@ -491,7 +494,7 @@ static int add_any(struct resolve *resolve, pid_t pid, struct mapping *mapping, 
 		return 0;
 	if (!mapping->offset && !mapping->is_code) {
 		free(run->path);
-		*run = (struct run){.path = strdup(mapping->path),
+		*run = (struct mapping_run){.path = strdup(mapping->path),
 				.begin = mapping->begin,
 				.head_end = mapping->end,
 				.end = mapping->end,
@@ -508,8 +511,8 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 {
 	char path[64], *line = NULL;
 	struct stat program = {.st_ino = 0};
-	struct run run = {.path = NULL};
-	size_t room = 0;
+	struct mapping_run run = {.path = NULL};
+	size_t capacity = 0;
 	FILE *maps;
 	int ret = 0;
 
@@ -526,10 +529,10 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 		return resolve_fail(error, -errno, "run as its user, or as root",
 				"cannot inspect process %ld: %s", (long)pid, strerror(errno));
 	while (!ret) {
-		struct mapping mapping;
+		struct module_mapping mapping;
 
 		errno = 0;
-		if (getline(&line, &room, maps) <= 0) {
+		if (getline(&line, &capacity, maps) <= 0) {
 			ret = feof(maps) ? 0 : -errno;
 			break;
 		}

@@ -21,26 +21,26 @@
 
 #define FORMER_MAX 16
 
-int places_add(struct places *places, const struct place *place)
+int locations_add(struct locations *locations, const struct spec_location *location)
 {
 	/* One place may have several names. */
-	for (size_t i = places->count; i-- > 0 && places->count - i < 64;) {
-		if (places->items[i].module == place->module &&
-				places->items[i].address == place->address)
+	for (size_t i = locations->count; i-- > 0 && locations->count - i < 64;) {
+		if (locations->items[i].module == location->module &&
+				locations->items[i].address == location->address)
 			return 0;
 	}
-	if (places->count == RESOLVE_PLACES_MAX)
+	if (locations->count == RESOLVE_LOCATIONS_MAX)
 		return -E2BIG;
-	if (places->count == places->room) {
-		size_t room = places->room ? 2 * places->room : 64;
-		void *more = reallocarray(places->items, room, sizeof(*place));
+	if (locations->count == locations->capacity) {
+		size_t capacity = locations->capacity ? 2 * locations->capacity : 64;
+		void *more = reallocarray(locations->items, capacity, sizeof(*location));
 
 		if (!more)
 			return -ENOMEM;
-		places->items = more;
-		places->room = room;
+		locations->items = more;
+		locations->capacity = capacity;
 	}
-	places->items[places->count++] = *place;
+	locations->items[locations->count++] = *location;
 	return 0;
 }
 
@@ -176,22 +176,22 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 }
 
 /* Drop functions of old symbol versions, unless there are no others. */
-static void spec_name_drop_old_versions(struct places *places, size_t before,
+static void spec_name_drop_old_versions(struct locations *locations, size_t before,
 		const struct code_function *const *former, size_t count)
 {
 	size_t kept = before;
 
-	if (!count || places->count - before == count)
+	if (!count || locations->count - before == count)
 		return;
-	for (size_t i = before; i < places->count; i++) {
+	for (size_t i = before; i < locations->count; i++) {
 		bool is = false;
 
 		for (size_t j = 0; j < count && !is; j++)
-			is = former[j] == places->items[i].function;
+			is = former[j] == locations->items[i].function;
 		if (!is)
-			places->items[kept++] = places->items[i];
+			locations->items[kept++] = locations->items[i];
 	}
-	places->count = kept;
+	locations->count = kept;
 }
 
 /* One pass over the functions of a module. */
@@ -200,7 +200,7 @@ struct pass {
 	const struct spec *spec;
 	char *wanted; /* the name of `spec`, rewritten by written_plainly() */
 	enum match match;
-	struct places *places;
+	struct locations *locations;
 	const struct code_function *former[FORMER_MAX];
 	size_t nr_former;
 };
@@ -220,8 +220,8 @@ static const char *matching_name(struct pass *pass, const struct code_function *
 				(pass->match == MATCH_NAME &&
 						matches_version(pass->module, spec, function, i)))
 			found = name;
-		if (piece && !pass->places->piece.name)
-			pass->places->piece = (struct place){.module = pass->module,
+		if (piece && !pass->locations->piece.name)
+			pass->locations->piece = (struct spec_location){.module = pass->module,
 					.function = function,
 					.address = function->address,
 					.name = name};
@@ -241,11 +241,11 @@ static bool *functions_found_before(
 {
 	bool *found = calloc(nr_functions + 1, sizeof(*found));
 
-	for (size_t i = 0; found && i < pass->places->count; i++) {
-		const struct place *place = &pass->places->items[i];
+	for (size_t i = 0; found && i < pass->locations->count; i++) {
+		const struct spec_location *location = &pass->locations->items[i];
 
-		if (place->module == pass->module && place->function)
-			found[place->function - functions] = true;
+		if (location->module == pass->module && location->function)
+			found[location->function - functions] = true;
 	}
 	return found;
 }
@@ -258,29 +258,29 @@ static int run_pass(struct pass *pass)
 	int ret = found ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && !ret; i++) {
-		struct place place = {.module = pass->module,
+		struct spec_location location = {.module = pass->module,
 				.function = &functions[i],
 				.address = functions[i].address,
 				.entry = true};
 
 		if (!found[i])
-			place.name = matching_name(pass, &functions[i]);
-		if (place.name)
-			ret = places_add(pass->places, &place);
+			location.name = matching_name(pass, &functions[i]);
+		if (location.name)
+			ret = locations_add(pass->locations, &location);
 	}
 	free(found);
 	return ret;
 }
 
 static int spec_name_find(struct resolve_module *module, const struct spec *spec, enum match match,
-		struct places *places)
+		struct locations *locations)
 {
 	struct pass pass = {.module = module,
 			.spec = spec,
 			.wanted = strdup(spec->name),
 			.match = match,
-			.places = places};
-	size_t before = places->count;
+			.locations = locations};
+	size_t before = locations->count;
 	int ret = -ENOMEM;
 
 	if (pass.wanted) {
@@ -288,22 +288,22 @@ static int spec_name_find(struct resolve_module *module, const struct spec *spec
 		ret = run_pass(&pass);
 	}
 	free(pass.wanted);
-	spec_name_drop_old_versions(places, before, pass.former, pass.nr_former);
+	spec_name_drop_old_versions(locations, before, pass.former, pass.nr_former);
 	return ret;
 }
 
-int names_find(struct resolve_module *module, const struct spec *spec, struct places *places)
+int names_find(struct resolve_module *module, const struct spec *spec, struct locations *locations)
 {
-	size_t before = places->count;
+	size_t before = locations->count;
 	bool all = !strcmp(spec->name, "*");
-	int ret = spec_name_find(module, spec, MATCH_NAME, places);
+	int ret = spec_name_find(module, spec, MATCH_NAME, locations);
 
 	/* With an offset, do not select copies: their code differs. */
-	if (!ret && !all && (!spec->number || places->count == before))
-		ret = spec_name_find(module, spec, MATCH_COPY, places);
-	if (!ret && (places->count == before || spec->glob) && !all)
-		ret = spec_name_find(module, spec, MATCH_READABLE, places);
-	if (!ret && places->count == before && !spec->glob)
-		ret = spec_name_find(module, spec, MATCH_END, places);
+	if (!ret && !all && (!spec->number || locations->count == before))
+		ret = spec_name_find(module, spec, MATCH_COPY, locations);
+	if (!ret && (locations->count == before || spec->glob) && !all)
+		ret = spec_name_find(module, spec, MATCH_READABLE, locations);
+	if (!ret && locations->count == before && !spec->glob)
+		ret = spec_name_find(module, spec, MATCH_END, locations);
 	return ret;
 }

@@ -51,23 +51,23 @@ bool resolve_is_several(const char *text)
 	return !strcmp(text, RESOLVE_PARAMETERS) || !strcmp(text, RESOLVE_VARIABLES);
 }
 
-int variable_names(const struct place *place, const char *text, struct variable_names *names,
-		struct resolve_error *error)
+int variable_names(const struct spec_location *location, const char *text,
+		struct variable_names *names, struct resolve_error *error)
 {
-	struct debug *debug = module_debug(place->module);
+	struct debug *debug = module_debug(location->module);
 	bool all = !strcmp(text, RESOLVE_VARIABLES), done = false;
 	Dwarf_Die *scopes = NULL;
-	int count = debug ? debug_scopes(debug, place->address, place->entry, &scopes) : -1;
+	int count = debug ? debug_scopes(debug, location->address, location->entry, &scopes) : -1;
 
 	*names = (struct variable_names){.count = 0};
 	if (count <= 0) {
-		int ret = debug_failed(place->module, error);
+		int ret = debug_failed(location->module, error);
 
 		return ret ? ret
 			   : resolve_fail(error, -ENODATA,
 					     "compile it with -g or install its package of debug symbols",
 					     "there is no debug information for that code of %s, so `%s` are unknown",
-					     place->module->name, text);
+					     location->module->name, text);
 	}
 	for (int i = 0; i < count && !done; i++) {
 		done = spec_parameters_is_function(&scopes[i]);

@@ -39,12 +39,12 @@ struct resolve_module {
 
 struct resolve {
 	struct resolve_module *modules;
-	size_t nr_modules, room;
+	size_t nr_modules, capacity;
 	int memory; /* of the process; -1: there is none that can be read */
 };
 
 /* One place that was found. */
-struct place {
+struct spec_location {
 	struct resolve_module *module;
 	const struct code_function *function; /* NULL: nobody knows one there */
 	uint64_t address;
@@ -56,16 +56,17 @@ struct place {
 	uint64_t semaphore;
 };
 
-struct places {
-	struct place *items;
-	size_t count, room;
-	char *told; /* a sentence about the locations; NULL: none */
-	struct place piece; /* the first piece that was found (foo.part.0), which is not probed; no name: none was found */
+struct locations {
+	struct spec_location *items;
+	size_t count, capacity;
+	char *note; /* a sentence about the locations; NULL: none */
+	struct spec_location
+			piece; /* the first piece that was found (foo.part.0), which is not probed; no name: none was found */
 	bool one_name; /* all have one name: copies, or functions of several files */
 };
 
 /* Returns `result`. */
-int resolve_fail(struct resolve_error *error, int result, const char *mend, const char *format, ...)
+int resolve_fail(struct resolve_error *error, int result, const char *hint, const char *format, ...)
 		__attribute__((format(printf, 4, 5)));
 
 /* ---- modules.c ---- */
@@ -95,8 +96,8 @@ char *choose_text(const struct resolve_module *module, const struct code_functio
 
 struct spec;
 /* Add the functions of the module that the probe spec names. */
-int names_find(struct resolve_module *module, const struct spec *spec, struct places *places);
-int places_add(struct places *places, const struct place *place);
+int names_find(struct resolve_module *module, const struct spec *spec, struct locations *locations);
+int locations_add(struct locations *locations, const struct spec_location *location);
 
 /* ---- apart.c ---- */
 
@@ -105,7 +106,7 @@ int places_add(struct places *places, const struct place *place);
 struct apart {
 	struct apart_name *names;
 	uint32_t *table; /* of their numbers, from 1 on, by a hash; 0: empty */
-	size_t count, room;
+	size_t count, capacity;
 };
 /* For at most so many; false: out of memory. */
 bool apart_begin(struct apart *apart, size_t most);
@@ -121,9 +122,9 @@ int module_markers(struct resolve_module *module,
 
 /* ---- places.c ---- */
 
-int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct places *places,
-		struct resolve_error *error);
+int locations_find(struct resolve *resolve, const struct resolve_request *request,
+		struct locations *locations, struct resolve_error *error);
 /* Writes the hint with the option that probes this piece, and returns `text`. */
-const char *piece_hint(const struct place *piece, char *text, size_t size);
+const char *piece_hint(const struct spec_location *piece, char *text, size_t size);
 
 #endif /* PROBE_RESOLVE_PARTS_H */

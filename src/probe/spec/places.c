@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct finding {
+struct location_search {
 	struct resolve *resolve;
 	const struct spec *spec;
-	struct places *places;
+	struct locations *locations;
 	struct resolve_error *error;
 	/* What is looked at just now. */
 	struct resolve_module *module;
@@ -44,16 +44,16 @@ static bool is_loader(const struct resolve_module *module)
 
 /* ---- each module that is meant ---- */
 
-typedef int look_fn(struct finding *finding);
+typedef int spec_search_fn(struct location_search *finding);
 
-static int spec_location_search_module(
-		struct finding *finding, struct resolve_module *module, look_fn *look)
+static int spec_location_search_module(struct location_search *finding,
+		struct resolve_module *module, spec_search_fn *search)
 {
 	/* A library that cannot be read is no reason to fail, if there are others. */
 	if (module->refused || module_code(module, finding->error))
 		return 0;
 	finding->module = module;
-	return look(finding);
+	return search(finding);
 }
 
 /* "libc" of libc.so.6: what module_is() takes. */
@@ -83,7 +83,7 @@ static void list_libraries(const struct resolve *resolve, char *text, size_t siz
 }
 
 /* Those that the LIB: names. */
-static int look_in_library(struct finding *finding, look_fn *look)
+static int spec_location_search_library(struct location_search *finding, spec_search_fn *search)
 {
 	const char *library = finding->spec->library;
 	struct nearest nearest;
@@ -101,7 +101,7 @@ static int look_in_library(struct finding *finding, look_fn *look)
 		if (!module_is(module, library))
 			continue;
 		found = true;
-		ret = spec_location_search_module(finding, module, look);
+		ret = spec_location_search_module(finding, module, search);
 	}
 	if (found || ret)
 		return ret;
@@ -112,7 +112,7 @@ static int look_in_library(struct finding *finding, look_fn *look)
 }
 
 /* The program; then all libraries, and it must be in one only. */
-static int spec_location_search_all_modules(struct finding *finding, look_fn *look)
+static int spec_location_search_all_modules(struct location_search *finding, spec_search_fn *search)
 {
 	const struct resolve_module *found = NULL;
 	int ret = 0;
@@ -120,19 +120,19 @@ static int spec_location_search_all_modules(struct finding *finding, look_fn *lo
 	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
 		if (finding->resolve->modules[i].executable)
 			ret = spec_location_search_module(
-					finding, &finding->resolve->modules[i], look);
+					finding, &finding->resolve->modules[i], search);
 	}
-	if (ret || finding->places->count || finding->spec->glob)
+	if (ret || finding->locations->count || finding->spec->glob)
 		return ret;
 	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
-		size_t before = finding->places->count;
+		size_t before = finding->locations->count;
 
 		/* The loader has a small malloc of its own, which is not meant. */
 		if (module->executable || is_loader(module))
 			continue;
-		ret = spec_location_search_module(finding, module, look);
-		if (ret || finding->places->count == before)
+		ret = spec_location_search_module(finding, module, search);
+		if (ret || finding->locations->count == before)
 			continue;
 		if (found)
 			return resolve_fail(finding->error, -EEXIST,
@@ -144,21 +144,21 @@ static int spec_location_search_all_modules(struct finding *finding, look_fn *lo
 	return ret;
 }
 
-static int spec_location_search_whole(struct finding *finding, look_fn *each)
+static int spec_location_search_whole(struct location_search *finding, spec_search_fn *each)
 {
-	return finding->spec->library ? look_in_library(finding, each)
+	return finding->spec->library ? spec_location_search_library(finding, each)
 				      : spec_location_search_all_modules(finding, each);
 }
 
 /* ---- symbols ---- */
 
-static int spec_location_find_names(struct finding *finding)
+static int spec_location_find_names(struct location_search *finding)
 {
-	int ret = names_find(finding->module, finding->spec, finding->places);
+	int ret = names_find(finding->module, finding->spec, finding->locations);
 
 	if (ret == -E2BIG)
 		return resolve_fail(finding->error, ret, "name fewer of them",
-				"more than %d functions are meant", RESOLVE_PLACES_MAX);
+				"more than %d functions are meant", RESOLVE_LOCATIONS_MAX);
 	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
 }
 
@@ -183,7 +183,7 @@ static const struct resolve_module *program_module(const struct resolve *resolve
 	return NULL;
 }
 
-static int no_functions(struct finding *finding)
+static int no_functions(struct location_search *finding)
 {
 	const struct spec *spec = finding->spec;
 
@@ -197,7 +197,7 @@ static int no_functions(struct finding *finding)
 }
 
 /* A function of the library that the glob matches. Its code is read for that. */
-static bool has_match(struct finding *finding, struct resolve_module *module)
+static bool has_match(struct location_search *finding, struct resolve_module *module)
 {
 	const struct code_function *functions;
 	struct resolve_error ignored;
@@ -217,7 +217,7 @@ static bool has_match(struct finding *finding, struct resolve_module *module)
 }
 
 /* What the libraries have of a name without LIBRARY: that the program does not have. */
-static bool hint_at_libraries(struct finding *finding, char *hint, size_t size)
+static bool hint_at_libraries(struct location_search *finding, char *hint, size_t size)
 {
 	const char *name = finding->spec->name;
 	struct nearest nearest;
@@ -239,7 +239,7 @@ static bool hint_at_libraries(struct finding *finding, char *hint, size_t size)
 	return nearest_text(&nearest, "", hint, size);
 }
 
-const char *piece_hint(const struct place *piece, char *text, size_t size)
+const char *piece_hint(const struct spec_location *piece, char *text, size_t size)
 {
 	bool executable = piece->module->executable;
 
@@ -250,14 +250,14 @@ const char *piece_hint(const struct place *piece, char *text, size_t size)
 
 /* Whether the probe spec names this module: the libraries of its LIB:, or the program without LIB:. */
 static bool spec_location_module_is_selected(
-		const struct finding *finding, const struct resolve_module *module)
+		const struct location_search *finding, const struct resolve_module *module)
 {
 	return finding->spec->library ? module_is(module, finding->spec->library)
 				      : module->executable;
 }
 
 /* Report the error of a module that the probe spec names and that cannot be read. */
-static int fail_refused(struct finding *finding)
+static int fail_refused(struct location_search *finding)
 {
 	int ret = 0;
 
@@ -271,7 +271,7 @@ static int fail_refused(struct finding *finding)
 }
 
 /* A file that may have the function could not be read, because a call failed. */
-static int fail_unread(struct finding *finding)
+static int fail_unread(struct location_search *finding)
 {
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		const struct resolve_module *module = &finding->resolve->modules[i];
@@ -284,7 +284,7 @@ static int fail_unread(struct finding *finding)
 	return 0;
 }
 
-static int no_symbol(struct finding *finding)
+static int no_symbol(struct location_search *finding)
 {
 	const struct spec *spec = finding->spec;
 	const struct code_function *functions;
@@ -295,12 +295,12 @@ static int no_symbol(struct finding *finding)
 
 	if (ret)
 		return ret;
-	if (finding->places->piece.name)
+	if (finding->locations->piece.name)
 		return resolve_fail(finding->error, -ENOENT,
-				piece_hint(&finding->places->piece, hint, sizeof(hint)),
+				piece_hint(&finding->locations->piece, hint, sizeof(hint)),
 				"%s has only a piece of `%.128s`, `%.128s`: the beginning is inlined in callers",
-				finding->places->piece.module->name, spec->name,
-				finding->places->piece.name);
+				finding->locations->piece.module->name, spec->name,
+				finding->locations->piece.name);
 	nearest_begin(&nearest, spec->name);
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
@@ -325,50 +325,53 @@ static int no_symbol(struct finding *finding)
 }
 
 /* Some way behind the begin of one function. */
-static int add_offset(struct finding *finding)
+static int add_offset(struct location_search *finding)
 {
-	struct place *place = &finding->places->items[0];
+	struct spec_location *location = &finding->locations->items[0];
 
 	if (!finding->spec->number)
 		return 0;
-	if (finding->places->count > 1)
+	if (finding->locations->count > 1)
 		return resolve_fail(finding->error, -EINVAL,
 				"`side probe list` has their addresses; write the address",
-				"there are %zu functions `%.128s`", finding->places->count,
+				"there are %zu functions `%.128s`", finding->locations->count,
 				finding->spec->name);
-	if (finding->spec->number >= place->function->size)
+	if (finding->spec->number >= location->function->size)
 		return resolve_fail(finding->error, -ERANGE, "",
 				"`%.128s` has only 0x%" PRIx64 " bytes", finding->spec->name,
-				place->function->size);
-	place->address += finding->spec->number;
-	place->entry = false;
+				location->function->size);
+	location->address += finding->spec->number;
+	location->entry = false;
 	return 0;
 }
 
 /* ---- functions that choose others ---- */
 
-static int no_choice(struct finding *finding, const struct place *place, bool outside)
+static int no_choice(
+		struct location_search *finding, const struct spec_location *location, bool outside)
 {
 	return resolve_fail(finding->error, -ENOTSUP,
 			outside ? "use a probe of the kernel's, or of the function that calls it"
 				: "`side probe list` shows those that it may choose from, and they can be named by their addresses",
 			outside ? "`%.128s` of %s leads to a function of the kernel's in this process (vDSO), which is in no file"
 				: "`%.128s` of %s only chooses a function for this processor when the program is loaded, and its code does not list them",
-			place->name, place->module->name);
+			location->name, location->module->name);
 }
 
-static bool spec_location_contains(const struct places *places, const struct place *wanted)
+static bool spec_location_contains(
+		const struct locations *locations, const struct spec_location *wanted)
 {
-	for (size_t i = 0; i < places->count; i++) {
-		if (places->items[i].module == wanted->module &&
-				places->items[i].address == wanted->address)
+	for (size_t i = 0; i < locations->count; i++) {
+		if (locations->items[i].module == wanted->module &&
+				locations->items[i].address == wanted->address)
 			return true;
 	}
 	return false;
 }
 
 /* What it chooses takes its place, by its own name if it has one. */
-static int add_chosen(struct finding *finding, const struct place *chooser, struct places *places)
+static int add_chosen(struct location_search *finding, const struct spec_location *chooser,
+		struct locations *locations)
 {
 	struct resolve_choices choices;
 	int ret = 0;
@@ -377,25 +380,25 @@ static int add_chosen(struct finding *finding, const struct place *chooser, stru
 	if ((!choices.count || choices.outside) && !finding->spec->glob)
 		return no_choice(finding, chooser, choices.outside);
 	for (size_t i = 0; i < choices.count && !ret && !choices.outside; i++) {
-		struct place place = *chooser;
+		struct spec_location location = *chooser;
 
-		place.address = choices.addresses[i];
-		place.function = code_function_at(place.module->code, place.address);
-		if (place.function && place.function->nr_names)
-			place.name = code_name(place.module->code, place.function, 0);
-		if (!spec_location_contains(places, &place))
-			ret = places_add(places, &place);
+		location.address = choices.addresses[i];
+		location.function = code_function_at(location.module->code, location.address);
+		if (location.function && location.function->nr_names)
+			location.name = code_name(location.module->code, location.function, 0);
+		if (!spec_location_contains(locations, &location))
+			ret = locations_add(locations, &location);
 	}
-	if (!finding->spec->glob && !places->told && !ret)
-		places->told = choose_text(
+	if (!finding->spec->glob && !locations->note && !ret)
+		locations->note = choose_text(
 				chooser->module, chooser->function, chooser->name, &choices);
 	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
 }
 
 /* Functions that only choose another one for this processor, when the program is loaded, are never meant themselves. */
-static int follow_choosers(struct finding *finding)
+static int follow_choosers(struct location_search *finding)
 {
-	struct places *places = finding->places, old = *places;
+	struct locations *locations = finding->locations, old = *locations;
 	size_t i = 0;
 	int ret = 0;
 
@@ -403,14 +406,14 @@ static int follow_choosers(struct finding *finding)
 		i++;
 	if (i == old.count)
 		return 0;
-	*places = (struct places){.piece = old.piece, .one_name = old.one_name};
+	*locations = (struct locations){.piece = old.piece, .one_name = old.one_name};
 	for (i = 0; i < old.count && !ret; i++) {
 		if (!old.items[i].function || !old.items[i].function->chooses)
-			ret = places_add(places, &old.items[i]);
+			ret = locations_add(locations, &old.items[i]);
 	}
 	for (i = 0; i < old.count && !ret; i++) {
 		if (old.items[i].function && old.items[i].function->chooses)
-			ret = add_chosen(finding, &old.items[i], places);
+			ret = add_chosen(finding, &old.items[i], locations);
 	}
 	free(old.items);
 	return ret;
@@ -418,34 +421,35 @@ static int follow_choosers(struct finding *finding)
 
 /* ---- addresses ---- */
 
-static int add_address(struct finding *finding, struct resolve_module *module, uint64_t address)
+static int add_address(
+		struct location_search *finding, struct resolve_module *module, uint64_t address)
 {
-	struct place place = {.module = module, .address = address, .name = ""};
+	struct spec_location location = {.module = module, .address = address, .name = ""};
 
-	place.function = code_function_at(module->code, address);
-	if (place.function && place.function->nr_names)
-		place.name = code_name(module->code, place.function, 0);
-	place.entry = place.function && place.function->address == address;
-	return places_add(finding->places, &place)
+	location.function = code_function_at(module->code, address);
+	if (location.function && location.function->nr_names)
+		location.name = code_name(module->code, location.function, 0);
+	location.entry = location.function && location.function->address == address;
+	return locations_add(finding->locations, &location)
 			? resolve_fail(finding->error, -ENOMEM, "", "out of memory")
 			: 0;
 }
 
 /* Of the file that the LIB: names. */
-static int find_file_address(struct finding *finding)
+static int find_file_address(struct location_search *finding)
 {
 	return add_address(finding, finding->module, finding->spec->number);
 }
 
 /* As the process has it, if it is running; else as its file has it. */
-static int find_address(struct finding *finding)
+static int find_address(struct location_search *finding)
 {
 	uint64_t address = finding->spec->number;
 	int ret;
 
 	if (finding->spec->library) {
 		ret = spec_location_search_whole(finding, find_file_address);
-		return ret || finding->places->count ? ret : fail_refused(finding);
+		return ret || finding->locations->count ? ret : fail_refused(finding);
 	}
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
@@ -471,19 +475,19 @@ static int find_address(struct finding *finding)
 
 static int spec_location_add_address(void *user, uint64_t address)
 {
-	struct finding *finding = user;
-	struct places *places = finding->places;
-	size_t before = places->count;
+	struct location_search *finding = user;
+	struct locations *locations = finding->locations;
+	size_t before = locations->count;
 	int ret = add_address(finding, finding->module, address);
 
-	if (!ret && places->count > before) {
-		places->items[before].entry = false;
-		places->items[before].inlined = true;
+	if (!ret && locations->count > before) {
+		locations->items[before].entry = false;
+		locations->items[before].inlined = true;
 	}
 	return ret;
 }
 
-static int find_pieces(struct finding *finding)
+static int find_pieces(struct location_search *finding)
 {
 	struct debug *debug = module_debug(finding->module);
 
@@ -491,17 +495,17 @@ static int find_pieces(struct finding *finding)
 		     : debug_failed(finding->module, finding->error);
 }
 
-static int find_symbol(struct finding *finding)
+static int find_symbol(struct location_search *finding)
 {
 	int ret = spec_location_search_whole(finding, spec_location_find_names);
 
-	finding->places->one_name = !finding->spec->glob;
-	if (!ret && !finding->places->count && !finding->spec->glob && !finding->spec->number) {
+	finding->locations->one_name = !finding->spec->glob;
+	if (!ret && !finding->locations->count && !finding->spec->glob && !finding->spec->number) {
 		ret = spec_location_search_whole(finding, find_pieces);
-		if (ret || finding->places->count)
+		if (ret || finding->locations->count)
 			return ret;
 	}
-	if (!ret && !finding->places->count)
+	if (!ret && !finding->locations->count)
 		ret = no_symbol(finding);
 	if (!ret)
 		ret = follow_choosers(finding);
@@ -513,24 +517,25 @@ static int find_symbol(struct finding *finding)
 /* The first statement of the line in each function. */
 static int add_statement(void *user, uint64_t address)
 {
-	struct finding *finding = user;
+	struct location_search *finding = user;
 	const struct code_function *function = code_function_at(finding->module->code, address);
 
-	for (size_t i = 0; i < finding->places->count; i++) {
-		struct place *place = &finding->places->items[i];
+	for (size_t i = 0; i < finding->locations->count; i++) {
+		struct spec_location *location = &finding->locations->items[i];
 
-		if (place->module != finding->module || !function || place->function != function)
+		if (location->module != finding->module || !function ||
+				location->function != function)
 			continue;
-		if (address < place->address) {
-			place->address = address;
-			place->entry = function->address == address;
+		if (address < location->address) {
+			location->address = address;
+			location->entry = function->address == address;
 		}
 		return 0;
 	}
 	return add_address(finding, finding->module, address);
 }
 
-static int find_statements(struct finding *finding)
+static int find_statements(struct location_search *finding)
 {
 	struct debug *debug = module_debug(finding->module);
 
@@ -541,14 +546,14 @@ static int find_statements(struct finding *finding)
 			finding, &finding->nearest);
 }
 
-static int spec_location_find_line(struct finding *finding)
+static int spec_location_find_line(struct location_search *finding)
 {
 	const struct spec *spec = finding->spec;
 	const char *where = spec->library ? spec->library : program_name(finding->resolve);
 	int ret = spec_location_search_whole(finding, find_statements);
-	char mend[256];
+	char hint[256];
 
-	if (ret || finding->places->count)
+	if (ret || finding->locations->count)
 		return ret;
 	ret = fail_refused(finding);
 	if (ret)
@@ -563,89 +568,94 @@ static int spec_location_find_line(struct finding *finding)
 				"its debug information has source files by the names that the compiler got",
 				"%s has no code behind line %" PRIu64 " of a source file %.128s",
 				where, spec->number, spec->name);
-	snprintf(mend, sizeof(mend), "did you mean `%.128s:%d`?", spec->name, finding->nearest);
-	return resolve_fail(finding->error, -ENOENT, mend, "line %" PRIu64 " of %.128s has no code",
+	snprintf(hint, sizeof(hint), "did you mean `%.128s:%d`?", spec->name, finding->nearest);
+	return resolve_fail(finding->error, -ENOENT, hint, "line %" PRIu64 " of %.128s has no code",
 			spec->number, spec->name);
 }
 
 /* ---- markers ---- */
 
 struct marker_search {
-	struct finding *finding;
-	const char *said, *provider, *name;
+	struct location_search *finding;
+	const char *location_text, *provider, *name;
 	struct nearest nearest;
 };
 
 static int add_marker(void *user, const struct resolve_marker *marker)
 {
 	struct marker_search *search = user;
-	struct finding *finding = search->finding;
-	struct place *place;
+	struct location_search *finding = search->finding;
+	struct spec_location *location;
 	char full[512];
 
 	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
 	nearest_offer(&search->nearest, full);
 	/* Both may have colons and brackets of their own. */
-	if (strcmp(search->said, full) != 0 && fnmatch(search->said, full, 0) != 0 &&
+	if (strcmp(search->location_text, full) != 0 &&
+			fnmatch(search->location_text, full, 0) != 0 &&
 			(fnmatch(search->provider, marker->provider, 0) != 0 ||
 					fnmatch(search->name, marker->name, 0) != 0))
 		return 0;
 	if (add_address(finding, finding->module, marker->address))
 		return -ENOMEM;
-	place = &finding->places->items[finding->places->count - 1];
-	if (place->address == marker->address) {
-		place->entry = false;
-		place->operands = marker->arguments;
-		place->semaphore = marker->semaphore;
+	location = &finding->locations->items[finding->locations->count - 1];
+	if (location->address == marker->address) {
+		location->entry = false;
+		location->operands = marker->arguments;
+		location->semaphore = marker->semaphore;
 	}
 	return 0;
 }
 
-static int find_markers(struct resolve *resolve, const char *said, struct places *places,
-		struct resolve_error *error)
+static int find_markers(struct resolve *resolve, const char *location_text,
+		struct locations *locations, struct resolve_error *error)
 {
-	struct finding finding = {.resolve = resolve, .places = places, .error = error};
-	const char *colon = strchr(said, ':');
-	struct marker_search search = {
-			.finding = &finding, .said = said, .name = colon ? colon + 1 : NULL};
-	char *provider = colon ? strndup(said, (size_t)(colon - said)) : NULL, mend[400];
+	struct location_search finding = {
+			.resolve = resolve, .locations = locations, .error = error};
+	const char *colon = strchr(location_text, ':');
+	struct marker_search search = {.finding = &finding,
+			.location_text = location_text,
+			.name = colon ? colon + 1 : NULL};
+	char *provider = colon ? strndup(location_text, (size_t)(colon - location_text)) : NULL,
+	     hint[400];
 	int ret = 0;
 
 	if (!provider)
 		return resolve_fail(error, -EINVAL, "write PROVIDER:NAME",
-				"`%.128s` is no name of a marker", said);
+				"`%.128s` is no name of a marker", location_text);
 	search.provider = provider;
-	nearest_begin(&search.nearest, said);
+	nearest_begin(&search.nearest, location_text);
 	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
 		finding.module = &resolve->modules[i];
 		if (!finding.module->refused && !module_code(finding.module, error))
 			ret = module_markers(finding.module, add_marker, &search);
 	}
 	free(provider);
-	for (size_t i = 0; i < resolve->nr_modules && !ret && !places->count; i++) {
+	for (size_t i = 0; i < resolve->nr_modules && !ret && !locations->count; i++) {
 		if (resolve->modules[i].unread)
 			ret = module_code(&resolve->modules[i], error);
 	}
-	if (ret || places->count)
+	if (ret || locations->count)
 		return ret;
-	if (!nearest_text(&search.nearest, "", mend, sizeof(mend)))
-		snprintf(mend, sizeof(mend), "`side probe list` shows those that there are");
-	return resolve_fail(error, -ENOENT, mend, "%s and its libraries have no marker `%.128s`",
-			program_name(resolve), said);
+	if (!nearest_text(&search.nearest, "", hint, sizeof(hint)))
+		snprintf(hint, sizeof(hint), "`side probe list` shows those that there are");
+	return resolve_fail(error, -ENOENT, hint, "%s and its libraries have no marker `%.128s`",
+			program_name(resolve), location_text);
 }
 
 /* ---- all ---- */
 
-int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct places *places,
-		struct resolve_error *error)
+int locations_find(struct resolve *resolve, const struct resolve_request *request,
+		struct locations *locations, struct resolve_error *error)
 {
-	struct finding finding = {.resolve = resolve, .places = places, .error = error};
+	struct location_search finding = {
+			.resolve = resolve, .locations = locations, .error = error};
 	struct spec spec;
 	int ret;
 
-	if (wish->kind == RESOLVE_MARKER)
-		return find_markers(resolve, wish->said, places, error);
-	ret = spec_parse(wish->said, &spec, error);
+	if (request->kind == RESOLVE_MARKER)
+		return find_markers(resolve, request->location_text, locations, error);
+	ret = spec_parse(request->location_text, &spec, error);
 	finding.spec = &spec;
 	if (!ret && spec.kind == SPEC_SYMBOL)
 		ret = find_symbol(&finding);
@@ -653,13 +663,15 @@ int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct
 		ret = find_address(&finding);
 	else if (!ret)
 		ret = spec_location_find_line(&finding);
-	if (!ret && !places->count)
-		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`", wish->said);
-	for (size_t i = 0; i < places->count && !ret && wish->kind == RESOLVE_FUNCTION; i++) {
-		if (!places->items[i].entry && !places->items[i].inlined)
+	if (!ret && !locations->count)
+		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`",
+				request->location_text);
+	for (size_t i = 0; i < locations->count && !ret && request->kind == RESOLVE_FUNCTION; i++) {
+		if (!locations->items[i].entry && !locations->items[i].inlined)
 			ret = resolve_fail(error, -EINVAL,
 					"`--probe` accepts locations inside of functions",
-					"`%.128s` is not the begin of a function", wish->said);
+					"`%.128s` is not the begin of a function",
+					request->location_text);
 	}
 	spec_free(&spec);
 	return ret;

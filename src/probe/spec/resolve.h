@@ -40,7 +40,7 @@
 #include <sys/types.h>
 
 #define RESOLVE_PROVIDER "probe" /* of events whose name says none */
-#define RESOLVE_PLACES_MAX 200000
+#define RESOLVE_LOCATIONS_MAX 200000
 #define RESOLVE_AT_EXIT "exit:"
 /* As perf has it: in the place of an argument's name, all arguments; likewise all variables that are there. */
 #define RESOLVE_PARAMETERS "$params"
@@ -51,7 +51,7 @@ struct resolve;
 /* Sentences without their full stop; an empty mend: there is nothing to do about it. */
 struct resolve_error {
 	char text[640];
-	char mend[640];
+	char hint[640];
 	bool permission;
 };
 
@@ -66,16 +66,16 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error);
 
 enum resolve_kind {
-	RESOLVE_PLACE,    /* one instruction, or several */
+	RESOLVE_LOCATION, /* one instruction, or several */
 	RESOLVE_FUNCTION, /* begins of functions, and their returns if they are wanted */
 	RESOLVE_MARKER,   /* PROVIDER:NAME of markers that the program has */
 };
 
-struct resolve_wish {
+struct resolve_request {
 	enum resolve_kind kind;
-	const char *name; /* of the event: [PROVIDER:]NAME; NULL: made of what is said */
-	const char *said; /* where */
-	bool exits;       /* an event NAME_return, with duration and return value */
+	const char *name;          /* of the event: [PROVIDER:]NAME; NULL: made of what is said */
+	const char *location_text; /* where */
+	bool exits;                /* an event NAME_return, with duration and return value */
 	bool apart; /* of several functions each is an event of its own, with its name in place of `name` */
 	/* For the kernel: watch returns even in files that handle exceptions, although an exception then ends the program. */
 	bool forced;
@@ -97,7 +97,7 @@ bool resolve_is_context(const char *text);
 enum resolve_refused {
 	RESOLVE_LEFT_OUT, /* it cannot be probed, or lacks what is wanted of it */
 	RESOLVE_NO_RETURN,
-	RESOLVE_TOLD, /* nothing was refused; the reason is a note for the user */
+	RESOLVE_NOTE, /* nothing was refused; the reason is a note for the user */
 };
 
 /* A location where the probe cannot do all that the probe spec requests. */
@@ -110,7 +110,7 @@ struct resolve_refusal {
 typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);
 
 /* All of the wish, or nothing; places that cannot be probed beside others that can are told. */
-int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
+int resolve_request(struct resolve *resolve, const struct resolve_request *request,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct resolve_error *error);
 

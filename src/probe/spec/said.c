@@ -28,7 +28,7 @@ _Static_assert(DEPTH_MAX + 12 <= PROBE_TABLE_OPS_MAX, "operations of the deepest
 #define STRING_STANDARD 256
 #define BYTES_STANDARD 16
 
-static const struct said_type {
+static const struct spec_type {
 	const char *name;
 	uint8_t type, size;
 } types[] = {
@@ -72,7 +72,7 @@ static const struct said_type {
 		{"bytes", PROBE_FIELD_BYTES, 1},
 };
 
-static const char said_mend[] =
+static const char argument_hint[] =
 		"types are u8 to u64, s8 to s64, x8 to x64 (shown in hexadecimal), int8 to int64, uint8_t to uint64_t, char, short, int, long, uint, ulong, bool, float, double, pointer, string and bytes, the last two also with a length: bytes[8]";
 
 /* Without the ending that C has for names of types. */
@@ -117,7 +117,7 @@ static bool spec_argument_parse_type(const char *text, size_t length, struct val
 
 /* ---- where ---- */
 
-struct reading {
+struct spec_argument_parser {
 	const char *at, *text;
 	struct resolve_module *module;
 	struct fetch fetch;
@@ -127,24 +127,24 @@ struct reading {
 	struct resolve_error *error;
 };
 
-static int spec_argument_set_error(struct reading *reading, const char *what)
+static int spec_argument_set_error(struct spec_argument_parser *reading, const char *what)
 {
-	static const char mend[] =
+	static const char hint[] =
 			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); `*` before one, or before parentheses, reads the pointer there";
 
 	if (reading->at == reading->text)
-		return resolve_fail(reading->error, -EINVAL, mend, "%s in the ADDR `%.64s`", what,
+		return resolve_fail(reading->error, -EINVAL, hint, "%s in the ADDR `%.64s`", what,
 				reading->text);
 	if (!*reading->at)
-		return resolve_fail(reading->error, -EINVAL, mend, "%s at the end of `%.64s`", what,
+		return resolve_fail(reading->error, -EINVAL, hint, "%s at the end of `%.64s`", what,
 				reading->text);
-	return resolve_fail(reading->error, -EINVAL, mend, "%s at `%.64s` in `%.64s`", what,
+	return resolve_fail(reading->error, -EINVAL, hint, "%s at `%.64s` in `%.64s`", what,
 			reading->at, reading->text);
 }
 
-static int spec_argument_read_sum(struct reading *reading);
+static int spec_argument_read_sum(struct spec_argument_parser *reading);
 
-static int spec_argument_read_register(struct reading *reading)
+static int spec_argument_read_register(struct spec_argument_parser *reading)
 {
 	size_t length = 1 + strspn(reading->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 	struct fetch_register which;
@@ -159,7 +159,7 @@ static int spec_argument_read_register(struct reading *reading)
 }
 
 /* Only the probe's own file is where it is said to be. Returns what stands behind the library. */
-static const char *behind_library(const struct reading *reading, char *name)
+static const char *behind_library(const struct spec_argument_parser *reading, char *name)
 {
 	char *colon = strchr(name, ':');
 
@@ -172,7 +172,7 @@ static const char *behind_library(const struct reading *reading, char *name)
 	return NULL;
 }
 
-static int spec_argument_read_symbol(struct reading *reading)
+static int spec_argument_read_symbol(struct spec_argument_parser *reading)
 {
 	size_t length = strcspn(reading->at, "+-*() ");
 	const char *symbol;
@@ -208,7 +208,7 @@ static int spec_argument_read_symbol(struct reading *reading)
 	return 0;
 }
 
-static int spec_argument_read_number(struct reading *reading, uint64_t *number)
+static int spec_argument_read_number(struct spec_argument_parser *reading, uint64_t *number)
 {
 	size_t length = strspn(reading->at, "0123456789abcdefABCDEFxX");
 
@@ -222,7 +222,7 @@ static int spec_argument_read_number(struct reading *reading, uint64_t *number)
 	return 0;
 }
 
-static int read_term(struct reading *reading)
+static int read_term(struct spec_argument_parser *reading)
 {
 	uint64_t number;
 
@@ -257,7 +257,7 @@ static int read_term(struct reading *reading)
 	return 0;
 }
 
-static int spec_argument_read_sum(struct reading *reading)
+static int spec_argument_read_sum(struct spec_argument_parser *reading)
 {
 	if (read_term(reading))
 		return -EINVAL;
@@ -279,7 +279,8 @@ static int spec_argument_read_address(const char *text, struct resolve_module *m
 		struct value *value, struct resolve_error *error)
 {
 	bool memory = value->type == PROBE_FIELD_STRING || value->type == PROBE_FIELD_BYTES;
-	struct reading reading = {.at = text, .text = text, .module = module, .error = error};
+	struct spec_argument_parser reading = {
+			.at = text, .text = text, .module = module, .error = error};
 
 	if (spec_argument_read_sum(&reading))
 		return -EINVAL;
@@ -296,7 +297,7 @@ static int spec_argument_read_address(const char *text, struct resolve_module *m
 	return 0;
 }
 
-bool said_is_value(const char *text)
+bool spec_is_value(const char *text)
 {
 	const char *first = strchr(text, ':');
 	struct value value;
@@ -306,7 +307,7 @@ bool said_is_value(const char *text)
 }
 
 /* Also with a type that there is not: of a variable's name the parts are not divided so. */
-bool said_seems_value(const char *text)
+bool spec_seems_value(const char *text)
 {
 	size_t word = strspn(text,
 			       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_[]"),
@@ -318,7 +319,7 @@ bool said_seems_value(const char *text)
 	return *text == ':' && text[1] != ':' && (name || text[1] == '%');
 }
 
-int said_value(const char *text, struct resolve_module *module, struct value *value,
+int spec_value(const char *text, struct resolve_module *module, struct value *value,
 		struct resolve_error *error)
 {
 	const char *first = strchr(text, ':'), *second = first ? strchr(first + 1, ':') : NULL;
@@ -329,7 +330,7 @@ int said_value(const char *text, struct resolve_module *module, struct value *va
 		return resolve_fail(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"`%.128s` is not of that form", text);
 	if (!spec_argument_parse_type(text, (size_t)(first - text), value))
-		return resolve_fail(error, -EINVAL, said_mend, "there is no type `%.*s`",
+		return resolve_fail(error, -EINVAL, argument_hint, "there is no type `%.*s`",
 				(int)(first - text > 64 ? 64 : first - text), text);
 	if (second == first + 1 || (size_t)(second - first) > sizeof(name))
 		return resolve_fail(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
@@ -342,7 +343,7 @@ int said_value(const char *text, struct resolve_module *module, struct value *va
 
 /* ---- contexts ---- */
 
-const char *said_at_exit(const char *text)
+const char *spec_at_exit(const char *text)
 {
 	size_t length = sizeof(RESOLVE_AT_EXIT) - 1;
 
@@ -351,10 +352,10 @@ const char *said_at_exit(const char *text)
 
 bool resolve_is_context(const char *text)
 {
-	if (said_at_exit(text))
-		text = said_at_exit(text);
+	if (spec_at_exit(text))
+		text = spec_at_exit(text);
 	return !strcmp(text, "regs") || !strncmp(text, "reg:", 4) || !strcmp(text, "backtrace") ||
-			said_is_value(text);
+			spec_is_value(text);
 }
 
 static void hex_register(struct value *value, const char *name, const struct fetch_register *which)
@@ -378,7 +379,7 @@ static size_t all_registers(struct value *values)
 	return count;
 }
 
-int said_context(const char *text, struct resolve_module *module, struct value *values,
+int spec_context(const char *text, struct resolve_module *module, struct value *values,
 		size_t *count, struct resolve_error *error)
 {
 	struct fetch_register which;
@@ -396,7 +397,7 @@ int said_context(const char *text, struct resolve_module *module, struct value *
 		return fetch_op(&values->fetch, PROBE_FETCH_BACKTRACE, 0, 0, 0);
 	}
 	if (strncmp(text, "reg:", 4) != 0)
-		return said_value(text, module, values, error);
+		return spec_value(text, module, values, error);
 	if (!fetch_register_named(text + 4, strlen(text + 4), &which))
 		return resolve_fail(error, -EINVAL,
 				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, and xmm0 to xmm15",

@@ -136,7 +136,7 @@ static int parse_symbol(const char *text, struct spec *spec, struct resolve_erro
 }
 
 /* What stands behind the LIB:, or all of it. */
-static int parse_place(const char *text, struct spec *spec, struct resolve_error *error)
+static int spec_parse_location(const char *text, struct spec *spec, struct resolve_error *error)
 {
 	const char *colon = lone_colon(text);
 
@@ -167,13 +167,13 @@ int spec_parse(const char *text, struct spec *spec, struct resolve_error *error)
 				"the specification of the location is too long");
 	colon = lone_colon(text);
 	if (!colon || spec_is_source(text, (size_t)(colon - text)))
-		return parse_place(text, spec, error);
+		return spec_parse_location(text, spec, error);
 	if (colon == text)
 		return resolve_fail(error, -EINVAL, "write LIBRARY:SYMBOL",
 				"there is no name of a library before `%.128s`", text);
 	if (spec_store_text(&spec->library, text, (size_t)(colon - text), error))
 		return -ENOMEM;
-	return parse_place(colon + 1, spec, error);
+	return spec_parse_location(colon + 1, spec, error);
 }
 
 void spec_free(struct spec *spec)

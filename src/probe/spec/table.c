@@ -35,13 +35,13 @@ struct values {
 	size_t count;
 };
 
-struct making {
-	const struct resolve_wish *wish;
+struct table_builder {
+	const struct resolve_request *request;
 	struct probe_table_writer *writer;
 	resolve_refused_fn *refused;
 	void *user;
 	struct resolve_error *error;
-	struct places places;
+	struct locations locations;
 	bool many; /* events have a field with the location */
 	bool apart;
 	bool same_result;   /* all functions return values of the same type, or none */
@@ -60,24 +60,25 @@ static int spec_table_set_no_memory(struct resolve_error *error)
 	return resolve_fail(error, -ENOMEM, "", "out of memory");
 }
 
-static void refuse_with_hint(const struct making *making, const struct place *place,
-		const char *reason, const char *hint, enum resolve_refused what)
+static void refuse_with_hint(const struct table_builder *making,
+		const struct spec_location *location, const char *reason, const char *hint,
+		enum resolve_refused what)
 {
 	const struct resolve_refusal refusal = {.what = what,
-			.module = place->module->name,
-			.function = place->name,
+			.module = location->module->name,
+			.function = location->name,
 			.reason = reason,
 			.hint = hint,
-			.address = place->address};
+			.address = location->address};
 
 	if (making->refused)
 		making->refused(making->user, &refusal);
 }
 
-static void spec_table_add_refusal(const struct making *making, const struct place *place,
-		const char *reason, enum resolve_refused what)
+static void spec_table_add_refusal(const struct table_builder *making,
+		const struct spec_location *location, const char *reason, enum resolve_refused what)
 {
-	refuse_with_hint(making, place, reason, NULL, what);
+	refuse_with_hint(making, location, reason, NULL, what);
 }
 
 /* ---- values of a place ---- */
@@ -144,7 +145,7 @@ static int add_simple(struct values *values, const char *name, enum probe_field_
 	return spec_table_add_value(values, &value, error);
 }
 
-static int spec_table_add_site(const struct making *making, struct values *values)
+static int spec_table_add_site(const struct table_builder *making, struct values *values)
 {
 	if (!making->many || making->apart)
 		return 0;
@@ -156,12 +157,13 @@ static int spec_table_add_site(const struct making *making, struct values *value
 			: 0;
 }
 
-static int spec_table_add_operands(
-		const struct making *making, const struct place *place, struct values *values)
+static int spec_table_add_operands(const struct table_builder *making,
+		const struct spec_location *location, struct values *values)
 {
 	struct value operands[OPERANDS_MAX];
 	size_t count;
-	int ret = operands_read(place->operands, place->module, operands, &count, making->error);
+	int ret = operands_read(
+			location->operands, location->module, operands, &count, making->error);
 
 	for (size_t i = 0; i < making->nr_operands && !ret; i++) {
 		/* The marker may stand in code with fewer operands, too. */
@@ -177,22 +179,23 @@ static int spec_table_add_operands(
 	return ret;
 }
 
-static int add_variable(const struct making *making, const struct place *place, const char *text,
-		bool exit, struct values *values)
+static int add_variable(const struct table_builder *making, const struct spec_location *location,
+		const char *text, bool exit, struct values *values)
 {
-	size_t room = PROBE_TABLE_FIELDS_MAX - values->count, count;
-	struct value *found = calloc(room + 1, sizeof(*found));
+	size_t capacity = PROBE_TABLE_FIELDS_MAX - values->count, count;
+	struct value *found = calloc(capacity + 1, sizeof(*found));
 	bool left_out;
 	int ret;
 
 	if (!found)
 		return spec_table_set_no_memory(making->error);
-	ret = variable_values(place, text, exit, found, room < MEMBERS_MAX ? room : MEMBERS_MAX,
-			&count, &left_out, making->error);
+	ret = variable_values(location, text, exit, found,
+			capacity < MEMBERS_MAX ? capacity : MEMBERS_MAX, &count, &left_out,
+			making->error);
 	if (!ret)
 		ret = spec_table_add_value(values, found, making->error);
 	if (!ret && left_out && !making->has_events)
-		spec_table_add_refusal(making, place, LEFT_OUT, RESOLVE_TOLD);
+		spec_table_add_refusal(making, location, LEFT_OUT, RESOLVE_NOTE);
 	free(found);
 	return ret;
 }
@@ -206,12 +209,12 @@ static bool are_of_kernel(const struct values *values, size_t from)
 }
 
 /* As many of them as can be had there; of the others it is said how many. */
-static int add_several(const struct making *making, const struct place *place, const char *text,
-		struct values *values)
+static int add_several(const struct table_builder *making, const struct spec_location *location,
+		const char *text, struct values *values)
 {
 	struct variable_names names;
 	size_t missing = 0;
-	int ret = variable_names(place, text, &names, making->error);
+	int ret = variable_names(location, text, &names, making->error);
 
 	/* Of many functions some are as a rule of a compiler's library. */
 	if (ret == -ENODATA && making->apart)
@@ -219,10 +222,10 @@ static int add_several(const struct making *making, const struct place *place, c
 	for (size_t i = 0; i < names.count && !ret; i++) {
 		size_t before = values->count;
 
-		ret = add_variable(making, place, names.names[i], false, values);
+		ret = add_variable(making, location, names.names[i], false, values);
 		if (ret == -ENOMEM)
 			return ret;
-		if (making->wish->kernel && !are_of_kernel(values, before)) {
+		if (making->request->kernel && !are_of_kernel(values, before)) {
 			values->count = before;
 			ret = -ENOTSUP;
 		}
@@ -230,30 +233,30 @@ static int add_several(const struct making *making, const struct place *place, c
 		ret = 0;
 	}
 	if (!ret && (missing || names.left_out))
-		spec_table_add_refusal(making, place, SOME_LEFT_OUT, RESOLVE_TOLD);
+		spec_table_add_refusal(making, location, SOME_LEFT_OUT, RESOLVE_NOTE);
 	return ret;
 }
 
-static int add_argument(const struct making *making, const struct place *place, const char *text,
-		bool exit, struct values *values)
+static int add_argument(const struct table_builder *making, const struct spec_location *location,
+		const char *text, bool exit, struct values *values)
 {
 	struct value value;
 	int ret;
 
 	if (!exit && resolve_is_several(text))
-		return add_several(making, place, text, values);
-	if (!said_seems_value(text))
-		return add_variable(making, place, text, exit, values);
-	ret = said_value(text, place->module, &value, making->error);
+		return add_several(making, location, text, values);
+	if (!spec_seems_value(text))
+		return add_variable(making, location, text, exit, values);
+	ret = spec_value(text, location->module, &value, making->error);
 	return ret ? ret : spec_table_add_value(values, &value, making->error);
 }
 
-static int spec_table_add_context(const struct making *making, const struct place *place,
-		const char *text, struct values *values)
+static int spec_table_add_context(const struct table_builder *making,
+		const struct spec_location *location, const char *text, struct values *values)
 {
-	struct value found[SAID_CONTEXT_MAX];
+	struct value found[SPEC_CONTEXT_MAX];
 	size_t count;
-	int ret = said_context(text, place->module, found, &count, making->error);
+	int ret = spec_context(text, location->module, found, &count, making->error);
 
 	for (size_t i = 0; i < count && !ret; i++)
 		ret = spec_table_add_value(values, &found[i], making->error);
@@ -261,36 +264,39 @@ static int spec_table_add_context(const struct making *making, const struct plac
 }
 
 /* Those of the entry, or those of the exit. */
-static int spec_table_add_contexts(const struct making *making, const struct place *place,
-		bool exit, struct values *values)
+static int spec_table_add_contexts(const struct table_builder *making,
+		const struct spec_location *location, bool exit, struct values *values)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < making->wish->nr_contexts && !ret; i++) {
-		const char *text = making->wish->contexts[i], *at_exit = said_at_exit(text);
+	for (size_t i = 0; i < making->request->nr_contexts && !ret; i++) {
+		const char *text = making->request->contexts[i], *at_exit = spec_at_exit(text);
 
 		if (exit == !!at_exit)
-			ret = spec_table_add_context(making, place, exit ? at_exit : text, values);
+			ret = spec_table_add_context(
+					making, location, exit ? at_exit : text, values);
 	}
 	return ret;
 }
 
-static int make_entry(const struct making *making, const struct place *place, struct values *values)
+static int make_entry(const struct table_builder *making, const struct spec_location *location,
+		struct values *values)
 {
-	const struct resolve_wish *wish = making->wish;
+	const struct resolve_request *request = making->request;
 	int ret = spec_table_add_site(making, values);
 
-	if (!ret && wish->exits)
+	if (!ret && request->exits)
 		ret = add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
 				making->error);
-	if (!ret && place->operands)
-		ret = spec_table_add_operands(making, place, values);
-	for (size_t i = 0; i < wish->nr_arguments && !ret; i++)
-		ret = add_argument(making, place, wish->arguments[i], false, values);
-	return ret ? ret : spec_table_add_contexts(making, place, false, values);
+	if (!ret && location->operands)
+		ret = spec_table_add_operands(making, location, values);
+	for (size_t i = 0; i < request->nr_arguments && !ret; i++)
+		ret = add_argument(making, location, request->arguments[i], false, values);
+	return ret ? ret : spec_table_add_contexts(making, location, false, values);
 }
 
-static int make_exit(const struct making *making, const struct place *place, struct values *values)
+static int make_exit(const struct table_builder *making, const struct spec_location *location,
+		struct values *values)
 {
 	struct value result[VARIABLE_RESULT_MAX] = {
 			{.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8}};
@@ -305,7 +311,7 @@ static int make_exit(const struct making *making, const struct place *place, str
 		return -E2BIG;
 	/* Functions that return different things have what the register has in common. */
 	if (!making->many || making->apart || making->same_result) {
-		ret = variable_result(place, result, &nothing, &left_out, making->error);
+		ret = variable_result(location, result, &nothing, &left_out, making->error);
 		if (ret < 0)
 			return ret;
 		is_known = ret;
@@ -313,24 +319,25 @@ static int make_exit(const struct making *making, const struct place *place, str
 	if (!is_known)
 		(void)fetch_op(&result[0].fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	if (left_out && !making->has_events)
-		spec_table_add_refusal(making, place, RESULT_LEFT_OUT, RESOLVE_TOLD);
+		spec_table_add_refusal(making, location, RESULT_LEFT_OUT, RESOLVE_NOTE);
 	ret = nothing ? 0 : spec_table_add_value(values, result, making->error);
-	for (size_t i = 0; i < making->wish->nr_results && !ret; i++)
-		ret = add_argument(making, place, making->wish->results[i], true, values);
-	return ret ? ret : spec_table_add_contexts(making, place, true, values);
+	for (size_t i = 0; i < making->request->nr_results && !ret; i++)
+		ret = add_argument(making, location, making->request->results[i], true, values);
+	return ret ? ret : spec_table_add_contexts(making, location, true, values);
 }
 
 /* ---- events ---- */
 
-static void derive_name(char *name, size_t room, const char *said)
+static void derive_name(char *name, size_t capacity, const char *location_text)
 {
-	const char *colon = strrchr(said, ':'), *plain = said;
+	const char *colon = strrchr(location_text, ':'), *plain = location_text;
 	char full[FETCH_NAME_MAX];
 
-	if (colon && colon > said && colon[-1] != ':' && (colon[1] < '0' || colon[1] > '9'))
+	if (colon && colon > location_text && colon[-1] != ':' &&
+			(colon[1] < '0' || colon[1] > '9'))
 		plain = colon + 1;
 	fetch_name(full, plain);
-	snprintf(name, room, "%s", strcmp(full, "_") != 0 ? full : "function");
+	snprintf(name, capacity, "%s", strcmp(full, "_") != 0 ? full : "function");
 }
 
 /* An event is recorded by a pattern, in which these mean something else. */
@@ -340,35 +347,37 @@ static void replace_each(char *text, const char *characters)
 		*text = '_';
 }
 
-static void event_name(const struct resolve_wish *wish, char provider[256], char name[256])
+static void event_name(const struct resolve_request *request, char provider[256], char name[256])
 {
-	const char *said = wish->name ? wish->name : wish->said;
+	const char *location_text = request->name ? request->name : request->location_text;
 	/* The provider of a marker may have colons. */
-	const char *colon = wish->name ? strchr(said, ':') : strrchr(said, ':');
-	bool parts = colon && colon > said && colon[1];
+	const char *colon =
+			request->name ? strchr(location_text, ':') : strrchr(location_text, ':');
+	bool parts = colon && colon > location_text && colon[1];
 
 	snprintf(provider, 256, RESOLVE_PROVIDER);
-	if (!wish->name && wish->kind != RESOLVE_MARKER) {
-		derive_name(name, EVENT_NAME_MAX, said);
+	if (!request->name && request->kind != RESOLVE_MARKER) {
+		derive_name(name, EVENT_NAME_MAX, location_text);
 		return;
 	}
 	if (parts)
-		snprintf(provider, 256, "%.*s", (int)(colon - said), said);
-	snprintf(name, EVENT_NAME_MAX, "%s", parts ? colon + 1 : said);
-	if (!wish->name) {
+		snprintf(provider, 256, "%.*s", (int)(colon - location_text), location_text);
+	snprintf(name, EVENT_NAME_MAX, "%s", parts ? colon + 1 : location_text);
+	if (!request->name) {
 		replace_each(provider, ":[]\\");
 		replace_each(name, ":[]\\");
 	}
 }
 
 /* That of the function, without what it takes; those of several files or of several types are numbered. */
-static void function_name(struct making *making, const struct place *place, char name[256])
+static void function_name(
+		struct table_builder *making, const struct spec_location *location, char name[256])
 {
-	char *readable = names_readable(place->name), plain[FETCH_NAME_MAX];
+	char *readable = names_readable(location->name), plain[FETCH_NAME_MAX];
 
 	if (readable)
 		readable[strcspn(readable, "(")] = '\0';
-	fetch_name(plain, readable && *readable ? readable : place->name);
+	fetch_name(plain, readable && *readable ? readable : location->name);
 	free(readable);
 	snprintf(name, EVENT_NAME_MAX, "%s", strcmp(plain, "_") != 0 ? plain : "function");
 	apart_take(&making->names, name);
@@ -402,8 +411,8 @@ static bool is_guarded(const struct value *value)
 	return value->guarded;
 }
 
-static int spec_table_add_event(struct making *making, const char *provider, const char *name,
-		const struct values *values, uint32_t *number)
+static int spec_table_add_event(struct table_builder *making, const char *provider,
+		const char *name, const struct values *values, uint32_t *number)
 {
 	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
 	const struct probe_table_event event = {.provider = provider,
@@ -433,7 +442,7 @@ static int spec_table_add_event(struct making *making, const char *provider, con
 	return 0;
 }
 
-static int spec_table_add_events(struct making *making, const struct place *place,
+static int spec_table_add_events(struct table_builder *making, const struct spec_location *location,
 		const struct values *entry, const struct values *exit)
 {
 	char provider[256], name[256];
@@ -442,27 +451,27 @@ static int spec_table_add_events(struct making *making, const struct place *plac
 	making->entry = *entry;
 	making->exit = *exit;
 	making->entry_event = making->exit_event = PROBE_TABLE_NONE;
-	event_name(making->wish, provider, name);
+	event_name(making->request, provider, name);
 	if (making->apart)
-		function_name(making, place, name);
+		function_name(making, location, name);
 	ret = spec_table_add_event(making, provider, name, entry, &making->entry_event);
 	strcat(name, "_return");
-	if (!ret && making->wish->exits)
+	if (!ret && making->request->exits)
 		ret = spec_table_add_event(making, provider, name, exit, &making->exit_event);
 	making->has_events = !ret;
 	return ret;
 }
 
 /* What is of the exit needs one. */
-static int check_exit(const struct resolve_wish *wish, struct resolve_error *error)
+static int check_exit(const struct resolve_request *request, struct resolve_error *error)
 {
-	for (size_t i = 0; i < wish->nr_contexts && !wish->exits; i++) {
-		if (said_at_exit(wish->contexts[i]))
+	for (size_t i = 0; i < request->nr_contexts && !request->exits; i++) {
+		if (spec_at_exit(request->contexts[i]))
 			return resolve_fail(error, -EINVAL,
-					wish->kind == RESOLVE_FUNCTION ? "add `--exit`"
-								       : "leave it out",
+					request->kind == RESOLVE_FUNCTION ? "add `--exit`"
+									  : "leave it out",
 					"`%.128s` is of the exit, which is not asked for",
-					wish->contexts[i]);
+					request->contexts[i]);
 	}
 	return 0;
 }
@@ -504,12 +513,12 @@ static int same_fields(const struct values *wanted, const struct values *values,
 
 /* ---- probes ---- */
 
-static int spec_table_add_module(const struct making *making, struct resolve_module *module)
+static int spec_table_add_module(const struct table_builder *making, struct resolve_module *module)
 {
 	/* The kernel opens the file in our namespace. */
-	struct probe_table_module said = {.path = making->wish->kernel && module->our_path
-					? module->our_path
-					: module->path,
+	struct probe_table_module location_text = {
+			.path = making->request->kernel && module->our_path ? module->our_path
+									    : module->path,
 			.name = module->name,
 			.flags = module->executable ? PROBE_MODULE_EXECUTABLE : 0,
 			.build_id_size = module->build_id_size};
@@ -517,8 +526,8 @@ static int spec_table_add_module(const struct making *making, struct resolve_mod
 
 	if (module->writer == making->writer)
 		return 0;
-	memcpy(said.build_id, module->build_id, module->build_id_size);
-	number = probe_table_add_module(making->writer, &said);
+	memcpy(location_text.build_id, module->build_id, module->build_id_size);
+	number = probe_table_add_module(making->writer, &location_text);
 	if (number < 0)
 		return resolve_fail(making->error, (int)number, "",
 				"%s cannot be named in a table: %s", module->path,
@@ -540,19 +549,19 @@ static bool copy_fetches(struct probe_fetch *fetches, const struct values *value
 	return all;
 }
 
-static int spec_table_add_probe(struct making *making, const struct place *place,
+static int spec_table_add_probe(struct table_builder *making, const struct spec_location *location,
 		const struct probe_site *site, const struct values *entry,
 		const struct values *exit)
 {
 	struct probe_fetch entries[PROBE_TABLE_FIELDS_MAX], exits[PROBE_TABLE_FIELDS_MAX];
-	char *readable = names_readable(place->name), number[32];
+	char *readable = names_readable(location->name), number[32];
 	struct probe_table_probe probe = {.entry = making->entry_event,
 			.exit = making->exit_event,
-			.semaphore = place->semaphore,
+			.semaphore = location->semaphore,
 			.site = *site,
 			.entry_fetches = entries,
 			.exit_fetches = exits,
-			.function = readable ? readable : place->name};
+			.function = readable ? readable : location->name};
 	int64_t added;
 
 	snprintf(number, sizeof(number), "0x%" PRIx64, site->address);
@@ -564,8 +573,8 @@ static int spec_table_add_probe(struct making *making, const struct place *place
 	if (site->no_exit)
 		probe.exit = PROBE_TABLE_NONE;
 	probe.site.runtime = 0;
-	added = spec_table_add_module(making, place->module);
-	probe.module = place->module->number;
+	added = spec_table_add_module(making, location->module);
+	probe.module = location->module->number;
 	if (!added)
 		added = probe_table_add_probe(making->writer, &probe);
 	free(readable);
@@ -577,37 +586,38 @@ static int spec_table_add_probe(struct making *making, const struct place *place
 					    site->address, strerror((int)-added));
 }
 
-static int no_instruction(struct making *making, const struct place *place)
+static int no_instruction(struct table_builder *making, const struct spec_location *location)
 {
-	char mend[128] = "";
+	char hint[128] = "";
 	struct probe_site site;
 
-	for (uint64_t back = 1; back < 16 && !*mend; back++) {
-		if (!code_site(place->module->code, place->address - back, &site) &&
+	for (uint64_t back = 1; back < 16 && !*hint; back++) {
+		if (!code_site(location->module->code, location->address - back, &site) &&
 				site.nr_pieces &&
-				site.address + site.pieces[0].length > place->address)
-			snprintf(mend, sizeof(mend),
+				site.address + site.pieces[0].length > location->address)
+			snprintf(hint, sizeof(hint),
 					"one begins at 0x%" PRIx64 ", the next one at 0x%" PRIx64,
 					site.address, site.address + site.pieces[0].length);
 	}
-	return resolve_fail(making->error, -EINVAL, mend,
-			"no instruction of %s begins at 0x%" PRIx64, place->module->name,
-			place->address);
+	return resolve_fail(making->error, -EINVAL, hint,
+			"no instruction of %s begins at 0x%" PRIx64, location->module->name,
+			location->address);
 }
 
-static int spec_table_refuse_no_function(struct making *making, const struct place *place)
+static int spec_table_refuse_no_function(
+		struct table_builder *making, const struct spec_location *location)
 {
 	const struct code_function *functions;
 
-	if (!code_functions(place->module->code, &functions))
+	if (!code_functions(location->module->code, &functions))
 		return resolve_fail(making->error, -ENOENT,
 				"install its debug symbols, or use a build of it that is not stripped",
 				"%s has neither symbols nor .eh_frame, and from its entry nothing leads to 0x%" PRIx64
 				", so it is not known whether an instruction begins there",
-				place->module->name, place->address);
+				location->module->name, location->address);
 	return resolve_fail(making->error, -ENOENT, "`side probe list` shows where functions begin",
 			"there is no code of a known function at 0x%" PRIx64 " of %s",
-			place->address, place->module->name);
+			location->address, location->module->name);
 }
 
 #define EXCEPTIONS_END                                                                          \
@@ -618,51 +628,55 @@ static int spec_table_refuse_no_function(struct making *making, const struct pla
  * The kernel also replaces return addresses, and no unwinder knows them. Nothing shows whether exceptions pass through files without
  * handlers.
  */
-static int check_exceptions(struct making *making, const struct place *place)
+static int check_exceptions(struct table_builder *making, const struct spec_location *location)
 {
-	if (!making->wish->kernel || !making->wish->exits ||
-			!code_has_exceptions(place->module->code))
+	if (!making->request->kernel || !making->request->exits ||
+			!code_has_exceptions(location->module->code))
 		return 0;
-	if (!making->wish->forced)
+	if (!making->request->forced)
 		return resolve_fail(making->error, -ENOTSUP,
 				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
 				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
-				*place->name ? place->name : "that address", place->module->name);
+				*location->name ? location->name : "that address",
+				location->module->name);
 	if (!making->warned)
-		spec_table_add_refusal(making, place, EXCEPTIONS_END, RESOLVE_TOLD);
+		spec_table_add_refusal(making, location, EXCEPTIONS_END, RESOLVE_NOTE);
 	making->warned = true;
 	return 0;
 }
 
 /* How it can be probed. -EINVAL with a sentence, also if it cannot. */
-static int find_site(struct making *making, const struct place *place, struct probe_site *site)
+static int find_site(struct table_builder *making, const struct spec_location *location,
+		struct probe_site *site)
 {
-	int ret = place->entry ? code_entry(place->module->code, place->function, site)
-			       : code_site(place->module->code, place->address, site);
+	int ret = location->entry ? code_entry(location->module->code, location->function, site)
+				  : code_site(location->module->code, location->address, site);
 
 	if (ret == -EINVAL)
-		return no_instruction(making, place);
+		return no_instruction(making, location);
 	if (ret == -ENOENT)
-		return spec_table_refuse_no_function(making, place);
+		return spec_table_refuse_no_function(making, location);
 	if (ret)
 		return spec_table_set_no_memory(making->error);
-	if (making->wish->kernel)
+	if (making->request->kernel)
 		code_for_kernel(site);
 	if (site->method == PROBE_NONE)
 		return resolve_fail(making->error, -ENOTSUP,
 				"`side probe list` shows what can be probed",
 				"%s at 0x%" PRIx64 " cannot be probed: %s",
-				*place->name ? place->name : place->module->name, site->address,
+				*location->name ? location->name : location->module->name,
+				site->address,
 				site->reason ? site->reason : "nothing is known of it");
-	if (making->wish->exits && place->inlined)
+	if (making->request->exits && location->inlined)
 		return resolve_fail(making->error, -ENOTSUP,
 				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
 				"`%.128s` is inlined into %s by the compiler, where its end is unknown",
-				making->wish->said,
-				*place->name ? place->name : "another function");
-	if (making->wish->exits && site->no_exit && !making->many)
+				making->request->location_text,
+				*location->name ? location->name : "another function");
+	if (making->request->exits && site->no_exit && !making->many)
 		return resolve_fail(making->error, -ENOTSUP, "leave `--exit` out",
-				"returns from %s cannot be seen: %s", place->name, site->no_exit);
+				"returns from %s cannot be seen: %s", location->name,
+				site->no_exit);
 	return 0;
 }
 
@@ -679,30 +693,31 @@ static bool is_of_compiler(const char *name)
 }
 
 /* With room for the values of both events. */
-static int spec_table_make_probe(struct making *making, const struct place *place,
+static int spec_table_make_probe(struct table_builder *making, const struct spec_location *location,
 		struct values *entry, struct values *exit)
 {
 	struct probe_site site = {.reason = NULL};
-	int ret = find_site(making, place, &site);
+	int ret = find_site(making, location, &site);
 
 	if (!ret)
-		ret = make_entry(making, place, entry);
-	if (!ret && making->wish->exits)
-		ret = make_exit(making, place, exit);
+		ret = make_entry(making, location, entry);
+	if (!ret && making->request->exits)
+		ret = make_exit(making, location, exit);
 	if (!ret && making->has_events)
 		ret = same_fields(&making->entry, entry, making->error);
-	if (!ret && making->has_events && making->wish->exits)
+	if (!ret && making->has_events && making->request->exits)
 		ret = same_fields(&making->exit, exit, making->error);
 	if (!ret && !making->has_events)
-		ret = spec_table_add_events(making, place, entry, exit);
+		ret = spec_table_add_events(making, location, entry, exit);
 	if (!ret)
-		ret = spec_table_add_probe(making, place, &site, entry, exit);
-	if (!ret && making->wish->exits && site.no_exit && !is_of_compiler(place->name))
-		spec_table_add_refusal(making, place, site.no_exit, RESOLVE_NO_RETURN);
+		ret = spec_table_add_probe(making, location, &site, entry, exit);
+	if (!ret && making->request->exits && site.no_exit && !is_of_compiler(location->name))
+		spec_table_add_refusal(making, location, site.no_exit, RESOLVE_NO_RETURN);
 	return ret;
 }
 
-static int spec_table_compile_location(struct making *making, const struct place *place)
+static int spec_table_compile_location(
+		struct table_builder *making, const struct spec_location *location)
 {
 	struct values *values = calloc(2, sizeof(*values));
 	int ret;
@@ -710,25 +725,25 @@ static int spec_table_compile_location(struct making *making, const struct place
 	if (!values)
 		return spec_table_set_no_memory(making->error);
 	making->has_events &= !making->apart;
-	ret = spec_table_make_probe(making, place, &values[0], &values[1]);
+	ret = spec_table_make_probe(making, location, &values[0], &values[1]);
 	free(values);
 	return ret;
 }
 
 /* Which operands the marker has in all of its places. */
-static int survey_operands(struct making *making)
+static int survey_operands(struct table_builder *making)
 {
 	struct value *operands = calloc(OPERANDS_MAX, sizeof(*operands));
 
 	if (!operands)
 		return spec_table_set_no_memory(making->error);
-	for (size_t i = 0; i < making->places.count; i++) {
-		const struct place *place = &making->places.items[i];
+	for (size_t i = 0; i < making->locations.count; i++) {
+		const struct spec_location *location = &making->locations.items[i];
 		size_t count;
 
-		if (!place->operands ||
-				operands_read(place->operands, place->module, operands, &count,
-						making->error))
+		if (!location->operands ||
+				operands_read(location->operands, location->module, operands,
+						&count, making->error))
 			continue;
 		making->nr_operands = count > making->nr_operands ? count : making->nr_operands;
 		for (size_t j = 0; j < count; j++)
@@ -741,18 +756,18 @@ static int survey_operands(struct making *making)
 #define RESULTS_MAX 64 /* do not compare results of more functions than this */
 
 /* Whether all locations return values of the same type, as copies of one function do. Returns 1, 0 or a negative errno. */
-static int is_same_result(const struct places *places, struct resolve_error *error)
+static int is_same_result(const struct locations *locations, struct resolve_error *error)
 {
 	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};
 	bool nothing = false, left_out = false;
 	int has = 0;
 
-	if (!places->one_name || places->count > RESULTS_MAX)
+	if (!locations->one_name || locations->count > RESULTS_MAX)
 		return 0;
-	for (size_t i = 0; i < places->count; i++) {
+	for (size_t i = 0; i < locations->count; i++) {
 		struct value result[VARIABLE_RESULT_MAX] = {{.type = 0}};
 		bool none, out;
-		int found = variable_result(&places->items[i], result, &none, &out, error);
+		int found = variable_result(&locations->items[i], result, &none, &out, error);
 
 		if (found < 0)
 			return found;
@@ -775,40 +790,40 @@ static int is_same_result(const struct places *places, struct resolve_error *err
  * Report a piece, whose calls are not recorded. No report if the first location is inlined code: it contains the beginning, so nothing is
  * missing.
  */
-static void report_piece(const struct making *making)
+static void report_piece(const struct table_builder *making)
 {
-	const struct place *piece = &making->places.piece;
+	const struct spec_location *piece = &making->locations.piece;
 	char hint[512];
 
-	if (piece->name && !making->places.items[0].inlined)
+	if (piece->name && !making->locations.items[0].inlined)
 		refuse_with_hint(making, piece,
 				"it is only a piece of the function, whose beginning is inlined in callers",
 				piece_hint(piece, hint, sizeof(hint)), RESOLVE_LEFT_OUT);
 }
 
-static int make_all(struct making *making)
+static int make_all(struct table_builder *making)
 {
 	int ret = survey_operands(making);
 
-	if (!ret && making->wish->exits) {
-		ret = is_same_result(&making->places, making->error);
+	if (!ret && making->request->exits) {
+		ret = is_same_result(&making->locations, making->error);
 		making->same_result = ret > 0;
 		ret = ret < 0 ? ret : 0;
 	}
-	for (size_t i = 0; i < making->places.count && !ret; i++)
-		ret = check_exceptions(making, &making->places.items[i]);
-	for (size_t i = 0; i < making->places.count && !ret; i++) {
-		const struct place *place = &making->places.items[i];
+	for (size_t i = 0; i < making->locations.count && !ret; i++)
+		ret = check_exceptions(making, &making->locations.items[i]);
+	for (size_t i = 0; i < making->locations.count && !ret; i++) {
+		const struct spec_location *location = &making->locations.items[i];
 
-		ret = spec_table_compile_location(making, place);
-		if (!ret || ret == -ENOMEM || making->places.count == 1)
+		ret = spec_table_compile_location(making, location);
+		if (!ret || ret == -ENOMEM || making->locations.count == 1)
 			continue;
-		spec_table_add_refusal(making, place, making->error->text, RESOLVE_LEFT_OUT);
+		spec_table_add_refusal(making, location, making->error->text, RESOLVE_LEFT_OUT);
 		ret = 0;
 	}
-	if (!ret && making->added && making->places.told)
-		spec_table_add_refusal(making, &making->places.items[0], making->places.told,
-				RESOLVE_TOLD);
+	if (!ret && making->added && making->locations.note)
+		spec_table_add_refusal(making, &making->locations.items[0], making->locations.note,
+				RESOLVE_NOTE);
 	if (!ret && making->added)
 		report_piece(making);
 	/* The sentence is the one of the last place. */
@@ -817,16 +832,16 @@ static int make_all(struct making *making)
 	return ret;
 }
 
-int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
+int resolve_request(struct resolve *resolve, const struct resolve_request *request,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct resolve_error *error)
 {
-	struct making *making = calloc(1, sizeof(*making));
+	struct table_builder *making = calloc(1, sizeof(*making));
 	int ret;
 
 	if (!making)
 		return spec_table_set_no_memory(error);
-	*making = (struct making){.wish = wish,
+	*making = (struct table_builder){.request = request,
 			.writer = writer,
 			.refused = refused,
 			.user = user,
@@ -834,24 +849,24 @@ int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
 	/* Another table may have stood where this one is. */
 	for (size_t i = 0; i < resolve->nr_modules; i++)
 		resolve->modules[i].writer = NULL;
-	if (wish->exits && wish->kind != RESOLVE_FUNCTION)
+	if (request->exits && request->kind != RESOLVE_FUNCTION)
 		ret = resolve_fail(
 				error, -EINVAL, "use `--function`", "only functions have an exit");
 	else
-		ret = check_exit(wish, error);
+		ret = check_exit(request, error);
 	if (!ret)
-		ret = places_find(resolve, wish, &making->places, error);
-	making->many = making->places.count > 1;
-	making->apart = making->many && wish->apart;
+		ret = locations_find(resolve, request, &making->locations, error);
+	making->many = making->locations.count > 1;
+	making->apart = making->many && request->apart;
 	if (!ret && making->apart)
-		ret = apart_begin(&making->names, making->places.count)
+		ret = apart_begin(&making->names, making->locations.count)
 				? 0
 				: spec_table_set_no_memory(error);
 	if (!ret)
 		ret = make_all(making);
 	apart_end(&making->names);
-	free(making->places.told);
-	free(making->places.items);
+	free(making->locations.note);
+	free(making->locations.items);
 	free(making);
 	return ret;
 }

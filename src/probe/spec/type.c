@@ -79,15 +79,15 @@ static int load_pieces(struct item *item, unsigned int size, struct resolve_erro
 
 	for (uint32_t i = 0; i < item->where.nr_pieces && done < size; i++) {
 		const struct located_piece *piece = &item->where.pieces[i];
-		uint64_t begin = item->at + done, inside = begin - piece->offset, rest;
+		uint64_t begin = item->at + done, inside = begin - piece->offset, remainder;
 		unsigned int length;
 
 		if (begin < piece->offset || inside >= piece->size)
 			continue;
 		if (piece->kind == LOCATED_NOWHERE)
 			return part_not_kept(error);
-		rest = piece->size - inside;
-		length = rest < size - done ? (unsigned int)rest : size - done;
+		remainder = piece->size - inside;
+		length = remainder < size - done ? (unsigned int)remainder : size - done;
 		if (piece->kind == LOCATED_MEMORY && (length & (length - 1)))
 			return resolve_fail(error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
 					"its bytes are in several pieces");
@@ -150,7 +150,7 @@ static int follow_nowhere(struct item *item, struct resolve_error *error)
 {
 	Dwarf_Die target = item->where.target;
 	int64_t offset = item->where.target_offset;
-	int ret = locate(item->place, &target, &item->where, error);
+	int ret = locate(item->location, &target, &item->where, error);
 
 	item->at = 0;
 	if (ret)
@@ -378,8 +378,8 @@ void item_complete(struct item *item)
 {
 	Dwarf_Die whole;
 
-	if (item->place && dwarf_hasattr(&item->type, DW_AT_declaration) &&
-			debug_type(item->place->debug, &item->type, &whole))
+	if (item->location && dwarf_hasattr(&item->type, DW_AT_declaration) &&
+			debug_type(item->location->debug, &item->type, &whole))
 		item->type = whole;
 }
 
@@ -431,7 +431,7 @@ int item_own_member(struct item *item, const char *name)
 int item_member(struct item *item, const char *name, struct resolve_error *error)
 {
 	struct member_search search = {.name = name};
-	char mend[320] = "";
+	char hint[320] = "";
 	bool has = false;
 	uint64_t size;
 	int ret = through_pointer(item, error);
@@ -454,8 +454,8 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 		ret = spec_type_descend(item, &search.found, search.offset, error);
 		return ret ? ret : item_follow_reference(item, error);
 	}
-	nearest_text(&search.nearest, "", mend, sizeof(mend));
-	return resolve_fail(error, -ENOENT, mend, "%s has no member `%.128s`",
+	nearest_text(&search.nearest, "", hint, sizeof(hint));
+	return resolve_fail(error, -ENOENT, hint, "%s has no member `%.128s`",
 			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "the value",
 			name);
 }

@@ -7,7 +7,7 @@
 #include "locate.h"
 
 struct item {
-	const struct locate_place *place;
+	const struct locate_frame *location;
 	struct located where;
 	uint64_t at;            /* of a value or pieces: the byte of it where this begins */
 	Dwarf_Die type;         /* plain */
@@ -45,10 +45,10 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 bool item_is_single(struct item *item);
 /*
  * members.c: a structure as a field and, behind it, its members, which may be structures, too; all else as one value. At most
- * `room` values. *left_out: some members are not among them.
+ * `capacity` values. *left_out: some members are not among them.
  */
-int item_values(struct item *item, struct value *values, size_t room, size_t *count, bool *left_out,
-		struct resolve_error *error);
+int item_values(struct item *item, struct value *values, size_t capacity, size_t *count,
+		bool *left_out, struct resolve_error *error);
 
 /* How many there are of something: a number that is known, or one that is fetched. */
 struct item_count {

@@ -109,11 +109,11 @@ static bool spec_type_size_of_die(Dwarf_Die *type, uint64_t *size, unsigned int 
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
 	unsigned int count;
 	Dwarf_Die element;
-	int64_t said;
+	int64_t byte_size;
 
-	if (spec_type_size_read_number(type, DW_AT_byte_size, &said)) {
-		*size = (uint64_t)said;
-		return said >= 0 && said < INT32_MAX;
+	if (spec_type_size_read_number(type, DW_AT_byte_size, &byte_size)) {
+		*size = (uint64_t)byte_size;
+		return byte_size >= 0 && byte_size < INT32_MAX;
 	}
 	switch (dwarf_tag(type)) {
 	case DW_TAG_pointer_type:

@@ -25,11 +25,11 @@
 
 struct expression {
 	const char *at, *text;
-	const struct place *place;
+	const struct spec_location *location;
 	struct debug *debug;
 	unsigned int depth;
 	bool exit; /* the function has returned */
-	struct locate_place where;
+	struct locate_frame where;
 	Dwarf_Die function;
 	struct resolve_error *error;
 };
@@ -90,7 +90,7 @@ static bool is_gnu(Dwarf_Die *function)
  * or an invalid one.
  *
  * Debug information also has no location for structures that the compiler takes apart. It passes only the members that are used, so
- * add_passed() checks each register.
+ * spec_variable_add_passed_argument() checks each register.
  */
 static bool spec_variable_argument_is_passed(Dwarf_Die *function, Dwarf_Die *argument)
 {
@@ -110,17 +110,17 @@ static bool spec_variable_argument_is_passed(Dwarf_Die *function, Dwarf_Die *arg
 }
 
 /* Whether the function reads the register that contains these bytes of an argument. */
-static bool function_reads_piece(const struct place *place, const struct fetch *fetch)
+static bool function_reads_piece(const struct spec_location *location, const struct fetch *fetch)
 {
 	const struct probe_fetch_op *op = &fetch->ops[0];
 	int ret;
 
 	if (!fetch->nr_ops || (op->code != PROBE_FETCH_REGISTER && op->code != PROBE_FETCH_VECTOR))
 		return true;
-	ret = code_reads_argument(place->module->code, place->function->address, op->reg,
+	ret = code_reads_argument(location->module->code, location->function->address, op->reg,
 			op->code == PROBE_FETCH_VECTOR);
 	if (ret < 0)
-		place->module->debug_error = ret;
+		location->module->debug_error = ret;
 	return ret > 0;
 }
 
@@ -128,17 +128,19 @@ static bool function_reads_piece(const struct place *place, const struct fetch *
  * Add `size` bytes of an argument from `offset` on, as callers pass them. Bytes whose register the function does not read have no
  * location.
  */
-static int add_passed(const struct place *place, const struct located *passed, uint64_t offset,
-		uint64_t size, struct located *result)
+static int spec_variable_add_passed_argument(const struct spec_location *location,
+		const struct located *argument, uint64_t offset, uint64_t size,
+		struct located *result)
 {
 	int ret = 0;
 
 	while (size && !ret) {
-		const struct located_piece *piece = &passed->pieces[offset / 8];
+		const struct located_piece *piece = &argument->pieces[offset / 8];
 		uint64_t skipped = offset % 8, length = size < 8 - skipped ? size : 8 - skipped;
-		struct fetch fetch = passed->kind == LOCATED_VALUE ? passed->fetch : piece->fetch;
-		bool known = (passed->kind == LOCATED_VALUE || piece->kind == LOCATED_VALUE) &&
-				function_reads_piece(place, &fetch);
+		struct fetch fetch =
+				argument->kind == LOCATED_VALUE ? argument->fetch : piece->fetch;
+		bool known = (argument->kind == LOCATED_VALUE || piece->kind == LOCATED_VALUE) &&
+				function_reads_piece(location, &fetch);
 
 		if (known && skipped)
 			ret = fetch_op(&fetch, PROBE_FETCH_SHIFT_RIGHT, 0, (uint8_t)(8 * skipped),
@@ -156,8 +158,8 @@ static int add_passed(const struct place *place, const struct located *passed, u
  * Complete an argument that is passed in registers and that debug information locates only in part: add the registers that the function
  * reads. False: no byte has a location.
  */
-static bool complete_from_registers(const struct place *place, Dwarf_Die *variable,
-		const struct located *passed, struct located *located)
+static bool complete_from_registers(const struct spec_location *location, Dwarf_Die *variable,
+		const struct located *argument, struct located *located)
 {
 	struct located result = {.kind = LOCATED_PIECES};
 	uint64_t offset = 0, whole;
@@ -171,13 +173,15 @@ static bool complete_from_registers(const struct place *place, Dwarf_Die *variab
 		const struct located_piece *piece = &located->pieces[i];
 
 		if (piece->kind == LOCATED_NOWHERE)
-			ret |= add_passed(place, passed, piece->offset, piece->size, &result);
+			ret |= spec_variable_add_passed_argument(
+					location, argument, piece->offset, piece->size, &result);
 		else
 			ret |= locate_piece(&result, piece->kind, piece->size, &piece->fetch);
 		offset += piece->size;
 	}
 	if (offset < whole)
-		ret |= add_passed(place, passed, offset, whole - offset, &result);
+		ret |= spec_variable_add_passed_argument(
+				location, argument, offset, whole - offset, &result);
 	for (uint32_t i = 0; i < result.nr_pieces; i++)
 		some |= result.pieces[i].kind != LOCATED_NOWHERE;
 	if (some && !ret)
@@ -186,32 +190,33 @@ static bool complete_from_registers(const struct place *place, Dwarf_Die *variab
 }
 
 /* Locate an argument by the calling convention, which callers in other files follow. False: the argument may not be passed. */
-static bool locate_passed(
+static bool spec_variable_locate_by_convention(
 		struct expression *expression, Dwarf_Die *variable, struct located *located)
 {
 	Dwarf_Die *function = &expression->function;
-	struct located passed;
+	struct located argument;
 
 	if (!spec_variable_argument_is_passed(function, variable) ||
-			locate_argument(function, variable, &passed))
+			locate_argument(function, variable, &argument))
 		return false;
-	if (!is_gnu(function) && (passed.kind == LOCATED_PIECES || passed.kind == LOCATED_VALUE))
-		return complete_from_registers(expression->place, variable, &passed, located);
-	*located = passed;
+	if (!is_gnu(function) &&
+			(argument.kind == LOCATED_PIECES || argument.kind == LOCATED_VALUE))
+		return complete_from_registers(expression->location, variable, &argument, located);
+	*located = argument;
 	return true;
 }
 
 static int spec_variable_find_location(
 		struct expression *expression, Dwarf_Die *variable, struct located *located)
 {
-	const struct place *place = expression->place;
+	const struct spec_location *location = expression->location;
 	const char *name = dwarf_diename(variable);
 	bool has = expression->where.function;
 	Dwarf_Die *function = &expression->function;
 	uint64_t address;
 	int ret;
 
-	if (place->entry && has && is_stored_later(variable)) {
+	if (location->entry && has && is_stored_later(variable)) {
 		ret = locate_argument(function, variable, located);
 		return ret ? resolve_fail(expression->error, ret,
 					     "take it with `--probe FILE:LINE` inside of the function, where it has been stored, or write it as TYPE:NAME:ADDR",
@@ -221,23 +226,23 @@ static int spec_variable_find_location(
 	ret = locate(&expression->where, variable, located, expression->error);
 	if (ret)
 		located->nr_pieces = 0;
-	if ((ret || lacks_pieces(located, variable)) && place->entry && has &&
-			!module_is_local(place->module, place->name) &&
+	if ((ret || lacks_pieces(located, variable)) && location->entry && has &&
+			!module_is_local(location->module, location->name) &&
 			dwarf_tag(variable) == DW_TAG_formal_parameter &&
 			dwarf_hasattr_integrate(function, DW_AT_external) &&
-			locate_passed(expression, variable, located))
+			spec_variable_locate_by_convention(expression, variable, located))
 		ret = 0;
 	/* Of another unit: the symbol is where it is. */
 	if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
 			dwarf_hasattr_integrate(variable, DW_AT_external) &&
-			module_symbol(place->module, name, &address)) {
+			module_symbol(location->module, name, &address)) {
 		*located = (struct located){.kind = LOCATED_MEMORY};
 		ret = fetch_op(&located->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
 	} else if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
 			dwarf_hasattr_integrate(variable, DW_AT_external) &&
-			module_thread_symbol(place->module, name, &address)) {
+			module_thread_symbol(location->module, name, &address)) {
 		*located = (struct located){.kind = LOCATED_MEMORY};
-		ret = thread_variable(place->module, address, &located->fetch) ? ret : 0;
+		ret = thread_variable(location->module, address, &located->fetch) ? ret : 0;
 	}
 	return ret;
 }
@@ -263,14 +268,14 @@ static int no_variable(
 		struct expression *expression, const char *name, Dwarf_Die *scopes, int count)
 {
 	struct nearest nearest;
-	char mend[320] = "", *readable = names_readable(expression->place->name);
-	const char *function = readable ? readable : expression->place->name;
+	char hint[320] = "", *readable = names_readable(expression->location->name);
+	const char *function = readable ? readable : expression->location->name;
 	int ret;
 
 	nearest_begin(&nearest, name);
 	offer_variables(scopes, count, &nearest);
-	nearest_text(&nearest, "", mend, sizeof(mend));
-	ret = resolve_fail(expression->error, -ENOENT, mend,
+	nearest_text(&nearest, "", hint, sizeof(hint));
+	ret = resolve_fail(expression->error, -ENOENT, hint,
 			"there is no variable `%.128s` in %.300s", name,
 			*function ? function : "that code");
 	free(readable);
@@ -280,22 +285,22 @@ static int no_variable(
 /* At the exit nothing else is there any more. */
 static int find_returned(struct expression *expression, const char *name, struct item *item)
 {
-	const struct place *place = expression->place;
-	const char *function_name = *place->name ? place->name : "that function";
+	const struct spec_location *location = expression->location;
+	const char *function_name = *location->name ? location->name : "that function";
 	Dwarf_Attribute attribute;
 	Dwarf_Die function;
 
-	*item = (struct item){.where.kind = LOCATED_VALUE, .place = &expression->where};
+	*item = (struct item){.where.kind = LOCATED_VALUE, .location = &expression->where};
 	if (strcmp(name, "return") != 0)
 		return resolve_fail(expression->error, -EINVAL,
 				"the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry",
 				"`%.128s` is not there any more when %.128s has returned", name,
 				function_name);
-	if (!debug_function(expression->debug, place->address, &function))
+	if (!debug_function(expression->debug, location->address, &function))
 		return resolve_fail(expression->error, -ENODATA,
 				"write it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
 				"there is no debug information for %s of %s", function_name,
-				place->module->name);
+				location->module->name);
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute))
 		return resolve_fail(expression->error, -EINVAL, "leave it out",
 				"%s returns nothing", function_name);
@@ -328,7 +333,7 @@ static bool find_own_member(struct expression *expression, Dwarf_Die *scopes, in
 static bool spec_variable_find_global(
 		struct expression *expression, const char *name, Dwarf_Die *variable)
 {
-	char *readable = names_readable(expression->place->name), *full = NULL;
+	char *readable = names_readable(expression->location->name), *full = NULL;
 	bool found = debug_global(expression->debug, name, variable);
 	size_t length = readable ? strcspn(readable, "(<") : 0;
 
@@ -338,7 +343,7 @@ static bool spec_variable_find_global(
 		if (length < 2)
 			break;
 		if (asprintf(&full, "%.*s%s", (int)length, readable, name) < 0) {
-			expression->place->module->debug_error = -ENOMEM;
+			expression->location->module->debug_error = -ENOMEM;
 			break;
 		}
 		found = debug_global(expression->debug, full, variable);
@@ -352,9 +357,9 @@ static bool spec_variable_find_global(
 /* At the entry those of the function come first; blocks in it and what was put into it may begin there, too. */
 static bool find_in_scopes(struct expression *expression, const char *name, Dwarf_Die *variable)
 {
-	const struct place *place = expression->place;
+	const struct spec_location *location = expression->location;
 	Dwarf_Die *scopes = NULL;
-	int count = debug_scopes(expression->debug, place->address, false, &scopes);
+	int count = debug_scopes(expression->debug, location->address, false, &scopes);
 	bool found = count > 0 &&
 			dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, variable) >= 0;
 
@@ -364,12 +369,12 @@ static bool find_in_scopes(struct expression *expression, const char *name, Dwar
 
 static int find_variable(struct expression *expression, const char *name, struct item *item)
 {
-	const char *missing = debug_missing_part(expression->debug, expression->place->address);
-	const struct item empty = {.where.kind = LOCATED_MEMORY, .place = &expression->where};
+	const char *missing = debug_missing_part(expression->debug, expression->location->address);
+	const struct item empty = {.where.kind = LOCATED_MEMORY, .location = &expression->where};
 	bool member = false, has = false;
 	Dwarf_Die *scopes, variable;
-	int count = debug_scopes(expression->debug, expression->place->address,
-			expression->place->entry, &scopes);
+	int count = debug_scopes(expression->debug, expression->location->address,
+			expression->location->entry, &scopes);
 	int ret = 0;
 
 	*item = empty;
@@ -377,16 +382,16 @@ static int find_variable(struct expression *expression, const char *name, struct
 		ret = missing ? resolve_fail(expression->error, -ENODATA,
 						"put it back to where the compiler has written it (packages of them, .dwp, are not read), or write it as TYPE:NAME:ADDR",
 						"the debug information for this location of %s is in %.256s, which is not there",
-						expression->place->module->name, missing)
+						expression->location->module->name, missing)
 			      : resolve_fail(expression->error, -ENODATA,
 						"write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
 						"there is no debug information for the code at this location of %s",
-						expression->place->module->name);
+						expression->location->module->name);
 	else if (dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, &variable) < 0)
 		member = find_own_member(expression, scopes, count, name, item);
 	else
 		has = true;
-	if (!ret && !member && !has && expression->place->entry)
+	if (!ret && !member && !has && expression->location->entry)
 		has = find_in_scopes(expression, name, &variable);
 	if (!ret && !member && !has && !spec_variable_find_global(expression, name, &variable))
 		ret = no_variable(expression, name, scopes, count);
@@ -605,7 +610,7 @@ static int spec_variable_read_form(
 }
 
 static int spec_variable_read_value(struct expression *expression, struct value *values,
-		size_t room, size_t *count, bool *left_out)
+		size_t capacity, size_t *count, bool *left_out)
 {
 	struct item_count number;
 	struct item item;
@@ -619,7 +624,7 @@ static int spec_variable_read_value(struct expression *expression, struct value 
 	}
 	ret = read_unary(expression, &item);
 	if (!ret && *expression->at != '@')
-		ret = item_values(&item, values, room, count, left_out, expression->error);
+		ret = item_values(&item, values, capacity, count, left_out, expression->error);
 	name_field(expression, values);
 	if (ret || *expression->at != '@')
 		return ret;
@@ -629,11 +634,11 @@ static int spec_variable_read_value(struct expression *expression, struct value 
 }
 
 /* Without spaces, which mean nothing here. */
-static void spec_variable_copy_text(char *to, size_t room, const char *text)
+static void spec_variable_copy_text(char *to, size_t capacity, const char *text)
 {
 	size_t used = 0;
 
-	for (; *text && used + 1 < room; text++)
+	for (; *text && used + 1 < capacity; text++)
 		if (!isspace((unsigned char)*text))
 			to[used++] = *text;
 	to[used] = '\0';
@@ -651,10 +656,11 @@ static int errno_value(const char *name, struct value *value)
 			: 0;
 }
 
-int variable_values(const struct place *place, const char *said, bool exit, struct value *values,
-		size_t room, size_t *count, bool *left_out, struct resolve_error *error)
+int variable_values(const struct spec_location *location, const char *expression_text, bool exit,
+		struct value *values, size_t capacity, size_t *count, bool *left_out,
+		struct resolve_error *error)
 {
-	struct expression expression = {.place = place, .exit = exit, .error = error};
+	struct expression expression = {.location = location, .exit = exit, .error = error};
 	char text[1024] = "", name[FETCH_NAME_MAX] = "";
 	size_t named;
 	bool has;
@@ -663,7 +669,7 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	values[0] = (struct value){.type = 0};
 	*count = 1;
 	*left_out = false;
-	spec_variable_copy_text(text, sizeof(text), said);
+	spec_variable_copy_text(text, sizeof(text), expression_text);
 	expression.at = expression.text = text;
 	named = name_length(text);
 	if (named && named < sizeof(name) && text[named] == '=' && text[named + 1] != '=') {
@@ -672,26 +678,26 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	}
 	if (!strcmp(expression.text, "errno"))
 		return errno_value(*name ? name : "errno", values);
-	expression.debug = module_debug(place->module);
-	failed = debug_failed(place->module, error);
+	expression.debug = module_debug(location->module);
+	failed = debug_failed(location->module, error);
 	if (failed)
 		return failed;
 	if (!expression.debug)
 		return resolve_fail(error, -ENODATA,
 				"compile it with -g or install its package of debug symbols; without, write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"there is no debug information for %s, so it is unknown where `%.128s` is",
-				place->module->name, expression.text);
-	has = debug_function(expression.debug, place->address, &expression.function);
-	expression.where = (struct locate_place){.debug = expression.debug,
+				location->module->name, expression.text);
+	has = debug_function(expression.debug, location->address, &expression.function);
+	expression.where = (struct locate_frame){.debug = expression.debug,
 			.function = has ? &expression.function : NULL,
-			.address = place->address,
-			.entry = place->entry};
-	ret = spec_variable_read_value(&expression, values, room, count, left_out);
+			.address = location->address,
+			.entry = location->entry};
+	ret = spec_variable_read_value(&expression, values, capacity, count, left_out);
 	if (!ret && *expression.at)
 		ret = spec_variable_set_error(&expression, "there is something unknown");
 	if (!ret && *name)
 		fetch_name(values[0].name, name);
-	failed = debug_failed(place->module, error);
+	failed = debug_failed(location->module, error);
 	return failed ? failed : ret;
 }
 
@@ -706,7 +712,7 @@ static bool number_result(struct item *item, struct value *found)
 			!item_values(item, found, VARIABLE_RESULT_MAX, &count, &left_out, &ignored);
 }
 
-static bool find_result(const struct place *place, struct debug *debug,
+static bool find_result(const struct spec_location *location, struct debug *debug,
 		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out)
 {
 	struct item item = {.where.kind = LOCATED_VALUE};
@@ -715,7 +721,7 @@ static bool find_result(const struct place *place, struct debug *debug,
 	struct value found[VARIABLE_RESULT_MAX] = {{.type = 0}};
 	Dwarf_Die function;
 
-	if (!debug_function(debug, place->address, &function))
+	if (!debug_function(debug, location->address, &function))
 		return false;
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute)) {
 		*nothing = true;
@@ -737,15 +743,15 @@ static bool find_result(const struct place *place, struct debug *debug,
 	return true;
 }
 
-int variable_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
+int variable_result(const struct spec_location *location, struct value values[VARIABLE_RESULT_MAX],
 		bool *nothing, bool *left_out, struct resolve_error *error)
 {
-	struct debug *debug = module_debug(place->module);
+	struct debug *debug = module_debug(location->module);
 	bool found;
 	int ret;
 
 	*nothing = *left_out = false;
-	found = debug && find_result(place, debug, values, nothing, left_out);
-	ret = debug_failed(place->module, error);
+	found = debug && find_result(location, debug, values, nothing, left_out);
+	ret = debug_failed(location->module, error);
 	return ret ? ret : found;
 }

@@ -64,12 +64,12 @@ static void name_strings(char *name)
 		char *at;
 
 		while ((at = strstr(name, forms[i]))) {
-			char *rest = at + strlen(forms[i]);
-			bool word = *rest >= 'a' && *rest <= 'z';
+			char *remainder = at + strlen(forms[i]);
+			bool word = *remainder >= 'a' && *remainder <= 'z';
 
 			/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest of the name follows. */
 			memcpy(at, "std::string ", 12);
-			spec_text_remove_range(at + 11 + word, rest);
+			spec_text_remove_range(at + 11 + word, remainder);
 		}
 	}
 }

@@ -264,7 +264,7 @@ const char *table_check_site(const struct probe_site *site)
 		return "the instructions of a location are not consecutive";
 	if (!site->patched || site->patched > patched_max || site->patched > site->nr_bytes)
 		return "more bytes of a location are to be changed than are known";
-	if (site->method == PROBE_SHORT && (site->patched != 2 || !site->pad))
+	if (site->method == PROBE_SHORT && (site->patched != 2 || !site->springboard))
 		return "a short jump has no springboard";
 	if (site->method == PROBE_PUNNED && site->nr_bytes < PROBE_JUMP_BYTES)
 		return "the bytes after a location are not known";

@@ -75,13 +75,13 @@ struct table_fetch {
 struct table_probe {
 	uint32_t module, entry, exit, flags;
 	uint64_t semaphore;
-	uint64_t address, offset, pad;
+	uint64_t address, offset, springboard;
 	uint32_t function;
 	uint32_t first_entry_fetch, first_exit_fetch, first_piece;
 	uint8_t method, displaced, patched, ends;
 	uint8_t nr_pieces, nr_bytes, has_reason;
 	uint8_t bytes[PROBE_BYTES_MAX];
-	uint8_t pad_bytes[PROBE_JUMP_BYTES];
+	uint8_t springboard_bytes[PROBE_JUMP_BYTES];
 };
 
 struct table_piece {

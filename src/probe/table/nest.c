@@ -3,13 +3,13 @@
 #include "table.h"
 
 /* The cells of a range of fields, behind all that have been given away. */
-static uint32_t place_range(struct probe_table_nest *nest, const uint8_t *inside, uint32_t at,
-		uint32_t end, uint8_t *next)
+static uint32_t probe_table_nest_put_range(struct probe_table_nest *nest, const uint8_t *inside,
+		uint32_t at, uint32_t end, uint8_t *next)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = at; i < end; i += 1u + inside[i], count++)
-		nest->cell[i] = (*next)++;
+		nest->arg[i] = (*next)++;
 	return count;
 }
 
@@ -17,10 +17,10 @@ void probe_table_nest(struct probe_table_nest *nest, const uint8_t *inside, uint
 {
 	uint8_t next = 0;
 
-	nest->nr_top = (uint8_t)place_range(nest, inside, 0, nr_fields, &next);
+	nest->nr_top = (uint8_t)probe_table_nest_put_range(nest, inside, 0, nr_fields, &next);
 	for (uint32_t i = 0; i < nr_fields; i++) {
 		nest->first[i] = next;
-		nest->number[i] =
-				(uint8_t)place_range(nest, inside, i + 1, i + 1 + inside[i], &next);
+		nest->number[i] = (uint8_t)probe_table_nest_put_range(
+				nest, inside, i + 1, i + 1 + inside[i], &next);
 	}
 }

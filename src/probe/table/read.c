@@ -150,7 +150,7 @@ static void table_read_site(const struct probe_table *table, const struct table_
 {
 	site->address = record->address;
 	site->offset = record->offset;
-	site->pad = record->pad;
+	site->springboard = record->springboard;
 	site->method = record->method;
 	site->reason = record->has_reason ? "" : NULL;
 	site->displaced = record->displaced;
@@ -159,7 +159,7 @@ static void table_read_site(const struct probe_table *table, const struct table_
 	site->nr_pieces = record->nr_pieces;
 	site->nr_bytes = record->nr_bytes;
 	memcpy(site->bytes, record->bytes, sizeof(site->bytes));
-	memcpy(site->pad_bytes, record->pad_bytes, sizeof(site->pad_bytes));
+	memcpy(site->springboard_bytes, record->springboard_bytes, sizeof(site->springboard_bytes));
 	table_read_pieces(table, record->first_piece, site);
 }
 
@@ -185,14 +185,14 @@ void probe_table_probe(
 static bool is_string(const struct probe_table *table, uint32_t offset)
 {
 	const struct probe_table_part *strings = &table->parts[TABLE_STRINGS];
-	size_t room;
+	size_t capacity;
 
 	if (offset >= strings->count)
 		return false;
-	room = strings->count - offset;
-	if (room > PROBE_TABLE_STRING_MAX + 1)
-		room = PROBE_TABLE_STRING_MAX + 1;
-	return memchr(strings->records + offset, 0, room) != NULL;
+	capacity = strings->count - offset;
+	if (capacity > PROBE_TABLE_STRING_MAX + 1)
+		capacity = PROBE_TABLE_STRING_MAX + 1;
+	return memchr(strings->records + offset, 0, capacity) != NULL;
 }
 
 static bool is_range(const struct probe_table *table, enum table_part part, uint32_t first,

@@ -136,7 +136,7 @@ struct probe_table_event {
  */
 struct probe_table_nest {
 	uint8_t nr_top;                        /* arguments of the event */
-	uint8_t cell[PROBE_TABLE_FIELDS_MAX];  /* of each field */
+	uint8_t arg[PROBE_TABLE_FIELDS_MAX];   /* of each field */
 	uint8_t first[PROBE_TABLE_FIELDS_MAX]; /* of each structure: the cell of its first member, */
 	uint8_t number[PROBE_TABLE_FIELDS_MAX]; /* and how many there are */
 };

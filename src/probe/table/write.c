@@ -13,7 +13,7 @@
 
 struct part {
 	char *bytes;
-	size_t size, room;
+	size_t size, capacity;
 	uint32_t count;
 };
 
@@ -78,14 +78,14 @@ static int table_write_append_record(struct probe_table_writer *writer, enum tab
 
 	if (size > PROBE_TABLE_MAX || part->size + size > PROBE_TABLE_MAX)
 		return -E2BIG;
-	if (part->size + size > part->room) {
-		size_t room = (part->size + size) * 2;
-		char *bytes = realloc(part->bytes, room);
+	if (part->size + size > part->capacity) {
+		size_t capacity = (part->size + size) * 2;
+		char *bytes = realloc(part->bytes, capacity);
 
 		if (!bytes)
 			return -ENOMEM;
 		part->bytes = bytes;
-		part->room = room;
+		part->capacity = capacity;
 	}
 	if (size)
 		memcpy(part->bytes + part->size, records, size);
@@ -243,7 +243,7 @@ static void copy_site(struct table_probe *record, const struct probe_site *site)
 {
 	record->address = site->address;
 	record->offset = site->offset;
-	record->pad = site->pad;
+	record->springboard = site->springboard;
 	record->method = (uint8_t)site->method;
 	record->displaced = site->displaced;
 	record->patched = site->patched;
@@ -252,7 +252,8 @@ static void copy_site(struct table_probe *record, const struct probe_site *site)
 	record->nr_bytes = site->nr_bytes;
 	record->has_reason = site->reason != NULL;
 	memcpy(record->bytes, site->bytes, sizeof(record->bytes));
-	memcpy(record->pad_bytes, site->pad_bytes, sizeof(record->pad_bytes));
+	memcpy(record->springboard_bytes, site->springboard_bytes,
+			sizeof(record->springboard_bytes));
 }
 
 static int add_pieces(struct probe_table_writer *writer, const struct probe_site *site)

@@ -21,7 +21,7 @@
 struct builder {
 	const struct unwind_image *image;
 	struct unwind_row *rows;
-	size_t room, nr;
+	size_t capacity, nr;
 	struct unwind_row last;
 	uint64_t end; /* of what has rows */
 	/* The CIE that was read last. */
@@ -43,7 +43,7 @@ static void unwind_build_add_row(struct builder *builder, uint64_t address, stru
 		return;
 	row.at = (uint32_t)at;
 	builder->last = row;
-	if (builder->nr < builder->room)
+	if (builder->nr < builder->capacity)
 		builder->rows[builder->nr] = row;
 	builder->nr++;
 }
@@ -164,11 +164,12 @@ static void add_entries(struct builder *builder, const struct code_cursor *all,
 	}
 }
 
-size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, size_t room)
+size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, size_t capacity)
 {
 	struct code_cursor all = {image->bytes, 0, image->size, image->address, false};
 	struct code_cursor header = all;
-	struct builder builder = {.image = image, .rows = rows, .room = room, .end = image->lowest};
+	struct builder builder = {
+			.image = image, .rows = rows, .capacity = capacity, .end = image->lowest};
 	uint8_t frames, count, table;
 	uint64_t nr;
 

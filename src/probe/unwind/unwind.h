@@ -50,8 +50,8 @@ struct unwind_image {
 	uint64_t lowest;  /* of the module */
 };
 
-/* In the order of addresses. How many rows there are: of these `room` have been written, which `size` is always enough for. */
-size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, size_t room);
+/* In the order of addresses. How many rows there are: of these `capacity` have been written, which `size` is always enough for. */
+size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, size_t capacity);
 
 struct unwind_module {
 	uint64_t start, end; /* addresses here */

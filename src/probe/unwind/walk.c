@@ -18,7 +18,7 @@
 /* Everything that has one is compiled into the loop, so what it says is in registers. */
 #define IN_LOOP static inline __attribute__((always_inline))
 
-struct walk {
+struct unwind_walk_state {
 	const struct unwind_modules *modules;
 	const struct unwind_memory *memory;
 	unwind_translate translate;
@@ -63,39 +63,41 @@ static __attribute__((noinline)) struct unwind_row search_row(
 /*
  * A word of those that are known: of the address what its place does not say; distance, frame, kind; a bit, so that it is not 0.
  */
-#define PLACE_BITS 12
+#define PAGE_OFFSET_BITS 12
 #define TAG_SHIFT 28
 #define DISTANCE_SHIFT 12
 #define FRAME_SHIFT 4
 #define KIND_SHIFT 1
 #define ADDRESS_BITS 48
 
-_Static_assert(UNWIND_KNOWN == 1 << PLACE_BITS && ADDRESS_BITS - PLACE_BITS == 64 - TAG_SHIFT,
+_Static_assert(UNWIND_KNOWN == 1 << PAGE_OFFSET_BITS &&
+				ADDRESS_BITS - PAGE_OFFSET_BITS == 64 - TAG_SHIFT,
 		"no two addresses have the same place and the same rest");
 
 IN_LOOP struct unwind_row find_row(const struct unwind_modules *modules, uint64_t address)
 {
-	uint64_t rest = address >> PLACE_BITS, known;
+	uint64_t remainder = address >> PAGE_OFFSET_BITS, known;
 	struct unwind_row row;
 	uint64_t *word;
 
 	if (__builtin_expect(!modules->known || address >> ADDRESS_BITS, 0))
 		return search_row(modules, address);
-	word = &modules->known[(address ^ rest ^ rest >> PLACE_BITS) % UNWIND_KNOWN];
+	word = &modules->known[(address ^ remainder ^ remainder >> PAGE_OFFSET_BITS) %
+			UNWIND_KNOWN];
 	/* Relaxed: there is nothing but the word. */
 	known = __atomic_load_n(word, __ATOMIC_RELAXED);
-	if (__builtin_expect(known >> TAG_SHIFT == rest && known, 1))
+	if (__builtin_expect(known >> TAG_SHIFT == remainder && known, 1))
 		return (struct unwind_row){.distance = (int16_t)(known >> DISTANCE_SHIFT),
 				.frame = (uint8_t)(known >> FRAME_SHIFT),
 				.kind = known >> KIND_SHIFT & 7};
 	row = search_row(modules, address);
-	known = rest << TAG_SHIFT | (uint64_t)(uint16_t)row.distance << DISTANCE_SHIFT |
+	known = remainder << TAG_SHIFT | (uint64_t)(uint16_t)row.distance << DISTANCE_SHIFT |
 			(uint64_t)row.frame << FRAME_SHIFT | (uint64_t)row.kind << KIND_SHIFT | 1;
 	__atomic_store_n(word, known, __ATOMIC_RELAXED);
 	return row;
 }
 
-IN_LOOP bool read_word(const struct walk *walk, uint64_t address, uint64_t *value)
+IN_LOOP bool read_word(const struct unwind_walk_state *walk, uint64_t address, uint64_t *value)
 {
 	const struct unwind_memory *memory = walk->memory;
 
@@ -109,7 +111,7 @@ IN_LOOP bool read_word(const struct walk *walk, uint64_t address, uint64_t *valu
 }
 
 /* To the caller, whose stack pointer that is behind the return address. */
-IN_LOOP bool go_to(struct walk *walk, uint64_t begin, uint64_t frame)
+IN_LOOP bool go_to(struct unwind_walk_state *walk, uint64_t begin, uint64_t frame)
 {
 	struct unwind_state *state = &walk->state;
 	uint64_t pc;
@@ -124,7 +126,7 @@ IN_LOOP bool go_to(struct walk *walk, uint64_t begin, uint64_t frame)
 	return state->pc != 0;
 }
 
-IN_LOOP bool go_by_frame_pointer(struct walk *walk)
+IN_LOOP bool go_by_frame_pointer(struct unwind_walk_state *walk)
 {
 	uint64_t frame = walk->state.frame, next;
 
@@ -132,7 +134,7 @@ IN_LOOP bool go_by_frame_pointer(struct walk *walk)
 			go_to(walk, frame + 2 * WORD, next);
 }
 
-IN_LOOP bool go_out_of_signal(struct walk *walk)
+IN_LOOP bool go_out_of_signal(struct unwind_walk_state *walk)
 {
 	struct unwind_state *state = &walk->state;
 	uint64_t from = state->stack;
@@ -143,7 +145,8 @@ IN_LOOP bool go_out_of_signal(struct walk *walk)
 			read_word(walk, from + SIGNAL_FRAME_POINTER, &state->frame) && state->pc;
 }
 
-IN_LOOP bool find_begin(struct walk *walk, const struct unwind_row *row, uint64_t *begin)
+IN_LOOP bool find_begin(
+		struct unwind_walk_state *walk, const struct unwind_row *row, uint64_t *begin)
 {
 	const struct unwind_state *state = &walk->state;
 	uint64_t distance = (uint64_t)(int64_t)row->distance * WORD;
@@ -160,7 +163,7 @@ IN_LOOP bool find_begin(struct walk *walk, const struct unwind_row *row, uint64_
 	}
 }
 
-IN_LOOP bool go_by_row(struct walk *walk, const struct unwind_row *row)
+IN_LOOP bool go_by_row(struct unwind_walk_state *walk, const struct unwind_row *row)
 {
 	uint64_t begin, frame = walk->state.frame;
 
@@ -180,12 +183,12 @@ IN_LOOP bool go_by_row(struct walk *walk, const struct unwind_row *row)
 }
 
 /* At the begin of a function, of which nothing is known but that it was called. */
-IN_LOOP bool is_called(const struct walk *walk, uint32_t nr)
+IN_LOOP bool is_called(const struct unwind_walk_state *walk, uint32_t nr)
 {
 	return !nr && walk->state.exact;
 }
 
-IN_LOOP bool go_up(struct walk *walk, uint32_t nr)
+IN_LOOP bool go_up(struct unwind_walk_state *walk, uint32_t nr)
 {
 	const struct unwind_state *state = &walk->state;
 	struct unwind_row row = find_row(walk->modules, state->exact ? state->pc : state->pc - 1);
@@ -202,7 +205,7 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
 		uint32_t most)
 {
-	struct walk walk = {modules, memory, translate, *state};
+	struct unwind_walk_state walk = {modules, memory, translate, *state};
 	uint32_t nr = 0;
 
 	/* A return is where it goes on, so that is the first one itself. */

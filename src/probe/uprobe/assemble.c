@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-void put(struct assembly *a, uint8_t code, unsigned int to, unsigned int from, int off, int32_t imm)
+void put(struct bpf_assembly *a, uint8_t code, unsigned int to, unsigned int from, int off,
+		int32_t imm)
 {
 	if (a->nr == ASSEMBLY_MAX) {
 		a->overflow = true;
@@ -17,13 +18,13 @@ void put(struct assembly *a, uint8_t code, unsigned int to, unsigned int from, i
 			.imm = imm};
 }
 
-void put_move(struct assembly *a, unsigned int to, unsigned int from)
+void put_move(struct bpf_assembly *a, unsigned int to, unsigned int from)
 {
 	put(a, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
 }
 
 static void uprobe_assemble_emit_wide(
-		struct assembly *a, unsigned int to, unsigned int kind, uint64_t value)
+		struct bpf_assembly *a, unsigned int to, unsigned int kind, uint64_t value)
 {
 	int32_t half[2];
 
@@ -32,7 +33,7 @@ static void uprobe_assemble_emit_wide(
 	put(a, 0, 0, 0, 0, half[1]);
 }
 
-void put_constant(struct assembly *a, unsigned int to, int64_t value)
+void put_constant(struct bpf_assembly *a, unsigned int to, int64_t value)
 {
 	if (value == (int32_t)value)
 		put(a, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, (int32_t)value);
@@ -40,7 +41,7 @@ void put_constant(struct assembly *a, unsigned int to, int64_t value)
 		uprobe_assemble_emit_wide(a, to, 0, (uint64_t)value);
 }
 
-void put_map(struct assembly *a, unsigned int to, int fd)
+void put_map(struct bpf_assembly *a, unsigned int to, int fd)
 {
 	uprobe_assemble_emit_wide(a, to, BPF_PSEUDO_MAP_FD, (uint32_t)fd);
 }
@@ -55,17 +56,19 @@ static uint8_t size_code(unsigned int size)
 	}
 }
 
-void put_load(struct assembly *a, unsigned int size, unsigned int to, unsigned int from, int off)
+void put_load(struct bpf_assembly *a, unsigned int size, unsigned int to, unsigned int from,
+		int off)
 {
 	put(a, (uint8_t)(BPF_LDX | BPF_MEM | size_code(size)), to, from, off, 0);
 }
 
-void put_store(struct assembly *a, unsigned int size, unsigned int to, int off, unsigned int from)
+void put_store(struct bpf_assembly *a, unsigned int size, unsigned int to, int off,
+		unsigned int from)
 {
 	put(a, (uint8_t)(BPF_STX | BPF_MEM | size_code(size)), to, from, off, 0);
 }
 
-void put_add(struct assembly *a, unsigned int to, int64_t value)
+void put_add(struct bpf_assembly *a, unsigned int to, int64_t value)
 {
 	if (value == (int32_t)value) {
 		put(a, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, (int32_t)value);
@@ -75,25 +78,25 @@ void put_add(struct assembly *a, unsigned int to, int64_t value)
 	put(a, BPF_ALU64 | BPF_ADD | BPF_X, to, 0, 0, 0);
 }
 
-void put_call(struct assembly *a, int helper)
+void put_call(struct bpf_assembly *a, int helper)
 {
 	put(a, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
 }
 
-uint32_t put_jump(struct assembly *a, uint8_t condition, unsigned int left, int32_t right)
+uint32_t put_jump(struct bpf_assembly *a, uint8_t condition, unsigned int left, int32_t right)
 {
 	put(a, (uint8_t)(BPF_JMP | condition | BPF_K), left, 0, 0, right);
 	return a->nr - 1;
 }
 
 uint32_t put_jump_register(
-		struct assembly *a, uint8_t condition, unsigned int left, unsigned int right)
+		struct bpf_assembly *a, uint8_t condition, unsigned int left, unsigned int right)
 {
 	put(a, (uint8_t)(BPF_JMP | condition | BPF_X), left, right, 0, 0);
 	return a->nr - 1;
 }
 
-void put_here(struct assembly *a, uint32_t jump)
+void put_here(struct bpf_assembly *a, uint32_t jump)
 {
 	if (a->nr - jump - 1 > INT16_MAX)
 		a->overflow = true;

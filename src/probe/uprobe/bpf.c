@@ -38,10 +38,10 @@ struct link_request {
 			uint32_t count, flags, pid;
 		} multi;
 	};
-	uint64_t room[4];
+	uint64_t capacity[4];
 };
 
-struct program {
+struct uprobe_bpf_program {
 	int fd;
 	uint32_t nr;
 	struct bpf_insn *code; /* to compare with */
@@ -49,16 +49,16 @@ struct program {
 
 /* Sides that one link watches. */
 struct group {
-	const struct program *program;
+	const struct uprobe_bpf_program *program;
 	const char *path;
 	bool exit;
-	uint32_t *sides, nr, room;
+	uint32_t *sides, nr, capacity;
 };
 
 struct bpf {
 	bool multi, sleepable;
 	int ring, lost;
-	struct program *programs;
+	struct uprobe_bpf_program *programs;
 	uint32_t nr_programs;
 	uint32_t *program_of; /* side */
 	struct group *groups;
@@ -98,8 +98,8 @@ static uint64_t uprobe_bpf_symbol_address(const void *pointer)
 
 /* ---- programs ---- */
 
-static int uprobe_bpf_load_program(
-		const struct assembly *assembly, bool multi, bool sleepable, char *log, size_t room)
+static int uprobe_bpf_load_program(const struct bpf_assembly *assembly, bool multi, bool sleepable,
+		char *log, size_t capacity)
 {
 	union bpf_attr request;
 	int fd;
@@ -117,7 +117,7 @@ static int uprobe_bpf_load_program(
 		return fd;
 	/* Once more, for what the kernel has against it. */
 	request.log_level = 1;
-	request.log_size = (uint32_t)room;
+	request.log_size = (uint32_t)capacity;
 	request.log_buf = uprobe_bpf_symbol_address(log);
 	log[0] = 0;
 	return bpf_call(BPF_PROG_LOAD, &request, sizeof(request));
@@ -146,11 +146,12 @@ static int uprobe_bpf_set_error(struct global_error *error, int code, const char
 	return global_fail(error, code, "", "the kernel refuses %s: %s", what, strerror(-code));
 }
 
-static int add_program(struct bpf *bpf, const struct assembly *assembly, struct global_error *error)
+static int add_program(
+		struct bpf *bpf, const struct bpf_assembly *assembly, struct global_error *error)
 {
-	struct program *program = &bpf->programs[bpf->nr_programs];
-	size_t size = assembly->nr * sizeof(*assembly->code), room = 1u << 16;
-	char *log = malloc(room);
+	struct uprobe_bpf_program *program = &bpf->programs[bpf->nr_programs];
+	size_t size = assembly->nr * sizeof(*assembly->code), capacity = 1u << 16;
+	char *log = malloc(capacity);
 
 	program->code = malloc(size);
 	if (!program->code || !log) {
@@ -160,7 +161,7 @@ static int add_program(struct bpf *bpf, const struct assembly *assembly, struct 
 	}
 	memcpy(program->code, assembly->code, size);
 	program->nr = assembly->nr;
-	program->fd = uprobe_bpf_load_program(assembly, bpf->multi, bpf->sleepable, log, room);
+	program->fd = uprobe_bpf_load_program(assembly, bpf->multi, bpf->sleepable, log, capacity);
 	if (program->fd >= 0) {
 		bpf->nr_programs++;
 	} else {
@@ -176,7 +177,7 @@ static int add_program(struct bpf *bpf, const struct assembly *assembly, struct 
 }
 
 static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, uint32_t side,
-		struct assembly *assembly, struct global_error *error)
+		struct bpf_assembly *assembly, struct global_error *error)
 {
 	int ret = program_make(assembly, &global->sides[side], &global->filter, bpf->ring,
 			bpf->lost, bpf->sleepable, error);
@@ -185,7 +186,7 @@ static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, 
 		return global_fail(error, ret, "ask for less",
 				"the recorded fields are too many for a program in the kernel");
 	for (uint32_t i = 0; !ret && i < bpf->nr_programs; i++) {
-		const struct program *program = &bpf->programs[i];
+		const struct uprobe_bpf_program *program = &bpf->programs[i];
 
 		if (program->nr != assembly->nr ||
 				memcmp(program->code, assembly->code,
@@ -201,7 +202,7 @@ static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, 
 /* Programs that may sleep read more, and kernels before 6.1 have none for these places. */
 static void try_sleeping(struct bpf *bpf)
 {
-	struct assembly assembly = {.nr = 0};
+	struct bpf_assembly assembly = {.nr = 0};
 	int fd;
 
 	put_constant(&assembly, 0, 0);
@@ -214,7 +215,7 @@ static void try_sleeping(struct bpf *bpf)
 
 static int make_programs(struct bpf *bpf, const struct global *global, struct global_error *error)
 {
-	struct assembly *assembly = malloc(sizeof(*assembly));
+	struct bpf_assembly *assembly = malloc(sizeof(*assembly));
 	int ret = 0;
 
 	bpf->programs = calloc(global->nr_sides + 1, sizeof(*bpf->programs));
@@ -233,7 +234,7 @@ static int make_programs(struct bpf *bpf, const struct global *global, struct gl
 
 static struct group *find_group(struct bpf *bpf, const struct global_side *side)
 {
-	const struct program *program = &bpf->programs[bpf->program_of[side->number]];
+	const struct uprobe_bpf_program *program = &bpf->programs[bpf->program_of[side->number]];
 	struct group *group = bpf->groups;
 
 	for (; group < bpf->groups + bpf->nr_groups; group++)
@@ -254,14 +255,14 @@ static int make_groups(struct bpf *bpf, const struct global *global, struct glob
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
 		struct group *group = find_group(bpf, &global->sides[i]);
 
-		if (group->nr == group->room) {
-			uint32_t room = group->room ? 2 * group->room : 4;
-			uint32_t *sides = realloc(group->sides, room * sizeof(*sides));
+		if (group->nr == group->capacity) {
+			uint32_t capacity = group->capacity ? 2 * group->capacity : 4;
+			uint32_t *sides = realloc(group->sides, capacity * sizeof(*sides));
 
 			if (!sides)
 				return global_fail(error, -ENOMEM, "", "out of memory");
 			group->sides = sides;
-			group->room = room;
+			group->capacity = capacity;
 		}
 		group->sides[group->nr++] = i;
 	}
@@ -300,7 +301,7 @@ static int link_multi(const struct global *global, const struct group *group)
 	request.multi.count = group->nr;
 	request.multi.flags = group->exit ? MULTI_RETURN : 0;
 	request.multi.pid = (uint32_t)global->process;
-	fd = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, room));
+	fd = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, capacity));
 	free(numbers);
 	return fd;
 }
@@ -438,7 +439,7 @@ static int try_multi(const struct bpf *bpf, struct global_error *error)
 	request.multi.path = uprobe_bpf_symbol_address("");
 	request.multi.offsets = uprobe_bpf_symbol_address(&offset);
 	request.multi.count = 1;
-	ret = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, room));
+	ret = bpf_call(BPF_LINK_CREATE, &request, offsetof(struct link_request, capacity));
 	if (ret >= 0)
 		close(ret);
 	if (ret == -EINVAL || ret == -E2BIG || ret == -ENOTSUP)
@@ -458,8 +459,8 @@ static int try_events(struct global_error *error)
 int bpf_try(bool multi, struct global_error *error)
 {
 	struct bpf bpf = {.multi = multi, .ring = -1, .lost = -1};
-	struct program program = {.fd = -1};
-	struct assembly assembly = {.nr = 0};
+	struct uprobe_bpf_program program = {.fd = -1};
+	struct bpf_assembly assembly = {.nr = 0};
 	int ret;
 
 	put_constant(&assembly, 0, 0);

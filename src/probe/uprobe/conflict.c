@@ -119,8 +119,8 @@ static void uprobe_conflict_read_name(pid_t pid, char name[32])
 	name[strcspn(name, "\n")] = 0;
 }
 
-static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t begin, uint64_t end,
-		uint64_t offset, uint32_t file, bool recorded)
+static int uprobe_conflict_check_mapping(const struct looking *looking, pid_t pid, uint64_t begin,
+		uint64_t end, uint64_t offset, uint32_t file, bool recorded)
 {
 	for (uint32_t i = 0; i < looking->global->nr_sides; i++) {
 		const struct global_side *side = &looking->global->sides[i];
@@ -150,13 +150,13 @@ static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t be
 static bool uprobe_conflict_has_recorder(pid_t pid)
 {
 	char path[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	bool found = false;
 	FILE *maps;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
 	maps = fopen(path, "re");
-	while (maps && !found && getline(&line, &room, maps) > 0)
+	while (maps && !found && getline(&line, &capacity, maps) > 0)
 		found = strstr(line, "/libside-agent.so") != NULL;
 	free(line);
 	if (maps)
@@ -164,7 +164,7 @@ static bool uprobe_conflict_has_recorder(pid_t pid)
 	return found;
 }
 
-static int look_at_line(const struct looking *looking, pid_t pid, const char *line)
+static int uprobe_conflict_check_line(const struct looking *looking, pid_t pid, const char *line)
 {
 	uint64_t begin, end, offset, inode;
 	char rights[8];
@@ -177,7 +177,7 @@ static int look_at_line(const struct looking *looking, pid_t pid, const char *li
 	/* Some file systems have other devices there than stat() says. */
 	for (uint32_t i = 0; i < looking->nr_files && !ret; i++)
 		if (looking->files[i].inode == inode)
-			ret = look_at_mapping(looking, pid, begin, end, offset, i,
+			ret = uprobe_conflict_check_mapping(looking, pid, begin, end, offset, i,
 					uprobe_conflict_has_recorder(pid));
 	return ret;
 }
@@ -185,14 +185,14 @@ static int look_at_line(const struct looking *looking, pid_t pid, const char *li
 static int uprobe_conflict_scan_process(const struct looking *looking, pid_t pid)
 {
 	char path[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	int ret = 0;
 	FILE *maps;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
 	maps = fopen(path, "re");
-	while (maps && !ret && getline(&line, &room, maps) > 0)
-		ret = look_at_line(looking, pid, line);
+	while (maps && !ret && getline(&line, &capacity, maps) > 0)
+		ret = uprobe_conflict_check_line(looking, pid, line);
 	free(line);
 	if (maps)
 		(void)fclose(maps);
@@ -219,7 +219,7 @@ static int uprobe_conflict_scan_processes(const struct looking *looking)
 	return ret;
 }
 
-int conflict_look(const struct global *global, struct global_error *error)
+int conflict_check(const struct global *global, struct global_error *error)
 {
 	struct looking looking = {.global = global, .error = error};
 	int ret = 0;

@@ -12,18 +12,20 @@
 #define SETTLE_NS 2000000
 #define HITS_MAX (1u << 20) /* that are held */
 
-const char *global_way_name(enum global_way way)
+const char *global_backend_name(enum global_backend backend)
 {
-	static const char *const names[GLOBAL_WAYS] = {"uprobe_multi", "perf_event", "tracefs"};
+	static const char *const names[GLOBAL_NR_BACKENDS] = {
+			"uprobe_multi", "perf_event", "tracefs"};
 
-	return way < GLOBAL_WAYS ? names[way] : "?";
+	return backend < GLOBAL_NR_BACKENDS ? names[backend] : "?";
 }
 
 /* ---- the ways ---- */
 
-static int try_way(struct global *global, enum global_way way, struct global_error *error)
+static int global_try_backend(
+		struct global *global, enum global_backend backend, struct global_error *error)
 {
-	switch (way) {
+	switch (backend) {
 	case GLOBAL_MULTI: return bpf_open(global, true, error);
 	case GLOBAL_PERF: return bpf_open(global, false, error);
 	default:
@@ -34,32 +36,32 @@ static int try_way(struct global *global, enum global_way way, struct global_err
 }
 
 /* Says why each of them is none. */
-static int find_way(struct global *global, int wanted, struct global_error *error)
+static int global_find_backend(struct global *global, int wanted, struct global_error *error)
 {
 	bool permission = false;
-	char mend[sizeof(error->mend)] = "";
+	char hint[sizeof(error->hint)] = "";
 	int ret = -ENOTSUP;
 
-	for (int way = 0; way < GLOBAL_WAYS; way++) {
+	for (int backend = 0; backend < GLOBAL_NR_BACKENDS; backend++) {
 		size_t used = strlen(global->why);
 
-		if (wanted >= 0 && wanted != way)
+		if (wanted >= 0 && wanted != backend)
 			continue;
-		ret = try_way(global, (enum global_way)way, error);
+		ret = global_try_backend(global, (enum global_backend)backend, error);
 		if (!ret) {
-			global->way = (enum global_way)way;
+			global->backend = (enum global_backend)backend;
 			return 0;
 		}
 		if (ret == -ENOMEM)
 			return ret;
 		permission |= error->permission;
-		if (!*mend || error->permission)
-			memcpy(mend, error->mend, sizeof(mend));
+		if (!*hint || error->permission)
+			memcpy(hint, error->hint, sizeof(hint));
 		(void)snprintf(global->why + used, sizeof(global->why) - used, "%s%s: %.300s",
-				used ? "; " : "", global_way_name((enum global_way)way),
+				used ? "; " : "", global_backend_name((enum global_backend)backend),
 				error->text);
 	}
-	(void)global_fail(error, ret, mend, "%s", global->why);
+	(void)global_fail(error, ret, hint, "%s", global->why);
 	error->permission = permission;
 	return ret;
 }
@@ -90,7 +92,7 @@ int global_open(const struct global_options *options, struct global **result,
 	if (!ret)
 		ret = replaced_open(global, error);
 	if (!ret)
-		ret = find_way(global, options->way, error);
+		ret = global_find_backend(global, options->backend, error);
 	if (ret)
 		global_close(global);
 	else
@@ -132,7 +134,7 @@ void global_close(struct global *global)
 
 int global_watch(struct global *global, bool on, struct global_error *error)
 {
-	int ret = on && !global->on ? conflict_look(global, error) : 0;
+	int ret = on && !global->on ? conflict_check(global, error) : 0;
 
 	if (ret || on == global->on)
 		return ret;
@@ -143,9 +145,9 @@ int global_watch(struct global *global, bool on, struct global_error *error)
 
 /* ---- facts ---- */
 
-enum global_way global_used(const struct global *global)
+enum global_backend global_used(const struct global *global)
 {
-	return global->way;
+	return global->backend;
 }
 
 const char *global_why(const struct global *global)
@@ -184,17 +186,18 @@ void hits_add(struct hits *hits, const void *record, size_t size)
 {
 	struct hit_record *copy;
 
-	if (hits->count == hits->room) {
-		size_t room = hits->room ? 2 * hits->room : 1024;
-		void *list = room > HITS_MAX ? NULL
-					     : realloc(hits->list, room * sizeof(*hits->list));
+	if (hits->count == hits->capacity) {
+		size_t capacity = hits->capacity ? 2 * hits->capacity : 1024;
+		void *list = capacity > HITS_MAX
+				? NULL
+				: realloc(hits->list, capacity * sizeof(*hits->list));
 
 		if (!list) {
 			hits->lost++;
 			return;
 		}
 		hits->list = list;
-		hits->room = room;
+		hits->capacity = capacity;
 	}
 	copy = malloc(size);
 	if (!copy) {
@@ -235,7 +238,7 @@ void global_read(struct global *global, bool last, global_hit_fn *each, void *us
 	struct hits *hits = &global->hits;
 	/* Before anything is read: what is older than this by then is all there. */
 	uint64_t until = last ? UINT64_MAX : clock_monotonic_ns() - SETTLE_NS;
-	size_t given = 0;
+	size_t nr_delivered = 0;
 
 	if (global->bpf)
 		bpf_read(global->bpf, global);
@@ -243,11 +246,11 @@ void global_read(struct global *global, bool last, global_hit_fn *each, void *us
 		perf_read(global->perf, global);
 	if (hits->count > 1)
 		qsort(hits->list, hits->count, sizeof(*hits->list), by_time);
-	while (given < hits->count && hits->list[given]->time < until) {
-		give(global, hits->list[given], each, user);
-		free(hits->list[given++]);
+	while (nr_delivered < hits->count && hits->list[nr_delivered]->time < until) {
+		give(global, hits->list[nr_delivered], each, user);
+		free(hits->list[nr_delivered++]);
 	}
-	hits->count -= given;
-	memmove(hits->list, hits->list + given, hits->count * sizeof(*hits->list));
+	hits->count -= nr_delivered;
+	memmove(hits->list, hits->list + nr_delivered, hits->count * sizeof(*hits->list));
 	*lost = hits->lost + (global->bpf ? bpf_lost(global->bpf) : perf_lost(global->perf));
 }

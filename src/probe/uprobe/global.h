@@ -31,19 +31,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum global_way {
+enum global_backend {
 	GLOBAL_MULTI,   /* BPF, all places of a file at once (Linux 6.6) */
 	GLOBAL_PERF,    /* BPF, a perf event for each place */
 	GLOBAL_TRACEFS, /* definitions, and perf's buffers */
-	GLOBAL_WAYS
+	GLOBAL_NR_BACKENDS
 };
 /* "uprobe_multi", "perf_event", "tracefs". */
-const char *global_way_name(enum global_way way);
+const char *global_backend_name(enum global_backend backend);
 
 /* Sentences without their full stop; an empty mend: there is nothing to do about it. */
 struct global_error {
 	char text[1024];
-	char mend[256];
+	char hint[256];
 	bool permission;
 };
 
@@ -63,7 +63,7 @@ struct global_options {
 	size_t nr_tables;
 	struct global_filter filter;
 	pid_t process;      /* watched in this one alone, and in nobody that it forks; 0: in all */
-	int way;            /* enum global_way; -1: the first that works */
+	int backend;        /* enum global_way; -1: the first that works */
 	uint32_t ring_size; /* bytes, a power of two; 0: a standard */
 };
 
@@ -82,9 +82,9 @@ struct global_field {
 	uint64_t constant;
 	/*
 	 * Where its value is in a hit's values. A number is 8 bytes; a text or bytes is a length of 8 bytes, negative when it
-	 * could not be read, and `room` bytes.
+	 * could not be read, and `capacity` bytes.
 	 */
-	uint32_t at, room;
+	uint32_t at, capacity;
 	struct probe_fetch fetch;
 };
 
@@ -122,7 +122,7 @@ bool global_may(struct global_error *error);
 /* Whether it gives back many places at once. */
 bool global_is_quick(void);
 
-enum global_way global_used(const struct global *global);
+enum global_backend global_used(const struct global *global);
 /* Why no better way was taken: a sentence, "" if it is the first. */
 const char *global_why(const struct global *global);
 uint32_t global_nr_sides(const struct global *global);

@@ -11,46 +11,46 @@
 #define BUCKETS 1024
 #define CALLS_MAX (1u << 20) /* open, of all threads */
 
-struct call {
-	struct call *below;
+struct open_call {
+	struct open_call *below;
 	uint64_t sp, number, time;
 	uint32_t table;
 	uint64_t address;
 };
 
-struct thread {
-	struct thread *next;
+struct uprobe_thread {
+	struct uprobe_thread *next;
 	uint32_t tid;
-	struct call *top;
+	struct open_call *top;
 };
 
-struct pairs {
-	struct thread *buckets[BUCKETS];
+struct uprobe_pairs {
+	struct uprobe_thread *buckets[BUCKETS];
 	uint64_t last;
 	uint32_t open;
 };
 
-struct pairs *global_pairs_new(void)
+struct uprobe_pairs *global_pairs_new(void)
 {
-	return calloc(1, sizeof(struct pairs));
+	return calloc(1, sizeof(struct uprobe_pairs));
 }
 
-static void uprobe_pair_pop_call(struct pairs *pairs, struct thread *thread)
+static void uprobe_pair_pop_call(struct uprobe_pairs *pairs, struct uprobe_thread *thread)
 {
-	struct call *call = thread->top;
+	struct open_call *call = thread->top;
 
 	thread->top = call->below;
 	free(call);
 	pairs->open--;
 }
 
-void global_pairs_free(struct pairs *pairs)
+void global_pairs_free(struct uprobe_pairs *pairs)
 {
 	if (!pairs)
 		return;
 	for (unsigned int i = 0; i < BUCKETS; i++) {
 		while (pairs->buckets[i]) {
-			struct thread *thread = pairs->buckets[i];
+			struct uprobe_thread *thread = pairs->buckets[i];
 
 			pairs->buckets[i] = thread->next;
 			while (thread->top)
@@ -62,24 +62,25 @@ void global_pairs_free(struct pairs *pairs)
 }
 
 /* NULL: no memory. A thread without open calls is not kept. */
-static struct thread **uprobe_pair_find_thread(struct pairs *pairs, uint32_t tid)
+static struct uprobe_thread **uprobe_pair_find_thread(struct uprobe_pairs *pairs, uint32_t tid)
 {
-	struct thread **at = &pairs->buckets[tid % BUCKETS];
+	struct uprobe_thread **at = &pairs->buckets[tid % BUCKETS];
 
 	while (*at && (*at)->tid != tid)
 		at = &(*at)->next;
 	return at;
 }
 
-static bool uprobe_pair_is_same(const struct call *call, const struct global_side *side)
+static bool uprobe_pair_is_same(const struct open_call *call, const struct global_side *side)
 {
 	return call->address == side->address && call->table == side->table;
 }
 
-static void note_entry(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
+static void note_entry(
+		struct uprobe_pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
-	struct thread **at = uprobe_pair_find_thread(pairs, hit->tid);
-	struct call *call = calloc(1, sizeof(*call));
+	struct uprobe_thread **at = uprobe_pair_find_thread(pairs, hit->tid);
+	struct open_call *call = calloc(1, sizeof(*call));
 
 	hit->call = ++pairs->last;
 	if (!*at && call) {
@@ -91,7 +92,7 @@ static void note_entry(struct pairs *pairs, const struct hit_record *record, str
 		free(call);
 		return;
 	}
-	*call = (struct call){.below = (*at)->top,
+	*call = (struct open_call){.below = (*at)->top,
 			.sp = record->sp,
 			.number = hit->call,
 			.time = record->time,
@@ -101,10 +102,11 @@ static void note_entry(struct pairs *pairs, const struct hit_record *record, str
 	pairs->open++;
 }
 
-static void note_exit(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
+static void note_exit(
+		struct uprobe_pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
-	struct thread **at = uprobe_pair_find_thread(pairs, hit->tid), *thread = *at;
-	struct call **found;
+	struct uprobe_thread **at = uprobe_pair_find_thread(pairs, hit->tid), *thread = *at;
+	struct open_call **found;
 
 	if (!thread)
 		return;
@@ -114,7 +116,7 @@ static void note_exit(struct pairs *pairs, const struct hit_record *record, stru
 			!((*found)->sp + 8 == record->sp && uprobe_pair_is_same(*found, hit->side)))
 		found = &(*found)->below;
 	if (*found) {
-		struct call *call = *found;
+		struct open_call *call = *found;
 
 		hit->call = call->number;
 		hit->duration = record->time - call->time;
@@ -128,7 +130,8 @@ static void note_exit(struct pairs *pairs, const struct hit_record *record, stru
 	}
 }
 
-void global_pairs_note(struct pairs *pairs, const struct hit_record *record, struct global_hit *hit)
+void global_pairs_note(
+		struct uprobe_pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
 	if (hit->side->exit)
 		note_exit(pairs, record, hit);

@@ -32,23 +32,23 @@ struct argument {
 
 #define FORMAT_LOST (1u << 4) /* of read_format, from Linux 6.0 on */
 
-struct definition {
+struct uprobe_event_definition {
 	uint32_t id; /* of the event, as records have it */
 	struct argument stack, name;
 	struct argument *fields;
 };
 
-struct buffer {
+struct uprobe_perf_buffer {
 	struct perf_event_mmap_page *page;
 	int fd; /* of the event whose it is; -1: the CPU is not there */
 };
 
-struct perf {
+struct uprobe_perf {
 	int tracefs, epoll;
 	char group[80];
-	struct definition *definitions; /* by side */
+	struct uprobe_event_definition *definitions; /* by side */
 	uint32_t nr_defined;
-	struct buffer *buffers;
+	struct uprobe_perf_buffer *buffers;
 	uint32_t nr_buffers;
 	int *events;
 	uint32_t nr_events;
@@ -81,10 +81,10 @@ static bool find_argument(const char *format, const char *name, struct argument 
 					&argument->size) == 2;
 }
 
-static int uprobe_perf_read_format(
-		struct perf *perf, const struct global_side *side, struct global_error *error)
+static int uprobe_perf_read_format(struct uprobe_perf *perf, const struct global_side *side,
+		struct global_error *error)
 {
-	struct definition *definition = &perf->definitions[side->number];
+	struct uprobe_event_definition *definition = &perf->definitions[side->number];
 	char path[200], *format = malloc(RAW_MAX), name[32];
 	bool found;
 
@@ -114,8 +114,8 @@ static int uprobe_perf_read_format(
 					  "the kernel's description of a definition cannot be parsed");
 }
 
-static int uprobe_perf_write_definition(
-		struct perf *perf, const struct global_side *side, struct global_error *error)
+static int uprobe_perf_write_definition(struct uprobe_perf *perf, const struct global_side *side,
+		struct global_error *error)
 {
 	char arguments[8192], reference[32] = "", *text = NULL;
 	int ret = text_arguments(side, arguments, sizeof(arguments), error);
@@ -154,8 +154,8 @@ static uint32_t count_online(void)
 	return count < 1 || count > CPUS_MAX ? 1 : (uint32_t)count;
 }
 
-static int uprobe_perf_open_event(
-		const struct global *global, const struct definition *definition, uint32_t cpu)
+static int uprobe_perf_open_event(const struct global *global,
+		const struct uprobe_event_definition *definition, uint32_t cpu)
 {
 	struct perf_event_attr attributes = {
 			.type = PERF_TYPE_TRACEPOINT,
@@ -184,9 +184,9 @@ static int uprobe_perf_open_event(
 }
 
 /* The first event of a CPU has the buffer, all others write into it. */
-static int uprobe_perf_add_event(struct perf *perf, uint32_t cpu, int fd)
+static int uprobe_perf_add_event(struct uprobe_perf *perf, uint32_t cpu, int fd)
 {
-	struct buffer *buffer = &perf->buffers[cpu];
+	struct uprobe_perf_buffer *buffer = &perf->buffers[cpu];
 	struct epoll_event interest = {.events = EPOLLIN};
 
 	perf->events[perf->nr_events++] = fd;
@@ -202,12 +202,12 @@ static int uprobe_perf_add_event(struct perf *perf, uint32_t cpu, int fd)
 	return epoll_ctl(perf->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static void close_events(struct perf *perf)
+static void close_events(struct uprobe_perf *perf)
 {
 	for (uint32_t i = 0; i < perf->nr_buffers; i++) {
 		if (perf->buffers[i].page)
 			munmap(perf->buffers[i].page, BUFFER_SIZE + (size_t)sysconf(_SC_PAGESIZE));
-		perf->buffers[i] = (struct buffer){.fd = -1};
+		perf->buffers[i] = (struct uprobe_perf_buffer){.fd = -1};
 	}
 	while (perf->nr_events)
 		close(perf->events[--perf->nr_events]);
@@ -229,7 +229,7 @@ static int uprobe_perf_set_error(struct global_error *error, int code)
 
 static int open_events(struct global *global, struct global_error *error)
 {
-	struct perf *perf = global->perf;
+	struct uprobe_perf *perf = global->perf;
 
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
 		for (uint32_t cpu = 0; cpu < perf->nr_buffers; cpu++) {
@@ -253,7 +253,7 @@ static int open_events(struct global *global, struct global_error *error)
  * The buffers only say what was lost when there is room again, which may be never; the events themselves know, each its own. Kernels
  * that do not count answer with one number.
  */
-static void count_lost(struct perf *perf)
+static void count_lost(struct uprobe_perf *perf)
 {
 	uint64_t value[2], sum = 0; /* count, lost */
 
@@ -291,7 +291,7 @@ int perf_watch(struct global *global, bool on, struct global_error *error)
 
 /* ---- life ---- */
 
-static int uprobe_perf_prepare_buffer(struct perf *perf, const struct global *global)
+static int uprobe_perf_prepare_buffer(struct uprobe_perf *perf, const struct global *global)
 {
 	perf->nr_buffers = count_cpus();
 	perf->definitions = calloc(global->nr_sides + 1, sizeof(*perf->definitions));
@@ -311,7 +311,7 @@ static int uprobe_perf_prepare_buffer(struct perf *perf, const struct global *gl
 
 int perf_open(struct global *global, struct global_error *error)
 {
-	struct perf *perf = calloc(1, sizeof(*perf));
+	struct uprobe_perf *perf = calloc(1, sizeof(*perf));
 	int ret;
 
 	if (!perf)
@@ -339,7 +339,7 @@ int perf_open(struct global *global, struct global_error *error)
 	return ret;
 }
 
-void perf_close(struct perf *perf)
+void perf_close(struct uprobe_perf *perf)
 {
 	if (!perf)
 		return;
@@ -361,19 +361,19 @@ void perf_close(struct perf *perf)
 	free(perf);
 }
 
-int perf_fd(const struct perf *perf)
+int perf_fd(const struct uprobe_perf *perf)
 {
 	return perf->epoll;
 }
 
-uint64_t perf_lost(const struct perf *perf)
+uint64_t perf_lost(const struct uprobe_perf *perf)
 {
 	return perf->lost + perf->unknown;
 }
 
 /* ---- samples ---- */
 
-struct sample {
+struct uprobe_sample {
 	uint32_t pid, tid, cpu;
 	uint64_t time, cgroup;
 	const unsigned char *raw;
@@ -381,7 +381,7 @@ struct sample {
 };
 
 static uint64_t uprobe_perf_read_number(
-		const struct sample *sample, const struct argument *argument)
+		const struct uprobe_sample *sample, const struct argument *argument)
 {
 	uint64_t value = 0;
 
@@ -391,13 +391,14 @@ static uint64_t uprobe_perf_read_number(
 }
 
 /* A text's bytes; NULL: it could not be read. */
-static const char *uprobe_perf_read_text(
-		const struct sample *sample, const struct argument *argument, uint32_t *length)
+static const char *uprobe_perf_read_text(const struct uprobe_sample *sample,
+		const struct argument *argument, uint32_t *length)
 {
-	uint32_t place = (uint32_t)uprobe_perf_read_number(sample, argument), at = place & 0xffff;
+	uint32_t location = (uint32_t)uprobe_perf_read_number(sample, argument),
+		 at = location & 0xffff;
 	const char *text = (const char *)sample->raw + at;
 
-	*length = place >> 16;
+	*length = location >> 16;
 	if (!*length || at + *length > sample->size ||
 			(*length == sizeof("(fault)") &&
 					!memcmp(text, "(fault)", sizeof("(fault)"))))
@@ -405,14 +406,14 @@ static const char *uprobe_perf_read_text(
 	return text;
 }
 
-static void uprobe_perf_read_value(struct hit_record *record, const struct sample *sample,
+static void uprobe_perf_read_value(struct hit_record *record, const struct uprobe_sample *sample,
 		const struct argument *argument, const struct global_field *field, uint32_t index)
 {
 	unsigned char *to = (unsigned char *)(record + 1) + field->at;
 	uint64_t value;
 	uint32_t length = 0;
 
-	if (!field->room) {
+	if (!field->capacity) {
 		value = fetch_finish(&field->fetch, text_done(&field->fetch),
 				uprobe_perf_read_number(sample, argument));
 		memcpy(to, &value, sizeof(value));
@@ -421,8 +422,8 @@ static void uprobe_perf_read_value(struct hit_record *record, const struct sampl
 	if (field->field.type == PROBE_FIELD_STRING) {
 		const char *text = uprobe_perf_read_text(sample, argument, &length);
 
-		if (length > field->room)
-			length = field->room;
+		if (length > field->capacity)
+			length = field->capacity;
 		if (text) {
 			memcpy(to + 8, text, length);
 			to[8 + length - 1] = 0;
@@ -440,7 +441,7 @@ static void uprobe_perf_read_value(struct hit_record *record, const struct sampl
 }
 
 /* What /proc says of it now. A process that has ended may have been meant: that is counted. */
-static bool is_of_user(struct perf *perf, const struct global_filter *filter, uint32_t pid)
+static bool is_of_user(struct uprobe_perf *perf, const struct global_filter *filter, uint32_t pid)
 {
 	char path[64], text[4096];
 	const char *at;
@@ -460,8 +461,8 @@ static bool is_of_user(struct perf *perf, const struct global_filter *filter, ui
 	return false;
 }
 
-static bool uprobe_perf_filter_sample(struct perf *perf, const struct global_filter *filter,
-		const struct sample *sample, const struct hit_record *record)
+static bool uprobe_perf_filter_sample(struct uprobe_perf *perf, const struct global_filter *filter,
+		const struct uprobe_sample *sample, const struct hit_record *record)
 {
 	bool found = !filter->nr_pids;
 
@@ -489,11 +490,11 @@ static const struct global_side *find_side(const struct global *global, uint32_t
 	return NULL;
 }
 
-static void take_sample(struct global *global, const struct sample *sample)
+static void take_sample(struct global *global, const struct uprobe_sample *sample)
 {
-	struct perf *perf = global->perf;
+	struct uprobe_perf *perf = global->perf;
 	struct hit_record *record = (struct hit_record *)(void *)perf->record;
-	const struct definition *definition;
+	const struct uprobe_event_definition *definition;
 	const struct global_side *side;
 	const char *name;
 	uint16_t id = 0;
@@ -525,7 +526,7 @@ static void take_sample(struct global *global, const struct sample *sample)
 
 /* In the order in which the kernel writes what was asked for. */
 static bool parse_sample(
-		const unsigned char *bytes, size_t size, bool cgroup, struct sample *sample)
+		const unsigned char *bytes, size_t size, bool cgroup, struct uprobe_sample *sample)
 {
 	size_t at = 8 + 8 + 8;
 
@@ -558,14 +559,14 @@ static void copy_out(const struct perf_event_mmap_page *page, uint64_t at, void 
 
 static void read_buffer(struct global *global, struct perf_event_mmap_page *page)
 {
-	struct perf *perf = global->perf;
+	struct uprobe_perf *perf = global->perf;
 	uint64_t at = page->data_tail;
 	/* Acquire: records before the head. Pairs with the kernel's barrier before it writes it. */
 	uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
 	while (at < end) {
 		struct perf_event_header head;
-		struct sample sample = {.pid = 0};
+		struct uprobe_sample sample = {.pid = 0};
 
 		copy_out(page, at, &head, sizeof(head));
 		if (head.size < sizeof(head) || head.size > end - at)
@@ -587,7 +588,7 @@ static void read_buffer(struct global *global, struct perf_event_mmap_page *page
 	__atomic_store_n(&page->data_tail, end, __ATOMIC_RELEASE);
 }
 
-void perf_read(struct perf *perf, struct global *global)
+void perf_read(struct uprobe_perf *perf, struct global *global)
 {
 	for (uint32_t i = 0; i < perf->nr_buffers; i++)
 		if (perf->buffers[i].page)

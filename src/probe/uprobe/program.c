@@ -35,8 +35,8 @@
 #define VALUES_AT ((int)sizeof(struct hit_record))
 #define AT(member) ((int)offsetof(struct hit_record, member))
 
-struct making {
-	struct assembly *a;
+struct bpf_builder {
+	struct bpf_assembly *a;
 	const struct global_side *side;
 	bool sleepable;
 	uint32_t fails[4 * PROBE_TABLE_OPS_MAX]; /* jumps, of the field that is being made */
@@ -70,7 +70,7 @@ static int register_offset(unsigned int number)
 }
 
 static int uprobe_program_set_unsupported(
-		const struct making *making, const char *name, const char *what)
+		const struct bpf_builder *making, const char *name, const char *what)
 {
 	return global_fail(making->error, -ENOTSUP, "probe one program, without `--global`",
 			"`%.128s` cannot be had from the kernel: %s", name, what);
@@ -78,14 +78,14 @@ static int uprobe_program_set_unsupported(
 
 /* ---- the filter ---- */
 
-static void put_leave(struct assembly *a)
+static void put_leave(struct bpf_assembly *a)
 {
 	put_constant(a, 0, 0);
 	put(a, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
 /* Register 0 has to be one of them. */
-static void put_one_of(struct assembly *a, const uint32_t *numbers, uint32_t nr)
+static void put_one_of(struct bpf_assembly *a, const uint32_t *numbers, uint32_t nr)
 {
 	uint32_t fits[GLOBAL_FILTER_MAX];
 
@@ -98,14 +98,14 @@ static void put_one_of(struct assembly *a, const uint32_t *numbers, uint32_t nr)
 		put_here(a, fits[i]);
 }
 
-static void put_pids(struct assembly *a, const struct global_filter *filter)
+static void put_pids(struct bpf_assembly *a, const struct global_filter *filter)
 {
 	put_call(a, HELPER_PID_TGID);
 	put(a, BPF_ALU64 | BPF_RSH | BPF_K, 0, 0, 0, 32);
 	put_one_of(a, filter->pids, filter->nr_pids);
 }
 
-static void put_uids(struct assembly *a, const struct global_filter *filter)
+static void put_uids(struct bpf_assembly *a, const struct global_filter *filter)
 {
 	put_call(a, HELPER_UID_GID);
 	put(a, BPF_ALU64 | BPF_LSH | BPF_K, 0, 0, 0, 32);
@@ -113,7 +113,7 @@ static void put_uids(struct assembly *a, const struct global_filter *filter)
 	put_one_of(a, filter->uids, filter->nr_uids);
 }
 
-static void put_cgroups(struct assembly *a, const struct global_filter *filter)
+static void put_cgroups(struct bpf_assembly *a, const struct global_filter *filter)
 {
 	uint32_t fits[GLOBAL_FILTER_MAX];
 
@@ -127,7 +127,7 @@ static void put_cgroups(struct assembly *a, const struct global_filter *filter)
 		put_here(a, fits[i]);
 }
 
-static void put_comms(struct assembly *a, const struct global_filter *filter)
+static void put_comms(struct bpf_assembly *a, const struct global_filter *filter)
 {
 	uint32_t fits[GLOBAL_FILTER_MAX];
 
@@ -153,7 +153,7 @@ static void put_comms(struct assembly *a, const struct global_filter *filter)
 		put_here(a, fits[i]);
 }
 
-static void put_filter(struct assembly *a, const struct global_filter *filter)
+static void put_filter(struct bpf_assembly *a, const struct global_filter *filter)
 {
 	if (filter->nr_pids)
 		put_pids(a, filter);
@@ -168,7 +168,7 @@ static void put_filter(struct assembly *a, const struct global_filter *filter)
 /* ---- the record ---- */
 
 /* Room in the ring, or one more that is lost. */
-static void put_reserve(struct assembly *a, uint32_t size, int ring, int lost)
+static void put_reserve(struct bpf_assembly *a, uint32_t size, int ring, int lost)
 {
 	uint32_t got, none;
 
@@ -192,7 +192,7 @@ static void put_reserve(struct assembly *a, uint32_t size, int ring, int lost)
 	put_move(a, 7, 0);
 }
 
-static void uprobe_program_emit_head(struct assembly *a)
+static void uprobe_program_emit_head(struct bpf_assembly *a)
 {
 	put_call(a, HELPER_TIME);
 	put_store(a, 8, 7, AT(time), 0);
@@ -221,15 +221,15 @@ static void uprobe_program_emit_head(struct assembly *a)
 
 /* ---- fields ---- */
 
-static void put_fail(struct making *making, uint8_t condition, unsigned int left)
+static void put_fail(struct bpf_builder *making, uint8_t condition, unsigned int left)
 {
 	making->fails[making->nr_fails++] = put_jump(making->a, condition, left, 0);
 }
 
 /* Register 8 is an address, and becomes what stands there. */
-static void put_read(struct making *making, unsigned int size)
+static void put_read(struct bpf_builder *making, unsigned int size)
 {
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 
 	put(a, BPF_ST | BPF_MEM | BPF_DW, 10, 0, READ_AT, 0);
 	put_move(a, 1, 10);
@@ -241,8 +241,8 @@ static void put_read(struct making *making, unsigned int size)
 	put_load(a, 8, 8, 10, READ_AT);
 }
 
-static int put_register(struct making *making, const struct global_field *field, unsigned int to,
-		unsigned int number)
+static int put_register(struct bpf_builder *making, const struct global_field *field,
+		unsigned int to, unsigned int number)
 {
 	int offset = register_offset(number);
 
@@ -253,14 +253,15 @@ static int put_register(struct making *making, const struct global_field *field,
 	return 0;
 }
 
-static void put_shift(struct assembly *a, uint8_t operation, unsigned int to, unsigned int bits)
+static void put_shift(struct bpf_assembly *a, uint8_t operation, unsigned int to, unsigned int bits)
 {
 	if (bits)
 		put(a, (uint8_t)(BPF_ALU64 | operation | BPF_K), to, 0, 0, (int32_t)bits);
 }
 
 /* Register 8 becomes what was put aside last, and it, together. */
-static int put_calculate(struct making *making, const struct global_field *field, unsigned int sum)
+static int put_calculate(
+		struct bpf_builder *making, const struct global_field *field, unsigned int sum)
 {
 	static const uint8_t operations[] = {[PROBE_SUM_PLUS] = BPF_ADD,
 			[PROBE_SUM_MINUS] = BPF_SUB,
@@ -270,7 +271,7 @@ static int put_calculate(struct making *making, const struct global_field *field
 			[PROBE_SUM_AND] = BPF_AND,
 			[PROBE_SUM_OR] = BPF_OR,
 			[PROBE_SUM_XOR] = BPF_XOR};
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 
 	if (sum > PROBE_SUM_XOR)
 		return uprobe_program_set_unsupported(making, field->field.name,
@@ -286,10 +287,10 @@ static int put_calculate(struct making *making, const struct global_field *field
 	return 0;
 }
 
-static int uprobe_program_emit_op(struct making *making, const struct global_field *field,
+static int uprobe_program_emit_op(struct bpf_builder *making, const struct global_field *field,
 		const struct probe_fetch_op *op)
 {
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 	const char *name = field->field.name;
 	int ret = 0;
 
@@ -358,17 +359,17 @@ static int uprobe_program_emit_op(struct making *making, const struct global_fie
 	return ret;
 }
 
-static void put_text_read(struct assembly *a, int at, uint32_t room)
+static void put_text_read(struct bpf_assembly *a, int at, uint32_t capacity)
 {
 	put_move(a, 1, 7);
 	put_add(a, 1, at + 8);
-	put_constant(a, 2, room);
+	put_constant(a, 2, capacity);
 	put_move(a, 3, 8);
 	put_call(a, HELPER_READ_TEXT);
 }
 
 /* Of memory at register 8 plus so much: it is there afterwards, if it can be. */
-static void put_touch(struct assembly *a, uint32_t behind)
+static void put_touch(struct bpf_assembly *a, uint32_t behind)
 {
 	put_move(a, 1, 10);
 	put_add(a, 1, READ_AT);
@@ -379,29 +380,29 @@ static void put_touch(struct assembly *a, uint32_t behind)
 }
 
 /* Register 0 becomes its length with the NUL. */
-static void uprobe_program_emit_text(struct making *making, int at, uint32_t room)
+static void uprobe_program_emit_text(struct bpf_builder *making, int at, uint32_t capacity)
 {
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 	uint32_t done = 0;
 
-	put_text_read(a, at, room);
+	put_text_read(a, at, capacity);
 	if (making->sleepable) {
 		done = put_jump(a, BPF_JSGT, 0, 0);
 		put(a, BPF_ST | BPF_MEM | BPF_DW, 10, 0, READ_AT, 0);
 		put_touch(a, 0);
 		put_fail(making, BPF_JNE, 0);
 		/* The rest may lie in another page, or end before. */
-		put_touch(a, room - 1);
-		put_text_read(a, at, room);
+		put_touch(a, capacity - 1);
+		put_text_read(a, at, capacity);
 		put_here(a, done);
 	}
 	put_fail(making, BPF_JSLE, 0);
 }
 
 /* That register becomes how many there are, at most `limit`; before each use, for the kernel to see that it is no more. */
-static void put_count(struct making *making, unsigned int to, uint32_t limit)
+static void put_count(struct bpf_builder *making, unsigned int to, uint32_t limit)
 {
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 	uint32_t fits;
 
 	if (!making->counted) {
@@ -414,9 +415,9 @@ static void put_count(struct making *making, unsigned int to, uint32_t limit)
 	put_here(a, fits);
 }
 
-static void put_several(struct making *making, int at, const struct probe_table_field *field)
+static void put_several(struct bpf_builder *making, int at, const struct probe_table_field *field)
 {
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 
 	put_move(a, 1, 7);
 	put_add(a, 1, at + 8);
@@ -429,9 +430,10 @@ static void put_several(struct making *making, int at, const struct probe_table_
 }
 
 /* A text that says how long it is: as bytes, and a NUL behind them. */
-static void put_counted_text(struct making *making, int at, const struct probe_table_field *field)
+static void put_counted_text(
+		struct bpf_builder *making, int at, const struct probe_table_field *field)
 {
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 
 	put_several(making, at, field);
 	put_move(a, 1, 7);
@@ -440,10 +442,10 @@ static void put_counted_text(struct making *making, int at, const struct probe_t
 	put_add(a, 0, 1);
 }
 
-static int uprobe_program_emit_field(struct making *making, uint32_t index)
+static int uprobe_program_emit_field(struct bpf_builder *making, uint32_t index)
 {
 	const struct global_field *field = &making->side->fields[index];
-	struct assembly *a = making->a;
+	struct bpf_assembly *a = making->a;
 	int at = VALUES_AT + (int)field->at, ret = 0;
 	uint32_t done;
 
@@ -457,10 +459,10 @@ static int uprobe_program_emit_field(struct making *making, uint32_t index)
 	if (field->field.type == PROBE_FIELD_STRING && making->counted)
 		put_counted_text(making, at, &field->field);
 	else if (field->field.type == PROBE_FIELD_STRING)
-		uprobe_program_emit_text(making, at, field->room);
+		uprobe_program_emit_text(making, at, field->capacity);
 	else if (probe_field_is_several(&field->field))
 		put_several(making, at, &field->field);
-	put_store(a, 8, 7, at, field->room ? 0 : 8);
+	put_store(a, 8, 7, at, field->capacity ? 0 : 8);
 	if (!making->nr_fails)
 		return 0;
 	done = put_jump(a, BPF_JA, 0, 0);
@@ -468,16 +470,16 @@ static int uprobe_program_emit_field(struct making *making, uint32_t index)
 		put_here(a, making->fails[i]);
 	put_constant(a, 1, (int64_t)(UINT64_C(1) << index));
 	put(a, BPF_ALU64 | BPF_OR | BPF_X, 9, 1, 0, 0);
-	put(a, BPF_ST | BPF_MEM | BPF_DW, 7, 0, at, field->room ? -1 : 0);
+	put(a, BPF_ST | BPF_MEM | BPF_DW, 7, 0, at, field->capacity ? -1 : 0);
 	put_here(a, done);
 	return 0;
 }
 
-int program_make(struct assembly *a, const struct global_side *side,
+int program_make(struct bpf_assembly *a, const struct global_side *side,
 		const struct global_filter *filter, int ring, int lost, bool sleepable,
 		struct global_error *error)
 {
-	struct making making = {.a = a, .side = side, .sleepable = sleepable, .error = error};
+	struct bpf_builder making = {.a = a, .side = side, .sleepable = sleepable, .error = error};
 	int ret = 0;
 
 	a->nr = 0;

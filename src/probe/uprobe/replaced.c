@@ -14,7 +14,7 @@ struct watched_file {
 	const char *path;
 	dev_t device;
 	ino_t inode;
-	bool told;
+	bool reported;
 };
 
 static bool uprobe_replaced_is_known(const struct global *global, const char *path)
@@ -49,10 +49,10 @@ const char *global_replaced(struct global *global)
 		struct stat status;
 
 		/* A file that is only removed has nobody who could start it. */
-		if (file->told || stat(file->path, &status) ||
+		if (file->reported || stat(file->path, &status) ||
 				(status.st_dev == file->device && status.st_ino == file->inode))
 			continue;
-		file->told = true;
+		file->reported = true;
 		return file->path;
 	}
 	return NULL;

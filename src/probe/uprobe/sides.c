@@ -16,14 +16,14 @@
 #define SEGMENTS_MAX 256
 #define ROUND(size) (((size) + 7u) & ~7u)
 
-int global_fail(struct global_error *error, int result, const char *mend, const char *format, ...)
+int global_fail(struct global_error *error, int result, const char *hint, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
 	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
-	(void)snprintf(error->mend, sizeof(error->mend), "%s", mend);
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", hint);
 	error->permission = result == -EPERM || result == -EACCES;
 	return result;
 }
@@ -78,15 +78,15 @@ uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t 
 {
 	for (uint32_t i = first; i < fetch->nr_ops; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];
-		unsigned int rest = op->size && op->size <= 64 ? 64u - op->size : 0;
+		unsigned int remainder = op->size && op->size <= 64 ? 64u - op->size : 0;
 
 		switch (op->code) {
 		case PROBE_FETCH_CONSTANT: value = (uint64_t)op->value; break;
 		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
 		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size & 63; break;
-		case PROBE_FETCH_ZERO_EXTEND: value = value << rest >> rest; break;
+		case PROBE_FETCH_ZERO_EXTEND: value = value << remainder >> remainder; break;
 		case PROBE_FETCH_SIGN_EXTEND:
-			value = (uint64_t)((int64_t)(value << rest) >> rest);
+			value = (uint64_t)((int64_t)(value << remainder) >> remainder);
 			break;
 		default: break;
 		}
@@ -145,11 +145,11 @@ static void uprobe_side_make_field(struct global_side *side, struct global_field
 	field->at = side->size;
 	side->size += 8;
 	if (field->field.type == PROBE_FIELD_STRING)
-		field->room = ROUND(field->field.limit + 1u);
+		field->capacity = ROUND(field->field.limit + 1u);
 	else if (probe_field_is_several(&field->field) &&
 			field->field.type != PROBE_FIELD_BACKTRACE)
-		field->room = ROUND((uint32_t)field->field.size * field->field.limit);
-	side->size += field->room;
+		field->capacity = ROUND((uint32_t)field->field.size * field->field.limit);
+	side->size += field->capacity;
 }
 
 /* ---- sides ---- */
@@ -242,7 +242,7 @@ static int make_side(struct global *global, uint32_t table_number,
 	return 0;
 }
 
-static int uprobe_side_open_table(struct tables *tables, int fd, struct global_error *error)
+static int uprobe_side_open_table(struct uprobe_tables *tables, int fd, struct global_error *error)
 {
 	const char *reason = NULL;
 	size_t i = tables->nr;
@@ -264,7 +264,7 @@ static int uprobe_side_open_table(struct tables *tables, int fd, struct global_e
 static int open_tables(struct global *global, const struct global_options *options,
 		struct global_error *error)
 {
-	struct tables *tables = &global->tables;
+	struct uprobe_tables *tables = &global->tables;
 	uint64_t sides = 0;
 	int ret = 0;
 
@@ -307,7 +307,7 @@ int sides_make(struct global *global, const struct global_options *options,
 
 void sides_free(struct global *global)
 {
-	struct tables *tables = &global->tables;
+	struct uprobe_tables *tables = &global->tables;
 
 	for (uint32_t i = 0; i < global->nr_sides; i++)
 		free(global->sides[i].fields);

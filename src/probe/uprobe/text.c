@@ -31,7 +31,7 @@ static int uprobe_text_set_unsupported(struct global_error *error, const struct 
 
 static bool is_address(const struct global_field *field)
 {
-	return field->room != 0;
+	return field->capacity != 0;
 }
 
 uint32_t text_done(const struct probe_fetch *fetch)
@@ -128,22 +128,22 @@ static int expression(const struct global_side *side, const struct global_field 
 	return 0;
 }
 
-int text_arguments(
-		const struct global_side *side, char *text, size_t room, struct global_error *error)
+int text_arguments(const struct global_side *side, char *text, size_t capacity,
+		struct global_error *error)
 {
-	size_t used = (size_t)snprintf(text, room, " stack=%%sp:u64 name=$comm:string");
+	size_t used = (size_t)snprintf(text, capacity, " stack=%%sp:u64 name=$comm:string");
 
 	for (uint32_t i = 0; i < side->nr_fields; i++) {
-		char said[EXPRESSION_MAX + 24];
+		char operand[EXPRESSION_MAX + 24];
 		int ret;
 
 		if (side->fields[i].source != GLOBAL_FETCHED)
 			continue;
-		ret = expression(side, &side->fields[i], said, error);
+		ret = expression(side, &side->fields[i], operand, error);
 		if (ret)
 			return ret;
-		used += (size_t)snprintf(text + used, room - used, " f%u=%s", i, said);
-		if (used >= room || i >= ARGUMENTS_MAX)
+		used += (size_t)snprintf(text + used, capacity - used, " f%u=%s", i, operand);
+		if (used >= capacity || i >= ARGUMENTS_MAX)
 			return global_fail(error, -E2BIG, "ask for less",
 					"the recorded fields are too many for a definition of tracefs");
 	}

@@ -103,7 +103,7 @@ int global_tracefs_open(struct global_error *error)
 			"tracefs is not mounted here, and this process may not mount it");
 }
 
-int global_tracefs_read(int tracefs, const char *path, char *text, size_t room)
+int global_tracefs_read(int tracefs, const char *path, char *text, size_t capacity)
 {
 	int fd = openat(tracefs, path, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
@@ -111,8 +111,8 @@ int global_tracefs_read(int tracefs, const char *path, char *text, size_t room)
 
 	if (fd < 0)
 		return -errno;
-	while (got > 0 && used + 1 < room) {
-		got = read(fd, text + used, room - 1 - used);
+	while (got > 0 && used + 1 < capacity) {
+		got = read(fd, text + used, capacity - 1 - used);
 		used += got > 0 ? (size_t)got : 0;
 	}
 	text[used] = 0;
@@ -124,7 +124,7 @@ int global_tracefs_read(int tracefs, const char *path, char *text, size_t room)
 
 /* ---- whose a group is ---- */
 
-struct owner {
+struct tracefs_owner {
 	uint64_t pid, started, space;
 };
 
@@ -156,13 +156,13 @@ static uint64_t own_space(void)
 	return stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
 }
 
-void global_tracefs_group(char *name, size_t room)
+void global_tracefs_group(char *name, size_t capacity)
 {
-	(void)snprintf(name, room, GROUP "%ld_%" PRIu64 "_%" PRIu64, (long)getpid(),
+	(void)snprintf(name, capacity, GROUP "%ld_%" PRIu64 "_%" PRIu64, (long)getpid(),
 			started_at((uint64_t)getpid()), own_space());
 }
 
-static bool parse_group(const char *name, struct owner *owner)
+static bool parse_group(const char *name, struct tracefs_owner *owner)
 {
 	int end = 0;
 
@@ -174,7 +174,7 @@ static bool parse_group(const char *name, struct owner *owner)
 /* In another namespace nobody can tell. */
 static bool is_left(const char *group)
 {
-	struct owner owner;
+	struct tracefs_owner owner;
 
 	return parse_group(group, &owner) && owner.space && owner.space == own_space() &&
 			started_at(owner.pid) != owner.started;
@@ -229,7 +229,7 @@ static int remove_all(int tracefs, const char *only)
 {
 	int fd = openat(tracefs, DEFINITIONS, O_RDONLY | O_CLOEXEC), removed = 0;
 	char *line = NULL;
-	size_t room = 0, count = 0, kept = 0;
+	size_t capacity = 0, count = 0, kept = 0;
 	char(*names)[2][72] = NULL;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
@@ -241,7 +241,7 @@ static int remove_all(int tracefs, const char *only)
 		return code;
 	}
 	/* All of them first: the list changes under who reads it and removes. */
-	while (getline(&line, &room, file) > 0) {
+	while (getline(&line, &capacity, file) > 0) {
 		char group[72], event[72];
 
 		if (sscanf(line, "%*1[pr]:%71[^/ ]/%71[^ \n]", group, event) != 2 ||

@@ -469,13 +469,13 @@ static int check_change(const struct channel *wanted, const struct channel *now,
 }
 
 /* What becomes of one of the session's channels. */
-struct change {
+struct channel_change {
 	struct channel wanted;
 	struct channel *now; /* NULL: nothing yet */
 };
 
 /* `changes` has a place for each of the session's channels. */
-static int record_channel_prepare_change(struct session *session, struct change *changes,
+static int record_channel_prepare_change(struct session *session, struct channel_change *changes,
 		const struct session_channel *options, struct session_error *error)
 {
 	const char *name = options->name ? options->name : "";
@@ -510,7 +510,7 @@ static void swap_rules(struct channel *one, struct channel *other)
 int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
 		struct session_error *error)
 {
-	struct change *changes = calloc(session->nr_channels + 1, sizeof(*changes));
+	struct channel_change *changes = calloc(session->nr_channels + 1, sizeof(*changes));
 	uint32_t i;
 	size_t k;
 	int ret = 0;

@@ -93,8 +93,8 @@ int session_refined_clock(struct session *session, struct ctf_clock *clock)
 	return 0;
 }
 
-int session_clock(const struct session *session, struct ctf_clock *figures)
+int session_clock(const struct session *session, struct ctf_clock *stats)
 {
-	*figures = session->clock.has_final ? session->clock.final : session->clock.first;
+	*stats = session->clock.has_final ? session->clock.final : session->clock.first;
 	return (int)session->clock.kind;
 }

@@ -11,7 +11,7 @@
 #include "recorder/core/description-file.h"
 #include "recorder/core/instance.h"
 
-int buffers_note_kind(
+int buffers_note_class(
 		struct instance *instance, const struct wire_event_head *head, const void *bytes)
 {
 	struct iovec parts[] = {

@@ -12,7 +12,7 @@
 struct instance;
 
 /* 0, also without such a file, or a negative errno. */
-int buffers_note_kind(
+int buffers_note_class(
 		struct instance *instance, const struct wire_event_head *head, const void *bytes);
 
 #endif

@@ -22,27 +22,27 @@
 
 /* ---- the stream ---- */
 
-bool kind_stream_is_whole(const struct kind_stream *stream)
+bool class_stream_is_whole(const struct class_stream *stream)
 {
 	return !stream->size && !stream->skip;
 }
 
-void kind_stream_free(struct kind_stream *stream)
+void class_stream_free(struct class_stream *stream)
 {
 	free(stream->part);
-	*stream = (struct kind_stream){0};
+	*stream = (struct class_stream){0};
 }
 
-static bool append_part(struct kind_stream *stream, const unsigned char *bytes, size_t size)
+static bool append_part(struct class_stream *stream, const unsigned char *bytes, size_t size)
 {
-	if (stream->size + size > stream->room) {
-		size_t room = (stream->size + size) * 2;
-		unsigned char *part = realloc(stream->part, room);
+	if (stream->size + size > stream->capacity) {
+		size_t capacity = (stream->size + size) * 2;
+		unsigned char *part = realloc(stream->part, capacity);
 
 		if (!part)
 			return false;
 		stream->part = part;
-		stream->room = room;
+		stream->capacity = capacity;
 	}
 	memcpy(stream->part + stream->size, bytes, size);
 	stream->size += size;
@@ -50,7 +50,7 @@ static bool append_part(struct kind_stream *stream, const unsigned char *bytes, 
 }
 
 /* Deal with the entry that is complete in `part`, or with its head. */
-static bool take_part(struct kind_stream *stream, kind_visit *visit, void *user)
+static bool take_part(struct class_stream *stream, class_visit *visit, void *user)
 {
 	struct wire_event_head head;
 
@@ -71,8 +71,8 @@ static size_t event_class_first_free_id(uint64_t a, size_t b)
 	return a < b ? (size_t)a : b;
 }
 
-int kind_stream_feed(struct kind_stream *stream, const void *data, size_t left, kind_visit *visit,
-		void *user)
+int class_stream_feed(struct class_stream *stream, const void *data, size_t left,
+		class_visit *visit, void *user)
 {
 	const unsigned char *bytes = data;
 
@@ -114,7 +114,7 @@ static enum wire_refusal refusal_of(int ret, enum wire_refusal refusal)
 }
 
 /* Can this consumer write it down? Says so before the program records the first one. */
-static enum wire_refusal check_kind(const struct visit_owned *owned)
+static enum wire_refusal event_class_check_class(const struct visit_owned *owned)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	struct ctf_error error;
@@ -133,7 +133,7 @@ static bool event_class_id_is_used(
 	bool taken;
 
 	pthread_mutex_lock(&session->lock);
-	taken = id < channel->room_ids && channel->by_id[id];
+	taken = id < channel->ids_capacity && channel->by_id[id];
 	pthread_mutex_unlock(&session->lock);
 	return taken;
 }
@@ -141,33 +141,36 @@ static bool event_class_id_is_used(
 static bool event_class_reserve_id(
 		struct instance *instance, struct instance_channel *channel, uint32_t id)
 {
-	if (instance->nr_kinds == instance->room_kinds) {
-		uint32_t room = instance->room_kinds ? instance->room_kinds * 2 : 32;
-		struct event_kind *kinds = realloc(instance->kinds, room * sizeof(*kinds));
+	if (instance->nr_classes == instance->classes_capacity) {
+		uint32_t capacity =
+				instance->classes_capacity ? instance->classes_capacity * 2 : 32;
+		struct event_class *classes =
+				realloc(instance->classes, capacity * sizeof(*classes));
 
-		if (!kinds)
+		if (!classes)
 			return false;
-		instance->kinds = kinds;
-		instance->room_kinds = room;
+		instance->classes = classes;
+		instance->classes_capacity = capacity;
 	}
-	if (id >= channel->room_ids) {
-		uint32_t room = channel->room_ids ? channel->room_ids : 32;
+	if (id >= channel->ids_capacity) {
+		uint32_t capacity = channel->ids_capacity ? channel->ids_capacity : 32;
 		uint32_t *by_id;
 
-		while (room <= id)
-			room *= 2;
-		by_id = realloc(channel->by_id, room * sizeof(*by_id));
+		while (capacity <= id)
+			capacity *= 2;
+		by_id = realloc(channel->by_id, capacity * sizeof(*by_id));
 		if (!by_id)
 			return false;
-		memset(by_id + channel->room_ids, 0, (room - channel->room_ids) * sizeof(*by_id));
+		memset(by_id + channel->ids_capacity, 0,
+				(capacity - channel->ids_capacity) * sizeof(*by_id));
 		channel->by_id = by_id;
-		channel->room_ids = room;
+		channel->ids_capacity = capacity;
 	}
 	return true;
 }
 
 static enum wire_refusal event_class_add(struct session *session, struct instance *instance,
-		const struct event_kind *kind, size_t size)
+		const struct event_class *kind, size_t size)
 {
 	struct instance_channel *channel = &instance->channels[kind->channel];
 	enum wire_refusal refusal = WIRE_REFUSAL_NONE;
@@ -181,22 +184,22 @@ static enum wire_refusal event_class_add(struct session *session, struct instanc
 			!shares_take(&session->description_shares, instance->account, size)) {
 		refusal = WIRE_REFUSAL_MEMORY;
 	} else {
-		instance->kinds[instance->nr_kinds++] = *kind;
-		channel->by_id[kind->id] = instance->nr_kinds;
+		instance->classes[instance->nr_classes++] = *kind;
+		channel->by_id[kind->id] = instance->nr_classes;
 		instance->description_bytes += size;
 	}
 	pthread_mutex_unlock(&session->lock);
 	return refusal;
 }
 
-static void event_class_free(struct event_kind *kind)
+static void event_class_free(struct event_class *kind)
 {
 	visit_owned_free(kind->owned);
 	context_list_free(&kind->contexts);
 }
 
-static enum wire_refusal read_kind(
-		const struct wire_event_head *head, const void *bytes, struct event_kind *kind)
+static enum wire_refusal event_class_read_class(
+		const struct wire_event_head *head, const void *bytes, struct event_class *kind)
 {
 	struct visit_error error;
 	int ret = visit_description_decode((const char *)bytes + head->contexts_size, head->size,
@@ -207,15 +210,15 @@ static enum wire_refusal read_kind(
 		return refusal_of(ret, WIRE_REFUSAL_MALFORMED);
 	}
 	ret = context_list_read(&kind->contexts, bytes, head->nr_contexts, head->contexts_size);
-	return ret ? refusal_of(ret, WIRE_REFUSAL_CONTEXT) : check_kind(kind->owned);
+	return ret ? refusal_of(ret, WIRE_REFUSAL_CONTEXT) : event_class_check_class(kind->owned);
 }
 
 /* Its records are counted only: nobody needs to understand them. */
-static enum wire_refusal count_kind(
+static enum wire_refusal event_class_count_class(
 		struct session *session, const struct wire_event_head *head, const void *bytes)
 {
-	struct event_kind kind = {.channel = head->channel, .id = head->id};
-	enum wire_refusal refusal = read_kind(head, bytes, &kind);
+	struct event_class kind = {.channel = head->channel, .id = head->id};
+	enum wire_refusal refusal = event_class_read_class(head, bytes, &kind);
 
 	if (!refusal)
 		channel_meet(&session->channels[head->channel], kind.owned->desc);
@@ -224,10 +227,10 @@ static enum wire_refusal count_kind(
 	return refusal;
 }
 
-enum wire_refusal kinds_add(struct session *session, struct instance *instance,
+enum wire_refusal classes_add(struct session *session, struct instance *instance,
 		const struct wire_event_head *head, const void *bytes)
 {
-	struct event_kind kind = {.channel = head->channel, .id = head->id};
+	struct event_class kind = {.channel = head->channel, .id = head->id};
 	enum wire_refusal refusal;
 
 	if (head->channel >= instance->nr_all_channels)
@@ -235,10 +238,10 @@ enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 	if (head->id >= LIMIT_EVENTS)
 		return WIRE_REFUSAL_TOO_MANY;
 	if (instance->channels[head->channel].channel->counts)
-		return count_kind(session, head, bytes);
+		return event_class_count_class(session, head, bytes);
 	if (event_class_id_is_used(session, &instance->channels[head->channel], head->id))
 		return WIRE_REFUSAL_DUPLICATE_ID;
-	refusal = read_kind(head, bytes, &kind);
+	refusal = event_class_read_class(head, bytes, &kind);
 	if (!refusal && !instance->own_channels)
 		channel_meet(&session->channels[head->channel], kind.owned->desc);
 	/* Programs describe all their events for a listing. */
@@ -247,7 +250,7 @@ enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 		event_class_free(&kind);
 		return WIRE_REFUSAL_NONE;
 	}
-	if (!refusal && buffers_note_kind(instance, head, bytes))
+	if (!refusal && buffers_note_class(instance, head, bytes))
 		refusal = WIRE_REFUSAL_OUTPUT;
 	if (!refusal)
 		refusal = event_class_add(session, instance, &kind, head->size);
@@ -258,15 +261,15 @@ enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 
 /* ---- names ---- */
 
-char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slot)
+char *classes_name(const struct instance *instance, uint32_t channel, uint32_t slot)
 {
 	const struct instance_channel *of = &instance->channels[channel];
 	const struct side_event_description *desc;
 	char *name;
 
-	if (slot >= of->room_ids || slot >= EVENT_SLOTS - 1 || !of->by_id[slot])
+	if (slot >= of->ids_capacity || slot >= EVENT_SLOTS - 1 || !of->by_id[slot])
 		return strdup("");
-	desc = instance->kinds[of->by_id[slot] - 1].owned->desc;
+	desc = instance->classes[of->by_id[slot] - 1].owned->desc;
 	if (asprintf(&name, "%s:%s", side_ptr_get(desc->provider_name),
 			    side_ptr_get(desc->event_name)) < 0)
 		return NULL;
@@ -278,8 +281,8 @@ static int event_class_compare(const void *one, const void *other)
 	const struct side_event_description *a, *b;
 	int order;
 
-	a = (*(const struct event_kind *const *)one)->owned->desc;
-	b = (*(const struct event_kind *const *)other)->owned->desc;
+	a = (*(const struct event_class *const *)one)->owned->desc;
+	b = (*(const struct event_class *const *)other)->owned->desc;
 	order = strcmp(side_ptr_get(a->provider_name), side_ptr_get(b->provider_name));
 	return order ? order : strcmp(side_ptr_get(a->event_name), side_ptr_get(b->event_name));
 }
@@ -287,8 +290,8 @@ static int event_class_compare(const void *one, const void *other)
 /* An event that goes into several channels is described in each of them. */
 static uint32_t count_names(const struct instance *instance)
 {
-	const struct event_kind **sorted;
-	uint32_t nr = instance->nr_kinds, i;
+	const struct event_class **sorted;
+	uint32_t nr = instance->nr_classes, i;
 
 	if (instance->nr_channels < 2 || !nr)
 		return nr;
@@ -296,32 +299,32 @@ static uint32_t count_names(const struct instance *instance)
 	if (!sorted)
 		return nr;
 	for (i = 0; i < nr; i++)
-		sorted[i] = &instance->kinds[i];
+		sorted[i] = &instance->classes[i];
 	qsort(sorted, nr, sizeof(*sorted), event_class_compare);
 	nr = 1;
-	for (i = 1; i < instance->nr_kinds; i++)
+	for (i = 1; i < instance->nr_classes; i++)
 		nr += event_class_compare(&sorted[i - 1], &sorted[i]) != 0;
 	free(sorted);
 	return nr;
 }
 
 /* Once the trace is complete, nobody asks for them any more. */
-void kinds_forget(struct session *session, struct instance *instance)
+void classes_forget(struct session *session, struct instance *instance)
 {
 	uint32_t i;
 
 	pthread_mutex_lock(&session->lock);
-	if (instance->kinds)
+	if (instance->classes)
 		instance->nr_names = count_names(instance);
-	for (i = 0; instance->kinds && i < instance->nr_kinds; i++)
-		event_class_free(&instance->kinds[i]);
-	free(instance->kinds);
-	instance->kinds = NULL;
-	instance->room_kinds = 0;
+	for (i = 0; instance->classes && i < instance->nr_classes; i++)
+		event_class_free(&instance->classes[i]);
+	free(instance->classes);
+	instance->classes = NULL;
+	instance->classes_capacity = 0;
 	for (i = 0; i < instance->nr_channels; i++) {
 		free(instance->channels[i].by_id);
 		instance->channels[i].by_id = NULL;
-		instance->channels[i].room_ids = 0;
+		instance->channels[i].ids_capacity = 0;
 	}
 	shares_give_back(&session->description_shares, instance->account,
 			instance->description_bytes);

@@ -28,7 +28,7 @@ struct visit_owned;
 #define EVENT_SLOTS 4096
 
 /* An event class that an instance described. */
-struct event_kind {
+struct event_class {
 	uint32_t channel;
 	uint32_t id;
 	struct visit_owned *owned;
@@ -36,29 +36,29 @@ struct event_kind {
 };
 
 /* Descriptions in the form of EVENTS, which arrive in pieces cut anywhere. */
-struct kind_stream {
+struct class_stream {
 	unsigned char *part; /* an incomplete entry, with its head */
-	size_t size, room;
+	size_t size, capacity;
 	uint64_t skip; /* bytes of an entry that is too large */
 };
 
 /* Takes the lock. */
-enum wire_refusal kinds_add(struct session *session, struct instance *instance,
+enum wire_refusal classes_add(struct session *session, struct instance *instance,
 		const struct wire_event_head *head, const void *bytes);
 /* An entry of the stream, or its error. False: out of memory. */
-typedef bool kind_visit(void *user, const struct wire_event_head *head, const void *bytes,
+typedef bool class_visit(void *user, const struct wire_event_head *head, const void *bytes,
 		enum wire_refusal refusal);
 /* 0 or -ENOMEM. */
-int kind_stream_feed(struct kind_stream *stream, const void *bytes, size_t size, kind_visit *visit,
-		void *user);
-bool kind_stream_is_whole(const struct kind_stream *stream);
-void kind_stream_free(struct kind_stream *stream);
+int class_stream_feed(struct class_stream *stream, const void *bytes, size_t size,
+		class_visit *visit, void *user);
+bool class_stream_is_whole(const struct class_stream *stream);
+void class_stream_free(struct class_stream *stream);
 /* Takes the lock. */
-void kinds_forget(struct session *session, struct instance *instance);
+void classes_forget(struct session *session, struct instance *instance);
 /*
  * "provider:event" of a slot of loss counters, allocated; "" if it belongs to no event class. With the lock, unless the instance cannot
  * get event classes any more.
  */
-char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slot);
+char *classes_name(const struct instance *instance, uint32_t channel, uint32_t slot);
 
 #endif

@@ -102,7 +102,7 @@ static int status_in_proc(pid_t pid, int pidfd)
 	return status;
 }
 
-void crash_look(struct session *session, struct instance *instance)
+void crash_check(struct session *session, struct instance *instance)
 {
 	int status;
 

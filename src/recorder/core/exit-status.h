@@ -14,7 +14,7 @@ struct instance;
 struct session;
 
 /* A process has died. Takes the lock. */
-void crash_look(struct session *session, struct instance *instance);
+void crash_check(struct session *session, struct instance *instance);
 /* A process has died with this status. Takes the lock. */
 void crash_note(struct session *session, pid_t pid, int status);
 /* The signal, if it died of a fault, or 0; its name without "SIG". */

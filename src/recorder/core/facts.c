@@ -71,17 +71,17 @@ bool facts_unescape(char *text)
 
 bool facts_parse(char *text, size_t size, const char *first, facts_take_line *take_line, void *user)
 {
-	char *line, *rest = text;
+	char *line, *remainder = text;
 
 	if (strlen(text) != size)
 		return false;
-	line = strsep(&rest, "\n");
+	line = strsep(&remainder, "\n");
 	if (strcmp(line, first) != 0)
 		return false;
-	while (rest) {
+	while (remainder) {
 		char *value, *word;
 
-		line = strsep(&rest, "\n");
+		line = strsep(&remainder, "\n");
 		if (!strcmp(line, FACTS_LAST_LINE))
 			return true;
 		value = line;
@@ -133,7 +133,7 @@ int facts_read_file(int folder, const char *name, size_t limit, char **bytes, si
 	return 0;
 }
 
-void facts_make_way(int folder, const char *name)
+void facts_clear_path(int folder, const char *name)
 {
 	char aside[96];
 	unsigned int try;
@@ -178,10 +178,10 @@ int facts_write_file(int folder, const char *name, const char *first,
 
 	snprintf(temporary, sizeof(temporary), ".%s.new", name);
 	/* Of somebody who was killed here. */
-	facts_make_way(folder, temporary);
+	facts_clear_path(folder, temporary);
 	ret = write_lines_to(folder, temporary, first, write_lines, user);
 	if (!ret && renameat(folder, temporary, folder, name)) {
-		facts_make_way(folder, name);
+		facts_clear_path(folder, name);
 		ret = renameat(folder, temporary, folder, name) ? -errno : 0;
 	}
 	if (ret)

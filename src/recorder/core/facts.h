@@ -32,7 +32,7 @@ typedef bool facts_take_line(void *user, const char *word, char *value);
 bool facts_parse(
 		char *text, size_t size, const char *first, facts_take_line *take_line, void *user);
 /* Whatever stands there gets out of the way: files go, directories with something in them are renamed. */
-void facts_make_way(int folder, const char *name);
+void facts_clear_path(int folder, const char *name);
 typedef void facts_write_lines(FILE *file, const void *user);
 int facts_write_file(int folder, const char *name, const char *first,
 		facts_write_lines *write_lines, const void *user);

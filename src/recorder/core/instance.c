@@ -104,7 +104,7 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 
 	if (!instance)
 		return NULL;
-	instance->watch = (struct watch){.kind = WATCH_INSTANCE, .fd = -1};
+	instance->watch = (struct recorder_watch){.kind = WATCH_INSTANCE, .fd = -1};
 	instance->described_fd = -1;
 	instance->procname = instance_clean_name(procname);
 	instance->exe = clean_path(exe);

@@ -27,11 +27,11 @@
 struct ctf_clock;
 struct ctf_stream;
 struct ctf_writer;
-struct event_kind;
+struct event_class;
 struct journal;
-struct probe_given;
+struct installed_probe;
 struct session;
-struct told_loss;
+struct reported_loss;
 struct wire_hello;
 
 #define LIMIT_INSTANCES 1000000 /* in a session */
@@ -68,7 +68,7 @@ struct instance_channel {
 
 	/* Event classes by id: index into instance.kinds + 1, with holes. */
 	uint32_t *by_id;
-	uint32_t room_ids;
+	uint32_t ids_capacity;
 
 	/* The drain thread's, once the instance is in the list. */
 	struct ring_consumer *rings;
@@ -82,7 +82,7 @@ struct instance_channel {
 enum instance_state { INSTANCE_LIVE, INSTANCE_ENDED, INSTANCE_CLOSED };
 
 struct instance {
-	struct watch watch; /* the pidfd */
+	struct recorder_watch watch; /* the pidfd */
 	struct instance *next;
 	struct instance *next_live; /* the main thread's list */
 	uint32_t number;
@@ -108,12 +108,12 @@ struct instance {
 	uint64_t started; /* session_process_start(); 0: not read yet */
 	uint32_t family; /* the process that it was forked from, when that was one that probes are for */
 	uint64_t family_started;
-	struct probe_given *given;
-	size_t nr_given;
+	struct installed_probe *installed;
+	size_t nr_installed;
 
 	/* Event classes, in the order of their arrival. */
-	struct event_kind *kinds;
-	uint32_t nr_kinds, room_kinds;
+	struct event_class *classes;
+	uint32_t nr_classes, classes_capacity;
 	uint64_t description_bytes;
 	bool listed; /* has sent BYE */
 
@@ -139,10 +139,10 @@ struct instance {
 	struct instance *next_active;
 	struct ctf_writer *writer;
 	struct instance *next_writer, **writer_at; /* the session's list, while there is a writer */
-	uint64_t writer_bytes;  /* of what the writer has written, in `bytes` already */
-	uint32_t nr_streams;    /* open files of the writer, beside its own, at most */
-	struct told_loss *told; /* losses that earlier chunks contain: losses.c */
-	size_t nr_told;
+	uint64_t writer_bytes;          /* of what the writer has written, in `bytes` already */
+	uint32_t nr_streams;            /* open files of the writer, beside its own, at most */
+	struct reported_loss *reported; /* losses that earlier chunks contain: losses.c */
+	size_t nr_reported;
 	int unwritten_code;    /* why something found no space on the disk, an errno value */
 	uint32_t nr_described; /* of kinds, in the metadata */
 	uint32_t nr_names;     /* different events among the kinds */

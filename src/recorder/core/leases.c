@@ -83,7 +83,7 @@ static uint64_t lease_revoke(struct session *session, struct instance *instance,
 	kept = ring_lease_revoke(channel->rings, channel->ring_fd);
 	if (!kept)
 		return 0;
-	channel->unmatched = !channel->room_ids;
+	channel->unmatched = !channel->ids_capacity;
 	lease_charge(session, instance, channel, channel->memory - kept);
 	return channel->revoked;
 }
@@ -101,7 +101,7 @@ static uint64_t lease_reclaim_from(
 		for (i = 0; instance->account == account && i < instance->nr_channels &&
 				freed < bytes;
 				i++)
-			if ((instance->channels[i].room_ids != 0) == is_matched)
+			if ((instance->channels[i].ids_capacity != 0) == is_matched)
 				freed += lease_revoke(session, instance, &instance->channels[i]);
 	return freed;
 }
@@ -157,7 +157,7 @@ void leases_matched(struct session *session, struct instance *instance)
 
 		/* If there is not enough now, its first event asks. */
 		if (lease_is_open(channel) && channel->revoked && channel->unmatched &&
-				channel->room_ids)
+				channel->ids_capacity)
 			(void)lease_provide(session, instance, channel);
 	}
 	pthread_mutex_unlock(&session->lock);
@@ -256,7 +256,7 @@ static void lease_scan_channel(struct session *session, struct instance *instanc
 			channel->refuses = true;
 			lease_charge(session, instance, channel, 0);
 		}
-	} else if (!channel->room_ids && idle >= MATCH_NS) {
+	} else if (!channel->ids_capacity && idle >= MATCH_NS) {
 		(void)lease_revoke(session, instance, channel);
 	} else if (idle >= IDLE_NS && ring_lease_is_empty(channel->rings) &&
 			lease_share_is_low(session, instance)) {

@@ -31,10 +31,10 @@
 #endif
 
 /* Relative to the directory of the executable. */
-static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), "../lib64",
+static const char *const install_paths[] = {"../lib", ("../lib/" MULTIARCH), "../lib64",
 		/* of a program in libexec */
 		"../../lib", ("../../lib/" MULTIARCH), "../../lib64"};
-static const char *const built_places[] = {"../../tracers/agent", "../../tracers/wrap",
+static const char *const build_paths[] = {"../../tracers/agent", "../../tracers/wrap",
 		"../../libside", "../../../src/tracers/agent", "../../../src/tracers/wrap",
 		"../../../src/libside"};
 
@@ -55,7 +55,7 @@ static char *traced_library_find_in_directory(const char *directory, size_t size
 	return found;
 }
 
-static char *look_in_list(const char *list, const char *name)
+static char *traced_library_find_in_list(const char *list, const char *name)
 {
 	while (*list) {
 		size_t size = strcspn(list, ":");
@@ -68,7 +68,7 @@ static char *look_in_list(const char *list, const char *name)
 	return NULL;
 }
 
-static char *look_beside(const char *const *places, size_t nr, const char *name)
+static char *traced_library_find_beside(const char *const *directories, size_t nr, const char *name)
 {
 	char executable[PATH_MAX], directory[PATH_MAX + 64];
 	ssize_t size = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
@@ -83,7 +83,8 @@ static char *look_beside(const char *const *places, size_t nr, const char *name)
 		return NULL;
 	*slash = 0;
 	for (i = 0; i < nr && !found; i++) {
-		int length = snprintf(directory, sizeof(directory), "%s/%s", executable, places[i]);
+		int length = snprintf(
+				directory, sizeof(directory), "%s/%s", executable, directories[i]);
 
 		found = traced_library_find_in_directory(directory, (size_t)length, name);
 	}
@@ -98,11 +99,12 @@ static char *traced_library_find(const char *name)
 
 	errno = 0;
 	if (list && *list)
-		return look_in_list(list, name);
-	found = look_beside(built_places, sizeof(built_places) / sizeof(built_places[0]), name);
+		return traced_library_find_in_list(list, name);
+	found = traced_library_find_beside(
+			build_paths, sizeof(build_paths) / sizeof(build_paths[0]), name);
 	if (!found)
-		found = look_beside(installed_places,
-				sizeof(installed_places) / sizeof(installed_places[0]), name);
+		found = traced_library_find_beside(install_paths,
+				sizeof(install_paths) / sizeof(install_paths[0]), name);
 	return found;
 }
 

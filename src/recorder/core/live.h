@@ -56,8 +56,8 @@ struct session_track {
 #define SESSION_TRACK_TEXT_MAX 255
 
 struct session_live {
-	const char *socket; /* path of the socket for programs; a dead one in its place goes */
-	const char *place;  /* directory of the rings, made 0700 when missing; NULL: in no file */
+	const char *socket;    /* path of the socket for programs; a dead one in its place goes */
+	const char *state_dir; /* directory of the rings, made 0700 when missing; NULL: in no file */
 	bool boot; /* programs make folders in the place by themselves: they are looked for (protocol/boot.h) */
 	bool leave; /* session_close() finishes only when no program lives any more */
 	pid_t only; /* of `boot`: this process alone, by what it has mapped; 0: all */
@@ -101,9 +101,9 @@ int session_change(struct session *session, const struct session_channel *channe
 
 /*
  * What the session would answer now to any of its programs that asks for what is new (wire.h: REFRESH), into
- * `room` bytes; how many it is. 0: it does not fit, or is not the same for all, and they have to ask.
+ * `capacity` bytes; how many it is. 0: it does not fit, or is not the same for all, and they have to ask.
  */
-size_t session_news(struct session *session, void *bytes, size_t room);
+size_t session_take_messages(struct session *session, void *bytes, size_t capacity);
 
 /* Ask every program for its state (again). The new generation. */
 uint64_t session_statedump(struct session *session);

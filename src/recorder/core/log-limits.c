@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-void lines_init(struct lines *lines, uid_t owner, uint32_t of_owner, uint32_t of_user,
+void lines_init(struct log_line_budget *lines, uid_t owner, uint32_t of_owner, uint32_t of_user,
 		uint32_t of_process)
 {
-	*lines = (struct lines){.owner = owner,
+	*lines = (struct log_line_budget){.owner = owner,
 			.of_owner = of_owner,
 			.of_user = of_user,
 			.of_process = of_process};
@@ -18,7 +18,7 @@ void lines_init(struct lines *lines, uid_t owner, uint32_t of_owner, uint32_t of
 	lines->nr_users = 1;
 }
 
-static struct lines_user *lines_user(struct lines *lines, uid_t uid)
+static struct lines_user *lines_user(struct log_line_budget *lines, uid_t uid)
 {
 	uint32_t i;
 
@@ -32,14 +32,14 @@ static struct lines_user *lines_user(struct lines *lines, uid_t uid)
 	return &lines->users[i];
 }
 
-static bool process_has_line(const struct lines *lines, pid_t pid)
+static bool process_has_line(const struct log_line_budget *lines, pid_t pid)
 {
 	uint32_t i = (uint32_t)pid % LINES_PROCESSES;
 
 	return !pid || lines->processes[i].pid != pid || lines->processes[i].nr < lines->of_process;
 }
 
-static void process_count(struct lines *lines, pid_t pid)
+static void process_count(struct log_line_budget *lines, pid_t pid)
 {
 	uint32_t i = (uint32_t)pid % LINES_PROCESSES;
 
@@ -52,7 +52,7 @@ static void process_count(struct lines *lines, pid_t pid)
 	lines->processes[i].nr++;
 }
 
-bool lines_take(struct lines *lines, uint64_t now, uid_t uid, pid_t pid)
+bool lines_take(struct log_line_budget *lines, uint64_t now, uid_t uid, pid_t pid)
 {
 	struct lines_user *user;
 
@@ -70,7 +70,8 @@ bool lines_take(struct lines *lines, uint64_t now, uid_t uid, pid_t pid)
 	return false;
 }
 
-bool lines_suppressed(struct lines *lines, uint64_t now, uid_t *ret_uid, uint64_t *ret_suppressed)
+bool lines_suppressed(struct log_line_budget *lines, uint64_t now, uid_t *ret_uid,
+		uint64_t *ret_suppressed)
 {
 	uint32_t i;
 
@@ -91,7 +92,7 @@ bool lines_suppressed(struct lines *lines, uint64_t now, uid_t *ret_uid, uint64_
 	return false;
 }
 
-void lines_end(struct lines *lines)
+void lines_end(struct log_line_budget *lines)
 {
 	if (lines->until)
 		lines->until = 1;

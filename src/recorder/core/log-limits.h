@@ -31,7 +31,7 @@ struct lines_user {
 	uint64_t suppressed;
 };
 
-struct lines {
+struct log_line_budget {
 	uint64_t until; /* the end of this minute */
 	uid_t owner;
 	uint32_t of_owner, of_user, of_process; /* limits */
@@ -43,16 +43,17 @@ struct lines {
 	} processes[LINES_PROCESSES]; /* by process id; of two with one index the later one */
 };
 
-void lines_init(struct lines *lines, uid_t owner, uint32_t of_owner, uint32_t of_user,
+void lines_init(struct log_line_budget *lines, uid_t owner, uint32_t of_owner, uint32_t of_user,
 		uint32_t of_process);
 /* False: suppressed. Without a process if pid is 0. */
-bool lines_take(struct lines *lines, uint64_t now, uid_t uid, pid_t pid);
+bool lines_take(struct log_line_budget *lines, uint64_t now, uid_t uid, pid_t pid);
 /*
  * Call before lines_take() until it returns false: at the end of a minute, each user with suppressed lines and their number. lines_end()
  * ends the minute now.
  */
-bool lines_suppressed(struct lines *lines, uint64_t now, uid_t *ret_uid, uint64_t *ret_suppressed);
-void lines_end(struct lines *lines);
+bool lines_suppressed(struct log_line_budget *lines, uint64_t now, uid_t *ret_uid,
+		uint64_t *ret_suppressed);
+void lines_end(struct log_line_budget *lines);
 /* The sentence about them. LINES_TEXT bytes are enough. */
 #define LINES_TEXT 160
 void lines_describe(char text[LINES_TEXT], uid_t uid, uint64_t suppressed);

@@ -133,7 +133,7 @@ void maps_free(struct instance *instance)
 void maps_read(struct session *session, struct instance *instance)
 {
 	char path[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t size;
 	FILE *file;
 
@@ -146,7 +146,7 @@ void maps_read(struct session *session, struct instance *instance)
 		fclose(file);
 		return;
 	}
-	while ((size = getline(&line, &room, file)) > 0) {
+	while ((size = getline(&line, &capacity, file)) > 0) {
 		if (!is_code(line))
 			continue;
 		pthread_mutex_lock(&session->lock);

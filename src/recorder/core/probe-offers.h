@@ -38,10 +38,10 @@ struct probe_offers {
 };
 
 /* A table that an instance was sent last, and what the program reported of it. */
-struct probe_given {
-	struct session_probe_answer said; /* without a name */
-	uint32_t sequence;                /* of the answer that is arriving */
-	uint32_t next;                    /* probe that it reports next */
+struct installed_probe {
+	struct session_probe_answer answer; /* without a name */
+	uint32_t sequence;                  /* of the answer that is arriving */
+	uint32_t next;                      /* probe that it reports next */
 };
 
 /* Those of the options; from now on those of session_set_probes(), or never. */

@@ -240,13 +240,14 @@ bool probes_has_exe(const struct session *session, const struct instance *instan
 
 /* ---- what they have been given ---- */
 
-static struct probe_given *record_probes_find_installed(struct instance *instance, uint64_t number)
+static struct installed_probe *record_probes_find_installed(
+		struct instance *instance, uint64_t number)
 {
 	size_t i;
 
-	for (i = 0; i < instance->nr_given; i++)
-		if (instance->given[i].said.number == number)
-			return &instance->given[i];
+	for (i = 0; i < instance->nr_installed; i++)
+		if (instance->installed[i].answer.number == number)
+			return &instance->installed[i];
 	return NULL;
 }
 
@@ -254,39 +255,39 @@ void probes_forget(struct instance *instance)
 {
 	size_t i;
 
-	for (i = 0; i < instance->nr_given; i++)
-		free(instance->given[i].said.refusals);
-	free(instance->given);
-	instance->given = NULL;
-	instance->nr_given = 0;
+	for (i = 0; i < instance->nr_installed; i++)
+		free(instance->installed[i].answer.refusals);
+	free(instance->installed);
+	instance->installed = NULL;
+	instance->nr_installed = 0;
 }
 
 /* What it said of those that it keeps holds on. */
 static bool record_probes_set_installed(
 		struct instance *instance, struct probe_offer *const *offers, size_t nr)
 {
-	struct probe_given *given = calloc(nr + 1, sizeof(*given));
+	struct installed_probe *installed = calloc(nr + 1, sizeof(*installed));
 	size_t i;
 
-	if (!given)
+	if (!installed)
 		return false;
 	for (i = 0; i < nr; i++) {
-		struct probe_given *former =
+		struct installed_probe *former =
 				record_probes_find_installed(instance, offers[i]->number);
 
 		if (former) {
-			given[i] = *former;
-			former->said.refusals = NULL;
+			installed[i] = *former;
+			former->answer.refusals = NULL;
 		}
-		given[i].said.number = offers[i]->number;
+		installed[i].answer.number = offers[i]->number;
 		if (instance->takes_probes)
 			continue;
-		given[i].said.answered = true;
-		given[i].said.error = EOPNOTSUPP;
+		installed[i].answer.answered = true;
+		installed[i].answer.error = EOPNOTSUPP;
 	}
 	probes_forget(instance);
-	instance->given = given;
-	instance->nr_given = nr;
+	instance->installed = installed;
+	instance->nr_installed = nr;
 	return true;
 }
 
@@ -304,65 +305,66 @@ int probes_choose(struct session *session, struct instance *instance, struct pro
 
 /* ---- what they say ---- */
 
-static void begin_answer(struct probe_given *given, const struct wire_probed *probed)
+static void begin_answer(struct installed_probe *installed, const struct wire_probed *probed)
 {
-	struct session_probe_answer *said = &given->said;
+	struct session_probe_answer *answer = &installed->answer;
 
-	*said = (struct session_probe_answer){
-			.number = said->number,
-			.answered = said->answered,
+	*answer = (struct session_probe_answer){
+			.number = answer->number,
+			.answered = answer->answered,
 			.error = probed->error,
-			.places = probed->nr_probes,
+			.locations = probed->nr_probes,
 			.cut = probed->cut,
 			.lost = probed->lost,
 			.unseen = probed->unseen,
 			.abandoned = probed->abandoned,
 			.traps = probed->traps,
 			.code_bytes = probed->code_bytes,
-			.refusals = said->refusals,
+			.refusals = answer->refusals,
 	};
-	given->sequence = 0;
-	given->next = 0;
+	installed->sequence = 0;
+	installed->next = 0;
 }
 
 /* Those that find no room are counted all the same. */
 static void record_probes_add_refusal(
-		struct session_probe_answer *said, const struct wire_probe_run *run)
+		struct session_probe_answer *answer, const struct wire_probe_run *run)
 {
-	if (!said->refusals)
-		said->refusals = calloc(SESSION_PROBE_REFUSALS, sizeof(*said->refusals));
-	if (!said->refusals || said->nr_refusals == SESSION_PROBE_REFUSALS)
+	if (!answer->refusals)
+		answer->refusals = calloc(SESSION_PROBE_REFUSALS, sizeof(*answer->refusals));
+	if (!answer->refusals || answer->nr_refusals == SESSION_PROBE_REFUSALS)
 		return;
-	said->refusals[said->nr_refusals++] = (struct session_probe_refusal){
+	answer->refusals[answer->nr_refusals++] = (struct session_probe_refusal){
 			.first = run->first, .count = run->count, .error = run->error};
 }
 
 /* The runs of a message lie behind each other and within the table: the decoder has seen to that. */
 int probes_hear(struct instance *instance, const struct wire_probed *probed)
 {
-	struct probe_given *given = record_probes_find_installed(instance, probed->table);
+	struct installed_probe *installed = record_probes_find_installed(instance, probed->table);
 	uint32_t i;
 
 	/* One that was taken back meanwhile. */
-	if (!given)
+	if (!installed)
 		return 0;
 	if (!probed->sequence)
-		begin_answer(given, probed);
-	if (probed->sequence != given->sequence || probed->nr_probes != given->said.places)
+		begin_answer(installed, probed);
+	if (probed->sequence != installed->sequence ||
+			probed->nr_probes != installed->answer.locations)
 		return -EPROTO;
-	given->sequence++;
+	installed->sequence++;
 	for (i = 0; i < probed->nr_runs; i++) {
 		struct wire_probe_run run = wire_probed_at(probed, i);
 
-		if (run.first != given->next)
+		if (run.first != installed->next)
 			return -EPROTO;
-		given->next = run.first + run.count;
-		given->said.states[run.state] += run.count;
+		installed->next = run.first + run.count;
+		installed->answer.states[run.state] += run.count;
 		if (run.state == WIRE_PROBE_REFUSED)
-			record_probes_add_refusal(&given->said, &run);
+			record_probes_add_refusal(&installed->answer, &run);
 	}
-	if (probed->last && given->next != given->said.places)
+	if (probed->last && installed->next != installed->answer.locations)
 		return -EPROTO;
-	given->said.answered |= probed->last;
+	installed->answer.answered |= probed->last;
 	return 0;
 }

@@ -72,9 +72,9 @@ struct session_probe_answer {
 	int32_t pid;     /* as we see it */
 	char *procname;
 	bool ended;
-	bool answered;   /* else it has the table, and has said nothing yet */
-	uint32_t error;  /* why the whole table is of no use to it; 0: it is */
-	uint32_t places; /* of the table */
+	bool answered;      /* else it has the table, and has said nothing yet */
+	uint32_t error;     /* why the whole table is of no use to it; 0: it is */
+	uint32_t locations; /* of the table */
 	uint32_t states[WIRE_NR_PROBE_STATES]; /* how many of them are so */
 	/* Of the whole program since it began: struct wire_probed. */
 	uint64_t cut, lost, unseen, abandoned, traps, code_bytes;

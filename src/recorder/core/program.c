@@ -84,7 +84,7 @@ static char *behind_env(char *argument)
 /* The program of a line behind its "#!"; changed by it. 1, or -ENOEXEC: there is none, or -ENOENT: there is nothing of the name in *path. */
 static int traced_program_read_line(char *line, char path[PATH_MAX])
 {
-	char *name = line + strspn(line, " \t"), *argument, *end, *told;
+	char *name = line + strspn(line, " \t"), *argument, *end, *base;
 
 	line[strcspn(line, "\n")] = 0;
 	end = name + strcspn(name, " \t");
@@ -95,11 +95,11 @@ static int traced_program_read_line(char *line, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%s", name);
 	for (end = argument + strlen(argument); end > argument && strchr(" \t", end[-1]);)
 		*--end = 0;
-	told = strrchr(name, '/');
-	told = !strcmp(told ? told + 1 : name, "env") ? behind_env(argument) : NULL;
-	if (!told || !traced_program_find_in_path(told, path))
+	base = strrchr(name, '/');
+	base = !strcmp(base ? base + 1 : name, "env") ? behind_env(argument) : NULL;
+	if (!base || !traced_program_find_in_path(base, path))
 		return 1;
-	snprintf(path, PATH_MAX, "%s", told);
+	snprintf(path, PATH_MAX, "%s", base);
 	return -ENOENT;
 }
 

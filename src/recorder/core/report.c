@@ -51,19 +51,19 @@ int session_hint(struct session_error *error, const char *format, ...)
 }
 
 /* Room for one more element of `size` bytes. The array keeps its place in `*array` on failure. */
-static bool record_report_grow_array(void *array_pointer, size_t nr, size_t *room, size_t size)
+static bool record_report_grow_array(void *array_pointer, size_t nr, size_t *capacity, size_t size)
 {
 	void *array;
-	size_t new_room = *room ? *room * 2 : 16;
+	size_t new_capacity = *capacity ? *capacity * 2 : 16;
 
-	if (nr < *room)
+	if (nr < *capacity)
 		return true;
 	memcpy(&array, array_pointer, sizeof(array));
-	array = realloc(array, new_room * size);
+	array = realloc(array, new_capacity * size);
 	if (!array)
 		return false;
 	memcpy(array_pointer, &array, sizeof(array));
-	*room = new_room;
+	*capacity = new_capacity;
 	return true;
 }
 
@@ -79,7 +79,7 @@ static void add_message(struct session *session, struct session_message message)
 	if (message.text && session->reports.nr_messages < LIMIT_MESSAGES &&
 			record_report_grow_array(&session->reports.messages,
 					session->reports.nr_messages,
-					&session->reports.room_messages,
+					&session->reports.messages_capacity,
 					sizeof(*session->reports.messages))) {
 		if (session->reports.nr_messages == LIMIT_MESSAGES - 1) {
 			free(message.text);
@@ -215,12 +215,12 @@ void report_loss(struct session *session, const struct instance *instance, const
 		free_loss(&loss);
 	} else if (is_whole && (session->reports.nr_losses < LIMIT_SESSION_LOSSES || in_bytes) &&
 			record_report_grow_array(&session->reports.losses,
-					session->reports.nr_losses, &session->reports.room_losses,
-					sizeof(loss))) {
+					session->reports.nr_losses,
+					&session->reports.losses_capacity, sizeof(loss))) {
 		session->reports.losses[session->reports.nr_losses++] = loss;
 	} else {
 		/* The summary counts this loss too, although memory is missing. */
-		session->reports.losses_rest += in_bytes ? 0 : count;
+		session->reports.losses_remainder += in_bytes ? 0 : count;
 		free_loss(&loss);
 	}
 	pthread_mutex_unlock(&session->lock);

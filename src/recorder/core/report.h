@@ -23,14 +23,14 @@ struct instance;
 
 /* Under the session's lock. */
 struct session_reports {
-	struct lines lines; /* limits of messages about programs */
+	struct log_line_budget lines; /* limits of messages about programs */
 	struct session_message *messages;
 	size_t nr_messages;
-	size_t room_messages;
+	size_t messages_capacity;
 	struct session_loss *losses;
 	size_t nr_losses;
-	size_t room_losses;
-	uint64_t losses_rest; /* records lost beyond the limit of separate losses */
+	size_t losses_capacity;
+	uint64_t losses_remainder; /* records lost beyond the limit of separate losses */
 	enum session_error_kind failure;
 };
 

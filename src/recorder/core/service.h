@@ -26,7 +26,7 @@ struct service {
 	bool boot;  /* programs make folders in the state directory by themselves */
 	pid_t only; /* the only process that is scanned, by what it has mapped; 0: all */
 	bool leave; /* to programs that live, what they have */
-	uint64_t next_look;
+	uint64_t next_check;
 	char **useless; /* folders that cannot be taken over: reported once */
 	size_t nr_useless;
 	atomic_bool keep; /* everything stays in the state directory at the end (set before `stop`) */

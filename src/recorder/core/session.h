@@ -162,7 +162,7 @@ struct session_rounds {
  * Somebody who watches the command from outside, and says what he sees as a program of the session: the command's process is there and
  * waits before it executes anything until that has begun, and the recording ends when that has ended.
  */
-struct session_companion {
+struct session_helper {
 	/* Of that process, at the socket of the session. 0 or a negative errno with *error: the command is not run. */
 	int (*begin)(void *user, pid_t pid, const char *socket, struct session_error *error);
 	/* 1: the command may go on; 0: not yet; or as above. */
@@ -202,8 +202,8 @@ struct session_options {
 	const struct session_probe *probes; /* probes.h */
 	size_t nr_probes;
 	bool pass_on; /* a SIGINT or SIGQUIT that a process sends us goes on to COMMAND, which ends by it */
-	const struct session_companion *companion; /* it stays the caller's; NULL: none */
-	bool monotonic; /* CLOCK_MONOTONIC, though the TSC would be faster */
+	const struct session_helper *helper; /* it stays the caller's; NULL: none */
+	bool monotonic;                      /* CLOCK_MONOTONIC, though the TSC would be faster */
 	struct session_rounds
 			*rounds; /* told while the session writes; NULL: nobody wants to know */
 };
@@ -232,7 +232,7 @@ int session_create(const struct session_options *options, struct session **sessi
  * figures that the traces have got at the end.
  */
 struct ctf_clock;
-int session_clock(const struct session *session, struct ctf_clock *figures);
+int session_clock(const struct session *session, struct ctf_clock *stats);
 
 /* Starts the command (found through PATH). */
 int session_spawn(struct session *session, char *const argv[], struct session_error *error);
@@ -255,7 +255,7 @@ uint32_t session_rotate(struct session *session);
  */
 uint32_t session_clear(struct session *session);
 /* Is it done? Then `name` is the newest finished chunk's, "" when there is none: nothing was said. */
-bool session_rotated(struct session *session, uint32_t request, char *name, size_t room);
+bool session_rotated(struct session *session, uint32_t request, char *name, size_t capacity);
 
 /* A message for the user: a sentence. Messages are in the order in which they arose. */
 struct session_message {

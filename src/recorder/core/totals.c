@@ -92,7 +92,7 @@ static void totals_add_instance(const struct session *session, const struct inst
 
 /* ---- the file ---- */
 
-struct state {
+struct totals_state {
 	const struct session *session;
 	const struct totals *now, *before;
 	const char *last;
@@ -116,20 +116,20 @@ static void totals_write_sums(
 
 static void totals_write_state(FILE *file, const void *user)
 {
-	const struct state *state = user;
+	const struct totals_state *state = user;
 
 	totals_write_sums(file, state->session, state->now);
 	facts_put_line(file, "last", state->last);
 	totals_write_sums(file, state->session, state->before);
 }
 
-struct reading {
+struct totals_reader {
 	struct totals sums[2]; /* with the last one, and without it */
 	unsigned int nr;       /* that were begun */
 	char *last;
 };
 
-static bool take_sums(struct reading *reading, const char *value)
+static bool take_sums(struct totals_reader *reading, const char *value)
 {
 	struct totals *totals;
 
@@ -141,7 +141,7 @@ static bool take_sums(struct reading *reading, const char *value)
 			       &totals->unwritten, &totals->overwritten) == 6;
 }
 
-static bool totals_parse_channel(struct reading *reading, const char *value)
+static bool totals_parse_channel(struct totals_reader *reading, const char *value)
 {
 	uint64_t recorded, lost, bytes;
 	struct totals *totals;
@@ -161,7 +161,7 @@ static bool totals_parse_channel(struct reading *reading, const char *value)
 
 static bool totals_parse_line(void *user, const char *word, char *value)
 {
-	struct reading *reading = user;
+	struct totals_reader *reading = user;
 
 	if (!strcmp(word, "sums"))
 		return take_sums(reading, value);
@@ -175,7 +175,7 @@ static bool totals_parse_line(void *user, const char *word, char *value)
 
 void totals_read(struct session *session)
 {
-	struct reading reading = {.nr = 0};
+	struct totals_reader reading = {.nr = 0};
 	char *text = NULL;
 	size_t size;
 
@@ -212,12 +212,12 @@ void totals_reopen(struct session *session, const struct instance *instance)
 void totals_end(struct session *session, struct instance *instance, bool stays)
 {
 	struct totals now = session->totals.ended;
-	const struct state state = {session, &now, &session->totals.ended, instance->folder};
+	const struct totals_state state = {session, &now, &session->totals.ended, instance->folder};
 	int ret = 0;
 
 	totals_add_instance(session, instance, &now);
 	/* Its successor finds the journal of one that stays, and counts it by that. */
-	if (session->place && instance->folder && !stays)
+	if (session->state_dir && instance->folder && !stays)
 		ret = facts_write_file(session->buffers.fd, TOTALS_FILE, FIRST_LINE,
 				totals_write_state, &state);
 	if (ret && !session->totals.unnoted) {

@@ -94,23 +94,23 @@ void track_free(struct session_track *track, size_t nr)
 
 /* ---- control groups ---- */
 
-struct groups {
+struct track_cgroups {
 	char *paths[CGROUP_LINES_MAX];
 	size_t nr;
 };
 
 /* "5:cpu,memory:/path", one line a hierarchy. */
-static void read_groups(struct groups *groups, pid_t pid)
+static void read_groups(struct track_cgroups *groups, pid_t pid)
 {
 	char name[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	FILE *file;
 
 	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
 	file = fopen(name, "re");
 	if (!file)
 		return; /* It is gone, or hidden from us: in no group that we know of. */
-	while (groups->nr < CGROUP_LINES_MAX && getline(&line, &room, file) > 0) {
+	while (groups->nr < CGROUP_LINES_MAX && getline(&line, &capacity, file) > 0) {
 		char *path = strchr(line, ':');
 
 		path = path ? strchr(path + 1, ':') : NULL;
@@ -124,7 +124,7 @@ static void read_groups(struct groups *groups, pid_t pid)
 	fclose(file);
 }
 
-static void free_groups(struct groups *groups)
+static void free_groups(struct track_cgroups *groups)
 {
 	while (groups->nr)
 		free(groups->paths[--groups->nr]);
@@ -204,13 +204,14 @@ static bool track_matches_part(const char *text, char *part, const char *before)
 
 bool track_container_fits(const char *text, const char *path)
 {
-	char *copy = strdup(path), *rest = NULL, *part;
+	char *copy = strdup(path), *remainder = NULL, *part;
 	const char *before = "";
 	bool fits = false;
 
 	if (!copy)
 		return false;
-	for (part = strtok_r(copy, "/", &rest); part && !fits; part = strtok_r(NULL, "/", &rest)) {
+	for (part = strtok_r(copy, "/", &remainder); part && !fits;
+			part = strtok_r(NULL, "/", &remainder)) {
 		fits = track_matches_part(text, part, before);
 		before = part;
 	}
@@ -218,7 +219,7 @@ bool track_container_fits(const char *text, const char *path)
 	return fits;
 }
 
-static bool group_fits(const struct session_track *track, const struct groups *groups)
+static bool group_fits(const struct session_track *track, const struct track_cgroups *groups)
 {
 	size_t i;
 
@@ -233,7 +234,7 @@ static bool group_fits(const struct session_track *track, const struct groups *g
 /* ---- the answer ---- */
 
 static bool track_matches_peer(const struct session_track *track, const struct track_peer *peer,
-		const struct groups *groups)
+		const struct track_cgroups *groups)
 {
 	switch (track->kind) {
 	case SESSION_TRACK_PID: return track->number == (uint64_t)peer->pid;
@@ -259,7 +260,7 @@ static bool asks_for_groups(const struct session_track *track, size_t nr)
 bool track_wants(const struct session_track *track, size_t nr, const struct track_peer *peer)
 {
 	unsigned int asked = 0, found = 0;
-	struct groups groups = {.nr = 0};
+	struct track_cgroups groups = {.nr = 0};
 	bool excluded = false;
 	size_t i;
 

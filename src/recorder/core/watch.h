@@ -17,7 +17,7 @@ enum watch_kind {
 	WATCH_INSTANCE
 };
 
-struct watch {
+struct recorder_watch {
 	enum watch_kind kind;
 	int fd;
 };

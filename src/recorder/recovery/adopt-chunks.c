@@ -34,7 +34,7 @@ static int add_bytes(const char *path, const struct stat *status, int kind, stru
 	return 0;
 }
 
-static void remove_rest(const struct session *session, const char *name)
+static void adopt_chunks_remove_remainder(const struct session *session, const char *name)
 {
 	char *path;
 
@@ -48,7 +48,7 @@ static void remove_rest(const struct session *session, const char *name)
 
 static int adopt_chunks_is_own_chunk(const struct session *session, const char *name)
 {
-	return chunk_number(name) > place_first_chunk(session);
+	return chunk_number(name) > state_directory_first_chunk(session);
 }
 
 static void take_chunk(struct session *session, int directory, const char *name)
@@ -82,7 +82,7 @@ void adopt_chunks(struct session *session)
 	size_t nr = 0, i;
 
 	while (directory && names && nr < LIMIT_CHUNKS && (entry = readdir(directory))) {
-		remove_rest(session, entry->d_name);
+		adopt_chunks_remove_remainder(session, entry->d_name);
 		if (!adopt_chunks_is_own_chunk(session, entry->d_name))
 			continue;
 		names[nr] = strdup(entry->d_name);

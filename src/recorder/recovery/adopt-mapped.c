@@ -37,13 +37,13 @@
 #define LIMIT_SCAN (UINT64_C(256) << 20) /* bytes of one mapping that are looked at */
 
 /* A mapping of a file that several may write. */
-struct mapping {
+struct adopted_mapping {
 	uint64_t begin, end;
 };
 
 struct mapped {
 	pid_t pid;
-	struct mapping *mappings;
+	struct adopted_mapping *mappings;
 	size_t nr_mappings;
 	bool likely; /* there are rings among them */
 	unsigned int taken;
@@ -55,7 +55,7 @@ struct mapped {
 static bool is_ring_name(const char *name, bool wanted)
 {
 	static const char memory[] = "/memfd:" BOOT_MEMORY;
-	char path[BOOT_PLACE_MAX];
+	char path[BOOT_STATE_DIR_MAX];
 	size_t size = strcspn(name, "\n");
 
 	if (!strncmp(name, memory, sizeof(memory) - 1))
@@ -92,7 +92,7 @@ static bool adopt_mapped_add_segment(struct core *core, uint64_t begin, uint64_t
 
 static bool adopt_mapped_add_mapping(struct mapped *mapped, uint64_t begin, uint64_t end)
 {
-	struct mapping *more;
+	struct adopted_mapping *more;
 
 	if (mapped->nr_mappings >= LIMIT_MAPPINGS)
 		return true;
@@ -100,7 +100,7 @@ static bool adopt_mapped_add_mapping(struct mapped *mapped, uint64_t begin, uint
 	if (!more)
 		return false;
 	mapped->mappings = more;
-	more[mapped->nr_mappings++] = (struct mapping){begin, end};
+	more[mapped->nr_mappings++] = (struct adopted_mapping){begin, end};
 	return true;
 }
 
@@ -126,7 +126,7 @@ static bool adopt_mapped_parse_line(struct core *core, struct mapped *mapped, co
 static int read_maps(struct core *core, struct mapped *mapped)
 {
 	char path[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	bool good = true;
 	FILE *maps;
 
@@ -134,7 +134,7 @@ static int read_maps(struct core *core, struct mapped *mapped)
 	maps = fopen(path, "re");
 	if (!maps)
 		return -errno;
-	while (good && getline(&line, &room, maps) > 0)
+	while (good && getline(&line, &capacity, maps) > 0)
 		good = adopt_mapped_parse_line(core, mapped, line);
 	fclose(maps);
 	free(line);
@@ -143,7 +143,7 @@ static int read_maps(struct core *core, struct mapped *mapped)
 
 /* ---- its rings ---- */
 
-static const struct mapping *find_mapping(const struct mapped *mapped, uint64_t address)
+static const struct adopted_mapping *find_mapping(const struct mapped *mapped, uint64_t address)
 {
 	size_t i;
 
@@ -153,7 +153,7 @@ static const struct mapping *find_mapping(const struct mapped *mapped, uint64_t 
 	return NULL;
 }
 
-static int open_mapping(const struct mapped *mapped, const struct mapping *mapping)
+static int open_mapping(const struct mapped *mapped, const struct adopted_mapping *mapping)
 {
 	char path[128];
 	int fd, again;
@@ -176,7 +176,7 @@ static int map_rings(struct core *core, struct instance *instance, uint32_t inde
 		const struct recovery_channel *from, struct ctf_error *error)
 {
 	struct channel *own = &instance->own_channels[index];
-	const struct mapping *mapping = find_mapping(core->user, from->rings);
+	const struct adopted_mapping *mapping = find_mapping(core->user, from->rings);
 	int fd = mapping ? open_mapping(core->user, mapping) : -ENOENT, ret;
 
 	if (fd >= 0) {

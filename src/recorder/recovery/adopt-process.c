@@ -60,7 +60,7 @@ static bool is_of_file(const char *line, const struct stat *file, const char *pa
 int session_has_mapped(pid_t pid, const struct stat *file, const char *file_path)
 {
 	char path[64], *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	int found = 0;
 	FILE *maps;
 
@@ -68,7 +68,7 @@ int session_has_mapped(pid_t pid, const struct stat *file, const char *file_path
 	maps = fopen(path, "re");
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? -1 : 0;
-	while (!found && getline(&line, &room, maps) > 0)
+	while (!found && getline(&line, &capacity, maps) > 0)
 		found = is_of_file(line, file, file_path);
 	if (ferror(maps))
 		found = -1;

@@ -50,7 +50,7 @@
 
 #define LIMIT_FOLDERS 65536
 #define LIMIT_LEFTOVERS 256 /* files in a folder that is nothing */
-#define LOOK_EVERY_MS 100   /* for folders that programs make */
+#define SCAN_EVERY_MS 100   /* for folders that programs make */
 /* A process that appends to its descriptions has them locked for so long at most. */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 1000000
@@ -65,12 +65,12 @@ static int recovery_adopt_set_error(
 /* ---- its process ---- */
 
 /* Its pidfd, or -1: it is dead, and so it is when it was another boot of the machine. */
-static int find_recorded(const struct found *found)
+static int find_recorded(const struct recovery_facts *found)
 {
 	struct pollfd ended = {.events = POLLIN};
 	char boot[40];
 
-	place_boot(boot);
+	state_directory_boot(boot);
 	if (!found->has_peer || !*boot || strcmp(boot, found->boot) != 0)
 		return -1;
 	ended.fd = (int)syscall(SYS_pidfd_open, found->peer, 0);
@@ -88,7 +88,7 @@ static int find_recorded(const struct found *found)
  * Who has made its rings itself knows its own number, which may be another one here, and perhaps, before
  * /proc was there, nothing else. But it has them mapped.
  */
-static int find_maker(struct instance *instance, const struct found *found, int folder)
+static int find_maker(struct instance *instance, const struct recovery_facts *found, int folder)
 {
 	char name[SESSION_CHANNEL_NAME_MAX + 16];
 	struct pollfd ended = {.events = POLLIN};
@@ -116,7 +116,7 @@ static int find_maker(struct instance *instance, const struct found *found, int 
 }
 
 static int find_process(const struct session *session, struct instance *instance,
-		const struct found *found, int folder)
+		const struct recovery_facts *found, int folder)
 {
 	/* Rings that a recorder has made for it, too, may not be those that it has taken. */
 	return found->by_agent || (session->service && session->service->boot)
@@ -131,7 +131,7 @@ int adopt_open_writable(int fd)
 {
 	struct ring_geometry geometry;
 	char path[64];
-	int ret = ring_memory_look(fd, &geometry), again = -1;
+	int ret = ring_memory_inspect(fd, &geometry), again = -1;
 
 	if (!ret && fchmod(fd, 0600))
 		ret = -errno;
@@ -151,7 +151,7 @@ int adopt_open_writable(int fd)
 static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
 {
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : ring_memory_look(fd, geometry);
+	int ret = fd < 0 ? -errno : ring_memory_inspect(fd, geometry);
 
 	if (!ret)
 		ret = adopt_open_writable(fd);
@@ -278,7 +278,7 @@ static int adopt_events(struct session *session, struct instance *instance, int 
 		struct ctf_error *error)
 {
 	struct recovered recovered = {.session = session, .instance = instance};
-	struct kind_stream stream = {0};
+	struct class_stream stream = {0};
 	char *bytes = NULL;
 	size_t size = 0;
 	int fd, ret = lock_events(folder, &fd);
@@ -288,13 +288,13 @@ static int adopt_events(struct session *session, struct instance *instance, int 
 		ret = facts_read_file(folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes,
 				&size);
 	if (!ret)
-		ret = kind_stream_feed(&stream, bytes, size, recover_kind, &recovered);
+		ret = class_stream_feed(&stream, bytes, size, recover_class, &recovered);
 	/* What was cut goes, so that more can follow. Nobody has recorded anything of it. */
 	if (!ret && stream.size && ftruncate(fd, (off_t)(size - stream.size)))
 		ret = -errno;
 	/* Only now: what is there must not be written again. */
 	instance->described_fd = fd;
-	kind_stream_free(&stream);
+	class_stream_free(&stream);
 	free(bytes);
 	return ret ? recovery_adopt_set_error(error, ret, FOUND_EVENTS,
 				     ret == -EWOULDBLOCK ? "another recorder uses it" : NULL)
@@ -346,11 +346,11 @@ static void give_session_channels(struct session *session, struct instance *inst
 }
 
 /* A process may have begun when the machine did not know what time it was. We do. */
-static bool is_this_boot(const struct found *found)
+static bool is_this_boot(const struct recovery_facts *found)
 {
 	char boot[40];
 
-	place_boot(boot);
+	state_directory_boot(boot);
 	/* Without /proc it could not say. Such a place does not outlive the machine's memory. */
 	return *boot && (!strcmp(found->boot, boot) || !strcmp(found->boot, "-"));
 }
@@ -377,8 +377,8 @@ int adopt_clock_of(const struct session *session, struct instance *instance, enu
 	return know_clock(kind, instance->own_clock) ? 0 : -ENODATA;
 }
 
-static bool keep_clock(
-		const struct session *session, struct instance *instance, const struct found *found)
+static bool keep_clock(const struct session *session, struct instance *instance,
+		const struct recovery_facts *found)
 {
 	const struct ctf_clock *ours = &session->clock.first;
 
@@ -396,7 +396,8 @@ static bool keep_clock(
 	return instance->own_clock;
 }
 
-static void recovery_adopt_fill_instance(struct instance *instance, const struct found *found)
+static void recovery_adopt_fill_instance(
+		struct instance *instance, const struct recovery_facts *found)
 {
 	instance->token = found->token;
 	instance->uid = instance->account = found->uid;
@@ -409,7 +410,7 @@ static void recovery_adopt_fill_instance(struct instance *instance, const struct
 }
 
 /* The folder's name has what its file says, so that two folders never speak of one trace. */
-static bool is_folder_of(const struct found *found, const char *name)
+static bool is_folder_of(const struct recovery_facts *found, const char *name)
 {
 	unsigned long long number;
 	char *prefix, *end, *clean = instance_clean_name(found->procname);
@@ -429,7 +430,7 @@ static bool is_folder_of(const struct found *found, const char *name)
 
 /* 0, 1: there is nothing left to do, or a negative errno. */
 static int adopt_parts(struct session *session, struct instance *instance,
-		const struct found *found, int folder, struct ctf_error *error)
+		const struct recovery_facts *found, int folder, struct ctf_error *error)
 {
 	int ret;
 
@@ -481,7 +482,7 @@ void adopt_add(struct session *session, struct instance *instance, int process)
 /* ---- folders ---- */
 
 /* Names of what a recorder makes; anything else keeps the folder where it is. */
-static void remove_leftovers(int place, const char *name, int folder)
+static void remove_leftovers(int state_dir, const char *name, int folder)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -497,19 +498,19 @@ static void remove_leftovers(int place, const char *name, int folder)
 		const char *suffix = strrchr(entry->d_name, '.');
 
 		if (!strcmp(entry->d_name, FOUND_EVENTS) || !strcmp(entry->d_name, JOURNAL_FILE) ||
-				!strcmp(entry->d_name, TOLD_FILE) ||
-				!strcmp(entry->d_name, TOLD_FILE_NEW) ||
+				!strcmp(entry->d_name, LOSSES_FILE) ||
+				!strcmp(entry->d_name, LOSSES_FILE_NEW) ||
 				!strcmp(entry->d_name, FOUND_FILE) ||
 				!strcmp(entry->d_name, "." FOUND_FILE ".new") ||
 				(suffix && !strcmp(suffix, ".rings")))
 			unlinkat(folder, entry->d_name, 0);
 	}
 	closedir(directory);
-	unlinkat(place, name, AT_REMOVEDIR);
+	unlinkat(state_dir, name, AT_REMOVEDIR);
 }
 
-static int adopt_found(struct session *session, struct found *found, int folder, const char *name,
-		struct ctf_error *error)
+static int adopt_found(struct session *session, struct recovery_facts *found, int folder,
+		const char *name, struct ctf_error *error)
 {
 	struct instance *instance;
 	int ret;
@@ -533,11 +534,11 @@ static int adopt_found(struct session *session, struct found *found, int folder,
 static int adopt_folder(
 		struct session *session, int folder, const char *name, struct ctf_error *error)
 {
-	struct found *found;
+	struct recovery_facts *found;
 	struct stat status;
 	int ret;
 
-	if (fstat(folder, &status) || status.st_uid != place_owner(session))
+	if (fstat(folder, &status) || status.st_uid != state_directory_owner(session))
 		return recovery_adopt_set_error(
 				error, -EPERM, "the folder", "it belongs to another user");
 	if (faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
@@ -621,13 +622,13 @@ static int recovery_adopt_compare_names(const void *one, const void *other)
 }
 
 /* *ret_error: why some of them are missing, an errno value; 0: none is. */
-static size_t list_entries(DIR *directory, char **names, size_t room, int *ret_error)
+static size_t list_entries(DIR *directory, char **names, size_t capacity, int *ret_error)
 {
 	struct dirent *entry;
 	size_t nr = 0;
 
 	*ret_error = 0;
-	while (errno = 0, nr < room && (entry = readdir(directory))) {
+	while (errno = 0, nr < capacity && (entry = readdir(directory))) {
 		if (*entry->d_name == '.' ||
 				(entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
 			continue;
@@ -694,7 +695,7 @@ int adopt_all(struct session *session, struct session_error *error)
 	closedir(directory);
 	if (session->service && session->service->boot)
 		adopt_mapped_all(session);
-	if (place_is_adopted(session))
+	if (state_directory_is_adopted(session))
 		adopt_chunks(session);
 	count_on(session);
 	return 0;
@@ -709,9 +710,9 @@ void adopt_new(struct session *session, bool now)
 	DIR *directory;
 	int fd;
 
-	if (!service->boot || (!now && time < service->next_look))
+	if (!service->boot || (!now && time < service->next_check))
 		return;
-	service->next_look = wire_deadline(LOOK_EVERY_MS);
+	service->next_check = wire_deadline(SCAN_EVERY_MS);
 	if (now)
 		adopt_mapped_all(session);
 	fd = openat(session->buffers.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

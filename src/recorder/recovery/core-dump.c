@@ -224,13 +224,13 @@ static int core_dump_read_channel(struct core *core, struct instance *instance, 
 static int core_dump_read_chunk(struct core *core, struct recovered *recovered, uint64_t address,
 		const struct recovery_chunk *chunk)
 {
-	struct kind_stream stream = {0};
+	struct class_stream stream = {0};
 	char *bytes = malloc(chunk->used + 1);
 	int ret = bytes ? read_core(core, address + sizeof(*chunk), bytes, chunk->used) : -ENOMEM;
 
 	if (!ret)
-		ret = kind_stream_feed(&stream, bytes, chunk->used, recover_kind, recovered);
-	kind_stream_free(&stream);
+		ret = class_stream_feed(&stream, bytes, chunk->used, recover_class, recovered);
+	class_stream_free(&stream);
 	free(bytes);
 	return ret;
 }

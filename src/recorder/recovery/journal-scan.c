@@ -28,7 +28,7 @@
 
 /* The stream's file, plain or compressed; its name says which. */
 static int journal_scan_open_stream(
-		const char *trace, const char *channel, uint32_t ring, char *name, size_t room)
+		const char *trace, const char *channel, uint32_t ring, char *name, size_t capacity)
 {
 	static const char *const suffixes[] = {"", COMPRESSED_SUFFIX};
 	int fd = -1;
@@ -36,7 +36,7 @@ static int journal_scan_open_stream(
 	for (size_t i = 0; fd < 0 && i < 2; i++) {
 		char path[4096];
 
-		snprintf(name, room, "%s_%u%s", channel, ring, suffixes[i]);
+		snprintf(name, capacity, "%s_%u%s", channel, ring, suffixes[i]);
 		if ((size_t)snprintf(path, sizeof(path), "%s/%s", trace, name) < sizeof(path))
 			fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	}
@@ -63,8 +63,8 @@ static void journal_scan_skip_written_packets(const struct instance_channel *of,
 	ctf_packet_free(&packet);
 }
 
-static void look_at_ring(const struct instance *instance, struct journal *journal, uint32_t channel,
-		uint32_t ring, const char *trace, uint32_t serial)
+static void journal_scan_ring(const struct instance *instance, struct journal *journal,
+		uint32_t channel, uint32_t ring, const char *trace, uint32_t serial)
 {
 	const struct instance_channel *of = &instance->channels[channel];
 	struct instance_ring *each = &of->each[ring];
@@ -89,18 +89,18 @@ static void look_at_ring(const struct instance *instance, struct journal *journa
 }
 
 /* What was lost, as far as the present trace tells it. */
-static void look_at_told(struct instance *instance, int folder)
+static void journal_scan_losses(struct instance *instance, int folder)
 {
-	struct told_head head;
+	struct losses_file_head head;
 	char *bytes = NULL;
 	size_t size;
 
-	if (facts_read_file(folder, TOLD_FILE, LIMIT_TOLD, &bytes, &size))
+	if (facts_read_file(folder, LOSSES_FILE, LIMIT_LOSSES_FILE, &bytes, &size))
 		return;
 	if (size >= sizeof(head))
 		memcpy(&head, bytes, sizeof(head));
-	if (size >= sizeof(head) && head.magic == TOLD_MAGIC && head.size == size - sizeof(head))
-		losses_take_told(instance, bytes + sizeof(head), head.size);
+	if (size >= sizeof(head) && head.magic == LOSSES_MAGIC && head.size == size - sizeof(head))
+		losses_read_reported(instance, bytes + sizeof(head), head.size);
 	free(bytes);
 }
 
@@ -122,12 +122,12 @@ static void journal_scan_instance(struct instance *instance, struct journal *jou
 
 	for (uint32_t i = 0; i < instance->nr_channels; i++)
 		for (uint32_t ring = 0; ring < instance->channels[i].geometry.rings; ring++)
-			look_at_ring(instance, journal, i, ring, trace, head->serial);
-	look_at_told(instance, folder);
+			journal_scan_ring(instance, journal, i, ring, trace, head->serial);
+	journal_scan_losses(instance, folder);
 	free(trace);
 }
 
-int journal_look(struct instance *instance, int folder, const char *output)
+int journal_scan(struct instance *instance, int folder, const char *output)
 {
 	struct journal *journal = journal_allocate(instance);
 	struct journal_head head;

@@ -12,6 +12,6 @@ struct instance;
 /*
  * The rings are a copy: records that a trace below `output` has already are passed over there. 1: everything was written; or -ENOMEM.
  */
-int journal_look(struct instance *instance, int folder, const char *output);
+int journal_scan(struct instance *instance, int folder, const char *output);
 
 #endif

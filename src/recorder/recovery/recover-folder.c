@@ -78,21 +78,22 @@ static int load_rings(struct session *session, struct instance_channel *channel,
 static int load_events(struct session *session, struct instance *instance, int folder)
 {
 	struct recovered recovered = {.session = session, .instance = instance};
-	struct kind_stream stream = {0};
+	struct class_stream stream = {0};
 	char *bytes = NULL;
 	size_t size;
 	int ret = facts_read_file(
 			folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes, &size);
 
 	if (!ret)
-		ret = kind_stream_feed(&stream, bytes, size, recover_kind, &recovered);
+		ret = class_stream_feed(&stream, bytes, size, recover_class, &recovered);
 	/* The last one may be cut: nothing was recorded of it. */
-	kind_stream_free(&stream);
+	class_stream_free(&stream);
 	free(bytes);
 	return ret;
 }
 
-static struct instance *recover_folder_make_instance(struct session *session, struct found *found)
+static struct instance *recover_folder_make_instance(
+		struct session *session, struct recovery_facts *found)
 {
 	struct instance *instance = found_instance(found);
 
@@ -117,8 +118,8 @@ static int recover_folder_has_recorder(int folder)
 	return ret == -EWOULDBLOCK ? 1 : ret == -ENOENT ? 0 : ret;
 }
 
-static struct instance *recover_folder_load_instance(
-		struct session *session, int folder, struct found *found, struct ctf_error *error)
+static struct instance *recover_folder_load_instance(struct session *session, int folder,
+		struct recovery_facts *found, struct ctf_error *error)
 {
 	struct instance *instance;
 	uint32_t i;
@@ -158,11 +159,11 @@ static struct instance *recover_folder_load_instance(
 }
 
 struct instance *buffers_load(
-		struct session *session, int place, const char *name, struct ctf_error *error)
+		struct session *session, int state_dir, const char *name, struct ctf_error *error)
 {
-	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int folder = openat(state_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct instance *instance = NULL;
-	struct found *found = calloc(1, sizeof(*found));
+	struct recovery_facts *found = calloc(1, sizeof(*found));
 	int ret = 0;
 
 	snprintf(error->text, sizeof(error->text), "out of memory");
@@ -171,7 +172,7 @@ struct instance *buffers_load(
 	else if (found && !found_read(folder, found, error))
 		instance = recover_folder_load_instance(session, folder, found, error);
 	if (instance)
-		ret = journal_look(instance, folder, found->trace);
+		ret = journal_scan(instance, folder, found->trace);
 	if (ret) {
 		snprintf(error->text, sizeof(error->text),
 				ret > 0 ? "all of it is in %s" : "out of memory", found->trace);

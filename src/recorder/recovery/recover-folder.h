@@ -14,6 +14,6 @@ struct session;
 
 /* A folder as an instance that has ended, or NULL. */
 struct instance *buffers_load(
-		struct session *session, int place, const char *name, struct ctf_error *error);
+		struct session *session, int state_dir, const char *name, struct ctf_error *error);
 
 #endif

@@ -30,7 +30,7 @@ int recover_map(struct instance_channel *channel, struct channel *own, int fd)
 	return memory_make_tables(channel) ? 0 : -ENOMEM;
 }
 
-bool recover_kind(void *user, const struct wire_event_head *head, const void *bytes,
+bool recover_class(void *user, const struct wire_event_head *head, const void *bytes,
 		enum wire_refusal refusal)
 {
 	struct recovered *recovered = user;
@@ -38,7 +38,7 @@ bool recover_kind(void *user, const struct wire_event_head *head, const void *by
 
 	errno = 0;
 	if (!refusal)
-		refusal = kinds_add(recovered->session, recovered->instance, head, bytes);
+		refusal = classes_add(recovered->session, recovered->instance, head, bytes);
 	/* The reasons of the protocol do not include lack of memory. */
 	is_out_of_memory = refusal && errno == ENOMEM;
 	if (is_out_of_memory)

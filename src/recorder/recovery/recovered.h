@@ -25,7 +25,7 @@ struct recovered {
 /* Rings from a copy of their memory. */
 int recover_map(struct instance_channel *channel, struct channel *own, int fd);
 /* A kind_visit: `user` is a struct recovered. */
-bool recover_kind(void *user, const struct wire_event_head *head, const void *bytes,
+bool recover_class(void *user, const struct wire_event_head *head, const void *bytes,
 		enum wire_refusal refusal);
 /* Write its trace. Takes it over. */
 void recover_add(struct session *session, struct instance *instance);

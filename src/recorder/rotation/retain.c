@@ -25,8 +25,8 @@
 #define DEPTH_MAX 16
 
 /* A finished one. Oldest first. */
-struct chunk {
-	struct chunk *next;
+struct retained_chunk {
+	struct retained_chunk *next;
 	uint64_t bytes;
 	uint64_t finished; /* ns of CLOCK_BOOTTIME */
 	char name[];
@@ -53,7 +53,7 @@ int retain_take(struct session *session, const struct session_options *options,
 void retain_add(struct session *session, const char *name, uint64_t bytes)
 {
 	struct retention *retention = &session->retention;
-	struct chunk *chunk = malloc(sizeof(*chunk) + strlen(name) + 1);
+	struct retained_chunk *chunk = malloc(sizeof(*chunk) + strlen(name) + 1);
 
 	pthread_mutex_lock(&session->lock);
 	retention->made++;
@@ -134,7 +134,7 @@ static int remove_chunk(const struct session *session, const char *name)
 static void remove_oldest(struct session *session)
 {
 	struct retention *retention = &session->retention;
-	struct chunk *chunk = retention->chunks;
+	struct retained_chunk *chunk = retention->chunks;
 	int ret = remove_chunk(session, chunk->name);
 
 	retention->chunks = chunk->next;
@@ -180,7 +180,7 @@ void retain_free(struct session *session)
 	struct retention *retention = &session->retention;
 
 	while (retention->chunks) {
-		struct chunk *next = retention->chunks->next;
+		struct retained_chunk *next = retention->chunks->next;
 
 		free(retention->chunks);
 		retention->chunks = next;

@@ -16,7 +16,7 @@
 struct retention {
 	uint64_t size, age_ns;
 	uint32_t count;
-	struct chunk *chunks, *newest_chunk; /* finished and kept, oldest first */
+	struct retained_chunk *chunks, *newest_chunk; /* finished and kept, oldest first */
 	uint32_t nr;
 	uint64_t bytes; /* of them */
 	/* Under the lock: */

@@ -90,7 +90,7 @@ static void remove_leftover(const struct session *session, const char *name)
 }
 
 /* The numbers that are taken, once for a session: others may have recorded here before. */
-static void look_around(struct session *session)
+static void rotate_check(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
 	DIR *dir = opendir(session->output.path);
@@ -118,7 +118,7 @@ static int make_chunk(struct session *session, struct ctf_error *error)
 	int try, ret = -EEXIST;
 
 	if (!rotation->looked)
-		look_around(session);
+		rotate_check(session);
 	localtime_r(&now, &local);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
 	for (try = 0; try < NAME_TRIES && ret == -EEXIST; try++) {
@@ -244,7 +244,7 @@ static bool born(int directory, const char *name, struct statx_timestamp *when)
 static bool is_of_session(const struct session *session, int output, const char *name)
 {
 	static const char digits[] = "0123456789";
-	struct statx_timestamp place, trace;
+	struct statx_timestamp creation, trace;
 	const char *end = name + strlen(name), *dash = strrchr(name, '-');
 	char path[300];
 	int i;
@@ -262,10 +262,10 @@ static bool is_of_session(const struct session *session, int output, const char 
 	}
 	snprintf(path, sizeof(path), "%.255s/metadata", name);
 	return !faccessat(output, path, F_OK, AT_SYMLINK_NOFOLLOW) &&
-			born(session->buffers.fd, "", &place) && born(output, name, &trace) &&
-			(trace.tv_sec > place.tv_sec ||
-					(trace.tv_sec == place.tv_sec &&
-							trace.tv_nsec >= place.tv_nsec));
+			born(session->buffers.fd, "", &creation) && born(output, name, &trace) &&
+			(trace.tv_sec > creation.tv_sec ||
+					(trace.tv_sec == creation.tv_sec &&
+							trace.tv_nsec >= creation.tv_nsec));
 }
 
 /* What recorders before us have written, who have told nobody. */
@@ -298,7 +298,7 @@ static void rotate_discard_traces(struct session *session)
 	rotation->nr_flat = 0;
 	if (rotation->path)
 		rotate_delete_trace(session, strrchr(rotation->path, '/') + 1);
-	if (place_is_adopted(session))
+	if (state_directory_is_adopted(session))
 		rotate_remove_leftovers(session);
 	free(rotation->path);
 	rotation->path = NULL;
@@ -495,7 +495,7 @@ uint32_t session_clear(struct session *session)
 	return session_rotate(session);
 }
 
-bool session_rotated(struct session *session, uint32_t ticket, char *name, size_t room)
+bool session_rotated(struct session *session, uint32_t ticket, char *name, size_t capacity)
 {
 	const struct retention *retention = &session->retention;
 	bool done;
@@ -503,8 +503,8 @@ bool session_rotated(struct session *session, uint32_t ticket, char *name, size_
 	pthread_mutex_lock(&session->lock);
 	/* They count up and around. */
 	done = (int32_t)(session->rotation.done - ticket) >= 0;
-	if (done && room)
-		snprintf(name, room, "%s", retention->newest);
+	if (done && capacity)
+		snprintf(name, capacity, "%s", retention->newest);
 	pthread_mutex_unlock(&session->lock);
 	return done;
 }

@@ -33,12 +33,12 @@
 #define COPIES_MAX 20
 
 /* Room for the copy of one ring: as large as the largest that is looked at, mapped while needed. */
-struct copy {
+struct snapshot_ring_copy {
 	void *buffer;
 	size_t size;
 };
 
-static bool copy_reserve(struct copy *copy, size_t size)
+static bool copy_reserve(struct snapshot_ring_copy *copy, size_t size)
 {
 	void *buffer;
 
@@ -50,20 +50,20 @@ static bool copy_reserve(struct copy *copy, size_t size)
 		return false;
 	if (copy->buffer)
 		munmap(copy->buffer, copy->size);
-	*copy = (struct copy){buffer, size};
+	*copy = (struct snapshot_ring_copy){buffer, size};
 	return true;
 }
 
-static void snapshot_copy_free(struct copy *copy)
+static void snapshot_copy_free(struct snapshot_ring_copy *copy)
 {
 	if (copy->buffer)
 		munmap(copy->buffer, copy->size);
-	*copy = (struct copy){0};
+	*copy = (struct snapshot_ring_copy){0};
 }
 
 /* 1: a window, 0: nothing there. Damage is said, and is nothing. */
 static int copy_ring(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t ring, struct copy *copy, struct ctf_span *packet)
+		uint32_t ring, struct snapshot_ring_copy *copy, struct ctf_span *packet)
 {
 	struct instance_channel *of = &instance->channels[channel];
 	struct ring_span span;
@@ -96,7 +96,7 @@ static int copy_ring(struct session *session, struct instance *instance, uint32_
 
 /* False: the disk is full; the rest, later. */
 static bool end_ring(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t ring, struct copy *copy)
+		uint32_t ring, struct snapshot_ring_copy *copy)
 {
 	struct instance_ring *each = &instance->channels[channel].each[ring];
 	struct ctf_error error = {.text = ""};
@@ -120,7 +120,7 @@ static bool end_ring(struct session *session, struct instance *instance, uint32_
 
 bool snapshot_end(struct session *session, struct instance *instance)
 {
-	struct copy copy = {0};
+	struct snapshot_ring_copy copy = {0};
 	bool done = true;
 	uint32_t i, ring;
 
@@ -146,7 +146,7 @@ bool snapshot_end(struct session *session, struct instance *instance)
 
 struct snapshot {
 	struct session *session;
-	struct copy copy;
+	struct snapshot_ring_copy copy;
 	char *path; /* while it is incomplete */
 	uint64_t recorded;
 	bool any;
@@ -162,13 +162,13 @@ static bool has_flight_recorder(const struct instance *instance)
 	return false;
 }
 
-struct picture {
+struct snapshot_state {
 	struct ctf_writer *writer;
 	uint64_t ticks; /* of its end */
 };
 
 static int begin_picture(struct snapshot *snapshot, struct instance *instance,
-		struct picture *picture, struct ctf_error *error)
+		struct snapshot_state *picture, struct ctf_error *error)
 {
 	uint32_t described = 0;
 	char *path;
@@ -188,7 +188,8 @@ static int begin_picture(struct snapshot *snapshot, struct instance *instance,
 }
 
 static int snapshot_copy_ring(struct snapshot *snapshot, struct instance *instance,
-		uint32_t channel, uint32_t ring, struct picture *picture, struct ctf_error *error)
+		uint32_t channel, uint32_t ring, struct snapshot_state *picture,
+		struct ctf_error *error)
 {
 	struct ctf_stream *stream;
 	struct ctf_span packet;
@@ -214,7 +215,7 @@ static int snapshot_copy_ring(struct snapshot *snapshot, struct instance *instan
 }
 
 static int snapshot_copy_rings(struct snapshot *snapshot, struct instance *instance,
-		struct picture *picture, struct ctf_error *error)
+		struct snapshot_state *picture, struct ctf_error *error)
 {
 	uint32_t i, ring;
 	int ret = 0;
@@ -236,7 +237,7 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 {
 	struct session *session = snapshot->session;
 	struct ctf_error error = {.text = "out of memory"}, ignored;
-	struct picture picture = {0};
+	struct snapshot_state picture = {0};
 	struct ctf_clock clock;
 	int ret = snapshot_copy_rings(snapshot, instance, &picture, &error);
 

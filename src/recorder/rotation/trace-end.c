@@ -84,7 +84,7 @@ bool trace_end(struct session *session, struct instance *instance)
 		trace_end_free_channel(session, instance, i);
 	if (instance->writer)
 		trace_count_bytes(session, instance);
-	kinds_forget(session, instance);
+	classes_forget(session, instance);
 	buffers_remove(session, instance);
 	memory_give_back(session, instance);
 	pthread_mutex_lock(&session->lock);

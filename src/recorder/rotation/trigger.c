@@ -35,7 +35,7 @@
 
 #define PAUSE_NS 1000000000ull
 #define SECOND_NS 1000000000ull
-#define LOOK_NS 10000000ull /* not more often */
+#define POLL_NS 10000000ull /* not more often */
 #define SAMPLE_NS 50000000ull
 #define SAMPLES 32
 
@@ -103,32 +103,32 @@ static int take_one(struct session *session, const char *text, struct session_er
 {
 	struct trigger *trigger = &session->triggers.list[session->triggers.nr];
 	const char *colon = strchr(text, ':');
-	char *rest = strdup(colon ? colon + 1 : "");
+	char *remainder = strdup(colon ? colon + 1 : "");
 	int ret = 0;
 
 	session->triggers.nr++;
 	trigger->text = strdup(text);
-	if (!rest || !trigger->text) {
+	if (!remainder || !trigger->text) {
 		ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	} else if (!strcmp(text, "crash")) {
 		trigger->kind = TRIGGER_CRASH;
 		session->triggers.crash = true;
-	} else if (!strncmp(text, "event:", 6) && *rest) {
+	} else if (!strncmp(text, "event:", 6) && *remainder) {
 		trigger->kind = TRIGGER_EVENT;
-		ret = take_events(session, trigger, rest, error);
-	} else if (!strncmp(text, "rate:", 5) && *rest) {
+		ret = take_events(session, trigger, remainder, error);
+	} else if (!strncmp(text, "rate:", 5) && *remainder) {
 		trigger->kind = TRIGGER_RATE;
 		/* Events that come before the first look count as well. */
 		trigger->samples[0].time = wire_deadline(0);
 		trigger->nr_samples = 1;
-		ret = take_limit(trigger, rest, error);
+		ret = take_limit(trigger, remainder, error);
 		if (!ret)
-			ret = take_events(session, trigger, rest, error);
+			ret = take_events(session, trigger, remainder, error);
 	} else {
 		ret = trigger_set_error(error, text,
 				"write event:PATTERN, event:PATTERN where FILTER, rate:PATTERN>N/s, crash or signal:USR1");
 	}
-	free(rest);
+	free(remainder);
 	return ret;
 }
 
@@ -223,7 +223,7 @@ static bool is_above(const struct trigger *trigger, uint64_t now)
 			(double)count * SECOND_NS > (double)trigger->limit * (double)time;
 }
 
-static void look_at_rate(struct trigger *trigger, uint64_t now)
+static void trigger_check_rate(struct trigger *trigger, uint64_t now)
 {
 	unsigned int i = 0;
 	bool above;
@@ -248,7 +248,7 @@ static bool trigger_is_due(struct trigger *trigger, uint64_t now)
 {
 	switch (trigger->kind) {
 	case TRIGGER_EVENT: return trigger->count != trigger->done;
-	case TRIGGER_RATE: look_at_rate(trigger, now); return trigger->due;
+	case TRIGGER_RATE: trigger_check_rate(trigger, now); return trigger->due;
 	case TRIGGER_CRASH: break;
 	}
 	return false;
@@ -326,7 +326,7 @@ void trigger_turn(struct session *session, struct instance *active, bool last)
 	uint64_t now = wire_deadline(0);
 	uint32_t i;
 
-	if (!triggers->nr || (!last && now - triggers->looked < LOOK_NS))
+	if (!triggers->nr || (!last && now - triggers->looked < POLL_NS))
 		return;
 	triggers->looked = now;
 	triggers->holding = false;

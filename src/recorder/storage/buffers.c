@@ -101,7 +101,7 @@ static void buffers_write_peer(FILE *file, const struct instance *instance)
 {
 	char boot[40];
 
-	place_boot(boot);
+	state_directory_boot(boot);
 	fprintf(file, "peer %s %u %" PRIu64 " %" PRIu64 " %u %u %u %u\n", *boot ? boot : "-",
 			(unsigned int)instance->peer, session_process_start(instance->peer),
 			instance->token, (unsigned int)instance->uid, (unsigned int)instance->gid,
@@ -125,7 +125,7 @@ static void put_instance(FILE *file, const void *user)
 	facts_put_line(file, "trace", output ? output : session->output.path);
 	free(output);
 	fprintf(file, "process %u %u %u\n", instance->pid, instance->parent, instance->number);
-	if (session->place)
+	if (session->state_dir)
 		buffers_write_peer(file, instance);
 	facts_put_clock(file, session->clock.kind, &session->clock.first);
 	fprintf(file, "begin %llu\n", (unsigned long long)instance->begin_ticks);
@@ -240,7 +240,7 @@ static void remove_files(const struct instance *instance, int folder)
 		unlinkat(folder, name, 0);
 	}
 	unlinkat(folder, FOUND_EVENTS, 0);
-	unlinkat(folder, TOLD_FILE, 0);
+	unlinkat(folder, LOSSES_FILE, 0);
 	unlinkat(folder, JOURNAL_FILE, 0);
 }
 
@@ -282,9 +282,9 @@ static int not_a_folder(int error)
 											: -error;
 }
 
-int buffers_is_folder(int place, const char *name)
+int buffers_is_folder(int state_dir, const char *name)
 {
-	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int folder = openat(state_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int ret;
 
 	if (folder < 0)

@@ -36,6 +36,6 @@ bool buffers_stay(const struct instance *instance);
 void buffers_remove(struct session *session, struct instance *instance);
 void buffers_close(struct session *session);
 /* 1: the directory of an instance; 0: another entry, or one that is not readable; or a negative errno. */
-int buffers_is_folder(int place, const char *name);
+int buffers_is_folder(int state_dir, const char *name);
 
 #endif

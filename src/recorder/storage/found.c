@@ -22,7 +22,7 @@ void found_ring_file(const char *channel, char name[SESSION_CHANNEL_NAME_MAX + 1
 	snprintf(name, SESSION_CHANNEL_NAME_MAX + 16, "%s.rings", channel);
 }
 
-void found_free(struct found *found)
+void found_free(struct recovery_facts *found)
 {
 	uint32_t i;
 
@@ -42,7 +42,7 @@ static bool found_copy_text(char **to, const char *value)
 }
 
 /* Two of the same name would be one file. */
-static bool found_parse_channel(struct found *found, const char *name)
+static bool found_parse_channel(struct recovery_facts *found, const char *name)
 {
 	struct channel *channel;
 	uint32_t i;
@@ -58,7 +58,7 @@ static bool found_parse_channel(struct found *found, const char *name)
 	return channel->name && channel->contexts.specs;
 }
 
-static bool found_parse_context(struct found *found, const char *name)
+static bool found_parse_context(struct recovery_facts *found, const char *name)
 {
 	struct context_list *list;
 	struct context_error error;
@@ -70,7 +70,7 @@ static bool found_parse_context(struct found *found, const char *name)
 			!context_parse(name, &list->specs[list->nr], &error) && ++list->nr;
 }
 
-static bool take_peer(struct found *found, const char *value)
+static bool take_peer(struct recovery_facts *found, const char *value)
 {
 	unsigned int peer;
 
@@ -84,7 +84,8 @@ static bool take_peer(struct found *found, const char *value)
 	return found->has_peer;
 }
 
-static bool take_numbers(struct found *found, const char *word, const char *value, bool *mine)
+static bool take_numbers(
+		struct recovery_facts *found, const char *word, const char *value, bool *mine)
 {
 	*mine = true;
 	if (!strcmp(word, "clock")) {
@@ -113,7 +114,7 @@ static bool take_numbers(struct found *found, const char *word, const char *valu
 
 static bool found_parse_line(void *user, const char *word, char *value)
 {
-	struct found *found = user;
+	struct recovery_facts *found = user;
 	bool mine, taken = take_numbers(found, word, value, &mine);
 
 	if (mine)
@@ -139,13 +140,13 @@ static bool found_parse_line(void *user, const char *word, char *value)
 	return !strcmp(word, "context") && found_parse_context(found, value);
 }
 
-static bool is_complete(const struct found *found)
+static bool is_complete(const struct recovery_facts *found)
 {
 	return found->has_clock && found->has_process && found->procname && found->exe &&
 			found->trace && found->nr_channels;
 }
 
-int found_read(int folder, struct found *found, struct ctf_error *error)
+int found_read(int folder, struct recovery_facts *found, struct ctf_error *error)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -169,7 +170,7 @@ int found_read(int folder, struct found *found, struct ctf_error *error)
 	return ret;
 }
 
-struct instance *found_instance(struct found *found)
+struct instance *found_instance(struct recovery_facts *found)
 {
 	struct channel *channels = calloc(found->nr_channels, sizeof(*channels));
 	struct instance *instance;

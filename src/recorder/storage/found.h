@@ -23,7 +23,7 @@ struct instance;
 #define FOUND_EVENTS "events"
 #define FOUND_LIMIT (1u << 20)
 
-struct found {
+struct recovery_facts {
 	char *procname, *exe, *trace;
 	char hostname[65];
 	uint32_t pid, parent, number;
@@ -49,10 +49,10 @@ struct found {
 };
 
 /* 0 or a negative errno with a sentence; found_free() in any case. */
-int found_read(int folder, struct found *found, struct ctf_error *error);
-void found_free(struct found *found);
+int found_read(int folder, struct recovery_facts *found, struct ctf_error *error);
+void found_free(struct recovery_facts *found);
 /* With channels of its own, which move into it. NULL: no memory. */
-struct instance *found_instance(struct found *found);
+struct instance *found_instance(struct recovery_facts *found);
 void found_ring_file(const char *channel, char name[SESSION_CHANNEL_NAME_MAX + 16]);
 
 #endif

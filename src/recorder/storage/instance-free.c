@@ -29,7 +29,7 @@ void instance_free(struct session *session, struct instance *instance)
 {
 	uint32_t i;
 
-	kinds_forget(session, instance);
+	classes_forget(session, instance);
 	if (instance->memory)
 		memory_give_back(session, instance);
 	for (i = 0; i < instance->nr_all_channels; i++) {
@@ -49,7 +49,7 @@ void instance_free(struct session *session, struct instance *instance)
 	free(instance->procname);
 	free(instance->exe);
 	free(instance->directory);
-	free(instance->told);
+	free(instance->reported);
 	maps_free(instance);
 	probes_forget(instance);
 	free(instance);

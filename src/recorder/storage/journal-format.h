@@ -23,8 +23,8 @@ struct instance;
 #define SESSION_STREAM "side_session"
 #define MAPS_FILE ".maps"
 #define LIMIT_MAPS ((size_t)8 << 20)
-#define TOLD_MAGIC UINT64_C(0x444c4f5445444953)
-#define LIMIT_TOLD ((size_t)4 << 20)
+#define LOSSES_MAGIC UINT64_C(0x444c4f5445444953)
+#define LIMIT_LOSSES_FILE ((size_t)4 << 20)
 
 struct journal_head {
 	uint64_t magic;
@@ -62,7 +62,7 @@ struct journal {
 };
 
 /* The file "told": this, and what losses.c wants to know again. */
-struct told_head {
+struct losses_file_head {
 	uint64_t magic;
 	uint32_t serial; /* of the trace that told it last */
 	uint32_t size;   /* bytes behind it */

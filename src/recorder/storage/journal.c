@@ -197,29 +197,30 @@ int journal_finish(struct instance *instance)
 				 : 0;
 }
 
-static int write_told(int folder, const struct told_head *head, const void *told)
+static int journal_write_losses_file(
+		int folder, const struct losses_file_head *head, const void *losses)
 {
 	int fd, ret = 0;
 
-	unlinkat(folder, TOLD_FILE_NEW, 0);
-	fd = openat(folder, TOLD_FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	unlinkat(folder, LOSSES_FILE_NEW, 0);
+	fd = openat(folder, LOSSES_FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			0600);
 	if (fd < 0)
 		return -errno;
 	if (write(fd, head, sizeof(*head)) != (ssize_t)sizeof(*head) ||
-			write(fd, told, head->size) != (ssize_t)head->size)
+			write(fd, losses, head->size) != (ssize_t)head->size)
 		ret = -EIO;
 	if (close(fd) && !ret)
 		ret = -errno;
-	if (!ret && renameat(folder, TOLD_FILE_NEW, folder, TOLD_FILE))
+	if (!ret && renameat(folder, LOSSES_FILE_NEW, folder, LOSSES_FILE))
 		ret = -errno;
 	return ret;
 }
 
-int journal_tell(const struct session *session, const struct instance *instance, const void *told,
-		size_t size)
+int journal_write_losses(const struct session *session, const struct instance *instance,
+		const void *losses, size_t size)
 {
-	struct told_head head = {.magic = TOLD_MAGIC, .size = (uint32_t)size};
+	struct losses_file_head head = {.magic = LOSSES_MAGIC, .size = (uint32_t)size};
 	int folder, ret;
 
 	if (!instance->journal)
@@ -229,21 +230,21 @@ int journal_tell(const struct session *session, const struct instance *instance,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder < 0)
 		return -errno;
-	ret = write_told(folder, &head, told);
+	ret = journal_write_losses_file(folder, &head, losses);
 	close(folder);
 	return ret;
 }
 
 /* ---- what a former recorder left ---- */
 
-struct adoption {
+struct journal_adoption {
 	struct session *session;
 	struct instance *instance;
 	int folder;
 	struct journal_head head;
 	int trace;  /* its directory, or -1: there is none, or it is gone */
 	char *path; /* of it */
-	uint32_t told_serial;
+	uint32_t losses_serial;
 	unsigned int unknown; /* rings of which the journal knows nothing */
 };
 
@@ -274,9 +275,9 @@ static int journal_open_below(
 		const struct session *session, char *path, const struct instance *instance)
 {
 	int at = open(session->output.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char *rest = path, *part, *last = NULL;
+	char *remainder = path, *part, *last = NULL;
 
-	while (at >= 0 && (part = strsep(&rest, "/"))) {
+	while (at >= 0 && (part = strsep(&remainder, "/"))) {
 		int next = -1;
 
 		last = part;
@@ -294,7 +295,7 @@ static int journal_open_below(
 }
 
 /* Its present trace, if it has one. */
-static void open_trace(struct adoption *adoption)
+static void open_trace(struct journal_adoption *adoption)
 {
 	char *path = adoption->head.traces[adoption->head.serial & 1];
 	char below[PATH_BYTES];
@@ -311,7 +312,7 @@ static void open_trace(struct adoption *adoption)
 }
 
 /* A directory that was made for the next trace, by somebody who was killed before more was in it. */
-static void journal_remove_incomplete(const struct adoption *adoption)
+static void journal_remove_incomplete(const struct journal_adoption *adoption)
 {
 	const char *path = adoption->head.traces[(adoption->head.serial + 1) & 1];
 	char below[PATH_BYTES], *whole = NULL;
@@ -350,7 +351,7 @@ static int cut_file(int trace, const char *name, uint64_t size)
 	return ret;
 }
 
-static int cut_stream(const struct adoption *adoption, const char *name, uint64_t size)
+static int cut_stream(const struct journal_adoption *adoption, const char *name, uint64_t size)
 {
 	char compressed[SESSION_CHANNEL_NAME_MAX + 32];
 	int ret, other;
@@ -388,7 +389,7 @@ bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t positio
 }
 
 /* Everything before the position is in files, or was counted as unwritten. */
-static void adopt_figures(struct instance *instance, struct instance_channel *channel,
+static void journal_adopt_stats(struct instance *instance, struct instance_channel *channel,
 		struct instance_ring *ring, const struct journal_slot *slot)
 {
 	uint64_t bytes = slot->position > slot->unwritten ? slot->position - slot->unwritten : 0;
@@ -401,7 +402,7 @@ static void adopt_figures(struct instance *instance, struct instance_channel *ch
 	instance->recorded += slot->recorded;
 }
 
-static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t ring)
+static void adopt_ring(struct journal_adoption *adoption, uint32_t channel, uint32_t ring)
 {
 	struct instance_channel *of = &adoption->instance->channels[channel];
 	struct journal *journal = adoption->instance->journal;
@@ -418,32 +419,33 @@ static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t rin
 	each->discarded = each->discarded_before = slot.discarded;
 	each->unwritten = slot.unwritten;
 	each->begin = slot.end_timestamp;
-	adopt_figures(adoption->instance, of, each, &slot);
+	journal_adopt_stats(adoption->instance, of, each, &slot);
 	snprintf(name, sizeof(name), "%s_%u", of->channel->name, ring);
 	if (cut_stream(adoption, name, slot.serial == adoption->head.serial ? slot.size : 0))
 		adoption->unknown++;
 }
 
 /* What traces have told of losses. A program that lies there is told twice of its own. */
-static void adopt_told(struct adoption *adoption)
+static void journal_adopt_losses(struct journal_adoption *adoption)
 {
-	struct told_head head;
+	struct losses_file_head head;
 	char *bytes = NULL;
 	size_t size;
 
-	if (facts_read_file(adoption->folder, TOLD_FILE, LIMIT_TOLD, &bytes, &size))
+	if (facts_read_file(adoption->folder, LOSSES_FILE, LIMIT_LOSSES_FILE, &bytes, &size))
 		return;
 	if (size >= sizeof(head))
 		memcpy(&head, bytes, sizeof(head));
-	if (size >= sizeof(head) && head.magic == TOLD_MAGIC && head.size == size - sizeof(head)) {
-		adoption->told_serial = head.serial;
-		losses_take_told(adoption->instance, bytes + sizeof(head), head.size);
+	if (size >= sizeof(head) && head.magic == LOSSES_MAGIC &&
+			head.size == size - sizeof(head)) {
+		adoption->losses_serial = head.serial;
+		losses_read_reported(adoption->instance, bytes + sizeof(head), head.size);
 	}
 	free(bytes);
 }
 
 /* Names of code for the trace that follows: of a dead process nobody else has them. */
-static void adopt_maps(struct adoption *adoption)
+static void adopt_maps(struct journal_adoption *adoption)
 {
 	char *text = NULL;
 	size_t size;
@@ -455,7 +457,7 @@ static void adopt_maps(struct adoption *adoption)
 	free(text);
 }
 
-static void journal_adopt_mapped_rings(struct adoption *adoption)
+static void journal_adopt_mapped_rings(struct journal_adoption *adoption)
 {
 	const struct instance *instance = adoption->instance;
 	struct ctf_error error = {.text = ""};
@@ -464,7 +466,7 @@ static void journal_adopt_mapped_rings(struct adoption *adoption)
 	for (i = 0; i < instance->nr_channels; i++)
 		for (ring = 0; ring < instance->channels[i].geometry.rings; ring++)
 			adopt_ring(adoption, i, ring);
-	if (adoption->told_serial != adoption->head.serial)
+	if (adoption->losses_serial != adoption->head.serial)
 		cut_stream(adoption, SESSION_STREAM, 0);
 	if (adoption->unknown)
 		report_instance(adoption->session, instance, true,
@@ -492,7 +494,7 @@ int journal_read_head(const struct journal *journal, struct journal_head *head)
 }
 
 /* A recorder that comes after this one must find it so, however far this one gets. */
-static int begin_life(const struct adoption *adoption)
+static int begin_life(const struct journal_adoption *adoption)
 {
 	struct journal *journal = adoption->instance->journal;
 
@@ -513,7 +515,7 @@ static int journal_set_error(struct ctf_error *error, int code)
 int journal_adopt(struct session *session, struct instance *instance, int folder,
 		struct ctf_error *error)
 {
-	struct adoption adoption = {
+	struct journal_adoption adoption = {
 			.session = session, .instance = instance, .folder = folder, .trace = -1};
 	struct journal *journal = journal_allocate(instance);
 	int ret;
@@ -530,7 +532,7 @@ int journal_adopt(struct session *session, struct instance *instance, int folder
 	totals_reopen(session, instance);
 	journal_remove_incomplete(&adoption);
 	open_trace(&adoption);
-	adopt_told(&adoption);
+	journal_adopt_losses(&adoption);
 	adopt_maps(&adoption);
 	journal_adopt_mapped_rings(&adoption);
 	ret = begin_life(&adoption);

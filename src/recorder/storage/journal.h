@@ -16,8 +16,8 @@ struct instance;
 struct session;
 
 #define JOURNAL_FILE "journal"
-#define TOLD_FILE "told"
-#define TOLD_FILE_NEW ".told.new"
+#define LOSSES_FILE "told"
+#define LOSSES_FILE_NEW ".told.new"
 
 /* For a new instance. Channels have their geometry. */
 int journal_make(struct instance *instance, int folder);
@@ -28,9 +28,9 @@ void journal_expect_trace(
 		const struct session *session, const struct instance *instance, const char *path);
 /* Everything up to this position of the ring is in the trace, or counted as unwritten. */
 int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
-/* The present trace contains the losses up to `told`, which losses_take_told() gets. */
-int journal_tell(const struct session *session, const struct instance *instance, const void *told,
-		size_t size);
+/* The present trace contains the losses up to `losses`, which losses_read_reported() gets. */
+int journal_write_losses(const struct session *session, const struct instance *instance,
+		const void *losses, size_t size);
 /* All of it is in the trace. */
 int journal_finish(struct instance *instance);
 /*

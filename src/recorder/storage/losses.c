@@ -27,7 +27,7 @@
 #include "ring/ring.h"
 
 /* A counter, by what it counts. */
-struct told_loss {
+struct reported_loss {
 	uint64_t key;
 	uint64_t count;
 };
@@ -45,8 +45,8 @@ struct lost_list {
 	uint32_t channel;
 	bool incomplete; /* there was no memory */
 	struct lost *lost;
-	size_t nr, room;
-	uint64_t rest; /* beyond the limit */
+	size_t nr, capacity;
+	uint64_t remainder; /* beyond the limit */
 };
 
 const char *losses_reason(const struct instance *instance, uint32_t slot, enum ring_loss reason)
@@ -78,7 +78,7 @@ _Static_assert(SESSION_EVENT_BYTES == RING_PAYLOAD_MAX, "what users are told is 
 
 #define REASON_UNWRITTEN 0xffu
 #define KEY_PROCESSES (UINT64_MAX - 1)
-#define KEY_REST UINT64_MAX
+#define KEY_REMAINDER UINT64_MAX
 
 static void free_lost(const struct lost *lost)
 {
@@ -100,21 +100,21 @@ static void losses_add(struct lost_list *list, uint64_t key, const char *ring, c
 			.in_bytes = in_bytes,
 	};
 
-	if (list->nr == list->room) {
-		size_t room = list->room ? list->room * 2 : 16;
-		struct lost *grown = realloc(list->lost, room * sizeof(*grown));
+	if (list->nr == list->capacity) {
+		size_t capacity = list->capacity ? list->capacity * 2 : 16;
+		struct lost *grown = realloc(list->lost, capacity * sizeof(*grown));
 
 		if (grown) {
 			list->lost = grown;
-			list->room = room;
+			list->capacity = capacity;
 		}
 	}
-	if (list->nr < list->room && lost.ring && lost.event && lost.reason) {
+	if (list->nr < list->capacity && lost.ring && lost.event && lost.reason) {
 		list->lost[list->nr++] = lost;
 		return;
 	}
 	list->incomplete = true;
-	list->rest += in_bytes ? 0 : count;
+	list->remainder += in_bytes ? 0 : count;
 	free_lost(&lost);
 }
 
@@ -141,10 +141,10 @@ static int losses_visit(void *data, uint32_t ring, uint32_t slot, const uint64_t
 	name_ring(list, ring, name);
 	for (reason = 0; reason < RING_LOSS_REASONS; reason++)
 		if (list->nr >= LIMIT_LOSSES)
-			list->rest += counts[reason];
+			list->remainder += counts[reason];
 		else if (counts[reason])
 			losses_add(list, losses_event_key(list, ring, slot, reason), name,
-					kinds_name(list->instance, list->channel, slot),
+					classes_name(list->instance, list->channel, slot),
 					losses_reason(list->instance, slot, reason), counts[reason],
 					false);
 	return 0;
@@ -183,58 +183,60 @@ static void add_processes(struct lost_list *list)
 		losses_add(list, KEY_PROCESSES, "", strdup(""), SESSION_LOST_PROCESS, count, false);
 }
 
-static void add_rest(struct lost_list *list)
+static void losses_add_remainder(struct lost_list *list)
 {
-	uint64_t rest = list->rest;
+	uint64_t remainder = list->remainder;
 
-	if (rest)
-		losses_add(list, KEY_REST, "", strdup(""),
-				"other reasons: there are too many kinds of losses", rest, false);
+	if (remainder)
+		losses_add(list, KEY_REMAINDER, "", strdup(""),
+				"other reasons: there are too many kinds of losses", remainder,
+				false);
 }
 
 /* ---- into a trace ---- */
 
-static uint64_t told_before(const struct instance *instance, uint64_t key)
+static uint64_t losses_count_reported(const struct instance *instance, uint64_t key)
 {
-	size_t low = 0, high = instance->nr_told;
+	size_t low = 0, high = instance->nr_reported;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (instance->told[middle].key < key)
+		if (instance->reported[middle].key < key)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < instance->nr_told && instance->told[low].key == key ? instance->told[low].count
-									 : 0;
+	return low < instance->nr_reported && instance->reported[low].key == key
+			? instance->reported[low].count
+			: 0;
 }
 
 /* The list is in the order of its keys, for that is how it was collected. */
 static void losses_store_reported(struct instance *instance, const struct lost_list *list)
 {
-	struct told_loss *told = calloc(list->nr + 1, sizeof(*told));
+	struct reported_loss *reported = calloc(list->nr + 1, sizeof(*reported));
 	size_t i;
 
-	if (!told)
+	if (!reported)
 		return;
 	for (i = 0; i < list->nr; i++)
-		told[i] = (struct told_loss){list->lost[i].key, list->lost[i].count};
-	free(instance->told);
-	instance->told = told;
-	instance->nr_told = list->nr;
-	journal_tell(list->session, instance, told, list->nr * sizeof(*told));
+		reported[i] = (struct reported_loss){list->lost[i].key, list->lost[i].count};
+	free(instance->reported);
+	instance->reported = reported;
+	instance->nr_reported = list->nr;
+	journal_write_losses(list->session, instance, reported, list->nr * sizeof(*reported));
 }
 
-void losses_take_told(struct instance *instance, const void *bytes, size_t size)
+void losses_read_reported(struct instance *instance, const void *bytes, size_t size)
 {
-	size_t nr = size / sizeof(struct told_loss);
+	size_t nr = size / sizeof(struct reported_loss);
 
-	free(instance->told);
-	instance->told = calloc(nr + 1, sizeof(*instance->told));
-	instance->nr_told = instance->told ? nr : 0;
-	if (instance->told)
-		memcpy(instance->told, bytes, nr * sizeof(*instance->told));
+	free(instance->reported);
+	instance->reported = calloc(nr + 1, sizeof(*instance->reported));
+	instance->nr_reported = instance->reported ? nr : 0;
+	if (instance->reported)
+		memcpy(instance->reported, bytes, nr * sizeof(*instance->reported));
 }
 
 /* What has been lost since it was told last. 1: something; 0: nothing. */
@@ -247,7 +249,7 @@ static int write_list(const struct lost_list *list, bool since, struct ctf_write
 
 	for (i = 0; i < list->nr && lost; i++) {
 		const struct lost *one = &list->lost[i];
-		uint64_t before = since ? told_before(list->instance, one->key) : 0;
+		uint64_t before = since ? losses_count_reported(list->instance, one->key) : 0;
 
 		if (one->count > before)
 			lost[nr++] = (struct ctf_lost){
@@ -260,12 +262,12 @@ static int write_list(const struct lost_list *list, bool since, struct ctf_write
 }
 
 /* Is there something that was not told? */
-static bool is_news(const struct lost_list *list)
+static bool losses_is_changed(const struct lost_list *list)
 {
 	size_t i;
 
 	for (i = 0; i < list->nr; i++)
-		if (list->lost[i].count > told_before(list->instance, list->lost[i].key))
+		if (list->lost[i].count > losses_count_reported(list->instance, list->lost[i].key))
 			return true;
 	return false;
 }
@@ -308,8 +310,8 @@ static int losses_write_note(struct lost_list *list)
 	for (list->channel = 0; list->channel < instance->nr_channels; list->channel++)
 		collect_channel(list);
 	add_processes(list);
-	add_rest(list);
-	if (!ret && is_news(list)) {
+	losses_add_remainder(list);
+	if (!ret && losses_is_changed(list)) {
 		ret = trace_prepare(session, instance, &error);
 		if (!ret)
 			ret = write_list(list, true, instance->writer, ticks, &error);
@@ -371,7 +373,7 @@ int losses_write(struct session *session, struct instance *instance, struct ctf_
 	for (; list.channel < instance->nr_channels; list.channel++)
 		if (channel_overwrites(instance->channels[list.channel].channel))
 			collect_channel(&list);
-	add_rest(&list);
+	losses_add_remainder(&list);
 	ret = write_list(&list, false, writer, ticks, error);
 	free_list(&list);
 	return ret;

@@ -25,8 +25,8 @@ const char *losses_reason(const struct instance *instance, uint32_t slot, enum r
 bool losses_end(struct session *session, struct instance *instance);
 /* Into the trace, when a chunk ends. */
 void losses_note(struct session *session, struct instance *instance);
-/* What journal_tell() was given by an earlier recorder. */
-void losses_take_told(struct instance *instance, const void *bytes, size_t size);
+/* What journal_write_losses() was given by an earlier recorder. */
+void losses_read_reported(struct instance *instance, const void *bytes, size_t size);
 /* Into a snapshot, as they are now. */
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint64_t ticks, struct ctf_error *error);

@@ -58,7 +58,7 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 	}
 	*reason = "the recorder is out of memory";
 	if (session->buffers.path) {
-		*reason = session->place
+		*reason = session->state_dir
 				? "the session's state directory has no space for its rings"
 				: "the directory of --buffers has no space for its rings";
 		ret = buffers_make(session, instance);

@@ -36,7 +36,7 @@
 #define LOCK_TRIES 200
 #define LOCK_PAUSE_NS 10000000
 
-struct place {
+struct state_directory {
 	char *path;
 	uid_t owner; /* of the directory, and of what is in it */
 	bool adopted;
@@ -61,7 +61,7 @@ struct saved {
 
 /* ---- the machine ---- */
 
-void place_boot(char boot[40])
+void state_directory_boot(char boot[40])
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, boot, 39);
@@ -113,7 +113,7 @@ static bool read_saved(struct session *session, struct saved *saved)
 
 	if (ret == -ENOENT)
 		return false;
-	session->place->adopted = true;
+	session->state_dir->adopted = true;
 	session->clock.is_inherited = true;
 	good = !ret && facts_parse(text, size, FIRST_LINE, state_directory_parse_line, saved) &&
 			saved->has_clock && saved->output && *saved->output == '/';
@@ -122,63 +122,65 @@ static bool read_saved(struct session *session, struct saved *saved)
 		report(session, true,
 				"%s/" SESSION_FILE
 				" is not what a recorder writes there: output and clock are those of a new session",
-				session->place->path);
+				session->state_dir->path);
 	return good;
 }
 
 static void take_saved(struct session *session)
 {
-	struct place *place = session->place;
+	struct state_directory *state_dir = session->state_dir;
 	struct saved saved = {0};
 
 	if (read_saved(session, &saved)) {
-		place->generation = saved.generation;
-		place->first_chunk = saved.first_chunk;
-		place->has_chunk = true;
-		place->output = saved.output;
+		state_dir->generation = saved.generation;
+		state_dir->first_chunk = saved.first_chunk;
+		state_dir->has_chunk = true;
+		state_dir->output = saved.output;
 		saved.output = NULL;
-		if (*place->boot && !strcmp(place->boot, saved.boot) && is_likely(session, &saved))
+		if (*state_dir->boot && !strcmp(state_dir->boot, saved.boot) &&
+				is_likely(session, &saved))
 			session->clock.first = saved.clock;
 	}
 	free(saved.output);
 }
 
-struct state {
+struct state_directory_state {
 	const struct session *session;
 	uint64_t generation;
 };
 
 static void state_directory_write(FILE *file, const void *user)
 {
-	const struct state *state = user;
+	const struct state_directory_state *state = user;
 	const struct session *session = state->session;
 	char *output = realpath(session->output.path, NULL);
 
-	facts_put_line(file, "boot", *session->place->boot ? session->place->boot : "-");
+	facts_put_line(file, "boot", *session->state_dir->boot ? session->state_dir->boot : "-");
 	facts_put_clock(file, session->clock.kind, &session->clock.first);
 	facts_put_line(file, "output", output ? output : session->output.path);
 	fprintf(file, "generation %" PRIu64 "\n", state->generation);
-	fprintf(file, "chunks %u\n", session->place->first_chunk);
+	fprintf(file, "chunks %u\n", session->state_dir->first_chunk);
 	free(output);
 }
 
-int place_save(struct session *session, uint64_t generation)
+int state_directory_save(struct session *session, uint64_t generation)
 {
-	const struct state state = {session, generation};
+	const struct state_directory_state state = {session, generation};
 
-	if (!session->place)
+	if (!session->state_dir)
 		return 0;
 	/* What is there now is not ours; nor is it when nobody knows. */
-	if (!session->place->has_chunk)
-		session->place->first_chunk = chunk_last_number(session->output.path);
-	session->place->has_chunk = true;
+	if (!session->state_dir->has_chunk)
+		session->state_dir->first_chunk = chunk_last_number(session->output.path);
+	session->state_dir->has_chunk = true;
 	return facts_write_file(session->buffers.fd, SESSION_FILE, FIRST_LINE,
 			state_directory_write, &state);
 }
 
 /* ---- the directory ---- */
 
-static int fail_place(struct session_error *error, int code, const char *path, const char *why)
+static int state_directory_fail(
+		struct session_error *error, int code, const char *path, const char *why)
 {
 	return session_fail(error, session_error_kind_of(code), code,
 			"cannot keep a session in %s: %s", path, why);
@@ -189,13 +191,13 @@ static int state_directory_check(int fd, const char *path, uid_t owner, struct s
 	struct stat status;
 
 	if (fstat(fd, &status))
-		return fail_place(error, errno, path, strerror(errno));
+		return state_directory_fail(error, errno, path, strerror(errno));
 	if (status.st_uid != owner) {
-		fail_place(error, EPERM, path, "it belongs to another user");
+		state_directory_fail(error, EPERM, path, "it belongs to another user");
 		return session_hint(error, "choose another directory");
 	}
 	if (status.st_mode & (S_IWGRP | S_IWOTH)) {
-		fail_place(error, EPERM, path, "other users may write there");
+		state_directory_fail(error, EPERM, path, "other users may write there");
 		return session_hint(error, "`chmod go-w %.200s`", path);
 	}
 	return 0;
@@ -208,9 +210,9 @@ static int lock_directory(int fd, const char *path, struct session_error *error)
 
 	for (try = 0; flock(fd, LOCK_EX | LOCK_NB); try++) {
 		if (errno != EWOULDBLOCK)
-			return fail_place(error, errno, path, strerror(errno));
+			return state_directory_fail(error, errno, path, strerror(errno));
 		if (try == LOCK_TRIES) {
-			fail_place(error, EBUSY, path, "another recorder uses it");
+			state_directory_fail(error, EBUSY, path, "another recorder uses it");
 			return session_hint(error, "end that recorder first");
 		}
 		nanosleep(&pause, NULL);
@@ -224,10 +226,10 @@ static int state_directory_open(
 	int ret;
 
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return fail_place(error, errno, path, strerror(errno));
+		return state_directory_fail(error, errno, path, strerror(errno));
 	session->buffers.fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (session->buffers.fd < 0)
-		return fail_place(error, errno, path,
+		return state_directory_fail(error, errno, path,
 				errno == ENOTDIR || errno == ELOOP
 						? "it is not a directory, or a link to one"
 						: strerror(errno));
@@ -237,23 +239,24 @@ static int state_directory_open(
 	if (ret)
 		return ret;
 	session->buffers.path = realpath(path, NULL);
-	session->place->path = session->buffers.path ? strdup(session->buffers.path) : NULL;
-	return session->place->path
+	session->state_dir->path = session->buffers.path ? strdup(session->buffers.path) : NULL;
+	return session->state_dir->path
 			? 0
 			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
 /* ---- life ---- */
 
-int place_open(struct session *session, const char *path, uid_t owner, struct session_error *error)
+int state_directory_open_session(
+		struct session *session, const char *path, uid_t owner, struct session_error *error)
 {
 	int ret;
 
-	session->place = calloc(1, sizeof(*session->place));
-	if (!session->place)
+	session->state_dir = calloc(1, sizeof(*session->state_dir));
+	if (!session->state_dir)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
-	session->place->owner = owner;
-	place_boot(session->place->boot);
+	session->state_dir->owner = owner;
+	state_directory_boot(session->state_dir->boot);
 	ret = state_directory_open(session, path, owner, error);
 	if (ret)
 		return ret;
@@ -261,49 +264,49 @@ int place_open(struct session *session, const char *path, uid_t owner, struct se
 	return 0;
 }
 
-bool place_is_adopted(const struct session *session)
+bool state_directory_is_adopted(const struct session *session)
 {
-	return session->place && session->place->adopted;
+	return session->state_dir && session->state_dir->adopted;
 }
 
-uid_t place_owner(const struct session *session)
+uid_t state_directory_owner(const struct session *session)
 {
-	return session->place ? session->place->owner : geteuid();
+	return session->state_dir ? session->state_dir->owner : geteuid();
 }
 
-const char *place_output(const struct session *session)
+const char *state_directory_output(const struct session *session)
 {
-	return session->place ? session->place->output : NULL;
+	return session->state_dir ? session->state_dir->output : NULL;
 }
 
-uint64_t place_generation(const struct session *session)
+uint64_t state_directory_generation(const struct session *session)
 {
-	return session->place ? session->place->generation : 0;
+	return session->state_dir ? session->state_dir->generation : 0;
 }
 
-unsigned int place_first_chunk(const struct session *session)
+unsigned int state_directory_first_chunk(const struct session *session)
 {
-	return session->place->first_chunk;
+	return session->state_dir->first_chunk;
 }
 
-void place_remove(struct session *session)
+void state_directory_remove(struct session *session)
 {
-	if (!session->place || session->buffers.fd < 0)
+	if (!session->state_dir || session->buffers.fd < 0)
 		return;
 	unlinkat(session->buffers.fd, SESSION_FILE, 0);
 	unlinkat(session->buffers.fd, TOTALS_FILE, 0);
 	/* Left by recorders that had one doorbell for all programs. */
 	unlinkat(session->buffers.fd, "doorbell", 0);
 	/* Folders that are still there have something in them: it was said. */
-	rmdir(session->place->path);
+	rmdir(session->state_dir->path);
 }
 
-void place_close(struct session *session)
+void state_directory_close(struct session *session)
 {
-	if (!session->place)
+	if (!session->state_dir)
 		return;
-	free(session->place->path);
-	free(session->place->output);
-	free(session->place);
-	session->place = NULL;
+	free(session->state_dir->path);
+	free(session->state_dir->output);
+	free(session->state_dir);
+	session->state_dir = NULL;
 }

@@ -205,14 +205,14 @@ int trace_describe(struct session *session, struct instance *instance, struct ct
 		uint32_t *nr_described, struct ctf_error *error)
 {
 	for (;;) {
-		struct event_kind kind = {0};
+		struct event_class kind = {0};
 		bool more;
 		int ret;
 
 		pthread_mutex_lock(&session->lock);
-		more = *nr_described < instance->nr_kinds;
+		more = *nr_described < instance->nr_classes;
 		if (more)
-			kind = instance->kinds[*nr_described];
+			kind = instance->classes[*nr_described];
 		pthread_mutex_unlock(&session->lock);
 		if (!more)
 			return 0;

@@ -8,55 +8,55 @@
 
 /* Attributes in front of something: "attr: [ ... ], ". */
 static void console_event_print_attributes(struct console_line *line,
-		const struct visit_place *place, struct visit_attributes attributes)
+		const struct visit_location *location, struct visit_attributes attributes)
 {
 	if (!attributes.nr)
 		return;
-	console_put_attributes(
-			line, attributes, place->dynamic ? "attr::" : "attr:", place->dynamic);
+	console_put_attributes(line, attributes,
+			location->dynamic ? "attr::" : "attr:", location->dynamic);
 	CONSOLE_PUT(line, ", ");
 }
 
-static int console_event_begin(void *priv, const struct visit_place *place)
+static int console_event_begin(void *priv, const struct visit_location *location)
 {
 	struct console_line *line = priv;
-	struct visit_attributes attributes = visit_attributes_of(&place->desc->attributes);
+	struct visit_attributes attributes = visit_attributes_of(&location->desc->attributes);
 
 	CONSOLE_PUT(line, "provider: ");
-	console_put_name(line, side_ptr_get(place->desc->provider_name));
+	console_put_name(line, side_ptr_get(location->desc->provider_name));
 	CONSOLE_PUT(line, ", event: ");
-	console_put_name(line, side_ptr_get(place->desc->event_name));
+	console_put_name(line, side_ptr_get(location->desc->event_name));
 	if (attributes.nr)
 		CONSOLE_PUT(line, ", ");
 	console_put_attributes(line, attributes, "attr:", false);
 	return 0;
 }
 
-static int console_event_end(void *priv, const struct visit_place *place)
+static int console_event_end(void *priv, const struct visit_location *location)
 {
-	(void)place;
+	(void)location;
 	return CONSOLE_PUT((struct console_line *)priv, "\n");
 }
 
-static int fields_begin(void *priv, const struct visit_place *place, uint32_t nr)
+static int fields_begin(void *priv, const struct visit_location *location, uint32_t nr)
 {
-	(void)place;
+	(void)location;
 	(void)nr;
 	return CONSOLE_PUT((struct console_line *)priv, ", fields: {");
 }
 
-static int fields_end(void *priv, const struct visit_place *place)
+static int fields_end(void *priv, const struct visit_location *location)
 {
-	(void)place;
+	(void)location;
 	return CONSOLE_PUT((struct console_line *)priv, " }");
 }
 
-static int variadic_begin(void *priv, const struct visit_place *place,
+static int variadic_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct console_line *line = priv;
 
-	(void)place;
+	(void)location;
 	if (attributes.nr)
 		CONSOLE_PUT(line, ", ");
 	console_put_attributes(line, attributes, "attr ::", true);
@@ -65,88 +65,88 @@ static int variadic_begin(void *priv, const struct visit_place *place,
 	return line->text.error;
 }
 
-static int variadic_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int variadic_end(void *priv, const struct visit_location *location, uint32_t nr)
 {
-	(void)place;
+	(void)location;
 	return nr ? CONSOLE_PUT((struct console_line *)priv, " }") : 0;
 }
 
-static int console_event_field_begin(void *priv, const struct visit_place *place)
+static int console_event_field_begin(void *priv, const struct visit_location *location)
 {
 	struct console_line *line = priv;
 
-	if (place->index)
+	if (location->index)
 		CONSOLE_PUT(line, ",");
 	CONSOLE_PUT(line, " ");
-	console_put_name(line, place->name);
-	return visit_buffer_printf(&line->text, "%s { ", console_colon(place->dynamic));
+	console_put_name(line, location->name);
+	return visit_buffer_printf(&line->text, "%s { ", console_colon(location->dynamic));
 }
 
-static int brace_end(void *priv, const struct visit_place *place)
+static int brace_end(void *priv, const struct visit_location *location)
 {
-	(void)place;
+	(void)location;
 	return CONSOLE_PUT((struct console_line *)priv, " }");
 }
 
-static int console_event_element_begin(void *priv, const struct visit_place *place)
+static int console_event_element_begin(void *priv, const struct visit_location *location)
 {
 	struct console_line *line = priv;
 
-	if (place->index)
+	if (location->index)
 		CONSOLE_PUT(line, ",");
 	return CONSOLE_PUT(line, " { ");
 }
 
-static int console_event_visit_value(void *priv, const struct visit_place *place,
+static int console_event_visit_value(void *priv, const struct visit_location *location,
 		const struct visit_value *scalar, struct visit_attributes attributes)
 {
 	struct console_line *line = priv;
 
-	console_event_print_attributes(line, place, attributes);
-	visit_buffer_printf(&line->text, "value%s ", console_colon(place->dynamic));
+	console_event_print_attributes(line, location, attributes);
+	visit_buffer_printf(&line->text, "value%s ", console_colon(location->dynamic));
 	console_put_value(line, scalar, attributes);
 	return line->text.error;
 }
 
-static int console_event_struct_begin(void *priv, const struct visit_place *place,
+static int console_event_struct_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct console_line *line = priv;
 
 	(void)nr;
-	console_event_print_attributes(line, place, attributes);
-	return visit_buffer_printf(&line->text, "fields%s {", console_colon(place->dynamic));
+	console_event_print_attributes(line, location, attributes);
+	return visit_buffer_printf(&line->text, "fields%s {", console_colon(location->dynamic));
 }
 
-static int console_event_struct_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int console_event_struct_end(void *priv, const struct visit_location *location, uint32_t nr)
 {
 	(void)nr;
-	return brace_end(priv, place);
+	return brace_end(priv, location);
 }
 
-static int console_event_array_begin(void *priv, const struct visit_place *place,
+static int console_event_array_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct console_line *line = priv;
 
 	(void)nr;
-	console_event_print_attributes(line, place, attributes);
-	return visit_buffer_printf(&line->text, "elements%s [", console_colon(place->dynamic));
+	console_event_print_attributes(line, location, attributes);
+	return visit_buffer_printf(&line->text, "elements%s [", console_colon(location->dynamic));
 }
 
-static int console_event_array_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int console_event_array_end(void *priv, const struct visit_location *location, uint32_t nr)
 {
-	(void)place;
+	(void)location;
 	(void)nr;
 	return CONSOLE_PUT((struct console_line *)priv, " ]");
 }
 
-static int enum_begin(
-		void *priv, const struct visit_place *place, struct visit_attributes attributes)
+static int enum_begin(void *priv, const struct visit_location *location,
+		struct visit_attributes attributes)
 {
 	struct console_line *line = priv;
 
-	console_event_print_attributes(line, place, attributes);
+	console_event_print_attributes(line, location, attributes);
 	return CONSOLE_PUT(line, "{ ");
 }
 
@@ -159,14 +159,14 @@ static void console_event_print_label(struct console_line *line,
 	console_put_raw_string(line, label);
 }
 
-static int enum_end(void *priv, const struct visit_place *place,
+static int enum_end(void *priv, const struct visit_location *location,
 		const struct side_enum_mappings *mappings, const struct visit_value *scalar)
 {
 	struct console_line *line = priv;
 	unsigned int nr = 0;
 	uint32_t i;
 
-	(void)place;
+	(void)location;
 	CONSOLE_PUT(line, " }, labels: [ ");
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
 		const struct side_enum_mapping *mapping = side_array_at(&mappings->mappings, i);
@@ -179,14 +179,14 @@ static int enum_end(void *priv, const struct visit_place *place,
 	return CONSOLE_PUT(line, " ]");
 }
 
-static int console_event_visit_bitmap(void *priv, const struct visit_place *place,
+static int console_event_visit_bitmap(void *priv, const struct visit_location *location,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bits)
 {
 	struct console_line *line = priv;
 	unsigned int nr = 0;
 	uint32_t i;
 
-	console_event_print_attributes(line, place, visit_attributes_of(&mappings->attributes));
+	console_event_print_attributes(line, location, visit_attributes_of(&mappings->attributes));
 	CONSOLE_PUT(line, "labels: [ ");
 	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
 		const struct side_enum_bitmap_mapping *mapping =

@@ -45,7 +45,7 @@ __attribute__((constructor)) static void install_fork_handler(void)
 static bool console_output_lock(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid), seen = 0;
-	struct timespec patience = {.tv_sec = 1};
+	struct timespec timeout = {.tv_sec = 1};
 
 	/* Acquire: the writes of the last owner are over. Pairs with the release in unlock(). */
 	if (__atomic_compare_exchange_n(
@@ -69,7 +69,7 @@ static bool console_output_lock(void)
 						false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			continue;
 		syscall(SYS_futex, &lock_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen | WAITED,
-				&patience, NULL, 0);
+				&timeout, NULL, 0);
 		/* Relaxed: the exchange above checks the value again. */
 		seen = __atomic_load_n(&lock_word, __ATOMIC_RELAXED);
 	}

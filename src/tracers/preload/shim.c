@@ -19,7 +19,7 @@
 /* As in src/protocol/protocol.h; test-start.py compares them. */
 #define SHIM_MAGIC 0x45444953u
 #define SHIM_VERSION 5
-#define SHIM_MISSED 16
+#define SHIM_UNRECORDED 16
 #define SHIM_WORD_SIZE 1
 #define SHIM_C_LIBRARY 2
 #define SHIM_MEMORY 4
@@ -147,7 +147,7 @@ static uint32_t shim_reason(void)
 static __attribute__((constructor, used)) void shim_loaded(void)
 {
 	static struct shim_message message = {
-			.magic = SHIM_MAGIC, .version = SHIM_VERSION, .type = SHIM_MISSED};
+			.magic = SHIM_MAGIC, .version = SHIM_VERSION, .type = SHIM_UNRECORDED};
 	const char *at = environment_get(SHIM_VARIABLE);
 	long size;
 

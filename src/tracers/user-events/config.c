@@ -8,9 +8,9 @@
 #include "tracers/user-events/user-events.h"
 
 static bool user_events_config_set_error(
-		char *reason, size_t room, const char *what, const char *text)
+		char *reason, size_t capacity, const char *what, const char *text)
 {
-	(void)snprintf(reason, room, "%s \"%.120s\"", what, text);
+	(void)snprintf(reason, capacity, "%s \"%.120s\"", what, text);
 	return false;
 }
 
@@ -28,17 +28,17 @@ static bool read_encoding(const char *text, enum kernel_encoding *encoding)
 }
 
 static bool user_events_config_add_pattern(
-		struct kernel_config *config, const char *text, char *reason, size_t room)
+		struct kernel_config *config, const char *text, char *reason, size_t capacity)
 {
 	struct pattern_error error;
 	struct pattern *larger = reallocarray(
 			config->patterns, config->nr_patterns + 1, sizeof(*config->patterns));
 
 	if (!larger)
-		return user_events_config_set_error(reason, room, "out of memory for", text);
+		return user_events_config_set_error(reason, capacity, "out of memory for", text);
 	config->patterns = larger;
 	if (pattern_parse(text, &larger[config->nr_patterns], &error)) {
-		pattern_error_text(reason, room, text, &error);
+		pattern_error_text(reason, capacity, text, &error);
 		return false;
 	}
 	config->nr_patterns++;
@@ -47,21 +47,22 @@ static bool user_events_config_add_pattern(
 
 /* Changes the text. */
 static bool user_events_config_add_patterns(
-		struct kernel_config *config, char *text, char *reason, size_t room)
+		struct kernel_config *config, char *text, char *reason, size_t capacity)
 {
 	const char *pattern;
-	char *rest, *word;
+	char *remainder, *word;
 
-	for (word = strtok_r(text, ", \t", &rest); word; word = strtok_r(NULL, ", \t", &rest)) {
+	for (word = strtok_r(text, ", \t", &remainder); word;
+			word = strtok_r(NULL, ", \t", &remainder)) {
 		pattern = !strcmp(word, "1") || !strcmp(word, "all") ? "*" : word;
-		if (!user_events_config_add_pattern(config, pattern, reason, room))
+		if (!user_events_config_add_pattern(config, pattern, reason, capacity))
 			return false;
 	}
 	return true;
 }
 
 static bool user_events_config_read_line(
-		struct kernel_config *config, char *line, char *reason, size_t room)
+		struct kernel_config *config, char *line, char *reason, size_t capacity)
 {
 	char *value;
 
@@ -74,49 +75,50 @@ static bool user_events_config_read_line(
 		*value++ = '\0';
 	value += strspn(value, " \t");
 	if (!strcmp(line, "events"))
-		return user_events_config_add_patterns(config, value, reason, room);
+		return user_events_config_add_patterns(config, value, reason, capacity);
 	if (!strcmp(line, "encoding"))
 		return read_encoding(value, &config->encoding) ||
-				user_events_config_set_error(reason, room,
+				user_events_config_set_error(reason, capacity,
 						"not auto, native or eventheader:", value);
-	return user_events_config_set_error(reason, room, "neither events nor encoding:", line);
+	return user_events_config_set_error(reason, capacity, "neither events nor encoding:", line);
 }
 
 static bool user_events_config_read_file(
-		struct kernel_config *config, const char *path, char *reason, size_t room)
+		struct kernel_config *config, const char *path, char *reason, size_t capacity)
 {
 	FILE *file = fopen(path, "re");
 	char line[2048];
 	bool good = true;
 
 	if (!file)
-		return user_events_config_set_error(reason, room, strerror(errno), path);
+		return user_events_config_set_error(reason, capacity, strerror(errno), path);
 	while (good && fgets(line, sizeof(line), file))
-		good = user_events_config_read_line(config, line, reason, room);
+		good = user_events_config_read_line(config, line, reason, capacity);
 	(void)fclose(file);
 	return good;
 }
 
 bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *config,
-		char *reason, size_t room)
+		char *reason, size_t capacity)
 {
 	char *copy;
 	bool good;
 
 	memset(config, 0, sizeof(*config));
 	if (*text == '/') {
-		good = user_events_config_read_file(config, text, reason, room);
+		good = user_events_config_read_file(config, text, reason, capacity);
 	} else {
 		copy = strdup(text);
-		good = copy ? user_events_config_add_patterns(config, copy, reason, room)
-			    : user_events_config_set_error(reason, room, "out of memory for", text);
+		good = copy ? user_events_config_add_patterns(config, copy, reason, capacity)
+			    : user_events_config_set_error(
+					      reason, capacity, "out of memory for", text);
 		free(copy);
 	}
 	if (good && !config->nr_patterns)
-		good = user_events_config_set_error(reason, room, "no events in", text);
+		good = user_events_config_set_error(reason, capacity, "no events in", text);
 	/* The environment knows better than a file. */
 	if (good && encoding && *encoding && !read_encoding(encoding, &config->encoding))
 		good = user_events_config_set_error(
-				reason, room, "not auto, native or eventheader:", encoding);
+				reason, capacity, "not auto, native or eventheader:", encoding);
 	return good;
 }

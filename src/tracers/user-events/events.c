@@ -11,17 +11,17 @@
 
 #include "tracers/user-events/user-events.h"
 
-#define FIRST_ROOM 256 /* a power of two */
+#define FIRST_CAPACITY 256 /* a power of two */
 
-struct entry {
+struct user_event_entry {
 	const struct side_event_state_0 *state;
-	struct kernel_event *event;
+	struct user_event *event;
 };
 
 struct states {
-	size_t room; /* a power of two */
+	size_t capacity; /* a power of two */
 	size_t used;
-	struct entry entries[];
+	struct user_event_entry entries[];
 };
 
 static struct states *states;
@@ -43,16 +43,16 @@ int events_descriptor(void)
 
 static size_t user_event_hash_slot(const struct states *in, const struct side_event_state_0 *state)
 {
-	return ((uintptr_t)state >> 3) * 0x9e3779b97f4a7c15u >> 20 & (in->room - 1);
+	return ((uintptr_t)state >> 3) * 0x9e3779b97f4a7c15u >> 20 & (in->capacity - 1);
 }
 
 /* The entry of the state, or the free one for it. */
-static struct entry *user_event_find_entry(
+static struct user_event_entry *user_event_find_entry(
 		struct states *in, const struct side_event_state_0 *state)
 {
 	size_t at = user_event_hash_slot(in, state);
 
-	for (;; at = (at + 1) & (in->room - 1)) {
+	for (;; at = (at + 1) & (in->capacity - 1)) {
 		/* Acquire: its event before its key. Pairs with the release in states_put(). */
 		const struct side_event_state_0 *key =
 				__atomic_load_n(&in->entries[at].state, __ATOMIC_ACQUIRE);
@@ -62,7 +62,7 @@ static struct entry *user_event_find_entry(
 	}
 }
 
-struct kernel_event *events_find(const struct side_event_state_0 *state)
+struct user_event *events_find(const struct side_event_state_0 *state)
 {
 	/* Acquire: the entries. Pairs with the release in user_event_grow_table(). */
 	struct states *in = __atomic_load_n(&states, __ATOMIC_ACQUIRE);
@@ -75,14 +75,15 @@ struct kernel_event *events_find(const struct side_event_state_0 *state)
 
 static bool user_event_grow_table(void)
 {
-	size_t room = states ? 2 * states->room : FIRST_ROOM, i;
-	struct states *larger = kernel_memory(sizeof(*larger) + room * sizeof(struct entry));
+	size_t capacity = states ? 2 * states->capacity : FIRST_CAPACITY, i;
+	struct states *larger =
+			kernel_memory(sizeof(*larger) + capacity * sizeof(struct user_event_entry));
 
 	if (!larger)
 		return false;
-	larger->room = room;
-	for (i = 0; states && i < states->room; i++) {
-		struct entry *old = &states->entries[i];
+	larger->capacity = capacity;
+	for (i = 0; states && i < states->capacity; i++) {
+		struct user_event_entry *old = &states->entries[i];
 
 		if (old->event) {
 			*user_event_find_entry(larger, old->state) = *old;
@@ -94,12 +95,12 @@ static bool user_event_grow_table(void)
 	return true;
 }
 
-static bool states_put(const struct side_event_state_0 *state, struct kernel_event *event)
+static bool states_put(const struct side_event_state_0 *state, struct user_event *event)
 {
-	struct entry *entry;
+	struct user_event_entry *entry;
 
 	/* A third stays free, so that looking for what is not there ends soon. */
-	if ((!states || 3 * states->used >= 2 * states->room) && !user_event_grow_table())
+	if ((!states || 3 * states->used >= 2 * states->capacity) && !user_event_grow_table())
 		return false;
 	entry = user_event_find_entry(states, state);
 	if (!entry->state)
@@ -116,9 +117,9 @@ static bool states_put(const struct side_event_state_0 *state, struct kernel_eve
 /* ---- one event ---- */
 
 /* Two bytes of different names may become the same: has another event of ours this name? */
-static bool user_event_name_is_used(const char *tracepoint, const struct kernel_event *by)
+static bool user_event_name_is_used(const char *tracepoint, const struct user_event *by)
 {
-	struct kernel_event *event = NULL;
+	struct user_event *event = NULL;
 
 	while ((event = table_next(event))) {
 		if (event != by && event->encoding == KERNEL_NATIVE &&
@@ -133,7 +134,7 @@ static bool user_event_name_is_used(const char *tracepoint, const struct kernel_
  * Register under the name, or, if that has other fields elsewhere, in the group of those with several formats,
  * or, where the kernel has no such group, with the hash of the fields behind the name.
  */
-static int register_as(struct kernel_event *event, const char *fields)
+static int register_as(struct user_event *event, const char *fields)
 {
 	char description[KERNEL_DESCRIPTION_SIZE + 300];
 	char *name = event->shown.tracepoint;
@@ -156,7 +157,7 @@ static int register_as(struct kernel_event *event, const char *fields)
 }
 
 /* True: nothing more is to be tried. */
-static bool try_native(struct kernel_event *event, int *ret)
+static bool try_native(struct user_event *event, int *ret)
 {
 	const struct side_event_description *desc = event->desc;
 	char description[KERNEL_DESCRIPTION_SIZE] = "", *name = event->shown.tracepoint;
@@ -193,19 +194,19 @@ static uint8_t header_level(unsigned int loglevel)
 	return loglevel < sizeof(levels) ? levels[loglevel] : 5;
 }
 
-static bool prepare_metadata(struct kernel_event *event)
+static bool prepare_metadata(struct user_event *event)
 {
 	static unsigned char scratch[KERNEL_RECORD_MAX]; /* under the event lock */
-	struct kernel_bytes *kept = &event->metadata;
-	struct kernel_bytes made = {.at = scratch, .room = sizeof(scratch)};
+	struct user_event_bytes *kept = &event->metadata;
+	struct user_event_bytes made = {.at = scratch, .capacity = sizeof(scratch)};
 
 	metadata_event(&made, event->desc);
-	if (made.size + 12 > made.room)
+	if (made.size + 12 > made.capacity)
 		return false;
-	if (kept->room < made.size) {
+	if (kept->capacity < made.size) {
 		/* One page each would be much: what was there is left behind. */
 		kept->at = kernel_small_memory(made.size);
-		kept->room = kept->at ? made.size : 0;
+		kept->capacity = kept->at ? made.size : 0;
 	}
 	if (!kept->at)
 		return false;
@@ -225,7 +226,7 @@ static bool all_static(const struct side_event_description *desc)
 	return !(desc->flags & SIDE_EVENT_FLAG_VARIADIC);
 }
 
-static int try_header(struct kernel_event *event)
+static int try_header(struct user_event *event)
 {
 	static const char fields[] =
 			" u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";
@@ -269,7 +270,7 @@ static enum kernel_encoding wanted_encoding(const struct side_event_description 
 	return !strcmp(text, "eventheader") ? KERNEL_EVENTHEADER : config.encoding;
 }
 
-static void register_event(struct kernel_event *event)
+static void register_event(struct user_event *event)
 {
 	enum kernel_encoding wanted = wanted_encoding(event->desc);
 	int ret = -ENOTSUP;
@@ -319,7 +320,7 @@ static bool user_event_is_selected(const struct side_event_description *desc)
 /* True: the kernel has it, and had not before. */
 static bool come(struct side_event_description *desc, struct side_event_state_0 *state)
 {
-	struct kernel_event *event = events_find(state);
+	struct user_event *event = events_find(state);
 	struct visit_error error;
 
 	if (event) {
@@ -346,9 +347,9 @@ static bool come(struct side_event_description *desc, struct side_event_state_0 
 	return event->shown.state == SIDE_KERNEL_EVENT_REGISTERED;
 }
 
-static struct kernel_event *user_event_get(const struct side_event_state_0 *state)
+static struct user_event *user_event_get(const struct side_event_state_0 *state)
 {
-	struct kernel_event *event = NULL;
+	struct user_event *event = NULL;
 
 	while ((event = table_next(event)) && event->state != state)
 		;
@@ -367,7 +368,7 @@ void events_come(struct side_event_description **events, uint32_t nr_events)
 			some |= come(events[i], state);
 	}
 	if (some)
-		notice_tell();
+		notice_send();
 }
 
 void events_go(struct side_event_description **events, uint32_t nr_events)
@@ -376,7 +377,7 @@ void events_go(struct side_event_description **events, uint32_t nr_events)
 
 	for (i = 0; i < nr_events; i++) {
 		struct side_event_state_0 *state = user_event_get_state(events[i]);
-		struct kernel_event *event = NULL;
+		struct user_event *event = NULL;
 
 		if (state)
 			event = events_find(state);

@@ -13,24 +13,24 @@
 
 #include "tracers/user-events/user-events.h"
 
-struct frame {
+struct header_scope {
 	size_t type_at; /* in the metadata: encoding, number of members */
 	uint32_t members;
 	bool more; /* it goes on with those that had no place in the one before */
 };
 
 struct header_walk {
-	struct kernel_record *record;
-	struct kernel_bytes *metadata;
+	struct user_event_record *record;
+	struct user_event_bytes *metadata;
 	unsigned int quiet, mute;
 	const char *name; /* of the next thing that is described */
 	char digits[12];
 	unsigned int depth;
-	struct frame frames[HEADER_DEPTH_MAX];
+	struct header_scope frames[HEADER_DEPTH_MAX];
 	uint16_t counts[VISIT_DEPTH_MAX + 1]; /* where the counts of arrays stand */
 };
 
-static struct kernel_bytes *payload(struct header_walk *walk)
+static struct user_event_bytes *payload(struct header_walk *walk)
 {
 	return &walk->record->bytes;
 }
@@ -39,7 +39,7 @@ static struct kernel_bytes *payload(struct header_walk *walk)
 
 static void describe_null(struct header_walk *walk)
 {
-	const struct shape null = {.kind = SHAPE_NULL};
+	const struct field_shape null = {.kind = SHAPE_NULL};
 
 	metadata_scalar(walk->metadata, walk->name, &null);
 	bytes_put_u16(payload(walk), 0);
@@ -55,27 +55,27 @@ static void cut_here(struct header_walk *walk)
 
 static void user_events_header_push(struct header_walk *walk)
 {
-	const struct shape shape = {.kind = SHAPE_NULL};
+	const struct field_shape shape = {.kind = SHAPE_NULL};
 
 	if (walk->depth == HEADER_DEPTH_MAX) {
 		cut_here(walk);
 		return;
 	}
 	metadata_scalar(walk->metadata, walk->name, &shape);
-	walk->frames[walk->depth++] = (struct frame){.type_at = walk->metadata->size - 2};
+	walk->frames[walk->depth++] = (struct header_scope){.type_at = walk->metadata->size - 2};
 }
 
 static void user_events_header_pop(struct header_walk *walk)
 {
-	struct frame *frame;
-	struct kernel_bytes *metadata = walk->metadata;
+	struct header_scope *frame;
+	struct user_event_bytes *metadata = walk->metadata;
 
 	do {
 		frame = &walk->frames[--walk->depth];
 		if (!frame->members) {
 			/* It stays what user_events_header_push() has made of it: something that is null. */
 			bytes_put_u16(payload(walk), 0);
-		} else if (frame->type_at + 2 <= metadata->room) {
+		} else if (frame->type_at + 2 <= metadata->capacity) {
 			metadata->at[frame->type_at] = HEADER_STRUCT | HEADER_HAS_FORMAT;
 			metadata->at[frame->type_at + 1] = (unsigned char)frame->members;
 		}
@@ -85,7 +85,7 @@ static void user_events_header_pop(struct header_walk *walk)
 /* One more member of the structure we are in; when it is full, of another one that is its last. */
 static bool user_events_header_has_space(struct header_walk *walk)
 {
-	struct frame *frame = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
+	struct header_scope *frame = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
 
 	if (!frame)
 		return true;
@@ -118,7 +118,7 @@ static void user_events_header_describe(struct header_walk *walk, const struct s
 
 /* ---- fields and elements ---- */
 
-static int user_events_header_field_begin(void *priv, const struct visit_place *place)
+static int user_events_header_field_begin(void *priv, const struct visit_location *location)
 {
 	struct header_walk *walk = priv;
 
@@ -127,18 +127,18 @@ static int user_events_header_field_begin(void *priv, const struct visit_place *
 	} else if (walk->quiet) {
 		walk->quiet++;
 	} else if (user_events_header_has_space(walk)) {
-		walk->name = place->name;
-		if (place->type && shape_is_static(place->type))
-			user_events_header_describe(walk, place->type);
+		walk->name = location->name;
+		if (location->type && shape_is_static(location->type))
+			user_events_header_describe(walk, location->type);
 	}
 	return 0;
 }
 
-static int user_events_header_end_event(void *priv, const struct visit_place *place)
+static int user_events_header_end_event(void *priv, const struct visit_location *location)
 {
 	struct header_walk *walk = priv;
 
-	(void)place;
+	(void)location;
 	if (walk->mute)
 		walk->mute--;
 	else if (walk->quiet)
@@ -146,19 +146,19 @@ static int user_events_header_end_event(void *priv, const struct visit_place *pl
 	return 0;
 }
 
-static int user_events_header_element_begin(void *priv, const struct visit_place *place)
+static int user_events_header_element_begin(void *priv, const struct visit_location *location)
 {
 	struct header_walk *walk = priv;
-	struct visit_place named = *place;
+	struct visit_location named = *location;
 
-	if (!walk->mute && place->index >= walk->record->limit) {
+	if (!walk->mute && location->index >= walk->record->limit) {
 		walk->record->cut = true;
 		walk->mute = 1;
 		return 0;
 	}
 	if (!walk->mute && !walk->quiet)
 		(void)snprintf(walk->digits, sizeof(walk->digits), "%u",
-				(unsigned int)place->index);
+				(unsigned int)location->index);
 	named.name = walk->digits;
 	return user_events_header_field_begin(walk, &named);
 }
@@ -180,7 +180,7 @@ static unsigned int unit_of(const unsigned char *at, unsigned int size, bool swa
 	return swap ? __builtin_bswap32(four) : four;
 }
 
-static void put_unit(struct kernel_bytes *to, unsigned int unit, unsigned int size)
+static void put_unit(struct user_event_bytes *to, unsigned int unit, unsigned int size)
 {
 	uint32_t four = unit;
 
@@ -194,7 +194,7 @@ static void put_unit(struct kernel_bytes *to, unsigned int unit, unsigned int si
 
 /* Units in host order, with the one that ends them. */
 static void user_events_header_write_string(
-		struct kernel_record *record, const struct visit_text *text)
+		struct user_event_record *record, const struct visit_text *text)
 {
 	const unsigned char *at = text->at ? text->at : (const unsigned char *)"(null)";
 	unsigned int size = text->unit_size, from = text->at ? size : 1, unit;
@@ -209,15 +209,15 @@ static void user_events_header_write_string(
 			break;
 		}
 		/* Counting on in a long text would take its time: it does not fit anyhow. */
-		if (record->bytes.size > record->bytes.room)
+		if (record->bytes.size > record->bytes.capacity)
 			return;
 		put_unit(&record->bytes, unit, size);
 	}
 	put_unit(&record->bytes, 0, size);
 }
 
-static void user_events_header_write_value(struct kernel_record *record, const struct shape *shape,
-		const struct visit_value *value)
+static void user_events_header_write_value(struct user_event_record *record,
+		const struct field_shape *shape, const struct visit_value *value)
 {
 	unsigned char bytes[16];
 
@@ -231,13 +231,13 @@ static void user_events_header_write_value(struct kernel_record *record, const s
 	}
 }
 
-static int user_events_header_visit_value(void *priv, const struct visit_place *place,
+static int user_events_header_visit_value(void *priv, const struct visit_location *location,
 		const struct visit_value *value, struct visit_attributes attributes)
 {
 	struct header_walk *walk = priv;
-	struct shape shape = shape_of_value(value, attributes);
+	struct field_shape shape = shape_of_value(value, attributes);
 
-	(void)place;
+	(void)location;
 	if (walk->mute)
 		return 0;
 	if (!walk->quiet)
@@ -246,14 +246,14 @@ static int user_events_header_visit_value(void *priv, const struct visit_place *
 	return 0;
 }
 
-static int user_events_header_visit_bitmap(void *priv, const struct visit_place *place,
+static int user_events_header_visit_bitmap(void *priv, const struct visit_location *location,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bitmap)
 {
 	struct header_walk *walk = priv;
-	bool many = shape_of(place->type).kind == SHAPE_ARRAY;
+	bool many = shape_of(location->type).kind == SHAPE_ARRAY;
 	uint32_t i, nr = bitmap->nr_items;
 	struct visit_value loaded;
-	struct shape shape;
+	struct field_shape shape;
 
 	(void)mappings;
 	if (walk->mute)
@@ -276,12 +276,12 @@ static int user_events_header_visit_bitmap(void *priv, const struct visit_place 
 
 /* ---- compounds ---- */
 
-static int user_events_header_struct_begin(void *priv, const struct visit_place *place,
+static int user_events_header_struct_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct header_walk *walk = priv;
 
-	(void)place;
+	(void)location;
 	(void)attributes;
 	if (walk->mute)
 		walk->mute++;
@@ -292,11 +292,12 @@ static int user_events_header_struct_begin(void *priv, const struct visit_place 
 	return 0;
 }
 
-static int user_events_header_struct_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int user_events_header_struct_end(
+		void *priv, const struct visit_location *location, uint32_t nr)
 {
 	struct header_walk *walk = priv;
 
-	(void)place;
+	(void)location;
 	(void)nr;
 	if (walk->mute)
 		walk->mute--;
@@ -305,43 +306,44 @@ static int user_events_header_struct_end(void *priv, const struct visit_place *p
 	return 0;
 }
 
-static int user_events_header_array_begin(void *priv, const struct visit_place *place,
+static int user_events_header_array_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct header_walk *walk = priv;
 
 	/* Of one type or not is only known when its type is: else a structure, members are numbered. */
 	if (!walk->quiet || walk->mute)
-		return user_events_header_struct_begin(priv, place, attributes, nr);
-	walk->counts[place->depth] = (uint16_t)payload(walk)->size;
+		return user_events_header_struct_begin(priv, location, attributes, nr);
+	walk->counts[location->depth] = (uint16_t)payload(walk)->size;
 	bytes_put_u16(payload(walk), 0);
 	return 0;
 }
 
-static int user_events_header_array_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int user_events_header_array_end(
+		void *priv, const struct visit_location *location, uint32_t nr)
 {
 	struct header_walk *walk = priv;
-	struct kernel_bytes *bytes = payload(walk);
+	struct user_event_bytes *bytes = payload(walk);
 	uint16_t kept = (uint16_t)(nr < walk->record->limit ? nr : walk->record->limit);
 
 	if (!walk->quiet || walk->mute)
-		return user_events_header_struct_end(priv, place, nr);
-	if (bytes->size <= bytes->room)
-		memcpy(bytes->at + walk->counts[place->depth], &kept, sizeof(kept));
+		return user_events_header_struct_end(priv, location, nr);
+	if (bytes->size <= bytes->capacity)
+		memcpy(bytes->at + walk->counts[location->depth], &kept, sizeof(kept));
 	return 0;
 }
 
-static int user_events_header_optional_begin(void *priv, const struct visit_place *place,
+static int user_events_header_optional_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, bool present)
 {
 	struct header_walk *walk = priv;
-	struct shape element;
+	struct field_shape element;
 
 	(void)attributes;
 	if (walk->mute)
 		return 0;
 	if (walk->quiet) {
-		element = shape_of(shape_of(place->type).element);
+		element = shape_of(shape_of(location->type).element);
 		bytes_put_u16(payload(walk),
 				!present                                       ? 0
 						: element.kind == SHAPE_SCALAR ? element.size
@@ -353,14 +355,15 @@ static int user_events_header_optional_begin(void *priv, const struct visit_plac
 }
 
 /* A structure of the selector and what it selects, or, where that would be too deep, something that is null. */
-static int variant_begin(void *priv, const struct visit_place *place,
+static int variant_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, const struct visit_value *selector,
 		uint32_t option)
 {
 	struct header_walk *walk = priv;
-	const struct side_type_variant *variant = side_ptr_get(place->type->u.side_variant);
+	const struct side_type_variant *variant = side_ptr_get(location->type->u.side_variant);
 	const struct side_type *chosen = &side_array_at(&variant->options, option)->side_type;
-	struct shape shape = shape_of_value(selector, visit_type_attributes(&variant->selector));
+	struct field_shape shape =
+			shape_of_value(selector, visit_type_attributes(&variant->selector));
 	bool is_static = shape_is_static(chosen);
 
 	(void)attributes;
@@ -382,11 +385,11 @@ static int variant_begin(void *priv, const struct visit_place *place,
 	return 0;
 }
 
-static int variant_end(void *priv, const struct visit_place *place)
+static int variant_end(void *priv, const struct visit_location *location)
 {
 	struct header_walk *walk = priv;
 
-	(void)place;
+	(void)location;
 	if (walk->mute) {
 		walk->mute--;
 		return 0;
@@ -396,8 +399,8 @@ static int variant_end(void *priv, const struct visit_place *place)
 	return 0;
 }
 
-int header_record(const struct kernel_call *call, struct kernel_record *record,
-		struct kernel_bytes *metadata)
+int header_record(const struct kernel_call *call, struct user_event_record *record,
+		struct user_event_bytes *metadata)
 {
 	static const struct visit_argument_ops ops = {
 			.field_begin = user_events_header_field_begin,
@@ -414,7 +417,7 @@ int header_record(const struct kernel_call *call, struct kernel_record *record,
 			.variant_begin = variant_begin,
 			.variant_end = variant_end,
 	};
-	const struct kernel_event *event = call->event;
+	const struct user_event *event = call->event;
 	struct header_walk walk;
 
 	walk.record = record;

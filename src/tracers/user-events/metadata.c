@@ -4,21 +4,21 @@
 
 #include "tracers/user-events/user-events.h"
 
-void bytes_put(struct kernel_bytes *bytes, const void *from, size_t size)
+void bytes_put(struct user_event_bytes *bytes, const void *from, size_t size)
 {
-	if (bytes->size + size <= bytes->room)
+	if (bytes->size + size <= bytes->capacity)
 		memcpy(bytes->at + bytes->size, from, size);
 	bytes->size += size;
 }
 
-void bytes_put_u8(struct kernel_bytes *bytes, unsigned int value)
+void bytes_put_u8(struct user_event_bytes *bytes, unsigned int value)
 {
 	uint8_t byte = (uint8_t)value;
 
 	bytes_put(bytes, &byte, 1);
 }
 
-void bytes_put_u16(struct kernel_bytes *bytes, unsigned int value)
+void bytes_put_u16(struct user_event_bytes *bytes, unsigned int value)
 {
 	uint16_t word = (uint16_t)value;
 
@@ -26,7 +26,7 @@ void bytes_put_u16(struct kernel_bytes *bytes, unsigned int value)
 }
 
 /* A semicolon would begin an attribute. */
-static void user_events_metadata_append_name(struct kernel_bytes *to, const char *name)
+static void user_events_metadata_append_name(struct user_event_bytes *to, const char *name)
 {
 	for (; *name; name++)
 		bytes_put_u8(to, *name == ';' ? ',' : (unsigned char)*name);
@@ -44,7 +44,7 @@ static unsigned int encoding_of_size(unsigned int size)
 	}
 }
 
-static unsigned int format_of(const struct shape *shape)
+static unsigned int format_of(const struct field_shape *shape)
 {
 	if (shape->kind == SHAPE_STRING)
 		return FORMAT_UTF;
@@ -61,7 +61,7 @@ static unsigned int format_of(const struct shape *shape)
 	}
 }
 
-static unsigned int user_events_metadata_get_encoding(const struct shape *shape)
+static unsigned int user_events_metadata_get_encoding(const struct field_shape *shape)
 {
 	switch (shape->kind) {
 	case SHAPE_NULL: return HEADER_BINARY;
@@ -71,24 +71,25 @@ static unsigned int user_events_metadata_get_encoding(const struct shape *shape)
 }
 
 static void user_events_metadata_append_type(
-		struct kernel_bytes *to, unsigned int encoding, unsigned int format)
+		struct user_event_bytes *to, unsigned int encoding, unsigned int format)
 {
 	bytes_put_u8(to, encoding | HEADER_HAS_FORMAT);
 	bytes_put_u8(to, format);
 }
 
-void metadata_scalar(struct kernel_bytes *to, const char *name, const struct shape *shape)
+void metadata_scalar(struct user_event_bytes *to, const char *name, const struct field_shape *shape)
 {
 	user_events_metadata_append_name(to, name);
 	user_events_metadata_append_type(
 			to, user_events_metadata_get_encoding(shape), format_of(shape));
 }
 
-static void put_typed(struct kernel_bytes *to, const char *name, const struct shape *shape,
-		unsigned int array);
+static void put_typed(struct user_event_bytes *to, const char *name,
+		const struct field_shape *shape, unsigned int array);
 
 /* The element of an array; one that is an array itself, or may be, is in a structure. */
-static void put_element(struct kernel_bytes *to, const char *name, const struct shape *shape)
+static void put_element(
+		struct user_event_bytes *to, const char *name, const struct field_shape *shape)
 {
 	bool optional = shape->kind == SHAPE_OPTIONAL &&
 			shape_of(shape->element).kind != SHAPE_SCALAR;
@@ -113,7 +114,7 @@ static unsigned int members_from(uint32_t nr, uint32_t first)
 
 /* A structure has at most 127 members: those beyond are in another one, which is its last. */
 static void user_events_metadata_append_members(
-		struct kernel_bytes *to, const struct side_type_struct *structure)
+		struct user_event_bytes *to, const struct side_type_struct *structure)
 {
 	uint32_t i, nr = side_array_length(&structure->fields);
 
@@ -128,8 +129,8 @@ static void user_events_metadata_append_members(
 	}
 }
 
-static void put_structure(struct kernel_bytes *to, const char *name, const struct shape *shape,
-		unsigned int array)
+static void put_structure(struct user_event_bytes *to, const char *name,
+		const struct field_shape *shape, unsigned int array)
 {
 	uint32_t nr = side_array_length(&shape->structure->fields);
 
@@ -143,9 +144,9 @@ static void put_structure(struct kernel_bytes *to, const char *name, const struc
 }
 
 static void user_events_metadata_append_array(
-		struct kernel_bytes *to, const char *name, const struct shape *shape)
+		struct user_event_bytes *to, const char *name, const struct field_shape *shape)
 {
-	struct shape element = shape_of(shape->element);
+	struct field_shape element = shape_of(shape->element);
 
 	element.hex |= shape->hex;
 	if (element.kind == SHAPE_SCALAR && element.scalar == VISIT_BYTE) {
@@ -156,10 +157,10 @@ static void user_events_metadata_append_array(
 	}
 }
 
-static void put_typed(struct kernel_bytes *to, const char *name, const struct shape *shape,
-		unsigned int array)
+static void put_typed(struct user_event_bytes *to, const char *name,
+		const struct field_shape *shape, unsigned int array)
 {
-	struct shape element;
+	struct field_shape element;
 
 	switch (shape->kind) {
 	case SHAPE_STRUCT: put_structure(to, name, shape, array); break;
@@ -183,14 +184,14 @@ static void put_typed(struct kernel_bytes *to, const char *name, const struct sh
 	}
 }
 
-void metadata_field(struct kernel_bytes *to, const char *name, const struct side_type *type)
+void metadata_field(struct user_event_bytes *to, const char *name, const struct side_type *type)
 {
-	struct shape shape = shape_of(type);
+	struct field_shape shape = shape_of(type);
 
 	put_typed(to, name, &shape, 0);
 }
 
-void metadata_event(struct kernel_bytes *to, const struct side_event_description *desc)
+void metadata_event(struct user_event_bytes *to, const struct side_event_description *desc)
 {
 	uint32_t i;
 

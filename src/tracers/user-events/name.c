@@ -10,11 +10,11 @@ static bool user_events_name_is_plain(unsigned char byte)
 			(byte >= '0' && byte <= '9') || byte == '_';
 }
 
-void name_append(char *to, size_t room, const char *name)
+void name_append(char *to, size_t capacity, const char *name)
 {
 	size_t at = strlen(to);
 
-	for (; *name && at + 1 < room; name++)
+	for (; *name && at + 1 < capacity; name++)
 		to[at++] = user_events_name_is_plain((unsigned char)*name) ? *name : '_';
 	to[at] = '\0';
 }

@@ -13,7 +13,7 @@
 
 struct description {
 	char *text;
-	size_t size, room;
+	size_t size, capacity;
 	size_t fields; /* where they begin in the text */
 	uint32_t fixed_size;
 	const char *reason; /* the first thing that cannot be said */
@@ -58,15 +58,15 @@ static bool user_events_native_add_field(
 	if (user_events_native_name_is_used(to, name))
 		return user_events_native_set_reason(
 				to, "two of its fields have the same name for the kernel");
-	if (to->size + 2 >= to->room)
+	if (to->size + 2 >= to->capacity)
 		return user_events_native_set_reason(
 				to, "its fields need more than 511 bytes of description");
 	strcpy(to->text + to->size, to->fixed_size || to->size > to->fields ? "; " : " ");
 	to->size += strlen(to->text + to->size);
 	va_start(arguments, format);
-	added = vsnprintf(to->text + to->size, to->room - to->size, format, arguments);
+	added = vsnprintf(to->text + to->size, to->capacity - to->size, format, arguments);
 	va_end(arguments);
-	if (added < 0 || (size_t)added >= to->room - to->size)
+	if (added < 0 || (size_t)added >= to->capacity - to->size)
 		return user_events_native_set_reason(
 				to, "its fields need more than 511 bytes of description");
 	to->size += (size_t)added;
@@ -75,11 +75,11 @@ static bool user_events_native_add_field(
 }
 
 /* The word for a scalar; *opaque: the kernel does not know it, it is a structure of that name. */
-static const char *scalar_word(const struct shape *shape, bool *opaque)
+static const char *scalar_word(const struct field_shape *shape, bool *opaque)
 {
-	static const char *const unsigned_words[] = {
+	static const char *const unsigned_names[] = {
 			[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
-	static const char *const signed_words[] = {
+	static const char *const signed_names[] = {
 			[1] = "s8", [2] = "s16", [4] = "s32", [8] = "s64"};
 
 	*opaque = shape->size == 16 || shape->scalar == VISIT_FLOAT;
@@ -87,10 +87,10 @@ static const char *scalar_word(const struct shape *shape, bool *opaque)
 		return shape->size == 4 ? "f32" : shape->size == 8 ? "f64" : "f128";
 	if (shape->size == 16)
 		return shape->scalar == VISIT_SIGNED ? "s128" : "u128";
-	return (shape->scalar == VISIT_SIGNED ? signed_words : unsigned_words)[shape->size];
+	return (shape->scalar == VISIT_SIGNED ? signed_names : unsigned_names)[shape->size];
 }
 
-static bool put_scalar(struct description *to, const char *name, const struct shape *shape)
+static bool put_scalar(struct description *to, const char *name, const struct field_shape *shape)
 {
 	bool opaque;
 	const char *word = scalar_word(shape, &opaque);
@@ -124,7 +124,7 @@ static bool user_events_native_add_members(
 static bool put_optional(struct description *to, const char *name, const struct side_type *type)
 {
 	char present[KERNEL_DESCRIPTION_SIZE];
-	struct shape shape = shape_of(type);
+	struct field_shape shape = shape_of(type);
 
 	if (shape.kind != SHAPE_SCALAR)
 		return user_events_native_set_reason(
@@ -137,7 +137,7 @@ static bool put_optional(struct description *to, const char *name, const struct 
 static bool user_events_native_add_array(
 		struct description *to, const char *name, const struct side_type *type)
 {
-	struct shape shape = shape_of(type);
+	struct field_shape shape = shape_of(type);
 	bool opaque;
 
 	if (shape.kind != SHAPE_SCALAR)
@@ -150,7 +150,7 @@ static bool user_events_native_add_array(
 static bool user_events_native_add_type(
 		struct description *to, const char *name, const struct side_type *type)
 {
-	struct shape shape = shape_of(type);
+	struct field_shape shape = shape_of(type);
 
 	switch (shape.kind) {
 	case SHAPE_NULL: return true;
@@ -166,11 +166,12 @@ static bool user_events_native_add_type(
 	}
 }
 
-bool native_describe(const struct side_event_description *desc, char *description, size_t room,
+bool native_describe(const struct side_event_description *desc, char *description, size_t capacity,
 		uint32_t *fixed_size, const char **reason)
 {
 	size_t size = strlen(description);
-	struct description to = {.text = description, .size = size, .room = room, .fields = size};
+	struct description to = {
+			.text = description, .size = size, .capacity = capacity, .fields = size};
 	char name[KERNEL_DESCRIPTION_SIZE];
 	uint32_t i;
 
@@ -179,14 +180,14 @@ bool native_describe(const struct side_event_description *desc, char *descriptio
 		return false;
 	for (i = 0; i < side_array_length(&desc->fields); i++) {
 		const struct side_event_field *field = side_array_at(&desc->fields, i);
-		const char *given = side_ptr_get(field->field_name);
-		bool digit = given[0] >= '0' && given[0] <= '9';
+		const char *field_name = side_ptr_get(field->field_name);
+		bool digit = field_name[0] >= '0' && field_name[0] <= '9';
 
 		/* Names that begin so are the kernel's own. */
 		name[0] = '\0';
-		if (!given[0] || digit || !strncmp(given, "common_", 7))
+		if (!field_name[0] || digit || !strncmp(field_name, "common_", 7))
 			name_append(name, sizeof(name), "_");
-		name_append(name, sizeof(name), given);
+		name_append(name, sizeof(name), field_name);
 		if (!user_events_native_add_type(&to, name, &field->side_type)) {
 			*reason = to.reason;
 			return false;
@@ -199,7 +200,7 @@ bool native_describe(const struct side_event_description *desc, char *descriptio
 /* ---- the record ---- */
 
 struct native_walk {
-	struct kernel_record *record;
+	struct user_event_record *record;
 	size_t fixed;    /* the next field goes there */
 	size_t word;     /* of the array that we are in */
 	size_t elements; /* where they begin; 0: in no array */
@@ -208,9 +209,9 @@ struct native_walk {
 
 static void put_fixed(struct native_walk *walk, const void *from, size_t size)
 {
-	struct kernel_bytes *bytes = &walk->record->bytes;
+	struct user_event_bytes *bytes = &walk->record->bytes;
 
-	if (walk->fixed + size <= bytes->room)
+	if (walk->fixed + size <= bytes->capacity)
 		memcpy(bytes->at + walk->fixed, from, size);
 	walk->fixed += size;
 }
@@ -223,17 +224,17 @@ static uint32_t rel_loc(size_t word, size_t begin, size_t size)
 
 /* UTF-8 with its NUL, or as much of it as may be. */
 static void user_events_native_write_text(
-		struct kernel_record *record, const struct visit_text *text)
+		struct user_event_record *record, const struct visit_text *text)
 {
-	struct kernel_bytes *bytes = &record->bytes;
-	size_t left = bytes->size < bytes->room ? bytes->room - bytes->size : 0;
+	struct user_event_bytes *bytes = &record->bytes;
+	size_t left = bytes->size < bytes->capacity ? bytes->capacity - bytes->size : 0;
 	char *to = (char *)bytes->at + bytes->size;
-	size_t room = left < record->limit ? left : record->limit;
-	size_t size = visit_text_utf8(text->at, text->unit_size, text->byte_order, to, room);
+	size_t capacity = left < record->limit ? left : record->limit;
+	size_t size = visit_text_utf8(text->at, text->unit_size, text->byte_order, to, capacity);
 
 	if (size > record->limit) {
 		/* Not within a character. */
-		for (size = room; size && ((unsigned char)to[size - 1] & 0xc0) == 0x80; size--)
+		for (size = capacity; size && ((unsigned char)to[size - 1] & 0xc0) == 0x80; size--)
 			;
 		if (size && (unsigned char)to[size - 1] >= 0xc0)
 			size--;
@@ -248,7 +249,7 @@ static void user_events_native_write_text(
 
 static int user_events_native_write_string(struct native_walk *walk, const struct visit_text *text)
 {
-	struct kernel_bytes *bytes = &walk->record->bytes;
+	struct user_event_bytes *bytes = &walk->record->bytes;
 	size_t begin = bytes->size;
 	uint32_t word;
 
@@ -258,14 +259,14 @@ static int user_events_native_write_string(struct native_walk *walk, const struc
 	return 0;
 }
 
-static int user_events_native_visit_value(void *priv, const struct visit_place *place,
+static int user_events_native_visit_value(void *priv, const struct visit_location *location,
 		const struct visit_value *value, struct visit_attributes attributes)
 {
 	struct native_walk *walk = priv;
-	struct shape shape = shape_of_value(value, attributes);
+	struct field_shape shape = shape_of_value(value, attributes);
 	unsigned char bytes[16];
 
-	(void)place;
+	(void)location;
 	if (walk->mute || shape.kind == SHAPE_NULL)
 		return 0;
 	if (shape.kind == SHAPE_STRING)
@@ -278,13 +279,13 @@ static int user_events_native_visit_value(void *priv, const struct visit_place *
 	return 0;
 }
 
-static int user_events_native_array_begin(void *priv, const struct visit_place *place,
+static int user_events_native_array_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
 {
 	struct native_walk *walk = priv;
 	uint32_t none = 0;
 
-	(void)place;
+	(void)location;
 	(void)attributes;
 	(void)nr;
 	walk->word = walk->fixed;
@@ -293,71 +294,72 @@ static int user_events_native_array_begin(void *priv, const struct visit_place *
 	return 0;
 }
 
-static int user_events_native_array_end(void *priv, const struct visit_place *place, uint32_t nr)
+static int user_events_native_array_end(
+		void *priv, const struct visit_location *location, uint32_t nr)
 {
 	struct native_walk *walk = priv;
-	struct kernel_bytes *bytes = &walk->record->bytes;
+	struct user_event_bytes *bytes = &walk->record->bytes;
 	uint32_t word = rel_loc(walk->word, walk->elements, bytes->size - walk->elements);
 
-	(void)place;
+	(void)location;
 	(void)nr;
-	if (walk->word + sizeof(word) <= bytes->room)
+	if (walk->word + sizeof(word) <= bytes->capacity)
 		memcpy(bytes->at + walk->word, &word, sizeof(word));
 	walk->elements = 0;
 	return 0;
 }
 
-static int user_events_native_element_begin(void *priv, const struct visit_place *place)
+static int user_events_native_element_begin(void *priv, const struct visit_location *location)
 {
 	struct native_walk *walk = priv;
 
-	if (walk->mute || place->index >= walk->record->limit) {
+	if (walk->mute || location->index >= walk->record->limit) {
 		walk->mute++;
 		walk->record->cut = true;
 	}
 	return 0;
 }
 
-static int element_end(void *priv, const struct visit_place *place)
+static int element_end(void *priv, const struct visit_location *location)
 {
 	struct native_walk *walk = priv;
 
-	(void)place;
+	(void)location;
 	if (walk->mute)
 		walk->mute--;
 	return 0;
 }
 
-static int user_events_native_visit_bitmap(void *priv, const struct visit_place *place,
+static int user_events_native_visit_bitmap(void *priv, const struct visit_location *location,
 		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bitmap)
 {
 	const struct visit_attributes none = {NULL, 0};
-	struct visit_place item = *place;
-	bool many = shape_of(place->type).kind == SHAPE_ARRAY;
+	struct visit_location item = *location;
+	bool many = shape_of(location->type).kind == SHAPE_ARRAY;
 	struct visit_value loaded;
 	int ret = 0;
 
 	(void)mappings;
 	if (many)
-		ret = user_events_native_array_begin(priv, place, none, bitmap->nr_items);
+		ret = user_events_native_array_begin(priv, location, none, bitmap->nr_items);
 	for (item.index = 0; !ret && item.index < bitmap->nr_items; item.index++) {
 		ret = visit_load_argument(bitmap->item_type, &bitmap->items[item.index], &loaded);
 		if (!ret && many)
 			ret = user_events_native_element_begin(priv, &item);
 		if (!ret)
-			ret = user_events_native_visit_value(priv, place, &loaded, none);
+			ret = user_events_native_visit_value(priv, location, &loaded, none);
 		if (!ret && many)
 			ret = element_end(priv, &item);
 	}
-	return !ret && many ? user_events_native_array_end(priv, place, bitmap->nr_items) : ret;
+	return !ret && many ? user_events_native_array_end(priv, location, bitmap->nr_items) : ret;
 }
 
-static int user_events_native_optional_begin(void *priv, const struct visit_place *place,
+static int user_events_native_optional_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, bool present)
 {
 	struct native_walk *walk = priv;
 	unsigned char byte = present;
-	struct shape shape = shape_of(place->type);
+	struct field_shape shape = shape_of(location->type);
 
 	(void)attributes;
 	put_fixed(walk, &byte, 1);
@@ -368,7 +370,7 @@ static int user_events_native_optional_begin(void *priv, const struct visit_plac
 	return 0;
 }
 
-int native_record(const struct kernel_call *call, struct kernel_record *record)
+int native_record(const struct kernel_call *call, struct user_event_record *record)
 {
 	static const struct visit_argument_ops ops = {
 			.element_begin = user_events_native_element_begin,
@@ -379,7 +381,7 @@ int native_record(const struct kernel_call *call, struct kernel_record *record)
 			.bitmap = user_events_native_visit_bitmap,
 			.optional_begin = user_events_native_optional_begin,
 	};
-	const struct kernel_event *event = call->event;
+	const struct user_event *event = call->event;
 	struct native_walk walk = {.record = record};
 
 	/* Nobody records an event without any payload. */

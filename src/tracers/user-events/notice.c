@@ -11,7 +11,7 @@
 #include "tracers/user-events/user-events.h"
 #include "protocol/kernel-notice.h"
 
-#define PATIENCE_MAX 3600
+#define TIMEOUT_FACTOR_MAX 3600
 
 /* Only who may see the events anyway can make us wait. */
 static bool is_trusted(int fd)
@@ -24,7 +24,7 @@ static bool is_trusted(int fd)
 }
 
 /* As the agent's, on machines that are slow or busy. */
-static int64_t patience_ms(void)
+static int64_t notice_timeout_ms(void)
 {
 	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
 	long factor;
@@ -34,15 +34,16 @@ static int64_t patience_ms(void)
 		text = environment_get("SIDE_PATIENCE");
 	factor = text ? strtol(text, NULL, 10) : 1;
 
-	return KERNEL_NOTICE_PATIENCE_MS *
-			(factor < 1                                             ? 1
-							: factor > PATIENCE_MAX ? PATIENCE_MAX
-										: factor);
+	return KERNEL_NOTICE_TIMEOUT_MS *
+			(factor < 1 ? 1
+							: factor > TIMEOUT_FACTOR_MAX
+							? TIMEOUT_FACTOR_MAX
+							: factor);
 }
 
-void notice_tell(void)
+void notice_send(void)
 {
-	int64_t until = (int64_t)clock_monotonic_ms() + patience_ms(), left;
+	int64_t until = (int64_t)clock_monotonic_ms() + notice_timeout_ms(), left;
 	int fds[KERNEL_NOTICE_MAX], saved_errno = errno, i;
 	struct sockaddr_un address;
 

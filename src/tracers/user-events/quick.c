@@ -38,7 +38,7 @@ static bool prepare_field(struct kernel_quick *quick, const struct side_type *ty
 	}
 }
 
-void quick_prepare(struct kernel_event *event)
+void quick_prepare(struct user_event *event)
 {
 	uint32_t i, nr = side_array_length(&event->desc->fields);
 
@@ -54,15 +54,16 @@ void quick_prepare(struct kernel_event *event)
 }
 
 /* The text with its NUL at the end of the record, and the word that refers to it. */
-static bool user_events_quick_write_text(struct kernel_bytes *bytes, size_t fixed, const char *text)
+static bool user_events_quick_write_text(
+		struct user_event_bytes *bytes, size_t fixed, const char *text)
 {
-	size_t room = bytes->room - bytes->size, size;
+	size_t capacity = bytes->capacity - bytes->size, size;
 	uint32_t word;
 
 	if (!text)
 		return false;
-	size = strnlen(text, room);
-	if (size == room)
+	size = strnlen(text, capacity);
+	if (size == capacity)
 		return false;
 	memcpy(bytes->at + bytes->size, text, size + 1);
 	/* The offset counts from the end of the word. */
@@ -72,9 +73,9 @@ static bool user_events_quick_write_text(struct kernel_bytes *bytes, size_t fixe
 	return true;
 }
 
-bool quick_record(const struct kernel_call *call, struct kernel_bytes *bytes)
+bool quick_record(const struct kernel_call *call, struct user_event_bytes *bytes)
 {
-	const struct kernel_event *event = call->event;
+	const struct user_event *event = call->event;
 	const struct side_arg *args = side_ptr_get(call->args->sav);
 	size_t fixed = 0;
 	unsigned int i;

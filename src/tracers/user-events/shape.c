@@ -14,10 +14,10 @@ static bool wants_hex(struct visit_attributes attributes)
 	return visit_attribute_base(attributes, 10) == HEX_BASE;
 }
 
-static struct shape scalar(
+static struct field_shape scalar(
 		enum visit_kind kind, unsigned int size, struct visit_attributes attributes)
 {
-	struct shape shape = {
+	struct field_shape shape = {
 			.kind = SHAPE_SCALAR,
 			.scalar = kind,
 			.size = (uint8_t)size,
@@ -31,7 +31,7 @@ static struct shape scalar(
 	return shape;
 }
 
-static struct shape integer(const struct side_type_integer *type, bool pointer)
+static struct field_shape integer(const struct side_type_integer *type, bool pointer)
 {
 	enum visit_kind kind = type->signedness ? VISIT_SIGNED : VISIT_UNSIGNED;
 
@@ -39,22 +39,22 @@ static struct shape integer(const struct side_type_integer *type, bool pointer)
 			visit_attributes_of(&type->attributes));
 }
 
-static struct shape user_events_shape_from_string(const struct side_type_string *type)
+static struct field_shape user_events_shape_from_string(const struct side_type_string *type)
 {
-	return (struct shape){.kind = SHAPE_STRING, .size = type->unit_size};
+	return (struct field_shape){.kind = SHAPE_STRING, .size = type->unit_size};
 }
 
-static struct shape array(const struct side_type *element)
+static struct field_shape array(const struct side_type *element)
 {
-	return (struct shape){.kind = SHAPE_ARRAY, .element = element};
+	return (struct field_shape){.kind = SHAPE_ARRAY, .element = element};
 }
 
-static struct shape structure(const struct side_type_struct *type)
+static struct field_shape structure(const struct side_type_struct *type)
 {
-	return (struct shape){.kind = SHAPE_STRUCT, .structure = type};
+	return (struct field_shape){.kind = SHAPE_STRUCT, .structure = type};
 }
 
-static struct shape hexadecimal(struct shape shape)
+static struct field_shape hexadecimal(struct field_shape shape)
 {
 	shape.hex = true;
 	return shape;
@@ -62,7 +62,7 @@ static struct shape hexadecimal(struct shape shape)
 
 static const struct visit_attributes no_attributes;
 
-static struct shape user_events_shape_from_gather(const struct side_type *type)
+static struct field_shape user_events_shape_from_gather(const struct side_type *type)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 
@@ -84,12 +84,12 @@ static struct shape user_events_shape_from_gather(const struct side_type *type)
 	}
 }
 
-struct shape shape_of(const struct side_type *type)
+struct field_shape shape_of(const struct side_type *type)
 {
 	unsigned int label = side_enum_get(type->type);
 
 	switch (label) {
-	case SIDE_TYPE_NULL: return (struct shape){.kind = SHAPE_NULL};
+	case SIDE_TYPE_NULL: return (struct field_shape){.kind = SHAPE_NULL};
 	case SIDE_TYPE_BOOL: return scalar(VISIT_BOOL, type->u.side_bool.bool_size, no_attributes);
 	case SIDE_TYPE_BYTE: return scalar(VISIT_BYTE, 1, no_attributes);
 	case SIDE_TYPE_POINTER: return integer(&type->u.side_integer, true);
@@ -111,32 +111,33 @@ struct shape shape_of(const struct side_type *type)
 	case SIDE_TYPE_ENUM_BITMAP:
 		return hexadecimal(shape_of(side_ptr_get(type->u.side_enum_bitmap.elem_type)));
 	case SIDE_TYPE_OPTIONAL:
-		return (struct shape){.kind = SHAPE_OPTIONAL,
+		return (struct field_shape){.kind = SHAPE_OPTIONAL,
 				.element = side_ptr_get(
 						side_ptr_get(type->u.side_optional)->elem_type)};
 	case SIDE_TYPE_VARIANT:
-		return (struct shape){.kind = SHAPE_VARIANT,
+		return (struct field_shape){.kind = SHAPE_VARIANT,
 				.variant = side_ptr_get(type->u.side_variant)};
-	case SIDE_TYPE_DYNAMIC: return (struct shape){.kind = SHAPE_DYNAMIC};
+	case SIDE_TYPE_DYNAMIC: return (struct field_shape){.kind = SHAPE_DYNAMIC};
 	default:
 		return visit_label_is_gather(label) ? user_events_shape_from_gather(type)
 						    : integer(&type->u.side_integer, false);
 	}
 }
 
-struct shape shape_of_value(const struct visit_value *value, struct visit_attributes attributes)
+struct field_shape shape_of_value(
+		const struct visit_value *value, struct visit_attributes attributes)
 {
 	switch (value->kind) {
-	case VISIT_NULL: return (struct shape){.kind = SHAPE_NULL};
+	case VISIT_NULL: return (struct field_shape){.kind = SHAPE_NULL};
 	case VISIT_STRING:
-		return (struct shape){.kind = SHAPE_STRING, .size = (uint8_t)value->size};
+		return (struct field_shape){.kind = SHAPE_STRING, .size = (uint8_t)value->size};
 	default: return scalar(value->kind, value->size, attributes);
 	}
 }
 
 bool shape_is_static(const struct side_type *type)
 {
-	struct shape shape = shape_of(type);
+	struct field_shape shape = shape_of(type);
 	uint32_t i;
 
 	switch (shape.kind) {
@@ -158,7 +159,7 @@ bool shape_is_static(const struct side_type *type)
 /* An array cannot be an array's element, so a structure stands between (metadata.c). */
 static unsigned int between(const struct side_type *element)
 {
-	struct shape shape = shape_of(element);
+	struct field_shape shape = shape_of(element);
 
 	if (shape.kind == SHAPE_OPTIONAL)
 		return shape_of(shape.element).kind != SHAPE_SCALAR;
@@ -167,7 +168,7 @@ static unsigned int between(const struct side_type *element)
 
 unsigned int shape_depth(const struct side_type *type)
 {
-	struct shape shape = shape_of(type);
+	struct field_shape shape = shape_of(type);
 	unsigned int depth = 0, deepest = 0;
 	uint32_t i;
 
@@ -217,8 +218,8 @@ static void store_number(unsigned int size, const struct visit_value *value, uns
 	}
 }
 
-void shape_store(const struct shape *shape, const struct visit_value *value, bool big_endian_128,
-		unsigned char to[16])
+void shape_store(const struct field_shape *shape, const struct visit_value *value,
+		bool big_endian_128, unsigned char to[16])
 {
 	uint16_t half;
 	uint32_t bits;

@@ -27,7 +27,7 @@ static void user_events_start_report_failure(const char *reason)
 {
 	size_t size = strcspn(reason, "\n");
 
-	table_say(reason);
+	table_report(reason);
 	if (environment_is_on("SIDE_DEBUG"))
 		dprintf(STDERR_FILENO, "side: events are not given to the kernel: %.*s%s%s\n",
 				(int)size, reason, reason[size] ? "\nhint: " : "",

@@ -13,18 +13,18 @@
 _Static_assert(sizeof(struct side_kernel_event_0) == 528, "an event, as shown");
 _Static_assert(sizeof(struct side_kernel_table_0) == 280, "the table, as shown");
 
-struct block {
+struct user_event_block {
 	uint64_t next;
-	struct kernel_event events[SIDE_KERNEL_TABLE_EVENTS];
+	struct user_event events[SIDE_KERNEL_TABLE_EVENTS];
 };
 
 __attribute__((visibility("default"))) struct side_kernel_table_0 side_kernel_table_0 = {
 		.size = sizeof(struct side_kernel_table_0),
-		.event_size = sizeof(struct kernel_event),
+		.event_size = sizeof(struct user_event),
 };
 
-static struct kernel_event *first_free;
-static struct block *last_block;
+static struct user_event *first_free;
+static struct user_event_block *last_block;
 
 void *kernel_memory(size_t size)
 {
@@ -55,7 +55,7 @@ void *kernel_small_memory(size_t size)
 
 static bool add_block(void)
 {
-	struct block *block = kernel_memory(sizeof(*block));
+	struct user_event_block *block = kernel_memory(sizeof(*block));
 	size_t i;
 
 	if (!block)
@@ -71,10 +71,10 @@ static bool add_block(void)
 	return true;
 }
 
-struct kernel_event *table_take(void)
+struct user_event *table_take(void)
 {
-	struct kernel_event *event;
-	struct kernel_bytes metadata;
+	struct user_event *event;
+	struct user_event_bytes metadata;
 
 	if (!first_free && !add_block())
 		return NULL;
@@ -83,20 +83,20 @@ struct kernel_event *table_take(void)
 	metadata = event->metadata;
 	memset(event, 0, sizeof(*event));
 	event->metadata.at = metadata.at;
-	event->metadata.room = metadata.room;
+	event->metadata.capacity = metadata.capacity;
 	return event;
 }
 
-void table_give_back(struct kernel_event *event)
+void table_give_back(struct user_event *event)
 {
 	event->shown.state = SIDE_KERNEL_EVENT_FREE;
 	event->next_free = first_free;
 	first_free = event;
 }
 
-static struct kernel_event *in_use_from(struct block *block, size_t i)
+static struct user_event *in_use_from(struct user_event_block *block, size_t i)
 {
-	for (; block; block = (struct block *)(uintptr_t)block->next, i = 0) {
+	for (; block; block = (struct user_event_block *)(uintptr_t)block->next, i = 0) {
 		for (; i < SIDE_KERNEL_TABLE_EVENTS; i++) {
 			if (block->events[i].shown.state != SIDE_KERNEL_EVENT_FREE)
 				return &block->events[i];
@@ -105,20 +105,21 @@ static struct kernel_event *in_use_from(struct block *block, size_t i)
 	return NULL;
 }
 
-struct kernel_event *table_next(struct kernel_event *event)
+struct user_event *table_next(struct user_event *event)
 {
-	struct block *block = (struct block *)(uintptr_t)side_kernel_table_0.first;
+	struct user_event_block *block =
+			(struct user_event_block *)(uintptr_t)side_kernel_table_0.first;
 
 	if (!event)
 		return in_use_from(block, 0);
-	for (; block; block = (struct block *)(uintptr_t)block->next) {
+	for (; block; block = (struct user_event_block *)(uintptr_t)block->next) {
 		if (event >= block->events && event < block->events + SIDE_KERNEL_TABLE_EVENTS)
 			return in_use_from(block, (size_t)(event - block->events) + 1);
 	}
 	return NULL;
 }
 
-void table_say(const char *sentence)
+void table_report(const char *sentence)
 {
 	(void)snprintf(side_kernel_table_0.problem, sizeof(side_kernel_table_0.problem), "%s",
 			sentence);

@@ -111,7 +111,7 @@ static int move_away(int fd)
 	return moved;
 }
 
-int kernel_open(char *reason, size_t room)
+int kernel_open(char *reason, size_t capacity)
 {
 	int fd = user_events_tracefs_open_below("/sys/kernel/tracing", "");
 
@@ -121,10 +121,10 @@ int kernel_open(char *reason, size_t room)
 	if (fd >= 0)
 		return move_away(fd);
 	if (fd == -EACCES)
-		(void)snprintf(reason, room,
+		(void)snprintf(reason, capacity,
 				"no permission to open user_events_data\nas root: `chgrp GROUP /sys/kernel/tracing /sys/kernel/tracing/user_events_data && chmod g+x /sys/kernel/tracing && chmod g+w /sys/kernel/tracing/user_events_data`");
 	else
-		(void)snprintf(reason, room,
+		(void)snprintf(reason, capacity,
 				"the kernel has no user_events_data: it needs CONFIG_USER_EVENTS (6.4 or later) and tracefs at /sys/kernel/tracing\n`mount -t tracefs none /sys/kernel/tracing` (a container needs it mounted into it)");
 	return fd;
 }

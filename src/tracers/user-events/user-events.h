@@ -53,12 +53,12 @@ struct kernel_config {
  * False, with a sentence: it cannot be parsed, or memory is missing. Free patterns.
  */
 bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *config,
-		char *reason, size_t room);
+		char *reason, size_t capacity);
 
 /* ---- tracefs.c ---- */
 
 /* Open the kernel's file, out of the way of the program's descriptors; or -errno and a sentence, with a line for a hint. */
-int kernel_open(char *reason, size_t room);
+int kernel_open(char *reason, size_t capacity);
 /* 0 and *index, or -errno. */
 int kernel_register(int fd, void *word, const char *description, bool multi, int32_t *index);
 int kernel_unregister(int fd, void *word);
@@ -77,7 +77,7 @@ enum shape_kind {
 	SHAPE_DYNAMIC,
 };
 
-struct shape {
+struct field_shape {
 	enum shape_kind kind;
 	/* Of scalars: as they are written, which is native and widened where nobody knows the size. */
 	enum visit_kind scalar;
@@ -88,21 +88,22 @@ struct shape {
 	const struct side_type_variant *variant;
 };
 
-struct shape shape_of(const struct side_type *type);
+struct field_shape shape_of(const struct side_type *type);
 /* Of a value inside a dynamic one. Only scalars, strings and NULL. */
-struct shape shape_of_value(const struct visit_value *value, struct visit_attributes attributes);
+struct field_shape shape_of_value(
+		const struct visit_value *value, struct visit_attributes attributes);
 /* Is the description of the type all that a reader needs: no variants, no dynamic values? */
 bool shape_is_static(const struct side_type *type);
 /* How many structures deep. */
 unsigned int shape_depth(const struct side_type *type);
 /* Write a scalar in host order; 128-bit numbers with the least significant byte first or last. */
-void shape_store(const struct shape *shape, const struct visit_value *value, bool big_endian_128,
-		unsigned char to[16]);
+void shape_store(const struct field_shape *shape, const struct visit_value *value,
+		bool big_endian_128, unsigned char to[16]);
 
 /* ---- name.c ---- */
 
 /* Append what of the name readers take: [A-Za-z0-9_]; other bytes become "_". */
-void name_append(char *to, size_t room, const char *name);
+void name_append(char *to, size_t capacity, const char *name);
 uint32_t name_hash(uint32_t hash, const char *text);
 #define NAME_HASH_BEGIN 2166136261u
 
@@ -112,20 +113,20 @@ uint32_t name_hash(uint32_t hash, const char *text);
  * The fields as the kernel's grammar says them, appended to the name in the description. False, with a
  * reason: it cannot say them all.
  */
-bool native_describe(const struct side_event_description *desc, char *description, size_t room,
+bool native_describe(const struct side_event_description *desc, char *description, size_t capacity,
 		uint32_t *fixed_size, const char **reason);
 
 /* ---- metadata.c ---- */
 
 /* A buffer that counts on when it is full. */
-struct kernel_bytes {
+struct user_event_bytes {
 	unsigned char *at;
-	size_t size, room;
+	size_t size, capacity;
 };
 
-void bytes_put(struct kernel_bytes *bytes, const void *from, size_t size);
-void bytes_put_u8(struct kernel_bytes *bytes, unsigned int value);
-void bytes_put_u16(struct kernel_bytes *bytes, unsigned int value);
+void bytes_put(struct user_event_bytes *bytes, const void *from, size_t size);
+void bytes_put_u8(struct user_event_bytes *bytes, unsigned int value);
+void bytes_put_u16(struct user_event_bytes *bytes, unsigned int value);
 
 /* Encodings and formats of EventHeader that we write. */
 enum {
@@ -150,11 +151,12 @@ enum {
 };
 
 /* The field with this name and static type. */
-void metadata_field(struct kernel_bytes *to, const char *name, const struct side_type *type);
+void metadata_field(struct user_event_bytes *to, const char *name, const struct side_type *type);
 /* A field that is a scalar, a string or NULL. */
-void metadata_scalar(struct kernel_bytes *to, const char *name, const struct shape *shape);
+void metadata_scalar(
+		struct user_event_bytes *to, const char *name, const struct field_shape *shape);
 /* All fields of an event whose types are static, with the event's name in front. */
-void metadata_event(struct kernel_bytes *to, const struct side_event_description *desc);
+void metadata_event(struct user_event_bytes *to, const struct side_event_description *desc);
 /* Why decoders would refuse what has this type; NULL: they take it. */
 const char *metadata_refusal(const struct side_event_description *desc);
 
@@ -171,9 +173,9 @@ struct kernel_quick {
 /* ---- table.c ---- */
 
 /* What others may read has a layout (side/kernel.h); the rest is ours. */
-struct kernel_event {
+struct user_event {
 	struct side_kernel_event_0 shown;
-	struct kernel_event *next_free;
+	struct user_event *next_free;
 	const struct side_event_description *desc;
 	struct side_event_state_0 *state;
 	enum kernel_encoding encoding; /* never AUTO */
@@ -184,18 +186,18 @@ struct kernel_event {
 	uint32_t fixed_size;           /* native */
 	uint8_t nr_quick;              /* native: all its fields are simple; 0: they are not */
 	struct kernel_quick quick[KERNEL_QUICK_MAX];
-	struct kernel_bytes metadata;
+	struct user_event_bytes metadata;
 };
 
 /* Zeroed and shown to others, or NULL: no memory. Given back, it is kept for the next one. */
-struct kernel_event *table_take(void);
-void table_give_back(struct kernel_event *event);
+struct user_event *table_take(void);
+void table_give_back(struct user_event *event);
 /* The next one that is in use; NULL in the beginning and at the end. */
-struct kernel_event *table_next(struct kernel_event *event);
+struct user_event *table_next(struct user_event *event);
 /* Memory of ours, never malloc(): the program's may be what is traced. */
 void *kernel_memory(size_t size);
 void *kernel_small_memory(size_t size); /* never given back */
-void table_say(const char *sentence);
+void table_report(const char *sentence);
 
 /* ---- events.c ---- */
 
@@ -204,35 +206,35 @@ void events_come(struct side_event_description **events, uint32_t nr_events);
 void events_go(struct side_event_description **events, uint32_t nr_events);
 void events_begin(int fd, const struct kernel_config *config);
 /* The event of a state, or NULL. Async-signal-safe. */
-struct kernel_event *events_find(const struct side_event_state_0 *state);
+struct user_event *events_find(const struct side_event_state_0 *state);
 /* Our descriptor, or -1. */
 int events_descriptor(void);
 
 /* ---- native.c, header.c: a record into the buffer ---- */
 
 /* One attempt to write a record: what fits, and what is to be cut when it does not. */
-struct kernel_record {
-	struct kernel_bytes bytes;
+struct user_event_record {
+	struct user_event_bytes bytes;
 	size_t limit; /* of the bytes of a string and the elements of an array */
 	bool cut;     /* something was longer than that */
 };
 
 struct kernel_call {
-	const struct kernel_event *event;
+	const struct user_event *event;
 	const struct side_arg_vec *args;
 	const struct side_arg_dynamic_struct *variadic;
 };
 
 /* 0, or -errno of the walk. Whether it fits is seen by bytes.size and bytes.room. */
-int native_record(const struct kernel_call *call, struct kernel_record *record);
+int native_record(const struct kernel_call *call, struct user_event_record *record);
 /* The payload; what the metadata is of an event that is not static goes to *metadata. */
-int header_record(const struct kernel_call *call, struct kernel_record *record,
-		struct kernel_bytes *metadata);
+int header_record(const struct kernel_call *call, struct user_event_record *record,
+		struct user_event_bytes *metadata);
 
 /* See whether all fields of an event are simple. */
-void quick_prepare(struct kernel_event *event);
+void quick_prepare(struct user_event *event);
 /* False: not for here, native_record() knows. */
-bool quick_record(const struct kernel_call *call, struct kernel_bytes *bytes);
+bool quick_record(const struct kernel_call *call, struct user_event_bytes *bytes);
 
 /* ---- write.c ---- */
 
@@ -241,6 +243,6 @@ void kernel_write(const struct side_event_state_0 *state, const struct side_arg_
 		const struct side_arg_dynamic_struct *variadic, void *caller);
 
 /* notice.c: whoever records the kernel's events has seen those that are there now, or did not answer. */
-void notice_tell(void);
+void notice_send(void);
 
 #endif /* KERNEL_KERNEL_H */

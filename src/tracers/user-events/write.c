@@ -21,12 +21,12 @@
 
 #define BUFFERS 64
 
-struct buffer {
+struct user_event_buffer {
 	unsigned char payload[KERNEL_RECORD_MAX];
 	unsigned char metadata[KERNEL_RECORD_MAX];
 };
 
-static struct buffer buffers[BUFFERS];
+static struct user_event_buffer buffers[BUFFERS];
 static uint64_t taken;
 
 /* Set when the descriptor is not ours any more. */
@@ -78,7 +78,7 @@ static bool is_gone(int fd, int error)
 }
 
 static void user_events_write_event(
-		struct kernel_event *event, const struct iovec *parts, int nr, bool cut)
+		struct user_event *event, const struct iovec *parts, int nr, bool cut)
 {
 	size_t size = 0;
 	long written;
@@ -103,7 +103,7 @@ static void user_events_write_event(
 
 /* ---- records ---- */
 
-struct header {
+struct eventheader_header {
 	uint8_t flags, version;
 	uint16_t id, tag;
 	uint8_t opcode, level;
@@ -117,8 +117,8 @@ enum {
 	TAG_CUT = 1, /* some text or array of the record has been shortened */
 };
 
-static bool write_native(const struct kernel_call *call, struct kernel_event *event,
-		struct kernel_record *record)
+static bool write_native(const struct kernel_call *call, struct user_event *event,
+		struct user_event_record *record)
 {
 	struct iovec parts[2] = {
 			{.iov_base = &event->index, .iov_len = sizeof(event->index)},
@@ -127,17 +127,17 @@ static bool write_native(const struct kernel_call *call, struct kernel_event *ev
 
 	if (!quick_record(call, &record->bytes) && native_record(call, record))
 		return false;
-	if (record->bytes.size > record->bytes.room)
+	if (record->bytes.size > record->bytes.capacity)
 		return false;
 	parts[1].iov_len = record->bytes.size;
 	user_events_write_event(event, parts, 2, record->cut);
 	return true;
 }
 
-static bool write_header(const struct kernel_call *call, struct kernel_event *event,
-		struct kernel_record *record, struct kernel_bytes metadata)
+static bool write_header(const struct kernel_call *call, struct user_event *event,
+		struct user_event_record *record, struct user_event_bytes metadata)
 {
-	struct header header = {
+	struct eventheader_header header = {
 			.flags = HEADER_FLAGS,
 			.level = event->level,
 			.extension_kind = EXTENSION_METADATA,
@@ -153,7 +153,7 @@ static bool write_header(const struct kernel_call *call, struct kernel_event *ev
 		return false;
 	parts[2].iov_len = event->is_static ? event->metadata.size : metadata.size;
 	parts[3].iov_len = record->bytes.size;
-	if (record->bytes.size > record->bytes.room || metadata.size > metadata.room ||
+	if (record->bytes.size > record->bytes.capacity || metadata.size > metadata.capacity ||
 			sizeof(header) + parts[2].iov_len + parts[3].iov_len > KERNEL_RECORD_MAX)
 		return false;
 	header.extension_size = (uint16_t)parts[2].iov_len;
@@ -163,19 +163,20 @@ static bool write_header(const struct kernel_call *call, struct kernel_event *ev
 }
 
 /* What is too long is tried again with shorter texts and arrays. */
-static void write_into(
-		const struct kernel_call *call, struct kernel_event *event, struct buffer *buffer)
+static void write_into(const struct kernel_call *call, struct user_event *event,
+		struct user_event_buffer *buffer)
 {
 	static const uint16_t limits[] = {UINT16_MAX, 3500, 1750, 800, 350, 150, 50, 16, 4, 0};
 	size_t i;
 
 	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		struct kernel_record record = {
-				.bytes = {.at = buffer->payload, .room = sizeof(buffer->payload)},
+		struct user_event_record record = {
+				.bytes = {.at = buffer->payload,
+						.capacity = sizeof(buffer->payload)},
 				.limit = limits[i],
 		};
-		struct kernel_bytes metadata = {
-				.at = buffer->metadata, .room = sizeof(buffer->metadata)};
+		struct user_event_bytes metadata = {
+				.at = buffer->metadata, .capacity = sizeof(buffer->metadata)};
 		bool done = event->encoding == KERNEL_NATIVE
 				? write_native(call, event, &record)
 				: write_header(call, event, &record, metadata);
@@ -189,7 +190,7 @@ static void write_into(
 void kernel_write(const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic, void *caller)
 {
-	struct kernel_event *event = events_find(state);
+	struct user_event *event = events_find(state);
 	struct kernel_call call = {.event = event, .args = args, .variadic = variadic};
 	int saved_errno = errno, index;
 

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-void bytes_open(struct bytes *bytes, const struct bytes_source *source, uint64_t at, uint64_t size)
+void bytes_open(struct byte_reader *bytes, const struct bytes_source *source, uint64_t at,
+		uint64_t size)
 {
 	bytes->source = *source;
 	bytes->at = at;
@@ -13,7 +14,7 @@ void bytes_open(struct bytes *bytes, const struct bytes_source *source, uint64_t
 	bytes->size = 0;
 }
 
-static unsigned int validate_bytes_next(struct bytes *bytes)
+static unsigned int validate_bytes_next(struct byte_reader *bytes)
 {
 	uint64_t left;
 	ssize_t nr;
@@ -39,7 +40,7 @@ static unsigned int validate_bytes_next(struct bytes *bytes)
 	return bytes->held[bytes->at++ - bytes->window];
 }
 
-uint64_t bytes_number(struct bytes *bytes, unsigned int size)
+uint64_t bytes_number(struct byte_reader *bytes, unsigned int size)
 {
 	unsigned char raw[8];
 	uint64_t number = 0;
@@ -56,7 +57,7 @@ uint64_t bytes_number(struct bytes *bytes, unsigned int size)
 }
 
 /* *sign: all bits from the number's last one on, if that says it is negative. */
-static uint64_t leb128(struct bytes *bytes, uint64_t *sign)
+static uint64_t leb128(struct byte_reader *bytes, uint64_t *sign)
 {
 	uint64_t number = 0;
 	unsigned int shift = 0, byte;
@@ -71,21 +72,21 @@ static uint64_t leb128(struct bytes *bytes, uint64_t *sign)
 	return number;
 }
 
-uint64_t bytes_leb128(struct bytes *bytes)
+uint64_t bytes_leb128(struct byte_reader *bytes)
 {
 	uint64_t sign;
 
 	return leb128(bytes, &sign);
 }
 
-int64_t bytes_signed_leb128(struct bytes *bytes)
+int64_t bytes_signed_leb128(struct byte_reader *bytes)
 {
 	uint64_t sign, number = leb128(bytes, &sign);
 
 	return (int64_t)(number | sign);
 }
 
-void bytes_skip(struct bytes *bytes, uint64_t size)
+void bytes_skip(struct byte_reader *bytes, uint64_t size)
 {
 	if (bytes->failed || size > bytes->end - bytes->at)
 		bytes->failed = true;
@@ -93,7 +94,7 @@ void bytes_skip(struct bytes *bytes, uint64_t size)
 		bytes->at += size;
 }
 
-size_t bytes_text(struct bytes *bytes, char *to, size_t size)
+size_t bytes_text(struct byte_reader *bytes, char *to, size_t size)
 {
 	size_t length = 0;
 	unsigned int byte;

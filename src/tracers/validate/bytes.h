@@ -15,7 +15,7 @@ struct bytes_source {
 	const unsigned char *memory; /* NULL: the file */
 };
 
-struct bytes {
+struct byte_reader {
 	struct bytes_source source;
 	bool failed;      /* something was asked for behind the end; all is 0 from then on */
 	uint64_t at, end; /* in the source */
@@ -25,18 +25,19 @@ struct bytes {
 };
 
 /* From here to there. */
-void bytes_open(struct bytes *bytes, const struct bytes_source *source, uint64_t at, uint64_t size);
+void bytes_open(struct byte_reader *bytes, const struct bytes_source *source, uint64_t at,
+		uint64_t size);
 
 /* Of 1 to 8 bytes, as this machine writes it. */
-uint64_t bytes_number(struct bytes *bytes, unsigned int size);
+uint64_t bytes_number(struct byte_reader *bytes, unsigned int size);
 
 /* DWARF's numbers of any length. */
-uint64_t bytes_leb128(struct bytes *bytes);
-int64_t bytes_signed_leb128(struct bytes *bytes);
+uint64_t bytes_leb128(struct byte_reader *bytes);
+int64_t bytes_signed_leb128(struct byte_reader *bytes);
 
-void bytes_skip(struct bytes *bytes, uint64_t size);
+void bytes_skip(struct byte_reader *bytes, uint64_t size);
 
 /* A text up to its end; what does not fit is cut. to may be NULL. Returns its length. */
-size_t bytes_text(struct bytes *bytes, char *to, size_t size);
+size_t bytes_text(struct byte_reader *bytes, char *to, size_t size);
 
 #endif /* VALIDATE_BYTES_H */

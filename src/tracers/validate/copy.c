@@ -21,24 +21,24 @@ static struct validate_copy *copies[BUCKETS];
 
 struct functions {
 	side_visitor_func *at;
-	size_t nr, room;
+	size_t nr, capacity;
 };
 
 static int take_function(void *priv, const struct visit_node *node)
 {
 	struct functions *functions = priv;
 	side_visitor_func *more;
-	size_t room;
+	size_t capacity;
 
 	if (side_enum_get(node->type->type) != SIDE_TYPE_VLA_VISITOR)
 		return 0;
-	if (functions->nr == functions->room) {
-		room = functions->room ? 2 * functions->room : 4;
-		more = realloc(functions->at, room * sizeof(*more));
+	if (functions->nr == functions->capacity) {
+		capacity = functions->capacity ? 2 * functions->capacity : 4;
+		more = realloc(functions->at, capacity * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		functions->at = more;
-		functions->room = room;
+		functions->capacity = capacity;
 	}
 	functions->at[functions->nr++] =
 			side_ptr_get(side_ptr_get(node->type->u.side_vla_visitor)->visitor);
@@ -53,7 +53,7 @@ static int give_function(void *priv, const struct visit_node *node)
 	if (side_enum_get(node->type->type) != SIDE_TYPE_VLA_VISITOR)
 		return 0;
 	/* Somebody changed the description between two looks. */
-	if (functions->nr == functions->room)
+	if (functions->nr == functions->capacity)
 		return -EINVAL;
 	/* The copy is ours. */
 	visitor = (struct side_type_vla_visitor *)(uintptr_t)side_ptr_get(
@@ -112,7 +112,7 @@ static int validate_copy_build(const struct side_event_description *desc,
 		ret = visit_description(desc, &take, &functions, error);
 	copy->visitors = functions.at;
 	copy->nr_visitors = functions.nr;
-	functions.room = functions.nr;
+	functions.capacity = functions.nr;
 	functions.nr = 0;
 	return ret ? ret : visit_description(copy->owned->desc, &give, &functions, error);
 }

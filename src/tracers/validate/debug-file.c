@@ -18,7 +18,7 @@
 #define FILE_MAX ((off_t)1 << 30)
 
 /* What is too much for the stack of a small thread, or of a signal handler: in pages of its own for a moment. */
-struct room {
+struct debug_file_scratch {
 	char file[PATH_MAX], folder[PATH_MAX];
 	unsigned char bytes[4096];
 };
@@ -86,10 +86,10 @@ static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, stru
 }
 
 /* CRC-32 of ISO 3309, as .gnu_debuglink has it. */
-static bool has_checksum(int fd, uint32_t wanted, struct room *room)
+static bool has_checksum(int fd, uint32_t wanted, struct debug_file_scratch *scratch)
 {
 	uint32_t crc = UINT32_MAX, table[16], i;
-	const unsigned char *bytes = room->bytes;
+	const unsigned char *bytes = scratch->bytes;
 	struct stat status;
 	off_t at = 0;
 	ssize_t nr, k;
@@ -102,7 +102,7 @@ static bool has_checksum(int fd, uint32_t wanted, struct room *room)
 		for (bit = 0; bit < 4; bit++)
 			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
 	}
-	while ((nr = pread(fd, room->bytes, sizeof(room->bytes), at)) > 0) {
+	while ((nr = pread(fd, scratch->bytes, sizeof(scratch->bytes), at)) > 0) {
 		for (k = 0; k < nr; k++) {
 			crc = table[(crc ^ bytes[k]) & 15] ^ crc >> 4;
 			crc = table[(crc ^ (uint32_t)(bytes[k] >> 4)) & 15] ^ crc >> 4;
@@ -114,7 +114,8 @@ static bool has_checksum(int fd, uint32_t wanted, struct room *room)
 
 /* Open, if it is what is wanted. checksum and room NULL: the build ID has to be the same. */
 static int validate_debug_open_same(const char *path, const ElfW(Ehdr) * header,
-		const struct build_id *id, const uint32_t *checksum, struct room *room)
+		const struct build_id *id, const uint32_t *checksum,
+		struct debug_file_scratch *scratch)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct build_id other;
@@ -130,7 +131,7 @@ static int validate_debug_open_same(const char *path, const ElfW(Ehdr) * header,
 		validate_debug_read_build_id(fd, &others, &other);
 		same = other.size == id->size && !memcmp(other.bytes, id->bytes, id->size);
 	} else if (same) {
-		same = checksum && has_checksum(fd, *checksum, room);
+		same = checksum && has_checksum(fd, *checksum, scratch);
 	}
 	if (same)
 		return fd;
@@ -175,7 +176,7 @@ static int open_by_name(
 		int fd, const char *path, const ElfW(Ehdr) * header, const struct build_id *id)
 {
 	char name[NAME_MAX_HERE], self[64], *folder;
-	struct room *room;
+	struct debug_file_scratch *scratch;
 	const char *slash;
 	uint32_t checksum;
 	ssize_t size;
@@ -184,28 +185,29 @@ static int open_by_name(
 
 	if (!read_link(fd, header, name, &checksum))
 		return -1;
-	room = mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			0);
-	if (room == MAP_FAILED)
+	scratch = mmap(NULL, sizeof(*scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	if (scratch == MAP_FAILED)
 		return -1;
-	folder = room->folder;
+	folder = scratch->folder;
 	/* The path may be that of a link, /proc/self/exe at the least. */
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	size = readlink(self, folder, sizeof(room->folder) - 1);
+	size = readlink(self, folder, sizeof(scratch->folder) - 1);
 	if (size > 0)
 		folder[size] = '\0';
 	else
-		(void)snprintf(folder, sizeof(room->folder), "%s", path);
+		(void)snprintf(folder, sizeof(scratch->folder), "%s", path);
 	slash = strrchr(folder, '/');
 	for (i = 0; slash && found < 0 && i < 3; i++) {
-		int length = snprintf(room->file, sizeof(room->file), "%s%.*s%s%s",
+		int length = snprintf(scratch->file, sizeof(scratch->file), "%s%.*s%s%s",
 				i == 2 ? FOLDER : "", (int)(slash - folder), folder,
 				i == 1 ? "/.debug/" : "/", name);
 
-		if (length > 0 && length < (int)sizeof(room->file))
-			found = validate_debug_open_same(room->file, header, id, &checksum, room);
+		if (length > 0 && length < (int)sizeof(scratch->file))
+			found = validate_debug_open_same(
+					scratch->file, header, id, &checksum, scratch);
 	}
-	(void)munmap(room, sizeof(*room));
+	(void)munmap(scratch, sizeof(*scratch));
 	return found;
 }
 

@@ -17,8 +17,8 @@ struct code {
 	uint16_t symbols[LITERALS_MAX];
 };
 
-struct stream {
-	struct bytes *in;
+struct inflate_stream {
+	struct byte_reader *in;
 	unsigned char *to;
 	size_t at, size;
 	uint32_t bits; /* that have been read and not used, the next one lowest */
@@ -26,7 +26,7 @@ struct stream {
 	bool failed;
 };
 
-static unsigned int validate_inflate_get_bits(struct stream *stream, unsigned int nr)
+static unsigned int validate_inflate_get_bits(struct inflate_stream *stream, unsigned int nr)
 {
 	unsigned int value;
 
@@ -42,7 +42,7 @@ static unsigned int validate_inflate_get_bits(struct stream *stream, unsigned in
 	return value;
 }
 
-static void validate_inflate_write_byte(struct stream *stream, unsigned int byte)
+static void validate_inflate_write_byte(struct inflate_stream *stream, unsigned int byte)
 {
 	if (stream->at == stream->size)
 		stream->failed = true;
@@ -75,7 +75,7 @@ static bool make_code(struct code *code, const uint8_t *lengths, unsigned int nr
 	return true;
 }
 
-static unsigned int take_symbol(struct stream *stream, const struct code *code)
+static unsigned int take_symbol(struct inflate_stream *stream, const struct code *code)
 {
 	unsigned int length, first = 0, index = 0, bits = 0;
 
@@ -91,7 +91,7 @@ static unsigned int take_symbol(struct stream *stream, const struct code *code)
 }
 
 static void validate_inflate_copy_match(
-		struct stream *stream, unsigned int symbol, const struct code *distances)
+		struct inflate_stream *stream, unsigned int symbol, const struct code *distances)
 {
 	static const uint16_t length_from[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27,
 			31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
@@ -123,8 +123,8 @@ static void validate_inflate_copy_match(
 		validate_inflate_write_byte(stream, stream->to[stream->at - distance]);
 }
 
-static void inflate_block(
-		struct stream *stream, const struct code *literals, const struct code *distances)
+static void inflate_block(struct inflate_stream *stream, const struct code *literals,
+		const struct code *distances)
 {
 	unsigned int symbol;
 
@@ -139,7 +139,7 @@ static void inflate_block(
 	}
 }
 
-static void inflate_stored(struct stream *stream)
+static void inflate_stored(struct inflate_stream *stream)
 {
 	unsigned int length, other;
 
@@ -152,7 +152,7 @@ static void inflate_stored(struct stream *stream)
 		validate_inflate_write_byte(stream, validate_inflate_get_bits(stream, 8));
 }
 
-static void inflate_fixed(struct stream *stream)
+static void inflate_fixed(struct inflate_stream *stream)
 {
 	struct code literals, distances;
 	uint8_t lengths[LITERALS_MAX];
@@ -168,7 +168,7 @@ static void inflate_fixed(struct stream *stream)
 }
 
 /* The lengths of both codes, in a code of their own that has repetitions. */
-static void take_lengths(struct stream *stream, uint8_t *lengths, unsigned int nr)
+static void take_lengths(struct inflate_stream *stream, uint8_t *lengths, unsigned int nr)
 {
 	static const uint8_t order[] = {
 			16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
@@ -196,7 +196,7 @@ static void take_lengths(struct stream *stream, uint8_t *lengths, unsigned int n
 	}
 }
 
-static void inflate_dynamic(struct stream *stream)
+static void inflate_dynamic(struct inflate_stream *stream)
 {
 	uint8_t lengths[LITERALS_MAX + DISTANCES_MAX];
 	unsigned int nr_literals = validate_inflate_get_bits(stream, 5) + 257,
@@ -215,9 +215,9 @@ static void inflate_dynamic(struct stream *stream)
 		inflate_block(stream, &literals, &distances);
 }
 
-bool validate_inflate(struct bytes *in, unsigned char *to, size_t size)
+bool validate_inflate(struct byte_reader *in, unsigned char *to, size_t size)
 {
-	struct stream stream = {.in = in, .to = to, .size = size};
+	struct inflate_stream stream = {.in = in, .to = to, .size = size};
 	unsigned int method = (unsigned int)bytes_number(in, 1),
 		     flags = (unsigned int)bytes_number(in, 1);
 	bool is_last = false;

@@ -6,6 +6,6 @@
 #include "tracers/validate/bytes.h"
 
 /* Exactly so many bytes; false: it is anything else. The checksum behind them is not looked at. Signal-safe. */
-bool validate_inflate(struct bytes *in, unsigned char *to, size_t size);
+bool validate_inflate(struct byte_reader *in, unsigned char *to, size_t size);
 
 #endif /* VALIDATE_INFLATE_H */

@@ -43,12 +43,12 @@ struct section {
 	uint64_t offset, size; /* in the source */
 };
 
-struct table {
+struct line_table {
 	struct section lines, texts; /* .debug_line, .debug_line_str */
 };
 
 /* The header of a unit. */
-struct unit {
+struct line_unit {
 	unsigned int version, offset_size, address_size;
 	uint64_t end;
 	unsigned int least_length, per_instruction;
@@ -59,7 +59,7 @@ struct unit {
 };
 
 /* A row of the table, and the one before it. */
-struct row {
+struct line_row {
 	uint64_t address;
 	uint64_t file, line;
 	bool is_there; /* in a sequence of which a row was seen */
@@ -69,10 +69,10 @@ struct row {
 /* ---- names ---- */
 
 /* The name is to be kept (to is not NULL) or passed over. */
-static void validate_line_read_form(const struct table *table, struct bytes *bytes,
-		const struct unit *unit, uint64_t form, char *to, uint64_t *number)
+static void validate_line_read_form(const struct line_table *table, struct byte_reader *bytes,
+		const struct line_unit *unit, uint64_t form, char *to, uint64_t *number)
 {
-	struct bytes texts;
+	struct byte_reader texts;
 	uint64_t value = 0;
 
 	switch (form) {
@@ -99,8 +99,8 @@ static void validate_line_read_form(const struct table *table, struct bytes *byt
 }
 
 /* A table of version 5; the entry that is wanted. It ends behind the table. */
-static void read_entries(const struct table *table, struct bytes *bytes, const struct unit *unit,
-		uint64_t wanted, char *name, uint64_t *directory)
+static void read_entries(const struct line_table *table, struct byte_reader *bytes,
+		const struct line_unit *unit, uint64_t wanted, char *name, uint64_t *directory)
 {
 	uint64_t formats[8][2] = {{0}}, nr, i;
 	unsigned int nr_formats = (unsigned int)bytes_number(bytes, 1), f;
@@ -122,8 +122,8 @@ static void read_entries(const struct table *table, struct bytes *bytes, const s
 }
 
 /* A list of version 2 to 4, which ends with an empty name; its first entry is 1. */
-static void validate_line_read_list(struct bytes *bytes, bool is_files, uint64_t wanted, char *name,
-		uint64_t *directory)
+static void validate_line_read_list(struct byte_reader *bytes, bool is_files, uint64_t wanted,
+		char *name, uint64_t *directory)
 {
 	char first[2];
 	uint64_t i, value, begin;
@@ -146,8 +146,9 @@ static void validate_line_read_list(struct bytes *bytes, bool is_files, uint64_t
 	}
 }
 
-static bool write_place(const struct table *table, struct bytes *bytes, const struct unit *unit,
-		const struct row *row, char to[VALIDATE_LINE_MAX])
+static bool validate_line_write_location(const struct line_table *table, struct byte_reader *bytes,
+		const struct line_unit *unit, const struct line_row *row,
+		char to[VALIDATE_LINE_MAX])
 {
 	char name[VALIDATE_LINE_MAX / 2] = "", folder[VALIDATE_LINE_MAX / 2] = "";
 	uint64_t directory = 0, ignored = 0, folders = unit->names;
@@ -179,7 +180,7 @@ static bool write_place(const struct table *table, struct bytes *bytes, const st
 /* ---- rows ---- */
 
 static bool validate_line_read_header(
-		const struct table *table, struct bytes *bytes, struct unit *unit)
+		const struct line_table *table, struct byte_reader *bytes, struct line_unit *unit)
 {
 	uint64_t length = bytes_number(bytes, 4), program;
 	unsigned int i;
@@ -226,13 +227,13 @@ static bool validate_line_read_header(
 }
 
 /* A new row: whether the one before it covers the address. */
-static bool covers(const struct row *last, const struct row *row, uint64_t address)
+static bool covers(const struct line_row *last, const struct line_row *row, uint64_t address)
 {
 	return last->is_there && !last->is_dead && last->address && last->address <= address &&
 			address < row->address;
 }
 
-static void reset(struct row *row)
+static void reset(struct line_row *row)
 {
 	memset(row, 0, sizeof(*row));
 	row->file = 1;
@@ -240,7 +241,7 @@ static void reset(struct row *row)
 }
 
 /* Everything that begins with a 0: true when a row was made, which ends the sequence. */
-static bool extended(struct bytes *bytes, const struct unit *unit, struct row *row)
+static bool extended(struct byte_reader *bytes, const struct line_unit *unit, struct line_row *row)
 {
 	uint64_t length = bytes_leb128(bytes), begin = bytes->at;
 	unsigned int opcode;
@@ -261,8 +262,8 @@ static bool extended(struct bytes *bytes, const struct unit *unit, struct row *r
 }
 
 /* Standard opcodes but DW_LNS_copy. */
-static void standard(
-		struct bytes *bytes, const struct unit *unit, unsigned int opcode, struct row *row)
+static void standard(struct byte_reader *bytes, const struct line_unit *unit, unsigned int opcode,
+		struct line_row *row)
 {
 	unsigned int i;
 
@@ -282,10 +283,10 @@ static void standard(
 }
 
 /* Whether a row of the unit covers the address; that row. */
-static bool run_unit(
-		struct bytes *bytes, const struct unit *unit, uint64_t address, struct row *last)
+static bool run_unit(struct byte_reader *bytes, const struct line_unit *unit, uint64_t address,
+		struct line_row *last)
 {
-	struct row row;
+	struct line_row row;
 	unsigned int opcode;
 	bool ends;
 
@@ -365,7 +366,7 @@ static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section 
 {
 	struct bytes_source file = {.fd = fd, .memory = NULL};
 	uint64_t header, size;
-	struct bytes bytes;
+	struct byte_reader bytes;
 	void *pages;
 
 	if (!is_zlib(fd, raw, &header, &size) || !size || size > UNPACKED_MAX ||
@@ -404,11 +405,11 @@ static void close_section(struct section *section)
 }
 
 static bool validate_line_lookup(
-		const struct table *table, uint64_t address, char to[VALIDATE_LINE_MAX])
+		const struct line_table *table, uint64_t address, char to[VALIDATE_LINE_MAX])
 {
-	struct bytes bytes;
-	struct unit unit;
-	struct row row;
+	struct byte_reader bytes;
+	struct line_unit unit;
+	struct line_row row;
 
 	if (table->lines.size > TABLE_MAX)
 		return false;
@@ -417,7 +418,7 @@ static bool validate_line_lookup(
 		if (!validate_line_read_header(table, &bytes, &unit))
 			return false;
 		if (unit.version && run_unit(&bytes, &unit, address, &row))
-			return write_place(table, &bytes, &unit, &row, to);
+			return validate_line_write_location(table, &bytes, &unit, &row, to);
 		/* The next one, wherever this one ended. */
 		bytes_open(&bytes, &table->lines.source, unit.end,
 				table->lines.offset + table->lines.size - unit.end);
@@ -429,7 +430,7 @@ static bool validate_line_lookup(
 static bool validate_line_search_file(int fd, const ElfW(Ehdr) * header, uint64_t address,
 		char to[VALIDATE_LINE_MAX], bool *found)
 {
-	struct table table;
+	struct line_table table;
 
 	memset(&table, 0, sizeof(table));
 	open_section(fd, header, ".debug_line", ".zdebug_line", &table.lines);

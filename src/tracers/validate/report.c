@@ -31,23 +31,23 @@
 static uintptr_t sites[SITES];
 static uint32_t silent;
 
-struct report {
+struct validate_report_text {
 	char text[2048];
 	size_t size;
 };
 
 __attribute__((format(printf, 2, 3))) static void put(
-		struct report *report, const char *format, ...)
+		struct validate_report_text *report, const char *format, ...)
 {
-	size_t room = sizeof(report->text) - report->size;
+	size_t capacity = sizeof(report->text) - report->size;
 	va_list args;
 	int written;
 
 	va_start(args, format);
-	written = vsnprintf(report->text + report->size, room, format, args);
+	written = vsnprintf(report->text + report->size, capacity, format, args);
 	va_end(args);
 	if (written > 0)
-		report->size += (size_t)written < room ? (size_t)written : room - 1;
+		report->size += (size_t)written < capacity ? (size_t)written : capacity - 1;
 }
 
 /*
@@ -81,7 +81,7 @@ static void validate_report_write_all(const char *at, size_t left)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void validate_report_flush(const struct report *report)
+static void validate_report_flush(const struct validate_report_text *report)
 {
 	validate_report_write_all(report->text, report->size);
 }
@@ -132,7 +132,7 @@ static bool is_first(
 	return false;
 }
 
-static void validate_report_print_caller(struct report *report, const void *caller)
+static void validate_report_print_caller(struct validate_report_text *report, const void *caller)
 {
 	char line[VALIDATE_LINE_MAX];
 	const char *call, *module;
@@ -163,7 +163,8 @@ static void validate_report_print_caller(struct report *report, const void *call
 }
 
 /* The names of a description that may not be what it says. */
-static void put_event(struct report *report, const struct side_event_description *desc)
+static void put_event(
+		struct validate_report_text *report, const struct side_event_description *desc)
 {
 	const char *provider = NULL, *event = NULL;
 
@@ -177,7 +178,8 @@ static void put_event(struct report *report, const struct side_event_description
 }
 
 /* The path behind the event, which stands in the first line: a step a line. */
-static void validate_report_print_path(struct report *report, const struct visit_error *error)
+static void validate_report_print_path(
+		struct validate_report_text *report, const struct visit_error *error)
 {
 	const char *line = strchrnul(error->where, '\n'), *end;
 	size_t begin = report->size;
@@ -211,7 +213,7 @@ static bool is_label(const char *word)
 }
 
 /* side_arg_u32() for U32; the labels of strings are named after their encoding. */
-static void put_macro(struct report *report, const char *label)
+static void put_macro(struct validate_report_text *report, const char *label)
 {
 	static const char *const others[][2] = {
 			{"STRING_UTF8", "string"},
@@ -233,11 +235,11 @@ static void put_macro(struct report *report, const char *label)
 	put(report, "()");
 }
 
-static void put_hint(struct report *report, int code, const struct visit_error *error)
+static void put_hint(struct validate_report_text *report, int code, const struct visit_error *error)
 {
 	put(report, "  hint:     ");
-	if (error->mend[0])
-		put(report, "%s\n", error->mend);
+	if (error->hint[0])
+		put(report, "%s\n", error->hint);
 	else if (code == -E2BIG) {
 		put(report, "set the length to the number of elements that there are\n");
 	} else if (code == -EFAULT) {
@@ -262,7 +264,8 @@ static void put_hint(struct report *report, int code, const struct visit_error *
 }
 
 /* The walk says what is more than its sentence; what a code means is said here. */
-static void put_difference(struct report *report, int code, const struct visit_error *error)
+static void put_difference(
+		struct validate_report_text *report, int code, const struct visit_error *error)
 {
 	const char *expected = error->expected, *found = error->found;
 
@@ -281,7 +284,7 @@ static void put_difference(struct report *report, int code, const struct visit_e
 void validate_report_call(const struct side_event_description *desc, const void *caller,
 		bool is_dropped, int code, const struct visit_error *error)
 {
-	struct report report = {.size = 0};
+	struct validate_report_text report = {.size = 0};
 	int saved = errno;
 
 	if (is_first(desc, caller, code, error)) {
@@ -301,7 +304,7 @@ void validate_report_call(const struct side_event_description *desc, const void 
 
 void validate_report_dropped(uint32_t nr)
 {
-	struct report report = {.size = 0};
+	struct validate_report_text report = {.size = 0};
 	int saved = errno;
 
 	put(&report, "side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with them is reported above\n",
@@ -332,7 +335,7 @@ void validate_report_description(const struct side_event_description *desc, enum
 			[VALIDATE_WRONG] = "",
 			[VALIDATE_DOUBTED] = "",
 	};
-	struct report report = {.size = 0};
+	struct validate_report_text report = {.size = 0};
 	int saved = errno;
 
 	put(&report, "side: %s description in %.100s (%d): %s\n",
@@ -341,7 +344,7 @@ void validate_report_description(const struct side_event_description *desc, enum
 	put_event(&report, desc);
 	validate_report_print_path(&report, error);
 	put(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc, uses[use],
-			error->mend[0] ? error->mend : description_hint(code));
+			error->hint[0] ? error->hint : description_hint(code));
 	validate_report_flush(&report);
 	errno = saved;
 }

@@ -34,7 +34,7 @@ static uint64_t validate_key;
 /* Of one call; the rest follows when these are mended. */
 #define MISMATCHES_MAX 16u
 
-struct call {
+struct validate_call {
 	struct visit_error error;
 	const struct side_event_description *desc;
 	const void *caller;
@@ -63,28 +63,30 @@ static bool validate_is_text(void *priv, const void *text, unsigned int unit_siz
 }
 
 /* A value of the event itself: whoever reads it sees at once that it is another one. */
-static bool is_harmless(const struct visit_place *place, int code, const struct visit_error *error)
+static bool is_harmless(
+		const struct visit_location *location, int code, const struct visit_error *error)
 {
-	unsigned int label = place->type ? side_enum_get(place->type->type) : _NR_SIDE_TYPE_LABEL;
+	unsigned int label =
+			location->type ? side_enum_get(location->type->type) : _NR_SIDE_TYPE_LABEL;
 
-	return code == -EINVAL && !place->depth && !place->dynamic &&
+	return code == -EINVAL && !location->depth && !location->dynamic &&
 			label <= SIDE_TYPE_STRING_UTF32 && error->expected[0];
 }
 
-static void validate_report(struct call *call, int code)
+static void validate_report(struct validate_call *call, int code)
 {
 	validate_report_call(
 			call->desc, call->caller, call->deadly && call->others, code, &call->error);
 }
 
 /* The fields behind a wrong one are compared, too, unless it has no end. */
-static int tell_wrong(void *priv, const struct visit_place *place, int code)
+static int validate_report_wrong(void *priv, const struct visit_location *location, int code)
 {
-	struct call *call = priv;
+	struct validate_call *call = priv;
 
 	if (code == -E2BIG || code == -ELOOP || ++call->mismatches >= MISMATCHES_MAX)
 		return code;
-	if (!is_harmless(place, code, &call->error))
+	if (!is_harmless(location, code, &call->error))
 		call->deadly = true;
 	validate_report(call, code);
 	return 0;
@@ -93,7 +95,7 @@ static int tell_wrong(void *priv, const struct visit_place *place, int code)
 static const struct visit_argument_ops ops = {
 		.readable = is_readable,
 		.readable_text = validate_is_text,
-		.wrong = tell_wrong,
+		.wrong = validate_report_wrong,
 		.parts_max = PARTS_MAX,
 		.exact = true,
 };
@@ -111,7 +113,7 @@ static void count_dropped(void)
 }
 
 /* The event is called as if it were of the other kind. */
-static int wrong_kind(struct call *call, bool variadic)
+static int wrong_function_type(struct validate_call *call, bool variadic)
 {
 	static const char *const names[] = {"side_event()", "side_event_variadic()"};
 	struct visit_error *error = &call->error;
@@ -119,7 +121,7 @@ static int wrong_kind(struct call *call, bool variadic)
 	(void)snprintf(error->what, sizeof(error->what), "%s",
 			variadic ? "a variadic call of an event that is not variadic"
 				 : "a call that is not variadic, of a variadic event");
-	(void)snprintf(error->mend, sizeof(error->mend), "call %s, or define the event as %s",
+	(void)snprintf(error->hint, sizeof(error->hint), "call %s, or define the event as %s",
 			names[!variadic], variadic ? "a variadic one" : "one that is not variadic");
 	(void)snprintf(error->where, sizeof(error->where), "%.80s:%.80s",
 			side_ptr_get(call->desc->provider_name),
@@ -134,11 +136,11 @@ static bool validate_check_arguments(const struct validate_copy *copy,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
 		const void *caller, bool others)
 {
-	struct call call = {.desc = copy->owned->desc, .caller = caller, .others = others};
+	struct validate_call call = {.desc = copy->owned->desc, .caller = caller, .others = others};
 	int ret;
 
 	if (!!(call.desc->flags & SIDE_EVENT_FLAG_VARIADIC) != !!variadic)
-		ret = wrong_kind(&call, variadic);
+		ret = wrong_function_type(&call, variadic);
 	else
 		ret = visit_arguments(call.desc, args, variadic, &ops, &call, &call.error);
 	if (ret) {
@@ -189,7 +191,7 @@ __attribute__((format(printf, 2, 3))) static void set_error(
 
 	memset(error, 0, sizeof(*error));
 	va_start(args, format);
-	visit_say(error, format, args);
+	visit_error_format(error, format, args);
 	va_end(args);
 }
 
@@ -235,8 +237,8 @@ struct findings {
 	unsigned int nr;
 };
 
-static void tell_finding(void *priv, enum visit_severity severity, const struct visit_node *node,
-		const struct visit_error *error)
+static void validate_report_finding(void *priv, enum visit_severity severity,
+		const struct visit_node *node, const struct visit_error *error)
 {
 	struct findings *findings = priv;
 
@@ -249,7 +251,7 @@ static void tell_finding(void *priv, enum visit_severity severity, const struct 
 }
 
 /* Files have no functions, so it is not for the lint that they share with programs. */
-static int tell_no_function(void *priv, const struct visit_node *node)
+static int validate_report_no_function(void *priv, const struct visit_node *node)
 {
 	const struct visit_node *field = node;
 	struct visit_error error;
@@ -263,25 +265,27 @@ static int tell_no_function(void *priv, const struct visit_node *node)
 			"the function of a VLA visitor is NULL\n"
 			"set its member visitor");
 	(void)snprintf(error.where, sizeof(error.where), "\nfield: \"%.60s\"", field->name);
-	tell_finding(priv, VISIT_ERROR, node, &error);
+	validate_report_finding(priv, VISIT_ERROR, node, &error);
 	return 0;
 }
 
 /* What readers put up with, too. */
-static void tell_findings(
+static void validate_report_findings(
 		const struct side_event_description *desc, const struct validate_copy *copy)
 {
-	static const struct visit_description_ops functions = {.type_begin = tell_no_function};
+	static const struct visit_description_ops functions = {
+			.type_begin = validate_report_no_function};
 	struct findings findings = {.desc = desc};
 	struct visit_error error;
 
-	visit_description_lint(copy->owned->desc, sizeof(void *), tell_finding, &findings);
+	visit_description_lint(
+			copy->owned->desc, sizeof(void *), validate_report_finding, &findings);
 	if (desc->struct_size != sizeof(*desc)) {
 		set_error(&error,
 				"the description has %u bytes, not %zu: it is newer, or damaged\n"
 				"set struct_size to the offset of its member end",
 				desc->struct_size, sizeof(*desc));
-		tell_finding(&findings, VISIT_WARNING, NULL, &error);
+		validate_report_finding(&findings, VISIT_WARNING, NULL, &error);
 	}
 	if (copy->nr_visitors)
 		(void)visit_description(copy->owned->desc, &functions, &findings, NULL);
@@ -295,7 +299,7 @@ static bool is_deadly(int code)
 
 /* NULL for what cannot be used; it is told once, when tracers are shown it. */
 static const struct validate_copy *usable_copy(
-		const struct side_event_description *desc, bool is_told, int *code)
+		const struct side_event_description *desc, bool is_reported, int *code)
 {
 	const struct validate_copy *copy;
 	struct visit_error error;
@@ -305,7 +309,7 @@ static const struct validate_copy *usable_copy(
 		*code = validate_check_state(desc, &error);
 	if (!*code)
 		return copy;
-	if (is_told)
+	if (is_reported)
 		validate_report_description(desc,
 				is_deadly(*code) ? VALIDATE_HIDDEN : VALIDATE_UNUSED, *code,
 				&error);
@@ -332,7 +336,7 @@ static bool shows(struct side_event_description **events, uint32_t nr_events,
 	}
 	copy = usable_copy(desc, true, &code);
 	if (copy)
-		tell_findings(desc, copy);
+		validate_report_findings(desc, copy);
 	return copy || !is_deadly(code);
 }
 

@@ -174,13 +174,13 @@ THREAD_FUNCTION(pthread_detach, NULL, (pthread_t thread), (thread),
  */
 const void *side_wrap_pass_pthread(const void *caller) __attribute__((visibility("default")));
 
-static __thread const void *passed_caller __attribute__((tls_model("initial-exec")));
+static __thread const void *forwarded_caller __attribute__((tls_model("initial-exec")));
 
 const void *side_wrap_pass_pthread(const void *caller)
 {
-	const void *before = passed_caller;
+	const void *before = forwarded_caller;
 
-	passed_caller = caller;
+	forwarded_caller = caller;
 	return before;
 }
 
@@ -188,7 +188,8 @@ THREAD_EVENT(pthread_setname_np, WRAP_LIST(side_field_pointer("thread"), side_fi
 WRAP_NEXT(int, pthread_setname_np, NULL, pthread_t, const char *)
 WRAP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
-	const void *const wrap_caller = passed_caller ? passed_caller : __builtin_return_address(0);
+	const void *const wrap_caller =
+			forwarded_caller ? forwarded_caller : __builtin_return_address(0);
 	const int result = next_pthread_setname_np()(thread, name);
 
 	WRAP_EMIT(event_pthread_setname_np, side_arg_pointer(thread), side_arg_string(name),

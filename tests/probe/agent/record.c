@@ -25,7 +25,7 @@
 #include "recorder/core/probes.h"
 #include "recorder/core/session.h"
 
-struct wishes {
+struct specs {
 	struct probe_table_writer *writer;
 	struct code_file *file;
 	char path[4096];
@@ -46,56 +46,56 @@ static void die(const char *what, int64_t error)
 	exit(1);
 }
 
-static void finish(struct wishes *wishes)
+static void finish(struct specs *specs)
 {
-	if (wishes->has_event) {
+	if (specs->has_event) {
 		int64_t index;
 
-		wishes->event.fields = wishes->fields;
-		index = probe_table_add_event(wishes->writer, &wishes->event);
+		specs->event.fields = specs->fields;
+		index = probe_table_add_event(specs->writer, &specs->event);
 		if (index < 0)
-			die(wishes->name, index);
+			die(specs->name, index);
 	}
-	if (wishes->has_probe) {
+	if (specs->has_probe) {
 		int64_t index;
 
-		wishes->probe.entry_fetches = wishes->fetches[0];
-		wishes->probe.exit_fetches = wishes->fetches[1];
-		index = probe_table_add_probe(wishes->writer, &wishes->probe);
+		specs->probe.entry_fetches = specs->fetches[0];
+		specs->probe.exit_fetches = specs->fetches[1];
+		index = probe_table_add_probe(specs->writer, &specs->probe);
 		if (index < 0)
-			die(wishes->function, index);
+			die(specs->function, index);
 	}
-	wishes->has_event = wishes->has_probe = false;
+	specs->has_event = specs->has_probe = false;
 }
 
-static void open_file(struct wishes *wishes, const char *path)
+static void open_file(struct specs *specs, const char *path)
 {
 	struct probe_table_module module = {.path = path, .name = path};
 	struct code_error error;
 
-	if (!strcmp(wishes->path, path))
+	if (!strcmp(specs->path, path))
 		return;
-	if (code_open(path, &wishes->file, &error)) {
+	if (code_open(path, &specs->file, &error)) {
 		fprintf(stderr, "probe-record: %s\n", error.text);
 		exit(1);
 	}
-	snprintf(wishes->path, sizeof(wishes->path), "%s", path);
-	wishes->module = probe_table_add_module(wishes->writer, &module);
+	snprintf(specs->path, sizeof(specs->path), "%s", path);
+	specs->module = probe_table_add_module(specs->writer, &module);
 }
 
-static bool find_site(struct wishes *wishes, const char *name, struct probe_site *site)
+static bool find_site(struct specs *specs, const char *name, struct probe_site *site)
 {
 	const struct code_function *functions;
-	size_t nr = code_functions(wishes->file, &functions);
+	size_t nr = code_functions(specs->file, &functions);
 
 	for (size_t i = 0; i < nr; i++)
 		for (size_t j = 0; j < functions[i].nr_names; j++)
-			if (!strcmp(code_name(wishes->file, &functions[i], j), name))
-				return !code_entry(wishes->file, &functions[i], site);
+			if (!strcmp(code_name(specs->file, &functions[i], j), name))
+				return !code_entry(specs->file, &functions[i], site);
 	return false;
 }
 
-static void take_probe(struct wishes *wishes, const char *line)
+static void take_probe(struct specs *specs, const char *line)
 {
 	char path[4096], name[256];
 	int entry, leave;
@@ -103,42 +103,42 @@ static void take_probe(struct wishes *wishes, const char *line)
 
 	if (sscanf(line, "probe %4095s %255s %d %d %u", path, name, &entry, &leave, &flags) != 5)
 		die(line, -EINVAL);
-	open_file(wishes, path);
-	snprintf(wishes->function, sizeof(wishes->function), "%s", name);
-	wishes->probe = (struct probe_table_probe){.module = (uint32_t)wishes->module,
+	open_file(specs, path);
+	snprintf(specs->function, sizeof(specs->function), "%s", name);
+	specs->probe = (struct probe_table_probe){.module = (uint32_t)specs->module,
 			.entry = (uint32_t)entry,
 			.exit = (uint32_t)leave,
 			.flags = flags,
-			.function = wishes->function};
-	if (!find_site(wishes, name, &wishes->probe.site))
+			.function = specs->function};
+	if (!find_site(specs, name, &specs->probe.site))
 		die(name, -ENOENT);
-	wishes->nr_fetches[0] = wishes->nr_fetches[1] = 0;
-	wishes->has_probe = true;
+	specs->nr_fetches[0] = specs->nr_fetches[1] = 0;
+	specs->has_probe = true;
 }
 
-static void take_fetch(struct wishes *wishes, char *line)
+static void take_fetch(struct specs *specs, char *line)
 {
-	unsigned int which = !strncmp(line + 6, "exit", 4), nr = wishes->nr_fetches[which]++, n = 0;
-	struct probe_fetch_op *ops = wishes->ops[which][nr];
+	unsigned int which = !strncmp(line + 6, "exit", 4), nr = specs->nr_fetches[which]++, n = 0;
+	struct probe_fetch_op *ops = specs->ops[which][nr];
 	char *word = strtok(line + 6, " \n");
 
-	memset(ops, 0, sizeof(wishes->ops[which][nr]));
+	memset(ops, 0, sizeof(specs->ops[which][nr]));
 	while ((word = strtok(NULL, " \n"))) {
 		ops[n].code = (uint8_t)atoi(word);
 		ops[n].size = (uint8_t)atoi(strtok(NULL, " \n"));
 		ops[n].reg = (uint8_t)atoi(strtok(NULL, " \n"));
 		ops[n++].value = strtoll(strtok(NULL, " \n"), NULL, 0);
 	}
-	wishes->fetches[which][nr] = (struct probe_fetch){ops, n};
+	specs->fetches[which][nr] = (struct probe_fetch){ops, n};
 }
 
-static void take_line(struct wishes *wishes, char *line)
+static void take_line(struct specs *specs, char *line)
 {
 	if (!strncmp(line, "fetch ", 6)) {
-		take_fetch(wishes, line);
+		take_fetch(specs, line);
 	} else if (!strncmp(line, "field ", 6)) {
-		struct probe_table_field *field = &wishes->fields[wishes->event.nr_fields];
-		char *name = wishes->names[wishes->event.nr_fields++];
+		struct probe_table_field *field = &specs->fields[specs->event.nr_fields];
+		char *name = specs->names[specs->event.nr_fields++];
 		unsigned int type, size, limit;
 
 		if (sscanf(line, "field %63s %u %u %u", name, &type, &size, &limit) != 4)
@@ -148,32 +148,32 @@ static void take_line(struct wishes *wishes, char *line)
 				.size = (uint8_t)size,
 				.limit = (uint16_t)limit};
 	} else {
-		finish(wishes);
+		finish(specs);
 		if (!strncmp(line, "probe ", 6))
-			take_probe(wishes, line);
-		if (sscanf(line, "event %63s %63s", wishes->provider, wishes->name) == 2) {
-			wishes->event = (struct probe_table_event){.provider = wishes->provider,
-					.name = wishes->name,
+			take_probe(specs, line);
+		if (sscanf(line, "event %63s %63s", specs->provider, specs->name) == 2) {
+			specs->event = (struct probe_table_event){.provider = specs->provider,
+					.name = specs->name,
 					.loglevel = 6};
-			wishes->has_event = true;
+			specs->has_event = true;
 		}
 	}
 }
 
 static int read_table(void)
 {
-	static struct wishes wishes;
+	static struct specs specs;
 	char line[8192];
 	int fd;
 
-	wishes.writer = probe_table_writer_new();
+	specs.writer = probe_table_writer_new();
 	while (fgets(line, sizeof(line), stdin))
-		take_line(&wishes, line);
-	finish(&wishes);
-	fd = probe_table_memfd(wishes.writer);
+		take_line(&specs, line);
+	finish(&specs);
+	fd = probe_table_memfd(specs.writer);
 	if (fd < 0)
 		die("the table", fd);
-	probe_table_writer_free(wishes.writer);
+	probe_table_writer_free(specs.writer);
 	return fd;
 }
 
@@ -185,7 +185,7 @@ static void say_answers(struct session *session)
 	if (session_probe_answers(session, &answers, &nr))
 		return;
 	for (size_t i = 0; i < nr; i++) {
-		printf("table %u places %u error %u", answers[i].number, answers[i].places,
+		printf("table %u places %u error %u", answers[i].number, answers[i].locations,
 				answers[i].error);
 		for (uint32_t state = 0; state < WIRE_NR_PROBE_STATES; state++)
 			if (answers[i].states[state])

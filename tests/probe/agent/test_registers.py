@@ -72,12 +72,12 @@ class Registers(unittest.TestCase):
     def test_agent(self):
         library = Library(AGENT)
         roots = ['probe_hit_entry', 'probe_hit_exit', 'patch_enter', 'patch_enter_followed', 'patch_leave']
-        roots += [name for name, section in library.sections.items() if section == 'side_quiet']
+        roots += [name for name, section in library.sections.items() if section == 'side_gp_only']
         # Called by pointers: rings' ways, plans' operations, filters.
         roots += [name for name in library.functions
-                  if re.match(r'(ring_publish|ring_section|ring_timed|ring_cell|ring_prefixed|serialize_|plan_serialize|filter_matches|ring_portable)', name)]
+                  if re.match(r'(ring_publish|ring_section|ring_timed|ring_scalar|ring_prefixed|serialize_|plan_serialize|filter_matches|ring_portable)', name)]
         found = self.check(library, roots, set())
-        for name in ('record_quiet', 'ring_publish_slow', 'context_write_slow', 'hit_large'):
+        for name in ('record_gp_only', 'ring_publish_slow', 'context_write_slow', 'hit_large'):
             self.assertTrue(any(each.split('.')[0] == name for each in found), name)
 
     def test_libside(self):

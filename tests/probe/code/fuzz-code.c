@@ -40,7 +40,7 @@ static void check_site(struct probe_site *site)
 		abort();
 }
 
-static size_t look_at(const void *bytes, size_t size)
+static size_t next_check(const void *bytes, size_t size)
 {
 	const struct code_function *functions;
 	struct code_error error;
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	look_at(data, size);
+	next_check(data, size);
 	return 0;
 }
 
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	int failed = argc < 2;
 
 	for (int i = 1; i < argc; i++)
-		failed |= damaged_copies(argv[i], rounds, look_at);
+		failed |= damaged_copies(argv[i], rounds, next_check);
 	return failed;
 }
 

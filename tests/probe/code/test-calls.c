@@ -73,13 +73,14 @@ static void make_image(void)
 
 static void check_reached(struct code_file *file, unsigned int step)
 {
-	bool is_reached;
+	bool is_reachable;
 
 	for (unsigned int i = 0; i < sizeof(image.bytes); i += step) {
 		bool is_begin = i < BRANCHES * 6 ? i % 6 == 0
 						 : (i - BRANCHES * 6) % 2 == 1 || i == BRANCHES * 6;
 
-		CHECK(!code_is_reached(file, address_of(i), &is_reached) && is_reached == is_begin);
+		CHECK(!code_is_reachable(file, address_of(i), &is_reachable) &&
+				is_reachable == is_begin);
 	}
 }
 
@@ -92,19 +93,19 @@ static void test_reached(void)
 
 	make_image();
 	for (number = 1;; number++) {
-		bool is_reached = true;
+		bool is_reachable = true;
 		int ret;
 
 		CHECK(!code_open_memory(&image, sizeof(image), "image", &file, &error));
 		failing_arm(number);
-		ret = code_is_reached(file, address_of(0), &is_reached);
+		ret = code_is_reachable(file, address_of(0), &is_reachable);
 		if (!failing_has_failed()) {
-			CHECK(!ret && is_reached);
+			CHECK(!ret && is_reachable);
 			check_reached(file, 1);
 			code_close(file);
 			break;
 		}
-		CHECK(ret == -ENOMEM && !is_reached);
+		CHECK(ret == -ENOMEM && !is_reachable);
 		/* Nothing of the walk that failed is left. */
 		check_reached(file, 1);
 		code_close(file);
@@ -119,7 +120,8 @@ static void test_reached(void)
 /* ---- a whole file ---- */
 
 struct summary {
-	size_t functions, names, landings, frames, labels, kept, pads, readers, segments, sections;
+	size_t functions, names, landings, frames, labels, kept, springboards, readers, segments,
+			sections;
 	uint64_t targets, sites;
 };
 
@@ -142,7 +144,7 @@ static int examine(struct code_file *file, unsigned int step, struct summary *su
 		sum->sites = mix(sum->sites, site.method);
 		sum->sites = mix(sum->sites, site.displaced);
 		sum->sites = mix(sum->sites, (uint64_t)(uintptr_t)site.no_exit);
-		sum->sites = mix(sum->sites, site.pad);
+		sum->sites = mix(sum->sites, site.springboard);
 	}
 	sum->functions = file->nr_functions;
 	sum->names = file->nr_names;
@@ -150,7 +152,7 @@ static int examine(struct code_file *file, unsigned int step, struct summary *su
 	sum->frames = file->nr_frames;
 	sum->labels = file->nr_labels;
 	sum->kept = file->nr_kept;
-	sum->pads = file->nr_pads;
+	sum->springboards = file->nr_springboards;
 	sum->readers = file->nr_frame_readers;
 	sum->segments = file->nr_segments;
 	sum->sections = file->nr_sections;

@@ -820,18 +820,18 @@ static void test_choices(void **unused)
 {
 	(void)unused;
 	for (EACH(choices, row)) {
-		for (size_t room = 0; room < 4; room++) {
+		for (size_t capacity = 0; capacity < 4; capacity++) {
 			uint64_t found[4] = {0};
 			size_t count;
 
 			(void)read_setup(row);
-			count = code_choices(file, file->functions, found, room);
+			count = code_choices(file, file->functions, found, capacity);
 			*text = '\0';
 			for (size_t i = 0; i < count; i++)
 				add("%s%lld", i ? " " : "", (long long)(found[i] - code_address));
-			if (room == 3)
+			if (capacity == 3)
 				compare(row, text);
-			assert_true(count <= room);
+			assert_true(count <= capacity);
 			code_close(file);
 		}
 	}
@@ -994,8 +994,8 @@ static void describe_site(const struct probe_site *site)
 	add_if(site->begins, "begins");
 	if (site->offset)
 		add(" at %lld", (long long)(site->offset - HEAD));
-	if (site->pad)
-		add(" pad %lld", (long long)(site->pad - code_address));
+	if (site->springboard)
+		add(" pad %lld", (long long)(site->springboard - code_address));
 	for (unsigned int i = 0; i < site->nr_pieces; i++) {
 		add(" [%u:", site->pieces[i].at);
 		describe_piece(&site->pieces[i], code_address);
@@ -1024,9 +1024,9 @@ static void test_sites(void **unused)
 					address + (site.offset - HEAD) - (address - code_address));
 			assert_memory_equal(site.bytes, row->begin + (site.offset - HEAD),
 					site.nr_bytes);
-			if (site.pad)
-				assert_memory_equal(site.pad_bytes,
-						row->begin + (site.pad - code_address), 5);
+			if (site.springboard)
+				assert_memory_equal(site.springboard_bytes,
+						row->begin + (site.springboard - code_address), 5);
 		}
 		compare(row, text);
 		/* The same location gets the same answer again. */
@@ -1035,7 +1035,7 @@ static void test_sites(void **unused)
 
 			assert_int_equal(code_site(file, address, &again), 0);
 			assert_int_equal(again.method, site.method);
-			assert_int_equal(again.pad, site.pad);
+			assert_int_equal(again.springboard, site.springboard);
 		}
 		code_close(file);
 	}
@@ -1452,8 +1452,8 @@ static void test_kernel(void **unused)
 
 /* ---- files without functions ---- */
 
-TABLE(reached);
-#define REACHED(setup, code, wanted) SETUP_ROW(reached, setup, code, wanted)
+TABLE(reachable);
+#define REACHED(setup, code, wanted) SETUP_ROW(reachable, setup, code, wanted)
 REACHED("none", "nop; jmp 1f; nop; .byte 0x7f,4; 1: je 2f; ret; nop; 2: push %rax; ret",
 		"0 1 6 8 10 11");
 REACHED("none", "call 1f; lea 2f(%rip),%rax; mov $0x11013,%eax; ret; 1: nop; ret; nop; 2: nop; ud2; nop",
@@ -1466,23 +1466,24 @@ REACHED("none", "1: nop; jmp 1b; nop", "0 1");
 static void test_reached(void **unused)
 {
 	(void)unused;
-	for (EACH(reached, row)) {
+	for (EACH(reachable, row)) {
 		size_t size = (size_t)(row->end - row->begin);
 		struct probe_site site;
-		bool is_reached;
+		bool is_reachable;
 
 		(void)read_setup(row);
 		*text = '\0';
 		for (size_t i = 0; i < size; i++) {
-			assert_int_equal(code_is_reached(file, code_address + i, &is_reached), 0);
-			if (is_reached)
+			assert_int_equal(code_is_reachable(file, code_address + i, &is_reachable),
+					0);
+			if (is_reachable)
 				add(" %zu", i);
 			assert_int_equal(code_site(file, code_address + i, &site),
-					is_reached ? 0 : -ENOENT);
+					is_reachable ? 0 : -ENOENT);
 			assert_string_equal(site.no_exit, "it is not the begin of a function");
 		}
-		assert_int_equal(code_is_reached(file, code_address - 1, &is_reached), 0);
-		assert_false(is_reached);
+		assert_int_equal(code_is_reachable(file, code_address - 1, &is_reachable), 0);
+		assert_false(is_reachable);
 		compare(row, text + 1);
 		code_close(file);
 	}

@@ -75,9 +75,9 @@ static const struct code_row *played_row(struct code_rows *rows, uint64_t addres
 
 static bool grow_fails;
 
-static void *played_grow(void *array, size_t used, size_t *room, size_t size)
+static void *played_grow(void *array, size_t used, size_t *capacity, size_t size)
 {
-	return grow_fails ? NULL : code_grow(array, used, room, size);
+	return grow_fails ? NULL : code_grow(array, used, capacity, size);
 }
 
 #define code_grow played_grow
@@ -192,7 +192,7 @@ static void test_landings(void)
 	file.landings = mmap(NULL, ((4u << 20) + 1) * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(file.landings != MAP_FAILED);
-	file.landings_room = (4u << 20) + 1;
+	file.landings_capacity = (4u << 20) + 1;
 	file.nr_landings = (4u << 20) - 1;
 	CHECK(!add_landing(&file, 0xfff) && file.nr_landings == (4u << 20) - 1);
 	CHECK(!add_landing(&file, 0x1020) && file.nr_landings == 4u << 20);
@@ -330,7 +330,7 @@ static void test_exits(void)
 	the_row = (struct code_row){.begin = CODE_BEGIN_PLAIN, .reg = STACK_POINTER, .offset = 8};
 	CHECK(TAILS_MAX == 4 && CALLED_MAX == 64 && !exits_of_first());
 	uses[0].return_address = true;
-	CHECK(exits_of_first() == looks);
+	CHECK(exits_of_first() == return_reason);
 	uses[0].return_address = false;
 	for (unsigned int i = 0; i < 5; i++)
 		call(i, i + 1, true);
@@ -364,7 +364,7 @@ static void test_exits(void)
 		uses[i].return_address = uses[i].next_word = true;
 		CHECK(!exits_of_first());
 		results[i] = 0;
-		CHECK(exits_of_first() == (i ? callee_reads : looks));
+		CHECK(exits_of_first() == (i ? callee_reads : return_reason));
 		uses[i].return_address = uses[i].next_word = false;
 	}
 	results[0] = -ENOMEM;

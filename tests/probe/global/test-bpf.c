@@ -353,7 +353,7 @@ static void expect_error(const char *text, const char *hint)
 {
 	if (strcmp(error.text, text))
 		fprintf(stderr, "%s\n", error.text);
-	CHECK(!strcmp(error.text, text) && !strcmp(error.mend, hint));
+	CHECK(!strcmp(error.text, text) && !strcmp(error.hint, hint));
 }
 
 #define OPENED(kind)                                                                  \

@@ -34,11 +34,11 @@ static int played_uname(struct utsname *system)
 
 static struct global_error error;
 
-static bool is_refused(int ret, int expected, const char *text, const char *mend)
+static bool is_refused(int ret, int expected, const char *text, const char *hint)
 {
-	if (ret == expected && strstr(error.text, text) && !strncmp(error.mend, mend, strlen(mend)))
+	if (ret == expected && strstr(error.text, text) && !strncmp(error.hint, hint, strlen(hint)))
 		return true;
-	fprintf(stderr, "%d: %s; %s\n", ret, error.text, error.mend);
+	fprintf(stderr, "%d: %s; %s\n", ret, error.text, error.hint);
 	return false;
 }
 
@@ -134,7 +134,7 @@ static void test_texts(void)
 	struct global_side entry = {.address = 0x1000};
 	struct global_field field = FIELD(REGISTER(4), ADD(7));
 
-	field.room = 16;
+	field.capacity = 16;
 	field.field.type = PROBE_FIELD_STRING;
 	field.field.limit = 200;
 	CHECK(defines(&entry, &field, "+7(%si):string"));
@@ -228,10 +228,10 @@ static void test_sources(void)
 	field.field.type = PROBE_FIELD_STRING;
 	field.field.limit = 16;
 	uprobe_side_make_field(&exit, &field);
-	CHECK(field.at == 16 && field.room == 24 && exit.size == 16 + 8 + 24);
+	CHECK(field.at == 16 && field.capacity == 24 && exit.size == 16 + 8 + 24);
 	field.field.limit = 15;
 	uprobe_side_make_field(&exit, &field);
-	CHECK(field.at == 48 && field.room == 16);
+	CHECK(field.at == 48 && field.capacity == 16);
 	field = FIELD(ADD(5), ADD(7));
 	CHECK(fetch_finish(&field.fetch, 1, 100) == 107);
 }
@@ -306,8 +306,8 @@ static void test_release(void)
 
 /* ---- calls and returns ---- */
 
-static struct global_hit note_at(struct pairs *pairs, const struct global_side *side, uint32_t tid,
-		uint64_t sp, uint64_t time)
+static struct global_hit note_at(struct uprobe_pairs *pairs, const struct global_side *side,
+		uint32_t tid, uint64_t sp, uint64_t time)
 {
 	struct global_hit hit = {.side = side, .tid = tid};
 
@@ -322,7 +322,7 @@ static void test_pairs(void)
 	const struct global_side out = {.address = 1, .table = 1, .exit = true};
 	const struct global_side other_out = {.address = 2, .table = 1, .exit = true};
 	const struct global_side foreign = {.address = 1, .table = 2, .exit = true};
-	struct pairs *pairs = global_pairs_new();
+	struct uprobe_pairs *pairs = global_pairs_new();
 	struct global_hit hit;
 
 	CHECK(note_at(pairs, &in, 7, 1000, 10).call == 1 &&
@@ -377,7 +377,7 @@ static void test_format(void)
 static void test_sample(void)
 {
 	unsigned char bytes[64] = {0};
-	struct sample sample = {0};
+	struct uprobe_sample sample = {0};
 	uint32_t words[] = {11, 12, 13, 0, 14, 0, 5};
 	uint64_t cgroup = 99;
 
@@ -395,15 +395,16 @@ static void test_sample(void)
 static void test_values(void)
 {
 	unsigned char raw[48] = {0};
-	struct sample sample = {.raw = raw, .size = 40};
-	uint32_t length = 99, place = 7u << 16 | 20;
+	struct uprobe_sample sample = {.raw = raw, .size = 40};
+	uint32_t length = 99, location = 7u << 16 | 20;
 
-	memcpy(raw + 8, &place, 4);
+	memcpy(raw + 8, &location, 4);
 	memcpy(raw + 20, "silver", 7);
-	CHECK(uprobe_perf_read_number(&sample, &at_8) == place);
+	CHECK(uprobe_perf_read_number(&sample, &at_8) == location);
 	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 36, .size = 4}) == 0);
-	memcpy(raw + 36, &place, 4);
-	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 36, .size = 4}) == place);
+	memcpy(raw + 36, &location, 4);
+	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 36, .size = 4}) ==
+			location);
 	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 37, .size = 4}) == 0);
 	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 0, .size = 9}) == 0);
 	CHECK(uprobe_perf_read_text(&sample, &at_8, &length) == (char *)raw + 20 && length == 7);
@@ -412,11 +413,11 @@ static void test_values(void)
 	sample.size = 40;
 	memcpy(raw + 20, "(fault)", 8);
 	CHECK(uprobe_perf_read_text(&sample, &at_8, &length));
-	place = 8u << 16 | 20;
-	memcpy(raw + 8, &place, 4);
+	location = 8u << 16 | 20;
+	memcpy(raw + 8, &location, 4);
 	CHECK(!uprobe_perf_read_text(&sample, &at_8, &length));
-	place = 20;
-	memcpy(raw + 8, &place, 4);
+	location = 20;
+	memcpy(raw + 8, &location, 4);
 	CHECK(!uprobe_perf_read_text(&sample, &at_8, &length) && length == 0);
 }
 
@@ -429,21 +430,21 @@ struct taken {
 static void test_taken(void)
 {
 	unsigned char raw[48] = {0};
-	struct sample sample = {.raw = raw, .size = 40};
+	struct uprobe_sample sample = {.raw = raw, .size = 40};
 	struct global_field field = FIELD(REGISTER(0), LOAD(4), ADD(3));
-	uint32_t place = 7u << 16 | 20;
+	uint32_t location = 7u << 16 | 20;
 	struct taken taken = {.size = 0};
 
-	memcpy(raw + 8, &place, 4);
+	memcpy(raw + 8, &location, 4);
 	memcpy(raw + 20, "silver", 7);
 	uprobe_perf_read_value(&taken.record, &sample, &at_8, &field, 2);
-	CHECK(taken.size == place + 3ull && !taken.record.unreadable);
+	CHECK(taken.size == location + 3ull && !taken.record.unreadable);
 	field.field.type = PROBE_FIELD_STRING;
-	field.room = 16;
+	field.capacity = 16;
 	uprobe_perf_read_value(&taken.record, &sample, &at_8, &field, 2);
 	CHECK(taken.size == 7 && !strcmp((char *)taken.bytes, "silver") &&
 			!taken.record.unreadable);
-	field.room = 4;
+	field.capacity = 4;
 	memset(taken.bytes, '#', sizeof(taken.bytes));
 	uprobe_perf_read_value(&taken.record, &sample, &at_8, &field, 2);
 	CHECK(taken.size == 4 && !memcmp(taken.bytes, "sil\0##", 6));
@@ -453,7 +454,7 @@ static void test_taken(void)
 	field.field.type = PROBE_FIELD_BYTES;
 	field.field.size = 2;
 	field.field.limit = 10;
-	field.room = 24;
+	field.capacity = 24;
 	uprobe_perf_read_value(&taken.record, &sample, &(struct argument){.at = 20, .size = 20},
 			&field, 3);
 	CHECK(taken.size == 10 && !memcmp(taken.bytes, raw + 20, 20) &&
@@ -466,9 +467,9 @@ static void test_taken(void)
 static void test_filter(void)
 {
 	struct global_filter filter = {.nr_pids = 0};
-	struct sample sample = {.pid = (uint32_t)getpid(), .cgroup = 77};
+	struct uprobe_sample sample = {.pid = (uint32_t)getpid(), .cgroup = 77};
 	struct hit_record record = {.comm = "cook"};
-	struct perf perf = {.unknown = 0};
+	struct uprobe_perf perf = {.unknown = 0};
 
 	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.pids[filter.nr_pids++] = sample.pid + 1;
@@ -507,8 +508,9 @@ static void test_buffer(void)
 	struct perf_event_mmap_page *page = calloc(1, BUFFER_SIZE + (size_t)sysconf(_SC_PAGESIZE));
 	unsigned char *data = (unsigned char *)page + sysconf(_SC_PAGESIZE), raw[8] = {5};
 	struct global_side side = {.number = 0};
-	struct definition definition = {.id = 5};
-	struct perf perf = {.definitions = &definition, .from = 100, .until = 200, .lost = 1};
+	struct uprobe_event_definition definition = {.id = 5};
+	struct uprobe_perf perf = {
+			.definitions = &definition, .from = 100, .until = 200, .lost = 1};
 	struct global global = {.perf = &perf, .sides = &side, .nr_sides = 1};
 	struct perf_event_header head = {.type = PERF_RECORD_SAMPLE, .size = 8 + 28 + 8};
 	uint32_t words[] = {21, 22, 0, 0, 3, 0, 8};
@@ -564,7 +566,7 @@ static void see_hit(void *user, const struct global_hit *hit)
 static void test_order(void)
 {
 	struct hit_record record = {.pid_tgid = 31ull << 32 | 32, .cpu = 4, .unreadable = 6};
-	struct perf perf = {.lost = 3, .unknown = 4};
+	struct uprobe_perf perf = {.lost = 3, .unknown = 4};
 	struct global_side side = {.number = 0};
 	struct global global = {.perf = &perf, .sides = &side, .nr_sides = 1};
 	uint64_t now = clock_monotonic_ns(),
@@ -582,15 +584,15 @@ static void test_order(void)
 	CHECK(global.hits.count == 1);
 	global_read(&global, true, see_hit, &nr_seen, &lost);
 	CHECK(nr_seen == 3 && times_seen[2] == times[2] && global.hits.count == 0);
-	global.hits.count = global.hits.room = HITS_MAX;
+	global.hits.count = global.hits.capacity = HITS_MAX;
 	hits_add(&global.hits, &record, sizeof(record));
 	CHECK(global.hits.lost == 1 && global.hits.count == HITS_MAX);
 	global.hits.count = 0;
 	hits_free(&global.hits);
 	CHECK(ring_size(1) == 65536 && ring_size(65536) == 65536 && ring_size(65537) == 131072);
 	CHECK(ring_size(UINT32_MAX) == 1u << 30);
-	CHECK(!strcmp(global_way_name(GLOBAL_TRACEFS), "tracefs") &&
-			!strcmp(global_way_name(GLOBAL_WAYS), "?"));
+	CHECK(!strcmp(global_backend_name(GLOBAL_TRACEFS), "tracefs") &&
+			!strcmp(global_backend_name(GLOBAL_NR_BACKENDS), "?"));
 }
 
 /* ---- groups in tracefs ---- */
@@ -598,7 +600,7 @@ static void test_order(void)
 static void test_groups(void)
 {
 	char group[80], text[16];
-	struct owner owner;
+	struct tracefs_owner owner;
 	pid_t child;
 
 	CHECK(parse_group("side_12_34_56", &owner) && owner.pid == 12 && owner.started == 34 &&
@@ -733,9 +735,10 @@ static void test_changed(void)
 		file.fd = -1;
 		CHECK(look_with(memory + 16, &looking, &side, true) == -EBADF);
 		looking.error = &error;
-		CHECK(is_refused(look_at_mapping(&looking, getpid(), 0, 4096, 0, 0, false), -EBADF,
-				"cannot be read: Bad file descriptor", ""));
-		CHECK(!look_at_mapping(&looking, getpid(), 0, 4096, 0, 1, false));
+		CHECK(is_refused(uprobe_conflict_check_mapping(
+						 &looking, getpid(), 0, 4096, 0, 0, false),
+				-EBADF, "cannot be read: Bad file descriptor", ""));
+		CHECK(!uprobe_conflict_check_mapping(&looking, getpid(), 0, 4096, 0, 1, false));
 		file.fd = kept;
 	}
 	memory[16] = bytes[16];
@@ -747,7 +750,7 @@ static void test_changed(void)
 	CHECK(look_with(memory, &looking, &side, true));
 	close(file.fd);
 	unlink(path);
-	CHECK(is_refused(conflict_look(&global, (looking.error = &error)), -ENOENT,
+	CHECK(is_refused(conflict_check(&global, (looking.error = &error)), -ENOENT,
 			"cannot be read: No such file", ""));
 }
 
@@ -765,11 +768,11 @@ static void test_recorder(const struct global *global)
 	agent = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
 	CHECK(agent != MAP_FAILED && uprobe_conflict_has_recorder(getpid()) &&
 			!uprobe_conflict_has_recorder(INT32_MAX));
-	CHECK(is_refused(conflict_look(global, &error), -EBUSY,
+	CHECK(is_refused(conflict_check(global, &error), -EBUSY,
 			": its recorder of side, or another one, has a probe there, and the kernel's would end",
 			"take that probe out first"));
 	CHECK(!munmap(agent, 4096) && !uprobe_conflict_has_recorder(getpid()));
-	CHECK(!conflict_look(global, &error));
+	CHECK(!conflict_check(global, &error));
 	close(fd);
 	CHECK(!unlink(path) && !rmdir(directory));
 }
@@ -793,44 +796,44 @@ static void test_conflict(void)
 	CHECK(before != MAP_FAILED);
 	code = mmap(before + 4096, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_FIXED, fd, 4096);
-	CHECK(code != MAP_FAILED && !conflict_look(&global, &error));
+	CHECK(code != MAP_FAILED && !conflict_check(&global, &error));
 	code[100] = LONG_JUMP;
 	CHECK(!prctl(PR_GET_NAME, name) && !prctl(PR_SET_NAME, "cook"));
 	(void)snprintf(expected, sizeof(expected),
 			"process %d (cook) has other bytes than its file at 0x5064 of %s: another tool has a probe there, and the kernel's would end",
 			(int)getpid(), path);
-	CHECK(is_refused(conflict_look(&global, &error), -EBUSY, expected,
+	CHECK(is_refused(conflict_check(&global, &error), -EBUSY, expected,
 			"take that probe out first"));
 	global.process = 0;
-	CHECK(is_refused(conflict_look(&global, &error), -EBUSY, expected,
+	CHECK(is_refused(conflict_check(&global, &error), -EBUSY, expected,
 			"take that probe out first"));
 	global.process = 1;
-	CHECK(!conflict_look(&global, &error));
+	CHECK(!conflict_check(&global, &error));
 	/* Before the mapping, its first byte, its last byte, and after it. */
 	global.process = getpid();
 	for (uint64_t offset = 4095; offset <= 8192; offset += offset == 4096 ? 4095 : 1) {
 		memset(code, 0x90, 4096);
 		code[(offset - 4096) & 4095] = LONG_JUMP;
 		sides[1].offset = offset;
-		CHECK(conflict_look(&global, &error) ==
+		CHECK(conflict_check(&global, &error) ==
 				(offset == 4096 || offset == 8191 ? -EBUSY : 0));
 	}
 	/* Memory that is not executed, or a breakpoint of a process without a recorder, is no conflict. */
 	sides[1].offset = 4096 + 100;
 	memset(code, 0x90, 4096);
 	code[100] = LONG_JUMP;
-	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE) && !conflict_look(&global, &error));
+	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE) && !conflict_check(&global, &error));
 	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
-	CHECK(conflict_look(&global, &error) == -EBUSY);
+	CHECK(conflict_check(&global, &error) == -EBUSY);
 	code[100] = BREAKPOINT;
-	CHECK(!conflict_look(&global, &error));
+	CHECK(!conflict_check(&global, &error));
 	test_recorder(&global);
 	code[100] = 0x90;
 	/* The first file has descriptor 0. */
 	close(0);
-	CHECK(!conflict_look(&global, &error) && fcntl(0, F_GETFD) == -1);
+	CHECK(!conflict_check(&global, &error) && fcntl(0, F_GETFD) == -1);
 	sides[0].path = "/nowhere";
-	CHECK(conflict_look(&global, &error) == -ENOENT);
+	CHECK(conflict_check(&global, &error) == -ENOENT);
 	CHECK(dup2(kept, 0) == 0 && !close(kept));
 	CHECK(!prctl(PR_SET_NAME, name));
 	munmap(before, 12288);
@@ -884,7 +887,7 @@ static void test_descriptor_limit(void)
 
 static void test_assembly(void)
 {
-	static struct assembly a;
+	static struct bpf_assembly a;
 	uint32_t jump;
 
 	put_constant(&a, 3, -7);

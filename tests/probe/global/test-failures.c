@@ -386,7 +386,7 @@ static void open_without_memory(void)
 							" cannot be read: Input/output error"));
 		else
 			CHECK(ret == -ENOMEM && !strcmp(error.text, "out of memory"));
-		CHECK(!error.mend[0] && !error.permission);
+		CHECK(!error.hint[0] && !error.permission);
 		snprintf(path, sizeof(path), "%s/uprobe_events", tracefs_folder);
 		CHECK(!truncate(path, 0));
 	}
@@ -399,19 +399,19 @@ static void refused_ways(void)
 	struct global *global = NULL;
 
 	tracefs_result = -EACCES;
-	options.way = -1;
+	options.backend = -1;
 	CHECK(global_open(&options, &global, &error) == -EACCES && !global);
 	CHECK(!strcmp(error.text,
 			"uprobe_multi: no multi; perf_event: no permission; tracefs: no tracefs"));
-	CHECK(error.permission && !strcmp(error.mend, "hint"));
-	options.way = GLOBAL_PERF;
+	CHECK(error.permission && !strcmp(error.hint, "hint"));
+	options.backend = GLOBAL_PERF;
 	CHECK(global_open(&options, &global, &error) == -EPERM && error.permission);
-	CHECK(!strcmp(error.text, "perf_event: no permission") && !strcmp(error.mend, "be root"));
-	options.way = GLOBAL_MULTI;
+	CHECK(!strcmp(error.text, "perf_event: no permission") && !strcmp(error.hint, "be root"));
+	options.backend = GLOBAL_MULTI;
 	CHECK(global_open(&options, &global, &error) == -ENOTSUP && !error.permission);
-	CHECK(!strcmp(error.text, "uprobe_multi: no multi") && !strcmp(error.mend, "new kernel"));
+	CHECK(!strcmp(error.text, "uprobe_multi: no multi") && !strcmp(error.hint, "new kernel"));
 	tracefs_result = 0;
-	options.way = GLOBAL_TRACEFS;
+	options.backend = GLOBAL_TRACEFS;
 	options.process = getpid();
 	CHECK(global_open(&options, &global, &error) == -ENOTSUP);
 	CHECK(!strcmp(error.text, "tracefs: it watches in all processes"));
@@ -531,7 +531,7 @@ static void failing_watch(void)
 	static const struct {
 		const char *call;
 		int error, ret;
-		const char *text, *mend;
+		const char *text, *hint;
 	} cases[] = {{"event", EPERM, -EPERM,
 				     "the kernel does not permit to read events of all processes",
 				     "run as root, with CAP_PERFMON, or after `sudo sysctl kernel.perf_event_paranoid=-1`"},
@@ -571,7 +571,7 @@ static void failing_watch(void)
 			memset(&seen, 0, sizeof(seen));
 			CHECK(global_watch(global, true, &error) == cases[i].ret && !global->on);
 			CHECK(!strcmp(error.text, cases[i].text) &&
-					!strcmp(error.mend, cases[i].mend));
+					!strcmp(error.hint, cases[i].hint));
 			CHECK(seen.mapped == seen.unmapped && resources_descriptors() == open);
 		}
 		nr_calls = 0;
@@ -608,25 +608,25 @@ static void kept_hits(void)
 
 	failing_arm(1);
 	hits_add(&hits, &record, sizeof(record));
-	CHECK(failing_has_failed() && hits.lost == 1 && !hits.count && !hits.room);
+	CHECK(failing_has_failed() && hits.lost == 1 && !hits.count && !hits.capacity);
 	failing_arm(2);
 	hits_add(&hits, &record, sizeof(record));
-	CHECK(failing_has_failed() && hits.lost == 2 && !hits.count && hits.room == 1024);
+	CHECK(failing_has_failed() && hits.lost == 2 && !hits.count && hits.capacity == 1024);
 	for (record.time = 0; record.time < 1024; record.time++)
 		hits_add(&hits, &record, sizeof(record));
-	CHECK(hits.count == 1024 && hits.room == 1024);
+	CHECK(hits.count == 1024 && hits.capacity == 1024);
 	hits_add(&hits, &record, sizeof(record));
-	CHECK(hits.count == 1025 && hits.room == 2048 && hits.lost == 2);
+	CHECK(hits.count == 1025 && hits.capacity == 2048 && hits.lost == 2);
 	CHECK(hits.list[1024]->time == 1024 && hits.list[1024]->side == 5 && !hits.list[0]->time);
 	hits_free(&hits);
 	/* As many as may be held, and one more. */
-	hits = (struct hits){.count = HITS_MAX / 2, .room = HITS_MAX / 2};
+	hits = (struct hits){.count = HITS_MAX / 2, .capacity = HITS_MAX / 2};
 	hits_add(&hits, &record, sizeof(record));
-	CHECK(hits.room == HITS_MAX && hits.count == HITS_MAX / 2 + 1 && hits.lost == 0);
+	CHECK(hits.capacity == HITS_MAX && hits.count == HITS_MAX / 2 + 1 && hits.lost == 0);
 	free(hits.list[HITS_MAX / 2]);
 	hits.count = HITS_MAX;
 	hits_add(&hits, &record, sizeof(record));
-	CHECK(hits.room == HITS_MAX && hits.count == HITS_MAX && hits.lost == 1);
+	CHECK(hits.capacity == HITS_MAX && hits.count == HITS_MAX && hits.lost == 1);
 	free(hits.list);
 }
 
@@ -639,17 +639,17 @@ static void conflicts_without_memory(void)
 
 	for (unsigned int i = 1; i <= 2; i++) {
 		failing_arm(i);
-		CHECK(conflict_look(&global, &error) == -ENOMEM && failing_has_failed());
-		CHECK(!strcmp(error.text, "out of memory") && !*error.mend);
+		CHECK(conflict_check(&global, &error) == -ENOMEM && failing_has_failed());
+		CHECK(!strcmp(error.text, "out of memory") && !*error.hint);
 	}
-	CHECK(!conflict_look(&global, &error));
+	CHECK(!conflict_check(&global, &error));
 }
 
 /* The kernel splits a definition at white space. */
 static void paths_with_spaces(void)
 {
 	static const char *const paths[] = {"/a b", "/a\tb", "/a\nb"};
-	struct perf perf = {.tracefs = -1};
+	struct uprobe_perf perf = {.tracefs = -1};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		const struct global_side side = {.path = paths[i]};
@@ -659,7 +659,7 @@ static void paths_with_spaces(void)
 				"a definition of tracefs cannot name the file `%s`", paths[i]);
 		CHECK(uprobe_perf_write_definition(&perf, &side, &error) == -EINVAL &&
 				!strcmp(error.text, text));
-		CHECK(!*error.mend);
+		CHECK(!*error.hint);
 	}
 }
 
@@ -668,12 +668,12 @@ static void paths_with_spaces(void)
 static void numbers_of_cpus(void)
 {
 	static const struct {
-		long said;
+		long reported;
 		uint32_t used;
 	} cases[] = {{-1, 1}, {0, 1}, {1, 1}, {2, 2}, {4096, 4096}, {4097, 1}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		nr_cpus = cases[i].said;
+		nr_cpus = cases[i].reported;
 		CHECK(count_cpus() == cases[i].used && count_online() == cases[i].used);
 	}
 	nr_cpus = CPUS;
@@ -681,7 +681,7 @@ static void numbers_of_cpus(void)
 
 static void instructions(void)
 {
-	static struct assembly code;
+	static struct bpf_assembly code;
 	uint32_t jump;
 
 	put_constant(&code, 3, INT32_MAX);
@@ -759,7 +759,8 @@ int main(void)
 
 	make_files();
 	table = make_table();
-	options = (struct global_options){.tables = &table, .nr_tables = 1, .way = GLOBAL_TRACEFS};
+	options = (struct global_options){
+			.tables = &table, .nr_tables = 1, .backend = GLOBAL_TRACEFS};
 	open_without_memory();
 	refused_ways();
 	damaged_formats();

@@ -50,9 +50,9 @@ static void played_lost(const struct side_event_description *event, bool named, 
 
 static void (*changed)(bool after);
 
-static void on_change(void (*tell)(bool after))
+static void on_change(void (*notify)(bool after))
 {
-	changed = tell;
+	changed = notify;
 }
 
 static void *played_open(const char *name, int flags)
@@ -118,7 +118,7 @@ int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample)
 static void clock_at(uint64_t ticks, int64_t ns)
 {
 	sample_there = (struct ring_clock_sample){.ticks = ticks, .monotonic_ns = ns};
-	clock_look();
+	clock_check();
 }
 
 static void test_clock(void **unused)
@@ -192,7 +192,7 @@ static int counted_signal(pthread_cond_t *condition)
 #undef pthread_mutex_unlock
 #undef pthread_cond_signal
 
-static enum change seen[4];
+static enum uprobes_change_state seen[4];
 static unsigned int nr_seen;
 static uint32_t stages;
 
@@ -356,7 +356,7 @@ static void show_vec(const struct side_arg_vec *vec)
 static void show(const struct side_arg *arg)
 {
 	const struct side_arg_optional *optional;
-	const uint64_t *words;
+	const uint64_t *argv;
 
 	assert_int_equal(arg->flags, 0);
 	switch (side_enum_get(arg->type)) {
@@ -390,11 +390,10 @@ static void show(const struct side_arg *arg)
 		}
 		break;
 	case SIDE_TYPE_GATHER_VLA:
-		words = side_ptr_get(arg->u.side_static.side_vla_gather.ptr);
-		assert_ptr_equal(
-				words, side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr));
-		called(" %llu:%.*s", (unsigned long long)*words, (int)*words,
-				(const char *)(words + 1));
+		argv = side_ptr_get(arg->u.side_static.side_vla_gather.ptr);
+		assert_ptr_equal(argv, side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr));
+		called(" %llu:%.*s", (unsigned long long)*argv, (int)*argv,
+				(const char *)(argv + 1));
 		break;
 	default: called(" type%u", (unsigned int)side_enum_get(arg->type)); break;
 	}
@@ -484,7 +483,7 @@ static void test_events(void **unused)
 	void *bytes = make_table(&table, "ev", SIDE_LOGLEVEL_DEBUG, fields_there, NR_FIELDS);
 	void *other = make_table(&other_table, "more", SIDE_LOGLEVEL_DEBUG - 1, two, 2);
 	struct global_error error = {.text = ""};
-	struct events *events;
+	struct uprobes_events *events;
 
 	(void)unused;
 	has_agent = true;
@@ -586,7 +585,7 @@ static void test_failures(void **unused)
 	static const char calls_made[] = "mmmmcrmcrccrr";
 	void *bytes = make_table(&table, "ev", SIDE_LOGLEVEL_DEBUG, one, 1);
 	void *other = make_table(&other_table, "more", SIDE_LOGLEVEL_DEBUG, one, 1);
-	struct events *events;
+	struct uprobes_events *events;
 	unsigned int failures = 0;
 
 	(void)unused;

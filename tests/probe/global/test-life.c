@@ -104,26 +104,26 @@ int uprobes_main(int argc, char **argv);
 #include "../../called-messages.h"
 #include "../../resources.h"
 
-void say_start(const struct common_options *common, const char *verb)
+void output_start(const struct common_options *common, const char *verb)
 {
 	assert_null(verb);
 	called("start %d %d;", common->quiet, common->json);
 }
 
 static struct global *const the_global = (struct global *)(uintptr_t)0x1000;
-static struct events *const the_events = (struct events *)(uintptr_t)0x2000;
+static struct uprobes_events *const the_events = (struct uprobes_events *)(uintptr_t)0x2000;
 static int open_result, events_result, watch_result, hits_fd = -1;
 static const char *error_text = "", *error_mend = "", *why_text = "", *replaced[3];
 static bool permission, wanted_events, wanted_session, turn_result;
 static uint32_t nr_sides;
-static enum global_way used_way;
+static enum global_backend used_way;
 static uint64_t lost_there;
-static enum change change_there;
+static enum uprobes_change_state change_there;
 
 static void fill_error(struct global_error *error)
 {
 	(void)snprintf(error->text, sizeof(error->text), "%s", error_text);
-	(void)snprintf(error->mend, sizeof(error->mend), "%s", error_mend);
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", error_mend);
 	error->permission = permission;
 }
 
@@ -142,14 +142,14 @@ void global_close(struct global *global)
 	called("close %d;", global == the_global);
 }
 
-const char *global_way_name(enum global_way way)
+const char *global_backend_name(enum global_backend backend)
 {
 	static const char *const names[] = {"uprobe_multi", "perf_event", "tracefs"};
 
-	return names[way];
+	return names[backend];
 }
 
-enum global_way global_used(const struct global *global)
+enum global_backend global_used(const struct global *global)
 {
 	assert_ptr_equal(global, the_global);
 	return used_way;
@@ -213,7 +213,8 @@ int global_clean(void)
 	return 0;
 }
 
-int events_open(const struct global *global, struct events **events, struct global_error *error)
+int events_open(const struct global *global, struct uprobes_events **events,
+		struct global_error *error)
 {
 	assert_ptr_equal(global, the_global);
 	called("events;");
@@ -223,30 +224,30 @@ int events_open(const struct global *global, struct events **events, struct glob
 	return events_result;
 }
 
-void events_close(struct events *events)
+void events_close(struct uprobes_events *events)
 {
 	called("free %d;", events == the_events);
 }
 
-bool events_wanted(const struct events *events)
+bool events_wanted(const struct uprobes_events *events)
 {
 	assert_ptr_equal(events, the_events);
 	return wanted_events;
 }
 
-void events_hello(const struct events *events, const char *method, const char *reason)
+void events_hello(const struct uprobes_events *events, const char *method, const char *reason)
 {
 	assert_ptr_equal(events, the_events);
 	called("hello %s (%s);", method, reason);
 }
 
-void events_lost(const struct events *events, uint64_t lost)
+void events_lost(const struct uprobes_events *events, uint64_t lost)
 {
 	assert_ptr_equal(events, the_events);
 	called("lost %llu;", (unsigned long long)lost);
 }
 
-const char *events_name(const struct events *events)
+const char *events_name(const struct uprobes_events *events)
 {
 	assert_ptr_equal(events, the_events);
 	return "prov:ev";
@@ -269,7 +270,7 @@ void wanted_end_turn(void)
 	called("end turn;");
 }
 
-void clock_look(void)
+void clock_check(void)
 {
 	called("clock;");
 }
@@ -279,7 +280,7 @@ void change_open(void)
 	called("changes;");
 }
 
-enum change change_take(void)
+enum uprobes_change_state change_take(void)
 {
 	return change_there;
 }
@@ -291,44 +292,44 @@ void change_done(void)
 
 /* ---- arguments ---- */
 
-static struct work taken;
+static struct uprobes_work taken;
 
 static bool take(const char *first, ...)
 {
-	static char *words[40] = {(char *)(uintptr_t) "side-uprobes"};
+	static char *args[40] = {(char *)(uintptr_t) "side-uprobes"};
 	va_list list;
 	int nr = 1;
 
 	memset(&taken, 0, sizeof(taken));
-	taken.options.way = -1;
+	taken.options.backend = -1;
 	taken.ready = -1;
 	va_start(list, first);
 	for (const char *word = first; word; word = va_arg(list, const char *))
-		words[nr++] = (char *)(uintptr_t)word;
-	words[nr] = NULL;
+		args[nr++] = (char *)(uintptr_t)word;
+	args[nr] = NULL;
 	va_end(list);
-	return uprobes_parse_args(&taken, words);
+	return uprobes_parse_args(&taken, args);
 }
 
 /* So many times the same option. */
 static bool take_many(int count, const char *name, const char *value, const char *table)
 {
-	static char *words[2 * 70 + 4];
+	static char *args[2 * 70 + 4];
 	int nr = 1;
 
 	memset(&taken, 0, sizeof(taken));
 	taken.ready = -1;
-	words[0] = (char *)(uintptr_t) "side-uprobes";
+	args[0] = (char *)(uintptr_t) "side-uprobes";
 	for (int i = 0; i < count; i++) {
-		words[nr++] = (char *)(uintptr_t)name;
-		words[nr++] = (char *)(uintptr_t)value;
+		args[nr++] = (char *)(uintptr_t)name;
+		args[nr++] = (char *)(uintptr_t)value;
 	}
 	if (table) {
-		words[nr++] = (char *)(uintptr_t) "--table";
-		words[nr++] = (char *)(uintptr_t)table;
+		args[nr++] = (char *)(uintptr_t) "--table";
+		args[nr++] = (char *)(uintptr_t)table;
 	}
-	words[nr] = NULL;
-	return uprobes_parse_args(&taken, words);
+	args[nr] = NULL;
+	return uprobes_parse_args(&taken, args);
 }
 
 static void test_arguments(void **unused)
@@ -360,7 +361,7 @@ static void test_arguments(void **unused)
 	assert_int_equal(filter->cgroups[0], 12345678901234);
 	assert_int_equal(filter->nr_comms, 1);
 	assert_string_equal(filter->comms[0], "a-name-that-is-");
-	assert_int_equal(taken.options.way, GLOBAL_PERF);
+	assert_int_equal(taken.options.backend, GLOBAL_PERF);
 	assert_int_equal(taken.options.ring_size, 8192);
 	assert_string_equal(taken.session, "web");
 	assert_true(taken.system && taken.common.quiet && taken.common.json);
@@ -373,9 +374,9 @@ static void test_arguments(void **unused)
 	assert_null(taken.command);
 	assert_false(taken.system || taken.common.quiet || taken.common.json);
 	assert_true(take("--table", text, "--by", "uprobe_multi", NULL));
-	assert_int_equal(taken.options.way, GLOBAL_MULTI);
+	assert_int_equal(taken.options.backend, GLOBAL_MULTI);
 	assert_true(take("--table", text, "--by", "tracefs", NULL));
-	assert_int_equal(taken.options.way, GLOBAL_TRACEFS);
+	assert_int_equal(taken.options.backend, GLOBAL_TRACEFS);
 	assert_false(take("--table", text, "--by", "other", NULL));
 	/* A table, or an event to end and its session. */
 	assert_true(take("--end", "e", "--session", "s", NULL));
@@ -461,24 +462,23 @@ static void test_environment(void **unused)
 	free(saved);
 }
 
-static void wait_for_child(struct work *work)
+static void wait_for_child(struct uprobes_work *work)
 {
 	siginfo_t info;
 
 	assert_int_equal(waitid(P_PID, (id_t)work->child, &info, WEXITED | WNOWAIT), 0);
-	look_at_command(work);
+	uprobes_check_command(work);
 	assert_int_equal(work->child, 0);
 	assert_true(work->over);
 	work->over = false;
 }
 
-static void run_shell(struct work *work, const char *text)
+static void run_shell(struct uprobes_work *work, const char *text)
 {
-	static char *words[] = {
-			(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", NULL, NULL};
+	static char *args[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", NULL, NULL};
 
-	words[2] = (char *)(uintptr_t)text;
-	work->command = words;
+	args[2] = (char *)(uintptr_t)text;
+	work->command = args;
 	assert_int_equal(start_command(work), 0);
 	assert_true(work->child > 0);
 }
@@ -487,14 +487,14 @@ static void test_command(void **unused)
 {
 	static char *missing[] = {(char *)(uintptr_t) "/none/such", NULL},
 		    *wrong[] = {(char *)(uintptr_t) "/dev/null", NULL};
-	struct work work = {.status = 0};
+	struct uprobes_work work = {.status = 0};
 	struct rlimit limit, now, lowered;
 	char text[200];
 
 	(void)unused;
 	assert_int_equal(start_command(&work), 0);
 	assert_int_equal(work.child, 0);
-	look_at_command(&work);
+	uprobes_check_command(&work);
 	assert_false(work.over);
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	lowered = (struct rlimit){.rlim_cur = 300, .rlim_max = limit.rlim_max};
@@ -524,7 +524,7 @@ static void test_command(void **unused)
 	assert_called("");
 	/* The command is still running. */
 	run_shell(&work, "exec sleep 10");
-	look_at_command(&work);
+	uprobes_check_command(&work);
 	assert_true(work.child > 0 && !work.over);
 	(void)kill(work.child, SIGINT);
 	wait_for_child(&work);
@@ -536,7 +536,7 @@ static void test_command(void **unused)
 			for (;;)
 				pause();
 		work.child = 0;
-		look_at_command(&work);
+		uprobes_check_command(&work);
 		assert_false(work.over);
 		(void)kill(process, SIGKILL);
 		assert_int_equal(waitpid(process, NULL, 0), process);
@@ -554,9 +554,9 @@ static void test_command(void **unused)
 
 /* ---- watching ---- */
 
-static struct work work_there(void)
+static struct uprobes_work work_there(void)
 {
-	return (struct work){.global = the_global,
+	return (struct uprobes_work){.global = the_global,
 			.events = the_events,
 			.epoll = -1,
 			.signals = -1,
@@ -566,7 +566,7 @@ static struct work work_there(void)
 
 static void test_watching(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 
 	(void)unused;
 	why_text = "";
@@ -608,7 +608,7 @@ static void test_watching(void **unused)
 
 static void test_changes(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 
 	(void)unused;
 	change_there = CHANGE_NONE;
@@ -633,7 +633,7 @@ static void test_changes(void **unused)
 
 static void test_sessions(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 
 	(void)unused;
 	played_now = UINT64_C(50000000000);
@@ -675,7 +675,7 @@ static void test_sessions(void **unused)
 
 static void test_process(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 	int fds[2];
 
 	(void)unused;
@@ -711,14 +711,14 @@ static void test_files(void **unused)
 {
 	static const char says[] =
 			"%s has been replaced: what starts now runs another file, where nothing is watched";
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 	char one[300], two[300], expected[1500];
 
 	(void)unused;
 	replaced[0] = "/one";
 	replaced[1] = "/two";
 	used_way = GLOBAL_PERF;
-	look_at_files(&work, 17);
+	uprobes_check_files(&work, 17);
 	assert_int_equal(work.looked_at_files, 17);
 	(void)snprintf(one, sizeof(one), says, "/one");
 	(void)snprintf(two, sizeof(two), says, "/two");
@@ -726,7 +726,7 @@ static void test_files(void **unused)
 			"note %s; set the probes again;hello perf_event (%s);note %s; set the probes again;hello perf_event (%s);",
 			one, one, two, two);
 	assert_called(expected);
-	look_at_files(&work, 18);
+	uprobes_check_files(&work, 18);
 	assert_called("");
 }
 
@@ -734,7 +734,7 @@ static void test_files(void **unused)
 
 static void test_signals(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 	unsigned int before = resources_descriptors();
 	siginfo_t info;
 	sigset_t old, set;
@@ -806,7 +806,7 @@ static void test_signals(void **unused)
 
 static void test_turn(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 
 	(void)unused;
 	work.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -897,7 +897,7 @@ static void test_turn(void **unused)
 
 static void test_open_all(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 	int fds[2];
 
 	(void)unused;
@@ -932,24 +932,24 @@ static void test_open_all(void **unused)
 
 static void test_way(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 
 	(void)unused;
 	why_text = "";
 	used_way = GLOBAL_MULTI;
 	nr_sides = 1;
-	say_way(&work);
+	uprobes_print_backend(&work);
 	assert_called("note 1 location is watched by uprobe_multi;");
 	nr_sides = 501;
 	why_text = "for a reason";
-	say_way(&work);
+	uprobes_print_backend(&work);
 	assert_called("note 501 locations are watched by uprobe_multi (for a reason);");
 	used_way = GLOBAL_PERF;
 	nr_sides = 500;
-	say_way(&work);
+	uprobes_print_backend(&work);
 	assert_called("note 500 locations are watched by perf_event (for a reason);");
 	nr_sides = 501;
-	say_way(&work);
+	uprobes_print_backend(&work);
 	assert_called("note 501 locations are watched by perf_event (for a reason);note at the end the kernel removes them one by one, in up to a tenth of a second each;");
 	why_text = "";
 	nr_sides = 2;
@@ -957,7 +957,7 @@ static void test_way(void **unused)
 
 static void test_end_other(void **unused)
 {
-	struct work work = work_there();
+	struct uprobes_work work = work_there();
 	int fds[2];
 	char byte = 0;
 
@@ -999,14 +999,14 @@ static void test_end_other(void **unused)
 static int live(char *log, size_t size, bool *is_ready, const char *first, ...)
 {
 	int ready[2], out[2], status, nr = 1;
-	char number[16], *words[32] = {(char *)(uintptr_t) "side-uprobes"}, byte = 0;
+	char number[16], *args[32] = {(char *)(uintptr_t) "side-uprobes"}, byte = 0;
 	va_list arguments;
 	pid_t child;
 	ssize_t got;
 
 	va_start(arguments, first);
 	for (const char *word = first; word; word = va_arg(arguments, const char *))
-		words[nr++] = (char *)(uintptr_t)(strcmp(word, "@") ? word : number);
+		args[nr++] = (char *)(uintptr_t)(strcmp(word, "@") ? word : number);
 	va_end(arguments);
 	assert_int_equal(pipe(ready), 0);
 	assert_int_equal(pipe(out), 0);
@@ -1020,7 +1020,7 @@ static int live(char *log, size_t size, bool *is_ready, const char *first, ...)
 		(void)pipe2(hits, O_CLOEXEC);
 		hits_fd = hits[0];
 		before = resources_descriptors();
-		code = uprobes_main(nr, words);
+		code = uprobes_main(nr, args);
 		called("%d%s;", (int)(resources_descriptors() - before),
 				fcntl(1, F_GETFL) == fcntl(log_fd, F_GETFL) ? "" : " null");
 		(void)!write(log_fd, calls, strlen(calls));
@@ -1072,7 +1072,7 @@ static void test_ready(void **unused)
 	for (int closed = -1; closed < 3; closed += 3) {
 		child = fork();
 		if (!child) {
-			struct work work = work_there();
+			struct uprobes_work work = work_there();
 			unsigned int before = resources_descriptors();
 			bool is_right = true;
 			int other = open("/dev/full", O_RDONLY | O_CLOEXEC);

@@ -82,31 +82,31 @@ static bool is_there(uint64_t address, size_t size, bool sleeps)
 
 static uint64_t read_memory(uint64_t to, uint64_t size, uint64_t from, bool sleeps)
 {
-	void *place = at(to, size, true);
+	void *location = at(to, size, true);
 
-	memset(place, 0, size);
+	memset(location, 0, size);
 	if (!is_there(from, size, sleeps))
 		return (uint64_t)-EFAULT;
-	memcpy(place, machine.memory + (from - USER), size);
+	memcpy(location, machine.memory + (from - USER), size);
 	return 0;
 }
 
 static uint64_t read_text(uint64_t to, uint64_t size, uint64_t from)
 {
-	char *place = at(to, size, true);
+	char *location = at(to, size, true);
 
 	machine.nr_texts++;
 
 	for (uint64_t i = 0; i < size; i++) {
 		if (!is_there(from + i, 1, false)) {
-			memset(place, 0, size);
+			memset(location, 0, size);
 			return (uint64_t)-EFAULT;
 		}
-		place[i] = (char)machine.memory[from + i - USER];
-		if (!place[i])
+		location[i] = (char)machine.memory[from + i - USER];
+		if (!location[i])
 			return i + 1;
 	}
-	place[size - 1] = '\0';
+	location[size - 1] = '\0';
 	return size;
 }
 
@@ -252,7 +252,7 @@ static void access_memory(const struct bpf_insn *code, uint64_t *r)
 	memcpy(at(r[code->dst_reg] + (uint64_t)(int64_t)code->off, size, true), &value, size);
 }
 
-static void run(const struct assembly *a)
+static void run(const struct bpf_assembly *a)
 {
 	uint64_t *r = machine.registers;
 	const struct bpf_insn *code = a->code;
@@ -306,7 +306,7 @@ static void run(const struct assembly *a)
 
 /* ---- sides ---- */
 
-static struct assembly assembly;
+static struct bpf_assembly assembly;
 static struct global_filter filter;
 static struct global_error error;
 static struct global_field fields[64];
@@ -342,7 +342,7 @@ static void make_and_run(void)
 	run(&assembly);
 }
 
-static void add_field(uint8_t type, uint8_t size, uint16_t limit, uint32_t room,
+static void add_field(uint8_t type, uint8_t size, uint16_t limit, uint32_t capacity,
 		const struct probe_fetch_op *ops, uint32_t nr)
 {
 	struct global_field *field = &fields[side.nr_fields++];
@@ -351,9 +351,9 @@ static void add_field(uint8_t type, uint8_t size, uint16_t limit, uint32_t room,
 			.field = {.name = "some", .type = type, .size = size, .limit = limit},
 			.source = GLOBAL_FETCHED,
 			.at = side.size,
-			.room = room,
+			.capacity = capacity,
 			.fetch = {.ops = ops, .nr_ops = nr}};
-	side.size += 8 + room;
+	side.size += 8 + capacity;
 }
 
 static const struct hit_record *record(void)
@@ -601,7 +601,7 @@ static void all_numbers(void)
 
 static void registers(void)
 {
-	static const size_t places[] = {offsetof(struct user_regs_struct, rax),
+	static const size_t locations[] = {offsetof(struct user_regs_struct, rax),
 			offsetof(struct user_regs_struct, rdx),
 			offsetof(struct user_regs_struct, rcx),
 			offsetof(struct user_regs_struct, rbx),
@@ -621,14 +621,14 @@ static void registers(void)
 	struct probe_fetch_op ops[2];
 
 	begin();
-	for (unsigned int i = 0; i <= LENGTH(places); i++) {
-		size_t place = i < LENGTH(places) ? places[i]
-						  : offsetof(struct user_regs_struct, eflags);
+	for (unsigned int i = 0; i <= LENGTH(locations); i++) {
+		size_t location = i < LENGTH(locations) ? locations[i]
+							: offsetof(struct user_regs_struct, eflags);
 		uint64_t value;
 
-		memcpy(&value, (char *)&machine.hit + place, 8);
+		memcpy(&value, (char *)&machine.hit + location, 8);
 		ops[0] = (struct probe_fetch_op){.code = PROBE_FETCH_REGISTER,
-				.reg = (uint8_t)(i < LENGTH(places) ? i : 49)};
+				.reg = (uint8_t)(i < LENGTH(locations) ? i : 49)};
 		check_number(ops, 1, value, false);
 		for (unsigned int bits = 0; bits < 4; bits += 3) {
 			ops[1] = ops[0];
@@ -659,7 +659,7 @@ static void refuse(struct probe_fetch_op op, const char *why)
 	CHECK(make() == -ENOTSUP);
 	snprintf(wanted, sizeof(wanted), "`some` cannot be had from the kernel: %s", why);
 	CHECK(!strcmp(error.text, wanted) &&
-			!strcmp(error.mend, "probe one program, without `--global`"));
+			!strcmp(error.hint, "probe one program, without `--global`"));
 }
 
 static void refusals(void)

@@ -227,7 +227,7 @@ static void expect_missing(int code, const char *text, const char *hint, const c
 	memset(&error, 0, sizeof(error));
 	*calls = '\0';
 	CHECK(global_tracefs_open(&error) == code && !strcmp(error.text, text) &&
-			!strcmp(error.mend, hint));
+			!strcmp(error.hint, hint));
 	CHECK(resources_descriptors() == before);
 	expect_calls(wanted);
 }
@@ -378,11 +378,11 @@ static void defining(int at)
 	for (unsigned int i = 0; i < 2; i++) {
 		definitions_error = i ? EPERM : EACCES;
 		CHECK(global_tracefs_define(at, "p:a/b\n", &error) == -definitions_error &&
-				!strcmp(error.mend, HINT));
+				!strcmp(error.hint, HINT));
 		CHECK(!strcmp(error.text, "the kernel does not permit uprobes in tracefs"));
 	}
 	definitions_error = EINVAL;
-	CHECK(global_tracefs_define(at, "p:a/b", &error) == -EINVAL && !*error.mend);
+	CHECK(global_tracefs_define(at, "p:a/b", &error) == -EINVAL && !*error.hint);
 	CHECK(!strcmp(error.text, "the kernel refuses the definition `p:a/b`: Invalid argument"));
 	definitions_error = 0;
 	is_short = true;

@@ -277,7 +277,7 @@ static void test_turns(void **unused)
 static void sample(uint64_t ticks, int64_t monotonic_ns)
 {
 	next_sample = (struct ring_clock_sample){.ticks = ticks, .monotonic_ns = monotonic_ns};
-	clock_look();
+	clock_check();
 }
 
 static void test_clock(void **unused)

@@ -20,11 +20,11 @@
 #define TELL_EACH 50000
 #define OWN_STACK 65536
 
-static const struct place {
+static const struct location {
 	const char *name;
 	int (*function)(int value);
 	int adds;
-} places[] = {
+} locations[] = {
 		{"place_one", place_one, 1},
 		{"place_five", place_five, 5},
 		{"place_three", place_three, 3},
@@ -37,7 +37,7 @@ static const struct place {
 		{"place_punned", place_punned, 0},
 		{"place_tail", place_tail, 101},
 };
-#define PLACES (sizeof(places) / sizeof(places[0]))
+#define PLACES (sizeof(locations) / sizeof(locations[0]))
 
 static uint64_t entries[PLACES], exits[PLACES];
 static bool stop;
@@ -113,10 +113,10 @@ static void *call_all(void *argument)
 	for (int value = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED);
 			value = (value + 1) & 0xffff) {
 		for (size_t i = 0; i < PLACES; i++) {
-			int got = places[i].function(value);
+			int got = locations[i].function(value);
 
-			if (got != value + places[i].adds) {
-				printf("%s gave %d for %d\n", places[i].name, got, value);
+			if (got != value + locations[i].adds) {
+				printf("%s gave %d for %d\n", locations[i].name, got, value);
 				__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
 			}
 		}
@@ -137,9 +137,9 @@ static uint64_t draw(uint64_t below)
 	return (state * 0x2545f4914f6cdd1d >> 11) % below;
 }
 
-static void complain(const char *what, size_t place)
+static void complain(const char *what, size_t location)
 {
-	printf("%s: %s\n", places[place].name, what);
+	printf("%s: %s\n", locations[location].name, what);
 	__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
 }
 
@@ -152,10 +152,11 @@ static void look_at_pads(const struct probe_site *sites)
 	}
 	pads_back++;
 	for (size_t i = 0; i < PLACES; i++) {
-		uint64_t pad = sites[i].pad + (sites[i].runtime - sites[i].address);
+		uint64_t springboard = sites[i].springboard + (sites[i].runtime - sites[i].address);
 
 		if (sites[i].method == PROBE_SHORT &&
-				memcmp((void *)pad, sites[i].pad_bytes, PROBE_JUMP_BYTES) != 0)
+				memcmp((void *)springboard, sites[i].springboard_bytes,
+						PROBE_JUMP_BYTES) != 0)
 			complain("other bytes in its pad than before", i);
 	}
 }
@@ -190,7 +191,7 @@ static void round_of(struct probe_site *sites)
 	set += count;
 	for (size_t i = 0; i < count; i++) {
 		probes[i] = requests[i].probe;
-		places[chosen[i]].function(1);
+		locations[chosen[i]].function(1);
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) == before[i])
 			complain("a call was not seen", chosen[i]);
 	}
@@ -199,7 +200,7 @@ static void round_of(struct probe_site *sites)
 	for (size_t i = 0; i < count; i++)
 		before[i] = __atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED);
 	for (size_t i = 0; i < count; i++) {
-		places[chosen[i]].function(1);
+		locations[chosen[i]].function(1);
 		if (memcmp((void *)sites[chosen[i]].runtime, sites[chosen[i]].bytes,
 				    sites[chosen[i]].nr_bytes) != 0)
 			complain("other bytes than before", chosen[i]);
@@ -210,7 +211,7 @@ static void round_of(struct probe_site *sites)
 	}
 	/* What is known of probes goes and comes back while threads are in their code; so do the signals of traps. */
 	rested = !draw(16);
-	if (rested && !patch_rest())
+	if (rested && !patch_quiesce())
 		complain("there is no rest", chosen[0]);
 	look_at_pads(sites);
 }
@@ -224,7 +225,7 @@ int main(int argc, char **argv)
 	const struct sigaction action = {
 			.sa_handler = on_turn, .sa_flags = SA_RESTART | SA_ONSTACK};
 	struct probe_site sites[PLACES];
-	struct patch_figures figures, middle = {0};
+	struct patch_stats stats, middle = {0};
 	uint64_t calls[8] = {0}, seen = 0, returned = 0, all = 0;
 	pthread_t threads[8];
 
@@ -237,7 +238,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	for (size_t i = 0; i < PLACES; i++)
-		sites[i] = site_of(places[i].name);
+		sites[i] = site_of(locations[i].name);
 	for (unsigned int i = 0; i < nr_threads; i++) {
 		if (pthread_create(&threads[i], NULL, call_all, &calls[i]))
 			return 1;
@@ -245,7 +246,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < rounds && wrong < 20; i++) {
 		round_of(sites);
 		if (i == rounds / 2)
-			patch_figures(&middle);
+			patch_stats(&middle);
 		if (i && !(i % TELL_EACH))
 			printf("%u rounds\n", i);
 	}
@@ -258,10 +259,10 @@ int main(int argc, char **argv)
 		seen += entries[i];
 		returned += exits[i];
 	}
-	patch_figures(&figures);
+	patch_stats(&stats);
 	/* Places are used again: the second half needed nothing more. */
-	if (!wrong && figures.bytes != middle.bytes) {
-		printf("%llu bytes, %llu after the first half\n", (unsigned long long)figures.bytes,
+	if (!wrong && stats.bytes != middle.bytes) {
+		printf("%llu bytes, %llu after the first half\n", (unsigned long long)stats.bytes,
 				(unsigned long long)middle.bytes);
 		wrong++;
 	}
@@ -270,7 +271,7 @@ int main(int argc, char **argv)
 	       "%llu traps, %llu lost; pads back %llu times, not yet %llu times; %u wrong\n",
 			rounds, (unsigned long long)set, (unsigned long long)all,
 			(unsigned long long)seen, (unsigned long long)returned,
-			(unsigned long long)figures.traps, (unsigned long long)figures.lost,
+			(unsigned long long)stats.traps, (unsigned long long)stats.lost,
 			(unsigned long long)pads_back, (unsigned long long)pads_left, wrong);
-	return wrong || !pads_back || !seen || !returned || figures.lost ? 1 : 0;
+	return wrong || !pads_back || !seen || !returned || stats.lost ? 1 : 0;
 }

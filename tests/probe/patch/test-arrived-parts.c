@@ -37,13 +37,13 @@ static struct {
 			unblocked_after; /* after this many stops, no thread blocks signals */
 } world;
 
-static bool played_each(void (*tell)(pid_t tid, void *data), void *data)
+static bool played_each(void (*visit)(pid_t tid, void *data), void *data)
 {
 	world.nr_listed++;
 	if (world.with_self)
-		tell(SELF, data);
+		visit(SELF, data);
 	for (unsigned int i = 0; i < world.nr; i++)
-		tell((pid_t)(501 + i), data);
+		visit((pid_t)(501 + i), data);
 	errno = world.list_error;
 	return !world.list_fails;
 }
@@ -106,7 +106,7 @@ static long played_call(long number, long a, long b, long c, long d, long e, lon
 }
 
 #define patch_threads_each played_each
-#define patch_thread_look played_look
+#define patch_thread_inspect played_look
 #define patch_threads_stop played_stop
 #define patch_system_call played_call
 #define usleep played_sleep
@@ -150,7 +150,7 @@ static void test_lists(void)
 			threads.listed[4095] == 4595);
 	begin(4096);
 	CHECK(!patch_arrival_list_all_threads() && threads.count == 4097 && world.nr_listed == 1);
-	CHECK(!patch_threads_prove(&(const struct patch_proof){.look = NULL}));
+	CHECK(!patch_threads_prove(&(const struct patch_proof){.check = NULL}));
 }
 
 /* ---- proofs ---- */
@@ -159,7 +159,7 @@ static enum patch_shown shown[8][12];
 static unsigned int looked[8], was_so_asked;
 static bool guards, was_so;
 
-static enum patch_shown look(pid_t tid, bool *guarded)
+static enum patch_shown check(pid_t tid, bool *guarded)
 {
 	unsigned int i = (unsigned int)tid - 501;
 
@@ -182,7 +182,7 @@ static void at_stop(pid_t thread)
 
 static bool prove(void)
 {
-	static const struct patch_proof proof = {.look = look, .at_stop = at_stop, .was_so = had};
+	static const struct patch_proof proof = {.check = check, .at_stop = at_stop, .was_so = had};
 
 	memset(looked, 0, sizeof(looked));
 	was_so_asked = 0;
@@ -235,7 +235,7 @@ static void test_proofs(void)
 
 static void test_stops(void)
 {
-	static const struct patch_proof proof = {.look = look, .at_stop = at_stop, .was_so = had};
+	static const struct patch_proof proof = {.check = check, .at_stop = at_stop, .was_so = had};
 
 	/* A failed stop proves nothing. */
 	show_second(12, PATCH_SO);

@@ -121,9 +121,10 @@ static void test_places(void)
 			}
 			for (unsigned int i = 0; i <= nr; i++)
 				probe.map[i] = (uint8_t)(7 * i + 1);
-			patch_body_places(&probe);
+			patch_body_locations(&probe);
 			for (unsigned int i = 0; i <= nr; i++)
-				CHECK(probe.places[i] == 0x401000 + (i < nr ? 3 * i : 3 * nr + 1));
+				CHECK(probe.locations[i] ==
+						0x401000 + (i < nr ? 3 * i : 3 * nr + 1));
 			for (unsigned int i = 0; i < PROBE_PIECES_MAX; i++)
 				CHECK(probe.begins[i] == (i < nr ? 18 + 7 * (i + 1) + 1 : 255));
 			CHECK(probe.pushed ==

@@ -137,8 +137,8 @@ static void test_taken(void)
 
 static struct {
 	uint8_t head[TABLE_HEAD];
-	struct row rows[2 * AT_ONCE + 2];
-	struct entry entries[4];
+	struct eh_frame_hdr_row rows[2 * AT_ONCE + 2];
+	struct eh_frame_entry entries[4];
 } data __attribute__((aligned(4096)));
 
 #define CODE_AT 0x1000000 /* behind the data */
@@ -152,9 +152,9 @@ static void put_row(unsigned int index, int32_t code, unsigned int entry, uint32
 {
 	int32_t at = (int32_t)((uint8_t *)&data.entries[entry] - (uint8_t *)&data);
 
-	data.rows[index] = (struct row){CODE_AT + code, at};
-	data.entries[entry] = (struct entry){
-			.code = CODE_AT + code - at - (int32_t)offsetof(struct entry, code),
+	data.rows[index] = (struct eh_frame_hdr_row){CODE_AT + code, at};
+	data.entries[entry] = (struct eh_frame_entry){.code = CODE_AT + code - at -
+					(int32_t)offsetof(struct eh_frame_entry, code),
 			.size = size};
 }
 
@@ -163,7 +163,7 @@ static void test_known(void)
 	const uint64_t code = table_at() + CODE_AT;
 
 	begin();
-	mappings[2] = (struct mapping){code, code + 0x10000, 1, true};
+	mappings[2] = (struct callers_mapping){code, code + 0x10000, 1, true};
 	/* One function at the begin, one behind a hole, and a hole up to the end. */
 	put_row(0, 0, 0, 0x100);
 	put_row(1, 0x5000, 1, 0x200);
@@ -172,44 +172,44 @@ static void test_known(void)
 	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x5000, 0x200));
 	/* A gap that is not larger than padding is no hole. */
 	begin();
-	mappings[2] = (struct mapping){code, code + 0x3000, 1, true};
+	mappings[2] = (struct callers_mapping){code, code + 0x3000, 1, true};
 	put_row(0, 0, 0, 0x100);
 	put_row(1, 0x1000, 1, 0x100);
 	put_row(2, 0x2000, 2, 0x100);
 	add_known(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x3000));
 	begin();
-	mappings[2] = (struct mapping){code, code + 0x3100, 1, true};
+	mappings[2] = (struct callers_mapping){code, code + 0x3100, 1, true};
 	add_known(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x3100));
 	begin();
-	mappings[2] = (struct mapping){code, code + 0x3101, 1, true};
+	mappings[2] = (struct callers_mapping){code, code + 0x3101, 1, true};
 	add_known(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x2100));
 	begin();
-	mappings[2] = (struct mapping){code, code + 0x3000, 1, true};
+	mappings[2] = (struct callers_mapping){code, code + 0x3000, 1, true};
 	put_row(1, 0x1101, 1, 0x100);
 	add_known(2, table_at(), 3);
 	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x1101, 0x1eff));
 	/* A damaged entry has no end, so there is no hole. */
 	begin();
-	mappings[2] = (struct mapping){code, code + 0x3000, 1, true};
+	mappings[2] = (struct callers_mapping){code, code + 0x3000, 1, true};
 	data.entries[0].code++;
 	CHECK(end_of(table_at(), &data.rows[0], 77) == 77);
 	add_known(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x3000));
 	/* Functions of another mapping of the file do not count. */
 	begin();
-	mappings[2] = (struct mapping){code + 0x2000, code + 0x3000, 1, true};
+	mappings[2] = (struct callers_mapping){code + 0x2000, code + 0x3000, 1, true};
 	add_known(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code + 0x2000, 0x1000));
 	begin();
-	mappings[2] = (struct mapping){code + 0x8000, code + 0xa001, 1, true};
+	mappings[2] = (struct callers_mapping){code + 0x8000, code + 0xa001, 1, true};
 	add_known(2, table_at(), 0);
 	CHECK(!nr_ranges);
 	/* A function that begins where the mapping ends, and one that ends where it begins. */
 	begin();
-	mappings[2] = (struct mapping){code + 0x1000, code + 0x7000, 1, true};
+	mappings[2] = (struct callers_mapping){code + 0x1000, code + 0x7000, 1, true};
 	put_row(0, 0, 0, 0x1000);
 	put_row(1, 0x1000, 1, 0x100);
 	put_row(2, 0x7000, 2, 0x100);
@@ -217,7 +217,7 @@ static void test_known(void)
 	CHECK(nr_ranges == 1 && is_range(0, code + 0x1000, 0x100));
 	/* The table is read in parts. */
 	begin();
-	mappings[2] = (struct mapping){code, code + 0x100000, 1, true};
+	mappings[2] = (struct callers_mapping){code, code + 0x100000, 1, true};
 	for (unsigned int i = 0; i < 2 * AT_ONCE + 2; i++)
 		put_row(i, (int32_t)(i * 0x100), 3, 0x100);
 	put_row(AT_ONCE - 1, (AT_ONCE - 1) * 0x100, 0, 0x100);
@@ -262,7 +262,7 @@ static void test_objects(void)
 {
 	const uint64_t base = (uint64_t)(uintptr_t)&image;
 	struct strings strings;
-	struct object object;
+	struct callers_object object;
 	uint32_t count = 0;
 
 	make_image();
@@ -353,7 +353,7 @@ static void test_names(void)
 static void test_asks(void)
 {
 	const uint64_t base = (uint64_t)(uintptr_t)&image;
-	struct object object;
+	struct callers_object object;
 
 	make_image();
 	CHECK(patch_callers_read_object(base, &object) && !asks_for_frames(&object));
@@ -367,13 +367,13 @@ static void test_asks(void)
 	begin();
 	/* Only private mappings of a file with such code are known. */
 	make_image();
-	mappings[0] = (struct mapping){0x1000, 0x2000, 1, true};
+	mappings[0] = (struct callers_mapping){0x1000, 0x2000, 1, true};
 	add_code(0, base);
 	CHECK(nr_ranges == 1 && is_range(0, 0x1000, 0x1000));
 	add_code(0, 0);
 	CHECK(nr_ranges == 1);
 	strcpy(image.names + 100, "_Unwind_GetCFA");
-	mappings[1] = (struct mapping){0x3000, 0x4000, 1, true};
+	mappings[1] = (struct callers_mapping){0x3000, 0x4000, 1, true};
 	add_code(1, base);
 	CHECK(nr_ranges == 1);
 	begin();
@@ -383,8 +383,8 @@ static void test_asks(void)
 static void test_dynamic(void)
 {
 	static Elf64_Dyn entries[DYNAMIC_MAX + 2];
-	struct object object = {.segments = {{.p_type = PT_DYNAMIC,
-						.p_vaddr = (uint64_t)(uintptr_t)entries}},
+	struct callers_object object = {.segments = {{.p_type = PT_DYNAMIC,
+							.p_vaddr = (uint64_t)(uintptr_t)entries}},
 			.nr_segments = 1,
 			.base = 0x5000,
 			.bias = 0};
@@ -418,7 +418,7 @@ static void test_unwinding_code(void)
 {
 	const uint64_t base = (uint64_t)(uintptr_t)&image;
 	static const char *const finders[] = {"_dl_find_object", "dl_iterate_phdr"};
-	struct object object;
+	struct callers_object object;
 
 	for (unsigned int i = 0; i < 2; i++) {
 		make_image();
@@ -453,7 +453,7 @@ static void test_copying(void)
 	} cases[] = {{"PyInit__greenlet", PATCH_COPIES_ONCE},
 			{"Init_continuation", PATCH_COPIES_OFTEN},
 			{"scm_c_with_continuation_barrier", PATCH_COPIES_OFTEN}};
-	struct object object;
+	struct callers_object object;
 
 	CHECK(PATCH_COPIES_ONCE != PATCH_COPIES_OFTEN);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -485,7 +485,7 @@ static void test_table_of_file(void)
 	memcpy(data.head + 8, &(uint32_t){2}, 4);
 	put_row(0, 0, 0, 0x100);
 	put_row(1, 0x5000, 1, 0x200);
-	mappings[1] = (struct mapping){code, code + 0x10000, 1, true};
+	mappings[1] = (struct callers_mapping){code, code + 0x10000, 1, true};
 	add_code(1, base);
 	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x5000, 0x200));
 	CHECK(mapping_of[0] == 1 && mapping_of[1] == 1);
@@ -494,27 +494,27 @@ static void test_table_of_file(void)
 
 /* ---- lines of mappings ---- */
 
-static void look(const char *text)
+static void check(const char *text)
 {
 	static char lines[2048];
 
 	snprintf(lines, sizeof(lines), "%s", text);
 	played_maps = lines;
-	patch_callers_look();
+	patch_callers_scan();
 	played_maps = NULL;
 }
 
 /* A mapping of the image, and then these lines. */
-static void look_at(
-		const char *permissions, unsigned int offset, unsigned int inode, const char *rest)
+static void next_check(const char *permissions, unsigned int offset, unsigned int inode,
+		const char *remainder)
 {
 	const unsigned long base = (unsigned long)(uintptr_t)&image;
 	char lines[1024];
 
 	begin();
 	snprintf(lines, sizeof(lines), "%lx-%lx %s %08x 08:01 %u /a\n%s", base, base + 0x1000,
-			permissions, offset, inode, rest);
-	look(lines);
+			permissions, offset, inode, remainder);
+	check(lines);
 }
 
 static void test_lines(void)
@@ -525,45 +525,45 @@ static void test_lines(void)
 
 	make_image();
 	/* The code of a file follows its begin; all of a small file is one mapping. */
-	look_at("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
+	next_check("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
 	CHECK(nr_ranges == 1 && is_range(0, 0x5000, 0x1000) && nr_mappings == 1 &&
 			mappings[0].start == 0x5000 && mappings[0].end == 0x6000 &&
 			mappings[0].inode == 7);
-	look_at("r-xp", 0, 7, "");
+	next_check("r-xp", 0, 7, "");
 	CHECK(nr_ranges == 1 && is_range(0, base, 0x1000));
 	/* Code of another file, whose begin is not known. */
-	look_at("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 8 /b\n");
+	next_check("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 8 /b\n");
 	CHECK(!nr_ranges && nr_mappings == 1 && mappings[0].inode == 8);
 	/* The begin can be written, or cannot be read. */
-	look_at("rw-p", 0, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
+	next_check("rw-p", 0, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
 	CHECK(!nr_ranges && nr_mappings == 1);
-	look_at("--xp", 0, 7, "");
+	next_check("--xp", 0, 7, "");
 	CHECK(!nr_ranges && nr_mappings == 1);
-	look_at("r--p", 0x1000, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
+	next_check("r--p", 0x1000, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
 	CHECK(!nr_ranges && nr_mappings == 1);
 	/* The begin of a file that can be written is that of its mapping, if it is executed, too. */
-	look_at("rwxp", 0, 7, "");
+	next_check("rwxp", 0, 7, "");
 	CHECK(nr_ranges == 1 && is_range(0, base, 0x1000));
 	/* Shared, without a file, not code, and short. */
-	look_at("r-xs", 0, 7, "");
+	next_check("r-xs", 0, 7, "");
 	CHECK(!nr_mappings);
-	look_at("r-xp", 0, 0, "");
+	next_check("r-xp", 0, 0, "");
 	CHECK(!nr_mappings);
-	look_at("r--p", 0, 7, "");
+	next_check("r--p", 0, 7, "");
 	CHECK(!nr_mappings);
 	begin();
-	look("5000-6000 r-xp 00000000 08:01\n");
+	check("5000-6000 r-xp 00000000 08:01\n");
 	CHECK(!nr_mappings);
 	/* A mapping that is gone, and one that remains. */
 	begin();
-	look("5000-6000 r-xp 00001000 08:01 7 /a\n7000-8000 r-xp 00001000 08:01 9 /b\n");
+	check("5000-6000 r-xp 00001000 08:01 7 /a\n7000-8000 r-xp 00001000 08:01 9 /b\n");
 	CHECK(nr_mappings == 2 && mappings[0].inode == 7 && mappings[1].inode == 9);
 	before = resources_now();
-	look("7000-8000 r-xp 00001000 08:01 9 /b\n");
+	check("7000-8000 r-xp 00001000 08:01 9 /b\n");
 	CHECK(nr_mappings == 2 && !mappings[0].inode && mappings[1].inode == 9);
 	/* Without the list, all remains as it was. */
 	played_maps = none;
-	patch_callers_look();
+	patch_callers_scan();
 	CHECK(nr_mappings == 2 && mappings[1].inode == 9 && mappings[1].still);
 	played_maps = NULL;
 	CHECK(resources_are_same(before, resources_now()));
@@ -583,7 +583,7 @@ static void test_own(void)
 	CHECK(!patch_callers_wanted() && !patch_caller(here));
 	patch_callers_want();
 	CHECK(patch_callers_wanted());
-	patch_callers_look();
+	patch_callers_scan();
 	CHECK(patch_caller(here) && patch_caller((uint64_t)(uintptr_t)memcpy) &&
 			!patch_caller((uint64_t)(uintptr_t)&image) && own_function(1) == 2);
 	{
@@ -592,7 +592,7 @@ static void test_own(void)
 
 		/* malloc() keeps some freed blocks of each size, and counts them as used. */
 		for (int i = 0; i < 20; i++) {
-			patch_callers_look();
+			patch_callers_scan();
 			CHECK(i < 15 || resources_memory() == memory);
 			memory = resources_memory();
 		}
@@ -602,7 +602,7 @@ static void test_own(void)
 	{
 		uint32_t count = nr_ranges;
 
-		patch_callers_look();
+		patch_callers_scan();
 		CHECK(nr_ranges == count && patch_caller(here));
 	}
 }

@@ -102,7 +102,7 @@ static struct patch_probe *const all[] = {&probes[0], &probes[1], &probes[2], &p
 
 static void clear(void)
 {
-	patch_places_forget();
+	patch_locations_forget();
 	memset(probes, 0, sizeof(probes));
 	memset(healed, 0, sizeof(healed));
 	nr_healed = 0;
@@ -122,7 +122,7 @@ static struct patch_probe *set(unsigned int index, size_t at, enum probe_method 
 		unsigned int patched, uint64_t body)
 {
 	struct patch_probe *probe = &probes[index];
-	struct patch_probe **list = patch_place_of(address_of(sites + at));
+	struct patch_probe **list = patch_location_list(address_of(sites + at));
 	int32_t distance = (int32_t)(body - (address_of(sites + at) + PROBE_JUMP_BYTES));
 
 	*probe = (struct patch_probe){.site = {.runtime = address_of(sites + at),
@@ -682,7 +682,7 @@ static void test_trap_healed_meanwhile(void)
 static void test_patterns(void)
 {
 	struct patterns patterns = {.count = 0};
-	struct pattern one = {.behind = 5}, other = {.behind = 6};
+	struct code_pattern one = {.behind = 5}, other = {.behind = 6};
 	struct patch_probe *probe;
 
 	CHECK(patch_copied_compare_patterns(&one, &other) == -1 &&
@@ -695,7 +695,7 @@ static void test_patterns(void)
 	set(3, 2048, PROBE_JUMP, 5, address_of(sites) + 0x40000);
 	probes[3].site.nr_bytes = 4;
 	CHECK(patch_copied_make_patterns(&patterns, all, 4) &&
-			patterns.bytes == 8 * sizeof(struct pattern));
+			patterns.bytes == 8 * sizeof(struct code_pattern));
 	/* The first has two: with the byte of the second probe, and without. */
 	CHECK(patterns.count == 4);
 	for (size_t i = 1; i < patterns.count; i++)
@@ -724,7 +724,7 @@ static void test_patterns(void)
 
 static void test_likeness(void)
 {
-	struct pattern pattern = {.first = JUMP};
+	struct code_pattern pattern = {.first = JUMP};
 	struct patch_probe *probe;
 
 	clear();
@@ -739,7 +739,7 @@ static void test_likeness(void)
 	copies[517] ^= 1;
 	CHECK(likeness(&pattern, address_of(copies + 512), copies + 512) == 0);
 	probe = set(1, 1024, PROBE_BREAKPOINT, 0, 0);
-	pattern = (struct pattern){.first = TRAP_BYTE, .probe = probe};
+	pattern = (struct code_pattern){.first = TRAP_BYTE, .probe = probe};
 	copy_code(2048, 1024, 16);
 	CHECK(likeness(&pattern, address_of(copies + 2048), copies + 2048) == CONTEXT_BYTES);
 	copies[2048 + 15] ^= 1;
@@ -751,14 +751,14 @@ static void test_likeness(void)
 /* At the begin, at the end, and around the end of each chunk. */
 static void test_search(void)
 {
-	static const size_t places[] = {0, 100, CHUNK - 9, CHUNK - 5, CHUNK - 4, CHUNK - 3,
+	static const size_t locations[] = {0, 100, CHUNK - 9, CHUNK - 5, CHUNK - 4, CHUNK - 3,
 			CHUNK - 1, CHUNK, 2 * (CHUNK - 4) - 5, 2 * (CHUNK - 4) - 1, 2 * (CHUNK - 4),
 			BYTES - 64, BYTES - 8};
 	struct patterns patterns;
 
 	for (int method = 0; method < 3; method++) {
-		for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-			size_t at = places[i], size = BYTES - at < 64 ? BYTES - at : 64;
+		for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
+			size_t at = locations[i], size = BYTES - at < 64 ? BYTES - at : 64;
 			struct patch_probe *probe;
 			bool is_trap = method == 2;
 
@@ -840,7 +840,7 @@ static void test_ours(void)
 			patch_copied_is_own_code((uintptr_t)patch_gates + GATES_BYTES - 1) &&
 			!patch_copied_is_own_code((uintptr_t)patch_gates + GATES_BYTES) &&
 			!patch_copied_is_own_code((uintptr_t)patch_gates - 1));
-	CHECK(patch_copied_is_own_code((uintptr_t)patch_place_of(0)) &&
+	CHECK(patch_copied_is_own_code((uintptr_t)patch_location_list(0)) &&
 			!patch_copied_is_own_code(address_of(copies)));
 }
 
@@ -911,7 +911,7 @@ static void test_removed(void)
 
 int main(void)
 {
-	CHECK(!patch_places_start());
+	CHECK(!patch_locations_start());
 	sites = map_block(PROT_READ | PROT_WRITE);
 	copies = map_block(PROT_READ | PROT_WRITE | PROT_EXEC);
 	test_healed();

@@ -71,7 +71,7 @@ int main(void)
 	struct patch_request request = {.site = &site, .entry = on_hit, .user = &hits};
 	struct rlimit limit;
 	uint64_t top;
-	void *place;
+	void *location;
 
 	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > 1ULL << 40) {
 		printf("the stack has no limit here: nothing can be tested\n");
@@ -82,27 +82,27 @@ int main(void)
 		return 77;
 	}
 	top = crowd();
-	place = mmap((void *)top, PAGE, PROT_READ | PROT_WRITE,
+	location = mmap((void *)top, PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (place == MAP_FAILED)
+	if (location == MAP_FAILED)
 		return fail("there is no room behind what is mapped last");
-	memcpy(place, place_code, sizeof(place_code));
-	mprotect(place, PAGE, PROT_READ | PROT_EXEC);
-	site.address = site.runtime = (uint64_t)place;
+	memcpy(location, place_code, sizeof(place_code));
+	mprotect(location, PAGE, PROT_READ | PROT_EXEC);
+	site.address = site.runtime = (uint64_t)location;
 	site.nr_pieces = 3;
 	site.pieces[0].length = site.pieces[1].length = 2;
 	site.pieces[1].at = 2;
 	site.pieces[2].at = 4;
 	site.pieces[2].length = 3;
 	site.nr_bytes = sizeof(place_code);
-	memcpy(site.bytes, place, sizeof(place_code));
+	memcpy(site.bytes, location, sizeof(place_code));
 	if (patch_set(&request, 1))
 		return fail("it is not set");
 	if (request.method != PROBE_JUMP)
 		return fail("it is no jump");
-	if (((int (*)(int))(uintptr_t)place)(5) != 12 || hits != 1)
+	if (((int (*)(int))(uintptr_t)location)(5) != 12 || hits != 1)
 		return fail("it is not hit, or does something else");
-	if (patch_remove(&request.probe, 1) || ((int (*)(int))(uintptr_t)place)(5) != 12 ||
+	if (patch_remove(&request.probe, 1) || ((int (*)(int))(uintptr_t)location)(5) != 12 ||
 			hits != 1)
 		return fail("it is not removed");
 	return 0;

@@ -25,7 +25,8 @@ static void *given_memory(size_t size, int protection)
 {
 	if (!has_memory)
 		return NULL;
-	CHECK(size == 32 * sizeof(struct described) && size <= sizeof(blocks[0]) && nr_blocks < 2);
+	CHECK(size == 32 * sizeof(struct debugger_image) && size <= sizeof(blocks[0]) &&
+			nr_blocks < 2);
 	CHECK(protection == (PROT_READ | PROT_WRITE));
 	return blocks[nr_blocks++];
 }

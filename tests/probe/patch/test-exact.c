@@ -93,17 +93,17 @@ static void test_gaps(void)
 	CHECK(nr_gaps == 1);
 	for (unsigned int i = 1; i < 70; i++)
 		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)));
-	CHECK(gaps_room == 128 && asked_entries == 128);
+	CHECK(gaps_capacity == 128 && asked_entries == 128);
 	CHECK(nr_gaps == 70 && is_gap(0, AT(14), AT(15)) && is_gap(69, AT(1380), AT(1381)));
 	patch_gaps_forget();
 	CHECK(!gaps && !nr_gaps);
 	/* Room for 64, then for twice as many; where there is no memory the gap is lost. */
 	for (unsigned int i = 0; i < 64; i++)
-		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)) && gaps_room == 64 &&
+		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)) && gaps_capacity == 64 &&
 				asked_entries == 64);
 	realloc_fails = true;
-	CHECK(!insert_gap(64, AT(20 * 64), AT(20 * 64 + 1)) && nr_gaps == 64 && gaps_room == 64 &&
-			asked_entries == 128);
+	CHECK(!insert_gap(64, AT(20 * 64), AT(20 * 64 + 1)) && nr_gaps == 64 &&
+			gaps_capacity == 64 && asked_entries == 128);
 	realloc_fails = false;
 	patch_gaps_forget();
 	realloc_fails = true;
@@ -124,7 +124,7 @@ static void test_real_gaps(void)
 		CHECK(gap.start >= before.end && gap.end - gap.start >= PATCH_ARENA_BYTES &&
 				gap.end <= HIGHEST);
 		CHECK(here < gap.start || here >= gap.end);
-		CHECK(heap + HEAP_ROOM <= gap.start || heap >= gap.end);
+		CHECK(heap + HEAP_SPACE <= gap.start || heap >= gap.end);
 		before = gap;
 	}
 	CHECK(i == patch_gaps() && !patch_gap(i, &gap));
@@ -141,10 +141,10 @@ static void test_stack_room(void)
 	limit = kept;
 	limit.rlim_cur = 8 << 20;
 	CHECK(!setrlimit(RLIMIT_STACK, &limit));
-	CHECK(below_stack(stack) == stack - (8 << 20) - STACK_ROOM &&
-			below_stack(stack + 5) == stack - (8 << 20) - STACK_ROOM);
-	CHECK(below_stack((8 << 20) + STACK_ROOM) == 0 &&
-			below_stack((8 << 20) + STACK_ROOM - 1) == 0);
+	CHECK(below_stack(stack) == stack - (8 << 20) - STACK_SPACE &&
+			below_stack(stack + 5) == stack - (8 << 20) - STACK_SPACE);
+	CHECK(below_stack((8 << 20) + STACK_SPACE) == 0 &&
+			below_stack((8 << 20) + STACK_SPACE - 1) == 0);
 	CHECK(!setrlimit(RLIMIT_STACK, &kept));
 }
 
@@ -267,7 +267,7 @@ static void test_returned_slots(void)
 static void test_lines(void)
 {
 	struct patch_mapping mapping;
-	struct mapping whole;
+	struct page_mapping whole;
 	char line[] = "7f0000-7f1000 r-xp 00002000 fe:01 77     /a b/c\n",
 	     none[] = "7f0000-7f1000 r-xp 0 fe:01 77\n";
 
@@ -382,11 +382,11 @@ static void test_occupied(void)
 			.armed = true};
 
 	/* Called once for each process. */
-	CHECK((lists || !patch_places_start()) && !patch_is_occupied(0x1003, 1) &&
+	CHECK((lists || !patch_locations_start()) && !patch_is_occupied(0x1003, 1) &&
 			!patch_any_armed());
-	*patch_place_of(0x1003) = &probe;
-	CHECK(patch_place_of(0x1000) == patch_place_of(0x1003) &&
-			patch_place_of(0x1004) != patch_place_of(0x1003));
+	*patch_location_list(0x1003) = &probe;
+	CHECK(patch_location_list(0x1000) == patch_location_list(0x1003) &&
+			patch_location_list(0x1004) != patch_location_list(0x1003));
 	CHECK(patch_bytes(&probe) == 5 && extent(&probe) == 7);
 	CHECK(patch_is_occupied(0x1003, 1) && patch_is_occupied(0x1009, 1) &&
 			!patch_is_occupied(0x100a, 1));
@@ -404,8 +404,8 @@ static void test_occupied(void)
 	probe.armed = false;
 	CHECK(!patch_is_occupied(0x1003, 1) && !patch_any_armed() && !patch_any_breakpoint());
 	probe.armed = true;
-	patch_places_forget();
-	CHECK(!*patch_place_of(0x1003) && !patch_any_armed());
+	patch_locations_forget();
+	CHECK(!*patch_location_list(0x1003) && !patch_any_armed());
 }
 
 /* Expected bytes, other bytes, and memory that is not mapped. */

@@ -85,16 +85,16 @@ static int try_place(unsigned int flags, unsigned int wanted)
 	struct probe_site site = site_of(PLACE, place_code, 2);
 	struct patch_request request = {
 			.site = &site, .entry = on_hit, .user = &hits, .flags = flags};
-	int (*place)(void);
+	int (*location)(void);
 
-	*(void **)&place = (void *)PLACE;
+	*(void **)&location = (void *)PLACE;
 	if (patch_set(&request, 1) || request.method != PROBE_JUMP)
 		return fail("there is no jump at the place");
-	if (place() != 7 || hits != wanted)
+	if (location() != 7 || hits != wanted)
 		return fail("the place is not what it was");
 	if (patch_remove(&request.probe, 1))
 		return fail("the probe cannot be taken out");
-	return place() != 7 || hits != wanted || memcmp((void *)PLACE, place_code, 5) != 0
+	return location() != 7 || hits != wanted || memcmp((void *)PLACE, place_code, 5) != 0
 			? fail("the place is not again what it was")
 			: 0;
 }
@@ -114,7 +114,7 @@ static int fill(void)
 
 int main(void)
 {
-	struct patch_figures before, after;
+	struct patch_stats before, after;
 
 	if (patch_start(false)) {
 		printf("this kernel has no barrier for code: nothing can be tested\n");
@@ -130,10 +130,10 @@ int main(void)
 	if (try_place(0, 1) || fill())
 		return 1;
 	munmap((void *)(PLACE + BODIES_ABOVE), WINDOW);
-	patch_figures(&before);
+	patch_stats(&before);
 	if (try_place(PATCH_ALL, 2))
 		return 1;
-	patch_figures(&after);
+	patch_stats(&after);
 	/* Else nothing was far. */
 	if (after.bytes == before.bytes)
 		return fail("the second code found room near the first one");

@@ -228,7 +228,7 @@ static void test_small(void)
 			!patch_faults_hold(SIGTRAP));
 	reasons = 0;
 	CHECK(!is_held() && !patch_faults_hold(SIGSEGV));
-	tell_readers();
+	patch_fault_notify_readers();
 	CHECK(patch_faults_generation == 101);
 }
 

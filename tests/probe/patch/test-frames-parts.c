@@ -45,7 +45,7 @@ static void fake_change(unsigned int which)
 }
 
 #define patch_debugger_add fake_debugger_add
-#define patch_unwinders_tell fake_tell
+#define patch_unwinders_notify fake_tell
 #define patch_unwinders_change fake_change
 #include "probe/patch/frames.c"
 
@@ -244,10 +244,11 @@ static void unwind(const uint8_t *bytes, size_t size, uint64_t pc)
 			*at++ == 16 && *at++ == 1 && *at++ == 0);
 	{
 		const uint8_t *of_entry = entry;
-		uint32_t rest = (uint32_t)take_bytes(&of_entry, 4);
-		const uint8_t *stop = of_entry + rest;
+		uint32_t remainder = (uint32_t)take_bytes(&of_entry, 4);
+		const uint8_t *stop = of_entry + remainder;
 
-		CHECK(rest % 8 == 0 && take_bytes(&of_entry, 4) == (uint64_t)(entry + 4 - bytes));
+		CHECK(remainder % 8 == 0 &&
+				take_bytes(&of_entry, 4) == (uint64_t)(entry + 4 - bytes));
 		seen.start = take_bytes(&of_entry, 8);
 		seen.length = take_bytes(&of_entry, 8);
 		CHECK(*of_entry++ == 0);
@@ -281,9 +282,9 @@ static void forget(void)
 		memset(entries[i].bytes, 0xaa, sizeof(entries[i].bytes));
 	memset(plain_return.bytes, 0xaa, sizeof(plain_return.bytes));
 	memset(lists, 0, sizeof(lists));
-	memset(pads, 0, sizeof(pads));
+	memset(springboards, 0, sizeof(springboards));
 	nr_entries = nr_shown = nr_changes = 0;
-	nr_pads = 0;
+	nr_springboards = 0;
 	nr_described = nr_changed = nr_told_calls = 0;
 	registers.rsp = (uintptr_t)&stack[48];
 	registers.rbp = (uintptr_t)&stack[52];
@@ -310,10 +311,10 @@ static void test_bodies(unsigned int bytes, bool follows)
 		const struct patch_probe *probe = &probes[i];
 
 		for (unsigned int at = 0; at < bytes; at++) {
-			unsigned int place = 0;
+			unsigned int height = 0;
 
 			for (unsigned int j = 0; j < PROBE_PIECES_MAX; j++)
-				place += at >= probe->begins[j];
+				height += at >= probe->begins[j];
 			unwind_entry(4, start + i * bytes + at);
 			CHECK(seen.interrupts && seen.nr_unknown == 9 && !seen.rbp_is_saved &&
 					!seen.has_rsp);
@@ -321,7 +322,7 @@ static void test_bodies(unsigned int bytes, bool follows)
 			CHECK(seen.cfa ==
 					registers.rsp + frames[at] - 8 +
 							(at >= probe->pushed ? 8 : 0));
-			CHECK(seen.ra_at == (uintptr_t)&probe->places[place]);
+			CHECK(seen.ra_at == (uintptr_t)&probe->locations[height]);
 		}
 	}
 }
@@ -473,38 +474,41 @@ static void test_pads(void)
 	int number;
 
 	forget();
-	CHECK(patch_frames_pad(-1, 0x9000, 0) == -1 && !nr_pads && !nr_changed);
-	number = patch_frames_pad(-1, 0x9000, 0x8800);
-	CHECK(number == 0 && nr_pads == 1 && nr_changed == 1 && last_changed == 0 &&
+	CHECK(patch_frames_springboard(-1, 0x9000, 0) == -1 && !nr_springboards && !nr_changed);
+	number = patch_frames_springboard(-1, 0x9000, 0x8800);
+	CHECK(number == 0 && nr_springboards == 1 && nr_changed == 1 && last_changed == 0 &&
 			entries[0].start == 0x9000 && entries[0].length == PROBE_JUMP_BYTES &&
 			!entries[0].name);
 	unwind_entry(0, 0x9000);
 	CHECK(seen.cfa == registers.rsp && seen.ra == 0x8800 &&
-			seen.ra_at == (uintptr_t)&pads[0].site && seen.interrupts);
+			seen.ra_at == (uintptr_t)&springboards[0].site && seen.interrupts);
 	patch_frames_add_slots(0x20000, 16);
-	CHECK(patch_frames_pad(-1, 0x9100, 0x8900) == 1 && pads[1].entry == 2 && last_changed == 2);
+	CHECK(patch_frames_springboard(-1, 0x9100, 0x8900) == 1 && springboards[1].entry == 2 &&
+			last_changed == 2);
 	patch_frames_register();
 	CHECK(patch_frames_find(0x9004, &found) && found.start == 0x9000 && found.end == 0x9005);
 	/* It is given up, and used again, with its number or without. */
-	CHECK(patch_frames_pad(0, 0x9000, 0) == 0 && entries[0].length == 0 &&
-			pads[0].site == 0x8800 && nr_changed == 3);
+	CHECK(patch_frames_springboard(0, 0x9000, 0) == 0 && entries[0].length == 0 &&
+			springboards[0].site == 0x8800 && nr_changed == 3);
 	unwind_entry(0, 0x9000);
 	CHECK(!seen.length && !patch_frames_find(0x9000, &found));
-	CHECK(patch_frames_pad(-1, 0x9000, 0x8801) == 0 && pads[0].site == 0x8801 && nr_pads == 2 &&
-			entries[0].length == PROBE_JUMP_BYTES &&
+	CHECK(patch_frames_springboard(-1, 0x9000, 0x8801) == 0 && springboards[0].site == 0x8801 &&
+			nr_springboards == 2 && entries[0].length == PROBE_JUMP_BYTES &&
 			entries[2].length == PROBE_JUMP_BYTES);
 	unwind_entry(0, 0x9000);
 	CHECK(seen.ra == 0x8801 && seen.length == 5);
-	CHECK(patch_frames_pad(1, 0x9100, 0x8902) == 1 && pads[1].site == 0x8902 &&
+	CHECK(patch_frames_springboard(1, 0x9100, 0x8902) == 1 && springboards[1].site == 0x8902 &&
 			last_changed == 2);
 	CHECK(patch_frames_find(0x9000, &found) && patch_frames_find(0x9104, &found) &&
 			!patch_frames_find(0x9105, &found));
 	/* As many as there is memory for. */
-	for (unsigned int i = 2; i < PATCH_FRAMES_PADS; i++)
-		CHECK(patch_frames_pad(-1, 0x100000 + 16 * i, 5) == (int)i);
-	CHECK(patch_frames_pad(-1, 0x90000, 5) == -1 && nr_pads == PATCH_FRAMES_PADS &&
-			nr_entries == PATCH_FRAMES_PADS + 1);
-	CHECK(patch_frames_pad(-1, 0x100000 + 16 * 1023, 6) == 1023 && pads[1023].site == 6);
+	for (unsigned int i = 2; i < PATCH_FRAMES_SPRINGBOARDS; i++)
+		CHECK(patch_frames_springboard(-1, 0x100000 + 16 * i, 5) == (int)i);
+	CHECK(patch_frames_springboard(-1, 0x90000, 5) == -1 &&
+			nr_springboards == PATCH_FRAMES_SPRINGBOARDS &&
+			nr_entries == PATCH_FRAMES_SPRINGBOARDS + 1);
+	CHECK(patch_frames_springboard(-1, 0x100000 + 16 * 1023, 6) == 1023 &&
+			springboards[1023].site == 6);
 }
 
 /* ---- lists ---- */
@@ -560,7 +564,7 @@ static void test_lists(void)
 		CHECK(patch_frame_add_entry("\0", 1, 0x20000 + 16 * nr, 8, "many", false) ==
 				&entries[nr]);
 	CHECK(!patch_frame_add_entry("\0", 1, 1, 8, "more", false) && nr_entries == ENTRIES_MAX);
-	CHECK(patch_frames_pad(-1, 0x9000, 0x8800) == -1 && !nr_pads);
+	CHECK(patch_frames_springboard(-1, 0x9000, 0x8800) == -1 && !nr_springboards);
 	add_rows(NULL, NULL);
 	patch_frames_register();
 	CHECK(lists[0].nr == ENTRIES_MAX && nr_described == ENTRIES_MAX && nr_changes == 4);

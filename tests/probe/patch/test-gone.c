@@ -94,7 +94,7 @@ static int round_of(const char *path, struct probe_site *sites, uint64_t *addres
 int main(int argc, char **argv)
 {
 	struct probe_site sites[NAMES];
-	struct patch_figures settled = {0}, figures;
+	struct patch_stats settled = {0}, stats;
 	uint64_t address, last = 0;
 	unsigned int moved = 0;
 
@@ -110,14 +110,14 @@ int main(int argc, char **argv)
 		moved += address != last;
 		last = address;
 		if (i == SETTLED)
-			patch_figures(&settled);
+			patch_stats(&settled);
 	}
-	patch_figures(&figures);
+	patch_stats(&stats);
 	printf("%u rounds at %u addresses, %u hits, %llu bytes, %llu after %u rounds\n", ROUNDS,
-			moved, hits, (unsigned long long)figures.bytes,
+			moved, hits, (unsigned long long)stats.bytes,
 			(unsigned long long)settled.bytes, SETTLED);
 	if (moved < ROUNDS / 2)
 		return fail("it always comes at the same address", argv[1]);
 	/* Distances that are given may need another piece of memory for slots now and then, but no round needs its own. */
-	return figures.bytes > settled.bytes * 2 ? fail("memory is not used again", argv[1]) : 0;
+	return stats.bytes > settled.bytes * 2 ? fail("memory is not used again", argv[1]) : 0;
 }

@@ -70,7 +70,7 @@ bool played_grow(uint32_t first, uint32_t count)
 	return !grow_fails;
 }
 
-static struct thread *begin_table(void)
+static struct hit_thread *begin_table(void)
 {
 	static bool started;
 
@@ -111,12 +111,12 @@ static struct thread *begin_table(void)
 }
 
 /* The list of free indices of a thread. */
-static bool has_free(const struct thread *thread, uint32_t first, uint32_t second)
+static bool has_free(const struct hit_thread *thread, uint32_t first, uint32_t second)
 {
 	return thread->free == first && (first == NONE || returns[first].next == second);
 }
 
-static struct patch_return *open_call_at(struct thread *thread, uint32_t index)
+static struct patch_return *open_call_at(struct hit_thread *thread, uint32_t index)
 {
 	struct patch_return *each = &returns[index];
 
@@ -135,7 +135,7 @@ static struct patch_return *open_call_at(struct thread *thread, uint32_t index)
 
 static void test_entries(void)
 {
-	struct thread *first = begin_table(), *second;
+	struct hit_thread *first = begin_table(), *second;
 	pid_t child = fork();
 
 	CHECK(first->scan == SCAN_FIRST && first->free == NONE && first->blocks == NONE &&
@@ -157,9 +157,9 @@ static void test_entries(void)
 	second->inside = &probe;
 	second->unaligned = true;
 	second->shares = 5;
-	second->stack = (struct stack){1, 2};
-	second->stacks[0] = (struct stack){5, 6};
-	second->stacks[2] = (struct stack){3, 4};
+	second->stack = (struct thread_stack){1, 2};
+	second->stacks[0] = (struct thread_stack){5, 6};
+	second->stacks[2] = (struct thread_stack){3, 4};
 	CHECK(patch_hit_has_ended(child, child) && !patch_hit_has_ended(getpid(), getpid()) &&
 			!patch_hit_has_ended(1, 1));
 	CHECK(find_entry(true) == second && second->free == 77 && second->scan == 999 &&
@@ -192,7 +192,7 @@ static void test_entries(void)
 
 static void test_insides(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	threads[1].tid = threads[1].pid = 1;
 	threads[1].inside = &probe;
@@ -225,11 +225,11 @@ static void test_insides(void)
 /* The only thread of a child has the entry of its parent; all others are free. */
 static void test_forked(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	int status = -1;
 	pid_t child;
 
-	threads[1] = (struct thread){.tid = 1, .pid = 1, .inside = &probe};
+	threads[1] = (struct hit_thread){.tid = 1, .pid = 1, .inside = &probe};
 	threads[2].tid = 9;
 	nr_threads = 2;
 	thread->shares = 5;
@@ -255,7 +255,7 @@ static void test_forked(void)
 /* Threads that side has created have the address of their control block in a list. */
 static void test_own_threads(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	self = NULL;
 	CHECK(!begins_as_own() && !self);
@@ -276,7 +276,7 @@ static void test_own_threads(void)
 static bool widens(uint64_t start, uint64_t size, uint64_t address, uint64_t new_start,
 		uint64_t new_end)
 {
-	struct stack stack = {start, size};
+	struct thread_stack stack = {start, size};
 	bool done = patch_hit_grow_thread(&stack, address);
 
 	if (!done)
@@ -286,7 +286,7 @@ static bool widens(uint64_t start, uint64_t size, uint64_t address, uint64_t new
 
 static void test_stacks(void)
 {
-	const struct stack stack = {0x10000, 0x2000};
+	const struct thread_stack stack = {0x10000, 0x2000};
 
 	CHECK(is_on(&stack, 0x10000) && is_on(&stack, 0x11fff) && !is_on(&stack, 0xffff) &&
 			!is_on(&stack, 0x12000));
@@ -301,14 +301,14 @@ static void test_stacks(void)
 	CHECK(widens(0x100000, 0, 0x100000, 0, 0));
 }
 
-static bool has_stack(const struct stack *stack, uint64_t start, uint64_t size)
+static bool has_stack(const struct thread_stack *stack, uint64_t start, uint64_t size)
 {
 	return stack->start == start && stack->size == size;
 }
 
 static void test_kept_stacks(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	keep_stack(thread, 0x100010);
 	CHECK(has_stack(&thread->stack, 0x100000, 0x1000) && thread->next_stack == 1 &&
@@ -335,7 +335,7 @@ static void test_kept_stacks(void)
 
 static void test_own(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	pid_t child;
 
 	/* A new stack of this thread. */
@@ -345,7 +345,7 @@ static void test_own(void)
 	CHECK(!is_own(thread, 0x200000) && thread->shares == getpid() && !thread->stack.size);
 	CHECK(!patch_hit_is_alone(thread));
 	/* A known stack is not enough while it is shared. */
-	thread->stacks[1] = (struct stack){0x300000, 0x1000};
+	thread->stacks[1] = (struct thread_stack){0x300000, 0x1000};
 	CHECK(!is_own(thread, 0x300000));
 	thread->shares = 0;
 	CHECK(is_own(thread, 0x300000) && has_stack(&thread->stack, 0x300000, 0x1000));
@@ -379,7 +379,7 @@ static void test_own(void)
 	/* After fork() without handlers, all entries but this one are free. */
 	*process = 0;
 	hooks.is_vforked = NULL;
-	threads[3] = (struct thread){.tid = 1, .pid = 1, .inside = &probe, .shares = 9};
+	threads[3] = (struct hit_thread){.tid = 1, .pid = 1, .inside = &probe, .shares = 9};
 	nr_threads = 4;
 	patch_own_threads[0] = 99;
 	CHECK(is_copied() && is_own(thread, 0xa00000) && thread->tid == getpid());
@@ -396,7 +396,7 @@ static void test_own(void)
 
 static void test_found(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	struct patch_hit *hit = &frame.hit;
 	void *before;
 
@@ -468,7 +468,7 @@ static void test_indices(void)
 
 static void test_blocks(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	patch_hit_add_block(thread, 2);
 	CHECK(thread->blocks == 2 && block_next[2] == NONE && thread->owned == BLOCK &&
@@ -542,7 +542,7 @@ static void test_blocks(void)
 
 static void test_leads(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	patch_hit_add_block(thread, 0);
 	patch_hit_add_block(thread, 1);
@@ -586,47 +586,47 @@ static void test_leads(void)
 
 static void test_closes(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	struct patch_return *each;
-	uint64_t place = 0x9002;
+	uint64_t stack_slot = 0x9002;
 
 	patch_hit_add_block(thread, 0);
 	threads[1].abandoned = threads[0].abandoned = 5;
 	nr_threads = 2;
 	each = open_call_at(thread, 2);
-	close_call(thread, each, &place);
-	CHECK(each->state == PATCH_FREE && has_free(thread, 2, 0) && place == 0x9002);
+	close_call(thread, each, &stack_slot);
+	CHECK(each->state == PATCH_FREE && has_free(thread, 2, 0) && stack_slot == 0x9002);
 	/* In another thread: the owner takes it back later. */
 	each = open_call_at(thread, 3);
 	each->owner = 1;
-	close_call(thread, each, &place);
+	close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_LEFT && has_free(thread, 2, 0));
 	/* A tail call continues in the gate of the first one. */
 	each = open_call_at(thread, 4);
 	each->state = PATCH_TAIL;
 	each->under = 9;
-	close_call(thread, each, &place);
+	close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && has_free(thread, 4, 2) &&
-			place == gate_of(9) + RETURN_CALL_BYTES);
+			stack_slot == gate_of(9) + RETURN_CALL_BYTES);
 	CHECK(copies == PATCH_COPIES_UNKNOWN);
 	/* The call seemed abandoned: it was in a copy of the stack, unless it returns in another thread. */
 	each = open_call_at(thread, 5);
 	each->state = PATCH_OPEN | PATCH_ASIDE;
 	each->owner = 1;
-	close_call(thread, each, &place);
+	close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_LEFT && threads[1].abandoned == 4 && threads[0].abandoned == 5 &&
-			copies == PATCH_COPIES_UNKNOWN && place == 0x9005);
+			copies == PATCH_COPIES_UNKNOWN && stack_slot == 0x9005);
 	each = open_call_at(thread, 6);
 	each->state = PATCH_OPEN | PATCH_ASIDE;
-	close_call(thread, each, &place);
+	close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && threads[0].abandoned == 4 &&
 			copies == PATCH_COPIES_ONCE && has_free(thread, 6, 4));
 	/* A call that can return several times keeps its index. */
 	each = open_call_at(thread, 7);
 	each->state = PATCH_OPEN | PATCH_KEPT;
-	close_call(thread, each, &place);
+	close_call(thread, each, &stack_slot);
 	CHECK(each->state == (PATCH_OPEN | PATCH_KEPT) && has_free(thread, 6, 4) &&
-			place == 0x9007);
+			stack_slot == 0x9007);
 	/* A call that has returned before returns again: calls are not watched any more, and open ones are kept. */
 	each = open_call_at(thread, 8);
 	open_call_at(thread, 9);
@@ -634,9 +634,9 @@ static void test_closes(void)
 	returns[10].state = PATCH_TAIL | PATCH_ASIDE;
 	nr_blocks = 2;
 	each->state = PATCH_FREE;
-	place = 1;
-	close_call(thread, each, &place);
-	CHECK(each->state == PATCH_FREE && copies == PATCH_COPIES_OFTEN && place == 1 &&
+	stack_slot = 1;
+	close_call(thread, each, &stack_slot);
+	CHECK(each->state == PATCH_FREE && copies == PATCH_COPIES_OFTEN && stack_slot == 1 &&
 			has_free(thread, 6, 4));
 	CHECK(returns[9].state == (PATCH_OPEN | PATCH_KEPT) &&
 			returns[10].state == (PATCH_TAIL | PATCH_ASIDE | PATCH_KEPT) &&
@@ -657,7 +657,7 @@ static void test_slots(void)
 
 static void test_abandoned(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	patch_hit_add_block(thread, 0);
 	nr_blocks = 1;
@@ -722,7 +722,7 @@ static void test_abandoned(void)
 
 static void test_more(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	CHECK(more_returns(thread) == 0 && nr_blocks == 1 && thread->owned == BLOCK);
 	/* Twice as many as are open, until they are scanned again. */
@@ -754,7 +754,7 @@ static void test_more(void)
 
 static void test_enter(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	struct patch_hit *hit = &frame.hit;
 
 	hit->call = 9;
@@ -786,7 +786,7 @@ static void test_enter(void)
 
 static void test_followed(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	struct patch_hit *hit = &frame.hit;
 	static const struct patch_code code = {0x400000, 0x1000};
 	uint64_t *slot = place_of(hit);
@@ -810,11 +810,11 @@ static void test_followed(void)
 	each->began = 1;
 	frame.hit.registers.rax = 3;
 	{
-		uint64_t place = 0;
+		uint64_t stack_slot = 0;
 
 		patch_clock(UINT64_C(1) << 31);
-		patch_leave(hit, &place);
-		CHECK(nr_exits == 1 && place == 0x400fff && seen.call == 1 &&
+		patch_leave(hit, &stack_slot);
+		CHECK(nr_exits == 1 && stack_slot == 0x400fff && seen.call == 1 &&
 				seen.stack == slot + 1 && seen.returns_to == 0x400fff &&
 				seen.user == &nr_exits && seen.address == 0x1234);
 		CHECK(seen.elapsed == (seen.now - 1) / 2);
@@ -857,51 +857,51 @@ static void test_followed(void)
 static void test_marks(void)
 {
 	struct patch_hit *hit = &frame.hit;
-	uint64_t *place = (uint64_t *)(uintptr_t)patch_returning_slot(hit);
+	uint64_t *stack_slot = (uint64_t *)(uintptr_t)patch_returning_slot(hit);
 
 	begin_table();
 	returns[3].call = 8;
 	hit->call = 8;
-	*place = 3;
+	*stack_slot = 3;
 	CHECK(patch_hit_marks(hit, true) == &returns[3].marks);
 	hit->call = 9;
 	CHECK(!patch_hit_marks(hit, true));
 	hit->call = 0;
 	CHECK(!patch_hit_marks(hit, true));
 	hit->call = 8;
-	*place = most_returns;
+	*stack_slot = most_returns;
 	CHECK(!patch_hit_marks(hit, true));
 	returns[most_returns - 1].call = 8;
-	*place = most_returns - 1;
+	*stack_slot = most_returns - 1;
 	CHECK(patch_hit_marks(hit, true) == &returns[most_returns - 1].marks);
-	CHECK((char *)place - (char *)&hit->registers.rbp == PATCH_RETURN_FRAME_BYTES);
+	CHECK((char *)stack_slot - (char *)&hit->registers.rbp == PATCH_RETURN_FRAME_BYTES);
 }
 
 /* The call began before its probe was set again. */
 static void test_goes_on(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	struct patch_hit *hit = &frame.hit;
 	struct patch_return *each;
-	uint64_t place;
+	uint64_t stack_slot;
 
 	patch_hit_add_block(thread, 0);
 	each = open_call_at(thread, 2);
 	each->generation = 4;
-	place = 2;
-	patch_leave(hit, &place);
-	CHECK(!nr_exits && place == 0x9002 && each->state == PATCH_FREE);
+	stack_slot = 2;
+	patch_leave(hit, &stack_slot);
+	CHECK(!nr_exits && stack_slot == 0x9002 && each->state == PATCH_FREE);
 	each = open_call_at(thread, 2);
 	each->generation = 4;
 	probe.since = 4;
-	place = 2;
-	patch_leave(hit, &place);
+	stack_slot = 2;
+	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 1);
 	each = open_call_at(thread, 2);
 	each->generation = 4;
 	probe.since = UINT32_MAX - 1; /* older: the numbers wrap around */
-	place = 2;
-	patch_leave(hit, &place);
+	stack_slot = 2;
+	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 2);
 	/* Another probe of the same location goes on with it. */
 	next_probe[0] = probe;
@@ -913,22 +913,23 @@ static void test_goes_on(void)
 	each = open_call_at(thread, 2);
 	each->generation = 4;
 	each->probe = next_probe;
-	place = 2;
-	patch_leave(hit, &place);
+	stack_slot = 2;
+	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 3 && seen.address == 0x7777 && !thread->inside);
 	next_probe[2].since = 5;
 	each = open_call_at(thread, 2);
 	each->generation = 4;
 	each->probe = next_probe;
-	place = 2;
-	patch_leave(hit, &place);
-	CHECK(nr_exits == 3 && place == 0x9002);
+	stack_slot = 2;
+	patch_leave(hit, &stack_slot);
+	CHECK(nr_exits == 3 && stack_slot == 0x9002);
 	/* A signal within a handler: not seen, and the index is found later. */
 	each = open_call_at(thread, 2);
 	thread->inside = &probe;
-	place = 2;
-	patch_leave(hit, &place);
-	CHECK(nr_exits == 3 && place == 0x9002 && each->state == PATCH_OPEN && thread->cut == 1);
+	stack_slot = 2;
+	patch_leave(hit, &stack_slot);
+	CHECK(nr_exits == 3 && stack_slot == 0x9002 && each->state == PATCH_OPEN &&
+			thread->cut == 1);
 	thread->inside = NULL;
 }
 
@@ -972,8 +973,8 @@ static void test_reads(void)
 
 static void test_figures(void)
 {
-	struct patch_figures figures = {.cut = 1, .unseen = 2, .abandoned = 3};
-	struct thread *thread = begin_table();
+	struct patch_stats stats = {.cut = 1, .unseen = 2, .abandoned = 3};
+	struct hit_thread *thread = begin_table();
 
 	patch_hit_add_block(thread, 0);
 	nr_blocks = 2; /* the second one is not ready */
@@ -993,9 +994,9 @@ static void test_figures(void)
 	threads[2].cut = threads[2].unseen = 5000;
 	lost = 7;
 	foreign = 70;
-	patch_hit_figures(&figures);
-	CHECK(figures.cut == 111 && figures.unseen == 222 && figures.abandoned == 333 &&
-			figures.lost == 77 && figures.open == 2);
+	patch_hit_stats(&stats);
+	CHECK(stats.cut == 111 && stats.unseen == 222 && stats.abandoned == 333 &&
+			stats.lost == 77 && stats.open == 2);
 }
 
 /* ---- alignment ---- */
@@ -1012,7 +1013,7 @@ static bool takes_alignment_check(void)
 /* The flag that a hit has cleared is set again at its end, once. */
 static void test_alignment(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 
 	self = thread;
 	CHECK(!patch_hit_is_unaligned() && !thread->unaligned);
@@ -1032,7 +1033,7 @@ static void test_alignment(void)
 /* Open calls are kept once the program copies its stack often, if their blocks are ready. */
 static void test_kept_calls(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	static const uint8_t states[] = {PATCH_OPEN, PATCH_TAIL, PATCH_FREE, PATCH_OPEN};
 
 	patch_hit_add_block(thread, 0);
@@ -1066,7 +1067,7 @@ static void test_kept_calls(void)
 /* What a call that is followed knows. */
 static void test_follow(void)
 {
-	struct thread *thread = begin_table();
+	struct hit_thread *thread = begin_table();
 	struct patch_return *each;
 	uint64_t word = 0x4444;
 

@@ -255,8 +255,8 @@ static void test_frames(unsigned int flags)
 
 static struct {
 	struct callers wanted; /* from stepped() on */
-	uint64_t pad;          /* of a short jump, 0: none */
-	unsigned int steps, made, pads, wrong;
+	uint64_t springboard;  /* of a short jump, 0: none */
+	unsigned int steps, made, springboards, wrong;
 } stepping;
 
 static bool in_copy(uintptr_t pc)
@@ -297,7 +297,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 		return;
 	stepping.steps++;
 	stepping.made += in_probe(pc) || is_made(pc);
-	stepping.pads += pc == stepping.pad;
+	stepping.springboards += pc == stepping.springboard;
 	walk(&seen, user, UNW_INIT_SIGNAL_FRAME);
 	if (same(&seen, &stepping.wanted) >= stepping.wanted.nr - 1)
 		return;
@@ -355,11 +355,11 @@ static void test_pad(unsigned int flags)
 	for (int i = 0; i < 2; i++) {
 		*request = (struct patch_request){.site = &site, .entry = on_hit, .flags = flags};
 		CHECK(!patch_set(request, 1) && request->method == PROBE_SHORT);
-		stepping.pad = request->probe->slot;
+		stepping.springboard = request->probe->slot;
 		for (volatile int turn = 0; turn < 2; turn++)
 			CHECK(stepped(place_short, turn) == 2);
-		CHECK(stepping.pads == 1u + (unsigned int)i && !stepping.wrong);
-		CHECK(!patch_remove(&request->probe, 1) && patch_rest() && !side_probe_pads);
+		CHECK(stepping.springboards == 1u + (unsigned int)i && !stepping.wrong);
+		CHECK(!patch_remove(&request->probe, 1) && patch_quiesce() && !side_probe_pads);
 	}
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
 }

@@ -108,7 +108,7 @@ static bool clear(uint64_t bytes, bool frames_only)
 /* A stack is read in parts of 4096 words, up to a limit of bytes. */
 static void test_stacks(void)
 {
-	struct mapping all[9];
+	struct quiescence_mapping all[9];
 	const uint64_t part = 4096 * 8;
 
 	mappings = all;
@@ -116,7 +116,7 @@ static void test_stacks(void)
 	is_there = is_seven;
 	segments = 0x2b000000000033;
 	CHECK(ASLEEP_MAX == 256 << 20 && STOPPED_MAX == 4 << 20 && STACKS_MAX == 8);
-	all[0] = (struct mapping){.start = 0x100000 - 64, .end = 0x100000 + 3 * part};
+	all[0] = (struct quiescence_mapping){.start = 0x100000 - 64, .end = 0x100000 + 3 * part};
 	CHECK(clear(3 * part, false) && !clear(3 * part - 1, false));
 	all[0].end += 8;
 	CHECK(!clear(3 * part, false) && clear(3 * part + 8, false));
@@ -146,7 +146,7 @@ static void test_stacks(void)
 	for (unsigned int nr = 8; nr <= 9; nr++) {
 		nr_planted = 0;
 		for (unsigned int i = 0; i < nr; i++) {
-			all[i] = (struct mapping){.start = 0x100000 + i * 0x10000,
+			all[i] = (struct quiescence_mapping){.start = 0x100000 + i * 0x10000,
 					.end = 0x100100 + i * 0x10000};
 			if (i + 1 < nr)
 				plant_frame(all[i].start + 64, all[i].start + 0x10000, 0x1234);

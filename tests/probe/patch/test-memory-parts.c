@@ -136,18 +136,18 @@ static void test_bodies(void)
 	/* The list has room for 64, then for twice as many; where it cannot grow the body is lost. */
 	free(returned);
 	returned = NULL;
-	nr_returned = returned_room = 0;
+	nr_returned = returned_capacity = 0;
 	for (unsigned int i = 1; i <= 129; i++) {
 		realloc_fails = i == 65;
 		asked_entries = 0;
 		patch_body_return(first);
 		CHECK(nr_returned == (i < 65 ? i : i < 66 ? 64 : i - 1));
 		CHECK(asked_entries == (i == 1 ? 64 : i == 65 || i == 66 ? 128 : 0));
-		CHECK(returned_room == (i < 66 ? 64 : 128));
+		CHECK(returned_capacity == (i < 66 ? 64 : 128));
 	}
 	realloc_fails = false;
 	patch_body_return(first);
-	CHECK(nr_returned == 129 && returned_room == 256 && asked_entries == 256);
+	CHECK(nr_returned == 129 && returned_capacity == 256 && asked_entries == 256);
 	nr_returned = 0;
 	{
 		uint64_t lowest = UINT64_MAX, highest = 0;
@@ -250,9 +250,9 @@ static void test_last_entries(void)
 	static struct patch_hot hots[2];
 	static struct patch_probe some[2];
 	struct patch_arena *saved = malloc(2 * sizeof(*saved));
-	const size_t nr = patch_nr_arenas, nr_all = nr_owned, nr_all_pads = nr_pads;
+	const size_t nr = patch_nr_arenas, nr_all = nr_owned, nr_all_pads = nr_springboards;
 	const __typeof__(owned[0]) one = owned[0], other = owned[1];
-	const struct pad pad = pads[0], second = pads[1];
+	const struct springboard springboard = springboards[0], second = springboards[1];
 
 	CHECK(saved);
 	memcpy(saved, patch_arenas, 2 * sizeof(*saved));
@@ -273,9 +273,10 @@ static void test_last_entries(void)
 	pasts[0][0].what = 0x7000;
 	pasts[0][PATCH_ARENA_BYTES / BODY_BYTES - 1].what = 0x8000;
 	pasts[1][3].what = 0x9000;
-	CHECK(patch_was_place(0x7000) && patch_was_place(0x8004) && !patch_was_place(0x9000));
+	CHECK(patch_was_location(0x7000) && patch_was_location(0x8004) &&
+			!patch_was_location(0x9000));
 	patch_nr_arenas = 2;
-	CHECK(patch_was_place(0x9000) && !patch_was_place(0x9005));
+	CHECK(patch_was_location(0x9000) && !patch_was_location(0x9005));
 	memcpy(patch_arenas, saved, 2 * sizeof(*saved));
 	patch_nr_arenas = nr;
 	free(saved);
@@ -293,33 +294,35 @@ static void test_last_entries(void)
 	owned[1] = other;
 	nr_owned = nr_all;
 	/* Springboards. */
-	pads[0] = (struct pad){.address = 0x1111, .stands = true};
-	pads[1] = (struct pad){.address = 0x2222, .stands = true};
-	nr_pads = 1;
-	CHECK(springboard_find(0x1111) == &pads[0] && !springboard_find(0x2222));
-	patch_pads_each(report_address);
+	springboards[0] = (struct springboard){.address = 0x1111, .stands = true};
+	springboards[1] = (struct springboard){.address = 0x2222, .stands = true};
+	nr_springboards = 1;
+	CHECK(springboard_find(0x1111) == &springboards[0] && !springboard_find(0x2222));
+	patch_springboards_each(report_address);
 	CHECK(!nr_reported);
-	patch_pads_settle();
-	CHECK(pads[0].copied && !pads[1].copied);
-	pads[1].copied = true;
-	patch_pads_each(report_address);
+	patch_springboards_settle();
+	CHECK(springboards[0].copied && !springboards[1].copied);
+	springboards[1].copied = true;
+	patch_springboards_each(report_address);
 	CHECK(nr_reported == 1 && reported[0] == 0x1111);
-	pads[0].stands = false;
-	nr_pads = 2;
-	patch_pads_settle();
-	CHECK(!pads[0].copied && pads[1].copied && springboard_find(0x2222) == &pads[1]);
-	patch_pads_each(report_address);
+	springboards[0].stands = false;
+	nr_springboards = 2;
+	patch_springboards_settle();
+	CHECK(!springboards[0].copied && springboards[1].copied &&
+			springboard_find(0x2222) == &springboards[1]);
+	patch_springboards_each(report_address);
 	CHECK(nr_reported == 2 && reported[1] == 0x2222);
 	/* A springboard that unwinders know by its number keeps its address. */
-	pads[0] = (struct pad){.address = 0x1111, .stands = true, .frames = -1};
-	pads[1].frames = patch_frames_pad(-1, 0x2222, 0x3333);
-	CHECK(pads[1].frames >= 0);
-	patch_pad_forget(0x1111);
-	patch_pad_forget(0x2222);
-	CHECK(!pads[0].address && !pads[0].stands && pads[1].address == 0x2222 && !pads[1].stands);
-	pads[0] = pad;
-	pads[1] = second;
-	nr_pads = nr_all_pads;
+	springboards[0] = (struct springboard){.address = 0x1111, .stands = true, .frames = -1};
+	springboards[1].frames = patch_frames_springboard(-1, 0x2222, 0x3333);
+	CHECK(springboards[1].frames >= 0);
+	patch_springboard_forget(0x1111);
+	patch_springboard_forget(0x2222);
+	CHECK(!springboards[0].address && !springboards[0].stands &&
+			springboards[1].address == 0x2222 && !springboards[1].stands);
+	springboards[0] = springboard;
+	springboards[1] = second;
+	nr_springboards = nr_all_pads;
 }
 
 static void test_pasts(void)
@@ -328,14 +331,14 @@ static void test_pasts(void)
 	struct patch_past *past = patch_body_past(body);
 	const uint64_t site = 0x7123456789ab;
 
-	CHECK(!patch_was_place(site) && !patch_was_place(0) && !patch_was_place(0x999));
+	CHECK(!patch_was_location(site) && !patch_was_location(0) && !patch_was_location(0x999));
 	past->what = site | UINT64_C(0x1234) << PATCH_PAST_BITS;
 	past->slot = 0x999;
-	CHECK(patch_was_place(site) && patch_was_place(site + 4) && !patch_was_place(site + 5) &&
-			!patch_was_place(site - 1));
-	CHECK(patch_was_place(0x999) && !patch_was_place(0x99a));
+	CHECK(patch_was_location(site) && patch_was_location(site + 4) &&
+			!patch_was_location(site + 5) && !patch_was_location(site - 1));
+	CHECK(patch_was_location(0x999) && !patch_was_location(0x99a));
 	past->what = past->slot = 0;
-	CHECK(!patch_was_place(0x999));
+	CHECK(!patch_was_location(0x999));
 }
 
 static void test_owned(void)
@@ -394,9 +397,9 @@ static void test_counted(void)
 	CHECK(counted_bytes() == COUNTED_MAX * 4096);
 	/* What was kept is less by what was given back. */
 	kept_code = 3 * 4096;
-	patch_memory_given(4096);
+	patch_memory_returned(4096);
 	CHECK(kept_code == 2 * 4096);
-	patch_memory_given(9 * 4096);
+	patch_memory_returned(9 * 4096);
 	CHECK(kept_code == 0 && side_probe_kept >= COUNTED_MAX * 4096);
 	nr_counted = 0;
 	memset(counted, 0, sizeof(counted));
@@ -417,9 +420,9 @@ static void put_pad_jump(uint64_t at, uint64_t to)
 static void test_pads(void)
 {
 	uint64_t base, body;
-	struct patch_probe probe = {.site = {.address = 0x1000, .pad = 0x1040}};
+	struct patch_probe probe = {.site = {.address = 0x1000, .springboard = 0x1040}};
 	bool stands = true, is_covered = false;
-	struct pad *pad;
+	struct springboard *springboard;
 
 	code = patch_memory_reserve((uint64_t)(uintptr_t)test_pads, 4096);
 	CHECK(code && !mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
@@ -427,32 +430,33 @@ static void test_pads(void)
 	body = patch_body_memory(base, small);
 	CHECK(body);
 	probe.site.runtime = base;
-	memcpy(probe.site.pad_bytes, "\x90\x90\x90\x90\xcc", 5);
+	memcpy(probe.site.springboard_bytes, "\x90\x90\x90\x90\xcc", 5);
 	memcpy(probe.site.bytes, "\x11\x22", 2);
 	memset(code, 0x90, 4096);
 	/* Other bytes than in the file. */
-	CHECK(patch_pad_take(&probe, &stands) == -ERANGE && !stands && !nr_pads);
+	CHECK(patch_springboard_claim(&probe, &stands) == -ERANGE && !stands && !nr_springboards);
 	code[0x44] = 0xcc;
-	CHECK(patch_pad_take(&probe, &stands) == 0 && !stands && nr_pads == 1);
-	pad = springboard_find(base + 0x40);
-	CHECK(pad && pad->stands && pad->copied && pad->site == base &&
-			!memcmp(pad->place, "\x11\x22", 2) &&
-			!memcmp(pad->bytes, "\x90\x90\x90\x90\xcc", 5));
+	CHECK(patch_springboard_claim(&probe, &stands) == 0 && !stands && nr_springboards == 1);
+	springboard = springboard_find(base + 0x40);
+	CHECK(springboard && springboard->stands && springboard->copied &&
+			springboard->site == base &&
+			!memcmp(springboard->site_bytes, "\x11\x22", 2) &&
+			!memcmp(springboard->bytes, "\x90\x90\x90\x90\xcc", 5));
 	for (uint64_t i = 0x3e; i < 0x47; i++)
-		CHECK(patch_is_pad(base + i) == (i >= 0x40 && i < 0x45));
+		CHECK(patch_is_springboard(base + i) == (i >= 0x40 && i < 0x45));
 	CHECK(!is_free(base + 0x3c) && is_free(base + 0x3b) && !is_free(base + 0x44) &&
 			is_free(base + 0x45));
 	/* The jump is in place: the same site gets it, another one does not. */
 	put_pad_jump(base + 0x40, body);
-	CHECK(has_jump(pad, &is_covered) && !is_covered);
-	CHECK(patch_pad_take(&probe, &stands) == 0 && stands);
+	CHECK(has_jump(springboard, &is_covered) && !is_covered);
+	CHECK(patch_springboard_claim(&probe, &stands) == 0 && stands);
 	code[0x40] = 0xcc;
-	CHECK(has_jump(pad, &is_covered) && is_covered);
+	CHECK(has_jump(springboard, &is_covered) && is_covered);
 	code[0x40] = 0xe8;
-	CHECK(!has_jump(pad, &is_covered) && !is_covered);
+	CHECK(!has_jump(springboard, &is_covered) && !is_covered);
 	code[0x40] = JUMP;
 	put_pad_jump(base + 0x40, base + 0x900);
-	CHECK(!has_jump(pad, &is_covered));
+	CHECK(!has_jump(springboard, &is_covered));
 	{
 		uint64_t address = 0, site = 0;
 
@@ -461,16 +465,16 @@ static void test_pads(void)
 	}
 	/* The probe is gone, and the jump as well: the entry can be used for another one. */
 	memcpy(code + 0x40, "\x90\x90\x90\x90\xcc", 5);
-	CHECK(patch_pads_are_left() && side_probe_pads == 1);
-	CHECK(!springboard_choose_removable() && !pad->stands && !patch_pads_are_left() &&
-			!side_probe_pads);
+	CHECK(patch_springboards_remain() && side_probe_pads == 1);
+	CHECK(!springboard_choose_removable() && !springboard->stands &&
+			!patch_springboards_remain() && !side_probe_pads);
 	/* A probe that leaves: the location is as in the file. */
-	CHECK(patch_pad_take(&probe, &stands) == 0 && !stands);
+	CHECK(patch_springboard_claim(&probe, &stands) == 0 && !stands);
 	put_pad_jump(base + 0x40, body);
-	pad = springboard_find(base + 0x40);
-	CHECK(!springboard_choose_removable() && !pad->leaves);
+	springboard = springboard_find(base + 0x40);
+	CHECK(!springboard_choose_removable() && !springboard->leaves);
 	memcpy(code, "\x11\x22", 2);
-	CHECK(springboard_choose_removable() && pad->leaves && nr_leaving == 1 &&
+	CHECK(springboard_choose_removable() && springboard->leaves && nr_leaving == 1 &&
 			leaving[0] == base + 0x40);
 	CHECK(!is_at_leaving(base + 0x3f) && is_at_leaving(base + 0x40) &&
 			is_at_leaving(base + 0x44) && !is_at_leaving(base + 0x45));
@@ -485,28 +489,30 @@ static void test_pads(void)
 	code[0x40] = 0xcc;
 	CHECK(!springboard_choose_removable());
 	code[0x40] = JUMP;
-	CHECK(patch_pads_give_back(NULL) == 0 && !memcmp(code + 0x40, "\x90\x90\x90\x90\xcc", 5) &&
-			!pad->stands && pad->copied);
-	patch_pads_settle();
-	CHECK(!pad->copied);
-	patch_pad_drop(base + 0x999);
-	patch_pad_forget(base + 0x999);
+	CHECK(patch_springboards_return(NULL) == 0 &&
+			!memcmp(code + 0x40, "\x90\x90\x90\x90\xcc", 5) && !springboard->stands &&
+			springboard->copied);
+	patch_springboards_settle();
+	CHECK(!springboard->copied);
+	patch_springboard_drop(base + 0x999);
+	patch_springboard_forget(base + 0x999);
 }
 
 /* The last entry, and none. */
 static void test_many_pads(void)
 {
-	nr_pads = PADS_MAX - 1;
-	for (size_t i = 0; i < nr_pads; i++)
-		pads[i].address = 0x1000 + 16 * i;
-	CHECK(find_or_make(0x900000) == &pads[PADS_MAX - 1] && nr_pads == PADS_MAX &&
-			pads[PADS_MAX - 1].frames == -1);
-	CHECK(!find_or_make(0x900010) && nr_pads == PADS_MAX);
-	CHECK(find_or_make(0x900000) == &pads[PADS_MAX - 1]);
-	pads[7].address = 0;
-	CHECK(find_or_make(0x900010) == &pads[7] && pads[7].address == 0x900010);
-	nr_pads = 0;
-	memset(pads, 0, sizeof(pads));
+	nr_springboards = SPRINGBOARDS_MAX - 1;
+	for (size_t i = 0; i < nr_springboards; i++)
+		springboards[i].address = 0x1000 + 16 * i;
+	CHECK(find_or_make(0x900000) == &springboards[SPRINGBOARDS_MAX - 1] &&
+			nr_springboards == SPRINGBOARDS_MAX &&
+			springboards[SPRINGBOARDS_MAX - 1].frames == -1);
+	CHECK(!find_or_make(0x900010) && nr_springboards == SPRINGBOARDS_MAX);
+	CHECK(find_or_make(0x900000) == &springboards[SPRINGBOARDS_MAX - 1]);
+	springboards[7].address = 0;
+	CHECK(find_or_make(0x900010) == &springboards[7] && springboards[7].address == 0x900010);
+	nr_springboards = 0;
+	memset(springboards, 0, sizeof(springboards));
 }
 
 /* ---- traps ---- */
@@ -536,7 +542,7 @@ static void test_traps(void)
 	for (uint64_t i = 3; i <= 3 * FIRST_SIZE; i++)
 		CHECK(patch_trap_find_target(0x5000 + i * 0x1000) == (i % 2 ? 0 : i));
 	/* The smallest table grows when one half is used. */
-	patch_trap_rest();
+	patch_trap_quiesce();
 	CHECK(!table->used && !patch_trap_find_target(0x7000) && rests == 1);
 	for (size_t i = 0; i < table->size; i++)
 		CHECK(!table->entries[i].address && !table->entries[i].target);
@@ -593,7 +599,7 @@ static void test_over(void)
 
 int main(void)
 {
-	CHECK(!patch_places_start());
+	CHECK(!patch_locations_start());
 	test_reaches();
 	test_bodies();
 	test_many_areas();

@@ -48,7 +48,7 @@ static void check(bool condition, const char *text, int line)
 static uint64_t hits;
 static struct probe_site site;
 static struct patch_probe *probe;
-static uint8_t *pad;
+static uint8_t *springboard;
 
 static HANDLER void on_hit(const struct patch_hit *hit)
 {
@@ -62,14 +62,14 @@ static void set(void)
 	struct patch_request request = {.site = &site, .entry = on_hit};
 
 	CHECK(!patch_set(&request, 1) && request.method == PROBE_SHORT);
-	CHECK(*pad == JUMP);
+	CHECK(*springboard == JUMP);
 	probe = request.probe;
 	hits = 0;
 }
 
 static bool is_padding(void)
 {
-	return !memcmp(pad, site.pad_bytes, PROBE_JUMP_BYTES);
+	return !memcmp(springboard, site.springboard_bytes, PROBE_JUMP_BYTES);
 }
 
 /* Not a copy; where nobody may know that, yes. */
@@ -89,26 +89,27 @@ static bool is_of_file(const void *there)
 /* Without anybody there. A thread that runs in the kernel just then is not certain: then once more. */
 static void end_soon(void)
 {
-	for (int i = 0; i < TRIES && (!patch_rest() || side_probe_pads); i++)
+	for (int i = 0; i < TRIES && (!patch_quiesce() || side_probe_pads); i++)
 		usleep(PAUSE_US);
-	CHECK(!side_probe_pads && is_padding() && is_of_file(pad));
+	CHECK(!side_probe_pads && is_padding() && is_of_file(springboard));
 }
 
 static void test_back(void)
 {
 	for (int i = 0; i < 4; i++) {
 		set();
-		CHECK(place_short(3) == 3 && hits == 1 && !is_of_file(pad) && !side_probe_pads);
+		CHECK(place_short(3) == 3 && hits == 1 && !is_of_file(springboard) &&
+				!side_probe_pads);
 		/* One that is needed stays. */
 		patch_check();
-		CHECK(*pad == JUMP && place_short(4) == 4 && hits == 2);
+		CHECK(*springboard == JUMP && place_short(4) == 4 && hits == 2);
 		CHECK(!patch_remove(&probe, 1));
 		if (i & 1)
 			patch_check();
 		end_soon();
 		CHECK(place_short(5) == 5 && hits == 2);
 		for (unsigned int k = 0; k < PROBE_JUMP_BYTES; k++)
-			CHECK(!patch_is_pad((uint64_t)(uintptr_t)pad + k));
+			CHECK(!patch_is_springboard((uint64_t)(uintptr_t)springboard + k));
 	}
 }
 
@@ -131,27 +132,27 @@ static void test_worker(void)
 static void test_mapped_anew(void)
 {
 	struct probe_site before = {.method = PROBE_PADDING,
-			.runtime = (uintptr_t)pad - 1,
-			.address = (uintptr_t)pad - 1,
+			.runtime = (uintptr_t)springboard - 1,
+			.address = (uintptr_t)springboard - 1,
 			.displaced = 1,
 			.patched = PROBE_JUMP_BYTES,
 			.ends = true,
 			.nr_pieces = 1,
 			.pieces = {{.length = 1}},
 			.nr_bytes = PROBE_JUMP_BYTES,
-			.bytes = {pad[-1]}};
+			.bytes = {springboard[-1]}};
 	struct patch_request requests[2] = {
 			{.site = &before, .entry = on_hit}, {.site = &site, .entry = on_hit}};
-	uint8_t *page = (uint8_t *)((uintptr_t)pad & ~(uintptr_t)4095);
+	uint8_t *page = (uint8_t *)((uintptr_t)springboard & ~(uintptr_t)4095);
 
-	memcpy(before.bytes + 1, site.pad_bytes, PROBE_JUMP_BYTES - 1);
+	memcpy(before.bytes + 1, site.springboard_bytes, PROBE_JUMP_BYTES - 1);
 	set();
-	CHECK(!patch_remove(&probe, 1) && *pad == JUMP);
+	CHECK(!patch_remove(&probe, 1) && *springboard == JUMP);
 	CHECK(!mprotect(page, 2 * 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
-	memcpy(pad, site.pad_bytes, PROBE_JUMP_BYTES);
+	memcpy(springboard, site.springboard_bytes, PROBE_JUMP_BYTES);
 	CHECK(!mprotect(page, 2 * 4096, PROT_READ | PROT_EXEC));
 	for (int i = 0; i < 2; i++)
-		CHECK(!patch_set(&requests[i], 1) && pad[-1] == JUMP);
+		CHECK(!patch_set(&requests[i], 1) && springboard[-1] == JUMP);
 	CHECK(requests[0].method == PROBE_PADDING && requests[1].method == PROBE_BREAKPOINT);
 	CHECK(place_short(3) == 3 && hits == 2);
 	for (int i = 0; i < 2; i++)
@@ -211,7 +212,7 @@ static void on_inner(int number)
 /* The stack is three mappings: between that frame and where the thread is now, a page of another kind. */
 static __attribute__((noinline)) void split_stack(void)
 {
-	char room[3 * 4096], *page = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
+	char capacity[3 * 4096], *page = (char *)(((uintptr_t)capacity + 4095) & ~(uintptr_t)4095);
 
 	CHECK(!madvise(page, 4096, MADV_DONTDUMP));
 	on_inner(0);
@@ -225,7 +226,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if (pc != (uintptr_t)pad || hold.held)
+	if (pc != (uintptr_t)springboard || hold.held)
 		return;
 	if (hold.where == NESTED) {
 		use_own_stack(true);
@@ -276,9 +277,9 @@ static void stays(void)
 {
 	CHECK(!patch_remove(&probe, 1));
 	for (int i = 0; i < 5; i++) {
-		CHECK(patch_rest() && side_probe_pads == 1 && *pad == JUMP);
+		CHECK(patch_quiesce() && side_probe_pads == 1 && *springboard == JUMP);
 		patch_check();
-		CHECK(side_probe_pads == 1 && *pad == JUMP && side_probe_kept);
+		CHECK(side_probe_pads == 1 && *springboard == JUMP && side_probe_kept);
 		usleep(PAUSE_US);
 	}
 }
@@ -371,7 +372,7 @@ static void test_child_unseen(void)
 	less.rlim_cur++;
 	CHECK(!setrlimit(RLIMIT_NOFILE, &less));
 	for (int i = 0; i < 5; i++)
-		CHECK(patch_rest() && side_probe_pads == 1 && *pad == JUMP);
+		CHECK(patch_quiesce() && side_probe_pads == 1 && *springboard == JUMP);
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
 	raise_flag(&hold.go);
 	CHECK(waitpid(child, &status, 0) == child && !status);
@@ -384,7 +385,7 @@ static void test_child_unseen(void)
 #define FORKS 20
 #define CHILD_S 60
 
-static void *look_around(void *argument)
+static void *rotate_check(void *argument)
 {
 	/* Relaxed: seen some time. */
 	while (!__atomic_load_n(&hold.go, __ATOMIC_RELAXED))
@@ -410,8 +411,8 @@ static void test_forked(void)
 	begin(PLAIN);
 	CHECK(!pthread_create(&held, NULL, be_held, NULL));
 	wait_for(&hold.held);
-	CHECK(!patch_remove(&probe, 1) && patch_rest() && side_probe_pads == 1);
-	CHECK(!pthread_create(&looking, NULL, look_around, NULL));
+	CHECK(!patch_remove(&probe, 1) && patch_quiesce() && side_probe_pads == 1);
+	CHECK(!pthread_create(&looking, NULL, rotate_check, NULL));
 	for (int i = 0; i < FORKS && !status; i++) {
 		pid_t child;
 
@@ -472,7 +473,8 @@ static bool step_to_pad(pid_t thread)
 
 	for (int i = 0; i < SEARCHED; i++) {
 		if ((uintptr_t)ptrace(PTRACE_PEEKUSER, thread,
-				    offsetof(struct user_regs_struct, rip), NULL) == (uintptr_t)pad)
+				    offsetof(struct user_regs_struct, rip),
+				    NULL) == (uintptr_t)springboard)
 			return true;
 		if (ptrace(PTRACE_SINGLESTEP, thread, NULL, NULL) ||
 				waitpid(thread, &status, __WALL) != thread)
@@ -526,7 +528,7 @@ int main(void)
 	own_stack = map_stack();
 	child_stack = map_stack();
 	site = site_of("place_short");
-	pad = (uint8_t *)(site.runtime + (site.pad - site.address));
+	springboard = (uint8_t *)(site.runtime + (site.springboard - site.address));
 	CHECK(site.method == PROBE_SHORT && is_padding());
 	test_back();
 	test_worker();

@@ -21,8 +21,8 @@
 #include "../../resources.h"
 
 static struct patch_probe made[8];
-static uint64_t pads[4];
-static unsigned int nr_probes, nr_pads, nr_settled;
+static uint64_t springboards[4];
+static unsigned int nr_probes, nr_springboards, nr_settled;
 static char calls[512];
 
 __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
@@ -35,16 +35,16 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 	va_end(arguments);
 }
 
-static void fake_each(void (*tell)(struct patch_probe *probe))
+static void fake_each(void (*visit)(struct patch_probe *probe))
 {
 	for (unsigned int i = 0; i < nr_probes; i++)
-		tell(&made[i]);
+		visit(&made[i]);
 }
 
-static void fake_each_pad(void (*tell)(uint64_t address))
+static void fake_each_pad(void (*visit)(uint64_t address))
 {
-	for (unsigned int i = 0; i < nr_pads; i++)
-		tell(pads[i]);
+	for (unsigned int i = 0; i < nr_springboards; i++)
+		visit(springboards[i]);
 }
 
 static void fake_settle(void)
@@ -104,17 +104,17 @@ static void *hooked_mmap(void *at, size_t size, int protection, int flags, int f
 
 #define open hooked_open
 #define mmap hooked_mmap
-#define patch_places_each fake_each
-#define patch_pads_each fake_each_pad
-#define patch_pads_settle fake_settle
+#define patch_locations_each fake_each
+#define patch_springboards_each fake_each_pad
+#define patch_springboards_settle fake_settle
 #include "probe/patch/pages.c"
-#undef patch_places_each
+#undef patch_locations_each
 #undef open
 #undef mmap
 
 #define patch_body_past fake_past
 #define patch_body_return fake_return
-#define patch_pad_forget fake_forget
+#define patch_springboard_forget fake_forget
 #define patch_slot_return fake_slot
 #define patch_trap_remove fake_trap
 #include "probe/patch/places.c"
@@ -194,50 +194,51 @@ static void unmap_file(void)
 static void test_given(void)
 {
 	struct resources before;
-	uint64_t given = 77;
+	uint64_t returned = 77;
 
 	map_file();
 	/* The program may have a copy of it, made while it was loaded. */
 	_r_debug.r_state = RT_CONSISTENT;
 	before = resources_now();
 	/* No probe: nothing is looked at. */
-	nr_probes = nr_pads = nr_settled = 0;
-	CHECK(patch_pages_give_back(&given) == 0 && !given && nr_settled == 1);
+	nr_probes = nr_springboards = nr_settled = 0;
+	CHECK(patch_pages_give_back(&returned) == 0 && !returned && nr_settled == 1);
 	/* Two probes of one page, one over the end of a page, a springboard. Another page is not looked at. */
 	set(0, 10);
 	set(1, 2 * PAGE - 4);
 	set(2, 100);
-	pads[0] = (uintptr_t)code + 4 * PAGE - 5;
-	nr_pads = 1;
+	springboards[0] = (uintptr_t)code + 4 * PAGE - 5;
+	nr_springboards = 1;
 	for (unsigned int i = 0; i < FILE_PAGES; i++)
 		change(i, i != 2);
 	CHECK(private_kilobytes() == 4 * FILE_PAGES);
 	/* Pages 0, 1 and 3 are as in the file; page 2 is not. */
-	CHECK(patch_pages_give_back(&given) == PAGE && given == 3 * PAGE && nr_settled == 2);
+	CHECK(patch_pages_give_back(&returned) == PAGE && returned == 3 * PAGE && nr_settled == 2);
 	CHECK(private_kilobytes() == 4 * 3 && resources_are_same(before, resources_now()) &&
 			!pages.at);
 	CHECK(code[2 * PAGE + 100] == (uint8_t)(80 + (2 * PAGE + 100) % 37 + 1));
 	/* The last byte of a springboard is in the next page. */
-	pads[0]++;
+	springboards[0]++;
 	CHECK(patch_pages_give_back(NULL) == PAGE && private_kilobytes() == 4 * 2);
 	/* While the loader is at work nothing is given back. */
 	change(0, true);
-	nr_pads = 0;
+	nr_springboards = 0;
 	nr_probes = 1;
 	_r_debug.r_state = RT_ADD;
-	CHECK(patch_pages_give_back(&given) == PAGE && !given && private_kilobytes() == 4 * 3);
+	CHECK(patch_pages_give_back(&returned) == PAGE && !returned &&
+			private_kilobytes() == 4 * 3);
 	_r_debug.r_state = RT_CONSISTENT;
-	CHECK(patch_pages_give_back(&given) == 0 && given == PAGE);
+	CHECK(patch_pages_give_back(&returned) == 0 && returned == PAGE);
 	/* Nor what the program has locked, or code that can be written. */
 	change(0, true);
 	if (!mlock(code, PAGE)) {
-		CHECK(patch_pages_give_back(&given) == PAGE && !given);
+		CHECK(patch_pages_give_back(&returned) == PAGE && !returned);
 		munlock(code, PAGE);
 	}
 	CHECK(!mprotect(code, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC));
-	CHECK(patch_pages_give_back(&given) == PAGE && !given);
+	CHECK(patch_pages_give_back(&returned) == PAGE && !returned);
 	CHECK(!mprotect(code, PAGE, PROT_READ | PROT_EXEC));
-	CHECK(patch_pages_give_back(&given) == 0 && given == PAGE);
+	CHECK(patch_pages_give_back(&returned) == 0 && returned == PAGE);
 	/* The file has another content by now. */
 	{
 		int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -245,9 +246,9 @@ static void test_given(void)
 
 		change(0, true);
 		CHECK(fd >= 0 && pwrite(fd, &byte, 1, 5) == 1);
-		CHECK(patch_pages_give_back(&given) == PAGE && !given);
+		CHECK(patch_pages_give_back(&returned) == PAGE && !returned);
 		CHECK(pwrite(fd, &(uint8_t){5}, 1, 5) == 1);
-		CHECK(patch_pages_give_back(&given) == 0 && given == PAGE);
+		CHECK(patch_pages_give_back(&returned) == 0 && returned == PAGE);
 		close(fd);
 	}
 	/* Another file has its name. */
@@ -260,7 +261,7 @@ static void test_given(void)
 		CHECK(fd >= 0 && write(fd, code, PAGE) == (ssize_t)PAGE && !close(fd));
 	}
 	before = resources_now();
-	(void)patch_pages_give_back(&given);
+	(void)patch_pages_give_back(&returned);
 	CHECK(resources_are_same(before, resources_now()));
 	unmap_file();
 }
@@ -268,26 +269,26 @@ static void test_given(void)
 /* Two pages for each probe and each springboard. */
 static void test_collected(void)
 {
-	uint64_t given = 5;
+	uint64_t returned = 5;
 
 	map_file();
-	nr_probes = nr_pads = nr_mapped = 0;
+	nr_probes = nr_springboards = nr_mapped = 0;
 	CHECK(!patch_pages_collect_mappings() && !nr_mapped);
 	for (unsigned int i = 0; i < 5; i++)
 		set(i, (5 - i) * PAGE - (i == 3 ? 3 : 50));
-	pads[0] = (uintptr_t)code + 10;
-	pads[1] = (uintptr_t)code + 2 * PAGE;
-	nr_pads = 2;
-	CHECK(patch_pages_collect_mappings() && pages.room == 14 && pages.nr == 14 &&
+	springboards[0] = (uintptr_t)code + 10;
+	springboards[1] = (uintptr_t)code + 2 * PAGE;
+	nr_springboards = 2;
+	CHECK(patch_pages_collect_mappings() && pages.capacity == 14 && pages.nr == 14 &&
 			nr_mapped == 1 && mapped_size == 14 * sizeof(uint64_t) && pages.kept == 5 &&
-			!pages.given);
+			!pages.returned);
 	for (unsigned int i = 1; i < 14; i++)
 		CHECK(pages.at[i - 1] <= pages.at[i]);
 	CHECK(pages.at[0] == (uintptr_t)code && pages.at[13] == (uintptr_t)code + 4 * PAGE);
 	CHECK(!munmap(pages.at, 14 * sizeof(uint64_t)));
 	map_fails = true;
 	nr_opened = 0;
-	CHECK(patch_pages_give_back(&given) == 0 && !given && !pages.at && !nr_opened);
+	CHECK(patch_pages_give_back(&returned) == 0 && !returned && !pages.at && !nr_opened);
 	map_fails = false;
 	unmap_file();
 }
@@ -297,7 +298,7 @@ static void test_opened(void)
 {
 	const int flags = O_RDONLY | O_CLOEXEC;
 	unsigned int descriptors;
-	struct mapping mapping;
+	struct page_mapping mapping;
 	char line[300], behind[80];
 	int fd;
 
@@ -309,7 +310,7 @@ static void test_opened(void)
 	{
 		FILE *maps = fopen("/proc/self/maps", "re");
 		char other[300];
-		struct mapping found;
+		struct page_mapping found;
 
 		while (fgets(other, sizeof(other), maps)) {
 			if (patch_pages_read_line(other, &found) && found.start == (uintptr_t)code)
@@ -351,7 +352,7 @@ static void test_opened(void)
 /* The mapping before ends where this one begins; nothing is mapped before the first one. */
 static void test_neighbours(void)
 {
-	struct mapping mapping;
+	struct page_mapping mapping;
 	char line[300], first[IDENTITY_BYTES] = "";
 	void *before;
 	FILE *maps;
@@ -392,8 +393,8 @@ static void test_traced(void)
 
 static void test_files(void)
 {
-	struct mapping mapping = {.start = 1}, other;
-	struct file file = {.fd = -1};
+	struct page_mapping mapping = {.start = 1}, other;
+	struct page_file file = {.fd = -1};
 	unsigned int descriptors;
 	char line[300];
 	FILE *maps;
@@ -441,7 +442,7 @@ static void test_files(void)
 
 static void put(unsigned int index, size_t at, enum probe_method method, uint64_t slot)
 {
-	struct patch_probe **list = patch_place_of((uintptr_t)code + at);
+	struct patch_probe **list = patch_location_list((uintptr_t)code + at);
 	static struct patch_hot hots[8];
 
 	set(index, at);
@@ -465,7 +466,7 @@ static void test_gone(void)
 	struct patch_probe *const some[] = {&made[0], &made[1], &made[2], &made[3]};
 
 	map_file();
-	CHECK(!patch_places_start());
+	CHECK(!patch_locations_start());
 	put(0, 16, PROBE_JUMP, 0);
 	put(1, 17, PROBE_SHORT, 41);
 	put(2, 2 * PAGE, PROBE_PUNNED, 42);
@@ -475,7 +476,7 @@ static void test_gone(void)
 	/* None of these is known to be gone. */
 	munmap(code, 3 * PAGE);
 	patch_release_gone(some, 4);
-	CHECK(!*calls && *patch_place_of((uintptr_t)code + 16) == &made[1]);
+	CHECK(!*calls && *patch_location_list((uintptr_t)code + 16) == &made[1]);
 	CHECK(!patch_stands(&made[2]) && made[2].gone && !patch_leaves_traps(&made[2]));
 	/* Those that are not set, and of which nothing is mapped; the traps of bytes that another probe has stay. */
 	patch_release_gone(some, 2);
@@ -484,9 +485,10 @@ static void test_gone(void)
 	CHECK(!strcmp(calls, "body 0 trap 8192 trap 8194 trap 8196 slot 42 body 2 ") ||
 			!strcmp(calls, "trap 8192 trap 8194 trap 8196 slot 42 body 2 body 0 "));
 	CHECK(!pasts[0].what && pasts[1].what == 9 && !pasts[2].what && pasts[3].what == 9);
-	CHECK(*patch_place_of((uintptr_t)code + 16) == &made[1] && !made[1].next &&
-			!*patch_place_of((uintptr_t)code + 2 * PAGE) && !made[0].site.runtime &&
-			!made[0].hot && *patch_place_of((uintptr_t)code + 5 * PAGE) == &made[3] &&
+	CHECK(*patch_location_list((uintptr_t)code + 16) == &made[1] && !made[1].next &&
+			!*patch_location_list((uintptr_t)code + 2 * PAGE) &&
+			!made[0].site.runtime && !made[0].hot &&
+			*patch_location_list((uintptr_t)code + 5 * PAGE) == &made[3] &&
 			made[3].hot->generation == 5);
 	/* The springboard of a short jump is forgotten, and not returned. */
 	*calls = '\0';
@@ -494,7 +496,7 @@ static void test_gone(void)
 	made[1].gone = true;
 	patch_release_gone(some + 1, 1);
 	CHECK(!strcmp(calls, "trap 17 trap 19 trap 21 pad 41 body 1 ") &&
-			!*patch_place_of((uintptr_t)code + 16));
+			!*patch_location_list((uintptr_t)code + 16));
 	/* Memory that cannot be read may have the traps still. */
 	CHECK(!mprotect(code + 5 * PAGE, PAGE, PROT_NONE));
 	CHECK(!patch_stands(&made[3]) && !made[3].gone && patch_leaves_traps(&made[3]));

@@ -127,7 +127,7 @@ static void make_arenas(void)
 	probes[1] = (struct patch_probe){.hot = &hot,
 			.site = {.runtime = 0x5000},
 			.body = 0x20000 + HEADS_BYTES,
-			.places = {0x5000, 0x5003, 0x5005, 0x5009},
+			.locations = {0x5000, 0x5003, 0x5005, 0x5009},
 			.begins = {23, 25, 255, 255, 255},
 			.pushed = 27};
 }
@@ -354,17 +354,17 @@ static bool is_wanted(uint64_t address)
 
 static void test_mappings(void)
 {
-	static struct mapping made[8];
+	static struct quiescence_mapping made[8];
 	struct stacks stacks = {.most = 1000};
 
 	mappings = made;
 	nr_mappings = 0;
-	quiescence_add_mapping(&(struct mapping){0x1000, 0x2000, true});
-	quiescence_add_mapping(&(struct mapping){0x2000, 0x3000, true});
+	quiescence_add_mapping(&(struct quiescence_mapping){0x1000, 0x2000, true});
+	quiescence_add_mapping(&(struct quiescence_mapping){0x2000, 0x3000, true});
 	CHECK(nr_mappings == 1 && made[0].start == 0x1000 && made[0].end == 0x3000);
-	quiescence_add_mapping(&(struct mapping){0x3000, 0x4000, false});
-	quiescence_add_mapping(&(struct mapping){0x4000, 0x5000, true});
-	quiescence_add_mapping(&(struct mapping){0x6000, 0x7000, true});
+	quiescence_add_mapping(&(struct quiescence_mapping){0x3000, 0x4000, false});
+	quiescence_add_mapping(&(struct quiescence_mapping){0x4000, 0x5000, true});
+	quiescence_add_mapping(&(struct quiescence_mapping){0x6000, 0x7000, true});
 	CHECK(nr_mappings == 4 && made[3].start == 0x6000);
 	CHECK(end_of_mapping(0xfff) == 0 && end_of_mapping(0x1000) == 0x3000 &&
 			end_of_mapping(0x2fff) == 0x3000);
@@ -386,11 +386,11 @@ static void test_mappings(void)
 static void test_words(void)
 {
 	static uint64_t stack[16];
-	static struct mapping made[1];
+	static struct quiescence_mapping made[1];
 	struct stacks stacks = {.most = sizeof(stack)};
 
 	mappings = made;
-	made[0] = (struct mapping){(uintptr_t)stack, (uintptr_t)(stack + 16), true};
+	made[0] = (struct quiescence_mapping){(uintptr_t)stack, (uintptr_t)(stack + 16), true};
 	nr_mappings = 1;
 	is_there = is_wanted;
 	stack_segments = 0x3300000000002b;
@@ -424,22 +424,22 @@ static void test_words(void)
 
 static void test_same_places(void)
 {
-	const struct place one = {
+	const struct thread_state_sample one = {
 			.call = 1, .stack_pointer = 2, .program_counter = 3, .switches = 4};
-	struct place other = one;
+	struct thread_state_sample other = one;
 
-	CHECK(is_same_place(&one, &other));
+	CHECK(quiescence_is_same_sample(&one, &other));
 	other.call++;
-	CHECK(!is_same_place(&one, &other));
+	CHECK(!quiescence_is_same_sample(&one, &other));
 	other = one;
 	other.stack_pointer++;
-	CHECK(!is_same_place(&one, &other));
+	CHECK(!quiescence_is_same_sample(&one, &other));
 	other = one;
 	other.program_counter++;
-	CHECK(!is_same_place(&one, &other));
+	CHECK(!quiescence_is_same_sample(&one, &other));
 	other = one;
 	other.switches++;
-	CHECK(!is_same_place(&one, &other));
+	CHECK(!quiescence_is_same_sample(&one, &other));
 	other.call = SYS_vfork;
 	CHECK(waits_for_child(&other));
 	other.call = SYS_clone;
@@ -452,12 +452,12 @@ static void test_same_places(void)
 
 /* ---- threads ---- */
 
-static unsigned int nr_told;
+static unsigned int nr_reported;
 
 static void count_threads(pid_t tid, void *data)
 {
-	CHECK(data == &nr_told && tid == getpid());
-	nr_told++;
+	CHECK(data == &nr_reported && tid == getpid());
+	nr_reported++;
 }
 
 static void test_threads(void)
@@ -483,12 +483,12 @@ static void test_threads(void)
 	CHECK(!has_name_of_worker("Name:\tiou\n") && !has_name_of_worker("Name:\tvhost\n") &&
 			!has_name_of_worker("State:\tiou-\n"));
 	CHECK(!is_worker(getpid()) && !is_worker(0));
-	CHECK(patch_threads_each(count_threads, &nr_told) && nr_told == 1);
+	CHECK(patch_threads_each(count_threads, &nr_reported) && nr_reported == 1);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, &before);
 	raise(SIGUSR1);
-	CHECK(patch_thread_look(getpid(), &thread));
+	CHECK(patch_thread_inspect(getpid(), &thread));
 	CHECK(thread.tid == getpid() && thread.state == 'R' && !thread.traced);
 	CHECK(thread.blocked & UINT64_C(1) << (SIGUSR1 - 1) &&
 			thread.pending == UINT64_C(1) << (SIGUSR1 - 1));
@@ -497,7 +497,7 @@ static void test_threads(void)
 	signal(SIGUSR1, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	signal(SIGUSR1, SIG_DFL);
-	CHECK(!patch_thread_look(0, &thread) && thread.state == 0 && thread.tid == 0);
+	CHECK(!patch_thread_inspect(0, &thread) && thread.state == 0 && thread.tid == 0);
 }
 
 /* ---- other threads ---- */
@@ -540,7 +540,7 @@ static void begin_other(uint64_t word, bool runs, bool is_guarded)
 	CHECK(!pipe(helper.ends) && !pthread_create(&helper.thread, NULL, wait_with_word, NULL));
 	while (!__atomic_load_n(&helper.tid, __ATOMIC_ACQUIRE))
 		usleep(100);
-	while (!runs && (!patch_thread_look(helper.tid, &thread) || thread.state != 'S'))
+	while (!runs && (!patch_thread_inspect(helper.tid, &thread) || thread.state != 'S'))
 		usleep(100);
 }
 
@@ -576,7 +576,7 @@ static bool stops(const pid_t *tids, unsigned int count, patch_at_stop *at_stop)
 static bool pass_at_last(void)
 {
 	for (int i = 0; i < 200; i++) {
-		if (patch_all_passed(is_wanted))
+		if (patch_all_quiesced(is_wanted))
 			return true;
 	}
 	return false;
@@ -585,10 +585,10 @@ static bool pass_at_last(void)
 static void test_passed(void)
 {
 	const uint64_t word = 0x7123456789ab;
-	struct mapping *all = mmap(NULL, MAPPINGS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct quiescence_mapping *all = mmap(NULL, MAPPINGS_MAX * sizeof(*all),
+			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct patch_thread thread;
-	struct place place;
+	struct thread_state_sample sample;
 	bool guarded = false;
 
 	CHECK(all != MAP_FAILED);
@@ -598,17 +598,17 @@ static void test_passed(void)
 	CHECK(quiescence_read_mappings());
 	/* The thread sleeps, and none of its words is such an address. */
 	wanted_address = word + 1;
-	CHECK(has_passed(helper.tid, &guarded) == PATCH_SO && !guarded);
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_SO && !guarded);
 	wanted_address = word;
-	CHECK(has_passed(helper.tid, &guarded) == PATCH_NOT_SO);
-	CHECK(quiescence_read_thread(helper.tid, &place) && place.call == SYS_read);
-	wanted_address = place.program_counter;
-	CHECK(has_passed(helper.tid, &guarded) == PATCH_NOT_SO);
-	CHECK(has_passed(INT32_MAX, &guarded) == PATCH_SO && !guarded);
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_NOT_SO);
+	CHECK(quiescence_read_thread(helper.tid, &sample) && sample.call == SYS_read);
+	wanted_address = sample.program_counter;
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_NOT_SO);
+	CHECK(quiescence_has_quiesced(INT32_MAX, &guarded) == PATCH_SO && !guarded);
 	wanted_address = word + 1;
 	CHECK(pass_at_last());
 	wanted_address = word;
-	CHECK(!patch_all_passed(is_wanted));
+	CHECK(!patch_all_quiesced(is_wanted));
 	end_other();
 	/* With its word gone. */
 	CHECK(pass_at_last());
@@ -616,9 +616,9 @@ static void test_passed(void)
 	begin_other(word, true, false);
 	mappings = all;
 	CHECK(quiescence_read_mappings());
-	CHECK(!patch_thread_look(helper.tid, &thread) || thread.state != 'R' ||
-			has_passed(helper.tid, &guarded) == PATCH_UNKNOWN);
-	CHECK(!patch_all_passed(is_wanted));
+	CHECK(!patch_thread_inspect(helper.tid, &thread) || thread.state != 'R' ||
+			quiescence_has_quiesced(helper.tid, &guarded) == PATCH_UNKNOWN);
+	CHECK(!patch_all_quiesced(is_wanted));
 	wanted_address = word + 1;
 	CHECK(pass_at_last());
 	end_other();
@@ -626,8 +626,8 @@ static void test_passed(void)
 	begin_other(word + 5, false, true);
 	mappings = all;
 	CHECK(quiescence_read_mappings());
-	CHECK(has_passed(helper.tid, &guarded) == PATCH_SO && guarded);
-	CHECK(patch_thread_look(helper.tid, &thread) && thread.guarded && !thread.traced);
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_SO && guarded);
+	CHECK(patch_thread_inspect(helper.tid, &thread) && thread.guarded && !thread.traced);
 	CHECK(!patch_is_guarded());
 	end_other();
 	munmap(all, MAPPINGS_MAX * sizeof(*all));

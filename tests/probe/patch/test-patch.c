@@ -112,12 +112,12 @@ static void remove_one(const struct patch_request *request)
 			request->site->nr_bytes));
 }
 
-static const struct place {
+static const struct stack_slot {
 	const char *name;
 	int (*function)(int value);
 	int adds; /* to its argument; padding gives 0 */
 	enum probe_method method;
-} places[] = {
+} locations[] = {
 		{"place_one", place_one, 1, PROBE_JUMP},
 		{"place_five", place_five, 5, PROBE_JUMP},
 		{"place_three", place_three, 3, PROBE_JUMP},
@@ -130,11 +130,11 @@ static const struct place {
 		{"place_punned", place_punned, 0, PROBE_PUNNED},
 		{"place_tail", place_tail, 101, PROBE_JUMP},
 };
-#define PLACES (sizeof(places) / sizeof(places[0]))
+#define PLACES (sizeof(locations) / sizeof(locations[0]))
 
-static int wanted_of(const struct place *place, int value)
+static int wanted_of(const struct stack_slot *stack_slot, int value)
 {
-	return place->method == PROBE_PADDING ? 0 : value + place->adds;
+	return stack_slot->method == PROBE_PADDING ? 0 : value + stack_slot->adds;
 }
 
 static void test_places(unsigned int flags)
@@ -143,31 +143,33 @@ static void test_places(unsigned int flags)
 		for (int follow = 0; follow < 2; follow++) {
 			struct seen seen;
 			struct patch_request request =
-					set_one(places[i].name, &seen, flags, follow);
+					set_one(locations[i].name, &seen, flags, follow);
 
 			if (request.error)
 				continue;
 			if (request.method !=
-					(flags & PATCH_TRAP ? PROBE_BREAKPOINT : places[i].method))
-				printf("%s: method %d of %d\n", places[i].name, request.method,
+					(flags & PATCH_TRAP ? PROBE_BREAKPOINT
+							    : locations[i].method))
+				printf("%s: method %d of %d\n", locations[i].name, request.method,
 						request.site->method);
 			CHECK(request.method ==
-					(flags & PATCH_TRAP ? PROBE_BREAKPOINT : places[i].method));
+					(flags & PATCH_TRAP ? PROBE_BREAKPOINT
+							    : locations[i].method));
 			for (int value = 1; value <= 100; value++) {
-				int got = places[i].function(value);
+				int got = locations[i].function(value);
 
-				if (got != wanted_of(&places[i], value) ||
+				if (got != wanted_of(&locations[i], value) ||
 						seen.value != (uint64_t)value) {
-					printf("%s: %d of %d\n", places[i].name, got, value);
+					printf("%s: %d of %d\n", locations[i].name, got, value);
 					CHECK(false);
 				}
 			}
 			CHECK(seen.entries == 100);
 			CHECK(seen.exits == (follow ? 100 : 0) && !seen.disorder);
 			if (follow)
-				CHECK((int)seen.returned == wanted_of(&places[i], 100));
+				CHECK((int)seen.returned == wanted_of(&locations[i], 100));
 			remove_one(&request);
-			CHECK(places[i].function(1) == wanted_of(&places[i], 1) &&
+			CHECK(locations[i].function(1) == wanted_of(&locations[i], 1) &&
 					seen.entries == 100);
 		}
 	}
@@ -201,40 +203,40 @@ static void change_byte(uint8_t *there, uint8_t byte)
 /* Nothing may have left a jump in a pad before. */
 static void test_rest(void)
 {
-	struct patch_figures before = {0}, after = {0};
+	struct patch_stats before = {0}, after = {0};
 	struct seen seen;
 	struct patch_request request;
-	uint8_t *place;
+	uint8_t *stack_slot;
 
 	for (int i = 0; i < 4; i++) {
 		request = set_one("place_three", &seen, 0, i % 2);
-		place = (uint8_t *)request.site->runtime;
+		stack_slot = (uint8_t *)request.site->runtime;
 		CHECK(place_three(1) == 4 && seen.entries == 1);
-		CHECK(!is_of_file(place) && !patch_rest());
+		CHECK(!is_of_file(stack_slot) && !patch_quiesce());
 		CHECK(place_three(2) == 5 && seen.entries == 2);
 		remove_one(&request);
-		CHECK(!is_of_file(place));
-		CHECK(patch_rest() && is_of_file(place));
+		CHECK(!is_of_file(stack_slot));
+		CHECK(patch_quiesce() && is_of_file(stack_slot));
 		CHECK(place_three(3) == 6 && seen.entries == 2);
-		CHECK(patch_rest());
-		patch_figures(i < 2 ? &before : &after);
+		CHECK(patch_quiesce());
+		patch_stats(i < 2 ? &before : &after);
 	}
 	/* The same code again, of both kinds. */
 	CHECK(after.bytes == before.bytes);
 
 	/* A byte that is somebody else's, in the padding behind the function. */
 	request = set_one("place_three", &seen, 0, false);
-	place = (uint8_t *)request.site->runtime;
-	change_byte(place + 12, 0x90);
+	stack_slot = (uint8_t *)request.site->runtime;
+	change_byte(stack_slot + 12, 0x90);
 	remove_one(&request);
-	CHECK(patch_rest() && !is_of_file(place) && place[12] == 0x90);
-	change_byte(place + 12, 0xcc);
+	CHECK(patch_quiesce() && !is_of_file(stack_slot) && stack_slot[12] == 0x90);
+	change_byte(stack_slot + 12, 0xcc);
 }
 
 static void *rest_beside(void *argument)
 {
 	/* Whoever traces the other thread may be between a trap and its handler, so the signals stay ours. */
-	CHECK(patch_rest() && side_probe_traps);
+	CHECK(patch_quiesce() && side_probe_traps);
 	return argument;
 }
 
@@ -260,7 +262,7 @@ static int be_late(void)
  */
 static void test_late_trap(void)
 {
-	uint8_t *place = (uint8_t *)site_of("place_three").runtime;
+	uint8_t *stack_slot = (uint8_t *)site_of("place_three").runtime;
 	pid_t child = fork();
 	long word;
 	int status;
@@ -274,12 +276,12 @@ static void test_late_trap(void)
 		return;
 	}
 	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, child, place, NULL);
-	CHECK(!errno && !ptrace(PTRACE_POKETEXT, child, place, (word & ~0xffL) | 0xcc));
+	word = ptrace(PTRACE_PEEKTEXT, child, stack_slot, NULL);
+	CHECK(!errno && !ptrace(PTRACE_POKETEXT, child, stack_slot, (word & ~0xffL) | 0xcc));
 	CHECK(!ptrace(PTRACE_CONT, child, NULL, NULL));
 	CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status) &&
 			WSTOPSIG(status) == SIGTRAP);
-	CHECK(!ptrace(PTRACE_POKETEXT, child, place, word));
+	CHECK(!ptrace(PTRACE_POKETEXT, child, stack_slot, word));
 	CHECK(!ptrace(PTRACE_CONT, child, NULL, (void *)(uintptr_t)SIGTRAP));
 	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
 	if (WIFSTOPPED(status))
@@ -352,15 +354,15 @@ static NEVER_INLINE int jumper(int value)
 
 static NEVER_INLINE int deep(int value)
 {
-	int rest;
+	int remainder;
 
 	__asm__ volatile("" : "+r"(value)::"memory");
-	rest = value ? deep(value - 1) : -1;
-	__asm__ volatile("" : "+r"(rest)::"memory");
-	return rest + 1;
+	remainder = value ? deep(value - 1) : -1;
+	__asm__ volatile("" : "+r"(remainder)::"memory");
+	return remainder + 1;
 }
 
-static bool may_look(void)
+static bool may_scan(void)
 {
 	char from = 1, to = 0;
 	struct iovec local = {&to, 1}, remote = {&from, 1};
@@ -372,9 +374,9 @@ static void test_longjmp(void)
 {
 	static struct seen seen;
 	struct patch_request request = set_one("jumper", &seen, 0, true);
-	struct patch_figures before, figures;
+	struct patch_stats before, stats;
 
-	patch_figures(&before);
+	patch_stats(&before);
 	for (volatile int i = 1; i <= 20000; i++) {
 		int got = setjmp(back);
 
@@ -385,14 +387,13 @@ static void test_longjmp(void)
 	}
 	CHECK(seen.entries == 20000 && !seen.exits);
 	CHECK(jumper(0) == -1 && seen.exits == 1);
-	patch_figures(&figures);
+	patch_stats(&stats);
 	/* All but those of which it is not known yet; none ran out. Some sandboxes forbid to look. */
-	CHECK(figures.abandoned <= 20000 && !figures.unseen);
+	CHECK(stats.abandoned <= 20000 && !stats.unseen);
 	CHECK(seen.entries ==
-			seen.exits + figures.abandoned - before.abandoned + figures.open -
-					before.open);
-	if (may_look())
-		CHECK(figures.abandoned > 15000);
+			seen.exits + stats.abandoned - before.abandoned + stats.open - before.open);
+	if (may_scan())
+		CHECK(stats.abandoned > 15000);
 	remove_one(&request);
 }
 
@@ -426,16 +427,16 @@ static void *run_too_deep(void *argument)
 	static const struct patch_hooks hooks = {.unseen = count_told};
 	static struct seen seen;
 	struct patch_request request = set_one("deep", &seen, 0, true);
-	struct patch_figures before, figures;
+	struct patch_stats before, stats;
 
 	patch_hooks_set(&hooks);
-	patch_figures(&before);
+	patch_stats(&before);
 	CHECK(deep(140000) == 140000);
-	patch_figures(&figures);
-	CHECK(seen.entries == 140001 && figures.unseen > before.unseen &&
-			seen.exits == seen.entries - (figures.unseen - before.unseen));
-	CHECK(told_unseen[PATCH_UNSEEN_FULL] == figures.unseen - before.unseen);
-	CHECK(figures.unseen - before.unseen == 140001 - 131072);
+	patch_stats(&stats);
+	CHECK(seen.entries == 140001 && stats.unseen > before.unseen &&
+			seen.exits == seen.entries - (stats.unseen - before.unseen));
+	CHECK(told_unseen[PATCH_UNSEEN_FULL] == stats.unseen - before.unseen);
+	CHECK(stats.unseen - before.unseen == 140001 - 131072);
 	CHECK(!told_unseen[PATCH_UNSEEN_CALLER]);
 	remove_one(&request);
 	CHECK(deep(100) == 100);
@@ -447,15 +448,15 @@ static void *run_grown(void *argument)
 {
 	static struct seen seen;
 	struct patch_request request = set_one("deep", &seen, 0, true);
-	struct patch_figures before, figures;
+	struct patch_stats before, stats;
 
-	patch_figures(&before);
+	patch_stats(&before);
 	for (unsigned int i = 0; i < 3; i++)
 		CHECK(deep(140000 + (int)i * 30000) == 140000 + (int)i * 30000);
-	patch_figures(&figures);
+	patch_stats(&stats);
 	CHECK(seen.entries == 140001 + 170001 + 200001 && seen.exits == seen.entries);
-	CHECK(figures.unseen == before.unseen);
-	CHECK(figures.open + figures.abandoned == before.open + before.abandoned);
+	CHECK(stats.unseen == before.unseen);
+	CHECK(stats.open + stats.abandoned == before.open + before.abandoned);
 	remove_one(&request);
 	return argument;
 }
@@ -548,21 +549,21 @@ static void test_made_caller(void)
 	uint8_t code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48,
 			0x83, 0xc4, 8, 0xc3};
 	uint64_t target = (uint64_t)(uintptr_t)&place_four;
-	struct patch_figures before, after;
+	struct patch_stats before, after;
 	uint8_t *made = mmap(
 			NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memcpy(code + 6, &target, sizeof(target));
 	memcpy(made, code, sizeof(code));
 	CHECK(!mprotect(made, 4096, PROT_READ | PROT_EXEC));
-	patch_figures(&before);
+	patch_stats(&before);
 	CHECK(((int (*)(int))(uintptr_t)made)(3) == place_four(3));
-	patch_figures(&after);
+	patch_stats(&after);
 	CHECK(seen.entries == 2 && seen.exits == 1 && after.unseen == before.unseen + 1);
 	CHECK(((int (*)(int))(uintptr_t)made)(3) == place_four(3) && seen.call);
 	CHECK(seen.entries == 4 && seen.exits == 2);
 	CHECK(place_bare(3) == 7 && !seen.call);
-	patch_figures(&after);
+	patch_stats(&after);
 	CHECK(seen.entries == 5 && seen.exits == 2 && after.unseen == before.unseen + 3);
 	remove_one(&request);
 	munmap(made, 4096);
@@ -635,7 +636,7 @@ static void test_exceptions(void)
 {
 	static struct seen catching, throwing;
 	struct patch_request outer, inner;
-	struct patch_figures before, after;
+	struct patch_stats before, after;
 	static struct probe_site site;
 
 	place_destroyed = 0;
@@ -643,13 +644,13 @@ static void test_exceptions(void)
 	site = *outer.site;
 	outer.site = &site;
 	inner = set_one("place_throw", &throwing, 0, true);
-	patch_figures(&before);
+	patch_stats(&before);
 	for (int i = 1; i <= 1000; i++)
 		CHECK(place_catch(i) == i + 1000);
 	CHECK(place_destroyed == 2000);
 	CHECK(catching.entries == 1000 && catching.exits == 1000 && catching.returned == 2000);
 	CHECK(throwing.entries == 1000 && !throwing.exits);
-	patch_figures(&after);
+	patch_stats(&after);
 	CHECK(after.abandoned + after.open - before.abandoned - before.open == 1000);
 	CHECK(place_catch(0) == 1 && throwing.exits == 1);
 	remove_one(&inner);
@@ -759,11 +760,11 @@ static void test_many_coroutines(void)
 {
 	static struct seen seen;
 	struct patch_request request = set_one("nested", &seen, 0, true);
-	struct patch_figures before, after;
+	struct patch_stats before, after;
 	char *stacks = malloc((size_t)COROUTINES * COROUTINE_BYTES);
 
 	CHECK(stacks != NULL);
-	patch_figures(&before);
+	patch_stats(&before);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (finished = 0; finished < COROUTINES; finished++) {
 			ucontext_t *each = &coroutines[finished];
@@ -779,7 +780,7 @@ static void test_many_coroutines(void)
 				swapcontext(&owner, &coroutines[finished]);
 		}
 	}
-	patch_figures(&after);
+	patch_stats(&after);
 	CHECK(seen.entries > ROUNDS * COROUTINES && seen.exits > seen.entries / 2 &&
 			seen.exits < seen.entries);
 	CHECK(seen.entries ==
@@ -787,7 +788,7 @@ static void test_many_coroutines(void)
 					(after.unseen - before.unseen) +
 					(after.open - before.open));
 	/* Stacks that are used again end what stood there; some sandboxes forbid to look. */
-	if (may_look())
+	if (may_scan())
 		CHECK(after.abandoned > before.abandoned);
 	remove_one(&request);
 	free(stacks);
@@ -833,16 +834,16 @@ static void test_numbers_in_slots(void)
 {
 	static struct seen seen;
 	struct patch_request request = set_one("left", &seen, 0, true);
-	struct patch_figures before, after;
+	struct patch_stats before, after;
 
-	patch_figures(&before);
+	patch_stats(&before);
 	leave_calls(LEFT_FIRST);
 	for (unsigned int i = 0; i < LEFT_CALLS / LEFT_DEEP; i++)
 		leave_calls_below(100 + i);
-	patch_figures(&after);
+	patch_stats(&after);
 	CHECK(seen.entries == LEFT_FIRST + LEFT_CALLS && !seen.exits);
 	CHECK(seen.entries == after.abandoned - before.abandoned + after.open - before.open);
-	if (may_look())
+	if (may_scan())
 		CHECK(after.abandoned - before.abandoned > LEFT_CALLS / 2);
 	remove_one(&request);
 }
@@ -926,8 +927,8 @@ static struct {
 	uintptr_t caller;   /* nor is what changes the flag */
 	void *wanted[32];   /* from the caller on */
 	int nr_wanted;
-	uintptr_t pad; /* but this is, behind it */
-	unsigned int steps, pads, wrong;
+	uintptr_t springboard; /* but this is, behind it */
+	unsigned int steps, springboards, wrong;
 } stepping;
 
 static bool has_callers(void *const *seen, int nr)
@@ -947,13 +948,13 @@ static void on_step(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if (pc - stepping.from < stepping.to - stepping.from && pc != stepping.pad)
+	if (pc - stepping.from < stepping.to - stepping.from && pc != stepping.springboard)
 		return;
 	if (pc - stepping.caller < 256)
 		return;
 	nr = backtrace(seen, 64);
 	stepping.steps++;
-	stepping.pads += pc == stepping.pad;
+	stepping.springboards += pc == stepping.springboard;
 	if (has_callers(seen, nr))
 		return;
 	if (!stepping.wrong++) {
@@ -1009,11 +1010,11 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 	stepping.from = (uintptr_t)function;
 	stepping.to = stepping.from + STEPPED_BYTES;
 	if (request.method == PROBE_SHORT)
-		stepping.pad = request.probe->slot;
+		stepping.springboard = request.probe->slot;
 	step_through(function, function == place_short ? 1 : 2);
 	CHECK(seen.entries == 2 && seen.exits == (flags & PATCH_EXIT ? 2 : 0));
 	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
-	CHECK(stepping.steps > 60 && stepping.pads == (request.method == PROBE_SHORT));
+	CHECK(stepping.steps > 60 && stepping.springboards == (request.method == PROBE_SHORT));
 	CHECK(!patch_remove(&request.probe, 1));
 	/* Behind these may be a pad of another one. */
 	CHECK(!memcmp((void *)site->runtime, site->bytes, site->patched));
@@ -1027,7 +1028,7 @@ static void test_steps(unsigned int flags)
 	step_at(&site, place_one, flags);
 	site = site_of("place_short");
 	step_at(&site, place_short, flags);
-	CHECK(stepping.pads == !(flags & PATCH_TRAP));
+	CHECK(stepping.springboards == !(flags & PATCH_TRAP));
 }
 
 /* Its stack pointer moves at the begin, and at the end. */
@@ -1088,13 +1089,13 @@ static void test_recursive_handler(void)
 	struct probe_site site = site_of("place_one");
 	struct patch_request request = {.site = &site, .entry = on_nested, .user = &seen};
 	struct patch_request three = set_one("place_three", &inner, 0, false);
-	struct patch_figures before, after;
+	struct patch_stats before, after;
 
-	patch_figures(&before);
+	patch_stats(&before);
 	CHECK(!patch_set(&request, 1));
 	for (int i = 0; i < 10; i++)
 		CHECK(place_one(i) == i + 1);
-	patch_figures(&after);
+	patch_stats(&after);
 	CHECK(seen.entries == 10 && seen.value == 40 && !inner.entries);
 	CHECK(after.cut - before.cut == 10);
 	remove_one(&request);
@@ -1250,20 +1251,21 @@ static void test_pad_in_padding(void)
 					  .nr_bytes = PROBE_JUMP_BYTES};
 	struct patch_request requests[2] = {{.site = &first, .entry = on_count, .user = &one},
 			{.site = &second, .entry = on_count, .user = &two}};
-	const uint8_t *pad = (const uint8_t *)(first.runtime + (first.pad - first.address));
+	const uint8_t *springboard =
+			(const uint8_t *)(first.runtime + (first.springboard - first.address));
 	uint64_t expected = 0;
 
 	/* Behind a return is padding, and that is the pad. */
-	second.runtime = second.address = (uint64_t)(uintptr_t)pad - 1;
+	second.runtime = second.address = (uint64_t)(uintptr_t)springboard - 1;
 	second.bytes[0] = 0xc3;
-	memcpy(second.bytes + 1, first.pad_bytes, PROBE_JUMP_BYTES - 1);
-	CHECK(first.method == PROBE_SHORT && pad[-1] == second.bytes[0]);
+	memcpy(second.bytes + 1, first.springboard_bytes, PROBE_JUMP_BYTES - 1);
+	CHECK(first.method == PROBE_SHORT && springboard[-1] == second.bytes[0]);
 	CHECK(!patch_set(&requests[0], 1) && requests[0].method == PROBE_SHORT);
 	for (uint64_t i = 0; i < 2; i++) {
 		CHECK(!patch_set(&requests[1], 1) &&
 				requests[1].method == (i ? PROBE_PADDING : PROBE_BREAKPOINT));
 		for (size_t k = 0; k < PLACES; k++)
-			CHECK(places[k].function(5) == wanted_of(&places[k], 5));
+			CHECK(locations[k].function(5) == wanted_of(&locations[k], 5));
 		CHECK(one.entries == 1 && two.entries > expected);
 		if (i) {
 			CHECK(!patch_set(&requests[0], 1) &&
@@ -1272,17 +1274,17 @@ static void test_pad_in_padding(void)
 		}
 		expected = two.entries;
 		CHECK(!patch_remove(&requests[0].probe, 1));
-		CHECK(!patch_remove(&requests[1].probe, 1) && pad[-1] == 0xc3);
+		CHECK(!patch_remove(&requests[1].probe, 1) && springboard[-1] == 0xc3);
 	}
-	CHECK(!memcmp(pad, first.pad_bytes, PROBE_JUMP_BYTES));
+	CHECK(!memcmp(springboard, first.springboard_bytes, PROBE_JUMP_BYTES));
 	/* The breakpoint was for then. */
 	for (int i = 0; i < 2; i++) {
 		CHECK(!patch_set(&requests[0], 1) && requests[0].method == PROBE_SHORT);
 		CHECK(place_short(4) == 4 && !patch_remove(&requests[0].probe, 1));
-		CHECK(patch_rest() && !side_probe_pads);
+		CHECK(patch_quiesce() && !side_probe_pads);
 	}
 	for (size_t k = 0; k < PLACES; k++)
-		CHECK(places[k].function(5) == wanted_of(&places[k], 5));
+		CHECK(locations[k].function(5) == wanted_of(&locations[k], 5));
 	CHECK(two.entries == expected);
 }
 
@@ -1384,7 +1386,7 @@ int main(int argc, char **argv)
 		test_places(0);
 		test_places(PATCH_ALL);
 		test_places(PATCH_TRAP);
-		CHECK(patch_rest());
+		CHECK(patch_quiesce());
 	}
 	test_registers(0);
 	test_registers(PATCH_ALL);

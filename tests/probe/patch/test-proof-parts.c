@@ -35,24 +35,24 @@ static struct {
 	pid_t last_stopped;
 	unsigned int last_count;
 	patch_at_stop *at_stop;
-	struct patch_thread looks[MOST]; /* by the number less 1000 */
+	struct patch_thread return_reason[MOST]; /* by the number less 1000 */
 	bool is_gone[MOST];
 	unsigned int blocks_for; /* so many looks, then nothing is blocked */
 	unsigned int nr_looks;
 } fake;
 
-static bool fake_each(void (*tell)(pid_t tid, void *data), void *data)
+static bool fake_each(void (*visit)(pid_t tid, void *data), void *data)
 {
 	fake.nr_lists++;
 	for (unsigned int i = 0; i < fake.nr; i++)
-		tell(fake.tids[i], data);
+		visit(fake.tids[i], data);
 	errno = fake.error;
 	return !fake.fails;
 }
 
 static bool fake_look(pid_t tid, struct patch_thread *thread)
 {
-	*thread = fake.looks[tid - 1000];
+	*thread = fake.return_reason[tid - 1000];
 	if (fake.blocks_for && ++fake.nr_looks > fake.blocks_for)
 		thread->blocked = 0;
 	return !fake.is_gone[tid - 1000];
@@ -125,7 +125,7 @@ static bool fake_resumes(void)
 }
 
 #define patch_threads_each fake_each
-#define patch_thread_look fake_look
+#define patch_thread_inspect fake_look
 #define patch_threads_stop fake_stop
 #define patch_system_call hooked_call
 #define patch_resumes fake_resumes
@@ -141,17 +141,17 @@ static bool fake_resumes(void)
 
 static struct {
 	enum patch_shown shown[MOST][12]; /* at each look, by the number less 1000 */
-	unsigned int looks[MOST];
+	unsigned int return_reason[MOST];
 	bool guards, was_so;
 	unsigned int nr_was_so;
-} told;
+} reported;
 
 static enum patch_shown show(pid_t tid, bool *guarded)
 {
-	unsigned int which = (unsigned int)tid - 1000, look = told.looks[which]++;
+	unsigned int which = (unsigned int)tid - 1000, check = reported.return_reason[which]++;
 
-	*guarded |= told.guards;
-	return told.shown[which][look < 12 ? look : 11];
+	*guarded |= reported.guards;
+	return reported.shown[which][check < 12 ? check : 11];
 }
 
 static void note_nothing(pid_t tid)
@@ -162,28 +162,28 @@ static void note_nothing(pid_t tid)
 static bool was_shown(pid_t tid)
 {
 	CHECK(tid == fake.last_stopped);
-	told.nr_was_so++;
-	return told.was_so;
+	reported.nr_was_so++;
+	return reported.was_so;
 }
 
 static const struct patch_proof proof = {
-		.look = show, .at_stop = note_nothing, .was_so = was_shown};
+		.check = show, .at_stop = note_nothing, .was_so = was_shown};
 
 /* The calling thread is the second one. */
 static void begin(unsigned int nr)
 {
 	memset(&fake, 0, sizeof(fake));
-	memset(&told, 0, sizeof(told));
+	memset(&reported, 0, sizeof(reported));
 	fake.nr = nr;
 	for (unsigned int i = 0; i < nr && i < MOST; i++)
 		fake.tids[i] = (pid_t)(1000 + i);
-	told.shown[1][0] = PATCH_NOT_SO;
+	reported.shown[1][0] = PATCH_NOT_SO;
 }
 
 static void show_always(unsigned int which, unsigned int from, enum patch_shown shown)
 {
 	for (unsigned int i = from; i < 12; i++)
-		told.shown[which][i] = shown;
+		reported.shown[which][i] = shown;
 }
 
 static void test_lists(void)
@@ -191,41 +191,42 @@ static void test_lists(void)
 	begin(4);
 	CHECK(patch_threads_prove(&proof) && fake.nr_lists == 1 && threads.count == 4 &&
 			!fake.nr_sleeps);
-	CHECK(told.looks[0] == 1 && !told.looks[1] && told.looks[2] == 1 && told.looks[3] == 1);
+	CHECK(reported.return_reason[0] == 1 && !reported.return_reason[1] &&
+			reported.return_reason[2] == 1 && reported.return_reason[3] == 1);
 	/* Threads end while they are listed: 20 lists are tried. */
 	begin(4);
 	fake.nr_gone_lists = 19;
 	CHECK(patch_threads_prove(&proof) && fake.nr_lists == 20);
 	begin(4);
 	fake.nr_gone_lists = 20;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 20 && !told.looks[0]);
+	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 20 && !reported.return_reason[0]);
 	begin(4);
 	fake.fails = true;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 1 && !told.looks[0]);
+	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 1 && !reported.return_reason[0]);
 	/* As many as there is memory for. */
 	begin(4096);
-	CHECK(patch_threads_prove(&proof) && told.looks[4095] == 1);
+	CHECK(patch_threads_prove(&proof) && reported.return_reason[4095] == 1);
 	begin(4097);
-	CHECK(!patch_threads_prove(&proof) && !told.looks[0] && fake.nr_lists == 1);
+	CHECK(!patch_threads_prove(&proof) && !reported.return_reason[0] && fake.nr_lists == 1);
 }
 
 static void test_looks(void)
 {
 	/* It is not so of one. */
 	begin(4);
-	told.shown[3][0] = PATCH_NOT_SO;
-	CHECK(!patch_threads_prove(&proof) && told.looks[0] == 1 && !fake.nr_sleeps);
+	reported.shown[3][0] = PATCH_NOT_SO;
+	CHECK(!patch_threads_prove(&proof) && reported.return_reason[0] == 1 && !fake.nr_sleeps);
 	/* Threads that run are looked at up to eight times more, and only those. */
 	begin(5);
-	told.shown[2][0] = PATCH_UNKNOWN;
+	reported.shown[2][0] = PATCH_UNKNOWN;
 	for (unsigned int i = 0; i < 8; i++)
-		told.shown[4][i] = PATCH_UNKNOWN;
-	CHECK(patch_threads_prove(&proof) && told.looks[0] == 1 && told.looks[2] == 2 &&
-			told.looks[4] == 9 && fake.nr_sleeps == 8 && fake.slept_us == 500 &&
-			!fake.nr_stops);
+		reported.shown[4][i] = PATCH_UNKNOWN;
+	CHECK(patch_threads_prove(&proof) && reported.return_reason[0] == 1 &&
+			reported.return_reason[2] == 2 && reported.return_reason[4] == 9 &&
+			fake.nr_sleeps == 8 && fake.slept_us == 500 && !fake.nr_stops);
 	begin(4);
-	told.shown[2][0] = PATCH_UNKNOWN;
-	told.shown[2][1] = PATCH_NOT_SO;
+	reported.shown[2][0] = PATCH_UNKNOWN;
+	reported.shown[2][1] = PATCH_NOT_SO;
 	CHECK(!patch_threads_prove(&proof) && fake.nr_sleeps == 1 && !fake.nr_stops);
 }
 
@@ -235,34 +236,34 @@ static void test_stops(void)
 	begin(4);
 	show_always(2, 0, PATCH_UNKNOWN);
 	fake.stopped = 1;
-	told.was_so = true;
+	reported.was_so = true;
 	CHECK(patch_threads_prove(&proof) && fake.nr_stops == 1 && fake.last_stopped == 1002 &&
 			fake.last_count == 1 && fake.at_stop == note_nothing &&
-			told.nr_was_so == 1 && told.looks[2] == 10);
+			reported.nr_was_so == 1 && reported.return_reason[2] == 10);
 	for (int so = 0; so < 2; so++) {
 		begin(4);
 		show_always(2, 0, PATCH_UNKNOWN);
-		told.shown[2][9] = so ? PATCH_SO : PATCH_NOT_SO;
+		reported.shown[2][9] = so ? PATCH_SO : PATCH_NOT_SO;
 		CHECK(patch_threads_prove(&proof) == (so != 0) && !fake.nr_stops);
 	}
 	/* Three stops, whether they fail or show nothing. */
 	begin(4);
 	show_always(2, 0, PATCH_UNKNOWN);
-	told.was_so = true;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && !told.nr_was_so);
+	reported.was_so = true;
+	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && !reported.nr_was_so);
 	begin(4);
 	show_always(2, 0, PATCH_UNKNOWN);
 	fake.stopped = 3;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && told.nr_was_so == 3);
+	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && reported.nr_was_so == 3);
 	/* Nobody is stopped where system calls are filtered. What was so of the last proof does not count. */
 	begin(4);
 	show_always(2, 0, PATCH_UNKNOWN);
-	told.guards = told.was_so = true;
+	reported.guards = reported.was_so = true;
 	fake.stopped = 1;
 	CHECK(!patch_threads_prove(&proof) && !fake.nr_stops);
 	begin(4);
 	show_always(2, 0, PATCH_UNKNOWN);
-	told.was_so = true;
+	reported.was_so = true;
 	fake.stopped = 1;
 	CHECK(patch_threads_prove(&proof) && fake.nr_stops == 1);
 }
@@ -285,7 +286,7 @@ static void test_arrived(void)
 	for (const char *state = "RSDTtZXI"; *state; state++) {
 		for (unsigned int i = 0; i < 4; i++) {
 			begin(4);
-			fake.looks[2] = (struct patch_thread){.state = *state,
+			fake.return_reason[2] = (struct patch_thread){.state = *state,
 					.traced = i & 1,
 					.pending = i & 2 ? 1 << 4 : 0};
 			CHECK((patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO) ==
@@ -297,15 +298,15 @@ static void test_arrived(void)
 		}
 	}
 	CHECK(!is_guarded);
-	fake.looks[2].guarded = true;
+	fake.return_reason[2].guarded = true;
 	CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO && is_guarded);
-	fake.looks[3] = (struct patch_thread){.state = 'S'};
+	fake.return_reason[3] = (struct patch_thread){.state = 'S'};
 	CHECK(patch_arrival_has_arrived(1003, &is_guarded) == PATCH_SO && is_guarded);
 	begin(3);
-	fake.looks[0].state = fake.looks[2].state = 'S';
+	fake.return_reason[0].state = fake.return_reason[2].state = 'S';
 	CHECK(patch_all_arrived());
-	fake.looks[2].state = 'R';
-	fake.looks[2].traced = true;
+	fake.return_reason[2].state = 'R';
+	fake.return_reason[2].traced = true;
 	CHECK(!patch_all_arrived());
 }
 
@@ -340,19 +341,19 @@ static void test_unblock(void)
 	CHECK(!sigprocmask(SIG_UNBLOCK, &traps, NULL));
 	/* First it is waited, then those that block one of the two are stopped, not those that block others. */
 	begin(4);
-	fake.looks[2].blocked = 1 << 3;
-	fake.looks[3].blocked = 1 << 5;
+	fake.return_reason[2].blocked = 1 << 3;
+	fake.return_reason[3].blocked = 1 << 5;
 	CHECK(!patch_unblock() && fake.nr_lists == 100 && fake.nr_sleeps == 1 &&
 			fake.slept_us == 1000 && fake.nr_stops == 99 && fake.last_stopped == 1002 &&
 			fake.last_count == 1 && fake.at_stop == open_mask);
 	begin(4);
-	fake.looks[2].blocked = fake.looks[3].blocked = 1 << 4;
+	fake.return_reason[2].blocked = fake.return_reason[3].blocked = 1 << 4;
 	fake.blocks_for = 9;
 	CHECK(patch_unblock() && fake.nr_lists == 3 && fake.nr_sleeps == 1 && fake.nr_stops == 1);
 	/* Nobody is stopped where system calls are filtered. */
 	begin(4);
-	fake.looks[2].blocked = 1 << 3;
-	fake.looks[0].guarded = true;
+	fake.return_reason[2].blocked = 1 << 3;
+	fake.return_reason[0].guarded = true;
 	CHECK(!patch_unblock() && !fake.nr_stops && fake.nr_sleeps == 100);
 	/* The list is not whole: again, unless there is none at all. */
 	begin(4);
@@ -361,12 +362,12 @@ static void test_unblock(void)
 	CHECK(!patch_unblock() && fake.nr_lists == 100 && fake.nr_sleeps == 100 && !fake.nr_stops);
 	fake.error = ENOENT;
 	CHECK(patch_unblock() && fake.nr_lists == 101);
-	fake.looks[2].blocked = 1 << 3;
+	fake.return_reason[2].blocked = 1 << 3;
 	CHECK(!patch_unblock());
 	/* As many as there is memory for are stopped. */
 	begin(1026);
 	for (unsigned int i = 0; i < 1026; i++)
-		fake.looks[i].blocked = 1 << 3;
+		fake.return_reason[i].blocked = 1 << 3;
 	fake.blocks_for = 2 * 1026;
 	CHECK(patch_unblock() && fake.last_count == 1024 && fake.last_stopped == 1000 + 1023);
 }

@@ -56,7 +56,7 @@ static __thread struct {
 	long length;
 	char text[256];
 	enum outcome outcome;
-} wish __attribute__((tls_model("initial-exec")));
+} spec __attribute__((tls_model("initial-exec")));
 
 static HANDLER long by_call(void *to, uint64_t from, size_t size)
 {
@@ -72,23 +72,23 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 	struct patch_reading *reading = NULL;
 
 	(void)hit;
-	wish.outcome = LOADED;
-	if (wish.most) {
-		wish.length = patch_read_text(wish.text, wish.from, wish.most, &reading);
-		if (wish.length >= 0)
+	spec.outcome = LOADED;
+	if (spec.most) {
+		spec.length = patch_read_text(spec.text, spec.from, spec.most, &reading);
+		if (spec.length >= 0)
 			return;
-		wish.length = by_call(wish.text, wish.from, wish.most);
+		spec.length = by_call(spec.text, spec.from, spec.most);
 	} else {
-		if (patch_read(&wish.value, wish.from, sizeof(wish.value), &reading))
+		if (patch_read(&spec.value, spec.from, sizeof(spec.value), &reading))
 			return;
-		wish.value = 0;
-		wish.length = by_call(&wish.value, wish.from, sizeof(wish.value));
-		if (wish.length != sizeof(wish.value))
-			wish.length = wish.value = 0;
+		spec.value = 0;
+		spec.length = by_call(&spec.value, spec.from, sizeof(spec.value));
+		if (spec.length != sizeof(spec.value))
+			spec.length = spec.value = 0;
 	}
-	wish.outcome = wish.length > 0 ? CALLED : UNREADABLE;
-	if (wish.length > 0)
-		patch_read_so(wish.from, (size_t)wish.length);
+	spec.outcome = spec.length > 0 ? CALLED : UNREADABLE;
+	if (spec.length > 0)
+		patch_read_so(spec.from, (size_t)spec.length);
 }
 
 static struct probe_site site;
@@ -108,33 +108,33 @@ static void end(void)
 {
 	CHECK(!patch_remove(&probe, 1));
 	CHECK(!patch_reads(false));
-	CHECK(patch_rest());
+	CHECK(patch_quiesce());
 }
 
 static enum outcome read_at(const void *from)
 {
-	wish.from = (uintptr_t)from;
-	wish.most = 0;
-	wish.outcome = NOT_HIT;
+	spec.from = (uintptr_t)from;
+	spec.most = 0;
+	spec.outcome = NOT_HIT;
 	place_three(1);
-	return wish.outcome;
+	return spec.outcome;
 }
 
 static enum outcome read_text(const void *from, size_t most)
 {
-	wish.from = (uintptr_t)from;
-	wish.most = most;
-	wish.outcome = NOT_HIT;
+	spec.from = (uintptr_t)from;
+	spec.most = most;
+	spec.outcome = NOT_HIT;
 	place_three(1);
-	return wish.outcome;
+	return spec.outcome;
 }
 
 static uint64_t faults(void)
 {
-	struct patch_figures figures;
+	struct patch_stats stats;
 
-	patch_figures(&figures);
-	return figures.faults;
+	patch_stats(&stats);
+	return stats.faults;
 }
 
 static uint64_t *map(size_t pages)
@@ -152,10 +152,10 @@ static void get_to_know(const uint64_t *page, uint64_t value)
 {
 	enum outcome outcome = read_at(page);
 
-	CHECK(outcome != UNREADABLE && wish.value == value);
+	CHECK(outcome != UNREADABLE && spec.value == value);
 	for (unsigned int i = 0; i < 100 && outcome != LOADED; i++)
 		outcome = read_at(page);
-	CHECK(outcome == LOADED && wish.value == value);
+	CHECK(outcome == LOADED && spec.value == value);
 }
 
 /* ---- values ---- */
@@ -170,7 +170,7 @@ static void test_wild(void)
 	for (unsigned int turn = 0; turn < 3; turn++)
 		for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++)
 			CHECK(read_at((const void *)(uintptr_t)nowhere[i]) == UNREADABLE &&
-					!wish.value);
+					!spec.value);
 	/* They were not so much as tried. */
 	CHECK(faults() == had);
 }
@@ -225,7 +225,7 @@ static void test_borders(void)
 	memset(pages, 0x5a, 2 * PAGE);
 	for (unsigned int turn = 0; turn < 3; turn++)
 		for (int at = -8; at <= 0; at++)
-			CHECK(read_at(border + at) != UNREADABLE && wish.value == WORD);
+			CHECK(read_at(border + at) != UNREADABLE && spec.value == WORD);
 	CHECK(!mprotect(border, PAGE, PROT_NONE));
 	for (unsigned int turn = 0; turn < 3; turn++)
 		for (int at = -8; at <= 0; at++)
@@ -249,13 +249,13 @@ static void test_text(void)
 			text[length] = 0;
 			if (read_text(text, most) == LOADED) {
 				loaded++;
-				CHECK(wish.length == (long)(length < most ? length : most));
+				CHECK(spec.length == (long)(length < most ? length : most));
 			}
-			CHECK(!memcmp(wish.text, text, length < most ? length + 1 : most));
+			CHECK(!memcmp(spec.text, text, length < most ? length + 1 : most));
 		}
 		memset(page, 'q', PAGE);
 		if (read_text(end_of_page - before, before) == LOADED)
-			CHECK(wish.length == (long)before);
+			CHECK(spec.length == (long)before);
 	}
 	CHECK(loaded > 2000);
 	munmap(page, PAGE);
@@ -375,7 +375,7 @@ static void test_handlers(void)
 		/* Again by loads, after a while at most. */
 		for (unsigned int k = 0; k < 100000 && read_at(in_handler) != LOADED; k++)
 			;
-		CHECK(wish.outcome == LOADED);
+		CHECK(spec.outcome == LOADED);
 	}
 	CHECK(!patch_signals_action(
 			SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL, sigaction));
@@ -395,15 +395,15 @@ static void on_masked(int number)
 	CHECK(read_at(in_handler) == CALLED && read_at(in_handler) == CALLED);
 }
 
-/* A handler that blocks all while it runs, of another signal: nobody tells that it begins. `told`: but that it was set. */
-static void test_masked_handler(bool told)
+/* A handler that blocks all while it runs, of another signal: nobody tells that it begins. `reported`: but that it was set. */
+static void test_masked_handler(bool reported)
 {
 	struct sigaction action = {.sa_handler = on_masked}, before;
 
 	sigfillset(&action.sa_mask);
 	in_handler = map(1);
 	handled = 0;
-	if (told) {
+	if (reported) {
 		CHECK(!patch_signals_action(SIGUSR1, &action, &before, sigaction));
 	} else {
 		CHECK(!sigaction(SIGUSR1, &action, &before));
@@ -412,7 +412,7 @@ static void test_masked_handler(bool told)
 	for (unsigned int i = 1; i <= 100; i++) {
 		for (unsigned int k = 0; k < 1000 && read_at(in_handler) != LOADED; k++)
 			;
-		CHECK(wish.outcome == LOADED && !raise(SIGUSR1) && handled == i);
+		CHECK(spec.outcome == LOADED && !raise(SIGUSR1) && handled == i);
 	}
 	CHECK(!patch_signals_action(SIGUSR1, &before, NULL, sigaction));
 	patch_check();
@@ -465,11 +465,11 @@ static void die_blocked(void)
 
 static void test_ends(void)
 {
-	static void (*const ways[])(void) = {
+	static void (*const backends[])(void) = {
 			die_by_fault, die_by_signal, die_by_bus, die_once, die_blocked};
 	static const int signals[] = {SIGSEGV, SIGSEGV, SIGBUS, SIGSEGV, SIGSEGV};
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		int status = 0;
 		pid_t child = fork();
 
@@ -478,7 +478,7 @@ static void test_ends(void)
 
 			CHECK(read_at(&wrong) != UNREADABLE);
 			if (wrong == had)
-				ways[i]();
+				backends[i]();
 			_exit(1);
 		}
 		CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
@@ -489,7 +489,7 @@ static void test_ends(void)
 /* A child of vfork() shares all variables, and its handlers are its own. */
 static void test_vfork(void)
 {
-	struct sigaction none = {.sa_handler = SIG_DFL}, said;
+	struct sigaction none = {.sa_handler = SIG_DFL}, user_action;
 	volatile bool was_there = false;
 	int status;
 	pid_t child;
@@ -497,14 +497,14 @@ static void test_vfork(void)
 	CHECK(!set_handler(SIGSEGV, SA_SIGINFO, on_fault));
 	child = vfork();
 	if (!child) {
-		patch_signals_action(SIGSEGV, NULL, &said, sigaction);
-		was_there = said.sa_sigaction == on_fault;
+		patch_signals_action(SIGSEGV, NULL, &user_action, sigaction);
+		was_there = user_action.sa_sigaction == on_fault;
 		patch_signals_action(SIGSEGV, &none, NULL, sigaction);
 		_exit(0);
 	}
 	CHECK(waitpid(child, &status, 0) == child && was_there);
-	CHECK(!patch_signals_action(SIGSEGV, NULL, &said, sigaction) &&
-			said.sa_sigaction == on_fault);
+	CHECK(!patch_signals_action(SIGSEGV, NULL, &user_action, sigaction) &&
+			user_action.sa_sigaction == on_fault);
 	CHECK(!patch_signals_action(SIGSEGV, &none, NULL, sigaction));
 }
 
@@ -534,13 +534,13 @@ static void *read_storm(void *argument)
 
 		if (i & 1) {
 			counts[read_at(page + which)]++;
-			bad += wish.value != 0 && wish.value != WORD && wish.value != OTHER_WORD;
-			bad += wish.outcome == UNREADABLE && wish.value;
+			bad += spec.value != 0 && spec.value != WORD && spec.value != OTHER_WORD;
+			bad += spec.outcome == UNREADABLE && spec.value;
 		} else if (read_text(page + which, 8) == LOADED) {
-			bad += wish.length &&
-					(wish.length != 8 ||
-							(memcmp(wish.text, "ZZZZZZZZ", 8) &&
-									memcmp(wish.text,
+			bad += spec.length &&
+					(spec.length != 8 ||
+							(memcmp(spec.text, "ZZZZZZZZ", 8) &&
+									memcmp(spec.text,
 											"\xa5\xa5"
 											"\xa5\xa5"
 											"\xa5\xa5"
@@ -710,7 +710,7 @@ static void test_exact(void)
 	sigdelset(&actions[4].sa_mask, SIGKILL);
 	sigdelset(&actions[4].sa_mask, SIGSTOP);
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-		struct sigaction said;
+		struct sigaction user_action;
 		bool ignored = actions[i].sa_handler == SIG_IGN;
 
 		CHECK(!sigaction(SIGSEGV, &actions[i], NULL) &&
@@ -718,10 +718,10 @@ static void test_exact(void)
 		read_all(all_before);
 		begin();
 		CHECK(is_caught(SIGSEGV) == !ignored && is_caught(SIGBUS) == !ignored);
-		CHECK(!patch_signals_action(SIGSEGV, NULL, &said, sigaction));
-		CHECK(said.sa_handler == actions[i].sa_handler &&
-				(said.sa_flags & ~0x4000000) == actions[i].sa_flags &&
-				!memcmp(&said.sa_mask, &actions[i].sa_mask, MASK_BYTES));
+		CHECK(!patch_signals_action(SIGSEGV, NULL, &user_action, sigaction));
+		CHECK(user_action.sa_handler == actions[i].sa_handler &&
+				(user_action.sa_flags & ~0x4000000) == actions[i].sa_flags &&
+				!memcmp(&user_action.sa_mask, &actions[i].sa_mask, MASK_BYTES));
 		CHECK(read_at(&all_before) != UNREADABLE && read_at(NULL) == UNREADABLE);
 		if (ignored)
 			CHECK(read_at(&all_before) == CALLED && !raise(SIGSEGV));

@@ -17,7 +17,7 @@ static struct {
 static bool springboards_are_left(void)
 {
 	springboards.nr_asked++;
-	return springboards.are_left || patch_pads_are_left();
+	return springboards.are_left || patch_springboards_remain();
 }
 
 static size_t give_back_springboards(struct patch_writer *writer)
@@ -26,7 +26,7 @@ static size_t give_back_springboards(struct patch_writer *writer)
 	springboards.writer = writer;
 	if (springboards.restored)
 		*springboards.restored = springboards.byte;
-	return springboards.restored ? 1 : patch_pads_give_back(writer);
+	return springboards.restored ? 1 : patch_springboards_return(writer);
 }
 
 /* How many more checks of each of these probes find a thread inside. */
@@ -45,11 +45,11 @@ static bool is_inside(const struct patch_hot *probe)
 }
 
 #define patch_hit_is_inside is_inside
-#define patch_pads_are_left springboards_are_left
-#define patch_pads_give_back give_back_springboards
+#define patch_springboards_remain springboards_are_left
+#define patch_springboards_return give_back_springboards
 #include "probe/patch/set.c"
-#undef patch_pads_are_left
-#undef patch_pads_give_back
+#undef patch_springboards_remain
+#undef patch_springboards_return
 #undef patch_hit_is_inside
 
 #include <signal.h>
@@ -186,20 +186,20 @@ static void test_needed(void)
 
 	CHECK(bytes_needed(&site, false) == 7 && bytes_needed(&site, true) == 2);
 	CHECK(stands_as_in_file(&site, false) && stands_as_in_file(&site, true) &&
-			stands_below_breakpoint(&site) && stands_beside_pads(&site));
+			stands_below_breakpoint(&site) && patch_set_is_beside_springboards(&site));
 	/* A change behind the first instruction. */
 	code[6] ^= 1;
 	CHECK(!stands_as_in_file(&site, false) && stands_as_in_file(&site, true) &&
-			!stands_beside_pads(&site));
+			!patch_set_is_beside_springboards(&site));
 	code[6] = 0xcc;
-	CHECK(stands_beside_pads(&site));
+	CHECK(patch_set_is_beside_springboards(&site));
 	code[6] = site.bytes[6];
 	code[7] ^= 1;
-	CHECK(stands_as_in_file(&site, false) && stands_beside_pads(&site));
+	CHECK(stands_as_in_file(&site, false) && patch_set_is_beside_springboards(&site));
 	/* Within the first instruction. */
 	code[1] = 0xcc;
 	CHECK(!stands_as_in_file(&site, true) && !stands_below_breakpoint(&site) &&
-			!stands_beside_pads(&site) && is_watched(&site));
+			!patch_set_is_beside_springboards(&site) && is_watched(&site));
 	code[1] = 0xe8;
 	CHECK(!is_watched(&site));
 	site.bytes[1] = 0x0f;
@@ -215,7 +215,7 @@ static void test_needed(void)
 	site.bytes[0] = code[0] = 0x40;
 	CHECK(!is_watched(&site));
 	code[2] = 0xcc;
-	CHECK(!is_watched(&site) && stands_beside_pads(&site));
+	CHECK(!is_watched(&site) && patch_set_is_beside_springboards(&site));
 	code[2] = site.bytes[2];
 	/* Not so many bytes are known. */
 	site.nr_bytes = 6;
@@ -238,25 +238,28 @@ static void test_springboards(void)
 	struct patch_writer writer;
 
 	memset(&springboards, 0, sizeof(springboards));
-	pads_asked = false;
+	springboards_asked = false;
 	code[4] = 0xcc;
-	CHECK(!stands_when_pads_leave(&site, &writer));
-	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back && pads_asked);
+	CHECK(!patch_set_is_free_without_springboards(&site, &writer));
+	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back && springboards_asked);
 	springboards.are_left = true;
-	CHECK(!stands_when_pads_leave(&site, &writer));
+	CHECK(!patch_set_is_free_without_springboards(&site, &writer));
 	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back);
 	/* The next ones: they leave, and the code is that of the file. */
-	pads_asked = false;
+	springboards_asked = false;
 	springboards.restored = &code[4];
 	springboards.byte = site.bytes[4];
-	CHECK(stands_when_pads_leave(&site, &writer));
-	CHECK(springboards.nr_given_back == 1 && springboards.writer == &writer && pads_asked);
-	CHECK(stands_when_pads_leave(&site, &writer) && springboards.nr_given_back == 1);
+	CHECK(patch_set_is_free_without_springboards(&site, &writer));
+	CHECK(springboards.nr_given_back == 1 && springboards.writer == &writer &&
+			springboards_asked);
+	CHECK(patch_set_is_free_without_springboards(&site, &writer) &&
+			springboards.nr_given_back == 1);
 	/* Another byte is there when they have left. */
-	pads_asked = false;
+	springboards_asked = false;
 	springboards.byte = 0x90;
-	CHECK(!stands_when_pads_leave(&site, &writer) && springboards.nr_given_back == 2);
-	pads_asked = false;
+	CHECK(!patch_set_is_free_without_springboards(&site, &writer) &&
+			springboards.nr_given_back == 2);
+	springboards_asked = false;
 	memset(&springboards, 0, sizeof(springboards));
 }
 
@@ -313,7 +316,7 @@ static void test_others(void)
 {
 	static struct patch_hot hot[3];
 	struct patch_probe probes[3] = {{.hot = &hot[0]}, {.hot = &hot[1]}, {.hot = &hot[2]}};
-	struct patch_probe **place;
+	struct patch_probe **stack_slot;
 
 	for (unsigned int i = 0; i < 3; i++) {
 		probes[i].site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
@@ -323,9 +326,9 @@ static void test_others(void)
 		hot[i] = (struct patch_hot){
 				.generation = 10 + i, .since = 100 + i, .successor = 77};
 	}
-	place = patch_place_of(probes[0].site.runtime);
-	CHECK(!*place);
-	*place = &probes[0];
+	stack_slot = patch_location_list(probes[0].site.runtime);
+	CHECK(!*stack_slot);
+	*stack_slot = &probes[0];
 	generations = 500;
 	CHECK(patch_set_inherit_request(&probes[0]) == 102 && hot[0].successor == 77 &&
 			hot[1].successor == -1 && hot[2].successor == -2);
@@ -354,7 +357,7 @@ static void test_others(void)
 	probes[2].method = PROBE_JUMP;
 	probes[2].slot = 0;
 	CHECK(!inherited_slot(&probes[0]));
-	*place = NULL;
+	*stack_slot = NULL;
 }
 
 static int error_of(const struct patch_request *request)
@@ -466,7 +469,7 @@ static bool is_unlocked(void)
 /* Each function leaves the lock, also if there is nothing to do. */
 static void test_locks(void)
 {
-	struct patch_figures figures;
+	struct patch_stats stats;
 	int status = -1;
 	pid_t child;
 
@@ -475,10 +478,10 @@ static void test_locks(void)
 	CHECK(patch_remove(NULL, 0) == 0 && is_unlocked());
 	patch_find_unwinder();
 	CHECK(is_unlocked());
-	patch_look_around();
+	patch_scan();
 	CHECK(is_unlocked());
-	CHECK(patch_rest() && is_unlocked() && rested);
-	CHECK(patch_rest() && is_unlocked());
+	CHECK(patch_quiesce() && is_unlocked() && rested);
+	CHECK(patch_quiesce() && is_unlocked());
 	patch_check();
 	CHECK(is_unlocked());
 	patch_signals_sandbox(PATCH_SANDBOX_NO_SIGNALS);
@@ -493,8 +496,8 @@ static void test_locks(void)
 		_exit(is_unlocked() ? 7 : 8);
 	CHECK(!pthread_mutex_unlock(&lock) && is_unlocked());
 	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
-	patch_figures(&figures);
-	CHECK(!figures.open && !figures.traps && figures.bytes == patch_memory_bytes());
+	patch_stats(&stats);
+	CHECK(!stats.open && !stats.traps && stats.bytes == patch_memory_bytes());
 }
 
 /* A change that cannot be completed is undone, and no hit has a handler. */
@@ -631,7 +634,7 @@ static void test_set(void)
 		remove_one(trap);
 		/* After a rest, what is known is where the code is. */
 		body = probe->body;
-		CHECK(patch_rest());
+		CHECK(patch_quiesce());
 		memcpy(code, before, sizeof(before));
 		again = set_one(&site, 0);
 		CHECK(takes_traps());
@@ -661,7 +664,7 @@ static void test_taken_over(void)
 	remove_one(second);
 	CHECK(set_one(&site, 0) == first && target_of_jump(slot) == first->body);
 	remove_one(first);
-	CHECK(!memcmp(code, site.bytes, 6) && patch_rest());
+	CHECK(!memcmp(code, site.bytes, 6) && patch_quiesce());
 }
 
 /* A short jump leads to one in padding, which other code for the location takes over. */
@@ -671,31 +674,31 @@ static void test_short(void)
 	static const uint8_t padding[] = {0x90, 0x91, 0x92, 0x93, 0x94};
 	struct probe_site site = site_of(PROBE_SHORT, 2, 1, lengths);
 	struct patch_probe *first, *second;
-	const uint64_t pad = site.runtime + 0x40;
+	const uint64_t springboard = site.runtime + 0x40;
 
-	site.pad = site.address + 0x40;
-	memcpy(site.pad_bytes, padding, sizeof(padding));
+	site.springboard = site.address + 0x40;
+	memcpy(site.springboard_bytes, padding, sizeof(padding));
 	memcpy(code + 0x40, padding, sizeof(padding));
 	first = set_one(&site, 0);
-	CHECK(first->method == PROBE_SHORT && first->slot == pad && code[0] == 0xeb &&
+	CHECK(first->method == PROBE_SHORT && first->slot == springboard && code[0] == 0xeb &&
 			code[1] == 0x3e && code[2] == site.bytes[2] &&
-			target_of_jump(pad) == first->body && code[0x45] != 0xe9);
+			target_of_jump(springboard) == first->body && code[0x45] != 0xe9);
 	remove_one(first);
-	CHECK(!memcmp(code, site.bytes, 3) && target_of_jump(pad) == first->body);
+	CHECK(!memcmp(code, site.bytes, 3) && target_of_jump(springboard) == first->body);
 	second = set_one(&site, PATCH_ALL);
-	CHECK(second != first && second->slot == pad && code[0] == 0xeb && code[1] == 0x3e &&
-			target_of_jump(pad) == second->body);
+	CHECK(second != first && second->slot == springboard && code[0] == 0xeb &&
+			code[1] == 0x3e && target_of_jump(springboard) == second->body);
 	remove_one(second);
-	CHECK(set_one(&site, 0) == first && target_of_jump(pad) == first->body);
+	CHECK(set_one(&site, 0) == first && target_of_jump(springboard) == first->body);
 	remove_one(first);
 	/* Padding that has other bytes: a trap. */
-	CHECK(patch_rest());
+	CHECK(patch_quiesce());
 	memset(code + 0x40, 0x77, 5);
 	first = set_one(&site, 0);
 	CHECK(first->method == PROBE_BREAKPOINT && code[0] == 0xcc && code[1] == site.bytes[1] &&
 			code[0x40] == 0x77);
 	remove_one(first);
-	CHECK(!memcmp(code, site.bytes, 3) && patch_rest());
+	CHECK(!memcmp(code, site.bytes, 3) && patch_quiesce());
 }
 
 /* Many at once, of which one is refused. */
@@ -731,7 +734,7 @@ static void test_set_many(void)
 	page[16 * 3] ^= 1;
 	for (unsigned int i = 0; i < nr; i++)
 		CHECK(!memcmp(page + 16 * i, sites[i].bytes, 5));
-	CHECK(patch_rest());
+	CHECK(patch_quiesce());
 	munmap(page, 16 * nr);
 }
 
@@ -752,16 +755,17 @@ static void test_settled(void)
 	struct patch_probe *const probes[3] = {&some[0], &some[1], &some[2]};
 	int user;
 
-	CHECK(LOOKS == 50 && YIELDS == 10);
+	CHECK(SCANS_MAX == 50 && YIELDS == 10);
 	settling_left[0] = 2;
 	settling_left[1] = 0;
-	settling_left[2] = LOOKS + YIELDS + 1;
+	settling_left[2] = SCANS_MAX + YIELDS + 1;
 	patch_settle(probes, 0);
 	CHECK(!settling_asked);
 	patch_settle(probes, 2);
-	CHECK(!settling_left[0] && settling_left[2] == LOOKS + YIELDS + 1 && settling_asked == 4);
+	CHECK(!settling_left[0] && settling_left[2] == SCANS_MAX + YIELDS + 1 &&
+			settling_asked == 4);
 	patch_settle(probes, 3);
-	CHECK(!settling_left[2] && settling_asked == 4 + 2 + LOOKS + YIELDS + 2);
+	CHECK(!settling_left[2] && settling_asked == 4 + 2 + SCANS_MAX + YIELDS + 2);
 	patch_change_user(&some[1], &user);
 	CHECK(settling[1].user == &user && !settling[0].user && !settling[2].user);
 	CHECK(patch_traps_are_silent() == patch_resumes());

@@ -271,7 +271,7 @@ static void test_taken(void)
 	patch_signals_default(SIGUSR2);
 }
 
-static uint64_t told(void)
+static uint64_t reported(void)
 {
 	sigset_t before;
 
@@ -287,7 +287,7 @@ static void test_masks(void)
 	set = set_of(BIT(SIGTRAP) | BIT(SIGUSR1));
 	CHECK(!patch_signals_mask(SIG_BLOCK, &set, &before, pthread_sigmask) && !mask_of(&before));
 	CHECK(mask_of_kernel() == BIT(SIGUSR1) && wanted == BIT(SIGTRAP) &&
-			told() == (BIT(SIGTRAP) | BIT(SIGUSR1)));
+			reported() == (BIT(SIGTRAP) | BIT(SIGUSR1)));
 	set = set_of(BIT(SIGILL));
 	CHECK(!patch_signals_mask(SIG_BLOCK, &set, &before, pthread_sigmask) && wanted == OURS &&
 			mask_of(&before) == (BIT(SIGTRAP) | BIT(SIGUSR1)));
@@ -310,7 +310,7 @@ static void test_masks(void)
 	patch_signals_pass(false);
 	/* When the signals are the program's again, the next request blocks what it asked for. */
 	patch_signals_give_back();
-	CHECK(told() == (BIT(SIGTRAP) | BIT(SIGUSR2)) && !wanted &&
+	CHECK(reported() == (BIT(SIGTRAP) | BIT(SIGUSR2)) && !wanted &&
 			mask_of_kernel() == (BIT(SIGTRAP) | BIT(SIGUSR2)));
 	set = set_of(0);
 	CHECK(!patch_signals_mask(SIG_SETMASK, &set, &before, pthread_sigmask) &&
@@ -328,7 +328,7 @@ static void test_masks(void)
 
 int main(void)
 {
-	CHECK(!patch_places_start());
+	CHECK(!patch_locations_start());
 	test_sections();
 	test_small();
 	test_behind();

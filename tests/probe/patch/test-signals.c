@@ -125,7 +125,7 @@ static struct patch_probe *set(const char *name, unsigned int flags)
 static void end(struct patch_probe *probe)
 {
 	CHECK(!patch_remove(&probe, 1));
-	CHECK(patch_rest());
+	CHECK(patch_quiesce());
 }
 
 /* ---- to the last bit ---- */
@@ -223,7 +223,7 @@ static void test_steps(void)
 static void test_masks(void)
 {
 	struct patch_probe *probe = set("place_three", PATCH_TRAP);
-	sigset_t traps, said;
+	sigset_t traps, user_action;
 
 	sigemptyset(&traps);
 	sigaddset(&traps, SIGTRAP);
@@ -231,11 +231,11 @@ static void test_masks(void)
 	CHECK(!(real_mask() & TRAPS) && place_three(1) == 4);
 	end(probe);
 	/* From its next call on. */
-	CHECK(!patch_signals_mask(SIG_BLOCK, NULL, &said, sigprocmask) &&
-			sigismember(&said, SIGTRAP));
+	CHECK(!patch_signals_mask(SIG_BLOCK, NULL, &user_action, sigprocmask) &&
+			sigismember(&user_action, SIGTRAP));
 	CHECK((real_mask() & TRAPS) == 1ULL << (SIGTRAP - 1));
-	CHECK(!patch_signals_mask(SIG_UNBLOCK, &traps, &said, sigprocmask) &&
-			sigismember(&said, SIGTRAP));
+	CHECK(!patch_signals_mask(SIG_UNBLOCK, &traps, &user_action, sigprocmask) &&
+			sigismember(&user_action, SIGTRAP));
 	CHECK(!(real_mask() & TRAPS));
 }
 
@@ -295,7 +295,7 @@ static void test_threads(unsigned int rounds)
 	for (unsigned int i = 0; i <= BUSY_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	/* Now certainly. */
-	CHECK(patch_rest() && !side_probe_traps && !(caught() & TRAPS) && hits);
+	CHECK(patch_quiesce() && !side_probe_traps && !(caught() & TRAPS) && hits);
 	CHECK(!disturbed);
 	printf("%u rounds with threads that trap, %u of them given back later\n", rounds, later);
 }
@@ -668,7 +668,7 @@ static void test_at_once(void *(*run)(void *), unsigned int rounds)
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	CHECK(patch_rest() && !side_probe_traps && sets);
+	CHECK(patch_quiesce() && !side_probe_traps && sets);
 	syscall(SYS_rt_sigaction, SIGTRAP, NULL, &last, MASK_BYTES);
 	CHECK(last.handler == (uint64_t)(uintptr_t)handlers[(sets - 1) % HANDLERS]);
 	if (run == set_own)
@@ -688,7 +688,7 @@ int main(void)
 		printf("this kernel has no barrier for code: nothing can be tested\n");
 		return 77;
 	}
-	CHECK(patch_rest() && !(caught() & TRAPS));
+	CHECK(patch_quiesce() && !(caught() & TRAPS));
 	test_exact();
 	test_set_meanwhile();
 	test_masks();

@@ -243,31 +243,31 @@ static void test_status(void)
 	begin();
 	put_file(STATUS,
 			"Name:\tiou\nState:\tS (sleeping)\nTracerPid:\t0\nSigPnd:\t0000000000000004\nShdPnd:\t0000000000000002\nSigBlk:\t0000000000000010\nSeccomp:\t0\nSeccomp:\t2\nState:\tR\n");
-	CHECK(patch_thread_look(TID, &thread));
+	CHECK(patch_thread_inspect(TID, &thread));
 	CHECK(thread.tid == TID && thread.state == 'S' && !thread.traced && !thread.guarded &&
 			thread.pending == 4 && thread.blocked == 0x10);
 	put_file(STATUS,
 			"State:\tD\nTracerPid:\t1\nSigPnd:\tffffffff00000000\nSigBlk:\t8000000000000001\nSeccomp:\t1\n");
-	CHECK(patch_thread_look(TID, &thread) && thread.state == 'D' && thread.traced &&
+	CHECK(patch_thread_inspect(TID, &thread) && thread.state == 'D' && thread.traced &&
 			thread.guarded && thread.pending == 0xffffffff00000000 &&
 			thread.blocked == 0x8000000000000001);
 	/* It has ended before it was read. */
 	put_file(STATUS, "");
-	CHECK(!patch_thread_look(TID, &thread) && !thread.state);
+	CHECK(!patch_thread_inspect(TID, &thread) && !thread.state);
 	put_file(STATUS, NULL);
-	CHECK(!patch_thread_look(TID, &thread) && !thread.state && !thread.traced);
+	CHECK(!patch_thread_inspect(TID, &thread) && !thread.state && !thread.traced);
 	files[0].error = ESRCH;
-	CHECK(!patch_thread_look(TID, &thread));
+	CHECK(!patch_thread_inspect(TID, &thread));
 	/* Nothing is known of it. */
 	files[0].error = EMFILE;
-	CHECK(patch_thread_look(TID, &thread) && thread.tid == TID && thread.state == '?' &&
+	CHECK(patch_thread_inspect(TID, &thread) && thread.tid == TID && thread.state == '?' &&
 			thread.traced && thread.guarded && thread.blocked == UINT64_MAX &&
 			!thread.pending);
 	files[0].breaks = true;
 	files[0].error = EIO;
-	CHECK(patch_thread_look(TID, &thread) && thread.state == '?' && thread.traced);
+	CHECK(patch_thread_inspect(TID, &thread) && thread.state == '?' && thread.traced);
 	files[0].error = ESRCH;
-	CHECK(!patch_thread_look(TID, &thread) && !thread.state);
+	CHECK(!patch_thread_inspect(TID, &thread) && !thread.state);
 }
 
 /* Threads that the kernel has added, by their names and flags. */
@@ -295,7 +295,7 @@ static void test_workers(void)
 		put_file(STATUS, text);
 		put_file(STAT, rows[i].stat);
 		before = resources_now();
-		CHECK(patch_thread_look(TID, &thread) == !rows[i].is_worker);
+		CHECK(patch_thread_inspect(TID, &thread) == !rows[i].is_worker);
 		CHECK(thread.state == (rows[i].is_worker ? 0 : 'S') &&
 				thread.guarded == !rows[i].is_worker);
 		CHECK(resources_are_same(before, resources_now()));
@@ -450,7 +450,7 @@ static void test_all_stopped(void)
 
 static void test_mapping_lines(void)
 {
-	static struct mapping made[16];
+	static struct quiescence_mapping made[16];
 	char text[1024];
 	unsigned int descriptors;
 
@@ -497,45 +497,45 @@ static bool is_wanted(uint64_t address)
 
 static void test_read_places(void)
 {
-	struct place place;
+	struct thread_state_sample sample;
 	unsigned int descriptors;
 
 	begin();
 	put_file(SYSCALL, "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd1000 0x7f1234\n");
 	put_file(STATUS, "Name:\tx\n" SWITCHES);
 	descriptors = resources_descriptors();
-	CHECK(quiescence_read_thread(TID, &place) && place.call == 35 &&
-			place.stack_pointer == 0x7ffd1000 && place.program_counter == 0x7f1234 &&
-			place.switches == 12);
+	CHECK(quiescence_read_thread(TID, &sample) && sample.call == 35 &&
+			sample.stack_pointer == 0x7ffd1000 && sample.program_counter == 0x7f1234 &&
+			sample.switches == 12);
 	put_file(SYSCALL, "0 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd2000 0x7f1235\n");
 	put_file(STATUS, "nonvoluntary_ctxt_switches:\t9\n");
-	CHECK(quiescence_read_thread(TID, &place) && !place.call &&
-			place.stack_pointer == 0x7ffd2000 && place.switches == 9);
+	CHECK(quiescence_read_thread(TID, &sample) && !sample.call &&
+			sample.stack_pointer == 0x7ffd2000 && sample.switches == 9);
 	put_file(SYSCALL, "-1 0x7ffd3000 0x7f1236\n");
-	CHECK(quiescence_read_thread(TID, &place) && place.call == -1 &&
-			place.stack_pointer == 0x7ffd3000 && place.program_counter == 0x7f1236);
+	CHECK(quiescence_read_thread(TID, &sample) && sample.call == -1 &&
+			sample.stack_pointer == 0x7ffd3000 && sample.program_counter == 0x7f1236);
 	/* It runs, or the line is short. */
 	put_file(SYSCALL, "running\n");
-	CHECK(!quiescence_read_thread(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(SYSCALL, "-1\n");
-	CHECK(!quiescence_read_thread(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(SYSCALL, "-1 0x7ffd3000\n");
-	CHECK(!quiescence_read_thread(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(SYSCALL, "35 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd1000\n");
-	CHECK(!quiescence_read_thread(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(SYSCALL, "");
-	CHECK(!quiescence_read_thread(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(SYSCALL, NULL);
-	CHECK(!quiescence_read_thread(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(SYSCALL, "-1 0x7ffd3000 0x7f1236\n");
 	put_file(STATUS, "Name:\tx\n");
-	CHECK(!quiescence_read_thread(TID, &place));
+	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(STATUS, NULL);
-	CHECK(!quiescence_read_thread(TID, &place) && resources_descriptors() == descriptors);
+	CHECK(!quiescence_read_thread(TID, &sample) && resources_descriptors() == descriptors);
 }
 
 static uint64_t stack[16];
-static struct mapping made_stack[1];
+static struct quiescence_mapping made_stack[1];
 
 static enum patch_shown shown(const char *state, const char *line, const char *again)
 {
@@ -548,7 +548,7 @@ static enum patch_shown shown(const char *state, const char *line, const char *a
 	snprintf(status, sizeof(status), "State:\t%s\nSeccomp:\t0\n" SWITCHES, state);
 	put_file(STATUS, status);
 	put_file(SYSCALL, line);
-	result = has_passed(TID, &guarded);
+	result = quiescence_has_quiesced(TID, &guarded);
 	CHECK(!guarded);
 	return result;
 }
@@ -561,7 +561,7 @@ static void test_asleep(void)
 
 	begin();
 	mappings = made_stack;
-	made_stack[0] = (struct mapping){at, at + sizeof(stack), true};
+	made_stack[0] = (struct quiescence_mapping){at, at + sizeof(stack), true};
 	nr_mappings = 1;
 	is_there = is_wanted;
 	segments = 0x2b000000000033;
@@ -588,9 +588,9 @@ static void test_asleep(void)
 	CHECK(shown("S", call, NULL) == PATCH_NOT_SO);
 	/* Filters of system calls are noted, also of a thread that is traced. */
 	put_file(STATUS, "State:\tS\nTracerPid:\t3\nSeccomp:\t2\n");
-	CHECK(has_passed(TID, &guarded) == PATCH_NOT_SO && guarded);
+	CHECK(quiescence_has_quiesced(TID, &guarded) == PATCH_NOT_SO && guarded);
 	put_file(STATUS, NULL);
-	CHECK(has_passed(TID, &guarded) == PATCH_SO && guarded);
+	CHECK(quiescence_has_quiesced(TID, &guarded) == PATCH_SO && guarded);
 }
 
 /* Stacks of the largest size that is read, and one word more. */
@@ -606,12 +606,12 @@ static void test_sizes(void)
 	kernel.reads_zeros = true;
 	wanted_address = 0x7777;
 	for (unsigned int more = 0; more <= 8; more += 8) {
-		made_stack[0] = (struct mapping){start, start + (4 << 20) + more, true};
+		made_stack[0] = (struct quiescence_mapping){start, start + (4 << 20) + more, true};
 		kernel.registers.rip = 0x1234;
 		kernel.registers.rsp = start;
-		stopped_passed = more;
-		look_at_stopped(TID);
-		CHECK(stopped_passed == !more);
+		stopped_quiesced = more;
+		quiescence_check_stopped(TID);
+		CHECK(stopped_quiesced == !more);
 		made_stack[0].end = start + (256 << 20) + more;
 		CHECK(shown("S", "-1 0x100000000 0x1234\n", NULL) ==
 				(more ? PATCH_NOT_SO : PATCH_SO));
@@ -626,7 +626,7 @@ static void test_looked_at(void)
 	begin();
 	memset(stack, 0, sizeof(stack));
 	mappings = made_stack;
-	made_stack[0] = (struct mapping){at, at + sizeof(stack), true};
+	made_stack[0] = (struct quiescence_mapping){at, at + sizeof(stack), true};
 	nr_mappings = 1;
 	is_there = is_wanted;
 	segments = 0x2b000000000033;
@@ -634,30 +634,30 @@ static void test_looked_at(void)
 	kernel.registers.rip = 0x1234;
 	kernel.registers.rsp = at + 8;
 	put_file(STATUS, "State:\tt\nTracerPid:\t0\nSeccomp:\t0\n");
-	look_at_stopped(TID);
-	CHECK(stopped_passed && had_passed(TID));
+	quiescence_check_stopped(TID);
+	CHECK(stopped_quiesced && quiescence_had_quiesced(TID));
 	stack[0] = 0x7777;
-	look_at_stopped(TID);
-	CHECK(stopped_passed);
+	quiescence_check_stopped(TID);
+	CHECK(stopped_quiesced);
 	stack[1] = 0x7777;
-	look_at_stopped(TID);
-	CHECK(!stopped_passed && !had_passed(TID));
+	quiescence_check_stopped(TID);
+	CHECK(!stopped_quiesced && !quiescence_had_quiesced(TID));
 	stack[1] = 0;
 	wanted_address = 0x1234;
-	look_at_stopped(TID);
-	CHECK(!stopped_passed);
+	quiescence_check_stopped(TID);
+	CHECK(!stopped_quiesced);
 	wanted_address = 0x7777;
 	kernel.refused = PTRACE_GETREGS;
-	look_at_stopped(TID);
-	CHECK(!stopped_passed);
+	quiescence_check_stopped(TID);
+	CHECK(!stopped_quiesced);
 	kernel.refused = -1;
-	look_at_stopped(TID);
+	quiescence_check_stopped(TID);
 	/* Somebody else stops it, or it has ended. */
 	put_file(STATUS, "State:\tt\nTracerPid:\t8\nSeccomp:\t0\n");
-	CHECK(stopped_passed && !had_passed(TID));
-	stopped_passed = false;
+	CHECK(stopped_quiesced && !quiescence_had_quiesced(TID));
+	stopped_quiesced = false;
 	put_file(STATUS, NULL);
-	CHECK(had_passed(TID));
+	CHECK(quiescence_had_quiesced(TID));
 }
 
 /* ---- others that share the memory ---- */
@@ -668,7 +668,7 @@ static bool shares(const char *children, long order)
 	kernel.order = order;
 	put_file(CHILDREN, children);
 	shared = false;
-	look_at_children(TID, NULL);
+	quiescence_check_children(TID, NULL);
 	return shared;
 }
 

@@ -190,9 +190,9 @@ static void begin(void)
 	memset(low_memory, 0, sizeof(low_memory));
 	looked = false;
 	loads_before = 0;
-	room = NULL;
+	unwinder_table = NULL;
 	enroll_function = NULL;
-	nr_told = 0;
+	nr_reported = 0;
 	*path = 0;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 	real_find = NULL;
@@ -249,19 +249,19 @@ static void test_look(void)
 	add_object("/usr/lib/libc.so.6", 5);
 	add_object("/opt/libunwind.so.8", 5);
 	add_object(NULL, 5);
-	CHECK(patch_unwinders_look() && fake.nr_turned == 3 && fake.nr_opened == 1 &&
+	CHECK(patch_unwinders_scan() && fake.nr_turned == 3 && fake.nr_opened == 1 &&
 			!strcmp(fake.opened, "/opt/libunwind.so.8") &&
 			fake.flags == (RTLD_NOLOAD | RTLD_LAZY));
 	CHECK(looked && loads_before == 5 && enroll_function == (void *)(uintptr_t)fake_enroll &&
 			!*path);
 	/* Nothing was loaded since. */
-	CHECK(!patch_unwinders_look() && fake.nr_turned == 3 && fake.nr_iterations == 2 &&
+	CHECK(!patch_unwinders_scan() && fake.nr_turned == 3 && fake.nr_iterations == 2 &&
 			fake.nr_opened == 1);
 	patch_unwinders_start();
 	CHECK(fake.nr_iterations == 2);
 	/* Something was; libunwind is known already. */
 	fake.objects[0].adds = fake.objects[1].adds = fake.objects[2].adds = 6;
-	CHECK(!patch_unwinders_look() && fake.nr_turned == 6 && fake.nr_opened == 1 &&
+	CHECK(!patch_unwinders_scan() && fake.nr_turned == 6 && fake.nr_opened == 1 &&
 			loads_before == 6);
 	CHECK(!pthread_mutex_trylock(&looking) && !pthread_mutex_unlock(&looking));
 	/* The first look is made once, also where nothing is counted. */
@@ -274,15 +274,15 @@ static void test_look(void)
 	/* Other names; a library that cannot be opened, or without the function. */
 	begin();
 	add_object("/opt/libunwind.so.9", 1);
-	CHECK(!patch_unwinders_look() && !fake.nr_opened);
+	CHECK(!patch_unwinders_scan() && !fake.nr_opened);
 	begin();
 	add_object("/opt/libunwind.so.8", 1);
-	CHECK(!patch_unwinders_look() && fake.nr_opened == 1 && fake.nr_symbols == 1 &&
+	CHECK(!patch_unwinders_scan() && fake.nr_opened == 1 && fake.nr_symbols == 1 &&
 			!enroll_function);
 	begin();
 	fake.has_library = true;
 	add_object("/opt/libunwind.so.8", 1);
-	CHECK(!patch_unwinders_look() && fake.nr_opened == 1 && fake.nr_symbols == 2 &&
+	CHECK(!patch_unwinders_scan() && fake.nr_opened == 1 && fake.nr_symbols == 2 &&
 			!enroll_function);
 	/* The longest path, and one byte more. */
 	for (size_t more = 0; more < 2; more++) {
@@ -293,7 +293,7 @@ static void test_look(void)
 		strcpy(name + length - strlen("libunwind.so.8"), "libunwind.so.8");
 		CHECK(strlen(name) == length);
 		add_object(name, 1);
-		patch_unwinders_look();
+		patch_unwinders_scan();
 		CHECK(fake.nr_opened == !more && (more || !strcmp(fake.opened, name)));
 	}
 }
@@ -302,51 +302,53 @@ static void test_look(void)
 
 static void test_told(void)
 {
-	const struct told *told = (const struct told *)(const void *)low_memory;
+	const struct reported *reported = (const struct reported *)(const void *)low_memory;
 
-	CHECK(sizeof(struct told) * PATCH_FRAMES_MAX <= sizeof(low_memory));
+	CHECK(sizeof(struct reported) * PATCH_FRAMES_MAX <= sizeof(low_memory));
 	begin();
 	fake.nr_entries = 2;
-	patch_unwinders_tell();
-	CHECK(!fake.nr_enrolled && !nr_told && !fake.nr_maps);
+	patch_unwinders_notify();
+	CHECK(!fake.nr_enrolled && !nr_reported && !fake.nr_maps);
 	enroll_function = (void *)(uintptr_t)fake_enroll;
-	patch_unwinders_tell();
-	CHECK(fake.nr_enrolled == 2 && nr_told == 2 && fake.nr_maps == 1 &&
-			fake.map_size == PATCH_FRAMES_MAX * sizeof(struct told));
+	patch_unwinders_notify();
+	CHECK(fake.nr_enrolled == 2 && nr_reported == 2 && fake.nr_maps == 1 &&
+			fake.map_size == PATCH_FRAMES_MAX * sizeof(struct reported));
 	CHECK(!pthread_mutex_trylock(&enrolling) && !pthread_mutex_unlock(&enrolling));
 	for (unsigned int i = 0; i < 2; i++) {
-		CHECK(enrolled[i] == &told[i].dynamic && told[i].dynamic.start == 0x5000 + i &&
-				told[i].dynamic.end == 0x5100 + 2 * i &&
-				told[i].dynamic.format == 2 && told[i].dynamic.words == 1 &&
-				!told[i].dynamic.base &&
-				told[i].dynamic.table == (uintptr_t)&told[i].row);
-		CHECK(told[i].row.start == INT32_MIN &&
-				told[i].row.entry == (int32_t)((uintptr_t)told[i].bytes + 4 + 20) &&
-				!memcmp(told[i].bytes, rules, sizeof(rules)) &&
-				!told[i].bytes[sizeof(rules)]);
+		CHECK(enrolled[i] == &reported[i].dynamic &&
+				reported[i].dynamic.start == 0x5000 + i &&
+				reported[i].dynamic.end == 0x5100 + 2 * i &&
+				reported[i].dynamic.format == 2 && reported[i].dynamic.words == 1 &&
+				!reported[i].dynamic.base &&
+				reported[i].dynamic.table == (uintptr_t)&reported[i].row);
+		CHECK(reported[i].row.start == INT32_MIN &&
+				reported[i].row.entry ==
+						(int32_t)((uintptr_t)reported[i].bytes + 4 + 20) &&
+				!memcmp(reported[i].bytes, rules, sizeof(rules)) &&
+				!reported[i].bytes[sizeof(rules)]);
 	}
 	fake.nr_entries = 3;
-	patch_unwinders_tell();
-	CHECK(fake.nr_enrolled == 3 && fake.nr_maps == 1 && enrolled[2] == &told[2].dynamic);
-	patch_unwinders_tell();
+	patch_unwinders_notify();
+	CHECK(fake.nr_enrolled == 3 && fake.nr_maps == 1 && enrolled[2] == &reported[2].dynamic);
+	patch_unwinders_notify();
 	CHECK(fake.nr_enrolled == 3);
 	/* The length of a piece changes; not that of one that was not told. */
-	room[1].dynamic.end = 0;
-	room[1].bytes[4] = 0;
+	unwinder_table[1].dynamic.end = 0;
+	unwinder_table[1].bytes[4] = 0;
 	patch_unwinders_change(1);
-	CHECK(told[1].dynamic.end == 0x5102 && told[1].bytes[4] == 9);
+	CHECK(reported[1].dynamic.end == 0x5102 && reported[1].bytes[4] == 9);
 	patch_unwinders_change(5);
-	CHECK(!told[5].dynamic.end && !told[5].bytes[0]);
+	CHECK(!reported[5].dynamic.end && !reported[5].bytes[0]);
 	fake.nr_entries = 1;
-	room[1].dynamic.end = 0;
+	unwinder_table[1].dynamic.end = 0;
 	patch_unwinders_change(1);
-	CHECK(!told[1].dynamic.end);
+	CHECK(!reported[1].dynamic.end);
 	/* Out of memory: nothing is told. */
 	begin();
 	fake.nr_entries = 1;
 	fake.no_memory = true;
 	enroll_function = (void *)(uintptr_t)fake_enroll;
-	patch_unwinders_tell();
+	patch_unwinders_notify();
 	CHECK(!fake.nr_enrolled && fake.nr_maps == 1);
 	patch_unwinders_change(0);
 }
@@ -509,7 +511,7 @@ static void test_imports(void)
 {
 	struct patch_imports imports = {functions, 3, {0, 0}};
 	struct dl_phdr_info info = lay_out();
-	struct object object;
+	struct import_object object;
 
 	CHECK(patch_import_read_object(&object, &info));
 	CHECK(object.begin == info.dlpi_addr && object.end == info.dlpi_addr + 3 * 4096 &&

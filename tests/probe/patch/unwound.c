@@ -89,7 +89,7 @@ int main(void)
 		return 77;
 	if (patch_set(requests, 2) || patch_set(&inside, 1) || patch_set(&request, 1))
 		return 1;
-	unwound_pad = at_short.runtime + (at_short.pad - at_short.address);
+	unwound_pad = at_short.runtime + (at_short.springboard - at_short.address);
 	printf("%d\n", unwound_outer(1) + unwound_middle(0) + unwound_short(0));
 	return 0;
 }

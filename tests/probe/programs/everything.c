@@ -32,16 +32,16 @@ static bool exits_wanted;
 /* Relaxed, all of them: figures. */
 static HANDLER void on_entry(const struct patch_hit *hit)
 {
-	struct place_report *place = hit->user;
+	struct place_report *location = hit->user;
 
-	__atomic_fetch_add(&place->entries, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&location->entries, 1, __ATOMIC_RELAXED);
 }
 
 static HANDLER void on_exit_(const struct patch_hit *hit)
 {
-	struct place_report *place = hit->user;
+	struct place_report *location = hit->user;
 
-	__atomic_fetch_add(&place->exits, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&location->exits, 1, __ATOMIC_RELAXED);
 }
 
 /* Children of vfork() are known as in the agent, by its vfork.c. */
@@ -73,29 +73,29 @@ static uint64_t now_us(void)
 
 static void note_figures(void)
 {
-	struct patch_figures figures;
+	struct patch_stats stats;
 
-	patch_figures(&figures);
-	report->cut = figures.cut;
-	report->lost = figures.lost;
-	report->unseen = figures.unseen;
-	report->abandoned = figures.abandoned;
-	report->traps = figures.traps;
-	report->bytes = figures.bytes;
+	patch_stats(&stats);
+	report->cut = stats.cut;
+	report->lost = stats.lost;
+	report->unseen = stats.unseen;
+	report->abandoned = stats.abandoned;
+	report->traps = stats.traps;
+	report->bytes = stats.bytes;
 }
 
-static unsigned int draw_flags(const struct place *place)
+static unsigned int draw_flags(const struct location *location)
 {
 	unsigned int flags = 0;
 
-	if (exits_wanted && !place->site.no_exit && draw(2))
+	if (exits_wanted && !location->site.no_exit && draw(2))
 		flags |= PATCH_EXIT;
 	if (!draw(4))
 		flags |= PATCH_ALL;
 	return flags;
 }
 
-static void set_some(struct place **chosen, size_t count, bool draws)
+static void set_some(struct location **chosen, size_t count, bool draws)
 {
 	static struct patch_request requests[BATCH_MAX];
 	uint64_t start;
@@ -129,7 +129,7 @@ static void set_some(struct place **chosen, size_t count, bool draws)
 	}
 }
 
-static void remove_some(struct place **chosen, size_t count)
+static void remove_some(struct location **chosen, size_t count)
 {
 	static struct patch_probe *probes[BATCH_MAX];
 	int ret;
@@ -145,22 +145,22 @@ static void remove_some(struct place **chosen, size_t count)
 }
 
 /* Some of those that have a probe, or of those that have none. */
-static size_t choose(struct place **chosen, size_t most, bool with)
+static size_t choose(struct location **chosen, size_t most, bool with)
 {
 	size_t count = 0, from = draw(nr_places), step = 1 + draw(8);
 
 	for (size_t i = 0; i < nr_places && count < most; i += step) {
-		struct place *place = &places[(from + i) % nr_places];
+		struct location *location = &locations[(from + i) % nr_places];
 
-		if ((place->probe != NULL) == with)
-			chosen[count++] = place;
+		if ((location->probe != NULL) == with)
+			chosen[count++] = location;
 	}
 	return count;
 }
 
 static void *storm(void *unused)
 {
-	static struct place *chosen[BATCH_MAX];
+	static struct location *chosen[BATCH_MAX];
 	sigset_t set;
 
 	(void)unused;
@@ -192,13 +192,13 @@ static void *storm(void *unused)
 
 static void set_all(void)
 {
-	static struct place *chosen[BATCH_MAX];
+	static struct location *chosen[BATCH_MAX];
 
 	for (size_t from = 0; from < nr_places; from += BATCH_MAX) {
 		size_t count = nr_places - from < BATCH_MAX ? nr_places - from : BATCH_MAX;
 
 		for (size_t i = 0; i < count; i++)
-			chosen[i] = &places[from + i];
+			chosen[i] = &locations[from + i];
 		set_some(chosen, count, false);
 	}
 	note_figures();
@@ -208,7 +208,7 @@ static void set_all(void)
 /* 10,000 of them as fast as may be, when somebody says so by a file; then they are taken away. For bench/probe-live.py. */
 static void *live(void *unused)
 {
-	static struct place *chosen[LIVE];
+	static struct location *chosen[LIVE];
 	char go[600];
 	uint64_t start;
 
@@ -218,7 +218,7 @@ static void *live(void *unused)
 	while (access(go, F_OK))
 		usleep(PAUSE_US);
 	for (size_t i = 0; i < LIVE; i++)
-		chosen[i] = &places[i * (nr_places / LIVE)];
+		chosen[i] = &locations[i * (nr_places / LIVE)];
 	report->rounds = now_us();
 	start = now_us();
 	for (size_t i = 0; i < LIVE; i += BATCH_MAX)

@@ -37,10 +37,10 @@ struct report {
 			slowest_us;
 	uint64_t errors[ERRORS]; /* by errno */
 	uint64_t last_place, nr_places;
-	struct place_report places[PLACES_MAX];
+	struct place_report locations[PLACES_MAX];
 };
 
-struct place {
+struct location {
 	struct probe_site site;
 	struct place_report *report;
 	struct patch_probe *probe; /* NULL: none */
@@ -49,7 +49,7 @@ struct place {
 
 /* Files that are mapped now and were not before, unless `skip` is in their name; -1: too many. */
 int places_read(struct report *report, const char *modules_path);
-extern struct place *places;
+extern struct location *locations;
 extern size_t nr_places;
 
 #endif /* TESTS_PROBE_PROGRAMS_EVERYTHING_H */

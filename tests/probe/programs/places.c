@@ -11,9 +11,9 @@
 
 #define MODULES_MAX 512
 
-struct place *places;
+struct location *locations;
 size_t nr_places;
-static size_t room;
+static size_t capacity;
 
 static struct module {
 	char path[512];
@@ -45,29 +45,30 @@ static int note(struct dl_phdr_info *info, size_t size, void *unused)
 	return 0;
 }
 
-static int add_place(struct report *report, const struct probe_site *site, const char *name,
+static int add_location(struct report *report, const struct probe_site *site, const char *name,
 		uint32_t module)
 {
-	struct place *place;
+	struct location *location;
 
 	if (nr_places == PLACES_MAX)
 		return -1;
-	if (nr_places == room) {
-		struct place *more = reallocarray(places, room ? room * 2 : 8192, sizeof(*more));
+	if (nr_places == capacity) {
+		struct location *more = reallocarray(
+				locations, capacity ? capacity * 2 : 8192, sizeof(*more));
 
 		if (!more)
 			return -1;
-		places = more;
-		room = room ? room * 2 : 8192;
+		locations = more;
+		capacity = capacity ? capacity * 2 : 8192;
 	}
-	place = &places[nr_places];
-	*place = (struct place){.site = *site, .at = nr_places};
-	place->report = &report->places[nr_places];
-	place->report->offset = site->offset;
-	place->report->module = module;
-	place->report->method = UINT8_MAX;
-	place->report->can_exit = !site->no_exit;
-	snprintf(place->report->name, NAME_BYTES, "%s", name ? name : "");
+	location = &locations[nr_places];
+	*location = (struct location){.site = *site, .at = nr_places};
+	location->report = &report->locations[nr_places];
+	location->report->offset = site->offset;
+	location->report->module = module;
+	location->report->method = UINT8_MAX;
+	location->report->can_exit = !site->no_exit;
+	snprintf(location->report->name, NAME_BYTES, "%s", name ? name : "");
 	nr_places++;
 	return 0;
 }
@@ -89,7 +90,7 @@ static int read_module(struct report *report, uint32_t index)
 		if (code_entry(file, &functions[i], &site) || site.method == PROBE_NONE)
 			continue;
 		site.runtime = site.address + modules[index].bias;
-		ret = add_place(report, &site, code_name(file, &functions[i], 0), index);
+		ret = add_location(report, &site, code_name(file, &functions[i], 0), index);
 	}
 	code_close(file);
 	return ret;

@@ -53,7 +53,7 @@ static void check_error(int ret, const struct resolve_error *error)
 {
 	demand(ret < 0 && *error->text &&
 			strnlen(error->text, sizeof(error->text)) < sizeof(error->text) &&
-			strnlen(error->mend, sizeof(error->mend)) < sizeof(error->mend));
+			strnlen(error->hint, sizeof(error->hint)) < sizeof(error->hint));
 }
 
 /* As a table would take it. */
@@ -81,7 +81,7 @@ static void check_values(const struct value *values, size_t count)
 
 static void read_text(const char *text)
 {
-	struct value values[OPERANDS_MAX > SAID_CONTEXT_MAX ? OPERANDS_MAX : SAID_CONTEXT_MAX];
+	struct value values[OPERANDS_MAX > SPEC_CONTEXT_MAX ? OPERANDS_MAX : SPEC_CONTEXT_MAX];
 	struct resolve_error error = {.text = ""};
 	struct spec spec;
 	size_t count;
@@ -93,13 +93,13 @@ static void read_text(const char *text)
 		taken++;
 	spec_free(&spec);
 	if (resolve_is_context(text)) {
-		ret = said_context(text, NULL, values, &count, &error);
+		ret = spec_context(text, NULL, values, &count, &error);
 		if (ret)
 			check_error(ret, &error);
 		else
 			check_values(values, count);
 	}
-	ret = said_value(text, NULL, values, &error);
+	ret = spec_value(text, NULL, values, &error);
 	if (ret)
 		check_error(ret, &error);
 	else
@@ -136,7 +136,7 @@ static size_t below(size_t limit)
 	return state % limit;
 }
 
-static void damage(char *text, size_t room)
+static void damage(char *text, size_t capacity)
 {
 	static const char letters[] = "%():,@$*+-[]<>. 0x19af\\~\x80:";
 	const char *other = seeds[below(NR_SEEDS)];
@@ -149,13 +149,13 @@ static void damage(char *text, size_t room)
 		break;
 	case 1: memmove(text + at, text + at + (length > 0), length - at + (length == 0)); break;
 	case 2:
-		if (length + 2 < room) {
+		if (length + 2 < capacity) {
 			memmove(text + at + 1, text + at, length - at + 1);
 			text[at] = letters[below(sizeof(letters) - 1)];
 		}
 		break;
 	default:
-		if (at + strlen(other + some) + 1 < room)
+		if (at + strlen(other + some) + 1 < capacity)
 			strcpy(text + at, other + some);
 	}
 }

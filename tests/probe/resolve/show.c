@@ -68,7 +68,7 @@ static void show_table(const struct probe_table *table)
 static void show_refused(void *user, const struct resolve_refusal *refusal)
 {
 	(void)user;
-	if (refusal->what == RESOLVE_TOLD) {
+	if (refusal->what == RESOLVE_NOTE) {
 		printf("told %s\n", refusal->reason);
 		return;
 	}
@@ -76,7 +76,7 @@ static void show_refused(void *user, const struct resolve_refusal *refusal)
 			refusal->function, refusal->reason);
 }
 
-static int show(struct resolve *resolve, const struct resolve_wish *wish)
+static int show(struct resolve *resolve, const struct resolve_request *request)
 {
 	struct probe_table_writer *writer = probe_table_writer_new();
 	struct resolve_error error = {.text = ""};
@@ -84,10 +84,10 @@ static int show(struct resolve *resolve, const struct resolve_wish *wish)
 	const char *reason = "";
 	void *bytes = NULL;
 	size_t size;
-	int ret = resolve_wish(resolve, wish, writer, show_refused, NULL, &error);
+	int ret = resolve_request(resolve, request, writer, show_refused, NULL, &error);
 
 	if (ret) {
-		printf("error %s; %s\n", error.text, error.mend);
+		printf("error %s; %s\n", error.text, error.hint);
 	} else if (probe_table_bytes(writer, &bytes, &size) ||
 			probe_table_open(&table, bytes, size, &reason)) {
 		printf("error no table: %s\n", reason);
@@ -102,7 +102,7 @@ static int show(struct resolve *resolve, const struct resolve_wish *wish)
 
 int main(int argc, char **argv)
 {
-	struct resolve_wish wish = {.kind = RESOLVE_PLACE};
+	struct resolve_request request = {.kind = RESOLVE_LOCATION};
 	struct resolve *resolve = resolve_new();
 	struct resolve_error error;
 	const char *file;
@@ -113,27 +113,27 @@ int main(int argc, char **argv)
 
 	if (argc < 4 || !resolve)
 		return 2;
-	wish.kind = !strcmp(argv[2], "sdt")            ? RESOLVE_MARKER
+	request.kind = !strcmp(argv[2], "sdt")         ? RESOLVE_MARKER
 			: !strcmp(argv[2], "function") ? RESOLVE_FUNCTION
-						       : RESOLVE_PLACE;
-	wish.said = argv[3];
+						       : RESOLVE_LOCATION;
+	request.location_text = argv[3];
 	argv += 4;
 	file = argv[-3];
-	wish.exits = *argv && !strcmp(*argv, "exit");
+	request.exits = *argv && !strcmp(*argv, "exit");
 	each = *argv && !strcmp(*argv, "each");
-	argv += wish.exits || each;
-	wish.arguments = (const char *const *)argv;
-	while (!each && argv[wish.nr_arguments])
-		wish.nr_arguments++;
+	argv += request.exits || each;
+	request.arguments = (const char *const *)argv;
+	while (!each && argv[request.nr_arguments])
+		request.nr_arguments++;
 	pid = strtol(file, &end, 10);
 	ret = *end ? resolve_add_file(resolve, file, &error)
 		   : resolve_add_process(resolve, (pid_t)pid, &error);
 	if (ret)
-		printf("error %s; %s\n", error.text, error.mend);
+		printf("error %s; %s\n", error.text, error.hint);
 	else if (!each)
-		ret = show(resolve, &wish);
-	for (wish.nr_arguments = 1; !ret && each && *wish.arguments; wish.arguments++)
-		(void)show(resolve, &wish);
+		ret = show(resolve, &request);
+	for (request.nr_arguments = 1; !ret && each && *request.arguments; request.arguments++)
+		(void)show(resolve, &request);
 	resolve_free(resolve);
 	return ret ? 1 : 0;
 }

@@ -284,7 +284,7 @@ static const struct expression_case expressions[] = {
 
 static void run_one(const struct expression_case *one, uint32_t variable, bool entry)
 {
-	struct locate_place place = {.address = 0x1000, .entry = entry};
+	struct locate_frame location = {.address = 0x1000, .entry = entry};
 	Dwarf_Die die = dwarf_die(&dwarf, variable);
 	struct expression_answer answer;
 	Dwarf_Attribute attribute;
@@ -295,7 +295,7 @@ static void run_one(const struct expression_case *one, uint32_t variable, bool e
 
 	assert_non_null(dwarf_attr(&die, DW_AT_location, &attribute));
 	assert_int_equal(dwarf_getlocation(&attribute, &ops, &count), 0);
-	ret = expression_run(&place, &attribute, ops, count, &fetch, &answer);
+	ret = expression_run(&location, &attribute, ops, count, &fetch, &answer);
 	sprintf(shown, "%d%s%s%s%s%s", ret, answer.value ? " value" : "",
 			answer.thread_local ? " thread" : "",
 			answer.entry_value ? " at entry: " : "",
@@ -341,7 +341,7 @@ static void test_expressions(void **unused)
 /* At most 64 operations. */
 static void test_long_expressions(void **unused)
 {
-	struct locate_place place = {.address = 0x1000};
+	struct locate_frame location = {.address = 0x1000};
 	struct expression_answer answer;
 	static Dwarf_Op ops[66];
 	struct fetch fetch;
@@ -350,15 +350,15 @@ static void test_long_expressions(void **unused)
 	ops[0].atom = DW_OP_lit7;
 	for (unsigned int i = 1; i < 66; i++)
 		ops[i].atom = DW_OP_nop;
-	assert_int_equal(expression_run(&place, NULL, ops, 64, &fetch, &answer), 0);
+	assert_int_equal(expression_run(&location, NULL, ops, 64, &fetch, &answer), 0);
 	assert_int_equal(fetch.ops[0].value, 7);
-	assert_int_equal(expression_run(&place, NULL, ops, 65, &fetch, &answer), -ENOTSUP);
+	assert_int_equal(expression_run(&location, NULL, ops, 65, &fetch, &answer), -ENOTSUP);
 	/* At most 8 values on the stack. */
 	for (unsigned int i = 1; i < 10; i++)
 		ops[i].atom = DW_OP_dup;
-	assert_int_equal(expression_run(&place, NULL, ops, 8, &fetch, &answer), 0);
-	assert_int_equal(expression_run(&place, NULL, ops, 9, &fetch, &answer), -E2BIG);
-	assert_int_equal(expression_run(&place, NULL, ops, 0, &fetch, &answer), -EINVAL);
+	assert_int_equal(expression_run(&location, NULL, ops, 8, &fetch, &answer), 0);
+	assert_int_equal(expression_run(&location, NULL, ops, 9, &fetch, &answer), -E2BIG);
+	assert_int_equal(expression_run(&location, NULL, ops, 0, &fetch, &answer), -EINVAL);
 }
 
 /* ---- arguments and results ---- */
@@ -367,7 +367,7 @@ static void test_long_expressions(void **unused)
 
 static struct {
 	const char *name;
-	uint32_t type, function, argument[3], giver, given;
+	uint32_t type, function, argument[3], giver, is_claimed;
 } passed[TYPES_MAX];
 static unsigned int nr_passed;
 
@@ -402,7 +402,7 @@ static void add_functions(void)
 		dwarf_end_children(&dwarf);
 		/* TYPE f(long) */
 		passed[i].giver = of_with_children(DW_TAG_subprogram, passed[i].type);
-		passed[i].given = of(DW_TAG_formal_parameter, of_c.s64);
+		passed[i].is_claimed = of(DW_TAG_formal_parameter, of_c.s64);
 		dwarf_end_children(&dwarf);
 	}
 }
@@ -625,7 +625,7 @@ static void test_conventions(void **unused)
 			show_argument(passed[i].function, passed[i].argument[k]);
 			strcat(strcat(all, shown), " | ");
 		}
-		show_argument(passed[i].giver, passed[i].given);
+		show_argument(passed[i].giver, passed[i].is_claimed);
 		strcat(strcat(all, shown), " | ");
 		type = dwarf_die(&dwarf, passed[i].type);
 		if (type_plain(&type)) {
@@ -721,7 +721,7 @@ static void show_passed(unsigned int index)
 	strcpy(all, shown);
 	show_argument(passed[index].function, passed[index].argument[1]);
 	strcat(strcat(all, " | "), shown);
-	show_argument(passed[index].giver, passed[index].given);
+	show_argument(passed[index].giver, passed[index].is_claimed);
 	strcat(strcat(all, " | "), shown);
 	if (type_plain(&type) && locate_result(&type, &located))
 		show_located(&located);
@@ -1112,14 +1112,14 @@ static const struct location_case locations[] = {
 
 static void show_variable(uint32_t variable)
 {
-	struct locate_place place = {.address = 0x1000};
+	struct locate_frame location = {.address = 0x1000};
 	Dwarf_Die die = dwarf_die(&dwarf, variable);
 	struct resolve_error error = {.text = ""};
 	static struct located located;
-	int ret = locate(&place, &die, &located, &error);
+	int ret = locate(&location, &die, &located, &error);
 
 	if (ret)
-		sprintf(shown, "%d %s | %s", ret, error.text, error.mend);
+		sprintf(shown, "%d %s | %s", ret, error.text, error.hint);
 	else
 		show_located(&located);
 }
@@ -1196,9 +1196,9 @@ static void test_pieces(void **unused)
 /* ---- values of items ---- */
 
 /* The item is at rdi, or (`is_value`) it is in rax. */
-static struct item make_item(const struct locate_place *place, uint32_t type, bool is_value)
+static struct item make_item(const struct locate_frame *location, uint32_t type, bool is_value)
 {
-	struct item item = {.place = place, .type = dwarf_die(&dwarf, type)};
+	struct item item = {.location = location, .type = dwarf_die(&dwarf, type)};
 
 	item.where.kind = is_value ? LOCATED_VALUE : LOCATED_MEMORY;
 	assert_int_equal(fetch_op(&item.where.fetch, PROBE_FETCH_REGISTER, is_value ? 0 : 5, 0, 0),
@@ -1207,19 +1207,19 @@ static struct item make_item(const struct locate_place *place, uint32_t type, bo
 	return item;
 }
 
-static void show_values(uint32_t type, bool is_value, size_t room)
+static void show_values(uint32_t type, bool is_value, size_t capacity)
 {
-	static const struct locate_place place = {.address = 0x1000};
-	struct item item = make_item(&place, type, is_value);
+	static const struct locate_frame location = {.address = 0x1000};
+	struct item item = make_item(&location, type, is_value);
 	struct resolve_error error = {.text = ""};
 	static struct value values[80];
 	bool left_out = false;
 	size_t count = 0;
-	int ret = item_values(&item, values, room, &count, &left_out, &error);
+	int ret = item_values(&item, values, capacity, &count, &left_out, &error);
 
 	*shown = '\0';
 	if (ret) {
-		snprintf(shown, sizeof(shown), "%d %s | %s", ret, error.text, error.mend);
+		snprintf(shown, sizeof(shown), "%d %s | %s", ret, error.text, error.hint);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {

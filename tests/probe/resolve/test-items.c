@@ -26,7 +26,7 @@ static void show_item(int ret, const struct item *item, const struct resolve_err
 	static const char *const kinds[] = {"memory", "value", "pieces", "pointer", "nowhere"};
 
 	if (ret) {
-		snprintf(shown, sizeof(shown), "%d %s | %s", ret, error->text, error->mend);
+		snprintf(shown, sizeof(shown), "%d %s | %s", ret, error->text, error->hint);
 		return;
 	}
 	sprintf(shown, "%s at %llu:", kinds[item->where.kind], (unsigned long long)item->at);
@@ -212,11 +212,11 @@ static uint32_t listed_pointer_to(uint32_t target, int offset)
 
 static void follow(uint32_t pointer)
 {
-	static const struct locate_place place = {.address = 0x1000};
-	struct item item = {.place = &place, .is_count = false};
+	static const struct locate_frame location = {.address = 0x1000};
+	struct item item = {.location = &location, .is_count = false};
 	Dwarf_Die die = dwarf_die(&dwarf, pointer);
 	struct resolve_error error = {.text = ""};
-	int ret = locate(&place, &die, &item.where, &error);
+	int ret = locate(&location, &die, &item.where, &error);
 
 	if (!ret) {
 		assert_int_equal(item.where.kind, LOCATED_POINTER);

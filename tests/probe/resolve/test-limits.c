@@ -45,18 +45,19 @@ static int played_tag(Dwarf_Die *die)
 }
 
 static int played_names_find(
-		struct resolve_module *module, const struct spec *spec, struct places *places)
+		struct resolve_module *module, const struct spec *spec, struct locations *locations)
 {
 	(void)module;
 	(void)spec;
-	(void)places;
+	(void)locations;
 	return names_result;
 }
 
-static int played_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct resolve_error *error)
+static int played_result(const struct spec_location *location,
+		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out,
+		struct resolve_error *error)
 {
-	(void)place;
+	(void)location;
 	(void)error;
 	values[0].size = 8;
 	*nothing = *left_out = false;
@@ -98,24 +99,24 @@ static bool is(const char *found, const char *expected)
 
 static void test_places(void)
 {
-	struct places places = {.count = 0};
-	struct place place = {.name = "f"};
+	struct locations locations = {.count = 0};
+	struct spec_location location = {.name = "f"};
 	struct spec spec = {.name = NULL};
-	struct finding finding = {.error = &error, .spec = &spec, .places = &places};
+	struct location_search finding = {.error = &error, .spec = &spec, .locations = &locations};
 
-	for (place.address = 1; place.address <= 200000; place.address++)
-		CHECK(!places_add(&places, &place));
-	CHECK(places.count == 200000 && places_add(&places, &place) == -E2BIG);
+	for (location.address = 1; location.address <= 200000; location.address++)
+		CHECK(!locations_add(&locations, &location));
+	CHECK(locations.count == 200000 && locations_add(&locations, &location) == -E2BIG);
 	/* One that is known needs no space. */
-	place.address = 200000;
-	CHECK(!places_add(&places, &place) && places.count == 200000 &&
-			places.items[199999].address == 200000);
-	free(places.items);
+	location.address = 200000;
+	CHECK(!locations_add(&locations, &location) && locations.count == 200000 &&
+			locations.items[199999].address == 200000);
+	free(locations.items);
 	CHECK(!spec_location_find_names(&finding));
 	names_result = -E2BIG;
 	CHECK(spec_location_find_names(&finding) == -E2BIG &&
 			is(error.text, "more than 200000 functions are meant") &&
-			is(error.mend, "name fewer of them"));
+			is(error.hint, "name fewer of them"));
 	names_result = -ENOMEM;
 	CHECK(spec_location_find_names(&finding) == -ENOMEM && is(error.text, "out of memory"));
 }
@@ -181,11 +182,11 @@ static void test_enumerators(void)
 static bool is_whole(size_t size)
 {
 	char name[512], provider[256], event[256];
-	struct resolve_wish wish = {.name = name};
+	struct resolve_request request = {.name = name};
 
 	memset(name, 'n', size);
 	name[size] = 0;
-	event_name(&wish, provider, event);
+	event_name(&request, provider, event);
 	CHECK(strlen(event) == (size < EVENT_NAME_MAX ? size : EVENT_NAME_MAX - 1));
 	return !strcmp(event, name);
 }
@@ -199,17 +200,17 @@ static void test_names(void)
 
 static void test_results(void)
 {
-	static struct place items[65];
-	struct places places = {.items = items, .one_name = true};
+	static struct spec_location items[65];
+	struct locations locations = {.items = items, .one_name = true};
 
-	for (places.count = 63; places.count <= 65; places.count++) {
+	for (locations.count = 63; locations.count <= 65; locations.count++) {
 		nr_results = 0;
-		CHECK(is_same_result(&places, &error) == (places.count <= 64));
-		CHECK(nr_results == (places.count <= 64 ? places.count : 0));
+		CHECK(is_same_result(&locations, &error) == (locations.count <= 64));
+		CHECK(nr_results == (locations.count <= 64 ? locations.count : 0));
 	}
-	places.count = 2;
-	places.one_name = false;
-	CHECK(!is_same_result(&places, &error));
+	locations.count = 2;
+	locations.one_name = false;
+	CHECK(!is_same_result(&locations, &error));
 }
 
 int main(void)

@@ -83,27 +83,27 @@ static void find_names(const char *name, bool glob, uint64_t number)
 	char text[64];
 	const struct spec spec = {
 			.kind = SPEC_SYMBOL, .name = text, .glob = glob, .number = number};
-	struct places places = {.count = 0};
+	struct locations locations = {.count = 0};
 
 	(void)snprintf(text, sizeof(text), "%s", name);
 	/* A location of another file, and one without a function. */
-	CHECK(!places_add(
-			&places, &(struct place){.module = &other, .function = &the_functions[1]}));
-	CHECK(!places_add(&places, &(struct place){.module = &module, .address = 7}));
-	CHECK(!names_find(&module, &spec, &places));
+	CHECK(!locations_add(&locations,
+			&(struct spec_location){.module = &other, .function = &the_functions[1]}));
+	CHECK(!locations_add(&locations, &(struct spec_location){.module = &module, .address = 7}));
+	CHECK(!names_find(&module, &spec, &locations));
 	*shown = '\0';
-	for (size_t i = 2; i < places.count; i++) {
-		const struct place *place = &places.items[i];
+	for (size_t i = 2; i < locations.count; i++) {
+		const struct spec_location *location = &locations.items[i];
 
-		CHECK(place->module == &module && place->entry &&
-				place->address == place->function->address);
+		CHECK(location->module == &module && location->entry &&
+				location->address == location->function->address);
 		sprintf(shown + strlen(shown), "%s%d", *shown ? " " : "",
-				(int)(place->function - the_functions));
+				(int)(location->function - the_functions));
 	}
-	if (places.piece.name)
-		sprintf(shown + strlen(shown), " piece %s of %d", places.piece.name,
-				(int)(places.piece.function - the_functions));
-	free(places.items);
+	if (locations.piece.name)
+		sprintf(shown + strlen(shown), " piece %s of %d", locations.piece.name,
+				(int)(locations.piece.function - the_functions));
+	free(locations.items);
 }
 
 static void expect(const char *name, bool glob, uint64_t number, const char *wanted)

@@ -32,7 +32,7 @@ static void names_of_events(void)
 	struct apart apart;
 	char text[EVENT_NAME_MAX], name[EVENT_NAME_MAX], wanted[EVENT_NAME_MAX];
 
-	CHECK(apart_begin(&apart, 8) && apart.room == 16 && !apart.count);
+	CHECK(apart_begin(&apart, 8) && apart.capacity == 16 && !apart.count);
 	take(&apart, "a", "a");
 	take(&apart, "b", "b");
 	take(&apart, "a", "a_2");
@@ -44,7 +44,7 @@ static void names_of_events(void)
 	take(&apart, "b", "b_4");
 	CHECK(apart.count == 8);
 	apart_end(&apart);
-	CHECK(apart_begin(&apart, 9) && apart.room == 32);
+	CHECK(apart_begin(&apart, 9) && apart.capacity == 32);
 	/* Of a name that is numbered 200 characters stay. */
 	memset(name, 'n', 210);
 	name[210] = '\0';
@@ -52,7 +52,7 @@ static void names_of_events(void)
 	snprintf(wanted, sizeof(wanted), "%.200s_2", name);
 	take(&apart, name, wanted);
 	apart_end(&apart);
-	CHECK(apart_begin(&apart, 3000) && apart.room == 8192);
+	CHECK(apart_begin(&apart, 3000) && apart.capacity == 8192);
 	for (unsigned int i = 0; i < 1500; i++) {
 		snprintf(text, sizeof(text), "name%u", i);
 		take(&apart, text, text);
@@ -119,55 +119,57 @@ static void readable_names(void)
 static void added_places(void)
 {
 	struct resolve_module modules[2];
-	struct places places = {.count = 0};
-	struct place place = {.module = &modules[0], .address = 1};
+	struct locations locations = {.count = 0};
+	struct spec_location location = {.module = &modules[0], .address = 1};
 
-	CHECK(!places_add(&places, &place) && places.count == 1 && places.room == 64);
-	CHECK(!places_add(&places, &place) && places.count == 1);
-	place.module = &modules[1];
-	CHECK(!places_add(&places, &place) && places.count == 2);
+	CHECK(!locations_add(&locations, &location) && locations.count == 1 &&
+			locations.capacity == 64);
+	CHECK(!locations_add(&locations, &location) && locations.count == 1);
+	location.module = &modules[1];
+	CHECK(!locations_add(&locations, &location) && locations.count == 2);
 	for (uint64_t i = 2; i <= 64; i++) {
-		place.address = i;
-		CHECK(!places_add(&places, &place) && places.count == i + 1);
+		location.address = i;
+		CHECK(!locations_add(&locations, &location) && locations.count == i + 1);
 	}
-	CHECK(places.room == 128 && places.items[64].address == 64);
+	CHECK(locations.capacity == 128 && locations.items[64].address == 64);
 	/* The last 63 are compared. */
-	place.address = 2;
-	CHECK(!places_add(&places, &place) && places.count == 65);
-	place.address = 1;
-	CHECK(!places_add(&places, &place) && places.count == 66);
-	while (places.count < RESOLVE_PLACES_MAX) {
-		place.address = 1000 + places.count;
-		CHECK(!places_add(&places, &place));
+	location.address = 2;
+	CHECK(!locations_add(&locations, &location) && locations.count == 65);
+	location.address = 1;
+	CHECK(!locations_add(&locations, &location) && locations.count == 66);
+	while (locations.count < RESOLVE_LOCATIONS_MAX) {
+		location.address = 1000 + locations.count;
+		CHECK(!locations_add(&locations, &location));
 	}
-	place.address = 1000 + places.count;
-	CHECK(places_add(&places, &place) == -E2BIG && places.count == RESOLVE_PLACES_MAX);
-	place.address--;
-	CHECK(!places_add(&places, &place));
-	free(places.items);
+	location.address = 1000 + locations.count;
+	CHECK(locations_add(&locations, &location) == -E2BIG &&
+			locations.count == RESOLVE_LOCATIONS_MAX);
+	location.address--;
+	CHECK(!locations_add(&locations, &location));
+	free(locations.items);
 }
 
 static void former_versions(void)
 {
 	static struct code_function functions[4];
-	struct place items[4];
-	struct places places = {.items = items};
+	struct spec_location items[4];
+	struct locations locations = {.items = items};
 	const struct code_function *const former[] = {&functions[1], &functions[3]};
 
 	for (unsigned int before = 0; before < 3; before++) {
 		for (unsigned int i = 0; i < 4; i++)
-			items[i] = (struct place){.function = &functions[i], .address = i};
-		places.count = 4;
-		spec_name_drop_old_versions(&places, before, former, 0);
-		CHECK(places.count == 4);
-		spec_name_drop_old_versions(&places, before, former, 2);
+			items[i] = (struct spec_location){.function = &functions[i], .address = i};
+		locations.count = 4;
+		spec_name_drop_old_versions(&locations, before, former, 0);
+		CHECK(locations.count == 4);
+		spec_name_drop_old_versions(&locations, before, former, 2);
 		/* The only ones after `before` stay. */
-		CHECK(places.count == (before == 2 ? 4 : before == 1 ? 3 - 1 : 2));
+		CHECK(locations.count == (before == 2 ? 4 : before == 1 ? 3 - 1 : 2));
 		CHECK(items[1].address == (before == 0 ? 2 : before == 1 ? 2 : 1));
 	}
-	places.count = 2;
-	spec_name_drop_old_versions(&places, 1, former, 1);
-	CHECK(places.count == 2);
+	locations.count = 2;
+	spec_name_drop_old_versions(&locations, 1, former, 1);
+	CHECK(locations.count == 2);
 }
 
 /* ---- mappings ---- */
@@ -177,7 +179,7 @@ static void mapping_lines(void)
 	char line[] = "7f00-7f80 r-xp 00012000 08:01 4711    /a/b c\n",
 	     anonymous[] = "7f00-7f80 rw-p 00000000 00:00 0 \n";
 	char short_line[] = "7f00-7f80 rw-p 00000000 00:00\n";
-	struct mapping mapping;
+	struct module_mapping mapping;
 
 	memset(&mapping, 0xff, sizeof(mapping));
 	CHECK(spec_module_parse_mapping(line, &mapping) && mapping.begin == 0x7f00 &&
@@ -202,7 +204,7 @@ static void own_mappings(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char path[64];
-		struct mapping mapping = {.path = path, .inode = cases[i].inode};
+		struct module_mapping mapping = {.path = path, .inode = cases[i].inode};
 
 		snprintf(path, sizeof(path), "%s", cases[i].path);
 		CHECK(spec_module_is_own_mapping(&mapping, 7) == cases[i].is_ours);
@@ -229,11 +231,11 @@ static void library_names(void)
 static char file_path[] = "/tmp/side-mapped-XXXXXX";
 static uint64_t file_inode;
 
-static int add(struct resolve *resolve, struct run *run, const char *path, uint64_t begin,
+static int add(struct resolve *resolve, struct mapping_run *run, const char *path, uint64_t begin,
 		uint64_t end, uint64_t offset, bool is_code)
 {
 	char text[128];
-	struct mapping mapping = {.begin = begin,
+	struct module_mapping mapping = {.begin = begin,
 			.end = end,
 			.offset = offset,
 			.inode = file_inode,
@@ -259,7 +261,7 @@ static void added_mappings(void)
 {
 	unsigned int before = resources_descriptors();
 	struct resolve *resolve = resolve_new();
-	struct run run = {.path = NULL};
+	struct mapping_run run = {.path = NULL};
 	char deleted[64];
 
 	/* Code in two pieces, and memory after it that is none of the file. */
@@ -277,7 +279,7 @@ static void added_mappings(void)
 	CHECK(resources_descriptors() == before);
 	/* Code that was moved to other pages, in two pieces. */
 	resolve = resolve_new();
-	run = (struct run){.path = NULL};
+	run = (struct mapping_run){.path = NULL};
 	CHECK(resolve && !add(resolve, &run, "", 0, 0x1000, 0, true) &&
 			!add(resolve, &run, file_path, 0x1000, 0x2000, 0, false));
 	CHECK(!add(resolve, &run, "", 0x2001, 0x5000, 0, true) &&
@@ -291,7 +293,7 @@ static void added_mappings(void)
 	resolve_free(resolve);
 	/* A file that was deleted, and one that cannot be opened. */
 	resolve = resolve_new();
-	run = (struct run){.path = NULL};
+	run = (struct mapping_run){.path = NULL};
 	snprintf(deleted, sizeof(deleted), "%s (deleted)", file_path);
 	CHECK(resolve && !add(resolve, &run, "/nowhere", 0x1000, 0x2000, 0x1000, true) &&
 			!resolve->nr_modules);
@@ -308,7 +310,7 @@ static void lost_files(void)
 {
 	unsigned int before = resources_descriptors();
 	char other_path[] = "/tmp/side-mapped-XXXXXX", nowhere[] = "/nowhere", exe[64], *path;
-	struct mapping mapping = {.path = nowhere};
+	struct module_mapping mapping = {.path = nowhere};
 	struct stat status, file_status, found;
 	int other = mkstemp(other_path), file = open(file_path, O_RDONLY | O_CLOEXEC),
 	    own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd;
@@ -354,12 +356,12 @@ static void many_modules(void)
 		snprintf(path, sizeof(path), i % 2 ? "/folder/name%zu" : "name%zu", i);
 		CHECK(spec_module_add(resolve, path, -1) == &resolve->modules[i] &&
 				resolve->nr_modules == i + 1);
-		CHECK(resolve->room ==
+		CHECK(resolve->capacity ==
 						(i < 64 ? 64
 										: i < 128
 										? 128
-										: resolve->room) &&
-				resolve->room >= resolve->nr_modules);
+										: resolve->capacity) &&
+				resolve->capacity >= resolve->nr_modules);
 		CHECK(!strcmp(resolve->modules[i].path, path) &&
 				!strcmp(resolve->modules[i].name, i % 2 ? path + 8 : path));
 		CHECK(spec_module_find_known(resolve, path) == &resolve->modules[i]);
@@ -415,7 +417,7 @@ static void own_process(void)
 	CHECK(resolve && resolve->memory == -1 &&
 			resolve_add_process(resolve, 0x7fffffff, &error) == -ESRCH);
 	CHECK(!strcmp(error.text, "there is no process 2147483647") &&
-			!strcmp(error.mend, "`ps` lists the processes") && !error.permission);
+			!strcmp(error.hint, "`ps` lists the processes") && !error.permission);
 	CHECK(!resolve_add_process(resolve, getpid(), &error) && resolve->memory >= 0 &&
 			resolve->nr_modules > 1);
 	for (size_t i = 0; i < resolve->nr_modules; i++)
@@ -426,7 +428,7 @@ static void own_process(void)
 	resolve = resolve_new();
 	CHECK(resolve && resolve_add_file(resolve, "/nowhere", &error) == -ENOENT);
 	CHECK(!strcmp(error.text, "cannot open /nowhere: No such file or directory") &&
-			!*error.mend);
+			!*error.hint);
 	CHECK(!resolve_add_file(resolve, "/proc/self/exe", &error) && resolve->nr_modules == 1 &&
 			resolve->modules->executable);
 	dl_iterate_phdr(own_note, &own);
@@ -446,7 +448,7 @@ static void own_process(void)
 	resolve_free(NULL);
 	CHECK(resources_descriptors() == before);
 	CHECK(resolve_fail(&error, -EACCES, "m", "%d", 1) == -EACCES && error.permission &&
-			!strcmp(error.text, "1") && !strcmp(error.mend, "m"));
+			!strcmp(error.text, "1") && !strcmp(error.hint, "m"));
 	CHECK(resolve_fail(&error, -EPERM, "", "2") == -EPERM && error.permission &&
 			resolve_fail(&error, -EIO, "", "3") == -EIO && !error.permission);
 }

@@ -30,7 +30,7 @@ static struct resolve_module modules[MODULES];
 static struct resolve all = {.modules = modules, .memory = -1};
 static int opened[MODULES]; /* the result of opening the file */
 static int named;           /* the result of names_find() */
-static size_t room;         /* locations that can be added */
+static size_t capacity;     /* locations that can be added */
 static struct resolve_choices chosen;
 static bool has_debug, is_inlined;
 static int debug_error;
@@ -77,30 +77,30 @@ static const struct code_function *played_function_at(
 	return NULL;
 }
 
-static int played_add(struct places *places, const struct place *place)
+static int played_add(struct locations *locations, const struct spec_location *location)
 {
-	if (places->count == room)
+	if (locations->count == capacity)
 		return -ENOMEM;
-	places->items = realloc(places->items, (places->count + 1) * sizeof(*place));
-	assert_non_null(places->items);
-	places->items[places->count++] = *place;
+	locations->items = realloc(locations->items, (locations->count + 1) * sizeof(*location));
+	assert_non_null(locations->items);
+	locations->items[locations->count++] = *location;
 	return 0;
 }
 
 /* Functions with exactly this name, or all for a glob. */
 static int played_find(
-		struct resolve_module *module, const struct spec *spec, struct places *places)
+		struct resolve_module *module, const struct spec *spec, struct locations *locations)
 {
 	const struct code_file *file = module->code;
 
 	for (size_t i = 0; i < file->count && !named; i++) {
-		struct place place = {.module = module,
+		struct spec_location location = {.module = module,
 				.function = &file->functions[i],
 				.address = file->functions[i].address,
 				.name = file->names[i],
 				.entry = true};
 		int ret = spec->glob || !strcmp(spec->name, file->names[i])
-				? played_add(places, &place)
+				? played_add(locations, &location)
 				: 0;
 
 		if (ret)
@@ -171,7 +171,7 @@ static int played_markers(struct resolve_module *module,
 #define code_functions played_functions
 #define code_name played_name
 #define code_function_at played_function_at
-#define places_add played_add
+#define locations_add played_add
 #define names_find played_find
 #define choose played_choose
 #define choose_text played_choose_text
@@ -183,7 +183,7 @@ static int played_markers(struct resolve_module *module,
 
 /* ---- helpers ---- */
 
-static struct places places;
+static struct locations locations;
 static struct resolve_error the_error;
 
 static void add_function(size_t module, const char *name, uint64_t address, uint64_t size)
@@ -218,53 +218,53 @@ static void begin(void)
 	add_function(2, "boil", 0x1400, 0x30);
 	add_function(3, "resolve", 0x1500, 0x30);
 	named = 0;
-	room = 100;
+	capacity = 100;
 	chosen = (struct resolve_choices){.count = 0};
 	has_debug = is_inlined = false;
 	debug_error = 0;
 	nearest_line = 0;
 	the_marker = (struct resolve_marker){.name = NULL};
-	free(places.items);
-	free(places.told);
-	places = (struct places){.count = 0};
+	free(locations.items);
+	free(locations.note);
+	locations = (struct locations){.count = 0};
 	the_error = (struct resolve_error){.permission = false};
 	*calls = '\0';
 }
 
-static int find_kind(enum resolve_kind kind, const char *said)
+static int find_kind(enum resolve_kind kind, const char *location_text)
 {
-	const struct resolve_wish wish = {.kind = kind, .said = said};
+	const struct resolve_request request = {.kind = kind, .location_text = location_text};
 
-	free(places.items);
-	free(places.told);
-	places = (struct places){.count = 0};
+	free(locations.items);
+	free(locations.note);
+	locations = (struct locations){.count = 0};
 	the_error = (struct resolve_error){.permission = false};
 	*calls = '\0';
-	return places_find(&all, &wish, &places, &the_error);
+	return locations_find(&all, &request, &locations, &the_error);
 }
 
-static int find(const char *said)
+static int find(const char *location_text)
 {
-	return find_kind(RESOLVE_PLACE, said);
+	return find_kind(RESOLVE_LOCATION, location_text);
 }
 
 static void expect_error(int ret, int wanted, const char *text, const char *hint)
 {
 	assert_int_equal(ret, wanted);
 	assert_string_equal(the_error.text, text);
-	assert_string_equal(the_error.mend, hint);
+	assert_string_equal(the_error.hint, hint);
 }
 
 static void expect_place(
 		size_t index, size_t module, uint64_t address, const char *name, bool entry)
 {
-	const struct place *place = &places.items[index];
+	const struct spec_location *location = &locations.items[index];
 
-	assert_true(index < places.count);
-	assert_ptr_equal(place->module, &modules[module]);
-	assert_int_equal(place->address, address);
-	assert_string_equal(place->name, name);
-	assert_int_equal(place->entry, entry);
+	assert_true(index < locations.count);
+	assert_ptr_equal(location->module, &modules[module]);
+	assert_int_equal(location->address, address);
+	assert_string_equal(location->name, name);
+	assert_int_equal(location->entry, entry);
 }
 
 /* ---- files ---- */
@@ -275,9 +275,9 @@ static void test_everywhere(void **state)
 	begin();
 	assert_int_equal(find("cook"), 0);
 	assert_called("open kitchen\n");
-	assert_int_equal(places.count, 1);
+	assert_int_equal(locations.count, 1);
 	expect_place(0, 0, 0x1100, "cook", true);
-	assert_true(places.one_name);
+	assert_true(locations.one_name);
 	/* The program first, then each library but the loader. */
 	assert_int_equal(find("boil"), 0);
 	assert_called("open kitchen\nopen libstove.so.1\nopen libpot.so\n");
@@ -306,11 +306,11 @@ static void test_everywhere(void **state)
 	/* A glob is for the program. */
 	named = 0;
 	assert_int_equal(find("*"), 0);
-	assert_int_equal(places.count, 2);
-	assert_false(places.one_name);
+	assert_int_equal(locations.count, 2);
+	assert_false(locations.one_name);
 	assert_called("open kitchen\n");
 	/* Out of memory in a library: the search ends. */
-	room = 0;
+	capacity = 0;
 	expect_error(find("heat"), -ENOMEM, "out of memory", "");
 	assert_called("open kitchen\nopen libstove.so.1\n");
 }
@@ -392,8 +392,10 @@ static void test_no_symbol(void **state)
 static void test_no_glob(void **state)
 {
 	struct spec spec = {.kind = SPEC_SYMBOL, .name = (char[]){"b*"}, .glob = true};
-	struct finding finding = {
-			.resolve = &all, .spec = &spec, .places = &places, .error = &the_error};
+	struct location_search finding = {.resolve = &all,
+			.spec = &spec,
+			.locations = &locations,
+			.error = &the_error};
 	char hint[512];
 
 	(void)state;
@@ -446,35 +448,37 @@ static void test_no_functions(void **state)
 static void test_pieces(void **state)
 {
 	struct spec spec = {.kind = SPEC_SYMBOL, .name = (char[]){"cook"}};
-	struct finding finding = {
-			.resolve = &all, .spec = &spec, .places = &places, .error = &the_error};
+	struct location_search finding = {.resolve = &all,
+			.spec = &spec,
+			.locations = &locations,
+			.error = &the_error};
 	char hint[512];
 
 	(void)state;
 	begin();
-	places.piece = (struct place){.module = &modules[0], .name = "cook.part.0"};
+	locations.piece = (struct spec_location){.module = &modules[0], .name = "cook.part.0"};
 	expect_error(no_symbol(&finding), -ENOENT,
 			"kitchen has only a piece of `cook`, `cook.part.0`: the beginning is inlined in callers",
 			"`--function 'cook.part.0'` probes it");
-	places.piece.module = &modules[2];
+	locations.piece.module = &modules[2];
 	expect_error(no_symbol(&finding), -ENOENT,
 			"libpot.so has only a piece of `cook`, `cook.part.0`: the beginning is inlined in callers",
 			"`--function 'libpot.so:cook.part.0'` probes it");
-	assert_ptr_equal(piece_hint(&places.piece, hint, sizeof(hint)), hint);
-	places.piece.name = NULL;
+	assert_ptr_equal(piece_hint(&locations.piece, hint, sizeof(hint)), hint);
+	locations.piece.name = NULL;
 	/* Functions that were put into others. */
 	is_inlined = has_debug = true;
 	assert_int_equal(find("stir"), 0);
 	expect_place(0, 0, 0x1110, "cook", false);
-	assert_true(places.items[0].inlined);
-	assert_int_equal(places.count, 1);
+	assert_true(locations.items[0].inlined);
+	assert_int_equal(locations.count, 1);
 	assert_called("open kitchen\nopen libstove.so.1\nopen libpot.so\nopen kitchen\ninlined stir in kitchen\n");
 	assert_int_equal(find_kind(RESOLVE_FUNCTION, "stir"), 0);
 	expect_error(find("stir+4"), -ENOENT, "kitchen has no function `stir`",
 			"`side probe list` shows what there is");
-	room = 0;
+	capacity = 0;
 	expect_error(find("stir"), -ENOMEM, "out of memory", "");
-	room = 100;
+	capacity = 100;
 	has_debug = false;
 	expect_error(find("stir"), -ENOENT, "kitchen has no function `stir`",
 			"`side probe list` shows what there is");
@@ -499,7 +503,7 @@ static void test_offsets(void **state)
 	assert_int_equal(find_kind(RESOLVE_FUNCTION, "cook"), 0);
 	add_function(0, "cook", 0x1240, 0x40);
 	assert_int_equal(find("cook"), 0);
-	assert_int_equal(places.count, 2);
+	assert_int_equal(locations.count, 2);
 	expect_error(find("cook+1"), -EINVAL, "there are 2 functions `cook`",
 			"`side probe list` has their addresses; write the address");
 }
@@ -516,7 +520,7 @@ static void test_addresses(void **state)
 	expect_place(0, 1, 0x1300, "heat", true);
 	assert_int_equal(find("0x21fff"), 0);
 	expect_place(0, 1, 0x2fff, "", false);
-	assert_null(places.items[0].function);
+	assert_null(locations.items[0].function);
 	assert_int_equal(find("0x20000"), 0);
 	expect_place(0, 1, 0x1000, "", false);
 	/* As the file of the program has it. */
@@ -537,7 +541,7 @@ static void test_addresses(void **state)
 	assert_int_equal(find("libpot:0x1408"), 0);
 	assert_called("open libpot.so\n");
 	expect_place(0, 2, 0x1408, "boil", false);
-	room = 0;
+	capacity = 0;
 	expect_error(find("libpot:0x1408"), -ENOMEM, "out of memory", "");
 	expect_error(find("0x1204"), -ENOMEM, "out of memory", "");
 	opened[0] = opened[2] = -EIO;
@@ -548,7 +552,7 @@ static void test_addresses(void **state)
 	expect_error(find("libpot:0x1408"), -EIO, "cannot open libpot.so", "the hint of opening");
 	assert_called("open libpot.so\n");
 	expect_error(find("libpot:0x1408"), -EIO, "cannot open libpot.so", "the hint of opening");
-	room = 100;
+	capacity = 100;
 	assert_int_equal(find("libstove:0x1310"), 0);
 	expect_place(0, 1, 0x1310, "heat", false);
 	opened[2] = 0;
@@ -576,25 +580,25 @@ static void test_choosers(void **state)
 			"use a probe of the kernel's, or of the function that calls it");
 	/* All functions of a glob but those. */
 	assert_int_equal(find("*"), 0);
-	assert_int_equal(places.count, 1);
+	assert_int_equal(locations.count, 1);
 	expect_place(0, 0, 0x1200, "serve", true);
-	assert_null(places.told);
+	assert_null(locations.note);
 	chosen = (struct resolve_choices){.addresses = {0x1200, 0x1700, 0x1210}, .count = 3};
 	assert_int_equal(find("cook"), 0);
-	assert_int_equal(places.count, 3);
+	assert_int_equal(locations.count, 3);
 	expect_place(0, 0, 0x1200, "serve", true);
 	expect_place(1, 0, 0x1700, "cook", true);
-	assert_null(places.items[1].function);
+	assert_null(locations.items[1].function);
 	expect_place(2, 0, 0x1210, "serve", true);
-	assert_string_equal(places.told, "kitchen cook 1100 of 3");
-	assert_true(places.one_name);
+	assert_string_equal(locations.note, "kitchen cook 1100 of 3");
+	assert_true(locations.one_name);
 	/* None is there twice. */
 	assert_int_equal(find("*"), 0);
-	assert_int_equal(places.count, 3);
+	assert_int_equal(locations.count, 3);
 	expect_place(0, 0, 0x1200, "serve", true);
 	expect_place(1, 0, 0x1700, "cook", true);
 	expect_place(2, 0, 0x1210, "serve", true);
-	assert_null(places.told);
+	assert_null(locations.note);
 	files[0].functions[1].nr_names = 0;
 	assert_int_equal(find("cook"), 0);
 	expect_place(0, 0, 0x1200, "cook", true);
@@ -602,24 +606,24 @@ static void test_choosers(void **state)
 	add_function(0, "cook", 0x1240, 0x40);
 	files[0].functions[2].chooses = true;
 	assert_int_equal(find("cook"), 0);
-	assert_int_equal(places.count, 3);
-	assert_string_equal(places.told, "kitchen cook 1100 of 3");
+	assert_int_equal(locations.count, 3);
+	assert_string_equal(locations.note, "kitchen cook 1100 of 3");
 	assert_called("open kitchen\nchoose kitchen 1100\nchoose kitchen 1240\n");
-	room = 2;
+	capacity = 2;
 	expect_error(find("cook"), -ENOMEM, "out of memory", "");
 	assert_called("open kitchen\nchoose kitchen 1100\n");
-	assert_null(places.told);
+	assert_null(locations.note);
 	/* A location that is in another file is another one. */
 	begin();
-	places.items = calloc(1, sizeof(*places.items));
-	places.items[0] = (struct place){.module = &modules[0], .address = 5};
-	places.count = 1;
+	locations.items = calloc(1, sizeof(*locations.items));
+	locations.items[0] = (struct spec_location){.module = &modules[0], .address = 5};
+	locations.count = 1;
 	assert_true(spec_location_contains(
-			&places, &(struct place){.module = &modules[0], .address = 5}));
+			&locations, &(struct spec_location){.module = &modules[0], .address = 5}));
 	assert_false(spec_location_contains(
-			&places, &(struct place){.module = &modules[1], .address = 5}));
+			&locations, &(struct spec_location){.module = &modules[1], .address = 5}));
 	assert_false(spec_location_contains(
-			&places, &(struct place){.module = &modules[0], .address = 6}));
+			&locations, &(struct spec_location){.module = &modules[0], .address = 6}));
 }
 
 /* ---- lines ---- */
@@ -663,43 +667,43 @@ static void test_lines(void **state)
 	/* The first statement in each function; the one in no function is a location of its own. */
 	assert_int_equal(find("cook.c:7"), 0);
 	assert_called("open kitchen\nlines cook.c:7 in kitchen\n");
-	assert_int_equal(places.count, 3);
+	assert_int_equal(locations.count, 3);
 	expect_place(0, 0, 0x1110, "cook", false);
 	expect_place(1, 0, 0x1200, "serve", true);
 	expect_place(2, 0, 0x1500, "", false);
 	expect_error(find_kind(RESOLVE_FUNCTION, "cook.c:7"), -EINVAL,
 			"`cook.c:7` is not the begin of a function",
 			"`--probe` accepts locations inside of functions");
-	room = 1;
+	capacity = 1;
 	expect_error(find("cook.c:7"), -ENOMEM, "out of memory", "");
-	room = 100;
+	capacity = 100;
 	/* The same function of another file is another one. */
 	{
-		struct finding finding = {.resolve = &all,
-				.places = &places,
+		struct location_search finding = {.resolve = &all,
+				.locations = &locations,
 				.error = &the_error,
 				.module = &modules[1]};
 
 		assert_int_equal(find("cook.c:7"), 0);
 		modules[1].code = modules[0].code;
 		assert_int_equal(add_statement(&finding, 0x1104), 0);
-		assert_int_equal(places.count, 4);
+		assert_int_equal(locations.count, 4);
 		expect_place(0, 0, 0x1110, "cook", false);
 		expect_place(3, 1, 0x1104, "cook", false);
 		assert_int_equal(add_statement(&finding, 0x1100), 0);
-		assert_int_equal(places.count, 4);
+		assert_int_equal(locations.count, 4);
 		expect_place(3, 1, 0x1100, "cook", true);
 		assert_int_equal(add_statement(&finding, 0x1600), 0);
 		assert_int_equal(add_statement(&finding, 0x1600), 0);
-		assert_int_equal(places.count, 6);
+		assert_int_equal(locations.count, 6);
 	}
 }
 
 /* ---- markers ---- */
 
-static int find_marker(const char *said)
+static int find_marker(const char *location_text)
 {
-	return find_kind(RESOLVE_MARKER, said);
+	return find_kind(RESOLVE_MARKER, location_text);
 }
 
 static void test_markers(void **state)
@@ -734,21 +738,21 @@ static void test_markers(void **state)
 			"kitchen and its libraries have no marker `kitchens:plates`",
 			"did you mean `kitchen:plates`?");
 	for (int i = 0; i < 4; i++) {
-		static const char *const said[] = {
+		static const char *const location_text[] = {
 				"kitchen:plates", "kitchen:pl*", "k*:plates", "k*s"};
 
 		modules[1].refused = i > 0;
 		opened[2] = i > 1 ? -EIO : 0;
 		if (i == 3) {
-			expect_error(find_marker(said[i]), -EINVAL, "`k*s` is no name of a marker",
-					"write PROVIDER:NAME");
+			expect_error(find_marker(location_text[i]), -EINVAL,
+					"`k*s` is no name of a marker", "write PROVIDER:NAME");
 			continue;
 		}
-		assert_int_equal(find_marker(said[i]), 0);
-		assert_int_equal(places.count, 1);
+		assert_int_equal(find_marker(location_text[i]), 0);
+		assert_int_equal(locations.count, 1);
 		expect_place(0, 0, 0x1200, "serve", false);
-		assert_string_equal(places.items[0].operands, "4@%edi");
-		assert_int_equal(places.items[0].semaphore, 0x4000);
+		assert_string_equal(locations.items[0].operands, "4@%edi");
+		assert_int_equal(locations.items[0].semaphore, 0x4000);
 		assert_int_equal(!strstr(calls, "markers of libstove.so.1"), i > 0);
 		assert_int_equal(!strstr(calls, "markers of libpot.so"), i > 1);
 	}
@@ -759,7 +763,7 @@ static void test_markers(void **state)
 	assert_int_equal(find_marker("a:b:c[d]"), 0);
 	assert_int_equal(find_marker("a*[d]"), -EINVAL);
 	assert_int_equal(find_marker("a:b:c?d?"), 0);
-	room = 0;
+	capacity = 0;
 	expect_error(find_marker("a:b:c[d]"), -ENOMEM, "out of memory", "");
 	assert_called("open kitchen\nmarkers of kitchen\n");
 }
@@ -769,12 +773,12 @@ static void test_texts(void **state)
 	(void)state;
 	begin();
 	assert_true(find("") < 0);
-	assert_int_equal(places.count, 0);
+	assert_int_equal(locations.count, 0);
 	assert_true(*the_error.text);
 	assert_called("");
-	free(places.items);
-	free(places.told);
-	places = (struct places){.count = 0};
+	free(locations.items);
+	free(locations.note);
+	locations = (struct locations){.count = 0};
 }
 
 int main(void)

@@ -68,11 +68,11 @@ static size_t played_functions(const struct code_file *file, const struct code_f
 }
 
 static size_t played_choices(const struct code_file *file, const struct code_function *chooser,
-		uint64_t *choices, size_t room)
+		uint64_t *choices, size_t capacity)
 {
 	size_t index = (size_t)(chooser - file->functions);
 
-	assert_int_equal(room, RESOLVE_CHOICES_MAX);
+	assert_int_equal(capacity, RESOLVE_CHOICES_MAX);
 	memcpy(choices, file->choices[index], sizeof(file->choices[index]));
 	return file->nr_choices[index];
 }
@@ -322,17 +322,17 @@ static void test_library(void **state)
 static void add_note(const char *owner, uint32_t type, uint64_t address, uint64_t base,
 		uint64_t semaphore, const char *texts, size_t size)
 {
-	const uint64_t words[] = {address, base, semaphore};
+	const uint64_t names[] = {address, base, semaphore};
 	const Elf64_Nhdr note = {.n_namesz = (uint32_t)strlen(owner) + 1,
-			.n_descsz = (uint32_t)(sizeof(words) + size),
+			.n_descsz = (uint32_t)(sizeof(names) + size),
 			.n_type = type};
 	char *at = file.notes + notes_size;
 
 	memcpy(at, &note, sizeof(note));
 	strcpy(at + sizeof(note), owner);
 	at += sizeof(note) + (note.n_namesz + 3u) / 4 * 4;
-	memcpy(at, words, sizeof(words));
-	memcpy(at + sizeof(words), texts, size);
+	memcpy(at, names, sizeof(names));
+	memcpy(at + sizeof(names), texts, size);
 	notes_size = (size_t)(at - file.notes) + (note.n_descsz + 3u) / 4 * 4;
 	assert_true(notes_size <= sizeof(file.notes));
 }

@@ -713,22 +713,22 @@ static void show_said(const char *text)
 {
 	struct resolve_error error;
 	struct value value;
-	int ret = said_value(text, NULL, &value, &error);
+	int ret = spec_value(text, NULL, &value, &error);
 
 	if (ret)
 		show_error(ret, &error);
 	else
 		show_value(&value);
-	sprintf(shown + strlen(shown), " (%d%d%d)", said_is_value(text), said_seems_value(text),
+	sprintf(shown + strlen(shown), " (%d%d%d)", spec_is_value(text), spec_seems_value(text),
 			resolve_is_context(text));
 }
 
 static void show_context(const char *text)
 {
-	struct value values[SAID_CONTEXT_MAX];
+	struct value values[SPEC_CONTEXT_MAX];
 	struct resolve_error error;
 	size_t count;
-	int ret = said_context(text, NULL, values, &count, &error);
+	int ret = spec_context(text, NULL, values, &count, &error);
 
 	for (size_t i = 0; i < count && !ret; i++)
 		show_value(&values[i]);
@@ -947,12 +947,12 @@ static void show_with_symbols(const char *text)
 	struct resolve_error error;
 	size_t count = 1;
 	int ret = strchr(text, '@') ? operands_read(text, &module, values, &count, &error)
-				    : said_value(text, &module, values, &error);
+				    : spec_value(text, &module, values, &error);
 
 	for (size_t i = 0; i < count && !ret; i++)
 		show_value(&values[i]);
 	if (ret)
-		sprintf(shown, "%d %s | %s", ret, error.text, error.mend);
+		sprintf(shown, "%d %s | %s", ret, error.text, error.hint);
 }
 
 static const struct case_of with_symbols[] = {

@@ -416,7 +416,7 @@ static void test_many(void **state)
 			the_debug->around = NULL;
 			(void)snprintf(wanted, sizeof(wanted), "one last ");
 			expect_around(0x1000 + 16 * i, wanted);
-			assert_int_equal(the_debug->around->units[0].room,
+			assert_int_equal(the_debug->around->units[0].capacity,
 					i == 63                   ? 64
 							: i == 64 ? 128
 								  : 256);
@@ -457,9 +457,9 @@ static void test_memory(void **state)
 static int list(const char *text, struct variable_names *names, struct resolve_error *error)
 {
 	struct resolve_module module = {.name = "kitchen"};
-	const struct place place = {.module = &module, .address = 0x1234, .entry = true};
+	const struct spec_location location = {.module = &module, .address = 0x1234, .entry = true};
 
-	return variable_names(&place, text, names, error);
+	return variable_names(&location, text, names, error);
 }
 
 static void expect_names(const char *text, const char *wanted)
@@ -539,7 +539,7 @@ static void test_names(void **state)
 		assert_int_equal(names.count, 0);
 		assert_string_equal(error.text,
 				"there is no debug information for that code of kitchen, so `$vars` are unknown");
-		assert_string_equal(error.mend,
+		assert_string_equal(error.hint,
 				"compile it with -g or install its package of debug symbols");
 	}
 }

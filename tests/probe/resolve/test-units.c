@@ -492,7 +492,7 @@ static void test_open(void **state)
 		assert_int_equal(module.debug_error, errors[i]);
 		assert_int_equal(debug_failed(&module, &error), errors[i]);
 		assert_string_equal(error.text, i < 3 ? texts[i] : "");
-		assert_string_equal(error.mend, "");
+		assert_string_equal(error.hint, "");
 		*error.text = '\0';
 		/* After an error it is tried again. */
 		errno = EMFILE;

@@ -624,19 +624,19 @@ int code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg
 
 static struct resolve_module module = {.name = "kitchen", .fd = -1, .debug_tried = true};
 static struct debug debug = {.owner = &module};
-static struct place place = {.module = &module,
+static struct spec_location location = {.module = &module,
 		.function = &played_function,
 		.address = 0x2000,
 		.name = "_ZN4stew3Pot4cookEi",
 		.entry = true};
 
-static void parameter(const char *name, uint32_t type, const uint8_t *location, size_t size)
+static void parameter(const char *name, uint32_t type, const uint8_t *bytes, size_t size)
 {
 	(void)dwarf_entry(&dwarf, DW_TAG_formal_parameter, false);
 	dwarf_text(&dwarf, DW_AT_name, name);
 	dwarf_reference(&dwarf, DW_AT_type, type);
-	if (location)
-		dwarf_expression(&dwarf, DW_AT_location, location, size);
+	if (bytes)
+		dwarf_expression(&dwarf, DW_AT_location, bytes, size);
 }
 
 /* Arguments whose location is missing, empty, or only known in part, in a function that other files may call. */
@@ -760,11 +760,12 @@ static void find(const char *text, bool exit, size_t capacity)
 	struct resolve_error error = {.text = ""};
 	bool left_out = true;
 	size_t count = 0;
-	int ret = variable_values(&place, text, exit, values, capacity, &count, &left_out, &error);
+	int ret = variable_values(
+			&location, text, exit, values, capacity, &count, &left_out, &error);
 
 	*shown = '\0';
 	if (ret) {
-		(void)snprintf(shown, sizeof(shown), "%d %s | %s", ret, error.text, error.mend);
+		(void)snprintf(shown, sizeof(shown), "%d %s | %s", ret, error.text, error.hint);
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -1309,7 +1310,7 @@ static const struct expected passed_by_gcc[] = {
 		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
 };
 
-static const struct expected passed[] = {
+static const struct expected argument[] = {
 		{"unused", "-2 the compiler has not kept `unused` at this location" OTHER_LOCATION},
 		{"invalid", "invalid 1/8/0: 2:4:0:0"},
 		{"both", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
@@ -1434,56 +1435,56 @@ static void test_refusals(void **unused)
 /* Locations after the beginning of a function, and functions and code without debug information. */
 static void test_locations(void **unused)
 {
-	const struct place before = place;
+	const struct spec_location before = location;
 
 	(void)unused;
-	place.address = 0x2005;
-	place.entry = false;
+	location.address = 0x2005;
+	location.entry = false;
 	FIND_ALL(in_block, false);
-	place.address = 0x2190;
+	location.address = 0x2190;
 	FIND_ALL(in_no_function, false);
-	place.name = "";
+	location.name = "";
 	FIND_ALL(unknown_results, true);
-	place.address = 0x2045;
+	location.address = 0x2045;
 	FIND_ALL(in_function_without_name, false);
 	FIND_ALL(nothing_returned, true);
-	place.address = 0x4045;
+	location.address = 0x4045;
 	FIND_ALL(in_no_unit, false);
 	FIND_ALL(unknown_results, true);
-	place = before;
+	location = before;
 }
 
 /* Arguments by the calling convention, if callers set the register: compilers other than GCC omit arguments that the function does not read. */
 static void test_passed(void **unused)
 {
-	const struct place before = place;
+	const struct spec_location before = location;
 
 	(void)unused;
-	place.address = 0x2200;
+	location.address = 0x2200;
 	read_registers = 0;
 	FIND_ALL(passed_by_gcc, false);
 	producer = "clang version 14";
 	FIND_ALL(passed_and_not_read, false);
 	read_registers = 0x3ff;
-	FIND_ALL(passed, false);
+	FIND_ALL(argument, false);
 	read_registers = 1 << 2 | 1 << 9;
 	FIND_ALL(passed_in_part, false);
 	read_registers = -ENOMEM;
 	FIND_ALL(passed_without_memory, false);
 	read_registers = 0x3ff;
-	place.entry = false;
+	location.entry = false;
 	FIND_ALL(after_the_beginning, false);
-	place.entry = true;
-	place.address = 0x2240;
+	location.entry = true;
+	location.address = 0x2240;
 	FIND_ALL(of_one_file, false);
 	producer = "GNU C++17 12";
 	FIND_ALL(of_one_file, false);
-	place.address = 0x2280;
+	location.address = 0x2280;
 	FIND_ALL(stored_later, false);
-	place.address = 0x2285;
-	place.entry = false;
+	location.address = 0x2285;
+	location.entry = false;
 	FIND_ALL(stored, false);
-	place = before;
+	location = before;
 }
 
 /* ---- limits ---- */
@@ -1556,7 +1557,7 @@ static void test_no_debug_information(void **unused)
 static void expect_result(uint64_t at, int known, const char *wanted)
 {
 	struct value values[VARIABLE_RESULT_MAX] = {{.name = "result"}};
-	const struct place of = {.module = &module, .address = at};
+	const struct spec_location of = {.module = &module, .address = at};
 	struct resolve_error error = {.text = ""};
 	bool nothing, left_out;
 

@@ -22,7 +22,7 @@ static int module_code_of; /* its address is that of the played code */
 static char module_path[] = "/bin/kitchen", our_path[] = "/proc/1/root/bin/kitchen";
 static struct resolve_module the_module;
 static struct code_function function = {.address = 0x1000, .size = 0x100, .nr_names = 1};
-static struct place places_of[80];
+static struct spec_location places_of[80];
 static size_t nr_places;
 static bool has_told, has_one_name;
 static const char *piece_name;
@@ -44,19 +44,19 @@ static int64_t added_result;
 static const char *failing_add;
 static unsigned int failing; /* allocation; 0: none */
 
-static int played_find(struct resolve *resolve, const struct resolve_wish *wish,
-		struct places *places, struct resolve_error *error)
+static int played_find(struct resolve *resolve, const struct resolve_request *request,
+		struct locations *locations, struct resolve_error *error)
 {
 	(void)resolve;
-	(void)wish;
+	(void)request;
 	if (!nr_places)
 		return resolve_fail(error, -ENOENT, "hint", "no location");
-	places->items = malloc(nr_places * sizeof(*places->items));
-	memcpy(places->items, places_of, nr_places * sizeof(*places->items));
-	places->count = nr_places;
-	places->told = has_told ? strdup("told of them") : NULL;
-	places->one_name = has_one_name;
-	places->piece = (struct place){
+	locations->items = malloc(nr_places * sizeof(*locations->items));
+	memcpy(locations->items, places_of, nr_places * sizeof(*locations->items));
+	locations->count = nr_places;
+	locations->note = has_told ? strdup("told of them") : NULL;
+	locations->one_name = has_one_name;
+	locations->piece = (struct spec_location){
 			.module = &the_module, .name = piece_name, .address = 0x4444};
 	return 0;
 }
@@ -101,15 +101,15 @@ static void played_kernel(struct probe_site *site)
 }
 
 /* A variable for each letter: its value is a register with the number of the letter. */
-static int played_values(const struct place *place, const char *text, bool exit,
-		struct value *values, size_t room, size_t *count, bool *left_out,
+static int played_values(const struct spec_location *location, const char *text, bool exit,
+		struct value *values, size_t capacity, size_t *count, bool *left_out,
 		struct resolve_error *error)
 {
-	assert_ptr_equal(place->module, &the_module);
+	assert_ptr_equal(location->module, &the_module);
 	called("%s%s ", exit ? "exit:" : "", text);
 	*count = 1;
 	*left_out = is_left_out;
-	assert_true(room <= 40);
+	assert_true(capacity <= 40);
 	if (variable_result_of || *text == 'X')
 		return resolve_fail(error, *text == 'X' ? -ENOENT : variable_result_of, "",
 				"no variable %s", text);
@@ -119,18 +119,19 @@ static int played_values(const struct place *place, const char *text, bool exit,
 			*text == 'S' ? 0 : (unsigned int)(*text - 'a') % 16, 0, 0);
 }
 
-static int played_names(const struct place *place, const char *text, struct variable_names *names,
-		struct resolve_error *error)
+static int played_names(const struct spec_location *location, const char *text,
+		struct variable_names *names, struct resolve_error *error)
 {
-	assert_ptr_equal(place->module, &the_module);
+	assert_ptr_equal(location->module, &the_module);
 	*names = names_of;
 	return names_result ? resolve_fail(error, names_result, "", "no names of %s", text) : 0;
 }
 
-static int played_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct resolve_error *error)
+static int played_result(const struct spec_location *location,
+		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out,
+		struct resolve_error *error)
 {
-	size_t i = (size_t)(place->address % 100);
+	size_t i = (size_t)(location->address % 100);
 
 	*nothing = *left_out = false;
 	if (result_errors[i])
@@ -219,14 +220,14 @@ static void *played_calloc(size_t count, size_t size)
 	return failing && !--failing ? NULL : calloc(count, size);
 }
 
-#define places_find played_find
+#define locations_find played_find
 #define code_entry played_entry
 #define code_site played_site
 #define code_functions played_functions
 #define code_has_exceptions played_exceptions
 #define code_for_kernel played_kernel
 #define variable_values played_values
-#define variable_names(place, text, names, error) played_names(place, text, names, error)
+#define variable_names(location, text, names, error) played_names(location, text, names, error)
 #define variable_result played_result
 #define operands_read played_operands
 #define item_labels played_labels
@@ -239,12 +240,12 @@ static void *played_calloc(size_t count, size_t size)
 /* ---- helpers ---- */
 
 static struct resolve_error the_error;
-static struct resolve_wish wish;
+static struct resolve_request request;
 static struct resolve all = {.modules = &the_module, .nr_modules = 1};
 
 static void note_refusal(void *user, const struct resolve_refusal *refusal)
 {
-	assert_ptr_equal(user, &wish);
+	assert_ptr_equal(user, &request);
 	called("refused %d %s %s %llx: %s; %s\n", (int)refusal->what, refusal->module,
 			refusal->function, (unsigned long long)refusal->address, refusal->reason,
 			refusal->hint ? refusal->hint : "-");
@@ -260,7 +261,7 @@ static void begin(void)
 			.code = (struct code_file *)&module_code_of};
 	nr_places = 1;
 	for (size_t i = 0; i < 80; i++)
-		places_of[i] = (struct place){.module = &the_module,
+		places_of[i] = (struct spec_location){.module = &the_module,
 				.function = &function,
 				.address = 0x1000 / 100 * 100 + i,
 				.name = "cook",
@@ -287,22 +288,22 @@ static void begin(void)
 	failing_add = NULL;
 	failing = 0;
 	nr_events = 30;
-	wish = (struct resolve_wish){.kind = RESOLVE_FUNCTION, .said = "cook"};
+	request = (struct resolve_request){.kind = RESOLVE_FUNCTION, .location_text = "cook"};
 	the_error = (struct resolve_error){.permission = false};
 	*calls = '\0';
 }
 
 static int make(void)
 {
-	return resolve_wish(&all, &wish, (struct probe_table_writer *)&module_code_of, note_refusal,
-			&wish, &the_error);
+	return resolve_request(&all, &request, (struct probe_table_writer *)&module_code_of,
+			note_refusal, &request, &the_error);
 }
 
 static void expect_error(int ret, int wanted, const char *text, const char *hint)
 {
 	assert_int_equal(ret, wanted);
 	assert_string_equal(the_error.text, text);
-	assert_string_equal(the_error.mend, hint);
+	assert_string_equal(the_error.hint, hint);
 }
 
 #define MODULE "module /bin/kitchen kitchen 1 20\n"
@@ -318,7 +319,7 @@ static void test_simple(void **state)
 	assert_called("event probe:cook\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 77\n");
 	begin();
-	wish.exits = true;
+	request.exits = true;
 	assert_int_equal(make(), 0);
 	assert_called("event probe:cook call/1/8/0\nevent probe:cook_return call/1/8/0 duration/1/8/0 return_value/2/8/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 31 flags 0 semaphore 0\n");
@@ -332,20 +333,20 @@ static void test_simple(void **state)
 	/* No name: the address. */
 	begin();
 	places_of[0].name = "";
-	wish.kernel = true;
+	request.kernel = true;
 	assert_int_equal(make(), 0);
 	assert_called("kernel 1000 event probe:cook\nmodule /proc/1/root/bin/kitchen kitchen 1 20\n"
 		      "probe 0x1000 1000 in 6 events 30 -1 flags 0 semaphore 0\n");
 	begin();
 	the_module.our_path = NULL;
 	the_module.executable = false;
-	wish.kernel = true;
+	request.kernel = true;
 	assert_int_equal(make(), 0);
 	assert_non_null(strstr(calls, "module /bin/kitchen kitchen 0 20\n"));
 	/* A register that functions keep. */
 	begin();
-	wish.arguments = (const char *const[]){"d"};
-	wish.nr_arguments = 1;
+	request.arguments = (const char *const[]){"d"};
+	request.nr_arguments = 1;
 	assert_int_equal(make(), 0);
 	assert_called("d event probe:cook d/2/4/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 1 semaphore 0\n");
@@ -360,18 +361,18 @@ static void test_refused(void **state)
 
 	(void)state;
 	begin();
-	wish.exits = true;
-	wish.kind = RESOLVE_PLACE;
+	request.exits = true;
+	request.kind = RESOLVE_LOCATION;
 	expect_error(make(), -EINVAL, "only functions have an exit", "use `--function`");
-	wish.exits = false;
-	wish.contexts = context;
-	wish.nr_contexts = 1;
+	request.exits = false;
+	request.contexts = context;
+	request.nr_contexts = 1;
 	expect_error(make(), -EINVAL, "`exit:regs` is of the exit, which is not asked for",
 			"leave it out");
-	wish.kind = RESOLVE_FUNCTION;
+	request.kind = RESOLVE_FUNCTION;
 	expect_error(make(), -EINVAL, "`exit:regs` is of the exit, which is not asked for",
 			"add `--exit`");
-	wish.exits = true;
+	request.exits = true;
 	assert_int_equal(make(), 0);
 	begin();
 	site_of.method = PROBE_NONE;
@@ -382,7 +383,7 @@ static void test_refused(void **state)
 	expect_error(make(), -ENOTSUP, "kitchen at 0x1000 cannot be probed: it is too short",
 			"`side probe list` shows what can be probed");
 	begin();
-	wish.exits = true;
+	request.exits = true;
 	places_of[0].inlined = true;
 	expect_error(make(), -ENOTSUP,
 			"`cook` is inlined into cook by the compiler, where its end is unknown",
@@ -392,7 +393,7 @@ static void test_refused(void **state)
 			"`cook` is inlined into another function by the compiler, where its end is unknown",
 			"leave `--exit` and `--ret` out, or compile it with `-fno-inline`");
 	begin();
-	wish.exits = true;
+	request.exits = true;
 	site_of.no_exit = "it never returns";
 	expect_error(make(), -ENOTSUP, "returns from cook cannot be seen: it never returns",
 			"leave `--exit` out");
@@ -413,7 +414,7 @@ static void test_instructions(void **state)
 {
 	(void)state;
 	begin();
-	wish.kind = RESOLVE_PLACE;
+	request.kind = RESOLVE_LOCATION;
 	places_of[0].entry = false;
 	places_of[0].address = 0x1010;
 	instruction = 0x100c;
@@ -430,13 +431,13 @@ static void test_instructions(void **state)
 
 static void test_exceptions(void **state)
 {
-	static const char told[] =
+	static const char note[] =
 			"refused 2 kitchen cook fa0: the kernel watches the returns: an exception that leaves one of these functions ends the program; -\n";
 
 	(void)state;
 	begin();
 	nr_places = 2;
-	has_exceptions = wish.kernel = wish.exits = true;
+	has_exceptions = request.kernel = request.exits = true;
 	expect_error(make(), -ENOTSUP,
 			"cannot watch returns from cook: kitchen handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
 			"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it");
@@ -445,9 +446,9 @@ static void test_exceptions(void **state)
 	assert_non_null(strstr(the_error.text, "returns from that address: kitchen"));
 	assert_called("");
 	places_of[0].name = "cook";
-	wish.forced = true;
+	request.forced = true;
 	assert_int_equal(make(), 0);
-	assert_memory_equal(calls, told, sizeof(told) - 1);
+	assert_memory_equal(calls, note, sizeof(note) - 1);
 	assert_null(strstr(calls + 1, "refused"));
 	*calls = '\0';
 	has_exceptions = false;
@@ -489,7 +490,7 @@ static void test_several(void **state)
 	/* Each is an event of its own. */
 	begin();
 	nr_places = 2;
-	wish.apart = true;
+	request.apart = true;
 	places_of[1].name = "cook";
 	assert_int_equal(make(), 0);
 	assert_called("event probe:cook\n" MODULE
@@ -498,7 +499,7 @@ static void test_several(void **state)
 	/* No return is seen: the compiler's own functions are not reported. */
 	begin();
 	nr_places = 2;
-	wish.exits = true;
+	request.exits = true;
 	site_of.no_exit = "it never returns";
 	places_of[1].name = "_start";
 	assert_int_equal(make(), 0);
@@ -522,8 +523,8 @@ static void test_operands(void **state)
 {
 	(void)state;
 	begin();
-	wish.kind = RESOLVE_MARKER;
-	wish.said = "pot:b[oi]l";
+	request.kind = RESOLVE_MARKER;
+	request.location_text = "pot:b[oi]l";
 	nr_places = 3;
 	places_of[0].operands = "a";
 	places_of[1].operands = "b";
@@ -550,20 +551,20 @@ static void test_all_arguments(void **state)
 
 	(void)state;
 	begin();
-	wish.arguments = params;
-	wish.nr_arguments = 1;
+	request.arguments = params;
+	request.nr_arguments = 1;
 	names_of = (struct variable_names){.names = {"a", "S", "b"}, .count = 3};
 	assert_int_equal(make(), 0);
 	assert_called("a S b event probe:cook a/2/4/0 S/2/4/0 b/2/4/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 0\n");
 	/* The kernel cannot have one of them, and one is not there. */
-	wish.kernel = true;
+	request.kernel = true;
 	names_of.names[2] = "X";
 	assert_int_equal(make(), 0);
 	(void)snprintf(wanted, sizeof(wanted), "kernel 1000 a S X %sevent probe:cook a/2/4/0\n",
 			some);
 	assert_memory_equal(calls, wanted, strlen(wanted));
-	wish.kernel = false;
+	request.kernel = false;
 	names_of.count = 1;
 	*calls = '\0';
 	names_of.left_out = true;
@@ -578,7 +579,7 @@ static void test_all_arguments(void **state)
 	expect_error(make(), -ENODATA, "no names of $params", "");
 	/* Of many functions some have none. */
 	nr_places = 2;
-	wish.apart = true;
+	request.apart = true;
 	*calls = '\0';
 	assert_int_equal(make(), 0);
 	assert_null(strstr(calls, "refused"));
@@ -586,8 +587,8 @@ static void test_all_arguments(void **state)
 	assert_int_equal(make(), -ENOMEM);
 	/* Members that do not fit are reported once. */
 	begin();
-	wish.arguments = (const char *const[]){"a"};
-	wish.nr_arguments = 1;
+	request.arguments = (const char *const[]){"a"};
+	request.nr_arguments = 1;
 	nr_places = 2;
 	is_left_out = true;
 	assert_int_equal(make(), 0);
@@ -609,59 +610,59 @@ static void set_result(size_t i, uint8_t type, uint8_t size, const char *labels)
 static void test_results(void **state)
 {
 	static const char one[] = "A=1", same[] = "A=1", other[] = "B=1";
-	struct places places = {.items = places_of, .count = 3, .one_name = true};
+	struct locations locations = {.items = places_of, .count = 3, .one_name = true};
 
 	(void)state;
 	begin();
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	for (size_t i = 0; i < 65; i++)
 		set_result(i, PROBE_FIELD_SIGNED, 4, NULL);
-	assert_true(is_same_result(&places, &the_error));
-	places.one_name = false;
-	assert_false(is_same_result(&places, &the_error));
-	places.one_name = true;
-	places.count = 64;
-	assert_true(is_same_result(&places, &the_error));
-	places.count = 65;
-	assert_false(is_same_result(&places, &the_error));
-	places.count = 2;
+	assert_true(is_same_result(&locations, &the_error));
+	locations.one_name = false;
+	assert_false(is_same_result(&locations, &the_error));
+	locations.one_name = true;
+	locations.count = 64;
+	assert_true(is_same_result(&locations, &the_error));
+	locations.count = 65;
+	assert_false(is_same_result(&locations, &the_error));
+	locations.count = 2;
 	found_of[1] = false;
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	found_of[1] = true;
 	nothing_of[1] = true;
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	nothing_of[0] = true;
 	result_of[1].size = 8;
-	assert_true(is_same_result(&places, &the_error));
+	assert_true(is_same_result(&locations, &the_error));
 	nothing_of[0] = nothing_of[1] = false;
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	result_of[1].size = 4;
 	out_of[1] = true;
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	out_of[1] = false;
 	result_of[1].type = PROBE_FIELD_HEX;
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	set_result(1, PROBE_FIELD_SIGNED, 4, NULL);
 	result_of[1].fetch.ops[0].reg = 1;
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	result_of[1].fetch.ops[0].reg = 0;
 	(void)fetch_add(&result_of[1].fetch, 5);
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	set_result(0, PROBE_FIELD_SIGNED, 4, one);
 	set_result(1, PROBE_FIELD_SIGNED, 4, same);
-	assert_true(is_same_result(&places, &the_error));
+	assert_true(is_same_result(&locations, &the_error));
 	set_result(1, PROBE_FIELD_SIGNED, 4, other);
-	assert_false(is_same_result(&places, &the_error));
+	assert_false(is_same_result(&locations, &the_error));
 	set_result(1, PROBE_FIELD_SIGNED, 4, NULL);
-	assert_true(is_same_result(&places, &the_error));
+	assert_true(is_same_result(&locations, &the_error));
 	found_of[0] = found_of[1] = false;
 	nothing_of[0] = nothing_of[1] = true;
-	assert_true(is_same_result(&places, &the_error));
+	assert_true(is_same_result(&locations, &the_error));
 	/* A result that cannot be read is neither the same nor another one. */
 	result_errors[1] = -EMFILE;
-	expect_error(is_same_result(&places, &the_error), -EMFILE, "no result of 1", "");
+	expect_error(is_same_result(&locations, &the_error), -EMFILE, "no result of 1", "");
 	nr_places = 2;
-	has_one_name = wish.exits = true;
+	has_one_name = request.exits = true;
 	expect_error(make(), -EMFILE, "no result of 1", "");
 	assert_called("");
 	nr_places = 1;
@@ -767,10 +768,11 @@ static void test_guarded(void **state)
 
 /* ---- names ---- */
 
-static void expect_name(
-		enum resolve_kind kind, const char *name, const char *said, const char *wanted)
+static void expect_name(enum resolve_kind kind, const char *name, const char *location_text,
+		const char *wanted)
 {
-	const struct resolve_wish of = {.kind = kind, .name = name, .said = said};
+	const struct resolve_request of = {
+			.kind = kind, .name = name, .location_text = location_text};
 	char provider[256], event[256], text[600];
 
 	event_name(&of, provider, event);
@@ -783,7 +785,7 @@ static void test_names(void **state)
 	(void)state;
 	expect_name(RESOLVE_FUNCTION, NULL, "cook", "probe|cook");
 	expect_name(RESOLVE_FUNCTION, NULL, "libpot:boil", "probe|boil");
-	expect_name(RESOLVE_PLACE, NULL, "cook.c:17", "probe|cook_c_17");
+	expect_name(RESOLVE_LOCATION, NULL, "cook.c:17", "probe|cook_c_17");
 	expect_name(RESOLVE_FUNCTION, NULL, "pot::boil", "probe|pot_boil");
 	expect_name(RESOLVE_FUNCTION, NULL, "*", "probe|function");
 	expect_name(RESOLVE_FUNCTION, "meal", "cook", "probe|meal");
@@ -818,11 +820,11 @@ static void test_failures(void **state)
 			"there cannot be an event probe:cook with these fields: Invalid argument",
 			"choose another NAME, and ask for less");
 	failing_add = "return";
-	wish.exits = true;
+	request.exits = true;
 	expect_error(make(), -EINVAL,
 			"there cannot be an event probe:cook_return with these fields: Invalid argument",
 			"choose another NAME, and ask for less");
-	wish.exits = false;
+	request.exits = false;
 	failing_add = "module";
 	added_result = -ENOMEM;
 	assert_int_equal(make(), -ENOMEM);
@@ -836,8 +838,8 @@ static void test_failures(void **state)
 	/* The request, its operands and the values of a location. */
 	for (unsigned int i = 1; i <= 4; i++) {
 		begin();
-		wish.arguments = (const char *const[]){"a"};
-		wish.nr_arguments = 1;
+		request.arguments = (const char *const[]){"a"};
+		request.nr_arguments = 1;
 		nr_places = 2;
 		failing = i;
 		expect_error(make(), -ENOMEM, "out of memory", "");

@@ -190,8 +190,8 @@ static struct probe_table_probe make_probe(void)
 									.target = 0x55667788}},
 					.nr_bytes = 9,
 					.bytes = {1, 2, 3, 4, 5, 6, 7, 8, 9},
-					.pad = 0x66778899,
-					.pad_bytes = {21, 22, 23, 24, 25}},
+					.springboard = 0x66778899,
+					.springboard_bytes = {21, 22, 23, 24, 25}},
 			.entry_fetches = entry_fetches,
 			.exit_fetches = exit_fetches};
 }
@@ -335,7 +335,7 @@ static void test_probe(void **state)
 	assert_int_equal(probe.first_exit_fetch, 3);
 	assert_true(probe.site.address == wanted.site.address &&
 			probe.site.offset == wanted.site.offset);
-	assert_true(probe.site.pad == wanted.site.pad && probe.site.runtime == 0);
+	assert_true(probe.site.springboard == wanted.site.springboard && probe.site.runtime == 0);
 	assert_int_equal(probe.site.method, PROBE_SHORT);
 	assert_string_equal(probe.site.reason, "");
 	assert_int_equal(probe.site.displaced, 7);
@@ -345,7 +345,8 @@ static void test_probe(void **state)
 	assert_int_equal(probe.site.nr_pieces, 2);
 	assert_int_equal(probe.site.nr_bytes, 9);
 	assert_memory_equal(probe.site.bytes, wanted.site.bytes, PROBE_BYTES_MAX);
-	assert_memory_equal(probe.site.pad_bytes, wanted.site.pad_bytes, PROBE_JUMP_BYTES);
+	assert_memory_equal(probe.site.springboard_bytes, wanted.site.springboard_bytes,
+			PROBE_JUMP_BYTES);
 	for (int i = 0; i < 2; i++) {
 		const struct probe_piece *one = &probe.site.pieces[i],
 					 *other = &wanted.site.pieces[i];
@@ -704,7 +705,7 @@ static void test_no_memory(void **state)
 			int64_t ret;
 
 			for (int i = 0; i < TABLE_NR_PARTS; i++)
-				writer->parts[i].room = writer->parts[i].size;
+				writer->parts[i].capacity = writer->parts[i].size;
 			realloc_fails = turn;
 			ret = add_one(writer, kind);
 			after = totals_of(writer);
@@ -742,7 +743,7 @@ static void test_growth(void **state)
 	assert_int_equal(table_write_append_record(writer, TABLE_STRINGS, bytes, 1), 0);
 	assert_int_equal(nr_reallocs, 2);
 	assert_int_equal(realloc_size, 34);
-	assert_int_equal(writer->parts[TABLE_STRINGS].room, 34);
+	assert_int_equal(writer->parts[TABLE_STRINGS].capacity, 34);
 	assert_int_equal(writer->parts[TABLE_STRINGS].count, 17);
 	assert_memory_equal(writer->parts[TABLE_STRINGS].bytes, "1234567\0001234567\0001", 17);
 	assert_int_equal(table_write_append_record(writer, TABLE_OPS, NULL, 0), 0);
@@ -1249,12 +1250,12 @@ static void test_sites(void **state)
 	} while (0)
 	SITE((void)0, "");
 	SITE(other.patched = 1, "a short jump has no springboard");
-	SITE(other.pad = 0, "a short jump has no springboard");
+	SITE(other.springboard = 0, "a short jump has no springboard");
 	SITE(other.patched = 3, bytes);
-	SITE((other.method = PROBE_JUMP, other.pad = 0, other.patched = 5), "");
+	SITE((other.method = PROBE_JUMP, other.springboard = 0, other.patched = 5), "");
 	SITE((other.method = PROBE_JUMP, other.patched = 6), bytes);
 	SITE((other.method = PROBE_BREAKPOINT, other.patched = 2), bytes);
-	SITE((other.method = PROBE_BREAKPOINT, other.patched = 1, other.pad = 0), "");
+	SITE((other.method = PROBE_BREAKPOINT, other.patched = 1, other.springboard = 0), "");
 	SITE((other.method = PROBE_KERNEL, other.patched = 1), "");
 	SITE(other.method = 7, "a location cannot be probed");
 	SITE(other.method = PROBE_NONE, "a location cannot be probed");

@@ -252,7 +252,7 @@ static void test_structures(void **state)
 	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
 	probe_table_nest(&nest, inside, 10);
 	assert_int_equal(nest.nr_top, 4);
-	assert_memory_equal(nest.cell, cells, sizeof(cells));
+	assert_memory_equal(nest.arg, cells, sizeof(cells));
 	assert_int_equal(nest.first[1], 4);
 	assert_int_equal(nest.number[1], 3);
 	assert_int_equal(nest.first[3], 7);

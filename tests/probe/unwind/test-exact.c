@@ -292,7 +292,7 @@ static void test_added_rows(void)
 {
 	const struct unwind_image image = {.lowest = 0x1000};
 	struct unwind_row rows[2] = {{.at = 0}};
-	struct builder builder = {.image = &image, .rows = rows, .room = 2};
+	struct builder builder = {.image = &image, .rows = rows, .capacity = 2};
 	const struct unwind_row one = {.kind = UNWIND_STACK, .distance = 2, .frame = 1};
 	struct unwind_row other = one;
 

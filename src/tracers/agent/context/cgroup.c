@@ -16,7 +16,7 @@
 
 #define PATH_BYTES 4096 /* no longer one exists in the kernel; a multiple of 8 */
 #define LINES_BYTES 16384
-#define LOOK_EVERY_NS 1000000000u
+#define CHECK_EVERY_NS 1000000000u
 
 static union {
 	char text[PATH_BYTES];
@@ -24,13 +24,13 @@ static union {
 } paths[2];
 static uint32_t version; /* its low bit says which buffer holds the path */
 static uint32_t writing;
-static uint64_t look_at; /* time of the next look; 0: at once */
+static uint64_t next_check; /* time of the next look; 0: at once */
 
 static char lines[LINES_BYTES]; /* whoever has set `writing` uses it */
 
 void context_cgroup_changed(void)
 {
-	__atomic_store_n(&look_at, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&next_check, 0, __ATOMIC_RELAXED);
 }
 
 /* Another thread of the parent's may have been at it: nobody is now. */
@@ -109,9 +109,9 @@ static void context_cgroup_refresh(void)
 	__atomic_store_n(&version, now + 1, __ATOMIC_RELEASE);
 }
 
-static void look_if_due(void)
+static void context_cgroup_check_if_due(void)
 {
-	uint64_t due = __atomic_load_n(&look_at, __ATOMIC_RELAXED);
+	uint64_t due = __atomic_load_n(&next_check, __ATOMIC_RELAXED);
 	struct timespec now;
 	uint64_t now_ns;
 
@@ -122,18 +122,18 @@ static void look_if_due(void)
 	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	if (__builtin_expect(now_ns < due, 1) || context_is_foreign())
 		return;
-	/* Acquire: the last writer's stores. Pairs with the release in look_if_due(). */
+	/* Acquire: the last writer's stores. Pairs with the release in context_cgroup_check_if_due(). */
 	if (__atomic_exchange_n(&writing, 1, __ATOMIC_ACQUIRE))
 		return;
-	__atomic_store_n(&look_at, now_ns + LOOK_EVERY_NS, __ATOMIC_RELAXED);
+	__atomic_store_n(&next_check, now_ns + CHECK_EVERY_NS, __ATOMIC_RELAXED);
 	context_cgroup_refresh();
-	/* Release: our stores before the next writer's. Pairs with the acquire in look_if_due(). */
+	/* Release: our stores before the next writer's. Pairs with the acquire in context_cgroup_check_if_due(). */
 	__atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
 }
 
-const char *context_cgroup_look(void)
+const char *context_cgroup_poll(void)
 {
-	look_if_due();
+	context_cgroup_check_if_due();
 	/* Acquire: the path of that version. Pairs with the release in context_cgroup_refresh(). */
 	return paths[__atomic_load_n(&version, __ATOMIC_ACQUIRE) & 1].text;
 }
@@ -157,7 +157,7 @@ uint8_t *context_cgroup_write(uint8_t *to, const uint8_t *end)
 	unsigned int tries;
 	uint8_t *behind;
 
-	look_if_due();
+	context_cgroup_check_if_due();
 	for (tries = 0;; tries++) {
 		/* Acquire: the path. Pairs with the release in context_cgroup_refresh(). */
 		uint32_t before = __atomic_load_n(&version, __ATOMIC_ACQUIRE);

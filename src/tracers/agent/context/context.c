@@ -39,31 +39,31 @@ static uint32_t agent_context_value_group(uint8_t kind)
 }
 
 /* A cached value, as bytes or as text. */
-struct span {
+struct context_span {
 	const void *at;
 	size_t size;
 };
 
-static struct span cached(uint8_t kind, const struct context_values *values)
+static struct context_span cached(uint8_t kind, const struct context_values *values)
 {
 	switch (kind) {
-	case CONTEXT_VPID: return (struct span){&values->vpid, 4};
-	case CONTEXT_VTID: return (struct span){&values->vtid, 4};
-	case CONTEXT_TID: return (struct span){&values->tid, 4};
+	case CONTEXT_VPID: return (struct context_span){&values->vpid, 4};
+	case CONTEXT_VTID: return (struct context_span){&values->vtid, 4};
+	case CONTEXT_TID: return (struct context_span){&values->tid, 4};
 	case CONTEXT_PROCNAME:
-		return (struct span){values->procname,
+		return (struct context_span){values->procname,
 				text_size(values->procname, CONTEXT_COMM_SIZE - 1) + 1};
 	case CONTEXT_THREAD_NAME:
-		return (struct span){values->thread_name,
+		return (struct context_span){values->thread_name,
 				text_size(values->thread_name, CONTEXT_COMM_SIZE - 1) + 1};
 	case CONTEXT_UID:
 	case CONTEXT_EUID:
-	case CONTEXT_SUID: return (struct span){&values->uids[kind - CONTEXT_UID], 4};
+	case CONTEXT_SUID: return (struct context_span){&values->uids[kind - CONTEXT_UID], 4};
 	case CONTEXT_GID:
 	case CONTEXT_EGID:
-	case CONTEXT_SGID: return (struct span){&values->gids[kind - CONTEXT_GID], 4};
+	case CONTEXT_SGID: return (struct context_span){&values->gids[kind - CONTEXT_GID], 4};
 	}
-	return (struct span){&values->namespaces[kind - CONTEXT_CGROUP_NS], 8};
+	return (struct context_span){&values->namespaces[kind - CONTEXT_CGROUP_NS], 8};
 }
 
 static size_t cached_max(uint8_t kind)
@@ -135,9 +135,9 @@ static void item_build(const struct context_spec *spec, struct context_item *ite
 	*item = (struct context_item){.kind = (uint8_t)spec->kind};
 	if (spec->kind == CONTEXT_CGROUP) {
 		/* So that there is one when a signal handler interrupts the first look. */
-		(void)context_cgroup_look();
+		(void)context_cgroup_poll();
 	} else if (spec->kind == CONTEXT_APP) {
-		item->place = agent_context_find_field(spec);
+		item->handle = agent_context_find_field(spec);
 	} else if (spec->kind == CONTEXT_PERF && !context_perf_is_hardware(spec)) {
 		item->software = 1;
 		item->counter = (uint32_t)spec->perf_config;
@@ -237,7 +237,7 @@ static uint8_t *agent_context_append_text(uint8_t *to, const uint8_t *end, const
 }
 
 /* A function that emits would come back here without end, so it finds no values there. */
-static void application_read(const void *place, struct side_context_value *value)
+static void application_read(const void *handle, struct side_context_value *value)
 {
 	struct context_thread *thread = &context_thread;
 
@@ -247,19 +247,19 @@ static void application_read(const void *place, struct side_context_value *value
 	thread->applications++;
 	/* Compiler fence: the count before the application's function, which may emit. */
 	atomic_signal_fence(memory_order_seq_cst);
-	side_context_read(place, value);
+	side_context_read(handle, value);
 	/* Compiler fence: the application's function before the count. */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->applications--;
 }
 
-static uint8_t *put_application(const void *place, uint8_t *to, const uint8_t *end)
+static uint8_t *put_application(const void *handle, uint8_t *to, const uint8_t *end)
 {
 	struct side_context_value value;
 	uint8_t tag = CONTEXT_TAG_NONE;
 	uint8_t truth;
 
-	application_read(place, &value);
+	application_read(handle, &value);
 	if (value.kind == SIDE_CONTEXT_STRING && !value.content.string)
 		value.kind = SIDE_CONTEXT_NONE;
 	if (value.kind <= SIDE_CONTEXT_BOOL)
@@ -316,7 +316,7 @@ static uint8_t *put_computed(const struct context_item *item, uint8_t *to, const
 	case CONTEXT_PERF: number = counter(item); return agent_context_append(to, end, &number, 8);
 	case CONTEXT_CGROUP: return context_cgroup_write(to, end);
 	}
-	return put_application(item->place, to, end);
+	return put_application(item->handle, to, end);
 }
 
 /* ---- writing a set ---- */
@@ -357,7 +357,7 @@ static __attribute__((noinline)) void block_make(const struct context_set *set,
 	memset(copy->splits, 0, sizeof(copy->splits));
 	for (i = 0; i < set->nr_items; i++) {
 		uint8_t kind = set->items[i].kind;
-		struct span span;
+		struct context_span span;
 
 		if (!agent_context_value_group(kind)) {
 			copy->splits[nr_splits++] = (uint8_t)copy->size;
@@ -410,7 +410,7 @@ static __attribute__((noinline)) uint8_t *write_each(const struct context_set *s
 		(void)context_values_get(set->needs, values);
 	for (i = 0; i < set->nr_items && to; i++) {
 		const struct context_item *item = &set->items[i];
-		struct span span;
+		struct context_span span;
 
 		if (agent_context_value_group(item->kind)) {
 			span = cached(item->kind, values);
@@ -535,11 +535,11 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 /* ---- single values ---- */
 
 static __attribute__((noinline)) bool load_application(
-		const void *place, struct filter_value *value)
+		const void *handle, struct filter_value *value)
 {
 	struct side_context_value found;
 
-	application_read(place, &found);
+	application_read(handle, &found);
 	switch (found.kind) {
 	case SIDE_CONTEXT_INT64: filter_value_signed(value, found.content.int64); return true;
 	case SIDE_CONTEXT_UINT64: filter_value_unsigned(value, found.content.uint64); return true;
@@ -563,7 +563,7 @@ static void load_from(uint8_t kind, const struct context_values *values, bool co
 		struct filter_value *value)
 {
 	struct context_thread *thread = &context_thread;
-	struct span span = cached(kind, values);
+	struct context_span span = cached(kind, values);
 	char *scratch;
 	uint64_t number;
 	uint32_t small;
@@ -589,11 +589,11 @@ static void load_from(uint8_t kind, const struct context_values *values, bool co
 /* Apart, because the copy takes much of the stack. */
 static __attribute__((noinline)) void load_anew(uint8_t kind, struct filter_value *value)
 {
-	struct context_values room;
+	struct context_values buffer;
 	const struct context_values *values =
-			context_values_look(agent_context_value_group(kind), &room);
+			context_values_find(agent_context_value_group(kind), &buffer);
 
-	load_from(kind, values, values == &room, value);
+	load_from(kind, values, values == &buffer, value);
 }
 
 static void load_cached(uint8_t kind, struct filter_value *value)
@@ -616,13 +616,13 @@ static bool load_item(
 	if (agent_context_value_group(item->kind)) {
 		load_cached(item->kind, value);
 	} else if (item->kind == CONTEXT_APP) {
-		found = load_application(item->place, value);
+		found = load_application(item->handle, value);
 	} else if (item->kind == CONTEXT_CPU_ID) {
 		filter_value_unsigned(value, processor());
 	} else if (item->kind == CONTEXT_IP) {
 		filter_value_unsigned(value, (uintptr_t)caller);
 	} else if (item->kind == CONTEXT_CGROUP) {
-		filter_value_text(value, context_cgroup_look(), FILTER_TERMINATED);
+		filter_value_text(value, context_cgroup_poll(), FILTER_TERMINATED);
 	} else {
 		filter_value_unsigned(value, counter(item));
 		found = value->u != UINT64_MAX;

@@ -88,11 +88,11 @@ struct context_set {
 	uint8_t nr_computed;
 	bool is_light; /* nothing is made each time but ip and cpu_id */
 	struct context_item {
-		uint8_t kind;      /* enum context_kind */
-		uint8_t software;  /* counters: asked of the kernel */
-		uint16_t computed; /* index of the item that is the i-th computed one */
-		uint32_t counter;  /* number of the counter, or its software config */
-		const void *place; /* struct side_context_place */
+		uint8_t kind;       /* enum context_kind */
+		uint8_t software;   /* counters: asked of the kernel */
+		uint16_t computed;  /* index of the item that is the i-th computed one */
+		uint32_t counter;   /* number of the counter, or its software config */
+		const void *handle; /* struct side_context_place */
 	} items[];
 };
 

@@ -46,7 +46,7 @@ static union {
 } table __attribute__((aligned(CONTEXT_PAGE_MAX)));
 static bool table_is_wiped;
 static uint32_t nr_used; /* entries that were ever taken are below */
-static uint32_t next_look;
+static uint32_t next_check;
 
 /* Stands for a counter that cannot be had. */
 static const char no_page;
@@ -115,16 +115,16 @@ static void free_if_gone(uint32_t index)
 static int context_perf_claim_entry(uint32_t tid)
 {
 	uint32_t in_use = __atomic_load_n(&nr_used, __ATOMIC_RELAXED);
-	uint32_t at = __atomic_fetch_add(&next_look, LOOKED_AT, __ATOMIC_RELAXED);
+	uint32_t at = __atomic_fetch_add(&next_check, LOOKED_AT, __ATOMIC_RELAXED);
 	uint32_t i;
 
 	for (i = 0; i < LOOKED_AT && i < in_use; i++)
 		free_if_gone((at + i) % in_use);
 	for (i = 0; i < PAGES_MAX; i++) {
-		uint32_t nobody = 0;
+		uint32_t unowned = 0;
 
 		/* Acquire: the last owner's pointer is gone. Pairs with free_if_gone(). */
-		if (!__atomic_compare_exchange_n(&table.entries[i].tid, &nobody, tid, false,
+		if (!__atomic_compare_exchange_n(&table.entries[i].tid, &unowned, tid, false,
 				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		/* Relaxed: a hint; one that is too low is made good by the next thread. */
@@ -238,7 +238,7 @@ uint64_t context_counter_hardware(uint32_t number)
 	if (thread->stamps[CONTEXT_GROUP_COUNTERS] !=
 			__atomic_load_n(&context_process.stamps[CONTEXT_GROUP_COUNTERS],
 					__ATOMIC_RELAXED))
-		(void)context_values_look(CONTEXT_GROUP(COUNTERS), &unused);
+		(void)context_values_find(CONTEXT_GROUP(COUNTERS), &unused);
 	/* Wiped, or not opened (a handler within opening, a sandbox): then the pointer is nothing. */
 	if (thread->stamps[CONTEXT_GROUP_COUNTERS] !=
 					__atomic_load_n(&context_process.stamps

@@ -387,7 +387,7 @@ const struct context_values *context_values_known(uint32_t group)
 	return stale(group) ? NULL : &context_thread.values;
 }
 
-const struct context_values *context_values_look(uint32_t group, struct context_values *room)
+const struct context_values *context_values_find(uint32_t group, struct context_values *buffer)
 {
 	struct context_thread *thread = &context_thread;
 
@@ -398,8 +398,8 @@ const struct context_values *context_values_look(uint32_t group, struct context_
 			    stale(group | __atomic_load_n(&context_needed, __ATOMIC_RELAXED))) &&
 			!stale(group))
 		return &thread->values;
-	read_directly(group, room);
-	return room;
+	read_directly(group, buffer);
+	return buffer;
 }
 
 void context_values_need(uint32_t groups)

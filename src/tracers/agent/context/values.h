@@ -101,7 +101,7 @@ uint32_t context_values_get(uint32_t groups, struct context_values *values);
 void context_values_renew(uint32_t groups);
 
 /* For one value; text in it as context_load() says. */
-const struct context_values *context_values_look(uint32_t group, struct context_values *room);
+const struct context_values *context_values_find(uint32_t group, struct context_values *buffer);
 /* The thread's own, or NULL: they have to be read anew. */
 const struct context_values *context_values_known(uint32_t group);
 
@@ -163,7 +163,7 @@ bool context_is_foreign(void);
 
 /* context-cgroup.c: the path, at most a second old. Never NULL. */
 uint8_t *context_cgroup_write(uint8_t *to, const uint8_t *end);
-const char *context_cgroup_look(void);
+const char *context_cgroup_poll(void);
 void context_cgroup_changed(void);
 void context_cgroup_forked(void);
 

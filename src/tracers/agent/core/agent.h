@@ -91,9 +91,9 @@ struct agent_memory {
 	size_t used;
 };
 
-struct agent_spares {
-	struct agent_spare *table;
-	size_t room; /* a power of two, or 0 */
+struct agent_recycled_ids {
+	struct agent_recycled_id *table;
+	size_t capacity; /* a power of two, or 0 */
 	size_t nr_used;
 };
 
@@ -128,7 +128,7 @@ struct agent_channel {
 	const struct context_spec *contexts;
 	const struct context_set *context_set; /* NULL: none */
 	uint64_t ring_memory;
-	struct agent_spares spares;
+	struct agent_recycled_ids spares;
 	char name[WIRE_CHANNEL_NAME_MAX + 1];
 };
 
@@ -166,8 +166,8 @@ struct agent_event {
 	struct plan *plan;
 	const struct context_set *contexts; /* NULL: none */
 	uint32_t id;
-	uint16_t cell_label; /* of the plan */
-	uint8_t cell_size;
+	uint16_t scalar_label; /* of the plan */
+	uint8_t scalar_size;
 	bool large;         /* a record of it did not fit the stack (atomic) */
 	bool of_probe;      /* happens in hits alone */
 	uint8_t nr_filters; /* 0: every event is recorded */
@@ -180,7 +180,7 @@ struct agent_event {
 	ring_publish_timed *publish_timed;
 	/* Of the producer, for one scalar. */
 	union {
-		ring_publish_cell *publish_cell;
+		ring_publish_scalar *publish_scalar;
 		ring_publish_prefixed *publish_prefixed; /* behind contexts; NULL: not here */
 	};
 	/* What records it when a filter has matched, and what libside calls. */
@@ -199,11 +199,11 @@ struct agent_event {
 	struct agent_hash hash;
 	const struct context_spec *extra; /* its own contexts, beside the channel's */
 	uint32_t nr_extra;
-	uint32_t place;  /* in its batch: events in the order of the batch, of each the channels */
-	bool recorded;   /* the consumer knows the id */
-	bool is_new;     /* it was told of it just now */
-	bool refused;    /* it has said that it does not want to */
-	bool registered; /* our callback is on it */
+	uint32_t position; /* in its batch: events in the order of the batch, of each the channels */
+	bool recorded;     /* the consumer knows the id */
+	bool is_new;       /* it was told of it just now */
+	bool refused;      /* it has said that it does not want to */
+	bool registered;   /* our callback is on it */
 	struct agent_event *before; /* while rules change: the same event of the same channel */
 } __attribute__((aligned(64)));
 
@@ -225,13 +225,13 @@ enum agent_session_state {
 
 struct agent_session {
 	enum agent_session_state state;
-	bool given;      /* by SIDE_AGENT_SOCKET, or attached: no daemon takes it away */
-	bool attached;   /* by `side attach` */
-	bool gone;       /* the consumer does not answer any more */
-	bool incomplete; /* it has not heard of all its events */
-	bool orphaned;   /* this process was forked, and is no instance of it */
+	bool is_explicit; /* by SIDE_AGENT_SOCKET, or attached: no daemon takes it away */
+	bool attached;    /* by `side attach` */
+	bool gone;        /* the consumer does not answer any more */
+	bool incomplete;  /* it has not heard of all its events */
+	bool orphaned;    /* this process was forked, and is no instance of it */
 	bool list_only;
-	bool bases_said;        /* it has been told of all libraries */
+	bool bases_recorded;    /* it has been told of all libraries */
 	int socket;             /* the first connection while it is open, else -1 */
 	bool socket_is_private; /* it is not in the program's table of descriptors */
 	uint64_t key;
@@ -282,7 +282,7 @@ struct agent {
 	bool kernel; /* our events are the kernel's: only rules that say so mean them (AGENT_KERNEL_ENV) */
 	bool reserved; /* ... or those of `only` (AGENT_SESSION_ENV) */
 	char only[WIRE_SESSION_NAME_MAX + 1];
-	unsigned int patience; /* how many times as long to wait for answers (SIDE_TIMEOUT_FACTOR); 0: once */
+	unsigned int timeout_factor; /* how many times as long to wait for answers (SIDE_TIMEOUT_FACTOR); 0: once */
 	bool debug;
 	bool prepared;
 	struct side_tracer_handle *tracer;
@@ -343,10 +343,10 @@ int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wai
 void agent_leases_check(void);
 
 /*
- * ask.c, without the event lock: send each session the question in `asked` with the token, and wait for the first answers. `given`: no rendezvous
+ * ask.c, without the event lock: send each session the question in `asked` with the token, and wait for the first answers. `is_explicit`: no rendezvous
  * socket is between. Setting `asked` to AGENT_ASK_NOTHING takes a connection; agent_ask_drop() closes the others.
  */
-void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t deadline);
+void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool is_explicit, uint64_t deadline);
 void agent_ask_drop(struct agent_wanted *wanted, uint32_t nr);
 
 /*
@@ -373,7 +373,7 @@ bool agent_stalled_check(void);
  * Is to be called before each update that may wait, and after it, when whoever asked for it has not been answered yet: for programs that
  * record what has happened elsewhere, and have some of that still to say. No lock is held.
  */
-void agent_on_change(void (*tell)(bool after));
+void agent_on_change(void (*notify)(bool after));
 
 /*
  * For the same programs: so many records of this event were lost on that CPU before anybody here had them. They are losses of each
@@ -419,21 +419,22 @@ bool agent_control_has_table(void);
  * that is another one than is meant.
  * Leave the daemon that we were asked to go to: `nothing` (-ENOENT or 0) when there is none.
  */
-enum agent_way {
-	AGENT_BY_DIRECTORY,        /* of the daemon's, with its socket */
-	AGENT_BY_DOOR,             /* door.c */
-	AGENT_BY_DOOR_OF_THE_SAME, /* of a daemon that says that it is the one that we are in touch with */
+enum agent_attach_method {
+	AGENT_BY_DIRECTORY,  /* of the daemon's, with its socket */
+	AGENT_BY_RENDEZVOUS, /* door.c */
+	AGENT_BY_SAME_RENDEZVOUS, /* of a daemon that says that it is the one that we are in touch with */
 };
-int agent_control_attach(const char *socket, enum agent_way way);
+int agent_control_attach(const char *socket, enum agent_attach_method method);
 int agent_control_detach(int nothing);
 
 /* missed.c: does the program's libside have all that the agent needs? Report to recorders why the program is not recorded (enum wire_missed_reason). */
 bool agent_libside_is_whole(void);
-void agent_missed(const char *paths, uint32_t reason);
+void agent_report_unrecorded(const char *paths, uint32_t reason);
 /* It cannot join this session; is a limit of the process the reason? */
-void agent_missed_limit(const struct agent_session *session, int error);
+void agent_report_limit(const struct agent_session *session, int error);
 /* This process is recorded, but for its events of that time. With the event lock. */
-void agent_missed_first(const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms);
+void agent_report_late_start(
+		const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms);
 
 /*
  * late.c. In any context: an event, or the start of the process, ended its wait, which began at this time. `is_certain`: a session has
@@ -464,7 +465,7 @@ struct agent_session *agent_session_after(const struct agent_session *session);
 int agent_start(const char *paths);
 void agent_stop(void); /* for tests: the program is as before, rings unmapped */
 bool agent_list_only(void);
-int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait);
+int agent_session_join(struct agent_wanted *wanted, bool is_explicit, bool may_wait);
 uint64_t agent_new_token(void);
 int agent_session_join_boot(const struct boot_session *boot);
 void agent_session_drop(struct agent_session *session);
@@ -482,7 +483,7 @@ int agent_boot_describe(struct agent_session *session, const void *stream, size_
 /* Is it an error of who has found nobody any more? */
 bool agent_boot_has_gone(int error);
 /* The socket of its recorder. False: it does not fit. */
-bool agent_boot_path(const struct boot_session *session, char *path, size_t room);
+bool agent_boot_path(const struct boot_session *session, char *path, size_t capacity);
 
 /*
  * exchange.c. agent_hello() leaves the rings' descriptors, one for each channel, in ring_fds; -1
@@ -508,17 +509,17 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 int agent_bye(struct agent_session *session);
 
 /* door.c. NULL: there is none. */
-#define AGENT_DOOR_SIZE 108
-const char *agent_door(void);
-int agent_door_set(const char *path);
+#define AGENT_RENDEZVOUS_SIZE 108
+const char *agent_rendezvous(void);
+int agent_rendezvous_set(const char *path);
 /* A connection to the daemon behind it (NULL) or to one of its sessions, or a negative errno. */
-int agent_door_connect(const char *session, uint64_t deadline);
+int agent_rendezvous_connect(const char *session, uint64_t deadline);
 /* The same for a session of ours, however it is reached. */
-bool agent_session_by_door(const struct agent_session *session);
+bool agent_session_by_rendezvous(const struct agent_session *session);
 int agent_session_connect(const struct agent_session *session, uint64_t deadline);
 
 /* Memory that exchanges keep: what is in it goes; all of it. */
-void agent_exchanges_rest(void);
+void agent_exchanges_trim(void);
 void agent_exchanges_stop(void);
 /* In a forked child: close the connection of an exchange that the fork cut off. */
 void agent_exchanges_forked(void);
@@ -562,7 +563,7 @@ void agent_batches_redirect(struct agent_session *session);
 bool agent_batches_are_cut_off(void);
 void agent_batches_forked(void);
 void agent_batches_forget(void);
-void agent_batches_rest(void); /* what is kept for the next change goes */
+void agent_batches_trim(void); /* what is kept for the next change goes */
 
 /*
  * select.c. agent_wants(): does any rule name the event? agent_select(): everything about one event of
@@ -580,13 +581,14 @@ void agent_memory_free(struct agent_memory *memory);
 /* Zeroed pages, to be given back with the size that they were taken with. With the event lock. */
 void *agent_pages_take(size_t size);
 void agent_pages_give(void *pages, size_t size);
-void agent_memory_rest(void); /* what is kept for the next change goes, too */
+void agent_memory_trim(void); /* what is kept for the next change goes, too */
 
 /* spare.c */
 struct agent_hash agent_hash(const void *bytes, size_t size);
-void agent_spare_put(struct agent_spares *spares, struct agent_hash hash, uint32_t id);
-bool agent_spare_take(struct agent_spares *spares, struct agent_hash hash, uint32_t *id);
-void agent_spare_forget(struct agent_spares *spares);
+void agent_recycled_ids_put(struct agent_recycled_ids *spares, struct agent_hash hash, uint32_t id);
+bool agent_recycled_ids_take(
+		struct agent_recycled_ids *spares, struct agent_hash hash, uint32_t *id);
+void agent_recycled_ids_forget(struct agent_recycled_ids *spares);
 
 /*
  * probes.c, with the event lock; where there are no probes all of it does nothing. What an exchange brings is received
@@ -595,12 +597,12 @@ void agent_spare_forget(struct agent_spares *spares);
  * says that there is something to be done. agent_probes_is_for(): may this session record the event?
  */
 /* Without the event lock, where the loader may be asked: nobody asks it with that lock. */
-void agent_probes_look_around(void);
+void agent_probes_rescan(void);
 /* Where the loader may be asked: libside's variables count as kept memory. */
 void agent_probes_count_libside(void);
 void agent_probes_begin(void);
 int agent_probes_receive(uint64_t number, uint64_t size, int fd);
-void agent_probes_told(void);
+void agent_probes_received(void);
 void agent_probes_update(struct agent_session *session, bool may_wait);
 void agent_probes_leave(struct agent_session *session);
 void agent_probes_apply(void);

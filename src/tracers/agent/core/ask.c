@@ -23,14 +23,15 @@ static ssize_t ask_message(const struct agent_wanted *wanted, char *message)
 }
 
 static int agent_ask_query_session(
-		struct agent_wanted *wanted, char *message, bool given, uint64_t deadline)
+		struct agent_wanted *wanted, char *message, bool is_explicit, uint64_t deadline)
 {
 	ssize_t size = ask_message(wanted, message);
 
 	if (size < 0)
 		return (int)size;
-	wanted->socket = agent_door() && !given ? agent_door_connect(wanted->path, deadline)
-						: wire_connect(wanted->path, deadline);
+	wanted->socket = agent_rendezvous() && !is_explicit
+			? agent_rendezvous_connect(wanted->path, deadline)
+			: wire_connect(wanted->path, deadline);
 	if (wanted->socket < 0)
 		return wanted->socket;
 	if (wanted->asked == AGENT_ASK_HELLO && !agent_has_descriptors(wanted->socket, 0))
@@ -61,7 +62,7 @@ static void ask_wait(struct agent_wanted *wanted, uint32_t nr, uint64_t deadline
 	}
 }
 
-void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t deadline)
+void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool is_explicit, uint64_t deadline)
 {
 	size_t mapped = WIRE_MESSAGE_MAX + (size_t)2 * AGENT_NAME_SIZE;
 	char *message = NULL;
@@ -77,7 +78,7 @@ void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t de
 			message = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS, -1);
 		if (message)
-			ret = agent_ask_query_session(&wanted[i], message, given, deadline);
+			ret = agent_ask_query_session(&wanted[i], message, is_explicit, deadline);
 		if (ret)
 			ask_fails(&wanted[i], ret);
 	}

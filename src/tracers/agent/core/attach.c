@@ -25,7 +25,7 @@
 EXPORT int side_agent_request(const char *text);
 /* These for programs of ours that record what the kernel has seen of others. */
 EXPORT void side_agent_replay(const struct ring_replay *replay);
-EXPORT void side_agent_on_change(void (*tell)(bool after));
+EXPORT void side_agent_on_change(void (*notify)(bool after));
 EXPORT void side_agent_lost(const struct side_event_description *event, bool named, uint32_t cpu,
 		uint64_t count);
 
@@ -34,9 +34,9 @@ EXPORT void side_agent_replay(const struct ring_replay *replay)
 	ring_replay(replay);
 }
 
-EXPORT void side_agent_on_change(void (*tell)(bool after))
+EXPORT void side_agent_on_change(void (*notify)(bool after))
 {
-	agent_on_change(tell);
+	agent_on_change(notify);
 }
 
 EXPORT void side_agent_lost(const struct side_event_description *event, bool named, uint32_t cpu,
@@ -66,10 +66,10 @@ static int request(const char *text)
 		return agent_control_attach(path, AGENT_BY_DIRECTORY);
 	path = behind(text, "door");
 	if (path)
-		return agent_control_attach(path, AGENT_BY_DOOR);
+		return agent_control_attach(path, AGENT_BY_RENDEZVOUS);
 	path = behind(text, "known");
 	if (path)
-		return agent_control_attach(path, AGENT_BY_DOOR_OF_THE_SAME);
+		return agent_control_attach(path, AGENT_BY_SAME_RENDEZVOUS);
 	if (strcmp(text, "detach") != 0)
 		return -EINVAL;
 	return agent_control_detach(agent_session_detach(NULL));

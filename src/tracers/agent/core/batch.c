@@ -83,7 +83,7 @@ static void agent_batch_defer_free(struct agent_batch *batch)
  * What the session wants of these events. First it is measured, with batch NULL; then the batch, which
  * has that much memory, is filled in.
  */
-struct selection {
+struct batch_selection {
 	struct agent_session *session;
 	struct agent_batch *batch;
 	uint32_t nr;   /* events of channels */
@@ -92,8 +92,8 @@ struct selection {
 };
 
 /* The channels share the plan of an event. */
-static struct plan *selection_plan(
-		struct selection *selection, struct side_event_description *event, size_t size)
+static struct plan *selection_plan(struct batch_selection *selection,
+		struct side_event_description *event, size_t size)
 {
 	struct plan *plan = NULL;
 
@@ -104,7 +104,7 @@ static struct plan *selection_plan(
 	return plan;
 }
 
-static void select_for(struct selection *selection, struct agent_channel *channel,
+static void select_for(struct batch_selection *selection, struct agent_channel *channel,
 		struct side_event_description *description, uint32_t at, struct plan *plan)
 {
 	/* Not in its place yet: behind the last event that is wanted stand the plans. */
@@ -112,7 +112,7 @@ static void select_for(struct selection *selection, struct agent_channel *channe
 			.plan = plan,
 			.channel = channel,
 			.description = description,
-			.place = at * WIRE_CHANNELS_MAX + channel->index,
+			.position = at * WIRE_CHANNELS_MAX + channel->index,
 	};
 	size_t size = agent_select(channel, description, &event, selection->memory);
 
@@ -127,8 +127,8 @@ static void select_for(struct selection *selection, struct agent_channel *channe
 }
 
 /* `at`: where it stands in its batch. */
-static void select_event(
-		struct selection *selection, struct side_event_description *event, uint32_t at)
+static void select_event(struct batch_selection *selection, struct side_event_description *event,
+		uint32_t at)
 {
 	struct agent_session *session = selection->session;
 	bool known = false;
@@ -161,7 +161,7 @@ static void select_event(
 	}
 }
 
-static void select_events(struct selection *selection, struct side_event_description **events,
+static void select_events(struct batch_selection *selection, struct side_event_description **events,
 		uint32_t nr_events)
 {
 	uint32_t i;
@@ -174,7 +174,7 @@ static void select_events(struct selection *selection, struct side_event_descrip
 int agent_batch_build(struct agent_session *session, struct side_event_description **events,
 		uint32_t nr_events, struct agent_batch **built)
 {
-	struct selection selection = {.session = session};
+	struct batch_selection selection = {.session = session};
 	struct agent_batch *batch;
 	size_t head_size, mapped;
 
@@ -189,7 +189,7 @@ int agent_batch_build(struct agent_session *session, struct side_event_descripti
 		return -ENOMEM;
 	batch->mapped = mapped;
 	batch->key = events;
-	selection = (struct selection){
+	selection = (struct batch_selection){
 			.session = session,
 			.batch = batch,
 			.memory = (char *)batch + head_size,
@@ -213,15 +213,15 @@ struct agent_batch *agent_batch_find(
 /* ---- telling the consumer ---- */
 
 /* One at a time, because of the event lock. Kept after a change of rules, for the next one may come soon. */
-static struct visit_buffer stream_room;
+static struct visit_buffer stream_buffer;
 
 static struct visit_buffer *take_stream(void)
 {
-	if (!stream_room.data)
-		visit_buffer_pages(&stream_room);
-	stream_room.size = 0;
-	stream_room.error = 0;
-	return &stream_room;
+	if (!stream_buffer.data)
+		visit_buffer_pages(&stream_buffer);
+	stream_buffer.size = 0;
+	stream_buffer.error = 0;
+	return &stream_buffer;
 }
 
 /* Not what a program with many events has needed once. */
@@ -231,9 +231,9 @@ static void give_stream(struct visit_buffer *stream)
 		visit_buffer_free(stream);
 }
 
-void agent_batches_rest(void)
+void agent_batches_trim(void)
 {
-	visit_buffer_free(&stream_room);
+	visit_buffer_free(&stream_buffer);
 }
 
 static bool append_contexts(
@@ -302,7 +302,7 @@ static void describe_new(struct agent_batch *batch, struct visit_buffer *stream)
 			continue;
 		event->recorded = true;
 		event->is_new = true;
-		if (agent_spare_take(&channel->spares, event->hash, &event->id)) {
+		if (agent_recycled_ids_take(&channel->spares, event->hash, &event->id)) {
 			stream->size = begin;
 		} else if (channel->next_id < channel->session->config.max_events) {
 			event->id = channel->next_id++;
@@ -415,27 +415,27 @@ int agent_batches_introduce(struct agent_session *session, struct agent_batch *l
 
 /*
  * Relaxed: other threads see the event first through its callback's registration. The function stays
- * while there are no rings; the other order than in record_cell() would give it none.
+ * while there are no rings; the other order than in record_scalar() would give it none.
  */
 static void agent_event_direct(struct agent_event *event, struct ring_producer *producer)
 {
-	uint8_t size = event->plan->cell_size;
+	uint8_t size = event->plan->scalar_size;
 	ssize_t whole = plan_fixed_size(event->plan);
 
 	if (producer && event->straight && !event->contexts && whole >= 0 && whole < UINT8_MAX) {
 		event->timed_size = (uint8_t)whole;
 		__atomic_store_n(&event->publish_timed,
-				ring_timed_way(producer, event->id, (size_t)whole),
+				ring_choose_timed(producer, event->id, (size_t)whole),
 				__ATOMIC_RELAXED);
 	}
-	if (producer && event->plan->kind == PLAN_KIND_CELL && event->contexts)
+	if (producer && event->plan->kind == PLAN_KIND_SCALAR && event->contexts)
 		__atomic_store_n(&event->publish_prefixed,
-				ring_prefixed_way(producer, event->id, size), __ATOMIC_RELAXED);
-	else if (producer && event->plan->kind == PLAN_KIND_CELL)
-		__atomic_store_n(&event->publish_cell, ring_cell_way(producer, event->id, size),
-				__ATOMIC_RELAXED);
+				ring_choose_prefixed(producer, event->id, size), __ATOMIC_RELAXED);
+	else if (producer && event->plan->kind == PLAN_KIND_SCALAR)
+		__atomic_store_n(&event->publish_scalar,
+				ring_choose_scalar(producer, event->id, size), __ATOMIC_RELAXED);
 	/*
-	 * Compiler fence: the functions before the rings, because a signal handler can record here. record_cell() loads them in the
+	 * Compiler fence: the functions before the rings, because a signal handler can record here. record_scalar() loads them in the
 	 * other order.
 	 */
 	atomic_signal_fence(memory_order_seq_cst);
@@ -522,7 +522,7 @@ static void batch_appears(struct agent_session *session, struct side_event_descr
 	if (!batch)
 		return;
 	ret = agent_batches_introduce(session, batch);
-	agent_batches_rest();
+	agent_batches_trim();
 	if (ret) {
 		batch_free(batch);
 		return;
@@ -557,7 +557,7 @@ static void batch_disappears(struct agent_session *session, struct side_event_de
 
 		agent_event_unregister(event);
 		if (event->recorded)
-			agent_spare_put(&event->channel->spares, event->hash, event->id);
+			agent_recycled_ids_put(&event->channel->spares, event->hash, event->id);
 	}
 	agent_debug("%u events are gone", batch->nr_events);
 	agent_batch_defer_free(batch);
@@ -626,7 +626,7 @@ int agent_batches_send_again(struct agent_session *session)
 
 	/* Ids of what the parent had and has no more mean nothing to it. */
 	for (i = 0; i < session->nr_channels; i++)
-		agent_spare_forget(&session->channels[i].spares);
+		agent_recycled_ids_forget(&session->channels[i].spares);
 	for (batch = session->batches; batch && !ret; batch = batch->next) {
 		struct visit_buffer *stream = take_stream();
 
@@ -634,7 +634,7 @@ int agent_batches_send_again(struct agent_session *session)
 		ret = agent_batch_send_stream(session, batch, stream);
 		give_stream(stream);
 	}
-	agent_batches_rest();
+	agent_batches_trim();
 	return ret;
 }
 
@@ -657,5 +657,5 @@ void agent_batches_forget(void)
 	side_tracer_synchronize();
 	agent_batch_free_retired(UINT64_MAX);
 	agent_over_free();
-	agent_batches_rest();
+	agent_batches_trim();
 }

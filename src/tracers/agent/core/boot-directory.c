@@ -28,7 +28,7 @@
 
 #define FACTS_SIZE ((size_t)256 << 10)
 #define NAME_TRIES 1000
-#define PLACE_TRIES 5
+#define STATE_DIR_TRIES 5
 #define CONFIG_NAME "boot.conf"
 
 #ifndef RENAME_NOREPLACE
@@ -47,7 +47,7 @@ static int agent_boot_directory_make(const char *path, unsigned int mode)
 /* With all its parents, which everybody may look into. */
 static int agent_boot_directory_make_path(const char *path)
 {
-	char part[BOOT_PLACE_MAX];
+	char part[BOOT_STATE_DIR_MAX];
 	char *slash = part;
 	size_t size = strlen(path);
 	int ret = 0;
@@ -90,15 +90,15 @@ static int agent_boot_directory_open(int at, const char *path)
 	return (int)raw_call(SYS_openat, at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static int open_place(
+static int agent_boot_directory_open_state_dir(
 		const struct agent_session *session, const struct boot_config *config, bool make)
 {
-	char path[BOOT_PLACE_MAX];
+	char path[BOOT_STATE_DIR_MAX];
 	int fd, ret;
 
-	if (!boot_path(path, sizeof(path), config->place, session->boot->name, NULL))
+	if (!boot_path(path, sizeof(path), config->state_dir, session->boot->name, NULL))
 		return -ENAMETOOLONG;
-	ret = make ? agent_boot_directory_make_path(config->place) : 0;
+	ret = make ? agent_boot_directory_make_path(config->state_dir) : 0;
 	if (!ret && make)
 		ret = agent_boot_directory_make(path, 0700);
 	if (ret)
@@ -145,15 +145,15 @@ static int agent_boot_directory_write_file(
 
 /* ---- facts ---- */
 
-struct text {
+struct facts_text {
 	char *bytes;
 	size_t size;
 };
 
-static void agent_boot_directory_append_text(struct text *text, const char *format, ...)
+static void agent_boot_directory_append_text(struct facts_text *text, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static void agent_boot_directory_append_text(struct text *text, const char *format, ...)
+static void agent_boot_directory_append_text(struct facts_text *text, const char *format, ...)
 {
 	va_list arguments;
 	int size;
@@ -165,7 +165,7 @@ static void agent_boot_directory_append_text(struct text *text, const char *form
 		text->size += (size_t)size;
 }
 
-static void put_line(struct text *text, const char *word, const char *value)
+static void put_line(struct facts_text *text, const char *word, const char *value)
 {
 	agent_boot_directory_append_text(text, "%s ", word);
 	for (; *value; value++) {
@@ -180,10 +180,10 @@ static void put_line(struct text *text, const char *word, const char *value)
 }
 
 /* The beginning of a small file, up to its first line's end; "" when it cannot be read. */
-static void agent_boot_directory_read_line(const char *path, char *line, size_t room)
+static void agent_boot_directory_read_line(const char *path, char *line, size_t space)
 {
 	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	long got = fd < 0 ? -1 : raw_call(SYS_read, fd, line, room - 1);
+	long got = fd < 0 ? -1 : raw_call(SYS_read, fd, line, space - 1);
 
 	wire_close(fd);
 	line[got > 0 ? got : 0] = 0;
@@ -206,7 +206,8 @@ static uint64_t start_time(void)
 	return time;
 }
 
-static void agent_boot_directory_append_peer(struct text *text, const struct agent_session *session)
+static void agent_boot_directory_append_peer(
+		struct facts_text *text, const struct agent_session *session)
 {
 	char boot[40];
 
@@ -217,7 +218,7 @@ static void agent_boot_directory_append_peer(struct text *text, const struct age
 			(unsigned int)raw_call(SYS_getegid), agent.control, agent.control_signal);
 }
 
-static void put_facts(struct text *text, const struct boot_facts *facts, uint32_t number)
+static void put_facts(struct facts_text *text, const struct boot_facts *facts, uint32_t number)
 {
 	const struct agent_session *session = facts->session;
 	const struct wire_config *config = &session->config;
@@ -248,8 +249,8 @@ static void put_facts(struct text *text, const struct boot_facts *facts, uint32_
 
 static int write_facts(int folder, const struct boot_facts *facts, uint32_t number)
 {
-	struct text text = {.bytes = raw_mmap(NULL, FACTS_SIZE, PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS, -1)};
+	struct facts_text text = {.bytes = raw_mmap(NULL, FACTS_SIZE, PROT_READ | PROT_WRITE,
+						  MAP_PRIVATE | MAP_ANONYMOUS, -1)};
 	int ret;
 
 	if (!text.bytes)
@@ -278,9 +279,9 @@ void boot_clean_name(char *to, const char *name)
 		memcpy(to, "unknown", sizeof("unknown"));
 }
 
-static void ring_file(char *name, size_t room, const struct agent_channel *channel)
+static void ring_file(char *name, size_t space, const struct agent_channel *channel)
 {
-	snprintf(name, room, "%s.rings", channel->name);
+	snprintf(name, space, "%s.rings", channel->name);
 }
 
 static int agent_boot_directory_make_rings(
@@ -302,7 +303,7 @@ static int agent_boot_directory_make_rings(
 }
 
 static void remove_folder(
-		const struct agent_session *session, int place, const char *name, int folder)
+		const struct agent_session *session, int state_dir, const char *name, int folder)
 {
 	char file[WIRE_CHANNEL_NAME_MAX + 8];
 	uint32_t i;
@@ -313,12 +314,12 @@ static void remove_folder(
 		ring_file(file, sizeof(file), &session->channels[i]);
 		raw_call(SYS_unlinkat, folder, file, 0);
 	}
-	raw_call(SYS_unlinkat, place, name, AT_REMOVEDIR);
+	raw_call(SYS_unlinkat, state_dir, name, AT_REMOVEDIR);
 }
 
 /* Under a name that nobody has; its number stands in the file, too. */
 static int agent_boot_directory_publish(struct agent_session *session,
-		const struct boot_facts *facts, int place, const char *temporary, int folder)
+		const struct boot_facts *facts, int state_dir, const char *temporary, int folder)
 {
 	uint32_t number;
 	int ret = -EEXIST;
@@ -330,26 +331,26 @@ static int agent_boot_directory_publish(struct agent_session *session,
 		if (ret)
 			break;
 		session->config.instance = number;
-		ret = (int)raw_call(SYS_renameat2, place, temporary, place, session->boot_folder,
-				RENAME_NOREPLACE);
+		ret = (int)raw_call(SYS_renameat2, state_dir, temporary, state_dir,
+				session->boot_folder, RENAME_NOREPLACE);
 	}
 	return ret;
 }
 
-static int fill_folder(struct agent_session *session, const struct boot_facts *facts, int place,
+static int fill_folder(struct agent_session *session, const struct boot_facts *facts, int state_dir,
 		const char *temporary, int *ring_fds)
 {
-	int folder = agent_boot_directory_open(place, temporary);
+	int folder = agent_boot_directory_open(state_dir, temporary);
 	int ret = folder < 0 ? folder : agent_boot_directory_make_rings(session, folder, ring_fds);
 
 	if (!ret)
 		ret = agent_boot_directory_write_file(folder, "events", "", 0);
 	if (!ret)
-		ret = agent_boot_directory_publish(session, facts, place, temporary, folder);
+		ret = agent_boot_directory_publish(session, facts, state_dir, temporary, folder);
 	if (ret && folder >= 0)
-		remove_folder(session, place, temporary, folder);
+		remove_folder(session, state_dir, temporary, folder);
 	else if (ret)
-		raw_call(SYS_unlinkat, place, temporary, AT_REMOVEDIR);
+		raw_call(SYS_unlinkat, state_dir, temporary, AT_REMOVEDIR);
 	wire_close(folder);
 	return ret;
 }
@@ -357,29 +358,29 @@ static int fill_folder(struct agent_session *session, const struct boot_facts *f
 static int try_make(struct agent_session *session, const struct boot_config *config,
 		const struct boot_facts *facts, int *ring_fds)
 {
-	int place = open_place(session, config, true);
+	int state_dir = agent_boot_directory_open_state_dir(session, config, true);
 	char temporary[32];
 	int ret;
 
-	if (place < 0)
-		return place;
+	if (state_dir < 0)
+		return state_dir;
 	snprintf(temporary, sizeof(temporary), ".new-%016" PRIx64, session->token);
-	ret = (int)raw_call(SYS_mkdirat, place, temporary, 0700);
+	ret = (int)raw_call(SYS_mkdirat, state_dir, temporary, 0700);
 	if (!ret)
-		ret = fill_folder(session, facts, place, temporary, ring_fds);
-	wire_close(place);
+		ret = fill_folder(session, facts, state_dir, temporary, ring_fds);
+	wire_close(state_dir);
 	return ret;
 }
 
 /* Whoever adopted the last process may be removing the place while we come. */
-int boot_place_make(struct agent_session *session, const struct boot_config *config,
+int boot_state_dir_make(struct agent_session *session, const struct boot_config *config,
 		const struct boot_facts *facts, int *ring_fds)
 {
 	unsigned int try;
 	int ret = -ENOENT;
 	uint32_t i;
 
-	for (try = 0; try < PLACE_TRIES && ret == -ENOENT; try++) {
+	for (try = 0; try < STATE_DIR_TRIES && ret == -ENOENT; try++) {
 		for (i = 0; i < WIRE_CHANNELS_MAX; i++) {
 			wire_close(ring_fds[i]);
 			ring_fds[i] = -1;
@@ -402,11 +403,12 @@ static int agent_boot_directory_append_line(int fd, const void *stream, size_t s
 	return ret;
 }
 
-int boot_place_describe(const struct agent_session *session, const struct boot_config *config,
+int boot_state_dir_describe(const struct agent_session *session, const struct boot_config *config,
 		const void *stream, size_t size)
 {
-	int place = open_place(session, config, false);
-	int folder = place < 0 ? place : agent_boot_directory_open(place, session->boot_folder);
+	int state_dir = agent_boot_directory_open_state_dir(session, config, false);
+	int folder = state_dir < 0 ? state_dir
+				   : agent_boot_directory_open(state_dir, session->boot_folder);
 	int fd = folder < 0 ? folder
 			    : (int)raw_call(SYS_openat, folder, "events",
 					      O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
@@ -416,29 +418,29 @@ int boot_place_describe(const struct agent_session *session, const struct boot_c
 		ret = agent_boot_directory_append_line(fd, stream, size);
 	wire_close(fd);
 	wire_close(folder);
-	wire_close(place);
+	wire_close(state_dir);
 	return ret;
 }
 
 /* ---- what was read ---- */
 
-void boot_place_keep_config(const struct boot_config *config, const char *text, size_t size)
+void boot_state_dir_store_config(const struct boot_config *config, const char *text, size_t size)
 {
 	char name[48];
-	int place;
+	int state_dir;
 
-	if (agent_boot_directory_make_path(config->place))
+	if (agent_boot_directory_make_path(config->state_dir))
 		return;
-	place = agent_boot_directory_open(AT_FDCWD, config->place);
-	if (place < 0 || agent_boot_directory_check(place) ||
-			!raw_call(SYS_faccessat, place, CONFIG_NAME, F_OK)) {
-		wire_close(place);
+	state_dir = agent_boot_directory_open(AT_FDCWD, config->state_dir);
+	if (state_dir < 0 || agent_boot_directory_check(state_dir) ||
+			!raw_call(SYS_faccessat, state_dir, CONFIG_NAME, F_OK)) {
+		wire_close(state_dir);
 		return;
 	}
 	snprintf(name, sizeof(name), "." CONFIG_NAME "-%ld", raw_call(SYS_getpid));
-	raw_call(SYS_unlinkat, place, name, 0);
-	if (!agent_boot_directory_write_file(place, name, text, size))
-		raw_call(SYS_linkat, place, name, place, CONFIG_NAME, 0);
-	raw_call(SYS_unlinkat, place, name, 0);
-	wire_close(place);
+	raw_call(SYS_unlinkat, state_dir, name, 0);
+	if (!agent_boot_directory_write_file(state_dir, name, text, size))
+		raw_call(SYS_linkat, state_dir, name, state_dir, CONFIG_NAME, 0);
+	raw_call(SYS_unlinkat, state_dir, name, 0);
+	wire_close(state_dir);
 }

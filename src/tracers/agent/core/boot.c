@@ -65,7 +65,7 @@ static bool read_config(const char *path)
 	size_t text_size = (size_t)BOOT_SIZE_MAX + 2, mapped;
 	char *text = agent_boot_map_rings(2 * text_size), sentence[600];
 	struct boot_error error;
-	void *room = NULL;
+	void *space = NULL;
 	long size;
 
 	if (!text)
@@ -78,17 +78,17 @@ static bool read_config(const char *path)
 		return false;
 	}
 	memcpy(text + text_size, text, (size_t)size);
-	mapped = boot_room((size_t)size);
-	room = agent_boot_map_rings(mapped);
-	if (room && !boot_parse(text, (size_t)size, room, &config, &error)) {
+	mapped = boot_buffer_size((size_t)size);
+	space = agent_boot_map_rings(mapped);
+	if (space && !boot_parse(text, (size_t)size, space, &config, &error)) {
 		config_text = text + text_size;
 		config_size = (size_t)size;
 		return true;
 	}
-	if (room) {
+	if (space) {
 		boot_error_text(sentence, sizeof(sentence), path, &error);
 		agent_debug("%s", sentence);
-		raw_munmap(room, mapped);
+		raw_munmap(space, mapped);
 	}
 	raw_munmap(text, 2 * text_size);
 	return false;
@@ -156,13 +156,13 @@ static int agent_boot_make_rings(struct agent_session *session, int *ring_fds)
 	agent_process_names(names, names + AGENT_NAME_SIZE);
 	boot_clean_name(procname, names);
 	facts.exe = names + AGENT_NAME_SIZE;
-	ret = boot_place_make(session, config, &facts, ring_fds);
+	ret = boot_state_dir_make(session, config, &facts, ring_fds);
 	raw_munmap(names, (size_t)2 * AGENT_NAME_SIZE);
 	if (!ret)
-		boot_place_keep_config(config, config_text, config_size);
+		boot_state_dir_store_config(config, config_text, config_size);
 	if (is_too_early(ret)) {
 		agent_debug("%s cannot have the rings (error %d): they are in memory of the process alone; `side adopt %ld` finds them there",
-				config->place, -ret, raw_call(SYS_getpid));
+				config->state_dir, -ret, raw_call(SYS_getpid));
 		for (i = 0; i < session->nr_channels; i++) {
 			wire_close(ring_fds[i]);
 			ring_fds[i] = -1;
@@ -284,11 +284,11 @@ static bool has_our_channels(const struct agent_session *session)
 
 /* ---- the recorder, once there is one ---- */
 
-static bool place_is_safe(const struct agent_session *session)
+static bool agent_boot_state_dir_is_safe(const struct agent_session *session)
 {
-	char path[BOOT_PLACE_MAX];
+	char path[BOOT_STATE_DIR_MAX];
 
-	return boot_path(path, sizeof(path), config->place, session->boot->name, NULL) &&
+	return boot_path(path, sizeof(path), config->state_dir, session->boot->name, NULL) &&
 			!wire_runtime_check(path);
 }
 
@@ -296,7 +296,7 @@ static bool recorder_is_there(const struct agent_session *session)
 {
 	int socket;
 
-	if (!place_is_safe(session))
+	if (!agent_boot_state_dir_is_safe(session))
 		return false;
 	socket = wire_connect(session->path, agent_deadline(AGENT_CONNECT_TIMEOUT_MS));
 	wire_close(socket);
@@ -382,7 +382,7 @@ int agent_boot_describe(struct agent_session *session, const void *stream, size_
 	for (;;) {
 		if (recorder_is_there(session))
 			return -EAGAIN;
-		ret = boot_place_describe(session, config, stream, size);
+		ret = boot_state_dir_describe(session, config, stream, size);
 		/* Locked: a recorder is just coming, or going. */
 		if (ret != -EAGAIN || wire_deadline(0) >= deadline)
 			break;
@@ -423,7 +423,7 @@ int agent_boot_start(void)
 	return result;
 }
 
-bool agent_boot_path(const struct boot_session *session, char *path, size_t room)
+bool agent_boot_path(const struct boot_session *session, char *path, size_t space)
 {
-	return boot_path(path, room, config->place, session->name, BOOT_SOCKET);
+	return boot_path(path, space, config->state_dir, session->name, BOOT_SOCKET);
 }

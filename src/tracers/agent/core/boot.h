@@ -29,14 +29,14 @@ void boot_clean_name(char *to, const char *name);
  * The folder of this process in the session's place, complete: its rings are in ring_fds. The folder's
  * name goes into session->boot_folder. 0 or a negative errno, when nothing is left of it.
  */
-int boot_place_make(struct agent_session *session, const struct boot_config *config,
+int boot_state_dir_make(struct agent_session *session, const struct boot_config *config,
 		const struct boot_facts *facts, int *ring_fds);
 
 /* Append to the descriptions in the folder. -EAGAIN: a recorder has it. -ENOENT: there is none. */
-int boot_place_describe(const struct agent_session *session, const struct boot_config *config,
+int boot_state_dir_describe(const struct agent_session *session, const struct boot_config *config,
 		const void *stream, size_t size);
 
 /* What was read stays beside the sessions, for whoever adopts them. Does its best. */
-void boot_place_keep_config(const struct boot_config *config, const char *text, size_t size);
+void boot_state_dir_store_config(const struct boot_config *config, const char *text, size_t size);
 
 #endif

@@ -55,7 +55,7 @@ static long changes_read(const char *socket, char text[CHANGES_TEXT_MAX])
 {
 	char path[CONTROL_PATH_SIZE + sizeof(WIRE_RUNTIME_SERIAL)];
 	const char *end = strrchr(socket, '/');
-	long size = control_check_place(socket);
+	long size = control_check_path(socket);
 
 	if (size == -EPERM || size == -ENOTDIR)
 		return 0;
@@ -77,7 +77,7 @@ static uint64_t changes_published(void)
 	uint32_t i;
 
 	/* A rendezvous socket has no such link beside it. */
-	if (agent_door())
+	if (agent_rendezvous())
 		return CHANGES_UNKNOWN;
 	for (i = 0; i < control.nr_daemons; i++) {
 		char text[CHANGES_TEXT_MAX];

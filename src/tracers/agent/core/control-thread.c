@@ -79,13 +79,13 @@ static struct {
 	size_t stack;   /* with what the C library takes of it */
 	int starter;    /* the thread whose event started it */
 	uint32_t asked; /* a futex, 1: the daemon was asked, with any result; events need not wait */
-	bool told;      /* the current event has told the daemon that there is no thread */
+	bool is_first;  /* the current event has told the daemon that there is no thread */
 	bool waited;    /* control_thread_settle() has waited for it as long as it may */
 	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
 	bool has_table;  /* the task that creates the thread has taken the table already */
 	bool shared;     /* no table of its own */
-	struct control_room *room; /* of the first exchange; NULL: none yet */
-	int first; /* its result: the size of the message in `room`, 0: none yet, or a negative errno */
+	struct control_memory *memory; /* of the first exchange; NULL: none yet */
+	int first; /* its result: the size of the message in `memory`, 0: none yet, or a negative errno */
 	int number; /* of the thread, ... */
 	int maker;  /* ... and of the task that creates it */
 	char state_of_maker;
@@ -379,14 +379,14 @@ static void end_if_alone(void)
 /* ---- talking ---- */
 
 /* Connect and say who we are; the answer comes like all others. */
-static int control_thread_send_hello(struct control_room *room, unsigned int timeout_ms)
+static int control_thread_send_hello(struct control_memory *memory, unsigned int timeout_ms)
 {
 	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
 	int socket = control_connect(deadline), ret;
 
 	if (socket < 0)
 		return socket;
-	ret = control_say_arrive(socket, room, WIRE_CONTROL_THREAD, deadline);
+	ret = control_send_arrival(socket, memory, WIRE_CONTROL_THREAD, deadline);
 	if (!ret)
 		ret = keep_socket(socket);
 	if (ret) {
@@ -400,17 +400,17 @@ static int control_thread_send_hello(struct control_room *room, unsigned int tim
 }
 
 /* Nothing has been said for a while: most of its life the thread sleeps, without memory. */
-static void rest(struct control_room *room)
+static void control_thread_trim(struct control_memory *memory)
 {
 	if (thread.rests)
 		return;
 	thread.rests = true;
-	control_room_rest(room);
+	control_memory_trim(memory);
 	if (!side_tracer_trylock())
 		return;
-	agent_exchanges_rest();
-	agent_batches_rest();
-	agent_memory_rest();
+	agent_exchanges_trim();
+	agent_batches_trim();
+	agent_memory_trim();
 	side_tracer_unlock();
 }
 
@@ -436,8 +436,8 @@ static void first_word_is_heard(void)
 	side_tracer_disarm();
 }
 
-/* Apply the message in `room`. Returns 0, or the reason why the connection cannot be used any more. */
-static int obey(struct control_room *room, size_t size)
+/* Apply the message in `memory`. Returns 0, or the reason why the connection cannot be used any more. */
+static int obey(struct control_memory *memory, size_t size)
 {
 	uint64_t deadline;
 	int ret = -ECANCELED;
@@ -453,7 +453,7 @@ static int obey(struct control_room *room, size_t size)
 		;
 	if (!atomic_load_explicit(&agent.exiting, memory_order_relaxed) &&
 			control.mode == WIRE_CONTROL_THREAD)
-		ret = control_welcomed(thread.socket, room, size, true, deadline);
+		ret = control_welcomed(thread.socket, memory, size, true, deadline);
 	control_give_turn();
 	if (!ret) {
 		control_count_failure(0);
@@ -478,7 +478,7 @@ static bool is_retry_due(void)
 }
 
 /* Receive one message and apply it. */
-static int control_thread_receive_update(struct control_room *room)
+static int control_thread_receive_update(struct control_memory *memory)
 {
 	long size;
 
@@ -486,11 +486,11 @@ static int control_thread_receive_update(struct control_room *room)
 		thread.socket = -1;
 		return -EBADF;
 	}
-	size = raw_call(SYS_read, thread.socket, room->message, sizeof(room->message));
+	size = raw_call(SYS_read, thread.socket, memory->message, sizeof(memory->message));
 	check_sandbox();
 	if (size == -EAGAIN) {
 		end_if_alone();
-		rest(room);
+		control_thread_trim(memory);
 		agent_probes_check();
 		agent_leases_check();
 	}
@@ -503,12 +503,12 @@ static int control_thread_receive_update(struct control_room *room)
 		return 0;
 	if (size <= 0)
 		return size ? (int)size : -ECONNRESET;
-	return obey(room, (size_t)size);
+	return obey(memory, (size_t)size);
 }
 
 /* ---- the daemon goes and comes ---- */
 
-static int watch_places(void)
+static int control_thread_watch_directories(void)
 {
 	long fd = thread.shared ? -ENOSYS : raw_call(SYS_inotify_init1, IN_CLOEXEC);
 	bool any = false;
@@ -533,12 +533,12 @@ static int watch_places(void)
 }
 
 /* A socket appears a moment before somebody listens to it. */
-static int say_hello_soon(struct control_room *room)
+static int control_thread_send_hello_soon(struct control_memory *memory)
 {
 	int ret = -ENOENT, tries;
 
 	for (tries = 0; tries < RETRIES_MAX; tries++) {
-		ret = control_thread_send_hello(room, LATER_EXCHANGE_MS);
+		ret = control_thread_send_hello(memory, LATER_EXCHANGE_MS);
 		if (ret != -ECONNREFUSED)
 			return ret;
 		pause_ms(RETRY_STEP_MS);
@@ -548,11 +548,11 @@ static int say_hello_soon(struct control_room *room)
 }
 
 /* False: the descriptor is of no use. */
-static bool wait_for_change(int places)
+static bool wait_for_change(int watched)
 {
 	char events[sizeof(struct inotify_event) + 256]
 			__attribute__((aligned(__alignof__(struct inotify_event))));
-	struct pollfd poll = {.fd = places, .events = POLLIN};
+	struct pollfd poll = {.fd = watched, .events = POLLIN};
 	long ret;
 
 	for (;;) {
@@ -569,38 +569,38 @@ static bool wait_for_change(int places)
 			return true;
 	}
 	check_sandbox();
-	return ret > 0 && raw_call(SYS_read, places, events, sizeof(events)) > 0;
+	return ret > 0 && raw_call(SYS_read, watched, events, sizeof(events)) > 0;
 }
 
 /* Until there is a daemon again, or we are not wanted any more. */
-static void find_again(struct control_room *room)
+static void find_again(struct control_memory *memory)
 {
-	int places = watch_places();
+	int watched = control_thread_watch_directories();
 
 	/* First tried, then slept: it may have come before we watched. */
-	while (control_thread_is_needed() && say_hello_soon(room)) {
-		if (places < 0) {
+	while (control_thread_is_needed() && control_thread_send_hello_soon(memory)) {
+		if (watched < 0) {
 			pause_ms(RETRY_MS);
 			check_sandbox();
-			places = watch_places();
+			watched = control_thread_watch_directories();
 			continue;
 		}
-		if (!wait_for_change(places))
+		if (!wait_for_change(watched))
 			pause_ms(RETRY_MS);
 		check_sandbox();
 	}
-	wire_close(places);
+	wire_close(watched);
 }
 
 /* ---- the thread ---- */
 
-/* `size`: of the message that is in `room` already; 0: none. */
-static void talk_for_ever(struct control_room *room, size_t size)
+/* `size`: of the message that is in `memory` already; 0: none. */
+static void talk_for_ever(struct control_memory *memory, size_t size)
 {
 	long pause = 0;
 
 	for (;;) {
-		int ret = size ? obey(room, size) : control_thread_receive_update(room);
+		int ret = size ? obey(memory, size) : control_thread_receive_update(memory);
 
 		size = 0;
 		if (!ret) {
@@ -615,7 +615,7 @@ static void talk_for_ever(struct control_room *room, size_t size)
 		pause_ms(pause);
 		pause = pause ? (pause < RETRY_MS * 8 ? pause * 2 : pause) : 1;
 		check_sandbox();
-		find_again(room);
+		find_again(memory);
 	}
 }
 
@@ -628,22 +628,22 @@ static void have_asked(void)
 }
 
 /* With the turn. The size of the daemon's first message, 0 if it has not come in time, or a negative errno. */
-static int ask_on_new_connection(struct control_room *room, unsigned int timeout_ms)
+static int ask_on_new_connection(struct control_memory *memory, unsigned int timeout_ms)
 {
 	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
-	int ret = control_thread_send_hello(room, timeout_ms);
+	int ret = control_thread_send_hello(memory, timeout_ms);
 	ssize_t size;
 
 	if (ret)
 		return ret;
-	size = wire_receive(
-			thread.socket, room->message, sizeof(room->message), NULL, NULL, deadline);
+	size = wire_receive(thread.socket, memory->message, sizeof(memory->message), NULL, NULL,
+			deadline);
 	if (size == -ETIMEDOUT) {
 		control_count_failure(-ETIMEDOUT);
 		return 0;
 	}
 	if (size > 0) {
-		control_try(room, (size_t)size);
+		control_try(memory, (size_t)size);
 		return (int)size;
 	}
 	control_thread_disconnect();
@@ -656,12 +656,12 @@ static int ask_on_new_connection(struct control_room *room, unsigned int timeout
  */
 static void ask_first(unsigned int timeout_ms)
 {
-	thread.room = control_room_map();
+	thread.memory = control_memory_map();
 	thread.first = -ENOMEM;
-	if (thread.room && control_take_turn(timeout_ms)) {
-		thread.first = ask_on_new_connection(thread.room, timeout_ms);
+	if (thread.memory && control_take_turn(timeout_ms)) {
+		thread.first = ask_on_new_connection(thread.memory, timeout_ms);
 		control_give_turn();
-	} else if (thread.room) {
+	} else if (thread.memory) {
 		/* Another exchange is under way, or a fork: the thread tries again. */
 		thread.first = -EBUSY;
 	}
@@ -670,18 +670,18 @@ static void ask_first(unsigned int timeout_ms)
 
 static void begin_to_talk(void)
 {
-	struct control_room *room = thread.room;
+	struct control_memory *memory = thread.memory;
 	int first = thread.first;
 
-	if (!room || first == -EACCES || first == -EPERM)
+	if (!memory || first == -EACCES || first == -EPERM)
 		return;
 	if (first < 0) {
 		/* The starter need not wait for a missing daemon. */
 		first_word_is_heard();
-		find_again(room);
+		find_again(memory);
 		first = 0;
 	}
-	talk_for_ever(room, (size_t)first);
+	talk_for_ever(memory, (size_t)first);
 }
 
 static void *control_thread(void *unused)
@@ -695,7 +695,7 @@ static void *control_thread(void *unused)
 	if (!thread.has_table)
 		thread.shared = !own_table();
 	is_stale = !has_rights_of_starter();
-	if (!is_stale && !thread.room)
+	if (!is_stale && !thread.memory)
 		ask_first(FIRST_EXCHANGE_MS);
 	/* Only now: the session's descriptors need the free ones. */
 	watch_sandbox();
@@ -703,8 +703,8 @@ static void *control_thread(void *unused)
 		begin_to_talk();
 	control_thread_disconnect();
 	wire_close(thread.status);
-	control_room_unmap(thread.room);
-	thread.room = NULL;
+	control_memory_unmap(thread.memory);
+	thread.memory = NULL;
 	/* The C library takes it off once more. */
 	count_thread(1);
 	control_thread_set_state(THREAD_GONE);
@@ -1053,8 +1053,8 @@ static void become_sync(bool may_wait, unsigned int timeout_ms)
 static void go_on_without_thread(void)
 {
 	control_thread_disconnect();
-	control_room_unmap(thread.room);
-	thread.room = NULL;
+	control_memory_unmap(thread.memory);
+	thread.memory = NULL;
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 		;
 	become_sync(true, AGENT_CONNECT_TIMEOUT_MS);
@@ -1080,10 +1080,10 @@ static void create_beside(void)
 }
 
 /* In the event itself, which waits for nothing but the daemon. If another one talks with the daemon, the next event tries again. */
-static void tell_without_thread(void)
+static void control_thread_send_without_thread(void)
 {
-	thread.told = control_take_turn(0);
-	if (!thread.told)
+	thread.is_first = control_take_turn(0);
+	if (!thread.is_first)
 		return;
 	become_sync(false, FIRST_QUESTION_MS);
 	control_give_turn();
@@ -1115,12 +1115,12 @@ static bool start_beside(void)
 	if (ret >= 0)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
-	control_starter_call(tell_without_thread);
+	control_starter_call(control_thread_send_without_thread);
 	/* Relaxed: the release of the state below orders it. */
 	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
 	/* Release: the failure before the state. Pairs with the acquires in control_thread_spawn() and control_thread_end(). */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
-	return !thread.told;
+	return !thread.is_first;
 }
 
 /*
@@ -1333,6 +1333,6 @@ void control_thread_forked(void)
 	thread.shared = thread.has_table = false;
 	thread.number = thread.maker = 0;
 	/* Not unmapped: the parent's thread may have done that, and others may have mapped memory there since. */
-	thread.room = NULL;
+	thread.memory = NULL;
 	control_starter_forked();
 }

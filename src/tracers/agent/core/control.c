@@ -90,25 +90,25 @@ void control_give_turn(void)
 
 /* ---- talking ---- */
 
-struct control_room *control_room_map(void)
+struct control_memory *control_memory_map(void)
 {
-	return raw_mmap(NULL, sizeof(struct control_room), PROT_READ | PROT_WRITE,
+	return raw_mmap(NULL, sizeof(struct control_memory), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-void control_room_unmap(struct control_room *room)
+void control_memory_unmap(struct control_memory *memory)
 {
-	if (room)
-		raw_munmap(room, sizeof(*room));
+	if (memory)
+		raw_munmap(memory, sizeof(*memory));
 }
 
 /* Its memory goes until it is used again. When that fails nothing is lost. */
-void control_room_rest(struct control_room *room)
+void control_memory_trim(struct control_memory *memory)
 {
-	raw_call(SYS_madvise, room, sizeof(*room), MADV_DONTNEED);
+	raw_call(SYS_madvise, memory, sizeof(*memory), MADV_DONTNEED);
 }
 
-int control_check_place(const char *socket)
+int control_check_path(const char *socket)
 {
 	char directory[CONTROL_PATH_SIZE];
 	const char *end = strrchr(socket, '/');
@@ -132,10 +132,10 @@ int control_connect(uint64_t deadline)
 	int result = -ENOENT;
 	uint32_t i;
 
-	if (agent_door())
-		return agent_door_connect(NULL, deadline);
+	if (agent_rendezvous())
+		return agent_rendezvous_connect(NULL, deadline);
 	for (i = 0; i < control.nr_daemons; i++) {
-		int ret = control_check_place(control.daemons[i]);
+		int ret = control_check_path(control.daemons[i]);
 
 		if (!ret)
 			ret = wire_connect(control.daemons[i], deadline);
@@ -150,8 +150,8 @@ int control_connect(uint64_t deadline)
 	return result;
 }
 
-int control_say_arrive(
-		int socket, struct control_room *room, enum wire_control mode, uint64_t deadline)
+int control_send_arrival(int socket, struct control_memory *memory, enum wire_control mode,
+		uint64_t deadline)
 {
 	struct wire_arrive arrive = {
 			.pid = (uint32_t)raw_call(SYS_getpid),
@@ -160,17 +160,17 @@ int control_say_arrive(
 			.flags = control.forked ? WIRE_ARRIVE_FORKED : 0,
 			.token = control.token,
 			.parent_token = control.parent_token,
-			.procname = room->names[0],
-			.exe = room->names[1],
+			.procname = memory->names[0],
+			.exe = memory->names[1],
 	};
 	ssize_t size;
 
 	control_changes_asked();
-	_Static_assert(sizeof(room->names[0]) == AGENT_NAME_SIZE, "the names' room");
-	agent_process_names(room->names[0], room->names[1]);
-	size = wire_encode_arrive(room->message, sizeof(room->message), &arrive);
+	_Static_assert(sizeof(memory->names[0]) == AGENT_NAME_SIZE, "the names' room");
+	agent_process_names(memory->names[0], memory->names[1]);
+	size = wire_encode_arrive(memory->message, sizeof(memory->message), &arrive);
 	return size < 0 ? (int)size
-			: wire_send(socket, room->message, (size_t)size, NULL, 0, deadline);
+			: wire_send(socket, memory->message, (size_t)size, NULL, 0, deadline);
 }
 
 /* A session that has not answered in time is not given up: the daemon does not count the program as changed over. */
@@ -283,68 +283,68 @@ static int take_welcome(const char *message, size_t size, struct wire_welcome *w
 	return 0;
 }
 
-void control_try(const struct control_room *room, size_t size)
+void control_try(const struct control_memory *memory, size_t size)
 {
 	struct wire_welcome welcome;
 	uint64_t grace = 0;
 	int ret;
 
-	if (!decode_welcome(room->message, size, &welcome) &&
-			!take_welcome(room->message, size, &welcome, false, &grace, &ret) && !ret)
+	if (!decode_welcome(memory->message, size, &welcome) &&
+			!take_welcome(memory->message, size, &welcome, false, &grace, &ret) && !ret)
 		agent_late_applied(true);
 	if (grace)
 		control.grace = grace;
 }
 
-int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
+int control_welcomed(int socket, struct control_memory *memory, size_t size, bool may_wait,
 		uint64_t deadline)
 {
 	struct wire_done done = {.token = control.token};
 	struct wire_welcome welcome;
 	uint64_t grace = 0;
-	int ret = decode_welcome(room->message, size, &welcome), update = 0;
+	int ret = decode_welcome(memory->message, size, &welcome), update = 0;
 
 	if (!ret)
-		ret = take_welcome(room->message, size, &welcome, may_wait, &grace, &update);
+		ret = take_welcome(memory->message, size, &welcome, may_wait, &grace, &update);
 	if (ret || update == -EBUSY)
 		return ret ? ret : update;
 	control_changes_applied(!update);
 	agent_late_applied(!update);
 	done.serial = welcome.serial;
 	done.state = done_state(update, may_wait, grace);
-	ret = (int)wire_encode_done(room->message, sizeof(room->message), &done);
-	return ret < 0 ? ret : wire_send(socket, room->message, (size_t)ret, NULL, 0, deadline);
+	ret = (int)wire_encode_done(memory->message, sizeof(memory->message), &done);
+	return ret < 0 ? ret : wire_send(socket, memory->message, (size_t)ret, NULL, 0, deadline);
 }
 
-static int refresh_on(int socket, struct control_room *room, enum wire_control mode, bool may_wait,
-		uint64_t deadline)
+static int refresh_on(int socket, struct control_memory *memory, enum wire_control mode,
+		bool may_wait, uint64_t deadline)
 {
-	int ret = control_say_arrive(socket, room, mode, deadline);
+	int ret = control_send_arrival(socket, memory, mode, deadline);
 	ssize_t size;
 
 	if (ret)
 		return ret;
-	size = wire_receive(socket, room->message, sizeof(room->message), NULL, NULL, deadline);
+	size = wire_receive(socket, memory->message, sizeof(memory->message), NULL, NULL, deadline);
 	if (size <= 0)
 		return size ? (int)size : -ECONNRESET;
-	return control_welcomed(socket, room, (size_t)size, may_wait, deadline);
+	return control_welcomed(socket, memory, (size_t)size, may_wait, deadline);
 }
 
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms)
 {
 	uint64_t deadline = agent_deadline_unlocked(timeout_ms);
-	struct control_room *room = control_room_map();
+	struct control_memory *memory = control_memory_map();
 	struct agent_own own;
 	int socket, ret;
 
-	if (!room)
+	if (!memory)
 		return -ENOMEM;
 	agent_own_begin(&own);
 	socket = control_connect(deadline);
-	ret = socket < 0 ? socket : refresh_on(socket, room, mode, may_wait, deadline);
+	ret = socket < 0 ? socket : refresh_on(socket, memory, mode, may_wait, deadline);
 	wire_close(socket);
 	agent_own_end(&own);
-	control_room_unmap(room);
+	control_memory_unmap(memory);
 	if (ret) {
 		control_changes_applied(false);
 		agent_debug("the daemon is not reached: error %d", -ret);
@@ -545,37 +545,37 @@ static int agent_control_refresh_now(const char *socket)
 }
 
 /* The same where the daemon that we know is not seen any more. One that is seen is another one. */
-static int look_at_door(const char *path)
+static int agent_control_check_rendezvous(const char *path)
 {
-	bool is_new = !agent_door() || strcmp(agent_door(), path) != 0;
+	bool is_new = !agent_rendezvous() || strcmp(agent_rendezvous(), path) != 0;
 	int ret;
 
 	side_tracer_disarm();
 	if (is_new && !control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS))
 		return -EISCONN;
-	ret = is_new ? agent_door_set(path) : 0;
+	ret = is_new ? agent_rendezvous_set(path) : 0;
 	if (!ret)
 		ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
 	if (ret && is_new)
-		(void)agent_door_set(NULL);
+		(void)agent_rendezvous_set(NULL);
 	return ret ? ret : -EALREADY;
 }
 
 /* It hears a daemon already: which one that is does not matter, unless we were told of a door. */
-static int attached_already(const char *socket, enum agent_way way)
+static int attached_already(const char *socket, enum agent_attach_method method)
 {
-	if (way == AGENT_BY_DIRECTORY)
+	if (method == AGENT_BY_DIRECTORY)
 		return -EALREADY;
-	return agent_door() && !strcmp(agent_door(), socket) ? -EALREADY : -EISCONN;
+	return agent_rendezvous() && !strcmp(agent_rendezvous(), socket) ? -EALREADY : -EISCONN;
 }
 
 /* The daemon that we are in touch with is no more to be seen: its sessions are behind this door, and the thread goes there, too. */
-static int move_to_door(const char *path)
+static int agent_control_move_to_rendezvous(const char *path)
 {
 	uint64_t deadline = wire_deadline(agent_patient(AGENT_CONNECT_TIMEOUT_MS));
 	const struct timespec pause = {.tv_nsec = 1000000};
 	uint32_t before = control_thread_greetings();
-	int ret = agent_door_set(path);
+	int ret = agent_rendezvous_set(path);
 
 	if (ret)
 		return ret;
@@ -588,21 +588,22 @@ static int move_to_door(const char *path)
 		;
 	if (!ret || control_thread_greetings() != before)
 		return -EALREADY;
-	(void)agent_door_set(NULL);
+	(void)agent_rendezvous_set(NULL);
 	return ret;
 }
 
-int agent_control_attach(const char *socket, enum agent_way way)
+int agent_control_attach(const char *socket, enum agent_attach_method method)
 {
-	const bool door = way != AGENT_BY_DIRECTORY;
+	const bool rendezvous = method != AGENT_BY_DIRECTORY;
 	int ret;
 
 	/* The daemon is at another door since the one that we knew has gone. */
-	if (door && control.attached && agent_door() && strcmp(agent_door(), socket) != 0 &&
-			!control_thread_is_connected())
+	if (rendezvous && control.attached && agent_rendezvous() &&
+			strcmp(agent_rendezvous(), socket) != 0 && !control_thread_is_connected())
 		(void)agent_control_detach(0);
 	if (control.mode == WIRE_CONTROL_SYNC || control.mode == WIRE_CONTROL_SIGNAL)
-		return door ? look_at_door(socket) : agent_control_refresh_now(socket);
+		return rendezvous ? agent_control_check_rendezvous(socket)
+				  : agent_control_refresh_now(socket);
 
 	/* Whoever wants something of one that is armed cannot wait for its next event: it may have none. */
 	if (control.mode == WIRE_CONTROL_THREAD) {
@@ -611,16 +612,16 @@ int agent_control_attach(const char *socket, enum agent_way way)
 		while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 			;
 	}
-	if (control.mode == WIRE_CONTROL_THREAD && way == AGENT_BY_DOOR_OF_THE_SAME &&
-			!agent_door())
-		return move_to_door(socket);
+	if (control.mode == WIRE_CONTROL_THREAD && method == AGENT_BY_SAME_RENDEZVOUS &&
+			!agent_rendezvous())
+		return agent_control_move_to_rendezvous(socket);
 	if (control.mode != WIRE_CONTROL_OFF)
-		return attached_already(socket, way);
+		return attached_already(socket, method);
 	if (strlen(socket) >= CONTROL_PATH_SIZE)
 		return -ENAMETOOLONG;
 	ret = agent_control_install_handlers();
 	if (!ret)
-		ret = agent_door_set(door ? socket : NULL);
+		ret = agent_rendezvous_set(rendezvous ? socket : NULL);
 	if (ret)
 		return ret;
 	strcpy(control.daemons[0], socket);
@@ -635,7 +636,7 @@ int agent_control_attach(const char *socket, enum agent_way way)
 		ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
 	if (ret) {
 		agent.control = control.mode = WIRE_CONTROL_OFF;
-		(void)agent_door_set(NULL);
+		(void)agent_rendezvous_set(NULL);
 		return ret;
 	}
 	control.attached = true;
@@ -665,7 +666,7 @@ int agent_control_detach(int nothing)
 	control_thread_end();
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 		;
-	(void)agent_door_set(NULL);
+	(void)agent_rendezvous_set(NULL);
 	return ret;
 }
 

@@ -52,13 +52,13 @@ struct control {
 extern struct control control __attribute__((visibility("hidden")));
 
 /* Messages and names of one exchange. */
-struct control_room {
+struct control_memory {
 	char message[WIRE_MESSAGE_MAX];
 	char names[2][4096];
 };
-struct control_room *control_room_map(void);
-void control_room_unmap(struct control_room *room);
-void control_room_rest(struct control_room *room);
+struct control_memory *control_memory_map(void);
+void control_memory_unmap(struct control_memory *memory);
+void control_memory_trim(struct control_memory *memory);
 
 /* Wait until the word differs from `value`, or until a spurious wakeup. False: `until` has passed. */
 bool control_wait(const uint32_t *word, uint32_t value, int operation, uint64_t until);
@@ -68,16 +68,16 @@ bool control_note(void); /* False: no thread has the turn, so the caller must ta
 void control_give_turn(void);
 
 /* Returns 0 if only this user and root can change the directory of the socket, else a negative errno. */
-int control_check_place(const char *socket);
+int control_check_path(const char *socket);
 /* The following functions need the turn. control_connect() returns a socket or a negative errno. */
 int control_connect(uint64_t deadline);
-int control_say_arrive(
-		int socket, struct control_room *room, enum wire_control mode, uint64_t deadline);
+int control_send_arrival(int socket, struct control_memory *memory, enum wire_control mode,
+		uint64_t deadline);
 /* `size` bytes of room->message are a WELCOME: do what it says, and answer. */
-int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
+int control_welcomed(int socket, struct control_memory *memory, size_t size, bool may_wait,
 		uint64_t deadline);
 /* The same without an answer, and without waiting for any lock: the message stays for control_welcomed(). */
-void control_try(const struct control_room *room, size_t size);
+void control_try(const struct control_memory *memory, size_t size);
 /* All of it on a connection of its own. */
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms);
 

@@ -41,7 +41,7 @@ void agent_print(const char *format, ...)
 
 unsigned int agent_patient(unsigned int timeout_ms)
 {
-	return timeout_ms * (agent.patience ? agent.patience : 1);
+	return timeout_ms * (agent.timeout_factor ? agent.timeout_factor : 1);
 }
 
 void agent_hang_up(struct agent_session *session)
@@ -371,7 +371,7 @@ static bool agent_exchange_may_install_probes(const struct agent_session *sessio
 	if (atomic_load_explicit(&agent.borrowed, memory_order_relaxed) == raw_call(SYS_gettid))
 		return true;
 	/* And so he has named the door, and who is behind it. */
-	if (agent_session_by_door(session))
+	if (agent_session_by_rendezvous(session))
 		return true;
 
 	if (raw_call(SYS_getsockopt, session->socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
@@ -379,7 +379,7 @@ static bool agent_exchange_may_install_probes(const struct agent_session *sessio
 	/* A program that was started by its recorder has no rights that the recorder has not had: they come from execve(), which ignores us then. */
 	return !peer.uid ||
 			(has_ids_of(&peer) && prctl(PR_GET_DUMPABLE) == 1 &&
-					((session->given && !session->attached) ||
+					((session->is_explicit && !session->attached) ||
 							has_no_capabilities()));
 }
 
@@ -415,7 +415,7 @@ static int receive_tables(
 		if (ret)
 			return ret;
 	}
-	agent_probes_told();
+	agent_probes_received();
 	return 0;
 }
 
@@ -499,7 +499,7 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 	ret = memory ? hello_exchange(session, memory, memory + WIRE_MESSAGE_MAX, parent_token,
 				       ring_fds)
 		     : -ENOMEM;
-	if (ret == -ETIMEDOUT && !session->given)
+	if (ret == -ETIMEDOUT && !session->is_explicit)
 		agent_stalled_note(session->path);
 	if (ret) {
 		agent_hang_up(session);
@@ -514,33 +514,33 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 /* ---- memory of the later exchanges ---- */
 
 /* Of one at a time, because libside's event lock is held. Kept, for the next one may come soon. */
-static char *message_room;
+static char *message_buffer;
 
-static char *take_message_room(void)
+static char *agent_exchange_take_message_buffer(void)
 {
-	if (!message_room)
-		message_room = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
+	if (!message_buffer)
+		message_buffer = raw_mmap(NULL, WIRE_MESSAGE_MAX, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	return message_room;
+	return message_buffer;
 }
 
-void agent_exchanges_rest(void)
+void agent_exchanges_trim(void)
 {
-	if (message_room)
-		raw_call(SYS_madvise, message_room, (size_t)WIRE_MESSAGE_MAX, MADV_DONTNEED);
+	if (message_buffer)
+		raw_call(SYS_madvise, message_buffer, (size_t)WIRE_MESSAGE_MAX, MADV_DONTNEED);
 }
 
 void agent_exchanges_stop(void)
 {
-	if (message_room)
-		raw_munmap(message_room, WIRE_MESSAGE_MAX);
-	message_room = NULL;
+	if (message_buffer)
+		raw_munmap(message_buffer, WIRE_MESSAGE_MAX);
+	message_buffer = NULL;
 }
 
 /* ---- what has changed ---- */
 
-static int receive_news(struct agent_session *session, void *message, uint64_t deadline,
-		struct wire_config *config)
+static int agent_exchange_receive_update(struct agent_session *session, void *message,
+		uint64_t deadline, struct wire_config *config)
 {
 	int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
 	size_t nr_fds = WIRE_FDS_MAX;
@@ -600,7 +600,7 @@ static int refresh_exchange(struct agent_session *session, struct agent_wanted *
 	uint32_t i;
 
 	if (!ret)
-		ret = receive_news(session, message, deadline, &config);
+		ret = agent_exchange_receive_update(session, message, deadline, &config);
 	if (ret && ret != -EALREADY)
 		return ret;
 	agent_probes_begin();
@@ -615,10 +615,10 @@ static int refresh_exchange(struct agent_session *session, struct agent_wanted *
 	return ret;
 }
 
-static int take_news(struct agent_session *session, struct agent_wanted *wanted,
+static int agent_exchange_take_update(struct agent_session *session, struct agent_wanted *wanted,
 		struct agent_generation **generation)
 {
-	void *message = take_message_room();
+	void *message = agent_exchange_take_message_buffer();
 	int ret = -ENOMEM;
 
 	*generation = message ? agent_generation_begin() : NULL;
@@ -650,13 +650,13 @@ int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 
 	if (agent_may_take_push(session, wanted)) {
 		session->pushed = &pushed;
-		ret = take_news(session, wanted, generation);
+		ret = agent_exchange_take_update(session, wanted, generation);
 		session->pushed = NULL;
 		if (!ret)
 			return 0;
 		agent_debug("%s: what was pushed is of no use: error %d", session->path, -ret);
 	}
-	return take_news(session, wanted, generation);
+	return agent_exchange_take_update(session, wanted, generation);
 }
 
 /* ---- descriptions ---- */
@@ -715,36 +715,37 @@ static int receive_ack(int socket, char *message, uint64_t deadline,
 }
 
 /* The connection of an exchange beside which a fork may pass, if it has one of its own. */
-static int passed_socket = -1;
+static int received_socket = -1;
 
 void agent_exchanges_forked(void)
 {
-	wire_close(passed_socket);
-	passed_socket = -1;
+	wire_close(received_socket);
+	received_socket = -1;
 }
 
 /* One exchange with whoever is there, on the first connection while it is open. */
-static int tell_events(struct agent_session *session, const void *stream, size_t size,
-		void (*refused)(void *user, const struct wire_refused *one), void *user)
+static int agent_exchange_send_events(struct agent_session *session, const void *stream,
+		size_t size, void (*refused)(void *user, const struct wire_refused *one),
+		void *user)
 {
 	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
 	int socket = session->socket;
 	char *message;
 	int ret;
 
-	message = take_message_room();
+	message = agent_exchange_take_message_buffer();
 	if (!message)
 		return -ENOMEM;
 	if (socket < 0) {
 		socket = agent_session_connect(session, deadline);
-		passed_socket = agent_control_has_table() ? -1 : socket;
+		received_socket = agent_control_has_table() ? -1 : socket;
 	}
 	ret = socket < 0 ? socket
 			 : agent_exchange_send_stream(
 					   session, socket, message, stream, size, deadline);
 	if (!ret)
 		ret = receive_ack(socket, message, deadline, refused, user);
-	passed_socket = -1;
+	received_socket = -1;
 	if (socket != session->socket || ret)
 		wire_close(socket);
 	if (socket == session->socket && ret)
@@ -763,7 +764,7 @@ static int describe_events(struct agent_session *session, const void *stream, si
 		if (session->socket < 0)
 			ret = agent_boot_describe(session, stream, size);
 		if (ret == -EAGAIN)
-			ret = tell_events(session, stream, size, refused, user);
+			ret = agent_exchange_send_events(session, stream, size, refused, user);
 		if (agent_boot_has_gone(ret))
 			ret = -EAGAIN;
 	}
@@ -784,11 +785,11 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 		return -EPERM;
 	}
 	ret = session->boot ? describe_events(session, stream, size, refused, user)
-			    : tell_events(session, stream, size, refused, user);
+			    : agent_exchange_send_events(session, stream, size, refused, user);
 	if (ret) {
 		agent_debug("no answer about events: error %d", -ret);
 		session->gone = true;
-		if (ret == -ETIMEDOUT && !session->given)
+		if (ret == -ETIMEDOUT && !session->is_explicit)
 			agent_stalled_note(session->path);
 	}
 	return ret;

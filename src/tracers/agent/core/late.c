@@ -69,8 +69,8 @@ void agent_late_pass(uint64_t begun, bool is_certain)
 		return;
 	__atomic_store_n(&late.is_certain, is_certain, __ATOMIC_RELAXED);
 	__atomic_store_n(&late.reason,
-			late_get(&late.answered) >= begun ? WIRE_MISSED_LATE_RECORDER
-							  : WIRE_MISSED_LATE_DAEMON,
+			late_get(&late.answered) >= begun ? WIRE_UNRECORDED_LATE_RECORDER
+							  : WIRE_UNRECORDED_LATE_DAEMON,
 			__ATOMIC_RELAXED);
 	__atomic_store_n(&late.since, begun, __ATOMIC_RELAXED);
 }
@@ -119,6 +119,6 @@ void agent_late_report(const struct agent_session *session)
 	if (!since || !late_is_wanted(session))
 		return;
 	elapsed_ms = (wire_deadline(0) - since) / 1000000;
-	agent_missed_first(session, __atomic_load_n(&late.reason, __ATOMIC_RELAXED),
+	agent_report_late_start(session, __atomic_load_n(&late.reason, __ATOMIC_RELAXED),
 			elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX);
 }

@@ -131,7 +131,7 @@ static void library_event_emit(struct side_event_state_0 *state, struct side_arg
 		side_call(&state->parent, &vector);
 }
 
-void base_say_load(const struct base_library *library, uint64_t *key)
+void base_record_load(const struct base_library *library, uint64_t *key)
 {
 	struct base_identity *identity = &scratch.identity;
 	struct side_arg *bytes = scratch.bytes, arguments[5];
@@ -157,7 +157,7 @@ void base_say_load(const struct base_library *library, uint64_t *key)
 	library_event_emit(&load_state, arguments, 5, key);
 }
 
-void base_say_unload(const struct base_library *library)
+void base_record_unload(const struct base_library *library)
 {
 	struct side_arg arguments[2];
 

@@ -26,12 +26,13 @@ typedef ElfW(Phdr) segment_t;
 typedef ElfW(Shdr) section_t;
 
 /* The file, or (fd < 0) the memory behind its first mapping. */
-struct source {
+struct library_source {
 	int fd;
 	uint64_t base;
 };
 
-static bool library_file_read_bytes(const struct source *source, uint64_t at, void *to, size_t size)
+static bool library_file_read_bytes(
+		const struct library_source *source, uint64_t at, void *to, size_t size)
 {
 	struct iovec local = {.iov_base = to, .iov_len = size};
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)(source->base + at), .iov_len = size};
@@ -45,7 +46,7 @@ static bool library_file_read_bytes(const struct source *source, uint64_t at, vo
 	return got == (long)size;
 }
 
-static bool library_file_read_header(const struct source *source, header_t *header)
+static bool library_file_read_header(const struct library_source *source, header_t *header)
 {
 	return library_file_read_bytes(source, 0, header, sizeof(*header)) &&
 			!memcmp(header->e_ident, ELFMAG, SELFMAG) &&
@@ -84,10 +85,10 @@ static bool library_file_parse_note(
 static union {
 	unsigned char notes[NOTES_MAX];
 	char names[NOTES_MAX];
-} room;
+} buffer;
 
 /* The first segment begins at a page, and the library's base is where that page is. */
-static uint64_t first_address(const struct source *source, const header_t *header)
+static uint64_t first_address(const struct library_source *source, const header_t *header)
 {
 	segment_t segment;
 	unsigned int i;
@@ -100,7 +101,8 @@ static uint64_t first_address(const struct source *source, const header_t *heade
 	return 0;
 }
 
-static bool library_file_read_build_id(const struct source *source, struct base_identity *identity)
+static bool library_file_read_build_id(
+		const struct library_source *source, struct base_identity *identity)
 {
 	segment_t segment;
 	header_t header;
@@ -119,14 +121,15 @@ static bool library_file_read_build_id(const struct source *source, struct base_
 			continue;
 		size = segment.p_filesz < NOTES_MAX ? segment.p_filesz : NOTES_MAX;
 		at = source->fd < 0 ? segment.p_vaddr - first : segment.p_offset;
-		if (library_file_read_bytes(source, at, room.notes, size) &&
-				library_file_parse_note(room.notes, size, identity))
+		if (library_file_read_bytes(source, at, buffer.notes, size) &&
+				library_file_parse_note(buffer.notes, size, identity))
 			return true;
 	}
 	return false;
 }
 
-static bool is_debug_link(const struct source *source, uint64_t names, const section_t *section)
+static bool is_debug_link(
+		const struct library_source *source, uint64_t names, const section_t *section)
 {
 	static const char wanted[] = ".gnu_debuglink";
 	char name[sizeof(wanted)];
@@ -137,7 +140,7 @@ static bool is_debug_link(const struct source *source, uint64_t names, const sec
 			!memcmp(name, wanted, sizeof(wanted));
 }
 
-static void read_debug_link(const struct source *source, struct base_identity *identity)
+static void read_debug_link(const struct library_source *source, struct base_identity *identity)
 {
 	section_t section, names;
 	header_t header;
@@ -166,7 +169,7 @@ static void read_debug_link(const struct source *source, struct base_identity *i
 
 bool base_find(const struct base_library *library, struct base_identity *identity, uint64_t *bias)
 {
-	struct source memory = {.fd = -1, .base = library->base};
+	struct library_source memory = {.fd = -1, .base = library->base};
 	header_t header;
 
 	memset(identity, 0, sizeof(*identity));
@@ -180,7 +183,7 @@ bool base_find(const struct base_library *library, struct base_identity *identit
 void base_identify(const struct base_library *library, const char *path,
 		struct base_identity *identity)
 {
-	struct source memory = {.fd = -1, .base = library->base}, file = {.fd = -1};
+	struct library_source memory = {.fd = -1, .base = library->base}, file = {.fd = -1};
 	bool known;
 	struct stat stat;
 

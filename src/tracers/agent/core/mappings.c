@@ -32,16 +32,16 @@
 #define LIBRARIES_MAX 4096
 
 /* One mapping: the text that libraries' paths point into, and the libraries. */
-struct picture {
+struct mappings_snapshot {
 	size_t mapped;
 	uint32_t count;
 	char *text;
 	struct base_library libraries[LIBRARIES_MAX];
 };
 
-static struct picture *picture;
+static struct mappings_snapshot *picture;
 
-static void picture_free(struct picture *old)
+static void picture_free(struct mappings_snapshot *old)
 {
 	if (old)
 		raw_munmap(old, old->mapped);
@@ -136,7 +136,7 @@ static bool agent_mappings_is_moved_code(
  * A file that is mapped from its beginning begins a library; its other mappings follow. Those of which nothing
  * can be executed are no libraries, or not mapped as such.
  */
-static void agent_mappings_parse_all(struct picture *new)
+static void agent_mappings_parse_all(struct mappings_snapshot *new)
 {
 	struct base_library *library = NULL;
 	const char *at = new->text;
@@ -176,13 +176,13 @@ static void agent_mappings_parse_all(struct picture *new)
 }
 
 /* Pages that are not written to cost nothing. */
-static struct picture *picture_take(void)
+static struct mappings_snapshot *picture_take(void)
 {
 	size_t size;
 
 	for (size = TEXT_SIZE; size <= TEXT_SIZE_MAX; size *= 4) {
-		size_t mapped = sizeof(struct picture) + size;
-		struct picture *new = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+		size_t mapped = sizeof(struct mappings_snapshot) + size;
+		struct mappings_snapshot *new = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1);
 		long got;
 
@@ -204,7 +204,7 @@ static struct picture *picture_take(void)
 
 int base_each(void (*each)(void *user, const struct base_library *library), void *user)
 {
-	struct picture *now = picture_take();
+	struct mappings_snapshot *now = picture_take();
 	uint32_t i;
 
 	if (!now)
@@ -226,7 +226,8 @@ static bool agent_mappings_is_same_file(
 }
 
 /* Both are in the order of addresses. Of one that is replaced the old end comes first. */
-static void say_difference(const struct picture *old, const struct picture *new)
+static void agent_mappings_record_difference(
+		const struct mappings_snapshot *old, const struct mappings_snapshot *new)
 {
 	uint32_t i, k = 0;
 
@@ -236,7 +237,7 @@ static void say_difference(const struct picture *old, const struct picture *new)
 		if (k == new->count ||
 				!agent_mappings_is_same_file(
 						&old->libraries[i], &new->libraries[k]))
-			base_say_unload(&old->libraries[i]);
+			base_record_unload(&old->libraries[i]);
 	}
 	for (i = k = 0; i < new->count; i++) {
 		while (k < old->count && old->libraries[k].base < new->libraries[i].base)
@@ -244,27 +245,27 @@ static void say_difference(const struct picture *old, const struct picture *new)
 		if (k == old->count ||
 				!agent_mappings_is_same_file(
 						&new->libraries[i], &old->libraries[k]))
-			base_say_load(&new->libraries[i], NULL);
+			base_record_load(&new->libraries[i], NULL);
 	}
 }
 
-static bool may_look(void)
+static bool may_scan(void)
 {
 	return !agent_is_sandboxed() && !atomic_load_explicit(&agent.exiting, memory_order_relaxed);
 }
 
 void agent_bases_changed(void)
 {
-	struct picture *old = picture, *new;
+	struct mappings_snapshot *old = picture, *new;
 
 	/* Before anybody has wanted them nothing is known, and nothing has changed. */
-	if (!old || !base_wanted() || !may_look())
+	if (!old || !base_wanted() || !may_scan())
 		return;
 	new = picture_take();
 	if (!new)
 		return;
 	picture = new;
-	say_difference(old, new);
+	agent_mappings_record_difference(old, new);
 	picture_free(old);
 }
 
@@ -275,7 +276,7 @@ static void dump(void *key)
 	uint32_t i;
 
 	for (i = 0; i < picture->count; i++)
-		base_say_load(&picture->libraries[i], key);
+		base_record_load(&picture->libraries[i], key);
 }
 
 static bool agent_mappings_is_needed(const struct agent_session *session)
@@ -300,7 +301,7 @@ static void agent_mappings_free_snapshot(void)
 
 static bool agent_mappings_ensure_snapshot(void)
 {
-	if (!picture && may_look())
+	if (!picture && may_scan())
 		picture = picture_take();
 	return picture != NULL;
 }
@@ -315,10 +316,10 @@ void agent_bases_dump(void)
 		bool wanted = !session->list_only && agent_mappings_is_needed(session);
 
 		anybody |= wanted;
-		session->bases_said &= wanted;
-		if (!wanted || session->bases_said || !agent_mappings_ensure_snapshot())
+		session->bases_recorded &= wanted;
+		if (!wanted || session->bases_recorded || !agent_mappings_ensure_snapshot())
 			continue;
-		session->bases_said = true;
+		session->bases_recorded = true;
 		side_tracer_statedump_run(STATE_NAME, dump, session->key);
 	}
 	if (!anybody)
@@ -329,7 +330,7 @@ void agent_bases_forked(void)
 {
 	struct agent_session *session;
 
-	agent_each_session(session) session->bases_said = false;
+	agent_each_session(session) session->bases_recorded = false;
 	/* What has changed since the parent looked is no change in the life of the child. */
 	if (!agent_is_sandboxed())
 		agent_mappings_free_snapshot();

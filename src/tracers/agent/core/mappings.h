@@ -52,7 +52,7 @@ bool base_events_register(void);
 bool base_is_event(const struct side_event_description *event);
 bool base_wanted(void); /* does anybody listen? */
 /* The rest with the event lock. */
-void base_say_load(const struct base_library *library, uint64_t *key);
-void base_say_unload(const struct base_library *library);
+void base_record_load(const struct base_library *library, uint64_t *key);
+void base_record_unload(const struct base_library *library);
 
 #endif

@@ -108,7 +108,7 @@ void agent_memory_free(struct agent_memory *memory)
 	memory->used = 0;
 }
 
-void agent_memory_rest(void)
+void agent_memory_trim(void)
 {
 	uint32_t i;
 

@@ -67,7 +67,7 @@ static int agent_process_join_session(struct agent_session *session, uint64_t pa
 			    : agent_hello(session, parent_token, ring_fds);
 	if (ret) {
 		agent_debug("no recorder at %s: error %d", session->path, -ret);
-		agent_missed_limit(session, ret);
+		agent_report_limit(session, ret);
 		return ret;
 	}
 	for (i = 0; i < session->nr_channels && !session->list_only; i++) {
@@ -78,7 +78,7 @@ static int agent_process_join_session(struct agent_session *session, uint64_t pa
 	if (ret) {
 		agent_debug("the rings cannot be mapped: error %d", -ret);
 		agent_hang_up(session);
-		agent_missed_limit(session, ret);
+		agent_report_limit(session, ret);
 	}
 	return ret;
 }
@@ -270,7 +270,7 @@ void agent_session_drop(struct agent_session *session)
 	agent_hang_up(session);
 	agent_recovery_end(session);
 	for (i = 0; i < session->nr_channels; i++) {
-		agent_spare_forget(&session->channels[i].spares);
+		agent_recycled_ids_forget(&session->channels[i].spares);
 		if (session->channels[i].producer)
 			ring_producer_unmap(session->channels[i].producer);
 	}
@@ -280,7 +280,7 @@ void agent_session_drop(struct agent_session *session)
 	session->state = AGENT_SESSION_FREE;
 }
 
-static struct agent_session *free_place(void)
+static struct agent_session *agent_process_free_slot(void)
 {
 	uint32_t i = 0;
 
@@ -325,9 +325,9 @@ static int session_join(struct agent_session *session, bool may_wait)
 	return 0;
 }
 
-int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait)
+int agent_session_join(struct agent_wanted *wanted, bool is_explicit, bool may_wait)
 {
-	struct agent_session *session = free_place();
+	struct agent_session *session = agent_process_free_slot();
 	size_t size = strlen(wanted->path);
 
 	if (!session)
@@ -336,14 +336,14 @@ int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait)
 		return -ENAMETOOLONG;
 	*session = (struct agent_session){
 			.key = agent.keys[session - agent.sessions],
-			.given = given,
+			.is_explicit = is_explicit,
 			.socket = -1,
 	};
 	memcpy(session->path, wanted->path, size);
 	if (wanted->error) {
 		agent_debug("no recorder at %s: error %d", session->path, -wanted->error);
-		agent_missed_limit(session, wanted->error);
-		if (wanted->error == -ETIMEDOUT && wanted->asked && !given)
+		agent_report_limit(session, wanted->error);
+		if (wanted->error == -ETIMEDOUT && wanted->asked && !is_explicit)
 			agent_stalled_note(wanted->path);
 		return wanted->error;
 	}
@@ -358,13 +358,13 @@ int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait)
 
 int agent_session_join_boot(const struct boot_session *boot)
 {
-	struct agent_session *session = free_place();
+	struct agent_session *session = agent_process_free_slot();
 
 	if (!session)
 		return -ENOSPC;
 	*session = (struct agent_session){
 			.key = agent.keys[session - agent.sessions],
-			.given = true,
+			.is_explicit = true,
 			.socket = -1,
 			.boot = boot,
 	};
@@ -465,7 +465,7 @@ int agent_start(const char *paths)
 	bool begun;
 
 	if (!ret) {
-		agent_probes_look_around();
+		agent_probes_rescan();
 		start_parse(&starting, paths);
 		agent_ask(starting.wanted, starting.nr, true, deadline);
 		side_tracer_lock();
@@ -494,7 +494,7 @@ void agent_stop(void)
 	agent_each_session(session) agent_session_drop(session);
 	agent_pool_destroy();
 	agent_exchanges_stop();
-	agent_memory_rest();
+	agent_memory_trim();
 	agent.nr_sessions = agent.nr_declined = 0;
 	agent.tracer = NULL;
 	agent.prepared = false;

@@ -42,13 +42,13 @@
  * What is enough where only general registers are saved: calls nothing of the application's. A part of the library of its own,
  * by whose addresses whoever has a probe hit knows it (probe-hit.c).
  */
-#define QUIET __attribute__((section("side_quiet")))
-extern const char __start_side_quiet[], __stop_side_quiet[];
+#define GP_ONLY __attribute__((section("side_gp_only")))
+extern const char __start_side_gp_only[], __stop_side_gp_only[];
 
 void agent_record_functions(uintptr_t *begin, uintptr_t *end)
 {
-	*begin = (uintptr_t)__start_side_quiet;
-	*end = (uintptr_t)__stop_side_quiet;
+	*begin = (uintptr_t)__start_side_gp_only;
+	*end = (uintptr_t)__stop_side_gp_only;
 }
 
 __thread unsigned int agent_vforked;
@@ -219,27 +219,27 @@ static __attribute__((noinline, used)) void record_odd(
  * the rings, then the function: in a child that a signal handler forks in between, that of the new
  * rings refuses the old ones.
  */
-static QUIET void record_cell(const struct side_event_description *description,
+static GP_ONLY void record_scalar(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
-	const struct side_arg *cell = side_ptr_get(arguments->sav);
+	const struct side_arg *scalar = side_ptr_get(arguments->sav);
 	const struct agent_event *event = priv;
 	struct ring_producer *producer = recording_rings(event);
 
 	/* Compiler fence: the rings before the function. agent_event_direct() stores them in the other order. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
-			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!cell, 0) ||
-			__builtin_expect(cell->type.v != event->cell_label, 0))
+			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!scalar, 0) ||
+			__builtin_expect(scalar->type.v != event->scalar_label, 0))
 		record_odd(description, arguments, priv, caller);
 	else
-		__atomic_load_n(&event->publish_cell, __ATOMIC_RELAXED)(
-				producer, event->id, priv, &cell->u);
+		__atomic_load_n(&event->publish_scalar, __ATOMIC_RELAXED)(
+				producer, event->id, priv, &scalar->u);
 }
 
 /* ---- what runs nothing of the application's ---- */
 
-static QUIET void record_quiet(const struct side_event_description *description,
+static GP_ONLY void record_gp_only(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) char buffer[STACK_PAYLOAD];
@@ -262,7 +262,7 @@ static QUIET void record_quiet(const struct side_event_description *description,
 }
 
 /* As above, with contexts. An application's context may do anything, but context_write() keeps errno. */
-static QUIET __attribute__((noinline)) void record_quiet_contexts(
+static GP_ONLY __attribute__((noinline)) void record_gp_only_contexts(
 		const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
@@ -277,14 +277,14 @@ static QUIET __attribute__((noinline)) void record_quiet_contexts(
 }
 
 /* Within a hit of a probe, whose stack may be small: in memory of the thread's. */
-static QUIET void record_hit(const struct side_event_description *description,
+static GP_ONLY void record_hit(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	struct agent_event *event = priv;
 	char *buffer = agent_probes_buffer();
 
 	if (__builtin_expect(!buffer, 0))
-		record_quiet_contexts(description, arguments, priv, caller);
+		record_gp_only_contexts(description, arguments, priv, caller);
 	else if (!recording_is_usual(event, recording_rings(event)))
 		record_slow(event, arguments, NULL, caller);
 	else if (!build_and_publish(event, arguments, NULL, caller, buffer, AGENT_PROBES_BUFFER))
@@ -294,8 +294,8 @@ static QUIET void record_hit(const struct side_event_description *description,
 /* ---- one scalar behind contexts ---- */
 
 /* As many bytes as a cell can have are copied, whatever its size: that takes no decision. */
-#define CELL_MAX 16
-_Static_assert(sizeof(((struct side_arg *)0)->u) >= CELL_MAX, "they can be read");
+#define SCALAR_MAX 16
+_Static_assert(sizeof(((struct side_arg *)0)->u) >= SCALAR_MAX, "they can be read");
 
 _Static_assert(offsetof(struct context_block, stamp) == offsetof(struct ring_prefix, stamp) &&
 				offsetof(struct context_block, size) ==
@@ -308,53 +308,53 @@ _Static_assert(offsetof(struct context_block, stamp) == offsetof(struct ring_pre
  * Through a buffer, when all contexts are at hand; all else is done as with any other event. `used`: a
  * callback that ends in it keeps its arguments where they are.
  */
-static QUIET __attribute__((noinline, used)) void record_cell_buffered(
+static GP_ONLY __attribute__((noinline, used)) void record_scalar_buffered(
 		const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
-	_Alignas(8) uint8_t buffer[CONTEXT_BLOCK_BYTES + CELL_MAX];
-	const struct side_arg *cell = side_ptr_get(arguments->sav);
+	_Alignas(8) uint8_t buffer[CONTEXT_BLOCK_BYTES + SCALAR_MAX];
+	const struct side_arg *scalar = side_ptr_get(arguments->sav);
 	const struct agent_event *event = priv;
 	struct ring_producer *producer = recording_rings(event);
 	uint8_t *to = NULL;
 
 	if (recording_is_usual(event, producer) && __builtin_expect(arguments->len == 1, 1) &&
-			__builtin_expect(cell != NULL, 1) &&
-			__builtin_expect(cell->type.v == event->cell_label, 1))
+			__builtin_expect(scalar != NULL, 1) &&
+			__builtin_expect(scalar->type.v == event->scalar_label, 1))
 		to = context_write_cached(event->contexts, buffer);
 	if (__builtin_expect(!to, 0)) {
-		record_quiet_contexts(description, arguments, priv, caller);
+		record_gp_only_contexts(description, arguments, priv, caller);
 		return;
 	}
-	memcpy(to, &cell->u, CELL_MAX);
-	ring_publish(producer, event->id, buffer, (size_t)(to - buffer) + event->cell_size);
+	memcpy(to, &scalar->u, SCALAR_MAX);
+	ring_publish(producer, event->id, buffer, (size_t)(to - buffer) + event->scalar_size);
 }
 
 /*
  * Straight from the thread's block into the ring. That the block is right is seen while nobody can change it,
  * within the ring's section; what that refuses has not happened.
  */
-static QUIET void record_cell_contexts(const struct side_event_description *description,
+static GP_ONLY void record_scalar_contexts(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
-	const struct side_arg *cell = side_ptr_get(arguments->sav);
+	const struct side_arg *scalar = side_ptr_get(arguments->sav);
 	const struct agent_event *event = priv;
 	struct ring_producer *producer = recording_rings(event);
 	const struct ring_prefix *prefix =
 			(const struct ring_prefix *)(const void *)context_block_of(event->contexts);
 	ring_publish_prefixed *publish;
 
-	/* Compiler fence: the rings before the function, see record_cell(). */
+	/* Compiler fence: the rings before the function, see record_scalar(). */
 	atomic_signal_fence(memory_order_seq_cst);
 	publish = __atomic_load_n(&event->publish_prefixed, __ATOMIC_RELAXED);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
-			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!cell, 0) ||
-			__builtin_expect(cell->type.v != event->cell_label, 0) ||
+			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!scalar, 0) ||
+			__builtin_expect(scalar->type.v != event->scalar_label, 0) ||
 			__builtin_expect(!publish, 0) ||
-			__builtin_expect(publish(producer, event->id, prefix, &cell->u,
+			__builtin_expect(publish(producer, event->id, prefix, &scalar->u,
 							 context_stamp(event->contexts)) != 0,
 					0))
-		record_cell_buffered(description, arguments, priv, caller);
+		record_scalar_buffered(description, arguments, priv, caller);
 }
 
 /* The size of what stands before the span, or a negative errno: nothing has happened. */
@@ -381,7 +381,7 @@ static inline ssize_t publish_span(const struct agent_event *event,
 	return size;
 }
 
-static QUIET void record_span(const struct side_event_description *description,
+static GP_ONLY void record_span(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) char buffer[STACK_HEAD];
@@ -452,7 +452,7 @@ static inline bool agent_record_is_filtered_in(const struct agent_event *event,
 	return false;
 }
 
-static QUIET void filter_quiet(const struct side_event_description *description,
+static GP_ONLY void record_filter_gp_only(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	const struct agent_event *event = priv;
@@ -465,7 +465,7 @@ static QUIET void filter_quiet(const struct side_event_description *description,
  * Within a hit of a probe, by contexts: what has to be read anew is read here, where less of the stack is in use than in the
  * filter.
  */
-static QUIET void filter_hit(const struct side_event_description *description,
+static GP_ONLY void filter_hit(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	const struct agent_event *event = priv;
@@ -474,14 +474,14 @@ static QUIET void filter_hit(const struct side_event_description *description,
 	for (i = 0; i < event->nr_filters; i++)
 		if (event->filters[i].contexts->user)
 			context_renew(event->filters[i].contexts->user);
-	filter_quiet(description, arguments, priv, caller);
+	record_filter_gp_only(description, arguments, priv, caller);
 }
 
 /*
  * At the begin of a call, where a filter may select the call, whose return is recorded then, too: all filters are asked that may do so. Keeps as
- * little as filter_quiet() while a filter runs.
+ * little as record_filter_gp_only() while a filter runs.
  */
-static QUIET inline bool is_entry_wanted(const struct agent_event *event,
+static GP_ONLY inline bool is_entry_wanted(const struct agent_event *event,
 		const struct side_arg_vec *arguments, const void *caller)
 {
 	const struct agent_filter *filter = event->filters;
@@ -501,7 +501,7 @@ static QUIET inline bool is_entry_wanted(const struct agent_event *event,
 	return wanted;
 }
 
-static QUIET __attribute__((noinline)) void filter_entry(
+static GP_ONLY __attribute__((noinline)) void filter_entry(
 		const struct agent_event *event, const struct side_arg_vec *arguments, void *caller)
 {
 	if (is_entry_wanted(event, arguments, caller))
@@ -509,7 +509,7 @@ static QUIET __attribute__((noinline)) void filter_entry(
 }
 
 /* The filters may select returns, too. */
-static QUIET __attribute__((noinline)) void filter_return(
+static GP_ONLY __attribute__((noinline)) void filter_return(
 		const struct agent_event *event, const struct side_arg_vec *arguments, void *caller)
 {
 	if (agent_probes_is_marked(event->channel) ||
@@ -520,7 +520,7 @@ static QUIET __attribute__((noinline)) void filter_return(
 }
 
 /* Of both ends of a call, where a filter may select the call. Contexts are read anew as in filter_hit(). */
-static QUIET void filter_call(const struct side_event_description *description,
+static GP_ONLY void filter_call(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	const struct agent_event *event = priv;
@@ -583,8 +583,8 @@ static void filter_variadic(const struct side_event_description *description,
 
 bool agent_record_is_callback(side_tracer_callback_func call)
 {
-	return (uintptr_t)call - (uintptr_t)__start_side_quiet <
-			(uintptr_t)__stop_side_quiet - (uintptr_t)__start_side_quiet ||
+	return (uintptr_t)call - (uintptr_t)__start_side_gp_only <
+			(uintptr_t)__stop_side_gp_only - (uintptr_t)__start_side_gp_only ||
 			call == record_any || call == record_any_hit || call == filter_any ||
 			call == filter_call_any;
 }
@@ -594,7 +594,7 @@ static bool asks_application(const struct context_set *set)
 	uint32_t i;
 
 	for (i = 0; set && i < set->nr_items; i++)
-		if (set->items[i].place)
+		if (set->items[i].handle)
 			return true;
 	return false;
 }
@@ -628,11 +628,11 @@ static side_tracer_callback_func agent_choose_recorder(const struct agent_event 
 	if (event->of_probe)
 		return record_hit;
 	switch ((enum plan_kind)event->plan->kind) {
-	case PLAN_KIND_CELL:
+	case PLAN_KIND_SCALAR:
 		if (!event->contexts)
-			return record_cell;
-		return record_cell_contexts;
-	case PLAN_KIND_QUIET: return event->contexts ? record_quiet_contexts : record_quiet;
+			return record_scalar;
+		return record_scalar_contexts;
+	case PLAN_KIND_GP_ONLY: return event->contexts ? record_gp_only_contexts : record_gp_only;
 	case PLAN_KIND_SPAN: return record_span;
 	case PLAN_KIND_ANY: break;
 	}
@@ -641,8 +641,8 @@ static side_tracer_callback_func agent_choose_recorder(const struct agent_event 
 
 void agent_record_choose(struct agent_event *event)
 {
-	event->cell_label = event->plan->cell_label;
-	event->cell_size = event->plan->cell_size;
+	event->scalar_label = event->plan->scalar_label;
+	event->scalar_size = event->plan->scalar_size;
 	if (event->description->flags & SIDE_EVENT_FLAG_VARIADIC) {
 		event->record_variadic = record_variadic;
 		event->callback_variadic = event->nr_filters ? filter_variadic : record_variadic;
@@ -660,6 +660,6 @@ void agent_record_choose(struct agent_event *event)
 	if (runs_application(event))
 		event->callback = filter_any;
 	else
-		event->callback =
-				event->of_probe && asks_contexts(event) ? filter_hit : filter_quiet;
+		event->callback = event->of_probe && asks_contexts(event) ? filter_hit
+									  : record_filter_gp_only;
 }

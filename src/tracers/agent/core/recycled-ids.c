@@ -15,7 +15,7 @@
 
 #include <sys/mman.h>
 
-struct agent_spare {
+struct agent_recycled_id {
 	struct agent_hash hash;
 	uint32_t id;
 	bool used;
@@ -48,21 +48,22 @@ struct agent_hash agent_hash(const void *bytes, size_t size)
 	return hash;
 }
 
-static struct agent_spare *home(struct agent_spare *spares, size_t size, struct agent_hash hash)
+static struct agent_recycled_id *home(
+		struct agent_recycled_id *spares, size_t size, struct agent_hash hash)
 {
 	return &spares[hash.low & (size - 1)];
 }
 
-static struct agent_spare *recycled_ids_next_slot(
-		struct agent_spare *spares, size_t size, struct agent_spare *spare)
+static struct agent_recycled_id *recycled_ids_next_slot(
+		struct agent_recycled_id *spares, size_t size, struct agent_recycled_id *recycled)
 {
-	return ++spare == spares + size ? spares : spare;
+	return ++recycled == spares + size ? spares : recycled;
 }
 
-static void recycled_ids_insert(
-		struct agent_spare *spares, size_t size, const struct agent_spare *added)
+static void recycled_ids_insert(struct agent_recycled_id *spares, size_t size,
+		const struct agent_recycled_id *added)
 {
-	struct agent_spare *at = home(spares, size, added->hash);
+	struct agent_recycled_id *at = home(spares, size, added->hash);
 
 	while (at->used)
 		at = recycled_ids_next_slot(spares, size, at);
@@ -70,53 +71,53 @@ static void recycled_ids_insert(
 }
 
 /* At most half full, so that a search ends soon. */
-static bool recycled_ids_ensure_capacity(struct agent_spares *all)
+static bool recycled_ids_ensure_capacity(struct agent_recycled_ids *all)
 {
-	size_t room = all->room, new_room = room ? room * 2 : 1024;
-	struct agent_spare *spares;
+	size_t capacity = all->capacity, new_capacity = capacity ? capacity * 2 : 1024;
+	struct agent_recycled_id *spares;
 	size_t i;
 
-	if (all->nr_used < room / 2)
+	if (all->nr_used < capacity / 2)
 		return true;
-	spares = raw_mmap(NULL, new_room * sizeof(*spares), PROT_READ | PROT_WRITE,
+	spares = raw_mmap(NULL, new_capacity * sizeof(*spares), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!spares)
 		return false;
-	for (i = 0; i < room; i++)
+	for (i = 0; i < capacity; i++)
 		if (all->table[i].used)
-			recycled_ids_insert(spares, new_room, &all->table[i]);
+			recycled_ids_insert(spares, new_capacity, &all->table[i]);
 	if (all->table)
-		raw_munmap(all->table, room * sizeof(*all->table));
+		raw_munmap(all->table, capacity * sizeof(*all->table));
 	all->table = spares;
-	all->room = new_room;
+	all->capacity = new_capacity;
 	return true;
 }
 
 /* Without memory an id is simply not used again. */
-void agent_spare_put(struct agent_spares *all, struct agent_hash hash, uint32_t id)
+void agent_recycled_ids_put(struct agent_recycled_ids *all, struct agent_hash hash, uint32_t id)
 {
-	struct agent_spare added = {.hash = hash, .id = id, .used = true};
+	struct agent_recycled_id added = {.hash = hash, .id = id, .used = true};
 
 	if (!recycled_ids_ensure_capacity(all))
 		return;
-	recycled_ids_insert(all->table, all->room, &added);
+	recycled_ids_insert(all->table, all->capacity, &added);
 	all->nr_used++;
 }
 
 /* Close the gap: what stands behind it and could not get its place may move up. */
-static void recycled_ids_remove(struct agent_spares *all, struct agent_spare *gap)
+static void recycled_ids_remove(struct agent_recycled_ids *all, struct agent_recycled_id *gap)
 {
-	struct agent_spare *table = all->table, *at = gap;
-	size_t room = all->room;
+	struct agent_recycled_id *table = all->table, *at = gap;
+	size_t capacity = all->capacity;
 
 	for (;;) {
 		size_t distance, to_gap;
 
-		at = recycled_ids_next_slot(table, room, at);
+		at = recycled_ids_next_slot(table, capacity, at);
 		if (!at->used)
 			break;
-		distance = (size_t)(at - home(table, room, at->hash)) & (room - 1);
-		to_gap = (size_t)(at - gap) & (room - 1);
+		distance = (size_t)(at - home(table, capacity, at->hash)) & (capacity - 1);
+		to_gap = (size_t)(at - gap) & (capacity - 1);
 		if (distance < to_gap)
 			continue;
 		*gap = *at;
@@ -126,14 +127,14 @@ static void recycled_ids_remove(struct agent_spares *all, struct agent_spare *ga
 	all->nr_used--;
 }
 
-bool agent_spare_take(struct agent_spares *all, struct agent_hash hash, uint32_t *id)
+bool agent_recycled_ids_take(struct agent_recycled_ids *all, struct agent_hash hash, uint32_t *id)
 {
-	struct agent_spare *at;
+	struct agent_recycled_id *at;
 
 	if (!all->nr_used)
 		return false;
-	for (at = home(all->table, all->room, hash); at->used;
-			at = recycled_ids_next_slot(all->table, all->room, at)) {
+	for (at = home(all->table, all->capacity, hash); at->used;
+			at = recycled_ids_next_slot(all->table, all->capacity, at)) {
 		if (at->hash.low != hash.low || at->hash.high != hash.high)
 			continue;
 		*id = at->id;
@@ -143,9 +144,9 @@ bool agent_spare_take(struct agent_spares *all, struct agent_hash hash, uint32_t
 	return false;
 }
 
-void agent_spare_forget(struct agent_spares *all)
+void agent_recycled_ids_forget(struct agent_recycled_ids *all)
 {
 	if (all->table)
-		raw_munmap(all->table, all->room * sizeof(*all->table));
-	*all = (struct agent_spares){0};
+		raw_munmap(all->table, all->capacity * sizeof(*all->table));
+	*all = (struct agent_recycled_ids){0};
 }

@@ -21,31 +21,31 @@
  * says that there is a door.
  */
 static struct {
-	char path[AGENT_DOOR_SIZE]; /* "": there is none */
+	char path[AGENT_RENDEZVOUS_SIZE]; /* "": there is none */
 	bool known;
 	uid_t owner;
-} door;
+} rendezvous;
 
-const char *agent_door(void)
+const char *agent_rendezvous(void)
 {
-	/* Acquire: the rest of the path. Pairs with the releases in agent_door_set(). */
-	return __atomic_load_n(&door.path[0], __ATOMIC_ACQUIRE) ? door.path : NULL;
+	/* Acquire: the rest of the path. Pairs with the releases in agent_rendezvous_set(). */
+	return __atomic_load_n(&rendezvous.path[0], __ATOMIC_ACQUIRE) ? rendezvous.path : NULL;
 }
 
-int agent_door_set(const char *path)
+int agent_rendezvous_set(const char *path)
 {
 	size_t size = path ? strlen(path) : 0;
 
-	if (size >= sizeof(door.path))
+	if (size >= sizeof(rendezvous.path))
 		return -ENAMETOOLONG;
-	/* Release: who sees no door has seen the path that was. Pairs with agent_door(). */
-	__atomic_store_n(&door.path[0], 0, __ATOMIC_RELEASE);
-	door.known = false;
+	/* Release: who sees no door has seen the path that was. Pairs with agent_rendezvous(). */
+	__atomic_store_n(&rendezvous.path[0], 0, __ATOMIC_RELEASE);
+	rendezvous.known = false;
 	if (!size)
 		return 0;
-	memcpy(door.path + 1, path + 1, size);
-	/* Release: all of the new one. Pairs with agent_door(). */
-	__atomic_store_n(&door.path[0], path[0], __ATOMIC_RELEASE);
+	memcpy(rendezvous.path + 1, path + 1, size);
+	/* Release: all of the new one. Pairs with agent_rendezvous(). */
+	__atomic_store_n(&rendezvous.path[0], path[0], __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -57,11 +57,11 @@ static int check_owner(int socket)
 
 	if (ret)
 		return (int)ret;
-	if (!door.known) {
-		door.owner = peer.uid;
-		door.known = true;
+	if (!rendezvous.known) {
+		rendezvous.owner = peer.uid;
+		rendezvous.known = true;
 	}
-	return peer.uid == door.owner || !peer.uid ? 0 : -EPERM;
+	return peer.uid == rendezvous.owner || !peer.uid ? 0 : -EPERM;
 }
 
 /* The answer says that it is with the session before anything else that we say to the daemon. */
@@ -81,9 +81,9 @@ static int agent_rendezvous_request_session(int socket, const char *session, uin
 	return wire_decode_pass(message, (size_t)size, &pass);
 }
 
-int agent_door_connect(const char *session, uint64_t deadline)
+int agent_rendezvous_connect(const char *session, uint64_t deadline)
 {
-	int socket = wire_connect(door.path, deadline), ret;
+	int socket = wire_connect(rendezvous.path, deadline), ret;
 
 	if (socket < 0)
 		return socket;
@@ -97,13 +97,14 @@ int agent_door_connect(const char *session, uint64_t deadline)
 }
 
 /* What a daemon has told us of is where the daemon is. */
-bool agent_session_by_door(const struct agent_session *session)
+bool agent_session_by_rendezvous(const struct agent_session *session)
 {
-	return agent_door() && !session->given && !session->boot;
+	return agent_rendezvous() && !session->is_explicit && !session->boot;
 }
 
 int agent_session_connect(const struct agent_session *session, uint64_t deadline)
 {
-	return agent_session_by_door(session) ? agent_door_connect(session->path, deadline)
-					      : wire_connect(session->path, deadline);
+	return agent_session_by_rendezvous(session)
+			? agent_rendezvous_connect(session->path, deadline)
+			: wire_connect(session->path, deadline);
 }

@@ -71,9 +71,9 @@ static void keep_all(struct agent_batch *old, struct agent_batch *batch)
 	for (i = 0; i < batch->nr_events; i++) {
 		struct agent_event *event = &batch->events[i];
 
-		while (at < old->nr_events && old->events[at].place < event->place)
+		while (at < old->nr_events && old->events[at].position < event->position)
 			at++;
-		if (at < old->nr_events && old->events[at].place == event->place)
+		if (at < old->nr_events && old->events[at].position == event->position)
 			agent_renew_move_id(&old->events[at], event);
 	}
 }
@@ -108,7 +108,7 @@ static void end_all(struct agent_batch *batch)
 
 		agent_event_unregister(event);
 		if (event->recorded)
-			agent_spare_put(&event->channel->spares, event->hash, event->id);
+			agent_recycled_ids_put(&event->channel->spares, event->hash, event->id);
 	}
 }
 
@@ -155,7 +155,7 @@ int agent_batches_renew(struct agent_session *session, struct agent_generation *
 		old->batches = session->batches;
 		agent_generation_over(old);
 	} else {
-		agent_batches_rest();
+		agent_batches_trim();
 	}
 	session->batches = built;
 	agent_debug("%u events are recorded by %s", nr, session->path);

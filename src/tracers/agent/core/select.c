@@ -16,16 +16,16 @@
 #define FILTERS_MAX UINT8_MAX
 
 /* Memory that is only counted when there is none. */
-struct room {
+struct select_arena {
 	char *memory;
 	size_t used;
 };
 
-static void *agent_select_allocate(struct room *room, size_t size)
+static void *agent_select_allocate(struct select_arena *arena, size_t size)
 {
-	void *taken = room->memory ? room->memory + room->used : NULL;
+	void *taken = arena->memory ? arena->memory + arena->used : NULL;
 
-	room->used += (size + 15) / 16 * 16;
+	arena->used += (size + 15) / 16 * 16;
 	return taken;
 }
 
@@ -131,13 +131,13 @@ static bool is_for(const struct agent_channel *channel, const struct agent_rule 
 
 /* With what link_size() says. False: it cannot be linked after all. Counting: true. */
 static bool link_filter(const struct agent_channel *channel, const struct agent_rule *rule,
-		const struct side_event_description *event, size_t size, struct room *room,
+		const struct side_event_description *event, size_t size, struct select_arena *arena,
 		struct agent_filter *to)
 {
 	struct filter_names names = names_of(rule);
 	struct filter_error error;
 	struct filter *filter;
-	void *memory = agent_select_allocate(room, size);
+	void *memory = agent_select_allocate(arena, size);
 
 	if (!memory)
 		return true;
@@ -153,10 +153,10 @@ static bool link_filter(const struct agent_channel *channel, const struct agent_
 
 /* All filters, linked. False: something that was counted cannot be had. */
 static bool link_filters(const struct agent_channel *channel,
-		const struct side_event_description *description, uint32_t nr, struct room *room,
-		struct agent_event *event)
+		const struct side_event_description *description, uint32_t nr,
+		struct select_arena *arena, struct agent_event *event)
 {
-	struct agent_filter *filters = agent_select_allocate(room, nr * sizeof(*filters)), none;
+	struct agent_filter *filters = agent_select_allocate(arena, nr * sizeof(*filters)), none;
 	const struct agent_rule *rule;
 	uint32_t i = 0;
 
@@ -167,7 +167,7 @@ static bool link_filters(const struct agent_channel *channel,
 
 		if (size < 0)
 			continue;
-		if (!link_filter(channel, rule, description, (size_t)size, room,
+		if (!link_filter(channel, rule, description, (size_t)size, arena,
 				    filters ? &filters[i] : &none))
 			return false;
 		i++;
@@ -222,7 +222,7 @@ static uint32_t find_extra(const struct agent_channel *channel,
 
 /* The channel's contexts and the event's, as one set. */
 static bool build_contexts(const struct agent_channel *channel,
-		const struct side_event_description *description, struct room *room,
+		const struct side_event_description *description, struct select_arena *arena,
 		struct agent_event *event)
 {
 	/* Too much for a stack that is not ours; all this happens under libside's event lock. */
@@ -237,7 +237,7 @@ static bool build_contexts(const struct agent_channel *channel,
 	uint32_t i;
 
 	if (!nr_extra) {
-		if (room->memory)
+		if (arena->memory)
 			event->contexts = channel->context_set;
 		return true;
 	}
@@ -245,8 +245,8 @@ static bool build_contexts(const struct agent_channel *channel,
 		all[i] = i < channel->nr_contexts ? channel->contexts[i]
 						  : *found[i - channel->nr_contexts];
 	size = context_set_size(all, nr);
-	specs = agent_select_allocate(room, nr_extra * sizeof(*specs));
-	memory = agent_select_allocate(room, size < 0 ? 0 : (size_t)size);
+	specs = agent_select_allocate(arena, nr_extra * sizeof(*specs));
+	memory = agent_select_allocate(arena, size < 0 ? 0 : (size_t)size);
 	if (size < 0 || !memory)
 		return size >= 0;
 	memcpy(specs, all + channel->nr_contexts, nr_extra * sizeof(*specs));
@@ -263,7 +263,7 @@ static bool build_contexts(const struct agent_channel *channel,
 size_t agent_select(const struct agent_channel *channel, struct side_event_description *description,
 		struct agent_event *event, char *memory)
 {
-	struct room room = {.memory = memory};
+	struct select_arena arena = {.memory = memory};
 	const struct agent_rule *rule;
 	uint32_t nr = 0;
 
@@ -281,16 +281,16 @@ size_t agent_select(const struct agent_channel *channel, struct side_event_descr
 	if (!nr && !event->always && !event->of_calls)
 		return 0;
 	/* So that 0 means no. */
-	agent_select_allocate(&room, 1);
+	agent_select_allocate(&arena, 1);
 	event->of_calls &= !event->always;
 	if (nr && (!event->always || event->selects_calls) &&
-			!link_filters(channel, description, nr, &room, event))
+			!link_filters(channel, description, nr, &arena, event))
 		return 0;
-	if (!build_contexts(channel, description, &room, event))
+	if (!build_contexts(channel, description, &arena, event))
 		return 0;
 	if (memory) {
 		event->of_probe = agent_probes_has(description);
 		agent_record_choose(event);
 	}
-	return room.used;
+	return arena.used;
 }

@@ -19,7 +19,7 @@
 #include "base/environment/environment.h"
 #include "protocol/raw.h"
 
-#define PATIENCE_MAX 3600
+#define TIMEOUT_FACTOR_MAX 3600
 #define EXPORT __attribute__((visibility("default")))
 
 /*
@@ -31,7 +31,7 @@ EXPORT void side_agent_start(void);
 AGENT_LIBSIDE_DECLARE_WEAK(side_tracer_bind)
 
 /* On machines that are slow or busy. No number, or one out of bounds: as if nothing had been said. */
-static unsigned int chosen_patience(void)
+static unsigned int agent_start_chosen_timeout_factor(void)
 {
 	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
 	unsigned int number = 0;
@@ -39,9 +39,9 @@ static unsigned int chosen_patience(void)
 	/* The name in earlier releases: the next release does not read it. */
 	if (!text)
 		text = environment_get("SIDE_PATIENCE");
-	for (; text && *text >= '0' && *text <= '9' && number <= PATIENCE_MAX; text++)
+	for (; text && *text >= '0' && *text <= '9' && number <= TIMEOUT_FACTOR_MAX; text++)
 		number = number * 10 + (unsigned int)(*text - '0');
-	return text && !*text && number <= PATIENCE_MAX ? number : 0;
+	return text && !*text && number <= TIMEOUT_FACTOR_MAX ? number : 0;
 }
 
 /* A name that no session can have means none. */
@@ -55,7 +55,7 @@ static void keep_session(const char *name)
 static void agent_start_begin(void)
 {
 	agent.debug = environment_is_on("SIDE_DEBUG");
-	agent.patience = chosen_patience();
+	agent.timeout_factor = agent_start_chosen_timeout_factor();
 	agent.kernel = environment_get(AGENT_KERNEL_ENV) != NULL;
 	keep_session(environment_get(AGENT_SESSION_ENV));
 	agent_bases_start();
@@ -87,7 +87,7 @@ static void start_agent(void)
 	path = environment_get(WIRE_SOCKET_ENV);
 	if (!agent_libside_is_whole()) {
 		if (path && !agent_is_sandboxed())
-			agent_missed(path, WIRE_MISSED_LIBSIDE);
+			agent_report_unrecorded(path, WIRE_UNRECORDED_LIBSIDE);
 		errno = saved_errno;
 		return;
 	}

@@ -17,8 +17,8 @@
 
 #include <sys/resource.h>
 
-#define MISSED_WAIT_MS 100
-#define MISSED_FILES 64 /* a process with a lower limit has probably used it up */
+#define UNSUPPORTED_WAIT_MS 100
+#define UNSUPPORTED_FILES 64 /* a process with a lower limit has probably used it up */
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -29,15 +29,15 @@ EXPORT void side_agent_note_copy(const char *library, void (*init)(void));
 
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_DECLARE_WEAK)
 
-#define MISSED_LACKS(name) || !&name
+#define UNSUPPORTED_LACKS(name) || !&name
 
 bool agent_libside_is_whole(void)
 {
-	return !(false AGENT_LIBSIDE_EACH(MISSED_LACKS));
+	return !(false AGENT_LIBSIDE_EACH(UNSUPPORTED_LACKS));
 }
 
 /* The recorder closes the connection when it has read the message. */
-static void missed_send(int socket, const void *message, size_t size, uint64_t deadline)
+static void unrecorded_send(int socket, const void *message, size_t size, uint64_t deadline)
 {
 	char unused;
 
@@ -51,39 +51,39 @@ static void missed_send(int socket, const void *message, size_t size, uint64_t d
 /* Neither on the stack nor mapped: memory may be exhausted. One thread at a time runs here. */
 static struct {
 	char procname[AGENT_NAME_SIZE], exe[AGENT_NAME_SIZE], message[AGENT_NAME_SIZE + 64];
-} room;
+} buffer;
 
 /* About the file in room.exe. */
-static void missed_send_all(const char *paths, uint32_t reason)
+static void unrecorded_send_all(const char *paths, uint32_t reason)
 {
 	char path[WIRE_SESSION_PATH_MAX + 1];
 	uint64_t deadline;
 	ssize_t size;
 
-	size = wire_encode_missed(room.message, sizeof(room.message),
-			&(struct wire_missed){.reason = reason, .name = room.exe});
+	size = wire_encode_unrecorded(buffer.message, sizeof(buffer.message),
+			&(struct wire_unrecorded){.reason = reason, .name = buffer.exe});
 	while (size > 0 && *paths) {
 		size_t length = strcspn(paths, ":");
 
 		if (length && length < sizeof(path)) {
 			memcpy(path, paths, length);
 			path[length] = 0;
-			deadline = wire_deadline(MISSED_WAIT_MS);
-			missed_send(wire_connect(path, deadline), room.message, (size_t)size,
+			deadline = wire_deadline(UNSUPPORTED_WAIT_MS);
+			unrecorded_send(wire_connect(path, deadline), buffer.message, (size_t)size,
 					deadline);
 		}
 		paths += length + (paths[length] == ':');
 	}
 }
 
-void agent_missed(const char *paths, uint32_t reason)
+void agent_report_unrecorded(const char *paths, uint32_t reason)
 {
-	agent_process_names(room.procname, room.exe);
-	missed_send_all(paths, reason);
+	agent_process_names(buffer.procname, buffer.exe);
+	unrecorded_send_all(paths, reason);
 }
 
 /* The process tries again at each event that asks the daemon; one report is enough. */
-static bool missed_is_reported(const struct agent_session *session)
+static bool unrecorded_is_reported(const struct agent_session *session)
 {
 	static char path[WIRE_SESSION_PATH_MAX + 1];
 	static int process;
@@ -96,7 +96,7 @@ static bool missed_is_reported(const struct agent_session *session)
 	return false;
 }
 
-void agent_missed_limit(const struct agent_session *session, int error)
+void agent_report_limit(const struct agent_session *session, int error)
 {
 	struct rlimit files = {0};
 	uint32_t reason;
@@ -104,32 +104,33 @@ void agent_missed_limit(const struct agent_session *session, int error)
 	if (session->boot || session->list_only)
 		return;
 	if (error == -ENOMEM)
-		reason = WIRE_MISSED_MEMORY;
+		reason = WIRE_UNRECORDED_MEMORY;
 	/* The kernel delivers a message without its descriptors if the process has no free descriptor. */
 	else if (error == -EMFILE ||
 			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
-					files.rlim_cur < MISSED_FILES))
-		reason = WIRE_MISSED_FILES;
+					files.rlim_cur < UNSUPPORTED_FILES))
+		reason = WIRE_UNRECORDED_FILES;
 	else if (error == -EIO || error == -EPERM || error == -ENOSYS)
-		reason = WIRE_MISSED_ERROR;
+		reason = WIRE_UNRECORDED_ERROR;
 	else
 		return;
-	if (!missed_is_reported(session))
-		agent_missed(session->path, reason);
+	if (!unrecorded_is_reported(session))
+		agent_report_unrecorded(session->path, reason);
 }
 
-void agent_missed_first(const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms)
+void agent_report_late_start(
+		const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms)
 {
-	struct wire_missed missed = {
-			.reason = reason, .elapsed_ms = elapsed_ms, .name = room.procname};
-	uint64_t deadline = wire_deadline(MISSED_WAIT_MS);
+	struct wire_unrecorded unrecorded = {
+			.reason = reason, .elapsed_ms = elapsed_ms, .name = buffer.procname};
+	uint64_t deadline = wire_deadline(UNSUPPORTED_WAIT_MS);
 	ssize_t size;
 
-	agent_process_names(room.procname, room.exe);
-	size = wire_encode_missed(room.message, sizeof(room.message), &missed);
+	agent_process_names(buffer.procname, buffer.exe);
+	size = wire_encode_unrecorded(buffer.message, sizeof(buffer.message), &unrecorded);
 	if (size > 0)
-		missed_send(agent_session_connect(session, deadline), room.message, (size_t)size,
-				deadline);
+		unrecorded_send(agent_session_connect(session, deadline), buffer.message,
+				(size_t)size, deadline);
 }
 
 EXPORT void side_agent_note_allocator(void)
@@ -139,7 +140,7 @@ EXPORT void side_agent_note_allocator(void)
 
 	if (paths && agent_libside_is_whole() && !agent_is_sandboxed()) {
 		side_tracer_lock();
-		agent_missed(paths, WIRE_MISSED_ALLOCATOR);
+		agent_report_unrecorded(paths, WIRE_UNRECORDED_ALLOCATOR);
 		side_tracer_unlock();
 	}
 	errno = saved_errno;
@@ -150,12 +151,12 @@ EXPORT void side_agent_note_copy(const char *library, void (*init)(void))
 	const struct agent_session *session;
 	int saved_errno = errno;
 
-	if (init == side_init || strlen(library) >= sizeof(room.exe) || agent_is_sandboxed())
+	if (init == side_init || strlen(library) >= sizeof(buffer.exe) || agent_is_sandboxed())
 		return;
 	side_tracer_lock();
-	strcpy(room.exe, library);
+	strcpy(buffer.exe, library);
 	agent_each_session(session) if (!session->boot && !session->list_only)
-			missed_send_all(session->path, WIRE_MISSED_COPY);
+			unrecorded_send_all(session->path, WIRE_UNRECORDED_COPY);
 	side_tracer_unlock();
 	errno = saved_errno;
 }

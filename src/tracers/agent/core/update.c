@@ -219,7 +219,7 @@ static int agent_update_session(struct agent_wanted *wanted, bool may_wait)
 		return 0;
 	/* Of a static configuration: a daemon has it now, and may take it away. */
 	if (session->boot)
-		session->given = false;
+		session->is_explicit = false;
 	if (is_up_to_date(session, wanted, may_wait))
 		return 0;
 	if (!session->orphaned)
@@ -242,7 +242,8 @@ static int agent_update_all(struct agent_wanted *wanted, uint32_t nr, bool may_w
 	for (i = agent.nr_declined; i; i--)
 		if (!find_wanted(wanted, nr, agent.declined[i - 1].path))
 			forget_declined(&agent.declined[i - 1]);
-	agent_each_session(session) if (!session->given && !find_wanted(wanted, nr, session->path))
+	agent_each_session(session) if (!session->is_explicit &&
+			!find_wanted(wanted, nr, session->path))
 			agent_update_leave_session(session);
 	for (i = 0; i < nr; i++) {
 		int ret = agent_update_session(&wanted[i], may_wait);
@@ -267,7 +268,7 @@ static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
 		if (session->config.statedump <= session->dumped || session->list_only)
 			continue;
 		session->dumped = session->config.statedump;
-		session->bases_said = false;
+		session->bases_recorded = false;
 		keys[nr++] = session->key;
 	}
 	return nr;
@@ -288,7 +289,7 @@ static bool try_requests(void)
 			continue;
 		}
 		session->dumped = session->config.statedump;
-		session->bases_said = false;
+		session->bases_recorded = false;
 	}
 	return all;
 }
@@ -370,7 +371,7 @@ static int agent_update_apply(
 	if (!may_change())
 		return -EPERM;
 	if (may_wait && agent_update_may_install_probes(wanted, nr))
-		agent_probes_look_around();
+		agent_probes_rescan();
 	if (!ask_and_lock(wanted, nr, may_wait, deadline))
 		return -EBUSY;
 	begun = agent_occasion_begins(deadline);
@@ -397,24 +398,24 @@ static int agent_update_apply(
 
 static void (*on_change)(bool after);
 
-void agent_on_change(void (*tell)(bool after))
+void agent_on_change(void (*notify)(bool after))
 {
-	__atomic_store_n(&on_change, tell, __ATOMIC_RELAXED);
+	__atomic_store_n(&on_change, notify, __ATOMIC_RELAXED);
 }
 
 int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
 	/* Relaxed: code, which is there for good. */
-	void (*tell)(bool after) = __atomic_load_n(&on_change, __ATOMIC_RELAXED);
+	void (*notify)(bool after) = __atomic_load_n(&on_change, __ATOMIC_RELAXED);
 	int saved_errno = errno, ret;
 
 	*grace = 0;
-	if (tell && may_wait)
-		tell(false);
+	if (notify && may_wait)
+		notify(false);
 	ret = agent_update_apply(wanted, nr, may_wait, grace);
 	agent_ask_drop(wanted, nr);
-	if (tell && may_wait)
-		tell(true);
+	if (notify && may_wait)
+		notify(true);
 	errno = saved_errno;
 	return ret;
 }
@@ -488,7 +489,7 @@ int agent_session_attach(const char *path)
 
 	if (!may_change())
 		return -EPERM;
-	agent_probes_look_around();
+	agent_probes_rescan();
 	wanted.token = agent_new_token();
 	if (!is_in(path))
 		agent_ask(&wanted, 1, true, deadline);

@@ -143,8 +143,8 @@ static bool answers(const char *path)
 	uint64_t deadline = wire_deadline(ANSWER_MS);
 	char message[512];
 	ssize_t size = wire_encode_refresh(message, sizeof(message), &refresh);
-	int socket = agent_door() ? agent_door_connect(path, deadline)
-				  : wire_connect(path, deadline);
+	int socket = agent_rendezvous() ? agent_rendezvous_connect(path, deadline)
+					: wire_connect(path, deadline);
 	int ret = socket < 0 ? socket : wire_send(socket, message, (size_t)size, NULL, 0, deadline);
 
 	if (!ret &&

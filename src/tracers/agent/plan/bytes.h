@@ -110,7 +110,7 @@ plan_inline uint64_t plan_load(const void *from, unsigned int size, bool swap)
 	}
 }
 
-plan_inline bool plan_room(const struct plan_output *output, const uint8_t *to, uint64_t size)
+plan_inline bool plan_has_space(const struct plan_output *output, const uint8_t *to, uint64_t size)
 {
 	return (uint64_t)(output->end - to) >= size;
 }
@@ -124,7 +124,7 @@ plan_inline struct plan_integer plan_load_integer(const struct plan_op *op, cons
 {
 	bool swap = op->flags & PLAN_SWAP;
 	struct plan_integer value = {0, 0};
-	unsigned int rest = 64u - op->bits;
+	unsigned int remainder = 64u - op->bits;
 
 	if (op->size == 16) {
 		bool little = (SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN) != swap;
@@ -134,12 +134,12 @@ plan_inline struct plan_integer plan_load_integer(const struct plan_op *op, cons
 		return value;
 	}
 	/* To the top, and down again: that fills the left with zeros or the sign. */
-	value.low = plan_load(from, op->size, swap) >> op->shift << rest;
+	value.low = plan_load(from, op->size, swap) >> op->shift << remainder;
 	if (op->flags & PLAN_SIGNED) {
-		value.low = (uint64_t)((int64_t)value.low >> rest);
+		value.low = (uint64_t)((int64_t)value.low >> remainder);
 		value.high = (uint64_t)((int64_t)value.low >> 63);
 	} else {
-		value.low >>= rest;
+		value.low >>= remainder;
 	}
 	return value;
 }
@@ -261,9 +261,9 @@ plan_inline uint8_t *plan_copy_string(uint8_t *to, const uint8_t *end, const uin
 	}
 }
 
-plan_inline void plan_copy_cell(const unsigned int size, const struct side_arg *cell, uint8_t *to)
+plan_inline void plan_copy_arg(const unsigned int size, const struct side_arg *arg, uint8_t *to)
 {
-	const uint8_t *from = (const uint8_t *)&cell->u;
+	const uint8_t *from = (const uint8_t *)&arg->u;
 
 	switch (size) {
 	case 0: break;
@@ -279,63 +279,62 @@ plan_inline void plan_copy_cell(const unsigned int size, const struct side_arg *
  * The payloads of `count` cells of one label, each `size` bytes (a constant), one behind the other.
  * NULL: a cell of another label. The caller has made sure of the room.
  */
-plan_inline uint8_t *plan_copy_cells(const unsigned int size, uint16_t label,
-		const struct side_arg *cell, uint32_t count, uint8_t *to)
+plan_inline uint8_t *plan_copy_args(const unsigned int size, uint16_t label,
+		const struct side_arg *arg, uint32_t count, uint8_t *to)
 {
-	for (; count & 3; count--, cell++, to += size) {
-		if (__builtin_expect(cell->type.v != label, 0))
+	for (; count & 3; count--, arg++, to += size) {
+		if (__builtin_expect(arg->type.v != label, 0))
 			return NULL;
-		plan_copy_cell(size, cell, to);
+		plan_copy_arg(size, arg, to);
 	}
-	for (; count; count -= 4, cell += 4, to += 4 * size) {
-		if (__builtin_expect(cell[0].type.v != label, 0) ||
-				__builtin_expect(cell[1].type.v != label, 0) ||
-				__builtin_expect(cell[2].type.v != label, 0) ||
-				__builtin_expect(cell[3].type.v != label, 0))
+	for (; count; count -= 4, arg += 4, to += 4 * size) {
+		if (__builtin_expect(arg[0].type.v != label, 0) ||
+				__builtin_expect(arg[1].type.v != label, 0) ||
+				__builtin_expect(arg[2].type.v != label, 0) ||
+				__builtin_expect(arg[3].type.v != label, 0))
 			return NULL;
-		plan_copy_cell(size, cell, to);
-		plan_copy_cell(size, cell + 1, to + size);
-		plan_copy_cell(size, cell + 2, to + 2 * size);
-		plan_copy_cell(size, cell + 3, to + 3 * size);
+		plan_copy_arg(size, arg, to);
+		plan_copy_arg(size, arg + 1, to + size);
+		plan_copy_arg(size, arg + 2, to + 2 * size);
+		plan_copy_arg(size, arg + 3, to + 3 * size);
 	}
 	return to;
 }
 
 /* One group of a block: the entry behind it, or NULL for a cell of another label. */
 plan_inline const struct plan_entry *plan_copy_group(const unsigned int size,
-		const struct plan_entry *entry, uint32_t count, const struct side_arg *cells,
+		const struct plan_entry *entry, uint32_t count, const struct side_arg *args,
 		uint8_t *to)
 {
 	const struct plan_entry *stop = entry + count;
 
 	for (; entry != stop; entry++) {
-		const struct side_arg *cell =
-				(const struct side_arg *)((const uint8_t *)cells + entry->cell);
+		const struct side_arg *arg =
+				(const struct side_arg *)((const uint8_t *)args + entry->arg);
 
-		if (__builtin_expect(cell->type.v != entry->label, 0))
+		if (__builtin_expect(arg->type.v != entry->label, 0))
 			return NULL;
-		plan_copy_cell(size, cell, to + entry->to);
+		plan_copy_arg(size, arg, to + entry->to);
 	}
 	return entry;
 }
 
 /* The scalars of a block; false for a cell of another label. The caller has made sure of the room. */
-plan_inline bool plan_copy_block(
-		const struct plan_op *op, const struct side_arg *cells, uint8_t *to)
+plan_inline bool plan_copy_block(const struct plan_op *op, const struct side_arg *args, uint8_t *to)
 {
 	const struct plan_entry *entry = (const struct plan_entry *)(op + 1);
 
-	entry = plan_copy_group(8, entry, op->groups[PLAN_GROUP_8], cells, to);
+	entry = plan_copy_group(8, entry, op->groups[PLAN_GROUP_8], args, to);
 	if (entry)
-		entry = plan_copy_group(4, entry, op->groups[PLAN_GROUP_4], cells, to);
+		entry = plan_copy_group(4, entry, op->groups[PLAN_GROUP_4], args, to);
 	if (entry)
-		entry = plan_copy_group(2, entry, op->groups[PLAN_GROUP_2], cells, to);
+		entry = plan_copy_group(2, entry, op->groups[PLAN_GROUP_2], args, to);
 	if (entry)
-		entry = plan_copy_group(1, entry, op->groups[PLAN_GROUP_1], cells, to);
+		entry = plan_copy_group(1, entry, op->groups[PLAN_GROUP_1], args, to);
 	if (entry)
-		entry = plan_copy_group(16, entry, op->groups[PLAN_GROUP_16], cells, to);
+		entry = plan_copy_group(16, entry, op->groups[PLAN_GROUP_16], args, to);
 	if (entry)
-		entry = plan_copy_group(0, entry, op->groups[PLAN_GROUP_0], cells, to);
+		entry = plan_copy_group(0, entry, op->groups[PLAN_GROUP_0], args, to);
 	return entry;
 }
 

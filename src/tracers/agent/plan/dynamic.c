@@ -8,7 +8,7 @@
 #include "tracers/agent/plan/bytes.h"
 #include "tracers/agent/plan/op.h"
 
-enum node_kind {
+enum plan_node_kind {
 	NODE_NULL = 0,
 	NODE_BOOLEAN = 1,
 	NODE_UNSIGNED = 2, /* 2, 3, 4, 5: 8 to 64 bits */
@@ -37,7 +37,7 @@ struct node_list {
 typedef side_array_t(const struct side_attr) attribute_list;
 
 static bool write_value(struct node_list *list, unsigned int depth, const char *name,
-		const struct side_arg *cell);
+		const struct side_arg *arg);
 
 static bool plan_dynamic_set_error(struct node_list *list, enum plan_reason reason)
 {
@@ -50,7 +50,7 @@ static uint8_t *plan_dynamic_reserve(struct node_list *list, size_t size)
 {
 	uint8_t *to = list->to;
 
-	if (!plan_room(list->output, to, size)) {
+	if (!plan_has_space(list->output, to, size)) {
 		plan_dynamic_set_error(list, PLAN_REASON_TOO_BIG);
 		return NULL;
 	}
@@ -101,7 +101,7 @@ static bool begin_node(struct node_list *list, unsigned int depth)
 }
 
 /* The kind, and `size` bytes of value that the caller writes. NULL: no room. */
-static uint8_t *claim_value(struct node_list *list, enum node_kind kind, size_t size)
+static uint8_t *claim_value(struct node_list *list, enum plan_node_kind kind, size_t size)
 {
 	uint8_t *to = plan_dynamic_reserve(list, 1 + size);
 
@@ -113,7 +113,7 @@ static uint8_t *claim_value(struct node_list *list, enum node_kind kind, size_t 
 
 /* Depth, name, kind; then the value is claimed as above. */
 static uint8_t *claim_node(struct node_list *list, unsigned int depth, const char *name,
-		enum node_kind kind, size_t size)
+		enum plan_node_kind kind, size_t size)
 {
 	if (!begin_node(list, depth))
 		return NULL;
@@ -303,7 +303,7 @@ static __attribute__((noinline)) bool write_attributes(
 
 /* A node whose fields or elements the caller writes; *count is where their number goes. */
 static bool begin_compound(struct node_list *list, unsigned int depth, const char *name,
-		enum node_kind kind, const void *attributes, uint8_t **count)
+		enum plan_node_kind kind, const void *attributes, uint8_t **count)
 {
 	*count = claim_node(list, depth, name, kind, 4);
 	return *count && write_attributes(list, depth + 1, attributes);
@@ -335,48 +335,48 @@ static bool plan_dynamic_write_struct(struct node_list *list, unsigned int depth
 static bool plan_dynamic_write_vla(struct node_list *list, unsigned int depth, const char *name,
 		const struct side_arg_dynamic_vla *vla)
 {
-	const struct side_arg *cell;
+	const struct side_arg *arg;
 	uint32_t length, i;
 	uint8_t *count;
 
 	if (!vla)
 		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
-	cell = side_ptr_get(vla->sav);
+	arg = side_ptr_get(vla->sav);
 	length = vla->len;
-	if (length && !cell)
+	if (length && !arg)
 		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
 	if (!begin_compound(list, depth, name, NODE_ARRAY, &vla->attributes, &count))
 		return false;
 	plan_store_32(count, length);
 	for (i = 0; i < length; i++) {
-		if (!write_value(list, depth + 1, NULL, cell + i))
+		if (!write_value(list, depth + 1, NULL, arg + i))
 			return false;
 	}
 	return true;
 }
 
 /* What an application's visitor hands back to us through its context. */
-struct visit_state {
+struct dynamic_visit_state {
 	struct node_list *list;
 	unsigned int depth; /* of the children */
 	uint32_t count;
 };
 
 static enum side_visitor_status visit_child(
-		struct visit_state *state, const char *name, const struct side_arg *cell)
+		struct dynamic_visit_state *state, const char *name, const struct side_arg *arg)
 {
 	/* After an error nothing is written any more, whatever the visitor does. */
 	if (!state->list->to)
 		return SIDE_VISITOR_STATUS_ERROR;
 	state->count++;
-	return write_value(state->list, state->depth, name, cell) ? SIDE_VISITOR_STATUS_OK
-								  : SIDE_VISITOR_STATUS_ERROR;
+	return write_value(state->list, state->depth, name, arg) ? SIDE_VISITOR_STATUS_OK
+								 : SIDE_VISITOR_STATUS_ERROR;
 }
 
 static enum side_visitor_status plan_dynamic_visit_element(
-		const struct side_tracer_visitor_ctx *context, const struct side_arg *cell)
+		const struct side_tracer_visitor_ctx *context, const struct side_arg *arg)
 {
-	return visit_child(context->priv, NULL, cell);
+	return visit_child(context->priv, NULL, arg);
 }
 
 static enum side_visitor_status visit_field(
@@ -388,7 +388,8 @@ static enum side_visitor_status visit_field(
 	return visit_child(context->priv, side_ptr_get(field->field_name), &field->elem);
 }
 
-static bool end_visit(struct visit_state *state, enum side_visitor_status status, uint8_t *count)
+static bool end_visit(
+		struct dynamic_visit_state *state, enum side_visitor_status status, uint8_t *count)
 {
 	if (!state->list->to)
 		return false;
@@ -402,7 +403,7 @@ static __attribute__((noinline)) bool write_struct_visitor(struct node_list *lis
 		unsigned int depth, const char *name,
 		const struct side_arg_dynamic_struct_visitor *argument)
 {
-	struct visit_state state = {list, depth + 1, 0};
+	struct dynamic_visit_state state = {list, depth + 1, 0};
 	const struct side_tracer_dynamic_struct_visitor_ctx context = {visit_field, &state};
 	side_dynamic_struct_visitor_func visitor;
 	uint8_t *count;
@@ -418,7 +419,7 @@ static __attribute__((noinline)) bool write_struct_visitor(struct node_list *lis
 static __attribute__((noinline)) bool write_vla_visitor(struct node_list *list, unsigned int depth,
 		const char *name, const struct side_arg_dynamic_vla_visitor *argument)
 {
-	struct visit_state state = {list, depth + 1, 0};
+	struct dynamic_visit_state state = {list, depth + 1, 0};
 	const struct side_tracer_visitor_ctx context = {plan_dynamic_visit_element, &state};
 	side_visitor_func visitor;
 	uint8_t *count;
@@ -432,9 +433,9 @@ static __attribute__((noinline)) bool write_vla_visitor(struct node_list *list, 
 }
 
 static __attribute__((noinline)) bool write_scalar(struct node_list *list, unsigned int depth,
-		const char *name, const struct side_arg *cell)
+		const char *name, const struct side_arg *arg)
 {
-	const union side_arg_dynamic *u = &cell->u.side_dynamic;
+	const union side_arg_dynamic *u = &arg->u.side_dynamic;
 	const struct side_type_integer *integer = &u->side_integer.type;
 	const void *attributes = &u->side_null.attributes; /* first in every scalar type */
 	uint8_t *to;
@@ -442,7 +443,7 @@ static __attribute__((noinline)) bool write_scalar(struct node_list *list, unsig
 
 	if (!begin_node(list, depth) || !plan_dynamic_write_text(list, name ? name : "", 1, 0))
 		return false;
-	switch (cell->type.v) {
+	switch (arg->type.v) {
 	case SIDE_TYPE_DYNAMIC_NULL: done = claim_value(list, NODE_NULL, 0); break;
 	case SIDE_TYPE_DYNAMIC_BOOL:
 		done = write_bool(list, &u->side_bool.type, (const uint8_t *)&u->side_bool.value);
@@ -478,14 +479,14 @@ static __attribute__((noinline)) bool write_scalar(struct node_list *list, unsig
 }
 
 static bool write_value(struct node_list *list, unsigned int depth, const char *name,
-		const struct side_arg *cell)
+		const struct side_arg *arg)
 {
 	const union side_arg_dynamic *u;
 
-	if (!cell)
+	if (!arg)
 		return plan_dynamic_set_error(list, PLAN_REASON_NULL_POINTER);
-	u = &cell->u.side_dynamic;
-	switch (cell->type.v) {
+	u = &arg->u.side_dynamic;
+	switch (arg->type.v) {
 	case SIDE_TYPE_DYNAMIC_STRUCT:
 		return plan_dynamic_write_struct(
 				list, depth, name, side_ptr_get(u->side_dynamic_struct));
@@ -497,7 +498,7 @@ static bool write_value(struct node_list *list, unsigned int depth, const char *
 	case SIDE_TYPE_DYNAMIC_VLA_VISITOR:
 		return write_vla_visitor(
 				list, depth, name, side_ptr_get(u->side_dynamic_vla_visitor));
-	default: return write_scalar(list, depth, name, cell);
+	default: return write_scalar(list, depth, name, arg);
 	}
 }
 
@@ -506,12 +507,12 @@ static uint8_t *begin_list(struct node_list *list)
 	return plan_dynamic_reserve(list, 4);
 }
 
-uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *cell, uint8_t *to)
+uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *arg, uint8_t *to)
 {
 	struct node_list list = {output, to, 0};
 	uint8_t *length = begin_list(&list);
 
-	if (!length || !write_value(&list, 0, NULL, cell))
+	if (!length || !write_value(&list, 0, NULL, arg))
 		return NULL;
 	plan_store_32(length, list.count);
 	return list.to;

@@ -78,7 +78,7 @@ plan_inline uint8_t *write_length(struct plan_output *output, const struct plan_
 	if (length.high || length.low > UINT32_MAX)
 		return plan_fail(output, PLAN_REASON_LENGTH);
 	*count = (uint32_t)length.low;
-	if (!plan_room(output, to, op->width))
+	if (!plan_has_space(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_store(to, *count, op->width);
 	return to + op->width;
@@ -112,7 +112,7 @@ uint8_t *plan_write_memory_vla(struct plan_output *output, const struct plan_op 
 		return write_strings(output, op + 1, base, count, to);
 	if (!(op->flags & PLAN_FLAT))
 		return plan_memory_write_array(output, element, stop, base, count, op->stride, to);
-	if (!plan_room(output, to, (uint64_t)count * op->stride))
+	if (!plan_has_space(output, to, (uint64_t)count * op->stride))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_copy(to, base + element->offset, (size_t)count * op->stride);
 	return to + (size_t)count * op->stride;
@@ -141,7 +141,7 @@ static uint8_t *plan_memory_write_converted(struct plan_output *output, const st
 {
 	uint16_t half;
 
-	if (!plan_room(output, to, op->width))
+	if (!plan_has_space(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	switch (op->code) {
 	case PLAN_MEMORY_INTEGER: plan_store(to, plan_load_integer(op, from).low, op->size); break;
@@ -165,7 +165,7 @@ uint8_t *plan_write_memory(struct plan_output *output, const struct plan_op *op,
 
 		switch (op->code) {
 		case PLAN_MEMORY_COPY:
-			if (!plan_room(output, to, op->count))
+			if (!plan_has_space(output, to, op->count))
 				return plan_fail(output, PLAN_REASON_TOO_BIG);
 			plan_copy(to, from, op->count);
 			to += op->count;

@@ -102,13 +102,13 @@ enum plan_group {
 /* One scalar of a block. Several stand in the place of an operation. */
 struct plan_entry {
 	uint16_t label;
-	uint16_t to;   /* where in the block's bytes */
-	uint32_t cell; /* where the argument is, in bytes from the block's first */
+	uint16_t to;  /* where in the block's bytes */
+	uint32_t arg; /* where the argument is, in bytes from the block's first */
 };
 
 struct plan_op;
-typedef ssize_t (*plan_step_func)(const struct plan_op *op, const struct side_arg *cell,
-		uint8_t *to, const uint8_t *last, uint8_t *start, enum plan_reason *reason);
+typedef ssize_t (*plan_step_func)(const struct plan_op *op, const struct side_arg *arg, uint8_t *to,
+		const uint8_t *last, uint8_t *start, enum plan_reason *reason);
 
 struct plan_op {
 	uint8_t code;   /* enum plan_code */
@@ -151,7 +151,7 @@ _Static_assert(sizeof(struct plan_op) % sizeof(struct plan_entry) == 0,
 /* What stands behind a struct plan pointer. */
 struct plan_body {
 	struct plan plan;
-	uint32_t cell_count; /* arguments */
+	uint32_t arg_count; /* arguments */
 	uint32_t op_count;
 	int64_t fixed_size;
 	size_t mapped_size; /* 0: the memory is the caller's */
@@ -181,7 +181,7 @@ struct plan_output {
  * Each function below takes the position to write at and returns the position behind, or NULL with
  * output->reason set.
  */
-uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *cell, uint8_t *to);
+uint8_t *plan_write_dynamic(struct plan_output *output, const struct side_arg *arg, uint8_t *to);
 uint8_t *plan_write_variadic(struct plan_output *output,
 		const struct side_arg_dynamic_struct *fields, uint8_t *to);
 uint8_t *plan_write_null_string(struct plan_output *output, uint8_t *to);

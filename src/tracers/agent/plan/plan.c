@@ -50,7 +50,7 @@ static plan_serialize_func plan_choose_serializer(struct plan_body *body)
 #define SPAN_MIN 64
 
 /* Does it call the application while it runs? Entries of blocks are no operations. */
-static bool is_quiet(const struct plan_body *body)
+static bool plan_is_gp_only(const struct plan_body *body)
 {
 	const struct plan_op *op = body->ops, *end = op + body->op_count;
 
@@ -75,14 +75,14 @@ static void choose_kind(struct plan_body *body)
 	const struct plan_op *op = body->ops, *end = op + body->op_count - 1;
 	const struct plan_op *last = op;
 
-	if (!is_quiet(body))
+	if (!plan_is_gp_only(body))
 		return;
-	body->plan.kind = PLAN_KIND_QUIET;
+	body->plan.kind = PLAN_KIND_GP_ONLY;
 	if (op + 1 == end && op->code >= PLAN_SCALAR_1 && op->code <= PLAN_SCALAR_16 &&
 			op->count == 1) {
-		body->plan.kind = PLAN_KIND_CELL;
-		body->plan.cell_size = op->size;
-		body->plan.cell_label = op->label;
+		body->plan.kind = PLAN_KIND_SCALAR;
+		body->plan.scalar_size = op->size;
+		body->plan.scalar_label = op->label;
 		return;
 	}
 	for (; op != end; op += op->skip)
@@ -128,7 +128,7 @@ static int plan_build_body(const struct side_event_description *description, voi
 			error, error_size);
 	if (status)
 		return status;
-	body->cell_count = side_array_length(&description->fields);
+	body->arg_count = side_array_length(&description->fields);
 	body->mapped_size = 0;
 	body->variadic = description->flags & SIDE_EVENT_FLAG_VARIADIC;
 	body->fixed_size = body->variadic ? -1 : fixed_size;

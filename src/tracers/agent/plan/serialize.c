@@ -11,48 +11,48 @@
 #include "tracers/agent/plan/bytes.h"
 #include "tracers/agent/plan/op.h"
 
-static uint8_t *write_cells(struct plan_output *output, const struct plan_op *op,
-		const struct plan_op *stop, const struct side_arg *cell, uint8_t *to);
+static uint8_t *plan_write_args(struct plan_output *output, const struct plan_op *op,
+		const struct plan_op *stop, const struct side_arg *arg, uint8_t *to);
 
-static const void *cell_pointer(const struct side_arg *cell)
+static const void *plan_arg_pointer(const struct side_arg *arg)
 {
-	return side_ptr_get(cell->u.side_static.side_struct);
+	return side_ptr_get(arg->u.side_static.side_struct);
 }
 
 /* Scalars of one label and size, any number. */
 static uint8_t *write_scalars(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint32_t count, uint8_t *to)
+		const struct side_arg *arg, uint32_t count, uint8_t *to)
 {
-	if (!plan_room(output, to, (uint64_t)count * op->size))
+	if (!plan_has_space(output, to, (uint64_t)count * op->size))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	switch (op->code) {
-	case PLAN_SCALAR_0: to = plan_copy_cells(0, op->label, cell, count, to); break;
-	case PLAN_SCALAR_1: to = plan_copy_cells(1, op->label, cell, count, to); break;
-	case PLAN_SCALAR_2: to = plan_copy_cells(2, op->label, cell, count, to); break;
-	case PLAN_SCALAR_4: to = plan_copy_cells(4, op->label, cell, count, to); break;
-	case PLAN_SCALAR_8: to = plan_copy_cells(8, op->label, cell, count, to); break;
-	default: to = plan_copy_cells(16, op->label, cell, count, to); break;
+	case PLAN_SCALAR_0: to = plan_copy_args(0, op->label, arg, count, to); break;
+	case PLAN_SCALAR_1: to = plan_copy_args(1, op->label, arg, count, to); break;
+	case PLAN_SCALAR_2: to = plan_copy_args(2, op->label, arg, count, to); break;
+	case PLAN_SCALAR_4: to = plan_copy_args(4, op->label, arg, count, to); break;
+	case PLAN_SCALAR_8: to = plan_copy_args(8, op->label, arg, count, to); break;
+	default: to = plan_copy_args(16, op->label, arg, count, to); break;
 	}
 	return to ? to : plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
 }
 
 /* Elements, all described by the operation `op`. */
 static uint8_t *write_elements(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint32_t count, uint8_t *to)
+		const struct side_arg *arg, uint32_t count, uint8_t *to)
 {
 	if (op->code <= PLAN_SCALAR_16)
-		return write_scalars(output, op, cell, count, to);
-	for (; count && to; count--, cell++)
-		to = write_cells(output, op, op + op->skip, cell, to);
+		return write_scalars(output, op, arg, count, to);
+	for (; count && to; count--, arg++)
+		to = plan_write_args(output, op, op + op->skip, arg, to);
 	return to;
 }
 
 /* The arguments of a vector, NULL with the reason set when there are not `count` of them. */
-static const struct side_arg *vector_cells(
+static const struct side_arg *plan_vector_args(
 		struct plan_output *output, const struct side_arg_vec *vector, uint32_t count)
 {
 	static const struct side_arg none;
-	const struct side_arg *cells = side_ptr_get(vector->sav);
+	const struct side_arg *args = side_ptr_get(vector->sav);
 
 	if (vector->len != count) {
 		output->reason = PLAN_REASON_LENGTH;
@@ -60,33 +60,33 @@ static const struct side_arg *vector_cells(
 	}
 	if (!count)
 		return &none;
-	if (!cells)
+	if (!args)
 		output->reason = PLAN_REASON_NULL_POINTER;
-	return cells;
+	return args;
 }
 
 static uint8_t *plan_serialize_write_struct(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const struct side_arg_vec *vector = cell_pointer(cell);
+	const struct side_arg_vec *vector = plan_arg_pointer(arg);
 
 	if (!vector)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
 	if (vector->len != op->count)
 		return plan_fail(output, PLAN_REASON_ARGUMENT_COUNT);
-	cell = vector_cells(output, vector, op->count);
-	return cell ? write_cells(output, op + 1, op + op->skip, cell, to) : NULL;
+	arg = plan_vector_args(output, vector, op->count);
+	return arg ? plan_write_args(output, op + 1, op + op->skip, arg, to) : NULL;
 }
 
 static uint8_t *plan_serialize_write_array(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const struct side_arg_vec *vector = cell_pointer(cell);
+	const struct side_arg_vec *vector = plan_arg_pointer(arg);
 
 	if (!vector)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
-	cell = vector_cells(output, vector, op->count);
-	return cell ? write_elements(output, op + 1, cell, op->count, to) : NULL;
+	arg = plan_vector_args(output, vector, op->count);
+	return arg ? write_elements(output, op + 1, arg, op->count, to) : NULL;
 }
 
 static bool length_fits(const struct plan_op *op, uint32_t length)
@@ -95,9 +95,9 @@ static bool length_fits(const struct plan_op *op, uint32_t length)
 }
 
 static uint8_t *plan_serialize_write_vla(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const struct side_arg_vec *vector = cell_pointer(cell);
+	const struct side_arg_vec *vector = plan_arg_pointer(arg);
 	uint32_t length;
 
 	if (!vector)
@@ -105,17 +105,17 @@ static uint8_t *plan_serialize_write_vla(struct plan_output *output, const struc
 	length = vector->len;
 	if (!length_fits(op, length))
 		return plan_fail(output, PLAN_REASON_LENGTH);
-	cell = vector_cells(output, vector, length);
-	if (!cell)
+	arg = plan_vector_args(output, vector, length);
+	if (!arg)
 		return NULL;
-	if (!plan_room(output, to, op->width))
+	if (!plan_has_space(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_store(to, length, op->width);
-	return write_elements(output, op + 1, cell, length, to + op->width);
+	return write_elements(output, op + 1, arg, length, to + op->width);
 }
 
 /* What the application's visitor hands back to us through its context. */
-struct visit_state {
+struct serialize_visit_state {
 	struct plan_output *output;
 	const struct plan_op *element;
 	uint8_t *to; /* NULL after an error, with the reason in output */
@@ -123,32 +123,32 @@ struct visit_state {
 };
 
 static enum side_visitor_status plan_serialize_visit_element(
-		const struct side_tracer_visitor_ctx *context, const struct side_arg *cell)
+		const struct side_tracer_visitor_ctx *context, const struct side_arg *arg)
 {
-	struct visit_state *state = context->priv;
+	struct serialize_visit_state *state = context->priv;
 
 	if (!state->to)
 		return SIDE_VISITOR_STATUS_ERROR;
-	if (!cell)
+	if (!arg)
 		state->to = plan_fail(state->output, PLAN_REASON_NULL_POINTER);
 	else if (state->length == UINT32_MAX)
 		state->to = plan_fail(state->output, PLAN_REASON_LENGTH);
 	else
-		state->to = write_elements(state->output, state->element, cell, 1, state->to);
+		state->to = write_elements(state->output, state->element, arg, 1, state->to);
 	state->length++;
 	return state->to ? SIDE_VISITOR_STATUS_OK : SIDE_VISITOR_STATUS_ERROR;
 }
 
 static uint8_t *write_vla_visitor(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const struct side_arg_vla_visitor *argument = cell_pointer(cell);
-	struct visit_state state = {output, op + 1, to + op->width, 0};
+	const struct side_arg_vla_visitor *argument = plan_arg_pointer(arg);
+	struct serialize_visit_state state = {output, op + 1, to + op->width, 0};
 	const struct side_tracer_visitor_ctx context = {plan_serialize_visit_element, &state};
 
 	if (!argument)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
-	if (!plan_room(output, to, op->width))
+	if (!plan_has_space(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	if (op->visitor(&context, side_ptr_get(argument->app_ctx)) != SIDE_VISITOR_STATUS_OK &&
 			state.to)
@@ -163,31 +163,31 @@ static uint8_t *write_vla_visitor(struct plan_output *output, const struct plan_
 }
 
 static uint8_t *write_optional(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const struct side_arg_optional *optional = cell_pointer(cell);
+	const struct side_arg_optional *optional = plan_arg_pointer(arg);
 
 	if (!optional)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
-	if (!plan_room(output, to, 1))
+	if (!plan_has_space(output, to, 1))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	*to = optional->selector != SIDE_OPTIONAL_DISABLED;
 	if (!*to++)
 		return to;
-	return write_cells(output, op + 1, op + op->skip, &optional->side_static, to);
+	return plan_write_args(output, op + 1, op + op->skip, &optional->side_static, to);
 }
 
 /* Write the selector as its type, 128 bits as 64, and give its value as the ranges compare it. */
 static uint8_t *write_selector(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, int64_t *selector, uint8_t *to)
+		const struct side_arg *arg, int64_t *selector, uint8_t *to)
 {
-	const uint8_t *from = (const uint8_t *)&cell->u;
+	const uint8_t *from = (const uint8_t *)&arg->u;
 	unsigned int size = op->size == 16 ? 8 : op->size;
 	struct plan_integer value;
 
-	if (cell->type.v != op->label)
+	if (arg->type.v != op->label)
 		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
-	if (!plan_room(output, to, size))
+	if (!plan_has_space(output, to, size))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	value = plan_load_integer(op, from);
 	*selector = (int64_t)value.low;
@@ -206,9 +206,9 @@ static uint8_t *write_selector(struct plan_output *output, const struct plan_op 
 }
 
 static uint8_t *write_variant(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const struct side_arg_variant *variant = cell_pointer(cell);
+	const struct side_arg_variant *variant = plan_arg_pointer(arg);
 	const struct plan_op *option = op + 2, *stop = op + op->skip;
 	int64_t selector;
 
@@ -219,16 +219,16 @@ static uint8_t *write_variant(struct plan_output *output, const struct plan_op *
 		return NULL;
 	for (; option != stop; option += option->skip) {
 		if (selector >= option->begin && selector <= option->end)
-			return write_cells(output, option + 1, option + option->skip,
+			return plan_write_args(output, option + 1, option + option->skip,
 					&variant->option, to);
 	}
 	return to; /* an unknown selector: recorded, without a value */
 }
 
 static uint8_t *write_gather(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	const uint8_t *base = side_ptr_get(arg->u.side_static.side_struct_gather_ptr);
 	const struct plan_op *inside = op + 1;
 
 	if (op->skip == 1)
@@ -236,7 +236,7 @@ static uint8_t *write_gather(struct plan_output *output, const struct plan_op *o
 	/* Only as a field has a VLA a second pointer; in a structure the length is in that. */
 	if (op->label == SIDE_TYPE_GATHER_VLA)
 		return plan_write_memory_vla(output, inside, base,
-				side_ptr_get(cell->u.side_static.side_vla_gather.length_ptr), to);
+				side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr), to);
 	if (base)
 		return plan_write_memory(output, inside, op + op->skip, base, to);
 	/* The string itself is what is missing. */
@@ -248,12 +248,12 @@ static uint8_t *write_gather(struct plan_output *output, const struct plan_op *o
 
 /* Operations that make `width` bytes of the cell's value. */
 static uint8_t *plan_serialize_write_converted(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const uint8_t *from = (const uint8_t *)&cell->u;
+	const uint8_t *from = (const uint8_t *)&arg->u;
 	uint16_t half;
 
-	if (!plan_room(output, to, op->width))
+	if (!plan_has_space(output, to, op->width))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	switch (op->code) {
 	case PLAN_INTEGER:
@@ -270,9 +270,9 @@ static uint8_t *plan_serialize_write_converted(struct plan_output *output, const
 }
 
 static uint8_t *plan_serialize_write_string(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+	const uint8_t *from = side_ptr_get(arg->u.side_static.string_value);
 	const uint8_t *consumed;
 
 	if (!from)
@@ -285,66 +285,66 @@ static uint8_t *plan_serialize_write_string(struct plan_output *output, const st
 }
 
 static uint8_t *write_gather_copy(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+		const struct side_arg *arg, uint8_t *to)
 {
-	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	const uint8_t *base = side_ptr_get(arg->u.side_static.side_struct_gather_ptr);
 
 	if (!base)
 		return plan_fail(output, PLAN_REASON_NULL_POINTER);
-	if (!plan_room(output, to, op->count))
+	if (!plan_has_space(output, to, op->count))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_copy(to, base + op->offset, op->count);
 	return to + op->count;
 }
 
-static uint8_t *write_cell(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to)
+static uint8_t *plan_write_arg(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *arg, uint8_t *to)
 {
 	if (op->code == PLAN_DYNAMIC)
-		return plan_write_dynamic(output, cell, to);
+		return plan_write_dynamic(output, arg, to);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the count was checked against the plan. */
-	if (cell->type.v != op->label)
+	if (arg->type.v != op->label)
 		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
 	switch (op->code) {
 	case PLAN_STRING:
-	case PLAN_WIDE_STRING: return plan_serialize_write_string(output, op, cell, to);
-	case PLAN_GATHER_COPY: return write_gather_copy(output, op, cell, to);
-	case PLAN_STRUCT: return plan_serialize_write_struct(output, op, cell, to);
-	case PLAN_ARRAY: return plan_serialize_write_array(output, op, cell, to);
-	case PLAN_VLA: return plan_serialize_write_vla(output, op, cell, to);
-	case PLAN_VLA_VISITOR: return write_vla_visitor(output, op, cell, to);
-	case PLAN_OPTIONAL: return write_optional(output, op, cell, to);
-	case PLAN_VARIANT: return write_variant(output, op, cell, to);
-	case PLAN_GATHER: return write_gather(output, op, cell, to);
-	default: return plan_serialize_write_converted(output, op, cell, to);
+	case PLAN_WIDE_STRING: return plan_serialize_write_string(output, op, arg, to);
+	case PLAN_GATHER_COPY: return write_gather_copy(output, op, arg, to);
+	case PLAN_STRUCT: return plan_serialize_write_struct(output, op, arg, to);
+	case PLAN_ARRAY: return plan_serialize_write_array(output, op, arg, to);
+	case PLAN_VLA: return plan_serialize_write_vla(output, op, arg, to);
+	case PLAN_VLA_VISITOR: return write_vla_visitor(output, op, arg, to);
+	case PLAN_OPTIONAL: return write_optional(output, op, arg, to);
+	case PLAN_VARIANT: return write_variant(output, op, arg, to);
+	case PLAN_GATHER: return write_gather(output, op, arg, to);
+	default: return plan_serialize_write_converted(output, op, arg, to);
 	}
 }
 
 static uint8_t *write_block(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cells, uint8_t *to)
+		const struct side_arg *args, uint8_t *to)
 {
-	if (!plan_room(output, to, op->bytes))
+	if (!plan_has_space(output, to, op->bytes))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
-	if (!plan_copy_block(op, cells, to))
+	if (!plan_copy_block(op, args, to))
 		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
 	return to + op->bytes;
 }
 
-/* The operations op ... stop on the cells from `cell` on. */
-static uint8_t *write_cells(struct plan_output *output, const struct plan_op *op,
-		const struct plan_op *stop, const struct side_arg *cell, uint8_t *to)
+/* The operations op ... stop on the cells from `arg` on. */
+static uint8_t *plan_write_args(struct plan_output *output, const struct plan_op *op,
+		const struct plan_op *stop, const struct side_arg *arg, uint8_t *to)
 {
 	for (; op != stop && to; op += op->skip) {
 		if (op->code > PLAN_BLOCK) {
-			to = write_cell(output, op, cell, to);
-			cell++;
+			to = plan_write_arg(output, op, arg, to);
+			arg++;
 			continue;
 		}
 		if (op->code == PLAN_BLOCK)
-			to = write_block(output, op, cell, to);
+			to = write_block(output, op, arg, to);
 		else
-			to = write_scalars(output, op, cell, op->count, to);
-		cell += op->count;
+			to = write_scalars(output, op, arg, op->count, to);
+		arg += op->count;
 	}
 	return to;
 }
@@ -363,17 +363,17 @@ ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *a
 {
 	const struct plan_body *body = (const struct plan_body *)plan;
 	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
-	const struct side_arg *cell = arguments ? side_ptr_get(arguments->sav) : NULL;
+	const struct side_arg *arg = arguments ? side_ptr_get(arguments->sav) : NULL;
 	uint8_t *to = buffer;
 
-	if ((arguments ? arguments->len : 0) != body->cell_count)
+	if ((arguments ? arguments->len : 0) != body->arg_count)
 		to = plan_fail(&output, PLAN_REASON_ARGUMENT_COUNT);
-	else if (body->cell_count && !cell)
+	else if (body->arg_count && !arg)
 		to = plan_fail(&output, PLAN_REASON_NULL_POINTER);
 	else if (body->variadic && !variadic)
 		to = plan_fail(&output, PLAN_REASON_ARGUMENT_COUNT);
 	else
-		to = write_cells(&output, body->ops, body->ops + body->op_count - 1, cell, to);
+		to = plan_write_args(&output, body->ops, body->ops + body->op_count - 1, arg, to);
 	if (to && body->variadic)
 		to = plan_write_variadic(&output, variadic, to);
 	return to ? to - (uint8_t *)buffer : plan_serialize_set_error(output.reason, reason);
@@ -381,12 +381,12 @@ ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *a
 
 /* The last field of a plan that has a span; its cell is the last one. */
 static uint8_t *plan_serialize_write_span(struct plan_output *output, const struct plan_op *op,
-		const struct side_arg *cell, uint8_t *to, struct plan_span *span)
+		const struct side_arg *arg, uint8_t *to, struct plan_span *span)
 {
-	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	const uint8_t *base = side_ptr_get(arg->u.side_static.side_struct_gather_ptr);
 	const uint8_t *length_base = base;
 
-	if (cell->type.v != op->label)
+	if (arg->type.v != op->label)
 		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
 	if (op->code == PLAN_GATHER_COPY) {
 		if (!base)
@@ -395,7 +395,7 @@ static uint8_t *plan_serialize_write_span(struct plan_output *output, const stru
 		return to;
 	}
 	if (op->label == SIDE_TYPE_GATHER_VLA)
-		length_base = side_ptr_get(cell->u.side_static.side_vla_gather.length_ptr);
+		length_base = side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr);
 	return plan_write_memory_vla_span(output, op + 1, base, length_base, to, span);
 }
 
@@ -404,25 +404,24 @@ ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *
 {
 	const struct plan_body *body = (const struct plan_body *)plan;
 	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
-	const struct side_arg *cell = arguments ? side_ptr_get(arguments->sav) : NULL;
+	const struct side_arg *arg = arguments ? side_ptr_get(arguments->sav) : NULL;
 	const struct plan_op *last = body->ops + body->span_at;
 	uint8_t *to = buffer;
 
-	if (!cell || arguments->len != body->cell_count)
+	if (!arg || arguments->len != body->arg_count)
 		return -EINVAL;
 	if (last != body->ops)
-		to = write_cells(&output, body->ops, last, cell, to);
+		to = plan_write_args(&output, body->ops, last, arg, to);
 	if (to)
-		to = plan_serialize_write_span(
-				&output, last, cell + body->cell_count - 1, to, span);
+		to = plan_serialize_write_span(&output, last, arg + body->arg_count - 1, to, span);
 	return to ? to - (uint8_t *)buffer : plan_serialize_set_error(output.reason, NULL);
 }
 
 /* The arguments of a plan that has some: NULL when something is wrong with the vector. */
-plan_inline const struct side_arg *plan_cells(
+plan_inline const struct side_arg *plan_args(
 		const struct plan_body *body, const struct side_arg_vec *arguments)
 {
-	if (__builtin_expect(!arguments || arguments->len != body->cell_count, 0))
+	if (__builtin_expect(!arguments || arguments->len != body->arg_count, 0))
 		return NULL;
 	return side_ptr_get(arguments->sav);
 }
@@ -435,13 +434,13 @@ plan_inline const struct side_arg *plan_cells(
 			size_t capacity, enum plan_reason *reason)                            \
 	{                                                                                     \
 		const struct plan_body *body = (const struct plan_body *)plan;                \
-		const struct side_arg *cell = plan_cells(body, arguments);                    \
-		uint32_t count = body->cell_count;                                            \
+		const struct side_arg *arg = plan_args(body, arguments);                      \
+		uint32_t count = body->arg_count;                                             \
                                                                                               \
-		if (__builtin_expect(!cell || capacity < (size_t)count * (bytes), 0))         \
+		if (__builtin_expect(!arg || capacity < (size_t)count * (bytes), 0))          \
 			return plan_serialize_any(                                            \
 					plan, arguments, variadic, buffer, capacity, reason); \
-		if (!plan_copy_cells(bytes, body->ops[0].label, cell, count, buffer))         \
+		if (!plan_copy_args(bytes, body->ops[0].label, arg, count, buffer))           \
 			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);  \
 		return (ssize_t)count * (bytes);                                              \
 	}
@@ -471,38 +470,38 @@ plan_serialize_func plan_serialize_run(unsigned int code)
  * Each operation has a step that ends in a jump to the step of the next operation, with everything
  * in registers. (Without optimisation these are calls; PLAN_STEPS_MAX bounds how deep.)
  */
-#define STEP(name)                                                                       \
-	ssize_t name(const struct plan_op *op, const struct side_arg *cell, uint8_t *to, \
+#define STEP(name)                                                                      \
+	ssize_t name(const struct plan_op *op, const struct side_arg *arg, uint8_t *to, \
 			const uint8_t *last, uint8_t *start, enum plan_reason *reason)
 
-#define NEXT_STEP(op, cell, to) return (op)->step(op, cell, to, last, start, reason)
+#define NEXT_STEP(op, arg, to) return (op)->step(op, arg, to, last, start, reason)
 
 /* One cell is the usual run, and then no loop is needed; more go the second way. */
 #define STEP_RUN(bytes_each)                                                                 \
-	static __attribute__((noinline)) STEP(step_cells_##bytes_each)                       \
+	static __attribute__((noinline)) STEP(step_args_##bytes_each)                        \
 	{                                                                                    \
 		if ((size_t)(last - to + 8) < op->bytes)                                     \
 			return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);        \
-		to = plan_copy_cells(bytes_each, op->label, cell, op->count, to);            \
+		to = plan_copy_args(bytes_each, op->label, arg, op->count, to);              \
 		if (!to)                                                                     \
 			return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason); \
-		NEXT_STEP(op + 1, cell + op->count, to);                                     \
+		NEXT_STEP(op + 1, arg + op->count, to);                                      \
 	}                                                                                    \
                                                                                              \
 	static STEP(step_run_##bytes_each)                                                   \
 	{                                                                                    \
 		if (op->count != 1 || (bytes_each) > 8 || to > last)                         \
-			return step_cells_##bytes_each(op, cell, to, last, start, reason);   \
-		if (__builtin_expect(cell->type.v != op->label, 0))                          \
-			return step_wrong_label(op, cell, to, last, start, reason);          \
-		plan_copy_cell(bytes_each, cell, to);                                        \
-		NEXT_STEP(op + 1, cell + 1, to + (bytes_each));                              \
+			return step_args_##bytes_each(op, arg, to, last, start, reason);     \
+		if (__builtin_expect(arg->type.v != op->label, 0))                           \
+			return step_wrong_label(op, arg, to, last, start, reason);           \
+		plan_copy_arg(bytes_each, arg, to);                                          \
+		NEXT_STEP(op + 1, arg + 1, to + (bytes_each));                               \
 	}
 
 /* Out of line, so that the steps need no stack. */
 static __attribute__((noinline, cold)) STEP(step_wrong_label)
 {
-	(void)op, (void)cell, (void)to, (void)last, (void)start;
+	(void)op, (void)arg, (void)to, (void)last, (void)start;
 	return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
 }
 
@@ -517,65 +516,65 @@ static STEP(step_block)
 {
 	if (__builtin_expect((size_t)(last - to + 8) < op->bytes, 0))
 		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
-	if (__builtin_expect(!plan_copy_block(op, cell, to), 0))
+	if (__builtin_expect(!plan_copy_block(op, arg, to), 0))
 		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
-	NEXT_STEP(op + op->skip, cell + op->count, to + op->bytes);
+	NEXT_STEP(op + op->skip, arg + op->count, to + op->bytes);
 }
 
 /* Any string. */
 static __attribute__((noinline)) STEP(step_long_string)
 {
-	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+	const uint8_t *from = side_ptr_get(arg->u.side_static.string_value);
 
-	if (__builtin_expect(cell->type.v != op->label, 0))
-		return step_wrong_label(op, cell, to, last, start, reason);
+	if (__builtin_expect(arg->type.v != op->label, 0))
+		return step_wrong_label(op, arg, to, last, start, reason);
 	if (!from)
 		from = (const uint8_t *)"(null)";
 	to = plan_copy_string(to, last + 8, from);
 	if (!to)
 		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
-	NEXT_STEP(op + 1, cell + 1, to);
+	NEXT_STEP(op + 1, arg + 1, to);
 }
 
 /* Up to 15 bytes without a loop; more begin again the long way. */
 static STEP(step_string)
 {
-	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+	const uint8_t *from = side_ptr_get(arg->u.side_static.string_value);
 	const uint64_t *constants = plan_nul_constants;
 	uint64_t nul;
 
-	if (__builtin_expect(cell->type.v != op->label, 0))
-		return step_wrong_label(op, cell, to, last, start, reason);
+	if (__builtin_expect(arg->type.v != op->label, 0))
+		return step_wrong_label(op, arg, to, last, start, reason);
 	if (!from || to + 8 > last || !plan_same_page(from, 16))
-		return step_long_string(op, cell, to, last, start, reason);
+		return step_long_string(op, arg, to, last, start, reason);
 	plan_pin(constants);
 	nul = plan_copy_string_word(to, from, constants);
 	if (nul)
-		NEXT_STEP(op + 1, cell + 1, plan_behind_nul(to, nul));
+		NEXT_STEP(op + 1, arg + 1, plan_behind_nul(to, nul));
 	nul = plan_copy_string_word(to + 8, from + 8, constants);
 	if (nul)
-		NEXT_STEP(op + 1, cell + 1, plan_behind_nul(to + 8, nul));
-	return step_long_string(op, cell, to, last, start, reason);
+		NEXT_STEP(op + 1, arg + 1, plan_behind_nul(to + 8, nul));
+	return step_long_string(op, arg, to, last, start, reason);
 }
 
 static STEP(step_gather_copy)
 {
-	const uint8_t *from = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	const uint8_t *from = side_ptr_get(arg->u.side_static.side_struct_gather_ptr);
 	uint32_t count = op->count;
 
-	if (__builtin_expect(cell->type.v != op->label, 0))
+	if (__builtin_expect(arg->type.v != op->label, 0))
 		return plan_serialize_set_error(PLAN_REASON_ARGUMENT_LABEL, reason);
 	if (__builtin_expect(!from, 0))
 		return plan_serialize_set_error(PLAN_REASON_NULL_POINTER, reason);
 	if (__builtin_expect((size_t)(last - to + 8) < count, 0))
 		return plan_serialize_set_error(PLAN_REASON_TOO_BIG, reason);
 	plan_copy(to, from + op->offset, count);
-	NEXT_STEP(op + 1, cell + 1, to + count);
+	NEXT_STEP(op + 1, arg + 1, to + count);
 }
 
 static STEP(step_end)
 {
-	(void)op, (void)cell, (void)last, (void)reason;
+	(void)op, (void)arg, (void)last, (void)reason;
 	return to - start;
 }
 
@@ -606,11 +605,11 @@ ssize_t plan_serialize_plain(const struct plan *plan, const struct side_arg_vec 
 		enum plan_reason *reason)
 {
 	const struct plan_body *body = (const struct plan_body *)plan;
-	const struct side_arg *cell = plan_cells(body, arguments);
+	const struct side_arg *arg = plan_args(body, arguments);
 
 	/* The steps count from the last place for a word, so there must be one. */
-	if (__builtin_expect(!cell || capacity < 8, 0))
+	if (__builtin_expect(!arg || capacity < 8, 0))
 		return plan_serialize_any(plan, arguments, variadic, buffer, capacity, reason);
 	return body->ops[0].step(
-			body->ops, cell, buffer, (uint8_t *)buffer + capacity - 8, buffer, reason);
+			body->ops, arg, buffer, (uint8_t *)buffer + capacity - 8, buffer, reason);
 }

@@ -15,7 +15,7 @@ uint8_t *plan_write_null_string(struct plan_output *output, uint8_t *to)
 {
 	static const uint8_t text[] = "(null)";
 
-	if (!plan_room(output, to, sizeof(text)))
+	if (!plan_has_space(output, to, sizeof(text)))
 		return plan_fail(output, PLAN_REASON_TOO_BIG);
 	plan_copy(to, text, sizeof(text));
 	return to + sizeof(text);
@@ -81,7 +81,7 @@ uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
 			if (unit >= 0xdc00 && unit <= 0xdfff) {
 				unit = 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00);
 			} else {
-				if (!plan_room(output, to, 3))
+				if (!plan_has_space(output, to, 3))
 					return plan_fail(output, PLAN_REASON_TOO_BIG);
 				to = plan_text_encode(to, high);
 			}
@@ -91,7 +91,7 @@ uint8_t *plan_write_wide_string(struct plan_output *output, const void *text,
 			high = unit;
 			continue;
 		}
-		if (!plan_room(output, to, encoded_size(unit)))
+		if (!plan_has_space(output, to, encoded_size(unit)))
 			return plan_fail(output, PLAN_REASON_TOO_BIG);
 		to = plan_text_encode(to, unit);
 		if (!unit)

@@ -22,26 +22,26 @@
 #define FRAMES_MAX ((size_t)256 << 20) /* bytes of the unwinder's data of one module */
 
 /* One module's rows. */
-struct block {
-	struct block *next;
+struct module_rows {
+	struct module_rows *next;
 	size_t mapped, nr;
 	uint64_t base, end, device, inode;
 	bool used; /* in the picture that is made */
 	struct unwind_row rows[];
 };
 
-struct picture {
-	struct picture *next; /* of those that were retired */
+struct calls_snapshot {
+	struct calls_snapshot *next; /* of those that were retired */
 	size_t mapped;
 	uint64_t known[UNWIND_KNOWN]; /* written by hits */
 	struct unwind_modules modules;
 	struct unwind_module list[];
 };
 
-static struct block *blocks;
-static struct picture *current; /* stores with release, hits load with acquire */
-static struct picture *retired;
-static struct block *retired_blocks;
+static struct module_rows *blocks;
+static struct calls_snapshot *current; /* stores with release, hits load with acquire */
+static struct calls_snapshot *retired;
+static struct module_rows *retired_blocks;
 
 /* ---- rows of a module ---- */
 
@@ -93,10 +93,10 @@ static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64
 }
 
 /* Room for as many rows as the data may have; what is not used of it is given back. */
-static struct block *probes_call_build_block(const struct unwind_image *image)
+static struct module_rows *probes_call_build_block(const struct unwind_image *image)
 {
-	size_t mapped = sizeof(struct block) + image->size * sizeof(struct unwind_row), used;
-	struct block *block = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+	size_t mapped = sizeof(struct module_rows) + image->size * sizeof(struct unwind_row), used;
+	struct module_rows *block = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 
 	if (!block)
@@ -110,10 +110,10 @@ static struct block *probes_call_build_block(const struct unwind_image *image)
 }
 
 /* Also where there are none: it is not looked for again. */
-static struct block *probes_call_make_block(const struct base_library *library)
+static struct module_rows *probes_call_make_block(const struct base_library *library)
 {
 	struct unwind_image image = {.lowest = library->base};
-	struct block *block;
+	struct module_rows *block;
 	uint64_t end = 0;
 
 	if (find_frames(library->base, &image.header, &image.address, &end)) {
@@ -141,7 +141,7 @@ static struct block *probes_call_make_block(const struct base_library *library)
 }
 
 static bool probes_call_block_belongs_to(
-		const struct block *block, const struct base_library *library)
+		const struct module_rows *block, const struct base_library *library)
 {
 	return block->base == library->base && block->end == library->end &&
 			block->device == library->device && block->inode == library->inode;
@@ -149,15 +149,15 @@ static bool probes_call_block_belongs_to(
 
 /* ---- the picture ---- */
 
-struct making {
+struct snapshot_builder {
 	uint32_t nr;
 	bool changed;
 };
 
 static void probes_call_check_library(void *user, const struct base_library *library)
 {
-	struct making *making = user;
-	struct block *block = blocks;
+	struct snapshot_builder *making = user;
+	struct module_rows *block = blocks;
 
 	while (block && !probes_call_block_belongs_to(block, library))
 		block = block->next;
@@ -170,12 +170,12 @@ static void probes_call_check_library(void *user, const struct base_library *lib
 		block->used = true;
 }
 
-static void retire_unused(struct making *making)
+static void retire_unused(struct snapshot_builder *making)
 {
-	struct block **at = &blocks;
+	struct module_rows **at = &blocks;
 
 	while (*at) {
-		struct block *block = *at;
+		struct module_rows *block = *at;
 
 		if (block->used) {
 			block->used = false;
@@ -189,9 +189,9 @@ static void retire_unused(struct making *making)
 	}
 }
 
-static void probes_call_publish_snapshot(struct picture *picture)
+static void probes_call_publish_snapshot(struct calls_snapshot *picture)
 {
-	struct picture *old = current;
+	struct calls_snapshot *old = current;
 
 	/* Release: all of it. Pairs with the acquire in probe_calls(). */
 	__atomic_store_n(&current, picture, __ATOMIC_RELEASE);
@@ -202,10 +202,10 @@ static void probes_call_publish_snapshot(struct picture *picture)
 }
 
 /* Blocks are in the order in which they were made. */
-static void list_modules(struct picture *picture)
+static void list_modules(struct calls_snapshot *picture)
 {
 	struct unwind_module *list = picture->list;
-	const struct block *block;
+	const struct module_rows *block;
 	size_t i;
 
 	for (block = blocks; block; block = block->next) {
@@ -221,8 +221,8 @@ static void list_modules(struct picture *picture)
 
 static void make_picture(uint32_t nr)
 {
-	size_t mapped = sizeof(struct picture) + nr * sizeof(struct unwind_module);
-	struct picture *picture = raw_mmap(
+	size_t mapped = sizeof(struct calls_snapshot) + nr * sizeof(struct unwind_module);
+	struct calls_snapshot *picture = raw_mmap(
 			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	/* Without: by frame pointers. */
@@ -236,7 +236,7 @@ static void make_picture(uint32_t nr)
 
 void probe_calls_update(bool wanted)
 {
-	struct making making = {0};
+	struct snapshot_builder making = {0};
 
 	if (!wanted && !current)
 		return;
@@ -257,13 +257,13 @@ bool probe_calls_has_retired(void)
 void probe_calls_free_retired(void)
 {
 	while (retired) {
-		struct picture *old = retired;
+		struct calls_snapshot *old = retired;
 
 		retired = old->next;
 		raw_munmap(old, old->mapped);
 	}
 	while (retired_blocks) {
-		struct block *old = retired_blocks;
+		struct module_rows *old = retired_blocks;
 
 		retired_blocks = old->next;
 		raw_munmap(old, old->mapped);
@@ -315,7 +315,8 @@ static uint64_t end_of_stack(uint64_t page)
 	return probes_call_is_in_range(page, end) ? end : 0;
 }
 
-static __attribute__((noinline)) void look_at_stack(uint64_t page, struct probes_block *block)
+static __attribute__((noinline)) void probes_calls_check_stack(
+		uint64_t page, struct probes_block *block)
 {
 	/* In a sandbox the agent makes no system call: it then reads one page. */
 	uint64_t known = known_stack, end = context_may_ask() ? end_of_stack(page) : 0;
@@ -339,7 +340,7 @@ static __attribute__((noinline)) void set_memory(
 	uint64_t end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
 
 	if (__builtin_expect(page < known >> PAGES_BITS || page >= end, 0)) {
-		look_at_stack(page, block);
+		probes_calls_check_stack(page, block);
 		known = known_stack;
 		end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
 		if (page < known >> PAGES_BITS || page >= end)
@@ -376,7 +377,7 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 {
 	static const struct unwind_modules none;
 	/* Acquire: all of it. Pairs with the release in probes_call_publish_snapshot(). */
-	const struct picture *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+	const struct calls_snapshot *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 
 	window->block = block;
 	window->stack = hit->stack;

@@ -23,48 +23,48 @@ static uint32_t scratch_bytes(const struct probe_table_field *field)
 	return bytes + (field->limit ? (field->limit * field->size + 8u + 8u) & ~7u : 0);
 }
 
-static int make_fields(struct probes_table *table, const struct probe_table_event *said,
+static int make_fields(struct probes_table *table, const struct probe_table_event *table_event,
 		struct probes_event *event)
 {
-	struct probes_field *fields =
-			agent_memory_take(&table->memory, (said->nr_fields + 1) * sizeof(*fields));
+	struct probes_field *fields = agent_memory_take(
+			&table->memory, (table_event->nr_fields + 1) * sizeof(*fields));
 	uint8_t inside[PROBE_TABLE_FIELDS_MAX];
 	struct probe_table_nest nest;
 	uint32_t i;
 
 	if (!fields)
 		return -ENOMEM;
-	for (i = 0; i < said->nr_fields; i++) {
+	for (i = 0; i < table_event->nr_fields; i++) {
 		struct probe_table_field *field = &fields[i].field;
 
-		probe_table_field(&table->table, said, i, field);
+		probe_table_field(&table->table, table_event, i, field);
 		event->scratch += scratch_bytes(field);
 		event->wants_calls |= field->type == PROBE_FIELD_BACKTRACE;
 		inside[i] = (uint8_t)probe_table_inside(field);
 	}
-	probe_table_describe(event->builder, &table->table, said);
-	probe_table_nest(&nest, inside, said->nr_fields);
-	for (i = 0; i < said->nr_fields; i++) {
-		fields[i].cell = nest.cell[i];
+	probe_table_describe(event->builder, &table->table, table_event);
+	probe_table_nest(&nest, inside, table_event->nr_fields);
+	for (i = 0; i < table_event->nr_fields; i++) {
+		fields[i].arg = nest.arg[i];
 		fields[i].first_member = nest.first[i];
 		fields[i].nr_members = nest.number[i];
 	}
 	event->nr_top = nest.nr_top;
 	event->fields = fields;
-	event->nr_fields = said->nr_fields;
+	event->nr_fields = table_event->nr_fields;
 	table->wants_calls |= event->wants_calls;
 	return 0;
 }
 
 /* Arguments are labelled as the description says. */
 static void probes_event_copy_labels(const struct probe_table *table,
-		const struct probe_table_event *said,
+		const struct probe_table_event *table_event,
 		const struct side_event_description *description, struct probes_event *event)
 {
 	struct probes_field *fields = (struct probes_field *)(uintptr_t)event->fields;
 	uint16_t labels[PROBE_TABLE_FIELDS_MAX];
 
-	probe_table_labels(table, said, side_array_elements(&description->fields), labels);
+	probe_table_labels(table, table_event, side_array_elements(&description->fields), labels);
 	for (uint32_t i = 0; i < event->nr_fields; i++)
 		fields[i].label = labels[i];
 }
@@ -82,16 +82,16 @@ static int probes_event_make(struct probes_table *table, uint32_t index)
 {
 	struct probes_event *event = &table->events[index];
 	struct side_event_description *description;
-	struct probe_table_event said;
+	struct probe_table_event table_event;
 	int ret;
 
-	probe_table_event(&table->table, index, &said);
-	event->builder = side_tracer_builder_create(said.provider, said.name,
-			said.loglevel > LOGLEVEL_LAST ? LOGLEVEL_LAST : said.loglevel, 0,
-			take_described, table);
+	probe_table_event(&table->table, index, &table_event);
+	event->builder = side_tracer_builder_create(table_event.provider, table_event.name,
+			table_event.loglevel > LOGLEVEL_LAST ? LOGLEVEL_LAST : table_event.loglevel,
+			0, take_described, table);
 	if (!event->builder)
 		return -ENOMEM;
-	ret = make_fields(table, &said, event);
+	ret = make_fields(table, &table_event, event);
 	if (ret)
 		return ret;
 	if (side_builder_finish(event->builder) != SIDE_ERROR_OK) {
@@ -99,7 +99,7 @@ static int probes_event_make(struct probes_table *table, uint32_t index)
 		return -EPROTO;
 	}
 	description = side_builder_description(event->builder);
-	probes_event_copy_labels(&table->table, &said, description, event);
+	probes_event_copy_labels(&table->table, &table_event, description, event);
 	/* Without this memory, hits that are not seen are not counted. */
 	event->unseen = agent_memory_take(
 			&table->memory, PROBES_NR_UNSEEN * sizeof(*event->unseen));

@@ -13,10 +13,10 @@
 #define INSTRUCTION 16 /* rip */
 #define IN_HIT(member) (1 + (uint8_t)offsetof(struct patch_hit, member))
 
-int probe_fetch_place(unsigned int reg, bool leaves)
+int probe_fetch_offset(unsigned int reg, bool leaves)
 {
 	/* As DWARF counts them. */
-	static const uint8_t places[] = {IN_HIT(registers.rax), IN_HIT(registers.rdx),
+	static const uint8_t offsets[] = {IN_HIT(registers.rax), IN_HIT(registers.rdx),
 			IN_HIT(registers.rcx), IN_HIT(registers.rbx), IN_HIT(registers.rsi),
 			IN_HIT(registers.rdi), IN_HIT(registers.rbp), IN_HIT(stack),
 			IN_HIT(registers.r8), IN_HIT(registers.r9), IN_HIT(registers.r10),
@@ -26,18 +26,18 @@ int probe_fetch_place(unsigned int reg, bool leaves)
 	/* Behind a return, that is where it goes. */
 	if (leaves && reg == INSTRUCTION)
 		return -1;
-	return reg < sizeof(places) ? places[reg] - 1 : -1;
+	return reg < sizeof(offsets) ? offsets[reg] - 1 : -1;
 }
 
 static uint64_t probes_fetch_register_value(const struct probes_moment *moment, unsigned int reg)
 {
 	const struct patch_hit *hit = moment->hit;
-	int place = probe_fetch_place(reg, moment->way->leaves);
+	int offset = probe_fetch_offset(reg, moment->layout->leaves);
 
-	if (place < 0 && reg == INSTRUCTION)
+	if (offset < 0 && reg == INSTRUCTION)
 		return patch_return_address(hit->returns_to);
-	if (place >= 0)
-		return *(const uint64_t *)(const void *)((const char *)hit + place);
+	if (offset >= 0)
+		return *(const uint64_t *)(const void *)((const char *)hit + offset);
 	/* lahf in the second byte, seto in the first: bit 11. */
 	return (hit->registers.flags >> 8 & 0xff) | (hit->registers.flags & 1) << 11;
 }
@@ -87,9 +87,10 @@ static const uint64_t *probes_fetch_thread_pointer(void)
 
 static uint64_t probes_fetch_extend(uint64_t value, unsigned int bits, bool is_signed)
 {
-	unsigned int rest = 64 - bits;
+	unsigned int remainder = 64 - bits;
 
-	return is_signed ? (uint64_t)((int64_t)(value << rest) >> rest) : value << rest >> rest;
+	return is_signed ? (uint64_t)((int64_t)(value << remainder) >> remainder)
+			 : value << remainder >> remainder;
 }
 
 static uint64_t probes_fetch_load_register(
@@ -107,10 +108,10 @@ static uint64_t probes_fetch_load_register(
 /* To the nearest, of two as near the even one; `drop`: bits that go, at most 63. */
 static uint64_t round_off(uint64_t value, unsigned int drop)
 {
-	uint64_t rest = value & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
+	uint64_t remainder = value & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
 
 	value >>= drop;
-	return value + (rest > half || (rest == half && (value & 1)));
+	return value + (remainder > half || (remainder == half && (value & 1)));
 }
 
 /* From a number of the x87, which has 64 bits behind an exponent of 15, to the bits of a double. */
@@ -200,11 +201,11 @@ static uint64_t begin_value(struct probes_moment *moment, const struct probe_fet
 	switch (op->code) {
 	case PROBE_FETCH_CONSTANT: return (uint64_t)op->value;
 	case PROBE_FETCH_VECTOR: return vector_value(op->reg, op->value == 8);
-	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->wish->bias;
+	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->spec->bias;
 	case PROBE_FETCH_SITE: return hit->address;
-	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->wish->function;
+	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->spec->function;
 	case PROBE_FETCH_CALL: return hit->call;
-	case PROBE_FETCH_DURATION: return moment->way->leaves ? hit->elapsed : 0;
+	case PROBE_FETCH_DURATION: return moment->layout->leaves ? hit->elapsed : 0;
 	case PROBE_FETCH_RETURN: return return_address(moment);
 	case PROBE_FETCH_UNREADABLE: return moment->unreadable;
 	case PROBE_FETCH_THREAD:

@@ -19,15 +19,15 @@
 #include <sys/mman.h>
 
 #define BLOCKS 32
-#define CELLS_BYTES (PROBE_TABLE_FIELDS_MAX * sizeof(struct side_arg))
-#define BLOCK_SIZE (CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX + PROBE_CALLS_BYTES)
+#define ARGS_BYTES (PROBE_TABLE_FIELDS_MAX * sizeof(struct side_arg))
+#define BLOCK_SIZE (ARGS_BYTES + PROBE_TABLE_PAYLOAD_MAX + PROBE_CALLS_BYTES)
 #define ARMED_SHIFT (sizeof(uintptr_t) * 8 - 8)
 
 uint64_t probe_hit_lost;
 
 static char *blocks;
 static uint32_t blocks_taken;
-static struct side_tracer_functions quiet;
+static struct side_tracer_functions gp_only;
 
 /* What the recorder registers with libside needs no more: the first and the last of it. */
 void probe_hit_start(void)
@@ -35,7 +35,7 @@ void probe_hit_start(void)
 	if (!blocks)
 		blocks = raw_mmap(NULL, BLOCKS * BLOCK_SIZE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-	agent_record_functions(&quiet.begin, &quiet.end);
+	agent_record_functions(&gp_only.begin, &gp_only.end);
 	probe_fetch_start();
 	probe_record_start();
 }
@@ -100,8 +100,8 @@ static uint64_t read_calls(
 		struct probes_moment *moment, const struct probe_table_field *field, void *to)
 {
 	struct probes_block block = {.memory = moment->calls_memory, .index = -1};
-	uint64_t count = probe_calls(
-			to, field->limit, moment->hit, moment->way->leaves, &block, moment->window);
+	uint64_t count = probe_calls(to, field->limit, moment->hit, moment->layout->leaves, &block,
+			moment->window);
 
 	if (block.index >= 0)
 		give_block(block.index);
@@ -129,72 +129,72 @@ uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_tabl
 
 static char *take_scratch(struct probes_moment *moment, size_t size)
 {
-	char *room = moment->scratch;
+	char *buffer = moment->scratch;
 
 	moment->scratch += (size + 7) & ~(size_t)7;
-	return room;
+	return buffer;
 }
 
 static void fill_string(struct probes_moment *moment, const struct probe_table_field *field,
-		uint64_t address, struct side_arg *cell)
+		uint64_t address, struct side_arg *arg)
 {
 	char *text = take_scratch(moment, field->limit + 1u);
 
 	/* The name is ours: in the table, which is there. */
-	if (address == (uintptr_t)moment->wish->function) {
-		side_ptr_set(cell->u.side_static.string_value, moment->wish->function);
+	if (address == (uintptr_t)moment->spec->function) {
+		side_ptr_set(arg->u.side_static.string_value, moment->spec->function);
 		return;
 	}
 	probe_hit_text(moment, field, address, text);
-	side_ptr_set(cell->u.side_static.string_value, text);
+	side_ptr_set(arg->u.side_static.string_value, text);
 }
 
 /* A count and what it counts, which the description says how to gather. */
 static void fill_gathered(struct probes_moment *moment, const struct probe_table_field *field,
-		uint64_t address, struct side_arg *cell)
+		uint64_t address, struct side_arg *arg)
 {
-	uint64_t *room = (uint64_t *)(void *)take_scratch(
+	uint64_t *buffer = (uint64_t *)(void *)take_scratch(
 			moment, 8 + (size_t)field->size * field->limit);
 
-	room[0] = probe_hit_several(moment, field, address, room + 1);
-	side_ptr_set(cell->u.side_static.side_vla_gather.ptr, room);
-	side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, room);
+	buffer[0] = probe_hit_several(moment, field, address, buffer + 1);
+	side_ptr_set(arg->u.side_static.side_vla_gather.ptr, buffer);
+	side_ptr_set(arg->u.side_static.side_vla_gather.length_ptr, buffer);
 }
 
 static void fill_struct(struct probes_moment *moment, const struct probes_field *named,
-		struct side_arg *cells, struct side_arg *cell)
+		struct side_arg *args, struct side_arg *arg)
 {
 	struct side_arg_vec *members =
 			(struct side_arg_vec *)(void *)take_scratch(moment, sizeof(*members));
 
-	side_ptr_set(members->sav, &cells[named->first_member]);
+	side_ptr_set(members->sav, &args[named->first_member]);
 	members->len = named->nr_members;
-	side_ptr_set(cell->u.side_static.side_struct, members);
+	side_ptr_set(arg->u.side_static.side_struct, members);
 }
 
 static inline void fill_value(struct probes_moment *moment, const struct probes_field *named,
-		const struct probe_fetch *how, struct side_arg *cells, struct side_arg *cell)
+		const struct probe_fetch *how, struct side_arg *args, struct side_arg *arg)
 {
 	const struct probe_table_field *field = &named->field;
 	uint64_t value = probe_fetch_value(moment, how);
 
-	cell->type.v = named->label;
-	cell->flags = 0;
+	arg->type.v = named->label;
+	arg->flags = 0;
 	if (probe_field_is_several(field)) {
-		fill_gathered(moment, field, value, cell);
+		fill_gathered(moment, field, value, arg);
 		return;
 	}
 	switch (field->type) {
 	case PROBE_FIELD_BOOL:
-		cell->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
+		arg->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
 		break;
-	case PROBE_FIELD_STRING: fill_string(moment, field, value, cell); break;
-	case PROBE_FIELD_STRUCT: fill_struct(moment, named, cells, cell); break;
+	case PROBE_FIELD_STRING: fill_string(moment, field, value, arg); break;
+	case PROBE_FIELD_STRUCT: fill_struct(moment, named, args, arg); break;
 	default:
 		/* The lower bytes are the value of each size, of floats too. */
-		cell->u.side_static.integer_value.side_u64 = value;
+		arg->u.side_static.integer_value.side_u64 = value;
 		if (field->size > sizeof(value))
-			cell->u.side_static.integer_value
+			arg->u.side_static.integer_value
 					.side_u128_split[SIDE_INTEGER128_SPLIT_HIGH] =
 					moment->upper;
 		break;
@@ -204,27 +204,28 @@ static inline void fill_value(struct probes_moment *moment, const struct probes_
 /* The fetch determines whether the value can be read. */
 static void probes_hit_fetch_optional(struct probes_moment *moment,
 		const struct probes_field *named, const struct probe_fetch *how,
-		struct side_arg *cells)
+		struct side_arg *args)
 {
-	struct side_arg *cell = &cells[named->cell];
+	struct side_arg *arg = &args[named->arg];
 	struct side_arg_optional *optional =
 			(struct side_arg_optional *)(void *)take_scratch(moment, sizeof(*optional));
 
-	fill_value(moment, named, how, cells, &optional->side_static);
+	fill_value(moment, named, how, args, &optional->side_static);
 	optional->selector = moment->unreadable >> moment->field & 1 ? SIDE_OPTIONAL_DISABLED
 								     : SIDE_OPTIONAL_ENABLED;
-	cell->type.v = SIDE_TYPE_OPTIONAL;
-	cell->flags = 0;
-	side_ptr_set(cell->u.side_static.side_optional, optional);
+	arg->type.v = SIDE_TYPE_OPTIONAL;
+	arg->flags = 0;
+	side_ptr_set(arg->u.side_static.side_optional, optional);
 }
 
-static inline void fill_cell(struct probes_moment *moment, const struct probes_field *named,
-		const struct probe_fetch *how, struct side_arg *cells)
+static inline void probes_hit_fill_arg(struct probes_moment *moment,
+		const struct probes_field *named, const struct probe_fetch *how,
+		struct side_arg *args)
 {
 	if (named->field.guarded)
-		probes_hit_fetch_optional(moment, named, how, cells);
+		probes_hit_fetch_optional(moment, named, how, args);
 	else
-		fill_value(moment, named, how, cells, &cells[named->cell]);
+		fill_value(moment, named, how, args, &args[named->arg]);
 }
 
 /* ---- events ---- */
@@ -290,15 +291,14 @@ void probe_hit_saved(void (*call)(void))
 	call_saved(&saved);
 }
 
-static __attribute__((noinline)) void fill_cells(
-		struct probes_moment *moment, struct side_arg *cells)
+static __attribute__((noinline)) void fill_args(struct probes_moment *moment, struct side_arg *args)
 {
-	const struct probes_event *event = moment->way->event;
+	const struct probes_event *event = moment->layout->event;
 	const struct probe_fetch *fetches = probes_fetches(moment);
 
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
 		moment->field = i;
-		fill_cell(moment, &event->fields[i], &fetches[i], cells);
+		probes_hit_fill_arg(moment, &event->fields[i], &fetches[i], args);
 	}
 }
 
@@ -311,16 +311,16 @@ static __attribute__((noinline)) void call_others(const struct probes_event *eve
 }
 
 /* Needs little of the stack while the event's callbacks run. */
-static void call_event(struct probes_moment *moment, struct side_arg *cells)
+static void call_event(struct probes_moment *moment, struct side_arg *args)
 {
 	void *caller = (void *)(uintptr_t)moment->hit->address;
-	const struct probes_event *event = moment->way->event;
+	const struct probes_event *event = moment->layout->event;
 	struct side_arg_vec arguments;
 
-	fill_cells(moment, cells);
-	side_ptr_set(arguments.sav, cells);
+	fill_args(moment, args);
+	side_ptr_set(arguments.sav, args);
 	arguments.len = event->nr_top;
-	if (!side_tracer_call(event->state, &arguments, caller, &quiet))
+	if (!side_tracer_call(event->state, &arguments, caller, &gp_only))
 		call_others(event, &arguments, caller);
 }
 
@@ -332,15 +332,15 @@ static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 	if (index < 0) {
 		/* Relaxed: a statistics counter. */
 		__atomic_fetch_add(&probe_hit_lost, 1, __ATOMIC_RELAXED);
-		if (moment->way->event->unseen)
-			__atomic_fetch_add(&moment->way->event->unseen[PROBES_UNSEEN_MEMORY], 1,
+		if (moment->layout->event->unseen)
+			__atomic_fetch_add(&moment->layout->event->unseen[PROBES_UNSEEN_MEMORY], 1,
 					__ATOMIC_RELAXED);
-		probe_count_unseen(moment->way->event);
+		probe_count_unseen(moment->layout->event);
 		return;
 	}
 	block = blocks + (size_t)index * BLOCK_SIZE;
-	moment->scratch = block + CELLS_BYTES;
-	moment->calls_memory = block + CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX;
+	moment->scratch = block + ARGS_BYTES;
+	moment->calls_memory = block + ARGS_BYTES + PROBE_TABLE_PAYLOAD_MAX;
 	call_event(moment, (struct side_arg *)(void *)block);
 	give_block(index);
 }
@@ -352,37 +352,37 @@ static inline bool probes_hit_event_is_armed(const struct probes_event *event)
 }
 
 static void hit_with(const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way, struct probes_scratch *scratch)
+		const struct probes_layout *layout, struct probes_scratch *scratch)
 {
 	struct probes_moment *moment = &scratch->moment;
 
 	*moment = (struct probes_moment){.hit = hit,
-			.way = way,
-			.wish = *probes_wish_of(hook),
+			.layout = layout,
+			.spec = *probes_spec_of(hook),
 			.window = &scratch->window};
-	if (way->event->nr_fields <= PROBES_CELLS_FEW && !way->event->scratch)
-		call_event(moment, scratch->cells);
+	if (layout->event->nr_fields <= PROBES_ARGS_FEW && !layout->event->scratch)
+		call_event(moment, scratch->args);
 	else
 		hit_large(moment);
 }
 
 static __attribute__((noinline)) void hit_with_stack(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_way *way)
+		const struct probes_hook *hook, const struct probes_layout *layout)
 {
 	struct probes_scratch scratch;
 
-	hit_with(hit, hook, way, &scratch);
+	hit_with(hit, hook, layout, &scratch);
 }
 
 void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way)
+		const struct probes_layout *layout)
 {
 	struct probes_scratch *scratch = patch_hit_scratch();
 
-	if (!probes_hit_event_is_armed(way->event))
+	if (!probes_hit_event_is_armed(layout->event))
 		return;
 	if (scratch)
-		hit_with(hit, hook, way, scratch);
+		hit_with(hit, hook, layout, scratch);
 	else
-		hit_with_stack(hit, hook, way);
+		hit_with_stack(hit, hook, layout);
 }

@@ -61,7 +61,7 @@ void agent_own_control_begins(void) {}
 
 void agent_own_task_begins(void) {}
 
-void agent_probes_look_around(void) {}
+void agent_probes_rescan(void) {}
 
 void agent_probes_count_libside(void) {}
 
@@ -75,7 +75,7 @@ int agent_probes_receive(uint64_t number, uint64_t size, int fd)
 	return -EPROTO;
 }
 
-void agent_probes_told(void) {}
+void agent_probes_received(void) {}
 
 void agent_probes_update(struct agent_session *session, bool may_wait)
 {

@@ -29,7 +29,7 @@ EXPORT void side_agent_own_thread(void);
 extern void side_wrap_own_libc(bool begins) __attribute__((weak));
 extern void side_wrap_own_pthread(bool begins) __attribute__((weak));
 
-static void tell_wrappers(bool begins)
+static void own_threads_notify_wrappers(bool begins)
 {
 	if (side_wrap_own_libc)
 		side_wrap_own_libc(begins);
@@ -41,14 +41,14 @@ static void tell_wrappers(bool begins)
 
 static void *own_threads_begin_region(void)
 {
-	tell_wrappers(true);
+	own_threads_notify_wrappers(true);
 	return patch_own_begin();
 }
 
 static void own_threads_end_region(void *before)
 {
 	patch_own_end(before);
-	tell_wrappers(false);
+	own_threads_notify_wrappers(false);
 }
 
 EXPORT uint64_t *side_agent_own_begin(uint64_t *ret_before)

@@ -18,7 +18,7 @@
 
 /* Of the exchange that is under way: one at a time, because of the event lock. */
 static struct {
-	bool told; /* all that hold are here */
+	bool is_signaled; /* all that hold are here */
 	uint32_t nr;
 	struct {
 		uint64_t number, size;
@@ -77,7 +77,7 @@ void agent_probes_begin(void)
 {
 	while (incoming.nr)
 		wire_close(incoming.tables[--incoming.nr].fd);
-	incoming.told = false;
+	incoming.is_signaled = false;
 }
 
 int agent_probes_receive(uint64_t number, uint64_t size, int fd)
@@ -92,25 +92,25 @@ int agent_probes_receive(uint64_t number, uint64_t size, int fd)
 	return 0;
 }
 
-void agent_probes_told(void)
+void agent_probes_received(void)
 {
-	incoming.told = true;
+	incoming.is_signaled = true;
 }
 
-void agent_probes_look_around(void)
+void agent_probes_rescan(void)
 {
 	patch_find_unwinder();
 }
 
 /* ---- one table ---- */
 
-static int map_table(struct probes_table *table, uint64_t said_size, int fd)
+static int map_table(struct probes_table *table, uint64_t declared_size, int fd)
 {
 	const char *reason;
 	size_t size = 0;
 	int ret = probe_table_check_memfd(fd, &size);
 
-	if (!ret && size != said_size)
+	if (!ret && size != declared_size)
 		ret = -EPROTO;
 	if (ret)
 		return ret;
@@ -146,9 +146,9 @@ static int fill_table(struct probes_table *table, uint64_t size, int fd)
 	if (ret)
 		return ret;
 	nr = probe_table_nr_probes(&table->table) + 1;
-	table->wishes = agent_memory_take(&table->memory, nr * sizeof(struct probes_wish *));
+	table->specs = agent_memory_take(&table->memory, nr * sizeof(struct probes_spec *));
 	table->errors = agent_memory_take(&table->memory, nr * sizeof(*table->errors));
-	ret = table->wishes && table->errors ? take_fetches(table) : -ENOMEM;
+	ret = table->specs && table->errors ? take_fetches(table) : -ENOMEM;
 	return ret ? ret : probes_events_make(table);
 }
 
@@ -180,7 +180,7 @@ static struct probes_table *new_table(uint64_t number)
 
 static void end_table(struct probes_table *table)
 {
-	probes_places_drop(table);
+	probes_locations_drop(table);
 	table->next = over;
 	over = table;
 	apply_due = true;
@@ -271,14 +271,14 @@ static void probes_limit_hits(enum context_hits hits)
 			!patch_traps_are_silent())
 		hits = CONTEXT_HITS_WITHOUT_SIGNALS;
 	hits_before = hits_now;
-	if (hits == hits_now || !probes_places_any() || !lock_for_sandbox())
+	if (hits == hits_now || !probes_locations_any() || !lock_for_sandbox())
 		return;
 	hits_now = hits;
-	probes_places_limit(hits);
-	(void)patch_reads(hits == CONTEXT_HITS_ALL && probes_places_read());
+	probes_locations_limit(hits);
+	(void)patch_reads(hits == CONTEXT_HITS_ALL && probes_locations_read());
 	patch_signals_sandbox(sandbox_of(hits));
 	agent_each_session(session) for (table = session->tables; table; table = table->next)
-			table->said = false;
+			table->reported = false;
 	agent_probes_answer();
 	side_tracer_unlock();
 }
@@ -333,7 +333,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 	uint32_t i;
 
 	agent_probes_count();
-	if (!incoming.told) {
+	if (!incoming.is_signaled) {
 		agent_probes_begin();
 		return;
 	}
@@ -353,7 +353,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 
 		/* Whoever brings it once more may be another recorder, which has heard nothing of it. */
 		if (table)
-			table->said = false;
+			table->reported = false;
 		if (table)
 			continue;
 		table = new_table(incoming.tables[i].number);
@@ -417,7 +417,7 @@ static void find_all(struct agent_session *session)
 	struct probes_table *table;
 
 	for (table = session->tables; table; table = table->next)
-		if (!table->error && probes_places_find(table))
+		if (!table->error && probes_locations_find(table))
 			agent_debug("cannot read the mappings");
 }
 
@@ -429,9 +429,9 @@ void agent_probes_answer(void)
 	agent_each_session(session)
 	{
 		for (table = session->tables; table; table = table->next) {
-			if (table->said || session->gone || agent_is_sandboxed())
+			if (table->reported || session->gone || agent_is_sandboxed())
 				continue;
-			table->said = !probes_answer(session, table);
+			table->reported = !probes_answer(session, table);
 		}
 	}
 }
@@ -445,17 +445,17 @@ void agent_probes_apply(void)
 		return;
 	agent_each_session(session) find_all(session);
 	probe_calls_update(calls_are_wanted());
-	probes_places_apply();
+	probes_locations_apply();
 	/* Hits of what was removed, or is read by nobody any more, are over. It asks for system calls, as below. */
 	if (!agent_is_sandboxed())
-		(void)patch_reads(probes_places_read());
+		(void)patch_reads(probes_locations_read());
 	probe_calls_free_retired();
 	free_over();
 	if (!there_are_any()) {
 		probes_loader_stop();
 		/* It asks for system calls that a sandbox may not expect. */
-		if (!agent_is_sandboxed() && patch_rest())
-			probes_places_rest();
+		if (!agent_is_sandboxed() && patch_quiesce())
+			probes_locations_quiesce();
 	}
 	agent_probes_answer();
 }
@@ -484,7 +484,7 @@ void agent_probes_libraries_changed(void)
 	/* Relaxed: as in update.c. */
 	if (agent_is_sandboxed() || atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		return;
-	patch_look_around();
+	patch_scan();
 	side_tracer_lock();
 	agent_probes_apply();
 	side_tracer_unlock();
@@ -504,13 +504,13 @@ void agent_probes_forked(void)
 	{
 		gone |= session->gone;
 		for (table = session->tables; table; table = table->next) {
-			table->said = false;
-			apply |= !table->error && probes_places_forked(table);
+			table->reported = false;
+			apply |= !table->error && probes_locations_forked(table);
 		}
 	}
 	/* What another thread of the parent's has half changed is let be. */
 	if (apply && !gone && !agent_is_sandboxed())
-		probes_places_apply();
+		probes_locations_apply();
 	agent_probes_answer();
 }
 

@@ -46,11 +46,11 @@
 struct probes_field {
 	struct probe_table_field field;
 	uint16_t label; /* of an argument */
-	uint8_t cell;   /* where it stands: table.h, struct probe_table_nest */
+	uint8_t arg;    /* where it stands: table.h, struct probe_table_nest */
 	uint8_t first_member, nr_members;
 };
 
-struct probes_way;
+struct probes_layout;
 
 /* Why a hit is not recorded: enum patch_unseen, there was no memory for its arguments, or a child of vfork() may enter no section. */
 #define PROBES_UNSEEN_MEMORY PATCH_NR_UNSEEN
@@ -67,7 +67,7 @@ struct probes_event {
 	bool wants_calls;
 	bool wants_reads; /* of memory that may not be there */
 	const struct probes_field *fields;
-	const struct probes_way *entry,
+	const struct probes_layout *entry,
 			*exit; /* that were made last: all its places have the same, mostly */
 	uint64_t *unseen; /* [PROBES_NR_UNSEEN], atomic: hits that were not seen and are not counted yet */
 	struct side_builder *builder;
@@ -105,7 +105,7 @@ _Static_assert(PROBES_RECORD_MAX <= UINT16_MAX && PROBE_TABLE_FIELDS_MAX <= UINT
 #define PROBES_NAME_MAX 256
 
 /* An event at all places at which its records are made alike, which are most: of thousands of them it stays in the cache. */
-struct probes_way {
+struct probes_layout {
 	const struct side_event_state *state; /* of the event */
 	/*
 	 * Records that are the name of the function, if the hook has that, and then values of 8 bytes that stand in the hit: how many, and
@@ -136,8 +136,8 @@ struct probes_way {
  * have thousands of locations, most of which are not in the cache.
  */
 struct probes_hook {
-	struct probes_hook *next;              /* of the place */
-	const struct probes_way *entry, *exit; /* NULL: there is no such event */
+	struct probes_hook *next;                 /* of the place */
+	const struct probes_layout *entry, *exit; /* NULL: there is no such event */
 	uint16_t name_bytes; /* of the name with its end; 0: it is too long for this structure */
 	uint8_t lines;       /* cache lines; the struct probes_wish is at the end of the last one */
 	uint8_t mark; /* a bit among those of a call (patch_hit_marks()); PATCH_MARKS: none was free at the place */
@@ -145,10 +145,10 @@ struct probes_hook {
 } __attribute__((aligned(AGENT_LINE)));
 
 /* Value of `marks`: the hook is removed, and its bits are given back. */
-#define PROBES_MARKS_GIVEN UINT8_MAX
+#define PROBES_MARKS_RETURNED UINT8_MAX
 
 /* The members of a hook that most hits do not read. */
-struct probes_wish {
+struct probes_spec {
 	struct probes_hook *hook;
 	const char *function;
 	uint32_t function_bytes;                                /* with its end */
@@ -158,8 +158,8 @@ struct probes_wish {
 	bool kernel; /* the kernel watches it, for the session that requested it */
 	bool over;   /* the kernel watches it, or did so in the parent before fork() */
 
-	struct probes_place *place;
-	struct probes_wish *
+	struct probes_location *location;
+	struct probes_spec *
 			next_same; /* of the same probe of the table, where its module is mapped again */
 	uint64_t semaphore;        /* address here; 0: none */
 	bool raised;
@@ -172,8 +172,8 @@ struct probes_wish {
 };
 
 /* A location in the program. */
-struct probes_place {
-	struct probes_place *next; /* of those with the same hash */
+struct probes_location {
+	struct probes_location *next; /* of those with the same hash */
 	uint64_t address;
 	struct probes_hook *hooks; /* the first one is what its probe has as its user */
 	struct patch_probe *probe; /* NULL: not set */
@@ -204,19 +204,19 @@ struct probes_table {
 	struct side_event_description **descriptions;
 	struct side_events_register_handle *handle;
 	struct probe_fetch *fetches;
-	struct probes_wish *
-			*wishes; /* for each probe, one for each place where its module is mapped */
-	int *errors;             /* for each probe: why it has none */
-	bool said;               /* what has become of it */
-	bool inherited;          /* by a fork: the kernel watches nothing for it here */
-	bool wants_calls;        /* one of its events */
+	struct probes_spec *
+			*specs; /* for each probe, one for each place where its module is mapped */
+	int *errors;            /* for each probe: why it has none */
+	bool reported;          /* what has become of it */
+	bool inherited;         /* by a fork: the kernel watches nothing for it here */
+	bool wants_calls;       /* one of its events */
 };
 
 /* ---- probes-places.c: in hits ---- */
 
 /* A bit of a call that neither a hook of the place nor a channel at one has; PATCH_MARKS: none is free. */
-uint8_t probes_mark_take(struct probes_place *place);
-void probes_marks_give(struct probes_place *place, uint32_t marks);
+uint8_t probes_mark_take(struct probes_location *location);
+void probes_marks_give(struct probes_location *location, uint32_t marks);
 
 /* ---- probes.c ---- */
 
@@ -237,20 +237,20 @@ const struct side_event_description *probes_events_other(const struct probes_tab
 /* ---- probes-places.c ---- */
 
 /* What is mapped now: hooks for probes of modules that have come, none any more for those that have gone. */
-int probes_places_find(struct probes_table *table);
+int probes_locations_find(struct probes_table *table);
 /* Sets what is wanted and removes what is not, in all places. */
-void probes_places_apply(void);
+void probes_locations_apply(void);
 /* Remove probes whose hits would end the program, and set or remove nothing afterwards; or undo that. */
-void probes_places_limit(enum context_hits hits);
-bool probes_places_any(void);
+void probes_locations_limit(enum context_hits hits);
+bool probes_locations_any(void);
 /* Whether something that is set reads memory that may not be there. */
-bool probes_places_read(void);
+bool probes_locations_read(void);
 /* In a child, where the kernel does not watch what it watches in the parent. Whether that was anything, to be applied. */
-bool probes_places_forked(struct probes_table *table);
+bool probes_locations_forked(struct probes_table *table);
 /* There is no table, and nothing is set: nobody can be at a place. */
-void probes_places_rest(void);
-/* No hook of it is left, and nobody is in one after probes_places_apply(). */
-void probes_places_drop(struct probes_table *table);
+void probes_locations_quiesce(void);
+/* No hook of it is left, and nobody is in one after probes_locations_apply(). */
+void probes_locations_drop(struct probes_table *table);
 
 /* ---- probes-answer.c ---- */
 
@@ -265,16 +265,16 @@ void probes_loader_stop(void);
 /* ---- probe-steps.c ---- */
 
 /* Of the event at the place of which that is wished. NULL: out of memory. */
-const struct probes_way *probes_steps_make(struct probes_table *table, struct probes_event *event,
-		const struct probes_wish *wish, bool leaves);
+const struct probes_layout *probes_steps_make(struct probes_table *table,
+		struct probes_event *event, const struct probes_spec *spec, bool leaves);
 
 /* ---- probe-fetch.c ---- */
 
 /* One hit of one event. */
 struct probes_moment {
 	const struct patch_hit *hit;
-	const struct probes_way *way;
-	const struct probes_wish *wish;
+	const struct probes_layout *layout;
+	const struct probes_spec *spec;
 	uint64_t unreadable; /* fields, as bits */
 	uint64_t length;     /* of the field, if its fetch says it; else the greatest number */
 	uint64_t upper;      /* half of a field of 16 bytes */
@@ -295,7 +295,7 @@ struct probes_window {
 	struct unwind_state state; /* where the walk begins */
 };
 
-#define PROBES_CELLS_FEW 10 /* fields whose arguments need no block */
+#define PROBES_ARGS_FEW 10 /* fields whose arguments need no block */
 
 /* What a hit needs until it is over. It is not on the program's stack, which may be small (patch_hit_scratch()). */
 struct probes_scratch {
@@ -303,7 +303,7 @@ struct probes_scratch {
 		_Alignas(64) uint8_t record[PROBES_RECORD_MAX];
 		uint8_t values[FILTER_VALUES_BYTES]; /* of a filter, before the record begins */
 	};
-	struct side_arg cells[PROBES_CELLS_FEW];
+	struct side_arg args[PROBES_ARGS_FEW];
 	struct probes_moment moment;
 	struct probes_window window;
 };
@@ -314,16 +314,16 @@ void probe_fetch_start(void);
 /* The value of moment->field. */
 uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch);
 /* Where in a hit a register stands; negative: in none of its words. */
-int probe_fetch_place(unsigned int reg, bool leaves);
+int probe_fetch_offset(unsigned int reg, bool leaves);
 
-static inline struct probes_wish **probes_wish_of(const struct probes_hook *hook)
+static inline struct probes_spec **probes_spec_of(const struct probes_hook *hook)
 {
-	return (struct probes_wish **)((uintptr_t)hook + (size_t)hook->lines * AGENT_LINE) - 1;
+	return (struct probes_spec **)((uintptr_t)hook + (size_t)hook->lines * AGENT_LINE) - 1;
 }
 
 static inline const struct probe_fetch *probes_fetches(const struct probes_moment *moment)
 {
-	return moment->way->leaves ? moment->wish->exit_fetches : moment->wish->entry_fetches;
+	return moment->layout->leaves ? moment->spec->exit_fetches : moment->spec->entry_fetches;
 }
 
 static inline const struct probes_hook *probes_next_hook(struct probes_hook *const *from)
@@ -362,7 +362,7 @@ struct probes_block {
 void *probe_hit_memory(struct probes_block *block);
 
 void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way);
+		const struct probes_layout *layout);
 /* moment->field: what stands at that address, or nothing, which is marked. */
 void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, char *to);

@@ -163,7 +163,7 @@ static uint64_t slot_of(const struct probes_moment *moment, uint64_t address)
 
 static bool is_returning_slot(const struct probes_moment *moment, uint64_t slot)
 {
-	return moment->way->leaves && moment->hit->call &&
+	return moment->layout->leaves && moment->hit->call &&
 			slot == (uintptr_t)patch_returning_slot(moment->hit);
 }
 

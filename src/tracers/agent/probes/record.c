@@ -19,14 +19,14 @@
 static const struct side_tracer_sections no_sections = {.gp = SECTION_SLOW};
 static struct {
 	const struct side_tracer_sections *sections;
-	struct side_tracer_functions quiet;
+	struct side_tracer_functions gp_only;
 } known = {.sections = &no_sections};
 
 void probe_record_start(void)
 {
 	const struct side_tracer_sections *sections = side_tracer_sections(SECTIONS_VERSION);
 
-	agent_record_functions(&known.quiet.begin, &known.quiet.end);
+	agent_record_functions(&known.gp_only.begin, &known.gp_only.end);
 	if (sections)
 		known.sections = sections;
 }
@@ -45,16 +45,16 @@ static inline __attribute__((always_inline)) uint8_t *put_fetched(
 		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
 {
 	const struct probe_table_field *field =
-			&moment->way->event->fields[step - moment->way->steps].field;
+			&moment->layout->event->fields[step - moment->layout->steps].field;
 	uint64_t value = 0, count;
 
-	moment->field = (uint32_t)(step - moment->way->steps);
+	moment->field = (uint32_t)(step - moment->layout->steps);
 	if (step->kind != PROBES_STEP_NAME)
 		value = probe_fetch_value(moment, &probes_fetches(moment)[moment->field]);
 	switch ((enum probes_step_kind)step->kind) {
 	case PROBES_STEP_BOOL: return probes_record_write_value(to, (value & 0xff) != 0, 1);
 	case PROBES_STEP_NAME:
-		for (const char *name = moment->wish->function; (*to++ = (uint8_t)*name); name++)
+		for (const char *name = moment->spec->function; (*to++ = (uint8_t)*name); name++)
 			;
 		return to;
 	case PROBES_STEP_STRING:
@@ -97,17 +97,17 @@ static inline uint8_t *probes_record_write_plain(
 }
 
 /* From the first one on that is not plain. */
-static inline __attribute__((always_inline)) uint8_t *put_rest(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_way *way,
+static inline __attribute__((always_inline)) uint8_t *put_remainder(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_layout *layout,
 		struct probes_scratch *scratch, uint8_t *to)
 {
-	const struct probes_step *step = way->steps + way->nr_plain,
-				 *end = way->steps + way->nr_steps;
+	const struct probes_step *step = layout->steps + layout->nr_plain,
+				 *end = layout->steps + layout->nr_steps;
 	struct probes_moment *moment = &scratch->moment;
 
 	*moment = (struct probes_moment){.hit = hit,
-			.way = way,
-			.wish = *probes_wish_of(hook),
+			.layout = layout,
+			.spec = *probes_spec_of(hook),
 			.window = &scratch->window};
 	for (; step != end; step++)
 		to = step->kind == PROBES_STEP_PLAIN ? probes_record_write_plain(hit, step, to)
@@ -117,10 +117,10 @@ static inline __attribute__((always_inline)) uint8_t *put_rest(const struct patc
 
 /* What stands in the hit as it is to be recorded, from the first field on: of most events all of them. */
 static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
-		const struct patch_hit *hit, const struct probes_way *way, uint8_t *to)
+		const struct patch_hit *hit, const struct probes_layout *layout, uint8_t *to)
 {
-	const struct probes_step *step = way->steps, *words = step + way->nr_words,
-				 *end = step + way->nr_plain;
+	const struct probes_step *step = layout->steps, *words = step + layout->nr_words,
+				 *end = step + layout->nr_plain;
 
 	/* All registers are sixteen of them. */
 	for (; step != words; step++, to += sizeof(uint64_t))
@@ -143,36 +143,37 @@ static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
 /* ---- any record ---- */
 
 /* The most bytes that the steps may store. */
-static inline uint64_t most_bytes(const struct probes_hook *hook, const struct probes_way *way)
+static inline uint64_t most_bytes(
+		const struct probes_hook *hook, const struct probes_layout *layout)
 {
-	return __builtin_expect(!way->nr_names, 1) ? way->most
-						   : way->most +
-					(uint64_t)way->nr_names *
-							(*probes_wish_of(hook))->function_bytes;
+	return __builtin_expect(!layout->nr_names, 1) ? layout->most
+						      : layout->most +
+					(uint64_t)layout->nr_names *
+							(*probes_spec_of(hook))->function_bytes;
 }
 
 /* With contexts, or with fields that must be fetched. */
 static __attribute__((noinline)) bool record_more(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way, struct probes_scratch *scratch)
+		const struct probes_layout *layout, struct probes_scratch *scratch)
 {
 	uint8_t *buffer = scratch->record;
-	uint8_t *to = recording_begin(event, buffer, PROBES_RECORD_MAX, most_bytes(hook, way),
+	uint8_t *to = recording_begin(event, buffer, PROBES_RECORD_MAX, most_bytes(hook, layout),
 			(const void *)(uintptr_t)hit->address);
 
 	if (__builtin_expect(!to, 0))
 		return false;
-	to = put_plain_ones(hit, way, to);
-	if (way->nr_plain != way->nr_steps)
-		to = put_rest(hit, hook, way, scratch, to);
-	recording_end(event, buffer, to, clock_of(hit, way->leaves));
+	to = put_plain_ones(hit, layout, to);
+	if (layout->nr_plain != layout->nr_steps)
+		to = put_remainder(hit, hook, layout, scratch, to);
+	recording_end(event, buffer, to, clock_of(hit, layout->leaves));
 	return true;
 }
 
 /* The name of the function, a word at a time, and words of the hit. */
 static __attribute__((noinline)) void record_named(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way, uint8_t *buffer)
+		const struct probes_layout *layout, uint8_t *buffer)
 {
 	const char *name = hook->name;
 	uint8_t *to = buffer, *end = buffer + hook->name_bytes;
@@ -180,56 +181,57 @@ static __attribute__((noinline)) void record_named(const struct agent_event *eve
 	for (; to < end; to += sizeof(uint64_t), name += sizeof(uint64_t))
 		memcpy(to, name, sizeof(uint64_t));
 	to = end;
-	for (unsigned int i = 0; i < way->nr_behind; i++, to += sizeof(uint64_t))
-		memcpy(to, (const char *)hit + way->words[i], sizeof(uint64_t));
-	recording_end(event, buffer, to, clock_of(hit, way->leaves));
+	for (unsigned int i = 0; i < layout->nr_behind; i++, to += sizeof(uint64_t))
+		memcpy(to, (const char *)hit + layout->words[i], sizeof(uint64_t));
+	recording_end(event, buffer, to, clock_of(hit, layout->leaves));
 }
 
 /* Words of the hit. */
 static __attribute__((noinline)) void record_plain(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_way *way, uint8_t *buffer)
+		const struct patch_hit *hit, const struct probes_layout *layout, uint8_t *buffer)
 {
-	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
+	recording_end(event, buffer, put_plain_ones(hit, layout, buffer),
+			clock_of(hit, layout->leaves));
 }
 
 /* Keeps no data on the stack while the ring works. */
 static inline __attribute__((always_inline)) bool record_in(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way, struct probes_scratch *scratch)
+		const struct probes_layout *layout, struct probes_scratch *scratch)
 {
 	uint8_t *buffer = scratch->record;
 
-	if (way->named && __builtin_expect(hook->name_bytes, 1) && recording_is_plain(event)) {
-		record_named(event, hit, hook, way, buffer);
+	if (layout->named && __builtin_expect(hook->name_bytes, 1) && recording_is_plain(event)) {
+		record_named(event, hit, hook, layout, buffer);
 		return true;
 	}
-	if (__builtin_expect(most_bytes(hook, way) > PROBES_RECORD_MAX, 0))
+	if (__builtin_expect(most_bytes(hook, layout) > PROBES_RECORD_MAX, 0))
 		return false;
 	if (__builtin_expect(!recording_is_plain(event), 0) ||
-			__builtin_expect(way->nr_plain != way->nr_steps, 0))
-		return record_more(event, hit, hook, way, scratch);
-	record_plain(event, hit, way, buffer);
+			__builtin_expect(layout->nr_plain != layout->nr_steps, 0))
+		return record_more(event, hit, hook, layout, scratch);
+	record_plain(event, hit, layout, buffer);
 	return true;
 }
 
 static __attribute__((noinline)) bool record_on_stack(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way)
+		const struct probes_layout *layout)
 {
 	struct probes_scratch scratch;
 
-	return record_in(event, hit, hook, way, &scratch);
+	return record_in(event, hit, hook, layout, &scratch);
 }
 
 /* The program's stack may be small: the buffers are on it only if the thread has no memory for them. */
 static __attribute__((noinline)) bool record_any(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way)
+		const struct probes_layout *layout)
 {
 	struct probes_scratch *scratch = patch_hit_scratch();
 
-	return scratch ? record_in(event, hit, hook, way, scratch)
-		       : record_on_stack(event, hit, hook, way);
+	return scratch ? record_in(event, hit, hook, layout, scratch)
+		       : record_on_stack(event, hit, hook, layout);
 }
 
 char *agent_probes_buffer(void)
@@ -261,24 +263,24 @@ static inline __attribute__((always_inline)) uint64_t ticks_of(
 
 /* False: the record is of another kind, or not for this thread. Keeps nothing while the ring is at work. */
 static inline __attribute__((always_inline)) bool record_piece(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_way *way, bool leaves)
+		const struct patch_hit *hit, const struct probes_layout *layout, bool leaves)
 {
-	const char *from = (const char *)hit + way->from;
+	const char *from = (const char *)hit + layout->from;
 	struct ring_producer *producer = recording_rings(event);
 	ring_publish_timed *publish;
 	uint64_t words[2], ticks;
 
-	/* Compiler fence: the rings before the function, see record_cell(). */
+	/* Compiler fence: the rings before the function, see record_scalar(). */
 	atomic_signal_fence(memory_order_seq_cst);
 	publish = __atomic_load_n(&event->publish_timed, __ATOMIC_RELAXED);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
 			__builtin_expect(!publish, 0) ||
-			__builtin_expect(event->timed_size != way->piece, 0))
+			__builtin_expect(event->timed_size != layout->piece, 0))
 		return false;
 	ticks = ticks_of(hit, leaves);
-	if (way->second) {
+	if (layout->second) {
 		memcpy(&words[0], from, sizeof(words[0]));
-		memcpy(&words[1], (const char *)hit + way->second, sizeof(words[1]));
+		memcpy(&words[1], (const char *)hit + layout->second, sizeof(words[1]));
 		from = (const char *)words;
 	}
 	publish(producer, event->id, ticks, from);
@@ -288,24 +290,24 @@ static inline __attribute__((always_inline)) bool record_piece(const struct agen
 /* ---- hits ---- */
 
 static inline const struct side_event_state_0 *probes_record_get_event_state(
-		const struct probes_way *way)
+		const struct probes_layout *layout)
 {
-	return (const struct side_event_state_0 *)(const void *)way->state;
+	return (const struct side_event_state_0 *)(const void *)layout->state;
 }
 
 /* The event's only callback, if that is one of ours. */
 static inline __attribute__((always_inline)) const struct side_callback *our_callback(
-		const struct probes_way *way)
+		const struct probes_layout *layout)
 {
-	const struct side_event_state_0 *state = probes_record_get_event_state(way);
+	const struct side_event_state_0 *state = probes_record_get_event_state(layout);
 	const struct side_callback *cb = section_callbacks(state);
 
-	return section_is_only(state, cb, known.quiet.begin, known.quiet.end) ? cb : NULL;
+	return section_is_only(state, cb, known.gp_only.begin, known.gp_only.end) ? cb : NULL;
 }
 
 /* In a section, which it leaves. */
 static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_way *way,
+		const struct probes_hook *hook, const struct probes_layout *layout,
 		const struct side_callback *ours, uintptr_t *epoch)
 {
 	const struct agent_event *event = ours ? ours->priv : NULL;
@@ -313,18 +315,18 @@ static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit
 
 	if (event && event->contexts && !recording_is_vforked())
 		context_prepare(event->contexts);
-	done = event && record_any(event, hit, hook, way);
+	done = event && record_any(event, hit, hook, layout);
 	section_leave(epoch);
 	if (!done)
-		probe_hit_by_arguments(hit, hook, way);
+		probe_hit_by_arguments(hit, hook, layout);
 }
 
 /* probe_count_unseen() counts it later. */
-static void note_unseen(const struct probes_way *way, unsigned int why)
+static void note_unseen(const struct probes_layout *layout, unsigned int why)
 {
-	if (way && way->event->unseen)
+	if (layout && layout->event->unseen)
 		/* Relaxed: a statistics counter. */
-		__atomic_fetch_add(&way->event->unseen[why], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&layout->event->unseen[why], 1, __ATOMIC_RELAXED);
 }
 
 /* Has the thread been in no section before? */
@@ -335,32 +337,33 @@ static bool probes_record_thread_is_new(const uintptr_t *epoch)
 }
 
 /* Register the thread now: the call of its first event, with arguments, would need more of the program's stack. */
-static __attribute__((noinline)) void begin_sections(const struct probes_way *way)
+static __attribute__((noinline)) void begin_sections(const struct probes_layout *layout)
 {
 	static const struct side_tracer_functions none;
 	static const struct side_arg_vec nothing;
 
-	side_tracer_call(way->state, &nothing, NULL, &none);
+	side_tracer_call(layout->state, &nothing, NULL, &none);
 }
 
 /* In no section, and in none that could be entered at once. */
 static __attribute__((noinline)) void hit_outside(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_way *way, uintptr_t *epoch)
+		const struct probes_hook *hook, const struct probes_layout *layout,
+		uintptr_t *epoch)
 {
 	/* The child of a vfork() cannot register the thread. */
 	if (probes_record_thread_is_new(epoch) && agent_vforked == CONTEXT_VFORKED) {
-		note_unseen(way, PROBES_UNSEEN_VFORK);
+		note_unseen(layout, PROBES_UNSEEN_VFORK);
 		return;
 	}
 	if (probes_record_thread_is_new(epoch)) {
-		begin_sections(way);
+		begin_sections(layout);
 		epoch = section_epoch(known.sections);
 		if (section_enter(known.sections, epoch, 0)) {
-			hit_in_section(hit, hook, way, our_callback(way), epoch);
+			hit_in_section(hit, hook, layout, our_callback(layout), epoch);
 			return;
 		}
 	}
-	probe_hit_by_arguments(hit, hook, way);
+	probe_hit_by_arguments(hit, hook, layout);
 }
 
 static __attribute__((noinline)) void hit_each(
@@ -369,14 +372,14 @@ static __attribute__((noinline)) void hit_each(
 	uintptr_t *epoch = section_epoch(known.sections);
 
 	for (; hook; hook = probes_next_hook(&hook->next)) {
-		const struct probes_way *way = leaves ? hook->exit : hook->entry;
+		const struct probes_layout *layout = leaves ? hook->exit : hook->entry;
 
-		if (!way)
+		if (!layout)
 			continue;
 		if (section_enter(known.sections, epoch, 0))
-			hit_in_section(hit, hook, way, our_callback(way), epoch);
+			hit_in_section(hit, hook, layout, our_callback(layout), epoch);
 		else
-			hit_outside(hit, hook, way, epoch);
+			hit_outside(hit, hook, layout, epoch);
 		epoch = section_epoch(known.sections);
 	}
 }
@@ -385,19 +388,19 @@ static __attribute__((noinline)) void hit_each(
  * Most places have one hook, for which few registers are needed. Entries and exits each their own: they take turns, and a
  * decision between them would be wrong too often.
  */
-static inline __attribute__((always_inline)) void hit_place(
+static inline __attribute__((always_inline)) void hit_location(
 		const struct patch_hit *hit, bool leaves)
 {
 	const struct probes_hook *hook = hit->user;
 	const struct side_callback *ours;
-	const struct probes_way *way;
+	const struct probes_layout *layout;
 	uintptr_t *epoch, several;
 
 	if (__builtin_expect(!hook, 0))
 		return;
-	way = leaves ? hook->exit : hook->entry;
+	layout = leaves ? hook->exit : hook->entry;
 	/* Whoever came first sees entries alone, and others returns, too. */
-	if (__builtin_expect(!way, 0)) {
+	if (__builtin_expect(!layout, 0)) {
 		hit_each(hit, probes_next_hook(&hook->next), leaves);
 		return;
 	}
@@ -408,10 +411,10 @@ static inline __attribute__((always_inline)) void hit_place(
 		hit_each(hit, hook, leaves);
 		return;
 	}
-	ours = our_callback(way);
+	ours = our_callback(layout);
 	if (__builtin_expect(!ours, 0) ||
-			__builtin_expect(!record_piece(ours->priv, hit, way, leaves), 0)) {
-		hit_in_section(hit, hook, way, ours, epoch);
+			__builtin_expect(!record_piece(ours->priv, hit, layout, leaves), 0)) {
+		hit_in_section(hit, hook, layout, ours, epoch);
 		return;
 	}
 	section_leave(epoch);
@@ -419,12 +422,12 @@ static inline __attribute__((always_inline)) void hit_place(
 
 void probe_hit_entry(const struct patch_hit *hit)
 {
-	hit_place(hit, false);
+	hit_location(hit, false);
 }
 
 void probe_hit_exit(const struct patch_hit *hit)
 {
-	hit_place(hit, true);
+	hit_location(hit, true);
 }
 
 /* ---- returns that are not seen ---- */
@@ -514,7 +517,7 @@ void probe_count_unseen_locked(const struct probes_event *event)
 /* The bit that another thread stored for the channel, plus 1; 0 if the hook has been removed. */
 static uint8_t mark_unless_removed(uint8_t number)
 {
-	return number == PROBES_MARKS_GIVEN ? 0 : number;
+	return number == PROBES_MARKS_RETURNED ? 0 : number;
 }
 
 /*
@@ -522,30 +525,30 @@ static uint8_t mark_unless_removed(uint8_t number)
  * Signal handlers and other threads may call this at the same time. A hit at a hook that was removed finds PROBES_MARKS_GIVEN, and gives
  * its bit back itself.
  */
-static uint8_t probes_record_claim_channel_bit(struct probes_wish *wish, uint32_t channel)
+static uint8_t probes_record_claim_channel_bit(struct probes_spec *spec, uint32_t channel)
 {
-	uint8_t mark = wish->hook->mark, number = 0;
+	uint8_t mark = spec->hook->mark, number = 0;
 	uint32_t owner = 0;
 
 	/* All relaxed: a bit is given to one channel, and nothing else depends on it. */
 	if (mark < PATCH_MARKS &&
-			(__atomic_compare_exchange_n(&wish->mark_owner, &owner, channel + 1, false,
+			(__atomic_compare_exchange_n(&spec->mark_owner, &owner, channel + 1, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
 					owner == channel + 1)) {
 		/* Each thread that gets here stores the same value. */
-		if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1),
+		if (__atomic_compare_exchange_n(&spec->marks[channel], &number, (uint8_t)(mark + 1),
 				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return (uint8_t)(mark + 1);
 		return mark_unless_removed(number);
 	}
-	mark = probes_mark_take(wish->place);
+	mark = probes_mark_take(spec->location);
 	if (mark >= PATCH_MARKS)
 		return mark_unless_removed(
-				__atomic_load_n(&wish->marks[channel], __ATOMIC_RELAXED));
-	if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1), false,
+				__atomic_load_n(&spec->marks[channel], __ATOMIC_RELAXED));
+	if (__atomic_compare_exchange_n(&spec->marks[channel], &number, (uint8_t)(mark + 1), false,
 			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return (uint8_t)(mark + 1);
-	probes_marks_give(wish->place, 1u << mark);
+	probes_marks_give(spec->location, 1u << mark);
 	return mark_unless_removed(number);
 }
 
@@ -556,14 +559,14 @@ static uint8_t probes_record_claim_channel_bit(struct probes_wish *wish, uint32_
 static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *mark)
 {
 	const struct probes_scratch *scratch = patch_hit_scratch();
-	struct probes_wish *wish = scratch ? *probes_wish_of(scratch->moment.wish->hook) : NULL;
+	struct probes_spec *spec = scratch ? *probes_spec_of(scratch->moment.spec->hook) : NULL;
 	uint8_t number;
 
-	if (!wish || channel->index >= WIRE_CHANNELS_MAX)
+	if (!spec || channel->index >= WIRE_CHANNELS_MAX)
 		return NULL;
-	number = __atomic_load_n(&wish->marks[channel->index], __ATOMIC_RELAXED);
+	number = __atomic_load_n(&spec->marks[channel->index], __ATOMIC_RELAXED);
 	if (!number && !leaves)
-		number = probes_record_claim_channel_bit(wish, channel->index);
+		number = probes_record_claim_channel_bit(spec, channel->index);
 	if (!mark_unless_removed(number))
 		return NULL;
 	*mark = (uint16_t)(1u << (number - 1));
@@ -578,7 +581,7 @@ void agent_probes_mark_call(const struct agent_channel *channel)
 	if (marks)
 		*marks |= mark;
 	else if (scratch && scratch->moment.hit->call)
-		note_unseen(scratch->moment.wish->hook->exit, PROBES_UNSEEN_MEMORY);
+		note_unseen(scratch->moment.spec->hook->exit, PROBES_UNSEEN_MEMORY);
 }
 
 bool agent_probes_is_marked(const struct agent_channel *channel)

@@ -8,13 +8,13 @@
 
 #include <sys/mman.h>
 
-static uint16_t probes_result_probe_state(const struct probes_place *place)
+static uint16_t probes_result_probe_state(const struct probes_location *location)
 {
-	if (place->probe)
-		return (uint16_t)place->method;
-	if (place->watched)
+	if (location->probe)
+		return (uint16_t)location->method;
+	if (location->watched)
 		return WIRE_PROBE_UPROBE;
-	return place->error ? WIRE_PROBE_REFUSED : WIRE_PROBE_RESTS;
+	return location->error ? WIRE_PROBE_REFUSED : WIRE_PROBE_RESTS;
 }
 
 /* The worst of the places of one probe. */
@@ -22,21 +22,21 @@ static struct wire_probe_run probes_result_worst_run(
 		const struct probes_table *table, uint32_t index)
 {
 	struct wire_probe_run run = {.first = index, .count = 1};
-	const struct probes_wish *wish;
+	const struct probes_spec *spec;
 
 	if (table->errors[index]) {
 		run.state = WIRE_PROBE_REFUSED;
 		run.error = (uint16_t)-table->errors[index];
 		return run;
 	}
-	for (wish = table->wishes[index]; wish; wish = wish->next_same) {
-		uint16_t state = probes_result_probe_state(wish->place);
+	for (spec = table->specs[index]; spec; spec = spec->next_same) {
+		uint16_t state = probes_result_probe_state(spec->location);
 
 		run.maps++;
 		if (state < run.state)
 			continue;
 		run.state = state;
-		run.error = state == WIRE_PROBE_REFUSED ? (uint16_t)-wish->place->error : 0;
+		run.error = state == WIRE_PROBE_REFUSED ? (uint16_t)-spec->location->error : 0;
 	}
 	return run;
 }
@@ -68,15 +68,15 @@ static uint32_t probes_result_collect(const struct probes_table *table, uint32_t
 
 static void probes_result_read_statistics(struct wire_probed *probed)
 {
-	struct patch_figures figures;
+	struct patch_stats stats;
 
-	patch_figures(&figures);
-	probed->cut = figures.cut;
-	probed->lost = figures.lost + __atomic_load_n(&probe_hit_lost, __ATOMIC_RELAXED);
-	probed->unseen = figures.unseen;
-	probed->abandoned = figures.abandoned;
-	probed->traps = figures.traps;
-	probed->code_bytes = figures.bytes;
+	patch_stats(&stats);
+	probed->cut = stats.cut;
+	probed->lost = stats.lost + __atomic_load_n(&probe_hit_lost, __ATOMIC_RELAXED);
+	probed->unseen = stats.unseen;
+	probed->abandoned = stats.abandoned;
+	probed->traps = stats.traps;
+	probed->code_bytes = stats.bytes;
 }
 
 static int send_all(int socket, const struct agent_session *session,

@@ -19,12 +19,12 @@
 static bool probes_semaphore_atomic_add(uint64_t word, unsigned int how, int operand)
 {
 	/* Where waiters of the operation would be. */
-	static uint32_t nobody;
+	static uint32_t no_waiters;
 	/* It also compares, and may then wake those who wait at the word: nobody does. */
 	unsigned int operation = (how & 0xf) << 28 | (unsigned int)FUTEX_OP_CMP_LT << 24 |
 			((unsigned int)operand & 0xfff) << 12 | 0x800;
 
-	return raw_call(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0L, 0L, word,
+	return raw_call(SYS_futex, &no_waiters, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0L, 0L, word,
 			       operation) >= 0;
 }
 

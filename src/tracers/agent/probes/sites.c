@@ -18,57 +18,58 @@
 #define BUCKETS 4096
 #define MAPS_MAX 4 /* of one module */
 
-static struct probes_place **places; /* NULL: there are none */
-static uint32_t nr_places;
-static struct agent_memory places_memory;
+static struct probes_location **locations; /* NULL: there are none */
+static uint32_t nr_locations;
+static struct agent_memory locations_memory;
 
-static struct probes_place **probes_site_hash_bucket(uint64_t address)
+static struct probes_location **probes_site_hash_bucket(uint64_t address)
 {
-	return &places[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	return &locations[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
 }
 
-#define each_place(bucket, place)                                    \
-	for ((bucket) = 0; places && (bucket) < BUCKETS; (bucket)++) \
-		for ((place) = places[bucket]; (place); (place) = (place)->next)
+#define each_location(bucket, location)                                 \
+	for ((bucket) = 0; locations && (bucket) < BUCKETS; (bucket)++) \
+		for ((location) = locations[bucket]; (location); (location) = (location)->next)
 
-static struct probes_place *place_at(const struct probe_site *site)
+static struct probes_location *probes_site_location_at(const struct probe_site *site)
 {
-	struct probes_place **bucket, *place;
+	struct probes_location **bucket, *location;
 
-	if (!places)
-		places = agent_memory_take(&places_memory, BUCKETS * sizeof(struct probes_place *));
-	if (!places)
+	if (!locations)
+		locations = agent_memory_take(
+				&locations_memory, BUCKETS * sizeof(struct probes_location *));
+	if (!locations)
 		return NULL;
 	bucket = probes_site_hash_bucket(site->runtime);
-	for (place = *bucket; place; place = place->next)
-		if (place->address == site->runtime)
+	for (location = *bucket; location; location = location->next)
+		if (location->address == site->runtime)
 			break;
-	if (!place) {
-		place = agent_memory_take(&places_memory, sizeof(*place));
-		if (!place)
+	if (!location) {
+		location = agent_memory_take(&locations_memory, sizeof(*location));
+		if (!location)
 			return NULL;
-		place->address = site->runtime;
-		place->next = *bucket;
-		*bucket = place;
-		nr_places++;
+		location->address = site->runtime;
+		location->next = *bucket;
+		*bucket = location;
+		nr_locations++;
 	}
 	/* What stood there for another file is of no interest any more. */
-	if (!place->probe)
-		place->site = *site;
-	return place;
+	if (!location->probe)
+		location->site = *site;
+	return location;
 }
 
 /* ---- modules ---- */
 
-struct found {
+struct mapped_modules {
 	uint64_t bias[MAPS_MAX];
 	bool other[MAPS_MAX]; /* a file beside that of the table, with the same build id */
 	uint32_t nr;
 };
 
-struct search {
+struct site_search {
 	const struct probes_table *table;
-	struct found *found; /* for each module */
+	struct mapped_modules *found; /* for each module */
 };
 
 static bool has_path(const struct probe_table_module *module, const struct base_library *library)
@@ -89,7 +90,7 @@ static bool is_module(const struct probe_table_module *module, const struct base
 
 static void probes_site_check_library(void *user, const struct base_library *library)
 {
-	const struct search *search = user;
+	const struct site_search *search = user;
 	struct base_identity identity;
 	uint64_t bias;
 	uint32_t i;
@@ -97,7 +98,7 @@ static void probes_site_check_library(void *user, const struct base_library *lib
 	if (!base_find(library, &identity, &bias))
 		return;
 	for (i = 0; i < probe_table_nr_modules(&search->table->table); i++) {
-		struct found *found = &search->found[i];
+		struct mapped_modules *found = &search->found[i];
 		struct probe_table_module module;
 
 		probe_table_module(&search->table->table, i, &module);
@@ -111,17 +112,17 @@ static void probes_site_check_library(void *user, const struct base_library *lib
 /* ---- hooks ---- */
 
 /* One listener more or less, as the program sees it. */
-static void change_semaphore(struct probes_wish *wish, bool raise)
+static void change_semaphore(struct probes_spec *spec, bool raise)
 {
-	if (!wish->semaphore || wish->raised == raise)
+	if (!spec->semaphore || spec->raised == raise)
 		return;
 	/* What could not be raised is not lowered. */
-	wish->raised = probe_semaphore_change(wish->semaphore, raise) && raise;
+	spec->raised = probe_semaphore_change(spec->semaphore, raise) && raise;
 }
 
-uint8_t probes_mark_take(struct probes_place *place)
+uint8_t probes_mark_take(struct probes_location *location)
 {
-	uint16_t taken = __atomic_load_n(&place->marks, __ATOMIC_RELAXED);
+	uint16_t taken = __atomic_load_n(&location->marks, __ATOMIC_RELAXED);
 	uint8_t mark;
 
 	do {
@@ -129,14 +130,14 @@ uint8_t probes_mark_take(struct probes_place *place)
 		if (mark == PATCH_MARKS)
 			return mark;
 		/* Relaxed, as in probes_marks_give(): a bit orders nothing, it only records its owner. */
-	} while (!__atomic_compare_exchange_n(&place->marks, &taken, (uint16_t)(taken | 1u << mark),
-			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&location->marks, &taken,
+			(uint16_t)(taken | 1u << mark), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return mark;
 }
 
-void probes_marks_give(struct probes_place *place, uint32_t marks)
+void probes_marks_give(struct probes_location *location, uint32_t marks)
 {
-	__atomic_fetch_and(&place->marks, (uint16_t)~marks, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&location->marks, (uint16_t)~marks, __ATOMIC_RELAXED);
 }
 
 /*
@@ -144,111 +145,111 @@ void probes_marks_give(struct probes_place *place, uint32_t marks)
  * another hook may take a bit as soon as it is free. A hit that takes a bit meanwhile either stores it before the exchange, or finds the
  * result of the exchange and gives its bit back.
  */
-static void give_marks(struct probes_wish *wish)
+static void give_marks(struct probes_spec *spec)
 {
-	uint32_t marks = 1u << wish->hook->mark;
+	uint32_t marks = 1u << spec->hook->mark;
 
 	for (unsigned int i = 0; i < WIRE_CHANNELS_MAX; i++) {
 		uint8_t number = __atomic_exchange_n(
-				&wish->marks[i], PROBES_MARKS_GIVEN, __ATOMIC_RELAXED);
+				&spec->marks[i], PROBES_MARKS_RETURNED, __ATOMIC_RELAXED);
 
-		if (number && number != PROBES_MARKS_GIVEN)
+		if (number && number != PROBES_MARKS_RETURNED)
 			marks |= 1u << (number - 1);
 	}
-	probes_marks_give(wish->place, marks);
+	probes_marks_give(spec->location, marks);
 }
 
-static void unlink_hook(struct probes_wish *wish)
+static void unlink_hook(struct probes_spec *spec)
 {
-	struct probes_place *place = wish->place;
-	struct probes_hook **at = &place->hooks, *hook = wish->hook;
+	struct probes_location *location = spec->location;
+	struct probes_hook **at = &location->hooks, *hook = spec->hook;
 
 	while (*at != hook)
 		at = &(*at)->next;
 	/* Release: pairs with the acquire in probes_next_hook(). The removed hook keeps its own pointer, because a hit may still use it. */
 	__atomic_store_n(at, hook->next, __ATOMIC_RELEASE);
-	if (at == &place->hooks && place->probe)
-		patch_change_user(place->probe, hook->next);
-	place->left = true;
-	give_marks(wish);
-	change_semaphore(wish, false);
+	if (at == &location->hooks && location->probe)
+		patch_change_user(location->probe, hook->next);
+	location->left = true;
+	give_marks(spec);
+	change_semaphore(spec, false);
 }
 
 /* With the name of its function, in whole words. */
-static struct probes_hook *take_hook(struct probes_table *table, struct probes_wish *wish)
+static struct probes_hook *take_hook(struct probes_table *table, struct probes_spec *spec)
 {
-	uint32_t name = wish->function_bytes <= PROBES_NAME_MAX ? wish->function_bytes : 0;
+	uint32_t name = spec->function_bytes <= PROBES_NAME_MAX ? spec->function_bytes : 0;
 	size_t size = offsetof(struct probes_hook, name) + (name + 7u) / 8 * 8 +
-			sizeof(struct probes_wish *);
+			sizeof(struct probes_spec *);
 	size_t lines = (size + AGENT_LINE - 1) / AGENT_LINE;
 	struct probes_hook *hook = agent_memory_take(&table->lines, lines * AGENT_LINE);
 
 	if (!hook)
 		return NULL;
 	hook->lines = (uint8_t)lines;
-	*probes_wish_of(hook) = wish;
+	*probes_spec_of(hook) = spec;
 	hook->name_bytes = (uint16_t)name;
-	memcpy(hook->name, wish->function, name);
+	memcpy(hook->name, spec->function, name);
 	return hook;
 }
 
 /* `other`: it is in another file than the kernel was told of. */
-static struct probes_wish *take_wish(struct probes_table *table,
+static struct probes_spec *probes_site_take_spec(struct probes_table *table,
 		const struct probe_table_probe *probe, uint64_t bias, bool other)
 {
-	struct probes_wish *wish = agent_memory_take(&table->memory, sizeof(*wish));
+	struct probes_spec *spec = agent_memory_take(&table->memory, sizeof(*spec));
 
-	if (!wish)
+	if (!spec)
 		return NULL;
-	wish->bias = bias;
-	wish->function = probe->function;
-	wish->function_bytes = (uint32_t)strlen(probe->function) + 1;
-	wish->wants_all = probe->flags & PROBE_ENTRY_ALL;
-	wish->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
-	wish->over = probe->flags & PROBE_ENTRY_KERNEL;
-	wish->kernel = wish->over && !table->inherited && !other &&
+	spec->bias = bias;
+	spec->function = probe->function;
+	spec->function_bytes = (uint32_t)strlen(probe->function) + 1;
+	spec->wants_all = probe->flags & PROBE_ENTRY_ALL;
+	spec->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
+	spec->over = probe->flags & PROBE_ENTRY_KERNEL;
+	spec->kernel = spec->over && !table->inherited && !other &&
 			!(probe->flags & PROBE_ENTRY_ELSEWHERE);
-	wish->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
+	spec->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
 	if (probe->entry != PROBE_TABLE_NONE)
-		wish->entry_fetches = table->fetches + probe->first_entry_fetch;
+		spec->entry_fetches = table->fetches + probe->first_entry_fetch;
 	if (probe->exit != PROBE_TABLE_NONE)
-		wish->exit_fetches = table->fetches + probe->first_exit_fetch;
-	return wish;
+		spec->exit_fetches = table->fetches + probe->first_exit_fetch;
+	return spec;
 }
 
 static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias, bool other)
 {
 	struct probe_table_probe probe;
-	struct probes_wish *wish;
+	struct probes_spec *spec;
 	struct probes_hook *hook;
 
 	probe_table_probe(&table->table, index, &probe);
-	wish = take_wish(table, &probe, bias, other);
-	hook = wish ? take_hook(table, wish) : NULL;
+	spec = probes_site_take_spec(table, &probe, bias, other);
+	hook = spec ? take_hook(table, spec) : NULL;
 	if (!hook)
 		return -ENOMEM;
-	if (wish->entry_fetches)
-		hook->entry = probes_steps_make(table, &table->events[probe.entry], wish, false);
-	if (wish->exit_fetches)
-		hook->exit = probes_steps_make(table, &table->events[probe.exit], wish, true);
+	if (spec->entry_fetches)
+		hook->entry = probes_steps_make(table, &table->events[probe.entry], spec, false);
+	if (spec->exit_fetches)
+		hook->exit = probes_steps_make(table, &table->events[probe.exit], spec, true);
 	probe.site.runtime = probe.site.address + bias;
-	wish->place = place_at(&probe.site);
-	if (!wish->place || (wish->entry_fetches && !hook->entry) ||
-			(wish->exit_fetches && !hook->exit))
+	spec->location = probes_site_location_at(&probe.site);
+	if (!spec->location || (spec->entry_fetches && !hook->entry) ||
+			(spec->exit_fetches && !hook->exit))
 		return -ENOMEM;
-	hook->mark = probes_mark_take(wish->place);
-	wish->hook = hook;
-	wish->next_same = table->wishes[index];
-	table->wishes[index] = wish;
-	hook->next = wish->place->hooks;
-	wish->place->hooks = hook;
-	if (wish->place->probe)
-		patch_change_user(wish->place->probe, hook);
-	table->said = false;
+	hook->mark = probes_mark_take(spec->location);
+	spec->hook = hook;
+	spec->next_same = table->specs[index];
+	table->specs[index] = spec;
+	hook->next = spec->location->hooks;
+	spec->location->hooks = hook;
+	if (spec->location->probe)
+		patch_change_user(spec->location->probe, hook);
+	table->reported = false;
 	return 0;
 }
 
-static bool is_found(const struct found *found, uint64_t bias)
+static bool is_found(const struct mapped_modules *found, uint64_t bias)
 {
 	uint32_t i;
 
@@ -258,16 +259,17 @@ static bool is_found(const struct found *found, uint64_t bias)
 	return false;
 }
 
-static bool has_hook(const struct probes_wish *wish, uint64_t bias)
+static bool has_hook(const struct probes_spec *spec, uint64_t bias)
 {
-	while (wish && wish->bias != bias)
-		wish = wish->next_same;
-	return wish != NULL;
+	while (spec && spec->bias != bias)
+		spec = spec->next_same;
+	return spec != NULL;
 }
 
-static void update_hooks(struct probes_table *table, uint32_t index, const struct found *found)
+static void update_hooks(
+		struct probes_table *table, uint32_t index, const struct mapped_modules *found)
 {
-	struct probes_wish **at = &table->wishes[index];
+	struct probes_spec **at = &table->specs[index];
 	uint32_t i;
 
 	while (*at) {
@@ -278,19 +280,19 @@ static void update_hooks(struct probes_table *table, uint32_t index, const struc
 		/* Its memory is the table's, so it stays until that goes. */
 		unlink_hook(*at);
 		*at = (*at)->next_same;
-		table->said = false;
+		table->reported = false;
 	}
 	table->errors[index] = 0;
 	for (i = 0; i < found->nr; i++)
-		if (!has_hook(table->wishes[index], found->bias[i]))
+		if (!has_hook(table->specs[index], found->bias[i]))
 			table->errors[index] =
 					add_hook(table, index, found->bias[i], found->other[i]);
 }
 
-int probes_places_find(struct probes_table *table)
+int probes_locations_find(struct probes_table *table)
 {
 	struct agent_memory memory = {0};
-	struct search search = {.table = table};
+	struct site_search search = {.table = table};
 	uint32_t i;
 	int ret;
 
@@ -307,40 +309,40 @@ int probes_places_find(struct probes_table *table)
 	return ret;
 }
 
-void probes_places_drop(struct probes_table *table)
+void probes_locations_drop(struct probes_table *table)
 {
 	uint32_t i;
 
-	for (i = 0; table->wishes && i < probe_table_nr_probes(&table->table); i++) {
-		struct probes_wish *wish;
+	for (i = 0; table->specs && i < probe_table_nr_probes(&table->table); i++) {
+		struct probes_spec *spec;
 
-		for (wish = table->wishes[i]; wish; wish = wish->next_same)
-			unlink_hook(wish);
-		table->wishes[i] = NULL;
+		for (spec = table->specs[i]; spec; spec = spec->next_same)
+			unlink_hook(spec);
+		table->specs[i] = NULL;
 	}
 }
 
 /* ---- what is set ---- */
 
-static bool probes_site_is_enabled(const struct probes_way *way)
+static bool probes_site_is_enabled(const struct probes_layout *layout)
 {
-	return way && __atomic_load_n(way->event->enabled, __ATOMIC_RELAXED);
+	return layout && __atomic_load_n(layout->event->enabled, __ATOMIC_RELAXED);
 }
 
 #define UNWANTED UINT32_MAX
 
-bool probes_places_forked(struct probes_table *table)
+bool probes_locations_forked(struct probes_table *table)
 {
 	bool some = false;
 	uint32_t i;
 
 	table->inherited = true;
-	for (i = 0; table->wishes && i < probe_table_nr_probes(&table->table); i++) {
-		struct probes_wish *wish;
+	for (i = 0; table->specs && i < probe_table_nr_probes(&table->table); i++) {
+		struct probes_spec *spec;
 
-		for (wish = table->wishes[i]; wish; wish = wish->next_same) {
-			some |= wish->kernel;
-			wish->kernel = false;
+		for (spec = table->specs[i]; spec; spec = spec->next_same) {
+			some |= spec->kernel;
+			spec->kernel = false;
 		}
 	}
 	return some;
@@ -350,30 +352,30 @@ bool probes_places_forked(struct probes_table *table)
  * The flags that a probe must have here for all that is wanted. If the kernel watches for all of them, none is to be set. One that is
  * here for somebody is for all, because the kernel finds nothing then.
  */
-static uint32_t wanted_flags(struct probes_place *place)
+static uint32_t wanted_flags(struct probes_location *location)
 {
 	struct probes_hook *hook;
 	uint32_t flags = UNWANTED;
-	bool own = place->probe;
+	bool own = location->probe;
 
-	place->over = false;
-	for (hook = place->hooks; hook; hook = hook->next) {
-		struct probes_wish *wish = *probes_wish_of(hook);
+	location->over = false;
+	for (hook = location->hooks; hook; hook = hook->next) {
+		struct probes_spec *spec = *probes_spec_of(hook);
 		bool entry = probes_site_is_enabled(hook->entry),
 		     leave = probes_site_is_enabled(hook->exit);
 
-		change_semaphore(wish, entry || leave);
+		change_semaphore(spec, entry || leave);
 		/* What the kernel does for it may have begun before anybody listened, or not have ended yet. */
-		place->over |= wish->over;
+		location->over |= spec->over;
 		if (!entry && !leave)
 			continue;
 		flags = flags == UNWANTED ? 0 : flags;
-		own |= !wish->kernel;
-		flags |= (wish->wants_all ? (uint32_t)PATCH_ALL : 0) |
+		own |= !spec->kernel;
+		flags |= (spec->wants_all ? (uint32_t)PATCH_ALL : 0) |
 				(leave ? (uint32_t)PATCH_EXIT : 0) |
-				(wish->wants_trap ? (uint32_t)PATCH_TRAP : 0);
+				(spec->wants_trap ? (uint32_t)PATCH_TRAP : 0);
 	}
-	place->watched = flags != UNWANTED && !own;
+	location->watched = flags != UNWANTED && !own;
 	return flags;
 }
 
@@ -383,25 +385,25 @@ static enum context_hits allowed;
 static bool frozen; /* A thread is in such a sandbox: code must not change. */
 
 /* Whether a hit at that location would end the program. */
-static bool is_fatal(const struct probes_place *place)
+static bool is_fatal(const struct probes_location *location)
 {
 	return allowed == CONTEXT_HITS_NONE ||
 			(allowed == CONTEXT_HITS_WITHOUT_SIGNALS &&
-					place->method == PROBE_BREAKPOINT);
+					location->method == PROBE_BREAKPOINT);
 }
 
 /* Those of one round, in memory of its own. */
 struct round {
 	struct patch_probe **removed, **settled;
 	struct patch_request *requests;
-	struct probes_place **requested;
+	struct probes_location **requested;
 	size_t nr_removed, nr_settled, nr_requests;
 };
 
 /* A hit of it may be at what is to be given back. */
-static bool may_read_retired(const struct probes_place *place)
+static bool may_read_retired(const struct probes_location *location)
 {
-	const struct probes_hook *hook = place->hooks;
+	const struct probes_hook *hook = location->hooks;
 
 	while (hook && !(hook->entry && hook->entry->event->wants_calls) &&
 			!(hook->exit && hook->exit->event->wants_calls))
@@ -419,52 +421,53 @@ static unsigned int site_bytes(const struct probe_site *site)
 
 static bool is_wanted_at(uint64_t address)
 {
-	const struct probes_place *place = *probes_site_hash_bucket(address);
+	const struct probes_location *location = *probes_site_hash_bucket(address);
 
-	while (place && place->address != address)
-		place = place->next;
-	return place && place->wanted != UNWANTED;
+	while (location && location->address != address)
+		location = location->next;
+	return location && location->wanted != UNWANTED;
 }
 
 /*
  * Whether another probe is wanted within the bytes that a jump would need, as with adjacent markers. A breakpoint then leaves the
  * other probe's instruction unchanged.
  */
-static bool is_crowded(const struct probes_place *place)
+static bool is_crowded(const struct probes_location *location)
 {
-	unsigned int bytes = site_bytes(&place->site);
+	unsigned int bytes = site_bytes(&location->site);
 
-	for (unsigned int i = place->site.pieces[0].length; i < bytes; i++)
-		if (i && is_wanted_at(place->address + i))
+	for (unsigned int i = location->site.pieces[0].length; i < bytes; i++)
+		if (i && is_wanted_at(location->address + i))
 			return true;
 	return false;
 }
 
-static void consider(struct round *round, struct probes_place *place)
+static void consider(struct round *round, struct probes_location *location)
 {
-	uint32_t flags = place->wanted;
+	uint32_t flags = location->wanted;
 
 	/* Changing code needs traps, too: set nothing more. */
 	if (flags != UNWANTED && allowed != CONTEXT_HITS_ALL &&
-			(place->probe ? is_fatal(place) : !place->watched)) {
-		place->error = -ECANCELED;
+			(location->probe ? is_fatal(location) : !location->watched)) {
+		location->error = -ECANCELED;
 		flags = UNWANTED;
 	}
-	if (flags != UNWANTED && is_crowded(place))
+	if (flags != UNWANTED && is_crowded(location))
 		flags |= PATCH_TRAP;
 
-	if (place->probe && (place->left || may_read_retired(place)))
-		round->settled[round->nr_settled++] = place->probe;
-	place->left = false;
-	place->goes_on = place->probe && flags != UNWANTED;
-	if (place->probe && flags != place->flags && !frozen) {
-		round->removed[round->nr_removed++] = place->probe;
-		place->probe = NULL;
+	if (location->probe && (location->left || may_read_retired(location)))
+		round->settled[round->nr_settled++] = location->probe;
+	location->left = false;
+	location->goes_on = location->probe && flags != UNWANTED;
+	if (location->probe && flags != location->flags && !frozen) {
+		round->removed[round->nr_removed++] = location->probe;
+		location->probe = NULL;
 	}
-	if (place->probe || flags == UNWANTED || frozen || (place->watched && place->ready))
+	if (location->probe || flags == UNWANTED || frozen ||
+			(location->watched && location->ready))
 		return;
-	place->flags = flags;
-	round->requested[round->nr_requests++] = place;
+	location->flags = flags;
+	round->requested[round->nr_requests++] = location;
 }
 
 /* Bytes that are not there would be read in vain. */
@@ -480,30 +483,30 @@ static bool probes_site_is_mapped(const struct probe_site *site)
 }
 
 /* From there on down the larger one of two comes first. */
-static void sift(struct probes_place **heap, size_t at, size_t count)
+static void sift(struct probes_location **heap, size_t at, size_t count)
 {
-	struct probes_place *place = heap[at];
+	struct probes_location *location = heap[at];
 
 	for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
 		child += child + 1 < count && heap[child]->address < heap[child + 1]->address;
-		if (heap[child]->address <= place->address)
+		if (heap[child]->address <= location->address)
 			break;
 		heap[at] = heap[child];
 		at = child;
 	}
-	heap[at] = place;
+	heap[at] = location;
 }
 
 /*
  * By their addresses: what belongs to functions that stand beside one another does so, too, and a page of code is written to
  * once. In place, without the program's heap.
  */
-static void probes_site_sort(struct probes_place **requested, size_t count)
+static void probes_site_sort(struct probes_location **requested, size_t count)
 {
 	for (size_t i = count / 2; i-- > 0;)
 		sift(requested, i, count);
 	for (size_t i = count; i-- > 1;) {
-		struct probes_place *last = requested[0];
+		struct probes_location *last = requested[0];
 
 		requested[0] = requested[i];
 		requested[i] = last;
@@ -512,11 +515,11 @@ static void probes_site_sort(struct probes_place **requested, size_t count)
 }
 
 /* Not among those of the place: nobody is to be set anew for them. One that the kernel watches a forked child will set. */
-static uint32_t extra_flags(const struct probes_place *place)
+static uint32_t extra_flags(const struct probes_location *location)
 {
-	return (place->over ? (uint32_t)PATCH_OVER : 0) |
-			(place->watched ? (uint32_t)PATCH_READY : 0) |
-			(place->goes_on ? (uint32_t)PATCH_GOES_ON : 0);
+	return (location->over ? (uint32_t)PATCH_OVER : 0) |
+			(location->watched ? (uint32_t)PATCH_READY : 0) |
+			(location->goes_on ? (uint32_t)PATCH_GOES_ON : 0);
 }
 
 static void set_requested(struct round *round)
@@ -524,62 +527,62 @@ static void set_requested(struct round *round)
 	size_t i;
 
 	for (i = 0; i < round->nr_requests;) {
-		struct probes_place *place = round->requested[i];
+		struct probes_location *location = round->requested[i];
 
-		place->error = probes_site_is_mapped(&place->site) ? 0 : -EFAULT;
-		if (place->error)
+		location->error = probes_site_is_mapped(&location->site) ? 0 : -EFAULT;
+		if (location->error)
 			round->requested[i] = round->requested[--round->nr_requests];
 		else
 			i++;
 	}
 	probes_site_sort(round->requested, round->nr_requests);
 	for (i = 0; i < round->nr_requests; i++) {
-		const struct probes_place *place = round->requested[i];
+		const struct probes_location *location = round->requested[i];
 
 		round->requests[i] = (struct patch_request){
-				.site = &place->site,
+				.site = &location->site,
 				.entry = probe_hit_entry,
-				.exit = place->flags & PATCH_EXIT ? probe_hit_exit : NULL,
-				.user = place->hooks,
-				.flags = place->flags | extra_flags(place),
+				.exit = location->flags & PATCH_EXIT ? probe_hit_exit : NULL,
+				.user = location->hooks,
+				.flags = location->flags | extra_flags(location),
 		};
 	}
 	if (round->nr_requests)
 		(void)patch_set(round->requests, round->nr_requests);
 	for (i = 0; i < round->nr_requests; i++) {
-		struct probes_place *place = round->requested[i];
+		struct probes_location *location = round->requested[i];
 
 		if (round->requests[i].flags & PATCH_READY) {
-			place->ready = round->requests[i].error == -EALREADY;
+			location->ready = round->requests[i].error == -EALREADY;
 			continue;
 		}
-		place->probe = round->requests[i].probe;
-		place->method = round->requests[i].method;
-		place->error = round->requests[i].error;
+		location->probe = round->requests[i].probe;
+		location->method = round->requests[i].method;
+		location->error = round->requests[i].error;
 	}
 }
 
-void probes_places_apply(void)
+void probes_locations_apply(void)
 {
-	size_t bytes = nr_places *
+	size_t bytes = nr_locations *
 			(2 * sizeof(struct patch_probe *) + sizeof(struct patch_request) +
-					sizeof(struct probes_place *));
-	struct probes_place *place;
+					sizeof(struct probes_location *));
+	struct probes_location *location;
 	struct round round = {0};
 	unsigned int bucket;
 	char *memory;
 
-	if (!nr_places)
+	if (!nr_locations)
 		return;
 	memory = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!memory)
 		return;
 	round.requests = (struct patch_request *)(void *)memory;
-	round.requested = (struct probes_place **)(void *)(round.requests + nr_places);
-	round.removed = (struct patch_probe **)(void *)(round.requested + nr_places);
-	round.settled = round.removed + nr_places;
-	each_place(bucket, place) place->wanted = wanted_flags(place);
-	each_place(bucket, place) consider(&round, place);
+	round.requested = (struct probes_location **)(void *)(round.requests + nr_locations);
+	round.removed = (struct patch_probe **)(void *)(round.requested + nr_locations);
+	round.settled = round.removed + nr_locations;
+	each_location(bucket, location) location->wanted = wanted_flags(location);
+	each_location(bucket, location) consider(&round, location);
 	/* Those that cannot be removed have no hooks any more, for these may go away. */
 	for (size_t i = 0; i < round.nr_removed; i++)
 		patch_change_user(round.removed[i], NULL);
@@ -591,17 +594,17 @@ void probes_places_apply(void)
 	raw_munmap(memory, bytes);
 }
 
-void probes_places_limit(enum context_hits hits)
+void probes_locations_limit(enum context_hits hits)
 {
 	allowed = hits;
 	frozen = false;
-	probes_places_apply();
+	probes_locations_apply();
 	frozen = hits != CONTEXT_HITS_ALL;
 }
 
-bool probes_places_any(void)
+bool probes_locations_any(void)
 {
-	return __atomic_load_n(&nr_places, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&nr_locations, __ATOMIC_RELAXED) != 0;
 }
 
 static bool reads(const struct probes_hook *hook)
@@ -610,15 +613,15 @@ static bool reads(const struct probes_hook *hook)
 			(hook->exit && hook->exit->event->wants_reads);
 }
 
-bool probes_places_read(void)
+bool probes_locations_read(void)
 {
-	const struct probes_place *place;
+	const struct probes_location *location;
 	const struct probes_hook *hook;
 	unsigned int bucket;
 
-	each_place(bucket, place)
+	each_location(bucket, location)
 	{
-		hook = place->probe ? place->hooks : NULL;
+		hook = location->probe ? location->hooks : NULL;
 		while (hook && !reads(hook))
 			hook = hook->next;
 		if (hook)
@@ -627,9 +630,9 @@ bool probes_places_read(void)
 	return false;
 }
 
-void probes_places_rest(void)
+void probes_locations_quiesce(void)
 {
-	places = NULL;
-	nr_places = 0;
-	agent_memory_free(&places_memory);
+	locations = NULL;
+	nr_locations = 0;
+	agent_memory_free(&locations_memory);
 }

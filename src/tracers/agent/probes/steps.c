@@ -16,7 +16,7 @@ static int probes_step_hit_offset(bool leaves, const struct probe_fetch *fetch)
 	if (fetch->nr_ops != 1)
 		return -1;
 	switch (fetch->ops->code) {
-	case PROBE_FETCH_REGISTER: return probe_fetch_place(fetch->ops->reg, leaves);
+	case PROBE_FETCH_REGISTER: return probe_fetch_offset(fetch->ops->reg, leaves);
 	case PROBE_FETCH_SITE: return (int)offsetof(struct patch_hit, address);
 	case PROBE_FETCH_CALL: return (int)offsetof(struct patch_hit, call);
 	case PROBE_FETCH_DURATION: return leaves ? (int)offsetof(struct patch_hit, elapsed) : -1;
@@ -33,11 +33,11 @@ static bool is_name(const struct probe_fetch *fetch)
 static size_t make_plain_step(bool leaves, struct probes_step *step,
 		const struct probe_table_field *field, const struct probe_fetch *fetch)
 {
-	int place = probes_step_hit_offset(leaves, fetch);
+	int offset = probes_step_hit_offset(leaves, fetch);
 
 	/* For a value in a register, the selector is written here, too. */
 	if (field->guarded) {
-		place = -1;
+		offset = -1;
 		step->from = 1;
 	}
 	if (probe_field_is_several(field)) {
@@ -60,9 +60,9 @@ static size_t make_plain_step(bool leaves, struct probes_step *step,
 		step->kind = PROBES_STEP_WIDE;
 		return field->size;
 	}
-	step->kind = place < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
-	if (place >= 0)
-		step->from = (uint16_t)place;
+	step->kind = offset < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
+	if (offset >= 0)
+		step->from = (uint16_t)offset;
 	step->size = field->size;
 	return field->size;
 }
@@ -74,42 +74,42 @@ static size_t make_step(bool leaves, struct probes_step *step,
 }
 
 /* What goes from the hit into the ring as it stands there. */
-static void make_piece(struct probes_way *way)
+static void make_piece(struct probes_layout *layout)
 {
-	const struct probes_step *steps = way->steps;
+	const struct probes_step *steps = layout->steps;
 
-	way->from = way->second = 0;
-	way->piece = PROBES_NO_PIECE;
-	if (way->nr_steps != way->nr_plain || way->nr_steps > 2 ||
-			(way->nr_steps == 2 && way->nr_words != 2))
+	layout->from = layout->second = 0;
+	layout->piece = PROBES_NO_PIECE;
+	if (layout->nr_steps != layout->nr_plain || layout->nr_steps > 2 ||
+			(layout->nr_steps == 2 && layout->nr_words != 2))
 		return;
-	way->piece = 0;
-	if (!way->nr_steps)
+	layout->piece = 0;
+	if (!layout->nr_steps)
 		return;
-	way->from = steps[0].from;
-	way->piece = steps[0].size;
-	if (way->nr_steps == 1)
+	layout->from = steps[0].from;
+	layout->piece = steps[0].size;
+	if (layout->nr_steps == 1)
 		return;
-	way->piece = 2 * sizeof(uint64_t);
-	way->second = steps[1].from == way->from + sizeof(uint64_t) ? 0 : steps[1].from;
+	layout->piece = 2 * sizeof(uint64_t);
+	layout->second = steps[1].from == layout->from + sizeof(uint64_t) ? 0 : steps[1].from;
 }
 
 /* A name, and what stands in the hit behind it, as of most events of many functions. */
-static void make_named(struct probes_way *way)
+static void make_named(struct probes_layout *layout)
 {
-	const struct probes_step *steps = way->steps;
+	const struct probes_step *steps = layout->steps;
 	uint32_t i;
 
-	if (!way->nr_steps || steps[0].kind != PROBES_STEP_NAME ||
-			way->nr_steps > 1 + PROBES_WORDS_MAX)
+	if (!layout->nr_steps || steps[0].kind != PROBES_STEP_NAME ||
+			layout->nr_steps > 1 + PROBES_WORDS_MAX)
 		return;
-	for (i = 1; i < way->nr_steps; i++) {
+	for (i = 1; i < layout->nr_steps; i++) {
 		if (steps[i].kind != PROBES_STEP_PLAIN || steps[i].size != sizeof(uint64_t))
 			return;
-		way->words[i - 1] = steps[i].from;
+		layout->words[i - 1] = steps[i].from;
 	}
-	way->nr_behind = (uint8_t)(way->nr_steps - 1);
-	way->named = true;
+	layout->nr_behind = (uint8_t)(layout->nr_steps - 1);
+	layout->named = true;
 }
 
 /* Whether it leads to memory, but for what is at the stack pointer. */
@@ -124,42 +124,45 @@ static bool is_read(const struct probes_step *step, const struct probe_fetch *fe
 }
 
 /* The one that was made last, if it is the same. */
-static const struct probes_way *keep_way(struct probes_table *table, const struct probes_way **last,
-		const struct probes_step *made, uint32_t most, const struct probes_event *event,
-		bool leaves)
+static const struct probes_layout *probes_steps_store_layout(struct probes_table *table,
+		const struct probes_layout **last, const struct probes_step *made, uint32_t most,
+		const struct probes_event *event, bool leaves)
 {
 	size_t size = (event->nr_fields + 1) * sizeof(*made);
 	struct probes_step *steps;
-	struct probes_way *way;
+	struct probes_layout *layout;
 
 	if (*last && !memcmp((*last)->steps, made, size))
 		return *last;
 	steps = agent_memory_take(&table->memory, size);
-	way = agent_memory_take(&table->memory, sizeof(*way));
-	if (!steps || !way)
+	layout = agent_memory_take(&table->memory, sizeof(*layout));
+	if (!steps || !layout)
 		return NULL;
 	memcpy(steps, made, size);
-	way->event = event;
-	way->state = event->state;
-	way->leaves = leaves;
-	way->steps = steps;
-	way->most = most;
-	way->nr_steps = (uint16_t)event->nr_fields;
-	while (way->nr_plain < way->nr_steps && steps[way->nr_plain].kind == PROBES_STEP_PLAIN)
-		way->nr_plain++;
-	while (way->nr_words < way->nr_plain && steps[way->nr_words].size == sizeof(uint64_t))
-		way->nr_words++;
+	layout->event = event;
+	layout->state = event->state;
+	layout->leaves = leaves;
+	layout->steps = steps;
+	layout->most = most;
+	layout->nr_steps = (uint16_t)event->nr_fields;
+	while (layout->nr_plain < layout->nr_steps &&
+			steps[layout->nr_plain].kind == PROBES_STEP_PLAIN)
+		layout->nr_plain++;
+	while (layout->nr_words < layout->nr_plain &&
+			steps[layout->nr_words].size == sizeof(uint64_t))
+		layout->nr_words++;
 	for (uint32_t i = 0; i < event->nr_fields; i++)
-		way->nr_names = (uint16_t)(way->nr_names + (steps[i].kind == PROBES_STEP_NAME));
-	make_piece(way);
-	make_named(way);
-	return *last = way;
+		layout->nr_names =
+				(uint16_t)(layout->nr_names + (steps[i].kind == PROBES_STEP_NAME));
+	make_piece(layout);
+	make_named(layout);
+	return *last = layout;
 }
 
-const struct probes_way *probes_steps_make(struct probes_table *table, struct probes_event *event,
-		const struct probes_wish *wish, bool leaves)
+const struct probes_layout *probes_steps_make(struct probes_table *table,
+		struct probes_event *event, const struct probes_spec *spec, bool leaves)
 {
-	const struct probe_fetch *fetches = leaves ? wish->exit_fetches : wish->entry_fetches;
+	const struct probe_fetch *fetches = leaves ? spec->exit_fetches : spec->entry_fetches;
 	struct probes_step steps[PROBE_TABLE_FIELDS_MAX + 1] = {0};
 	size_t most = STORED_BYTES;
 
@@ -167,6 +170,6 @@ const struct probes_way *probes_steps_make(struct probes_table *table, struct pr
 		most += make_step(leaves, &steps[i], &event->fields[i].field, &fetches[i]);
 		event->wants_reads |= is_read(&steps[i], &fetches[i]);
 	}
-	return keep_way(table, leaves ? &event->exit : &event->entry, steps,
+	return probes_steps_store_layout(table, leaves ? &event->exit : &event->entry, steps,
 			most < TOO_MANY ? (uint32_t)most : TOO_MANY, event, leaves);
 }
