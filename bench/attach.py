@@ -17,7 +17,7 @@ import tempfile
 
 build = os.path.abspath(sys.argv[1])
 rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-side = os.path.join(build, "src/cmd/side/side")
+side = os.path.join(build, "programs/side/side")
 program = os.path.join(build, "tests/attach/attach-program")
 PYTHON = "print('ready', flush=True)\nwhile True: sum([i * i for i in range(1000)])"
 

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 
 build = sys.argv[1]
-side = os.path.join(build, "src/cmd/side/side")
+side = os.path.join(build, "programs/side/side")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu/"
 FILES = sys.argv[2:] or [LIBRARIES + "libc.so.6", LIBRARIES + "libcrypto.so.3", LIBRARIES + "libsqlite3.so.0",
                          LIBRARIES + "libstdc++.so.6", "/usr/bin/redis-server", "/usr/sbin/nginx", "/usr/bin/python3",

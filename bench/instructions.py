@@ -18,7 +18,7 @@ import tempfile
 build = os.path.abspath(sys.argv[1])
 update = "--update" in sys.argv[2:]
 kept_path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.txt")
-side = os.path.join(build, "src/cmd/side/side")
+side = os.path.join(build, "programs/side/side")
 program = os.path.join(build, "bench/record-side")
 shim = os.path.join(build, "bench/libinstructions-rseq.so")
 WAYS = {

@@ -65,7 +65,7 @@ def heard_by_ftrace():
 
 class Bench:
     def __init__(self, build, calls):
-        self.program, self.side = os.path.join(build, "bench/bench-kernel"), os.path.join(build, "src/cmd/side/side")
+        self.program, self.side = os.path.join(build, "bench/bench-kernel"), os.path.join(build, "programs/side/side")
         self.calls = calls
         self.user_events = dict(SIDE_LIB_DIR=os.path.join(build, "src/tracers/user-events"), SIDE_USER_EVENTS="all")
         self.recorder = dict(SIDE_LIB_DIR=os.path.join(build, "src/tracers/agent"))

@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 BUILD, TURNS = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 3
-SIDE = BUILD + '/src/cmd/side/side'
+SIDE = BUILD + '/programs/side/side'
 FUNCTIONS, CALLS, ROUNDS = 20000, 200000, 5
 HOT = (10, 100, 1000, 5000, 20000)
 

@@ -20,7 +20,7 @@ import time
 
 build = os.path.abspath(sys.argv[1])
 rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-side = os.path.join(build, "src/cmd/side/side")
+side = os.path.join(build, "programs/side/side")
 ours = os.path.join(build, "bench/record-side")
 theirs = os.path.join(build, "bench/record-lttng")
 work = tempfile.mkdtemp(prefix="side-bench-")

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 build = sys.argv[1]
-side = os.path.join(build, "src/cmd/side/side")
+side = os.path.join(build, "programs/side/side")
 ours = os.path.join(build, "bench/record-side")
 theirs = os.path.join(build, "bench/record-lttng")
 EVENTS = 10000

@@ -16,7 +16,7 @@ import time
 
 build = os.path.abspath(sys.argv[1])
 program = os.path.join(build, "bench/bench-start")
-sided = os.path.join(build, "src/cmd/sided/sided")
+sided = os.path.join(build, "programs/sided/sided")
 
 
 def calls(env, user=None):

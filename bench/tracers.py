@@ -130,12 +130,12 @@ class Side(Tracer):
     name = "side"
 
     def __init__(self, build):
-        self.command = os.path.join(build, "src/cmd/side/side")
+        self.command = os.path.join(build, "programs/side/side")
         self.program = os.path.join(build, "bench/record-side")
         self.env = dict(os.environ, SIDE_RUNTIME=os.path.join(memory, "run"),
                         SIDE_LIB_DIR=os.path.join(build, "src/tracers/agent"))
         os.mkdir(self.env["SIDE_RUNTIME"], 0o700)
-        self.daemon = start([os.path.join(build, "src/cmd/sided/sided"), "--foreground"], env=self.env)
+        self.daemon = start([os.path.join(build, "programs/sided/sided"), "--foreground"], env=self.env)
         wait_for(lambda: os.path.exists(os.path.join(self.env["SIDE_RUNTIME"], "control.sock")), "sided")
 
 

@@ -22,7 +22,7 @@ from count_calls import read_counts  # pylint: disable=wrong-import-position
 build = os.path.abspath(sys.argv[1])
 output = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else tempfile.mkdtemp(prefix="side-demo-")
 os.makedirs(output, exist_ok=True)
-side = os.path.join(build, "src/cmd/side/side")
+side = os.path.join(build, "programs/side/side")
 counter = os.path.join(build, "examples/libcount-calls.so")
 every_type = os.path.join(build, "examples/every-type")
 colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ

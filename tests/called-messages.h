@@ -5,7 +5,7 @@
 
 #include "called.h"
 
-#include "cmd/side/command.h"
+#include "programs/common/command.h"
 
 int message_error(enum command_status status, const char *hint, const char *format, ...)
 {

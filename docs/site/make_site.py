@@ -32,7 +32,7 @@ KINDS = {
 ALONE = ['troubleshooting', 'glossary']
 PROJECT = ['ARCHITECTURE', 'CONTRIBUTING', 'SECURITY', 'CHANGELOG']
 # Manual pages that are written by hand, in the order of the navigation.
-MANUALS = ['docs/man/*.7', 'src/cmd/*/*.1', 'src/cmd/*/*.8', 'docs/man/*.3']
+MANUALS = ['docs/man/*.7', 'programs/*/*.1', 'programs/*/*.8', 'docs/man/*.3']
 LINK = re.compile(r'\]\(([^)\s#]*)(#[^)\s]*)?\)')
 # Files that pages link to, shown as pages of their own.
 LANGUAGES = {'.c': 'c', '.h': 'c', '.cpp': 'cpp', '.py': 'python', '.rs': 'rust', '.sh': 'sh'}

@@ -27,7 +27,7 @@
 
 /*
  * In rules of sessions: what stands behind this word means events of the kernel, and no program's: `kernel::sched:sched_switch`. The
- * program that records those (src/cmd/kernel) reads such patterns with pattern_parse_kernel(), and no others; to all others they mean
+ * program that records those (programs/side-kernel) reads such patterns with pattern_parse_kernel(), and no others; to all others they mean
  * a provider that nobody has.
  */
 #define PATTERN_KERNEL "kernel::"

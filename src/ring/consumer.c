@@ -29,7 +29,7 @@
 
 #include "ring/consumer.h"
 #include "ring/lease.h"
-#include "ring/room.h"
+#include "ring/space.h"
 
 const char *ring_consumer_truncated(const struct ring_consumer *consumer)
 {

@@ -16,7 +16,7 @@
 #include "ring/doorbell.h"
 #include "ring/lease.h"
 #include "ring/portable.h"
-#include "ring/room.h"
+#include "ring/space.h"
 #include "ring/rseq.h"
 #include "ring/slots.h"
 

@@ -822,7 +822,8 @@ static void test_section(void **unused)
 
 	(void)unused;
 	agent_record_functions(&begin, &end);
-	assert_true(begin == (uintptr_t)__start_side_gp_only && end == (uintptr_t)__stop_side_gp_only);
+	assert_true(begin == (uintptr_t)__start_side_gp_only &&
+			end == (uintptr_t)__stop_side_gp_only);
 	assert_true(begin < end);
 	for (int i = -1; i < 3; i++) {
 		at = i == -1 ? begin - 1 : i == 0 ? begin : i == 1 ? end - 1 : end;

@@ -22,12 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/side/attach.h"
-#include "cmd/side/command.h"
-#include "cmd/side/lost.h"
-#include "cmd/side/printing.h"
-#include "cmd/side/record-nothing.h"
-#include "cmd/side/say.h"
+#include "programs/side/attach/attach.h"
+#include "programs/common/command.h"
+#include "programs/side/session/losses.h"
+#include "programs/side/record/printing.h"
+#include "programs/side/record/no-events.h"
+#include "programs/common/message.h"
 #include "sessions/rendezvous.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
@@ -238,7 +238,7 @@ static long played_syscall(long number, pid_t pid, int flags)
 #define syscall played_syscall
 #define clock_gettime played_clock
 #define poll(watched, nr, timeout) played_poll(watched, nr, timeout)
-#include "cmd/side/attach.c"
+#include "programs/side/attach/attach.c"
 
 /* ---- what is printed ---- */
 

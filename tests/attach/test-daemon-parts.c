@@ -19,10 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/side/ask.h"
-#include "cmd/side/attach.h"
-#include "cmd/side/command.h"
-#include "cmd/side/say.h"
+#include "programs/common/ask.h"
+#include "programs/side/attach/attach.h"
+#include "programs/common/command.h"
+#include "programs/common/message.h"
 
 #include "../check.h"
 #include "../resources.h"
@@ -204,7 +204,7 @@ static int played_poll(struct pollfd *watched, nfds_t nr, int timeout)
 #define rendezvous_listen_abstract played_nowhere
 #define rendezvous_listen_in played_in
 #define poll played_poll
-#include "cmd/side/attach-daemon.c"
+#include "programs/side/attach/attach-daemon.c"
 #undef poll
 
 /* ---- what is printed ---- */

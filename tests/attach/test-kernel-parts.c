@@ -16,13 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/side/attach.h"
-#include "cmd/side/command.h"
-#include "cmd/side/helper.h"
-#include "cmd/side/probe-global.h"
-#include "cmd/side/probe-kernel.h"
-#include "cmd/side/say.h"
-#include "cmd/side/trace-kernel.h"
+#include "programs/side/attach/attach.h"
+#include "programs/common/command.h"
+#include "programs/side/session/helper-program.h"
+#include "programs/side/probe/global.h"
+#include "programs/side/probe/kernel.h"
+#include "programs/common/message.h"
+#include "programs/side/probe/trace-kernel.h"
 
 #include "../check.h"
 #include "../resources.h"
@@ -132,8 +132,8 @@ static int played_turn(struct attached *attached, int timeout_ms)
 #define kill played_kill
 #define waitpid played_wait
 #define attach_turn played_turn
-#include "cmd/side/attach-kernel.c"
-#include "cmd/side/trace-kernel.c"
+#include "programs/side/attach/kernel.c"
+#include "programs/side/probe/trace-kernel.c"
 
 /* ---- beside a program that runs ---- */
 

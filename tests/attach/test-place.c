@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/side/attach.h"
-#include "cmd/side/say.h"
+#include "programs/side/attach/attach.h"
+#include "programs/common/message.h"
 
 #include "../check.h"
 #include "../resources.h"
@@ -96,7 +96,7 @@ static uid_t played_user(void)
 #define fchmod played_chmod
 #define time played_time
 #define geteuid played_user
-#include "cmd/side/attach-place.c"
+#include "programs/side/attach/attach-directory.c"
 #undef message_error
 #undef rendezvous_open_root
 #undef rendezvous_open_below

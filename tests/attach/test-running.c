@@ -24,7 +24,7 @@ static struct dirent *played_readdir(DIR *directory)
 
 #define opendir played_opendir
 #define readdir played_readdir
-#include "cmd/side/running.c"
+#include "programs/side/processes/running.c"
 #undef opendir
 #undef readdir
 

@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/side/command.h"
-#include "cmd/side/say.h"
+#include "programs/common/command.h"
+#include "programs/common/message.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/session.h"
 #include "protocol/protocol.h"
@@ -57,7 +57,7 @@ static char *played_strdup(const char *text)
 #define session_probe_answers played_answers
 #define session_probe_answers_free played_free
 #define strdup played_strdup
-#include "cmd/side/trace.c"
+#include "programs/side/probe/trace.c"
 #undef strdup
 
 /* ---- what is printed ---- */

@@ -7,8 +7,8 @@
  *
  * Deterministic: each round has its number as seed. SIDE_TEST_LONG=1 makes many more rounds.
  */
-#include "cmd/side/command.h"
-#include "cmd/side/say.h"
+#include "programs/common/command.h"
+#include "programs/common/message.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,9 +10,9 @@
  */
 #include "elf/addresses.h"
 #include "elf/image.h"
-#include "cmd/side/listing.h"
-#include "cmd/side/registry.h"
-#include "cmd/side/say.h"
+#include "programs/side/processes/descriptions.h"
+#include "programs/side/processes/registry.h"
+#include "programs/common/message.h"
 #include "abi/visit.h"
 
 #include "../elf/damage.h"

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cmd/side/say.h"
+#include "programs/common/message.h"
 
 static int printed_file = -1, printed_saved[2];
 static struct common_options printed_options = {.color = COLOR_NEVER};

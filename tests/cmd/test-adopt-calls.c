@@ -15,7 +15,7 @@
 
 #include "printed.h"
 
-#include "cmd/side/command.h"
+#include "programs/common/command.h"
 #include "sessions/boot.h"
 #include "recorder/core/live.h"
 
@@ -306,7 +306,7 @@ static int played_close(int fd)
 #define signalfd played_signalfd
 #define poll(...) played_poll(__VA_ARGS__)
 #define close played_close
-#include "cmd/side/adopt.c"
+#include "programs/side/record/adopt.c"
 #undef signalfd
 #undef poll
 #undef close

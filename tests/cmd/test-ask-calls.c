@@ -19,10 +19,10 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/ask.h"
-#include "cmd/side/command.h"
-#include "cmd/side/say.h"
-#include "cmd/side/status.h"
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "programs/common/message.h"
+#include "programs/side/session/status.h"
 #include "recorder/core/session.h"
 #include "protocol/runtime.h"
 
@@ -132,7 +132,7 @@ static int played_call_with(struct control_client *client, struct json_object *r
 #define control_call played_call
 #define control_call_with played_call_with
 #define wire_runtime_path played_runtime
-#include "cmd/side/ask.c"
+#include "programs/common/ask.c"
 
 static struct control_error error_of(enum control_kind kind, const char *text, const char *hint)
 {
@@ -526,7 +526,7 @@ static void test_json(void **unused)
 
 /* ---- the probes of a session ---- */
 
-#include "cmd/side/status-probes.c"
+#include "programs/side/session/status-probes.c"
 
 #define PROBES                                                                                                                                                                           \
 	"[{\"event\":[\"a:b\",\"c:\\td\"],\"probe\":\"--function f\\n\",\"pid\":77,\"state\":\"pending\",\"programs\":["                                                                 \
@@ -647,7 +647,7 @@ static int played_exec(const char *path, char *const *args)
 #define fork played_fork
 #define execv played_exec
 #define begin helper_begin_any
-#include "cmd/side/helper.c"
+#include "programs/side/session/helper-program.c"
 #undef readlink
 #undef access
 #undef pipe

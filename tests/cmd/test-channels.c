@@ -10,8 +10,8 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/say.h"
+#include "programs/common/command.h"
+#include "programs/common/message.h"
 #include "recorder/core/session.h"
 
 /* ---- what is printed ---- */

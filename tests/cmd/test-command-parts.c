@@ -20,14 +20,14 @@
 
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/doctor.h"
-#include "cmd/side/kernel-table.h"
-#include "cmd/side/running.h"
-#include "cmd/side/say.h"
+#include "programs/common/command.h"
+#include "programs/side/doctor/doctor.h"
+#include "programs/side/list/kernel-table.h"
+#include "programs/side/processes/running.h"
+#include "programs/common/message.h"
 #include "protocol/boot.h"
 #ifdef SIDE_HAS_PROBES
-#include "cmd/side/probe-wish.h"
+#include "programs/side/probe/spec-options.h"
 #endif
 
 /* ---- what is printed ---- */

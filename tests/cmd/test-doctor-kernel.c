@@ -10,7 +10,7 @@
 
 #include "../called.h"
 
-#include "cmd/side/doctor.h"
+#include "programs/side/doctor/doctor.h"
 
 static const long *lacking; /* numbers of system calls; ends with -1 */
 static long result;
@@ -53,7 +53,7 @@ static int played_close(int fd)
 	played_syscall(number, (long)(first), (long)(second), (long)(third), fourth, fifth)
 #define uname played_uname
 #define close played_close
-#include "cmd/side/doctor-kernel.c"
+#include "programs/side/doctor/kernel.c"
 #undef syscall
 #undef uname
 #undef close

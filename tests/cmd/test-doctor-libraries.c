@@ -16,8 +16,8 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/doctor.h"
-#include "cmd/side/running.h"
+#include "programs/side/doctor/doctor.h"
+#include "programs/side/processes/running.h"
 #include "elf/image.h"
 #include "elf/libraries.h"
 #include "recorder/core/session.h"
@@ -296,7 +296,7 @@ static const char *played_name(pid_t pid, char name[RUNNING_NAME_MAX])
 #define running_library played_running_library
 #define running_program played_program
 #define running_name played_name
-#include "cmd/side/doctor-library.c"
+#include "programs/side/doctor/library.c"
 #undef open
 
 static struct doctor doctor;

@@ -18,7 +18,7 @@ PROGRAM = "#include <stdio.h>\nint main(void) { puts(\"ready\"); fflush(stdout);
 def install(name):
     """A prefix with the files that the checks read, as `meson install` has them."""
     prefix = os.path.join(work.name, name)
-    for file, folder in (("src/cmd/side/side", "bin"), ("src/cmd/side/side-more", "libexec/side"), ("src/libside/libside.so.0", "lib"),
+    for file, folder in (("programs/side/side", "bin"), ("programs/side/side-more", "libexec/side"), ("src/libside/libside.so.0", "lib"),
                          ("src/tracers/agent/libside-agent.so", "lib")):
         os.makedirs(os.path.join(prefix, folder), exist_ok=True)
         shutil.copy(os.path.join(BUILD, file), os.path.join(prefix, folder))

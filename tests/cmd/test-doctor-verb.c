@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `side doctor` with played checks: which of them run, the output in each form, the status, and how checks read files. */
-#include "cmd/side/doctor.c"
+#include "programs/side/doctor/doctor.c"
 
 #include "../check.h"
 #include "../resources.h"

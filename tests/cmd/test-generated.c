@@ -13,11 +13,11 @@
 
 #include "../check.h"
 
-#include "cmd/side/command.h"
+#include "programs/common/command.h"
 #include "protocol/context.h"
 
 /* Included for its function that wraps lines. */
-#include "cmd/side/help.c"
+#include "programs/side/cli/help.c"
 
 /* ---- the table ---- */
 

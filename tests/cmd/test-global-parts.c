@@ -14,10 +14,10 @@
 #include "../called.h"
 #include "../failing-calls.h"
 
-#include "cmd/side/helper.h"
-#include "cmd/side/probe-exe.h"
-#include "cmd/side/probe-global.h"
-#include "cmd/side/say.h"
+#include "programs/side/session/helper-program.h"
+#include "programs/side/probe/executable.h"
+#include "programs/side/probe/global.h"
+#include "programs/common/message.h"
 #include "recorder/core/session.h"
 
 /* ---- what is printed ---- */
@@ -95,7 +95,7 @@ static int played_start(char ***args, const char *variable, const char *value)
 #define helper_start played_start
 #define getpwnam played_user
 #define readlink played_readlink
-#include "cmd/side/probe-global.c"
+#include "programs/side/probe/global.c"
 #undef getpwnam
 #undef readlink
 
@@ -118,7 +118,7 @@ static char *played_realpath(const char *path, char *resolved)
 static bool only_realpath_fails;
 #define stat(path, status) (only_realpath_fails ? stat(path, status) : played_stat(path, status))
 #define realpath played_realpath
-#include "cmd/side/probe-exe.c"
+#include "programs/side/probe/executable.c"
 #undef stat
 #undef realpath
 

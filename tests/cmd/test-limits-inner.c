@@ -17,13 +17,13 @@
 
 #include "../check.h"
 #include "../resources.h"
-#include "cmd/side/command.h"
-#include "cmd/side/listing.h"
-#include "cmd/side/process.h"
-#include "cmd/side/registry.h"
-#include "cmd/side/report-walk.h"
-#include "cmd/side/ask.h"
-#include "cmd/side/probe-look.h"
+#include "programs/common/command.h"
+#include "programs/side/processes/descriptions.h"
+#include "programs/side/processes/process.h"
+#include "programs/side/processes/registry.h"
+#include "programs/side/analysis/report-walk.h"
+#include "programs/common/ask.h"
+#include "programs/side/probe/request-check.h"
 #include "ctf/ctf.h"
 #include "elf/image.h"
 #include "probe/table/table.h"
@@ -219,47 +219,47 @@ static void played_module(
 #define probe_table_nr_probes played_probes
 #define probe_table_probe(table, number, probe) played_probe(table, number, probe)
 #define probe_table_module(table, number, module) played_module(table, number, module)
-#include "cmd/side/probe-said.c"
+#include "programs/side/probe/results.c"
 #undef probe_table_module
 #undef probe_table_probe
 #undef probe_table_nr_probes
 #undef REFUSALS_SHOWN
-#include "cmd/side/missing.c"
+#include "programs/side/analysis/missing.c"
 #define access played_access
-#include "cmd/side/record-kernel.c"
+#include "programs/side/record/kernel.c"
 #undef access
-#include "cmd/side/probe-files.c"
+#include "programs/side/probe/files.c"
 #undef FILES_MAX
 #define image_read_event played_event
 #define visit_owned_free played_free
-#include "cmd/side/record-nothing.c"
+#include "programs/side/record/no-events.c"
 #undef visit_owned_free
 #undef image_read_event
 #undef EVENTS_MAX
 #define process_list played_list
-#include "cmd/side/session-unmatched.c"
+#include "programs/side/session/unmatched-rules.c"
 #undef process_list
-#include "cmd/side/attach-place.c"
+#include "programs/side/attach/attach-directory.c"
 #define image_find_symbol played_symbol
 #define image_tables played_tables
 #define image_pointer_size played_pointer_size
 #define image_byte_order played_byte_order
-#include "cmd/side/process.c"
+#include "programs/side/processes/process.c"
 #undef image_byte_order
 #undef image_pointer_size
 #undef image_tables
 #undef image_find_symbol
 #define readlink played_readlink
-#include "cmd/side/probe-exe.c"
+#include "programs/side/probe/executable.c"
 #undef readlink
 #define receive_source_open played_source
 #define getaddrinfo played_addresses
 #define freeaddrinfo played_free_addresses
-#include "cmd/side/receive.c"
+#include "programs/side/relay/receive.c"
 #undef freeaddrinfo
 #undef getaddrinfo
 #undef receive_source_open
-#include "cmd/side/top.c"
+#include "programs/side/watch/top.c"
 #define ctf_reader_trace_count played_trace_count
 #define ctf_reader_trace played_trace
 #define ctf_trace_event_count played_event_count
@@ -267,7 +267,7 @@ static void played_module(
 #define walk_next played_next
 #define walk_open_again played_again
 #define walk_close played_close
-#include "cmd/side/select.c"
+#include "programs/side/analysis/select.c"
 #undef walk_close
 #undef walk_open_again
 #undef walk_next
@@ -276,16 +276,16 @@ static void played_module(
 #undef ctf_reader_trace
 #undef ctf_reader_trace_count
 #undef NAMES_MAX
-#include "cmd/side/export-values.c"
-#include "cmd/side/report-calls.c"
-#include "cmd/side/report-who.c"
-#include "cmd/side/view-show.c"
-#include "cmd/side/report.c"
+#include "programs/side/export/export-values.c"
+#include "programs/side/analysis/report-calls.c"
+#include "programs/side/analysis/report-identity.c"
+#include "programs/side/analysis/view-show.c"
+#include "programs/side/analysis/report.c"
 #define probe_see(fd, seen) (nr_calls++, (fd) != 77)
 #define probe_unsee(seen) (void)(seen)
 #define probe_table_nr_probes played_probes
 #define probe_table_probe(table, number, probe) played_probe(table, number, probe)
-#include "cmd/side/trace.c"
+#include "programs/side/probe/trace.c"
 #undef probe_table_probe
 #undef probe_table_nr_probes
 #undef probe_unsee

@@ -7,13 +7,13 @@
 
 #include <cmocka.h>
 
-#include "cmd/side/listing.h"
-#include "cmd/side/registry.h"
-#include "cmd/side/trace-starter.h"
+#include "programs/side/processes/descriptions.h"
+#include "programs/side/processes/registry.h"
+#include "programs/side/probe/trace-starter.h"
 #include "elf/addresses.h"
 #include "protocol/pattern.h"
 /* The limits of a file are in static functions. */
-#include "cmd/side/save.c"
+#include "programs/side/session/save.c"
 
 #include <side/trace.h>
 

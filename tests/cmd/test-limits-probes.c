@@ -12,14 +12,14 @@
 
 #include "../check.h"
 #include "../resources.h"
-#include "cmd/side/probe-global.h"
-#include "cmd/side/probe-kernel.h"
-#include "cmd/side/say.h"
+#include "programs/side/probe/global.h"
+#include "programs/side/probe/kernel.h"
+#include "programs/common/message.h"
 #include "probe/code/code.h"
 #include "probe/uprobe/global.h"
 #include "recorder/core/session.h"
 
-#include "cmd/side/probe-resolve.c"
+#include "programs/side/probe/resolve.c"
 #undef REASONS_MAX
 
 /* ---- played functions ---- */
@@ -112,7 +112,7 @@ static bool played_quick(void)
 #define global_close played_close
 #define global_may played_may
 #define global_is_quick played_quick
-#include "cmd/side/probe-kernel.c"
+#include "programs/side/probe/kernel.c"
 #undef global_is_quick
 #undef global_may
 #undef global_close

@@ -16,14 +16,14 @@
 
 #include "printed.h"
 
-#include "cmd/side/ask.h"
-#include "cmd/side/command.h"
-#include "cmd/side/listing.h"
-#include "cmd/side/path-search.h"
-#include "cmd/side/process.h"
-#include "cmd/side/running.h"
-#include "cmd/side/session-trace.h"
-#include "cmd/side/status.h"
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "programs/side/processes/descriptions.h"
+#include "programs/side/cli/path-search.h"
+#include "programs/side/processes/process.h"
+#include "programs/side/processes/running.h"
+#include "programs/side/session/trace-of-session.h"
+#include "programs/side/session/status.h"
 #include "elf/image.h"
 #include "elf/libraries.h"
 #include "elf/objects.h"
@@ -371,7 +371,7 @@ static void played_offer(struct nearest *nearest, bool system);
 #define control_call played_call
 #define status_show played_show
 #define command_list_kernel(parsed) 77
-#include "cmd/side/list.c"
+#include "programs/side/list/list.c"
 
 static void played_offer(struct nearest *nearest, bool system)
 {

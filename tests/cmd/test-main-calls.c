@@ -17,16 +17,16 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/confine.h"
-#include "cmd/side/kernel-table.h"
-#include "cmd/side/more.h"
-#include "cmd/side/pager.h"
-#include "cmd/side/progress.h"
-#include "cmd/side/running.h"
-#include "cmd/side/say.h"
-#include "cmd/side/session-trace.h"
-#include "cmd/side/session-unmatched.h"
+#include "programs/common/command.h"
+#include "programs/side/cli/confine.h"
+#include "programs/side/list/kernel-table.h"
+#include "programs/side/cli/more.h"
+#include "programs/side/cli/pager.h"
+#include "programs/common/progress.h"
+#include "programs/side/processes/running.h"
+#include "programs/common/message.h"
+#include "programs/side/session/trace-of-session.h"
+#include "programs/side/session/unmatched-rules.h"
 #include "ctf/ctf.h"
 
 /* ---- what is printed, on both streams ---- */
@@ -159,7 +159,7 @@ __attribute__((format(printf, 1, 2))) static void played_show(const char *format
 #define pager_start played_pager
 #define main side_main
 int side_main(int argc, char **argv);
-#include "cmd/side/main.c"
+#include "programs/side/main.c"
 #undef main
 
 #define cmd_record played_record
@@ -195,7 +195,7 @@ int side_main(int argc, char **argv);
 #define prctl(option, name) called("%d %s;", (option), (name))
 #define main more_main
 int more_main(int argc, char **argv);
-#include "cmd/side/main-more.c"
+#include "programs/side/main-more.c"
 #undef main
 #undef cmd_kernel
 #undef prctl
@@ -461,7 +461,7 @@ static int played_unknown(const struct verb *verb, const char *word, const char 
 #define running_name played_name
 #define kernel_table_read played_read
 #define command_unknown_word played_unknown
-#include "cmd/side/kernel.c"
+#include "programs/side/list/kernel.c"
 #undef access
 
 static const struct verb kernel_verb = {.name = "kernel"};

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The command line: verbs, options, their mistakes, help, JSON, colours."""
+import glob
 import shutil
 import signal
 
@@ -242,13 +243,11 @@ def literals(text):
 
 def suggestions():
     """(where, command line) of each `side ...` in messages, help, guides and README."""
-    for top, _, names in os.walk(os.path.join(SOURCES, "src")):
-        for name in sorted(names):
-            if name.endswith((".c", ".h")):
-                with open(os.path.join(top, name), encoding="utf-8") as file:
-                    for literal in literals(file.read()):
-                        for found in re.findall(r"`(side [^`]*)`", literal):
-                            yield os.path.relpath(os.path.join(top, name), SOURCES), found
+    for path in sorted(glob.glob("src/**/*.[ch]", root_dir=SOURCES, recursive=True) + glob.glob("programs/**/*.[ch]", root_dir=SOURCES, recursive=True)):
+        with open(os.path.join(SOURCES, path), encoding="utf-8") as file:
+            for literal in literals(file.read()):
+                for found in re.findall(r"`(side [^`]*)`", literal):
+                    yield path, found
     pages = [os.path.join(SOURCES, "README.md")]
     for kind in ("", "tutorial", "how-to", "reference", "explanation", "evidence"):
         folder = os.path.join(SOURCES, "docs", kind)
@@ -293,7 +292,7 @@ def test_suggestions_are_command_lines():
     true(len(tried) > 120, f"only {len(tried)} suggestions were found")
     options = {option["name"].lstrip("-") for verb in verbs.values() for option in verb["options"]}
     options |= {"help", "json", "quiet", "verbose", "color", "version"}
-    for top, _, names in os.walk(os.path.join(SOURCES, "src/cmd/side")):
+    for top, _, names in os.walk(os.path.join(SOURCES, "programs/side")):
         for name in sorted(names):
             if name.endswith(".c"):
                 with open(os.path.join(top, name), encoding="utf-8") as file:

@@ -17,7 +17,7 @@
 
 #include "printed.h"
 
-#include "cmd/side/command.h"
+#include "programs/common/command.h"
 
 /* ---- the terminal ---- */
 
@@ -212,7 +212,7 @@ static int played_raise(int number)
 #define sigaction(number, action, old) played_action(number, action, old)
 #define raise played_raise
 #define output_set_paged() called("paged;")
-#include "cmd/side/pager.c"
+#include "programs/side/cli/pager.c"
 #undef open
 #undef close
 #undef sigaction

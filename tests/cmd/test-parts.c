@@ -20,22 +20,22 @@
 
 #include <cmocka.h>
 
-#include "cmd/side/address.h"
-#include "cmd/side/command.h"
-#include "cmd/side/helper.h"
-#include "cmd/side/lost.h"
-#include "cmd/side/missing.h"
-#include "cmd/side/path-search.h"
-#include "cmd/side/report-figures.h"
-#include "cmd/side/report-keys.h"
-#include "cmd/side/report-table.h"
-#include "cmd/side/report-text.h"
-#include "cmd/side/say.h"
-#include "cmd/side/unmatched.h"
-#include "cmd/side/view-colours.h"
-#include "cmd/side/view-out.h"
-#include "cmd/side/view-time.h"
-#include "cmd/side/words.h"
+#include "programs/side/analysis/address.h"
+#include "programs/common/command.h"
+#include "programs/side/session/helper-program.h"
+#include "programs/side/session/losses.h"
+#include "programs/side/analysis/missing.h"
+#include "programs/side/cli/path-search.h"
+#include "programs/side/analysis/report-distribution.h"
+#include "programs/side/analysis/report-keys.h"
+#include "programs/side/analysis/report-table.h"
+#include "programs/side/analysis/report-text.h"
+#include "programs/common/message.h"
+#include "programs/side/processes/unmatched.h"
+#include "programs/side/analysis/view-colours.h"
+#include "programs/side/analysis/view-out.h"
+#include "programs/side/analysis/view-time.h"
+#include "programs/side/cli/shell-words.h"
 
 /* ---- what is printed ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of a probe table: only the chosen probes, or all probes with a mark on the chosen ones. Every value is kept. */
-#include "cmd/side/probe-kernel.h"
+#include "programs/side/probe/kernel.h"
 
 #include "probe/table/table.h"
 

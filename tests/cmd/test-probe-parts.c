@@ -16,13 +16,13 @@
 #include "../called.h"
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/probe-list.h"
-#include "cmd/side/probe-wish.h"
-#include "cmd/side/say.h"
-#include "cmd/side/view-line.h"
-#include "cmd/side/view.h"
-#include "cmd/side/where.h"
+#include "programs/common/command.h"
+#include "programs/side/probe/list.h"
+#include "programs/side/probe/spec-options.h"
+#include "programs/common/message.h"
+#include "programs/side/analysis/view-line.h"
+#include "programs/side/analysis/view.h"
+#include "programs/side/analysis/where.h"
 #include "recorder/core/session.h"
 
 /* ---- what is printed ---- */
@@ -124,7 +124,7 @@ static void *played_map(void *at, size_t size, int protection, int flags, int fd
 #define recvmsg played_receive
 #define waitpid played_wait
 #define mmap played_map
-#include "cmd/side/probe-resolve.c"
+#include "programs/side/probe/resolve.c"
 #undef socketpair
 #undef fork
 #undef recvmsg
@@ -225,7 +225,7 @@ static uint64_t played_start(pid_t pid)
 }
 
 #define session_process_start played_start
-#include "cmd/side/probe-process.c"
+#include "programs/side/probe/process-files.c"
 #undef session_process_start
 
 static void check_started(uint64_t ticks, int error, int status, const char *printed)
@@ -278,7 +278,7 @@ static void played_free(void *class)
 #define where_bound_free played_where
 #define view_out_free played_out
 #define free played_free
-#include "cmd/side/view-line.c"
+#include "programs/side/analysis/view-line.c"
 #undef view_event_free
 #undef where_bound_free
 #undef view_out_free

@@ -19,16 +19,16 @@
 #include "../called.h"
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/doctor.h"
-#include "cmd/side/export.h"
-#include "cmd/side/kernel-table.h"
-#include "cmd/side/listing.h"
-#include "cmd/side/process.h"
-#include "cmd/side/record-kernel.h"
-#include "cmd/side/report-walk.h"
-#include "cmd/side/running.h"
-#include "cmd/side/say.h"
+#include "programs/common/command.h"
+#include "programs/side/doctor/doctor.h"
+#include "programs/side/export/export.h"
+#include "programs/side/list/kernel-table.h"
+#include "programs/side/processes/descriptions.h"
+#include "programs/side/processes/process.h"
+#include "programs/side/record/kernel.h"
+#include "programs/side/analysis/report-walk.h"
+#include "programs/side/processes/running.h"
+#include "programs/common/message.h"
 #include "elf/image.h"
 
 /* ---- what is printed ---- */
@@ -90,7 +90,7 @@ static FILE *played_fopen(const char *path, const char *mode)
 #define stat(path, status) played_stat(path, status)
 #define geteuid played_user
 #define fopen played_fopen
-#include "cmd/side/process.c"
+#include "programs/side/processes/process.c"
 #undef stat
 #undef geteuid
 #undef fopen
@@ -190,7 +190,7 @@ static void played_close(struct image *image)
 #define image_open played_open
 #define image_find_symbol played_find
 #define image_close played_close
-#include "cmd/side/kernel-table.c"
+#include "programs/side/list/kernel-table.c"
 #undef image_open
 #undef image_find_symbol
 #undef image_close
@@ -358,7 +358,7 @@ static const char *played_name(pid_t pid, char name[RUNNING_NAME_MAX])
 }
 
 #define running_name played_name
-#include "cmd/side/listing-print.c"
+#include "programs/side/list/listing-print.c"
 #undef running_name
 
 side_hidden_event(one_event, "one", "a", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("x")));
@@ -435,7 +435,7 @@ static struct group *played_named(const char *name)
 #define getgroups played_groups
 #define getegid played_group
 #define getgrnam played_named
-#include "cmd/side/doctor-session.c"
+#include "programs/side/doctor/session.c"
 #undef getgroups
 #undef getegid
 #undef getgrnam
@@ -494,7 +494,7 @@ static int played_wait(const sigset_t *signals, int *number)
 
 #define sigwait played_wait
 #undef fail
-#include "cmd/side/record-kernel.c"
+#include "programs/side/record/kernel.c"
 #undef sigwait
 
 static void test_wait(void **unused)
@@ -535,7 +535,7 @@ static void played_nothing(const struct ctf_reader *reader,
 
 #define command_nothing_fits played_nothing
 #define fail fail_export
-#include "cmd/side/export.c"
+#include "programs/side/export/export.c"
 #undef command_nothing_fits
 #undef fail
 

@@ -21,9 +21,9 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/confine.h"
-#include "cmd/side/say.h"
+#include "programs/common/command.h"
+#include "programs/side/cli/confine.h"
+#include "programs/common/message.h"
 #include "relay/receive.h"
 #include "relay/send.h"
 
@@ -187,7 +187,7 @@ static bool played_confine(const char *output)
 #define send_source played_source
 #define clock_gettime played_clock
 #define confine_receiver played_confine
-#include "cmd/side/receive.c"
+#include "programs/side/relay/receive.c"
 #undef clock_gettime
 
 /* ---- the output ---- */

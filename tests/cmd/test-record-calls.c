@@ -13,13 +13,13 @@
 
 #include "printed.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/printing.h"
-#include "cmd/side/progress.h"
-#include "cmd/side/record-kernel.h"
-#include "cmd/side/record-nothing.h"
-#include "cmd/side/record-private.h"
-#include "cmd/side/sending.h"
+#include "programs/common/command.h"
+#include "programs/side/record/printing.h"
+#include "programs/common/progress.h"
+#include "programs/side/record/kernel.h"
+#include "programs/side/record/no-events.h"
+#include "programs/side/record/private-directory.h"
+#include "programs/side/relay/sending.h"
 #include "recorder/core/live.h"
 #include "recorder/core/session.h"
 
@@ -299,7 +299,7 @@ static void (*played_signal(int number, void (*handler)(int)))(int)
 #define record_note_private(operands) called("private %s;", (operands)[0])
 #define nothing_explain played_explain
 #define signal played_signal
-#include "cmd/side/record.c"
+#include "programs/side/record/record.c"
 #undef signal
 
 static const struct verb record_verb = {.name = "record", .id = VERB_RECORD};

@@ -15,12 +15,12 @@
 
 #include <side/trace.h>
 
-#include "cmd/side/address.h"
-#include "cmd/side/filter-fit.h"
-#include "cmd/side/report-gaps.h"
-#include "cmd/side/report-text.h"
-#include "cmd/side/report.h"
-#include "cmd/side/say.h"
+#include "programs/side/analysis/address.h"
+#include "programs/side/processes/filter-fit.h"
+#include "programs/side/analysis/report-gaps.h"
+#include "programs/side/analysis/report-text.h"
+#include "programs/side/analysis/report.h"
+#include "programs/common/message.h"
 #include "symbolize/symbols.h"
 
 /* ---- what is printed, on both streams ---- */
@@ -100,7 +100,7 @@ static void played_close(struct ctf_reader *reader)
 #define ctf_reader_set_times played_times
 #define ctf_reader_next played_next
 #define ctf_reader_close played_close
-#include "cmd/side/report-gaps.c"
+#include "programs/side/analysis/report-gaps.c"
 
 #define LOST(which, from, to)                                                       \
 	{                                                                           \
@@ -321,9 +321,9 @@ static const struct symbol *played_find(struct symbols *symbols, uint32_t trace,
 #define trace_symbols_read played_symbols_read
 #define symbols_free played_symbols_free
 #define symbols_find played_find
-#include "cmd/side/report-caller.c"
+#include "programs/side/analysis/report-caller.c"
 #undef where_form
-#include "cmd/side/address.c"
+#include "programs/side/analysis/address.c"
 
 static void test_address(void **unused)
 {

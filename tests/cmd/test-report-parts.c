@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "cmd/side/report.h"
-#include "cmd/side/top-print.h"
+#include "programs/side/analysis/report.h"
+#include "programs/side/watch/top-print.h"
 
 /* ---- records ---- */
 

@@ -10,9 +10,9 @@
 
 #include "printed.h"
 
-#include "cmd/side/missing.h"
-#include "cmd/side/report-walk.h"
-#include "cmd/side/where.h"
+#include "programs/side/analysis/missing.h"
+#include "programs/side/analysis/report-walk.h"
+#include "programs/side/analysis/where.h"
 #include "ctf/ctf.h"
 #include "protocol/pattern.h"
 
@@ -127,7 +127,7 @@ static const char *played_hint(const struct missing *missing, char hint[NEAREST_
 #define where_parse played_parse
 #define where_free(where) (nr_wheres--)
 #define where_bound_free(bound) (nr_bounds--)
-#include "cmd/side/select.c"
+#include "programs/side/analysis/select.c"
 
 static void reset(void)
 {

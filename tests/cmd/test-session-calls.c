@@ -21,10 +21,10 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/ask.h"
-#include "cmd/side/command.h"
-#include "cmd/side/helper.h"
-#include "cmd/side/say.h"
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "programs/side/session/helper-program.h"
+#include "programs/common/message.h"
 #include "sessions/json.h"
 #include "protocol/runtime.h"
 
@@ -255,7 +255,7 @@ static int played_start(char ***args, const char *variable, const char *value)
 #define helper_add_number played_add_number
 #define helper_start played_start
 #define helper_free(args) called("free;")
-#include "cmd/side/kernel-session.c"
+#include "programs/side/session/kernel-session.c"
 #undef socket
 #undef setsockopt
 #undef connect
@@ -559,7 +559,7 @@ static int played_poll(struct pollfd *files, nfds_t nr, int timeout_ms)
 #define ask_error played_error
 #define ask_print_json played_print
 #define daemon_shut_down(parsed) daemon_stop(parsed)
-#include "cmd/side/daemon.c"
+#include "programs/side/session/daemon.c"
 #undef syscall
 #undef poll
 #undef close
@@ -777,7 +777,7 @@ static int played_open(const char *path, int flags, ...)
 #define close failing_close
 #define rename failing_rename
 #define file current_file
-#include "cmd/side/current.c"
+#include "programs/side/session/current.c"
 #undef open
 #undef lstat
 #undef dprintf

@@ -13,10 +13,10 @@
 
 #include "printed.h"
 
-#include "cmd/side/ask.h"
-#include "cmd/side/command.h"
-#include "cmd/side/kernel-session.h"
-#include "cmd/side/more.h"
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "programs/side/session/kernel-session.h"
+#include "programs/side/cli/more.h"
 #include "recorder/core/session.h"
 
 /* ---- the daemon ---- */
@@ -117,9 +117,9 @@ static void played_forget(const struct ask *ask, const char *name, bool is_noted
 #define kernel_session_drain played_drain
 #define kernel_session_refresh played_look
 #define more_explain(args) called("explain %s;", (args)[0])
-#include "cmd/side/sessions.c"
+#include "programs/side/session/sessions.c"
 
-#include "cmd/side/session-request.c"
+#include "programs/side/session/request.c"
 
 /* ---- command lines ---- */
 

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/side/say.h"
+#include "programs/common/message.h"
 
 #include "../called-messages.h"
 
-#include "cmd/side/trace-starter.c"
+#include "programs/side/probe/trace-starter.c"
 
 /* The status, or -1 if the command is followed. Then `followed` is "INDEX PROGRAM". */
 static char followed[PATH_MAX + 16];

@@ -10,8 +10,8 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/report-walk.h"
-#include "cmd/side/top-trace.h"
+#include "programs/side/analysis/report-walk.h"
+#include "programs/side/watch/top-trace.h"
 #include "ctf/ctf.h"
 
 /* ---- traces ---- */
@@ -256,7 +256,7 @@ static int played_clock(clockid_t clock, struct timespec *now)
 #define report_stats_add played_add
 #define report_stats_free played_figures_free
 #define clock_gettime played_clock
-#include "cmd/side/top-trace.c"
+#include "programs/side/watch/top-trace.c"
 
 #define NOW INT64_C(1700000002000000017) /* a second before */
 

@@ -22,15 +22,15 @@
 
 #include <side/trace.h>
 
-#include "cmd/side/ask.h"
-#include "cmd/side/command.h"
-#include "cmd/side/confine.h"
-#include "cmd/side/listing.h"
-#include "cmd/side/process.h"
-#include "cmd/side/running.h"
-#include "cmd/side/say.h"
-#include "cmd/side/sending.h"
-#include "cmd/side/session-request.h"
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "programs/side/cli/confine.h"
+#include "programs/side/processes/descriptions.h"
+#include "programs/side/processes/process.h"
+#include "programs/side/processes/running.h"
+#include "programs/common/message.h"
+#include "programs/side/relay/sending.h"
+#include "programs/side/session/request.h"
 #include "ctf/ctf.h"
 #include "base/nearest/nearest.h"
 
@@ -228,7 +228,7 @@ static void played_reader_close(const struct ctf_reader *reader)
 #define ctf_reader_close played_reader_close
 #define close played_close
 #define send_status(send, status) played_status(send, status)
-#include "cmd/side/send.c"
+#include "programs/side/relay/send.c"
 #undef clock_gettime
 #undef close
 
@@ -500,7 +500,7 @@ static bool played_current(const struct ask *ask, char name[ASK_NAME_MAX])
 #define control_call played_call
 #define current_read played_current
 #undef ctf_reader_close
-#include "cmd/side/session-trace.c"
+#include "programs/side/session/trace-of-session.c"
 #undef control_call
 
 static const struct verb view = {.name = "view", .missing = "name a trace"};
@@ -739,7 +739,7 @@ static int played_ask(const struct ask *ask, struct json_object *request, int ti
 #define ask_which played_which
 #define session_request played_request
 #define ask_call played_ask
-#include "cmd/side/session-unmatched.c"
+#include "programs/side/session/unmatched-rules.c"
 
 static void search_for(
 		const char *request, const char *programs, const char *wanted, const char *printed)

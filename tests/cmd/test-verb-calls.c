@@ -18,10 +18,10 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/confine.h"
-#include "cmd/side/progress.h"
-#include "cmd/side/say.h"
+#include "programs/common/command.h"
+#include "programs/side/cli/confine.h"
+#include "programs/common/progress.h"
+#include "programs/common/message.h"
 #include "ctf/ctf.h"
 #include "isolate/isolate.h"
 #include "kernel-events/kernel-events.h"
@@ -82,7 +82,7 @@ static int played_expand(const char *dir, const char *out, ctf_expand_ready *rea
 }
 
 #define ctf_expand played_expand
-#include "cmd/side/expand.c"
+#include "programs/side/analysis/expand.c"
 
 static int expand(const char *dir, const char *out)
 {
@@ -241,7 +241,7 @@ static int played_status(int kind)
 #define command_session_summary played_print
 #define command_session_status played_status
 #define progress_end() called("end;")
-#include "cmd/side/recover.c"
+#include "programs/side/record/recover.c"
 #undef session_summary
 
 static void test_recover(void **unused)
@@ -298,7 +298,7 @@ static int played_each(const char *const *patterns, size_t nr, kernel_record_nam
 
 #define kernel_record_each played_each
 #define names list_names
-#include "cmd/side/list-kernel.c"
+#include "programs/side/list/kernel-names.c"
 #undef names
 
 static void check_list(bool is_json, int status, const char *output)
@@ -420,7 +420,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #define fork played_fork
 #define waitpid played_wait
 #define _exit(code) called("exit %d;", code)
-#include "cmd/side/more.c"
+#include "programs/side/cli/more.c"
 #undef SIDE_LIBEXEC
 #define SIDE_LIBEXEC "/usr/libexec/side"
 #define candidates absolute_places
@@ -429,7 +429,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #define more_explain absolute_explain
 #define more_execute absolute_execute
 #undef SIDE_CMD_MORE_H
-#include "cmd/side/more.c"
+#include "programs/side/cli/more.c"
 #undef execv
 #undef readlink
 #undef access
@@ -522,7 +522,7 @@ static bool played_isolate(const struct isolate_limits *limits)
 }
 
 #define isolate_parser played_isolate
-#include "cmd/side/confine.c"
+#include "programs/side/cli/confine.c"
 
 static void test_confine(void **unused)
 {
@@ -585,7 +585,7 @@ static void test_confine(void **unused)
 
 /* ---- directories ---- */
 
-#include "cmd/side/made.c"
+#include "programs/side/cli/temporary-directory.c"
 
 static char folder[] = "/tmp/side-verb-calls-XXXXXX";
 
@@ -659,7 +659,7 @@ static void test_made(void **unused)
 
 /* ---- the keeper of an output ---- */
 
-#include "cmd/side/keeper.c"
+#include "programs/side/record/keeper.c"
 
 static bool exists(const char *name)
 {

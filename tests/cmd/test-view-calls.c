@@ -15,9 +15,9 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/progress.h"
-#include "cmd/side/say.h"
-#include "cmd/side/view-line.h"
+#include "programs/common/progress.h"
+#include "programs/common/message.h"
+#include "programs/side/analysis/view-line.h"
 #include "ctf/ctf.h"
 
 /* ---- sources ---- */
@@ -135,10 +135,10 @@ static void played_show(const char *format, ...)
 #define progress_is_due_often() (is_due)
 #define progress_show played_show
 #define view_merge_start feed_start
-#include "cmd/side/view-feed.c"
+#include "programs/side/analysis/view-feed.c"
 #undef view_merge_start
 #undef ATTEMPTS_MAX
-#include "cmd/side/view-merge.c"
+#include "programs/side/analysis/view-merge.c"
 #undef sysconf
 
 /* ---- merging ---- */
@@ -678,7 +678,7 @@ static int played_open_growing(const char *dir, struct ctf_reader **reader, stru
 #define ctf_is_recorded played_recorded
 #define ctf_reader_open played_open
 #define ctf_reader_open_growing played_open_growing
-#include "cmd/side/view-follow.c"
+#include "programs/side/analysis/view-follow.c"
 #undef clock_gettime
 #undef nanosleep
 

@@ -21,10 +21,10 @@
 
 #include <cmocka.h>
 
-#include "cmd/side/attach.h"
-#include "cmd/side/export.h"
-#include "cmd/side/progress.h"
-#include "cmd/side/view-syscall.h"
+#include "programs/side/attach/attach.h"
+#include "programs/side/export/export.h"
+#include "programs/common/progress.h"
+#include "programs/side/analysis/view-syscall.h"
 #include "protocol/pattern.h"
 
 static struct view_out out;

@@ -17,14 +17,14 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/command.h"
-#include "cmd/side/made.h"
-#include "cmd/side/progress.h"
-#include "cmd/side/report-walk.h"
-#include "cmd/side/say.h"
-#include "cmd/side/sending-process.h"
-#include "cmd/side/sending.h"
-#include "cmd/side/view-time.h"
+#include "programs/common/command.h"
+#include "programs/side/cli/temporary-directory.h"
+#include "programs/common/progress.h"
+#include "programs/side/analysis/report-walk.h"
+#include "programs/common/message.h"
+#include "programs/side/relay/sending-process.h"
+#include "programs/side/relay/sending.h"
+#include "programs/side/analysis/view-time.h"
 #include "ctf/ctf.h"
 #include "recorder/core/session.h"
 #include "protocol/pattern.h"
@@ -249,7 +249,7 @@ static void played_show(const char *format, ...)
 #define progress_is_due_often() (is_due)
 #define progress_show played_show
 #define progress_clear() called("clear;")
-#include "cmd/side/report-walk.c"
+#include "programs/side/analysis/report-walk.c"
 #undef open
 
 /* ---- walks ---- */
@@ -706,7 +706,7 @@ static int played_unmap(void *at, size_t size)
 #define sigtimedwait played_signal
 #define mmap played_map
 #define munmap played_unmap
-#include "cmd/side/record-to.c"
+#include "programs/side/record/record-to.c"
 #undef mmap
 #undef munmap
 
@@ -849,7 +849,7 @@ static char *played_library(const char *name)
 
 #define session_library played_library
 #define geteuid() (user)
-#include "cmd/side/record-private.c"
+#include "programs/side/record/private-directory.c"
 
 static void note(bool is_verbose, const char *word, const char *printed)
 {

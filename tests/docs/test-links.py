@@ -55,7 +55,7 @@ for page in sorted(pages()):
         elif anchor and to.endswith(".md") and anchor not in anchors(to):
             failures.append(f"{where}: {path or 'the page'} has no heading for #{anchor}")
 
-    # `src/ring/rseq.c`, `src/cmd/side/table*.c`, `tests/ROOM/meson.build`: capital words are for the reader to replace.
+    # `src/ring/rseq.c`, `programs/side/table*.c`, `tests/ROOM/meson.build`: capital words are for the reader to replace.
     for name in re.findall(r"`((?:src|include|tests|bench|docs|examples|packaging)/[\w./*-]+)`", prose(page)):
         path = os.path.join(root, re.sub(r"\b[A-Z]{2,}\b", "*", name))
         if not glob.glob(path) and not os.path.exists(path + ".c"):  # A program that is built there.

@@ -228,7 +228,7 @@ class Tree:
     def __init__(self, root, under=""):
         self.root, self.functions, self.outside, self.labels, self.by_name = pathlib.Path(root), [], [], set(), {}
         self.ordered = set()
-        self.waiting = [path for directory in ("src", "include") for path in sorted((self.root / directory).rglob("*"))
+        self.waiting = [path for directory in ("src", "programs", "include") for path in sorted((self.root / directory).rglob("*"))
                         if path.suffix in (".c", ".h", ".S")]
         self.load(under)
 

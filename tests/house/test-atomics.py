@@ -94,7 +94,7 @@ static void page(struct page *page)
 # run in the build that detects data races. Models are tried in all orders. Empty: only the comparison.
 TESTS = [
     ("src/ring/doorbell", "", "ring-litmus, ring-doorbell"), ("src/ring/bells.c", "", "ring-litmus, ring-bells"),
-    ("src/ring/room.c", "", "ring-litmus, ring-block"), ("src/ring/producer.c", "ring_producer_", "ring-litmus, ring-rechecks"),
+    ("src/ring/space.c", "", "ring-litmus, ring-block"), ("src/ring/producer.c", "ring_producer_", "ring-litmus, ring-rechecks"),
     ("src/ring/lease", "", "ring-lease, ring-lease-model, ring-rechecks"), ("src/ring/snapshot.c", "", "ring-overwrite, ring-overwrite-model"),
     ("src/ring/portable.c", "ring_portable_claim", "ring-overwrite-model"), ("src/ring/consumer.c", "", "ring-threads, ring-model, ring-explore"),
     ("src/ring/portable.c", "", "ring-threads, ring-model"), ("src/ring/slots.c", "", "ring-threads"), ("src/ring/clock.c", "", ""),
@@ -105,7 +105,7 @@ TESTS = [
     ("src/probe/patch/callers.c", "", "probe-litmus"), ("src/probe/patch", "", "probe-patch-storm"),
     ("src/recorder/core/thread.c", "", "session-rechecks"), ("src/recorder", "", "session-snapshots, session-hostile"),
     ("src/tracers/agent/context", "", "agent-context-threads"), ("src/tracers/agent", "", "agent, agent-sessions, agent-update-threads"),
-    ("src/cmd/side/view-line.c", "", "ctf-view-threads"), ("src/tracers/user-events", "", ""), ("src/cmd/sided", "", ""), ("src", "", ""),
+    ("programs/side/analysis/view-line.c", "", "ctf-view-threads"), ("src/tracers/user-events", "", ""), ("programs", "", ""), ("src", "", ""),
 ]
 
 # (old text, new text, the report)
@@ -152,8 +152,8 @@ def test_itself():
 
 def test_rooms(tree):
     """Each room with such accesses has its own test in meson.build."""
-    found = {"/".join(parts[1:3] if parts[1] == "tracers" else parts[1:2]) for parts in
-             (pathlib.PurePath(function.path).parts for function in tree.functions if function.strong) if parts[0] == "src"}
+    found = {"programs" if parts[0] == "programs" else "/".join(parts[1:3] if parts[1] == "tracers" else parts[1:2]) for parts in
+             (pathlib.PurePath(function.path).parts for function in tree.functions if function.strong) if parts[0] != "include"}
     rooms = (pathlib.Path(__file__).parent / "meson.build").read_text()
     return [f"no test atomics-{room} in tests/house/meson.build" for room in sorted(found) if f"'{room}':" not in rooms]
 
@@ -161,7 +161,7 @@ def test_rooms(tree):
 def test_tree(tree):
     """The reader finds the same accesses as a search for the words."""
     failed = []
-    texts = [path.read_text() for path in (tree.root / "src").rglob("*.[ch]")]
+    texts = [path.read_text() for directory in ("src", "programs") for path in (tree.root / directory).rglob("*.[ch]")]
     code = "".join(atomics.blank(text) for text in texts if re.search(r"__ATOMIC_|memory_order_", text))
     orders = [part for function in tree.functions for access in function.accesses if access.operation not in atomics.FENCES
               for part in access.order.replace("compiler ", "").split("/")]

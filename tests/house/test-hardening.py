@@ -141,7 +141,7 @@ for target in targets:
         inputs = output("ninja", "-t", "inputs", os.path.relpath(target["filename"][0], BUILD)).split()
         objects |= {path for path in inputs if path.endswith(".o")}
 # Programs that run in the build and are not installed.
-objects = sorted(path for path in objects if not path.startswith("src/cmd/side/side-generate"))
+objects = sorted(path for path in objects if not path.startswith("programs/side/side-generate"))
 check_objects(objects)
 
 print("\n".join(failures))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each file-local function has a name of its own in src, so that grep and a stack trace name one file.
+"""Each file-local function has a name of its own in src and programs, so that grep and a stack trace name one file.
 
 usage: test-identifiers.py SOURCE-DIRECTORY
 """
@@ -31,7 +31,7 @@ def main():
     # The check finds what it is for, and reads neither comments nor declarations.
     assert shared({"a.c": "static int put(int a)\n{\n}\n", "b.c": "static inline void put(void)\n{\n}\n"}) == {"put": ["a.c", "b.c"]}
     assert not shared({"a.c": "static int put(int a)\n{\n}\n", "b.c": "/*\nstatic void put(void)\n{\n}\n*/\nstatic int put(int a);\n"})
-    files = {str(path.relative_to(root)): path.read_text(errors="surrogateescape") for path in sorted((root / "src").rglob("*.[ch]"))}
+    files = {str(path.relative_to(root)): path.read_text(errors="surrogateescape") for path in sorted([*root.glob("src/**/*.[ch]"), *root.glob("programs/**/*.[ch]")])}
     failures = [f"{name}(): {', '.join(paths)}" for name, paths in sorted(shared(files).items())]
     print("\n".join(failures))
     print(f"{sum(len(local_functions(text)) for text in files.values())} file-local functions, {len(failures)} names in several files")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""clang-tidy finds nothing in src (.clang-tidy says what it looks for, and why not for more).
+"""clang-tidy finds nothing in src and programs (.clang-tidy says what it looks for, and why not for more).
 
 usage: test-tidy.py SOURCE-DIRECTORY BUILD-DIRECTORY [FILE...]
 
@@ -22,7 +22,7 @@ if len(sys.argv) == 3 and "SIDE_TEST_LONG" not in os.environ:
         extra += ["--extra-arg=-Xclang", "--extra-arg=" + word]
 wanted = [os.path.realpath(path) for path in sys.argv[3:]]
 if not wanted:
-    wanted = sorted(glob.glob(os.path.join(root, "src/**/*.c"), recursive=True))
+    wanted = sorted(glob.glob(os.path.join(root, "src/**/*.c"), recursive=True) + glob.glob(os.path.join(root, "programs/**/*.c"), recursive=True))
 
 with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as database:
     # A file that stands in several libraries is looked at once.

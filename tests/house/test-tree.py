@@ -12,7 +12,7 @@ import sys
 root = os.path.abspath(sys.argv[1])
 failures = []
 
-# The modules of src, lowest first, and what each may include besides itself and the public headers (ARCHITECTURE.md): modules above it
+# The modules of src and programs, lowest first, and what each may include besides itself and the public headers (ARCHITECTURE.md): modules above it
 # in this list, or one header of such a module. Folders that are not in the list belong to the module around them.
 MAY_USE = {
     # base/inside is what code in traced programs may use of base.
@@ -60,8 +60,32 @@ MAY_USE = {
     "recorder/recovery": {"base", "ctf", "protocol", "recorder/core", "recorder/rotation", "recorder/storage", "ring"},
     "recorder": {"abi", "ctf", "protocol", "recorder/core", "recorder/recovery", "recorder/rotation", "recorder/storage", "ring"},
     "sessions": {"base", "protocol", "recorder", "recorder/core", "relay"},
-    "cmd": {"abi", "attach", "base", "base/nearest", "ctf", "elf", "filter", "isolate", "kernel-events", "probe", "probe/code", "probe/spec",
-            "probe/uprobe", "protocol", "recorder", "recorder/core", "relay", "ring", "sessions", "symbolize"},
+    "programs/common": {"base", "base/nearest", "protocol", "sessions"},
+    "programs/replay": {"base", "ring"},
+    "programs/side/cli": {"base/nearest", "isolate", "programs/common", "protocol", "recorder/core"},
+    "programs/side/processes": {"abi", "base/nearest", "elf", "filter", "programs/common", "protocol"},
+    "programs/side/analysis": {"abi", "base", "base/nearest", "ctf", "filter", "programs/common", "programs/side/cli",
+                               "programs/side/processes", "protocol", "sessions", "symbolize"},
+    "programs/side/session": {"base/nearest", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/processes",
+                              "protocol", "recorder/core", "relay", "sessions"},
+    "programs/side/list": {"abi", "base/nearest", "elf", "kernel-events", "programs/common", "programs/side/cli", "programs/side/processes",
+                           "programs/side/session", "protocol", "recorder/core"},
+    "programs/side/doctor": {"base/nearest", "elf", "programs/common", "programs/side/processes", "protocol", "recorder/core", "sessions"},
+    "programs/side/watch": {"base", "ctf", "programs/common", "programs/side/analysis", "programs/side/cli"},
+    "programs/side/relay": {"base", "ctf", "programs/common", "programs/side/cli", "relay"},
+    "programs/side/record": {"abi", "ctf", "elf", "kernel-events", "programs/common", "programs/side/cli", "programs/side/processes",
+                             "programs/side/relay", "programs/side/session", "protocol", "recorder", "recorder/core", "sessions"},
+    "programs/side/export": {"base/nearest", "ctf", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/record"},
+    "programs/side/probe": {"attach", "base/nearest", "elf", "probe", "probe/code", "probe/spec", "probe/uprobe", "programs/common",
+                            "programs/side/analysis", "programs/side/cli", "programs/side/session", "recorder/core", "symbolize"},
+    "programs/side/attach": {"attach", "base", "programs/common", "programs/side/probe", "programs/side/record", "programs/side/session",
+                             "recorder/core", "sessions"},
+    "programs/side": {"base/nearest", "ctf", "programs/common", "programs/side/cli", "programs/side/session"},
+    "programs/side-uprobes": {"base", "probe/uprobe", "programs/common", "programs/replay", "protocol", "recorder/core"},
+    "programs/side-kernel": {"base", "ctf", "kernel-events", "programs/common", "programs/replay", "programs/side/session", "protocol",
+                             "recorder/core"},
+    "programs/sided": {"base", "isolate", "protocol", "recorder/core", "relay", "sessions"},
+    "programs/readside": {"abi", "elf", "isolate", "probe/code", "protocol", "symbolize"},
 }
 for module, uses in MAY_USE.items():
     if module != "base/inside":
@@ -80,7 +104,7 @@ def files():
 
 
 def module_of(name):
-    """The module of a file whose path below src is `name`: the longest folder of it in MAY_USE."""
+    """The module of a file whose path (without src/) is `name`: the longest folder of it in MAY_USE."""
     folder = os.path.dirname(name)
     while folder and folder not in MAY_USE:
         folder = os.path.dirname(folder)
@@ -98,7 +122,7 @@ for upper, names in MAY_USE.items():
             fail("tests/house/test-tree.py", f"{upper} is listed before {lower}, which it uses")
 
 sources = sorted(files())
-included = {}  # the headers that each header of src includes, as paths below src
+included = {}  # the headers that each header of src and programs includes, as paths without src/
 for path in sources:
     extension = os.path.splitext(path)[1]
     with open(os.path.join(root, path), encoding="utf-8", errors="surrogateescape") as source:
@@ -109,12 +133,13 @@ for path in sources:
     if extension == ".h" and not re.search(r"^#\s*(ifndef|pragma once|undef)", text, re.M):
         fail(path, "no include guard")
     parts = path.split("/")
-    if parts[0] == "src" and extension in (".c", ".h"):
-        module = module_of(path[len("src/"):])
+    if parts[0] in ("src", "programs") and extension in (".c", ".h"):
+        name_in_code = path.removeprefix("src/")
+        module = module_of(name_in_code)
         if not module:
             fail(path, "is in no module of MAY_USE")
         if extension == ".h":
-            included[path[len("src/"):]] = re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M)
+            included[name_in_code] = re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M)
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+/[^"]+)"', text, re.M):
             if name in COMPOSED and path.startswith(f"src/{os.path.dirname(name)}/"):
                 continue
@@ -128,7 +153,7 @@ for path in sources:
 def circles(name, way, done):
     """Reports headers that include themselves through others."""
     if name in way:
-        fail("src/" + name, "includes itself: " + " -> ".join(way[way.index(name):] + [name]))
+        fail(name, "includes itself: " + " -> ".join(way[way.index(name):] + [name]))
     if name in way or name in done:
         return
     for used in included[name]:
@@ -149,7 +174,7 @@ if not FORMAT:
     print("formatting is not checked: needs clang-format 14")
 else:
     # The macro headers are laid out by hand: their shape is their documentation.
-    code = [p for p in sources if p.endswith((".c", ".h")) and p.split("/")[0] in ("src", "tests", "bench")
+    code = [p for p in sources if p.endswith((".c", ".h")) and p.split("/")[0] in ("src", "programs", "tests", "bench")
             and "/headers/" not in p]
     done = subprocess.run([FORMAT, "--dry-run", "-Werror", "--ferror-limit=1"] + code, cwd=root,
                           capture_output=True, text=True, check=False)

@@ -73,7 +73,8 @@ def strings(text):
 
 
 def sources(root):
-    return files(root, "src", (".c", ".h"))
+    for top in ("src", "programs"):
+        yield from files(root, top, (".c", ".h"))
 
 
 def all_lines(root):
@@ -83,7 +84,7 @@ def all_lines(root):
         for path in files(root, top, ".md"):
             for number, line in document(read(root, path)):
                 yield path, number, line, False
-    for top in ("docs/man", "src/cmd"):
+    for top in ("docs/man", "programs"):
         for path in files(root, top, (".1", ".3", ".7")):
             for number, line in manual(read(root, path)):
                 yield path, number, line, False

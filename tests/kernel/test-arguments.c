@@ -22,7 +22,7 @@ static int counted_add_field(struct side_builder *builder, struct side_builder_t
 }
 
 #define side_builder_add_field counted_add_field
-#include "cmd/kernel/values.c"
+#include "programs/side-kernel/values.c"
 #undef side_builder_add_field
 #include "ctf/ctf.h"
 #include "kernel-events/bytes.h"

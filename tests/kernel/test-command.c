@@ -85,7 +85,7 @@ static _Noreturn void noted_exit(int status)
 #define fork failing_fork
 #define reallocarray failing_reallocarray
 #define syscall failing_syscall
-#include "cmd/kernel/command.c"
+#include "programs/side-kernel/command.c"
 #undef _exit
 #undef signalfd
 #undef epoll_create1

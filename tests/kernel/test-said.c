@@ -12,7 +12,7 @@
 
 #include <side/builder.h>
 
-#include "cmd/kernel/kernel.h"
+#include "programs/side-kernel/kernel.h"
 
 #include "../counted-builders.h"
 
@@ -33,7 +33,7 @@ static void counted_scratch_free(struct scratch *scratch)
 #define side_builder_create counted_create
 #define side_builder_register counted_register
 #define side_builder_destroy counted_destroy
-#include "cmd/kernel/events.c"
+#include "programs/side-kernel/events.c"
 #undef side_call
 #undef scratch_free
 #undef calloc

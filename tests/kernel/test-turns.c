@@ -93,7 +93,7 @@ int kernel_main(int argc, char **argv);
 #define signalfd failing_signalfd
 #define epoll_create1 failing_epoll_create1
 #define epoll_ctl failing_epoll_ctl
-#include "cmd/kernel/main.c"
+#include "programs/side-kernel/main.c"
 #undef main
 #undef clock_gettime
 #undef sigemptyset
@@ -105,7 +105,7 @@ int kernel_main(int argc, char **argv);
 #define bind failing_bind
 #define listen failing_listen
 #define recv slow_recv
-#include "cmd/kernel/server.c"
+#include "programs/side-kernel/server.c"
 #undef calloc
 #undef socket
 #undef bind

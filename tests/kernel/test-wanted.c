@@ -12,7 +12,7 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "cmd/side/ask.h"
+#include "programs/common/ask.h"
 #include "sessions/client.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static const char *fake_path(const struct control_client *client)
 #define ask_close fake_close
 #define control_call fake_call
 #define control_path fake_path
-#include "cmd/kernel/wanted.c"
+#include "programs/side-kernel/wanted.c"
 
 #define SESSIONS "{\"sessions\":[{\"name\":\"one\"},{\"name\":\"two\"}]}"
 

@@ -54,7 +54,7 @@ def definitions(path):
 def bounds(root):
     """{file: {name: definitions}} for all constants whose names mean a bound, without numbers of entries of arrays."""
     found = {}
-    for path in sorted([*root.glob("src/**/*.[ch]"), *root.glob("include/**/*.h")]):
+    for path in sorted([*root.glob("src/**/*.[ch]"), *root.glob("programs/**/*.[ch]"), *root.glob("include/**/*.h")]):
         names = {name: texts for name, texts in definitions(path).items()
                  if BOUND.search(name) and not re.match(r"\(?sizeof\(\w+\) */ *sizeof", texts[0][0])}
         if names:
@@ -109,7 +109,7 @@ def compile_command(root, build, file):
         path = (pathlib.Path(command["directory"]) / command["file"]).resolve()
         if path.suffix == ".c" and root in path.parents:
             name = str(path.relative_to(root))
-            near = (name == file, str(pathlib.PurePath(name).parent) == str(pathlib.PurePath(file).parent), name.startswith("src/"))
+            near = (name == file, str(pathlib.PurePath(name).parent) == str(pathlib.PurePath(file).parent), name.startswith(("src/", "programs/")))
             if best is None or near > best[0]:
                 best = (near, command)
     words = [word for word in shlex.split(best[1]["command"]) if not word.endswith("ccache")]
@@ -120,7 +120,7 @@ def compile_command(root, build, file):
             arguments.append(f"-{found[1]}{pathlib.Path(best[1]['directory']) / found[2]}")
         elif word.startswith(("-D", "-U", "-std=")) and "_FORTIFY_SOURCE" not in word:
             arguments.append(word)
-    return words[0], [*arguments, "-I", str(root / "src"), "-I", str((root / file).parent)]
+    return words[0], [*arguments, "-I", str(root / "src"), "-I", str(root), "-I", str((root / file).parent)]
 
 
 def read_values(root, build, wanted):

@@ -14,7 +14,7 @@ failures = []
 
 # Where the name of a variable is neither a literal nor a macro: in which texts of the file it stands.
 INDIRECT = {
-    ("src/cmd/side/report-text.c", "names[i]"): r"\bnames\[\] = \{([^}]*)\}",
+    ("programs/side/analysis/report-text.c", "names[i]"): r"\bnames\[\] = \{([^}]*)\}",
     ("src/protocol/runtime.c", "name"): r"\bruntime_variable\(([^()*]*)\)",
 }
 
@@ -28,15 +28,16 @@ def compare(what, wanted, documented):
 
 
 def sources():
-    for directory, _, names in os.walk(os.path.join(ROOT, "src")):
-        for name in names:
-            if name.endswith((".c", ".h", ".cc")):
-                path = os.path.join(directory, name)
-                yield os.path.relpath(path, ROOT), text_of(path)
+    for top in ("src", "programs"):
+        for directory, _, names in os.walk(os.path.join(ROOT, top)):
+            for name in names:
+                if name.endswith((".c", ".h", ".cc")):
+                    path = os.path.join(directory, name)
+                    yield os.path.relpath(path, ROOT), text_of(path)
 
 
 def variables():
-    """What getenv() and its kind are asked for, or the environment is looked through for, anywhere in src/."""
+    """What getenv() and its kind are asked for, or the environment is looked through for, anywhere in src/ and programs/."""
     code = dict(sources())
     macros = {}
     for text in code.values():

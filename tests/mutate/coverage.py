@@ -30,7 +30,7 @@ def including_tests():
 
 def call(kind, build, *options):
     """Run llvm-cov on all objects of src, because some objects are not part of any program, and on tests that include files of src."""
-    objects = sorted(str(path) for path in pathlib.Path(build, "src").rglob("*.c.o"))
+    objects = sorted(str(path) for top in ("src", "programs") for path in pathlib.Path(build, top).rglob("*.c.o"))
     names = including_tests()
     objects += sorted(str(path) for path in pathlib.Path(build, "tests").rglob("*.c.o") if path.name[:-len(".o")] in names)
     words = [COV, kind, "-instr-profile", str(pathlib.Path(build, "coverage/all.profdata")), objects[0]]
@@ -40,9 +40,9 @@ def call(kind, build, *options):
 
 
 def in_source(name, root):
-    """The path from the root, if the file is below src."""
+    """The path from the root, if the file is below src or programs."""
     path = os.path.relpath(os.path.realpath(name), root)
-    return path if path.startswith("src/") else None
+    return path if path.startswith(("src/", "programs/")) else None
 
 
 def module_table(data, root):
@@ -51,7 +51,7 @@ def module_table(data, root):
     for file in data["files"]:
         path = in_source(file["filename"], root)
         for column in COLUMNS if path else ():
-            for name in (os.path.dirname(path)[len("src/"):], "total"):
+            for name in (os.path.dirname(path).removeprefix("src/"), "total"):
                 table[name][column][0] += file["summary"][column]["covered"]
                 table[name][column][1] += file["summary"][column]["count"]
     return dict(sorted(table.items(), key=lambda item: (item[0] == "total", item[0])))
@@ -139,7 +139,7 @@ def main(build, output):
     result = {"modules": module_table(data, root), "unentered": unexplained, "explained": explained, "stale": stale}
     (folder / "coverage.json").write_text(json.dumps(result, indent=1) + "\n")
     (folder / "coverage.md").write_text(markdown(result))
-    call("show", build, "-format=html", f"-output-dir={folder / 'html'}", os.path.join(root, "src"))
+    call("show", build, "-format=html", f"-output-dir={folder / 'html'}", os.path.join(root, "src"), os.path.join(root, "programs"))
     total = result["modules"]["total"]
     print(", ".join(f"{column} {percent(*total[column])} %" for column in COLUMNS)
           + f"; {len(unexplained)} functions that no test enters, {len(explained)} without counters: {folder / 'coverage.md'}")

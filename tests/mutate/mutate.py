@@ -7,7 +7,7 @@
     mutate.py known --build BUILD [--only PART]
     mutate.py table FILE...
 
-BUILD is a build directory of *this* source directory: the files below src/ are changed and restored, so use a clone or a
+BUILD is a build directory of *this* source directory: the files below src/ and programs/ are changed and restored, so use a clone or a
 worktree of its own. --entered is the output of entered.py. `known` tries the changes of known.json, which no test
 detected at some time. See README.md.
 """
@@ -41,9 +41,9 @@ CAUGHT, SURVIVED, INVALID, UNTESTED, KNOWN = "caught", "survived", "invalid", "u
 
 
 def module(path):
-    """src/probe/patch/hit.c -> probe/patch, include/side/endian.h -> include"""
+    """src/probe/patch/hit.c -> probe/patch, programs/sided/boot.c -> programs/sided, include/side/endian.h -> include"""
     parent = pathlib.PurePath(path).parent
-    return str(parent.relative_to("src")) if parent.parts[0] == "src" else "include"
+    return "include" if parent.parts[0] == "include" else str(parent).removeprefix("src/")
 
 
 def equivalents():
@@ -98,8 +98,9 @@ def draw_one(generator, changes, kinds, seen):
 
 @functools.cache
 def source_files():
-    """The names of the C files below src, without their directories."""
-    return {path.name for path in (pathlib.Path(__file__).resolve().parents[2] / "src").rglob("*.c")}
+    """The names of the C files below src and programs, without their directories."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    return {path.name for top in ("src", "programs") for path in (root / top).rglob("*.c")}
 
 
 def renamed_in(text):
@@ -143,7 +144,7 @@ def tests_of(entered, change):
     name, file = change.function, pathlib.PurePath(change.path).name
     found = []
     # This test enters no function. It compares the order in the code with the comment beside it (tests/house/test-atomics.py).
-    if ORDERS.search(change.old) and change.path.startswith("src/"):
+    if ORDERS.search(change.old) and change.path.startswith(("src/", "programs/")):
         parts = pathlib.PurePath(change.path).parts
         found.append((0, "atomics-" + parts[2 if parts[1] == "tracers" else 1]))
     for test, measured in entered.items():

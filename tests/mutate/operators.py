@@ -232,18 +232,18 @@ class Finder:
 
 
 def raw_commands(build):
-    """The command and the directory of each compiled C file below src/."""
+    """The command and the directory of each compiled C file below src/ and programs/."""
     root = pathlib.Path(__file__).resolve().parents[2]
     seen = {}
     for command in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
         path = (pathlib.Path(command["directory"]) / command["file"]).resolve()
-        if path.suffix == ".c" and root / "src" in path.parents:
+        if path.suffix == ".c" and {root / "src", root / "programs"} & set(path.parents):
             seen.setdefault(str(path.relative_to(root)), (command["command"], command["directory"]))
     return root, seen
 
 
 def compile_commands(build):
-    """The options and the directory of each compiled C file below src/, and of each header beside such a file."""
+    """The options and the directory of each compiled C file below src/ and programs/, and of each header beside such a file."""
     root, raw = raw_commands(build)
     seen = {path: (absolute(shlex.split(command)[1:], directory), directory) for path, (command, directory) in raw.items()}
     return root, {**seen, **headers(root, seen)}
@@ -253,7 +253,7 @@ def headers(root, compiled):
     """Headers with functions, parsed alone with the options of a C file of the same directory. Public headers need none."""
     found = {}
     beside = {str(pathlib.PurePath(path).parent): command for path, command in compiled.items()}
-    for path in sorted([*root.glob("src/**/*.h"), *root.glob("include/**/*.h")]):
+    for path in sorted([*root.glob("src/**/*.h"), *root.glob("programs/**/*.h"), *root.glob("include/**/*.h")]):
         name = path.relative_to(root)
         command = beside.get(str(name.parent)) or (beside.get("src/libside") if name.parts[0] == "include" else None)
         if command and re.search(rb"^static.*\binline\b", path.read_bytes(), re.MULTILINE):

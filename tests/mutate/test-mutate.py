@@ -159,16 +159,16 @@ def test_tests_of_included_file():
 def test_tests_of_renamed_functions():
     """Each program has a main(). A test of a wrapper gives it another name."""
     measured = {"program": {"seconds": 1, "functions": ["main", "main.c:usage"]}, "other": {"seconds": 1, "functions": ["main", "wrap_valloc"]}}
-    main = operators.Change("src/cmd/sided/main.c", "main", 1, "", "", 0, 0, "", "")
+    main = operators.Change("programs/sided/main.c", "main", 1, "", "", 0, 0, "", "")
     checks.equal(mutate.tests_of(measured, main), ["program"], "tests of main()")
     wrapper = operators.Change("src/tracers/wrap/libc-memory.c", "valloc", 1, "", "", 0, 0, "", "")
     checks.equal(mutate.tests_of(measured, wrapper), ["other"], "tests of valloc()")
     text = '#define main some_main\n#define take first_take\n#define LIMIT 5 + 3\n#include "cmd/one.c"\n#undef main\n#define put two_put\n#include "../two-parts.c"\n'
     checks.equal(dict(mutate.renamed_in(text)), {("one.c", "main"): {"some_main"}, ("one.c", "take"): {"first_take"},
                                                  ("two-parts.c", "take"): {"first_take"}, ("two-parts.c", "put"): {"two_put"}}, "new names")
-    # tests/kernel/test-turns.c includes src/cmd/kernel/main.c, and gives main() another name.
+    # tests/kernel/test-turns.c includes programs/side-kernel/main.c, and gives main() another name.
     measured = {"turns": {"seconds": 1, "functions": ["kernel_main", "main", "test-turns.c:take"]}, "other": {"seconds": 1, "functions": ["main"]}}
-    main = operators.Change("src/cmd/kernel/main.c", "main", 1, "", "", 0, 0, "", "")
+    main = operators.Change("programs/side-kernel/main.c", "main", 1, "", "", 0, 0, "", "")
     checks.equal(mutate.tests_of(measured, main), ["turns"], "tests of main() under another name")
 
 
@@ -240,8 +240,8 @@ def test_files_to_build():
         "targets": [{"id": name, "defined_in": str(root / folder / "meson.build"), "build_by_default": default,
                      "filename": [f"/build/{name}"]}
                     for name, folder, default in (("inner", "tests", True), ("other", "tests", True), ("helper", "tests", False),
-                                                  ("shared", "tests", True), ("side", "src/cmd", True), ("clock", "bench", True),
-                                                  ("page", "src/cmd", False))]}
+                                                  ("shared", "tests", True), ("side", "programs", True), ("clock", "bench", True),
+                                                  ("page", "programs", False))]}
     saved = mutate.introspect
     mutate.introspect = lambda build, what: described[what]
     try:

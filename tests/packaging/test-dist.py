@@ -63,7 +63,7 @@ class Release(unittest.TestCase):
             self.assertEqual(re.match(r"side \((\S+)\)", text.readline()).group(1), self.version)
         with open(os.path.join(BUILD, "meson-private", "libside.pc"), encoding="utf-8") as text:
             self.assertIn(f"\nVersion: {self.version}\n", text.read())
-        self.assertIn(self.version, run(os.path.join(BUILD, "src/cmd/side/side"), "--version"))
+        self.assertIn(self.version, run(os.path.join(BUILD, "programs/side/side"), "--version"))
 
     def test_without_git(self):
         options = [] if LONG else ["-Dtests=disabled", "-Dbenchmarks=disabled"]

@@ -6,7 +6,7 @@
  * What counts: no crash, no sanitizer report, no endless loop. Some must still be readable, so that it is
  * known that the reader was reached.
  */
-#include "cmd/readside/readside.h"
+#include "programs/readside/readside.h"
 
 #include "../elf/damage.h"
 

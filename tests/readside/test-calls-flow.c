@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How far a function is followed (calls-flow.c), and the verdict about the arguments of a call (calls-compare.c). */
-#include "cmd/readside/calls.h"
+#include "programs/readside/calls.h"
 
 #include "../failing-calls.h"
 #include "../check.h"

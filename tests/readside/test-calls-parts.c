@@ -4,7 +4,7 @@
  * far a function is followed (calls-flow.c), and the verdict about arguments (calls-compare.c). The instructions are assembled into this
  * program. Each expected value follows from the manual of the processor.
  */
-#include "cmd/readside/calls.h"
+#include "programs/readside/calls.h"
 
 #include "../failing-calls.h"
 #include "../check.h"

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #include "../check.h"
-#include "cmd/readside/calls.h"
-#include "cmd/readside/check.h"
+#include "programs/readside/calls.h"
+#include "programs/readside/check.h"
 #include "elf/image.h"
 #include "probe/code/code.h"
 #include "symbolize/symbols.h"
@@ -146,7 +146,7 @@ static const char *played_name(
 #define image_read played_read
 #define calls_step(...) played_step(__VA_ARGS__)
 #define symbols_create(options) ((struct symbols *)NULL)
-#include "cmd/readside/calls.c"
+#include "programs/readside/calls.c"
 #undef malloc
 
 /* Memory of which only what is used exists. */

@@ -3,10 +3,10 @@
  * readside as a whole, in this process: what is printed, the status, what is written to files, and each failing call in turn. A failing
  * call is reported, or the output is the same as without it; and nothing is kept (tests/resources-at-exit.c).
  */
-#include "cmd/readside/readside.h"
+#include "programs/readside/readside.h"
 #include "isolate/isolate.h"
 /* Included for its static variable, which is set if memory was missing. */
-#include "cmd/readside/say.c"
+#include "programs/readside/message.c"
 
 #include "../failing-calls.h"
 #include "../check.h"

@@ -3,12 +3,12 @@
  * The parts of readside with whole outputs: listings of events of all types in each form, findings and differences with their limits,
  * files and directories, options, and what one file may contain.
  */
-#include "cmd/readside/check.h"
-#include "cmd/readside/form.h"
-#include "cmd/readside/diff.h"
-#include "cmd/readside/options.h"
+#include "programs/readside/check.h"
+#include "programs/readside/form.h"
+#include "programs/readside/diff.h"
+#include "programs/readside/options.h"
 /* The limits of one file are counted in static functions. */
-#include "cmd/readside/source.c"
+#include "programs/readside/source.c"
 
 #include "../check.h"
 

@@ -342,7 +342,7 @@ static long explore_futex(const volatile void *at, int operation, uint32_t value
 
 #include "ring/portable.c"
 #undef RING_PRODUCER_STEP
-#include "ring/room.c"
+#include "ring/space.c"
 #include "ring/doorbell.c"
 #include "ring/consumer.c"
 #include "ring/snapshot.c"

@@ -31,7 +31,7 @@ static unsigned int nr_fences, nr_signal_fences;
 #include "ring/doorbell.h"
 #include "ring/lease.h"
 #include "ring/portable.h"
-#include "ring/room.h"
+#include "ring/space.h"
 #include "ring/rseq.h"
 #include "ring/slots.h"
 

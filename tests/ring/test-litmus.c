@@ -41,7 +41,7 @@ static int64_t hooked_time(void)
 	hooked_call(word, operation, value, timeout)
 #define ring_space_wait litmus_room_wait
 #define ring_space_released litmus_room_released
-#include "ring/room.c"
+#include "ring/space.c"
 #undef syscall
 #undef ring_clock_read_ns
 

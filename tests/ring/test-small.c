@@ -31,7 +31,7 @@ static unsigned int nr_fences;
 #include "ring/doorbell.h"
 #include "ring/lease.h"
 #include "ring/portable.h"
-#include "ring/room.h"
+#include "ring/space.h"
 #include "ring/slots.h"
 
 /* ---- clocks and calls ---- */
@@ -186,7 +186,7 @@ static bool fake_pending(const struct ring_consumer *consumer)
 #include "ring/doorbell.c"
 #define ring_calls_permitted fake_permitted
 #include "ring/slots.c"
-#include "ring/room.c"
+#include "ring/space.c"
 #include "ring/lease.c"
 #define lease_step consumer_step
 #include "ring/lease-consumer.c"
@@ -195,7 +195,7 @@ static bool fake_pending(const struct ring_consumer *consumer)
 #include "ring/bells.c"
 #undef ring_consumer_pending
 #include "ring/replay.c"
-#include "ring/ways.c"
+#include "ring/specialized.c"
 #undef syscall
 
 /* ---- a producer and a consumer of our own ---- */

@@ -9,7 +9,7 @@
 int sided_main(int argc, char **argv);
 
 #define main sided_main
-#include "cmd/sided/main.c"
+#include "programs/sided/main.c"
 #undef main
 
 #include <ftw.h>

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../called.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 
 static const char *loop_name(const struct sided_watch *watch);
 static const char *failing_watch; /* the watch that cannot be made, or NULL */

@@ -15,7 +15,7 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "recorder/core/peer.h"
 #include "recorder/core/thread.h"
 
@@ -135,7 +135,7 @@ static int played_defer(struct deferred *deferred)
 #define peer_close_listener(fd, refuses_fds) played_close("close_listener", fd, refuses_fds)
 #define shutdown(fd, how) (called("shutdown(%d)\n", (how) == SHUT_RDWR))
 #define prctl(option, name) called("name(%s)\n", (option) == PR_SET_NAME ? (name) : "?")
-#include "cmd/sided/acceptor.c"
+#include "programs/sided/acceptor.c"
 #undef calloc
 #undef write
 

@@ -224,7 +224,7 @@ static int played_open(const struct ucred *cred)
 #define session_process_start(pid) (10000u + (unsigned int)(pid))
 #define wire_send(fd, message, size, fds, nr_fds, deadline) \
 	((fd) >= 0 && !(fds) && !(nr_fds) && !(deadline) ? played_send(message, size) : -EBADF)
-#include "cmd/sided/agents.c"
+#include "programs/sided/agents.c"
 #undef calloc
 #undef peer_receive
 #undef peer_close

@@ -21,7 +21,7 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "sessions/boot.h"
 #include "isolate/isolate.h"
 
@@ -147,7 +147,7 @@ static int played_mkdir(const char *path, mode_t mode)
 #define strdup(text) played_strdup(text)
 #define chmod(path, mode) played_chmod(path, mode)
 #define mkdir(path, mode) played_mkdir(path, mode)
-#include "cmd/sided/boot.c"
+#include "programs/sided/boot.c"
 #undef getenv
 #undef access
 #undef strdup
@@ -285,7 +285,7 @@ static int played_files(const char *const *writable)
 #define isolate_rules_call(rules, call, error) ((void)(rules), called(" %s(%d)", call, error))
 #define isolate_rules_load(rules, flags) \
 	((void)(rules), called(" load(%d)\n", (int)(flags)), loads_rules)
-#include "cmd/sided/isolate.c"
+#include "programs/sided/isolate.c"
 
 /* ---- Sessions of a static configuration ---- */
 

@@ -180,7 +180,7 @@ static int played_take(void)
 #define frame_take_fd(in) ((void)(in), played_take())
 #define frame_out_free(out) (called("free "), (out)->first = NULL)
 #define json_error(error) (has_no_error ? NULL : json_error(error))
-#include "cmd/sided/clients.c"
+#include "programs/sided/clients.c"
 #undef accept4
 #undef calloc
 #undef peer_close

@@ -14,7 +14,7 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "sessions/rendezvous.h"
 #include "sessions/text.h"
 #include "failing-json.h"
@@ -298,7 +298,7 @@ static int played_accept(int fd, int flags)
 #define peer_close_listener(fd, refuses_fds) played_close_listener(fd, refuses_fds)
 #define accept4(fd, address, size, flags) played_accept(fd, flags)
 #undef fail
-#include "cmd/sided/doors.c"
+#include "programs/sided/rendezvous.c"
 #undef malloc
 #undef rename
 

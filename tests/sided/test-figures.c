@@ -13,7 +13,7 @@
 
 #include "../check.h"
 #include "../resources.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "failing-json.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"

@@ -22,7 +22,7 @@
 #include "sessions/rendezvous.h"
 #include "recorder/core/peer.h"
 #include "recorder/core/thread.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 
 static bool has_no_memory, has_table;
 static int thread_error, defer_error, socket_error;
@@ -106,7 +106,7 @@ static int played_pair(int type, int pair[2])
 #define atomic_load_explicit(from, order) ((order) == memory_order_acquire ? *(from) : (abort(), 0))
 #define atomic_store_explicit(to, value, order) \
 	((order) == memory_order_release ? (called("done "), *(to) = (value)) : (abort(), 0))
-#include "cmd/sided/handover.c"
+#include "programs/sided/handover.c"
 #undef calloc
 #undef peer_close
 #undef peer_close_listener

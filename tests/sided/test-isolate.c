@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 
 #define CHECK(condition)                                                                    \
 	do {                                                                                \

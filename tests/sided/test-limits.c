@@ -6,13 +6,13 @@
 int sided_main(int argc, char **argv);
 
 #define main sided_main
-#include "cmd/sided/main.c"
+#include "programs/sided/main.c"
 #undef main
-#include "cmd/sided/session-process.c"
-#include "cmd/sided/handover.c"
-#include "cmd/sided/workers.c"
+#include "programs/sided/session-process.c"
+#include "programs/sided/handover.c"
+#include "programs/sided/workers.c"
 #undef PAUSE_MS
-#include "cmd/sided/agents.c"
+#include "programs/sided/agents.c"
 
 #include <ftw.h>
 #include <grp.h>

@@ -20,7 +20,7 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 
 int sided_main(int argc, char **argv);
 
@@ -275,7 +275,7 @@ static void played_unwatch(const struct sided_watch *watch)
 #define isolate_daemon(daemon) ((void)(daemon), step("isolate_daemon"))
 #define notify(text) called("notify(%s)\n", text)
 #define workers_reap(daemon) ((void)(daemon), step("workers_reap"))
-#include "cmd/sided/main.c"
+#include "programs/sided/main.c"
 #undef main
 #undef pipe2
 #undef read

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../called.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "failing-json.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/live.h"
@@ -366,7 +366,7 @@ static bool played_message(void)
 	played_isolate(writable, return_reason, owner)
 #define isolate_as(owner) played_as(owner)
 #undef fail
-#include "cmd/sided/session-process.c"
+#include "programs/sided/session-process.c"
 #undef _exit
 #undef close
 #undef open

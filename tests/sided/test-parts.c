@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "../resources.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "recorder/core/live.h"
 #include "protocol/runtime.h"
 #include "protocol/protocol.h"

@@ -16,7 +16,7 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "failing-json.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/live.h"
@@ -161,7 +161,7 @@ static struct json_object *played_object(const char *name, uint32_t number)
 #define isolate_session(writable, return_reason, owner) ((void)(writable), abort(), 0)
 #define isolate_as(owner) ((void)(owner), abort(), 0)
 #undef fail
-#include "cmd/sided/session-process.c"
+#include "programs/sided/session-process.c"
 #undef clock_gettime
 #undef _exit
 

@@ -185,7 +185,7 @@ static int process_open(int socket, const struct ucred *cred)
 #define stat(path, status) file_stat(path, status)
 #define syscall(number, fd, signal, info, flags) played_call(number, fd, signal, info, flags)
 #define peer_open_process(socket, cred) process_open(socket, cred)
-#include "cmd/sided/programs.c"
+#include "programs/sided/programs.c"
 #undef calloc
 #undef malloc
 #undef fopen

@@ -9,7 +9,7 @@
 int sided_main(int argc, char **argv);
 
 #define main sided_main
-#include "cmd/sided/main.c"
+#include "programs/sided/main.c"
 #undef main
 
 #include <semaphore.h>
@@ -75,16 +75,16 @@ static int played_thread(pthread_t *thread, size_t size, void *(*each)(void *), 
 
 #define lstat played_lstat
 #define chmod played_chmod
-#include "cmd/sided/runtime.c"
+#include "programs/sided/runtime.c"
 #undef lstat
 #undef chmod
 #define fopen played_fopen
-#include "cmd/sided/programs.c"
+#include "programs/sided/programs.c"
 #undef fopen
 #define thread_start played_thread
-#include "cmd/sided/handover.c"
+#include "programs/sided/handover.c"
 #undef thread_start
-#include "cmd/sided/clients.c"
+#include "programs/sided/clients.c"
 
 /* ---- connections ---- */
 

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "cmd/sided/workers.c"
+#include "programs/sided/workers.c"
 
 /* ---- the clock, and the calls that start and end processes ---- */
 

@@ -167,7 +167,7 @@ static int played_option(int fd, int level, int name, void *to, socklen_t *size)
 #define chown(path, uid, gid) played_chown(path, uid, gid)
 #define getrandom(to, size, flags) played_random(to, size, flags)
 #define getsockopt(fd, level, name, to, size) played_option(fd, level, name, to, size)
-#include "cmd/sided/runtime.c"
+#include "programs/sided/runtime.c"
 #undef getenv
 #undef mkdir
 #undef chmod

@@ -189,7 +189,7 @@ static bool played_parser(const struct isolate_limits *limits)
 #define send_status(send, status) played_status(send, status)
 #define send_resolver(url, socket) played_resolver(url, socket)
 #define isolate_parser(limits) played_parser(limits)
-#include "cmd/sided/sender.c"
+#include "programs/sided/sender.c"
 #undef socketpair
 #undef fork
 #undef getppid

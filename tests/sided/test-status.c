@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/sided/sided.h"
+#include "programs/sided/sided.h"
 #include "recorder/core/live.h"
 
 /* Replaces the session library, with known figures. */

@@ -9,7 +9,7 @@
 
 #include "symbolize/demangle.h"
 #include "operand.h"
-#include "said.h"
+#include "typed-values.h"
 #include "type.h"
 #include "variable.h"
 

@@ -50,9 +50,9 @@ struct side_event_description;
 #define SESSION_CHANNEL_NAME "ring" /* of the channel that needs no name */
 #define SESSION_CHANNEL_NAME_MAX 32
 #define SESSION_KERNEL_PROGRAM \
-	"side-kernel" /* whose events are those of the kernel (src/cmd/kernel) */
+	"side-kernel" /* whose events are those of the kernel (programs/side-kernel) */
 #define SESSION_UPROBES_PROGRAM \
-	"side-uprobes" /* and those of its global probes (src/cmd/uprobes) */
+	"side-uprobes" /* and those of its global probes (programs/side-uprobes) */
 /* Reasons of losses; the others are the rings' own (ring_loss_name()). */
 #define SESSION_LOST_FULL "ring full"
 #define SESSION_LOST_TOO_BIG "too big"

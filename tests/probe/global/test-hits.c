@@ -90,7 +90,7 @@ static int played_close(void *handle)
 #define dlopen played_open
 #define dlsym played_symbol
 #define dlclose played_close
-#include "cmd/uprobes/agent.c"
+#include "programs/replay/agent.c"
 #undef dlopen
 #undef dlsym
 #undef dlclose
@@ -187,7 +187,7 @@ static int counted_signal(pthread_cond_t *condition)
 #define pthread_mutex_lock counted_lock
 #define pthread_mutex_unlock counted_unlock
 #define pthread_cond_signal counted_signal
-#include "cmd/uprobes/change.c"
+#include "programs/replay/change.c"
 #undef pthread_mutex_lock
 #undef pthread_mutex_unlock
 #undef pthread_cond_signal
@@ -275,7 +275,7 @@ static unsigned int nr_called; /* events, whether a tracer listens or not */
 #define side_builder_create counted_create
 #define side_builder_register counted_register
 #define side_builder_destroy counted_destroy
-#include "cmd/uprobes/events.c"
+#include "programs/side-uprobes/events.c"
 #undef side_call
 #undef calloc
 #undef free

@@ -88,7 +88,7 @@ int uprobes_main(int argc, char **argv);
 #define poll checked_poll
 #define nanosleep counted_nanosleep
 #define sigemptyset counted_sigemptyset
-#include "cmd/uprobes/main.c"
+#include "programs/side-uprobes/main.c"
 #undef main
 #undef clock_gettime
 #undef signalfd

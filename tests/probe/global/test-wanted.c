@@ -12,7 +12,7 @@
 #include "../../resources.h"
 #include "../../counted-json.h"
 
-#include "cmd/side/ask.h"
+#include "programs/common/ask.h"
 #include "sessions/client.h"
 
 #include <errno.h>
@@ -86,11 +86,11 @@ static bool is_impatient; /* does not really sleep */
 #define ring_clock_sample(...) fake_sample(__VA_ARGS__)
 #define ring_clock_choose fake_choose
 #define usleep(us) (nr_sleeps++, is_impatient ? 0 : usleep(us))
-#include "cmd/uprobes/wanted.c"
+#include "programs/side-uprobes/wanted.c"
 #undef usleep
 #define now clock_now
 #define before clock_before
-#include "cmd/uprobes/clock.c"
+#include "programs/replay/clock.c"
 #undef now
 #undef before
 

@@ -56,7 +56,7 @@ static int hooked_open(const char *path, int flags)
 #undef read
 #undef open
 #include "probe/patch/pages.c"
-#include "probe/patch/places.c"
+#include "probe/patch/installed.c"
 #include "probe/patch/slots.c"
 
 #include "../../resources.h"

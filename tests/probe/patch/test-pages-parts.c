@@ -117,7 +117,7 @@ static void *hooked_mmap(void *at, size_t size, int protection, int flags, int f
 #define patch_springboard_forget fake_forget
 #define patch_slot_return fake_slot
 #define patch_trap_remove fake_trap
-#include "probe/patch/places.c"
+#include "probe/patch/installed.c"
 
 #define FILE_PAGES 6
 

@@ -8,7 +8,7 @@
  * taken, so that it is known that the readers were reached.
  */
 #include "probe/spec/operand.h"
-#include "probe/spec/said.h"
+#include "probe/spec/typed-values.h"
 #include "probe/spec/spec.h"
 
 #include <stdio.h>

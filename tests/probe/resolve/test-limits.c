@@ -82,7 +82,7 @@ static int played_result(const struct spec_location *location,
 #include "probe/spec/variable.c"
 #undef is_marker
 #define names_find played_names_find
-#include "probe/spec/places.c"
+#include "probe/spec/locations.c"
 #undef names_find
 
 static struct resolve_error error;

@@ -179,7 +179,7 @@ static int played_markers(struct resolve_module *module,
 #define debug_inlined played_inlined
 #define debug_lines played_lines
 #define module_markers played_markers
-#include "probe/spec/places.c"
+#include "probe/spec/locations.c"
 
 /* ---- helpers ---- */
 

@@ -14,7 +14,7 @@
 
 #include "probe/spec/operand.h"
 #include "probe/spec/parts.h"
-#include "probe/spec/said.h"
+#include "probe/spec/typed-values.h"
 #include "probe/spec/spec.h"
 #include "probe/spec/written.h"
 

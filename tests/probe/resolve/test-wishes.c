@@ -12,7 +12,7 @@
 
 #include "symbolize/demangle.h"
 #include "probe/spec/operand.h"
-#include "probe/spec/said.h"
+#include "probe/spec/typed-values.h"
 #include "probe/spec/type.h"
 #include "probe/spec/variable.h"
 

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* Sentences for people and JSON for programs, on standard error. */
+#include "message.h"
+
+#include "progress.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sessions/text.h"
+
+/* Longer ones are cut: paths in them have their limit, too. */
+#define MESSAGE_MAX 6144
+
+static struct {
+	const char *verb;
+	bool json;
+	bool quiet;
+	bool verbose;
+	bool color;
+	bool paged;
+} output;
+
+bool output_has_color(FILE *stream, int mode)
+{
+	const char *off = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (mode != COLOR_AUTO)
+		return mode == COLOR_ALWAYS;
+	if (off && *off)
+		return false;
+	if (terminal && !strcmp(terminal, "dumb"))
+		return false;
+	return (output.paged && stream == stdout) || isatty(fileno(stream));
+}
+
+void output_start(const struct common_options *common, const char *verb)
+{
+	output.verb = verb;
+	output.json = common->json;
+	output.quiet = common->quiet;
+	output.verbose = common->verbose;
+	output.color = output_has_color(stderr, common->color);
+}
+
+const char *message_label(bool severe)
+{
+	if (!output.color)
+		return "side:";
+	return severe ? "\033[1;31mside:\033[0m" : "\033[1mside:\033[0m";
+}
+
+const char *message_hint_label(void)
+{
+	return output.color ? "\033[1mhint:\033[0m" : "hint:";
+}
+
+void output_set_paged(void)
+{
+	output.paged = true;
+}
+
+bool output_is_json(void)
+{
+	return output.json;
+}
+
+bool output_is_silent(void)
+{
+	return output.quiet;
+}
+
+static size_t message_utf8_length(const unsigned char *text)
+{
+	return control_text_character(text, CONTROL_TEXT_CHARACTER_MAX);
+}
+
+/* C1 control characters, which terminals obey, too, begin with 0xc2 in UTF-8. */
+static bool message_is_c1_control(const unsigned char *at, size_t length)
+{
+	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+void print_json_string(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	putc('"', out);
+	while (*at) {
+		size_t length = message_utf8_length(at);
+
+		if (*at == '"' || *at == '\\')
+			fprintf(out, "\\%c", *at);
+		else if (message_is_c1_control(at, length))
+			fprintf(out, "\\u%04x", at[1]);
+		else if (*at == '\n')
+			fputs("\\n", out);
+		else if (*at < 0x20 || *at == 0x7f || !length)
+			fprintf(out, "\\u%04x", *at);
+		else
+			fwrite(at, length, 1, out);
+		at += length ? length : 1;
+	}
+	putc('"', out);
+}
+
+void print_json_hint(FILE *out, const char *hint)
+{
+	fputs(",\"hint\":", out);
+	print_json_string(out, hint);
+	fputs(",\"mend\":", out);
+	print_json_string(out, hint);
+}
+
+/* The next character, or its visible form. Returns the length of the character in @at. */
+static size_t printable_form(const unsigned char *at, char form[8])
+{
+	size_t length = message_utf8_length(at);
+	bool plain = length && *at >= 0x20 && *at != 0x7f && !message_is_c1_control(at, length);
+
+	if (plain) {
+		memcpy(form, at, length);
+		form[length] = '\0';
+	} else {
+		length = length ? length : 1;
+		snprintf(form, 8, "\\x%02x", *at);
+	}
+	return length;
+}
+
+void print_printable(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	char form[8];
+
+	while (*at) {
+		at += printable_form(at, form);
+		fputs(form, out);
+	}
+}
+
+const char *format_printable(const char *text, char *printable, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t used = 0;
+
+	while (*at) {
+		char form[8];
+		size_t length = printable_form(at, form);
+
+		if (used + strlen(form) >= size)
+			break;
+		memcpy(printable + used, form, strlen(form));
+		used += strlen(form);
+		at += length;
+	}
+	printable[used] = '\0';
+	return printable;
+}
+
+/* Something in a text that the user wrote. */
+struct source_position {
+	const char *text;
+	unsigned int column;
+};
+
+#define SOURCE_LINE_MAX 240
+
+/* As wide as it is shown: characters, not bytes. */
+static size_t shown_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+/* The text, and a mark below the column. */
+static void message_print_source_line(FILE *out, const struct source_position *location)
+{
+	char before[4 * SOURCE_LINE_MAX], after[4 * SOURCE_LINE_MAX], head[SOURCE_LINE_MAX];
+	size_t length = strlen(location->text),
+	       column = location->column ? location->column - 1 : 0;
+
+	if (length >= SOURCE_LINE_MAX)
+		return;
+	column = column < length ? column : length;
+	memcpy(head, location->text, column);
+	head[column] = '\0';
+	format_printable(head, before, sizeof(before));
+	format_printable(location->text + column, after, sizeof(after));
+	fprintf(out, "  %s%s\n  %*s^\n", before, after, (int)shown_width(before), "");
+}
+
+/* "hint: ..." for each line of the hint. */
+static void print_hint(FILE *out, const char *hint)
+{
+	char line[MESSAGE_MAX], printable[4 * MESSAGE_MAX];
+
+	while (*hint) {
+		size_t length = strcspn(hint, "\n");
+
+		snprintf(line, sizeof(line), "%.*s", (int)length, hint);
+		fprintf(out, "%s %s\n", message_hint_label(),
+				format_printable(line, printable, sizeof(printable)));
+		hint += length + (hint[length] == '\n');
+	}
+}
+
+static void message_print_json(FILE *out, const char *type, enum command_status status,
+		const char *message, const char *hint, const struct source_position *location)
+{
+	fprintf(out, "{\"schema\":%d,\"type\":\"%s\"", OUTPUT_JSON_SCHEMA, type);
+	if (output.verb) {
+		fputs(",\"verb\":", out);
+		print_json_string(out, output.verb);
+	}
+	if (status != COMMAND_DONE)
+		fprintf(out, ",\"status\":%d", status);
+	fputs(",\"message\":", out);
+	print_json_string(out, message);
+	if (hint && *hint)
+		print_json_hint(out, hint);
+	if (location) {
+		fputs(",\"text\":", out);
+		print_json_string(out, location->text);
+		fprintf(out, ",\"column\":%u", location->column);
+	}
+	fputs("}\n", out);
+}
+
+static void message_print_text(FILE *out, const char *color, const char *message, const char *hint,
+		const struct source_position *location)
+{
+	char printable[4 * MESSAGE_MAX];
+
+	format_printable(message, printable, sizeof(printable));
+	fprintf(out, "%sside:%s %s\n", output.color ? color : "", output.color ? "\033[0m" : "",
+			printable);
+	if (location)
+		message_print_source_line(out, location);
+	if (hint)
+		print_hint(out, hint);
+}
+
+static void print_parts(FILE *out, const char *type, const char *color, enum command_status status,
+		const char *message, const char *hint, const struct source_position *location)
+{
+	if (output.json)
+		message_print_json(out, type, status, message, hint, location);
+	else
+		message_print_text(out, color, message, hint, location);
+}
+
+bool text_stream_end(FILE *out, char **text)
+{
+	bool is_whole = !ferror(out);
+
+	is_whole = !fclose(out) && is_whole && *text;
+	if (is_whole)
+		return true;
+	free(*text);
+	*text = NULL;
+	return false;
+}
+
+/*
+ * One message has one write: lines of traced programs on the same terminal stay apart from it. Without memory for the whole
+ * message it is written in pieces.
+ */
+static void print_message(const char *type, const char *color, enum command_status status,
+		const char *message, const char *hint, const struct source_position *location)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	bool is_whole = out;
+
+	if (out) {
+		print_parts(out, type, color, status, message, hint, location);
+		is_whole = text_stream_end(out, &text);
+	}
+	progress_clear();
+	fflush(stdout);
+	if (is_whole)
+		fputs(text, stderr);
+	else
+		print_parts(stderr, type, color, status, message, hint, location);
+	fflush(stderr);
+	free(text);
+}
+
+int message_error(enum command_status status, const char *hint, const char *format, ...)
+{
+	char message[MESSAGE_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("error", "\033[1;31m", status, message, hint, NULL);
+	return (int)status;
+}
+
+int print_search_error(int ret)
+{
+	return message_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
+			ret == -ENOMEM ? "out of memory" : strerror(-ret));
+}
+
+int message_error_at(enum command_status status, const char *hint, const char *text,
+		unsigned int column, const char *format, ...)
+{
+	const struct source_position location = {.text = text, .column = column};
+	char message[MESSAGE_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("error", "\033[1;31m", status, message, hint, &location);
+	return (int)status;
+}
+
+static __attribute__((format(printf, 2, 0))) void print_note(
+		const char *hint, const char *format, va_list arguments)
+{
+	char message[MESSAGE_MAX];
+
+	if (output.quiet)
+		return;
+	vsnprintf(message, sizeof(message), format, arguments);
+	print_message("note", "\033[1m", COMMAND_DONE, message, hint, NULL);
+}
+
+void message_note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_note(NULL, format, arguments);
+	va_end(arguments);
+}
+
+void message_note_hint(const char *hint, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_note(hint, format, arguments);
+	va_end(arguments);
+}
+
+void message_detail(const char *format, ...)
+{
+	char message[MESSAGE_MAX];
+	va_list arguments;
+
+	if (!output.verbose || output.quiet)
+		return;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("detail", "\033[2m", COMMAND_DONE, message, NULL, NULL);
+}
+
+int output_flush(FILE *out)
+{
+	if (!fflush(out) && !ferror(out))
+		return COMMAND_DONE;
+	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
+	if (errno == EPIPE)
+		return COMMAND_SIGNAL + SIGPIPE;
+	return message_error(COMMAND_FAILED, NULL, "cannot write to standard output: %s",
+			strerror(errno));
+}
+
+const char *format_number(uint64_t number, char text[FORMAT_NUMBER_MAX])
+{
+	char digits[24];
+	size_t count = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, number), used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = '\0';
+	return text;
+}
+
+const char *format_events(uint64_t count, char text[FORMAT_NUMBER_MAX])
+{
+	char number[FORMAT_NUMBER_MAX];
+
+	format_number(count, number);
+	snprintf(text, FORMAT_NUMBER_MAX, "%.26s event%s", number, count == 1 ? "" : "s");
+	return text;
+}
+
+const char *format_size(uint64_t bytes, char text[FORMAT_NUMBER_MAX])
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double size = (double)bytes;
+	unsigned int unit = 0;
+
+	if (bytes == 1) {
+		snprintf(text, FORMAT_NUMBER_MAX, "1 byte");
+		return text;
+	}
+	for (; size >= 1024 && unit < 4; unit++)
+		size /= 1024;
+	snprintf(text, FORMAT_NUMBER_MAX, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
+	return text;
+}
+
+const char *format_quoted(const char *argument, char *text, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./,:@%+=";
+	size_t used = 0;
+
+	if (*argument && strspn(argument, plain) == strlen(argument)) {
+		snprintf(text, size, "%s", argument);
+		return text;
+	}
+	used += (size_t)snprintf(text, size, "'");
+	for (; *argument && used + 6 < size; argument++) {
+		if (*argument == '\'')
+			used += (size_t)snprintf(text + used, size - used, "'\\''");
+		else
+			text[used++] = *argument;
+	}
+	snprintf(text + used, size - used, "'");
+	return text;
+}

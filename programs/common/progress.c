@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* One line on the terminal about long work. */
+#include "base/clock.h"
+#include "progress.h"
+
+#include "command.h"
+#include "message.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define FIRST_MS 1000
+#define BETWEEN_MS 100
+#define LINE_MAX_BYTES 200
+#define OFTEN 4096
+
+static struct {
+	int fd; /* the terminal, also while a pager has standard error; valid if is_on */
+	bool is_on;
+	bool is_shown;
+	uint64_t next_ms;
+	unsigned int calls;
+} progress;
+
+void progress_start(const struct common_options *common)
+{
+	const char *terminal = getenv("TERM");
+
+	if (common->quiet || common->json || common->no_progress || !isatty(STDERR_FILENO) ||
+			(terminal && !strcmp(terminal, "dumb")))
+		return;
+	progress.fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	progress.is_on = progress.fd >= 0;
+	progress.next_ms = clock_monotonic_ms() + FIRST_MS;
+}
+
+/* A program that draws on the terminal, such as an editor, has switched line editing or echo off. */
+static bool is_drawn_on(void)
+{
+	struct termios modes;
+
+	return tcgetattr(progress.fd, &modes) || !(modes.c_lflag & ICANON) ||
+			!(modes.c_lflag & ECHO);
+}
+
+bool progress_is_due(void)
+{
+	return progress.is_on && clock_monotonic_ms() >= progress.next_ms;
+}
+
+bool progress_is_due_often(void)
+{
+	return progress.is_on && ++progress.calls % OFTEN == 0 && progress_is_due();
+}
+
+void progress_show(const char *format, ...)
+{
+	char line[LINE_MAX_BYTES], clean[4 * LINE_MAX_BYTES], whole[sizeof(clean) + 32];
+	va_list arguments;
+	int size;
+
+	if (!progress.is_on)
+		return;
+	progress.next_ms = clock_monotonic_ms() + BETWEEN_MS;
+	if (is_drawn_on())
+		return;
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	/* The cursor stays at the begin of the line: what a traced program prints replaces it. */
+	/* Other users may have chosen the names of files. */
+	size = snprintf(whole, sizeof(whole), "\r%s\033[K\r",
+			format_printable(line, clean, sizeof(clean)));
+	progress.is_shown = true;
+	(void)!write(progress.fd, whole, (size_t)size);
+}
+
+void progress_clear(void)
+{
+	static const char clear[] = "\r\033[K";
+
+	if (progress.is_shown)
+		(void)!write(progress.fd, clear, sizeof(clear) - 1);
+	progress.is_shown = false;
+}
+
+void progress_end(void)
+{
+	progress_clear();
+	if (progress.is_on)
+		close(progress.fd);
+	progress.is_on = false;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent's thread says that something changes, and waits for the main thread, which holds no lock that it could want. It says so by a
+ * signal, because it has descriptors of its own.
+ */
+#include "base/clock.h"
+#include "replay.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Somebody who asked waits, too. */
+#define TIMEOUT_S 5
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
+static enum uprobes_change_state now;
+static pthread_t answers;
+static pid_t answers_tid;
+
+static void uprobes_change_notify_kernel(bool after)
+{
+	struct timespec until;
+
+	/* In an event of our own, which has come across it. */
+	if (pthread_equal(pthread_self(), answers))
+		return;
+	until = clock_timespec_from_ns(clock_realtime_ns() + TIMEOUT_S * CLOCK_NS_PER_S);
+	pthread_mutex_lock(&lock);
+	now = after ? CHANGE_ENDS : CHANGE_BEGINS;
+	if (!syscall(SYS_tgkill, getpid(), answers_tid, CHANGE_SIGNAL))
+		while (now != CHANGE_NONE &&
+				pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT)
+			;
+	now = CHANGE_NONE;
+	pthread_mutex_unlock(&lock);
+}
+
+void change_open(void)
+{
+	answers = pthread_self();
+	answers_tid = gettid();
+	agent_notify_changes(uprobes_change_notify_kernel);
+}
+
+enum uprobes_change_state change_take(void)
+{
+	enum uprobes_change_state taken;
+
+	pthread_mutex_lock(&lock);
+	taken = now;
+	pthread_mutex_unlock(&lock);
+	return taken;
+}
+
+void change_done(void)
+{
+	pthread_mutex_lock(&lock);
+	now = CHANGE_NONE;
+	pthread_cond_signal(&done);
+	pthread_mutex_unlock(&lock);
+}

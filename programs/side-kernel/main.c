@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of side-kernel: nobody calls it by hand.
+ *
+ *	SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
+ *
+ *	side-kernel --record FD ...	see command.h
+ *
+ * It ends when no session of the daemon has had events of the kernel for a while, or by SIGTERM. When the daemon is away it goes on as long as
+ * somebody records: sessions outlive their daemon.
+ */
+#include "base/clock.h"
+#include "kernel.h"
+
+#include "programs/common/message.h"
+#include "programs/replay/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "recorder/core/session.h"
+
+#define ROUND_MS 100
+#define LATE_MS 50 /* how often it is looked for user_events of programs that did not tell us */
+#define POLL_NS UINT64_C(2000000000)
+#define TIMEOUT_NS INT64_C(8000000000) /* without anything to do */
+
+struct side_kernel_work {
+	struct kernel_record_options options;
+	int ready; /* -1: nobody waits */
+
+	struct kernel_record *record;
+	struct side_kernel_events *events;
+	struct server *server;
+	struct side_kernel_selection wanted;
+	int epoll, signals;
+	bool over, late, monotonic;
+	uint32_t nr_on, nr_events;
+	uint64_t asked, needed; /* when the daemon was, and when we were */
+};
+
+/* ---- the command line ---- */
+
+static bool side_kernel_parse_option(
+		struct side_kernel_work *work, const char *name, const char *text)
+{
+	if (!strcmp(name, "--way"))
+		work->options.backend = !strcmp(text, "perf") ? KERNEL_RECORD_PERF
+				: !strcmp(text, "tracefs")    ? KERNEL_RECORD_TRACEFS
+							      : KERNEL_RECORD_BEST;
+	else if (!strcmp(name, "--buffer"))
+		work->options.buffer_size = strtoull(text, NULL, 10);
+	else if (!strcmp(name, "--ready"))
+		work->ready = atoi(text);
+	else
+		return false;
+	return true;
+}
+
+static bool side_kernel_parse_args(struct side_kernel_work *work, char **argv)
+{
+	for (argv++; *argv; argv += 2)
+		if (!argv[1] || !side_kernel_parse_option(work, argv[0], argv[1]))
+			return false;
+	return work->ready >= 0 && !fcntl(work->ready, F_SETFD, FD_CLOEXEC);
+}
+
+/* ---- what is switched on ---- */
+
+static void switch_one(void *user, const struct kernel_event *event, bool on)
+{
+	struct side_kernel_work *work = user;
+	struct kernel_record_error error = {.code = 0};
+	bool wanted = events_wanted(event);
+
+	work->nr_events++;
+	/* One that the kernel refuses is tried again with the next change. */
+	if (wanted != on && kernel_listen_switch(work->record, event, wanted, &error))
+		wanted = false;
+	work->nr_on += wanted;
+}
+
+static void switch_all(struct side_kernel_work *work)
+{
+	work->nr_on = work->nr_events = 0;
+	kernel_listen_each(work->record, switch_one, work);
+}
+
+static void side_kernel_drain(struct side_kernel_work *work, bool losses)
+{
+	if (work->monotonic && work->nr_on)
+		clock_check();
+	(void)kernel_listen_drain(work->record, losses);
+}
+
+static void drain(void *user)
+{
+	side_kernel_drain(user, true);
+}
+
+static void side_kernel_refresh_selection(void *user)
+{
+	struct side_kernel_work *work = user;
+	struct kernel_record_error ignored;
+	struct side_kernel_selection wanted;
+	bool is_reached;
+
+	wanted_ask(&wanted);
+	is_reached = wanted.is_reached;
+	work->asked = clock_monotonic_ns();
+	/* Without a daemon things stay as they are. */
+	if (is_reached) {
+		wanted_free(&work->wanted);
+		work->wanted = wanted;
+		(void)kernel_listen_choose(
+				work->record, work->wanted.choices, work->wanted.nr, &ignored);
+		work->late = kernel_listen_scan(work->record);
+	} else {
+		wanted_free(&wanted);
+	}
+	/* A daemon that is gone may have taken them with it: then only those count that record. */
+	if (is_reached && work->wanted.nr)
+		work->needed = work->asked;
+	drain(work);
+	switch_all(work);
+}
+
+/* ---- who asks ---- */
+
+static bool side_kernel_has_class(void *user, const char *pattern)
+{
+	struct side_kernel_work *work = user;
+
+	return kernel_listen_knows(work->record, pattern);
+}
+
+static void side_kernel_describe(void *user, char *text, size_t size)
+{
+	struct side_kernel_work *work = user;
+	const char *backend, *why;
+	uint64_t nr_recorded, lost;
+
+	kernel_record_backend(work->record, &backend, &why);
+	events_stats(work->events, &nr_recorded, &lost);
+	/* These sentences are ours, without quotes in them but those of errno's. */
+	(void)snprintf(text, size,
+			"\"way\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
+			",\"on\":%" PRIu32 ",\"filtered\":%" PRIu32 ",\"said\":%" PRIu64
+			",\"lost\":%" PRIu64,
+			backend, why, (int)getpid(), work->nr_events, work->nr_on,
+			kernel_listen_filtered(work->record), nr_recorded, lost);
+}
+
+/* ---- turns ---- */
+
+static void side_kernel_setup_signals(struct side_kernel_work *work)
+{
+	struct signalfd_siginfo info;
+
+	while (read(work->signals, &info, sizeof(info)) == sizeof(info))
+		work->over |= info.ssi_signo != CHANGE_SIGNAL;
+}
+
+/* What happened before a change is still recorded as before it. */
+static void side_kernel_apply_change(struct side_kernel_work *work)
+{
+	switch (change_take()) {
+	case CHANGE_BEGINS: drain(work); break;
+	case CHANGE_ENDS:
+		drain(work);
+		switch_all(work);
+		break;
+	default: return;
+	}
+	change_done();
+}
+
+/* Nobody listens: does nobody want us any more? */
+static void side_kernel_check_sessions(struct side_kernel_work *work)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (work->nr_on)
+		work->needed = now;
+	if (now - work->asked > POLL_NS && (!work->nr_on || !work->wanted.nr))
+		side_kernel_refresh_selection(work);
+	work->over |= (int64_t)(now - work->needed) > TIMEOUT_NS;
+}
+
+static void side_kernel_run_once(struct side_kernel_work *work)
+{
+	bool is_notified;
+
+	kernel_listen_wait(work->record, work->epoll, work->late ? LATE_MS : ROUND_MS);
+	side_kernel_setup_signals(work);
+	side_kernel_apply_change(work);
+	server_turn(work->server);
+	side_kernel_drain(work, false);
+	/* Accepted in any case: a program waits until kernel_listen_seen() closes its connection. */
+	is_notified = kernel_listen_is_notified(work->record);
+	if (is_notified || work->late)
+		work->late = kernel_listen_scan(work->record);
+	switch_all(work);
+	kernel_listen_seen(work->record);
+	side_kernel_check_sessions(work);
+}
+
+/* ---- life ---- */
+
+static int side_kernel_block_signals(struct side_kernel_work *work)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, CHANGE_SIGNAL);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGHUP, SIG_IGN);
+	work->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	work->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
+}
+
+static int side_kernel_listen_to(struct side_kernel_work *work, int fd)
+{
+	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+static int side_kernel_open(struct side_kernel_work *work)
+{
+	struct kernel_record_error error = {.code = 0};
+	struct kernel_listener listener;
+
+	work->monotonic = events_choose_clock(&work->options);
+	clock_check();
+	if (events_create(work->monotonic, &work->events))
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	events_listener(work->events, &listener);
+	if (!kernel_listen_open(&work->options, &listener, &work->record, &error))
+		return COMMAND_DONE;
+	return message_error(error.code == -EACCES || error.code == -EPERM ? COMMAND_NOT_PERMITTED
+									   : COMMAND_FAILED,
+			*error.hint ? error.hint : NULL,
+			"the kernel's events cannot be recorded: %s", error.text);
+}
+
+static int open_server(struct side_kernel_work *work)
+{
+	const struct server_calls calls = {.user = work,
+			.poll = side_kernel_refresh_selection,
+			.drain = drain,
+			.knows = side_kernel_has_class,
+			.describe = side_kernel_describe};
+	char state_dir[256];
+	int ret = selection_socket_dir(state_dir, sizeof(state_dir))
+			? server_open(state_dir, &calls, &work->server)
+			: -ENOENT;
+
+	if (!ret)
+		ret = side_kernel_listen_to(work, server_fd(work->server));
+	if (!ret)
+		ret = side_kernel_listen_to(work, work->signals);
+	/* Somebody was faster: whoever waits asks that one. */
+	if (ret == -EBUSY)
+		work->over = true;
+	return !ret || ret == -EBUSY ? COMMAND_DONE
+				     : message_error(COMMAND_FAILED, NULL,
+						       "the kernel's events cannot be recorded: %s",
+						       strerror(-ret));
+}
+
+/* Whoever waits goes on, and we belong to nobody's terminal. */
+static void side_kernel_notify_ready(struct side_kernel_work *work)
+{
+	int nothing;
+
+	fflush(stderr);
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; nothing >= 0 && fd < 3; fd++)
+		(void)dup2(nothing, fd);
+	if (nothing > 2)
+		close(nothing);
+	(void)!write(work->ready, "+", 1);
+	close(work->ready);
+}
+
+static int side_kernel_start_recording(struct side_kernel_work *work)
+{
+	const char *backend, *why;
+	int status = side_kernel_block_signals(work)
+			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals")
+			: open_server(work);
+
+	if (!status && !work->over)
+		status = side_kernel_open(work);
+	if (status)
+		return status;
+	if (!work->over) {
+		kernel_record_backend(work->record, &backend, &why);
+		if (*why)
+			message_note("the kernel's events come by %s: %s", backend, why);
+		events_hello(work->events, backend, why);
+		side_kernel_refresh_selection(work);
+		change_open();
+		work->needed = clock_monotonic_ns();
+	}
+	side_kernel_notify_ready(work);
+	return COMMAND_DONE;
+}
+
+int main(__attribute__((unused)) int argc, char **argv)
+{
+	static const struct common_options common;
+	struct side_kernel_work work = {.ready = -1, .epoll = -1, .signals = -1};
+	int status;
+
+	output_start(&common, NULL);
+	(void)prctl(PR_SET_NAME, SESSION_KERNEL_PROGRAM);
+	if (argv[0] && argv[1] && !strcmp(argv[1], "--record"))
+		return command_main(argv);
+	if (!side_kernel_parse_args(&work, argv))
+		return message_error(COMMAND_USAGE, "see `side enable-event --help`",
+				"this program is a part of side, which runs it by itself");
+	status = side_kernel_start_recording(&work);
+	while (!status && !work.over)
+		side_kernel_run_once(&work);
+	server_close(work.server);
+	kernel_record_close(work.record);
+	events_free(work.events);
+	wanted_free(&work.wanted);
+	return status;
+}

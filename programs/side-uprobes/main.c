@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of side-uprobes: nobody calls it by hand, and all that it is told stands in its arguments.
+ *
+ *	side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
+ *		[--session NAME [--system] [--end EVENT] --ready FD] [--duration NS] [--preload LIBRARIES] [--quiet] [--json]
+ *		[-- COMMAND...]
+ *
+ * With a command it ends when that has ended, with its status. With a session it ends when the session has none of its events any more.
+ * With an event to end, it only ends the one of us that records it. With a process it ends with that, too, and after a duration that was
+ * given. Otherwise SIGINT or SIGTERM ends it.
+ */
+#include "base/clock.h"
+#include "uprobes.h"
+
+#include "programs/common/message.h"
+#include "recorder/core/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TABLES_MAX 64
+#define TURN_MS 10
+#define BATCH_NS 2000000 /* hits that come together are read together */
+#define POLL_NS 1000000000
+
+struct uprobes_work {
+	struct global_options options;
+	int tables[TABLES_MAX];
+	const char *session, *preload; /* preload: of the command */
+	const char *end;               /* an event whose recorder only is to be ended */
+	bool system;
+	struct common_options common; /* how whoever calls it speaks */
+	int ready;                    /* -1: nobody waits */
+	char **command;
+
+	struct rlimit files; /* as the command is to have them */
+	struct global *global;
+	struct uprobes_events *events;
+	int epoll, signals, process; /* process: that is watched alone, or -1 */
+	pid_t child;
+	int status; /* to end with */
+	bool over, on;
+	uint64_t lost, looked, looked_at_files;
+	uint64_t duration, until; /* 0: no end was said */
+};
+
+/* ---- the command line ---- */
+
+static bool uprobes_add_number(uint32_t *list, uint32_t *nr, const char *text)
+{
+	if (*nr == GLOBAL_FILTER_MAX)
+		return false;
+	list[(*nr)++] = (uint32_t)strtoul(text, NULL, 10);
+	return true;
+}
+
+static bool uprobes_take_backend(struct uprobes_work *work, const char *text)
+{
+	for (int backend = 0; backend < GLOBAL_NR_BACKENDS; backend++)
+		if (!strcmp(text, global_backend_name((enum global_backend)backend)))
+			work->options.backend = backend;
+	return work->options.backend >= 0;
+}
+
+static bool uprobes_load_table(struct uprobes_work *work, const char *text)
+{
+	int fd = atoi(text);
+
+	if (work->options.nr_tables == TABLES_MAX || fcntl(fd, F_SETFD, FD_CLOEXEC))
+		return false;
+	work->tables[work->options.nr_tables++] = fd;
+	return true;
+}
+
+static bool uprobes_parse_option(struct uprobes_work *work, const char *name, const char *text)
+{
+	struct global_filter *filter = &work->options.filter;
+
+	if (!strcmp(name, "--table"))
+		return uprobes_load_table(work, text);
+	if (!strcmp(name, "--process"))
+		return (work->options.process = (pid_t)strtol(text, NULL, 10)) > 0;
+	if (!strcmp(name, "--pid"))
+		return uprobes_add_number(filter->pids, &filter->nr_pids, text);
+	if (!strcmp(name, "--uid"))
+		return uprobes_add_number(filter->uids, &filter->nr_uids, text);
+	if (!strcmp(name, "--cgroup") && filter->nr_cgroups < GLOBAL_FILTER_MAX)
+		filter->cgroups[filter->nr_cgroups++] = strtoull(text, NULL, 10);
+	else if (!strcmp(name, "--comm") && filter->nr_comms < GLOBAL_FILTER_MAX)
+		memcpy(filter->comms[filter->nr_comms++], text, strnlen(text, 15));
+	else if (!strcmp(name, "--by"))
+		return uprobes_take_backend(work, text);
+	else if (!strcmp(name, "--ring"))
+		work->options.ring_size = (uint32_t)strtoul(text, NULL, 10);
+	else if (!strcmp(name, "--session"))
+		work->session = text;
+	else if (!strcmp(name, "--end"))
+		work->end = text;
+	else if (!strcmp(name, "--duration"))
+		work->duration = strtoull(text, NULL, 10);
+	else if (!strcmp(name, "--preload"))
+		work->preload = text;
+	else if (!strcmp(name, "--ready"))
+		work->ready = atoi(text);
+	else
+		return false;
+	return true;
+}
+
+static bool take_flag(struct uprobes_work *work, const char *name)
+{
+	bool *flag = !strcmp(name, "--system")     ? &work->system
+			: !strcmp(name, "--quiet") ? &work->common.quiet
+			: !strcmp(name, "--json")  ? &work->common.json
+						   : NULL;
+
+	if (flag)
+		*flag = true;
+	return flag;
+}
+
+static bool uprobes_parse_args(struct uprobes_work *work, char **argv)
+{
+	for (argv++; *argv && strcmp(*argv, "--") != 0; argv++) {
+		if (take_flag(work, *argv))
+			continue;
+		if (!argv[1] || !uprobes_parse_option(work, argv[0], argv[1]))
+			return false;
+		argv++;
+	}
+	work->command = *argv && argv[1] ? argv + 1 : NULL;
+	if (work->ready >= 0)
+		(void)fcntl(work->ready, F_SETFD, FD_CLOEXEC);
+	return work->options.nr_tables > 0 || (work->end && work->session);
+}
+
+/* ---- the command ---- */
+
+/* Ours are not the command's; what was preloaded before us is. */
+static bool is_kept(const char *variable)
+{
+	static const char *const ours[] = {"SIDE_RING_PORTABLE=", "SIDE_AGENT_SESSION=",
+			"SIDE_AGENT_SOCKET=", "LD_PRELOAD="};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		if (!strncmp(variable, ours[i], strlen(ours[i])))
+			return false;
+	return true;
+}
+
+static char **make_environment(const char *before, char **preload)
+{
+	size_t count = 0, kept = 0;
+	char **environment;
+
+	while (environ[count])
+		count++;
+	environment = calloc(count + 2, sizeof(*environment));
+	for (size_t i = 0; environment && i < count; i++)
+		if (is_kept(environ[i]))
+			environment[kept++] = environ[i];
+	*preload = NULL;
+	if (environment && before && asprintf(preload, "LD_PRELOAD=%s", before) > 0)
+		environment[kept] = *preload;
+	return environment;
+}
+
+/* Ways without uprobe_multi need a descriptor for each place, and many systems begin with 1024. */
+static void uprobes_raise_file_limit(struct uprobes_work *work)
+{
+	struct rlimit raised;
+
+	if (getrlimit(RLIMIT_NOFILE, &work->files))
+		work->files.rlim_max = 0;
+	raised = work->files;
+	raised.rlim_cur = raised.rlim_max;
+	if (raised.rlim_max)
+		(void)setrlimit(RLIMIT_NOFILE, &raised);
+}
+
+/* By posix_spawn(): a fork would be one more process that has our events. */
+static int start_command(struct uprobes_work *work)
+{
+	char *preload = NULL, **environment;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	int code = ENOMEM;
+
+	if (!work->command)
+		return 0;
+	environment = make_environment(work->preload, &preload);
+	sigemptyset(&none);
+	if (environment && !posix_spawnattr_init(&attributes)) {
+		(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+		(void)posix_spawnattr_setsigmask(&attributes, &none);
+		if (work->files.rlim_max)
+			(void)setrlimit(RLIMIT_NOFILE, &work->files);
+		code = posix_spawnp(&work->child, work->command[0], NULL, &attributes,
+				work->command, environment);
+		uprobes_raise_file_limit(work);
+		(void)posix_spawnattr_destroy(&attributes);
+	}
+	free(preload);
+	free(environment);
+	if (!code)
+		return 0;
+	work->child = 0;
+	return message_error(code == ENOENT ? COMMAND_NOT_FOUND : COMMAND_NOT_EXECUTABLE, NULL,
+			"cannot run %.256s: %s", work->command[0], strerror(code));
+}
+
+static void uprobes_check_command(struct uprobes_work *work)
+{
+	int status;
+
+	if (work->child <= 0 || waitpid(work->child, &status, WNOHANG) != work->child)
+		return;
+	work->status = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_SIGNAL + WTERMSIG(status);
+	/* As `side record` does. */
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGPIPE)
+		message_note("%.256s was ended by signal %d (%s%s)", work->command[0],
+				WTERMSIG(status), strsignal(WTERMSIG(status)),
+				WCOREDUMP(status) ? ", core dumped" : "");
+	work->child = 0;
+	work->over = true;
+}
+
+/* ---- turns ---- */
+
+static void read_hits(struct uprobes_work *work, bool last)
+{
+	uint64_t lost;
+
+	clock_check();
+	global_read(work->global, last, events_hit, work->events, &lost);
+	if (lost > work->lost)
+		events_lost(work->events, lost - work->lost);
+	work->lost = lost;
+}
+
+/* Of the way that was left, and why it was that one. */
+static int uprobes_print_watch_error(
+		const struct uprobes_work *work, const struct global_error *error)
+{
+	const char *why = global_why(work->global);
+	enum command_status status = error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
+	const char *hint = *error->hint ? error->hint : NULL;
+
+	return *why ? message_error(status, hint, "%s: %s; %s",
+				      global_backend_name(global_used(work->global)), error->text,
+				      why)
+		    : message_error(status, hint, "%s", error->text);
+}
+
+static int uprobes_enable_probes(struct uprobes_work *work, bool on)
+{
+	struct global_error error = {.text = ""};
+	int ret;
+
+	if (on == work->on)
+		return 0;
+	ret = global_watch(work->global, on, &error);
+	/* Hits that were made before are still in the buffer. */
+	if (!on)
+		read_hits(work, true);
+	work->on = on && !ret;
+	return ret ? uprobes_print_watch_error(work, &error) : 0;
+}
+
+static void uprobes_setup_signals(struct uprobes_work *work)
+{
+	struct signalfd_siginfo info;
+
+	while (read(work->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD || info.ssi_signo == CHANGE_SIGNAL)
+			continue;
+		/* A terminal has told the command, too. */
+		if (work->child > 0 && info.ssi_signo != SIGINT)
+			(void)kill(work->child, (int)info.ssi_signo);
+		else if (work->child <= 0)
+			work->over = true;
+	}
+}
+
+/* Nobody listens: has the session been stopped, or does it not want us any more? */
+static void uprobes_check_session(struct uprobes_work *work)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	/* Of an event that others have, too, it is no news when one process is not meant any more. */
+	if (!work->session || (work->on && work->process < 0) || now - work->looked < POLL_NS)
+		return;
+	work->looked = now;
+	if (!wanted_by_session(work->session, work->system, events_name(work->events),
+			    work->options.process))
+		work->over = true;
+}
+
+/* What it has hit stands in the buffer. */
+static void uprobes_check_process(struct uprobes_work *work)
+{
+	struct pollfd ended = {.fd = work->process, .events = POLLIN};
+
+	if (work->process >= 0 && poll(&ended, 1, 0) == 1)
+		work->over = true;
+}
+
+/* In the trace, too: a session's recorder has nobody who reads what it says. */
+static void uprobes_check_files(struct uprobes_work *work, uint64_t now)
+{
+	const char *path;
+
+	work->looked_at_files = now;
+	while ((path = global_replaced(work->global))) {
+		char text[600];
+
+		(void)snprintf(text, sizeof(text),
+				"%.300s has been replaced: what starts now runs another file, where nothing is watched",
+				path);
+		message_note("%s; set the probes again", text);
+		events_hello(work->events, global_backend_name(global_used(work->global)), text);
+	}
+}
+
+/* What was hit before a change is still recorded as before it. */
+static void uprobes_apply_change(struct uprobes_work *work)
+{
+	switch (change_take()) {
+	case CHANGE_BEGINS:
+		if (work->on)
+			read_hits(work, true);
+		break;
+	case CHANGE_ENDS: (void)uprobes_enable_probes(work, events_wanted(work->events)); break;
+	default: return;
+	}
+	change_done();
+}
+
+static void uprobes_run_once(struct uprobes_work *work)
+{
+	const struct timespec batch = {.tv_nsec = BATCH_NS};
+	struct epoll_event ready;
+
+	if (epoll_wait(work->epoll, &ready, 1, TURN_MS) > 0 && work->on &&
+			ready.data.fd != work->signals)
+		(void)nanosleep(&batch, NULL);
+	uprobes_setup_signals(work);
+	uprobes_check_command(work);
+	uprobes_check_process(work);
+	if (work->session)
+		uprobes_apply_change(work);
+	if (work->session) {
+		int status = uprobes_enable_probes(work, events_wanted(work->events));
+
+		if (status) {
+			work->status = status;
+			work->over = true;
+		}
+		uprobes_check_session(work);
+	}
+	if (work->on)
+		read_hits(work, false);
+	if (work->until && clock_monotonic_ns() >= work->until)
+		work->over = true;
+	if (clock_monotonic_ns() - work->looked_at_files >= POLL_NS)
+		uprobes_check_files(work, clock_monotonic_ns());
+}
+
+/* ---- life ---- */
+
+static int uprobes_block_signals(struct uprobes_work *work)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, CHANGE_SIGNAL);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	work->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	work->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
+}
+
+static int uprobes_listen_to(struct uprobes_work *work, int fd)
+{
+	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+static int uprobes_open_probes(struct uprobes_work *work)
+{
+	struct global_error error = {.text = "out of memory"};
+	int ret = global_open(&work->options, &work->global, &error);
+
+	if (!ret)
+		ret = events_open(work->global, &work->events, &error);
+	if (!ret) {
+		(void)snprintf(error.text, sizeof(error.text), "cannot wait for hits");
+		ret = uprobes_listen_to(work, global_fd(work->global));
+	}
+	if (!ret)
+		ret = uprobes_listen_to(work, work->signals);
+	return ret ? message_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+				     *error.hint ? error.hint : NULL, "%s", error.text)
+		   : 0;
+}
+
+/* So many, given back one by one, take half a minute. */
+#define LOCATIONS_SLOW 500
+
+static void uprobes_print_backend(const struct uprobes_work *work)
+{
+	uint32_t locations = global_nr_sides(work->global);
+	enum global_backend backend = global_used(work->global);
+
+	message_note("%" PRIu32 " location%s watched by %s%s%s%s", locations,
+			locations == 1 ? " is" : "s are", global_backend_name(backend),
+			*global_why(work->global) ? " (" : "", global_why(work->global),
+			*global_why(work->global) ? ")" : "");
+	if (backend != GLOBAL_MULTI && locations > LOCATIONS_SLOW)
+		message_note("at the end the kernel removes them one by one, in up to a tenth of a second each");
+}
+
+/* Whoever waits goes on, and we belong to nobody's terminal. */
+static void uprobes_notify_ready(struct uprobes_work *work)
+{
+	int nothing;
+
+	/* Of one process it was said before. */
+	if (work->process < 0)
+		uprobes_print_backend(work);
+	if (work->ready < 0)
+		return;
+	fflush(stderr);
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; nothing >= 0 && fd < 3; fd++)
+		(void)dup2(nothing, fd);
+	if (nothing > 2)
+		close(nothing);
+	if (write(work->ready, "+", 1) != 1)
+		work->over = true;
+	close(work->ready);
+}
+
+static int uprobes_start(struct uprobes_work *work)
+{
+	int status = uprobes_open_probes(work);
+
+	if (status)
+		return status;
+	clock_check();
+	if (work->session &&
+			!wanted_take_turn(work->session, work->system, events_name(work->events),
+					work->options.process))
+		return message_error(COMMAND_FAILED, NULL,
+				"another recorder of %.256s does not end",
+				events_name(work->events));
+	/* A daemon comes with the first event; a recording without one begins when there is something to record. */
+	if (work->session)
+		events_hello(work->events, global_backend_name(global_used(work->global)),
+				global_why(work->global));
+	/* Also when nobody listens yet: whoever asked wants to know whether it can be done. */
+	status = uprobes_enable_probes(work, true);
+	if (!status && !work->session)
+		events_hello(work->events, global_backend_name(global_used(work->global)),
+				global_why(work->global));
+	if (!status && work->session)
+		change_open();
+	if (!status) {
+		uprobes_notify_ready(work);
+		if (work->duration)
+			work->until = clock_monotonic_ns() + work->duration;
+		status = start_command(work);
+	}
+	return status;
+}
+
+static int end_other(struct uprobes_work *work)
+{
+	bool ended = wanted_take_turn(
+			work->session, work->system, work->end, work->options.process);
+
+	if (!ended)
+		return message_error(COMMAND_FAILED, NULL,
+				"another recorder of %.256s does not end", work->end);
+	wanted_end_turn();
+	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
+}
+
+/* Closes the lock last: the recorder that waits for it must not find other resources of this one. */
+static void end_work(const struct uprobes_work *work)
+{
+	const int descriptors[] = {work->epoll, work->signals, work->process};
+
+	events_close(work->events);
+	global_close(work->global);
+	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+		if (descriptors[i] >= 0)
+			close(descriptors[i]);
+	}
+	wanted_end_turn();
+}
+
+int main(__attribute__((unused)) int argc, char **argv)
+{
+	struct uprobes_work work = {.options = {.backend = -1},
+			.ready = -1,
+			.epoll = -1,
+			.signals = -1,
+			.process = -1};
+
+	output_start(&work.common, NULL);
+	work.options.tables = work.tables;
+	if (!uprobes_parse_args(&work, argv))
+		return message_error(COMMAND_USAGE, "see `side help probes`",
+				"this program is a part of side, which runs it by itself");
+	output_start(&work.common, NULL);
+	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
+	if (work.end)
+		return end_other(&work);
+	/* What was left by others costs all programs that it is in. */
+	(void)global_clean();
+	if (work.options.process)
+		work.process = (int)syscall(SYS_pidfd_open, work.options.process, 0);
+	uprobes_raise_file_limit(&work);
+	work.status = uprobes_block_signals(&work)
+			? message_error(COMMAND_FAILED, NULL, "cannot wait for signals")
+			: uprobes_start(&work);
+	if (!work.status) {
+		while (!work.over)
+			uprobes_run_once(&work);
+		uprobes_check_files(&work, 0);
+		(void)uprobes_enable_probes(&work, false);
+		if (work.lost)
+			message_note("%" PRIu64
+				     " hits found no room in the kernel's buffer and are lost",
+					work.lost);
+	}
+	end_work(&work);
+	return work.status;
+}

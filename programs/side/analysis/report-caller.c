@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* The code that events come from (`--callers`), and symbols for the report. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "programs/side/analysis/report.h"
+#include "programs/common/message.h"
+
+static const char *const sources[CALLER_SOURCES] = {
+		[CALLER_FIELD] = "caller",
+		[CALLER_FRAME] = "backtrace[0]",
+		[CALLER_IP] = "$ctx.ip",
+};
+
+static void report_caller_print_message(void *user, const char *sentence)
+{
+	(void)user;
+	message_note("%s", sentence);
+}
+
+int report_callers_start(struct report *report)
+{
+	int status = COMMAND_DONE;
+
+	for (unsigned int i = 0; report->options->callers && !status && i < CALLER_SOURCES; i++)
+		status = where_parse("callers", sources[i], &report->caller_sources[i]);
+	if (status || (!report->options->callers && report->by != BY_VALUE))
+		return status;
+	report->symbols = trace_symbols_start(
+			report->options->debuginfod, report_caller_print_message, NULL);
+	return report->symbols ? COMMAND_DONE
+			       : message_error(COMMAND_FAILED, NULL, "out of memory");
+}
+
+void report_callers_free(struct report *report)
+{
+	for (unsigned int i = 0; i < CALLER_SOURCES; i++)
+		where_free(&report->caller_sources[i]);
+	symbols_free(report->symbols);
+}
+
+/* ---- classes of events ---- */
+
+int report_callers_bind(struct report *report, struct report_class *own,
+		const struct ctf_item *item, const struct view_event *event)
+{
+	report->any_probe |= event && event->ip == ADDRESS_EXACT;
+	for (unsigned int i = 0; report->options->callers && i < CALLER_SOURCES; i++) {
+		const struct where *source = &report->caller_sources[i];
+		struct where_form form;
+		int ret = where_bind(source, item, event, &own->callers[i], NULL);
+
+		if (ret)
+			return ret;
+		form = where_form(source, own->callers[i], item, event);
+		own->caller_kinds[i] = form.address ? form.address : ADDRESS_RETURN;
+	}
+	return 0;
+}
+
+void report_callers_unbind(struct report_class *own)
+{
+	for (unsigned int i = 0; i < CALLER_SOURCES; i++)
+		where_bound_free(own->callers[i]);
+}
+
+static bool find_caller(const struct report_class *own, const struct ctf_item *item,
+		struct address *address)
+{
+	struct filter_value value;
+
+	for (unsigned int i = 0; i < CALLER_SOURCES; i++) {
+		if (!own->callers[i] || !where_evaluate(own->callers[i], item, &value) ||
+				value.kind != FILTER_INT)
+			continue;
+		*address = (struct address){
+				own->caller_kinds[i], item->trace->index, item->ns, value.u};
+		return true;
+	}
+	return false;
+}
+
+int report_take_caller(struct report *report, const struct report_class *own,
+		const struct ctf_item *item, uint32_t process)
+{
+	struct {
+		uint64_t address;
+		uint32_t process, trace, kind, unused;
+	} key = {.process = process, .trace = item->trace->index};
+	struct address address;
+	uint32_t number;
+
+	if (!find_caller(own, item, &address))
+		return 0;
+	key.address = address.address;
+	key.kind = address.kind;
+	report->caller_events++;
+	report->exact_events += address.kind == ADDRESS_EXACT;
+	report->callers = report_item(&report->caller_keys, report->callers,
+			sizeof(*report->callers), &key, sizeof(key), &number);
+	if (number == KEYS_NONE)
+		return 0; /* Too many: a note at the end reports it. */
+	if (!report->callers[number].count)
+		report->callers[number].address = address;
+	report->callers[number].count++;
+	report->callers[number].process = process;
+	return 0;
+}
+
+/* ---- printing ---- */
+
+int report_symbols_read(struct report *report)
+{
+	if (!report->options->callers && !report->any_address_group)
+		return 0;
+	return trace_symbols_read(report->symbols, report->walk.options.dir);
+}
+
+bool report_symbol_text(const struct symbol *symbol, char *text, size_t size)
+{
+	if (symbol->function)
+		snprintf(text, size, "%s+0x%" PRIx64 " (%s)", symbol->function, symbol->inside,
+				symbol->module);
+	else if (symbol->module)
+		snprintf(text, size, "%s+0x%" PRIx64, symbol->module, symbol->offset);
+	return symbol->module;
+}
+
+void report_callers_note(const struct report *report)
+{
+	if (!report->options->callers || !report->walk.events)
+		return;
+	if (report->exact_events)
+		message_note_hint("record callers with `side trace --context backtrace`",
+				"the table has the locations of probes, not their callers");
+	if (report->caller_events)
+		return;
+	if (report->any_probe)
+		message_note_hint("record with `side trace --context backtrace`",
+				"no event has its caller");
+	else
+		message_note_hint("record with `--context ip`, or `-w libc`",
+				"no event has its caller");
+}

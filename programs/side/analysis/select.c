@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `-e PATTERN` of all verbs: from words to patterns, with a sentence for what is wrong, and one for
+ * what was chosen and is not there.
+ */
+#include "programs/common/command.h"
+#include "missing.h"
+#include "report-walk.h"
+#include "programs/common/message.h"
+#include "programs/side/processes/unmatched.h"
+#include "view-time.h"
+#include "where.h"
+
+#include "ctf/ctf.h"
+#include "protocol/pattern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int command_select(const struct text_list *args, struct pattern **patterns)
+{
+	*patterns = NULL;
+	if (!args->count)
+		return COMMAND_DONE;
+	*patterns = calloc(args->count, sizeof(**patterns));
+	if (!*patterns)
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot read the patterns: out of memory");
+	for (size_t i = 0; i < args->count; i++) {
+		struct pattern_error error;
+		char text[PATTERN_TEXT_MAX + 256];
+
+		if (!pattern_parse(args->items[i], &(*patterns)[i], &error))
+			continue;
+		pattern_error_text(text, sizeof(text), args->items[i], &error);
+		free(*patterns);
+		*patterns = NULL;
+		return message_error(
+				COMMAND_USAGE, "`side help patterns` explains them", "%s", text);
+	}
+	return COMMAND_DONE;
+}
+
+/* ---- what was chosen and is not there ---- */
+
+#define NAMES_MAX 4096
+#define SEARCH_EVENTS_MAX 1000000
+
+struct trace_names {
+	const char *names[NAMES_MAX];
+	size_t count;
+};
+
+static void read_names(const struct ctf_reader *reader, struct trace_names *names)
+{
+	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
+		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
+
+		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
+			if (names->count < NAMES_MAX)
+				names->names[names->count++] = ctf_trace_event(trace, i)->name;
+		}
+	}
+}
+
+static bool matches_class(
+		const struct ctf_reader *reader, const struct pattern *patterns, size_t count)
+{
+	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
+		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
+
+		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
+			const struct ctf_event_class *event = ctf_trace_event(trace, i);
+
+			if (walk_pattern_wants(patterns, count, event->name, event->loglevel))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* "-e 'db:*' -e net", as it can be typed again. */
+static void quote_patterns(const struct text_list *args, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < args->count && used < size; i++) {
+		char quoted[2 * PATTERN_TEXT_MAX];
+
+		used += (size_t)snprintf(text + used, size - used, "%s-e %s", i ? " " : "",
+				format_quoted(args->items[i], quoted, sizeof(quoted)));
+	}
+}
+
+/* `matched`: "`-e 'db:*'`", what matched no event; `pattern`: the first one in it. */
+static void note_pattern(const struct ctf_reader *reader, const char *dir, const char *matched,
+		const char *pattern, const char *option)
+{
+	struct trace_names *names = calloc(1, sizeof(*names));
+	char reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE];
+
+	if (!names)
+		return;
+	read_names(reader, names);
+	unmatched_parts(&(const struct unmatched){.pattern = pattern,
+					.option = option,
+					.names = names->names,
+					.nr_names = names->count,
+					.owner = "the trace",
+					.noun = "event class"},
+			reason, hint);
+	message_note_hint(hint, "no event in %s matched %s: %s", dir, matched, reason);
+	free(names);
+}
+
+static void note_patterns(
+		const struct ctf_reader *reader, const char *dir, const struct text_list *args)
+{
+	char patterns[1024], matched[1032];
+
+	quote_patterns(args, patterns, sizeof(patterns));
+	snprintf(matched, sizeof(matched), "`%s`", patterns);
+	note_pattern(reader, dir, matched, args->items[0], "-e ");
+}
+
+bool command_note_pair(const struct ctf_reader *reader, const char *dir,
+		const struct pattern *pattern, const char *text)
+{
+	char quoted[2 * PATTERN_TEXT_MAX], matched[2 * PATTERN_TEXT_MAX + 32];
+
+	if (matches_class(reader, pattern, 1))
+		return false;
+	snprintf(matched, sizeof(matched), "%s of `--pair`",
+			format_quoted(text, quoted, sizeof(quoted)));
+	note_pattern(reader, dir, matched, text, "");
+	return true;
+}
+
+/* ---- filters that select nothing ---- */
+
+struct filter_search {
+	struct where where;
+	struct missing missing;
+};
+
+static void *search_class(void *user, struct walk_class *class, const struct ctf_item *item)
+{
+	struct filter_search *search = user;
+	struct where_bound *bound;
+
+	if (missing_bind(&search->missing, &search->where, item, class->view, &bound))
+		return NULL;
+	where_bound_free(bound);
+	return search;
+}
+
+/* Reads the trace until a class is found for which the filter can be true. */
+static void search_classes(struct filter_search *search, const struct report_walk_options *options)
+{
+	const struct report_walk first = {.options = *options};
+	uint64_t events = 0;
+	struct walk_class *class;
+	struct ctf_item item;
+	struct report_walk walk;
+
+	if (walk_open_again(&walk, &first))
+		return;
+	walk.own_create = search_class;
+	walk.user = search;
+	while (!search->missing.is_bound && events++ < SEARCH_EVENTS_MAX &&
+			walk_next(&walk, &item, &class) > 0)
+		;
+	walk_close(&walk);
+}
+
+static void note_filter(const struct report_walk_options *options, const char *filter)
+{
+	struct filter_search *search = calloc(1, sizeof(*search));
+	const char *also = options->patterns->count ? " and `-e`" : "";
+	const char *when = view_times_is_set(&options->times) ? " at that time" : "";
+	char text[MISSING_TEXT_SIZE], hint[NEAREST_TEXT_SIZE];
+
+	if (!search || where_parse("filter", filter, &search->where)) {
+		free(search);
+		return;
+	}
+	search_classes(search, options);
+	if (missing_is_known(&search->missing))
+		message_note_hint(missing_hint(&search->missing, hint),
+				"no event in %s matched `--filter %s`%s%s: %s", options->dir,
+				filter, also, when, missing_text(&search->missing, text));
+	else
+		message_note("no event in %s matched `--filter %s`%s%s", options->dir, filter, also,
+				when);
+	where_free(&search->where);
+	free(search);
+}
+
+void command_nothing_fits(const struct ctf_reader *reader,
+		const struct report_walk_options *options, const char *filter)
+{
+	const struct text_list *args = options->patterns;
+	struct pattern *patterns;
+	bool matched = true;
+
+	if (args->count && !command_select(args, &patterns)) {
+		matched = matches_class(reader, patterns, args->count);
+		free(patterns);
+	}
+	if (!matched)
+		note_patterns(reader, options->dir, args);
+	else if (filter)
+		note_filter(options, filter);
+	else if (args->count)
+		message_note("no event that `-e %s` selects happened in %s%s", args->items[0],
+				options->dir,
+				view_times_is_set(&options->times) ? " at that time" : "");
+}

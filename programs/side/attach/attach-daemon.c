@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that runs belongs to the daemon from now on. One that does not see the daemon's directory gets a door of the daemon's
+ * where it sees it (protocol/protocol.h: PASS): we make the socket, because we have the right to, and the daemon listens to it.
+ */
+#include "attach.h"
+
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "programs/common/message.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SESSION_WAIT_MS 5000
+
+/* ---- why not ---- */
+
+static int why_no_daemon(const struct attached *attached, const char *socket, bool by_rendezvous)
+{
+	static const char alone[] =
+			"`side attach -p PID` and `side trace -p PID` record it without the daemon";
+	int code = -attached->report.result;
+	int length = (int)(strrchr(socket, '/') - socket);
+
+	if (code == EISCONN)
+		return message_error(COMMAND_FAILED,
+				"`side detach -p PID` ends an attachment to the other daemon\n`side attach -p PID` and `side trace -p PID` record it without a daemon",
+				"%d (%s) is connected to another daemon, not to the one in %.*s",
+				attached->pid, attached->name, length, socket);
+	if (code == EACCES)
+		return message_error(COMMAND_NOT_PERMITTED,
+				"use root's daemon, which hears everybody's programs, or one of that user's",
+				"%d (%s) runs as user %" PRIu64
+				", and the daemon in %.*s hears its own user's programs only",
+				attached->pid, attached->name, attach_user_of(attached->pid),
+				length, socket);
+	if (code == EPERM)
+		return message_error(COMMAND_NOT_PERMITTED, alone,
+				"%d (%s) does not go to the daemon in %.*s: it has locked itself in since it was attached to",
+				attached->pid, attached->name, length, socket);
+	if (by_rendezvous)
+		return message_error(COMMAND_FAILED, alone,
+				"%d (%s) does not see the daemon's directory %.*s, and does not connect through the rendezvous socket %s that was made for it: %s",
+				attached->pid, attached->name, length, socket, attached->dir.theirs,
+				strerror(code));
+	return attach_why_not(attached, "cannot reach the daemon");
+}
+
+/* ---- the daemon's directory, or a door ---- */
+
+/* Does the program find there what we find? What it puts there to deceive us leads it nowhere, and then to a door. */
+static bool sees(const struct attached *attached, const char *socket)
+{
+	char theirs[PATH_MAX];
+	struct stat here, there;
+
+	(void)snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", attached->pid, socket);
+	return !stat(socket, &here) && !stat(theirs, &there) && here.st_dev == there.st_dev &&
+			here.st_ino == there.st_ino;
+}
+
+/* Without a path: is there one already? Then it is in attached->place.theirs. */
+static int attach_daemon_request_rendezvous(
+		struct attached *attached, struct ask *ask, const char *path, int fd, bool *known)
+{
+	struct json_object *request = control_request("door", NULL), *answer = NULL;
+	int status;
+
+	if (request)
+		ask_add(request, "pid", json_object_new_int(attached->pid));
+	if (request && path)
+		ask_add(request, "path", json_object_new_string(path));
+	status = ask_call_with(ask, request, fd, ASK_TIMEOUT_MS, &answer);
+	if (!status) {
+		(void)snprintf(attached->dir.theirs, sizeof(attached->dir.theirs), "%s",
+				ask_text(answer, "path"));
+		*known = ask_flag(answer, "known");
+	}
+	json_object_put(answer);
+	return status;
+}
+
+static int attach_daemon_listen_at(const struct attached *attached)
+{
+	return attached->dir.parent < 0
+			? rendezvous_listen_abstract(attached->pid, attached->dir.theirs)
+			: rendezvous_listen_in(attached->dir.own);
+}
+
+/* From then on it is the daemon's, which removes it when nobody comes there any more. */
+static int attach_daemon_make_rendezvous(struct attached *attached, struct ask *ask)
+{
+	char path[RENDEZVOUS_PATH_SIZE];
+	int status = attach_dir_find(attached, RENDEZVOUS_PREFIX, true), fd;
+	bool known;
+
+	if (status)
+		return status;
+	fd = attach_daemon_listen_at(attached);
+	if (fd == -EPERM && attached->dir.parent < 0)
+		return attach_dir_unreachable(attached);
+	if (fd < 0)
+		return message_error(COMMAND_FAILED, NULL,
+				"cannot make a socket where %d (%s) sees it, %s: %s", attached->pid,
+				attached->name, attached->dir.theirs, strerror(-fd));
+	memcpy(path, attached->dir.theirs, sizeof(path));
+	status = attach_daemon_request_rendezvous(attached, ask, path, fd, &known);
+	close(fd);
+	if (!status)
+		attach_dir_forget(attached);
+	return status;
+}
+
+/* Neither seen nor to be entered, or nothing that may be trusted (in a user namespace its owner is nobody). */
+static bool is_shut(const struct attached *attached)
+{
+	int result = attached->report.result;
+
+	return attached->report.kind == INJECT_DONE &&
+			(result == -ENOENT || result == -ENOTDIR || result == -EACCES ||
+					result == -EPERM);
+}
+
+static int attach_daemon_connect_rendezvous(struct attached *attached, struct ask *ask)
+{
+	bool known = false;
+	int status = attach_daemon_request_rendezvous(attached, ask, NULL, -1, &known);
+
+	if (!status && !*attached->dir.theirs)
+		status = attach_daemon_make_rendezvous(attached, ask);
+	if (status)
+		return status;
+	message_detail("%s does not see the daemon's directory, and goes there through %s",
+			attached->name, attached->dir.theirs);
+	/* It saw the daemon once, and may still be in touch. */
+	return attach_request(attached, known ? "known" : "door", attached->dir.theirs, false);
+}
+
+static int go(struct attached *attached, struct ask *ask, const char *socket, bool *by_rendezvous)
+{
+	int status = COMMAND_DONE;
+
+	*by_rendezvous = !sees(attached, socket);
+	if (!*by_rendezvous) {
+		status = attach_request(attached, "daemon", socket, false);
+		*by_rendezvous = !status && is_shut(attached);
+	}
+	return *by_rendezvous ? attach_daemon_connect_rendezvous(attached, ask) : status;
+}
+
+/* ---- its sessions ---- */
+
+static bool records(struct json_object *answer, pid_t pid)
+{
+	struct json_object *sessions = ask_list(answer, "sessions");
+	struct json_object *session = sessions && json_object_array_length(sessions)
+			? json_object_array_get_idx(sessions, 0)
+			: answer;
+	struct json_object *processes = ask_list(session, "processes");
+	size_t i;
+
+	for (i = 0; processes && i < json_object_array_length(processes); i++) {
+		struct json_object *process = json_object_array_get_idx(processes, i);
+
+		if (ask_number(process, "pid") == (uint64_t)pid && ask_flag(process, "live"))
+			return true;
+	}
+	return false;
+}
+
+/* The program joins before the request returns; what the daemon knows may come a moment later. */
+static int check_session(struct attached *attached, struct ask *ask)
+{
+	const char *name = attached->options->session;
+	struct json_object *answer;
+	bool found = false;
+	int status, waited;
+
+	for (waited = 0; !found; waited += 50) {
+		status = ask_call(ask, control_request("status", name), ASK_TIMEOUT_MS, &answer);
+		if (status)
+			return status;
+		found = records(answer, attached->pid);
+		json_object_put(answer);
+		if (waited >= SESSION_WAIT_MS)
+			break;
+		if (!found)
+			(void)poll(NULL, 0, 50);
+	}
+	if (found)
+		return COMMAND_DONE;
+	return message_error(COMMAND_FAILED,
+			"`side status` shows what it tracks\n`side start` starts it",
+			"the session %s does not record %d (%s): it is not started, or does not track it",
+			name, attached->pid, attached->name);
+}
+
+int attach_give_to_daemon(struct attached *attached)
+{
+	struct json_object *answer = NULL;
+	char socket[PATH_MAX];
+	char *slash;
+	bool by_rendezvous = false;
+	struct ask ask;
+	int status = ask_connect(&ask, attached->options->system, false);
+
+	if (status)
+		return status;
+	/* Is the session there at all? */
+	if (attached->options->session)
+		status = ask_call(&ask, control_request("status", attached->options->session),
+				ASK_TIMEOUT_MS, &answer);
+	json_object_put(answer);
+	(void)snprintf(socket, sizeof(socket) - 16, "%s", control_path(ask.client));
+	slash = strrchr(socket, '/');
+	strcpy(slash ? slash : socket, "/agents.sock");
+	if (!status)
+		status = go(attached, &ask, socket, &by_rendezvous);
+	if (!status && attached->report.kind != INJECT_DONE)
+		status = attach_print_failure(attached);
+	else if (!status && attached->report.result && attached->report.result != -EALREADY)
+		status = why_no_daemon(attached, socket, by_rendezvous);
+	if (!status && !(attached->incidental && attached->report.result))
+		attach_print_done(attached, "attach",
+				attached->report.result ? "a daemon has already"
+							: "the daemon has");
+	if (!status && attached->options->session)
+		status = check_session(attached, &ask);
+	ask_close(&ask);
+	return status;
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs `attach` and `detach`: the recorder comes into a program that runs (attach/inject.h), and a recording
+ * without a command (recorder/core/live.h) or the daemon has it then.
+ *
+ * The socket of a recording stands in a directory that the program sees: in the root directory that it has, which
+ * need not be ours.
+ */
+#include "base/clock.h"
+#include "attach.h"
+#include "programs/common/command.h"
+#include "programs/side/session/losses.h"
+#include "programs/side/record/no-events.h"
+#include "programs/common/message.h"
+
+#include "recorder/core/live.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FUNCTION "side_agent_request"
+#define TURN_MS 200
+#define SESSION_WAIT_MS 5000
+#define SET_STEP_MS 10
+
+/* ---- asking the program ---- */
+
+static int attach_get_status(const struct inject_report *report)
+{
+	return report->kind == INJECT_DONE                     ? COMMAND_DONE
+			: report->kind == INJECT_NOT_PERMITTED ? COMMAND_NOT_PERMITTED
+							       : COMMAND_FAILED;
+}
+
+int attach_turn(struct attached *attached, int timeout_ms)
+{
+	struct session_error error;
+
+	if (!attached->session)
+		return COMMAND_DONE;
+	if (session_turn(attached->session, timeout_ms, &error))
+		return command_session_error(&error);
+	command_live_messages(attached->session);
+	return COMMAND_DONE;
+}
+
+int attach_request(
+		struct attached *attached, const char *what, const char *path, bool only_if_there)
+{
+	char argument[512];
+	const struct inject_request request = {
+			.pid = attached->pid,
+			.agent = attached->agent,
+			.libside = attached->libside,
+			.function = FUNCTION,
+			.argument = argument,
+			.only_if_there = only_if_there,
+			.in_sandbox = attached->options->in_sandbox,
+	};
+	struct pollfd watched[2] = {{.events = POLLIN}, {.events = POLLIN}};
+	int status = COMMAND_DONE;
+	pid_t child;
+
+	(void)snprintf(argument, sizeof(argument), "%s%s%s", what, path ? " " : "",
+			path ? path : "");
+	watched[0].fd = inject_begin(&request, &child);
+	watched[1].fd = attached->session ? session_fd(attached->session) : -1;
+	if (watched[0].fd < 0)
+		return message_error(COMMAND_FAILED, NULL,
+				"cannot start a process that attaches: %s",
+				strerror(-watched[0].fd));
+	do {
+		(void)poll(watched, 2, TURN_MS);
+		status = attach_turn(attached, 0);
+	} while (!status && !(watched[0].revents & (POLLIN | POLLHUP)));
+	inject_end(watched[0].fd, child, &attached->report);
+	return status;
+}
+
+int attach_print_failure(const struct attached *attached)
+{
+	return message_error((enum command_status)attach_get_status(&attached->report),
+			attached->report.hint, "%s", attached->report.text);
+}
+
+/* The sentences are those of attaching. */
+static int attach_print_detach_failure(const struct attached *attached)
+{
+	static const char prefix[] = "cannot attach to ";
+	const char *text = attached->report.text;
+
+	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
+		return attach_print_failure(attached);
+	return message_error((enum command_status)attach_get_status(&attached->report),
+			attached->report.hint, "cannot detach from %s", text + sizeof(prefix) - 1);
+}
+
+/* ---- what is said ---- */
+
+int attach_why_not(const struct attached *attached, const char *what)
+{
+	int code = -attached->report.result;
+
+	return message_error(COMMAND_FAILED,
+			code == EPERM ? "it is in a sandbox, or about to end" : NULL,
+			"%d (%s) %s: %s", attached->pid, attached->name, what, strerror(code));
+}
+
+static void json_attached(const struct attached *attached, const char *type)
+{
+	const struct inject_report *report = &attached->report;
+
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"%s\",\"pid\":%d,\"name\":", OUTPUT_JSON_SCHEMA,
+			type, attached->pid);
+	print_json_string(stderr, attached->name);
+	fprintf(stderr,
+			",\"loaded\":%s,\"from_memory\":%s,\"thread\":%" PRId32
+			",\"stops\":%" PRIu32 ",\"stopped_ns\":%" PRIu64
+			",\"stopped_total_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 "}\n",
+			report->was_there ? "false" : "true",
+			report->from_memory ? "true" : "false", report->thread, report->stops,
+			report->stopped_ns, report->stopped_total_ns, report->total_ns);
+	fflush(stderr);
+}
+
+void attach_print_done(const struct attached *attached, const char *type, const char *sentence)
+{
+	const struct inject_report *report = &attached->report;
+	char name[256];
+
+	if (output_is_json() && !output_is_silent()) {
+		json_attached(attached, type);
+		return;
+	}
+	message_note("%s %s (process %d)", sentence,
+			format_printable(attached->name, name, sizeof(name)), attached->pid);
+	if (report->stops)
+		message_detail("thread %" PRId32 " made room for it: %" PRIu32
+			       " stops, the longest %.3f ms, together %.3f ms; %.1f ms in all",
+				report->thread, report->stops, (double)report->stopped_ns / 1e6,
+				(double)report->stopped_total_ns / 1e6,
+				(double)report->total_ns / 1e6);
+}
+
+/* ---- a recording ---- */
+
+struct attach_opening {
+	const struct session_options *options;
+	const struct session_live *live;
+	struct session **session;
+	struct session_error *error;
+};
+
+static int open_it(void *user)
+{
+	const struct attach_opening *opening = user;
+
+	return session_open(opening->options, opening->live, opening->session, opening->error);
+}
+
+static int attach_open_in_dir(struct attached *attached, const struct session_options *options)
+{
+	/* A name that everybody can find is for this user's programs, and root's. */
+	struct session_track users[] = {
+			{.kind = SESSION_TRACK_UID}, {.kind = SESSION_TRACK_UID, .number = 0}};
+	struct session_live live = {.socket = attached->dir.ours, .any_user = true, .active = true};
+	struct session_error error = {.kind = SESSION_ERROR_NONE};
+	struct attach_opening opening = {options, &live, &attached->session, &error};
+	int ret = 0;
+
+	if (attached->dir.parent >= 0)
+		return open_it(&opening) ? command_session_error(&error) : COMMAND_DONE;
+	users[0].number = attach_user_of(attached->pid);
+	live.track = users;
+	live.nr_track = 2;
+	if (rendezvous_in_network(attached->dir.network, open_it, &opening, &ret))
+		return attach_dir_unreachable(attached);
+	return ret ? command_session_error(&error) : COMMAND_DONE;
+}
+
+static int attach_open_session(struct attached *attached, const struct channel_list *channels)
+{
+	const struct attach_options *options = attached->options;
+	struct session_options session_options = {
+			.mode = SESSION_RECORD,
+			.output = attached->output,
+			.force = options->force,
+			.format = (enum session_format)options->format,
+	};
+	static const struct session_rule everything;
+	struct session_channel channel = {.name = SESSION_CHANNEL_NAME};
+
+	session_options.channels = channel_list_items(channels, &session_options.nr_channels);
+	if (session_options.nr_channels)
+		channel = session_options.channels[0];
+	/* Without a command, no rules mean nothing. */
+	if (!channel.nr_rules) {
+		channel.rules = &everything;
+		channel.nr_rules = 1;
+	}
+	session_options.channels = attached->recording ? attached->recording->channel : &channel;
+	session_options.nr_channels = 1;
+	if (attached->recording) {
+		session_options.probes = attached->recording->probes;
+		session_options.nr_probes = attached->recording->nr_probes;
+	}
+	return attach_open_in_dir(attached, &session_options);
+}
+
+/* Until somebody or something ends it: true if the program did. */
+static int go_on(struct attached *attached, bool *program_ended)
+{
+	uint64_t duration = attached->options->duration;
+	uint64_t begin, time = 0;
+	int status = COMMAND_DONE;
+
+	*program_ended = false;
+	begin = clock_monotonic_ns();
+	do {
+		struct pollfd watched[] = {{.fd = attached->signals, .events = POLLIN},
+				{.fd = attached->program, .events = POLLIN},
+				{.fd = session_fd(attached->session), .events = POLLIN}};
+		uint64_t left = duration ? clock_ms_from_ns(duration - time) : TURN_MS;
+
+		(void)poll(watched, 3, (int)(left < TURN_MS ? left : TURN_MS));
+		status = attach_turn(attached, 0);
+		if (watched[0].revents || status)
+			break;
+		*program_ended = watched[1].revents != 0;
+		time = clock_monotonic_ns() - begin;
+	} while (!*program_ended && (!duration || time < duration));
+	return status;
+}
+
+static void attach_report_summary(
+		const struct attached *attached, const struct session_status *sums)
+{
+	const char *output = session_summary(attached->session)->output;
+	char text[4096], events[FORMAT_NUMBER_MAX], count[FORMAT_NUMBER_MAX];
+	struct lost_sums losses = {.teller = LOST_OF_ATTACH};
+
+	lost_take(&losses, session_summary(attached->session), sums->lost);
+
+	if (output_is_json() && !output_is_silent()) {
+		fprintf(stderr,
+				"{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\","
+				"\"output\":",
+				OUTPUT_JSON_SCHEMA, attached->parsed->verb->name);
+		print_json_string(stderr, output);
+		fprintf(stderr,
+				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"unwritten\":%" PRIu64 ",\"processes\":%" PRIu64 ",\"reasons\":",
+				sums->recorded, sums->bytes, sums->lost, sums->unwritten,
+				sums->nr_seen);
+		lost_json(stderr, &losses);
+		fputs("}\n", stderr);
+		fflush(stderr);
+		return;
+	}
+	message_note("recorded %s from %s (process %d), %s%s%s",
+			format_events(sums->recorded, events), attached->name, attached->pid,
+			format_size(sums->bytes, count), attached->printing.made ? "" : ", in ",
+			attached->printing.made ? ""
+						: format_printable(output, text, sizeof(text)));
+	lost_print(&losses);
+	if (!sums->recorded && !sums->lost && !attached->recording)
+		nothing_explain(&(const struct nothing){.uses = &attached->options->channels},
+				session_summary(attached->session));
+	else if (!attached->printing.made)
+		message_note("see it with: side view %s",
+				format_quoted(output, text, sizeof(text)));
+}
+
+/* What was said until now is in the trace. */
+static int end_session(struct attached *attached, bool summary)
+{
+	struct session_error error;
+	struct session_status sums;
+	int status = COMMAND_DONE;
+
+	if (summary) {
+		session_finish(attached->session);
+		command_live_messages(attached->session);
+		if (!session_status(attached->session, &sums)) {
+			attach_report_summary(attached, &sums);
+			session_status_free(&sums);
+		}
+	}
+	session_close(attached->session, true, &error);
+	attached->session = NULL;
+	if (error.kind != SESSION_ERROR_NONE)
+		status = command_session_error(&error);
+	return status;
+}
+
+/* It says so by itself, in a moment; one that never does may be stopped. */
+static int what_was_set(struct attached *attached)
+{
+	const struct attach_recording *recording = attached->recording;
+	int status = COMMAND_DONE, waited;
+	bool all = false;
+
+	for (waited = 0; !status && !all && waited < SESSION_WAIT_MS; waited += SET_STEP_MS) {
+		struct session_probe_answer *answers;
+		size_t nr, i;
+
+		if (session_probe_answers(attached->session, &answers, &nr))
+			return message_error(COMMAND_FAILED, NULL, "out of memory");
+		all = nr == recording->nr_probes;
+		for (i = 0; i < nr; i++)
+			all = all && answers[i].answered;
+		session_probe_answers_free(answers, nr);
+		if (!all)
+			status = attach_turn(attached, SET_STEP_MS);
+	}
+	if (!status)
+		status = attach_kernel_start(attached);
+	return status ? status : recording->check(recording->user, attached->session);
+}
+
+static void attach_print_not_informed(const struct attached *attached)
+{
+	char hint[INJECT_HINT_MAX + 64];
+
+	(void)snprintf(hint, sizeof(hint), "%s%s`side detach` tries it again",
+			attached->report.hint, *attached->report.hint ? "\n" : "");
+	message_error(COMMAND_FAILED, hint,
+			"the recording has ended, but the program could not be informed: %s",
+			attached->report.text);
+}
+
+static int record_program(struct attached *attached)
+{
+	bool program_ended = false;
+	int failed;
+	int status = attach_request(attached, "record", attached->dir.theirs, false);
+
+	if (status)
+		return status;
+	if (attached->report.kind != INJECT_DONE)
+		return attach_print_failure(attached);
+	if (attached->report.result)
+		return attach_why_not(attached, "has the recorder, but cannot be recorded");
+	attach_print_done(attached, "attach", "recording");
+	status = attached->recording ? what_was_set(attached) : COMMAND_DONE;
+	failed = status;
+	if (!status)
+		status = go_on(attached, &program_ended);
+	attach_kernel_end(attached);
+	if (program_ended)
+		return status;
+	/* It may end meanwhile, and it may be anywhere. */
+	if (!status || failed)
+		status = attach_request(attached, "leave", attached->dir.theirs, true);
+	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
+		attach_print_not_informed(attached);
+	else if (!status && output_is_json())
+		json_attached(attached, "detach");
+	return failed ? failed : status;
+}
+
+static bool attach_is_empty(const char *directory)
+{
+	/* An empty one can be removed. */
+	return !rmdir(directory);
+}
+
+static int attach_record(struct attached *attached)
+{
+	struct channel_list *channels = NULL;
+	char *output = NULL;
+	int status = command_channels(
+			    &attached->options->channels, attached->options->symbols, &channels),
+	    ended;
+	bool existed = attached->options->output && !access(attached->options->output, F_OK);
+
+	attached->output = attached->options->output;
+	if (!status)
+		status = attach_dir_find(attached, "side-attach-", false);
+	if (!status)
+		status = printing_prepare(
+				&attached->printing, attached->options->print, &attached->output);
+	if (!status)
+		status = attach_open_session(attached, channels);
+	if (!status) {
+		output = strdup(session_summary(attached->session)->output);
+		status = printing_start(&attached->printing, attached->parsed,
+				session_summary(attached->session)->output, false);
+		status = status ? status : record_program(attached);
+		ended = end_session(attached, !status);
+		if (status && !existed && output)
+			(void)attach_is_empty(output);
+		status = status ? status : ended;
+	}
+	printing_finish(&attached->printing);
+	free(output);
+	attach_dir_remove(attached);
+	channel_list_free(channels);
+	return status;
+}
+
+/* ---- the verbs ---- */
+
+static void attach_read_name(struct attached *attached)
+{
+	char path[64];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", attached->pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(attached->name, sizeof(attached->name), file))
+		strcpy(attached->name, "?");
+	attached->name[strcspn(attached->name, "\n")] = 0;
+	if (file)
+		(void)fclose(file);
+}
+
+/* By the option, or, as one is used to from other programs, alone. How many words of it are that. */
+static int take_pid(
+		const struct parsed *parsed, const struct attach_options *options, uint64_t *pid)
+{
+	const char *word = parsed->operand_count ? parsed->operands[0] : "";
+
+	*pid = options->pid;
+	if (*pid || !*word || word[strspn(word, "0123456789")])
+		return 0;
+	*pid = strtoull(word, NULL, 10);
+	return 1;
+}
+
+/* There is no such process, or the number is of a thread, or the kernel is older. inject.c reports the first two. */
+static bool is_no_process(int code)
+{
+	return code == ESRCH || code == EINVAL || code == ENOENT || code == ENOSYS;
+}
+
+static int attach_open(struct attached *attached, const struct parsed *parsed,
+		const struct attach_options *options)
+{
+	uint64_t pid;
+	int from_operand = take_pid(parsed, options, &pid);
+	sigset_t ends;
+
+	*attached = (struct attached){.parsed = parsed,
+			.options = options,
+			.dir = {.parent = -1, .own = -1, .network = -1},
+			.printing = {.end = -1},
+			.signals = -1,
+			.program = -1};
+	if (parsed->operand_count > from_operand)
+		return message_error(COMMAND_USAGE,
+				"the program is named by its number, or by `-p PID`",
+				"`side %s` does not understand `%.128s`", parsed->verb->name,
+				parsed->operands[from_operand]);
+	if (!pid || pid > INT_MAX)
+		return message_error(COMMAND_USAGE, "write `-p PID`", "missing process to %s",
+				parsed->verb->id == VERB_ATTACH ? "attach to" : "detach from");
+	attached->pid = (pid_t)pid;
+	attach_read_name(attached);
+	attached->agent = session_library("libside-agent.so");
+	if (!attached->agent && errno)
+		return message_error(COMMAND_FAILED, NULL, "cannot find libside-agent.so: %s",
+				strerror(errno));
+	attached->libside = session_library("libside.so.0");
+	if (!attached->agent)
+		return message_error(COMMAND_FAILED,
+				"reinstall it or name its directory in SIDE_LIB_DIR",
+				"libside-agent.so is not installed beside this program");
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* The signals are blocked: without the descriptor nothing would end a recording. */
+	attached->signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	if (attached->signals < 0)
+		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
+				strerror(errno));
+	attached->program = (int)syscall(SYS_pidfd_open, attached->pid, 0);
+	if (attached->program < 0 && !is_no_process(errno))
+		return message_error(COMMAND_FAILED, NULL, "cannot watch process %d: %s",
+				attached->pid, strerror(errno));
+	return COMMAND_DONE;
+}
+
+static void attach_close(struct attached *attached)
+{
+	attach_dir_remove(attached);
+	if (attached->signals >= 0)
+		close(attached->signals);
+	if (attached->program >= 0)
+		close(attached->program);
+	free(attached->agent);
+	free(attached->libside);
+}
+
+int cmd_attach(const struct parsed *parsed)
+{
+	const struct attach_options *options = &parsed->options.attach;
+	struct attached attached;
+	int status = attach_open(&attached, parsed, &parsed->options.attach);
+
+	if (!status && (options->daemon || options->session)) {
+		if (options->output || options->channels.count || options->duration ||
+				options->print)
+			status = message_error(COMMAND_USAGE,
+					"change the session by `side enable-event` and the like",
+					"with `--daemon` or `-s` nothing is recorded here, so there is no use for options of a recording");
+		else
+			status = attach_give_to_daemon(&attached);
+	} else if (!status) {
+		status = attach_record(&attached);
+	}
+	attach_close(&attached);
+	return status;
+}
+
+int command_attach_recording(const struct parsed *parsed, const struct attach_options *options,
+		const struct attach_recording *recording)
+{
+	struct attached attached;
+	int status = attach_open(&attached, parsed, options);
+
+	attached.recording = recording;
+	if (!status)
+		status = attach_record(&attached);
+	attach_close(&attached);
+	return status;
+}
+
+int command_attach_daemon(const struct parsed *parsed, int pid)
+{
+	struct parsed attach = *parsed;
+	struct attached attached;
+	sigset_t before;
+	int status;
+
+	attach.operands += attach.operand_count;
+	attach.operand_count = 0;
+	attach.options.attach = (struct attach_options){.pid = (uint64_t)pid,
+			.daemon = true,
+			.system = parsed->options.control.system};
+	(void)sigprocmask(SIG_BLOCK, NULL, &before);
+	status = attach_open(&attached, &attach, &attach.options.attach);
+	attached.incidental = true;
+	if (!status)
+		status = attach_give_to_daemon(&attached);
+	attach_close(&attached);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
+
+int cmd_detach(const struct parsed *parsed)
+{
+	struct attached attached;
+	int status = attach_open(&attached, parsed, &parsed->options.attach);
+
+	if (!status)
+		status = attach_request(&attached, "detach", NULL, true);
+	if (!status && attached.report.kind != INJECT_DONE)
+		status = attach_print_detach_failure(&attached);
+	else if (!status && attached.report.result == -ENOENT)
+		message_note("%s (process %d) was not attached to", attached.name, attached.pid);
+	else if (!status && attached.report.result)
+		status = attach_why_not(&attached, "does not leave");
+	else if (!status)
+		attach_print_done(&attached, "detach", "left");
+	attach_close(&attached);
+	return status;
+}

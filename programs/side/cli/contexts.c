@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The topic "contexts": the names are those of the room that knows them. */
+#include "programs/common/command.h"
+
+#include "protocol/context.h"
+
+#define TERMS_MAX 64
+
+const struct term *command_context_terms(void)
+{
+	static struct term terms[TERMS_MAX];
+
+	for (size_t i = 0; i < TERMS_MAX - 1 && context_name(i); i++)
+		terms[i] = (struct term){context_name(i), context_sentence(i)};
+	return terms;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What people type who know other tools (lttng, perf, strace, bpftrace, babeltrace2), and what it is here. Asked only for words that the
+ * tables of verbs and options do not have, so an entry here takes nothing from anybody.
+ */
+#include "programs/common/command.h"
+#include "programs/common/message.h"
+
+#include "base/nearest/nearest.h"
+
+#include <string.h>
+
+struct habit {
+	const char *verb; /* of ours, behind which the word stands; NULL: the word is the verb */
+	const char *word;
+	const char *hint;
+};
+
+static const struct habit habits[] = {
+		{NULL, "run", "a command is recorded by `side record COMMAND`"},
+		{NULL, "start-daemon", "`side daemon` starts the daemon"},
+		{NULL, "list-sessions", "`side list` shows the sessions"},
+		{NULL, "list-events", "`side list -u` shows the events of programs that run"},
+		{NULL, "sessions", "`side list` shows the sessions"},
+		{NULL, "ls", "`side list` shows events and sessions"},
+		{NULL, "script", "`side view DIR` prints the events of a trace"},
+		{NULL, "dump", "`side view DIR` prints the events of a trace"},
+		{NULL, "log", "`side view DIR` prints the events of a trace"},
+		{NULL, "tail", "`side view --follow DIR` prints events while they are recorded"},
+		{NULL, "live", "`side view --follow DIR` prints events while they are recorded"},
+		{NULL, "convert",
+				"`side export DIR --format FORMAT` writes what other programs read"},
+		{NULL, "stat", "`side report DIR` counts the events of a trace"},
+		{NULL, "stats", "`side report DIR` counts the events of a trace"},
+		{NULL, "info", "`side status` shows sessions, `side report DIR` a trace"},
+		{NULL, "monitor", "`side top` shows rates and losses of a session"},
+		{NULL, "enable-rotation",
+				"`side create --rotate-size` and `--rotate-every` rotate by themselves"},
+		{NULL, "add-trigger", "`side create --snapshot-on WHAT` makes snapshots by itself"},
+		{"create", "--snapshot",
+				"`side enable-channel CHANNEL --mode overwrite` makes a flight recorder, and `side snapshot` a snapshot"},
+		{"create", "--live", "`side view --follow SESSION` prints the events meanwhile"},
+		{"create", "--set-url", "`--to URL` sends the trace"},
+		{"enable-channel", "--subbuf-size", "`--buffer-size SIZE` is the size of a ring"},
+		{"enable-channel", "--num-subbuf", "`--buffer-size SIZE` is the size of a ring"},
+		{"enable-channel", "--overwrite", "write `--mode overwrite`"},
+		{"enable-channel", "--discard", "write `--mode discard`"},
+		{"enable-channel", "--blocking-timeout", "write `--block-timeout TIME`"},
+		{"enable-channel", "--switch-timer",
+				"leave it out: events are readable without it"},
+		{"enable-channel", "--read-timer", "leave it out: events are readable without it"},
+		{"enable-channel", "--tracefile-size",
+				"`side create --rotate-size SIZE` limits files"},
+		{"enable-channel", "--buffers-uid",
+				"leave it out: each process has buffers of its own"},
+		{"enable-channel", "--buffers-pid",
+				"leave it out: each process has buffers of its own"},
+		{"record", "-p", "a program that runs is recorded by `side attach -p PID`"},
+		{"record", "--pid", "a program that runs is recorded by `side attach -p PID`"},
+		{"record", "-a",
+				"sessions record of all programs: `side create && side enable-event '*' && side start`"},
+		{"record", "--all-cpus",
+				"sessions record of all programs: `side create && side enable-event '*' && side start`"},
+		{"record", "-F", "events are recorded here, nothing is sampled"},
+		{"record", "--freq", "events are recorded here, nothing is sampled"},
+		{"record", "--live", "`side view --follow DIR` prints the events meanwhile"},
+		{"record", "--duration",
+				"let `timeout` end the command: `side record timeout 5s COMMAND`"},
+		{"view", "-i", "the trace is named without an option: `side view DIR`"},
+		{"view", "--input", "the trace is named without an option: `side view DIR`"},
+		{"view", "--begin", "the first time is given by `--from`"},
+		{"view", "--end", "the last time is given by `--to`"},
+		{"report", "-i", "the trace is named without an option: `side report DIR`"},
+		{"report", "--input", "the trace is named without an option: `side report DIR`"},
+		{"export", "-i", "the trace is named without an option: `side export DIR`"},
+		{"export", "--input", "the trace is named without an option: `side export DIR`"},
+		{"send", "--to", "the URL is named without an option: `side send DIR URL`"},
+		{"send", "-o", "the URL is named without an option: `side send DIR URL`"},
+		{"receive", "--to", "the directory is named by `-o`: `side receive SOURCE -o DIR`"},
+		{"enable-event", "-k",
+				"the kernel's events are recorded by `side record -k PATTERN`"},
+		{"enable-event", "--kernel",
+				"the kernel's events are recorded by `side record -k PATTERN`"},
+};
+
+const char *habits_hint(const struct verb *verb, const char *word)
+{
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++) {
+		const struct habit *habit = &habits[i];
+
+		if (!habit->verb != !verb || strcmp(habit->word, word) != 0)
+			continue;
+		if (!verb || !strcmp(habit->verb, verb->name))
+			return habit->hint;
+	}
+	return NULL;
+}
+
+int command_unknown_word(const struct verb *verb, const char *word, const char *const *choices,
+		const char *hint)
+{
+	char meant[NEAREST_TEXT_SIZE], prefix[64];
+	struct nearest nearest;
+
+	nearest_begin(&nearest, word);
+	for (; *choices; choices++)
+		nearest_offer(&nearest, *choices);
+	snprintf(prefix, sizeof(prefix), "side %s ", verb->name);
+	return message_error(COMMAND_USAGE,
+			nearest_text(&nearest, prefix, meant, sizeof(meant)) ? meant : hint,
+			"`side %s` does not understand `%.128s`", verb->name, word);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pager, as in git.
+ *
+ * The process that the user started becomes the parent of two others: the pager, and the process that continues with the verb.
+ * It waits for both. Signals of the terminal reach all three. The parent ignores them, because the pager needs the terminal
+ * until the user leaves it. The parent blocks them until it ignores them, because a user can press Ctrl-C as soon as the pager
+ * runs.
+ */
+#include "pager.h"
+
+#include "programs/common/command.h"
+#include "programs/common/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGER_DEFAULT "less"
+
+static volatile sig_atomic_t pager_child;
+
+static void pager_block_signals(sigset_t *ret_before)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGQUIT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, ret_before);
+}
+
+/* A process does not inherit pending signals: a Ctrl-C before the second fork did not reach the process that prints. */
+static void pager_ignore_key(int number, pid_t child)
+{
+	sigset_t pending;
+
+	if (!sigpending(&pending) && sigismember(&pending, number))
+		kill(child, number);
+	signal(number, SIG_IGN);
+}
+
+/* less needs the keyboard, which is not standard input. */
+static bool has_keyboard(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static bool is_in_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	char whole[4096];
+
+	if (strchr(program, '/'))
+		return !access(program, X_OK);
+	for (path = path ? path : "/usr/bin:/bin"; *path; path += strcspn(path, ":")) {
+		path += *path == ':';
+		snprintf(whole, sizeof(whole), "%.*s/%s", (int)strcspn(path, ":"), path, program);
+		if (!access(whole, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/* The command for a shell, or NULL: no pager. */
+static const char *pager_command(void)
+{
+	const char *command = getenv("SIDE_PAGER");
+
+	if (!command)
+		command = getenv("PAGER");
+	if (!command)
+		return is_in_path(PAGER_DEFAULT) ? PAGER_DEFAULT : NULL;
+	if (!*command || !strcmp(command, "cat"))
+		return NULL;
+	/* Of a single word it is known beforehand whether the shell will find it. */
+	if (!strpbrk(command, " \t\n|&;<>()$`\\\"'*?[]#~=%!{}") && !is_in_path(command)) {
+		message_note("cannot run the pager `%.256s`: it was not found", command);
+		return NULL;
+	}
+	return command;
+}
+
+static void pager_run(const char *command, int input, const sigset_t *mask)
+{
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	dup2(input, STDIN_FILENO);
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+static void pager_pass_on(int number)
+{
+	const int saved_errno = errno;
+
+	if (pager_child > 0)
+		kill(pager_child, number);
+	errno = saved_errno;
+}
+
+static int pager_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return 0;
+	}
+	return status;
+}
+
+/* Exits with the status of the process that prints. A user who leaves the pager early has seen enough: that is no error. */
+static void pager_finish(const char *command, pid_t pager, pid_t child)
+{
+	const int of_pager = pager_wait(pager), of_child = pager_wait(child);
+	const int code = WIFEXITED(of_child) ? WEXITSTATUS(of_child) : 128 + WTERMSIG(of_child);
+
+	if (WIFEXITED(of_pager) && WEXITSTATUS(of_pager) >= 126)
+		_exit(message_error(COMMAND_FAILED, "`--no-pager` prints without it",
+				"cannot run the pager `%.256s`", command));
+	if (code == 128 + SIGPIPE)
+		_exit(COMMAND_DONE);
+	if (WIFSIGNALED(of_child)) {
+		signal(WTERMSIG(of_child), SIG_DFL);
+		raise(WTERMSIG(of_child));
+	}
+	_exit(code);
+}
+
+static void pager_become_parent(const char *command, pid_t pager, pid_t child, const sigset_t *mask)
+{
+	struct sigaction pass_on = {.sa_handler = pager_pass_on};
+
+	pager_child = child;
+	pager_ignore_key(SIGINT, child);
+	pager_ignore_key(SIGQUIT, child);
+	sigaction(SIGTERM, &pass_on, NULL);
+	sigaction(SIGHUP, &pass_on, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	pager_finish(command, pager, child);
+}
+
+static void pager_become_child(const int fds[2], pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(128 + SIGTERM);
+	dup2(fds[1], STDOUT_FILENO);
+	if (isatty(STDERR_FILENO))
+		dup2(fds[1], STDERR_FILENO);
+	close(fds[0]);
+	close(fds[1]);
+	output_set_paged();
+}
+
+static bool pager_is_wanted(const struct common_options *common)
+{
+	const char *terminal = getenv("TERM");
+
+	return !common->no_pager && isatty(STDOUT_FILENO) && terminal && *terminal &&
+			strcmp(terminal, "dumb") != 0 && has_keyboard();
+}
+
+void pager_start(const struct common_options *common)
+{
+	const char *command = pager_is_wanted(common) ? pager_command() : NULL;
+	const pid_t parent = getpid();
+	sigset_t mask;
+	pid_t pager, child;
+	int fds[2];
+
+	if (!command || pipe2(fds, O_CLOEXEC))
+		return;
+	pager_block_signals(&mask);
+	pager = fork();
+	if (!pager)
+		pager_run(command, fds[0], &mask);
+	child = pager > 0 ? fork() : -1;
+	if (!child) {
+		pager_become_child(fds, parent);
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		return;
+	}
+	close(fds[0]);
+	close(fds[1]);
+	if (child > 0)
+		pager_become_parent(command, pager, child, &mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	/* Without memory for processes the output is not paged. */
+	if (pager > 0)
+		pager_wait(pager);
+}

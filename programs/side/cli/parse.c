@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * argv into values, by the table.
+ *
+ * Long options take their argument after `=` or as the next word and must be written in full: an
+ * abbreviation that is unique today may not be tomorrow. Short ones may be bundled, the last may
+ * take an argument. Options and operands may be mixed, except for verbs whose operands are a
+ * command of its own.
+ */
+#include "programs/common/command.h"
+#include "programs/common/message.h"
+
+#include "base/nearest/nearest.h"
+#include "protocol/context.h"
+#include "protocol/pattern.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cmdline_parser {
+	int argc;
+	char **argv;
+	int at;
+	struct parsed *parsed;
+	struct parse_error *error;
+};
+
+static int cmdline_report_error(struct cmdline_parser *parser, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+
+static int cmdline_report_error(struct cmdline_parser *parser, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(parser->error->message, sizeof(parser->error->message), format, arguments);
+	va_end(arguments);
+	parser->error->verb = parser->parsed->verb;
+	return -EINVAL;
+}
+
+static void advise(struct cmdline_parser *parser, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+
+static void advise(struct cmdline_parser *parser, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(parser->error->hint, sizeof(parser->error->hint), format, arguments);
+	va_end(arguments);
+}
+
+/* ---- the table ---- */
+
+static const struct option *option_in(const struct option *options, const char *name, size_t length)
+{
+	for (const struct option *option = options; option->name; option++) {
+		if (strlen(option->name) == length && !strncmp(option->name, name, length))
+			return option;
+	}
+	for (const struct option *option = options; option->name; option++) {
+		const char *former = option->former_name;
+
+		if (former && strlen(former) == length && !strncmp(former, name, length))
+			return option;
+	}
+	return NULL;
+}
+
+static const struct option *letter_in(const struct option *options, char letter)
+{
+	for (const struct option *option = options; option->name; option++) {
+		if (option->letter == letter)
+			return option;
+	}
+	for (const struct option *option = options; option->name; option++) {
+		if (option->former_letter == letter)
+			return option;
+	}
+	return NULL;
+}
+
+/* "--name" of the options that are near. False: none is. */
+static bool nearest_option(struct cmdline_parser *parser, const char *word)
+{
+	const struct verb *verb = parser->parsed->verb;
+	struct nearest nearest;
+	char text[NEAREST_TEXT_SIZE];
+
+	nearest_begin(&nearest, word);
+	for (const struct option *option = command_common_options; option->name; option++)
+		nearest_offer(&nearest, option->name);
+	for (const struct option *option = verb ? verb->options : NULL; option && option->name;
+			option++)
+		nearest_offer(&nearest, option->name);
+	if (!nearest_text(&nearest, "--", text, sizeof(text)))
+		return false;
+	advise(parser, "%s", text);
+	return true;
+}
+
+#define OPTION_WORD_MAX 64
+
+static int unknown_option(struct cmdline_parser *parser, const char *word, size_t length)
+{
+	const struct verb *verb = parser->parsed->verb;
+	char name[OPTION_WORD_MAX + 1], whole[OPTION_WORD_MAX + 3];
+	const char *habit;
+
+	snprintf(name, sizeof(name), "%.*s", (int)(length > OPTION_WORD_MAX ? 0 : length), word);
+	snprintf(whole, sizeof(whole), "--%s", name);
+	habit = verb ? habits_hint(verb, whole) : NULL;
+	if (habit)
+		advise(parser, "%s", habit);
+	else if (!*name || !nearest_option(parser, name))
+		advise(parser,
+				verb ? "`side %s --help` lists the options"
+				     : "options of a verb follow it\n`side --help` lists the verbs",
+				verb ? verb->name : "");
+	if (!verb)
+		return cmdline_report_error(
+				parser, "there is no option `--%.*s`", (int)length, word);
+	return cmdline_report_error(
+			parser, "`side %s` has no option `--%.*s`", verb->name, (int)length, word);
+}
+
+/* ---- values ---- */
+
+int parse_size(const char *text, uint64_t *size)
+{
+	static const char units[] = "KMGT";
+	unsigned long long number;
+	unsigned int shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno)
+		return -ERANGE;
+	if (*end) {
+		const char *unit = strchr(units, toupper((unsigned char)*end));
+
+		if (unit) {
+			shift = 10 * (unsigned int)(unit - units + 1);
+			end++;
+			if (!strcmp(end, "iB") || !strcmp(end, "B"))
+				end += strlen(end);
+		} else if (!strcmp(end, "B")) {
+			end++;
+		}
+		if (*end)
+			return -EINVAL;
+	}
+	if (number > UINT64_MAX >> shift)
+		return -ERANGE;
+	*size = (uint64_t)number << shift;
+	return 0;
+}
+
+static int cmdline_parse_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return errno ? -ERANGE : *end ? -EINVAL : 0;
+}
+
+static uint64_t unit_of_time(const char *name)
+{
+	/* As timeout(1) and perf have them, too. */
+	static const struct {
+		const char *name;
+		uint64_t nanoseconds;
+	} units[] = {{"", 1000000000}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000},
+			{"m", UINT64_C(60000000000)}, {"min", UINT64_C(60000000000)},
+			{"h", UINT64_C(3600000000000)}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (!strcmp(name, units[i].name))
+			return units[i].nanoseconds;
+	}
+	return 0;
+}
+
+int parse_time(const char *text, uint64_t *nanoseconds)
+{
+	uint64_t number, unit, part = 0, scale = 1;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno)
+		return -ERANGE;
+	if (*end == '.') {
+		/* Six digits: those of hours fit into the product, too. */
+		for (end++; isdigit((unsigned char)*end) && scale < 1000000; end++) {
+			part = part * 10 + (uint64_t)(*end - '0');
+			scale *= 10;
+		}
+		if (scale == 1)
+			return -EINVAL;
+	}
+	unit = unit_of_time(end);
+	if (!unit)
+		return -EINVAL;
+	part = part * unit / scale;
+	if (number > (UINT64_MAX - part) / unit)
+		return -ERANGE;
+	*nanoseconds = number * unit + part;
+	return 0;
+}
+
+static int cmdline_parse_choice(struct cmdline_parser *parser, const struct option *option,
+		const char *text, int *choice)
+{
+	size_t used = 0;
+	char choices[160] = "", meant[NEAREST_TEXT_SIZE];
+	struct nearest nearest;
+
+	nearest_begin(&nearest, text);
+	for (int i = 0; option->choices[i]; i++) {
+		if (!strcmp(option->choices[i], text)) {
+			*choice = i;
+			return 0;
+		}
+		nearest_offer(&nearest, option->choices[i]);
+	}
+	for (int i = 0; option->choices[i] && used < sizeof(choices); i++) {
+		used += (size_t)snprintf(choices + used, sizeof(choices) - used, "%s%s",
+				!i                                       ? ""
+						: option->choices[i + 1] ? ", "
+									 : " or ",
+				option->choices[i]);
+	}
+	if (nearest_text(&nearest, "", meant, sizeof(meant)))
+		advise(parser, "%s", meant);
+	return cmdline_report_error(
+			parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, choices);
+}
+
+/* ---- lists: several patterns or contexts in one argument ---- */
+
+/* Keeps a text that the options refer to until parsed_free(). NULL: out of memory. */
+static const char *keep_text(struct cmdline_parser *parser, char *text)
+{
+	struct text_list *kept = &parser->parsed->kept;
+	const char **items = text ? realloc(kept->items, (kept->count + 1) * sizeof(*items)) : NULL;
+
+	if (!items) {
+		free(text);
+		cmdline_report_error(parser, "out of memory");
+		return NULL;
+	}
+	kept->items = items;
+	items[kept->count++] = text;
+	return text;
+}
+
+/* Of probes, TYPE:NAME:ADDR has a `*` of its own, so with a colon only counters are globs. */
+static bool is_context_glob(const char *word, size_t length)
+{
+	return memchr(word, '*', length) &&
+			(!memchr(word, ':', length) || !strncmp(word, "perf:", 5));
+}
+
+static bool add_context_name(FILE *out, const char *glob, const char *name, bool *found)
+{
+	if (fnmatch(glob, name, 0) != 0)
+		return false;
+	fprintf(out, "%s%s", *found ? "," : "", name);
+	*found = true;
+	return true;
+}
+
+/* The names that a glob matches, with commas. False: none. */
+static bool expand_context(FILE *out, const char *glob)
+{
+	bool found = false;
+	const char *name;
+
+	for (size_t i = 0; (name = context_name(i)); i++) {
+		if (!strchr(name, ':'))
+			add_context_name(out, glob, name, &found);
+	}
+	for (size_t i = 0; !strncmp(glob, "perf:", 5) && (name = context_perf_name(i)); i++) {
+		char counter[128];
+
+		snprintf(counter, sizeof(counter), "perf:thread:%s", name);
+		add_context_name(out, glob, counter, &found);
+	}
+	return found;
+}
+
+/* "*_ns,vpid": the list with the names that each glob matches. NULL: the mistake is reported. */
+static const char *expand_contexts(struct cmdline_parser *parser, const char *text)
+{
+	char *list = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	if (!strchr(text, '*'))
+		return text;
+	out = open_memstream(&list, &size);
+	if (!out) {
+		cmdline_report_error(parser, "out of memory");
+		return NULL;
+	}
+	for (const char *at = text; *at; at += *at == ',') {
+		const size_t length = strcspn(at, ",");
+		char *glob = is_context_glob(at, length) ? strndup(at, length) : NULL;
+		const bool found = !glob || expand_context(out, glob);
+
+		if (!glob)
+			fwrite(at, length, 1, out);
+		free(glob);
+		if (!found) {
+			fclose(out);
+			free(list);
+			advise(parser, "`side help contexts` lists them");
+			cmdline_report_error(parser, "no context matches `%.*s`", (int)length, at);
+			return NULL;
+		}
+		at += length;
+		if (*at)
+			putc(',', out);
+	}
+	if (!text_stream_end(out, &list)) {
+		cmdline_report_error(parser, "out of memory");
+		return NULL;
+	}
+	return keep_text(parser, list);
+}
+
+static int store_list(struct cmdline_parser *parser, struct text_list *list, const char *text)
+{
+	const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
+
+	if (!items)
+		return cmdline_report_error(parser, "out of memory");
+	items[list->count++] = text;
+	list->items = items;
+	return 0;
+}
+
+static int complain_of_value(struct cmdline_parser *parser, const struct option *option,
+		const char *text, int error, const char *what)
+{
+	if (error == -ERANGE)
+		return cmdline_report_error(
+				parser, "`--%s %.128s` is too large", option->name, text);
+	return cmdline_report_error(parser, "`--%s %.128s` is not %s", option->name, text, what);
+}
+
+/* Into the C type that the option's kind has. */
+static int store_value(struct cmdline_parser *parser, const struct option *option, void *value,
+		const char *text)
+{
+	int error;
+
+	if (option->kind != OPTION_FLAG && (!text || !*text)) {
+		advise(parser, "`--%s %s` needs a text that is not empty", option->name,
+				option->argument);
+		return cmdline_report_error(parser, "the %s of `--%s` is empty", option->argument,
+				option->name);
+	}
+	switch (option->kind) {
+	case OPTION_FLAG: *(bool *)value = true; return 0;
+	case OPTION_TEXT: *(const char **)value = text; return 0;
+	case OPTION_LIST:
+		if (option->choices) {
+			int ignored;
+
+			error = cmdline_parse_choice(parser, option, text, &ignored);
+			if (error)
+				return error;
+		}
+		return store_list(parser, value, text);
+	case OPTION_CHOICE: return cmdline_parse_choice(parser, option, text, value);
+	case OPTION_SIZE:
+		error = parse_size(text, value);
+		if (!error && *(uint64_t *)value)
+			return 0;
+		advise(parser, "a size is a number of bytes, also with K, M or G behind it: 512K, 4M");
+		return complain_of_value(parser, option, text, error, "a size");
+	case OPTION_NUMBER:
+		error = cmdline_parse_number(text, value);
+		return error ? complain_of_value(parser, option, text, error, "a number") : 0;
+	case OPTION_TIME:
+		error = option->units && *text && isdigit((unsigned char)text[strlen(text) - 1])
+				? -EINVAL
+				: parse_time(text, value);
+		if (!error)
+			return 0;
+		advise(parser,
+				option->units ? "a time is a number with us, ms, s or min behind it here: 10ms, 1s"
+					      : "a time is a number of seconds, or one with ns, us, ms, s, min or h behind it: 10ms, 1s");
+		return complain_of_value(parser, option, text, error, "a time");
+	}
+	return -EINVAL;
+}
+
+static int store_use(struct cmdline_parser *parser, const struct option *option,
+		struct option_uses *uses, const char *text)
+{
+	struct option_use use = {.option = option, .text = text};
+	struct option_use *items;
+	union {
+		bool flag;
+		const char *text;
+		uint64_t number;
+		int choice;
+	} value = {.number = 0};
+	int error = 0;
+
+	/* The uses are the list. */
+	if (option->kind == OPTION_LIST)
+		error = text && *text ? 0 : store_value(parser, option, NULL, text);
+	else if (text || !option->optional)
+		error = store_value(parser, option, &value, text);
+	if (error)
+		return error;
+	if (option->kind == OPTION_CHOICE)
+		use.choice = value.choice;
+	else if (option->kind != OPTION_TEXT && option->kind != OPTION_LIST)
+		use.number = value.number;
+	items = realloc(uses->items, (uses->count + 1) * sizeof(*items));
+	if (!items)
+		return cmdline_report_error(parser, "out of memory");
+	items[uses->count++] = use;
+	uses->items = items;
+	return 0;
+}
+
+static int cmdline_store_value(struct cmdline_parser *parser, const struct option *option,
+		void *base, const char *text);
+
+/* Each pattern of a comma list as a use of its own. */
+static int store_patterns(struct cmdline_parser *parser, const struct option *option, void *base,
+		const char *text)
+{
+	int error = 0;
+
+	while (*text && !error) {
+		const size_t length = pattern_list_first(text);
+		const char *pattern = keep_text(parser, strndup(text, length));
+
+		if (!pattern)
+			return -EINVAL;
+		if (*pattern)
+			error = cmdline_store_value(parser, option, base, pattern);
+		text += length + (text[length] == ',');
+	}
+	return error;
+}
+
+static int cmdline_store_value(struct cmdline_parser *parser, const struct option *option,
+		void *base, const char *text)
+{
+	void *value = (char *)base + option->offset;
+
+	if (option->completion == COMPLETE_EVENT && !option->two && text &&
+			text[pattern_list_first(text)])
+		return store_patterns(parser, option, base, text);
+	if (option->completion == COMPLETE_CONTEXT && text) {
+		text = expand_contexts(parser, text);
+		if (!text)
+			return -EINVAL;
+	}
+	if (option->ordered)
+		return store_use(parser, option, value, text);
+	if (option->optional && !text) {
+		*(uint64_t *)value = OPTION_BARE;
+		return 0;
+	}
+	/* 0 stands for an option that is not there. */
+	if (option->optional && option->kind == OPTION_NUMBER && !strcmp(text, "0"))
+		return cmdline_report_error(parser,
+				"`--%s=0` is too small: leave the option out, or write 1 or more",
+				option->name);
+	return store_value(parser, option, value, text);
+}
+
+/* ---- words ---- */
+
+/* Finds the option among those of the verb and the common ones, and the struct it goes into. */
+static const struct option *cmdline_find_option(struct cmdline_parser *parser, const char *name,
+		size_t length, char letter, void **base)
+{
+	const struct option *const tables[] = {
+			command_common_options,
+			parser->parsed->verb ? parser->parsed->verb->options : NULL,
+	};
+	void *const bases[] = {&parser->parsed->common, &parser->parsed->options};
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct option *option = NULL;
+
+		if (tables[i])
+			option = name ? option_in(tables[i], name, length)
+				      : letter_in(tables[i], letter);
+		if (option) {
+			*base = bases[i];
+			return option;
+		}
+	}
+	return NULL;
+}
+
+static int missing_argument(struct cmdline_parser *parser, const struct option *option)
+{
+	const char *behind = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
+
+	advise(parser, "write `--%s%c%s`", option->name, option->two ? ' ' : '=', option->argument);
+	if (behind)
+		return cmdline_report_error(parser,
+				"`--%s` needs its %s, but the option follows: `%.128s`",
+				option->name, option->argument, behind);
+	return cmdline_report_error(parser, "`--%s` needs its %s", option->name, option->argument);
+}
+
+/* The word behind an option, which is its argument; NULL: there is none, for an option of the verb does not mean to be one. */
+static const char *next_word(struct cmdline_parser *parser)
+{
+	const char *word = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
+	void *base;
+
+	if (!word ||
+			(!strncmp(word, "--", 2) && word[2] &&
+					cmdline_find_option(parser, word + 2,
+							strcspn(word + 2, "="), 0, &base)))
+		return NULL;
+	parser->at++;
+	return word;
+}
+
+static bool number_follows(const struct cmdline_parser *parser)
+{
+	const char *next = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : "";
+
+	return *next && !next[strspn(next, "0123456789")];
+}
+
+static int parse_long(struct cmdline_parser *parser)
+{
+	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '='), *second;
+	size_t length = text ? (size_t)(text - name) : strlen(name);
+	void *base;
+	const struct option *option = cmdline_find_option(parser, name, length, 0, &base);
+	int error;
+
+	if (!option)
+		return unknown_option(parser, name, length);
+	if (!option->argument) {
+		if (text) {
+			advise(parser, "write `--%s` alone", option->name);
+			return cmdline_report_error(
+					parser, "`--%s` takes no argument", option->name);
+		}
+		return cmdline_store_value(parser, option, base, NULL);
+	}
+	if (option->optional && !text && option->digits_follow && number_follows(parser))
+		return cmdline_store_value(parser, option, base, next_word(parser));
+	if (option->optional)
+		return cmdline_store_value(parser, option, base, text ? text + 1 : NULL);
+	text = text ? text + 1 : next_word(parser);
+	if (!text)
+		return missing_argument(parser, option);
+	if (!option->two)
+		return cmdline_store_value(parser, option, base, text);
+	second = next_word(parser);
+	if (!second)
+		return missing_argument(parser, option);
+	error = cmdline_store_value(parser, option, base, text);
+	return error ? error : cmdline_store_value(parser, option, base, second);
+}
+
+static int parse_letters(struct cmdline_parser *parser)
+{
+	const char *letters = parser->argv[parser->at] + 1;
+
+	for (; *letters; letters++) {
+		void *base;
+		const struct option *option = cmdline_find_option(parser, NULL, 0, *letters, &base);
+		const char *text;
+		int error;
+
+		if (!option) {
+			const struct verb *verb = parser->parsed->verb;
+			const char word[] = {'-', *letters, '\0'};
+			const char *habit = verb ? habits_hint(verb, word) : NULL;
+
+			if (habit)
+				advise(parser, "%s", habit);
+			else
+				advise(parser, "`side %s%s--help` lists the options%s",
+						verb ? verb->name : "", verb ? " " : "",
+						verb && (verb->id == VERB_LIST || verb->id == VERB_TRACE)
+								? "\nput `--` before a command with options of its own"
+								: "");
+			if (!verb)
+				return cmdline_report_error(
+						parser, "there is no option `-%c`", *letters);
+			return cmdline_report_error(parser, "`side %s` has no option `-%c`",
+					verb->name, *letters);
+		}
+		if (option->argument) {
+			if (option->optional)
+				return cmdline_store_value(parser, option, base, NULL);
+			if (letters[1])
+				return cmdline_store_value(parser, option, base, letters + 1);
+			text = next_word(parser);
+			if (!text)
+				return missing_argument(parser, option);
+			return cmdline_store_value(parser, option, base, text);
+		}
+		error = cmdline_store_value(parser, option, base, NULL);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int parse_verb(struct cmdline_parser *parser)
+{
+	const char *name = parser->argv[parser->at];
+	struct nearest nearest;
+	char text[NEAREST_TEXT_SIZE];
+
+	parser->parsed->verb = command_find_verb(name);
+	if (parser->parsed->verb)
+		return 0;
+	nearest_begin(&nearest, name);
+	for (const struct verb *verb = command_verbs; verb->name; verb++)
+		nearest_offer(&nearest, verb->name);
+	if (habits_hint(NULL, name))
+		advise(parser, "%s", habits_hint(NULL, name));
+	else if (nearest_text(&nearest, "side ", text, sizeof(text)))
+		advise(parser, "%s", text);
+	else
+		advise(parser, "`side --help` lists the verbs");
+	return cmdline_report_error(parser, "there is no verb `%.128s`", name);
+}
+
+static int check_operands(struct cmdline_parser *parser)
+{
+	const struct parsed *parsed = parser->parsed;
+	const struct verb *verb = parsed->verb;
+
+	if (!verb || parsed->common.help || parsed->common.version)
+		return 0;
+	for (int i = 0; verb->operand_completion == COMPLETE_CONTEXT && i < parsed->operand_count;
+			i++) {
+		const char *contexts = expand_contexts(parser, parsed->operands[i]);
+
+		if (!contexts)
+			return -EINVAL;
+		parsed->operands[i] = (char *)(uintptr_t)contexts;
+	}
+	if ((unsigned int)parsed->operand_count < verb->min_operands) {
+		advise(parser, "write `side %s %s`", verb->name, verb->operands);
+		return cmdline_report_error(parser, "%s", verb->missing);
+	}
+	if (verb->max_operands && (unsigned int)parsed->operand_count > verb->max_operands) {
+		advise(parser, "write `side %s %s`", verb->name, verb->operands);
+		return cmdline_report_error(parser, "`side %s` does not understand `%.128s`",
+				verb->name, parsed->operands[verb->max_operands]);
+	}
+	return 0;
+}
+
+/* Whether `--json` was asked for even where the command line is wrong: errors have a form, too. */
+static bool wants_json(const struct cmdline_parser *parser)
+{
+	for (int i = 1; i < parser->argc; i++) {
+		const struct verb *verb = parser->parsed->verb;
+
+		if (!strcmp(parser->argv[i], "--"))
+			return false;
+		if (!strcmp(parser->argv[i], "--json"))
+			return true;
+		if (verb && verb->command_follows && i >= parser->at && *parser->argv[i] != '-')
+			return false;
+	}
+	return false;
+}
+
+int parse_command_line(int argc, char **argv, struct parsed *parsed, struct parse_error *error)
+{
+	struct cmdline_parser parser = {
+			.argc = argc, .argv = argv, .parsed = parsed, .error = error};
+	int kept = 1, result = 0;
+
+	memset(parsed, 0, sizeof(*parsed));
+	memset(error, 0, sizeof(*error));
+	/* Operands are moved to the front of argv, behind its first word; kept is how far they
+	 * reach. */
+	for (parser.at = 1; parser.at < argc && !result; parser.at++) {
+		char *word = argv[parser.at];
+
+		if (!strcmp(word, "--") && parsed->verb) {
+			parsed->dashes = true;
+			parser.at++;
+			break;
+		}
+		if (word[0] == '-' && word[1] == '-') {
+			result = parse_long(&parser);
+		} else if (word[0] == '-' && word[1]) {
+			result = parse_letters(&parser);
+		} else if (!parsed->verb) {
+			result = parse_verb(&parser);
+		} else {
+			if (parsed->verb->command_follows)
+				break;
+			argv[kept++] = word;
+		}
+	}
+	if (result) {
+		parsed->common.json |= wants_json(&parser);
+		return result;
+	}
+	while (parser.at < argc)
+		argv[kept++] = argv[parser.at++];
+	argv[kept] = NULL;
+	parsed->operands = argv + 1;
+	parsed->operand_count = kept - 1;
+	return check_operands(&parser);
+}
+
+void parsed_free(struct parsed *parsed)
+{
+	for (size_t i = 0; i < parsed->kept.count; i++)
+		free((char *)(uintptr_t)parsed->kept.items[i]);
+	free(parsed->kept.items);
+	parsed->kept = (struct text_list){0};
+	if (!parsed->verb)
+		return;
+	for (const struct option *option = parsed->verb->options; option->name; option++) {
+		if (option->ordered) {
+			struct option_uses *uses =
+					(void *)((char *)&parsed->options + option->offset);
+
+			free(uses->items);
+			*uses = (struct option_uses){0};
+		} else if (option->kind == OPTION_LIST) {
+			struct text_list *list =
+					(void *)((char *)&parsed->options + option->offset);
+
+			free(list->items);
+			*list = (struct text_list){0};
+		}
+	}
+}

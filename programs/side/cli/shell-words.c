@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* A text as words, for commands that are given as one argument and for what was kept of a command line. */
+#include "shell-words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One word to `to`, which is behind its NUL then; NULL: a quote has no end. */
+static const char *arg_split_copy_next(const char *text, char **to)
+{
+	char quote = 0;
+
+	for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
+		if (quote && *text == quote)
+			quote = 0;
+		else if (!quote && (*text == '\'' || *text == '"'))
+			quote = *text;
+		else if (*text == '\\' && quote != '\'' && text[1])
+			*(*to)++ = *++text;
+		else
+			*(*to)++ = *text;
+	}
+	*(*to)++ = '\0';
+	return quote ? NULL : text;
+}
+
+/* Behind a word that begins there. */
+static const char *skip_word(const char *text)
+{
+	char quote = 0;
+
+	for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
+		if (quote && *text == quote)
+			quote = 0;
+		else if (!quote && (*text == '\'' || *text == '"'))
+			quote = *text;
+		else if (*text == '\\' && quote != '\'' && text[1])
+			text++;
+	}
+	return text;
+}
+
+const char *shell_syntax_in(const char *text)
+{
+	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+		if (strchr("|&;<>", *text) || ((*text == '1' || *text == '2') && text[1] == '>'))
+			return text;
+		text = skip_word(text);
+	}
+	return NULL;
+}
+
+char **shell_split(const char *text, size_t *count)
+{
+	size_t length = strlen(text), most = length / 2 + 2;
+	char **args = malloc(most * sizeof(*args) + length + 1), *to;
+
+	*count = 0;
+	if (!args)
+		return NULL;
+	to = (char *)(args + most);
+	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+		args[(*count)++] = to;
+		text = arg_split_copy_next(text, &to);
+		if (!text) {
+			free(args);
+			errno = EINVAL;
+			return NULL;
+		}
+	}
+	args[*count] = NULL;
+	return args;
+}

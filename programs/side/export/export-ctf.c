@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trace as CTF 1.8 or CTF 2, written anew.
+ *
+ * What stands in a record behind its header is copied byte by byte; the header is made anew
+ * (docs/spec/recording.md, section 1), because which form it takes depends on the record before it,
+ * which may not have been chosen. Each trace keeps its place below the new directory, each data
+ * stream its file. A record of losses, and what the packets counted, go along.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "programs/side/export/export-types.h"
+#include "programs/side/export/export.h"
+#include "programs/side/cli/confine.h"
+#include "programs/common/message.h"
+
+#define PACKET_SIZE (256u << 10)
+
+enum { TAG_MEDIUM = 30, TAG_EXTENDED = 31, TAG_BITS = 5, TIME_BITS = 27 };
+
+struct copy_stream {
+	struct ctf_stream *stream; /* NULL: not begun. */
+	struct view_out records;
+	uint64_t begin, end; /* Of the packet at hand. */
+	uint64_t last;       /* Time of the record before. */
+	uint64_t discarded;
+};
+
+struct copy_trace {
+	struct ctf_writer *writer;
+	struct export_types types;
+	uint64_t *classes; /* By channel: the id of its stream class. */
+	uint32_t class_count;
+};
+
+struct export_ctf_copy {
+	const struct export_options *options;
+	enum ctf_format format;
+	struct report_walk walk;
+	struct copy_trace *traces;
+	struct copy_stream *streams;
+	uint32_t stream_capacity;
+	uint64_t lost_packets;
+	struct ctf_error error;
+	int status; /* Something was said. */
+};
+
+/* ---- traces ---- */
+
+static int export_ctf_set_error(struct export_ctf_copy *copy, int error)
+{
+	if (copy->status)
+		return error;
+	if (copy->error.text[0])
+		copy->status = message_error(
+				COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
+	else
+		copy->status = message_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
+				copy->walk.options.dir, strerror(-error));
+	return error;
+}
+
+static int export_ctf_cannot_describe(
+		struct export_ctf_copy *copy, const struct ctf_trace *trace, const char *name)
+{
+	copy->status = message_error(COMMAND_FAILED, "leave it out with `-e`",
+			"cannot export %s of %s: it has %s", name, trace->path,
+			copy->traces[trace->index].types.why);
+	return -ENOTSUP;
+}
+
+/* "DIR/a/b" below "DIR" is "a+b"; the directory itself "trace". */
+static char *export_ctf_make_path(const struct export_ctf_copy *copy, const struct ctf_trace *trace)
+{
+	const char *dir = copy->walk.options.dir, *remainder = trace->path;
+	size_t size = strlen(dir);
+	char *path;
+
+	if (strncmp(remainder, dir, size) == 0)
+		remainder += size;
+	remainder += strspn(remainder, "/");
+	if (asprintf(&path, "%s/%s", copy->options->output, *remainder ? remainder : "trace") < 0)
+		return NULL;
+	for (char *at = path + strlen(copy->options->output) + 1; *at; at++) {
+		if (*at == '/')
+			*at = '+';
+	}
+	return path;
+}
+
+static const char *environment_text(const struct ctf_trace *trace, const char *key)
+{
+	for (uint32_t i = 0; i < trace->environment_count; i++) {
+		if (strcmp(trace->environment[i].key, key) == 0)
+			return trace->environment[i].text;
+	}
+	return NULL;
+}
+
+static uint64_t environment_number(const struct ctf_trace *trace, const char *key)
+{
+	for (uint32_t i = 0; i < trace->environment_count; i++) {
+		if (strcmp(trace->environment[i].key, key) == 0 && !trace->environment[i].text)
+			return (uint64_t)trace->environment[i].number;
+	}
+	return 0;
+}
+
+/* The name that the files of a stream class have in front of their number. */
+static char *export_ctf_channel_name(
+		const struct export_ctf_copy *copy, const struct ctf_trace *trace, uint64_t class)
+{
+	for (uint32_t i = 0; i < ctf_reader_stream_count(copy->walk.reader); i++) {
+		const struct ctf_stream_info *info = ctf_reader_stream_info(copy->walk.reader, i);
+		const char *number;
+
+		if (ctf_reader_stream_trace(copy->walk.reader, i) != trace ||
+				info->class_id != class)
+			continue;
+		number = strrchr(info->name, '_');
+		if (number && number != info->name && number[1] >= '0' && number[1] <= '9')
+			return strndup(info->name, (size_t)(number - info->name));
+		break;
+	}
+	return strdup("ring");
+}
+
+/* Two channels must not write the same files: the second one has its class in its name. */
+static int name_channel(const struct export_ctf_copy *copy, const struct ctf_trace *trace,
+		uint64_t class, struct ctf_channel_config *channels, uint32_t at)
+{
+	char *name = export_ctf_channel_name(copy, trace, class), *longer;
+
+	if (!name)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < at; i++) {
+		if (!channels[i].name || strcmp(channels[i].name, name) != 0)
+			continue;
+		if (asprintf(&longer, "%s%" PRIu64, name, class) < 0)
+			longer = NULL;
+		free(name);
+		channels[at].name = longer;
+		return longer ? 0 : -ENOMEM;
+	}
+	channels[at].name = name;
+	return 0;
+}
+
+static bool is_session(const struct ctf_trace *trace, uint64_t class)
+{
+	return trace->is_side && class == ctf_trace_session_stream(trace);
+}
+
+/* Of events that have no fields at all. */
+static const struct ctf_type no_fields = {.kind = CTF_STRUCT, .align = 1};
+
+static int export_ctf_make_channels(struct export_ctf_copy *copy, const struct ctf_trace *trace,
+		struct ctf_channel_config *channels)
+{
+	struct copy_trace *own = &copy->traces[trace->index];
+
+	for (uint32_t i = 0; i < ctf_trace_class_count(trace); i++) {
+		struct ctf_channel_config *channel = &channels[own->class_count];
+		struct ctf_stream_class_info info;
+		int ret;
+
+		ctf_trace_class(trace, i, &info);
+		if (is_session(trace, info.id))
+			continue;
+		channel->placement = info.per_cpu ? CTF_PER_CPU : CTF_PER_THREAD;
+		ret = export_types_convert(&own->types, "stream.event.context.", info.context,
+				&channel->context);
+		if (ret == -ENOTSUP)
+			return export_ctf_cannot_describe(copy, trace, "the contexts");
+		if (!ret)
+			ret = name_channel(copy, trace, info.id, channels, own->class_count);
+		if (ret)
+			return ret;
+		own->classes[own->class_count++] = info.id;
+	}
+	return 0;
+}
+
+static int export_ctf_get_channel(
+		const struct export_ctf_copy *copy, const struct ctf_trace *trace, uint64_t class)
+{
+	const struct copy_trace *own = &copy->traces[trace->index];
+
+	for (uint32_t i = 0; i < own->class_count; i++) {
+		if (own->classes[i] == class)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* All chosen events, whether records of them come or not. */
+static int export_ctf_add_events(struct export_ctf_copy *copy, const struct ctf_trace *trace)
+{
+	struct copy_trace *own = &copy->traces[trace->index];
+	const struct text_list *patterns = &copy->options->patterns;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < ctf_trace_event_count(trace); i++) {
+		const struct ctf_event_class *event = ctf_trace_event(trace, i);
+		const struct ctf_type *context, *fields;
+		int channel = export_ctf_get_channel(copy, trace, event->stream_id);
+
+		if (channel < 0 || event->id > UINT32_MAX ||
+				(patterns->count &&
+						!walk_pattern_wants(copy->walk.patterns,
+								patterns->count, event->name,
+								event->loglevel)))
+			continue;
+		ret = export_types_convert(&own->types, "event.context.", event->context, &context);
+		if (!ret)
+			ret = export_types_convert(
+					&own->types, "event.fields.", event->fields, &fields);
+		if (ret == -ENOTSUP)
+			return export_ctf_cannot_describe(copy, trace, event->name);
+		if (!ret)
+			ret = ctf_writer_add_event_json(own->writer, (uint32_t)channel,
+					(uint32_t)event->id, event->name,
+					event->loglevel > 7 ? 7 : event->loglevel, context,
+					fields ? fields : &no_fields, event->side_event,
+					&copy->error);
+	}
+	return ret;
+}
+
+static int make_trace(struct export_ctf_copy *copy, const struct ctf_trace *trace)
+{
+	struct copy_trace *own = &copy->traces[trace->index];
+	uint32_t count = ctf_trace_class_count(trace);
+	struct ctf_channel_config *channels = calloc(count + 1u, sizeof(*channels));
+	struct ctf_writer_config config = {
+			.hostname = trace->hostname,
+			.procname = trace->procname,
+			.exe = environment_text(trace, "exe"),
+			.vpid = trace->vpid,
+			.version = {(uint32_t)environment_number(trace, "tracer_major"),
+					(uint32_t)environment_number(trace, "tracer_minor"),
+					(uint32_t)environment_number(trace, "tracer_patchlevel")},
+			.format = copy->format,
+	};
+	char *path = export_ctf_make_path(copy, trace);
+	int ret = -ENOMEM;
+
+	export_types_start(&own->types, copy->format);
+	own->classes = calloc(count + 1u, sizeof(*own->classes));
+	if (trace->clock)
+		config.clock = *trace->clock;
+	else
+		config.clock.frequency = 1000000000;
+	if (channels && path && own->classes)
+		ret = export_ctf_make_channels(copy, trace, channels);
+	if (!ret) {
+		config.dir = path;
+		config.channels = channels;
+		config.nr_channels = own->class_count;
+		ret = ctf_writer_create(&config, &own->writer, &copy->error);
+	}
+	if (!ret)
+		ret = export_ctf_add_events(copy, trace);
+	for (uint32_t i = 0; channels && i < count; i++)
+		free((void *)(uintptr_t)channels[i].name); /* Copied by the writer. */
+	free(channels);
+	free(path);
+	return ret;
+}
+
+/* ---- streams ---- */
+
+static struct copy_stream *stream_of(struct export_ctf_copy *copy, const struct ctf_item *item)
+{
+	uint32_t index = item->stream->index;
+
+	if (index >= copy->stream_capacity) {
+		uint32_t capacity = index < 8 ? 16 : index * 2;
+		struct copy_stream *grown = realloc(copy->streams, capacity * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		memset(grown + copy->stream_capacity, 0,
+				(capacity - copy->stream_capacity) * sizeof(*grown));
+		copy->streams = grown;
+		copy->stream_capacity = capacity;
+	}
+	return &copy->streams[index];
+}
+
+/* The number behind the channel's name; else that of the stream in the whole trace. */
+static uint32_t ring_of(const struct ctf_item *item)
+{
+	const char *number = strrchr(item->stream->name, '_');
+
+	if (number && number[1] >= '0' && number[1] <= '9')
+		return (uint32_t)strtoul(number + 1, NULL, 10);
+	return item->stream->index;
+}
+
+static int export_ctf_open_stream(struct export_ctf_copy *copy, const struct ctf_item *item,
+		struct copy_stream *stream)
+{
+	struct copy_trace *own = &copy->traces[item->trace->index];
+	int channel = export_ctf_get_channel(copy, item->trace, item->stream->class_id);
+
+	if (channel < 0)
+		return -EINVAL;
+	stream->begin = stream->end = item->cycles;
+	return ctf_writer_open_stream(own->writer, (uint32_t)channel, ring_of(item), item->cycles,
+			&stream->stream, &copy->error);
+}
+
+static int flush_stream(struct export_ctf_copy *copy, struct copy_stream *stream)
+{
+	struct ctf_span span = {stream->records.begin, view_out_size(&stream->records),
+			stream->begin, stream->end, stream->discarded};
+	int ret;
+
+	if (stream->records.failed)
+		return -ENOMEM;
+	ret = ctf_stream_append(stream->stream, &span, &copy->error);
+	stream->records.at = stream->records.begin;
+	stream->begin = stream->end;
+	return ret;
+}
+
+static void export_ctf_write_tag(struct view_out *out, uint32_t tag, uint64_t time)
+{
+	uint32_t low = (uint32_t)time & ((1u << TIME_BITS) - 1);
+	uint32_t word = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? tag << TIME_BITS | low
+							       : low << TAG_BITS | tag;
+
+	view_out_put(out, (const char *)&word, sizeof(word));
+}
+
+static void export_ctf_write_header(struct copy_stream *stream, uint32_t id, uint64_t time)
+{
+	struct view_out *out = &stream->records;
+	bool first = out->at == out->begin;
+	uint16_t medium = (uint16_t)id;
+
+	if (first || id > UINT16_MAX || time >> TIME_BITS != stream->last >> TIME_BITS) {
+		uint8_t tag = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? TAG_EXTENDED << 3
+								     : TAG_EXTENDED;
+
+		view_out_put(out, (const char *)&tag, 1);
+		view_out_put(out, (const char *)&id, sizeof(id));
+		view_out_put(out, (const char *)&time, sizeof(time));
+	} else if (id < TAG_MEDIUM) {
+		export_ctf_write_tag(out, id, time);
+	} else {
+		export_ctf_write_tag(out, TAG_MEDIUM, time);
+		view_out_put(out, (const char *)&medium, sizeof(medium));
+	}
+	stream->last = time;
+}
+
+static int export_ctf_copy_event(struct export_ctf_copy *copy, const struct ctf_item *item)
+{
+	struct copy_stream *stream = stream_of(copy, item);
+	int ret = 0;
+
+	if (!stream)
+		return -ENOMEM;
+	if (item->event->id > UINT32_MAX || !item->body) {
+		copy->traces[item->trace->index].types.why = item->body
+				? "an id of more than 32 bits"
+				: "fields that do not begin at a byte";
+		return export_ctf_cannot_describe(copy, item->trace, item->event->name);
+	}
+	if (!stream->stream)
+		ret = export_ctf_open_stream(copy, item, stream);
+	if (ret)
+		return ret;
+	if (stream->records.at == stream->records.begin)
+		stream->begin = item->cycles;
+	export_ctf_write_header(stream, (uint32_t)item->event->id, item->cycles);
+	view_out_put(&stream->records, (const char *)item->body, (size_t)item->body_size);
+	stream->end = item->cycles;
+	return view_out_size(&stream->records) < PACKET_SIZE ? 0 : flush_stream(copy, stream);
+}
+
+/* The counter goes up with the packet that says so. */
+static int copy_discarded(struct export_ctf_copy *copy, const struct ctf_item *item)
+{
+	struct copy_stream *stream = stream_of(copy, item);
+	int ret = 0;
+
+	if (item->kind == CTF_ITEM_LOST_PACKETS) {
+		copy->lost_packets += item->count;
+		return 0;
+	}
+	if (!stream)
+		return -ENOMEM;
+	if (is_session(item->trace, item->stream->class_id))
+		return 0;
+	if (!stream->stream)
+		ret = export_ctf_open_stream(copy, item, stream);
+	stream->discarded += item->count;
+	if (item->cycles > stream->end)
+		stream->end = item->cycles;
+	return ret ? ret : flush_stream(copy, stream);
+}
+
+static int copy_lost(struct export_ctf_copy *copy, const struct ctf_item *item)
+{
+	static const char *const names[] = {"ring", "event", "reason"};
+	char *texts[3] = {NULL, NULL, NULL};
+	struct ctf_lost lost;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		size_t size;
+		const char *text = walk_lost_text(item, names[i], &size);
+
+		texts[i] = strndup(text, size);
+		ret = texts[i] ? ret : -ENOMEM;
+	}
+	lost = (struct ctf_lost){texts[0], texts[1], texts[2], walk_lost_count(item)};
+	if (!ret)
+		ret = ctf_writer_lost(copy->traces[item->trace->index].writer, item->cycles, &lost,
+				1, &copy->error);
+	for (unsigned int i = 0; i < 3; i++)
+		free(texts[i]);
+	return ret;
+}
+
+/* ---- the whole ---- */
+
+static int make_traces(struct export_ctf_copy *copy)
+{
+	uint32_t count = ctf_reader_trace_count(copy->walk.reader);
+	int ret = 0;
+
+	copy->traces = calloc(count + 1u, sizeof(*copy->traces));
+	if (!copy->traces)
+		return -ENOMEM;
+	for (uint32_t i = 0; !ret && i < count; i++)
+		ret = make_trace(copy, ctf_reader_trace(copy->walk.reader, i));
+	return ret;
+}
+
+static int copy_items(struct export_ctf_copy *copy)
+{
+	struct walk_class *class;
+	struct ctf_item item;
+	int ret;
+
+	while ((ret = walk_next(&copy->walk, &item, &class)) > 0) {
+		/* Of which classes the streams are is known now, and not before. */
+		if (!copy->traces && (ret = make_traces(copy)))
+			return ret;
+		ret = !class                  ? copy_discarded(copy, &item)
+				: class->lost ? copy_lost(copy, &item)
+					      : export_ctf_copy_event(copy, &item);
+		if (ret)
+			return ret;
+	}
+	if (!ret && !copy->traces)
+		ret = make_traces(copy);
+	for (uint32_t i = 0; !ret && i < copy->stream_capacity; i++) {
+		if (copy->streams[i].stream &&
+				copy->streams[i].records.at != copy->streams[i].records.begin)
+			ret = flush_stream(copy, &copy->streams[i]);
+	}
+	return ret;
+}
+
+static void free_copy(struct export_ctf_copy *copy)
+{
+	uint32_t count = copy->traces ? ctf_reader_trace_count(copy->walk.reader) : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct copy_trace *own = &copy->traces[i];
+
+		copy->error = (struct ctf_error){.text = ""};
+		if (own->writer && ctf_writer_close(own->writer, &copy->error) && !copy->status)
+			copy->status = message_error(
+					COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
+		export_types_free(&own->types);
+		free(own->classes);
+	}
+	for (uint32_t i = 0; i < copy->stream_capacity; i++)
+		view_out_free(&copy->streams[i].records);
+	free(copy->traces);
+	free(copy->streams);
+	walk_close(&copy->walk);
+}
+
+static int export_ctf_make_output(struct export_ctf_copy *copy, struct keeper *keeper)
+{
+	const char *path = copy->options->output;
+	int ret;
+
+	if (mkdir(path, CTF_DIRECTORY_MODE))
+		return message_error(COMMAND_FAILED,
+				errno == EEXIST ? "name a directory that is not there yet" : NULL,
+				"cannot make %s: %s", path, strerror(errno));
+	ret = keeper_start(keeper, path, NULL);
+	if (!ret)
+		return COMMAND_DONE;
+	rmdir(path);
+	return message_error(COMMAND_FAILED, NULL, "cannot make %s: %s", path, strerror(-ret));
+}
+
+int export_ctf(const struct export_options *options, const char *dir)
+{
+	struct export_ctf_copy copy = {.options = options,
+			.format = options->format == EXPORT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1};
+	struct report_walk_options walk = {.verb = "export",
+			.dir = dir,
+			.patterns = &options->patterns,
+			.where = options->filter,
+			.times = options->times};
+	struct keeper keeper = {.socket = -1};
+	int ret;
+
+	if (!options->output)
+		return message_error(COMMAND_USAGE, "add `-o DIR`", "a CTF trace is a directory");
+	copy.status = walk_prepare(&copy.walk, &walk);
+	if (!copy.status)
+		copy.status = export_ctf_make_output(&copy, &keeper);
+	confine(dir, options->output);
+	if (!copy.status)
+		copy.status = walk_open(&copy.walk);
+	if (!copy.status) {
+		ret = copy_items(&copy);
+		if (ret)
+			export_ctf_set_error(&copy, ret);
+		else if (copy.lost_packets)
+			message_note("%" PRIu64
+				     " whole packet%s missing: CTF cannot express that in a new trace",
+					copy.lost_packets,
+					copy.lost_packets == 1 ? " is" : "s are");
+	}
+	if (!copy.status && !copy.walk.events)
+		walk_note_nothing(&copy.walk);
+	free_copy(&copy);
+	(void)keeper_end(&keeper, !copy.status);
+	return copy.status ? copy.status : copy.walk.damaged ? COMMAND_FAILED : COMMAND_DONE;
+}

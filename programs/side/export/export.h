@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `export`. export.c walks through the trace and hands each item to one of the formats;
+ * bytes go through a buffer into a file that gets its name only when all is there.
+ */
+#ifndef CMD_SIDE_EXPORT_H
+#define CMD_SIDE_EXPORT_H
+
+#include "programs/side/record/keeper.h"
+#include "programs/side/analysis/report-pair.h"
+#include "programs/side/analysis/report-walk.h"
+#include "programs/side/analysis/report-identity.h"
+
+struct export;
+struct export_class;
+
+/* A begin or an end that --pair found. */
+struct export_slice {
+	unsigned int rule;
+	bool end;
+	bool nested;      /* It fits into the track of its thread: the only rule, and no key. */
+	uint32_t lane;    /* Else: begins that are open at a time have different ones. */
+	const char *name; /* Of the begin … */
+	uint32_t process;
+	int64_t thread;
+};
+
+/* 0 or a negative errno. */
+struct export_ops {
+	int (*start)(struct export *export);
+	/* slice NULL: an event that stands for itself. */
+	int (*event)(struct export *export, const struct ctf_item *item, struct walk_class *class,
+			const struct export_slice *slice);
+	/* A loss; class is NULL for what the packets counted. */
+	int (*loss)(struct export *export, const struct ctf_item *item,
+			const struct walk_class *class);
+	int (*finish)(struct export *export);
+	void (*free)(struct export *export);
+	void (*free_class)(void *format);
+};
+
+/* The state of a class of events. */
+struct export_class {
+	const struct export_ops *ops;
+	struct identity_class identity;
+	struct pair_class pair;
+	uint32_t process; /* Of the record at hand … */
+	int64_t thread;   /* … and its thread, -1: not known. */
+	void *format;     /* The format's own. */
+};
+
+struct export
+{
+	const char *dir;
+	const struct export_options *options;
+	const struct export_ops *ops;
+	struct report_walk walk;
+	struct identity identity;
+	struct report_pairs pairs;
+	struct keys lane_keys; /* Rule and process. */
+	struct export_lanes *lanes;
+	int fd;
+	const char *path; /* For messages. */
+	char *partial;    /* The name that the file has until it is whole, or NULL. */
+	struct keeper keeper;
+	struct view_out out;
+	void *state; /* The format's own. */
+	uint64_t lost;
+	int write_error;
+};
+
+extern const struct export_ops export_perfetto, export_chrome, export_csv, export_tables;
+
+/* export-ctf.c. Exit status. */
+int export_ctf(const struct export_options *options, const char *dir);
+
+/* Write everything out; a negative errno stays in write_error. */
+int export_flush(struct export *export);
+
+/*
+ * Numbers of processes and threads as viewers want them. A thread that is not known stands for its
+ * CPU; what is made up lies above all numbers that Linux gives.
+ */
+#define EXPORT_MADE_UP 10000000
+int64_t export_pid(const struct export *export, uint32_t process);
+int64_t export_tid(const struct ctf_item *item, int64_t thread);
+void export_process_name(const struct export *export, uint32_t process, char *text, size_t size);
+
+/* export-values.c */
+
+/* Bytes that are no UTF-8 become U+0080 to U+00FF, as in `side view --json`. */
+void export_put_utf8(struct view_out *out, const char *text, size_t size);
+
+/* Protocol buffers. */
+void proto_number(struct view_out *out, unsigned int field, uint64_t number);
+void proto_bytes(struct view_out *out, unsigned int field, const char *bytes, size_t size);
+void proto_text(struct view_out *out, unsigned int field, const char *text, size_t size);
+void proto_double(struct view_out *out, unsigned int field, double number);
+/* A message inside: what is written until proto_end() with the same place. */
+size_t proto_begin(struct view_out *out, unsigned int field);
+void proto_end(struct view_out *out, size_t begin_offset);
+
+/* Names that are written once and have numbers from then on. */
+struct export_names {
+	struct keys keys;
+	unsigned int field; /* Of InternedData. */
+};
+/* The number of a name; when it is new, its definition goes to `fresh`. 0: too many. */
+uint64_t export_intern(
+		struct export_names *names, struct view_out *fresh, const char *text, size_t size);
+
+struct export_annotations {
+	struct view_out *out;
+	struct view_out *fresh;
+	struct export_names *names;
+};
+/* All fields and contexts of an event as DebugAnnotations of a TrackEvent. */
+void export_annotate(struct export_annotations *to, const struct walk_class *class,
+		const struct ctf_item *item);
+/* A dynamic value; a structure's fields as `field` of what is being written. */
+void export_annotate_dynamic(
+		struct export_annotations *to, unsigned int field, const struct ctf_value *list);
+void export_annotate_number(struct export_annotations *to, const char *name, uint64_t number);
+void export_annotate_text(
+		struct export_annotations *to, const char *name, const char *text, size_t size);
+
+#endif /* CMD_SIDE_EXPORT_H */

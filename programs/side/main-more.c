@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * side-more: the verbs that read traces and programs, and with them all libraries. `side` has read the
+ * command line already, answered what it can, and become this program (more.h).
+ */
+#include "programs/common/command.h"
+#include "programs/side/cli/confine.h"
+#include "programs/side/cli/more.h"
+#include "programs/side/cli/pager.h"
+#include "programs/common/progress.h"
+#include "programs/common/message.h"
+#include "programs/side/session/trace-of-session.h"
+#include "programs/side/session/unmatched-rules.h"
+
+#include "ctf/ctf.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* The verbs whose operand is a trace. */
+static int find_trace(struct parsed *parsed)
+{
+	switch (parsed->verb->id) {
+	case VERB_VIEW:
+	case VERB_EXPAND:
+	case VERB_REPORT:
+	case VERB_EXPORT:
+	case VERB_SEND: return session_trace(parsed);
+	default: return COMMAND_DONE;
+	}
+}
+
+static void show_search(const char *path, uint64_t nr_directories)
+{
+	if (progress_is_due())
+		progress_show("searched %" PRIu64 " directories, now %.100s", nr_directories, path);
+}
+
+/* Output that can be longer than a terminal, and that ends. */
+static bool is_paged(const struct parsed *parsed)
+{
+	switch (parsed->verb->id) {
+	case VERB_VIEW: return !parsed->options.view.follow;
+	case VERB_REPORT:
+	case VERB_LIST:
+	case VERB_PROBE: return true;
+	default: return false;
+	}
+}
+
+static int side_more_run_verb(struct parsed *parsed)
+{
+	int result = find_trace(parsed);
+
+	if (result)
+		return result;
+	progress_start(&parsed->common);
+	ctf_reader_on_search(show_search);
+	/* Before a verb drops its rights. */
+	if (is_paged(parsed))
+		pager_start(&parsed->common);
+	switch (parsed->verb->id) {
+	case VERB_RECORD: return cmd_record(parsed);
+	case VERB_LIST: return cmd_list(parsed);
+	case VERB_ATTACH: return cmd_attach(parsed);
+	case VERB_DETACH: return cmd_detach(parsed);
+	case VERB_RECOVER: return cmd_recover(parsed);
+	case VERB_ADOPT: return cmd_adopt(parsed);
+	case VERB_VIEW: return cmd_view(parsed);
+	case VERB_EXPAND: return cmd_expand(parsed);
+	case VERB_REPORT: return cmd_report(parsed);
+	case VERB_EXPORT: return cmd_export(parsed);
+	case VERB_TOP: return cmd_top(parsed);
+	case VERB_DOCTOR: return cmd_doctor(parsed);
+	case VERB_COMPLETE: return cmd_complete(parsed);
+	case VERB_PROBE: return cmd_probe(parsed);
+	case VERB_KERNEL: return cmd_kernel(parsed);
+	case VERB_ENABLE_EVENT: return cmd_probe_enable(parsed);
+	case VERB_ADD_CONTEXT: return cmd_probe_context(parsed);
+	case VERB_DISABLE_EVENT: return cmd_probe_disable(parsed);
+	case VERB_LOAD: return cmd_load(parsed, probe_load);
+	case VERB_TRACE: return cmd_trace(parsed);
+	case VERB_SEND: return cmd_send(parsed);
+	case VERB_RECEIVE: return cmd_receive(parsed);
+	default:
+		return message_error(COMMAND_USAGE, "run `side`", "`%s` is a verb of side itself",
+				parsed->verb->name);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct parse_error error;
+	struct parsed parsed;
+	int result;
+
+	/* Whoever looks at processes knows it by the name that was typed. */
+	prctl(PR_SET_NAME, "side");
+	confine_enable();
+	result = parse_command_line(argc, argv, &parsed, &error);
+	output_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
+	if (result)
+		result = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
+	else if (!parsed.verb || parsed.common.help || parsed.common.version)
+		result = message_error(COMMAND_USAGE, "run `side`",
+				"this program is a part of side, with some of its verbs");
+	else if (!strcmp(argv[0], MORE_EXPLAIN))
+		result = session_unmatched(&parsed);
+	else
+		result = side_more_run_verb(&parsed);
+	progress_end();
+	parsed_free(&parsed);
+	return result;
+}

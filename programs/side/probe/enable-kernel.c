@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* `enable-event --pid`: places that the kernel watches (probe-kernel.h), in a session of the daemon. */
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "enable.h"
+#include "global.h"
+#include "programs/common/message.h"
+
+#include <json-c/json.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the session records of a channel's contexts all its events get. */
+static bool has_contexts(struct json_object *definition)
+{
+	struct json_object *channels = ask_list(definition, "channels");
+
+	for (size_t i = 0; channels && i < json_object_array_length(channels); i++) {
+		struct json_object *contexts =
+				ask_list(json_object_array_get_idx(channels, i), "context");
+
+		if (contexts && json_object_array_length(contexts))
+			return true;
+	}
+	return false;
+}
+
+/* A probe of that name in this process, wherever it is. */
+static bool has_former(struct json_object *definition, pid_t pid, const char *name)
+{
+	struct json_object *probes = ask_list(definition, "probes");
+
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
+		struct json_object *probe = json_object_array_get_idx(probes, i),
+				   *events = ask_list(probe, "event");
+
+		if (ask_number(probe, "pid") == (uint64_t)pid && events &&
+				json_object_array_length(events) &&
+				!strcmp(json_object_get_string(
+							json_object_array_get_idx(events, 0)),
+						name))
+			return true;
+	}
+	return false;
+}
+
+/* What the session is like before it gets the probe. */
+static int probe_enable_kernel_query_session(struct ask *ask, const char *session, pid_t pid,
+		const char *name, bool *contexts, bool *former)
+{
+	struct json_object *answer, *sessions;
+	int status = ask_call(ask, control_request("status", session), ASK_TIMEOUT_MS, &answer);
+
+	if (status)
+		return status;
+	sessions = ask_list(answer, "sessions");
+	for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
+		struct json_object *one = json_object_array_get_idx(sessions, i), *definition;
+
+		if (!json_object_object_get_ex(one, "definition", &definition))
+			definition = one;
+		*contexts |= has_contexts(definition);
+		*former |= has_former(definition, pid, name);
+	}
+	json_object_put(answer);
+	return COMMAND_DONE;
+}
+
+static const char *probe_enable_kernel_get_filter(const struct enabling *enabling)
+{
+	const struct option_uses *asked = &enabling->options->asked;
+
+	for (size_t i = 0; i < asked->count && !enabling->filter; i++)
+		if (!strcmp(asked->items[i].option->name, "filter"))
+			return asked->items[i].text;
+	return enabling->filter;
+}
+
+/* Of the first event of the table, which is the probe's; and whether the kernel could watch any of its places. */
+static int probe_enable_kernel_get_name(int table, char name[600], bool *kernel)
+{
+	struct probe_table_event event;
+	struct probe_seen seen;
+	int status = probe_see(table, &seen);
+
+	*name = 0;
+	if (status)
+		return status;
+	*kernel = probe_kernel_any(&seen.table);
+	if (probe_table_nr_events(&seen.table)) {
+		probe_table_event(&seen.table, 0, &event);
+		snprintf(name, 600, "%.250s:%.300s", event.provider, event.name);
+	}
+	probe_unsee(&seen);
+	return COMMAND_DONE;
+}
+
+/*
+ * One that watches for a former probe of that name would be in the way, or find itself wanted again: also by one that is elsewhere, where
+ * the kernel watches nothing.
+ */
+static int end_former(const struct enabling *enabling, const struct ask *ask, const char *session,
+		const char *name)
+{
+	char **args = NULL;
+	int status;
+
+	if (!*name || !probe_kernel_may())
+		return COMMAND_DONE;
+	status = probe_kernel_args(enabling->target.pid, NULL, 0, &args);
+	if (!status && !probe_global_add(&args, "--end", name))
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
+	if (!status)
+		status = probe_global_start(&args, session, ask->system);
+	probe_global_free(args);
+	return status;
+}
+
+int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+		const char *session)
+{
+	bool contexts = false, former = false, kernel = false;
+	char name[600];
+	int status;
+
+	enabling->kernel = (struct probe_kernel){.table = -1, .others = -1};
+	if (!enabling->target.pid)
+		return COMMAND_DONE;
+	for (size_t i = 0; i < enabling->contexts.count; i++)
+		contexts |= !resolve_is_context(enabling->contexts.items[i]);
+	status = probe_enable_kernel_get_name(enabling->table, name, &kernel);
+	if (!status)
+		status = probe_enable_kernel_query_session(
+				ask, session, enabling->target.pid, name, &contexts, &former);
+	/* One that was disabled just now may not have ended yet. */
+	if (!status && (former || kernel))
+		status = end_former(enabling, ask, session, name);
+	if (!status)
+		status = probe_kernel_choose(&enabling->target,
+				probe_kernel_not(spec->no_uprobe, contexts,
+						probe_enable_kernel_get_filter(enabling)),
+				&enabling->table, NULL, 0, &enabling->kernel);
+	return status;
+}
+
+int probe_enable_watch(struct enabling *enabling, const struct ask *ask, const char *session)
+{
+	char **args = NULL;
+	int status;
+
+	if (enabling->kernel.table < 0)
+		return COMMAND_DONE;
+	status = probe_kernel_args(enabling->target.pid, &enabling->kernel.table, 1, &args);
+	if (!status)
+		status = probe_global_start(&args, session, ask->system);
+	probe_global_free(args);
+	close(enabling->kernel.table);
+	enabling->kernel.table = -1;
+	return status;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes in programs that run: `enable-event` with `--pid` or `--exe`, and what others need of it (probe-again.c).
+ *
+ * What is wished is resolved here, with the rights of the user; the daemon gets a table and gives it to the programs
+ * that are meant (sessions/client.h). A program that has no recorder gets one first, as by `side attach`.
+ */
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "executable.h"
+#include "enable.h"
+#include "global.h"
+#include "list.h"
+#include "request-check.h"
+#include "results.h"
+#include "programs/common/message.h"
+
+#include "recorder/core/session.h"
+
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the command line ---- */
+
+static int check_name(const char *name)
+{
+	if (name && (!*name || strpbrk(name, "*?[]\\@!, \t\n") || strlen(name) > 200))
+		return message_error(COMMAND_USAGE,
+				"write a name such as slow_request or server:request",
+				"`%.128s` cannot be the name of the event that a probe makes",
+				name);
+	return COMMAND_DONE;
+}
+
+static int find_exe(struct enabling *enabling)
+{
+	const struct control_options *options = enabling->options;
+	struct probe_exe exe;
+	int status = probe_exe_find(options->exe, &exe);
+
+	if (status)
+		return status;
+	/* A session identifies programs of other namespaces by their paths there, which may be other files here. */
+	if (exe.pid && !options->global.on)
+		return message_error(COMMAND_FAILED,
+				"use `--global` (the kernel watches the file) or `--pid PID` (probes in one process)",
+				"cannot probe each program of %.256s: the file is in another mount namespace",
+				options->exe);
+	snprintf(enabling->exe, sizeof(enabling->exe), "%s", exe.path);
+	enabling->files_of = exe.runs;
+	return COMMAND_DONE;
+}
+
+static int probe_enable_check_options(struct enabling *enabling)
+{
+	const struct control_options *options = enabling->options;
+	int status = COMMAND_DONE;
+
+	if (options->global.on && !options->exe && !options->pid)
+		return message_error(COMMAND_USAGE,
+				"write `--exe FILE`, or `--pid PID` of a process that runs it",
+				"missing option `--exe FILE`: a global probe needs the file to probe");
+	if (!options->global.on && !options->pid == !options->exe)
+		return message_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
+				options->pid ? "`--pid` is a process, and `--exe` every one of a file"
+					     : "missing option: `--pid PID` or `--exe FILE`");
+	if (options->pid > INT_MAX)
+		return message_error(COMMAND_USAGE, NULL, "`--pid` is not the number of a process");
+	if (options->exclude.count || options->loglevel || options->loglevel_only || options->all)
+		return message_error(COMMAND_USAGE, "leave it out",
+				"a probe is one event, so `--exclude`, `--loglevel` and `--all` have no use");
+	if (options->exe)
+		status = find_exe(enabling);
+	else if (options->global.on)
+		enabling->files_of = (pid_t)options->pid;
+	if (status)
+		return status;
+	enabling->target.pid = (pid_t)options->pid;
+	enabling->target.exe = options->exe ? enabling->exe : NULL;
+	return COMMAND_DONE;
+}
+
+/* ---- the request ---- */
+
+void probe_add_asked(struct json_object *request, const struct option_uses *asked)
+{
+	for (size_t i = 0; i < asked->count; i++) {
+		const struct option_use *use = &asked->items[i];
+
+		/* Those of add-context have patterns, too, which the probe's events take the place of. */
+		if (use->option->kind == OPTION_TEXT)
+			ask_add(request, use->option->name, json_object_new_string(use->text));
+		else if (use->option->kind == OPTION_TIME)
+			ask_add(request, use->option->name,
+					json_object_new_int64((int64_t)use->number));
+	}
+}
+
+int probe_add_events(struct json_object *request, int table)
+{
+	struct probe_seen seen;
+	int status = probe_see(table, &seen);
+
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table); i++) {
+		struct probe_table_event event;
+		char name[600];
+
+		probe_table_event(&seen.table, i, &event);
+		snprintf(name, sizeof(name), "%.250s:%.300s", event.provider, event.name);
+		ask_add_text(request, "event", name);
+	}
+	probe_unsee(&seen);
+	return COMMAND_DONE;
+}
+
+static int add_target(struct json_object *request, const struct probe_target *target)
+{
+	uint64_t started = 0;
+	int status = COMMAND_DONE;
+
+	if (target->pid) {
+		status = probe_started(target->pid, &started);
+		ask_add(request, "pid", json_object_new_int64(target->pid));
+		ask_add(request, "started", json_object_new_int64((int64_t)started));
+	} else {
+		ask_add(request, "exe", json_object_new_string(target->exe));
+	}
+	return status;
+}
+
+static int make_request(const struct enabling *enabling, const struct probe_spec *spec,
+		const char *session, struct json_object **request)
+{
+	char *text = probe_spec_text(spec);
+	int status;
+
+	*request = control_request("enable-probe", session);
+	if (!*request || !text) {
+		free(text);
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	ask_add(*request, "probe", json_object_new_string(text));
+	free(text);
+	status = add_target(*request, &enabling->target);
+	probe_add_asked(*request, &enabling->options->asked);
+	if (enabling->channel)
+		ask_add(*request, "channel", json_object_new_string(enabling->channel));
+	if (enabling->filter)
+		ask_add(*request, "filter", json_object_new_string(enabling->filter));
+	for (size_t i = 0; i < enabling->contexts.count; i++) {
+		if (!resolve_is_context(enabling->contexts.items[i]))
+			ask_add_text(*request, "event-context", enabling->contexts.items[i]);
+	}
+	if (!status)
+		status = probe_add_events(*request, enabling->table);
+	if (status) {
+		json_object_put(*request);
+		*request = NULL;
+	}
+	return status;
+}
+
+/* `modes`: those among the programs that have to be made to look. */
+static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
+		const struct probe_spec *spec, const char *session, struct json_object *modes)
+{
+	struct json_object *request, *answer;
+	int status = make_request(enabling, spec, session, &request), looked;
+
+	if (status)
+		return status;
+	status = ask_call_with(ask, request, enabling->table, ASK_TIMEOUT_MS + 10000, &answer);
+	if (status)
+		return status;
+	looked = probe_check(enabling->parsed, ask, session, modes, answer);
+	if (enabling->parsed->common.json)
+		status = ask_print_json(enabling->parsed->verb->name, answer);
+	else
+		status = probe_report(answer, enabling->table);
+	if (ask_pending(answer) && !status)
+		status = COMMAND_PENDING;
+	json_object_put(answer);
+	return looked ? looked : status;
+}
+
+/* Afterwards it may be known that its control mode is one of those. */
+static int attach(struct enabling *enabling, struct ask *ask, struct json_object **modes)
+{
+	int status = command_attach_daemon(enabling->parsed, enabling->target.pid);
+
+	json_object_put(*modes);
+	*modes = NULL;
+	return status ? status : probe_modes(ask, &enabling->target, modes);
+}
+
+/* Resolved, brought there, asked for. */
+int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+		const char *session)
+{
+	struct json_object *modes = NULL;
+	int status = probe_resolve(&enabling->target, &spec->spec, &enabling->table);
+
+	if (!status && enabling->target.pid)
+		status = probe_sees_proc(enabling->target.pid,
+				"`side enable-event NAME --global --exe FILE` has the kernel watch it");
+	if (!status)
+		status = probe_modes(ask, &enabling->target, &modes);
+	if (!status)
+		status = probe_enable_choose(enabling, ask, spec, session);
+	/* One that is to look afterwards has all that it needs. */
+	if (!status && enabling->target.pid && !json_object_array_length(modes))
+		status = attach(enabling, ask, &modes);
+	if (!status)
+		status = probe_enable_send_request(enabling, ask, spec, session, modes);
+	if (!status || status == COMMAND_PENDING) {
+		int watched = probe_enable_watch(enabling, ask, session);
+
+		status = watched ? watched : status;
+	}
+	json_object_put(modes);
+	if (enabling->kernel.table >= 0)
+		close(enabling->kernel.table);
+	enabling->kernel.table = -1;
+	if (enabling->table >= 0)
+		close(enabling->table);
+	enabling->table = -1;
+	return status;
+}
+
+/* ---- the verbs ---- */
+
+int probe_begin(struct enabling *enabling, const struct parsed *parsed)
+{
+	int status;
+
+	*enabling = (struct enabling){.parsed = parsed,
+			.options = &parsed->options.control,
+			.table = -1,
+			.kernel.table = -1};
+	status = probe_global_check(&enabling->options->global);
+	if (!status)
+		status = probe_enable_check_options(enabling);
+	if (!status)
+		status = probe_contexts(&enabling->options->contexts,
+				parsed->verb->id == VERB_ADD_CONTEXT ? parsed->operands : NULL,
+				&enabling->contexts);
+	return status;
+}
+
+void probe_finish(struct enabling *enabling)
+{
+	free(enabling->contexts.items);
+}
+
+int probe_connect(const struct enabling *enabling, struct ask *ask, char buffer[ASK_NAME_MAX],
+		const char **session)
+{
+	int status = ask_connect(ask, enabling->options->system, enabling->options->no_daemon);
+
+	if (status)
+		return status;
+	status = ask_which(ask, NULL, enabling->options->session, buffer, session);
+	if (status)
+		ask_close(ask);
+	return status;
+}
+
+int cmd_probe_enable(const struct parsed *parsed)
+{
+	struct probe_spec *specs = NULL;
+	struct enabling enabling;
+	char buffer[ASK_NAME_MAX];
+	const char *session;
+	struct ask ask;
+	size_t count;
+	int status = probe_begin(&enabling, parsed);
+
+	if (!status && parsed->operand_count > 1)
+		status = message_error(COMMAND_USAGE, "write one command for each probe",
+				"a probe makes one event, and %d names are given",
+				parsed->operand_count);
+	if (!status)
+		status = check_name(parsed->operands[0]);
+	if (!status)
+		status = probe_specs_read(
+				&enabling.options->probes, &enabling.contexts, &specs, &count);
+	if (!status && count > 1)
+		status = message_error(COMMAND_USAGE, "write one command for each of them",
+				"a probe has one LOCATION, but %zu are given", count);
+	if (!status) {
+		specs->spec.name = parsed->operands[0];
+		specs->spec.kernel = enabling.options->global.on;
+		specs->spec.forced = enabling.options->global.forced;
+		specs->no_uprobe = enabling.options->global.never;
+		status = probe_connect(&enabling, &ask, buffer, &session);
+		if (!status) {
+			status = enabling.options->global.on
+					? probe_enable_global(&enabling, &ask, specs, session)
+					: probe_enable(&enabling, &ask, specs, session);
+			ask_close(&ask);
+		}
+	}
+	free(specs);
+	probe_finish(&enabling);
+	if (!status)
+		status = output_flush(stdout);
+	return status;
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which places of a probe the kernel watches. It is tried before anything is set: the places are watched for a moment, so what the kernel
+ * or its rights refuse, or what somebody has put there, is known while breakpoints can still be chosen. Where all of them cannot be had,
+ * those are found that can. For a program that is to be started the moment is one of ours: its files are known, and it will be a process
+ * of the same user.
+ *
+ * Returns are left to the process: the kernel's way of seeing them ends programs that throw exceptions through the function. So is a place
+ * that a jump beside it needs, and all of a process that sees another root directory, where side-uprobes would not find the files.
+ */
+#include "kernel.h"
+
+#include "global.h"
+#include "programs/common/message.h"
+
+#include "probe/code/code.h"
+#include "probe/uprobe/global.h"
+#include "recorder/core/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TRIAL_RING 65536
+#define TRIALS_MAX 48 /* each takes some milliseconds */
+/* Where the kernel gives places back one by one, a tenth of a second each: more are not worth it if there can be breakpoints, nor tried. */
+#define SLOW_MAX 16
+#define SLOW_REPORTED 100 /* more take so long at the end that it is said */
+#define REASONS_MAX 8
+
+bool probe_kernel_could(const struct probe_site *site)
+{
+	return site->method == PROBE_KERNEL ||
+			(site->method == PROBE_BREAKPOINT &&
+					code_kernel_emulates(site->bytes, site->nr_bytes));
+}
+
+bool probe_kernel_may(void)
+{
+	static bool asked, may;
+	struct global_error ignored;
+
+	if (!asked)
+		may = global_may(&ignored);
+	asked = true;
+	return may;
+}
+
+bool probe_kernel_would(const struct probe_site *site)
+{
+	return probe_kernel_could(site) && probe_kernel_may();
+}
+
+/* ---- which ---- */
+
+/* A jump before it would stand on it. */
+static bool is_covered(const struct probe_table *table, const struct probe_table_probe *of)
+{
+	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
+		struct probe_table_probe probe;
+		uint64_t capacity = PROBE_JUMP_BYTES;
+
+		probe_table_probe(table, i, &probe);
+		if (probe.site.displaced > capacity)
+			capacity = probe.site.displaced;
+		if (probe.module == of->module && probe.site.address < of->site.address &&
+				of->site.address - probe.site.address < capacity &&
+				!probe_kernel_could(&probe.site))
+			return true;
+	}
+	return false;
+}
+
+static bool has_backtrace(const struct probe_table *table, uint32_t number)
+{
+	struct probe_table_event event;
+
+	if (number == PROBE_TABLE_NONE)
+		return false;
+	probe_table_event(table, number, &event);
+	for (uint32_t i = 0; i < event.nr_fields; i++) {
+		struct probe_table_field field;
+
+		probe_table_field(table, &event, i, &field);
+		if (field.type == PROBE_FIELD_BACKTRACE)
+			return true;
+	}
+	return false;
+}
+
+static bool same_module(
+		const struct probe_table_module *one, const struct probe_table_module *other)
+{
+	return one->build_id_size == other->build_id_size &&
+			!memcmp(one->build_id, other->build_id, one->build_id_size) &&
+			!strcmp(one->path, other->path);
+}
+
+static const char *why_left(const struct probe_table *table, const struct probe_table_probe *probe);
+
+/*
+ * Another event that is asked for together with this one is recorded there in the process, which then has its own byte there; or a jump of
+ * another one would stand on it. The kernel would find either.
+ */
+static const char *why_not_beside(const struct probe_table *other, const struct probe_table *table,
+		const struct probe_table_probe *of)
+{
+	struct probe_table_module module, others;
+
+	probe_table_module(table, of->module, &module);
+	for (uint32_t i = 0; i < probe_table_nr_probes(other); i++) {
+		struct probe_table_probe probe;
+		uint64_t capacity = PROBE_JUMP_BYTES;
+		const char *why;
+
+		probe_table_probe(other, i, &probe);
+		if (probe.site.displaced > capacity)
+			capacity = probe.site.displaced;
+		if (probe.site.address > of->site.address ||
+				of->site.address - probe.site.address >= capacity)
+			continue;
+		probe_table_module(other, probe.module, &others);
+		if (!same_module(&module, &others))
+			continue;
+		why = why_left(other, &probe);
+		if (probe.site.address == of->site.address && why && *why)
+			return "another event is recorded there that is not left to the kernel";
+		if (probe.site.address < of->site.address && !probe_kernel_could(&probe.site))
+			return "a jump beside it needs its byte";
+	}
+	return "";
+}
+
+/* Whether it is because of what was asked for; that could be left out. */
+static bool is_asked(const struct probe_table *table, const struct probe_table_probe *probe)
+{
+	return probe_kernel_could(&probe->site) &&
+			(probe->exit != PROBE_TABLE_NONE || has_backtrace(table, probe->entry));
+}
+
+/* Why the kernel is not even asked; "": it is, NULL: it is not such a place. */
+static const char *why_left(const struct probe_table *table, const struct probe_table_probe *probe)
+{
+	if (probe->site.method < PROBE_BREAKPOINT || (probe->flags & PROBE_ENTRY_TRAP))
+		return NULL;
+	if (!probe_kernel_could(&probe->site))
+		return "the kernel would single-step the instruction there, which costs more";
+	if (probe->exit != PROBE_TABLE_NONE)
+		return "the probe records the return, and the kernel's method ends programs whose exceptions pass through the function";
+	if (has_backtrace(table, probe->entry))
+		return "a backtrace is recorded, which the kernel cannot provide";
+	/* Beside a place of Go there is none, and a program has tens of thousands of them. */
+	if (probe->site.method == PROBE_KERNEL)
+		return "";
+	return is_covered(table, probe) ? "a jump beside it needs its byte" : "";
+}
+
+bool probe_kernel_any(const struct probe_table *table)
+{
+	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
+		struct probe_table_probe probe;
+		const char *why;
+
+		probe_table_probe(table, i, &probe);
+		why = why_left(table, &probe);
+		if (why && !*why)
+			return true;
+	}
+	return false;
+}
+
+/* ---- those that are left over ---- */
+
+struct probe_kernel_choice {
+	const struct probe_table *table;
+	const struct probe_seen *others; /* that are asked for together with it */
+	size_t nr_others;
+	pid_t pid;      /* that is watched for a moment */
+	bool *chosen;   /* of each probe */
+	uint32_t *list; /* the chosen, one by one */
+	uint32_t nr;    /* of these */
+	unsigned int trials;
+	bool slow; /* the kernel gives them back one by one */
+	struct kernel_refusal_reason {
+		uint32_t locations;
+		bool asked; /* what was asked for is the reason: it could be left out */
+		bool left;  /* nobody watches them: a breakpoint cannot be there either */
+		char text[1024];
+	} reasons[REASONS_MAX];
+};
+
+/* With too many reasons the last one stands for the rest. */
+static void probe_kernel_add_refusal(
+		struct probe_kernel_choice *choice, uint32_t index, bool asked, const char *why)
+{
+	struct kernel_refusal_reason *reason = choice->reasons;
+	struct probe_table_probe probe;
+	bool left;
+
+	probe_table_probe(choice->table, index, &probe);
+	left = probe.site.method == PROBE_KERNEL;
+	while (reason < choice->reasons + REASONS_MAX - 1 && reason->locations &&
+			(reason->left != left || strcmp(reason->text, why) != 0))
+		reason++;
+	if (!reason->locations) {
+		snprintf(reason->text, sizeof(reason->text), "%s", why);
+		reason->asked = asked;
+		reason->left = left;
+	}
+	reason->locations++;
+}
+
+static void refuse_all(struct probe_kernel_choice *choice, uint32_t first, uint32_t count,
+		bool asked, const char *why)
+{
+	for (uint32_t i = first; i < first + count; i++) {
+		choice->chosen[choice->list[i]] = false;
+		probe_kernel_add_refusal(choice, choice->list[i], asked, why);
+	}
+}
+
+static void refuse_list(
+		struct probe_kernel_choice *choice, uint32_t first, uint32_t count, const char *why)
+{
+	refuse_all(choice, first, count, false, why);
+}
+
+/* After some have been refused. */
+static void probe_kernel_collect_chosen(struct probe_kernel_choice *choice)
+{
+	choice->nr = 0;
+	for (uint32_t i = 0; i < probe_table_nr_probes(choice->table); i++)
+		if (choice->chosen[i])
+			choice->list[choice->nr++] = i;
+}
+
+static void choose_all(struct probe_kernel_choice *choice)
+{
+	for (uint32_t i = 0; i < probe_table_nr_probes(choice->table); i++) {
+		struct probe_table_probe probe;
+		const char *why;
+
+		probe_table_probe(choice->table, i, &probe);
+		why = why_left(choice->table, &probe);
+		for (size_t k = 0; k < choice->nr_others && why && !*why &&
+				probe.site.method != PROBE_KERNEL;
+				k++)
+			why = why_not_beside(&choice->others[k].table, choice->table, &probe);
+		choice->chosen[i] = why && !*why;
+		if (why && *why)
+			probe_kernel_add_refusal(choice, i, is_asked(choice->table, &probe), why);
+	}
+	probe_kernel_collect_chosen(choice);
+}
+
+/* ---- whether ---- */
+
+static bool sees_our_files(pid_t pid)
+{
+	struct stat own, others;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	return !stat("/", &own) && !stat(path, &others) && own.st_dev == others.st_dev &&
+			own.st_ino == others.st_ino;
+}
+
+/* The file at this path is the one that the process has loaded, and not one that has replaced it. */
+static bool probe_kernel_is_loaded(pid_t pid, const char *file)
+{
+	struct stat status;
+
+	return !stat(file, &status) && session_has_mapped(pid, &status, file) > 0;
+}
+
+static void refuse_unloaded(struct probe_kernel_choice *choice)
+{
+	uint32_t nr = probe_table_nr_modules(choice->table);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct probe_table_module module;
+		char why[512];
+
+		probe_table_module(choice->table, i, &module);
+		if (probe_kernel_is_loaded(choice->pid, module.path))
+			continue;
+		snprintf(why, sizeof(why), "%.400s is not loaded, or has been replaced since",
+				module.path);
+		for (uint32_t at = 0; at < choice->nr; at++) {
+			struct probe_table_probe probe;
+
+			probe_table_probe(choice->table, choice->list[at], &probe);
+			if (probe.module == i)
+				refuse_list(choice, at, 1, why);
+		}
+	}
+	probe_kernel_collect_chosen(choice);
+}
+
+static bool try_table(pid_t pid, int table, struct global_error *error)
+{
+	const struct global_options options = {.tables = &table,
+			.nr_tables = 1,
+			.backend = -1,
+			.process = pid,
+			.ring_size = TRIAL_RING};
+	struct global *global = NULL;
+	int ret = global_open(&options, &global, error);
+
+	if (!ret)
+		ret = global_watch(global, true, error);
+	if (!ret)
+		ret = global_watch(global, false, error);
+	global_close(global);
+	return !ret;
+}
+
+static bool try_some(struct probe_kernel_choice *choice, uint32_t first, uint32_t count,
+		struct global_error *error)
+{
+	bool *some = calloc(probe_table_nr_probes(choice->table) + 1u, sizeof(*some));
+	bool works;
+	int table;
+
+	choice->trials++;
+	for (uint32_t i = first; some && i < first + count; i++)
+		some[choice->list[i]] = true;
+	*error = (struct global_error){.text = "out of memory"};
+	table = some ? probe_kernel_copy(choice->table, some, PROBE_KERNEL_ALONE) : -1;
+	free(some);
+	works = table >= 0 && try_table(choice->pid, table, error);
+	if (table >= 0)
+		close(table);
+	return works;
+}
+
+/* All together, or half by half, until those are found that cannot be had. */
+static void probe_kernel_try_list(
+		struct probe_kernel_choice *choice, uint32_t first, uint32_t count)
+{
+	struct global_error error;
+
+	if (!count || try_some(choice, first, count, &error))
+		return;
+	if (count == 1 || error.permission || choice->trials >= TRIALS_MAX) {
+		refuse_list(choice, first, count, error.text);
+		return;
+	}
+	probe_kernel_try_list(choice, first, count / 2);
+	probe_kernel_try_list(choice, first + count / 2, count - count / 2);
+}
+
+static bool can_trap(const struct probe_kernel_choice *choice, uint32_t at)
+{
+	struct probe_table_probe probe;
+
+	probe_table_probe(choice->table, choice->list[at], &probe);
+	return probe.site.method == PROBE_BREAKPOINT;
+}
+
+static void refuse_slow(struct probe_kernel_choice *choice)
+{
+	uint32_t could = 0;
+
+	for (uint32_t at = 0; at < choice->nr; at++)
+		could += can_trap(choice, at);
+	for (uint32_t at = 0; at < choice->nr && could > SLOW_MAX; at++)
+		if (can_trap(choice, at))
+			refuse_list(choice, at, 1,
+					"the kernel has no uprobe_multi (Linux 6.6 has), and would give so many back one by one, in a tenth of a second each");
+	probe_kernel_collect_chosen(choice);
+}
+
+static void probe_kernel_try_all_backends(struct probe_kernel_choice *choice)
+{
+	struct global_error error;
+	uint32_t tried;
+
+	if (!choice->nr)
+		return;
+	if (!global_may(&error)) {
+		refuse_list(choice, 0, choice->nr, error.text);
+		probe_kernel_collect_chosen(choice);
+		return;
+	}
+	choice->slow = !global_is_quick();
+	if (choice->slow)
+		refuse_slow(choice);
+	tried = choice->slow && choice->nr > SLOW_MAX ? SLOW_MAX : choice->nr;
+	probe_kernel_try_list(choice, 0, tried);
+	probe_kernel_collect_chosen(choice);
+	/* In parts they can be had; and together? */
+	tried = choice->nr < tried ? choice->nr : tried;
+	if (tried && choice->trials > 1 && !try_some(choice, 0, tried, &error))
+		refuse_list(choice, 0, choice->nr, error.text);
+	probe_kernel_collect_chosen(choice);
+}
+
+/* ---- all together ---- */
+
+static const char never_reported[] = "`--no-uprobe` is given";
+
+const char *probe_kernel_not(bool never, bool contexts, const char *filter)
+{
+	if (never)
+		return never_reported;
+	return contexts || (filter && strchr(filter, '$'))
+			? "contexts of the process are recorded or asked for, which the kernel does not know"
+			: NULL;
+}
+
+static void decide(const struct probe_target *target, const char * not,
+		struct probe_kernel_choice *choice)
+{
+	const char *why = not ? not
+			: target->pid && !sees_our_files(target->pid)
+			? "the process has another root directory"
+			: NULL;
+
+	choose_all(choice);
+	if (why)
+		refuse_all(choice, 0, choice->nr, not &&why != never_reported, why);
+	probe_kernel_collect_chosen(choice);
+	if (target->pid)
+		refuse_unloaded(choice);
+	probe_kernel_try_all_backends(choice);
+}
+
+static const char left_out[] =
+		"%s of the locations are left out, because only the kernel can watch them (uprobe), and it does not: %s";
+static const char trapped[] = "%s of the locations can have only a breakpoint, not a uprobe: %s";
+
+static void probe_kernel_print_choice(const struct probe_kernel_choice *choice)
+{
+	char number[FORMAT_NUMBER_MAX];
+
+	if (choice->nr)
+		message_detail("the kernel watches %s of the locations (uprobe), where a jump is not possible",
+				format_number(choice->nr, number));
+	if (choice->slow && choice->nr > SLOW_REPORTED)
+		message_note("at the end the kernel removes %s uprobes one by one, in up to a tenth of a second each: it has no uprobe_multi (Linux 6.6 has)",
+				format_number(choice->nr, number));
+	for (const struct kernel_refusal_reason *reason = choice->reasons;
+			reason < choice->reasons + REASONS_MAX && reason->locations; reason++) {
+		/* Whoever may have none anyway need not know what else would be in the way. */
+		bool shown = reason->left || (reason->asked && probe_kernel_may());
+
+		(shown ? message_note : message_detail)(reason->left ? left_out : trapped,
+				format_number(reason->locations, number), reason->text);
+	}
+}
+
+static void close_table(int *table)
+{
+	if (*table >= 0)
+		close(*table);
+	*table = -1;
+}
+
+/* The tables of the choice. */
+static int make_tables(const struct probe_kernel_choice *choice, bool starts, int *table,
+		struct probe_kernel *kernel)
+{
+	int marked;
+
+	if (!choice->nr)
+		return COMMAND_DONE;
+	kernel->table = probe_kernel_copy(choice->table, choice->chosen, PROBE_KERNEL_ALONE);
+	if (starts)
+		kernel->others = probe_kernel_copy(
+				choice->table, choice->chosen, PROBE_KERNEL_OTHERS);
+	marked = probe_kernel_copy(choice->table, choice->chosen, PROBE_KERNEL_MARKED);
+	if (kernel->table < 0 || marked < 0 || (starts && kernel->others < 0)) {
+		close_table(&kernel->table);
+		close_table(&kernel->others);
+		close_table(&marked);
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	close(*table);
+	*table = marked;
+	return COMMAND_DONE;
+}
+
+int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
+		const struct probe_seen *others, size_t nr_others, struct probe_kernel *kernel)
+{
+	struct probe_kernel_choice *choice = calloc(1, sizeof(*choice));
+	struct probe_seen seen;
+	uint32_t nr;
+	int status;
+
+	*kernel = (struct probe_kernel){.table = -1, .others = -1};
+	if (!choice)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	status = probe_see(*table, &seen);
+	if (status) {
+		free(choice);
+		return status;
+	}
+	nr = probe_table_nr_probes(&seen.table);
+	choice->table = &seen.table;
+	choice->others = others;
+	choice->nr_others = nr_others;
+	choice->pid = target->pid ? target->pid : getpid();
+	choice->chosen = calloc(nr + 1u, sizeof(*choice->chosen));
+	choice->list = calloc(nr + 1u, sizeof(*choice->list));
+	if (choice->chosen && choice->list) {
+		decide(target, not, choice);
+		status = make_tables(choice, !target->pid, table, kernel);
+		if (!status)
+			probe_kernel_print_choice(choice);
+	} else {
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	probe_unsee(&seen);
+	free(choice->chosen);
+	free(choice->list);
+	free(choice);
+	return status;
+}
+
+int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***args)
+{
+	static const struct global_arguments arguments;
+	char text[24];
+	int status = probe_global_args(&arguments, 0, tables, nr, args);
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	if (!status && !probe_global_add(args, "--process", text))
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
+	return status;
+}
+
+void probe_kernel_ended(int status)
+{
+	if (WIFSIGNALED(status))
+		message_error(COMMAND_LOST, NULL,
+				"hits that the kernel watches are missing in the trace from some time on: " SESSION_UPROBES_PROGRAM
+				" was ended by signal %d (%s)",
+				WTERMSIG(status), strsignal(WTERMSIG(status)));
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/* `side probe list`: each function, and how it can be probed. */
+#include "symbolize/demangle.h"
+#include "base/nearest/nearest.h"
+#include "kernel.h"
+#include "list.h"
+#include "attach/inject.h"
+
+#include "programs/common/command.h"
+#include "spec-options.h"
+#include "programs/common/message.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char changed[] =
+		"the process has other bytes there than its file: something has changed its code";
+
+static const char chooses[] = "it only chooses another function when the program is loaded";
+
+struct probe_listing {
+	char *library;    /* glob of files; NULL: all */
+	char prefix[128]; /* "LIBRARY:", or "" */
+	const char *function;
+	struct nearest nearest;  /* names that are like `function` */
+	pid_t process;           /* 0: a file */
+	struct resolve *resolve; /* of the process; NULL: nobody has asked yet */
+	uint64_t count, by_method[PROBE_METHODS];
+};
+
+/* What is printed: a function, by one of its names, and how it can be probed. */
+struct probe_list_row {
+	const struct code_function *function;
+	const char *name; /* NULL: it has none */
+	struct probe_site site;
+	const struct code_function *chooser; /* that chooses it; NULL: nobody does */
+	bool chosen;                         /* it has been chosen in the process */
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool fits_readable(const char *glob, const char *name)
+{
+	char *readable = names_readable(name);
+	bool fits = readable && !fnmatch(glob, readable, 0);
+
+	free(readable);
+	return fits;
+}
+
+/* Like `--function`, select copies that compilers made of a function (NAME.constprop.0). */
+static bool fits_copy(const char *glob, const char *name)
+{
+	char *original = names_without_copy(name);
+	size_t length;
+	bool fits = original && names_copy(name, &length) == NAMES_COPY &&
+			(!fnmatch(glob, original, 0) || fits_readable(glob, original));
+
+	free(original);
+	return fits;
+}
+
+/* The name by which it was selected, or its best one; NULL: it has none. `*selected` is whether it was. */
+static const char *select_name(struct probe_listing *listing, const struct code_file *code,
+		const struct code_function *function, bool *selected)
+{
+	*selected = true;
+	if (!listing->function)
+		return code_name(code, function, 0);
+	for (size_t i = 0; i < function->nr_names; i++) {
+		const char *name = code_name(code, function, i);
+
+		if (!fnmatch(listing->function, name, 0) ||
+				fits_readable(listing->function, name) ||
+				fits_copy(listing->function, name))
+			return name;
+		nearest_offer_function(&listing->nearest, name);
+	}
+	*selected = !function->nr_names && !strcmp(listing->function, "*");
+	return NULL;
+}
+
+static void print_chooser(const struct probe_module *module, const struct probe_list_row *row)
+{
+	const char *own = code_name(module->code, row->function, 0);
+	char text[512];
+
+	if (!row->chooser)
+		return;
+	printf("  (%s", row->chosen ? "chosen for this processor" : "one that it chooses from");
+	if (own && strcmp(own, row->name) != 0)
+		printf(": %s", format_printable(own, text, sizeof(text)));
+	putchar(')');
+}
+
+/* As things are: what only the kernel could do, and does not, nobody does. */
+static enum probe_method method_of(const struct probe_site *site)
+{
+	if (probe_kernel_would(site))
+		return PROBE_KERNEL;
+	return site->method == PROBE_KERNEL ? PROBE_NONE : site->method;
+}
+
+static const char *method_name(const struct probe_site *site)
+{
+	return probe_method_name(method_of(site));
+}
+
+/* Why it is no jump; where the kernel can be asked also why it is no uprobe. */
+static void probe_list_print_reason(const struct probe_site *site)
+{
+	bool steps = site->method == PROBE_BREAKPOINT && !probe_kernel_could(site) &&
+			probe_kernel_may();
+
+	if (site->reason || steps)
+		printf("  (%s%s%s)", site->reason ? site->reason : "",
+				site->reason && steps ? "; " : "",
+				steps ? "no uprobe: the kernel would single-step its instruction"
+				      : "");
+}
+
+/* Why `--exit` records its entry only. */
+static const char *no_exit(const struct probe_site *site)
+{
+	return method_of(site) == PROBE_NONE ? NULL : site->no_exit;
+}
+
+static void probe_list_print_text(const struct probe_listing *listing,
+		const struct probe_module *module, const struct probe_list_row *row)
+{
+	const struct probe_site *site = &row->site;
+	const char *name = row->name;
+	char *readable = name ? names_readable(name) : NULL;
+	char text[512], unnamed[32];
+
+	if (readable)
+		name = readable;
+	snprintf(unnamed, sizeof(unnamed), "0x%" PRIx64, site->address);
+	printf("%-10s 0x%-16" PRIx64 " ", method_name(site),
+			site->runtime ? site->runtime : site->address);
+	if (site->method == PROBE_NONE)
+		fputs("    - ", stdout);
+	else
+		printf("%5u ", site->displaced);
+	if (listing->process)
+		printf("%s:", format_printable(base_name(module->path), text, sizeof(text)));
+	fputs(format_printable(name ? name : unnamed, text, sizeof(text)), stdout);
+	print_chooser(module, row);
+	probe_list_print_reason(site);
+	if (no_exit(site))
+		printf("  (returns not seen: %s)", no_exit(site));
+	putchar('\n');
+	free(readable);
+}
+
+static size_t print_json_names(
+		const struct code_file *code, const struct code_function *function, size_t before)
+{
+	for (size_t i = 0; i < function->nr_names; i++) {
+		fputs(before++ ? "," : "", stdout);
+		print_json_string(stdout, code_name(code, function, i));
+	}
+	return before;
+}
+
+static void print_json_lists(const struct code_file *code, const struct probe_list_row *row)
+{
+	const struct probe_site *site = &row->site;
+
+	fputs(",\"names\":[", stdout);
+	(void)print_json_names(code, row->function,
+			row->chooser ? print_json_names(code, row->chooser, 0) : 0);
+	fputs("],\"boundaries\":[", stdout);
+	for (unsigned int i = 1; i < site->nr_pieces; i++)
+		printf("%s%u", i > 1 ? "," : "", site->pieces[i].at);
+	fputs("],\"bytes\":\"", stdout);
+	for (unsigned int i = 0; i < site->nr_bytes; i++)
+		printf("%02x", site->bytes[i]);
+	fputs("\"", stdout);
+}
+
+static void probe_list_print_json(
+		const struct probe_module *module, const struct probe_list_row *row)
+{
+	const struct code_function *function = row->function;
+	const struct probe_site *site = &row->site;
+	const char *name = row->name;
+	char *readable = name ? names_readable(name) : NULL;
+
+	printf("{\"schema\":%d,\"type\":\"probe_site\",\"module\":", OUTPUT_JSON_SCHEMA);
+	print_json_string(stdout, module->path);
+	fputs(",\"function\":", stdout);
+	if (name)
+		print_json_string(stdout, name);
+	else
+		fputs("null", stdout);
+	if (readable) {
+		fputs(",\"readable\":", stdout);
+		print_json_string(stdout, readable);
+	}
+	free(readable);
+	printf(",\"address\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"size\":%" PRIu64
+	       ",\"method\":\"%s\",\"displaced\":%u,\"patched\":%u",
+			site->address, site->offset, function->size, method_name(site),
+			site->displaced, site->patched);
+	if (site->runtime)
+		printf(",\"runtime\":%" PRIu64, site->runtime);
+	if (site->method == PROBE_SHORT)
+		printf(",\"pad\":%" PRIu64, site->springboard);
+	print_json_lists(module->code, row);
+	if (row->chooser)
+		printf(",\"chooser\":%" PRIu64 ",\"chosen\":%s", row->chooser->address,
+				row->chosen ? "true" : "false");
+	if (site->reason) {
+		fputs(",\"reason\":", stdout);
+		print_json_string(stdout, site->reason);
+	}
+	if (no_exit(site)) {
+		fputs(",\"no_exit\":", stdout);
+		print_json_string(stdout, no_exit(site));
+	}
+	puts("}");
+}
+
+static void compare_memory(const struct probe_module *module, struct probe_site *site)
+{
+	uint8_t bytes[PROBE_BYTES_MAX];
+
+	site->runtime = site->address + module->bias;
+	if (pread(module->memory, bytes, site->nr_bytes, (off_t)site->runtime) == site->nr_bytes &&
+			!memcmp(bytes, site->bytes, site->nr_bytes))
+		return;
+	site->method = PROBE_NONE;
+	site->reason = changed;
+}
+
+static int print_row(struct probe_listing *listing, const struct probe_module *module,
+		struct probe_list_row *row)
+{
+	int ret = code_entry(module->code, row->function, &row->site);
+
+	if (ret)
+		return message_error(COMMAND_FAILED, NULL, "cannot read the code of %s: %s",
+				module->path, strerror(-ret));
+	if (module->memory >= 0)
+		compare_memory(module, &row->site);
+	if (row->function->chooses) {
+		row->site.method = PROBE_NONE;
+		row->site.reason = chooses;
+	}
+	if (!listing->count++ && !output_is_json())
+		printf("%-10s %-18s %5s %s\n", "METHOD", "ADDRESS", "BYTES", "FUNCTION");
+	listing->by_method[method_of(&row->site)]++;
+	if (output_is_json())
+		probe_list_print_json(module, row);
+	else
+		probe_list_print_text(listing, module, row);
+	return 0;
+}
+
+static void find_choices(struct probe_listing *listing, const struct probe_module *module,
+		const struct code_function *chooser, struct resolve_choices *choices)
+{
+	struct resolve_error ignored;
+
+	*choices = (struct resolve_choices){.certain = false};
+	if (listing->process && !listing->resolve) {
+		listing->resolve = resolve_new();
+		if (listing->resolve)
+			(void)resolve_add_process(listing->resolve, listing->process, &ignored);
+	}
+	if (!listing->resolve ||
+			resolve_choices(listing->resolve, module->path, chooser->address, choices))
+		choices->count = code_choices(
+				module->code, chooser, choices->addresses, RESOLVE_CHOICES_MAX);
+}
+
+/* That is not probed, but what it chooses is. */
+static int list_choices(struct probe_listing *listing, const struct probe_module *module,
+		const struct code_function *chooser, const char *name)
+{
+	struct resolve_choices choices;
+	int ret = 0;
+
+	find_choices(listing, module, chooser, &choices);
+	if (!choices.count || choices.outside)
+		return print_row(listing, module,
+				&(struct probe_list_row){.function = chooser, .name = name});
+	for (size_t i = 0; i < choices.count && !ret; i++) {
+		struct probe_list_row row = {
+				.function = code_function_at(module->code, choices.addresses[i]),
+				.name = name,
+				.chooser = chooser,
+				.chosen = choices.certain};
+
+		if (row.function)
+			ret = print_row(listing, module, &row);
+	}
+	return ret;
+}
+
+static int list_module(void *user, const struct probe_module *module)
+{
+	struct probe_listing *listing = user;
+	const struct code_function *functions;
+	size_t count = code_functions(module->code, &functions);
+	int ret = 0;
+
+	if (listing->library && fnmatch(listing->library, base_name(module->path), 0) != 0)
+		return 0;
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct probe_list_row row = {.function = &functions[i]};
+		bool selected;
+
+		row.name = select_name(listing, module->code, &functions[i], &selected);
+		if (!selected)
+			continue;
+		ret = functions[i].chooses ? list_choices(listing, module, &functions[i], row.name)
+					   : print_row(listing, module, &row);
+	}
+	return ret;
+}
+
+static int probe_list_file(struct probe_listing *listing, const char *path)
+{
+	struct probe_module module = {.path = path, .memory = -1};
+	struct code_error error;
+	int ret = code_open(path, &module.code, &error);
+
+	if (ret)
+		return message_error(ret == -EACCES || ret == -EPERM ? COMMAND_NOT_PERMITTED
+								     : COMMAND_FAILED,
+				NULL, "%s", error.text);
+	ret = list_module(listing, &module);
+	code_close(module.code);
+	return ret;
+}
+
+/* What probes that are gone have left in the process. */
+static void probe_list_print_leftovers(const struct probe_listing *listing)
+{
+	struct inject_kept kept;
+	char springboards[96] = "";
+
+	if (!listing->process || inject_kept(listing->process, &kept) || !kept.bytes)
+		return;
+	if (kept.springboards)
+		snprintf(springboards, sizeof(springboards),
+				", %" PRIu64 " jumps in padding that a thread may still reach",
+				kept.springboards);
+	if (output_is_json())
+		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64
+		       ",\"signals\":%s,\"pads\":%" PRIu64 "}\n",
+				OUTPUT_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false",
+				kept.springboards);
+	else
+		message_note("process %d has no probe now, and keeps %" PRIu64
+			     " KiB for those that it had and for the next ones%s%s",
+				listing->process, kept.bytes / 1024, springboards,
+				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, because one of its threads may still reach them"
+					   : "");
+}
+
+static int conclude(const struct probe_listing *listing, bool markers, const char *what,
+		const char *glob)
+{
+	const uint64_t *by = listing->by_method;
+	char kernel[40] = "", meant[NEAREST_TEXT_SIZE];
+
+	if (!listing->count && markers)
+		return output_flush(stdout);
+	if (!listing->count)
+		return message_error(COMMAND_FAILED,
+				!glob ? "addresses can be probed (--probe 0xADDR)"
+						: nearest_text(&listing->nearest, listing->prefix,
+								  meant, sizeof(meant))
+						? meant
+						: "`side probe list` without a GLOB lists all",
+				glob ? "%s has no function that matches `%.128s`"
+				     : "%s has neither symbols nor .eh_frame, so none of its functions is known",
+				what, glob);
+	probe_list_print_leftovers(listing);
+	if (by[PROBE_KERNEL])
+		snprintf(kernel, sizeof(kernel), ", %" PRIu64 " " PROBE_UPROBE_NAME,
+				by[PROBE_KERNEL]);
+	message_note("%" PRIu64 " functions: %" PRIu64 " jump, %" PRIu64 " padding, %" PRIu64
+		     " short, %" PRIu64 " punned%s, %" PRIu64 " breakpoint, %" PRIu64 " none",
+			listing->count, by[PROBE_JUMP], by[PROBE_PADDING], by[PROBE_SHORT],
+			by[PROBE_PUNNED], kernel, by[PROBE_BREAKPOINT], by[PROBE_NONE]);
+	return output_flush(stdout);
+}
+
+/* Behind the name of a library: "libc:malloc", and not "net::read". */
+static const char *find_colon(const char *glob)
+{
+	const char *colon = strchr(glob, ':');
+
+	while (colon && colon[1] == ':')
+		colon = strchr(colon + 2, ':');
+	return colon;
+}
+
+pid_t probe_list_process(const char *what)
+{
+	char *end;
+	long pid = strtol(what, &end, 10);
+
+	return *what && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+int probe_list(const char *what, const char *glob)
+{
+	struct probe_listing listing = {.function = glob};
+	const char *colon = glob ? find_colon(glob) : NULL;
+	struct probe_target target;
+	int ret;
+
+	listing.process = probe_list_process(what);
+	target = (struct probe_target){.pid = listing.process, .exe = what};
+	if (colon) {
+		listing.library = strndup(glob, (size_t)(colon - glob));
+		listing.function = colon + 1;
+		snprintf(listing.prefix, sizeof(listing.prefix), "%.*s", (int)(colon + 1 - glob),
+				glob);
+		if (!listing.library)
+			return message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	nearest_begin(&listing.nearest, listing.function ? listing.function : "");
+	ret = listing.process ? probe_process(listing.process, list_module, &listing)
+			      : probe_list_file(&listing, what);
+	if (!ret)
+		ret = conclude(&listing, probe_list_markers(&target, glob), what, glob);
+	resolve_free(listing.resolve);
+	free(listing.library);
+	return ret;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* A wish becomes a table: in a process of its own, which sends the table and ends. */
+#include "spec-options.h"
+
+#include "programs/common/message.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REASONS_MAX 12
+
+union descriptor_message {
+	char bytes[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* Refusals by reason: equal reasons are printed once, with the first location. */
+struct refusals {
+	struct resolve_refusal_reason {
+		char text[640], location[320], hint[512];
+		uint64_t count;
+		enum resolve_refused what;
+	} reasons[REASONS_MAX];
+	size_t count;
+	uint64_t others;
+};
+
+static void probe_resolve_add_refusal(void *user, const struct resolve_refusal *refusal)
+{
+	struct refusals *refusals = user;
+	struct resolve_refusal_reason *reason = refusals->reasons;
+	char name[160];
+
+	while (reason < refusals->reasons + refusals->count &&
+			(strcmp(reason->text, refusal->reason) != 0 ||
+					reason->what != refusal->what))
+		reason++;
+	if (reason == refusals->reasons + REASONS_MAX) {
+		refusals->others++;
+		return;
+	}
+	if (!reason->count++) {
+		refusals->count++;
+		reason->what = refusal->what;
+		snprintf(reason->text, sizeof(reason->text), "%s", refusal->reason);
+		snprintf(reason->hint, sizeof(reason->hint), "%s",
+				refusal->hint ? refusal->hint : "");
+		snprintf(reason->location, sizeof(reason->location), "%s%s%.128s, at 0x%" PRIx64,
+				format_printable(refusal->function, name, sizeof(name)),
+				*refusal->function ? " of " : "", refusal->module,
+				refusal->address);
+	}
+}
+
+static void probe_resolve_report_refusals(const struct refusals *refusals)
+{
+	for (size_t i = 0; i < refusals->count; i++) {
+		const struct resolve_refusal_reason *reason = &refusals->reasons[i];
+		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns not seen:"
+								     : "left out:";
+		const char *hint = *reason->hint ? reason->hint : NULL;
+
+		if (reason->what == RESOLVE_NOTE)
+			message_note_hint(hint, "%s", reason->text);
+		else if (reason->count == 1)
+			message_note_hint(hint, "%s %s: %s", what, reason->location, reason->text);
+		else
+			message_note_hint(hint, "%s %" PRIu64 " locations, such as %s: %s", what,
+					reason->count, reason->location, reason->text);
+	}
+	if (refusals->others)
+		message_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
+}
+
+static int probe_resolve_get_status(const struct resolve_error *error)
+{
+	return error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
+}
+
+struct probe_resolve_work {
+	struct probe_table_writer *writer;
+	struct resolve *resolve;
+	struct refusals refusals;
+};
+
+static int make_table(struct probe_resolve_work *work, const struct probe_target *target,
+		const struct resolve_request *spec, int *table)
+{
+	struct resolve_error error = {.text = "out of memory"};
+	int ret;
+
+	work->writer = probe_table_writer_new();
+	work->resolve = resolve_new();
+	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
+					    : -ENOMEM;
+	if (!ret)
+		ret = resolve_request(work->resolve, spec, work->writer, probe_resolve_add_refusal,
+				&work->refusals, &error);
+	if (ret)
+		return message_error((enum command_status)probe_resolve_get_status(&error),
+				*error.hint ? error.hint : NULL, "%s", error.text);
+	*table = probe_table_memfd(work->writer);
+	if (*table < 0)
+		return message_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",
+				strerror(-*table));
+	probe_resolve_report_refusals(&work->refusals);
+	return COMMAND_DONE;
+}
+
+/* One byte, with room for a descriptor. */
+struct fd_message {
+	char byte;
+	struct iovec text;
+	struct msghdr header;
+	union descriptor_message control; /* Last: a cmsghdr ends in an array without a length. */
+};
+
+static void make_message(struct fd_message *message)
+{
+	*message = (struct fd_message){.byte = 0};
+	message->text = (struct iovec){.iov_base = &message->byte, .iov_len = 1};
+	message->header = (struct msghdr){.msg_iov = &message->text,
+			.msg_iovlen = 1,
+			.msg_control = message->control.bytes,
+			.msg_controllen = sizeof(message->control.bytes)};
+}
+
+static bool send_descriptor(int socket, int fd)
+{
+	struct fd_message message;
+	struct cmsghdr *attached;
+
+	make_message(&message);
+	attached = CMSG_FIRSTHDR(&message.header);
+	attached->cmsg_level = SOL_SOCKET;
+	attached->cmsg_type = SCM_RIGHTS;
+	attached->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(attached), &fd, sizeof(int));
+	return sendmsg(socket, &message.header, MSG_NOSIGNAL) == 1;
+}
+
+/* -1: it has ended without one. */
+static int receive_descriptor(int socket)
+{
+	struct fd_message message;
+	struct cmsghdr *attached;
+	ssize_t got;
+	int fd = -1;
+
+	make_message(&message);
+	do
+		got = recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	attached = got == 1 ? CMSG_FIRSTHDR(&message.header) : NULL;
+	if (attached && attached->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(attached), sizeof(int));
+	return fd;
+}
+
+__attribute__((noreturn)) static void work(
+		int socket, const struct probe_target *target, const struct resolve_request *spec)
+{
+	struct probe_resolve_work *work = calloc(1, sizeof(*work));
+	int table = -1, status;
+
+	/* No server is asked for debug information behind the user's back. */
+	unsetenv("DEBUGINFOD_URLS");
+	status = work ? make_table(work, target, spec, &table)
+		      : message_error(COMMAND_FAILED, NULL, "out of memory");
+	if (!status && !send_descriptor(socket, table))
+		status = message_error(COMMAND_FAILED, NULL, "cannot pass on a table of probes: %s",
+				strerror(errno));
+	fflush(NULL);
+	_exit(status);
+}
+
+const char *probe_other_processor(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	Elf64_Ehdr head;
+	ssize_t size = fd < 0 ? -1 : pread(fd, &head, sizeof(head), 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (size != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+			(head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == EM_X86_64))
+		return NULL;
+	return head.e_ident[EI_CLASS] == ELFCLASS32 ? "32 bits" : "not x86-64";
+}
+
+static int check_processor(pid_t pid)
+{
+	const char *other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	other = probe_other_processor(path);
+	if (!other)
+		return COMMAND_DONE;
+	return message_error(COMMAND_FAILED, NULL,
+			"process %d is a program for another processor (%s): only x86-64 can be probed",
+			(int)pid, other);
+}
+
+int probe_resolve(const struct probe_target *target, const struct resolve_request *spec, int *table)
+{
+	int pair[2], status = 0, code = 0;
+	pid_t child;
+
+	*table = -1;
+	if (target->pid && check_processor(target->pid))
+		return COMMAND_FAILED;
+	fflush(NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot make a socket: %s", strerror(errno));
+	child = fork();
+	code = errno;
+	if (!child) {
+		close(pair[0]);
+		work(pair[1], target, spec);
+	}
+	close(pair[1]);
+	if (child > 0) {
+		*table = receive_descriptor(pair[0]);
+		code = errno;
+		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(pair[0]);
+	if (child < 0)
+		return message_error(COMMAND_FAILED, NULL,
+				"cannot start a process that reads files: %s", strerror(code));
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		return WEXITSTATUS(status);
+	if (WIFEXITED(status) && *table < 0)
+		return message_error(COMMAND_FAILED, NULL, "cannot receive a table of probes: %s",
+				strerror(code));
+	if (!WIFEXITED(status))
+		return message_error(COMMAND_FAILED,
+				"an address without `--arg` asks for less of the file",
+				"the process that read the files of the program ended over it: one of them is damaged");
+	return COMMAND_DONE;
+}
+
+/* ---- looking at one ---- */
+
+int probe_see(int fd, struct probe_seen *seen)
+{
+	const char *reason = NULL;
+	int ret = probe_table_check_memfd(fd, &seen->size);
+
+	seen->memory = ret ? MAP_FAILED : mmap(NULL, seen->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (!ret && seen->memory == MAP_FAILED)
+		ret = -errno;
+	if (!ret)
+		ret = probe_table_open(&seen->table, seen->memory, seen->size, &reason);
+	if (!ret)
+		return COMMAND_DONE;
+	probe_unsee(seen);
+	return message_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s",
+			reason                          ? reason
+					: ret == -EPERM ? "it has not the seals of one"
+							: strerror(-ret));
+}
+
+void probe_unsee(struct probe_seen *seen)
+{
+	if (seen->memory != MAP_FAILED)
+		munmap(seen->memory, seen->size);
+}
+
+const char *probe_method_name(unsigned int method)
+{
+	static const char *const methods[PROBE_METHODS] = {
+			[PROBE_NONE] = "none",
+			[PROBE_JUMP] = "jump",
+			[PROBE_PADDING] = "padding",
+			[PROBE_SHORT] = "short",
+			[PROBE_PUNNED] = "punned",
+			[PROBE_BREAKPOINT] = "breakpoint",
+			[PROBE_KERNEL] = PROBE_UPROBE_NAME,
+	};
+
+	return method < PROBE_METHODS ? methods[method] : "none";
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* `--probe`, `--function`, `--sdt`, `--arg`, `--exit`, `--ret`: options whose order says what belongs to what. */
+#include "spec-options.h"
+
+#include "programs/common/message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool probe_spec_classify(const struct option *option, enum resolve_kind *kind)
+{
+	if (!strcmp(option->name, "probe"))
+		*kind = RESOLVE_LOCATION;
+	else if (!strcmp(option->name, "function"))
+		*kind = RESOLVE_FUNCTION;
+	else if (!strcmp(option->name, "sdt"))
+		*kind = RESOLVE_MARKER;
+	else
+		return false;
+	return true;
+}
+
+static int probe_spec_append_text(const char **items, size_t *count, const char *text)
+{
+	if (*count == PROBE_TABLE_FIELDS_MAX)
+		return message_error(COMMAND_USAGE, "ask for less",
+				"an event has at most %d fields", PROBE_TABLE_FIELDS_MAX);
+	items[(*count)++] = text;
+	return COMMAND_DONE;
+}
+
+/* `--arg`, `--args`, `--exit`, `--ret`: of one place. What a session has written down says `--no-uprobe`, too. */
+static int probe_spec_add_option(struct probe_spec *spec, const struct option_use *use)
+{
+	if (!strcmp(use->option->name, "no-uprobe")) {
+		spec->no_uprobe = true;
+		return COMMAND_DONE;
+	}
+	if (!strcmp(use->option->name, "exit")) {
+		spec->spec.exits = true;
+		return COMMAND_DONE;
+	}
+	if (!strcmp(use->option->name, "args"))
+		return probe_spec_append_text(
+				spec->arguments, &spec->spec.nr_arguments, RESOLVE_PARAMETERS);
+	if (strcmp(use->option->name, "ret") != 0)
+		return probe_spec_append_text(spec->arguments, &spec->spec.nr_arguments, use->text);
+	spec->spec.exits = true;
+	return probe_spec_append_text(spec->results, &spec->spec.nr_results, use->text);
+}
+
+static int probe_spec_add_contexts(struct probe_spec *spec, const struct text_list *contexts)
+{
+	int status = COMMAND_DONE;
+
+	for (size_t i = 0; contexts && i < contexts->count && !status; i++) {
+		if (resolve_is_context(contexts->items[i]))
+			status = probe_spec_append_text(spec->contexts, &spec->spec.nr_contexts,
+					contexts->items[i]);
+	}
+	return status;
+}
+
+static int read_uses(const struct option_uses *uses, struct probe_spec *specs, size_t *count)
+{
+	struct probe_spec common = {.spec = {.location_text = NULL}}, *now = &common;
+	int status = COMMAND_DONE;
+
+	for (size_t i = 0; i < uses->count && !status; i++) {
+		enum resolve_kind kind;
+
+		if (!probe_spec_classify(uses->items[i].option, &kind)) {
+			status = probe_spec_add_option(now, &uses->items[i]);
+			continue;
+		}
+		if (*count == PROBE_SPECS_MAX)
+			return message_error(COMMAND_USAGE, NULL,
+					"there are more than %d locations", PROBE_SPECS_MAX);
+		now = &specs[(*count)++];
+		*now = common;
+		now->spec.kind = kind;
+		now->spec.location_text = uses->items[i].text;
+	}
+	return status;
+}
+
+int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
+		struct probe_spec **specs, size_t *count)
+{
+	int status;
+
+	*count = 0;
+	*specs = calloc(PROBE_SPECS_MAX, sizeof(**specs));
+	if (!*specs)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	status = read_uses(uses, *specs, count);
+	if (!status && !*count)
+		status = message_error(COMMAND_USAGE,
+				"`--function NAME`, `--probe LOCATION` or `--sdt PROVIDER:NAME`",
+				"missing probe location");
+	for (size_t i = 0; i < *count && !status; i++) {
+		struct probe_spec *spec = &(*specs)[i];
+
+		status = probe_spec_add_contexts(spec, contexts);
+		spec->spec.arguments = spec->arguments;
+		spec->spec.results = spec->results;
+		spec->spec.contexts = spec->contexts;
+	}
+	if (status) {
+		free(*specs);
+		*specs = NULL;
+	}
+	return status;
+}
+
+static size_t probe_spec_count_args(const char *text)
+{
+	size_t count = 1;
+
+	for (; *text; text++)
+		count += *text == ',';
+	return count;
+}
+
+/* Puts a copy of the text at `to`, and its words into the list; what is behind the copy. */
+static char *split(const char *text, char *to, struct text_list *each)
+{
+	char *remainder = strcpy(to, text), *word;
+
+	to += strlen(to) + 1;
+	while ((word = strsep(&remainder, ","))) {
+		if (*word)
+			each->items[each->count++] = word;
+	}
+	return to;
+}
+
+int probe_contexts(const struct text_list *requested, char *const *operands, struct text_list *each)
+{
+	size_t nr_args = 1, bytes = 0;
+	char *to;
+
+	for (size_t i = 0; i < requested->count; i++) {
+		nr_args += probe_spec_count_args(requested->items[i]);
+		bytes += strlen(requested->items[i]) + 1;
+	}
+	for (char *const *operand = operands; operand && *operand; operand++) {
+		nr_args += probe_spec_count_args(*operand);
+		bytes += strlen(*operand) + 1;
+	}
+	*each = (struct text_list){.items = malloc(nr_args * sizeof(*each->items) + bytes)};
+	if (!each->items)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	to = (char *)(each->items + nr_args);
+	for (size_t i = 0; i < requested->count; i++)
+		to = split(requested->items[i], to, each);
+	for (char *const *operand = operands; operand && *operand; operand++)
+		to = split(*operand, to, each);
+	return COMMAND_DONE;
+}
+
+static void print_option(FILE *out, const char *option, const char *text)
+{
+	char quoted[4200];
+
+	fprintf(out, "%s %s", option, format_quoted(text, quoted, sizeof(quoted)));
+}
+
+char *probe_spec_text(const struct probe_spec *spec)
+{
+	static const char *const options[] = {
+			[RESOLVE_LOCATION] = "--probe",
+			[RESOLVE_FUNCTION] = "--function",
+			[RESOLVE_MARKER] = "--sdt",
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	print_option(out, options[spec->spec.kind], spec->spec.location_text);
+	if (spec->spec.exits)
+		fputs(" --exit", out);
+	for (size_t i = 0; i < spec->spec.nr_arguments; i++)
+		print_option(out, " --arg", spec->arguments[i]);
+	for (size_t i = 0; i < spec->spec.nr_results; i++)
+		print_option(out, " --ret", spec->results[i]);
+	for (size_t i = 0; i < spec->spec.nr_contexts; i++)
+		print_option(out, " --context", spec->contexts[i]);
+	if (spec->no_uprobe)
+		fputs(" --no-uprobe", out);
+	return text_stream_end(out, &text) ? text : NULL;
+}

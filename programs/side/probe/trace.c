@@ -1,0 +1,796 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verb `trace`: a program is started with probes in it, and recorded until it has ended, as `side record` does. The
+ * agent in it has the tables before the program's own first instruction. Or it is one that runs: the recorder comes into
+ * it as by `side attach`, and brings them.
+ */
+#include "programs/common/command.h"
+#include "programs/side/session/helper-program.h"
+#include "executable.h"
+#include "global.h"
+#include "kernel.h"
+#include "list.h"
+#include "spec-options.h"
+#include "programs/common/message.h"
+#include "trace-kernel.h"
+#include "trace-starter.h"
+#include "programs/side/analysis/where.h"
+#include "programs/side/cli/shell-words.h"
+
+#include "recorder/core/probes.h"
+#include "recorder/core/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REFUSALS_SHOWN 10
+#define EVENTS_FEW 4 /* of one table, which are named one by one */
+
+struct tracing {
+	const char *filter; /* NULL: none */
+	struct probe_spec *specs;
+	size_t nr_specs;
+	char exe[PATH_MAX];
+	pid_t files_of; /* with --global: a process that has mapped the files to probe */
+	struct session_probe probes[PROBE_SPECS_MAX];
+	size_t nr_probes;
+	int kernel[PROBE_SPECS_MAX]; /* tables of what the kernel watches */
+	size_t nr_kernel;
+	const char *no_kernel; /* why it is to watch nothing; NULL: it may */
+	char *patterns[2 * PROBE_SPECS_MAX + 2];
+	size_t nr_patterns;
+	struct text_list contexts,
+			others; /* those of probes are among all; those that any event may have */
+	int status;             /* what the programs said */
+	bool running;           /* the program runs already */
+	bool starts;            /* side starts the program, with its own environment */
+	bool forced;            /* let the kernel watch returns in files that handle exceptions */
+};
+
+/* ---- the program ---- */
+
+/* What places are looked for in: of a script that is the program that runs it. */
+static int trace_find_program(const char *name, char exe[PATH_MAX])
+{
+	char path[PATH_MAX], text[256];
+	int ret = session_program(name, path);
+	const char *found;
+
+	if (ret == -ENOENT && !*path)
+		return message_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
+	if (ret < 0 && !*path)
+		return message_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s",
+				name, strerror(-ret));
+	if (ret == -EACCES)
+		return message_error(COMMAND_NOT_EXECUTABLE, "`chmod +x` lets it be executed",
+				"`%.256s` cannot be run: it is a directory, or you may not execute it",
+				format_printable(path, text, sizeof(text)));
+	if (ret < 0)
+		return message_error(COMMAND_NOT_EXECUTABLE, NULL,
+				"`%.256s` cannot be run: its interpreter `%.256s`: %s", name,
+				format_printable(path, text, sizeof(text)), strerror(-ret));
+	found = realpath(path, exe);
+	if (!found && errno == ENOENT)
+		return message_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
+	if (!found)
+		return message_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s",
+				path, strerror(errno));
+	if (ret)
+		message_note("%.256s is a script, which %s runs: side searches the locations there, not in the programs that the script starts",
+				name, format_printable(exe, text, sizeof(text)));
+	return COMMAND_DONE;
+}
+
+/* ---- probes ---- */
+
+/* An event of another probe with the same name would be a second one that nobody can tell from it. */
+static int trace_add_pattern(struct tracing *tracing, const char *provider, const char *event)
+{
+	char name[600];
+
+	snprintf(name, sizeof(name), "%.250s:%.300s", provider, event);
+	for (size_t i = 0; i < tracing->nr_patterns; i++) {
+		if (!strcmp(tracing->patterns[i], name))
+			return COMMAND_DONE;
+	}
+	if (tracing->nr_patterns == 2 * PROBE_SPECS_MAX)
+		return message_error(COMMAND_USAGE, NULL, "there are too many events");
+	tracing->patterns[tracing->nr_patterns] = strdup(name);
+	if (!tracing->patterns[tracing->nr_patterns])
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	tracing->nr_patterns++;
+	return COMMAND_DONE;
+}
+
+static int trace_add_events(struct tracing *tracing, int table)
+{
+	struct probe_seen seen;
+	int status = probe_see(table, &seen);
+
+	if (status)
+		return status;
+	/* Each function an event: all have the provider of ours. */
+	if (probe_table_nr_events(&seen.table) > EVENTS_FEW)
+		status = trace_add_pattern(tracing, RESOLVE_PROVIDER, "*");
+	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table) && !status; i++) {
+		struct probe_table_event event;
+
+		probe_table_event(&seen.table, i, &event);
+		if (probe_table_nr_events(&seen.table) <= EVENTS_FEW)
+			status = trace_add_pattern(tracing, event.provider, event.name);
+	}
+	probe_unsee(&seen);
+	return status;
+}
+
+/* Those of two functions are not the same fields of one event. */
+static bool wants_all_arguments(const struct resolve_request *spec)
+{
+	for (size_t i = 0; i < spec->nr_arguments; i++)
+		if (resolve_is_several(spec->arguments[i]))
+			return spec->kind == RESOLVE_FUNCTION;
+	return false;
+}
+
+static int trace_defer_to_kernel(struct tracing *tracing, const struct probe_target *target,
+		struct session_probe *probe, const struct probe_seen *seen)
+{
+	struct probe_kernel kernel;
+	int status = probe_kernel_choose(target, tracing->no_kernel, &probe->table, seen,
+			tracing->nr_probes, &kernel);
+
+	if (!status && kernel.table >= 0)
+		tracing->kernel[tracing->nr_kernel++] = kernel.table;
+	if (!status && kernel.others >= 0) {
+		probe->has_others = true;
+		probe->others = kernel.others;
+	}
+	return status;
+}
+
+/* When all are known: the kernel leaves a place alone that one of them needs in the process. */
+static int leave_all_to_kernel(struct tracing *tracing, const struct probe_target *target)
+{
+	struct probe_seen *seen = calloc(tracing->nr_probes + 1, sizeof(*seen));
+	int status = COMMAND_DONE;
+	size_t nr = 0;
+
+	if (!seen)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	/* As they are now: each is exchanged for another one when some of its places are left to the kernel. */
+	for (; nr < tracing->nr_probes && !status; nr += !status)
+		status = probe_see(tracing->probes[nr].table, &seen[nr]);
+	for (size_t i = 0; i < tracing->nr_probes && !status; i++)
+		status = trace_defer_to_kernel(tracing, target, &tracing->probes[i], seen);
+	while (nr--)
+		probe_unsee(&seen[nr]);
+	free(seen);
+	return status;
+}
+
+static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
+{
+	const struct probe_target target = {.pid = global ? tracing->files_of : pid,
+			.exe = pid || tracing->files_of ? NULL : tracing->exe,
+			.preloads = tracing->starts};
+	uint64_t started = 0;
+	int status = pid ? probe_started(pid, &started) : COMMAND_DONE;
+
+	for (size_t i = 0; i < tracing->nr_specs && !status; i++) {
+		struct session_probe *probe = &tracing->probes[i];
+
+		*probe = (struct session_probe){.number = (uint32_t)i + 1,
+				.pid = (uint32_t)pid,
+				.started = started,
+				.exe = target.exe};
+		tracing->specs[i].spec.kernel = global;
+		tracing->specs[i].spec.forced = tracing->forced;
+		tracing->specs[i].spec.apart = wants_all_arguments(&tracing->specs[i].spec);
+		status = probe_resolve(&target, &tracing->specs[i].spec, &probe->table);
+		if (status)
+			break;
+		tracing->nr_probes++;
+		status = trace_add_events(tracing, probe->table);
+	}
+	return status || global ? status : leave_all_to_kernel(tracing, &target);
+}
+
+/* ---- what they became ---- */
+
+static const char *trace_probe_spec_text(const struct tracing *tracing, uint32_t number)
+{
+	return number && number <= tracing->nr_specs ? tracing->specs[number - 1].spec.location_text
+						     : "?";
+}
+
+/* Prints a line for each location. Returns how many lines have been printed. */
+static uint64_t trace_report_refusal(const struct probe_seen *seen,
+		const struct session_probe_refusal *refusal, uint64_t shown)
+{
+	uint64_t end = (uint64_t)refusal->first + refusal->count;
+
+	for (uint64_t i = refusal->first; i < end && shown < REFUSALS_SHOWN; i++) {
+		struct probe_table_probe probe;
+
+		if (i >= probe_table_nr_probes(&seen->table))
+			break;
+		probe_table_probe(&seen->table, (uint32_t)i, &probe);
+		fprintf(stderr, "%s %s: %s, at 0x%" PRIx64 ": %s\n", message_label(true),
+				refusal->error == ECANCELED ? "removed" : "not set", probe.function,
+				probe.site.address, wire_probe_error_text(refusal->error));
+		shown++;
+	}
+	return shown;
+}
+
+static void trace_report_refusals(
+		const struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	uint64_t shown = 0;
+	struct probe_seen seen;
+
+	if (!answer->nr_refusals || !answer->number || answer->number > tracing->nr_probes ||
+			probe_see(tracing->probes[answer->number - 1].table, &seen))
+		return;
+	for (uint32_t i = 0; i < answer->nr_refusals; i++)
+		shown = trace_report_refusal(&seen, &answer->refusals[i], shown);
+	if (answer->states[WIRE_PROBE_REFUSED] > shown)
+		fprintf(stderr, "%s not set: %" PRIu64 " others\n", message_label(true),
+				(uint64_t)answer->states[WIRE_PROBE_REFUSED] - shown);
+	probe_unsee(&seen);
+}
+
+/* They were set until the program entered a sandbox. */
+static bool were_removed(const struct session_probe_answer *answer)
+{
+	uint64_t removed = 0;
+
+	for (uint32_t i = 0; i < answer->nr_refusals; i++)
+		removed += answer->refusals[i].error == ECANCELED ? answer->refusals[i].count : 0;
+	return removed && removed == answer->states[WIRE_PROBE_REFUSED];
+}
+
+/* No rule records the events of this answer, because the filter names fields that they do not have. */
+static bool is_filtered_out(const struct session_probe_answer *answer)
+{
+	return !answer->error && answer->locations &&
+			answer->states[WIRE_PROBE_RESTS] == answer->locations;
+}
+
+/* Whether a filter may have named fields of the entry and of the return. */
+static bool has_exit(const struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	struct probe_table_probe probe = {.exit = PROBE_TABLE_NONE};
+	struct probe_seen seen;
+
+	if (!answer->number || answer->number > tracing->nr_probes ||
+			probe_see(tracing->probes[answer->number - 1].table, &seen))
+		return false;
+	if (probe_table_nr_probes(&seen.table))
+		probe_table_probe(&seen.table, 0, &probe);
+	probe_unsee(&seen);
+	return probe.exit != PROBE_TABLE_NONE;
+}
+
+static int trace_print_filtered_out(
+		const struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	return message_error(COMMAND_FAILED,
+			has_exit(tracing, answer)
+					? "`--args` records the arguments if there is debug information\nto filter by the entry and by the return, filter the entry here and the return with `side view --filter`"
+					: "`--args` records the arguments if there is debug information\n`--arg s32:x:%edi` names a register",
+			"nothing was recorded: no event of %s has the fields that `--filter %.256s` names",
+			trace_probe_spec_text(tracing, answer->number), tracing->filter);
+}
+
+static void trace_print_answer(struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	uint64_t set = 0;
+	char text[256] = "", number[FORMAT_NUMBER_MAX];
+	size_t used = 0;
+
+	for (unsigned int i = WIRE_PROBE_JUMP; i < WIRE_NR_PROBE_STATES; i++) {
+		if ((i > WIRE_PROBE_BREAKPOINT && i != WIRE_PROBE_UPROBE) || !answer->states[i])
+			continue;
+		set += answer->states[i];
+		if (used < sizeof(text))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
+					used ? ", " : "", format_number(answer->states[i], number),
+					i == WIRE_PROBE_UPROBE ? PROBE_UPROBE_NAME
+							       : probe_method_name(i));
+	}
+	if (answer->error)
+		message_note("%s: process %" PRId32 " cannot use it: %s",
+				trace_probe_spec_text(tracing, answer->number), answer->pid,
+				wire_probe_error_text(answer->error));
+	else if (!set && answer->states[WIRE_PROBE_RESTS] && !answer->states[WIRE_PROBE_REFUSED])
+		message_note("%s is set in process %" PRId32 ": 0 of %" PRIu32
+			     " locations: no rule records its events (does a filter name fields that they do not have?)",
+				trace_probe_spec_text(tracing, answer->number), answer->pid,
+				answer->locations);
+	else if (!set && answer->states[WIRE_PROBE_ABSENT])
+		message_note("%s is not in process %" PRId32
+			     " yet: it is set when its library is loaded",
+				trace_probe_spec_text(tracing, answer->number), answer->pid);
+	else
+		(tracing->running ? message_note : message_detail)("%s is set in process %" PRId32
+								   ": %" PRIu64 " of %" PRIu32
+								   " locations%s%s",
+				trace_probe_spec_text(tracing, answer->number), answer->pid, set,
+				answer->locations, used ? ": " : "", text);
+	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set && !were_removed(answer)))
+		tracing->status = COMMAND_FAILED;
+	trace_report_refusals(tracing, answer);
+}
+
+static int trace_check_started(void *user, struct session *session)
+{
+	struct tracing *tracing = user;
+	struct session_probe_answer *answers;
+	size_t count, filtered_out = 0;
+
+	if (session_probe_answers(session, &answers, &count))
+		return COMMAND_DONE;
+	for (size_t i = 0; i < count; i++) {
+		trace_print_answer(tracing, &answers[i]);
+		filtered_out += is_filtered_out(&answers[i]);
+	}
+	if (count && filtered_out == count && tracing->filter && !tracing->status)
+		tracing->status = trace_print_filtered_out(tracing, &answers[0]);
+	if (!count)
+		tracing->status = message_error(COMMAND_FAILED,
+				tracing->running
+						? NULL
+						: "programs without the C library, or set-uid ones, cannot be traced so",
+				"the program has not taken its probes");
+	session_probe_answers_free(answers, count);
+	return tracing->status;
+}
+
+/* ---- the verb ---- */
+
+static int trace_start_program(
+		struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
+{
+	struct trace_kernel kernel;
+	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
+			.nr_patterns = tracing->nr_patterns,
+			.filter = parsed->options.record.filter};
+	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.ring_size = parsed->options.record.buffer_size,
+			.rules = &rule,
+			.nr_rules = 1,
+			.contexts = tracing->others.items,
+			.nr_contexts = tracing->others.count};
+	const struct session_options options = {.mode = SESSION_RECORD,
+			.output = parsed->options.record.output,
+			.force = parsed->options.record.force,
+			.wait_all = parsed->options.record.wait_all,
+			.channels = &channel,
+			.nr_channels = 1,
+			.probes = tracing->probes,
+			.nr_probes = tracing->nr_probes,
+			.helper = trace_kernel_helper(
+					&kernel, tracing->kernel, tracing->nr_kernel)};
+	struct parsed command = *parsed;
+
+	command.operands = args;
+	command.operand_count = (int)count;
+	return command_record(&command, &options, trace_check_started, tracing);
+}
+
+static int start_running(struct tracing *tracing, const struct parsed *parsed)
+{
+	const struct record_options *asked = &parsed->options.record;
+	const struct session_rule rule = {.patterns = (const char *const *)tracing->patterns,
+			.nr_patterns = tracing->nr_patterns,
+			.filter = parsed->options.record.filter};
+	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.ring_size = parsed->options.record.buffer_size,
+			.rules = &rule,
+			.nr_rules = 1,
+			.contexts = tracing->others.items,
+			.nr_contexts = tracing->others.count};
+	const struct attach_options options = {.pid = asked->pid,
+			.output = asked->output,
+			.force = asked->force,
+			.duration = asked->duration,
+			.in_sandbox = asked->in_sandbox,
+			.print = asked->print};
+	const struct attach_recording recording = {.channel = &channel,
+			.probes = tracing->probes,
+			.nr_probes = tracing->nr_probes,
+			.kernel = tracing->kernel,
+			.nr_kernel = tracing->nr_kernel,
+			.check = trace_check_started,
+			.user = tracing};
+
+	int status = probe_sees_proc((pid_t)asked->pid,
+			"`side trace --global --exe FILE --pid PID` has the kernel watch it");
+
+	tracing->running = true;
+	return status ? status : command_attach_recording(parsed, &options, &recording);
+}
+
+/* What side-uprobes says of itself. */
+static int add_own_patterns(struct tracing *tracing)
+{
+	char *lost = NULL, *hello = strdup("side:uprobes");
+
+	if (asprintf(&lost, "%s_lost", tracing->patterns[0]) < 0)
+		lost = NULL;
+	if (!lost || !hello) {
+		free(lost);
+		free(hello);
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	tracing->patterns[tracing->nr_patterns++] = lost;
+	tracing->patterns[tracing->nr_patterns++] = hello;
+	return COMMAND_DONE;
+}
+
+/* Another program is recorded than the one that is asked for: side-uprobes, which runs that. */
+static int trace_start_global(struct tracing *tracing, const struct parsed *parsed, char **command)
+{
+	/* Its hits are ours: sessions that want events of the same name mean those of programs. */
+	static const char portable[] = "SIDE_RING_PORTABLE=1", ours[] = "SIDE_AGENT_SESSION=";
+	const struct record_options *asked = &parsed->options.record;
+	const char *preload = getenv("LD_PRELOAD");
+	const char *const environment[] = {portable, ours};
+	char **args = NULL;
+	/* What is asked for, and what side-uprobes says of itself. */
+	struct session_rule rules[2] = {{.patterns = (const char *const *)tracing->patterns,
+			.nr_patterns = tracing->nr_patterns,
+			.filter = asked->filter}};
+	const struct session_channel channel = {.name = SESSION_CHANNEL_NAME,
+			.ring_size = asked->buffer_size,
+			.rules = rules,
+			.nr_rules = 2};
+	struct session_options options = {.mode = SESSION_RECORD,
+			.output = asked->output,
+			.force = asked->force,
+			.channels = &channel,
+			.nr_channels = 1,
+			.environment = environment,
+			.nr_environment = 2,
+			.pass_on = !command};
+	struct parsed recorder = *parsed;
+	int tables[PROBE_SPECS_MAX], status = add_own_patterns(tracing);
+
+	rules[1].patterns = rules[0].patterns + rules[0].nr_patterns;
+	rules[1].nr_patterns = tracing->nr_patterns - rules[0].nr_patterns;
+	for (size_t i = 0; i < tracing->nr_probes; i++)
+		tables[i] = tracing->probes[i].table;
+	if (!status)
+		status = probe_global_args(
+				&asked->global, asked->pid, tables, tracing->nr_probes, &args);
+	if (!status) {
+		bool fits = (!preload || probe_global_add(&args, "--preload", preload)) &&
+				(!asked->duration ||
+						helper_add_number(&args, "--duration",
+								asked->duration));
+
+		status = fits ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	if (!status && command) {
+		bool fits = probe_global_add(&args, "--", NULL);
+
+		for (char **word = command; *word && fits; word++)
+			fits = probe_global_add(&args, *word, NULL);
+		status = fits ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	recorder.operands = args;
+	recorder.operand_count = 1;
+	if (!status)
+		status = command_record(&recorder, &options, NULL, NULL);
+	probe_global_free(args);
+	return status;
+}
+
+static int find_contexts(struct tracing *tracing, const struct record_options *options)
+{
+	int status = probe_contexts(&options->contexts, NULL, &tracing->contexts);
+
+	if (status)
+		return status;
+	tracing->others.items = calloc(tracing->contexts.count + 1, sizeof(const char *));
+	if (!tracing->others.items)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	for (size_t i = 0; i < tracing->contexts.count; i++) {
+		if (!resolve_is_context(tracing->contexts.items[i]))
+			tracing->others.items[tracing->others.count++] = tracing->contexts.items[i];
+	}
+	return COMMAND_DONE;
+}
+
+static int no_program(const struct record_options *options)
+{
+	return message_error(COMMAND_USAGE, "write `-c \"COMMAND\"`, or `-p PID`",
+			options->command ? "`-c` has no command, or a quote without an end"
+					 : "there is no program to trace");
+}
+
+static int check_global(const struct record_options *options, size_t count)
+{
+	if (options->pid > INT_MAX)
+		return message_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
+	return count || ((options->exe || options->pid) && !options->command) ? COMMAND_DONE
+									      : no_program(options);
+}
+
+static int trace_check_options(const struct parsed *parsed, size_t count)
+{
+	const struct record_options *options = &parsed->options.record;
+
+	if (options->duration && (options->command || (!options->pid && !options->global.on)))
+		return message_error(COMMAND_USAGE, "let `timeout` end the command",
+				"`--duration` is for programs that run already: `-p PID`, or `--global` with `--exe FILE`");
+	if (options->wait_all && (options->global.on || !options->command))
+		return message_error(COMMAND_USAGE, "leave `--wait` out",
+				"cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`");
+	if (options->global.on)
+		return check_global(options, count);
+	if (options->exe)
+		return message_error(COMMAND_USAGE, "write `--global`, too",
+				"`--exe` belongs to global probes here");
+	if (options->pid && options->command)
+		return message_error(COMMAND_USAGE, "leave one of them out",
+				"`-p` traces a running program, and COMMAND starts one");
+	if (options->pid > INT_MAX)
+		return message_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
+	return count || options->pid ? COMMAND_DONE : no_program(options);
+}
+
+/* Find the file to probe, which may be a library. `args` is the command; this refuses a command that cannot be used. */
+static int trace_find_probed_file(struct tracing *tracing, const struct record_options *options,
+		char **args, size_t count)
+{
+	char program[PATH_MAX];
+	struct probe_exe exe;
+	size_t at;
+	int status;
+
+	if (!options->exe) {
+		tracing->files_of = (pid_t)options->pid;
+		return COMMAND_DONE;
+	}
+	status = count ? starter_follow(args, count, true, &at, program) : COMMAND_DONE;
+	if (!status)
+		status = probe_exe_find(options->exe, &exe);
+	if (status)
+		return status;
+	snprintf(tracing->exe, sizeof(tracing->exe), "%s", exe.path);
+	tracing->files_of = exe.runs;
+	if (exe.pid)
+		message_detail("%.256s is opened through process %d, as long as that process runs",
+				options->exe, (int)exe.pid);
+	return COMMAND_DONE;
+}
+
+/* A mistake is shown before the program is started. */
+static int trace_check_filter(const char *text)
+{
+	struct where where;
+	int status = text ? where_parse("filter", text, &where) : COMMAND_DONE;
+
+	if (text && !status)
+		where_free(&where);
+	return status;
+}
+
+/* Check without running the program: its work would be lost if it cannot be probed. */
+static int check_reachable(const char *program, const char *exe)
+{
+	const char *hint = probe_other_processor(exe)
+			? NULL
+			: "`side trace --global` has the kernel watch its functions";
+	char *why = session_never_meets(program), *own = why ? strchr(why, '\n') : NULL;
+	int status = COMMAND_DONE;
+
+	if (own) {
+		*own = '\0';
+		hint = own + 1;
+	}
+	if (why)
+		status = message_error(COMMAND_FAILED, hint, "%s", why);
+	free(why);
+	return status;
+}
+
+/* Find the program that COMMAND runs in the end. */
+static int find_traced(struct tracing *tracing, const struct record_options *options, char **args,
+		size_t count)
+{
+	char program[PATH_MAX];
+	size_t at;
+	int status = starter_follow(args, count, options->global.on, &at, program);
+
+	if (!status)
+		status = trace_find_program(program, tracing->exe);
+	if (!status && !options->global.on)
+		status = check_reachable(program, tracing->exe);
+	if (status || !at)
+		return status;
+	/* The kernel is asked to watch the process that executes its first program. */
+	tracing->no_kernel = "another program starts the traced one";
+	message_detail("the program to trace is %.256s, which %.64s starts", tracing->exe, args[0]);
+	return COMMAND_DONE;
+}
+
+/*
+ * Two locations are often the begin and the end of one operation, and the thread pairs them. One function with its exit needs no
+ * context for that: the number of the call identifies the thread. Two functions need it, with exits or without; so does a glob whose
+ * functions are events of their own. Locations that the kernel watches cannot have the context.
+ */
+static void add_threads(struct tracing *tracing)
+{
+	bool are_several = tracing->nr_specs > 1;
+
+	if (tracing->others.count || tracing->nr_kernel)
+		return;
+	for (size_t i = 0; i < tracing->nr_specs; i++) {
+		const struct resolve_request *spec = &tracing->specs[i].spec;
+
+		if (spec->kernel)
+			return;
+		are_several = are_several || (spec->apart && strpbrk(spec->location_text, "*?["));
+	}
+	if (!are_several)
+		return;
+	tracing->others.items[tracing->others.count++] = "vtid"; /* There is space for one more. */
+}
+
+/* Is there something in the directory? Then `--force` is for that, and for nothing else. */
+static bool trace_is_overwrite(const char *output)
+{
+	DIR *directory = output ? opendir(output) : NULL;
+	const struct dirent *entry;
+	bool is_empty = true;
+
+	while (directory && is_empty && (entry = readdir(directory)))
+		is_empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	if (directory)
+		closedir(directory);
+	return !is_empty;
+}
+
+static int trace(struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
+{
+	const struct record_options *options = &parsed->options.record;
+	int status = trace_check_options(parsed, count);
+
+	tracing->filter = options->filter;
+	tracing->forced = options->allow_unsafe_exit ||
+			(options->force && !trace_is_overwrite(options->output));
+	tracing->starts = count > 0;
+	if (!status)
+		status = probe_global_check(&options->global);
+	if (!status)
+		status = trace_check_filter(options->filter);
+	if (!status)
+		status = find_contexts(tracing, options);
+	if (!status && options->global.on && tracing->others.count)
+		status = message_error(COMMAND_USAGE, "the event has pid, tid and comm",
+				"`--context %.64s` would be of the recorder, for the kernel has only registers and memory",
+				tracing->others.items[0]);
+	if (!status)
+		status = probe_specs_read(&options->probes, &tracing->contexts, &tracing->specs,
+				&tracing->nr_specs);
+	if (!status && options->global.on && (options->exe || !count))
+		status = trace_find_probed_file(tracing, options, args, count);
+	else if (!status && count)
+		status = find_traced(tracing, options, args, count);
+	tracing->no_kernel = tracing->no_kernel
+			? tracing->no_kernel
+			: probe_kernel_not(options->global.never, tracing->others.count > 0,
+					  options->filter);
+	if (!status)
+		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
+				options->global.on);
+	if (!status)
+		add_threads(tracing);
+	if (!status && options->global.on)
+		return trace_start_global(tracing, parsed, count ? args : NULL);
+	if (!status && options->pid)
+		return start_running(tracing, parsed);
+	return status ? status : trace_start_program(tracing, parsed, args, count);
+}
+
+/* A pipe and what else only shells know is a word as any other to the program. */
+static void note_shell(const char *command, const char *program)
+{
+	const char *sign = shell_syntax_in(command);
+	char text[64], name[128];
+
+	if (!sign)
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(sign, " \t\n"), sign);
+	message_note_hint("write it behind the closing quote, where your shell reads it",
+			"no shell reads the command, so `%s` is an argument of %s", text,
+			format_printable(program, name, sizeof(name)));
+}
+
+/* Join the operands to one text, quoted as for `-c`; free() it. NULL: out of memory. */
+static char *join_operands(const struct parsed *parsed)
+{
+	size_t size = 1, used = 0;
+	char *text;
+
+	for (int i = 0; i < parsed->operand_count; i++)
+		size += 4 * strlen(parsed->operands[i]) + 4;
+	text = malloc(size);
+	for (int i = 0; text && i < parsed->operand_count; i++) {
+		if (i)
+			text[used++] = ' ';
+		used += strlen(format_quoted(parsed->operands[i], text + used, size - used));
+	}
+	return text;
+}
+
+static int trace_command(const struct parsed *parsed, bool is_shell_text)
+{
+	const char *command = parsed->options.record.command;
+	struct tracing *tracing = calloc(1, sizeof(*tracing));
+	size_t count = 0;
+	char **args = shell_split(command ? command : "", &count);
+	int status;
+
+	if (!tracing || (!args && errno == ENOMEM)) {
+		free(tracing);
+		free(args);
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	}
+	if (args && count && is_shell_text)
+		note_shell(command, *args);
+	status = trace(tracing, parsed, args, args ? count : 0);
+	for (size_t i = 0; i < tracing->nr_probes; i++) {
+		close(tracing->probes[i].table);
+		if (tracing->probes[i].has_others)
+			close(tracing->probes[i].others);
+	}
+	for (size_t i = 0; i < tracing->nr_kernel; i++)
+		close(tracing->kernel[i]);
+	for (size_t i = 0; i < tracing->nr_patterns; i++)
+		free(tracing->patterns[i]);
+	free(tracing->contexts.items);
+	free(tracing->others.items);
+	free(tracing->specs);
+	free(tracing);
+	free(args);
+	return status;
+}
+
+/* `side trace ./server --function NAME` is the same as `side trace -c ./server --function NAME`. */
+int cmd_trace(const struct parsed *parsed)
+{
+	struct parsed joined = *parsed;
+	char hint[64], *command;
+	int status;
+
+	if (!parsed->operand_count)
+		return trace_command(parsed, true);
+	if (parsed->options.record.command)
+		return message_error(COMMAND_USAGE,
+				"leave `-c` out, or quote COMMAND and its arguments as one",
+				"two commands are given: that of `-c`, and `%.128s`",
+				parsed->operands[0]);
+	if (!parsed->dashes && parsed->operand_count == 1 && access(parsed->operands[0], F_OK) &&
+			parsed->operands[0][strspn(parsed->operands[0], "0123456789")] == '\0') {
+		snprintf(hint, sizeof(hint), "`side trace -p %.20s`", parsed->operands[0]);
+		return message_error(COMMAND_USAGE, hint, "there is no program `%.128s`",
+				parsed->operands[0]);
+	}
+	command = join_operands(parsed);
+	if (!command)
+		return message_error(COMMAND_FAILED, NULL, "out of memory");
+	joined.options.record.command = command;
+	joined.operand_count = 0;
+	status = trace_command(&joined, false);
+	free(command);
+	return status;
+}

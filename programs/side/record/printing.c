@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A watcher, a process of its own, waits until there is a trace, and then starts the program that shows it. Both are in a group of
+ * their own: Ctrl-C ends the recording, and what was recorded until then is shown.
+ */
+#include "printing.h"
+
+#include "programs/common/command.h"
+#include "programs/side/cli/temporary-directory.h"
+#include "programs/common/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAUSE_MS 50
+
+int printing_prepare(struct printing *printing, bool wanted, const char **output)
+{
+	int status;
+
+	*printing = (struct printing){.wanted = wanted, .end = -1};
+	if (!wanted || *output)
+		return COMMAND_DONE;
+	status = made_directory("side-print", "the recording", &printing->made);
+	if (status)
+		return status;
+	*output = printing->made;
+	return COMMAND_DONE;
+}
+
+/* ---- the watcher ---- */
+
+static bool is_trace(const char *output)
+{
+	static const char *const prefixes[] = {"metadata", "*/metadata"};
+	bool found = false;
+
+	for (unsigned int i = 0; i < 2 && !found; i++) {
+		char *pattern = NULL;
+		glob_t names = {.gl_pathc = 0};
+
+		if (asprintf(&pattern, "%s/%s", output, prefixes[i]) < 0)
+			return true;
+		found = !glob(pattern, GLOB_NOSORT, NULL, &names);
+		globfree(&names);
+		free(pattern);
+	}
+	return found;
+}
+
+/* False: it is over, and there is none. */
+static bool wait_for_trace(const char *output, int end)
+{
+	struct pollfd over = {.fd = end, .events = POLLIN};
+
+	while (!poll(&over, 1, PAUSE_MS))
+		if (is_trace(output))
+			return true;
+	return is_trace(output);
+}
+
+__attribute__((noreturn)) static void show(const struct parsed *parsed, const char *output)
+{
+	static const char *const colours[] = {"--color=auto", "--color=always", "--color=never"};
+	const char *args[8] = {
+			"side", "view", "--follow", "--quiet", colours[parsed->common.color]};
+	unsigned int count = 5;
+
+	if (parsed->common.json)
+		args[count++] = "--json";
+	args[count++] = output;
+	execv("/proc/self/exe", (char *const *)(uintptr_t)args);
+	_exit(127);
+}
+
+__attribute__((noreturn)) static void watch(
+		const struct parsed *parsed, const char *output, bool beside_command, int end)
+{
+	pid_t recorder = getppid(), viewer;
+	sigset_t none;
+	int status = 0;
+
+	setpgid(0, 0);
+	/* The lock on the directory, by which its end is seen, would be held by a copy of its descriptor. */
+	if (end > STDERR_FILENO + 1)
+		close_range(STDERR_FILENO + 1, (unsigned int)end - 1, 0);
+	close_range((unsigned int)end + 1, ~0u, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	/* Written to in the background of the terminal. */
+	signal(SIGTTOU, SIG_IGN);
+	if (beside_command)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (!wait_for_trace(output, end))
+		_exit(0);
+	viewer = fork();
+	if (!viewer)
+		show(parsed, output);
+	while (viewer > 0 && waitpid(viewer, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!beside_command && (viewer < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) &&
+			getppid() == recorder)
+		kill(recorder, SIGINT);
+	_exit(0);
+}
+
+int printing_start(struct printing *printing, const struct parsed *parsed, const char *output,
+		bool beside_command)
+{
+	int ends[2];
+
+	if (!printing->wanted)
+		return COMMAND_DONE;
+	fflush(NULL);
+	if (pipe2(ends, O_CLOEXEC))
+		return message_error(
+				COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
+	printing->watcher = fork();
+	if (!printing->watcher) {
+		close(ends[1]);
+		watch(parsed, output, beside_command, ends[0]);
+	}
+	close(ends[0]);
+	printing->end = ends[1];
+	if (printing->watcher > 0)
+		return COMMAND_DONE;
+	return message_error(COMMAND_FAILED, NULL, "cannot start a process that shows events: %s",
+			strerror(errno));
+}
+
+void printing_finish(struct printing *printing)
+{
+	if (printing->end >= 0)
+		close(printing->end);
+	while (printing->watcher > 0 && waitpid(printing->watcher, NULL, 0) < 0 && errno == EINTR)
+		;
+	made_remove(&printing->made);
+	*printing = (struct printing){.end = -1};
+}

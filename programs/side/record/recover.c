@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb `recover`: traces of what a killed recorder or program left. */
+#include "programs/common/command.h"
+#include "programs/side/cli/confine.h"
+#include "programs/common/progress.h"
+#include "programs/common/message.h"
+
+#include "recorder/recover.h"
+#include "recorder/core/session.h"
+
+int cmd_recover(const struct parsed *parsed)
+{
+	const struct recover_options *options = &parsed->options.recover;
+	struct session_recover_options recover = {
+			.paths = (const char *const *)parsed->operands,
+			.nr_paths = (size_t)parsed->operand_count,
+			.output = options->output,
+			.force = options->force,
+			.ready = confine_output,
+			.format = (enum session_format)options->format,
+			.progress = command_progress,
+			.progress_user = (void *)(uintptr_t)parsed,
+	};
+	const struct session_summary *summary;
+	struct session_error error;
+	struct session *session;
+	int status;
+
+	recover.compress = command_compression(options->compress, &status);
+	if (status)
+		return status;
+	status = session_recover(&recover, &session, &error);
+	progress_end();
+	if (status)
+		return command_session_error(&error);
+	summary = session_summary(session);
+	command_session_messages(summary);
+	if (summary->nr_processes)
+		command_session_summary(summary, parsed, -1);
+	status = command_session_status((int)summary->failure);
+	session_destroy(session);
+	return status;
+}

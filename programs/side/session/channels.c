@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of channels, in the order of the command line, as channels of a session.
+ *
+ * Options stand behind the --channel that they belong to; those before the first one make the channel
+ * `ring`. -e collects the patterns of a rule; --filter and --event-context complete it, and the next
+ * -e begins another one. A filter before the first -e of a channel holds for all of its rules.
+ */
+#include "programs/common/command.h"
+#include "programs/common/message.h"
+#include "programs/side/analysis/where.h"
+
+#include "recorder/core/session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct channel_args {
+	const char **items;
+	size_t count;
+};
+
+struct rule_arguments {
+	struct channel_args patterns;
+	struct channel_args contexts;
+	const char *filter;
+	char *joined;  /* of the channel's filter and its own */
+	bool complete; /* the next -e begins another rule */
+};
+
+struct channel_arguments {
+	struct session_channel channel;
+	struct channel_args contexts;
+	const char *filter; /* of all rules */
+	struct rule_arguments *rules;
+	size_t count;
+	struct session_rule *made;
+	bool has_timeout;
+};
+
+struct channel_list {
+	struct channel_arguments *channels;
+	size_t count;
+	bool symbols; /* the first one also gets the events of the agent */
+	struct session_channel *made;
+};
+
+static int channel_options_report_no_memory(void)
+{
+	message_error(COMMAND_FAILED, NULL, "cannot read the options: out of memory");
+	return COMMAND_FAILED;
+}
+
+static int channel_options_add_arg(struct channel_args *args, const char *text)
+{
+	const char **items = realloc(args->items, (args->count + 1) * sizeof(*items));
+
+	if (!items)
+		return channel_options_report_no_memory();
+	items[args->count++] = text;
+	args->items = items;
+	return COMMAND_DONE;
+}
+
+static int channel_options_add(struct channel_list *list, const char *name)
+{
+	struct channel_arguments *channels;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (strcmp(list->channels[i].channel.name, name) != 0)
+			continue;
+		message_error(COMMAND_USAGE,
+				"options before the first `--channel` make the channel " SESSION_CHANNEL_NAME
+				"; each channel has one name",
+				"there are two channels called `%s`", name);
+		return COMMAND_USAGE;
+	}
+	channels = realloc(list->channels, (list->count + 1) * sizeof(*channels));
+	if (!channels)
+		return channel_options_report_no_memory();
+	list->channels = channels;
+	channels[list->count++] = (struct channel_arguments){.channel = {.name = name}};
+	return COMMAND_DONE;
+}
+
+static struct rule_arguments *last_rule(struct channel_arguments *channel)
+{
+	return channel->count ? &channel->rules[channel->count - 1] : NULL;
+}
+
+static int channel_options_add_pattern(struct channel_arguments *channel, const char *text)
+{
+	struct rule_arguments *rule = last_rule(channel);
+
+	if (!rule || rule->complete) {
+		struct rule_arguments *rules =
+				realloc(channel->rules, (channel->count + 1) * sizeof(*rules));
+
+		if (!rules)
+			return channel_options_report_no_memory();
+		channel->rules = rules;
+		rule = &rules[channel->count++];
+		*rule = (struct rule_arguments){.filter = NULL};
+	}
+	return channel_options_add_arg(&rule->patterns, text);
+}
+
+static int channel_options_set_filter(struct channel_arguments *channel, const char *text)
+{
+	struct rule_arguments *rule = last_rule(channel);
+	const char **filter = rule ? &rule->filter : &channel->filter;
+
+	if (*filter)
+		return message_error(COMMAND_USAGE, "join them with `&&`",
+				"`--filter %.128s` and `--filter %.128s` belong to the same events",
+				*filter, text);
+	*filter = text;
+	if (rule)
+		rule->complete = true;
+	return COMMAND_DONE;
+}
+
+static int take_event_context(struct channel_arguments *channel, const char *text)
+{
+	struct rule_arguments *rule = last_rule(channel);
+
+	if (!rule)
+		return message_error(COMMAND_USAGE,
+				"write it behind the `-e` that it belongs to, or use `--context`",
+				"there is no `-e` before `--event-context %.128s`", text);
+	rule->complete = true;
+	return channel_options_add_arg(&rule->contexts, text);
+}
+
+static int take_threads(struct channel_arguments *channel, const struct option_use *use)
+{
+	channel->channel.per_thread = true;
+	if (!use->text)
+		return COMMAND_DONE;
+	if (!use->number || use->number > SESSION_THREADS_MAX)
+		return message_error(COMMAND_USAGE, NULL,
+				"`--per-thread=%s`: the number of threads is between 1 and %d",
+				use->text, SESSION_THREADS_MAX);
+	channel->channel.threads_max = (uint32_t)use->number;
+	return COMMAND_DONE;
+}
+
+static int channel_options_set_timeout(
+		struct channel_arguments *channel, const struct option_use *use)
+{
+	uint64_t us = use->number / 1000;
+
+	if (!us || us > SESSION_BLOCK_MAX_US)
+		return message_error(COMMAND_USAGE, NULL,
+				"`--block-timeout %s` is not between 1us and 60min", use->text);
+	channel->channel.block_timeout_us = (uint32_t)us;
+	channel->has_timeout = true;
+	return COMMAND_DONE;
+}
+
+static int channel_options_parse(struct channel_list *list, const struct option_use *use)
+{
+	const char *name = use->option->name;
+	struct channel_arguments *channel;
+	int status;
+
+	if (!strcmp(name, "channel"))
+		return channel_options_add(list, use->text);
+	if (!list->count) {
+		status = channel_options_add(list, SESSION_CHANNEL_NAME);
+		if (status)
+			return status;
+	}
+	channel = &list->channels[list->count - 1];
+	if (!strcmp(name, "event"))
+		return channel_options_add_pattern(channel, use->text);
+	if (!strcmp(name, "filter"))
+		return channel_options_set_filter(channel, use->text);
+	if (!strcmp(name, "context"))
+		return channel_options_add_arg(&channel->contexts, use->text);
+	if (!strcmp(name, "event-context"))
+		return take_event_context(channel, use->text);
+	if (!strcmp(name, "mode"))
+		channel->channel.mode = (enum session_channel_mode)use->choice;
+	else if (!strcmp(name, "buffer-size"))
+		channel->channel.ring_size = use->number;
+	else if (!strcmp(name, "per-thread"))
+		return take_threads(channel, use);
+	else if (!strcmp(name, "block-timeout"))
+		return channel_options_set_timeout(channel, use);
+	return COMMAND_DONE;
+}
+
+/* ---- as the session wants them ---- */
+
+/* Both must match. Each of them has been parsed by itself, so that a mistake is shown where it is. */
+static int join_filters(struct rule_arguments *rule, const char *of_channel)
+{
+	size_t size;
+
+	if (!rule->filter) {
+		rule->filter = of_channel;
+		return COMMAND_DONE;
+	}
+	if (!of_channel)
+		return COMMAND_DONE;
+	size = strlen(rule->filter) + strlen(of_channel) + 16;
+	rule->joined = malloc(size);
+	if (!rule->joined)
+		return channel_options_report_no_memory();
+	snprintf(rule->joined, size, "(%s) && (%s)", of_channel, rule->filter);
+	return COMMAND_DONE;
+}
+
+static int make_rules(struct channel_arguments *channel, bool symbols)
+{
+	size_t count = channel->count ? channel->count : 1;
+
+	channel->made = calloc(count + symbols, sizeof(*channel->made));
+	if (!channel->made)
+		return channel_options_report_no_memory();
+	channel->channel.rules = channel->made;
+	channel->channel.nr_rules = count + symbols;
+	if (symbols)
+		channel->made[count] = session_symbols_rule;
+	if (!channel->count)
+		channel->made[0].filter = channel->filter;
+	for (size_t i = 0; i < channel->count; i++) {
+		struct rule_arguments *rule = &channel->rules[i];
+		int status = join_filters(rule, channel->filter);
+
+		if (status)
+			return status;
+		channel->made[i] = (struct session_rule){
+				.patterns = rule->patterns.items,
+				.nr_patterns = rule->patterns.count,
+				.filter = rule->joined ? rule->joined : rule->filter,
+				.contexts = rule->contexts.items,
+				.nr_contexts = rule->contexts.count,
+		};
+	}
+	return COMMAND_DONE;
+}
+
+static int channel_options_make(struct channel_list *list)
+{
+	list->made = calloc(list->count + 2, sizeof(*list->made));
+	if (!list->made)
+		return channel_options_report_no_memory();
+	if (list->symbols && !list->count && channel_options_add(list, SESSION_CHANNEL_NAME))
+		return COMMAND_FAILED;
+	for (size_t i = 0; i < list->count; i++) {
+		struct channel_arguments *channel = &list->channels[i];
+		int status = make_rules(channel, list->symbols && !i);
+
+		if (status)
+			return status;
+		channel->channel.contexts = channel->contexts.items;
+		channel->channel.nr_contexts = channel->contexts.count;
+		if (channel->has_timeout && channel->channel.mode != SESSION_BLOCK)
+			return message_error(COMMAND_USAGE, "write `--mode block`, or leave it out",
+					"`--block-timeout` means nothing in the channel `%s`, which does not block",
+					channel->channel.name);
+		list->made[i] = channel->channel;
+	}
+	return COMMAND_DONE;
+}
+
+static int check_patterns(const struct channel_args *args)
+{
+	const struct text_list list = {.items = args->items, .count = args->count};
+	struct pattern *patterns;
+	int status = command_select(&list, &patterns);
+
+	free(patterns);
+	return status;
+}
+
+static int channel_options_check_filter(const char *text)
+{
+	struct where where;
+	int status;
+
+	if (!text)
+		return COMMAND_DONE;
+	status = where_parse("filter", text, &where);
+	if (!status)
+		where_free(&where);
+	return status;
+}
+
+/* Patterns and filters as the user wrote them, so that a mistake is shown where it stands. */
+static int check_texts(const struct channel_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct channel_arguments *channel = &list->channels[i];
+		int status = channel_options_check_filter(channel->filter);
+
+		for (size_t k = 0; k < channel->count && !status; k++) {
+			const struct rule_arguments *rule = &channel->rules[k];
+
+			status = check_patterns(&rule->patterns);
+			if (!status)
+				status = channel_options_check_filter(rule->filter);
+		}
+		if (status)
+			return status;
+	}
+	return COMMAND_DONE;
+}
+
+int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **result)
+{
+	struct channel_list *list = calloc(1, sizeof(*list));
+	int status = COMMAND_DONE;
+
+	*result = list;
+	if (!list)
+		return channel_options_report_no_memory();
+	list->symbols = symbols;
+	for (size_t i = 0; i < uses->count && !status; i++)
+		status = channel_options_parse(list, &uses->items[i]);
+	if (!status)
+		status = check_texts(list);
+	if (!status)
+		status = channel_options_make(list);
+	return status;
+}
+
+const struct session_channel *channel_list_items(const struct channel_list *list, size_t *count)
+{
+	*count = list->count;
+	return list->made;
+}
+
+void channel_list_free(struct channel_list *list)
+{
+	if (!list)
+		return;
+	for (size_t i = 0; i < list->count; i++) {
+		struct channel_arguments *channel = &list->channels[i];
+
+		for (size_t k = 0; k < channel->count; k++) {
+			free(channel->rules[k].patterns.items);
+			free(channel->rules[k].contexts.items);
+			free(channel->rules[k].joined);
+		}
+		free(channel->rules);
+		free(channel->contexts.items);
+		free(channel->made);
+	}
+	free(list->channels);
+	free(list->made);
+	free(list);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs of ours that work in the background for sessions: side-uprobes (programs/side-uprobes) and side-kernel (programs/side-kernel). */
+#ifndef CMD_SIDE_HELPER_H
+#define CMD_SIDE_HELPER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A call: words that end with NULL. Two more; false: no memory. */
+bool helper_add(char ***args, const char *option, const char *value);
+bool helper_add_number(char ***args, const char *option, uint64_t number);
+void helper_free(char **args);
+
+/* Where the program is; in a build it is in a folder of that name beside ours. 0 or an exit status: said. */
+int helper_find(const char *program, const char *folder, const char *what, char path[PATH_MAX]);
+
+/*
+ * Starts it, with the recorder and with a variable (or NULL) in its environment, and waits until it is ready; then it goes on by itself. 0 or an
+ * exit status: it has said why. It says that it is ready by a byte to the descriptor behind `--ready`.
+ */
+int helper_start(char ***args, const char *variable, const char *value);
+/*
+ * The same for a recording without a daemon, at that socket, which must go on meanwhile: by the descriptor it says that it is ready. It ends
+ * with whoever calls this.
+ */
+int helper_begin(char ***args, const char *socket, int *ready, pid_t *child);
+
+#endif /* CMD_SIDE_HELPER_H */

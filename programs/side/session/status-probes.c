@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Probes of a session, as `status` shows them: what was asked for, in whom, and what became of it there. */
+#include "status.h"
+
+#include "programs/common/ask.h"
+#include "programs/common/message.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How they are set, as the daemon calls it and as people do. */
+static const struct {
+	const char *name, *text;
+} methods[] = {
+		{"jump", "by jump"},
+		{"padding", "by jump into padding"},
+		{"short", "by short jump"},
+		{"punned", "by punned jump"},
+		{"breakpoint", "by breakpoint"},
+		{"uprobe", "by uprobe"},
+};
+
+/* Figures that are there only when something went wrong, or on. */
+static const struct {
+	const char *name, *text;
+	bool bad;
+} counts[] = {
+		{"absent", "not loaded", false},
+		{"resting", "idle", false},
+		{"refused", "refused", true},
+		{"cut", "hits inside of others not seen", false},
+		{"lost", "hits lost", true},
+		{"unseen", "returns not seen", true},
+};
+
+static void status_probes_print_probe_stats(
+		struct json_object *program, const char *strong, const char *plain)
+{
+	struct json_object *how = NULL;
+	char number[FORMAT_NUMBER_MAX];
+	const char *comma = "";
+
+	json_object_object_get_ex(program, "methods", &how);
+	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+		uint64_t count = how ? ask_number(how, methods[i].name) : 0;
+
+		if (!count)
+			continue;
+		printf("%s%s %s", comma, format_number(count, number), methods[i].text);
+		comma = ", ";
+	}
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		uint64_t count = ask_number(program, counts[i].name);
+
+		if (!count)
+			continue;
+		printf("%s%s%s %s%s", comma, counts[i].bad ? strong : "",
+				format_number(count, number), counts[i].text,
+				counts[i].bad ? plain : "");
+		comma = ", ";
+	}
+	if (!*comma)
+		fputs("nothing to set", stdout);
+}
+
+static void print_refusals(struct json_object *refusals)
+{
+	for (size_t i = 0; refusals && i < json_object_array_length(refusals); i++) {
+		struct json_object *refusal = json_object_array_get_idx(refusals, i);
+		uint64_t first = ask_number(refusal, "first"), count = ask_number(refusal, "count");
+
+		printf("        location %" PRIu64, first);
+		if (count > 1)
+			printf(" to %" PRIu64, first + count - 1);
+		printf(": %s\n", ask_text(refusal, "why"));
+	}
+}
+
+static void print_program(struct json_object *program, const char *strong, const char *plain)
+{
+	char name[128];
+
+	printf("      %s %" PRIu64 ": ",
+			format_printable(ask_text(program, "name"), name, sizeof(name)),
+			ask_number(program, "pid"));
+	if (*ask_text(program, "why"))
+		printf("%snone, because %s%s", strong, ask_text(program, "why"), plain);
+	else if (!ask_flag(program, "answered"))
+		fputs("not answered yet", stdout);
+	else
+		status_probes_print_probe_stats(program, strong, plain);
+	putchar('\n');
+	print_refusals(ask_list(program, "refusals"));
+}
+
+static void print_target(struct json_object *probe)
+{
+	char exe[4096];
+
+	if (ask_number(probe, "pid"))
+		printf("in process %" PRIu64, ask_number(probe, "pid"));
+	else if (*ask_text(probe, "exe"))
+		printf("in %s", format_printable(ask_text(probe, "exe"), exe, sizeof(exe)));
+	else
+		fputs("in all programs", stdout);
+}
+
+static void print_probe(struct json_object *probe, const char *strong, const char *plain)
+{
+	struct json_object *events = ask_list(probe, "event");
+	struct json_object *programs = ask_list(probe, "programs");
+	const char *state = ask_text(probe, "state");
+	char text[4096];
+
+	fputs("    ", stdout);
+	for (size_t i = 0; events && i < json_object_array_length(events); i++) {
+		const char *event = json_object_get_string(json_object_array_get_idx(events, i));
+
+		printf("%s%s", i ? " " : "",
+				format_printable(event ? event : "", text, sizeof(text)));
+	}
+	printf("  %s  ", format_printable(ask_text(probe, "probe"), text, sizeof(text)));
+	print_target(probe);
+	if (!strcmp(state, "no table"))
+		printf("  %snot resolved: enable it again%s", strong, plain);
+	else if (*state)
+		printf("  %s", state);
+	putchar('\n');
+	for (size_t i = 0; programs && i < json_object_array_length(programs); i++)
+		print_program(json_object_array_get_idx(programs, i), strong, plain);
+}
+
+void status_print_probes(struct json_object *probes, bool color)
+{
+	const char *strong = color ? "\033[1;31m" : "", *plain = color ? "\033[0m" : "";
+
+	for (size_t i = 0; probes && i < json_object_array_length(probes); i++)
+		print_probe(json_object_array_get_idx(probes, i), strong, plain);
+}

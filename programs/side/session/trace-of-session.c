@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Traces by the name of their session: `side view mine`, or the current session where nothing is named. */
+#include "trace-of-session.h"
+
+#include "programs/common/ask.h"
+#include "sessions/client.h"
+#include "base/nearest/nearest.h"
+#include "programs/common/message.h"
+
+#include <json.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS 10000
+
+/* Where the session writes; false: nobody knows of such a session, or it writes nowhere. */
+static bool find_output(struct ask *ask, const char *name, char *path)
+{
+	struct json_object *request = control_request("status", name), *answer = NULL, *sessions;
+	struct control_error error;
+	const char *output = "";
+
+	if (request && !control_call(ask->client, request, TIMEOUT_MS, &answer, &error)) {
+		sessions = ask_list(answer, "sessions");
+		if (sessions && json_object_array_length(sessions))
+			output = ask_text(json_object_array_get_idx(sessions, 0), "output");
+	}
+	if (strlen(output) >= PATH_MAX)
+		output = "";
+	strcpy(path, output);
+	json_object_put(answer);
+	json_object_put(request);
+	return *path;
+}
+
+/* `name`: NULL for the current session. */
+static bool session_trace_find(const char *name, char *path)
+{
+	char current[ASK_NAME_MAX];
+	bool found = false;
+	struct ask ask;
+
+	for (int system = 0; system < 2 && !found; system++) {
+		if (ask_connect_silently(&ask, system, NULL))
+			continue;
+		if (name || current_read(&ask, current))
+			found = find_output(&ask, name ? name : current, path);
+		ask_close(&ask);
+	}
+	return found;
+}
+
+/* ---- names that are misspelled ---- */
+
+#define TRACE_DEPTH 2 /* Directories above `metadata`: of processes, and of chunks. */
+
+static bool has_trace(int at, const char *name, unsigned int depth)
+{
+	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	bool found;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	found = !faccessat(fd, "metadata", F_OK, 0);
+	while (depth && !found && (entry = readdir(directory)))
+		found = *entry->d_name != '.' && has_trace(fd, entry->d_name, depth - 1);
+	closedir(directory);
+	return found;
+}
+
+/* Offer the traces of a directory. Only those whose names are near are opened. */
+static void offer_traces(struct nearest *nearest, const char *path)
+{
+	const struct dirent *entry;
+	DIR *directory = opendir(path);
+
+	while (directory && (entry = readdir(directory))) {
+		struct nearest one;
+
+		nearest_begin(&one, nearest->word);
+		if (*entry->d_name != '.')
+			nearest_offer(&one, entry->d_name);
+		if (one.count && has_trace(dirfd(directory), entry->d_name, TRACE_DEPTH))
+			nearest_offer(nearest, entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+void session_offer_names(struct nearest *nearest, bool system)
+{
+	struct json_object *request, *answer = NULL, *sessions;
+	struct control_error error;
+	struct ask ask;
+
+	if (ask_connect_silently(&ask, system, NULL))
+		return;
+	request = control_request("list", NULL);
+	if (request && !control_call(ask.client, request, ASK_TIMEOUT_MS, &answer, &error)) {
+		sessions = ask_list(answer, "sessions");
+		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
+			nearest_offer(nearest,
+					ask_text(json_object_array_get_idx(sessions, i), "name"));
+	}
+	json_object_put(request);
+	json_object_put(answer);
+	ask_close(&ask);
+}
+
+/* Refuse a path that is close to an existing name. COMMAND_DONE: no name is near, so the verb reports what is wrong with the path. */
+static int refuse_misspelled(const struct parsed *parsed, const char *requested)
+{
+	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX], path[PATH_MAX];
+	struct nearest nearest;
+	const char *slash;
+	size_t size = strlen(requested);
+
+	/* Ignore a slash at the end, which shells add when they complete a name. */
+	while (size > 1 && requested[size - 1] == '/')
+		size--;
+	if (snprintf(path, sizeof(path), "%.*s", (int)size, requested) >= (int)sizeof(path))
+		return COMMAND_DONE;
+	requested = path;
+	slash = strrchr(requested, '/');
+	if (snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - requested) + 1 : 0,
+			    requested) >= (int)sizeof(beside))
+		return COMMAND_DONE;
+	nearest_begin(&nearest, slash ? slash + 1 : requested);
+	offer_traces(&nearest, slash ? beside : ".");
+	for (int system = 0; !slash && system < 2; system++)
+		session_offer_names(&nearest, system);
+	if (!nearest_text(&nearest, beside, meant, sizeof(meant)))
+		return COMMAND_DONE;
+	return message_error(COMMAND_FAILED, meant, "cannot %s %s: %s", parsed->verb->name,
+			requested, strerror(ENOENT));
+}
+
+int session_trace(struct parsed *parsed)
+{
+	static char path[PATH_MAX];
+	static char *operands[] = {path, NULL, NULL};
+
+	if (parsed->operand_count) {
+		const char *requested = parsed->operands[0];
+
+		/* A path that exists is meant, and what cannot be a name is a path. */
+		if (!access(requested, F_OK) || errno != ENOENT)
+			return COMMAND_DONE;
+		if (strchr(requested, '/') || !session_trace_find(requested, path))
+			return refuse_misspelled(parsed, requested);
+		operands[1] = parsed->operand_count > 1 ? parsed->operands[1] : NULL;
+	} else {
+		if (!session_trace_find(NULL, path))
+			return message_error(COMMAND_USAGE, "name its directory or its session",
+					"%s, and there is no current session",
+					parsed->verb->missing);
+		parsed->operand_count = 1;
+	}
+	parsed->operands = operands;
+	return COMMAND_DONE;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Patterns and filters of a session that fit no event of the programs that have joined the daemon. The events are read
+ * from the memory of these programs, which are not stopped. A program that cannot be read is left out; without any
+ * program that can be read, nothing is known and nothing is reported.
+ */
+#include "unmatched-rules.h"
+
+#include "programs/common/ask.h"
+#include "programs/common/command.h"
+#include "programs/side/processes/filter-fit.h"
+#include "programs/side/processes/descriptions.h"
+#include "programs/side/processes/process.h"
+#include "programs/side/processes/running.h"
+#include "programs/common/message.h"
+#include "request.h"
+#include "programs/side/processes/unmatched.h"
+
+#include "protocol/pattern.h"
+
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A machine has hundreds of programs; the first ones are enough to find a misspelled name. */
+#define PROGRAMS_MAX 32
+#define LIBSIDE_PROVIDER "side" /* its events are the begin and the end of state dumps */
+
+struct unmatched_search {
+	const char *session;
+	struct json_object *patterns;   /* texts, or NULL: all events */
+	const char *filter;             /* "": none */
+	size_t nr_programs;             /* that were read */
+	char program[RUNNING_NAME_MAX]; /* the first one */
+	char **names;                   /* provider:event of all programs */
+	size_t nr_names, names_capacity;
+	struct pattern *parsed;
+	bool *is_matched; /* of each pattern */
+	size_t nr_parsed;
+	struct filter_fit fit;
+};
+
+static const char *search_pattern(const struct unmatched_search *search, size_t index)
+{
+	return json_object_get_string(json_object_array_get_idx(search->patterns, index));
+}
+
+/* False: there is nothing to search for, or out of memory. */
+static bool search_begin(struct unmatched_search *search)
+{
+	size_t count = search->patterns ? json_object_array_length(search->patterns) : 0;
+	struct pattern_error error;
+
+	search->parsed = calloc(count + 1, sizeof(*search->parsed));
+	search->is_matched = calloc(count + 1, sizeof(*search->is_matched));
+	if (!search->parsed || !search->is_matched)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const char *text = search_pattern(search, i);
+
+		/* No program has events of the kernel. */
+		if (pattern_is_kernel(text) || pattern_parse(text, &search->parsed[i], &error))
+			return false;
+		search->is_matched[i] = search->parsed[i].exclude;
+	}
+	search->nr_parsed = count;
+	if (*search->filter)
+		return filter_fit_begin(&search->fit, search->filter);
+	return count > 0;
+}
+
+static void search_end(struct unmatched_search *search)
+{
+	for (size_t i = 0; i < search->nr_names; i++)
+		free(search->names[i]);
+	free(search->names);
+	free(search->parsed);
+	free(search->is_matched);
+	filter_fit_end(&search->fit);
+}
+
+static void search_keep(struct unmatched_search *search, const char *provider, const char *event)
+{
+	char *name;
+
+	if (!strcmp(provider, LIBSIDE_PROVIDER))
+		return;
+	if (search->nr_names == search->names_capacity) {
+		size_t capacity = search->names_capacity ? search->names_capacity * 2 : 64;
+		char **names = reallocarray(search->names, capacity, sizeof(*names));
+
+		if (!names)
+			return;
+		search->names = names;
+		search->names_capacity = capacity;
+	}
+	if (asprintf(&name, "%s:%s", provider, event) >= 0)
+		search->names[search->nr_names++] = name;
+}
+
+static void search_event(
+		struct unmatched_search *search, const struct side_event_description *event)
+{
+	const char *provider = side_ptr_get(event->provider_name);
+	const char *name = side_ptr_get(event->event_name);
+	const unsigned int level = side_enum_get(event->loglevel);
+
+	search_keep(search, provider, name);
+	for (size_t i = 0; i < search->nr_parsed; i++)
+		search->is_matched[i] |= pattern_matches(&search->parsed[i], provider, name, level);
+	if (search->fit.program && strcmp(provider, LIBSIDE_PROVIDER) != 0 &&
+			(!search->nr_parsed ||
+					pattern_set_wants(search->parsed, search->nr_parsed,
+							provider, name, level)))
+		filter_fit_event(&search->fit, event);
+}
+
+/* Is everything that the user asked for there? */
+static bool search_is_over(const struct unmatched_search *search)
+{
+	for (size_t i = 0; i < search->nr_parsed; i++)
+		if (!search->is_matched[i])
+			return false;
+	return !search->fit.program || search->fit.fits;
+}
+
+static void search_program(struct unmatched_search *search, pid_t pid)
+{
+	struct listing listing = {.is_silent = true};
+
+	if (process_list(&listing, pid, false) == COMMAND_DONE) {
+		if (!search->nr_programs++)
+			running_name(pid, search->program);
+		for (size_t i = 0; i < listing.nr_events; i++)
+			search_event(search, listing.events[i].description);
+	}
+	listing_free(&listing);
+}
+
+static void search_programs(struct unmatched_search *search, struct json_object *processes)
+{
+	const size_t count = processes ? json_object_array_length(processes) : 0;
+
+	for (size_t i = 0; i < count && search->nr_programs < PROGRAMS_MAX; i++) {
+		uint64_t pid = ask_number(json_object_array_get_idx(processes, i), "pid");
+
+		if (pid && pid <= INT_MAX)
+			search_program(search, (pid_t)pid);
+		if (search_is_over(search))
+			return;
+	}
+}
+
+/* ---- what was not found ---- */
+
+static void search_print(const struct unmatched_search *search)
+{
+	char owner[RUNNING_NAME_MAX + 64], printable[RUNNING_NAME_MAX * 4],
+			reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE];
+	bool is_matched = true;
+
+	if (search->nr_programs == 1)
+		snprintf(owner, sizeof(owner), "%.100s",
+				format_printable(search->program, printable, sizeof(printable)));
+	else
+		snprintf(owner, sizeof(owner), "the group of %zu programs that have joined",
+				search->nr_programs);
+	for (size_t i = 0; i < search->nr_parsed; i++) {
+		if (search->is_matched[i])
+			continue;
+		is_matched = false;
+		unmatched_parts(&(const struct unmatched){.pattern = search_pattern(search, i),
+						.option = "",
+						.names = (const char *const *)search->names,
+						.nr_names = search->nr_names,
+						.owner = owner,
+						.noun = "event"},
+				reason, hint);
+		message_note_hint(hint, "session %s: no event matches `%s` yet: %s",
+				search->session, search_pattern(search, i), reason);
+	}
+	if (is_matched && search->fit.program && !search->fit.fits && search->fit.nr_events)
+		message_note_hint(search->fit.hint,
+				"session %s: the filter `%s` fits no event yet: %s",
+				search->session, search->filter, search->fit.reason);
+}
+
+static int search_ask(struct unmatched_search *search, struct ask *ask, const struct parsed *parsed)
+{
+	char name[ASK_NAME_MAX];
+	struct json_object *request = NULL, *answer = NULL;
+	int status = ask_which(ask, NULL, parsed->options.control.session, name, &search->session);
+
+	if (!status)
+		status = session_request(parsed, search->session, &request);
+	if (status)
+		return status;
+	search->patterns = ask_list(request, "event");
+	search->filter = ask_text(request, "filter");
+	if (search_begin(search) &&
+			!ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer)) {
+		search_programs(search, ask_list(answer, "processes"));
+		if (search->nr_programs && !search_is_over(search))
+			search_print(search);
+	}
+	json_object_put(answer);
+	json_object_put(request);
+	return status;
+}
+
+int session_unmatched(const struct parsed *parsed)
+{
+	struct unmatched_search search = {.filter = ""};
+	struct ask ask;
+
+	if (ask_connect_silently(&ask, parsed->options.control.system, NULL))
+		return COMMAND_DONE;
+	(void)search_ask(&search, &ask, parsed);
+	search_end(&search);
+	ask_close(&ask);
+	return COMMAND_DONE;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* One interval of `side top`, as a table for people or lines of JSON. */
+#include "programs/side/watch/top-print.h"
+
+#include "programs/common/message.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PERCENTILE(percent) ((uint32_t)((percent)*1000))
+#define NAME_WIDTH 44
+
+static double rate(const struct top_view *view, uint64_t now, uint64_t before)
+{
+	/* A recorder that was started again counts anew. */
+	uint64_t more = now >= before ? now - before : now;
+
+	return view->seconds > 0 ? (double)more / view->seconds : 0;
+}
+
+static double event_rate(const struct top_view *view, uint64_t count)
+{
+	return view->event_seconds > 0 ? (double)count / view->event_seconds : 0;
+}
+
+static int by_rate(const void *one, const void *other, void *user)
+{
+	const struct top_view *view = user;
+	const struct top_process *a = *(struct top_process *const *)one,
+				 *b = *(struct top_process *const *)other;
+	double x = rate(view, a->bytes, a->bytes_before), y = rate(view, b->bytes, b->bytes_before);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+/* Those that are there, with most first; free() it. */
+static const struct top_process **top_print_sort_processes(const struct top_view *view)
+{
+	const struct top_process **order = calloc(view->nr_processes + 1, sizeof(*order));
+
+	for (size_t i = 0; order && i < view->nr_processes; i++)
+		order[i] = &view->processes[i];
+	if (order && view->nr_processes)
+		qsort_r(order, view->nr_processes, sizeof(*order), by_rate,
+				(void *)(uintptr_t)view);
+	return order;
+}
+
+/* ---- text ---- */
+
+/* Lines that may still be printed; the end of the screen is kept free. */
+struct top_page {
+	FILE *out;
+	unsigned int left;
+	bool bounded;
+	const char *strong, *bad, *plain;
+};
+
+static bool top_print_claim_line(struct top_page *page)
+{
+	if (!page->bounded)
+		return true;
+	if (!page->left)
+		return false;
+	page->left--;
+	return true;
+}
+
+static const char *whole(double number, char text[FORMAT_NUMBER_MAX])
+{
+	return format_number((uint64_t)(number + 0.5), text);
+}
+
+static const char *duration(uint64_t ns, char text[FORMAT_NUMBER_MAX])
+{
+	if (ns < 10000)
+		snprintf(text, FORMAT_NUMBER_MAX, "%" PRIu64 " ns", ns);
+	else if (ns < 10000000)
+		snprintf(text, FORMAT_NUMBER_MAX, "%.1f us", (double)ns / 1e3);
+	else if (ns < UINT64_C(10000000000))
+		snprintf(text, FORMAT_NUMBER_MAX, "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(text, FORMAT_NUMBER_MAX, "%.1f s", (double)ns / 1e9);
+	return text;
+}
+
+static void print_head(const struct top_view *view, struct top_page *page)
+{
+	double lost = rate(view, view->lost, view->lost_before);
+	char events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX], speed[FORMAT_NUMBER_MAX],
+			losses[FORMAT_NUMBER_MAX], now[FORMAT_NUMBER_MAX];
+
+	if (!top_print_claim_line(page))
+		return;
+	fprintf(page->out, "%s%s%s  %s  %s, %s, %s/s  %slost %s, %s/s%s\n", page->strong,
+			view->session, page->plain, view->state,
+			format_events(view->recorded, events), format_size(view->bytes, bytes),
+			format_size((uint64_t)rate(view, view->bytes, view->bytes_before), speed),
+			view->lost ? page->bad : "", format_number(view->lost, losses),
+			whole(lost, now), view->lost ? page->plain : "");
+}
+
+static int top_print_processes(
+		const struct top_view *view, struct top_page *page, unsigned int most)
+{
+	const struct top_process **order = top_print_sort_processes(view);
+
+	if (!order)
+		return -ENOMEM;
+	if (top_print_claim_line(page) && top_print_claim_line(page))
+		fprintf(page->out, "\n%s%-24s %9s %12s %14s %10s %10s%s\n", page->strong, "PROCESS",
+				"PID", "EVENTS/S", "BYTES/S", "LOST/S", "LOST", page->plain);
+	for (size_t i = 0; i < view->nr_processes && i < most && top_print_claim_line(page); i++) {
+		const struct top_process *process = order[i];
+		struct top_event count =
+				top_trace_process(&view->trace, process->name, process->vpid);
+		char name[80], events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX],
+				now[FORMAT_NUMBER_MAX], lost[FORMAT_NUMBER_MAX];
+
+		fprintf(page->out, "%-24.24s %9" PRIu64 " %12s %14s %s%10s %10s%s\n",
+				format_printable(process->name, name, sizeof(name)), process->pid,
+				whole(event_rate(view, count.count), events),
+				format_size((uint64_t)rate(view, process->bytes,
+							    process->bytes_before),
+						bytes),
+				process->lost ? page->bad : "",
+				whole(rate(view, process->lost, process->lost_before), now),
+				format_number(process->lost, lost),
+				process->lost ? page->plain : "");
+	}
+	free(order);
+	return 0;
+}
+
+static int top_print_events(const struct top_view *view, struct top_page *page)
+{
+	uint32_t *order = top_trace_order(&view->trace);
+
+	if (!order)
+		return -ENOMEM;
+	if (view->trace.names.count && top_print_claim_line(page) && top_print_claim_line(page))
+		fprintf(page->out, "\n%s%-*s %14s %16s%s\n", page->strong, NAME_WIDTH, "EVENT",
+				"EVENTS/S", "EVENTS", page->plain);
+	for (uint32_t i = 0; i < view->trace.names.count && top_print_claim_line(page); i++) {
+		const struct top_event *event = &view->trace.events[order[i]];
+		char name[512], now[FORMAT_NUMBER_MAX], all[FORMAT_NUMBER_MAX];
+
+		format_printable(top_trace_name(&view->trace, order[i]), name, sizeof(name));
+		fprintf(page->out, "%-*.*s %14s %16s\n", NAME_WIDTH, NAME_WIDTH, name,
+				whole(event_rate(view, event->count), now),
+				format_number(event->all, all));
+	}
+	free(order);
+	return 0;
+}
+
+static void top_print_durations(const struct top_view *view, struct top_page *page)
+{
+	const struct report_pairs *pairs = &view->trace.pairs;
+
+	bool no_thread = false;
+
+	if (!pairs->rule_count || !top_print_claim_line(page) || !top_print_claim_line(page))
+		return;
+	fprintf(page->out, "\n%s%-*s %10s %10s %10s %10s%s\n", page->strong, NAME_WIDTH, "PAIR",
+			"PAIRS/S", "P50", "P99", "MAX", page->plain);
+	for (unsigned int i = 0; i < pairs->rule_count && top_print_claim_line(page); i++) {
+		const struct stats *stats = &view->trace.durations[i];
+		char name[1024], now[FORMAT_NUMBER_MAX], p50[FORMAT_NUMBER_MAX] = "-",
+							 p99[FORMAT_NUMBER_MAX] = "-",
+							 most[FORMAT_NUMBER_MAX] = "-";
+
+		snprintf(name, sizeof(name), "%s .. %s", pairs->rules[i].begin_text,
+				pairs->rules[i].end_text);
+		if (stats->count) {
+			duration(report_stats_percentile(stats, PERCENTILE(50)), p50);
+			duration(report_stats_percentile(stats, PERCENTILE(99)), p99);
+			duration((uint64_t)stats->most, most);
+		}
+		fprintf(page->out, "%-*.*s %10s %10s %10s %10s\n", NAME_WIDTH, NAME_WIDTH, name,
+				whole(event_rate(view, stats->count), now), p50, p99, most);
+		no_thread |= pairs->rules[i].no_thread;
+	}
+	if (no_thread && top_print_claim_line(page))
+		fprintf(page->out, "%s\n", PAIRS_NO_THREAD);
+}
+
+int top_print_text(const struct top_view *view, FILE *out)
+{
+	struct top_page page = {
+			.out = out,
+			.left = view->rows > 1 ? view->rows - 1 : view->rows,
+			.bounded = view->rows,
+			.strong = view->color ? "\033[1m" : "",
+			.bad = view->color ? "\033[1;31m" : "",
+			.plain = view->color ? "\033[0m" : "",
+	};
+	int ret;
+
+	print_head(view, &page);
+	/* What was asked for by name comes before what is always there. */
+	top_print_durations(view, &page);
+	ret = top_print_processes(view, &page,
+			page.bounded ? (page.left > 8 ? page.left / 2 : 4) : UINT32_MAX);
+	return ret ? ret : top_print_events(view, &page);
+}
+
+/* ---- JSON ---- */
+
+static void json_begin(FILE *out, const struct top_view *view, const char *type)
+{
+	fprintf(out, "{\"schema\":%d,\"type\":\"%s\",\"session\":\"%s\"", OUTPUT_JSON_SCHEMA, type,
+			view->session);
+}
+
+static void json_processes(const struct top_view *view, FILE *out)
+{
+	for (size_t i = 0; i < view->nr_processes; i++) {
+		const struct top_process *process = &view->processes[i];
+		struct top_event count =
+				top_trace_process(&view->trace, process->name, process->vpid);
+
+		json_begin(out, view, "process");
+		fputs(",\"name\":", out);
+		print_json_string(out, process->name);
+		fprintf(out,
+				",\"pid\":%" PRIu64 ",\"events\":%" PRIu64 ",\"recorded\":%" PRIu64
+				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"event_rate\":%.3f,\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
+				process->pid, count.all, process->recorded, process->bytes,
+				process->lost, event_rate(view, count.count),
+				rate(view, process->bytes, process->bytes_before),
+				rate(view, process->lost, process->lost_before));
+	}
+}
+
+static int json_events(const struct top_view *view, FILE *out)
+{
+	uint32_t *order = top_trace_order(&view->trace);
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < view->trace.names.count; i++) {
+		const struct top_event *event = &view->trace.events[order[i]];
+
+		json_begin(out, view, "count");
+		fputs(",\"event\":", out);
+		print_json_string(out, top_trace_name(&view->trace, order[i]));
+		fprintf(out, ",\"count\":%" PRIu64 ",\"rate\":%.3f}\n", event->all,
+				event_rate(view, event->count));
+	}
+	free(order);
+	return 0;
+}
+
+static void json_durations(const struct top_view *view, FILE *out)
+{
+	const struct report_pairs *pairs = &view->trace.pairs;
+
+	for (unsigned int i = 0; i < pairs->rule_count; i++) {
+		const struct stats *stats = &view->trace.durations[i];
+
+		json_begin(out, view, "durations");
+		fputs(",\"begin\":", out);
+		print_json_string(out, pairs->rules[i].begin_text);
+		fputs(",\"end\":", out);
+		print_json_string(out, pairs->rules[i].end_text);
+		fprintf(out, ",\"count\":%" PRIu64, stats->count);
+		if (stats->count)
+			fprintf(out, ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64,
+					report_stats_percentile(stats, PERCENTILE(50)),
+					report_stats_percentile(stats, PERCENTILE(99)),
+					(uint64_t)stats->most);
+		if (pairs->rules[i].no_thread)
+			fprintf(out, ",\"without_thread\":%" PRIu64, pairs->rules[i].no_thread);
+		fputs("}\n", out);
+	}
+}
+
+int top_print_json(const struct top_view *view, FILE *out)
+{
+	json_begin(out, view, "top");
+	fprintf(out,
+			",\"state\":\"%s\",\"seconds\":%.3f,\"recorded\":%" PRIu64
+			",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
+			view->state, view->seconds, view->recorded, view->bytes, view->lost,
+			rate(view, view->bytes, view->bytes_before),
+			rate(view, view->lost, view->lost_before));
+	json_processes(view, out);
+	json_durations(view, out);
+	return json_events(view, out);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* One interval of `side top`, as a table for people or lines of JSON. */
+#ifndef CMD_SIDE_TOP_PRINT_H
+#define CMD_SIDE_TOP_PRINT_H
+
+#include "programs/side/watch/top-trace.h"
+
+/* A process, now and at the end of the interval before. */
+struct top_process {
+	char name[64];
+	uint64_t pid;
+	uint64_t vpid; /* as it knows itself, and its trace */
+	uint64_t bytes, recorded, lost;
+	uint64_t bytes_before, lost_before;
+	bool seen; /* in the latest answer */
+};
+
+struct top_view {
+	char session[65];
+	char state[32];
+	double seconds;       /* how long the interval was */
+	double event_seconds; /* the same for what is counted in the trace */
+	uint64_t bytes, recorded, lost, bytes_before, lost_before;
+	struct top_process *processes;
+	size_t nr_processes;
+	bool color;
+	unsigned int rows, columns; /* of the terminal; 0: no limit */
+	struct top_trace trace;
+};
+
+/* 0 or -ENOMEM. */
+int top_print_text(const struct top_view *view, FILE *out);
+int top_print_json(const struct top_view *view, FILE *out);
+
+#endif /* CMD_SIDE_TOP_PRINT_H */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `side top` counts in a trace while it is written: events by name, and the times between pairs
+ * of them. Numbers are of one interval; top_trace_reset() begins the next.
+ */
+#ifndef CMD_SIDE_TOP_TRACE_H
+#define CMD_SIDE_TOP_TRACE_H
+
+#include "programs/common/command.h"
+#include "programs/side/analysis/report-distribution.h"
+#include "programs/side/analysis/report-keys.h"
+#include "programs/side/analysis/report-pair.h"
+#include "programs/side/analysis/view-out.h"
+#include "programs/side/analysis/view-sink.h"
+
+struct ctf_reader;
+struct pattern;
+
+struct top_event {
+	uint64_t count; /* in this interval */
+	uint64_t all;   /* since the beginning of the trace, or of the watching */
+};
+
+struct top_trace {
+	const struct top_options *options;
+	struct pattern *patterns;
+	struct report_pairs pairs;
+	struct identity identity;
+	struct stats durations[PAIR_RULES_MAX]; /* of this interval */
+	struct keys names;                      /* "provider:event" */
+	struct top_event *events;               /* names.count of them */
+	uint32_t capacity;
+	struct top_event *by_process; /* who.keys.count of them */
+	uint32_t process_capacity;
+	struct ctf_reader *reader; /* NULL: there is no trace yet */
+	char directory[4096];
+	struct view_sink sink;
+	struct view_out scratch;
+	int64_t from_ns; /* Older events are not of an interval. */
+};
+
+/* 0, or an exit status: said. */
+int top_trace_create(struct top_trace *trace, const struct top_options *options);
+void top_trace_free(struct top_trace *trace);
+
+/* Take what has been written into the traces in `directory`, up to that time: a second ago. 0 or -ENOMEM. */
+int top_trace_read(struct top_trace *trace, const char *directory, int64_t until);
+void top_trace_reset(struct top_trace *trace);
+
+/* The rows of events in the order of their numbers; free() it. NULL: no memory. */
+uint32_t *top_trace_order(const struct top_trace *trace);
+/* The events of the process of this name and number, as it knows it itself. */
+struct top_event top_trace_process(const struct top_trace *trace, const char *name, uint64_t pid);
+const char *top_trace_name(const struct top_trace *trace, uint32_t event);
+
+#endif /* CMD_SIDE_TOP_TRACE_H */

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * TYPE:NAME:ADDR, where ADDR says where in memory the value stands:
+ *
+ *	ADDR    = TERM { ("+" | "-") NUMBER }
+ *	TERM    = "%" REGISTER | NUMBER | SYMBOL | "(" ADDR ")" | "*" TERM
+ *
+ * `*` reads the pointer that stands there. A register alone is the value itself, unless the value is text or bytes, which
+ * stand where it points. So `s32:n:%edi` is an argument, `s32:n:%rdi+4` a member of what it points to, and
+ * `string:name:*(%rdi+0x10)` a text to which a member points.
+ */
+#include "typed-values.h"
+
+#include "spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 16
+/*
+ * Each term adds one operation: it reads a pointer, or adds what follows its parentheses. The innermost one, a register or a symbol, has a
+ * few more. So a fetch always has space for an ADDR.
+ */
+_Static_assert(DEPTH_MAX + 12 <= PROBE_TABLE_OPS_MAX, "operations of the deepest ADDR");
+#define BACKTRACE_STANDARD 32
+#define STRING_STANDARD 256
+#define BYTES_STANDARD 16
+
+static const struct spec_type {
+	const char *name;
+	uint8_t type, size;
+} types[] = {
+		{"u8", PROBE_FIELD_UNSIGNED, 1},
+		{"u16", PROBE_FIELD_UNSIGNED, 2},
+		{"u32", PROBE_FIELD_UNSIGNED, 4},
+		{"u64", PROBE_FIELD_UNSIGNED, 8},
+		{"s8", PROBE_FIELD_SIGNED, 1},
+		{"s16", PROBE_FIELD_SIGNED, 2},
+		{"s32", PROBE_FIELD_SIGNED, 4},
+		{"s64", PROBE_FIELD_SIGNED, 8},
+		{"x8", PROBE_FIELD_HEX, 1},
+		{"x16", PROBE_FIELD_HEX, 2},
+		{"x32", PROBE_FIELD_HEX, 4},
+		{"x64", PROBE_FIELD_HEX, 8},
+		{"char", PROBE_FIELD_SIGNED, 1},
+		{"short", PROBE_FIELD_SIGNED, 2},
+		{"int", PROBE_FIELD_SIGNED, 4},
+		{"long", PROBE_FIELD_SIGNED, 8},
+		{"uint", PROBE_FIELD_UNSIGNED, 4},
+		{"ulong", PROBE_FIELD_UNSIGNED, 8},
+		{"uchar", PROBE_FIELD_UNSIGNED, 1},
+		{"ushort", PROBE_FIELD_UNSIGNED, 2},
+		{"uint8", PROBE_FIELD_UNSIGNED, 1},
+		{"uint16", PROBE_FIELD_UNSIGNED, 2},
+		{"uint32", PROBE_FIELD_UNSIGNED, 4},
+		{"uint64", PROBE_FIELD_UNSIGNED, 8},
+		{"int8", PROBE_FIELD_SIGNED, 1},
+		{"int16", PROBE_FIELD_SIGNED, 2},
+		{"int32", PROBE_FIELD_SIGNED, 4},
+		{"int64", PROBE_FIELD_SIGNED, 8},
+		{"size", PROBE_FIELD_UNSIGNED, 8},
+		{"bool", PROBE_FIELD_BOOL, 1},
+		{"float", PROBE_FIELD_FLOAT, 4},
+		{"f32", PROBE_FIELD_FLOAT, 4},
+		{"double", PROBE_FIELD_FLOAT, 8},
+		{"f64", PROBE_FIELD_FLOAT, 8},
+		{"pointer", PROBE_FIELD_HEX, 8},
+		{"ptr", PROBE_FIELD_HEX, 8},
+		{"string", PROBE_FIELD_STRING, 1},
+		{"bytes", PROBE_FIELD_BYTES, 1},
+};
+
+static const char argument_hint[] =
+		"types are u8 to u64, s8 to s64, x8 to x64 (shown in hexadecimal), int8 to int64, uint8_t to uint64_t, char, short, int, long, uint, ulong, bool, float, double, pointer, string and bytes, the last two also with a length: bytes[8]";
+
+/* Without the ending that C has for names of types. */
+static size_t spec_argument_plain_length(const char *text, size_t length)
+{
+	bool known = length > 2 && !memcmp(text + length - 2, "_t", 2) &&
+			(!strncmp(text, "int", 3) || !strncmp(text, "uint", 4) ||
+					!strncmp(text, "size", 4));
+
+	return known ? length - 2 : length;
+}
+
+/* "bytes[8]": with a length. */
+static bool spec_argument_parse_type(const char *text, size_t length, struct value *value)
+{
+	const char *bracket = memchr(text, '[', length);
+	size_t name = bracket ? (size_t)(bracket - text) : spec_argument_plain_length(text, length);
+	uint64_t limit = 0;
+
+	if (bracket &&
+			(text[length - 1] != ']' ||
+					!spec_number(bracket + 1, length - name - 2, &limit) ||
+					!limit || limit > PROBE_TABLE_TEXT_MAX))
+		return false;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		bool sized = types[i].type == PROBE_FIELD_STRING ||
+				types[i].type == PROBE_FIELD_BYTES;
+
+		if (strlen(types[i].name) != name || memcmp(types[i].name, text, name) != 0 ||
+				(bracket && !sized))
+			continue;
+		value->type = types[i].type;
+		value->size = types[i].size;
+		value->limit = (uint16_t)limit;
+		if (sized && !limit)
+			value->limit = value->type == PROBE_FIELD_STRING ? STRING_STANDARD
+									 : BYTES_STANDARD;
+		return true;
+	}
+	return false;
+}
+
+/* ---- where ---- */
+
+struct spec_argument_parser {
+	const char *at, *text;
+	struct resolve_module *module;
+	struct fetch fetch;
+	unsigned int depth;
+	bool alone;     /* a register, and nothing with it */
+	bool is_vector; /* which has no address */
+	struct resolve_error *error;
+};
+
+static int spec_argument_set_error(struct spec_argument_parser *reading, const char *what)
+{
+	static const char hint[] =
+			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); `*` before one, or before parentheses, reads the pointer there";
+
+	if (reading->at == reading->text)
+		return resolve_fail(reading->error, -EINVAL, hint, "%s in the ADDR `%.64s`", what,
+				reading->text);
+	if (!*reading->at)
+		return resolve_fail(reading->error, -EINVAL, hint, "%s at the end of `%.64s`", what,
+				reading->text);
+	return resolve_fail(reading->error, -EINVAL, hint, "%s at `%.64s` in `%.64s`", what,
+			reading->at, reading->text);
+}
+
+static int spec_argument_read_sum(struct spec_argument_parser *reading);
+
+static int spec_argument_read_register(struct spec_argument_parser *reading)
+{
+	size_t length = 1 + strspn(reading->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
+	struct fetch_register which;
+
+	if (!fetch_register_named(reading->at, length, &which))
+		return spec_argument_set_error(reading, "there is no such register");
+	(void)fetch_register(&reading->fetch, &which);
+	reading->is_vector = which.number >= FETCH_XMM0 && which.number < FETCH_XMM0 + 16;
+	reading->alone = true;
+	reading->at += length;
+	return 0;
+}
+
+/* Only the probe's own file is where it is said to be. Returns what stands behind the library. */
+static const char *behind_library(const struct spec_argument_parser *reading, char *name)
+{
+	char *colon = strchr(name, ':');
+
+	if (!colon || colon[1] == ':' || colon == name)
+		return name;
+	*colon = '\0';
+	if (reading->module && module_is(reading->module, name))
+		return colon + 1;
+	*colon = ':';
+	return NULL;
+}
+
+static int spec_argument_read_symbol(struct spec_argument_parser *reading)
+{
+	size_t length = strcspn(reading->at, "+-*() ");
+	const char *symbol;
+	uint64_t address;
+	char name[512];
+
+	if (!length || length >= sizeof(name))
+		return spec_argument_set_error(
+				reading, "a register, a number or a name is missing");
+	memcpy(name, reading->at, length);
+	name[length] = '\0';
+	symbol = behind_library(reading, name);
+	if (!symbol)
+		return resolve_fail(reading->error, -ENOTSUP,
+				"probe a function of that library, or a pointer that leads there",
+				"`%.128s` is not in %s, where the probe is: it can read symbols of its own file only",
+				name, reading->module ? reading->module->name : "the program");
+	if (reading->module && module_thread_symbol(reading->module, symbol, &address)) {
+		reading->at += length;
+		return thread_variable(reading->module, address, &reading->fetch)
+				? resolve_fail(reading->error, -ENOTSUP,
+						  "probe a location where it is in a register",
+						  "`%.128s` is thread-local, and %s does not contain its location",
+						  symbol, reading->module->name)
+				: 0;
+	}
+	if (!reading->module || !module_symbol(reading->module, symbol, &address))
+		return resolve_fail(reading->error, -ENOENT, "registers are written with a %: %rdi",
+				"%s has no symbol `%.128s`",
+				reading->module ? reading->module->name : "the program", symbol);
+	(void)fetch_op(&reading->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
+	reading->at += length;
+	return 0;
+}
+
+static int spec_argument_read_number(struct spec_argument_parser *reading, uint64_t *number)
+{
+	size_t length = strspn(reading->at, "0123456789abcdefABCDEFxX");
+
+	if (!spec_number(reading->at, length, number))
+		return spec_argument_set_error(reading,
+				*reading->at == '0' && length > 1 && reading->at[1] != 'x'
+						? "there is no number (one that begins with 0 is octal)"
+						: length ? "there is no number that fits 64 bits"
+							 : "there is no number");
+	reading->at += length;
+	return 0;
+}
+
+static int read_term(struct spec_argument_parser *reading)
+{
+	uint64_t number;
+
+	if (reading->depth++ > DEPTH_MAX)
+		return spec_argument_set_error(reading, "that is too deep");
+	reading->alone = false;
+	if (*reading->at == '*') {
+		reading->at++;
+		if (read_term(reading))
+			return -EINVAL;
+		if (reading->is_vector)
+			return spec_argument_set_error(reading, "a vector register is no address");
+		reading->alone = false;
+		(void)fetch_op(&reading->fetch, PROBE_FETCH_LOAD, 0, 8, 0);
+	} else if (*reading->at == '(') {
+		reading->at++;
+		if (spec_argument_read_sum(reading))
+			return -EINVAL;
+		if (*reading->at != ')')
+			return spec_argument_set_error(reading, "a parenthesis is missing");
+		reading->at++;
+		reading->alone = false;
+	} else if (*reading->at == '%') {
+		return spec_argument_read_register(reading);
+	} else if (*reading->at >= '0' && *reading->at <= '9') {
+		if (spec_argument_read_number(reading, &number))
+			return -EINVAL;
+		(void)fetch_op(&reading->fetch, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)number);
+	} else {
+		return spec_argument_read_symbol(reading);
+	}
+	return 0;
+}
+
+static int spec_argument_read_sum(struct spec_argument_parser *reading)
+{
+	if (read_term(reading))
+		return -EINVAL;
+	while (*reading->at == '+' || *reading->at == '-') {
+		bool minus = *reading->at++ == '-';
+		uint64_t number;
+
+		if (reading->is_vector)
+			return spec_argument_set_error(reading, "a vector register is no address");
+		if (spec_argument_read_number(reading, &number))
+			return -EINVAL;
+		(void)fetch_add(&reading->fetch, (int64_t)(minus ? 0 - number : number));
+		reading->alone = false;
+	}
+	return 0;
+}
+
+static int spec_argument_read_address(const char *text, struct resolve_module *module,
+		struct value *value, struct resolve_error *error)
+{
+	bool memory = value->type == PROBE_FIELD_STRING || value->type == PROBE_FIELD_BYTES;
+	struct spec_argument_parser reading = {
+			.at = text, .text = text, .module = module, .error = error};
+
+	if (spec_argument_read_sum(&reading))
+		return -EINVAL;
+	if (*reading.at)
+		return spec_argument_set_error(&reading, "there is more than an ADDR");
+	if (reading.is_vector && memory)
+		return spec_argument_set_error(&reading, "a vector register is no address");
+	/* What is not a register has an address, and text is fetched by its own. */
+	if (!reading.alone && !memory)
+		(void)fetch_op(&reading.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
+	/* An address from the user may be invalid. */
+	value->guarded = !reading.alone || memory;
+	value->fetch = reading.fetch;
+	return 0;
+}
+
+bool spec_is_value(const char *text)
+{
+	const char *first = strchr(text, ':');
+	struct value value;
+
+	return first && first[1] != ':' && strchr(first + 1, ':') &&
+			spec_argument_parse_type(text, (size_t)(first - text), &value);
+}
+
+/* Also with a type that there is not: of a variable's name the parts are not divided so. */
+bool spec_seems_value(const char *text)
+{
+	size_t word = strspn(text,
+			       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_[]"),
+	       name = strcspn(text + word + (text[word] == ':'), ":");
+
+	if (!word || text[word] != ':')
+		return false;
+	text += word + 1 + name;
+	return *text == ':' && text[1] != ':' && (name || text[1] == '%');
+}
+
+int spec_value(const char *text, struct resolve_module *module, struct value *value,
+		struct resolve_error *error)
+{
+	const char *first = strchr(text, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+	char name[FETCH_NAME_MAX];
+
+	*value = (struct value){.type = 0};
+	if (!second)
+		return resolve_fail(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
+				"`%.128s` is not of that form", text);
+	if (!spec_argument_parse_type(text, (size_t)(first - text), value))
+		return resolve_fail(error, -EINVAL, argument_hint, "there is no type `%.*s`",
+				(int)(first - text > 64 ? 64 : first - text), text);
+	if (second == first + 1 || (size_t)(second - first) > sizeof(name))
+		return resolve_fail(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
+				"`%.128s` has no name that a field can have", text);
+	memcpy(name, first + 1, (size_t)(second - first - 1));
+	name[second - first - 1] = '\0';
+	fetch_name(value->name, name);
+	return spec_argument_read_address(second + 1, module, value, error);
+}
+
+/* ---- contexts ---- */
+
+const char *spec_at_exit(const char *text)
+{
+	size_t length = sizeof(RESOLVE_AT_EXIT) - 1;
+
+	return strncmp(text, RESOLVE_AT_EXIT, length) ? NULL : text + length;
+}
+
+bool resolve_is_context(const char *text)
+{
+	if (spec_at_exit(text))
+		text = spec_at_exit(text);
+	return !strcmp(text, "regs") || !strncmp(text, "reg:", 4) || !strcmp(text, "backtrace") ||
+			spec_is_value(text);
+}
+
+static void hex_register(struct value *value, const char *name, const struct fetch_register *which)
+{
+	*value = (struct value){.type = PROBE_FIELD_HEX, .size = 8};
+	snprintf(value->name, sizeof(value->name), "%s", name);
+	(void)fetch_register(&value->fetch, which);
+}
+
+static size_t all_registers(struct value *values)
+{
+	size_t count = 0;
+
+	for (unsigned int number = 0; number <= 49; number++) {
+		const char *name = fetch_register_name(number);
+		const struct fetch_register which = {.number = (uint8_t)number, .bits = 64};
+
+		if (name)
+			hex_register(&values[count++], name, &which);
+	}
+	return count;
+}
+
+int spec_context(const char *text, struct resolve_module *module, struct value *values,
+		size_t *count, struct resolve_error *error)
+{
+	struct fetch_register which;
+
+	*count = 1;
+	if (!strcmp(text, "regs")) {
+		*count = all_registers(values);
+		return 0;
+	}
+	if (!strcmp(text, "backtrace")) {
+		*values = (struct value){.name = "backtrace",
+				.type = PROBE_FIELD_BACKTRACE,
+				.size = 8,
+				.limit = BACKTRACE_STANDARD};
+		return fetch_op(&values->fetch, PROBE_FETCH_BACKTRACE, 0, 0, 0);
+	}
+	if (strncmp(text, "reg:", 4) != 0)
+		return spec_value(text, module, values, error);
+	if (!fetch_register_named(text + 4, strlen(text + 4), &which))
+		return resolve_fail(error, -EINVAL,
+				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, and xmm0 to xmm15",
+				"there is no register `%.64s`", text + 4);
+	hex_register(values, text + 4 + (text[4] == '%'), &which);
+	return 0;
+}
