@@ -14,8 +14,8 @@
  *
  * The including file defines fire_<payload>(uint32_t i) for the four payloads.
  */
-#ifndef SIDE_BENCH_PAYLOAD_H
-#define SIDE_BENCH_PAYLOAD_H
+#ifndef BENCH_PAYLOAD_H
+#define BENCH_PAYLOAD_H
 
 #include <pthread.h>
 #include <sched.h>

@@ -3,8 +3,8 @@
  * Asking the daemon, as all verbs for sessions do: find or start it, know which session is meant, say
  * what it answered. The protocol is docs/spec/control-protocol.md.
  */
-#ifndef CMD_SIDE_ASK_H
-#define CMD_SIDE_ASK_H
+#ifndef PROGRAMS_COMMON_ASK_H
+#define PROGRAMS_COMMON_ASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,4 +99,4 @@ void current_forget(const struct ask *ask, const char *name, bool is_noted);
 int ask_which(const struct ask *ask, const char *operand, const char *option,
 		char buffer[ASK_NAME_MAX], const char **name);
 
-#endif /* CMD_SIDE_ASK_H */
+#endif /* PROGRAMS_COMMON_ASK_H */

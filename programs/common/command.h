@@ -7,8 +7,8 @@
  * and complete.c (completions for bash and zsh), the last three in a program that runs at build time (generate.c).
  * What a verb does is in the file with its name: record.c, list.c, view.c.
  */
-#ifndef SIDE_CMD_COMMAND_H
-#define SIDE_CMD_COMMAND_H
+#ifndef PROGRAMS_COMMON_COMMAND_H
+#define PROGRAMS_COMMON_COMMAND_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -593,4 +593,4 @@ int cmd_send(const struct parsed *parsed);
 int cmd_receive(const struct parsed *parsed);
 int cmd_help(const struct parsed *parsed);
 
-#endif /* SIDE_CMD_COMMAND_H */
+#endif /* PROGRAMS_COMMON_COMMAND_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CMD_KERNEL_COMMAND_H
-#define CMD_KERNEL_COMMAND_H
+#ifndef PROGRAMS_COMMON_KERNEL_REPORT_H
+#define PROGRAMS_COMMON_KERNEL_REPORT_H
 
 /*
  * side-kernel as the command of one recording: it records what the kernel says of the command that it starts, or of all the machine, and
@@ -25,4 +25,4 @@ struct kernel_report {
 	char backend[128], why[512];
 };
 
-#endif /* CMD_KERNEL_COMMAND_H */
+#endif /* PROGRAMS_COMMON_KERNEL_REPORT_H */

@@ -3,8 +3,8 @@
  * What the program says about itself: errors, notes, details, on standard error, as sentences or as
  * JSON. Data is printed by the verbs.
  */
-#ifndef SIDE_CMD_MESSAGE_H
-#define SIDE_CMD_MESSAGE_H
+#ifndef PROGRAMS_COMMON_MESSAGE_H
+#define PROGRAMS_COMMON_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One line on the terminal about long work: from one second on, at most ten times a second, and gone at the end. */
-#ifndef SIDE_CMD_PROGRESS_H
-#define SIDE_CMD_PROGRESS_H
+#ifndef PROGRAMS_COMMON_PROGRESS_H
+#define PROGRAMS_COMMON_PROGRESS_H
 
 #include <stdbool.h>
 
@@ -23,4 +23,4 @@ void progress_clear(void);
 /* Removes the line, and shows none any more. */
 void progress_end(void);
 
-#endif /* SIDE_CMD_PROGRESS_H */
+#endif /* PROGRAMS_COMMON_PROGRESS_H */

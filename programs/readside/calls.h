@@ -14,8 +14,8 @@
  * arguments are put together in a function of its own. What is not known stays unknown: a call is only
  * told to be wrong when the types, or their number, are constants that do not fit on any way to it.
  */
-#ifndef SIDE_CMD_READSIDE_CALLS_H
-#define SIDE_CMD_READSIDE_CALLS_H
+#ifndef PROGRAMS_READSIDE_CALLS_H
+#define PROGRAMS_READSIDE_CALLS_H
 
 #include "readside.h"
 
@@ -140,4 +140,4 @@ enum calls_verdict calls_compare(struct image *image, const struct calls_state *
 		const struct calls_value *arguments,
 		const struct side_event_description *description, struct calls_problem *problem);
 
-#endif /* SIDE_CMD_READSIDE_CALLS_H */
+#endif /* PROGRAMS_READSIDE_CALLS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the two sides of --check share: descriptions (check.c) and calls (calls.c). */
-#ifndef SIDE_CMD_READSIDE_CHECK_H
-#define SIDE_CMD_READSIDE_CHECK_H
+#ifndef PROGRAMS_READSIDE_CHECK_H
+#define PROGRAMS_READSIDE_CHECK_H
 
 #include "readside.h"
 
@@ -9,4 +9,4 @@
 void check_report_call(struct check *check, const struct readside_event *event, const char *field,
 		const char *text);
 
-#endif /* SIDE_CMD_READSIDE_CHECK_H */
+#endif /* PROGRAMS_READSIDE_CHECK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of --diff share: diff.c (events), diff-types.c (types), names.c (lists of names). */
-#ifndef SIDE_CMD_READSIDE_DIFF_H
-#define SIDE_CMD_READSIDE_DIFF_H
+#ifndef PROGRAMS_READSIDE_DIFF_H
+#define PROGRAMS_READSIDE_DIFF_H
 
 #include "readside.h"
 
@@ -58,4 +58,4 @@ const struct diff_name *names_pair(struct diff_names *names, const char *text, s
 void names_unpair(struct diff_names *names);
 void names_free(struct diff_names *names);
 
-#endif /* SIDE_CMD_READSIDE_DIFF_H */
+#endif /* PROGRAMS_READSIDE_DIFF_H */

@@ -3,8 +3,8 @@
  * The forms of a listing. describe.c walks over a description and says what is there, in words that all
  * forms share; each form (form-json.c, form-text.c, form-sexpr.c) writes it in its own way.
  */
-#ifndef SIDE_CMD_READSIDE_FORM_H
-#define SIDE_CMD_READSIDE_FORM_H
+#ifndef PROGRAMS_READSIDE_FORM_H
+#define PROGRAMS_READSIDE_FORM_H
 
 #include "readside.h"
 
@@ -69,4 +69,4 @@ void form_scalar(FILE *out, const struct visit_value *value);
 /* All of an event between event_begin and event_end. */
 void form_event(struct form *form, const struct readside_event *event);
 
-#endif /* SIDE_CMD_READSIDE_FORM_H */
+#endif /* PROGRAMS_READSIDE_FORM_H */

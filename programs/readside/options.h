@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of readside. */
-#ifndef SIDE_CMD_READSIDE_OPTIONS_H
-#define SIDE_CMD_READSIDE_OPTIONS_H
+#ifndef PROGRAMS_READSIDE_OPTIONS_H
+#define PROGRAMS_READSIDE_OPTIONS_H
 
 #include "readside.h"
 
@@ -40,4 +40,4 @@ enum readside_step options_next(
 		int argc, char **argv, struct readside_options *options, const char **path);
 void options_free(struct readside_options *options);
 
-#endif /* SIDE_CMD_READSIDE_OPTIONS_H */
+#endif /* PROGRAMS_READSIDE_OPTIONS_H */

@@ -10,8 +10,8 @@
  *	calls*.c	--check: calls of events in code
  *	diff*.c		--diff
  */
-#ifndef SIDE_CMD_READSIDE_H
-#define SIDE_CMD_READSIDE_H
+#ifndef PROGRAMS_READSIDE_READSIDE_H
+#define PROGRAMS_READSIDE_READSIDE_H
 
 #include "elf/addresses.h"
 #include "elf/events.h"
@@ -184,4 +184,4 @@ int diff_add(struct diff_side *side, struct readside_event *event);
 int diff_show(FILE *out, bool json, struct diff_side *before, struct diff_side *after);
 void diff_free(struct diff_side *side);
 
-#endif /* SIDE_CMD_READSIDE_H */
+#endif /* PROGRAMS_READSIDE_READSIDE_H */

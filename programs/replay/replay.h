@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CMD_UPROBES_TELLER_H
-#define CMD_UPROBES_TELLER_H
+#ifndef PROGRAMS_REPLAY_REPLAY_H
+#define PROGRAMS_REPLAY_REPLAY_H
 
 /* What side-uprobes and side-kernel share: both say as events of theirs what the kernel has seen of others. */
 
@@ -37,4 +37,4 @@ void change_open(void);
 enum uprobes_change_state change_take(void);
 void change_done(void);
 
-#endif /* CMD_UPROBES_TELLER_H */
+#endif /* PROGRAMS_REPLAY_REPLAY_H */

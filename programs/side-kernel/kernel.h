@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CMD_KERNEL_KERNEL_H
-#define CMD_KERNEL_KERNEL_H
+#ifndef PROGRAMS_SIDE_KERNEL_KERNEL_H
+#define PROGRAMS_SIDE_KERNEL_KERNEL_H
 
 /*
  * side-kernel: the program behind the kernel's events in sessions (`side enable-event --kernel`). It listens to the kernel, and says each of
@@ -102,4 +102,4 @@ void server_close(struct server *server);
 
 int command_main(char **argv);
 
-#endif /* CMD_KERNEL_KERNEL_H */
+#endif /* PROGRAMS_SIDE_KERNEL_KERNEL_H */

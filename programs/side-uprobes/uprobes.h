@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CMD_UPROBES_UPROBES_H
-#define CMD_UPROBES_UPROBES_H
+#ifndef PROGRAMS_SIDE_UPROBES_UPROBES_H
+#define PROGRAMS_SIDE_UPROBES_UPROBES_H
 
 /*
  * side-uprobes: the program behind global probes (`side trace --global`, `side enable-event --global`). It has the kernel watch places of
@@ -42,4 +42,4 @@ bool wanted_take_turn(const char *session, bool system, const char *event, pid_t
 /* Closes the lock. */
 void wanted_end_turn(void);
 
-#endif /* CMD_UPROBES_UPROBES_H */
+#endif /* PROGRAMS_SIDE_UPROBES_UPROBES_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDED_OBJECTS_H
-#define SIDED_OBJECTS_H
+#ifndef PROGRAMS_SIDED_OBJECTS_H
+#define PROGRAMS_SIDED_OBJECTS_H
 
 /*
  * Objects of the daemon, and the references that keep them in memory.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDED_SIDED_H
-#define SIDED_SIDED_H
+#ifndef PROGRAMS_SIDED_SIDED_H
+#define PROGRAMS_SIDED_SIDED_H
 
 /*
  * programs/sided: the daemon. It keeps the definitions of sessions, and a list of the programs that can be traced. Records do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The walk over arguments: what its parts (stack-copy, gather, dynamic) share. */
-#ifndef VISIT_ARGUMENTS_H
-#define VISIT_ARGUMENTS_H
+#ifndef SIDE_ABI_ARGUMENTS_H
+#define SIDE_ABI_ARGUMENTS_H
 
 #include "abi/path.h"
 
@@ -87,4 +87,4 @@ static inline int visit_walk_after_field(
 	return ret && walk->ops->wrong ? walk->ops->wrong(walk->priv, field, ret) : ret;
 }
 
-#endif /* VISIT_ARGUMENTS_H */
+#endif /* SIDE_ABI_ARGUMENTS_H */

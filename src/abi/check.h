@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The check of a description: what its parts share. */
-#ifndef VISIT_CHECK_H
-#define VISIT_CHECK_H
+#ifndef SIDE_ABI_CHECK_H
+#define SIDE_ABI_CHECK_H
 
 #include "abi/path.h"
 
@@ -32,4 +32,4 @@ int visit_check_string(struct checker *checker, const struct side_type_string *t
 int visit_check_label_agrees(struct checker *checker, const struct side_type *type,
 		const struct visit_step *step);
 
-#endif /* VISIT_CHECK_H */
+#endif /* SIDE_ABI_CHECK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The encoded form of a description, as docs/spec/description-codec.md tells. */
-#ifndef VISIT_CODEC_H
-#define VISIT_CODEC_H
+#ifndef SIDE_ABI_CODEC_H
+#define SIDE_ABI_CODEC_H
 
 #include "abi/path.h"
 
@@ -24,4 +24,4 @@ static inline int codec_attr_size(uint32_t type)
 	return type < _NR_SIDE_ATTR_TYPE ? sizes[type] : -1;
 }
 
-#endif /* VISIT_CODEC_H */
+#endif /* SIDE_ABI_CODEC_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What decoding reads from (bytes that are not trusted) and writes to (memory of its own). */
-#ifndef VISIT_DECODE_H
-#define VISIT_DECODE_H
+#ifndef SIDE_ABI_DECODE_H
+#define SIDE_ABI_DECODE_H
 
 #include <string.h>
 
@@ -55,4 +55,4 @@ int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const vo
 int visit_decoder_get_raw_string(struct decoder *decoder, struct side_type_raw_string *string,
 		const struct visit_step *step);
 
-#endif /* VISIT_DECODE_H */
+#endif /* SIDE_ABI_DECODE_H */

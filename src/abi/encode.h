@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What encoding reads from (some memory) and writes to (a buffer). */
-#ifndef VISIT_ENCODE_H
-#define VISIT_ENCODE_H
+#ifndef SIDE_ABI_ENCODE_H
+#define SIDE_ABI_ENCODE_H
 
 #include <string.h>
 
@@ -71,4 +71,4 @@ static inline uint64_t visit_encoder_slot(const struct encoder *encoder, const v
 #define ARRAY(encoder, array) \
 	visit_encoder_slot(encoder, &(array).elements), visit_encoder_m32(encoder, (array).length)
 
-#endif /* VISIT_ENCODE_H */
+#endif /* SIDE_ABI_ENCODE_H */

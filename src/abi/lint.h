@@ -8,8 +8,8 @@
  *	lint-labels.c   ranges: enumerations, bitmaps, variants
  *	lint-gather.c   where gathered values stand
  */
-#ifndef VISIT_LINT_H
-#define VISIT_LINT_H
+#ifndef SIDE_ABI_LINT_H
+#define SIDE_ABI_LINT_H
 
 #include "abi/path.h"
 
@@ -53,4 +53,4 @@ void lint_variant(struct lint *lint, const struct side_type_variant *type,
 
 void lint_gather(struct lint *lint, const struct side_type *type, const struct visit_node *node);
 
-#endif /* VISIT_LINT_H */
+#endif /* SIDE_ABI_LINT_H */

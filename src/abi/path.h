@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a walk stands, as a list of steps on the stack, and sentences about what is wrong there. */
-#ifndef VISIT_PATH_H
-#define VISIT_PATH_H
+#ifndef SIDE_ABI_PATH_H
+#define SIDE_ABI_PATH_H
 
 #include <stdarg.h>
 
@@ -34,4 +34,4 @@ int visit_fail(struct visit_error *error, const struct visit_step *here, int cod
 void visit_error_format(struct visit_error *error, const char *format, va_list args)
 		__attribute__((format(printf, 2, 0)));
 
-#endif /* VISIT_PATH_H */
+#endif /* SIDE_ABI_PATH_H */

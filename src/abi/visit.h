@@ -22,8 +22,8 @@
  *	-ENOMEM		the buffer cannot grow
  *	-ENOTSUP	a version or label newer than this code knows
  */
-#ifndef VISIT_VISIT_H
-#define VISIT_VISIT_H
+#ifndef SIDE_ABI_VISIT_H
+#define SIDE_ABI_VISIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -467,4 +467,4 @@ int visit_field_text(const struct side_event_field *field, struct visit_buffer *
 /* "count: u64, unit: string, ..." (ends in ", ..." when variadic) */
 int visit_fields_text(const struct side_event_description *desc, struct visit_buffer *out);
 
-#endif /* VISIT_VISIT_H */
+#endif /* SIDE_ABI_VISIT_H */

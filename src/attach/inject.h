@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_INJECT_INJECT_H
-#define PROBE_INJECT_INJECT_H
+#ifndef SIDE_ATTACH_INJECT_H
+#define SIDE_ATTACH_INJECT_H
 
 /*
  * Bring the agent into a program that runs, and have it do something there.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_INJECT_PARTS_H
-#define PROBE_INJECT_PARTS_H
+#ifndef SIDE_ATTACH_PARTS_H
+#define SIDE_ATTACH_PARTS_H
 
 /* Private to the files of this room and their tests. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of Unix sockets that carry descriptors (SCM_RIGHTS), sent and received by programs. */
-#ifndef BASE_DESCRIPTORS_H
-#define BASE_DESCRIPTORS_H
+#ifndef SIDE_BASE_DESCRIPTORS_H
+#define SIDE_BASE_DESCRIPTORS_H
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -33,4 +33,4 @@ ssize_t descriptors_receive(int socket, void *ret_bytes, size_t capacity, int fl
 /* Close all of them. */
 void descriptors_close(struct descriptors_received *received);
 
-#endif /* BASE_DESCRIPTORS_H */
+#endif /* SIDE_BASE_DESCRIPTORS_H */

@@ -5,8 +5,8 @@
  * Code in traced programs uses base/inside/raw-io.h instead: it calls the kernel, not the C library's functions, which may be traced.
  * Results below 0 are negative errno.
  */
-#ifndef BASE_IO_H
-#define BASE_IO_H
+#ifndef SIDE_BASE_IO_H
+#define SIDE_BASE_IO_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,4 +37,4 @@ ssize_t io_read_text_fd(int fd, char *ret_text, size_t capacity);
  */
 int io_read_whole(int fd, size_t limit, char **ret_bytes, size_t *ret_size);
 
-#endif /* BASE_IO_H */
+#endif /* SIDE_BASE_IO_H */

@@ -12,8 +12,8 @@
  * The caller pairs begins with ends, and writes a name before each member of an object. Nothing is allocated. Failures belong to `write`:
  * a stream remembers them (ferror).
  */
-#ifndef BASE_JSON_WRITER_H
-#define BASE_JSON_WRITER_H
+#ifndef SIDE_BASE_JSON_WRITER_H
+#define SIDE_BASE_JSON_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,4 +47,4 @@ void json_write_null(struct json_writer *out);
 /* A value that is JSON already, such as a number with a fraction. */
 void json_write_raw(struct json_writer *out, const char *json);
 
-#endif /* BASE_JSON_WRITER_H */
+#endif /* SIDE_BASE_JSON_WRITER_H */

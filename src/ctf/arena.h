@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that is freed all at once: field-class trees, names, texts of one description or trace. */
-#ifndef CTF_ARENA_H
-#define CTF_ARENA_H
+#ifndef SIDE_CTF_ARENA_H
+#define SIDE_CTF_ARENA_H
 
 #include <stddef.h>
 
@@ -18,4 +18,4 @@ size_t ctf_arena_used(const struct ctf_arena *arena);
 void ctf_arena_fail(struct ctf_arena *arena);
 bool ctf_arena_has_failed(const struct ctf_arena *arena);
 
-#endif /* CTF_ARENA_H */
+#endif /* SIDE_CTF_ARENA_H */

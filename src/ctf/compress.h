@@ -5,8 +5,8 @@
  * A frame is a packet, so that a file can be cut, mended and read at the beginning of any of
  * them.
  */
-#ifndef CTF_COMPRESS_H
-#define CTF_COMPRESS_H
+#ifndef SIDE_CTF_COMPRESS_H
+#define SIDE_CTF_COMPRESS_H
 
 #include <sys/types.h>
 
@@ -51,4 +51,4 @@ void ctf_frames_free(struct ctf_frames *frames);
  */
 int ctf_frames_next(struct ctf_frames *frames);
 
-#endif /* CTF_COMPRESS_H */
+#endif /* SIDE_CTF_COMPRESS_H */

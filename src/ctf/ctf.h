@@ -7,8 +7,8 @@
  *  - the writer: the directory of one traced process (metadata, one file a ring, losses);
  *  - the reader: all traces below a directory, merged by time, from any CTF producer.
  */
-#ifndef CTF_CTF_H
-#define CTF_CTF_H
+#ifndef SIDE_CTF_CTF_H
+#define SIDE_CTF_CTF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -612,4 +612,4 @@ uint64_t ctf_trace_session_stream(const struct ctf_trace *trace);
 
 void ctf_reader_close(struct ctf_reader *reader);
 
-#endif /* CTF_CTF_H */
+#endif /* SIDE_CTF_CTF_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The names that are taken in one structure, and how a SIDE name becomes one of them. */
-#ifndef CTF_NAMES_H
-#define CTF_NAMES_H
+#ifndef SIDE_CTF_NAMES_H
+#define SIDE_CTF_NAMES_H
 
 #include <stdint.h>
 
@@ -26,4 +26,4 @@ const char *ctf_names_take(struct ctf_names *names, const char *name);
 /* `_` + name with every byte outside [A-Za-z0-9_] as `_`; `_unnamed` for "". */
 const char *ctf_name_escape(struct ctf_arena *arena, const char *name);
 
-#endif /* CTF_NAMES_H */
+#endif /* SIDE_CTF_NAMES_H */

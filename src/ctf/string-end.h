@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a string ends. Most are short: a call of memchr() would take longer. */
-#ifndef CTF_STRING_END_H
-#define CTF_STRING_END_H
+#ifndef SIDE_CTF_STRING_END_H
+#define SIDE_CTF_STRING_END_H
 
 #include <stdint.h>
 #include <string.h>
@@ -48,4 +48,4 @@ static inline const uint8_t *ctf_string_end(const uint8_t *at, const uint8_t *en
 	return at ? at + 1 : NULL;
 }
 
-#endif /* CTF_STRING_END_H */
+#endif /* SIDE_CTF_STRING_END_H */

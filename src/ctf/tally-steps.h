@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a kind of event is to those who count its records: made by tally_learn.c, gone through by tally.c. */
-#ifndef CTF_TALLY_STEPS_H
-#define CTF_TALLY_STEPS_H
+#ifndef SIDE_CTF_TALLY_STEPS_H
+#define SIDE_CTF_TALLY_STEPS_H
 
 #include "ctf/tally.h"
 
@@ -43,4 +43,4 @@ static inline uint64_t ctf_tally_flip(bool is_signed)
 	return is_signed ? UINT64_C(1) << 63 : 0;
 }
 
-#endif /* CTF_TALLY_STEPS_H */
+#endif /* SIDE_CTF_TALLY_STEPS_H */

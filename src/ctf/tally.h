@@ -7,8 +7,8 @@
  * bytes when that is always the same. Only classes of our own making are understood: byte aligned, with each
  * length and selector directly before what it is for (docs/spec/recording.md).
  */
-#ifndef CTF_TALLY_H
-#define CTF_TALLY_H
+#ifndef SIDE_CTF_TALLY_H
+#define SIDE_CTF_TALLY_H
 
 #include "ctf/ctf.h"
 
@@ -47,4 +47,4 @@ bool ctf_tally_count(
 
 void ctf_tally_free(struct ctf_tally *tally);
 
-#endif /* CTF_TALLY_H */
+#endif /* SIDE_CTF_TALLY_H */

@@ -4,8 +4,8 @@
  *
  * The text is not trusted: memory, nesting and copies of named types are bounded.
  */
-#ifndef CTF_TSDL_H
-#define CTF_TSDL_H
+#ifndef SIDE_CTF_TSDL_H
+#define SIDE_CTF_TSDL_H
 
 #include <sys/types.h>
 
@@ -193,4 +193,4 @@ extern const char *const ctf_scope_prefixes[CTF_SCOPE_COUNT];
 int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes[CTF_SCOPE_COUNT],
 		enum ctf_scope scope, struct ctf_error *error);
 
-#endif /* CTF_TSDL_H */
+#endif /* SIDE_CTF_TSDL_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Making field classes, and sentences about what went wrong. */
-#ifndef CTF_TYPE_H
-#define CTF_TYPE_H
+#ifndef SIDE_CTF_TYPE_H
+#define SIDE_CTF_TYPE_H
 
 #include "ctf/arena.h"
 #include "ctf/ctf.h"
@@ -41,4 +41,4 @@ int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
 /* The same for the hint of the failure before it. */
 int ctf_fail_hint(struct ctf_error *error, int code, const char *hint);
 
-#endif /* CTF_TYPE_H */
+#endif /* SIDE_CTF_TYPE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A set of addresses. */
-#ifndef ELF_ADDRESSES_H
-#define ELF_ADDRESSES_H
+#ifndef SIDE_ELF_ADDRESSES_H
+#define SIDE_ELF_ADDRESSES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,4 +21,4 @@ int addresses_add(struct addresses *set, uint64_t address);
 
 void addresses_free(struct addresses *set);
 
-#endif /* ELF_ADDRESSES_H */
+#endif /* SIDE_ELF_ADDRESSES_H */

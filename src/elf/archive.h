@@ -4,8 +4,8 @@
  * archives, whose members are files of their own. Nothing in the file is trusted: each step goes at
  * least a header further, so it ends.
  */
-#ifndef ELF_ARCHIVE_H
-#define ELF_ARCHIVE_H
+#ifndef SIDE_ELF_ARCHIVE_H
+#define SIDE_ELF_ARCHIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,4 +34,4 @@ int archive_open(int fd, struct archive *archive);
 /* 1: the next member that is not a table of the archive's own; 0: there are no more; -EINVAL: damaged. */
 int archive_next(struct archive *archive, struct archive_member *member);
 
-#endif /* ELF_ARCHIVE_H */
+#endif /* SIDE_ELF_ARCHIVE_H */

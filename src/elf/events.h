@@ -3,8 +3,8 @@
  * The events of an image: its tables, and the descriptions and states that they lead to, in memory
  * that is not ours (a file's, or a process's that has the file mapped).
  */
-#ifndef ELF_EVENTS_H
-#define ELF_EVENTS_H
+#ifndef SIDE_ELF_EVENTS_H
+#define SIDE_ELF_EVENTS_H
 
 #include "elf/image.h"
 #include "abi/visit.h"
@@ -45,4 +45,4 @@ struct image_state {
 void image_read_state(const struct visit_memory *memory, unsigned int pointer_size,
 		uint64_t address, struct image_state *state);
 
-#endif /* ELF_EVENTS_H */
+#endif /* SIDE_ELF_EVENTS_H */

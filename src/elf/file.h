@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes of a file. */
-#ifndef ELF_FILE_H
-#define ELF_FILE_H
+#ifndef SIDE_ELF_FILE_H
+#define SIDE_ELF_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,4 +9,4 @@
 /* Read @size bytes from @offset on. Returns 0, -EFAULT if the file ends before them, or the error of a read. */
 int file_read(int fd, uint64_t offset, void *to, size_t size);
 
-#endif /* ELF_FILE_H */
+#endif /* SIDE_ELF_FILE_H */

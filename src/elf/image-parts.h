@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the two files of the image share: image.c (memory), image-relocate.c (relocations). */
-#ifndef ELF_IMAGE_PARTS_H
-#define ELF_IMAGE_PARTS_H
+#ifndef SIDE_ELF_IMAGE_PARTS_H
+#define SIDE_ELF_IMAGE_PARTS_H
 
 #include "elf/image.h"
 
@@ -52,4 +52,4 @@ int image_search(struct image *image);
 /* Fills in *error and returns @code. */
 int image_fail(struct image_error *error, int code, const char *text);
 
-#endif /* ELF_IMAGE_PARTS_H */
+#endif /* SIDE_ELF_IMAGE_PARTS_H */

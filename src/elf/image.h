@@ -7,8 +7,8 @@
  * Nothing in the file is trusted. Whatever stands in it, each function ends with a result or an
  * error, and memory stays in proportion to the size of the file.
  */
-#ifndef ELF_IMAGE_H
-#define ELF_IMAGE_H
+#ifndef SIDE_ELF_IMAGE_H
+#define SIDE_ELF_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,4 +92,4 @@ bool image_is_object(const struct image *image);
  */
 bool image_find_slot(struct image *image, const char *name, size_t index, uint64_t *address);
 
-#endif /* ELF_IMAGE_H */
+#endif /* SIDE_ELF_IMAGE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the dynamic linker would find the libraries that a file needs, found without running it. */
-#ifndef ELF_LIBRARIES_H
-#define ELF_LIBRARIES_H
+#ifndef SIDE_ELF_LIBRARIES_H
+#define SIDE_ELF_LIBRARIES_H
 
 #include <stdbool.h>
 
@@ -25,4 +25,4 @@ char *library_find(struct library_search *search, struct image *image, const cha
  */
 int library_search_error(const struct library_search *search);
 
-#endif /* ELF_LIBRARIES_H */
+#endif /* SIDE_ELF_LIBRARIES_H */

@@ -3,8 +3,8 @@
  * The images in a file: the file itself, or the members of a static archive. What is broken is told
  * and does not keep the others from being read.
  */
-#ifndef ELF_OBJECTS_H
-#define ELF_OBJECTS_H
+#ifndef SIDE_ELF_OBJECTS_H
+#define SIDE_ELF_OBJECTS_H
 
 #include "elf/image.h"
 
@@ -19,4 +19,4 @@ struct objects_ops {
 /* @path: of the file, beside which the members of a thin archive are. 0 or what a function returned. */
 int objects_read(int fd, const char *path, const struct objects_ops *ops);
 
-#endif /* ELF_OBJECTS_H */
+#endif /* SIDE_ELF_OBJECTS_H */

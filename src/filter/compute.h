@@ -3,8 +3,8 @@
  * Calculation and comparison of values; private to this room. Everything is by value: there is no
  * conversion that changes a number, and what cannot be represented has no value (FILTER_NONE).
  */
-#ifndef FILTER_COMPUTE_H
-#define FILTER_COMPUTE_H
+#ifndef SIDE_FILTER_COMPUTE_H
+#define SIDE_FILTER_COMPUTE_H
 
 #include "filter/program.h"
 
@@ -43,4 +43,4 @@ static inline void filter_set_truth(struct filter_value *value, int truth)
 /* 128 bits, as FILTER_INT if they fit. */
 void filter_set_wide(struct filter_value *value, uint64_t low, uint64_t high, bool is_unsigned);
 
-#endif /* FILTER_COMPUTE_H */
+#endif /* SIDE_FILTER_COMPUTE_H */

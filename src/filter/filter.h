@@ -21,8 +21,8 @@
  * Visitors (VLA visitors and the dynamic ones) are functions of the application: the filter runs
  * them, each time it needs a value of theirs, as the recorder does.
  */
-#ifndef FILTER_FILTER_H
-#define FILTER_FILTER_H
+#ifndef SIDE_FILTER_FILTER_H
+#define SIDE_FILTER_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -278,4 +278,4 @@ struct filter_source {
 
 bool filter_matches_source(const void *program, size_t size, const struct filter_source *source);
 
-#endif /* FILTER_FILTER_H */
+#endif /* SIDE_FILTER_FILTER_H */

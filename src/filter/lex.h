@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Words of an expression, private to this room. */
-#ifndef FILTER_LEX_H
-#define FILTER_LEX_H
+#ifndef SIDE_FILTER_LEX_H
+#define SIDE_FILTER_LEX_H
 
 #include <stdarg.h>
 
@@ -64,4 +64,4 @@ int filter_lex(struct filter_lexer *lexer);
 /* What the current token looks like in an error: `"=="`, `the end`. */
 const char *filter_token_text(const struct filter_lexer *lexer, char *buffer, size_t size);
 
-#endif /* FILTER_LEX_H */
+#endif /* SIDE_FILTER_LEX_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Linking: from names to positions; private to this room. Nothing of the C library is called. */
-#ifndef FILTER_LINK_H
-#define FILTER_LINK_H
+#ifndef SIDE_FILTER_LINK_H
+#define SIDE_FILTER_LINK_H
 
 #include <side/abi/event-description.h>
 
@@ -86,4 +86,4 @@ uint32_t filter_link_labels(const struct side_enum_mappings *mappings,
 		const struct filter_want *want, struct filter_range *to,
 		struct filter_range *single);
 
-#endif /* FILTER_LINK_H */
+#endif /* SIDE_FILTER_LINK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Scalars out of memory of any alignment, private to this room. */
-#ifndef FILTER_MEMORY_H
-#define FILTER_MEMORY_H
+#ifndef SIDE_FILTER_MEMORY_H
+#define SIDE_FILTER_MEMORY_H
 
 #include <side/abi/type-description.h>
 
@@ -151,4 +151,4 @@ static inline bool filter_leaf_text(struct filter_move *leaf, const struct side_
 	return true;
 }
 
-#endif /* FILTER_MEMORY_H */
+#endif /* SIDE_FILTER_MEMORY_H */

@@ -3,8 +3,8 @@
  * Floats as the bits of a double, private to this room: everything is done with integers, because
  * filters run where vector registers may hold something of the program's.
  */
-#ifndef FILTER_NUMBER_H
-#define FILTER_NUMBER_H
+#ifndef SIDE_FILTER_NUMBER_H
+#define SIDE_FILTER_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,4 +36,4 @@ enum filter_order filter_integer_double_order(
 /* code: FILTER_CODE_ADD to FILTER_CODE_DIVIDE. Neither traps nor raises flags. */
 uint64_t filter_double_calculate(unsigned int code, uint64_t a, uint64_t b);
 
-#endif /* FILTER_NUMBER_H */
+#endif /* SIDE_FILTER_NUMBER_H */

@@ -12,8 +12,8 @@
  * Where a value is that is not a plain argument is told by a list of *moves*: from the argument's
  * cell, or from gathered memory, inwards, to a leaf that says how to read it.
  */
-#ifndef FILTER_OP_H
-#define FILTER_OP_H
+#ifndef SIDE_FILTER_OP_H
+#define SIDE_FILTER_OP_H
 
 #include <side/abi/type-argument.h>
 #include <side/abi/type-description.h>
@@ -185,4 +185,4 @@ void filter_choose_function(struct filter_body *body, uint32_t nr_ops);
 /* Run a filter of any kind; result may be NULL, then the truth of it is all that is returned. */
 bool filter_run_any(const struct filter_run *run, struct filter_value *result);
 
-#endif /* FILTER_OP_H */
+#endif /* SIDE_FILTER_OP_H */

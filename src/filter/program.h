@@ -13,8 +13,8 @@
  * at the beginning and wherever a jump leads to. Jumps only lead forwards, so that a program takes
  * at most as many steps as it has instructions. Columns are where the text had it, for errors.
  */
-#ifndef FILTER_PROGRAM_H
-#define FILTER_PROGRAM_H
+#ifndef SIDE_FILTER_PROGRAM_H
+#define SIDE_FILTER_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,4 +155,4 @@ static inline unsigned int filter_code_mirror(unsigned int code)
 	}
 }
 
-#endif /* FILTER_PROGRAM_H */
+#endif /* SIDE_FILTER_PROGRAM_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "Did you mean": the nearest of several words, private to this room. Nothing of the C library. */
-#ifndef FILTER_SUGGEST_H
-#define FILTER_SUGGEST_H
+#ifndef SIDE_FILTER_SUGGEST_H
+#define SIDE_FILTER_SUGGEST_H
 
 #include <stddef.h>
 
@@ -23,4 +23,4 @@ const char *filter_hint(const char *word, const char *const *names, const char *
 /* The same for one word that the caller has chosen (NULL: ""). */
 const char *filter_hint_word(const char *word, const char *prefix, char hint[FILTER_HINT_MAX]);
 
-#endif /* FILTER_SUGGEST_H */
+#endif /* SIDE_FILTER_SUGGEST_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Strings of any encoding read as UTF-8 byte by byte, private to this room. */
-#ifndef FILTER_TEXT_H
-#define FILTER_TEXT_H
+#ifndef SIDE_FILTER_TEXT_H
+#define SIDE_FILTER_TEXT_H
 
 #include "filter/filter.h"
 
@@ -41,4 +41,4 @@ bool filter_text_glob(const struct filter_value *pattern, const struct filter_va
 /* Bytes as UTF-8. */
 uint64_t filter_text_length(const struct filter_value *string);
 
-#endif /* FILTER_TEXT_H */
+#endif /* SIDE_FILTER_TEXT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An expression as a tree, between parser and generator; private to this room. */
-#ifndef FILTER_TREE_H
-#define FILTER_TREE_H
+#ifndef SIDE_FILTER_TREE_H
+#define SIDE_FILTER_TREE_H
 
 #include "filter/program.h"
 
@@ -39,4 +39,4 @@ int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter
 int filter_generate(const struct filter_tree *tree, const struct filter_node *root, void **program,
 		size_t *size, struct filter_error *error);
 
-#endif /* FILTER_TREE_H */
+#endif /* SIDE_FILTER_TREE_H */

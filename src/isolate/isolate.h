@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Drop rights of a process before it reads data of other users, so that an error in its parsers does little harm. */
-#ifndef SIDE_ISOLATE_H
-#define SIDE_ISOLATE_H
+#ifndef SIDE_ISOLATE_ISOLATE_H
+#define SIDE_ISOLATE_ISOLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,4 +66,4 @@ struct isolate_limits {
  */
 bool isolate_parser(const struct isolate_limits *limits);
 
-#endif /* SIDE_ISOLATE_H */
+#endif /* SIDE_ISOLATE_ISOLATE_H */

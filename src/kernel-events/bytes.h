@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes of records that are being made: one allocation that only grows. */
-#ifndef KERNEL_RECORD_BYTES_H
-#define KERNEL_RECORD_BYTES_H
+#ifndef SIDE_KERNEL_EVENTS_BYTES_H
+#define SIDE_KERNEL_EVENTS_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,4 +50,4 @@ static inline void bytes_put_zeros(struct byte_buffer *bytes, size_t size)
 		memset(to, 0, size);
 }
 
-#endif /* KERNEL_RECORD_BYTES_H */
+#endif /* SIDE_KERNEL_EVENTS_BYTES_H */

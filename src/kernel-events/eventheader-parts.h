@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to eventheader*.c: numbers of the format, and fields as they are kept. */
-#ifndef KERNEL_RECORD_EVENTHEADER_PARTS_H
-#define KERNEL_RECORD_EVENTHEADER_PARTS_H
+#ifndef SIDE_KERNEL_EVENTS_EVENTHEADER_PARTS_H
+#define SIDE_KERNEL_EVENTS_EVENTHEADER_PARTS_H
 
 #include "kernel-events/eventheader.h"
 
@@ -82,4 +82,4 @@ struct eventheader_node {
 	uint8_t size;
 };
 
-#endif /* KERNEL_RECORD_EVENTHEADER_PARTS_H */
+#endif /* SIDE_KERNEL_EVENTS_EVENTHEADER_PARTS_H */

@@ -3,8 +3,8 @@
  * EventHeader records, read: each brings the names and types of its fields. Any program that may write user_events may
  * have made them up.
  */
-#ifndef KERNEL_RECORD_EVENTHEADER_H
-#define KERNEL_RECORD_EVENTHEADER_H
+#ifndef SIDE_KERNEL_EVENTS_EVENTHEADER_H
+#define SIDE_KERNEL_EVENTS_EVENTHEADER_H
 
 #include "ctf/type.h"
 #include "kernel-events/bytes.h"
@@ -48,4 +48,4 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 int eventheader_convert(const struct eventheader_class *class, const struct eventheader *header,
 		struct byte_buffer *to);
 
-#endif /* KERNEL_RECORD_EVENTHEADER_H */
+#endif /* SIDE_KERNEL_EVENTS_EVENTHEADER_H */

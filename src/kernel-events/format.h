@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What tracefs says of an event: its `format` file, read. The text may have been chosen by any program. */
-#ifndef KERNEL_RECORD_FORMAT_H
-#define KERNEL_RECORD_FORMAT_H
+#ifndef SIDE_KERNEL_EVENTS_FORMAT_H
+#define SIDE_KERNEL_EVENTS_FORMAT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,4 +55,4 @@ struct format {
 int kernel_format_parse(const char *text, size_t size, struct format *format);
 void kernel_format_free(struct format *format);
 
-#endif /* KERNEL_RECORD_FORMAT_H */
+#endif /* SIDE_KERNEL_EVENTS_FORMAT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KERNEL_RECORD_H
-#define KERNEL_RECORD_H
+#ifndef SIDE_KERNEL_EVENTS_KERNEL_EVENTS_H
+#define SIDE_KERNEL_EVENTS_KERNEL_EVENTS_H
 
 /*
  * The kernel's trace events (sched, syscalls, user_events, ...) as one CTF trace beside those of programs, on their
@@ -194,4 +194,4 @@ uint64_t kernel_listen_classes(const struct kernel_record *record);
 /* Nothing comes any more, and what came is said, losses too. Of the summary: the way, kinds and what could not be decoded. */
 const struct kernel_record_summary *kernel_listen_end(struct kernel_record *record);
 
-#endif /* KERNEL_RECORD_H */
+#endif /* SIDE_KERNEL_EVENTS_KERNEL_EVENTS_H */

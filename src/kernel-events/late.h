@@ -6,8 +6,8 @@
  *
  * Not safe among threads; times are milliseconds of CLOCK_MONOTONIC.
  */
-#ifndef SIDE_KERNEL_RECORD_LATE_H
-#define SIDE_KERNEL_RECORD_LATE_H
+#ifndef SIDE_KERNEL_EVENTS_LATE_H
+#define SIDE_KERNEL_EVENTS_LATE_H
 
 #include <stdint.h>
 
@@ -47,4 +47,4 @@ static inline uint64_t kernel_late_all(const struct kernel_late *late)
 	return late->late + late->unsure;
 }
 
-#endif /* SIDE_KERNEL_RECORD_LATE_H */
+#endif /* SIDE_KERNEL_EVENTS_LATE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A kernel event's fields as CTF: the types, and the copying of each record. */
-#ifndef KERNEL_RECORD_LAYOUT_H
-#define KERNEL_RECORD_LAYOUT_H
+#ifndef SIDE_KERNEL_EVENTS_LAYOUT_H
+#define SIDE_KERNEL_EVENTS_LAYOUT_H
 
 #include "ctf/type.h"
 #include "kernel-events/bytes.h"
@@ -38,4 +38,4 @@ void layout_free(struct layout *layout);
 void layout_run(const struct layout *layout, const uint8_t *record, size_t size,
 		struct byte_buffer *to);
 
-#endif /* KERNEL_RECORD_LAYOUT_H */
+#endif /* SIDE_KERNEL_EVENTS_LAYOUT_H */

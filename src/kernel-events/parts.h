@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the parts of this room share. Private to it. */
-#ifndef KERNEL_RECORD_PARTS_H
-#define KERNEL_RECORD_PARTS_H
+#ifndef SIDE_KERNEL_EVENTS_PARTS_H
+#define SIDE_KERNEL_EVENTS_PARTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -227,4 +227,4 @@ void kernel_trace_close(struct kernel_record *record);
 /* Only the first one is kept. */
 void kernel_trace_problem(struct kernel_record *record, const char *text, const char *hint);
 
-#endif /* KERNEL_RECORD_PARTS_H */
+#endif /* SIDE_KERNEL_EVENTS_PARTS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which process a thread belongs to, and what it was called when. */
-#ifndef KERNEL_RECORD_TASKS_H
-#define KERNEL_RECORD_TASKS_H
+#ifndef SIDE_KERNEL_EVENTS_TASKS_H
+#define SIDE_KERNEL_EVENTS_TASKS_H
 
 #include "kernel-events/parts.h"
 
@@ -22,4 +22,4 @@ const char *tasks_comm(struct tasks *tasks, pid_t tid, uint64_t time, uint32_t c
 void tasks_scan(struct tasks *tasks);
 void tasks_each_alive(struct tasks *tasks, void (*call)(void *user, pid_t tid), void *user);
 
-#endif /* KERNEL_RECORD_TASKS_H */
+#endif /* SIDE_KERNEL_EVENTS_TASKS_H */

@@ -14,8 +14,8 @@
  *
  * A stale bit costs a detour and does no harm.  A kill leaves nothing behind.
  */
-#ifndef LIBSIDE_ARMED_H
-#define LIBSIDE_ARMED_H
+#ifndef SIDE_LIBSIDE_ARMED_H
+#define SIDE_LIBSIDE_ARMED_H
 
 #include <stdint.h>
 
@@ -34,4 +34,4 @@ void armed_call(void);
 
 void armed_after_fork_in_child(void);
 
-#endif /* LIBSIDE_ARMED_H */
+#endif /* SIDE_LIBSIDE_ARMED_H */

@@ -5,8 +5,8 @@
  *
  * With the registry's lock held.  Small pieces are kept for the next array when they come back.
  */
-#ifndef LIBSIDE_ARRAYS_H
-#define LIBSIDE_ARRAYS_H
+#ifndef SIDE_LIBSIDE_ARRAYS_H
+#define SIDE_LIBSIDE_ARRAYS_H
 
 #include <stddef.h>
 
@@ -14,4 +14,4 @@
 void *arrays_take(size_t size);
 void arrays_give_back(void *memory, size_t size);
 
-#endif /* LIBSIDE_ARRAYS_H */
+#endif /* SIDE_LIBSIDE_ARRAYS_H */

@@ -4,8 +4,8 @@
  *
  * All functions are called with the registry's lock held.
  */
-#ifndef LIBSIDE_BATCHES_H
-#define LIBSIDE_BATCHES_H
+#ifndef SIDE_LIBSIDE_BATCHES_H
+#define SIDE_LIBSIDE_BATCHES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,4 +46,4 @@ void batches_show(struct side_events_register_handle *batch, struct side_event_d
 		uint32_t nr_events);
 void batches_give_back(struct side_events_register_handle *batch);
 
-#endif /* LIBSIDE_BATCHES_H */
+#endif /* SIDE_LIBSIDE_BATCHES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks of scalar types at the end of a builder's work, and where they stand. */
-#ifndef LIBSIDE_BUILDER_CHECK_H
-#define LIBSIDE_BUILDER_CHECK_H
+#ifndef SIDE_LIBSIDE_BUILDER_CHECK_H
+#define SIDE_LIBSIDE_BUILDER_CHECK_H
 
 #include "builder-nodes.h"
 
@@ -39,4 +39,4 @@ int builder_check_float(struct side_builder *builder, const struct builder_step 
 int builder_check_string(struct side_builder *builder, const struct builder_step *step,
 		const struct side_type_string *type);
 
-#endif /* LIBSIDE_BUILDER_CHECK_H */
+#endif /* SIDE_LIBSIDE_BUILDER_CHECK_H */

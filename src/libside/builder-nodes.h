@@ -6,8 +6,8 @@
  * turns every node, once, into the structures of the ABI (builder-layout.c), innermost first, and
  * checks it on the way; nodes that are used twice are shared. All memory comes from one arena.
  */
-#ifndef LIBSIDE_BUILDER_NODES_H
-#define LIBSIDE_BUILDER_NODES_H
+#ifndef SIDE_LIBSIDE_BUILDER_NODES_H
+#define SIDE_LIBSIDE_BUILDER_NODES_H
 
 #include "functions.h"
 
@@ -109,4 +109,4 @@ void *builder_take(struct side_builder *builder, size_t size);
 /* Check the whole tree, and fill the description in. */
 int builder_lay_out(struct side_builder *builder);
 
-#endif /* LIBSIDE_BUILDER_NODES_H */
+#endif /* SIDE_LIBSIDE_BUILDER_NODES_H */

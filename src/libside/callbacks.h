@@ -2,8 +2,8 @@
 /*
  * Callback arrays of events: what dispatch walks, what tracers change.
  */
-#ifndef LIBSIDE_CALLBACKS_H
-#define LIBSIDE_CALLBACKS_H
+#ifndef SIDE_LIBSIDE_CALLBACKS_H
+#define SIDE_LIBSIDE_CALLBACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,4 +39,4 @@ void callbacks_reclaim(void);
 /* Has side_tracer_sandbox_begins() been called?  Then events make no system calls. */
 bool callbacks_in_sandbox(void);
 
-#endif /* LIBSIDE_CALLBACKS_H */
+#endif /* SIDE_LIBSIDE_CALLBACKS_H */

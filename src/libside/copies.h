@@ -3,8 +3,8 @@
  * A program or library that is linked with libside.a contains a copy of libside, in addition to the libside.so.0 that the agent is linked
  * with. An ELF note in the file leads to a table of the copy's functions.
  */
-#ifndef LIBSIDE_COPIES_H
-#define LIBSIDE_COPIES_H
+#ifndef SIDE_LIBSIDE_COPIES_H
+#define SIDE_LIBSIDE_COPIES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,4 +35,4 @@ struct copy_table {
  */
 bool copies_decide(void);
 
-#endif /* LIBSIDE_COPIES_H */
+#endif /* SIDE_LIBSIDE_COPIES_H */

@@ -2,8 +2,8 @@
 /*
  * What the library exports (libside.map lists the same names), and when it begins and ends.
  */
-#ifndef LIBSIDE_EXPORT_H
-#define LIBSIDE_EXPORT_H
+#ifndef SIDE_LIBSIDE_EXPORT_H
+#define SIDE_LIBSIDE_EXPORT_H
 
 #ifdef LIBSIDE_STATIC
 /* A program or library that contains a copy keeps it for itself: other objects find it by its note (copies.h). */
@@ -17,4 +17,4 @@
 #define LIBRARY_END destructor
 #endif
 
-#endif /* LIBSIDE_EXPORT_H */
+#endif /* SIDE_LIBSIDE_EXPORT_H */

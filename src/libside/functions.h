@@ -7,8 +7,8 @@
  * constructor has run.  So the two functions stay, unused, but are neither constructor nor
  * destructor.
  */
-#ifndef LIBSIDE_FUNCTIONS_H
-#define LIBSIDE_FUNCTIONS_H
+#ifndef SIDE_LIBSIDE_FUNCTIONS_H
+#define SIDE_LIBSIDE_FUNCTIONS_H
 
 #define constructor(priority)
 #define destructor(priority)
@@ -17,4 +17,4 @@
 #undef constructor
 #undef destructor
 
-#endif /* LIBSIDE_FUNCTIONS_H */
+#endif /* SIDE_LIBSIDE_FUNCTIONS_H */

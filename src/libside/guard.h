@@ -4,8 +4,8 @@
  * event. Nobody pays for it who has none: it makes its own callbacks the first of two of an event, or the only
  * one, so that a call with somebody to be guarded is never one with a single callback.
  */
-#ifndef LIBSIDE_GUARD_H
-#define LIBSIDE_GUARD_H
+#ifndef SIDE_LIBSIDE_GUARD_H
+#define SIDE_LIBSIDE_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,4 +42,4 @@ bool guard_passes(const struct side_tracer_guard *guard, const struct side_event
 struct side_event_description **guard_shows(
 		struct side_event_description **events, uint32_t *nr_events);
 
-#endif /* LIBSIDE_GUARD_H */
+#endif /* SIDE_LIBSIDE_GUARD_H */

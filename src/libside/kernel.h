@@ -2,8 +2,8 @@
 /*
  * The ways out of dispatch that are not callbacks.
  */
-#ifndef LIBSIDE_KERNEL_H
-#define LIBSIDE_KERNEL_H
+#ifndef SIDE_LIBSIDE_KERNEL_H
+#define SIDE_LIBSIDE_KERNEL_H
 
 #include "functions.h"
 
@@ -16,4 +16,4 @@ void side_kernel_write(const struct side_event_state_0 *state,
 		const struct side_arg_vec *side_arg_vec,
 		const struct side_arg_dynamic_struct *var_struct, void *caller_addr);
 
-#endif /* LIBSIDE_KERNEL_H */
+#endif /* SIDE_LIBSIDE_KERNEL_H */

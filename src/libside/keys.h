@@ -2,8 +2,8 @@
 /*
  * Keys of tracers.  The lock is the innermost of the library.
  */
-#ifndef LIBSIDE_KEYS_H
-#define LIBSIDE_KEYS_H
+#ifndef SIDE_LIBSIDE_KEYS_H
+#define SIDE_LIBSIDE_KEYS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,4 +14,4 @@ void keys_unlock(void);
 /* Whether side_tracer_request_key() has returned this key, or it is the default key. Async-signal-safe. */
 bool key_is_allocated(uint64_t key);
 
-#endif /* LIBSIDE_KEYS_H */
+#endif /* SIDE_LIBSIDE_KEYS_H */

@@ -6,8 +6,8 @@
  * threads were doing, are never interposed by a wrapper that traces pthread functions, keep errno,
  * and are no cancellation points.
  */
-#ifndef LIBSIDE_LOCK_H
-#define LIBSIDE_LOCK_H
+#ifndef SIDE_LIBSIDE_LOCK_H
+#define SIDE_LIBSIDE_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,4 +57,4 @@ void turnstile_wait(struct turnstile *turnstile, struct owned_lock *lock, int ti
 /* For those who wait for a limited time. */
 int64_t monotonic_ms(void);
 
-#endif /* LIBSIDE_LOCK_H */
+#endif /* SIDE_LIBSIDE_LOCK_H */

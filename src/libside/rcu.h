@@ -37,8 +37,8 @@
  * Where there is no static TLS space left, a thread's first access allocates memory: then, and only
  * then, the first event of a thread must not be in a signal handler that interrupted malloc().
  */
-#ifndef LIBSIDE_RCU_H
-#define LIBSIDE_RCU_H
+#ifndef SIDE_LIBSIDE_RCU_H
+#define SIDE_LIBSIDE_RCU_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,4 +153,4 @@ uintptr_t rcu_last_elapsed(void);
 
 void rcu_after_fork_in_child(void);
 
-#endif /* LIBSIDE_RCU_H */
+#endif /* SIDE_LIBSIDE_RCU_H */

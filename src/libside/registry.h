@@ -8,8 +8,8 @@
  *
  * Order of locks: registry, state dump, keys.
  */
-#ifndef LIBSIDE_REGISTRY_H
-#define LIBSIDE_REGISTRY_H
+#ifndef SIDE_LIBSIDE_REGISTRY_H
+#define SIDE_LIBSIDE_REGISTRY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,4 +54,4 @@ bool registry_is_finished(void);
 /* REMOVE notifications and dropped callbacks for all batches.  False: done before. */
 bool registry_finish(void);
 
-#endif /* LIBSIDE_REGISTRY_H */
+#endif /* SIDE_LIBSIDE_REGISTRY_H */

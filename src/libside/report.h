@@ -3,8 +3,8 @@
  * What the library found wrong and went on from.  Said once a kind, on stderr, and only when
  * SIDE_DEBUG is set in the environment.  Async-signal-safe.
  */
-#ifndef LIBSIDE_REPORT_H
-#define LIBSIDE_REPORT_H
+#ifndef SIDE_LIBSIDE_REPORT_H
+#define SIDE_LIBSIDE_REPORT_H
 
 enum report_reason {
 	REPORT_STATE_VERSION,
@@ -20,4 +20,4 @@ void report_init(void);
 
 void report_once(enum report_reason report);
 
-#endif /* LIBSIDE_REPORT_H */
+#endif /* SIDE_LIBSIDE_REPORT_H */

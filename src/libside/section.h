@@ -4,8 +4,8 @@
  * cannot afford a call for that (the agent, where a probe hits). The latter asks side_tracer_sections() with
  * SECTIONS_VERSION: a library for which anything of this is otherwise says NULL.
  */
-#ifndef LIBSIDE_SECTION_H
-#define LIBSIDE_SECTION_H
+#ifndef SIDE_LIBSIDE_SECTION_H
+#define SIDE_LIBSIDE_SECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,4 +132,4 @@ static inline __attribute__((always_inline)) bool section_is_only(
 			__builtin_expect(!section_is_shared(state), 1);
 }
 
-#endif /* LIBSIDE_SECTION_H */
+#endif /* SIDE_LIBSIDE_SECTION_H */

@@ -6,8 +6,8 @@
  * on).  It blocks all signals and is called "side-statedump".  All functions with the lock of the
  * state dump held, which those that wait give away meanwhile.
  */
-#ifndef LIBSIDE_STATEDUMP_AGENT_H
-#define LIBSIDE_STATEDUMP_AGENT_H
+#ifndef SIDE_LIBSIDE_STATEDUMP_AGENT_H
+#define SIDE_LIBSIDE_STATEDUMP_AGENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,4 +39,4 @@ void agent_resume(void);
 /* In the forked child: there is none, unless it is the thread that forked. */
 void agent_forget(void);
 
-#endif /* LIBSIDE_STATEDUMP_AGENT_H */
+#endif /* SIDE_LIBSIDE_STATEDUMP_AGENT_H */

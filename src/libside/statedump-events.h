@@ -2,8 +2,8 @@
 /*
  * The events of the library itself: side:statedump_begin and side:statedump_end.
  */
-#ifndef LIBSIDE_STATEDUMP_EVENTS_H
-#define LIBSIDE_STATEDUMP_EVENTS_H
+#ifndef SIDE_LIBSIDE_STATEDUMP_EVENTS_H
+#define SIDE_LIBSIDE_STATEDUMP_EVENTS_H
 
 #include <stdint.h>
 
@@ -21,4 +21,4 @@ extern __attribute__((visibility(
 /* Emit one for a dump of the state with this name, to those who asked with this key. */
 void statedump_emit(enum statedump_event event, const char *name, uint64_t key);
 
-#endif /* LIBSIDE_STATEDUMP_EVENTS_H */
+#endif /* SIDE_LIBSIDE_STATEDUMP_EVENTS_H */

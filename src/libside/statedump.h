@@ -10,8 +10,8 @@
  * most an entry for each tracer (and not more than STATEDUMP_QUEUE_MAX, whatever keys are asked
  * for).
  */
-#ifndef LIBSIDE_STATEDUMP_H
-#define LIBSIDE_STATEDUMP_H
+#ifndef SIDE_LIBSIDE_STATEDUMP_H
+#define SIDE_LIBSIDE_STATEDUMP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,4 +74,4 @@ void statedump_fork_in_child(void);
 /* At exit, without the lock: stop the agent. */
 void statedump_finish(void);
 
-#endif /* LIBSIDE_STATEDUMP_H */
+#endif /* SIDE_LIBSIDE_STATEDUMP_H */

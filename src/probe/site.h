@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_SITE_H
-#define PROBE_SITE_H
+#ifndef SIDE_PROBE_SITE_H
+#define SIDE_PROBE_SITE_H
 
 /*
  * A site: one place of a program where a probe may be put, as found in its file by probe/code and used inside the
@@ -68,4 +68,4 @@ struct probe_site {
 	uint8_t springboard_bytes[PROBE_JUMP_BYTES];
 };
 
-#endif /* PROBE_SITE_H */
+#endif /* SIDE_PROBE_SITE_H */

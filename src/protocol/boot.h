@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_BOOT_H
-#define WIRE_BOOT_H
+#ifndef SIDE_PROTOCOL_BOOT_H
+#define SIDE_PROTOCOL_BOOT_H
 
 /*
  * The file that says what is recorded before there is a daemon: the static configuration of early boot

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_CONTEXT_H
-#define WIRE_CONTEXT_H
+#ifndef SIDE_PROTOCOL_CONTEXT_H
+#define SIDE_PROTOCOL_CONTEXT_H
 
 /*
  * What can be recorded beside an event: the one definition of `--context NAME,...`, of `$ctx.NAME`

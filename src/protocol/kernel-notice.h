@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_KERNEL_NOTICE_H
-#define WIRE_KERNEL_NOTICE_H
+#ifndef SIDE_PROTOCOL_KERNEL_NOTICE_H
+#define SIDE_PROTOCOL_KERNEL_NOTICE_H
 
 /*
  * How recorders of the kernel's events hear of user_events that a program has just registered: tracefs tells nobody. Each recorder that waits for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_MESSAGE_H
-#define WIRE_MESSAGE_H
+#ifndef SIDE_PROTOCOL_MESSAGE_H
+#define SIDE_PROTOCOL_MESSAGE_H
 
 /* What message.c and message-control.c share. Private to the room. */
 

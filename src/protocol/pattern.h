@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_PATTERN_H
-#define WIRE_PATTERN_H
+#ifndef SIDE_PROTOCOL_PATTERN_H
+#define SIDE_PROTOCOL_PATTERN_H
 
 /*
  * Which events a person means: the one definition of `-e PATTERN`.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_WIRE_H
-#define WIRE_WIRE_H
+#ifndef SIDE_PROTOCOL_PROTOCOL_H
+#define SIDE_PROTOCOL_PROTOCOL_H
 
 /*
  * The messages between the agent in a traced program and the consumer that records it.

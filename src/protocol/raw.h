@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_RAW_H
-#define WIRE_RAW_H
+#ifndef SIDE_PROTOCOL_RAW_H
+#define SIDE_PROTOCOL_RAW_H
 
 /*
  * System calls without the C library's named functions.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_RECOVERY_H
-#define WIRE_RECOVERY_H
+#ifndef SIDE_PROTOCOL_RECOVERY_H
+#define SIDE_PROTOCOL_RECOVERY_H
 
 /*
  * What the agent leaves in the memory of a traced program, so that `side recover CORE` finds the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WIRE_RUNTIME_H
-#define WIRE_RUNTIME_H
+#ifndef SIDE_PROTOCOL_RUNTIME_H
+#define SIDE_PROTOCOL_RUNTIME_H
 
 /*
  * The runtime directory: where a user's daemon, its sessions and the programs find each other. Used

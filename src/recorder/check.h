@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_CHECK_H
-#define SESSION_CHECK_H
+#ifndef SIDE_RECORDER_CHECK_H
+#define SIDE_RECORDER_CHECK_H
 
 /*
  * Would a session with these options be accepted? For who keeps definitions and begins later. Nothing is

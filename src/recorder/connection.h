@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_CONNECTION_H
-#define RECORDER_CONNECTION_H
+#ifndef SIDE_RECORDER_CONNECTION_H
+#define SIDE_RECORDER_CONNECTION_H
 
 /*
  * Messages of an agent, and the answers.

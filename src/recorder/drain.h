@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_DRAIN_H
-#define RECORDER_DRAIN_H
+#ifndef SIDE_RECORDER_DRAIN_H
+#define SIDE_RECORDER_DRAIN_H
 
 /*
  * The drain thread: it moves records from rings to traces, and owns everything about writing (traces, rings, losses).

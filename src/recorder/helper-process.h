@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_HELPER_PROCESS_H
-#define RECORDER_HELPER_PROCESS_H
+#ifndef SIDE_RECORDER_HELPER_PROCESS_H
+#define SIDE_RECORDER_HELPER_PROCESS_H
 
 /*
  * The process that watches the command from outside (struct session_companion). Without one there is nothing to wait for.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_INSTANCE_CREATE_H
-#define RECORDER_INSTANCE_CREATE_H
+#ifndef SIDE_RECORDER_INSTANCE_CREATE_H
+#define SIDE_RECORDER_INSTANCE_CREATE_H
 
 /*
  * Creates the instance of a process that connects.

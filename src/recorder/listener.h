@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_LISTENER_H
-#define RECORDER_LISTENER_H
+#ifndef SIDE_RECORDER_LISTENER_H
+#define SIDE_RECORDER_LISTENER_H
 
 /*
  * The socket that agents find.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_RECOVER_H
-#define SESSION_RECOVER_H
+#ifndef SIDE_RECORDER_RECOVER_H
+#define SIDE_RECORDER_RECOVER_H
 
 /*
  * Traces out of what is left when no recorder could write them: directories of `--buffers` after a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_REFUSALS_H
-#define RECORDER_REFUSALS_H
+#ifndef SIDE_RECORDER_REFUSALS_H
+#define SIDE_RECORDER_REFUSALS_H
 
 /*
  * Programs that are not recorded because a share or a limit is used up, and that ask again.

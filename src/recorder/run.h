@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_RUN_H
-#define RECORDER_RUN_H
+#ifndef SIDE_RECORDER_RUN_H
+#define SIDE_RECORDER_RUN_H
 
 /*
  * The loop: agents that connect and send, processes that end, signals, and the command's end.

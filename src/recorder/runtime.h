@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_RUNTIME_H
-#define RECORDER_RUNTIME_H
+#ifndef SIDE_RECORDER_RUNTIME_H
+#define SIDE_RECORDER_RUNTIME_H
 
 /*
  * The directory of the socket.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_SESSION_LIFE_H
-#define RECORDER_SESSION_LIFE_H
+#ifndef SIDE_RECORDER_SESSION_LIFE_H
+#define SIDE_RECORDER_SESSION_LIFE_H
 
 /*
  * The beginning and the end of a session, for sessions with a command (session.c), without one (live.c), and for recoveries.

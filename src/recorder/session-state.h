@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_SESSION_STATE_H
-#define RECORDER_SESSION_STATE_H
+#ifndef SIDE_RECORDER_SESSION_STATE_H
+#define SIDE_RECORDER_SESSION_STATE_H
 
 /*
  * struct session: the structs of all its parts, and the order of the two threads.

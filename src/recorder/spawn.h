@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_SPAWN_H
-#define RECORDER_SPAWN_H
+#ifndef SIDE_RECORDER_SPAWN_H
+#define SIDE_RECORDER_SPAWN_H
 
 /*
  * Starts the command with the signal mask, dispositions and limits of the recorder.

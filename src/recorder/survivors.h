@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_SURVIVORS_H
-#define RECORDER_SURVIVORS_H
+#ifndef SIDE_RECORDER_SURVIVORS_H
+#define SIDE_RECORDER_SURVIVORS_H
 
 /*
  * Counts processes of the command that still run when the command has ended.

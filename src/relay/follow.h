@@ -6,8 +6,8 @@
  * describes all that is read. What wakes us is inotify; that a recorder has ended shows in its locks,
  * which nobody tells of, so they are tried twice a second.
  */
-#ifndef SEND_FOLLOW_H
-#define SEND_FOLLOW_H
+#ifndef SIDE_RELAY_FOLLOW_H
+#define SIDE_RELAY_FOLLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -164,4 +164,4 @@ uint64_t follow_pending_packets(
 /* Give the disk back what arrived, until no more than `bytes` are left or nothing else can go. */
 void follow_free(struct follow *follow, uint64_t bytes);
 
-#endif /* SEND_FOLLOW_H */
+#endif /* SIDE_RELAY_FOLLOW_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Frames of a byte stream: docs/spec/byte-stream.md. Numbers are little-endian. */
-#ifndef SEND_FRAME_H
-#define SEND_FRAME_H
+#ifndef SIDE_RELAY_FRAME_H
+#define SIDE_RELAY_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,4 +121,4 @@ int framing_get_file(const struct relay_frame *frame, struct frame_file *file);
 void framing_put_packet(struct frame_writer *writer, const struct frame_packet *packet);
 int framing_get_packet(const struct relay_frame *frame, struct frame_packet *packet);
 
-#endif /* SEND_FRAME_H */
+#endif /* SIDE_RELAY_FRAME_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The UUID of a received trace that is not the whole trace of its sender: another one, of the same printed length. */
-#ifndef SEND_IDENTITY_H
-#define SEND_IDENTITY_H
+#ifndef SIDE_RELAY_IDENTITY_H
+#define SIDE_RELAY_IDENTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,4 +19,4 @@ void identity_replace_in_metadata(struct identity *identity, unsigned char *byte
 /* The UUID of a packet. */
 void identity_replace(struct identity *identity, unsigned char uuid[16]);
 
-#endif /* SEND_IDENTITY_H */
+#endif /* SIDE_RELAY_IDENTITY_H */

@@ -10,8 +10,8 @@
  * Nothing that is read is believed: names are paths below the directory or nothing, numbers are within
  * limits, and no two blocks speak of the same thing.
  */
-#ifndef SEND_MARKS_H
-#define SEND_MARKS_H
+#ifndef SIDE_RELAY_MARKS_H
+#define SIDE_RELAY_MARKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -124,4 +124,4 @@ int marks_write_head(struct marks *marks);
 /* Nobody's any more. */
 int marks_release(struct marks *marks, uint32_t slot);
 
-#endif /* SEND_MARKS_H */
+#endif /* SIDE_RELAY_MARKS_H */

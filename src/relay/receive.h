@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces out of a stream of frames (docs/spec/byte-stream.md). */
-#ifndef SEND_RECEIVE_H
-#define SEND_RECEIVE_H
+#ifndef SIDE_RELAY_RECEIVE_H
+#define SIDE_RELAY_RECEIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,4 +69,4 @@ typedef void receive_loss(void *user, const char *trace, const char *stream, uin
 		uint64_t events, uint64_t dropped_events);
 void receive_each_loss(const struct receive *receive, receive_loss *loss, void *user);
 
-#endif /* SEND_RECEIVE_H */
+#endif /* SIDE_RELAY_RECEIVE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of hosts, looked up by a helper process: the sender itself may not read the files that this needs. */
-#ifndef SEND_RESOLVER_H
-#define SEND_RESOLVER_H
+#ifndef SIDE_RELAY_RESOLVER_H
+#define SIDE_RELAY_RESOLVER_H
 
 #include <netdb.h>
 #include <stdint.h>
@@ -34,4 +34,4 @@ int resolver_ask(int socket, uint64_t number, const char *host, const char *port
 /* Take an answer. -EAGAIN: not that of this question, which comes later; another negative errno: the helper process has ended. */
 int resolver_take(int socket, uint64_t number, struct resolver_answer *answer);
 
-#endif /* SEND_RESOLVER_H */
+#endif /* SIDE_RELAY_RESOLVER_H */

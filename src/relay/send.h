@@ -7,8 +7,8 @@
  * or a stream of bytes in frames (bytes.c, frame.c; docs/spec/byte-stream.md), which receive.c turns
  * into traces again.
  */
-#ifndef SEND_SEND_H
-#define SEND_SEND_H
+#ifndef SIDE_RELAY_SEND_H
+#define SIDE_RELAY_SEND_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,4 +132,4 @@ int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers,
 int send_host_port(const char *text, char *host, size_t host_capacity, char *port,
 		size_t port_capacity);
 
-#endif /* SEND_SEND_H */
+#endif /* SIDE_RELAY_SEND_H */

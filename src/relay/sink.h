@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where packets go, and the lines that carry them. */
-#ifndef SEND_SINK_H
-#define SEND_SINK_H
+#ifndef SIDE_RELAY_SINK_H
+#define SIDE_RELAY_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,4 +109,4 @@ struct sink *bytes_create(void);
 /* What the other side says about an errno. */
 const char *line_error(int code);
 
-#endif /* SEND_SINK_H */
+#endif /* SIDE_RELAY_SINK_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SEND_SPOOL_H
-#define SEND_SPOOL_H
+#ifndef SIDE_RELAY_SPOOL_H
+#define SIDE_RELAY_SPOOL_H
 
 /*
  * Shares of a spool: whose packets are dropped if it is full.
@@ -41,4 +41,4 @@ bool spool_has(const struct spool *spool, const struct spool_entry *entry,
 void spool_note(const struct follow_trace *trace, uint64_t events, uint64_t bytes,
 		struct send_status *status);
 
-#endif /* SEND_SPOOL_H */
+#endif /* SIDE_RELAY_SPOOL_H */

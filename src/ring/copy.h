@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RING_COPY_H
-#define RING_COPY_H
+#ifndef SIDE_RING_COPY_H
+#define SIDE_RING_COPY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,4 +23,4 @@ static inline unsigned char *ring_copy(unsigned char *to, const void *from, size
 	return to;
 }
 
-#endif /* RING_COPY_H */
+#endif /* SIDE_RING_COPY_H */

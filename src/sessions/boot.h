@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_BOOT_H
-#define CONTROL_BOOT_H
+#ifndef SIDE_SESSIONS_BOOT_H
+#define SIDE_SESSIONS_BOOT_H
 
 /*
  * The static configuration of early boot (protocol/boot.h) for those who adopt what was recorded by it: the file in

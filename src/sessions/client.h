@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_CLIENT_H
-#define CONTROL_CLIENT_H
+#ifndef SIDE_SESSIONS_CLIENT_H
+#define SIDE_SESSIONS_CLIENT_H
 
 /*
  * Asking the daemon: connect, say what is wanted, get the answer. docs/spec/control-protocol.md says

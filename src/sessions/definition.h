@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_DEFINITION_H
-#define CONTROL_DEFINITION_H
+#ifndef SIDE_SESSIONS_DEFINITION_H
+#define SIDE_SESSIONS_DEFINITION_H
 
 /*
  * What a session is, as data: its channels and rules, whom it tracks, where its traces go. The daemon

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_ERROR_H
-#define CONTROL_ERROR_H
+#ifndef SIDE_SESSIONS_ERROR_H
+#define SIDE_SESSIONS_ERROR_H
 
 /*
  * What is wrong with a request, for a person: the thing and the reason in `text`, the mend in `hint`.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_FRAME_H
-#define CONTROL_FRAME_H
+#ifndef SIDE_SESSIONS_FRAME_H
+#define SIDE_SESSIONS_FRAME_H
 
 /*
  * Messages over a socket of type SOCK_SEQPACKET: JSON objects, long ones in pieces

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_JSON_H
-#define CONTROL_JSON_H
+#ifndef SIDE_SESSIONS_JSON_H
+#define SIDE_SESSIONS_JSON_H
 
 /*
  * Reading JSON that somebody else wrote: strictly, and with sentences. A sub-header of the room, and of

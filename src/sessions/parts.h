@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_PARTS_H
-#define CONTROL_PARTS_H
+#ifndef SIDE_SESSIONS_PARTS_H
+#define SIDE_SESSIONS_PARTS_H
 
 /*
  * What the files of the room share. Private to it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSIONS_RENDEZVOUS_H
-#define SESSIONS_RENDEZVOUS_H
+#ifndef SIDE_SESSIONS_RENDEZVOUS_H
+#define SIDE_SESSIONS_RENDEZVOUS_H
 
 /*
  * Sockets where programs find them that have another root directory, other mounts or another network: made by whoever attaches, for

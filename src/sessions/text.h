@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONTROL_TEXT_H
-#define CONTROL_TEXT_H
+#ifndef SIDE_SESSIONS_TEXT_H
+#define SIDE_SESSIONS_TEXT_H
 
 /*
  * JSON texts whose strings hold paths and names, which may be any bytes. A byte that is no UTF-8 is written as \udcXX, a
@@ -30,4 +30,4 @@ size_t control_text_bad(const char *text, size_t size);
 /* In place: each \udcXX becomes its byte. The size afterwards; the text ends with NUL if it did before. */
 size_t control_text_restore(char *text, size_t size);
 
-#endif /* CONTROL_TEXT_H */
+#endif /* SIDE_SESSIONS_TEXT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef NAMES_NAMES_H
-#define NAMES_NAMES_H
+#ifndef SIDE_SYMBOLIZE_DEMANGLE_H
+#define SIDE_SYMBOLIZE_DEMANGLE_H
 
 /*
  * Names of functions as their source has them.
@@ -31,4 +31,4 @@ enum names_copy names_copy(const char *symbol, size_t *ret_length);
 /* Returns the symbol without the suffixes of a copy or a piece; free() it. NULL: out of memory. */
 char *names_without_copy(const char *symbol);
 
-#endif /* NAMES_NAMES_H */
+#endif /* SIDE_SYMBOLIZE_DEMANGLE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SYMBOLS_MODULE_H
-#define SYMBOLS_MODULE_H
+#ifndef SIDE_SYMBOLIZE_MODULE_H
+#define SIDE_SYMBOLIZE_MODULE_H
 
 /* One file with code, and what is known of the inside of it. Private to the room. */
 

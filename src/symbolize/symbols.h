@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SYMBOLS_SYMBOLS_H
-#define SYMBOLS_SYMBOLS_H
+#ifndef SIDE_SYMBOLIZE_SYMBOLS_H
+#define SIDE_SYMBOLIZE_SYMBOLS_H
 
 /*
  * From an address of a process that is gone to function, file and line.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SYMBOLS_WORKER_H
-#define SYMBOLS_WORKER_H
+#ifndef SIDE_SYMBOLIZE_WORKER_H
+#define SIDE_SYMBOLIZE_WORKER_H
 
 /*
  * Files are read by another process: the libraries that do it do not survive each damaged file. When

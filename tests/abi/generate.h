@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Random event descriptions, valid and the same for the same seed. */
-#ifndef TESTS_VISIT_GENERATE_H
-#define TESTS_VISIT_GENERATE_H
+#ifndef TESTS_ABI_GENERATE_H
+#define TESTS_ABI_GENERATE_H
 
 #include "abi/visit.h"
 
@@ -22,4 +22,4 @@ uint32_t generator_below(struct generator *generator, uint32_t below);
 /* A new description; the one before is gone. NULL: it did not fit, take another seed. */
 struct side_event_description *generate_description(struct generator *generator);
 
-#endif /* TESTS_VISIT_GENERATE_H */
+#endif /* TESTS_ABI_GENERATE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_PLAN_EXPECT_H
-#define TESTS_PLAN_EXPECT_H
+#ifndef TESTS_AGENT_PLAN_EXPECT_H
+#define TESTS_AGENT_PLAN_EXPECT_H
 
 /*
  * Expectations about plans: exact bytes, at every capacity, and reasons of refusals.
@@ -248,4 +248,4 @@ static MAKE_UNUSED int expect_end(void)
 	return expect_failures != 0;
 }
 
-#endif /* TESTS_PLAN_EXPECT_H */
+#endif /* TESTS_AGENT_PLAN_EXPECT_H */

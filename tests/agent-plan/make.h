@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_PLAN_MAKE_H
-#define TESTS_PLAN_MAKE_H
+#ifndef TESTS_AGENT_PLAN_MAKE_H
+#define TESTS_AGENT_PLAN_MAKE_H
 
 /*
  * Descriptions and arguments made by hand, without the public macros: tests must be able to make
@@ -678,4 +678,4 @@ static MAKE_UNUSED struct side_event_description *make_event(uint32_t count,
 	return event;
 }
 
-#endif /* TESTS_PLAN_MAKE_H */
+#endif /* TESTS_AGENT_PLAN_MAKE_H */

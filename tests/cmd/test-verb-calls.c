@@ -428,7 +428,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #define side_more_report_error absolute_fail
 #define more_explain absolute_explain
 #define more_execute absolute_execute
-#undef SIDE_CMD_MORE_H
+#undef PROGRAMS_SIDE_CLI_MORE_H
 #include "programs/side/cli/more.c"
 #undef execv
 #undef readlink

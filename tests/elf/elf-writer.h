@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes ELF files of both classes and both byte orders, field by field. */
-#ifndef TESTS_ELF_WRITER_H
-#define TESTS_ELF_WRITER_H
+#ifndef TESTS_ELF_ELF_WRITER_H
+#define TESTS_ELF_ELF_WRITER_H
 
 #include <elf.h>
 #include <stdbool.h>
@@ -166,4 +166,4 @@ static inline void elf_put_relocation(size_t table, unsigned int index, bool in_
 		elf_put(at + 2 * width, addend, width);
 }
 
-#endif /* TESTS_ELF_WRITER_H */
+#endif /* TESTS_ELF_ELF_WRITER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of the C library that fail: their errors and results. Functions that return an error number fail with their result. */
-#ifndef TESTS_FAULTS_CALLS_H
-#define TESTS_FAULTS_CALLS_H
+#ifndef TESTS_FAULTS_FAULTS_CALLS_H
+#define TESTS_FAULTS_FAULTS_CALLS_H
 
 /* ---- Descriptors and memory ---- */
 

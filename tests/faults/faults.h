@@ -5,8 +5,8 @@
  * A site is a called function and the return addresses of its nearest callers in the modules under test. faults.c is preloaded into a
  * program, or linked into a test, which arms it through faults_control.
  */
-#ifndef TESTS_FAULTS_H
-#define TESTS_FAULTS_H
+#ifndef TESTS_FAULTS_FAULTS_H
+#define TESTS_FAULTS_FAULTS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_WIRE_FUZZ_BOOT_H
-#define TESTS_WIRE_FUZZ_BOOT_H
+#ifndef TESTS_PROTOCOL_FUZZ_BOOT_H
+#define TESTS_PROTOCOL_FUZZ_BOOT_H
 
 /*
  * What must hold of any bytes that are read as a configuration of early boot: an error has a sentence that fits

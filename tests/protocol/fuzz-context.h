@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_WIRE_FUZZ_CONTEXT_H
-#define TESTS_WIRE_FUZZ_CONTEXT_H
+#ifndef TESTS_PROTOCOL_FUZZ_CONTEXT_H
+#define TESTS_PROTOCOL_FUZZ_CONTEXT_H
 
 /*
  * What both the libFuzzer target and the mutation test do with a text: what is accepted has names

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_WIRE_FUZZ_TARGET_H
-#define TESTS_WIRE_FUZZ_TARGET_H
+#ifndef TESTS_PROTOCOL_FUZZ_TARGET_H
+#define TESTS_PROTOCOL_FUZZ_TARGET_H
 
 /*
  * What both the libFuzzer target and the mutation test do with a piece of bytes: a message that a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A live session and the programs that it records, in one process and one thread: the test plays the programs. */
-#ifndef TESTS_SESSION_PLAYED_H
-#define TESTS_SESSION_PLAYED_H
+#ifndef TESTS_RECORDER_PLAYED_H
+#define TESTS_RECORDER_PLAYED_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace of one stream, for tests of senders: packets of numbered events, CTF 1.8 or 2. */
-#ifndef TESTS_SEND_TRACE_H
-#define TESTS_SEND_TRACE_H
+#ifndef TESTS_RELAY_TRACE_H
+#define TESTS_RELAY_TRACE_H
 
 #include <stdint.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * What the ring tests share: a decoder of record headers written from docs/spec/recording.md
  * section 1 alone, the four ways to publish, and checks that end the test with a sentence.
  */
-#ifndef SIDE_TESTS_RING_DECODE_H
-#define SIDE_TESTS_RING_DECODE_H
+#ifndef TESTS_RING_DECODE_H
+#define TESTS_RING_DECODE_H
 
 #include <errno.h>
 #include <stdint.h>
@@ -128,4 +128,4 @@ static inline uint32_t test_random(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-#endif /* SIDE_TESTS_RING_DECODE_H */
+#endif /* TESTS_RING_DECODE_H */

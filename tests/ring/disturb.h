@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals for a thread, at instants that drift through what it does. */
-#ifndef SIDE_TESTS_RING_DISTURB_H
-#define SIDE_TESTS_RING_DISTURB_H
+#ifndef TESTS_RING_DISTURB_H
+#define TESTS_RING_DISTURB_H
 
 #include <signal.h>
 #include <time.h>
@@ -22,4 +22,4 @@ static inline timer_t disturb(int signal, long period_ns)
 	return timer;
 }
 
-#endif /* SIDE_TESTS_RING_DISTURB_H */
+#endif /* TESTS_RING_DISTURB_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is explored of the real code: a case, and what is broken in it. */
-#ifndef SIDE_TESTS_RING_EXPLORE_CASES_H
-#define SIDE_TESTS_RING_EXPLORE_CASES_H
+#ifndef TESTS_RING_EXPLORE_CASES_H
+#define TESTS_RING_EXPLORE_CASES_H
 
 #include "explore.h"
 #include "ring/ring.h"
@@ -57,4 +57,4 @@ enum mutation {
 
 struct machine_count explore(const struct scenario *scenario, enum mutation mutation);
 
-#endif /* SIDE_TESTS_RING_EXPLORE_CASES_H */
+#endif /* TESTS_RING_EXPLORE_CASES_H */

@@ -12,8 +12,8 @@
  *
  * Included by explore-real.c only, which gives explore_access() and the two beside it.
  */
-#ifndef SIDE_TESTS_RING_EXPLORE_CODE_H
-#define SIDE_TESTS_RING_EXPLORE_CODE_H
+#ifndef TESTS_RING_EXPLORE_CODE_H
+#define TESTS_RING_EXPLORE_CODE_H
 
 #include <errno.h>
 #include <limits.h>
@@ -358,4 +358,4 @@ static long explore_futex(const volatile void *at, int operation, uint32_t value
 #undef ring_header_write
 #undef ring_copy
 
-#endif /* SIDE_TESTS_RING_EXPLORE_CODE_H */
+#endif /* TESTS_RING_EXPLORE_CODE_H */

@@ -17,8 +17,8 @@
  * of them in a row: so where a thread is at such a step, only it goes on. This leaves out orders,
  * not outcomes.
  */
-#ifndef SIDE_TESTS_RING_EXPLORE_H
-#define SIDE_TESTS_RING_EXPLORE_H
+#ifndef TESTS_RING_EXPLORE_H
+#define TESTS_RING_EXPLORE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,4 +95,4 @@ _Noreturn void machine_fail(const char *condition, const char *format, ...)
 			machine_fail(#condition, __VA_ARGS__); \
 	} while (0)
 
-#endif /* SIDE_TESTS_RING_EXPLORE_H */
+#endif /* TESTS_RING_EXPLORE_H */

@@ -3,8 +3,8 @@
  * Records that say what they must be: who published them, their number and size, and bytes that
  * follow from these. And a walk over the records of a span.
  */
-#ifndef SIDE_TESTS_RING_PAYLOAD_H
-#define SIDE_TESTS_RING_PAYLOAD_H
+#ifndef TESTS_RING_PAYLOAD_H
+#define TESTS_RING_PAYLOAD_H
 
 #include "decode.h"
 
@@ -87,4 +87,4 @@ static inline void span_walk(const struct ring_span *span, uint64_t time, uint32
 	CHECK(at == end, "the span does not end with a record");
 }
 
-#endif /* SIDE_TESTS_RING_PAYLOAD_H */
+#endif /* TESTS_RING_PAYLOAD_H */

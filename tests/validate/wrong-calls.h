@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One event for each type that a description may have. */
-#ifndef WRONG_CALLS_H
-#define WRONG_CALLS_H
+#ifndef TESTS_VALIDATE_WRONG_CALLS_H
+#define TESTS_VALIDATE_WRONG_CALLS_H
 
 #include <side/trace.h>
 
@@ -95,4 +95,4 @@ struct wrong_event {
 static const struct wrong_event wrong_events[] = {EVERY_TYPE(LIST_EVENT)};
 #define NR_WRONG_EVENTS (sizeof(wrong_events) / sizeof(wrong_events[0]))
 
-#endif /* WRONG_CALLS_H */
+#endif /* TESTS_VALIDATE_WRONG_CALLS_H */

@@ -3,8 +3,8 @@
  * Addresses of code in a recording: of what kind they are, and their symbols. `view` and `report` both ask here, so one
  * address has one symbol.
  */
-#ifndef SIDE_CMD_ADDRESS_H
-#define SIDE_CMD_ADDRESS_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_ADDRESS_H
+#define PROGRAMS_SIDE_ANALYSIS_ADDRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,4 +35,4 @@ enum address_kind address_kind_of_name(const char *name);
 /* Never NULL; an empty symbol if nothing is known. */
 const struct symbol *address_symbol(struct symbols *symbols, const struct address *address);
 
-#endif /* SIDE_CMD_ADDRESS_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_ADDRESS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fields and contexts that an expression names and no event has: the names that exist, and what was probably meant. */
-#ifndef SIDE_CMD_MISSING_H
-#define SIDE_CMD_MISSING_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_MISSING_H
+#define PROGRAMS_SIDE_ANALYSIS_MISSING_H
 
 #include "programs/side/analysis/where.h"
 #include "base/nearest/nearest.h"
@@ -30,4 +30,4 @@ const char *missing_text(const struct missing *missing, char text[MISSING_TEXT_S
 /* "did you mean `price`?", "record with `--context vtid`"; NULL if there is neither. */
 const char *missing_hint(const struct missing *missing, char hint[NEAREST_TEXT_SIZE]);
 
-#endif /* SIDE_CMD_MISSING_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_MISSING_H */

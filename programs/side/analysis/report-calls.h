@@ -9,8 +9,8 @@
  * the call around it, or with the last event of its thread. If the process lost events meanwhile, the return may have been
  * among them: then it is not known how long the call took.
  */
-#ifndef CMD_SIDE_REPORT_CALLS_H
-#define CMD_SIDE_REPORT_CALLS_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_CALLS_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_CALLS_H
 
 #include "programs/side/analysis/report-gaps.h"
 #include "programs/side/analysis/report-keys.h"
@@ -80,4 +80,4 @@ uint32_t *calls_function_order(const struct report_calls *calls);
 /* Each branch behind its parent, those of one parent in the same order. */
 uint32_t *calls_branch_order(const struct report_calls *calls);
 
-#endif /* CMD_SIDE_REPORT_CALLS_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_CALLS_H */

@@ -7,8 +7,8 @@
  * maximum are exact. Numbers with a fraction are counted by their integer part. Infinite
  * numbers and NaN are counted apart: they are in no bucket and in no sum.
  */
-#ifndef CMD_SIDE_REPORT_STATS_H
-#define CMD_SIDE_REPORT_STATS_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_DISTRIBUTION_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_DISTRIBUTION_H
 
 #include <stdbool.h>
 #include <stdint.h>

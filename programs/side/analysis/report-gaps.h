@@ -5,8 +5,8 @@
  * The header of a packet has the number of events lost since the end of the previous packet. A reader reports the loss
  * there, after the events among which it happened.
  */
-#ifndef CMD_SIDE_REPORT_GAPS_H
-#define CMD_SIDE_REPORT_GAPS_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_GAPS_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_GAPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,4 +27,4 @@ void gaps_free(struct gaps *gaps);
 /* Whether the trace of this index may have lost an event between these times, both included. */
 bool gaps_overlap(const struct gaps *gaps, uint32_t trace, int64_t begin, int64_t end);
 
-#endif /* CMD_SIDE_REPORT_GAPS_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_GAPS_H */

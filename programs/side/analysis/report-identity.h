@@ -5,8 +5,8 @@
  * The contexts vpid, procname, vtid (or tid) and thread_name say it where they were recorded; else
  * the trace knows its process. Processes are numbered in the order in which they are first seen.
  */
-#ifndef CMD_SIDE_REPORT_IDENTITY_H
-#define CMD_SIDE_REPORT_IDENTITY_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_IDENTITY_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_IDENTITY_H
 
 #include "programs/side/analysis/report-keys.h"
 #include "ctf/ctf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys (any bytes) become the numbers 0, 1, 2, … in the order in which they are first seen. */
-#ifndef CMD_SIDE_REPORT_KEYS_H
-#define CMD_SIDE_REPORT_KEYS_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_KEYS_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,4 +33,4 @@ uint32_t keys_add(struct keys *keys, const void *bytes, size_t size);
 uint32_t keys_find(const struct keys *keys, const void *bytes, size_t size);
 void keys_free(struct keys *keys);
 
-#endif /* CMD_SIDE_REPORT_KEYS_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_KEYS_H */

@@ -6,8 +6,8 @@
  * an expression, or the thread where that is recorded, or else the process. An event that both
  * patterns match ends one pair and begins the next.
  */
-#ifndef CMD_SIDE_REPORT_PAIR_H
-#define CMD_SIDE_REPORT_PAIR_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_PAIR_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_PAIR_H
 
 #include "programs/common/command.h"
 #include "programs/side/analysis/missing.h"
@@ -104,4 +104,4 @@ void pairs_finish(struct report_pairs *pairs);
 /* The length of a pair. Counts pairs that end before they begin. */
 uint64_t pair_duration(struct pair_rule *rule, int64_t begin, int64_t end);
 
-#endif /* CMD_SIDE_REPORT_PAIR_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_PAIR_H */

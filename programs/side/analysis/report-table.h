@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of cells, made as wide as they must be. */
-#ifndef CMD_SIDE_REPORT_TABLE_H
-#define CMD_SIDE_REPORT_TABLE_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_TABLE_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,4 +30,4 @@ void table_format(struct report_table *table, const char *format, ...)
 /* A title line and all rows; then the table is empty. */
 void table_print(struct report_table *table, struct view_out *out);
 
-#endif /* CMD_SIDE_REPORT_TABLE_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_TABLE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to report-text*.c: the report for people, as it grows. */
-#ifndef CMD_SIDE_REPORT_TEXT_H
-#define CMD_SIDE_REPORT_TEXT_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_TEXT_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_TEXT_H
 
 #include "programs/side/analysis/report.h"
 #include "programs/common/message.h"
@@ -34,4 +34,4 @@ int text_print_tree(struct report_text_writer *text);
 int text_print_histograms(struct report_text_writer *text);
 int text_print_pairs(struct report_text_writer *text, const struct report_around *around);
 
-#endif /* CMD_SIDE_REPORT_TEXT_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_TEXT_H */

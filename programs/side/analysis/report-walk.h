@@ -3,8 +3,8 @@
  * The events of a trace as `report` and `export` take them: opened, chosen by `-e` and `--filter`,
  * merged by time. What cannot be read is said here.
  */
-#ifndef CMD_SIDE_REPORT_WALK_H
-#define CMD_SIDE_REPORT_WALK_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_WALK_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_WALK_H
 
 #include "programs/common/command.h"
 #include "programs/side/analysis/view-show.h"
@@ -103,4 +103,4 @@ void walk_text_values(struct view_out *out, const struct walk_class *class,
 /* "2026-11-21T10:11:12.123456789Z", or in local time as "10:11:12.123456789". */
 void walk_put_time(struct view_out *out, int64_t ns, bool utc);
 
-#endif /* CMD_SIDE_REPORT_WALK_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_WALK_H */

@@ -6,8 +6,8 @@
  * not grow with the number of events: tables have limits (REPORT_…_MAX), and what did not fit is
  * counted and said.
  */
-#ifndef CMD_SIDE_REPORT_H
-#define CMD_SIDE_REPORT_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_REPORT_H
+#define PROGRAMS_SIDE_ANALYSIS_REPORT_H
 
 #include "programs/side/analysis/missing.h"
 #include "programs/side/analysis/report-calls.h"
@@ -258,4 +258,4 @@ uint32_t report_process_count(const struct report *report);
 /* Events a second; negative when there is no time between the first and the last. */
 double report_rate(const struct report *report, uint64_t count);
 
-#endif /* CMD_SIDE_REPORT_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_REPORT_H */

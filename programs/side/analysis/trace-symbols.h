@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names for the addresses in a recording. */
-#ifndef SIDE_CMD_TRACE_SYMBOLS_H
-#define SIDE_CMD_TRACE_SYMBOLS_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_TRACE_SYMBOLS_H
+#define PROGRAMS_SIDE_ANALYSIS_TRACE_SYMBOLS_H
 
 #include <stdbool.h>
 
@@ -24,4 +24,4 @@ bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol);
 /* {"module":…,"offset":…,"function":…,"function_offset":…,"file":…,"line":…}, as far as it is known. */
 bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol);
 
-#endif /* SIDE_CMD_TRACE_SYMBOLS_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_TRACE_SYMBOLS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The colours of the view: they read on dark and on light terminals. */
-#ifndef CMD_SIDE_VIEW_COLOURS_H
-#define CMD_SIDE_VIEW_COLOURS_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_COLOURS_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_COLOURS_H
 
 #define VIEW_COLOUR_END "\033[0m"
 #define VIEW_COLOUR_TIME "\033[2m"
@@ -14,4 +14,4 @@
 #define VIEW_COLOUR_WORD "\033[34m"
 #define VIEW_COLOUR_LOST "\033[1;31m"
 
-#endif /* CMD_SIDE_VIEW_COLOURS_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_COLOURS_H */

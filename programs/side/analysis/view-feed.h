@@ -6,8 +6,8 @@
  * at a time each; who shows them fills one himself when it is not there yet and nobody is at it. So
  * any number of threads gives the same lines, and without a thread everything is done in turn.
  */
-#ifndef CMD_SIDE_VIEW_FEED_H
-#define CMD_SIDE_VIEW_FEED_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_FEED_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_FEED_H
 
 #include "programs/side/analysis/view-line.h"
 
@@ -36,4 +36,4 @@ bool view_feed_is_empty(struct view_feed *feed, uint32_t stream);
 /* Ends the threads, wherever they are. */
 void view_feed_stop(struct view_feed *feed);
 
-#endif /* CMD_SIDE_VIEW_FEED_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_FEED_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Showing a trace while it is being recorded. */
-#ifndef CMD_SIDE_VIEW_FOLLOW_H
-#define CMD_SIDE_VIEW_FOLLOW_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_FOLLOW_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_FOLLOW_H
 
 #include "programs/side/analysis/view-merge.h"
 
@@ -11,4 +11,4 @@ int view_follow(struct view *view, struct ctf_reader *reader);
 /* ctf_reader_open(); if told to wait, until there is a trace in a directory being recorded to. */
 int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct ctf_error *error);
 
-#endif /* CMD_SIDE_VIEW_FOLLOW_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_FOLLOW_H */

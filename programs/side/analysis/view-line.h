@@ -3,8 +3,8 @@
  * One item of a trace as one line. What is the same for all records of an event, a trace, a second
  * is made once; a record costs its values.
  */
-#ifndef CMD_SIDE_VIEW_LINE_H
-#define CMD_SIDE_VIEW_LINE_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_LINE_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_LINE_H
 
 #include <pthread.h>
 
@@ -75,4 +75,4 @@ void view_line_stop(struct view_line *line);
  */
 int view_line_item(struct view_line *line, const struct ctf_item *item, struct view_entry *entry);
 
-#endif /* CMD_SIDE_VIEW_LINE_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_LINE_H */

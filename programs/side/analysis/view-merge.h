@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Showing a trace: the lines of all streams in one row by time, and what is said beside them. */
-#ifndef CMD_SIDE_VIEW_MERGE_H
-#define CMD_SIDE_VIEW_MERGE_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_MERGE_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_MERGE_H
 
 #include <stdio.h>
 
@@ -36,4 +36,4 @@ bool view_is_over(const struct view *view);
 /* All streams. 0 at the end, or a negative errno; what cannot be written is in write_error. */
 int view_merge(struct view *view, struct ctf_reader *reader);
 
-#endif /* CMD_SIDE_VIEW_MERGE_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_MERGE_H */

@@ -3,8 +3,8 @@
  * Where the view writes: bytes in memory that grow. The usual way through each of these functions
  * is a comparison and a copy; no format strings, no locks, no calls.
  */
-#ifndef CMD_SIDE_VIEW_OUT_H
-#define CMD_SIDE_VIEW_OUT_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_OUT_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_OUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,4 +64,4 @@ char *view_nine_digits(char *to, uint32_t number);
 void view_out_unsigned(struct view_out *out, uint64_t number);
 void view_out_signed(struct view_out *out, int64_t number);
 
-#endif /* CMD_SIDE_VIEW_OUT_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_OUT_H */

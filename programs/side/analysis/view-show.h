@@ -3,8 +3,8 @@
  * How the values of one event are shown: the SIDE description (JSON in the metadata) laid over
  * the field classes that the reader found. Made once an event, walked for each record.
  */
-#ifndef CMD_SIDE_VIEW_SHOW_H
-#define CMD_SIDE_VIEW_SHOW_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_SHOW_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_SHOW_H
 
 #include "programs/side/analysis/address.h"
 #include "programs/side/analysis/view-sink.h"
@@ -102,4 +102,4 @@ void view_plain_value(struct view_sink *sink, const struct ctf_value *value);
 /* Attributes as the description has them: [{"key", "type", "value"}]. */
 void view_static_attributes(struct view_sink *sink, struct json_object *attributes);
 
-#endif /* CMD_SIDE_VIEW_SHOW_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_SHOW_H */

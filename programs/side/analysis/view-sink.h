@@ -5,8 +5,8 @@
  * The walkers call these in document order. `index` counts members, elements, labels from 0, so
  * that the sink knows where a comma goes. A failed allocation stays in the buffer.
  */
-#ifndef CMD_SIDE_VIEW_SINK_H
-#define CMD_SIDE_VIEW_SINK_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_SINK_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,4 +113,4 @@ size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DI
 struct ctf_value;
 struct visit_value view_number_of(const struct ctf_value *value);
 
-#endif /* CMD_SIDE_VIEW_SINK_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_SINK_H */

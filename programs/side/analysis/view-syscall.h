@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_VIEW_SYSCALL_H
-#define SIDE_CMD_VIEW_SYSCALL_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_SYSCALL_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_SYSCALL_H
 
 #include "programs/side/analysis/view-sink.h"
 
@@ -13,4 +13,4 @@ enum view_call view_call_of(const char *event);
 /* What an argument or a result means, behind its number: sink->call says of what it is one. In texts only. */
 void view_call_note(struct view_sink *sink, const struct ctf_value *value);
 
-#endif /* SIDE_CMD_VIEW_SYSCALL_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_SYSCALL_H */

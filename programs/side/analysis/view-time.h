@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Times on the command line. */
-#ifndef CMD_SIDE_VIEW_TIME_H
-#define CMD_SIDE_VIEW_TIME_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_TIME_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_TIME_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,4 +33,4 @@ int view_times_read(const struct time_range *times, struct view_time *from, stru
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
 		int64_t *from_ns, int64_t *to_ns);
 
-#endif /* CMD_SIDE_VIEW_TIME_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_TIME_H */

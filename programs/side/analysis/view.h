@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `view`: show the events of a recording. */
-#ifndef CMD_SIDE_VIEW_H
-#define CMD_SIDE_VIEW_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_VIEW_H
+#define PROGRAMS_SIDE_ANALYSIS_VIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,4 +57,4 @@ struct view_options {
  */
 int cmd_view_run(const struct view_options *options);
 
-#endif /* CMD_SIDE_VIEW_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_VIEW_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to where*.c: the way from a record to one of its values. */
-#ifndef CMD_SIDE_WHERE_PATH_H
-#define CMD_SIDE_WHERE_PATH_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_WHERE_PATH_H
+#define PROGRAMS_SIDE_ANALYSIS_WHERE_PATH_H
 
 #include "programs/side/analysis/view-show.h"
 #include "programs/side/analysis/where.h"
@@ -45,4 +45,4 @@ struct where_form where_path_form(const struct where_path *path, const struct ct
 /* Whether two TSDL or CTF 2 names mean the same field: an underscore in front does not matter. */
 bool where_same_name(const char *member, const char *wanted);
 
-#endif /* CMD_SIDE_WHERE_PATH_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_WHERE_PATH_H */

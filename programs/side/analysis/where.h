@@ -5,8 +5,8 @@
  * An expression is parsed once, bound once to each class of events, and then asked for each record.
  * Neither changes afterwards: any number of threads may ask at a time.
  */
-#ifndef CMD_SIDE_WHERE_H
-#define CMD_SIDE_WHERE_H
+#ifndef PROGRAMS_SIDE_ANALYSIS_WHERE_H
+#define PROGRAMS_SIDE_ANALYSIS_WHERE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,4 +60,4 @@ bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item
 const char *where_label(
 		void *nothing, const struct filter_value *value, uint32_t *at, size_t *size);
 
-#endif /* CMD_SIDE_WHERE_H */
+#endif /* PROGRAMS_SIDE_ANALYSIS_WHERE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to attach*.c: a program that is being attached to. */
-#ifndef CMD_SIDE_ATTACH_H
-#define CMD_SIDE_ATTACH_H
+#ifndef PROGRAMS_SIDE_ATTACH_ATTACH_H
+#define PROGRAMS_SIDE_ATTACH_ATTACH_H
 
 #include "programs/side/record/printing.h"
 
@@ -80,4 +80,4 @@ static inline void attach_kernel_end(__attribute__((unused)) struct attached *at
 /* attach-daemon.c */
 int attach_give_to_daemon(struct attached *attached);
 
-#endif /* CMD_SIDE_ATTACH_H */
+#endif /* PROGRAMS_SIDE_ATTACH_ATTACH_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Confine the process to the files of one command before it reads a trace, which any user may have written. */
-#ifndef SIDE_CMD_CONFINE_H
-#define SIDE_CMD_CONFINE_H
+#ifndef PROGRAMS_SIDE_CLI_CONFINE_H
+#define PROGRAMS_SIDE_CLI_CONFINE_H
 
 #include <stdbool.h>
 
@@ -26,4 +26,4 @@ bool confine_receiver(const char *output);
 /* Permit reads below `input`, an absolute path, and changes of terminal settings. */
 void confine_watcher(const char *input);
 
-#endif /* SIDE_CMD_CONFINE_H */
+#endif /* PROGRAMS_SIDE_CLI_CONFINE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_MORE_H
-#define SIDE_CMD_MORE_H
+#ifndef PROGRAMS_SIDE_CLI_MORE_H
+#define PROGRAMS_SIDE_CLI_MORE_H
 
 /*
  * The command line is two programs. `side` has the verbs that ask the daemon, and links what these need:
@@ -19,4 +19,4 @@ void more_explain(char **argv);
 /* Argument 0 of a side-more that does this. */
 #define MORE_EXPLAIN "side-explain"
 
-#endif /* SIDE_CMD_MORE_H */
+#endif /* PROGRAMS_SIDE_CLI_MORE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Long output on a terminal goes through the user's pager. */
-#ifndef SIDE_CMD_PAGER_H
-#define SIDE_CMD_PAGER_H
+#ifndef PROGRAMS_SIDE_CLI_PAGER_H
+#define PROGRAMS_SIDE_CLI_PAGER_H
 
 struct common_options;
 
@@ -12,4 +12,4 @@ struct common_options;
  */
 void pager_start(const struct common_options *common);
 
-#endif /* SIDE_CMD_PAGER_H */
+#endif /* PROGRAMS_SIDE_CLI_PAGER_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_SHELL_H
-#define SIDE_CMD_SHELL_H
+#ifndef PROGRAMS_SIDE_CLI_SHELL_WORDS_H
+#define PROGRAMS_SIDE_CLI_SHELL_WORDS_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the table of the command line that stand in files of their own. */
-#ifndef SIDE_CMD_TABLE_H
-#define SIDE_CMD_TABLE_H
+#ifndef PROGRAMS_SIDE_CLI_TABLE_H
+#define PROGRAMS_SIDE_CLI_TABLE_H
 
 #include "programs/common/command.h"
 
@@ -294,4 +294,4 @@ extern const struct example table_probe_examples[];
 	"SESSION instead of DIR is the trace of that session; the default is the " \
 	"current session."
 
-#endif /* SIDE_CMD_TABLE_H */
+#endif /* PROGRAMS_SIDE_CLI_TABLE_H */

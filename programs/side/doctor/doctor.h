@@ -3,8 +3,8 @@
  * The parts of `side doctor`: each check looks at one thing of this machine and user and fills in what
  * it found. All files are read below a root, so that another machine's can be looked at, too.
  */
-#ifndef CMD_SIDE_DOCTOR_H
-#define CMD_SIDE_DOCTOR_H
+#ifndef PROGRAMS_SIDE_DOCTOR_DOCTOR_H
+#define PROGRAMS_SIDE_DOCTOR_DOCTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,4 +61,4 @@ bool doctor_number(const struct doctor *doctor, const char *path, int64_t *numbe
 bool doctor_member(const struct doctor *doctor, const char *path, const char *name, int base,
 		uint64_t *number);
 
-#endif /* CMD_SIDE_DOCTOR_H */
+#endif /* PROGRAMS_SIDE_DOCTOR_DOCTOR_H */

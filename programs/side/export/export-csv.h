@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to export-csv.c and export-tables.c: cells of a table. */
-#ifndef CMD_SIDE_EXPORT_CSV_H
-#define CMD_SIDE_EXPORT_CSV_H
+#ifndef PROGRAMS_SIDE_EXPORT_EXPORT_CSV_H
+#define PROGRAMS_SIDE_EXPORT_EXPORT_CSV_H
 
 #include "programs/side/export/export.h"
 
@@ -16,4 +16,4 @@ extern const char csv_first_columns[];
 void csv_put_first(struct export *export, struct view_out *out, const struct ctf_item *item,
 		const struct export_class *own);
 
-#endif /* CMD_SIDE_EXPORT_CSV_H */
+#endif /* PROGRAMS_SIDE_EXPORT_EXPORT_CSV_H */

@@ -3,8 +3,8 @@
  * The verb `export`. export.c walks through the trace and hands each item to one of the formats;
  * bytes go through a buffer into a file that gets its name only when all is there.
  */
-#ifndef CMD_SIDE_EXPORT_H
-#define CMD_SIDE_EXPORT_H
+#ifndef PROGRAMS_SIDE_EXPORT_EXPORT_H
+#define PROGRAMS_SIDE_EXPORT_EXPORT_H
 
 #include "programs/side/record/keeper.h"
 #include "programs/side/analysis/report-pair.h"
@@ -124,4 +124,4 @@ void export_annotate_number(struct export_annotations *to, const char *name, uin
 void export_annotate_text(
 		struct export_annotations *to, const char *name, const char *text, size_t size);
 
-#endif /* CMD_SIDE_EXPORT_H */
+#endif /* PROGRAMS_SIDE_EXPORT_EXPORT_H */

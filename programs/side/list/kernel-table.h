@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What libside-kernel.so in a process says of itself (side/kernel.h), read from its memory. */
-#ifndef SIDE_CMD_KERNEL_TABLE_H
-#define SIDE_CMD_KERNEL_TABLE_H
+#ifndef PROGRAMS_SIDE_LIST_KERNEL_TABLE_H
+#define PROGRAMS_SIDE_LIST_KERNEL_TABLE_H
 
 #include <sys/types.h>
 
@@ -18,4 +18,4 @@ struct kernel_table_reader {
 /* 0; -ENOENT: the process has no such library; or why it cannot be read. */
 int kernel_table_read(pid_t pid, const struct kernel_table_reader *reader);
 
-#endif /* SIDE_CMD_KERNEL_TABLE_H */
+#endif /* PROGRAMS_SIDE_LIST_KERNEL_TABLE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_ENABLE_H
-#define SIDE_CMD_PROBE_ENABLE_H
+#ifndef PROGRAMS_SIDE_PROBE_ENABLE_H
+#define PROGRAMS_SIDE_PROBE_ENABLE_H
 
 #include "programs/common/ask.h"
 #include "kernel.h"
@@ -46,4 +46,4 @@ int probe_enable_watch(struct enabling *enabling, const struct ask *ask, const c
 void probe_add_asked(struct json_object *request, const struct option_uses *asked);
 int probe_add_events(struct json_object *request, int table);
 
-#endif /* SIDE_CMD_PROBE_ENABLE_H */
+#endif /* PROGRAMS_SIDE_PROBE_ENABLE_H */

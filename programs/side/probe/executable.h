@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_EXE_H
-#define SIDE_CMD_PROBE_EXE_H
+#ifndef PROGRAMS_SIDE_PROBE_EXECUTABLE_H
+#define PROGRAMS_SIDE_PROBE_EXECUTABLE_H
 
 /* The file that `--exe` names, which may be in another mount namespace: /proc/PID/exe, /proc/PID/root/... */
 
@@ -16,4 +16,4 @@ struct probe_exe {
 /* 0 or an exit status; prints the error. */
 int probe_exe_find(const char *requested, struct probe_exe *ret_exe);
 
-#endif /* SIDE_CMD_PROBE_EXE_H */
+#endif /* PROGRAMS_SIDE_PROBE_EXECUTABLE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_GLOBAL_H
-#define SIDE_CMD_PROBE_GLOBAL_H
+#ifndef PROGRAMS_SIDE_PROBE_GLOBAL_H
+#define PROGRAMS_SIDE_PROBE_GLOBAL_H
 
 /* Global probes: what the command line says of them, as a call of side-uprobes (programs/side-uprobes). */
 
@@ -21,4 +21,4 @@ int probe_global_check(const struct global_arguments *arguments);
 /* Starts it for a session of the daemon, and waits until the places are watched. 0 or an exit status: said. */
 int probe_global_start(char ***args, const char *session, bool system);
 
-#endif /* SIDE_CMD_PROBE_GLOBAL_H */
+#endif /* PROGRAMS_SIDE_PROBE_GLOBAL_H */

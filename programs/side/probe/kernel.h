@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_KERNEL_H
-#define SIDE_CMD_PROBE_KERNEL_H
+#ifndef PROGRAMS_SIDE_PROBE_KERNEL_H
+#define PROGRAMS_SIDE_PROBE_KERNEL_H
 
 /*
  * Places that a probe in the process could have by a breakpoint only, and that the kernel watches at a third of the price (a uprobe of
@@ -46,4 +46,4 @@ enum probe_kernel_copy {
 int probe_kernel_copy(
 		const struct probe_table *table, const bool *chosen, enum probe_kernel_copy copy);
 
-#endif /* SIDE_CMD_PROBE_KERNEL_H */
+#endif /* PROGRAMS_SIDE_PROBE_KERNEL_H */

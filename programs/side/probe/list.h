@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_LIST_H
-#define SIDE_CMD_PROBE_LIST_H
+#ifndef PROGRAMS_SIDE_PROBE_LIST_H
+#define PROGRAMS_SIDE_PROBE_LIST_H
 
 #include "probe/code/code.h"
 
@@ -38,4 +38,4 @@ int probe_process(
 int probe_running_files(
 		int (*each)(void *user, const char *path), void *user, unsigned int *hidden);
 
-#endif /* SIDE_CMD_PROBE_LIST_H */
+#endif /* PROGRAMS_SIDE_PROBE_LIST_H */

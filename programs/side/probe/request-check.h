@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_CHECK_H
-#define SIDE_CMD_PROBE_CHECK_H
+#ifndef PROGRAMS_SIDE_PROBE_REQUEST_CHECK_H
+#define PROGRAMS_SIDE_PROBE_REQUEST_CHECK_H
 
 struct ask;
 struct json_object;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_REPORT_H
-#define SIDE_CMD_PROBE_REPORT_H
+#ifndef PROGRAMS_SIDE_PROBE_RESULTS_H
+#define PROGRAMS_SIDE_PROBE_RESULTS_H
 
 struct json_object;
 

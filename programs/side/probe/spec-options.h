@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_PROBE_SPEC_H
-#define SIDE_CMD_PROBE_SPEC_H
+#ifndef PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H
+#define PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H
 
 /* Probes as the command line says them, and the tables that they become. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_TRACE_KERNEL_H
-#define SIDE_CMD_TRACE_KERNEL_H
+#ifndef PROGRAMS_SIDE_PROBE_TRACE_KERNEL_H
+#define PROGRAMS_SIDE_PROBE_TRACE_KERNEL_H
 
 /* Of a program that is started, the places that the kernel watches (probe-kernel.h): side-uprobes is there before it executes anything. */
 
@@ -21,4 +21,4 @@ struct trace_kernel {
 const struct session_helper *trace_kernel_helper(
 		struct trace_kernel *kernel, const int *tables, size_t nr);
 
-#endif /* SIDE_CMD_TRACE_KERNEL_H */
+#endif /* PROGRAMS_SIDE_PROBE_TRACE_KERNEL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_TRACE_STARTER_H
-#define SIDE_CMD_TRACE_STARTER_H
+#ifndef PROGRAMS_SIDE_PROBE_TRACE_STARTER_H
+#define PROGRAMS_SIDE_PROBE_TRACE_STARTER_H
 
 /* Programs that start another one, which is the one to trace: env, nice, taskset, strace and others in `-c`. */
 
@@ -15,4 +15,4 @@
 int starter_follow(char *const *args, size_t count, bool global, size_t *ret_at,
 		char ret_program[PATH_MAX]);
 
-#endif /* SIDE_CMD_TRACE_STARTER_H */
+#endif /* PROGRAMS_SIDE_PROBE_TRACE_STARTER_H */

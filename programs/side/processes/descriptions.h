@@ -3,8 +3,8 @@
  * What `side list` found: event descriptions with the place where they stand, whoever found them
  * (files, a process, a command), and the forms in which they are printed.
  */
-#ifndef SIDE_CMD_LISTING_H
-#define SIDE_CMD_LISTING_H
+#ifndef PROGRAMS_SIDE_PROCESSES_DESCRIPTIONS_H
+#define PROGRAMS_SIDE_PROCESSES_DESCRIPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -124,4 +124,4 @@ void listing_sort(struct listing *listing);
 int listing_print(const struct listing *listing, FILE *out, enum listing_form form, bool color);
 void listing_free(struct listing *listing);
 
-#endif /* SIDE_CMD_LISTING_H */
+#endif /* PROGRAMS_SIDE_PROCESSES_DESCRIPTIONS_H */

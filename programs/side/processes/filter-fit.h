@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a filter can be true for any of some events: the reason of the first event that it does not fit. */
-#ifndef SIDE_CMD_FILTER_FIT_H
-#define SIDE_CMD_FILTER_FIT_H
+#ifndef PROGRAMS_SIDE_PROCESSES_FILTER_FIT_H
+#define PROGRAMS_SIDE_PROCESSES_FILTER_FIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,4 +22,4 @@ bool filter_fit_begin(struct filter_fit *fit, const char *text);
 void filter_fit_event(struct filter_fit *fit, const struct side_event_description *event);
 void filter_fit_end(struct filter_fit *fit);
 
-#endif /* SIDE_CMD_FILTER_FIT_H */
+#endif /* PROGRAMS_SIDE_PROCESSES_FILTER_FIT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The events of a running process, read from its memory while it goes on. */
-#ifndef SIDE_CMD_PROCESS_H
-#define SIDE_CMD_PROCESS_H
+#ifndef PROGRAMS_SIDE_PROCESSES_PROCESS_H
+#define PROGRAMS_SIDE_PROCESSES_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -11,4 +11,4 @@ struct listing;
 /* Adds the objects that it finds. Reports an error, and returns an exit status. `may_have_ended`: a process that has exited is no failure. */
 int process_list(struct listing *listing, pid_t pid, bool may_have_ended);
 
-#endif /* SIDE_CMD_PROCESS_H */
+#endif /* PROGRAMS_SIDE_PROCESSES_PROCESS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What libside in a process has registered, read through the object of side/debugger.h. */
-#ifndef SIDE_CMD_REGISTRY_H
-#define SIDE_CMD_REGISTRY_H
+#ifndef PROGRAMS_SIDE_PROCESSES_REGISTRY_H
+#define PROGRAMS_SIDE_PROCESSES_REGISTRY_H
 
 #include <stdint.h>
 
@@ -14,4 +14,4 @@ struct listing_memory;
  */
 int registry_list(struct listing *listing, const struct listing_memory *from, uint64_t address);
 
-#endif /* SIDE_CMD_REGISTRY_H */
+#endif /* PROGRAMS_SIDE_PROCESSES_REGISTRY_H */

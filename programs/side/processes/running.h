@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The programs that run now and have libside in them, as /proc shows them. */
-#ifndef CMD_SIDE_RUNNING_H
-#define CMD_SIDE_RUNNING_H
+#ifndef PROGRAMS_SIDE_PROCESSES_RUNNING_H
+#define PROGRAMS_SIDE_PROCESSES_RUNNING_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -22,4 +22,4 @@ bool running_program(pid_t pid, char path[PATH_MAX]);
 #define RUNNING_NAME_MAX 64
 const char *running_name(pid_t pid, char name[RUNNING_NAME_MAX]);
 
-#endif /* CMD_SIDE_RUNNING_H */
+#endif /* PROGRAMS_SIDE_PROCESSES_RUNNING_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns that match no event: the reason, the events that exist, and what was probably meant. */
-#ifndef SIDE_CMD_UNMATCHED_H
-#define SIDE_CMD_UNMATCHED_H
+#ifndef PROGRAMS_SIDE_PROCESSES_UNMATCHED_H
+#define PROGRAMS_SIDE_PROCESSES_UNMATCHED_H
 
 #include <stddef.h>
 
@@ -23,4 +23,4 @@ struct unmatched {
 void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
 		char hint[UNMATCHED_TEXT_SIZE]);
 
-#endif /* SIDE_CMD_UNMATCHED_H */
+#endif /* PROGRAMS_SIDE_PROCESSES_UNMATCHED_H */

@@ -3,8 +3,8 @@
  * A helper process that gives an output its name when the command has written it, or removes it. The command itself reads a
  * trace and may not rename and remove files beside its output.
  */
-#ifndef SIDE_CMD_KEEPER_H
-#define SIDE_CMD_KEEPER_H
+#ifndef PROGRAMS_SIDE_RECORD_KEEPER_H
+#define PROGRAMS_SIDE_RECORD_KEEPER_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -20,4 +20,4 @@ int keeper_start(struct keeper *keeper, const char *partial, const char *path);
 /* The output is whole, or it is to be removed, as it is if the command is killed. 0, or a negative errno of the renaming. */
 int keeper_end(struct keeper *keeper, bool is_whole);
 
-#endif /* SIDE_CMD_KEEPER_H */
+#endif /* PROGRAMS_SIDE_RECORD_KEEPER_H */

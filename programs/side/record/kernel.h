@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `side record --kernel`: the kernel's events beside those of programs. */
-#ifndef SIDE_CMD_RECORD_KERNEL_H
-#define SIDE_CMD_RECORD_KERNEL_H
+#ifndef PROGRAMS_SIDE_RECORD_KERNEL_H
+#define PROGRAMS_SIDE_RECORD_KERNEL_H
 
 #include "programs/common/command.h"
 #include "recorder/core/session.h"
@@ -52,4 +52,4 @@ bool kernel_recording_means(const char *pattern);
 void kernel_recording_discard(struct kernel_recording *recording);
 void kernel_recording_free(struct kernel_recording *recording);
 
-#endif /* SIDE_CMD_RECORD_KERNEL_H */
+#endif /* PROGRAMS_SIDE_RECORD_KERNEL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_RECORD_NOTHING_H
-#define SIDE_CMD_RECORD_NOTHING_H
+#ifndef PROGRAMS_SIDE_RECORD_NO_EVENTS_H
+#define PROGRAMS_SIDE_RECORD_NO_EVENTS_H
 
 /* Why a recording of programs has no event: compare the user's choice with the events of the files. */
 
@@ -16,4 +16,4 @@ struct nothing {
 /* Prints a note about the processes of the recording. */
 void nothing_explain(const struct nothing *nothing, const struct session_summary *summary);
 
-#endif /* SIDE_CMD_RECORD_NOTHING_H */
+#endif /* PROGRAMS_SIDE_RECORD_NO_EVENTS_H */

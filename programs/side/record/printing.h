@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `--print` of the verbs that record: what is recorded is shown meanwhile, by a `side view --follow`. */
-#ifndef SIDE_CMD_PRINTING_H
-#define SIDE_CMD_PRINTING_H
+#ifndef PROGRAMS_SIDE_RECORD_PRINTING_H
+#define PROGRAMS_SIDE_RECORD_PRINTING_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,4 +26,4 @@ int printing_start(struct printing *printing, const struct parsed *parsed, const
 /* When the recorder has left it: waits until all is shown. */
 void printing_finish(struct printing *printing);
 
-#endif /* SIDE_CMD_PRINTING_H */
+#endif /* PROGRAMS_SIDE_RECORD_PRINTING_H */

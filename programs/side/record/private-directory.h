@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_RECORD_PRIVATE_H
-#define SIDE_CMD_RECORD_PRIVATE_H
+#ifndef PROGRAMS_SIDE_RECORD_PRIVATE_DIRECTORY_H
+#define PROGRAMS_SIDE_RECORD_PRIVATE_DIRECTORY_H
 
 /*
  * Before a command of root's starts: a note if other users cannot load the recorder, and the command names a program
@@ -8,4 +8,4 @@
  */
 void record_note_private(char *const *command);
 
-#endif /* SIDE_CMD_RECORD_PRIVATE_H */
+#endif /* PROGRAMS_SIDE_RECORD_PRIVATE_DIRECTORY_H */

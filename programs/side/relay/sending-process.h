@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The sending process of `side record --to`: it parses the trace and connects to the receiver, and is confined to both. */
-#ifndef SIDE_CMD_SENDING_PROCESS_H
-#define SIDE_CMD_SENDING_PROCESS_H
+#ifndef PROGRAMS_SIDE_RELAY_SENDING_PROCESS_H
+#define PROGRAMS_SIDE_RELAY_SENDING_PROCESS_H
 
 #include "relay/send.h"
 
@@ -31,4 +31,4 @@ bool sending_process_is_over(struct sending_process *process);
  */
 void sending_process_stop(struct sending_process *process, struct send_status *ret_status);
 
-#endif /* SIDE_CMD_SENDING_PROCESS_H */
+#endif /* PROGRAMS_SIDE_RELAY_SENDING_PROCESS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What `side send` and `side record --to` share. */
-#ifndef SIDE_CMD_SENDING_H
-#define SIDE_CMD_SENDING_H
+#ifndef PROGRAMS_SIDE_RELAY_SENDING_H
+#define PROGRAMS_SIDE_RELAY_SENDING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,4 +58,4 @@ int sending_start(struct sending_state *sending, const struct parsed *parsed, co
 /* Call it when the trace is complete. A session without output uses `rounds` until it is freed: call it with no output after that. */
 int sending_finish(struct sending_state *sending, const char *output);
 
-#endif /* SIDE_CMD_SENDING_H */
+#endif /* PROGRAMS_SIDE_RELAY_SENDING_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs of ours that work in the background for sessions: side-uprobes (programs/side-uprobes) and side-kernel (programs/side-kernel). */
-#ifndef CMD_SIDE_HELPER_H
-#define CMD_SIDE_HELPER_H
+#ifndef PROGRAMS_SIDE_SESSION_HELPER_PROGRAM_H
+#define PROGRAMS_SIDE_SESSION_HELPER_PROGRAM_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -27,4 +27,4 @@ int helper_start(char ***args, const char *variable, const char *value);
  */
 int helper_begin(char ***args, const char *socket, int *ready, pid_t *child);
 
-#endif /* CMD_SIDE_HELPER_H */
+#endif /* PROGRAMS_SIDE_SESSION_HELPER_PROGRAM_H */

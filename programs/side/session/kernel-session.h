@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's events in sessions: what `side` has to do with the program side-kernel, which says them (programs/side-kernel). */
-#ifndef CMD_SIDE_KERNEL_SESSION_H
-#define CMD_SIDE_KERNEL_SESSION_H
+#ifndef PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H
+#define PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H
 
 #include <stdbool.h>
 
@@ -40,4 +40,4 @@ struct json_object *kernel_session_status(struct ask *ask);
 /* Does a definition have such events? */
 bool kernel_session_has(struct json_object *definition);
 
-#endif /* CMD_SIDE_KERNEL_SESSION_H */
+#endif /* PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H */

@@ -2,8 +2,8 @@
 /*
  * Events that were lost, by reason: what the reason is, and what would have kept them.
  */
-#ifndef SIDE_CMD_LOST_H
-#define SIDE_CMD_LOST_H
+#ifndef PROGRAMS_SIDE_SESSION_LOSSES_H
+#define PROGRAMS_SIDE_SESSION_LOSSES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,4 +49,4 @@ void lost_print(const struct lost_sums *losses);
 /* [{"reason":"ring full","count":12,"mend":"..."}] */
 void lost_json(FILE *out, const struct lost_sums *losses);
 
-#endif /* SIDE_CMD_LOST_H */
+#endif /* PROGRAMS_SIDE_SESSION_LOSSES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a command line to what is asked of the daemon. */
-#ifndef CMD_SIDE_SESSION_REQUEST_H
-#define CMD_SIDE_SESSION_REQUEST_H
+#ifndef PROGRAMS_SIDE_SESSION_REQUEST_H
+#define PROGRAMS_SIDE_SESSION_REQUEST_H
 
 struct json_object;
 struct parsed;
@@ -15,4 +15,4 @@ int session_request(const struct parsed *parsed, const char *session, struct jso
 /* How many operands are the session and not something else: 0 or 1. */
 int session_request_takes_operand(const struct parsed *parsed);
 
-#endif /* CMD_SIDE_SESSION_REQUEST_H */
+#endif /* PROGRAMS_SIDE_SESSION_REQUEST_H */

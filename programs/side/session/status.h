@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Showing sessions: a line each (`status --all`, `list`), or one in full (`status`, `list NAME`). */
-#ifndef CMD_SIDE_STATUS_H
-#define CMD_SIDE_STATUS_H
+#ifndef PROGRAMS_SIDE_SESSION_STATUS_H
+#define PROGRAMS_SIDE_SESSION_STATUS_H
 
 #include <stdbool.h>
 
@@ -17,4 +17,4 @@ int status_show(struct ask *ask, const char *name, bool json, bool color);
  */
 void status_print_probes(struct json_object *probes, bool color);
 
-#endif /* CMD_SIDE_STATUS_H */
+#endif /* PROGRAMS_SIDE_SESSION_STATUS_H */

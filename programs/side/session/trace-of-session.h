@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CMD_SIDE_SESSION_TRACE_H
-#define CMD_SIDE_SESSION_TRACE_H
+#ifndef PROGRAMS_SIDE_SESSION_TRACE_OF_SESSION_H
+#define PROGRAMS_SIDE_SESSION_TRACE_OF_SESSION_H
 
 #include "programs/common/command.h"
 
@@ -14,4 +14,4 @@ void session_offer_names(struct nearest *nearest, bool system);
  */
 int session_trace(struct parsed *parsed);
 
-#endif /* CMD_SIDE_SESSION_TRACE_H */
+#endif /* PROGRAMS_SIDE_SESSION_TRACE_OF_SESSION_H */

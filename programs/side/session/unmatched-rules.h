@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_CMD_SESSION_UNMATCHED_H
-#define SIDE_CMD_SESSION_UNMATCHED_H
+#ifndef PROGRAMS_SIDE_SESSION_UNMATCHED_RULES_H
+#define PROGRAMS_SIDE_SESSION_UNMATCHED_RULES_H
 
 /* Notes about patterns and filters of a session that fit no event of the programs that have joined. */
 
@@ -9,4 +9,4 @@ struct parsed;
 /* Of `side enable-event` and `side disable-event`, after the daemon has answered. Always 0: the events may come later. */
 int session_unmatched(const struct parsed *parsed);
 
-#endif /* SIDE_CMD_SESSION_UNMATCHED_H */
+#endif /* PROGRAMS_SIDE_SESSION_UNMATCHED_RULES_H */

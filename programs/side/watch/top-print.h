@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One interval of `side top`, as a table for people or lines of JSON. */
-#ifndef CMD_SIDE_TOP_PRINT_H
-#define CMD_SIDE_TOP_PRINT_H
+#ifndef PROGRAMS_SIDE_WATCH_TOP_PRINT_H
+#define PROGRAMS_SIDE_WATCH_TOP_PRINT_H
 
 #include "programs/side/watch/top-trace.h"
 
@@ -32,4 +32,4 @@ struct top_view {
 int top_print_text(const struct top_view *view, FILE *out);
 int top_print_json(const struct top_view *view, FILE *out);
 
-#endif /* CMD_SIDE_TOP_PRINT_H */
+#endif /* PROGRAMS_SIDE_WATCH_TOP_PRINT_H */

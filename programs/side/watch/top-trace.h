@@ -3,8 +3,8 @@
  * What `side top` counts in a trace while it is written: events by name, and the times between pairs
  * of them. Numbers are of one interval; top_trace_reset() begins the next.
  */
-#ifndef CMD_SIDE_TOP_TRACE_H
-#define CMD_SIDE_TOP_TRACE_H
+#ifndef PROGRAMS_SIDE_WATCH_TOP_TRACE_H
+#define PROGRAMS_SIDE_WATCH_TOP_TRACE_H
 
 #include "programs/common/command.h"
 #include "programs/side/analysis/report-distribution.h"
@@ -53,4 +53,4 @@ uint32_t *top_trace_order(const struct top_trace *trace);
 struct top_event top_trace_process(const struct top_trace *trace, const char *name, uint64_t pid);
 const char *top_trace_name(const struct top_trace *trace, uint32_t event);
 
-#endif /* CMD_SIDE_TOP_TRACE_H */
+#endif /* PROGRAMS_SIDE_WATCH_TOP_TRACE_H */

@@ -6,8 +6,8 @@
  * that its caller wrote. For such a program every variable is unset. No other file of these libraries reads the environment:
  * tests/environment checks the symbols that each object file imports.
  */
-#ifndef SIDE_ENVIRONMENT_H
-#define SIDE_ENVIRONMENT_H
+#ifndef SIDE_BASE_ENVIRONMENT_ENVIRONMENT_H
+#define SIDE_BASE_ENVIRONMENT_ENVIRONMENT_H
 
 #include <stdbool.h>
 
@@ -28,4 +28,4 @@ bool environment_is_ready(void);
 /* The program has an interpreter, the dynamic loader; false for static programs. In libside.a only (interpreter.c). */
 bool environment_has_interpreter(void);
 
-#endif /* SIDE_ENVIRONMENT_H */
+#endif /* SIDE_BASE_ENVIRONMENT_ENVIRONMENT_H */

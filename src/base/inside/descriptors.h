@@ -4,8 +4,8 @@
  *
  * For code that calls the kernel itself; programs use base/descriptors.h.
  */
-#ifndef BASE_INSIDE_DESCRIPTORS_H
-#define BASE_INSIDE_DESCRIPTORS_H
+#ifndef SIDE_BASE_INSIDE_DESCRIPTORS_H
+#define SIDE_BASE_INSIDE_DESCRIPTORS_H
 
 #include <stdbool.h>
 #include <string.h>
@@ -69,4 +69,4 @@ static inline bool descriptors_take(
 	return fits;
 }
 
-#endif /* BASE_INSIDE_DESCRIPTORS_H */
+#endif /* SIDE_BASE_INSIDE_DESCRIPTORS_H */

@@ -4,8 +4,8 @@
  *
  * All are incremental: begin with the constant, and pass the result of one piece to the next.
  */
-#ifndef BASE_INSIDE_HASH_H
-#define BASE_INSIDE_HASH_H
+#ifndef SIDE_BASE_INSIDE_HASH_H
+#define SIDE_BASE_INSIDE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,4 +81,4 @@ static inline uint32_t hash_crc32(uint32_t crc, const void *bytes, size_t size)
 	return ~crc;
 }
 
-#endif /* BASE_INSIDE_HASH_H */
+#endif /* SIDE_BASE_INSIDE_HASH_H */

@@ -10,8 +10,8 @@
  *                     used = json_escape(text + plain, size - plain, flags, escape, &length);          write the escape
  *             …
  */
-#ifndef BASE_INSIDE_JSON_ESCAPE_H
-#define BASE_INSIDE_JSON_ESCAPE_H
+#ifndef SIDE_BASE_INSIDE_JSON_ESCAPE_H
+#define SIDE_BASE_INSIDE_JSON_ESCAPE_H
 
 #include <stdbool.h>
 
@@ -81,4 +81,4 @@ static inline size_t json_escape(const char *text, size_t left, unsigned int fla
 	return is_c1 ? 2 : 1;
 }
 
-#endif /* BASE_INSIDE_JSON_ESCAPE_H */
+#endif /* SIDE_BASE_INSIDE_JSON_ESCAPE_H */

@@ -5,8 +5,8 @@
  * They continue after a signal and after a part, and return a negative errno on failure. Async-signal-safe except for errno, which the
  * caller saves.
  */
-#ifndef BASE_INSIDE_RAW_IO_H
-#define BASE_INSIDE_RAW_IO_H
+#ifndef SIDE_BASE_INSIDE_RAW_IO_H
+#define SIDE_BASE_INSIDE_RAW_IO_H
 
 #include <errno.h>
 #include <stddef.h>
@@ -77,4 +77,4 @@ static inline long raw_io_read_from_start(int fd, void *ret_bytes, size_t size)
 	return (long)filled;
 }
 
-#endif /* BASE_INSIDE_RAW_IO_H */
+#endif /* SIDE_BASE_INSIDE_RAW_IO_H */

@@ -8,8 +8,8 @@
  *     search_leading(i, nr, items[i].key < key)        the first element whose key is `key` or larger, or nr ("lower bound")
  *     search_leading(i, nr, items[i].begin <= key)     the first that begins behind `key`; the one before it begins at or before `key`
  */
-#ifndef BASE_INSIDE_SEARCH_H
-#define BASE_INSIDE_SEARCH_H
+#ifndef SIDE_BASE_INSIDE_SEARCH_H
+#define SIDE_BASE_INSIDE_SEARCH_H
 
 #define search_leading(i, count, condition)                                                \
 	({                                                                                 \
@@ -28,4 +28,4 @@
 		search_low;                                                                \
 	})
 
-#endif /* BASE_INSIDE_SEARCH_H */
+#endif /* SIDE_BASE_INSIDE_SEARCH_H */

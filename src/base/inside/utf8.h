@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF. */
-#ifndef BASE_INSIDE_UTF8_H
-#define BASE_INSIDE_UTF8_H
+#ifndef SIDE_BASE_INSIDE_UTF8_H
+#define SIDE_BASE_INSIDE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,4 +34,4 @@ static inline unsigned int utf8_length(const unsigned char *text, size_t left)
 			: length;
 }
 
-#endif /* BASE_INSIDE_UTF8_H */
+#endif /* SIDE_BASE_INSIDE_UTF8_H */

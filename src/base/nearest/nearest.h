@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "Did you mean": the names that are nearest to a word, for all commands. Nothing is allocated. */
-#ifndef NAMES_NEAREST_H
-#define NAMES_NEAREST_H
+#ifndef SIDE_BASE_NEAREST_NEAREST_H
+#define SIDE_BASE_NEAREST_NEAREST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,4 +36,4 @@ const char *nearest_best(const struct nearest *nearest);
  */
 bool nearest_text(const struct nearest *nearest, const char *prefix, char *text, size_t size);
 
-#endif /* NAMES_NEAREST_H */
+#endif /* SIDE_BASE_NEAREST_NEAREST_H */

@@ -5,8 +5,8 @@
  * A parser of our own, because of what metadata needs: integers from -2^63 to 2^64 - 1 exactly,
  * the source of a value (descriptions are kept as they were written), bounds on depth and memory.
  */
-#ifndef CTF_CTF2_JSON_H
-#define CTF_CTF2_JSON_H
+#ifndef SIDE_CTF_READ_CTF2_JSON_H
+#define SIDE_CTF_READ_CTF2_JSON_H
 
 #include "ctf/arena.h"
 
@@ -50,4 +50,4 @@ struct ctf2_json *json_parse(struct ctf_arena *arena, const char *text, size_t s
 /* A member of an object (the last one of a name), or NULL; NULL also for what is no object. */
 const struct ctf2_json *json_member(const struct ctf2_json *object, const char *key);
 
-#endif /* CTF_CTF2_JSON_H */
+#endif /* SIDE_CTF_READ_CTF2_JSON_H */

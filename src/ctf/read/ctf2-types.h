@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of making types of CTF 2's field classes. */
-#ifndef CTF_CTF2_TYPES_H
-#define CTF_CTF2_TYPES_H
+#ifndef SIDE_CTF_READ_CTF2_TYPES_H
+#define SIDE_CTF_READ_CTF2_TYPES_H
 
 #include "ctf/read/ctf2.h"
 
@@ -38,4 +38,4 @@ struct ctf_type *ctf2_bits(
 		struct ctf2_reader *r, const struct ctf2_json *json, const struct ctf2_json *flags);
 struct ctf_type *ctf2_float(struct ctf2_reader *r, const struct ctf2_json *json);
 
-#endif /* CTF_CTF2_TYPES_H */
+#endif /* SIDE_CTF_READ_CTF2_TYPES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading CTF 2 metadata: fragments of JSON → the same trees that TSDL makes. */
-#ifndef CTF_CTF2_READ_H
-#define CTF_CTF2_READ_H
+#ifndef SIDE_CTF_READ_CTF2_H
+#define SIDE_CTF_READ_CTF2_H
 
 #include "ctf/read/ctf2-json.h"
 #include "ctf/tsdl.h"
@@ -55,4 +55,4 @@ void ctf2_check_extensions(struct ctf2_reader *r, const struct ctf2_json *object
 struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct ctf2_json *class,
 		enum ctf_scope scope, const struct ctf_clock *clock);
 
-#endif /* CTF_CTF2_READ_H */
+#endif /* SIDE_CTF_READ_CTF2_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Values that only CTF 2 has: numbers of variable length, text in other encodings. */
-#ifndef CTF_DECODE2_H
-#define CTF_DECODE2_H
+#ifndef SIDE_CTF_READ_DECODE_CTF2_H
+#define SIDE_CTF_READ_DECODE_CTF2_H
 
 #include "ctf/read/decode.h"
 
@@ -32,4 +32,4 @@ uint64_t ctf_reverse_bits(uint64_t number, unsigned int size);
 /* Free them. */
 void ctf_decoder_drop_texts(struct ctf_decoder *d);
 
-#endif /* CTF_DECODE2_H */
+#endif /* SIDE_CTF_READ_DECODE_CTF2_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From bits to values. */
-#ifndef CTF_DECODE_H
-#define CTF_DECODE_H
+#ifndef SIDE_CTF_READ_DECODE_H
+#define SIDE_CTF_READ_DECODE_H
 
 #include "ctf/ctf.h"
 
@@ -53,4 +53,4 @@ static inline uint64_t ctf_packed_stride(const struct ctf_type *element)
 /* Put the number that was read into the value as its type has it. */
 void ctf_value_set(struct ctf_value *value, const struct ctf_type *type, uint64_t number);
 
-#endif /* CTF_DECODE_H */
+#endif /* SIDE_CTF_READ_DECODE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding traces: directories that have a file "metadata". */
-#ifndef CTF_FIND_H
-#define CTF_FIND_H
+#ifndef SIDE_CTF_READ_FIND_H
+#define SIDE_CTF_READ_FIND_H
 
 #include <dirent.h>
 #include <stdint.h>
@@ -19,4 +19,4 @@ typedef int ctf_found_trace(
 int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context,
 		uint64_t *nr_directories);
 
-#endif /* CTF_FIND_H */
+#endif /* SIDE_CTF_READ_FIND_H */

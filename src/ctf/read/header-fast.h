@@ -4,8 +4,8 @@
  * is the event id, and the low bits of the time, in one 32-bit word. It is read without making
  * values of its parts.
  */
-#ifndef CTF_HEADER_FAST_H
-#define CTF_HEADER_FAST_H
+#ifndef SIDE_CTF_READ_HEADER_FAST_H
+#define SIDE_CTF_READ_HEADER_FAST_H
 
 #include <string.h>
 
@@ -42,4 +42,4 @@ static inline bool ctf_fast_header_read(const struct ctf_fast_header *fast, stru
 	return true;
 }
 
-#endif /* CTF_HEADER_FAST_H */
+#endif /* SIDE_CTF_READ_HEADER_FAST_H */

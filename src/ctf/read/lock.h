@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a recorder is at work: it holds a lock on the directory and on the files that it writes. */
-#ifndef CTF_LOCK_H
-#define CTF_LOCK_H
+#ifndef SIDE_CTF_READ_LOCK_H
+#define SIDE_CTF_READ_LOCK_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,4 +27,4 @@ static inline bool ctf_is_locked(int dir_fd, const char *name, int flags)
 	return is_locked;
 }
 
-#endif /* CTF_LOCK_H */
+#endif /* SIDE_CTF_READ_LOCK_H */

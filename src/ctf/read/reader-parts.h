@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a reader is made of; for reader.c and follow.c. */
-#ifndef CTF_READER_PARTS_H
-#define CTF_READER_PARTS_H
+#ifndef SIDE_CTF_READ_READER_PARTS_H
+#define SIDE_CTF_READ_READER_PARTS_H
 
 #include <dirent.h>
 
@@ -73,4 +73,4 @@ void ctf_reader_size_windows(struct ctf_reader *reader);
 /* The stream goes on with its next item, if it has one. Returns 0 or -ENOMEM. */
 int ctf_reader_wait_for(struct ctf_reader *reader, struct ctf_stream_reader *stream);
 
-#endif /* CTF_READER_PARTS_H */
+#endif /* SIDE_CTF_READ_READER_PARTS_H */

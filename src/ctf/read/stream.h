@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One data stream file as a row of items, in the order of the file. */
-#ifndef CTF_STREAM_READ_H
-#define CTF_STREAM_READ_H
+#ifndef SIDE_CTF_READ_STREAM_H
+#define SIDE_CTF_READ_STREAM_H
 
 #include "ctf/read/decode.h"
 #include "ctf/read/header-fast.h"
@@ -89,4 +89,4 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **cl
 		struct ctf_error *error);
 void ctf_metadata_free(struct ctf_trace_classes *classes);
 
-#endif /* CTF_STREAM_READ_H */
+#endif /* SIDE_CTF_READ_STREAM_H */

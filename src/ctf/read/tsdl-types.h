@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the parts of the parser of types share. */
-#ifndef CTF_TSDL_TYPES_H
-#define CTF_TSDL_TYPES_H
+#ifndef SIDE_CTF_READ_TSDL_TYPES_H
+#define SIDE_CTF_READ_TSDL_TYPES_H
 
 #include "ctf/tsdl.h"
 
@@ -23,4 +23,4 @@ struct ctf_type *tsdl_float(struct tsdl_parser *p);
 struct ctf_type *tsdl_string(struct tsdl_parser *p);
 struct ctf_type *tsdl_enum(struct tsdl_parser *p);
 
-#endif /* CTF_TSDL_TYPES_H */
+#endif /* SIDE_CTF_READ_TSDL_TYPES_H */

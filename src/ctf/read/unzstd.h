@@ -6,8 +6,8 @@
  * Offsets are those of the decoded bytes. How many there are is known from the heads of frames and
  * blocks, before anything is decoded. Nothing grows with the file: going back means to begin again.
  */
-#ifndef CTF_UNZSTD_H
-#define CTF_UNZSTD_H
+#ifndef SIDE_CTF_READ_UNZSTD_H
+#define SIDE_CTF_READ_UNZSTD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,4 +46,4 @@ uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first);
 /* Whether the file ends inside a frame. */
 bool ctf_unzstd_is_cut(const struct ctf_unzstd *unzstd);
 
-#endif /* CTF_UNZSTD_H */
+#endif /* SIDE_CTF_READ_UNZSTD_H */

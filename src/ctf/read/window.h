@@ -6,8 +6,8 @@
  * that fails, would then end the program with a signal. No descriptor stays open between two
  * loads: thousands of files are merged with one.
  */
-#ifndef CTF_WINDOW_H
-#define CTF_WINDOW_H
+#ifndef SIDE_CTF_READ_WINDOW_H
+#define SIDE_CTF_READ_WINDOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,4 +62,4 @@ void ctf_window_extend(struct ctf_window *window, const struct stat *stat);
 /* The size of the file now, if it has grown; else 0. What has been loaded stays. */
 uint64_t ctf_window_grown(struct ctf_window *window);
 
-#endif /* CTF_WINDOW_H */
+#endif /* SIDE_CTF_READ_WINDOW_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON of CTF 2 metadata, printed. */
-#ifndef CTF_CTF2_PRINT_H
-#define CTF_CTF2_PRINT_H
+#ifndef SIDE_CTF_WRITE_CTF2_PRINT_H
+#define SIDE_CTF_WRITE_CTF2_PRINT_H
 
 #include "ctf/tsdl.h"
 
@@ -17,4 +17,4 @@ void ctf2_print_string(const char *text, FILE *out);
  */
 int ctf2_print_scope(const struct ctf_type *type, enum ctf_scope scope, FILE *out);
 
-#endif /* CTF_CTF2_PRINT_H */
+#endif /* SIDE_CTF_WRITE_CTF2_PRINT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of turning a SIDE description into field classes. */
-#ifndef CTF_DESCRIBE_H
-#define CTF_DESCRIBE_H
+#ifndef SIDE_CTF_WRITE_DESCRIBE_H
+#define SIDE_CTF_WRITE_DESCRIBE_H
 
 #include <side/abi/type-description.h>
 
@@ -54,4 +54,4 @@ unsigned int ctf_utf8_sequence(const unsigned char *text, size_t size);
 char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int unit_size,
 		unsigned int byte_order);
 
-#endif /* CTF_DESCRIBE_H */
+#endif /* SIDE_CTF_WRITE_DESCRIBE_H */

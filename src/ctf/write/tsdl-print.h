@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CTF_TSDL_PRINT_H
-#define CTF_TSDL_PRINT_H
+#ifndef SIDE_CTF_WRITE_TSDL_PRINT_H
+#define SIDE_CTF_WRITE_TSDL_PRINT_H
 
 #include "ctf/ctf.h"
 
 /* With quotes; UTF-8 passes, control characters are escaped. */
 void ctf_tsdl_print_string(const char *text, FILE *out);
 
-#endif /* CTF_TSDL_PRINT_H */
+#endif /* SIDE_CTF_WRITE_TSDL_PRINT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the parts of the writer share: the directory, its metadata and its data streams. */
-#ifndef CTF_WRITER_H
-#define CTF_WRITER_H
+#ifndef SIDE_CTF_WRITE_WRITER_H
+#define SIDE_CTF_WRITE_WRITER_H
 
 #include <errno.h>
 #include <stdbool.h>
@@ -114,4 +114,4 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 /* The sentence for a file of a trace that cannot be written. */
 int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file);
 
-#endif /* CTF_WRITER_H */
+#endif /* SIDE_CTF_WRITE_WRITER_H */

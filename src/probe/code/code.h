@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_CODE_CODE_H
-#define PROBE_CODE_CODE_H
+#ifndef SIDE_PROBE_CODE_CODE_H
+#define SIDE_PROBE_CODE_CODE_H
 
 /*
  * The code of an ELF file: its functions, and how each location in it can be probed.
@@ -109,4 +109,4 @@ int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uin
 /* The same by the file's first page, at `start`: a program may have moved its code to other memory. */
 int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *bias);
 
-#endif /* PROBE_CODE_CODE_H */
+#endif /* SIDE_PROBE_CODE_CODE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_CODE_COPY_H
-#define PROBE_CODE_COPY_H
+#ifndef SIDE_PROBE_CODE_COPY_H
+#define SIDE_PROBE_CODE_COPY_H
 
 /* Displaced instructions, written so that they do the same at another address. Allocates nothing. */
 
@@ -20,4 +20,4 @@
 int probe_copy(const struct probe_site *site, uint64_t at, uint8_t copy[PROBE_COPY_MAX],
 		uint8_t map[PROBE_PIECES_MAX + 1]);
 
-#endif /* PROBE_CODE_COPY_H */
+#endif /* SIDE_PROBE_CODE_COPY_H */

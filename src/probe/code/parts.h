@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_CODE_PARTS_H
-#define PROBE_CODE_PARTS_H
+#ifndef SIDE_PROBE_CODE_PARTS_H
+#define SIDE_PROBE_CODE_PARTS_H
 
 /* What the files of this room share. */
 
@@ -188,4 +188,4 @@ int code_sweep(struct code_file *file);
 void code_mark_target(const struct code_file *file, uint64_t address);
 bool code_is_target(const struct code_file *file, uint64_t address);
 
-#endif /* PROBE_CODE_PARTS_H */
+#endif /* SIDE_PROBE_CODE_PARTS_H */

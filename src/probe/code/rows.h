@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_CODE_ROWS_H
-#define PROBE_CODE_ROWS_H
+#ifndef SIDE_PROBE_CODE_ROWS_H
+#define SIDE_PROBE_CODE_ROWS_H
 
 /*
  * The unwinder's data (.eh_frame) of one function, read row by row: where its frame begins at each of its instructions, and
@@ -103,4 +103,4 @@ const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address);
 /* Where the next row begins; false: this is the last one. */
 bool code_rows_next(const struct code_rows *rows, uint64_t *address);
 
-#endif /* PROBE_CODE_ROWS_H */
+#endif /* SIDE_PROBE_CODE_ROWS_H */

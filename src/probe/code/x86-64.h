@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_CODE_X86_64_H
-#define PROBE_CODE_X86_64_H
+#ifndef SIDE_PROBE_CODE_X86_64_H
+#define SIDE_PROBE_CODE_X86_64_H
 
 /* As the unwinder's data counts registers. */
 #define STACK_FRAME 6
@@ -79,4 +79,4 @@ struct x86_move {
 /* The moves of the first instruction of these bytes, at most two. Returns its length; 0: no instruction. */
 unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[2]);
 
-#endif /* PROBE_CODE_X86_64_H */
+#endif /* SIDE_PROBE_CODE_X86_64_H */

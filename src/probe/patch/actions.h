@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_PATCH_ACTIONS_H
-#define PROBE_PATCH_ACTIONS_H
+#ifndef SIDE_PROBE_PATCH_ACTIONS_H
+#define SIDE_PROBE_PATCH_ACTIONS_H
 
 /* What the kernel does with a signal, as signals.c and faults.c know it: actions, one at a time. */
 
@@ -115,4 +115,4 @@ void patch_move_back(void *context, const struct patch_moved *moved);
 /* Whether the instruction at the site is the program's again, so that the thread can go on there without a hit. */
 bool patch_move_for_good(const struct patch_moved *moved);
 
-#endif /* PROBE_PATCH_ACTIONS_H */
+#endif /* SIDE_PROBE_PATCH_ACTIONS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_PATCH_ARENA_H
-#define PROBE_PATCH_ARENA_H
+#ifndef SIDE_PROBE_PATCH_ARENA_H
+#define SIDE_PROBE_PATCH_ARENA_H
 
 /* Memory near code, as the files know it that give it out: gaps.c where it can be, memory.c, slots.c. */
 
@@ -57,4 +57,4 @@ static inline bool patch_reaches(uint64_t from, uint64_t to, int64_t reach)
 	return away > -reach && away < reach;
 }
 
-#endif /* PROBE_PATCH_ARENA_H */
+#endif /* SIDE_PROBE_PATCH_ARENA_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_PATCH_CALL_H
-#define PROBE_PATCH_CALL_H
+#ifndef SIDE_PROBE_PATCH_CALL_H
+#define SIDE_PROBE_PATCH_CALL_H
 
 /*
  * System calls without libc, whose functions may have probes, and whose syscall() keeps its errors where the program has them: the
@@ -21,4 +21,4 @@ static inline __attribute__((always_inline)) long patch_system_call(
 	return result;
 }
 
-#endif /* PROBE_PATCH_CALL_H */
+#endif /* SIDE_PROBE_PATCH_CALL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_PATCH_IMPORTS_H
-#define PROBE_PATCH_IMPORTS_H
+#ifndef SIDE_PROBE_PATCH_IMPORTS_H
+#define SIDE_PROBE_PATCH_IMPORTS_H
 
 /* Functions of the C library that loaded objects import, replaced by ours. */
 
@@ -24,4 +24,4 @@ struct patch_imports {
 /* The imports of one object that dl_iterate_phdr() reports. Changes what is bound, and what is bound later. */
 void patch_imports_turn(const struct dl_phdr_info *info, const struct patch_imports *imports);
 
-#endif /* PROBE_PATCH_IMPORTS_H */
+#endif /* SIDE_PROBE_PATCH_IMPORTS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_PATCH_PARTS_H
-#define PROBE_PATCH_PARTS_H
+#ifndef SIDE_PROBE_PATCH_PARTS_H
+#define SIDE_PROBE_PATCH_PARTS_H
 
 /* What the files of this room share. */
 
@@ -590,4 +590,4 @@ int patch_hit_number(void);
 bool patch_hit_is_inside(const struct patch_hot *probe);
 void patch_hit_stats(struct patch_stats *stats);
 
-#endif /* PROBE_PATCH_PARTS_H */
+#endif /* SIDE_PROBE_PATCH_PARTS_H */

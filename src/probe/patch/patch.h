@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_PATCH_PATCH_H
-#define PROBE_PATCH_PATCH_H
+#ifndef SIDE_PROBE_PATCH_PATCH_H
+#define SIDE_PROBE_PATCH_PATCH_H
 
 /*
  * Probes in the running process itself: the bytes of sites become jumps to code that calls a handler, then does what
@@ -344,4 +344,4 @@ struct patch_stats {
 
 void patch_stats(struct patch_stats *stats);
 
-#endif /* PROBE_PATCH_PATCH_H */
+#endif /* SIDE_PROBE_PATCH_PATCH_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_DEBUG_H
-#define PROBE_RESOLVE_DEBUG_H
+#ifndef SIDE_PROBE_SPEC_DEBUG_H
+#define SIDE_PROBE_SPEC_DEBUG_H
 
 /* What compilers say of a file (DWARF): in it, or in a file beside it that has its build id. */
 
@@ -63,4 +63,4 @@ int debug_lines(struct debug *debug, const char *source, int line,
 int debug_inlined(struct debug *debug, const char *name, int (*each)(void *user, uint64_t address),
 		void *user);
 
-#endif /* PROBE_RESOLVE_DEBUG_H */
+#endif /* SIDE_PROBE_SPEC_DEBUG_H */

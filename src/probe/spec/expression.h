@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_EXPRESSION_H
-#define PROBE_RESOLVE_EXPRESSION_H
+#ifndef SIDE_PROBE_SPEC_EXPRESSION_H
+#define SIDE_PROBE_SPEC_EXPRESSION_H
 
 /* What DWARF says of one place, as operations that the agent can do. */
 
@@ -21,4 +21,4 @@ struct expression_answer {
 int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribute, Dwarf_Op *ops,
 		size_t count, struct fetch *fetch, struct expression_answer *answer);
 
-#endif /* PROBE_RESOLVE_EXPRESSION_H */
+#endif /* SIDE_PROBE_SPEC_EXPRESSION_H */

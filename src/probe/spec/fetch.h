@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_FETCH_H
-#define PROBE_RESOLVE_FETCH_H
+#ifndef SIDE_PROBE_SPEC_FETCH_H
+#define SIDE_PROBE_SPEC_FETCH_H
 
 /* Operations that get a value inside the program, collected. */
 
@@ -62,4 +62,4 @@ void fetch_name(char name[FETCH_NAME_MAX], const char *text);
 struct resolve_module;
 int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch *fetch);
 
-#endif /* PROBE_RESOLVE_FETCH_H */
+#endif /* SIDE_PROBE_SPEC_FETCH_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_LIBRARY_H
-#define PROBE_RESOLVE_LIBRARY_H
+#ifndef SIDE_PROBE_SPEC_LIBRARY_H
+#define SIDE_PROBE_SPEC_LIBRARY_H
 
 /* Strings, vectors, pointers and the like of standard libraries. */
 
@@ -29,4 +29,4 @@ bool library_dereference(struct item *item, int *ret, struct resolve_error *erro
 /* `item.name()` */
 int library_method(struct item *item, const char *name, struct resolve_error *error);
 
-#endif /* PROBE_RESOLVE_LIBRARY_H */
+#endif /* SIDE_PROBE_SPEC_LIBRARY_H */

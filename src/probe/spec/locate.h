@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_LOCATE_H
-#define PROBE_RESOLVE_LOCATE_H
+#ifndef SIDE_PROBE_SPEC_LOCATE_H
+#define SIDE_PROBE_SPEC_LOCATE_H
 
 /* Where a variable is while the program is at one place. */
 
@@ -82,4 +82,4 @@ struct type_dimension {
 unsigned int type_dimensions(
 		Dwarf_Die *array, struct type_dimension dimensions[TYPE_DIMENSIONS_MAX]);
 
-#endif /* PROBE_RESOLVE_LOCATE_H */
+#endif /* SIDE_PROBE_SPEC_LOCATE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_NUMBERS_H
-#define PROBE_RESOLVE_NUMBERS_H
+#ifndef SIDE_PROBE_SPEC_NUMBERS_H
+#define SIDE_PROBE_SPEC_NUMBERS_H
 
 /* Numbers that are not just bytes of 1, 2, 4 or 8. */
 
@@ -30,4 +30,4 @@ int number_form_value(struct item *item, enum number_form form, struct value *va
 int number_enter(struct item *item, bool imaginary, struct resolve_error *error);
 int number_part_value(struct item *item, struct value *value, struct resolve_error *error);
 
-#endif /* PROBE_RESOLVE_NUMBERS_H */
+#endif /* SIDE_PROBE_SPEC_NUMBERS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_OPERAND_H
-#define PROBE_RESOLVE_OPERAND_H
+#ifndef SIDE_PROBE_SPEC_OPERAND_H
+#define SIDE_PROBE_SPEC_OPERAND_H
 
 /* The operands of a marker, as the assembler wrote them: `8@%rdi -4@-20(%rbp) 4@$5`. */
 
@@ -16,4 +16,4 @@
 int operands_read(const char *text, struct resolve_module *module, struct value *values,
 		size_t *count, struct resolve_error *error);
 
-#endif /* PROBE_RESOLVE_OPERAND_H */
+#endif /* SIDE_PROBE_SPEC_OPERAND_H */

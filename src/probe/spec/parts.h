@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_PARTS_H
-#define PROBE_RESOLVE_PARTS_H
+#ifndef SIDE_PROBE_SPEC_PARTS_H
+#define SIDE_PROBE_SPEC_PARTS_H
 
 /* What the files of this room share. */
 
@@ -127,4 +127,4 @@ int locations_find(struct resolve *resolve, const struct resolve_request *reques
 /* Writes the hint with the option that probes this piece, and returns `text`. */
 const char *piece_hint(const struct spec_location *piece, char *text, size_t size);
 
-#endif /* PROBE_RESOLVE_PARTS_H */
+#endif /* SIDE_PROBE_SPEC_PARTS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_RESOLVE_H
-#define PROBE_RESOLVE_RESOLVE_H
+#ifndef SIDE_PROBE_SPEC_RESOLVE_H
+#define SIDE_PROBE_SPEC_RESOLVE_H
 
 /*
  * From what a person says to a probe table: `handle_request`, `libc:mallo[c]`, `net::Server::read(int)`, `server.c:120`,
@@ -144,4 +144,4 @@ struct resolve_marker {
 int resolve_markers(struct resolve *resolve,
 		int (*each)(void *user, const struct resolve_marker *marker), void *user);
 
-#endif /* PROBE_RESOLVE_RESOLVE_H */
+#endif /* SIDE_PROBE_SPEC_RESOLVE_H */

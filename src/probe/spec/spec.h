@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_SPEC_H
-#define PROBE_RESOLVE_SPEC_H
+#ifndef SIDE_PROBE_SPEC_SPEC_H
+#define SIDE_PROBE_SPEC_SPEC_H
 
 /* What a person says of a place, taken apart. Nothing here looks at a file. */
 
@@ -28,4 +28,4 @@ bool spec_number(const char *text, size_t length, uint64_t *number);
 int spec_parse(const char *text, struct spec *spec, struct resolve_error *error);
 void spec_free(struct spec *spec);
 
-#endif /* PROBE_RESOLVE_SPEC_H */
+#endif /* SIDE_PROBE_SPEC_SPEC_H */

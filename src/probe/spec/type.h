@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_TYPE_H
-#define PROBE_RESOLVE_TYPE_H
+#ifndef SIDE_PROBE_SPEC_TYPE_H
+#define SIDE_PROBE_SPEC_TYPE_H
 
 /* A thing with a type at a place, and the ways from it to others. */
 
@@ -68,4 +68,4 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 /* labels.c: of an enumeration, or of the ways in which a thing of Rust may be, as a table has them, to be freed; those that are too many are left out. NULL: no memory. */
 char *item_labels(Dwarf_Die *enumeration);
 
-#endif /* PROBE_RESOLVE_TYPE_H */
+#endif /* SIDE_PROBE_SPEC_TYPE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_SPEC_ARGUMENT_H
-#define PROBE_SPEC_ARGUMENT_H
+#ifndef SIDE_PROBE_SPEC_TYPED_VALUES_H
+#define SIDE_PROBE_SPEC_TYPED_VALUES_H
 
 /* Values that somebody says by hand: TYPE:NAME:ADDR, `regs`, `reg:NAME`, `backtrace`. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_VARIABLE_H
-#define PROBE_RESOLVE_VARIABLE_H
+#ifndef SIDE_PROBE_SPEC_VARIABLE_H
+#define SIDE_PROBE_SPEC_VARIABLE_H
 
 /* Variables by the names that sources have for them. */
 
@@ -31,4 +31,4 @@ int variable_names(const struct spec_location *location, const char *text,
 int variable_result(const struct spec_location *location, struct value values[VARIABLE_RESULT_MAX],
 		bool *nothing, bool *left_out, struct resolve_error *error);
 
-#endif /* PROBE_RESOLVE_VARIABLE_H */
+#endif /* SIDE_PROBE_SPEC_VARIABLE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_RESOLVE_WRITTEN_H
-#define PROBE_RESOLVE_WRITTEN_H
+#ifndef SIDE_PROBE_SPEC_WRITTEN_H
+#define SIDE_PROBE_SPEC_WRITTEN_H
 
 /* Names of functions with types in them, of which there are several ways to write each. In place. */
 
@@ -14,4 +14,4 @@ size_t written_name(const char *name, size_t *begin);
 /* Without the arguments of templates; false: it has none. */
 bool written_template(char *name);
 
-#endif /* PROBE_RESOLVE_WRITTEN_H */
+#endif /* SIDE_PROBE_SPEC_WRITTEN_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_TABLE_FORMAT_H
-#define PROBE_TABLE_FORMAT_H
+#ifndef SIDE_PROBE_TABLE_FORMAT_H
+#define SIDE_PROBE_TABLE_FORMAT_H
 
 /*
  * A table as bytes, in host byte order: a head, where its parts are, then the parts in any order and without alignment. A
@@ -115,4 +115,4 @@ const char *table_check_site(const struct probe_site *site);
 /* Bytes that a value of the field may have in a record. */
 uint32_t table_field_bytes(const struct probe_table_field *field);
 
-#endif /* PROBE_TABLE_FORMAT_H */
+#endif /* SIDE_PROBE_TABLE_FORMAT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_TABLE_TABLE_H
-#define PROBE_TABLE_TABLE_H
+#ifndef SIDE_PROBE_TABLE_TABLE_H
+#define SIDE_PROBE_TABLE_TABLE_H
 
 /*
  * A probe table: what somebody wants to see of programs that run, resolved by whoever asks (who may read files and
@@ -335,4 +335,4 @@ struct side_event_field;
 void probe_table_labels(const struct probe_table *table, const struct probe_table_event *event,
 		const struct side_event_field *described, uint16_t *labels);
 
-#endif /* PROBE_TABLE_TABLE_H */
+#endif /* SIDE_PROBE_TABLE_TABLE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_UNWIND_UNWIND_H
-#define PROBE_UNWIND_UNWIND_H
+#ifndef SIDE_PROBE_UNWIND_UNWIND_H
+#define SIDE_PROBE_UNWIND_UNWIND_H
 
 /*
  * The calls that led to a place, inside the process itself, whether its code keeps frame pointers or not.
@@ -94,4 +94,4 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
 		uint32_t most);
 
-#endif /* PROBE_UNWIND_UNWIND_H */
+#endif /* SIDE_PROBE_UNWIND_UNWIND_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_GLOBAL_GLOBAL_H
-#define PROBE_GLOBAL_GLOBAL_H
+#ifndef SIDE_PROBE_UPROBE_GLOBAL_H
+#define SIDE_PROBE_UPROBE_GLOBAL_H
 
 /*
  * Global probes: places of files, which the kernel watches (uprobes) in every process that maps the file, now or later, whatever
@@ -154,4 +154,4 @@ void global_read(struct global *global, bool last, global_hit_fn *hit, void *use
  */
 int global_clean(void);
 
-#endif /* PROBE_GLOBAL_GLOBAL_H */
+#endif /* SIDE_PROBE_UPROBE_GLOBAL_H */

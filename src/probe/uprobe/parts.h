@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_GLOBAL_PARTS_H
-#define PROBE_GLOBAL_PARTS_H
+#ifndef SIDE_PROBE_UPROBE_PARTS_H
+#define SIDE_PROBE_UPROBE_PARTS_H
 
 /* What the files of this room share. */
 
@@ -172,4 +172,4 @@ void global_pairs_free(struct uprobe_pairs *pairs);
 void global_pairs_note(struct uprobe_pairs *pairs, const struct hit_record *record,
 		struct global_hit *hit);
 
-#endif /* PROBE_GLOBAL_PARTS_H */
+#endif /* SIDE_PROBE_UPROBE_PARTS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_ACCESS_H
-#define RECORDER_ACCESS_H
+#ifndef SIDE_RECORDER_CORE_ACCESS_H
+#define SIDE_RECORDER_CORE_ACCESS_H
 
 /*
  * Decides which processes a user may probe.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_CHANNELS_H
-#define RECORDER_CHANNELS_H
+#ifndef SIDE_RECORDER_CORE_CHANNELS_H
+#define SIDE_RECORDER_CORE_CHANNELS_H
 
 /*
  * Channels, rules, filters and contexts, as each process of the session gets them.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_CLOCK_H
-#define RECORDER_CLOCK_H
+#ifndef SIDE_RECORDER_CORE_CLOCK_H
+#define SIDE_RECORDER_CORE_CLOCK_H
 
 /*
  * The clock of all traces of a session.

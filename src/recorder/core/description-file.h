@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_DESCRIPTION_FILE_H
-#define RECORDER_DESCRIPTION_FILE_H
+#ifndef SIDE_RECORDER_CORE_DESCRIPTION_FILE_H
+#define SIDE_RECORDER_CORE_DESCRIPTION_FILE_H
 
 /*
  * The file with the descriptions of an instance: each in the form in which it arrives.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_EVENT_CLASSES_H
-#define RECORDER_EVENT_CLASSES_H
+#ifndef SIDE_RECORDER_CORE_EVENT_CLASSES_H
+#define SIDE_RECORDER_CORE_EVENT_CLASSES_H
 
 /*
  * The event classes that processes describe: the stream in which descriptions arrive, and the descriptions until the trace is complete.

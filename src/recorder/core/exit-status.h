@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_EXIT_STATUS_H
-#define RECORDER_EXIT_STATUS_H
+#ifndef SIDE_RECORDER_CORE_EXIT_STATUS_H
+#define SIDE_RECORDER_CORE_EXIT_STATUS_H
 
 /*
  * The status with which a process died.

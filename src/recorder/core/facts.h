@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_FACTS_H
-#define RECORDER_FACTS_H
+#ifndef SIDE_RECORDER_CORE_FACTS_H
+#define SIDE_RECORDER_CORE_FACTS_H
 
 /*
  * Facts in text files: one a line, a word and its values. In values, bytes that are not printable,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_INSTANCE_H
-#define RECORDER_INSTANCE_H
+#ifndef SIDE_RECORDER_CORE_INSTANCE_H
+#define SIDE_RECORDER_CORE_INSTANCE_H
 
 /*
  * A process image: what is known of it, and how it ends. instance-create.h and storage/instance-free.h create and free it.

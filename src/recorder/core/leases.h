@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_LEASES_H
-#define RECORDER_LEASES_H
+#ifndef SIDE_RECORDER_CORE_LEASES_H
+#define SIDE_RECORDER_CORE_LEASES_H
 
 /*
  * Rings whose memory is taken back while they are not used, and provided again with the next event.

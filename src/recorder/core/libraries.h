@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_LIBRARIES_H
-#define RECORDER_LIBRARIES_H
+#ifndef SIDE_RECORDER_CORE_LIBRARIES_H
+#define SIDE_RECORDER_CORE_LIBRARIES_H
 
 /*
  * Finds the agent and the wrapper libraries, and prepares the value of LD_PRELOAD.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_LIVE_H
-#define SESSION_LIVE_H
+#ifndef SIDE_RECORDER_CORE_LIVE_H
+#define SIDE_RECORDER_CORE_LIVE_H
 
 /*
  * A recording without a command: programs come to its socket, stay and go, and what is recorded of

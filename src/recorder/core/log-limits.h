@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_LINES_H
-#define SESSION_LINES_H
+#ifndef SIDE_RECORDER_CORE_LOG_LIMITS_H
+#define SIDE_RECORDER_CORE_LOG_LIMITS_H
 
 /*
  * Shares of a log: how many lines users and processes can cause within a minute. What is suppressed is counted for each user.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_MAPS_H
-#define RECORDER_MAPS_H
+#ifndef SIDE_RECORDER_CORE_MAPS_H
+#define SIDE_RECORDER_CORE_MAPS_H
 
 /*
  * The code that a process has mapped, so that addresses in its events can be attributed to files when it has exited.

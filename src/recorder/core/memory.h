@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_MEMORY_H
-#define RECORDER_MEMORY_H
+#ifndef SIDE_RECORDER_CORE_MEMORY_H
+#define SIDE_RECORDER_CORE_MEMORY_H
 
 /*
  * The rings of processes, and the session's limit on the memory of all of them.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_OUTBOX_H
-#define SESSION_OUTBOX_H
+#ifndef SIDE_RECORDER_CORE_OUTBOX_H
+#define SIDE_RECORDER_CORE_OUTBOX_H
 
 /*
  * Messages that wait until the socket of a connection takes them: the recorder never waits for a program to read. Private to the room.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_PEER_H
-#define SESSION_PEER_H
+#ifndef SIDE_RECORDER_CORE_PEER_H
+#define SIDE_RECORDER_CORE_PEER_H
 
 /*
  * The other end of a socket that any user can connect to: its process, and the descriptors that it may send.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_PROBE_OFFERS_H
-#define RECORDER_PROBE_OFFERS_H
+#ifndef SIDE_RECORDER_CORE_PROBE_OFFERS_H
+#define SIDE_RECORDER_CORE_PROBE_OFFERS_H
 
 /*
  * Probe tables: which ones exist, which programs get them, and what programs report of them. probes.h has what others may call.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_PROBES_H
-#define SESSION_PROBES_H
+#ifndef SIDE_RECORDER_CORE_PROBES_H
+#define SIDE_RECORDER_CORE_PROBES_H
 
 /*
  * Probes of a session. Whoever asks for them has made a table of them (src/probe/table/table.h); the

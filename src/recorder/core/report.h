@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_REPORT_H
-#define RECORDER_REPORT_H
+#ifndef SIDE_RECORDER_CORE_REPORT_H
+#define SIDE_RECORDER_CORE_REPORT_H
 
 /*
  * Messages for the user, losses for the summary, and errors of functions that begin something.

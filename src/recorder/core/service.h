@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_SERVICE_H
-#define RECORDER_SERVICE_H
+#ifndef SIDE_RECORDER_CORE_SERVICE_H
+#define SIDE_RECORDER_CORE_SERVICE_H
 
 /*
  * What a session without a command has in addition (live.h). All of it is the main thread's, except members with "(lock)" and `keep`.

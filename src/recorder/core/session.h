@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_SESSION_H
-#define SESSION_SESSION_H
+#ifndef SIDE_RECORDER_CORE_SESSION_H
+#define SIDE_RECORDER_CORE_SESSION_H
 
 /*
  * A recording session: starts a command under the agent, gives each of its processes memory to

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_SHARES_H
-#define SESSION_SHARES_H
+#ifndef SIDE_RECORDER_CORE_SHARES_H
+#define SIDE_RECORDER_CORE_SHARES_H
 
 /*
  * Fair shares of something that cannot be taken back: memory of rings, connections, descriptions, messages.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SESSION_THREAD_H
-#define SESSION_THREAD_H
+#ifndef SIDE_RECORDER_CORE_THREAD_H
+#define SIDE_RECORDER_CORE_THREAD_H
 
 /*
  * Threads of the recorder and of the daemon that make one call which can block: accept() or close(). They have a small stack and block all

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_TOTALS_H
-#define RECORDER_TOTALS_H
+#ifndef SIDE_RECORDER_CORE_TOTALS_H
+#define SIDE_RECORDER_CORE_TOTALS_H
 
 /*
  * Sums of processes that have ended and are forgotten.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_TRACK_H
-#define RECORDER_TRACK_H
+#ifndef SIDE_RECORDER_CORE_TRACK_H
+#define SIDE_RECORDER_CORE_TRACK_H
 
 /*
  * Decides which processes a live session records: those that all given properties fit.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_WATCH_H
-#define RECORDER_WATCH_H
+#ifndef SIDE_RECORDER_CORE_WATCH_H
+#define SIDE_RECORDER_CORE_WATCH_H
 
 /*
  * What epoll returns for a descriptor of the main loop (run.c). The struct of the descriptor's owner contains it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_ADOPT_CHUNKS_H
-#define RECORDER_ADOPT_CHUNKS_H
+#ifndef SIDE_RECORDER_RECOVERY_ADOPT_CHUNKS_H
+#define SIDE_RECORDER_RECOVERY_ADOPT_CHUNKS_H
 
 /*
  * Takes over the chunks that an earlier recorder has left.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_ADOPT_MAPPED_H
-#define RECORDER_ADOPT_MAPPED_H
+#ifndef SIDE_RECORDER_RECOVERY_ADOPT_MAPPED_H
+#define SIDE_RECORDER_RECOVERY_ADOPT_MAPPED_H
 
 /*
  * Recordings in the memory of processes that live, which are in no state directory.

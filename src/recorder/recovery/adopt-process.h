@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_ADOPT_PROCESS_H
-#define RECORDER_ADOPT_PROCESS_H
+#ifndef SIDE_RECORDER_RECOVERY_ADOPT_PROCESS_H
+#define SIDE_RECORDER_RECOVERY_ADOPT_PROCESS_H
 
 /*
  * Finds the process that has a file mapped.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_ADOPT_H
-#define RECORDER_ADOPT_H
+#ifndef SIDE_RECORDER_RECOVERY_ADOPT_H
+#define SIDE_RECORDER_RECOVERY_ADOPT_H
 
 /*
  * Takes over what another recorder or a program has left in a state directory, or in the memory of a program that lives.

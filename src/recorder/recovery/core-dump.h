@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_CORE_DUMP_H
-#define RECORDER_CORE_DUMP_H
+#ifndef SIDE_RECORDER_RECOVERY_CORE_DUMP_H
+#define SIDE_RECORDER_RECOVERY_CORE_DUMP_H
 
 /*
  * Recordings in the memory of a program (protocol/recovery.h): of one that is dead, in a core dump, or of one that lives

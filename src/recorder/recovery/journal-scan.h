@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_JOURNAL_SCAN_H
-#define RECORDER_JOURNAL_SCAN_H
+#ifndef SIDE_RECORDER_RECOVERY_JOURNAL_SCAN_H
+#define SIDE_RECORDER_RECOVERY_JOURNAL_SCAN_H
 
 /*
  * Which records of the rings in a state directory are in a trace already, for a reader that must change neither.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_RECOVER_FOLDER_H
-#define RECORDER_RECOVER_FOLDER_H
+#ifndef SIDE_RECORDER_RECOVERY_RECOVER_FOLDER_H
+#define SIDE_RECORDER_RECOVERY_RECOVER_FOLDER_H
 
 /*
  * Loads a folder of buffers.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_RECOVERED_H
-#define RECORDER_RECOVERED_H
+#ifndef SIDE_RECORDER_RECOVERY_RECOVERED_H
+#define SIDE_RECORDER_RECOVERY_RECOVERED_H
 
 /*
  * Instances that have ended, for the parts that load them from folders and core dumps.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_RETAIN_H
-#define RECORDER_RETAIN_H
+#ifndef SIDE_RECORDER_ROTATION_RETAIN_H
+#define SIDE_RECORDER_ROTATION_RETAIN_H
 
 /*
  * How much of a long recording is kept: the oldest finished chunks are removed.

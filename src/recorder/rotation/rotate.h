@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_ROTATE_H
-#define RECORDER_ROTATE_H
+#ifndef SIDE_RECORDER_ROTATION_ROTATE_H
+#define SIDE_RECORDER_ROTATION_ROTATE_H
 
 /*
  * Chunks: a recording that goes on for long is cut into directories that are complete in themselves.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_SNAPSHOT_H
-#define RECORDER_SNAPSHOT_H
+#ifndef SIDE_RECORDER_ROTATION_SNAPSHOT_H
+#define SIDE_RECORDER_ROTATION_SNAPSHOT_H
 
 /*
  * Snapshots of rings that overwrite: on request in a directory of their own, at the end of a process in its trace.

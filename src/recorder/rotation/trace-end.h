@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_TRACE_END_H
-#define RECORDER_TRACE_END_H
+#ifndef SIDE_RECORDER_ROTATION_TRACE_END_H
+#define SIDE_RECORDER_ROTATION_TRACE_END_H
 
 /*
  * The end of an instance's trace.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_TRIGGER_H
-#define RECORDER_TRIGGER_H
+#ifndef SIDE_RECORDER_ROTATION_TRIGGER_H
+#define SIDE_RECORDER_ROTATION_TRIGGER_H
 
 /*
  * Triggers: events, rates of events and crashes that make snapshots.

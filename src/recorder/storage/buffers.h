@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_BUFFERS_H
-#define RECORDER_BUFFERS_H
+#ifndef SIDE_RECORDER_STORAGE_BUFFERS_H
+#define SIDE_RECORDER_STORAGE_BUFFERS_H
 
 /*
  * Rings in files of a directory, so that they outlive their processes and the recorder, and beside them what a later reader needs.

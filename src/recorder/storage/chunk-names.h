@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_CHUNK_NAMES_H
-#define RECORDER_CHUNK_NAMES_H
+#ifndef SIDE_RECORDER_STORAGE_CHUNK_NAMES_H
+#define SIDE_RECORDER_STORAGE_CHUNK_NAMES_H
 
 /*
  * Numbers of chunks, from their names.

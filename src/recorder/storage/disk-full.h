@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_DISK_FULL_H
-#define RECORDER_DISK_FULL_H
+#ifndef SIDE_RECORDER_STORAGE_DISK_FULL_H
+#define SIDE_RECORDER_STORAGE_DISK_FULL_H
 
 /*
  * A full disk: records wait in their rings, and one more packet is tried each second.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_FOUND_H
-#define RECORDER_FOUND_H
+#ifndef SIDE_RECORDER_STORAGE_FOUND_H
+#define SIDE_RECORDER_STORAGE_FOUND_H
 
 /*
  * The content of the file "instance" of a folder of buffers, and the names of the files beside it.

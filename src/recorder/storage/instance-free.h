@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_INSTANCE_FREE_H
-#define RECORDER_INSTANCE_FREE_H
+#ifndef SIDE_RECORDER_STORAGE_INSTANCE_FREE_H
+#define SIDE_RECORDER_STORAGE_INSTANCE_FREE_H
 
 /*
  * Frees an instance.

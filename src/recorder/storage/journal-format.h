@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_JOURNAL_FORMAT_H
-#define RECORDER_JOURNAL_FORMAT_H
+#ifndef SIDE_RECORDER_STORAGE_JOURNAL_FORMAT_H
+#define SIDE_RECORDER_STORAGE_JOURNAL_FORMAT_H
 
 /*
  * The bytes of a journal.

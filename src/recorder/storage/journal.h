@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_JOURNAL_H
-#define RECORDER_JOURNAL_H
+#ifndef SIDE_RECORDER_STORAGE_JOURNAL_H
+#define SIDE_RECORDER_STORAGE_JOURNAL_H
 
 /*
  * The journal of an instance: which records of its rings are in which file.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_LOSSES_H
-#define RECORDER_LOSSES_H
+#ifndef SIDE_RECORDER_STORAGE_LOSSES_H
+#define SIDE_RECORDER_STORAGE_LOSSES_H
 
 /*
  * Losses: records that rings refused, by ring, event and reason, and bytes that found no space on the disk.

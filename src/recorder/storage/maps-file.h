@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_MAPS_FILE_H
-#define RECORDER_MAPS_FILE_H
+#ifndef SIDE_RECORDER_STORAGE_MAPS_FILE_H
+#define SIDE_RECORDER_STORAGE_MAPS_FILE_H
 
 /*
  * The file with the code that a process has mapped.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_OUTPUT_H
-#define RECORDER_OUTPUT_H
+#ifndef SIDE_RECORDER_STORAGE_OUTPUT_H
+#define SIDE_RECORDER_STORAGE_OUTPUT_H
 
 /*
  * The directory that holds the traces of a session.

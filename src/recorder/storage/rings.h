@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_RINGS_H
-#define RECORDER_RINGS_H
+#ifndef SIDE_RECORDER_STORAGE_RINGS_H
+#define SIDE_RECORDER_STORAGE_RINGS_H
 
 /*
  * Makes the rings of a process, in memory (core/memory.h) or in files (buffers.h).

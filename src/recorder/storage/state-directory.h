@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_STATE_DIRECTORY_H
-#define RECORDER_STATE_DIRECTORY_H
+#ifndef SIDE_RECORDER_STORAGE_STATE_DIRECTORY_H
+#define SIDE_RECORDER_STORAGE_STATE_DIRECTORY_H
 
 /*
  * A session's state directory: it has all that a later recorder needs in order to go on where one was killed.

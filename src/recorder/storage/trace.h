@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RECORDER_TRACE_H
-#define RECORDER_TRACE_H
+#ifndef SIDE_RECORDER_STORAGE_TRACE_H
+#define SIDE_RECORDER_STORAGE_TRACE_H
 
 /*
  * An instance's bytes on disk.

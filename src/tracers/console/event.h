@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CONSOLE_EVENT_H
-#define CONSOLE_EVENT_H
+#ifndef SIDE_TRACERS_CONSOLE_EVENT_H
+#define SIDE_TRACERS_CONSOLE_EVENT_H
 
 #include "abi/visit.h"
 
@@ -8,4 +8,4 @@
 void console_print_event(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic);
 
-#endif /* CONSOLE_EVENT_H */
+#endif /* SIDE_TRACERS_CONSOLE_EVENT_H */

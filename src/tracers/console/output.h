@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of text, built on the stack and written whole. */
-#ifndef CONSOLE_OUTPUT_H
-#define CONSOLE_OUTPUT_H
+#ifndef SIDE_TRACERS_CONSOLE_OUTPUT_H
+#define SIDE_TRACERS_CONSOLE_OUTPUT_H
 
 #include "abi/visit.h"
 
@@ -27,4 +27,4 @@ void console_line_end(struct console_line *line, int fd);
 /* Drop the line. */
 void console_line_drop(struct console_line *line);
 
-#endif /* CONSOLE_OUTPUT_H */
+#endif /* SIDE_TRACERS_CONSOLE_OUTPUT_H */

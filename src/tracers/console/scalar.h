@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The smallest parts of the textual form: strings, numbers, attributes. */
-#ifndef CONSOLE_SCALAR_H
-#define CONSOLE_SCALAR_H
+#ifndef SIDE_TRACERS_CONSOLE_SCALAR_H
+#define SIDE_TRACERS_CONSOLE_SCALAR_H
 
 #include "tracers/console/output.h"
 
@@ -26,4 +26,4 @@ void console_put_value(struct console_line *line, const struct visit_value *valu
 void console_put_attributes(struct console_line *line, struct visit_attributes attributes,
 		const char *word, bool dynamic);
 
-#endif /* CONSOLE_SCALAR_H */
+#endif /* SIDE_TRACERS_CONSOLE_SCALAR_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KERNEL_KERNEL_H
-#define KERNEL_KERNEL_H
+#ifndef SIDE_TRACERS_USER_EVENTS_USER_EVENTS_H
+#define SIDE_TRACERS_USER_EVENTS_USER_EVENTS_H
 
 /*
  * Events as the kernel's user_events: ftrace and perf record them, with no tracer in the program.
@@ -245,4 +245,4 @@ void kernel_write(const struct side_event_state_0 *state, const struct side_arg_
 /* notice.c: whoever records the kernel's events has seen those that are there now, or did not answer. */
 void notice_send(void);
 
-#endif /* KERNEL_KERNEL_H */
+#endif /* SIDE_TRACERS_USER_EVENTS_USER_EVENTS_H */

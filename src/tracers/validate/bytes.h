@@ -3,8 +3,8 @@
  * Numbers and texts of a file, read through a small window: a file that gets shorter is an end too soon, and no signal, as it would be
  * in a mapping. Or of memory of our own, which has what was compressed in a file. Signal-safe, allocates nothing.
  */
-#ifndef VALIDATE_BYTES_H
-#define VALIDATE_BYTES_H
+#ifndef SIDE_TRACERS_VALIDATE_BYTES_H
+#define SIDE_TRACERS_VALIDATE_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,4 +40,4 @@ void bytes_skip(struct byte_reader *bytes, uint64_t size);
 /* A text up to its end; what does not fit is cut. to may be NULL. Returns its length. */
 size_t bytes_text(struct byte_reader *bytes, char *to, size_t size);
 
-#endif /* VALIDATE_BYTES_H */
+#endif /* SIDE_TRACERS_VALIDATE_BYTES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions as they were when they were registered, in memory that no program changes or frees. */
-#ifndef VALIDATE_COPY_H
-#define VALIDATE_COPY_H
+#ifndef SIDE_TRACERS_VALIDATE_COPY_H
+#define SIDE_TRACERS_VALIDATE_COPY_H
 
 #include "abi/visit.h"
 
@@ -24,4 +24,4 @@ struct validate_copy {
 int validate_copy_get(const struct side_event_description *desc, const struct validate_copy **copy,
 		struct visit_error *error);
 
-#endif /* VALIDATE_COPY_H */
+#endif /* SIDE_TRACERS_VALIDATE_COPY_H */

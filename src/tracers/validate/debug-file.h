@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the debug information of a file is that has none itself. */
-#ifndef VALIDATE_DEBUG_FILE_H
-#define VALIDATE_DEBUG_FILE_H
+#ifndef SIDE_TRACERS_VALIDATE_DEBUG_FILE_H
+#define SIDE_TRACERS_VALIDATE_DEBUG_FILE_H
 
 #include <elf.h>
 #include <link.h>
@@ -17,4 +17,4 @@ bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(
  */
 int validate_debug_file(int fd, const char *path, const ElfW(Ehdr) * header);
 
-#endif /* VALIDATE_DEBUG_FILE_H */
+#endif /* SIDE_TRACERS_VALIDATE_DEBUG_FILE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The line of source code that an address of this process comes from. */
-#ifndef VALIDATE_LINE_H
-#define VALIDATE_LINE_H
+#ifndef SIDE_TRACERS_VALIDATE_LINE_H
+#define SIDE_TRACERS_VALIDATE_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,4 +16,4 @@
 bool validate_line_find(
 		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX]);
 
-#endif /* VALIDATE_LINE_H */
+#endif /* SIDE_TRACERS_VALIDATE_LINE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether this process can read what a pointer says, asked of the kernel instead of tried. */
-#ifndef VALIDATE_MEMORY_H
-#define VALIDATE_MEMORY_H
+#ifndef SIDE_TRACERS_VALIDATE_MEMORY_H
+#define SIDE_TRACERS_VALIDATE_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,4 +16,4 @@ bool validate_memory_readable(const void *address, size_t size);
 /* A text up to its terminator (unit_size bytes of zero). */
 bool validate_memory_text(const void *text, unsigned int unit_size);
 
-#endif /* VALIDATE_MEMORY_H */
+#endif /* SIDE_TRACERS_VALIDATE_MEMORY_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a person reads of a wrong call or description, on standard error. */
-#ifndef VALIDATE_REPORT_H
-#define VALIDATE_REPORT_H
+#ifndef SIDE_TRACERS_VALIDATE_REPORT_H
+#define SIDE_TRACERS_VALIDATE_REPORT_H
 
 #include "abi/visit.h"
 
@@ -27,4 +27,4 @@ enum validate_use {
 void validate_report_description(const struct side_event_description *desc, enum validate_use use,
 		int code, const struct visit_error *error);
 
-#endif /* VALIDATE_REPORT_H */
+#endif /* SIDE_TRACERS_VALIDATE_REPORT_H */

@@ -17,8 +17,8 @@
  * WRAP_OWN() around it. For tracers unknown to us there is a depth
  * count for each thread; a signal handler may nest a few levels, an endless descent is cut.
  */
-#ifndef SIDE_WRAP_WRAP_H
-#define SIDE_WRAP_WRAP_H
+#ifndef SIDE_TRACERS_WRAP_WRAP_H
+#define SIDE_TRACERS_WRAP_WRAP_H
 
 #include <errno.h>
 #include <stdbool.h>

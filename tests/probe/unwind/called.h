@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROBE_UNWIND_CALLED_H
-#define PROBE_UNWIND_CALLED_H
+#ifndef TESTS_PROBE_UNWIND_CALLED_H
+#define TESTS_PROBE_UNWIND_CALLED_H
 
 /* Between a program and its library, to and fro. */
 __attribute__((visibility("default"))) int called_deeper(int depth, int (*back)(int depth));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_CONTEXT_H
-#define AGENT_CONTEXT_H
+#ifndef SIDE_TRACERS_AGENT_CONTEXT_CONTEXT_H
+#define SIDE_TRACERS_AGENT_CONTEXT_CONTEXT_H
 
 /*
  * Contexts of an event: the bytes that stand before its payload, and values for filters.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_SANDBOX_H
-#define AGENT_SANDBOX_H
+#ifndef SIDE_TRACERS_AGENT_CONTEXT_SANDBOX_H
+#define SIDE_TRACERS_AGENT_CONTEXT_SANDBOX_H
 
 /*
  * Evaluate a seccomp filter for a system call before the filter is installed.
@@ -14,4 +14,4 @@ struct sock_fprog;
 /* Whether the filter permits this call of this thread. False also for a filter that cannot be read, or that checks arguments in an unknown way. */
 bool sandbox_permits(const struct sock_fprog *program, unsigned int call);
 
-#endif /* AGENT_SANDBOX_H */
+#endif /* SIDE_TRACERS_AGENT_CONTEXT_SANDBOX_H */

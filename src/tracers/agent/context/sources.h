@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_CONTEXT_SOURCES_H
-#define AGENT_CONTEXT_SOURCES_H
+#ifndef SIDE_TRACERS_AGENT_CONTEXT_SOURCES_H
+#define SIDE_TRACERS_AGENT_CONTEXT_SOURCES_H
 
 /*
  * Where values come from: the kernel, by system calls that name no memory but ours and leave no

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_CONTEXT_TEXT_H
-#define AGENT_CONTEXT_TEXT_H
+#ifndef SIDE_TRACERS_AGENT_CONTEXT_TEXT_H
+#define SIDE_TRACERS_AGENT_CONTEXT_TEXT_H
 
 /*
  * Texts of a few bytes. Those of libc use vector registers, which nobody has saved where a probe hits

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_CONTEXT_VALUES_H
-#define AGENT_CONTEXT_VALUES_H
+#ifndef SIDE_TRACERS_AGENT_CONTEXT_VALUES_H
+#define SIDE_TRACERS_AGENT_CONTEXT_VALUES_H
 
 /*
  * What a thread knows about itself, and how it learns that it does not hold any more.

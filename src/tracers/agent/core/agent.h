@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_AGENT_H
-#define AGENT_AGENT_H
+#ifndef SIDE_TRACERS_AGENT_CORE_AGENT_H
+#define SIDE_TRACERS_AGENT_CORE_AGENT_H
 
 /*
  * The recorder inside the traced program. It is preloaded, asks the consumers named by

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_BATCH_H
-#define AGENT_BATCH_H
+#ifndef SIDE_TRACERS_AGENT_CORE_BATCH_H
+#define SIDE_TRACERS_AGENT_CORE_BATCH_H
 
 /* What batch.c and renew.c share: a batch from its making to its end. With the event lock. */
 

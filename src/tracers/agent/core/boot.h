@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_BOOT_H
-#define AGENT_BOOT_H
+#ifndef SIDE_TRACERS_AGENT_CORE_BOOT_H
+#define SIDE_TRACERS_AGENT_CORE_BOOT_H
 
 /*
  * Sessions of a static configuration, which nobody serves yet (boot.c), and the files that such a

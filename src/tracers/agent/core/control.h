@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_CONTROL_H
-#define AGENT_CONTROL_H
+#ifndef SIDE_TRACERS_AGENT_CORE_CONTROL_H
+#define SIDE_TRACERS_AGENT_CORE_CONTROL_H
 
 /*
  * How the daemon reaches this process after its arrival. Private to the control*.c files.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_LIBSIDE_H
-#define AGENT_LIBSIDE_H
+#ifndef SIDE_TRACERS_AGENT_CORE_LIBSIDE_H
+#define SIDE_TRACERS_AGENT_CORE_LIBSIDE_H
 
 /*
  * Weak references to the functions of libside that the agent uses. A program may load another implementation's libside.so.0, which lacks

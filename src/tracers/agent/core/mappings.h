@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_BASE_H
-#define AGENT_BASE_H
+#ifndef SIDE_TRACERS_AGENT_CORE_MAPPINGS_H
+#define SIDE_TRACERS_AGENT_CORE_MAPPINGS_H
 
 /*
  * Where the executable and its libraries stand in memory, as two events of the agent's own:

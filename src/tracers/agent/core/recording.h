@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_RECORDING_H
-#define AGENT_RECORDING_H
+#ifndef SIDE_TRACERS_AGENT_CORE_RECORDING_H
+#define SIDE_TRACERS_AGENT_CORE_RECORDING_H
 
 /*
  * What everything that records an event asks first, for record.c and for hits of probes, which make some records without a
@@ -85,4 +85,4 @@ static inline void recording_end(const struct agent_event *event, const uint8_t 
 		ring_publish(producer, event->id, buffer, size);
 }
 
-#endif /* AGENT_RECORDING_H */
+#endif /* SIDE_TRACERS_AGENT_CORE_RECORDING_H */

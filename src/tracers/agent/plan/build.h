@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_PLAN_BUILD_H
-#define AGENT_PLAN_BUILD_H
+#ifndef SIDE_TRACERS_AGENT_PLAN_BUILD_H
+#define SIDE_TRACERS_AGENT_PLAN_BUILD_H
 
 /* What the two halves of the compiler share: the array of operations as it grows. */
 
@@ -67,4 +67,4 @@ static inline int64_t plan_size_sum(int64_t a, int64_t b)
 /* Sizes as plan_fixed_size() gives them: -1 when variable. */
 int plan_compile_gather(struct plan_builder *builder, const struct side_type *type, int64_t *size);
 
-#endif /* AGENT_PLAN_BUILD_H */
+#endif /* SIDE_TRACERS_AGENT_PLAN_BUILD_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_PLAN_BYTES_H
-#define AGENT_PLAN_BYTES_H
+#ifndef SIDE_TRACERS_AGENT_PLAN_BYTES_H
+#define SIDE_TRACERS_AGENT_PLAN_BYTES_H
 
 /*
  * Loads, stores and copies with general-purpose registers, at any alignment, without calls.
@@ -338,4 +338,4 @@ plan_inline bool plan_copy_block(const struct plan_op *op, const struct side_arg
 	return entry;
 }
 
-#endif /* AGENT_PLAN_BYTES_H */
+#endif /* SIDE_TRACERS_AGENT_PLAN_BYTES_H */

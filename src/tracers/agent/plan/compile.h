@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_PLAN_COMPILE_H
-#define AGENT_PLAN_COMPILE_H
+#ifndef SIDE_TRACERS_AGENT_PLAN_COMPILE_H
+#define SIDE_TRACERS_AGENT_PLAN_COMPILE_H
 
 #include "tracers/agent/plan/op.h"
 
@@ -18,4 +18,4 @@ int plan_compile_ops(const struct side_event_description *description, struct pl
  */
 void plan_block_runs(struct plan_body *body);
 
-#endif /* AGENT_PLAN_COMPILE_H */
+#endif /* SIDE_TRACERS_AGENT_PLAN_COMPILE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_PLAN_OP_H
-#define AGENT_PLAN_OP_H
+#ifndef SIDE_TRACERS_AGENT_PLAN_OP_H
+#define SIDE_TRACERS_AGENT_PLAN_OP_H
 
 /*
  * The operations of a plan, private to this folder.
@@ -202,4 +202,4 @@ static inline uint8_t *plan_fail(struct plan_output *output, enum plan_reason re
 	return NULL;
 }
 
-#endif /* AGENT_PLAN_OP_H */
+#endif /* SIDE_TRACERS_AGENT_PLAN_OP_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_PLAN_PLAN_H
-#define AGENT_PLAN_PLAN_H
+#ifndef SIDE_TRACERS_AGENT_PLAN_PLAN_H
+#define SIDE_TRACERS_AGENT_PLAN_PLAN_H
 
 /*
  * Plans: how the arguments of one event become the bytes of one record.
@@ -130,4 +130,4 @@ struct plan_span {
 ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *arguments,
 		void *buffer, size_t capacity, struct plan_span *span);
 
-#endif /* AGENT_PLAN_PLAN_H */
+#endif /* SIDE_TRACERS_AGENT_PLAN_PLAN_H */

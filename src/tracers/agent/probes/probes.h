@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef AGENT_PROBES_H
-#define AGENT_PROBES_H
+#ifndef SIDE_TRACERS_AGENT_PROBES_PROBES_H
+#define SIDE_TRACERS_AGENT_PROBES_PROBES_H
 
 /*
  * Probes that sessions want of this program, from tables (probe/table/table.h) that they hand over:
