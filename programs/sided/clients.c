@@ -18,7 +18,7 @@
 #include "protocol/runtime.h"
 
 /* Room in the socket for answers, so that one who leaves at once finds his. */
-#define SEND_BUFFER_SIZE (1 << 20)
+#define SEND_BUFFER_MAX (1 << 20)
 
 static void client_events(struct daemon *daemon, struct client *client)
 {
@@ -336,7 +336,7 @@ static void client_accept(struct daemon *daemon, int fd)
 {
 	struct client *client = calloc(1, sizeof(*client));
 	struct control_error error;
-	int capacity = SEND_BUFFER_SIZE, ret;
+	int capacity = SEND_BUFFER_MAX, ret;
 
 	if (!client) {
 		control_no_memory(&error);

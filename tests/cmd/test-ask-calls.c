@@ -663,38 +663,38 @@ static void test_find(void **unused)
 	(void)unused;
 	own_path = "/opt/bin/side";
 	executable = "/opt/bin/prog";
-	assert_int_equal(helper_find("prog", "dir", "things", path), COMMAND_DONE);
+	assert_int_equal(helper_find("prog", "things", path), COMMAND_DONE);
 	assert_string_equal(path, executable);
 	assert_called("/opt/bin/prog;");
 	executable = "/opt/bin/../lib/side/prog";
-	assert_int_equal(helper_find("prog", "dir", "things", path), COMMAND_DONE);
+	assert_int_equal(helper_find("prog", "things", path), COMMAND_DONE);
 	assert_string_equal(path, executable);
 	assert_called("/opt/bin/prog;/opt/bin/../lib/side/prog;");
-	executable = "/opt/bin/../dir/prog";
-	assert_int_equal(helper_find("prog", "dir", "things", path), COMMAND_DONE);
+	executable = "/opt/bin/../prog/prog";
+	assert_int_equal(helper_find("prog", "things", path), COMMAND_DONE);
 	assert_string_equal(path, executable);
-	assert_called("/opt/bin/prog;/opt/bin/../lib/side/prog;/opt/bin/../dir/prog;");
+	assert_called("/opt/bin/prog;/opt/bin/../lib/side/prog;/opt/bin/../prog/prog;");
 	for (int i = 0; i < 2; i++) {
 		executable = NULL;
 		own_path = i ? NULL : "/opt/bin/side";
 		begin_output(false);
-		assert_int_equal(helper_find("prog", "dir", "things", path), COMMAND_FAILED);
+		assert_int_equal(helper_find("prog", "things", path), COMMAND_FAILED);
 		assert_output("side: the part of side that records things, prog, is not there\nhint: install side again\n");
 		assert_called(i ? ""
-				: "/opt/bin/prog;/opt/bin/../lib/side/prog;/opt/bin/../dir/prog;");
+				: "/opt/bin/prog;/opt/bin/../lib/side/prog;/opt/bin/../prog/prog;");
 	}
 	/* Paths of PATH_MAX bytes are too long: first the second, then the third, then the first. */
 	for (int i = 0; i < 6; i++) {
-		static const size_t lengths[] = {4078, 4079, 4085, 4086, 4090, 4091};
-		static const char *const tried[] = {"4083;4095;4088;", "4084;4089;", "4090;4095;",
-				"4091;", "4095;", ""};
+		static const size_t lengths[] = {4078, 4079, 4082, 4083, 4090, 4091};
+		static const char *const tried[] = {"4083;4095;4091;", "4084;4092;", "4087;4095;",
+				"4088;", "4095;", ""};
 
 		memset(long_path, 'd', sizeof(long_path));
 		long_path[0] = '/';
 		memcpy(long_path + lengths[i], "/x", 3);
 		own_path = long_path;
 		begin_output(false);
-		assert_int_equal(helper_find("prog", "d", "things", path), COMMAND_FAILED);
+		assert_int_equal(helper_find("prog", "things", path), COMMAND_FAILED);
 		assert_output("side: the part of side that records things, prog, is not there\nhint: install side again\n");
 		assert_called(tried[i]);
 	}

@@ -55,10 +55,9 @@ static void assert_output(const char *expected)
 static int find_status, user_error, stat_error;
 static const char *exe_of_process; /* NULL: it cannot be read */
 
-static int played_find(
-		const char *program, const char *folder, const char *what, char path[PATH_MAX])
+static int played_find(const char *program, const char *what, char path[PATH_MAX])
 {
-	called("find %s %s %s;", program, folder, what);
+	called("find %s %s;", program, what);
 	strcpy(path, "/the/uprobes");
 	return find_status;
 }
@@ -142,8 +141,8 @@ static int ask(const struct global_arguments *arguments, uint64_t pid, const int
 {
 	int status = probe_global_args(arguments, pid, tables, nr, &args);
 
-	assert_called(pid ? "find side-uprobes uprobes global probes;readlink /proc/4711/exe 4095;"
-			  : "find side-uprobes uprobes global probes;");
+	assert_called(pid ? "find side-uprobes global probes;readlink /proc/4711/exe 4095;"
+			  : "find side-uprobes global probes;");
 	return status;
 }
 
@@ -187,7 +186,7 @@ static void test_refused(void **unused)
 	find_status = 47;
 	args = (char **)&args;
 	assert_int_equal(probe_global_args(&none, 4711, NULL, 0, &args), 47);
-	assert_called("find side-uprobes uprobes global probes;");
+	assert_called("find side-uprobes global probes;");
 	assert_null(args);
 	find_status = 0;
 	begin_output(false, false);

@@ -213,10 +213,9 @@ static int played_close_fd(int fd)
 static int find_status, start_status;
 static unsigned int nr_adds, add_fails_at;
 
-static int played_find(
-		const char *program, const char *folder, const char *what, char path[PATH_MAX])
+static int played_find(const char *program, const char *what, char path[PATH_MAX])
 {
-	called("find %s %s %s;", program, folder, what);
+	called("find %s %s;", program, what);
 	strcpy(path, "/x/side-kernel");
 	return find_status;
 }
@@ -368,7 +367,7 @@ static void test_start_kernel(void **unused)
 	hear(NULL, NULL);
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), COMMAND_DONE);
 	assert_called(WITHIN KERNEL(
-			"status") "find side-kernel kernel the kernel's events;add /x/side-kernel -;"
+			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
 				  "start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_null(getenv("SIDE_RUNTIME"));
 	setenv("SIDE_RUNTIME", "/before", 1);
@@ -378,7 +377,7 @@ static void test_start_kernel(void **unused)
 	hear(NULL, NULL);
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), 43);
 	assert_called(WITHIN KERNEL(
-			"status") "find side-kernel kernel the kernel's events;add /x/side-kernel -;"
+			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
 				  "add --way perf;add --buffer 123456789012;start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_string_equal(getenv("SIDE_RUNTIME"), "/before");
 	/* No memory is kept. */
@@ -407,7 +406,7 @@ static void test_start_kernel(void **unused)
 	find_status = 44;
 	hear(NULL, NULL);
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), 44);
-	assert_called(WITHIN KERNEL("status") "find side-kernel kernel the kernel's events;");
+	assert_called(WITHIN KERNEL("status") "find side-kernel the kernel's events;");
 	find_status = start_status = 0;
 	/* It runs: options come too late. */
 	for (int i = 0; i < 3; i++) {
@@ -506,13 +505,13 @@ static void test_ensure(void **unused)
 	find_status = 44;
 	assert_true(kernel_session_ensure(&ask, NULL));
 	assert_called("ask status;" WITHIN KERNEL(
-			"status") "find side-kernel kernel the kernel's events;");
+			"status") "find side-kernel the kernel's events;");
 	nr_answers = 0;
 	hear(NULL, NULL);
 	find_status = 0;
 	assert_true(kernel_session_ensure(&ask, "mine"));
 	assert_called("ask status mine;" WITHIN KERNEL(
-			"status") "find side-kernel kernel the kernel's events;add /x/side-kernel -;"
+			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
 				  "start SIDE_AGENT_KERNEL=1 /run/x;free;" WITHIN KERNEL("look"));
 }
 

@@ -11,7 +11,7 @@ import shlex
 import subprocess
 import sys
 
-BOUND = re.compile(r"(^|_)(MAX|MIN|LIMIT|MOST|LEAST|LONGEST|DEEPEST|CAPACITY|DEPTH|BUDGET|ROOM|NR|TRIES|ATTEMPTS|SHOWN)(_|$)")
+BOUND = re.compile(r"(^|_)(MAX|MIN|LIMIT|MOST|LEAST|LONGEST|DEEPEST|CAPACITY|DEPTH|BUDGET|SPACE|NR|TRIES|ATTEMPTS|SHOWN)(_|$)")
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Z][A-Z0-9_]*)[ \t]+(\S.*)$")
 ENUMERATOR = re.compile(r"^[ \t]*(?:enum[ \t]*\w*[ \t]*\{[ \t]*)?([A-Z][A-Z0-9_]*)[ \t]*=[ \t]*([^,}]+)")
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")

@@ -120,7 +120,7 @@ def test_program():
         found = coverage.unentered_functions(data, folder)
         checks.equal(found, {"src/header.h": {"idle": 6}, "src/one/first.c": {"never": 4}, "src/two/second.c": {"copied": 7}})
         table = coverage.module_table(data, folder)
-        checks.equal({name: row["functions"] for name, row in table.items()}, {"": [1, 2], "one": [2, 3], "two": [1, 2], "total": [4, 7]})
+        checks.equal({name: row["functions"] for name, row in table.items()}, {"src": [1, 2], "one": [2, 3], "two": [1, 2], "total": [4, 7]})
         # One of the two branches of n > 100 was taken.
         checks.equal(table["one"]["branches"], [1, 2])
         checks.equal(list(table)[-1], "total")

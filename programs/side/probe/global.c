@@ -139,7 +139,7 @@ int probe_global_args(const struct global_arguments *arguments, uint64_t pid, co
 		size_t nr_tables, char ***args)
 {
 	char path[PATH_MAX];
-	int status = helper_find(SESSION_UPROBES_PROGRAM, "uprobes", "global probes", path);
+	int status = helper_find(SESSION_UPROBES_PROGRAM, "global probes", path);
 
 	*args = NULL;
 	if (!status && pid)

@@ -64,7 +64,7 @@ void helper_free(char **args)
 
 /* ---- the program ---- */
 
-int helper_find(const char *program, const char *folder, const char *what, char path[PATH_MAX])
+int helper_find(const char *program, const char *what, char path[PATH_MAX])
 {
 	char self[PATH_MAX];
 	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -79,7 +79,7 @@ int helper_find(const char *program, const char *folder, const char *what, char 
 		if (snprintf(path, PATH_MAX, "%s/" SIDE_LIBEXEC "/%s", self, program) < PATH_MAX &&
 				!access(path, X_OK))
 			return COMMAND_DONE;
-		if (snprintf(path, PATH_MAX, "%s/../%s/%s", self, folder, program) < PATH_MAX &&
+		if (snprintf(path, PATH_MAX, "%s/../%s/%s", self, program, program) < PATH_MAX &&
 				!access(path, X_OK))
 			return COMMAND_DONE;
 	}

@@ -13,8 +13,8 @@ bool helper_add(char ***args, const char *option, const char *value);
 bool helper_add_number(char ***args, const char *option, uint64_t number);
 void helper_free(char **args);
 
-/* Where the program is; in a build it is in a folder of that name beside ours. 0 or an exit status: said. */
-int helper_find(const char *program, const char *folder, const char *what, char path[PATH_MAX]);
+/* Finds the program: installed, or in a build, where it has a folder of its own name. 0 or an exit status: reported. */
+int helper_find(const char *program, const char *what, char path[PATH_MAX]);
 
 /*
  * Starts it, with the recorder and with a variable (or NULL) in its environment, and waits until it is ready; then it goes on by itself. 0 or an

@@ -119,7 +119,7 @@ static int kernel_session_start(const struct ask *ask, const struct control_opti
 	static const char *const backends[] = {NULL, "perf", "tracefs"};
 	const char *backend = options ? backends[options->kernel_backend] : NULL;
 	char path[PATH_MAX], **args = NULL;
-	int status = helper_find(SESSION_KERNEL_PROGRAM, "kernel", "the kernel's events", path);
+	int status = helper_find(SESSION_KERNEL_PROGRAM, "the kernel's events", path);
 
 	if (status)
 		return status;

@@ -34,8 +34,8 @@
 static const char *const install_paths[] = {"../lib", ("../lib/" MULTIARCH), "../lib64",
 		/* of a program in libexec */
 		"../../lib", ("../../lib/" MULTIARCH), "../../lib64"};
-static const char *const build_paths[] = {"../../tracers/agent", "../../tracers/wrap",
-		"../../libside", "../../../src/tracers/agent", "../../../src/tracers/wrap",
+static const char *const build_paths[] = {"../../src/tracers/agent", "../../src/tracers/wrap",
+		"../../src/libside", "../../../src/tracers/agent", "../../../src/tracers/wrap",
 		"../../../src/libside"};
 
 /* An absolute path of `name` in `directory`, allocated, or NULL. Changes errno only if a file may exist but cannot be read. */
