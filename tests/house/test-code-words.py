@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Comments have no pattern of words.txt; identifiers and file names no part of retired-names.txt.
+
+usage: test-code-words.py SOURCE-DIRECTORY [FOLDER...]      FOLDER: src/ring, for example; without one, all of FOLDERS
+"""
+import os
+import re
+import sys
+
+import visible
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDERS = ("include", "src", "programs")
+CODE = (".c", ".h", ".S")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+LITERAL_OR_COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def listed(name, separator):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        lines = [line.rstrip("\n").split(separator) for line in file if line.strip() and not line.startswith("#")]
+    wrong = [line for line in lines if len(line) != 2]
+    if wrong:
+        sys.exit(f"{name}: {wrong[0]}: two parts with {separator!r} between them are expected")
+    return lines
+
+
+PATTERNS = [(re.compile(pattern.replace(" ", " +"), re.I), use) for pattern, use in listed("words.txt", " => ") if not pattern.startswith("^")]
+RETIRED = dict(listed("retired-names.txt", " => "))
+KEPT = {name for name, _ in listed("names-kept.txt", " | ")}
+
+
+def without_quotes(text):
+    """The prose of a comment: no `code`, no "quoted names"."""
+    return re.sub(r'`[^`\n]*`|"[^"\n]*"', visible.blank, text)
+
+
+def comment_words(path, text):
+    for part in LITERAL_OR_COMMENT.finditer(text):
+        if not COMMENT.match(part.group(0)):
+            continue
+        prose = without_quotes(part.group(0))
+        # A phrase may go on in the next line.
+        prose = re.sub(r"\n[ \t]*\*?[ \t]*", lambda found: " " * len(found.group(0)), prose)
+        for pattern, use in PATTERNS:
+            for found in pattern.finditer(prose):
+                line = text.count("\n", 0, part.start() + found.start()) + 1
+                yield f"{path}:{line}: comment: \"{found.group(0).strip()}\": write {use}"
+
+
+def retired_part(name):
+    return next((part for part in re.split(r"[_.\-/]", name.lower()) if part in RETIRED), None)
+
+
+def identifier_words(path, text, seen):
+    code = LITERAL_OR_COMMENT.sub(visible.blank, text)
+    for found in re.finditer(r"[A-Za-z_]\w*", code):
+        name = found.group(0)
+        part = retired_part(name)
+        if part and name not in KEPT and (path, name) not in seen:
+            seen.add((path, name))
+            yield f"{path}:{code.count(chr(10), 0, found.start()) + 1}: {name}: for \"{part}\" write {RETIRED[part]}"
+
+
+def check(root, folders):
+    failures, seen = [], set()
+    for folder in folders:
+        for path in visible.files(root, folder, CODE):
+            part = retired_part(path)
+            if part and path not in KEPT:
+                failures.append(f"{path}: for \"{part}\" write {RETIRED[part]}")
+            text = visible.read(root, path)
+            failures += comment_words(path, text)
+            failures += identifier_words(path, text, seen)
+    return failures
+
+
+if __name__ == "__main__":
+    complaints = check(os.path.abspath(sys.argv[1]), sys.argv[2:] or FOLDERS)
+    print("\n".join(complaints))
+    print(f"{len(complaints)} retired words in comments, identifiers and file names")
+    sys.exit(1 if complaints else 0)

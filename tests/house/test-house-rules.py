@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Each rule of the house refuses an example that breaks it, and accepts the same file without the mistake."""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LICENCE = "/* SPDX-License-Identifier: MIT */\n"
+
+
+def run(script, files, folders=()):
+    """The exit status and the output of a check of a tree that has these files."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(LICENCE + text)
+        done = subprocess.run([sys.executable, os.path.join(HERE, script), root, *folders], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+def refused(script, wrong, right, message, folders=()):
+    status, output = run(script, wrong, folders)
+    checks.contains(output, message)
+    checks.true(status != 0, f"{script} accepts {wrong}")
+    status, output = run(script, right, folders)
+    checks.true(message not in output, output)
+    return status
+
+
+def test_retired_words_in_comments():
+    status = refused("test-code-words.py", {"src/ring/a.c": "/* Whoever waits takes the lock. */\n"},
+                     {"src/ring/a.c": "/* A thread that waits takes the lock. */\n"}, 'src/ring/a.c:2: comment: "Whoever": write the actor')
+    checks.equal(status, 0)
+    # A phrase that goes on in the next line.
+    refused("test-code-words.py", {"src/ring/a.c": "/*\n * The value is\n * told to the caller.\n */\n"},
+            {"src/ring/a.c": "/*\n * The value is\n * given to the caller.\n */\n"}, "prints, reports, notifies")
+
+
+def test_retired_words_in_names():
+    status = refused("test-code-words.py", {"src/ring/a.c": "static int ring_told;\n"}, {"src/ring/a.c": "static int ring_reported;\n"},
+                     'src/ring/a.c:2: ring_told: for "told" write printed, reported')
+    checks.equal(status, 0)
+    refused("test-code-words.py", {"programs/sided/doors.c": ""}, {"programs/sided/rendezvous.c": ""}, 'for "doors" write rendezvous')
+    # Neither a string nor a name that only contains the letters.
+    checks.equal(run("test-code-words.py", {"src/ring/a.c": 'const char *ring_padding = "told";\n'})[0], 0)
+
+
+def test_upward_use_of_a_module():
+    refused("test-tree.py", {"src/ring/a.c": '#include "recorder/run.h"\n'}, {"src/ring/a.c": '#include "base/inside/hash.h"\n'},
+            "src/ring/a.c: uses recorder/run.h, but ring may use only")
+    # A folder of a module, and a folder of a program.
+    refused("test-tree.py", {"src/recorder/core/a.c": '#include "recorder/recovery/adopt.h"\n'},
+            {"src/recorder/core/a.c": '#include "ring/ring.h"\n'}, "recorder/core may use only")
+    refused("test-tree.py", {"programs/side/cli/a.c": '#include "programs/side/record/keeper.h"\n'},
+            {"programs/side/record/a.c": '#include "programs/side/cli/parse.h"\n'}, "programs/side/cli may use only")
+
+
+def test_cycle_of_files():
+    guards = {name: f"#ifndef {name}\n#define {name}\n%s#endif\n" for name in ("A", "B")}
+    refused("test-tree.py", {"src/ring/a.h": guards["A"] % '#include "b.h"\n', "src/ring/b.h": guards["B"] % '#include "ring/a.h"\n'},
+            {"src/ring/a.h": guards["A"] % '#include "b.h"\n', "src/ring/b.h": guards["B"] % ""}, "includes itself: ring/a.h -> ring/b.h -> ring/a.h")
+
+
+def test_split_sentence():
+    refused("test-words.py", {"src/ring/a.c": 'const char *ring_text = "the ring is "\n\t"full";\n'},
+            {"src/ring/a.c": 'const char *ring_text = "the ring is full";\n'}, 'src/ring/a.c:2: a sentence is split: "...the ring is "')
+
+
+def test_shared_name_of_functions():
+    refused("test-identifiers.py", {"src/ring/a.c": "static int put(void)\n{\n\treturn 0;\n}\n", "src/ctf/b.c": "static int put(void)\n{\n\treturn 1;\n}\n"},
+            {"src/ring/a.c": "static int ring_put(void)\n{\n\treturn 0;\n}\n"}, "put(): src/ctf/b.c, src/ring/a.c")
+
+
+checks.run_tests(globals())
