@@ -14,8 +14,10 @@ import sys
 pictures, work = (os.path.abspath(path) for path in sys.argv[1:3])
 binaries = os.path.join(work, "bin")
 os.makedirs(binaries, exist_ok=True)
-if not os.path.lexists(os.path.join(binaries, "side")):
-    os.symlink(os.environ["SIDE"], os.path.join(binaries, "side"))
+# A build directory that was used before may have a link to where the program was then.
+if os.path.lexists(os.path.join(binaries, "side")):
+    os.unlink(os.path.join(binaries, "side"))
+os.symlink(os.environ["SIDE"], os.path.join(binaries, "side"))
 
 
 def words(path):
