@@ -7,7 +7,7 @@
 
 /*
  * Copy bytes of a record; what is behind them is returned. Not memcpy(), which uses vector registers, that nobody has
- * saved where a probe hits (tests/probe/agent/test_registers.py). The explorer of tests/ring puts its own in this place.
+ * saved where a probe hits (tests/probe/agent/test-registers.py). The explorer of tests/ring puts its own in this place.
  */
 static inline unsigned char *ring_copy(unsigned char *to, const void *from, size_t size)
 {

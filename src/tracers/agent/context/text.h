@@ -4,7 +4,7 @@
 
 /*
  * Texts of a few bytes. Those of libc use vector registers, which nobody has saved where a probe hits
- * (tests/probe/agent/test_registers.py).
+ * (tests/probe/agent/test-registers.py).
  */
 
 #include <stdbool.h>

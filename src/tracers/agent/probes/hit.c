@@ -3,7 +3,7 @@
  * A hit that is more than a record (probe-record.c): where anybody but the recorder listens, where there
  * is a filter, or there are too many bytes, fields become arguments, and the event is called. In any thread and in
  * signal handlers, on the program's stack, with general registers only: all that is called from here is compiled so
- * (tests/probe/agent/test_registers.py), and where others listen, which are not, the rest is saved before.
+ * (tests/probe/agent/test-registers.py), and where others listen, which are not, the rest is saved before.
  *
  * Nothing of libc is called. What strings and arrays of arguments are read into is one of a few blocks, taken by setting its
  * bit, as in record.c; most events need none.

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Markers, begins of functions and instructions so near to one another that jumps at them would need the same bytes: each one is set, in any
+order, and its values are right.
+
+usage: test-adjacent.py [TEST...]
+"""
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+SIDE = os.environ["SIDE"]
+LONG = os.environ.get("SIDE_TEST_LONG") == "1"
+PATIENCE = 120
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+ENV = {**os.environ, "LC_ALL": "C"}
+ENV.pop("LD_PRELOAD", None)
+
+# Between two markers: instructions of one to four bytes that change nothing.
+BETWEEN = ["", "", "", "nop\\n", "xchg %ax,%ax\\n", "movl %ebx,%ebx\\n", "mov %rbx,%rbx\\n", "lea 0(%rbx),%rbx\\n", "nopl (%rax)\\n"]
+MARKER = ('990: nop\\n.pushsection .note.stapsdt,\\"\\",\\"note\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n991: .asciz \\"stapsdt\\"\\n992: .balign 4\\n'
+          '993: .8byte 990b,_.stapsdt.base,0\\n.asciz \\"adj\\"\\n.asciz \\"{name}\\"\\n.asciz \\"{arguments}\\"\\n994: .balign 4\\n.popsection\\n')
+BASE = ('.pushsection .stapsdt.base,\\"aG\\",\\"progbits\\",.stapsdt.base,comdat\\n.weak _.stapsdt.base\\n.hidden _.stapsdt.base\\n_.stapsdt.base: .space 1\\n'
+        '.size _.stapsdt.base,1\\n.popsection\\n')
+PROGRAM = """#include <stdio.h>
+void marked(long value);
+__asm__(".text\\n{base}.globl marked\\n.type marked,@function\\n.p2align 4\\nmarked:\\n.cfi_startproc\\n{body}ret\\n.cfi_endproc\\n.size marked,.-marked\\n");
+int main(int argc, char **argv)
+{{
+    char line[16];
+    if (argc == 1)
+        for (long i = 0; i < 5; i++)
+            marked(100 + i);
+    while (argc > 1 && fgets(line, sizeof(line), stdin)) {{
+        for (long i = 0; i < 10; i++)
+            marked(100 + i);
+        puts("done");
+        fflush(stdout);
+    }}
+    return 0;
+}}
+"""
+
+
+def run(*words, status=0, **options):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False, env=ENV, **options)
+    if done.returncode != status:
+        raise AssertionError(f"{words} ends with {done.returncode}: {done.stdout}{done.stderr}")
+    return done
+
+
+def generate(rng, count):
+    """The source of a program, and the values of each marker in the call with that value."""
+    body, said = [], {}
+    for i in range(count):
+        name, number = f"m{i}", rng.randrange(1, 1 << 30)
+        body.append(MARKER.format(name=name, arguments=f"-8@%rdi 4@${number}"))
+        body.append(rng.choice(BETWEEN))
+        said[name] = number
+    return PROGRAM.format(base=BASE, body="".join(body)), said
+
+
+class Adjacent(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="side-adjacent-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def build(self, seed, count):
+        rng = random.Random(seed)
+        source, said = generate(rng, count)
+        with open(self.path("program.c"), "w", encoding="utf-8") as file:
+            file.write(source)
+        run(COMPILERS[seed % len(COMPILERS)], "-w", rng.choice(["-O0", "-O2"]), *rng.choice([["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]]),
+            self.path("program.c"), "-o", self.path("program"))
+        return rng, said
+
+    def events(self, trace):
+        found = []
+        for line in run(SIDE, "view", self.path(trace)).stdout.splitlines():
+            event = re.search(r" (\w+):([\w*]+): {(.*) ?}$", line)
+            found.append((event[2], dict(re.findall(r"(\w+) = ([^,}]*?)(?:,| ?$| })", event[3].strip()))))
+        return found
+
+    def test_all(self):
+        for seed in range(100 if LONG else 8):
+            with self.subTest(seed=seed):
+                rng, said = self.build(seed, 2 + seed % 7)
+                names = sorted(said)
+                rng.shuffle(names)
+                shutil.rmtree(self.path("t"), True)
+                done = run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--function", "marked",
+                           *[word for name in names for word in ("--sdt", "adj:" + name)])
+                self.assertNotIn("not set", done.stderr)
+                events = self.events("t")
+                # These two have one address, and no order.
+                for i in range(0, len(events) - 1, len(said) + 1):
+                    events[i:i + 2] = sorted(events[i:i + 2], key=lambda event: event[0] != "marked")
+                wanted = [(name, 100 + i) for i in range(5) for name in ["marked", *sorted(said)]]
+                self.assertEqual([name for name, _ in events], [name for name, _ in wanted])
+                for (name, fields), (_, value) in zip(events, wanted):
+                    if name != "marked":
+                        self.assertEqual((fields["arg1"], fields["arg2"]), (str(value), str(said[name])), name)
+
+    def test_glob(self):
+        for seed in range(3):
+            _, said = self.build(seed, 5)
+            shutil.rmtree(self.path("t"), True)
+            done = run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--sdt", "adj:*")
+            self.assertNotIn("not set", done.stderr)
+            self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(said[name]) for name in sorted(said)] * 5)
+            shutil.rmtree(self.path("t"))
+            run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--sdt", "adj:m[13]")
+            self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(said[name]) for name in ("m1", "m3")] * 5)
+
+    def start(self, process, trace, *probes):
+        tracer = subprocess.Popen([SIDE, "trace", "-o", self.path(trace), "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True, env=ENV)
+        for _ in range(len(probes) // 2):
+            line = said = ""
+            while " is set in process" not in line:
+                line = tracer.stderr.readline()
+                said += line
+                self.assertTrue(line, said)
+            self.assertIn("1 of 1", line)
+        return tracer
+
+    @staticmethod
+    def finish(tracer):
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate(timeout=PATIENCE)
+
+    def test_one_after_the_other(self):
+        """Probes that come and go while the program runs, each in a session of its own: those that are there see every call."""
+        for seed in range(6 if LONG else 2):
+            rng, said = self.build(seed + 50, 4)
+            names, there, hits = sorted(said), {}, {}
+            with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+                for _ in range(7):
+                    name = rng.choice(names)
+                    if name in there:
+                        self.finish(there.pop(name))
+                        self.assertEqual(len(self.events(name)), hits.pop(name), name)
+                        shutil.rmtree(self.path(name))
+                    else:
+                        there[name] = self.start(process, name, "--sdt", "adj:" + name)
+                        hits[name] = 0
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+                    self.assertEqual(process.stdout.readline(), "done\n")
+                    for running in there:
+                        hits[running] += 10
+                for name, tracer in there.items():
+                    self.finish(tracer)
+                    self.assertEqual(len(self.events(name)), hits[name], name)
+                    shutil.rmtree(self.path(name))
+                process.communicate("\n", timeout=PATIENCE)
+                self.assertEqual(process.returncode, 0)
+
+    def test_calls_go_on(self):
+        """The begin of a function becomes a breakpoint while a call is under way, and its return is seen."""
+        _, said = self.build(3, 4)
+        with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+            first = self.start(process, "first", "--function", "marked", "--exit")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "done\n")
+            second = self.start(process, "second", "--sdt", "adj:m0", "--sdt", "adj:m1")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "done\n")
+            self.finish(second)
+            self.finish(first)
+            process.communicate("", timeout=PATIENCE)
+        self.assertEqual([name for name, _ in self.events("first")], ["marked", "marked_return"] * 20)
+        self.assertEqual([name for name, _ in self.events("second")], ["m0", "m1"] * 10)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(len(said), 4)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
