@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/text-list.h"
+
 /* What the program returns, unless `record` returns what its command returned. */
 enum command_status {
 	COMMAND_DONE = 0,
@@ -159,11 +161,6 @@ struct topic {
 		const char *word;
 		const char *sentence;
 	} * terms; /* ends with word NULL; NULL: there are none, or they are those of contexts.c */
-};
-
-struct text_list {
-	const char **items;
-	size_t count;
 };
 
 /* What was given for options whose order has a meaning, in that order. */
@@ -472,10 +469,6 @@ void parsed_free(struct parsed *parsed);
 /* A word that the verb does not know, among those that it does (NULL ends them): an exit status. */
 int command_unknown_word(const struct verb *verb, const char *word, const char *const *args,
 		const char *hint);
-
-int parse_size(const char *text, uint64_t *size);
-/* "10ms", "1.5s", "1": nanoseconds. A number without a unit is seconds. */
-int parse_time(const char *text, uint64_t *nanoseconds);
 
 /* habits.c */
 

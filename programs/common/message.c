@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sessions/text.h"
-
 /* Longer ones are cut: paths in them have their limit, too. */
 #define MESSAGE_MAX 6144
 
@@ -75,92 +73,12 @@ bool output_is_silent(void)
 	return output.quiet;
 }
 
-static size_t message_utf8_length(const unsigned char *text)
-{
-	return control_text_character(text, CONTROL_TEXT_CHARACTER_MAX);
-}
-
-/* C1 control characters, which terminals obey, too, begin with 0xc2 in UTF-8. */
-static bool message_is_c1_control(const unsigned char *at, size_t length)
-{
-	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
-}
-
-void print_json_string(FILE *out, const char *text)
-{
-	const unsigned char *at = (const unsigned char *)text;
-
-	putc('"', out);
-	while (*at) {
-		size_t length = message_utf8_length(at);
-
-		if (*at == '"' || *at == '\\')
-			fprintf(out, "\\%c", *at);
-		else if (message_is_c1_control(at, length))
-			fprintf(out, "\\u%04x", at[1]);
-		else if (*at == '\n')
-			fputs("\\n", out);
-		else if (*at < 0x20 || *at == 0x7f || !length)
-			fprintf(out, "\\u%04x", *at);
-		else
-			fwrite(at, length, 1, out);
-		at += length ? length : 1;
-	}
-	putc('"', out);
-}
-
 void print_json_hint(FILE *out, const char *hint)
 {
 	fputs(",\"hint\":", out);
 	print_json_string(out, hint);
 	fputs(",\"mend\":", out);
 	print_json_string(out, hint);
-}
-
-/* The next character, or its visible form. Returns the length of the character in @at. */
-static size_t printable_form(const unsigned char *at, char form[8])
-{
-	size_t length = message_utf8_length(at);
-	bool plain = length && *at >= 0x20 && *at != 0x7f && !message_is_c1_control(at, length);
-
-	if (plain) {
-		memcpy(form, at, length);
-		form[length] = '\0';
-	} else {
-		length = length ? length : 1;
-		snprintf(form, 8, "\\x%02x", *at);
-	}
-	return length;
-}
-
-void print_printable(FILE *out, const char *text)
-{
-	const unsigned char *at = (const unsigned char *)text;
-	char form[8];
-
-	while (*at) {
-		at += printable_form(at, form);
-		fputs(form, out);
-	}
-}
-
-const char *format_printable(const char *text, char *printable, size_t size)
-{
-	const unsigned char *at = (const unsigned char *)text;
-	size_t used = 0;
-
-	while (*at) {
-		char form[8];
-		size_t length = printable_form(at, form);
-
-		if (used + strlen(form) >= size)
-			break;
-		memcpy(printable + used, form, strlen(form));
-		used += strlen(form);
-		at += length;
-	}
-	printable[used] = '\0';
-	return printable;
 }
 
 /* Something in a text that the user wrote. */
@@ -256,18 +174,6 @@ static void print_parts(FILE *out, const char *type, const char *color, enum com
 		message_print_json(out, type, status, message, hint, location);
 	else
 		message_print_text(out, color, message, hint, location);
-}
-
-bool text_stream_end(FILE *out, char **text)
-{
-	bool is_whole = !ferror(out);
-
-	is_whole = !fclose(out) && is_whole && *text;
-	if (is_whole)
-		return true;
-	free(*text);
-	*text = NULL;
-	return false;
 }
 
 /*
@@ -379,64 +285,4 @@ int output_flush(FILE *out)
 		return COMMAND_SIGNAL + SIGPIPE;
 	return message_error(COMMAND_FAILED, NULL, "cannot write to standard output: %s",
 			strerror(errno));
-}
-
-const char *format_number(uint64_t number, char text[FORMAT_NUMBER_MAX])
-{
-	char digits[24];
-	size_t count = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, number), used = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (i && (count - i) % 3 == 0)
-			text[used++] = ',';
-		text[used++] = digits[i];
-	}
-	text[used] = '\0';
-	return text;
-}
-
-const char *format_events(uint64_t count, char text[FORMAT_NUMBER_MAX])
-{
-	char number[FORMAT_NUMBER_MAX];
-
-	format_number(count, number);
-	snprintf(text, FORMAT_NUMBER_MAX, "%.26s event%s", number, count == 1 ? "" : "s");
-	return text;
-}
-
-const char *format_size(uint64_t bytes, char text[FORMAT_NUMBER_MAX])
-{
-	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-	double size = (double)bytes;
-	unsigned int unit = 0;
-
-	if (bytes == 1) {
-		snprintf(text, FORMAT_NUMBER_MAX, "1 byte");
-		return text;
-	}
-	for (; size >= 1024 && unit < 4; unit++)
-		size /= 1024;
-	snprintf(text, FORMAT_NUMBER_MAX, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
-	return text;
-}
-
-const char *format_quoted(const char *argument, char *text, size_t size)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "-_./,:@%+=";
-	size_t used = 0;
-
-	if (*argument && strspn(argument, plain) == strlen(argument)) {
-		snprintf(text, size, "%s", argument);
-		return text;
-	}
-	used += (size_t)snprintf(text, size, "'");
-	for (; *argument && used + 6 < size; argument++) {
-		if (*argument == '\'')
-			used += (size_t)snprintf(text + used, size - used, "'\\''");
-		else
-			text[used++] = *argument;
-	}
-	snprintf(text + used, size - used, "'");
-	return text;
 }

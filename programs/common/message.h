@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/format.h"
 #include "command.h"
 
 /* The version of what --json prints; every line has it. */
@@ -52,9 +53,6 @@ void message_note_hint(const char *hint, const char *format, ...)
 /* Only with --verbose. */
 void message_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A JSON string with its quotes. Bytes that are not UTF-8 become \u0080 to \u00ff. */
-void print_json_string(FILE *out, const char *text);
-
 /* The member "hint", and "mend", its name in earlier releases: the next release does not print that one. */
 void print_json_hint(FILE *out, const char *hint);
 
@@ -63,23 +61,5 @@ int print_search_error(int ret);
 
 /* 0, or a failure said: what was printed has not all arrived (disk full, closed pipe). */
 int output_flush(FILE *out);
-
-/* Finish a text of open_memstream(). False: an allocation failed, and there is no text. */
-bool text_stream_end(FILE *out, char **text);
-
-/* Text from elsewhere with control characters made visible; at most size bytes with the NUL. */
-const char *format_printable(const char *text, char *printable, size_t size);
-/* Like format_printable(), but writes the whole text to a stream, and allocates nothing. */
-void print_printable(FILE *out, const char *text);
-
-/* "1,234,567", "12.3 MiB". Each returns @text. */
-#define FORMAT_NUMBER_MAX 40
-const char *format_number(uint64_t number, char text[FORMAT_NUMBER_MAX]);
-const char *format_size(uint64_t bytes, char text[FORMAT_NUMBER_MAX]);
-/* "1,234 events" */
-const char *format_events(uint64_t count, char text[FORMAT_NUMBER_MAX]);
-
-/* An argument as a shell would need it: quoted if it must be. Returns @text. */
-const char *format_quoted(const char *argument, char *text, size_t size);
 
 #endif /* SIDE_CMD_SAY_H */

@@ -76,7 +76,7 @@ void wanted_free(struct side_kernel_selection *wanted);
 /* The directory of the daemon, without a slash at its end. False: there is no daemon. */
 bool selection_socket_dir(char *path, size_t size);
 
-/* ---- server.c: protocol in programs/side/session/kernel-session.h ---- */
+/* ---- server.c: protocol in programs/common/kernel-commands.h ---- */
 
 struct server;
 

@@ -5,7 +5,7 @@
  */
 #include "kernel.h"
 
-#include "programs/side/session/kernel-session.h"
+#include "programs/common/kernel-commands.h"
 
 #include <errno.h>
 #include <fcntl.h>

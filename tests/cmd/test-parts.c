@@ -30,6 +30,7 @@
 #include "programs/side/analysis/report-keys.h"
 #include "programs/side/analysis/report-table.h"
 #include "programs/side/analysis/report-text.h"
+#include "base/units.h"
 #include "programs/common/message.h"
 #include "programs/side/processes/unmatched.h"
 #include "programs/side/analysis/view-colours.h"
@@ -667,12 +668,14 @@ static void test_sizes(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		value = 0;
-		if (parse_size(sizes[i].text, &value) != sizes[i].ret || value != sizes[i].value)
+		if (units_parse_size(sizes[i].text, &value) != sizes[i].ret ||
+				value != sizes[i].value)
 			fail_msg("%s: %" PRIu64, sizes[i].text, value);
 	}
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		value = 0;
-		if (parse_time(times[i].text, &value) != times[i].ret || value != times[i].value)
+		if (units_parse_time(times[i].text, &value) != times[i].ret ||
+				value != times[i].value)
 			fail_msg("%s: %" PRIu64, times[i].text, value);
 	}
 }

@@ -62,7 +62,7 @@ MAY_USE = {
     "sessions": {"base", "protocol", "recorder", "recorder/core", "relay"},
     "programs/common": {"base", "base/nearest", "protocol", "sessions"},
     "programs/replay": {"base", "ring"},
-    "programs/side/cli": {"base/nearest", "isolate", "programs/common", "protocol", "recorder/core"},
+    "programs/side/cli": {"base", "base/nearest", "isolate", "programs/common", "protocol", "recorder/core"},
     "programs/side/processes": {"abi", "base/nearest", "elf", "filter", "programs/common", "protocol"},
     "programs/side/analysis": {"abi", "base", "base/nearest", "ctf", "filter", "programs/common", "programs/side/cli",
                                "programs/side/processes", "protocol", "sessions", "symbolize"},
@@ -82,8 +82,7 @@ MAY_USE = {
                              "recorder/core", "sessions"},
     "programs/side": {"base/nearest", "ctf", "programs/common", "programs/side/cli", "programs/side/session"},
     "programs/side-uprobes": {"base", "probe/uprobe", "programs/common", "programs/replay", "protocol", "recorder/core"},
-    "programs/side-kernel": {"base", "ctf", "kernel-events", "programs/common", "programs/replay", "programs/side/session", "protocol",
-                             "recorder/core"},
+    "programs/side-kernel": {"base", "ctf", "kernel-events", "programs/common", "programs/replay", "protocol", "recorder/core"},
     "programs/sided": {"base", "isolate", "protocol", "recorder/core", "relay", "sessions"},
     "programs/readside": {"abi", "elf", "isolate", "probe/code", "protocol", "symbolize"},
 }

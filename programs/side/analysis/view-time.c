@@ -8,6 +8,7 @@
 
 #include "programs/common/command.h"
 #include "programs/common/message.h"
+#include "base/units.h"
 #include "programs/side/analysis/view-time.h"
 #include "ctf/ctf.h"
 
@@ -102,7 +103,7 @@ static bool read_duration(const char *text, int64_t *ns)
 		*ns = seconds * SECOND + fraction;
 		return true;
 	}
-	if (parse_time(text, &duration) || duration > INT64_MAX)
+	if (units_parse_time(text, &duration) || duration > INT64_MAX)
 		return false;
 	*ns = (int64_t)duration;
 	return true;
@@ -192,7 +193,7 @@ int view_times_read(const struct time_range *times, struct view_time *from, stru
 				"`--last` and `--%s` contradict each other",
 				times->from ? "from" : "to");
 	if (times->last) {
-		if (parse_time(times->last, &duration) || duration > INT64_MAX)
+		if (units_parse_time(times->last, &duration) || duration > INT64_MAX)
 			return message_error(COMMAND_USAGE, "write a duration, such as 5s or 100ms",
 					"`--last %.128s` is not a duration", times->last);
 		*from = (struct view_time){VIEW_TIME_BEFORE_END, (int64_t)duration};

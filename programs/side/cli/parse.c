@@ -11,6 +11,7 @@
 #include "programs/common/message.h"
 
 #include "base/nearest/nearest.h"
+#include "base/units.h"
 #include "protocol/context.h"
 #include "protocol/pattern.h"
 
@@ -132,39 +133,6 @@ static int unknown_option(struct cmdline_parser *parser, const char *word, size_
 
 /* ---- values ---- */
 
-int parse_size(const char *text, uint64_t *size)
-{
-	static const char units[] = "KMGT";
-	unsigned long long number;
-	unsigned int shift = 0;
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno)
-		return -ERANGE;
-	if (*end) {
-		const char *unit = strchr(units, toupper((unsigned char)*end));
-
-		if (unit) {
-			shift = 10 * (unsigned int)(unit - units + 1);
-			end++;
-			if (!strcmp(end, "iB") || !strcmp(end, "B"))
-				end += strlen(end);
-		} else if (!strcmp(end, "B")) {
-			end++;
-		}
-		if (*end)
-			return -EINVAL;
-	}
-	if (number > UINT64_MAX >> shift)
-		return -ERANGE;
-	*size = (uint64_t)number << shift;
-	return 0;
-}
-
 static int cmdline_parse_number(const char *text, uint64_t *number)
 {
 	char *end;
@@ -174,53 +142,6 @@ static int cmdline_parse_number(const char *text, uint64_t *number)
 	errno = 0;
 	*number = strtoull(text, &end, 10);
 	return errno ? -ERANGE : *end ? -EINVAL : 0;
-}
-
-static uint64_t unit_of_time(const char *name)
-{
-	/* As timeout(1) and perf have them, too. */
-	static const struct {
-		const char *name;
-		uint64_t nanoseconds;
-	} units[] = {{"", 1000000000}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000},
-			{"m", UINT64_C(60000000000)}, {"min", UINT64_C(60000000000)},
-			{"h", UINT64_C(3600000000000)}};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (!strcmp(name, units[i].name))
-			return units[i].nanoseconds;
-	}
-	return 0;
-}
-
-int parse_time(const char *text, uint64_t *nanoseconds)
-{
-	uint64_t number, unit, part = 0, scale = 1;
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno)
-		return -ERANGE;
-	if (*end == '.') {
-		/* Six digits: those of hours fit into the product, too. */
-		for (end++; isdigit((unsigned char)*end) && scale < 1000000; end++) {
-			part = part * 10 + (uint64_t)(*end - '0');
-			scale *= 10;
-		}
-		if (scale == 1)
-			return -EINVAL;
-	}
-	unit = unit_of_time(end);
-	if (!unit)
-		return -EINVAL;
-	part = part * unit / scale;
-	if (number > (UINT64_MAX - part) / unit)
-		return -ERANGE;
-	*nanoseconds = number * unit + part;
-	return 0;
 }
 
 static int cmdline_parse_choice(struct cmdline_parser *parser, const struct option *option,
@@ -390,7 +311,7 @@ static int store_value(struct cmdline_parser *parser, const struct option *optio
 		return store_list(parser, value, text);
 	case OPTION_CHOICE: return cmdline_parse_choice(parser, option, text, value);
 	case OPTION_SIZE:
-		error = parse_size(text, value);
+		error = units_parse_size(text, value);
 		if (!error && *(uint64_t *)value)
 			return 0;
 		advise(parser, "a size is a number of bytes, also with K, M or G behind it: 512K, 4M");
@@ -401,7 +322,7 @@ static int store_value(struct cmdline_parser *parser, const struct option *optio
 	case OPTION_TIME:
 		error = option->units && *text && isdigit((unsigned char)text[strlen(text) - 1])
 				? -EINVAL
-				: parse_time(text, value);
+				: units_parse_time(text, value);
 		if (!error)
 			return 0;
 		advise(parser,

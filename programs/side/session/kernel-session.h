@@ -1,30 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's events in sessions: what `side` has to do with the program side-kernel, which says them (programs/side-kernel). */
+/* The kernel's events in sessions: how `side` starts and asks the program side-kernel, which records them. */
 #ifndef PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H
 #define PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H
 
 #include <stdbool.h>
 
+#include "programs/common/kernel-commands.h"
+
 struct ask;
 struct json_object;
 struct parsed;
-
-/*
- * Both in the directory of the daemon's socket. A connection takes a line, a word, and gets a line, an object:
- *
- *	look            the sessions may want something else: answered when that is so
- *	drain           all that has happened until now is in the rings
- *	knows PATTERN   {"known":true}: the kernel has such an event, or may get one
- *	status          "way", "why" (it is not the other one), "events" known, "on", "said", "lost"
- *
- * The answer to the first two is that to the last one.
- */
-#define KERNEL_SESSION_SOCKET "kernel.sock"
-#define KERNEL_SESSION_LOCK "kernel.lock"
-#define KERNEL_SESSION_REFRESH "look"
-#define KERNEL_SESSION_DRAIN "drain"
-#define KERNEL_SESSION_KNOWS "knows"
-#define KERNEL_SESSION_STATUS "status"
 
 /* Before `enable-event --kernel`: the program runs, and knows these patterns (of the request). 0 or an exit status: said. */
 int kernel_session_prepare(

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts for people and for JSON: numbers, sizes, control characters made visible. */
+#include "base/format.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/inside/utf8.h"
+
+#define UTF8_LENGTH_MAX 4
+
+static size_t format_utf8_length(const unsigned char *text)
+{
+	/* The text ends with a NUL, which continues no character. */
+	return utf8_length(text, UTF8_LENGTH_MAX);
+}
+
+/* Terminals obey C1 control characters, too. In UTF-8 they begin with 0xc2. */
+static bool format_is_c1_control(const unsigned char *at, size_t length)
+{
+	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+void print_json_string(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	putc('"', out);
+	while (*at) {
+		size_t length = format_utf8_length(at);
+
+		if (*at == '"' || *at == '\\')
+			fprintf(out, "\\%c", *at);
+		else if (format_is_c1_control(at, length))
+			fprintf(out, "\\u%04x", at[1]);
+		else if (*at == '\n')
+			fputs("\\n", out);
+		else if (*at < 0x20 || *at == 0x7f || !length)
+			fprintf(out, "\\u%04x", *at);
+		else
+			fwrite(at, length, 1, out);
+		at += length ? length : 1;
+	}
+	putc('"', out);
+}
+
+/* Writes the character at `at`, or its visible form. Returns the length of the character. */
+static size_t format_character(const unsigned char *at, char form[8])
+{
+	size_t length = format_utf8_length(at);
+	bool plain = length && *at >= 0x20 && *at != 0x7f && !format_is_c1_control(at, length);
+
+	if (plain) {
+		memcpy(form, at, length);
+		form[length] = '\0';
+	} else {
+		length = length ? length : 1;
+		snprintf(form, 8, "\\x%02x", *at);
+	}
+	return length;
+}
+
+void print_printable(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	char form[8];
+
+	while (*at) {
+		at += format_character(at, form);
+		fputs(form, out);
+	}
+}
+
+const char *format_printable(const char *text, char *printable, size_t size)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t used = 0;
+
+	while (*at) {
+		char form[8];
+		size_t length = format_character(at, form);
+
+		if (used + strlen(form) >= size)
+			break;
+		memcpy(printable + used, form, strlen(form));
+		used += strlen(form);
+		at += length;
+	}
+	printable[used] = '\0';
+	return printable;
+}
+
+const char *format_number(uint64_t number, char text[FORMAT_NUMBER_MAX])
+{
+	char digits[24];
+	size_t count = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, number), used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = '\0';
+	return text;
+}
+
+const char *format_events(uint64_t count, char text[FORMAT_NUMBER_MAX])
+{
+	char number[FORMAT_NUMBER_MAX];
+
+	format_number(count, number);
+	snprintf(text, FORMAT_NUMBER_MAX, "%.26s event%s", number, count == 1 ? "" : "s");
+	return text;
+}
+
+const char *format_size(uint64_t bytes, char text[FORMAT_NUMBER_MAX])
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double size = (double)bytes;
+	unsigned int unit = 0;
+
+	if (bytes == 1) {
+		snprintf(text, FORMAT_NUMBER_MAX, "1 byte");
+		return text;
+	}
+	for (; size >= 1024 && unit < 4; unit++)
+		size /= 1024;
+	snprintf(text, FORMAT_NUMBER_MAX, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
+	return text;
+}
+
+const char *format_quoted(const char *argument, char *text, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./,:@%+=";
+	size_t used = 0;
+
+	if (*argument && strspn(argument, plain) == strlen(argument)) {
+		snprintf(text, size, "%s", argument);
+		return text;
+	}
+	used += (size_t)snprintf(text, size, "'");
+	for (; *argument && used + 6 < size; argument++) {
+		if (*argument == '\'')
+			used += (size_t)snprintf(text + used, size - used, "'\\''");
+		else
+			text[used++] = *argument;
+	}
+	snprintf(text + used, size - used, "'");
+	return text;
+}
+
+bool text_stream_end(FILE *out, char **text)
+{
+	bool is_whole = !ferror(out);
+
+	is_whole = !fclose(out) && is_whole && *text;
+	if (is_whole)
+		return true;
+	free(*text);
+	*text = NULL;
+	return false;
+}
