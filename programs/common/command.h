@@ -15,7 +15,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/report-options.h"
+#include "analysis/view-time.h"
 #include "base/text-list.h"
+#include "export/export-options.h"
 
 /* What the program returns, unless `record` returns what its command returned. */
 enum command_status {
@@ -330,11 +333,6 @@ struct probe_options {
 	bool sdt;
 };
 
-/* `--from`, `--to`, `--last`: view-time.h. NULL: not given. */
-struct time_range {
-	const char *from, *to, *last;
-};
-
 struct expand_options {
 	const char *output;
 };
@@ -350,45 +348,6 @@ struct view_arguments {
 	bool symbols;
 	bool debuginfod;
 	bool repair;
-};
-
-struct report_options {
-	struct text_list patterns;
-	const char *filter;
-	struct time_range times;
-	const char *by;
-	struct text_list histograms;
-	struct text_list pairs; /* begin, end, begin, end, … */
-	const char *key;
-	uint64_t slowest;
-	uint64_t around;
-	uint64_t callers;
-	uint64_t rows;
-	bool across;
-	bool calls, tree;
-	bool counts;
-	bool losses;
-	bool debuginfod;
-};
-
-enum export_format {
-	EXPORT_PERFETTO,
-	EXPORT_CHROME,
-	EXPORT_CSV,
-	EXPORT_JSONL,
-	EXPORT_CTF1,
-	EXPORT_CTF2,
-};
-
-struct export_options {
-	struct text_list patterns;
-	const char *filter;
-	struct time_range times;
-	int format; /* enum export_format */
-	const char *output;
-	struct text_list pairs;
-	const char *key;
-	bool across;
 };
 
 struct send_arguments {

@@ -21,7 +21,7 @@
 #include "programs/side/processes/descriptions.h"
 #include "programs/side/processes/process.h"
 #include "programs/side/processes/registry.h"
-#include "programs/side/analysis/report-walk.h"
+#include "analysis/report-walk.h"
 #include "programs/common/ask.h"
 #include "programs/side/probe/request-check.h"
 #include "ctf/ctf.h"
@@ -277,9 +277,9 @@ static void played_module(
 #undef ctf_reader_trace_count
 #undef NAMES_MAX
 #include "programs/side/export/export-values.c"
-#include "programs/side/analysis/report-calls.c"
-#include "programs/side/analysis/report-identity.c"
-#include "programs/side/analysis/view-show.c"
+#include "analysis/report-calls.c"
+#include "analysis/report-identity.c"
+#include "analysis/view-show.c"
 #include "programs/side/analysis/report.c"
 #define probe_see(fd, seen) (nr_calls++, (fd) != 77)
 #define probe_unsee(seen) (void)(seen)

@@ -20,22 +20,22 @@
 
 #include <cmocka.h>
 
-#include "programs/side/analysis/address.h"
+#include "analysis/address.h"
 #include "programs/common/command.h"
 #include "programs/side/session/helper-program.h"
 #include "programs/side/session/losses.h"
-#include "programs/side/analysis/missing.h"
+#include "analysis/missing.h"
 #include "programs/side/cli/path-search.h"
-#include "programs/side/analysis/report-distribution.h"
-#include "programs/side/analysis/report-keys.h"
-#include "programs/side/analysis/report-table.h"
-#include "programs/side/analysis/report-text.h"
+#include "analysis/report-distribution.h"
+#include "analysis/report-keys.h"
+#include "analysis/report-table.h"
+#include "analysis/report-text.h"
 #include "base/units.h"
 #include "programs/common/message.h"
 #include "programs/side/processes/unmatched.h"
-#include "programs/side/analysis/view-colours.h"
-#include "programs/side/analysis/view-out.h"
-#include "programs/side/analysis/view-time.h"
+#include "analysis/view-colours.h"
+#include "analysis/view-out.h"
+#include "analysis/view-time.h"
 #include "programs/side/cli/shell-words.h"
 
 /* ---- what is printed ---- */

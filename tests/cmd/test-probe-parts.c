@@ -20,9 +20,9 @@
 #include "programs/side/probe/list.h"
 #include "programs/side/probe/spec-options.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/view-line.h"
-#include "programs/side/analysis/view.h"
-#include "programs/side/analysis/where.h"
+#include "analysis/view-line.h"
+#include "analysis/view.h"
+#include "analysis/where.h"
 #include "recorder/core/session.h"
 
 /* ---- what is printed ---- */

@@ -26,7 +26,7 @@
 #include "programs/side/processes/descriptions.h"
 #include "programs/side/processes/process.h"
 #include "programs/side/record/kernel.h"
-#include "programs/side/analysis/report-walk.h"
+#include "analysis/report-walk.h"
 #include "programs/side/processes/running.h"
 #include "programs/common/message.h"
 #include "elf/image.h"

@@ -15,11 +15,11 @@
 
 #include <side/trace.h>
 
-#include "programs/side/analysis/address.h"
+#include "analysis/address.h"
 #include "programs/side/processes/filter-fit.h"
-#include "programs/side/analysis/report-gaps.h"
-#include "programs/side/analysis/report-text.h"
-#include "programs/side/analysis/report.h"
+#include "analysis/report-gaps.h"
+#include "analysis/report-text.h"
+#include "analysis/report.h"
 #include "programs/common/message.h"
 #include "symbolize/symbols.h"
 
@@ -100,7 +100,7 @@ static void played_close(struct ctf_reader *reader)
 #define ctf_reader_set_times played_times
 #define ctf_reader_next played_next
 #define ctf_reader_close played_close
-#include "programs/side/analysis/report-gaps.c"
+#include "analysis/report-gaps.c"
 
 #define LOST(which, from, to)                                                       \
 	{                                                                           \
@@ -323,7 +323,7 @@ static const struct symbol *played_find(struct symbols *symbols, uint32_t trace,
 #define symbols_find played_find
 #include "programs/side/analysis/report-caller.c"
 #undef where_form
-#include "programs/side/analysis/address.c"
+#include "analysis/address.c"
 
 static void test_address(void **unused)
 {

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "programs/side/analysis/report.h"
+#include "analysis/report.h"
 #include "programs/side/watch/top-print.h"
 
 /* ---- records ---- */

@@ -10,9 +10,9 @@
 
 #include "printed.h"
 
-#include "programs/side/analysis/missing.h"
-#include "programs/side/analysis/report-walk.h"
-#include "programs/side/analysis/where.h"
+#include "analysis/missing.h"
+#include "analysis/report-walk.h"
+#include "analysis/where.h"
 #include "ctf/ctf.h"
 #include "protocol/pattern.h"
 

@@ -10,7 +10,7 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "programs/side/analysis/report-walk.h"
+#include "analysis/report-walk.h"
 #include "programs/side/watch/top-trace.h"
 #include "ctf/ctf.h"
 

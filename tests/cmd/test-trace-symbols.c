@@ -15,7 +15,7 @@
 #include "../failing-calls.h"
 #include "../resources.h"
 
-#include "programs/side/analysis/trace-symbols.h"
+#include "analysis/trace-symbols.h"
 #include "ctf/ctf.h"
 
 /* ---- the recording ---- */
@@ -102,7 +102,7 @@ static struct symbols *played_create(const struct symbols_options *options)
 #define symbols_unload played_unload
 #define symbols_maps played_maps
 #define symbols_create played_create
-#include "programs/side/analysis/trace-symbols.c"
+#include "analysis/trace-symbols.c"
 
 /* ---- records ---- */
 

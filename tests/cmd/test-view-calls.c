@@ -17,7 +17,7 @@
 
 #include "programs/common/progress.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/view-line.h"
+#include "analysis/view-line.h"
 #include "ctf/ctf.h"
 
 /* ---- sources ---- */

@@ -23,8 +23,9 @@
 
 #include "programs/side/attach/attach.h"
 #include "programs/side/export/export.h"
+#include "programs/common/command.h"
 #include "programs/common/progress.h"
-#include "programs/side/analysis/view-syscall.h"
+#include "analysis/view-syscall.h"
 #include "protocol/pattern.h"
 
 static struct view_out out;

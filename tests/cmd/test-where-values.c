@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "programs/side/analysis/where-path.c"
+#include "analysis/where-path.c"
 
 static struct ctf_type u32 = {.kind = CTF_INTEGER, .size = 32},
 		       s32 = {.kind = CTF_INTEGER, .size = 32, .is_signed = true},

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "programs/side/analysis/view.h"
+#include "analysis/view.h"
 #include "ctf/ctf.h"
 #include "scratch.h"
 

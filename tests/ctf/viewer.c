@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "programs/side/analysis/view.h"
+#include "analysis/view.h"
 
 static bool is_wanted(void *context, const char *event, int loglevel)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fields and contexts that an expression names and no event has. */
-#include "programs/side/analysis/missing.h"
+#include "analysis/missing.h"
 
-#include "programs/side/analysis/view-show.h"
+#include "analysis/view-show.h"
 #include "ctf/ctf.h"
 #include "protocol/context.h"
 

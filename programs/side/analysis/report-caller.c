@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "programs/side/analysis/report.h"
+#include "analysis/report.h"
 #include "programs/common/message.h"
 
 static const char *const sources[CALLER_SOURCES] = {
@@ -96,7 +96,7 @@ int report_take_caller(struct report *report, const struct report_class *own,
 	key.kind = address.kind;
 	report->caller_events++;
 	report->exact_events += address.kind == ADDRESS_EXACT;
-	report->callers = report_item(&report->caller_keys, report->callers,
+	report->callers = keys_add_item(&report->caller_keys, report->callers,
 			sizeof(*report->callers), &key, sizeof(key), &number);
 	if (number == KEYS_NONE)
 		return 0; /* Too many: a note at the end reports it. */

@@ -5,30 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/side/analysis/report.h"
-
-void *report_item(struct keys *keys, void *items, size_t item_size, const void *key,
-		size_t key_size, uint32_t *number)
-{
-	uint32_t count = keys->count;
-	char *grown = items;
-
-	*number = keys_find(keys, key, key_size);
-	if (*number != KEYS_NONE)
-		return items;
-	if (!(count & (count - 1)) && !(keys->limit && count >= keys->limit)) {
-		size_t capacity = count ? (size_t)count * 2 : 1;
-
-		grown = realloc(items, capacity * item_size);
-		if (!grown) {
-			keys->no_memory = true;
-			return items;
-		}
-		memset(grown + count * item_size, 0, (capacity - count) * item_size);
-	}
-	*number = keys_add(keys, key, key_size);
-	return grown;
-}
+#include "analysis/report.h"
 
 /* ---- events over time ---- */
 
@@ -80,7 +57,7 @@ static uint32_t add_group(struct report *report, const void *key, size_t size)
 {
 	uint32_t count = report->groups.count, group;
 
-	report->group_times = report_item(&report->groups, report->group_times,
+	report->group_times = keys_add_item(&report->groups, report->group_times,
 			sizeof(*report->group_times), key, size, &group);
 	if (group == count)
 		report->group_times[group] = report->last_ns;
@@ -292,7 +269,7 @@ static int take_row(struct report *report, struct report_class *own, const struc
 	if (!own->has_row || own->row_group != group) {
 		uint32_t key[2] = {own->name, group};
 
-		report->rows = report_item(&report->row_keys, report->rows, sizeof(*report->rows),
+		report->rows = keys_add_item(&report->row_keys, report->rows, sizeof(*report->rows),
 				key, sizeof(key), &own->row);
 		if (own->row == KEYS_NONE)
 			return -ENOMEM;
@@ -317,7 +294,7 @@ static struct stats *report_count_get_stats(
 {
 	uint32_t key[2] = {which, group}, number;
 
-	*items = report_item(keys, *items, sizeof(**items), key, sizeof(key), &number);
+	*items = keys_add_item(keys, *items, sizeof(**items), key, sizeof(key), &number);
 	if (number == KEYS_NONE)
 		return NULL;
 	(*items)[number].which = which;
@@ -506,7 +483,7 @@ static int report_count_add_loss(struct report *report, const struct report_loss
 		size += sizes[i];
 		key[size++] = '\0';
 	}
-	report->loss_items = report_item(&report->loss_keys, report->loss_items,
+	report->loss_items = keys_add_item(&report->loss_keys, report->loss_items,
 			sizeof(*report->loss_items), key, size, &number);
 	if (number == KEYS_NONE)
 		return -ENOMEM;

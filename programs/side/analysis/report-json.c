@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/side/analysis/report.h"
+#include "analysis/report.h"
 #include "programs/common/message.h"
 
 struct report_json_writer {

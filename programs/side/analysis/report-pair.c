@@ -5,16 +5,16 @@
  * Memory is bounded: at most OPEN_MAX begins wait at a time (the next ones are not followed), and at
  * most DEPTH_MAX of one key (the older half is given up).
  */
-#include "programs/side/analysis/report-pair.h"
+#include "analysis/report-pair.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "programs/common/command.h"
-#include "programs/side/analysis/report-walk.h"
+#include "analysis/report-walk.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/where-path.h"
+#include "analysis/where-path.h"
 
 #define OPEN_MAX (1u << 19)
 #define DEPTH_MAX 1024

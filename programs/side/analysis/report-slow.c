@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/side/analysis/report.h"
+#include "programs/common/message.h"
+#include "analysis/report.h"
 
 /* ---- the heap ---- */
 

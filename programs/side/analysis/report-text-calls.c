@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "programs/side/analysis/report-table.h"
-#include "programs/side/analysis/report-text.h"
+#include "analysis/report-table.h"
+#include "analysis/report-text.h"
 
 #define INDENTS_MAX 40 /* Deeper ones stand at the same place, with their depth. */
 

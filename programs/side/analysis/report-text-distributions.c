@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/side/analysis/report-text.h"
+#include "analysis/report-text.h"
 
 static const char *wide_text(__int128 number, char text[48])
 {

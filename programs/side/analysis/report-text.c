@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/side/analysis/report-table.h"
-#include "programs/side/analysis/report-text.h"
+#include "programs/common/message.h"
+#include "analysis/report-table.h"
+#include "analysis/report-text.h"
 
 void text_print(struct report_text_writer *text, const char *format, ...)
 {

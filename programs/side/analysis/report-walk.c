@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The events of a trace as `report` and `export` take them. */
-#include "programs/side/analysis/report-walk.h"
+#include "analysis/report-walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,8 @@
 
 #include "programs/common/progress.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/view-time.h"
+#include "programs/side/analysis/select.h"
+#include "analysis/view-time.h"
 #include "protocol/pattern.h"
 
 /* ---- opening ---- */

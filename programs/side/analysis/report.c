@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `report`: its command line, the way through the trace, and the order of its tables. */
-#include "programs/side/analysis/report.h"
+#include "analysis/report.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,6 +10,7 @@
 
 #include "programs/side/cli/confine.h"
 #include "programs/common/message.h"
+#include "programs/side/analysis/select.h"
 
 /* ---- classes of events ---- */
 

@@ -4,12 +4,13 @@
  * what was chosen and is not there.
  */
 #include "programs/common/command.h"
-#include "missing.h"
-#include "report-walk.h"
+#include "analysis/missing.h"
+#include "analysis/report-walk.h"
 #include "programs/common/message.h"
+#include "programs/side/analysis/select.h"
 #include "programs/side/processes/unmatched.h"
-#include "view-time.h"
-#include "where.h"
+#include "analysis/view-time.h"
+#include "analysis/where.h"
 
 #include "ctf/ctf.h"
 #include "protocol/pattern.h"

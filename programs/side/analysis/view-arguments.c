@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `view`: its command line, made into what view.c works from. */
 #include "programs/common/command.h"
-#include "report-walk.h"
+#include "analysis/report-walk.h"
 #include "programs/common/message.h"
-#include "view.h"
-#include "where.h"
+#include "programs/side/analysis/select.h"
+#include "analysis/view.h"
+#include "analysis/where.h"
 
 #include "protocol/pattern.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "programs/side/analysis/view-feed.h"
+#include "analysis/view-feed.h"
 
 /* Bytes of text of a batch: little at first, so that something is shown soon. */
 #define BATCH_FIRST ((size_t)4 << 10)

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "programs/side/analysis/view-follow.h"
+#include "analysis/view-follow.h"
 
 #define HOLD_NS INT64_C(1000000000)
 #define PAUSE_NS 200000000L

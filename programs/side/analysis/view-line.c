@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "programs/common/message.h"
-#include "programs/side/analysis/view-colours.h"
-#include "programs/side/analysis/view-line.h"
-#include "programs/side/analysis/view-syscall.h"
-#include "programs/side/analysis/where.h"
+#include "base/format.h"
+#include "analysis/view-colours.h"
+#include "analysis/view-line.h"
+#include "analysis/view-syscall.h"
+#include "analysis/where.h"
 
 #define SECOND 1000000000
 

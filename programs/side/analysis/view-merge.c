@@ -7,7 +7,7 @@
 
 #include "programs/common/progress.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/view-merge.h"
+#include "analysis/view-merge.h"
 
 #define SECOND 1000000000
 #define BUFFER_SIZE ((size_t)64 << 10)

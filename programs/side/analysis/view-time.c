@@ -9,7 +9,7 @@
 #include "programs/common/command.h"
 #include "programs/common/message.h"
 #include "base/units.h"
-#include "programs/side/analysis/view-time.h"
+#include "analysis/view-time.h"
 #include "ctf/ctf.h"
 
 #define SECOND INT64_C(1000000000)

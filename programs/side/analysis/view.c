@@ -13,10 +13,10 @@
 
 #include "programs/side/cli/confine.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/trace-symbols.h"
-#include "programs/side/analysis/view-follow.h"
-#include "programs/side/analysis/view-merge.h"
-#include "programs/side/analysis/view.h"
+#include "analysis/trace-symbols.h"
+#include "analysis/view-follow.h"
+#include "analysis/view-merge.h"
+#include "analysis/view.h"
 #include "ctf/ctf.h"
 
 /* Report a search of at least so many directories, with the number of traces found. */

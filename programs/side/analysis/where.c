@@ -6,8 +6,8 @@
 
 #include "programs/common/command.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/where-path.h"
-#include "programs/side/analysis/where.h"
+#include "analysis/where-path.h"
+#include "analysis/where.h"
 
 struct where_bound {
 	struct filter *filter;

@@ -13,7 +13,8 @@
 
 #include "programs/side/cli/confine.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/view.h"
+#include "programs/side/analysis/select.h"
+#include "analysis/view.h"
 #include "base/nearest/nearest.h"
 
 #define FLUSH_SIZE (1u << 20)

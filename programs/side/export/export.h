@@ -6,10 +6,11 @@
 #ifndef PROGRAMS_SIDE_EXPORT_EXPORT_H
 #define PROGRAMS_SIDE_EXPORT_EXPORT_H
 
+#include "export/export-options.h"
 #include "programs/side/record/keeper.h"
-#include "programs/side/analysis/report-pair.h"
-#include "programs/side/analysis/report-walk.h"
-#include "programs/side/analysis/report-identity.h"
+#include "analysis/report-pair.h"
+#include "analysis/report-walk.h"
+#include "analysis/report-identity.h"
 
 struct export;
 struct export_class;

@@ -14,7 +14,7 @@
 #include "programs/common/message.h"
 #include "trace-kernel.h"
 #include "trace-starter.h"
-#include "programs/side/analysis/where.h"
+#include "analysis/where.h"
 #include "programs/side/cli/shell-words.h"
 
 #include "recorder/core/probes.h"

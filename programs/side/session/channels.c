@@ -8,7 +8,7 @@
  */
 #include "programs/common/command.h"
 #include "programs/common/message.h"
-#include "programs/side/analysis/where.h"
+#include "analysis/where.h"
 
 #include "recorder/core/session.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "programs/side/analysis/report-walk.h"
+#include "analysis/report-walk.h"
 #include "programs/side/watch/top-trace.h"
 #include "ctf/ctf.h"
 

@@ -7,11 +7,11 @@
 #define PROGRAMS_SIDE_WATCH_TOP_TRACE_H
 
 #include "programs/common/command.h"
-#include "programs/side/analysis/report-distribution.h"
-#include "programs/side/analysis/report-keys.h"
-#include "programs/side/analysis/report-pair.h"
-#include "programs/side/analysis/view-out.h"
-#include "programs/side/analysis/view-sink.h"
+#include "analysis/report-distribution.h"
+#include "analysis/report-keys.h"
+#include "analysis/report-pair.h"
+#include "analysis/view-out.h"
+#include "analysis/view-sink.h"
 
 struct ctf_reader;
 struct pattern;

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* Entries and returns become calls. */
+#include "analysis/report-calls.h"
+
+#include "analysis/report-walk.h"
+#include "analysis/where-path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct report_call_frame {
+	uint64_t call;
+	int64_t ns;
+	uint64_t inner_ns; /* Of the calls that it has made. */
+	uint32_t function, branch;
+	bool again; /* The function is open below it. */
+};
+
+/* Its open calls, the outermost first. */
+struct calls_thread {
+	struct report_call_frame *frames;
+	uint32_t depth, capacity;
+	uint32_t trace;
+	int64_t last_ns;
+};
+
+/* ---- what an event is ---- */
+
+static bool report_calls_find_member(const struct ctf_type *type, const char *name, uint32_t *index)
+{
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		if (where_same_name(type->members[i].name, name)) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The function of an event that has no field for it: what the probe was called. */
+static uint32_t add_name(struct report_calls *calls, const char *event, bool is_return)
+{
+	static const char suffix[] = "_return";
+	const char *colon = strchr(event, ':'), *name = colon ? colon + 1 : event;
+	size_t size = strlen(name), cut = sizeof(suffix) - 1;
+	uint32_t number;
+
+	if (is_return && size > cut && !strcmp(name + size - cut, suffix))
+		size -= cut;
+	calls->stats = keys_add_item(&calls->functions, calls->stats, sizeof(*calls->stats), name,
+			size, &number);
+	return number;
+}
+
+static void know(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item)
+{
+	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
+
+	class->known = true;
+	if (!type || !report_calls_find_member(type, "call", &class->call))
+		return;
+	class->kind = report_calls_find_member(type, "duration", &class->duration) ? CALLS_RETURN
+										   : CALLS_ENTRY;
+	class->function = class->name = KEYS_NONE;
+	if (!report_calls_find_member(type, "function", &class->function))
+		class->name = add_name(calls, item->event->name, class->kind == CALLS_RETURN);
+}
+
+static bool report_calls_read_number(const struct ctf_item *item, uint32_t index, uint64_t *number)
+{
+	const struct ctf_value *value = walk_member_at(item->fields, index);
+
+	if (!value || value->type->kind != CTF_INTEGER)
+		return false;
+	*number = value->u;
+	return true;
+}
+
+static uint32_t report_calls_get_function(struct report_calls *calls,
+		const struct calls_class *class, const struct ctf_item *item)
+{
+	const struct ctf_value *text;
+	uint32_t number;
+
+	if (class->function == KEYS_NONE)
+		return class->name;
+	text = walk_member_at(item->fields, class->function);
+	if (!text || !text->is_text)
+		return KEYS_NONE;
+	calls->stats = keys_add_item(&calls->functions, calls->stats, sizeof(*calls->stats),
+			text->text, text->size, &number);
+	return number;
+}
+
+/* ---- threads and branches ---- */
+
+static struct calls_thread *thread_of(struct report_calls *calls, uint32_t trace, uint32_t process,
+		int64_t thread, uint64_t call)
+{
+	struct {
+		int64_t thread;
+		uint32_t process, part;
+	} key = {thread, process, (uint32_t)(call >> 48)};
+	uint32_t number;
+
+	calls->threads = keys_add_item(&calls->thread_keys, calls->threads, sizeof(*calls->threads),
+			&key, sizeof(key), &number);
+	if (number == KEYS_NONE)
+		return NULL;
+	calls->threads[number].trace = trace;
+	return &calls->threads[number];
+}
+
+/* KEYS_NONE: there are too many. */
+static uint32_t branch_of(struct report_calls *calls, uint32_t parent, uint32_t function)
+{
+	uint32_t key[2] = {parent, function}, number;
+	struct calls_branch *branch;
+
+	calls->branch_keys.limit = CALLS_BRANCHES_MAX;
+	calls->branches = keys_add_item(&calls->branch_keys, calls->branches,
+			sizeof(*calls->branches), key, sizeof(key), &number);
+	if (number == KEYS_NONE)
+		return KEYS_NONE;
+	branch = &calls->branches[number];
+	branch->parent = parent;
+	branch->function = function;
+	branch->depth = parent == KEYS_NONE ? 0 : calls->branches[parent].depth + 1;
+	return number;
+}
+
+/* ---- calls ---- */
+
+static void add_time(
+		struct calls_stats *stats, uint64_t duration, uint64_t self, bool outer, bool ended)
+{
+	if (!stats->timed || duration < stats->min_ns)
+		stats->min_ns = duration;
+	if (duration > stats->max_ns)
+		stats->max_ns = duration;
+	stats->timed++;
+	stats->sum_ns += duration;
+	stats->self_ns += self;
+	if (outer)
+		stats->total_ns += duration;
+	if (!ended)
+		stats->unfinished++;
+}
+
+static void close_top(struct report_calls *calls, struct calls_thread *thread, uint64_t duration,
+		bool ended)
+{
+	const struct report_call_frame *frame = &thread->frames[--thread->depth];
+	uint64_t self = duration > frame->inner_ns ? duration - frame->inner_ns : 0;
+
+	add_time(&calls->stats[frame->function], duration, self, !frame->again, ended);
+	if (frame->branch != KEYS_NONE)
+		add_time(&calls->branches[frame->branch].stats, duration, self, true, ended);
+	if (thread->depth)
+		thread->frames[thread->depth - 1].inner_ns += duration;
+}
+
+/* The return of the innermost call may be among the lost events. */
+static void lose_top(struct report_calls *calls, struct calls_thread *thread)
+{
+	const struct report_call_frame *frame = &thread->frames[--thread->depth];
+
+	calls->stats[frame->function].lost++;
+	if (frame->branch != KEYS_NONE)
+		calls->branches[frame->branch].stats.lost++;
+}
+
+/* Those that were left without a return. */
+static void report_calls_leave_frames(
+		struct report_calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
+{
+	while (thread->depth > depth) {
+		int64_t begin = thread->frames[thread->depth - 1].ns;
+
+		if (gaps_overlap(calls->gaps, thread->trace, begin, ns)) {
+			lose_top(calls, thread);
+			continue;
+		}
+		close_top(calls, thread, ns > begin ? (uint64_t)(ns - begin) : 0, false);
+	}
+}
+
+static bool report_calls_is_open(const struct calls_thread *thread, uint32_t function)
+{
+	for (uint32_t i = thread->depth; i-- > 0;) {
+		if (thread->frames[i].function == function)
+			return true;
+	}
+	return false;
+}
+
+static int report_calls_push_frame(
+		struct calls_thread *thread, const struct report_call_frame *frame)
+{
+	if (thread->depth == thread->capacity) {
+		uint32_t capacity = thread->capacity ? thread->capacity * 2 : 64;
+		struct report_call_frame *frames =
+				realloc(thread->frames, capacity * sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		thread->frames = frames;
+		thread->capacity = capacity;
+	}
+	thread->frames[thread->depth++] = *frame;
+	return 0;
+}
+
+static int report_calls_enter_function(struct report_calls *calls, struct calls_thread *thread,
+		uint32_t function, uint64_t call, int64_t ns)
+{
+	const struct report_call_frame *top =
+			thread->depth ? &thread->frames[thread->depth - 1] : NULL;
+	struct report_call_frame frame = {
+			.call = call, .ns = ns, .function = function, .branch = KEYS_NONE};
+
+	calls->stats[function].calls++;
+	if (!top || top->branch != KEYS_NONE)
+		frame.branch = branch_of(calls, top ? top->branch : KEYS_NONE, function);
+	if (frame.branch != KEYS_NONE)
+		calls->branches[frame.branch].stats.calls++;
+	/* A function whose return cannot be seen: only that it was called is known. */
+	if (!call)
+		return 0;
+	if (thread->depth == CALLS_DEPTH_MAX) {
+		calls->too_deep++;
+		return 0;
+	}
+	frame.again = report_calls_is_open(thread, function);
+	return report_calls_push_frame(thread, &frame);
+}
+
+static void take_return(struct report_calls *calls, struct calls_thread *thread, uint32_t function,
+		uint64_t call, int64_t ns, uint64_t duration)
+{
+	uint32_t depth = thread->depth;
+
+	while (depth && thread->frames[depth - 1].call != call)
+		depth--;
+	if (depth) {
+		report_calls_leave_frames(calls, thread, depth, ns);
+		close_top(calls, thread, duration, true);
+		return;
+	}
+	if (thread->depth < CALLS_DEPTH_MAX) {
+		calls->unbegun++;
+		calls->stats[function].calls++;
+	}
+	add_time(&calls->stats[function], duration, duration,
+			!report_calls_is_open(thread, function), true);
+	if (thread->depth)
+		thread->frames[thread->depth - 1].inner_ns += duration;
+}
+
+int calls_take(struct report_calls *calls, struct calls_class *class, const struct ctf_item *item,
+		uint32_t process, int64_t thread_id)
+{
+	struct calls_thread *thread;
+	uint64_t call, duration;
+	uint32_t function;
+
+	if (!class->known)
+		know(calls, class, item);
+	if (class->kind == CALLS_NONE || !report_calls_read_number(item, class->call, &call))
+		return 0;
+	function = report_calls_get_function(calls, class, item);
+	thread = thread_of(calls, item->trace->index, process, thread_id, call);
+	if (function == KEYS_NONE || !thread)
+		return -ENOMEM;
+	thread->last_ns = item->ns;
+	if (class->kind == CALLS_ENTRY)
+		return report_calls_enter_function(calls, thread, function, call, item->ns);
+	if (report_calls_read_number(item, class->duration, &duration))
+		take_return(calls, thread, function, call, item->ns, duration);
+	return 0;
+}
+
+void calls_finish(struct report_calls *calls)
+{
+	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
+		report_calls_leave_frames(calls, &calls->threads[i], 0, calls->threads[i].last_ns);
+}
+
+void calls_free(struct report_calls *calls)
+{
+	for (uint32_t i = 0; i < calls->thread_keys.count; i++)
+		free(calls->threads[i].frames);
+	free(calls->threads);
+	free(calls->stats);
+	free(calls->branches);
+	keys_free(&calls->functions);
+	keys_free(&calls->branch_keys);
+	keys_free(&calls->thread_keys);
+}
+
+/* ---- the order ---- */
+
+const char *calls_name(const struct report_calls *calls, uint32_t function)
+{
+	return (const char *)calls->functions.entries[function].bytes;
+}
+
+static int report_calls_compare_totals(const struct report_calls *calls,
+		const struct calls_stats *left, uint32_t left_function,
+		const struct calls_stats *right, uint32_t right_function)
+{
+	if (left->total_ns != right->total_ns)
+		return left->total_ns > right->total_ns ? -1 : 1;
+	if (left->calls != right->calls)
+		return left->calls > right->calls ? -1 : 1;
+	return strcmp(calls_name(calls, left_function), calls_name(calls, right_function));
+}
+
+static int by_total(const void *one, const void *other, void *user)
+{
+	const struct report_calls *calls = user;
+	uint32_t left = *(const uint32_t *)one, right = *(const uint32_t *)other;
+
+	return report_calls_compare_totals(
+			calls, &calls->stats[left], left, &calls->stats[right], right);
+}
+
+uint32_t *calls_function_order(const struct report_calls *calls)
+{
+	uint32_t count = calls->functions.count, *order = malloc((count + 1) * sizeof(*order));
+
+	for (uint32_t i = 0; order && i < count; i++)
+		order[i] = i;
+	if (order)
+		qsort_r(order, count, sizeof(*order), by_total, (void *)(uintptr_t)calls);
+	return order;
+}
+
+static int by_parent(const void *one, const void *other, void *user)
+{
+	const struct report_calls *calls = user;
+	const struct calls_branch *left = &calls->branches[*(const uint32_t *)one];
+	const struct calls_branch *right = &calls->branches[*(const uint32_t *)other];
+
+	if (left->parent != right->parent)
+		return left->parent + 1 < right->parent + 1 ? -1 : 1;
+	return report_calls_compare_totals(
+			calls, &left->stats, left->function, &right->stats, right->function);
+}
+
+/* Where the children of a branch begin among those that are sorted by their parents. */
+static uint32_t first_child(
+		const struct report_calls *calls, const uint32_t *sorted, uint32_t parent)
+{
+	uint32_t low = 0, high = calls->branch_keys.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (calls->branches[sorted[middle]].parent + 1 < parent + 1)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A way down and back, without recursion: the depth is the program's. */
+static void walk_down(const struct report_calls *calls, const uint32_t *sorted, uint32_t *next,
+		uint32_t *order)
+{
+	uint32_t count = calls->branch_keys.count, parent = KEYS_NONE, done = 0, roots = 0;
+
+	while (done < count) {
+		uint32_t at = parent == KEYS_NONE ? roots : next[parent];
+
+		if (at < count && calls->branches[sorted[at]].parent == parent) {
+			if (parent == KEYS_NONE)
+				roots++;
+			else
+				next[parent]++;
+			parent = sorted[at];
+			order[done++] = parent;
+		} else if (parent == KEYS_NONE) {
+			break;
+		} else {
+			parent = calls->branches[parent].parent;
+		}
+	}
+}
+
+uint32_t *calls_branch_order(const struct report_calls *calls)
+{
+	uint32_t count = calls->branch_keys.count;
+	uint32_t *sorted = malloc((count + 1) * sizeof(*sorted));
+	uint32_t *next = malloc((count + 1) * sizeof(*next));
+	uint32_t *order = calloc(count + 1, sizeof(*order));
+
+	if (sorted && next && order) {
+		for (uint32_t i = 0; i < count; i++)
+			sorted[i] = i;
+		qsort_r(sorted, count, sizeof(*sorted), by_parent, (void *)(uintptr_t)calls);
+		for (uint32_t i = 0; i < count; i++)
+			next[i] = first_child(calls, sorted, i);
+		walk_down(calls, sorted, next, order);
+	} else {
+		free(order);
+		order = NULL;
+	}
+	free(sorted);
+	free(next);
+	return order;
+}

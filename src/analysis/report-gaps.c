@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* When a trace lost events. */
+#include "analysis/report-gaps.h"
+
+#include "ctf/ctf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct gap {
+	uint32_t trace;
+	int64_t begin, end;
+	int64_t least_begin; /* The earliest begin of this gap and the following ones of the trace. */
+};
+
+static int gaps_add(struct gaps *gaps, const struct gap *gap)
+{
+	if (!(gaps->count & (gaps->count - 1))) { /* Grown at 0, 1, 2, 4, … */
+		size_t capacity = gaps->count ? gaps->count * 2 : 1;
+		struct gap *spans = realloc(gaps->spans, capacity * sizeof(*spans));
+
+		if (!spans)
+			return -ENOMEM;
+		gaps->spans = spans;
+	}
+	gaps->spans[gaps->count++] = *gap;
+	return 0;
+}
+
+static int compare_gaps(const void *left, const void *right)
+{
+	const struct gap *a = left, *b = right;
+
+	if (a->trace != b->trace)
+		return a->trace < b->trace ? -1 : 1;
+	return (a->end > b->end) - (a->end < b->end);
+}
+
+static void gaps_sort(struct gaps *gaps)
+{
+	if (gaps->count)
+		qsort(gaps->spans, gaps->count, sizeof(*gaps->spans), compare_gaps);
+	for (size_t i = gaps->count; i-- > 0;) {
+		struct gap *gap = &gaps->spans[i], *next = gap + 1;
+		bool more = i + 1 < gaps->count && next->trace == gap->trace;
+
+		gap->least_begin = more && next->least_begin < gap->begin ? next->least_begin
+									  : gap->begin;
+	}
+}
+
+int gaps_read(struct gaps *gaps, const char *dir)
+{
+	struct ctf_reader *reader;
+	struct ctf_error error;
+	struct ctf_item item;
+	int ret = ctf_reader_open(dir, &reader, &error);
+
+	if (ret)
+		return ret == -ENOMEM ? ret
+				      : 0; /* The caller opens it, too, and reports other errors. */
+	/* No packet has that time, so the reader reads only headers. */
+	ctf_reader_set_times(reader, INT64_MAX, INT64_MAX);
+	while ((ret = ctf_reader_next(reader, &item)) > 0) {
+		struct gap gap = {item.trace->index, item.begin_ns, item.ns, 0};
+
+		if ((item.kind != CTF_ITEM_DISCARDED && item.kind != CTF_ITEM_LOST_PACKETS) ||
+				!item.timed)
+			continue;
+		ret = gaps_add(gaps, &gap);
+		if (ret)
+			break;
+	}
+	ctf_reader_close(reader);
+	gaps_sort(gaps);
+	return ret;
+}
+
+void gaps_free(struct gaps *gaps)
+{
+	free(gaps->spans);
+}
+
+bool gaps_overlap(const struct gaps *gaps, uint32_t trace, int64_t begin, int64_t end)
+{
+	size_t low = 0, high = gaps->count;
+
+	/* The first that ends at `begin` or later. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct gap *gap = &gaps->spans[middle];
+
+		if (gap->trace < trace || (gap->trace == trace && gap->end < begin))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < gaps->count && gaps->spans[low].trace == trace &&
+			gaps->spans[low].least_begin <= end;
+}

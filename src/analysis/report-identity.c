@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes and threads of events. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report-identity.h"
+#include "analysis/where-path.h"
+
+#define NAME_MAX_BYTES 4096 /* Longer names are cut. */
+
+/* ---- places ---- */
+
+static bool find_in(struct identity_location *location, int scope,
+		const struct ctf_value *structure, const char *name)
+{
+	const struct ctf_type *type = structure ? structure->type : NULL;
+	bool fixed = true;
+
+	for (uint32_t i = 0; type && i < type->member_count; i++) {
+		enum ctf_kind kind = type->members[i].type->kind;
+
+		if (where_same_name(type->members[i].name, name)) {
+			*location = (struct identity_location){scope, i, fixed ? i + 1 : 0};
+			return true;
+		}
+		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT &&
+				kind != CTF_STRING)
+			fixed = false;
+	}
+	return false;
+}
+
+static bool report_thread_find_context(
+		struct identity_location *location, const struct ctf_item *item, const char *name)
+{
+	return find_in(location, IDENTITY_COMMON_CONTEXT, item->common_context, name) ||
+			find_in(location, IDENTITY_CONTEXT, item->context, name);
+}
+
+static const struct ctf_value *report_thread_get_value(
+		const struct identity_location *location, const struct ctf_item *item)
+{
+	const struct ctf_value *scope = location->scope == IDENTITY_COMMON_CONTEXT
+			? item->common_context
+			: location->scope == IDENTITY_CONTEXT ? item->context
+							      : NULL;
+	const struct ctf_value *member = NULL;
+	struct ctf_cursor cursor;
+
+	if (!scope)
+		return NULL;
+	if (location->direct)
+		return scope + location->direct;
+	ctf_cursor_start(&cursor, scope);
+	for (uint32_t i = 0; i <= location->index; i++)
+		member = ctf_cursor_next(&cursor);
+	return member;
+}
+
+static bool report_thread_get_number(const struct identity_location *location,
+		const struct ctf_item *item, uint64_t *number)
+{
+	const struct ctf_value *value = report_thread_get_value(location, item);
+
+	if (!value || value->type->kind != CTF_INTEGER)
+		return false;
+	*number = value->u;
+	return true;
+}
+
+/* ---- processes ---- */
+
+static char *report_thread_copy_name(const char *text, size_t size)
+{
+	return text ? strndup(text, size) : NULL;
+}
+
+static bool same_text(const char *one, const char *other)
+{
+	return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* The last one has been added. */
+static void mark_ambiguous(struct identity *identity, uint32_t last)
+{
+	struct identity_process *added = &identity->processes[last];
+
+	for (uint32_t i = 0; i < last; i++) {
+		struct identity_process *other = &identity->processes[i];
+
+		if (other->pid != added->pid)
+			continue;
+		added->repeated = true;
+		if (same_text(other->name, added->name))
+			added->ambiguous = other->ambiguous = true;
+	}
+}
+
+/*
+ * The same pid on the same host is the same process, whatever it has executed meanwhile. A trace
+ * that knows no pid is a process of its own.
+ */
+static uint32_t add_process(struct identity *identity, const struct ctf_trace *trace, int64_t pid,
+		const char *name, size_t name_size)
+{
+	const char *hostname = trace->hostname ? trace->hostname : "";
+	struct {
+		int64_t pid;
+		uint32_t trace;
+		char hostname[256];
+	} key;
+	uint32_t number;
+	struct identity_process *processes, added;
+
+	memset(&key, 0, sizeof(key));
+	key.pid = pid;
+	key.trace = pid < 0 ? trace->index : 0;
+	strncpy(key.hostname, hostname, sizeof(key.hostname) - 1);
+	number = keys_find(&identity->keys, &key, sizeof(key));
+	if (number != KEYS_NONE)
+		return number;
+	number = identity->keys.count;
+	if (!(number & (number - 1))) { /* Grown at 0, 1, 2, 4, … */
+		processes = realloc(identity->processes,
+				(number ? (size_t)number * 2 : 1) * sizeof(*processes));
+		if (!processes)
+			return KEYS_NONE;
+		identity->processes = processes;
+	}
+	added = (struct identity_process){
+			.hostname = report_thread_copy_name(trace->hostname, NAME_MAX_BYTES),
+			.name = report_thread_copy_name(name, name_size),
+			.pid = pid,
+			.trace = trace->index,
+	};
+	if (!added.hostname != !trace->hostname || !added.name != !name ||
+			keys_add(&identity->keys, &key, sizeof(key)) == KEYS_NONE) {
+		free((void *)(uintptr_t)added.hostname);
+		free((void *)(uintptr_t)added.name);
+		return KEYS_NONE;
+	}
+	identity->processes[number] = added;
+	mark_ambiguous(identity, number);
+	return number;
+}
+
+uint32_t identity_of_trace(struct identity *identity, const struct ctf_trace *trace)
+{
+	return add_process(identity, trace, trace->vpid, trace->procname, NAME_MAX_BYTES);
+}
+
+static void report_thread_find_contexts(struct identity *identity, struct identity_class *class,
+		const struct ctf_item *item)
+{
+	class->known = true;
+	report_thread_find_context(&class->vpid, item, "vpid");
+	report_thread_find_context(&class->procname, item, "procname");
+	if (!report_thread_find_context(&class->vtid, item, "vtid"))
+		report_thread_find_context(&class->vtid, item, "tid");
+	if (!report_thread_find_context(&class->thread_name, item, "thread_name"))
+		report_thread_find_context(&class->thread_name, item, "pthread_name");
+	class->fixed = item->trace->vpid >= 0 || !class->vpid.scope;
+	if (class->fixed)
+		class->process = identity_of_trace(identity, item->trace);
+}
+
+uint32_t identity_process(struct identity *identity, struct identity_class *class,
+		const struct ctf_item *item)
+{
+	const struct ctf_value *name;
+	uint64_t pid;
+
+	if (__builtin_expect(!class->known, 0))
+		report_thread_find_contexts(identity, class, item);
+	if (class->fixed)
+		return class->process;
+	if (!report_thread_get_number(&class->vpid, item, &pid))
+		return identity_of_trace(identity, item->trace);
+	name = report_thread_get_value(&class->procname, item);
+	if (!name || !name->is_text)
+		return add_process(identity, item->trace, (int64_t)pid, item->trace->procname,
+				NAME_MAX_BYTES);
+	return add_process(identity, item->trace, (int64_t)pid, name->text, (size_t)name->size);
+}
+
+int64_t identity_thread(const struct identity_class *class, const struct ctf_item *item)
+{
+	uint64_t thread;
+
+	return report_thread_get_number(&class->vtid, item, &thread) ? (int64_t)thread : -1;
+}
+
+const char *identity_thread_name(
+		const struct identity_class *class, const struct ctf_item *item, size_t *size)
+{
+	const struct ctf_value *name = report_thread_get_value(&class->thread_name, item);
+
+	if (!name || !name->is_text)
+		return NULL;
+	*size = (size_t)name->size;
+	return name->text;
+}
+
+void identity_text(const struct identity *identity, uint32_t number, char *text, size_t size)
+{
+	const struct identity_process *process =
+			number < identity->keys.count ? &identity->processes[number] : NULL;
+	const char *on = process && process->ambiguous ? " on " : "";
+	const char *host = process && process->hostname ? process->hostname : "?";
+
+	if (!process)
+		snprintf(text, size, "?");
+	else if (process->name && process->pid >= 0)
+		snprintf(text, size, "%.200s:%" PRId64 "%s%.200s", process->name, process->pid, on,
+				*on ? host : "");
+	else if (process->name)
+		snprintf(text, size, "%.200s%s%.200s", process->name, on, *on ? host : "");
+	else if (process->pid >= 0)
+		snprintf(text, size, "pid %" PRId64 "%s%.200s", process->pid, on, *on ? host : "");
+	else
+		snprintf(text, size, "%.200s", host);
+}
+
+void identity_free(struct identity *identity)
+{
+	for (uint32_t i = 0; i < identity->keys.count; i++) {
+		free((void *)(uintptr_t)identity->processes[i].hostname); /* Copied here. */
+		free((void *)(uintptr_t)identity->processes[i].name);
+	}
+	free(identity->processes);
+	keys_free(&identity->keys);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for the addresses in a recording.
+ *
+ * The recording is read once before, but only when it has base address records: what they say may
+ * hold for events that were shown before them.
+ */
+#include "analysis/trace-symbols.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/view-sink.h"
+#include "ctf/ctf.h"
+
+#define PATH_ENV "SIDE_DEBUG_PATH"
+#define LOAD "side:library_load"
+#define UNLOAD "side:library_unload"
+
+/* ---- records ---- */
+
+static bool has_records(struct ctf_reader *reader)
+{
+	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
+		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
+
+		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
+			const struct ctf_event_class *event = ctf_trace_event(trace, i);
+
+			if (trace->is_side && !strcmp(event->name, LOAD))
+				return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t trace_symbols_get_number(const struct ctf_value *fields, const char *name)
+{
+	const struct ctf_value *value = ctf_value_member(fields, name);
+
+	return value && value->type->kind == CTF_INTEGER ? value->u : 0;
+}
+
+/* Copy a text of a record, which has no terminating NUL. The caller frees it. NULL: the record has none. Returns 0 or -ENOMEM. */
+static int trace_symbols_get_text(const struct ctf_value *fields, const char *name, char **ret_text)
+{
+	const struct ctf_value *value = ctf_value_member(fields, name);
+	bool is_there = value && value->is_text;
+
+	*ret_text = is_there ? strndup(value->text, value->size) : NULL;
+	return is_there && !*ret_text ? -ENOMEM : 0;
+}
+
+static size_t trace_symbols_get_bytes(const struct ctf_value *fields, const char *name,
+		uint8_t bytes[SYMBOLS_BUILD_ID_MAX])
+{
+	const struct ctf_value *value = ctf_value_member(fields, name);
+	const struct ctf_value *element;
+	struct ctf_cursor cursor;
+	size_t size = 0;
+
+	if (!value || (value->type->kind != CTF_SEQUENCE && value->type->kind != CTF_ARRAY))
+		return 0;
+	ctf_cursor_start(&cursor, value);
+	while ((element = ctf_cursor_next(&cursor))) {
+		if (size == SYMBOLS_BUILD_ID_MAX || element->type->kind != CTF_INTEGER)
+			return 0;
+		bytes[size++] = (uint8_t)element->u;
+	}
+	return size;
+}
+
+static int trace_symbols_add_module(struct symbols *symbols, const struct ctf_item *item)
+{
+	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
+	struct symbols_library library = {
+			.base = trace_symbols_get_number(item->fields, "_base"),
+			.size = trace_symbols_get_number(item->fields, "_size"),
+			.build_id = build_id,
+			.build_id_size = trace_symbols_get_bytes(
+					item->fields, "_build_id", build_id),
+	};
+	char *path, *link = NULL;
+	int ret = trace_symbols_get_text(item->fields, "_path", &path);
+
+	if (!ret)
+		ret = trace_symbols_get_text(item->fields, "_debug_link", &link);
+	library.path = path;
+	library.debug_link = link;
+	if (!ret && path)
+		ret = symbols_load(symbols, item->trace->index, item->ns, &library);
+	free(path);
+	free(link);
+	return ret;
+}
+
+static int take_records(struct symbols *symbols, struct ctf_reader *reader)
+{
+	struct ctf_item item;
+	int ret = 0;
+
+	while (!ret && ctf_reader_next(reader, &item) > 0) {
+		if (item.kind != CTF_ITEM_EVENT || !item.trace->is_side || !item.fields)
+			continue;
+		if (!strcmp(item.event->name, LOAD))
+			ret = trace_symbols_add_module(symbols, &item);
+		else if (!strcmp(item.event->name, UNLOAD))
+			ret = symbols_unload(symbols, item.trace->index, item.ns,
+					trace_symbols_get_number(item.fields, "_base"));
+	}
+	return ret;
+}
+
+static int trace_symbols_read_maps(struct symbols *symbols, struct ctf_reader *reader)
+{
+	int ret = 0;
+
+	for (uint32_t t = 0; !ret && t < ctf_reader_trace_count(reader); t++) {
+		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
+		char *path;
+
+		if (asprintf(&path, "%s/.maps", trace->path) < 0)
+			return -ENOMEM;
+		ret = symbols_maps(symbols, trace->index, path);
+		free(path);
+	}
+	return ret;
+}
+
+struct symbols *trace_symbols_start(
+		bool debuginfod, void (*report)(void *user, const char *sentence), void *user)
+{
+	const struct symbols_options options = {
+			.path = getenv(PATH_ENV),
+			.debuginfod = debuginfod,
+			.report = report,
+			.user = user,
+	};
+
+	return symbols_create(&options);
+}
+
+int trace_symbols_read(struct symbols *symbols, const char *dir)
+{
+	struct ctf_reader *reader;
+	struct ctf_error error;
+	int ret = ctf_reader_open(dir, &reader, &error);
+
+	/* The caller opens it, too, and reports other errors. */
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	ret = trace_symbols_read_maps(symbols, reader);
+	if (!ret && has_records(reader))
+		ret = take_records(symbols, reader);
+	ctf_reader_close(reader);
+	return ret;
+}
+
+/* ---- showing ---- */
+
+static void put_hexadecimal(struct view_out *out, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, number);
+	view_out_text(out, text);
+}
+
+bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol)
+{
+	struct view_out *out = sink->out;
+	const char *name = symbol->function ? symbol->function : symbol->module;
+
+	if (!name)
+		return false;
+	view_text_plain(out, name, strlen(name));
+	view_out_char(out, '+');
+	put_hexadecimal(out, symbol->function ? symbol->inside : symbol->offset);
+	if (symbol->file) {
+		view_out_text(out, " (");
+		view_text_plain(out, symbol->file, strlen(symbol->file));
+		view_out_char(out, ':');
+		view_out_unsigned(out, symbol->line);
+		view_out_char(out, ')');
+	}
+	return true;
+}
+
+static void trace_symbols_write_member(
+		struct view_out *out, const char *name, const char *text, uint64_t number)
+{
+	view_out_text(out, name);
+	if (text)
+		view_json_quoted(out, text, strlen(text));
+	else
+		view_out_unsigned(out, number);
+}
+
+bool trace_symbol_json(struct view_sink *sink, const struct symbol *symbol)
+{
+	struct view_out *out = sink->out;
+
+	if (!symbol->module)
+		return false;
+	trace_symbols_write_member(out, "{\"module\":", symbol->module, 0);
+	trace_symbols_write_member(out, ",\"offset\":", NULL, symbol->offset);
+	if (symbol->function) {
+		trace_symbols_write_member(out, ",\"function\":", symbol->function, 0);
+		trace_symbols_write_member(out, ",\"function_offset\":", NULL, symbol->inside);
+	}
+	if (symbol->file) {
+		trace_symbols_write_member(out, ",\"file\":", symbol->file, 0);
+		trace_symbols_write_member(out, ",\"line\":", NULL, symbol->line);
+	}
+	view_out_char(out, '}');
+	return true;
+}

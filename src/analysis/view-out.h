@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the view writes: bytes in memory that grow. The usual way through each of these functions
+ * is a comparison and a copy; no format strings, no locks, no calls.
+ */
+#ifndef SIDE_ANALYSIS_VIEW_OUT_H
+#define SIDE_ANALYSIS_VIEW_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct view_out {
+	char *begin;
+	char *at;
+	char *end;
+	bool failed; /* No memory: something is missing. Sticks. */
+};
+
+void view_out_free(struct view_out *out);
+/* Room for so many bytes more; false without memory. */
+bool view_out_grow(struct view_out *out, size_t size);
+
+static inline size_t view_out_size(const struct view_out *out)
+{
+	return (size_t)(out->at - out->begin);
+}
+
+static inline bool view_out_reserve(struct view_out *out, size_t size)
+{
+	if (__builtin_expect((size_t)(out->end - out->at) >= size, 1))
+		return true;
+	return view_out_grow(out, size);
+}
+
+static inline void view_out_put(struct view_out *out, const char *bytes, size_t size)
+{
+	if (!size || !view_out_reserve(out, size)) /* Nothing may have no address. */
+		return;
+	memcpy(out->at, bytes, size);
+	out->at += size;
+}
+
+/* For literals: the length is known to the compiler. */
+static inline __attribute__((always_inline)) void view_out_text(
+		struct view_out *out, const char *text)
+{
+	view_out_put(out, text, strlen(text));
+}
+
+static inline void view_out_char(struct view_out *out, char c)
+{
+	if (view_out_reserve(out, 1))
+		*out->at++ = c;
+}
+
+/* Digits, written at `to`, which has room for 64 of them; each returns where they end. */
+char *view_decimal(char *to, uint64_t number);
+char *view_hexadecimal(char *to, uint64_t number);
+/* Exactly nine digits. */
+char *view_nine_digits(char *to, uint32_t number);
+
+void view_out_unsigned(struct view_out *out, uint64_t number);
+void view_out_signed(struct view_out *out, int64_t number);
+
+#endif /* SIDE_ANALYSIS_VIEW_OUT_H */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where values go to be shown: text for people or JSON for programs.
+ *
+ * The walkers call these in document order. `index` counts members, elements, labels from 0, so
+ * that the sink knows where a comma goes. A failed allocation stays in the buffer.
+ */
+#ifndef SIDE_ANALYSIS_VIEW_SINK_H
+#define SIDE_ANALYSIS_VIEW_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/view-out.h"
+#include "abi/visit.h"
+
+struct symbols;
+struct view_sink;
+
+/* Bytes that are always the same. */
+struct view_word {
+	const char *text;
+	size_t size;
+};
+#define VIEW_WORD(literal)                   \
+	{                                    \
+		literal, sizeof(literal) - 1 \
+	}
+
+struct view_sink_ops {
+	bool json;
+
+	/* Around integers and floats, and around strings: colours. */
+	struct view_word number_begin, number_end, text_begin, text_end;
+	struct view_word null, absent, unreadable, bool_words[2]; /* words: false, true. */
+	struct view_word struct_begin, struct_end, list_begin, list_end;
+	struct view_word item[2]; /* Before the first element, before all others. */
+
+	void (*member)(struct view_sink *sink, uint32_t index, const char *name, size_t size,
+			unsigned int copy);
+	/* A string with its quotes. */
+	void (*quoted)(struct view_out *out, const char *text, size_t size);
+	/* Integers that are wider than 64 bits; floats. */
+	void (*number)(struct view_sink *sink, const struct visit_value *value, unsigned int base);
+	void (*real)(struct view_sink *sink, const struct visit_value *value);
+	/* A number as text that stands in a description. */
+	void (*digits)(struct view_sink *sink, const char *digits, bool quoted);
+
+	/* labels_begin, label…, labels_end, the value, labelled_end */
+	void (*labels_begin)(struct view_sink *sink);
+	void (*label)(struct view_sink *sink, uint32_t index, const char *text, size_t size);
+	void (*labels_end)(struct view_sink *sink, uint32_t count, bool bitmap);
+	void (*labelled_end)(struct view_sink *sink);
+
+	/* A selector that no option belongs to: begin, the selector's value, end. */
+	void (*no_option_begin)(struct view_sink *sink);
+	void (*no_option_end)(struct view_sink *sink);
+
+	/* A value with attributes: begin, the value, list, (attribute, its value, end)…, end. */
+	void (*attributed_begin)(struct view_sink *sink);
+	void (*attributes_begin)(struct view_sink *sink);
+	void (*attribute_begin)(
+			struct view_sink *sink, uint32_t index, const char *key, size_t size);
+	void (*attribute_end)(struct view_sink *sink);
+	void (*attributes_end)(struct view_sink *sink);
+};
+
+struct view_sink {
+	const struct view_sink_ops *ops;
+	struct view_out *out;
+	bool colour;
+	bool attributes;         /* Attributes are asked for. */
+	struct symbols *symbols; /* NULL: addresses are numbers. */
+	uint32_t trace;          /* Whose addresses they are … */
+	int64_t ns;              /* … and when. */
+	uint8_t ip;              /* enum address_kind of the context `ip`; 0: ADDRESS_RETURN. */
+	uint8_t call; /* The fields are those of a system call: enum view_call (view-syscall.h). */
+};
+
+extern const struct view_sink_ops view_text_ops;
+extern const struct view_sink_ops view_colour_ops;
+extern const struct view_sink_ops view_json_ops;
+
+static inline void view_put_word(struct view_sink *sink, const struct view_word *word)
+{
+	view_out_put(sink->out, word->text, word->size);
+}
+
+static inline void view_put_text(struct view_sink *sink, const char *text, size_t size)
+{
+	view_put_word(sink, &sink->ops->text_begin);
+	sink->ops->quoted(sink->out, text, size);
+	view_put_word(sink, &sink->ops->text_end);
+}
+
+/* An integer of up to 64 bits; sign-extended if it is signed. */
+void view_put_integer(struct view_sink *sink, uint64_t number, bool is_signed, unsigned int bits,
+		unsigned int base);
+
+/* A string with quotes, control characters and bytes that are no UTF-8 escaped. */
+void view_text_quoted(struct view_out *out, const char *text, size_t size);
+/* The same without quotes. */
+void view_text_plain(struct view_out *out, const char *text, size_t size);
+/* Like that, but line feeds and tabs are kept. */
+void view_text_field(struct view_out *out, const char *text, size_t size);
+void view_json_quoted(struct view_out *out, const char *text, size_t size);
+
+/* The shortest decimal that gives the same float back; "nan", "inf", "-inf". Returns its length. */
+size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DIGITS_MAX]);
+
+/* The value of an integer, float or enumeration of CTF, up to 64 bits. */
+struct ctf_value;
+struct visit_value view_number_of(const struct ctf_value *value);
+
+#endif /* SIDE_ANALYSIS_VIEW_SINK_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Times on the command line. */
+#ifndef SIDE_ANALYSIS_VIEW_TIME_H
+#define SIDE_ANALYSIS_VIEW_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum view_time_kind {
+	VIEW_TIME_NONE,
+	VIEW_TIME_EPOCH,      /* ns since 1970. */
+	VIEW_TIME_BEFORE_END, /* ns before the last event. */
+	VIEW_TIME_DAY,        /* ns since midnight, of the day on which the trace begins. */
+	VIEW_TIME_SINCE,      /* ns since the first event. */
+};
+
+struct view_time {
+	enum view_time_kind kind;
+	int64_t ns;
+};
+
+/* What users write for the begin, the end, and a duration before the end. NULL: not given. */
+struct time_range {
+	const char *from, *to, *last;
+};
+
+/* The forms are those of the topic "times" (table.c). False: it is none of these. */
+bool view_time_parse(const char *text, struct view_time *time);
+
+bool view_times_is_set(const struct time_range *times);
+
+/* Both ends from the options; VIEW_TIME_NONE if not given. 0, or an exit status: the mistake is reported. */
+int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to);
+
+/* Both ends, included, in nanoseconds since 1970. Relative times need the first or last event of the trace in `dir`. */
+void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
+		int64_t *from_ns, int64_t *to_ns);
+
+#endif /* SIDE_ANALYSIS_VIEW_TIME_H */
