@@ -78,7 +78,7 @@ MAY_USE = {
     "programs/side/relay": {"base", "ctf", "programs/common", "programs/side/cli", "relay"},
     "programs/side/record": {"abi", "ctf", "elf", "kernel-events", "programs/common", "programs/side/cli", "programs/side/processes",
                              "programs/side/relay", "programs/side/session", "protocol", "recorder", "recorder/core", "sessions"},
-    "programs/side/export": {"analysis", "base/nearest", "ctf", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/record"},
+    "programs/side/export": {"analysis", "base", "base/nearest", "ctf", "export", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/record"},
     "programs/side/probe": {"analysis", "attach", "base/nearest", "elf", "probe", "probe/code", "probe/spec", "probe/uprobe", "programs/common",
                             "programs/side/analysis", "programs/side/cli", "programs/side/session", "recorder/core", "symbolize"},
     "programs/side/attach": {"attach", "base", "programs/common", "programs/side/probe", "programs/side/record", "programs/side/session",
