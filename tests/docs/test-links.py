@@ -55,11 +55,40 @@ for page in sorted(pages()):
         elif anchor and to.endswith(".md") and anchor not in anchors(to):
             failures.append(f"{where}: {path or 'the page'} has no heading for #{anchor}")
 
-    # `src/ring/rseq.c`, `programs/side/table*.c`, `tests/ROOM/meson.build`: capital words are for the reader to replace.
-    for name in re.findall(r"`((?:src|include|tests|bench|docs|examples|packaging)/[\w./*-]+)`", prose(page)):
+    # `src/ring/rseq.c`, `programs/side/cli/table*.c`, `tests/MODULE/meson.build`: capital words are for the reader to replace.
+    for name in re.findall(r"`((?:src|programs|include|tests|bench|docs|examples|packaging)/[\w./*-]+)`", prose(page)):
         path = os.path.join(root, re.sub(r"\b[A-Z]{2,}\b", "*", name))
         if not glob.glob(path) and not os.path.exists(path + ".c"):  # A program that is built there.
             failures.append(f"{os.path.relpath(page, root)}: there is no {name}")
+
+# Pages for developers name files of the source tree, sometimes without their directories, and identifiers of the code.
+CODE = [os.path.join(directory, name) for top in ("src", "programs", "include", "tests", "bench")
+        for directory, _, names in os.walk(os.path.join(root, top)) for name in names]
+FILES = {os.path.basename(path) for path in CODE}
+identifiers = set()
+for path in CODE:
+    if path.endswith((".c", ".h", ".S", ".py", ".sh", ".pml", ".map")):
+        with open(path, encoding="utf-8", errors="replace") as text:
+            identifiers.update(re.findall(r"\w+", text.read()))
+ALL = " ".join(identifiers)
+
+
+def is_known(name):
+    """Whether the code has the name. A part in capitals is for the reader to replace, if the name has other letters."""
+    if name.upper() == name:
+        return name in identifiers
+    return re.search(rf"\b{re.sub('[A-Z]{2,}', r'[a-z0-9_]+', name)}\b", ALL) is not None
+
+
+for page in [os.path.join(root, name) for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")] + sorted(
+        glob.glob(os.path.join(root, "docs/adr/*.md")) + glob.glob(os.path.join(root, "docs/explanation/*.md"))):
+    where = os.path.relpath(page, root)
+    for code in re.findall(r"`([^`\n]+)`", prose(page)):
+        if re.fullmatch(r"[\w-]+\.(?:[chS]|py)", code) and not re.search(r"[A-Z]{2,}", code) and code not in FILES:
+            failures.append(f"{where}: no file is named {code}")
+        for name in re.findall(r"^(?:(?:struct|enum) )?(\w+)\(\)$|^(?:struct|enum) (\w+)$|^((?!X_|LTTNG_)[A-Z]\w*_\w+)$", code):
+            if not is_known("".join(name)):
+                failures.append(f"{where}: the code has no {code}")
 
 # Each page of the specification is in its index.
 SPEC = os.path.join(root, "docs/spec")
@@ -78,6 +107,10 @@ for number, (name, text) in enumerate(titles, 1):
     if not re.match(rf"<!-- order: {number} -->\n# ADR {number}: \S", text) or not name.startswith(f"{number:02}-"):
         failures.append(f"docs/adr/{name} is not decision {number}")
     failures += [f"docs/adr/{name} has no {part}" for part in ("Context", "Decision", "Consequences") if f"\n**{part}.** " not in text]
+with open(os.path.join(root, "docs/adr/README.md"), encoding="utf-8") as page:
+    index = page.read()
+failures += [f"docs/adr/README.md does not list {name} with its title" for name, text in titles
+             if f"[{re.search('^# ADR [0-9]+: (.*)', text, re.M).group(1)}]({name})" not in index]
 with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as page:
     words = len(page.read().split())
 if words > 1500:
