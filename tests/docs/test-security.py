@@ -23,7 +23,7 @@ def methods():
     found = set()
     directory = os.path.join(source, "tests/hostile")
     for name in os.listdir(directory):
-        if name.startswith("test_") and name.endswith(".py"):
+        if name.startswith("test-") and name.endswith(".py"):
             with open(os.path.join(directory, name), encoding="utf-8") as file:
                 found |= set(re.findall(r"^    def (test_\w+)\(", file.read(), re.M))
     return found
