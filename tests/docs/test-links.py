@@ -86,7 +86,7 @@ for page in [os.path.join(root, name) for name in ("ARCHITECTURE.md", "CONTRIBUT
     for code in re.findall(r"`([^`\n]+)`", prose(page)):
         if re.fullmatch(r"[\w-]+\.(?:[chS]|py)", code) and not re.search(r"[A-Z]{2,}", code) and code not in FILES:
             failures.append(f"{where}: no file is named {code}")
-        for name in re.findall(r"^(?:(?:struct|enum) )?(\w+)\(\)$|^(?:struct|enum) (\w+)$|^((?!X_|LTTNG_)[A-Z]\w*_\w+)$", code):
+        for name in re.findall(r"^(?:(?:struct|enum) )?(\w+)\(\)$|^(?:struct|enum) (\w+)$|^((?!X_|LTTNG_)[A-Z]\w*_\w+(?<!_X))$", code):
             if not is_known("".join(name)):
                 failures.append(f"{where}: the code has no {code}")
 
@@ -112,9 +112,22 @@ with open(os.path.join(root, "docs/adr/README.md"), encoding="utf-8") as page:
 failures += [f"docs/adr/README.md does not list {name} with its title" for name, text in titles
              if f"[{re.search('^# ADR [0-9]+: (.*)', text, re.M).group(1)}]({name})" not in index]
 with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as page:
-    words = len(page.read().split())
+    architecture = page.read()
+words = len(architecture.split())
 if words > 1500:
     failures.append(f"ARCHITECTURE.md has {words} words, and 1500 is the limit")
+
+# Its table of modules has all modules of test-tree.py, each with its whole name or as `NAME/` in the row of the module around it.
+with open(os.path.join(root, "tests/house/test-tree.py"), encoding="utf-8") as rules:
+    modules = re.findall(r'^    "([\w/-]+)": ', rules.read(), re.M)
+rows = [line for line in architecture.split("\n") if line.startswith("| `")]
+for module in modules:
+    name = module if module.startswith("programs/") else "src/" + module
+    around, _, part = name.rpartition("/")
+    if not any(f"`{name}/`" in row.split("|")[1] or (f"`{around}/`" in row.split("|")[1] and f"`{part}/`" in row) for row in rows):
+        failures.append(f"ARCHITECTURE.md does not list the module {name}/")
+if len(modules) < 50:
+    failures.append("tests/house/test-tree.py lists few modules")
 
 # The glossary is in alphabetical order.
 with open(os.path.join(root, "docs/glossary.md"), encoding="utf-8") as page:
