@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for the doorbells of many ring memories at once.
+ * Waits for the doorbells of many ring memories at once.
  *
- * No two processes share a doorbell, so a consumer waits for one futex a ring memory. The kernel waits for 128 futexes
- * in one call. The consumer's thread waits for the first group of ring memories and for a doorbell of the set itself.
- * Each further group has a thread that sleeps at the group's doorbells and rings that of the set:
+ * No two processes share a doorbell, so a consumer waits for one futex for each ring memory. The
+ * kernel waits for 128 futexes in one call. The thread of the consumer waits for the first group of
+ * ring memories and for a doorbell of the set itself. Each further group has a thread that sleeps
+ * at the doorbells of the group and rings that of the set:
  *
  *	producer ──► its doorbell ──► thread of the group ──► doorbell of the set ──► consumer
  *
- * A group's thread reads the sequences for its next wait before it rings the set. A producer that rings after that
- * changes a sequence and so ends the next wait; what a producer did before is found by the consumer, which is rung later.
+ * The thread of a group reads the sequences for its next wait before it rings the set. A producer
+ * that rings after that changes a sequence and so ends the next wait. The consumer finds what a
+ * producer did before, because the set is rung later.
  *
- * The cost of a wake grows with the number of ring memories, as that of scanning the rings does; a record costs the same
- * as ever. A program that rings without having filled a part of a ring wakes the consumer for nothing. After a few of
- * these false alarms its doorbell is muted for a moment, and its rings are scanned when the consumer wakes by itself.
+ * The cost of a wake grows with the number of ring memories, like that of scanning the rings; the
+ * cost of a record does not. A program that rings without having filled a sub-buffer wakes the
+ * consumer for nothing. After a few of these false alarms its doorbell is muted for a moment, and
+ * its rings are scanned when the consumer wakes for another reason.
  *
- * list, nr, capacity and muted are changed by the consumer's thread alone, with the lock held, under which the other threads
- * read them. They hold it also while they read a doorbell, so that no memory is unmapped meanwhile.
+ * Only the consumer's thread changes list, nr, capacity and muted, with the lock held; the other
+ * threads read them with the lock held. They also hold it while they read a doorbell, so that its
+ * memory is not unmapped meanwhile.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,32 +37,33 @@
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
-#define BELLS_WAITS 128 /* of one system call */
+#define BELLS_WAITS 128 /* futexes that one system call accepts */
 #define BELLS_EACH (BELLS_WAITS - 1)
-#define BELLS_FALLBACK_MS 10 /* between scans, where the kernel cannot wait for many */
-#define BELLS_FALSE_ALARMS 8 /* one after the other; then the doorbell is muted */
+#define BELLS_FALLBACK_MS 10 /* between scans, if the kernel cannot wait for many futexes */
+#define BELLS_FALSE_ALARMS 8 /* in a row, before the doorbell is muted */
 #define BELLS_MUTED_NS 200000000
 
-/* As struct futex_waitv of <linux/futex.h>, which older versions lack. */
+/* Like struct futex_waitv of <linux/futex.h>, which older versions lack. */
 struct ring_wait {
 	uint64_t value, address;
 	uint32_t flags, reserved;
 };
-#define RING_WAIT_32 2 /* a word of 32 bits, perhaps of another process */
+#define RING_WAIT_32 2 /* 32 bits, possibly shared with another process */
 
 struct ring_bell {
 	struct ring_consumer *consumer;
-	/* The consumer thread's: */
+	/* Used by the consumer's thread only: */
 	uint32_t seen;
 	uint32_t false_alarms;
 	bool muted;
 };
 
-/* A thread that waits for one group: number 1 and so on. */
+/* A group with a thread of its own. number counts from 1. */
 struct ring_bell_group {
 	struct ring_bells *bells;
 	uint32_t number;
-	uint32_t changed; /* A futex: the group has other members now, or the thread shall end. */
+	/* A futex: the members of the group have changed, or the thread must end. */
+	uint32_t changed;
 	pthread_t thread;
 	struct ring_wait waits[BELLS_WAITS];
 };
@@ -70,12 +75,15 @@ struct ring_bells {
 	struct ring_bell *list;
 	size_t nr, capacity;
 	struct ring_bell_group **groups;
-	size_t nr_groups; /* With a thread. */
+	size_t nr_groups; /* Groups with a thread. */
 	bool ends;
-	uint64_t unmute; /* Time on CLOCK_MONOTONIC; 0: none is muted. */
+	uint64_t unmute; /* When to unmute, on CLOCK_MONOTONIC; 0: none is muted. */
 };
 
-/* The doorbells of a group that are not muted, as they are now, and one word more. Returns their number. */
+/*
+ * Fill `waits` with the current sequences of the unmuted doorbells of a group, and one more futex.
+ * Returns their number.
+ */
 static uint32_t bells_collect(const struct ring_bells *bells, size_t group, struct ring_wait *waits,
 		uint32_t *word, uint32_t seen)
 {
@@ -99,7 +107,10 @@ static uint32_t bells_collect(const struct ring_bells *bells, size_t group, stru
 	return nr;
 }
 
-/* Wait until one of these words changes, or until the time (NULL: no timeout). Returns 0 or a negative errno. */
+/*
+ * Wait until one of these futexes changes, or until the time (NULL: no timeout). Returns 0 or a
+ * negative errno.
+ */
 static int bells_wait_for(const struct ring_wait *waits, uint32_t nr, const struct timespec *until)
 {
 	long ret = syscall(SYS_futex_waitv, waits, nr, 0, until, CLOCK_MONOTONIC);
@@ -127,17 +138,17 @@ static void *bells_thread(void *argument)
 	int rc = 0;
 
 	while (bells_group_collect(group, &nr)) {
-		/* After the sequences were read: see the top of the file. */
+		/* After reading the sequences: see the top of the file. */
 		ring_doorbell_ring(&group->bells->own);
 		rc = bells_wait_for(group->waits, nr, NULL);
-		/* A file that was cut off, or a kernel without the call: scan the rings now and then. */
+		/* A truncated file, or a kernel without the call: scan the rings now and then. */
 		if (rc && rc != -EINTR)
 			nanosleep(&pause, NULL);
 	}
 	return NULL;
 }
 
-/* With the lock held. */
+/* Make the thread of the group with this member read its members again. With the lock held. */
 static void bells_group_changed(struct ring_bells *bells, size_t at)
 {
 	size_t number = at / BELLS_EACH;
@@ -150,7 +161,10 @@ static void bells_group_changed(struct ring_bells *bells, size_t at)
 	syscall(SYS_futex, &group->changed, 1 /* FUTEX_WAKE */, 1, NULL, NULL, 0);
 }
 
-/* The consumer chooses the thread for signals: block all but those of this thread's own faults. */
+/*
+ * Block all signals in the thread but those of its own faults: the consumer chooses which thread
+ * handles signals.
+ */
 static int bells_start_thread(struct ring_bell_group *group)
 {
 	sigset_t all, old;
@@ -289,7 +303,10 @@ void ring_bells_arm(struct ring_bells *bells)
 
 		/* Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake(). */
 		bell->seen = __atomic_load_n(&doorbell->sequence, __ATOMIC_ACQUIRE);
-		/* Overwritten rings ring only with a question for leased memory, not when a sub-buffer is full. */
+		/*
+		 * Rings in overwrite mode ring only to ask for leased memory, not when a sub-buffer
+		 * is full.
+		 */
 		if (bell->consumer->memory.geometry.mode != RING_MODE_OVERWRITE)
 			__atomic_store_n(&doorbell->sleeping, 1, __ATOMIC_RELAXED);
 	}
@@ -342,7 +359,10 @@ int ring_bells_wait(struct ring_bells *bells, int timeout_ms)
 	end = clock_monotonic_ns() + (uint64_t)timeout_ms * CLOCK_NS_PER_MS;
 	until = clock_timespec_from_ns(end);
 	nr = bells_collect(bells, 0, waits, &bells->own.sequence, bells->own_seen);
-	/* With the armed sequences: a doorbell that was rung since then ends the wait at once. */
+	/*
+	 * The sequences of ring_bells_arm(): a doorbell that was rung since then ends the wait at
+	 * once.
+	 */
 	for (uint32_t at = 0, i = 1; i < nr; at++)
 		if (!bells->list[at].muted)
 			waits[i++].value = bells->list[at].seen;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of the rings: which one, how fast it is, and where it stands on the Unix time line.
+ * Chooses the clock of the rings, and computes its frequency and its origin in Unix time.
  *
- * Frequency of the TSC, best source first:
+ * Sources of the TSC frequency, best first:
  *
  *	kernel	the conversion that the kernel itself uses for the TSC, as perf_event shows it
- *	cpuid	what the hypervisor (leaf 0x40000010) or the CPU (0x15, 0x16) says, if a short
- *		measurement does not contradict
+ *	cpuid	the value of the hypervisor (leaf 0x40000010) or the CPU (0x15, 0x16), unless a short
+ *		measurement contradicts it
  *	measure	ticks against CLOCK_MONOTONIC between two samples
  *
- * These give the rate of CLOCK_MONOTONIC_RAW. Wall-clock time runs faster or slower by what NTP
- * corrects (up to 500 ppm: 1.8 s an hour), so the correction in force is applied at the start of a
- * recording, and at its end the samples of both ends decide, if they know better.
+ * These give the rate of CLOCK_MONOTONIC_RAW. NTP corrections make wall-clock time faster or slower
+ * (up to 500 ppm: 1.8 s an hour). Therefore the start of a recording uses the correction in force,
+ * and its end uses the samples of both ends, if they are more precise.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ static bool ring_clock_kernel_lists_tsc(void)
 	return false;
 }
 
-/* The CPU's promise: constant rate, and no stop in deep sleep. */
+/* Whether the CPU guarantees a constant rate, also in deep sleep. */
 static bool ring_clock_tsc_invariant(void)
 {
 	unsigned int eax, ebx, ecx, edx;
@@ -81,13 +81,13 @@ static bool ring_clock_tsc_invariant(void)
 	return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && edx & 1u << 8;
 }
 
-/* The TSC frequency that CPUID knows, in Hz; 0 if it knows none. */
+/* The TSC frequency of CPUID in Hz; 0 if it has none. */
 static uint64_t ring_clock_cpuid_frequency(void)
 {
 	unsigned int eax, ebx, ecx, edx, base_mhz = 0;
 
 	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx & 1u << 31) {
-		/* A hypervisor. Its leaves are not counted by leaf 0. */
+		/* A hypervisor. Leaf 0 does not count its leaves. */
 		__cpuid(0x40000000, eax, ebx, ecx, edx);
 		if (eax >= 0x40000010 && eax < 0x40010000) {
 			__cpuid(0x40000010, eax, ebx, ecx, edx);
@@ -115,7 +115,7 @@ enum ring_clock ring_clock_choose(void)
 	return RING_CLOCK_MONOTONIC;
 }
 
-/* As it stands in the page: false if it changes all the time, or is not told. */
+/* Read the conversion from the page. False if it changes all the time, or is not available. */
 static bool ring_clock_read_conversion(
 		const struct perf_event_mmap_page *page, struct ring_clock_conversion *conversion)
 {
@@ -162,7 +162,7 @@ bool ring_clock_kernel_conversion(struct ring_clock_conversion *conversion)
 	return known;
 }
 
-/* Ticks a second of the kernel's own conversion, 0 if it may not be seen. */
+/* Ticks a second of the kernel's own conversion; 0 if this process may not read it. */
 static long double ring_clock_kernel_frequency(void)
 {
 	struct ring_clock_conversion conversion;
@@ -185,7 +185,7 @@ static long double ring_clock_wall_rate(void)
 	rate += (long double)state.freq / 65536 / 1000000;
 	if (state.tick > 0)
 		rate *= (long double)state.tick * hertz / 1000000;
-	/* The kernel allows a tenth for tick. */
+	/* The kernel permits a tenth for tick. */
 	return rate > 0.85L && rate < 1.15L ? rate : 1;
 }
 
@@ -229,7 +229,7 @@ int ring_clock_sample(enum ring_clock clock, struct ring_clock_sample *sample)
 			sample->monotonic_ns = now;
 		}
 	}
-	/* Width in ns, by the rate during these reads: good enough for a bound. */
+	/* Width in ns, from the rate during these reads: precise enough for a bound. */
 	elapsed = ring_clock_read_ns(CLOCK_MONOTONIC) - first;
 	ticks = ring_clock_read(clock) - first_ticks;
 	sample->error_ns = ticks ? (int64_t)((long double)best * elapsed / ticks / 2) + 2 : elapsed;
@@ -248,8 +248,8 @@ static long double ring_clock_rate_between(
 }
 
 /*
- * Whether two samples contradict a frequency: it leads from the one to the other by more than the
- * two can be wrong.
+ * Whether two samples contradict a frequency: its prediction differs by more than the errors of
+ * both samples.
  */
 static bool ring_clock_contradicts(const struct ring_clock_sample *begin,
 		const struct ring_clock_sample *end, long double frequency)
@@ -272,8 +272,8 @@ static void ring_clock_sleep_until(int64_t monotonic_ns)
 }
 
 /*
- * Ticks in one second of wall-clock time. end: the other end of the recording or, where the kernel
- * does not say, of a short measurement.
+ * Compute the ticks in one second of wall-clock time. end: the other end of the recording or, if
+ * the kernel does not report the rate, of a short measurement.
  */
 static int ring_clock_frequency(enum ring_clock clock, const struct ring_clock_sample *begin,
 		const struct ring_clock_sample *end, long double *frequency,
@@ -308,14 +308,14 @@ static int ring_clock_frequency(enum ring_clock clock, const struct ring_clock_s
 	return 0;
 }
 
-/* Put the begin's tick on the Unix time line. */
+/* Set the origin: the Unix time of the first sample's tick. */
 static void ring_clock_origin(
 		const struct ring_clock_sample *begin, struct ring_clock_calibration *calibration)
 {
 	uint64_t frequency = calibration->frequency;
 	int64_t seconds = begin->realtime_ns / NS_PER_S;
 	uint64_t remainder = (uint64_t)(begin->realtime_ns % NS_PER_S);
-	/* rest < 1e9 and frequency < 1.8e10: fits. */
+	/* Does not overflow: remainder < 1e9 and frequency < 1.8e10. */
 	uint64_t ticks = remainder * frequency / NS_PER_S;
 
 	calibration->offset_s = seconds - (int64_t)(begin->ticks / frequency);

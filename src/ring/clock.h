@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring's clock as the hot paths read it. Private to the room; ring_clock_now() for others. */
+/*
+ * Reading the clock of a ring in the hot paths. Private to this module; others use
+ * ring_clock_now().
+ */
 #ifndef SIDE_RING_CLOCK_H
 #define SIDE_RING_CLOCK_H
 

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The consumer's side: spans of published records.
+ * The consumer's side: finds spans of published records.
  *
- * A producer may be any program and may have overwritten its rings, so nothing in the shared memory
- * is believed: positions are checked against the consumer's own, addresses are made of the
- * consumer's own numbers only, and a ring that makes no sense is given up with a reason.
+ * A producer may be any program and may have overwritten its rings, so the consumer trusts nothing
+ * in the shared memory. It checks positions against its own, computes addresses from its own
+ * numbers only, and gives up an inconsistent ring with a reason.
  *
- * Times without a scan of the records. A record's time is not older than last_timestamp was at any
- * moment before it was published (the writer looks), and last_timestamp is stored before the head.
- * Hence, with l0 = last_timestamp, h = head, l = last_timestamp, h1 = head, read in this order:
+ * Times without a scan of the records: the time of a record is at or after the value that
+ * last_timestamp had before the record was published (the writer checks this), and last_timestamp
+ * is stored before the head. Therefore, with l0 = last_timestamp, h = head, l = last_timestamp, h1
+ * = head, read in this order:
  *
- *	h1 stands where h does	l is between the last record of the span and the next one;
- *	h1 is further on	a record stands at h. Its own time will do: an extended one has it
- *				whole; a compact one has its predecessor's upper bits, 24 of them
- *				are the epoch in h. Its time t is not before l0, and not after l in
- *				another epoch: so the upper bits are l's, or the latest before with
- *				that epoch, provided that fewer than 2^51 ticks (after which epochs
- *				repeat: days) lie between l0 and l. Else we slept: again.
+ *	h1 == h		l is between the last record of the span and the next one
+ *	h1 is further	a record begins at h. Its own time is used: an extended record has it complete; a
+ *			compact one has the upper bits of its predecessor, 24 of which are the epoch in
+ *			h. Its time t is at or after l0, and not after l in another epoch. So its upper
+ *			bits are those of l, or the latest earlier ones with that epoch, provided that
+ *			l0 and l differ by fewer than 2^51 ticks (days), after which epochs repeat.
+ *			Otherwise this thread was suspended, and tries again
  *
- * The first record of a span: if it is compact, it shares the upper bits with its predecessor, so
- * the end of the previous span, which is between the two, has the same ones.
+ * The first record of a span: if it is compact, it has the upper bits of its predecessor. The end
+ * time of the previous span is between the two, so it has the same bits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ const char *ring_consumer_truncated(const struct ring_consumer *consumer)
 }
 
 /*
- * Where to go on: at the beginning, or where another consumer of the same memory stood. The marks
+ * Continue at the beginning, or at the position of another consumer of the same memory. The marks
  * are written in turn, before the tail, so that one of them always belongs to it.
  */
 static void ring_view_resume(struct ring_view *view, bool counts)
@@ -137,7 +138,7 @@ uint64_t ring_consumer_resident(const struct ring_consumer *consumer)
 	const struct ring_memory *memory = &consumer->memory;
 	uint64_t bytes = ring_resident_bytes(memory->base, memory->layout.data_offset);
 
-	/* Each is mapped twice in a row. */
+	/* Each ring is mapped twice in a row: count it once. */
 	for (uint32_t ring = 0; ring < memory->geometry.rings; ring++)
 		bytes += ring_resident_bytes(ring_memory_data(memory, ring), memory->geometry.size);
 	return bytes;
@@ -154,7 +155,7 @@ const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *c
 	return &consumer->memory.geometry;
 }
 
-/* The latest time not after `last` whose epoch is this one, with these 27 low bits. */
+/* The latest time not after `last` with this epoch and these 27 low bits. */
 static uint64_t ring_time_extend(uint64_t last, uint64_t epoch, uint32_t low)
 {
 	uint64_t behind = ((last >> RING_TIME_BITS) - epoch) & RING_EPOCH_MASK;
@@ -162,7 +163,7 @@ static uint64_t ring_time_extend(uint64_t last, uint64_t epoch, uint32_t low)
 	return ((last >> RING_TIME_BITS) - behind) << RING_TIME_BITS | low;
 }
 
-/* The head in all 64 bits, or why it cannot be. */
+/* Compute the head in all 64 bits. Returns NULL, or the error. */
 static const char *ring_view_head(
 		const struct ring_view *view, uint64_t size, uint64_t word, uint64_t *head)
 {
@@ -176,15 +177,15 @@ static const char *ring_view_head(
 	return NULL;
 }
 
-/* How far a span reaches, and when it ends. */
+/* The end of a span: its position and a time. */
 struct ring_view_end {
 	uint64_t head;
 	uint64_t timestamp;
 };
 
 /*
- * Find the head, and a time that is not before the last record before it and not after the next
- * one. NULL, or what is wrong.
+ * Find the head, and a time between the last record before it and the next one. Returns NULL, or
+ * the error.
  */
 static const char *ring_view_end_once(
 		const struct ring_view *view, uint64_t size, struct ring_view_end *end, bool *again)
@@ -197,7 +198,8 @@ static const char *ring_view_end_once(
 	/* Acquire, all 4: the loads in this order; see the top of the file. Pairs with the releases in ring_portable_write(). */
 	before = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
-	/* And the records before the head: pairs with the commit in section-x86_64.S, portable.c.
+	/*
+	 * Also the records before the head: pairs with the commit in section-x86_64.S, portable.c.
 	 */
 	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
 	error = ring_view_head(view, size, word, &end->head);
@@ -275,7 +277,7 @@ int ring_consumer_peek(struct ring_consumer *consumer, uint32_t ring, struct rin
 		return 0;
 	if (!error)
 		error = ring_view_first_time(view, size, end.head - view->tail, &first);
-	/* After the last access: zeros may have been among what was read. */
+	/* After the last access: zeros of a truncated file may have been read. */
 	truncated = ring_consumer_truncated(consumer);
 	if (truncated)
 		error = truncated;
@@ -302,7 +304,7 @@ void ring_consumer_release(
 	struct ring_view *view = &consumer->views[ring];
 	struct ring_mark *mark;
 
-	/* Only the span shown last can be released, and only whole: its end has a time. */
+	/* Only the last span can be released, and only as a whole: only its end has a time. */
 	if (view->error || span->position != view->tail ||
 			span->position + span->size != view->peeked)
 		return;
@@ -311,8 +313,8 @@ void ring_consumer_release(
 	view->mark ^= 1;
 	mark = &view->control->marks[view->mark];
 	/*
-	 * The mark is void while it changes. Release, both: the stores in this order, also after a kill. Pairs with another process
-	 * that resumes.
+	 * The mark is invalid while it changes. Release, both: the stores in this order, also after
+	 * a kill. Pairs with another process that resumes.
 	 */
 	__atomic_store_n(&mark->position, UINT64_MAX, __ATOMIC_RELAXED);
 	RING_CONSUMER_STEP();

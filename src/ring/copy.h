@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 /*
- * Copy bytes of a record; what is behind them is returned. Not memcpy(), which uses vector registers, that nobody has
- * saved where a probe hits (tests/probe/agent/test-registers.py). The explorer of tests/ring puts its own in this place.
+ * Copy bytes of a record; returns the end of the copy. Not memcpy(), which uses vector registers: a
+ * probe hit does not save them (tests/probe/agent/test-registers.py). The explorer of tests/ring
+ * replaces this function.
  */
 static inline unsigned char *ring_copy(unsigned char *to, const void *from, size_t size)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Making the memory of the rings: a memfd, a file, or a copy of what another process had.
- */
+/* Creates the memory of the rings: a memfd, a file, or a copy of another process's memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -52,8 +50,8 @@ int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size)
 }
 
 /*
- * Have all pages, or know now that there are not enough. Huge pages always: a fault that finds none
- * free would be a SIGBUS in the traced program.
+ * Allocate all pages, so that a lack of them is found now. Always done for huge pages: a fault
+ * without a free one would be a SIGBUS in the traced program.
  */
 static int ring_allocate(int fd, uint64_t size)
 {
@@ -90,7 +88,7 @@ void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometr
 		control->limit = geometry->size << RING_EPOCH_BITS | RING_EPOCH_MASK;
 		if (!(geometry->flags & RING_COUNTS))
 			continue;
-		/* The tail is a ring's size before the head, and stays there: no room. */
+		/* The tail stays a ring's size before the head: no space. */
 		control->limit = RING_EPOCH_MASK;
 		control->tail = 0 - geometry->size;
 	}
@@ -145,7 +143,10 @@ static int ring_file_create(const struct ring_geometry *geometry, bool revoked, 
 	rc = ring_geometry_layout(geometry, &layout);
 	if (rc)
 		return rc;
-	/* Only this descriptor can write: neither a shell nor an editor truncates it by mistake. */
+	/*
+	 * Only this descriptor can write: neither a shell nor an editor truncates the file by
+	 * mistake.
+	 */
 	fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
 	if (fd < 0)
 		return -errno;
@@ -164,7 +165,7 @@ int ring_memory_create_file(
 	return ring_file_create(geometry, false, dir_fd, name, result);
 }
 
-/* No other process has it yet. */
+/* Set the lease before another process maps the memory. */
 static int ring_memory_begin_revoked(int fd)
 {
 	const struct ring_lease lease = {.word = RING_LEASE_REVOKED};
@@ -180,7 +181,7 @@ int ring_memory_create_revoked(
 
 	if (!(geometry->flags & RING_LEASED))
 		return -EINVAL;
-	/* A memfd has pages only where something was written. */
+	/* A memfd has pages only where data was written. */
 	rc = dir_fd < 0 ? ring_memory_create(geometry, result)
 			: ring_file_create(geometry, true, dir_fd, name, result);
 	if (rc)
@@ -195,13 +196,14 @@ int ring_memory_create_revoked(
 
 /* ---- Import ---- */
 
-/* Where to import from, and to. */
+/* Source and destination of an import. */
 struct ring_import {
 	ring_memory_read *read;
 	void *user;
 	uint64_t base;
-	bool doubled; /* Each ring stands there twice, as in a process; not as in a file. */
-	bool leased;  /* And does not overwrite. */
+	/* Each ring is mapped twice in the source: true for a process, false for a file. */
+	bool doubled;
+	bool leased; /* Only if the rings do not overwrite. */
 	struct ring_memory memory;
 };
 
@@ -210,7 +212,7 @@ static int ring_import_bytes(const struct ring_import *import, uint64_t from, vo
 	return import->read(import->user, import->base + from, to, size);
 }
 
-/* Counters of lost records: the pages that were touched. What cannot be read counts as nothing. */
+/* Import the touched pages of the counters of lost records. Unreadable counters count as zero. */
 static void ring_import_lost(const struct ring_import *import, uint32_t ring)
 {
 	const struct ring_layout *layout = &import->memory.layout;
@@ -235,10 +237,10 @@ static void ring_import_ring(const struct ring_import *import, uint32_t ring)
 	uint64_t from = import->memory.layout.data_offset + ring * (import->doubled ? 2 : 1) * size;
 	struct ring_control *control = ring_memory_control(&import->memory, ring);
 
-	/* It may come from a program that wrote nonsense; and no page for what was never used. */
+	/* The program may have written anything here. An unused ring gets no page. */
 	control->absent = 0;
 	ring_import_lost(import, ring);
-	/* Memory that is taken back holds nothing. */
+	/* Revoked memory holds no records. */
 	if (import->leased &&
 			ring_head_position(control->head) == (control->tail & RING_POSITION_MASK))
 		return;
@@ -263,7 +265,7 @@ static int ring_import_into(struct ring_import *import, int fd)
 	return rc;
 }
 
-/* The rings are given away for reading: without huge pages, and without what was never used. */
+/* The memory is only read from now on: no huge pages, and no pages for unused parts. */
 static int ring_import_memfd(const struct ring_header *header)
 {
 	struct ring_header own = *header;

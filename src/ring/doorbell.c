@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The doorbell: how a producer wakes a sleeping consumer without a descriptor of its own.
+ * The doorbell: a producer wakes a sleeping consumer without a descriptor.
  *
- * The consumer sets `sleeping`, looks at the rings once more and waits on the futex `sequence`; a
- * producer stores its head and then looks at `sleeping`. With a full fence between store and load
- * on both sides, at least one of them sees the other.
+ * The consumer sets `sleeping`, checks the rings once more and waits on the futex `sequence`. A
+ * producer stores its head and then checks `sleeping`. Both have a full fence between store and
+ * load, so at least one of them sees the store of the other.
  *
- * Each ring memory has its own doorbell, in its first page: only this process and the consumer map it. A consumer
- * waits for many of them with bells.c.
+ * Each ring memory has its own doorbell, in its first page: only its process and the consumer map
+ * it. A consumer waits for many of them with bells.c.
  *
- * A consumer that is killed leaves `sleeping` as it was: the next one sets it as it needs it.
+ * A killed consumer leaves `sleeping` unchanged; the next consumer sets it as needed.
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +24,7 @@ static ring_may_call *ring_asked;
 
 void ring_ask_before_calls(ring_may_call *may_call)
 {
-	/* Orders nothing: the function is all there is. */
+	/* Relaxed: the function uses no other data. */
 	__atomic_store(&ring_asked, &may_call, __ATOMIC_RELAXED);
 }
 
@@ -79,6 +79,6 @@ int ring_doorbell_wait(struct ring_doorbell *doorbell, uint32_t seen, int timeou
 		return -EINVAL;
 	if (!syscall(SYS_futex, &doorbell->sequence, FUTEX_WAIT, seen, &timeout, NULL, 0))
 		return 0;
-	/* EAGAIN: rung since ring_doorbell_arm(). */
+	/* EAGAIN: a producer has rung since ring_doorbell_arm(). */
 	return errno == EAGAIN ? 0 : -errno;
 }

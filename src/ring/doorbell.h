@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The doorbell of a ring memory. Private to the room; its functions for others are in ring.h. */
+/*
+ * The doorbell of a ring memory. Private to this module; ring.h declares the functions for others.
+ */
 #ifndef SIDE_RING_DOORBELL_H
 #define SIDE_RING_DOORBELL_H
 
 #include "ring/ring.h"
 
-/* Alone in its cache line: every producer of the process reads it at each block boundary. */
+/* Alone in its cache line: every producer of the process reads it at each sub-buffer boundary. */
 struct ring_doorbell {
 	uint32_t sleeping;
 	uint32_t sequence; /* The futex. */
@@ -27,17 +29,17 @@ static inline void ring_doorbell_fence(void)
 
 void ring_doorbell_wake(struct ring_doorbell *doorbell);
 
-/* Whether a publication may make a system call here: see ring_ask_before_calls(). */
+/* Whether a publication may make a system call now: see ring_ask_before_calls(). */
 bool ring_calls_permitted(void);
 
-/* A record reached into another block. doorbell may be NULL. Does not touch errno. */
+/* Call after a record crossed a sub-buffer boundary. doorbell may be NULL. Keeps errno. */
 static inline void ring_doorbell_crossed(struct ring_doorbell *doorbell)
 {
 	if (!doorbell)
 		return;
 	/*
-	 * Full fence: the head is visible before `sleeping` is loaded. Pairs with the fence in ring_doorbell_arm(), which is between
-	 * `sleeping` and the heads.
+	 * Full fence: the head is visible before `sleeping` is loaded. Pairs with the fence in
+	 * ring_doorbell_arm(), which is between `sleeping` and the heads.
 	 */
 	ring_doorbell_fence();
 	if (__atomic_load_n(&doorbell->sleeping, __ATOMIC_RELAXED) && ring_calls_permitted())

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the bytes of ring memory lie. Private to the room; both ends and the assembly use it.
+ * The layout of ring memory. Private to this module; both ends and the assembly use it.
  *
  *	0		struct ring_header, never written after the creation
  *	1024		struct ring_doorbell, by which the producer wakes the consumer
- *	2048		struct ring_lease: whether the memory from lost_offset on is there
+ *	2048		struct ring_lease: whether the memory from lost_offset on is present
  *	4096		struct ring_control[rings]
- *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS], each ring's part on whole pages;
- *			sparse: memory appears where something was lost
- *	data_offset	(on a huge page, if asked for) data[rings][size]; each ring is mapped twice in a row, so that neither a
- *			record nor a span ever wraps
+ *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS]; the counters of each ring begin on a page.
+ *			Sparse: only pages with losses use memory
+ *	data_offset	data[rings][size], on a huge page if RING_HUGE_PAGES; each ring is mapped
+ *			twice in a row, so that neither a record nor a span ever wraps
  *
  * The head word is the commit: one 64-bit store publishes a record. It holds
  *
  *	position << 24 | epoch
  *
- * with the free-running byte position modulo 2^40 in the upper part (an addition carries out at the
- * top and never into the epoch) and, in the lower 24 bits, bits 27 to 50 of the timestamp of the
- * last record. A compact or medium record is allowed only if its timestamp has that epoch, so
- * whoever reads the word learns position and epoch at one instant.
+ * The upper part is the free-running byte position modulo 2^40 (an addition carries out at the top
+ * and never into the epoch). The lower 24 bits are bits 27 to 50 of the timestamp of the last
+ * record. A compact or medium record is allowed only if its timestamp has that epoch, so a reader
+ * of the word gets position and epoch of the same moment.
+ *
+ * A ring consists of RING_BLOCKS sub-buffers of equal size.
  */
 #ifndef SIDE_RING_LAYOUT_H
 #define SIDE_RING_LAYOUT_H
 
 #define RING_EPOCH_BITS 24
 #define RING_EPOCH_MASK 0xffffff
-/* Xored to an epoch: one that is 2^50 ticks away. Alone, the epoch of an unused ring. */
+/* XORed into an epoch, gives one that is 2^50 ticks away. Alone, the epoch of an unused ring. */
 #define RING_EPOCH_FLIP 0x800000
 #define RING_TIME_BITS 27 /* Timestamp bits in a compact header. */
 #define RING_TAG_BITS 5
@@ -35,7 +37,7 @@
 #define RING_MEDIUM_BYTES 6
 #define RING_EXTENDED_BYTES 13
 
-/* Offsets the assembly uses; checked below. */
+/* Offsets that the assembly uses; checked below. */
 #define RING_CONTROL_HEAD 0
 #define RING_CONTROL_LAST 8
 #define RING_CONTROL_LIMIT 16
@@ -43,7 +45,8 @@
 #define RING_CONTROL_BLOCK_CROSSED 32
 #define RING_CONTROL_TAIL 128
 #define RING_CONTROL_BLOCKS 512
-#define RING_BLOCKS 8 /* Of a ring: for the doorbell, and where a reader can begin. */
+/* Sub-buffers of a ring. Their boundaries ring the doorbell and are where a snapshot can begin. */
+#define RING_BLOCKS 8
 
 #ifndef __ASSEMBLER__
 
@@ -58,7 +61,7 @@
 #define RING_VERSION 3
 #define RING_HEADER_BYTES 4096
 #define RING_DOORBELL_OFFSET \
-	1024 /* Zero at first, as in rings of older producers, which never ring it. */
+	1024 /* Initially zero, as in rings of older producers, which never ring it. */
 #define RING_LEASE_OFFSET 2048
 #define RING_CONTROL_BYTES 1024
 #define RING_LOST_GROUP_SLOTS 64 /* Event slots that share two pages of counters. */
@@ -92,40 +95,46 @@ enum ring_storage {
 	RING_IN_FILE = 1, /* Without seals: see truncated.c. */
 };
 
-/* Where a consumer stood, for the one that takes over after it. Valid when position == tail. */
+/* The state of a consumer, for its successor. Valid if position == tail. */
 struct ring_mark {
 	uint64_t position;
 	uint64_t end_timestamp;
 };
 
 struct ring_control {
-	/* Written by the producer on this ring's CPU. */
+	/* Written by the producer on the CPU of this ring. */
 	uint64_t head;
-	uint64_t last_timestamp; /* Of the last record, or of an attempt after it. */
-	uint64_t limit;          /* (cached tail + size) << 24 | epoch mask: how far head may go. */
-	/* Overwrite mode: end of the furthest record ever begun, << 24, with any epoch. */
+	/* Of the last record, or of a later attempt that was not published. */
+	uint64_t last_timestamp;
+	/* (cached tail + size) << 24 | epoch mask: the largest permitted head. */
+	uint64_t limit;
+	/* Overwrite mode: end of the furthest record that was begun, << 24, with any epoch. */
 	uint64_t claim;
-	uint64_t block_crossed; /* And of the last one that reached into another block, in all 64 bits. */
+	/*
+	 * Overwrite mode: end of the last record that crossed a sub-buffer boundary, in all 64
+	 * bits.
+	 */
+	uint64_t block_crossed;
 	uint64_t producer_reserved[3];
-	uint32_t waiting; /* Block mode: a producer waits for room. */
+	uint32_t waiting; /* Block mode: a producer waits for space. */
 	uint32_t waiting_reserved[15];
 
 	/* Written by the consumer. */
 	uint64_t tail; /* Free-running position, all 64 bits. */
 	struct ring_mark marks[2];
 	uint64_t releases; /* Block mode, in the first ring only: spans released in any ring. */
-	uint32_t space;    /* Block mode: the futex of those who wait. */
+	uint32_t space;    /* Block mode: the futex on which producers wait. */
 	uint32_t absent;   /* The data could not be imported. */
 	uint64_t consumer_reserved[9];
 
-	/* Counted by any thread of the producer, atomically. */
+	/* Any thread of the producer counts these atomically. */
 	uint64_t lost[RING_LOSS_REASONS];
-	/* A bit for each group of event slots whose counters were ever touched. */
+	/* A bit for each group of event slots whose counters were ever changed. */
 	uint64_t lost_groups[RING_EVENT_SLOTS_MAX / RING_LOST_GROUP_SLOTS / 64];
 
 	/*
-	 * Overwrite mode: where the first record begins that begins in this block, in all 64 bits.
-	 * Zero at first, which is right: position 0 is a place to begin.
+	 * Overwrite mode: position of the first record that begins in this sub-buffer, in all 64
+	 * bits. Initially zero, which is correct: a snapshot can begin at position 0.
 	 */
 	struct ring_mark blocks[RING_BLOCKS];
 	uint64_t reserved[48];
@@ -143,7 +152,7 @@ static_assert(offsetof(struct ring_control, waiting) == 64, "waiting");
 static_assert(offsetof(struct ring_control, tail) == RING_CONTROL_TAIL, "tail");
 static_assert(offsetof(struct ring_control, lost) % 64 == 0, "lost");
 
-/* Where the parts lie, for a geometry that passed ring_geometry_check(). */
+/* Offsets of the parts, for a geometry that passed ring_geometry_check(). */
 struct ring_layout {
 	uint64_t alignment;
 	uint64_t lost_offset;
@@ -152,42 +161,49 @@ struct ring_layout {
 	uint64_t total;
 };
 
-/* The rings as this process sees them. */
+/* The rings as mapped in this process. */
 struct ring_memory {
 	struct ring_geometry geometry;
 	struct ring_layout layout;
 	unsigned char *base;
 	size_t mapped;
-	struct ring_truncation *truncation; /* A consumer's, in a file. */
+	/* Of a consumer whose rings are in a file; else NULL. */
+	struct ring_truncation *truncation;
 };
 
-/* alignment: a page, or the huge page. -EINVAL for what cannot be, here or elsewhere. */
+/*
+ * Compute the layout. alignment: a page, or the huge page. -EINVAL for a geometry that is
+ * impossible on any machine.
+ */
 int ring_layout_compute(const struct ring_geometry *geometry, uint64_t alignment,
 		struct ring_layout *layout);
-/* As it is made here. */
+/* Compute the layout that this machine creates. */
 int ring_geometry_layout(const struct ring_geometry *geometry, struct ring_layout *layout);
-/* The header as ring_memory_create() would write it. */
+/* Fill the header as ring_memory_create() writes it. */
 void ring_header_fill(struct ring_header *header, const struct ring_geometry *geometry,
 		const struct ring_layout *layout, enum ring_storage storage);
-/* Take the geometry out of what is said to be a header: 0, -EPROTO or -ENOTSUP. */
+/* Read the geometry from an untrusted header: 0, -EPROTO or -ENOTSUP. */
 int ring_header_check(const struct ring_header *header, struct ring_geometry *geometry,
 		struct ring_layout *layout);
-/* Make the first words of each ring, in memory that is zero. */
+/* Initialize the first words of each ring, in memory that is zero. */
 void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometry);
 
-/* Who maps. */
+/* The end that maps the memory. */
 enum ring_end { RING_END_PRODUCER, RING_END_CONSUMER };
 
-/* Check the memory behind fd and map it; the data of a consumer read-only. */
+/* Check the memory of fd and map it. A consumer maps the data read-only. */
 int ring_memory_map(int fd, enum ring_end end, struct ring_memory *memory);
 void ring_memory_unmap(struct ring_memory *memory);
 
-/* A memfd of `size` zero bytes that can neither shrink nor grow. */
+/* Create a memfd of `size` zero bytes that can neither shrink nor grow. */
 int ring_memfd_create(const char *name, uint64_t size, unsigned int flags);
-/* 0 if the descriptor is such a memfd of at least `minimum` bytes, else -EPROTO or the error. */
+/*
+ * Return 0 if the descriptor is such a memfd of at least `minimum` bytes, else -EPROTO or the
+ * error.
+ */
 int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size);
 
-/* Memory behind which a file may vanish: truncated.c. */
+/* Mappings of files that may be truncated: see truncated.c. */
 int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **truncation);
 void ring_truncation_forget(struct ring_truncation *truncation);
 void ring_truncation_forget_at(const void *base);
@@ -226,9 +242,7 @@ static inline uint64_t ring_head_position(uint64_t head)
 	return head >> RING_EPOCH_BITS;
 }
 
-/*
- * The header's first word: the tag stands in the bits that CTF reads first.
- */
+/* The first word of a header. The tag is in the bits that CTF reads first. */
 static inline uint32_t ring_header_word(uint32_t tag, uint64_t timestamp)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -260,7 +274,7 @@ static inline uint32_t ring_header_time(const unsigned char *record)
 #endif
 }
 
-/* The form follows from the number of header bytes. */
+/* Write a header. Its size determines its form. */
 static inline void ring_header_write(
 		unsigned char *record, size_t bytes, uint32_t event_id, uint64_t timestamp)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The consumer's end of a lease (lease.h): takes memory back, and provides it again.
+ * The consumer's end of a lease (lease.h): revokes memory, and provides it again.
  *
- * The producer can write any word at any time. The caller knows from its own notes whether the memory is there. So a false word
- * costs only the producer its records: a file is cut off, so what a program writes there is a SIGBUS of its own, unless it enlarges
- * the file. A memfd cannot be cut off. The caller finds both by the file's size and by ring_consumer_resident().
+ * The producer can write any word at any time. The caller knows from its own state whether the
+ * memory is present. So a false word costs only the producer its records: a file is truncated, so
+ * the program gets a SIGBUS if it writes there, unless it enlarges the file. A memfd cannot be
+ * truncated. The caller detects both by the size of the file and with ring_consumer_resident().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include "ring/consumer.h"
 #include "ring/lease.h"
 
-/* After an answer. A producer that was denied waits longer than that before it asks again. */
+/* The pause after an answer. A producer that was denied waits longer before it asks again. */
 #define LEASE_PAUSE_NS 90000000
 
 static struct ring_lease *lease_of(const struct ring_consumer *consumer)
@@ -49,7 +50,7 @@ static void lease_answered(struct ring_consumer *consumer)
 	consumer->lease_due_ns = clock_monotonic_ns() + LEASE_PAUSE_NS;
 }
 
-/* From this state to that one; false: it is in another one. */
+/* Make a transition; false: the lease was not in the state `from`. */
 static bool lease_consumer_step(struct ring_consumer *consumer, enum ring_lease_state from,
 		enum ring_lease_state to)
 {
@@ -62,7 +63,7 @@ static bool lease_consumer_step(struct ring_consumer *consumer, enum ring_lease_
 	return false;
 }
 
-/* The memory is there. */
+/* Make the lease available after the memory was provided. */
 static void lease_lend(struct ring_consumer *consumer)
 {
 	while (!lease_consumer_step(consumer, RING_LEASE_REVOKED, RING_LEASE_FREE)) {
@@ -70,7 +71,10 @@ static void lease_lend(struct ring_consumer *consumer)
 			lease_answered(consumer);
 			return;
 		}
-		/* The producer has written what it may not. It is its own loss. */
+		/*
+		 * The producer has written a word that it must not write. It loses only its own
+		 * records.
+		 */
 		if (ring_lease_state(lease_load(consumer)) != RING_LEASE_REVOKED)
 			return;
 	}
@@ -85,7 +89,10 @@ bool ring_lease_is_empty(const struct ring_consumer *consumer)
 		/* Acquire: the records before the head. Pairs with the release in ring_portable_write(). */
 		uint64_t head = ring_head_position(
 				__atomic_load_n(&control->head, __ATOMIC_ACQUIRE));
-		/* Acquire: the consumer has done with what is before it. Pairs with ring_consumer_release(). */
+		/*
+		 * Acquire: the consumer's reads before the tail. Pairs with
+		 * ring_consumer_release().
+		 */
 		uint64_t tail = __atomic_load_n(&control->tail, __ATOMIC_ACQUIRE);
 
 		if (overwrites ? head != 0 : head != (tail & RING_POSITION_MASK))
@@ -99,12 +106,15 @@ uint64_t ring_lease_activity(const struct ring_consumer *consumer)
 	uint64_t sum = 0;
 
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++)
-		/* Relaxed: the sum is compared with an older one only. */
+		/* Relaxed: the sum is only compared with an older one. */
 		sum += __atomic_load_n(&consumer->views[ring].control->head, __ATOMIC_RELAXED);
 	return sum;
 }
 
-/* Counters of lost records stay if there are any, but for those that are not in this memory. */
+/*
+ * Whether records were lost. RING_LOST_NO_MEMORY does not count: its counters are not in this
+ * memory.
+ */
 static bool lease_has_counters(const struct ring_consumer *consumer)
 {
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++)
@@ -136,7 +146,10 @@ uint64_t ring_lease_revoke(struct ring_consumer *consumer, int fd)
 	if (!lease_is_leased(consumer) ||
 			!lease_consumer_step(consumer, RING_LEASE_FREE, RING_LEASE_REVOKED))
 		return 0;
-	/* Only now: a producer could have taken the memory and left it again since an earlier check. */
+	/*
+	 * Only now: since an earlier check, a producer could have claimed the memory and returned
+	 * it.
+	 */
 	kept = lease_has_counters(consumer) ? consumer->memory.layout.data_offset
 					    : consumer->memory.layout.lost_offset;
 	if (ring_lease_is_empty(consumer) && !lease_take_memory(consumer, fd, kept))
@@ -145,7 +158,7 @@ uint64_t ring_lease_revoke(struct ring_consumer *consumer, int fd)
 	return 0;
 }
 
-/* 0: it is all there. */
+/* Returns 0; *ret_missing is 0 if all memory is present. */
 static int lease_missing(const struct ring_consumer *consumer, int fd, uint64_t *ret_missing)
 {
 	uint64_t total = consumer->memory.layout.total;
@@ -169,7 +182,7 @@ int ring_lease_grant(struct ring_consumer *consumer, int fd)
 	/* A hole would be a SIGBUS in the traced program when the disk is full. */
 	if (!rc && missing) {
 		rc = -posix_fallocate(fd, (off_t)(total - missing), (off_t)missing);
-		/* A part of it may be there. */
+		/* A part of it may have been allocated. */
 		if (rc && ftruncate(fd, (off_t)(total - missing)))
 			rc = -errno;
 	}
@@ -218,7 +231,7 @@ int ring_lease_adopt(struct ring_consumer *consumer, int fd, uint64_t *ret_missi
 		return rc;
 	if (*ret_missing)
 		return state == RING_LEASE_REVOKED || state == RING_LEASE_ASKED ? 0 : -EPROTO;
-	/* The consumer was killed before it took the memory, or after it had provided it. */
+	/* The consumer was killed before it freed the memory, or after it had provided it. */
 	if (state == RING_LEASE_REVOKED || state == RING_LEASE_ASKED)
 		lease_lend(consumer);
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The producer's end of a lease (lease.h): takes the memory with a record, and leaves it when it is recalled.
+ * The producer's end of a lease (lease.h): claims the memory with a record, and returns it after a
+ * recall.
  *
  * Runs in the slow path of a publication, in any context: it takes no lock and allocates nothing.
  */
@@ -14,12 +15,14 @@
 #include "ring/doorbell.h"
 #include "ring/lease.h"
 
-#define RING_LEASE_WAIT_MS 100                  /* of a record, for the consumer's answer */
-#define RING_LEASE_AGAIN_NS UINT64_C(100000000) /* between two questions, at least, */
-#define RING_LEASE_AGAIN_WAITS 8                /* and so many times as long as the answer took */
-#define RING_LEASE_STEPS 256                    /* of one record, while others change the word */
+/* the longest wait of a record for an answer of the consumer */
+#define RING_LEASE_WAIT_MS 100
+#define RING_LEASE_AGAIN_NS UINT64_C(100000000) /* the shortest pause between two requests, */
+#define RING_LEASE_AGAIN_WAITS 8                /* and this many times the duration of the answer */
+/* of one record, while other threads change the word */
+#define RING_LEASE_STEPS 256
 
-/* Relaxed: it is set before rings are mapped. */
+/* Relaxed: set before any rings are mapped. */
 static unsigned int lease_wait_ms = RING_LEASE_WAIT_MS;
 
 void ring_lease_timeout_factor(unsigned int factor)
@@ -37,7 +40,7 @@ static uint64_t ring_lease_now(void)
 	return (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* Until the word is another one: what it is then. */
+/* Wait until the word changes or the time has passed. Returns the word. */
 static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, uint64_t until)
 {
 	for (uint64_t now = ring_lease_now(); now < until; now = ring_lease_now()) {
@@ -48,7 +51,10 @@ static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, u
 
 		if (found != word)
 			return found;
-		/* Not FUTEX_PRIVATE: the consumer is another process. A signal ends it: the loop continues. */
+		/*
+		 * Not FUTEX_PRIVATE: the consumer is another process. After a signal the loop
+		 * continues.
+		 */
 		syscall(SYS_futex, &lease->word, FUTEX_WAIT, word, &timeout, NULL, 0);
 	}
 	/* Acquire: as in ring_lease_step(). */
@@ -56,8 +62,8 @@ static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, u
 }
 
 /*
- * There was no memory. The consumer may be slow to answer: the thread that has waited spends most of its time without waiting. Relaxed, as
- * below.
+ * The consumer had no memory, or is slow to answer. Make a pause before the next request, so that
+ * threads spend most of their time without waiting. Relaxed: as in lease_ask().
  */
 static void lease_pause(struct ring_producer *producer, uint64_t begin)
 {
@@ -68,7 +74,7 @@ static void lease_pause(struct ring_producer *producer, uint64_t begin)
 			__ATOMIC_RELAXED);
 }
 
-/* REVOKED. True if this thread or another one has asked. */
+/* In the state REVOKED: make a request. True if this thread or another one has asked. */
 static bool lease_begin_question(struct ring_producer *producer, struct ring_lease *lease,
 		uint32_t *word, uint64_t now)
 {
@@ -88,16 +94,17 @@ static bool lease_begin_question(struct ring_producer *producer, struct ring_lea
 }
 
 /*
- * REVOKED or ASKED. True if it can be another state now. Relaxed accesses to the times: a thread that sees an older one asks or waits
- * once more than it must.
+ * In the states REVOKED or ASKED: ask and wait. True if the state may have changed. Relaxed
+ * accesses to the times: a thread that reads an older one asks or waits once more than necessary.
  */
 static bool lease_ask(struct ring_producer *producer, struct ring_lease *lease, uint32_t word)
 {
 	uint64_t begin;
 
 	/*
-	 * Without a wait in a sandbox, and where the parent of a vfork() sleeps until we are done: the consumer finds the question with its
-	 * next scan, and later records find the memory.
+	 * No wait in a sandbox, nor in a child of vfork(), whose parent sleeps until the child is
+	 * done. The consumer finds the request with its next scan, and later records find the
+	 * memory.
 	 */
 	if (!ring_calls_permitted() || producer->pid != getpid()) {
 		if (ring_lease_state(word) == RING_LEASE_REVOKED)
@@ -118,8 +125,8 @@ static bool lease_ask(struct ring_producer *producer, struct ring_lease *lease, 
 }
 
 /*
- * USED, by a word that was loaded before. Also after ring_producer_leave() of another thread has closed a part of it. False: the memory
- * must be taken once more.
+ * In the state USED, according to a word that was loaded before: open the rings, also if
+ * ring_producer_leave() of another thread has closed some of them. False: claim the memory again.
  */
 static bool lease_open(struct ring_producer *producer, struct ring_lease *lease)
 {
@@ -128,15 +135,16 @@ static bool lease_open(struct ring_producer *producer, struct ring_lease *lease)
 		return true;
 	ring_producer_open(producer);
 	/*
-	 * Acquire: as in ring_lease_step(). After the load above, the memory may have been recalled and closed. Then it is open again,
-	 * and ring_producer_left() would not notice. ring_producer_open() has a fence: a thread that leaves later than this load
-	 * closes what was opened here. If a thread has left before, the load finds another word, and the caller claims the memory
-	 * again.
+	 * Acquire: as in ring_lease_step(). After the load above, the memory may have been recalled
+	 * and closed. Then it is open again, and ring_producer_left() would not notice.
+	 * ring_producer_open() has a fence: a thread that leaves later than this load closes what
+	 * was opened here. If a thread has left before, the load finds another word, and the caller
+	 * claims the memory again.
 	 */
 	return ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) == RING_LEASE_USED;
 }
 
-/* What the lease is after this step. False: the memory is not there. */
+/* Make one transition. False: the memory is absent. */
 static bool ring_lease_step(struct ring_producer *producer, struct ring_lease *lease, bool ask)
 {
 	/* Acquire: the memory that the consumer has provided. Pairs with ring_lease_change(). */
@@ -157,7 +165,9 @@ bool ring_lease_claim(struct ring_producer *producer, bool ask)
 	struct ring_lease *lease;
 	unsigned int step = 0;
 
-	/* NULL also in a child that a signal handler has forked meanwhile: the caller finds out. */
+	/*
+	 * NULL also in a child that a signal handler has forked meanwhile; the caller detects that.
+	 */
 	while ((lease = __atomic_load_n(&producer->lease, __ATOMIC_RELAXED)) != NULL) {
 		/* Acquire: as in ring_lease_step(). */
 		if (ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) ==
@@ -179,8 +189,9 @@ bool ring_producer_leave(struct ring_producer *producer)
 	if (!lease || ring_lease_state(word) != RING_LEASE_RECALLED)
 		return false;
 	/*
-	 * A record that finds the rings closed takes the memory again and opens them, perhaps while they are being closed. Then
-	 * ring_producer_left() finds another word, and the next record that finds anything closed opens it.
+	 * A record that finds the rings closed claims the memory again and opens them, perhaps
+	 * while this thread closes them. Then ring_producer_left() finds another word, and the next
+	 * record that finds anything closed opens it.
 	 */
 	ring_producer_close(producer);
 	producer->lease_left = word;

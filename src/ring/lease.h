@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lease of a ring memory: whether the producer uses the memory from lost_offset on, and whether it is there.
+ * The lease of a ring memory: whether the producer uses the memory from lost_offset on, and whether
+ * that memory is present.
  *
- *	FREE		there, and the producer does not use it
- *	USED		there, and the producer may be writing
- *	RECALLED	as USED, and the consumer wants it back
- *	REVOKED		not there
- *	ASKED		not there, and the producer waits for it
+ *	FREE		present, and the producer does not use it
+ *	USED		present, and the producer may be writing
+ *	RECALLED	as USED, and the consumer asks for its return
+ *	REVOKED		absent
+ *	ASKED		absent, and the producer waits for it
  *
  *	producer	FREE → USED, RECALLED → USED, REVOKED → ASKED	with a record (lease.c)
  *			RECALLED → FREE		a grace period after it has closed its rings
- *	consumer	FREE → REVOKED		then it takes the memory back, if the rings are empty
+ *	consumer	FREE → REVOKED		then it frees the memory, if the rings are empty
  *			REVOKED → FREE, ASKED → USED	after it has provided the memory
- *			ASKED → REVOKED		there is no memory
+ *			ASKED → REVOKED		out of memory
  *			USED → RECALLED		the rings have been idle (lease-consumer.c)
  *
- * Each transition is a compare-and-swap of one word, so the producer never writes where no memory is. The upper bits of the word
- * count how often the producer has taken the memory: a producer that closes its rings for one recall does not answer a later one.
+ * Each transition is a compare-and-swap of one word, so the producer never writes where no memory
+ * is. The upper bits of the word count how often the producer has claimed the memory: a producer
+ * that closes its rings for one recall does not answer a later one.
  *
- * The header and struct ring_control of each ring stay: positions, and the number of records that are lost meanwhile.
+ * The header and struct ring_control of each ring are always present: positions, and the number of
+ * records that are lost while the memory is absent.
  *
- * A kill of the producer leaves any state. The consumer drains and frees the rings as ever. A kill of the consumer
- * leaves any state, too. The next one finds out from the size of the file whether the memory is there (ring_lease_adopt()).
+ * A killed producer can leave any state; the consumer drains and frees the rings as usual. A killed
+ * consumer can leave any state, too. The next consumer learns from the size of the file whether the
+ * memory is present (ring_lease_adopt()).
  *
- * A hot path costs nothing: a producer without the memory has closed its rings (payload_limit and usable are 0), so a record takes
- * the slow path.
+ * The lease costs the hot path nothing: a producer without the memory has closed its rings
+ * (payload_limit and usable are 0), so a record takes the slow path.
  */
 #ifndef SIDE_RING_LEASE_H
 #define SIDE_RING_LEASE_H
@@ -32,7 +36,7 @@
 #include "ring/section.h"
 
 enum ring_lease_state {
-	RING_LEASE_FREE = 0, /* as the memory is created */
+	RING_LEASE_FREE = 0, /* initial state */
 	RING_LEASE_USED,
 	RING_LEASE_RECALLED,
 	RING_LEASE_REVOKED,
@@ -42,7 +46,9 @@ enum ring_lease_state {
 #define RING_LEASE_STATE_MASK 0xffu
 #define RING_LEASE_TAKEN_ONCE 0x100u
 
-/* In the first page of the ring memory. The word is a futex: a producer that has asked waits for its change. */
+/*
+ * In the first page of the ring memory. The word is a futex: a producer that has asked waits on it.
+ */
 struct ring_lease {
 	uint32_t word;
 	uint32_t reserved[15];
@@ -59,8 +65,9 @@ static inline uint32_t ring_lease_word(uint32_t word, enum ring_lease_state stat
 }
 
 /*
- * Acquire and release, acquire if it fails: what either end did with the memory before. Pairs with the other end's access in
- * ring_lease_change(). Returns false if the word has changed, and stores it in *word.
+ * Acquire and release, acquire if it fails: what either end did with the memory before. Pairs with
+ * the other end's access in ring_lease_change(). Returns false if the word has changed, and stores
+ * the new value in *word.
  */
 static inline bool ring_lease_change(struct ring_lease *lease, uint32_t *word,
 		enum ring_lease_state state, uint32_t more)
@@ -70,11 +77,12 @@ static inline bool ring_lease_change(struct ring_lease *lease, uint32_t *word,
 }
 
 /*
- * The producer's: true when it may write. `ask`: if the memory is not there, ask the consumer, and wait for the answer, for
- * 100 ms at most (ring_lease_timeout_factor()). After a wait in vain, no record of the process asks for eight times as long.
+ * Claim the memory for the producer: true if it may write. `ask`: if the memory is absent, ask the
+ * consumer and wait for the answer, for 100 ms at most (ring_lease_timeout_factor()). After a wait
+ * without success, no record of the process asks for eight times as long.
  */
 bool ring_lease_claim(struct ring_producer *producer, bool ask);
-/* producer.c: let publications take the short way, unless the producer is stopped. */
+/* In producer.c: open or close the fast path. A stopped producer stays closed. */
 void ring_producer_open(struct ring_producer *producer);
 void ring_producer_close(struct ring_producer *producer);
 

@@ -2,8 +2,9 @@
 /*
  * Reads the counters of lost records.
  *
- * They are in memory that the traced program can write. A number that no program can have reached by counting is not a count: it is left
- * out of all sums, and is reported as one record that was lost for the reason RING_LOST_IMPLAUSIBLE.
+ * The traced program can write them. A value that no program can have reached by counting is not a
+ * count: it is left out of all sums, and is reported as one record lost for the reason
+ * RING_LOST_IMPLAUSIBLE.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "base/inside/clock.h"
 #include "ring/consumer.h"
 
-/* For counts between two reads of the clock, and for a clock that was adjusted. */
+/* Allows for counts between two reads of the clock, and for an adjusted clock. */
 #define RING_LOSS_SLACK UINT64_C(1000000000)
-/* Where it is unknown since when a ring counts: one record a nanosecond for 104 days. */
+/* If the start of the counting is unknown: one record a nanosecond for 104 days. */
 #define RING_LOSS_MAX (UINT64_C(1) << 53)
 
 void ring_loss_begin(struct ring_consumer *consumer)
@@ -26,7 +27,10 @@ void ring_loss_begin(struct ring_consumer *consumer)
 				consumer->counts_since = 0;
 }
 
-/* A ring counts one record at a time, which takes longer than a nanosecond. */
+/*
+ * The largest plausible count: a ring counts one record at a time, which takes longer than a
+ * nanosecond.
+ */
 static uint64_t ring_loss_limit(const struct ring_consumer *consumer)
 {
 	return consumer->counts_since
@@ -34,7 +38,9 @@ static uint64_t ring_loss_limit(const struct ring_consumer *consumer)
 			: RING_LOSS_MAX;
 }
 
-/* Copies the counters of one ring or event, implausible ones as one more record each. */
+/*
+ * Copy the counters of one ring or event; each implausible one becomes one loss. Returns the sum.
+ */
 static uint64_t ring_loss_copy(
 		uint64_t counts[RING_LOSS_REASONS], const uint64_t *lost, uint64_t limit)
 {
@@ -78,8 +84,8 @@ uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t
 }
 
 /*
- * Records for which there was no leased memory are counted by ring, because the counters of events are in that memory. The last slot
- * has them, as all records without an event.
+ * Losses for lack of leased memory are counted by ring, because the counters of events are in that
+ * memory. They are reported with the last slot, like all losses without an event.
  */
 static uint64_t ring_loss_unleased(
 		const struct ring_consumer *consumer, uint32_t ring, uint32_t slot)
@@ -105,7 +111,7 @@ static int ring_lost_slot(const struct ring_consumer *consumer, uint32_t ring, u
 	return total ? visit(data, ring, slot, counts) : 0;
 }
 
-/* One group of slots, which is on pages that the producer has touched. */
+/* Visit one group of slots. Its pages must have been touched by the producer. */
 static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t ring, uint32_t group,
 		ring_lost_visit *visit, void *data)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of the rings: geometry, layout, mapping. It is made in create.c.
+ * The geometry, layout and mapping of ring memory; create.c creates it.
  *
- * Each end maps the control part and then every ring's data twice in a row inside one reserved
- * range of addresses. The seals make sure that no page of it can go away under a reader (no
+ * Each end maps the control part, and then the data of every ring twice in a row, inside one
+ * reserved range of addresses. The seals guarantee that no page can disappear under a reader (no
  * SIGBUS); for memory in a file see truncated.c.
  */
 #include <errno.h>
@@ -42,10 +42,7 @@ const char *ring_loss_name(enum ring_loss reason)
 			: "unknown";
 }
 
-/*
- * Parse the end of a kernel CPU list ("0-1", "0-3,8-11"): the highest number in it. 0 if there is
- * none.
- */
+/* The highest number of a kernel CPU list ("0-1", "0-3,8-11"); 0 if there is none. */
 static unsigned long ring_cpu_list_highest(const char *list)
 {
 	unsigned long highest = 0, number = 0;
@@ -79,8 +76,10 @@ static uint32_t find_possible_cpus(void)
 		list[got] = '\0';
 		unsigned long listed = ring_cpu_list_highest(list);
 
-		/* Containers may hide CPUs from sysconf(), and a list may be cut off: the larger
-		 * one. */
+		/*
+		 * Containers may hide CPUs from sysconf(), and the list may be truncated: use the
+		 * larger number.
+		 */
 		if (listed > highest)
 			highest = listed;
 	}
@@ -89,7 +88,7 @@ static uint32_t find_possible_cpus(void)
 
 uint32_t ring_possible_cpus(void)
 {
-	/* The same until the machine starts again. Relaxed: it stands for itself. */
+	/* Constant until the next boot. Relaxed: no other data depends on it. */
 	static uint32_t found;
 	uint32_t cpus = __atomic_load_n(&found, __ATOMIC_RELAXED);
 
@@ -107,7 +106,7 @@ size_t ring_payload_max(uint64_t ring_size)
 	return half < RING_PAYLOAD_MAX ? (size_t)half : RING_PAYLOAD_MAX;
 }
 
-/* Huge pages of the size that a memfd has by default. */
+/* The size of the huge pages that a memfd has by default. */
 size_t ring_huge_page_size(void)
 {
 	static const char title[] = "Hugepagesize:";
@@ -124,7 +123,7 @@ size_t ring_huge_page_size(void)
 	return at ? (size_t)strtoul(at + sizeof(title) - 1, NULL, 10) * 1024 : 0;
 }
 
-/* What is wrong anywhere. */
+/* Check what does not depend on the machine. */
 static int ring_geometry_check_static(const struct ring_geometry *geometry)
 {
 	if (geometry->rings == 0 || geometry->rings > RING_RINGS_MAX)
@@ -151,7 +150,7 @@ static int ring_geometry_check_static(const struct ring_geometry *geometry)
 	}
 }
 
-/* What the data must begin at a multiple of, here; 0: there are no huge pages. */
+/* The alignment of the data on this machine; 0 if it has no huge pages. */
 static uint64_t ring_geometry_alignment(const struct ring_geometry *geometry)
 {
 	return geometry->flags & RING_HUGE_PAGES ? ring_huge_page_size()
@@ -261,7 +260,7 @@ int ring_header_check(const struct ring_header *header, struct ring_geometry *ge
 	if (rc)
 		return rc == -ENOTSUP && header->alignment ? rc : -EPROTO;
 	ring_header_fill(&wanted, geometry, layout, (enum ring_storage)header->storage);
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): it thinks that errno may be 0 after a failure */
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): it assumes that errno may be 0 after a failure */
 	return memcmp(header, &wanted, sizeof(wanted)) ? -EPROTO : 0;
 }
 
@@ -272,7 +271,7 @@ size_t ring_memory_kept(const struct ring_geometry *geometry)
 	return ring_geometry_layout(geometry, &layout) ? 0 : (size_t)layout.lost_offset;
 }
 
-/* A file is cut off where leased memory begins that is taken back. */
+/* The smallest valid size: a file with revoked memory ends where the leased memory begins. */
 static uint64_t ring_size_least(
 		const struct ring_geometry *geometry, const struct ring_layout *layout, bool sealed)
 {
@@ -280,8 +279,8 @@ static uint64_t ring_size_least(
 }
 
 /*
- * The header is copied once, and only the copy is believed: the other end may write while we read.
- * Memory that could shrink is taken only if it says that it is in a file.
+ * Copy the header once and use only the copy: the other end may write meanwhile. Memory that could
+ * shrink is accepted only if its header declares it as a file.
  */
 static int ring_header_read(
 		int fd, struct ring_geometry *geometry, struct ring_layout *layout, bool *sealed)
@@ -332,7 +331,7 @@ static int ring_memory_map_piece(const struct ring_memory *memory, uint64_t at, 
 	return got == MAP_FAILED ? -errno : 0;
 }
 
-/* Addresses for everything, from a multiple of the alignment on. */
+/* Reserve addresses for all mappings, beginning at a multiple of the alignment. */
 static int ring_memory_reserve(struct ring_memory *memory)
 {
 	const struct ring_layout *layout = &memory->layout;
@@ -355,8 +354,9 @@ static int ring_memory_reserve(struct ring_memory *memory)
 }
 
 /*
- * What a core dump of this process shall have. Of a traced program: each ring once, so that what was
- * not drained can be recovered from it; a thread's ring only from when it is taken (slots.c).
+ * Choose the parts that a core dump of this process contains. For a traced program: each ring once,
+ * so that undrained records can be recovered. A ring of a thread is added when a thread takes it
+ * (slots.c).
  */
 static void ring_memory_advise(const struct ring_memory *memory, enum ring_end end)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer for where there are no restartable sequences: other CPUs, old C libraries, emulators.
+ * The writer for systems without restartable sequences: other CPUs, old C libraries, emulators.
  *
- * The same memory, the same order of stores, the same commit. What rseq gives for nothing, a lock
- * for each ring gives here. Locks are only ever tried: a signal handler that interrupts the holder
- * takes another CPU's ring or gives up; other threads take another one too, and when none can be
- * had they yield and sleep a bounded number of times before the record is counted as lost. The
- * locks stand in private memory, so a killed process takes them with it.
+ * Memory, order of stores and commit are those of the sections. A lock for each ring replaces rseq.
+ * A writer only ever tries a lock: a signal handler that interrupts the holder uses another CPU's
+ * ring or gives up. Other threads use another ring, too; if none is free, they yield and sleep a
+ * bounded number of times before they count the record as lost. The locks are in private memory, so
+ * they disappear with a killed process.
  *
- * A thread's ring (RING_PER_THREAD) is locked just so. Its own handler that finds it locked borrows a
- * free ring for one record.
+ * The ring of a thread (RING_PER_THREAD) is locked in the same way. A signal handler of that thread
+ * that finds it locked borrows a free ring for one record.
  *
- * A handler that leaves by longjmp() out of the middle of a publication leaves that ring locked;
- * the process uses the other rings from then on.
+ * A signal handler that leaves a publication by longjmp() leaves that ring locked; the process uses
+ * the other rings from then on.
  */
 #include <errno.h>
 #include <sched.h>
@@ -24,14 +24,14 @@
 #include "ring/portable.h"
 #include "ring/slots.h"
 
-/* A test can act in between two accesses to shared memory. */
+/* Tests replace this to act between two accesses to shared memory. */
 #ifndef RING_PRODUCER_STEP
 #define RING_PRODUCER_STEP() ((void)0)
 #endif
 
 #define RING_TRIED_MAX 16 /* Rings that one publication tries. */
-#define RING_YIELDS 64    /* How often it yields for other threads that hold them all, */
-#define RING_SLEEPS 50    /* and how often it sleeps then: 5 ms, longer than a time slice. */
+#define RING_YIELDS 64    /* How often it yields while other threads hold all rings, */
+#define RING_SLEEPS 50    /* and how often it sleeps after that: 5 ms, longer than a time slice. */
 #define RING_SLEEP_NS 100000
 
 uint64_t ring_thread_token(void)
@@ -67,8 +67,8 @@ bool ring_portable_nested(const struct ring_producer *producer)
 }
 
 /*
- * The room in the ring for `word` (bytes << 24) more after head. Looks at the tail only if the
- * cached one does not suffice. A tail that gives more room than there is, is nonsense.
+ * Whether the ring has space for `word` (bytes << 24) after head. Reads the tail only if the cached
+ * one does not suffice. A tail that gives more space than the ring has is invalid.
  */
 static bool ring_portable_has_space(const struct ring_producer *producer,
 		struct ring_control *control, uint64_t head, uint64_t word)
@@ -77,7 +77,7 @@ static bool ring_portable_has_space(const struct ring_producer *producer,
 
 	if (limit - head >= word)
 		return true;
-	/* Acquire: the consumer has read the old bytes. Pairs with ring_consumer_release(). */
+	/* Acquire: the consumer's reads of the old bytes. Pairs with ring_consumer_release(). */
 	limit = __atomic_load_n(&control->tail, __ATOMIC_ACQUIRE) << RING_EPOCH_BITS;
 	limit = (limit + producer->size_word) | RING_EPOCH_MASK;
 	if (limit - head < word || limit - head - RING_EPOCH_MASK > producer->size_word)
@@ -86,7 +86,7 @@ static bool ring_portable_has_space(const struct ring_producer *producer,
 	return true;
 }
 
-/* Overwrite mode, before the first byte: where the record will end. See section-x86_64.S. */
+/* Overwrite mode, before the first byte: store the end of the record. See section-x86_64.S. */
 static void ring_portable_claim(struct ring_control *control, uint64_t end)
 {
 	uint64_t claim = __atomic_load_n(&control->claim, __ATOMIC_RELAXED);
@@ -98,7 +98,7 @@ static void ring_portable_claim(struct ring_control *control, uint64_t end)
 	RING_PRODUCER_STEP();
 }
 
-/* The record ends in another block: mark it, and all between. */
+/* The record crosses a sub-buffer boundary: mark the sub-buffers after the first. */
 static void ring_portable_mark(const struct ring_producer *producer, struct ring_control *control,
 		uint64_t head, uint64_t next)
 {
@@ -123,7 +123,10 @@ static void ring_portable_copy(unsigned char *to, const struct ring_parts *parts
 	ring_copy(ring_copy(to, parts->head, parts->head_size), parts->body, parts->body_size);
 }
 
-/* The head's epoch is that of now only by chance, 2^51 ticks later: see section-x86_64.S. */
+/*
+ * The epoch of the head equals the current one only by chance, 2^51 ticks later: see
+ * section-x86_64.S.
+ */
 static uint64_t ring_portable_invalidate(struct ring_control *control, uint64_t head)
 {
 	head ^= RING_EPOCH_FLIP;
@@ -133,7 +136,7 @@ static uint64_t ring_portable_invalidate(struct ring_control *control, uint64_t 
 	return head;
 }
 
-/* The caller is alone on this ring, but may be killed at any point. */
+/* The caller has this ring exclusively, but may be killed at any point. */
 int ring_portable_write(const struct ring_producer *producer, const struct ring_location *location,
 		uint32_t event_id, const struct ring_parts *parts, uint64_t now)
 {
@@ -179,7 +182,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 							      : RING_SECTION_DONE;
 }
 
-/* Write into this ring unless it is locked; then *nested says whether by this thread. */
+/* Write into this ring unless it is locked. *nested is set if this thread holds the lock. */
 static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint32_t event_id,
 		const struct ring_parts *parts, uint64_t self, bool *nested)
 {
@@ -202,8 +205,9 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 }
 
 /*
- * Try the rings once, from this CPU's on. *nested: this thread holds one of them, further up its
- * stack. It must not wait then: the other holder may be interrupted just so and wait for it.
+ * Try each ring once, beginning with that of this CPU. *nested: this thread holds one of them,
+ * further up its stack. It must not wait then: another holder may be interrupted in the same way
+ * and wait for it.
  */
 static int ring_portable_any(struct ring_producer *producer, uint32_t event_id,
 		const struct ring_parts *parts, uint64_t self, bool *nested)
@@ -219,7 +223,7 @@ static int ring_portable_any(struct ring_producer *producer, uint32_t event_id,
 	return code;
 }
 
-/* Try the ring of this thread. Only its own handlers can find it locked. */
+/* Try the ring of this thread. Only its own signal handlers can find it locked. */
 static int ring_portable_own(struct ring_producer *producer, uint32_t event_id,
 		const struct ring_parts *parts, uint64_t self)
 {
@@ -249,7 +253,7 @@ int ring_portable_publish(
 	int saved = errno;
 	bool nested = false;
 
-	/* Only where the kernel cannot wipe memory on fork. */
+	/* Only if the kernel cannot wipe memory on fork. */
 	if (producer->owner && producer->owner != getpid())
 		code = RING_SECTION_FORKED;
 	else if (producer->placement == RING_PER_THREAD) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The portable writer: private to the room and its tests. */
+/* The portable writer. Private to this module and its tests. */
 #ifndef SIDE_RING_PORTABLE_H
 #define SIDE_RING_PORTABLE_H
 
@@ -15,22 +15,22 @@ struct ring_parts {
 	size_t body_size;
 };
 
-/* Publish in any ring; a RING_SECTION_ code. */
+/* Publish in any ring; returns a RING_SECTION_ code. */
 int ring_portable_publish(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts);
 
-/* Write one record of the time `now` into a ring that nobody else writes. */
+/* Write one record with the time `now` into a ring that no other thread writes. */
 int ring_portable_write(const struct ring_producer *producer, const struct ring_location *location,
 		uint32_t event_id, const struct ring_parts *parts, uint64_t now);
 
-/* Whether this thread holds a ring further up its stack, for others to wait for. */
+/* Whether this thread holds a ring further up its stack, on which other threads may wait. */
 bool ring_portable_nested(const struct ring_producer *producer);
 
-/* The ring that this thread should try first. */
+/* The ring that this thread tries first. */
 uint32_t ring_portable_cpu(const struct ring_producer *producer);
-/* replay.c: what the thread of this token records in the place of somebody else; NULL: nothing. */
+/* In replay.c: the time and CPU that the thread with this token replays; NULL: none. */
 const struct ring_replay *ring_portable_replay(uint64_t self);
-/* A value that no other living thread has. */
+/* A value that is unique among the living threads. */
 uint64_t ring_thread_token(void);
 
 #endif /* SIDE_RING_PORTABLE_H */

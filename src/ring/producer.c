@@ -2,9 +2,9 @@
 /*
  * The producer's side: mapping, publication, lost records.
  *
- * ring_publish() runs one restartable section (section-x86_64.S has the protocol); everything that
- * is not the common case is in ring_publish_slow(). The path is chosen once, when the rings are
- * mapped: which sections, by mode and placement.
+ * ring_publish() runs one restartable section (section-x86_64.S describes the protocol). Everything
+ * beyond the common case is in ring_publish_slow(). The sections are chosen once, when the rings
+ * are mapped, by mode and placement.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,10 +22,10 @@
 
 #define RING_ATTEMPTS 256 /* Sections that one publication starts, aborted ones included. */
 
-/* On the page before struct ring_producer: what must survive a fork. */
+/* On the page before struct ring_producer: the state that must survive a fork. */
 struct ring_producer_cold {
 	struct ring_memory memory;
-	size_t bytes; /* Of the mapping that begins with this page. */
+	size_t bytes; /* Size of the mapping that begins with this page. */
 	size_t page;
 	size_t payload_max;
 	bool portable;
@@ -46,7 +46,10 @@ static struct ring_producer_cold *ring_producer_cold(const struct ring_producer 
 }
 
 #if RING_HAS_SECTION
-/* Forked children ask for this before they have a ring: environment_get() calls no function of the program. */
+/*
+ * Forked children call this before they have a ring: environment_get() calls no function of the
+ * program.
+ */
 static bool ring_portable_forced(void)
 {
 	const char *forced = environment_get("SIDE_RING_PORTABLE");
@@ -110,8 +113,9 @@ static inline uint64_t ring_producer_limit(const struct ring_producer *producer)
 }
 
 /*
- * Others may go on for a moment, with what they have read. The same for the rings that sections may use as for the limit: some
- * sections are called without a check of the limit.
+ * Open or close the fast path. Other threads may continue for a moment with the old values.
+ * `usable` must change with the limit, because some sections are called without a check of the
+ * limit.
  */
 static void ring_producer_set(struct ring_producer *producer, uint64_t limit, uint32_t usable)
 {
@@ -148,7 +152,7 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 		producer->lease = ring_memory_lease(memory);
 	else
 		ring_producer_set(producer, cold->payload_max + 1, rings);
-	/* In this order: ring_producer_bytes(). */
+	/* The order that ring_producer_bytes() counts. */
 	producer->locks = (uint64_t *)&producer->locations[rings];
 	producer->owners = producer->locks + (size_t)rings * RING_LOCK_WORDS;
 	producer->stalled = producer->owners + rings;
@@ -163,7 +167,7 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 #endif
 }
 
-/* Of what a fork wipes: the structure, and for each ring its place, lock, owner and stall. */
+/* Size of what a fork wipes: the struct, and for each ring its location, lock, owner and stall. */
 static size_t ring_producer_bytes(const struct ring_geometry *geometry)
 {
 	return sizeof(struct ring_producer) +
@@ -189,12 +193,12 @@ static struct ring_producer *ring_producer_allocate(const struct ring_memory *me
 	cold->memory = *memory;
 	cold->bytes = bytes;
 	cold->payload_max = ring_payload_max(memory->geometry.size);
-	/* A kernel without the one has no rseq either; but do not rely on it. */
+	/* A kernel without MADV_WIPEONFORK has no rseq either, but do not rely on it. */
 	cold->portable = producer->owner || !ring_sections_usable();
 	return producer;
 }
 
-/* Where each thread has a ring: the variable in threads' memory that holds its number. */
+/* Per thread: reserve the thread-local word that holds the number of the ring. */
 static int ring_producer_connect(struct ring_producer_cold *cold)
 {
 	if (cold->memory.geometry.placement != RING_PER_THREAD)
@@ -258,8 +262,8 @@ static bool ring_producer_forked(const struct ring_producer *producer)
 }
 
 /*
- * The ring whose counters to use, and in which to wait for room. The counters are atomic: it does
- * not matter if the thread moves.
+ * The ring whose counters to use, and in which to wait for space. The counters are atomic, so the
+ * thread may move to another CPU.
  */
 static uint32_t ring_producer_ring(const struct ring_producer *producer)
 {
@@ -285,8 +289,8 @@ static void ring_count_no_memory(
 	struct ring_control *control = producer->locations[ring].control;
 
 	/*
-	 * Compiler fence: the pointer before the check. It is NULL in a child that a signal handler forked, perhaps while this
-	 * record waited for memory.
+	 * Compiler fence: the pointer before the check. It is NULL in a child that a signal handler
+	 * forked, perhaps while this record waited for memory.
 	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!ring_producer_forked(producer))
@@ -302,7 +306,10 @@ static void ring_count_in(struct ring_producer *producer, uint32_t ring, uint32_
 	uint64_t *counts = producer->lost + ring * producer->lost_stride_words +
 			(size_t)slot * RING_LOSS_REASONS;
 
-	/* Compiler fence: the pointers before the check. A child that a signal handler has just forked finds them wiped. */
+	/*
+	 * Compiler fence: the pointers before the check. They are wiped in a child that a signal
+	 * handler has just forked.
+	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (ring_producer_forked(producer))
 		return;
@@ -313,7 +320,7 @@ static void ring_count_in(struct ring_producer *producer, uint32_t ring, uint32_
 	}
 	if ((unsigned int)reason >= RING_LOSS_REASONS)
 		reason = RING_LOST_OTHER;
-	/* Nothing is ordered by these counters; a consumer reads them as they are. */
+	/* Relaxed: no data depends on these counters. */
 	__atomic_fetch_add(&counts[reason], count, __ATOMIC_RELAXED);
 	if (!(__atomic_load_n(&control->lost_groups[group / 64], __ATOMIC_RELAXED) >> group % 64 &
 			    1))
@@ -348,7 +355,7 @@ void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum rin
 	errno = saved;
 }
 
-/* One attempt; a RING_SECTION_ code. */
+/* Try once; returns a RING_SECTION_ code. */
 static int ring_parts_once(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
@@ -396,7 +403,7 @@ static void ring_epoch_invalidate(struct ring_producer *producer)
 			producer->invalidate;
 	uint64_t now = ring_clock_read((enum ring_clock)producer->clock);
 
-	/* NULL in a child that a signal handler has forked just now. */
+	/* NULL in a child that a signal handler has just forked. */
 	if (invalidate)
 		invalidate(producer, now);
 #else
@@ -405,8 +412,9 @@ static void ring_epoch_invalidate(struct ring_producer *producer)
 }
 
 /*
- * No ring: true if this thread has one now. Without rseq another thread, or a handler of this one, could publish in the middle of a
- * record. A signal handler that publishes between the section and this call may have found the ring already.
+ * The section found no ring. True if this thread has one now. Without rseq another thread, or a
+ * signal handler of this one, could publish in the middle of a record. A handler that publishes
+ * between the section and this call may have found the ring already.
  */
 static bool ring_producer_find(struct ring_producer *producer, bool *loan)
 {
@@ -426,7 +434,10 @@ static bool ring_producer_find(struct ring_producer *producer, bool *loan)
 	return producer->placement == RING_PER_THREAD && ring_slot_take(producer);
 }
 
-/* The record of a thread without rseq is published, or is not. Sections ask for the thread's word alone where rings are per thread. */
+/*
+ * End the loan of an rseq area after a publication. With rings per thread, sections check only the
+ * word of the thread, so it is cleared.
+ */
 static void ring_producer_return(struct ring_producer *producer)
 {
 #if RING_HAS_SECTION
@@ -438,7 +449,7 @@ static void ring_producer_return(struct ring_producer *producer)
 #endif
 }
 
-/* Full: true if there may be room now. */
+/* Wait for a full ring. True if it may have space now. */
 static bool ring_producer_wait(struct ring_producer *producer, const struct ring_parts *parts,
 		struct ring_timeout *timeout)
 {
@@ -446,20 +457,20 @@ static bool ring_producer_wait(struct ring_producer *producer, const struct ring
 
 	if (producer->mode != RING_MODE_BLOCK)
 		return false;
-	/* A handler must not keep others from the ring that its thread holds. */
+	/* A signal handler must not keep other threads from the ring that its thread holds. */
 	if (producer->path == RING_PATH_PORTABLE && ring_portable_nested(producer))
 		return false;
 	return ring_space_wait(producer, ring_producer_ring(producer), bytes, timeout);
 }
 
-/* Closed for a recall while this record was on its way. True: open again. */
+/* A recall closed the rings during this publication. True if they are open again. */
 static bool ring_producer_reopen(struct ring_producer *producer)
 {
 	return producer->lease && !__atomic_load_n(&producer->usable, __ATOMIC_RELAXED) &&
 			ring_lease_claim(producer, true);
 }
 
-/* Everything after a first attempt with the result `code` that was not plain success. */
+/* Finish a publication whose first attempt had the result `code` and did not simply succeed. */
 static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_id,
 		const struct ring_parts *parts, int code, bool *loan)
 {
@@ -514,7 +525,7 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
 		rc = -ECHILD;
 	} else if (code == RING_SECTION_CROSSED) {
-		/* Published, whatever has been closed since then. */
+		/* The record is published, even if the rings were closed since then. */
 		ring_doorbell_crossed(producer->doorbell);
 		rc = 0;
 	} else if (__atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE)) {
@@ -540,7 +551,7 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	return rc;
 }
 
-/* Other paths than the sections with the TSC. */
+/* The paths other than the sections with the TSC. */
 static __attribute__((noinline)) int ring_publish_other(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
@@ -560,7 +571,7 @@ static __attribute__((noinline)) int ring_publish_one_other(
 	return ring_publish_other(producer, event_id, &parts);
 }
 
-/* The parts are built only where they are needed. */
+/* Builds the parts here, so that the fast path need not. */
 __attribute__((cold)) int ring_publish_one_slow(struct ring_producer *producer, uint32_t event_id,
 		const void *payload, size_t size, int code)
 {
@@ -639,17 +650,17 @@ void ring_producer_open(struct ring_producer *producer)
 	ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1, producer->rings);
 	/* Full fence: opened before `stopped` is read. Pairs with the fence in ring_producer_stop(). */
 	ring_doorbell_fence();
-	/* A signal handler may have forked: there is nothing to open in the child. */
+	/* A signal handler may have forked: the child must not open the rings. */
 	if (ring_producer_forked(producer) || __atomic_load_n(&producer->stopped, __ATOMIC_RELAXED))
 		ring_producer_close(producer);
 }
 
 void ring_producer_stop(struct ring_producer *producer, bool stop)
 {
-	/* In a forked child the page is wiped: nothing is published there. */
+	/* In a forked child the page is wiped: it publishes nothing. */
 	if (ring_producer_forked(producer))
 		return;
-	/* A record that finds them closed opens leased rings. */
+	/* Leased rings are opened by a record that finds them closed. */
 	if (!stop && !producer->lease)
 		ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1,
 				producer->rings);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of what happened elsewhere before: for one thread of a process that does nothing else. */
+/*
+ * Lets one thread publish records with the time and CPU of events that happened earlier in other
+ * processes.
+ */
 #include "ring/portable.h"
 #include "ring/ring.h"
 
-/* NULL, as nearly always: nothing. */
+/* NULL: no replay, the usual case. */
 static const struct ring_replay *replayed;
 static uint64_t replayer;
 
 void ring_replay(const struct ring_replay *replay)
 {
 	replayer = ring_thread_token();
-	/* Release: whose it is. Pairs with the acquire in ring_portable_replay(). */
+	/* Release: the thread's token. Pairs with the acquire in ring_portable_replay(). */
 	__atomic_store_n(&replayed, replay, __ATOMIC_RELEASE);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find out whether the kernel restarts the sections of this thread.
+ * Finds out whether the kernel restarts the sections of this thread.
  *
- * The C library registers its area of each thread with the kernel, but only after the thread has begun to run. Until then cpu_id in
- * that area is what an earlier thread on the same stack has left there, and the kernel restarts nothing. The area alone does not
- * show the difference. Therefore a thread begins with an area of side, in thread-local memory that the C library initializes before
- * the thread starts: cpu_id is negative there, and the first publication arrives here.
+ * The C library registers its area of each thread with the kernel, but only after the thread has
+ * begun to run. Until then cpu_id in that area is the value that an earlier thread on the same
+ * stack has left, and the kernel restarts nothing. The area alone does not show the difference.
+ * Therefore a thread begins with an area of this library, in thread-local memory that the C library
+ * initializes before the thread starts: cpu_id is negative there, and the first publication calls
+ * ring_rseq_obtain().
  *
  *	state		area of the sections	cpu_id		who changes it
  *	unknown		ours			negative	ring_rseq_obtain(): to known or loan
@@ -13,11 +15,14 @@
  *							negative, and ring_rseq_obtain() starts again at unknown
  *	loan		ours			the kernel's	ring_rseq_return(): to unknown
  *
- * Loan: a thread that has no area registers ours for one publication, and takes it back, because the C library's own registration
- * fails if there is another one. A signal handler in between finds the same state and publishes; one that interrupts a change of
- * state finishes that change itself, and the interrupted call finds the result. In a sandbox that may forbid the call, the C library's
- * area is taken as it is: a C library that cannot register a thread there ends the process. A handler that leaves by longjmp() leaves the loan:
- * the area lives as long as its thread. A child of fork() inherits state and registration alike; a killed thread leaves nothing.
+ * Loan: a thread without an area registers ours for one publication and then unregisters it,
+ * because the C library's own registration fails if there is another one. A signal handler in
+ * between finds the same state and publishes. A signal handler that interrupts a change of state
+ * finishes that change itself, and the interrupted call finds the result. In a sandbox that may
+ * forbid the call, the C library's area is assumed to be registered: a C library that cannot
+ * register a thread there ends the process. A handler that leaves by longjmp() leaves the loan: the
+ * area exists as long as its thread. A child of fork() inherits state and registration alike; a
+ * killed thread leaves nothing.
  */
 #include <elf.h>
 #include <errno.h>
@@ -52,16 +57,16 @@ __thread struct ring_thread ring_thread __attribute__((tls_model("initial-exec")
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
-static uint32_t ring_rseq_length; /* With which the C library registers; 0: not known. */
-static bool ring_rseq_simulated;  /* No kernel's: a tool keeps the C library's area. */
-static int ring_rseq_sandbox; /* 1: each filter of a sandbox permits the call; 0, -1: not known to. */
+static uint32_t ring_rseq_length; /* The size with which the C library registers; 0: unknown. */
+static bool ring_rseq_simulated;  /* A tool, not the kernel, updates the C library's area. */
+static int ring_rseq_sandbox; /* 1: each filter of a sandbox permits the call; 0, -1: it may not. */
 
 bool ring_rseq_usable(void)
 {
 	return &__rseq_size && &__rseq_offset && __rseq_size != 0;
 }
 
-/* Not by libc's function, which the program may replace, and which sets errno. */
+/* Not with syscall() of the C library, which the program may replace, and which sets errno. */
 static long ring_rseq_call(void *area, uint32_t length, int flags, uint32_t signature)
 {
 	long ret = SYS_rseq;
@@ -81,8 +86,8 @@ static char *ring_rseq_libc(void)
 }
 
 /*
- * Whether the kernel uses the C library's area of this thread: with a wrong signature it refuses to unregister that one for another
- * reason than one that it does not use.
+ * Whether the kernel uses the C library's area of this thread. An attempt to unregister it with a
+ * wrong signature fails with EPERM if it is registered, and with another error if it is not.
  */
 static bool ring_rseq_is_at(uint32_t length)
 {
@@ -93,7 +98,9 @@ static bool ring_rseq_is_libcs(void)
 {
 	uint32_t length = __atomic_load_n(&ring_rseq_length, __ATOMIC_RELAXED);
 
-	/* Not known how it registers: then the one area of this thread is taken for that. */
+	/*
+	 * If the size is unknown, the area that this thread has is assumed to be the C library's.
+	 */
 	return !length || ring_rseq_is_at(length);
 }
 
@@ -104,7 +111,7 @@ static void ring_rseq_use_libcs(struct ring_thread *thread)
 			__ATOMIC_RELAXED);
 }
 
-/* Relaxed: a thread of a sandbox was made after it was set, or has set it. */
+/* Relaxed: a thread of a sandbox was created after the store, or made it. */
 static bool ring_rseq_may_call(void)
 {
 	return ring_calls_permitted() || __atomic_load_n(&ring_rseq_sandbox, __ATOMIC_RELAXED) > 0;
@@ -123,7 +130,7 @@ bool ring_rseq_obtain(bool *loan)
 	long ret;
 
 	*loan = false;
-	/* Relaxed: a flag that is set before there is a producer. */
+	/* Relaxed: the flag is set before the first producer exists. */
 	if (__atomic_load_n(&ring_rseq_simulated, __ATOMIC_RELAXED) || !ring_rseq_may_call()) {
 		ring_rseq_use_libcs(thread);
 		return ring_rseq_cpu() >= 0;
@@ -160,7 +167,10 @@ void ring_rseq_prepare(void)
 
 	if (ring_rseq_cpu() >= 0 || !ring_calls_permitted())
 		return;
-	/* A tool without the call (valgrind), and the library's words are there all the same (bench/instructions-rseq.c). */
+	/*
+	 * A tool without the call (valgrind), in which the words of the C library exist
+	 * (bench/instructions-rseq.c).
+	 */
 	if (ring_rseq_call(NULL, 0, 0, 0) == -ENOSYS && !prctl(PR_GET_SECCOMP))
 		__atomic_store_n(&ring_rseq_simulated, true, __ATOMIC_RELAXED);
 	else

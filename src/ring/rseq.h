@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which area of restartable sequences (struct rseq) the kernel uses for this thread.
+ * The area of restartable sequences (struct rseq) that the kernel uses for this thread.
  *
- * Private to the room. Used by C and by the assembly.
+ * Private to this module. Used by C and by the assembly.
  */
 #ifndef SIDE_RING_RSEQ_H
 #define SIDE_RING_RSEQ_H
@@ -24,19 +24,22 @@ struct ring_thread {
 	int32_t cpu_id;
 	uint64_t rseq_cs;
 	uint32_t reserved[4];
-	uint64_t away; /* From here to the C library's area if the kernel is known to use that one, else 0. */
+	/*
+	 * Offset from here to the C library's area if the kernel is known to use that one, else 0.
+	 */
+	uint64_t away;
 } __attribute__((aligned(32)));
 
 extern __thread struct ring_thread ring_thread
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The C library has an area in each thread. */
+/* Whether the C library has an area in each thread. */
 bool ring_rseq_usable(void);
 
-/* Once, by a thread that maps rings: what this kernel and this C library do. */
+/* Find out how this kernel and C library register areas. Called by a thread that maps rings. */
 void ring_rseq_prepare(void);
 
-/* The number that the kernel keeps up to date for this thread: its CPU, or a negative number. */
+/* The number that the kernel updates for this thread: its CPU, or a negative number. */
 static inline int32_t ring_rseq_cpu(void)
 {
 	const char *area = (const char *)&ring_thread + ring_thread.away;
@@ -46,8 +49,8 @@ static inline int32_t ring_rseq_cpu(void)
 }
 
 /*
- * For a thread of which ring_rseq_cpu() is negative: true if sections are restartable in it from now on. If *loan, the
- * caller ends that with ring_rseq_return().
+ * Make the sections of this thread restartable, if ring_rseq_cpu() is negative. True on success;
+ * then, if *loan, the caller ends that with ring_rseq_return().
  */
 bool ring_rseq_obtain(bool *loan);
 void ring_rseq_return(void);

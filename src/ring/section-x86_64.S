@@ -3,56 +3,58 @@
  * The restartable sections that publish a record (x86-64, with rseq).
  *
  * A section is a run of instructions between the labels 1 and 2. If the kernel preempts the thread,
- * moves it to another CPU or delivers a signal within the run, it makes the thread continue
- * at label 4, and the caller starts anew. So the run sees one CPU and is alone on it, and the last
- * instruction of the run, the store of the head word, is the commit. Before it:
+ * moves it to another CPU or delivers a signal within the run, the thread continues at label 4, and
+ * the caller tries again. So the run executes on one CPU, exclusively, and its last instruction,
+ * the store of the head word, is the commit. The stores before it:
  *
- *	bytes of the record	beyond the head: nobody looks there, the next record goes there
+ *	bytes of the record	beyond the head: no reader uses them, and the next record overwrites them
  *	last_timestamp		may be newer than the last record after an abort or a kill; the next
- *				record's is not older, because its section reads last_timestamp
- *	limit			a cache of the consumer's tail; right in itself
+ *				record is not older, because its section reads last_timestamp
+ *	limit			a cache of the consumer's tail; correct on its own
  *
- * A kill leaves the head as it was, at the end of the last published record.
+ * A kill leaves the head unchanged, at the end of the last published record.
  *
  * Epoch. A compact or medium record needs the same timestamp bits above the low 27 as the record
- * before it. The check is made twice: against the 24 bits in the head word, which belong to the
- * last published record but repeat after 2^51 ticks, and against last_timestamp, which is whole but
- * may come from an attempt that was never published. Both together are exact, since an
- * extended section never stores last_timestamp while the head has its epoch by chance: it returns
- * ALIAS, and ring_section_invalidate() gives the head an epoch of neither first.
+ * before it. Two checks ensure that: one against the 24 bits in the head word, which belong to the
+ * last published record but repeat after 2^51 ticks, and one against last_timestamp, which is
+ * complete but may come from an attempt that was never published. Both together are exact, because
+ * an extended section never stores last_timestamp while the head has its epoch by chance: it
+ * returns ALIAS, and ring_section_invalidate_cpu() or _thread() first gives the head an epoch that
+ * neither has.
  *
- * rseq_cs is cleared after each section: the kernel reads the structure it points to whenever it
- * preempts the thread, and this code may be unmapped by then (dlclose). It costs one store, less
- * than 0.3 ns. After an abort the kernel itself has cleared it.
+ * rseq_cs is cleared after each section: the kernel reads the struct it points to whenever it
+ * preempts the thread, and this code may be unmapped by then (dlclose). That costs one store, less
+ * than 0.3 ns. After an abort the kernel has cleared it.
  *
- * Overwrite mode. The section never looks at the tail. Before the first byte of the record,
+ * Overwrite mode. The section never reads the tail. Before the first byte of the record it stores
  *
- *	claim			where the furthest record ends that was ever begun: what lies a ring's
- *				size and more before it may be overwritten by now
+ *	claim			the end of the furthest record that was begun: everything more than a
+ *				ring's size before it may be overwritten
  *
- * and, if the record reaches into another block, before the head:
+ * and, if the record crosses a sub-buffer boundary, before the head:
  *
- *	reached			where it ends, in all 64 bits, so that a reader knows the head's upper ones
- *	blocks[]		the same, of the blocks after the one it begins in, up to the one it ends
- *				in: that is where the first record begins that begins there
- *				or later
- *	head			with an epoch that no timestamp has now, so that the next record becomes
- *				extended: a reader can begin there, knowing nothing that was before it
+ *	block_crossed		the end of the record in all 64 bits, which gives readers the upper bits of
+ *				the head
+ *	blocks[]		the same, for the sub-buffers after the one in which the record begins, up to
+ *				the one in which it ends: the position of the first record that begins
+ *				there or later
+ *	head			with an epoch that no current timestamp has, so that the next record becomes
+ *				extended: a reader can begin there without an earlier record
  *
- * An aborted or killed section leaves marks that are beyond the head, and readers ignore them; the
- * section that moves the head there rewrites all of them. The reader: snapshot.c.
+ * An aborted or killed section leaves marks beyond the head, which readers ignore. The section that
+ * moves the head there rewrites all of them. The reader is snapshot.c.
  *
- * Per thread. The ring is the one whose number this thread has noted under the producer's key
- * (slots.c), instead of the CPU's. All the rest is the same: the section is still what makes a record
- * whole where a signal handler publishes as well.
+ * Per thread. The number of the ring is the one that this thread has stored under the key of the
+ * producer (slots.c), instead of the CPU. Everything else is the same: the section is still
+ * necessary where a signal handler publishes as well.
  *
- * A debugger that steps instruction by instruction through a section makes each step an abort.
- * The caller's bound on retries ends that: the record is counted as lost (busy).
+ * If a debugger steps through a section by instructions, each step aborts it. The caller's bound on
+ * retries ends that: the record is counted as lost (busy).
  *
  * Arguments as in C: rdi producer, esi event id, rdx payload, rcx size, r8 timestamp; or rdx head,
- * rcx its size, r8 body, r9 its size, and the timestamp on the stack. Only
- * general registers that a call may clobber are used, and the red zone; no vector registers, so that
- * a probe may call this without saving them.
+ * rcx its size, r8 body, r9 its size, and the timestamp on the stack. The code uses only
+ * general-purpose registers that a call may clobber, and the red zone. It uses no vector registers,
+ * so that a probe may call it without saving them.
  */
 #include "ring/rseq.h"
 #include "ring/section.h"
@@ -69,7 +71,7 @@
 #define SAVED_BODY -32(%rsp)
 #define SAVED_BODY_SIZE -40(%rsp)
 #define SAVED_TARGET -48(%rsp)
-/* What the slow way needs, in the places of what one part does without. */
+/* What the slow path needs, in the slots that a payload of one part does not use. */
 #define SAVED_ID -32(%rsp)
 #define SAVED_PAYLOAD -40(%rsp)
 #define SAVED_SIZE -48(%rsp)
@@ -88,8 +90,9 @@
 .endm
 
 /*
- * rseq = offset of the struct rseq that the kernel uses for this thread, or of one with a negative cpu_id (rseq.c). It is
- * not read from the producer's memory, which a fork wipes in the child: then a record would overwrite data of the C library at the thread pointer.
+ * rseq = offset of the struct rseq that the kernel uses for this thread, or of one with a negative
+ * cpu_id (rseq.c). It is not in the memory of the producer, which a fork wipes in the child: then a
+ * record would overwrite data of the C library at the thread pointer.
  */
 .macro section_area rseq
 	movq	ring_thread@gottpoff(%rip), \rseq
@@ -104,12 +107,13 @@
 .endm
 
 /*
- * r10 = control of the ring, data = its data. There is none where rings are 0: in a forked child, and
- * for who must not publish any more.
+ * r10 = control of the ring, data = its data. Jumps to no_ring if `usable` is 0: in a forked child,
+ * and if the producer is stopped.
  *
- * cpu: no need to compare the CPU later: a thread that moves is aborted. A thread that the kernel does not
- * restart, or is not known to, has a negative cpu_id. thread: the thread's word is key << 32 | ring; with
- * another key, or none, it is more than any number of rings.
+ * cpu: the CPU need not be compared later, because a thread that moves is aborted. A thread that
+ * the kernel does not restart, or may not restart, has a negative cpu_id. thread: the word of the
+ * thread is key << 32 | ring; with another key, or none, the difference exceeds any number of
+ * rings.
  */
 .macro section_find_ring placement, no_ring, rseq=%rdx, data=%rdx, usable=%rdx, usable_32=%edx
 	.ifc \placement, cpu
@@ -140,11 +144,11 @@
 .endm
 
 /*
- * rsi, rdi, rcx: copy rcx bytes. Clobbers rdx, r9. Falls out at the end. Every access is
+ * Copy rcx bytes from rsi to rdi. Clobbers rdx, r9. Continues after the macro. Every access is
  * within the payload and the record.
  *
- * No string instructions: where the ring is in the cache, rep movsb takes 27 ns for 1 KiB instead of
- * 36, but where it is not, 100 instead of 65; and rings usually are not (bench/ring, copies).
+ * No string instructions: if the ring is in the cache, rep movsb takes 27 ns for 1 KiB instead of
+ * 36, but otherwise 100 ns instead of 65; and rings usually are not (bench/ring, copies).
  */
 .macro section_copy
 	cmpq	$16, %rcx
@@ -175,7 +179,7 @@
 	movzbl	(%rsi,%rcx), %edx
 	movb	%dl, (%rdi,%rcx)
 	jmp	.Lcopied_\@
-	/* By 64, and the last 64 bytes again. */
+	/* 64 bytes at a time, and the last 64 bytes again. */
 .Lcopy_large_\@:
 	leaq	-64(%rsi,%rcx), %rsi
 	leaq	-64(%rdi,%rcx), %rdi
@@ -228,13 +232,13 @@
 .endm
 
 /*
- * One publication. form: compact or extended. clock: tsc or given. mode: keep (discard, block) or
- * over(write). place: cpu or thread.
+ * One publication. form: compact or extended. clock: tsc or with_timestamp. mode: keep (discard,
+ * block) or over(write). placement: cpu or thread.
  *
- * exits: a function of ring_section takes two parts and returns what came of it. One of ring_publish
- * takes one part (it is compact) and is the usual whole of a publication: it returns 0, and goes on to
- * ring_publish_one_slow() with its arguments as they were when anything else came of it, but for a given
- * timestamp, in whose place the clock is read again. So its caller needs to keep nothing.
+ * exits: a function of ring_section takes two parts and returns its result. A function of
+ * ring_publish takes one part (it is compact) and is usually a complete publication. It returns 0;
+ * in all other cases it jumps to ring_publish_one_slow() with its original arguments, except a
+ * timestamp: then the clock is read again. So its caller need not save anything.
  *
  * In the run: rax timestamp, r8 bytes of the record << 24, r9 payload (head) until the copy, r10
  * control, r11 head.
@@ -295,7 +299,7 @@
 	jb	.Lrefresh_\@
 .Lroom_\@:
 	.endif
-	/* rdi = where the record goes. */
+	/* rdi = destination of the record. */
 	movq	%r11, %rax
 	shrq	$RING_EPOCH_BITS, %rax
 	andq	RING_PRODUCER_MASK(%rdi), %rax
@@ -309,8 +313,9 @@
 	.endif
 	.ifc \mode, over
 	/*
-	 * x86 keeps the order: before any byte. Pairs with the last look in ring_snapshot_once().
-	 * Words with the position modulo 2^40: the sign of their difference says which is further.
+	 * x86 keeps the order of stores: the claim before any byte. Pairs with the last check in
+	 * ring_snapshot_once(). The positions are modulo 2^40: the sign of their difference tells
+	 * which is further.
 	 */
 	leaq	(%r11,%r8), %rdx
 	cmpq	RING_CONTROL_CLAIM(%r10), %rdx
@@ -321,7 +326,7 @@
 	movq	RING_CONTROL_LAST(%r10), %rdx
 
 	.ifc \form, compact
-	/* Time must not run back in a ring, and the epoch must be the one of the last record. */
+	/* The time must not decrease in a ring, and the epoch must be that of the last record. */
 	.ifc \clock, tsc
 	cmpq	%rdx, %rax
 	jb	\exits\()_extend
@@ -348,7 +353,10 @@
 	.else
 	cmpq	%rdx, %rax
 	cmovbq	%rdx, %rax
-	/* The head's epoch by chance, but not the last record's: make it invalid first. */
+	/*
+	 * The epoch equals the head's by chance, but not that of the last record: make it invalid
+	 * first.
+	 */
 	xorq	%rax, %rdx
 	shrq	$RING_TIME_BITS, %rdx
 	jz	.Lno_alias_\@
@@ -397,7 +405,7 @@
 	movq	%rax, RING_CONTROL_LAST(%r10)
 	jmp	.Lcommit_\@
 
-	/* In the run, off the straight way. */
+	/* Within the run, but outside the usual path. */
 	.ifc \form, compact
 .Lmedium_\@:
 	orl	$RING_TAG_MEDIUM, %edx
@@ -409,9 +417,9 @@
 	.ifc \mode, keep
 .Lrefresh_\@:
 	/*
-	 * Look at the consumer's tail. Room that is more than the ring says that the tail is
-	 * nonsense: full. Loads are in order on x86: the record's bytes are written after the
-	 * consumer has read what stood there. Pairs with the release in ring_consumer_release().
+	 * Read the consumer's tail. If it gives more space than the ring has, it is invalid: full.
+	 * x86 keeps the order of loads: the record is written after the consumer has read the old
+	 * bytes. Pairs with the release in ring_consumer_release().
 	 */
 	movq	RING_CONTROL_TAIL(%r10), %rax
 	shlq	$RING_EPOCH_BITS, %rax
@@ -429,13 +437,16 @@
 	jmp	.Lroom_\@
 	.else
 .Lmarks_\@:
-	/* Fewer blocks than there are: a record is at most half a ring. */
+	/* Not all sub-buffers: a record is at most half a ring. */
 	movl	RING_PRODUCER_BLOCK_SHIFT(%rcx), %ecx
 	movq	%r11, %rsi
 	shrq	%cl, %rsi
 	movq	%r8, %rdi
 	shrq	%cl, %rdi
-	/* rcx = the end of the record in 64 bits: as near to the last such end as the word says. */
+	/*
+	 * rcx = the end of the record in 64 bits: the value nearest to block_crossed that has these
+	 * bits.
+	 */
 	movq	RING_CONTROL_BLOCK_CROSSED(%r10), %rcx
 	movq	%rcx, %rdx
 	shlq	$RING_EPOCH_BITS, %rdx
@@ -503,16 +514,18 @@
 .endm
 
 /*
- * A whole publication of one scalar, whose size is known here: compact or medium, with the TSC (tsc), or as the
- * caller has read that (given). The same stores in the same order as above, but nothing has to be kept on the stack, for
- * the arguments stay where they are: rdi producer, esi event id (below RING_TAG_MEDIUM in a compact record, else at
- * most 0xffff), rcx the scalar, rdx the time that is given; else it is not looked at, and the clock is read into it.
+ * A whole publication of one scalar of a fixed size: compact or medium, with the TSC (tsc), or with
+ * a TSC value that the caller has read (with_timestamp). It makes the same stores in the same order
+ * as section_publish. It saves nothing on the stack, because the arguments stay in their registers:
+ * rdi producer, esi event id (below RING_TAG_MEDIUM in a compact record, else at most 0xffff), rcx
+ * the scalar, rdx the timestamp. With tsc, rdx is unused and the clock is read into it.
  *
- * What is not plain success goes on to ring_publish_one_slow(). What is rare and takes more than that
- * begins anew in the section above: a look at the consumer's tail, and the marks of a record that
- * reaches into another block of a ring that overwrites.
+ * If it does not simply succeed, it jumps to ring_publish_one_slow(). Two rare cases start again in
+ * section_publish, above: reading the consumer's tail, and the marks of a record that crosses a
+ * sub-buffer boundary of a ring that overwrites.
  *
- * In the run: rax timestamp, r8 where the record goes, r9 offset of struct rseq, r10 control, r11 head.
+ * In the run: rax timestamp, r8 destination of the record, r9 offset of struct rseq, r10 control,
+ * r11 head.
  */
 .macro section_scalar name, form, clock, mode, placement, size
 	.globl	\name
@@ -542,7 +555,7 @@
 	xorq	%r11, %rax
 	cmpq	RING_PRODUCER_BLOCK(%rdi), %rax
 	jae	.Lother_\@
-	/* Before any byte, and nobody but us reads it meanwhile: see above. */
+	/* Before any byte; no other thread reads it during the run: see section_publish. */
 	leaq	.Lword_\@(%r11), %rax
 	cmpq	RING_CONTROL_CLAIM(%r10), %rax
 	js	.Lclaimed_\@
@@ -602,7 +615,7 @@
 	movq	8(%rcx), %rdx
 	movq	%rdx, .Lheader_\@+8(%r8)
 	.endif
-	/* The order of the stores: as above. */
+	/* The order of the stores: as in section_publish. */
 	movq	%rax, RING_CONTROL_LAST(%r10)
 	leaq	.Lword_\@(%r11), %rdx
 	movq	%rdx, RING_CONTROL_HEAD(%r10)
@@ -650,15 +663,16 @@
 .endm
 
 /*
- * The same behind a prefix that the thread keeps ready (struct ring_prefix): rdx prefix, r8 what its stamp
- * must be, rcx the scalar. Nobody changes the prefix within the run, for who could is a signal handler.
- * So one look at the stamp is enough, and the bytes are copied once, from where they have been for long: a
- * copy that is read again at other distances waits for its stores.
+ * Like section_scalar, behind a prefix that the thread has prepared (struct ring_prefix): rdx
+ * prefix, r8 the stamp that it must have, rcx the scalar. Only a signal handler of this thread
+ * could change the prefix, so it does not change within the run. Therefore one check of the stamp
+ * is enough, and the bytes are copied only once, directly from the prefix: an intermediate copy
+ * that is read at other offsets would stall on its stores.
  *
- * Returns 0, or 1: nothing was published, for whatever reason; the caller takes another way.
+ * Returns 0, or 1 if nothing was published, for any reason; the caller then uses another function.
  *
- * In the run: rdx prefix until the clock is read, r8 bytes of the prefix, r9 where the record goes, r10
- * control, r11 head.
+ * In the run: rdx prefix until the clock is read, r8 bytes of the prefix, r9 destination of the
+ * record, r10 control, r11 head.
  */
 #define SAVED_NEXT -8(%rsp)	/* The head word behind the record. */
 
@@ -689,17 +703,17 @@
 	shlq	$RING_EPOCH_BITS, %rax
 	addq	%r11, %rax
 	movq	%rax, SAVED_NEXT
-	/* Into another block: there are marks to make, or somebody to wake. */
+	/* It crosses a sub-buffer boundary: marks are needed, or the consumer must be woken. */
 	xorq	%r11, %rax
 	cmpq	RING_PRODUCER_BLOCK(%rdi), %rax
 	jae	.Lother_\@
 	movq	SAVED_NEXT, %rax
 	.ifc \mode, keep
-	/* The sign of the difference says which is further, as with the claim. */
+	/* The sign of the difference tells which is further, as with the claim. */
 	subq	RING_CONTROL_LIMIT(%r10), %rax
 	jns	.Lother_\@
 	.else
-	/* Before any byte: see above. */
+	/* Before any byte: see section_publish. */
 	cmpq	RING_CONTROL_CLAIM(%r10), %rax
 	js	.Lclaimed_\@
 	movq	%rax, RING_CONTROL_CLAIM(%r10)
@@ -709,7 +723,7 @@
 	shrq	$RING_EPOCH_BITS, %rax
 	andq	RING_PRODUCER_MASK(%rdi), %rax
 	addq	%rax, %r9
-	/* Each access within the prefix and the record. */
+	/* Each access is within the prefix and the record. */
 	cmpl	$8, %r8d
 	jb	.Lsmall_\@
 	movq	RING_PREFIX_TEXT(%rdx), %rax
@@ -760,7 +774,7 @@
 	movq	(%rcx), %rdx
 	movq	%rdx, .Lheader_\@(%r9,%r8)
 	.endif
-	/* The order of the stores: as above. */
+	/* The order of the stores: as in section_publish. */
 	movq	%rax, RING_CONTROL_LAST(%r10)
 	movq	SAVED_NEXT, %rdx
 	movq	%rdx, RING_CONTROL_HEAD(%r10)
@@ -780,7 +794,7 @@
 	.size	\name, . - \name
 .endm
 
-/* Give up before the commit. */
+/* Return before the commit. */
 .macro section_exit name, code
 	.type	\name, @function
 \name:
@@ -809,7 +823,7 @@
 
 	.text
 
-/* Names as RING_SECTIONS() in section.h makes them. */
+/* The names that RING_SECTIONS() in section.h declares. */
 .macro section_scalars form, mode, placement
 section_scalar ring_scalar_\form\()_\mode\()_\placement\()_1, \form, tsc, \mode, \placement, 1
 section_scalar ring_scalar_\form\()_\mode\()_\placement\()_2, \form, tsc, \mode, \placement, 2
@@ -861,9 +875,10 @@ section_set over, thread
 	section_enter
 	section_find_ring \placement, ring_section_no_ring
 	/*
-	 * An epoch that is neither the timestamp's (the next attempt's) nor last_timestamp's. The
-	 * latter counts, for the timestamp may be old by now, and an attempt aborted since then may
-	 * have left a newer last_timestamp whose epoch must not become the head's.
+	 * Choose an epoch that differs from that of the timestamp (of the next attempt) and that of
+	 * last_timestamp. The latter is necessary because the timestamp may be old by now: an
+	 * attempt aborted since then may have left a newer last_timestamp, whose epoch the head
+	 * must not get.
 	 */
 	movq	RING_CONTROL_LAST(%r10), %rax
 	xorq	%rax, %rsi
@@ -902,7 +917,7 @@ publish_exit ring_publish_full, RING_SECTION_FULL
 publish_exit ring_publish_no_ring, RING_SECTION_NO_RING
 publish_exit ring_publish_extend, RING_SECTION_EXTEND
 
-	/* r8 = the code; the rest is what ring_publish() was called with. */
+	/* r8 = the code; the saved values are the arguments of ring_publish(). */
 	.type	ring_publish_go_slow, @function
 ring_publish_go_slow:
 	.cfi_startproc
@@ -916,7 +931,10 @@ ring_publish_go_slow:
 
 #endif /* RING_HAS_SECTION */
 
-	/* Each return goes to the address that its call has pushed: compatible with shadow stacks (SHSTK). */
+	/*
+	 * Each return goes to the address that its call pushed: compatible with shadow stacks
+	 * (SHSTK).
+	 */
 	.section .note.gnu.property, "a", @note
 	.p2align 3
 	.long 4, 16, 5

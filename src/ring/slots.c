@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings per thread: who has which.
+ * Assigns rings to threads, with rings per thread.
  *
- * A thread takes a ring with its first record and notes its number in thread-local memory, under
- * the producer's key, where the sections look. There is no destructor, which could not be had where
- * this runs: the ring of a thread that is gone is found when another needs one.
+ * A thread takes a ring with its first record and stores its number in thread-local memory, under
+ * the key of the producer, where the sections read it. There is no destructor, because this code
+ * cannot register one: the ring of a thread that has exited is found when another thread needs a
+ * ring.
  *
- * owners[ring] = times taken << 32 | thread id, 0 in the lower half for a free one. It is private
- * memory, wiped by fork like all of struct ring_producer. The upper half lets one of two win that
- * take the same ring of a dead thread, also when a new thread has the dead one's id.
+ * owners[ring] = number of changes << 32 | thread id; the lower half is 0 for a free ring. It is
+ * private memory, wiped by fork like all of struct ring_producer. The upper half makes one of two
+ * threads win that take the same ring of an exited thread, also if a new thread has the same id.
  *
- * A handler that interrupts its thread while it takes a ring finds either nothing and takes one
- * itself, which the thread finds and gives its own back; or the thread's id, and takes that ring.
+ * A signal handler may interrupt its thread while it takes a ring. Either it finds no ring of the
+ * thread and takes one itself; the thread notices that and returns its own. Or it finds the id of
+ * the thread at a ring, and takes that ring.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -23,16 +25,19 @@
 #include "ring/portable.h"
 #include "ring/slots.h"
 
-#define RING_SLOTS_AGAIN_NS 10000000 /* When all were taken: how soon to look again. */
+#define RING_SLOTS_AGAIN_NS 10000000 /* The pause between two searches if all were in use. */
 
 /*
- * Initial-exec: reached without a call that could allocate, in a library that is there from the
- * program's start. Zero matches no key.
+ * Initial-exec: access makes no call that could allocate memory; the library is loaded at the start
+ * of the program. Zero matches no key.
  */
 static __thread uint64_t ring_slot_words[RING_SLOT_TABLE]
 		__attribute__((tls_model("initial-exec")));
 
-/* Places in that table, and the last key. A key's low bits are its place's number. */
+/*
+ * Used words of that table, as bits, and the last key. The low bits of a key are the number of its
+ * word.
+ */
 static uint64_t ring_slots_used;
 static uint32_t ring_slots_key;
 
@@ -41,7 +46,7 @@ int ring_slots_open(uint64_t *offset, uint64_t *key)
 	uint64_t used = __atomic_load_n(&ring_slots_used, __ATOMIC_RELAXED);
 	unsigned int index;
 
-	/* Nothing else is ordered by this: a place is whose bit it is. */
+	/* Relaxed: the bit alone decides which producer has a word. */
 	do {
 		if (used == UINT64_MAX)
 			return -EMFILE;
@@ -74,38 +79,40 @@ static uint32_t ring_thread_id(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-/* Not of this process any more. Whoever is dying has written its last record. */
+/*
+ * Whether the thread has left this process. A thread that is exiting has written its last record.
+ */
 static bool ring_thread_gone(uint32_t thread)
 {
 	return syscall(SYS_tgkill, getpid(), thread, 0) && errno == ESRCH;
 }
 
-/* Make it ours, if its owner is still who it was. */
+/* Take the ring, unless its owner has changed. */
 static bool ring_slot_change(
 		struct ring_producer *producer, uint32_t ring, uint64_t owner, uint32_t thread)
 {
 	uint64_t mine = ((owner >> 32) + 1) << 32 | thread;
 
-	/* Acquire: what the one before wrote. Pairs with the release of ring_slot_give_back(). */
+	/* Acquire: what the last owner wrote. Pairs with the release of ring_slot_give_back(). */
 	if (!__atomic_compare_exchange_n(&producer->owners[ring], &owner, mine, false,
 			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
-	/* The one before may have been cancelled while it wrote. */
+	/* The last owner may have been cancelled while it held the lock. */
 	__atomic_store_n(&producer->locks[(size_t)ring * RING_LOCK_WORDS], 0, __ATOMIC_RELAXED);
 	return true;
 }
 
-/* Whether it is worth while to look: a search that finds nothing takes a system call a ring. */
+/* Whether a search is due: one without success costs a system call for each ring. */
 static bool ring_slots_worth(struct ring_producer *producer)
 {
-	uint64_t looked = __atomic_load_n(&producer->slots_looked_ns, __ATOMIC_RELAXED);
+	uint64_t searched_ns = __atomic_load_n(&producer->slots_searched_ns, __ATOMIC_RELAXED);
 
-	return !looked ||
-			(uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC) - looked >
+	return !searched_ns ||
+			(uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC) - searched_ns >
 			RING_SLOTS_AGAIN_NS;
 }
 
-/* A ring that is free, or whose owner is gone. */
+/* Find a ring that is free, or whose owner has exited. */
 static uint32_t ring_slot_search(struct ring_producer *producer, uint32_t thread)
 {
 	for (int dead = 0; dead < 2; dead++) {
@@ -118,12 +125,12 @@ static uint32_t ring_slot_search(struct ring_producer *producer, uint32_t thread
 				return ring;
 		}
 	}
-	__atomic_store_n(&producer->slots_looked_ns, (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC),
-			__ATOMIC_RELAXED);
+	__atomic_store_n(&producer->slots_searched_ns,
+			(uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
 	return RING_SLOT_NONE;
 }
 
-/* This thread's id stands at a ring already: see the top of the file. */
+/* Find a ring that has this thread's id already: see the top of the file. */
 static uint32_t ring_slot_find_own(struct ring_producer *producer, uint32_t thread)
 {
 	for (uint32_t ring = 0; ring < producer->rings; ring++) {
@@ -140,7 +147,10 @@ bool ring_slot_take(struct ring_producer *producer)
 	unsigned char *data;
 	uint32_t thread, ring;
 
-	/* A child of vfork() has its parent's words; what it took would be its own, and then nobody's. */
+	/*
+	 * A child of vfork() shares the words of its parent, and a ring that it took would stay
+	 * taken for ever.
+	 */
 	if (!ring_calls_permitted() || !ring_slots_worth(producer) || producer->pid != getpid())
 		return false;
 	thread = ring_thread_id();
@@ -150,7 +160,7 @@ bool ring_slot_take(struct ring_producer *producer)
 	if (ring == RING_SLOT_NONE)
 		return false;
 	if (ring_slot(producer) != RING_SLOT_NONE && ring_slot(producer) != ring) {
-		/* A handler was faster. */
+		/* A signal handler took one first. */
 		ring_slot_give_back(producer, ring);
 		return true;
 	}
@@ -174,7 +184,7 @@ uint32_t ring_slot_borrow(struct ring_producer *producer)
 
 void ring_slot_give_back(struct ring_producer *producer, uint32_t ring)
 {
-	/* Relaxed: the ring is this thread's own. */
+	/* Relaxed: the ring belongs to this thread. */
 	uint64_t owner = __atomic_load_n(&producer->owners[ring], __ATOMIC_RELAXED);
 
 	/* Release: what we wrote. Pairs with the acquire in ring_slot_change(). */

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last window of a ring that overwrites its oldest records, while a producer may be writing.
+ * Copies the last window of a ring that overwrites its oldest records, while a producer may be
+ * writing.
  *
  * Everything before head - size is overwritten, and everything before claim - size may be: the
- * producer stores claim, where the furthest record ends that was ever begun, before that record's
- * first byte. The window begins with the first record of a block, which is extended and needs
- * nothing that was before it: the marks in blocks[] say where these are.
+ * producer stores claim, the end of the furthest record that was begun, before the first byte of
+ * that record. The window begins with the first record of a sub-buffer, which is extended and needs
+ * no earlier record; the marks in blocks[] are the positions of these records. The steps are:
  *
- *	reached	to have the head in 64 bits: it is less than a ring's size before it
- *	claim	to see whether it stands still
- *	head	acquire: the records before it, their times and their marks are there
- *	marks	those up to the head are right, or were overwritten by newer ones beyond the head; those
- *		beyond it are of records to come, or of attempts that came to nothing
- *	copy	from the oldest mark that is left; records may be overwritten meanwhile
- *	claim	after the copy: what is not before claim - size was whole when it was copied
+ *	block_crossed	gives the head in 64 bits: it is less than a ring's size before the head
+ *	claim		to see later whether it changed
+ *	head		acquire: the records before it, their times and their marks
+ *	marks		those up to the head are right, or were overwritten by newer ones beyond the head; those
+ *			beyond it belong to later records, or to attempts that were not published
+ *	copy		from the oldest remaining mark; records may be overwritten meanwhile
+ *	claim		after the copy: everything at or after claim - size was intact when it was copied
  *
- * The oldest records are copied first, for they go first. If nothing of the copy is left, less is
- * copied the next time.
+ * The oldest records are copied first, because they are overwritten first. If nothing of the copy
+ * is intact, the next attempt copies less.
  *
- * Nothing in the shared memory is believed, as in consumer.c: addresses are made of the consumer's
- * own numbers, and what comes out is some bytes of the ring, at worst senseless ones.
+ * As in consumer.c, nothing in the shared memory is trusted: addresses are computed from the
+ * consumer's own numbers, so the result is always bytes of the ring, at worst meaningless ones.
  */
 #include <errno.h>
 
@@ -28,16 +29,16 @@
 
 #define RING_SNAPSHOT_TRIES 16
 
-/* What was seen at one time. */
+/* The state of the ring at one time. */
 struct ring_window {
 	uint64_t claim; /* A word, as it was before the head was read. */
 	uint64_t head;  /* In 64 bits. */
 	uint64_t last_timestamp;
-	uint64_t marks[RING_BLOCKS]; /* The places to begin, ascending. */
+	uint64_t marks[RING_BLOCKS]; /* The positions where the window can begin, ascending. */
 	unsigned int count;
 };
 
-/* Keep a mark if the window can begin there, in its place. */
+/* Insert a mark in order, if the window can begin there. */
 static void ring_window_add(struct ring_window *window, uint64_t mark, uint64_t size)
 {
 	unsigned int at = window->count;
@@ -55,7 +56,7 @@ static void ring_window_add(struct ring_window *window, uint64_t mark, uint64_t 
 	window->count++;
 }
 
-/* NULL, or what makes no sense. */
+/* Read the state of the ring. Returns NULL, or the error. */
 static const char *ring_window_scan(
 		const struct ring_control *control, uint64_t size, struct ring_window *window)
 {
@@ -66,11 +67,13 @@ static const char *ring_window_scan(
 	RING_CONSUMER_STEP();
 	window->claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
-	/* The records before the head: pairs with the commit in section-x86_64.S, portable.c. */
+	/*
+	 * Also the records before the head: pairs with the commit in section-x86_64.S, portable.c.
+	 */
 	word = __atomic_load_n(&control->head, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->last_timestamp = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
-	/* The head is at most a record before `block_crossed`, and any number after it by now. */
+	/* The head is at most one record before `block_crossed`, or any distance after it. */
 	ahead = (ring_head_position(word) - block_crossed + size) & RING_POSITION_MASK;
 	if (ahead > RING_POSITION_MASK / 2 || block_crossed + ahead < size)
 		return "the head is far from where it was";
@@ -86,7 +89,7 @@ static const char *ring_window_scan(
 	return NULL;
 }
 
-/* What was copied from `from` on may begin with what was overwritten: where it is whole. */
+/* Find the first mark of the copy, which starts at `from`, that was not overwritten. */
 static bool ring_window_cut(const struct ring_window *window, uint64_t claim, uint64_t size,
 		uint64_t from, uint64_t *begin)
 {
@@ -111,7 +114,7 @@ static const char *ring_span_check(struct ring_span *span)
 }
 
 /*
- * One try, with at most `most` bytes. 1: a span; 0: the ring is empty; -EAGAIN: all that was copied
+ * Try once, with at most `most` bytes. 1: a span; 0: the ring is empty; -EAGAIN: everything copied
  * was overwritten; -EBADMSG and *error.
  */
 static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint64_t most,
@@ -145,8 +148,9 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 		return -EBADMSG;
 	}
 	/*
-	 * While the claim stands where it stood, the mark of the head's block is right: a record is at
-	 * most half a ring. Nothing may be before the head, though: a record that large was begun.
+	 * While the claim is unchanged, the mark of the head's sub-buffer is right: a record is at
+	 * most half a ring. There may be no record before the head, though, if a record that large
+	 * was begun.
 	 */
 	still = ring_head_position(word) == ring_head_position(window.claim);
 	if (!ring_window_cut(&window, window.head + beyond, size, from, &begin)) {

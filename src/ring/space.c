@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Block mode: a producer waits, for a bounded time, until the consumer releases something.
+ * Block mode: a producer waits, for a bounded time, until the consumer releases records.
  *
- * The producer sets `waiting`, looks at the tail once more and waits on the futex `space`; the
- * consumer stores the tail and then looks at `waiting`. With a full fence between store and load on
- * both sides, at least one of them sees the other. The consumer clears `waiting` and changes `space`
- * before it wakes everybody; who still has no room sets it again.
+ * The producer sets `waiting`, checks the tail once more and waits on the futex `space`. The
+ * consumer stores the tail and then checks `waiting`. Both have a full fence between store and
+ * load, so at least one of them sees the store of the other. The consumer clears `waiting` and
+ * changes `space` before it wakes all producers; a producer that still has no space sets `waiting`
+ * again.
  *
- * Nobody waits twice for a consumer that is dead. After a wait that timed out, the producer notes
- * the tail (`stalled`, of this ring) and the number of spans released in all rings
- * (stalled_releases); as long as one of them stands where it stood, it waits no more. So a
- * dead consumer costs the process one timeout for each thread that waits just then, and a ring that
- * the consumer has given up costs one, too.
+ * No thread waits twice for a dead consumer. After a wait that timed out, the producer notes the
+ * tail of this ring (`stalled`) and the number of spans released in all rings (`stalled_releases`).
+ * As long as one of them is unchanged, it does not wait again. So a dead consumer costs the process
+ * one timeout for each thread that is waiting at that time. A ring that the consumer has given up
+ * costs one timeout, too.
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +25,7 @@
 #include "ring/doorbell.h"
 #include "ring/space.h"
 
-/* A test can act in between two accesses to shared memory. */
+/* Tests replace this to act between two accesses to shared memory. */
 #ifndef RING_PRODUCER_STEP
 #define RING_PRODUCER_STEP() ((void)0)
 #endif
@@ -45,7 +46,10 @@ static void ring_space_sleep(struct ring_control *control, uint32_t seen, uint64
 	struct timespec timeout = {
 			.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
 
-	/* Not FUTEX_PRIVATE: the consumer is another process. A signal ends it: we look again. */
+	/*
+	 * Not FUTEX_PRIVATE: the consumer is another process. A signal ends the wait: the caller
+	 * checks again.
+	 */
 	syscall(SYS_futex, &control->space, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
@@ -60,13 +64,15 @@ bool ring_space_wait(struct ring_producer *producer, uint32_t ring, uint64_t byt
 	uint64_t now;
 	uint32_t seen;
 
-	/* Not in a sandbox, nor where the parent of a vfork() sleeps until we are done. */
+	/*
+	 * Not in a sandbox, nor in a child of vfork(), whose parent sleeps until the child is done.
+	 */
 	if (!producer->block_timeout_us || !ring_calls_permitted() || producer->pid != getpid() ||
 			__atomic_load_n(&producer->stalled[ring], __ATOMIC_RELAXED) == tail + 1 ||
 			__atomic_load_n(&producer->stalled_releases, __ATOMIC_RELAXED) ==
 					releases + 1)
 		return false;
-	/* It may sleep, although it has been told: see that it does not. */
+	/* The consumer may be asleep although it was rung before: wake it. */
 	ring_doorbell_crossed(producer->doorbell);
 	now = (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC);
 	if (!timeout->deadline_ns)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for room in a full ring (block mode). Private to the room. */
+/* Waiting for space in a full ring (block mode). Private to this module. */
 #ifndef SIDE_RING_SPACE_H
 #define SIDE_RING_SPACE_H
 
 #include "ring/section.h"
 
-/* One publication's patience. */
+/* The timeout of one publication. */
 struct ring_timeout {
 	uint64_t deadline_ns; /* 0: it has not waited yet. */
 };
 
 /*
- * Wait until there is room for `bytes` in this ring, or something has changed: true, try again. False:
- * there is no hope, or the time is up. errno may change.
+ * Wait until this ring has space for `bytes`, or its state has changed. True: try again. False: no
+ * space can be expected, or the timeout has passed. May change errno.
  */
 bool ring_space_wait(struct ring_producer *producer, uint32_t ring, uint64_t bytes,
 		struct ring_timeout *timeout);
 
-/* The consumer has released something of `ring`. */
+/* Wake the producers that wait for space in `ring`. The consumer calls this after a release. */
 void ring_space_released(const struct ring_memory *memory, uint32_t ring);
 
 #endif /* SIDE_RING_ROOM_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shortest function for records of one event whose size is known beforehand, chosen once for all of them.
+ * Chooses the fastest publish function for all records of one event whose payload has a fixed size.
  */
 #include "ring/ring.h"
 #include "ring/section.h"
 
 #if RING_HAS_SECTION
-/* A function for each, by: does it overwrite, is it of a thread, is the id in the tag; and the sizes that FORMS lists. */
+/* Functions by: overwrite mode, per thread, id in the tag; and the sizes that FORMS lists. */
 #define RING_VARIANTS(FORMS)                                                                    \
 	{                                                                                       \
 		{{FORMS(medium, keep, cpu), FORMS(compact, keep, cpu)},                         \
@@ -34,7 +34,7 @@
 	}
 #endif
 
-/* Where no section is made for it. */
+/* For rings without a section of this size. */
 #define RING_SCALAR_OTHER(size)                                                                \
 	static int ring_scalar_other_##size(struct ring_producer *producer, uint32_t event_id, \
 			const void *unused, const void *scalar)                                \
@@ -99,7 +99,7 @@ ring_publish_prefixed *ring_choose_prefixed(
 		const struct ring_producer *producer, uint32_t event_id, size_t size)
 {
 #if RING_HAS_SECTION
-	/* By: does it overwrite, is the id in the tag, has the scalar 8 bytes. */
+	/* By: overwrite mode, id in the tag, scalar of 8 bytes. */
 	static ring_publish_prefixed *const variants[2][2][2] = {
 			{{ring_prefixed_medium_keep_4, ring_prefixed_medium_keep_8},
 					{ring_prefixed_compact_keep_4,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A consumer whose rings are in a file that somebody truncates.
+ * Protects a consumer whose rings are in a file from the truncation of that file.
  *
- * Memory behind the end of a file is a SIGBUS for who touches it. The handler puts a page of zeros
- * there and notes it, so that the access goes on and the consumer finds out with its next look
- * (consumer.c). A SIGBUS anywhere else goes to whoever handled it before. The kernel's own accesses
- * (write() out of a span) fail with EFAULT instead.
+ * An access behind the end of a file raises SIGBUS. The handler maps a page of zeros there and
+ * notes that, so that the access continues and the consumer detects it at its next check
+ * (consumer.c). A SIGBUS at any other address goes to the previous handler. The kernel's own
+ * accesses (write() out of a span) fail with EFAULT instead.
  *
- * This is for recorders: the handler is installed with the first consumer of such memory. A traced
- * program never comes here.
+ * Only recorders use this: the first consumer of such memory installs the handler. A traced program
+ * never does.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,10 +20,13 @@
 
 #include "ring/layout.h"
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a call of the tracer by its return address, so the last call of a function
+ * must not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
-/* One mapping. Never freed, but used again, for a handler may be reading the list. */
+/* One mapping. Reused, never freed, because a signal handler may be reading the list. */
 struct ring_truncation {
 	struct ring_truncation *next;
 	uintptr_t base;
@@ -36,7 +39,10 @@ static pthread_mutex_t ring_truncations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction ring_bus_before;
 static uintptr_t ring_bus_page;
 
-/* The mapping with this address. Acquire, both: pairs with the releases in ring_truncation_watch(). */
+/*
+ * Find the mapping with this address. Acquire, both: pairs with the releases in
+ * ring_truncation_watch().
+ */
 static struct ring_truncation *ring_truncation_of(uintptr_t address)
 {
 	struct ring_truncation *one = __atomic_load_n(&ring_truncations, __ATOMIC_ACQUIRE);
@@ -55,7 +61,7 @@ static void ring_bus_forward(int number, siginfo_t *info, void *context)
 	if (ring_bus_before.sa_flags & SA_SIGINFO) {
 		ring_bus_before.sa_sigaction(number, info, context);
 	} else if (ring_bus_before.sa_handler == SIG_DFL || ring_bus_before.sa_handler == SIG_IGN) {
-		/* The access is made again, and ends the process. */
+		/* The access is repeated, and ends the process. */
 		signal(SIGBUS, SIG_DFL);
 	} else {
 		ring_bus_before.sa_handler(number);
@@ -83,7 +89,7 @@ static void ring_bus_handler(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Under the lock. */
+/* Install the handler. With the lock held. */
 static int ring_bus_install(void)
 {
 	struct sigaction action = {

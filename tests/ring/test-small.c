@@ -298,7 +298,7 @@ static void test_slot_take(void)
 	owners[2] = OWNED(1, 79);
 	calls.missing = 79;
 	CHECK(ring_slot_take(producer) && ring_slot(producer) == 2 && owners[2] == OWNED(2, 1000));
-	CHECK(producer->slots_looked_ns == 0);
+	CHECK(producer->slots_searched_ns == 0);
 	/* None: the next search waits 10 ms. */
 	ring_slot_forget(producer);
 	owners[2] = OWNED(2, 80);
@@ -308,12 +308,12 @@ static void test_slot_take(void)
 	calls.nr_questions = 0;
 	CHECK(!ring_slot_take(producer) && ring_slot(producer) == RING_SLOT_NONE);
 	CHECK(calls.nr_questions == 3 && owners[RINGS] == 0);
-	producer->slots_looked_ns = 0;
+	producer->slots_searched_ns = 0;
 	owners[RINGS] = OWNED(7, 1000);
 	calls.missing = 1000;
 	CHECK(!ring_slot_take(producer) && owners[RINGS] == OWNED(7, 1000));
 	calls.missing = calls.foreign = -1;
-	CHECK(producer->slots_looked_ns == 1000000000);
+	CHECK(producer->slots_searched_ns == 1000000000);
 	owners[0] = 0;
 	clock_ns += 10000000;
 	CHECK(!ring_slot_take(producer) && ring_slot_borrow(producer) == RING_SLOT_NONE);
