@@ -31,7 +31,10 @@ static void armed_set_bits(struct side_event_description **events, uint32_t nr_e
 	(void)unused;
 	for (i = 0; i < nr_events; i++) {
 		state = event_state(events[i]);
-		/* Atomic, because others change other bits.  Relaxed: it orders nothing. */
+		/*
+		 * Atomic, because the kernel and a debugger change other bits. Relaxed: no data
+		 * depends on the bit.
+		 */
 		if (state)
 			(void)__atomic_or_fetch(
 					&state->enabled, SIDE_ENABLED_ARMED, __ATOMIC_RELAXED);
@@ -61,7 +64,10 @@ void armed_batch_comes(struct side_event_description **events, uint32_t nr_event
 
 void armed_batch_goes(struct side_event_description **events, uint32_t nr_events)
 {
-	/* If it comes again nobody looks at its events, unless the process is armed then. */
+	/*
+	 * Clear the bits: if the batch is registered again, it gets them only if the process is
+	 * armed then.
+	 */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED))
 		clear_bits(events, nr_events, NULL);
 }
@@ -77,7 +83,7 @@ EXPORT int side_tracer_arm(void (*hook)(void))
 	if (registry_is_finished()) {
 		result = SIDE_ERROR_EXITING;
 	} else {
-		/* Release: what the hook needs.  Pairs with the acquire in armed_call(). */
+		/* Release: the data of the hook. Pairs with the acquire in armed_call(). */
 		__atomic_store_n(&armed_hook, hook, __ATOMIC_RELEASE);
 		registry_each_batch(armed_set_bits, NULL);
 	}
@@ -87,7 +93,7 @@ EXPORT int side_tracer_arm(void (*hook)(void))
 
 static bool i_am_busy(void)
 {
-	/* Relaxed: only this thread stores itself there. */
+	/* Relaxed: only this thread stores its own identity. */
 	return __atomic_load_n(&busy, __ATOMIC_RELAXED) == thread_identity();
 }
 
@@ -95,7 +101,10 @@ static void let_others_go_on(void)
 {
 	uintptr_t me = thread_identity();
 
-	/* Release: what the hook did, before those who waited.  Pairs with the acquire in become_busy(). */
+	/*
+	 * Release: what the hook did, before the waiting threads continue. Pairs with the acquire
+	 * in become_busy().
+	 */
 	(void)__atomic_compare_exchange_n(&busy, &me, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
@@ -108,7 +117,7 @@ EXPORT void side_tracer_disarm(void)
 		registry_each_batch(clear_bits, NULL);
 	}
 	registry_unlock();
-	/* In the hook: who waits for it need not wait for what it still does. */
+	/* Called by the hook: waiting threads need not wait for the remainder of the hook. */
 	let_others_go_on();
 }
 
@@ -116,7 +125,7 @@ static void sleep_1ms(void)
 {
 	const struct timespec time = {.tv_nsec = 1000000};
 
-	/* The system call: not a cancellation point. */
+	/* The system call, because nanosleep() of the C library is a cancellation point. */
 	(void)syscall(SYS_nanosleep, &time, NULL);
 }
 
@@ -136,8 +145,9 @@ static bool hook_is_running(void)
 }
 
 /*
- * Become the thread that runs the hook.  False: another one does or did, and has been waited for.
- * The wait is bounded, because that thread may want something that is locked where we come from.
+ * Become the thread that runs the hook. False: another thread runs it or has run it, and this one
+ * has waited for that. The wait is bounded, because that thread may need a lock that this one
+ * holds.
  */
 static bool become_busy(void)
 {
@@ -155,7 +165,10 @@ static bool become_busy(void)
 	return false;
 }
 
-/* Another thread may be registering events.  Bounded for the same reason. */
+/*
+ * Wait while another thread registers events. Bounded for the same reason. False: the registry is
+ * still locked.
+ */
 static bool registry_becomes_free(void)
 {
 	unsigned int ms;
@@ -167,7 +180,7 @@ static bool registry_becomes_free(void)
 
 static void run_hook(void)
 {
-	/* Acquire: what the hook needs.  Pairs with the release in side_tracer_arm(). */
+	/* Acquire: the data of the hook. Pairs with the release in side_tracer_arm(). */
 	void (*hook)(void) = __atomic_load_n(&armed_hook, __ATOMIC_ACQUIRE);
 
 	if (hook && registry_becomes_free())
@@ -180,8 +193,9 @@ void armed_call(void)
 	int saved_errno = errno;
 
 	/*
-	 * Not where the hook could not register anything: in a callback, or with the registry's lock
-	 * held, by us or by what a signal handler has interrupted.  Another event will do.
+	 * Not where the hook could not register anything: in a callback, or if this thread, or the
+	 * code that a signal handler has interrupted, holds the lock of the registry. A later event
+	 * calls the hook.
 	 */
 	if (!__atomic_load_n(&armed_hook, __ATOMIC_RELAXED) || i_am_busy() || !registry_may_wait())
 		return;
@@ -192,7 +206,7 @@ void armed_call(void)
 
 void armed_after_fork_in_child(void)
 {
-	/* Another thread's hook does not run here. */
+	/* The hook of another thread does not run in the child. */
 	if (!i_am_busy())
 		busy = 0;
 }

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* One callback and the ending entry fit three units. */
+/* The size in bytes. One callback and the end entry fit in three units. */
 #define UNIT 32
 #define UNITS_MAX 64
 #define CHUNK_SIZE ((size_t)64 << 10)
@@ -17,7 +17,7 @@ struct free_piece {
 };
 
 static struct free_piece *free_pieces[UNITS_MAX + 1]; /* by their size in units */
-static char *chunk;                                   /* what is left of the last one */
+static char *chunk;                                   /* unused part of the last one */
 static size_t left;
 
 #ifdef __has_feature
@@ -27,8 +27,8 @@ static size_t left;
 #endif
 
 /*
- * The system calls by number: the C library's functions may be what is traced. But the checker of races
- * must hear of memory that begins a new life at an old address.
+ * Direct system calls, because the functions of the C library may be traced. ThreadSanitizer is
+ * notified of memory that is reused at an old address.
  */
 static void *event_array_map_memory(size_t size)
 {
@@ -65,7 +65,7 @@ static size_t units_of(size_t size)
 	return (size + UNIT - 1) / UNIT;
 }
 
-/* What is left of the old chunk is small: it is lost. */
+/* The remainder of the old chunk is small and is not used. */
 static void *event_array_allocate(size_t size)
 {
 	void *taken;

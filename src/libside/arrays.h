@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of callback arrays.  Not malloc(): a signal handler may change callbacks
- * (side_tracer_trylock()), and who traces malloc() must not come back here from it.
+ * Allocates the memory of callback arrays. Not with malloc(): a signal handler may change callbacks
+ * (side_tracer_trylock()), and a tracer of malloc() must not be called from here.
  *
- * With the registry's lock held.  Small pieces are kept for the next array when they come back.
+ * Call with the lock of the registry held. Freed small pieces are kept for the next arrays.
  */
 #ifndef SIDE_LIBSIDE_ARRAYS_H
 #define SIDE_LIBSIDE_ARRAYS_H
 
 #include <stddef.h>
 
-/* Zeroed and aligned for pointers; NULL: there is none. */
+/* Returns memory that is zeroed and aligned for pointers, or NULL if out of memory. */
 void *arrays_take(size_t size);
 void arrays_give_back(void *memory, size_t size);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places of batches, and the object that shows them to debuggers (side/debugger.h).
+ * Allocates the slots of batches, and maintains the object that shows them to debuggers
+ * (side/debugger.h).
  *
- * Places are used again but never freed, so whoever reads one from outside reads a place, and the
- * id in it says whether it is still the same batch.  Readers are processes that copy our memory with
- * system calls; what they rely on is the order of our stores:
+ * Slots are reused but never freed, so a reader in another process always reads a slot, and the id
+ * in it shows whether it still holds the same batch. Such readers copy the memory with system
+ * calls; they rely on the order of our stores:
  *
  *	show:      the batch, then its id
- *	give back: id 0, then whatever becomes of the place and of the caller's events
+ *	give back: id 0, then any reuse of the slot or of the caller's events
  */
 #include "batches.h"
 
@@ -28,12 +29,12 @@ struct batch_block batches_first_block = {
 };
 
 static struct batch_block *last_block = &batches_first_block;
-static uint32_t nr_used = 1; /* places of the last block that have been used at least once */
+static uint32_t nr_used = 1; /* slots of the last block that were used at least once */
 static struct side_events_register_handle *free_slots;
 
 /*
- * What others see as the constant side_registry_0.  Not reached by a name that binds to the
- * library: if an executable has a copy, the copy counts.
+ * The object that other processes see as the constant side_registry_0. The library does not access
+ * it by a name that binds to the library: if an executable has a copy, that copy is the valid one.
  */
 extern struct side_registry_0 registry_shown __asm__("side_registry_0");
 EXPORT struct side_registry_0 registry_shown = {
@@ -47,7 +48,7 @@ EXPORT struct side_registry_0 registry_shown = {
 
 static void count_change(void)
 {
-	/* Under the lock: no other writer.  A hint for readers, in no order with the rest. */
+	/* Under the lock: no other writer. A hint for readers, without an order. */
 	registry_shown.changes++;
 }
 
@@ -71,7 +72,10 @@ struct side_events_register_handle *batches_take(struct batch_block **free_block
 			return NULL;
 		*free_block = NULL;
 		block->head.nr_batches = BATCHES_IN_BLOCK;
-		/* Release: the block's head, before readers find it. Pairs with a reader of the memory. */
+		/*
+		 * Release: the head of the block before the pointer to it. Pairs with a reader of
+		 * the memory.
+		 */
 		__atomic_store_n(&last_block->head.next, &block->head, __ATOMIC_RELEASE);
 		last_block = block;
 		nr_used = 0;
@@ -86,7 +90,7 @@ void batches_show(struct side_events_register_handle *batch, struct side_event_d
 
 	batch->shown.events = events;
 	batch->shown.nr_events = nr_events;
-	/* Release: the batch before its id.  0 is not one.  Pairs with a reader of the memory. */
+	/* Release: the batch before its id, which is never 0. Pairs with a reader of the memory. */
 	__atomic_store_n(&batch->shown.id, id ? id : 1, __ATOMIC_RELEASE);
 	count_change();
 }
@@ -96,8 +100,11 @@ void batches_give_back(struct side_events_register_handle *batch)
 	/* Relaxed: the fence below orders it. */
 	__atomic_store_n(&batch->shown.id, 0, __ATOMIC_RELAXED);
 	count_change();
-#ifndef __SANITIZE_THREAD__ /* which knows neither fences nor readers from outside */
-	/* Release: that store before the entry is used again, and before the owner frees the events. Pairs with a reader of the memory. */
+#ifndef __SANITIZE_THREAD__ /* which supports neither fences nor readers in other processes */
+	/*
+	 * Release: the store above, before the slot is reused, and before the owner frees the
+	 * events. Pairs with a reader of the memory.
+	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 #endif
 	batch->leaving = false;

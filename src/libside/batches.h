@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of batches, which readers from outside (side/debugger.h) look at without a lock.
+ * The memory of batches, which debuggers (side/debugger.h) read without a lock.
  *
- * All functions are called with the registry's lock held.
+ * Call all functions with the lock of the registry held.
  */
 #ifndef SIDE_LIBSIDE_BATCHES_H
 #define SIDE_LIBSIDE_BATCHES_H
@@ -18,7 +18,8 @@ struct side_events_register_handle {
 	bool leaving; /* being unregistered: tracers are notified, or are being notified */
 	struct side_tracer_handle *notified; /* tracer that is being notified of the end */
 	uint64_t number; /* of the batch, counted from 1 in the order of registration */
-	struct side_events_register_handle *previous, *next; /* while it is free: next free one */
+	/* the neighbours; next free slot if the slot is free */
+	struct side_events_register_handle *previous, *next;
 };
 
 /* With the head less than half a page. */
@@ -32,16 +33,16 @@ struct batch_block {
 /* Its first batch has the library's own events, before any code has run. */
 extern struct batch_block batches_first_block;
 
-/* Can batches_take() do without a new block? */
+/* Whether batches_take() needs no new block. */
 bool batches_have_slot(void);
 
 /*
- * A free place.  If there is none, *@spare (a block from calloc()) is taken over and made NULL; if that
- * is NULL already, so is the result.
+ * Take a free slot. If there is none, take *free_block (a block from calloc()) and set it to NULL.
+ * Returns NULL if that is NULL already.
  */
 struct side_events_register_handle *batches_take(struct batch_block **free_block);
 
-/* From the first on readers see the batch, from the second on they do not, and its place is free. */
+/* Show the batch to readers; hide it from readers and free its slot. */
 void batches_show(struct side_events_register_handle *batch, struct side_event_description **events,
 		uint32_t nr_events);
 void batches_give_back(struct side_events_register_handle *batch);

@@ -24,7 +24,7 @@ static size_t builder_check_format_path(const struct builder_step *step, char *p
 	return used < size ? used : size - 1;
 }
 
-/* "provider:event, field "x", element: an integer cannot have 3 bytes" */
+/* Format for example: "provider:event, field "x", element: an integer cannot have 3 bytes" */
 int builder_fail_at(struct side_builder *builder, const struct builder_step *step,
 		const char *format, ...)
 {
@@ -57,7 +57,7 @@ int builder_check_access(
 	return SIDE_ERROR_OK;
 }
 
-/* sizes has bit n set when n bytes are possible. */
+/* Check a size. Bit n of `sizes` is set if n bytes are possible. */
 int builder_check_size(struct side_builder *builder, const struct builder_step *step,
 		const char *what, unsigned int size, uint32_t sizes)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of scalar types at the end of a builder's work, and where they stand. */
+/* Checks of scalar types when a builder finishes, and the path to a type. */
 #ifndef SIDE_LIBSIDE_BUILDER_CHECK_H
 #define SIDE_LIBSIDE_BUILDER_CHECK_H
 
 #include "builder-nodes.h"
 
-/* Where lay_out() stands, as a list on the stack. */
+/* The path to the type that lay_out() handles, as a list on the stack. */
 struct builder_step {
 	const struct builder_step *up;
 	const char *word; /* "field", "element", "option", ... */
@@ -14,11 +14,11 @@ struct builder_step {
 	unsigned int level;
 };
 
-/* Remember the first error: provider:event, path, sentence. */
+/* Store the first error, with provider:event and the path. Returns its code. */
 int builder_fail_at(struct side_builder *builder, const struct builder_step *step,
 		const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Sizes in bytes that a type can have: bit n for n bytes. */
+/* Sizes in bytes that a type may have: bit n for n bytes. */
 #define SIZES_BOOL (1u << 1 | 1u << 2 | 1u << 4 | 1u << 8)
 #define SIZES_INTEGER (SIZES_BOOL | 1u << 16)
 #define SIZES_FLOAT (1u << 2 | 1u << 4 | 1u << 8 | 1u << 16)

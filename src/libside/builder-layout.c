@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the nodes of a builder to the structures of the ABI. Checks on the way all that the ABI asks
- * of a description, and says where something is wrong.
+ * Converts the nodes of a builder to the structures of the ABI, checks all rules of the ABI for
+ * descriptions, and reports the path to an error.
  */
 #include <string.h>
 
 #include "builder-check.h"
 
-/* What may stand in a place. */
+/* The types that are allowed in a position. */
 enum builder_allowed {
 	ALLOW_ANY,
 	ALLOW_INTEGER,
@@ -31,7 +31,7 @@ static const char *const allowed_flags[] = {
 static int lay_out(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step);
 
-/* ---- what stands inside another type ---- */
+/* ---- types inside another type ---- */
 
 static bool builder_layout_is_bitmap_item(unsigned int label)
 {
@@ -84,7 +84,7 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 	if (type->depth >= outer->depth)
 		outer->depth = type->depth + 1;
 	outer->parts += type->parts;
-	/* The root stands outside of the count. */
+	/* The depth does not count the root. */
 	if (type->depth > DEPTH_MAX)
 		return builder_fail_at(
 				builder, step, "types are nested more than %u deep", DEPTH_MAX);
@@ -318,7 +318,7 @@ static int lay_out_optional(struct side_builder *builder, struct side_builder_ty
 	return SIDE_ERROR_OK;
 }
 
-/* Enumerations, gather enumerations and bitmaps: one layout for all. */
+/* Enumerations, gather enumerations and bitmaps have the same layout. */
 static int lay_out_enum(struct side_builder *builder, struct side_builder_type *type,
 		enum builder_allowed allowed, const struct builder_step *step)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions made at run time (side/builder.h).
+ * Builds event descriptions at run time (side/builder.h).
  *
- * While an event is under construction its types are nodes that refer to each other. Finishing
- * turns every node, once, into the structures of the ABI (builder-layout.c), innermost first, and
- * checks it on the way; nodes that are used twice are shared. All memory comes from one arena.
+ * While an event is under construction, its types are nodes that refer to each other. Finishing
+ * checks every node and converts it once to the structures of the ABI (builder-layout.c), innermost
+ * first. Nodes that are used twice are shared. All memory comes from one arena.
  */
 #ifndef SIDE_LIBSIDE_BUILDER_NODES_H
 #define SIDE_LIBSIDE_BUILDER_NODES_H
@@ -15,11 +15,11 @@
 
 #include <stdbool.h>
 
-/* As deep and as many as readers accept; a type that is used twice counts twice. */
+/* The limits of readers; a type that is used twice counts twice. */
 #define DEPTH_MAX 128
 #define PARTS_MAX (1u << 20)
 
-/* The ABI structures with const members, to write to. */
+/* The ABI structures without const members, for writing. */
 struct builder_attr_fill {
 	struct side_type_raw_string key;
 	struct side_attr_value value;
@@ -61,19 +61,19 @@ side_check_size(struct side_enum_bitmap_mapping, sizeof(struct side_enum_mapping
 
 struct side_builder_type {
 	struct side_builder *builder;
-	/* The label and, for scalars, the members. Complete once it is laid out. */
+	/* The label and, for scalars, the members. Complete after the layout. */
 	struct side_type raw;
 	struct builder_list attributes; /* struct builder_attr_fill */
 	struct builder_list
 			items; /* struct builder_field, struct builder_option or struct side_enum_mapping */
-	struct side_builder_type *element; /* also: selector, structure of a gather struct */
+	struct side_builder_type *element; /* also: selector; struct of a gather struct */
 	struct side_builder_type *length;
 	uint32_t array_length;
 	side_visitor_func visitor;
-	/* Set when it is laid out. */
+	/* Set by the layout. */
 	struct side_type_struct *structure;
 	bool busy, done;
-	uint32_t depth; /* of the types inside, this one included */
+	uint32_t depth; /* of the nested types, including this one */
 	uint32_t parts;
 };
 
@@ -91,22 +91,28 @@ struct side_builder {
 	struct side_builder_type root; /* the fields and attributes of the event */
 	struct builder_chunk *chunks;
 	void *(*take)(void *user,
-			size_t size); /* allocates memory that the builder does not free, or NULL */
+			/*
+			 * allocates memory that the builder does not free; returns NULL if out of
+			 * memory
+			 */
+			size_t size);
 	void *user;
 	bool finished, was_registered;
 	int result; /* the first error */
 	char error[512];
 };
 
-/* Remember the first error, as a sentence, and return its code. */
+/* Store the first error as a sentence, and return its code. */
 int builder_fail(struct side_builder *builder, int result, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 int builder_no_memory(struct side_builder *builder);
 
-/* Zeroed memory that lives as long as the builder. NULL, and an error, when there is none. */
+/*
+ * Allocate zeroed memory that lives as long as the builder. NULL, and an error, if out of memory.
+ */
 void *builder_take(struct side_builder *builder, size_t size);
 
-/* Check the whole tree, and fill the description in. */
+/* Check the whole tree, and fill in the description. */
 int builder_lay_out(struct side_builder *builder);
 
 #endif /* SIDE_LIBSIDE_BUILDER_NODES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that make types. They only note down what they are told: whether it is right is
- * looked at when the description is finished, when the path to it is known.
+ * Creates the types of a builder. These functions only store their arguments. The checks run when
+ * the description is finished, because only then the path to a type is known for the error message.
  */
 #include <string.h>
 
@@ -36,7 +36,9 @@ static struct side_builder_type *make_around(struct side_builder *builder,
 	return type;
 }
 
-/* Members are 16 bits wide at most; what does not fit must not become something that is right. */
+/*
+ * Limit a value to the 16 bits of a member, so that a too large value does not become a valid one.
+ */
 static uint16_t clip16(unsigned int number)
 {
 	return number > UINT16_MAX ? UINT16_MAX : (uint16_t)number;
@@ -77,7 +79,7 @@ EXPORT struct side_builder_type *side_builder_byte(struct side_builder *builder)
 	return builder_types_create(builder, SIDE_TYPE_BYTE);
 }
 
-/* How often 1 must be doubled to give size. */
+/* The binary logarithm of a size. */
 static unsigned int size_index(unsigned int size)
 {
 	unsigned int index;

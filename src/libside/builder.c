@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions made at run time: the event, what is added to it, its life. */
+/*
+ * Builds event descriptions at run time: creates an event, adds to it, registers and destroys it.
+ */
 #include "functions.h"
 
 #include <stdarg.h>
@@ -43,7 +45,7 @@ void *builder_take(struct side_builder *builder, size_t size)
 
 	size = (size + 15) & ~(size_t)15;
 	if (!chunk || chunk->size - chunk->used < size) {
-		/* Most events are small, and there may be ten thousand. */
+		/* Most events are small, and a program may have ten thousand. */
 		size_t wanted = !chunk ? FIRST_CHUNK : LATER_CHUNK;
 
 		if (wanted < size)
@@ -78,7 +80,7 @@ static void *copy_units(struct side_builder *builder, const void *units, unsigne
 	return copy ? memcpy(copy, units, size) : NULL;
 }
 
-/* Room for one more item, zeroed; NULL: no memory. The old array stays in the arena. */
+/* Append a zeroed item to a list. NULL if out of memory. The old array stays in the arena. */
 static void *builder_append_item(
 		struct side_builder *builder, struct builder_list *list, size_t item_size)
 {
@@ -100,7 +102,7 @@ static void *builder_append_item(
 	return (char *)list->items + list->nr++ * item_size;
 }
 
-/* Whether something may still be added; notes the error if not. */
+/* Whether the builder accepts additions; stores an error if not. */
 static bool may_add(struct side_builder *builder)
 {
 	if (builder->finished)
@@ -117,7 +119,7 @@ static bool builder_owns_type(struct side_builder *builder, const struct side_bu
 	return false;
 }
 
-/* type must have one of two labels; word says what was to be added. */
+/* Whether the type has one of two labels; otherwise stores an error. `word` names what is added. */
 static bool takes(struct side_builder *builder, struct side_builder_type *type,
 		enum side_type_label one, enum side_type_label other, const char *word)
 {
@@ -233,7 +235,7 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 		on = &builder->root;
 	if (!builder_owns_type(builder, on))
 		return builder->result;
-	/* A gather struct has none of its own. */
+	/* A gather struct has no attributes; its struct has them. */
 	if (side_enum_get(on->raw.type) == SIDE_TYPE_GATHER_STRUCT && on->element)
 		on = on->element;
 	if (side_enum_get(on->raw.type) == SIDE_TYPE_DYNAMIC)
@@ -468,7 +470,7 @@ EXPORT int side_builder_register(struct side_builder *builder)
 		return result;
 	if (builder->handle)
 		return SIDE_ERROR_EXIST;
-	/* Only afterwards is there something to wait for. */
+	/* Before the registration there is nothing to wait for. */
 	builder->was_registered = true;
 	builder->handle = side_events_register(builder->batch, 1);
 	if (!builder->handle)
@@ -484,7 +486,7 @@ EXPORT int side_builder_unregister(struct side_builder *builder)
 		return SIDE_ERROR_OK;
 	if (!registry_may_wait())
 		return SIDE_ERROR_INVAL;
-	/* After side_exit() the handle is gone, and this does not look at it. */
+	/* After side_exit() the handle is invalid, and this call does not access it. */
 	side_events_unregister(builder->handle);
 	builder->handle = NULL;
 	(void)side_tracer_synchronize();
@@ -522,7 +524,7 @@ EXPORT const struct side_event_state *side_builder_state(const struct side_build
 
 EXPORT int side_builder_enabled(const struct side_builder *builder)
 {
-	/* Relaxed, as every call site: the call itself looks at the callbacks with care. */
+	/* Relaxed, like every call site: the call itself loads the callbacks with an acquire. */
 	return builder && builder->finished &&
 			__atomic_load_n(&builder->state.enabled, __ATOMIC_RELAXED) != 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changing callback arrays.
+ * Changes callback arrays.
  *
- * An array is never changed, but replaced: the new one is published, the old one retired with the
- * epoch of its retirement, and freed when a grace period that began later has passed.  Registration
- * never waits for that.  Unregistration does, after the lock is released, because it promises that
- * the callback is not running any more; whoever must not wait (in a callback, in a notification)
- * gets a weaker promise instead.
+ * An array is never changed, but replaced: the new one is published, and the old one is retired
+ * with the epoch of its retirement. It is freed after a grace period that began later. Registration
+ * never waits for that. Unregistration waits, after it has released the lock, because it promises
+ * that the callback is no longer running. A thread that must not wait (in a callback, in a
+ * notification) gets a weaker promise.
  */
 #include "callbacks.h"
 
@@ -28,16 +28,18 @@ struct callback_array {
 	struct callback_array *next_retired;
 	uintptr_t retired_at;
 	size_t size;
-	struct side_callback entries[]; /* ended by a zeroed one */
+	struct side_callback entries[]; /* the last one is zeroed */
 };
 
-/* All below with the registry's lock held. */
+/* Protected by the lock of the registry. */
 static struct callback_array *first_retired;
 static struct callback_array **retired_end = &first_retired;
-static uint32_t retired_since; /* since the last attempt */
-static uintptr_t grace_period; /* begun for them and not seen to have passed, or 0 */
+static uint32_t retired_since; /* number of retirements since the last attempt */
+static uintptr_t grace_period; /* begun for them and not known to have passed, or 0 */
 
-/* Events that have callbacks, so that a batch without any is dropped without looking at it. */
+/*
+ * Number of events that have callbacks. If it is 0, a batch is dropped without reading its events.
+ */
 static uint64_t nr_enabled_events;
 
 EXPORT const char side_empty_callback[2 * sizeof(void *) + sizeof(uint64_t)]
@@ -60,7 +62,7 @@ static void callback_retire(struct callback_array *array)
 	retired_since++;
 }
 
-/* Take those off the list that were retired before a grace period that has passed began. */
+/* Remove the arrays from the list whose grace period has passed. */
 static struct callback_array *take_unreachable(void)
 {
 	uintptr_t elapsed = rcu_last_elapsed();
@@ -122,7 +124,7 @@ struct side_event_state_0 *event_state(struct side_event_description *desc)
 	return (struct side_event_state_0 *)(void *)state;
 }
 
-/* Replace the array of an event by one of nr entries; NULL for none. */
+/* Replace the array of an event by one of nr entries, or by NULL. */
 static void callback_publish(
 		struct side_event_state_0 *state, struct callback_array *array, uint32_t nr)
 {
@@ -131,12 +133,15 @@ static void callback_publish(
 			? array->entries
 			: (const struct side_callback *)(const void *)side_empty_callback;
 
-	/* Release: the entries before the pointer.  Pairs with the acquire in section_callbacks(). */
+	/*
+	 * Release: the entries before the pointer. Pairs with the acquire in section_callbacks().
+	 */
 	__atomic_store_n(&state->callbacks, entries, __ATOMIC_RELEASE);
 	__atomic_store_n(&state->nr_callbacks, nr, __ATOMIC_RELAXED);
 	/*
-	 * Atomic, because kernel and debugger change other bits of the word.  Relaxed: a call site
-	 * that sees it early finds an empty array, one that sees it late was called before.
+	 * Atomic, because the kernel and a debugger change other bits of the word. Relaxed: a call
+	 * site that sees the change early finds an empty array, and one that sees it late was
+	 * called before the change.
 	 */
 	if (!old && nr) {
 		nr_enabled_events++;
@@ -168,7 +173,7 @@ static uint32_t find_callback(
 	return i;
 }
 
-/* An array of nr entries and the ending one. */
+/* Allocate an array of nr entries and the end entry. */
 static struct callback_array *callback_new_array(uint32_t nr)
 {
 	struct callback_array *array;
@@ -356,7 +361,7 @@ EXPORT int side_tracer_callback_variadic_replace(struct side_event_description *
 
 EXPORT uint64_t side_tracer_grace_begin(void)
 {
-	/* 0 is no grace period: they begin with RCU_STEP. */
+	/* 0 is not a grace period: they begin with RCU_STEP. */
 	return rcu_is_started() ? rcu_begin_grace_period() : 0;
 }
 
@@ -370,12 +375,12 @@ EXPORT bool side_tracer_grace_passed(uint64_t grace)
 	return rcu_has_elapsed(grace_period_of_caller);
 }
 
-/* Sandboxes that have begun; a hint for those who make system calls. */
+/* Number of sandboxes that have begun. */
 static uint32_t sandboxes;
 
 bool callbacks_in_sandbox(void)
 {
-	/* Relaxed: a thread of a sandbox was made after it was set, or is who has set it. */
+	/* Relaxed: a thread of a sandbox was created after the store, or made it. */
 	return __atomic_load_n(&sandboxes, __ATOMIC_RELAXED) != 0;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Callback arrays of events: what dispatch walks, what tracers change.
- */
+/* The callback arrays of events, which dispatch reads and tracers change. */
 #ifndef SIDE_LIBSIDE_CALLBACKS_H
 #define SIDE_LIBSIDE_CALLBACKS_H
 
@@ -11,7 +9,7 @@
 #include "functions.h"
 #include "section.h"
 
-/* Keys (tracers get theirs from SIDE_KEY_FIRST on). */
+/* Keys. Those of tracers begin at SIDE_KEY_FIRST. */
 enum {
 	SIDE_KEY_MATCH_ALL = 0,
 	SIDE_KEY_USER_EVENTS = 1,
@@ -24,19 +22,19 @@ static inline bool key_is_reserved(uint64_t key)
 	return key != SIDE_KEY_MATCH_ALL && key < SIDE_KEY_FIRST;
 }
 
-/* The state of a description this library understands, or NULL. */
+/* The state of the description, or NULL if this library does not know its version. */
 struct side_event_state_0 *event_state(struct side_event_description *desc);
 
-/* Drop all callbacks of the events, without waiting.  With the registry's lock held. */
+/* Remove all callbacks of the events, without waiting. With the lock of the registry held. */
 void callbacks_drop(struct side_event_description **events, uint32_t nr_events);
 
 /*
- * Free the retired arrays that nobody walks any more; starts a grace period for the others when
- * they have become many.  Never waits.  With the registry's lock held.
+ * Free the retired arrays that no thread can read any more. Begins a grace period for the others if
+ * there are many. Never waits. Call with the lock of the registry held.
  */
 void callbacks_reclaim(void);
 
-/* Has side_tracer_sandbox_begins() been called?  Then events make no system calls. */
+/* Whether side_tracer_sandbox_begins() was called. Then events make no system calls. */
 bool callbacks_in_sandbox(void);
 
 #endif /* SIDE_LIBSIDE_CALLBACKS_H */

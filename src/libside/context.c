@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts of the application: names, and who provides them.
+ * Contexts of the application: their names, and the functions that provide them.
  *
- * A name has a place, which is taken once and stays, so that a tracer may hold on to it before the
- * first registration and after the last. A place points to the registration that provides it, or to
- * nothing. Events read that pointer within the read-side section of their callback, so a
- * registration is freed when a grace period has passed since it was taken out.
+ * A name gets a slot once and for ever, so a tracer may keep a pointer to the slot before the first
+ * registration and after the last. A slot points to the registration that provides the name, or to
+ * NULL. Events read that pointer within the read-side section of their callback, so a registration
+ * is freed after a grace period.
  *
- * There is no lock: a place is appended to the list by one compare-and-swap, a registration comes by
- * one and goes by another. A fork at any moment leaves the child a whole list.
+ * There is no lock: a compare-and-swap appends a slot to the list, sets a registration, or removes
+ * it. A fork at any moment leaves the child a complete list.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -42,13 +42,13 @@ struct side_context_place {
 	char names[NAMES_MAX + 2]; /* provider, NUL, name, NUL */
 };
 
-/* Untouched memory, which costs nothing, until somebody uses contexts. */
+/* Memory that costs nothing before the first context is used. */
 static struct side_context_place slots[CONTEXTS_MAX];
-static uint32_t nr_taken; /* places ever taken, and more when they ran out */
+static uint32_t nr_taken; /* slots ever taken */
 static struct side_context_place *first_slot;
 static struct side_context_handle *first_retired;
 
-/* ---- places ---- */
+/* ---- slots ---- */
 
 static bool is_name_byte(char c)
 {
@@ -56,7 +56,7 @@ static bool is_name_byte(char c)
 			c == '.' || c == '_' || c == '-';
 }
 
-/* Bytes of a name, 0 if it is none. */
+/* Bytes of a name, 0 if it is invalid. */
 static size_t name_size(const char *name)
 {
 	size_t size = 0;
@@ -84,7 +84,7 @@ static struct side_context_place *libside_context_new_slot(
 	do {
 		if (index >= CONTEXTS_MAX)
 			return NULL;
-		/* Relaxed: a number only; what stands in the place is published by the list. */
+		/* Relaxed: only the number. The list publishes the content of the slot. */
 	} while (!__atomic_compare_exchange_n(
 			&nr_taken, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	slot = &slots[index];
@@ -93,13 +93,16 @@ static struct side_context_place *libside_context_new_slot(
 	return slot;
 }
 
-/* The first place of the name in the list; *end is where the next one is to be appended. */
+/*
+ * Find the first slot of the name in the list; *end is the link where the next one must be
+ * appended.
+ */
 static struct side_context_place *libside_context_search(struct side_context_place **from,
 		const char *provider, const char *name, struct side_context_place ***end)
 {
 	struct side_context_place *slot;
 
-	/* Acquire: the names in the place. Pairs with the release in side_context_find(). */
+	/* Acquire: the names in the slot. Pairs with the release in side_context_find(). */
 	for (; (slot = __atomic_load_n(from, __ATOMIC_ACQUIRE)); from = &slot->next)
 		if (libside_context_slot_matches(slot, provider, name))
 			break;
@@ -129,16 +132,18 @@ EXPORT struct side_context_place *side_context_find(const char *provider, const 
 		if (__atomic_compare_exchange_n(end, &expected, added, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED))
 			return added;
-		/* Somebody was quicker; if with this name, the new place stays unused. */
+		/*
+		 * Another thread appended a slot; if it has this name, the new slot stays unused.
+		 */
 		slot = libside_context_search(end, provider, name, &end);
 		if (slot)
 			return slot;
 	}
 }
 
-/* ---- registrations that nobody provides any more ---- */
+/* ---- retired registrations ---- */
 
-/* A chain of them, from first to last, back on the list. */
+/* Put a chain of registrations, from first to last, back on the list. */
 static void push_retired(struct side_context_handle *first, struct side_context_handle *last)
 {
 	struct side_context_handle *seen = __atomic_load_n(&first_retired, __ATOMIC_RELAXED);
@@ -155,7 +160,10 @@ static void libside_context_free_retired(void)
 	uintptr_t elapsed = rcu_last_elapsed();
 	struct side_context_handle *handle, *next;
 
-	/* Acquire: the chain. Pairs with the release in push_retired(). From here on, no other thread has it. */
+	/*
+	 * Acquire: the chain. Pairs with the release in push_retired(). From here on, no other
+	 * thread has it.
+	 */
 	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
 	for (; handle; handle = next) {
 		next = handle->next_retired;
@@ -166,7 +174,7 @@ static void libside_context_free_retired(void)
 	}
 }
 
-/* ---- what the application calls ---- */
+/* ---- functions for applications ---- */
 
 EXPORT int side_context_register(const char *provider, const char *name, side_context_func get,
 		void *priv, struct side_context_handle **handle)
@@ -192,8 +200,8 @@ EXPORT int side_context_register(const char *provider, const char *name, side_co
 	added->get = get;
 	added->priv = priv;
 	/*
-	 * Before the registration can be found: once it can, it belongs to whoever unregisters it,
-	 * which may be another thread already.
+	 * Before the registration can be found: after that it belongs to the thread that
+	 * unregisters it, which may be another one.
 	 */
 	if (handle)
 		__atomic_store_n(handle, added, __ATOMIC_RELAXED);
@@ -214,13 +222,16 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 	if (!handle)
 		return;
 	/*
-	 * Sequentially consistent: no thread can find the context any more, before we check whether a thread is in a section. Pairs
-	 * with the fence in rcu_enter_slow(). The caller must not unregister a handle twice.
+	 * Sequentially consistent: no thread can find the context any more, before we check whether
+	 * a thread is in a section. Pairs with the fence in rcu_enter_slow(). The caller must not
+	 * unregister a handle twice.
 	 */
 	if (!__atomic_compare_exchange_n(&handle->slot->provider, &expected, NULL, false,
 			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
-	/* Destructors run beside threads that still emit: they may look at it for ever. */
+	/*
+	 * Destructors run while other threads emit events: those may use the registration for ever.
+	 */
 	if (registry_is_finished())
 		return;
 	handle->retired_at = rcu_now();
@@ -230,13 +241,13 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 	} else if (rcu_is_started()) {
 		push_retired(handle, handle);
 	} else {
-		/* No section was ever entered. */
+		/* No thread ever entered a section. */
 		free(handle);
 	}
 	libside_context_free_retired();
 }
 
-/* ---- what tracers call ---- */
+/* ---- functions for tracers ---- */
 
 EXPORT void side_context_read(
 		const struct side_context_place *slot, struct side_context_value *value)
@@ -249,13 +260,16 @@ EXPORT void side_context_read(
 	value->kind = SIDE_CONTEXT_NONE;
 	if (!slot)
 		return;
-	/* In an event callback the section is open; elsewhere ours is better than none. */
+	/* An event callback is in a section already. A caller outside of one needs this section. */
 	if (!rcu_inside()) {
 		reader = rcu_enter_slow(&leave);
 		if (!reader)
 			return;
 	}
-	/* Acquire: what the registration holds. Pairs with the release in side_context_register(). */
+	/*
+	 * Acquire: the content of the registration. Pairs with the release in
+	 * side_context_register().
+	 */
 	provider = __atomic_load_n(&slot->provider, __ATOMIC_ACQUIRE);
 	if (provider)
 		provider->get(value, provider->priv);

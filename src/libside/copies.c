@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bind objects that use libside.so.0 to the copy of libside in the program (copies.h).
+ * Binds objects that use libside.so.0 to the copy of libside in the program (copies.h).
  *
- * The dynamic linker has filled the global offset tables of the objects with addresses in libside.so.0. They are replaced by those of the copy,
- * before the constructors of these objects run. A weak reference to a function that an older copy lacks becomes NULL.
+ * The dynamic linker has filled the global offset tables of these objects with addresses in
+ * libside.so.0. They are replaced by addresses of the copy before the constructors of these objects
+ * run. A weak reference to a function that an older copy lacks becomes NULL.
  */
 #include "copies.h"
 
@@ -32,7 +33,7 @@ static const void *copies_find(const char *name)
 }
 
 struct copies_object {
-	uintptr_t base, begin, end; /* of what is mapped */
+	uintptr_t base, begin, end; /* of the mapping */
 	uintptr_t relro, relro_end; /* pages that the loader has made read-only */
 	const Elf64_Phdr *headers;
 	unsigned int nr_headers;
@@ -64,7 +65,7 @@ static void copies_read_segments(struct copies_object *object, const struct dl_p
 		if (header->p_type == PT_DYNAMIC) {
 			object->dynamic = (const Elf64_Dyn *)begin;
 		} else if (header->p_type == PT_GNU_RELRO) {
-			/* The last page is writable if it has other data, too. */
+			/* The last page stays writable if it has other data, too. */
 			object->relro = begin & pages;
 			object->relro_end = end & pages;
 		} else if (header->p_type == PT_LOAD) {
@@ -74,7 +75,7 @@ static void copies_read_segments(struct copies_object *object, const struct dl_p
 	}
 }
 
-/* Other C libraries leave distances in the dynamic section where glibc writes addresses. */
+/* Other C libraries have offsets in the dynamic section where glibc stores addresses. */
 static uintptr_t copies_address(const struct copies_object *object, uintptr_t value)
 {
 	return value < object->base ? object->base + value : value;
@@ -158,7 +159,7 @@ static int copies_find_shared(struct dl_phdr_info *info, size_t size, void *user
 
 	(void)size;
 	copies_read_segments(shared, info);
-	/* Its name may be that of a descriptor, or of a copy of the file. */
+	/* The path may be that of a descriptor, or of a copy of the file. */
 	if (slash && !strncmp(slash + 1, name, sizeof(name) - 1))
 		return 1;
 	for (const Elf64_Dyn *entry = copies_read_dynamic(shared) ? shared->dynamic : NULL;
@@ -186,7 +187,7 @@ static int copies_rights(const struct copies_object *object, uintptr_t at)
 	return PROT_NONE;
 }
 
-/* Pages that are read-only are writable for a moment. */
+/* Make read-only pages writable during the store. */
 static void copies_set(const struct copies_object *object, const void **slot, const void *to)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -217,16 +218,16 @@ static void copies_bind_slot(const struct copies_object *object, const struct co
 			(type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
 					type != R_X86_64_64))
 		return;
-	/* Relaxed: as above. */
+	/* Relaxed: as in copies_set(). */
 	now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_RELAXED);
 	bound = copies_is_in(shared, now);
-	/* Before a slot is bound, it points to code in its object. */
+	/* An unbound slot points to code in its own object. */
 	if (!bound && !(type == R_X86_64_JUMP_SLOT && copies_is_in(object, now)))
 		return;
 	to = copies_find(name);
 	if (type == R_X86_64_64 && to)
 		to = (const void *)((uintptr_t)to + (uintptr_t)entry->r_addend);
-	/* The name of a slot that is not bound yet may be another library's. */
+	/* The name of an unbound slot may be defined by another library. */
 	if (to || (bound && ELF64_ST_BIND(symbol->st_info) == STB_WEAK))
 		copies_set(object, slot, to);
 }
@@ -257,7 +258,10 @@ EXPORT void side_tracer_bind(void)
 		dl_iterate_phdr(copies_bind_object, &shared);
 }
 
-/* Of an object that was loaded after the decision, and that has registered events before any other use of this library. */
+/*
+ * Registers the events of an object that was loaded after the decision, and whose constructor runs
+ * before any other use of this library.
+ */
 static struct side_events_register_handle *copies_register(
 		struct side_event_description **events, uint32_t nr_events)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program or library that is linked with libside.a contains a copy of libside, in addition to the libside.so.0 that the agent is linked
- * with. An ELF note in the file leads to a table of the copy's functions.
+ * Detects the copies of libside in a process, so that only one of them is used.
+ *
+ * A program or library that is linked with libside.a contains a copy of libside, in addition to the
+ * libside.so.0 that the agent is linked with. An ELF note in the file leads to a table of the
+ * copy's functions.
  */
 #ifndef SIDE_LIBSIDE_COPIES_H
 #define SIDE_LIBSIDE_COPIES_H
@@ -13,7 +16,7 @@
 #define COPY_NOTE_TYPE 1
 #define COPY_TABLE_VERSION 1
 
-/* The note: the distance from `table` to the table. */
+/* The note. `table` is the distance from that member to the table. */
 struct copy_note {
 	uint32_t version;
 	int32_t table;
@@ -30,8 +33,10 @@ struct copy_table {
 };
 
 /*
- * In the constructor of libside.so.0: decide which copy is used, that of the program, or else of the first library that has one. Make all loaded
- * objects that use libside.so.0 use the copy instead, so that the process has one registry of events. False: no copy is used, now and later.
+ * Called by the constructor of libside.so.0: decide which copy is used, that of the program, or
+ * else of the first library that has one. Make all loaded objects that use libside.so.0 use the
+ * copy instead, so that the process has one registry of events. False: no copy is used, now and
+ * later.
  */
 bool copies_decide(void);
 

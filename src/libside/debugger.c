@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The place for a debugger's breakpoint.
+ * Provides the function for the breakpoint of a debugger.
  *
- * A debugger sets bit 62 (30 on 32-bit hosts) in the enabled word of the events it wants and a
- * breakpoint here; the four arguments are in the registers, or on the stack, of a normal call.
+ * A debugger sets bit 62 (30 on 32-bit hosts) in the enabled word of its events, and a breakpoint
+ * on this function. Its four arguments are in the registers, or on the stack, as in any call.
  */
 
 #include "export.h"
@@ -13,7 +13,7 @@ EXPORT __attribute__((noinline)) void side_ptrace_hook(const struct side_event_s
 		const struct side_arg_vec *side_arg_vec,
 		const struct side_arg_dynamic_struct *var_struct, void *caller_addr)
 {
-	/* Keeps the function, its calls and its arguments, in every compiler and with LTO. */
+	/* Keeps the function, its calls and its arguments with all compilers and with LTO. */
 	__asm__ __volatile__(""
 			     :
 			     : "g"(state), "g"(side_arg_vec), "g"(var_struct), "g"(caller_addr)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dispatch of an event to its callbacks.
+ * Dispatches an event to its callbacks.
  *
- * side_call() and its variadic twin are the hot path: an event with one callback and nothing
- * special about it.  All the rest is dispatch_slow(), which can do every case.
+ * side_call() and side_call_variadic() are the hot path: an event with exactly one callback,
+ * without shared tracers and guard. dispatch_slow() handles all cases.
  *
- * Nothing here aborts, allocates, takes a lock or changes errno.  Async-signal-safe.
+ * Nothing here aborts, allocates, takes a lock or changes errno. Async-signal-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,26 +28,26 @@ static inline const struct side_event_state_0 *state_0(const struct side_event_s
 	return (const struct side_event_state_0 *)(const void *)state;
 }
 
-/* Has anybody else than the library set a bit?  The highest byte of the word, read as a byte. */
+/* The bits of shared tracers: the highest byte of the word, read as a byte. */
 static inline unsigned char wanted_by_shared(const struct side_event_state_0 *state)
 {
 	const unsigned char *bytes = (const unsigned char *)&state->enabled;
 	size_t highest = SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN ? sizeof(state->enabled) - 1 : 0;
 
-	/* Relaxed: the bits order nothing. */
+	/* Relaxed: no data depends on the bits. */
 	return __atomic_load_n(&bytes[highest], __ATOMIC_RELAXED);
 }
 
 /*
- * Not 0: a state of another version (any has a word of bits there), or somebody else wants the event;
- * dispatch_slow() looks at them one by one.
+ * Not 0 if the state has another version (every version has a word of bits there), or if a shared
+ * tracer uses the event. Then dispatch_slow() checks each case.
  */
 static inline uintptr_t is_odd(const struct side_event_state *state)
 {
 	return (state->version ^ SIDE_EVENT_STATE_ABI_VERSION) | wanted_by_shared(state_0(state));
 }
 
-/* var NULL: not a variadic call.  So in all of the following. */
+/* Call the shared tracers. var NULL: the event is not variadic. The same in all functions below. */
 static void call_shared(const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *caller, uint64_t key)
 {
@@ -74,7 +74,7 @@ static void call_matching(const struct side_event_state_0 *state, const struct s
 	const struct side_event_description *desc = state->desc;
 	const struct side_callback *cb = section_callbacks(state);
 
-	/* An array for the other kind of call ends at its first entry. */
+	/* An array for the other type of call ends at its first entry. */
 	if (var ? !!cb->call : !!cb->call_variadic)
 		report_once(REPORT_VARIADIC);
 	for (; var ? !!cb->call_variadic : !!cb->call; cb++) {
@@ -89,7 +89,7 @@ static void call_matching(const struct side_event_state_0 *state, const struct s
 	}
 }
 
-/* Nobody guards, or the guard has nothing against it. Inside a section. */
+/* Whether there is no guard, or the guard accepts the call. Inside a section. */
 static bool dispatch_guard_accepts(const struct side_event_state_0 *state,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
 		void *caller)
@@ -112,11 +112,11 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 		report_once(REPORT_STATE_VERSION);
 		return;
 	}
-	/* First: what the hook registers is called for this event, too. */
+	/* First, because the tracer that the hook registers must also get this event. */
 	if (__atomic_load_n(&state->enabled, __ATOMIC_RELAXED) & SIDE_ENABLED_ARMED)
 		armed_call();
 	shared = wanted_by_shared(state);
-	/* Whoever shares the event is not called inside a section, so there is one for the guard alone. */
+	/* Shared tracers are called outside of sections, so the guard gets one of its own. */
 	if (shared && guard_get() && (reader = rcu_enter_slow(&outermost))) {
 		elapsed = dispatch_guard_accepts(state, args, var, caller);
 		if (outermost)
@@ -126,7 +126,7 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 		return;
 	if (shared)
 		call_shared(state, args, var, caller, key);
-	/* Without a library that runs there are no callbacks: nothing needs to be set up here. */
+	/* If the library does not run, there are no callbacks. This call sets up nothing. */
 	reader = rcu_enter_slow(&outermost);
 	if (!reader)
 		return;
@@ -136,7 +136,7 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 		rcu_leave(reader);
 }
 
-/* Several callbacks, none, or callbacks of the other kind; in a section that it leaves. */
+/* Call zero, several or other callbacks, in a section that this function leaves. */
 static __attribute__((noinline)) void call_all(struct rcu_reader *reader,
 		const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *caller)
@@ -193,7 +193,10 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 	rcu_leave(reader);
 }
 
-/* All that side_tracer_call() leaves, in a section. False: others than `only` listen, and nobody was called. */
+/*
+ * Handle all cases that side_tracer_call() does not, in a section. False: callbacks outside of
+ * `only` exist, and none was called.
+ */
 static __attribute__((noinline)) bool call_with_care(const struct side_event_state_0 *state,
 		const struct side_arg_vec *args, void *caller,
 		const struct side_tracer_functions *only)
@@ -207,7 +210,7 @@ static __attribute__((noinline)) bool call_with_care(const struct side_event_sta
 			return false;
 	if (shared && only)
 		return false;
-	/* No callback may be called at all: what was wanted is the thread's reader. */
+	/* The caller wants no callback, only the reader of the thread. */
 	if (only && only->begin == only->end)
 		return true;
 	if (!dispatch_guard_accepts(state, args, NULL, caller))
@@ -244,7 +247,10 @@ EXPORT bool side_tracer_call(const struct side_event_state *state, const struct 
 	if (unlikely(!rcu_enter(reader)))
 		return tracer_call_slow(known, args, caller, only);
 	cb = section_callbacks(known);
-	/* One callback, that of the recorder: as in side_call(). The word has another bit where somebody else listens. */
+	/*
+	 * Only the callback of the recorder: as in side_call(). The enabled word has another bit if
+	 * a shared tracer uses the event.
+	 */
 	if (unlikely(!only || !section_is_only(known, cb, only->begin, only->end)))
 		called = call_with_care(known, args, caller, only);
 	else
@@ -263,7 +269,7 @@ EXPORT const struct side_tracer_sections *side_tracer_sections(uint32_t version)
 #endif
 }
 
-/* State dumps are not hot. */
+/* State dumps need no fast path. */
 EXPORT void side_statedump_call(const struct side_event_state *state,
 		const struct side_arg_vec *args, void *statedump_request_key)
 {

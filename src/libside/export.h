@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library exports (libside.map lists the same names), and when it begins and ends.
+ * The functions that the library exports (also listed in libside.map), and when it starts and ends.
  */
 #ifndef SIDE_LIBSIDE_EXPORT_H
 #define SIDE_LIBSIDE_EXPORT_H
 
 #ifdef LIBSIDE_STATIC
-/* A program or library that contains a copy keeps it for itself: other objects find it by its note (copies.h). */
+/* A copy in a program or library is private to it: other objects find it by its note (copies.h). */
 #define EXPORT
-/* Before the constructors and after the destructors that register the program's events, which have the priority 101. */
+/*
+ * Before the constructors and after the destructors that register the program's events, which have
+ * the priority 101.
+ */
 #define LIBRARY_BEGIN constructor(100)
 #define LIBRARY_END destructor(100)
 #else

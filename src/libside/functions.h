@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public functions, for the library itself.
+ * Declares the public functions for the library itself.
  *
- * side/trace.h makes whoever includes it register the events of its shared object in a constructor.
- * The library does not: its events are in the registry from the beginning (registry.c), before any
- * constructor has run.  So the two functions stay, unused, but are neither constructor nor
- * destructor.
+ * side/trace.h makes its includer register the events of its shared object in a constructor. The
+ * library does not need that: its events are in the registry initially (registry.c), before any
+ * constructor runs. So the two functions exist, unused, but are neither constructor nor destructor.
  */
 #ifndef SIDE_LIBSIDE_FUNCTIONS_H
 #define SIDE_LIBSIDE_FUNCTIONS_H

@@ -16,7 +16,10 @@ bool guard_passes(const struct side_tracer_guard *guard, const struct side_event
 	const struct side_callback *cb = section_callbacks(state), *own = NULL;
 	bool others = section_is_shared(state);
 
-	/* The other kind of call, too: what it is given cannot be what the event describes. */
+	/*
+	 * Also callbacks of the other type of call: their arguments cannot match the description of
+	 * the event.
+	 */
 	for (; cb->call || cb->call_variadic; cb++) {
 		if (guard_is_own(guard, cb))
 			own = cb;
@@ -70,7 +73,7 @@ EXPORT int side_tracer_guard(const struct side_tracer_guard *guard)
 	} else if (guard_of_process) {
 		result = SIDE_ERROR_EXIST;
 	} else {
-		/* Release: what it points to. Pairs with the acquire in guard_get(). */
+		/* Release: the guard's data. Pairs with the acquire in guard_get(). */
 		__atomic_store_n(&guard_of_process, guard, __ATOMIC_RELEASE);
 		registry_guard_batches();
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way to the kernel.  Here is only the door: what writes is a library of its own (src/tracers/user-events/), loaded where
- * the user asks for it.  It is called outside the read-side section, so it may take its time.
+ * Passes events to the kernel's user-events tracer. This file has only the hook. The writer is a
+ * library of its own (src/tracers/user-events/), which is loaded if the user asks for it. It is
+ * called outside the read-side section, so it may be slow.
  */
 #include "kernel.h"
 
@@ -16,7 +17,7 @@ static side_kernel_write_func hook;
 
 EXPORT void side_kernel_hook(side_kernel_write_func write)
 {
-	/* Release: what it needs.  Pairs with the acquire in side_kernel_write(). */
+	/* Release: the data of the function. Pairs with the acquire in side_kernel_write(). */
 	__atomic_store_n(&hook, write, __ATOMIC_RELEASE);
 }
 
@@ -27,7 +28,7 @@ void side_kernel_write(const struct side_event_state_0 *state,
 	/* Acquire: pairs with the release in side_kernel_hook(). */
 	side_kernel_write_func write = __atomic_load_n(&hook, __ATOMIC_ACQUIRE);
 
-	/* In a sandbox events make no system calls; this one is nothing but one. */
+	/* In a sandbox events make no system calls, and this tracer needs one. */
 	if (write && !callbacks_in_sandbox())
 		write(state, side_arg_vec, var_struct, caller_addr);
 }

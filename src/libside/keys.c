@@ -7,7 +7,7 @@
 #include "lock.h"
 
 static struct futex_lock lock;
-static uint64_t next_key = SIDE_KEY_FIRST; /* 0: all have been given out */
+static uint64_t next_key = SIDE_KEY_FIRST; /* 0: none is left */
 
 void keys_lock(void)
 {
@@ -44,7 +44,10 @@ bool key_is_allocated(uint64_t key)
 	return key == SIDE_KEY_MATCH_ALL || (key >= SIDE_KEY_FIRST && (!next || key < next));
 }
 #else
-/* The two words are not read atomically: while a key is being allocated, refuse none. */
+/*
+ * On 32-bit hosts the two words are not read atomically: while a key is being allocated, accept
+ * all.
+ */
 bool key_is_allocated(uint64_t key)
 {
 	bool is_allocated;

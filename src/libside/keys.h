@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Keys of tracers.  The lock is the innermost of the library.
- */
+/* Allocates keys of tracers. Its lock is the innermost of the library. */
 #ifndef SIDE_LIBSIDE_KEYS_H
 #define SIDE_LIBSIDE_KEYS_H
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Beginning and end of the library, and fork.
+ * Starts and ends the library, and handles fork.
  *
- * The beginning is cheap: no thread, no file, no allocation of ours.  The rest is set up by the
- * first tracer.  The end takes away all events, stops the agent and leaves the memory that other
- * threads may still look at; threads that emit while destructors run find nothing to call.
+ * The start is cheap: no thread, no file, no allocation by the library. The first tracer sets up
+ * the remainder. The end removes all events, stops the agent thread and keeps the memory that other
+ * threads may still read; threads that emit events while destructors run find no callbacks.
  *
- * Fork: the handlers take all the locks, in their order, so that the child finds whole lists.  A
- * lock's owner never waits for readers, so a fork inside a callback gets them.  A fork waits 100 ms at most for
- * a notification of a tracer that runs in another thread: the lists are whole then, too.  vfork runs no
- * handlers and needs none as long as the child only emits events before it executes a program: a
- * child that shares memory emits through the reader of its parent's thread, or not at all.  The
- * same is true of clone() without a thread library: emitting works, (un)registering in such a child
- * is not supported.  A child made by the bare fork system call may emit; its first unregistration
- * waits until it finds out that the parent's other threads do not exist in it, and threads that it
- * creates do not emit.
+ * Fork: the handlers take all locks, in their order, so that the lists in the child are complete.
+ * The owner of a lock never waits for readers, so a fork inside a callback gets the locks. A fork
+ * waits 100 ms at most for a notification of a tracer in another thread: the lists are complete
+ * then, too.
+ *
+ * vfork runs no handlers and needs none if the child only emits events before it executes a
+ * program: a child that shares memory emits through the reader of its parent's thread, or not at
+ * all. The same is true of clone() without a thread library: emitting works, but (un)registering in
+ * such a child is not supported. A child of the bare fork system call may emit. Its first
+ * unregistration waits until it detects that the parent's other threads do not exist in it, and
+ * threads that it creates do not emit.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -62,13 +64,16 @@ static void lifecycle_init(void)
 	report_init();
 	(void)pthread_atfork(lifecycle_fork_prepare, lifecycle_fork_in_parent, fork_in_child);
 	errno = saved_errno;
-	/* Release: what was set up. Pairs with the acquire in side_init(), which then does nothing. */
+	/*
+	 * Release: the initialized state. Pairs with the acquire in side_init(), which then does
+	 * nothing.
+	 */
 	__atomic_store_n(&is_set_up, true, __ATOMIC_RELEASE);
 }
 
 EXPORT void side_init(void)
 {
-	/* Acquire: what was set up. Pairs with the release in lifecycle_init(). */
+	/* Acquire: the initialized state. Pairs with the release in lifecycle_init(). */
 	if (!__atomic_load_n(&is_set_up, __ATOMIC_ACQUIRE))
 		(void)pthread_once(&once, lifecycle_init);
 }
@@ -79,7 +84,10 @@ EXPORT void side_exit(void)
 		statedump_finish();
 }
 
-/* Apart: gcc drops the priority of a constructor that was declared without one before. */
+/*
+ * A separate function: gcc drops the priority of a constructor that was declared without one
+ * before.
+ */
 static __attribute__((LIBRARY_BEGIN)) void library_begins(void)
 {
 	side_init();

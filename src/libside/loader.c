@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a daemon is there, or a static configuration, the agent is loaded into the program: before main(), and before the
- * constructors of whatever uses the library, so that no event is missed.
+ * Loads the agent into the program if a daemon or a static configuration exists. It does so before
+ * main() and before the constructors of other objects that use the library, so that no event is
+ * lost.
  *
- * So is the library that gives events to the kernel, when the environment asks for that.
+ * Also loads the library that passes events to the kernel, if the environment asks for that.
  *
- * Without a daemon this costs one or two system calls, looks at its possible sockets.  Apart from the
- * rest of the library, which knows nothing of it: who builds the library into a program has no loader.
+ * Without a daemon this costs one or two system calls, which check its possible sockets. The
+ * remainder of the library does not depend on this file: a program that contains the library has no
+ * loader.
  *
- * Where the sockets are is said in src/protocol/runtime.h, for all who talk with the daemon; it is said
- * again here because the library depends on nothing but the C library.
+ * src/protocol/runtime.h defines the paths of the sockets for all other users. They are repeated
+ * here because the library depends on nothing but the C library.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,14 +67,16 @@ static bool daemon_is_there(void)
 #ifdef LIBSIDE_STATIC
 
 /*
- * A C library may lack these in static programs. Where it has them, as the GNU C library, the agent would bring a second C library: nothing is
- * loaded into a static program.
+ * A C library may lack these functions in static programs. If it has them, like the GNU C library,
+ * the agent would load a second C library. Therefore nothing is loaded into a static program.
  */
 #pragma weak dladdr
 #pragma weak dlerror
 #pragma weak dlsym
 
-/* Not by its name: the linker would warn of it in each static program. */
+/*
+ * Find dlopen() at run time: by its name, the linker would print a warning for each static program.
+ */
 static void *open_library(const char *path, int flags)
 {
 	void *(*function)(const char *, int);
@@ -119,7 +123,7 @@ static void loader_report_copy(void *agent)
 		note(self.dli_fname, side_init);
 }
 
-/* Where the libraries were installed, or else where the loader searches. */
+/* The directory where the libraries were installed, or else the loader's search path. */
 static int loader_make_path(const char *name, char *path, size_t space)
 {
 	int size = snprintf(path, space, LIBSIDE_DIRECTORY "/%s", name);
@@ -139,7 +143,7 @@ static bool is_replaced(void)
 	return copies_decide();
 }
 
-/* Linked with the option nodelete. */
+/* The library is linked with the option nodelete. */
 static void stay_loaded(void) {}
 
 static void loader_report_copy(void *agent)
@@ -152,7 +156,7 @@ static void *open_library(const char *path, int flags)
 	return dlopen(path, flags);
 }
 
-/* Beside this library. */
+/* The directory of this library. */
 static int loader_make_path(const char *name, char *path, size_t space)
 {
 	const char *end;
@@ -177,7 +181,7 @@ static const char *loader_choose_path(const char *name, char *path, size_t space
 	return size > 0 && size < (int)space ? path : NULL;
 }
 
-/* The handle, or NULL; then it is said why, to those who want to know. */
+/* Returns the handle, or NULL after a message on stderr if SIDE_DEBUG is set. */
 static void *loader_load_library(const char *name)
 {
 	const char *path, *error;
@@ -191,7 +195,7 @@ static void *loader_load_library(const char *name)
 					name);
 		return NULL;
 	}
-	(void)dlerror(); /* what we asked for is no error of the program's */
+	(void)dlerror(); /* an error of this library must not appear as one of the program's */
 	path = loader_choose_path(name, space, sizeof(space));
 	handle = path ? open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!path || handle)
@@ -206,7 +210,7 @@ static void *loader_load_library(const char *name)
 static void loader_load_agent(void)
 {
 	bool is_preloaded = can_load() && dlsym(RTLD_DEFAULT, "side_agent_start");
-	/* Preloaded: its own constructor does what is to be done. */
+	/* If the agent is preloaded, its own constructor does everything. */
 	void *agent = is_preloaded ? RTLD_DEFAULT : loader_load_library(AGENT);
 
 	if (is_preloaded || agent)
@@ -228,14 +232,17 @@ EXPORT int side_kernel_start(const char *events)
 	return begin ? begin(events) : SIDE_ERROR_NOENT;
 }
 
-/* By the environment; "0" asks for nothing. */
+/* Load it if the environment asks for it; "0" does not. */
 static void load_kernel(void)
 {
 	if (environment_is_on("SIDE_USER_EVENTS"))
 		(void)side_kernel_start(environment_get("SIDE_USER_EVENTS"));
 }
 
-/* Asked for by name, so silence would read as "all is well". */
+/*
+ * Reports a failure: the user asked for the validator, so silence would mean that there are no
+ * errors.
+ */
 static void load_validator(void)
 {
 	if (!environment_is_on("SIDE_VALIDATE"))
@@ -258,14 +265,14 @@ static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 	/* No daemon traces a program with more privileges than its caller. */
 	if (getauxval(AT_SECURE))
 		return;
-	/* The guard of the others, so first. */
+	/* The validator guards the other tracers, so it is loaded first. */
 	load_validator();
 	load_kernel();
 	errno = saved_errno;
 	control = environment_get("SIDE_CONTROL");
 	if (control && !strcmp(control, "off"))
 		return;
-	/* The agent is a tracer: what it is a tracer of has to stand. */
+	/* The agent is a tracer and needs an initialized library. */
 	side_init();
 	/* A static configuration of early boot (src/protocol/boot.h) needs no daemon. */
 	if (environment_is_on("SIDE_BOOT") || daemon_is_there())

@@ -30,13 +30,13 @@ void futex_lock(struct futex_lock *lock)
 {
 	uint32_t seen = 0;
 
-	/* Acquire: what the last owner did.  Pairs with the release in futex_unlock(). */
+	/* Acquire: what the last owner did. Pairs with the release in futex_unlock(). */
 	if (__atomic_compare_exchange_n(
 			    &lock->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	/*
-	 * From here on the word is 2, so that the owner wakes the next thread. Acquire: what the last owner did. Pairs with the
-	 * release in futex_unlock().
+	 * From here on the word is 2, so that the owner wakes the next thread. Acquire: what the
+	 * last owner did. Pairs with the release in futex_unlock().
 	 */
 	while (__atomic_exchange_n(&lock->word, 2, __ATOMIC_ACQUIRE) != 0)
 		futex_sleep(&lock->word, 2, NULL);
@@ -66,7 +66,9 @@ uintptr_t thread_identity(void)
 #if defined(__x86_64__) && defined(__LP64__)
 	uintptr_t self;
 
-	/* The same number. A call of pthread_self() would appear in a trace as the program's. */
+	/*
+	 * The value of pthread_self(), whose call would appear in a trace as one of the program's.
+	 */
 	__asm__("movq %%fs:0x10, %0" : "=r"(self));
 	return self;
 #else
@@ -89,7 +91,7 @@ void owned_lock_acquire(struct owned_lock *lock)
 	lock->depth++;
 }
 
-/* Counted in sleeps: a program may be forbidden to read clocks. */
+/* The timeout counts sleeps, because a program may be forbidden to read clocks. */
 bool owned_lock_acquire_for(struct owned_lock *lock, int sleeps_of_1ms)
 {
 	const struct timespec timeout = {.tv_nsec = 1000000};
@@ -130,7 +132,9 @@ void owned_lock_release(struct owned_lock *lock)
 
 void turnstile_turn(struct turnstile *turnstile)
 {
-	/* Relaxed: the waiter looks at the state under the lock; the futex orders the sleep. */
+	/*
+	 * Relaxed: the waiter checks the state with the lock held, and the futex orders the sleep.
+	 */
 	(void)__atomic_add_fetch(&turnstile->turns, 1, __ATOMIC_RELAXED);
 	futex_rouse(&turnstile->turns, INT_MAX);
 }
@@ -141,7 +145,10 @@ void turnstile_wait(struct turnstile *turnstile, struct owned_lock *lock, int ti
 			.tv_sec = timeout_ms / 1000,
 			.tv_nsec = (timeout_ms % 1000) * 1000000L,
 	};
-	/* Read under the lock: a turn after it is released makes the futex return at once. */
+	/*
+	 * Read with the lock held: a change after the lock is released makes the futex return at
+	 * once.
+	 */
 	uint32_t turns = __atomic_load_n(&turnstile->turns, __ATOMIC_RELAXED);
 	uint32_t depth = lock->depth;
 

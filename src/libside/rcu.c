@@ -19,17 +19,16 @@
 enum {
 	FIRST_READERS = 63,
 	READERS_IN_SANDBOX = 1023,
-	SPINS = 200, /* looks at a reader before the first sleep */
+	SPINS = 200, /* checks of a reader before the first sleep */
 	LONGEST_SLEEP_US = 1000,
 	SLEEPS_A_LIVENESS_CHECK = 64,
 };
 
-/* Readers come in chunks; the first needs no allocation, the others are mapped and stay for ever.
- */
+/* Readers are in chunks. The first is static, the others are mapped and never unmapped. */
 struct reader_chunk {
 	struct reader_chunk *next;
 	uint32_t capacity;
-	uint32_t used; /* readers ever handed out */
+	uint32_t used; /* readers that were ever used */
 	struct rcu_reader *readers;
 };
 
@@ -42,16 +41,16 @@ struct side_tracer_sections rcu_shared = {.gp = RCU_SLOW | RCU_ALWAYS};
 static uintptr_t last_elapsed;
 __thread struct rcu_reader *rcu_self = &no_reader;
 
-/* Of a reader whose thread could not ask for its id: it is never taken for one that is gone. */
+/* The id of a reader whose thread could not make a system call: it is never treated as exited. */
 #define UNKNOWN_THREAD UINT32_MAX
 #define TRIES_WITHOUT_CALLS 10000
 
-/* Sandboxes that somebody has gone into: new threads may be in one, where no call is allowed. */
+/* Number of sandboxes: new threads may be in one, where no system call is allowed. */
 static uint32_t sandboxes;
 
 /*
- * Protects the lists below; held for a moment with all signals blocked (in a sandbox with none), reset
- * in a forked child.
+ * Protects the lists below. Held for a moment, with all signals blocked (in a sandbox with none).
+ * Reset in a forked child.
  */
 static struct futex_lock readers_lock;
 static struct reader_chunk *last_chunk = &first_chunk;
@@ -90,9 +89,10 @@ static bool rcu_reader_thread_has_exited(uint32_t tid)
 static void free_reader(struct rcu_reader *reader)
 {
 	/*
-	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch. Acquire: the end of its last section.
-	 * Pairs with the release in section_leave(). Release: pairs with the acquire in reader_is_older(). Without an epoch there is
-	 * no store, because a waiter must still see the release of the last section.
+	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch.
+	 * Acquire: the end of its last section. Pairs with the release in section_leave(). Release:
+	 * pairs with the acquire in reader_is_older(). Without an epoch there is no store, because
+	 * a waiter must still see the release of the last section.
 	 */
 	if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
@@ -101,7 +101,9 @@ static void free_reader(struct rcu_reader *reader)
 	free_readers = reader;
 }
 
-/* Give up the readers of threads that are gone.  The caller has no reader, so its id is reused. */
+/*
+ * Free the readers of exited threads. The caller has no reader, so a reader with its id is reused.
+ */
 static uint32_t sweep_readers(uint32_t my_tid, uint32_t *total)
 {
 	struct reader_chunk *chunk;
@@ -139,12 +141,14 @@ static void rcu_reader_add_chunk(uint32_t capacity)
 	chunk = (struct reader_chunk *)(void *)(memory + readers_size);
 	chunk->capacity = capacity;
 	chunk->readers = (struct rcu_reader *)(void *)memory;
-	/* Release: the chunk before the pointer to it.  Pairs with the acquire in rcu_has_elapsed(). */
+	/*
+	 * Release: the chunk before the pointer to it. Pairs with the acquire in rcu_has_elapsed().
+	 */
 	__atomic_store_n(&last_chunk->next, chunk, __ATOMIC_RELEASE);
 	last_chunk = chunk;
 }
 
-/* One that is there already, or NULL. */
+/* Take a reader that needs no allocation, or return NULL. */
 static struct rcu_reader *take_ready_reader(uint32_t my_tid)
 {
 	struct rcu_reader *reader = free_readers;
@@ -173,8 +177,9 @@ static struct rcu_reader *take_reader(uint32_t my_tid)
 }
 
 /*
- * Of a thread that is gone, whose place in memory we have now: nobody could ask whether it lives.
- * A handler interrupted at any point of this, and the lock, make that nobody else comes by.
+ * Take the reader of an exited thread whose thread pointer this thread has now, because a check
+ * whether that thread exists is not possible. The lock excludes other threads; a signal handler
+ * that interrupts this function cannot take the lock.
  */
 static struct rcu_reader *inherit_reader(uintptr_t identity)
 {
@@ -197,8 +202,8 @@ static struct rcu_reader *inherit_reader(uintptr_t identity)
 }
 
 /*
- * In a sandbox: no call is made, signals stay as they are.  A handler that interrupted this very
- * function, and whoever meets a lock that is held for long, do without their event.
+ * In a sandbox: make no system call, and leave the signals unblocked. The event is not recorded in
+ * a signal handler that interrupted this function, and if the lock is held for long.
  */
 static struct rcu_reader *attach_without_calls(void)
 {
@@ -210,7 +215,7 @@ static struct rcu_reader *attach_without_calls(void)
 		;
 	if (tries == TRIES_WITHOUT_CALLS)
 		return NULL;
-	/* A handler may have been faster than the lock. */
+	/* A signal handler may have attached a reader before the lock was taken. */
 	reader = rcu_self;
 	if (reader == &no_reader) {
 		reader = inherit_reader(identity);
@@ -226,9 +231,10 @@ static struct rcu_reader *attach_without_calls(void)
 }
 
 /*
- * But those of instructions: a thread that meets a breakpoint with them blocked is ended; and those of libc's own, as
- * pthread_sigmask() has it. By hand: a probe that has hit here has not saved vector registers, and sigfillset() and
- * pthread_sigmask() use them.
+ * A mask of all signals except those of instructions, because a thread that runs into a breakpoint
+ * with them blocked is killed, and those that the C library uses itself, like pthread_sigmask().
+ * Built without sigfillset() and pthread_sigmask(): they use vector registers, which a probe hit
+ * has not saved.
  */
 struct mask {
 	unsigned long words[8 / sizeof(unsigned long)];
@@ -253,8 +259,8 @@ static const struct mask *every_signal(struct mask *all)
 }
 
 /*
- * Give the calling thread a reader.  Signals are blocked, so that a handler that emits its thread's
- * first event does not find the lock held by the code it interrupted.
+ * Give the calling thread a reader. Signals are blocked, so that a signal handler that emits the
+ * first event of its thread does not find the lock held by the code it interrupted.
  */
 static struct rcu_reader *attach_reader(void)
 {
@@ -262,11 +268,11 @@ static struct rcu_reader *attach_reader(void)
 	int saved_errno = errno;
 	struct mask all, before;
 
-	/* Relaxed: a thread of a sandbox was made after it was set, or is who has set it. */
+	/* Relaxed: a thread of a sandbox was created after the store, or made it. */
 	if (__atomic_load_n(&sandboxes, __ATOMIC_RELAXED))
 		return attach_without_calls();
 	mask_signals(every_signal(&all), &before);
-	/* A child of vfork or clone shares this memory: leave it alone. */
+	/* A child of vfork or clone shares this memory and must not change it. */
 	if (rcu_self == &no_reader && getpid() == owner_pid) {
 		futex_lock(&readers_lock);
 		reader = take_reader((uint32_t)syscall(SYS_gettid));
@@ -293,7 +299,10 @@ void rcu_sandbox_begins(void)
 		(void)attach_reader();
 	mask_signals(every_signal(&all), &before);
 	futex_lock(&readers_lock);
-	/* Readers for threads to come: inside nobody can make them. */
+	/*
+	 * Prepare readers for later threads, because threads inside the sandbox cannot allocate
+	 * them.
+	 */
 	if (last_chunk->capacity - last_chunk->used < READERS_IN_SANDBOX / 2)
 		rcu_reader_add_chunk(READERS_IN_SANDBOX);
 	futex_unlock(&readers_lock);
@@ -306,7 +315,7 @@ void rcu_sandbox_failed(void)
 {
 	uint32_t seen = __atomic_load_n(&sandboxes, __ATOMIC_RELAXED);
 
-	/* None: it began before the library ran. */
+	/* 0: the sandbox began before the library ran. */
 	while (seen &&
 			!__atomic_compare_exchange_n(&sandboxes, &seen, seen - 1, true,
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -316,7 +325,7 @@ void rcu_sandbox_failed(void)
 struct rcu_reader *rcu_enter_slow(bool *outermost)
 {
 	struct rcu_reader *reader = rcu_self;
-	/* Acquire: owner_pid.  Pairs with the release in rcu_start(). */
+	/* Acquire: owner_pid. Pairs with the release in rcu_start(). */
 	uintptr_t gp = __atomic_load_n(&rcu_shared.gp, __ATOMIC_ACQUIRE);
 
 	*outermost = false;
@@ -363,10 +372,11 @@ static void sleep_us(long us)
 
 #if defined(__x86_64__) && defined(__LP64__)
 /*
- * The loader resolves a TLS descriptor to a function and its argument.  Where the variable is at a
- * fixed distance from the thread pointer, that distance is the argument.  Otherwise the argument is
- * a pointer, which no distance between two addresses in these places equals.  In a program (not a
- * library) the linker puts the distance itself where the descriptor's address would be.
+ * Find the distance of rcu_self from the thread pointer. The loader resolves a TLS descriptor to a
+ * function and its argument. If the variable is at a fixed distance from the thread pointer, the
+ * argument is that distance. Otherwise it is a pointer, which never equals a distance between two
+ * addresses in these regions. In a program (not a library) the linker stores the distance itself in
+ * place of the descriptor's address.
  */
 static void find_self_distance(void)
 {
@@ -396,25 +406,27 @@ void rcu_start(void)
 	if ((choice && !strcmp(choice, "fence")) ||
 			membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0)
 		first |= RCU_FENCE | RCU_SLOW;
-	/* Release: owner_pid first.  Pairs with the acquire in rcu_enter_slow(). */
+	/* Release: owner_pid first. Pairs with the acquire in rcu_enter_slow(). */
 	(void)__atomic_compare_exchange_n(
 			&rcu_shared.gp, &gp, first, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void rcu_finish(void)
 {
-	/* Relaxed: sections that begin in this moment find empty arrays or old ones, both whole. */
+	/*
+	 * Relaxed: sections that begin at this moment find empty arrays or old ones, both complete.
+	 */
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_SLOW, __ATOMIC_RELAXED);
 	(void)__atomic_and_fetch(&rcu_shared.gp, ~(uintptr_t)RCU_READY, __ATOMIC_RELAXED);
 }
 
 /*
- * Every thread passes a full barrier between the beginning and the end of this call.
+ * Make every thread execute a full barrier between the beginning and the end of this call.
  *
- * membarrier does not fail once registered, unless a seccomp filter came since.  Then readers are
- * sent the slow way, which fences, and a sleep lets those that had seen the flags before get their
- * store out of the store buffer: it stays there for microseconds at most.  RCU_FENCE comes last: it
- * tells other writers that this is over.
+ * After its registration, membarrier fails only if a seccomp filter was installed. Then readers are
+ * switched to the slow path, which fences. A sleep lets the stores of readers that had read the old
+ * flags leave the store buffer, which takes microseconds at most. RCU_FENCE is set last: it tells
+ * other writers that this is done.
  */
 static void rcu_all_threads_barrier(void)
 {
@@ -427,7 +439,10 @@ static void rcu_all_threads_barrier(void)
 	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
 			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
-	/* Sequentially consistent, both: readers use fences before other writers rely on them. Pairs with the fence in rcu_enter_slow(). */
+	/*
+	 * Sequentially consistent, both: readers use fences before other writers rely on them.
+	 * Pairs with the fence in rcu_enter_slow().
+	 */
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_SLOW, __ATOMIC_SEQ_CST);
 	sleep_us(50000);
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
@@ -436,8 +451,8 @@ static void rcu_all_threads_barrier(void)
 uintptr_t rcu_begin_grace_period(void)
 {
 	/*
-	 * Sequentially consistent: unpublishing before the new epoch, and that before the loads of the epochs. Pairs with the fence
-	 * in rcu_enter_slow().
+	 * Sequentially consistent: unpublishing before the new epoch, and that before the loads of
+	 * the epochs. Pairs with the fence in rcu_enter_slow().
 	 */
 	uintptr_t gp = __atomic_add_fetch(&rcu_shared.gp, RCU_STEP, __ATOMIC_SEQ_CST);
 
@@ -445,10 +460,13 @@ uintptr_t rcu_begin_grace_period(void)
 	return gp & ~(uintptr_t)RCU_FLAGS;
 }
 
-/* Does this reader hold up the grace period? */
+/* Whether this reader delays the grace period. */
 static bool reader_is_older(const struct rcu_reader *reader, uintptr_t grace_period)
 {
-	/* Acquire: the end of what its sections read. Pairs with the releases in section_enter() and section_leave(). */
+	/*
+	 * Acquire: the reads of its sections. Pairs with the releases in section_enter() and
+	 * section_leave().
+	 */
 	uintptr_t epoch = __atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE);
 
 	return epoch != 0 && (intptr_t)(epoch - grace_period) < 0;
@@ -459,7 +477,10 @@ static void rcu_note_elapsed(uintptr_t grace_period)
 	/* Relaxed: the exchange below checks the value again. */
 	uintptr_t seen = __atomic_load_n(&last_elapsed, __ATOMIC_RELAXED);
 
-	/* Acquire and release: the ends of the readers' sections before the number. Pairs with the acquire in rcu_last_elapsed(). */
+	/*
+	 * Acquire and release: the ends of the readers' sections before the number. Pairs with the
+	 * acquire in rcu_last_elapsed().
+	 */
 	while ((intptr_t)(seen - grace_period) < 0 &&
 			!__atomic_compare_exchange_n(&last_elapsed, &seen, grace_period, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -471,7 +492,10 @@ bool rcu_has_elapsed(uintptr_t grace_period)
 	struct reader_chunk *chunk;
 	uint32_t i, used;
 
-	/* Acquire, both: the chunk and its readers. Pairs with the releases in rcu_reader_add_chunk() and take_ready_reader(). */
+	/*
+	 * Acquire, both: the chunk and its readers. Pairs with the releases in
+	 * rcu_reader_add_chunk() and take_ready_reader().
+	 */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
@@ -483,7 +507,10 @@ bool rcu_has_elapsed(uintptr_t grace_period)
 	return true;
 }
 
-/* A reader whose thread ended inside a section (pthread_exit in a callback) holds up nothing. */
+/*
+ * Free a reader whose thread ended inside a section (pthread_exit in a callback), so that it delays
+ * nothing.
+ */
 static bool give_up_if_gone(struct rcu_reader *reader)
 {
 	uint32_t tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
@@ -493,7 +520,7 @@ static bool give_up_if_gone(struct rcu_reader *reader)
 		return false;
 	mask_signals(every_signal(&all), &before);
 	futex_lock(&readers_lock);
-	/* Somebody may have done it, and a new thread may have taken it. */
+	/* Another thread may have freed it, and a new thread may have taken it. */
 	if (reader->tid == tid)
 		free_reader(reader);
 	futex_unlock(&readers_lock);
@@ -516,7 +543,7 @@ void rcu_give_up_gone(uintptr_t grace_period)
 	}
 }
 
-/* Readers do not wake anybody up: that would cost each event.  So look, with growing pauses. */
+/* Poll with growing pauses: readers wake no thread, because that would make each event slower. */
 static void wait_for_reader(struct rcu_reader *reader, uintptr_t grace_period)
 {
 	unsigned int spins, sleeps;
@@ -556,7 +583,10 @@ void rcu_synchronize(void)
 
 uintptr_t rcu_now(void)
 {
-	/* Full fence: what was unpublished before the stamp. Pairs with the access in rcu_begin_grace_period(). */
+	/*
+	 * Full fence: the unpublishing before the epoch. Pairs with the access in
+	 * rcu_begin_grace_period().
+	 */
 	full_fence();
 	return __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of events and the tracers that are told about them.
+ * Registers batches of events, and notifies tracers of them.
  *
- * Registering a batch costs the same whatever its size as long as there is no tracer: nothing looks
- * at the events.
+ * Registering a batch without a tracer has a constant cost: the events are not read.
  *
- * A tracer is told of each batch once when it comes and once when it goes, in order of
- * registration. Notifications may do anything that registers or unregisters (dlopen too), so lists
- * change while they are walked: what a tracer knows is kept as a range of batch numbers, (removed,
- * known], and whoever wants to tell it something goes on from there.  An inner call may thus finish
- * the work of an outer one.
+ * A tracer is notified of each batch once when it is registered and once when it is unregistered,
+ * in order of registration. Notifications may make any calls that register or unregister (also
+ * dlopen), so lists change while they are walked. Therefore the state of a tracer is a range of
+ * batch numbers, (removed, known], and each loop that notifies it continues from there. An inner
+ * call may thus finish the work of an outer one.
  */
 #include "registry.h"
 
@@ -24,11 +23,14 @@
 #include "lock.h"
 #include "rcu.h"
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a call of the tracer by its return address, so the last call of a function
+ * must not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 enum {
-	FORK_SLEEPS = 100, /* of 1 ms, of a fork for a notification that runs in another thread */
+	FORK_SLEEPS = 100, /* of 1 ms: how long a fork waits for a notification in another thread */
 };
 
 struct side_tracer_handle {
@@ -36,33 +38,34 @@ struct side_tracer_handle {
 	void (*cb)(enum side_tracer_notification notif, struct side_event_description **events,
 			uint32_t nr_events, void *priv);
 	void *priv;
-	uint64_t known;   /* batches up to this number have been inserted */
-	uint64_t removed; /* ... and up to this one removed again, while the tracer leaves */
+	/* the tracer was notified of the registration of batches up to this number */
+	uint64_t known;
+	uint64_t removed; /* ... and, while it is unregistered, of their removal up to this one */
 	bool leaving;
-	bool gone; /* freed when nobody walks the list any more */
+	bool gone; /* freed when no loop over the list is running */
 };
 
 static struct owned_lock lock;
 
 /*
- * Taken after the lock, and released while a tracer's notification runs: the lists are whole then. A fork
- * that cannot have the lock takes the gate alone (registry_lock_for_fork()).
+ * Taken after the lock, and released while a notification of a tracer runs: the lists are complete
+ * then. A fork that cannot take the lock takes only the gate (registry_lock_for_fork()).
  */
 static struct owned_lock gate;
-static bool forks_beside; /* the thread that forks has the gate alone */
-static bool cut_off;      /* in a child: a tracer may not know all batches */
+static bool forks_beside; /* the thread that forks holds only the gate */
+static bool cut_off;      /* in a child: a tracer may not have been notified of all batches */
 
 /* The library's own events are the first batch. */
 static struct side_events_register_handle *first_batch = &batches_first_block.batches[0];
 static struct side_events_register_handle *last_batch = &batches_first_block.batches[0];
 static uint64_t last_batch_number = 1;
-static uint64_t removals; /* of batches: pointers found before one may be stale */
+static uint64_t removals; /* number of removed batches: pointers found before one may be stale */
 
 static struct side_tracer_handle *first_tracer, *last_tracer;
-static uint32_t tracer_walks; /* loops over the tracers that are open, in this thread */
+static uint32_t tracer_walks; /* running loops over the tracers, in this thread */
 static bool finished;
 
-/* What to call when the lock is free, and whether somebody wanted it in vain. */
+/* The function to call when the lock is free, and whether side_tracer_trylock() has failed. */
 static void (*unlock_hook)(void);
 static bool has_missed_hook;
 
@@ -78,7 +81,7 @@ void registry_lock(void)
 		continue_notifications();
 }
 
-/* Without the lock, so that the hook may do what whoever missed it wanted to do. */
+/* Without the lock, so that the hook may do what the failed side_tracer_trylock() was for. */
 static __attribute__((noinline, cold)) void call_hook(void)
 {
 	/* Acquire: pairs with the release in side_tracer_unlock_hook(). */
@@ -97,8 +100,9 @@ void registry_unlock(void)
 	owned_lock_release(&gate);
 	owned_lock_release(&lock);
 	/*
-	 * Sequentially consistent: the release of the lock before this load. Pairs with the store in side_tracer_trylock(), after
-	 * which a second attempt follows. Either that attempt finds the lock free, or this load finds the mark.
+	 * Sequentially consistent: the release of the lock before this load. Pairs with the store
+	 * in side_tracer_trylock(), after which a second attempt follows. Either that attempt finds
+	 * the lock free, or this load finds the mark.
 	 */
 	if (outermost && __atomic_load_n(&has_missed_hook, __ATOMIC_SEQ_CST))
 		call_hook();
@@ -124,8 +128,8 @@ void registry_unlock_in_parent(void)
 	forks_beside = false;
 	owned_lock_release(&gate);
 	/*
-	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of the gate only. If the lock has an
-	 * owner, that owner calls the hook.
+	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of
+	 * the gate only. If the lock has an owner, that owner calls the hook.
 	 */
 	if (__atomic_load_n(&has_missed_hook, __ATOMIC_SEQ_CST) && registry_is_free())
 		call_hook();
@@ -136,7 +140,7 @@ void registry_unlock_in_child(void)
 	/* Relaxed: a child has one thread. */
 	__atomic_store_n(&has_missed_hook, false, __ATOMIC_RELAXED);
 	if (forks_beside) {
-		/* The owner does not exist here: its further work is left out. */
+		/* The owner does not exist in the child, so its remaining work is not done here. */
 		forks_beside = false;
 		lock = (struct owned_lock){.depth = 0};
 		tracer_walks = 0;
@@ -153,7 +157,7 @@ EXPORT void side_tracer_lock(void)
 	registry_lock();
 }
 
-/* Takes both locks or none. */
+/* Take both locks or none. */
 static bool try_both(void)
 {
 	if (!owned_lock_try(&lock))
@@ -170,7 +174,10 @@ EXPORT bool side_tracer_trylock(void)
 		return true;
 	/* Sequentially consistent: the mark before the second attempt. Pairs with the load in registry_unlock(). */
 	__atomic_store_n(&has_missed_hook, true, __ATOMIC_SEQ_CST);
-	/* The owner may have read the mark before.  It stays then: one call of the hook too many. */
+	/*
+	 * The owner may have read the mark before. Then the mark stays, and the hook is called once
+	 * too often.
+	 */
 	return try_both();
 }
 
@@ -181,7 +188,7 @@ EXPORT void side_tracer_unlock(void)
 
 EXPORT void side_tracer_unlock_hook(void (*hook)(void))
 {
-	/* Release: what the hook uses.  Pairs with the acquire in call_hook(). */
+	/* Release: the data of the hook. Pairs with the acquire in call_hook(). */
 	__atomic_store_n(&unlock_hook, hook, __ATOMIC_RELEASE);
 }
 
@@ -198,8 +205,8 @@ bool registry_may_wait(void)
 bool registry_is_free(void)
 {
 	/*
-	 * Relaxed: a hint.  A handler on top of the owner may come before the owner has said who it is,
-	 * so the word alone counts.
+	 * Relaxed: a hint. A signal handler may interrupt the owner before it has stored its
+	 * identity, so only the word is checked.
 	 */
 	return __atomic_load_n(&lock.lock.word, __ATOMIC_RELAXED) == 0;
 }
@@ -234,7 +241,7 @@ static void append_batch(struct side_events_register_handle *batch)
 	last_batch = batch;
 }
 
-/* The batch is gone afterwards. */
+/* Unlink and free a batch. */
 static void unlink_batch(struct side_events_register_handle *batch)
 {
 	struct side_event_description **own;
@@ -251,12 +258,12 @@ static void unlink_batch(struct side_events_register_handle *batch)
 	own = batch->own;
 	batch->own = NULL;
 	batches_give_back(batch);
-	/* A call of free(), also of nothing, would appear in a trace as the program's. */
+	/* A call of free(), even with NULL, would appear in a trace as one of the program's. */
 	if (own)
 		free(own);
 }
 
-/* First batch after this number; new ones are at the end, so that is where to look first. */
+/* The first batch after this number. Searches from the end, where new batches are. */
 static struct side_events_register_handle *batch_after(uint64_t number)
 {
 	struct side_events_register_handle *batch, *found = NULL;
@@ -269,8 +276,8 @@ static struct side_events_register_handle *batch_after(uint64_t number)
 }
 
 /*
- * Call a tracer. A fork may pass meanwhile, unless the tracer takes the lock itself: the lists are whole, and
- * the caller has noted what the tracer knows.
+ * Notify a tracer. A fork may happen meanwhile, unless the tracer takes the lock itself: the lists
+ * are complete, and the caller has stored of what the tracer was notified.
  */
 static void notify(const struct side_tracer_handle *tracer,
 		enum side_tracer_notification notification,
@@ -287,8 +294,8 @@ static void notify(const struct side_tracer_handle *tracer,
 }
 
 /*
- * Whether the notifications of the end of a batch have yet to reach this tracer, in one of these notifications. The tracer is notified of the
- * batch as of any other until then.
+ * Whether this tracer has yet to be notified of the end of a batch, in a notification of that end
+ * to another tracer. Until then it is notified of the batch as of any other.
  */
 static bool end_is_ahead(const struct side_events_register_handle *batch,
 		const struct side_tracer_handle *tracer)
@@ -300,7 +307,7 @@ static bool end_is_ahead(const struct side_events_register_handle *batch,
 	return ahead != NULL;
 }
 
-/* Tell a tracer of all batches it does not know yet. */
+/* Notify a tracer of all batches that it was not notified of. */
 static void insert_batches(struct side_tracer_handle *tracer)
 {
 	struct side_events_register_handle *batch = batch_after(tracer->known);
@@ -319,7 +326,7 @@ static void insert_batches(struct side_tracer_handle *tracer)
 	}
 }
 
-/* Tell a leaving tracer of the end of all batches it knows. */
+/* Notify a tracer that is being unregistered of the end of all its batches. */
 static void remove_batches(struct side_tracer_handle *tracer)
 {
 	struct side_events_register_handle *batch = batch_after(tracer->removed);
@@ -363,7 +370,7 @@ static void append_tracer(struct side_tracer_handle *tracer)
 	last_tracer = tracer;
 }
 
-/* Tracers stay in the list while anybody walks it. */
+/* Free unregistered tracers, unless a loop over the list is running. */
 static void free_gone_tracers(void)
 {
 	struct side_tracer_handle *tracer, *next;
@@ -387,7 +394,10 @@ static void free_gone_tracers(void)
 	NO_TAIL_CALL();
 }
 
-/* Notify this tracer and the following ones that a batch goes, drop their remaining callbacks, unlink the batch. */
+/*
+ * Notify this tracer and the following ones of the end of a batch, remove its remaining callbacks,
+ * unlink it.
+ */
 static void finish_removal(
 		struct side_events_register_handle *batch, struct side_tracer_handle *tracer)
 {
@@ -421,9 +431,9 @@ static struct side_events_register_handle *first_leaving_batch(void)
 }
 
 /*
- * In a child of a fork that passed beside a notification: do what the notifying thread, which does not exist
- * here, would have done afterwards. A tracer that it was unregistering is not called again, because its data
- * may have been on that thread's stack.
+ * In the child of a fork during a notification: complete the work of the notifying thread, which
+ * does not exist in the child. A tracer that it was unregistering is not called again, because its
+ * data may have been on that thread's stack.
  */
 static void continue_notifications(void)
 {
@@ -457,7 +467,7 @@ EXPORT struct side_events_register_handle *side_events_register(
 		return NULL;
 	registry_lock();
 	if (!batches_have_slot()) {
-		/* Without the lock: a program's own malloc() may register events. */
+		/* Without the lock: a malloc() of the program may register events. */
 		registry_unlock();
 		free_block = calloc(1, sizeof(*free_block));
 		registry_lock();
@@ -507,7 +517,7 @@ EXPORT void side_events_unregister(struct side_events_register_handle *batch)
 	if (!batch)
 		return;
 	registry_lock();
-	/* Looked at first: side_exit() has taken away all batches. */
+	/* Checked first: side_exit() has removed all batches. */
 	if (registry_is_finished() || batch->leaving) {
 		registry_unlock();
 		return;
@@ -563,7 +573,7 @@ EXPORT void side_tracer_event_notification_unregister(struct side_tracer_handle 
 	tracer->gone = true;
 	free_gone_tracers();
 	registry_unlock();
-	/* What the notifications unregistered without waiting is waited for here. */
+	/* Wait for the callbacks that the notifications unregistered without waiting. */
 	(void)side_tracer_synchronize();
 }
 

@@ -37,11 +37,11 @@ void report_once(enum report_reason report)
 	if (!__atomic_load_n(&enabled, __ATOMIC_RELAXED) ||
 			__atomic_exchange_n(&reported[report], true, __ATOMIC_RELAXED))
 		return;
-	/* Counted by hand: strlen() uses vector registers, which nobody has saved where a probe hits. */
+	/* Not strlen(), which uses vector registers: a probe hit has not saved them. */
 	while (sentences[report][size])
 		size++;
 	if (write(STDERR_FILENO, sentences[report], size) < 0) {
-		/* Nobody to tell. */
+		/* The message is lost. */
 	}
 	errno = saved_errno;
 }

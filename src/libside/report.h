@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library found wrong and went on from.  Said once a kind, on stderr, and only when
- * SIDE_DEBUG is set in the environment.  Async-signal-safe.
+ * Reports misuse of the library after which it continued. Prints each message once, on stderr, only
+ * if SIDE_DEBUG is set in the environment. Async-signal-safe.
  */
 #ifndef SIDE_LIBSIDE_REPORT_H
 #define SIDE_LIBSIDE_REPORT_H
@@ -15,7 +15,7 @@ enum report_reason {
 	REPORT_NR,
 };
 
-/* Read the environment; before anything else can report. */
+/* Read the environment. Called before any report. */
 void report_init(void);
 
 void report_once(enum report_reason report);

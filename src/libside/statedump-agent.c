@@ -16,13 +16,15 @@
 #include "lock.h"
 #include "statedump.h"
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a call of the tracer by its return address, so the last call of a function
+ * must not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 /*
- * NONE -> RUNNING (agent_start) -> STOPPING (agent_stop) -> ENDED (the thread, last of all) -> NONE
- * (whoever stopped it, after joining it).  A kill of the process at any point leaves nothing
- * behind.
+ * NONE -> RUNNING (agent_start) -> STOPPING (agent_stop) -> ENDED (the thread, as its last action)
+ * -> NONE (the stopping thread, after joining it). A kill of the process leaves no state.
  */
 enum agent_state {
 	AGENT_NONE,
@@ -35,12 +37,12 @@ enum {
 	PAUSE_MAX_MS = 2000,
 };
 
-/* With the lock of the state dump held. */
+/* Protected by the lock of the state dump. */
 static enum agent_state state;
 static pthread_t thread;
 static uintptr_t identity;
 static int number;
-static bool detached; /* nobody joins: it stopped itself, or took too long */
+static bool detached; /* no thread joins it: it stopped itself, or took too long */
 static unsigned int pauses;
 static bool busy; /* runs a dump */
 
@@ -83,7 +85,10 @@ bool agent_is_me(void)
 	return identity == thread_identity();
 }
 
-/* The system call that the thread is in, with all arguments and registers: equal texts mean the same wait. */
+/*
+ * Read the system call that the thread is in, with all arguments and registers: equal texts mean
+ * the same wait.
+ */
 static bool read_call(int tid, char text[AGENT_CALL_SIZE])
 {
 	char path[64];
@@ -103,7 +108,9 @@ int64_t agent_waits_for_lock(struct agent_sleep *sleep)
 {
 	char text[AGENT_CALL_SIZE];
 	int saved_errno = errno, tid = __atomic_load_n(&number, __ATOMIC_RELAXED);
-	/* A thread whose state cannot be read counts as waiting; a thread that has not begun does not. */
+	/*
+	 * A thread whose state cannot be read counts as waiting; one that has not begun does not.
+	 */
 	bool known = tid && read_call(tid, text);
 	bool waits = tid && (!known || atoi(text) == SYS_futex);
 
@@ -126,11 +133,13 @@ bool agent_start(void)
 	}
 	if (state == AGENT_RUNNING)
 		return true;
-	/* First, because creating a thread may be traced, and a tracer may ask for a dump from
-	 * there. */
+	/*
+	 * First, because creating a thread may be traced, and the tracer may ask for a dump
+	 * meanwhile.
+	 */
 	state = AGENT_RUNNING;
 	__atomic_store_n(&number, 0, __ATOMIC_RELAXED);
-	/* No signal of the program may be delivered to a thread that it does not know. */
+	/* No signal of the program may be delivered to a thread that the program does not know. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(&thread, NULL, agent_main, NULL);
@@ -163,7 +172,7 @@ void agent_stop(int timeout_ms)
 		NO_TAIL_CALL();
 		return;
 	}
-	/* Without the lock, which the thread may still be about to release. */
+	/* Without the lock, because the thread may need it to end. */
 	joined = thread;
 	statedump_unlock();
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);

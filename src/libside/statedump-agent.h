@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that runs the dumps of states in agent mode.
+ * The thread that runs the state dumps in agent mode.
  *
  * There is at most one, as long as there are such states (in a forked child: from the first request
- * on).  It blocks all signals and is called "side-statedump".  All functions with the lock of the
- * state dump held, which those that wait give away meanwhile.
+ * on). It blocks all signals and is called "side-statedump". Call all functions with the lock of
+ * the state dump held; those that wait release it meanwhile.
  */
 #ifndef SIDE_LIBSIDE_STATEDUMP_AGENT_H
 #define SIDE_LIBSIDE_STATEDUMP_AGENT_H
@@ -12,18 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Start it unless it runs.  False: the system gives no thread. */
+/* Start the thread unless it runs. False: the system cannot create a thread. */
 bool agent_start(void);
 
 bool agent_runs(void);
 bool agent_is_me(void);
 
-/* Stop it and wait for its end, at most timeout_ms unless negative; not when called by itself. */
+/*
+ * Stop the thread and wait for its end, at most timeout_ms unless negative; not in the thread
+ * itself.
+ */
 void agent_stop(int timeout_ms);
 
 /*
- * How long the agent's thread has waited for the same lock, in milliseconds, as far as the calls with this structure saw. `since` is
- * the time of the beginning.
+ * How long the agent's thread has waited for the same lock, in milliseconds, as seen by the calls
+ * with this struct. `since` is the beginning of the wait.
  */
 #define AGENT_CALL_SIZE 256
 struct agent_sleep {
@@ -32,11 +35,11 @@ struct agent_sleep {
 };
 int64_t agent_waits_for_lock(struct agent_sleep *sleep);
 
-/* Between two dumps, keep it from the next one.  Gives up on a dump that takes very long. */
+/* Pause the thread between two dumps. Returns early if a dump takes very long. */
 void agent_pause(void);
 void agent_resume(void);
 
-/* In the forked child: there is none, unless it is the thread that forked. */
+/* In a forked child: forget the thread, unless it is the one that forked. */
 void agent_forget(void);
 
 #endif /* SIDE_LIBSIDE_STATEDUMP_AGENT_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Written by hand, not with the macros of side/api.h, because they must be in the registry before
- * any constructor has run. They stand in the sections where programs that read the file look for
- * events.
+ * Describes and emits the two events of the library.
+ *
+ * They are written without the macros of side/api.h, because they must be in the registry before
+ * any constructor runs. They are in the sections where tools that read the file search for events.
  */
 #include "statedump-events.h"
 

@@ -18,7 +18,9 @@ enum statedump_event {
 extern __attribute__((visibility(
 		"hidden"))) struct side_event_description *statedump_events[STATEDUMP_NR_EVENTS];
 
-/* Emit one for a dump of the state with this name, to those who asked with this key. */
+/*
+ * Emit an event for a dump of the state with this name, for the tracers that asked with this key.
+ */
 void statedump_emit(enum statedump_event event, const char *name, uint64_t key);
 
 #endif /* SIDE_LIBSIDE_STATEDUMP_EVENTS_H */

@@ -13,13 +13,20 @@
 #include "statedump-agent.h"
 #include "statedump-events.h"
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a call of the tracer by its return address, so the last call of a function
+ * must not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 enum {
 	EXIT_WAIT_MS = 2000,
-	STUCK_MS = 5000, /* no dump has ended for so long */
-	LOCKED_MS = 80, /* the agent has waited for this lock for so long; a registration then ends within 100 ms */
+	STUCK_MS = 5000, /* if no dump has ended for this long */
+	/*
+	 * if the agent has waited for this lock for this long; a registration then ends within 100
+	 * ms
+	 */
+	LOCKED_MS = 80,
 	LOCKED_POLL_MS = 10,
 };
 
@@ -62,8 +69,8 @@ static bool is_queued(const struct side_statedump_request_handle *handle, uint64
 }
 
 /*
- * Room for one more request.  Allocation may be traced, and the tracer may make requests from
- * there: look again afterwards.
+ * Allocate capacity for one more request. The allocation may be traced, and the tracer may make
+ * requests meanwhile, so the state is checked again afterwards.
  */
 static bool statedump_reserve(struct side_statedump_request_handle *handle)
 {
@@ -86,7 +93,10 @@ static bool statedump_reserve(struct side_statedump_request_handle *handle)
 			handle->capacity = capacity;
 			queue = old;
 		}
-		/* A call of free(), also of nothing, would appear in a trace as the program's. */
+		/*
+		 * A call of free(), even with NULL, would appear in a trace as one of the
+		 * program's.
+		 */
 		if (queue)
 			free(queue);
 	}
@@ -173,7 +183,7 @@ void statedump_run_one(struct side_statedump_request_handle *handle)
 {
 	struct statedump_run run = {.next = handle->runs, .thread = thread_identity()};
 	struct statedump_request request = handle->queue[0];
-	uint64_t key = request.key; /* a copy for the callback, which may write to it */
+	uint64_t key = request.key; /* a copy for the callback, which may change it */
 
 	remove_request(handle, 0);
 	handle->runs = &run;
@@ -205,7 +215,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	if (registry_is_finished())
 		return SIDE_ERROR_EXITING;
 	statedump_lock();
-	/* All or none. */
+	/* Queue it for all states or for none. */
 	for (handle = first_handle; handle && result == SIDE_ERROR_OK; handle = handle->next) {
 		if (!handle->dead && !is_queued(handle, key) && !statedump_reserve(handle))
 			result = SIDE_ERROR_NOMEM;
@@ -214,7 +224,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 		if (!handle->dead)
 			statedump_enqueue(handle, key);
 	}
-	/* A forked child has no agent until now. */
+	/* A forked child has no agent thread before its first request. */
 	if (result == SIDE_ERROR_OK && any_agent_handle() && !agent_start())
 		result = SIDE_ERROR_NOMEM;
 	statedump_changed();
@@ -222,7 +232,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	return result;
 }
 
-/* Without allocation: room that is there, a thread that runs. */
+/* Whether a request is possible without allocation: free capacity, and a running thread. */
 static bool can_request_now(uint64_t key)
 {
 	const struct side_statedump_request_handle *handle;
@@ -255,7 +265,7 @@ EXPORT bool side_tracer_statedump_request_try(uint64_t key)
 EXPORT void side_tracer_statedump_run(
 		const char *state_name, void (*dump)(void *statedump_request_key), uint64_t key)
 {
-	uint64_t copy = key; /* for the function, which may write to it */
+	uint64_t copy = key; /* for the function, which may change it */
 
 	if (!state_name || !dump || registry_is_finished())
 		return;
@@ -278,7 +288,7 @@ EXPORT int side_tracer_statedump_request_cancel(uint64_t key)
 		for (i = 0; i < handle->queued; i++) {
 			if (handle->queue[i].key == key) {
 				remove_request(handle, i);
-				break; /* a key is there once */
+				break; /* a key is queued once only */
 			}
 		}
 	}
@@ -304,10 +314,10 @@ static struct side_statedump_request_handle *new_handle(const char *name,
 }
 
 /*
- * Not where waiting for the agent could wait for ourselves: in it, or with the registry's lock,
- * which its dumps may want.  And not where the agent waits for a lock all the time: the caller may hold the
- * loader's lock (a constructor in dlopen), and a dump, or a tracer that listens to it, may call the
- * loader.  Nor for ever when nothing goes on.
+ * Do not wait where that could be a deadlock: in the agent thread, or with the lock of the
+ * registry, which its dumps may need. Nor if the agent waits for a lock all the time: the caller
+ * may hold the loader's lock (a constructor in dlopen), and a dump, or a tracer that receives it,
+ * may call the loader. The wait ends if there is no progress.
  */
 static void wait_for_first_dump(const struct side_statedump_request_handle *handle)
 {
@@ -358,7 +368,7 @@ EXPORT struct side_statedump_request_handle *side_statedump_request_notification
 	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD)
 		wait_for_first_dump(handle);
 	statedump_unlock();
-	/* Who can be asked for a dump must be reached, event or not. */
+	/* The tracer that armed the process must know a new state, even before an event. */
 	armed_call();
 	return handle;
 }
@@ -372,7 +382,7 @@ EXPORT void side_statedump_request_notification_unregister(
 	handle->queued = 0;
 	handle->dead = true;
 	if (!registry_is_mine()) {
-		/* Inside its own dump the last run frees it. */
+		/* Inside its own dump, the last run frees it. */
 		while (handle->runs && !runs_here(handle))
 			statedump_wait(-1);
 	}
@@ -399,7 +409,7 @@ EXPORT bool side_statedump_poll_pending_requests(struct side_statedump_request_h
 	return pending;
 }
 
-/* Runs what is queued now, not what its callbacks ask for: that could go on for ever. */
+/* Run the requests that are queued now, not those that its callbacks add, which might never end. */
 EXPORT int side_statedump_run_pending_requests(struct side_statedump_request_handle *handle)
 {
 	struct statedump_run pin;
@@ -414,8 +424,7 @@ EXPORT int side_statedump_run_pending_requests(struct side_statedump_request_han
 		statedump_unlock();
 		return SIDE_ERROR_INVAL;
 	}
-	/* A run of our own around all of them, so that the state stays until we have looked at it.
-	 */
+	/* A run of our own around all of them keeps the state until the check below. */
 	pin = (struct statedump_run){.next = handle->runs, .thread = thread_identity()};
 	handle->runs = &pin;
 	newest = last_request;
@@ -432,8 +441,8 @@ EXPORT int side_statedump_run_pending_requests(struct side_statedump_request_han
 }
 
 /*
- * Dumps of the agent are over before a fork, so that the child does not inherit what a dump had
- * locked.  Before any lock is taken, because the dump may want it.
+ * Called before a fork: end the dumps of the agent, so that the child does not inherit locks of a
+ * dump. Called before any lock is taken, because the dump may need it.
  */
 void statedump_pause(void)
 {
@@ -448,7 +457,7 @@ void statedump_fork_in_parent(void)
 	statedump_unlock();
 }
 
-/* Dumps that other threads were running are over in the child. */
+/* In the child, end the dumps of threads that do not exist there. */
 void statedump_fork_in_child(void)
 {
 	struct side_statedump_request_handle *handle;

@@ -2,14 +2,14 @@
 /*
  * The table of functions of a copy of libside, and the note that leads to it (copies.h).
  *
- * Part of libside.a only. The file static-functions.h is made from libside.map.
+ * Part of libside.a only. libside.map generates static-functions.h.
  */
 #include "copies.h"
 
 #include "export.h"
 #include "functions.h"
 
-/* Calls of libraries that this copy serves already. */
+/* Called by libraries that use this copy already. */
 EXPORT void side_tracer_bind(void) {}
 
 #define EACH(function) extern const char copy_##function[] __asm__(#function);
