@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments that carry their types: dynamic values and the variadic part of an event. */
+/* Walks arguments that carry their types: dynamic values and the variadic part of an event. */
 #include <errno.h>
 
 #include "abi/arguments.h"
 
 /*
- * Nothing of a dynamic value was checked at registration, so its attributes and sizes are checked
- * here, before anyone reads them.
+ * A dynamic value was not checked at registration, so its attributes and sizes are checked here,
+ * before they are read.
  */
 static int check_attributes(const struct visit_argument_walk *walk, const struct visit_step *step,
 		struct visit_attributes attributes)
@@ -47,7 +47,7 @@ static struct visit_attributes scalar_attributes(const struct side_arg *arg)
 {
 	const union side_arg_dynamic *u = &arg->u.side_dynamic;
 
-	/* All type structures begin with their attributes. */
+	/* All type structs begin with their attributes. */
 	return visit_attributes_of(&u->side_null.attributes);
 }
 _Static_assert(!offsetof(struct side_type_null, attributes) &&
@@ -89,7 +89,7 @@ static int walk_field(const struct visit_argument_walk *walk, const struct visit
 	if (!step.name)
 		return visit_fail(walk->error, up, -EFAULT, "the name of field %u is NULL",
 				(unsigned int)index);
-	/* In the path of what is wrong the name would be read. */
+	/* Check the name first: an error would print it in its path. */
 	ret = visit_walk_reads_text(walk, up, step.name, 1);
 	if (!ret)
 		ret = visit_walk_spend(walk, &step);
@@ -184,13 +184,13 @@ static int walk_vla(const struct visit_argument_walk *walk, const struct visit_l
 
 /* ---- visitors of the application ---- */
 
-/* What the functions that the application calls back need to know. */
+/* The context for the functions that the application calls back. */
 struct dynamic_writer {
 	const struct visit_argument_walk *walk;
 	const struct visit_location *inner;
 	const struct visit_step *step;
 	uint32_t nr;
-	int ret; /* the first error of ours; sticks */
+	int ret; /* the first error of the walk; not replaced by later ones */
 };
 
 static bool writer_may_go_on(struct dynamic_writer *writer, const void *thing)

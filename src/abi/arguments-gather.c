@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments that stay where they are: the walk over gathered memory. */
+/* Walks gathered memory: arguments that are not copied to the stack. */
 #include <errno.h>
 
 #include "abi/arguments.h"
@@ -12,7 +12,7 @@ static int fail_access(
 	return visit_fail(walk->error, step, ret, "a gathered value has an impossible size");
 }
 
-/* The pointer that pointer mode follows; direct mode reads nothing yet. */
+/* Check the pointer of pointer mode; direct mode reads nothing yet. */
 static int reads_pointer(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const void *base, uint64_t offset, unsigned int mode)
 {
@@ -21,14 +21,14 @@ static int reads_pointer(const struct visit_argument_walk *walk, const struct vi
 	return visit_walk_reads(walk, step, visit_gather_at(base, offset), 1, sizeof(void *));
 }
 
-/* What visit_load_gather() is going to read: the pointer, if there is one, and the value. */
+/* Check what visit_load_gather() reads: the pointer, if there is one, and the value. */
 static int reads_scalar(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const struct side_type *type, const void *base)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 	unsigned int mode;
 	uint64_t offset;
-	size_t size = 0; /* of a string: up to who reads it */
+	size_t size = 0; /* of a string: its reader finds the end */
 	const void *at;
 	int ret;
 
@@ -152,7 +152,7 @@ static int gather_array(const struct visit_argument_walk *walk,
 	const struct side_type_gather_array *gather = &type->u.side_gather.u.side_array;
 	int ret = 0;
 
-	/* Nothing is read for an empty one, so its pointers may be NULL. */
+	/* Nothing is read for an empty VLA, so its pointers may be NULL. */
 	if (gather->type.length &&
 			reads_pointer(walk, step, base, gather->offset,
 					side_enum_get(gather->access_mode)))

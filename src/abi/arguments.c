@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments against their description: the event, and everything that is copied from the stack. */
+/*
+ * Walks arguments with their description: the event, and everything that is copied from the stack.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,7 +126,7 @@ int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_
 
 	if (!nr)
 		return 0;
-	/* Nobody waits for the end of a length gone wrong. */
+	/* A corrupt length must not keep the walk busy. */
 	if (walk->ops->parts_max && nr > walk->ops->parts_max)
 		return visit_walk_too_many(walk, step, nr);
 	if (!walk->ops->readable || walk->ops->readable(walk->priv, address, nr * size))
@@ -163,7 +165,7 @@ static int abi_arguments_walk_scalar(const struct visit_argument_walk *walk,
 	return visit_walk_value(walk, location, step, &value, visit_type_attributes(type));
 }
 
-/* Fields of the event or of a structure. */
+/* Walk the fields of the event or of a struct. */
 static int abi_arguments_walk_fields(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_event_field *fields, uint32_t nr, const struct side_arg_vec *args)
@@ -246,7 +248,7 @@ static int abi_arguments_walk_element(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, element_end, &location);
 }
 
-/* An array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
+/* Walk an array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
 static int walk_vec(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type,
 		const struct side_type *elem, struct visit_attributes attributes, uint32_t expected,
@@ -285,13 +287,13 @@ static int walk_vec(const struct visit_argument_walk *walk, const struct visit_l
 /* ---- visitors of the application ---- */
 
 struct element_writer {
-	struct side_tracer_visitor_ctx ctx; /* first: what the application hands back */
+	struct side_tracer_visitor_ctx ctx; /* first: the application passes it back */
 	const struct visit_argument_walk *walk;
 	const struct visit_location *inner;
 	const struct visit_step *step;
 	const struct side_type *elem;
 	uint32_t nr;
-	int ret; /* the first error of ours; sticks */
+	int ret; /* the first error of the walk; not replaced by later ones */
 };
 
 static enum side_visitor_status write_element(
@@ -461,8 +463,7 @@ static int walk_bitmap(const struct visit_argument_walk *walk,
 		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
 	if (side_enum_get(elem->type) == SIDE_TYPE_ARRAY ||
 			side_enum_get(elem->type) == SIDE_TYPE_VLA) {
-		vec = side_ptr_get(
-				arg->u.side_static.side_array); /* a VLA's is at the same place */
+		vec = side_ptr_get(arg->u.side_static.side_array); /* a VLA has the same offset */
 		if (vec && visit_walk_reads(walk, step, vec, 1, sizeof(*vec)))
 			return -EFAULT;
 		if (!vec || (vec->len && !side_ptr_get(vec->sav)))
@@ -506,7 +507,7 @@ static int walk_gather_argument(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
-	/* All gather arguments have their base at the same place; only VLA has a second one. */
+	/* All gather arguments have their base at the same offset; only VLA has a second one. */
 	const void *base = side_ptr_get(arg->u.side_static.side_vla_gather.ptr);
 	const void *length_base = NULL;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk over arguments: what its parts (stack-copy, gather, dynamic) share. */
+/* The walk over arguments, shared by its parts (stack-copy, gather, dynamic). */
 #ifndef SIDE_ABI_ARGUMENTS_H
 #define SIDE_ABI_ARGUMENTS_H
 
@@ -9,7 +9,7 @@ struct visit_argument_walk {
 	const struct visit_argument_ops *ops;
 	void *priv;
 	struct visit_error *error;
-	uint32_t *parts; /* how many there were so far */
+	uint32_t *parts; /* number of parts so far */
 };
 
 /* Call an operation if there is one. */
@@ -32,7 +32,7 @@ int visit_walk_variadic(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_arg_dynamic_struct *variadic);
 
-/* The place one level further in; -ELOOP when that is too deep. */
+/* Set *inner to the location one level deeper; -ELOOP if that is too deep. */
 int visit_walk_enter(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct side_type *type,
 		struct visit_location *inner);
@@ -40,27 +40,30 @@ int visit_walk_enter(const struct visit_argument_walk *walk, const struct visit_
 int visit_walk_wrong_label(const struct visit_argument_walk *walk, const struct visit_step *step,
 		unsigned int expected, unsigned int actual);
 
-/* What is wrong is all said by two words. Returns -EINVAL. */
+/* Report a difference of two words. Returns -EINVAL. */
 int visit_walk_differs(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const char *what, const char *expected, const char *found);
 
-/* A list of fields or elements (what) has another length. */
+/* Report that a list of fields or elements (what) has the wrong length. */
 int visit_walk_wrong_number(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const char *what, uint32_t expected, uint32_t actual);
 
-/* Whether nr things of this size can be read at address: 0, -EFAULT or -E2BIG, as visit_argument_ops has it. */
+/*
+ * Check that nr items of this size can be read at address: 0, -EFAULT or -E2BIG, as in
+ * visit_argument_ops.
+ */
 int visit_walk_reads(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const void *address, size_t nr, size_t size);
 
-/* The same for a text; NULL is none. */
+/* Like visit_walk_reads(), for a text; NULL passes. */
 int visit_walk_reads_text(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const void *text, unsigned int unit_size);
 
-/* There are nr parts of the call, more than the operations want. Returns -E2BIG. */
+/* Report that the call has nr parts, more than the operations permit. Returns -E2BIG. */
 int visit_walk_too_many(
 		const struct visit_argument_walk *walk, const struct visit_step *step, size_t nr);
 
-/* One more part of the call: 0 or -E2BIG. */
+/* Count one more part of the call: 0 or -E2BIG. */
 static inline int visit_walk_spend(
 		const struct visit_argument_walk *walk, const struct visit_step *step)
 {
@@ -71,16 +74,16 @@ static inline int visit_walk_spend(
 	return visit_walk_too_many(walk, step, (size_t)most + 1);
 }
 
-/* A list of nr elements, whose length is described by a type: 0 or -EINVAL. */
+/* Check that the type of a length can represent nr: 0 or -EINVAL. */
 int visit_walk_length(const struct visit_argument_walk *walk, const struct visit_step *step,
 		const struct side_type *length, uint32_t nr);
 
-/* Hand over a value, when all of it can be read. */
+/* Pass a value to the operations if all of it can be read. */
 int visit_walk_value(const struct visit_argument_walk *walk, const struct visit_location *location,
 		const struct visit_step *step, const struct visit_value *value,
 		struct visit_attributes attributes);
 
-/* What becomes of a walk whose field ended with ret. */
+/* The result of a walk after a field that ended with ret. */
 static inline int visit_walk_after_field(
 		const struct visit_argument_walk *walk, const struct visit_location *field, int ret)
 {

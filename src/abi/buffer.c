@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The growing byte buffers that the codec and the text forms write to. */
+/* Implements the growing byte buffers of the codec and the text forms. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static int grow_heap(struct visit_buffer *buffer, size_t capacity)
 	return 0;
 }
 
-/* Plain system calls, so that it can be used where malloc cannot. */
+/* Direct system calls, for contexts that must not call malloc(). */
 static int grow_pages(struct visit_buffer *buffer, size_t capacity)
 {
 	void *data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of a description that hold no other types: strings, attributes, scalar cells. */
+/* Checks the parts of a description that hold no other types: strings, attributes, scalars. */
 #include <errno.h>
 
 #include "abi/check.h"
@@ -89,7 +89,7 @@ int visit_check_access(struct checker *checker, unsigned int mode, const struct 
 	return 0;
 }
 
-/* offset_bits and len_bits in a storage of size bytes. */
+/* Check offset_bits and len_bits for a storage of size bytes. */
 static int check_bits(struct checker *checker, unsigned int size, unsigned int offset_bits,
 		unsigned int len_bits, const struct visit_step *step)
 {
@@ -181,7 +181,7 @@ int visit_check_string(struct checker *checker, const struct side_type_string *t
 		   : visit_check_attributes(checker, visit_attributes_of(&type->attributes), step);
 }
 
-/* Strict: the cell of a stack-copy scalar says the same as its label. */
+/* Strict: the members of a stack-copy scalar must agree with its label. */
 int visit_check_label_agrees(struct checker *checker, const struct side_type *type,
 		const struct visit_step *step)
 {

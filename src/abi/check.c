@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk over a description: checks every member that a reader relies on, and calls operations. */
+/* Walks a description: checks every member that a reader relies on, and calls operations. */
 #include <errno.h>
 #include <string.h>
 
 #include "abi/check.h"
 
-/* What may stand in a place. */
+/* The types that are allowed in a position. */
 enum check_allowed {
 	ALLOW_ANY,     /* stack-copy, gather, dynamic */
 	ALLOW_INTEGER, /* U8..S128: lengths, selectors, enumerations */
@@ -185,7 +185,7 @@ static int check_variant(struct checker *checker, const struct side_type_variant
 	return ret;
 }
 
-/* Enumerations and bitmaps; their mappings differ only in the sign of the range. */
+/* Enumerations and bitmaps; their mappings differ only in the signedness of the range. */
 static int check_mappings(struct checker *checker, const struct side_enum_mappings *mappings,
 		bool is_bitmap, const struct visit_step *step)
 {
@@ -234,7 +234,7 @@ static int check_enum(struct checker *checker, const struct side_type *type,
 static int check_bitmap(struct checker *checker, const struct side_type *type,
 		const struct visit_step *step, const struct visit_node *node)
 {
-	/* Both mapping tables have one layout; what is 64 bits stays 64 bits. */
+	/* Both mapping tables have the same layout; members of 64 bits stay 64 bits. */
 	const struct side_enum_mappings *mappings =
 			(const struct side_enum_mappings *)(const void *)side_ptr_get(
 					type->u.side_enum_bitmap.mappings);

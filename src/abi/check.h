@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The check of a description: what its parts share. */
+/* The check of a description, shared by its parts. */
 #ifndef SIDE_ABI_CHECK_H
 #define SIDE_ABI_CHECK_H
 
@@ -9,11 +9,11 @@ struct checker {
 	const struct visit_description_ops *ops;
 	void *priv;
 	unsigned int flags;
-	uint32_t nodes; /* left of the budget */
+	uint32_t nodes; /* remaining budget */
 	struct visit_error *error;
 };
 
-/* So many parts less in the budget. */
+/* Take nodes from the budget. -E2BIG if too few are left. */
 int visit_check_spend(struct checker *checker, const struct visit_step *step, uint32_t nodes);
 
 int visit_check_raw_string(struct checker *checker, const struct side_type_raw_string *string,

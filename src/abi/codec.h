@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The encoded form of a description, as docs/spec/description-codec.md tells. */
+/* The constants of the encoded form of a description (docs/spec/description-codec.md). */
 #ifndef SIDE_ABI_CODEC_H
 #define SIDE_ABI_CODEC_H
 
@@ -12,7 +12,7 @@
 #define CODEC_HEADER_SIZE 12
 #define CODEC_SIZE_AT 8
 
-/* Length of a string that is a NULL pointer. */
+/* The length that encodes a NULL pointer to a string. */
 #define CODEC_NULL UINT32_MAX
 
 /* Bytes of the value of an attribute, for each type; strings and unknown types: -1. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two ends of decoding: input, of which every count is doubted, and memory in pieces. */
+/* Reads the untrusted input of the decoder, and allocates its memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/* Decodes a description: untrusted bytes to structs of the ABI. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/decode.h"
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a call of the tracer by its return address, so the last call of a function
+ * must not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 static int decode_type(struct decoder *decoder, struct side_type *type,
@@ -13,7 +17,7 @@ static int decode_type(struct decoder *decoder, struct side_type *type,
 
 /* ---- parts ---- */
 
-/* The members of struct side_attr are const; this is the same, to write to. */
+/* struct side_attr without const members, for writing. */
 struct attr_fill {
 	struct side_type_raw_string key;
 	struct side_attr_value value;
@@ -78,7 +82,7 @@ static int decode_attributes(struct decoder *decoder, const struct side_attr **a
 	return ret;
 }
 
-/* Mappings of enumerations and bitmaps have one layout. */
+/* Mappings of enumerations and bitmaps have the same layout. */
 static int decode_mappings(struct decoder *decoder, const struct side_enum_mappings **result,
 		const struct visit_step *step)
 {
@@ -255,7 +259,7 @@ static int decode_vla_visitor(struct decoder *decoder, struct side_type_vla_visi
 	return ret ? ret : DECODE_ATTRIBUTES(decoder, type->attributes, step);
 }
 
-/* Const-free images of the two structures with const type cells inside. */
+/* The two structs that contain const types, without const, for writing. */
 struct option_fill {
 	int64_t range_begin;
 	int64_t range_end;
@@ -319,7 +323,7 @@ static int decode_enum(struct decoder *decoder, struct side_type_enum *type,
 #define GET_GATHER(decoder, member, bits, step) \
 	get_gather(decoder, &(member).offset, bits, &(member).access_mode.v, step)
 
-/* offset and its kind may stand at any address: they are members of packed structures. */
+/* offset and offset_bits may be at any address: they are members of packed structs. */
 static int get_gather(struct decoder *decoder, void *offset, void *offset_bits,
 		uint8_t *access_mode, const struct visit_step *step)
 {
@@ -386,7 +390,7 @@ static int decode_gather(struct decoder *decoder, struct side_type *type,
 	}
 }
 
-/* Take memory for the structure behind a type cell, point the cell at it, and decode it. */
+/* Allocate the struct that a type points to, set the pointer, and decode the struct. */
 #define DECODE_BEHIND(decoder, slot, fill_type, slot_type, function, step, depth)   \
 	__extension__({                                                             \
 		fill_type *memory_ = visit_decoder_take(decoder, sizeof(*memory_)); \

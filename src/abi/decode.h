@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What decoding reads from (bytes that are not trusted) and writes to (memory of its own). */
+/* The decoder: reads untrusted bytes, and writes to memory of its own. */
 #ifndef SIDE_ABI_DECODE_H
 #define SIDE_ABI_DECODE_H
 
@@ -7,7 +7,7 @@
 
 #include "abi/codec.h"
 
-/* Memory in pieces that never move, freed all at once. */
+/* Memory in chunks that never move; all are freed at once. */
 struct decode_chunk {
 	struct decode_chunk *next;
 	size_t used, size;
@@ -23,18 +23,18 @@ struct decoder {
 	const unsigned char *at;
 	size_t left;
 	struct owned *owned;
-	uint32_t nodes; /* left of the budget */
+	uint32_t nodes; /* remaining budget */
 	struct visit_error *error;
 };
 
-/* Zeroed memory that lives as long as the result, or NULL. */
+/* Allocate zeroed memory that lives as long as the result. NULL if out of memory. */
 void *visit_decoder_take(struct decoder *decoder, size_t size);
 
-/* Sentences for the two most common errors; they return its code. */
+/* Report the two most common errors; return their codes. */
 int visit_decoder_no_memory(struct decoder *decoder, const struct visit_step *step);
 int visit_decoder_truncated(struct decoder *decoder, const struct visit_step *step);
 
-/* A little-endian number of 1 to 8 bytes. */
+/* Read a little-endian number of 1 to 8 bytes. */
 int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_t *number,
 		const struct visit_step *step);
 
@@ -47,7 +47,7 @@ int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_
 		ret_;                                                               \
 	})
 
-/* A count of things of which each takes at least min bytes of input. */
+/* Read a count of items that each take at least min bytes of input. */
 int visit_decoder_get_count(struct decoder *decoder, size_t min, uint32_t *count,
 		const struct visit_step *step);
 int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const void **string,

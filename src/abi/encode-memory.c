@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two ends of encoding: memory that is not trusted, and a buffer with a budget. */
+/* Reads the untrusted memory of the encoder, and writes its output within a budget. */
 #include <errno.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ int visit_encoder_spend(struct encoder *encoder, const struct visit_step *step)
 	return 0;
 }
 
-/* Bytes of foreign memory up to the terminator, in pieces that never cross a 256-byte line. */
+/* Append bytes up to the terminator, read in pieces that never cross a 256-byte boundary. */
 static int put_foreign_units(struct encoder *encoder, uint64_t address, unsigned int unit,
 		uint32_t *length, const struct visit_step *step)
 {
@@ -87,7 +87,7 @@ static int put_foreign_units(struct encoder *encoder, uint64_t address, unsigned
 
 		ret = encoder->memory->read(encoder->memory->priv, address, piece, size);
 		if (ret) {
-			/* Perhaps the string ends just before the memory does. */
+			/* The string may end just before the memory does: read single bytes. */
 			size = 1;
 			ret = visit_encoder_get(encoder, address, piece, size, step);
 			if (ret)
@@ -102,7 +102,7 @@ static int put_foreign_units(struct encoder *encoder, uint64_t address, unsigned
 				if (ret)
 					return ret;
 				*length += i + 1;
-				/* Take the terminator off again; it may have begun in the last piece. */
+				/* Remove the terminator; it may have begun in the last piece. */
 				encoder->out->size -= unit;
 				*length -= unit;
 				return 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Encodes a description: structs of the ABI, possibly in foreign memory, to bytes. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 
 /* ---- names of steps, for errors ---- */
 
-/* Not by the C library's printing: a tracer that changes what is recorded describes events again and again. */
+/* Without printf(): a tracer that changes what is recorded encodes descriptions frequently. */
 static void name_by_number(char *name, uint32_t number)
 {
 	char digits[10];
@@ -25,7 +26,7 @@ static void name_by_number(char *name, uint32_t number)
 	*name = 0;
 }
 
-/* The text that begins there in what was written; its begin where it is long. */
+/* Copy the text that begins at this position of the output, truncated to the capacity. */
 static void name_by_text(char *name, size_t capacity, const struct encoder *encoder, size_t at)
 {
 	const char *text = (const char *)encoder->out->data + at;
@@ -90,7 +91,7 @@ static int encode_attributes(struct encoder *encoder, uint64_t address, uint32_t
 	return ret;
 }
 
-/* Mappings of enumerations and bitmaps have one layout. */
+/* Mappings of enumerations and bitmaps have the same layout. */
 static int encode_mappings(struct encoder *encoder, uint64_t address, const struct visit_step *step)
 {
 	struct side_enum_mappings mappings;
@@ -248,7 +249,7 @@ static int encode_vla(struct encoder *encoder, const struct side_type_vla *type,
 	return ret ? ret : encode_attributes(encoder, ARRAY(encoder, type->attributes), step);
 }
 
-/* ---- compound types that stand behind a pointer ---- */
+/* ---- compound types behind a pointer ---- */
 
 static int encode_vla_visitor(struct encoder *encoder, uint64_t address,
 		const struct visit_step *step, unsigned int depth)
@@ -304,7 +305,10 @@ static int encode_variant(struct encoder *encoder, uint64_t address, const struc
 static int encode_optional(struct encoder *encoder, uint64_t address, const struct visit_step *step,
 		unsigned int depth)
 {
-	/* Packed, because the tail padding of the real one depends on the word size of its producer. */
+	/*
+	 * Packed, because the tail padding of the ABI's struct depends on the word size of its
+	 * producer.
+	 */
 	struct {
 		side_ptr_t(const struct side_type) elem_type;
 		side_array_t(const struct side_attr) attributes;
@@ -327,7 +331,10 @@ static int encode_enum(struct encoder *encoder, const struct side_type_enum *typ
 		   : encode_inner(encoder, SLOT(encoder, type->elem_type), "element", step, depth);
 }
 
-/* u64 offset, u16 offset_bits, u8 access mode: in front of every gather form but the enumeration. */
+/*
+ * u64 offset, u16 offset_bits, u8 access mode: at the beginning of every gather type but the
+ * enumeration.
+ */
 static int abi_encode_gather(struct encoder *encoder, uint64_t offset, uint16_t offset_bits,
 		unsigned int mode, const struct visit_step *step)
 {
@@ -396,7 +403,7 @@ static int encode_gather(struct encoder *encoder, const struct side_type *type, 
 static int encode_behind_pointer(struct encoder *encoder, const struct side_type *type,
 		unsigned int label, const struct visit_step *step, unsigned int depth)
 {
-	uint64_t address = SLOT(encoder, type->u.side_struct); /* all at the same place */
+	uint64_t address = SLOT(encoder, type->u.side_struct); /* all have the same offset */
 	struct side_type_array array;
 	struct side_type_vla vla;
 	int ret;
@@ -415,7 +422,7 @@ static int encode_behind_pointer(struct encoder *encoder, const struct side_type
 	}
 }
 
-/* type is a copy in our memory. */
+/* type is a copy in trusted memory. */
 static int encode_type(struct encoder *encoder, const struct side_type *type,
 		const struct visit_step *step, unsigned int depth)
 {

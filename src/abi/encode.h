@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What encoding reads from (some memory) and writes to (a buffer). */
+/* The encoder: reads untrusted memory, and writes to a buffer. */
 #ifndef SIDE_ABI_ENCODE_H
 #define SIDE_ABI_ENCODE_H
 
@@ -10,9 +10,9 @@
 struct encoder {
 	const struct visit_memory *memory; /* NULL: this process */
 	struct visit_buffer *out;
-	size_t start;   /* of this description in out */
-	bool swap;      /* members are not in our byte order */
-	uint32_t nodes; /* left of the budget */
+	size_t start;   /* offset of this description in out */
+	bool swap;      /* members are not in host byte order */
+	uint32_t nodes; /* remaining budget */
 	struct visit_error *error;
 };
 
@@ -26,17 +26,17 @@ int visit_encoder_put(struct encoder *encoder, const void *bytes, size_t size,
 int visit_encoder_put_number(struct encoder *encoder, uint64_t number, unsigned int size,
 		const struct visit_step *step);
 
-/* One part less in the budget. */
+/* Take one node from the budget. -E2BIG if none is left. */
 int visit_encoder_spend(struct encoder *encoder, const struct visit_step *step);
 
-/* Follow a pointer to a string of such units. Written: u32 bytes (CODEC_NULL), units. */
+/* Follow a pointer to a string with units of this size. Appends u32 bytes (CODEC_NULL), units. */
 int visit_encoder_put_units(struct encoder *encoder, uint64_t address, unsigned int unit,
 		const struct visit_step *step);
-/* The same behind u8 unit size, u8 byte order. */
+/* The same after u8 unit size, u8 byte order. */
 int visit_encoder_put_raw_string(struct encoder *encoder, const struct side_type_raw_string *string,
 		const struct visit_step *step);
 
-/* Members of the memory's byte order. */
+/* Convert members from the byte order of the memory. */
 
 static inline uint16_t visit_encoder_m16(const struct encoder *encoder, uint16_t value)
 {
@@ -54,8 +54,8 @@ static inline uint64_t visit_encoder_m64(const struct encoder *encoder, uint64_t
 }
 
 /*
- * The address in a pointer slot. Slots of all hosts hold the pointer in the low-order bytes of a
- * 128-bit integer of that host and zero in the rest.
+ * The address in a pointer slot. On all hosts a slot holds the pointer in the low-order bytes of a
+ * 128-bit integer in host byte order, and zero in the other bytes.
  */
 static inline uint64_t visit_encoder_slot(const struct encoder *encoder, const void *slot)
 {

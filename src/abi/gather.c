@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gathered memory: where a value stands, how long it is (ABI reference, section 8.6). */
+/* Computes addresses and lengths of gathered values (ABI reference, section 8.6). */
 #include <errno.h>
 #include <string.h>
 
@@ -81,7 +81,7 @@ int visit_load_gather(const struct side_type *type, const void *base, struct vis
 	}
 }
 
-/* All elements of an inline array whose elements begin at base. */
+/* The size of all elements of an inline array whose elements begin at base. */
 static int array_bytes(const struct side_type_array *array, const void *base, size_t *bytes)
 {
 	const struct side_type *elem = side_ptr_get(array->elem_type);
@@ -89,7 +89,7 @@ static int array_bytes(const struct side_type_array *array, const void *base, si
 	uint32_t i;
 	int ret;
 
-	/* Only inline strings make elements of different sizes; they make this loop necessary. */
+	/* Only inline strings have different sizes; they make this loop necessary. */
 	for (i = 0; i < array->length; i++) {
 		ret = visit_gather_stride(elem, visit_gather_at(base, total), &stride);
 		if (ret)

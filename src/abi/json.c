@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A description as JSON, schema 1: docs/spec/description-json.md is its contract. */
+/* Writes a description as JSON, schema 1, as specified in docs/spec/description-json.md. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 static void abi_json_append_type(struct visit_buffer *out, const struct side_type *type);
 
-/* Bytes of the UTF-8 character that stands first, 0 if it is not well-formed (RFC 3629). */
+/* The length of the first UTF-8 character, 0 if it is not well-formed (RFC 3629). */
 static unsigned int abi_json_utf8_length(const unsigned char *at, size_t left)
 {
 	unsigned int size, i;
@@ -89,7 +89,7 @@ static void abi_json_append_text(struct visit_buffer *out, const char *name,
 		PUT(out, "null");
 		return;
 	}
-	/* Short text, the rule, stays on the stack. */
+	/* Short text, the usual case, stays on the stack. */
 	whole = visit_text_utf8(text.at, text.unit_size, text.byte_order, memory, sizeof(memory));
 	if (whole <= sizeof(memory)) {
 		visit_json_string(out, memory, whole);
@@ -108,7 +108,7 @@ static void abi_json_append_text(struct visit_buffer *out, const char *name,
 				string->byte_order.v == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
 }
 
-/* Decimal that gives a double back exactly, and always the bits. */
+/* Append the decimal number that converts back to the same double, and always the bits. */
 static void abi_json_append_float(struct visit_buffer *out, const struct visit_value *value)
 {
 	char digits[VISIT_FLOAT_DIGITS_MAX];

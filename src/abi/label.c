@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of labels, and choices by value: enumeration labels, bitmap bits, variant options. */
+/* Names labels, and finds choices by value: enumeration labels, bitmap bits, variant options. */
 #include <errno.h>
 
 #include "abi/visit.h"
@@ -186,7 +186,7 @@ bool visit_bitmap_matches(
 
 		if (visit_load_argument(bitmap->item_type, &bitmap->items[item], &value))
 			return false;
-		/* A signed item would have its sign in all bits above its width. */
+		/* A signed item has its sign in all bits above its width. */
 		if (from < 64 && value.lo >> from &&
 				(to >= 63 || value.lo >> from & (((uint64_t)2 << (to - from)) - 1)))
 			return true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Where gathered values stand: offsets, and members of a structure that stand outside of it. */
+/* Finds wrong positions of gathered values: offsets, and members outside of their struct. */
 #include <inttypes.h>
 
 #include "abi/lint.h"
 
-/* Bytes of a value from the base of its structure on. */
+/* The bytes of a value, relative to the base of its struct. */
 struct extent {
 	uint64_t offset;
-	uint64_t size; /* 0: the call decides */
+	uint64_t size; /* 0: known only in a call */
 	unsigned int mode;
 };
 
@@ -15,7 +15,7 @@ struct extent {
 
 static struct extent abi_lint_gather_get_extent(const struct side_type *type);
 
-/* 0: the call decides. The budgets of the walk keep both small. */
+/* 0: known only in a call. The budgets of the walk keep both factors small. */
 static uint64_t array_size(const struct side_type_array *array, unsigned int pointer_size)
 {
 	struct extent elem = abi_lint_gather_get_extent(side_ptr_get(array->elem_type));
@@ -37,7 +37,7 @@ static struct extent abi_lint_gather_get_extent(const struct side_type *type)
 	case SIDE_TYPE_GATHER_BYTE: return EXTENT(gather->u.side_byte, 1);
 	case SIDE_TYPE_GATHER_FLOAT:
 		return EXTENT(gather->u.side_float, gather->u.side_float.type.float_size);
-	/* At least its terminator. */
+	/* At least the terminator. */
 	case SIDE_TYPE_GATHER_STRING:
 		return EXTENT(gather->u.side_string, gather->u.side_string.type.unit_size);
 	case SIDE_TYPE_GATHER_STRUCT:
@@ -50,7 +50,7 @@ static struct extent abi_lint_gather_get_extent(const struct side_type *type)
 	}
 }
 
-/* Of members at the same level: a structure within it has findings of its own. */
+/* Check the members of one level: a nested struct is checked on its own. */
 static void lint_members(struct lint *lint, const struct side_type_gather_struct *type,
 		const struct visit_node *node)
 {
@@ -64,7 +64,7 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 
 		if (extent.mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
 			extent.size = lint->pointer_size;
-		/* Text that is open to the end stands behind the structure. */
+		/* Text of unknown length may begin at the end of the struct. */
 		else if (side_enum_get(fields[i].side_type.type) == SIDE_TYPE_GATHER_STRING &&
 				extent.offset == type->size)
 			extent.size = 0;
@@ -72,7 +72,7 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 			extent.size = array_size(
 					&fields[i].side_type.u.side_gather.u.side_array.type,
 					lint->pointer_size);
-		/* That its offset is absurd is said of itself. */
+		/* An absurd offset has a finding of its own. */
 		if (extent.offset > LINT_OFFSET_MAX)
 			continue;
 		end = extent.offset + extent.size;
@@ -88,7 +88,7 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 
 void lint_gather(struct lint *lint, const struct side_type *type, const struct visit_node *node)
 {
-	/* An enumeration's element says it. */
+	/* The finding for an enumeration is that of its element. */
 	if (side_enum_get(type->type) != SIDE_TYPE_GATHER_ENUM &&
 			abi_lint_gather_get_extent(type).offset > LINT_OFFSET_MAX)
 		lint_report(lint, VISIT_ERROR, node,

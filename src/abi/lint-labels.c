@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges: of the labels of enumerations and bitmaps, and of the selectors of variants. */
+/* Checks ranges: of the labels of enumerations and bitmaps, and of the options of variants. */
 #include <inttypes.h>
 
 #include "abi/lint.h"
 
-/* The integer behind an enumeration or selector; NULL if it is none. */
+/* The integer of an enumeration or selector; NULL if the type is none. */
 static const struct side_type_integer *abi_lint_labels_get_integer(const struct side_type *type)
 {
 	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_INTEGER)
@@ -12,13 +12,13 @@ static const struct side_type_integer *abi_lint_labels_get_integer(const struct 
 	return visit_label_is_integer(side_enum_get(type->type)) ? &type->u.side_integer : NULL;
 }
 
-/* Whether some value of the integer lies in the range. */
+/* Whether the integer can have a value in the range. */
 static bool is_reachable(const struct side_type_integer *type, int64_t begin, int64_t end)
 {
 	unsigned int bits = type->len_bits ? type->len_bits : 8u * type->integer_size;
 	int64_t top;
 
-	/* All bits of the range: the larger half of 64-bit numbers counts as negative. */
+	/* The range covers all bits: the larger half of 64-bit numbers counts as negative. */
 	if (bits >= 64)
 		return true;
 	if (!type->signedness && end < 0)
@@ -29,7 +29,10 @@ static bool is_reachable(const struct side_type_integer *type, int64_t begin, in
 
 /* ---- labels ---- */
 
-/* Both tables of mappings have one layout. Writers bring ranges of the same text together, and there is no other way to say them. */
+/*
+ * Both tables of mappings have the same layout. Equal texts are only a remark: writers merge such
+ * ranges, and the ABI has no other form for a label with several ranges.
+ */
 static void lint_same_label(struct lint *lint, const struct side_enum_mapping *mappings, uint32_t i,
 		const struct visit_node *node)
 {
@@ -47,8 +50,9 @@ static void lint_same_label(struct lint *lint, const struct side_enum_mapping *m
 }
 
 /*
- * Of an enumeration all labels count whose range holds the value, so one range may stand within another, as a group
- * of it. Ranges that share but an end may be two that were meant to meet, but the ABI lets them. Bits are in as many groups as you like.
+ * A value of an enumeration has all labels whose range contains it, so a range inside another is a
+ * group within it. Two ranges that overlap in part may be a mistake, but the ABI permits them. A
+ * bit may be in any number of groups.
  */
 static void lint_crossing(struct lint *lint, const struct side_enum_mapping *mappings, uint32_t i,
 		const struct visit_node *node)
@@ -67,7 +71,7 @@ static void lint_crossing(struct lint *lint, const struct side_enum_mapping *map
 				"labels %" PRIu32 " and %" PRIu32 " share the values %" PRId64
 				" to %" PRId64 "\nend the one before the other begins",
 				k, i, begin > other ? begin : other, end < last ? end : last);
-		/* One is enough, as with options. */
+		/* One finding is enough, as with options. */
 		return;
 	}
 }
@@ -105,7 +109,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 	}
 }
 
-/* Bits that a bitmap has; 0: it depends on the call. */
+/* The number of bits of a bitmap; 0: known only in a call. */
 static uint64_t abi_lint_labels_get_bits(const struct side_type *type)
 {
 	const struct side_type_array *array;
@@ -153,8 +157,9 @@ void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
 /* ---- options ---- */
 
 /*
- * The first option that has the selector counts. So one for all the rest may stand behind those that it holds. Of each option one
- * other is told: of n that all cross each other there are n * n.
+ * The first option that contains the selector is chosen, so an option for all other values may
+ * follow those that it contains. Each option is reported with one other only: n options that all
+ * overlap would have n * n findings.
  */
 static void lint_option(struct lint *lint, const struct side_variant_option *options, uint32_t i,
 		const struct visit_node *node)
@@ -165,7 +170,7 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
 		other = options[k].range_begin;
 		last = options[k].range_end;
-		/* One that is backwards has none in common with anybody. */
+		/* An empty option overlaps with none. */
 		if (other > last || other > end || last < begin)
 			continue;
 		if (other <= begin && end <= last) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names, labels and attributes that nobody can tell apart, or read. */
+/* Finds names, labels and attributes that a user cannot distinguish or read. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 /* ---- texts ---- */
 
-/* How many bytes of a well-formed character begin there, 0: it is none. RFC 3629, 4. */
+/* The length of a well-formed UTF-8 character (RFC 3629, 4); 0 if it is invalid. */
 static unsigned int character(const unsigned char *at)
 {
 	unsigned int nr = at[0] < 0x80 ? 1
@@ -22,7 +22,7 @@ static unsigned int character(const unsigned char *at)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
 	}
-	/* Longer than need be, a surrogate, behind the last one. */
+	/* Overlong, a surrogate, or above U+10FFFF. */
 	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
 			(at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
 		return 0;
@@ -47,7 +47,7 @@ static bool abi_lint_text_is_empty(const struct side_type_raw_string *string)
 	return visit_text_bytes(side_ptr_get(string->p), string->unit_size) == string->unit_size;
 }
 
-/* Wider units may be anything: each of them is a character of its own for every reader. */
+/* Units of 2 or 4 bytes are always valid: every reader takes each as one character. */
 static bool abi_lint_text_is_valid_encoding(const struct side_type_raw_string *string)
 {
 	return string->unit_size != 1 || lint_is_utf8(side_ptr_get(string->p));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds suspicious parts of a description: the event, its fields, and the walk (lint.h). */
 #include "abi/lint.h"
 
 #include <inttypes.h>
@@ -9,7 +10,7 @@
 
 #include "abi/check.h"
 
-/* ---- saying ---- */
+/* ---- reports ---- */
 
 static void abi_lint_append(char *to, size_t size, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
@@ -19,12 +20,12 @@ static void abi_lint_append(char *to, size_t size, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is initialized */
 	(void)vsnprintf(to + used, size - used, format, args);
 	va_end(args);
 }
 
-/* The path as visit_fail() writes it: a step a line, the outermost first. */
+/* Write the path in the format of visit_fail(): one step a line, the outermost first. */
 static void write_node(const struct visit_node *node, char *to, size_t size)
 {
 	if (node->up)
@@ -94,7 +95,7 @@ static void lint_head(struct lint *lint)
 				_NR_SIDE_TYPE_LABEL, _NR_SIDE_ATTR_TYPE);
 }
 
-/* What was found in it, when all of it has been seen. */
+/* Compare the declared numbers of types with the types that the walk has found. */
 static void lint_numbers(struct lint *lint)
 {
 	const struct side_event_description *desc = lint->desc;
@@ -119,7 +120,7 @@ static int abi_lint_compare_text(const void *one, const void *other)
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-/* How many fields of this name need a unique name. */
+/* The number of fields with this name that need a unique name. */
 static unsigned int lint_count_owners(
 		const struct side_event_field *fields, uint32_t nr, const char *name)
 {
@@ -131,7 +132,7 @@ static unsigned int lint_count_owners(
 	return owners;
 }
 
-/* Several enumeration bitmaps, or one field and bitmaps, may share a name: it is only a warning. */
+/* Several enumeration bitmaps, or one field and bitmaps, may share a name: only a warning. */
 static void lint_duplicate(struct lint *lint, const struct side_event_field *fields, uint32_t nr,
 		const char *name, const struct visit_node *node)
 {
@@ -142,7 +143,7 @@ static void lint_duplicate(struct lint *lint, const struct side_event_field *fie
 			name);
 }
 
-/* False: there are too many to go on. */
+/* False: too many fields for the remaining checks. */
 static bool lint_fields(struct lint *lint, const struct side_event_field *fields, uint32_t nr,
 		const struct visit_node *node)
 {
@@ -204,7 +205,7 @@ static void lint_pointer(struct lint *lint, const struct side_type_integer *type
 				"a pointer is described as a signed number\nset its signedness to 0");
 }
 
-/* Whether label and cell say the same. */
+/* Whether label and members agree. */
 static void abi_lint_scalar(
 		struct lint *lint, const struct side_type *type, const struct visit_node *node)
 {
@@ -215,7 +216,7 @@ static void abi_lint_scalar(
 		lint_report(lint, VISIT_ERROR, node, "%s\n%s", error.what, error.hint);
 }
 
-/* Not 0: the walk ends. */
+/* A result other than 0 ends the walk. */
 static int lint_type(void *priv, const struct visit_node *node)
 {
 	struct lint *lint = priv;
@@ -274,7 +275,7 @@ void visit_description_lint(const struct side_event_description *desc, unsigned 
 			    NULL) &&
 			!visit_description(desc, &ops, &lint, NULL))
 		lint_numbers(&lint);
-	/* Whatever the strict check would refuse besides. */
+	/* Report what only the strict check refuses. */
 	if (!lint.errors && visit_description_check(desc, VISIT_CHECK_STRICT, &error))
 		report(priv, VISIT_ERROR, NULL, &error);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything in a description that cannot be meant, for those who check descriptions: the validator, when one is
- * registered, and readside, in files. What no reader could follow has been refused before (check.c).
+ * Finds suspicious parts of descriptions. Used by the validator, at registration, and by readside,
+ * for files. Descriptions that no reader can decode were refused before (check.c).
  *
- *	lint.c          the event, its fields, and the walk
- *	lint-text.c     names, labels, attributes
- *	lint-labels.c   ranges: enumerations, bitmaps, variants
- *	lint-gather.c   where gathered values stand
+ *	lint.c		the event, its fields, and the walk
+ *	lint-text.c	names, labels, attributes
+ *	lint-labels.c	ranges: enumerations, bitmaps, variants
+ *	lint-gather.c	positions of gathered values
  */
 #ifndef SIDE_ABI_LINT_H
 #define SIDE_ABI_LINT_H
@@ -14,14 +14,14 @@
 #include "abi/path.h"
 
 /*
- * More than that is a damaged or a generated number, not a description. Each element of an argument has
- * 64 bytes on the stack of the caller; gathered ones stand in memory that the program has anyway.
+ * Larger numbers are damaged or generated, not intended. Each element of an argument takes 64 bytes
+ * on the stack of the caller; gathered ones are in memory that the program has anyway.
  */
 #define LINT_FIELDS_MAX 1024
 #define LINT_ELEMENTS_MAX 65536u
 #define LINT_GATHERED_MAX (1u << 24)
 #define LINT_OFFSET_MAX (UINT64_C(1) << 32)
-/* Pairs of options, labels and attributes are compared up to here. */
+/* The limit for comparisons of all pairs of options, labels and attributes. */
 #define LINT_PAIRS_MAX 256u
 
 struct lint {
@@ -30,15 +30,15 @@ struct lint {
 	visit_finding_func report;
 	void *priv;
 	unsigned int errors;
-	/* The newest label and attribute type that stand in it. */
+	/* The highest label and attribute type that the description uses. */
 	unsigned int label, attribute;
 };
 
-/* Sentence, line end, mend; node: NULL for the event itself. */
+/* Report a finding. format: the sentence, '\n', the hint. node: NULL for the event itself. */
 void lint_report(struct lint *lint, enum visit_severity severity, const struct visit_node *node,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Is it UTF-8? NULL is not. */
+/* Whether the text is UTF-8. False for NULL. */
 bool lint_is_utf8(const char *text);
 void lint_label(struct lint *lint, const struct side_type_raw_string *label, uint32_t index,
 		const struct visit_node *node);

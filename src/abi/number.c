@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for people: floats of every size, integers of every width in four bases. */
+/* Converts numbers to text: floats of every size, integers of every width in four bases. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ uint32_t visit_float16_to_32(uint16_t bits)
 	if (!exponent) {
 		if (!mantissa)
 			return sign;
-		/* Subnormal: every one of them is a normal binary32. */
+		/* A subnormal number is normal in binary32. */
 		exponent = 1;
 		while (!(mantissa & 0x400)) {
 			mantissa <<= 1;
@@ -25,13 +25,16 @@ uint32_t visit_float16_to_32(uint16_t bits)
 		}
 		mantissa &= 0x3ff;
 	}
-	/* exponent may have wrapped below zero; the sum with the difference of the biases is right. */
+	/*
+	 * exponent may have wrapped below zero; the sum with the difference of the biases is
+	 * correct.
+	 */
 	return sign | (exponent + (127 - 15)) << 23 | mantissa << 13;
 }
 
 /*
- * From the bits, because not every compiler and library here has a type for binary128. Rounds to
- * the 64 bits that the widest long double of our hosts holds, to nearest, ties to even.
+ * Convert from the bits, because not every supported compiler and library has a type for binary128.
+ * Rounds to nearest, ties to even, with the 64 bits of the widest long double.
  */
 static long double binary128_value(const unsigned char bytes[16])
 {
@@ -59,7 +62,7 @@ static long double binary128_value(const unsigned char bytes[16])
 		hi |= (uint64_t)1 << 48;
 	else
 		exponent = 1;
-	/* 113 bits in hi:lo; the upper 64 of them, the other 49 for rounding. */
+	/* 113 bits in hi:lo; the upper 64 are kept, the other 49 are for rounding. */
 	top = hi << 15 | lo >> 49;
 	remainder = lo & (((uint64_t)1 << 49) - 1);
 	exponent -= 16383 + 63;
@@ -111,7 +114,7 @@ size_t visit_value_float_digits(
 		snprintf(text, sizeof(text), "%.*Lg", precision, visit_value_long_double(value));
 	else
 		snprintf(text, sizeof(text), "%.*g", precision, visit_value_double(value));
-	/* Whatever the locale of the program takes for the decimal point (perhaps several bytes). */
+	/* Skip the decimal point of the program's locale (possibly several bytes). */
 	for (at = text; *at; at++) {
 		bool is_ours = (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
 				*at == '-' || *at == '+';
@@ -152,7 +155,7 @@ size_t visit_value_digits(const struct visit_value *value, unsigned int base, bo
 		lo = ~lo + 1;
 		hi = ~hi + !lo;
 	} else if (base != 10) {
-		/* Two's complement of exactly the bits that the type has. */
+		/* Two's complement of exactly the bits of the type. */
 		if (value->bits < 64)
 			lo &= ((uint64_t)1 << value->bits) - 1;
 		if (value->bits <= 64)

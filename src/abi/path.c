@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Formats error messages with the path to the wrong part of a description or argument. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,11 +7,11 @@
 
 #include "abi/path.h"
 
-/* A sentence, not an essay: so many of the outermost and of the innermost steps. */
+/* A message has at most this many of the outermost and of the innermost steps. */
 #define STEPS_OUTER 12u
 #define STEPS_INNER 12u
 
-/* Returns what snprintf() does. */
+/* Returns the result of snprintf(). */
 static int write_step(const struct visit_step *step, const char *line, char *to, size_t size)
 {
 	switch (step->kind) {
@@ -29,7 +30,7 @@ static int write_step(const struct visit_step *step, const char *line, char *to,
 	return 0;
 }
 
-/* Outermost steps first; what does not fit is cut. */
+/* Write the outermost steps first; the text is truncated at its size. */
 static void abi_path_write_steps(const struct visit_step *innermost, char *where, size_t size)
 {
 	const struct visit_step *steps[STEPS_OUTER + STEPS_INNER], *step;
@@ -57,9 +58,9 @@ void visit_error_format(struct visit_error *error, const char *format, va_list a
 {
 	char text[sizeof(error->what) + sizeof(error->hint)], *end;
 
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is initialized */
 	vsnprintf(text, sizeof(text), format, args);
-	/* What is printed may have line ends of its own. */
+	/* The printed arguments may contain line ends, too: search for the last one. */
 	end = strchr(format, '\n') ? strrchr(text, '\n') : NULL;
 	(void)snprintf(error->hint, sizeof(error->hint), "%.*s", (int)sizeof(error->hint) - 1,
 			end ? end + 1 : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a walk stands, as a list of steps on the stack, and sentences about what is wrong there. */
+/* The path of a walk, as a list of steps on the stack, and messages with that path. */
 #ifndef SIDE_ABI_PATH_H
 #define SIDE_ABI_PATH_H
 
@@ -24,13 +24,13 @@ struct visit_step {
 };
 
 /*
- * Write the sentence and the path to here into error, if there is one. What stands behind a line's end in the format says
- * what to do about it. Returns code, so that "return visit_fail(...)" reads well.
+ * Write the message and the path into error, unless that is NULL. A text after '\n' in the format
+ * is the hint. Returns code, for use as "return visit_fail(...)".
  */
 int visit_fail(struct visit_error *error, const struct visit_step *here, int code,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Sentence and mend alone. */
+/* Write only message and hint. */
 void visit_error_format(struct visit_error *error, const char *format, va_list args)
 		__attribute__((format(printf, 2, 0)));
 

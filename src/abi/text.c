@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text in any of the ABI's encodings to generalised UTF-8, without loss: unpaired surrogates and
- * numbers above U+10FFFF keep a form of their own (docs/spec/recording.md, section 3).
+ * Converts text of all encodings of the ABI to generalised UTF-8, without loss: unpaired surrogates
+ * and numbers above U+10FFFF have a form of their own (docs/spec/recording.md, section 3).
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ unsigned int visit_utf8_encode(uint32_t unit, unsigned char out[VISIT_TEXT_UNIT_
 		out[0] = (unsigned char)unit;
 		return 1;
 	}
-	/* n bytes hold 5n + 1 bits, from two on; seven hold 36. */
+	/* n bytes hold 5n + 1 bits for n > 1; seven hold 36. */
 	for (size = 2; size < 7 && unit >> (5 * size + 1); size++)
 		;
 	for (i = size - 1; i; i--) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Types as people write them: short, C-like, one line. */
+/* Writes types for people: short, C-like, one line. */
 #include <string.h>
 
 #include "abi/visit.h"
 
 #define PUT(out, literal) visit_buffer_append(out, literal, sizeof(literal) - 1)
 
-/* Labels shown of an enumeration; the whole table is in the JSON. */
+/* The labels of an enumeration that are printed; the JSON has the whole table. */
 #define LABELS_MAX 8
 
 static void abi_type_text_append_any(struct visit_buffer *out, const struct side_type *type);
@@ -110,7 +110,7 @@ static void abi_type_text_append_number(
 		visit_buffer_printf(out, "%s%lld", before, (long long)number);
 }
 
-/* label = 1, label = 1..3; enumerations and bitmaps have tables of one layout. */
+/* label = 1, label = 1..3; the tables of enumerations and bitmaps have the same layout. */
 static void put_mappings(
 		struct visit_buffer *out, const struct side_enum_mappings *mappings, bool is_bitmap)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* One scalar from wherever the ABI keeps it to a struct visit_value in host order. */
+/* Loads one scalar in any form of the ABI into a struct visit_value in host byte order. */
 #include <errno.h>
 #include <string.h>
 
 #include "abi/visit.h"
 
-/* The first size bytes at from, least significant first. */
+/* Load size bytes, least significant first. */
 static void load_bytes(const void *from, unsigned int size, unsigned int byte_order, uint64_t *lo,
 		uint64_t *hi)
 {
@@ -24,7 +24,7 @@ static void load_bytes(const void *from, unsigned int size, unsigned int byte_or
 	}
 }
 
-/* Section 8.2: shift, keep len_bits, extend. Storage is at most 64 bits wide. */
+/* ABI reference, section 8.2: shift, keep len_bits, extend. Storage is at most 64 bits wide. */
 static int extract_bits(struct visit_value *value, unsigned int storage_bits,
 		unsigned int offset_bits, unsigned int len_bits, bool is_signed)
 {

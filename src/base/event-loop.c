@@ -331,7 +331,9 @@ int event_loop_turn(struct event_loop *loop, int timeout_ms)
 	loop->nr_batch = waited < 0 ? 0 : waited;
 	ret = event_loop_call_ready(loop);
 	loop->nr_batch = 0;
-	/* Also if the wait failed: no memory in the kernel, for example, is no reason to miss a deadline. */
+	/*
+	 * Also if the wait failed: the kernel may be out of memory, but timers must still expire.
+	 */
 	if (!ret)
 		ret = event_loop_expire(loop);
 	event_loop_run_deferred(loop);

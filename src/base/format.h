@@ -2,7 +2,7 @@
 /*
  * Texts for people and for JSON: numbers, sizes, control characters made visible.
  *
- * Functions that fill a text that the caller gives end it with a NUL and return it. They cannot fail.
+ * Functions that fill a text of the caller end it with a NUL and return it. They cannot fail.
  */
 #ifndef SIDE_BASE_FORMAT_H
 #define SIDE_BASE_FORMAT_H

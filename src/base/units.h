@@ -12,7 +12,10 @@
 
 /* Bytes: "4096", "512K", "64MiB", "1GB"; each step of K, M, G, T is 1024. */
 int units_parse_size(const char *text, uint64_t *ret_size);
-/* Nanoseconds: "10ms", "1.5s", "2min"; a number without a unit is seconds. Up to six digits of a fraction count. */
+/*
+ * Nanoseconds: "10ms", "1.5s", "2min"; a number without a unit is seconds. At most six digits of a
+ * fraction are used.
+ */
 int units_parse_time(const char *text, uint64_t *ret_nanoseconds);
 
 #endif /* SIDE_BASE_UNITS_H */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Drop rights of a process: writing files, system calls, capabilities. Each part works alone: a kernel can lack another one. */
+/*
+ * Drops rights of a process: writing files, system calls, capabilities. Each part works alone,
+ * because a kernel may lack the others.
+ */
 #include "isolate/isolate.h"
 
 #include <errno.h>
@@ -81,7 +84,7 @@ int isolate_files(const char *const *writable)
 			SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	int rules, ret = 0;
 
-	/* Version 1 refuses every move between directories. These processes do move files. */
+	/* Version 1 refuses every move between directories, but these processes move files. */
 	if (version < 2)
 		return 0;
 #ifdef LANDLOCK_ACCESS_FS_REFER
@@ -105,7 +108,10 @@ int isolate_files(const char *const *writable)
 	return ret;
 }
 
-/* As in newer kernels than the headers may know. The kernel accepts the first members alone. */
+/*
+ * The struct of newer kernels than the headers may know. The kernel also accepts its first members
+ * alone.
+ */
 struct isolate_ruleset {
 	uint64_t handled_files;
 	uint64_t handled_network; /* version 4 */
@@ -213,8 +219,9 @@ const char *const isolate_refused[] = {"execve", "execveat", "fork", "vfork", "p
 
 #ifdef HAVE_SECCOMP
 /*
- * The filter is built here, by no library: libseccomp would end the process if an allocation fails. Only its names of system calls are
- * used, which are constant tables. The first rule that matches decides.
+ * The filter is built here without libseccomp, which would end the process if an allocation fails.
+ * Only its names of system calls are used, which are constant tables. The first rule that matches
+ * decides.
  */
 static void isolate_rules_add(
 		struct isolate_rules *rules, const struct sock_filter *code, size_t count)
@@ -230,7 +237,7 @@ static void isolate_rules_add(
 static const struct sock_filter isolate_load_number =
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 
-/* Calls of another architecture, and of x32 on x86-64, do not exist. */
+/* Calls of another architecture, and of x32 on x86-64, fail with ENOSYS. */
 void isolate_rules_begin(struct isolate_rules *rules)
 {
 	const struct sock_filter code[] = {
@@ -327,7 +334,7 @@ static bool isolate_calls_of_resolver(void)
 	return isolate_rules_load(&rules, 0);
 }
 
-/* What a parser needs: files, memory, threads, time, and the descriptors that it has. */
+/* The calls of a parser: files, memory, threads, time, and the descriptors that it has. */
 static const char *const isolate_parsing[] = {"read", "write", "readv", "writev", "pread64",
 		"pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "open", "openat", "close",
 		"close_range", "fstat", "fstat64", "stat", "stat64", "lstat", "lstat64",
@@ -367,7 +374,7 @@ static const char *const isolate_parsing[] = {"read", "write", "readv", "writev"
 #define TERMIOS2_SET(number) TCSETS
 #endif
 
-/* TIOCSTI would write to the terminal in the user's name, so terminals can be asked only. */
+/* Terminals may be queried only: TIOCSTI would write to the terminal in the user's name. */
 static void isolate_permit_arguments(struct isolate_rules *rules, bool terminals)
 {
 	static const unsigned long asks[] = {TCGETS, TERMIOS2_GET, TIOCGWINSZ, FIONREAD, FIONBIO};
@@ -388,7 +395,7 @@ static void isolate_permit_arguments(struct isolate_rules *rules, bool terminals
 		isolate_rules_argument(rules, "prctl", 0, number, names[i], 0);
 }
 
-/* The search for leaks at the end is a process that traces this one. */
+/* The leak check of the sanitizer, at the end, is a process that traces this one. */
 static void isolate_permit_sanitizer(struct isolate_rules *rules)
 {
 	static const char *const calls[] = {"clone", "ptrace", "prctl", "tgkill", "tkill", NULL};
@@ -409,8 +416,8 @@ static void isolate_permit_network(struct isolate_rules *rules, const struct iso
 }
 
 /*
- * All calls that are not permitted do not exist: the C library uses older ones instead (clone3). Those that show what
- * happens are forbidden.
+ * All other calls fail with ENOSYS, so that the C library uses older ones instead (clone3). Calls
+ * that would signal or connect fail with EPERM, which makes the reason visible.
  */
 static void isolate_refuse_clearly(struct isolate_rules *rules, bool connects)
 {

@@ -16,8 +16,8 @@ whole, names = os.path.join(directory, "side.o"), os.path.join(directory, "names
 with open(functions, encoding="utf-8") as text, open(names, "w", encoding="utf-8") as out:
     out.writelines(name + "\n" for name in re.findall(r"\w+(?=\)$)", text.read(), re.M))
 subprocess.run([*compiler, "-r", "-nostdlib", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", "-o", whole], check=True)
-# The events of libside are in its registry from the beginning: the program's constructor must not register them among its own. The sections of its
-# code have a name by which probes avoid them.
+# The events of libside are in its registry initially: the constructor of the program must not register them with its own. The sections of its
+# code have a name by which probes recognize and avoid them.
 renames = ["side_event_description_ptr=.data.rel.side"] + [f".text{part}=side_text" for part in ("", ".unlikely", ".startup", ".hot", ".exit")]
 subprocess.run(["objcopy", "--keep-global-symbols=" + names, *(f"--rename-section={rename}" for rename in renames), whole], check=True)
 if os.path.exists(output):

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Arms and disarms the process, and runs the hook of the armed process (armed.h). */
 #include "armed.h"
 
 #include <errno.h>

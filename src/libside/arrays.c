@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Allocates the memory of callback arrays with mmap() (arrays.h). */
 #include "arrays.h"
 
 #include <errno.h>

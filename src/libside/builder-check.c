@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks scalar types of a builder, and reports errors with the path to the type. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

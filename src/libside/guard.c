@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Sets the guard of the process and asks it about calls and events (guard.h). */
 #include "guard.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Allocates keys of tracers. */
 #include "keys.h"
 
 #include "callbacks.h"

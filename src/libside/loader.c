@@ -7,8 +7,7 @@
  * Also loads the library that passes events to the kernel, if the environment asks for that.
  *
  * Without a daemon this costs one or two system calls, which check its possible sockets. The
- * remainder of the library does not depend on this file: a program that contains the library has no
- * loader.
+ * remainder of the library does not depend on this file, because tests link it without a loader.
  *
  * src/protocol/runtime.h defines the paths of the sockets for all other users. They are repeated
  * here because the library depends on nothing but the C library.

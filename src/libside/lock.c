@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Implements the locks and waits of the library with futexes (lock.h). */
 #include "lock.h"
 
 #include <errno.h>

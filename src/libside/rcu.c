@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Implements read-copy-update: the readers of threads, and grace periods (rcu.h). */
 #include "rcu.h"
 
 #include <errno.h>

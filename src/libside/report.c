@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Prints each type of misuse of the library once (report.h). */
 #include "report.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Starts, pauses and stops the thread that runs state dumps (statedump-agent.h). */
 #include "statedump-agent.h"
 
 #include <errno.h>

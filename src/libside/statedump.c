@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Registers states, queues requests for state dumps, and runs them (statedump.h). */
 #include "statedump.h"
 
 #include <stdlib.h>

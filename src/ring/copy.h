@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Copies bytes of records with general-purpose registers only. */
 #ifndef SIDE_RING_COPY_H
 #define SIDE_RING_COPY_H
 

@@ -48,7 +48,7 @@ static inline struct timespec clock_timespec_from_ns(uint64_t ns)
 	return time;
 }
 
-/* The clocks that are passed exist on each Linux that we run on: without one of them the result is 0. */
+/* All clocks that are passed exist on every supported kernel. If one does not, the result is 0. */
 static inline uint64_t clock_read_ns(clockid_t clock)
 {
 	struct timespec now = {0};

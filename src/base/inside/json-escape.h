@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings of JSON: which bytes can be written as they are, and the escapes of the others.
+ * Strings of JSON: which bytes need no escape, and the escapes of the others.
  *
- * A byte that is not UTF-8 becomes the character of the same number (U+0080 to U+00FF). A writer alternates:
+ * A byte that is not UTF-8 becomes the character of the same number (U+0080 to U+00FF). A writer
+ * alternates:
  *
- *     while (size) {
- *             plain = json_plain(text, size, flags);          write these bytes
- *             if (plain < size)
- *                     used = json_escape(text + plain, size - plain, flags, escape, &length);          write the escape
- *             …
+ *	while (size) {
+ *		plain = json_plain(text, size, flags);   write these bytes
+ *		if (plain < size)
+ *			used = json_escape(text + plain, size - plain, flags, escape, &length);   write the escape
+ *		…
  */
 #ifndef SIDE_BASE_INSIDE_JSON_ESCAPE_H
 #define SIDE_BASE_INSIDE_JSON_ESCAPE_H
