@@ -90,6 +90,12 @@ for page in [os.path.join(root, name) for name in ("ARCHITECTURE.md", "CONTRIBUT
             if not is_known("".join(name)):
                 failures.append(f"{where}: the code has no {code}")
 
+# Pages name functions of tests as evidence.
+for page in sorted(pages()):
+    for name in re.findall(r"`(test_\w+)(?:\(\))?`", prose(page)):
+        if name not in identifiers:
+            failures.append(f"{os.path.relpath(page, root)}: no test has a function {name}")
+
 # Each page of the specification is in its index.
 SPEC = os.path.join(root, "docs/spec")
 with open(os.path.join(SPEC, "README.md"), encoding="utf-8") as index:
