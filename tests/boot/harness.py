@@ -5,11 +5,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 
 import bt2
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 SIDE = os.environ["SIDE"]
 SIDED = os.environ.get("SIDED", "")
@@ -32,17 +35,6 @@ channel main
 	context vpid
 	event boot:first,boot:tick,boot:loaded
 """
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise AssertionError(f"never came: {what}")
-        time.sleep(0.01)
 
 
 def environment(**more):

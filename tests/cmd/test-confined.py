@@ -7,10 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
-import time
 
 from harness import SIDE, contains, end_daemon, environment, equal, kill_recording, run_tests, side, true
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 WORK = tempfile.mkdtemp(prefix="side-confined-")
 os.chmod(WORK, 0o755)
@@ -68,13 +71,6 @@ def attempts(command, user=None, kernel="", status=0, stdin=subprocess.DEVNULL, 
     true(os.path.exists(foreign) or seen["remove-foreign"] == "SUCCESS", "the foreign file")
     messages = "\n".join(line for line in text.splitlines() if not line.startswith("attempt "))
     return seen, run.stdout, messages
-
-
-def until(condition, what):
-    end = time.monotonic() + 60
-    while not condition():
-        true(time.monotonic() < end, what)
-        time.sleep(0.02)
 
 
 def refused(seen, names):
@@ -186,7 +182,7 @@ def test_export_that_fails():
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
         equal(process.wait(60), -number)
-        until(lambda name=killed: not os.path.exists(name + ".partial"), "a killed export leaves a part")
+        wait_until(lambda name=killed: not os.path.exists(name + ".partial"), "a killed export leaves a part")
         true(not os.path.exists(killed), "a part with the final name")
 
 
@@ -274,15 +270,15 @@ def test_record_over_tcp():
                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             contains(recorder.stdout.readline(), b"ready")
-            until(lambda: len(processes("side-send", path("unsent"))) == 2, "the sending process, and the one that resolves names")
+            wait_until(lambda: len(processes("side-send", path("unsent"))) == 2, "the sending process, and the one that resolves names")
             if HAS_SECCOMP:
-                until(lambda: all(confinement(pid) == ("1", "2") for pid in processes("side-send", path("unsent"))), "both are confined")
+                wait_until(lambda: all(confinement(pid) == ("1", "2") for pid in processes("side-send", path("unsent"))), "both are confined")
         finally:
             for pid in processes("cmd-talker", path("unsent")):
                 os.kill(pid, signal.SIGKILL)
             recorder.kill()
             recorder.wait()
-        until(lambda: not processes("side-send", path("unsent")), "no process remains")
+        wait_until(lambda: not processes("side-send", path("unsent")), "no process remains")
 
 
 def test_receive():
@@ -347,7 +343,7 @@ def test_session_that_sends():
         daemon = subprocess.Popen([os.environ["SIDED"], "--foreground", "--runtime", path("send-run")], stdin=subprocess.DEVNULL, stderr=errors,
                                   env=environment(SIDE_RUNTIME=path("send-run"), **changes))
     try:
-        until(lambda: not side("daemon", "--no-daemon", env=env).status, "the daemon")
+        wait_until(lambda: not side("daemon", "--no-daemon", env=env).status, "the daemon")
         for words in (["create", "sent", "-o", path("session"), "--to", path("session.bytes")], ["enable-event", "-s", "sent", "*"],
                       ["start", "sent"]):
             done = side(*words, env=env)

@@ -3,23 +3,17 @@
 """The verbs for sessions end to end: a daemon that they start themselves, programs, traces."""
 import shutil
 import signal
+import sys
 import time
 
 from harness import *
 from agent_thread import await_agent_thread
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
+
 PROGRAM = os.environ["DAEMON_PROGRAM"]  # tests/sided/program.c
 PATIENCE = 120
-
-
-def wait_until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while True:
-        value = condition()
-        if value:
-            return value
-        true(time.monotonic() < end, f"never came: {what}")
-        time.sleep(0.02)
 
 
 class Place:

@@ -172,15 +172,15 @@ class Recorders(Attacked):
         first, recorder = self.recorder("second"), self.recorder(SESSION)
         # While the daemon ends the first one, the other one exits: the daemon reaps both, and then makes sure of the other one's end.
         os.kill(first, signal.SIGKILL)
-        world.wait_until(lambda: self.state_of(first) in ("Z", ""), "the end of the first recorder")
+        world.wait_until(lambda: self.state_of(first) in ("Z", ""), "the end of the first recorder", world.TIMEOUT)
         os.kill(recorder, signal.SIGKILL)
-        world.wait_until(lambda: not self.state_of(recorder), "the daemon has reaped the recorder")
+        world.wait_until(lambda: not self.state_of(recorder), "the daemon has reaped the recorder", world.TIMEOUT)
         world.next_pid(recorder)
         # Without a question to the daemon, which waits and then starts recorders.
         one = Victim(2000, 4, stays=True)
         self.addCleanup(one.kill)
         self.assertEqual(one.pid, recorder)
-        world.wait_until(lambda: self.signals().count(" = ") > 1, "the daemon's signals")
+        world.wait_until(lambda: self.signals().count(" = ") > 1, "the daemon's signals", world.TIMEOUT)
         # It lives. Its first events may be missing: there is no recorder for two seconds.
         one.finish()
         self.assert_daemon_is_whole()

@@ -142,7 +142,7 @@ class Members(Case):
         self.begin(MINE, member, "--to", f"tcp://127.0.0.1:{sink.port}", "--send-timeout", "1s")
         self.run_own(500)
         self.as_member("stop", "-s", MINE)
-        world.wait_until(lambda: b"of the victim" in sink.data, "events at the receiver")
+        world.wait_until(lambda: b"of the victim" in sink.data, "events at the receiver", world.TIMEOUT)
         sink.listener.close()
 
     def test_members_name_a_new_directory(self):
@@ -360,7 +360,7 @@ class Members(Case):
                     found.append(file.read().strip())
             return found
         # The thread that closes the descriptor exits.
-        world.wait_until(lambda: sorted(names()) == ["side-deferred", "sided-session", "sided-session"], "the threads of the recorder")
+        world.wait_until(lambda: sorted(names()) == ["side-deferred", "sided-session", "sided-session"], "the threads of the recorder", world.TIMEOUT)
         for task in os.listdir(f"/proc/{recorder}/task"):
             self.check_powers(f"/proc/{recorder}/task/{task}/status")
 

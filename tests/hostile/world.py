@@ -25,6 +25,9 @@ import bt2
 import delays
 import speaker
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
+
 INSIDE = "HOSTILE_INSIDE"
 ROOT = "/mnt"
 RUNTIME = "/run/side"
@@ -349,17 +352,6 @@ class Attack:
 
 # ---- the tests' class ----
 
-def wait_until(condition, what, timeout=TIMEOUT):
-    end = time.monotonic() + timeout
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > end:
-            raise AssertionError(f"never came: {what}")
-        time.sleep(0.02)
-
-
 class Case(unittest.TestCase):
     """A daemon as packaged, a session of root's that records `app:*`, and the victim's programs, before and during an attack."""
 
@@ -392,7 +384,7 @@ class Case(unittest.TestCase):
         self.daemon = subprocess.Popen([*self.before_daemon, *before, SIDED, "--system", "--foreground", *options], env=environment(),
                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         prefer(self.daemon.pid)
-        wait_until(self.answers, "an answer of the daemon")
+        wait_until(self.answers, "an answer of the daemon", TIMEOUT)
 
     @staticmethod
     def answers():

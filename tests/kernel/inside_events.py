@@ -12,24 +12,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 import eventheader
 import ftrace
 import plain
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
+
 PROGRAM, PLUGIN = os.environ["KERNEL_PROGRAM"], os.environ["KERNEL_PLUGIN"]
 FIRE = os.environ["ROUNDTRIP_FIRE"]
-
-
-def wait_for(condition, what):
-    """For conditions, never for times: the limit is for what never comes."""
-    until = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > until:
-            raise AssertionError(f"never: {what}")
-        time.sleep(0.01)
 
 
 def stop(pid):
@@ -42,7 +35,7 @@ def stop(pid):
                 if file.read().rpartition(")")[2].split()[0] != "T":
                     return False
         return True
-    wait_for(is_stopped, f"process {pid} stops")
+    wait_until(is_stopped, f"process {pid} stops")
 
 
 class Running:
@@ -127,7 +120,7 @@ class Case(unittest.TestCase):
         self.addCleanup(ftrace.enable, False)
         self.addCleanup(Running.end_all)
         # What others left has to be gone: a worker of the kernel's does that.
-        wait_for(lambda: "Active: 0" in ftrace.read("user_events_status"), "the kernel forgets events")
+        wait_until(lambda: "Active: 0" in ftrace.read("user_events_status"), "the kernel forgets events")
         ftrace.write("4096", "buffer_size_kb")
         # One CPU, one buffer: what comes first stands first.
         os.sched_setaffinity(0, {0})
@@ -189,7 +182,7 @@ class Listening(Case):
         with subprocess.Popen(["perf", "record", "-q", "-a", "-e", "user_events:kern_tick", "-o", "/tmp/perf.data",
                                "--", "sh", "-c", "touch /tmp/perf.ready; cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE) as perf:
-            wait_for(lambda: os.path.exists("/tmp/perf.ready") or perf.poll(), "perf")
+            wait_until(lambda: os.path.exists("/tmp/perf.ready") or perf.poll(), "perf")
             self.assertIn("kern_tick # Used by perf", ftrace.read("user_events_status"))
             self.assertIsNone(perf.poll(), "perf has ended")
             program.go()
@@ -224,7 +217,7 @@ class Programs(Case):
             return new
         for _ in range(8):
             ftrace.enable(True)
-            wait_for(take, "a record")
+            wait_until(take, "a record")
             ftrace.enable(False)
         program.end()
         self.assertTrue(numbers)

@@ -25,7 +25,7 @@ import bt2
 import eventheader
 import ftrace
 import plain
-from inside_events import Case, Running, stop, wait_for
+from inside_events import Case, Running, stop, wait_until
 
 SIDE, FIRE = os.environ["SIDE"], os.environ["ROUNDTRIP_FIRE"]
 # Of the recorder; programs find libside-kernel.so by that of the environment.
@@ -71,7 +71,7 @@ class Recording:
             [SIDE, "record", "--json", "--kernel-all", "--kernel-way", way, "-o", TRACE, *options, "--", "sh", "-c",
              f"touch {ready}; exec \"$@\"", "sh", *command], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
             stdout=subprocess.PIPE, env=OURS, **more)
-        wait_for(lambda: os.path.exists(ready) or self.process.poll() is not None, "the recording")
+        wait_until(lambda: os.path.exists(ready) or self.process.poll() is not None, "the recording")
 
     def end(self):
         _, errors = self.process.communicate(timeout=200)
@@ -427,7 +427,7 @@ class Recorded(Case):
         with open(ftrace.path("user_events_data"), "wb", buffering=0) as data:
             word = ctypes.c_uint64(0)
             index = register(data, b"silent u32 number", word)
-            wait_for(lambda: word.value, "the recorder sees it")
+            wait_until(lambda: word.value, "the recorder sees it")
             # The kernel sets the word for the first CPU's buffer. Nothing shows when the recorder has switched on those of all CPUs.
             time.sleep(1)
             data.write(index + struct.pack("=I", 7))

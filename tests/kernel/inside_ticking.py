@@ -234,7 +234,7 @@ class Perf(Listener):
     def once(self, cpu, records):
         """
         `perf record` reads the head of a CPU's ring for how far to write and once more for where to go on; what comes in between
-        is written twice, without us, too (test-perf-twice.py). That is a span of this ring, each record of it twice, to
+        is written twice, without us, too (perf-twice.py). That is a span of this ring, each record of it twice, to
         the nanosecond of its time; a second call, or a second record of one, would have a time of its own.
         """
         seen = [record for record, _ in itertools.groupby(records)]

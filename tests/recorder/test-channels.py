@@ -10,11 +10,15 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 from recording import HOSTILE, LONG, PROGRAM, SANITIZED, Case, read
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 SIDE = os.environ["SIDE"]
 KIB = 1024
@@ -87,17 +91,11 @@ class CommandLine(Case):
         recorder.stdin.flush()
         return int(recorder.stdout.readline())
 
-    def wait_for(self, what, condition):
-        deadline = time.monotonic() + 60
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, f"no {what} in a minute")
-            time.sleep(0.005)
-
     def snapshot(self, recorder, number):
         """Ask for one, and read it when it is there."""
         recorder.send_signal(signal.SIGUSR1)
         path = os.path.join(self.output, f"snapshot-{number}")
-        self.wait_for(path, lambda: os.path.isdir(path))
+        wait_until(lambda: os.path.isdir(path), path)
         return read(path)
 
     def assertWindow(self, sequences, last, size, record=RECORD):
@@ -498,7 +496,7 @@ class Snapshots(CommandLine):
         # The first one is passed on, to a program that ignores it; the second one ends the recording.
         recorder.terminate()
         time.sleep(0.05)
-        self.wait_for("end", lambda: recorder.poll() is not None or recorder.terminate())
+        wait_until(lambda: recorder.poll() is not None or recorder.terminate(), "end")
         # The program has our pipes, too: what the recorder said is there without their end.
         self.err = recorder.stderr.readline()
         self.assertIn('"interrupted":true', self.err)
@@ -551,7 +549,7 @@ class Recovery(CommandLine):
             "sequence % 2 == 1", "--event-context", "procname")
         self.fire(recorder, 1000)
         # What the recorder has written is no longer in its rings; what comes while it sleeps is.
-        self.wait_for("written events", lambda: self.size_of_rings() > 1000 * RECORD)
+        wait_until(lambda: self.size_of_rings() > 1000 * RECORD, "written events")
         process = self.side("recover", "--json", "-o", os.path.join(self.dir, "early"), buffers)
         self.assertEqual(self.end(process), 1)
         self.assertIn("its recorder still runs", self.messages)
@@ -709,7 +707,7 @@ class Recovery(CommandLine):
             "--context", "vtid", "--channel", "flight", "--mode", "overwrite", "--buffer-size",
             "64K", "--per-thread=3", "-e", "test:tick", "--event-context", "procname")
         self.fire(recorder, 10000)
-        self.wait_for("written events", lambda: self.size_of_rings() > 10000 * RECORD)
+        wait_until(lambda: self.size_of_rings() > 10000 * RECORD, "written events")
         recorder.send_signal(signal.SIGSTOP)
         self.fire(recorder, 700)
         core = os.path.join(self.dir, "core")

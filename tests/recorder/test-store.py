@@ -11,11 +11,15 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 from recording import read
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 SIDE = os.environ["SIDE"]
 CROWD = os.environ["SESSION_CROWD"]
@@ -95,23 +99,14 @@ class Store(unittest.TestCase):
         self.summary = next((o for o in objects if o["type"] == "summary"), None)
         self.assertEqual(process.returncode, status, text)
 
-    def wait_for(self, what, condition):
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            found = condition()
-            if found:
-                return found
-            self.assertLess(time.monotonic(), deadline, f"no {what}")
-            time.sleep(0.01)
-
     def chunks(self):
         return sorted((n for n in os.listdir(self.output) if CHUNK.fullmatch(n)),
                       key=lambda n: int(CHUNK.fullmatch(n).group(1)))
 
     def chunk(self, number):
         """Wait for it."""
-        name = self.wait_for(f"chunk {number}", lambda: next(
-            (n for n in self.chunks() if int(CHUNK.fullmatch(n).group(1)) == number), None))
+        name = wait_until(lambda: next(
+            (n for n in self.chunks() if int(CHUNK.fullmatch(n).group(1)) == number), None), f"chunk {number}")
         return os.path.join(self.output, name)
 
     def read_chunk(self, name):
@@ -129,7 +124,7 @@ class Rotation(Store):
                              command=["fire", "3", "3", "7000"])
         seen, sizes = {}, {}
         chance = random.Random(1)
-        self.wait_for("output", lambda: os.path.isdir(self.output))
+        wait_until(lambda: os.path.isdir(self.output), "output")
         while True:
             over = process.poll() is not None
             for name in self.chunks():
@@ -238,7 +233,7 @@ class Rotation(Store):
         for _ in range(3):
             before = len(self.chunks())
             self.say(recorder, 10)
-            self.wait_for("chunk", lambda: len(self.chunks()) > before)
+            wait_until(lambda: len(self.chunks()) > before, "chunk")
         self.end(recorder)
         numbers = [n for name in self.chunks() for n in ticks(self.read_chunk(name))[0]]
         self.assertEqual(numbers, list(range(30)))
@@ -253,7 +248,7 @@ class Rotation(Store):
         self.assertEqual(trace.names(), {"crowd:mark"})
         recorder.send_signal(signal.SIGUSR1)
         path = os.path.join(self.output, "snapshot-1")
-        self.wait_for("snapshot", lambda: os.path.isdir(path))
+        wait_until(lambda: os.path.isdir(path), "snapshot")
         self.assertEqual(ticks(read(path)), {0: list(range(100))})
         self.end(recorder)
         self.assertEqual(ticks(read(self.chunk(2))), {0: list(range(100))})
@@ -312,7 +307,7 @@ class Retention(Store):
             self.say(recorder, 10)
             recorder.send_signal(signal.SIGUSR2)
             self.chunk(number)
-        self.wait_for("two", lambda: len(self.chunks()) == 2)
+        wait_until(lambda: len(self.chunks()) == 2, "two")
         self.assertEqual(ticks(read(self.chunk(4))), {0: list(range(30, 40))})
         self.end(recorder)
         self.assertEqual(len(self.chunks()), 2)
@@ -322,11 +317,11 @@ class Retention(Store):
     def test_age(self):
         recorder = self.obey("--rotate", "--keep-age", "1s")
         self.say(recorder, 10)
-        self.wait_for("records", self.is_in_hand)
+        wait_until(self.is_in_hand, "records")
         recorder.send_signal(signal.SIGUSR2)
-        self.wait_for("the end of a chunk", lambda: not self.is_in_hand())
+        wait_until(lambda: not self.is_in_hand(), "the end of a chunk")
         self.say(recorder, 10)
-        self.wait_for("end of it", lambda: not self.chunks())
+        wait_until(lambda: not self.chunks(), "end of it")
         # What is being written has no age.
         self.end(recorder)
         self.assertEqual([ticks(self.read_chunk(n)) for n in self.chunks()], [{0: list(range(10, 20))}])
@@ -430,7 +425,7 @@ class Full(Store):
     def test_nothing_is_lost_while_rings_have_room(self):
         recorder = self.obey("--buffer-size", "1M")
         self.say(recorder, 100)
-        self.wait_for("records", lambda: os.listdir(self.output) and self.written() > 1600)
+        wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
         self.fill()
         fired = self.say(recorder, 20000)
         before = self.written()
@@ -438,7 +433,7 @@ class Full(Store):
         time.sleep(1.5)
         self.assertLess(self.written() - before, 100 * KIB)
         os.unlink(self.filler)
-        self.wait_for("the rest", lambda: self.written() > fired * 16)
+        wait_until(lambda: self.written() > fired * 16, "the rest")
         fired = self.say(recorder, 100)
         self.end(recorder)
         traces = list(read(self.output).values())
@@ -450,15 +445,15 @@ class Full(Store):
     def test_lost_and_told(self):
         recorder = self.obey("--buffer-size", "64K")
         self.say(recorder, 100)
-        self.wait_for("records", lambda: os.listdir(self.output) and self.written() > 1600)
+        wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
         self.fill(left=8 * KIB)
         self.say(recorder, 10000)
         # That has woken the recorder; once all its threads wait again, it has met the full disk.
-        self.wait_for("a recorder that waits", lambda: states(recorder.pid) == {"S"})
+        wait_until(lambda: states(recorder.pid) == {"S"}, "a recorder that waits")
         self.say(recorder, 100000)
         before = self.written()
         os.unlink(self.filler)
-        self.wait_for("more", lambda: self.written() > before + 32 * KIB)
+        wait_until(lambda: self.written() > before + 32 * KIB, "more")
         fired = self.say(recorder, 100)
         self.end(recorder, status=1)
         traces = list(read(self.output).values())
@@ -470,7 +465,7 @@ class Full(Store):
         process = self.start("--buffer-size", "1M", "--rotate", command=["obey"])
         self.pid = int(process.stdout.readline())
         self.say(process, 100)
-        self.wait_for("records", lambda: self.written() > 1600)
+        wait_until(lambda: self.written() > 1600, "records")
         self.fill()
         self.say(process, 1000)
         # A chunk cannot be finished now; it comes later.
@@ -490,7 +485,7 @@ class Full(Store):
         """What finds no room at the end is told, and what did is readable."""
         recorder = self.obey("--buffer-size", "1M")
         self.say(recorder, 100)
-        self.wait_for("records", lambda: os.listdir(self.output) and self.written() > 1600)
+        wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
         self.fill()
         self.say(recorder, 50000)
         self.end(recorder, status=1)
@@ -510,8 +505,8 @@ class Triggers(Store):
 
     def snapshot(self, number):
         """Wait for it: its name and what is in it."""
-        name = self.wait_for(f"snapshot {number}", lambda: next(
-            (n for n in self.snapshots() if int(n.split("-")[1]) == number), None))
+        name = wait_until(lambda: next(
+            (n for n in self.snapshots() if int(n.split("-")[1]) == number), None), f"snapshot {number}")
         return name, self.read_chunk(name)
 
     @staticmethod

@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 SIDE = os.environ["SIDE"]
 TALKER = os.environ["SEND_TALKER"]
@@ -55,17 +57,6 @@ def finish(process, status=0):
     if status is not None and process.returncode != status:
         raise AssertionError(f"{process.args}: {process.returncode}\n{(err or b'').decode()}")
     return (out or b"").decode(), (err or b"").decode()
-
-
-def until(condition, what):
-    """Wait for a condition; the last thing it gave."""
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"{what} has not come")
 
 
 def ports(count):

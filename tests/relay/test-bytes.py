@@ -5,6 +5,7 @@ import random
 import re
 import resource
 import socket
+import time
 
 from sending import *
 
@@ -63,7 +64,7 @@ class Ways(unittest.TestCase):
             self.skipTest("there is no socat")
         ends = [os.path.join(WORK, f"tty{i}") for i in (0, 1)]
         line = start("socat", f"pty,echo=0,link={ends[0]}", f"pty,link={ends[1]}")
-        until(lambda: all(os.path.exists(end) for end in ends), "the terminals")
+        wait_until(lambda: all(os.path.exists(end) for end in ends), "the terminals")
         out = os.path.join(WORK, "tty.out")
         receiver = start(SIDE, "receive", ends[1], "-o", out, "--speed", "115200")
         # What comes before the receiver has made its end raw would be changed.
@@ -73,7 +74,7 @@ class Ways(unittest.TestCase):
             raw = not termios.tcgetattr(fd)[3] & termios.ICANON
             os.close(fd)
             return raw
-        until(is_raw, "the raw terminal")
+        wait_until(is_raw, "the raw terminal")
         sender = start(SIDE, "send", self.trace, ends[0], "--speed", "115200")
         finish(sender)
         finish(receiver)
@@ -171,7 +172,7 @@ class Running(unittest.TestCase):
             program.stdin.write(b"200\n")
             program.stdin.flush()
             self.assertEqual(program.stdout.readline(), b"said\n")
-            until(lambda: side("view", out, "-e", "talker:line", check=False).stdout.count(b"\n") >= 200 * turn
+            wait_until(lambda: side("view", out, "-e", "talker:line", check=False).stdout.count(b"\n") >= 200 * turn
                   if os.path.isdir(out) else False, "the events that arrived")
         finish(program)
         got = result(finish(receiver)[1], "received")
@@ -185,7 +186,7 @@ class Running(unittest.TestCase):
                          stdout=subprocess.PIPE)
         self.assertEqual(recorder.stdout.readline(), b"ready\n")
         sender = start(SIDE, "send", trace, file)
-        until(lambda: os.path.exists(file), "the first bytes")
+        wait_until(lambda: os.path.exists(file), "the first bytes")
         recorder.stdin.write(b"50\n")
         recorder.stdin.close()
         recorder.stdin = None
@@ -202,7 +203,7 @@ class Running(unittest.TestCase):
         chance = random.Random(4)
         left = [chance.randrange(1, 400000) for _ in range(8)]
         proxy = Proxy(port, lambda: left.pop() if left else None)
-        until(lambda: not connect_fails(port), "the receiver")
+        wait_until(lambda: not connect_fails(port), "the receiver")
         sent = side("send", "--json", trace, f"tcp://127.0.0.1:{proxy.port}")
         got = result(finish(receiver)[1], "received")
         self.assertEqual((got["lost_events"], got["lost_packets"]), (0, 0))
@@ -413,7 +414,7 @@ class Again(unittest.TestCase):
             if turn == 3:
                 finish(program)
             else:
-                until(lambda: os.path.isdir(out) and side("view", out, "-e", "talker:line", check=False)
+                wait_until(lambda: os.path.isdir(out) and side("view", out, "-e", "talker:line", check=False)
                       .stdout.count(b"\n") >= (300 * turn if output_of(1) == output_of(2) else 300), "the events that arrived")
                 receiver.terminate()
             got.append(result(finish(receiver, None)[1], "received"))
@@ -514,10 +515,10 @@ class Hostile(unittest.TestCase):
         """Connections that cannot be accepted stay in the queue: the receiver pauses, it does not spin."""
         receiver = self.receiver("few", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
         clients = [self.connect() for _ in range(14)]
-        until(lambda: len(os.listdir(f"/proc/{receiver.pid}/fd")) == 10, "all descriptors in use")
+        wait_until(lambda: len(os.listdir(f"/proc/{receiver.pid}/fd")) == 10, "all descriptors in use")
         before = self.sleeps(receiver)
         # A process that spins never waits.
-        until(lambda: self.sleeps(receiver) >= before + 5, "pauses")
+        wait_until(lambda: self.sleeps(receiver) >= before + 5, "pauses")
         for client in clients:
             client.close()
         self.send(receiver)
@@ -542,7 +543,7 @@ class Hostile(unittest.TestCase):
             except BlockingIOError:
                 return True
 
-        until(lambda: sum(not is_open(client) for client in clients) >= 8, "connections that are refused")
+        wait_until(lambda: sum(not is_open(client) for client in clients) >= 8, "connections that are refused")
         # All others are refused for their silence only, which takes longer.
         self.assertTrue(is_open(other))
         for client in clients:
@@ -555,7 +556,7 @@ class Hostile(unittest.TestCase):
         if os.environ["SEND_SECCOMP"] != "true":
             self.skipTest("built without libseccomp")
         receiver = self.receiver("isolated")
-        until(lambda: "Seccomp:\t2" in read_status(receiver.pid), "the filter of system calls")
+        wait_until(lambda: "Seccomp:\t2" in read_status(receiver.pid), "the filter of system calls")
         self.assertIn("NoNewPrivs:\t1", read_status(receiver.pid))
         self.send(receiver)
 
@@ -616,11 +617,11 @@ class Ends(unittest.TestCase):
         recorder = start(SIDE, "record", "-o", trace, "--", "sh", "-c", f"{TALKER} 1000; echo ready; exec sleep 1000", stdout=subprocess.PIPE)
         self.assertEqual(recorder.stdout.readline(), b"ready\n")
         # The recorder has fetched everything: a sender delivers what is in files.
-        until(lambda: side("view", trace, check=False).stdout.count(b"talker:said") == 3000, "all events in files")
+        wait_until(lambda: side("view", trace, check=False).stdout.count(b"talker:said") == 3000, "all events in files")
         port, = ports(1)
         receiver = start(SIDE, "receive", "--json", "--keep", "--listen", f"127.0.0.1:{port}", "-o", out)
         sender = start(SIDE, "send", "--json", trace, f"tcp://127.0.0.1:{port}")
-        until(lambda: any(os.path.getsize(os.path.join(top, name)) for top, _, names in os.walk(out) for name in names
+        wait_until(lambda: any(os.path.getsize(os.path.join(top, name)) for top, _, names in os.walk(out) for name in names
                           if name.startswith("ring")) if os.path.isdir(out) else False, "packets")
         sent = result(self.ended(sender, signal.SIGTERM, 0), "sent")
         self.assertEqual((sent["pending"], sent["events"]), (0, 3000))

@@ -4,6 +4,7 @@ import glob
 import pty
 import random
 import re
+import time
 
 from sending import *
 
@@ -29,7 +30,7 @@ class Relay:
                              "-L", f"{address}{self.live}", "-o", self.output, env=environment,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for port in (self.control, self.data, self.live):
-            until(lambda port=port: not connect_fails(port), "the relay daemon")
+            wait_until(lambda port=port: not connect_fails(port), "the relay daemon")
 
     def kill(self):
         self.process.kill()
@@ -152,7 +153,7 @@ class Stored(unittest.TestCase):
         """Killed and started again in the middle."""
         def disturb(turn):
             if turn == 1:
-                until(lambda: begun(self.relay.output), "the first packets")
+                wait_until(lambda: begun(self.relay.output), "the first packets")
                 self.relay.kill()
             if turn == 3:
                 self.relay.start()
@@ -254,16 +255,16 @@ class Live(unittest.TestCase):
     def test_while_it_runs(self):
         """On one CPU and on another, which is a stream that the viewer does not know; and in another process."""
         viewer = Viewer(self.relay)
-        until(lambda: self.first_line(viewer), "the first event")
+        wait_until(lambda: self.first_line(viewer), "the first event")
         for cpu in sorted(os.sched_getaffinity(0))[:2]:
             os.sched_setaffinity(self.pid, {cpu})
             before = self.said
             self.say(7)
-            until(lambda: viewer.numbers(b"talker:line")[-7:] == list(range(before, self.said)), f"what was said on {cpu}")
+            wait_until(lambda: viewer.numbers(b"talker:line")[-7:] == list(range(before, self.said)), f"what was said on {cpu}")
         self.run_there(f"{TALKER} 50")
-        until(lambda: sorted(viewer.numbers(b"talker:said")) == sorted(list(range(50)) * 3), "the other process")
+        wait_until(lambda: sorted(viewer.numbers(b"talker:said")) == sorted(list(range(50)) * 3), "the other process")
         self.say(1)
-        until(lambda: viewer.numbers(b"talker:line")[-1] == self.said - 1, "the first process again")
+        wait_until(lambda: viewer.numbers(b"talker:line")[-1] == self.said - 1, "the first process again")
         self.assertIsNone(self.shell.poll())
         self.into.close()
         self.back.close()

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import bt2
@@ -17,6 +16,7 @@ import bt2
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import resources
 from agent_thread import await_agent_thread
+from waiting import wait_until
 
 SIDED = os.environ["SIDED"]
 PROGRAM = os.environ["SIDED_PROGRAM"]
@@ -25,17 +25,6 @@ PATIENCE = int(os.environ.get("SIDED_PATIENCE", "120"))
 
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise AssertionError(f"never came: {what}")
-        time.sleep(0.01)
 
 
 def connect_patiently(path):

@@ -11,7 +11,9 @@ import signal
 import stat
 import subprocess
 import sys
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 PROGRAM, USER = sys.argv[1:]
 PATIENCE = 120
@@ -27,14 +29,6 @@ def run(*words, **options):
 
 def show(unit, name, *more):
     return run("systemctl", *more, "show", "-P", name, unit).strip()
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            sys.exit(f"never came: {what}")
-        time.sleep(0.02)
 
 
 def check(condition, what):

@@ -25,6 +25,9 @@ sys.path[:0] = [os.path.join(HERE, "../../kernel"), os.path.join(HERE, "../../cm
 import guide
 import machine
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from waiting import wait_until
+
 SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["GLOBAL_PROGRAM"]
 WAYS = ("uprobe_multi", "perf_event", "tracefs")
@@ -39,14 +42,6 @@ LOOK = "[ -e /sys/kernel/tracing/uprobe_events ] || mount -t tracefs none /sys/k
 def shell(script, **options):
     return subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", LOOK + script], text=True,
                           capture_output=True, timeout=PATIENCE, check=True, **options).stdout
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"never came: {what}")
-        time.sleep(0.01)
 
 
 def ended(pid):

@@ -12,9 +12,12 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from waiting import wait_until
 
 SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["UPROBE_PROGRAM"]
@@ -28,14 +31,6 @@ OTHERS = ("begins_stepped", "begins_plain")
 # As they are executed.
 FUNCTIONS = ("begins_push", "begins_push_high", "begins_nop", "begins_jump", "begins_condition", "begins_stepped", "begins_plain")
 EACH = ("--function", "begins_*", "--arg", "s64:number:%rdx")
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"never came: {what}")
-        time.sleep(0.01)
 
 
 def ended(pid):

@@ -3,7 +3,10 @@
 import os
 import struct
 import subprocess
-import time
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from waiting import wait_until
 
 LIBRARY = os.environ["PROBE_EVERYTHING"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
@@ -46,16 +49,6 @@ def environment(program, report, mode, **more):
     return dict(os.environ, LD_PRELOAD=LIBRARY, SIDE_EVERYTHING=os.path.basename(os.path.realpath(program)),
                 SIDE_EVERYTHING_REPORT=report, SIDE_EVERYTHING_MODE=mode,
                 SIDE_EVERYTHING_SEED=os.environ.get("SEED", "1"), **more)
-
-
-def wait_for(condition, what, process=None, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        if process and process.poll() is not None:
-            raise AssertionError(f"the program ended with {process.returncode} before {what}")
-        if time.monotonic() > end:
-            raise AssertionError(f"{what}: not within {seconds} seconds")
-        time.sleep(0.02)
 
 
 def is_ready(report):

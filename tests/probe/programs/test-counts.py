@@ -108,7 +108,7 @@ class Redis:
         # It is what its file is called.
         with subprocess.Popen([self.file, "--port", port, "--bind", "127.0.0.1", "--dir", self.place, "--save", ""], env=env,
                               stdout=subprocess.DEVNULL) as process:
-            wait_for(lambda: run([self.client, "-p", port, "ping"]).stdout == "PONG\n", "redis-server answers", process)
+            wait_until(lambda: run([self.client, "-p", port, "ping"]).stdout == "PONG\n", "redis-server answers", process=process)
             done = run([self.benchmark, "-p", port, "-c", "1", "-P", "1", "-n", str(REQUESTS), "-t", "set", "-q"])
             assert done.returncode == 0, done.stdout
             answer = run([self.client, "-p", port, "get", "key:__rand_int__"]).stdout

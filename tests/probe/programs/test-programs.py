@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 
 from everything import *
 
@@ -71,7 +72,7 @@ def sqlite(place, report):
     assert wanted.count("\n") > 8 and wanted.endswith("ok\n"), wanted
     with subprocess.Popen([program, ":memory:"], env=environment(program, report, "storm"), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True, cwd=place) as process:
-        wait_for(lambda: is_ready(report), "the probes are there", process)
+        wait_until(lambda: is_ready(report), "the probes are there", process=process)
 
         def work():
             process.stdin.write(SQL)
@@ -99,7 +100,7 @@ def redis_load(process, port, client):
     # A process of its own, which has the probes.
     saved = ask("lastsave")
     if "started" in ask("bgsave"):
-        wait_for(lambda: "rdb_bgsave_in_progress:0" in ask("info", "persistence"), f"what was last saved at {saved} is saved", process)
+        wait_until(lambda: "rdb_bgsave_in_progress:0" in ask("info", "persistence"), f"what was last saved at {saved} is saved", process=process)
         assert "rdb_last_bgsave_status:ok" in ask("info", "persistence")
 
 
@@ -110,7 +111,7 @@ def redis(place, report):
             [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", place, "--save", ""],
             env=environment(program, report, "storm"), stdout=log, stderr=log) as process:
         try:
-            wait_for(lambda: is_ready(report) and listens(port), "redis-server listens", process)
+            wait_until(lambda: is_ready(report) and listens(port), "redis-server listens", process=process)
             until_end(lambda: redis_load(process, port, client))
             stop(process, signal.SIGTERM)
         except BaseException:
@@ -143,7 +144,7 @@ def nginx(place, report):
     need("curl")
     with subprocess.Popen([program, "-p", place, "-c", f"{place}/nginx.conf"], env=environment(program, report, "storm"),
                           stderr=subprocess.DEVNULL) as process:
-        wait_for(lambda: is_ready(report) and listens(port), "nginx listens", process)
+        wait_until(lambda: is_ready(report) and listens(port), "nginx listens", process=process)
         until_end(work)
         stop(process, signal.SIGQUIT)
 

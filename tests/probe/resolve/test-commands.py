@@ -12,10 +12,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import time
 
 from harness import *
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from waiting import wait_until
 
 SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
@@ -342,7 +345,7 @@ def test_print_of_a_program_that_runs():
     env = dict(ENV, TMPDIR=FOLDER)
     words = [SIDE, "trace", "--print", "-p", program.pid, "--function", "target_scalars", "--arg", "number", "--buffer-size", "64M"]
     tracer = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until(lambda: "target_scalars is set" in tracer.stderr.readline())
+    wait_until(lambda: "target_scalars is set" in tracer.stderr.readline())
     program.process.stdin.write("x")
     program.process.stdin.flush()
     first = tracer.stdout.readline()
@@ -358,7 +361,7 @@ def test_print_of_a_program_that_runs():
     program = Program(compiled("target.c", "-g", "-O2"), 1000)
     tracer = subprocess.Popen([w if w != words[4] else program.pid for w in words], env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
-    until(lambda: "target_scalars is set" in tracer.stderr.readline())
+    wait_until(lambda: "target_scalars is set" in tracer.stderr.readline())
     tracer.stdout.close()
     equal(program.go(), "done")
     tracer.stdout = None
@@ -644,14 +647,6 @@ def children(parent):
     return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and (state(pid) or (0, 0))[1] == parent]
 
 
-def until(condition):
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it does not come")
-
-
 def test_a_semaphore_counts_listeners():
     path = compiled("markers.c", "-g", "-O2")
     program, session = Program(path), Session()
@@ -706,15 +701,15 @@ def test_a_semaphore_when_the_tracer_is_killed():
     for pid in killed:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(map(state, killed)))
+    wait_until(lambda: not any(map(state, killed)))
     equal(semaphores.read(), [0, 1, 0], "as before")
     # The next one adopts the session.
     good("daemon")
-    until(lambda: not side("status", session.name, env=ENV).status)
+    wait_until(lambda: not side("status", session.name, env=ENV).status)
     equal(semaphores.read(), [0, 1, 0], "the next one listens to it once, too")
     equal(program.go(), "done 1")
     equal(len(of(session.end(), "probe:heard")), ROUNDS)
-    until(lambda: semaphores.read() == [0, 0, 0])
+    wait_until(lambda: semaphores.read() == [0, 0, 0])
     program.end()
 
 

@@ -15,22 +15,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 from harness import *
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from waiting import wait_until
 
 FOLDER = tempfile.mkdtemp()
 ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 ROUNDS = 20 if os.environ.get("SIDE_TEST_LONG") == "1" else 2
 KEPT_MAX = 64 << 10  # KiB
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-
-
-def wait_until(condition, what, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} seconds: {what}"
-        time.sleep(0.02)
 
 
 def good(*words):

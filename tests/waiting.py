@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""Waiting for a condition, never for a time: the timeout is for a condition that never becomes true."""
+import time
+
+TIMEOUT = 120  # seconds
+
+
+def wait_until(condition, what="the condition is true", timeout=TIMEOUT, process=None):
+    """The first true value of condition(). Fails after the timeout, or when the process has ended before."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if process and process.poll() is not None:
+            raise AssertionError(f"the program ended with {process.returncode} before: {what}")
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} seconds: {what}")
+        time.sleep(0.01)
