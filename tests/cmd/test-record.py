@@ -438,14 +438,12 @@ def test_colors_and_progress():
 def test_kernel_without_permission():
     """What was asked for and cannot be had is no success, whatever else was recorded."""
     if os.geteuid():
-        print("skipped: not root, which could become another user")
-        return
+        skip("not root, which could become another user")
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         as_nobody = {"user": 65534, "group": 65534, "extra_groups": []}
         if subprocess.run([SIDE, "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, **as_nobody).returncode:
-            print("skipped: another user cannot run what was built here")
-            return
+            skip("another user cannot run what was built here")
         for more, command, wanted in (((), "true", (1, 3)), (("--strict",), "true", (4,)), ((), "false", (1,)), ((), None, (1, 3))):
             output = os.path.join(folder, f"trace-{wanted[0]}-{command}")
             result = side("record", "-k", "sched:*", *more, "-o", output, *(["--", command] if command else []), **as_nobody)

@@ -132,8 +132,7 @@ def test_signals_with_a_pager():
     early[0] = shutil.which("strace") or ""
     for send, before in (("key", []), ("signal", []), ("key", early), ("signal", early)):
         if before and not before[0]:
-            print("skipped: no strace")
-            continue
+            skip("no strace: the early key and signal are not tried")
         # Nothing is read from the pipe, so side waits for space in it.
         pager = script("stops", "trap '' INT; echo READY; while [ ! -e " + work.name + "/go ]; do sleep 0.05; done; cat >/dev/null; echo DONE\n")
         big = os.path.join(work.name, "big")
@@ -155,8 +154,7 @@ def test_signals_with_a_pager():
 
 def test_less():
     if not shutil.which("less"):
-        print("skipped: no less")
-        return
+        skip("no less")
     status, text = Terminal(SIDE, "view", TRACE, "-n", "2", SIDE_PAGER=None, PAGER=None).end()
     equal((status, text.count("talker:said")), (0, 2), "less ends by itself if all fits")
     terminal = Terminal(SIDE, "view", TRACE, SIDE_PAGER=None, PAGER=None)

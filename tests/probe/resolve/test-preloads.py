@@ -91,8 +91,7 @@ def test_file():
            f"mkdir -p {FOLDER}/etc && cp -r /etc/ld.so.conf /etc/ld.so.conf.d /etc/ld.so.cache /etc/passwd {FOLDER}/etc && "
            f"cp {listed} {FOLDER}/etc/ld.so.preload && mount --bind {FOLDER}/etc /etc")
     if subprocess.run([*inside, "sh", "-c", lay], capture_output=True, check=False).returncode:
-        print("skipped: no mount namespace")
-        return
+        skip("no mount namespace")
     output = tempfile.mkdtemp(dir=FOLDER)
     done = subprocess.run([*inside, "sh", "-ec", f'{lay}; exec "$@"', "sh", SIDE, "trace", "-o", output, "--force", "-c", RUNS,
                            "--function", "libserves:serve"], env=ENV, capture_output=True, text=True, check=False, cwd=FOLDER)
@@ -102,8 +101,7 @@ def test_file():
 def test_allocator():
     """jemalloc in perl: its own malloc() is watched."""
     if subprocess.run("ldconfig -p | grep -q libjemalloc.so.2", shell=True, check=False).returncode or not shutil.which("perl"):
-        print("skipped: no libjemalloc.so.2, or no perl")
-        return
+        skip("no libjemalloc.so.2, or no perl")
     result, output = trace("libjemalloc:malloc", "/usr/bin/perl -e 1", LD_PRELOAD="libjemalloc.so.2")
     equal(result.status, 0, result.err)
     true(calls(output) > 100, f"{calls(output)} calls of malloc()")

@@ -42,8 +42,6 @@ def available():
                  if not subprocess.run(["sh", "-c", form.format(rest="true")], capture_output=True, check=False, cwd=FOLDER).returncode]
         if works:
             found[name] = works
-        else:
-            print(f"skipped: {name} is not here, or not permitted")
     return found
 
 
@@ -58,6 +56,13 @@ def calls(output):
 
 
 FOUND = available()
+
+
+def test_all_starters_are_here():
+    missing = sorted(STARTERS.keys() - FOUND.keys())
+    if missing:
+        skip(f"not installed, or not permitted: {', '.join(missing)}")
+    equal(sorted(FOUND), sorted(STARTERS))
 
 
 def test_each():
@@ -139,8 +144,7 @@ def test_left_behind():
 def test_global():
     """The kernel follows them, too, where it may be asked."""
     if trace(f"{PROGRAM} 1", "--global")[0].status:
-        print("skipped: global probes are not permitted here")
-        return
+        skip("global probes are not permitted here")
     result, output = trace(f"env -i A=b nice {PROGRAM} 5", "--global")
     equal((result.status, calls(output)), (0, 5), result.err)
 
