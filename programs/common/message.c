@@ -4,6 +4,8 @@
 
 #include "progress.h"
 
+#include "base/error.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -232,6 +234,18 @@ int message_error_at(enum command_status status, const char *hint, const char *t
 	va_end(arguments);
 	print_message("error", "\033[1;31m", status, message, hint, &location);
 	return (int)status;
+}
+
+int message_library_error(const struct error *error)
+{
+	enum command_status status = error->kind == ERROR_USAGE ? COMMAND_USAGE
+			: error->kind == ERROR_PERMISSION       ? COMMAND_NOT_PERMITTED
+								: COMMAND_FAILED;
+
+	if (error->column)
+		return message_error_at(status, error->hint, error->input, error->column, "%s",
+				error->text);
+	return message_error(status, error->hint, "%s", error->text);
 }
 
 static __attribute__((format(printf, 2, 0))) void print_note(

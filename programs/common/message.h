@@ -13,6 +13,8 @@
 #include "base/format.h"
 #include "command.h"
 
+struct error;
+
 /* The version of what --json prints; every line has it. */
 #define OUTPUT_JSON_SCHEMA 1
 
@@ -44,6 +46,9 @@ int message_error(enum command_status status, const char *hint, const char *form
  */
 int message_error_at(enum command_status status, const char *hint, const char *text,
 		unsigned int column, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Prints an error of a library, with its hint and its position. Returns the exit status for its kind. */
+int message_library_error(const struct error *error);
 
 /* Something that the user should know, though nothing failed. Not with --quiet. */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -9,23 +9,27 @@
 #include "analysis/view-time.h"
 #include "base/text-list.h"
 
+/* The value of `callers` if the user gave no number: REPORT_CALLERS_SHOWN callers. */
+#define REPORT_CALLERS_DEFAULT UINT64_MAX
+
+/* All zero: the overview and the table of events. */
 struct report_options {
-	struct text_list patterns;
-	const char *filter;
+	struct text_list patterns; /* of events; none: all */
+	const char *filter;        /* an expression, or NULL */
 	struct time_range times;
-	const char *by;
-	struct text_list histograms;
-	struct text_list pairs; /* begin, end, begin, end, … */
-	const char *key;
-	uint64_t slowest;
-	uint64_t around;
-	uint64_t callers;
-	uint64_t rows;
-	bool across;
-	bool calls, tree;
-	bool counts;
-	bool losses;
-	bool debuginfod;
+	const char *by; /* "event", "process", "thread", "cpu" or an expression; NULL: no groups */
+	struct text_list histograms; /* expressions */
+	struct text_list pairs;      /* patterns: begin, end, begin, end, … */
+	const char *key;             /* of pairs: an expression; NULL: the thread */
+	uint64_t slowest;            /* pairs of each rule that are listed; 0: none */
+	uint64_t around;             /* events before and after each of these */
+	uint64_t callers;            /* that are listed; 0: none */
+	uint64_t rows;               /* at most in each table of the text; 0: all */
+	bool across;                 /* a key means the same in all processes */
+	bool calls, tree;            /* calls of functions, and their tree */
+	bool counts;                 /* the table of events, also with other tables */
+	bool losses;                 /* the table of losses */
+	bool debuginfod;             /* servers may be asked for symbols */
 };
 
 #endif /* SIDE_ANALYSIS_REPORT_OPTIONS_H */

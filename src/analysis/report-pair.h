@@ -14,6 +14,8 @@
 #include "analysis/report-identity.h"
 #include "analysis/where.h"
 
+struct error;
+
 #define PAIR_RULES_MAX 64
 
 /* What is remembered of a begin. */
@@ -61,9 +63,12 @@ struct report_pairs {
 	uint32_t open; /* Begins that wait. */
 };
 
-/* BEGIN and END one after the other in @words. 0, or an exit status: said. */
+/*
+ * BEGIN and END one after the other in `pairs_text`, which lives as long as the pairs; `key` may be NULL. 0 or a negative errno; the kind is
+ * ERROR_USAGE for an invalid text. pairs_free() in both cases.
+ */
 int pairs_create(struct report_pairs *pairs, const struct text_list *pairs_text, const char *key,
-		bool across);
+		bool across, struct error *error);
 void pairs_free(struct report_pairs *pairs);
 
 /* `missing`: what `--key` names and no event has, or NULL. 0 or -ENOMEM. Needs no pair_class_free() if it has no part in any rule. */

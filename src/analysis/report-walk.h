@@ -6,12 +6,14 @@
 #ifndef SIDE_ANALYSIS_REPORT_WALK_H
 #define SIDE_ANALYSIS_REPORT_WALK_H
 
+#include "analysis/listener.h"
 #include "base/text-list.h"
 #include "analysis/view-time.h"
 #include "analysis/view-show.h"
 #include "analysis/where.h"
 #include "ctf/ctf.h"
 
+struct error;
 struct report_walk;
 
 /* What stands in ctf_event_class.user, from the first record of the event on. */
@@ -29,6 +31,7 @@ struct report_walk_options {
 	const struct text_list *patterns;
 	const char *where; /* NULL: all. */
 	struct time_range times;
+	struct analysis_listener listener;
 };
 
 struct report_walk {
@@ -56,15 +59,14 @@ struct report_walk {
 bool walk_pattern_wants(
 		const struct pattern *patterns, size_t count, const char *event, int loglevel);
 /* Whether the directory is there. 0, or an exit status: said. */
-int walk_check(const struct report_walk_options *options);
+int walk_check(const struct report_walk_options *options, struct error *error);
 /* 0, or an exit status: said. */
-int walk_prepare(struct report_walk *walk, const struct report_walk_options *options);
+int walk_prepare(struct report_walk *walk, const struct report_walk_options *options,
+		struct error *error);
 /* Then read what the trace has. 0 or an exit status. */
-int walk_open(struct report_walk *walk);
-/* Print a note if the options selected no event. */
-void walk_note_nothing(const struct report_walk *walk);
+int walk_open(struct report_walk *walk, struct error *error);
 /* From the beginning, saying nothing again. The user's functions must be set anew. */
-int walk_open_again(struct report_walk *walk, const struct report_walk *first);
+int walk_open_again(struct report_walk *walk, const struct report_walk *first, struct error *error);
 void walk_close(struct report_walk *walk);
 
 /*

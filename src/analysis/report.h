@@ -9,6 +9,8 @@
 #ifndef SIDE_ANALYSIS_REPORT_H
 #define SIDE_ANALYSIS_REPORT_H
 
+#include <stdio.h>
+
 #include "analysis/missing.h"
 #include "analysis/report-calls.h"
 #include "analysis/report-distribution.h"
@@ -18,6 +20,9 @@
 #include "analysis/report-walk.h"
 #include "analysis/report-identity.h"
 #include "analysis/trace-symbols.h"
+
+/* Version of the JSON report, in each of its lines (docs/spec/report-json.md). */
+#define REPORT_JSON_SCHEMA 1
 
 #define REPORT_GROUPS_MAX 10000 /* Values of --by; all further ones are one group. */
 #define REPORT_CALLERS_MAX 500000
@@ -189,6 +194,24 @@ struct report_class {
 	struct where_bound *histograms[];
 };
 
+/*
+ * report.c: a report from begin to end. A zeroed report with `json` and `colour` set is prepared, opened, read, printed, and freed in any
+ * case. The functions return 0 or a negative errno with the error filled in; the kind is ERROR_USAGE for an invalid option.
+ */
+
+/*
+ * Parses the options, checks the directory, and starts the process that reads debug files. Afterwards the caller can give up its rights:
+ * the other functions read the trace only. Options, directory and listener's user must live as long as the report.
+ */
+int report_prepare(struct report *report, const struct report_options *options, const char *dir,
+		const struct analysis_listener *listener, struct error *error);
+int report_open(struct report *report, struct error *error);
+/* Counts all events. */
+int report_read(struct report *report, struct error *error);
+/* Writes the whole report to the stream, and does not flush it. */
+int report_print(struct report *report, FILE *out, struct error *error);
+void report_free(struct report *report);
+
 /* report-count.c */
 int report_take(struct report *report, const struct ctf_item *item, struct walk_class *class);
 int report_take_loss(
@@ -216,14 +239,14 @@ struct report_around {
 	size_t count;
 	struct keys scopes;
 };
-int report_around_read(struct report_around *around, struct report *report);
+int report_around_read(struct report_around *around, struct report *report, struct error *error);
 void report_around_free(struct report_around *around);
 /* The first line of a scope from this number on. */
 size_t report_around_find(const struct report_around *around, uint32_t scope, uint64_t number);
 
 /* report-caller.c: the callers of events, and symbols of addresses. */
-/* What `--callers` and `--by` need: an expression for each source, and the process that reads debug files. 0 or an exit status. */
-int report_callers_start(struct report *report);
+/* What `--callers` and `--by` need: an expression for each source, and the process that reads debug files. 0 or a negative errno. */
+int report_callers_start(struct report *report, struct error *error);
 /* 0 or -ENOMEM. */
 int report_callers_bind(struct report *report, struct report_class *own,
 		const struct ctf_item *item, const struct view_event *event);
@@ -234,13 +257,11 @@ int report_take_caller(struct report *report, const struct report_class *own,
 int report_symbols_read(struct report *report);
 /* "function+0x12 (module)", "module+0x12"; false: nothing is known. */
 bool report_symbol_text(const struct symbol *symbol, char *text, size_t size);
-/* Print a note if `--callers` has nothing, or not what its name says. */
-void report_callers_note(const struct report *report);
 void report_callers_free(struct report *report);
 
-/* report-text.c, report-json.c: the whole report. Exit status. */
-int report_print_text(struct report *report, const struct report_around *around);
-int report_print_json(struct report *report, const struct report_around *around);
+/* report-text.c, report-json.c: the whole report to a stream. 0 or -ENOMEM. */
+int report_print_text(struct report *report, const struct report_around *around, FILE *out);
+int report_print_json(struct report *report, const struct report_around *around, FILE *out);
 
 /* What both print, in the order in which they print it: indexes, malloc'ed; NULL without memory. */
 uint32_t *report_row_order(const struct report *report);

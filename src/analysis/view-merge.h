@@ -15,14 +15,16 @@ struct view {
 	bool damaged;
 	int write_error; /* errno */
 	bool has_last;
-	int64_t last_ns; /* Of the event shown last. */
+	int64_t last_ns;  /* Of the event shown last. */
+	uint64_t entries; /* Lines and messages so far. */
 	uint64_t shown;
 	uint64_t discarded; /* Events lost, as the packets say … */
 	uint64_t lost;      /* … and as the recorder says: mostly the same ones. */
 };
 
 /* Report a sentence; what is shown before it comes first. hint may be NULL. */
-void view_report(struct view *view, enum view_message kind, const char *hint, const char *sentence);
+void view_report(struct view *view, enum analysis_message kind, const char *hint,
+		const char *sentence);
 
 /* Show one entry, whose bytes are given. */
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes);

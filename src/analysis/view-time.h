@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct error;
+
 enum view_time_kind {
 	VIEW_TIME_NONE,
 	VIEW_TIME_EPOCH,      /* ns since 1970. */
@@ -29,8 +31,9 @@ bool view_time_parse(const char *text, struct view_time *time);
 
 bool view_times_is_set(const struct time_range *times);
 
-/* Both ends from the options; VIEW_TIME_NONE if not given. 0, or an exit status: the mistake is reported. */
-int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to);
+/* Both ends; VIEW_TIME_NONE if not given. 0 or -EINVAL, of the kind ERROR_USAGE. */
+int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to,
+		struct error *error);
 
 /* Both ends, included, in nanoseconds since 1970. Relative times need the first or last event of the trace in `dir`. */
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,

@@ -7,24 +7,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/listener.h"
 #include "analysis/view-time.h"
 
 struct ctf_reader;
 struct where;
 
-enum view_message { VIEW_ERROR, VIEW_NOTE };
-
 struct view_options {
 	const char *dir;
-	const char *verb; /* Show progress in its name; NULL: none. */
-	bool json;        /* One object a line instead of text. */
-	bool colour;      /* The caller has looked at --color, NO_COLOR and the terminal. */
-	bool attributes;  /* Show the attributes of events and types too. */
-	bool symbols;     /* Show addresses in the code as what stands there. */
-	bool debuginfod;  /* For that, servers may be asked. */
-	bool repair;      /* First mend what a killed recorder left. */
-	uint64_t limit;   /* Show at most so many events; 0: all. */
-	bool follow;      /* Go on while the trace is being recorded. */
+	bool json;       /* One object a line instead of text. */
+	bool colour;     /* The caller has looked at --color, NO_COLOR and the terminal. */
+	bool attributes; /* Show the attributes of events and types too. */
+	bool symbols;    /* Show addresses in the code as what stands there. */
+	bool debuginfod; /* For that, servers may be asked. */
+	bool repair;     /* First mend what a killed recorder left. */
+	uint64_t limit;  /* Show at most so many events; 0: all. */
+	bool follow;     /* Go on while the trace is being recorded. */
 
 	/* Only what happened from … to (both included). */
 	struct view_time from;
@@ -47,14 +45,20 @@ struct view_options {
 	void *nothing_context;
 
 	FILE *out; /* NULL: stdout. */
-	/* Takes a sentence; mend (what to do about it) may be NULL. */
-	void (*report)(enum view_message kind, const char *hint, const char *sentence);
+	/* Without `report`, messages go to standard error, after "side: ". */
+	struct analysis_listener listener;
+
+	/*
+	 * Called when helper processes have started and before the trace is read, so that the caller can give up its rights:
+	 * `writes` is the directory that is written to (with `repair`), or NULL. NULL: nothing is called.
+	 */
+	void (*confine)(const char *dir, const char *writes);
 };
 
 /*
- * Returns the exit status: 0; 1 when something could not be read or written; 128 + SIGPIPE when
- * nobody reads what is written and that signal is ignored.
+ * Shows the events. 0; -EPIPE when nobody reads what is written and SIGPIPE is ignored; -EIO when something could not be read or
+ * written, which has been reported.
  */
-int cmd_view_run(const struct view_options *options);
+int view_run(const struct view_options *options);
 
 #endif /* SIDE_ANALYSIS_VIEW_H */

@@ -15,6 +15,7 @@
 #include "ctf/ctf.h"
 #include "filter/filter.h"
 
+struct error;
 struct view_event;
 
 struct where {
@@ -23,8 +24,11 @@ struct where {
 	const char *text; /* As the user wrote it; not copied. */
 };
 
-/* 0, or an exit status, said with a mark below the place. @option is its name, for the message. */
-int where_parse(const char *option, const char *text, struct where *where);
+/*
+ * `text` must live as long as `where`. `option` is its name in messages: "filter". 0 or a negative errno; the kind is ERROR_USAGE, with a
+ * position, for an invalid expression. where_free() in both cases.
+ */
+int where_parse(const char *option, const char *text, struct where *where, struct error *error);
 void where_free(struct where *where);
 
 /*

@@ -18,14 +18,14 @@ enum export_format {
 };
 
 struct export_options {
-	struct text_list patterns;
-	const char *filter;
+	struct text_list patterns; /* of events; none: all */
+	const char *filter;        /* an expression, or NULL */
 	struct time_range times;
-	int format; /* enum export_format */
-	const char *output;
-	struct text_list pairs;
-	const char *key;
-	bool across;
+	int format;         /* enum export_format */
+	const char *output; /* a directory: for tables (CSV) and CTF; else only the caller uses it */
+	struct text_list pairs; /* patterns: begin, end, begin, end, … */
+	const char *key;        /* of pairs: an expression; NULL: the thread */
+	bool across;            /* a key means the same in all processes */
 };
 
 #endif /* SIDE_EXPORT_EXPORT_OPTIONS_H */

@@ -22,6 +22,7 @@
 #include "programs/side/processes/process.h"
 #include "programs/side/processes/registry.h"
 #include "analysis/report-walk.h"
+#include "base/error.h"
 #include "programs/common/ask.h"
 #include "programs/side/probe/request-check.h"
 #include "ctf/ctf.h"
@@ -167,8 +168,10 @@ static const struct ctf_event_class *played_class(const struct ctf_trace *trace,
 	return &class;
 }
 
-static int played_again(struct report_walk *walk, const struct report_walk *first)
+static int played_again(
+		struct report_walk *walk, const struct report_walk *first, struct error *error)
 {
+	(void)error;
 	CHECK(walk && !strcmp(first->options.verb, "view"));
 	return 0;
 }
@@ -224,7 +227,7 @@ static void played_module(
 #undef probe_table_probe
 #undef probe_table_nr_probes
 #undef REFUSALS_SHOWN
-#include "programs/side/analysis/missing.c"
+#include "analysis/missing.c"
 #define access played_access
 #include "programs/side/record/kernel.c"
 #undef access
@@ -276,11 +279,12 @@ static void played_module(
 #undef ctf_reader_trace
 #undef ctf_reader_trace_count
 #undef NAMES_MAX
-#include "programs/side/export/export-values.c"
+#include "export/export-values.c"
 #include "analysis/report-calls.c"
 #include "analysis/report-identity.c"
 #include "analysis/view-show.c"
-#include "programs/side/analysis/report.c"
+#include "analysis/report.c"
+#include "programs/side/analysis/report-notes.c"
 #define probe_see(fd, seen) (nr_calls++, (fd) != 77)
 #define probe_unsee(seen) (void)(seen)
 #define probe_table_nr_probes played_probes
@@ -616,25 +620,25 @@ static void add_keys(struct keys *keys, uint32_t limit)
 static void test_reports(void)
 {
 	const struct report_options options = {.losses = true};
-	char nothing[] = "/nothing", *operands[] = {nothing, NULL};
-	const struct parsed parsed = {.operands = operands, .operand_count = 1};
+	const struct analysis_listener listener = {.user = NULL};
 	static struct report report;
-	int old = begin_printed(), status;
+	struct error error;
+	int old, ret = report_prepare(&report, &options, "/nothing", &listener, &error);
 
-	report.options = &options;
-	status = report_start(&report, &parsed);
+	CHECK(ret == -ENOENT && error.kind == ERROR_FAILED);
+	CHECK(!strcmp(error.text, "cannot report /nothing: No such file or directory"));
+	old = begin_printed();
 	report.walk.events = 1;
 	report.groups.refused = 1;
-	note_what_is_missing(&report);
+	report_notes_print(&report);
 	end_printed(old);
-	CHECK(status == COMMAND_FAILED);
 	CHECK(strstr(printed,
 			"`--by` has more than 10000 different values: all further ones are one group\n"));
 	CHECK(!strstr(printed, "callers"));
 	old = begin_printed();
 	report.groups.refused = 0;
 	report.caller_keys.refused = 1;
-	note_what_is_missing(&report);
+	report_notes_print(&report);
 	end_printed(old);
 	CHECK(strstr(printed, "only the first 500000 different callers were counted\n"));
 	CHECK(!strstr(printed, "--by"));

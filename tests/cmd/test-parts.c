@@ -30,6 +30,7 @@
 #include "analysis/report-keys.h"
 #include "analysis/report-table.h"
 #include "analysis/report-text.h"
+#include "base/error.h"
 #include "base/units.h"
 #include "programs/common/message.h"
 #include "programs/side/processes/unmatched.h"
@@ -590,42 +591,45 @@ static void test_time_ranges(void **unused)
 {
 	struct view_time from = {0}, to = {0};
 	struct time_range range = {.from = NULL};
+	struct error error;
 	int64_t from_ns, to_ns;
 
 	(void)unused;
 	assert_false(view_times_is_set(&range));
-	assert_int_equal(view_times_read(&range, &from, &to), 0);
+	assert_int_equal(view_times_read(&range, &from, &to, &error), 0);
 	view_times_resolve("/nothing", &from, &to, &from_ns, &to_ns);
 	assert_true(from_ns == INT64_MIN && to_ns == INT64_MAX);
 	range = (struct time_range){.to = "7"};
 	assert_true(view_times_is_set(&range));
-	assert_int_equal(view_times_read(&range, &from, &to), 0);
+	assert_int_equal(view_times_read(&range, &from, &to, &error), 0);
 	view_times_resolve("/nothing", &from, &to, &from_ns, &to_ns);
 	assert_true(from_ns == INT64_MIN && to_ns == 7 * SECOND);
 	from = to = (struct view_time){0};
 	range = (struct time_range){.from = "5"};
 	assert_true(view_times_is_set(&range));
-	assert_int_equal(view_times_read(&range, &from, &to), 0);
+	assert_int_equal(view_times_read(&range, &from, &to, &error), 0);
 	view_times_resolve("/nothing", &from, &to, &from_ns, &to_ns);
 	assert_true(from_ns == 5 * SECOND && to_ns == INT64_MAX);
 	from = to = (struct view_time){0};
 	range = (struct time_range){.last = "5s"};
 	assert_true(view_times_is_set(&range));
-	assert_int_equal(view_times_read(&range, &from, &to), 0);
+	assert_int_equal(view_times_read(&range, &from, &to, &error), 0);
 	assert_int_equal(from.kind, VIEW_TIME_BEFORE_END);
 	assert_true(from.ns == 5 * SECOND);
 	assert_int_equal(to.kind, VIEW_TIME_NONE);
 	range.last = "9223372036854775807ns";
-	assert_int_equal(view_times_read(&range, &from, &to), 0);
+	assert_int_equal(view_times_read(&range, &from, &to, &error), 0);
 	range.last = "9223372036854775808ns";
 	catch_stderr();
-	assert_int_equal(view_times_read(&range, &from, &to), COMMAND_USAGE);
+	assert_int_equal(view_times_read(&range, &from, &to, &error), -EINVAL);
+	assert_int_equal(message_library_error(&error), COMMAND_USAGE);
 	assert_string_equal(caught(),
 			"side: `--last 9223372036854775808ns` is not a duration\n"
 			"hint: write a duration, such as 5s or 100ms\n");
 	range = (struct time_range){.from = "1", .to = "x"};
 	catch_stderr();
-	assert_int_equal(view_times_read(&range, &from, &to), COMMAND_USAGE);
+	assert_int_equal(view_times_read(&range, &from, &to, &error), -EINVAL);
+	assert_int_equal(message_library_error(&error), COMMAND_USAGE);
 	assert_string_equal(caught(),
 			"side: `--to x` is not a time\n"
 			"hint: write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, +1.5 or -5s\n"

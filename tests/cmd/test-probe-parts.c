@@ -278,7 +278,7 @@ static void played_free(void *class)
 #define where_bound_free played_where
 #define view_out_free played_out
 #define free played_free
-#include "programs/side/analysis/view-line.c"
+#include "analysis/view-line.c"
 #undef view_event_free
 #undef where_bound_free
 #undef view_out_free

@@ -21,7 +21,7 @@
 
 #include "programs/common/command.h"
 #include "programs/side/doctor/doctor.h"
-#include "programs/side/export/export.h"
+#include "export/export.h"
 #include "programs/side/list/kernel-table.h"
 #include "programs/side/processes/descriptions.h"
 #include "programs/side/processes/process.h"
@@ -522,13 +522,14 @@ static void test_wait(void **unused)
 
 /* ---- an export without events ---- */
 
-static const struct export *the_export;
+static const struct export_options *the_options;
+static char the_reader;
 
 static void played_nothing(const struct ctf_reader *reader,
 		const struct report_walk_options *options, const char *filter)
 {
-	assert_ptr_equal(reader, &the_export);
-	assert_ptr_equal(options->patterns, &the_export->options->patterns);
+	assert_ptr_equal(reader, &the_reader);
+	assert_ptr_equal(options->patterns, &the_options->patterns);
 	called("%s %s %s %s-%s;", options->verb, options->dir, filter, options->times.from,
 			options->times.to);
 }
@@ -543,11 +544,11 @@ static void test_nothing(void **unused)
 {
 	const struct export_options options = {
 			.filter = "a == 47", .times = {.from = "3s", .to = "8s"}};
-	const struct export export = {.options = &options, .dir = "/the/dir"};
+	const struct export_source source = {.options = &options, .dir = "/the/dir"};
 
 	(void)unused;
-	the_export = &export;
-	note_nothing((void *)(uintptr_t) & export, (const struct ctf_reader *)&the_export);
+	the_options = &options;
+	note_nothing((void *)(uintptr_t)&source, (const struct ctf_reader *)&the_reader);
 	assert_called("export /the/dir a == 47 3s-8s;");
 }
 

@@ -20,7 +20,10 @@
 #include "analysis/report-gaps.h"
 #include "analysis/report-text.h"
 #include "analysis/report.h"
+#include "base/error.h"
 #include "programs/common/message.h"
+#include "programs/side/analysis/library-messages.h"
+#include "programs/side/analysis/report-notes.h"
 #include "symbolize/symbols.h"
 
 /* ---- what is printed, on both streams ---- */
@@ -231,8 +234,10 @@ static bool has_value[CALLER_SOURCES];
 static uint8_t form_address;
 static enum filter_kind value_kind;
 
-static int played_parse(const char *option, const char *text, struct where *where)
+static int played_parse(
+		const char *option, const char *text, struct where *where, struct error *error)
 {
+	(void)error;
 	called("parse %s %s;", option, text);
 	where->text = text;
 	return parse_result;
@@ -280,12 +285,13 @@ static bool played_evaluate(const struct where_bound *bound, const struct ctf_it
 }
 
 static void (*symbols_say)(void *user, const char *sentence);
+static void *symbols_user;
 
 static struct symbols *played_symbols(
 		bool debuginfod, void (*report)(void *user, const char *sentence), void *user)
 {
 	called("symbols %d;", debuginfod);
-	assert_null(user);
+	symbols_user = user;
 	symbols_say = report;
 	return no_symbols ? NULL : the_symbols;
 }
@@ -321,7 +327,7 @@ static const struct symbol *played_find(struct symbols *symbols, uint32_t trace,
 #define trace_symbols_read played_symbols_read
 #define symbols_free played_symbols_free
 #define symbols_find played_find
-#include "programs/side/analysis/report-caller.c"
+#include "analysis/report-caller.c"
 #undef where_form
 #include "analysis/address.c"
 
@@ -347,32 +353,38 @@ static void test_address(void **unused)
 static void test_callers_start(void **unused)
 {
 	struct report_options options = {.debuginfod = true};
-	struct report report = {.options = &options, .by = BY_VALUE};
+	struct report report = {.options = &options,
+			.by = BY_VALUE,
+			.walk.options.listener = command_listener(NULL)};
+	struct error error;
 
 	(void)unused;
-	assert_int_equal(report_callers_start(&report), COMMAND_DONE);
+	assert_int_equal(report_callers_start(&report, &error), 0);
 	assert_called("symbols 1;");
 	assert_ptr_equal(report.symbols, the_symbols);
 	begin_output();
-	symbols_say(NULL, "100 % done");
+	symbols_say(symbols_user, "100 % done");
 	assert_output("side: 100 % done\n");
+	report.walk.options.listener.report = NULL;
+	begin_output();
+	symbols_say(symbols_user, "100 % done");
+	assert_output("");
 	report.by = BY_VALUE + 1;
 	report.symbols = NULL;
-	assert_int_equal(report_callers_start(&report), COMMAND_DONE);
+	assert_int_equal(report_callers_start(&report, &error), 0);
 	assert_called("");
 	options = (struct report_options){.callers = 1};
-	assert_int_equal(report_callers_start(&report), COMMAND_DONE);
+	assert_int_equal(report_callers_start(&report, &error), 0);
 	assert_called(PARSE "symbols 0;");
 	report_callers_free(&report);
 	assert_called("free caller;free backtrace[0];free $ctx.ip;forget 1;");
 	no_symbols = true;
-	begin_output();
-	assert_int_equal(report_callers_start(&report), COMMAND_FAILED);
-	assert_output("side: out of memory\n");
+	assert_int_equal(report_callers_start(&report, &error), -ENOMEM);
+	assert_string_equal(error.text, "out of memory");
 	assert_called(PARSE "symbols 0;");
 	no_symbols = false;
 	parse_result = 43;
-	assert_int_equal(report_callers_start(&report), 43);
+	assert_int_equal(report_callers_start(&report, &error), 43);
 	assert_called("parse callers caller;");
 	parse_result = 0;
 }

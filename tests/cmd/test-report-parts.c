@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "analysis/report.h"
+#include "base/error.h"
 #include "programs/side/watch/top-print.h"
 
 /* ---- records ---- */
@@ -228,18 +229,22 @@ static void test_pair_rules(void **unused)
 	static const char *args[2 * (PAIR_RULES_MAX + 1)];
 	struct text_list list = {args, (size_t)2 * PAIR_RULES_MAX};
 	struct report_pairs pairs;
+	struct error error;
 
 	(void)unused;
 	for (size_t i = 0; i < 2 * (PAIR_RULES_MAX + 1); i++)
 		args[i] = i % 2 ? "a:end" : "a:begin";
-	assert_int_equal(pairs_create(&pairs, &list, "id", true), 0);
+	assert_int_equal(pairs_create(&pairs, &list, "id", true, NULL), 0);
 	assert_int_equal(pairs.rule_count, 64);
 	assert_string_equal(pairs.rules[63].begin_text, "a:begin");
 	assert_string_equal(pairs.rules[63].end_text, "a:end");
 	assert_true(pairs.has_key && pairs.across);
 	pairs_free(&pairs);
 	list.count = (size_t)2 * (PAIR_RULES_MAX + 1);
-	assert_int_equal(pairs_create(&pairs, &list, NULL, false), COMMAND_USAGE);
+	assert_int_equal(pairs_create(&pairs, &list, NULL, false, &error), -E2BIG);
+	assert_int_equal(error.kind, ERROR_USAGE);
+	assert_string_equal(error.text, "there are more than 64 times `--pair`");
+	assert_string_equal(error.hint, "run the command several times");
 	assert_int_equal(pairs.rule_count, 0);
 	pairs_free(&pairs);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns and filters that select nothing: the test plays the trace, and compares the notes. */
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "analysis/missing.h"
 #include "analysis/report-walk.h"
 #include "analysis/where.h"
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "protocol/pattern.h"
 
@@ -38,12 +40,13 @@ static unsigned int nr_walks, nr_events, binds_at, nr_bounds, nr_wheres;
 static bool no_walk, no_filter, is_missing;
 static char memory;
 
-static int played_open(struct report_walk *walk, const struct report_walk *first)
+static int played_open(
+		struct report_walk *walk, const struct report_walk *first, struct error *error)
 {
 	called("again %s;", first->options.dir);
 	*walk = (struct report_walk){.options = first->options};
 	if (no_walk)
-		return COMMAND_FAILED;
+		return error_set(error, -ENOENT, NULL, "no walk");
 	nr_walks++;
 	nr_events = 0;
 	return 0;
@@ -124,7 +127,7 @@ static const char *played_hint(const struct missing *missing, char hint[NEAREST_
 #define missing_is_known played_known
 #define missing_text played_text
 #define missing_hint played_hint
-#define where_parse played_parse
+#define command_parse_where played_parse
 #define where_free(where) (nr_wheres--)
 #define where_bound_free(bound) (nr_bounds--)
 #include "programs/side/analysis/select.c"
@@ -321,7 +324,8 @@ static void test_filters(void **unused)
 	}
 	assert_int_equal(resources_memory(), before);
 	no_walk = true;
-	assert_note(NULL, NULL, "x > 1", all, "side: no event in /dir matched `--filter x > 1`\n");
+	assert_note(NULL, NULL, "x > 1", all,
+			"side: no walk\nside: no event in /dir matched `--filter x > 1`\n");
 	assert_called("again /dir;");
 	no_filter = true;
 	for (int i = 0; i < 20; i++) {

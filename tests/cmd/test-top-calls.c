@@ -11,6 +11,8 @@
 #include "../resources.h"
 
 #include "analysis/report-walk.h"
+#include "base/error.h"
+#include "programs/common/command.h"
 #include "programs/side/watch/top-trace.h"
 #include "ctf/ctf.h"
 
@@ -101,8 +103,9 @@ static int played_select(const struct text_list *args, struct pattern **patterns
 }
 
 static int played_pairs(struct report_pairs *pairs, const struct text_list *args, const char *key,
-		bool across)
+		bool across, struct error *error)
 {
+	*error = (struct error){.kind = ERROR_USAGE, .text = "no pairs"};
 	called("pairs %zu %s %d;", args->count, key ? key : "-", across);
 	pairs->rule_count = nr_rules;
 	pairs->by_call = false;
@@ -299,8 +302,8 @@ static void test_create(void **unused)
 	assert_ptr_equal(trace.options, &options);
 	top_trace_free(&trace);
 	assert_called("unpair;unknow;");
-	pairs_status = 7;
-	assert_int_equal(top_trace_create(&trace, &options), 7);
+	pairs_status = -EINVAL;
+	assert_int_equal(top_trace_create(&trace, &options), COMMAND_USAGE);
 	top_trace_free(&trace);
 	*calls = '\0';
 	select_status = 8;

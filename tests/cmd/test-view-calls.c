@@ -109,19 +109,9 @@ static long played_sysconf(int name)
 	return nr_processors;
 }
 
-static bool is_due;
-
-static void played_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void played_show(const char *format, ...)
+static void played_progress(void *user, uint64_t events)
 {
-	char text[200];
-	va_list list;
-
-	va_start(list, format);
-	(void)vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	called("show %s;", text);
+	called("%s %llu;", (const char *)user, (unsigned long long)events);
 }
 
 #define ctf_reader_stream_count played_count
@@ -132,13 +122,11 @@ static void played_show(const char *format, ...)
 #define view_line_start played_start
 #define view_line_stop played_stop
 #define sysconf played_sysconf
-#define progress_is_due_often() (is_due)
-#define progress_show played_show
 #define view_merge_start feed_start
-#include "programs/side/analysis/view-feed.c"
+#include "analysis/view-feed.c"
 #undef view_merge_start
 #undef ATTEMPTS_MAX
-#include "programs/side/analysis/view-merge.c"
+#include "analysis/view-merge.c"
 #undef sysconf
 
 /* ---- merging ---- */
@@ -447,8 +435,11 @@ static void test_many_processors(void **unused)
 
 /* ---- entries ---- */
 
-static void reported(enum view_message kind, const char *hint, const char *sentence)
+static char the_user[] = "user";
+
+static void reported(void *user, enum analysis_message kind, const char *hint, const char *sentence)
 {
+	assert_string_equal(user, "user");
 	called("%d %s [%s];", (int)kind, sentence, hint ? hint : "-");
 }
 
@@ -467,7 +458,7 @@ static void show(struct view *view, int64_t ns, bool timed, const char *head, co
 
 static void test_entries(void **unused)
 {
-	struct view_options options = {.report = reported};
+	struct view_options options = {.listener = {.report = reported, .user = the_user}};
 	struct view_entry entry = {.count = 5, .size = 2, .kind = VIEW_ENTRY_LOST};
 	struct view view;
 
@@ -518,7 +509,7 @@ static void test_entries(void **unused)
 			"n o o p q r s ");
 	free(output);
 	/* Without a function for them. */
-	options.report = NULL;
+	options.listener.report = NULL;
 	begin_view(&view, &options);
 	{
 		char text[200];
@@ -526,8 +517,8 @@ static void test_entries(void **unused)
 
 		assert_int_equal(pipe(ends), 0);
 		assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
-		view_report(&view, VIEW_NOTE, NULL, "100 % done");
-		view_report(&view, VIEW_NOTE, "a hint", "two");
+		view_report(&view, ANALYSIS_NOTE, NULL, "100 % done");
+		view_report(&view, ANALYSIS_NOTE, "a hint", "two");
 		assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
 		text[read(ends[0], text, sizeof(text) - 1)] = '\0';
 		assert_string_equal(text, "side: 100 % done\nside: two\nhint: a hint\n");
@@ -535,15 +526,15 @@ static void test_entries(void **unused)
 		close(ends[0]);
 		close(ends[1]);
 	}
-	/* Progress, of verbs that show it. */
-	is_due = true;
+	/* Progress after each 4096 lines and messages. */
+	view.entries = 4095;
 	show(&view, 1, true, "", "x");
-	options.verb = "export";
-	show(&view, 1, true, "", "x");
-	show(&view, 1, true, "", "x");
-	is_due = false;
-	show(&view, 1, true, "", "x");
-	assert_called("show side: export: wrote 1 event;show side: export: wrote 2 events;");
+	assert_called("");
+	options.listener.progress = played_progress;
+	view.entries = 4094;
+	for (int i = 0; i < 4098; i++)
+		show(&view, 1, true, "", "x");
+	assert_called("user 2;user 4098;");
 	end_view(&view);
 	free(output);
 }
@@ -678,7 +669,7 @@ static int played_open_growing(const char *dir, struct ctf_reader **reader, stru
 #define ctf_is_recorded played_recorded
 #define ctf_reader_open played_open
 #define ctf_reader_open_growing played_open_growing
-#include "programs/side/analysis/view-follow.c"
+#include "analysis/view-follow.c"
 #undef clock_gettime
 #undef nanosleep
 

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "programs/side/attach/attach.h"
-#include "programs/side/export/export.h"
+#include "export/export.h"
 #include "programs/common/command.h"
 #include "programs/common/progress.h"
 #include "analysis/view-syscall.h"
@@ -357,7 +357,7 @@ static void evaluates(const struct ctf_item *item, const char *expression, const
 	struct where where;
 	char got[160];
 
-	assert_int_equal(where_parse("by", expression, &where), 0);
+	assert_int_equal(where_parse("by", expression, &where, NULL), 0);
 	assert_int_equal(where_bind(&where, item, NULL, &bound, &why), 0);
 	if (!bound)
 		snprintf(got, sizeof(got), "missing %s", why.missing);

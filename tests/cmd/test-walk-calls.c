@@ -21,6 +21,7 @@
 #include "programs/side/cli/temporary-directory.h"
 #include "programs/common/progress.h"
 #include "analysis/report-walk.h"
+#include "base/error.h"
 #include "programs/common/message.h"
 #include "programs/side/relay/sending-process.h"
 #include "programs/side/relay/sending.h"
@@ -68,7 +69,7 @@ static char work[] = "/tmp/side-walk-calls-XXXXXX";
 
 static struct ctf_reader *const the_reader = (struct ctf_reader *)(uintptr_t)0x1000;
 static int open_error, open_result, times_status, parse_status, bind_status, next_result;
-static bool no_view, no_bound, matches, has_times, is_due;
+static bool no_view, no_bound, matches, has_times;
 static struct ctf_trace ours = {.is_side = true}, foreign;
 static struct ctf_event_class classes[3];
 static const struct ctf_item *items;
@@ -105,9 +106,10 @@ static void played_set_times(const struct ctf_reader *reader, int64_t from, int6
 	called("times %d %d;", (int)from, (int)to);
 }
 
-static int played_times(
-		const struct time_range *range, struct view_time *from, struct view_time *to)
+static int played_times(const struct time_range *range, struct view_time *from,
+		struct view_time *to, struct error *error)
 {
+	(void)error;
 	(void)range;
 	from->kind = has_times;
 	to->kind = 0;
@@ -156,8 +158,10 @@ static struct ctf_event_class *played_event(const struct ctf_trace *of, uint32_t
 	return &classes[index];
 }
 
-static int played_parse(const char *option, const char *text, struct where *where)
+static int played_parse(
+		const char *option, const char *text, struct where *where, struct error *error)
 {
+	(void)error;
 	called("parse %s %s;", option, text);
 	where->text = text;
 	return parse_status;
@@ -206,26 +210,24 @@ static void played_view_free(const struct view_event *event)
 		called("unview;");
 }
 
-static void played_nothing(const struct ctf_reader *reader,
-		const struct report_walk_options *options, const char *filter)
+static void played_progress(void *user, uint64_t events)
 {
-	assert_ptr_equal(reader, the_reader);
-	called("nothing %s %s %s;", options->dir, options->where ? options->where : "-",
-			filter ? filter : "-");
+	called("%s %llu;", (const char *)user, (unsigned long long)events);
 }
 
-static void played_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void played_show(const char *format, ...)
+static void played_report(
+		void *user, enum analysis_message kind, const char *hint, const char *text)
 {
-	char text[200];
-	va_list list;
-
-	va_start(list, format);
-	(void)vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	called("%s;", text);
+	assert_string_equal(user, "user");
+	if (kind == ANALYSIS_NOTE)
+		message_note_hint(hint, "%s", text);
+	else
+		message_error(COMMAND_FAILED, hint, "%s", text);
 }
+
+static char the_user[] = "user";
+static const struct analysis_listener played_listener = {
+		.report = played_report, .progress = played_progress, .user = the_user};
 
 #define open(path, flags) played_file(path, flags)
 #define ctf_reader_open played_open
@@ -245,11 +247,7 @@ static void played_show(const char *format, ...)
 #define where_matches played_matches
 #define view_event_create played_view
 #define view_event_free played_view_free
-#define command_nothing_fits played_nothing
-#define progress_is_due_often() (is_due)
-#define progress_show played_show
-#define progress_clear() called("clear;")
-#include "programs/side/analysis/report-walk.c"
+#include "analysis/report-walk.c"
 #undef open
 
 /* ---- walks ---- */
@@ -275,12 +273,14 @@ static void test_opening(void **unused)
 	const struct text_list wrong_list = {wrong, 1};
 	unsigned int before = resources_descriptors();
 	struct report_walk walk, again;
+	struct error error = {.code = 0};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		open_error = cases[i].error;
 		begin_output(false);
-		assert_int_equal(walk_prepare(&walk, &options), cases[i].status);
+		assert_true(walk_prepare(&walk, &options, &error) < 0);
+		assert_int_equal(message_library_error(&error), cases[i].status);
 		assert_output(cases[i].printed);
 		assert_called("look dir;");
 		walk_close(&walk);
@@ -291,43 +291,43 @@ static void test_opening(void **unused)
 	options.where = "x == 1";
 	options.patterns = &some;
 	parse_status = 5;
-	assert_int_equal(walk_prepare(&walk, &options), 5);
+	assert_int_equal(walk_prepare(&walk, &options, &error), 5);
 	walk_close(&walk);
 	assert_called("parse filter x == 1;free x == 1;");
 	parse_status = 0;
-	assert_int_equal(walk_prepare(&walk, &options), COMMAND_DONE);
+	assert_int_equal(walk_prepare(&walk, &options, &error), 0);
 	assert_called("parse filter x == 1;look /tmp;");
 	assert_int_equal(resources_descriptors(), before);
 	times_status = 6;
-	assert_int_equal(walk_open(&walk), 6);
+	assert_int_equal(walk_open(&walk, &error), 6);
 	times_status = 0;
 	open_result = -ENOENT;
 	begin_output(false);
-	assert_int_equal(walk_open(&walk), COMMAND_FAILED);
+	assert_int_equal(walk_open(&walk, &error), -ENOENT);
+	assert_int_equal(message_library_error(&error), COMMAND_FAILED);
 	assert_output("side: 100 % done\n");
 	assert_called("open /tmp;");
 	open_result = 0;
-	assert_int_equal(walk_open(&walk), COMMAND_DONE);
+	assert_int_equal(walk_open(&walk, &error), 0);
 	assert_called("open /tmp;resolve /tmp;");
 	assert_true(walk.from_ns == 100 && walk.to_ns == 200 && !walk.again);
 	has_times = true;
-	assert_int_equal(walk_open_again(&again, &walk), COMMAND_DONE);
+	assert_int_equal(walk_open_again(&again, &walk, &error), 0);
 	assert_called("parse filter x == 1;open /tmp;resolve /tmp;times 100 200;");
 	assert_true(again.again && again.patterns != walk.patterns && again.patterns);
 	has_times = false;
-	walk_note_nothing(&walk);
-	assert_called("nothing /tmp - x == 1;");
 	walk_close(&again);
 	walk_close(&walk);
 	assert_called("close;free x == 1;close;free x == 1;");
 	parse_status = 7;
-	assert_int_equal(walk_open_again(&again, &walk), 7);
+	assert_int_equal(walk_open_again(&again, &walk, &error), 7);
 	parse_status = 0;
 	walk_close(&again);
 	*calls = '\0';
 	options.patterns = &wrong_list;
 	begin_output(false);
-	assert_int_equal(walk_prepare(&walk, &options), COMMAND_USAGE);
+	assert_int_equal(walk_prepare(&walk, &options, &error), -EINVAL);
+	assert_int_equal(message_library_error(&error), COMMAND_USAGE);
 	assert_called("");
 	walk_close(&walk);
 	assert_output("side: pattern \"[a\", column 1: a set that is not closed by \"]\"\nhint: `side help patterns` explains them\n");
@@ -385,8 +385,8 @@ static void begin_walk(struct report_walk *walk, const struct report_walk_option
 				.name = ((const char *[]){"db:open", "net:send", "side:lost"})[i]};
 	items = list;
 	nr_items = count;
-	assert_int_equal(walk_prepare(walk, options), COMMAND_DONE);
-	assert_int_equal(walk_open(walk), COMMAND_DONE);
+	assert_int_equal(walk_prepare(walk, options, NULL), 0);
+	assert_int_equal(walk_open(walk, NULL), 0);
 	walk->own_create = create_own;
 	walk->own_free = free_own;
 	walk->user = &own;
@@ -433,7 +433,10 @@ static void test_walking(void **unused)
 					.cut = true},
 			{.kind = CTF_ITEM_DAMAGE, .text = "two"},
 	};
-	struct report_walk_options options = {.verb = "report", .dir = "/tmp", .patterns = &some};
+	struct report_walk_options options = {.verb = "report",
+			.dir = "/tmp",
+			.patterns = &some,
+			.listener = played_listener};
 	struct walk_class *class;
 	struct ctf_item item;
 	struct report_walk walk;
@@ -461,7 +464,7 @@ static void test_walking(void **unused)
 	assert_true(walk.damaged);
 	assert_int_equal(walk.read, 12);
 	assert_output("side: 50 % of it\nside: 100 % done\nhint: `side view --repair` shortens the file to its whole packets\nside: two\n");
-	assert_called("clear;");
+	assert_called("");
 	walk_close(&walk);
 	assert_called("disown;unview;close;free -;");
 	for (size_t i = 0; i < 3; i++)
@@ -469,16 +472,17 @@ static void test_walking(void **unused)
 	/* A second walk prints nothing. */
 	begin_walk(&walk, &options, list, sizeof(list) / sizeof(list[0]));
 	walk.again = true;
-	is_due = true;
+	walk.read = 4095;
 	next_result = -ENOMEM;
 	begin_output(false);
 	while (walk_next(&walk, &item, &class) > 0)
 		;
 	assert_output("");
 	assert_true(walk.damaged);
-	is_due = false;
 	next_result = 0;
-	assert_memory_equal(calls, "side: report: read 1 event;side: report: read 2 events;", 55);
+	/* Progress after each 4096 items. */
+	assert_memory_equal(calls, "user 4096;view db:open;", 23);
+	assert_null(strstr(calls + 1, "user"));
 	walk_close(&walk);
 	*calls = '\0';
 }
@@ -533,10 +537,8 @@ static void test_filters(void **unused)
 		no_bound = i == 2;
 		begin_walk(&walk, &options, list, 2);
 		assert_int_equal(walk_next(&walk, &item, &class), i ? 0 : 1);
-		assert_called(i == 0 ? "view db:open;bind x db:open;own db:open;"
-						: i == 1
-						? "view db:open;bind x db:open;own db:open;clear;"
-						: "view db:open;bind x db:open;clear;");
+		assert_called(i < 2 ? "view db:open;bind x db:open;own db:open;"
+				    : "view db:open;bind x db:open;");
 		assert_int_equal(walk.events, !i);
 		walk_close(&walk);
 		assert_called(i < 2 ? "disown;unbind;unview;close;free x;"

@@ -67,8 +67,10 @@ static void read_trace(const char *dir)
 	sink = sum;
 }
 
-static void list_print_nothing(enum view_message kind, const char *hint, const char *sentence)
+static void list_print_nothing(
+		void *user, enum analysis_message kind, const char *hint, const char *sentence)
 {
+	(void)user;
 	(void)kind;
 	(void)hint;
 	sink += strlen(sentence);
@@ -97,7 +99,7 @@ static void try_trace(const void *metadata, size_t metadata_size, const void *st
 		size_t stream_size, bool compressed, unsigned int part)
 {
 	struct view_options options = {
-			.dir = scratch, .out = nowhere, .report = list_print_nothing};
+			.dir = scratch, .out = nowhere, .listener.report = list_print_nothing};
 	struct ctf_error error;
 	unsigned int repaired;
 
@@ -107,11 +109,11 @@ static void try_trace(const void *metadata, size_t metadata_size, const void *st
 		read_trace(scratch);
 	options.attributes = part & 4;
 	if (part == 1 || part == 4)
-		cmd_view_run(&options);
+		view_run(&options);
 	options.json = true;
 	options.attributes = true;
 	if (part == 2 || part == 4)
-		cmd_view_run(&options);
+		view_run(&options);
 	if (compressed && (part == 2 || part == 4))
 		expand();
 	if (part == 3 || part == 4)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `side view` without its command line: viewer [-j] [-c] [-a] [-n COUNT] [-t THREADS] [-e NAME] DIR */
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +19,7 @@ static bool is_wanted(void *context, const char *event, int loglevel)
 int main(int argc, char **argv)
 {
 	struct view_options options = {0};
-	int option;
+	int option, ret;
 
 	while ((option = getopt(argc, argv, "jcan:e:t:")) != -1) {
 		switch (option) {
@@ -36,5 +38,6 @@ int main(int argc, char **argv)
 	if (optind + 1 != argc)
 		return 2;
 	options.dir = argv[optind];
-	return cmd_view_run(&options);
+	ret = view_run(&options);
+	return ret == -EPIPE ? 128 + SIGPIPE : ret != 0;
 }

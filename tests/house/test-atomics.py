@@ -105,7 +105,7 @@ TESTS = [
     ("src/probe/patch/callers.c", "", "probe-litmus"), ("src/probe/patch", "", "probe-patch-storm"),
     ("src/recorder/core/thread.c", "", "session-rechecks"), ("src/recorder", "", "session-snapshots, session-hostile"),
     ("src/tracers/agent/context", "", "agent-context-threads"), ("src/tracers/agent", "", "agent, agent-sessions, agent-update-threads"),
-    ("programs/side/analysis/view-line.c", "", "ctf-view-threads"), ("src/tracers/user-events", "", ""), ("programs", "", ""), ("src", "", ""),
+    ("src/analysis/view-line.c", "", "ctf-view-threads"), ("src/tracers/user-events", "", ""), ("programs", "", ""), ("src", "", ""),
 ]
 
 # (old text, new text, the report)

@@ -14,7 +14,7 @@ failures = []
 
 # Where the name of a variable is neither a literal nor a macro: in which texts of the file it stands.
 INDIRECT = {
-    ("programs/side/analysis/report-text.c", "names[i]"): r"\bnames\[\] = \{([^}]*)\}",
+    ("src/analysis/report-text.c", "names[i]"): r"\bnames\[\] = \{([^}]*)\}",
     ("src/protocol/runtime.c", "name"): r"\bruntime_variable\(([^()*]*)\)",
 }
 

@@ -7,12 +7,15 @@
 #include "analysis/missing.h"
 #include "analysis/report-walk.h"
 #include "programs/common/message.h"
+#include "programs/side/analysis/library-messages.h"
 #include "programs/side/analysis/select.h"
 #include "programs/side/processes/unmatched.h"
 #include "analysis/view-time.h"
 #include "analysis/where.h"
 
 #include "ctf/ctf.h"
+#include "analysis/patterns.h"
+#include "base/error.h"
 #include "protocol/pattern.h"
 
 #include <stdlib.h>
@@ -20,26 +23,10 @@
 
 int command_select(const struct text_list *args, struct pattern **patterns)
 {
-	*patterns = NULL;
-	if (!args->count)
-		return COMMAND_DONE;
-	*patterns = calloc(args->count, sizeof(**patterns));
-	if (!*patterns)
-		return message_error(
-				COMMAND_FAILED, NULL, "cannot read the patterns: out of memory");
-	for (size_t i = 0; i < args->count; i++) {
-		struct pattern_error error;
-		char text[PATTERN_TEXT_MAX + 256];
+	struct error error = {.code = 0};
 
-		if (!pattern_parse(args->items[i], &(*patterns)[i], &error))
-			continue;
-		pattern_error_text(text, sizeof(text), args->items[i], &error);
-		free(*patterns);
-		*patterns = NULL;
-		return message_error(
-				COMMAND_USAGE, "`side help patterns` explains them", "%s", text);
-	}
-	return COMMAND_DONE;
+	return patterns_parse(args, patterns, &error) ? message_library_error(&error)
+						      : COMMAND_DONE;
 }
 
 /* ---- what was chosen and is not there ---- */
@@ -164,9 +151,12 @@ static void search_classes(struct filter_search *search, const struct report_wal
 	struct walk_class *class;
 	struct ctf_item item;
 	struct report_walk walk;
+	struct error error = {.code = 0};
 
-	if (walk_open_again(&walk, &first))
+	if (walk_open_again(&walk, &first, &error)) {
+		message_library_error(&error);
 		return;
+	}
 	walk.own_create = search_class;
 	walk.user = search;
 	while (!search->missing.is_bound && events++ < SEARCH_EVENTS_MAX &&
@@ -182,7 +172,7 @@ static void note_filter(const struct report_walk_options *options, const char *f
 	const char *when = view_times_is_set(&options->times) ? " at that time" : "";
 	char text[MISSING_TEXT_SIZE], hint[NEAREST_TEXT_SIZE];
 
-	if (!search || where_parse("filter", filter, &search->where)) {
+	if (!search || command_parse_where("filter", filter, &search->where)) {
 		free(search);
 		return;
 	}
@@ -217,4 +207,12 @@ void command_nothing_fits(const struct ctf_reader *reader,
 		message_note("no event that `-e %s` selects happened in %s%s", args->items[0],
 				options->dir,
 				view_times_is_set(&options->times) ? " at that time" : "");
+}
+
+void command_note_nothing(const struct report_walk *walk)
+{
+	struct report_walk_options options = walk->options;
+
+	options.where = NULL;
+	command_nothing_fits(walk->reader, &options, walk->options.where);
 }

@@ -7,6 +7,7 @@
 
 struct ctf_reader;
 struct pattern;
+struct report_walk;
 struct report_walk_options;
 
 /*
@@ -15,6 +16,9 @@ struct report_walk_options;
  */
 void command_nothing_fits(const struct ctf_reader *reader,
 		const struct report_walk_options *options, const char *filter);
+
+/* The same, for a walk that had no event. */
+void command_note_nothing(const struct report_walk *walk);
 
 /* Print a note if no event class of the trace matches this half of a `--pair`; true if there is none. */
 bool command_note_pair(const struct ctf_reader *reader, const char *dir,

@@ -1,182 +1,111 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The verb `view`: the events of a recording, a line each, in the order of time.
- *
- * view-line.c makes lines of items, view-feed.c makes them ahead in threads, view-merge.c puts
- * them in order; view-follow.c does it for a trace that is still being recorded.
- */
-#include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include "programs/side/cli/confine.h"
+/* The verb `view`: its command line, made into what view.c works from. */
+#include "programs/common/command.h"
+#include "analysis/report-walk.h"
 #include "programs/common/message.h"
-#include "analysis/trace-symbols.h"
-#include "analysis/view-follow.h"
-#include "analysis/view-merge.h"
+#include "base/error.h"
+#include "programs/side/analysis/library-messages.h"
+#include "programs/side/analysis/select.h"
+#include "programs/side/cli/confine.h"
 #include "analysis/view.h"
-#include "ctf/ctf.h"
+#include "analysis/where.h"
 
-/* Report a search of at least so many directories, with the number of traces found. */
-#define VIEW_SEARCH_NOTED 1000
+#include "protocol/pattern.h"
 
-__attribute__((format(printf, 3, 4))) static void print_format(
-		struct view *view, enum view_message kind, const char *format, ...)
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct view_selection {
+	struct pattern *patterns;
+	size_t nr_patterns;
+};
+
+/* Log levels in a trace are those of LTTng, where the debug levels are 7 to 14; here there is one.
+ */
+static bool view_arguments_event_is_selected(void *context, const char *name, int loglevel)
 {
-	char sentence[1024];
-	va_list arguments;
+	const struct view_selection *selection = context;
+	const char *colon = strchr(name, ':');
+	char provider[512];
 
-	va_start(arguments, format);
-	vsnprintf(sentence, sizeof(sentence), format, arguments);
-	va_end(arguments);
-	view_report(view, kind, NULL, sentence);
+	if (!colon || (size_t)(colon - name) >= sizeof(provider))
+		return pattern_set_wants(selection->patterns, selection->nr_patterns, "", name, 7);
+	memcpy(provider, name, (size_t)(colon - name));
+	provider[colon - name] = '\0';
+	return pattern_set_wants(selection->patterns, selection->nr_patterns, provider, colon + 1,
+			loglevel < 0 || loglevel > 7 ? 7 : (unsigned int)loglevel);
 }
 
-static void view_print_summary(struct view *view)
+static void view_arguments_print_nothing_fits(void *context, const struct ctf_reader *reader)
 {
-	uint64_t lost = view->discarded > view->lost ? view->discarded : view->lost;
+	const struct parsed *parsed = context;
+	const struct view_arguments *arguments = &parsed->options.view;
 
-	char number[FORMAT_NUMBER_MAX];
-
-	if (lost)
-		print_format(view, VIEW_NOTE, "%s event%s lost while recording",
-				format_number(lost, number), lost == 1 ? " was" : "s were");
+	command_nothing_fits(reader,
+			&(const struct report_walk_options){.verb = "view",
+					.dir = parsed->operands[0],
+					.patterns = &arguments->patterns,
+					.times = arguments->times},
+			arguments->filter);
 }
 
-static void repair(struct view *view)
+int command_view(const struct view_options *options)
 {
-	unsigned int repaired;
-	struct ctf_error error = {.text = ""};
+	int ret = view_run(options);
 
-	if (ctf_repair(view->options->dir, &repaired, &error)) {
-		view->damaged = true;
-		view_report(view, VIEW_ERROR, *error.hint ? error.hint : NULL, error.text);
-	}
-	if (repaired)
-		print_format(view, VIEW_NOTE, "%u file%s shortened to what is whole", repaired,
-				repaired == 1 ? " was" : "s were");
+	/* The reader has closed the pipe (`| head`): the usual end, without a message. */
+	return ret == -EPIPE ? COMMAND_SIGNAL + SIGPIPE : ret ? COMMAND_FAILED : COMMAND_DONE;
 }
 
-/* What is known of whole traces, before the events or behind them. */
-static int show_notes(struct view *view, struct ctf_reader *reader, bool behind)
+int cmd_view(const struct parsed *parsed)
 {
-	struct view_entry entry;
-	struct view_out out = {0};
-	struct view_line line;
-	struct ctf_item item;
-	int ret = 0;
-
-	view_line_start(&line, &view->lines, &out);
-	while (!ret && ctf_reader_note_next(reader, behind, &item) > 0) {
-		out.at = out.begin;
-		if (item.kind == CTF_ITEM_NOTE) {
-			view_report(view, VIEW_NOTE, NULL, item.text);
-			continue;
-		}
-		ret = view_line_item(&line, &item, &entry);
-		if (ret > 0)
-			view_show_entry(view, &entry, out.begin);
-		ret = ret < 0 ? ret : 0;
-	}
-	view_line_stop(&line);
-	view_out_free(&out);
-	return ret;
-}
-
-static void set_times(struct view *view, struct ctf_reader *reader)
-{
-	const struct view_time *from = &view->options->from, *to = &view->options->to;
-
-	view->lines.has_times = from->kind || to->kind;
-	view_times_resolve(view->options->dir, from, to, &view->lines.from_ns, &view->lines.to_ns);
-	if (view->lines.has_times && !view->options->follow)
-		ctf_reader_set_times(reader, view->lines.from_ns, view->lines.to_ns);
-}
-
-/* Any thread may come here, so the output is left alone. */
-static void view_print_symbols(void *user, const char *sentence)
-{
-	const struct view_options *options = user;
-
-	if (options->report)
-		options->report(VIEW_NOTE, NULL, sentence);
-}
-
-static struct symbols *start_symbols(const struct view_options *options)
-{
-	return options->symbols ? trace_symbols_start(options->debuginfod, view_print_symbols,
-						  (void *)(uintptr_t)options)
-				: NULL;
-}
-
-static int view_read_symbols(struct view *view, struct symbols *symbols)
-{
-	view->lines.symbols = symbols;
-	if (!view->options->symbols)
-		return 0;
-	return symbols ? trace_symbols_read(symbols, view->options->dir) : -ENOMEM;
-}
-
-static int view_print_all(struct view *view, struct ctf_reader *reader)
-{
-	int ret = show_notes(view, reader, false);
-
-	if (!ret)
-		ret = view->options->follow ? view_follow(view, reader) : view_merge(view, reader);
-	if (!ret && !view_is_over(view))
-		ret = show_notes(view, reader, true);
-	view_flush(view);
-	return ret;
-}
-
-int cmd_view_run(const struct view_options *options)
-{
-	struct view view = {
-			.options = options,
-			.out = options->out ? options->out : stdout,
+	const struct view_arguments *arguments = &parsed->options.view;
+	struct view_selection selection = {.nr_patterns = arguments->patterns.count};
+	struct view_options options = {
+			.dir = parsed->operands[0],
+			.json = parsed->common.json,
+			.colour = !parsed->common.json &&
+					output_has_color(stdout, parsed->common.color),
+			.attributes = arguments->attributes,
+			.symbols = arguments->symbols,
+			.debuginfod = arguments->debuginfod,
+			.repair = arguments->repair,
+			.limit = arguments->count,
+			.follow = arguments->follow,
+			.threads = arguments->threads < 64 ? (unsigned int)arguments->threads : 64,
+			.nothing = view_arguments_print_nothing_fits,
+			.nothing_context = (void *)(uintptr_t)parsed,
+			.confine = confine,
+			.listener = command_listener(NULL),
 	};
-	struct symbols *symbols = start_symbols(options);
-	struct ctf_reader *reader;
-	struct ctf_error error;
-	int ret;
+	struct where where = {0};
+	struct error error = {.code = 0};
+	int status = command_select(&arguments->patterns, &selection.patterns);
 
-	confine(options->dir, options->repair ? options->dir : NULL);
-	if (options->repair)
-		repair(&view);
-	if (view_open(options->dir, options->follow, &reader, &error)) {
-		view_report(&view, VIEW_ERROR, NULL, error.text);
-		symbols_free(symbols);
-		return 1;
+	if (!status && arguments->filter)
+		status = command_parse_where("filter", arguments->filter, &where);
+	if (!status)
+		status = command_read_times(&arguments->times, &options.from, &options.to);
+	if (!status &&
+			walk_check(&(struct report_walk_options){.verb = "view",
+						   .dir = options.dir},
+					&error))
+		status = message_library_error(&error);
+	if (status) {
+		where_free(&where);
+		free(selection.patterns);
+		return status;
 	}
-	if (ctf_reader_searched(reader) >= VIEW_SEARCH_NOTED)
-		print_format(&view, VIEW_NOTE,
-				"searched %" PRIu64 " directories of %s: found %" PRIu32 " trace%s",
-				ctf_reader_searched(reader), options->dir,
-				ctf_reader_trace_count(reader),
-				ctf_reader_trace_count(reader) == 1 ? "" : "s");
-	view_lines_start(&view.lines, options);
-	set_times(&view, reader);
-	ret = view_read_symbols(&view, symbols);
-	if (!ret)
-		ret = view_print_all(&view, reader);
-	if (!view.write_error)
-		view_print_summary(&view);
-	if (!view.shown && !ret && !view.write_error && options->nothing)
-		options->nothing(options->nothing_context, reader);
-	view_lines_stop(&view.lines, reader);
-	ctf_reader_close(reader);
-	symbols_free(symbols);
-	view_out_free(&view.buffer);
-	if (ret)
-		print_format(&view, VIEW_ERROR, "cannot go on reading %s: %s", options->dir,
-				strerror(-ret));
-	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
-	if (view.write_error == EPIPE)
-		return 128 + SIGPIPE;
-	if (view.write_error)
-		print_format(&view, VIEW_ERROR, "cannot write the events: %s",
-				strerror(view.write_error));
-	return ret || view.write_error || view.damaged;
+	if (arguments->filter)
+		options.where = &where;
+	if (selection.nr_patterns) {
+		options.wanted = view_arguments_event_is_selected;
+		options.wanted_context = &selection;
+	}
+	status = command_view(&options);
+	where_free(&where);
+	free(selection.patterns);
+	return status;
 }

@@ -15,6 +15,7 @@
 #include "trace-kernel.h"
 #include "trace-starter.h"
 #include "analysis/where.h"
+#include "programs/side/analysis/library-messages.h"
 #include "programs/side/cli/shell-words.h"
 
 #include "recorder/core/probes.h"
@@ -576,7 +577,7 @@ static int trace_find_probed_file(struct tracing *tracing, const struct record_o
 static int trace_check_filter(const char *text)
 {
 	struct where where;
-	int status = text ? where_parse("filter", text, &where) : COMMAND_DONE;
+	int status = text ? command_parse_where("filter", text, &where) : COMMAND_DONE;
 
 	if (text && !status)
 		where_free(&where);

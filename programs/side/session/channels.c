@@ -9,6 +9,7 @@
 #include "programs/common/command.h"
 #include "programs/common/message.h"
 #include "analysis/where.h"
+#include "programs/side/analysis/library-messages.h"
 
 #include "recorder/core/session.h"
 
@@ -284,7 +285,7 @@ static int channel_options_check_filter(const char *text)
 
 	if (!text)
 		return COMMAND_DONE;
-	status = where_parse("filter", text, &where);
+	status = command_parse_where("filter", text, &where);
 	if (!status)
 		where_free(&where);
 	return status;

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "programs/common/message.h"
 #include "analysis/report-walk.h"
 #include "programs/side/watch/top-trace.h"
 #include "ctf/ctf.h"
@@ -34,6 +36,7 @@ static void top_trace_free_class(void *user)
 
 int top_trace_create(struct top_trace *trace, const struct top_options *options)
 {
+	struct error error = {.code = 0};
 	int status;
 
 	*trace = (struct top_trace){
@@ -41,7 +44,9 @@ int top_trace_create(struct top_trace *trace, const struct top_options *options)
 	trace->sink = (struct view_sink){.ops = &view_json_ops, .out = &trace->scratch};
 	status = command_select(&options->patterns, &trace->patterns);
 	if (!status)
-		status = pairs_create(&trace->pairs, &options->pairs, options->key, false);
+		status = pairs_create(&trace->pairs, &options->pairs, options->key, false, &error)
+				? message_library_error(&error)
+				: COMMAND_DONE;
 	trace->pairs.by_call = true;
 	return status;
 }

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/common/command.h"
+#include "analysis/patterns.h"
 #include "analysis/report-walk.h"
-#include "programs/common/message.h"
+#include "base/error.h"
 #include "analysis/where-path.h"
 
 #define OPEN_MAX (1u << 19)
@@ -33,36 +33,37 @@ struct pair_slot {
 
 /* ---- making ---- */
 
-static int report_pair_add_rule(struct report_pairs *pairs, const char *begin, const char *end)
+static int report_pair_add_rule(
+		struct report_pairs *pairs, const char *begin, const char *end, struct error *error)
 {
 	struct pair_rule *rule = &pairs->rules[pairs->rule_count];
 	const char *one[] = {begin}, *other[] = {end};
 	struct text_list begins = {one, 1}, ends = {other, 1};
-	int status = command_select(&begins, &rule->begin);
+	int ret = patterns_parse(&begins, &rule->begin, error);
 
 	rule->begin_text = begin;
 	rule->end_text = end;
 	pairs->rule_count++;
-	return status ? status : command_select(&ends, &rule->end);
+	return ret ? ret : patterns_parse(&ends, &rule->end, error);
 }
 
 int pairs_create(struct report_pairs *pairs, const struct text_list *pairs_text, const char *key,
-		bool across)
+		bool across, struct error *error)
 {
-	int status = COMMAND_DONE;
+	int ret = 0;
 
 	*pairs = (struct report_pairs){.across = across};
 	if (pairs_text->count / 2 > PAIR_RULES_MAX)
-		return message_error(COMMAND_USAGE, "run the command several times",
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, "run the command several times",
 				"there are more than %u times `--pair`", PAIR_RULES_MAX);
-	for (size_t i = 0; !status && i + 1 < pairs_text->count; i += 2)
-		status = report_pair_add_rule(
-				pairs, pairs_text->items[i], pairs_text->items[i + 1]);
-	if (!status && key) {
-		status = where_parse("key", key, &pairs->key);
+	for (size_t i = 0; !ret && i + 1 < pairs_text->count; i += 2)
+		ret = report_pair_add_rule(
+				pairs, pairs_text->items[i], pairs_text->items[i + 1], error);
+	if (!ret && key) {
+		ret = where_parse("key", key, &pairs->key, error);
 		pairs->has_key = true;
 	}
-	return status;
+	return ret;
 }
 
 void pairs_free(struct report_pairs *pairs)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "analysis/report.h"
-#include "programs/common/message.h"
 
 struct report_json_writer {
 	const struct report *report;
@@ -77,7 +76,7 @@ static void report_json_add_time(struct report_json_writer *json, const char *na
 
 static void report_json_begin_object(struct report_json_writer *json, const char *type)
 {
-	report_json_print_results(json, "{\"schema\":%d,\"type\":\"%s\"", OUTPUT_JSON_SCHEMA, type);
+	report_json_print_results(json, "{\"schema\":%d,\"type\":\"%s\"", REPORT_JSON_SCHEMA, type);
 }
 
 static void report_json_end_object(struct report_json_writer *json)
@@ -525,7 +524,7 @@ static int print_tree(struct report_json_writer *json)
 	return order ? 0 : -ENOMEM;
 }
 
-int report_print_json(struct report *report, const struct report_around *around)
+int report_print_json(struct report *report, const struct report_around *around, FILE *out)
 {
 	struct report_json_writer json = {.report = report};
 	int ret = 0;
@@ -549,10 +548,8 @@ int report_print_json(struct report *report, const struct report_around *around)
 		ret = report_json_print_losses(&json);
 	if (!ret && json.out.failed)
 		ret = -ENOMEM;
-	if (!ret) {
-		fwrite(json.out.begin, 1, view_out_size(&json.out), stdout);
-		ret = output_flush(stdout);
-	}
+	if (!ret)
+		fwrite(json.out.begin, 1, view_out_size(&json.out), out);
 	view_out_free(&json.out);
 	return ret;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/common/message.h"
 #include "analysis/report-table.h"
 #include "analysis/report-text.h"
 
@@ -371,7 +370,7 @@ static int report_text_print_callers(struct report_text_writer *text)
 	return 0;
 }
 
-int report_print_text(struct report *report, const struct report_around *around)
+int report_print_text(struct report *report, const struct report_around *around, FILE *out)
 {
 	struct report_text_writer text = {.report = report};
 	int ret = 0;
@@ -395,10 +394,8 @@ int report_print_text(struct report *report, const struct report_around *around)
 		ret = report_text_print_losses(&text);
 	if (!ret && text.out.failed)
 		ret = -ENOMEM;
-	if (!ret) {
-		fwrite(text.out.begin, 1, view_out_size(&text.out), stdout);
-		ret = output_flush(stdout);
-	}
+	if (!ret)
+		fwrite(text.out.begin, 1, view_out_size(&text.out), out);
 	view_out_free(&text.out);
 	return ret;
 }

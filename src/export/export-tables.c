@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "programs/side/export/export-csv.h"
+#include "export/export-csv.h"
 
 #define TABLE_BUFFER (16u << 10)
 

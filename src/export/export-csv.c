@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "programs/side/export/export-csv.h"
+#include "export/export-csv.h"
 
 /* ---- cells ---- */
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "programs/common/progress.h"
-#include "programs/common/message.h"
 #include "analysis/view-merge.h"
 
 #define SECOND 1000000000
@@ -46,11 +44,12 @@ void view_flush(struct view *view)
 		view->write_error = errno ? errno : EIO;
 }
 
-void view_report(struct view *view, enum view_message kind, const char *hint, const char *sentence)
+void view_report(struct view *view, enum analysis_message kind, const char *hint,
+		const char *sentence)
 {
 	view_flush(view);
-	if (view->options->report)
-		view->options->report(kind, hint, sentence);
+	if (view->options->listener.report)
+		view->options->listener.report(view->options->listener.user, kind, hint, sentence);
 	else
 		fprintf(stderr, "side: %s\n%s%s%s", sentence, hint ? "hint: " : "",
 				hint ? hint : "", hint ? "\n" : "");
@@ -114,23 +113,26 @@ static void show_damage(struct view *view, const struct view_entry *entry, const
 	bool mendable = entry->cut && !view->options->repair;
 
 	view->damaged = true;
-	view_report(view, VIEW_ERROR,
+	view_report(view, ANALYSIS_ERROR,
 			mendable ? "add --repair to shorten the file to what is whole" : NULL,
 			bytes);
 	view_out_put(&view->buffer, bytes + entry->head, entry->size - entry->head);
 }
 
+/* A power of two. */
+#define PROGRESS_INTERVAL 4096
+
 static void view_merge_show_progress(const struct view *view)
 {
-	char events[FORMAT_NUMBER_MAX];
+	const struct analysis_listener *listener = &view->options->listener;
 
-	progress_show("side: %s: wrote %s", view->options->verb,
-			format_events(view->shown, events));
+	if (listener->progress)
+		listener->progress(listener->user, view->shown);
 }
 
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes)
 {
-	if (view->options->verb && progress_is_due_often())
+	if (view->entries++ % PROGRESS_INTERVAL == PROGRESS_INTERVAL - 1)
 		view_merge_show_progress(view);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no batch is without entries. */
 	switch ((enum view_entry_kind)entry->kind) {
@@ -144,7 +146,7 @@ void view_show_entry(struct view *view, const struct view_entry *entry, const ch
 			view->discarded += entry->count;
 		view_out_put(&view->buffer, bytes, entry->size);
 		break;
-	case VIEW_ENTRY_NOTE: view_report(view, VIEW_NOTE, NULL, bytes); break;
+	case VIEW_ENTRY_NOTE: view_report(view, ANALYSIS_NOTE, NULL, bytes); break;
 	case VIEW_ENTRY_OTHER: view_out_put(&view->buffer, bytes, entry->size); break;
 	}
 	if (view_out_size(&view->buffer) >= BUFFER_SIZE)

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/common/command.h"
-#include "programs/common/message.h"
 #include "analysis/where-path.h"
 #include "analysis/where.h"
+#include "base/error.h"
 
 struct where_bound {
 	struct filter *filter;
@@ -15,20 +14,22 @@ struct where_bound {
 	uint32_t path_count;
 };
 
-int where_parse(const char *option, const char *text, struct where *where)
+int where_parse(const char *option, const char *text, struct where *where, struct error *error)
 {
-	struct filter_error error = {0};
+	struct filter_error reason = {0};
 	int ret;
 
 	*where = (struct where){.text = text};
-	ret = filter_parse(text, &where->program, &where->size, &error);
+	ret = filter_parse(text, &where->program, &where->size, &reason);
 	if (!ret)
-		return COMMAND_DONE;
+		return 0;
 	if (ret == -ENOMEM)
-		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	return message_error_at(COMMAND_USAGE,
-			*error.hint ? error.hint : "`side help filters` describes the syntax", text,
-			error.column, "`--%s`: %s", option, error.text);
+		return error_set_no_memory(error);
+	error_set_kind(error, ERROR_USAGE, ret,
+			*reason.hint ? reason.hint : "`side help filters` describes the syntax",
+			"`--%s`: %s", option, reason.text);
+	error_set_position(error, text, 0, reason.column);
+	return ret;
 }
 
 void where_free(struct where *where)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "analysis/report.h"
-#include "programs/common/message.h"
+#include "base/error.h"
 
 static const char *const sources[CALLER_SOURCES] = {
 		[CALLER_FIELD] = "caller",
@@ -12,24 +12,25 @@ static const char *const sources[CALLER_SOURCES] = {
 		[CALLER_IP] = "$ctx.ip",
 };
 
-static void report_caller_print_message(void *user, const char *sentence)
+static void report_caller_print_message(void *user, const char *text)
 {
-	(void)user;
-	message_note("%s", sentence);
+	const struct analysis_listener *listener = user;
+
+	if (listener->report)
+		listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
 }
 
-int report_callers_start(struct report *report)
+int report_callers_start(struct report *report, struct error *error)
 {
-	int status = COMMAND_DONE;
+	int ret = 0;
 
-	for (unsigned int i = 0; report->options->callers && !status && i < CALLER_SOURCES; i++)
-		status = where_parse("callers", sources[i], &report->caller_sources[i]);
-	if (status || (!report->options->callers && report->by != BY_VALUE))
-		return status;
-	report->symbols = trace_symbols_start(
-			report->options->debuginfod, report_caller_print_message, NULL);
-	return report->symbols ? COMMAND_DONE
-			       : message_error(COMMAND_FAILED, NULL, "out of memory");
+	for (unsigned int i = 0; report->options->callers && !ret && i < CALLER_SOURCES; i++)
+		ret = where_parse("callers", sources[i], &report->caller_sources[i], error);
+	if (ret || (!report->options->callers && report->by != BY_VALUE))
+		return ret;
+	report->symbols = trace_symbols_start(report->options->debuginfod,
+			report_caller_print_message, &report->walk.options.listener);
+	return report->symbols ? 0 : error_set_no_memory(error);
 }
 
 void report_callers_free(struct report *report)
@@ -124,21 +125,4 @@ bool report_symbol_text(const struct symbol *symbol, char *text, size_t size)
 	else if (symbol->module)
 		snprintf(text, size, "%s+0x%" PRIx64, symbol->module, symbol->offset);
 	return symbol->module;
-}
-
-void report_callers_note(const struct report *report)
-{
-	if (!report->options->callers || !report->walk.events)
-		return;
-	if (report->exact_events)
-		message_note_hint("record callers with `side trace --context backtrace`",
-				"the table has the locations of probes, not their callers");
-	if (report->caller_events)
-		return;
-	if (report->any_probe)
-		message_note_hint("record with `side trace --context backtrace`",
-				"no event has its caller");
-	else
-		message_note_hint("record with `--context ip`, or `-w libc`",
-				"no event has its caller");
 }

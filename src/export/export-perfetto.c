@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/side/export/export.h"
+#include "export/export.h"
 
 enum { TRACE_PACKET = 1 };
 enum {

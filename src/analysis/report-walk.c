@@ -9,82 +9,85 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "programs/common/progress.h"
-#include "programs/common/message.h"
-#include "programs/side/analysis/select.h"
+#include "analysis/patterns.h"
 #include "analysis/view-time.h"
+#include "base/error.h"
 #include "protocol/pattern.h"
 
 /* ---- opening ---- */
 
 /* Say early, with what to do about it, why a trace cannot be opened. */
-int walk_check(const struct report_walk_options *options)
+int walk_check(const struct report_walk_options *options, struct error *error)
 {
 	int fd = open(options->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		close(fd);
-		return COMMAND_DONE;
+		return 0;
 	}
 	switch (errno) {
 	case EACCES:
-		return message_error(COMMAND_NOT_PERMITTED,
-				"permission to read the directory is needed", "cannot %s %s: %s",
-				options->verb, options->dir, strerror(errno));
+		return error_set(error, -EACCES, "permission to read the directory is needed",
+				"cannot %s %s: %s", options->verb, options->dir, strerror(EACCES));
 	case ENOTDIR:
-		return message_error(COMMAND_FAILED,
-				"give the directory that `side record -o` wrote",
+		return error_set(error, -ENOTDIR, "give the directory that `side record -o` wrote",
 				"cannot %s %s: it is not a directory", options->verb, options->dir);
 	default:
-		return message_error(COMMAND_FAILED, NULL, "cannot %s %s: %s", options->verb,
-				options->dir, strerror(errno));
+		fd = -errno;
+		return error_set_kind(error, ERROR_FAILED, fd, NULL, "cannot %s %s: %s",
+				options->verb, options->dir, strerror(-fd));
 	}
 }
 
-static int report_walk_open_reader(struct report_walk *walk)
+static int report_walk_open_reader(struct report_walk *walk, struct error *error)
 {
 	struct view_time from = {0}, to = {0};
-	struct ctf_error error;
-	int status = view_times_read(&walk->options.times, &from, &to);
+	struct ctf_error reason;
+	int ret = view_times_read(&walk->options.times, &from, &to, error);
 
-	if (status)
-		return status;
+	if (ret)
+		return ret;
 	walk->sink = (struct view_sink){.ops = &view_json_ops, .out = &walk->scratch};
-	if (ctf_reader_open(walk->options.dir, &walk->reader, &error))
-		return message_error(COMMAND_FAILED, NULL, "%s", error.text);
+	ret = ctf_reader_open(walk->options.dir, &walk->reader, &reason);
+	if (ret)
+		return error_set_kind(error, ERROR_FAILED, ret, NULL, "%s", reason.text);
 	view_times_resolve(walk->options.dir, &from, &to, &walk->from_ns, &walk->to_ns);
 	if (from.kind || to.kind)
 		ctf_reader_set_times(walk->reader, walk->from_ns, walk->to_ns);
-	return COMMAND_DONE;
+	return 0;
 }
 
-int walk_prepare(struct report_walk *walk, const struct report_walk_options *options)
+static int report_walk_parse(struct report_walk *walk, struct error *error)
 {
-	int status;
+	int ret = patterns_parse(walk->options.patterns, &walk->patterns, error);
+
+	if (!ret && walk->options.where)
+		ret = where_parse("filter", walk->options.where, &walk->where, error);
+	return ret;
+}
+
+int walk_prepare(struct report_walk *walk, const struct report_walk_options *options,
+		struct error *error)
+{
+	int ret;
 
 	*walk = (struct report_walk){.options = *options};
-	status = command_select(options->patterns, &walk->patterns);
-	if (!status && options->where)
-		status = where_parse("filter", options->where, &walk->where);
-	if (!status)
-		status = walk_check(options);
-	return status;
+	ret = report_walk_parse(walk, error);
+	return ret ? ret : walk_check(options, error);
 }
 
-int walk_open(struct report_walk *walk)
+int walk_open(struct report_walk *walk, struct error *error)
 {
-	return report_walk_open_reader(walk);
+	return report_walk_open_reader(walk, error);
 }
 
-int walk_open_again(struct report_walk *walk, const struct report_walk *first)
+int walk_open_again(struct report_walk *walk, const struct report_walk *first, struct error *error)
 {
-	int status;
+	int ret;
 
 	*walk = (struct report_walk){.options = first->options, .again = true};
-	status = command_select(walk->options.patterns, &walk->patterns);
-	if (!status && walk->options.where)
-		status = where_parse("filter", walk->options.where, &walk->where);
-	return status ? status : report_walk_open_reader(walk);
+	ret = report_walk_parse(walk, error);
+	return ret ? ret : report_walk_open_reader(walk, error);
 }
 
 static void free_classes(struct report_walk *walk)
@@ -174,11 +177,28 @@ static struct walk_class *report_walk_make_class(
 	return class;
 }
 
+/* A power of two. */
+#define PROGRESS_INTERVAL 4096
+
 static void report_walk_show_progress(const struct report_walk *walk)
 {
-	char events[FORMAT_NUMBER_MAX];
+	const struct analysis_listener *listener = &walk->options.listener;
 
-	progress_show("side: %s: read %s", walk->options.verb, format_events(walk->read, events));
+	if (listener->progress)
+		listener->progress(listener->user, walk->read);
+}
+
+static void report_walk_report(const struct report_walk *walk, const struct ctf_item *item)
+{
+	const struct analysis_listener *listener = &walk->options.listener;
+	bool is_damage = item->kind == CTF_ITEM_DAMAGE;
+
+	if (listener->report)
+		listener->report(listener->user, is_damage ? ANALYSIS_ERROR : ANALYSIS_NOTE,
+				is_damage && item->cut
+						? "`side view --repair` shortens the file to its whole packets"
+						: NULL,
+				item->text);
 }
 
 int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **out)
@@ -189,7 +209,7 @@ int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class
 	while ((ret = ctf_reader_next(walk->reader, item)) > 0) {
 		*out = NULL;
 		walk->read++;
-		if (__builtin_expect(progress_is_due_often(), 0))
+		if (__builtin_expect(walk->read % PROGRESS_INTERVAL == 0, 0))
 			report_walk_show_progress(walk);
 		if (__builtin_expect(item->ns < walk->from_ns || item->ns > walk->to_ns, 0) &&
 				item->timed && item->kind != CTF_ITEM_DAMAGE)
@@ -213,26 +233,10 @@ int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class
 			return 1;
 		if (item->kind == CTF_ITEM_DAMAGE)
 			walk->damaged = true;
-		if (walk->again)
-			continue;
-		if (item->kind == CTF_ITEM_DAMAGE)
-			message_error(COMMAND_FAILED,
-					item->cut ? "`side view --repair` shortens the file to its whole packets"
-						  : NULL,
-					"%s", item->text);
-		else
-			message_note("%s", item->text);
+		if (!walk->again)
+			report_walk_report(walk, item);
 	}
-	progress_clear();
 	return ret;
-}
-
-void walk_note_nothing(const struct report_walk *walk)
-{
-	struct report_walk_options options = walk->options;
-
-	options.where = NULL;
-	command_nothing_fits(walk->reader, &options, walk->options.where);
 }
 
 /* ---- losses ---- */

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "programs/side/export/export.h"
+#include "export/export.h"
 
 /* Fields of DebugAnnotation. */
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Field classes of one format as the other one says them. */
-#include "programs/side/export/export-types.h"
+#include "export/export-types.h"
 
 #include <errno.h>
 #include <inttypes.h>

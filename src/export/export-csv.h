@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to export-csv.c and export-tables.c: cells of a table. */
-#ifndef PROGRAMS_SIDE_EXPORT_EXPORT_CSV_H
-#define PROGRAMS_SIDE_EXPORT_EXPORT_CSV_H
+#ifndef SIDE_EXPORT_EXPORT_CSV_H
+#define SIDE_EXPORT_EXPORT_CSV_H
 
-#include "programs/side/export/export.h"
+#include "export/export.h"
 
 /* The text in the scratch buffer from `begin` on, which is taken off it. */
 void csv_put_from(struct view_out *out, struct view_out *scratch, size_t begin);
@@ -16,4 +16,4 @@ extern const char csv_first_columns[];
 void csv_put_first(struct export *export, struct view_out *out, const struct ctf_item *item,
 		const struct export_class *own);
 
-#endif /* PROGRAMS_SIDE_EXPORT_EXPORT_CSV_H */
+#endif /* SIDE_EXPORT_EXPORT_CSV_H */

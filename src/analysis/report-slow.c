@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/common/message.h"
 #include "analysis/report.h"
 
 /* ---- the heap ---- */
@@ -299,22 +298,21 @@ static int line_order(const void *one, const void *other)
 	return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* Exit status. */
-int report_around_read(struct report_around *around, struct report *report)
+int report_around_read(struct report_around *around, struct report *report, struct error *error)
 {
 	struct again again = {.report = report, .around = around};
 	struct walk_class *class;
 	struct ctf_item item;
-	int ret = make_wanted(&again.wanted, report), status = COMMAND_DONE;
+	int ret = make_wanted(&again.wanted, report);
 
 	if (!ret)
-		status = walk_open_again(&again.walk, &report->walk);
+		ret = walk_open_again(&again.walk, &report->walk, error);
 	again.walk.sink.ops = report->json ? &view_json_ops
 			: report->colour   ? &view_colour_ops
 					   : &view_text_ops;
 	again.walk.own_create = report_slow_create_class;
 	again.walk.own_free = free;
-	while (!status && !ret && (ret = walk_next(&again.walk, &item, &class)) > 0)
+	while (!ret && (ret = walk_next(&again.walk, &item, &class)) > 0)
 		ret = take_any(&again, class, &item);
 	walk_close(&again.walk);
 	identity_free(&again.identity);
@@ -322,7 +320,7 @@ int report_around_read(struct report_around *around, struct report *report)
 	free(again.wanted.items);
 	if (around->count)
 		qsort(around->lines, around->count, sizeof(*around->lines), line_order);
-	return status ? status : ret;
+	return ret;
 }
 
 size_t report_around_find(const struct report_around *around, uint32_t scope, uint64_t number)

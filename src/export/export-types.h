@@ -6,8 +6,8 @@
  * length or a selector; CTF 1.8 needs a name, and selectors that are enumerations whose labels are
  * the names of the options.
  */
-#ifndef PROGRAMS_SIDE_EXPORT_EXPORT_TYPES_H
-#define PROGRAMS_SIDE_EXPORT_EXPORT_TYPES_H
+#ifndef SIDE_EXPORT_EXPORT_TYPES_H
+#define SIDE_EXPORT_EXPORT_TYPES_H
 
 #include "ctf/ctf.h"
 
@@ -30,4 +30,4 @@ void export_types_free(struct export_types *types);
 int export_types_convert(struct export_types *types, const char *scope, const struct ctf_type *type,
 		const struct ctf_type **converted);
 
-#endif /* PROGRAMS_SIDE_EXPORT_EXPORT_TYPES_H */
+#endif /* SIDE_EXPORT_EXPORT_TYPES_H */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `export`. export.c walks through the trace and hands each item to one of the formats;
- * bytes go through a buffer into a file that gets its name only when all is there.
+ * Traces for other programs. export.c walks through the trace and passes each item to one of the formats (struct export_ops), which writes
+ * into a buffer.
  */
-#ifndef PROGRAMS_SIDE_EXPORT_EXPORT_H
-#define PROGRAMS_SIDE_EXPORT_EXPORT_H
+#ifndef SIDE_EXPORT_EXPORT_H
+#define SIDE_EXPORT_EXPORT_H
 
 #include "export/export-options.h"
-#include "programs/side/record/keeper.h"
 #include "analysis/report-pair.h"
 #include "analysis/report-walk.h"
 #include "analysis/report-identity.h"
 
+struct error;
 struct export;
 struct export_class;
 
@@ -52,7 +52,6 @@ struct export_class {
 
 struct export
 {
-	const char *dir;
 	const struct export_options *options;
 	const struct export_ops *ops;
 	struct report_walk walk;
@@ -62,8 +61,6 @@ struct export
 	struct export_lanes *lanes;
 	int fd;
 	const char *path; /* For messages. */
-	char *partial;    /* The name that the file has until it is whole, or NULL. */
-	struct keeper keeper;
 	struct view_out out;
 	void *state; /* The format's own. */
 	uint64_t lost;
@@ -72,8 +69,44 @@ struct export
 
 extern const struct export_ops export_perfetto, export_chrome, export_csv, export_tables;
 
-/* export-ctf.c. Exit status. */
-int export_ctf(const struct export_options *options, const char *dir);
+/*
+ * An export into one file (perfetto, chrome, csv) or, if options->output is a directory, into tables (csv). It is prepared, written, and freed
+ * in any case. The functions return 0 or a negative errno with the error filled in; the kind is ERROR_USAGE for an invalid option.
+ */
+
+/*
+ * Parses the options and checks the directory. Afterwards the caller opens the output, and can give up its rights. Options, directory and
+ * listener's user must live as long as the export.
+ */
+int export_prepare(struct export *export, const struct export_options *options, const char *dir,
+		const struct analysis_listener *listener, struct error *error);
+/*
+ * Reads the trace and writes it to the descriptor, which stays the caller's; -1 for tables. `path` names the output in messages. -EPIPE:
+ * nobody reads the output.
+ */
+int export_write(struct export *export, int fd, const char *path, struct error *error);
+void export_free(struct export *export);
+
+/* Whether the output is a directory, into which CSV is written as tables: it exists, or ends with a slash. */
+bool export_is_directory(const char *path);
+/* Sets "cannot write PATH: REASON". Returns the code. */
+int export_set_write_error(struct error *error, int code, const char *path);
+/* After export_write(): some pairs may belong to different threads, because threads are not recorded (PAIRS_NO_THREAD). */
+bool export_lacks_threads(const struct export *export);
+
+/* ---- export-ctf.c: an export into a new CTF trace (ctf1, ctf2), in the same steps ---- */
+
+struct export_ctf;
+
+/* NULL in *ret_ctf if it fails. */
+int export_ctf_prepare(struct export_ctf **ret_ctf, const struct export_options *options,
+		const char *dir, const struct analysis_listener *listener, struct error *error);
+/* Writes into the directory options->output, which the caller has made. */
+int export_ctf_write(struct export_ctf *ctf, struct error *error);
+/* The walk, for its number of events and its reader. */
+const struct report_walk *export_ctf_walk(const struct export_ctf *ctf);
+/* NULL is accepted. */
+void export_ctf_free(struct export_ctf *ctf);
 
 /* Write everything out; a negative errno stays in write_error. */
 int export_flush(struct export *export);
@@ -125,4 +158,4 @@ void export_annotate_number(struct export_annotations *to, const char *name, uin
 void export_annotate_text(
 		struct export_annotations *to, const char *name, const char *text, size_t size);
 
-#endif /* PROGRAMS_SIDE_EXPORT_EXPORT_H */
+#endif /* SIDE_EXPORT_EXPORT_H */

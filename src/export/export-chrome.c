@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/side/export/export.h"
+#include "export/export.h"
 
 struct chrome {
 	struct keys lanes;

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "programs/common/command.h"
-#include "programs/common/message.h"
+#include "base/error.h"
 #include "base/units.h"
 #include "analysis/view-time.h"
 #include "ctf/ctf.h"
@@ -169,11 +168,12 @@ static int64_t view_time_resolve(const struct view_time *time, int64_t begin, in
 	return time->ns;
 }
 
-static int view_time_read(const char *option, const char *text, struct view_time *time)
+static int view_time_read(
+		const char *option, const char *text, struct view_time *time, struct error *error)
 {
 	if (!text || view_time_parse(text, time))
-		return COMMAND_DONE;
-	return message_error(COMMAND_USAGE,
+		return 0;
+	return error_set_kind(error, ERROR_USAGE, -EINVAL,
 			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, +1.5 or -5s\n`side help times` describes them",
 			"`--%s %.128s` is not a time", option, text);
 }
@@ -183,24 +183,26 @@ bool view_times_is_set(const struct time_range *times)
 	return times->from || times->to || times->last;
 }
 
-int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to)
+int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to,
+		struct error *error)
 {
 	uint64_t duration;
-	int status;
+	int ret;
 
 	if (times->last && (times->from || times->to))
-		return message_error(COMMAND_USAGE, "leave one of them out",
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, "leave one of them out",
 				"`--last` and `--%s` contradict each other",
 				times->from ? "from" : "to");
 	if (times->last) {
 		if (units_parse_time(times->last, &duration) || duration > INT64_MAX)
-			return message_error(COMMAND_USAGE, "write a duration, such as 5s or 100ms",
+			return error_set_kind(error, ERROR_USAGE, -EINVAL,
+					"write a duration, such as 5s or 100ms",
 					"`--last %.128s` is not a duration", times->last);
 		*from = (struct view_time){VIEW_TIME_BEFORE_END, (int64_t)duration};
-		return COMMAND_DONE;
+		return 0;
 	}
-	status = view_time_read("from", times->from, from);
-	return status ? status : view_time_read("to", times->to, to);
+	ret = view_time_read("from", times->from, from, error);
+	return ret ? ret : view_time_read("to", times->to, to, error);
 }
 
 /* ---- the ends of a trace ---- */

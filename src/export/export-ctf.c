@@ -14,10 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "programs/side/export/export-types.h"
-#include "programs/side/export/export.h"
-#include "programs/side/cli/confine.h"
-#include "programs/common/message.h"
+#include "export/export-types.h"
+#include "export/export.h"
+#include "base/error.h"
 
 #define PACKET_SIZE (256u << 10)
 
@@ -38,7 +37,7 @@ struct copy_trace {
 	uint32_t class_count;
 };
 
-struct export_ctf_copy {
+struct export_ctf {
 	const struct export_options *options;
 	enum ctf_format format;
 	struct report_walk walk;
@@ -47,35 +46,41 @@ struct export_ctf_copy {
 	uint32_t stream_capacity;
 	uint64_t lost_packets;
 	struct ctf_error error;
-	int status; /* Something was said. */
+	struct error *failure; /* Of the caller; it has the first error. */
+	bool is_failed;
 };
 
 /* ---- traces ---- */
 
-static int export_ctf_set_error(struct export_ctf_copy *copy, int error)
+static int export_ctf_set_writer_error(struct export_ctf *copy, int code)
 {
-	if (copy->status)
-		return error;
+	copy->is_failed = true;
+	return error_set_kind(copy->failure, ERROR_FAILED, code, copy->error.hint, "%s",
+			copy->error.text);
+}
+
+static int export_ctf_set_error(struct export_ctf *copy, int code)
+{
+	if (copy->is_failed)
+		return code;
 	if (copy->error.text[0])
-		copy->status = message_error(
-				COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
-	else
-		copy->status = message_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
-				copy->walk.options.dir, strerror(-error));
-	return error;
+		return export_ctf_set_writer_error(copy, code);
+	copy->is_failed = true;
+	return error_set_kind(copy->failure, ERROR_FAILED, code, NULL,
+			"cannot go on exporting %s: %s", copy->walk.options.dir, strerror(-code));
 }
 
 static int export_ctf_cannot_describe(
-		struct export_ctf_copy *copy, const struct ctf_trace *trace, const char *name)
+		struct export_ctf *copy, const struct ctf_trace *trace, const char *name)
 {
-	copy->status = message_error(COMMAND_FAILED, "leave it out with `-e`",
+	copy->is_failed = true;
+	return error_set_kind(copy->failure, ERROR_FAILED, -ENOTSUP, "leave it out with `-e`",
 			"cannot export %s of %s: it has %s", name, trace->path,
 			copy->traces[trace->index].types.why);
-	return -ENOTSUP;
 }
 
 /* "DIR/a/b" below "DIR" is "a+b"; the directory itself "trace". */
-static char *export_ctf_make_path(const struct export_ctf_copy *copy, const struct ctf_trace *trace)
+static char *export_ctf_make_path(const struct export_ctf *copy, const struct ctf_trace *trace)
 {
 	const char *dir = copy->walk.options.dir, *remainder = trace->path;
 	size_t size = strlen(dir);
@@ -113,7 +118,7 @@ static uint64_t environment_number(const struct ctf_trace *trace, const char *ke
 
 /* The name that the files of a stream class have in front of their number. */
 static char *export_ctf_channel_name(
-		const struct export_ctf_copy *copy, const struct ctf_trace *trace, uint64_t class)
+		const struct export_ctf *copy, const struct ctf_trace *trace, uint64_t class)
 {
 	for (uint32_t i = 0; i < ctf_reader_stream_count(copy->walk.reader); i++) {
 		const struct ctf_stream_info *info = ctf_reader_stream_info(copy->walk.reader, i);
@@ -131,7 +136,7 @@ static char *export_ctf_channel_name(
 }
 
 /* Two channels must not write the same files: the second one has its class in its name. */
-static int name_channel(const struct export_ctf_copy *copy, const struct ctf_trace *trace,
+static int name_channel(const struct export_ctf *copy, const struct ctf_trace *trace,
 		uint64_t class, struct ctf_channel_config *channels, uint32_t at)
 {
 	char *name = export_ctf_channel_name(copy, trace, class), *longer;
@@ -159,7 +164,7 @@ static bool is_session(const struct ctf_trace *trace, uint64_t class)
 /* Of events that have no fields at all. */
 static const struct ctf_type no_fields = {.kind = CTF_STRUCT, .align = 1};
 
-static int export_ctf_make_channels(struct export_ctf_copy *copy, const struct ctf_trace *trace,
+static int export_ctf_make_channels(struct export_ctf *copy, const struct ctf_trace *trace,
 		struct ctf_channel_config *channels)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
@@ -187,7 +192,7 @@ static int export_ctf_make_channels(struct export_ctf_copy *copy, const struct c
 }
 
 static int export_ctf_get_channel(
-		const struct export_ctf_copy *copy, const struct ctf_trace *trace, uint64_t class)
+		const struct export_ctf *copy, const struct ctf_trace *trace, uint64_t class)
 {
 	const struct copy_trace *own = &copy->traces[trace->index];
 
@@ -199,7 +204,7 @@ static int export_ctf_get_channel(
 }
 
 /* All chosen events, whether records of them come or not. */
-static int export_ctf_add_events(struct export_ctf_copy *copy, const struct ctf_trace *trace)
+static int export_ctf_add_events(struct export_ctf *copy, const struct ctf_trace *trace)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
 	const struct text_list *patterns = &copy->options->patterns;
@@ -232,7 +237,7 @@ static int export_ctf_add_events(struct export_ctf_copy *copy, const struct ctf_
 	return ret;
 }
 
-static int make_trace(struct export_ctf_copy *copy, const struct ctf_trace *trace)
+static int make_trace(struct export_ctf *copy, const struct ctf_trace *trace)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
 	uint32_t count = ctf_trace_class_count(trace);
@@ -275,7 +280,7 @@ static int make_trace(struct export_ctf_copy *copy, const struct ctf_trace *trac
 
 /* ---- streams ---- */
 
-static struct copy_stream *stream_of(struct export_ctf_copy *copy, const struct ctf_item *item)
+static struct copy_stream *stream_of(struct export_ctf *copy, const struct ctf_item *item)
 {
 	uint32_t index = item->stream->index;
 
@@ -303,8 +308,8 @@ static uint32_t ring_of(const struct ctf_item *item)
 	return item->stream->index;
 }
 
-static int export_ctf_open_stream(struct export_ctf_copy *copy, const struct ctf_item *item,
-		struct copy_stream *stream)
+static int export_ctf_open_stream(
+		struct export_ctf *copy, const struct ctf_item *item, struct copy_stream *stream)
 {
 	struct copy_trace *own = &copy->traces[item->trace->index];
 	int channel = export_ctf_get_channel(copy, item->trace, item->stream->class_id);
@@ -316,7 +321,7 @@ static int export_ctf_open_stream(struct export_ctf_copy *copy, const struct ctf
 			&stream->stream, &copy->error);
 }
 
-static int flush_stream(struct export_ctf_copy *copy, struct copy_stream *stream)
+static int flush_stream(struct export_ctf *copy, struct copy_stream *stream)
 {
 	struct ctf_span span = {stream->records.begin, view_out_size(&stream->records),
 			stream->begin, stream->end, stream->discarded};
@@ -361,7 +366,7 @@ static void export_ctf_write_header(struct copy_stream *stream, uint32_t id, uin
 	stream->last = time;
 }
 
-static int export_ctf_copy_event(struct export_ctf_copy *copy, const struct ctf_item *item)
+static int export_ctf_copy_event(struct export_ctf *copy, const struct ctf_item *item)
 {
 	struct copy_stream *stream = stream_of(copy, item);
 	int ret = 0;
@@ -387,7 +392,7 @@ static int export_ctf_copy_event(struct export_ctf_copy *copy, const struct ctf_
 }
 
 /* The counter goes up with the packet that says so. */
-static int copy_discarded(struct export_ctf_copy *copy, const struct ctf_item *item)
+static int copy_discarded(struct export_ctf *copy, const struct ctf_item *item)
 {
 	struct copy_stream *stream = stream_of(copy, item);
 	int ret = 0;
@@ -408,7 +413,7 @@ static int copy_discarded(struct export_ctf_copy *copy, const struct ctf_item *i
 	return ret ? ret : flush_stream(copy, stream);
 }
 
-static int copy_lost(struct export_ctf_copy *copy, const struct ctf_item *item)
+static int copy_lost(struct export_ctf *copy, const struct ctf_item *item)
 {
 	static const char *const names[] = {"ring", "event", "reason"};
 	char *texts[3] = {NULL, NULL, NULL};
@@ -433,7 +438,7 @@ static int copy_lost(struct export_ctf_copy *copy, const struct ctf_item *item)
 
 /* ---- the whole ---- */
 
-static int make_traces(struct export_ctf_copy *copy)
+static int make_traces(struct export_ctf *copy)
 {
 	uint32_t count = ctf_reader_trace_count(copy->walk.reader);
 	int ret = 0;
@@ -446,7 +451,7 @@ static int make_traces(struct export_ctf_copy *copy)
 	return ret;
 }
 
-static int copy_items(struct export_ctf_copy *copy)
+static int copy_items(struct export_ctf *copy)
 {
 	struct walk_class *class;
 	struct ctf_item item;
@@ -472,76 +477,107 @@ static int copy_items(struct export_ctf_copy *copy)
 	return ret;
 }
 
-static void free_copy(struct export_ctf_copy *copy)
+/* Writes what the writers still hold. */
+static int export_ctf_close_writers(struct export_ctf *copy)
 {
 	uint32_t count = copy->traces ? ctf_reader_trace_count(copy->walk.reader) : 0;
+	int ret = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct copy_trace *own = &copy->traces[i];
+		int closed;
 
 		copy->error = (struct ctf_error){.text = ""};
-		if (own->writer && ctf_writer_close(own->writer, &copy->error) && !copy->status)
-			copy->status = message_error(
-					COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
-		export_types_free(&own->types);
-		free(own->classes);
+		closed = own->writer ? ctf_writer_close(own->writer, &copy->error) : 0;
+		own->writer = NULL;
+		if (closed && !copy->is_failed)
+			ret = export_ctf_set_writer_error(copy, closed);
+	}
+	return ret;
+}
+
+static void export_ctf_note_lost_packets(const struct export_ctf *copy)
+{
+	const struct analysis_listener *listener = &copy->walk.options.listener;
+	char text[128];
+
+	if (!copy->lost_packets || !listener->report)
+		return;
+	snprintf(text, sizeof(text),
+			"%" PRIu64
+			" whole packet%s missing: CTF cannot express that in a new trace",
+			copy->lost_packets, copy->lost_packets == 1 ? " is" : "s are");
+	listener->report(listener->user, ANALYSIS_NOTE, NULL, text);
+}
+
+int export_ctf_prepare(struct export_ctf **ret_ctf, const struct export_options *options,
+		const char *dir, const struct analysis_listener *listener, struct error *error)
+{
+	struct report_walk_options walk = {.verb = "export",
+			.dir = dir,
+			.patterns = &options->patterns,
+			.where = options->filter,
+			.times = options->times,
+			.listener = *listener};
+	struct export_ctf *copy;
+	int ret;
+
+	*ret_ctf = NULL;
+	if (!options->output)
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, "add `-o DIR`",
+				"a CTF trace is a directory");
+	copy = calloc(1, sizeof(*copy));
+	if (!copy)
+		return error_set_no_memory(error);
+	copy->options = options;
+	copy->format = options->format == EXPORT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
+	ret = walk_prepare(&copy->walk, &walk, error);
+	if (ret)
+		export_ctf_free(copy);
+	else
+		*ret_ctf = copy;
+	return ret;
+}
+
+int export_ctf_write(struct export_ctf *copy, struct error *error)
+{
+	int ret = walk_open(&copy->walk, error), closed;
+
+	if (ret)
+		return ret;
+	copy->failure = error;
+	ret = copy_items(copy);
+	if (ret)
+		export_ctf_set_error(copy, ret);
+	else
+		export_ctf_note_lost_packets(copy);
+	closed = export_ctf_close_writers(copy);
+	return ret ? ret : closed;
+}
+
+const struct report_walk *export_ctf_walk(const struct export_ctf *copy)
+{
+	return &copy->walk;
+}
+
+void export_ctf_free(struct export_ctf *copy)
+{
+	struct ctf_error error;
+	uint32_t count;
+
+	if (!copy)
+		return;
+	count = copy->traces ? ctf_reader_trace_count(copy->walk.reader) : 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (copy->traces[i].writer)
+			(void)ctf_writer_close(copy->traces[i].writer, &error);
+		export_types_free(&copy->traces[i].types);
+		free(copy->traces[i].classes);
 	}
 	for (uint32_t i = 0; i < copy->stream_capacity; i++)
 		view_out_free(&copy->streams[i].records);
 	free(copy->traces);
 	free(copy->streams);
 	walk_close(&copy->walk);
-}
-
-static int export_ctf_make_output(struct export_ctf_copy *copy, struct keeper *keeper)
-{
-	const char *path = copy->options->output;
-	int ret;
-
-	if (mkdir(path, CTF_DIRECTORY_MODE))
-		return message_error(COMMAND_FAILED,
-				errno == EEXIST ? "name a directory that is not there yet" : NULL,
-				"cannot make %s: %s", path, strerror(errno));
-	ret = keeper_start(keeper, path, NULL);
-	if (!ret)
-		return COMMAND_DONE;
-	rmdir(path);
-	return message_error(COMMAND_FAILED, NULL, "cannot make %s: %s", path, strerror(-ret));
-}
-
-int export_ctf(const struct export_options *options, const char *dir)
-{
-	struct export_ctf_copy copy = {.options = options,
-			.format = options->format == EXPORT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1};
-	struct report_walk_options walk = {.verb = "export",
-			.dir = dir,
-			.patterns = &options->patterns,
-			.where = options->filter,
-			.times = options->times};
-	struct keeper keeper = {.socket = -1};
-	int ret;
-
-	if (!options->output)
-		return message_error(COMMAND_USAGE, "add `-o DIR`", "a CTF trace is a directory");
-	copy.status = walk_prepare(&copy.walk, &walk);
-	if (!copy.status)
-		copy.status = export_ctf_make_output(&copy, &keeper);
-	confine(dir, options->output);
-	if (!copy.status)
-		copy.status = walk_open(&copy.walk);
-	if (!copy.status) {
-		ret = copy_items(&copy);
-		if (ret)
-			export_ctf_set_error(&copy, ret);
-		else if (copy.lost_packets)
-			message_note("%" PRIu64
-				     " whole packet%s missing: CTF cannot express that in a new trace",
-					copy.lost_packets,
-					copy.lost_packets == 1 ? " is" : "s are");
-	}
-	if (!copy.status && !copy.walk.events)
-		walk_note_nothing(&copy.walk);
-	free_copy(&copy);
-	(void)keeper_end(&keeper, !copy.status);
-	return copy.status ? copy.status : copy.walk.damaged ? COMMAND_FAILED : COMMAND_DONE;
+	free(copy);
 }
