@@ -2,18 +2,18 @@
 /*
  * SIDE: the instrumentation API.
  *
- * Describe an event once, at file scope, and emit it anywhere behind that:
+ * Describe an event once, at file scope, and emit it anywhere after that:
  *
  *	side_static_event(ev_tick, "clockwork", "tick", SIDE_LOGLEVEL_INFO,
  *		side_field_list(side_field_u64("count"), side_field_string("unit")));
  *	...
  *	side_event(ev_tick, side_arg_list(side_arg_u64(12), side_arg_string("minute")));
  *
- * An optional last argument of most macros is side_attr_list(...) (side_dynamic_attr_list(...) for
- * dynamic values).  Lists may be empty and may end with one comma.  A user macro may expand to one or
- * several elements of a list.  Arguments are evaluated once, in order, and only when the event is
- * enabled; they are borrowed until the call returns.  Emission is thread-safe and async-signal-safe,
- * keeps errno if the tracer does, and reports no errors.
+ * Most macros accept side_attr_list(...) as an optional last argument (side_dynamic_attr_list(...)
+ * for dynamic values). Lists may be empty and may end with one comma. A user macro may expand to
+ * one or several elements of a list. Arguments are evaluated once, in order, and only if the event
+ * is enabled; they are borrowed until the call returns. Emission is thread-safe and
+ * async-signal-safe, keeps errno if the tracer does, and reports no errors.
  *
  * Unless SIDE_STATIC_CHECK_DISABLE is defined, side/static-check.h compares arguments with fields
  * at compile time.
@@ -26,12 +26,12 @@
 #include <side/instrumentation-c-api.h>
 
 /*
- * Expansions of the names below. An argument is an expression. A type is "(class, initialiser)": the class is a C
- * type that represents the kind of the value in the static checker.
+ * Expansions of the names below. An argument is an expression. A type is "(class, initialiser)":
+ * the class is a C type that represents the type of the value in the static checker.
  */
 #ifdef SIDE_STATIC_CHECK_DISABLE
 #if SIDE_HAVE_SDT
-/* Markers want to know the kind of each field, too. */
+/* Markers also need the class of each field. */
 #define SIDE_CLASS(_class) (struct side_##_class *, )
 #define SIDE_CLASS_DYNAMIC (struct side_arg_dynamic_value *, )
 #define SIDE_CLASS_OF(...) (void *, )
@@ -120,8 +120,8 @@
 #define side_attr_null() _side_attr_null()
 
 /*
- * Scalar fields and types: side_field_X(name [, attr]), side_type_X([attr]).  The forms _le and _be
- * describe a value that the caller passes in that order, with the plain side_arg_X().
+ * Scalar fields and types: side_field_X(name [, attr]), side_type_X([attr]). The forms _le and _be
+ * describe a value that the caller passes in that byte order, with the plain side_arg_X().
  */
 #define SIDE_FIELD_BASIC(_class, _type, _name, _attr, ...)                                         \
 	SIDE_EL_FIELD_OF(SIDE_CLASS(_class), _name, _type, _attr)
@@ -667,7 +667,10 @@
 #define side_arg_long_double(_val)                                                                 \
 	SIDE_EL_ARG(SIDE_CLASS(arg_long_double), side_make_long_double(_val))
 
-/* The same as without the suffix: for fields of that order, the caller passes the value in it. */
+/*
+ * Like the macro without the suffix: for fields of that byte order, the caller passes the value in
+ * it.
+ */
 #define side_arg_u16_le(_val) side_arg_u16(_val)
 #define side_arg_u16_be(_val) side_arg_u16(_val)
 #define side_arg_u32_le(_val) side_arg_u32(_val)
@@ -701,7 +704,7 @@
 #define side_arg_string32_le(_val) side_arg_string32(_val)
 #define side_arg_string32_be(_val) side_arg_string32(_val)
 
-/* Compound arguments: of objects made by side_arg_define_* */
+/* Compound arguments: objects defined with side_arg_define_* */
 #define side_arg_struct(_identifier)                                                               \
 	SIDE_EL_ARG(SIDE_CLASS_OF_ARG(struct, _identifier), side_make_struct(&(_identifier)))
 #define side_arg_array(_identifier)                                                                \
@@ -864,7 +867,7 @@
 #define side_unwrap_dynamic_field(_type, _name, _val)                                              \
 	side_arg_dynamic_field(_name, side_arg_dynamic_##_type(_val))
 
-/* Initialisers for visitors; in spite of the name for static elements too. */
+/* Initialisers for visitors, also for static elements in spite of the name. */
 #define side_visit_dynamic_arg(_what, ...) _what(__VA_ARGS__)
 #define side_visit_dynamic_field(_what, _name, ...)                                                \
 	side_arg_dynamic_field(_name, _what(__VA_ARGS__))
@@ -904,9 +907,9 @@
 #define SIDE_ARG_DYNAMIC_DEFINE_VISITOR(...) _side_arg_dynamic_define_visitor(__VA_ARGS__)
 
 /*
- * Definitions of events, at file scope: (id, provider, event, loglevel, fields [, attr]).  static:
- * for this file; hidden: for this shared object; export: for all.  In C the storage class is part
- * of the macro.
+ * Definitions of events, at file scope: (id, provider, event, loglevel, fields [, attr]). static:
+ * for this file; hidden: for this shared object; export: for all. In C the storage class is part of
+ * the macro.
  */
 #define SIDE_DEFINE_FIELDS(_identifier)                                                            \
 	__extension__ static const struct side_event_field side_event_fields__##_identifier[]
@@ -958,7 +961,7 @@
  */
 #define side_event_enabled(_identifier) _side_event_enabled(_identifier)
 
-/* Nothing may follow the list: the parameter is empty here. */
+/* The list must be the last argument: the parameter after it is empty. */
 #define side_event_call(...) SIDE_CHECKED_CALL(SIDE_EMIT_ALWAYS, 0, (), __VA_ARGS__, , )
 #define side_event(...) SIDE_CHECKED_CALL(SIDE_EMIT, 0, (), __VA_ARGS__, , )
 #define SIDE_EMIT_ALWAYS(_identifier, _with, _sav) _side_event_call(side_call, _identifier, _sav, );
@@ -966,7 +969,7 @@
 	if (side_event_enabled(_identifier))                                                       \
 		_side_event_emit(_identifier, _sav);
 
-/* _key is the pointer that the state-dump callback was given. */
+/* _key is the pointer that the state-dump callback has received. */
 #define side_statedump_event_call(_identifier, _key, ...)                                          \
 	SIDE_CHECKED_CALL(SIDE_EMIT_STATE_ALWAYS, 0, (, _key), _identifier, __VA_ARGS__, , )
 #define side_statedump_event(_identifier, _key, ...)                                               \

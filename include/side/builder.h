@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: descriptions of events made at run time, for JITs, interpreters and language bindings.
+ * SIDE: event descriptions created at run time, for JITs, interpreters and language bindings.
  *
  *	struct side_builder *b = side_builder_create("jit", "compiled", SIDE_LOGLEVEL_INFO, 0);
  *	struct side_builder_type *u32 = side_builder_integer(b, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST);
@@ -15,25 +15,27 @@
  *	...
  *	side_builder_destroy(b);
  *
- * A builder makes one event. It copies names, strings and attribute values; it keeps the functions of
- * VLA visitors by address. Types belong to their builder and may be used several times in it.
+ * A builder creates one event. It copies names, strings and attribute values; it keeps the
+ * functions of VLA visitors by address. Types belong to their builder and may be used several times
+ * in it.
  *
- * Errors. The functions that make types return NULL only if they are out of memory. They accept NULL
- * for a type, so that calls nest without checks. side_builder_finish() and side_builder_register()
- * report what is wrong, with the path to it. Functions that return int return SIDE_ERROR_OK,
- * SIDE_ERROR_INVAL, SIDE_ERROR_NOMEM or SIDE_ERROR_EXITING (the library is finalised).
- * side_builder_error() returns a sentence about the first error. A builder that has failed can only be
- * destroyed.
+ * Errors. The functions that create types return NULL only if they are out of memory. They accept
+ * NULL for a type, so that calls nest without checks. side_builder_finish() and
+ * side_builder_register() report the first error, with the path to it. Functions that return int
+ * return SIDE_ERROR_OK, SIDE_ERROR_INVAL, SIDE_ERROR_NOMEM or SIDE_ERROR_EXITING (the library is
+ * finalised). side_builder_error() returns a sentence about the first error. A builder that has
+ * failed can only be destroyed.
  *
- * Threads.  Until side_builder_register() returns, and from side_builder_unregister() on, one thread
- * at a time uses a builder.  In between, any number of threads may use side_builder_enabled(),
- * side_builder_state() and what they give, in signal handlers too.
+ * Threads. Until side_builder_register() returns, and from side_builder_unregister() on, one thread
+ * at a time uses a builder. In between, any number of threads may use side_builder_enabled(),
+ * side_builder_state() and their results, in signal handlers too.
  *
  * End. side_builder_unregister() and side_builder_destroy() remove the event from all tracers and
- * wait until no callback of it is running. The caller guarantees that no thread calls side_call() or a
- * variant with the event's state from then on. A thread that has tested side_builder_enabled() and has
- * not reached side_call() yet is not covered: the caller must wait for it by other means. Inside a
- * callback of a tracer both would wait for themselves, so they return SIDE_ERROR_INVAL there.
+ * wait until no callback of it is running. The caller guarantees that no thread calls side_call()
+ * or a variant with the event's state from then on. A thread that has tested side_builder_enabled()
+ * and has not reached side_call() yet is not covered: the caller must wait for it by other means.
+ * Inside a callback of a tracer both would wait for themselves, so they return SIDE_ERROR_INVAL
+ * there.
  */
 #ifndef SIDE_BUILDER_H
 #define SIDE_BUILDER_H
@@ -63,41 +65,41 @@ extern struct side_builder *side_builder_create(const char *provider, const char
 		enum side_loglevel loglevel, uint64_t flags);
 
 /*
- * Unregister if need be, then free everything.  NULL is allowed.  SIDE_ERROR_INVAL inside a callback
- * of a tracer: nothing has been done.
+ * Unregister if necessary, then free everything. NULL is allowed. SIDE_ERROR_INVAL inside a
+ * callback of a tracer: the call has no effect.
  */
 extern int side_builder_destroy(struct side_builder *builder);
 
-/* Check everything and make the description.  From here on nothing can be added. */
+/* Check everything and create the description. After that, nothing can be added. */
 extern int side_builder_finish(struct side_builder *builder);
 
 /*
- * Finish if need be, then make the event known to all tracers.  SIDE_ERROR_EXIST when it is already
- * registered.  It may be registered again after it has been unregistered.
+ * Finish if necessary, then register the event with all tracers. SIDE_ERROR_EXIST if it is already
+ * registered. It may be registered again after it was unregistered.
  */
 extern int side_builder_register(struct side_builder *builder);
 extern int side_builder_unregister(struct side_builder *builder);
 
 /*
- * The finished description, or NULL.  It belongs to the builder.  Instead of
- * side_builder_register(), several descriptions may be registered as one batch with
- * side_events_register(); then side_events_unregister() and side_tracer_synchronize()
- * (side/tracer-extensions.h) come before side_builder_destroy().
+ * The finished description, or NULL. It belongs to the builder. Instead of side_builder_register(),
+ * several descriptions may be registered as one batch with side_events_register(); then call
+ * side_events_unregister() and side_tracer_synchronize() (side/tracer-extensions.h) before
+ * side_builder_destroy().
  */
 extern struct side_event_description *side_builder_description(const struct side_builder *builder);
 
-/* What side_call() wants; NULL before side_builder_finish(). */
+/* The argument for side_call(); NULL before side_builder_finish(). */
 extern const struct side_event_state *side_builder_state(const struct side_builder *builder);
 
-/* Whether a tracer wants the event: one relaxed load.  0 before side_builder_finish(). */
+/* Whether a tracer has enabled the event: one relaxed load. 0 before side_builder_finish(). */
 extern int side_builder_enabled(const struct side_builder *builder);
 
-/* What went wrong first, for people; "" if nothing did.  Lives as long as the builder. */
+/* The first error, as a sentence; "" if there is none. Valid as long as the builder. */
 extern const char *side_builder_error(const struct side_builder *builder);
 
 /*
- * Append a field to the event (into == NULL) or to a structure.  Names are UTF-8, not empty, and
- * differ from those of the other fields there.
+ * Append a field to the event (into == NULL) or to a struct. Names are UTF-8, not empty, and unique
+ * in the event or struct.
  */
 extern int side_builder_add_field(struct side_builder *builder, struct side_builder_type *into,
 		const char *name, struct side_builder_type *type);
@@ -118,7 +120,7 @@ extern struct side_builder_type *side_builder_float(struct side_builder *builder
 /* unit_size: 1 (UTF-8), 2 (UTF-16), 4 (UTF-32). */
 extern struct side_builder_type *side_builder_string(struct side_builder *builder,
 		unsigned int unit_size, enum side_type_label_byte_order byte_order);
-/* A value that brings its type with it.  Takes no attributes. */
+/* A value that carries its type. Has no attributes. */
 extern struct side_builder_type *side_builder_dynamic(struct side_builder *builder);
 
 /* ---- enumerations ---- */
@@ -132,7 +134,7 @@ extern struct side_builder_type *side_builder_enum_bitmap(struct side_builder *b
 /* element: a gather integer. */
 extern struct side_builder_type *side_builder_gather_enum(struct side_builder *builder,
 		struct side_builder_type *element);
-/* Name the values begin to end (inclusive) of an enumeration.  Labels may overlap. */
+/* Name the values begin to end (inclusive) of an enumeration. Labels may overlap. */
 extern int side_builder_add_label(struct side_builder *builder, struct side_builder_type *enumeration,
 		const char *label, int64_t begin, int64_t end);
 /* Name the bits begin to end (inclusive) of a bitmap. */
@@ -141,7 +143,7 @@ extern int side_builder_add_bit_label(struct side_builder *builder, struct side_
 
 /* ---- compound types ---- */
 
-/* Empty at first: side_builder_add_field(). */
+/* Initially empty: see side_builder_add_field(). */
 extern struct side_builder_type *side_builder_struct(struct side_builder *builder);
 extern struct side_builder_type *side_builder_array(struct side_builder *builder,
 		struct side_builder_type *element, uint32_t length);
@@ -153,7 +155,7 @@ extern struct side_builder_type *side_builder_vla_visitor(struct side_builder *b
 		side_visitor_func visitor);
 extern struct side_builder_type *side_builder_optional(struct side_builder *builder,
 		struct side_builder_type *element);
-/* selector: an integer.  Empty at first. */
+/* selector: an integer. Initially empty: see side_builder_add_option(). */
 extern struct side_builder_type *side_builder_variant(struct side_builder *builder,
 		struct side_builder_type *selector);
 /* The type of a variant if its selector is between begin and end (inclusive); the first match wins. */
@@ -182,7 +184,9 @@ extern struct side_builder_type *side_builder_gather_float(struct side_builder *
 extern struct side_builder_type *side_builder_gather_string(struct side_builder *builder,
 		uint64_t offset, unsigned int unit_size, enum side_type_label_byte_order byte_order,
 		enum side_type_gather_access_mode access_mode);
-/* structure: made by side_builder_struct(), with gather members only; its attributes count. */
+/*
+ * structure: created by side_builder_struct(), with gather members only; its attributes are used.
+ */
 extern struct side_builder_type *side_builder_gather_struct(struct side_builder *builder,
 		struct side_builder_type *structure, uint64_t offset, uint32_t size,
 		enum side_type_gather_access_mode access_mode);

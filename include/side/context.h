@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: contexts of the application's own.
+ * SIDE: contexts that the application provides.
  *
- * A context is a value beside every event of a recording: the request that is being served, the
+ * A context is a value that is recorded with every event: the request that is being served, the
  * tenant, the frame number. The application registers a name and a function. The user requests the
- * context by that name ("side record --context '$app.shop:request'", "$app.shop:request" in a filter).
- * Each recorded event then carries the value that the function returns at that moment:
+ * context by that name ("side record --context '$app.shop:request'", "$app.shop:request" in a
+ * filter). Each recorded event then carries the value that the function returns at that moment:
  *
  *	static __thread uint64_t current_request;
  *
@@ -18,21 +18,24 @@
  *	struct side_context_handle *handle;
  *	side_context_register("shop", "request", get_request, NULL, &handle);
  *
- * Names. Provider and name are 1 byte or more of letters, digits, '.', '_' and '-', together at most
- * 73 bytes. The pair is unique in the process. A process may use 1,024 different pairs in its life.
+ * Names. Provider and name are 1 byte or more of letters, digits, '.', '_' and '-', together at
+ * most 73 bytes. The pair is unique in the process. A process may use 1,024 different pairs in its
+ * life.
  *
  * Kinds. A value has a kind, which may differ from call to call. Without a call of
- * side_context_set_*() the kind is none. Numbers have no unit: put the unit into the name ("latency_us").
+ * side_context_set_*() the kind is none. Numbers have no unit: put the unit into the name
+ * ("latency_us").
  *
  * Ownership. The library copies provider and name. `priv` belongs to the application; the library
- * passes it to the function. Text is borrowed: it must not change until the event has returned. Memory
- * of the thread and static memory satisfy that. The tracer records text up to its NUL, as UTF-8.
+ * passes it to the function. Text is borrowed: it must not change until the event has returned.
+ * Memory of the thread and static memory satisfy that. The tracer records text up to its NUL, as
+ * UTF-8.
  *
  * Threads and signals. The library calls the function in the thread that emits, at any moment: in
- * signal handlers, in several threads at once, and while another thread registers or unregisters. The
- * function runs inside the event. It must be quick; must not wait, allocate memory or call the loader;
- * and must return (no longjmp, no exception). The tracer restores errno. Events that the function emits
- * are recorded, but the application's contexts may be none in them.
+ * signal handlers, in several threads at once, and while another thread registers or unregisters.
+ * The function runs inside the event. It must be quick; must not wait, allocate memory or call the
+ * loader; and must return (no longjmp, no exception). The tracer restores errno. Events that the
+ * function emits are recorded, but the application's contexts may be none in them.
  *
  * Fork. A child has the registrations of its parent.
  */
@@ -94,7 +97,7 @@ static inline void side_context_set_double(struct side_context_value *value, dou
 	value->content.float64 = number;
 }
 
-/* NULL is none. */
+/* NULL sets the kind none. */
 static inline void side_context_set_string(struct side_context_value *value, const char *text)
 {
 	value->kind = text ? (uint32_t) SIDE_CONTEXT_STRING : (uint32_t) SIDE_CONTEXT_NONE;

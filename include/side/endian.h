@@ -2,8 +2,8 @@
 /*
  * Byte order of the host and byte swapping.
  *
- * The order comes from the compiler's own predefined macros: those of the C library vanish in
- * strict ISO modes.  An unknown order is an error, never a guess.
+ * The order comes from predefined macros of the compiler, because those of the C library are not
+ * defined in strict ISO modes. An unknown order is an error, not a guess.
  */
 #ifndef SIDE_ENDIAN_H
 #define SIDE_ENDIAN_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: what the names of side/api.h are made of.
+ * SIDE: the implementation of the names of side/api.h.
  *
  * The initialisers of descriptions (_side_type_*, _side_attr_*, ...), the functions that build
- * arguments (side_make_*), the definitions of events and their emission.  Applications use the names
+ * arguments (side_make_*), the definitions of events and their emission. Applications use the names
  * of side/api.h; these may change.
  *
- * Conventions: a list is a text in parentheses, "(a, b)"; an optional attribute list is
- * "(pointer, length)", and nothing at all or SIDE_NO_ATTR when it is absent.
+ * Conventions: a list is a text in parentheses, "(a, b)"; an optional attribute list is "(pointer,
+ * length)", and nothing at all or SIDE_NO_ATTR if it is absent.
  */
 #ifndef SIDE_INSTRUMENTATION_C_API_H
 #define SIDE_INSTRUMENTATION_C_API_H
@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* One callback entry of zeroes: the array of an event without callbacks. */
+/* One zeroed callback entry: the array of an event without callbacks. */
 extern const char side_empty_callback[];
 
 /* Called through the address that the loader stored: no jump through the procedure linkage table. */
@@ -61,8 +61,8 @@ extern void side_statedump_call_variadic(const struct side_event_state *state,
 #endif
 
 /*
- * C types by the size of the compiler's: side_field_int() is side_field_s32() where int has 4 bytes.
- * (Pasted without expansion, as all names here: users have macros like u8, BOOL or POINTER.)
+ * C types by their size in this compiler: side_field_int() is side_field_s32() if int has 4 bytes.
+ * (Pasted without expansion, like all names here: users have macros like u8, BOOL or POINTER.)
  */
 #ifdef __CHAR_UNSIGNED__
 #define SIDE_NATIVE_char(_prefix) _prefix##u8
@@ -136,8 +136,8 @@ extern void side_statedump_call_variadic(const struct side_event_state *state,
 #endif
 
 /*
- * Attribute lists.  When the text behind SIDE_ATTR_PTR or SIDE_ATTR_LEN is not "(pointer, length)", the
- * macro is not invoked and the name is the constant zero: the empty list.
+ * Attribute lists. If the text after SIDE_ATTR_PTR or SIDE_ATTR_LEN is not "(pointer, length)", the
+ * macro is not invoked, and the name is the constant zero: the empty list.
  */
 #define SIDE_ATTR_PTR(_ptr, _len) _ptr
 #define SIDE_ATTR_LEN(_ptr, _len) _len
@@ -205,7 +205,7 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define _side_attr_string32(_val) SIDE_ATTR_VALUE(STRING, .string_value = SIDE_RAW_STRING(_val, 4))
 
 /* Initialisers of struct side_type. */
-#define SIDE_TYPE_CELL(_label, ...)                                                                \
+#define SIDE_INIT_TYPE(_label, ...)                                                                \
 	{                                                                                          \
 		SIDE_ENUM_INIT(_label),                                                            \
 		{                                                                                  \
@@ -235,93 +235,93 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 		SIDE_ATTRS(__VA_ARGS__), _unit_size, SIDE_ENUM_INIT(_order)                        \
 	}
 
-#define SIDE_TYPE_INTEGER_CELL(_label, _size, _signed, _order, ...)                                \
-	SIDE_TYPE_CELL(_label,                                                                     \
+#define SIDE_INIT_INTEGER(_label, _size, _signed, _order, ...)                                     \
+	SIDE_INIT_TYPE(_label,                                                                     \
 			.side_integer = SIDE_PAYLOAD_INTEGER(_size, 0, _signed, _order, __VA_ARGS__))
-#define SIDE_TYPE_FLOAT_CELL(_label, _size, _order, ...)                                           \
-	SIDE_TYPE_CELL(_label, .side_float = SIDE_PAYLOAD_FLOAT(_size, _order, __VA_ARGS__))
-#define SIDE_TYPE_STRING_CELL(_label, _unit_size, _order, ...)                                     \
-	SIDE_TYPE_CELL(_label, .side_string = SIDE_PAYLOAD_STRING(_unit_size, _order, __VA_ARGS__))
+#define SIDE_INIT_FLOAT(_label, _size, _order, ...)                                                \
+	SIDE_INIT_TYPE(_label, .side_float = SIDE_PAYLOAD_FLOAT(_size, _order, __VA_ARGS__))
+#define SIDE_INIT_STRING(_label, _unit_size, _order, ...)                                          \
+	SIDE_INIT_TYPE(_label, .side_string = SIDE_PAYLOAD_STRING(_unit_size, _order, __VA_ARGS__))
 
-#define _side_type_null(...) SIDE_TYPE_CELL(SIDE_TYPE_NULL, .side_null = {SIDE_ATTRS(__VA_ARGS__)})
+#define _side_type_null(...) SIDE_INIT_TYPE(SIDE_TYPE_NULL, .side_null = {SIDE_ATTRS(__VA_ARGS__)})
 #define _side_type_bool(...)                                                                       \
-	SIDE_TYPE_CELL(SIDE_TYPE_BOOL, .side_bool = SIDE_PAYLOAD_BOOL(1, 0, SIDE_HOST, __VA_ARGS__))
-#define _side_type_byte(...) SIDE_TYPE_CELL(SIDE_TYPE_BYTE, .side_byte = {SIDE_ATTRS(__VA_ARGS__)})
-#define _side_type_dynamic() SIDE_TYPE_CELL(SIDE_TYPE_DYNAMIC, .side_null = {SIDE_ATTRS()})
-#define _side_type_u8(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U8, 1, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u8_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U8, 1, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u8_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U8, 1, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u16(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U16, 2, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u16_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U16, 2, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u16_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U16, 2, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u32(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U32, 4, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u32_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U32, 4, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u32_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U32, 4, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u64(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U64, 8, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u64_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U64, 8, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u64_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U64, 8, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_u128(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U128, 16, 0, SIDE_HOST, __VA_ARGS__)
-#define _side_type_u128_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U128, 16, 0, SIDE_LE, __VA_ARGS__)
-#define _side_type_u128_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_U128, 16, 0, SIDE_BE, __VA_ARGS__)
-#define _side_type_s8(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S8, 1, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s8_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S8, 1, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s8_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S8, 1, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s16(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S16, 2, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s16_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S16, 2, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s16_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S16, 2, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s32(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S32, 4, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s32_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S32, 4, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s32_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S32, 4, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s64(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S64, 8, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s64_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S64, 8, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s64_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S64, 8, 1, SIDE_BE, __VA_ARGS__)
-#define _side_type_s128(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_HOST, __VA_ARGS__)
-#define _side_type_s128_le(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_LE, __VA_ARGS__)
-#define _side_type_s128_be(...) SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_S128, 16, 1, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_TYPE(SIDE_TYPE_BOOL, .side_bool = SIDE_PAYLOAD_BOOL(1, 0, SIDE_HOST, __VA_ARGS__))
+#define _side_type_byte(...) SIDE_INIT_TYPE(SIDE_TYPE_BYTE, .side_byte = {SIDE_ATTRS(__VA_ARGS__)})
+#define _side_type_dynamic() SIDE_INIT_TYPE(SIDE_TYPE_DYNAMIC, .side_null = {SIDE_ATTRS()})
+#define _side_type_u8(...) SIDE_INIT_INTEGER(SIDE_TYPE_U8, 1, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u8_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_U8, 1, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u8_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_U8, 1, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u16(...) SIDE_INIT_INTEGER(SIDE_TYPE_U16, 2, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u16_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_U16, 2, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u16_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_U16, 2, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u32(...) SIDE_INIT_INTEGER(SIDE_TYPE_U32, 4, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u32_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_U32, 4, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u32_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_U32, 4, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u64(...) SIDE_INIT_INTEGER(SIDE_TYPE_U64, 8, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u64_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_U64, 8, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u64_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_U64, 8, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_u128(...) SIDE_INIT_INTEGER(SIDE_TYPE_U128, 16, 0, SIDE_HOST, __VA_ARGS__)
+#define _side_type_u128_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_U128, 16, 0, SIDE_LE, __VA_ARGS__)
+#define _side_type_u128_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_U128, 16, 0, SIDE_BE, __VA_ARGS__)
+#define _side_type_s8(...) SIDE_INIT_INTEGER(SIDE_TYPE_S8, 1, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s8_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_S8, 1, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s8_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_S8, 1, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s16(...) SIDE_INIT_INTEGER(SIDE_TYPE_S16, 2, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s16_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_S16, 2, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s16_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_S16, 2, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s32(...) SIDE_INIT_INTEGER(SIDE_TYPE_S32, 4, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s32_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_S32, 4, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s32_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_S32, 4, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s64(...) SIDE_INIT_INTEGER(SIDE_TYPE_S64, 8, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s64_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_S64, 8, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s64_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_S64, 8, 1, SIDE_BE, __VA_ARGS__)
+#define _side_type_s128(...) SIDE_INIT_INTEGER(SIDE_TYPE_S128, 16, 1, SIDE_HOST, __VA_ARGS__)
+#define _side_type_s128_le(...) SIDE_INIT_INTEGER(SIDE_TYPE_S128, 16, 1, SIDE_LE, __VA_ARGS__)
+#define _side_type_s128_be(...) SIDE_INIT_INTEGER(SIDE_TYPE_S128, 16, 1, SIDE_BE, __VA_ARGS__)
 #define _side_type_pointer(...)                                                                    \
-	SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_HOST, __VA_ARGS__)
+	SIDE_INIT_INTEGER(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_HOST, __VA_ARGS__)
 #define _side_type_pointer_le(...)                                                                 \
-	SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_LE, __VA_ARGS__)
+	SIDE_INIT_INTEGER(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_LE, __VA_ARGS__)
 #define _side_type_pointer_be(...)                                                                 \
-	SIDE_TYPE_INTEGER_CELL(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_INTEGER(SIDE_TYPE_POINTER, sizeof(uintptr_t), 0, SIDE_BE, __VA_ARGS__)
 #define _side_type_float_binary16(...)                                                             \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_FLOAT_HOST, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_FLOAT_HOST, __VA_ARGS__)
 #define _side_type_float_binary16_le(...)                                                          \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_LE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_LE, __VA_ARGS__)
 #define _side_type_float_binary16_be(...)                                                          \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY16, 2, SIDE_BE, __VA_ARGS__)
 #define _side_type_float_binary32(...)                                                             \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_FLOAT_HOST, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_FLOAT_HOST, __VA_ARGS__)
 #define _side_type_float_binary32_le(...)                                                          \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_LE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_LE, __VA_ARGS__)
 #define _side_type_float_binary32_be(...)                                                          \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY32, 4, SIDE_BE, __VA_ARGS__)
 #define _side_type_float_binary64(...)                                                             \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_FLOAT_HOST, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_FLOAT_HOST, __VA_ARGS__)
 #define _side_type_float_binary64_le(...)                                                          \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_LE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_LE, __VA_ARGS__)
 #define _side_type_float_binary64_be(...)                                                          \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY64, 8, SIDE_BE, __VA_ARGS__)
 #define _side_type_float_binary128(...)                                                            \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_FLOAT_HOST, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_FLOAT_HOST, __VA_ARGS__)
 #define _side_type_float_binary128_le(...)                                                         \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_LE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_LE, __VA_ARGS__)
 #define _side_type_float_binary128_be(...)                                                         \
-	SIDE_TYPE_FLOAT_CELL(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_FLOAT(SIDE_TYPE_FLOAT_BINARY128, 16, SIDE_BE, __VA_ARGS__)
 #define _side_type_string(...)                                                                     \
-	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF8, 1, SIDE_HOST, __VA_ARGS__)
+	SIDE_INIT_STRING(SIDE_TYPE_STRING_UTF8, 1, SIDE_HOST, __VA_ARGS__)
 #define _side_type_string16(...)                                                                   \
-	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_HOST, __VA_ARGS__)
+	SIDE_INIT_STRING(SIDE_TYPE_STRING_UTF16, 2, SIDE_HOST, __VA_ARGS__)
 #define _side_type_string16_le(...)                                                                \
-	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_LE, __VA_ARGS__)
+	SIDE_INIT_STRING(SIDE_TYPE_STRING_UTF16, 2, SIDE_LE, __VA_ARGS__)
 #define _side_type_string16_be(...)                                                                \
-	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF16, 2, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_STRING(SIDE_TYPE_STRING_UTF16, 2, SIDE_BE, __VA_ARGS__)
 #define _side_type_string32(...)                                                                   \
-	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_HOST, __VA_ARGS__)
+	SIDE_INIT_STRING(SIDE_TYPE_STRING_UTF32, 4, SIDE_HOST, __VA_ARGS__)
 #define _side_type_string32_le(...)                                                                \
-	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_LE, __VA_ARGS__)
+	SIDE_INIT_STRING(SIDE_TYPE_STRING_UTF32, 4, SIDE_LE, __VA_ARGS__)
 #define _side_type_string32_be(...)                                                                \
-	SIDE_TYPE_STRING_CELL(SIDE_TYPE_STRING_UTF32, 4, SIDE_BE, __VA_ARGS__)
+	SIDE_INIT_STRING(SIDE_TYPE_STRING_UTF32, 4, SIDE_BE, __VA_ARGS__)
 
 #define _side_type_char(...) SIDE_NATIVE_char(_side_type_)(__VA_ARGS__)
 #define _side_type_schar(...) SIDE_NATIVE_schar(_side_type_)(__VA_ARGS__)
@@ -339,120 +339,120 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define _side_type_long_double(...) SIDE_NATIVE_long_double(_side_type_)(__VA_ARGS__)
 
 #define _side_type_struct(_struct)                                                                 \
-	SIDE_TYPE_CELL(SIDE_TYPE_STRUCT, .side_struct = SIDE_PTR_INIT(&(_struct)))
+	SIDE_INIT_TYPE(SIDE_TYPE_STRUCT, .side_struct = SIDE_PTR_INIT(&(_struct)))
 #define _side_type_array(_array)                                                                   \
-	SIDE_TYPE_CELL(SIDE_TYPE_ARRAY, .side_array = SIDE_PTR_INIT(&(_array)))
-#define _side_type_vla(_vla) SIDE_TYPE_CELL(SIDE_TYPE_VLA, .side_vla = SIDE_PTR_INIT(&(_vla)))
+	SIDE_INIT_TYPE(SIDE_TYPE_ARRAY, .side_array = SIDE_PTR_INIT(&(_array)))
+#define _side_type_vla(_vla) SIDE_INIT_TYPE(SIDE_TYPE_VLA, .side_vla = SIDE_PTR_INIT(&(_vla)))
 #define _side_type_vla_visitor(_visitor)                                                           \
-	SIDE_TYPE_CELL(SIDE_TYPE_VLA_VISITOR, .side_vla_visitor = SIDE_PTR_INIT(&(_visitor)))
+	SIDE_INIT_TYPE(SIDE_TYPE_VLA_VISITOR, .side_vla_visitor = SIDE_PTR_INIT(&(_visitor)))
 #define _side_type_variant(_variant)                                                               \
-	SIDE_TYPE_CELL(SIDE_TYPE_VARIANT, .side_variant = SIDE_PTR_INIT(&(_variant)))
+	SIDE_INIT_TYPE(SIDE_TYPE_VARIANT, .side_variant = SIDE_PTR_INIT(&(_variant)))
 #define _side_type_optional(_optional)                                                             \
-	SIDE_TYPE_CELL(SIDE_TYPE_OPTIONAL, .side_optional = SIDE_PTR_INIT(&(_optional)))
+	SIDE_INIT_TYPE(SIDE_TYPE_OPTIONAL, .side_optional = SIDE_PTR_INIT(&(_optional)))
 #define SIDE_OPTIONAL_INIT(_elem_type, ...)                                                        \
 	{                                                                                          \
 		SIDE_PTR_INIT(_elem_type), SIDE_ATTRS(__VA_ARGS__)                                 \
 	}
 #define _side_type_optional_literal(_elem_type, ...)                                               \
-	SIDE_TYPE_CELL(SIDE_TYPE_OPTIONAL,                                                         \
+	SIDE_INIT_TYPE(SIDE_TYPE_OPTIONAL,                                                         \
 			.side_optional = SIDE_PTR_INIT(SIDE_COMPOUND_LITERAL(                      \
 					const struct side_type_optional,                           \
 					SIDE_OPTIONAL_INIT(_elem_type, __VA_ARGS__))))
 #define _side_type_enum(_mappings, _elem_type)                                                     \
-	SIDE_TYPE_CELL(SIDE_TYPE_ENUM, .side_enum = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
+	SIDE_INIT_TYPE(SIDE_TYPE_ENUM, .side_enum = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
 #define _side_type_enum_bitmap(_mappings, _elem_type)                                              \
-	SIDE_TYPE_CELL(SIDE_TYPE_ENUM_BITMAP,                                                      \
+	SIDE_INIT_TYPE(SIDE_TYPE_ENUM_BITMAP,                                                      \
 			.side_enum_bitmap = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
 
 /* Gather types */
-#define SIDE_GATHER_CELL(_label, ...)                                                              \
-	SIDE_TYPE_CELL(_label, .side_gather = {{                                                   \
+#define SIDE_INIT_GATHER(_label, ...)                                                              \
+	SIDE_INIT_TYPE(_label, .side_gather = {{                                                   \
 				       __VA_ARGS__                                                 \
 			       }})
-#define SIDE_GATHER_BYTE_CELL(_offset, _mode, ...)                                                 \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_BYTE,                                                    \
+#define SIDE_INIT_GATHER_BYTE(_offset, _mode, ...)                                                 \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_BYTE,                                                    \
 			.side_byte = {_offset, SIDE_ENUM_INIT(_mode), {SIDE_ATTRS(__VA_ARGS__)}})
-#define SIDE_GATHER_BOOL_CELL(_order, _offset, _size, _offset_bits, _len_bits, _mode, ...)         \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_BOOL,                                                    \
+#define SIDE_INIT_GATHER_BOOL(_order, _offset, _size, _offset_bits, _len_bits, _mode, ...)         \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_BOOL,                                                    \
 			.side_bool = {_offset, _offset_bits, SIDE_ENUM_INIT(_mode),                \
 					SIDE_PAYLOAD_BOOL(_size, _len_bits, _order, __VA_ARGS__)})
-#define SIDE_GATHER_INTEGER_CELL(                                                                  \
+#define SIDE_INIT_GATHER_INTEGER(                                                                  \
 		_label, _signed, _order, _offset, _size, _offset_bits, _len_bits, _mode, ...)      \
-	SIDE_GATHER_CELL(_label,                                                                   \
+	SIDE_INIT_GATHER(_label,                                                                   \
 			.side_integer = {_offset, _offset_bits, SIDE_ENUM_INIT(_mode),             \
 					SIDE_PAYLOAD_INTEGER(_size, _len_bits, _signed, _order,    \
 							__VA_ARGS__)})
-#define SIDE_GATHER_FLOAT_CELL(_order, _offset, _size, _mode, ...)                                 \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_FLOAT,                                                   \
+#define SIDE_INIT_GATHER_FLOAT(_order, _offset, _size, _mode, ...)                                 \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_FLOAT,                                                   \
 			.side_float = {_offset, SIDE_ENUM_INIT(_mode),                             \
 					SIDE_PAYLOAD_FLOAT(_size, _order, __VA_ARGS__)})
-#define SIDE_GATHER_STRING_CELL(_unit_size, _order, _offset, _mode, ...)                           \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_STRING,                                                  \
+#define SIDE_INIT_GATHER_STRING(_unit_size, _order, _offset, _mode, ...)                           \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_STRING,                                                  \
 			.side_string = {_offset, SIDE_ENUM_INIT(_mode),                            \
 					SIDE_PAYLOAD_STRING(_unit_size, _order, __VA_ARGS__)})
 
 #define _side_type_gather_byte(_offset, _mode, ...)                                                \
-	SIDE_GATHER_BYTE_CELL(_offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_BYTE(_offset, _mode, __VA_ARGS__)
 #define _side_type_gather_bool(_offset, _size, _offset_bits, _len_bits, _mode, ...)                \
-	SIDE_GATHER_BOOL_CELL(SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_BOOL(SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_bool_le(_offset, _size, _offset_bits, _len_bits, _mode, ...)             \
-	SIDE_GATHER_BOOL_CELL(SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_BOOL(SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_bool_be(_offset, _size, _offset_bits, _len_bits, _mode, ...)             \
-	SIDE_GATHER_BOOL_CELL(SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_BOOL(SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_unsigned_integer(_offset, _size, _offset_bits, _len_bits, _mode, ...)    \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_unsigned_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, ...) \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_unsigned_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, ...) \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_INTEGER, 0, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_signed_integer(_offset, _size, _offset_bits, _len_bits, _mode, ...)      \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_HOST, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_signed_integer_le(_offset, _size, _offset_bits, _len_bits, _mode, ...)   \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_LE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_signed_integer_be(_offset, _size, _offset_bits, _len_bits, _mode, ...)   \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_INTEGER, 1, SIDE_BE, _offset, _size, _offset_bits, _len_bits, _mode, __VA_ARGS__)
 #define _side_type_gather_pointer(_offset, _mode, ...)                                             \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_POINTER, 0, SIDE_HOST, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_POINTER, 0, SIDE_HOST, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
 #define _side_type_gather_pointer_le(_offset, _mode, ...)                                          \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_POINTER, 0, SIDE_LE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_POINTER, 0, SIDE_LE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
 #define _side_type_gather_pointer_be(_offset, _mode, ...)                                          \
-	SIDE_GATHER_INTEGER_CELL(SIDE_TYPE_GATHER_POINTER, 0, SIDE_BE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_INTEGER(SIDE_TYPE_GATHER_POINTER, 0, SIDE_BE, _offset, sizeof(uintptr_t), 0, 0, _mode, __VA_ARGS__)
 #define _side_type_gather_float(_offset, _size, _mode, ...)                                        \
-	SIDE_GATHER_FLOAT_CELL(SIDE_FLOAT_HOST, _offset, _size, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_FLOAT(SIDE_FLOAT_HOST, _offset, _size, _mode, __VA_ARGS__)
 #define _side_type_gather_float_le(_offset, _size, _mode, ...)                                     \
-	SIDE_GATHER_FLOAT_CELL(SIDE_LE, _offset, _size, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_FLOAT(SIDE_LE, _offset, _size, _mode, __VA_ARGS__)
 #define _side_type_gather_float_be(_offset, _size, _mode, ...)                                     \
-	SIDE_GATHER_FLOAT_CELL(SIDE_BE, _offset, _size, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_FLOAT(SIDE_BE, _offset, _size, _mode, __VA_ARGS__)
 #define _side_type_gather_string(_offset, _mode, ...)                                              \
-	SIDE_GATHER_STRING_CELL(1, SIDE_HOST, _offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_STRING(1, SIDE_HOST, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_string16(_offset, _mode, ...)                                            \
-	SIDE_GATHER_STRING_CELL(2, SIDE_HOST, _offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_STRING(2, SIDE_HOST, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_string16_le(_offset, _mode, ...)                                         \
-	SIDE_GATHER_STRING_CELL(2, SIDE_LE, _offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_STRING(2, SIDE_LE, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_string16_be(_offset, _mode, ...)                                         \
-	SIDE_GATHER_STRING_CELL(2, SIDE_BE, _offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_STRING(2, SIDE_BE, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_string32(_offset, _mode, ...)                                            \
-	SIDE_GATHER_STRING_CELL(4, SIDE_HOST, _offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_STRING(4, SIDE_HOST, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_string32_le(_offset, _mode, ...)                                         \
-	SIDE_GATHER_STRING_CELL(4, SIDE_LE, _offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_STRING(4, SIDE_LE, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_string32_be(_offset, _mode, ...)                                         \
-	SIDE_GATHER_STRING_CELL(4, SIDE_BE, _offset, _mode, __VA_ARGS__)
+	SIDE_INIT_GATHER_STRING(4, SIDE_BE, _offset, _mode, __VA_ARGS__)
 #define _side_type_gather_struct(_struct, _offset, _size, _mode)                                   \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_STRUCT,                                                  \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_STRUCT,                                                  \
 			.side_struct = {SIDE_PTR_INIT(&(_struct)), _offset, SIDE_ENUM_INIT(_mode), \
 					_size})
 #define _side_type_gather_array(_elem_type, _length, _offset, _mode, ...)                          \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_ARRAY,                                                   \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_ARRAY,                                                   \
 			.side_array = {_offset, SIDE_ENUM_INIT(_mode),                             \
 					{SIDE_PTR_INIT(_elem_type), _length,                       \
 							SIDE_ATTRS(__VA_ARGS__)}})
 #define _side_type_gather_vla(_elem_type, _offset, _mode, _length_type, ...)                       \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_VLA,                                                     \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_VLA,                                                     \
 			.side_vla = {_offset, SIDE_ENUM_INIT(_mode),                               \
 					{SIDE_PTR_INIT(_elem_type), SIDE_PTR_INIT(_length_type),   \
 							SIDE_ATTRS(__VA_ARGS__)}})
 #define _side_type_gather_enum(_mappings, _elem_type)                                              \
-	SIDE_GATHER_CELL(SIDE_TYPE_GATHER_ENUM,                                                    \
+	SIDE_INIT_GATHER(SIDE_TYPE_GATHER_ENUM,                                                    \
 			.side_enum = {SIDE_PTR_INIT(_mappings), SIDE_PTR_INIT(_elem_type)})
 
 /* A pointer to a type; the initialiser of a field. */
@@ -472,8 +472,8 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 	}
 
 /*
- * Definitions of types.  The user may put a storage class in front, so each is one declaration.
- * Lists come in parentheses, element types as pointers.
+ * Definitions of types. The user may write a storage class before them, so each is one declaration.
+ * Lists are in parentheses, element types are pointers.
  */
 #define _side_define_enum(_identifier, _mappings, ...)                                             \
 	const struct side_enum_mappings _identifier = {                                            \
@@ -497,7 +497,10 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 #define _side_define_optional(_identifier, _elem_type, ...)                                        \
 	const struct side_type_optional _identifier = SIDE_OPTIONAL_INIT(_elem_type, __VA_ARGS__)
 
-/* The selector is a type cell outside of any literal: clang++ would complain of its designators. */
+/*
+ * The selector is a struct side_type outside of any literal: clang++ would warn about its
+ * designators.
+ */
 #ifdef __clang__
 #define SIDE_DESIGNATORS_BEGIN                                                                     \
 	_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpedantic\"")        \
@@ -513,7 +516,7 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 			SIDE_DESIGNATORS_BEGIN SIDE_UNPAREN _selector SIDE_DESIGNATORS_END,        \
 			SIDE_ATTRS(_attr)}
 
-/* _func gets its own context type; the library hands it a void pointer. */
+/* _func has its own context type; the library passes a void pointer. */
 #define _side_define_static_vla_visitor(_identifier, _elem_type, _length_type, _func, _type, ...)  \
 	static enum side_visitor_status side_vla_visitor_func__##_identifier(                      \
 			const struct side_tracer_visitor_ctx *side_tracer_ctx, void *side_app_ctx) \
@@ -814,7 +817,7 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 	static struct side_event_description                                                       \
 			*side_event_ptr__##_identifier __attribute__((SIDE_RETAIN used,            \
 					section("side_event_description_ptr"))) = &_identifier
-/* The members without storage before and behind. */
+/* The members without storage at the beginning and the end. */
 #define SIDE_DESCRIPTION_TAG {},
 #define SIDE_DESCRIPTION_END , {}, {}
 
@@ -851,14 +854,14 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 #define _side_export_event(...) SIDE_GLOBAL_EVENT("default", __VA_ARGS__)
 
 /*
- * Emission.  Relaxed: nothing but the word itself is taken from it; the library orders what the call
- * reads (pairs with the atomic increment of callback registration).
+ * Emission. Relaxed: no data depends on the word; the library orders the reads of the call (pairs
+ * with the atomic increment of callback registration).
  */
 #define _side_event_enabled(_identifier)                                                           \
 	side_unlikely(__atomic_load_n(                                                             \
 			&side_event_state__##_identifier.enabled, __ATOMIC_RELAXED) != 0)
 
-/* _call is the function with its arguments behind the argument vector, if any, in parentheses. */
+/* _call is the function, with its arguments after the argument vector, if any, in parentheses. */
 #define _side_event_call(_function, _identifier, _sav, ...)                                        \
 	do {                                                                                       \
 		_side_arg_define_vec(side_args_, _sav);                                            \
@@ -876,13 +879,16 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 
 
 /*
- * The enabled path of side_event(), out of line: a cold function for each call site (so that the caller
- * address still names the site), which gets the bare values in registers and builds the arguments in
- * its own frame.  The frame of the instrumented function then has what a plain call needs: at -O2 a leaf
- * function with an event of two and of eight fields takes 16 to 32 and 48 bytes with GCC 12, 8 and 24 with
- * clang++ 14, instead of 176 and 560; it takes 8 and 0 without the event.  In C++ the function is a
- * template, in GNU C a nested function without captures.  clang has neither for C: there the arguments
- * are in the frame of the instrumented function (168 and 552 bytes); building them is behind the branch.
+ * The enabled path of side_event(), out of line: a cold function for each call site (so that the
+ * caller address still identifies the site). It gets the bare values in registers and builds the
+ * arguments in its own frame, so the frame of the instrumented function is only that of a plain
+ * call. At -O2 a leaf function with an event of two and of eight fields takes 16 to 32 and 48 bytes
+ * with GCC 12, 8 and 24 with clang++ 14, instead of 176 and 560; it takes 8 and 0 without the
+ * event.
+ *
+ * In C++ the function is a template, in GNU C a nested function without captures. clang has neither
+ * for C: there the arguments are in the frame of the instrumented function (168 and 552 bytes), and
+ * are built after the branch.
  *
  * SIDE_COLD_<maker>(value): (type of the value, maker, holder, value).
  */
@@ -900,7 +906,10 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 #define SIDE_COLD_FUNCTION __attribute__((noipa, cold))
 #endif
 #define SIDE_BY_VALUE(...) (struct side_arg, , , __VA_ARGS__)
-/* Values are evaluated into variables first: arguments of a function have no order. */
+/*
+ * Values are evaluated into variables first, because the order of function arguments is
+ * unspecified.
+ */
 #define SIDE_DO_COLD_VALUE(_ctx, _i, _arg) , side_value_##_i
 
 #define SIDE_COLD_side_make_bool(...) (uint8_t, side_make_bool, libside::hold_bool, (__VA_ARGS__))
@@ -1068,7 +1077,7 @@ __attribute__((always_inline)) inline const side_arg &to_arg(const side_arg &arg
 	return arg;
 }
 
-/* Site is a type of the call site: one function each. */
+/* Site is a type of the call site, so each site has its own function. */
 template <typename Site> SIDE_COLD_FUNCTION void emit(const struct side_event_state *state)
 {
 	const struct side_arg_vec vec = {SIDE_PTR_INIT(SIDE_NULL), 0};

@@ -38,15 +38,15 @@ typedef void (*side_kernel_write_func)(const struct side_event_state_0 *state,
 extern void side_kernel_hook(side_kernel_write_func write);
 
 /*
- * The object side_kernel_table_0, by which readers of a process's memory see the state of
- * libside-kernel.so. Its blocks of events do not move until the process ends.
+ * The object side_kernel_table_0, in which other processes read the state of libside-kernel.so. Its
+ * blocks of events do not move until the process ends.
  */
 #define SIDE_KERNEL_TABLE_EVENTS 32
 
 enum side_kernel_event_state {
 	SIDE_KERNEL_EVENT_FREE = 0,
 	SIDE_KERNEL_EVENT_REGISTERED = 1,
-	SIDE_KERNEL_EVENT_REFUSED = 2, /* reason says why */
+	SIDE_KERNEL_EVENT_REFUSED = 2, /* see reason */
 };
 
 struct side_kernel_event_0 {
@@ -55,11 +55,12 @@ struct side_kernel_event_0 {
 	uint64_t lost; /* too long, or not accepted by the kernel */
 	uint8_t state; /* enum side_kernel_event_state */
 	uint8_t eventheader;
-	uint8_t multi_format; /* the name is another's with other fields: kernel's group user_events_multi */
+	/* another event has this name and other fields: the kernel's group user_events_multi */
+	uint8_t multi_format;
 	uint8_t padding[5];
 	char name[112];        /* provider:event */
-	char tracepoint[272];  /* as the kernel has it */
-	char reason[112];      /* sentence, or why an encoding was not taken */
+	char tracepoint[272];  /* the name in the kernel */
+	char reason[112];      /* why it was refused, or why an encoding was not used */
 };
 
 struct side_kernel_table_0 {
@@ -67,7 +68,10 @@ struct side_kernel_table_0 {
 	uint32_t event_size; /* from one event to the next */
 	uint64_t first;      /* address of the first block, or 0; a block: address of the next one, then events */
 	uint64_t reserved;
-	char problem[256]; /* why nothing is registered at all, and a second line with a hint; empty: it is */
+	/*
+	 * why nothing is registered, and a second line with a hint; empty if events are registered
+	 */
+	char problem[256];
 };
 
 #ifdef __cplusplus

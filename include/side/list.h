@@ -2,18 +2,19 @@
 /*
  * SIDE: lists of the preprocessor.
  *
- * SIDE_MAP(m, ctx, list) expands to m(ctx, i, element) for each element, with nothing in between; i is a
- * text that makes a name unique.  Each element begins with a parenthesis; the last may be empty, which is
- * a trailing comma.  Up to 16 elements are unrolled, longer lists go in chunks of 16, up to 1024.
+ * SIDE_MAP(m, ctx, list) expands to m(ctx, i, element) for each element, without separators; i is a
+ * text that makes a name unique. Each element begins with a parenthesis; the last may be empty,
+ * which is a trailing comma. Up to 16 elements are unrolled, longer lists are expanded in chunks of
+ * 16, up to 1024.
  *
- * No comma deletion and no __VA_OPT__: this works in strict C99 and C++11.
+ * Without comma deletion and __VA_OPT__: works in strict C99 and C++11.
  */
 #ifndef SIDE_LIST_H
 #define SIDE_LIST_H
 
 #pragma GCC system_header
 
-/* 1 when the text begins with "(", else 0. */
+/* 1 if the text begins with "(", else 0. */
 #define SIDE_IS_PAREN(...) SIDE_IS_PAREN_I(SIDE_PAREN_PROBE __VA_ARGS__, 0, )
 #define SIDE_IS_PAREN_I(...) SIDE_IS_PAREN_II(__VA_ARGS__)
 #define SIDE_IS_PAREN_II(_a, _is, ...) _is
@@ -22,7 +23,7 @@
 #define SIDE_PASTE(_a, ...) SIDE_PASTE_I(_a, __VA_ARGS__)
 #define SIDE_PASTE_I(_a, ...) _a##__VA_ARGS__
 
-/* The text behind it, when the condition is 1 and not 0. */
+/* The text after it, if the condition is 1. */
 #define SIDE_IF(_cond) SIDE_PASTE(SIDE_IF_, _cond)
 #define SIDE_IF_0(...)
 #define SIDE_IF_1(...) __VA_ARGS__
@@ -39,7 +40,7 @@
 #define SIDE_SIZE_17(...) , 17
 #define SIDE_SECOND(...) SIDE_IS_PAREN_II(__VA_ARGS__)
 
-/* The last element, unless it is empty, which is a comma at the end. */
+/* The last element, unless it is empty, which is a trailing comma. */
 #define SIDE_MAP_LAST(...) SIDE_MAP_LAST_I(__VA_ARGS__)
 #define SIDE_MAP_LAST_I(_a, _is, ...) SIDE_MAP_LAST_##_is
 #define SIDE_MAP_LAST_1(_m, _ctx, _i, _last) _m(_ctx, _i, _last)
@@ -50,7 +51,7 @@
 #define SIDE_IS_EMPTY(...) SIDE_IS_PAREN(SIDE_EMPTY_PROBE __VA_ARGS__())
 #define SIDE_EMPTY_PROBE() ()
 
-/* The size is asked for directly: each macro that a long list goes through costs time. */
+/* Uses SIDE_SIZE_I() directly: each macro that a long list passes through costs time. */
 #define SIDE_MAP(_m, _ctx, ...)                                                                    \
 	SIDE_PASTE(SIDE_MAP_, SIDE_SIZE_I(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5,  \
 					      4, 3, 2, 1, ))(0, _m, _ctx, __VA_ARGS__)
@@ -231,10 +232,10 @@
 /* One macro a chunk, because a macro does not expand inside itself. */
 #define SIDE_MAP_17(_k, _m, _ctx, ...) \
 	SIDE_PASTE(SIDE_MAP_PART_, SIDE_IS_LONG(__VA_ARGS__))(0)(0, _m, _ctx, __VA_ARGS__)
-/* More than 64: in parts of 64 first, because what is left is looked at anew behind each part. */
-#define SIDE_MAP_PART_0(_k) SIDE_MAP_REST
+/* More than 64: in parts of 64 first, because the remainder is scanned again after each part. */
+#define SIDE_MAP_PART_0(_k) SIDE_MAP_REMAINDER
 #define SIDE_MAP_PART_1(_k) SIDE_MAP_64_##_k
-#define SIDE_MAP_REST(_k, _m, _ctx, ...) \
+#define SIDE_MAP_REMAINDER(_k, _m, _ctx, ...)                                                      \
 	SIDE_PASTE(SIDE_MAP_NEXT_, SIDE_SIZE(__VA_ARGS__))(_k)(_k, _m, _ctx, __VA_ARGS__)
 #define SIDE_IS_LONG(...) \
 	SIDE_IS_LONG_I(__VA_ARGS__,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,)
@@ -532,7 +533,7 @@
 	SIDE_MAP_CHUNK(63, _m, _ctx, \
 		_a48, _a49, _a50, _a51, _a52, _a53, _a54, _a55, _a56, _a57, _a58, _a59, _a60, _a61, \
 		_a62, _a63) \
-	SIDE_MAP_REST(64, _m, _ctx, __VA_ARGS__)
+	SIDE_MAP_REMAINDER(64, _m, _ctx, __VA_ARGS__)
 #define SIDE_MAP_NEXT_1(_k) SIDE_MAP_1
 #define SIDE_MAP_NEXT_2(_k) SIDE_MAP_2
 #define SIDE_MAP_NEXT_3(_k) SIDE_MAP_3

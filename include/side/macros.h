@@ -4,12 +4,12 @@
  * checks and small preprocessor helpers.
  *
  * Everything here works from C99 and C++11 on, in strict (-std=c99, -std=c++11, ...) and in GNU
- * modes, with GCC and clang.  All names begin with side_ or SIDE_.
+ * modes, with GCC and clang. All names begin with side_ or SIDE_.
  */
 #ifndef SIDE_MACROS_H
 #define SIDE_MACROS_H
 
-/* The headers use compiler extensions on purpose; users may build with -Wpedantic -Werror. */
+/* The headers use compiler extensions, and users may build with -Wpedantic -Werror. */
 #pragma GCC system_header
 
 #include <stddef.h>
@@ -31,10 +31,10 @@
 /* An identifier that is unique in the translation unit. */
 #define SIDE_MAKE_ID(_prefix) SIDE_CAT2(_prefix, __COUNTER__)
 
-/* Hand a text with commas through one macro parameter. */
+/* Pass a text with commas through one macro parameter. */
 #define SIDE_PARAM(...) __VA_ARGS__
 
-/* The second argument: idiom for an optional last argument with a default behind it. */
+/* The second argument: idiom for an optional last argument with a default after it. */
 #define SIDE_PARAM_SELECT_ARG1(_arg0, _arg1, ...) _arg1
 #define SIDE_DEFAULT_ATTR(_arg0, _arg1, ...) _arg1
 
@@ -47,8 +47,8 @@
 #define side_padding(_n) char padding[_n]
 
 /*
- * Compile-time assertion, at file scope or in a block; the user adds the ';'.  _ident is only used
- * where the language has none with a text: the C library hides that of GCC in strict C99.
+ * Compile-time assertion, at file scope or in a block; the user adds the ';'. _ident is used only
+ * if the language has no assertion with a text: in strict C99 the C library hides that of GCC.
  */
 #if defined(__cplusplus)
 #define side_static_assert(_cond, _msg, _ident) static_assert(_cond, _msg)
@@ -66,7 +66,7 @@
 	side_static_assert(sizeof(_type) == (_n), "the size of " #_type " is not " #_n " bytes",   \
 			SIDE_MAKE_ID(side_check_size_))
 
-/* Nothing, but the user must write the ';'. */
+/* Expands to nothing, but requires a ';'. */
 #define SIDE_EXPECT_SEMICOLON()                                                                    \
 	side_static_assert(1, "side", SIDE_MAKE_ID(side_expect_semicolon_))
 
@@ -130,7 +130,7 @@
 		}                                                                                  \
 	}
 
-/* What compilers take for a null pointer without a word (-Wzero-as-null-pointer-constant). */
+/* A null pointer for which compilers do not warn (-Wzero-as-null-pointer-constant). */
 #ifdef __cplusplus
 #define SIDE_NULL nullptr
 #else
@@ -159,8 +159,8 @@
 	} while (0)
 
 /*
- * Array: pointer and number of elements.  An empty array is length == 0; its pointer may be NULL or
- * not, so check the length first.  The _array of the macros is a pointer to the structure.
+ * Array: pointer and number of elements. An empty array has length == 0; its pointer may be NULL or
+ * not, so check the length first. The _array of the macros is a pointer to the struct.
  */
 #define side_array_t(_type)                                                                        \
 	struct {                                                                                   \
@@ -199,8 +199,8 @@
 #define SIDE_UNPAREN(...) __VA_ARGS__
 
 /*
- * Array literal, a pointer to its first element.  Static storage at file scope; inside a function it
- * lives until the end of the block in C, and in C++ the values must be constants.
+ * Array literal, a pointer to its first element. It has static storage at file scope. Inside a
+ * function it exists until the end of the block in C, and in C++ the values must be constants.
  */
 #define SIDE_COMPOUND_LITERAL(_type, ...) __extension__(_type[]){__VA_ARGS__}
 
@@ -209,8 +209,8 @@
 	(sizeof(__extension__(_type[]){__VA_ARGS__}) / sizeof(_type))
 
 /*
- * The same of constants. g++ 13 does not accept literals within the literal behind sizeof. A template does not accept an array
- * without elements, so one more element is counted.
+ * SIDE_LITERAL_LENGTH() of constants. g++ 13 does not accept literals within a literal in sizeof. A
+ * template does not accept an array without elements, so one more element is counted.
  */
 #if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ == 13
 template <typename side_element, unsigned long side_count>
@@ -231,7 +231,7 @@ constexpr unsigned long side_literal_length(const side_element (&)[side_count])
 				SIDE_CONSTANTS_LENGTH(_type, __VA_ARGS__)                          \
 	}
 
-/* The same with values that are not constants, inside a function. */
+/* The same for values that are not constants, inside a function. */
 #define SIDE_DYNAMIC_LITERAL_ARRAY(_type, ...)                                                     \
 	{                                                                                          \
 		SIDE_PTR_INIT(SIDE_DYNAMIC_LITERAL(_type, __VA_ARGS__)),                           \
@@ -242,8 +242,9 @@ constexpr unsigned long side_literal_length(const side_element (&)[side_count])
 #define SIDE_DYNAMIC_LITERAL(_type, ...) SIDE_COMPOUND_LITERAL(_type, __VA_ARGS__)
 #else
 /*
- * In C++ a literal ends with its expression.  Copy it to the stack instead: the memory is given back
- * at the end of the function, or at the end of the block when side_event() and its like own it.
+ * In C++ a literal ends with its expression. Copy it to the stack instead: the memory is freed at
+ * the end of the function, or at the end of the block if side_event() or a similar macro created
+ * the block.
  */
 #include <initializer_list>
 namespace libside

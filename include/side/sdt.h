@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: markers beside events, for tracers that know nothing of SIDE.
+ * SIDE: markers at events, for tracers that do not support SIDE.
  *
- * With SIDE_SDT defined before the first include (or -DSIDE_SDT), each call site of an event is also a
- * marker (SDT, USDT) PROVIDER:EVENT, which BPF, perf, gdb, SystemTap and `side ... --sdt` can find.
- * x86-64 only. On other machines, and without SIDE_SDT, this header adds nothing to the program.
+ * With SIDE_SDT defined before the first include (or -DSIDE_SDT), each call site of an event is
+ * also a marker (SDT, USDT) PROVIDER:EVENT, which BPF, perf, gdb, SystemTap and `side ... --sdt`
+ * can find. x86-64 only. On other machines, and without SIDE_SDT, this header adds nothing to the
+ * program.
  *
- * Location. The marker is a nop and a nop of five bytes in the path of an enabled event. An ELF note in
- * .note.stapsdt, which is not loaded, has the address of the first nop. The kernel (6.18) can turn the five
- * bytes into a call, and side into a jump, without touching other bytes.
+ * Location. The marker is a nop and a nop of five bytes in the path of an enabled event. An ELF
+ * note in .note.stapsdt, which is not loaded, has the address of the first nop. The kernel (6.18)
+ * can turn the five bytes into a call, and side into a jump, without touching other bytes.
  *
- * Semaphore. A marker has a semaphore of two bytes, in which tracers count themselves. Here the semaphore
- * is bytes 4 and 5 of the event's enabled word, so that the existing test of that word covers it: the
- * marker costs nothing if no tracer listens. The two bytes belong to the count of private enablers (bits 0
- * to 55), but that count never reaches them. Only such tracers write them: the kernel and debuggers two
- * bytes at a time, libside the whole word atomically. An event that only they enable reaches libside, which
- * finds no callback.
+ * Semaphore. A marker has a semaphore of two bytes, in which tracers count themselves. Here the
+ * semaphore is bytes 4 and 5 of the event's enabled word, so that the existing test of that word
+ * covers it: the marker costs nothing if no tracer uses it. The two bytes belong to the count of
+ * private enablers (bits 0 to 55), but that count never reaches them. Only such tracers write them:
+ * the kernel and debuggers two bytes at a time, libside the whole word atomically. An event that
+ * only they enable reaches libside, which finds no callback.
  *
  * Arguments. Argument i is field i, for the first 12 fields:
  * - booleans, integers and pointers: the value, in the byte order of the call site;
- * - floats of 32 and 64 bits: their bits (gdb 13 reads no argument after one that is declared as a float);
+ * - floats of 32 and 64 bits: their bits (gdb 13 reads no argument after one that is declared as a
+ *   float);
  * - text and gathered fields: the address;
  * - structures, arrays and VLAs: the address of their struct side_arg_vec;
  * - variants, optionals and visitors: the address of their structure of the ABI;
  * - others (128 bits, null, dynamic): the address of the event's struct side_arg_vec.
- * The address of the variadic part comes last.
+ * The address of the variadic part is last.
  *
- * The names of provider and event are part of assembly: they must be literals without " \ % { | and }.
- * Events of side_declare_event() have no names in files that only declare them, and no marker there.
+ * The names of provider and event are part of assembly: they must be literals without " \ % { | and
+ * }. Files that only declare an event with side_declare_event() do not know its names, and have no
+ * marker for it.
  */
 #ifndef SIDE_SDT_H
 #define SIDE_SDT_H
@@ -39,7 +42,7 @@
 #include <side/list.h>
 #include <side/macros.h>
 
-/* Position-independent code of the larger models has no constant that is an address. */
+/* In position-independent code of the larger models, no address is a constant. */
 #if defined(SIDE_SDT) && defined(__x86_64__) && defined(__LP64__) && \
 		!(defined(__PIC__) &&                                \
 				(defined(__code_model_medium__) || defined(__code_model_large__)))
@@ -65,8 +68,8 @@
 #define SIDE_SDT_AT_0_11 ~, (SIDE_SDT_PUT, " ", "708"),
 
 /*
- * How a field becomes an argument, by its class: the C type "struct side_arg_u32 *", of which "struct" is
- * taken away and the name pasted on.  A name that is no macro here is that of an address.
+ * The form of an argument, by the class of its field: the C type "struct side_arg_u32 *", of which
+ * "struct" is removed and the name is pasted on. A class without a macro here becomes an address.
  */
 #define SIDE_SDT_struct
 #define SIDE_SDT_side_arg_bool ~, (SIDE_SDT_VALUE, "1"),
@@ -119,22 +122,23 @@
 #define SIDE_SDT_JOIN_II(_put, _space, _at, _how, _size) _put(_how, _size, _space, _at)
 #define SIDE_SDT_PUT(_how, _size, _space, _at) _how(_size, _space, _at)
 #define SIDE_SDT_DROP(_how, _size, _space, _at)
-/* Operands are those of AT&T also where the compiler writes Intel's. */
+/* Operands in AT&T syntax, also if the compiler writes Intel syntax. */
 #define SIDE_SDT_VALUE(_size, _space, _at) _space _size "@" _at "({%0|%%%0})"
 #define SIDE_SDT_WHOLE(_size, _space, _at) _space "8@{%1|%%%1}"
 #define SIDE_SDT_ARGS(_fields, _flags)                      \
 	SIDE_MAP(SIDE_SDT_DO_FIELD, , SIDE_UNPAREN _fields) \
-	SIDE_SDT_REST(SIDE_PASTE(SIDE_SDT_KIND_, _flags), SIDE_IS_PAREN _fields)
+	SIDE_SDT_REMAINDER(SIDE_PASTE(SIDE_SDT_KIND_, _flags), SIDE_IS_PAREN _fields)
 #define SIDE_SDT_KIND_0 0
 #define SIDE_SDT_KIND_SIDE_EVENT_FLAG_VARIADIC 1
-#define SIDE_SDT_REST(_variadic, _some) SIDE_IF(_variadic)(SIDE_IF(_some)(" ") "8@{%2|%%%2}")
+#define SIDE_SDT_REMAINDER(_variadic, _some) SIDE_IF(_variadic)(SIDE_IF(_some)(" ") "8@{%2|%%%2}")
 
 /*
- * Numbers before the texts of the note: the lengths of its owner and of its content, and its type. The
- * addresses in the note are not relocated. A tool that moves code after linking (prelink) moves the section
- * .stapsdt.base as well, and readers compute the difference from it. "?": the linker drops the note with
- * its function. The section .probes is empty: perf takes the distance between the addresses and the offsets
- * of semaphores from it, which is that of all data ("R": the linker must keep it).
+ * Numbers before the texts of the note: the lengths of its owner and of its content, and its type.
+ * The addresses in the note are not relocated. A tool that moves code after linking (prelink) moves
+ * the section .stapsdt.base as well, and readers compute the difference from it. "?": the linker
+ * removes the note with its function. The section .probes is empty: perf computes from it the
+ * difference between addresses and file offsets of semaphores, which is that of all data ("R": the
+ * linker must keep it).
  */
 #ifdef __has_attribute
 #if __has_attribute(retain)
@@ -173,8 +177,8 @@
 	"\t.endif\n"
 
 /*
- * The state, by a name whose address the linker knows: an exported one may be in another object at run
- * time.
+ * The state, by a name whose address is known to the linker: an exported name may be in another
+ * object at run time.
  */
 #define SIDE_SDT_STATE_side_static_event(_identifier) side_event_state__##_identifier
 #define SIDE_SDT_STATE_side_hidden_event(_identifier) side_event_state__##_identifier
@@ -230,7 +234,7 @@ struct no_marker {
 #else
 #define SIDE_SDT_EVENT(_define, _identifier, _provider, _event, _fields, _flags)                  \
 	SIDE_PASTE(SIDE_SDT_ALIAS, _define)                                                       \
-	(_identifier) extern const char side_sdt_there__##_identifier[2];                         \
+	(_identifier) extern const char side_sdt_defined__##_identifier[2];                        \
 	SIDE_PASTE(SIDE_SDT_LINK, _define)                                                        \
 	void side_sdt__##_identifier(const struct side_arg_vec *side_vec_, const void *side_var_) \
 	{                                                                                         \
@@ -242,12 +246,12 @@ struct no_marker {
 	extern __inline__ __attribute__((gnu_inline, always_inline, unused))
 #define SIDE_SDT_LINK_side_export_event SIDE_SDT_LINK_side_hidden_event
 #define SIDE_SDT_DECLARED(_identifier)                     \
-	extern const char side_sdt_there__##_identifier[]; \
+	extern const char side_sdt_defined__##_identifier[];                                       \
 	extern void side_sdt__##_identifier(const struct side_arg_vec *, const void *);
 /* An array of unknown length is compatible with both. */
 #define SIDE_SDT_MARK(_identifier, _vec, _var)                                         \
 	if (!__builtin_types_compatible_p(                                             \
-			    __typeof__(side_sdt_there__##_identifier), const char[1])) \
+			    __typeof__(side_sdt_defined__##_identifier), const char[1]))           \
 		side_sdt__##_identifier(_vec, _var);
 #endif
 
@@ -259,7 +263,7 @@ struct no_marker {
 
 #endif
 
-/* The members of the C++ type of a call site, and what it does with its arguments. */
+/* The members of the C++ type of a call site, and the use of its arguments. */
 #if SIDE_HAVE_SDT
 #define SIDE_SDT_SITE(_identifier)                                                             \
 	static inline __attribute__((always_inline)) void mark(const struct side_arg_vec *vec) \

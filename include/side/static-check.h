@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: the static checker.  It compares the arguments of a call with the fields of the event while
- * the program compiles, and emits nothing.
- * side/static-explain.h makes the first line of an error. The signatures here compare what it leaves out,
- * and everything if the compiler cannot explain.
+ * SIDE: the static checker. It compares the arguments of a call with the fields of the event at
+ * compile time, and generates no code. side/static-explain.h creates the first line of an error.
+ * The signatures here check the remainder, and everything if the compiler does not support the
+ * explanations.
  *
- * Each kind of value has a class, a C type: "struct side_arg_u32 *" and so on.  The class of a compound
- * is a pointer to a function type whose parameters are the classes of its members, because function
- * types are compared by structure.  An event has a function side_event_args__ID without a definition,
- * with one parameter a field; a call of the event calls it in an unevaluated operand.  In C the
- * parameters are transparent unions ("union side_field_u32"): they take exactly the listed classes and
- * make a mismatch an error that names both.  C++ compares the types with templates.
+ * Each type of value has a class, a C type: "struct side_arg_u32 *" and so on. The class of a
+ * compound is a pointer to a function type whose parameters are the classes of its members, because
+ * function types are compared by structure. An event has a function side_event_args__ID without a
+ * definition, with one parameter for each field; a call of the event calls it in an unevaluated
+ * operand. In C the parameters are transparent unions ("union side_field_u32"): they accept exactly
+ * the listed classes, and a mismatch is an error that names both. C++ compares the types with
+ * templates.
  *
- * Detected: wrong type or number of arguments, of structure members, of elements, of the length of an
- * array, of a variant's selector and value, of an optional, of a visitor's context; elements of
+ * Detected: wrong type or number of arguments, of structure members, of elements, of the length of
+ * an array, of a variant's selector and value, of an optional, of a visitor's context; elements of
  * different types in one array or VLA; a variadic event called as a plain one and the reverse;
  * empty and duplicate names.
  *
- * Not detectable while compiling: the byte order in which a value is passed, gather offsets and sizes
- * and the unit size of a gathered string (the argument is an untyped base pointer), the content of
- * dynamic values; and the arguments of an event that only another translation unit defines
- * (side_declare_event).  In C a variant inside another compound is checked by its selector only.
+ * Not detectable at compile time: the byte order in which a value is passed, gather offsets and
+ * sizes and the unit size of a gathered string (the argument is an untyped base pointer), the
+ * content of dynamic values; and the arguments of an event that only another translation unit
+ * defines (side_declare_event). In C only the selector of a variant inside another compound is
+ * checked.
  *
  * Switches: SIDE_STATIC_CHECK_DISABLE before the first include turns the checker off.
- * SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS, defined as nothing, turns the search for duplicate names
- * off for the definitions behind it.  SIDE_STATIC_CHECK_MAX_EVAL_LEVEL (2 to 10) is accepted and has no
- * effect: lists may have 1024 elements.
+ * SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS, defined as nothing, turns the search for duplicate
+ * names off for the definitions after it. SIDE_STATIC_CHECK_MAX_EVAL_LEVEL (2 to 10) is accepted
+ * and has no effect: lists may have 1024 elements.
  */
 #ifndef SIDE_STATIC_CHECK_H
 #define SIDE_STATIC_CHECK_H
@@ -81,15 +83,15 @@
 
 /* Elements of lists. */
 /*
- * The initialiser of a field comes last, as "macro, (what it takes)": a list is scanned many times, and a
- * macro that is not called yet is shorter than what it makes.
+ * The initialiser of a field is last, as "macro, (arguments)": a list is scanned many times, and a
+ * macro that is not expanded yet is shorter than its expansion.
  */
-#define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, SIDE_AS_IT_IS, (__VA_ARGS__))
+#define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, SIDE_AS_FIELD, (__VA_ARGS__))
 #define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) (_class, _name, _type, (_attr))
-#define SIDE_AS_IT_IS(...) __VA_ARGS__
+#define SIDE_AS_FIELD(...) __VA_ARGS__
 /*
- * Names of enumeration bitmaps may repeat: the reference implementation does not compare them, and sources that
- * compile there compile here.  readside --check warns of them.
+ * Names of enumeration bitmaps may repeat: the reference implementation does not compare them, and
+ * sources that compile there compile here. readside --check warns about them.
  */
 #define SIDE_EL_BITMAP_FIELD(_class, _name, ...) (_class, _name, SIDE_AS_BITMAP, (__VA_ARGS__))
 #define SIDE_AS_BITMAP(...) __VA_ARGS__
@@ -108,7 +110,7 @@
 #define SIDE_DROP(...)
 #define SIDE_EL_OPTION(_begin, _end, _type)                                                        \
 	(SIDE_CLASS_ELEM(_type), _begin, _end, SIDE_TYPE_INIT(_type))
-/* An expression that is the argument; its left operand carries the class. */
+/* An argument as an expression; its left operand has the class. */
 #define SIDE_EL_ARG(_class, ...) ((void) (SIDE_CLASS_TYPE(_class)) 0, __VA_ARGS__)
 
 /* The functions of the maps: (context, index, element). */
@@ -118,10 +120,11 @@
 #define SIDE_FIELD_IS_BITMAP_I(_class, _name, _init, ...) SIDE_IS_BITMAP(_init)
 
 /*
- * Several checks scan the fields, and a map copies its list often. So one map makes a chain, which is scanned
- * without a copy: "(1)(owner, index, name, type, text, parameter, initialiser)" for each field, one behind the
- * other, and "(0)". The macros SIDE_EACH_... process it: their 1 leaves a text and the name for the next field.
- * That name is outside of the macro, so it expands again.
+ * Several checks scan the fields, and a map copies its list often. So one map creates a chain,
+ * which is scanned without a copy: "(1)(owner, index, name, type, text, parameter, initialiser)"
+ * for each field, one after the other, and "(0)". The macros SIDE_EACH_... process it: their 1
+ * leaves a text and the name for the next field. That name is outside of the macro, so it expands
+ * again.
  */
 /* The list itself, for the last step: each step copies its parameters, which costs time. */
 #if !defined(__cplusplus) && !defined(__clang__)
@@ -139,13 +142,13 @@
 #define SIDE_DO_FIELD_CHAIN(_owner, _i, _field) (1)(_owner, _i, SIDE_FIELD_CHAIN_I _field)
 #define SIDE_FIELD_CHAIN_I(_class, _name, ...) _name, SIDE_UNPAREN _class, __VA_ARGS__
 
-/* The initialisers of the fields, each with a comma behind it. */
+/* The initialisers of the fields, each with a comma after it. */
 #define SIDE_EACH_INIT(_more) SIDE_EACH_INIT_##_more
 #define SIDE_EACH_INIT_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
 	_side_field(_name, _init __VA_ARGS__), SIDE_EACH_INIT
 #define SIDE_EACH_INIT_0
 
-/* The types of the fields, each with a comma behind it. */
+/* The types of the fields, each with a comma after it. */
 #define SIDE_EACH_TYPES(_more) SIDE_EACH_TYPES_##_more
 #define SIDE_EACH_TYPES_1(_owner, _i, _name, _type, ...) _type, SIDE_EACH_TYPES
 #define SIDE_EACH_TYPES_0
@@ -156,8 +159,9 @@
 #define SIDE_EACH_SKIP_0
 
 /*
- * Arguments in the same form: "(1)(expression of the class, index)"; the user of the chain chooses its end.
- * Text that is no argument follows the name of a macro that found nothing to split, instead of 1.
+ * Arguments in the same form: "(1)(expression of the class, index)"; the user of the chain chooses
+ * its end. Text that is not an argument is put after the name of a macro that found nothing to
+ * split, instead of 1.
  */
 #define SIDE_CHECK_CALL(_identifier, _flags, _chain)                                               \
 	SIDE_CALL_BEGIN(_identifier) SIDE_EACH_TWO _chain SIDE_CALL_CHOOSE(_identifier, _flags)    \
@@ -172,7 +176,7 @@
 #define SIDE_ARG_LEAD(...) SIDE_LEAD_##__VA_ARGS__
 #define SIDE_LEAD_void 1)(
 
-/* Are all of them arguments? Then a verdict follows the chain, which ends with "(9)". */
+/* Whether all elements are arguments. A verdict follows the chain, which ends with "(9)". */
 #define SIDE_EACH_RIGHT(...) SIDE_EACH_RIGHT_I(__VA_ARGS__, )
 #define SIDE_EACH_RIGHT_I(_more, ...) SIDE_EACH_RIGHT_##_more
 #define SIDE_EACH_RIGHT_1(...) SIDE_EACH_RIGHT
@@ -197,8 +201,8 @@
 	SIDE_CHECK_CALL(_identifier, _flags, _chain(0)) _emit(_identifier, _with, _sav)
 
 /*
- * A call with something else than arguments: the same sentences as for arguments that do not fit, then the text
- * that was found, and nothing that could fail because of it.
+ * A call with something other than arguments: the same sentences as for arguments that do not fit,
+ * then the text that was found, and nothing that could cause another error.
  */
 struct side_no_argument;
 #define SIDE_CALL_IS_SIDE_WRONG(_emit, _flags, _with, _identifier, _sav, _none, _chain)            \
@@ -219,18 +223,18 @@ struct side_no_argument;
 #define SIDE_WRONG_CALL_100(_flags, _identifier, _sav)                                             \
 	SIDE_EXPLAIN_CALL(_identifier, _flags,                                                     \
 			SIDE_MAP(SIDE_DO_WRONG_CHAIN, , SIDE_UNPAREN _sav)(0))                     \
-	SIDE_MAP(SIDE_DO_WRONG_SAY, _identifier, SIDE_UNPAREN _sav)
+	SIDE_MAP(SIDE_DO_WRONG_REPORT, _identifier, SIDE_UNPAREN _sav)
 #define SIDE_DO_WRONG_CHAIN(_ctx, _i, _arg)                                                        \
 	(1)(SIDE_PASTE(SIDE_WRONG_CLASS_, SIDE_IS_ARG(_arg))(_arg), _i)
 #define SIDE_WRONG_CLASS_0(...) (struct side_no_argument *) 0
 #define SIDE_WRONG_CLASS_1(_arg) SIDE_ARG_CLASS(_arg)
-#define SIDE_DO_WRONG_SAY(_identifier, _i, _arg)                                                   \
-	SIDE_PASTE(SIDE_WRONG_SAY_, SIDE_IS_ARG(_arg))(_identifier, _arg)
-#define SIDE_WRONG_SAY_0(_identifier, ...)                                                         \
+#define SIDE_DO_WRONG_REPORT(_identifier, _i, _arg)                                                \
+	SIDE_PASTE(SIDE_WRONG_REPORT_, SIDE_IS_ARG(_arg))(_identifier, _arg)
+#define SIDE_WRONG_REPORT_0(_identifier, ...)                                                      \
 	side_static_assert(0,                                                                      \
 			"side: event " #_identifier ": this is no side_arg_...(): " #__VA_ARGS__,  \
 			no_side_arg_among_those_of_##_identifier);
-#define SIDE_WRONG_SAY_1(...)
+#define SIDE_WRONG_REPORT_1(...)
 /* An argument is "((void) ...)", a list of them "(((void) ...))", a field or a type "((struct ...))". */
 #define SIDE_IS_ARG(_arg) SIDE_SECOND(SIDE_FIND_CLASS _arg, 0, )
 #define SIDE_FIND_CLASS(_class, ...) SIDE_FIND_VOID _class
@@ -324,15 +328,15 @@ struct side_end_of_members;   /* last member of the class of a struct */
 
 /* clang checks the warning options of the user in these macros too. */
 #ifdef __clang__
-#define SIDE_QUIET_BEGIN                                                                           \
+#define SIDE_NO_WARNINGS_BEGIN                                                                     \
 	_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpedantic\"")        \
 			_Pragma("clang diagnostic ignored \"-Wstrict-prototypes\"")              \
 			_Pragma("clang diagnostic ignored \"-Wgcc-compat\"")            \
 			_Pragma("clang diagnostic ignored \"-Wgnu-folding-constant\"")
-#define SIDE_QUIET_END _Pragma("clang diagnostic pop")
+#define SIDE_NO_WARNINGS_END _Pragma("clang diagnostic pop")
 #else
-#define SIDE_QUIET_BEGIN
-#define SIDE_QUIET_END
+#define SIDE_NO_WARNINGS_BEGIN
+#define SIDE_NO_WARNINGS_END
 #endif
 
 /* Names: empty ones, then duplicates.  _what is the identifier of the event or struct. */
@@ -354,9 +358,9 @@ struct side_end_of_members;   /* last member of the class of a struct */
 			" have the same name: " _name
 
 /*
- * GCC searches a text in another one while it compiles. So the names are joined once, "\1name\1name\1", and the
- * first match of each name must be at its own position: an enumerator without a value is one more than the
- * enumerator before it.
+ * GCC searches one text in another at compile time. So the names are joined once, "\1name\1name\1",
+ * and the first match of each name must be at its own position: an enumerator without a value is
+ * one more than the enumerator before it.
  */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define SIDE_FINDS_NAMES 1
@@ -364,10 +368,10 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_EACH_JOINED_1(_owner, _i, _name, _type, _text, _param, _init, ...)                    \
 	"\1" SIDE_COMPARED(_name, _init) SIDE_EACH_JOINED
 #define SIDE_EACH_JOINED_0
-#define SIDE_EACH_PLACE(_more) SIDE_EACH_PLACE_##_more
-#define SIDE_EACH_PLACE_1(_owner, _i, _name, _type, _text, _param, _init, ...)                     \
-	side_at_##_i, side_end_##_i = side_at_##_i + (int) sizeof(SIDE_COMPARED(_name, _init)) - 1, SIDE_EACH_PLACE
-#define SIDE_EACH_PLACE_0
+#define SIDE_EACH_POSITION(_more) SIDE_EACH_POSITION_##_more
+#define SIDE_EACH_POSITION_1(_owner, _i, _name, _type, _text, _param, _init, ...)                  \
+	side_at_##_i, side_end_##_i = side_at_##_i + (int) sizeof(SIDE_COMPARED(_name, _init)) - 1, SIDE_EACH_POSITION
+#define SIDE_EACH_POSITION_0
 #define SIDE_EACH_FIRST(_more) SIDE_EACH_FIRST_##_more
 #define SIDE_EACH_FIRST_1(_owner, _i, _name, _type, _text, _param, _init, ...)                     \
 	SIDE_UNLESS_BITMAP(_owner, _name, _init)                                                   \
@@ -378,7 +382,7 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #define SIDE_EACH_FIRST_0
 /* The content of the braces: the macro that writes the braces declares the text. */
 #define SIDE_CHECK_JOINED_NAMES(_what, _chain)                                                     \
-	enum { SIDE_EACH_PLACE _chain side_end_ };                                                 \
+	enum { SIDE_EACH_POSITION _chain side_end_ };                                              \
 	SIDE_NAMES_NOT_EMPTY(_what, !__builtin_strstr(side_joined_, "\1\1"))                       \
 	SIDE_WHEN_DUPLICATES_WANTED(SIDE_EACH_FIRST) _chain
 #endif
@@ -449,11 +453,11 @@ SIDE_EXPECTS_BASIC(end_of_arguments);
 SIDE_EXPECTS_BASIC(variadic_part);
 
 /*
- * Before C23, "()" takes any parameters: the class of the elements of an empty VLA, of which nothing is
- * known, and of the values of a variant.
- * From C23 on "()" takes none.  There, the values of variants are not compared, and an argument that contains an
- * empty VLA has the class of side_arg_define_vec(), which fits every field.
- * Compilers gave "()" its meaning of C23 before __STDC_VERSION__ had its value (GCC 13, clang 15).
+ * Before C23, "()" accepts any parameters: it is the class of the elements of an empty VLA, which
+ * is unknown, and of the values of a variant. From C23 on "()" accepts none. There, the values of
+ * variants are not compared, and an argument that contains an empty VLA has the class of
+ * side_arg_define_vec(), which fits every field. Compilers gave "()" its meaning of C23 before
+ * __STDC_VERSION__ had its value (GCC 13, clang 15).
  */
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L
 #define SIDE_NO_PARAMETERS_MEANS_VOID 1
@@ -468,13 +472,13 @@ struct side_unknown;
 #endif
 
 /*
- * Each name is compared with all names. The preprocessor would write a comparison for each pair. So the
- * names are written once, in a form that the compiler evaluates: for clang in the condition of an overload,
- * for GCC joined into one string. Clang evaluates the condition slowly: it compares numbers made of the names
- * first, and texts if the numbers are equal.
+ * Each name is compared with all names. The preprocessor would write a comparison for each pair. So
+ * the names are written once, in a form that the compiler evaluates: for clang in the condition of
+ * an overload, for GCC joined into one string. Clang evaluates the condition slowly: it compares
+ * hashes of the names first, and texts if the hashes are equal.
  */
 #ifdef __clang__
-/* How many have the name: none or one, or several; the empty one is counted once more. */
+/* The number of fields with the name: one, or several; the empty name is counted once more. */
 #define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
 	__extension__ enum { SIDE_EACH_HASH _chain side_names_of__##_what##_end };                 \
 	__extension__ extern char(*side_names_of__##_what(const char *, int))[1]                   \
@@ -488,7 +492,10 @@ struct side_unknown;
 #define SIDE_EACH_HASH_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
 	side_hash_##_i##_of__##_owner = SIDE_HASH(SIDE_COMPARED(_name, _init)), SIDE_EACH_HASH
 #define SIDE_EACH_HASH_0
-/* Of the length and the last three characters, which are there in each text with three more before it. */
+/*
+ * A hash of the length and the last three characters; three spaces before the text ensure that they
+ * exist.
+ */
 #define SIDE_HASH(_name) SIDE_HASH_I("   " _name)
 #define SIDE_HASH_I(_text)                                                                         \
 	((int) sizeof(_text) + (_text)[sizeof(_text) - 2] * 1024 +                                 \
@@ -546,9 +553,10 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #endif
 
 /*
- * GCC evaluates the text inside a function that has no caller, so it emits neither the function nor its text. The
- * section makes GCC evaluate the text before it knows that. An event is defined at file scope. A struct may be
- * defined in a block, where a function cannot be static; an inline function of C99 is not emitted either.
+ * GCC evaluates the text inside a function that has no caller, so it emits neither the function nor
+ * its text. The section makes GCC evaluate the text before it knows that. An event is defined at
+ * file scope. A struct may be defined in a block, where a function cannot be static; an inline
+ * function of C99 is not emitted either.
  */
 #ifdef SIDE_FINDS_NAMES
 #define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain)                                             \
@@ -585,8 +593,8 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #define SIDE_PASSED_END(_identifier, _flags)
 #else
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
-	SIDE_QUIET_BEGIN extern void side_event_args__##_identifier();                             \
-	SIDE_QUIET_END SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
+	SIDE_NO_WARNINGS_BEGIN extern void side_event_args__##_identifier();                       \
+	SIDE_NO_WARNINGS_END SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
 #define SIDE_PASSED_BEGIN(_identifier) (void) sizeof((side_event_args__##_identifier(
 #define SIDE_PASSED_END(_identifier, _flags)                                                       \
 	(SIDE_KIND_TYPE(_flags)) 0), 0));
@@ -617,9 +625,9 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 	typedef struct side_optional *side_no_define_for__##_identifier(SIDE_ELEM_TYPE(_elem_type));       \
 	SIDE_EXPECTS_CLASS(_identifier, )
 #define SIDE_CHECK_VARIANT(_identifier, _selector, _options)                                       \
-	SIDE_QUIET_BEGIN typedef struct side_variant *(*side_no_define_for__##_identifier(                 \
+	SIDE_NO_WARNINGS_BEGIN typedef struct side_variant *(*side_no_define_for__##_identifier(   \
 			SIDE_ELEM_TYPE(_selector)))(SIDE_UNKNOWN);                                 \
-	SIDE_QUIET_END union side_expects__##_identifier {                                         \
+	SIDE_NO_WARNINGS_END union side_expects__##_identifier {                                   \
 		SIDE_MAP_LIST(SIDE_DO_OPTION_MEMBER, SIDE_ELEM_TYPE(_selector), _options)          \
 		struct side_no_option *side_none_;                                                 \
 	} __attribute__((transparent_union))
@@ -649,17 +657,17 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #define SIDE_ARGS_ELEM_0(_arg) SIDE_UNKNOWN
 #define SIDE_ARGS_ELEM_1(_arg) SIDE_ARG_TYPE(_arg)
 #define SIDE_CHECK_SAME(_identifier, _args)                                                        \
-	SIDE_QUIET_BEGIN side_static_assert((SIDE_MAP_LIST(SIDE_DO_SAME, SIDE_HEAD(SIDE_UNPAREN _args), _args) 1),  \
+	SIDE_NO_WARNINGS_BEGIN side_static_assert((SIDE_MAP_LIST(SIDE_DO_SAME, SIDE_HEAD(SIDE_UNPAREN _args), _args) 1), \
 			"Types incompatible" SIDE_FILE_LINE                                        \
 			"in expression: the elements of " #_identifier " differ in type",          \
 			types_incompatible_in_##_identifier);                                      \
-	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+	SIDE_NO_WARNINGS_END SIDE_EXPECT_SEMICOLON()
 #define SIDE_DO_SAME(_first, _i, _arg) SIDE_SAME(SIDE_ARG_TYPE(_first), SIDE_ARG_TYPE(_arg)) *
 #if SIDE_NO_PARAMETERS_MEANS_VOID
 #define SIDE_FITS_ALL(...) __builtin_types_compatible_p(__VA_ARGS__, struct side_any_vec *)
 #define SIDE_SAME(_first, _type)                                                                   \
 	(__builtin_types_compatible_p(_first, _type) || SIDE_FITS_ALL(_first) || SIDE_FITS_ALL(_type))
-/* The class of a compound: the one given, or the one that fits all if a member has that. */
+/* The class of a compound: its own, or the class that fits all if a member has that. */
 #define SIDE_COMPOUND_CLASS(_identifier, _args, ...)                                                    \
 	SIDE_COMPOUND_CLASS_I(_identifier, (SIDE_MAP_LIST(SIDE_DO_FITS_ALL, , _args) 0), __VA_ARGS__)
 #define SIDE_DO_FITS_ALL(_ctx, _i, _arg) SIDE_FITS_ALL(SIDE_ARG_TYPE(_arg)) ||
@@ -693,15 +701,15 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 			SIDE_ARG_TYPES(_args) struct side_end_of_members *) SIDE_UNUSED
 #define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
-	SIDE_QUIET_BEGIN typedef struct side_array *(*side_no_arg_define_for__##_identifier(               \
+	SIDE_NO_WARNINGS_BEGIN typedef struct side_array *(*side_no_arg_define_for__##_identifier( \
 			char (*)[SIDE_ARRAY_SIZE(_identifier##_vec) + 1]))(SIDE_ARGS_ELEM(_args))  \
 			SIDE_UNUSED;                                                               \
-	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+	SIDE_NO_WARNINGS_END SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARG_VLA(_identifier, _args)                                                     \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
-	SIDE_QUIET_BEGIN typedef struct side_vla *side_no_arg_define_for__##_identifier(                   \
+	SIDE_NO_WARNINGS_BEGIN typedef struct side_vla *side_no_arg_define_for__##_identifier(     \
 			SIDE_ARGS_ELEM(_args)) SIDE_UNUSED;                                        \
-	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+	SIDE_NO_WARNINGS_END SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARG_OPTIONAL(_identifier, _value)                                               \
 	typedef struct side_optional *side_no_arg_define_for__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
 #endif
@@ -720,7 +728,7 @@ namespace libside
 struct any; /* elements of an empty VLA */
 struct unchecked_event;
 
-/* Does an argument of the class A fit a field of the class F? */
+/* Whether an argument of the class A fits a field of the class F. */
 template <typename F, typename A> struct fits { static constexpr bool value = false; };
 template <typename T> struct fits<T, T> { static constexpr bool value = true; };
 template <typename F> struct fits<F, any *> { static constexpr bool value = true; };
@@ -737,7 +745,10 @@ template <typename A, typename F, typename... Fs> struct one_fits<A, F, Fs...> {
 	static constexpr bool value = fits<F, A>::value || one_fits<A, Fs...>::value;
 };
 
-/* Compounds: the same kind, and the members fit.  More special than fits<T, T>: tell them apart. */
+/*
+ * Compounds: the same class, and the members fit. More specialized than fits<T, T>, to avoid
+ * ambiguity.
+ */
 template <typename K, typename... Fs, typename... As>
 struct fits<K *(*) (Fs...), K *(*) (As...)> {
 	static constexpr bool value = all_fit<pack<Fs...>, pack<As...>>::value;
@@ -821,7 +832,7 @@ struct call_explained<void (*)(Fs...), void (*)(As...), false> {
 };
 
 /* Names; the first entry is not one. */
-/* Do the numbers made of the names differ? If not, the names are compared. */
+/* Whether the hashes of the names differ. If not, the names are compared. */
 typedef unsigned long long name_hash;
 constexpr name_hash hash_of(const char *name, name_hash hash = 5381)
 {
@@ -883,9 +894,9 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 #define SIDE_EXPECTS(...)
 #ifdef SIDE_FINDS_NAMES
 /*
- * A struct may be defined in a block, where a class cannot have data of its own, but it can have a function without a
- * caller, of which nothing is emitted. Clang refuses a definition there. That is right: its literals end with the
- * expression.
+ * A struct may be defined in a block, where a class cannot have static data, but it can have a
+ * function without a caller, which is not emitted. Clang correctly refuses a definition there: its
+ * literals end with the expression.
  */
 #define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
 	struct side_names_of__##_what {                                                            \
@@ -919,7 +930,7 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 #endif
 #define SIDE_UNUSED __attribute__((unused))
 
-/* Descriptions.  The definition replaces the ellipsis of a declared event. */
+/* Descriptions. The definition replaces the ellipsis of a declared event. */
 #define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain) SIDE_CHECK_NAMES(_what, _fields, _chain)
 #define SIDE_SIGNATURE_BEGIN(_identifier) extern void (*side_event_args__##_identifier(int))(
 #define SIDE_EACH_PARAMS(_more) SIDE_EACH_TYPES_##_more
@@ -993,7 +1004,7 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 
 #endif /* __cplusplus */
 
-/* Behind the classes, which it compares. */
+/* After the classes, which it compares. */
 #include <side/static-explain.h>
 
 #endif /* SIDE_STATIC_CHECK_H */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: the static checker's sentences. The first line of a compiler's error names the event, the field
- * and the argument that the field expects, in C and C++.
+ * SIDE: the error messages of the static checker. The first line of a compiler's error names the
+ * event, the field and the argument that the field expects, in C and C++.
  *
- * A definition of an event knows the names of its fields and no call; a call knows its arguments and no
- * names.  So the definition declares a struct with one member a field, which is "unavailable" with a
- * sentence, and each argument of a call names that member, in an unevaluated operand: of this struct if
- * it does not fit, else of struct side_unchecked, which has all members that there may be.
+ * A definition of an event has the names of its fields but no call; a call has its arguments but no
+ * names. So the definition declares a struct with one member for each field, which is "unavailable"
+ * with a sentence. Each argument of a call names that member, in an unevaluated operand: of this
+ * struct if the argument does not fit, else of struct side_unchecked, which has all possible
+ * members.
  *
  * The signatures in side/static-check.h check the value of a variant in C, and everything if the
  * compiler has no such attribute (before GCC 12).
@@ -46,7 +47,7 @@
 							SIDE_UNCHECKED_1(_k##_14)           \
 									SIDE_UNCHECKED_1(_k##_15)
 
-/* Takes every argument: the indices that SIDE_MAP() gives. */
+/* Has a member for every argument: the indices of SIDE_MAP(). */
 struct side_unchecked {
 #ifdef __cplusplus
 	enum { side_number_ = 0 };
@@ -111,8 +112,8 @@ struct side_unchecked {
 #ifndef __cplusplus
 
 /*
- * An array of unknown size is compatible with an array of every size. An event that is only declared
- * here has such an array.
+ * An array of unknown size is compatible with an array of every size. An event that is only
+ * declared in this file has such an array.
  */
 #define SIDE_FIELDS_NUMBER(...)
 #define SIDE_EXPLAIN_EVENT(_identifier, _flags)                                                    \

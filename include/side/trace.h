@@ -2,13 +2,12 @@
 /*
  * SIDE: the header for applications and tracers.
  *
- * Gives the instrumentation API (side/api.h), the functions of the library, and the code that
+ * It contains the instrumentation API (side/api.h), the functions of the library, and the code that
  * registers the events of a shared object when it is loaded.
  *
- * The functions below are thread-safe and not async-signal-safe (they take locks and allocate), except
- * where a comment states otherwise. They return SIDE_ERROR_OK (0) on success, otherwise a positive
- * enum side_error.
- * side_call() and its variants are async-signal-safe.
+ * The functions below are thread-safe and not async-signal-safe (they take locks and allocate),
+ * except where a comment states otherwise. They return SIDE_ERROR_OK (0) on success, otherwise a
+ * positive enum side_error. side_call() and its variants are async-signal-safe.
  */
 #ifndef SIDE_TRACE_H
 #define SIDE_TRACE_H
@@ -53,9 +52,9 @@ enum side_statedump_mode {
 };
 
 /*
- * Callbacks of tracers.  They run in the thread of the call site (possibly in a signal handler),
- * copy what they need, and must not unregister what they run under.  caller_addr is the return
- * address of side_call*() in the application.
+ * Callbacks of tracers. They run in the thread of the call site (possibly in a signal handler),
+ * copy the data they need, and must not unregister the event that they run under. caller_addr is
+ * the return address of side_call*() in the application.
  */
 typedef void (*side_tracer_callback_func)(const struct side_event_description *desc,
 		const struct side_arg_vec *side_arg_vec, void *priv, void *caller_addr);
@@ -64,16 +63,16 @@ typedef void (*side_tracer_callback_variadic_func)(const struct side_event_descr
 		const struct side_arg_dynamic_struct *var_struct, void *priv, void *caller_addr);
 
 /*
- * Emit an event: declared in side/instrumentation-c-api.h, called by the macros of side/api.h behind
- * the test of the enable word.
+ * Emit an event: declared in side/instrumentation-c-api.h, called by the macros of side/api.h after
+ * the test of the enabled word.
  *
  *	void side_call(state, args);
  *	void side_call_variadic(state, args, var_struct);
  *	void side_statedump_call(state, args, statedump_request_key);
  *	void side_statedump_call_variadic(state, args, var_struct, statedump_request_key);
  *
- * The arguments are borrowed until the call returns; var_struct is not NULL; statedump_request_key is
- * the pointer that the state-dump callback was given.
+ * The arguments are borrowed until the call returns; var_struct is not NULL; statedump_request_key
+ * is the pointer that the state-dump callback has received.
  */
 
 /*
@@ -96,19 +95,20 @@ extern struct side_events_register_handle *side_events_register(
 extern void side_events_unregister(struct side_events_register_handle *handle);
 
 /*
- * Get a key that no other tracer has, from 8 on.  Keys are never reused.
- * SIDE_ERROR_NOMEM when all are used up.
+ * Get a key that no other tracer has, from 8 on. Keys are never reused. SIDE_ERROR_NOMEM if none is
+ * left.
  */
 extern int side_tracer_request_key(uint64_t *key);
 
 /*
- * Add or remove a callback of an event; the triple (function, priv, key) names it.
- * key 0 matches every call.  Register and unregister may be called from a notification callback, not
- * from an event callback.  After unregistration no call of that entry is running.
+ * Add or remove a callback of an event, identified by the triple (function, priv, key). key 0
+ * matches every call. A notification callback may register and unregister callbacks, an event
+ * callback may not. After unregistration no call of that entry is running.
+ *
  * SIDE_ERROR_INVAL: the function is NULL, the event is variadic and the function is not (or the
- * reverse), or the event has too many callbacks. SIDE_ERROR_EXIST: the triple is registered already.
- * SIDE_ERROR_NOENT: the triple is not registered. SIDE_ERROR_NOMEM: out of memory. SIDE_ERROR_EXITING:
- * the library is finalised.
+ * reverse), or the event has too many callbacks. SIDE_ERROR_EXIST: the triple is registered
+ * already. SIDE_ERROR_NOENT: the triple is not registered. SIDE_ERROR_NOMEM: out of memory.
+ * SIDE_ERROR_EXITING: the library is finalised.
  */
 extern int side_tracer_callback_register(struct side_event_description *desc,
 		side_tracer_callback_func call, void *priv, uint64_t key);
@@ -121,9 +121,9 @@ extern int side_tracer_callback_variadic_unregister(struct side_event_descriptio
 
 /*
  * Notify a tracer of batches that are registered and unregistered. The library calls cb at once for
- * each batch that exists. Later it calls cb in the thread that registers or unregisters a batch, with
- * the (recursive) event lock held.
- * Entries of events may be NULL.  Returns NULL when the library is finalised or out of memory.
+ * each batch that exists. Later it calls cb in the thread that registers or unregisters a batch,
+ * with the (recursive) event lock held. Entries of events may be NULL. Returns NULL if the library
+ * is finalised or out of memory.
  */
 extern struct side_tracer_handle *side_tracer_event_notification_register(
 		void (*cb)(enum side_tracer_notification notif,
@@ -151,7 +151,7 @@ extern struct side_statedump_request_handle *side_statedump_request_notification
 extern void side_statedump_request_notification_unregister(
 		struct side_statedump_request_handle *handle);
 
-/* Polling mode: is a request pending?  Always false in the agent mode. */
+/* Polling mode: whether a request is pending. Always false in the agent mode. */
 extern bool side_statedump_poll_pending_requests(struct side_statedump_request_handle *handle);
 
 /* Polling mode: run the pending requests in this thread. SIDE_ERROR_INVAL in the agent mode. */
@@ -168,10 +168,10 @@ extern void side_exit(void);
 /*
  * Registration of the events of this shared object (or program), all of them as one batch.
  *
- * Each translation unit that includes this header has the pair of functions below; the counter, one
- * a shared object, lets the first constructor register and the last destructor unregister.  They have
- * the first of the priorities that programs may use, so that constructors and destructors that have
- * one may emit, too.  Call them by hand, in pairs, where constructors do not run.
+ * Each translation unit that includes this header has the pair of functions below. The counter, one
+ * for each shared object, makes the first constructor register and the last destructor unregister.
+ * They have the first of the priorities that programs may use, so that constructors and destructors
+ * with a priority may emit, too. Call them explicitly, in pairs, if constructors do not run.
  */
 extern struct side_event_description *__start_side_event_description_ptr[]
 		__attribute__((weak, visibility("hidden")));

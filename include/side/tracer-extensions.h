@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: functions for tracers that this implementation has beyond the common ones.
+ * SIDE: functions for tracers that this implementation adds to the common ones.
  *
  * They let a tracer remove many callbacks with one wait:
  *
@@ -9,24 +9,24 @@
  *	side_tracer_synchronize();
  *	(now priv can be freed, and the code of callback unloaded)
  *
- * What unregistration promises, in this implementation:
+ * Guarantees of unregistration in this implementation:
  *
- * - side_tracer_callback_unregister() and its variadic twin: after the return the callback is not
- *   running and will not run again, in any thread.  They wait for calls that are running, without
- *   a lock held.
+ * - side_tracer_callback_unregister() and its variadic variant: after the return the callback is
+ *   not running and will not run again, in any thread. They wait for running calls, without a lock
+ *   held.
  * - The same functions inside an event callback: they do not wait, because they would wait for
- *   themselves.  The entry is gone for all calls that begin afterwards; calls that have begun, in
- *   this thread and in others, may still reach it.
+ *   themselves. Calls that begin afterwards do not use the entry; calls that have begun, in this
+ *   thread and in others, may still reach it.
  * - The same functions inside a notification callback: they do not wait, because the notification
- *   may run under the loader's lock, which a running callback may take.  On REMOVE because a batch
- *   is unregistered, no thread can be in a call of its events (its owner guarantees that).  On REMOVE
- *   because of side_tracer_event_notification_unregister(), that function waits before it returns:
- *   free what the callbacks use after it, not in the notification.
- * - side_tracer_event_notification_unregister() waits, unless it is called inside an event callback or
- *   a notification.  Do not call it with the loader's lock held (in a destructor that dlclose runs)
- *   while a callback may call the loader.
+ *   may run under the loader's lock, which a running callback may take. On REMOVE because a batch
+ *   is unregistered, no thread can be in a call of its events (its owner guarantees that). On
+ *   REMOVE because of side_tracer_event_notification_unregister(), that function waits before it
+ *   returns: free the data of the callbacks after it, not in the notification.
+ * - side_tracer_event_notification_unregister() waits, unless it is called inside an event callback
+ *   or a notification. Do not call it with the loader's lock held (in a destructor that dlclose
+ *   runs) while a callback may call the loader.
  *
- * Registration never waits for running calls.  Memory of replaced callback arrays is given back later.
+ * Registration never waits for running calls. Memory of replaced callback arrays is freed later.
  *
  * Callbacks must return: neither longjmp, nor exceptions, nor pthread_exit() may leave them.
  */
@@ -54,8 +54,8 @@ extern int side_tracer_callback_variadic_unregister_async(struct side_event_desc
 		side_tracer_callback_variadic_func call_variadic, void *priv, uint64_t key);
 
 /*
- * Wait until all calls that are running, in all threads, have returned.
- * SIDE_ERROR_INVAL, without waiting, inside an event callback or a notification callback.
+ * Wait until all running calls, in all threads, have returned. SIDE_ERROR_INVAL, without waiting,
+ * inside an event callback or a notification callback.
  */
 extern int side_tracer_synchronize(void);
 
@@ -145,11 +145,13 @@ extern struct side_builder *side_tracer_builder_create(const char *provider, con
 		void *user);
 
 /*
- * side_call() for a tracer that emits events itself (probes): `caller` is the reported caller, and the hook of an armed
- * process is not called. If `only` is not NULL and a callback outside of that address range listens, nothing is called and
- * the function returns false. A tracer that has saved only general registers passes the range of the callbacks for which
- * that is enough; the library's own part of the call uses no other registers. An empty range calls no callback and
- * prepares the thread for later calls. The event must have version 0 of the ABI and must not be variadic.
+ * side_call() for a tracer that emits events itself (probes): `caller` is the reported caller, and
+ * the hook of an armed process is not called. If `only` is not NULL and the event has a callback
+ * outside of that address range, nothing is called and the function returns false. A tracer that
+ * has saved only general-purpose registers passes the range of the callbacks that use no others;
+ * the library's own part of the call uses no others either. An empty range calls no callback and
+ * prepares the thread for later calls. The event must have version 0 of the ABI and must not be
+ * variadic.
  */
 struct side_tracer_functions {
 	uintptr_t begin, end;
@@ -158,22 +160,26 @@ extern bool side_tracer_call(const struct side_event_state *state, const struct 
 		void *caller, const struct side_tracer_functions *only);
 
 /*
- * For the tracer that is built together with this library and records without a call: the data by which it checks itself
- * which callbacks listen (src/libside/section.h). NULL: the library has another version, or the machine is not supported.
- * The data stays valid until the process ends.
+ * For the tracer that is built together with this library and records without a call: the data by
+ * which it checks itself which callbacks an event has (src/libside/section.h). NULL: the library
+ * has another version, or the machine is not supported. The data stays valid until the process
+ * ends.
  */
 struct side_tracer_sections;
 extern const struct side_tracer_sections *side_tracer_sections(uint32_t version);
 
 /*
- * One tracer of a process may be its guard. The library asks the guard before it delivers a call or announces an event.
- * The validator is a guard: it reports a wild pointer before a tracer follows it. A guard covers the events for which it
- * has registered one of its two callbacks. passes() runs inside the call and returns whether the other callbacks, the
- * kernel and a debugger receive it. The library calls the guard's own callback only if no other tracer listens. `priv` is
- * that of the guard's callback, `var` is NULL if the call is not variadic, `others` is true if another tracer listens.
+ * One tracer of a process may be its guard. The library asks the guard before it delivers a call or
+ * announces an event. The validator is a guard: it reports a wild pointer before a tracer follows
+ * it. A guard covers the events for which it has registered one of its two callbacks. passes() runs
+ * inside the call and returns whether the other callbacks, the kernel and a debugger receive it.
+ * The library calls the guard's own callback only if the event has no other tracer. `priv` is that
+ * of the guard's callback, `var` is NULL if the call is not variadic, `others` is true if the event
+ * has another tracer.
  *
- * shows() runs with the event lock held and returns whether tracers are notified of an event of a batch; with desc NULL,
- * whether the array has nr_events readable pointers. A guard stays until the process ends.
+ * shows() runs with the event lock held and returns whether tracers are notified of an event of a
+ * batch; with desc NULL, whether the array has nr_events readable pointers. A guard stays until the
+ * process ends.
  */
 typedef bool (*side_tracer_guard_passes_func)(const struct side_event_description *desc,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,

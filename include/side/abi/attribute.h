@@ -2,7 +2,7 @@
 /*
  * SIDE ABI: attributes, named constants attached to events, types and values.
  *
- * Keys need not be unique.  Values are in host byte order; strings carry their own.
+ * Keys need not be unique. Values are in host byte order; strings carry their own.
  */
 #ifndef SIDE_ABI_ATTRIBUTE_H
 #define SIDE_ABI_ATTRIBUTE_H

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * SIDE ABI: event description and event state.
- */
+/* SIDE ABI: event description and event state. */
 #ifndef SIDE_ABI_EVENT_DESCRIPTION_H
 #define SIDE_ABI_EVENT_DESCRIPTION_H
 
@@ -15,9 +13,9 @@
 #include <side/macros.h>
 
 /*
- * The description's version changes only when existing members change their meaning; new members
- * go before `end` and show up in struct_size.  The state's version selects
- * struct side_event_state_<version>; a state is never extended.
+ * The version of the description changes only if existing members change their meaning; new members
+ * are added before `end` and included in struct_size. The version of the state selects struct
+ * side_event_state_<version>; a state is never extended.
  */
 #define SIDE_EVENT_DESCRIPTION_ABI_VERSION 0
 #define SIDE_EVENT_STATE_ABI_VERSION 0
@@ -43,16 +41,16 @@ enum side_loglevel {
 	SIDE_LOGLEVEL_DEBUG = 7,
 };
 
-/* Common head of all versions of the state: refuse what you do not know. */
+/* Common head of all versions of the state. Readers must refuse unknown versions. */
 struct side_event_state {
 	uint32_t version;
 };
 side_check_size(struct side_event_state, 4);
 
 /*
- * Version 0.  Made by the application, then written by the library only, except `enabled`: others
- * (kernel, debugger) may set its shared bits with atomic operations; call sites only read it.
- * Not packed: it holds atomic words.
+ * Version 0. Created by the application, then written by the library only. Exception: the kernel
+ * and debuggers may set the shared bits of `enabled` with atomic operations; call sites only read
+ * it. Not packed, because it holds atomic words.
  */
 struct side_event_state_0 {
 	struct side_event_state parent; /* first, required */
@@ -64,8 +62,8 @@ struct side_event_state_0 {
 side_check_size(struct side_event_state_0, (__SIZEOF_POINTER__ == 4 ? 20 : 32));
 
 /*
- * Writable and of variable size: never put it in an array, never copy it.
- * It lives until the event is unregistered.
+ * Writable and of variable size: must not be put in an array or copied. It exists until the event
+ * is unregistered.
  */
 struct side_event_description {
 	SIDE_BEGIN_ABI(0);
@@ -77,8 +75,8 @@ struct side_event_description {
 	side_array_t(const struct side_event_field) fields;
 	side_array_t(const struct side_attr) attributes;
 	uint64_t flags;              /* enum side_event_flags */
-	uint16_t nr_side_type_label; /* labels the producer's headers know */
-	uint16_t nr_side_attr_type;  /* attribute types the producer's headers know */
+	uint16_t nr_side_type_label; /* number of labels in the producer's headers */
+	uint16_t nr_side_attr_type;  /* number of attribute types in the producer's headers */
 	side_enum_t(enum side_loglevel, uint32_t) loglevel;
 	SIDE_END_ABI(0);
 	__extension__ char end[0]; /* new members go before it */

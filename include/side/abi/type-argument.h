@@ -2,8 +2,9 @@
 /*
  * SIDE ABI: arguments of an event.
  *
- * A vector of arguments and all it points to belong to the call site and live until the call
- * returns; a tracer copies what it needs during its callback.  Argument i belongs to field i.
+ * A vector of arguments and everything it points to belong to the call site and are valid until the
+ * call returns; a tracer copies the data it needs during its callback. Argument i belongs to field
+ * i.
  */
 #ifndef SIDE_ABI_TYPE_ARGUMENT_H
 #define SIDE_ABI_TYPE_ARGUMENT_H
@@ -133,7 +134,7 @@ struct side_arg_variant {
 side_check_size(struct side_arg_variant, 128);
 
 struct side_arg_optional {
-	struct side_arg side_static; /* ignored when absent */
+	struct side_arg side_static; /* ignored if absent */
 	uint8_t selector;            /* 0: absent */
 } SIDE_PACKED;
 side_check_size(struct side_arg_optional, 65);

@@ -2,9 +2,9 @@
 /*
  * SIDE ABI: descriptions of types.
  *
- * Descriptions are immutable and live until their event is unregistered.  Sizes are in bytes unless
- * the name says bits.  All structures are packed, the same for 32-bit and 64-bit processes; the
- * only exception is the tail padding of struct side_type_optional.
+ * Descriptions are immutable and exist until their event is unregistered. Sizes are in bytes unless
+ * the name contains bits. All structures are packed, and the same for 32-bit and 64-bit processes;
+ * the only exception is the tail padding of struct side_type_optional.
  */
 #ifndef SIDE_ABI_TYPE_DESCRIPTION_H
 #define SIDE_ABI_TYPE_DESCRIPTION_H
@@ -126,27 +126,27 @@ side_check_size(struct side_type_array, 40);
 
 struct side_type_vla {
 	side_ptr_t(const struct side_type) elem_type;
-	side_ptr_t(const struct side_type) length_type; /* how to encode the length */
+	side_ptr_t(const struct side_type) length_type; /* the type that encodes the length */
 	side_array_t(const struct side_attr) attributes;
 } SIDE_PACKED;
 side_check_size(struct side_type_vla, 52);
 
 struct side_type_vla_visitor {
 	side_ptr_t(const struct side_type) elem_type;
-	side_ptr_t(const struct side_type) length_type; /* how to encode the length */
+	side_ptr_t(const struct side_type) length_type; /* the type that encodes the length */
 	side_func_ptr_t(side_visitor_func) visitor;
 	side_array_t(const struct side_attr) attributes;
 } SIDE_PACKED;
 side_check_size(struct side_type_vla_visitor, 68);
 
-/* Not packed: an ABI fact.  The padding at the end (64-bit only) is not read. */
+/* Not packed in the ABI. The padding at the end (64-bit only) is not read. */
 struct side_type_optional {
 	side_ptr_t(const struct side_type) elem_type;
 	side_array_t(const struct side_attr) attributes;
 } __attribute__((aligned(__SIZEOF_POINTER__)));
 side_check_size(struct side_type_optional, (__SIZEOF_POINTER__ == 4 ? 36 : 40));
 
-/* Gather types: the argument is a base pointer, the description tells where to fetch. */
+/* Gather types: the argument is a base pointer, the description has the offset of the value. */
 
 struct side_type_gather_bool {
 	uint64_t offset;      /* bytes from the base pointer */
@@ -229,7 +229,7 @@ struct side_type_gather {
 } SIDE_PACKED;
 side_check_size(struct side_type_gather, 61);
 
-/* The type cell */
+/* Any type */
 
 struct side_type {
 	side_enum_t(enum side_type_label, uint16_t) type; /* selects the member of u */

@@ -2,8 +2,8 @@
 /*
  * SIDE ABI: labels of types, and the unions that hold values.
  *
- * Structure members are in host byte order and may have any address.  The bytes of a union
- * behind the active member are unspecified: never read, compare or hash them.
+ * Structure members are in host byte order and may have any address. The bytes of a union after the
+ * active member are unspecified: never read, compare or hash them.
  */
 #ifndef SIDE_ABI_TYPE_VALUE_H
 #define SIDE_ABI_TYPE_VALUE_H
@@ -17,8 +17,8 @@
 #include <side/macros.h>
 
 /*
- * The float members exist only when the C library announces the type; the layout does not depend
- * on it.  (glibc: never _Float16; _Float128 with GCC only.)
+ * The float members exist only if the C library announces the type; the layout does not depend on
+ * it. (glibc: never _Float16; _Float128 with GCC only.)
  */
 #if defined(__HAVE_FLOAT16) && __HAVE_FLOAT16
 #define SIDE_HAVE_FLOAT16 1
@@ -74,7 +74,7 @@ enum side_type_label {
 	/* Stack-copy enumerations: in descriptions only, the argument is that of the element */
 	SIDE_TYPE_ENUM = 27,
 	SIDE_TYPE_ENUM_BITMAP = 28,
-	/* Place of a dynamic value: in descriptions only */
+	/* Position of a dynamic value: in descriptions only */
 	SIDE_TYPE_DYNAMIC = 29,
 	/* Gather basic types */
 	SIDE_TYPE_GATHER_BOOL = 30,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE ABI: visitors, functions of the application that feed elements one by one.
+ * SIDE ABI: visitors, functions of the application that pass elements one by one.
  *
- * The tracer builds a context and calls the application's function with it; that function calls
- * write_elem or write_field once an element (which need only live during that call), returns
- * SIDE_VISITOR_STATUS_ERROR as soon as it gets anything but SIDE_VISITOR_STATUS_OK, and
- * SIDE_VISITOR_STATUS_OK at the end.  Each interested tracer runs it again, so it must be
- * repeatable and must not change the data.  It runs in the thread of the call site.
+ * The tracer builds a context and calls the application's function with it. That function calls
+ * write_elem or write_field once for each element, which must be valid during that call only. It
+ * returns SIDE_VISITOR_STATUS_ERROR as soon as a call returns anything but SIDE_VISITOR_STATUS_OK,
+ * and SIDE_VISITOR_STATUS_OK at the end. Each tracer of the event runs it again, so it must be
+ * repeatable and must not change the data. It runs in the thread of the call site.
  */
 #ifndef SIDE_ABI_VISITOR_H
 #define SIDE_ABI_VISITOR_H
