@@ -42,7 +42,8 @@ static void armed_set_bits(struct side_event_description **events, uint32_t nr_e
 	}
 }
 
-static void clear_bits(struct side_event_description **events, uint32_t nr_events, void *unused)
+static void armed_clear_bits(
+		struct side_event_description **events, uint32_t nr_events, void *unused)
 {
 	struct side_event_state_0 *state;
 	uint32_t i;
@@ -70,7 +71,7 @@ void armed_batch_goes(struct side_event_description **events, uint32_t nr_events
 	 * armed then.
 	 */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED))
-		clear_bits(events, nr_events, NULL);
+		armed_clear_bits(events, nr_events, NULL);
 }
 
 EXPORT int side_tracer_arm(void (*hook)(void))
@@ -92,19 +93,19 @@ EXPORT int side_tracer_arm(void (*hook)(void))
 	return result;
 }
 
-static bool i_am_busy(void)
+static bool armed_is_in_hook(void)
 {
 	/* Relaxed: only this thread stores its own identity. */
 	return __atomic_load_n(&busy, __ATOMIC_RELAXED) == thread_identity();
 }
 
-static void let_others_go_on(void)
+static void armed_release_waiters(void)
 {
 	uintptr_t me = thread_identity();
 
 	/*
 	 * Release: what the hook did, before the waiting threads continue. Pairs with the acquire
-	 * in become_busy().
+	 * in armed_begin_hook().
 	 */
 	(void)__atomic_compare_exchange_n(&busy, &me, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
@@ -115,14 +116,14 @@ EXPORT void side_tracer_disarm(void)
 	/* Relaxed, both: the registry is locked, and a removed hook needs no data. */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&armed_hook, NULL, __ATOMIC_RELAXED);
-		registry_each_batch(clear_bits, NULL);
+		registry_each_batch(armed_clear_bits, NULL);
 	}
 	registry_unlock();
 	/* Called by the hook: waiting threads need not wait for the remainder of the hook. */
-	let_others_go_on();
+	armed_release_waiters();
 }
 
-static void sleep_1ms(void)
+static void armed_sleep_1ms(void)
 {
 	const struct timespec time = {.tv_nsec = 1000000};
 
@@ -130,7 +131,7 @@ static void sleep_1ms(void)
 	(void)syscall(SYS_nanosleep, &time, NULL);
 }
 
-static void relax(void)
+static void armed_relax_cpu(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
@@ -139,8 +140,8 @@ static void relax(void)
 #endif
 }
 
-/* Acquire: what the hook did. Pairs with the release in let_others_go_on(). */
-static bool hook_is_running(void)
+/* Acquire: what the hook did. Pairs with the release in armed_release_waiters(). */
+static bool armed_hook_is_running(void)
 {
 	return __atomic_load_n(&busy, __ATOMIC_ACQUIRE) != 0;
 }
@@ -150,19 +151,19 @@ static bool hook_is_running(void)
  * has waited for that. The wait is bounded, because that thread may need a lock that this one
  * holds.
  */
-static bool become_busy(void)
+static bool armed_begin_hook(void)
 {
 	uintptr_t unowned = 0;
 	unsigned int spins, ms;
 
-	/* Acquire: as in hook_is_running(). */
+	/* Acquire: as in armed_hook_is_running(). */
 	if (__atomic_compare_exchange_n(&busy, &unowned, thread_identity(), false, __ATOMIC_ACQUIRE,
 			    __ATOMIC_RELAXED))
 		return true;
-	for (spins = 0; spins < HOOK_SPINS && hook_is_running(); spins++)
-		relax();
-	for (ms = 0; ms < HOOK_WAIT_MS && hook_is_running(); ms++)
-		sleep_1ms();
+	for (spins = 0; spins < HOOK_SPINS && armed_hook_is_running(); spins++)
+		armed_relax_cpu();
+	for (ms = 0; ms < HOOK_WAIT_MS && armed_hook_is_running(); ms++)
+		armed_sleep_1ms();
 	return false;
 }
 
@@ -170,23 +171,23 @@ static bool become_busy(void)
  * Wait while another thread registers events. Bounded for the same reason. False: the registry is
  * still locked.
  */
-static bool registry_becomes_free(void)
+static bool armed_wait_for_registry(void)
 {
 	unsigned int ms;
 
 	for (ms = 0; ms < HOOK_WAIT_MS && !registry_is_free(); ms++)
-		sleep_1ms();
+		armed_sleep_1ms();
 	return ms < HOOK_WAIT_MS;
 }
 
-static void run_hook(void)
+static void armed_run_hook(void)
 {
 	/* Acquire: the data of the hook. Pairs with the release in side_tracer_arm(). */
 	void (*hook)(void) = __atomic_load_n(&armed_hook, __ATOMIC_ACQUIRE);
 
-	if (hook && registry_becomes_free())
+	if (hook && armed_wait_for_registry())
 		hook();
-	let_others_go_on();
+	armed_release_waiters();
 }
 
 void armed_call(void)
@@ -198,16 +199,17 @@ void armed_call(void)
 	 * code that a signal handler has interrupted, holds the lock of the registry. A later event
 	 * calls the hook.
 	 */
-	if (!__atomic_load_n(&armed_hook, __ATOMIC_RELAXED) || i_am_busy() || !registry_may_wait())
+	if (!__atomic_load_n(&armed_hook, __ATOMIC_RELAXED) || armed_is_in_hook() ||
+			!registry_may_wait())
 		return;
-	if (become_busy())
-		run_hook();
+	if (armed_begin_hook())
+		armed_run_hook();
 	errno = saved_errno;
 }
 
 void armed_after_fork_in_child(void)
 {
 	/* The hook of another thread does not run in the child. */
-	if (!i_am_busy())
+	if (!armed_is_in_hook())
 		busy = 0;
 }

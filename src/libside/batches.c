@@ -46,7 +46,7 @@ EXPORT struct side_registry_0 registry_shown = {
 		.blocks = &batches_first_block.head,
 };
 
-static void count_change(void)
+static void batches_count_change(void)
 {
 	/* Under the lock: no other writer. A hint for readers, without an order. */
 	registry_shown.changes++;
@@ -92,14 +92,14 @@ void batches_show(struct side_events_register_handle *batch, struct side_event_d
 	batch->shown.nr_events = nr_events;
 	/* Release: the batch before its id, which is never 0. Pairs with a reader of the memory. */
 	__atomic_store_n(&batch->shown.id, id ? id : 1, __ATOMIC_RELEASE);
-	count_change();
+	batches_count_change();
 }
 
 void batches_give_back(struct side_events_register_handle *batch)
 {
 	/* Relaxed: the fence below orders it. */
 	__atomic_store_n(&batch->shown.id, 0, __ATOMIC_RELAXED);
-	count_change();
+	batches_count_change();
 #ifndef __SANITIZE_THREAD__ /* which supports neither fences nor readers in other processes */
 	/*
 	 * Release: the store above, before the slot is reused, and before the owner frees the

@@ -5,7 +5,7 @@
 
 #include "builder-nodes.h"
 
-/* The path to the type that lay_out() handles, as a list on the stack. */
+/* The path to the type that builder_layout_type() handles, as a list on the stack. */
 struct builder_step {
 	const struct builder_step *up;
 	const char *word; /* "field", "element", "option", ... */

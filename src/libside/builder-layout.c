@@ -28,7 +28,7 @@ static const char *const allowed_flags[] = {
 		[ALLOW_GATHER_INTEGER] = "a gather integer",
 };
 
-static int lay_out(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_type(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step);
 
 /* ---- types inside another type ---- */
@@ -60,7 +60,7 @@ static bool builder_layout_is_allowed(
 	return false;
 }
 
-static int lay_out_inner(struct side_builder *builder, struct side_builder_type *outer,
+static int builder_layout_inner(struct side_builder *builder, struct side_builder_type *outer,
 		struct side_builder_type *type, enum builder_allowed allowed,
 		const struct builder_step *step)
 {
@@ -78,7 +78,7 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 	if (step->level > DEPTH_MAX)
 		return builder_fail_at(
 				builder, step, "types are nested more than %u deep", DEPTH_MAX);
-	result = lay_out(builder, type, step);
+	result = builder_layout_type(builder, type, step);
 	if (result)
 		return result;
 	if (type->depth >= outer->depth)
@@ -94,20 +94,20 @@ static int lay_out_inner(struct side_builder *builder, struct side_builder_type 
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_element(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_element(struct side_builder *builder, struct side_builder_type *type,
 		enum builder_allowed allowed, const char *word, const struct builder_step *up)
 {
 	struct builder_step step = {.up = up, .word = word, .level = up->level + 1};
 
-	return lay_out_inner(builder, type, type->element, allowed, &step);
+	return builder_layout_inner(builder, type, type->element, allowed, &step);
 }
 
-static int lay_out_length(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_length(struct side_builder *builder, struct side_builder_type *type,
 		enum builder_allowed allowed, const struct builder_step *up)
 {
 	struct builder_step step = {.up = up, .word = "length", .level = up->level + 1};
 
-	return lay_out_inner(builder, type, type->length, allowed, &step);
+	return builder_layout_inner(builder, type, type->length, allowed, &step);
 }
 
 #define SET_ATTRIBUTES(type, array)                                                                \
@@ -119,7 +119,7 @@ static int lay_out_length(struct side_builder *builder, struct side_builder_type
 
 /* ---- compound types ---- */
 
-static int lay_out_fields(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_fields(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *up, struct side_event_field **fields)
 {
 	const struct builder_field *items = type->items.items;
@@ -148,7 +148,7 @@ static int lay_out_fields(struct side_builder *builder, struct side_builder_type
 				return builder_fail_at(builder, up,
 						"two fields are called \"%.60s\"", items[i].name);
 		}
-		result = lay_out_inner(builder, type, items[i].type, ALLOW_ANY, &step);
+		result = builder_layout_inner(builder, type, items[i].type, ALLOW_ANY, &step);
 		if (result)
 			return result;
 		side_ptr_set((*fields)[i].field_name, items[i].name);
@@ -157,7 +157,7 @@ static int lay_out_fields(struct side_builder *builder, struct side_builder_type
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_struct(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_struct(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_struct *structure = builder_take(builder, sizeof(*structure));
@@ -166,7 +166,7 @@ static int lay_out_struct(struct side_builder *builder, struct side_builder_type
 
 	if (!structure)
 		return builder->result;
-	result = lay_out_fields(builder, type, step, &fields);
+	result = builder_layout_fields(builder, type, step, &fields);
 	if (result)
 		return result;
 	side_ptr_set(structure->fields.elements, fields);
@@ -177,13 +177,13 @@ static int lay_out_struct(struct side_builder *builder, struct side_builder_type
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_gather_struct(struct side_builder *builder, struct side_builder_type *type,
-		const struct builder_step *up)
+static int builder_layout_gather_struct(struct side_builder *builder,
+		struct side_builder_type *type, const struct builder_step *up)
 {
 	struct builder_step step = {.up = up, .word = "structure", .level = up->level + 1};
 	const struct builder_field *items;
 	uint32_t i;
-	int result = lay_out_element(builder, type, ALLOW_STRUCT, "structure", up);
+	int result = builder_layout_element(builder, type, ALLOW_STRUCT, "structure", up);
 
 	if (result)
 		return result;
@@ -199,7 +199,7 @@ static int lay_out_gather_struct(struct side_builder *builder, struct side_build
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_variant(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_variant(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *up)
 {
 	const struct builder_option *items = type->items.items;
@@ -215,7 +215,7 @@ static int lay_out_variant(struct side_builder *builder, struct side_builder_typ
 		if (!options)
 			return builder->result;
 	}
-	result = lay_out_element(builder, type, ALLOW_INTEGER, "selector", up);
+	result = builder_layout_element(builder, type, ALLOW_INTEGER, "selector", up);
 	if (result)
 		return result;
 	for (i = 0; i < nr; i++) {
@@ -224,7 +224,7 @@ static int lay_out_variant(struct side_builder *builder, struct side_builder_typ
 
 		if (items[i].begin > items[i].end)
 			return builder_fail_at(builder, &step, "the range ends before it begins");
-		result = lay_out_inner(builder, type, items[i].type, ALLOW_ANY, &step);
+		result = builder_layout_inner(builder, type, items[i].type, ALLOW_ANY, &step);
 		if (result)
 			return result;
 		options[i].range_begin = items[i].begin;
@@ -240,7 +240,7 @@ static int lay_out_variant(struct side_builder *builder, struct side_builder_typ
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_array(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_array(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_array *array = builder_take(builder, sizeof(*array));
@@ -248,7 +248,7 @@ static int lay_out_array(struct side_builder *builder, struct side_builder_type 
 
 	if (!array)
 		return builder->result;
-	result = lay_out_element(builder, type, ALLOW_ANY, "element", step);
+	result = builder_layout_element(builder, type, ALLOW_ANY, "element", step);
 	if (result)
 		return result;
 	side_ptr_set(array->elem_type, &type->element->raw);
@@ -258,7 +258,7 @@ static int lay_out_array(struct side_builder *builder, struct side_builder_type 
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_vla(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_vla(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_vla *vla = builder_take(builder, sizeof(*vla));
@@ -266,9 +266,9 @@ static int lay_out_vla(struct side_builder *builder, struct side_builder_type *t
 
 	if (!vla)
 		return builder->result;
-	result = lay_out_length(builder, type, ALLOW_INTEGER, step);
+	result = builder_layout_length(builder, type, ALLOW_INTEGER, step);
 	if (!result)
-		result = lay_out_element(builder, type, ALLOW_ANY, "element", step);
+		result = builder_layout_element(builder, type, ALLOW_ANY, "element", step);
 	if (result)
 		return result;
 	side_ptr_set(vla->elem_type, &type->element->raw);
@@ -278,7 +278,7 @@ static int lay_out_vla(struct side_builder *builder, struct side_builder_type *t
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_vla_visitor(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_vla_visitor(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_vla_visitor *visitor = builder_take(builder, sizeof(*visitor));
@@ -288,9 +288,9 @@ static int lay_out_vla_visitor(struct side_builder *builder, struct side_builder
 		return builder->result;
 	if (!type->visitor)
 		return builder_fail_at(builder, step, "the visitor function is NULL");
-	result = lay_out_length(builder, type, ALLOW_INTEGER, step);
+	result = builder_layout_length(builder, type, ALLOW_INTEGER, step);
 	if (!result)
-		result = lay_out_element(builder, type, ALLOW_ANY, "element", step);
+		result = builder_layout_element(builder, type, ALLOW_ANY, "element", step);
 	if (result)
 		return result;
 	side_ptr_set(visitor->elem_type, &type->element->raw);
@@ -301,7 +301,7 @@ static int lay_out_vla_visitor(struct side_builder *builder, struct side_builder
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_optional(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_optional(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_optional *optional = builder_take(builder, sizeof(*optional));
@@ -309,7 +309,7 @@ static int lay_out_optional(struct side_builder *builder, struct side_builder_ty
 
 	if (!optional)
 		return builder->result;
-	result = lay_out_element(builder, type, ALLOW_ANY, "optional", step);
+	result = builder_layout_element(builder, type, ALLOW_ANY, "optional", step);
 	if (result)
 		return result;
 	side_ptr_set(optional->elem_type, &type->element->raw);
@@ -319,7 +319,7 @@ static int lay_out_optional(struct side_builder *builder, struct side_builder_ty
 }
 
 /* Enumerations, gather enumerations and bitmaps have the same layout. */
-static int lay_out_enum(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_enum(struct side_builder *builder, struct side_builder_type *type,
 		enum builder_allowed allowed, const struct builder_step *step)
 {
 	struct side_enum_mappings *mappings = builder_take(builder, sizeof(*mappings));
@@ -340,7 +340,7 @@ static int lay_out_enum(struct side_builder *builder, struct side_builder_type *
 					"the range of label \"%.60s\" ends before it begins",
 					(const char *)side_ptr_get(items[i].label.p));
 	}
-	result = lay_out_element(builder, type, allowed, "element", step);
+	result = builder_layout_element(builder, type, allowed, "element", step);
 	if (result)
 		return result;
 	side_ptr_set(mappings->mappings.elements, items);
@@ -354,14 +354,15 @@ static int lay_out_enum(struct side_builder *builder, struct side_builder_type *
 
 /* ---- gather types ---- */
 
-static int lay_out_gather_array(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_gather_array(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_gather_array *gather = &type->raw.u.side_gather.u.side_array;
 	int result = builder_check_access(builder, step, gather->access_mode.v);
 
 	if (!result)
-		result = lay_out_element(builder, type, ALLOW_GATHER_ELEMENT, "element", step);
+		result = builder_layout_element(
+				builder, type, ALLOW_GATHER_ELEMENT, "element", step);
 	if (result)
 		return result;
 	side_ptr_set(gather->type.elem_type, &type->element->raw);
@@ -369,16 +370,17 @@ static int lay_out_gather_array(struct side_builder *builder, struct side_builde
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_gather_vla(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_gather_vla(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_gather_vla *gather = &type->raw.u.side_gather.u.side_vla;
 	int result = builder_check_access(builder, step, gather->access_mode.v);
 
 	if (!result)
-		result = lay_out_length(builder, type, ALLOW_GATHER_INTEGER, step);
+		result = builder_layout_length(builder, type, ALLOW_GATHER_INTEGER, step);
 	if (!result)
-		result = lay_out_element(builder, type, ALLOW_GATHER_ELEMENT, "element", step);
+		result = builder_layout_element(
+				builder, type, ALLOW_GATHER_ELEMENT, "element", step);
 	if (result)
 		return result;
 	side_ptr_set(gather->type.elem_type, &type->element->raw);
@@ -387,7 +389,7 @@ static int lay_out_gather_vla(struct side_builder *builder, struct side_builder_
 	return SIDE_ERROR_OK;
 }
 
-static int lay_out_gather(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_gather(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type_gather *gather = &type->raw.u.side_gather;
@@ -423,10 +425,11 @@ static int lay_out_gather(struct side_builder *builder, struct side_builder_type
 			      : builder_check_string(builder, step, &gather->u.side_string.type);
 	case SIDE_TYPE_GATHER_STRUCT:
 		result = builder_check_access(builder, step, gather->u.side_struct.access_mode.v);
-		return result ? result : lay_out_gather_struct(builder, type, step);
-	case SIDE_TYPE_GATHER_ARRAY: return lay_out_gather_array(builder, type, step);
-	case SIDE_TYPE_GATHER_VLA: return lay_out_gather_vla(builder, type, step);
-	case SIDE_TYPE_GATHER_ENUM: return lay_out_enum(builder, type, ALLOW_GATHER_INTEGER, step);
+		return result ? result : builder_layout_gather_struct(builder, type, step);
+	case SIDE_TYPE_GATHER_ARRAY: return builder_layout_gather_array(builder, type, step);
+	case SIDE_TYPE_GATHER_VLA: return builder_layout_gather_vla(builder, type, step);
+	case SIDE_TYPE_GATHER_ENUM:
+		return builder_layout_enum(builder, type, ALLOW_GATHER_INTEGER, step);
 	default: /* GATHER_INTEGER, GATHER_POINTER */
 		SET_ATTRIBUTES(type, gather->u.side_integer.type.attributes);
 		result = builder_check_access(builder, step, gather->u.side_integer.access_mode.v);
@@ -438,7 +441,7 @@ static int lay_out_gather(struct side_builder *builder, struct side_builder_type
 
 /* ---- all types ---- */
 
-static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_stack_copy(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	struct side_type *raw = &type->raw;
@@ -464,14 +467,14 @@ static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_
 	case SIDE_TYPE_STRING_UTF32:
 		SET_ATTRIBUTES(type, raw->u.side_string.attributes);
 		return builder_check_string(builder, step, &raw->u.side_string);
-	case SIDE_TYPE_STRUCT: return lay_out_struct(builder, type, step);
-	case SIDE_TYPE_VARIANT: return lay_out_variant(builder, type, step);
-	case SIDE_TYPE_OPTIONAL: return lay_out_optional(builder, type, step);
-	case SIDE_TYPE_ARRAY: return lay_out_array(builder, type, step);
-	case SIDE_TYPE_VLA: return lay_out_vla(builder, type, step);
-	case SIDE_TYPE_VLA_VISITOR: return lay_out_vla_visitor(builder, type, step);
-	case SIDE_TYPE_ENUM: return lay_out_enum(builder, type, ALLOW_INTEGER, step);
-	case SIDE_TYPE_ENUM_BITMAP: return lay_out_enum(builder, type, ALLOW_BITMAP, step);
+	case SIDE_TYPE_STRUCT: return builder_layout_struct(builder, type, step);
+	case SIDE_TYPE_VARIANT: return builder_layout_variant(builder, type, step);
+	case SIDE_TYPE_OPTIONAL: return builder_layout_optional(builder, type, step);
+	case SIDE_TYPE_ARRAY: return builder_layout_array(builder, type, step);
+	case SIDE_TYPE_VLA: return builder_layout_vla(builder, type, step);
+	case SIDE_TYPE_VLA_VISITOR: return builder_layout_vla_visitor(builder, type, step);
+	case SIDE_TYPE_ENUM: return builder_layout_enum(builder, type, ALLOW_INTEGER, step);
+	case SIDE_TYPE_ENUM_BITMAP: return builder_layout_enum(builder, type, ALLOW_BITMAP, step);
 	case SIDE_TYPE_DYNAMIC: return SIDE_ERROR_OK;
 	default: /* integers, POINTER */
 		SET_ATTRIBUTES(type, raw->u.side_integer.attributes);
@@ -479,7 +482,7 @@ static int lay_out_stack_copy(struct side_builder *builder, struct side_builder_
 	}
 }
 
-static int lay_out(struct side_builder *builder, struct side_builder_type *type,
+static int builder_layout_type(struct side_builder *builder, struct side_builder_type *type,
 		const struct builder_step *step)
 {
 	unsigned int label = type->raw.type.v;
@@ -491,9 +494,9 @@ static int lay_out(struct side_builder *builder, struct side_builder_type *type,
 	type->depth = 1;
 	type->parts = 1 + type->attributes.nr;
 	if (label >= SIDE_TYPE_GATHER_BOOL)
-		result = lay_out_gather(builder, type, step);
+		result = builder_layout_gather(builder, type, step);
 	else
-		result = lay_out_stack_copy(builder, type, step);
+		result = builder_layout_stack_copy(builder, type, step);
 	type->busy = false;
 	type->done = result == SIDE_ERROR_OK;
 	return result;
@@ -517,7 +520,7 @@ int builder_lay_out(struct side_builder *builder)
 				builder, NULL, "the log level %u is unknown", desc->loglevel.v);
 	root->busy = true;
 	root->parts = 1 + root->attributes.nr;
-	result = lay_out_fields(builder, root, NULL, &fields);
+	result = builder_layout_fields(builder, root, NULL, &fields);
 	if (result)
 		return result;
 	side_ptr_set(desc->fields.elements, fields);

@@ -67,7 +67,8 @@ void *builder_take(struct side_builder *builder, size_t size)
 	return memset(memory, 0, size);
 }
 
-static void *copy_units(struct side_builder *builder, const void *units, unsigned int unit_size)
+static void *builder_copy_units(
+		struct side_builder *builder, const void *units, unsigned int unit_size)
 {
 	static const unsigned char zeros[4];
 	const unsigned char *at = units;
@@ -103,7 +104,7 @@ static void *builder_append_item(
 }
 
 /* Whether the builder accepts additions; stores an error if not. */
-static bool may_add(struct side_builder *builder)
+static bool builder_may_add(struct side_builder *builder)
 {
 	if (builder->finished)
 		builder_fail(builder, SIDE_ERROR_INVAL,
@@ -120,10 +121,10 @@ static bool builder_owns_type(struct side_builder *builder, const struct side_bu
 }
 
 /* Whether the type has one of two labels; otherwise stores an error. `word` names what is added. */
-static bool takes(struct side_builder *builder, struct side_builder_type *type,
+static bool builder_accepts(struct side_builder *builder, struct side_builder_type *type,
 		enum side_type_label one, enum side_type_label other, const char *word)
 {
-	if (!may_add(builder))
+	if (!builder_may_add(builder))
 		return false;
 	if (!type) {
 		builder_fail(builder, SIDE_ERROR_INVAL, "%s was added to the type NULL", word);
@@ -150,13 +151,13 @@ EXPORT int side_builder_add_field(struct side_builder *builder, struct side_buil
 		return SIDE_ERROR_INVAL;
 	if (!into)
 		into = &builder->root;
-	if (!takes(builder, into, SIDE_TYPE_STRUCT, SIDE_TYPE_STRUCT, "a field"))
+	if (!builder_accepts(builder, into, SIDE_TYPE_STRUCT, SIDE_TYPE_STRUCT, "a field"))
 		return builder->result;
 	field = builder_append_item(builder, &into->items, sizeof(*field));
 	if (!field)
 		return builder->result;
 	/* A NULL name is reported with the path to it. */
-	field->name = name ? copy_units(builder, name, 1) : NULL;
+	field->name = name ? builder_copy_units(builder, name, 1) : NULL;
 	field->type = type;
 	return builder->result;
 }
@@ -168,7 +169,7 @@ EXPORT int side_builder_add_option(struct side_builder *builder, struct side_bui
 
 	if (!builder)
 		return SIDE_ERROR_INVAL;
-	if (!takes(builder, variant, SIDE_TYPE_VARIANT, SIDE_TYPE_VARIANT, "an option"))
+	if (!builder_accepts(builder, variant, SIDE_TYPE_VARIANT, SIDE_TYPE_VARIANT, "an option"))
 		return builder->result;
 	option = builder_append_item(builder, &variant->items, sizeof(*option));
 	if (!option)
@@ -191,7 +192,7 @@ static int builder_add_mapping(struct side_builder *builder, struct side_builder
 	mapping->range_end = end;
 	mapping->label.unit_size = 1;
 	mapping->label.byte_order.v = SIDE_TYPE_BYTE_ORDER_HOST;
-	side_ptr_set(mapping->label.p, label ? copy_units(builder, label, 1) : NULL);
+	side_ptr_set(mapping->label.p, label ? builder_copy_units(builder, label, 1) : NULL);
 	return builder->result;
 }
 
@@ -201,7 +202,8 @@ EXPORT int side_builder_add_label(struct side_builder *builder,
 {
 	if (!builder)
 		return SIDE_ERROR_INVAL;
-	if (!takes(builder, enumeration, SIDE_TYPE_ENUM, SIDE_TYPE_GATHER_ENUM, "a label"))
+	if (!builder_accepts(
+			    builder, enumeration, SIDE_TYPE_ENUM, SIDE_TYPE_GATHER_ENUM, "a label"))
 		return builder->result;
 	return builder_add_mapping(builder, enumeration, label, begin, end);
 }
@@ -211,14 +213,15 @@ EXPORT int side_builder_add_bit_label(struct side_builder *builder,
 {
 	if (!builder)
 		return SIDE_ERROR_INVAL;
-	if (!takes(builder, bitmap, SIDE_TYPE_ENUM_BITMAP, SIDE_TYPE_ENUM_BITMAP, "a bit label"))
+	if (!builder_accepts(builder, bitmap, SIDE_TYPE_ENUM_BITMAP, SIDE_TYPE_ENUM_BITMAP,
+			    "a bit label"))
 		return builder->result;
 	return builder_add_mapping(builder, bitmap, label, (int64_t)begin, (int64_t)end);
 }
 
 /* ---- attributes ---- */
 
-static int add_attribute(struct side_builder *builder, struct side_builder_type *on,
+static int builder_add_attribute(struct side_builder *builder, struct side_builder_type *on,
 		const char *key, enum side_attr_type type, const void *value, size_t size)
 {
 	struct builder_attr_fill *attr;
@@ -226,7 +229,7 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 
 	if (!builder)
 		return SIDE_ERROR_INVAL;
-	if (!may_add(builder))
+	if (!builder_may_add(builder))
 		return builder->result;
 	if (!key || !*key)
 		return builder_fail(builder, SIDE_ERROR_INVAL, "the key of an attribute is %s",
@@ -241,7 +244,7 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 	if (side_enum_get(on->raw.type) == SIDE_TYPE_DYNAMIC)
 		return builder_fail(builder, SIDE_ERROR_INVAL,
 				"attribute \"%.100s\": a dynamic field takes no attributes", key);
-	copy = copy_units(builder, key, 1);
+	copy = builder_copy_units(builder, key, 1);
 	attr = copy ? builder_append_item(builder, &on->attributes, sizeof(*attr)) : NULL;
 	if (!attr)
 		return builder->result;
@@ -257,7 +260,7 @@ static int add_attribute(struct side_builder *builder, struct side_builder_type 
 EXPORT int side_builder_attr_null(
 		struct side_builder *builder, struct side_builder_type *on, const char *key)
 {
-	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_NULL, NULL, 0);
+	return builder_add_attribute(builder, on, key, SIDE_ATTR_TYPE_NULL, NULL, 0);
 }
 
 EXPORT int side_builder_attr_bool(struct side_builder *builder, struct side_builder_type *on,
@@ -265,11 +268,11 @@ EXPORT int side_builder_attr_bool(struct side_builder *builder, struct side_buil
 {
 	uint8_t byte = !!value;
 
-	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_BOOL, &byte, 1);
+	return builder_add_attribute(builder, on, key, SIDE_ATTR_TYPE_BOOL, &byte, 1);
 }
 
-static int add_integer(struct side_builder *builder, struct side_builder_type *on, const char *key,
-		unsigned int size, bool is_signed, uint64_t number)
+static int builder_add_integer_attribute(struct side_builder *builder, struct side_builder_type *on,
+		const char *key, unsigned int size, bool is_signed, uint64_t number)
 {
 	uint8_t u8 = (uint8_t)number;
 	uint16_t u16 = (uint16_t)number;
@@ -282,25 +285,25 @@ static int add_integer(struct side_builder *builder, struct side_builder_type *o
 	case 1:
 		fits = is_signed ? (int8_t)u8 == (int64_t)number : u8 == number;
 		if (fits)
-			return add_attribute(builder, on, key,
+			return builder_add_attribute(builder, on, key,
 					is_signed ? SIDE_ATTR_TYPE_S8 : SIDE_ATTR_TYPE_U8, &u8, 1);
 		break;
 	case 2:
 		fits = is_signed ? (int16_t)u16 == (int64_t)number : u16 == number;
 		if (fits)
-			return add_attribute(builder, on, key,
+			return builder_add_attribute(builder, on, key,
 					is_signed ? SIDE_ATTR_TYPE_S16 : SIDE_ATTR_TYPE_U16, &u16,
 					2);
 		break;
 	case 4:
 		fits = is_signed ? (int32_t)u32 == (int64_t)number : u32 == number;
 		if (fits)
-			return add_attribute(builder, on, key,
+			return builder_add_attribute(builder, on, key,
 					is_signed ? SIDE_ATTR_TYPE_S32 : SIDE_ATTR_TYPE_U32, &u32,
 					4);
 		break;
 	case 8:
-		return add_attribute(builder, on, key,
+		return builder_add_attribute(builder, on, key,
 				is_signed ? SIDE_ATTR_TYPE_S64 : SIDE_ATTR_TYPE_U64, &number, 8);
 	default:
 		return builder_fail(builder, SIDE_ERROR_INVAL,
@@ -315,13 +318,13 @@ static int add_integer(struct side_builder *builder, struct side_builder_type *o
 EXPORT int side_builder_attr_unsigned(struct side_builder *builder, struct side_builder_type *on,
 		const char *key, unsigned int size, uint64_t value)
 {
-	return add_integer(builder, on, key, size, false, value);
+	return builder_add_integer_attribute(builder, on, key, size, false, value);
 }
 
 EXPORT int side_builder_attr_signed(struct side_builder *builder, struct side_builder_type *on,
 		const char *key, unsigned int size, int64_t value)
 {
-	return add_integer(builder, on, key, size, true, (uint64_t)value);
+	return builder_add_integer_attribute(builder, on, key, size, true, (uint64_t)value);
 }
 
 EXPORT int side_builder_attr_u128(struct side_builder *builder, struct side_builder_type *on,
@@ -331,7 +334,7 @@ EXPORT int side_builder_attr_u128(struct side_builder *builder, struct side_buil
 
 	split[SIDE_INTEGER128_SPLIT_LOW] = low;
 	split[SIDE_INTEGER128_SPLIT_HIGH] = high;
-	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_U128, split, sizeof(split));
+	return builder_add_attribute(builder, on, key, SIDE_ATTR_TYPE_U128, split, sizeof(split));
 }
 
 EXPORT int side_builder_attr_s128(struct side_builder *builder, struct side_builder_type *on,
@@ -341,7 +344,7 @@ EXPORT int side_builder_attr_s128(struct side_builder *builder, struct side_buil
 
 	split[SIDE_INTEGER128_SPLIT_LOW] = low;
 	split[SIDE_INTEGER128_SPLIT_HIGH] = (uint64_t)high;
-	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_S128, split, sizeof(split));
+	return builder_add_attribute(builder, on, key, SIDE_ATTR_TYPE_S128, split, sizeof(split));
 }
 
 EXPORT int side_builder_attr_float(struct side_builder *builder, struct side_builder_type *on,
@@ -359,7 +362,7 @@ EXPORT int side_builder_attr_float(struct side_builder *builder, struct side_bui
 				value ? "attribute \"%.100s\": a float cannot have %u bytes"
 				      : "attribute \"%.100s\": the float of %u bytes is NULL",
 				key ? key : "(null)", size);
-	return add_attribute(builder, on, key, (enum side_attr_type)type, value, size);
+	return builder_add_attribute(builder, on, key, (enum side_attr_type)type, value, size);
 }
 
 EXPORT int side_builder_attr_text(struct side_builder *builder, struct side_builder_type *on,
@@ -379,14 +382,15 @@ EXPORT int side_builder_attr_text(struct side_builder *builder, struct side_buil
 		return builder_fail(builder, SIDE_ERROR_INVAL,
 				"attribute \"%.100s\": the string is NULL or of unknown byte order",
 				key ? key : "(null)");
-	copy = copy_units(builder, value, unit_size);
+	copy = builder_copy_units(builder, value, unit_size);
 	if (!copy)
 		return builder->result;
 	memset(&string, 0, sizeof(string));
 	side_ptr_set(string.p, copy);
 	string.unit_size = (uint8_t)unit_size;
 	side_enum_set(string.byte_order, byte_order);
-	return add_attribute(builder, on, key, SIDE_ATTR_TYPE_STRING, &string, sizeof(string));
+	return builder_add_attribute(
+			builder, on, key, SIDE_ATTR_TYPE_STRING, &string, sizeof(string));
 }
 
 EXPORT int side_builder_attr_string(struct side_builder *builder, struct side_builder_type *on,
@@ -405,8 +409,8 @@ static struct side_builder *builder_begin(struct side_builder *builder, const ch
 
 	builder->root.builder = builder;
 	side_enum_set(builder->root.raw.type, SIDE_TYPE_STRUCT);
-	names[0] = copy_units(builder, provider ? provider : "", 1);
-	names[1] = copy_units(builder, event ? event : "", 1);
+	names[0] = builder_copy_units(builder, provider ? provider : "", 1);
+	names[1] = builder_copy_units(builder, event ? event : "", 1);
 	if (!names[0] || !names[1]) {
 		(void)side_builder_destroy(builder);
 		return NULL;

@@ -47,7 +47,7 @@ EXPORT const char side_empty_callback[2 * sizeof(void *) + sizeof(uint64_t)]
 _Static_assert(offsetof(struct side_callback, priv) <= sizeof(side_empty_callback),
 		"the functions of an ending entry must be readable");
 
-static struct callback_array *array_of(const struct side_event_state_0 *state)
+static struct callback_array *callback_array_of(const struct side_event_state_0 *state)
 {
 	return (struct callback_array *)((uintptr_t)state->callbacks -
 			offsetof(struct callback_array, entries));
@@ -63,7 +63,7 @@ static void callback_retire(struct callback_array *array)
 }
 
 /* Remove the arrays from the list whose grace period has passed. */
-static struct callback_array *take_unreachable(void)
+static struct callback_array *callback_take_unreachable(void)
 {
 	uintptr_t elapsed = rcu_last_elapsed();
 	struct callback_array *array, **end = &first_retired;
@@ -86,7 +86,7 @@ void callbacks_reclaim(void)
 
 	if (grace_period && rcu_has_elapsed(grace_period))
 		grace_period = 0;
-	for (array = take_unreachable(); array; array = next) {
+	for (array = callback_take_unreachable(); array; array = next) {
 		next = array->next_retired;
 		arrays_give_back(array, array->size);
 	}
@@ -94,7 +94,7 @@ void callbacks_reclaim(void)
 		return;
 	retired_since = 0;
 	if (grace_period)
-		rcu_give_up_gone(grace_period);
+		rcu_free_exited(grace_period);
 	else
 		grace_period = rcu_begin_grace_period();
 }
@@ -128,7 +128,7 @@ struct side_event_state_0 *event_state(struct side_event_description *desc)
 static void callback_publish(
 		struct side_event_state_0 *state, struct callback_array *array, uint32_t nr)
 {
-	struct callback_array *old = state->nr_callbacks ? array_of(state) : NULL;
+	struct callback_array *old = state->nr_callbacks ? callback_array_of(state) : NULL;
 	const struct side_callback *entries = array
 			? array->entries
 			: (const struct side_callback *)(const void *)side_empty_callback;
@@ -154,20 +154,20 @@ static void callback_publish(
 		callback_retire(old);
 }
 
-static bool same_callback(const struct side_callback *a, const struct side_callback *b)
+static bool callback_is_same(const struct side_callback *a, const struct side_callback *b)
 {
 	return a->call == b->call && a->call_variadic == b->call_variadic && a->priv == b->priv &&
 			a->key == b->key;
 }
 
 /* Index of the callback in the array, or nr_callbacks. */
-static uint32_t find_callback(
+static uint32_t callback_find(
 		const struct side_event_state_0 *state, const struct side_callback *wanted)
 {
 	uint32_t i;
 
 	for (i = 0; i < state->nr_callbacks; i++) {
-		if (same_callback(&state->callbacks[i], wanted))
+		if (callback_is_same(&state->callbacks[i], wanted))
 			break;
 	}
 	return i;
@@ -189,14 +189,14 @@ static struct callback_array *callback_new_array(uint32_t nr)
 	return array;
 }
 
-static int add_callback(struct side_event_state_0 *state, const struct side_callback *added)
+static int callback_add(struct side_event_state_0 *state, const struct side_callback *added)
 {
 	struct callback_array *array;
 	uint32_t nr = state->nr_callbacks;
 
 	if (nr == UINT32_MAX)
 		return SIDE_ERROR_INVAL;
-	if (find_callback(state, added) < nr)
+	if (callback_find(state, added) < nr)
 		return SIDE_ERROR_EXIST;
 	array = callback_new_array(nr + 1);
 	if (!array)
@@ -208,11 +208,11 @@ static int add_callback(struct side_event_state_0 *state, const struct side_call
 	return SIDE_ERROR_OK;
 }
 
-static int remove_callback(struct side_event_state_0 *state, const struct side_callback *removed)
+static int callback_remove(struct side_event_state_0 *state, const struct side_callback *removed)
 {
 	struct callback_array *array = NULL;
 	uint32_t nr = state->nr_callbacks;
-	uint32_t at = find_callback(state, removed);
+	uint32_t at = callback_find(state, removed);
 
 	if (at == nr)
 		return SIDE_ERROR_NOENT;
@@ -228,16 +228,16 @@ static int remove_callback(struct side_event_state_0 *state, const struct side_c
 	return SIDE_ERROR_OK;
 }
 
-static int replace_callback(struct side_event_state_0 *state, const struct side_callback *old,
+static int callback_replace(struct side_event_state_0 *state, const struct side_callback *old,
 		const struct side_callback *new)
 {
 	struct callback_array *array;
 	uint32_t nr = state->nr_callbacks;
-	uint32_t at = find_callback(state, old);
+	uint32_t at = callback_find(state, old);
 
 	if (at == nr)
 		return SIDE_ERROR_NOENT;
-	if (find_callback(state, new) < nr)
+	if (callback_find(state, new) < nr)
 		return SIDE_ERROR_EXIST;
 	array = callback_new_array(nr);
 	if (!array)
@@ -274,7 +274,7 @@ static int check_callback(struct side_event_description *desc, const struct side
 	return SIDE_ERROR_OK;
 }
 
-static int register_callback(struct side_event_description *desc,
+static int callback_register(struct side_event_description *desc,
 		const struct side_callback *callback, bool variadic)
 {
 	struct side_event_state_0 *state;
@@ -291,14 +291,14 @@ static int register_callback(struct side_event_description *desc,
 		result = SIDE_ERROR_EXITING;
 	} else {
 		rcu_start();
-		result = add_callback(state, callback);
+		result = callback_add(state, callback);
 		callbacks_reclaim();
 	}
 	registry_unlock();
 	return result;
 }
 
-static int unregister_callback(struct side_event_description *desc,
+static int callback_unregister(struct side_event_description *desc,
 		const struct side_callback *callback, bool variadic)
 {
 	struct side_event_state_0 *state;
@@ -311,14 +311,14 @@ static int unregister_callback(struct side_event_description *desc,
 	if (registry_is_finished()) {
 		result = SIDE_ERROR_EXITING;
 	} else {
-		result = remove_callback(state, callback);
+		result = callback_remove(state, callback);
 		callbacks_reclaim();
 	}
 	registry_unlock();
 	return result;
 }
 
-static int swap_callback(struct side_event_description *desc, const struct side_callback *old,
+static int callback_swap(struct side_event_description *desc, const struct side_callback *old,
 		const struct side_callback *new, bool variadic)
 {
 	struct side_event_state_0 *state;
@@ -332,7 +332,7 @@ static int swap_callback(struct side_event_description *desc, const struct side_
 	if (registry_is_finished()) {
 		result = SIDE_ERROR_EXITING;
 	} else {
-		result = replace_callback(state, old, new);
+		result = callback_replace(state, old, new);
 		callbacks_reclaim();
 	}
 	registry_unlock();
@@ -346,7 +346,7 @@ EXPORT int side_tracer_callback_replace(struct side_event_description *desc,
 	const struct side_callback old = {.call = old_call, .priv = old_priv, .key = key};
 	const struct side_callback new = {.call = call, .priv = priv, .key = key};
 
-	return swap_callback(desc, &old, &new, false);
+	return callback_swap(desc, &old, &new, false);
 }
 
 EXPORT int side_tracer_callback_variadic_replace(struct side_event_description *desc,
@@ -356,7 +356,7 @@ EXPORT int side_tracer_callback_variadic_replace(struct side_event_description *
 	const struct side_callback old = {.call_variadic = old_call, .priv = old_priv, .key = key};
 	const struct side_callback new = {.call_variadic = call, .priv = priv, .key = key};
 
-	return swap_callback(desc, &old, &new, true);
+	return callback_swap(desc, &old, &new, true);
 }
 
 EXPORT uint64_t side_tracer_grace_begin(void)
@@ -371,7 +371,7 @@ EXPORT bool side_tracer_grace_passed(uint64_t grace)
 
 	if (!grace || rcu_has_elapsed(grace_period_of_caller))
 		return true;
-	rcu_give_up_gone(grace_period_of_caller);
+	rcu_free_exited(grace_period_of_caller);
 	return rcu_has_elapsed(grace_period_of_caller);
 }
 
@@ -410,10 +410,10 @@ EXPORT int side_tracer_synchronize(void)
 	return SIDE_ERROR_OK;
 }
 
-static int unregister_and_wait(struct side_event_description *desc,
+static int callback_unregister_and_wait(struct side_event_description *desc,
 		const struct side_callback *callback, bool variadic)
 {
-	int result = unregister_callback(desc, callback, variadic);
+	int result = callback_unregister(desc, callback, variadic);
 
 	if (result == SIDE_ERROR_OK)
 		(void)side_tracer_synchronize();
@@ -425,7 +425,7 @@ EXPORT int side_tracer_callback_register(struct side_event_description *desc,
 {
 	const struct side_callback callback = {.call = call, .priv = priv, .key = key};
 
-	return register_callback(desc, &callback, false);
+	return callback_register(desc, &callback, false);
 }
 
 EXPORT int side_tracer_callback_variadic_register(struct side_event_description *desc,
@@ -434,7 +434,7 @@ EXPORT int side_tracer_callback_variadic_register(struct side_event_description 
 	const struct side_callback callback = {
 			.call_variadic = call_variadic, .priv = priv, .key = key};
 
-	return register_callback(desc, &callback, true);
+	return callback_register(desc, &callback, true);
 }
 
 EXPORT int side_tracer_callback_unregister(struct side_event_description *desc,
@@ -442,7 +442,7 @@ EXPORT int side_tracer_callback_unregister(struct side_event_description *desc,
 {
 	const struct side_callback callback = {.call = call, .priv = priv, .key = key};
 
-	return unregister_and_wait(desc, &callback, false);
+	return callback_unregister_and_wait(desc, &callback, false);
 }
 
 EXPORT int side_tracer_callback_variadic_unregister(struct side_event_description *desc,
@@ -451,7 +451,7 @@ EXPORT int side_tracer_callback_variadic_unregister(struct side_event_descriptio
 	const struct side_callback callback = {
 			.call_variadic = call_variadic, .priv = priv, .key = key};
 
-	return unregister_and_wait(desc, &callback, true);
+	return callback_unregister_and_wait(desc, &callback, true);
 }
 
 EXPORT int side_tracer_callback_unregister_async(struct side_event_description *desc,
@@ -459,7 +459,7 @@ EXPORT int side_tracer_callback_unregister_async(struct side_event_description *
 {
 	const struct side_callback callback = {.call = call, .priv = priv, .key = key};
 
-	return unregister_callback(desc, &callback, false);
+	return callback_unregister(desc, &callback, false);
 }
 
 EXPORT int side_tracer_callback_variadic_unregister_async(struct side_event_description *desc,
@@ -468,5 +468,5 @@ EXPORT int side_tracer_callback_variadic_unregister_async(struct side_event_desc
 	const struct side_callback callback = {
 			.call_variadic = call_variadic, .priv = priv, .key = key};
 
-	return unregister_callback(desc, &callback, true);
+	return callback_unregister(desc, &callback, true);
 }

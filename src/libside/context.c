@@ -50,20 +50,20 @@ static struct side_context_handle *first_retired;
 
 /* ---- slots ---- */
 
-static bool is_name_byte(char c)
+static bool context_is_name_byte(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 			c == '.' || c == '_' || c == '-';
 }
 
 /* Bytes of a name, 0 if it is invalid. */
-static size_t name_size(const char *name)
+static size_t context_name_size(const char *name)
 {
 	size_t size = 0;
 
 	if (!name)
 		return 0;
-	while (size <= NAMES_MAX && is_name_byte(name[size]))
+	while (size <= NAMES_MAX && context_is_name_byte(name[size]))
 		size++;
 	return name[size] ? 0 : size;
 }
@@ -112,8 +112,8 @@ static struct side_context_place *libside_context_search(struct side_context_pla
 
 EXPORT struct side_context_place *side_context_find(const char *provider, const char *name)
 {
-	size_t provider_size = name_size(provider);
-	size_t size = name_size(name);
+	size_t provider_size = context_name_size(provider);
+	size_t size = context_name_size(name);
 	struct side_context_place **end = &first_slot;
 	struct side_context_place *slot, *added;
 
@@ -144,7 +144,8 @@ EXPORT struct side_context_place *side_context_find(const char *provider, const 
 /* ---- retired registrations ---- */
 
 /* Put a chain of registrations, from first to last, back on the list. */
-static void push_retired(struct side_context_handle *first, struct side_context_handle *last)
+static void context_push_retired(
+		struct side_context_handle *first, struct side_context_handle *last)
 {
 	struct side_context_handle *seen = __atomic_load_n(&first_retired, __ATOMIC_RELAXED);
 
@@ -161,7 +162,7 @@ static void libside_context_free_retired(void)
 	struct side_context_handle *handle, *next;
 
 	/*
-	 * Acquire: the chain. Pairs with the release in push_retired(). From here on, no other
+	 * Acquire: the chain. Pairs with the release in context_push_retired(). From here on, no other
 	 * thread has it.
 	 */
 	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
@@ -170,7 +171,7 @@ static void libside_context_free_retired(void)
 		if ((intptr_t)(handle->retired_at - elapsed) < 0)
 			free(handle);
 		else
-			push_retired(handle, handle);
+			context_push_retired(handle, handle);
 	}
 }
 
@@ -181,8 +182,8 @@ EXPORT int side_context_register(const char *provider, const char *name, side_co
 {
 	struct side_context_handle *added, *expected = NULL;
 	struct side_context_place *slot;
-	size_t provider_size = name_size(provider);
-	size_t size = name_size(name);
+	size_t provider_size = context_name_size(provider);
+	size_t size = context_name_size(name);
 
 	if (!get || !provider_size || !size || provider_size + size > NAMES_MAX)
 		return SIDE_ERROR_INVAL;
@@ -239,7 +240,7 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 		rcu_synchronize();
 		free(handle);
 	} else if (rcu_is_started()) {
-		push_retired(handle, handle);
+		context_push_retired(handle, handle);
 	} else {
 		/* No thread ever entered a section. */
 		free(handle);

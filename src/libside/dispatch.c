@@ -23,13 +23,14 @@
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-static inline const struct side_event_state_0 *state_0(const struct side_event_state *state)
+static inline const struct side_event_state_0 *dispatch_state_0(
+		const struct side_event_state *state)
 {
 	return (const struct side_event_state_0 *)(const void *)state;
 }
 
 /* The bits of shared tracers: the highest byte of the word, read as a byte. */
-static inline unsigned char wanted_by_shared(const struct side_event_state_0 *state)
+static inline unsigned char dispatch_shared_bits(const struct side_event_state_0 *state)
 {
 	const unsigned char *bytes = (const unsigned char *)&state->enabled;
 	size_t highest = SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN ? sizeof(state->enabled) - 1 : 0;
@@ -42,13 +43,14 @@ static inline unsigned char wanted_by_shared(const struct side_event_state_0 *st
  * Not 0 if the state has another version (every version has a word of bits there), or if a shared
  * tracer uses the event. Then dispatch_slow() checks each case.
  */
-static inline uintptr_t is_odd(const struct side_event_state *state)
+static inline uintptr_t dispatch_exceptions(const struct side_event_state *state)
 {
-	return (state->version ^ SIDE_EVENT_STATE_ABI_VERSION) | wanted_by_shared(state_0(state));
+	return (state->version ^ SIDE_EVENT_STATE_ABI_VERSION) |
+			dispatch_shared_bits(dispatch_state_0(state));
 }
 
 /* Call the shared tracers. var NULL: the event is not variadic. The same in all functions below. */
-static void call_shared(const struct side_event_state_0 *state, const struct side_arg_vec *args,
+static void dispatch_shared(const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *caller, uint64_t key)
 {
 	uintptr_t enabled = __atomic_load_n(&state->enabled, __ATOMIC_RELAXED);
@@ -67,8 +69,9 @@ static void call_shared(const struct side_event_state_0 *state, const struct sid
 		side_ptrace_hook(&state->parent, args, var, caller);
 }
 
-static void call_matching(const struct side_event_state_0 *state, const struct side_arg_vec *args,
-		const struct side_arg_dynamic_struct *var, void *caller, uint64_t key)
+static void dispatch_matching(const struct side_event_state_0 *state,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
+		void *caller, uint64_t key)
 {
 	const struct side_tracer_guard *guard = guard_get();
 	const struct side_event_description *desc = state->desc;
@@ -115,7 +118,7 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 	/* First, because the tracer that the hook registers must also get this event. */
 	if (__atomic_load_n(&state->enabled, __ATOMIC_RELAXED) & SIDE_ENABLED_ARMED)
 		armed_call();
-	shared = wanted_by_shared(state);
+	shared = dispatch_shared_bits(state);
 	/* Shared tracers are called outside of sections, so the guard gets one of its own. */
 	if (shared && guard_get() && (reader = rcu_enter_slow(&outermost))) {
 		elapsed = dispatch_guard_accepts(state, args, var, caller);
@@ -125,24 +128,24 @@ static __attribute__((noinline, cold)) void dispatch_slow(const struct side_even
 	if (!elapsed)
 		return;
 	if (shared)
-		call_shared(state, args, var, caller, key);
+		dispatch_shared(state, args, var, caller, key);
 	/* If the library does not run, there are no callbacks. This call sets up nothing. */
 	reader = rcu_enter_slow(&outermost);
 	if (!reader)
 		return;
 	if (shared || dispatch_guard_accepts(state, args, var, caller))
-		call_matching(state, args, var, caller, key);
+		dispatch_matching(state, args, var, caller, key);
 	if (outermost)
 		rcu_leave(reader);
 }
 
 /* Call zero, several or other callbacks, in a section that this function leaves. */
-static __attribute__((noinline)) void call_all(struct rcu_reader *reader,
+static __attribute__((noinline)) void dispatch_all(struct rcu_reader *reader,
 		const struct side_event_state_0 *state, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *caller)
 {
 	if (dispatch_guard_accepts(state, args, var, caller))
-		call_matching(state, args, var, caller, SIDE_KEY_MATCH_ALL);
+		dispatch_matching(state, args, var, caller, SIDE_KEY_MATCH_ALL);
 	rcu_leave(reader);
 }
 
@@ -156,16 +159,16 @@ EXPORT void side_call(const struct side_event_state *state, const struct side_ar
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	if (unlikely(!rcu_enter_unless(reader, is_odd(state)))) {
-		dispatch_slow(state_0(state), args, NULL, caller, SIDE_KEY_MATCH_ALL);
+	if (unlikely(!rcu_enter_unless(reader, dispatch_exceptions(state)))) {
+		dispatch_slow(dispatch_state_0(state), args, NULL, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}
-	cb = section_callbacks(state_0(state));
+	cb = section_callbacks(dispatch_state_0(state));
 	if (unlikely(!cb[0].call || cb[1].call)) {
-		call_all(reader, state_0(state), args, NULL, caller);
+		dispatch_all(reader, dispatch_state_0(state), args, NULL, caller);
 		return;
 	}
-	cb->call(state_0(state)->desc, args, cb->priv, caller);
+	cb->call(dispatch_state_0(state)->desc, args, cb->priv, caller);
 	rcu_leave(reader);
 }
 
@@ -180,16 +183,16 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
 		report_once(REPORT_NULL_ARGUMENT);
 		return;
 	}
-	if (unlikely(!rcu_enter_unless(reader, is_odd(state)))) {
-		dispatch_slow(state_0(state), args, var, caller, SIDE_KEY_MATCH_ALL);
+	if (unlikely(!rcu_enter_unless(reader, dispatch_exceptions(state)))) {
+		dispatch_slow(dispatch_state_0(state), args, var, caller, SIDE_KEY_MATCH_ALL);
 		return;
 	}
-	cb = section_callbacks(state_0(state));
+	cb = section_callbacks(dispatch_state_0(state));
 	if (unlikely(!cb[0].call_variadic || cb[1].call_variadic)) {
-		call_all(reader, state_0(state), args, var, caller);
+		dispatch_all(reader, dispatch_state_0(state), args, var, caller);
 		return;
 	}
-	cb->call_variadic(state_0(state)->desc, args, var, cb->priv, caller);
+	cb->call_variadic(dispatch_state_0(state)->desc, args, var, cb->priv, caller);
 	rcu_leave(reader);
 }
 
@@ -197,7 +200,7 @@ EXPORT void side_call_variadic(const struct side_event_state *state,
  * Handle all cases that side_tracer_call() does not, in a section. False: callbacks outside of
  * `only` exist, and none was called.
  */
-static __attribute__((noinline)) bool call_with_care(const struct side_event_state_0 *state,
+static __attribute__((noinline)) bool dispatch_tracer_all(const struct side_event_state_0 *state,
 		const struct side_arg_vec *args, void *caller,
 		const struct side_tracer_functions *only)
 {
@@ -216,12 +219,12 @@ static __attribute__((noinline)) bool call_with_care(const struct side_event_sta
 	if (!dispatch_guard_accepts(state, args, NULL, caller))
 		return true;
 	if (shared)
-		call_shared(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);
-	call_matching(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);
+		dispatch_shared(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);
+	dispatch_matching(state, args, NULL, caller, SIDE_KEY_MATCH_ALL);
 	return true;
 }
 
-static __attribute__((noinline)) bool tracer_call_slow(const struct side_event_state_0 *state,
+static __attribute__((noinline)) bool dispatch_tracer_slow(const struct side_event_state_0 *state,
 		const struct side_arg_vec *args, void *caller,
 		const struct side_tracer_functions *only)
 {
@@ -230,7 +233,7 @@ static __attribute__((noinline)) bool tracer_call_slow(const struct side_event_s
 
 	if (!reader)
 		return true;
-	called = call_with_care(state, args, caller, only);
+	called = dispatch_tracer_all(state, args, caller, only);
 	if (outermost)
 		rcu_leave(reader);
 	return called;
@@ -239,20 +242,20 @@ static __attribute__((noinline)) bool tracer_call_slow(const struct side_event_s
 EXPORT bool side_tracer_call(const struct side_event_state *state, const struct side_arg_vec *args,
 		void *caller, const struct side_tracer_functions *only)
 {
-	const struct side_event_state_0 *known = state_0(state);
+	const struct side_event_state_0 *known = dispatch_state_0(state);
 	struct rcu_reader *reader = rcu_reader_quick();
 	const struct side_callback *cb;
 	bool called = true;
 
 	if (unlikely(!rcu_enter(reader)))
-		return tracer_call_slow(known, args, caller, only);
+		return dispatch_tracer_slow(known, args, caller, only);
 	cb = section_callbacks(known);
 	/*
 	 * Only the callback of the recorder: as in side_call(). The enabled word has another bit if
 	 * a shared tracer uses the event.
 	 */
 	if (unlikely(!only || !section_is_only(known, cb, only->begin, only->end)))
-		called = call_with_care(known, args, caller, only);
+		called = dispatch_tracer_all(known, args, caller, only);
 	else
 		cb->call(known->desc, args, cb->priv, caller);
 	rcu_leave(reader);
@@ -280,7 +283,7 @@ EXPORT void side_statedump_call(const struct side_event_state *state,
 		return;
 	}
 	memcpy(&key, statedump_request_key, sizeof(key));
-	dispatch_slow(state_0(state), args, NULL, __builtin_return_address(0), key);
+	dispatch_slow(dispatch_state_0(state), args, NULL, __builtin_return_address(0), key);
 }
 
 EXPORT void side_statedump_call_variadic(const struct side_event_state *state,
@@ -294,5 +297,5 @@ EXPORT void side_statedump_call_variadic(const struct side_event_state *state,
 		return;
 	}
 	memcpy(&key, statedump_request_key, sizeof(key));
-	dispatch_slow(state_0(state), args, var, __builtin_return_address(0), key);
+	dispatch_slow(dispatch_state_0(state), args, var, __builtin_return_address(0), key);
 }

@@ -40,7 +40,7 @@ static bool there_is(const char *directory, const char *below)
 	return size > 0 && size < (int)sizeof(path) && access(path, F_OK) == 0;
 }
 
-static bool daemon_is_there(void)
+static bool loader_finds_daemon(void)
 {
 	const char *runtime = environment_get("SIDE_RUNTIME");
 	const char *user = environment_get("XDG_RUNTIME_DIR");
@@ -76,7 +76,7 @@ static bool daemon_is_there(void)
 /*
  * Find dlopen() at run time: by its name, the linker would print a warning for each static program.
  */
-static void *open_library(const char *path, int flags)
+static void *loader_open_library(const char *path, int flags)
 {
 	void *(*function)(const char *, int);
 	void *found = dlsym(RTLD_DEFAULT, "dlopen");
@@ -90,20 +90,20 @@ static bool is_replaced(void)
 	return false;
 }
 
-static bool can_load(void)
+static bool loader_can_load(void)
 {
 	return &dladdr && &dlerror && &dlsym && environment_has_interpreter();
 }
 
 /* A library that contains this copy must stay loaded, as libside.so.0 does. */
-static void stay_loaded(void)
+static void loader_stay_loaded(void)
 {
 	Dl_info self;
 
-	if (!can_load())
+	if (!loader_can_load())
 		return;
 	if (dladdr(AGENT, &self) && self.dli_fname && strchr(self.dli_fname, '/'))
-		(void)open_library(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+		(void)loader_open_library(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 	(void)dlerror();
 }
 
@@ -114,7 +114,7 @@ static void loader_report_copy(void *agent)
 	void *found;
 	Dl_info self;
 
-	if (!can_load())
+	if (!loader_can_load())
 		return;
 	found = dlsym(agent, "side_agent_note_copy");
 	memcpy(&note, &found, sizeof(note));
@@ -132,7 +132,7 @@ static int loader_make_path(const char *name, char *path, size_t space)
 
 #else
 
-static bool can_load(void)
+static bool loader_can_load(void)
 {
 	return true;
 }
@@ -143,14 +143,14 @@ static bool is_replaced(void)
 }
 
 /* The library is linked with the option nodelete. */
-static void stay_loaded(void) {}
+static void loader_stay_loaded(void) {}
 
 static void loader_report_copy(void *agent)
 {
 	(void)agent;
 }
 
-static void *open_library(const char *path, int flags)
+static void *loader_open_library(const char *path, int flags)
 {
 	return dlopen(path, flags);
 }
@@ -187,7 +187,7 @@ static void *loader_load_library(const char *name)
 	char space[PATH_MAX];
 	void *handle;
 
-	if (!can_load()) {
+	if (!loader_can_load()) {
 		if (environment_is_on("SIDE_DEBUG"))
 			dprintf(STDERR_FILENO,
 					"side: %s cannot be loaded: the program is linked statically\n",
@@ -196,7 +196,7 @@ static void *loader_load_library(const char *name)
 	}
 	(void)dlerror(); /* an error of this library must not appear as one of the program's */
 	path = loader_choose_path(name, space, sizeof(space));
-	handle = path ? open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+	handle = path ? loader_open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!path || handle)
 		return handle;
 	error = dlerror();
@@ -208,13 +208,13 @@ static void *loader_load_library(const char *name)
 
 static void loader_load_agent(void)
 {
-	bool is_preloaded = can_load() && dlsym(RTLD_DEFAULT, "side_agent_start");
+	bool is_preloaded = loader_can_load() && dlsym(RTLD_DEFAULT, "side_agent_start");
 	/* If the agent is preloaded, its own constructor does everything. */
 	void *agent = is_preloaded ? RTLD_DEFAULT : loader_load_library(AGENT);
 
 	if (is_preloaded || agent)
 		loader_report_copy(agent);
-	if (can_load())
+	if (loader_can_load())
 		(void)dlerror();
 }
 
@@ -232,7 +232,7 @@ EXPORT int side_kernel_start(const char *events)
 }
 
 /* Load it if the environment asks for it; "0" does not. */
-static void load_kernel(void)
+static void loader_load_kernel(void)
 {
 	if (environment_is_on("SIDE_USER_EVENTS"))
 		(void)side_kernel_start(environment_get("SIDE_USER_EVENTS"));
@@ -242,7 +242,7 @@ static void load_kernel(void)
  * Reports a failure: the user asked for the validator, so silence would mean that there are no
  * errors.
  */
-static void load_validator(void)
+static void loader_load_validator(void)
 {
 	if (!environment_is_on("SIDE_VALIDATE"))
 		return;
@@ -260,13 +260,13 @@ static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 
 	if (is_replaced())
 		return;
-	stay_loaded();
+	loader_stay_loaded();
 	/* No daemon traces a program with more privileges than its caller. */
 	if (getauxval(AT_SECURE))
 		return;
 	/* The validator guards the other tracers, so it is loaded first. */
-	load_validator();
-	load_kernel();
+	loader_load_validator();
+	loader_load_kernel();
 	errno = saved_errno;
 	control = environment_get("SIDE_CONTROL");
 	if (control && !strcmp(control, "off"))
@@ -274,7 +274,7 @@ static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 	/* The agent is a tracer and needs an initialized library. */
 	side_init();
 	/* A static configuration of early boot (src/protocol/boot.h) needs no daemon. */
-	if (environment_is_on("SIDE_BOOT") || daemon_is_there())
+	if (environment_is_on("SIDE_BOOT") || loader_finds_daemon())
 		loader_load_agent();
 	else
 		loader_report_copy(RTLD_DEFAULT);

@@ -87,12 +87,12 @@ static bool rcu_reader_thread_has_exited(uint32_t tid)
 	return gone;
 }
 
-static void free_reader(struct rcu_reader *reader)
+static void rcu_free_reader(struct rcu_reader *reader)
 {
 	/*
 	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch.
 	 * Acquire: the end of its last section. Pairs with the release in section_leave(). Release:
-	 * pairs with the acquire in reader_is_older(). Without an epoch there is no store, because
+	 * pairs with the acquire in rcu_reader_is_older(). Without an epoch there is no store, because
 	 * a waiter must still see the release of the last section.
 	 */
 	if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
@@ -105,7 +105,7 @@ static void free_reader(struct rcu_reader *reader)
 /*
  * Free the readers of exited threads. The caller has no reader, so a reader with its id is reused.
  */
-static uint32_t sweep_readers(uint32_t my_tid, uint32_t *total)
+static uint32_t rcu_sweep_readers(uint32_t my_tid, uint32_t *total)
 {
 	struct reader_chunk *chunk;
 	uint32_t i, freed = 0;
@@ -120,7 +120,7 @@ static uint32_t sweep_readers(uint32_t my_tid, uint32_t *total)
 					(reader->tid != my_tid &&
 							!rcu_reader_thread_has_exited(reader->tid)))
 				continue;
-			free_reader(reader);
+			rcu_free_reader(reader);
 			freed++;
 		}
 	}
@@ -150,7 +150,7 @@ static void rcu_reader_add_chunk(uint32_t capacity)
 }
 
 /* Take a reader that needs no allocation, or return NULL. */
-static struct rcu_reader *take_ready_reader(uint32_t my_tid)
+static struct rcu_reader *rcu_take_ready_reader(uint32_t my_tid)
 {
 	struct rcu_reader *reader = free_readers;
 
@@ -167,14 +167,14 @@ static struct rcu_reader *take_ready_reader(uint32_t my_tid)
 	return reader;
 }
 
-static struct rcu_reader *take_reader(uint32_t my_tid)
+static struct rcu_reader *rcu_take_reader(uint32_t my_tid)
 {
 	uint32_t total;
 
 	if (!free_readers && last_chunk->used == last_chunk->capacity &&
-			sweep_readers(my_tid, &total) < total / 2)
+			rcu_sweep_readers(my_tid, &total) < total / 2)
 		rcu_reader_add_chunk(total * 2);
-	return take_ready_reader(my_tid);
+	return rcu_take_ready_reader(my_tid);
 }
 
 /*
@@ -182,7 +182,7 @@ static struct rcu_reader *take_reader(uint32_t my_tid)
  * whether that thread exists is not possible. The lock excludes other threads; a signal handler
  * that interrupts this function cannot take the lock.
  */
-static struct rcu_reader *inherit_reader(uintptr_t identity)
+static struct rcu_reader *rcu_inherit_reader(uintptr_t identity)
 {
 	struct reader_chunk *chunk;
 	uint32_t i;
@@ -193,7 +193,7 @@ static struct rcu_reader *inherit_reader(uintptr_t identity)
 
 			if (reader->tid != UNKNOWN_THREAD || reader->identity != identity)
 				continue;
-			/* Acquire: as in free_reader(). Release: as in free_reader(). */
+			/* Acquire: as in rcu_free_reader(). Release: as in rcu_free_reader(). */
 			if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
 				__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
 			return reader;
@@ -206,7 +206,7 @@ static struct rcu_reader *inherit_reader(uintptr_t identity)
  * In a sandbox: make no system call, and leave the signals unblocked. The event is not recorded in
  * a signal handler that interrupted this function, and if the lock is held for long.
  */
-static struct rcu_reader *attach_without_calls(void)
+static struct rcu_reader *rcu_attach_in_sandbox(void)
 {
 	uintptr_t identity = thread_identity();
 	struct rcu_reader *reader;
@@ -219,9 +219,9 @@ static struct rcu_reader *attach_without_calls(void)
 	/* A signal handler may have attached a reader before the lock was taken. */
 	reader = rcu_self;
 	if (reader == &no_reader) {
-		reader = inherit_reader(identity);
+		reader = rcu_inherit_reader(identity);
 		if (!reader)
-			reader = take_ready_reader(UNKNOWN_THREAD);
+			reader = rcu_take_ready_reader(UNKNOWN_THREAD);
 		if (reader) {
 			reader->identity = identity;
 			rcu_self = reader;
@@ -241,12 +241,12 @@ struct mask {
 	unsigned long words[8 / sizeof(unsigned long)];
 };
 
-static void mask_signals(const struct mask *mask, struct mask *before)
+static void rcu_mask_signals(const struct mask *mask, struct mask *before)
 {
 	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, before, sizeof(*mask));
 }
 
-static const struct mask *every_signal(struct mask *all)
+static const struct mask *rcu_fill_mask(struct mask *all)
 {
 	static const unsigned int not_these[] = {SIGTRAP, SIGILL, 32, 33};
 	const unsigned int bits = 8 * sizeof(unsigned long);
@@ -263,7 +263,7 @@ static const struct mask *every_signal(struct mask *all)
  * Give the calling thread a reader. Signals are blocked, so that a signal handler that emits the
  * first event of its thread does not find the lock held by the code it interrupted.
  */
-static struct rcu_reader *attach_reader(void)
+static struct rcu_reader *rcu_attach_reader(void)
 {
 	struct rcu_reader *reader = NULL;
 	int saved_errno = errno;
@@ -271,19 +271,19 @@ static struct rcu_reader *attach_reader(void)
 
 	/* Relaxed: a thread of a sandbox was created after the store, or made it. */
 	if (__atomic_load_n(&sandboxes, __ATOMIC_RELAXED))
-		return attach_without_calls();
-	mask_signals(every_signal(&all), &before);
+		return rcu_attach_in_sandbox();
+	rcu_mask_signals(rcu_fill_mask(&all), &before);
 	/* A child of vfork or clone shares this memory and must not change it. */
 	if (rcu_self == &no_reader && getpid() == owner_pid) {
 		futex_lock(&readers_lock);
-		reader = take_reader((uint32_t)syscall(SYS_gettid));
+		reader = rcu_take_reader((uint32_t)syscall(SYS_gettid));
 		futex_unlock(&readers_lock);
 		if (reader)
 			rcu_self = reader;
 	} else if (rcu_self != &no_reader) {
 		reader = rcu_self;
 	}
-	mask_signals(&before, NULL);
+	rcu_mask_signals(&before, NULL);
 	errno = saved_errno;
 	return reader;
 }
@@ -297,8 +297,8 @@ void rcu_sandbox_begins(void)
 	if (!(__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_READY))
 		return;
 	if (rcu_self == &no_reader)
-		(void)attach_reader();
-	mask_signals(every_signal(&all), &before);
+		(void)rcu_attach_reader();
+	rcu_mask_signals(rcu_fill_mask(&all), &before);
 	futex_lock(&readers_lock);
 	/*
 	 * Prepare readers for later threads, because threads inside the sandbox cannot allocate
@@ -308,7 +308,7 @@ void rcu_sandbox_begins(void)
 		rcu_reader_add_chunk(READERS_IN_SANDBOX);
 	futex_unlock(&readers_lock);
 	__atomic_add_fetch(&sandboxes, 1, __ATOMIC_RELAXED);
-	mask_signals(&before, NULL);
+	rcu_mask_signals(&before, NULL);
 	errno = saved_errno;
 }
 
@@ -333,7 +333,7 @@ struct rcu_reader *rcu_enter_slow(bool *outermost)
 	if (!(gp & RCU_READY))
 		return NULL;
 	if (reader == &no_reader) {
-		reader = attach_reader();
+		reader = rcu_attach_reader();
 		if (!reader)
 			return NULL;
 	}
@@ -350,7 +350,7 @@ struct rcu_reader *rcu_enter_slow(bool *outermost)
 	return reader;
 }
 
-static int membarrier(int command)
+static int rcu_membarrier(int command)
 {
 	int saved_errno = errno;
 	int result = (int)syscall(SYS_membarrier, command, 0, 0);
@@ -361,7 +361,7 @@ static int membarrier(int command)
 	return result;
 }
 
-static void sleep_us(long us)
+static void rcu_sleep_us(long us)
 {
 	struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
 	int saved_errno = errno;
@@ -379,7 +379,7 @@ static void sleep_us(long us)
  * addresses in these regions. In a program (not a library) the linker stores the distance itself in
  * place of the descriptor's address.
  */
-static void find_self_distance(void)
+static void rcu_find_self_distance(void)
 {
 	intptr_t distance = (char *)&rcu_self - (char *)__builtin_thread_pointer();
 	const intptr_t *descriptor;
@@ -389,7 +389,7 @@ static void find_self_distance(void)
 		__atomic_store_n(&rcu_shared.self_distance, distance, __ATOMIC_RELAXED);
 }
 #else
-static void find_self_distance(void) {}
+static void rcu_find_self_distance(void) {}
 #endif
 
 void rcu_start(void)
@@ -402,10 +402,10 @@ void rcu_start(void)
 	if (__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) != gp)
 		return;
 	owner_pid = getpid();
-	find_self_distance();
+	rcu_find_self_distance();
 	choice = environment_get("SIDE_RCU");
 	if ((choice && !strcmp(choice, "fence")) ||
-			membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0)
+			rcu_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0)
 		first |= RCU_FENCE | RCU_SLOW;
 	/* Release: owner_pid first. Pairs with the acquire in rcu_enter_slow(). */
 	(void)__atomic_compare_exchange_n(
@@ -435,17 +435,17 @@ static void rcu_all_threads_barrier(void)
 	full_fence();
 	if (__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_FENCE)
 		return;
-	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
+	if (rcu_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
-	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
-			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
+	if (rcu_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+			rcu_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
 	/*
 	 * Sequentially consistent, both: readers use fences before other writers rely on them.
 	 * Pairs with the fence in rcu_enter_slow().
 	 */
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_SLOW, __ATOMIC_SEQ_CST);
-	sleep_us(50000);
+	rcu_sleep_us(50000);
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
 }
 
@@ -462,7 +462,7 @@ uintptr_t rcu_begin_grace_period(void)
 }
 
 /* Whether this reader delays the grace period. */
-static bool reader_is_older(const struct rcu_reader *reader, uintptr_t grace_period)
+static bool rcu_reader_is_older(const struct rcu_reader *reader, uintptr_t grace_period)
 {
 	/*
 	 * Acquire: the reads of its sections. Pairs with the releases in section_enter() and
@@ -495,12 +495,12 @@ bool rcu_has_elapsed(uintptr_t grace_period)
 
 	/*
 	 * Acquire, both: the chunk and its readers. Pairs with the releases in
-	 * rcu_reader_add_chunk() and take_ready_reader().
+	 * rcu_reader_add_chunk() and rcu_take_ready_reader().
 	 */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
-			if (reader_is_older(&chunk->readers[i], grace_period))
+			if (rcu_reader_is_older(&chunk->readers[i], grace_period))
 				return false;
 		}
 	}
@@ -512,24 +512,24 @@ bool rcu_has_elapsed(uintptr_t grace_period)
  * Free a reader whose thread ended inside a section (pthread_exit in a callback), so that it delays
  * nothing.
  */
-static bool give_up_if_gone(struct rcu_reader *reader)
+static bool rcu_free_if_exited(struct rcu_reader *reader)
 {
 	uint32_t tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
 	struct mask all, before;
 
 	if (!tid || !rcu_reader_thread_has_exited(tid))
 		return false;
-	mask_signals(every_signal(&all), &before);
+	rcu_mask_signals(rcu_fill_mask(&all), &before);
 	futex_lock(&readers_lock);
 	/* Another thread may have freed it, and a new thread may have taken it. */
 	if (reader->tid == tid)
-		free_reader(reader);
+		rcu_free_reader(reader);
 	futex_unlock(&readers_lock);
-	mask_signals(&before, NULL);
+	rcu_mask_signals(&before, NULL);
 	return true;
 }
 
-void rcu_give_up_gone(uintptr_t grace_period)
+void rcu_free_exited(uintptr_t grace_period)
 {
 	struct reader_chunk *chunk;
 	uint32_t i, used;
@@ -538,30 +538,30 @@ void rcu_give_up_gone(uintptr_t grace_period)
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
-			if (reader_is_older(&chunk->readers[i], grace_period))
-				(void)give_up_if_gone(&chunk->readers[i]);
+			if (rcu_reader_is_older(&chunk->readers[i], grace_period))
+				(void)rcu_free_if_exited(&chunk->readers[i]);
 		}
 	}
 }
 
 /* Poll with growing pauses: readers wake no thread, because that would make each event slower. */
-static void wait_for_reader(struct rcu_reader *reader, uintptr_t grace_period)
+static void rcu_wait_for_reader(struct rcu_reader *reader, uintptr_t grace_period)
 {
 	unsigned int spins, sleeps;
 	long pause_us = 10;
 
 	for (spins = 0; spins < SPINS; spins++) {
-		if (!reader_is_older(reader, grace_period))
+		if (!rcu_reader_is_older(reader, grace_period))
 			return;
 #if defined(__x86_64__) || defined(__i386__)
 		__builtin_ia32_pause();
 #endif
 	}
-	for (sleeps = 1; reader_is_older(reader, grace_period); sleeps++) {
-		sleep_us(pause_us);
+	for (sleeps = 1; rcu_reader_is_older(reader, grace_period); sleeps++) {
+		rcu_sleep_us(pause_us);
 		if (pause_us < LONGEST_SLEEP_US)
 			pause_us *= 2;
-		if (sleeps % SLEEPS_A_LIVENESS_CHECK == 0 && give_up_if_gone(reader))
+		if (sleeps % SLEEPS_A_LIVENESS_CHECK == 0 && rcu_free_if_exited(reader))
 			return;
 	}
 }
@@ -577,7 +577,7 @@ void rcu_synchronize(void)
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++)
-			wait_for_reader(&chunk->readers[i], grace_period);
+			rcu_wait_for_reader(&chunk->readers[i], grace_period);
 	}
 	rcu_note_elapsed(grace_period);
 }
@@ -610,7 +610,7 @@ void rcu_after_fork_in_child(void)
 		last_chunk = chunk;
 		for (i = 0; i < chunk->used; i++) {
 			if (&chunk->readers[i] != rcu_self)
-				free_reader(&chunk->readers[i]);
+				rcu_free_reader(&chunk->readers[i]);
 		}
 	}
 	if (rcu_self != &no_reader)

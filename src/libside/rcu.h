@@ -151,7 +151,7 @@ uintptr_t rcu_begin_grace_period(void);
 bool rcu_has_elapsed(uintptr_t grace_period);
 
 /* Free readers that delay the grace period and whose threads have exited. */
-void rcu_give_up_gone(uintptr_t grace_period);
+void rcu_free_exited(uintptr_t grace_period);
 
 /* Wait for a grace period. Not inside a section, and not with a lock that a callback may need. */
 void rcu_synchronize(void);

@@ -52,8 +52,8 @@ static struct owned_lock lock;
  * then. A fork that cannot take the lock takes only the gate (registry_lock_for_fork()).
  */
 static struct owned_lock gate;
-static bool forks_beside; /* the thread that forks holds only the gate */
-static bool cut_off;      /* in a child: a tracer may not have been notified of all batches */
+static bool fork_has_gate_only;        /* the thread that forks holds only the gate */
+static bool has_pending_notifications; /* in a child: a tracer may not have been notified of all batches */
 
 /* The library's own events are the first batch. */
 static struct side_events_register_handle *first_batch = &batches_first_block.batches[0];
@@ -67,28 +67,28 @@ static bool finished;
 
 /* The function to call when the lock is free, and whether side_tracer_trylock() has failed. */
 static void (*unlock_hook)(void);
-static bool has_missed_hook;
+static bool hook_is_due;
 
 register_function *registry_redirect;
 
-static void continue_notifications(void);
+static void registry_continue_notifications(void);
 
 void registry_lock(void)
 {
 	owned_lock_acquire(&lock);
 	owned_lock_acquire(&gate);
-	if (cut_off)
-		continue_notifications();
+	if (has_pending_notifications)
+		registry_continue_notifications();
 }
 
 /* Without the lock, so that the hook may do what the failed side_tracer_trylock() was for. */
-static __attribute__((noinline, cold)) void call_hook(void)
+static __attribute__((noinline, cold)) void registry_call_hook(void)
 {
 	/* Acquire: pairs with the release in side_tracer_unlock_hook(). */
 	void (*hook)(void) = __atomic_load_n(&unlock_hook, __ATOMIC_ACQUIRE);
 
 	/* Sequentially consistent: the mark before what the hook does. Pairs with the store in side_tracer_trylock(). */
-	if (__atomic_exchange_n(&has_missed_hook, false, __ATOMIC_SEQ_CST) && hook)
+	if (__atomic_exchange_n(&hook_is_due, false, __ATOMIC_SEQ_CST) && hook)
 		hook();
 }
 
@@ -104,8 +104,8 @@ void registry_unlock(void)
 	 * in side_tracer_trylock(), after which a second attempt follows. Either that attempt finds
 	 * the lock free, or this load finds the mark.
 	 */
-	if (outermost && __atomic_load_n(&has_missed_hook, __ATOMIC_SEQ_CST))
-		call_hook();
+	if (outermost && __atomic_load_n(&hook_is_due, __ATOMIC_SEQ_CST))
+		registry_call_hook();
 }
 
 void registry_lock_for_fork(void)
@@ -116,35 +116,35 @@ void registry_lock_for_fork(void)
 	}
 	/* The owner holds it only while the lists change, not while a notification runs. */
 	owned_lock_acquire(&gate);
-	forks_beside = true;
+	fork_has_gate_only = true;
 }
 
 void registry_unlock_in_parent(void)
 {
-	if (!forks_beside) {
+	if (!fork_has_gate_only) {
 		registry_unlock();
 		return;
 	}
-	forks_beside = false;
+	fork_has_gate_only = false;
 	owned_lock_release(&gate);
 	/*
 	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of
 	 * the gate only. If the lock has an owner, that owner calls the hook.
 	 */
-	if (__atomic_load_n(&has_missed_hook, __ATOMIC_SEQ_CST) && registry_is_free())
-		call_hook();
+	if (__atomic_load_n(&hook_is_due, __ATOMIC_SEQ_CST) && registry_is_free())
+		registry_call_hook();
 }
 
 void registry_unlock_in_child(void)
 {
 	/* Relaxed: a child has one thread. */
-	__atomic_store_n(&has_missed_hook, false, __ATOMIC_RELAXED);
-	if (forks_beside) {
+	__atomic_store_n(&hook_is_due, false, __ATOMIC_RELAXED);
+	if (fork_has_gate_only) {
 		/* The owner does not exist in the child, so its remaining work is not done here. */
-		forks_beside = false;
+		fork_has_gate_only = false;
 		lock = (struct owned_lock){.depth = 0};
 		tracer_walks = 0;
-		cut_off = true;
+		has_pending_notifications = true;
 	} else {
 		owned_lock_release(&lock);
 	}
@@ -158,7 +158,7 @@ EXPORT void side_tracer_lock(void)
 }
 
 /* Take both locks or none. */
-static bool try_both(void)
+static bool registry_try_locks(void)
 {
 	if (!owned_lock_try(&lock))
 		return false;
@@ -170,15 +170,15 @@ static bool try_both(void)
 
 EXPORT bool side_tracer_trylock(void)
 {
-	if (try_both())
+	if (registry_try_locks())
 		return true;
 	/* Sequentially consistent: the mark before the second attempt. Pairs with the load in registry_unlock(). */
-	__atomic_store_n(&has_missed_hook, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&hook_is_due, true, __ATOMIC_SEQ_CST);
 	/*
 	 * The owner may have read the mark before. Then the mark stays, and the hook is called once
 	 * too often.
 	 */
-	return try_both();
+	return registry_try_locks();
 }
 
 EXPORT void side_tracer_unlock(void)
@@ -188,7 +188,7 @@ EXPORT void side_tracer_unlock(void)
 
 EXPORT void side_tracer_unlock_hook(void (*hook)(void))
 {
-	/* Release: the data of the hook. Pairs with the acquire in call_hook(). */
+	/* Release: the data of the hook. Pairs with the acquire in registry_call_hook(). */
 	__atomic_store_n(&unlock_hook, hook, __ATOMIC_RELEASE);
 }
 
@@ -229,7 +229,7 @@ bool registry_is_finished(void)
 	return __atomic_load_n(&finished, __ATOMIC_RELAXED);
 }
 
-static void append_batch(struct side_events_register_handle *batch)
+static void registry_append_batch(struct side_events_register_handle *batch)
 {
 	batch->number = ++last_batch_number;
 	batch->previous = last_batch;
@@ -242,7 +242,7 @@ static void append_batch(struct side_events_register_handle *batch)
 }
 
 /* Unlink and free a batch. */
-static void unlink_batch(struct side_events_register_handle *batch)
+static void registry_unlink_batch(struct side_events_register_handle *batch)
 {
 	struct side_event_description **own;
 
@@ -264,7 +264,7 @@ static void unlink_batch(struct side_events_register_handle *batch)
 }
 
 /* The first batch after this number. Searches from the end, where new batches are. */
-static struct side_events_register_handle *batch_after(uint64_t number)
+static struct side_events_register_handle *registry_batch_after(uint64_t number)
 {
 	struct side_events_register_handle *batch, *found = NULL;
 
@@ -279,7 +279,7 @@ static struct side_events_register_handle *batch_after(uint64_t number)
  * Notify a tracer. A fork may happen meanwhile, unless the tracer takes the lock itself: the lists
  * are complete, and the caller has stored of what the tracer was notified.
  */
-static void notify(const struct side_tracer_handle *tracer,
+static void registry_notify(const struct side_tracer_handle *tracer,
 		enum side_tracer_notification notification,
 		const struct side_events_register_handle *batch)
 {
@@ -297,7 +297,7 @@ static void notify(const struct side_tracer_handle *tracer,
  * Whether this tracer has yet to be notified of the end of a batch, in a notification of that end
  * to another tracer. Until then it is notified of the batch as of any other.
  */
-static bool end_is_ahead(const struct side_events_register_handle *batch,
+static bool registry_end_is_pending(const struct side_events_register_handle *batch,
 		const struct side_tracer_handle *tracer)
 {
 	const struct side_tracer_handle *ahead = batch->notified->next;
@@ -308,36 +308,36 @@ static bool end_is_ahead(const struct side_events_register_handle *batch,
 }
 
 /* Notify a tracer of all batches that it was not notified of. */
-static void insert_batches(struct side_tracer_handle *tracer)
+static void registry_insert_batches(struct side_tracer_handle *tracer)
 {
-	struct side_events_register_handle *batch = batch_after(tracer->known);
+	struct side_events_register_handle *batch = registry_batch_after(tracer->known);
 
 	while (batch && !tracer->leaving) {
 		uint64_t number = batch->number, removals_before = removals;
 
 		tracer->known = number;
-		if (!batch->leaving || end_is_ahead(batch, tracer))
-			notify(tracer, SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch);
+		if (!batch->leaving || registry_end_is_pending(batch, tracer))
+			registry_notify(tracer, SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch);
 		/* The notification may have removed batches, and inserted the next ones itself. */
 		if (removals == removals_before && tracer->known == number)
 			batch = batch->next;
 		else
-			batch = batch_after(tracer->known);
+			batch = registry_batch_after(tracer->known);
 	}
 }
 
 /* Notify a tracer that is being unregistered of the end of all its batches. */
-static void remove_batches(struct side_tracer_handle *tracer)
+static void registry_remove_batches(struct side_tracer_handle *tracer)
 {
-	struct side_events_register_handle *batch = batch_after(tracer->removed);
+	struct side_events_register_handle *batch = registry_batch_after(tracer->removed);
 
 	while (batch && batch->number <= tracer->known) {
 		uint64_t number = batch->number, removals_before = removals;
 
 		tracer->removed = number;
-		if (!batch->leaving || end_is_ahead(batch, tracer))
-			notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
-		batch = removals == removals_before ? batch->next : batch_after(number);
+		if (!batch->leaving || registry_end_is_pending(batch, tracer))
+			registry_notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
+		batch = removals == removals_before ? batch->next : registry_batch_after(number);
 	}
 }
 
@@ -354,13 +354,13 @@ EXPORT int side_tracer_each_batch(side_tracer_batch_func each, void *user)
 
 		if (!batch->leaving)
 			each(batch->shown.events, batch->shown.nr_events, user);
-		batch = removals == removals_before ? batch->next : batch_after(number);
+		batch = removals == removals_before ? batch->next : registry_batch_after(number);
 	}
 	registry_unlock();
 	return SIDE_ERROR_OK;
 }
 
-static void append_tracer(struct side_tracer_handle *tracer)
+static void registry_append_tracer(struct side_tracer_handle *tracer)
 {
 	tracer->previous = last_tracer;
 	if (last_tracer)
@@ -371,7 +371,7 @@ static void append_tracer(struct side_tracer_handle *tracer)
 }
 
 /* Free unregistered tracers, unless a loop over the list is running. */
-static void free_gone_tracers(void)
+static void registry_free_tracers(void)
 {
 	struct side_tracer_handle *tracer, *next;
 
@@ -398,7 +398,7 @@ static void free_gone_tracers(void)
  * Notify this tracer and the following ones of the end of a batch, remove its remaining callbacks,
  * unlink it.
  */
-static void finish_removal(
+static void registry_finish_removal(
 		struct side_events_register_handle *batch, struct side_tracer_handle *tracer)
 {
 	tracer_walks++;
@@ -406,22 +406,22 @@ static void finish_removal(
 		batch->notified = tracer;
 		if (!tracer->gone && tracer->removed < batch->number &&
 				batch->number <= tracer->known)
-			notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
+			registry_notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
 	}
 	tracer_walks--;
 	callbacks_drop(batch->shown.events, batch->shown.nr_events);
 	armed_batch_goes(batch->shown.events, batch->shown.nr_events);
-	unlink_batch(batch);
-	free_gone_tracers();
+	registry_unlink_batch(batch);
+	registry_free_tracers();
 }
 
-static void remove_batch(struct side_events_register_handle *batch)
+static void registry_remove_batch(struct side_events_register_handle *batch)
 {
 	batch->leaving = true;
-	finish_removal(batch, first_tracer);
+	registry_finish_removal(batch, first_tracer);
 }
 
-static struct side_events_register_handle *first_leaving_batch(void)
+static struct side_events_register_handle *registry_first_leaving_batch(void)
 {
 	struct side_events_register_handle *batch = first_batch;
 
@@ -435,21 +435,21 @@ static struct side_events_register_handle *first_leaving_batch(void)
  * does not exist in the child. A tracer that it was unregistering is not called again, because its
  * data may have been on that thread's stack.
  */
-static void continue_notifications(void)
+static void registry_continue_notifications(void)
 {
 	struct side_events_register_handle *batch;
 	struct side_tracer_handle *tracer;
 
-	cut_off = false;
+	has_pending_notifications = false;
 	tracer_walks++;
 	for (tracer = first_tracer; tracer; tracer = tracer->next)
 		tracer->gone |= tracer->leaving;
-	while ((batch = first_leaving_batch()))
-		finish_removal(batch, batch->notified->next);
+	while ((batch = registry_first_leaving_batch()))
+		registry_finish_removal(batch, batch->notified->next);
 	for (tracer = first_tracer; tracer; tracer = tracer->next)
-		insert_batches(tracer);
+		registry_insert_batches(tracer);
 	tracer_walks--;
-	free_gone_tracers();
+	registry_free_tracers();
 }
 
 EXPORT struct side_events_register_handle *side_events_register(
@@ -482,14 +482,14 @@ EXPORT struct side_events_register_handle *side_events_register(
 	}
 	shown = guard_shows(events, &nr_events);
 	batch->own = shown != events ? shown : NULL;
-	append_batch(batch);
+	registry_append_batch(batch);
 	batches_show(batch, shown, nr_events);
 	armed_batch_comes(shown, nr_events);
 	tracer_walks++;
 	for (tracer = first_tracer; tracer; tracer = tracer->next)
-		insert_batches(tracer);
+		registry_insert_batches(tracer);
 	tracer_walks--;
-	free_gone_tracers();
+	registry_free_tracers();
 	registry_unlock();
 	if (free_block)
 		free(free_block);
@@ -522,7 +522,7 @@ EXPORT void side_events_unregister(struct side_events_register_handle *batch)
 		registry_unlock();
 		return;
 	}
-	remove_batch(batch);
+	registry_remove_batch(batch);
 	registry_unlock();
 }
 
@@ -548,11 +548,11 @@ EXPORT struct side_tracer_handle *side_tracer_event_notification_register(
 		free(tracer);
 		return NULL;
 	}
-	append_tracer(tracer);
+	registry_append_tracer(tracer);
 	tracer_walks++;
-	insert_batches(tracer);
+	registry_insert_batches(tracer);
 	tracer_walks--;
-	free_gone_tracers();
+	registry_free_tracers();
 	registry_unlock();
 	return tracer;
 }
@@ -568,16 +568,16 @@ EXPORT void side_tracer_event_notification_unregister(struct side_tracer_handle 
 	}
 	tracer->leaving = true;
 	tracer_walks++;
-	remove_batches(tracer);
+	registry_remove_batches(tracer);
 	tracer_walks--;
 	tracer->gone = true;
-	free_gone_tracers();
+	registry_free_tracers();
 	registry_unlock();
 	/* Wait for the callbacks that the notifications unregistered without waiting. */
 	(void)side_tracer_synchronize();
 }
 
-static struct side_events_register_handle *first_staying_batch(void)
+static struct side_events_register_handle *registry_first_staying_batch(void)
 {
 	struct side_events_register_handle *batch = first_batch;
 
@@ -596,8 +596,8 @@ bool registry_finish(void)
 		return false;
 	}
 	/* A batch may be leaving already: side_exit() inside the notification of its removal. */
-	while ((batch = first_staying_batch()))
-		remove_batch(batch);
+	while ((batch = registry_first_staying_batch()))
+		registry_remove_batch(batch);
 	__atomic_store_n(&finished, true, __ATOMIC_RELAXED);
 	rcu_finish();
 	registry_unlock();

@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) bool section_enter(
 		return false;
 	/*
 	 * Release: the reads of the last section, before a grace period may see the new epoch.
-	 * Pairs with the acquire in reader_is_older(). The membarrier in rcu_all_threads_barrier()
+	 * Pairs with the acquire in rcu_reader_is_older(). The membarrier in rcu_all_threads_barrier()
 	 * orders the loads after it.
 	 */
 	__atomic_store_n(epoch, gp, __ATOMIC_RELEASE);

@@ -90,7 +90,7 @@ bool agent_is_me(void)
  * Read the system call that the thread is in, with all arguments and registers: equal texts mean
  * the same wait.
  */
-static bool read_call(int tid, char text[AGENT_CALL_SIZE])
+static bool agent_read_call(int tid, char text[AGENT_CALL_SIZE])
 {
 	char path[64];
 	long fd, size;
@@ -112,7 +112,7 @@ int64_t agent_waits_for_lock(struct agent_sleep *sleep)
 	/*
 	 * A thread whose state cannot be read counts as waiting; one that has not begun does not.
 	 */
-	bool known = tid && read_call(tid, text);
+	bool known = tid && agent_read_call(tid, text);
 	bool waits = tid && (!known || atoi(text) == SYS_futex);
 
 	errno = saved_errno;

@@ -58,7 +58,7 @@ void statedump_changed(void)
 	turnstile_turn(&changes);
 }
 
-static bool is_queued(const struct side_statedump_request_handle *handle, uint64_t key)
+static bool statedump_is_queued(const struct side_statedump_request_handle *handle, uint64_t key)
 {
 	uint32_t i;
 
@@ -106,12 +106,12 @@ static bool statedump_reserve(struct side_statedump_request_handle *handle)
 
 static void statedump_enqueue(struct side_statedump_request_handle *handle, uint64_t key)
 {
-	if (is_queued(handle, key))
+	if (statedump_is_queued(handle, key))
 		return;
 	handle->queue[handle->queued++] = (struct statedump_request){key, ++last_request};
 }
 
-static void remove_request(struct side_statedump_request_handle *handle, uint32_t at)
+static void statedump_remove_request(struct side_statedump_request_handle *handle, uint32_t at)
 {
 	handle->queued--;
 	memmove(&handle->queue[at], &handle->queue[at + 1],
@@ -131,7 +131,7 @@ struct side_statedump_request_handle *statedump_oldest(enum side_statedump_mode 
 	return oldest;
 }
 
-static bool any_agent_handle(void)
+static bool statedump_has_agent_handle(void)
 {
 	struct side_statedump_request_handle *handle;
 
@@ -142,7 +142,7 @@ static bool any_agent_handle(void)
 	return false;
 }
 
-static void unlink_handle(struct side_statedump_request_handle *handle)
+static void statedump_unlink_handle(struct side_statedump_request_handle *handle)
 {
 	if (handle->previous)
 		handle->previous->next = handle->next;
@@ -152,7 +152,7 @@ static void unlink_handle(struct side_statedump_request_handle *handle)
 		handle->next->previous = handle->previous;
 }
 
-static void free_handle(struct side_statedump_request_handle *handle)
+static void statedump_free_handle(struct side_statedump_request_handle *handle)
 {
 	free(handle->queue);
 	free(handle->name);
@@ -160,7 +160,8 @@ static void free_handle(struct side_statedump_request_handle *handle)
 	NO_TAIL_CALL();
 }
 
-static void unlink_run(struct side_statedump_request_handle *handle, struct statedump_run *run)
+static void statedump_unlink_run(
+		struct side_statedump_request_handle *handle, struct statedump_run *run)
 {
 	struct statedump_run **link = &handle->runs;
 
@@ -169,7 +170,7 @@ static void unlink_run(struct side_statedump_request_handle *handle, struct stat
 	*link = run->next;
 }
 
-static bool runs_here(const struct side_statedump_request_handle *handle)
+static bool statedump_runs_here(const struct side_statedump_request_handle *handle)
 {
 	const struct statedump_run *run;
 
@@ -186,7 +187,7 @@ void statedump_run_one(struct side_statedump_request_handle *handle)
 	struct statedump_request request = handle->queue[0];
 	uint64_t key = request.key; /* a copy for the callback, which may change it */
 
-	remove_request(handle, 0);
+	statedump_remove_request(handle, 0);
 	handle->runs = &run;
 	statedump_unlock();
 
@@ -195,14 +196,14 @@ void statedump_run_one(struct side_statedump_request_handle *handle)
 	statedump_emit(STATEDUMP_END, handle->name, request.key);
 
 	statedump_lock();
-	unlink_run(handle, &run);
+	statedump_unlink_run(handle, &run);
 	ended_dumps++;
 	if (request.number >= handle->first_request)
 		handle->first_done = true;
 	statedump_changed();
 	if (handle->orphaned && !handle->runs) {
-		unlink_handle(handle);
-		free_handle(handle);
+		statedump_unlink_handle(handle);
+		statedump_free_handle(handle);
 	}
 }
 
@@ -218,7 +219,8 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	statedump_lock();
 	/* Queue it for all states or for none. */
 	for (handle = first_handle; handle && result == SIDE_ERROR_OK; handle = handle->next) {
-		if (!handle->dead && !is_queued(handle, key) && !statedump_reserve(handle))
+		if (!handle->dead && !statedump_is_queued(handle, key) &&
+				!statedump_reserve(handle))
 			result = SIDE_ERROR_NOMEM;
 	}
 	for (handle = first_handle; handle && result == SIDE_ERROR_OK; handle = handle->next) {
@@ -226,7 +228,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 			statedump_enqueue(handle, key);
 	}
 	/* A forked child has no agent thread before its first request. */
-	if (result == SIDE_ERROR_OK && any_agent_handle() && !agent_start())
+	if (result == SIDE_ERROR_OK && statedump_has_agent_handle() && !agent_start())
 		result = SIDE_ERROR_NOMEM;
 	statedump_changed();
 	statedump_unlock();
@@ -234,14 +236,15 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 }
 
 /* Whether a request is possible without allocation: free capacity, and a running thread. */
-static bool can_request_now(uint64_t key)
+static bool statedump_can_request(uint64_t key)
 {
 	const struct side_statedump_request_handle *handle;
 
-	if (any_agent_handle() && !agent_runs())
+	if (statedump_has_agent_handle() && !agent_runs())
 		return false;
 	for (handle = first_handle; handle; handle = handle->next)
-		if (!handle->dead && !is_queued(handle, key) && handle->queued == handle->capacity)
+		if (!handle->dead && !statedump_is_queued(handle, key) &&
+				handle->queued == handle->capacity)
 			return false;
 	return true;
 }
@@ -254,7 +257,7 @@ EXPORT bool side_tracer_statedump_request_try(uint64_t key)
 	if (key == SIDE_KEY_MATCH_ALL || !key_is_allocated(key) || registry_is_finished() ||
 			!owned_lock_try(&lock))
 		return false;
-	result = can_request_now(key);
+	result = statedump_can_request(key);
 	for (handle = first_handle; handle && result; handle = handle->next)
 		if (!handle->dead)
 			statedump_enqueue(handle, key);
@@ -288,7 +291,7 @@ EXPORT int side_tracer_statedump_request_cancel(uint64_t key)
 	for (handle = first_handle; handle; handle = handle->next) {
 		for (i = 0; i < handle->queued; i++) {
 			if (handle->queue[i].key == key) {
-				remove_request(handle, i);
+				statedump_remove_request(handle, i);
 				break; /* a key is queued once only */
 			}
 		}
@@ -297,7 +300,7 @@ EXPORT int side_tracer_statedump_request_cancel(uint64_t key)
 	return SIDE_ERROR_OK;
 }
 
-static struct side_statedump_request_handle *new_handle(const char *name,
+static struct side_statedump_request_handle *statedump_new_handle(const char *name,
 		void (*cb)(void *statedump_request_key), enum side_statedump_mode mode)
 {
 	struct side_statedump_request_handle *handle = calloc(1, sizeof(*handle));
@@ -308,7 +311,7 @@ static struct side_statedump_request_handle *new_handle(const char *name,
 	handle->cb = cb;
 	handle->mode = mode;
 	if (!handle->name || !statedump_reserve(handle)) {
-		free_handle(handle);
+		statedump_free_handle(handle);
 		return NULL;
 	}
 	return handle;
@@ -320,7 +323,7 @@ static struct side_statedump_request_handle *new_handle(const char *name,
  * may hold the loader's lock (a constructor in dlopen), and a dump, or a tracer that receives it,
  * may call the loader. The wait ends if there is no progress.
  */
-static void wait_for_first_dump(const struct side_statedump_request_handle *handle)
+static void statedump_wait_for_first_dump(const struct side_statedump_request_handle *handle)
 {
 	int64_t end = monotonic_ms() + STUCK_MS;
 	uint64_t ended_before = ended_dumps;
@@ -350,13 +353,13 @@ EXPORT struct side_statedump_request_handle *side_statedump_request_notification
 			(mode != SIDE_STATEDUMP_MODE_POLLING &&
 					mode != SIDE_STATEDUMP_MODE_AGENT_THREAD))
 		return NULL;
-	handle = new_handle(state_name, statedump_cb, mode);
+	handle = statedump_new_handle(state_name, statedump_cb, mode);
 	if (!handle)
 		return NULL;
 	statedump_lock();
 	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD && !agent_start()) {
 		statedump_unlock();
-		free_handle(handle);
+		statedump_free_handle(handle);
 		return NULL;
 	}
 	handle->next = first_handle;
@@ -367,7 +370,7 @@ EXPORT struct side_statedump_request_handle *side_statedump_request_notification
 	handle->first_request = last_request;
 	statedump_changed();
 	if (mode == SIDE_STATEDUMP_MODE_AGENT_THREAD)
-		wait_for_first_dump(handle);
+		statedump_wait_for_first_dump(handle);
 	statedump_unlock();
 	/* The tracer that armed the process must know a new state, even before an event. */
 	armed_call();
@@ -384,16 +387,16 @@ EXPORT void side_statedump_request_notification_unregister(
 	handle->dead = true;
 	if (!registry_is_mine()) {
 		/* Inside its own dump, the last run frees it. */
-		while (handle->runs && !runs_here(handle))
+		while (handle->runs && !statedump_runs_here(handle))
 			statedump_wait(-1);
 	}
 	if (handle->runs) {
 		handle->orphaned = true;
 	} else {
-		unlink_handle(handle);
-		free_handle(handle);
+		statedump_unlink_handle(handle);
+		statedump_free_handle(handle);
 	}
-	if (!any_agent_handle())
+	if (!statedump_has_agent_handle())
 		agent_stop(registry_is_mine() ? 0 : -1);
 	statedump_unlock();
 }
@@ -431,11 +434,11 @@ EXPORT int side_statedump_run_pending_requests(struct side_statedump_request_han
 	newest = last_request;
 	while (!handle->dead && handle->queued && handle->queue[0].number <= newest)
 		statedump_run_one(handle);
-	unlink_run(handle, &pin);
+	statedump_unlink_run(handle, &pin);
 	statedump_changed();
 	if (handle->orphaned && !handle->runs) {
-		unlink_handle(handle);
-		free_handle(handle);
+		statedump_unlink_handle(handle);
+		statedump_free_handle(handle);
 	}
 	statedump_unlock();
 	return SIDE_ERROR_OK;

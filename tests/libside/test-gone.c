@@ -35,7 +35,7 @@ static void handle_signal(void)
 	if (!has_handler)
 		return;
 	has_handler = false;
-	rcu_self = take_ready_reader(HANDLER);
+	rcu_self = rcu_take_ready_reader(HANDLER);
 }
 
 static uintptr_t hooked_identity(void)
@@ -52,8 +52,8 @@ static long hooked_call(long number, const long *words)
 	if (number != SYS_tgkill || words[1] != GONE)
 		return syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 	if (is_taken_over) {
-		free_reader(&first_readers[0]);
-		CHECK(take_ready_reader(NEXT) == &first_readers[0]);
+		rcu_free_reader(&first_readers[0]);
+		CHECK(rcu_take_ready_reader(NEXT) == &first_readers[0]);
 		first_readers[0].epoch = 1;
 	}
 	errno = ESRCH;
@@ -85,13 +85,13 @@ static void test_handler(struct rcu_reader *(*attach)(void))
 	CHECK_EQUAL(reader->tid, HANDLER);
 	CHECK_EQUAL(nr_taken(), before + 1);
 	CHECK(!readers_lock.word);
-	free_reader(reader);
+	rcu_free_reader(reader);
 	/* Without a handler. */
 	rcu_self = &no_reader;
 	reader = attach();
 	CHECK(reader && reader == rcu_self && reader->tid != HANDLER);
 	CHECK_EQUAL(nr_taken(), before + 1);
-	free_reader(reader);
+	rcu_free_reader(reader);
 	rcu_self = &no_reader;
 }
 
@@ -101,10 +101,10 @@ static void test_no_reader(void)
 	uint32_t before = nr_taken();
 
 	owner_pid++;
-	CHECK(!attach_reader() && rcu_self == &no_reader);
+	CHECK(!rcu_attach_reader() && rcu_self == &no_reader);
 	owner_pid--;
 	readers_lock.word = 1;
-	CHECK(!attach_without_calls() && rcu_self == &no_reader);
+	CHECK(!rcu_attach_in_sandbox() && rcu_self == &no_reader);
 	CHECK_EQUAL(readers_lock.word, 1);
 	readers_lock.word = 0;
 	CHECK_EQUAL(nr_taken(), before);
@@ -112,24 +112,24 @@ static void test_no_reader(void)
 
 int main(void)
 {
-	struct rcu_reader *reader = take_ready_reader(GONE);
+	struct rcu_reader *reader = rcu_take_ready_reader(GONE);
 
 	owner_pid = getpid();
 
 	CHECK(reader == &first_readers[0]);
 	/* Of a thread that is gone: free again, and its section is over. */
 	reader->epoch = 1;
-	CHECK(give_up_if_gone(reader));
+	CHECK(rcu_free_if_exited(reader));
 	CHECK(!reader->tid && !reader->epoch && free_readers == reader);
 
-	CHECK(take_ready_reader(GONE) == reader);
+	CHECK(rcu_take_ready_reader(GONE) == reader);
 	is_taken_over = true;
-	CHECK(give_up_if_gone(reader));
+	CHECK(rcu_free_if_exited(reader));
 	CHECK_EQUAL(reader->tid, NEXT);
 	CHECK_EQUAL(reader->epoch, 1);
 	CHECK(!free_readers);
-	test_handler(attach_reader);
-	test_handler(attach_without_calls);
+	test_handler(rcu_attach_reader);
+	test_handler(rcu_attach_in_sandbox);
 	test_no_reader();
 	return 0;
 }

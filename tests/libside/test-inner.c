@@ -76,7 +76,7 @@ static unsigned int nr_fences;
 enum { MINE = 1000, GONE = 4000001, ALIVE = 4000002 };
 
 static struct {
-	int barriers[4]; /* results of membarrier(), in turn */
+	int barriers[4]; /* results of rcu_membarrier(), in turn */
 	unsigned int nr_barriers, nr_sleeps, nr_masks, nr_questions;
 	long commands[4], slept_us[256];
 	void (*acts)(void); /* while it sleeps */
@@ -173,7 +173,7 @@ static void reset(void)
 static void use_readers(uint32_t nr, uint32_t nr_gone)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		CHECK(take_ready_reader(i < nr_gone ? GONE : ALIVE));
+		CHECK(rcu_take_ready_reader(i < nr_gone ? GONE : ALIVE));
 }
 
 /* ---- readers ---- */
@@ -199,18 +199,19 @@ static void test_sweep(void)
 	first_readers[4].tid = UNKNOWN_THREAD;
 	first_readers[6].tid = MINE;
 	first_readers[6].epoch = 99;
-	CHECK_EQUAL(sweep_readers(MINE, &total), 3);
+	CHECK_EQUAL(rcu_sweep_readers(MINE, &total), 3);
 	CHECK_EQUAL(total, 7);
 	CHECK(!first_readers[0].tid && !first_readers[1].tid && !first_readers[6].tid);
 	CHECK(!first_readers[6].epoch && first_readers[2].tid == ALIVE &&
 			first_readers[4].tid == UNKNOWN_THREAD);
 	/* The last one that was freed is the first one that is taken. */
-	CHECK(take_ready_reader(5) == &first_readers[6] && first_readers[6].tid == 5);
-	CHECK(take_ready_reader(5) == &first_readers[1] && take_ready_reader(5) == first_readers);
-	CHECK(take_ready_reader(5) == &first_readers[7]);
+	CHECK(rcu_take_ready_reader(5) == &first_readers[6] && first_readers[6].tid == 5);
+	CHECK(rcu_take_ready_reader(5) == &first_readers[1] &&
+			rcu_take_ready_reader(5) == first_readers);
+	CHECK(rcu_take_ready_reader(5) == &first_readers[7]);
 	/* A reader that was never taken has no thread, whatever is in its memory. */
 	first_readers[8].tid = GONE;
-	CHECK_EQUAL(sweep_readers(MINE, &total), 0);
+	CHECK_EQUAL(rcu_sweep_readers(MINE, &total), 0);
 	CHECK(total == 8 && first_readers[8].tid == GONE);
 }
 
@@ -221,18 +222,18 @@ static void test_chunks(void)
 
 	reset();
 	use_readers(FIRST_READERS, 31);
-	CHECK(!take_ready_reader(5));
-	CHECK(take_reader(5) && !calls.nr_mapped);
+	CHECK(!rcu_take_ready_reader(5));
+	CHECK(rcu_take_reader(5) && !calls.nr_mapped);
 	reset();
 	use_readers(FIRST_READERS, 30);
-	CHECK(take_reader(5));
+	CHECK(rcu_take_reader(5));
 	CHECK_EQUAL(calls.nr_mapped, 1);
 	CHECK_EQUAL(calls.mapped, 126 * sizeof(struct rcu_reader) + sizeof(struct reader_chunk));
 	CHECK(last_chunk == first_chunk.next && last_chunk->capacity == 126 && !last_chunk->used);
 	for (int i = 1; i < 30; i++)
-		CHECK(take_reader(5));
+		CHECK(rcu_take_reader(5));
 	CHECK(!last_chunk->used);
-	reader = take_reader(5);
+	reader = rcu_take_reader(5);
 	CHECK(reader == &last_chunk->readers[0] && last_chunk->used == 1);
 	CHECK(!((uintptr_t)reader & 63));
 	/* Without memory. */
@@ -240,9 +241,9 @@ static void test_chunks(void)
 	use_readers(FIRST_READERS, 0);
 	calls.no_memory = true;
 	errno = E2BIG;
-	CHECK(!take_reader(5) && errno == E2BIG && last_chunk == &first_chunk);
+	CHECK(!rcu_take_reader(5) && errno == E2BIG && last_chunk == &first_chunk);
 	calls.no_memory = false;
-	CHECK(take_reader(5) && last_chunk->used == 1 && errno == E2BIG);
+	CHECK(rcu_take_reader(5) && last_chunk->used == 1 && errno == E2BIG);
 }
 
 static void test_inherit(void)
@@ -250,17 +251,17 @@ static void test_inherit(void)
 	reset();
 	use_readers(3, 0);
 	first_readers[1].identity = 77;
-	CHECK(!inherit_reader(77));
+	CHECK(!rcu_inherit_reader(77));
 	first_readers[1].tid = UNKNOWN_THREAD;
 	first_readers[1].epoch = 5;
-	CHECK(!inherit_reader(78) && first_readers[1].epoch == 5);
-	CHECK(inherit_reader(77) == &first_readers[1] && !first_readers[1].epoch);
+	CHECK(!rcu_inherit_reader(78) && first_readers[1].epoch == 5);
+	CHECK(rcu_inherit_reader(77) == &first_readers[1] && !first_readers[1].epoch);
 	first_readers[3].tid = UNKNOWN_THREAD;
 	first_readers[3].identity = 79;
-	CHECK(!inherit_reader(79));
+	CHECK(!rcu_inherit_reader(79));
 	first_readers[0].tid = UNKNOWN_THREAD;
 	first_readers[0].identity = 80;
-	CHECK(inherit_reader(80) == &first_readers[0]);
+	CHECK(rcu_inherit_reader(80) == &first_readers[0]);
 }
 
 static void test_attach(void)
@@ -269,7 +270,7 @@ static void test_attach(void)
 
 	reset();
 	errno = E2BIG;
-	reader = attach_reader();
+	reader = rcu_attach_reader();
 	CHECK(reader == first_readers && rcu_self == reader && reader->tid == MINE);
 	CHECK(errno == E2BIG && !readers_lock.word && calls.nr_masks == 2);
 	/* All but SIGTRAP, SIGILL and the signals 32 and 33. */
@@ -277,25 +278,25 @@ static void test_attach(void)
 	/* In a sandbox without a call. */
 	rcu_self = &no_reader;
 	sandboxes = 1;
-	reader = attach_reader();
+	reader = rcu_attach_reader();
 	CHECK(reader == &first_readers[1] && rcu_self == reader && reader->tid == UNKNOWN_THREAD);
 	CHECK(reader->identity == thread_identity() && calls.nr_masks == 2 && !readers_lock.word);
 	rcu_self = &no_reader;
-	CHECK(attach_reader() == reader && first_chunk.used == 2);
+	CHECK(rcu_attach_reader() == reader && first_chunk.used == 2);
 	/* Another thread holds the lock for long. */
 	rcu_self = &no_reader;
 	readers_lock.word = 1;
-	CHECK(!attach_reader() && rcu_self == &no_reader && readers_lock.word == 1);
+	CHECK(!rcu_attach_reader() && rcu_self == &no_reader && readers_lock.word == 1);
 	readers_lock.word = 0;
 	/* A handler was faster. */
 	rcu_self = &first_readers[5];
-	CHECK(attach_reader() == &first_readers[5] && first_chunk.used == 2);
+	CHECK(rcu_attach_reader() == &first_readers[5] && first_chunk.used == 2);
 	sandboxes = 0;
-	CHECK(attach_reader() == &first_readers[5] && first_chunk.used == 2);
+	CHECK(rcu_attach_reader() == &first_readers[5] && first_chunk.used == 2);
 	/* A child of vfork(). */
 	rcu_self = &no_reader;
 	owner_pid = 1;
-	CHECK(!attach_reader() && rcu_self == &no_reader && first_chunk.used == 2);
+	CHECK(!rcu_attach_reader() && rcu_self == &no_reader && first_chunk.used == 2);
 	owner_pid = getpid();
 	CHECK(calls.nr_masks == 6 && !readers_lock.word);
 	/* None left. */
@@ -303,10 +304,10 @@ static void test_attach(void)
 	use_readers(FIRST_READERS - 2, 0);
 	calls.no_memory = true;
 	rcu_self = &no_reader;
-	CHECK(!attach_reader() && rcu_self == &no_reader && !readers_lock.word);
+	CHECK(!rcu_attach_reader() && rcu_self == &no_reader && !readers_lock.word);
 	sandboxes = 1;
 	first_readers[1].identity = 0;
-	CHECK(!attach_reader() && rcu_self == &no_reader && !readers_lock.word);
+	CHECK(!rcu_attach_reader() && rcu_self == &no_reader && !readers_lock.word);
 	reset();
 }
 
@@ -421,14 +422,14 @@ static void test_start(void)
 	CHECK(rcu_shared.gp == (RCU_STEP | RCU_ALWAYS | RCU_SLOW) && rcu_is_started());
 #if defined(__x86_64__) && defined(__LP64__)
 	rcu_shared.self_distance = 0;
-	find_self_distance();
+	rcu_find_self_distance();
 	CHECK(!rcu_shared.self_distance ||
 			rcu_shared.self_distance ==
 					(char *)&rcu_self - (char *)__builtin_thread_pointer());
 #endif
 	calls.barriers[0] = EPERM;
 	errno = E2BIG;
-	CHECK(membarrier(5) == -EPERM && errno == E2BIG && membarrier(6) == 0);
+	CHECK(rcu_membarrier(5) == -EPERM && errno == E2BIG && rcu_membarrier(6) == 0);
 	CHECK(calls.commands[0] == 5 && calls.commands[1] == 6);
 	reset();
 }
@@ -476,7 +477,7 @@ static void test_passed(void)
 
 	reset();
 	use_readers(FIRST_READERS, 0);
-	CHECK((last = take_reader(MINE)) == &last_chunk->readers[0]);
+	CHECK((last = rcu_take_reader(MINE)) == &last_chunk->readers[0]);
 	CHECK(rcu_has_elapsed(grace) && rcu_last_elapsed() == grace);
 	CHECK(rcu_has_elapsed(grace - RCU_STEP) && rcu_last_elapsed() == grace);
 	last->epoch = grace - 1;
@@ -491,8 +492,8 @@ static void test_passed(void)
 	CHECK(rcu_has_elapsed(grace + RCU_STEP) && rcu_last_elapsed() == grace + RCU_STEP);
 	/* Numbers wrap around. */
 	last->epoch = 16;
-	CHECK(reader_is_older(last, 17) && !reader_is_older(last, 16) &&
-			!reader_is_older(last, (uintptr_t)-32));
+	CHECK(rcu_reader_is_older(last, 17) && !rcu_reader_is_older(last, 16) &&
+			!rcu_reader_is_older(last, (uintptr_t)-32));
 	last_elapsed = (uintptr_t)-16;
 	rcu_note_elapsed(16);
 	CHECK(rcu_last_elapsed() == 16);
@@ -501,10 +502,10 @@ static void test_passed(void)
 	use_readers(3, 2);
 	first_readers[0].epoch = grace;
 	first_readers[1].epoch = first_readers[2].epoch = grace - 1;
-	rcu_give_up_gone(grace);
+	rcu_free_exited(grace);
 	CHECK(first_readers[0].tid == GONE && !first_readers[1].tid && !first_readers[1].epoch);
 	CHECK(first_readers[2].tid == ALIVE && first_readers[2].epoch == grace - 1);
-	CHECK(!give_up_if_gone(&first_readers[1]) && !give_up_if_gone(&first_readers[2]));
+	CHECK(!rcu_free_if_exited(&first_readers[1]) && !rcu_free_if_exited(&first_readers[2]));
 	CHECK(!readers_lock.word && calls.nr_masks == 2);
 }
 
@@ -523,8 +524,8 @@ static void take_again(bool blocks)
 {
 	if (!blocks)
 		return;
-	free_reader(&first_readers[0]);
-	CHECK(take_ready_reader(ALIVE) == &first_readers[0]);
+	rcu_free_reader(&first_readers[0]);
+	CHECK(rcu_take_ready_reader(ALIVE) == &first_readers[0]);
 	first_readers[0].epoch = 77;
 }
 
@@ -538,22 +539,22 @@ static void test_give_up(void)
 	reset();
 	use_readers(2, 1);
 	calls.on_mask = take_again;
-	CHECK(give_up_if_gone(&first_readers[0]) && calls.nr_masks == 2);
+	CHECK(rcu_free_if_exited(&first_readers[0]) && calls.nr_masks == 2);
 	CHECK(first_readers[0].tid == ALIVE && first_readers[0].epoch == 77 && !free_readers);
 	CHECK(!readers_lock.word);
 	calls.on_mask = is_locked;
 	first_readers[0].tid = GONE;
-	CHECK(give_up_if_gone(&first_readers[0]) && !first_readers[0].tid && free_readers);
+	CHECK(rcu_free_if_exited(&first_readers[0]) && !first_readers[0].tid && free_readers);
 	/* The reader behind the last one holds up nothing. */
 	first_readers[2].tid = GONE;
 	first_readers[2].epoch = 5;
-	rcu_give_up_gone(6);
+	rcu_free_exited(6);
 	CHECK(first_readers[2].tid == GONE && rcu_has_elapsed(6));
 	first_readers[1].tid = GONE;
 	first_readers[1].epoch = 5;
 	first_readers[0].tid = ALIVE;
 	first_readers[0].epoch = 5;
-	rcu_give_up_gone(6);
+	rcu_free_exited(6);
 	CHECK(!first_readers[1].tid && first_readers[0].tid == ALIVE);
 	reset();
 }
@@ -565,13 +566,13 @@ static void test_wait(void)
 
 	reset();
 	use_readers(2, 0);
-	wait_for_reader(&first_readers[0], 16);
+	rcu_wait_for_reader(&first_readers[0], 16);
 	CHECK_EQUAL(calls.nr_sleeps, 0);
 	first_readers[0].epoch = 15;
 	calls.acts = leave_section;
 	calls.acts_at = 9;
 	errno = E2BIG;
-	wait_for_reader(&first_readers[0], 16);
+	rcu_wait_for_reader(&first_readers[0], 16);
 	CHECK(calls.nr_sleeps == 9 && !calls.nr_questions && errno == E2BIG);
 	for (int i = 0; i < 9; i++)
 		CHECK_EQUAL(calls.slept_us[i], growing[i]);
@@ -579,7 +580,7 @@ static void test_wait(void)
 	calls.nr_sleeps = 0;
 	calls.acts = end_thread;
 	calls.acts_at = 64;
-	wait_for_reader(&first_readers[0], 16);
+	rcu_wait_for_reader(&first_readers[0], 16);
 	CHECK(calls.nr_sleeps == 64 && calls.nr_questions == 1 && !first_readers[0].tid);
 	/* After the 65th it is asked 63 sleeps later. */
 	reset();
@@ -587,7 +588,7 @@ static void test_wait(void)
 	first_readers[0].epoch = 15;
 	calls.acts = end_thread;
 	calls.acts_at = 65;
-	wait_for_reader(&first_readers[0], 16);
+	rcu_wait_for_reader(&first_readers[0], 16);
 	CHECK(calls.nr_sleeps == 128 && calls.nr_questions == 2);
 }
 
@@ -602,7 +603,7 @@ static void test_synchronize(void)
 	CHECK(calls.nr_sleeps == 2 && rcu_last_elapsed() == 2 * RCU_STEP && calls.nr_barriers == 1);
 	reset();
 	use_readers(FIRST_READERS, 0);
-	CHECK(take_reader(MINE) == &last_chunk->readers[0]);
+	CHECK(rcu_take_reader(MINE) == &last_chunk->readers[0]);
 	last_chunk->readers[0].epoch = 2 * RCU_STEP;
 	rcu_synchronize();
 	CHECK(calls.nr_sleeps == 0 && rcu_last_elapsed() == 2 * RCU_STEP);
@@ -614,7 +615,7 @@ static void test_fork(void)
 
 	reset();
 	use_readers(FIRST_READERS, 0);
-	CHECK((other = take_reader(MINE)) == &last_chunk->readers[0]);
+	CHECK((other = rcu_take_reader(MINE)) == &last_chunk->readers[0]);
 	rcu_self = &first_readers[5];
 	rcu_self->epoch = other->epoch = first_readers[4].epoch = 99;
 	readers_lock.word = 1;
@@ -627,8 +628,8 @@ static void test_fork(void)
 	CHECK(rcu_self->tid == MINE && rcu_self->epoch == 99);
 	CHECK(!other->tid && !other->epoch && !first_readers[4].epoch && !first_readers[0].tid);
 	for (unsigned int i = 0; i < FIRST_READERS; i++)
-		CHECK(take_ready_reader(5) != rcu_self);
-	CHECK(take_ready_reader(5) == &last_chunk->readers[1] && !free_readers);
+		CHECK(rcu_take_ready_reader(5) != rcu_self);
+	CHECK(rcu_take_ready_reader(5) == &last_chunk->readers[1] && !free_readers);
 	rcu_self = &no_reader;
 	no_reader.tid = 0;
 	rcu_after_fork_in_child();
@@ -748,7 +749,7 @@ static bool finds_daemon(const char *wanted)
 	bool found;
 
 	*done = '\0';
-	found = daemon_is_there();
+	found = loader_finds_daemon();
 	if (strcmp(done, wanted))
 		fprintf(stderr, "looked at \"%s\", expected \"%s\"\n", done, wanted);
 	CHECK(!strcmp(done, wanted));

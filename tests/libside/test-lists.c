@@ -285,8 +285,9 @@ static void test_order(void)
 	is_noted("come12 a+12 b+12 ");
 	CHECK(batches[12]->previous == batches[11] && batches[11]->next == batches[12] &&
 			last_batch == batches[12] && !batches[12]->next);
-	CHECK(batch_after(batches[11]->number) == batches[12] && batch_after(0) == first_batch);
-	CHECK(!batch_after(batches[12]->number));
+	CHECK(registry_batch_after(batches[11]->number) == batches[12] &&
+			registry_batch_after(0) == first_batch);
+	CHECK(!registry_batch_after(batches[12]->number));
 	go(11);
 	is_noted("a-11 b-11 drop11 go11 ");
 	CHECK(first_batch->next == batches[12] && batches[12]->previous == first_batch);
@@ -634,28 +635,28 @@ static void test_locks(void)
 static void test_forks(void)
 {
 	registry_lock_for_fork();
-	CHECK(lock.depth == 1 && gate.depth == 1 && !forks_beside);
+	CHECK(lock.depth == 1 && gate.depth == 1 && !fork_has_gate_only);
 	registry_unlock_in_parent();
 	is_free();
 	registry_lock_for_fork();
-	has_missed_hook = true;
+	hook_is_due = true;
 	registry_unlock_in_child();
 	is_free();
-	CHECK(!has_missed_hook && !cut_off);
+	CHECK(!hook_is_due && !has_pending_notifications);
 	/* A notification runs in another thread. */
 	is_held = true;
 	lock = (struct owned_lock){.lock = {1}, .depth = 3, .owner = 5};
 	registry_lock_for_fork();
-	CHECK(forks_beside && gate.depth == 1 && lock.depth == 3);
+	CHECK(fork_has_gate_only && gate.depth == 1 && lock.depth == 3);
 	registry_unlock_in_parent();
-	CHECK(!forks_beside && !gate.depth && !gate.lock.word && lock.depth == 3);
+	CHECK(!fork_has_gate_only && !gate.depth && !gate.lock.word && lock.depth == 3);
 	registry_lock_for_fork();
 	tracer_walks = 2;
 	registry_unlock_in_child();
-	CHECK(!forks_beside && cut_off && !lock.owner);
+	CHECK(!fork_has_gate_only && has_pending_notifications && !lock.owner);
 	is_free();
 	is_held = false;
-	cut_off = false;
+	has_pending_notifications = false;
 }
 
 /* In the child: what the thread of the notification would have done. */
@@ -670,10 +671,10 @@ static void test_cut_off(void)
 	batches[12]->leaving = true;
 	batches[12]->notified = tracers[1];
 	tracers[2]->known = batches[12]->number;
-	cut_off = true;
+	has_pending_notifications = true;
 	registry_lock();
 	is_noted("c-12 drop12 go12 c+13 ");
-	CHECK(!cut_off && lock.depth == 1 && gate.depth == 1 && !tracer_walks);
+	CHECK(!has_pending_notifications && lock.depth == 1 && gate.depth == 1 && !tracer_walks);
 	registry_unlock();
 	batches[12] = NULL;
 	/* A tracer that was leaving is not notified any more. */
@@ -681,7 +682,7 @@ static void test_cut_off(void)
 	tracers[1]->leaving = true;
 	batches[11]->leaving = true;
 	batches[11]->notified = tracers[0];
-	cut_off = true;
+	has_pending_notifications = true;
 	registry_lock();
 	is_noted("c-11 drop11 go11 ");
 	registry_unlock();
@@ -690,7 +691,7 @@ static void test_cut_off(void)
 	/* A tracer leaves in one of these notifications. */
 	tracers[0]->known = tracers[2]->known = first_batch->number;
 	on_insert(0, 13, untrace_a);
-	cut_off = true;
+	has_pending_notifications = true;
 	registry_lock();
 	is_noted("a+13 a-13 c+13 ");
 	registry_unlock();
@@ -721,7 +722,7 @@ static void test_finish(void)
 	untrace(0);
 	go(13);
 	is_free();
-	CHECK(nr_freed == 0 && !first_leaving_batch() && !first_staying_batch());
+	CHECK(nr_freed == 0 && !registry_first_leaving_batch() && !registry_first_staying_batch());
 	/* The list begins again with the first batch after all were removed. */
 	finished = false;
 	come(11);

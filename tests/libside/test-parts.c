@@ -180,7 +180,7 @@ static void fake_give_back(void *block, size_t size)
 #define rcu_last_elapsed fake_last_passed
 #define rcu_has_elapsed fake_passed
 #define rcu_begin_grace_period fake_begin
-#define rcu_give_up_gone fake_give_up
+#define rcu_free_exited fake_give_up
 #define rcu_start fake_start
 #define rcu_is_started fake_is_started
 #define rcu_synchronize fake_synchronize
@@ -294,18 +294,18 @@ static void test_same(void)
 			.call = one_call, .call_variadic = one_variadic, .priv = marks, .key = 9};
 	struct side_callback other = one;
 
-	CHECK(same_callback(&one, &other));
+	CHECK(callback_is_same(&one, &other));
 	other.call = other_call;
-	CHECK(!same_callback(&one, &other));
+	CHECK(!callback_is_same(&one, &other));
 	other = one;
 	other.call_variadic = other_variadic;
-	CHECK(!same_callback(&one, &other));
+	CHECK(!callback_is_same(&one, &other));
 	other = one;
 	other.priv = marks + 1;
-	CHECK(!same_callback(&one, &other));
+	CHECK(!callback_is_same(&one, &other));
 	other = one;
 	other.key = 10;
-	CHECK(!same_callback(&one, &other));
+	CHECK(!callback_is_same(&one, &other));
 }
 
 static void test_new_array(void)
@@ -678,19 +678,19 @@ static void test_names(void)
 						c);
 
 		*name = (char)c;
-		CHECK_EQUAL(name_size(name), permitted);
+		CHECK_EQUAL(context_name_size(name), permitted);
 	}
-	CHECK(name_size(NULL) == 0 && name_size("") == 0);
+	CHECK(context_name_size(NULL) == 0 && context_name_size("") == 0);
 	memset(text, 'n', sizeof(text));
 	text[73] = '\0';
-	CHECK_EQUAL(name_size(text), 73);
+	CHECK_EQUAL(context_name_size(text), 73);
 	text[73] = 'n';
 	text[74] = '\0';
 	/* One more than callers permit. */
-	CHECK_EQUAL(name_size(text), 74);
+	CHECK_EQUAL(context_name_size(text), 74);
 	text[74] = 'n';
 	text[75] = '\0';
-	CHECK_EQUAL(name_size(text), 0);
+	CHECK_EQUAL(context_name_size(text), 0);
 }
 
 static void get_name(struct side_context_value *value, void *priv)

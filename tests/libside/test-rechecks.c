@@ -87,10 +87,10 @@ static void test_unlocked_before_mark(void)
 	fail_tries(0, 1);
 	CHECK(side_tracer_trylock());
 	CHECK_EQUAL(tries, 3);
-	CHECK(lock.depth == 1 && gate.depth == 1 && has_missed_hook);
+	CHECK(lock.depth == 1 && gate.depth == 1 && hook_is_due);
 	side_tracer_unlock();
 	CHECK_EQUAL(nr_unlocks, 1);
-	CHECK(!has_missed_hook);
+	CHECK(!hook_is_due);
 	check_free();
 }
 
@@ -101,7 +101,7 @@ static void test_unlocked_after_mark(void)
 	fail_tries(0, 2);
 	CHECK(!side_tracer_trylock());
 	CHECK_EQUAL(tries, 2);
-	CHECK(has_missed_hook);
+	CHECK(hook_is_due);
 	check_free();
 	side_tracer_lock();
 	side_tracer_lock();
@@ -122,7 +122,7 @@ static void test_not_missed(void)
 	fail_tries(0, 0);
 	CHECK(side_tracer_trylock());
 	CHECK_EQUAL(tries, 2);
-	CHECK(!has_missed_hook);
+	CHECK(!hook_is_due);
 	side_tracer_unlock();
 	CHECK_EQUAL(nr_unlocks, 0);
 	check_free();
@@ -133,26 +133,26 @@ static void test_gate_is_held(void)
 {
 	nr_unlocks = 0;
 	fail_tries(1, 2);
-	CHECK(!try_both());
+	CHECK(!registry_try_locks());
 	CHECK_EQUAL(tries, 2);
 	check_free();
 	/* A fork that holds only the gate calls the hook if the lock is free. */
-	has_missed_hook = true;
+	hook_is_due = true;
 	owned_lock_acquire(&gate);
-	forks_beside = true;
+	fork_has_gate_only = true;
 	registry_unlock_in_parent();
 	CHECK_EQUAL(nr_unlocks, 1);
-	CHECK(!has_missed_hook && !forks_beside);
+	CHECK(!hook_is_due && !fork_has_gate_only);
 	check_free();
-	has_missed_hook = true;
+	hook_is_due = true;
 	CHECK(owned_lock_try(&lock));
 	owned_lock_acquire(&gate);
-	forks_beside = true;
+	fork_has_gate_only = true;
 	registry_unlock_in_parent();
 	CHECK_EQUAL(nr_unlocks, 1);
-	CHECK(has_missed_hook && lock.depth == 1 && gate.depth == 0);
+	CHECK(hook_is_due && lock.depth == 1 && gate.depth == 0);
 	owned_lock_release(&lock);
-	has_missed_hook = false;
+	hook_is_due = false;
 }
 
 /* ---- the hook of an armed process ---- */
@@ -233,11 +233,11 @@ static void test_registry_is_held(void)
 	registry_unlock();
 	lock.lock.word = 1;
 	sleeps = 0;
-	run_hook();
+	armed_run_hook();
 	CHECK_EQUAL(nr_hooks, 0);
 	CHECK_EQUAL(sleeps, HOOK_WAIT_MS);
 	lock.lock.word = 0;
-	run_hook();
+	armed_run_hook();
 	CHECK_EQUAL(nr_hooks, 1);
 	CHECK_EQUAL(sleeps, HOOK_WAIT_MS);
 }

@@ -408,9 +408,10 @@ static void test_reserve(void)
 	fake.capacity = 0;
 	CHECK(!statedump_reserve(&handle) && handle.capacity == STATEDUMP_QUEUE_MAX &&
 			!fake.capacity);
-	CHECK(is_queued(&handle, 10) && is_queued(&handle, 10 + STATEDUMP_QUEUE_MAX - 1) &&
-			!is_queued(&handle, 10 + STATEDUMP_QUEUE_MAX));
-	remove_request(&handle, 1);
+	CHECK(statedump_is_queued(&handle, 10) &&
+			statedump_is_queued(&handle, 10 + STATEDUMP_QUEUE_MAX - 1) &&
+			!statedump_is_queued(&handle, 10 + STATEDUMP_QUEUE_MAX));
+	statedump_remove_request(&handle, 1);
 	CHECK(handle.queued == STATEDUMP_QUEUE_MAX - 1 && handle.queue[0].key == 10 &&
 			handle.queue[1].key == 12 && handle.queue[1022].key == 1033);
 	fake_free(handle.queue);
@@ -438,18 +439,19 @@ static void test_oldest(void)
 	first.next = &second;
 	first_handle = &first;
 	CHECK(statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD) == &first);
-	CHECK(!statedump_oldest(SIDE_STATEDUMP_MODE_POLLING) && any_agent_handle());
+	CHECK(!statedump_oldest(SIDE_STATEDUMP_MODE_POLLING) && statedump_has_agent_handle());
 	other[0].number = 0;
 	CHECK(statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD) == &second);
 	second.dead = true;
-	CHECK(statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD) == &first && any_agent_handle());
+	CHECK(statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD) == &first &&
+			statedump_has_agent_handle());
 	second.dead = false;
 	second.queued = 0;
 	CHECK(statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD) == &first);
 	first.dead = true;
-	CHECK(!statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD) && any_agent_handle());
+	CHECK(!statedump_oldest(SIDE_STATEDUMP_MODE_AGENT_THREAD) && statedump_has_agent_handle());
 	second.mode = SIDE_STATEDUMP_MODE_POLLING;
-	CHECK(!any_agent_handle());
+	CHECK(!statedump_has_agent_handle());
 	first_handle = NULL;
 }
 
@@ -590,7 +592,7 @@ static struct statedump_run other_run;
 
 static void end_other_run(void)
 {
-	unlink_run(own, &other_run);
+	statedump_unlink_run(own, &other_run);
 }
 
 /* Unregistration waits for a run of another thread, without a timeout. */
@@ -620,7 +622,7 @@ static void test_run_elsewhere(void)
 
 static void unregister_inside(void *key)
 {
-	CHECK(own->runs && own->runs->thread == ME && runs_here(own) && lock.depth == 0);
+	CHECK(own->runs && own->runs->thread == ME && statedump_runs_here(own) && lock.depth == 0);
 	dump(key);
 	side_statedump_request_notification_unregister(own);
 	CHECK(fake.nr_freed == 0 && own->orphaned);
@@ -785,14 +787,14 @@ static void test_read_call(void)
 	reset();
 	memset(text, 'x', sizeof(text));
 	set_call("202 0x1");
-	CHECK(read_call(77, text) && !strcmp(text, "202 0x1") && text[8] == 'x');
+	CHECK(agent_read_call(77, text) && !strcmp(text, "202 0x1") && text[8] == 'x');
 	threads.size = 0;
-	CHECK(!read_call(77, text) && !*text);
+	CHECK(!agent_read_call(77, text) && !*text);
 	memset(text, 'x', sizeof(text));
 	threads.size = -1;
-	CHECK(!read_call(77, text) && !*text && text[1] == 'x' && threads.opened == 0);
+	CHECK(!agent_read_call(77, text) && !*text && text[1] == 'x' && threads.opened == 0);
 	set_call(NULL);
-	CHECK(!read_call(77, text) && threads.opened == 0);
+	CHECK(!agent_read_call(77, text) && threads.opened == 0);
 }
 
 static void no_agent_any_more(void)
@@ -1001,14 +1003,14 @@ static void test_fork(void)
 
 	reset();
 	first_handle = &handle;
-	CHECK(runs_here(&handle));
+	CHECK(statedump_runs_here(&handle));
 	statedump_lock();
 	statedump_fork_in_child();
 	CHECK(handle.runs == &runs[1] && runs[1].next == &runs[3] && !runs[3].next);
-	unlink_run(&handle, &runs[3]);
+	statedump_unlink_run(&handle, &runs[3]);
 	CHECK(handle.runs == &runs[1] && !runs[1].next);
 	fake.me = OTHER;
-	CHECK(!runs_here(&handle));
+	CHECK(!statedump_runs_here(&handle));
 	first_handle = NULL;
 }
 
