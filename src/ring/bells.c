@@ -118,13 +118,14 @@ static int bells_wait_for(const struct ring_wait *waits, uint32_t nr, const stru
 	return ret >= 0 || errno == EAGAIN ? 0 : -errno;
 }
 
-static bool bells_group_collect(struct ring_bell_group *group, uint32_t *nr)
+static bool bells_group_collect(struct ring_bell_group *group, uint32_t *ret_nr)
 {
 	struct ring_bells *bells = group->bells;
 	bool ends;
 
 	pthread_mutex_lock(&bells->lock);
-	*nr = bells_collect(bells, group->number, group->waits, &group->changed, group->changed);
+	*ret_nr = bells_collect(
+			bells, group->number, group->waits, &group->changed, group->changed);
 	ends = bells->ends;
 	pthread_mutex_unlock(&bells->lock);
 	return !ends;
@@ -135,14 +136,14 @@ static void *bells_thread(void *argument)
 	const struct timespec pause = {0, BELLS_FALLBACK_MS * 1000000L};
 	struct ring_bell_group *group = argument;
 	uint32_t nr;
-	int rc = 0;
+	int ret = 0;
 
 	while (bells_group_collect(group, &nr)) {
 		/* After reading the sequences: see the top of the file. */
 		ring_doorbell_ring(&group->bells->own);
-		rc = bells_wait_for(group->waits, nr, NULL);
+		ret = bells_wait_for(group->waits, nr, NULL);
 		/* A truncated file, or a kernel without the call: scan the rings now and then. */
-		if (rc && rc != -EINTR)
+		if (ret && ret != -EINTR)
 			nanosleep(&pause, NULL);
 	}
 	return NULL;
@@ -168,15 +169,15 @@ static void bells_group_changed(struct ring_bells *bells, size_t at)
 static int bells_start_thread(struct ring_bell_group *group)
 {
 	sigset_t all, old;
-	int rc;
+	int ret;
 
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
 	sigdelset(&all, SIGSEGV);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = -pthread_create(&group->thread, NULL, bells_thread, group);
+	ret = -pthread_create(&group->thread, NULL, bells_thread, group);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc;
+	return ret;
 }
 
 static int bells_add_group(struct ring_bells *bells)
@@ -184,7 +185,7 @@ static int bells_add_group(struct ring_bells *bells)
 	struct ring_bell_group **more =
 			realloc(bells->groups, (bells->nr_groups + 1) * sizeof(*more));
 	struct ring_bell_group *group = more ? calloc(1, sizeof(*group)) : NULL;
-	int rc;
+	int ret;
 
 	if (more)
 		bells->groups = more;
@@ -192,23 +193,23 @@ static int bells_add_group(struct ring_bells *bells)
 		return -ENOMEM;
 	group->bells = bells;
 	group->number = (uint32_t)bells->nr_groups + 1;
-	rc = bells_start_thread(group);
-	if (rc) {
+	ret = bells_start_thread(group);
+	if (ret) {
 		free(group);
-		return rc;
+		return ret;
 	}
 	bells->groups[bells->nr_groups++] = group;
 	return 0;
 }
 
-int ring_bells_create(struct ring_bells **result)
+int ring_bells_create(struct ring_bells **ret_bells)
 {
 	struct ring_bells *bells = calloc(1, sizeof(*bells));
 
 	if (!bells)
 		return -ENOMEM;
 	pthread_mutex_init(&bells->lock, NULL);
-	*result = bells;
+	*ret_bells = bells;
 	return 0;
 }
 
@@ -233,25 +234,25 @@ void ring_bells_destroy(struct ring_bells *bells)
 
 int ring_bells_add(struct ring_bells *bells, struct ring_consumer *consumer)
 {
-	int rc = 0;
+	int ret = 0;
 
 	pthread_mutex_lock(&bells->lock);
 	if (bells->nr == bells->capacity) {
 		size_t capacity = bells->capacity ? bells->capacity * 2 : 16;
 		struct ring_bell *more = realloc(bells->list, capacity * sizeof(*more));
 
-		rc = more ? 0 : -ENOMEM;
+		ret = more ? 0 : -ENOMEM;
 		bells->list = more ? more : bells->list;
 		bells->capacity = more ? capacity : bells->capacity;
 	}
-	if (!rc && bells->nr / BELLS_EACH > bells->nr_groups)
-		rc = bells_add_group(bells);
-	if (!rc) {
+	if (!ret && bells->nr / BELLS_EACH > bells->nr_groups)
+		ret = bells_add_group(bells);
+	if (!ret) {
 		bells->list[bells->nr] = (struct ring_bell){.consumer = consumer};
 		bells_group_changed(bells, bells->nr++);
 	}
 	pthread_mutex_unlock(&bells->lock);
-	return rc;
+	return ret;
 }
 
 void ring_bells_remove(struct ring_bells *bells, const struct ring_consumer *consumer)
@@ -352,7 +353,7 @@ int ring_bells_wait(struct ring_bells *bells, int timeout_ms)
 	struct timespec until;
 	uint64_t end;
 	uint32_t nr;
-	int rc;
+	int ret;
 
 	if (timeout_ms < 0)
 		return -EINVAL;
@@ -366,12 +367,12 @@ int ring_bells_wait(struct ring_bells *bells, int timeout_ms)
 	for (uint32_t at = 0, i = 1; i < nr; at++)
 		if (!bells->list[at].muted)
 			waits[i++].value = bells->list[at].seen;
-	rc = bells_wait_for(waits, nr, &until);
-	if (rc && rc != -ETIMEDOUT && rc != -EINTR)
-		rc = ring_doorbell_wait(&bells->own, bells->own_seen,
+	ret = bells_wait_for(waits, nr, &until);
+	if (ret && ret != -ETIMEDOUT && ret != -EINTR)
+		ret = ring_doorbell_wait(&bells->own, bells->own_seen,
 				timeout_ms < BELLS_FALLBACK_MS ? timeout_ms : BELLS_FALLBACK_MS);
 	bells_hear(bells);
-	return rc;
+	return ret;
 }
 
 size_t ring_bells_muted(const struct ring_bells *bells)

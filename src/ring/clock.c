@@ -189,7 +189,7 @@ static long double ring_clock_wall_rate(void)
 	return rate > 0.85L && rate < 1.15L ? rate : 1;
 }
 
-static int64_t ring_clock_difference(clockid_t id, int64_t *error_ns)
+static int64_t ring_clock_difference(clockid_t id, int64_t *ret_error_ns)
 {
 	int64_t best = INT64_MAX, difference = 0;
 
@@ -203,7 +203,7 @@ static int64_t ring_clock_difference(clockid_t id, int64_t *error_ns)
 			difference = other - (before + width / 2);
 		}
 	}
-	*error_ns += best / 2 + 1;
+	*ret_error_ns += best / 2 + 1;
 	return difference;
 }
 
@@ -276,35 +276,35 @@ static void ring_clock_sleep_until(int64_t monotonic_ns)
  * the kernel does not report the rate, of a short measurement.
  */
 static int ring_clock_frequency(enum ring_clock clock, const struct ring_clock_sample *begin,
-		const struct ring_clock_sample *end, long double *frequency,
-		enum ring_clock_source *source)
+		const struct ring_clock_sample *end, long double *ret_frequency,
+		enum ring_clock_source *ret_source)
 {
 	long double wall_rate = ring_clock_wall_rate();
 	struct ring_clock_sample later;
 
-	*frequency = ring_clock_kernel_frequency() / wall_rate;
-	*source = RING_CLOCK_SOURCE_KERNEL;
-	if (*frequency > 0 && (!end || !ring_clock_contradicts(begin, end, *frequency)))
+	*ret_frequency = ring_clock_kernel_frequency() / wall_rate;
+	*ret_source = RING_CLOCK_SOURCE_KERNEL;
+	if (*ret_frequency > 0 && (!end || !ring_clock_contradicts(begin, end, *ret_frequency)))
 		return 0;
 	if (!end) {
-		int rc;
+		int ret;
 
 		ring_clock_sleep_until(begin->monotonic_ns + RING_MEASURE_NS);
-		rc = ring_clock_sample(clock, &later);
-		if (rc)
-			return rc;
+		ret = ring_clock_sample(clock, &later);
+		if (ret)
+			return ret;
 		end = &later;
 	}
 	if (end->ticks <= begin->ticks || end->monotonic_ns <= begin->monotonic_ns)
 		return -ERANGE;
 #if RING_CLOCK_HAS_TSC
-	*frequency = ring_clock_cpuid_frequency() / wall_rate;
-	*source = RING_CLOCK_SOURCE_CPUID;
-	if (*frequency > 0 && !ring_clock_contradicts(begin, end, *frequency))
+	*ret_frequency = ring_clock_cpuid_frequency() / wall_rate;
+	*ret_source = RING_CLOCK_SOURCE_CPUID;
+	if (*ret_frequency > 0 && !ring_clock_contradicts(begin, end, *ret_frequency))
 		return 0;
 #endif
-	*frequency = ring_clock_rate_between(begin, end);
-	*source = RING_CLOCK_SOURCE_MEASURED;
+	*ret_frequency = ring_clock_rate_between(begin, end);
+	*ret_source = RING_CLOCK_SOURCE_MEASURED;
 	return 0;
 }
 
@@ -331,16 +331,16 @@ int ring_clock_calibrate(enum ring_clock clock, const struct ring_clock_sample *
 {
 	enum ring_clock_source source = RING_CLOCK_SOURCE_EXACT;
 	long double frequency = NS_PER_S;
-	int rc;
+	int ret;
 
 	if (begin->realtime_ns < 0)
 		return -ERANGE;
 	if (end && (end->ticks <= begin->ticks || end->monotonic_ns <= begin->monotonic_ns))
 		return -ERANGE;
 	if (clock == RING_CLOCK_TSC) {
-		rc = ring_clock_frequency(clock, begin, end, &frequency, &source);
-		if (rc)
-			return rc;
+		ret = ring_clock_frequency(clock, begin, end, &frequency, &source);
+		if (ret)
+			return ret;
 	}
 	if (frequency < 1000 || frequency > 18e9L)
 		return -ERANGE;

@@ -69,16 +69,17 @@ static void ring_view_resume(struct ring_view *view, bool counts)
 	ring_view_fail(view, "the consumer's position has no time");
 }
 
-int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_consumer **result)
+int ring_consumer_map(
+		int fd, const struct ring_geometry *expected, struct ring_consumer **ret_consumer)
 {
 	struct ring_consumer *consumer;
 	struct ring_memory memory;
 	uint32_t rings;
-	int rc;
+	int ret;
 
-	rc = ring_memory_map(fd, RING_END_CONSUMER, &memory);
-	if (rc)
-		return rc;
+	ret = ring_memory_map(fd, RING_END_CONSUMER, &memory);
+	if (ret)
+		return ret;
 	rings = memory.geometry.rings;
 	if (expected &&
 			(expected->rings != rings ||
@@ -108,7 +109,7 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 		ring_view_resume(view, memory.geometry.flags & RING_COUNTS);
 	}
 	ring_loss_begin(consumer);
-	*result = consumer;
+	*ret_consumer = consumer;
 	return 0;
 }
 
@@ -165,7 +166,7 @@ static uint64_t ring_time_extend(uint64_t last, uint64_t epoch, uint32_t low)
 
 /* Compute the head in all 64 bits. Returns NULL, or the error. */
 static const char *ring_view_head(
-		const struct ring_view *view, uint64_t size, uint64_t word, uint64_t *head)
+		const struct ring_view *view, uint64_t size, uint64_t word, uint64_t *ret_head)
 {
 	uint64_t ahead = (ring_head_position(word) - view->tail) & RING_POSITION_MASK;
 
@@ -173,7 +174,7 @@ static const char *ring_view_head(
 		return "the head is further ahead than the ring is long";
 	if (view->tail + ahead < view->head)
 		return "the head went back";
-	*head = view->tail + ahead;
+	*ret_head = view->tail + ahead;
 	return NULL;
 }
 
@@ -187,8 +188,8 @@ struct ring_view_end {
  * Find the head, and a time between the last record before it and the next one. Returns NULL, or
  * the error.
  */
-static const char *ring_view_end_once(
-		const struct ring_view *view, uint64_t size, struct ring_view_end *end, bool *again)
+static const char *ring_view_end_once(const struct ring_view *view, uint64_t size,
+		struct ring_view_end *end, bool *ret_again)
 {
 	const struct ring_control *control = view->control;
 	const unsigned char *record;
@@ -223,7 +224,7 @@ static const char *ring_view_end_once(
 		end->timestamp = ring_record_full_time(record);
 		return NULL;
 	}
-	*again = (after >> RING_TIME_BITS) - (before >> RING_TIME_BITS) > RING_EPOCH_MASK;
+	*ret_again = (after >> RING_TIME_BITS) - (before >> RING_TIME_BITS) > RING_EPOCH_MASK;
 	end->timestamp = ring_time_extend(after, word & RING_EPOCH_MASK, ring_header_time(record));
 	return NULL;
 }
@@ -242,7 +243,7 @@ static const char *ring_view_end(
 }
 
 static const char *ring_view_first_time(
-		const struct ring_view *view, uint64_t size, uint64_t bytes, uint64_t *first)
+		const struct ring_view *view, uint64_t size, uint64_t bytes, uint64_t *ret_first)
 {
 	const unsigned char *record = view->data + (view->tail & (size - 1));
 
@@ -251,12 +252,13 @@ static const char *ring_view_first_time(
 	if (ring_header_tag(record) == RING_TAG_EXTENDED) {
 		if (bytes < RING_EXTENDED_BYTES)
 			return "a span is shorter than its first record";
-		*first = ring_record_full_time(record);
+		*ret_first = ring_record_full_time(record);
 		return NULL;
 	}
 	if (view->tail == 0)
 		return "the first record of the ring has no full timestamp";
-	*first = view->end_timestamp >> RING_TIME_BITS << RING_TIME_BITS | ring_header_time(record);
+	*ret_first = view->end_timestamp >> RING_TIME_BITS << RING_TIME_BITS |
+			ring_header_time(record);
 	return NULL;
 }
 

@@ -16,10 +16,10 @@
 #define MFD_HUGETLB 4U
 #endif
 
-static int ring_close_failed(int fd, int rc)
+static int ring_close_failed(int fd, int ret)
 {
 	close(fd);
-	return rc;
+	return ret;
 }
 
 int ring_memfd_create(const char *name, uint64_t size, unsigned int flags)
@@ -33,7 +33,7 @@ int ring_memfd_create(const char *name, uint64_t size, unsigned int flags)
 	return fd;
 }
 
-int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size)
+int ring_memfd_check(int fd, uint64_t minimum, uint64_t *ret_size)
 {
 	struct stat status;
 	int seals;
@@ -45,7 +45,7 @@ int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size)
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
 		return -EPROTO;
-	*size = (uint64_t)status.st_size;
+	*ret_size = (uint64_t)status.st_size;
 	return 0;
 }
 
@@ -55,12 +55,12 @@ int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size)
  */
 static int ring_allocate(int fd, uint64_t size)
 {
-	int rc;
+	int ret;
 
 	do {
-		rc = fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
-	} while (rc == -EINTR);
-	return rc == -ENOSPC ? -ENOMEM : rc;
+		ret = fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
+	} while (ret == -EINTR);
+	return ret == -ENOSPC ? -ENOMEM : ret;
 }
 
 /* Write the header and the first words of each ring; both are before lost_offset. */
@@ -94,32 +94,32 @@ void ring_controls_fill(unsigned char *base, const struct ring_geometry *geometr
 	}
 }
 
-int ring_memory_create(const struct ring_geometry *geometry, int *result)
+int ring_memory_create(const struct ring_geometry *geometry, int *ret_fd)
 {
-	return ring_memory_create_named(geometry, "side-ring", result);
+	return ring_memory_create_named(geometry, "side-ring", ret_fd);
 }
 
-int ring_memory_create_named(const struct ring_geometry *geometry, const char *name, int *result)
+int ring_memory_create_named(const struct ring_geometry *geometry, const char *name, int *ret_fd)
 {
 	bool huge = geometry->flags & RING_HUGE_PAGES;
 	struct ring_layout layout;
-	int rc, fd;
+	int ret, fd;
 
-	rc = ring_geometry_layout(geometry, &layout);
-	if (rc)
-		return rc;
+	ret = ring_geometry_layout(geometry, &layout);
+	if (ret)
+		return ret;
 	fd = ring_memfd_create(name, layout.total, huge ? MFD_HUGETLB : 0);
 	if (fd < 0)
 		return huge && (fd == -EINVAL || fd == -ENOSYS || fd == -ENODEV) ? -ENOTSUP : fd;
 	if (huge || (geometry->flags & RING_PREFAULT)) {
-		rc = ring_allocate(fd, layout.total);
-		if (rc)
-			return ring_close_failed(fd, rc);
+		ret = ring_allocate(fd, layout.total);
+		if (ret)
+			return ring_close_failed(fd, ret);
 	}
-	rc = ring_memory_begin(fd, geometry, &layout, RING_IN_MEMFD);
-	if (rc)
-		return ring_close_failed(fd, rc);
-	*result = fd;
+	ret = ring_memory_begin(fd, geometry, &layout, RING_IN_MEMFD);
+	if (ret)
+		return ring_close_failed(fd, ret);
+	*ret_fd = fd;
 	return 0;
 }
 
@@ -127,22 +127,22 @@ static int ring_file_fill(int fd, const struct ring_geometry *geometry,
 		const struct ring_layout *layout, uint64_t size)
 {
 	/* A hole would be a SIGBUS in the traced program when the disk is full. */
-	int rc = -posix_fallocate(fd, 0, (off_t)size);
+	int ret = -posix_fallocate(fd, 0, (off_t)size);
 
-	return rc ? rc : ring_memory_begin(fd, geometry, layout, RING_IN_FILE);
+	return ret ? ret : ring_memory_begin(fd, geometry, layout, RING_IN_FILE);
 }
 
 static int ring_file_create(const struct ring_geometry *geometry, bool revoked, int dir_fd,
-		const char *name, int *result)
+		const char *name, int *ret_fd)
 {
 	struct ring_layout layout;
-	int rc, fd;
+	int ret, fd;
 
 	if (geometry->flags & RING_HUGE_PAGES)
 		return -ENOTSUP;
-	rc = ring_geometry_layout(geometry, &layout);
-	if (rc)
-		return rc;
+	ret = ring_geometry_layout(geometry, &layout);
+	if (ret)
+		return ret;
 	/*
 	 * Only this descriptor can write: neither a shell nor an editor truncates the file by
 	 * mistake.
@@ -150,19 +150,19 @@ static int ring_file_create(const struct ring_geometry *geometry, bool revoked, 
 	fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
 	if (fd < 0)
 		return -errno;
-	rc = ring_file_fill(fd, geometry, &layout, revoked ? layout.lost_offset : layout.total);
-	if (rc) {
+	ret = ring_file_fill(fd, geometry, &layout, revoked ? layout.lost_offset : layout.total);
+	if (ret) {
 		unlinkat(dir_fd, name, 0);
-		return ring_close_failed(fd, rc);
+		return ring_close_failed(fd, ret);
 	}
-	*result = fd;
+	*ret_fd = fd;
 	return 0;
 }
 
 int ring_memory_create_file(
-		const struct ring_geometry *geometry, int dir_fd, const char *name, int *result)
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *ret_fd)
 {
-	return ring_file_create(geometry, false, dir_fd, name, result);
+	return ring_file_create(geometry, false, dir_fd, name, ret_fd);
 }
 
 /* Set the lease before another process maps the memory. */
@@ -175,23 +175,23 @@ static int ring_memory_begin_revoked(int fd)
 }
 
 int ring_memory_create_revoked(
-		const struct ring_geometry *geometry, int dir_fd, const char *name, int *result)
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *ret_fd)
 {
-	int rc;
+	int ret;
 
 	if (!(geometry->flags & RING_LEASED))
 		return -EINVAL;
 	/* A memfd has pages only where data was written. */
-	rc = dir_fd < 0 ? ring_memory_create(geometry, result)
-			: ring_file_create(geometry, true, dir_fd, name, result);
-	if (rc)
-		return rc;
-	rc = ring_memory_begin_revoked(*result);
-	if (!rc)
+	ret = dir_fd < 0 ? ring_memory_create(geometry, ret_fd)
+			 : ring_file_create(geometry, true, dir_fd, name, ret_fd);
+	if (ret)
+		return ret;
+	ret = ring_memory_begin_revoked(*ret_fd);
+	if (!ret)
 		return 0;
 	if (dir_fd >= 0)
 		unlinkat(dir_fd, name, 0);
-	return ring_close_failed(*result, rc);
+	return ring_close_failed(*ret_fd, ret);
 }
 
 /* ---- Import ---- */
@@ -253,16 +253,16 @@ static void ring_import_ring(const struct ring_import *import, uint32_t ring)
 static int ring_import_into(struct ring_import *import, int fd)
 {
 	const struct ring_layout *layout = &import->memory.layout;
-	int rc = ring_memory_map(fd, RING_END_PRODUCER, &import->memory);
+	int ret = ring_memory_map(fd, RING_END_PRODUCER, &import->memory);
 
-	if (rc)
-		return rc;
-	rc = ring_import_bytes(import, RING_HEADER_BYTES, import->memory.base + RING_HEADER_BYTES,
+	if (ret)
+		return ret;
+	ret = ring_import_bytes(import, RING_HEADER_BYTES, import->memory.base + RING_HEADER_BYTES,
 			(size_t)(layout->lost_offset - RING_HEADER_BYTES));
-	for (uint32_t ring = 0; !rc && ring < import->memory.geometry.rings; ring++)
+	for (uint32_t ring = 0; !ret && ring < import->memory.geometry.rings; ring++)
 		ring_import_ring(import, ring);
 	ring_memory_unmap(&import->memory);
-	return rc;
+	return ret;
 }
 
 /* The memory is only read from now on: no huge pages, and no pages for unused parts. */
@@ -280,27 +280,27 @@ static int ring_import_memfd(const struct ring_header *header)
 	return fd;
 }
 
-int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *result)
+int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *ret_fd)
 {
 	struct ring_import import = {
 			.read = read, .user = user, .base = base, .doubled = base != 0};
 	struct ring_geometry geometry;
 	struct ring_header header;
 	struct ring_layout layout;
-	int rc, fd;
+	int ret, fd;
 
-	rc = ring_import_bytes(&import, 0, &header, sizeof(header));
-	if (!rc)
-		rc = ring_header_check(&header, &geometry, &layout);
-	if (rc)
-		return rc;
+	ret = ring_import_bytes(&import, 0, &header, sizeof(header));
+	if (!ret)
+		ret = ring_header_check(&header, &geometry, &layout);
+	if (ret)
+		return ret;
 	import.leased = (geometry.flags & RING_LEASED) && geometry.mode != RING_MODE_OVERWRITE;
 	fd = ring_import_memfd(&header);
 	if (fd < 0)
 		return fd;
-	rc = ring_import_into(&import, fd);
-	if (rc)
-		return ring_close_failed(fd, rc);
-	*result = fd;
+	ret = ring_import_into(&import, fd);
+	if (ret)
+		return ring_close_failed(fd, ret);
+	*ret_fd = fd;
 	return 0;
 }

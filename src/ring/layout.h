@@ -201,10 +201,10 @@ int ring_memfd_create(const char *name, uint64_t size, unsigned int flags);
  * Return 0 if the descriptor is such a memfd of at least `minimum` bytes, else -EPROTO or the
  * error.
  */
-int ring_memfd_check(int fd, uint64_t minimum, uint64_t *size);
+int ring_memfd_check(int fd, uint64_t minimum, uint64_t *ret_size);
 
 /* Mappings of files that may be truncated: see truncated.c. */
-int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **truncation);
+int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **ret_truncation);
 void ring_truncation_forget(struct ring_truncation *truncation);
 void ring_truncation_forget_at(const void *base);
 bool ring_truncation_seen(const struct ring_truncation *truncation);

@@ -177,18 +177,18 @@ static int lease_missing(const struct ring_consumer *consumer, int fd, uint64_t 
 int ring_lease_grant(struct ring_consumer *consumer, int fd)
 {
 	uint64_t total = consumer->memory.layout.total, missing;
-	int rc = lease_missing(consumer, fd, &missing);
+	int ret = lease_missing(consumer, fd, &missing);
 
 	/* A hole would be a SIGBUS in the traced program when the disk is full. */
-	if (!rc && missing) {
-		rc = -posix_fallocate(fd, (off_t)(total - missing), (off_t)missing);
+	if (!ret && missing) {
+		ret = -posix_fallocate(fd, (off_t)(total - missing), (off_t)missing);
 		/* A part of it may have been allocated. */
-		if (rc && ftruncate(fd, (off_t)(total - missing)))
-			rc = -errno;
+		if (ret && ftruncate(fd, (off_t)(total - missing)))
+			ret = -errno;
 	}
-	if (!rc)
+	if (!ret)
 		lease_lend(consumer);
-	return rc;
+	return ret;
 }
 
 void ring_lease_deny(struct ring_consumer *consumer)
@@ -225,10 +225,10 @@ bool ring_lease_recall(struct ring_consumer *consumer)
 int ring_lease_adopt(struct ring_consumer *consumer, int fd, uint64_t *ret_missing)
 {
 	enum ring_lease_state state = ring_lease_state(lease_load(consumer));
-	int rc = lease_missing(consumer, fd, ret_missing);
+	int ret = lease_missing(consumer, fd, ret_missing);
 
-	if (rc || !lease_is_leased(consumer))
-		return rc;
+	if (ret || !lease_is_leased(consumer))
+		return ret;
 	if (*ret_missing)
 		return state == RING_LEASE_REVOKED || state == RING_LEASE_ASKED ? 0 : -EPROTO;
 	/* The consumer was killed before it freed the memory, or after it had provided it. */

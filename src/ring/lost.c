@@ -119,10 +119,10 @@ static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t r
 	uint32_t end = slot + RING_LOST_GROUP_SLOTS;
 
 	for (; slot < end && slot < consumer->memory.geometry.event_slots; slot++) {
-		int rc = ring_lost_slot(consumer, ring, slot, true, visit, data);
+		int ret = ring_lost_slot(consumer, ring, slot, true, visit, data);
 
-		if (rc)
-			return rc;
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -134,14 +134,14 @@ int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
 	uint32_t last = consumer->memory.geometry.event_slots - 1, group, nr_visited = 0;
 
 	for (group = 0; group <= last / RING_LOST_GROUP_SLOTS; group++) {
-		int rc = 0;
+		int ret = 0;
 
 		if (__atomic_load_n(&groups[group / 64], __ATOMIC_RELAXED) >> group % 64 & 1) {
-			rc = ring_lost_group_each(consumer, ring, group, visit, data);
+			ret = ring_lost_group_each(consumer, ring, group, visit, data);
 			nr_visited = group + 1;
 		}
-		if (rc)
-			return rc;
+		if (ret)
+			return ret;
 	}
 	return nr_visited == group ? 0 : ring_lost_slot(consumer, ring, last, false, visit, data);
 }

@@ -165,11 +165,11 @@ static uint64_t ring_align_up(uint64_t value, uint64_t alignment)
 int ring_layout_compute(const struct ring_geometry *geometry, uint64_t alignment,
 		struct ring_layout *layout)
 {
-	int rc = ring_geometry_check_static(geometry);
+	int ret = ring_geometry_check_static(geometry);
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	if (rc)
-		return rc;
+	if (ret)
+		return ret;
 	if (alignment == 0)
 		return -ENOTSUP;
 	if (alignment < page || alignment > RING_SIZE_MAX || (alignment & (alignment - 1)) ||
@@ -238,7 +238,7 @@ int ring_header_check(const struct ring_header *header, struct ring_geometry *ge
 		struct ring_layout *layout)
 {
 	struct ring_header wanted;
-	int rc;
+	int ret;
 
 	if (header->magic != RING_MAGIC || header->version != RING_VERSION ||
 			header->storage > RING_IN_FILE)
@@ -256,9 +256,9 @@ int ring_header_check(const struct ring_header *header, struct ring_geometry *ge
 	if (!(geometry->flags & RING_HUGE_PAGES) &&
 			header->alignment != (uint64_t)sysconf(_SC_PAGESIZE))
 		return -EPROTO;
-	rc = ring_layout_compute(geometry, header->alignment, layout);
-	if (rc)
-		return rc == -ENOTSUP && header->alignment ? rc : -EPROTO;
+	ret = ring_layout_compute(geometry, header->alignment, layout);
+	if (ret)
+		return ret == -ENOTSUP && header->alignment ? ret : -EPROTO;
 	ring_header_fill(&wanted, geometry, layout, (enum ring_storage)header->storage);
 	/* NOLINTNEXTLINE(clang-analyzer-core.*): it assumes that errno may be 0 after a failure */
 	return memcmp(header, &wanted, sizeof(wanted)) ? -EPROTO : 0;
@@ -282,13 +282,13 @@ static uint64_t ring_size_least(
  * Copy the header once and use only the copy: the other end may write meanwhile. Memory that could
  * shrink is accepted only if its header declares it as a file.
  */
-static int ring_header_read(
-		int fd, struct ring_geometry *geometry, struct ring_layout *layout, bool *sealed)
+static int ring_header_read(int fd, struct ring_geometry *geometry, struct ring_layout *layout,
+		bool *ret_sealed)
 {
 	struct ring_header header;
 	struct stat status;
 	ssize_t got;
-	int seals, rc;
+	int seals, ret;
 
 	if (fstat(fd, &status))
 		return -errno;
@@ -301,12 +301,12 @@ static int ring_header_read(
 	/* EINVAL: a file on a disk has no seals. */
 	if (seals < 0 && errno != EINVAL)
 		return -errno;
-	*sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
-	rc = ring_header_check(&header, geometry, layout);
-	if (rc)
-		return rc;
-	if ((uint64_t)status.st_size < ring_size_least(geometry, layout, *sealed) ||
-			*sealed != (header.storage == RING_IN_MEMFD))
+	*ret_sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
+	ret = ring_header_check(&header, geometry, layout);
+	if (ret)
+		return ret;
+	if ((uint64_t)status.st_size < ring_size_least(geometry, layout, *ret_sealed) ||
+			*ret_sealed != (header.storage == RING_IN_MEMFD))
 		return -EPROTO;
 	return 0;
 }
@@ -381,30 +381,31 @@ int ring_memory_map(int fd, enum ring_end end, struct ring_memory *memory)
 	const struct ring_layout *layout = &memory->layout;
 	uint64_t size;
 	bool sealed = false;
-	int rc;
+	int ret;
 
 	*memory = (struct ring_memory){0};
-	rc = ring_header_read(fd, &memory->geometry, &memory->layout, &sealed);
-	if (rc)
-		return rc;
+	ret = ring_header_read(fd, &memory->geometry, &memory->layout, &sealed);
+	if (ret)
+		return ret;
 	size = memory->geometry.size;
-	rc = ring_memory_reserve(memory);
-	if (rc)
-		return rc;
-	rc = ring_memory_map_piece(memory, 0, layout->data_offset, PROT_READ | PROT_WRITE, fd, 0);
-	for (uint32_t ring = 0; !rc && ring < memory->geometry.rings; ring++) {
+	ret = ring_memory_reserve(memory);
+	if (ret)
+		return ret;
+	ret = ring_memory_map_piece(memory, 0, layout->data_offset, PROT_READ | PROT_WRITE, fd, 0);
+	for (uint32_t ring = 0; !ret && ring < memory->geometry.rings; ring++) {
 		uint64_t at = layout->data_offset + 2 * ring * size;
 		uint64_t offset = layout->data_offset + ring * size;
 
-		rc = ring_memory_map_piece(memory, at, size, protection, fd, offset);
-		if (!rc)
-			rc = ring_memory_map_piece(memory, at + size, size, protection, fd, offset);
+		ret = ring_memory_map_piece(memory, at, size, protection, fd, offset);
+		if (!ret)
+			ret = ring_memory_map_piece(
+					memory, at + size, size, protection, fd, offset);
 	}
-	if (!rc && !sealed && end == RING_END_CONSUMER)
-		rc = ring_truncation_watch(memory->base, memory->mapped, &memory->truncation);
-	if (rc) {
+	if (!ret && !sealed && end == RING_END_CONSUMER)
+		ret = ring_truncation_watch(memory->base, memory->mapped, &memory->truncation);
+	if (ret) {
 		ring_memory_unmap(memory);
-		return rc;
+		return ret;
 	}
 	ring_memory_advise(memory, end);
 	return 0;

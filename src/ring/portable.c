@@ -182,9 +182,9 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 							      : RING_SECTION_DONE;
 }
 
-/* Write into this ring unless it is locked. *nested is set if this thread holds the lock. */
+/* Write into this ring unless it is locked. *ret_nested is set if this thread holds the lock. */
 static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint32_t event_id,
-		const struct ring_parts *parts, uint64_t self, bool *nested)
+		const struct ring_parts *parts, uint64_t self, bool *ret_nested)
 {
 	uint64_t *lock = &producer->locks[(size_t)ring * RING_LOCK_WORDS];
 	const struct ring_replay *replay = ring_portable_replay(self);
@@ -194,7 +194,7 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 	/* Acquire: the last holder's accesses. Pairs with the release in ring_portable_try(). */
 	if (!__atomic_compare_exchange_n(
 			    lock, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-		*nested |= holder == self;
+		*ret_nested |= holder == self;
 		return RING_SECTION_BUSY;
 	}
 	code = ring_portable_write(producer, &producer->locations[ring], event_id, parts,
@@ -205,21 +205,21 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 }
 
 /*
- * Try each ring once, beginning with that of this CPU. *nested: this thread holds one of them,
+ * Try each ring once, beginning with that of this CPU. *ret_nested: this thread holds one of them,
  * further up its stack. It must not wait then: another holder may be interrupted in the same way
  * and wait for it.
  */
 static int ring_portable_any(struct ring_producer *producer, uint32_t event_id,
-		const struct ring_parts *parts, uint64_t self, bool *nested)
+		const struct ring_parts *parts, uint64_t self, bool *ret_nested)
 {
 	const struct ring_replay *replay = ring_portable_replay(self);
 	uint32_t tries = producer->rings < RING_TRIED_MAX ? producer->rings : RING_TRIED_MAX;
 	uint32_t ring = replay ? replay->cpu % producer->rings : ring_portable_cpu(producer);
 	int code = RING_SECTION_BUSY;
 
-	*nested = false;
+	*ret_nested = false;
 	for (; tries > 0 && code == RING_SECTION_BUSY; tries--, ring = (ring + 1) % producer->rings)
-		code = ring_portable_try(producer, ring, event_id, parts, self, nested);
+		code = ring_portable_try(producer, ring, event_id, parts, self, ret_nested);
 	return code;
 }
 

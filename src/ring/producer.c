@@ -206,31 +206,31 @@ static int ring_producer_connect(struct ring_producer_cold *cold)
 	return ring_slots_open(&cold->slot_offset, &cold->slot_key);
 }
 
-int ring_producer_map(int ring_fd, struct ring_producer **result)
+int ring_producer_map(int ring_fd, struct ring_producer **ret_producer)
 {
 	struct ring_producer_cold *cold;
 	struct ring_producer *producer;
 	struct ring_memory memory;
 	int saved = errno;
-	int rc;
+	int ret;
 
-	rc = ring_memory_map(ring_fd, RING_END_PRODUCER, &memory);
-	if (rc)
+	ret = ring_memory_map(ring_fd, RING_END_PRODUCER, &memory);
+	if (ret)
 		goto out;
 	if (memory.geometry.clock == RING_CLOCK_TSC && !ring_clock_tsc_permitted()) {
-		rc = -ENOTSUP;
+		ret = -ENOTSUP;
 		goto out_memory;
 	}
-	rc = -ENOMEM;
+	ret = -ENOMEM;
 	producer = ring_producer_allocate(&memory);
 	if (!producer)
 		goto out_memory;
 	cold = ring_producer_cold(producer);
-	rc = ring_producer_connect(cold);
-	if (rc)
+	ret = ring_producer_connect(cold);
+	if (ret)
 		goto out_producer;
 	ring_producer_fill(producer, cold);
-	*result = producer;
+	*ret_producer = producer;
 	goto out;
 
 out_producer:
@@ -239,7 +239,7 @@ out_memory:
 	ring_memory_unmap(&memory);
 out:
 	errno = saved;
-	return rc;
+	return ret;
 }
 
 void ring_producer_unmap(struct ring_producer *producer)
@@ -416,20 +416,20 @@ static void ring_epoch_invalidate(struct ring_producer *producer)
  * signal handler of this one, could publish in the middle of a record. A handler that publishes
  * between the section and this call may have found the ring already.
  */
-static bool ring_producer_find(struct ring_producer *producer, bool *loan)
+static bool ring_producer_find(struct ring_producer *producer, bool *ret_loan)
 {
 #if RING_HAS_SECTION
 	int32_t cpu;
 
 	if (producer->path != RING_PATH_PORTABLE) {
 		cpu = ring_rseq_cpu();
-		if (cpu < 0 && !ring_rseq_obtain(loan))
+		if (cpu < 0 && !ring_rseq_obtain(ret_loan))
 			return false;
 		if (producer->placement != RING_PER_THREAD)
 			return cpu < 0 || (uint32_t)cpu < producer->rings;
 	}
 #else
-	(void)loan;
+	(void)ret_loan;
 #endif
 	return producer->placement == RING_PER_THREAD && ring_slot_take(producer);
 }
@@ -518,37 +518,37 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 {
 	bool loan = false;
 	int saved = errno;
-	int rc;
+	int ret;
 
 	/* Acquire: the reason why the rings are closed. Pairs with the release in ring_producer_stop(). */
 	if (ring_producer_forked(producer)) {
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
-		rc = -ECHILD;
+		ret = -ECHILD;
 	} else if (code == RING_SECTION_CROSSED) {
 		/* The record is published, even if the rings were closed since then. */
 		ring_doorbell_crossed(producer->doorbell);
-		rc = 0;
+		ret = 0;
 	} else if (__atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE)) {
 		ring_count(producer, event_id, RING_LOST_OTHER);
-		rc = -EPERM;
+		ret = -EPERM;
 	} else if (producer->lease && !ring_lease_claim(producer, true)) {
 		ring_count_no_memory(producer, ring_producer_ring(producer), 1);
-		rc = -ENOSPC;
+		ret = -ENOSPC;
 	} else if (parts->head_size > ring_producer_cold(producer)->payload_max ||
 			parts->body_size > ring_producer_cold(producer)->payload_max -
 							parts->head_size) {
 		ring_count(producer, event_id, RING_LOST_TOO_BIG);
-		rc = -E2BIG;
+		ret = -E2BIG;
 	} else {
 		/* The rings were closed. */
 		if (producer->lease && code == RING_SECTION_NO_RING)
 			code = RING_SECTION_ABORTED;
-		rc = ring_publish_attempts(producer, event_id, parts, code, &loan);
+		ret = ring_publish_attempts(producer, event_id, parts, code, &loan);
 		if (loan)
 			ring_producer_return(producer);
 	}
 	errno = saved;
-	return rc;
+	return ret;
 }
 
 /* The paths other than the sections with the TSC. */

@@ -132,14 +132,14 @@ size_t ring_memory_size(const struct ring_geometry *geometry);
 
 /*
  * Create the memory of one process: a memfd (CLOEXEC) sealed against shrinking and growing. The
- * caller closes *fd.
+ * caller closes *ret_fd.
  *
  * With RING_HUGE_PAGES: -ENOMEM if not enough huge pages are free, -ENOTSUP if this kernel has
  * none. There is no automatic fallback; the caller can retry without the flag and report that.
  */
-int ring_memory_create(const struct ring_geometry *geometry, int *fd);
+int ring_memory_create(const struct ring_geometry *geometry, int *ret_fd);
 /* Like ring_memory_create(), with another name than "side-ring" in /proc/PID/maps. */
-int ring_memory_create_named(const struct ring_geometry *geometry, const char *name, int *fd);
+int ring_memory_create_named(const struct ring_geometry *geometry, const char *name, int *ret_fd);
 
 /*
  * Like ring_memory_create(), as a new file (-EEXIST) in a directory, so that the memory outlives
@@ -152,26 +152,26 @@ int ring_memory_create_named(const struct ring_geometry *geometry, const char *n
  * survive.
  */
 int ring_memory_create_file(
-		const struct ring_geometry *geometry, int dir_fd, const char *name, int *fd);
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *ret_fd);
 /*
  * With RING_LEASED, like ring_memory_create_file(), but without the memory that a consumer can
  * revoke: the producer asks for it with its first record. dir_fd -1: like ring_memory_create().
  */
 int ring_memory_create_revoked(
-		const struct ring_geometry *geometry, int dir_fd, const char *name, int *fd);
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *ret_fd);
 /* Bytes of the memory that a consumer cannot revoke; 0 for an invalid geometry. */
 size_t ring_memory_kept(const struct ring_geometry *geometry);
 
 /*
  * Rebuild ring memory from the addresses where another process mapped it (a core dump), or from a
- * file that no process writes any more (base 0). *fd is a new memfd for ring_consumer_map(). read()
- * copies bytes out of that address space, and returns 0 or a negative errno.
+ * file that no process writes any more (base 0). *ret_fd is a new memfd for ring_consumer_map().
+ * read() copies bytes out of that address space, and returns 0 or a negative errno.
  *
  * -EPROTO: no rings of this version. A ring whose data cannot be read exists, but is unusable
  * (ring_consumer_error()).
  */
 typedef int ring_memory_read(void *user, uint64_t address, void *to, size_t size);
-int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *fd);
+int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *ret_fd);
 
 /*
  * Check the file of a descriptor that another process sent, without mapping it: 0 and its geometry,
@@ -194,7 +194,7 @@ struct ring_producer;
  *
  * No thread may be in a publication when ring_producer_unmap() is called.
  */
-int ring_producer_map(int ring_fd, struct ring_producer **producer);
+int ring_producer_map(int ring_fd, struct ring_producer **ret_producer);
 void ring_producer_unmap(struct ring_producer *producer);
 
 /*
@@ -361,7 +361,7 @@ struct ring_span {
  * otherwise -EPROTO. A consumer that created the memory passes it.
  */
 int ring_consumer_map(
-		int fd, const struct ring_geometry *expected, struct ring_consumer **consumer);
+		int fd, const struct ring_geometry *expected, struct ring_consumer **ret_consumer);
 void ring_consumer_unmap(struct ring_consumer *consumer);
 /*
  * Bytes of memory that the rings occupy now; less than ring_memory_size() until all of it was used.
@@ -476,7 +476,7 @@ int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
  */
 struct ring_bells;
 
-int ring_bells_create(struct ring_bells **bells);
+int ring_bells_create(struct ring_bells **ret_bells);
 void ring_bells_destroy(struct ring_bells *bells);
 int ring_bells_add(struct ring_bells *bells, struct ring_consumer *consumer);
 /* Does nothing if the consumer is not in the set. */

@@ -124,12 +124,12 @@ void ring_sandbox_begins(bool permits_rseq)
 	__atomic_store_n(&ring_rseq_sandbox, permits_rseq && known >= 0 ? 1 : -1, __ATOMIC_RELAXED);
 }
 
-bool ring_rseq_obtain(bool *loan)
+bool ring_rseq_obtain(bool *ret_loan)
 {
 	struct ring_thread *thread = &ring_thread;
 	long ret;
 
-	*loan = false;
+	*ret_loan = false;
 	/* Relaxed: the flag is set before the first producer exists. */
 	if (__atomic_load_n(&ring_rseq_simulated, __ATOMIC_RELAXED) || !ring_rseq_may_call()) {
 		ring_rseq_use_libcs(thread);
@@ -138,7 +138,7 @@ bool ring_rseq_obtain(bool *loan)
 	__atomic_store_n(&thread->away, 0, __ATOMIC_RELAXED);
 	ret = ring_rseq_call(thread, RSEQ_BYTES, 0, RSEQ_SIGNATURE);
 	if (!ret)
-		*loan = true;
+		*ret_loan = true;
 	else if (ret == -EINVAL && ring_rseq_is_libcs())
 		ring_rseq_use_libcs(thread);
 	return ring_rseq_cpu() >= 0;

@@ -50,9 +50,9 @@ static inline int32_t ring_rseq_cpu(void)
 
 /*
  * Make the sections of this thread restartable, if ring_rseq_cpu() is negative. True on success;
- * then, if *loan, the caller ends that with ring_rseq_return().
+ * then, if *ret_loan, the caller ends that with ring_rseq_return().
  */
-bool ring_rseq_obtain(bool *loan);
+bool ring_rseq_obtain(bool *ret_loan);
 void ring_rseq_return(void);
 
 #endif /* __ASSEMBLER__ */

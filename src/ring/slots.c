@@ -41,7 +41,7 @@ static __thread uint64_t ring_slot_words[RING_SLOT_TABLE]
 static uint64_t ring_slots_used;
 static uint32_t ring_slots_key;
 
-int ring_slots_open(uint64_t *offset, uint64_t *key)
+int ring_slots_open(uint64_t *ret_offset, uint64_t *ret_key)
 {
 	uint64_t used = __atomic_load_n(&ring_slots_used, __ATOMIC_RELAXED);
 	unsigned int index;
@@ -53,11 +53,11 @@ int ring_slots_open(uint64_t *offset, uint64_t *key)
 		index = (unsigned int)__builtin_ctzll(~used);
 	} while (!__atomic_compare_exchange_n(&ring_slots_used, &used, used | UINT64_C(1) << index,
 			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	*offset = (uint64_t)((uintptr_t)&ring_slot_words[index] -
+	*ret_offset = (uint64_t)((uintptr_t)&ring_slot_words[index] -
 			(uintptr_t)__builtin_thread_pointer());
-	*key = (uint64_t)(__atomic_add_fetch(&ring_slots_key, 1, __ATOMIC_RELAXED) *
-					       RING_SLOT_TABLE +
-			       index)
+	*ret_key = (uint64_t)(__atomic_add_fetch(&ring_slots_key, 1, __ATOMIC_RELAXED) *
+						   RING_SLOT_TABLE +
+				   index)
 			<< RING_SLOT_SHIFT;
 	return 0;
 }

@@ -13,7 +13,7 @@
  * Reserve a word in the table of each thread for this producer, and return its key. -EMFILE: none
  * free.
  */
-int ring_slots_open(uint64_t *offset, uint64_t *key);
+int ring_slots_open(uint64_t *ret_offset, uint64_t *ret_key);
 void ring_slots_close(uint64_t key);
 
 /* The word of this thread for this producer. */

@@ -91,11 +91,11 @@ static const char *ring_window_scan(
 
 /* Find the first mark of the copy, which starts at `from`, that was not overwritten. */
 static bool ring_window_cut(const struct ring_window *window, uint64_t claim, uint64_t size,
-		uint64_t from, uint64_t *begin)
+		uint64_t from, uint64_t *ret_begin)
 {
 	for (unsigned int i = 0; i < window->count; i++) {
-		*begin = window->marks[i];
-		if (*begin >= from && (claim <= size || *begin >= claim - size))
+		*ret_begin = window->marks[i];
+		if (*ret_begin >= from && (claim <= size || *ret_begin >= claim - size))
 			return true;
 	}
 	return false;
@@ -176,16 +176,16 @@ int ring_consumer_snapshot(
 	struct ring_view *view = &consumer->views[ring];
 	uint64_t size = consumer->memory.geometry.size;
 	const char *error = NULL, *truncated;
-	int rc = -EAGAIN;
+	int ret = -EAGAIN;
 
 	if (consumer->memory.geometry.mode != RING_MODE_OVERWRITE)
 		return -EINVAL;
 	if (view->error)
 		return -EBADMSG;
-	for (int i = 0; i < RING_SNAPSHOT_TRIES && rc == -EAGAIN; i++)
-		rc = ring_snapshot_once(view, size, size >> i / 4, buffer, span, &error);
+	for (int i = 0; i < RING_SNAPSHOT_TRIES && ret == -EAGAIN; i++)
+		ret = ring_snapshot_once(view, size, size >> i / 4, buffer, span, &error);
 	truncated = ring_consumer_truncated(consumer);
 	if (truncated)
 		error = truncated;
-	return error ? ring_view_fail(view, error) : rc;
+	return error ? ring_view_fail(view, error) : ret;
 }

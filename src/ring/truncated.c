@@ -119,23 +119,23 @@ static struct ring_truncation *ring_truncation_unused(void)
 	return one;
 }
 
-int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **result)
+int ring_truncation_watch(const void *base, size_t size, struct ring_truncation **ret_truncation)
 {
 	struct ring_truncation *one;
-	int rc;
+	int ret;
 
 	pthread_mutex_lock(&ring_truncations_lock);
-	rc = ring_bus_install();
-	one = rc ? NULL : ring_truncation_unused();
+	ret = ring_bus_install();
+	one = ret ? NULL : ring_truncation_unused();
 	if (one) {
 		one->seen = 0;
 		__atomic_store_n(&one->base, (uintptr_t)base, __ATOMIC_RELAXED);
 		/* Release: base before size. Pairs with ring_truncation_of(). */
 		__atomic_store_n(&one->size, size, __ATOMIC_RELEASE);
-		*result = one;
+		*ret_truncation = one;
 	}
 	pthread_mutex_unlock(&ring_truncations_lock);
-	return rc ? rc : one ? 0 : -ENOMEM;
+	return ret ? ret : one ? 0 : -ENOMEM;
 }
 
 void ring_truncation_forget(struct ring_truncation *one)
