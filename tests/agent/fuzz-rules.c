@@ -3,12 +3,20 @@
  * libFuzzer: channels and rules from any bytes, as they arrive from a consumer, and then events for
  * them. The input is a row of messages, each behind its size in two bytes, little-endian.
  */
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <side/trace.h>
 
-#include "tracers/agent/core/agent.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/select.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/plan/plan.h"
 
 side_static_event(ev_number, "rule", "number", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u64("thread"), side_field_u64("sequence")));

@@ -20,7 +20,12 @@
 
 #include <side/trace.h>
 
-#include "tracers/agent/core/agent.h"
+#include "abi/visit.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/recycled-ids.h"
 #include "consumer.h"
 
 side_static_event(ev_number, "agent", "number", SIDE_LOGLEVEL_INFO,

@@ -20,7 +20,8 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/record.h"
 #include "tracers/agent/probes/probes.h"
 #include "protocol/raw.h"
 

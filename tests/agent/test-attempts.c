@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "../check.h"
-#include "tracers/agent/core/agent.h"
-#include "tracers/agent/core/boot.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/boot-directory.h"
+#include "tracers/agent/core/session.h"
 
 static unsigned int nr_tries, good_try;
 static int try_error = EEXIST;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,8 +18,24 @@
 #include <side/tracer-extensions.h>
 
 #include "../called.h"
-#include "tracers/agent/core/agent.h"
+#include "abi/visit.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/select.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
+#include "tracers/agent/plan/plan.h"
 
 #define NR_EVENTS 4
 

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,8 +19,11 @@
 
 #include <cmocka.h>
 
-#include "tracers/agent/core/agent.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/control-changes.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/rendezvous.h"
 #include "probe/patch/patch.h"
 #include "protocol/raw.h"
 
@@ -56,7 +60,7 @@ static uint64_t own_threads[PATCH_NR_OWN];
 #define patch_own_begin fake_begin
 #define patch_own_end fake_end
 #define patch_own_threads own_threads
-#include "tracers/agent/probes/own-threads.c"
+#include "tracers/agent/core/own-threads.c"
 
 /* As the wrapper libraries have them. */
 void side_wrap_own_libc(bool begins)

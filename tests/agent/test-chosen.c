@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,9 +27,22 @@
 
 #include <side/trace.h>
 
-#include "tracers/agent/core/agent.h"
-#include "tracers/agent/core/mappings.h"
+#include "filter/filter.h"
+#include "protocol/pattern.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/control-starter.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/library-events.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/record.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/select.h"
+#include "tracers/agent/core/session.h"
 #include "protocol/raw.h"
 
 /* ---- filters, contexts and probes ---- */

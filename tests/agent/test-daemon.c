@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,8 +24,20 @@
 
 #include "noted.h"
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-signal.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/late.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/update.h"
+#include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
 #include "protocol/boot.h"
 #include "protocol/raw.h"
@@ -275,7 +288,7 @@ static struct agent_session *fake_session_after(const struct agent_session *sess
 #define agent_late_forked() note("late-forked")
 #define agent_late_pass(begun, certain) note_number("pass", (long)(begun))
 #define agent_is_sandboxed() (is_sandboxed)
-#define agent_patient(ms) ((ms)*1)
+#define agent_scale_timeout(ms) ((ms)*1)
 #define control_changes_asked() note("asked")
 #define control_changes_applied(all) note_number("changes", all)
 #define control_signal_again() note("again")

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,8 +25,21 @@
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "filter/filter.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/boot-directory.h"
 #include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
 #include "protocol/raw.h"
 #include "protocol/runtime.h"
 

@@ -6,13 +6,27 @@
  */
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "../resources.h"
 #include "tracers/agent/context/sources.h"
-#include "tracers/agent/core/control.h"
+#include "protocol/protocol.h"
+#include "protocol/recovery.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/boot-directory.h"
+#include "tracers/agent/core/control-signal.h"
+#include "tracers/agent/core/library-files.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
 #include "tracers/agent/probes/probes.h"
 
 /* Included first, because a variable of base-files.c has the same name as parameters in this file. */

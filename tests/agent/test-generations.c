@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,8 +19,18 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "tracers/agent/core/agent.h"
+#include "filter/filter.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
 
 static struct {
 	unsigned int failing, nr_takes; /* the call for memory that fails */

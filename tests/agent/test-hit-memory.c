@@ -20,8 +20,10 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/library-files.h"
 #include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/probes/probes.h"
 #include "probe/patch/call.h"

@@ -18,6 +18,12 @@
 #include "../called.h"
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/probes/probes.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/record.h"
+#include "tracers/agent/core/vfork.h"
 #include "tracers/agent/core/recording.h"
 #include "libside/section.h"
 

@@ -3,11 +3,14 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/interpose.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-threads.h"
 #include "probe/patch/imports.h"
 
 #include "../check.h"

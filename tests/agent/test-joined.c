@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +24,33 @@
 
 #include "noted.h"
 
-#include "tracers/agent/core/agent.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control-thread.h"
+#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/late.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/record.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/renew.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/update.h"
+#include "tracers/agent/core/vfork.h"
+#include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 #include "protocol/protocol.h"
@@ -174,7 +202,7 @@ static uint64_t fake_over(void)
 #define wire_deadline fake_time
 #define wire_close(fd) ((void)(nr_wire_closed += (fd) >= 0))
 #define agent_deadline_unlocked fake_time
-#define agent_patient(ms) ((ms)*3)
+#define agent_scale_timeout(ms) ((ms)*3)
 #define agent_hello fake_hello
 #define agent_boot_hello(session, parent, fds) (note("boot"), fake_hello(session, parent, fds))
 #define agent_boot_path(boot, path, size) ((void)(boot), strcpy(path, "/boot"), has_path)

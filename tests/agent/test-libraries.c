@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,8 +20,15 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/library-events.h"
+#include "tracers/agent/core/library-files.h"
 #include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/session.h"
 #include "tracers/agent/context/sources.h"
 #include "protocol/raw.h"
 

@@ -9,6 +9,8 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,8 +24,24 @@
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/start.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/interpose.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/update.h"
+#include "tracers/agent/core/wait.h"
 #include "tracers/agent/core/libside.h"
 #include "base/environment/environment.h"
 #include "probe/patch/imports.h"

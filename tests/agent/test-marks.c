@@ -5,6 +5,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,13 @@
 #include <cmocka.h>
 
 #include "tracers/agent/probes/probes.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/vfork.h"
 #include "tracers/agent/core/recording.h"
 #include "libside/section.h"
 

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +23,17 @@
 #include <side/tracer-extensions.h>
 
 #include "../called.h"
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/control-signal.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/libside.h"
 #include "base/environment/environment.h"
 #include "protocol/raw.h"

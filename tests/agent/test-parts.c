@@ -8,6 +8,7 @@
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +22,23 @@
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "protocol/recovery.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/late.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 #include "protocol/protocol.h"

@@ -17,8 +17,11 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "tracers/agent/core/agent.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/library-files.h"
 #include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
 #include "tracers/agent/probes/probes.h"
 #include "protocol/raw.h"
 

@@ -18,7 +18,7 @@
 #include <side/tracer-extensions.h>
 
 #include "../called.h"
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/memory.h"
 #include "tracers/agent/probes/probes.h"
 
 #define NR_EVENTS 3

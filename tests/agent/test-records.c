@@ -13,11 +13,21 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <side/trace.h>
+
 #include <cmocka.h>
 
 #include "../called.h"
 #include "../resources.h"
-#include "tracers/agent/core/agent.h"
+#include "filter/filter.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/record.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/vfork.h"
+#include "tracers/agent/plan/plan.h"
 #include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 

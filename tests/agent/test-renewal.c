@@ -7,6 +7,8 @@
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,8 +23,21 @@
 
 #include "noted.h"
 
-#include "tracers/agent/core/agent.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/leases.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/renew.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
 #include "tracers/agent/context/text.h"
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/probes/probes.h"

@@ -2,13 +2,15 @@
 /* Memory of the agent in a traced program: the mappings do not grow between one session and many. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "../resources.h"
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/session.h"
 
 #define ROUNDS 50
 

@@ -18,7 +18,10 @@
 
 #include <side/trace.h>
 
-#include "tracers/agent/core/agent.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/process.h"
 #include "consumer.h"
 
 side_static_event(ev_number, "rule", "number", SIDE_LOGLEVEL_INFO,

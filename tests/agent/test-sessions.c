@@ -3,6 +3,7 @@
  * Several sessions with several channels in one program: each hears of what it asked for, under ids
  * of its own, and what goes wrong with one does not touch the others.
  */
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,15 @@
 
 #include <side/trace.h>
 
-#include "tracers/agent/core/agent.h"
+#include "abi/visit.h"
+#include "protocol/protocol.h"
+#include "protocol/recovery.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/vfork.h"
 #include "consumer.h"
 
 side_static_event(ev_number, "agent", "number", SIDE_LOGLEVEL_INFO,

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +26,22 @@
 
 #include <cmocka.h>
 
-#include "tracers/agent/core/agent.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control-thread.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 #include "protocol/protocol.h"
@@ -351,6 +368,8 @@ static bool fake_gone(int error)
 #define agent_boot_has_gone fake_gone
 #define context_may_ask() (may_ask)
 #include "tracers/agent/core/exchange.c"
+#include "tracers/agent/core/debug.c"
+#include "tracers/agent/core/own-process.c"
 
 static struct agent_session session;
 
@@ -403,9 +422,9 @@ static void test_print(void **state)
 	assert_int_equal(kernel.written_size, 510);
 	assert_true(kernel.written[508] == 'x' && kernel.written[509] == '\n');
 	agent.timeout_factor = 0;
-	assert_int_equal(agent_patient(70), 70);
+	assert_int_equal(agent_scale_timeout(70), 70);
 	agent.timeout_factor = 3;
-	assert_int_equal(agent_patient(70), 210);
+	assert_int_equal(agent_scale_timeout(70), 210);
 	agent.timeout_factor = 0;
 	/* A sandbox. */
 	agent.seccomp = 0;

@@ -12,6 +12,8 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,9 +37,23 @@
 
 #include "noted.h"
 
-#include "tracers/agent/core/agent.h"
-#include "tracers/agent/context/values.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-starter.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/late.h"
+#include "tracers/agent/core/leases.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/update.h"
+#include "tracers/agent/core/wait.h"
+#include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 #include "protocol/protocol.h"
 
@@ -304,7 +320,7 @@ static unsigned long thread_handle;
 #define fstat fake_fstat
 #define wire_deadline fake_time
 #define wire_receive fake_receive
-#define agent_patient(ms) (ms)
+#define agent_scale_timeout(ms) (ms)
 #define agent_is_sandboxed() (is_sandboxed)
 #define control_take_turn fake_take
 #define control_give_turn() note("give")

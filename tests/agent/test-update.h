@@ -4,6 +4,7 @@
 
 /* Consumers that change their mind, for the tests of updates. */
 
+#include <stdbool.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,11 @@
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "protocol/recovery.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/update.h"
 #include "consumer.h"
 
 side_static_event(ev_number, "update", "number", SIDE_LOGLEVEL_INFO,

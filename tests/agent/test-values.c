@@ -8,6 +8,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +20,11 @@
 
 #include <cmocka.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
 #include "tracers/agent/probes/probes.h"
 #include "protocol/raw.h"
 #include "protocol/protocol.h"

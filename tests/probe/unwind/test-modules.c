@@ -6,12 +6,16 @@
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "../../resources.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/library-files.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/probes/probes.h"

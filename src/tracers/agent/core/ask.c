@@ -5,9 +5,16 @@
  * from loading a library.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/ask.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/rendezvous.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>

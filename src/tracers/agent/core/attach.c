@@ -12,10 +12,22 @@
  * All of them are called in a thread that exists for this only, which blocks all signals and holds no lock.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
+#include <side/trace.h>
+
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/interpose.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/update.h"
 #include "ring/ring.h"
 #include "protocol/raw.h"
 

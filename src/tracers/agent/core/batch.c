@@ -13,11 +13,32 @@
  * All of this runs under libside's event lock.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
 #include "tracers/agent/core/batch.h"
+#include "abi/visit.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/select.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
+#include "tracers/agent/plan/plan.h"
 
 #define RETIREMENT_MS 2000
 

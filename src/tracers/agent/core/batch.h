@@ -2,11 +2,35 @@
 #ifndef SIDE_TRACERS_AGENT_CORE_BATCH_H
 #define SIDE_TRACERS_AGENT_CORE_BATCH_H
 
-/* What batch.c and renew.c share: a batch from its making to its end. With the event lock. */
+/*
+ * Events that appear and disappear: memory, ids and callbacks of the events of one notification.
+ *
+ * Callers: libside (agent_batches_changed()), renew.c, rules.c, update.c, process.c and the control thread. Hold libside's event lock, or be
+ * the only thread of the process (a forked child). Never call these functions in a callback of an event. Those that exchange messages
+ * with a consumer wait for it with a bound (wait.h).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "tracers/agent/core/agent.h"
+#include <side/trace.h>
 
-/* With plans, without ids; NULL when there is nothing to record in it. 0 or -ENOMEM. */
+#include "tracers/agent/core/event.h"
+
+struct agent_session;
+
+/* The events of one notification that a session wants, in one mapping with all that they need. */
+struct agent_batch {
+	struct agent_batch *next;
+	struct side_event_description *
+			*key; /* the array that identifies the batch in notifications */
+	size_t mapped;
+	uint64_t free_at;
+	uint32_t nr_events;
+	struct agent_event events[];
+};
+
+/* With plans, without ids; NULL when the session wants none of the events. 0 or -ENOMEM. */
 int agent_batch_build(struct agent_session *session, struct side_event_description **events,
 		uint32_t nr_events, struct agent_batch **batch);
 void agent_batches_free(struct agent_batch *list);
@@ -14,16 +38,31 @@ struct agent_batch *agent_batch_find(
 		const struct agent_session *session, struct side_event_description **key);
 
 /*
- * Give ids to those events of a list of batches that have none, and tell the consumer of them in one
- * exchange. When that fails they stay silent, and are counted.
+ * Give ids to those events of a list of batches that have none, and send the consumer their descriptions in one exchange. If that fails,
+ * the events are not recorded, and are counted as lost.
  */
 int agent_batches_introduce(struct agent_session *session, struct agent_batch *list);
 
-/* Whether each event is recorded is known: their records go there from now on. */
+/* The consumer knows which of the events it records: their records go to the rings from now on. */
 void agent_batch_redirect(struct agent_batch *batch);
 
 void agent_event_register(struct agent_event *event);
 void agent_event_replace(struct agent_event *old, struct agent_event *event);
 void agent_event_unregister(struct agent_event *event);
+
+/* libside's notification. */
+void agent_batches_changed(enum side_tracer_notification notification,
+		struct side_event_description **events, uint32_t nr_events, void *priv);
+int agent_batches_send_again(struct agent_session *session);
+
+/* In a forked child: records of all events go to the child's rings from now on, or nowhere. */
+void agent_batches_redirect(struct agent_session *session);
+/* In a forked child: was another thread of the parent in a notification? Then, with the event lock, complete the batch of that one. */
+bool agent_batches_are_cut_off(void);
+void agent_batches_forked(void);
+/* Free all batches of all sessions. */
+void agent_batches_forget(void);
+/* Unmap the memory that is kept for the next change. */
+void agent_batches_trim(void);
 
 #endif

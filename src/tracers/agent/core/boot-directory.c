@@ -14,13 +14,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/boot-directory.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/session.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>
@@ -30,6 +38,8 @@
 #define NAME_TRIES 1000
 #define STATE_DIR_TRIES 5
 #define CONFIG_NAME "boot.conf"
+/* As many as the rings of a recorder have. */
+#define EVENT_SLOTS 4096
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -263,6 +273,25 @@ static int write_facts(int folder, const struct boot_facts *facts, uint32_t numb
 }
 
 /* ---- the folder ---- */
+
+struct ring_geometry boot_geometry(const struct boot_channel *channel, uint32_t clock)
+{
+	static const enum ring_mode modes[] = {
+			RING_MODE_DISCARD, RING_MODE_OVERWRITE, RING_MODE_BLOCK};
+	struct ring_geometry geometry = {
+			.rings = channel->threads_max ? channel->threads_max : ring_possible_cpus(),
+			.event_slots = EVENT_SLOTS,
+			.size = channel->ring_size,
+			.mode = modes[channel->mode],
+			.clock = (enum ring_clock)clock,
+			.placement = channel->threads_max ? RING_PER_THREAD : RING_PER_CPU,
+	};
+
+	if (channel->mode == BOOT_BLOCK)
+		geometry.block_timeout_us =
+				channel->block_timeout_us ? channel->block_timeout_us : 1000000;
+	return geometry;
+}
 
 void boot_clean_name(char *to, const char *name)
 {

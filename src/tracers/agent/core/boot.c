@@ -11,6 +11,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +23,26 @@
 #include <side/tracer-extensions.h>
 
 #include "tracers/agent/core/boot.h"
+#include "filter/filter.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/boot-directory.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
 #include "protocol/raw.h"
 #include "protocol/runtime.h"
 
 #include <sys/mman.h>
 
-/* As many as a recorder's rings have. */
-#define EVENT_SLOTS 4096
 #define MAX_EVENTS 262144
 #define MAX_DESCRIPTION (1u << 20)
 
@@ -95,25 +110,6 @@ static bool read_config(const char *path)
 }
 
 /* ---- rings ---- */
-
-struct ring_geometry boot_geometry(const struct boot_channel *channel, uint32_t clock)
-{
-	static const enum ring_mode modes[] = {
-			RING_MODE_DISCARD, RING_MODE_OVERWRITE, RING_MODE_BLOCK};
-	struct ring_geometry geometry = {
-			.rings = channel->threads_max ? channel->threads_max : ring_possible_cpus(),
-			.event_slots = EVENT_SLOTS,
-			.size = channel->ring_size,
-			.mode = modes[channel->mode],
-			.clock = (enum ring_clock)clock,
-			.placement = channel->threads_max ? RING_PER_THREAD : RING_PER_CPU,
-	};
-
-	if (channel->mode == BOOT_BLOCK)
-		geometry.block_timeout_us =
-				channel->block_timeout_us ? channel->block_timeout_us : 1000000;
-	return geometry;
-}
 
 /* Nowhere but in this process: whoever adopts them looks for them in its memory. */
 static int make_in_memory(struct agent_session *session, int *ring_fds)

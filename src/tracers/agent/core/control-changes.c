@@ -8,12 +8,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control-changes.h"
+#include "protocol/protocol.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/rendezvous.h"
 #include "protocol/raw.h"
 #include "protocol/runtime.h"
 

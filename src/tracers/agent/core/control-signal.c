@@ -10,13 +10,24 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control-signal.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
 #include "protocol/raw.h"
 
 /* NSIG, which is no signal's, for a text that is no number. */

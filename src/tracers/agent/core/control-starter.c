@@ -22,13 +22,19 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <linux/futex.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control-starter.h"
+#include "tracers/agent/core/control-thread.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/vfork.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>

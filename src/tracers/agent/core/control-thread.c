@@ -37,6 +37,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +58,26 @@
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
-#include "tracers/agent/context/values.h"
+#include "tracers/agent/core/control-thread.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-starter.h"
 #include "tracers/agent/core/control.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/late.h"
+#include "tracers/agent/core/leases.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/update.h"
+#include "tracers/agent/core/wait.h"
+#include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 
 #define THREAD_NAME "side-control"
@@ -381,7 +402,7 @@ static void end_if_alone(void)
 /* Connect and say who we are; the answer comes like all others. */
 static int control_thread_send_hello(struct control_memory *memory, unsigned int timeout_ms)
 {
-	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
+	uint64_t deadline = wire_deadline(agent_scale_timeout(timeout_ms));
 	int socket = control_connect(deadline), ret;
 
 	if (socket < 0)
@@ -447,7 +468,7 @@ static int obey(struct control_memory *memory, size_t size)
 		thread.socket = -1;
 		return -EBADF;
 	}
-	deadline = wire_deadline(agent_patient(LATER_EXCHANGE_MS));
+	deadline = wire_deadline(agent_scale_timeout(LATER_EXCHANGE_MS));
 	/* A fork may be in progress. At the exit of the program, change nothing. */
 	while (!control_take_turn(HEARTBEAT_S * 1000))
 		;
@@ -630,7 +651,7 @@ static void have_asked(void)
 /* With the turn. The size of the daemon's first message, 0 if it has not come in time, or a negative errno. */
 static int ask_on_new_connection(struct control_memory *memory, unsigned int timeout_ms)
 {
-	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
+	uint64_t deadline = wire_deadline(agent_scale_timeout(timeout_ms));
 	int ret = control_thread_send_hello(memory, timeout_ms);
 	ssize_t size;
 
@@ -789,7 +810,7 @@ static bool create_or_give_up(void)
 /* The thread runs and has handled the daemon's first message, or there is no thread. */
 static bool control_thread_spawn(void)
 {
-	uint64_t deadline = wire_deadline(agent_patient(FIRST_EXCHANGE_MS));
+	uint64_t deadline = wire_deadline(agent_scale_timeout(FIRST_EXCHANGE_MS));
 
 	if (begin_start() && !create_or_give_up())
 		return false;
@@ -979,7 +1000,7 @@ static void ask_in_handler(enum control_changes changes)
 	control_give_turn();
 	__atomic_store_n(&thread.asked, 0, __ATOMIC_RELAXED);
 	if (control_starter_run(ask_beside) > 0) {
-		uint64_t until = wire_deadline(agent_patient(FIRST_QUESTION_MS));
+		uint64_t until = wire_deadline(agent_scale_timeout(FIRST_QUESTION_MS));
 
 		if (changes != CONTROL_UNCHANGED) {
 			wait_until_asked(until);
@@ -1131,7 +1152,7 @@ static bool start_beside(void)
  */
 static void start_from_event(enum control_changes changes)
 {
-	uint64_t until = wire_deadline(agent_patient(FIRST_QUESTION_MS));
+	uint64_t until = wire_deadline(agent_scale_timeout(FIRST_QUESTION_MS));
 	bool is_unchanged = changes == CONTROL_UNCHANGED;
 
 	if (begin_start() && !start_beside()) {

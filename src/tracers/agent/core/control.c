@@ -7,6 +7,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -15,8 +18,23 @@
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
 #include "tracers/agent/core/control.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/control-changes.h"
+#include "tracers/agent/core/control-signal.h"
+#include "tracers/agent/core/control-thread.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/late.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/update.h"
+#include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
 #include "protocol/boot.h"
 #include "protocol/raw.h"
@@ -432,7 +450,7 @@ static void agent_control_fork_prepare(void)
 	if (control.mode == WIRE_CONTROL_OFF)
 		return;
 	control_thread_settle();
-	control.forked_in_turn = control_take_turn(agent_patient(FORK_WAIT_MS));
+	control.forked_in_turn = control_take_turn(agent_scale_timeout(FORK_WAIT_MS));
 }
 
 static void agent_control_fork_in_parent(void)
@@ -572,7 +590,7 @@ static int attached_already(const char *socket, enum agent_attach_method method)
 /* The daemon that we are in touch with is no more to be seen: its sessions are behind this door, and the thread goes there, too. */
 static int agent_control_move_to_rendezvous(const char *path)
 {
-	uint64_t deadline = wire_deadline(agent_patient(AGENT_CONNECT_TIMEOUT_MS));
+	uint64_t deadline = wire_deadline(agent_scale_timeout(AGENT_CONNECT_TIMEOUT_MS));
 	const struct timespec pause = {.tv_nsec = 1000000};
 	uint32_t before = control_thread_greetings();
 	int ret = agent_rendezvous_set(path);

@@ -3,21 +3,21 @@
 #define SIDE_TRACERS_AGENT_CORE_CONTROL_H
 
 /*
- * How the daemon reaches this process after its arrival. Private to the control*.c files.
+ * The daemon: how it reaches this process. The modes:
  *
- *	OFF     nobody asks, nobody is told
- *	SYNC    at the arrival, and again in a forked child; between only when `side attach` makes it look
- *	THREAD  after the arrival the process is armed: its next event asks the daemon and has a thread started, which keeps one
- *	        connection and does what the daemon says on it
- *	SIGNAL  the daemon sends a signal, whose handler asks what there is; for probes, which a handler cannot set,
- *	        the next event asks, or `side attach`
+ *	OFF     the agent asks no daemon
+ *	SYNC    the process asks at its start, and again in a forked child; otherwise only when `side attach` makes it ask
+ *	THREAD  after the start the process is armed: its next event asks the daemon and starts a thread, which keeps one
+ *	        connection and does what the daemon requests on it
+ *	SIGNAL  the daemon sends a signal, whose handler asks. A handler cannot set probes: for them the next event asks,
+ *	        or `side attach`
  *
- * One thing at a time: whoever talks with the daemon, or changes what sessions the process is in,
- * holds control.turn. Who cannot have it leaves a note there, and who gives it back looks. It is taken
- * before libside's event lock, and by fork() before that one, too, so that a child finds no half of a
- * change.
+ * The turn serializes all of it: a thread that exchanges messages with the daemon, or changes the sessions of the process, holds
+ * control.turn. A thread that cannot have the turn leaves a note in it, and the thread that returns the turn acts on the note. Take the turn
+ * before libside's event lock. fork() takes it first, too, so that a child finds no half of a change.
+ *
+ * Callers: the control-*.c files, attach.c; for the last part of this header, all of core.
  */
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,60 +85,28 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 void control_count_failure(int error);
 bool control_is_hopeless(void);
 
+/* ---- for the other parts of core ---- */
+
+/* In the constructor, without a lock. 0 or a negative errno. */
+int agent_control_arrive(void);
+/* In a forked child, after its sessions are its own. */
+void agent_control_forked(void);
+/* In a forked child: was no update under way in another thread? Otherwise no data of the sessions can be trusted. */
+bool agent_control_forked_whole(void);
+/* For tests. */
+void agent_control_stop(void);
+
+enum agent_attach_method {
+	AGENT_BY_DIRECTORY,  /* of the daemon, with its socket */
+	AGENT_BY_RENDEZVOUS, /* by the rendezvous socket (rendezvous.h) */
+	AGENT_BY_SAME_RENDEZVOUS, /* the same: that daemon reports that this process is in contact with it */
+};
 /*
- * control-changes.c. With the turn: before the question, and when its answer has been applied; false: not all of it, or there was none.
+ * With the turn, in the thread of `side attach`. Connect to this daemon, and keep a thread for it: 0, -EALREADY when the program is in
+ * contact with it, -EISCONN when it is in contact with another one.
  */
-void control_changes_asked(void);
-void control_changes_applied(bool all);
-/* In any context: has a session changed since the last question whose answer was applied? */
-enum control_changes { CONTROL_CHANGES_UNKNOWN, CONTROL_UNCHANGED, CONTROL_CHANGED };
-enum control_changes control_changes(void);
-
-/*
- * control-thread.c. First of all, in the arrival and in each thread that attaches: what needs the loader. A forked child never asks it,
- * because another thread of its parent's may have held its lock.
- */
-void control_thread_prepare(void);
-bool control_thread_is_prepared(void);
-void control_arm(void);
-/* Mode signal, with the event lock: the next event outside of handlers asks the daemon where it may wait. */
-void control_arm_once(void);
-/* What is blocked outside of handlers, by the thread that arrives. */
-void control_remember_mask(void);
-void control_thread_forked(void);
-/*
- * Wait until the thread that an event has had started sleeps, 100 ms at most. Before a fork: while it is created, the allocator's lock
- * may be held, and would stay locked in the child. Before a sandbox: its system calls would end the program.
- */
-void control_thread_settle(void);
-/* Without the turn, in a thread that may make threads: now, without an event. Its end, when the mode says so. */
-int control_thread_start(void);
-/* Likewise in an armed process, which then waits for no event; where the thread is there already nothing happens. */
-void control_thread_wake(void);
-void control_thread_end(void);
-bool control_thread_is_connected(void);
-/* How often it has come to a daemon. */
-uint32_t control_thread_greetings(void);
-
-/* Bytes of whole pages for the thread-local data of all objects that are loaded. Where the loader may be asked. */
-size_t control_thread_data(void);
-
-/* control-starter.c: start the thread from any context. Where the loader may be asked: */
-void control_starter_prepare(void);
-void control_starter_forked(void);
-/* Run `work`, which may wait and allocate, in a task beside the caller, which does neither. Returns the task id; -ENOSYS: not possible here. */
-int control_starter_run(void (*work)(void));
-/* The same for work that calls nothing of the program's, until it has ended. False: it has not, or cannot begin. */
-bool control_starter_complete(void (*work)(void), uint64_t until);
-/* A futex (not a private one) that is 0 when no such task exists. */
-const uint32_t *control_starter_running(void);
-/* Call `function` on a stack of its own, before that. */
-void control_starter_call(void (*function)(void));
-
-/* control-signal.c. False: the signal is the program's. */
-bool control_signal_install(uint32_t signal);
-uint32_t control_signal_number(const char *name); /* 0: none */
-/* Do now what the handler could not; called when the turn, or libside's lock, is given back. */
-void control_signal_again(void);
+int agent_control_attach(const char *socket, enum agent_attach_method method);
+/* Leave the daemon that the process was attached to. Returns `nothing` (-ENOENT or 0) when there is none. */
+int agent_control_detach(int nothing);
 
 #endif

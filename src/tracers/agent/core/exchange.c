@@ -5,10 +5,29 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/exchange.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control-thread.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 
@@ -19,92 +38,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-/* Kernel names of processes have at most 15 bytes. */
-#define COMM_SIZE 16
-#define DESCRIPTORS_FEW 256 /* a limit below this may leave none for the rings */
-
-void agent_print(const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-	int head, size;
-
-	head = snprintf(line, sizeof(line), "side-agent[%d]: ", (int)raw_call(SYS_getpid));
-	va_start(arguments, format);
-	size = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, format, arguments);
-	va_end(arguments);
-	size = size < 0 ? 0 : size;
-	size = head + size < (int)sizeof(line) - 1 ? head + size : (int)sizeof(line) - 2;
-	line[size++] = '\n';
-	raw_call(SYS_write, 2, line, (size_t)size);
-}
-
-unsigned int agent_patient(unsigned int timeout_ms)
-{
-	return timeout_ms * (agent.timeout_factor ? agent.timeout_factor : 1);
-}
-
 void agent_hang_up(struct agent_session *session)
 {
 	wire_close(session->socket);
 	session->socket = -1;
-}
-
-/*
- * Has the program locked itself in since it started? A filter that does not expect our system calls
- * would have it killed for them, so nothing is said any more. (A filter that was there at the start,
- * a container's, has let us connect once.)
- */
-bool agent_is_sandboxed(void)
-{
-	/* Who has seen it go there need not ask; even asking may be forbidden. */
-	return atomic_load_explicit(&agent.stopped, memory_order_relaxed) || !context_may_ask() ||
-			prctl(PR_GET_SECCOMP) != agent.seccomp;
-}
-
-static bool read_comm(char *comm)
-{
-	long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/comm", O_CLOEXEC);
-	long size = fd < 0 ? fd : raw_call(SYS_read, (int)fd, comm, (size_t)COMM_SIZE);
-
-	wire_close((int)fd);
-	if (size <= 0)
-		return false;
-	comm[size - 1] = 0; /* a line's end */
-	return true;
-}
-
-/* Where there is no /proc: the name of the file that was started. */
-static void copy_started(char *comm)
-{
-	const char *path = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	if (path)
-		(void)memccpy(comm, slash ? slash + 1 : path, 0, COMM_SIZE - 1);
-}
-
-/* The process's name as `ps` shows it; in full where the kernel has cut the program's name. */
-void agent_process_names(char *comm, char *exe)
-{
-	long size = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe,
-			(size_t)AGENT_NAME_SIZE - 1);
-	const char *base;
-
-	exe[size > 0 ? size : 0] = 0;
-	memset(comm, 0, COMM_SIZE + 1);
-	/* Of the main thread, which is not always who speaks. */
-	if (raw_call(SYS_gettid) == raw_call(SYS_getpid))
-		prctl(PR_GET_NAME, comm);
-	else if (!read_comm(comm))
-		copy_started(comm);
-	base = strrchr(exe, '/');
-	base = base ? base + 1 : exe;
-	if (strlen(comm) == COMM_SIZE - 1 && !strncmp(comm, base, COMM_SIZE - 1) &&
-			strlen(base) < 256)
-		memcpy(comm, base, strlen(base) + 1);
-	if (!*comm)
-		memcpy(comm, "unknown", 8);
 }
 
 ssize_t agent_build_hello(
@@ -417,32 +354,6 @@ static int receive_tables(
 	}
 	agent_probes_received();
 	return 0;
-}
-
-/*
- * True if descriptors for the doorbell and the rings are free. Check this before HELLO: a process that sends HELLO and then hangs up
- * counts as a loss. Assume one channel: only the answer has their number, except in a forked child.
- */
-bool agent_has_descriptors(int socket, uint32_t nr_channels)
-{
-	uint32_t wanted = 1 + (nr_channels ? nr_channels : 1), nr = 0;
-	int copies[WIRE_CHANNELS_MAX + 1];
-	struct rlimit limit;
-
-	if (raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) ||
-			limit.rlim_cur >= DESCRIPTORS_FEW)
-		return true;
-	while (nr < wanted) {
-		long copy = raw_call(SYS_fcntl, socket, F_DUPFD_CLOEXEC, 0);
-
-		if (copy < 0)
-			break;
-		copies[nr++] = (int)copy;
-	}
-	wanted -= nr;
-	while (nr)
-		raw_close(copies[--nr]);
-	return !wanted;
 }
 
 static int agent_exchange_send_hello(struct agent_session *session, void *message, char *names,

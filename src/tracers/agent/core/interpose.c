@@ -18,7 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/interpose.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-threads.h"
 #include "probe/patch/imports.h"
 
 #if defined(__x86_64__) && defined(__LP64__)

@@ -6,11 +6,19 @@
  * event passes without them. Note the time then, and report it to each session that is joined, or whose rules are applied, later. The note
  * ends with the exchange that applies what the daemon wants; of an incomplete one, for the sessions that have answered.
  */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/abi/event-description.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/late.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/wait.h"
 #include "protocol/raw.h"
 
 /* Times of the monotonic clock; 0: never. */

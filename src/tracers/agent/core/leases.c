@@ -6,7 +6,13 @@
  */
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracers/agent/core/leases.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/session.h"
 
 /* With the event lock. True: some rings are closed, and their calls must be waited for. */
 static bool leases_close(void)

@@ -6,13 +6,15 @@
  * not have them among their own. What is said runs under the event lock, perhaps on the small stack of a
  * signal handler: so what is large is not on the stack.
  */
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/api.h>
 
-#include "tracers/agent/core/agent.h"
-#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/library-events.h"
+#include "tracers/agent/core/library-files.h"
 
 #define PATH_SIZE 4096
 

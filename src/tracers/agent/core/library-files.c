@@ -10,11 +10,14 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/library-files.h"
 #include "protocol/raw.h"
 
 #define NOTES_MAX 4096

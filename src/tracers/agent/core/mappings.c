@@ -15,12 +15,23 @@
  * All of it runs under the event lock, but in a forked child, which has one thread.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
 #include "tracers/agent/core/mappings.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/library-events.h"
+#include "tracers/agent/core/library-files.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/session.h"
 #include "tracers/agent/context/sources.h"
 #include "protocol/raw.h"
 

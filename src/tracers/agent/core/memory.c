@@ -7,9 +7,13 @@
  * of this is under libside's event lock, until nothing has changed for a while. To map, to touch and to unmap them anew
  * was a third of what a change cost a program.
  */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/rules.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>

@@ -9,9 +9,13 @@
  */
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/objects.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 
@@ -37,7 +41,7 @@ static bool objects_take(void)
 		if (seen == me || !context_may_ask())
 			return false;
 		if (!deadline)
-			deadline = wire_deadline(agent_patient(OBJECTS_WAIT_MS));
+			deadline = wire_deadline(agent_scale_timeout(OBJECTS_WAIT_MS));
 		else if (wire_deadline(0) >= deadline)
 			return false;
 		raw_call(SYS_nanosleep, &pause, NULL);

@@ -15,6 +15,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,7 +26,32 @@
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/process.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control-thread.h"
+#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/objects.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/record.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/renew.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/vfork.h"
+#include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
 #include "protocol/raw.h"
 
@@ -443,7 +472,7 @@ int agent_prepare(void)
 	if (agent.prepared)
 		return 0;
 	agent.seccomp = prctl(PR_GET_SECCOMP);
-	ring_lease_timeout_factor(agent_patient(1));
+	ring_lease_timeout_factor(agent_scale_timeout(1));
 	ret = agent_pool_create();
 	if (!ret)
 		ret = agent_process_install_handlers();

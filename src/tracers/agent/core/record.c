@@ -24,8 +24,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tracers/agent/core/record.h"
 #include "tracers/agent/context/values.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/recording.h"
+#include "tracers/agent/core/vfork.h"
+#include "tracers/agent/plan/plan.h"
+#include "ring/ring.h"
+#include "filter/filter.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>

@@ -6,7 +6,14 @@
  * What everything that records an event asks first, for record.c and for hits of probes, which make some records without a
  * callback.
  */
-#include "tracers/agent/core/agent.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/vfork.h"
 
 /*
  * The rings of this event. Looked up after whatever may fork (an application's visitor, a signal

@@ -4,9 +4,15 @@
  * layout. One writer (libside's event lock, or the only thread of a child); nobody reads but in a
  * dump of one moment, so what matters is the order of the stores.
  */
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/recovery.h"
+#include "protocol/recovery.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/session.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>

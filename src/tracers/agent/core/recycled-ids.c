@@ -8,9 +8,12 @@
  * description and the names of the event's contexts. Used under libside's event lock only.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/recycled-ids.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>

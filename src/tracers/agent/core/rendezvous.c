@@ -10,10 +10,15 @@
  * then, or root, is spoken to, and nobody else.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/session.h"
 #include "protocol/raw.h"
 
 /*

@@ -10,7 +10,18 @@
  */
 #include <side/tracer-extensions.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracers/agent/core/renew.h"
+#include "tracers/agent/context/context.h"
 #include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
 
 struct renewal {
 	struct agent_session *session;

@@ -5,12 +5,28 @@
  * session's life, rules until others come.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/rules.h"
+#include "filter/filter.h"
+#include "protocol/pattern.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/memory.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/session.h"
 
 /* Of a generation that is over: no grace period has begun for it yet. */
 #define NO_GRACE UINT64_MAX

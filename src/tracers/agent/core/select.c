@@ -7,10 +7,25 @@
  * then the filters of the others need not be asked. Its records have the contexts of all its rules.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
-#include "tracers/agent/core/mappings.h"
+#include <side/trace.h>
+
+#include "tracers/agent/core/select.h"
+#include "filter/filter.h"
+#include "protocol/pattern.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/library-events.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/record.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
 
 /* Filters of one event at most; more rules than that with filters: the last ones do not count. */
 #define FILTERS_MAX UINT8_MAX

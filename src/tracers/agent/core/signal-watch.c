@@ -11,8 +11,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "tracers/agent/core/agent.h"
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -15,7 +16,20 @@
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/start.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/boot.h"
+#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/interpose.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
 #include "protocol/raw.h"
 

@@ -3,13 +3,20 @@
  * If the agent cannot work in a program: report that once to each recorder, and do not touch the program.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/builder.h>
 #include <side/context.h>
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/unsupported.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/session.h"
 #include "tracers/agent/core/libside.h"
 #include "base/environment/environment.h"
 #include "protocol/raw.h"

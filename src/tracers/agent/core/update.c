@@ -8,12 +8,35 @@
  * next.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/update.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/ask.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/late.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/own-process.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/process.h"
+#include "tracers/agent/core/recovery.h"
+#include "tracers/agent/core/recycled-ids.h"
+#include "tracers/agent/core/renew.h"
+#include "tracers/agent/core/rules.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
 #include "protocol/raw.h"
 
 #define LOCK_TRIES 50 /* of a change that may not wait for the lock, a millisecond each */

@@ -7,11 +7,17 @@
  * it again within STALLED_MS. The control thread detects its answer (agent_stalled_check()), and then joins it.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/wait.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/agent-state.h"
+#include "tracers/agent/core/rendezvous.h"
 #include "protocol/raw.h"
 
 #define STALLED_MS 2000
@@ -36,19 +42,24 @@ static uint64_t earlier(uint64_t deadline, const uint64_t *occasion)
 	return end && end < deadline ? end : deadline;
 }
 
+unsigned int agent_scale_timeout(unsigned int timeout_ms)
+{
+	return timeout_ms * (agent.timeout_factor ? agent.timeout_factor : 1);
+}
+
 uint64_t agent_deadline(unsigned int timeout_ms)
 {
-	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
+	uint64_t deadline = wire_deadline(agent_scale_timeout(timeout_ms));
 
 	if (waits.locked == WAITS_LATER)
-		__atomic_store_n(&waits.locked, wire_deadline(agent_patient(AGENT_WAIT_MS)),
+		__atomic_store_n(&waits.locked, wire_deadline(agent_scale_timeout(AGENT_WAIT_MS)),
 				__ATOMIC_RELAXED);
 	return earlier(earlier(deadline, &waits.start), &waits.locked);
 }
 
 uint64_t agent_deadline_unlocked(unsigned int timeout_ms)
 {
-	return earlier(wire_deadline(agent_patient(timeout_ms)), &waits.start);
+	return earlier(wire_deadline(agent_scale_timeout(timeout_ms)), &waits.start);
 }
 
 void agent_waits_forked(void)
@@ -58,7 +69,7 @@ void agent_waits_forked(void)
 
 void agent_start_begins(void)
 {
-	__atomic_store_n(&waits.start, wire_deadline(agent_patient(AGENT_WAIT_MS)),
+	__atomic_store_n(&waits.start, wire_deadline(agent_scale_timeout(AGENT_WAIT_MS)),
 			__ATOMIC_RELAXED);
 }
 

@@ -8,9 +8,14 @@
  */
 #include <elf.h>
 #include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
 
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/library-files.h"
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/probes/probes.h"
 #include "probe/unwind/unwind.h"

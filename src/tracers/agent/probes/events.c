@@ -4,11 +4,16 @@
  * who listens to them is looked at elsewhere.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
 #include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/debug.h"
+#include "tracers/agent/core/memory.h"
 
 #define LOGLEVEL_LAST SIDE_LOGLEVEL_DEBUG
 

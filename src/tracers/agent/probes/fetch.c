@@ -6,7 +6,9 @@
 #include "tracers/agent/probes/probes.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* ---- registers ---- */
 

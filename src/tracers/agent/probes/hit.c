@@ -8,11 +8,15 @@
  * Nothing of libc is called. What strings and arrays of arguments are read into is one of a few blocks, taken by setting its
  * bit, as in record.c; most events need none.
  */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
 #include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/record.h"
 #include "tracers/agent/core/recording.h"
 #include "protocol/raw.h"
 

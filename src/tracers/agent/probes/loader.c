@@ -7,11 +7,15 @@
  * constructors. It may take the event lock, since nobody asks the loader with that.
  */
 #include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
 
 #include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/debug.h"
 
 /* What stands behind a lone return, up to the next function, as assemblers fill it. Four bytes of it are enough. */
 static const char *const paddings[] = {"\x66\x66\x2e\x0f", "\x66\x2e\x0f\x1f", "\x0f\x1f\x80\x00",

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Where there is no code for probes yet: the program says that it cannot set any, and nobody brings tables. */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "tracers/agent/core/agent.h"
+#include <side/trace.h>
+
+#include "protocol/protocol.h"
+#include "tracers/agent/core/own-threads.h"
+#include "tracers/agent/core/probes-part.h"
 
 const bool agent_has_probes = false;
 

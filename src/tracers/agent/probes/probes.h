@@ -37,8 +37,10 @@
 #include <side/builder.h>
 #include <side/trace.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/memory.h"
 #include "tracers/agent/context/values.h"
+#include "protocol/protocol.h"
+#include "filter/filter.h"
 #include "probe/patch/patch.h"
 #include "probe/table/table.h"
 #include "probe/unwind/unwind.h"
@@ -50,6 +52,7 @@ struct probes_field {
 	uint8_t first_member, nr_members;
 };
 
+struct agent_session;
 struct probes_layout;
 
 /* Why a hit is not recorded: enum patch_unseen, there was no memory for its arguments, or a child of vfork() may enter no section. */

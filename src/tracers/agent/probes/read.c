@@ -4,11 +4,15 @@
  * by loads whose faults are caught (probe/patch/reading.c), or, where these may not be, by a system call, which fails where an instruction would
  * fault. In a sandbox that call could be the program's end, so nothing is there then.
  */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
 
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/probes/probes.h"
+#include "tracers/agent/context/context.h"
 #include "probe/patch/call.h"
 #include "protocol/raw.h"
 

@@ -7,11 +7,23 @@
  *
  * In any thread and in signal handlers, with general registers only and nothing of libc, as there.
  */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <side/trace.h>
 
 #include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/record.h"
+#include "protocol/protocol.h"
+#include "ring/ring.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/event.h"
+#include "tracers/agent/core/probes-part.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/vfork.h"
 #include "tracers/agent/core/recording.h"
 #include "libside/section.h"
 

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What has become of a table's probes, as runs of those that are alike, for the session that has brought it. */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "tracers/agent/probes/probes.h"
+#include "protocol/protocol.h"
+#include "tracers/agent/core/exchange.h"
+#include "tracers/agent/core/rendezvous.h"
+#include "tracers/agent/core/session.h"
+#include "tracers/agent/core/wait.h"
 #include "protocol/raw.h"
 
 #include <sys/mman.h>

@@ -8,6 +8,9 @@
 #include <linux/futex.h>
 #include <sys/uio.h>
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "tracers/agent/probes/probes.h"
 #include "protocol/raw.h"
 

@@ -6,10 +6,17 @@
  * whole, and one that was taken away is given back when nobody can be in it (patch_settle(), patch_remove()).
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
 
+#include "protocol/protocol.h"
+#include "tracers/agent/context/context.h"
+#include "tracers/agent/core/library-files.h"
 #include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/memory.h"
 #include "tracers/agent/probes/probes.h"
 #include "protocol/raw.h"
 

@@ -3,9 +3,13 @@
  * How the fields of an event become the bytes of a record at one place, decided once, when the place becomes known.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/memory.h"
 
 #define STORED_BYTES 8 /* at once, whatever the size of a value */
 #define TOO_MANY (PROBES_RECORD_MAX + 1)

@@ -12,8 +12,11 @@
  * `side record -w` compare how deep their events are nested already.
  */
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/own-threads.h"
 #include "probe/patch/patch.h"
 #include "protocol/raw.h"
 

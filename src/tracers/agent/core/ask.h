@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_TRACERS_AGENT_CORE_ASK_H
+#define SIDE_TRACERS_AGENT_CORE_ASK_H
+
+/*
+ * Questions to all sessions at once, before the exchanges that take libside's event lock.
+ *
+ * Callers: the start (process.c) and the update of sessions, without the event lock. Never in a callback of an event, nor in a sandbox.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum agent_ask { AGENT_ASK_NOTHING, AGENT_ASK_HELLO, AGENT_ASK_REFRESH };
+
+/* A session that the process should be in. */
+struct agent_wanted {
+	const char *path; /* of the session's socket */
+	uint64_t generation;
+	const void *push; /* its rules, for a process that has the generation `base` (protocol.h); NULL: ask the session */
+	uint32_t push_size;
+	uint64_t base;
+	/* The question sent on `socket`, whose answer has arrived unless `error` is set. Zero: no question. */
+	enum agent_ask asked;
+	int socket;
+	int error;
+	uint64_t token;
+	uint64_t known; /* the generation that REFRESH names */
+	bool retries;   /* the session refused this process before, because a share was used up */
+};
+
+/*
+ * Send each session the question in `asked` with the token, and wait for the first answers. `is_explicit`: there is no rendezvous socket
+ * between. An exchange takes the connection over and sets `asked` to AGENT_ASK_NOTHING; agent_ask_drop() closes the other connections.
+ */
+void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool is_explicit, uint64_t deadline);
+void agent_ask_drop(struct agent_wanted *wanted, uint32_t nr);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDE_TRACERS_AGENT_CORE_EXCHANGE_H
+#define SIDE_TRACERS_AGENT_CORE_EXCHANGE_H
+
+/*
+ * Exchanges of messages with one consumer. Answers are checked as strictly as the consumer checks ours.
+ *
+ * Callers: process.c, batch.c, update.c, boot.c, ask.c and the control thread. Hold libside's event lock, as one message buffer serves all
+ * sessions, or be the only thread of the process (before main(), in a forked child); ask.c calls agent_build_hello()
+ * without it. Each exchange waits with a bound (wait.h). Never call these functions in a callback of an event.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "protocol/protocol.h"
+
+struct agent_generation;
+struct agent_session;
+struct agent_wanted;
+
+#define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO, CONFIG and what follows it together */
+#define AGENT_EVENTS_TIMEOUT_MS 1000  /* descriptions and their acknowledgement */
+#define AGENT_BOOT_TRIES 10           /* to send descriptions, while recorders begin and exit */
+
+/*
+ * Join: leaves the rings' descriptors, one for each channel, in ring_fds; -1 for all others. In a forked child (parent_token is not 0),
+ * channels and rules are those that the session has.
+ */
+int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
+/* Encodes HELLO into `message` (WIRE_MESSAGE_MAX bytes). `names` has twice AGENT_NAME_SIZE bytes. */
+ssize_t agent_build_hello(
+		uint64_t token, void *message, char *names, uint64_t parent_token, bool retries);
+
+/*
+ * What has changed since the generation that the session has? 0: *generation is what the session wants now, from a pushed message or from
+ * its answer; then the connection stays open. -EALREADY: nothing. -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so on: no consumer answers.
+ * -EACCES: the session does not want this process any more.
+ */
+int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
+		struct agent_generation **generation);
+uint64_t agent_known_generation(const struct agent_session *session);
+bool agent_may_take_push(const struct agent_session *session, const struct agent_wanted *wanted);
+
+/* Send descriptions; calls `refused` for each event that the consumer refuses. */
+int agent_send_events(struct agent_session *session, const void *stream, size_t size,
+		void (*refused)(void *user, const struct wire_refused *one), void *user);
+int agent_bye(struct agent_session *session);
+void agent_hang_up(struct agent_session *session);
+
+/* The message buffer, which is kept for the next exchange: release its pages; unmap it. */
+void agent_exchanges_trim(void);
+void agent_exchanges_stop(void);
+/* In a forked child: close the connection of an exchange that the fork cut off. */
+void agent_exchanges_forked(void);
+
+#endif
