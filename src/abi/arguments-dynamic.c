@@ -8,8 +8,8 @@
  * A dynamic value was not checked at registration, so its attributes and sizes are checked here,
  * before they are read.
  */
-static int check_attributes(const struct visit_argument_walk *walk, const struct visit_step *step,
-		struct visit_attributes attributes)
+static int arguments_dynamic_check_attributes(const struct visit_argument_walk *walk,
+		const struct visit_step *step, struct visit_attributes attributes)
 {
 	uint32_t i;
 	int ret;
@@ -43,7 +43,7 @@ static int check_attributes(const struct visit_argument_walk *walk, const struct
 	return ret;
 }
 
-static struct visit_attributes scalar_attributes(const struct side_arg *arg)
+static struct visit_attributes arguments_dynamic_scalar_attributes(const struct side_arg *arg)
 {
 	const union side_arg_dynamic *u = &arg->u.side_dynamic;
 
@@ -62,9 +62,9 @@ static int abi_arguments_dynamic_walk_scalar(const struct visit_argument_walk *w
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_arg *arg)
 {
-	struct visit_attributes attributes = scalar_attributes(arg);
+	struct visit_attributes attributes = arguments_dynamic_scalar_attributes(arg);
 	struct visit_value value;
-	int ret = check_attributes(walk, step, attributes);
+	int ret = arguments_dynamic_check_attributes(walk, step, attributes);
 
 	if (ret)
 		return ret;
@@ -74,8 +74,8 @@ static int abi_arguments_dynamic_walk_scalar(const struct visit_argument_walk *w
 	return visit_walk_value(walk, location, step, &value, attributes);
 }
 
-static int walk_field(const struct visit_argument_walk *walk, const struct visit_location *inner,
-		const struct visit_step *up, uint32_t index,
+static int arguments_dynamic_walk_field(const struct visit_argument_walk *walk,
+		const struct visit_location *inner, const struct visit_step *up, uint32_t index,
 		const struct side_arg_dynamic_field *field)
 {
 	struct visit_step step = {
@@ -134,7 +134,7 @@ static int abi_arguments_dynamic_walk_fields(const struct visit_argument_walk *w
 		return visit_fail(walk->error, step, -EFAULT, "the field list is NULL");
 	ret = visit_walk_reads(walk, step, fields, nr, sizeof(*fields));
 	for (i = 0; !ret && i < nr; i++)
-		ret = walk_field(walk, inner, step, i, &fields[i]);
+		ret = arguments_dynamic_walk_field(walk, inner, step, i, &fields[i]);
 	return ret;
 }
 
@@ -148,7 +148,8 @@ static int abi_arguments_dynamic_walk_struct(const struct visit_argument_walk *w
 		return visit_fail(walk->error, step, -EFAULT, "the structure argument is NULL");
 	ret = visit_walk_reads(walk, step, value, 1, sizeof(*value));
 	if (!ret)
-		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
+		ret = arguments_dynamic_check_attributes(
+				walk, step, visit_attributes_of(&value->attributes));
 	if (!ret)
 		ret = WALK_CALL(walk, struct_begin, location,
 				visit_attributes_of(&value->attributes), value->len);
@@ -158,9 +159,9 @@ static int abi_arguments_dynamic_walk_struct(const struct visit_argument_walk *w
 	return ret ? ret : WALK_CALL(walk, struct_end, location, value->len);
 }
 
-static int walk_vla(const struct visit_argument_walk *walk, const struct visit_location *location,
-		const struct visit_location *inner, const struct visit_step *step,
-		const struct side_arg_dynamic_vla *value)
+static int arguments_dynamic_walk_vla(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_location *inner,
+		const struct visit_step *step, const struct side_arg_dynamic_vla *value)
 {
 	uint32_t i;
 	int ret;
@@ -172,7 +173,8 @@ static int walk_vla(const struct visit_argument_walk *walk, const struct visit_l
 	ret = visit_walk_reads(
 			walk, step, side_ptr_get(value->sav), value->len, sizeof(struct side_arg));
 	if (!ret)
-		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
+		ret = arguments_dynamic_check_attributes(
+				walk, step, visit_attributes_of(&value->attributes));
 	if (!ret)
 		ret = WALK_CALL(walk, array_begin, location,
 				visit_attributes_of(&value->attributes), value->len);
@@ -193,7 +195,7 @@ struct dynamic_writer {
 	int ret; /* the first error of the walk; not replaced by later ones */
 };
 
-static bool writer_may_go_on(struct dynamic_writer *writer, const void *thing)
+static bool arguments_dynamic_may_write(struct dynamic_writer *writer, const void *thing)
 {
 	if (writer->ret)
 		return false;
@@ -206,30 +208,31 @@ static bool writer_may_go_on(struct dynamic_writer *writer, const void *thing)
 	return !writer->ret;
 }
 
-static enum side_visitor_status write_elem(
+static enum side_visitor_status arguments_dynamic_write_element(
 		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
 {
 	struct dynamic_writer *writer = ctx->priv;
 
-	if (writer_may_go_on(writer, elem))
+	if (arguments_dynamic_may_write(writer, elem))
 		writer->ret = abi_arguments_dynamic_walk_element(
 				writer->walk, writer->inner, writer->step, writer->nr++, elem);
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
-static enum side_visitor_status write_field(
+static enum side_visitor_status arguments_dynamic_write_field(
 		const struct side_tracer_dynamic_struct_visitor_ctx *ctx,
 		const struct side_arg_dynamic_field *field)
 {
 	struct dynamic_writer *writer = ctx->priv;
 
-	if (writer_may_go_on(writer, field))
-		writer->ret = walk_field(
+	if (arguments_dynamic_may_write(writer, field))
+		writer->ret = arguments_dynamic_walk_field(
 				writer->walk, writer->inner, writer->step, writer->nr++, field);
 	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
-static int finish_visitor(const struct dynamic_writer *writer, enum side_visitor_status status)
+static int arguments_dynamic_finish_visitor(
+		const struct dynamic_writer *writer, enum side_visitor_status status)
 {
 	if (writer->ret)
 		return writer->ret;
@@ -247,7 +250,7 @@ static int abi_arguments_dynamic_walk_struct_visitor(const struct visit_argument
 {
 	struct dynamic_writer writer = {.walk = walk, .inner = inner, .step = step};
 	struct side_tracer_dynamic_struct_visitor_ctx ctx = {
-			.write_field = write_field,
+			.write_field = arguments_dynamic_write_field,
 			.priv = &writer,
 	};
 	int ret;
@@ -256,12 +259,13 @@ static int abi_arguments_dynamic_walk_struct_visitor(const struct visit_argument
 		return -EFAULT;
 	if (!visitor || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
-	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
+	ret = arguments_dynamic_check_attributes(
+			walk, step, visit_attributes_of(&visitor->attributes));
 	if (!ret)
 		ret = WALK_CALL(walk, struct_begin, location,
 				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
 	if (!ret)
-		ret = finish_visitor(&writer,
+		ret = arguments_dynamic_finish_visitor(&writer,
 				side_ptr_get(visitor->visitor)(
 						&ctx, side_ptr_get(visitor->app_ctx)));
 	return ret ? ret : WALK_CALL(walk, struct_end, location, writer.nr);
@@ -272,19 +276,21 @@ static int abi_arguments_dynamic_walk_vla_visitor(const struct visit_argument_wa
 		const struct visit_step *step, const struct side_arg_dynamic_vla_visitor *visitor)
 {
 	struct dynamic_writer writer = {.walk = walk, .inner = inner, .step = step};
-	struct side_tracer_visitor_ctx ctx = {.write_elem = write_elem, .priv = &writer};
+	struct side_tracer_visitor_ctx ctx = {
+			.write_elem = arguments_dynamic_write_element, .priv = &writer};
 	int ret;
 
 	if (visitor && visit_walk_reads(walk, step, visitor, 1, sizeof(*visitor)))
 		return -EFAULT;
 	if (!visitor || !side_ptr_get(visitor->visitor))
 		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
-	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
+	ret = arguments_dynamic_check_attributes(
+			walk, step, visit_attributes_of(&visitor->attributes));
 	if (!ret)
 		ret = WALK_CALL(walk, array_begin, location,
 				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
 	if (!ret)
-		ret = finish_visitor(&writer,
+		ret = arguments_dynamic_finish_visitor(&writer,
 				side_ptr_get(visitor->visitor)(
 						&ctx, side_ptr_get(visitor->app_ctx)));
 	return ret ? ret : WALK_CALL(walk, array_end, location, writer.nr);
@@ -317,7 +323,8 @@ int visit_walk_dynamic(const struct visit_argument_walk *walk,
 		return abi_arguments_dynamic_walk_struct_visitor(walk, &outer, &inner, &step,
 				side_ptr_get(u->side_dynamic_struct_visitor));
 	case SIDE_TYPE_DYNAMIC_VLA:
-		return walk_vla(walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_vla));
+		return arguments_dynamic_walk_vla(
+				walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_vla));
 	default: /* DYNAMIC_VLA_VISITOR */
 		return abi_arguments_dynamic_walk_vla_visitor(walk, &outer, &inner, &step,
 				side_ptr_get(u->side_dynamic_vla_visitor));
@@ -334,7 +341,8 @@ int visit_walk_variadic(const struct visit_argument_walk *walk,
 
 	inner.dynamic = true;
 	inner.type = NULL;
-	ret = check_attributes(walk, &step, visit_attributes_of(&variadic->attributes));
+	ret = arguments_dynamic_check_attributes(
+			walk, &step, visit_attributes_of(&variadic->attributes));
 	if (!ret)
 		ret = WALK_CALL(walk, variadic_begin, &inner,
 				visit_attributes_of(&variadic->attributes), variadic->len);

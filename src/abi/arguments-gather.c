@@ -4,7 +4,7 @@
 
 #include "abi/arguments.h"
 
-static int fail_access(
+static int arguments_gather_fail(
 		const struct visit_argument_walk *walk, const struct visit_step *step, int ret)
 {
 	if (ret == -EFAULT)
@@ -13,8 +13,8 @@ static int fail_access(
 }
 
 /* Check the pointer of pointer mode; direct mode reads nothing yet. */
-static int reads_pointer(const struct visit_argument_walk *walk, const struct visit_step *step,
-		const void *base, uint64_t offset, unsigned int mode)
+static int arguments_gather_reads_pointer(const struct visit_argument_walk *walk,
+		const struct visit_step *step, const void *base, uint64_t offset, unsigned int mode)
 {
 	if (!base || mode != SIDE_TYPE_GATHER_ACCESS_POINTER)
 		return 0;
@@ -22,8 +22,8 @@ static int reads_pointer(const struct visit_argument_walk *walk, const struct vi
 }
 
 /* Check what visit_load_gather() reads: the pointer, if there is one, and the value. */
-static int reads_scalar(const struct visit_argument_walk *walk, const struct visit_step *step,
-		const struct side_type *type, const void *base)
+static int arguments_gather_reads_scalar(const struct visit_argument_walk *walk,
+		const struct visit_step *step, const struct side_type *type, const void *base)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
 	unsigned int mode;
@@ -60,13 +60,13 @@ static int reads_scalar(const struct visit_argument_walk *walk, const struct vis
 		size = gather->u.side_integer.type.integer_size;
 		break;
 	}
-	ret = reads_pointer(walk, step, base, offset, mode);
+	ret = arguments_gather_reads_pointer(walk, step, base, offset, mode);
 	if (ret || !size || visit_gather_access(base, offset, mode, &at))
 		return ret;
 	return visit_walk_reads(walk, step, at, 1, size);
 }
 
-static int gather_struct(const struct visit_argument_walk *walk,
+static int arguments_gather_walk_struct(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_type *type, const void *base)
 {
@@ -79,13 +79,13 @@ static int gather_struct(const struct visit_argument_walk *walk,
 	int ret = visit_walk_enter(walk, location, &word, type, &inner);
 
 	if (!ret)
-		ret = reads_pointer(
+		ret = arguments_gather_reads_pointer(
 				walk, up, base, gather->offset, side_enum_get(gather->access_mode));
 	if (ret)
 		return ret;
 	ret = visit_gather_access(base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
-		return fail_access(walk, up, ret);
+		return arguments_gather_fail(walk, up, ret);
 	ret = WALK_CALL(walk, struct_begin, location, visit_attributes_of(&structure->attributes),
 			nr);
 	for (i = 0; !ret && i < nr; i++) {
@@ -110,7 +110,7 @@ static int gather_struct(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, struct_end, location, nr);
 }
 
-static int gather_elements(const struct visit_argument_walk *walk,
+static int arguments_gather_walk_elements(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_type *type, const struct side_type *elem,
 		struct visit_attributes attributes, uint32_t nr, const void *base)
@@ -139,13 +139,13 @@ static int gather_elements(const struct visit_argument_walk *walk,
 			break;
 		ret = visit_gather_stride(elem, base, &stride);
 		if (ret)
-			return fail_access(walk, &step, ret);
+			return arguments_gather_fail(walk, &step, ret);
 		base = visit_gather_at(base, stride);
 	}
 	return ret ? ret : WALK_CALL(walk, array_end, location, nr);
 }
 
-static int gather_array(const struct visit_argument_walk *walk,
+static int arguments_gather_walk_array(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const void *base)
 {
@@ -154,25 +154,27 @@ static int gather_array(const struct visit_argument_walk *walk,
 
 	/* Nothing is read for an empty VLA, so its pointers may be NULL. */
 	if (gather->type.length &&
-			reads_pointer(walk, step, base, gather->offset,
+			arguments_gather_reads_pointer(walk, step, base, gather->offset,
 					side_enum_get(gather->access_mode)))
 		return -EFAULT;
 	if (gather->type.length)
 		ret = visit_gather_access(
 				base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
-		return fail_access(walk, step, ret);
-	return gather_elements(walk, location, step, type, side_ptr_get(gather->type.elem_type),
+		return arguments_gather_fail(walk, step, ret);
+	return arguments_gather_walk_elements(walk, location, step, type,
+			side_ptr_get(gather->type.elem_type),
 			visit_attributes_of(&gather->type.attributes), gather->type.length, base);
 }
 
-static int gather_vla(const struct visit_argument_walk *walk, const struct visit_location *location,
-		const struct visit_step *step, const struct side_type *type, const void *base,
-		const void *length_base)
+static int arguments_gather_walk_vla(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const void *base, const void *length_base)
 {
 	const struct side_type_gather_vla *gather = &type->u.side_gather.u.side_vla;
 	uint32_t nr;
-	int ret = reads_scalar(walk, step, side_ptr_get(gather->type.length_type), length_base);
+	int ret = arguments_gather_reads_scalar(
+			walk, step, side_ptr_get(gather->type.length_type), length_base);
 
 	if (ret)
 		return ret;
@@ -182,15 +184,16 @@ static int gather_vla(const struct visit_argument_walk *walk, const struct visit
 				"the length of a VLA is negative or above 32 bits",
 				"a length of 32 bits", "another number");
 	if (!ret && nr &&
-			reads_pointer(walk, step, base, gather->offset,
+			arguments_gather_reads_pointer(walk, step, base, gather->offset,
 					side_enum_get(gather->access_mode)))
 		return -EFAULT;
 	if (!ret && nr)
 		ret = visit_gather_access(
 				base, gather->offset, side_enum_get(gather->access_mode), &base);
 	if (ret)
-		return fail_access(walk, step, ret);
-	return gather_elements(walk, location, step, type, side_ptr_get(gather->type.elem_type),
+		return arguments_gather_fail(walk, step, ret);
+	return arguments_gather_walk_elements(walk, location, step, type,
+			side_ptr_get(gather->type.elem_type),
 			visit_attributes_of(&gather->type.attributes), nr, base);
 }
 
@@ -204,30 +207,33 @@ int visit_walk_gather(const struct visit_argument_walk *walk, const struct visit
 	int ret;
 
 	switch (side_enum_get(type->type)) {
-	case SIDE_TYPE_GATHER_STRUCT: return gather_struct(walk, location, step, type, base);
-	case SIDE_TYPE_GATHER_ARRAY: return gather_array(walk, location, step, type, base);
-	case SIDE_TYPE_GATHER_VLA: return gather_vla(walk, location, step, type, base, length_base);
+	case SIDE_TYPE_GATHER_STRUCT:
+		return arguments_gather_walk_struct(walk, location, step, type, base);
+	case SIDE_TYPE_GATHER_ARRAY:
+		return arguments_gather_walk_array(walk, location, step, type, base);
+	case SIDE_TYPE_GATHER_VLA:
+		return arguments_gather_walk_vla(walk, location, step, type, base, length_base);
 	case SIDE_TYPE_GATHER_ENUM:
 		mappings = side_ptr_get(type->u.side_gather.u.side_enum.mappings);
 		elem = side_ptr_get(type->u.side_gather.u.side_enum.elem_type);
-		ret = reads_scalar(walk, step, elem, base);
+		ret = arguments_gather_reads_scalar(walk, step, elem, base);
 		if (ret)
 			return ret;
 		ret = visit_load_gather(elem, base, &value);
 		if (ret)
-			return fail_access(walk, step, ret);
+			return arguments_gather_fail(walk, step, ret);
 		ret = WALK_CALL(walk, enum_begin, location,
 				visit_attributes_of(&mappings->attributes));
 		if (!ret)
 			ret = WALK_CALL(walk, value, location, &value, visit_type_attributes(elem));
 		return ret ? ret : WALK_CALL(walk, enum_end, location, mappings, &value);
 	default:
-		ret = reads_scalar(walk, step, type, base);
+		ret = arguments_gather_reads_scalar(walk, step, type, base);
 		if (ret)
 			return ret;
 		ret = visit_load_gather(type, base, &value);
 		if (ret)
-			return fail_access(walk, step, ret);
+			return arguments_gather_fail(walk, step, ret);
 		return visit_walk_value(walk, location, step, &value, visit_type_attributes(type));
 	}
 }

@@ -249,9 +249,10 @@ static int abi_arguments_walk_element(const struct visit_argument_walk *walk,
 }
 
 /* Walk an array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
-static int walk_vec(const struct visit_argument_walk *walk, const struct visit_location *location,
-		const struct visit_step *step, const struct side_type *type,
-		const struct side_type *elem, struct visit_attributes attributes, uint32_t expected,
+static int arguments_walk_vec(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const struct side_type *elem,
+		struct visit_attributes attributes, uint32_t expected,
 		const struct side_arg_vec *vec)
 {
 	const struct side_arg *sav;
@@ -296,7 +297,7 @@ struct element_writer {
 	int ret; /* the first error of the walk; not replaced by later ones */
 };
 
-static enum side_visitor_status write_element(
+static enum side_visitor_status arguments_write_element(
 		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
 {
 	struct element_writer *writer = ctx->priv;
@@ -323,7 +324,7 @@ static int abi_arguments_walk_vla_visitor(const struct visit_argument_walk *walk
 	const struct side_arg_vla_visitor *app = side_ptr_get(arg->u.side_static.side_vla_visitor);
 	struct visit_location inner;
 	struct element_writer writer = {
-			.ctx = {.write_elem = write_element, .priv = &writer},
+			.ctx = {.write_elem = arguments_write_element, .priv = &writer},
 			.walk = walk,
 			.inner = &inner,
 			.step = step,
@@ -355,7 +356,7 @@ static int abi_arguments_walk_vla_visitor(const struct visit_argument_walk *walk
 
 /* ---- the other compounds ---- */
 
-static int walk_optional(const struct visit_argument_walk *walk,
+static int arguments_walk_optional(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -380,7 +381,7 @@ static int walk_optional(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, optional_end, location);
 }
 
-static int walk_variant(const struct visit_argument_walk *walk,
+static int arguments_walk_variant(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *up,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -429,9 +430,9 @@ static int walk_variant(const struct visit_argument_walk *walk,
 	return ret ? ret : WALK_CALL(walk, variant_end, location);
 }
 
-static int walk_enum(const struct visit_argument_walk *walk, const struct visit_location *location,
-		const struct visit_step *step, const struct side_type *type,
-		const struct side_arg *arg)
+static int arguments_walk_enum(const struct visit_argument_walk *walk,
+		const struct visit_location *location, const struct visit_step *step,
+		const struct side_type *type, const struct side_arg *arg)
 {
 	const struct side_enum_mappings *mappings = side_ptr_get(type->u.side_enum.mappings);
 	const struct side_type *elem = side_ptr_get(type->u.side_enum.elem_type);
@@ -449,7 +450,7 @@ static int walk_enum(const struct visit_argument_walk *walk, const struct visit_
 	return ret ? ret : WALK_CALL(walk, enum_end, location, mappings, &value);
 }
 
-static int walk_bitmap(const struct visit_argument_walk *walk,
+static int arguments_walk_bitmap(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -503,7 +504,7 @@ static int walk_bitmap(const struct visit_argument_walk *walk,
 			&bitmap);
 }
 
-static int walk_gather_argument(const struct visit_argument_walk *walk,
+static int arguments_walk_gather(const struct visit_argument_walk *walk,
 		const struct visit_location *location, const struct visit_step *step,
 		const struct side_type *type, const struct side_arg *arg)
 {
@@ -523,8 +524,8 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 	unsigned int label = type->type.v, actual = arg->type.v;
 
 	switch (label) {
-	case SIDE_TYPE_ENUM: return walk_enum(walk, location, step, type, arg);
-	case SIDE_TYPE_ENUM_BITMAP: return walk_bitmap(walk, location, step, type, arg);
+	case SIDE_TYPE_ENUM: return arguments_walk_enum(walk, location, step, type, arg);
+	case SIDE_TYPE_ENUM_BITMAP: return arguments_walk_bitmap(walk, location, step, type, arg);
 	case SIDE_TYPE_DYNAMIC:
 		if (!visit_label_is_dynamic(actual))
 			return visit_walk_wrong_label(walk, step, label, actual);
@@ -532,23 +533,23 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 	case SIDE_TYPE_GATHER_ENUM:
 		if (actual != SIDE_TYPE_GATHER_INTEGER)
 			return visit_walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
-		return walk_gather_argument(walk, location, step, type, arg);
+		return arguments_walk_gather(walk, location, step, type, arg);
 	default: break;
 	}
 	if (actual != label)
 		return visit_walk_wrong_label(walk, step, label, actual);
 	switch (label) {
 	case SIDE_TYPE_STRUCT: return abi_arguments_walk_struct(walk, location, step, type, arg);
-	case SIDE_TYPE_VARIANT: return walk_variant(walk, location, step, type, arg);
-	case SIDE_TYPE_OPTIONAL: return walk_optional(walk, location, step, type, arg);
+	case SIDE_TYPE_VARIANT: return arguments_walk_variant(walk, location, step, type, arg);
+	case SIDE_TYPE_OPTIONAL: return arguments_walk_optional(walk, location, step, type, arg);
 	case SIDE_TYPE_ARRAY:
-		return walk_vec(walk, location, step, type,
+		return arguments_walk_vec(walk, location, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type),
 				visit_type_attributes(type),
 				side_ptr_get(type->u.side_array)->length,
 				side_ptr_get(arg->u.side_static.side_array));
 	case SIDE_TYPE_VLA:
-		return walk_vec(walk, location, step, type,
+		return arguments_walk_vec(walk, location, step, type,
 				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type),
 				visit_type_attributes(type), VISIT_LENGTH_UNKNOWN,
 				side_ptr_get(arg->u.side_static.side_vla));
@@ -556,7 +557,7 @@ int visit_walk_argument(const struct visit_argument_walk *walk,
 		return abi_arguments_walk_vla_visitor(walk, location, step, type, arg);
 	default:
 		if (visit_label_is_gather(label))
-			return walk_gather_argument(walk, location, step, type, arg);
+			return arguments_walk_gather(walk, location, step, type, arg);
 		return abi_arguments_walk_scalar(walk, location, step, type, arg);
 	}
 }

@@ -9,7 +9,7 @@
 
 #include "abi/visit.h"
 
-static int grow_heap(struct visit_buffer *buffer, size_t capacity)
+static int buffer_grow_heap(struct visit_buffer *buffer, size_t capacity)
 {
 	unsigned char *data = realloc(buffer->data, capacity);
 
@@ -21,7 +21,7 @@ static int grow_heap(struct visit_buffer *buffer, size_t capacity)
 }
 
 /* Direct system calls, for contexts that must not call malloc(). */
-static int grow_pages(struct visit_buffer *buffer, size_t capacity)
+static int buffer_grow_pages(struct visit_buffer *buffer, size_t capacity)
 {
 	void *data;
 
@@ -43,13 +43,13 @@ static int grow_pages(struct visit_buffer *buffer, size_t capacity)
 void visit_buffer_heap(struct visit_buffer *buffer)
 {
 	memset(buffer, 0, sizeof(*buffer));
-	buffer->grow = grow_heap;
+	buffer->grow = buffer_grow_heap;
 }
 
 void visit_buffer_pages(struct visit_buffer *buffer)
 {
 	memset(buffer, 0, sizeof(*buffer));
-	buffer->grow = grow_pages;
+	buffer->grow = buffer_grow_pages;
 }
 
 void visit_buffer_fixed(struct visit_buffer *buffer, void *memory, size_t size)
@@ -61,9 +61,9 @@ void visit_buffer_fixed(struct visit_buffer *buffer, void *memory, size_t size)
 
 void visit_buffer_free(struct visit_buffer *buffer)
 {
-	if (buffer->grow == grow_heap)
+	if (buffer->grow == buffer_grow_heap)
 		free(buffer->data);
-	else if (buffer->grow == grow_pages && buffer->data)
+	else if (buffer->grow == buffer_grow_pages && buffer->data)
 		munmap(buffer->data, buffer->capacity);
 	buffer->data = NULL;
 	buffer->size = 0;

@@ -21,7 +21,7 @@ static int check_type(struct checker *checker, const struct side_type *type,
 
 /* ---- compounds ---- */
 
-static struct visit_node node_inside(const struct visit_node *up, enum visit_role role)
+static struct visit_node check_node_inside(const struct visit_node *up, enum visit_role role)
 {
 	return (struct visit_node){.role = role, .depth = up->depth + 1, .up = up};
 }
@@ -105,7 +105,7 @@ static int check_struct(struct checker *checker, const struct side_type_struct *
 	return ret ? ret
 		   : abi_check_fields(checker, side_array_elements(&type->fields),
 				     side_array_length(&type->fields), allowed, &step,
-				     node_inside(node, VISIT_ROLE_FIELD));
+				     check_node_inside(node, VISIT_ROLE_FIELD));
 }
 
 static int check_inner(struct checker *checker, const struct side_type *type,
@@ -114,7 +114,7 @@ static int check_inner(struct checker *checker, const struct side_type *type,
 {
 	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = word};
 
-	return check_type(checker, type, allowed, &step, node_inside(node, role));
+	return check_type(checker, type, allowed, &step, check_node_inside(node, role));
 }
 
 static int check_array(struct checker *checker, const struct side_type_array *type,
@@ -172,7 +172,7 @@ static int check_variant(struct checker *checker, const struct side_type_variant
 		ret = visit_check_spend(checker, up, nr);
 	for (i = 0; !ret && i < nr; i++) {
 		struct visit_step step = {.up = up, .kind = VISIT_STEP_OPTION, .index = i};
-		struct visit_node option = node_inside(node, VISIT_ROLE_OPTION);
+		struct visit_node option = check_node_inside(node, VISIT_ROLE_OPTION);
 
 		option.index = i;
 		if ((checker->flags & VISIT_CHECK_STRICT) &&

@@ -321,10 +321,10 @@ static int decode_enum(struct decoder *decoder, struct side_type_enum *type,
 /* ---- types ---- */
 
 #define GET_GATHER(decoder, member, bits, step) \
-	get_gather(decoder, &(member).offset, bits, &(member).access_mode.v, step)
+	decode_gather_head(decoder, &(member).offset, bits, &(member).access_mode.v, step)
 
 /* offset and offset_bits may be at any address: they are members of packed structs. */
-static int get_gather(struct decoder *decoder, void *offset, void *offset_bits,
+static int decode_gather_head(struct decoder *decoder, void *offset, void *offset_bits,
 		uint8_t *access_mode, const struct visit_step *step)
 {
 	uint64_t bytes = 0, bits = 0;

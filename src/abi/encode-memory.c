@@ -74,7 +74,7 @@ int visit_encoder_spend(struct encoder *encoder, const struct visit_step *step)
 }
 
 /* Append bytes up to the terminator, read in pieces that never cross a 256-byte boundary. */
-static int put_foreign_units(struct encoder *encoder, uint64_t address, unsigned int unit,
+static int encode_foreign_units(struct encoder *encoder, uint64_t address, unsigned int unit,
 		uint32_t *length, const struct visit_step *step)
 {
 	unsigned char piece[256];
@@ -133,7 +133,7 @@ int visit_encoder_put_units(struct encoder *encoder, uint64_t address, unsigned 
 	if (ret)
 		return ret;
 	if (encoder->memory) {
-		ret = put_foreign_units(encoder, address, unit, &length, step);
+		ret = encode_foreign_units(encoder, address, unit, &length, step);
 	} else {
 		size = visit_text_bytes((const void *)(uintptr_t)address, unit) - unit;
 		ret = visit_encoder_put(encoder, (const void *)(uintptr_t)address, size, step);

@@ -11,7 +11,7 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 /* ---- names of steps, for errors ---- */
 
 /* Without printf(): a tracer that changes what is recorded encodes descriptions frequently. */
-static void name_by_number(char *name, uint32_t number)
+static void encode_name_number(char *name, uint32_t number)
 {
 	char digits[10];
 	unsigned int nr = 0;
@@ -27,7 +27,7 @@ static void name_by_number(char *name, uint32_t number)
 }
 
 /* Copy the text that begins at this position of the output, truncated to the capacity. */
-static void name_by_text(char *name, size_t capacity, const struct encoder *encoder, size_t at)
+static void encode_name_text(char *name, size_t capacity, const struct encoder *encoder, size_t at)
 {
 	const char *text = (const char *)encoder->out->data + at;
 	size_t size = strnlen(text, encoder->out->size - at);
@@ -135,7 +135,7 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 		struct visit_step step = {.up = up, .kind = VISIT_STEP_FIELD, .name = name};
 		size_t name_at;
 
-		name_by_number(name, i);
+		encode_name_number(name, i);
 		ret = visit_encoder_spend(encoder, &step);
 		if (!ret)
 			ret = visit_encoder_get(encoder, address + (uint64_t)i * sizeof(field),
@@ -147,7 +147,7 @@ static int encode_fields(struct encoder *encoder, uint64_t address, uint32_t nr,
 		if (ret)
 			break;
 		if (encoder->out->size > name_at)
-			name_by_text(name, sizeof(name), encoder, name_at);
+			encode_name_text(name, sizeof(name), encoder, name_at);
 		ret = encode_type(encoder, &field.side_type, &step, depth);
 	}
 	return ret;
@@ -523,7 +523,7 @@ static int encode_event(struct encoder *encoder, uint64_t address)
 
 		ret = visit_encoder_put_units(encoder, name[i], 1, &step);
 		if (!ret && encoder->out->size > at)
-			name_by_text(names[i], sizeof(names[i]), encoder, at);
+			encode_name_text(names[i], sizeof(names[i]), encoder, at);
 	}
 	if (!ret)
 		ret = visit_encoder_put_number(

@@ -22,7 +22,7 @@ int visit_gather_access(
 	return 0;
 }
 
-static int load_string(const struct side_type_gather_string *type, const void *base,
+static int gather_load_string(const struct side_type_gather_string *type, const void *base,
 		struct visit_value *value)
 {
 	const void *address = NULL;
@@ -74,7 +74,8 @@ int visit_load_gather(const struct side_type *type, const void *base, struct vis
 		if (ret)
 			return ret;
 		return visit_load_float(&gather->u.side_float.type, address, value);
-	case SIDE_TYPE_GATHER_STRING: return load_string(&gather->u.side_string, base, value);
+	case SIDE_TYPE_GATHER_STRING:
+		return gather_load_string(&gather->u.side_string, base, value);
 	case SIDE_TYPE_GATHER_ENUM:
 		return visit_load_gather(side_ptr_get(gather->u.side_enum.elem_type), base, value);
 	default: return -EINVAL;
@@ -82,7 +83,7 @@ int visit_load_gather(const struct side_type *type, const void *base, struct vis
 }
 
 /* The size of all elements of an inline array whose elements begin at base. */
-static int array_bytes(const struct side_type_array *array, const void *base, size_t *bytes)
+static int gather_array_bytes(const struct side_type_array *array, const void *base, size_t *bytes)
 {
 	const struct side_type *elem = side_ptr_get(array->elem_type);
 	size_t stride, total = 0;
@@ -150,7 +151,7 @@ int visit_gather_stride(const struct side_type *type, const void *base, size_t *
 		mode = side_enum_get(gather->u.side_array.access_mode);
 		size = 0;
 		if (mode == SIDE_TYPE_GATHER_ACCESS_DIRECT) {
-			int ret = array_bytes(&gather->u.side_array.type,
+			int ret = gather_array_bytes(&gather->u.side_array.type,
 					visit_gather_at(base, gather->u.side_array.offset), &size);
 
 			if (ret)

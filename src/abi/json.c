@@ -125,7 +125,7 @@ static void abi_json_append_float(struct visit_buffer *out, const struct visit_v
 	PUT(out, "\"");
 }
 
-static void put_lower(struct visit_buffer *out, const char *name)
+static void abi_json_append_lower(struct visit_buffer *out, const char *name)
 {
 	for (; *name; name++) {
 		char lower = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
@@ -134,7 +134,7 @@ static void put_lower(struct visit_buffer *out, const char *name)
 	}
 }
 
-static void put_attribute(struct visit_buffer *out, const struct side_attr *attr)
+static void abi_json_append_attribute(struct visit_buffer *out, const struct side_attr *attr)
 {
 	char digits[VISIT_DIGITS_MAX];
 	struct visit_value value;
@@ -143,7 +143,7 @@ static void put_attribute(struct visit_buffer *out, const struct side_attr *attr
 	PUT(out, "{");
 	abi_json_append_text(out, "key", &attr->key);
 	PUT(out, ",\"type\":\"");
-	put_lower(out, visit_attribute_type_name(attr->value.type.v));
+	abi_json_append_lower(out, visit_attribute_type_name(attr->value.type.v));
 	PUT(out, "\",");
 	visit_load_attribute(&attr->value, &value);
 	switch (value.kind) {
@@ -171,7 +171,7 @@ static void abi_json_append_attributes(struct visit_buffer *out, struct visit_at
 	for (i = 0; i < attributes.nr; i++) {
 		if (i)
 			PUT(out, ",");
-		put_attribute(out, &attributes.attr[i]);
+		abi_json_append_attribute(out, &attributes.attr[i]);
 	}
 	PUT(out, "]");
 }
@@ -215,7 +215,7 @@ static void abi_json_append_bool(struct visit_buffer *out, const struct side_typ
 	abi_json_append_byte_order(out, type->byte_order.v);
 }
 
-static void put_float_type(struct visit_buffer *out, const struct side_type_float *type)
+static void abi_json_append_float_type(struct visit_buffer *out, const struct side_type_float *type)
 {
 	visit_buffer_printf(out, "\"size\":%u,", type->float_size);
 	abi_json_append_byte_order(out, type->byte_order.v);
@@ -227,7 +227,8 @@ static void abi_json_append_string(struct visit_buffer *out, const struct side_t
 	abi_json_append_byte_order(out, type->byte_order.v);
 }
 
-static void put_inner(struct visit_buffer *out, const char *name, const struct side_type *type)
+static void abi_json_append_inner(
+		struct visit_buffer *out, const char *name, const struct side_type *type)
 {
 	visit_buffer_printf(out, "\"%s\":", name);
 	abi_json_append_type(out, type);
@@ -253,7 +254,7 @@ static void abi_json_append_variant(struct visit_buffer *out, const struct side_
 	const struct side_variant_option *options = side_array_elements(&type->options);
 	uint32_t i;
 
-	put_inner(out, "selector", &type->selector);
+	abi_json_append_inner(out, "selector", &type->selector);
 	PUT(out, "\"options\":[");
 	for (i = 0; i < side_array_length(&type->options) && !out->error; i++) {
 		visit_buffer_printf(out, "%s{\"begin\":%lld,\"end\":%lld,\"type\":", i ? "," : "",
@@ -278,7 +279,7 @@ static void abi_json_append_enum(struct visit_buffer *out, const struct side_typ
 		PUT(out, "}");
 	}
 	PUT(out, "],");
-	put_inner(out, "element", side_ptr_get(type->elem_type));
+	abi_json_append_inner(out, "element", side_ptr_get(type->elem_type));
 }
 
 static void abi_json_append_bitmap(
@@ -297,14 +298,14 @@ static void abi_json_append_bitmap(
 		PUT(out, "}");
 	}
 	PUT(out, "],");
-	put_inner(out, "element", side_ptr_get(type->elem_type));
+	abi_json_append_inner(out, "element", side_ptr_get(type->elem_type));
 }
 
 static void abi_json_append_vla(struct visit_buffer *out, const struct side_type *length,
 		const struct side_type *element)
 {
-	put_inner(out, "length", length);
-	put_inner(out, "element", element);
+	abi_json_append_inner(out, "length", length);
+	abi_json_append_inner(out, "element", element);
 }
 
 static void abi_json_append_gather(struct visit_buffer *out, const struct side_type *type)
@@ -325,7 +326,7 @@ static void abi_json_append_gather(struct visit_buffer *out, const struct side_t
 	case SIDE_TYPE_GATHER_FLOAT:
 		abi_json_append_access(out, gather->u.side_float.offset,
 				gather->u.side_float.access_mode.v);
-		put_float_type(out, &gather->u.side_float.type);
+		abi_json_append_float_type(out, &gather->u.side_float.type);
 		break;
 	case SIDE_TYPE_GATHER_STRING:
 		abi_json_append_access(out, gather->u.side_string.offset,
@@ -342,7 +343,8 @@ static void abi_json_append_gather(struct visit_buffer *out, const struct side_t
 		abi_json_append_access(out, gather->u.side_array.offset,
 				gather->u.side_array.access_mode.v);
 		visit_buffer_printf(out, "\"length\":%u,", gather->u.side_array.type.length);
-		put_inner(out, "element", side_ptr_get(gather->u.side_array.type.elem_type));
+		abi_json_append_inner(
+				out, "element", side_ptr_get(gather->u.side_array.type.elem_type));
 		break;
 	case SIDE_TYPE_GATHER_VLA:
 		abi_json_append_access(
@@ -365,7 +367,7 @@ static void abi_json_append_type(struct visit_buffer *out, const struct side_typ
 	unsigned int label = type->type.v;
 
 	PUT(out, "{\"type\":\"");
-	put_lower(out, visit_label_name(label));
+	abi_json_append_lower(out, visit_label_name(label));
 	PUT(out, "\",");
 	switch (label) {
 	case SIDE_TYPE_NULL:
@@ -375,7 +377,7 @@ static void abi_json_append_type(struct visit_buffer *out, const struct side_typ
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
-	case SIDE_TYPE_FLOAT_BINARY128: put_float_type(out, &type->u.side_float); break;
+	case SIDE_TYPE_FLOAT_BINARY128: abi_json_append_float_type(out, &type->u.side_float); break;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32: abi_json_append_string(out, &type->u.side_string); break;
@@ -386,13 +388,13 @@ static void abi_json_append_type(struct visit_buffer *out, const struct side_typ
 		abi_json_append_variant(out, side_ptr_get(type->u.side_variant));
 		break;
 	case SIDE_TYPE_OPTIONAL:
-		put_inner(out, "element",
+		abi_json_append_inner(out, "element",
 				side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
 		break;
 	case SIDE_TYPE_ARRAY:
 		visit_buffer_printf(
 				out, "\"length\":%u,", side_ptr_get(type->u.side_array)->length);
-		put_inner(out, "element",
+		abi_json_append_inner(out, "element",
 				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
 		break;
 	case SIDE_TYPE_VLA:

@@ -16,7 +16,8 @@ struct extent {
 static struct extent abi_lint_gather_get_extent(const struct side_type *type);
 
 /* 0: known only in a call. The budgets of the walk keep both factors small. */
-static uint64_t array_size(const struct side_type_array *array, unsigned int pointer_size)
+static uint64_t lint_gather_array_size(
+		const struct side_type_array *array, unsigned int pointer_size)
 {
 	struct extent elem = abi_lint_gather_get_extent(side_ptr_get(array->elem_type));
 
@@ -69,7 +70,7 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 				extent.offset == type->size)
 			extent.size = 0;
 		else if (side_enum_get(fields[i].side_type.type) == SIDE_TYPE_GATHER_ARRAY)
-			extent.size = array_size(
+			extent.size = lint_gather_array_size(
 					&fields[i].side_type.u.side_gather.u.side_array.type,
 					lint->pointer_size);
 		/* An absurd offset has a finding of its own. */

@@ -13,7 +13,8 @@ static const struct side_type_integer *abi_lint_labels_get_integer(const struct 
 }
 
 /* Whether the integer can have a value in the range. */
-static bool is_reachable(const struct side_type_integer *type, int64_t begin, int64_t end)
+static bool lint_labels_is_reachable(
+		const struct side_type_integer *type, int64_t begin, int64_t end)
 {
 	unsigned int bits = type->len_bits ? type->len_bits : 8u * type->integer_size;
 	int64_t top;
@@ -100,7 +101,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 			continue;
 		}
 		lint_crossing(lint, all, i, node);
-		if (integer && !is_reachable(integer, begin, end))
+		if (integer && !lint_labels_is_reachable(integer, begin, end))
 			lint_report(lint, VISIT_REMARK, node,
 					"label %" PRIu32 " (%" PRId64 " to %" PRId64
 					") is out of the reach of the integer below it\n"
@@ -212,7 +213,7 @@ void lint_variant(struct lint *lint, const struct side_type_variant *type,
 		}
 		lint_option(lint, options, i, node);
 		if (selector &&
-				!is_reachable(selector, options[i].range_begin,
+				!lint_labels_is_reachable(selector, options[i].range_begin,
 						options[i].range_end))
 			lint_report(lint, VISIT_REMARK, node,
 					"option %" PRIu32 " is out of the reach of the selector\n"

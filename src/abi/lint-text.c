@@ -8,7 +8,7 @@
 /* ---- texts ---- */
 
 /* The length of a well-formed UTF-8 character (RFC 3629, 4); 0 if it is invalid. */
-static unsigned int character(const unsigned char *at)
+static unsigned int lint_text_character_length(const unsigned char *at)
 {
 	unsigned int nr = at[0] < 0x80 ? 1
 			: at[0] < 0xc2 ? 0
@@ -35,7 +35,7 @@ bool lint_is_utf8(const char *text)
 	unsigned int nr;
 
 	for (; at && *at; at += nr) {
-		nr = character(at);
+		nr = lint_text_character_length(at);
 		if (!nr)
 			return false;
 	}

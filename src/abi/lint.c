@@ -26,10 +26,10 @@ static void abi_lint_append(char *to, size_t size, const char *format, ...)
 }
 
 /* Write the path in the format of visit_fail(): one step a line, the outermost first. */
-static void write_node(const struct visit_node *node, char *to, size_t size)
+static void lint_write_node(const struct visit_node *node, char *to, size_t size)
 {
 	if (node->up)
-		write_node(node->up, to, size);
+		lint_write_node(node->up, to, size);
 	switch (node->role) {
 	case VISIT_ROLE_FIELD: abi_lint_append(to, size, "\nfield: \"%.60s\"", node->name); break;
 	case VISIT_ROLE_ELEMENT: abi_lint_append(to, size, "\nelement"); break;
@@ -54,7 +54,7 @@ void lint_report(struct lint *lint, enum visit_severity severity, const struct v
 			side_ptr_get(lint->desc->provider_name),
 			side_ptr_get(lint->desc->event_name));
 	if (node)
-		write_node(node, error.where, sizeof(error.where));
+		lint_write_node(node, error.where, sizeof(error.where));
 	if (severity == VISIT_ERROR)
 		lint->errors++;
 	lint->report(lint->priv, severity, node, &error);

@@ -36,7 +36,7 @@ uint32_t visit_float16_to_32(uint16_t bits)
  * Convert from the bits, because not every supported compiler and library has a type for binary128.
  * Rounds to nearest, ties to even, with the 64 bits of the widest long double.
  */
-static long double binary128_value(const unsigned char bytes[16])
+static long double number_from_binary128(const unsigned char bytes[16])
 {
 	unsigned char le[16];
 	uint64_t hi, lo, top, remainder;
@@ -91,7 +91,7 @@ long double visit_value_long_double(const struct visit_value *value)
 		return (long double)single;
 	case 4: memcpy(&single, value->bytes, 4); return (long double)single;
 	case 8: memcpy(&number, value->bytes, 8); return (long double)number;
-	case 16: return binary128_value(value->bytes);
+	case 16: return number_from_binary128(value->bytes);
 	default: return 0.0L;
 	}
 }

@@ -12,7 +12,7 @@
 #define STEPS_INNER 12u
 
 /* Returns the result of snprintf(). */
-static int write_step(const struct visit_step *step, const char *line, char *to, size_t size)
+static int path_write_step(const struct visit_step *step, const char *line, char *to, size_t size)
 {
 	switch (step->kind) {
 	case VISIT_STEP_EVENT:
@@ -44,7 +44,8 @@ static void abi_path_write_steps(const struct visit_step *innermost, char *where
 			steps[at++] = step;
 	}
 	while (at && used < size) {
-		int written = write_step(steps[--at], used ? "\n" : "", where + used, size - used);
+		int written = path_write_step(
+				steps[--at], used ? "\n" : "", where + used, size - used);
 
 		used += written > 0 ? (size_t)written : 0;
 		if (at == STEPS_INNER && nr > STEPS_OUTER + STEPS_INNER && used < size) {

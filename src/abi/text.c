@@ -27,7 +27,7 @@ unsigned int visit_utf8_encode(uint32_t unit, unsigned char out[VISIT_TEXT_UNIT_
 	return size;
 }
 
-static uint32_t load_unit(const unsigned char *at, unsigned int size, unsigned int byte_order)
+static uint32_t text_load_unit(const unsigned char *at, unsigned int size, unsigned int byte_order)
 {
 	uint32_t unit = 0;
 	unsigned int i;
@@ -51,12 +51,12 @@ unsigned int visit_text_next(struct visit_text *text, unsigned char out[VISIT_TE
 		out[0] = *text->at++;
 		return 1;
 	}
-	unit = load_unit(text->at, text->unit_size, text->byte_order);
+	unit = text_load_unit(text->at, text->unit_size, text->byte_order);
 	if (!unit)
 		return 0;
 	text->at += text->unit_size;
 	if (text->unit_size == 2 && (unit & 0xfc00) == 0xd800) {
-		low = load_unit(text->at, 2, text->byte_order);
+		low = text_load_unit(text->at, 2, text->byte_order);
 		if ((low & 0xfc00) == 0xdc00) {
 			text->at += 2;
 			unit = 0x10000 + ((unit & 0x3ff) << 10 | (low & 0x3ff));
@@ -102,7 +102,8 @@ size_t visit_text_bytes(const void *string, unsigned int unit_size)
 
 	if (unit_size == 1)
 		return strlen(string) + 1;
-	for (size = 0; load_unit(at + size, unit_size, SIDE_TYPE_BYTE_ORDER_LE); size += unit_size)
+	for (size = 0; text_load_unit(at + size, unit_size, SIDE_TYPE_BYTE_ORDER_LE);
+			size += unit_size)
 		;
 	return size + unit_size;
 }

@@ -11,7 +11,7 @@
 
 static void abi_type_text_append_any(struct visit_buffer *out, const struct side_type *type);
 
-static void put_foreign(struct visit_buffer *out, unsigned int byte_order)
+static void abi_type_text_append_foreign(struct visit_buffer *out, unsigned int byte_order)
 {
 	if (byte_order != SIDE_TYPE_BYTE_ORDER_HOST)
 		visit_buffer_printf(out, "%s", byte_order == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
@@ -29,14 +29,15 @@ static void abi_type_text_append_integer(
 {
 	visit_buffer_printf(out, "%c%u", type->signedness ? 's' : 'u', 8u * type->integer_size);
 	if (type->integer_size > 1)
-		put_foreign(out, type->byte_order.v);
+		abi_type_text_append_foreign(out, type->byte_order.v);
 	abi_type_text_append_len_bits(out, type->len_bits, type->integer_size);
 }
 
-static void put_pointer(struct visit_buffer *out, const struct side_type_integer *type)
+static void abi_type_text_append_pointer(
+		struct visit_buffer *out, const struct side_type_integer *type)
 {
 	PUT(out, "pointer");
-	put_foreign(out, type->byte_order.v);
+	abi_type_text_append_foreign(out, type->byte_order.v);
 	abi_type_text_append_len_bits(out, type->len_bits, type->integer_size);
 }
 
@@ -49,7 +50,7 @@ static void abi_type_text_append_bool(struct visit_buffer *out, const struct sid
 static void abi_type_text_append_float(struct visit_buffer *out, const struct side_type_float *type)
 {
 	visit_buffer_printf(out, "f%u", 8u * type->float_size);
-	put_foreign(out, type->byte_order.v);
+	abi_type_text_append_foreign(out, type->byte_order.v);
 }
 
 static void abi_type_text_append_string(
@@ -58,7 +59,7 @@ static void abi_type_text_append_string(
 	PUT(out, "string");
 	if (type->unit_size > 1) {
 		visit_buffer_printf(out, "%u", 8u * type->unit_size);
-		put_foreign(out, type->byte_order.v);
+		abi_type_text_append_foreign(out, type->byte_order.v);
 	}
 }
 
@@ -111,7 +112,7 @@ static void abi_type_text_append_number(
 }
 
 /* label = 1, label = 1..3; the tables of enumerations and bitmaps have the same layout. */
-static void put_mappings(
+static void abi_type_text_append_mappings(
 		struct visit_buffer *out, const struct side_enum_mappings *mappings, bool is_bitmap)
 {
 	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
@@ -134,7 +135,7 @@ static void abi_type_text_append_enum(struct visit_buffer *out, const struct sid
 {
 	PUT(out, "enum ");
 	abi_type_text_append_any(out, side_ptr_get(type->elem_type));
-	put_mappings(out, side_ptr_get(type->mappings), false);
+	abi_type_text_append_mappings(out, side_ptr_get(type->mappings), false);
 }
 
 static void abi_type_text_append_bitmap(
@@ -142,7 +143,7 @@ static void abi_type_text_append_bitmap(
 {
 	PUT(out, "bitmap ");
 	abi_type_text_append_any(out, side_ptr_get(type->elem_type));
-	put_mappings(out,
+	abi_type_text_append_mappings(out,
 			(const struct side_enum_mappings *)(const void *)side_ptr_get(
 					type->mappings),
 			true);
@@ -191,7 +192,9 @@ static void abi_type_text_append_gather(struct visit_buffer *out, const struct s
 	case SIDE_TYPE_GATHER_INTEGER:
 		abi_type_text_append_integer(out, &gather->u.side_integer.type);
 		break;
-	case SIDE_TYPE_GATHER_POINTER: put_pointer(out, &gather->u.side_integer.type); break;
+	case SIDE_TYPE_GATHER_POINTER:
+		abi_type_text_append_pointer(out, &gather->u.side_integer.type);
+		break;
 	case SIDE_TYPE_GATHER_BYTE: PUT(out, "byte"); break;
 	case SIDE_TYPE_GATHER_FLOAT:
 		abi_type_text_append_float(out, &gather->u.side_float.type);
@@ -220,7 +223,7 @@ static void abi_type_text_append_any(struct visit_buffer *out, const struct side
 	case SIDE_TYPE_NULL: PUT(out, "null"); break;
 	case SIDE_TYPE_BOOL: abi_type_text_append_bool(out, &type->u.side_bool); break;
 	case SIDE_TYPE_BYTE: PUT(out, "byte"); break;
-	case SIDE_TYPE_POINTER: put_pointer(out, &type->u.side_integer); break;
+	case SIDE_TYPE_POINTER: abi_type_text_append_pointer(out, &type->u.side_integer); break;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:

@@ -6,8 +6,8 @@
 #include "abi/visit.h"
 
 /* Load size bytes, least significant first. */
-static void load_bytes(const void *from, unsigned int size, unsigned int byte_order, uint64_t *lo,
-		uint64_t *hi)
+static void value_load_bytes(const void *from, unsigned int size, unsigned int byte_order,
+		uint64_t *lo, uint64_t *hi)
 {
 	const unsigned char *bytes = from;
 	unsigned int i;
@@ -25,7 +25,7 @@ static void load_bytes(const void *from, unsigned int size, unsigned int byte_or
 }
 
 /* ABI reference, section 8.2: shift, keep len_bits, extend. Storage is at most 64 bits wide. */
-static int extract_bits(struct visit_value *value, unsigned int storage_bits,
+static int value_extract_bits(struct visit_value *value, unsigned int storage_bits,
 		unsigned int offset_bits, unsigned int len_bits, bool is_signed)
 {
 	if (!len_bits)
@@ -56,12 +56,15 @@ int visit_load_integer(const struct side_type_integer *type, unsigned int offset
 	case 2:
 	case 4:
 	case 8:
-		load_bytes(bytes, size, side_enum_get(type->byte_order), &value->lo, &value->hi);
-		return extract_bits(value, 8 * size, offset_bits, type->len_bits, type->signedness);
+		value_load_bytes(bytes, size, side_enum_get(type->byte_order), &value->lo,
+				&value->hi);
+		return value_extract_bits(
+				value, 8 * size, offset_bits, type->len_bits, type->signedness);
 	case 16:
 		if (offset_bits || (type->len_bits && type->len_bits != 128))
 			return -EINVAL;
-		load_bytes(bytes, size, side_enum_get(type->byte_order), &value->lo, &value->hi);
+		value_load_bytes(bytes, size, side_enum_get(type->byte_order), &value->lo,
+				&value->hi);
 		value->bits = 128;
 		return 0;
 	default: return -EINVAL;
@@ -77,8 +80,8 @@ int visit_load_bool(const struct side_type_bool *type, unsigned int offset_bits,
 		return -EINVAL;
 	value->kind = VISIT_BOOL;
 	value->size = (uint16_t)size;
-	load_bytes(bytes, size, side_enum_get(type->byte_order), &value->lo, &value->hi);
-	return extract_bits(value, 8 * size, offset_bits, type->len_bits, false);
+	value_load_bytes(bytes, size, side_enum_get(type->byte_order), &value->lo, &value->hi);
+	return value_extract_bits(value, 8 * size, offset_bits, type->len_bits, false);
 }
 
 static void abi_value_reverse_bytes(unsigned char *to, const unsigned char *from, unsigned int size)
@@ -254,10 +257,10 @@ int visit_load_attribute(const struct side_attr_value *attr, struct visit_value 
 		memcpy(value->bytes, &attr->u.float_value, value->size);
 		return 0;
 	}
-	load_bytes(&attr->u.integer_value, value->size, SIDE_TYPE_BYTE_ORDER_HOST, &value->lo,
+	value_load_bytes(&attr->u.integer_value, value->size, SIDE_TYPE_BYTE_ORDER_HOST, &value->lo,
 			&value->hi);
 	if (value->size <= 8)
-		return extract_bits(value, value->bits, 0, 0, value->kind == VISIT_SIGNED);
+		return value_extract_bits(value, value->bits, 0, 0, value->kind == VISIT_SIGNED);
 	return 0;
 }
 

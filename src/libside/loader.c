@@ -32,7 +32,7 @@
 #define KERNEL "libside-kernel.so"
 #define VALIDATOR "libside-validate.so.0"
 
-static bool there_is(const char *directory, const char *below)
+static bool loader_path_exists(const char *directory, const char *below)
 {
 	char path[PATH_MAX];
 	int size = snprintf(path, sizeof(path), "%s%s/agents.sock", directory, below);
@@ -49,18 +49,18 @@ static bool loader_finds_daemon(void)
 	char space[64];
 
 	if (runtime && *runtime)
-		return *runtime == '/' && there_is(runtime, "");
-	if (there_is("/run/side", ""))
+		return *runtime == '/' && loader_path_exists(runtime, "");
+	if (loader_path_exists("/run/side", ""))
 		return true;
 	if (uid == 0)
 		return false;
 	if (user && *user == '/')
-		return there_is(user, "/side");
+		return loader_path_exists(user, "/side");
 	(void)snprintf(space, sizeof(space), "/run/user/%lu/side", uid);
-	if (there_is(space, ""))
+	if (loader_path_exists(space, ""))
 		return true;
 	(void)snprintf(space, sizeof(space), "/tmp/side-%lu", uid);
-	return there_is(space, "");
+	return loader_path_exists(space, "");
 }
 
 #ifdef LIBSIDE_STATIC

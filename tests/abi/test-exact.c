@@ -594,10 +594,10 @@ static void failed_accesses(void)
 	const struct visit_argument_walk walk = {.error = &error};
 	const struct visit_step step = {.kind = VISIT_STEP_FIELD, .name = "f"};
 
-	CHECK(fail_access(&walk, &step, -EFAULT) == -EFAULT);
+	CHECK(arguments_gather_fail(&walk, &step, -EFAULT) == -EFAULT);
 	CHECK(!strcmp(error.what, "gathered memory is at a NULL pointer") &&
 			!strcmp(error.where, "field: \"f\""));
-	CHECK(fail_access(&walk, &step, -EINVAL) == -EINVAL);
+	CHECK(arguments_gather_fail(&walk, &step, -EINVAL) == -EINVAL);
 	CHECK(!strcmp(error.what, "a gathered value has an impossible size"));
 }
 
@@ -669,42 +669,46 @@ static void writers(void)
 
 	memset(&type, 0, sizeof(type));
 	memset(&arg, 0, sizeof(arg));
-	CHECK(write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_OK);
+	CHECK(arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_OK);
 	CHECK(elements.nr == UINT32_MAX - 1 && !elements.ret);
-	CHECK(write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EINVAL &&
 			!strcmp(error.what, "the visitor wrote too many elements"));
 	CHECK(!strcmp(error.where, "here"));
 	/* The first error stays. */
 	elements.nr = 0;
 	error.what[0] = '\0';
-	CHECK(write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(arguments_write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EINVAL && !error.what[0] && !elements.nr);
 	elements.ret = 0;
-	CHECK(write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(arguments_write_element(&elements.ctx, NULL) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EFAULT && !strcmp(error.what, "the visitor wrote a NULL element"));
 	elements.ret = 0;
 	side_enum_set(arg.type, SIDE_TYPE_U8);
-	CHECK(write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
+	CHECK(arguments_write_element(&elements.ctx, &arg) == SIDE_VISITOR_STATUS_ERROR);
 	CHECK(elements.ret == -EINVAL && elements.nr == 1);
 	CHECK(!strcmp(error.what, "the description says NULL (0), the argument says U8 (2)"));
 	CHECK(!strcmp(error.where, "here\nindex: 0"));
 	/* The same for dynamic values. */
 	memset(&arg, 0, sizeof(arg));
 	side_enum_set(arg.type, SIDE_TYPE_DYNAMIC_NULL);
-	CHECK(write_elem(&ctx, &arg) == SIDE_VISITOR_STATUS_OK && dynamic.nr == UINT32_MAX - 1);
-	CHECK(write_elem(&ctx, &arg) == SIDE_VISITOR_STATUS_ERROR && dynamic.ret == -EINVAL);
+	CHECK(arguments_dynamic_write_element(&ctx, &arg) == SIDE_VISITOR_STATUS_OK &&
+			dynamic.nr == UINT32_MAX - 1);
+	CHECK(arguments_dynamic_write_element(&ctx, &arg) == SIDE_VISITOR_STATUS_ERROR &&
+			dynamic.ret == -EINVAL);
 	CHECK(!strcmp(error.what, "the visitor wrote too many elements"));
 	error.what[0] = '\0';
-	CHECK(write_elem(&ctx, NULL) == SIDE_VISITOR_STATUS_ERROR && dynamic.ret == -EINVAL);
+	CHECK(arguments_dynamic_write_element(&ctx, NULL) == SIDE_VISITOR_STATUS_ERROR &&
+			dynamic.ret == -EINVAL);
 	CHECK(!error.what[0] && dynamic.nr == UINT32_MAX - 1);
 	dynamic.ret = 0;
-	CHECK(write_elem(&ctx, NULL) == SIDE_VISITOR_STATUS_ERROR && dynamic.ret == -EFAULT);
+	CHECK(arguments_dynamic_write_element(&ctx, NULL) == SIDE_VISITOR_STATUS_ERROR &&
+			dynamic.ret == -EFAULT);
 	CHECK(!strcmp(error.what, "the visitor wrote a NULL pointer"));
-	CHECK(finish_visitor(&dynamic, SIDE_VISITOR_STATUS_OK) == -EFAULT);
+	CHECK(arguments_dynamic_finish_visitor(&dynamic, SIDE_VISITOR_STATUS_OK) == -EFAULT);
 	dynamic.ret = 0;
-	CHECK(finish_visitor(&dynamic, SIDE_VISITOR_STATUS_OK) == 0);
-	CHECK(finish_visitor(&dynamic, SIDE_VISITOR_STATUS_ERROR) == -EINVAL);
+	CHECK(arguments_dynamic_finish_visitor(&dynamic, SIDE_VISITOR_STATUS_OK) == 0);
+	CHECK(arguments_dynamic_finish_visitor(&dynamic, SIDE_VISITOR_STATUS_ERROR) == -EINVAL);
 	CHECK(!strcmp(error.what, "the visitor returned an error"));
 	CHECK(!strcmp(error.expected, "SIDE_VISITOR_STATUS_OK"));
 	CHECK(!strcmp(error.found, "SIDE_VISITOR_STATUS_ERROR"));

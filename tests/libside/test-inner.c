@@ -760,7 +760,7 @@ static bool finds_daemon(const char *wanted)
 static bool asks(const char *directory)
 {
 	*done = '\0';
-	CHECK(!there_is(directory, ""));
+	CHECK(!loader_path_exists(directory, ""));
 	return *done;
 }
 
