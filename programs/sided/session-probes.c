@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
 #include "sided.h"
 
-#define PIECE 65536
 #define SEALS (F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
 /* The probes of one definition. `list` has those with a table. */
@@ -43,21 +43,6 @@ static void set_free(struct probe_set *set)
 }
 
 /* ---- tables ---- */
-
-static int session_probes_copy_file(int from, int to, size_t size)
-{
-	char bytes[PIECE];
-	size_t at = 0;
-
-	while (at < size) {
-		ssize_t got = pread(from, bytes, sizeof(bytes), (off_t)at);
-
-		if (got <= 0 || pwrite(to, bytes, (size_t)got, (off_t)at) != got)
-			return got < 0 && errno == EINTR ? -EAGAIN : -EIO;
-		at += (size_t)got;
-	}
-	return 0;
-}
 
 struct table_file {
 	char path[512];
@@ -91,7 +76,7 @@ static int session_probes_read_table(const char *directory, uint32_t number)
 			status.st_size <= DEFINITION_PROBE_TABLE_MAX)
 		table = memfd_create("side-probes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (table >= 0 &&
-			(session_probes_copy_file(file, table, (size_t)status.st_size) ||
+			(io_copy(file, table, (uint64_t)status.st_size) ||
 					fcntl(table, F_ADD_SEALS, SEALS))) {
 		close(table);
 		table = -1;

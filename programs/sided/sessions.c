@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "sided.h"
 
 #include "sessions/text.h"
@@ -449,20 +450,11 @@ static struct json_object *state_json(const struct session_entry *entry)
 
 int state_write(const char *path, const char *text, size_t size)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), ret = 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), ret;
 
 	if (fd < 0)
 		return -errno;
-	while (size && !ret) {
-		ssize_t written = write(fd, text, size);
-
-		if (written < 0) {
-			ret = errno == EINTR ? 0 : -errno;
-		} else {
-			text += written;
-			size -= (size_t)written;
-		}
-	}
+	ret = io_write_all(fd, text, size);
 	if (close(fd) && !ret)
 		ret = -errno;
 	return ret;

@@ -13,11 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "recorder/core/shares.h"
 #include "sided.h"
 #include "protocol/runtime.h"
-
-#define PIECE 65536
 
 /* So that it is the same as long as we copy it. */
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
@@ -98,40 +97,6 @@ static int check_share(const struct daemon *daemon, const struct session_entry *
 			(unsigned long long)left >> 20, size >> 20);
 }
 
-static int sided_table_write_all(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, bytes, size);
-
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written > 0) {
-			bytes += written;
-			size -= (size_t)written;
-		}
-	}
-	return 0;
-}
-
-static int copy_table(int from, int to, size_t size)
-{
-	char bytes[PIECE];
-	size_t at = 0;
-	int ret = 0;
-
-	while (at < size && !ret) {
-		ssize_t got = pread(from, bytes, size - at < PIECE ? size - at : PIECE, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
-		ret = sided_table_write_all(to, bytes, (size_t)got);
-		at += (size_t)got;
-	}
-	return ret;
-}
-
 static int fail_file(const char *path, int code, struct control_error *error)
 {
 	return control_fail(error, CONTROL_FAILED, code, NULL,
@@ -166,7 +131,7 @@ int table_store(const struct daemon *daemon, const struct session_entry *entry, 
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fail_file(path, -errno, error);
-	ret = copy_table(table, fd, size);
+	ret = io_copy(table, fd, size);
 	close(fd);
 	if (!ret)
 		return 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define IO_WHOLE_START 4096u
+#define IO_COPY_PIECE 65536u
 
 int io_write_all(int fd, const void *bytes, size_t size)
 {
@@ -89,6 +90,23 @@ int io_read_exactly_at(int fd, void *ret_bytes, size_t size, uint64_t offset)
 	if (got < 0)
 		return (int)got;
 	return (size_t)got == size ? 0 : -ENODATA;
+}
+
+int io_copy(int from, int to, uint64_t size)
+{
+	char bytes[IO_COPY_PIECE];
+	uint64_t at = 0;
+	int ret = 0;
+
+	while (at < size && !ret) {
+		size_t piece = size - at < sizeof(bytes) ? (size_t)(size - at) : sizeof(bytes);
+
+		ret = io_read_exactly_at(from, bytes, piece, at);
+		if (!ret)
+			ret = io_write_all(to, bytes, piece);
+		at += piece;
+	}
+	return ret;
 }
 
 ssize_t io_read_text_fd(int fd, char *ret_text, size_t capacity)

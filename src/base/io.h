@@ -23,6 +23,9 @@ ssize_t io_read_at(int fd, void *ret_bytes, size_t size, uint64_t offset);
 /* Read exactly this many bytes, or fail: -ENODATA if the file ends before. */
 int io_read_exactly_at(int fd, void *ret_bytes, size_t size, uint64_t offset);
 
+/* Append the first `size` bytes of `from` to `to`. -ENODATA if `from` ends before. */
+int io_copy(int from, int to, uint64_t size);
+
 /*
  * Read a file as text: what fits, and a zero byte behind it, which is also there after a failure. Returns the number of bytes without it.
  * For files of the kernel, which have no size. `capacity` is at least 1.

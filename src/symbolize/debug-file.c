@@ -27,6 +27,7 @@ static bool debug_file_matches(
 {
 	const struct module_name *name = &search->module->name;
 	uint8_t id[SYMBOLS_BUILD_ID_MAX];
+	uint32_t sum;
 	size_t size;
 
 	if (search->module->file.elf && file_inode(file) == file_inode(&search->module->file))
@@ -35,7 +36,7 @@ static bool debug_file_matches(
 		size = file_build_id(file->elf, id);
 		return size == name->build_id_size && !memcmp(id, name->build_id, size);
 	}
-	return search->has_sum && file_sum(file->fd) == search->sum;
+	return search->has_sum && !file_sum(file->fd, &sum) && sum == search->sum;
 }
 
 static bool try_path(struct debug_file_search *search, char *path)

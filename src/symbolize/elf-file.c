@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Files in ELF, as far as it takes to know which one they are. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "symbolize/module.h"
 
 #define FILE_SIZE_MAX ((int64_t)16 << 30)
@@ -127,8 +129,7 @@ const char *file_debug_link(Elf *elf, uint32_t *sum)
 	return data->d_buf;
 }
 
-/* CRC-32, as zlib has it. */
-uint32_t file_sum(int fd)
+int file_sum(int fd, uint32_t *ret_sum)
 {
 	static const uint32_t half[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
 			0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344,
@@ -136,17 +137,19 @@ uint32_t file_sum(int fd)
 	size_t capacity = (size_t)1 << 20;
 	unsigned char *bytes = malloc(capacity);
 	uint32_t sum = UINT32_MAX;
-	int64_t at = 0;
-	ssize_t got = 0;
+	uint64_t at = 0;
+	ssize_t got = bytes ? 1 : -ENOMEM;
 
-	while (bytes && (got = pread(fd, bytes, capacity, at)) > 0) {
+	while (got > 0) {
+		got = io_read_at(fd, bytes, capacity, at);
 		for (ssize_t i = 0; i < got; i++) {
 			sum ^= bytes[i];
 			sum = sum >> 4 ^ half[sum & 15];
 			sum = sum >> 4 ^ half[sum & 15];
 		}
-		at += got;
+		at += got > 0 ? (uint64_t)got : 0;
 	}
 	free(bytes);
-	return ~sum;
+	*ret_sum = ~sum;
+	return (int)got;
 }

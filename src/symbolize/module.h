@@ -61,7 +61,8 @@ size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX]);
 const char *file_debug_link(Elf *elf, uint32_t *sum);
 bool file_has_section(Elf *elf, const char *name);
 uint64_t file_inode(const struct symbols_file *file);
-uint32_t file_sum(int fd);
+/* CRC-32 of the whole file, as zlib computes it. 0 or a negative errno: the file cannot be read, or there is no memory. */
+int file_sum(int fd, uint32_t *ret_sum);
 
 /* debug.c: opens the file with the debug information. */
 bool debug_find(const struct module *module, const struct symbols_options *options,

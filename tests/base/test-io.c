@@ -139,9 +139,35 @@ static void test_whole(void)
 	close(fd);
 }
 
+/* From the beginning of one file to the end of another, in pieces of 64 KiB. */
+static void test_copy(void)
+{
+	static char bytes[2 * 65536 + 1], got[sizeof(bytes) + 1];
+	static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 2 * 65536, sizeof(bytes)};
+	int from = memory_with("");
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 7 + i / 251);
+	CHECK(__real_pwrite64(from, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		int to = memory_with("");
+
+		played_interrupts = 3;
+		CHECK(!io_copy(from, to, sizes[i]));
+		CHECK(__real_pread64(to, got, sizeof(got), 0) == (ssize_t)sizes[i]);
+		CHECK(!memcmp(got, bytes, sizes[i]));
+		played_reset();
+		close(to);
+	}
+	CHECK(io_copy(from, -1, 1) == -EBADF && io_copy(-1, from, 1) == -EBADF);
+	CHECK(io_copy(from, from, sizeof(bytes) + 1) == -ENODATA);
+	close(from);
+}
+
 int main(void)
 {
 	test_write();
+	test_copy();
 	test_read();
 	test_text();
 	test_whole();

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* A journal that is only read: the valid note of each ring with all its counters, and heads of other instances. */
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../resources.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/instance.h"
 #include "recorder/recovery/journal-scan.h"
+#include "recorder/session-state.h"
 #include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
 #include "ring/ring.h"
@@ -139,6 +144,45 @@ static void test_heads(struct ring_consumer *consumer, int folder)
 	check_ring(&each[0], 0, 0, 0);
 }
 
+/* The losses that the present trace contains: whole, or unchanged with the reason. */
+static void test_losses(int directory)
+{
+	struct instance *instance = calloc(1, sizeof(*instance));
+	struct session *session = calloc(1, sizeof(*session));
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, few = {20, RLIM_INFINITY};
+	struct stat status;
+	int folder;
+
+	CHECK(instance && session && !mkdirat(directory, "one", 0700));
+	folder = openat(directory, "one", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(folder >= 0);
+	session->buffers.fd = directory;
+	instance->folder = strdup("one");
+	CHECK(!journal_write_losses(session, instance, "1234", 4)); /* without a journal nothing */
+	CHECK(fstatat(folder, LOSSES_FILE, &status, 0) && errno == ENOENT);
+	CHECK(!journal_make(instance, folder));
+	CHECK(!journal_write_losses(session, instance, "1234", 4));
+	CHECK(!fstatat(folder, LOSSES_FILE, &status, 0));
+	CHECK(status.st_size == (off_t)sizeof(struct losses_file_head) + 4);
+	/* The limit lies behind the head: the write of the losses is partial, the next one fails. */
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK(!setrlimit(RLIMIT_FSIZE, &few));
+	CHECK(journal_write_losses(session, instance, "12345678", 8) == -EFBIG);
+	CHECK(!setrlimit(RLIMIT_FSIZE, &all));
+	CHECK(!fstatat(folder, LOSSES_FILE, &status, 0));
+	CHECK(status.st_size == (off_t)sizeof(struct losses_file_head) + 4);
+	CHECK(fstatat(folder, LOSSES_FILE_NEW, &status, 0) && errno == ENOENT);
+	journal_close(instance);
+	free(instance->folder);
+	CHECK(journal_write_losses(session, instance, "1234", 4) == 0);
+	unlinkat(folder, LOSSES_FILE, 0);
+	unlinkat(folder, JOURNAL_FILE, 0);
+	close(folder);
+	CHECK(!unlinkat(directory, "one", AT_REMOVEDIR));
+	free(instance);
+	free(session);
+}
+
 int main(void)
 {
 	const struct ring_geometry geometry = {.rings = RINGS,
@@ -160,6 +204,7 @@ int main(void)
 	before = resources_now();
 	test_notes(consumer, folder);
 	test_heads(consumer, folder);
+	test_losses(folder);
 	CHECK(resources_now().descriptors == before.descriptors);
 	ring_consumer_unmap(consumer);
 	close(memory);

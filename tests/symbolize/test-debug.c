@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The search for a debug file: each path in its order, and which file is accepted. Files are replaced by functions of this test. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@ static const char *existing; /* the path of the only file; NULL: none */
 static uint8_t existing_id[SYMBOLS_BUILD_ID_MAX];
 static size_t existing_id_size;
 static uint64_t existing_inode = 5;
+static int file_sum_result;
 static const char *own_link; /* of the program; NULL: none */
 static unsigned int nr_open, nr_fetched;
 static char elf_of_test[2];
@@ -50,10 +52,11 @@ uint64_t file_inode(const struct symbols_file *file)
 	return file->fd == 77 ? existing_inode : 4;
 }
 
-uint32_t file_sum(int fd)
+int file_sum(int fd, uint32_t *ret_sum)
 {
 	assert_int_equal(fd, 77);
-	return 0x1234;
+	*ret_sum = 0x1234;
+	return file_sum_result;
 }
 
 const char *file_debug_link(Elf *elf, uint32_t *sum)
@@ -214,6 +217,10 @@ static void test_accepted(void **unused)
 	assert_false(search_for("/one/program.debug"));
 	own_link = "own";
 	assert_true(search_for("/one/own"));
+	/* A file that cannot be read to its end has no sum. */
+	file_sum_result = -EIO;
+	assert_false(search_for("/one/own"));
+	file_sum_result = 0;
 	own_link = "other sum";
 	assert_false(search_for("/one/other sum"));
 	assert_int_equal(nr_fetched, 0);

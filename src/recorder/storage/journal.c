@@ -34,6 +34,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "ctf/ctf.h"
 #include "recorder/core/facts.h"
 #include "recorder/core/instance.h"
@@ -200,20 +201,22 @@ int journal_finish(struct instance *instance)
 static int journal_write_losses_file(
 		int folder, const struct losses_file_head *head, const void *losses)
 {
-	int fd, ret = 0;
+	int fd, ret;
 
 	unlinkat(folder, LOSSES_FILE_NEW, 0);
 	fd = openat(folder, LOSSES_FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			0600);
 	if (fd < 0)
 		return -errno;
-	if (write(fd, head, sizeof(*head)) != (ssize_t)sizeof(*head) ||
-			write(fd, losses, head->size) != (ssize_t)head->size)
-		ret = -EIO;
+	ret = io_write_all(fd, head, sizeof(*head));
+	if (!ret)
+		ret = io_write_all(fd, losses, head->size);
 	if (close(fd) && !ret)
 		ret = -errno;
 	if (!ret && renameat(folder, LOSSES_FILE_NEW, folder, LOSSES_FILE))
 		ret = -errno;
+	if (ret)
+		unlinkat(folder, LOSSES_FILE_NEW, 0);
 	return ret;
 }
 

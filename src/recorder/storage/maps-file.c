@@ -12,6 +12,7 @@
 
 #include "recorder/core/instance.h"
 #include "recorder/session-state.h"
+#include "base/io.h"
 #include "recorder/storage/maps-file.h"
 #include "recorder/storage/output.h"
 
@@ -20,14 +21,11 @@ static void maps_write_file(const char *path, const char *text, size_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
 	struct stat status;
-	size_t done = 0;
-	ssize_t some = 1;
 
 	if (fd < 0)
 		return;
 	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && !ftruncate(fd, 0))
-		for (; some > 0 && done<size; done += some> 0 ? (size_t)some : 0)
-			some = write(fd, text + done, size - done);
+		io_write_all(fd, text, size);
 	close(fd);
 }
 
