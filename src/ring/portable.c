@@ -118,7 +118,7 @@ static void ring_portable_mark(const struct ring_producer *producer, struct ring
 	RING_PRODUCER_STEP();
 }
 
-static void ring_portable_copy(unsigned char *to, const struct ring_parts *parts)
+static void ring_portable_copy(unsigned char *to, const struct ring_two_part *parts)
 {
 	ring_copy(ring_copy(to, parts->head, parts->head_size), parts->body, parts->body_size);
 }
@@ -138,7 +138,7 @@ static uint64_t ring_portable_invalidate(struct ring_control *control, uint64_t 
 
 /* The caller has this ring exclusively, but may be killed at any point. */
 int ring_portable_write(const struct ring_producer *producer, const struct ring_location *location,
-		uint32_t event_id, const struct ring_parts *parts, uint64_t now)
+		uint32_t event_id, const struct ring_two_part *parts, uint64_t now)
 {
 	struct ring_control *control = location->control;
 	uint64_t head = __atomic_load_n(&control->head, __ATOMIC_RELAXED);
@@ -184,7 +184,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 
 /* Write into this ring unless it is locked. *ret_nested is set if this thread holds the lock. */
 static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint32_t event_id,
-		const struct ring_parts *parts, uint64_t self, bool *ret_nested)
+		const struct ring_two_part *parts, uint64_t self, bool *ret_nested)
 {
 	uint64_t *lock = &producer->locks[(size_t)ring * RING_LOCK_WORDS];
 	const struct ring_replay *replay = ring_portable_replay(self);
@@ -210,7 +210,7 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
  * and wait for it.
  */
 static int ring_portable_any(struct ring_producer *producer, uint32_t event_id,
-		const struct ring_parts *parts, uint64_t self, bool *ret_nested)
+		const struct ring_two_part *parts, uint64_t self, bool *ret_nested)
 {
 	const struct ring_replay *replay = ring_portable_replay(self);
 	uint32_t tries = producer->rings < RING_TRIED_MAX ? producer->rings : RING_TRIED_MAX;
@@ -225,7 +225,7 @@ static int ring_portable_any(struct ring_producer *producer, uint32_t event_id,
 
 /* Try the ring of this thread. Only its own signal handlers can find it locked. */
 static int ring_portable_own(struct ring_producer *producer, uint32_t event_id,
-		const struct ring_parts *parts, uint64_t self)
+		const struct ring_two_part *parts, uint64_t self)
 {
 	uint32_t ring = ring_slot(producer);
 	bool nested = false;
@@ -244,8 +244,8 @@ static int ring_portable_own(struct ring_producer *producer, uint32_t event_id,
 	return code;
 }
 
-int ring_portable_publish(
-		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
+int ring_portable_publish(struct ring_producer *producer, uint32_t event_id,
+		const struct ring_two_part *parts)
 {
 	const struct timespec pause = {.tv_nsec = RING_SLEEP_NS};
 	uint64_t self = ring_thread_token();

@@ -8,7 +8,7 @@
 #define RING_LOCK_WORDS 8 /* One lock a cache line. */
 
 /* A payload in two pieces. */
-struct ring_parts {
+struct ring_two_part {
 	const void *head;
 	size_t head_size;
 	const void *body;
@@ -16,12 +16,12 @@ struct ring_parts {
 };
 
 /* Publish in any ring; returns a RING_SECTION_ code. */
-int ring_portable_publish(
-		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts);
+int ring_portable_publish(struct ring_producer *producer, uint32_t event_id,
+		const struct ring_two_part *parts);
 
 /* Write one record with the time `now` into a ring that no other thread writes. */
 int ring_portable_write(const struct ring_producer *producer, const struct ring_location *location,
-		uint32_t event_id, const struct ring_parts *parts, uint64_t now);
+		uint32_t event_id, const struct ring_two_part *parts, uint64_t now);
 
 /* Whether this thread holds a ring further up its stack, on which other threads may wait. */
 bool ring_portable_nested(const struct ring_producer *producer);

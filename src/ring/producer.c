@@ -75,12 +75,12 @@ static bool ring_sections_usable(void)
 	do {                                                                                      \
 		if (tsc) {                                                                        \
 			producer->publish = ring_publish_##mode##_##placement;                    \
-			producer->parts = ring_section_parts_tsc_##mode##_##placement;            \
+			producer->two_part = ring_section_two_part_tsc_##mode##_##placement;      \
 			producer->extended = ring_section_extended_tsc_##mode##_##placement;      \
 			producer->with_timestamp =                                                \
 					ring_publish_with_timestamp_##mode##_##placement;         \
 		} else {                                                                          \
-			producer->parts_at = ring_section_parts_clock_##mode##_##placement;       \
+			producer->two_part_at = ring_section_two_part_clock_##mode##_##placement; \
 			producer->extended_at = ring_section_extended_clock_##mode##_##placement; \
 		}                                                                                 \
 		producer->invalidate = ring_section_invalidate_##placement;                       \
@@ -356,12 +356,12 @@ void ring_count_lost(struct ring_producer *producer, uint32_t event_id, enum rin
 }
 
 /* Try once; returns a RING_SECTION_ code. */
-static int ring_parts_once(
-		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
+static int ring_two_part_once(struct ring_producer *producer, uint32_t event_id,
+		const struct ring_two_part *parts)
 {
 #if RING_HAS_SECTION
-	ring_section_parts *section = producer->parts;
-	ring_section_parts_at *section_at = producer->parts_at;
+	ring_section_two_part *section = producer->two_part;
+	ring_section_two_part_at *section_at = producer->two_part_at;
 
 	/* Compiler fence: the pointer first, see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -375,12 +375,12 @@ static int ring_parts_once(
 	return ring_portable_publish(producer, event_id, parts);
 }
 
-static int ring_parts_extended(
-		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
+static int ring_two_part_extended(struct ring_producer *producer, uint32_t event_id,
+		const struct ring_two_part *parts)
 {
 #if RING_HAS_SECTION
-	ring_section_parts *section = producer->extended;
-	ring_section_parts_at *section_at = producer->extended_at;
+	ring_section_two_part *section = producer->extended;
+	ring_section_two_part_at *section_at = producer->extended_at;
 
 	/* Compiler fence: the pointer first, see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -450,7 +450,7 @@ static void ring_producer_return(struct ring_producer *producer)
 }
 
 /* Wait for a full ring. True if it may have space now. */
-static bool ring_producer_wait(struct ring_producer *producer, const struct ring_parts *parts,
+static bool ring_producer_wait(struct ring_producer *producer, const struct ring_two_part *parts,
 		struct ring_timeout *timeout)
 {
 	uint64_t bytes = RING_EXTENDED_BYTES + parts->head_size + parts->body_size;
@@ -472,7 +472,7 @@ static bool ring_producer_reopen(struct ring_producer *producer)
 
 /* Finish a publication whose first attempt had the result `code` and did not simply succeed. */
 static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_id,
-		const struct ring_parts *parts, int code, bool *loan)
+		const struct ring_two_part *parts, int code, bool *loan)
 {
 	struct ring_timeout timeout = {0};
 
@@ -480,12 +480,14 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 		switch (code) {
 		case RING_SECTION_DONE: return 0;
 		case RING_SECTION_CROSSED: ring_doorbell_crossed(producer->doorbell); return 0;
-		case RING_SECTION_ABORTED: code = ring_parts_once(producer, event_id, parts); break;
+		case RING_SECTION_ABORTED:
+			code = ring_two_part_once(producer, event_id, parts);
+			break;
 		case RING_SECTION_ALIAS:
 			ring_epoch_invalidate(producer);
 			/* fallthrough */
 		case RING_SECTION_EXTEND:
-			code = ring_parts_extended(producer, event_id, parts);
+			code = ring_two_part_extended(producer, event_id, parts);
 			break;
 		case RING_SECTION_FULL:
 			if (ring_producer_wait(producer, parts, &timeout)) {
@@ -514,7 +516,7 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 }
 
 static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_producer *producer,
-		uint32_t event_id, const struct ring_parts *parts, int code)
+		uint32_t event_id, const struct ring_two_part *parts, int code)
 {
 	bool loan = false;
 	int saved = errno;
@@ -552,21 +554,21 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 }
 
 /* The paths other than the sections with the TSC. */
-static __attribute__((noinline)) int ring_publish_other(
-		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
+static __attribute__((noinline)) int ring_publish_other(struct ring_producer *producer,
+		uint32_t event_id, const struct ring_two_part *parts)
 {
 	uint64_t limit = ring_producer_limit(producer);
 	int code = RING_SECTION_ABORTED;
 
 	if (parts->head_size < limit && parts->body_size < limit - parts->head_size)
-		code = ring_parts_once(producer, event_id, parts);
+		code = ring_two_part_once(producer, event_id, parts);
 	return code == RING_SECTION_DONE ? 0 : ring_publish_slow(producer, event_id, parts, code);
 }
 
 static __attribute__((noinline)) int ring_publish_one_other(
 		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
 {
-	const struct ring_parts parts = {payload, size, NULL, 0};
+	const struct ring_two_part parts = {payload, size, NULL, 0};
 
 	return ring_publish_other(producer, event_id, &parts);
 }
@@ -575,7 +577,7 @@ static __attribute__((noinline)) int ring_publish_one_other(
 __attribute__((cold)) int ring_publish_one_slow(struct ring_producer *producer, uint32_t event_id,
 		const void *payload, size_t size, int code)
 {
-	const struct ring_parts parts = {payload, size, NULL, 0};
+	const struct ring_two_part parts = {payload, size, NULL, 0};
 
 	return ring_publish_slow(producer, event_id, &parts, code);
 }
@@ -612,12 +614,12 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 	return ring_publish(producer, event_id, payload, size);
 }
 
-int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
+int ring_publish_two_part(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size)
 {
-	const struct ring_parts parts = {head, head_size, body, body_size};
+	const struct ring_two_part parts = {head, head_size, body, body_size};
 #if RING_HAS_SECTION
-	ring_section_parts *section = producer->parts;
+	ring_section_two_part *section = producer->two_part;
 	int code = RING_SECTION_ABORTED;
 	uint64_t limit;
 

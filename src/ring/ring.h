@@ -260,7 +260,7 @@ ring_publish_prefixed *ring_choose_prefixed(
  * Like ring_publish(), for a payload in two pieces, so that the caller need not join them. The body
  * is read while the ring is held, so reading it must not fault.
  */
-int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
+int ring_publish_two_part(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size);
 
 /*

@@ -848,8 +848,8 @@ section_prefixes over
 .macro section_set mode, placement
 section_publish ring_publish_\mode\()_\placement, compact, tsc, \mode, \placement, ring_publish
 section_publish ring_publish_with_timestamp_\mode\()_\placement, compact, with_timestamp, \mode, \placement, ring_publish
-section_publish ring_section_parts_tsc_\mode\()_\placement, compact, tsc, \mode, \placement, ring_section
-section_publish ring_section_parts_clock_\mode\()_\placement, compact, with_timestamp, \mode, \placement, ring_section
+section_publish ring_section_two_part_tsc_\mode\()_\placement, compact, tsc, \mode, \placement, ring_section
+section_publish ring_section_two_part_clock_\mode\()_\placement, compact, with_timestamp, \mode, \placement, ring_section
 section_publish ring_section_extended_tsc_\mode\()_\placement, extended, tsc, \mode, \placement, ring_section
 section_publish ring_section_extended_clock_\mode\()_\placement, extended, with_timestamp, \mode, \placement, ring_section
 section_scalars compact, \mode, \placement

@@ -75,9 +75,9 @@ typedef int ring_publish_fn(struct ring_producer *producer, uint32_t event_id, c
 typedef int ring_publish_with_timestamp_fn(struct ring_producer *producer, uint32_t event_id,
 		const void *payload, size_t size, uint64_t ticks);
 /* Try once to publish; returns a RING_SECTION_ code. In section-x86_64.S. */
-typedef int ring_section_parts(struct ring_producer *producer, uint32_t event_id, const void *head,
-		size_t head_size, const void *body, size_t body_size);
-typedef int ring_section_parts_at(struct ring_producer *producer, uint32_t event_id,
+typedef int ring_section_two_part(struct ring_producer *producer, uint32_t event_id,
+		const void *head, size_t head_size, const void *body, size_t body_size);
+typedef int ring_section_two_part_at(struct ring_producer *producer, uint32_t event_id,
 		const void *head, size_t head_size, const void *body, size_t body_size,
 		uint64_t timestamp);
 
@@ -105,12 +105,12 @@ struct ring_producer {
 	uint32_t block_shift; /* Shifts a head word to the number of its sub-buffer. */
 	uint32_t mode;        /* enum ring_mode */
 	union {
-		ring_section_parts *parts;
-		ring_section_parts_at *parts_at;
+		ring_section_two_part *two_part;
+		ring_section_two_part_at *two_part_at;
 	};
 	union {
-		ring_section_parts *extended;
-		ring_section_parts_at *extended_at;
+		ring_section_two_part *extended;
+		ring_section_two_part_at *extended_at;
 	};
 	/* Give the head of this ring an epoch that neither `timestamp` nor last_timestamp has. */
 	int (*invalidate)(struct ring_producer *producer, uint64_t timestamp);
@@ -182,10 +182,10 @@ static_assert(sizeof(struct ring_location) == 2 * sizeof(void *), "ring_place");
 	RING_SCALARS(medium, mode, placement);                                           \
 	ring_publish_fn ring_publish_##mode##_##placement;                               \
 	ring_publish_with_timestamp_fn ring_publish_with_timestamp_##mode##_##placement; \
-	ring_section_parts ring_section_parts_tsc_##mode##_##placement;                  \
-	ring_section_parts_at ring_section_parts_clock_##mode##_##placement;             \
-	ring_section_parts ring_section_extended_tsc_##mode##_##placement;               \
-	ring_section_parts_at ring_section_extended_clock_##mode##_##placement
+	ring_section_two_part ring_section_two_part_tsc_##mode##_##placement;            \
+	ring_section_two_part_at ring_section_two_part_clock_##mode##_##placement;       \
+	ring_section_two_part ring_section_extended_tsc_##mode##_##placement;            \
+	ring_section_two_part_at ring_section_extended_clock_##mode##_##placement
 RING_SECTIONS(keep, cpu);
 RING_SECTIONS(keep, thread);
 RING_SECTIONS(over, cpu);

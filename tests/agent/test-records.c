@@ -98,7 +98,7 @@ static int play_publish_at(struct ring_producer *producer, uint32_t id, const vo
 	return 0;
 }
 
-static int play_publish_parts(struct ring_producer *producer, uint32_t id, const void *head,
+static int play_publish_two_part(struct ring_producer *producer, uint32_t id, const void *head,
 		size_t head_size, const void *body, size_t body_size)
 {
 	assert_ptr_equal(producer, rings);
@@ -209,7 +209,7 @@ static int play_munmap(void *at, size_t size)
 #define plan_serialize_span play_serialize_span
 #define ring_publish play_publish
 #define ring_publish_at play_publish_at
-#define ring_publish_parts play_publish_parts
+#define ring_publish_two_part play_publish_two_part
 #define ring_count_lost play_count_lost
 #define ring_count_lost_before play_count_lost_before
 #define context_write play_context_write

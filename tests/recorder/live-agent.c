@@ -329,7 +329,7 @@ static void do_publish(char **words)
 	int32_t vpid = (int32_t)getpid();
 
 	for (; count; count--, value++)
-		failed += (words[5] ? ring_publish_parts(rings, id, &vpid, sizeof(vpid), &value,
+		failed += (words[5] ? ring_publish_two_part(rings, id, &vpid, sizeof(vpid), &value,
 						      sizeof(value))
 				    : ring_publish(rings, id, &value, sizeof(value))) != 0;
 	printf("{\"failed\":%u}\n", failed);

@@ -125,7 +125,7 @@ static void pass_time(void)
 static int write_once(struct attempt *attempt)
 {
 	const struct record *record = &scenario.script[attempt->number];
-	const struct ring_parts parts = {payloads[attempt->number], record->size, NULL, 0};
+	const struct ring_two_part parts = {payloads[attempt->number], record->size, NULL, 0};
 	int code;
 
 	pass_time();

@@ -238,7 +238,7 @@ static int publish(const struct publication *publication)
 	uint32_t part = publication->size / 3;
 
 	if (kind->parts)
-		return ring_publish_parts(producer, publication->id, payload, part, payload + part,
+		return ring_publish_two_part(producer, publication->id, payload, part, payload + part,
 				publication->size - part);
 	if (kind->scalars == PREFIX && !publish_prefixed(publication))
 		return 0;

@@ -151,7 +151,7 @@ static void write_rings(struct ring_producer *producer)
 
 		ring_publish(producer, id, payload, test_random(&state) % sizeof(payload));
 		ring_portable_write(producer, &producer->locations[beside], 3,
-				&(struct ring_parts){payload, 50, NULL, 0},
+				&(struct ring_two_part){payload, 50, NULL, 0},
 				ring_clock_now(RING_CLOCK_MONOTONIC));
 	}
 }

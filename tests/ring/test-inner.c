@@ -1149,7 +1149,7 @@ static uint64_t locks[RINGS * RING_LOCK_WORDS];
 static struct ring_control controls[RINGS];
 static unsigned char data[RINGS][8192];
 static uint64_t lost[RINGS * 130 * RING_LOSS_REASONS];
-static const struct ring_parts parts = {"abc", 3, "defg", 4};
+static const struct ring_two_part parts = {"abc", 3, "defg", 4};
 
 static struct ring_producer *make_producer(uint32_t rings)
 {
@@ -1258,7 +1258,7 @@ static void test_portable_border(void)
 
 	for (size_t less = 0; less < 2; less++) {
 		struct ring_producer *producer = make_producer(1);
-		const struct ring_parts whole = {zeros, 512 - RING_COMPACT_BYTES - less, NULL, 0};
+		const struct ring_two_part whole = {zeros, 512 - RING_COMPACT_BYTES - less, NULL, 0};
 		uint64_t epoch = ring_timestamp_epoch(0);
 		int code;
 
@@ -1439,7 +1439,7 @@ static struct ring_producer *make_sections(void)
 	struct ring_producer *producer = make_producer(3);
 
 	producer->path = RING_PATH_RSEQ_TSC;
-	producer->parts = fake_section;
+	producer->two_part = fake_section;
 	producer->extended = fake_extended;
 	has_no_rseq = may_obtain = is_loan = may_take = closes = false;
 	nr_takes = nr_forgotten = nr_returned = 0;
@@ -1459,7 +1459,7 @@ static int attempt(struct ring_producer *producer, int first, int second, int th
 	nr_codes = 3;
 	nr_sections = nr_extended = nr_invalidated = 0;
 	errno = E2BIG;
-	return ring_publish_parts(producer, 7, parts.head, 3, parts.body, 4);
+	return ring_publish_two_part(producer, 7, parts.head, 3, parts.body, 4);
 }
 
 static uint64_t nr_lost(uint32_t ring, enum ring_loss reason)
@@ -1503,7 +1503,7 @@ static void test_given_times(void)
 	struct ring_producer *producer = make_sections();
 
 	producer->path = RING_PATH_RSEQ_CLOCK;
-	producer->parts_at = fake_section_at;
+	producer->two_part_at = fake_section_at;
 	producer->extended_at = fake_extended_at;
 	CHECK(attempt(producer, RING_SECTION_EXTEND, RING_SECTION_DONE, 0) == 0);
 	CHECK(nr_sections == 1 && nr_extended == 1 && given_time);
@@ -1679,23 +1679,23 @@ static void test_sizes(void)
 	static char bytes[128];
 
 	nr_sections = 0;
-	CHECK(ring_publish_parts(producer, 7, bytes, 101, bytes, 0) == -E2BIG);
-	CHECK(ring_publish_parts(producer, 7, bytes, 60, bytes, 41) == -E2BIG);
-	CHECK(ring_publish_parts(producer, 7, bytes, 0, bytes, 101) == -E2BIG);
-	CHECK(ring_publish_parts(producer, 7, bytes, SIZE_MAX, bytes, 2) == -E2BIG);
+	CHECK(ring_publish_two_part(producer, 7, bytes, 101, bytes, 0) == -E2BIG);
+	CHECK(ring_publish_two_part(producer, 7, bytes, 60, bytes, 41) == -E2BIG);
+	CHECK(ring_publish_two_part(producer, 7, bytes, 0, bytes, 101) == -E2BIG);
+	CHECK(ring_publish_two_part(producer, 7, bytes, SIZE_MAX, bytes, 2) == -E2BIG);
 	CHECK(nr_lost(1, RING_LOST_TOO_BIG) == 4 && nr_sections == 0);
 	producer->path = RING_PATH_PORTABLE;
-	CHECK(ring_publish_parts(producer, 7, bytes, 60, bytes, 40) == 0);
-	CHECK(ring_publish_parts(producer, 7, bytes, 100, bytes, 0) == 0);
-	CHECK(ring_publish_parts(producer, 7, bytes, 60, bytes, 41) == -E2BIG);
+	CHECK(ring_publish_two_part(producer, 7, bytes, 60, bytes, 40) == 0);
+	CHECK(ring_publish_two_part(producer, 7, bytes, 100, bytes, 0) == 0);
+	CHECK(ring_publish_two_part(producer, 7, bytes, 60, bytes, 41) == -E2BIG);
 	CHECK(nr_lost(1, RING_LOST_TOO_BIG) == 5);
 	/* Stopped, and in a forked child. */
 	producer->stopped = 1;
 	producer->payload_limit = 0;
-	CHECK(ring_publish_parts(producer, 7, bytes, 5, bytes, 5) == -EPERM &&
+	CHECK(ring_publish_two_part(producer, 7, bytes, 5, bytes, 5) == -EPERM &&
 			nr_lost(1, RING_LOST_OTHER) == 1);
 	producer->owner = getpid() + 1;
-	CHECK(ring_publish_parts(producer, 7, bytes, 5, bytes, 5) == -ECHILD);
+	CHECK(ring_publish_two_part(producer, 7, bytes, 5, bytes, 5) == -ECHILD);
 	CHECK(ring_producer_refused(producer) == 1 && nr_lost(1, RING_LOST_OTHER) == 1);
 	ring_count_lost(producer, 7, RING_LOST_OTHER);
 	CHECK(ring_producer_refused(producer) == 2 && nr_lost(1, RING_LOST_OTHER) == 1);

@@ -54,7 +54,7 @@ static void publish(uint32_t id, size_t head, size_t body)
 {
 	int before = errno;
 
-	CHECK(ring_publish_parts(producer, id, bytes + 1, head, bytes + 1 + head, body) == 0,
+	CHECK(ring_publish_two_part(producer, id, bytes + 1, head, bytes + 1 + head, body) == 0,
 			"%zu and %zu bytes", head, body);
 	CHECK(errno == before, "errno");
 	CHECK(!memcmp(newest(id, head + body), bytes + 1, head + body), "%zu and %zu bytes", head,
@@ -95,17 +95,17 @@ static void test_limits(void)
 	publish(9, most, 0);
 	publish(9, 0, most);
 	publish(9, most / 2, most - most / 2);
-	CHECK(ring_publish_parts(producer, 9, bytes, most, bytes, 1) == -E2BIG, "too big");
-	CHECK(ring_publish_parts(producer, 9, bytes, 1, bytes, most) == -E2BIG, "too big");
-	CHECK(ring_publish_parts(producer, 9, bytes, most + 1, bytes, 0) == -E2BIG, "too big");
-	CHECK(ring_publish_parts(producer, 9, bytes, 9, bytes, SIZE_MAX - 4) == -E2BIG, "wraps");
-	CHECK(ring_publish_parts(producer, 9, bytes, SIZE_MAX, bytes, SIZE_MAX) == -E2BIG, "wraps");
+	CHECK(ring_publish_two_part(producer, 9, bytes, most, bytes, 1) == -E2BIG, "too big");
+	CHECK(ring_publish_two_part(producer, 9, bytes, 1, bytes, most) == -E2BIG, "too big");
+	CHECK(ring_publish_two_part(producer, 9, bytes, most + 1, bytes, 0) == -E2BIG, "too big");
+	CHECK(ring_publish_two_part(producer, 9, bytes, 9, bytes, SIZE_MAX - 4) == -E2BIG, "wraps");
+	CHECK(ring_publish_two_part(producer, 9, bytes, SIZE_MAX, bytes, SIZE_MAX) == -E2BIG, "wraps");
 	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++)
 		lost += ring_consumer_lost(consumer, ring, RING_LOST_TOO_BIG);
 	CHECK(lost == 5, "%lu lost", lost);
 	child = fork();
 	if (child == 0)
-		_exit(ring_publish_parts(producer, 9, bytes, 1, bytes, 1) == -ECHILD ? 0 : 1);
+		_exit(ring_publish_two_part(producer, 9, bytes, 1, bytes, 1) == -ECHILD ? 0 : 1);
 	CHECK(waitpid(child, &status, 0) == child && status == 0, "in a child: %x", status);
 }
 
@@ -116,7 +116,7 @@ static void test_full(void)
 	int rc = 0;
 
 	for (int i = 0; i < 100 && rc == 0; i++)
-		rc = ring_publish_parts(producer, 9, bytes, 30000, bytes, 30000);
+		rc = ring_publish_two_part(producer, 9, bytes, 30000, bytes, 30000);
 	CHECK(rc == -ENOSPC, "%d", rc);
 	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++)
 		lost += ring_consumer_lost(consumer, ring, RING_LOST_FULL);

@@ -383,7 +383,7 @@ static inline ssize_t publish_span(const struct agent_event *event,
 	producer = recording_rings(event);
 	if (size < 0 || !producer)
 		return size < 0 ? size : -ECHILD;
-	ring_publish_parts(producer, event->id, buffer, (size_t)(to - buffer) + (size_t)size,
+	ring_publish_two_part(producer, event->id, buffer, (size_t)(to - buffer) + (size_t)size,
 			span.bytes, span.size);
 	return size;
 }
