@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of code in a recording: of what kind they are, and their symbols. */
+/* Addresses of code in a trace: what each address points to, and its symbol. */
 #include <string.h>
 
 #include "analysis/address.h"

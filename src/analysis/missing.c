@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields and contexts that an expression names and no event has. */
+/* Names in expressions that no event has. */
 #include "analysis/missing.h"
 
 #include "analysis/view-show.h"
@@ -75,7 +75,7 @@ const char *missing_text(const struct missing *missing, char text[MISSING_TEXT_S
 	return text;
 }
 
-/* A context that can be recorded, and was not. */
+/* A context that can be recorded but was not. */
 static const char *known_context(const char *name)
 {
 	const size_t length = sizeof(context_prefix) - 1;
@@ -89,7 +89,7 @@ static const char *known_context(const char *name)
 	return NULL;
 }
 
-/* Suggest the nearest context ("did you mean `$ctx.vpid`?"). False: a context has this name, or none is near. */
+/* Suggests the nearest context ("did you mean `$ctx.vpid`?"). False: a context has this name, or none is similar. */
 static bool suggest_context(const char *name, char hint[NEAREST_TEXT_SIZE])
 {
 	const size_t length = sizeof(context_prefix) - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code that events come from (`--callers`), and symbols for the report. */
+/* The callers of events (`--callers`), and symbols for the report. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -100,7 +100,7 @@ int report_take_caller(struct report *report, const struct report_class *own,
 	report->callers = keys_add_item(&report->caller_keys, report->callers,
 			sizeof(*report->callers), &key, sizeof(key), &number);
 	if (number == KEYS_NONE)
-		return 0; /* Too many: a note at the end reports it. */
+		return 0; /* The table is full. A note at the end reports this. */
 	if (!report->callers[number].count)
 		report->callers[number].address = address;
 	report->callers[number].count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries and returns become calls. */
+/* Function calls, made of entries and returns. */
 #include "analysis/report-calls.h"
 
 #include "analysis/report-walk.h"
@@ -12,12 +12,12 @@
 struct report_call_frame {
 	uint64_t call;
 	int64_t ns;
-	uint64_t inner_ns; /* Of the calls that it has made. */
+	uint64_t inner_ns; /* time of its callees */
 	uint32_t function, branch;
-	bool again; /* The function is open below it. */
+	bool again; /* an outer call of the same function is open */
 };
 
-/* Its open calls, the outermost first. */
+/* the open calls of the thread, the outermost first */
 struct calls_thread {
 	struct report_call_frame *frames;
 	uint32_t depth, capacity;
@@ -38,7 +38,7 @@ static bool report_calls_find_member(const struct ctf_type *type, const char *na
 	return false;
 }
 
-/* The function of an event that has no field for it: what the probe was called. */
+/* The function of an event without a field for it: the name of the probe. */
 static uint32_t add_name(struct report_calls *calls, const char *event, bool is_return)
 {
 	static const char suffix[] = "_return";
@@ -112,7 +112,7 @@ static struct calls_thread *thread_of(struct report_calls *calls, uint32_t trace
 	return &calls->threads[number];
 }
 
-/* KEYS_NONE: there are too many. */
+/* KEYS_NONE: the table is full. */
 static uint32_t branch_of(struct report_calls *calls, uint32_t parent, uint32_t function)
 {
 	uint32_t key[2] = {parent, function}, number;
@@ -161,7 +161,7 @@ static void close_top(struct report_calls *calls, struct calls_thread *thread, u
 		thread->frames[thread->depth - 1].inner_ns += duration;
 }
 
-/* The return of the innermost call may be among the lost events. */
+/* The lost events may include the return of the innermost call. */
 static void lose_top(struct report_calls *calls, struct calls_thread *thread)
 {
 	const struct report_call_frame *frame = &thread->frames[--thread->depth];
@@ -171,7 +171,7 @@ static void lose_top(struct report_calls *calls, struct calls_thread *thread)
 		calls->branches[frame->branch].stats.lost++;
 }
 
-/* Those that were left without a return. */
+/* Calls that were left without a return. */
 static void report_calls_leave_frames(
 		struct report_calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
 {
@@ -225,7 +225,7 @@ static int report_calls_enter_function(struct report_calls *calls, struct calls_
 		frame.branch = branch_of(calls, top ? top->branch : KEYS_NONE, function);
 	if (frame.branch != KEYS_NONE)
 		calls->branches[frame.branch].stats.calls++;
-	/* A function whose return cannot be seen: only that it was called is known. */
+	/* The return of this function cannot be recorded, so only the number of calls is known. */
 	if (!call)
 		return 0;
 	if (thread->depth == CALLS_DEPTH_MAX) {
@@ -349,7 +349,7 @@ static int by_parent(const void *one, const void *other, void *user)
 			calls, &left->stats, left->function, &right->stats, right->function);
 }
 
-/* Where the children of a branch begin among those that are sorted by their parents. */
+/* For each branch, the index of its first child in the array sorted by parents. */
 static uint32_t first_child(
 		const struct report_calls *calls, const uint32_t *sorted, uint32_t parent)
 {
@@ -366,7 +366,7 @@ static uint32_t first_child(
 	return low;
 }
 
-/* A way down and back, without recursion: the depth is the program's. */
+/* Walks the tree without recursion, because the traced program determines the depth. */
 static void walk_down(const struct report_calls *calls, const uint32_t *sorted, uint32_t *next,
 		uint32_t *order)
 {

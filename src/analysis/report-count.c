@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `report`: what one event, or one loss, adds to the tables. */
+/* What one event, or one loss, adds to the tables of a report. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ void timeline_add(struct timeline *timeline, int64_t ns)
 
 /* ---- groups ---- */
 
-/* What a group's key begins with. */
+/* The first byte of a group's key. */
 enum group_kind {
 	GROUP_EVENT = 'e',
 	GROUP_PROCESS = 'p',
@@ -41,7 +41,7 @@ enum group_kind {
 	GROUP_SIGNED = 's',
 	GROUP_UNSIGNED = 'u',
 	GROUP_HEXADECIMAL = 'h',
-	GROUP_ADDRESS = 'a', /* `process` is the number of its trace, `high` its kind. */
+	GROUP_ADDRESS = 'a', /* `process` is the index of its trace, `high` the type of the address. */
 	GROUP_WIDE = 'w',
 	GROUP_DOUBLE = 'f',
 	GROUP_TEXT = 'x',
@@ -353,7 +353,7 @@ static int end_pair(struct report *report, unsigned int rule, const struct pair_
 
 	if (!stats || report_stats_add(stats, duration))
 		return -ENOMEM;
-	/* With a key, the end belongs to this begin all the same. */
+	/* With a key, the end still belongs to this begin. */
 	if (!report->pairs.has_key)
 		report->pairs.rules[rule].across_loss +=
 				gaps_overlap(&report->gaps, begin->trace, begin->ns, end->ns) ||
@@ -384,7 +384,7 @@ static int report_count_pair_events(struct report *report, const struct report_c
 	return ret;
 }
 
-/* How many events the thread has had, this one included. */
+/* The number of events of the thread, this one included. */
 static int take_scope(struct report *report, struct pair_open *here)
 {
 	uint32_t known = report->scopes.count;

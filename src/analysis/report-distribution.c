@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting numbers in buckets of equal relative width. */
+/* Distributions: numbers counted in buckets of equal relative width. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define STEP_BITS 8
 
-/* 0 to 63. */
+/* 0 to 63 */
 static unsigned int highest_bit(uint64_t number)
 {
 	return 63 - (unsigned int)__builtin_clzll(number | 1);
@@ -64,7 +64,7 @@ int report_stats_add_signed(struct stats *stats, int64_t number)
 	return 0;
 }
 
-/* From now on the sums are those of numbers with a fraction. */
+/* After the first number with a fraction, the sums are those of real numbers. */
 static void become_real(struct stats *stats)
 {
 	stats->real = true;

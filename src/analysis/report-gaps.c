@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When a trace lost events. */
+/* The intervals of time in which a trace lost events. */
 #include "analysis/report-gaps.h"
 
 #include "ctf/ctf.h"
@@ -10,12 +10,12 @@
 struct gap {
 	uint32_t trace;
 	int64_t begin, end;
-	int64_t least_begin; /* The earliest begin of this gap and the following ones of the trace. */
+	int64_t least_begin; /* the earliest begin of this gap and the following ones of the trace */
 };
 
 static int gaps_add(struct gaps *gaps, const struct gap *gap)
 {
-	if (!(gaps->count & (gaps->count - 1))) { /* Grown at 0, 1, 2, 4, … */
+	if (!(gaps->count & (gaps->count - 1))) { /* The array grows at 0, 1, 2, 4, … gaps. */
 		size_t capacity = gaps->count ? gaps->count * 2 : 1;
 		struct gap *spans = realloc(gaps->spans, capacity * sizeof(*spans));
 
@@ -57,9 +57,10 @@ int gaps_read(struct gaps *gaps, const char *dir)
 	int ret = ctf_reader_open(dir, &reader, &error);
 
 	if (ret)
-		return ret == -ENOMEM ? ret
-				      : 0; /* The caller opens it, too, and reports other errors. */
-	/* No packet has that time, so the reader reads only headers. */
+		return ret == -ENOMEM
+				? ret
+				: 0; /* The caller opens the trace, too, and reports other errors. */
+	/* No packet has this time, so the reader reads only headers. */
 	ctf_reader_set_times(reader, INT64_MAX, INT64_MAX);
 	while ((ret = ctf_reader_next(reader, &item)) > 0) {
 		struct gap gap = {item.trace->index, item.begin_ns, item.ns, 0};
@@ -85,7 +86,7 @@ bool gaps_overlap(const struct gaps *gaps, uint32_t trace, int64_t begin, int64_
 {
 	size_t low = 0, high = gaps->count;
 
-	/* The first that ends at `begin` or later. */
+	/* The first gap that ends at `begin` or later. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct gap *gap = &gaps->spans[middle];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a trace lost events: spans of time of each trace, known before its events are read.
+ * The intervals of time in which a trace lost events. They are known before the events are read.
  *
- * The header of a packet has the number of events lost since the end of the previous packet. A reader reports the loss
- * there, after the events among which it happened.
+ * The header of a packet contains the number of events lost since the end of the previous packet. A reader reports the
+ * loss at that header, after the events among which it happened.
  */
 #ifndef SIDE_ANALYSIS_REPORT_GAPS_H
 #define SIDE_ANALYSIS_REPORT_GAPS_H
@@ -14,17 +14,17 @@
 
 struct gap;
 
-/* All zero is none. */
+/* All zero: no gaps. */
 struct gaps {
-	struct gap *spans; /* By trace, then by end. */
+	struct gap *spans; /* sorted by trace, then by end */
 	size_t count;
 };
 
-/* From the headers of the packets of all traces in `dir`. 0 or -ENOMEM. */
+/* Reads the headers of all packets of all traces in `dir`. 0 or -ENOMEM. */
 int gaps_read(struct gaps *gaps, const char *dir);
 void gaps_free(struct gaps *gaps);
 
-/* Whether the trace of this index may have lost an event between these times, both included. */
+/* Whether the trace with this index may have lost an event between these times, both included. */
 bool gaps_overlap(const struct gaps *gaps, uint32_t trace, int64_t begin, int64_t end);
 
 #endif /* SIDE_ANALYSIS_REPORT_GAPS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes and threads of events. */
+/* The process and the thread that an event belongs to. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "analysis/report-identity.h"
 #include "analysis/where-path.h"
 
-#define NAME_MAX_BYTES 4096 /* Longer names are cut. */
+#define NAME_MAX_BYTES 4096 /* longer names are cut */
 
 /* ---- places ---- */
 
@@ -81,7 +81,7 @@ static bool same_text(const char *one, const char *other)
 	return one == other || (one && other && strcmp(one, other) == 0);
 }
 
-/* The last one has been added. */
+/* The last process has just been added. */
 static void mark_ambiguous(struct identity *identity, uint32_t last)
 {
 	struct identity_process *added = &identity->processes[last];
@@ -97,10 +97,7 @@ static void mark_ambiguous(struct identity *identity, uint32_t last)
 	}
 }
 
-/*
- * The same pid on the same host is the same process, whatever it has executed meanwhile. A trace
- * that knows no pid is a process of its own.
- */
+/* A pid on a host identifies a process, also after an exec. A trace without a pid is a process of its own. */
 static uint32_t add_process(struct identity *identity, const struct ctf_trace *trace, int64_t pid,
 		const char *name, size_t name_size)
 {
@@ -121,7 +118,7 @@ static uint32_t add_process(struct identity *identity, const struct ctf_trace *t
 	if (number != KEYS_NONE)
 		return number;
 	number = identity->keys.count;
-	if (!(number & (number - 1))) { /* Grown at 0, 1, 2, 4, … */
+	if (!(number & (number - 1))) { /* The array grows at 0, 1, 2, 4, … processes. */
 		processes = realloc(identity->processes,
 				(number ? (size_t)number * 2 : 1) * sizeof(*processes));
 		if (!processes)
@@ -225,7 +222,8 @@ void identity_text(const struct identity *identity, uint32_t number, char *text,
 void identity_free(struct identity *identity)
 {
 	for (uint32_t i = 0; i < identity->keys.count; i++) {
-		free((void *)(uintptr_t)identity->processes[i].hostname); /* Copied here. */
+		free((void *)(uintptr_t)identity->processes[i]
+						.hostname); /* snprintf() has copied it. */
 		free((void *)(uintptr_t)identity->processes[i].name);
 	}
 	free(identity->processes);

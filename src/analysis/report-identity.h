@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which process and which thread an event is of.
+ * The process and the thread that an event belongs to.
  *
- * The contexts vpid, procname, vtid (or tid) and thread_name say it where they were recorded; else
- * the trace knows its process. Processes are numbered in the order in which they are first seen.
+ * They come from the contexts vpid, procname, vtid (or tid) and thread_name if these were recorded, and from the trace
+ * otherwise. Processes get the numbers 0, 1, 2, … in the order of their first events.
  */
 #ifndef SIDE_ANALYSIS_REPORT_IDENTITY_H
 #define SIDE_ANALYSIS_REPORT_IDENTITY_H
@@ -11,33 +11,33 @@
 #include "analysis/report-keys.h"
 #include "ctf/ctf.h"
 
-/* Where a context stands in the records of a class. */
+/* The position of a context in the records of a class. */
 struct identity_location {
 	enum { IDENTITY_NOWHERE, IDENTITY_COMMON_CONTEXT, IDENTITY_CONTEXT } scope;
 	uint32_t index;
-	uint32_t direct; /* Its distance from the scope, or 0: not fixed. */
+	uint32_t direct; /* its distance from the scope; 0: it varies */
 };
 
 /* All zero before the first record of the class. */
 struct identity_class {
 	bool known;
-	bool fixed; /* All records are of `process`. */
+	bool fixed; /* all records belong to `process` */
 	uint32_t process;
 	struct identity_location vpid, procname, vtid, thread_name;
 };
 
 struct identity_process {
-	const char *hostname; /* NULL: not known, as the others. */
+	const char *hostname; /* these texts are NULL if they are unknown */
 	const char *name;
-	int64_t pid; /* -1: not known */
+	int64_t pid; /* -1: unknown */
 	uint32_t trace;
-	bool ambiguous; /* Another host has a process of this name and number. */
-	bool repeated;  /* One before it has this number. */
+	bool ambiguous; /* another host has a process with this name and number */
+	bool repeated;  /* an earlier process has the same number */
 };
 
 struct identity {
 	struct keys keys;
-	struct identity_process *processes; /* keys.count of them. */
+	struct identity_process *processes; /* keys.count of them */
 };
 
 void identity_free(struct identity *identity);
@@ -45,16 +45,16 @@ void identity_free(struct identity *identity);
 /* The number of the process, or KEYS_NONE without memory. */
 uint32_t identity_process(struct identity *identity, struct identity_class *class,
 		const struct ctf_item *item);
-/* The same of a trace: for what is of no event. */
+/* The number of the process that wrote a trace, for items that belong to no event. */
 uint32_t identity_of_trace(struct identity *identity, const struct ctf_trace *trace);
 
-/* Only after identity_process() for this class. -1: not known. */
+/* Call identity_process() for the class first. -1: unknown. */
 int64_t identity_thread(const struct identity_class *class, const struct ctf_item *item);
-/* NULL: not recorded. Not NUL-terminated. */
+/* The name of the thread, not NUL-terminated. NULL: not recorded. */
 const char *identity_thread_name(
 		const struct identity_class *class, const struct ctf_item *item, size_t *size);
 
-/* "name:pid", "name", "pid 4711", "host" or "?"; with " on HOST" where two hosts have it. */
+/* Writes "name:pid", "name", "pid 4711", "host" or "?"; with " on HOST" if two hosts have the same process. */
 void identity_text(const struct identity *identity, uint32_t process, char *text, size_t size);
 
-#endif /* CMD_SIDE_REPORT_WHO_H */
+#endif /* SIDE_ANALYSIS_REPORT_IDENTITY_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for programs: docs/spec/report-json.md. */
+/* The report as JSON: docs/spec/report-json.md. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -56,7 +56,7 @@ static void put_real(struct report_json_writer *json, const char *name, double n
 		report_json_print_results(json, ",\"%s\":\"%s\"", name, digits);
 }
 
-/* null when there is no time between the first and the last event. */
+/* Writes null if the first and the last event have the same time. */
 static void put_rate(struct report_json_writer *json, uint64_t count)
 {
 	double rate = report_rate(json->report, count);
@@ -213,7 +213,7 @@ static void report_json_add_int128(
 
 #define TWO_POWER_64 "18446744073709551616"
 
-/* Only buckets that have something; end is not in the bucket. */
+/* Writes the buckets that are not empty. A bucket does not include its end. */
 static void put_buckets(struct report_json_writer *json, const struct stats *stats)
 {
 	uint64_t powers[STATS_POWERS];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table that only grows: open addressing, linear probing. */
+/* A hash table of keys that only grows: open addressing, linear probing. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/report-keys.h"
 
-/* Words at a time, mixed as in MurmurHash's finalizer. */
+/* Reads a word at a time, mixed as in the finalizer of MurmurHash. */
 uint64_t keys_hash(const void *bytes, size_t size)
 {
 	const uint8_t *at = bytes;
@@ -34,7 +34,7 @@ static uint32_t report_keys_capacity_for(uint32_t count)
 	return capacity;
 }
 
-/* The slot where the key stands or would stand. */
+/* The slot of the key, or the free slot where it belongs. */
 static uint32_t *find_slot(const struct keys *keys, uint64_t hash, const void *bytes, size_t size)
 {
 	uint32_t mask = keys->capacity - 1;
@@ -51,7 +51,7 @@ static uint32_t *find_slot(const struct keys *keys, uint64_t hash, const void *b
 	}
 }
 
-/* Make room for one more than are there. */
+/* Makes space for one more key. */
 static int report_keys_grow(struct keys *keys)
 {
 	uint32_t capacity = report_keys_capacity_for(keys->count + 1), count = keys->count;
@@ -113,10 +113,10 @@ uint32_t keys_add(struct keys *keys, const void *bytes, size_t size)
 	}
 	if (size)
 		memcpy(copy, bytes, size);
-	copy[size] = '\0'; /* Texts can be read as such. */
+	copy[size] = '\0'; /* A NUL after the key lets callers read texts. */
 	keys->entries[keys->count] = (struct keys_entry){hash, copy, size};
 	keys->count++;
-	/* The table has the size for this count: the place is looked for only now. */
+	/* The table has grown for this count, so that the slot is searched only now. */
 	slot = find_slot(keys, hash, bytes, size);
 	*slot = keys->count;
 	return keys->count - 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The begins that wait for their end: a hash table from keys to stacks of them.
+ * Open begins of pairs: a hash table from keys to stacks of begins.
  *
- * Memory is bounded: at most OPEN_MAX begins wait at a time (the next ones are not followed), and at
- * most DEPTH_MAX of one key (the older half is given up).
+ * Memory is bounded. At most OPEN_MAX begins are open at a time; further begins are not followed. At most DEPTH_MAX
+ * begins of one key are open; beyond that, the older half is discarded.
  */
 #include "analysis/report-pair.h"
 
@@ -19,16 +19,16 @@
 #define OPEN_MAX (1u << 19)
 #define DEPTH_MAX 1024
 
-/* In the high half of a key, above the process and the kind. */
+/* In the high half of a key, above the process and the type of key. */
 #define RULE_SHIFT 35 /* 6 bits */
 #define TEXT_SHIFT 41
 
 struct pair_slot {
-	uint64_t high, low; /* The key, the rule in it. */
-	uint32_t depth;     /* 0: the slot is free. */
-	uint32_t capacity;  /* Of `more`. */
+	uint64_t high, low; /* the key with the rule */
+	uint32_t depth;     /* 0: the slot is free */
+	uint32_t capacity;  /* of `more` */
 	struct pair_open last;
-	struct pair_open *more; /* Those before the last, from the oldest on. */
+	struct pair_open *more; /* the earlier begins, the oldest first */
 };
 
 /* ---- making ---- */
@@ -89,7 +89,7 @@ static bool report_pair_is_probe_call(const struct ctf_item *item)
 			where_same_name(type->members[0].name, "call");
 }
 
-/* Whether all of these rules end with the return of a function, so that both of their events have a call. */
+/* Whether all of these rules end with the return of a function, so that both events have the number of a call. */
 static bool are_returns(const struct report_pairs *pairs, uint64_t rules)
 {
 	static const char suffix[] = "_return";
@@ -149,7 +149,7 @@ static uint64_t second_hash(const char *text, size_t size)
 	return hash;
 }
 
-/* Numbers that are equal are the same key, signed or not, with a fraction or not. */
+/* Equal numbers are the same key, whether signed or not, with a fraction or not. */
 static struct pair_key key_of_value(const struct filter_value *value, uint32_t process)
 {
 	uint64_t bits;
@@ -171,7 +171,7 @@ static struct pair_key key_of_value(const struct filter_value *value, uint32_t p
 		struct pair_key key = report_pair_hash_key(
 				KEY_TEXT, process, keys_hash(value->text, size));
 
-		/* More bits, so that no two texts are ever mistaken for each other. */
+		/* More bits, so that different texts have different keys in practice. */
 		key.high |= (size * UINT64_C(0x9e3779b1) ^ second_hash(value->text, size))
 				<< TEXT_SHIFT;
 		return key;
@@ -180,7 +180,7 @@ static struct pair_key key_of_value(const struct filter_value *value, uint32_t p
 	}
 }
 
-/* The upper 16 bits of a call's number are one thread's in its process (probe/patch); 0: the return is not seen. */
+/* The upper 16 bits of a call's number identify a thread of its process (probe/patch). 0: the return is not recorded. */
 static struct pair_key key_of_thread(const struct report_pairs *pairs,
 		const struct pair_class *class, const struct ctf_item *item, uint32_t process,
 		int64_t thread)
@@ -219,7 +219,7 @@ static uint32_t home_of(const struct report_pairs *pairs, uint64_t high, uint64_
 	return (uint32_t)(hash >> 32) & (pairs->capacity - 1);
 }
 
-/* The slot of the key, or the free one where it would stand. */
+/* The slot of the key, or the free slot where it belongs. */
 static struct pair_slot *report_pair_find_slot(
 		const struct report_pairs *pairs, uint64_t high, uint64_t low)
 {
@@ -257,7 +257,7 @@ static int report_pair_grow_table(struct report_pairs *pairs)
 	return 0;
 }
 
-/* Free the slot, and move those that had to step aside for it. */
+/* Frees the slot, and moves entries that were displaced by it. */
 static void report_pair_remove_slot(struct report_pairs *pairs, struct pair_slot *slot)
 {
 	uint32_t mask = pairs->capacity - 1, hole = (uint32_t)(slot - pairs->slots);
@@ -276,7 +276,7 @@ static void report_pair_remove_slot(struct report_pairs *pairs, struct pair_slot
 	}
 }
 
-/* The older half of what waits under a key. */
+/* Discards the older half of the open begins of a key. */
 static void report_pair_drop_oldest(
 		struct report_pairs *pairs, struct pair_rule *rule, struct pair_slot *slot)
 {

@@ -2,8 +2,8 @@
 /*
  * The slowest pairs, and the events around them.
  *
- * While the trace is read the slowest so far stand in a heap, with the place that their begin and
- * end have in the events of their thread. A second reading then knows which events to keep.
+ * The first walk keeps the slowest pairs in a heap, with the numbers of their begin and end among the events of their
+ * thread. So the second walk knows which events to keep.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ void report_slow_sort(struct report_slowest *slowest)
 
 /* ---- the second reading ---- */
 
-/* Events of one thread from the first to the last of these numbers. */
+/* Events of one thread, from the first to the last of these numbers. */
 struct slow_event_range {
 	uint32_t scope;
 	uint64_t first, last;
@@ -108,7 +108,7 @@ static void report_slow_add_request(
 			scope, number > around ? number - around : 1, number + around};
 }
 
-/* Sorted, and those that meet made one. */
+/* Sorts the runs and joins those that overlap. */
 static int make_wanted(struct wanted_list *list, const struct report *report)
 {
 	size_t capacity = 1, kept = 0;
@@ -144,10 +144,10 @@ static int make_wanted(struct wanted_list *list, const struct report *report)
 	return 0;
 }
 
-/* What is known of a thread while it is read again. */
+/* The state of a thread during the second walk. */
 struct slow_thread_reader {
-	uint64_t number; /* Events so far. */
-	size_t next;     /* The first wanted run that is not over. */
+	uint64_t number; /* events so far */
+	size_t next;     /* the first wanted run that has not ended */
 };
 
 struct again {
@@ -280,7 +280,7 @@ static int take_again(
 	}
 }
 
-/* Losses number processes, too: they must have the same numbers as before. */
+/* Losses get numbers for processes, too. Processes must have the same numbers as in the first walk. */
 static int take_any(
 		struct again *again, const struct walk_class *class, const struct ctf_item *item)
 {

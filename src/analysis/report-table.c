@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of cells. */
+/* Tables of text whose columns are as wide as their widest field. */
 #include "analysis/report-table.h"
 
 #include <stdarg.h>
@@ -13,26 +13,26 @@
 void table_put(struct report_table *table, const char *text)
 {
 	size_t size = strlen(text) * 4 + 1;
-	char *cell = malloc(size);
+	char *entry = malloc(size);
 
 	if (table->used == table->capacity) {
 		size_t capacity = table->capacity ? table->capacity * 2 : 64;
-		char **cells = realloc(table->cells, capacity * sizeof(*cells));
+		char **entries = realloc(table->entries, capacity * sizeof(*entries));
 
-		if (cells) {
-			table->cells = cells;
+		if (entries) {
+			table->entries = entries;
 			table->capacity = capacity;
 		} else {
 			table->failed = true;
 		}
 	}
-	if (!cell || table->failed) {
+	if (!entry || table->failed) {
 		table->failed = true;
-		free(cell);
+		free(entry);
 		return;
 	}
-	format_printable(text, cell, size);
-	table->cells[table->used++] = cell;
+	format_printable(text, entry, size);
+	table->entries[table->used++] = entry;
 }
 
 void table_format(struct report_table *table, const char *format, ...)
@@ -46,7 +46,7 @@ void table_format(struct report_table *table, const char *format, ...)
 	table_put(table, text);
 }
 
-/* Characters, which are columns of the terminal but for the widest scripts. */
+/* The number of characters. It equals the number of terminal columns, except for wide scripts. */
 static size_t report_table_get_width(const char *text)
 {
 	size_t width = 0;
@@ -98,7 +98,7 @@ void table_print(struct report_table *table, struct view_out *out)
 	for (unsigned int i = 0; widths && i < table->count; i++)
 		widths[i] = report_table_get_width(table->columns[i].title);
 	for (size_t i = 0; widths && i < table->used; i++) {
-		size_t width = report_table_get_width(table->cells[i]);
+		size_t width = report_table_get_width(table->entries[i]);
 
 		if (width > widths[i % table->count])
 			widths[i % table->count] = width;
@@ -110,15 +110,15 @@ void table_print(struct report_table *table, struct view_out *out)
 		unsigned int column = (unsigned int)(i % table->count);
 
 		report_table_print_column(
-				table, out, column, table->cells[i], widths[column], false);
+				table, out, column, table->entries[i], widths[column], false);
 		if (column + 1 == table->count)
 			report_table_end_line(out);
 	}
 	if (!widths || table->failed)
 		out->failed = true;
 	for (size_t i = 0; i < table->used; i++)
-		free(table->cells[i]);
-	free(table->cells);
+		free(table->entries[i]);
+	free(table->entries);
 	free(widths);
 	*table = (struct report_table){
 			table->columns, table->count, table->colour, NULL, 0, 0, false};

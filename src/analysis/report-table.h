@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of cells, made as wide as they must be. */
+/* Tables of text whose columns are as wide as their widest field. */
 #ifndef SIDE_ANALYSIS_REPORT_TABLE_H
 #define SIDE_ANALYSIS_REPORT_TABLE_H
 
@@ -10,24 +10,24 @@
 
 struct table_column {
 	const char *title;
-	bool right;         /* Numbers stand on the right. */
-	const char *colour; /* NULL: none. */
+	bool right;         /* for numbers */
+	const char *colour; /* NULL: none */
 };
 
 struct report_table {
 	const struct table_column *columns;
 	unsigned int count;
 	bool colour;
-	char **cells;
+	char **entries;
 	size_t used, capacity;
-	bool failed; /* No memory: sticks. */
+	bool failed; /* an allocation failed; remains set */
 };
 
-/* A cell, row by row from left to right. What a terminal would obey is made visible. */
+/* Adds a field: row by row, from left to right. Control characters become visible. */
 void table_put(struct report_table *table, const char *text);
 void table_format(struct report_table *table, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
-/* A title line and all rows; then the table is empty. */
+/* Prints the titles and all rows. Afterwards the table is empty. */
 void table_print(struct report_table *table, struct view_out *out);
 
 #endif /* SIDE_ANALYSIS_REPORT_TABLE_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of functions, for people. */
+/* The text report: calls of functions. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/report-table.h"
 #include "analysis/report-text.h"
 
-#define INDENTS_MAX 40 /* Deeper ones stand at the same place, with their depth. */
+#define INDENTS_MAX 40 /* Deeper branches have the same indentation and show their depth. */
 
 static const struct table_column function_columns[] = {
 		{"TOTAL", true, VIEW_COLOUR_NUMBER},
@@ -21,26 +21,26 @@ static const struct table_column function_columns[] = {
 static void report_text_calls_print_time(
 		struct report_table *table, const struct calls_stats *stats, double ns)
 {
-	char cell[FORMAT_NUMBER_MAX];
+	char entry[FORMAT_NUMBER_MAX];
 
-	table_put(table, stats->timed ? text_duration(ns, cell) : "-");
+	table_put(table, stats->timed ? text_duration(ns, entry) : "-");
 }
 
 static void report_text_calls_print_statistics(
 		struct report_table *table, const struct calls_stats *stats)
 {
-	char cell[FORMAT_NUMBER_MAX];
+	char entry[FORMAT_NUMBER_MAX];
 	double mean = stats->timed ? (double)stats->sum_ns / (double)stats->timed : 0;
 
 	report_text_calls_print_time(table, stats, (double)stats->total_ns);
 	report_text_calls_print_time(table, stats, (double)stats->self_ns);
-	table_put(table, format_number(stats->calls, cell));
+	table_put(table, format_number(stats->calls, entry));
 	report_text_calls_print_time(table, stats, (double)stats->min_ns);
 	report_text_calls_print_time(table, stats, mean);
 	report_text_calls_print_time(table, stats, (double)stats->max_ns);
 }
 
-/* A row for each of `order`, which is given back; NULL: there was no memory for it. */
+/* Prints a row for each element of `order`, which is freed. NULL: out of memory. */
 typedef void put_row(struct report_table *table, const struct report_calls *calls, uint32_t index);
 
 static int report_text_calls_print_rows(

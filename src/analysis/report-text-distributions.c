@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for people: distributions and pairs. */
+/* The text report: distributions and pairs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void print_bar(
 			text_colour(text, VIEW_COLOUR_END));
 }
 
-/* From the first bucket that has something to the last. */
+/* From the first bucket to the last bucket that is not empty. */
 static void print_histogram(struct report_text_writer *text, const struct stats *stats)
 {
 	uint64_t powers[STATS_POWERS], most = stats->negative;
@@ -214,7 +214,7 @@ static void print_around(struct report_text_writer *text, const struct report_ar
 			i++) {
 		const struct report_line *line = &around->lines[i];
 
-		/* Lines that stand there for another pair are not shown. */
+		/* Lines that were printed for another pair are left out. */
 		if (line->number > slow->begin.number + reach &&
 				line->number + reach < slow->end_number)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for people. */
+/* The text report. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -36,7 +36,7 @@ void text_begin_section(struct report_text_writer *text)
 
 /* ---- figures ---- */
 
-/* Four digits that count: "950 ns", "12.34 us", "1.500 ms", "75.00 s". */
+/* Four significant digits: "950 ns", "12.34 us", "1.500 ms", "75.00 s". */
 const char *text_duration(double ns, char text[FORMAT_NUMBER_MAX])
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
@@ -102,7 +102,7 @@ static void print_timeline(struct report_text_writer *text)
 	for (uint32_t i = 0; i < timeline->used; i++) {
 		uint64_t count = timeline->bins[i];
 		double part = (double)count * 8 / (double)most;
-		/* 1 to 8: the highest column is below 8 before 1 is added. */
+		/* 1 to 8: the scaled value is below 8 before 1 is added. */
 		unsigned int level = count ? 1 + (unsigned int)(part * 0.9999) : 0;
 
 		text_print(text, "%s", ramp[level]);
@@ -193,7 +193,7 @@ static void report_text_print_processes(struct report_text_writer *text)
 	struct report_table table = {columns, 5, report->colour, NULL, 0, 0, false};
 	uint32_t count = report_process_count(report), shown = text_rows_shown(report, count),
 		 left = shown;
-	char cell[FORMAT_NUMBER_MAX], name[512];
+	char entry[FORMAT_NUMBER_MAX], name[512];
 
 	if (!count)
 		return;
@@ -208,12 +208,12 @@ static void report_text_print_processes(struct report_text_writer *text)
 		left--;
 		identity_text(&report->identity, i, name, sizeof(name));
 		table_put(&table, name);
-		table_put(&table, format_number(process->events, cell));
+		table_put(&table, format_number(process->events, entry));
 		put_share(&table, process->events, report->events);
-		table_put(&table, rate_text(report_rate(report, process->events), cell));
+		table_put(&table, rate_text(report_rate(report, process->events), entry));
 		table_put(&table,
 				report_process_lost(process)
-						? format_number(report_process_lost(process), cell)
+						? format_number(report_process_lost(process), entry)
 						: "");
 	}
 	table_print(&table, &text->out);
@@ -234,7 +234,7 @@ static int report_text_print_counts(struct report_text_writer *text)
 			NULL, 0, 0, false};
 	uint32_t count = report->row_keys.count, shown = text_rows_shown(report, count);
 	uint32_t *order = report_row_order(report);
-	char cell[1200];
+	char entry[1200];
 
 	if (!order)
 		return -ENOMEM;
@@ -243,12 +243,12 @@ static int report_text_print_counts(struct report_text_writer *text)
 		const struct report_row *row = &report->rows[order[i]];
 
 		table_put(&table, (const char *)report->names.entries[row->name].bytes);
-		table_put(&table, format_number(row->count, cell));
+		table_put(&table, format_number(row->count, entry));
 		put_share(&table, row->count, report->events);
-		table_put(&table, rate_text(report_rate(report, row->count), cell));
+		table_put(&table, rate_text(report_rate(report, row->count), entry));
 		if (report->by != BY_NOTHING) {
-			report_group_text(report, row->group, cell, sizeof(cell));
-			table_put(&table, cell);
+			report_group_text(report, row->group, entry, sizeof(entry));
+			table_put(&table, entry);
 		}
 	}
 	table_print(&table, &text->out);
@@ -269,7 +269,7 @@ static int report_text_print_losses(struct report_text_writer *text)
 	const struct report *report = text->report;
 	struct report_table table = {columns, 5, report->colour, NULL, 0, 0, false};
 	uint32_t count, shown, *order = report_loss_order(report, &count);
-	char cell[512];
+	char entry[512];
 
 	if (!order)
 		return -ENOMEM;
@@ -279,10 +279,10 @@ static int report_text_print_losses(struct report_text_writer *text)
 		const struct report_loss *loss = &report->loss_items[order[i]];
 
 		table_put(&table,
-				loss->bytes ? format_size(loss->count, cell)
-					    : format_number(loss->count, cell));
-		identity_text(&report->identity, loss->process, cell, sizeof(cell));
-		table_put(&table, cell);
+				loss->bytes ? format_size(loss->count, entry)
+					    : format_number(loss->count, entry));
+		identity_text(&report->identity, loss->process, entry, sizeof(entry));
+		table_put(&table, entry);
 		table_put(&table, loss->ring);
 		table_put(&table, *loss->event ? loss->event : "-");
 		table_put(&table,
@@ -343,7 +343,7 @@ static int report_text_print_callers(struct report_text_writer *text)
 	const struct report *report = text->report;
 	struct report_table table = {columns, 6, report->colour, NULL, 0, 0, false};
 	uint32_t count, *order = report_caller_order(report, &count);
-	char cell[1400];
+	char entry[1400];
 	bool sources;
 
 	if (!order)
@@ -357,10 +357,10 @@ static int report_text_print_callers(struct report_text_writer *text)
 		const struct symbol *symbol = symbol_of(report, caller);
 
 		report_text_print_caller(&table, symbol);
-		table_put(&table, format_number(caller->count, cell));
+		table_put(&table, format_number(caller->count, entry));
 		put_share(&table, caller->count, report->events);
-		identity_text(&report->identity, caller->process, cell, sizeof(cell));
-		table_put(&table, cell);
+		identity_text(&report->identity, caller->process, entry, sizeof(entry));
+		table_put(&table, entry);
 		if (sources)
 			put_source(&table, symbol);
 		table_format(&table, "0x%" PRIx64, caller->address.address);

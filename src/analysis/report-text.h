@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to report-text*.c: the report for people, as it grows. */
+/* The text report while it is written. Private to report-text*.c. */
 #ifndef SIDE_ANALYSIS_REPORT_TEXT_H
 #define SIDE_ANALYSIS_REPORT_TEXT_H
 
@@ -10,19 +10,19 @@
 struct report_text_writer {
 	const struct report *report;
 	struct view_out out;
-	bool any; /* A section was printed: the next one stands behind an empty line. */
+	bool any; /* a section was printed: an empty line precedes the next one */
 };
 
 void text_print(struct report_text_writer *text, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
-/* The code, or nothing without colours. */
+/* The escape sequence, or "" without colours. */
 const char *text_colour(const struct report_text_writer *text, const char *code);
 void text_begin_section(struct report_text_writer *text);
 void text_put_time(struct report_text_writer *text, int64_t ns);
-/* Four digits that count: "950 ns", "12.34 us", "1.500 ms", "75.0 s". Returns @duration. */
+/* Writes four significant digits: "950 ns", "12.34 us", "1.500 ms", "75.0 s". Returns `duration`. */
 const char *text_duration(double ns, char duration[FORMAT_NUMBER_MAX]);
 
-/* How many rows of so many are shown; what is said of the others. */
+/* How many of `count` rows are printed, and the line about the others. */
 uint32_t text_rows_shown(const struct report *report, uint32_t count);
 void text_print_remainder(struct report_text_writer *text, uint32_t shown, uint32_t count);
 
@@ -30,7 +30,7 @@ void text_print_remainder(struct report_text_writer *text, uint32_t shown, uint3
 int text_print_calls(struct report_text_writer *text);
 int text_print_tree(struct report_text_writer *text);
 
-/* report-text-figures.c. 0 or -ENOMEM. */
+/* report-text-distributions.c. 0 or -ENOMEM. */
 int text_print_histograms(struct report_text_writer *text);
 int text_print_pairs(struct report_text_writer *text, const struct report_around *around);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of a trace as `report` and `export` take them. */
+/* The events of a trace as `report` and `export` read them. */
 #include "analysis/report-walk.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 /* ---- opening ---- */
 
-/* Say early, with what to do about it, why a trace cannot be opened. */
+/* Checked first, because these errors have better hints than those of the reader. */
 int walk_check(const struct report_walk_options *options, struct error *error)
 {
 	int fd = open(options->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -128,7 +128,7 @@ bool walk_pattern_wants(
 		const struct pattern *patterns, size_t count, const char *event, int loglevel)
 {
 	const char *colon = strchr(event, ':'), *name = event;
-	/* The debug levels of LTTng are 7 to 14; here there is one. */
+	/* The debug levels of LTTng are 7 to 14. A pattern has one level for all of them. */
 	unsigned int level = loglevel < 0 || loglevel > 7 ? 7 : (unsigned int)loglevel;
 	char provider[512] = "";
 

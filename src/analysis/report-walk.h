@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of a trace as `report` and `export` take them: opened, chosen by `-e` and `--filter`,
- * merged by time. What cannot be read is said here.
+ * The events of a trace as `report` and `export` read them: selected by patterns, an expression and times, and merged
+ * by time. The listener gets a message about each part that cannot be read.
  */
 #ifndef SIDE_ANALYSIS_REPORT_WALK_H
 #define SIDE_ANALYSIS_REPORT_WALK_H
@@ -16,20 +16,20 @@
 struct error;
 struct report_walk;
 
-/* What stands in ctf_event_class.user, from the first record of the event on. */
+/* Kept in ctf_event_class.user from the first record of the event on. */
 struct walk_class {
 	bool wanted;
-	bool lost; /* The recorder's own record of losses. */
+	bool lost; /* a record of lost events, written by the recorder */
 	struct view_event *view;
-	struct where_bound *where; /* NULL though there is an expression: never wanted. */
-	void *own;                 /* What `own_create` made. */
+	struct where_bound *where; /* NULL although there is an expression: no record is wanted */
+	void *own;                 /* the result of `own_create` */
 };
 
 struct report_walk_options {
-	const char *verb; /* "report" */
+	const char *verb; /* for messages: "cannot VERB DIR" */
 	const char *dir;
 	const struct text_list *patterns;
-	const char *where; /* NULL: all. */
+	const char *where; /* an expression; NULL: all events */
 	struct time_range times;
 	struct analysis_listener listener;
 };
@@ -39,60 +39,60 @@ struct report_walk {
 	struct ctf_reader *reader;
 	struct pattern *patterns;
 	struct where where;
-	bool again;      /* A second walk: what is to be said has been said. */
-	bool damaged;    /* Something could not be read, and was said. */
-	int64_t from_ns; /* What is wanted lies between these, both included. */
+	bool again;      /* a second walk, which reports nothing */
+	bool damaged;    /* a part of the trace could not be read, which was reported */
+	int64_t from_ns; /* wanted times in ns since 1970, both included */
 	int64_t to_ns;
-	uint64_t events; /* Wanted so far. */
-	uint64_t read;   /* Items so far. */
+	uint64_t events; /* number of wanted events so far */
+	uint64_t read;   /* number of items so far */
 	struct view_out scratch;
-	/* What the values of events are made for: JSON, or what is set before the first event. */
+	/* The format of values in view_event: JSON, unless it is changed before the first event. */
 	struct view_sink sink;
 
-	/* Set by the user of the walk after walk_open(). NULL from create: no memory. */
+	/* The caller may set them after walk_open(). `own_create` returns NULL if an allocation failed. */
 	void *(*own_create)(void *user, struct walk_class *class, const struct ctf_item *item);
 	void (*own_free)(void *own);
 	void *user;
 };
 
-/* Whether the patterns want an event of this name and LTTng log level (-1: none). */
+/* Whether the patterns select an event with this name and LTTng log level (-1: none). */
 bool walk_pattern_wants(
 		const struct pattern *patterns, size_t count, const char *event, int loglevel);
-/* Whether the directory is there. 0, or an exit status: said. */
+/* Whether the directory can be opened. 0 or a negative errno. */
 int walk_check(const struct report_walk_options *options, struct error *error);
-/* 0, or an exit status: said. */
+/* Parses the options and checks the directory. 0 or a negative errno; call walk_close() in both cases. */
 int walk_prepare(struct report_walk *walk, const struct report_walk_options *options,
 		struct error *error);
-/* Then read what the trace has. 0 or an exit status. */
+/* Opens the trace. Only the directory is read from now on. 0 or a negative errno. */
 int walk_open(struct report_walk *walk, struct error *error);
-/* From the beginning, saying nothing again. The user's functions must be set anew. */
+/* Opens the trace for a second walk. It reports nothing, and has none of the functions above. 0 or a negative errno. */
 int walk_open_again(struct report_walk *walk, const struct report_walk *first, struct error *error);
 void walk_close(struct report_walk *walk);
 
 /*
- * The next wanted event, record of losses (class->lost) or loss counted by the packets (class
- * NULL). 1, 0 at the end, -ENOMEM.
+ * Reads the next wanted event, record of losses (class->lost), or loss that the packets counted (class NULL). 1; 0 at
+ * the end; -ENOMEM.
  */
 int walk_next(struct report_walk *walk, struct ctf_item *item, struct walk_class **class);
 
-/* A count of a record of losses. */
+/* The number of lost events or bytes in a record of losses. */
 uint64_t walk_lost_count(const struct ctf_item *item);
-/* What it counts are bytes, not events. */
+/* The record counts bytes instead of events. */
 bool walk_lost_is_bytes(const struct ctf_item *item);
-/* A text of it: "ring", "event", "reason". Never NULL. */
+/* A text of the record: "ring", "event" or "reason". Never NULL, not NUL-terminated. */
 const char *walk_lost_text(const struct ctf_item *item, const char *name, size_t *size);
 
-/* A value of a structure by its position, however wide those before it are. */
+/* The member of a structure with this index. */
 const struct ctf_value *walk_member_at(const struct ctf_value *structure, uint32_t index);
 
-/* `"fields":{…},…` as docs/spec/view-json.md has them: contexts, fields, variadic part. */
+/* Writes the contexts, the fields and the variadic part as `"fields":{…},…` (docs/spec/view-json.md). */
 void walk_json_values(
 		struct view_out *out, const struct walk_class *class, const struct ctf_item *item);
-/* The same as text. */
+/* Writes the same values as text. */
 void walk_text_values(struct view_out *out, const struct walk_class *class,
 		const struct ctf_item *item, bool colour);
 
-/* "2026-11-21T10:11:12.123456789Z", or in local time as "10:11:12.123456789". */
+/* Writes "2026-11-21T10:11:12.123456789Z", or local time as "10:11:12.123456789". */
 void walk_put_time(struct view_out *out, int64_t ns, bool utc);
 
 #endif /* SIDE_ANALYSIS_REPORT_WALK_H */

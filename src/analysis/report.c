@@ -147,7 +147,7 @@ int report_open(struct report *report, struct error *error)
 
 /* ---- the walk through the trace ---- */
 
-/* Tables that are full are reported; those that lack a key for want of memory are wrong. */
+/* A full table is reported. A table that lacks a key because an allocation failed is wrong. */
 static bool has_memory(const struct report *report)
 {
 	const struct keys *const all[] = {&report->names, &report->groups, &report->row_keys,
@@ -359,7 +359,7 @@ uint32_t *report_loss_order(const struct report *report, uint32_t *count)
 	return order;
 }
 
-/* A trace of several processes loses events of none of them in particular. */
+/* The trace has several processes. Its losses belong to none of them in particular. */
 bool report_is_process(const struct report *report, uint32_t number)
 {
 	return report->identity.processes[number].pid >= 0 ||

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `report`: what report.c counts, and what report-text.c and report-json.c print of it.
+ * Reports: what report.c counts, and what report-text.c and report-json.c print.
  *
- * The trace is read once, in the order of time; only `--around` reads it a second time. Memory does
- * not grow with the number of events: tables have limits (REPORT_…_MAX), and what did not fit is
- * counted and said.
+ * The trace is read once, ordered by time; only `--around` reads it a second time. Memory does not grow with the
+ * number of events: tables have limits (REPORT_…_MAX). What exceeds a limit is counted and reported.
  */
 #ifndef SIDE_ANALYSIS_REPORT_H
 #define SIDE_ANALYSIS_REPORT_H
@@ -24,25 +23,25 @@
 /* Version of the JSON report, in each of its lines (docs/spec/report-json.md). */
 #define REPORT_JSON_SCHEMA 1
 
-#define REPORT_GROUPS_MAX 10000 /* Values of --by; all further ones are one group. */
+#define REPORT_GROUPS_MAX 10000 /* values of --by; all further values are one group */
 #define REPORT_CALLERS_MAX 500000
 #define REPORT_SLOWEST_MAX 10000
 #define REPORT_AROUND_MAX 10000
 #define REPORT_HISTOGRAMS_MAX 64
 
-/* Numbers of groups. Real ones are those of keys. */
-#define GROUP_NONE UINT32_MAX         /* There is no --by, or the event has no such value. */
-#define GROUP_OTHERS (UINT32_MAX - 1) /* One of those that were too many. */
+/* Numbers of groups that are not keys. */
+#define GROUP_NONE UINT32_MAX         /* without --by, or for an event that has no value */
+#define GROUP_OTHERS (UINT32_MAX - 1) /* a value beyond REPORT_GROUPS_MAX */
 
 /* ---- events over time ---- */
 
 #define TIMELINE_BINS 64
 
-/* Bins of equal width; when the last is passed, each two become one. */
+/* Bins of equal width. If an event is after the last bin, each two bins become one. */
 struct timeline {
 	bool started;
 	int64_t begin;
-	unsigned int shift; /* The width is 1 << shift nanoseconds. */
+	unsigned int shift; /* the width is 1 << shift ns */
 	uint32_t used;
 	uint64_t bins[TIMELINE_BINS];
 };
@@ -51,7 +50,7 @@ void timeline_add(struct timeline *timeline, int64_t ns);
 
 /* ---- tables ---- */
 
-/* An event name, in one group. */
+/* The events with one name, in one group. */
 struct report_row {
 	uint32_t name;
 	uint32_t group;
@@ -62,26 +61,26 @@ struct report_row {
 
 struct report_process {
 	uint64_t events;
-	uint64_t lost;    /* As the recorder says … */
-	uint64_t counted; /* … and as the packets say: mostly the same ones. */
+	uint64_t lost;    /* reported by the recorder … */
+	uint64_t counted; /* … and counted by the packets: mostly the same events */
 };
 
 struct report_loss {
 	uint64_t count;
-	bool packets, bytes; /* That is what the count counts, and not events. */
+	bool packets, bytes; /* `count` counts these instead of events */
 	uint32_t process;
-	const char *ring, *event, *reason; /* Inside the key. */
+	const char *ring, *event, *reason; /* point into the key */
 };
 
-/* Where the caller of an event is recorded; the first that an event has counts. */
+/* Sources of an event's caller. The first source that an event has counts. */
 enum {
-	CALLER_FIELD, /* The field `caller`. */
-	CALLER_FRAME, /* `backtrace[0]` */
-	CALLER_IP,    /* The context `ip`. A wrapper's is a location in the wrapper. */
+	CALLER_FIELD, /* the field `caller` */
+	CALLER_FRAME, /* the field `backtrace[0]` */
+	CALLER_IP,    /* the context `ip`; for a wrapper it is a location in the wrapper */
 	CALLER_SOURCES
 };
 
-#define REPORT_CALLERS_SHOWN 10 /* If `--callers` has no number. */
+#define REPORT_CALLERS_SHOWN 10 /* callers that are listed if `--callers` has no number */
 
 struct report_caller {
 	uint64_t count;
@@ -91,7 +90,7 @@ struct report_caller {
 
 /* A distribution in one group: of a value (--histogram) or of durations (--pair). */
 struct report_stats {
-	uint32_t which; /* Number of the histogram or rule. */
+	uint32_t which; /* index of the histogram or rule */
 	uint32_t group;
 	struct stats stats;
 };
@@ -99,17 +98,17 @@ struct report_stats {
 /* One of the slowest pairs. */
 struct report_slow {
 	uint64_t duration;
-	uint64_t order; /* When it ended, in events: of equal ones the first counts. */
+	uint64_t order; /* number of events before its end: the earlier one of two equal durations counts */
 	struct pair_open begin;
 	int64_t end_ns;
-	uint32_t end_scope; /* And where its end stands in the events of that thread. */
+	uint32_t end_scope; /* the thread of its end, and the number of that event in the thread */
 	uint64_t end_number;
 	uint32_t end_process;
 	int64_t end_thread;
 	int32_t end_cpu;
 };
 
-/* A heap, the fastest first; sorted at the end, the slowest first. */
+/* A heap with the fastest pair first. report_slow_sort() puts the slowest first. */
 struct report_slowest {
 	struct report_slow *items;
 	uint32_t count;
@@ -125,7 +124,7 @@ enum report_missing { MISSING_BY, MISSING_KEY, MISSING_HISTOGRAMS };
 struct report {
 	const struct report_options *options;
 	bool json, colour;
-	bool counts, losses; /* The sections that are printed. */
+	bool counts, losses; /* the sections to print */
 	struct report_walk walk;
 	struct identity identity;
 
@@ -140,8 +139,8 @@ struct report {
 	enum report_by by;
 	struct where by_value;
 	struct keys names;
-	struct keys groups;   /* See group_text(). */
-	int64_t *group_times; /* When a group was first seen. */
+	struct keys groups;   /* group_text() describes them */
+	int64_t *group_times; /* the time at which each group was first seen */
 	bool any_address_group;
 	struct keys row_keys;
 	struct report_row *rows;
@@ -150,40 +149,40 @@ struct report {
 	uint32_t histogram_count;
 	struct keys histogram_keys;
 	struct report_stats *histogram_stats;
-	uint64_t *not_numbers; /* A histogram. */
+	uint64_t *not_numbers; /* one for each histogram */
 
-	struct missing *missing; /* An expression: enum report_missing. */
+	struct missing *missing; /* one for each expression: enum report_missing */
 
 	struct report_pairs pairs;
 	struct keys pair_keys;
 	struct report_stats *pair_stats;
-	struct report_slowest *slowest; /* A rule. */
+	struct report_slowest *slowest; /* one for each rule */
 
-	struct keys scopes; /* Threads, for --around: how many events each has had. */
+	struct keys scopes; /* threads, and how many events each has had: for --around */
 	uint64_t *scope_events;
 
 	struct keys caller_keys;
 	struct report_caller *callers;
 	struct where caller_sources[CALLER_SOURCES];
-	uint64_t caller_events; /* That have an address … */
-	uint64_t exact_events;  /* … which is the location of a probe, and not of its caller. */
-	bool any_probe;         /* Some event is that of a probe. */
+	uint64_t caller_events; /* events with an address … */
+	uint64_t exact_events;  /* … that is the location of a probe instead of its caller */
+	bool any_probe;         /* some event is the event of a probe */
 	struct symbols *symbols;
 
 	struct report_calls calls;
-	struct gaps gaps; /* For calls and pairs. */
+	struct gaps gaps; /* for calls and pairs */
 
 	struct keys loss_keys;
 	struct report_loss *loss_items;
 };
 
-/* The state of a class of events. */
+/* The state of an event class. */
 struct report_class {
 	struct identity_class identity;
 	struct pair_class pair;
 	struct calls_class calls;
 	uint32_t name;
-	bool has_row; /* Of the last record: its group and its place in the table. */
+	bool has_row; /* the group and the row of the last record */
 	uint32_t row_group;
 	uint32_t row;
 	struct where_bound *by;
@@ -195,20 +194,24 @@ struct report_class {
 };
 
 /*
- * report.c: a report from begin to end. A zeroed report with `json` and `colour` set is prepared, opened, read, printed, and freed in any
- * case. The functions return 0 or a negative errno with the error filled in; the kind is ERROR_USAGE for an invalid option.
+ * report.c: a report from the first step to the last one.
+ *
+ * The caller sets `json` and `colour` in a zeroed report. Then it calls report_prepare(), report_open(),
+ * report_read(), report_print(), and report_free() in any case. The functions return 0 or a negative errno and set the
+ * error; the kind is ERROR_USAGE for an invalid option.
  */
 
 /*
- * Parses the options, checks the directory, and starts the process that reads debug files. Afterwards the caller can give up its rights:
- * the other functions read the trace only. Options, directory and listener's user must live as long as the report.
+ * Parses the options, checks the directory, and starts the process that reads debug files. Afterwards the caller can
+ * drop its privileges, because the other functions only read the trace. The options, the directory and the user of the
+ * listener must live as long as the report.
  */
 int report_prepare(struct report *report, const struct report_options *options, const char *dir,
 		const struct analysis_listener *listener, struct error *error);
 int report_open(struct report *report, struct error *error);
 /* Counts all events. */
 int report_read(struct report *report, struct error *error);
-/* Writes the whole report to the stream, and does not flush it. */
+/* Writes the whole report to the stream without flushing it. */
 int report_print(struct report *report, FILE *out, struct error *error);
 void report_free(struct report *report);
 
@@ -216,18 +219,18 @@ void report_free(struct report *report);
 int report_take(struct report *report, const struct ctf_item *item, struct walk_class *class);
 int report_take_loss(
 		struct report *report, const struct ctf_item *item, const struct walk_class *class);
-/* What a group is called; "(others)", "-" when an event has none. */
+/* Writes the name of a group: "(others)"; "-" for events without a value. */
 void report_group_text(const struct report *report, uint32_t group, char *text, size_t size);
-/* As a JSON value. */
+/* Writes the name of a group as a JSON value. */
 void report_group_json(const struct report *report, uint32_t group, struct view_out *out);
-/* The thread (or process) of an event, for --around. KEYS_NONE: no memory. */
+/* The number of the thread (or process) of an event, for --around. KEYS_NONE: out of memory. */
 uint32_t report_scope(struct keys *scopes, uint32_t process, int64_t thread);
 
 /* report-slow.c */
 int report_slow_add(struct report *report, unsigned int rule, const struct report_slow *slow);
 void report_slow_sort(struct report_slowest *slowest);
 
-/* The events around the slowest, from a second reading: lines of text or JSON. */
+/* The events around the slowest pairs, read in a second walk: lines of text or JSON. */
 struct report_line {
 	int64_t ns;
 	uint64_t number;
@@ -235,17 +238,20 @@ struct report_line {
 	char *text;
 };
 struct report_around {
-	struct report_line *lines; /* By scope, then by number. */
+	struct report_line *lines; /* sorted by scope, then by number */
 	size_t count;
 	struct keys scopes;
 };
 int report_around_read(struct report_around *around, struct report *report, struct error *error);
 void report_around_free(struct report_around *around);
-/* The first line of a scope from this number on. */
+/* The index of the first line of a scope with this number or a larger one. */
 size_t report_around_find(const struct report_around *around, uint32_t scope, uint64_t number);
 
 /* report-caller.c: the callers of events, and symbols of addresses. */
-/* What `--callers` and `--by` need: an expression for each source, and the process that reads debug files. 0 or a negative errno. */
+/*
+ * Parses an expression for each source of callers, and starts the process that reads debug files, if `--callers` or
+ * `--by` needs it. 0 or a negative errno.
+ */
 int report_callers_start(struct report *report, struct error *error);
 /* 0 or -ENOMEM. */
 int report_callers_bind(struct report *report, struct report_class *own,
@@ -253,9 +259,9 @@ int report_callers_bind(struct report *report, struct report_class *own,
 void report_callers_unbind(struct report_class *own);
 int report_take_caller(struct report *report, const struct report_class *own,
 		const struct ctf_item *item, uint32_t process);
-/* Read what the trace has about its processes, before symbols are printed. 0 or -ENOMEM. */
+/* Reads the address spaces of the traced processes. Call it before symbols are printed. 0 or -ENOMEM. */
 int report_symbols_read(struct report *report);
-/* "function+0x12 (module)", "module+0x12"; false: nothing is known. */
+/* Writes "function+0x12 (module)" or "module+0x12". False: the symbol is unknown. */
 bool report_symbol_text(const struct symbol *symbol, char *text, size_t size);
 void report_callers_free(struct report *report);
 
@@ -263,17 +269,17 @@ void report_callers_free(struct report *report);
 int report_print_text(struct report *report, const struct report_around *around, FILE *out);
 int report_print_json(struct report *report, const struct report_around *around, FILE *out);
 
-/* What both print, in the order in which they print it: indexes, malloc'ed; NULL without memory. */
+/* The order of tables: indexes that the caller frees; NULL: out of memory. */
 uint32_t *report_row_order(const struct report *report);
 uint32_t *report_stats_order(const struct report_stats *items, uint32_t count);
 uint32_t *report_caller_order(const struct report *report, uint32_t *count);
-/* Not what the packets counted, where the recorder says more. */
+/* Leaves out what the packets counted if the recorder reported more. */
 uint32_t *report_loss_order(const struct report *report, uint32_t *count);
 uint64_t report_process_lost(const struct report_process *process);
 uint64_t report_lost(const struct report *report);
 bool report_is_process(const struct report *report, uint32_t number);
 uint32_t report_process_count(const struct report *report);
-/* Events a second; negative when there is no time between the first and the last. */
+/* Events per second; negative if the first and the last event have the same time. */
 double report_rate(const struct report *report, uint64_t count);
 
 #endif /* SIDE_ANALYSIS_REPORT_H */

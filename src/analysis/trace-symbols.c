@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the addresses in a recording.
+ * Symbols of the addresses in a trace.
  *
- * The recording is read once before, but only when it has base address records: what they say may
- * hold for events that were shown before them.
+ * The trace is read an additional time before, if it has base address records: a record can apply to events that are
+ * shown earlier.
  */
 #include "analysis/trace-symbols.h"
 
@@ -44,7 +44,7 @@ static uint64_t trace_symbols_get_number(const struct ctf_value *fields, const c
 	return value && value->type->kind == CTF_INTEGER ? value->u : 0;
 }
 
-/* Copy a text of a record, which has no terminating NUL. The caller frees it. NULL: the record has none. Returns 0 or -ENOMEM. */
+/* Copies a text of a record, which has no terminating NUL. The caller frees it. NULL: the record has none. 0 or -ENOMEM. */
 static int trace_symbols_get_text(const struct ctf_value *fields, const char *name, char **ret_text)
 {
 	const struct ctf_value *value = ctf_value_member(fields, name);
@@ -149,7 +149,7 @@ int trace_symbols_read(struct symbols *symbols, const char *dir)
 	struct ctf_error error;
 	int ret = ctf_reader_open(dir, &reader, &error);
 
-	/* The caller opens it, too, and reports other errors. */
+	/* The caller opens the trace, too, and reports other errors. */
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
 	ret = trace_symbols_read_maps(symbols, reader);

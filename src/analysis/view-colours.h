@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The colours of the view: they read on dark and on light terminals. */
+/* Colours of the view, readable on dark and on light terminals. */
 #ifndef SIDE_ANALYSIS_VIEW_COLOURS_H
 #define SIDE_ANALYSIS_VIEW_COLOURS_H
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dynamic values: from the flat list of nodes back to the tree (docs/spec/recording.md, section
- * 7).
+ * Dynamic values: a tree made of the flat list of nodes (docs/spec/recording.md, section 7).
  *
- * Depths and counts come from a file. A child is taken only when it is exactly one level deeper,
- * so that the recursion is no deeper than the 255 levels that a depth can say; what does not fit
- * ends the value.
+ * Depths and counts come from a file and can be wrong. A node is a child only if it is exactly one level deeper than
+ * its parent. So the recursion is no deeper than the 255 levels that a depth can express. An invalid node ends the
+ * value.
  */
 #include <string.h>
 
 #include "analysis/view-show.h"
 
-/* The kinds that are no scalars. */
+/* The types that are not scalars. */
 enum view_node_kind {
 	NODE_NULL = 0,
 	NODE_BOOL = 1,
@@ -24,17 +23,17 @@ enum view_node_kind {
 	NODE_ATTRIBUTES = 23,
 };
 
-/* A place in the list. Copies are places of their own. */
+/* A position in the list. Copies are independent positions. */
 struct view_node_cursor {
 	struct ctf_cursor cursor;
-	const struct ctf_value *node; /* The next one to be shown, or NULL. */
+	const struct ctf_value *node; /* the next node to show, or NULL */
 };
 
 struct dynamic_node {
 	uint64_t depth;
 	uint64_t kind;
 	const struct ctf_value *name;
-	const struct ctf_value *value; /* The chosen option. */
+	const struct ctf_value *value; /* the chosen option */
 };
 
 static void view_dynamic_next_node(struct view_node_cursor *nodes)
@@ -42,7 +41,7 @@ static void view_dynamic_next_node(struct view_node_cursor *nodes)
 	nodes->node = ctf_cursor_next(&nodes->cursor);
 }
 
-/* The node here, or false at the end or when it is not made like one. */
+/* Reads the node at this position. False: the list ends, or the node is invalid. */
 static bool view_dynamic_read_node(const struct view_node_cursor *nodes, struct dynamic_node *node)
 {
 	const struct ctf_value *at = nodes->node, *kind, *variant;
@@ -70,7 +69,7 @@ static uint64_t count_of(const struct dynamic_node *node)
 static void show_node(struct view_sink *sink, struct view_node_cursor *nodes,
 		const struct dynamic_node *node);
 
-/* Whether the attributes of a value at `depth` stand here. */
+/* Whether the attributes of a value at `depth` are at this position. */
 static bool at_attributes(
 		const struct view_node_cursor *nodes, uint64_t depth, struct dynamic_node *node)
 {
@@ -78,7 +77,7 @@ static bool at_attributes(
 			node->depth == depth + 1;
 }
 
-/* Step over a node and what is below it. */
+/* Skips a node and all nodes below it. */
 static void skip_node(struct view_node_cursor *nodes, uint64_t depth)
 {
 	struct dynamic_node node;
@@ -106,7 +105,7 @@ static void show_attributes(struct view_sink *sink, struct view_node_cursor node
 	sink->ops->attributes_end(sink);
 }
 
-/* Fields of a structure may have the same name; of many only the first are compared. */
+/* Fields of a structure can have the same name. Of many fields only the first ones are compared. */
 static unsigned int copies_before(struct view_node_cursor nodes, uint64_t depth, uint32_t index,
 		const struct dynamic_node *wanted)
 {
@@ -182,7 +181,7 @@ static void view_dynamic_show_scalar(struct view_sink *sink, const struct dynami
 	view_side_value(sink, &show, value, NULL);
 }
 
-/* Show the node that stands here, and go behind it and all below it. */
+/* Shows the node at this position, and moves behind it and all nodes below it. */
 static void show_node(struct view_sink *sink, struct view_node_cursor *nodes,
 		const struct dynamic_node *node)
 {

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of all streams, in batches that are filled ahead. */
+/* The lines of all streams of a trace, in batches that worker threads fill ahead. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/view-feed.h"
 
-/* Bytes of text of a batch: little at first, so that something is shown soon. */
+/* Bytes of text in a batch: few at first, so that the first lines appear soon. */
 #define BATCH_FIRST ((size_t)4 << 10)
 #define BATCH_MAX ((size_t)256 << 10)
-/* Of all batches together, unless there are thousands of streams. */
+/* Bytes of all batches together, unless there are thousands of streams. */
 #define BATCHES_SIZE ((size_t)32 << 20)
-/* Entries for which there are few bytes (items of damage) must not become very many. */
+/* Limits the entries with few bytes (damage). */
 #define ENTRIES_MAX 8192
 
 enum feed_state {
-	FEED_IDLE,    /* Nothing to be done: both batches are full, or it is over. */
-	FEED_QUEUED,  /* In the queue. */
-	FEED_FILLING, /* Somebody is at it. */
+	FEED_IDLE,    /* nothing to do: both batches are full, or the stream has ended */
+	FEED_QUEUED,  /* in the queue */
+	FEED_FILLING, /* a thread fills a batch */
 };
 
 struct feed_stream {
 	struct view_batch batches[2];
-	uint32_t shown;      /* Batches that were given back, … */
-	uint32_t handed_out; /* … given out … */
-	uint32_t filled;     /* … and filled; each at most two ahead of the first. */
+	uint32_t shown;      /* batches that were returned, … */
+	uint32_t handed_out; /* … handed out … */
+	uint32_t filled;     /* … and filled; each at most two more than the first */
 	enum feed_state state;
 	bool over;
 	int error;
-	size_t size;                         /* Of the next batch. */
-	struct feed_stream *before, *behind; /* In the queue. */
+	size_t size;                         /* bytes of the next batch */
+	struct feed_stream *before, *behind; /* neighbours in the queue */
 };
 
 struct feed_worker {
@@ -42,11 +42,11 @@ struct view_feed {
 	struct feed_stream *streams;
 	uint32_t stream_count;
 	size_t batch_max;
-	struct view_line line;    /* Of the one who shows. */
-	pthread_mutex_t mutex;    /* Over all that follows, and the streams' states and counts. */
-	pthread_cond_t work;      /* Something is in the queue, or it is time to end. */
-	pthread_cond_t done;      /* A batch is there. */
-	struct feed_stream queue; /* A ring: behind is the first. */
+	struct view_line line; /* of the showing thread */
+	pthread_mutex_t mutex; /* protects the following members, and the states and counts of the streams */
+	pthread_cond_t work;      /* the queue has a stream, or the threads must end */
+	pthread_cond_t done;      /* a batch has been filled */
+	struct feed_stream queue; /* a ring of streams; its successor is the first one */
 	bool stopping;
 	struct feed_worker *workers;
 	unsigned int worker_count;
@@ -69,10 +69,10 @@ static int view_feed_add_entry(struct view_batch *batch, const struct view_entry
 	return 0;
 }
 
-/* Whether the feed ends is looked at now and then only: a filter may let nothing pass for long. */
+/* The end of the feed is checked only now and then, because a filter can reject many events. */
 #define ATTEMPTS_MAX 4096
 
-/* 1: there may be more; 0: the end of the stream; -ENOMEM. */
+/* 1: more can follow; 0: the end of the stream; -ENOMEM. */
 static int view_feed_fill_batch(
 		struct view_feed *feed, struct feed_stream *stream, struct view_line *line)
 {
@@ -95,7 +95,7 @@ static int view_feed_fill_batch(
 		if (ret < 0)
 			break;
 		ret = 1;
-		/* Relaxed: only a hint; whoever set it waits for this thread afterwards. */
+		/* Relaxed: only a hint. The thread that sets it, view_feed_stop(), joins this one afterwards. */
 		if (!--attempts && __atomic_load_n(&feed->stopping, __ATOMIC_RELAXED))
 			return 0;
 		attempts = attempts ? attempts : ATTEMPTS_MAX;
@@ -128,7 +128,7 @@ static void dequeue(struct feed_stream *stream)
 	stream->state = FEED_IDLE;
 }
 
-/* Fill one batch of the stream, which is in no queue and with nobody. */
+/* Fills one batch of a stream that is not in the queue and that no other thread fills. */
 static void work_on(struct view_feed *feed, struct feed_stream *stream, struct view_line *line)
 {
 	int ret;
@@ -192,7 +192,10 @@ const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, 
 	pthread_mutex_lock(&feed->mutex);
 	stream->shown = stream->handed_out;
 	while (!has_batch(stream)) {
-		/* Its own work comes first; while another is at it, that of others. */
+		/*
+		 * The showing thread first fills the batch that it needs. While another thread does so, it fills
+		 * batches of other streams.
+		 */
 		struct feed_stream *next = stream;
 
 		if (stream->state == FEED_FILLING)
@@ -219,7 +222,7 @@ const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t index, 
 
 /* ---- the whole ---- */
 
-/* Less threads than wanted are no failure. */
+/* Fewer threads than wanted are not an error. */
 static void start_workers(struct view_feed *feed, struct view_lines *lines, unsigned int threads)
 {
 	feed->workers = calloc(threads, sizeof(*feed->workers));
@@ -275,8 +278,8 @@ int view_feed_start(struct view_feed **out, struct view_lines *lines, struct ctf
 void view_feed_stop(struct view_feed *feed)
 {
 	pthread_mutex_lock(&feed->mutex);
-	__atomic_store_n(
-			&feed->stopping, true, __ATOMIC_RELAXED); /* Also read without the mutex. */
+	/* Relaxed: a hint for view_feed_fill_batch(), which reads it without the mutex. */
+	__atomic_store_n(&feed->stopping, true, __ATOMIC_RELAXED);
 	pthread_cond_broadcast(&feed->work);
 	pthread_mutex_unlock(&feed->mutex);
 	for (unsigned int i = 0; i < feed->worker_count; i++) {

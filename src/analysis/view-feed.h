@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines of all streams of a trace, in batches that are filled ahead.
+ * The lines of all streams of a trace, in batches that worker threads fill ahead.
  *
- * Each stream has two batches: one is being shown, one is being filled. Workers fill them, a stream
- * at a time each; who shows them fills one himself when it is not there yet and nobody is at it. So
- * any number of threads gives the same lines, and without a thread everything is done in turn.
+ * Each stream has two batches: one is shown while the other is filled. Each worker fills the batches of one stream at
+ * a time. The showing thread fills a batch itself if it is not ready and no worker fills it. So the lines are the same
+ * with any number of threads, also with none.
  */
 #ifndef SIDE_ANALYSIS_VIEW_FEED_H
 #define SIDE_ANALYSIS_VIEW_FEED_H
@@ -20,20 +20,20 @@ struct view_batch {
 
 struct view_feed;
 
-/* `threads` workers, 0: none. Returns 0, -ENOMEM. */
+/* Starts `threads` workers, or none. 0 or -ENOMEM. */
 int view_feed_start(struct view_feed **feed, struct view_lines *lines, struct ctf_reader *reader,
 		unsigned int threads);
 
 /*
- * The next batch of the stream, which is never empty; NULL at its end. What was given before for
- * this stream is taken back. -ENOMEM in *error, which is not touched else.
+ * The next batch of the stream, which is never empty; NULL at the end. The previous batch of this stream becomes
+ * invalid. *error is set to -ENOMEM if an allocation failed, and unchanged otherwise.
  */
 const struct view_batch *view_feed_next(struct view_feed *feed, uint32_t stream, int *error);
 
-/* Whether view_feed_next() would have to wait or to work. */
+/* Whether view_feed_next() has to wait, or to fill a batch itself. */
 bool view_feed_is_empty(struct view_feed *feed, uint32_t stream);
 
-/* Ends the threads, wherever they are. */
+/* Ends the threads and frees the feed, also before the end of the streams. */
 void view_feed_stop(struct view_feed *feed);
 
 #endif /* SIDE_ANALYSIS_VIEW_FEED_H */

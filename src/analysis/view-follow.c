@@ -2,9 +2,9 @@
 /*
  * Showing a trace while it is being recorded.
  *
- * Streams are written in turn, so what is there of one may be older than what is there of another.
- * Nothing is shown until it is a second old: by then the recorder has fetched it from all rings. A
- * recorder that is slower than that makes lines that go back in time, and loses none.
+ * The recorder writes the streams in turn, so that one stream can end earlier than another. An event is shown one
+ * second after its time: by then, the recorder has usually fetched all rings. If a recorder is slower, lines go back
+ * in time, but none is lost.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static void view_follow_on_signal(int signal)
 	stopped = 1;
 }
 
-/* The time as it goes on from what it was at first, whoever sets the clock meanwhile: so do those of the events. */
+/* The time that continues from the first call, as the times of events do, even if the system's clock is set meanwhile. */
 static int64_t follow_now_ns(void)
 {
 	static int64_t begin;
@@ -34,7 +34,7 @@ static int64_t follow_now_ns(void)
 	return begin + (int64_t)clock_monotonic_ns();
 }
 
-/* Lines of all that is there and is old enough. */
+/* Shows all available events up to this time. */
 static int show_until(
 		struct view *view, struct ctf_reader *reader, struct view_line *line, int64_t until)
 {
@@ -69,7 +69,7 @@ static int view_follow_wait_for_more(
 		bool last = stopped;
 
 		ret = ctf_reader_refresh(reader, &recording);
-		line->trace = NULL; /* It may be another one at the same place. */
+		line->trace = NULL; /* Another trace can have the same address after a refresh. */
 		if (!ret)
 			ret = show_until(view, reader, line,
 					recording && !last ? follow_now_ns() - HOLD_NS : INT64_MAX);
@@ -108,7 +108,7 @@ int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct ctf
 	int ret;
 
 	do {
-		/* Asked first: a recorder that ends now may have left a trace. */
+		/* Asked before opening: a recorder that ends between the two can leave a trace. */
 		recorded = wait && ctf_is_recorded(dir);
 		ret = wait ? ctf_reader_open_growing(dir, reader, error)
 			   : ctf_reader_open(dir, reader, error);

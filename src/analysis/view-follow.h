@@ -5,10 +5,13 @@
 
 #include "analysis/view-merge.h"
 
-/* Until no recorder is at work any more, or Ctrl-C. As view_merge(). */
+/* Shows events until the recorders have ended, or until Ctrl-C. Results as those of view_merge(). */
 int view_follow(struct view *view, struct ctf_reader *reader);
 
-/* ctf_reader_open(); if told to wait, until there is a trace in a directory being recorded to. */
+/*
+ * Opens a trace. With `wait`, waits until a directory that is being recorded to has a trace. Results as those of
+ * ctf_reader_open().
+ */
 int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct ctf_error *error);
 
 #endif /* SIDE_ANALYSIS_VIEW_FOLLOW_H */

@@ -12,7 +12,7 @@ static void view_json_write_text(struct view_sink *sink, const char *text)
 	view_out_put(sink->out, text, strlen(text));
 }
 
-/* Length of a valid UTF-8 character, or 0. */
+/* The length of a valid UTF-8 character, or 0. */
 static unsigned int view_json_utf8_length(const unsigned char *at, size_t left)
 {
 	unsigned int length, c = at[0];
@@ -38,13 +38,13 @@ static unsigned int view_json_utf8_length(const unsigned char *at, size_t left)
 	return length;
 }
 
-/* Most characters: printable ASCII but for the two that are escaped. */
+/* Most characters: printable ASCII except the two that are escaped. */
 static inline bool view_json_is_plain_char(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Terminals obey the control characters U+0080 to U+009f, too: 0xc2 and a byte below 0xa0. */
+/* Terminals also obey the control characters U+0080 to U+009F: 0xc2 and a byte below 0xa0. */
 static bool view_json_is_c1_control(const unsigned char *at)
 {
 	return at[0] == 0xc2 && at[1] < 0xa0;
@@ -68,7 +68,7 @@ static void view_json_write_escaped(struct view_out *out, unsigned char c)
 	view_out_char(out, "0123456789abcdef"[c & 15]);
 }
 
-/* Bytes that are no UTF-8 become U+0080 to U+00FF, as in descriptions. */
+/* Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. */
 void view_json_quoted(struct view_out *out, const char *text, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -87,7 +87,7 @@ void view_json_quoted(struct view_out *out, const char *text, size_t size)
 		}
 		view_out_put(out, text + i - run, run);
 		run = 0;
-		i += length == 2; /* C1: the character's number is its second byte. */
+		i += length == 2; /* C1: the number of the character is its second byte. */
 		view_json_write_escaped(out, at[i]);
 		i++;
 	}
@@ -113,7 +113,7 @@ static void json_number(struct view_sink *sink, const struct visit_value *value,
 	json_digits(sink, digits, value->size == 16);
 }
 
-/* JSON has no NaN and no infinity, and no 128-bit floats. */
+/* JSON has no NaN, no infinity, and no 128-bit floats. */
 static void json_real(struct view_sink *sink, const struct visit_value *value)
 {
 	char digits[VISIT_FLOAT_DIGITS_MAX];
@@ -122,7 +122,7 @@ static void json_real(struct view_sink *sink, const struct visit_value *value)
 	json_digits(sink, digits, value->size == 16 || !isfinite(visit_value_double(value)));
 }
 
-/* The second member of one name is called name#2: keys of an object should differ. */
+/* A second member with the same name becomes name#2, because keys of a JSON object should differ. */
 static void json_member(struct view_sink *sink, uint32_t index, const char *name, size_t size,
 		unsigned int copy)
 {

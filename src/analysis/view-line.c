@@ -12,14 +12,14 @@
 
 #define SECOND 1000000000
 
-/* What stands in ctf_event_class.user, from the first record of the event on. */
+/* Kept in ctf_event_class.user from the first record of the event on. */
 struct view_class {
 	bool wanted;
-	bool lost_record; /* The recorder's own record of what was lost. */
+	bool lost_record; /* a record of lost events, written by the recorder */
 	uint8_t call;     /* enum view_call */
 	struct view_event *event;
-	struct where_bound *where; /* NULL: no condition. */
-	struct view_out head;      /* Text: process and more stand before it. */
+	struct where_bound *where; /* NULL: no condition */
+	struct view_out head;      /* text: the process and more precede it */
 	struct view_word tail;
 };
 
@@ -35,7 +35,7 @@ static struct view_out *out_of(struct view_line *line)
 
 /* ---- times ---- */
 
-/* Floor division, so that times before 1970 have a positive rest. */
+/* Floor division, so that times before 1970 have a positive remainder. */
 static int64_t second_of(int64_t ns, uint32_t *remainder)
 {
 	int64_t second = ns / SECOND, left = ns % SECOND;
@@ -48,7 +48,7 @@ static int64_t second_of(int64_t ns, uint32_t *remainder)
 	return second;
 }
 
-/* HH:MM:SS of here for people, the whole in UTC for programs. */
+/* Local HH:MM:SS in text; date and time in UTC in JSON. */
 static __attribute__((noinline)) void note_second(struct view_line *line, int64_t second)
 {
 	time_t time = (time_t)second;
@@ -186,7 +186,7 @@ static void view_line_format_origin(
 	line->cpu = cpu;
 }
 
-/* Which process, which CPU: mostly those of the line before. */
+/* The process and the CPU: usually those of the previous line. */
 static inline void view_line_put_location(struct view_line *line, const struct ctf_item *item)
 {
 	int64_t cpu = item->stream ? item->stream->cpu : -1;
@@ -196,7 +196,7 @@ static inline void view_line_put_location(struct view_line *line, const struct c
 	view_out_put(out_of(line), line->location.begin, view_out_size(&line->location));
 }
 
-/* What all kinds of objects begin with. */
+/* The first members of all objects. */
 static inline __attribute__((always_inline)) void json_begin(
 		struct view_line *line, const struct ctf_item *item, const char *type)
 {
@@ -229,7 +229,7 @@ static void make_head(struct view_line *line, struct view_class *class,
 			view_out_text(&class->head, ",\"loglevel_value\":");
 			view_out_signed(&class->head, event->loglevel);
 		}
-		/* The end of the attributes is the end of the object that they belong to. */
+		/* The end of the attributes is the end of their object. */
 		class->tail = (struct view_word)VIEW_WORD("}");
 		if (shown->attributes.size)
 			class->tail = shown->attributes;
@@ -286,11 +286,11 @@ static struct view_class *view_line_make_class(struct view_line *line, const str
 	return class;
 }
 
-/* How the event is shown; NULL without memory. */
+/* How the event is shown. NULL: out of memory. */
 static struct view_class *class_of(struct view_line *line, const struct ctf_item *item)
 {
 	struct ctf_event_class *event = item->event;
-	/* Acquire: what the class holds. Pairs with the release in class_of(), of another thread. */
+	/* Acquire: the members of the class. Pairs with the release in class_of() of another thread. */
 	struct view_class *class =
 			__atomic_load_n((struct view_class **)&event->user, __ATOMIC_ACQUIRE);
 
@@ -300,7 +300,7 @@ static struct view_class *class_of(struct view_line *line, const struct ctf_item
 	class = event->user;
 	if (!class) {
 		class = view_line_make_class(line, item);
-		/* Release: all of it before the pointer. Pairs with the acquire in class_of(). */
+		/* Release: all members before the pointer. Pairs with the acquire in class_of(). */
 		__atomic_store_n(&event->user, class, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&line->lines->mutex);
@@ -487,7 +487,7 @@ static void lost_text(struct view_line *line, const struct ctf_item *item, const
 	}
 }
 
-/* How many events. */
+/* The number of events. */
 static uint64_t lost_record(struct view_line *line, const struct ctf_item *item)
 {
 	const struct ctf_value *count = ctf_value_member(item->fields, "_count");
@@ -560,7 +560,7 @@ static void damage_item(
 	}
 }
 
-/* Times that are asked for hold for all that has a time, but for what is broken. */
+/* The limits apply to all items with a time, except damage. */
 static bool is_in_time(const struct view_lines *lines, const struct ctf_item *item)
 {
 	return !item->timed || item->kind == CTF_ITEM_DAMAGE || item->kind == CTF_ITEM_NOTE ||

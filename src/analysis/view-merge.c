@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Showing a trace: the lines of all streams in one row by time. */
+/* Showing a trace: the lines of all streams ordered by time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 
 #define SECOND 1000000000
 #define BUFFER_SIZE ((size_t)64 << 10)
-/* Bytes of a trace below which threads cost more than they bring, and most threads that help. */
+/* A trace with fewer bytes is shown faster without threads; more threads than THREADS_MAX do not help. */
 #define THREADS_FROM ((uint64_t)4 << 20)
 #define THREADS_MAX 16u
 
-/* A stream whose next line waits for its turn. The time stands here: comparing goes no further. */
+/* A stream whose next line has not been shown. It has a copy of the time, so that comparisons access no other memory. */
 struct merge_stream {
 	int64_t ns;
 	const struct view_entry *entry;
@@ -26,9 +26,9 @@ struct merge_stream {
 struct merge {
 	struct view *view;
 	struct view_feed *feed;
-	struct merge_stream *heap; /* The earliest first. */
+	struct merge_stream *heap; /* the earliest first */
 	uint32_t count;
-	bool watched; /* Somebody looks at a terminal. */
+	bool watched; /* the output is a terminal */
 };
 
 /* ---- writing ---- */
@@ -73,7 +73,7 @@ static void put_delta(struct view *view, const struct view_entry *entry)
 		view_out_text(out,
 				"(+?.???"
 				"??????"
-				")"); /* In parts: trigraphs. */
+				")"); /* In parts, because "??" and ")" are a trigraph. */
 		return;
 	}
 	back = entry->ns < view->last_ns;

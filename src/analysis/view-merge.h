@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Showing a trace: the lines of all streams in one row by time, and what is said beside them. */
+/* Showing a trace: the lines of all streams ordered by time, and messages. */
 #ifndef SIDE_ANALYSIS_VIEW_MERGE_H
 #define SIDE_ANALYSIS_VIEW_MERGE_H
 
@@ -11,31 +11,31 @@ struct view {
 	const struct view_options *options;
 	struct view_lines lines;
 	FILE *out;
-	struct view_out buffer; /* What goes to `out` next. */
+	struct view_out buffer; /* bytes for the next write to `out` */
 	bool damaged;
 	int write_error; /* errno */
 	bool has_last;
-	int64_t last_ns;  /* Of the event shown last. */
-	uint64_t entries; /* Lines and messages so far. */
+	int64_t last_ns;  /* time of the last shown event */
+	uint64_t entries; /* lines and messages so far */
 	uint64_t shown;
-	uint64_t discarded; /* Events lost, as the packets say … */
-	uint64_t lost;      /* … and as the recorder says: mostly the same ones. */
+	uint64_t discarded; /* lost events, counted by the packets … */
+	uint64_t lost;      /* … and reported by the recorder: mostly the same events */
 };
 
-/* Report a sentence; what is shown before it comes first. hint may be NULL. */
+/* Reports a message, after writing all earlier lines. `hint` may be NULL. */
 void view_report(struct view *view, enum analysis_message kind, const char *hint,
 		const char *sentence);
 
-/* Show one entry, whose bytes are given. */
+/* Shows one entry with these bytes. */
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes);
 
-/* Write what has been shown until now. */
+/* Writes all lines that have been shown until now. */
 void view_flush(struct view *view);
 
-/* Enough: the limit is reached, or nobody can read on. */
+/* The limit is reached, or the output cannot be written. */
 bool view_is_over(const struct view *view);
 
-/* All streams. 0 at the end, or a negative errno; what cannot be written is in write_error. */
+/* Shows all streams. 0 at the end, or a negative errno. An error of the output is in write_error. */
 int view_merge(struct view *view, struct ctf_reader *reader);
 
 #endif /* SIDE_ANALYSIS_VIEW_MERGE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the view writes, and digits. */
+/* A growing buffer for output, and digits. */
 #include <stdlib.h>
 
 #include "analysis/view-out.h"
@@ -44,7 +44,7 @@ static unsigned int decimal_size(uint64_t number)
 			100000000, 1000000000, 10000000000, 100000000000, 1000000000000,
 			10000000000000, 100000000000000, 1000000000000000, 10000000000000000,
 			100000000000000000, 1000000000000000000, 10000000000000000000u};
-	/* Bits to digits: log10(2) is about 1233 / 4096; the table corrects by one. */
+	/* Digits from bits: log10(2) is about 1233 / 4096. The table corrects the result by one. */
 	unsigned int bits = 64 - (unsigned int)__builtin_clzll(number | 1);
 	unsigned int size = bits * 1233 >> 12;
 

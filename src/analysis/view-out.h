@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the view writes: bytes in memory that grow. The usual way through each of these functions
- * is a comparison and a copy; no format strings, no locks, no calls.
+ * A growing buffer for output. The usual path of each function is a comparison and a copy, without format strings,
+ * locks or calls.
  */
 #ifndef SIDE_ANALYSIS_VIEW_OUT_H
 #define SIDE_ANALYSIS_VIEW_OUT_H
@@ -15,11 +15,11 @@ struct view_out {
 	char *begin;
 	char *at;
 	char *end;
-	bool failed; /* No memory: something is missing. Sticks. */
+	bool failed; /* an allocation failed, and bytes are missing; remains set */
 };
 
 void view_out_free(struct view_out *out);
-/* Room for so many bytes more; false without memory. */
+/* Makes space for this many bytes. False: out of memory. */
 bool view_out_grow(struct view_out *out, size_t size);
 
 static inline size_t view_out_size(const struct view_out *out)
@@ -36,13 +36,15 @@ static inline bool view_out_reserve(struct view_out *out, size_t size)
 
 static inline void view_out_put(struct view_out *out, const char *bytes, size_t size)
 {
-	if (!size || !view_out_reserve(out, size)) /* Nothing may have no address. */
+	if (!size ||
+			!view_out_reserve(out,
+					size)) /* memcpy() must not get a null pointer, not even for zero bytes. */
 		return;
 	memcpy(out->at, bytes, size);
 	out->at += size;
 }
 
-/* For literals: the length is known to the compiler. */
+/* For string literals: the compiler knows the length. */
 static inline __attribute__((always_inline)) void view_out_text(
 		struct view_out *out, const char *text)
 {
@@ -55,7 +57,7 @@ static inline void view_out_char(struct view_out *out, char c)
 		*out->at++ = c;
 }
 
-/* Digits, written at `to`, which has room for 64 of them; each returns where they end. */
+/* Writes digits at `to`, which has space for 64 bytes. Each returns the end of the digits. */
 char *view_decimal(char *to, uint64_t number);
 char *view_hexadecimal(char *to, uint64_t number);
 /* Exactly nine digits. */

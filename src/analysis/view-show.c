@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Laying the description over the field classes.
+ * Descriptions combined with field classes.
  *
- * Both come from a file, so nothing is taken for granted: where they do not fit each other the
- * event is shown as plain CTF.
+ * Both come from a file and can be wrong. If they do not fit each other, the event is shown as plain CTF.
  */
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -13,12 +12,12 @@
 #include "sessions/json.h"
 #include "ctf/arena.h"
 
-/* A type of SIDE takes up to three levels of JSON. */
+/* A type of SIDE needs up to three levels of JSON. */
 #define DESCRIPTION_DEPTH_MAX 1024
 
 struct shower {
 	struct ctf_arena *arena;
-	struct view_sink sink; /* Writes into `out`: for what is always the same. */
+	struct view_sink sink; /* writes into `out`, for bytes that are always the same */
 	struct view_out out;
 };
 
@@ -58,7 +57,7 @@ static uint32_t array_length(struct json_object *array)
 	return array ? (uint32_t)json_object_array_length(array) : 0;
 }
 
-/* "gather_u8" is shown as "u8" is. */
+/* "gather_u8" is shown like "u8". */
 static bool is_type(const char *name, const char *wanted)
 {
 	return strcmp(name, wanted) == 0 ||
@@ -70,7 +69,7 @@ static bool is_list_type(const char *name)
 	return is_type(name, "vla") || is_type(name, "vla_visitor");
 }
 
-/* Whether a hidden field stands before the value. */
+/* Whether a hidden field precedes the value. */
 static bool view_show_has_related_field(struct json_object *json)
 {
 	const char *name = get_text(json, "type");
@@ -107,7 +106,7 @@ static bool has_attribute(struct json_object *json, const char *key)
 	return false;
 }
 
-/* What the attribute side.address of a type or event says. */
+/* The value of the attribute side.address of a type or event. */
 static enum address_kind view_show_field_address(struct json_object *json)
 {
 	struct json_object *attributes = get_array(json, "attributes");
@@ -130,7 +129,7 @@ static void set_address(struct shower *s, struct view_show *show, enum address_k
 		show->plain = false;
 }
 
-/* Keep what was written into the sink. */
+/* Keeps the bytes that were written into the sink. */
 static struct view_word view_show_store_text(struct shower *s)
 {
 	struct view_word word = {"", view_out_size(&s->out)};
@@ -201,7 +200,7 @@ static bool show_float(
 
 /* ---- compounds ---- */
 
-/* Members in the order of the description, each behind its companion if it has one. */
+/* The members in the order of the description, each after its hidden field if it has one. */
 static bool show_members(struct shower *s, struct view_show *show, struct json_object *fields,
 		const struct ctf_type *type)
 {
@@ -228,7 +227,7 @@ static bool show_members(struct shower *s, struct view_show *show, struct json_o
 				is_type(get_text(inner, "type"), "pointer"))
 			set_address(s, part, address_kind_of_name(part->name));
 		part->copy = 1;
-		/* Of many equal names only the nearest are numbered; nobody reads the rest. */
+		/* Of many members with the same name, only the nearest are counted. The numbers only help the reader. */
 		for (uint32_t k = at; k-- > 0 && at - k < 256;) {
 			if (show->parts[k] && strcmp(show->parts[k]->name, part->name) == 0) {
 				part->copy = show->parts[k]->copy + 1;
@@ -306,7 +305,7 @@ static bool view_show_bitmap(struct shower *s, struct view_show *show, struct js
 	return view_show_labels(s, show, json);
 }
 
-/* The option with this name is described by this JSON. */
+/* The JSON that describes the option with this name. */
 static bool show_option(struct shower *s, struct view_show *show, const struct ctf_type *type,
 		const char *name, struct json_object *json)
 {
@@ -407,7 +406,7 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 
 /* ---- events ---- */
 
-/* A text that is no description leaves the event as its types show it. False: out of memory. */
+/* Without a valid description, the event is shown as its types say. False: out of memory. */
 static bool read_description(struct view_event *event, const char *text)
 {
 	struct control_error error = {.kind = CONTROL_DONE};
@@ -433,7 +432,8 @@ static void lay_over(
 	if (!show || !show_members(s, show, get_array(event->description, "fields"), class->fields))
 		return;
 	if (event->variadic) {
-		event->variadic_index = show->part_count + 1; /* Behind its length. */
+		event->variadic_index =
+				show->part_count + 1; /* The elements follow their length. */
 		if (event->variadic_index >= class->fields->member_count ||
 				class->fields->members[event->variadic_index].type->kind !=
 						CTF_SEQUENCE)

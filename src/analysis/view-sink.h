@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where values go to be shown: text for people or JSON for programs.
+ * Where values are written: text for people, or JSON for programs.
  *
- * The walkers call these in document order. `index` counts members, elements, labels from 0, so
- * that the sink knows where a comma goes. A failed allocation stays in the buffer.
+ * The walkers call these functions in document order. `index` counts members, elements or labels from 0, so that the
+ * sink knows where a comma is needed. A failed allocation remains noted in the buffer.
  */
 #ifndef SIDE_ANALYSIS_VIEW_SINK_H
 #define SIDE_ANALYSIS_VIEW_SINK_H
@@ -31,20 +31,20 @@ struct view_word {
 struct view_sink_ops {
 	bool json;
 
-	/* Around integers and floats, and around strings: colours. */
+	/* around integers and floats, and around strings: colours */
 	struct view_word number_begin, number_end, text_begin, text_end;
-	struct view_word null, absent, unreadable, bool_words[2]; /* words: false, true. */
+	struct view_word null, absent, unreadable, bool_words[2]; /* words: false, true */
 	struct view_word struct_begin, struct_end, list_begin, list_end;
-	struct view_word item[2]; /* Before the first element, before all others. */
+	struct view_word item[2]; /* before the first element, and before all others */
 
 	void (*member)(struct view_sink *sink, uint32_t index, const char *name, size_t size,
 			unsigned int copy);
-	/* A string with its quotes. */
+	/* a string with its quotes */
 	void (*quoted)(struct view_out *out, const char *text, size_t size);
-	/* Integers that are wider than 64 bits; floats. */
+	/* integers wider than 64 bits, and floats */
 	void (*number)(struct view_sink *sink, const struct visit_value *value, unsigned int base);
 	void (*real)(struct view_sink *sink, const struct visit_value *value);
-	/* A number as text that stands in a description. */
+	/* a number as text in a description */
 	void (*digits)(struct view_sink *sink, const char *digits, bool quoted);
 
 	/* labels_begin, label…, labels_end, the value, labelled_end */
@@ -53,11 +53,11 @@ struct view_sink_ops {
 	void (*labels_end)(struct view_sink *sink, uint32_t count, bool bitmap);
 	void (*labelled_end)(struct view_sink *sink);
 
-	/* A selector that no option belongs to: begin, the selector's value, end. */
+	/* a selector that selects no option: begin, the value of the selector, end */
 	void (*no_option_begin)(struct view_sink *sink);
 	void (*no_option_end)(struct view_sink *sink);
 
-	/* A value with attributes: begin, the value, list, (attribute, its value, end)…, end. */
+	/* a value with attributes: begin, the value, list, (attribute, its value, end)…, end */
 	void (*attributed_begin)(struct view_sink *sink);
 	void (*attributes_begin)(struct view_sink *sink);
 	void (*attribute_begin)(
@@ -70,12 +70,12 @@ struct view_sink {
 	const struct view_sink_ops *ops;
 	struct view_out *out;
 	bool colour;
-	bool attributes;         /* Attributes are asked for. */
-	struct symbols *symbols; /* NULL: addresses are numbers. */
-	uint32_t trace;          /* Whose addresses they are … */
-	int64_t ns;              /* … and when. */
-	uint8_t ip;              /* enum address_kind of the context `ip`; 0: ADDRESS_RETURN. */
-	uint8_t call; /* The fields are those of a system call: enum view_call (view-syscall.h). */
+	bool attributes;         /* attributes are wanted */
+	struct symbols *symbols; /* NULL: addresses are numbers */
+	uint32_t trace;          /* the trace whose process has the addresses … */
+	int64_t ns;              /* … at this time */
+	uint8_t ip;              /* enum address_kind of the context `ip`; 0: ADDRESS_RETURN */
+	uint8_t call; /* enum view_call (view-syscall.h), if the fields are those of a system call */
 };
 
 extern const struct view_sink_ops view_text_ops;
@@ -94,22 +94,22 @@ static inline void view_put_text(struct view_sink *sink, const char *text, size_
 	view_put_word(sink, &sink->ops->text_end);
 }
 
-/* An integer of up to 64 bits; sign-extended if it is signed. */
+/* An integer of up to 64 bits, sign-extended if it is signed. */
 void view_put_integer(struct view_sink *sink, uint64_t number, bool is_signed, unsigned int bits,
 		unsigned int base);
 
-/* A string with quotes, control characters and bytes that are no UTF-8 escaped. */
+/* A string with quotes. Quotes, control characters and invalid UTF-8 are escaped. */
 void view_text_quoted(struct view_out *out, const char *text, size_t size);
 /* The same without quotes. */
 void view_text_plain(struct view_out *out, const char *text, size_t size);
-/* Like that, but line feeds and tabs are kept. */
+/* The same, but line feeds and tabs are kept. */
 void view_text_field(struct view_out *out, const char *text, size_t size);
 void view_json_quoted(struct view_out *out, const char *text, size_t size);
 
-/* The shortest decimal that gives the same float back; "nan", "inf", "-inf". Returns its length. */
+/* Writes the shortest decimal number that is read back as the same float; "nan", "inf", "-inf". Returns its length. */
 size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DIGITS_MAX]);
 
-/* The value of an integer, float or enumeration of CTF, up to 64 bits. */
+/* The value of an integer, float or enumeration of CTF of up to 64 bits. */
 struct ctf_value;
 struct visit_value view_number_of(const struct ctf_value *value);
 

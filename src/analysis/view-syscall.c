@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What numbers of system calls mean, for people: the kernel describes all of them as unsigned words. The number stays as it is, and the
- * meaning stands behind it.
+ * What numbers of system calls mean, in text: the kernel describes all of them as unsigned words. The meaning follows
+ * the unchanged number.
  */
 #include "analysis/view-syscall.h"
 
@@ -92,7 +92,7 @@ void view_call_note(struct view_sink *sink, const struct ctf_value *value)
 	if (value->type->kind != CTF_INTEGER || value->type->size != 64)
 		return;
 	if (sink->call == VIEW_CALL_EXIT) {
-		/* Addresses are no errors. */
+		/* An address is not an error. */
 		if (!strcmp(name, "ret") && value->s < 0 && value->s >= -ERRNO_MAX &&
 				strerrorname_np((int)-value->s))
 			view_syscall_write_text(sink, strerrorname_np((int)-value->s));

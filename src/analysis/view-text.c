@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values as text for people. */
+/* Values as text. */
 #include <string.h>
 
 #include "analysis/view-colours.h"
@@ -7,7 +7,7 @@
 
 /* ---- strings ---- */
 
-/* Length of the UTF-8 character, or 0 when it is not valid or must not reach a terminal. */
+/* The length of a UTF-8 character. 0: it is not valid, or must not be written to a terminal. */
 static unsigned int shown_length(const unsigned char *at, size_t left)
 {
 	unsigned int length, c = at[0];
@@ -32,7 +32,7 @@ static unsigned int shown_length(const unsigned char *at, size_t left)
 	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
 			(length == 4 && (code < 0x10000 || code > 0x10ffff)))
 		return 0;
-	/* Marks that turn the direction of the text around. */
+	/* Characters that change the direction of the text. */
 	if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
 			code == 0x2028 || code == 0x2029)
 		return 0;
@@ -54,17 +54,17 @@ static void view_text_write_escaped(struct view_out *out, unsigned char c)
 	view_out_char(out, "0123456789abcdef"[c & 15]);
 }
 
-/* Most characters: printable ASCII but for the two that are escaped between quotes. */
+/* Most characters: printable ASCII except the two that are escaped between quotes. */
 static inline bool view_text_is_plain_char(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* How a text is marked off from what is around it: by nothing, by quotes, or as a cell of a table. */
+/* How a text is separated from its surroundings: not at all, by quotes, or as a field of a table. */
 enum enclosure {
 	IN_LINE,
 	IN_QUOTES,
-	IN_FIELD, /* Keeps its lines and tabs. */
+	IN_FIELD, /* keeps line feeds and tabs */
 };
 
 static void view_text_write_quoted(
@@ -116,7 +116,7 @@ void view_text_quoted(struct view_out *out, const char *text, size_t size)
 	view_out_char(out, '"');
 }
 
-/* Names of fields need quotes only when they would be mistaken for something else. */
+/* Names of fields have quotes only if they could be mistaken for another token. */
 static bool view_text_is_plain_name(const char *name, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {

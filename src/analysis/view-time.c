@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times on the command line. */
+/* Begin and end times, as users write them. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define SECOND INT64_C(1000000000)
 #define SECONDS_MAX (INT64_MAX / SECOND - 1)
 
-/* So many digits (0: any number of them), as a number; moves on. */
+/* Reads this many digits (0: any number) as a number, and moves `at` behind them. */
 static bool view_time_read_number(const char **at, unsigned int digits, int64_t *number)
 {
 	unsigned int count = 0;
@@ -27,7 +27,7 @@ static bool view_time_read_number(const char **at, unsigned int digits, int64_t 
 	return digits ? count == digits : count;
 }
 
-/* .789, if it stands there; what is finer than nanoseconds is left out. */
+/* Reads a fraction such as .789 if there is one. Digits beyond nanoseconds are ignored. */
 static bool read_fraction(const char **at, int64_t *ns)
 {
 	int64_t unit = SECOND / 10;
@@ -108,9 +108,9 @@ static bool read_duration(const char *text, int64_t *ns)
 	return true;
 }
 
-/* Nanoseconds since 1970 have 17 digits or more from 1973 on; seconds never have. */
+/* Nanoseconds since 1970 have at least 17 digits from 1973 on; seconds never have. */
 #define NANOSECOND_DIGITS 17
-/* With "ns" behind it, a smaller number is a duration. */
+/* Before "ns", a smaller number is a duration. */
 #define EPOCH_DIGITS 10
 
 static bool read_nanoseconds(const char *text, int64_t *ns)
@@ -142,7 +142,7 @@ bool view_time_parse(const char *text, struct view_time *time)
 	time->kind = VIEW_TIME_EPOCH;
 	if (read_nanoseconds(text, &time->ns))
 		return true;
-	/* A number alone is a date; with a sign or a unit it is relative. */
+	/* A number alone is a date. With a sign or a unit it is relative. */
 	if (*text == '+' || (*text && !isdigit((unsigned char)text[strlen(text) - 1])))
 		time->kind = VIEW_TIME_SINCE;
 	return read_duration(text + (*text == '+'), &time->ns);
@@ -207,7 +207,10 @@ int view_times_read(const struct time_range *times, struct view_time *from, stru
 
 /* ---- the ends of a trace ---- */
 
-/* When the first event happened. A reader of its own does this: other readers start at the first packet. */
+/*
+ * The time of the first event. It needs a reader of its own, because other readers start at the first packet in the
+ * interval.
+ */
 static int64_t find_begin(const char *dir)
 {
 	struct ctf_reader *reader;
@@ -228,8 +231,8 @@ static int64_t find_begin(const char *dir)
 }
 
 /*
- * The time of the last event in packets that end at `from_ns` or later; INT64_MIN if they have none. *ret_begin is
- * the latest begin of a packet that was skipped.
+ * The time of the last event in packets that end at `from_ns` or later. INT64_MIN if there is none. *ret_begin is the
+ * latest begin of a skipped packet.
  */
 static int64_t find_last_event(const char *dir, int64_t from_ns, int64_t *ret_begin)
 {
@@ -250,7 +253,7 @@ static int64_t find_last_event(const char *dir, int64_t from_ns, int64_t *ret_be
 	return last;
 }
 
-/* When the last event happened. Only the headers of packets are read, and then the last packets. */
+/* The time of the last event. It reads the headers of all packets, and then the last packets. */
 static int64_t find_end(const char *dir)
 {
 	int64_t begin = INT64_MIN, ignored, last = find_last_event(dir, INT64_MAX, &begin), end;
@@ -258,7 +261,7 @@ static int64_t find_end(const char *dir)
 	if (begin == INT64_MIN)
 		return last;
 	end = find_last_event(dir, begin, &ignored);
-	/* The packet that begins last has no event: an earlier one has the last event. */
+	/* The packet with the latest begin has no event. The last event is in an earlier packet. */
 	if (end < begin)
 		end = find_last_event(dir, INT64_MIN, &ignored);
 	return end > last ? end : last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times on the command line. */
+/* Begin and end times, as users write them. */
 #ifndef SIDE_ANALYSIS_VIEW_TIME_H
 #define SIDE_ANALYSIS_VIEW_TIME_H
 
@@ -10,10 +10,10 @@ struct error;
 
 enum view_time_kind {
 	VIEW_TIME_NONE,
-	VIEW_TIME_EPOCH,      /* ns since 1970. */
-	VIEW_TIME_BEFORE_END, /* ns before the last event. */
-	VIEW_TIME_DAY,        /* ns since midnight, of the day on which the trace begins. */
-	VIEW_TIME_SINCE,      /* ns since the first event. */
+	VIEW_TIME_EPOCH,      /* ns since 1970 */
+	VIEW_TIME_BEFORE_END, /* ns before the last event */
+	VIEW_TIME_DAY,        /* ns since midnight of the day on which the trace begins */
+	VIEW_TIME_SINCE,      /* ns since the first event */
 };
 
 struct view_time {
@@ -21,21 +21,21 @@ struct view_time {
 	int64_t ns;
 };
 
-/* What users write for the begin, the end, and a duration before the end. NULL: not given. */
+/* The begin, the end, and a duration before the end, as users write them. NULL: not given. */
 struct time_range {
 	const char *from, *to, *last;
 };
 
-/* The forms are those of the topic "times" (table.c). False: it is none of these. */
+/* Reads one time in a form of the topic "times" (`side help times`). False: it has another form. */
 bool view_time_parse(const char *text, struct view_time *time);
 
 bool view_times_is_set(const struct time_range *times);
 
-/* Both ends; VIEW_TIME_NONE if not given. 0 or -EINVAL, of the kind ERROR_USAGE. */
+/* Reads both ends; VIEW_TIME_NONE if not given. 0 or -EINVAL, of the kind ERROR_USAGE. */
 int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to,
 		struct error *error);
 
-/* Both ends, included, in nanoseconds since 1970. Relative times need the first or last event of the trace in `dir`. */
+/* Converts both ends to ns since 1970, both included. Relative times need the first or the last event of the trace in `dir`. */
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
 		int64_t *from_ns, int64_t *to_ns);
 

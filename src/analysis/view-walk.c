@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walking over the values of an event, by its description or as plain CTF. */
+/* Walks over the values of an event, by its description or as plain CTF. */
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static struct visit_value number_of_halves(const struct ctf_value *value)
 	};
 }
 
-/* 16 bytes, brought to the order of this machine. */
+/* 16 bytes, converted to the byte order of this machine. */
 static struct visit_value number_of_bytes(const struct ctf_value *value, bool big_endian)
 {
 	struct visit_value number = {.kind = VISIT_FLOAT, .size = 16, .bits = 128};
@@ -73,10 +73,9 @@ static struct visit_value number_of_bytes(const struct ctf_value *value, bool bi
 }
 
 /*
- * Floats that are decimals of up to 15 digits, as most that people write are: the least k for which
- * number * 10^k is an integer m with m / 10^k == number gives the digits. 10^k is exact and a
- * division is rounded once, so equality means that reading the digits gives the number; and of up
- * to 15 digits only one text does.
+ * Floats that are decimal numbers of up to 15 digits, as most that people write are. For the least k for which number
+ * * 10^k is an integer m with m / 10^k == number, m has the digits. 10^k is exact and a division is rounded once, so
+ * that equality means that reading the digits gives the number. Only one text of up to 15 digits does so.
  */
 static size_t short_digits(double number, char *out)
 {
@@ -84,7 +83,7 @@ static size_t short_digits(double number, char *out)
 	double size = number < 0 ? -number : number;
 	char *at = out;
 
-	/* Outside of these %g changes to exponents; zero may have a sign. */
+	/* Outside of these limits, %g uses exponents. Zero can have a sign. */
 	if (!(size >= 1e-4 && size < 1e15))
 		return 0;
 	for (unsigned int k = 0; k < sizeof(powers) / sizeof(powers[0]); k++) {
@@ -132,7 +131,7 @@ size_t view_real_digits(const struct visit_value *value, char out[VISIT_FLOAT_DI
 	return size;
 }
 
-/* Of at most 64 bits, at a place that has room for its digits. */
+/* An integer of at most 64 bits, written where space for its digits is reserved. */
 static inline char *view_walk_format_digits(
 		char *to, uint64_t number, bool is_signed, unsigned int bits, unsigned int base)
 {
@@ -145,7 +144,7 @@ static inline char *view_walk_format_digits(
 		}
 		return view_decimal(to, number);
 	}
-	/* Two's complement of exactly the bits that the type has. */
+	/* Two's complement of exactly the bits of the type. */
 	if (bits < 64)
 		number &= (UINT64_C(1) << bits) - 1;
 	if (base == 16) {
@@ -158,7 +157,7 @@ static inline char *view_walk_format_digits(
 	return to + visit_value_digits(&value, base, true, to);
 }
 
-/* Colours, digits, separators. */
+/* Space for colours, digits and separators. */
 #define INTEGER_CAPACITY (VISIT_DIGITS_MAX + 32)
 
 static inline char *put_word_at(char *to, const struct view_word *word)
@@ -187,7 +186,7 @@ static void view_walk_write_value(
 	view_put_integer(sink, value->u, value->type->is_signed, value->type->size, base);
 }
 
-/* The elements of an array that is not spread out. */
+/* The elements of a packed array. */
 static void put_integers(struct view_sink *sink, const struct ctf_value *array, unsigned int base)
 {
 	const struct ctf_type *element = array->type->element;
@@ -247,7 +246,7 @@ void view_static_attributes(struct view_sink *sink, struct json_object *attribut
 		sink->ops->attribute_begin(sink, (uint32_t)i,
 				key ? json_object_get_string(key) : "",
 				key ? (size_t)json_object_get_string_len(key) : 0);
-		/* Floats and 128-bit integers are strings in JSON, and numbers to people. */
+		/* Floats and 128-bit integers are strings in JSON, and numbers in text. */
 		if (json_object_is_type(value, json_type_string) && type &&
 				strcmp(json_object_get_string(type), "string") != 0)
 			sink->ops->digits(sink, json_object_get_string(value), true);
@@ -260,7 +259,7 @@ void view_static_attributes(struct view_sink *sink, struct json_object *attribut
 
 /* ---- addresses ---- */
 
-/* Text: what stands there, in the place of the number. JSON: {"value":number,"symbol":{…}}. */
+/* Text: the symbol instead of the number. JSON: {"value":number,"symbol":{…}}. */
 static void put_address(struct view_sink *sink, const struct ctf_value *value, unsigned int base,
 		enum address_kind kind)
 {
@@ -282,7 +281,7 @@ static void put_address(struct view_sink *sink, const struct ctf_value *value, u
 	view_out_char(sink->out, '}');
 }
 
-/* Of a member of plain CTF, as of a context. */
+/* The type of address of a member of plain CTF, as of a context. */
 static enum address_kind plain_address(
 		const struct view_sink *sink, const struct ctf_value *value, const char *name)
 {
@@ -325,7 +324,7 @@ static void view_walk_show_enum(struct view_sink *sink, const struct view_show *
 	sink->ops->labelled_end(sink);
 }
 
-/* Whether a bit from begin to end (within the item) is set. */
+/* Whether a bit from `begin` to `end` (within the item) is set. */
 static bool item_has_bits(const struct visit_value *item, unsigned int begin, unsigned int end)
 {
 	for (unsigned int bit = begin; bit <= end; bit++) {
@@ -409,7 +408,7 @@ static void show_struct(
 
 		if (part) {
 			view_put_word(sink, &part->prefix);
-			/* What most fields are, without going through the general case. */
+			/* The types of most fields, without the general case. */
 			if (part->plain && part->kind == VIEW_SHOW_INTEGER)
 				view_walk_write_value(sink, member, part->base);
 			else if (part->plain && part->kind == VIEW_SHOW_STRING)
@@ -548,8 +547,8 @@ static bool view_walk_is_inside(
 }
 
 /*
- * The tag of what the application may not have said (`__x_tag` before `_x`, section 2 of
- * docs/spec/recording.md): it only serves its neighbour.
+ * The tag of an optional value (`__x_tag` before `_x`, docs/spec/recording.md, section 2). It only describes the next
+ * member.
  */
 bool view_is_tag(const struct ctf_type *structure, uint32_t index)
 {
@@ -605,7 +604,7 @@ static void plain_list(struct view_sink *sink, const struct ctf_value *value)
 	view_put_word(sink, &sink->ops->list_end);
 }
 
-/* An option without any content is the absence of one. */
+/* An option without content is an absent value. */
 static void plain_option(struct view_sink *sink, const struct ctf_value *option)
 {
 	if (option->type->kind == CTF_STRUCT && !option->type->member_count &&
@@ -640,7 +639,7 @@ void view_plain_value(struct view_sink *sink, const struct ctf_value *value)
 		else
 			plain_labelled(sink, value);
 		break;
-	case CTF_STRING: break; /* Is text. */
+	case CTF_STRING: break; /* It is text. */
 	case CTF_STRUCT: plain_struct(sink, value); break;
 	case CTF_VARIANT: plain_option(sink, value + 1); break;
 	case CTF_ARRAY:

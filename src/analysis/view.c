@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `view`: the events of a recording, a line each, in the order of time.
+ * The events of a trace, one line each, ordered by time.
  *
- * view-line.c makes lines of items, view-feed.c makes them ahead in threads, view-merge.c puts
- * them in order; view-follow.c does it for a trace that is still being recorded.
+ * view-line.c makes lines of items, view-feed.c makes them ahead in threads, and view-merge.c orders them. view-
+ * follow.c shows a trace while it is being recorded.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "analysis/view.h"
 #include "ctf/ctf.h"
 
-/* Report a search of at least so many directories, with the number of traces found. */
+/* A search of this many directories is reported, with the number of traces found. */
 #define VIEW_SEARCH_NOTED 1000
 
 __attribute__((format(printf, 3, 4))) static void print_format(
@@ -58,7 +58,7 @@ static void repair(struct view *view)
 				repaired == 1 ? " was" : "s were");
 }
 
-/* What is known of whole traces, before the events or behind them. */
+/* Notes about whole traces, before the events or after them. */
 static int show_notes(struct view *view, struct ctf_reader *reader, bool behind)
 {
 	struct view_entry entry;
@@ -94,7 +94,7 @@ static void set_times(struct view *view, struct ctf_reader *reader)
 		ctf_reader_set_times(reader, view->lines.from_ns, view->lines.to_ns);
 }
 
-/* Any thread may come here, so the output is left alone. */
+/* Any thread can call it, so that it does not touch the output. */
 static void view_print_symbols(void *user, const char *sentence)
 {
 	const struct view_options *options = user;
@@ -172,7 +172,7 @@ int view_run(const struct view_options *options)
 	if (ret)
 		print_format(&view, ANALYSIS_ERROR, "cannot go on reading %s: %s", options->dir,
 				strerror(-ret));
-	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
+	/* The reader of the output has closed it (`| head`): the usual end, without a message. */
 	if (view.write_error == EPIPE)
 		return -EPIPE;
 	if (view.write_error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `view`: show the events of a recording. */
+/* The events of a trace, one line each, ordered by time. */
 #ifndef SIDE_ANALYSIS_VIEW_H
 #define SIDE_ANALYSIS_VIEW_H
 
@@ -15,49 +15,49 @@ struct where;
 
 struct view_options {
 	const char *dir;
-	bool json;       /* One object a line instead of text. */
-	bool colour;     /* The caller has looked at --color, NO_COLOR and the terminal. */
-	bool attributes; /* Show the attributes of events and types too. */
-	bool symbols;    /* Show addresses in the code as what stands there. */
-	bool debuginfod; /* For that, servers may be asked. */
-	bool repair;     /* First mend what a killed recorder left. */
-	uint64_t limit;  /* Show at most so many events; 0: all. */
-	bool follow;     /* Go on while the trace is being recorded. */
+	bool json;       /* one JSON object per line instead of text */
+	bool colour;     /* use colours */
+	bool attributes; /* show the attributes of events and types */
+	bool symbols;    /* show addresses of code as symbols */
+	bool debuginfod; /* servers may be asked for debug files */
+	bool repair;     /* first repair what a killed recorder left */
+	uint64_t limit;  /* the largest number of events; 0: all */
+	bool follow;     /* continue while the trace is being recorded */
 
-	/* Only what happened from … to (both included). */
+	/* Only events between these times, both included. */
 	struct view_time from;
 	struct view_time to;
 
-	/* A condition on events, or NULL. */
+	/* a condition on events, or NULL */
 	const struct where *where;
 
-	unsigned int threads; /* To decode with, this one included; 0: as many as it pays. */
+	unsigned int threads; /* threads that decode, this one included; 0: as many as are useful */
 
 	/*
-	 * Says whether an event is wanted ("provider:event", LTTng's log level or -1); NULL: all
-	 * are. Asked once for each event of each trace.
+	 * Whether an event is wanted: `event` is "provider:event", `loglevel` is LTTng's, or -1. Called once for each
+	 * event class of each trace. NULL: all are wanted.
 	 */
 	bool (*wanted)(void *context, const char *event, int loglevel);
 	void *wanted_context;
 
-	/* Called at the end when no event was shown; NULL: nobody asks. */
+	/* Called at the end if no event was shown. May be NULL. */
 	void (*nothing)(void *context, const struct ctf_reader *reader);
 	void *nothing_context;
 
-	FILE *out; /* NULL: stdout. */
+	FILE *out; /* NULL: standard output */
 	/* Without `report`, messages go to standard error, after "side: ". */
 	struct analysis_listener listener;
 
 	/*
-	 * Called when helper processes have started and before the trace is read, so that the caller can give up its rights:
-	 * `writes` is the directory that is written to (with `repair`), or NULL. NULL: nothing is called.
+	 * Called after helper processes have started and before the trace is read, so that the caller can drop its
+	 * privileges. `writes` is the directory that will be written to (with `repair`), or NULL. May be NULL.
 	 */
 	void (*confine)(const char *dir, const char *writes);
 };
 
 /*
- * Shows the events. 0; -EPIPE when nobody reads what is written and SIGPIPE is ignored; -EIO when something could not be read or
- * written, which has been reported.
+ * Shows the events. 0; -EPIPE if the reader of the output has closed it and SIGPIPE is ignored; -EIO if something
+ * could not be read or written, which has been reported.
  */
 int view_run(const struct view_options *options);
 

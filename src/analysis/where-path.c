@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a record to one of its values, by names and indexes.
+ * Paths from a record to one of its values, by names and indexes.
  *
- * A SIDE event is walked by its description (struct view_show), dynamic values by their nodes, and
- * everything else (contexts, events of other producers) by its field classes.
+ * A SIDE event is walked by its description (struct view_show), dynamic values by their nodes, and everything else
+ * (contexts, events of other tracers) by field classes.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ bool where_same_name(const char *member, const char *wanted)
 
 /* ---- values ---- */
 
-/* Whoever shows labels is told by a bit of the pointer who has them. */
+/* A bit of the pointer tells where_label() which structure has the labels. */
 #define LABELS_OF_TYPE 1u
 
 static void set_labels_of_show(struct filter_value *value, const struct view_show *show)
@@ -44,7 +44,7 @@ static const char *show_label(
 								 << (label->end < 63 ? 63 - label->end
 										     : 0);
 		else
-			/* SIDE compares as signed 64 bits, what is wider not at all. */
+			/* SIDE compares signed 64-bit numbers. Wider numbers cannot be compared. */
 			matches = !(wide && value->is_unsigned && value->u > INT64_MAX) &&
 					(int64_t)label->begin <= value->s &&
 					value->s <= (int64_t)label->end;
@@ -90,7 +90,7 @@ static void set_integer(struct filter_value *value, const struct ctf_value *from
 		filter_value_unsigned(value, from->u);
 }
 
-/* 128 bits: two halves in the order of their bytes in memory. */
+/* 128 bits: two halves in the byte order of the trace. */
 static void set_halves(struct filter_value *value, const struct ctf_value *from)
 {
 	const struct ctf_value *first = from + 1, *second = first + first->span;
@@ -143,7 +143,7 @@ static bool plain_scalar(const struct ctf_value *from, struct filter_value *valu
 	}
 }
 
-/* What is asked of the value at the end of the path; the kind is that of a scalar. */
+/* Answers what the expression asks about the last value of the path, whose type is a scalar. */
 static bool where_path_format_scalar(const struct view_show *show, const struct ctf_value *from,
 		struct filter_value *value)
 {
@@ -172,13 +172,13 @@ static bool where_path_format_scalar(const struct view_show *show, const struct 
 
 /* ---- field classes ---- */
 
-/* The chosen option, as long as there is one in the other; NULL: nothing is chosen. */
+/* The chosen option, of nested variants the innermost one. NULL: the option `none` is chosen. */
 static const struct ctf_value *where_path_get_selected(const struct ctf_value *value)
 {
 	while (value->type->kind == CTF_VARIANT) {
 		value = value + 1;
 		if (value->type->kind == CTF_STRUCT && !value->type->member_count)
-			return NULL; /* The option `none`. */
+			return NULL; /* the option `none` */
 	}
 	return value;
 }
@@ -215,7 +215,7 @@ static const struct ctf_value *plain_step(
 	return NULL;
 }
 
-/* An element of a packed array lives in the cursor that found it: scalars are taken at once. */
+/* An element of a packed array belongs to the cursor that found it, so that scalars are read at once. */
 static bool plain_load(const struct ctf_value *value, const struct filter_step *steps,
 		uint32_t count, enum filter_ask ask, struct filter_value *result)
 {
@@ -251,7 +251,7 @@ static bool plain_load(const struct ctf_value *value, const struct filter_step *
 	return plain_scalar(value, result);
 }
 
-/* Whether values of the type may have this. */
+/* Whether values of the type can have the rest of the path. */
 static bool plain_may_have(
 		const struct ctf_type *type, const struct filter_step *steps, uint32_t count)
 {
@@ -278,7 +278,7 @@ static bool plain_may_have(
 
 enum { NODE_STRUCT = 21, NODE_ARRAY = 22, NODE_ATTRIBUTES = 23 };
 
-/* A node of the list that docs/spec/recording.md, section 7, describes; NULL: it is none. */
+/* A node of the list in docs/spec/recording.md, section 7. NULL: the node is invalid. */
 static const struct ctf_value *next_node(struct ctf_cursor *cursor)
 {
 	const struct ctf_value *node = ctf_cursor_next(cursor);
@@ -454,7 +454,7 @@ static bool show_may_have(
 
 /* ---- the scopes of a record ---- */
 
-/* All members before this one take one value each: it stands at a fixed place. */
+/* Each earlier member has exactly one value, so that the distance is fixed. */
 static void where_path_set_location(
 		struct where_path *path, const struct ctf_type *type, uint32_t index)
 {
@@ -525,7 +525,7 @@ static bool where_path_find_context(struct where_path *path, const struct filter
 			where_path_find_member(
 					path, WHERE_CONTEXT, own ? own->type : NULL, &step, 1))
 		return true;
-	/* What the recorder knew of the whole process. */
+	/* What the recorder knows about the whole process. */
 	if (strcmp(step.name, "procname") == 0 && item->trace->procname)
 		path->scope = WHERE_PROCNAME;
 	else if (strcmp(step.name, "vpid") == 0 && item->trace->vpid >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Expressions over the events of a trace: parsing, binding, asking. */
+/* Expressions over the events of a trace: parsing, binding, evaluation. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ struct binding {
 static void free_path(struct where_path *path)
 {
 	for (uint32_t i = 0; path->steps && i < path->step_count; i++)
-		free((void *)(uintptr_t)path->steps[i].name); /* Copied below. */
+		free((void *)(uintptr_t)path->steps[i].name); /* copy_steps() has copied it. */
 	free(path->steps);
 }
 
@@ -70,7 +70,7 @@ static bool copy_steps(struct where_path *path, const struct filter_path *from)
 	return path->steps;
 }
 
-/* has() may ask for anything, so only a value is missing. */
+/* has() accepts any path, so that only a missing value is an error. */
 static void set_missing(struct where_reason *reason, const struct filter_path *path)
 {
 	size_t used;
@@ -149,7 +149,7 @@ void where_bound_free(struct where_bound *bound)
 
 /* ---- how values are shown ---- */
 
-/* Names, indexes and parentheses: the value is that of its only path, unchanged. */
+/* Names, indexes and parentheses: the value is that of the only path, unchanged. */
 static bool is_path_alone(const char *text)
 {
 	static const char characters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

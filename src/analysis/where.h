@@ -2,8 +2,8 @@
 /*
  * Expressions (src/filter) over the events of a trace: `--filter`, `--by`, `--histogram`, `--key`.
  *
- * An expression is parsed once, bound once to each class of events, and then asked for each record.
- * Neither changes afterwards: any number of threads may ask at a time.
+ * An expression is parsed once, bound once to each event class, and then evaluated for each record. Neither result
+ * changes afterwards: any number of threads can evaluate it at the same time.
  */
 #ifndef SIDE_ANALYSIS_WHERE_H
 #define SIDE_ANALYSIS_WHERE_H
@@ -21,20 +21,21 @@ struct view_event;
 struct where {
 	void *program;
 	size_t size;
-	const char *text; /* As the user wrote it; not copied. */
+	const char *text; /* as the user wrote it; not copied */
 };
 
 /*
- * `text` must live as long as `where`. `option` is its name in messages: "filter". 0 or a negative errno; the kind is ERROR_USAGE, with a
- * position, for an invalid expression. where_free() in both cases.
+ * Parses an expression. `text` must live as long as `where`. `option` is its name in messages: "filter". 0 or a
+ * negative errno; the kind is ERROR_USAGE, with a position, for an invalid expression. Call where_free() in both
+ * cases.
  */
 int where_parse(const char *option, const char *text, struct where *where, struct error *error);
 void where_free(struct where *where);
 
 /*
- * Bind to the class of an event, of which this is a record. @event lays the description over the
- * fields; it must live as long. 0 with *bound NULL: records of this class never have a value (*why
- * has the reason; it may be NULL). -ENOMEM.
+ * Binds an expression to the event class of `item`. `event` describes the fields, and must live as long as *bound. 0
+ * or -ENOMEM. *bound is NULL if records of this class never have a value; then *why, which may be NULL, has the
+ * reason.
  */
 struct where_bound;
 struct where_reason {
@@ -48,19 +49,19 @@ void where_bound_free(struct where_bound *bound);
 
 /* How the value of an expression is shown. */
 struct where_form {
-	uint8_t base;    /* Of integers: 2, 8, 10 or 16. */
+	uint8_t base;    /* of integers: 2, 8, 10 or 16 */
 	uint8_t address; /* enum address_kind */
 };
-/* That of the field or context, if the expression is nothing else; @item and @event are those of where_bind(). */
+/* The form of the field or context if the expression consists of one. `item` and `event` are those of where_bind(). */
 struct where_form where_form(const struct where *where, const struct where_bound *bound,
 		const struct ctf_item *item, const struct view_event *event);
 
 bool where_matches(const struct where_bound *bound, const struct ctf_item *item);
-/* False: no value here. Strings are UTF-8 inside the item. */
+/* False: the record has no value. Strings are UTF-8 and belong to the item. */
 bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,
 		struct filter_value *value);
 
-/* Labels of the value of an enumeration; as filter_loader's. */
+/* Labels of the value of an enumeration, for filter_loader. */
 const char *where_label(
 		void *nothing, const struct filter_value *value, uint32_t *at, size_t *size);
 

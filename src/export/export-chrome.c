@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chrome's trace events: one JSON object with an array of them, an event a line.
+ * Chrome's trace events: a JSON object with an array of them, one event per line.
  *
- * Times are microseconds with three digits behind the point, since the first event: readers make
- * doubles of them, which could not tell nanoseconds since 1970 apart. `start_ns` in otherData is
- * the time of the first event. There is no displayTimeUnit: some readers take times for that unit.
+ * Times are microseconds with three decimals since the first event. Readers store them as doubles, which cannot
+ * represent nanoseconds since 1970. `start_ns` in otherData is the time of the first event. There is no
+ * displayTimeUnit, because some readers use it as the unit of times.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 struct chrome {
 	struct keys lanes;
-	struct keys named; /* Processes and threads that have been named. */
+	struct keys named; /* processes and threads that have been named */
 	bool any;
 	bool started;
 	int64_t start_ns;
@@ -78,7 +78,7 @@ static void export_chrome_write_time(struct export *export, const struct ctf_ite
 			export, ",\"ts\":%" PRIu64 ".%03" PRIu64, since / 1000, since % 1000);
 }
 
-/* The name of a process or thread, before its first event. */
+/* Writes the name of a process or thread before its first event. */
 static int export_chrome_write_name(struct export *export, const char *what, int64_t pid,
 		int64_t tid, const char *name, size_t size)
 {
@@ -123,8 +123,8 @@ static int export_chrome_write_names(struct export *export, const struct ctf_ite
 }
 
 /*
- * Slices that may overlap each other get a thread of their own, made up, for each lane: all viewers
- * know begins and ends of threads, and not all know asynchronous ones. 0: no memory.
+ * Slices that can overlap get an artificial thread for each lane. All viewers show begins and ends in threads, and
+ * some do not know asynchronous slices. 0: out of memory.
  */
 static int64_t lane_tid(struct export *export, const struct export_slice *slice, int64_t pid)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables as RFC 4180 has them: a title line, CR LF behind each line, quotes doubled. Here: the cells,
- * and one table for all events, with contexts and fields as JSON.
+ * Tables in the form of RFC 4180: a line of titles, CR LF after each line, doubled quotes. This file writes fields,
+ * and one table of all events, with contexts and fields as JSON.
  *
- * Text comes from traced programs. A terminal must not obey it, so control characters become escapes; a spreadsheet
- * must not calculate it, so a text that begins like a formula gets an apostrophe in front.
+ * Text comes from traced programs. Control characters become escapes, so that a terminal does not obey them. A text
+ * that begins like a formula gets an apostrophe in front, so that a spreadsheet does not evaluate it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "export/export-csv.h"
 
-/* ---- cells ---- */
+/* ---- fields ---- */
 
 static void export_csv_write_column(struct view_out *out, const char *text, size_t size)
 {
@@ -41,7 +41,7 @@ static bool export_csv_char_is_in_set(char c, const char *set)
 	return c && strchr(set, c);
 }
 
-/* Whether a spreadsheet takes the text for a formula. A number is not a formula, even with a sign. */
+/* Whether a spreadsheet would evaluate the text as a formula. A number is not a formula, not even with a sign. */
 static bool is_formula(const char *text, size_t size)
 {
 	if (!size || !export_csv_char_is_in_set(*text, "=+-@"))
@@ -135,7 +135,7 @@ static int start_one(struct export *export)
 	return 0;
 }
 
-/* Contexts, or fields with the variadic part behind them, as one object. */
+/* Contexts, or fields followed by the variadic part, as one object. */
 static void put_contexts(struct view_sink *sink, const struct ctf_item *item)
 {
 	const struct ctf_value *common = item->common_context, *own = item->context;
@@ -150,7 +150,7 @@ static void put_contexts(struct view_sink *sink, const struct ctf_item *item)
 	view_plain_value(sink, own);
 	if (!common || out->failed)
 		return;
-	/* Two objects become one: `{"a":1}{"b":2}`. */
+	/* Joins two objects: `{"a":1}{"b":2}`. */
 	if (end >= 2 && out->begin[end - 2] != '{' && out->begin[end + 1] != '}') {
 		out->begin[end - 1] = ',';
 		memmove(out->begin + end, out->begin + end + 1, view_out_size(out) - end - 1);

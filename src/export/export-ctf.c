@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace as CTF 1.8 or CTF 2, written anew.
+ * A trace as a new trace of CTF 1.8 or CTF 2.
  *
- * What stands in a record behind its header is copied byte by byte; the header is made anew
- * (docs/spec/recording.md, section 1), because which form it takes depends on the record before it,
- * which may not have been chosen. Each trace keeps its place below the new directory, each data
- * stream its file. A record of losses, and what the packets counted, go along.
+ * The content of a record is copied byte by byte. The header is made again (docs/spec/recording.md, section 1),
+ * because its form depends on the previous record, which may not be selected. Each trace keeps its position below the
+ * new directory, and each data stream its file. Records of losses, and the losses that packets counted, are copied,
+ * too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,17 +23,17 @@
 enum { TAG_MEDIUM = 30, TAG_EXTENDED = 31, TAG_BITS = 5, TIME_BITS = 27 };
 
 struct copy_stream {
-	struct ctf_stream *stream; /* NULL: not begun. */
+	struct ctf_stream *stream; /* NULL: not created */
 	struct view_out records;
-	uint64_t begin, end; /* Of the packet at hand. */
-	uint64_t last;       /* Time of the record before. */
+	uint64_t begin, end; /* of the current packet */
+	uint64_t last;       /* time of the previous record */
 	uint64_t discarded;
 };
 
 struct copy_trace {
 	struct ctf_writer *writer;
 	struct export_types types;
-	uint64_t *classes; /* By channel: the id of its stream class. */
+	uint64_t *classes; /* ids of stream classes, one for each channel */
 	uint32_t class_count;
 };
 
@@ -46,7 +46,7 @@ struct export_ctf {
 	uint32_t stream_capacity;
 	uint64_t lost_packets;
 	struct ctf_error error;
-	struct error *failure; /* Of the caller; it has the first error. */
+	struct error *failure; /* the caller's; it has the first error */
 	bool is_failed;
 };
 
@@ -79,7 +79,7 @@ static int export_ctf_cannot_describe(
 			copy->traces[trace->index].types.why);
 }
 
-/* "DIR/a/b" below "DIR" is "a+b"; the directory itself "trace". */
+/* "DIR/a/b" below "DIR" is "a+b". The directory itself is "trace". */
 static char *export_ctf_make_path(const struct export_ctf *copy, const struct ctf_trace *trace)
 {
 	const char *dir = copy->walk.options.dir, *remainder = trace->path;
@@ -116,7 +116,7 @@ static uint64_t environment_number(const struct ctf_trace *trace, const char *ke
 	return 0;
 }
 
-/* The name that the files of a stream class have in front of their number. */
+/* The name of the files of a stream class, without their number. */
 static char *export_ctf_channel_name(
 		const struct export_ctf *copy, const struct ctf_trace *trace, uint64_t class)
 {
@@ -135,7 +135,7 @@ static char *export_ctf_channel_name(
 	return strdup("ring");
 }
 
-/* Two channels must not write the same files: the second one has its class in its name. */
+/* Two channels must not write the same files: the name of the second one includes its class. */
 static int name_channel(const struct export_ctf *copy, const struct ctf_trace *trace,
 		uint64_t class, struct ctf_channel_config *channels, uint32_t at)
 {
@@ -161,7 +161,7 @@ static bool is_session(const struct ctf_trace *trace, uint64_t class)
 	return trace->is_side && class == ctf_trace_session_stream(trace);
 }
 
-/* Of events that have no fields at all. */
+/* For events without fields. */
 static const struct ctf_type no_fields = {.kind = CTF_STRUCT, .align = 1};
 
 static int export_ctf_make_channels(struct export_ctf *copy, const struct ctf_trace *trace,
@@ -203,7 +203,7 @@ static int export_ctf_get_channel(
 	return -1;
 }
 
-/* All chosen events, whether records of them come or not. */
+/* Adds all selected event classes, with or without records. */
 static int export_ctf_add_events(struct export_ctf *copy, const struct ctf_trace *trace)
 {
 	struct copy_trace *own = &copy->traces[trace->index];
@@ -272,7 +272,7 @@ static int make_trace(struct export_ctf *copy, const struct ctf_trace *trace)
 	if (!ret)
 		ret = export_ctf_add_events(copy, trace);
 	for (uint32_t i = 0; channels && i < count; i++)
-		free((void *)(uintptr_t)channels[i].name); /* Copied by the writer. */
+		free((void *)(uintptr_t)channels[i].name); /* The writer has copied it. */
 	free(channels);
 	free(path);
 	return ret;
@@ -298,7 +298,7 @@ static struct copy_stream *stream_of(struct export_ctf *copy, const struct ctf_i
 	return &copy->streams[index];
 }
 
-/* The number behind the channel's name; else that of the stream in the whole trace. */
+/* The number after the name of the channel, or else the number of the stream in the whole trace. */
 static uint32_t ring_of(const struct ctf_item *item)
 {
 	const char *number = strrchr(item->stream->name, '_');
@@ -391,7 +391,7 @@ static int export_ctf_copy_event(struct export_ctf *copy, const struct ctf_item 
 	return view_out_size(&stream->records) < PACKET_SIZE ? 0 : flush_stream(copy, stream);
 }
 
-/* The counter goes up with the packet that says so. */
+/* The counter increases with the packet that reports it. */
 static int copy_discarded(struct export_ctf *copy, const struct ctf_item *item)
 {
 	struct copy_stream *stream = stream_of(copy, item);
@@ -458,7 +458,7 @@ static int copy_items(struct export_ctf *copy)
 	int ret;
 
 	while ((ret = walk_next(&copy->walk, &item, &class)) > 0) {
-		/* Of which classes the streams are is known now, and not before. */
+		/* The stream classes are known only after the first item has been read. */
 		if (!copy->traces && (ret = make_traces(copy)))
 			return ret;
 		ret = !class                  ? copy_discarded(copy, &item)
@@ -477,7 +477,7 @@ static int copy_items(struct export_ctf *copy)
 	return ret;
 }
 
-/* Writes what the writers still hold. */
+/* Writes the data that the writers still buffer. */
 static int export_ctf_close_writers(struct export_ctf *copy)
 {
 	uint32_t count = copy->traces ? ctf_reader_trace_count(copy->walk.reader) : 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perfetto's own format: a row of TracePacket messages, in protocol buffers written by hand.
+ * The format of Perfetto: a sequence of TracePacket messages, in protocol buffers without a library.
  *
- * Numbers are nanoseconds since 1970 (the REALTIME clock, and, by the only ClockSnapshot, also the
- * trace's own time). A track is described before its first event; names are written once. Field
- * numbers are those of protos/perfetto/trace/.
+ * Times are nanoseconds since 1970 (the REALTIME clock, and, because of the only ClockSnapshot, also the time of the
+ * trace). A track is described before its first event. Names are written once. Field numbers are those of
+ * protos/perfetto/trace/.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ enum { CLOCK_IS_REALTIME = 1, CLOCK_IS_BOOTTIME = 6 };
 struct perfetto {
 	struct export_names categories, events, annotations;
 	struct keys tracks;
-	struct view_out fresh; /* Names that the packet at hand brings. */
+	struct view_out fresh; /* names that the current packet defines */
 	bool started;
 	int64_t last_ns;
 };
@@ -78,7 +78,7 @@ static void put_clock(struct view_out *out, uint64_t clock, int64_t ns)
 	proto_end(out, begin_offset);
 }
 
-/* The clocks at the first event, and what holds for the whole sequence of packets. */
+/* The clocks at the first event, and defaults of the whole sequence of packets. */
 static void export_perfetto_write_head(struct export *export, int64_t ns)
 {
 	struct view_out *out = &export->out;
@@ -109,10 +109,10 @@ struct track {
 	uint32_t process;
 	uint32_t rule;
 	uint32_t lane;
-	int64_t number; /* Of the thread or CPU. */
+	int64_t number; /* The track of the thread or CPU. */
 };
 
-/* Everything that is known of it goes out before its first event. */
+/* Everything that is known about a process is written before its first event. */
 static void put_thread(struct export *export, const struct track *track,
 		const struct ctf_item *item, const struct walk_class *class)
 {
@@ -162,7 +162,7 @@ static void export_perfetto_write_name(struct export *export, const struct track
 	proto_text(&export->out, TRACK_NAME, name, strlen(name));
 }
 
-/* Its number, after it has been described. 0: no memory. */
+/* The number of the track, which is described first. 0: out of memory. */
 static uint64_t track_of(struct export *export, const struct track *track,
 		const struct ctf_item *item, const struct walk_class *class)
 {
@@ -204,7 +204,7 @@ static uint64_t track_of(struct export *export, const struct track *track,
 	return (uint64_t)number + 1;
 }
 
-/* Of an event that stands for itself, or of a slice that fits between the others. */
+/* The track of an event outside of pairs, or of a slice that nests. */
 static struct track usual_track(const struct ctf_item *item, const struct export_class *own)
 {
 	struct track track;
@@ -233,7 +233,7 @@ static struct track slice_track(const struct ctf_item *item, const struct export
 
 /* ---- events ---- */
 
-/* The packet up to the event itself; *place and *packet are to be ended. */
+/* Writes the packet up to the event itself. The caller ends both *place and *packet. */
 static void begin_event(struct export *export, int64_t ns, unsigned int type, uint64_t track,
 		size_t *packet, size_t *begin_offset)
 {
@@ -277,7 +277,7 @@ static int end_event(struct export *export, size_t packet, size_t begin_offset)
 	return export->out.failed || state->fresh.failed ? -ENOMEM : 0;
 }
 
-/* Events without a time come where the last one was. */
+/* An event without a time gets the time of the previous one. */
 static int64_t export_perfetto_get_time(struct export *export, const struct ctf_item *item)
 {
 	struct perfetto *state = export->state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table for each event, in which each field is a column.
+ * One table for each event, with a column for each field.
  *
- * A structure becomes a column for each of its members (`a.b`), an enumeration one for its value and
- * one for its labels (`state.label`), and what has no fixed shape (arrays, variants that hold more
- * than a scalar, dynamic values) one with JSON in it.
+ * A structure becomes a column for each member (`a.b`). An enumeration becomes one for its value and one for its
+ * labels (`state.label`). A value without a fixed shape becomes a column with JSON: arrays, variants with more than a
+ * scalar, dynamic values.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -300,7 +300,7 @@ struct csv_file {
 };
 
 struct csv_files {
-	struct keys keys; /* Name and title line: events that differ have files of their own. */
+	struct keys keys; /* Name and line of titles: events that differ have separate files. */
 	struct keys names;
 	struct csv_file *files;
 	uint32_t count;
@@ -339,7 +339,7 @@ static int flush_file(struct export *export, struct csv_file *file)
 	return error;
 }
 
-/* "provider:name.csv", with a number when another event has this name already. */
+/* "provider:name.csv", with a number if another event has this name. */
 static char *file_path(struct export *export, const char *event)
 {
 	struct csv_files *files = export->state;
@@ -369,7 +369,7 @@ static char *file_path(struct export *export, const char *event)
 	return asprintf(&path, "%s%s%s.csv", dir, slash ? "" : "/", name) < 0 ? NULL : path;
 }
 
-/* The file of a class of events: its number + 1, kept as a pointer. */
+/* The file of an event class: its index + 1, stored as a pointer. */
 static int export_tables_find_file(struct export *export, const struct ctf_item *item,
 		struct walk_class *class, uint32_t *number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Field classes of one format as the other one says them. */
+/* Field classes of one CTF format converted to the other. */
 #include "export/export-types.h"
 
 #include <errno.h>
@@ -13,16 +13,16 @@
 struct export_tag {
 	int32_t slot;
 	struct ctf_member *member;
-	const char *path; /* From the scope on: "event.fields._a._length". */
+	const char *path; /* from the scope on: "event.fields._a._length" */
 	const struct ctf_type *parent;
-	bool chosen; /* It is a selector already, with labels of its own. */
+	bool chosen; /* it is already a selector with labels */
 };
 
-/* The structures around the place, the innermost first. */
+/* The structures around a member, the innermost first. */
 struct export_type_level {
 	const struct export_type_level *up;
 	const struct ctf_type *type;
-	const char *path; /* NULL: inside an array or a variant, where no absolute path leads. */
+	const char *path; /* NULL: inside an array or a variant, which no absolute path reaches */
 };
 
 static int export_types_convert_type(struct export_types *types,
@@ -90,7 +90,7 @@ static bool export_types_name_is_used(const struct ctf_type *in, uint32_t count,
 	return false;
 }
 
-/* A name that TSDL takes, and that no member before it has. */
+/* A name that TSDL accepts and that no earlier member has. */
 static const char *clean_name(struct export_types *types, const struct ctf_type *in, uint32_t count,
 		const char *name)
 {
@@ -147,7 +147,7 @@ static int add_tag(struct export_types *types, const struct export_type_level *l
 	return 0;
 }
 
-/* TSDL looks for a name from the innermost structure outwards. */
+/* TSDL searches a name from the innermost structure outwards. */
 static int refer(struct export_types *types, const struct export_type_level *level,
 		struct ctf_type *to, struct export_tag **tag)
 {
@@ -162,13 +162,13 @@ static int refer(struct export_types *types, const struct export_type_level *lev
 		if (level->type && level->type->kind == CTF_STRUCT &&
 				export_types_name_is_used(level->type, level->type->member_count,
 						to->reference))
-			break; /* Another one hides it. */
+			break; /* Another member hides it. */
 	}
 	to->reference = (*tag)->path;
 	return to->reference ? 0 : cannot(types, "a selector inside a list, used outside of it");
 }
 
-/* What of a range no option before it has taken, as labels. */
+/* The part of a range that no earlier option covers, as labels. */
 static uint32_t add_labels(struct ctf_label *labels, uint32_t count, const struct ctf_type *variant,
 		uint32_t at, __int128 begin, __int128 end)
 {
@@ -183,7 +183,7 @@ static uint32_t add_labels(struct ctf_label *labels, uint32_t count, const struc
 
 		if (to < begin || from > end)
 			continue;
-		if (from > begin) /* In two: what is before it, and what is behind it. */
+		if (from > begin) /* Splits the range: the part before the option, and the part after it. */
 			count = add_labels(labels, count, variant, at, begin, from - 1);
 		begin = to + 1;
 	}
@@ -195,7 +195,7 @@ static uint32_t add_labels(struct ctf_label *labels, uint32_t count, const struc
 	return count + 1;
 }
 
-/* Each of the ranges; labels NULL only counts. */
+/* Visits each range. Without labels it only counts. */
 static uint32_t all_labels(struct ctf_label *labels, const struct ctf_type *variant)
 {
 	uint32_t count = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values as Perfetto's DebugAnnotation messages, nested as they are in the event. By the
- * description where there is one, else by the field classes.
+ * Values as Perfetto's DebugAnnotation messages, nested as in the event. They follow the description if there is one,
+ * and the field classes otherwise.
  *
- * Enumerations become {label, value}; an absent optional and a null the text "null"; what has no
- * members or elements "{}" or "[]", since readers pass over annotations that hold nothing.
+ * Enumerations become {label, value}. An absent optional value and a null become the text "null". A value without
+ * members or elements becomes "{}" or "[]", because readers ignore empty annotations.
  */
 #include <string.h>
 
 #include "export/export.h"
 
-/* Fields of DebugAnnotation. */
+/* Field numbers of DebugAnnotation. */
 enum {
 	NAME_NUMBER = 1,
 	BOOL = 2,
@@ -22,7 +22,7 @@ enum {
 	DICT_ENTRIES = 11,
 	ARRAY_VALUES = 12,
 };
-#define EVENT_ANNOTATIONS 4 /* Of TrackEvent. */
+#define EVENT_ANNOTATIONS 4 /* Field number of TrackEvent. */
 #define NAMES_MAX 65536
 
 /* ---- protocol buffers ---- */
@@ -59,7 +59,7 @@ void proto_double(struct view_out *out, unsigned int field, double number)
 	view_out_put(out, bytes, sizeof(bytes));
 }
 
-/* The size is written with 4 bytes whatever it is: it is known only at the end. */
+/* The size always has 4 bytes, because it is known only at the end. */
 size_t proto_begin(struct view_out *out, unsigned int field)
 {
 	put_varint(out, (uint64_t)field << 3 | 2);
@@ -74,13 +74,13 @@ void proto_end(struct view_out *out, size_t begin_offset)
 	if (out->failed)
 		return;
 	if (size >= 1u << 28)
-		out->failed = true; /* Larger than any record can be. */
+		out->failed = true; /* Larger than any record. */
 	for (unsigned int i = 0; i < 4; i++)
 		out->begin[begin_offset - 4 + i] =
 				(char)((size >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
 }
 
-/* Length of a valid UTF-8 character, or 0. */
+/* The length of a valid UTF-8 character, or 0. */
 static unsigned int export_values_utf8_length(const unsigned char *at, size_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -159,7 +159,7 @@ uint64_t export_intern(
 
 /* ---- annotations ---- */
 
-/* `field` is what the annotation is of what it stands in. */
+/* `field` is the field number of the annotation in the message around it. */
 static size_t export_values_begin_annotation(
 		struct export_annotations *to, unsigned int field, const char *name, size_t size)
 {
@@ -193,7 +193,7 @@ static void put_null(struct export_annotations *to)
 	proto_bytes(to->out, STRING, "null", 4);
 }
 
-/* Not as a pointer even if it is one: of those the WebAssembly in browsers keeps 32 bits only. */
+/* A pointer is written as an integer: the viewers in browsers (WebAssembly) keep only 32 bits of pointers. */
 static void export_values_add_integer(
 		struct export_annotations *to, uint64_t number, bool is_signed)
 {
@@ -204,7 +204,7 @@ static void export_values_add(struct export_annotations *to, const struct view_s
 		const struct ctf_value *value, const struct ctf_value *related);
 static void export_values_add_scalar(struct export_annotations *to, const struct ctf_value *value);
 
-/* What has no form of its own here: as the view writes it. */
+/* A value without a form of its own is written as in the view. */
 static void put_as_json(struct export_annotations *to, const struct view_show *show,
 		const struct ctf_value *value)
 {
@@ -260,7 +260,7 @@ static void put_labelled(struct export_annotations *to, const struct view_show *
 
 /* ---- compounds ---- */
 
-/* Members as annotations that are `field` of what is being written. */
+/* Members as annotations, which are `field` of the current message. */
 static void export_values_add_members(struct export_annotations *to, unsigned int field,
 		const struct view_show *show, const struct ctf_value *value)
 {
@@ -389,7 +389,7 @@ static void put_plain_members(
 	}
 }
 
-/* The option of a variant that stands for no value. */
+/* The option of a variant that means no value. */
 static bool is_nothing(const struct ctf_value *option)
 {
 	return option->type->kind == CTF_STRUCT && !option->type->member_count &&
@@ -436,7 +436,7 @@ static void export_values_add_scalar(struct export_annotations *to, const struct
 		else
 			put_plain_enum(to, value);
 		break;
-	case CTF_STRING: break; /* Is text. */
+	case CTF_STRING: break; /* It is text. */
 	case CTF_STRUCT:
 		if (value->count)
 			put_plain_members(to, DICT_ENTRIES, value);
@@ -458,10 +458,10 @@ static void export_values_add_scalar(struct export_annotations *to, const struct
 
 enum { NODE_STRUCT = 21, NODE_ARRAY = 22, NODE_ATTRIBUTES = 23 };
 
-/* A place in the list of nodes (docs/spec/recording.md, section 7). */
+/* A position in the list of nodes (docs/spec/recording.md, section 7). */
 struct export_node_cursor {
 	struct ctf_cursor cursor;
-	const struct ctf_value *node; /* NULL: the end, or not made like one. */
+	const struct ctf_value *node; /* NULL: the list ends, or the node is invalid */
 };
 
 static void export_values_next_node(struct export_node_cursor *nodes)
@@ -497,7 +497,7 @@ static void put_scalar_node(struct export_annotations *to, const struct ctf_valu
 	}
 }
 
-/* Whether there is more than attributes below a node that stood before this place. */
+/* Whether more than attributes is below the node before this position. */
 static bool has_children(const struct export_node_cursor *at, uint64_t depth)
 {
 	struct export_node_cursor nodes = *at;
@@ -509,7 +509,7 @@ static bool has_children(const struct export_node_cursor *at, uint64_t depth)
 	return false;
 }
 
-/* The node that stands here and all below it, which are taken off the list. */
+/* Writes the node at this position and all nodes below it, and moves behind them. */
 static void put_node(
 		struct export_annotations *to, struct export_node_cursor *nodes, unsigned int field)
 {
@@ -528,7 +528,7 @@ static void put_node(
 
 		if (child[1].u > depth + 1 || child[3].u == NODE_ATTRIBUTES ||
 				(kind != NODE_STRUCT && kind != NODE_ARRAY)) {
-			export_values_next_node(nodes); /* Attributes, which are not exported. */
+			export_values_next_node(nodes); /* Attributes are not exported. */
 			continue;
 		}
 		if (kind == NODE_STRUCT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An export from its options to its last byte: the walk through the trace, slices, names. */
+/* An export from the first step to the last one: the walk through the trace, slices, names. */
 #include "export/export.h"
 
 #include <errno.h>
@@ -72,11 +72,11 @@ static void *export_create_class(void *user, struct walk_class *walk, const stru
 
 /* ---- slices ---- */
 
-/* Which lanes are taken in a rule and a process. */
+/* The lanes in use, for a rule and a process. */
 struct export_lanes {
 	bool *busy;
 	uint32_t capacity;
-	uint32_t first; /* No free one is before this. */
+	uint32_t first; /* no earlier lane is free */
 };
 
 static struct export_lanes *lanes_of(struct export *export, unsigned int rule, uint32_t process)
@@ -130,7 +130,7 @@ static int begin_slice(struct export *export, const struct ctf_item *item, struc
 	int ret = 0;
 
 	if (export->pairs.has_key && pairs_top(&export->pairs, slice->rule, key, &above)) {
-		/* Inside another one of the same key. */
+		/* It nests in another pair with the same key. */
 		open.scope = above.scope;
 		open.process = above.process;
 	} else if (export->pairs.has_key && key->there) {
@@ -169,7 +169,7 @@ static int end_slice(struct export *export, const struct ctf_item *item, struct 
 	return export->ops->event(export, item, class, slice);
 }
 
-/* 1: the event is the begin or end of slices; 0: it is not. */
+/* 1: the event is the begin or end of slices. 0: it is not. */
 static int take_slices(struct export *export, const struct ctf_item *item, struct walk_class *class)
 {
 	struct export_class *own = class->own;
@@ -279,7 +279,7 @@ int export_prepare(struct export *export, const struct export_options *options, 
 	return ret ? ret : walk_prepare(&export->walk, &walk, error);
 }
 
-/* Losses that the format has no place for. */
+/* Reports losses that the format cannot express. */
 static void export_note_lost(const struct export *export)
 {
 	const struct analysis_listener *listener = &export->walk.options.listener;
@@ -345,7 +345,7 @@ int64_t export_pid(const struct export *export, uint32_t process)
 {
 	const struct identity_process *own = &export->identity.processes[process];
 
-	/* The first one with this number keeps it: containers have processes of the same number. */
+	/* The first process with this number keeps it: containers can have processes with the same number. */
 	return own->pid < 0 || own->repeated ? EXPORT_MADE_UP + (int64_t)process : own->pid;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `expand`: a compressed trace as a plain one, for programs that read nothing else. */
+/* The verb `expand`: write a compressed trace as an uncompressed one. */
 #include "programs/common/command.h"
 #include "programs/side/cli/confine.h"
 #include "programs/common/message.h"
@@ -17,7 +17,7 @@ static void expand_print_damage(void *user, const char *sentence)
 	message_error(COMMAND_FAILED, NULL, "%s", sentence);
 }
 
-/* DIR-expanded beside DIR; NULL where DIR has no name of its own ("." and "/"). */
+/* DIR-expanded beside DIR. NULL if DIR has no name of its own ("." and "/"). */
 static char *expand_output_path(const char *dir)
 {
 	size_t size = strlen(dir);

@@ -10,7 +10,10 @@ struct view_options;
 struct view_time;
 struct where;
 
-/* Prints messages, and the progress as "side: VERB: read N events". The name of the verb must live as long as the result. NULL: no progress. */
+/*
+ * A listener that prints messages, and progress as "side: VERB: read N events". The verb must live as long as the
+ * listener. NULL: no progress.
+ */
 struct analysis_listener command_listener(const char *verb);
 /* The same with "wrote" instead of "read". */
 struct analysis_listener command_write_listener(const char *verb);
@@ -18,7 +21,7 @@ struct analysis_listener command_write_listener(const char *verb);
 /* view_run() with an exit status. */
 int command_view(const struct view_options *options);
 
-/* where_parse() and view_times_read() with an exit status: what is wrong has been printed. */
+/* where_parse() and view_times_read() with an exit status. They print errors. */
 int command_parse_where(const char *option, const char *text, struct where *where);
 int command_read_times(
 		const struct time_range *times, struct view_time *from, struct view_time *to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes of the verb `report`: what the trace does not have, and what did not fit. */
+/* Notes of the verb `report`: what the trace does not have, and what exceeds the limits. */
 #include "programs/side/analysis/report-notes.h"
 
 #include "analysis/report.h"
@@ -63,7 +63,7 @@ static void note_no_value(const char *option, const char *expression, const stru
 		message_note("no event has a value of `%s%s`", option, expression);
 }
 
-/* Names that are misspelled: no event has such a field, or is called so. */
+/* Notes names that no event class has. */
 static void note_what_is_misspelled(const struct report *report)
 {
 	const struct missing *by = &report->missing[MISSING_BY];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `report`: its options, and notes about what the report does not contain. */
+/* The verb `report`: check the options, run the report, print it. */
 #include "analysis/report.h"
 
 #include <string.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * `-e PATTERN` of all verbs: from words to patterns, with a sentence for what is wrong, and one for
- * what was chosen and is not there.
- */
+/* `-e PATTERN` of all verbs: parse the patterns, and report patterns and filters that selected no event. */
 #include "programs/common/command.h"
 #include "analysis/missing.h"
 #include "analysis/report-walk.h"
@@ -67,7 +64,7 @@ static bool matches_class(
 	return false;
 }
 
-/* "-e 'db:*' -e net", as it can be typed again. */
+/* "-e 'db:*' -e net", as the user can type it again. */
 static void quote_patterns(const struct text_list *args, char *text, size_t size)
 {
 	size_t used = 0;
@@ -81,7 +78,7 @@ static void quote_patterns(const struct text_list *args, char *text, size_t size
 	}
 }
 
-/* `matched`: "`-e 'db:*'`", what matched no event; `pattern`: the first one in it. */
+/* `matched` is what matched no event, such as "`-e 'db:*'`"; `pattern` is its first pattern. */
 static void note_pattern(const struct ctf_reader *reader, const char *dir, const char *matched,
 		const char *pattern, const char *option)
 {
@@ -143,7 +140,7 @@ static void *search_class(void *user, struct walk_class *class, const struct ctf
 	return search;
 }
 
-/* Reads the trace until a class is found for which the filter can be true. */
+/* Reads the trace until it finds an event class for which the filter can be true. */
 static void search_classes(struct filter_search *search, const struct report_walk_options *options)
 {
 	const struct report_walk first = {.options = *options};

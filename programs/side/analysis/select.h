@@ -11,7 +11,7 @@ struct report_walk;
 struct report_walk_options;
 
 /*
- * Print a note if `-e`, the filter or the times selected no event: the reason, and what exists. `options` has no
+ * Prints a note if `-e`, the filter or the times selected no event: the reason, and what exists. `options` has no
  * filter of its own.
  */
 void command_nothing_fits(const struct ctf_reader *reader,
@@ -20,7 +20,7 @@ void command_nothing_fits(const struct ctf_reader *reader,
 /* The same, for a walk that had no event. */
 void command_note_nothing(const struct report_walk *walk);
 
-/* Print a note if no event class of the trace matches this half of a `--pair`; true if there is none. */
+/* Prints a note if no event class of the trace matches this half of a `--pair`. True if there is none. */
 bool command_note_pair(const struct ctf_reader *reader, const char *dir,
 		const struct pattern *pattern, const char *text);
 

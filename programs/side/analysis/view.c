@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `view`: its command line, made into what view.c works from. */
+/* The verb `view`: read the options and show the events. */
 #include "programs/common/command.h"
 #include "analysis/report-walk.h"
 #include "programs/common/message.h"
@@ -22,8 +22,7 @@ struct view_selection {
 	size_t nr_patterns;
 };
 
-/* Log levels in a trace are those of LTTng, where the debug levels are 7 to 14; here there is one.
- */
+/* The trace has log levels of LTTng, where the debug levels are 7 to 14. A pattern has one level for all of them. */
 static bool view_arguments_event_is_selected(void *context, const char *name, int loglevel)
 {
 	const struct view_selection *selection = context;
@@ -55,7 +54,7 @@ int command_view(const struct view_options *options)
 {
 	int ret = view_run(options);
 
-	/* The reader has closed the pipe (`| head`): the usual end, without a message. */
+	/* The reader of the output has closed it (`| head`): the usual end, without a message. */
 	return ret == -EPIPE ? COMMAND_SIGNAL + SIGPIPE : ret ? COMMAND_FAILED : COMMAND_DONE;
 }
 

@@ -35,7 +35,7 @@ static int export_print_cannot_write(const struct export_output *output, int cod
 {
 	struct error error;
 
-	/* The reader has closed the pipe (`| head`): the usual end, without a message. */
+	/* The reader of the output has closed it (`| head`): the usual end, without a message. */
 	if (code == -EPIPE)
 		return COMMAND_SIGNAL + SIGPIPE;
 	export_set_write_error(&error, code, output->path);
@@ -292,7 +292,7 @@ static int export_check_options(const struct export_options *options)
 	return COMMAND_DONE;
 }
 
-/* `--to FORMAT` of earlier releases: a format is no time. False: it may be a time. */
+/* Reads `--to FORMAT` of earlier releases: the name of a format is not a time. False: it may be a time. */
 static bool take_former_format(struct export_options *options)
 {
 	for (int i = 0; options->times.to && command_export_formats[i]; i++) {
@@ -305,7 +305,7 @@ static bool take_former_format(struct export_options *options)
 	return false;
 }
 
-/* What looks like a misspelled format gets that hint. */
+/* Suggests a format for a time that looks like a misspelled one. */
 static int check_former_format(const struct export_options *options)
 {
 	char meant[NEAREST_TEXT_SIZE];
