@@ -98,9 +98,10 @@ static void run_publications(struct job *job)
 	size_t head = job->size < 12 ? job->size : 12;
 
 	for (unsigned int i = 0; i < job->count; i++) {
-		int rc = job->backend->parts ? ring_publish_two_part(job->producer, 5, payload, head,
-							       payload + head, job->size - head)
-					     : ring_publish(job->producer, 5, payload, job->size);
+		int rc = job->backend->parts
+				? ring_publish_two_part(job->producer, 5, payload, head,
+						  payload + head, job->size - head)
+				: ring_publish(job->producer, 5, payload, job->size);
 
 		if (rc)
 			abort();

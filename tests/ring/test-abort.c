@@ -238,8 +238,8 @@ static int publish(const struct publication *publication)
 	uint32_t part = publication->size / 3;
 
 	if (kind->parts)
-		return ring_publish_two_part(producer, publication->id, payload, part, payload + part,
-				publication->size - part);
+		return ring_publish_two_part(producer, publication->id, payload, part,
+				payload + part, publication->size - part);
 	if (kind->scalars == PREFIX && !publish_prefixed(publication))
 		return 0;
 	if (kind->scalars == CELL)

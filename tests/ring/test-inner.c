@@ -1258,7 +1258,8 @@ static void test_portable_border(void)
 
 	for (size_t less = 0; less < 2; less++) {
 		struct ring_producer *producer = make_producer(1);
-		const struct ring_two_part whole = {zeros, 512 - RING_COMPACT_BYTES - less, NULL, 0};
+		const struct ring_two_part whole = {
+				zeros, 512 - RING_COMPACT_BYTES - less, NULL, 0};
 		uint64_t epoch = ring_timestamp_epoch(0);
 		int code;
 

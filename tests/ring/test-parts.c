@@ -99,7 +99,8 @@ static void test_limits(void)
 	CHECK(ring_publish_two_part(producer, 9, bytes, 1, bytes, most) == -E2BIG, "too big");
 	CHECK(ring_publish_two_part(producer, 9, bytes, most + 1, bytes, 0) == -E2BIG, "too big");
 	CHECK(ring_publish_two_part(producer, 9, bytes, 9, bytes, SIZE_MAX - 4) == -E2BIG, "wraps");
-	CHECK(ring_publish_two_part(producer, 9, bytes, SIZE_MAX, bytes, SIZE_MAX) == -E2BIG, "wraps");
+	CHECK(ring_publish_two_part(producer, 9, bytes, SIZE_MAX, bytes, SIZE_MAX) == -E2BIG,
+			"wraps");
 	for (uint32_t ring = 0; ring < ring_consumer_geometry(consumer)->rings; ring++)
 		lost += ring_consumer_lost(consumer, ring, RING_LOST_TOO_BIG);
 	CHECK(lost == 5, "%lu lost", lost);
