@@ -15,7 +15,7 @@
 
 #include <linux/perf_event.h>
 
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define PAGE 4096 /* what the kernel needs at least; it rounds up itself */
 

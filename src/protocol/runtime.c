@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the runtime directory is, and whether it may be trusted. */
 #include "protocol/runtime.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "base/environment/environment.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  */
 #include "base/inside/clock.h"
 #include "protocol/protocol.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <errno.h>
 #include <poll.h>

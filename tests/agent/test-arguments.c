@@ -23,7 +23,7 @@
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/record.h"
 #include "tracers/agent/probes/probes.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 static struct probes_scratch scratch_memory;
 static struct {

@@ -25,7 +25,7 @@
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/rendezvous.h"
 #include "probe/patch/patch.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 static int place_result;
 

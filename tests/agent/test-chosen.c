@@ -43,7 +43,7 @@
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/select.h"
 #include "tracers/agent/core/session.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /* ---- filters, contexts and probes ---- */
 

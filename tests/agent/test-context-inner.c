@@ -28,7 +28,7 @@
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/context/context.h"
 #include "ring/ring.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 static struct {
 	int32_t pid, tid, cpu;

@@ -25,7 +25,7 @@
 #include "../called.h"
 #include "tracers/agent/context/sources.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 static struct {
 	bool no_page, cannot_wipe, cannot_ask, no_time, no_usage, opens;

@@ -40,7 +40,7 @@
 #include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
 #include "protocol/boot.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/runtime.h"
 #include "protocol/protocol.h"
 

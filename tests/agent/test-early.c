@@ -40,7 +40,7 @@
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/runtime.h"
 
 /* ---- system calls ---- */

@@ -29,7 +29,7 @@
 #include "probe/patch/call.h"
 #include "probe/patch/patch.h"
 #include "probe/unwind/unwind.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /* Three pages: the second one is the stack's, the third one cannot be read. */
 static unsigned char *pages;

@@ -30,7 +30,7 @@
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/context/sources.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /* ---- what base.c calls ---- */
 

@@ -46,7 +46,7 @@
 #include "base/environment/environment.h"
 #include "probe/patch/imports.h"
 #include "probe/patch/patch.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /* ---- what is called, in order ---- */
 

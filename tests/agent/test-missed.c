@@ -36,7 +36,7 @@
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/libside.h"
 #include "base/environment/environment.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
 static struct agent_session sessions[3];

@@ -10,7 +10,7 @@
 #include "../check.h"
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/context/context.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 static uint32_t first_gone; /* threads with this number or a higher one have ended */
 static unsigned int nr_asked, nr_unmapped;

@@ -40,7 +40,7 @@
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
 /* ---- what the files call ---- */

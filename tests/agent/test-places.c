@@ -23,7 +23,7 @@
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/probes/probes.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define NR_PROBES 4
 #define NR_MODULES 2

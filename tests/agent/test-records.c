@@ -29,7 +29,7 @@
 #include "tracers/agent/core/vfork.h"
 #include "tracers/agent/plan/plan.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 static struct agent_event traced;
 static struct ring_producer *const rings = (struct ring_producer *)(void *)&traced;

@@ -42,7 +42,7 @@
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/probes/probes.h"
 #include "probe/patch/patch.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
 /* ---- batches ---- */

@@ -22,7 +22,7 @@
 #include "tracers/agent/context/sources.h"
 #include "tracers/agent/context/text.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 static struct {
 	long pid, tid, error, read_error, ids_error;

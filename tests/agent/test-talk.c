@@ -43,7 +43,7 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
 /* ---- the recorder ---- */

@@ -54,7 +54,7 @@
 #include "tracers/agent/core/update.h"
 #include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
 #define MS UINT64_C(1000000)

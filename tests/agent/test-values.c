@@ -26,7 +26,7 @@
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/probes/probes.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
 /* ---- what the answers are sent through ---- */

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "base/inside/raw.h"
 
 /* The type of a buffer for so many descriptors, aligned as the kernel expects it. */
 #define DESCRIPTORS_CONTROL(count)                             \
@@ -61,7 +61,7 @@ static inline bool descriptors_take(
 			if (*ret_nr < capacity) {
 				ret_fds[(*ret_nr)++] = fd;
 			} else {
-				(void)syscall(SYS_close, fd);
+				(void)raw_close(fd);
 				fits = false;
 			}
 		}

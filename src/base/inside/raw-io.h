@@ -11,12 +11,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-static inline long raw_io_result(long result)
-{
-	return result == -1 ? -errno : result;
-}
+#include "base/inside/raw.h"
 
 /* Write all of it. A descriptor that accepts nothing fails with -EIO. What was written before a failure remains written. */
 static inline int raw_io_write_all(int fd, const void *bytes, size_t size)
@@ -24,7 +20,7 @@ static inline int raw_io_write_all(int fd, const void *bytes, size_t size)
 	const char *from = bytes;
 
 	while (size) {
-		long done = raw_io_result(syscall(SYS_write, fd, from, size));
+		long done = raw_call(SYS_write, fd, from, size);
 
 		if (done == -EINTR)
 			continue;
@@ -42,8 +38,7 @@ static inline long raw_io_read(int fd, void *ret_bytes, size_t size)
 	size_t filled = 0;
 
 	while (filled < size) {
-		long got = raw_io_result(
-				syscall(SYS_read, fd, (char *)ret_bytes + filled, size - filled));
+		long got = raw_call(SYS_read, fd, (char *)ret_bytes + filled, size - filled);
 
 		if (got == -EINTR)
 			continue;
@@ -63,8 +58,8 @@ static inline long raw_io_read_from_start(int fd, void *ret_bytes, size_t size)
 
 	while (filled < size) {
 		/* An offset of 64 bits takes two registers on some machines of 32 bits: a long is enough for a buffer. */
-		long got = raw_io_result(syscall(SYS_pread64, fd, (char *)ret_bytes + filled,
-				size - filled, (long)filled));
+		long got = raw_call(SYS_pread64, fd, (char *)ret_bytes + filled, size - filled,
+				(long)filled);
 
 		if (got == -EINTR)
 			continue;

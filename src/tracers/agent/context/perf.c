@@ -23,7 +23,7 @@
 #include <linux/perf_event.h>
 
 #include "tracers/agent/context/sources.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define UNKNOWN UINT64_MAX
 #define PAGES_MAX 1000

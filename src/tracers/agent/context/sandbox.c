@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/uio.h>
 

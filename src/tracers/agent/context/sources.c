@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define OVERFLOW_ID 65534 /* what the kernel shows for an id that a namespace does not map */
 

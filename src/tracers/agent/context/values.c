@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 
 #include "tracers/agent/context/sources.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 __thread struct context_block context_blocks[CONTEXT_BLOCKS];
 __thread struct context_thread context_thread;

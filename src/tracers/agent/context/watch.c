@@ -24,7 +24,7 @@
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/context/sandbox.h"
 #include "ring/ring.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -15,7 +15,7 @@
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/rendezvous.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

@@ -29,7 +29,7 @@
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/update.h"
 #include "ring/ring.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define TURN_MS 5000

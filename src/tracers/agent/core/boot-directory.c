@@ -29,7 +29,7 @@
 #include "ring/ring.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/session.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

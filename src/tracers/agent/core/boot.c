@@ -38,7 +38,7 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/runtime.h"
 
 #include <sys/mman.h>

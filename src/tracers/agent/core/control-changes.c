@@ -18,7 +18,7 @@
 #include "protocol/protocol.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/rendezvous.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/runtime.h"
 
 #define CHANGES_UNKNOWN 0

@@ -28,7 +28,7 @@
 #include "tracers/agent/core/exchange.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/probes-part.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /* NSIG, which is no signal's, for a text that is no number. */
 static uint32_t control_signal_get_number(const char *digits)

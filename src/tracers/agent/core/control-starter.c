@@ -35,7 +35,7 @@
 #include "tracers/agent/core/objects.h"
 #include "tracers/agent/core/own-threads.h"
 #include "tracers/agent/core/vfork.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

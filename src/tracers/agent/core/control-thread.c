@@ -78,7 +78,7 @@
 #include "tracers/agent/core/update.h"
 #include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define THREAD_NAME "side-control"
 #define THREAD_STACK (64u << 10)

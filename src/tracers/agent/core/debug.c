@@ -5,7 +5,7 @@
 
 #include "tracers/agent/core/debug.h"
 #include "tracers/agent/core/agent-state.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 bool agent_debug_is_on(void)
 {

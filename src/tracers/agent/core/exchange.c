@@ -29,7 +29,7 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <linux/capability.h>
 #include <sys/auxv.h>

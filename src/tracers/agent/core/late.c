@@ -19,7 +19,7 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/wait.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /* Times of the monotonic clock; 0: never. */
 static struct {

@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 
 #include "tracers/agent/core/library-files.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define NOTES_MAX 4096
 #define SECTIONS_MAX 512

@@ -14,7 +14,7 @@
 
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/core/rules.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

@@ -17,7 +17,7 @@
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define OBJECTS_WAIT_MS 100
 

@@ -12,7 +12,7 @@
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /* Kernel names of processes have at most 15 bytes. */
 #define COMM_SIZE 16

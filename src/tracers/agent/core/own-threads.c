@@ -18,7 +18,7 @@
 
 #include "tracers/agent/core/own-threads.h"
 #include "probe/patch/patch.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define SIGNAL_IDS 33 /* glibc's SIGSETXID */
 #define EXPORT __attribute__((visibility("default")))

@@ -53,7 +53,7 @@
 #include "tracers/agent/core/vfork.h"
 #include "tracers/agent/core/wait.h"
 #include "tracers/agent/context/values.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 struct agent agent __attribute__((visibility("hidden")));
 

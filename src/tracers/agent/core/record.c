@@ -33,7 +33,7 @@
 #include "tracers/agent/plan/plan.h"
 #include "ring/ring.h"
 #include "filter/filter.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

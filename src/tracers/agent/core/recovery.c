@@ -13,7 +13,7 @@
 #include "ring/ring.h"
 #include "tracers/agent/core/own-process.h"
 #include "tracers/agent/core/session.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

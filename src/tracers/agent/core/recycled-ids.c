@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "tracers/agent/core/recycled-ids.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

@@ -19,7 +19,7 @@
 #include "tracers/agent/core/rendezvous.h"
 #include "protocol/protocol.h"
 #include "tracers/agent/core/session.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 /*
  * Written with the turn of control.h. Whoever loads a library may look at any time: the first byte of the path is stored last, and is what

@@ -31,7 +31,7 @@
 #include "tracers/agent/core/unsupported.h"
 #include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define TIMEOUT_FACTOR_MAX 3600
 #define EXPORT __attribute__((visibility("default")))

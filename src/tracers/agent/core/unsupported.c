@@ -19,7 +19,7 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/libside.h"
 #include "base/environment/environment.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
 #include <sys/resource.h>

@@ -37,7 +37,7 @@
 #include "tracers/agent/core/rules.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define LOCK_TRIES 50 /* of a change that may not wait for the lock, a millisecond each */
 

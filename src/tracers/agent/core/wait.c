@@ -18,7 +18,7 @@
 #include "protocol/protocol.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/rendezvous.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define STALLED_MS 2000
 #define ANSWER_MS 5000 /* for the question of the control thread, which holds up nothing */

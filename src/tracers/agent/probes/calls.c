@@ -19,7 +19,7 @@
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/probes/probes.h"
 #include "probe/unwind/unwind.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

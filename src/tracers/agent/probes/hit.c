@@ -18,7 +18,7 @@
 #include "tracers/agent/probes/probes.h"
 #include "tracers/agent/core/record.h"
 #include "tracers/agent/core/recording.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

@@ -27,7 +27,7 @@
 #include "tracers/agent/core/probes-part.h"
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/session.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

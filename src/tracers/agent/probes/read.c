@@ -14,7 +14,7 @@
 #include "tracers/agent/probes/probes.h"
 #include "tracers/agent/context/context.h"
 #include "probe/patch/call.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define PAGE 4096u
 #define LITTLE 64u

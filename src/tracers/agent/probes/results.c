@@ -12,7 +12,7 @@
 #include "tracers/agent/core/rendezvous.h"
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

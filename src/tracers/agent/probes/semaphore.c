@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "tracers/agent/probes/probes.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #define HALF_BITS 16
 

@@ -18,7 +18,7 @@
 #include "tracers/agent/core/mappings.h"
 #include "tracers/agent/core/memory.h"
 #include "tracers/agent/probes/probes.h"
-#include "protocol/raw.h"
+#include "base/inside/raw.h"
 
 #include <sys/mman.h>
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_PROTOCOL_RAW_H
-#define SIDE_PROTOCOL_RAW_H
-
 /*
- * System calls without the C library's named functions.
+ * System calls without the C library's named functions, for code that runs in traced programs.
  *
- * A traced program may run under our own wrappers of close(), mmap() and the like, and what the
- * recorder itself does must neither appear in the trace nor recurse. These return the result or a
- * negative errno; they disturb errno, which the recorder saves around whatever it does.
- *
- * A sub-header of its own because both the connection code here and the agent need it.
+ * A traced program may run under our own wrappers of close(), mmap() and others. The recorder's own calls must neither appear in the
+ * trace nor recurse. These functions return the result or a negative errno. They change errno, which the recorder saves around its work.
  */
+#ifndef SIDE_BASE_INSIDE_RAW_H
+#define SIDE_BASE_INSIDE_RAW_H
 
 #include <errno.h>
 #include <stddef.h>
@@ -30,8 +26,7 @@ static inline int raw_close(int fd)
 }
 
 /*
- * The checker of races must hear that memory begins a new life at an old address, so with it these are
- * the library's functions.
+ * ThreadSanitizer must see that an address is mapped anew. It intercepts the library's functions only: a build with it calls them.
  */
 #if defined(__SANITIZE_THREAD__)
 #define RAW_IS_WATCHED
@@ -76,4 +71,4 @@ static inline int raw_munmap(void *at, size_t size)
 }
 #endif
 
-#endif
+#endif /* SIDE_BASE_INSIDE_RAW_H */
