@@ -10,8 +10,8 @@
 
 struct patch_arena {
 	uint64_t start, size;
-	uint64_t used;  /* bodies: bytes from the begin */
-	uint8_t *taken; /* slots: one bit for each byte; NULL: an arena of bodies */
+	uint64_t used;  /* trampolines: bytes from the begin */
+	uint8_t *taken; /* slots: one bit for each byte; NULL: an arena of trampolines */
 	uint64_t full;  /* slots: all of so many bytes from the begin are taken */
 	/* Bodies: of which kind; and one of each for each of them, but `hot`, of which there is one for each line. */
 	struct patch_kind kind;
@@ -40,7 +40,7 @@ void patch_gaps_forget(void);
 extern struct patch_arena patch_arenas[];
 extern size_t patch_nr_arenas;
 
-/* Within a gap, of bodies of that kind, or with none (PATCH_SLOTS) of slots; NULL: there is none, or no memory. */
+/* Within a gap, of trampolines of that kind, or with none (PATCH_SLOTS) of slots; NULL: there is none, or no memory. */
 #define PATCH_SLOTS ((struct patch_kind){.bytes = 0})
 struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_kind kind);
 

@@ -207,7 +207,8 @@ static bool is_like(const struct code_of_site *code, unsigned int at, uint8_t by
 static int64_t patch_copied_read_distance(const struct patch_probe *probe)
 {
 	uint64_t from = probe->method == PROBE_SHORT ? probe->slot : probe->site.runtime;
-	uint64_t to = probe->method == PROBE_SHORT || !probe->slot ? probe->body : probe->slot;
+	uint64_t to = probe->method == PROBE_SHORT || !probe->slot ? probe->trampoline
+								   : probe->slot;
 
 	return (int64_t)(to - (from + PROBE_JUMP_BYTES));
 }
@@ -215,7 +216,7 @@ static int64_t patch_copied_read_distance(const struct patch_probe *probe)
 static bool is_jump(const struct patch_probe *probe)
 {
 	return probe->method >= PROBE_JUMP && probe->method <= PROBE_PUNNED &&
-			probe->site.runtime && probe->body;
+			probe->site.runtime && probe->trampoline;
 }
 
 /* How many bytes of a copy identify it: a punned jump ends with bytes of the program. */

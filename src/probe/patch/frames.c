@@ -2,7 +2,7 @@
 /*
  * What unwinders must know of code that was made here: exceptions, backtrace() and the ends of threads go through it.
  *
- * One entry for all bodies of an arena: they are aligned and alike, so where in a body the program counter stands is in its
+ * One entry for all trampolines of an arena: they are aligned and alike, so where in a trampoline the program counter stands is in its
  * low bits, and a table has what holds there; whose it is, is in the others. One for each head, where whose it is has been
  * pushed. One for all returns: where the code of a return goes on stands in a table, by its index.
  */
@@ -131,26 +131,26 @@ static uint8_t *patch_frame_append_distance(uint8_t *to, const struct frame_temp
 	return patch_frame_append(to, "\x22\x94\1", 3); /* plus; what that byte says */
 }
 
-/* The bodies of an arena. */
-struct bodies {
+/* The trampolines of an arena. */
+struct trampolines {
 	struct frame_template code;
 	uint64_t start;
 	const struct patch_probe *probes;
 };
 
-/* The probe whose body the program counter is in. */
-static uint8_t *patch_frame_append_probe(uint8_t *to, const struct bodies *bodies)
+/* The probe whose trampoline the program counter is in. */
+static uint8_t *patch_frame_append_probe(uint8_t *to, const struct trampolines *trampolines)
 {
 	static const uint16_t size = sizeof(struct patch_probe);
 
 	to = patch_frame_append(to, "\x80\0\x0e", 3); /* the program counter; the begin, minus */
-	to = patch_frame_append(to, &bodies->start, 8);
+	to = patch_frame_append(to, &trampolines->start, 8);
 	*to++ = 0x1c;
-	*to++ = (uint8_t)(0x30 + __builtin_ctz(bodies->code.bytes)); /* shr; its size, mul */
+	*to++ = (uint8_t)(0x30 + __builtin_ctz(trampolines->code.bytes)); /* shr; its size, mul */
 	to = patch_frame_append(to, "\x25\x0a", 2);
 	to = patch_frame_append(to, &size, 2);
 	to = patch_frame_append(to, "\x1e\x0e", 2);
-	to = patch_frame_append(to, &bodies->probes, 8);
+	to = patch_frame_append(to, &trampolines->probes, 8);
 	*to++ = 0x22; /* plus */
 	return to;
 }
@@ -166,10 +166,10 @@ static uint8_t *patch_frame_append_member(uint8_t *to, size_t member)
 
 /*
  * Where the frame begins, by the table; `away`: from the frame pointer to the begin, where that says it. With
- * `site`, it begins at the site's stack pointer; with `bodies`, also in their copies.
+ * `site`, it begins at the site's stack pointer; with `trampolines`, also in their copies.
  */
 static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsigned int away,
-		bool site, const struct bodies *bodies)
+		bool site, const struct trampolines *trampolines)
 {
 	uint8_t by_frame[] = {0x12, 0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 7, 0, 0x13, 0x76,
 			(uint8_t)(away & 0x7f) | 0x80, (uint8_t)(away >> 7), 0x2f, 3, 0, 0x77, 0,
@@ -182,9 +182,9 @@ static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsign
 	to = patch_frame_append(patch_frame_append_distance(to, code), by_frame, sizeof(by_frame));
 	if (site)
 		to = patch_frame_append(to, "\x38\x1c", 2); /* 8, minus */
-	if (bodies) {
+	if (trampolines) {
 		/* Plus 8 from where it is pushed on. */
-		to = patch_frame_append_probe(put_offset(to, code->bytes), bodies);
+		to = patch_frame_append_probe(put_offset(to, code->bytes), trampolines);
 		to = patch_frame_append_member(to, offsetof(struct patch_probe, pushed));
 		to = patch_frame_append(to, "\x94\1\x2a\x38\x1e\x22",
 				6); /* the byte there; ge; 8, mul; plus */
@@ -230,20 +230,20 @@ static uint8_t *put_unknown(uint8_t *to)
 }
 
 /*
- * A body is described as what interrupts the program at its site, so that what the unwinder knows of the function there says the
+ * A trampoline is described as what interrupts the program at its site, so that what the unwinder knows of the function there says the
  * rest, wherever in the function that is: the caller's stack pointer is the site's, and the return address is that of the
  * site, or in the copy of the displaced instruction that comes next.
  */
-static void add_bodies(uint64_t size, const struct bodies *bodies)
+static void add_trampolines(uint64_t size, const struct trampolines *trampolines)
 {
 	uint8_t rules[256], *to, *length;
 
 	/* By the table it is what a function has at its begin, with its return address; and what a call has pushed in the copy. */
-	to = put_frame(rules, &bodies->code, PATCH_FRAME_BYTES + 8, true, bodies);
+	to = put_frame(rules, &trampolines->code, PATCH_FRAME_BYTES + 8, true, trampolines);
 	/* The return address stands in the probe: the place that comes last of those that begin at or before the program counter. */
 	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
-	to = put_offset(patch_frame_append_probe(to, bodies), bodies->code.bytes);
+	to = put_offset(patch_frame_append_probe(to, trampolines), trampolines->code.bytes);
 	*to++ = 0x30; /* 0 */
 	for (size_t i = 0; i < PROBE_PIECES_MAX; i++) {
 		to = patch_frame_append(
@@ -255,21 +255,21 @@ static void add_bodies(uint64_t size, const struct bodies *bodies)
 	to = patch_frame_append_member(to, offsetof(struct patch_probe, locations));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);
-	patch_frame_add_entry(rules, (size_t)(to - rules), bodies->start + HEADS_BYTES,
+	patch_frame_add_entry(rules, (size_t)(to - rules), trampolines->start + HEADS_BYTES,
 			size - HEADS_BYTES, "side_probe", true);
 }
 
-/* Plus what of this address says where the body is in its arena, times one: what hits read of it. */
+/* Plus what of this address says where the trampoline is in its arena, times one: what hits read of it. */
 static uint8_t *put_hot(uint8_t *to)
 {
-	static const uint16_t height = (uint16_t)-BODY_BYTES;
+	static const uint16_t height = (uint16_t)-TRAMPOLINE_BYTES;
 
 	*to++ = 0x0a;
 	to = patch_frame_append(to, &height, sizeof(height));
 	return patch_frame_append(to, "\x1a\x22", 2); /* and; plus */
 }
 
-/* Likewise the code by which bodies go to a handler. What they have pushed is below what they have skipped. */
+/* Likewise the code by which trampolines go to a handler. What they have pushed is below what they have skipped. */
 static void add_head(uint64_t start, bool follows, unsigned int number, const struct patch_hot *hot)
 {
 	struct frame_template code = {patch_head_frames(follows, number), HEAD_BYTES};
@@ -278,7 +278,7 @@ static void add_head(uint64_t start, bool follows, unsigned int number, const st
 	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
 	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
-	/* The begin of what hits read of bodies; swap; so far, minus; the two bytes there. */
+	/* The begin of what hits read of trampolines; swap; so far, minus; the two bytes there. */
 	*to++ = 0x0e;
 	to = patch_frame_append(to, &hot, sizeof(hot));
 	to = patch_frame_append(to, "\x16\x08", 2);
@@ -295,16 +295,17 @@ static void add_head(uint64_t start, bool follows, unsigned int number, const st
 void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 		const struct patch_probe *probes, const struct patch_hot *hot)
 {
-	const struct bodies bodies = {.code = {patch_body_frames(kind.follows), kind.bytes},
+	const struct trampolines trampolines = {
+			.code = {patch_trampoline_frames(kind.follows), kind.bytes},
 			.start = start,
 			.probes = probes};
 
 	for (unsigned int number = 0; number < PATCH_HEADS; number++)
 		add_head(start, kind.follows, number, hot);
-	add_bodies(size, &bodies);
+	add_trampolines(size, &trampolines);
 }
 
-/* A jump to a body: likewise, and the first head of its arena says where what hits read of its probe is. */
+/* A jump to a trampoline: likewise, and the first head of its arena says where what hits read of its probe is. */
 void patch_frames_add_slots(uint64_t start, uint64_t size)
 {
 	/* The stack pointer is the caller's. The program counter; dup, behind the jump's first byte, 4 bytes with a sign; plus. */
@@ -428,7 +429,7 @@ static struct {
 } springboards[PATCH_FRAMES_SPRINGBOARDS];
 static int nr_springboards;
 
-/* A jump to a body, too, in padding of a file. The stack pointer is the site's; its address stands in the list. */
+/* A jump to a trampoline, too, in padding of a file. The stack pointer is the site's; its address stands in the list. */
 static int patch_frame_add_springboard(uint64_t address)
 {
 	uint8_t rules[32] = {0x0c, 7, 0, 0x10, 16, 9, 0x0e}, *to = rules + 7;

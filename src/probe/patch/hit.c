@@ -14,7 +14,7 @@
  *
  * so either the thread sees NULL or it is seen.
  *
- * A call whose return is to be seen gets an index; its return address becomes that of the code with that index (x86-64-body.c),
+ * A call whose return is to be seen gets an index; its return address becomes that of the code with that index (x86-64-trampoline.c),
  * which so knows what to do without knowing the thread, the stack or the order: longjmp, coroutines and stacks for
  * signals need nothing of their own. A call that never returns keeps its index until its place on the stack has
  * been overwritten, which is looked for whenever the number of those in use has doubled. Then it is set aside: its index is used again

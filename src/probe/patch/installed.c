@@ -165,8 +165,8 @@ static void patch_site_release(struct patch_probe *probe)
 	else if (probe->slot)
 		patch_slot_return(probe->slot);
 	/* Relaxed: see patch_was_location(). */
-	__atomic_store_n(&patch_body_past(probe->body)->what, 0, __ATOMIC_RELAXED);
-	patch_body_return(probe->body);
+	__atomic_store_n(&patch_trampoline_past(probe->trampoline)->what, 0, __ATOMIC_RELAXED);
+	patch_trampoline_return(probe->trampoline);
 	memset(probe->hot, 0, sizeof(*probe->hot));
 	memset(probe, 0, sizeof(*probe));
 }

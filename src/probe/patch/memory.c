@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arenas: memory near code, in gaps of the address space, and what belongs to it: for each body there is a probe and what is to be
+ * Arenas: memory near code, in gaps of the address space, and what belongs to it: for each trampoline there is a probe and what is to be
  * known of it while nothing is set. All of it is mapped, and none is the program's heap's, so that it can be given back.
  */
 #include "arena.h"
@@ -26,7 +26,7 @@
 
 struct patch_arena patch_arenas[ARENAS_MAX];
 size_t patch_nr_arenas;
-static uint64_t *returned; /* bodies */
+static uint64_t *returned; /* trampolines */
 static size_t nr_returned, returned_capacity;
 static uint64_t address_space; /* atomically: hits add to it */
 static uint64_t kept_code;     /* while nothing is set */
@@ -141,19 +141,19 @@ void patch_memory_drop(void *memory, size_t size)
 		memset((void *)begin, 0, end - begin);
 }
 
-static size_t nr_bodies(const struct patch_arena *arena)
+static size_t nr_trampolines(const struct patch_arena *arena)
 {
 	return arena->kind.bytes ? PATCH_ARENA_BYTES / arena->kind.bytes : 0;
 }
 
 static size_t past_bytes(const struct patch_arena *arena)
 {
-	return WHOLE_PAGES(nr_bodies(arena) * sizeof(struct patch_past));
+	return WHOLE_PAGES(nr_trampolines(arena) * sizeof(struct patch_past));
 }
 
 static size_t probes_bytes(const struct patch_arena *arena)
 {
-	return WHOLE_PAGES(nr_bodies(arena) * sizeof(struct patch_probe));
+	return WHOLE_PAGES(nr_trampolines(arena) * sizeof(struct patch_probe));
 }
 
 static size_t beside_bytes(const struct patch_arena *arena)
@@ -240,9 +240,9 @@ uint64_t patch_memory_bytes(void)
 	return __atomic_load_n(&address_space, __ATOMIC_RELAXED);
 }
 
-/* ---- bodies ---- */
+/* ---- trampolines ---- */
 
-static struct patch_arena *new_bodies(uint64_t near, int64_t reach, struct patch_kind kind)
+static struct patch_arena *new_trampolines(uint64_t near, int64_t reach, struct patch_kind kind)
 {
 	struct patch_arena *arena = NULL;
 	struct patch_gap gap;
@@ -269,7 +269,7 @@ static bool is_same_kind(struct patch_kind a, struct patch_kind b)
 	return a.bytes == b.bytes && a.follows == b.follows;
 }
 
-static struct patch_arena *find_bodies(uint64_t near, int64_t reach, struct patch_kind kind)
+static struct patch_arena *find_trampolines(uint64_t near, int64_t reach, struct patch_kind kind)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		struct patch_arena *arena = &patch_arenas[i];
@@ -278,75 +278,77 @@ static struct patch_arena *find_bodies(uint64_t near, int64_t reach, struct patc
 				patch_reaches(near, arena->start, reach))
 			return arena;
 	}
-	return new_bodies(near, reach, kind);
+	return new_trampolines(near, reach, kind);
 }
 
 /* One that was given back, of those that were last. */
-static uint64_t reuse_body(uint64_t near, struct patch_kind kind)
+static uint64_t reuse_trampoline(uint64_t near, struct patch_kind kind)
 {
 	for (size_t i = nr_returned; i > 0 && i + REUSE_TRIES > nr_returned; i--) {
-		uint64_t body = returned[i - 1];
+		uint64_t trampoline = returned[i - 1];
 
-		if (patch_reaches(near, body, NEAR) && is_same_kind(patch_body_kind(body), kind)) {
+		if (patch_reaches(near, trampoline, NEAR) &&
+				is_same_kind(patch_trampoline_kind(trampoline), kind)) {
 			returned[i - 1] = returned[--nr_returned];
-			return body;
+			return trampoline;
 		}
 	}
 	return 0;
 }
 
-uint64_t patch_body_memory(uint64_t near, struct patch_kind kind)
+uint64_t patch_trampoline_memory(uint64_t near, struct patch_kind kind)
 {
-	uint64_t body = reuse_body(near, kind);
-	struct patch_arena *found = body ? NULL : find_bodies(near, NEAR, kind);
+	uint64_t trampoline = reuse_trampoline(near, kind);
+	struct patch_arena *found = trampoline ? NULL : find_trampolines(near, NEAR, kind);
 
-	if (body)
-		return body;
+	if (trampoline)
+		return trampoline;
 	if (!found)
-		found = find_bodies(near, FAR, kind);
+		found = find_trampolines(near, FAR, kind);
 	if (!found)
 		return 0;
 	found->used += kind.bytes;
 	return found->start + found->used - kind.bytes;
 }
 
-/* That of a body that was given out. */
-static struct patch_arena *arena_of(uint64_t body)
+/* That of a trampoline that was given out. */
+static struct patch_arena *arena_of(uint64_t trampoline)
 {
 	size_t i = 0;
 
-	while (!patch_arenas[i].kind.bytes || body - patch_arenas[i].start >= patch_arenas[i].size)
+	while (!patch_arenas[i].kind.bytes ||
+			trampoline - patch_arenas[i].start >= patch_arenas[i].size)
 		i++;
 	return &patch_arenas[i];
 }
 
-struct patch_kind patch_body_kind(uint64_t body)
+struct patch_kind patch_trampoline_kind(uint64_t trampoline)
 {
-	return arena_of(body)->kind;
+	return arena_of(trampoline)->kind;
 }
 
-struct patch_probe *patch_body_probe(uint64_t body)
+struct patch_probe *patch_trampoline_probe(uint64_t trampoline)
 {
-	struct patch_arena *arena = arena_of(body);
-	struct patch_probe *probe = &arena->probes[(body - arena->start) / arena->kind.bytes];
+	struct patch_arena *arena = arena_of(trampoline);
+	struct patch_probe *probe = &arena->probes[(trampoline - arena->start) / arena->kind.bytes];
 
-	probe->hot = &arena->hot[(body - arena->start) / BODY_BYTES];
+	probe->hot = &arena->hot[(trampoline - arena->start) / TRAMPOLINE_BYTES];
 	return probe;
 }
 
-struct patch_past *patch_body_past(uint64_t body)
+struct patch_past *patch_trampoline_past(uint64_t trampoline)
 {
-	struct patch_arena *arena = arena_of(body);
+	struct patch_arena *arena = arena_of(trampoline);
 
-	return &arena->past[(body - arena->start) / arena->kind.bytes];
+	return &arena->past[(trampoline - arena->start) / arena->kind.bytes];
 }
 
-void patch_body_return(uint64_t body)
+void patch_trampoline_return(uint64_t trampoline)
 {
-	struct patch_arena *arena = arena_of(body);
+	struct patch_arena *arena = arena_of(trampoline);
 	uint64_t *more;
 
-	if (body == arena->start + arena->used - arena->kind.bytes) {
+	if (trampoline == arena->start + arena->used - arena->kind.bytes) {
 		arena->used -= arena->kind.bytes;
 		return;
 	}
@@ -358,7 +360,7 @@ void patch_body_return(uint64_t body)
 		returned = more;
 		returned_capacity = returned_capacity ? returned_capacity * 2 : 64;
 	}
-	returned[nr_returned++] = body;
+	returned[nr_returned++] = trampoline;
 }
 
 /* ---- while nothing is set ---- */
@@ -445,12 +447,12 @@ void patch_memory_returned(uint64_t code)
 	patch_memory_report_retained();
 }
 
-void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t body))
+void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t trampoline))
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		const struct patch_arena *arena = &patch_arenas[i];
 
-		for (size_t k = 0; k < nr_bodies(arena); k++) {
+		for (size_t k = 0; k < nr_trampolines(arena); k++) {
 			if (arena->past[k].what)
 				visit(&arena->past[k], arena->start + k * arena->kind.bytes);
 		}
@@ -459,7 +461,7 @@ void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t body))
 	__atomic_store_n(&side_probe_kept, 0, __ATOMIC_RELAXED);
 }
 
-bool patch_is_body(uint64_t address)
+bool patch_is_trampoline(uint64_t address)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		if (patch_arenas[i].kind.bytes &&
@@ -484,7 +486,7 @@ bool patch_was_location(uint64_t address)
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
 
 	for (size_t i = 0; i < count; i++) {
-		for (size_t at = 0; at < nr_bodies(&patch_arenas[i]); at++) {
+		for (size_t at = 0; at < nr_trampolines(&patch_arenas[i]); at++) {
 			/* Relaxed: those of the last rest are there before any trap is not. */
 			uint64_t what = __atomic_load_n(
 					&patch_arenas[i].past[at].what, __ATOMIC_RELAXED);

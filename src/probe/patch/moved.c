@@ -18,8 +18,8 @@
 
 #include <ucontext.h>
 
-/* Relaxed, as all that is read of a probe here: it was complete before its body could be executed. */
-static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_body)
+/* Relaxed, as all that is read of a probe here: it was complete before its trampoline could be executed. */
+static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_trampoline)
 {
 	/* Acquire: what the arenas are. Pairs with the release in patch_arena_map(). */
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
@@ -33,22 +33,22 @@ static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_body)
 			continue;
 		if (!arena->kind.bytes || away < HEADS_BYTES)
 			return NULL;
-		*ret_body = at - away % arena->kind.bytes;
+		*ret_trampoline = at - away % arena->kind.bytes;
 		probe = &arena->probes[away / arena->kind.bytes];
 		/* While nothing is set, nothing is known of it. */
-		return probe->site.runtime && probe->body == *ret_body ? probe : NULL;
+		return probe->site.runtime && probe->trampoline == *ret_trampoline ? probe : NULL;
 	}
 	return NULL;
 }
 
-/* The original of the instruction that is at so many bytes of the body, and how far the stack pointer is from where it is there. */
+/* The original of the instruction that is at so many bytes of the trampoline, and how far the stack pointer is from where it is there. */
 static uint64_t original_of(const struct patch_probe *probe, unsigned int at, int64_t *ret_away)
 {
-	struct patch_kind kind = patch_body_kind(probe->body);
+	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
 	unsigned int index = 0;
 
-	if (probe->body + at < probe->hot->copy) {
-		*ret_away = patch_body_frames(kind.follows)[at] - 8;
+	if (probe->trampoline + at < probe->hot->copy) {
+		*ret_away = patch_trampoline_frames(kind.follows)[at] - 8;
 		return probe->site.runtime;
 	}
 	for (unsigned int i = 0; i < PROBE_PIECES_MAX; i++)
@@ -60,15 +60,15 @@ static uint64_t original_of(const struct patch_probe *probe, unsigned int at, in
 bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved)
 {
 	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-	uint64_t from = (uint64_t)registers[REG_RIP], body;
-	struct patch_probe *probe = probe_of(from, &body);
+	uint64_t from = (uint64_t)registers[REG_RIP], trampoline;
+	struct patch_probe *probe = probe_of(from, &trampoline);
 	int64_t away;
 
 	*moved = (struct patch_moved){.probe = probe};
 	if (!probe)
 		return false;
 	moved->from = from;
-	moved->to = original_of(probe, (unsigned int)(from - body), &away);
+	moved->to = original_of(probe, (unsigned int)(from - trampoline), &away);
 	moved->away = away;
 	moved->stack = (uint64_t)(registers[REG_RSP] += away);
 	registers[REG_RIP] = (greg_t)moved->to;

@@ -15,12 +15,12 @@
 #include <sys/types.h>
 
 /*
- * The code of a probe, its body, is one line of the cache, or four where the copy of what is displaced is long. All bodies of an arena
+ * The code of a probe, its trampoline, is one line of the cache, or four where the copy of what is displaced is long. All trampolines of an arena
  * are of the same size, by which they are aligned, and go by the same code to a handler: one of the heads at the arena's begin.
  */
 #define PATCH_ARENA_BYTES 65536ULL /* aligned so, too */
-#define BODY_BYTES 64
-#define BODY_BYTES_MAX 256
+#define TRAMPOLINE_BYTES 64
+#define TRAMPOLINE_BYTES_MAX 256
 #define HEAD_BYTES 256
 /* The number of a head is the set of its additional tasks. */
 #define PATCH_HEAD_ALL 1u    /* saves all general registers */
@@ -53,7 +53,7 @@ struct patch_hot {
 	int32_t successor; /* away, in these structures: of the same place, goes on with its calls; 0: none does */
 	bool follows; /* exits */
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct patch_hot) == BODY_BYTES, "found by where the body is");
+_Static_assert(sizeof(struct patch_hot) == TRAMPOLINE_BYTES, "found by where the trampoline is");
 
 /* One place, as long as it is mapped: threads may be in its code long after it was removed. */
 struct patch_probe {
@@ -64,13 +64,13 @@ struct patch_probe {
 	bool armed, leaves;
 	bool gone;  /* nothing is mapped there any more */
 	bool whole; /* was changed at once, the last time */
-	uint64_t body;
-	uint64_t slot; /* the jump to the body that the site reaches; 0: the body itself */
+	uint64_t trampoline;
+	uint64_t slot; /* the jump to the trampoline that the site reaches; 0: the trampoline itself */
 	uint8_t map[PROBE_PIECES_MAX + 1];
 	uint8_t bytes[PROBE_JUMP_BYTES]; /* what stands there while it is armed */
 	struct patch_probe *next;        /* of the same place */
 	/*
-	 * For unwinders: the site, and behind it each displaced instruction but the first, and what follows them; where in the body the
+	 * For unwinders: the site, and behind it each displaced instruction but the first, and what follows them; where in the trampoline the
 	 * copies of the latter begin, 255 if there are fewer; and from where on a return address is pushed there, likewise.
 	 */
 	uint64_t locations[PROBE_PIECES_MAX + 1];
@@ -78,7 +78,7 @@ struct patch_probe {
 	uint8_t pushed;
 };
 
-/* What is known of a body while nothing is set: enough to find it again. */
+/* What is known of a trampoline while nothing is set: enough to find it again. */
 struct patch_past {
 	uint64_t what; /* runtime of the site, and above it flags and method; 0: nobody's */
 	uint64_t slot;
@@ -132,21 +132,21 @@ void patch_memory_scan(void);
 
 /* ---- memory.c ---- */
 
-/* What the bodies of an arena have in common. */
+/* What the trampolines of an arena have in common. */
 struct patch_kind {
-	unsigned int bytes; /* BODY_BYTES, BODY_BYTES_MAX */
+	unsigned int bytes; /* TRAMPOLINE_BYTES, TRAMPOLINE_BYTES_MAX */
 	bool follows;       /* returns may be seen */
 };
 
-/* Memory of a body near that address; 0: none. */
-uint64_t patch_body_memory(uint64_t near, struct patch_kind kind);
-void patch_body_return(uint64_t body);
-struct patch_kind patch_body_kind(uint64_t body);
-/* The probe whose body it is, and no other's ever, which knows what hits read of it. */
-struct patch_probe *patch_body_probe(uint64_t body);
-struct patch_past *patch_body_past(uint64_t body);
-/* Whether it is in an arena of bodies. */
-bool patch_is_body(uint64_t address);
+/* Memory of a trampoline near that address; 0: none. */
+uint64_t patch_trampoline_memory(uint64_t near, struct patch_kind kind);
+void patch_trampoline_return(uint64_t trampoline);
+struct patch_kind patch_trampoline_kind(uint64_t trampoline);
+/* The probe whose trampoline it is, and no other's ever, which knows what hits read of it. */
+struct patch_probe *patch_trampoline_probe(uint64_t trampoline);
+struct patch_past *patch_trampoline_past(uint64_t trampoline);
+/* Whether it is in an arena of trampolines. */
+bool patch_is_trampoline(uint64_t address);
 /* Whether it is in memory that was mapped here, but for arenas. */
 bool patch_is_memory(uint64_t address);
 /* Whether there was one when nothing was set the last time, with that address among its bytes. In signal handlers, too. */
@@ -169,12 +169,13 @@ void patch_memory_quiesce(uint64_t kept_code);
 /* Meanwhile: so many of these are not. */
 void patch_memory_returned(uint64_t code);
 /* The end of that: what was kept of each. */
-void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t body));
+void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t trampoline));
 
 /* ---- slots.c ---- */
 
-/* A place for a jump at which a jump from `site` with such a distance arrives, in reach of `body`; 0: none. */
-uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance);
+/* A place for a jump at which a jump from `site` with such a distance arrives, in reach of `trampoline`; 0: none. */
+uint64_t patch_slot_memory(
+		uint64_t site, uint64_t trampoline, const struct patch_distance *distance);
 /* Once or several times. */
 void patch_slot_return(uint64_t slot);
 /* It is taken, as before the rest. */
@@ -245,34 +246,34 @@ bool patch_calls_for_frames(uint64_t start, uint64_t end);
  */
 uint64_t patch_pages_give_back(uint64_t *returned);
 
-/* ---- x86-64-body.c ---- */
+/* ---- x86-64-trampoline.c ---- */
 
-/* Writes the code of a probe as it is in its body, of that kind; -ERANGE, -E2BIG. */
-int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes);
-/* The heads of an arena; `hot` is what hits read of what were its first body. */
+/* Writes the code of a probe as it is in its trampoline, of that kind; -ERANGE, -E2BIG. */
+int patch_trampoline_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes);
+/* The heads of an arena; `hot` is what hits read of what were its first trampoline. */
 void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct patch_hot *hot);
 /* Where in a head that address stands. */
 size_t patch_head_hot_at(void);
 /* What unwinders read of a probe whose code was written. */
-void patch_body_locations(struct patch_probe *probe);
+void patch_trampoline_locations(struct patch_probe *probe);
 /* The code of all watched calls: COMMON_BYTES to which all lead in the end, padding, the gates (gates.c). */
 struct patch_return;
 void patch_returns_write(uint8_t *bytes);
 /*
- * For each byte of a body, of a head, and of what all gates lead to, how far the stack pointer is from the begin of the frame, which is
+ * For each byte of a trampoline, of a head, and of what all gates lead to, how far the stack pointer is from the begin of the frame, which is
  * behind the return address; or that the frame pointer says it, which is so far from it.
  */
-const uint8_t *patch_body_frames(bool follows);
+const uint8_t *patch_trampoline_frames(bool follows);
 const uint8_t *patch_head_frames(bool follows, unsigned int number);
 const uint8_t *patch_returns_frames(void);
 #define PATCH_BY_FRAME_POINTER 255
 #define PATCH_FRAME_BYTES 224       /* from the frame pointer to the stack pointer at the site */
-#define PATCH_PUSHED_BYTES 136      /* from there down to what the body has pushed */
+#define PATCH_PUSHED_BYTES 136      /* from there down to what the trampoline has pushed */
 #define PATCH_RETURN_FRAME_BYTES 88 /* and to the place of the return address, at an exit */
 
 /* ---- frames.c ---- */
 
-/* An arena of bodies: known to unwinders from now on, or as soon as one is there. */
+/* An arena of trampolines: known to unwinders from now on, or as soon as one is there. */
 void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 		const struct patch_probe *probes, const struct patch_hot *hot);
 /* One of slots. */
@@ -483,7 +484,7 @@ bool patch_is_guarded(void);
 
 /*
  * The pad of a probe by a short jump is its own from here on, and unwinders know it. `stands`: a jump is there already, maybe to another
- * body of the same place. -ERANGE: other bytes are there than in the file.
+ * trampoline of the same place. -ERANGE: other bytes are there than in the file.
  */
 int patch_springboard_claim(const struct patch_probe *probe, bool *stands);
 /* Nothing was written there. */

@@ -22,7 +22,7 @@
  *	write.c         writing to code
  *	places.c        what has a probe, or had one
  *	pages.c         pages of code that are the file's again
- *	x86-64-body.c   the code of a probe, and of a return that is seen
+ *	x86-64-trampoline.c  the code of a probe, and of a return that is seen
  *	frames.c        what an unwinder must know of that code
  *	gates.c         the table of open calls, and the code for each
  *	gates-unwind.c  how every unwinder knows that code, whichever the program has

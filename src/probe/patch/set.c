@@ -169,21 +169,21 @@ static uint64_t inherited_slot(const struct patch_probe *probe)
 	return 0;
 }
 
-/* The jump in its pad, which may be another body's of the same place, or padding again. */
+/* The jump in its pad, which may be another trampoline's of the same place, or padding again. */
 static int patch_set_install_springboard(
 		const struct patch_probe *probe, struct patch_writer *writer)
 {
 	bool stands = false;
 	int ret;
 
-	if (!jump_reaches(probe->slot, probe->body))
+	if (!jump_reaches(probe->slot, probe->trampoline))
 		return -ERANGE;
 	ret = patch_springboard_claim(probe, &stands);
 	if (ret)
 		return ret;
 	if (stands)
-		return change_jump(writer, probe->slot, probe->body);
-	ret = write_jump(writer, probe->slot, probe->body);
+		return change_jump(writer, probe->slot, probe->trampoline);
+	ret = write_jump(writer, probe->slot, probe->trampoline);
 	if (ret)
 		patch_springboard_drop(probe->slot);
 	return ret;
@@ -206,7 +206,7 @@ static int make_short(struct patch_probe *probe, struct patch_writer *writer)
 /* The bytes of the jump that is to stand at the site, by way of a slot if its distance is constrained. */
 static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
 {
-	uint64_t to = probe->body, at = probe->site.runtime;
+	uint64_t to = probe->trampoline, at = probe->site.runtime;
 	struct patch_distance distance;
 	bool ours = false;
 	int32_t away;
@@ -214,21 +214,21 @@ static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
 
 	if (wants_distance(probe, traps[0], &distance)) {
 		to = inherited_slot(probe);
-		/* Another body of the same place may be on the other side of it, too far for one jump. */
-		if (to && !jump_reaches(to, probe->body))
+		/* Another trampoline of the same place may be on the other side of it, too far for one jump. */
+		if (to && !jump_reaches(to, probe->trampoline))
 			to = 0;
 		ours = to != 0;
 		for (unsigned int i = 0; !to && i < sizeof(traps); i++) {
 			wants_distance(probe, traps[i], &distance);
-			to = patch_slot_memory(at, probe->body, &distance);
+			to = patch_slot_memory(at, probe->trampoline, &distance);
 			if (probe->site.nr_pieces == 1)
 				break;
 		}
 		if (!to)
 			return -ERANGE;
 		probe->slot = to;
-		ret = ours ? change_jump(writer, to, probe->body)
-			   : write_jump(writer, to, probe->body);
+		ret = ours ? change_jump(writer, to, probe->trampoline)
+			   : write_jump(writer, to, probe->trampoline);
 		if (ret)
 			return ret;
 	}
@@ -240,17 +240,17 @@ static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
 	return 0;
 }
 
-static int write_body(struct patch_probe *probe, struct patch_writer *writer)
+static int write_trampoline(struct patch_probe *probe, struct patch_writer *writer)
 {
-	struct patch_kind kind = patch_body_kind(probe->body);
-	uint8_t bytes[BODY_BYTES_MAX];
+	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
+	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
 	int ret;
 
-	ret = patch_body_of(probe, kind, bytes);
+	ret = patch_trampoline_of(probe, kind, bytes);
 	if (!ret)
-		patch_body_locations(probe);
+		patch_trampoline_locations(probe);
 	if (!ret)
-		ret = patch_write(writer, probe->body, bytes, kind.bytes);
+		ret = patch_write(writer, probe->trampoline, bytes, kind.bytes);
 	return ret;
 }
 
@@ -276,7 +276,7 @@ static int make_with(
 		cut_to_first(&probe->site);
 		probe->bytes[0] = BREAKPOINT;
 	}
-	ret = write_body(probe, writer);
+	ret = write_trampoline(probe, writer);
 	if (!ret && method == PROBE_SHORT)
 		ret = make_short(probe, writer);
 	else if (!ret && method != PROBE_BREAKPOINT)
@@ -304,7 +304,7 @@ static bool bytes_fit(const struct patch_probe *probe)
 
 static void patch_set_make_jump(struct patch_probe *probe)
 {
-	uint64_t to = probe->slot ? probe->slot : probe->body;
+	uint64_t to = probe->slot ? probe->slot : probe->trampoline;
 	int32_t away = (int32_t)(to - (probe->site.runtime + PROBE_JUMP_BYTES));
 
 	if (probe->method == PROBE_BREAKPOINT) {
@@ -324,9 +324,9 @@ static void patch_set_make_jump(struct patch_probe *probe)
  */
 static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 {
-	struct patch_kind kind = patch_body_kind(probe->body);
+	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
 	struct patch_probe same = *probe;
-	uint8_t bytes[BODY_BYTES_MAX];
+	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
 
 	same.site = *site;
 	if (same.method == PROBE_BREAKPOINT)
@@ -337,11 +337,11 @@ static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 			probe->slot != site->springboard + (site->runtime - site->address))
 		return false;
 	patch_set_make_jump(&same);
-	if (patch_body_of(&same, kind, bytes) ||
-			memcmp(bytes, (const void *)probe->body, kind.bytes) != 0 ||
+	if (patch_trampoline_of(&same, kind, bytes) ||
+			memcmp(bytes, (const void *)probe->trampoline, kind.bytes) != 0 ||
 			(same.method != PROBE_BREAKPOINT && !bytes_fit(&same)))
 		return false;
-	patch_body_locations(&same);
+	patch_trampoline_locations(&same);
 	*probe = same;
 	return true;
 }
@@ -354,24 +354,26 @@ static bool patch_set_belongs_to(struct patch_probe *probe, const struct probe_s
 	return !memcmp(probe->site.bytes, site->bytes, sizeof(site->bytes));
 }
 
-/* With a body of so many bytes; -E2BIG: there must be more. */
+/* With a trampoline of so many bytes; -E2BIG: there must be more. */
 static int patch_set_make_probe(const struct patch_request *request, unsigned int flags,
 		unsigned int bytes, struct patch_writer *writer, struct patch_probe **result)
 {
 	struct patch_kind kind = {.bytes = bytes, .follows = flags & PATCH_EXIT};
 	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
 	struct patch_probe *probe;
-	uint64_t body;
+	uint64_t trampoline;
 	int ret;
 
 	if (method == PROBE_BREAKPOINT && !patch_traps_return())
 		return -ESHUTDOWN;
-	body = patch_body_memory(request->site->runtime, kind);
-	if (!body)
+	trampoline = patch_trampoline_memory(request->site->runtime, kind);
+	if (!trampoline)
 		return -ERANGE;
-	probe = patch_body_probe(body);
-	*probe = (struct patch_probe){
-			.site = *request->site, .flags = flags, .body = body, .hot = probe->hot};
+	probe = patch_trampoline_probe(trampoline);
+	*probe = (struct patch_probe){.site = *request->site,
+			.flags = flags,
+			.trampoline = trampoline,
+			.hot = probe->hot};
 	*probe->hot = (struct patch_hot){
 			.address = request->site->runtime, .caller = &patch_no_code};
 	ret = make_with(probe, writer, method);
@@ -381,7 +383,7 @@ static int patch_set_make_probe(const struct patch_request *request, unsigned in
 	if (ret) {
 		memset(probe->hot, 0, sizeof(*probe->hot));
 		memset(probe, 0, sizeof(*probe));
-		patch_body_return(body);
+		patch_trampoline_return(trampoline);
 		return ret;
 	}
 	*result = probe;
@@ -403,7 +405,7 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		}
 	}
 	ret = probe && probe->slot && probe->method != PROBE_SHORT
-			? change_jump(writer, probe->slot, probe->body)
+			? change_jump(writer, probe->slot, probe->trampoline)
 			: 0;
 	if (probe && probe->method == PROBE_SHORT)
 		ret = patch_set_install_springboard(probe, writer);
@@ -412,9 +414,9 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		return find_probe(request, flags | PATCH_TRAP, writer, result);
 	if (probe)
 		return ret;
-	ret = patch_set_make_probe(request, flags, BODY_BYTES, writer, &probe);
+	ret = patch_set_make_probe(request, flags, TRAMPOLINE_BYTES, writer, &probe);
 	if (ret == -E2BIG)
-		ret = patch_set_make_probe(request, flags, BODY_BYTES_MAX, writer, &probe);
+		ret = patch_set_make_probe(request, flags, TRAMPOLINE_BYTES_MAX, writer, &probe);
 	if (ret)
 		return ret;
 	probe->next = *location;
@@ -555,7 +557,7 @@ static int patch_set_prepare_probe(struct patch_request *request, struct patch_w
 	if (probe->method == PROBE_BREAKPOINT)
 		probe->bytes[0] = over ? OVER : BREAKPOINT;
 	/* Traps of this place lead to this code from now on. */
-	if (patch_trap_add(site->runtime, probe->body) || add_traps(probe))
+	if (patch_trap_add(site->runtime, probe->trampoline) || add_traps(probe))
 		return -ENOMEM;
 	/* Relaxed: known to all threads by the barrier before the first jump. */
 	__atomic_store_n(&probe->hot->since,
@@ -753,16 +755,17 @@ static bool any_exit(const struct patch_request *requests, size_t count)
 }
 
 /* As much of a probe as was kept. */
-static void recall(struct patch_past *past, uint64_t body)
+static void recall(struct patch_past *past, uint64_t trampoline)
 {
 	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
-	struct patch_probe *probe = patch_body_probe(body), **location = patch_location_list(site);
+	struct patch_probe *probe = patch_trampoline_probe(trampoline),
+			   **location = patch_location_list(site);
 
 	probe->site.runtime = probe->hot->address = site;
 	probe->slot = past->slot;
 	probe->flags = past->what >> PATCH_PAST_BITS & 0xff;
 	probe->method = (enum probe_method)(past->what >> PAST_METHOD);
-	probe->body = body;
+	probe->trampoline = trampoline;
 	probe->hot->caller = &patch_no_code;
 	patch_slot_recall(past->slot);
 	probe->next = *location;
@@ -904,7 +907,7 @@ void patch_scan(void)
 
 static void patch_set_store_past(struct patch_probe *probe)
 {
-	struct patch_past *past = patch_body_past(probe->body);
+	struct patch_past *past = patch_trampoline_past(probe->trampoline);
 
 	/* Relaxed, both: see patch_was_location(). */
 	__atomic_store_n(&past->slot, probe->slot, __ATOMIC_RELAXED);

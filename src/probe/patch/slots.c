@@ -84,17 +84,17 @@ static uint64_t patch_arena_slot_index(
 	return 0;
 }
 
-/* A jump from the location reaches each slot of the arena, and the jump of each slot reaches the body. */
-static bool arena_reaches(uint64_t base, uint64_t body, uint64_t start, uint64_t end)
+/* A jump from the location reaches each slot of the arena, and the jump of each slot reaches the trampoline. */
+static bool arena_reaches(uint64_t base, uint64_t trampoline, uint64_t start, uint64_t end)
 {
-	return patch_reaches(base, start, REACH) && patch_reaches(body, start, REACH) &&
-			patch_reaches(body, end, REACH);
+	return patch_reaches(base, start, REACH) && patch_reaches(trampoline, start, REACH) &&
+			patch_reaches(trampoline, end, REACH);
 }
 
 static struct patch_arena *new_slots(
-		uint64_t base, uint64_t body, const struct patch_distance *distance)
+		uint64_t base, uint64_t trampoline, const struct patch_distance *distance)
 {
-	const uint64_t upper = base > body ? base : body;
+	const uint64_t upper = base > trampoline ? base : trampoline;
 	struct patch_arena *arena = NULL;
 	struct patch_gap gap;
 
@@ -122,19 +122,20 @@ static struct patch_arena *new_slots(
 		if (end > gap.end)
 			end = gap.end & ~(PATCH_PAGE - 1);
 		if (start <= slot && slot + SLOT_BYTES <= end &&
-				arena_reaches(base, body, start, end))
+				arena_reaches(base, trampoline, start, end))
 			arena = patch_arena_map(start, end - start, PATCH_SLOTS);
 	}
 	return arena;
 }
 
-static uint64_t slot_of_arena(
-		size_t index, uint64_t base, uint64_t body, const struct patch_distance *distance)
+static uint64_t slot_of_arena(size_t index, uint64_t base, uint64_t trampoline,
+		const struct patch_distance *distance)
 {
 	struct patch_arena *arena = &patch_arenas[index];
 	uint64_t slot;
 
-	if (!arena->taken || !arena_reaches(base, body, arena->start, arena->start + arena->size))
+	if (!arena->taken ||
+			!arena_reaches(base, trampoline, arena->start, arena->start + arena->size))
 		return 0;
 	slot = patch_arena_slot_index(arena, base, distance);
 	if (slot)
@@ -142,16 +143,17 @@ static uint64_t slot_of_arena(
 	return slot;
 }
 
-uint64_t patch_slot_memory(uint64_t site, uint64_t body, const struct patch_distance *distance)
+uint64_t patch_slot_memory(
+		uint64_t site, uint64_t trampoline, const struct patch_distance *distance)
 {
 	uint64_t base = site + PROBE_JUMP_BYTES, slot = 0;
 
 	if (patch_nr_arenas)
-		slot = slot_of_arena(last_slots, base, body, distance);
+		slot = slot_of_arena(last_slots, base, trampoline, distance);
 	for (size_t i = 0; !slot && i < patch_nr_arenas; i++)
-		slot = slot_of_arena(i, base, body, distance);
-	if (!slot && new_slots(base, body, distance))
-		slot = slot_of_arena(patch_nr_arenas - 1, base, body, distance);
+		slot = slot_of_arena(i, base, trampoline, distance);
+	if (!slot && new_slots(base, trampoline, distance))
+		slot = slot_of_arena(patch_nr_arenas - 1, base, trampoline, distance);
 	return slot;
 }
 

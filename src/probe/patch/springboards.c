@@ -88,7 +88,7 @@ static bool has_jump(const struct springboard *springboard, bool *is_covered)
 	*is_covered = bytes[0] == BREAKPOINT;
 	memcpy(&away, bytes + 1, sizeof(away));
 	return (*is_covered || bytes[0] == JUMP) &&
-			patch_is_body(springboard->address + PROBE_JUMP_BYTES +
+			patch_is_trampoline(springboard->address + PROBE_JUMP_BYTES +
 					(uint64_t)(int64_t)away);
 }
 

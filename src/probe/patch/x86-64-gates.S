@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for the code of returns (x86-64-body.c) inside this object, and an entry for it in this object's .eh_frame. gates.c and
+ * Memory for the code of returns (x86-64-trampoline.c) inside this object, and an entry for it in this object's .eh_frame. gates.c and
  * gates-unwind.c complete both at run time.
  *
  * Every unwinder of the process finds unwind data by way of the program headers of loaded objects. So an unwinder that is linked

@@ -119,18 +119,18 @@ static void clear(void)
 
 /* A probe whose site has the program's bytes, and then those of the probe. */
 static struct patch_probe *set(unsigned int index, size_t at, enum probe_method method,
-		unsigned int patched, uint64_t body)
+		unsigned int patched, uint64_t trampoline)
 {
 	struct patch_probe *probe = &probes[index];
 	struct patch_probe **list = patch_location_list(address_of(sites + at));
-	int32_t distance = (int32_t)(body - (address_of(sites + at) + PROBE_JUMP_BYTES));
+	int32_t distance = (int32_t)(trampoline - (address_of(sites + at) + PROBE_JUMP_BYTES));
 
 	*probe = (struct patch_probe){.site = {.runtime = address_of(sites + at),
 						      .nr_bytes = 8,
 						      .patched = (uint8_t)patched},
 			.method = method,
 			.armed = true,
-			.body = body,
+			.trampoline = trampoline,
 			.next = *list};
 	memcpy(probe->site.bytes, sites + at, 8);
 	probe->bytes[0] = method == PROBE_BREAKPOINT ? TRAP_BYTE
@@ -342,7 +342,7 @@ static void test_jumps(void)
 {
 	struct patch_probe probe = {.site = {.runtime = 0x1000, .patched = 3},
 			.method = PROBE_PUNNED,
-			.body = 0x9000};
+			.trampoline = 0x9000};
 
 	CHECK(is_jump(&probe) && jump_bytes(&probe) == 5 &&
 			patch_copied_read_distance(&probe) == 0x9000 - 0x1005);
@@ -351,7 +351,7 @@ static void test_jumps(void)
 	probe.method = PROBE_SHORT;
 	CHECK(is_jump(&probe) && jump_bytes(&probe) == 3 &&
 			patch_copied_read_distance(&probe) == 0x9000 - 0x5005);
-	probe.body = 0x2000;
+	probe.trampoline = 0x2000;
 	CHECK(patch_copied_read_distance(&probe) == 0x2000 - 0x5005);
 	for (int method = PROBE_NONE; method <= PROBE_KERNEL; method++) {
 		probe.method = (enum probe_method)method;
@@ -360,9 +360,9 @@ static void test_jumps(void)
 						method == PROBE_SHORT || method == PROBE_PUNNED));
 	}
 	probe.method = PROBE_JUMP;
-	probe.body = 0;
+	probe.trampoline = 0;
 	CHECK(!is_jump(&probe));
-	probe.body = 1;
+	probe.trampoline = 1;
 	probe.site.runtime = 0;
 	CHECK(!is_jump(&probe));
 }
@@ -411,7 +411,7 @@ static void test_arrived(void)
 	memcpy(own, probe->site.bytes, 5);
 	copy_code(512, 256, 64);
 	/* The site itself is no copy, and another address leads to no jump. */
-	CHECK(!patch_copied_has_arrived(probe->body, &copy) && !copy);
+	CHECK(!patch_copied_has_arrived(probe->trampoline, &copy) && !copy);
 	CHECK(!patch_copied_has_arrived(target_of(probe, 513), &copy) && !copy);
 	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy) &&
 			copy == address_of(copies + 512) && !memcmp(copies + 512, own, 5) &&

@@ -251,7 +251,7 @@ static void test_returned_slots(void)
 	patch_slot_return(start + 300);
 	last_slots = 0;
 	CHECK(patch_slot_memory(start, base, &any) == start + 300);
-	/* Too far from the body, or from the location. */
+	/* Too far from the trampoline, or from the location. */
 	patch_slot_return(start + 300);
 	CHECK(slot_of_arena(before, base, base + UINT64_C(0x80000000), &any) == 0);
 	CHECK(slot_of_arena(before, base + UINT64_C(0x80000000), base, &any) == 0);

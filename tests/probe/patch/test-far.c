@@ -17,8 +17,8 @@
 #define AROUND 0xc0000000ULL
 #define CODE_BYTES 65536ULL
 #define SLOTS_BELOW 0x7d000000ULL
-#define BODIES_BELOW 0x30000000ULL
-#define BODIES_ABOVE 0x30000000ULL
+#define TRAMPOLINES_BELOW 0x30000000ULL
+#define TRAMPOLINES_ABOVE 0x30000000ULL
 #define WINDOW 262144ULL
 #define ARENA 65536ULL
 #define FILLERS 1007 /* and the first one: the capacity of an arena */
@@ -126,10 +126,10 @@ int main(void)
 		return 77;
 	}
 	munmap((void *)(PLACE - SLOTS_BELOW), WINDOW);
-	munmap((void *)(PLACE - BODIES_BELOW), ARENA);
+	munmap((void *)(PLACE - TRAMPOLINES_BELOW), ARENA);
 	if (try_place(0, 1) || fill())
 		return 1;
-	munmap((void *)(PLACE + BODIES_ABOVE), WINDOW);
+	munmap((void *)(PLACE + TRAMPOLINES_ABOVE), WINDOW);
 	patch_stats(&before);
 	if (try_place(PATCH_ALL, 2))
 		return 1;

@@ -267,11 +267,11 @@ static void unwind_entry(unsigned int which, uint64_t pc)
 			sizeof(struct head)));
 }
 
-/* ---- bodies ---- */
+/* ---- trampolines ---- */
 
-static struct patch_probe probes[PATCH_ARENA_BYTES / BODY_BYTES];
-static struct patch_hot hots[PATCH_ARENA_BYTES / BODY_BYTES];
-/* It has space below the stack pointer for values that a body has pushed. */
+static struct patch_probe probes[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
+static struct patch_hot hots[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
+/* It has space below the stack pointer for values that a trampoline has pushed. */
 static uint64_t stack[128];
 
 static void forget(void)
@@ -290,10 +290,10 @@ static void forget(void)
 	registers.rbp = (uintptr_t)&stack[52];
 }
 
-static void test_bodies(unsigned int bytes, bool follows)
+static void test_trampolines(unsigned int bytes, bool follows)
 {
 	const uint64_t start = 0x7f3400000000 + 3 * PATCH_ARENA_BYTES;
-	const uint8_t *frames = patch_body_frames(follows);
+	const uint8_t *frames = patch_trampoline_frames(follows);
 
 	forget();
 	memset(probes, 0, sizeof(probes));
@@ -332,8 +332,8 @@ static void test_heads(bool follows)
 	const uint64_t start = 0x7f3400000000;
 
 	forget();
-	patch_frames_add(start, PATCH_ARENA_BYTES, (struct patch_kind){BODY_BYTES, follows}, probes,
-			hots);
+	patch_frames_add(start, PATCH_ARENA_BYTES, (struct patch_kind){TRAMPOLINE_BYTES, follows},
+			probes, hots);
 	for (unsigned int number = 0; number < PATCH_HEADS; number++) {
 		const uint8_t *frames = patch_head_frames(follows, number);
 		unsigned int nr_by_frame = 0;
@@ -348,10 +348,10 @@ static void test_heads(bool follows)
 			uint64_t kept[2];
 
 			nr_by_frame += by_frame;
-			/* What the body has pushed: an address within the body 37. */
+			/* What the trampoline has pushed: an address within the trampoline 37. */
 			memcpy(kept, (void *)(uintptr_t)(site - PATCH_PUSHED_BYTES), 8);
 			*(uint64_t *)(uintptr_t)(site - PATCH_PUSHED_BYTES) =
-					start + 37 * BODY_BYTES + 9;
+					start + 37 * TRAMPOLINE_BYTES + 9;
 			unwind_entry(number, start + number * HEAD_BYTES + at);
 			memcpy((void *)(uintptr_t)(site - PATCH_PUSHED_BYTES), kept, 8);
 			CHECK(seen.cfa == site && seen.interrupts && seen.nr_unknown == 9);
@@ -363,7 +363,7 @@ static void test_heads(bool follows)
 	}
 }
 
-/* A jump in an arena of slots: to a body, of which the head of its arena knows. */
+/* A jump in an arena of slots: to a trampoline, of which the head of its arena knows. */
 static void test_slots(void)
 {
 	static uint8_t arena[2 * PATCH_ARENA_BYTES];
@@ -379,7 +379,7 @@ static void test_slots(void)
 	CHECK(nr_entries == 1 && entries[0].start == (uintptr_t)slots && entries[0].length == 64);
 	for (unsigned int i = 3; i < 60; i += 7) {
 		slots[i] = 0xe9;
-		away = (int32_t)((intptr_t)(begin + (100 + i) * BODY_BYTES) -
+		away = (int32_t)((intptr_t)(begin + (100 + i) * TRAMPOLINE_BYTES) -
 				(intptr_t)(slots + i + 5));
 		memcpy(slots + i + 1, &away, sizeof(away));
 		unwind_entry(0, (uintptr_t)slots + i);
@@ -575,8 +575,8 @@ static void test_lists(void)
 int main(void)
 {
 	for (int follows = 0; follows < 2; follows++) {
-		test_bodies(BODY_BYTES, follows);
-		test_bodies(BODY_BYTES_MAX, follows);
+		test_trampolines(TRAMPOLINE_BYTES, follows);
+		test_trampolines(TRAMPOLINE_BYTES_MAX, follows);
 		test_heads(follows);
 	}
 	test_slots();

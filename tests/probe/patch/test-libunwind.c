@@ -265,7 +265,10 @@ static bool in_copy(uintptr_t pc)
 		const struct patch_probe *probe = requests[i].probe;
 
 		if (probe && pc >= probe->hot->copy &&
-				pc < probe->body + patch_body_kind(probe->body).bytes)
+				pc < probe->trampoline +
+								patch_trampoline_kind(
+										probe->trampoline)
+										.bytes)
 			return true;
 	}
 	return false;
@@ -276,7 +279,9 @@ static bool in_probe(uintptr_t pc)
 	for (size_t i = 0; i < NAMES; i++) {
 		const struct patch_probe *probe = requests[i].probe;
 
-		if (probe && pc - probe->body < patch_body_kind(probe->body).bytes)
+		if (probe &&
+				pc - probe->trampoline <
+						patch_trampoline_kind(probe->trampoline).bytes)
 			return true;
 	}
 	return false;

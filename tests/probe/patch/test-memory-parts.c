@@ -59,9 +59,9 @@ static int hooked_write(
 
 #include "../../check.h"
 
-static const struct patch_kind small = {.bytes = BODY_BYTES},
-			       large = {.bytes = BODY_BYTES_MAX, .follows = true},
-			       followed = {.bytes = BODY_BYTES, .follows = true};
+static const struct patch_kind small = {.bytes = TRAMPOLINE_BYTES},
+			       large = {.bytes = TRAMPOLINE_BYTES_MAX, .follows = true},
+			       followed = {.bytes = TRAMPOLINE_BYTES, .follows = true};
 
 /* ---- areas ---- */
 
@@ -81,72 +81,74 @@ static void test_reaches(void)
 			!is_same_kind(large, followed));
 }
 
-static void test_bodies(void)
+static void test_trampolines(void)
 {
-	uint64_t near = (uint64_t)(uintptr_t)test_bodies, first, second, third, other, big;
+	uint64_t near = (uint64_t)(uintptr_t)test_trampolines, first, second, third, other, big;
 	size_t before = patch_nr_arenas;
 	struct patch_probe *probe;
 
-	first = patch_body_memory(near, small);
-	second = patch_body_memory(near, small);
-	third = patch_body_memory(near, small);
-	CHECK(first && second == first + BODY_BYTES && third == second + BODY_BYTES);
+	first = patch_trampoline_memory(near, small);
+	second = patch_trampoline_memory(near, small);
+	third = patch_trampoline_memory(near, small);
+	CHECK(first && second == first + TRAMPOLINE_BYTES && third == second + TRAMPOLINE_BYTES);
 	CHECK(first % PATCH_ARENA_BYTES == HEADS_BYTES && patch_nr_arenas == before + 1 &&
 			patch_reaches(near, first, NEAR));
-	other = patch_body_memory(near, followed);
-	big = patch_body_memory(near, large);
+	other = patch_trampoline_memory(near, followed);
+	big = patch_trampoline_memory(near, large);
 	CHECK(other % PATCH_ARENA_BYTES == HEADS_BYTES && big % PATCH_ARENA_BYTES == HEADS_BYTES &&
 			patch_nr_arenas == before + 3);
-	CHECK(patch_body_memory(near, large) == big + BODY_BYTES_MAX);
-	CHECK(is_same_kind(patch_body_kind(first), small) &&
-			is_same_kind(patch_body_kind(big), large));
-	probe = patch_body_probe(second);
-	CHECK(probe == patch_body_probe(first) + 1 &&
-			probe->hot == patch_body_probe(first)->hot + 1 &&
-			patch_body_past(second) == patch_body_past(first) + 1);
-	CHECK(patch_body_probe(big + BODY_BYTES_MAX) == patch_body_probe(big) + 1 &&
-			patch_body_probe(big + BODY_BYTES_MAX)->hot ==
-					patch_body_probe(big)->hot + 4);
-	/* The last body is free again; others are used again, the latest first, by bodies of their kind. */
-	patch_body_return(third);
-	CHECK(patch_body_memory(near, small) == third);
-	patch_body_return(first);
-	patch_body_return(second);
-	CHECK(patch_body_memory(near, followed) == other + BODY_BYTES);
-	CHECK(patch_body_memory(near, small) == second && patch_body_memory(near, small) == first);
-	patch_body_return(first);
-	CHECK(!reuse_body(near + NEAR + PATCH_ARENA_BYTES * 4, small) &&
-			reuse_body(near, small) == first);
+	CHECK(patch_trampoline_memory(near, large) == big + TRAMPOLINE_BYTES_MAX);
+	CHECK(is_same_kind(patch_trampoline_kind(first), small) &&
+			is_same_kind(patch_trampoline_kind(big), large));
+	probe = patch_trampoline_probe(second);
+	CHECK(probe == patch_trampoline_probe(first) + 1 &&
+			probe->hot == patch_trampoline_probe(first)->hot + 1 &&
+			patch_trampoline_past(second) == patch_trampoline_past(first) + 1);
+	CHECK(patch_trampoline_probe(big + TRAMPOLINE_BYTES_MAX) ==
+					patch_trampoline_probe(big) + 1 &&
+			patch_trampoline_probe(big + TRAMPOLINE_BYTES_MAX)->hot ==
+					patch_trampoline_probe(big)->hot + 4);
+	/* The last trampoline is free again; others are used again, the latest first, by trampolines of their kind. */
+	patch_trampoline_return(third);
+	CHECK(patch_trampoline_memory(near, small) == third);
+	patch_trampoline_return(first);
+	patch_trampoline_return(second);
+	CHECK(patch_trampoline_memory(near, followed) == other + TRAMPOLINE_BYTES);
+	CHECK(patch_trampoline_memory(near, small) == second &&
+			patch_trampoline_memory(near, small) == first);
+	patch_trampoline_return(first);
+	CHECK(!reuse_trampoline(near + NEAR + PATCH_ARENA_BYTES * 4, small) &&
+			reuse_trampoline(near, small) == first);
 	/* Only the latest ones are tried. */
 	{
-		uint64_t bodies[REUSE_TRIES + 2];
+		uint64_t trampolines[REUSE_TRIES + 2];
 
 		for (unsigned int i = 0; i < REUSE_TRIES + 2; i++)
-			bodies[i] = patch_body_memory(near, followed);
-		patch_body_return(first);
+			trampolines[i] = patch_trampoline_memory(near, followed);
+		patch_trampoline_return(first);
 		for (unsigned int i = 0; i + 1 < REUSE_TRIES; i++)
-			patch_body_return(bodies[i]);
-		CHECK(reuse_body(near, small) == first);
+			patch_trampoline_return(trampolines[i]);
+		CHECK(reuse_trampoline(near, small) == first);
 		nr_returned = 0;
-		patch_body_return(first);
+		patch_trampoline_return(first);
 		for (unsigned int i = 0; i < REUSE_TRIES; i++)
-			patch_body_return(bodies[i]);
-		CHECK(nr_returned == REUSE_TRIES + 1 && !reuse_body(near, small));
+			patch_trampoline_return(trampolines[i]);
+		CHECK(nr_returned == REUSE_TRIES + 1 && !reuse_trampoline(near, small));
 	}
-	/* The list has room for 64, then for twice as many; where it cannot grow the body is lost. */
+	/* The list has room for 64, then for twice as many; where it cannot grow the trampoline is lost. */
 	free(returned);
 	returned = NULL;
 	nr_returned = returned_capacity = 0;
 	for (unsigned int i = 1; i <= 129; i++) {
 		realloc_fails = i == 65;
 		asked_entries = 0;
-		patch_body_return(first);
+		patch_trampoline_return(first);
 		CHECK(nr_returned == (i < 65 ? i : i < 66 ? 64 : i - 1));
 		CHECK(asked_entries == (i == 1 ? 64 : i == 65 || i == 66 ? 128 : 0));
 		CHECK(returned_capacity == (i < 66 ? 64 : 128));
 	}
 	realloc_fails = false;
-	patch_body_return(first);
+	patch_trampoline_return(first);
 	CHECK(nr_returned == 129 && returned_capacity == 256 && asked_entries == 256);
 	nr_returned = 0;
 	{
@@ -156,21 +158,22 @@ static void test_bodies(void)
 			lowest = patch_arenas[i].start < lowest ? patch_arenas[i].start : lowest;
 			highest = patch_arenas[i].start > highest ? patch_arenas[i].start : highest;
 		}
-		CHECK(patch_is_body(first) && patch_is_body(lowest) && !patch_is_body(lowest - 1));
-		CHECK(patch_is_body(highest + PATCH_ARENA_BYTES - 1) &&
-				!patch_is_body(highest + PATCH_ARENA_BYTES));
+		CHECK(patch_is_trampoline(first) && patch_is_trampoline(lowest) &&
+				!patch_is_trampoline(lowest - 1));
+		CHECK(patch_is_trampoline(highest + PATCH_ARENA_BYTES - 1) &&
+				!patch_is_trampoline(highest + PATCH_ARENA_BYTES));
 	}
-	/* The area is full at its last body. */
+	/* The area is full at its last trampoline. */
 	{
 		struct patch_arena *arena = arena_of(big);
 		size_t count = patch_nr_arenas;
 		uint64_t last;
 
-		arena->used = arena->size - BODY_BYTES_MAX;
-		last = patch_body_memory(near, large);
-		CHECK(last == arena->start + arena->size - BODY_BYTES_MAX &&
+		arena->used = arena->size - TRAMPOLINE_BYTES_MAX;
+		last = patch_trampoline_memory(near, large);
+		CHECK(last == arena->start + arena->size - TRAMPOLINE_BYTES_MAX &&
 				patch_nr_arenas == count);
-		CHECK(patch_body_memory(near, large) && patch_nr_arenas == count + 1);
+		CHECK(patch_trampoline_memory(near, large) && patch_nr_arenas == count + 1);
 	}
 }
 
@@ -180,10 +183,10 @@ static void test_many_areas(void)
 
 	/* The last one, and none. */
 	patch_nr_arenas = ARENAS_MAX - 1;
-	CHECK(new_bodies((uint64_t)(uintptr_t)test_reaches, NEAR, small) ==
+	CHECK(new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small) ==
 					&patch_arenas[ARENAS_MAX - 1] &&
 			patch_nr_arenas == ARENAS_MAX);
-	CHECK(!new_bodies((uint64_t)(uintptr_t)test_reaches, NEAR, small));
+	CHECK(!new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small));
 	CHECK(!patch_arena_map(0x10000000, PATCH_ARENA_BYTES, small));
 	patch_nr_arenas = before;
 	/* Mapped memory is no gap. */
@@ -195,7 +198,7 @@ static void test_many_areas(void)
 static void test_failed_areas(void)
 {
 	const struct patch_kind slots = {0};
-	uint64_t start = new_bodies((uint64_t)(uintptr_t)test_reaches, NEAR, small)->start;
+	uint64_t start = new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small)->start;
 	size_t before = patch_nr_arenas, owned_before = nr_owned;
 	uint64_t bytes = patch_memory_bytes();
 	struct resources now;
@@ -246,7 +249,7 @@ static void report_address(uint64_t address)
 
 static void test_last_entries(void)
 {
-	static struct patch_past pasts[2][PATCH_ARENA_BYTES / BODY_BYTES];
+	static struct patch_past pasts[2][PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
 	static struct patch_hot hots[2];
 	static struct patch_probe some[2];
 	struct patch_arena *saved = malloc(2 * sizeof(*saved));
@@ -268,10 +271,10 @@ static void test_last_entries(void)
 			arena_of(0x1ffff) == &patch_arenas[0] &&
 			arena_of(0x20000) == &patch_arenas[1]);
 	patch_nr_arenas = 1;
-	CHECK(patch_is_body(0x10000) && patch_is_body(0x1ffff) && !patch_is_body(0x20000) &&
-			!patch_is_body(0xffff));
+	CHECK(patch_is_trampoline(0x10000) && patch_is_trampoline(0x1ffff) &&
+			!patch_is_trampoline(0x20000) && !patch_is_trampoline(0xffff));
 	pasts[0][0].what = 0x7000;
-	pasts[0][PATCH_ARENA_BYTES / BODY_BYTES - 1].what = 0x8000;
+	pasts[0][PATCH_ARENA_BYTES / TRAMPOLINE_BYTES - 1].what = 0x8000;
 	pasts[1][3].what = 0x9000;
 	CHECK(patch_was_location(0x7000) && patch_was_location(0x8004) &&
 			!patch_was_location(0x9000));
@@ -327,8 +330,8 @@ static void test_last_entries(void)
 
 static void test_pasts(void)
 {
-	uint64_t body = patch_body_memory((uint64_t)(uintptr_t)test_pasts, small);
-	struct patch_past *past = patch_body_past(body);
+	uint64_t trampoline = patch_trampoline_memory((uint64_t)(uintptr_t)test_pasts, small);
+	struct patch_past *past = patch_trampoline_past(trampoline);
 	const uint64_t site = 0x7123456789ab;
 
 	CHECK(!patch_was_location(site) && !patch_was_location(0) && !patch_was_location(0x999));
@@ -419,7 +422,7 @@ static void put_pad_jump(uint64_t at, uint64_t to)
 
 static void test_pads(void)
 {
-	uint64_t base, body;
+	uint64_t base, trampoline;
 	struct patch_probe probe = {.site = {.address = 0x1000, .springboard = 0x1040}};
 	bool stands = true, is_covered = false;
 	struct springboard *springboard;
@@ -427,8 +430,8 @@ static void test_pads(void)
 	code = patch_memory_reserve((uint64_t)(uintptr_t)test_pads, 4096);
 	CHECK(code && !mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
 	base = (uint64_t)(uintptr_t)code;
-	body = patch_body_memory(base, small);
-	CHECK(body);
+	trampoline = patch_trampoline_memory(base, small);
+	CHECK(trampoline);
 	probe.site.runtime = base;
 	memcpy(probe.site.springboard_bytes, "\x90\x90\x90\x90\xcc", 5);
 	memcpy(probe.site.bytes, "\x11\x22", 2);
@@ -447,7 +450,7 @@ static void test_pads(void)
 	CHECK(!is_free(base + 0x3c) && is_free(base + 0x3b) && !is_free(base + 0x44) &&
 			is_free(base + 0x45));
 	/* The jump is in place: the same site gets it, another one does not. */
-	put_pad_jump(base + 0x40, body);
+	put_pad_jump(base + 0x40, trampoline);
 	CHECK(has_jump(springboard, &is_covered) && !is_covered);
 	CHECK(patch_springboard_claim(&probe, &stands) == 0 && stands);
 	code[0x40] = 0xcc;
@@ -470,7 +473,7 @@ static void test_pads(void)
 			!patch_springboards_remain() && !side_probe_pads);
 	/* A probe that leaves: the location is as in the file. */
 	CHECK(patch_springboard_claim(&probe, &stands) == 0 && !stands);
-	put_pad_jump(base + 0x40, body);
+	put_pad_jump(base + 0x40, trampoline);
 	springboard = springboard_find(base + 0x40);
 	CHECK(!springboard_choose_removable() && !springboard->leaves);
 	memcpy(code, "\x11\x22", 2);
@@ -572,8 +575,8 @@ static void test_kinds(void)
 /* A trap at a location whose probe is gone: the thread continues there, once. */
 static void test_over(void)
 {
-	uint64_t body = patch_body_memory((uint64_t)(uintptr_t)test_over, small);
-	struct patch_past *past = patch_body_past(body);
+	uint64_t trampoline = patch_trampoline_memory((uint64_t)(uintptr_t)test_over, small);
+	struct patch_past *past = patch_trampoline_past(trampoline);
 	uint64_t site = (uint64_t)(uintptr_t)code + 0x800;
 
 	memset(code + 0x7f0, 0x90, 64);
@@ -601,7 +604,7 @@ int main(void)
 {
 	CHECK(!patch_locations_start());
 	test_reaches();
-	test_bodies();
+	test_trampolines();
 	test_many_areas();
 	test_pasts();
 	test_owned();

@@ -54,14 +54,14 @@ static void fake_settle(void)
 
 static struct patch_past pasts[8];
 
-static struct patch_past *fake_past(uint64_t body)
+static struct patch_past *fake_past(uint64_t trampoline)
 {
-	return &pasts[body];
+	return &pasts[trampoline];
 }
 
-static void fake_return(uint64_t body)
+static void fake_return(uint64_t trampoline)
 {
-	note("body %u ", (unsigned int)body);
+	note("body %u ", (unsigned int)trampoline);
 }
 
 static void fake_forget(uint64_t address)
@@ -112,8 +112,8 @@ static void *hooked_mmap(void *at, size_t size, int protection, int flags, int f
 #undef open
 #undef mmap
 
-#define patch_body_past fake_past
-#define patch_body_return fake_return
+#define patch_trampoline_past fake_past
+#define patch_trampoline_return fake_return
 #define patch_springboard_forget fake_forget
 #define patch_slot_return fake_slot
 #define patch_trap_remove fake_trap
@@ -446,7 +446,7 @@ static void put(unsigned int index, size_t at, enum probe_method method, uint64_
 	static struct patch_hot hots[8];
 
 	set(index, at);
-	made[index].body = index;
+	made[index].trampoline = index;
 	made[index].slot = slot;
 	made[index].method = method;
 	made[index].site.patched = 5;

@@ -24,9 +24,9 @@
 static struct patch_arena fake_arenas[3];
 static size_t nr_fake_arenas;
 
-static struct patch_kind fake_kind(uint64_t body)
+static struct patch_kind fake_kind(uint64_t trampoline)
 {
-	(void)body;
+	(void)trampoline;
 	return fake_arenas[1].kind;
 }
 
@@ -43,12 +43,12 @@ static const uint8_t *fake_frames(bool follows)
 
 #define patch_arenas fake_arenas
 #define patch_nr_arenas nr_fake_arenas
-#define patch_body_kind fake_kind
-#define patch_body_frames fake_frames
+#define patch_trampoline_kind fake_kind
+#define patch_trampoline_frames fake_frames
 #include "probe/patch/moved.c"
 #undef patch_arenas
 #undef patch_nr_arenas
-#undef patch_body_kind
+#undef patch_trampoline_kind
 
 #define segments stack_segments
 #include "probe/patch/quiescence.c"
@@ -126,7 +126,7 @@ static void make_arenas(void)
 	hot.copy = 0x20000 + HEADS_BYTES + 20;
 	probes[1] = (struct patch_probe){.hot = &hot,
 			.site = {.runtime = 0x5000},
-			.body = 0x20000 + HEADS_BYTES,
+			.trampoline = 0x20000 + HEADS_BYTES,
 			.locations = {0x5000, 0x5003, 0x5005, 0x5009},
 			.begins = {23, 25, 255, 255, 255},
 			.pushed = 27};
@@ -142,7 +142,7 @@ static bool moves(uint64_t from, struct patch_moved *moved, ucontext_t *context,
 
 static void test_moved(void)
 {
-	const uint64_t body = 0x20000 + HEADS_BYTES;
+	const uint64_t trampoline = 0x20000 + HEADS_BYTES;
 	static const struct {
 		unsigned int at;
 		uint64_t to;
@@ -156,7 +156,7 @@ static void test_moved(void)
 
 	make_arenas();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		uint64_t from = body + rows[i].at;
+		uint64_t from = trampoline + rows[i].at;
 
 		info.si_addr = (void *)from;
 		CHECK(moves(from, &moved, &context, &info));
@@ -171,23 +171,24 @@ static void test_moved(void)
 				context.uc_mcontext.gregs[REG_RSP] == 0x7000);
 	}
 	/* The program has chosen another address, or another stack: both stay. */
-	CHECK(moves(body + 27, &moved, &context, &info));
+	CHECK(moves(trampoline + 27, &moved, &context, &info));
 	context.uc_mcontext.gregs[REG_RIP]++;
 	patch_move_back(&context, &moved);
 	CHECK(context.uc_mcontext.gregs[REG_RIP] == 0x5006 &&
 			context.uc_mcontext.gregs[REG_RSP] == 0x7008);
-	CHECK(moves(body + 27, &moved, &context, &info));
+	CHECK(moves(trampoline + 27, &moved, &context, &info));
 	context.uc_mcontext.gregs[REG_RSP]++;
 	patch_move_back(&context, &moved);
 	CHECK(context.uc_mcontext.gregs[REG_RIP] == 0x5005 &&
 			context.uc_mcontext.gregs[REG_RSP] == 0x7009);
 	/* Another address in the siginfo_t, or a signal that was sent. */
-	info.si_addr = (void *)(body + 1);
-	CHECK(moves(body, &moved, &context, &info) && info.si_addr == (void *)(body + 1));
+	info.si_addr = (void *)(trampoline + 1);
+	CHECK(moves(trampoline, &moved, &context, &info) &&
+			info.si_addr == (void *)(trampoline + 1));
 	info.si_code = SI_USER;
-	info.si_addr = (void *)body;
-	CHECK(moves(body, &moved, &context, &info) && info.si_addr == (void *)body);
-	/* Nowhere: slots, heads, another body, behind the end, a probe that is not set. */
+	info.si_addr = (void *)trampoline;
+	CHECK(moves(trampoline, &moved, &context, &info) && info.si_addr == (void *)trampoline);
+	/* Nowhere: slots, heads, another trampoline, behind the end, a probe that is not set. */
 	CHECK(!moves(0x10000, &moved, &context, &info) && !moved.probe &&
 			context.uc_mcontext.gregs[REG_RIP] == 0x10000);
 	CHECK(!moves(0x20000 + HEADS_BYTES - 1, &moved, &context, &info));
@@ -195,14 +196,14 @@ static void test_moved(void)
 	CHECK(!moves(0x20000 + 4 * HEADS_BYTES, &moved, &context, &info) &&
 			!moves(0x1ffff, &moved, &context, &info));
 	probes[1].site.runtime = 0;
-	CHECK(!moves(body, &moved, &context, &info));
+	CHECK(!moves(trampoline, &moved, &context, &info));
 	make_arenas();
-	probes[1].body++;
-	CHECK(!moves(body, &moved, &context, &info));
+	probes[1].trampoline++;
+	CHECK(!moves(trampoline, &moved, &context, &info));
 	nr_fake_arenas = 1;
 	make_arenas();
 	nr_fake_arenas = 1;
-	CHECK(!moves(body, &moved, &context, &info));
+	CHECK(!moves(trampoline, &moved, &context, &info));
 }
 
 static void test_moved_for_good(void)

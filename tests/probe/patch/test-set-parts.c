@@ -157,7 +157,7 @@ static void test_jumps(void)
 			.method = PROBE_JUMP,
 			.bytes = {1, 1, 1, 1, 1}};
 
-	probe.body = probe.site.runtime + 0x12345;
+	probe.trampoline = probe.site.runtime + 0x12345;
 	patch_set_make_jump(&probe);
 	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xe9, 0x40, 0x23, 1, 0}, 5));
 	probe.slot = probe.site.runtime - 0x100;
@@ -590,7 +590,7 @@ static void test_set(void)
 		struct probe_site site = site_of(PROBE_JUMP, 5, 3, lengths);
 		struct patch_probe *probe, *trap, *again;
 		struct patch_request request = {.site = &site, .flags = PATCH_READY};
-		uint64_t body;
+		uint64_t trampoline;
 
 		memset(code, 0x90, 64);
 		memcpy(code + 16 + offset, site.bytes, 6);
@@ -603,7 +603,7 @@ static void test_set(void)
 		CHECK(probe->method == PROBE_JUMP && probe->site.nr_pieces == 3 && probe->slot &&
 				probe->whole == !offset);
 		CHECK(target_of_jump(site.runtime) == probe->slot &&
-				target_of_jump(probe->slot) == probe->body);
+				target_of_jump(probe->slot) == probe->trampoline);
 		CHECK(memchr(traps, code[16 + offset + 2], sizeof(traps)) &&
 				memchr(traps, code[16 + offset + 3], sizeof(traps)));
 		CHECK(!memcmp(code, before, 16 + offset) &&
@@ -633,14 +633,14 @@ static void test_set(void)
 		code[16 + offset] = before[16 + offset];
 		remove_one(trap);
 		/* After a rest, what is known is where the code is. */
-		body = probe->body;
+		trampoline = probe->trampoline;
 		CHECK(patch_quiesce());
 		memcpy(code, before, sizeof(before));
 		again = set_one(&site, 0);
 		CHECK(takes_traps());
-		CHECK(again->body == body && again->site.nr_pieces == 3 &&
+		CHECK(again->trampoline == trampoline && again->site.nr_pieces == 3 &&
 				target_of_jump(site.runtime) == again->slot &&
-				target_of_jump(again->slot) == body);
+				target_of_jump(again->slot) == trampoline);
 		remove_one(again);
 		CHECK(!memcmp(code, before, sizeof(before)));
 	}
@@ -654,15 +654,15 @@ static void test_taken_over(void)
 	struct patch_probe *first = set_one(&site, 0), *second;
 	uint64_t slot = first->slot;
 
-	CHECK(slot && target_of_jump(slot) == first->body);
+	CHECK(slot && target_of_jump(slot) == first->trampoline);
 	remove_one(first);
-	CHECK(target_of_jump(slot) == first->body);
+	CHECK(target_of_jump(slot) == first->trampoline);
 	second = set_one(&site, PATCH_ALL);
-	CHECK(second != first && second->body != first->body && second->slot == slot &&
-			target_of_jump(slot) == second->body &&
+	CHECK(second != first && second->trampoline != first->trampoline && second->slot == slot &&
+			target_of_jump(slot) == second->trampoline &&
 			target_of_jump(site.runtime) == slot);
 	remove_one(second);
-	CHECK(set_one(&site, 0) == first && target_of_jump(slot) == first->body);
+	CHECK(set_one(&site, 0) == first && target_of_jump(slot) == first->trampoline);
 	remove_one(first);
 	CHECK(!memcmp(code, site.bytes, 6) && patch_quiesce());
 }
@@ -682,14 +682,14 @@ static void test_short(void)
 	first = set_one(&site, 0);
 	CHECK(first->method == PROBE_SHORT && first->slot == springboard && code[0] == 0xeb &&
 			code[1] == 0x3e && code[2] == site.bytes[2] &&
-			target_of_jump(springboard) == first->body && code[0x45] != 0xe9);
+			target_of_jump(springboard) == first->trampoline && code[0x45] != 0xe9);
 	remove_one(first);
-	CHECK(!memcmp(code, site.bytes, 3) && target_of_jump(springboard) == first->body);
+	CHECK(!memcmp(code, site.bytes, 3) && target_of_jump(springboard) == first->trampoline);
 	second = set_one(&site, PATCH_ALL);
 	CHECK(second != first && second->slot == springboard && code[0] == 0xeb &&
-			code[1] == 0x3e && target_of_jump(springboard) == second->body);
+			code[1] == 0x3e && target_of_jump(springboard) == second->trampoline);
 	remove_one(second);
-	CHECK(set_one(&site, 0) == first && target_of_jump(springboard) == first->body);
+	CHECK(set_one(&site, 0) == first && target_of_jump(springboard) == first->trampoline);
 	remove_one(first);
 	/* Padding that has other bytes: a trap. */
 	CHECK(patch_quiesce());
@@ -726,7 +726,7 @@ static void test_set_many(void)
 		if (i == 3)
 			continue;
 		CHECK(!requests[i].error && requests[i].probe &&
-				target_of_jump(sites[i].runtime) == requests[i].probe->body &&
+				target_of_jump(sites[i].runtime) == requests[i].probe->trampoline &&
 				!requests[i].probe->slot);
 		probes[nr_set++] = requests[i].probe;
 	}

@@ -96,7 +96,7 @@ static void test_reach(void)
 	fake_gaps[nr_fake_gaps++] = (struct patch_gap){SITE + ARENA, SITE + 4 * ARENA};
 	fake_gaps[nr_fake_gaps++] = (struct patch_gap){SITE + 8 * ARENA, SITE + 9 * ARENA};
 	CHECK(slot(&any) == SITE + ARENA && is_arena(0, SITE + ARENA, ARENA));
-	/* The body must reach it, too, and may be above the location. */
+	/* The trampoline must reach it, too, and may be above the location. */
 	begin(SITE - 4 * FAR, SITE);
 	CHECK(patch_slot_memory(SITE, SITE + 0x12345678, &any) ==
 			((SITE + 0x12345678 - FAR + ARENA) & ~(ARENA - 1)));

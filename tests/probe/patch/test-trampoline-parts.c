@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of bodies of probes: their head, where the copy begins, the largest copy that fits, and what unwinders read of each
+ * Exact values of trampolines of probes: their head, where the copy begins, the largest copy that fits, and what unwinders read of each
  * displaced instruction. The test includes the file, so that it can call its static functions, and plays the copies.
  */
 #include <errno.h>
@@ -28,9 +28,9 @@ static int fake_copy(const struct probe_site *site, uint64_t at, uint8_t copy[PR
 }
 
 #define probe_copy fake_copy
-#include "probe/patch/x86-64-body.c"
+#include "probe/patch/x86-64-trampoline.c"
 
-static uint8_t bytes[BODY_BYTES_MAX + 16];
+static uint8_t bytes[TRAMPOLINE_BYTES_MAX + 16];
 static struct patch_hot hot;
 
 static struct patch_probe make(bool all, bool begins)
@@ -38,7 +38,7 @@ static struct patch_probe make(bool all, bool begins)
 	return (struct patch_probe){.hot = &hot,
 			.site = {.runtime = 0x401000, .begins = begins},
 			.flags = all ? PATCH_ALL : 0,
-			.body = 7 * PATCH_ARENA_BYTES + HEADS_BYTES + 5 * BODY_BYTES};
+			.trampoline = 7 * PATCH_ARENA_BYTES + HEADS_BYTES + 5 * TRAMPOLINE_BYTES};
 }
 
 static uint64_t called_by(const struct patch_probe *probe)
@@ -48,7 +48,7 @@ static uint64_t called_by(const struct patch_probe *probe)
 	/* lea -128(%rsp),%rsp; call */
 	CHECK(!memcmp(bytes, "\x48\x8d\x64\x24\x80\xe8", 6));
 	memcpy(&away, bytes + 6, sizeof(away));
-	return probe->body + 10 + (uint64_t)(int64_t)away;
+	return probe->trampoline + 10 + (uint64_t)(int64_t)away;
 }
 
 static void test_heads(void)
@@ -56,18 +56,18 @@ static void test_heads(void)
 	for (unsigned int i = 0; i < 8; i++) {
 		bool all = i & 1, begins = i & 2, follows = i & 4;
 		struct patch_probe probe = make(all, begins);
-		struct patch_kind kind = {.bytes = BODY_BYTES, .follows = follows};
+		struct patch_kind kind = {.bytes = TRAMPOLINE_BYTES, .follows = follows};
 		size_t before = 10 + (follows ? GATE_BYTES : 8);
 
 		copy_size = 20;
 		memset(bytes, 0x77, sizeof(bytes));
-		CHECK(!patch_body_of(&probe, kind, bytes));
+		CHECK(!patch_trampoline_of(&probe, kind, bytes));
 		CHECK(called_by(&probe) ==
 				7 * PATCH_ARENA_BYTES +
 						(uint64_t)HEAD_BYTES *
 								((all ? 1 : 0) + (begins ? 0 : 2)));
-		CHECK(x86_body_get_head(&probe) == (all ? 1u : 0u) + (begins ? 0u : 2u));
-		CHECK(hot.copy == probe.body + before && copied_to == hot.copy &&
+		CHECK(x86_trampoline_get_head(&probe) == (all ? 1u : 0u) + (begins ? 0u : 2u));
+		CHECK(hot.copy == probe.trampoline + before && copied_to == hot.copy &&
 				probe.map[2] == 14);
 		CHECK(!memcmp(bytes + 10,
 				follows ? "\x48\x8d\xa4\x24\x88\0\0\0\xff\x64\x24\xf8"
@@ -75,9 +75,9 @@ static void test_heads(void)
 				before - 10));
 		for (size_t k = 0; k < 20; k++)
 			CHECK(bytes[before + k] == 0x40 + k);
-		for (size_t k = before + 20; k < BODY_BYTES; k++)
+		for (size_t k = before + 20; k < TRAMPOLINE_BYTES; k++)
 			CHECK(bytes[k] == 0xcc);
-		CHECK(bytes[BODY_BYTES] == 0x77);
+		CHECK(bytes[TRAMPOLINE_BYTES] == 0x77);
 	}
 }
 
@@ -85,20 +85,22 @@ static void test_heads(void)
 static void test_sizes(void)
 {
 	struct patch_probe probe = make(false, true);
-	const struct patch_kind small = {.bytes = BODY_BYTES},
-				large = {.bytes = BODY_BYTES_MAX, .follows = true};
+	const struct patch_kind small = {.bytes = TRAMPOLINE_BYTES},
+				large = {.bytes = TRAMPOLINE_BYTES_MAX, .follows = true};
 
-	copy_size = BODY_BYTES - 18;
+	copy_size = TRAMPOLINE_BYTES - 18;
 	memset(bytes, 0x77, sizeof(bytes));
-	CHECK(!patch_body_of(&probe, small, bytes) &&
-			bytes[BODY_BYTES - 1] == 0x40 + BODY_BYTES - 19 &&
-			bytes[BODY_BYTES] == 0x77);
+	CHECK(!patch_trampoline_of(&probe, small, bytes) &&
+			bytes[TRAMPOLINE_BYTES - 1] == 0x40 + TRAMPOLINE_BYTES - 19 &&
+			bytes[TRAMPOLINE_BYTES] == 0x77);
 	copy_size++;
-	CHECK(patch_body_of(&probe, small, bytes) == -E2BIG && bytes[BODY_BYTES] == 0x77);
-	CHECK(!patch_body_of(&probe, large, bytes) && bytes[BODY_BYTES_MAX - 1] == 0xcc &&
-			bytes[BODY_BYTES_MAX] == 0x77);
+	CHECK(patch_trampoline_of(&probe, small, bytes) == -E2BIG &&
+			bytes[TRAMPOLINE_BYTES] == 0x77);
+	CHECK(!patch_trampoline_of(&probe, large, bytes) &&
+			bytes[TRAMPOLINE_BYTES_MAX - 1] == 0xcc &&
+			bytes[TRAMPOLINE_BYTES_MAX] == 0x77);
 	copy_size = -ERANGE;
-	CHECK(patch_body_of(&probe, small, bytes) == -ERANGE);
+	CHECK(patch_trampoline_of(&probe, small, bytes) == -ERANGE);
 }
 
 static void test_places(void)
@@ -111,7 +113,7 @@ static void test_places(void)
 			struct patch_probe probe = make(false, true);
 			bool is_call = calls[k] == PROBE_CALL || calls[k] == PROBE_CALL_INDIRECT;
 
-			hot.copy = probe.body + 18;
+			hot.copy = probe.trampoline + 18;
 			probe.site.nr_pieces = (uint8_t)nr;
 			probe.site.displaced = (uint8_t)(3 * nr + 1);
 			memset(probe.begins, 1, sizeof(probe.begins));
@@ -121,7 +123,7 @@ static void test_places(void)
 			}
 			for (unsigned int i = 0; i <= nr; i++)
 				probe.map[i] = (uint8_t)(7 * i + 1);
-			patch_body_locations(&probe);
+			patch_trampoline_locations(&probe);
 			for (unsigned int i = 0; i <= nr; i++)
 				CHECK(probe.locations[i] ==
 						0x401000 + (i < nr ? 3 * i : 3 * nr + 1));

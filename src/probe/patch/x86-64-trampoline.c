@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of a probe, its body, has what is its own: a call of what all bodies of its arena go by, their head, and the copy of what
+ * The code of a probe, its trampoline, has what is its own: a call of what all trampolines of its arena go by, their head, and the copy of what
  * is displaced. By the return address the head knows whose hit it is; so of thousands of probes each costs the processor's caches
  * one line of code.
  *
- *	body    skip the red zone; call the head; skip it back; copy
+ *	trampoline    skip the red zone; call the head; skip it back; copy
  *	head    save; call patch_enter(); restore; return
  *
- * A body whose returns may be seen has a jump to a gate (below) before the copy, so that the processor, which foresees jumps by those
+ * A trampoline whose returns may be seen has a jump to a gate (below) before the copy, so that the processor, which foresees jumps by those
  * that came before, knows whose gate it is. Where it does go on in the copy, the head returns behind that.
  *
  * The head saves the registers that a C function may change (all, if they are asked for) and the flags,
@@ -15,7 +15,7 @@
  * which take a fraction of the time of popfq. The red zone below the stack pointer is left alone, and the stack
  * is aligned by way of a frame pointer.
  *
- * Behind the frame pointer stand, in the order of struct patch_registers: rbp, r11 … rax, then what the body has pushed, then the
+ * Behind the frame pointer stand, in the order of struct patch_registers: rbp, r11 … rax, then what the trampoline has pushed, then the
  * red zone. Below it is
  * the rest of struct patch_hit. What a callee keeps it keeps, so those registers are saved, for who looks at them,
  * but not restored.
@@ -42,7 +42,7 @@
 #include <string.h>
 
 #define RED_ZONE 128
-#define WORD 8          /* that a body pushes */
+#define WORD 8          /* that a trampoline pushes */
 #define BELOW_FRAME 104 /* of a hit: all before rbp */
 
 _Static_assert(offsetof(struct patch_hit, registers.rbp) == BELOW_FRAME,
@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct patch_hit) - BELOW_FRAME + WORD + RED_ZONE == PATCH
 _Static_assert(PATCH_FRAME_BYTES + 8 < PATCH_BY_FRAME_POINTER, "distances are bytes");
 
 /* Instructions, and how much farther from the begin of the frame the stack pointer is behind them. */
-struct body_step {
+struct trampoline_step {
 	const char *bytes;
 	uint8_t size;
 	int16_t moves;
@@ -70,21 +70,21 @@ struct body_step {
 #define BY_STACK(n) (2000 + (n)) /* no more; the stack pointer is so far away */
 
 /* Saves what a callee may change, and the flags. */
-static const struct body_step save[] = {
+static const struct trampoline_step save[] = {
 		STEP("\x50", 8),                   /* push %rax */
 		STEP("\x9f\x0f\x90\xc0", NO_MOVE), /* lahf; seto %al */
 		STEP("\x50", 8),                   /* push %rax */
 		STEP("\x51", 8), STEP("\x52", 8),  /* push %rcx, %rdx */
 		STEP("\x56", 8),                   /* push %rsi */
 };
-static const struct body_step save_others[] = {
+static const struct trampoline_step save_others[] = {
 		STEP("\x57", 8),                          /* push %rdi */
 		STEP("\x41\x50", 8), STEP("\x41\x51", 8), /* push %r8, %r9 */
 		STEP("\x41\x52", 8), STEP("\x41\x53", 8), /* push %r10, %r11 */
 		STEP("\x55", 8),                          /* push %rbp */
 		STEP("\x48\x89\xe5", BY_FRAME),           /* mov %rsp,%rbp */
 };
-static const struct body_step align[] = {
+static const struct trampoline_step align[] = {
 		STEP("\x48\x8d\x7d\x98", NO_MOVE), /* lea -104(%rbp),%rdi */
 		STEP("\x48\x89\xfc", NO_MOVE),     /* mov %rdi,%rsp */
 		STEP("\x48\x83\xe4\xf0", NO_MOVE), /* and $-16,%rsp */
@@ -101,63 +101,66 @@ static const struct body_step align[] = {
 			STEP("\x04\x7f\x9e", NO_MOVE),              /* add $127,%al; sahf */ \
 			STEP("\x58", -8)                            /* pop %rax */
 
-static const struct body_step pass_red_zone[] = {
+static const struct trampoline_step pass_red_zone[] = {
 		STEP("\x48\x8d\x64\x24\x80", RED_ZONE) /* lea -128(%rsp),%rsp */};
-static const struct body_step back_over_red_zone[] = {
+static const struct trampoline_step back_over_red_zone[] = {
 		STEP("\x48\x8d\xa4\x24\x80\0\0\0", -RED_ZONE) /* lea 128(%rsp),%rsp */};
-static const struct body_step leave_to_body[] = {
+static const struct trampoline_step leave_to_trampoline[] = {
 		RESTORE(8 + RED_ZONE + WORD), STEP("\xc3", NO_MOVE) /* ret */};
-static const struct body_step leave_to_copy[] = {
+static const struct trampoline_step leave_to_copy[] = {
 		RESTORE(8 + RED_ZONE + WORD), STEP("\xc2\x80\0", NO_MOVE) /* ret $128 */};
 /* One word more: the return address, which the gate's call writes again. */
-static const struct body_step leave_by_gate[] = {
+static const struct trampoline_step leave_by_gate[] = {
 		STEP("\x48\x8d\xa4\x24\x88\0\0\0", -RED_ZONE - 8), /* lea 136(%rsp),%rsp */
 		STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
 #define GATE_BYTES 12 /* of these */
-static const struct body_step leave_to_caller[] = {RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
+static const struct trampoline_step leave_to_caller[] = {
+		RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
 /*
- * Where the body is in its arena, which the address behind its call says, too. Asked for while registers are being saved, for all else
+ * Where the trampoline is in its arena, which the address behind its call says, too. Asked for while registers are being saved, for all else
  * waits for it.
  */
-static const struct body_step offset_of_body[] = {
+static const struct trampoline_step offset_of_trampoline[] = {
 		STEP("\x0f\xb7\x54\x24\x28", NO_MOVE), /* movzwl 40(%rsp),%edx */
 		STEP("\x83\xe2\xc0", NO_MOVE),         /* and $-64,%edx */
 };
-_Static_assert(BODY_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
-static const struct body_step add_location[] = {STEP("\x48\x01\xc2", NO_MOVE) /* add %rax,%rdx */};
+_Static_assert(TRAMPOLINE_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
+static const struct trampoline_step add_location[] = {
+		STEP("\x48\x01\xc2", NO_MOVE) /* add %rax,%rdx */};
 /* The second argument: what hits read of the place, or where the return address is. */
-static const struct body_step hot_of_body[] = {STEP("\x48\x89\xd6", NO_MOVE) /* mov %rdx,%rsi */};
-static const struct body_step offset_of_return[] = {
+static const struct trampoline_step hot_of_trampoline[] = {
+		STEP("\x48\x89\xd6", NO_MOVE) /* mov %rdx,%rsi */};
+static const struct trampoline_step offset_of_return[] = {
 		STEP("\x48\x8d\x75\x58", NO_MOVE) /* lea 88(%rbp),%rsi */};
-static const struct body_step pass_gate[] = {
+static const struct trampoline_step pass_gate[] = {
 		STEP("\x48\x83\x45\x58\x0c", NO_MOVE) /* addq $12,88(%rbp) */};
 _Static_assert(GATE_BYTES == 0x0c, "behind the jump");
 #define CALL_FUNCTION_BYTES 2
-static const struct body_step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
+static const struct trampoline_step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
 /*
  * The direction flag and the alignment-check flag: a C function runs with both of them clear. `lahf` reads neither, and `popfq`
  * costs as much as the whole hit: so it is executed only where one of them is set. Inside a function both are checked. At its beginning and end a check
  * of the second one costs a tenth of a recorded hit. There only the first one is checked, by a load that moves rsi up or down.
  */
-static const struct body_step test_direction[] = {
+static const struct trampoline_step test_direction[] = {
 		STEP("\x48\x89\xee", NO_MOVE), /* mov %rbp,%rsi */
 		STEP("\xad", NO_MOVE),         /* lodsl */
 		STEP("\x29\xee", NO_MOVE),     /* sub %ebp,%esi: negative if the flag is set */
 };
-static const struct body_step test_flags[] = {
+static const struct trampoline_step test_flags[] = {
 		STEP("\x9c\x58", NO_MOVE),         /* pushfq; pop %rax */
 		STEP("\xa9\0\x04\x04\0", NO_MOVE), /* test $0x40400,%eax */
 };
 /* Twice: the program's flags, and those for the call. The stack stays aligned for the call. */
-static const struct body_step clear_flags[] = {
+static const struct trampoline_step clear_flags[] = {
 		STEP("\x9c\x9c", NO_MOVE), /* pushfq; pushfq */
 		STEP("\x81\x24\x24\xff\xfb\xfb\xff\x9d",
 				NO_MOVE),              /* andl $~0x40400,(%rsp); popfq */
 		STEP("\x48\x8d\x64\x24\xf8", NO_MOVE), /* lea -8(%rsp),%rsp */
 };
-static const struct body_step restore_flags[] = {
+static const struct trampoline_step restore_flags[] = {
 		STEP("\x48\x8d\x64\x24\x08\x9d", NO_MOVE) /* lea 8(%rsp),%rsp; popfq */};
-static const struct body_step save_remainder[] = {
+static const struct trampoline_step save_remainder[] = {
 		STEP("\x48\x89\x5d\xf8", NO_MOVE), /* mov %rbx,-8(%rbp) */
 		STEP("\x4c\x89\x65\xf0", NO_MOVE), /* mov %r12,-16(%rbp) */
 		STEP("\x4c\x89\x6d\xe8", NO_MOVE), /* mov %r13,-24(%rbp) */
@@ -172,16 +175,16 @@ struct writing {
 	uint8_t distance;
 };
 
-static void x86_body_emit(struct writing *writing, const void *bytes, size_t size)
+static void x86_trampoline_emit(struct writing *writing, const void *bytes, size_t size)
 {
 	memcpy(writing->bytes + writing->at, bytes, size);
 	memset(writing->frames + writing->at, writing->distance, size);
 	writing->at += size;
 }
 
-static void x86_body_emit_step(struct writing *writing, const struct body_step *step)
+static void x86_trampoline_emit_step(struct writing *writing, const struct trampoline_step *step)
 {
-	x86_body_emit(writing, step->bytes, step->size);
+	x86_trampoline_emit(writing, step->bytes, step->size);
 	if (step->moves == BY_FRAME)
 		writing->distance = PATCH_BY_FRAME_POINTER;
 	else if (step->moves >= BY_STACK(0))
@@ -193,14 +196,15 @@ static void x86_body_emit_step(struct writing *writing, const struct body_step *
 #define put_steps(writing, steps)                                                      \
 	do {                                                                           \
 		for (size_t step = 0; step < sizeof(steps) / sizeof(*(steps)); step++) \
-			x86_body_emit_step(writing, &(steps)[step]);                   \
+			x86_trampoline_emit_step(writing, &(steps)[step]);             \
 	} while (0)
 
 /* mov $value,%reg; the opcode's two bytes say which. */
-static void x86_body_emit_constant(struct writing *writing, const char *opcode, uint64_t value)
+static void x86_trampoline_emit_constant(
+		struct writing *writing, const char *opcode, uint64_t value)
 {
-	x86_body_emit(writing, opcode, 2);
-	x86_body_emit(writing, &value, 8);
+	x86_trampoline_emit(writing, opcode, 2);
+	x86_trampoline_emit(writing, &value, 8);
 }
 
 /* Make the jump whose displacement ends at `from` lead to the next instruction that is written. */
@@ -210,19 +214,19 @@ static void land_here(struct writing *writing, size_t from)
 }
 
 /* Writes a call of a C function, with its second argument. Returns the end of a jump that is taken if a flag is set; put_careful_call() writes its target. */
-static size_t put_call(struct writing *writing, void *function, const struct body_step *argument,
-		bool inside)
+static size_t put_call(struct writing *writing, void *function,
+		const struct trampoline_step *argument, bool inside)
 {
 	size_t careful;
 
 	if (!inside)
 		put_steps(writing, test_direction);
-	x86_body_emit_step(writing, argument);
+	x86_trampoline_emit_step(writing, argument);
 	if (inside)
 		put_steps(writing, test_flags);
-	x86_body_emit_constant(writing, "\x48\xb8",
-			(uint64_t)(uintptr_t)function);          /* mov $function,%rax */
-	x86_body_emit(writing, inside ? "\x75\0" : "\x78\0", 2); /* jnz, js */
+	x86_trampoline_emit_constant(writing, "\x48\xb8",
+			(uint64_t)(uintptr_t)function);                /* mov $function,%rax */
+	x86_trampoline_emit(writing, inside ? "\x75\0" : "\x78\0", 2); /* jnz, js */
 	careful = writing->at;
 	put_steps(writing, call);
 	return careful;
@@ -237,25 +241,26 @@ static void put_careful_call(struct writing *writing, size_t careful)
 	put_steps(writing, clear_flags);
 	put_steps(writing, call);
 	put_steps(writing, restore_flags);
-	x86_body_emit(writing, "\xe9", 1); /* jmp */
+	x86_trampoline_emit(writing, "\xe9", 1); /* jmp */
 	back = (int32_t)(careful + CALL_FUNCTION_BYTES - (writing->at + sizeof(back)));
-	x86_body_emit(writing, &back, sizeof(back));
+	x86_trampoline_emit(writing, &back, sizeof(back));
 }
 
-/* ---- bodies ---- */
+/* ---- trampolines ---- */
 
 #define CALL_BYTES 5
 
-/* All before the copy of a body at that address. */
-static void put_body(struct writing *writing, uint64_t at, unsigned int head_number, bool follows)
+/* All before the copy of a trampoline at that address. */
+static void put_trampoline(
+		struct writing *writing, uint64_t at, unsigned int head_number, bool follows)
 {
 	uint64_t head = at - at % PATCH_ARENA_BYTES + head_number * HEAD_BYTES;
 	int32_t away;
 
 	put_steps(writing, pass_red_zone);
 	away = (int32_t)(head - (at + writing->at + CALL_BYTES));
-	x86_body_emit(writing, "\xe8", 1); /* call */
-	x86_body_emit(writing, &away, sizeof(away));
+	x86_trampoline_emit(writing, "\xe8", 1); /* call */
+	x86_trampoline_emit(writing, &away, sizeof(away));
 	if (follows)
 		put_steps(writing, leave_by_gate);
 	else
@@ -263,32 +268,32 @@ static void put_body(struct writing *writing, uint64_t at, unsigned int head_num
 	writing->distance = 8;
 }
 
-const uint8_t *patch_body_frames(bool follows)
+const uint8_t *patch_trampoline_frames(bool follows)
 {
-	static uint8_t frames[2][BODY_BYTES_MAX];
-	uint8_t bytes[BODY_BYTES_MAX];
+	static uint8_t frames[2][TRAMPOLINE_BYTES_MAX];
+	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
 	struct writing writing = {.bytes = bytes, .frames = frames[follows], .distance = 8};
 
 	/* In the copy: as at the begin of a function. */
 	memset(frames[follows], 8, sizeof(frames[follows]));
-	put_body(&writing, 0, 0, follows);
+	put_trampoline(&writing, 0, 0, follows);
 	return frames[follows];
 }
 
-static unsigned int x86_body_get_head(const struct patch_probe *probe)
+static unsigned int x86_trampoline_get_head(const struct patch_probe *probe)
 {
 	return (probe->flags & PATCH_ALL ? PATCH_HEAD_ALL : 0u) |
 			(probe->site.begins ? 0u : PATCH_HEAD_INSIDE);
 }
 
-int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes)
+int patch_trampoline_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes)
 {
-	uint8_t copy[PROBE_COPY_MAX], frames[BODY_BYTES_MAX];
+	uint8_t copy[PROBE_COPY_MAX], frames[TRAMPOLINE_BYTES_MAX];
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 	int size;
 
-	put_body(&writing, probe->body, x86_body_get_head(probe), kind.follows);
-	probe->hot->copy = probe->body + writing.at;
+	put_trampoline(&writing, probe->trampoline, x86_trampoline_get_head(probe), kind.follows);
+	probe->hot->copy = probe->trampoline + writing.at;
 	size = probe_copy(&probe->site, probe->hot->copy, copy, probe->map);
 	if (size < 0)
 		return size;
@@ -303,33 +308,33 @@ int patch_body_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *by
 
 static size_t hot_at; /* in a head: 8 bytes, the same in all */
 
-static void x86_body_emit_prologue(struct writing *writing, unsigned int number, bool follows,
+static void x86_trampoline_emit_prologue(struct writing *writing, unsigned int number, bool follows,
 		const struct patch_hot *hot)
 {
 	void *enter = follows ? (void *)&patch_enter_followed : (void *)&patch_enter;
 	size_t jump, careful;
 
 	put_steps(writing, save);
-	put_steps(writing, offset_of_body);
+	put_steps(writing, offset_of_trampoline);
 	hot_at = writing->at + 2;
-	x86_body_emit_constant(writing, "\x48\xb8", (uint64_t)hot); /* mov $hot,%rax */
+	x86_trampoline_emit_constant(writing, "\x48\xb8", (uint64_t)hot); /* mov $hot,%rax */
 	put_steps(writing, add_location);
 	put_steps(writing, save_others);
 	put_steps(writing, align);
 	if (number & PATCH_HEAD_ALL)
 		put_steps(writing, save_remainder);
-	careful = put_call(writing, enter, hot_of_body, number & PATCH_HEAD_INSIDE);
+	careful = put_call(writing, enter, hot_of_trampoline, number & PATCH_HEAD_INSIDE);
 	if (follows) {
-		x86_body_emit(writing, "\x84\xc0\x74\0",
+		x86_trampoline_emit(writing, "\x84\xc0\x74\0",
 				4); /* test %al,%al; jz over the gate's way */
 		jump = writing->at;
-		put_steps(writing, leave_to_body);
+		put_steps(writing, leave_to_trampoline);
 		land_here(writing, jump);
 		writing->distance = PATCH_BY_FRAME_POINTER;
 		put_steps(writing, pass_gate);
 		put_steps(writing, leave_to_copy);
 	} else {
-		put_steps(writing, leave_to_body);
+		put_steps(writing, leave_to_trampoline);
 	}
 	put_careful_call(writing, careful);
 }
@@ -342,7 +347,7 @@ void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct pa
 	for (unsigned int number = 0; number < PATCH_HEADS; number++) {
 		struct writing writing = {.bytes = bytes + number * HEAD_BYTES, .frames = frames};
 
-		x86_body_emit_prologue(&writing, number, follows, hot);
+		x86_trampoline_emit_prologue(&writing, number, follows, hot);
 	}
 }
 
@@ -354,7 +359,7 @@ const uint8_t *patch_head_frames(bool follows, unsigned int number)
 			.frames = frames[follows][number],
 			.distance = 8 + RED_ZONE + WORD};
 
-	x86_body_emit_prologue(&writing, number, follows, NULL);
+	x86_trampoline_emit_prologue(&writing, number, follows, NULL);
 	return frames[follows][number];
 }
 
@@ -364,10 +369,10 @@ size_t patch_head_hot_at(void)
 	return hot_at;
 }
 
-void patch_body_locations(struct patch_probe *probe)
+void patch_trampoline_locations(struct patch_probe *probe)
 {
 	const struct probe_site *site = &probe->site;
-	unsigned int begin = (unsigned int)(probe->hot->copy - probe->body),
+	unsigned int begin = (unsigned int)(probe->hot->copy - probe->trampoline),
 		     last = site->nr_pieces - 1u;
 
 	memset(probe->begins, UINT8_MAX, sizeof(probe->begins));
