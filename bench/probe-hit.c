@@ -104,20 +104,20 @@ int main(void)
 			probe_call_measure(read_clock, PROBE_CALL_ROUNDS, 1000));
 	printf("%-34s %8.1f ns\n", "a breakpoint, its handler empty", breakpoint);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		struct patch_request request = {.site = &site,
+		struct patch_setup setup = {.site = &site,
 				.entry = on_hit,
 				.exit = kinds[i].flags & PATCH_EXIT ? on_hit : NULL,
 				.flags = kinds[i].flags};
 
-		if (patch_set(&request, 1)) {
-			fprintf(stderr, "no probe can be set: %s\n", strerror(-request.error));
+		if (patch_set(&setup, 1)) {
+			fprintf(stderr, "no probe can be set: %s\n", strerror(-setup.error));
 			return 1;
 		}
 		printf("%-34s %8.1f ns a hit\n", kinds[i].name,
 				probe_call_measure(probe_hit_target, PROBE_CALL_ROUNDS,
 						kinds[i].calls) -
 						plain);
-		patch_remove(&request.probe, 1);
+		patch_remove(&setup.probe, 1);
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include <gelf.h>
 
-struct patch {
+struct image_patch {
 	uint64_t address;
 	uint64_t value;
 };
@@ -22,7 +22,7 @@ struct image {
 	size_t names; /* section with the names of sections */
 	struct image_segment *segments;
 	size_t nr_segments;
-	struct patch *patches;
+	struct image_patch *patches;
 	size_t nr_patches, patches_capacity;
 	uint64_t relocation_bytes;
 	struct image_table *tables;

@@ -62,7 +62,8 @@ static int add_patch(struct image *image, uint64_t address, uint64_t value)
 {
 	if (image->nr_patches == image->patches_capacity) {
 		size_t capacity = image->patches_capacity ? image->patches_capacity * 2 : 256;
-		struct patch *patches = reallocarray(image->patches, capacity, sizeof(*patches));
+		struct image_patch *patches =
+				reallocarray(image->patches, capacity, sizeof(*patches));
 
 		if (!patches)
 			return -ENOMEM;
@@ -71,7 +72,7 @@ static int add_patch(struct image *image, uint64_t address, uint64_t value)
 	}
 	if (address > UINT64_MAX - 8)
 		return 0;
-	image->patches[image->nr_patches++] = (struct patch){address, value};
+	image->patches[image->nr_patches++] = (struct image_patch){address, value};
 	return 0;
 }
 
@@ -238,7 +239,7 @@ int image_relocate_plain(
 
 static int compare_patches(const void *one, const void *other)
 {
-	const struct patch *a = one, *b = other;
+	const struct image_patch *a = one, *b = other;
 
 	return a->address < b->address ? -1 : a->address > b->address;
 }

@@ -116,16 +116,16 @@ static const struct probes_layout *play_steps(struct probes_table *table,
 	return played.no_steps[leaves] ? NULL : &variants[leaves];
 }
 
-static void play_change_user(struct patch_probe *probe, void *user)
+static void play_change_user(struct patch *probe, void *user)
 {
 	called("user %d %s\n", (int)((uint64_t)(uintptr_t)probe - at(0)), user ? "some" : "none");
 }
 
 /* The probe at a location is the location's address. */
-static int play_set(struct patch_request *requests, size_t nr)
+static int play_set(struct patch_setup *setups, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		struct patch_request *one = &requests[i];
+		struct patch_setup *one = &setups[i];
 
 		assert_true(one->entry == probe_hit_entry && one->user);
 		assert_true(one->exit == (one->flags & PATCH_EXIT ? probe_hit_exit : NULL));
@@ -133,19 +133,19 @@ static int play_set(struct patch_request *requests, size_t nr)
 		one->error = played.set_error;
 		one->method = played.method;
 		if (!played.set_error)
-			one->probe = (struct patch_probe *)(uintptr_t)one->site->runtime;
+			one->probe = (struct patch *)(uintptr_t)one->site->runtime;
 	}
 	return 0;
 }
 
-static int play_remove(struct patch_probe **removed, size_t nr)
+static int play_remove(struct patch **removed, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		called("remove %d\n", (int)((uint64_t)(uintptr_t)removed[i] - at(0)));
 	return 0;
 }
 
-static void play_settle(struct patch_probe **settled, size_t nr)
+static void play_settle(struct patch **settled, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		called("settle %d\n", (int)((uint64_t)(uintptr_t)settled[i] - at(0)));

@@ -135,23 +135,23 @@ static void fake_figures(struct patch_stats *stats)
 static int set_result;
 static unsigned int nr_set, nr_removed;
 static int remove_result;
-static struct patch_request set_request;
+static struct patch_setup set_request;
 static struct probe_site set_site;
 
-static size_t fake_set(struct patch_request *requests, size_t count)
+static size_t fake_set(struct patch_setup *setups, size_t count)
 {
 	assert_int_equal(count, 1);
 	nr_set++;
-	set_request = *requests;
-	set_site = *requests->site;
-	requests->error = set_result;
-	requests->probe = set_result ? NULL : (struct patch_probe *)&set_site;
+	set_request = *setups;
+	set_site = *setups->site;
+	setups->error = set_result;
+	setups->probe = set_result ? NULL : (struct patch *)&set_site;
 	return set_result ? 1 : 0;
 }
 
-static int fake_remove(struct patch_probe *const *probes, size_t count)
+static int fake_remove(struct patch *const *probes, size_t count)
 {
-	assert_true(count == 1 && *probes == (struct patch_probe *)&set_site);
+	assert_true(count == 1 && *probes == (struct patch *)&set_site);
 	nr_removed++;
 	return remove_result;
 }

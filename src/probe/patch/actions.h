@@ -94,10 +94,10 @@ void patch_fault_returns(void);
 
 /* A thread that has met a signal within the code of a probe, for the program at the site. */
 struct patch_moved {
-	uint64_t from, to;         /* the program counter */
-	uint64_t stack;            /* the stack pointer there, */
-	int64_t away;              /* and how far that is from the one that the thread has */
-	struct patch_probe *probe; /* NULL: the thread is elsewhere, and nothing changes */
+	uint64_t from, to;   /* the program counter */
+	uint64_t stack;      /* the stack pointer there, */
+	int64_t away;        /* and how far that is from the one that the thread has */
+	struct patch *probe; /* NULL: the thread is elsewhere, and nothing changes */
 };
 
 /*

@@ -17,7 +17,7 @@ struct patch_arena {
 	struct patch_kind kind;
 	struct patch_past *past;
 	struct patch_hot *hot;
-	struct patch_probe *probes;
+	struct patch *probes;
 };
 
 /* Memory that can be mapped, from `start` on; at least an arena. */

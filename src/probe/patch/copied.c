@@ -165,7 +165,7 @@ struct code_of_site {
 };
 
 static void patch_copied_strip_probe(
-		struct code_of_site *code, uint64_t at, const struct patch_probe *probe)
+		struct code_of_site *code, uint64_t at, const struct patch *probe)
 {
 	int64_t away = (int64_t)(probe->site.runtime - at);
 
@@ -188,7 +188,7 @@ static void patch_copied_read_site(uint64_t at, unsigned int size, struct code_o
 	memcpy(code->own, code->now, code->size);
 	memcpy(code->probed, code->now, code->size);
 	for (uint64_t near = at - PROBE_JUMP_BYTES; near < at + code->size; near++) {
-		for (const struct patch_probe *probe = *patch_location_list(near); probe;
+		for (const struct patch *probe = *patch_location_list(near); probe;
 				probe = probe->next) {
 			if (probe->site.runtime == near)
 				patch_copied_strip_probe(code, at, probe);
@@ -204,7 +204,7 @@ static bool is_like(const struct code_of_site *code, unsigned int at, uint8_t by
 /* ---- jumps ---- */
 
 /* From the byte behind the jump to where it leads. */
-static int64_t patch_copied_read_distance(const struct patch_probe *probe)
+static int64_t patch_copied_read_distance(const struct patch *probe)
 {
 	uint64_t from = probe->method == PROBE_SHORT ? probe->slot : probe->site.runtime;
 	uint64_t to = probe->method == PROBE_SHORT || !probe->slot ? probe->trampoline
@@ -213,14 +213,14 @@ static int64_t patch_copied_read_distance(const struct patch_probe *probe)
 	return (int64_t)(to - (from + PROBE_JUMP_BYTES));
 }
 
-static bool is_jump(const struct patch_probe *probe)
+static bool is_jump(const struct patch *probe)
 {
 	return probe->method >= PROBE_JUMP && probe->method <= PROBE_PUNNED &&
 			probe->site.runtime && probe->trampoline;
 }
 
 /* How many bytes of a copy identify it: a punned jump ends with bytes of the program. */
-static unsigned int jump_bytes(const struct patch_probe *probe)
+static unsigned int jump_bytes(const struct patch *probe)
 {
 	return probe->method == PROBE_SHORT ? patch_bytes(probe) : PROBE_JUMP_BYTES;
 }
@@ -238,7 +238,7 @@ struct arrival {
  * Jumps of several probes may have the same displacement, because their arenas have the same layout. The bytes after the jump in the copy equal
  * those at the site, as far as both are code of that function.
  */
-static unsigned int score_of(const struct patch_probe *probe, uint64_t copy)
+static unsigned int score_of(const struct patch *probe, uint64_t copy)
 {
 	struct code_of_site code = {.size = 0};
 	uint8_t there[SCORE_BYTES] = {0};
@@ -253,7 +253,7 @@ static unsigned int score_of(const struct patch_probe *probe, uint64_t copy)
 }
 
 /* Never true: the callback stores the best match. */
-static bool note_arrival(struct patch_probe *probe, void *user)
+static bool note_arrival(struct patch *probe, void *user)
 {
 	struct arrival *arrival = user;
 	uint8_t there[PROBE_BYTES_MAX] = {0}, wanted[PROBE_JUMP_BYTES] = {0};
@@ -297,7 +297,7 @@ static void note_short(struct arrival *arrival)
 	uint64_t springboard, site;
 
 	for (size_t i = 0; patch_springboard_at(i, &springboard, &site); i++) {
-		struct patch_probe *probe = site ? *patch_location_list(site) : NULL;
+		struct patch *probe = site ? *patch_location_list(site) : NULL;
 		uint64_t copy = arrival->at - (springboard - site);
 		uint8_t there[2];
 		bool healed_there;
@@ -378,7 +378,7 @@ static bool is_padding_byte(uint8_t byte)
 
 /* The bytes after the first one are equal, and are not common ones. */
 static bool is_copy_of_trap(
-		const struct patch_probe *probe, uint64_t at, const uint8_t there[CONTEXT_BYTES])
+		const struct patch *probe, uint64_t at, const uint8_t there[CONTEXT_BYTES])
 {
 	struct code_of_site code = {.size = 0};
 	unsigned int distinct = 0;
@@ -403,7 +403,7 @@ struct trapped {
 	uint8_t bytes[CONTEXT_BYTES];
 };
 
-static bool patch_copied_has_trapped(struct patch_probe *probe, void *user)
+static bool patch_copied_has_trapped(struct patch *probe, void *user)
 {
 	const struct trapped *trapped = user;
 
@@ -439,7 +439,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 struct code_pattern {
 	uint32_t behind;
 	uint8_t first;
-	struct patch_probe *probe;
+	struct patch *probe;
 };
 
 struct patterns {
@@ -455,7 +455,7 @@ static int patch_copied_compare_patterns(const void *left, const void *right)
 }
 
 static void patch_copied_add_pattern(
-		struct patterns *patterns, struct patch_probe *probe, const uint8_t *bytes)
+		struct patterns *patterns, struct patch *probe, const uint8_t *bytes)
 {
 	struct code_pattern *pattern = &patterns->items[patterns->count++];
 
@@ -464,7 +464,7 @@ static void patch_copied_add_pattern(
 }
 
 /* With the bytes of probes behind it, and without. */
-static void patch_copied_add_patterns(struct patterns *patterns, struct patch_probe *probe)
+static void patch_copied_add_patterns(struct patterns *patterns, struct patch *probe)
 {
 	struct code_of_site code = {.size = 0};
 	uint8_t bytes[PROBE_JUMP_BYTES];
@@ -480,7 +480,7 @@ static void patch_copied_add_patterns(struct patterns *patterns, struct patch_pr
 }
 
 static bool patch_copied_make_patterns(
-		struct patterns *patterns, struct patch_probe *const *probes, size_t count)
+		struct patterns *patterns, struct patch *const *probes, size_t count)
 {
 	patterns->bytes = 2 * count * sizeof(*patterns->items);
 	patterns->items = mmap(NULL, patterns->bytes, PROT_READ | PROT_WRITE,
@@ -497,7 +497,7 @@ static bool patch_copied_make_patterns(
 /* How many bytes after those of a probe match; 0: not a copy. */
 static unsigned int likeness(const struct code_pattern *pattern, uint64_t at, const uint8_t *bytes)
 {
-	const struct patch_probe *probe = pattern->probe;
+	const struct patch *probe = pattern->probe;
 	uint8_t there[CONTEXT_BYTES] = {0};
 	unsigned int score;
 
@@ -585,7 +585,7 @@ static bool search_mapping(const struct patch_mapping *mapping, void *user)
 	return true;
 }
 
-void patch_copied_removed(struct patch_probe *const *probes, size_t count)
+void patch_copied_removed(struct patch *const *probes, size_t count)
 {
 	struct patterns patterns = {.count = 0};
 

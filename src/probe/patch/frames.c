@@ -135,13 +135,13 @@ static uint8_t *patch_frame_append_distance(uint8_t *to, const struct frame_temp
 struct trampolines {
 	struct frame_template code;
 	uint64_t start;
-	const struct patch_probe *probes;
+	const struct patch *probes;
 };
 
 /* The probe whose trampoline the program counter is in. */
 static uint8_t *patch_frame_append_probe(uint8_t *to, const struct trampolines *trampolines)
 {
-	static const uint16_t size = sizeof(struct patch_probe);
+	static const uint16_t size = sizeof(struct patch);
 
 	to = patch_frame_append(to, "\x80\0\x0e", 3); /* the program counter; the begin, minus */
 	to = patch_frame_append(to, &trampolines->start, 8);
@@ -185,7 +185,7 @@ static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsign
 	if (trampolines) {
 		/* Plus 8 from where it is pushed on. */
 		to = patch_frame_append_probe(put_offset(to, code->bytes), trampolines);
-		to = patch_frame_append_member(to, offsetof(struct patch_probe, pushed));
+		to = patch_frame_append_member(to, offsetof(struct patch, pushed));
 		to = patch_frame_append(to, "\x94\1\x2a\x38\x1e\x22",
 				6); /* the byte there; ge; 8, mul; plus */
 	}
@@ -248,11 +248,11 @@ static void add_trampolines(uint64_t size, const struct trampolines *trampolines
 	for (size_t i = 0; i < PROBE_PIECES_MAX; i++) {
 		to = patch_frame_append(
 				to, "\x14\x15\3", 3); /* over: the offset; pick: the probe */
-		to = patch_frame_append_member(to, offsetof(struct patch_probe, begins) + i);
+		to = patch_frame_append_member(to, offsetof(struct patch, begins) + i);
 		to = patch_frame_append(to, "\x94\1\x2a\x22", 4); /* the byte there; ge; plus */
 	}
 	to = patch_frame_append(to, "\x33\x24\x16\x13\x22", 5); /* 3, shl; swap, drop; plus */
-	to = patch_frame_append_member(to, offsetof(struct patch_probe, locations));
+	to = patch_frame_append_member(to, offsetof(struct patch, locations));
 	*length = (uint8_t)(to - length - 1);
 	to = put_unknown(to);
 	patch_frame_add_entry(rules, (size_t)(to - rules), trampolines->start + HEADS_BYTES,
@@ -293,7 +293,7 @@ static void add_head(uint64_t start, bool follows, unsigned int number, const st
 }
 
 void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
-		const struct patch_probe *probes, const struct patch_hot *hot)
+		const struct patch *probes, const struct patch_hot *hot)
 {
 	const struct trampolines trampolines = {
 			.code = {patch_trampoline_frames(kind.follows), kind.bytes},

@@ -15,7 +15,7 @@
 #define BESIDE 4ULL /* addresses that have one list */
 #define PAGE 4096ULL
 
-static struct patch_probe **lists;
+static struct patch **lists;
 
 int patch_locations_start(void)
 {
@@ -23,19 +23,18 @@ int patch_locations_start(void)
 	return lists ? 0 : -ENOMEM;
 }
 
-void patch_locations_each(void (*visit)(struct patch_probe *probe))
+void patch_locations_each(void (*visit)(struct patch *probe))
 {
 	for (size_t i = 0; lists && i < LISTS; i++) {
-		for (struct patch_probe *probe = lists[i]; probe; probe = probe->next)
+		for (struct patch *probe = lists[i]; probe; probe = probe->next)
 			visit(probe);
 	}
 }
 
-struct patch_probe *patch_locations_find(
-		bool (*is)(struct patch_probe *probe, void *user), void *user)
+struct patch *patch_locations_find(bool (*is)(struct patch *probe, void *user), void *user)
 {
 	for (size_t i = 0; lists && i < LISTS; i++) {
-		for (struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
+		for (struct patch *probe = lists[i]; probe; probe = probe->next) {
 			if (is(probe, user))
 				return probe;
 		}
@@ -49,18 +48,18 @@ void patch_locations_forget(void)
 		patch_memory_drop(lists, LISTS * sizeof(*lists));
 }
 
-struct patch_probe **patch_location_list(uint64_t address)
+struct patch **patch_location_list(uint64_t address)
 {
 	return &lists[address / BESIDE % LISTS];
 }
 
-unsigned int patch_bytes(const struct patch_probe *probe)
+unsigned int patch_bytes(const struct patch *probe)
 {
 	return probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
 }
 
 /* Those that must stay as they are, or are executed elsewhere: what stands behind a punned jump is its distance. */
-static unsigned int extent(const struct patch_probe *probe)
+static unsigned int extent(const struct patch *probe)
 {
 	unsigned int patched =
 			probe->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : patch_bytes(probe);
@@ -73,7 +72,7 @@ bool patch_is_occupied(uint64_t from, unsigned int size)
 	uint64_t first = from - PROBE_BYTES_MAX + 1;
 
 	for (uint64_t at = first & ~(BESIDE - 1); at < from + size; at += BESIDE) {
-		for (const struct patch_probe *probe = *patch_location_list(at); probe;
+		for (const struct patch *probe = *patch_location_list(at); probe;
 				probe = probe->next) {
 			uint64_t have = probe->site.runtime;
 
@@ -88,7 +87,7 @@ bool patch_is_occupied(uint64_t from, unsigned int size)
 static bool any_armed(bool breakpoint)
 {
 	for (size_t i = 0; lists && i < LISTS; i++) {
-		for (const struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
+		for (const struct patch *probe = lists[i]; probe; probe = probe->next) {
 			if (probe->armed && (!breakpoint || probe->method == PROBE_BREAKPOINT))
 				return true;
 		}
@@ -107,7 +106,7 @@ bool patch_any_armed(void)
 }
 
 /* Read by the kernel, because there may be nothing. */
-static bool patch_site_read_bytes(const struct patch_probe *probe, uint8_t bytes[PROBE_JUMP_BYTES])
+static bool patch_site_read_bytes(const struct patch *probe, uint8_t bytes[PROBE_JUMP_BYTES])
 {
 	struct iovec local = {bytes, patch_bytes(probe)},
 		     remote = {(void *)probe->site.runtime, patch_bytes(probe)};
@@ -116,7 +115,7 @@ static bool patch_site_read_bytes(const struct patch_probe *probe, uint8_t bytes
 }
 
 /* Not only unreadable. */
-static bool is_unmapped(const struct patch_probe *probe)
+static bool is_unmapped(const struct patch *probe)
 {
 	unsigned char unused;
 
@@ -124,7 +123,7 @@ static bool is_unmapped(const struct patch_probe *probe)
 			errno == ENOMEM;
 }
 
-bool patch_stands(struct patch_probe *probe)
+bool patch_stands(struct patch *probe)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES];
 	bool there = patch_site_read_bytes(probe, bytes);
@@ -133,7 +132,7 @@ bool patch_stands(struct patch_probe *probe)
 	return there && !memcmp(bytes, probe->bytes, patch_bytes(probe));
 }
 
-bool patch_leaves_traps(const struct patch_probe *probe)
+bool patch_leaves_traps(const struct patch *probe)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES];
 
@@ -151,7 +150,7 @@ bool patch_leaves_traps(const struct patch_probe *probe)
 	return false;
 }
 
-static void patch_site_release(struct patch_probe *probe)
+static void patch_site_release(struct patch *probe)
 {
 	/* Another file may be there by now, with a probe of its own. */
 	if (!patch_is_occupied(probe->site.runtime, PROBE_JUMP_BYTES)) {
@@ -171,17 +170,17 @@ static void patch_site_release(struct patch_probe *probe)
 	memset(probe, 0, sizeof(*probe));
 }
 
-void patch_release_gone(struct patch_probe *const *probes, size_t count)
+void patch_release_gone(struct patch *const *probes, size_t count)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < count; i++)
 		any |= probes[i]->gone;
 	for (size_t i = 0; any && i < LISTS; i++) {
-		struct patch_probe **link = &lists[i];
+		struct patch **link = &lists[i];
 
 		while (*link) {
-			struct patch_probe *probe = *link;
+			struct patch *probe = *link;
 
 			/* Also those that were removed before: nobody has asked for their place since. */
 			if (probe->armed || !is_unmapped(probe)) {

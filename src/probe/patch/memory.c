@@ -153,7 +153,7 @@ static size_t past_bytes(const struct patch_arena *arena)
 
 static size_t probes_bytes(const struct patch_arena *arena)
 {
-	return WHOLE_PAGES(nr_trampolines(arena) * sizeof(struct patch_probe));
+	return WHOLE_PAGES(nr_trampolines(arena) * sizeof(struct patch));
 }
 
 static size_t beside_bytes(const struct patch_arena *arena)
@@ -176,7 +176,7 @@ static bool map_beside(struct patch_arena *arena)
 		return false;
 	arena->past = (struct patch_past *)(void *)beside;
 	arena->hot = (struct patch_hot *)(void *)(beside + past_bytes(arena));
-	arena->probes = (struct patch_probe *)(void *)(beside + past_bytes(arena) + HOT_BYTES);
+	arena->probes = (struct patch *)(void *)(beside + past_bytes(arena) + HOT_BYTES);
 	return true;
 }
 
@@ -327,10 +327,10 @@ struct patch_kind patch_trampoline_kind(uint64_t trampoline)
 	return arena_of(trampoline)->kind;
 }
 
-struct patch_probe *patch_trampoline_probe(uint64_t trampoline)
+struct patch *patch_trampoline_probe(uint64_t trampoline)
 {
 	struct patch_arena *arena = arena_of(trampoline);
-	struct patch_probe *probe = &arena->probes[(trampoline - arena->start) / arena->kind.bytes];
+	struct patch *probe = &arena->probes[(trampoline - arena->start) / arena->kind.bytes];
 
 	probe->hot = &arena->hot[(trampoline - arena->start) / TRAMPOLINE_BYTES];
 	return probe;

@@ -19,7 +19,7 @@
 #include <ucontext.h>
 
 /* Relaxed, as all that is read of a probe here: it was complete before its trampoline could be executed. */
-static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_trampoline)
+static struct patch *probe_of(uint64_t at, uint64_t *ret_trampoline)
 {
 	/* Acquire: what the arenas are. Pairs with the release in patch_arena_map(). */
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
@@ -27,7 +27,7 @@ static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_trampoline)
 	for (size_t i = 0; i < count; i++) {
 		const struct patch_arena *arena = &patch_arenas[i];
 		uint64_t away = at - arena->start;
-		struct patch_probe *probe;
+		struct patch *probe;
 
 		if (away >= arena->size)
 			continue;
@@ -42,7 +42,7 @@ static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_trampoline)
 }
 
 /* The original of the instruction that is at so many bytes of the trampoline, and how far the stack pointer is from where it is there. */
-static uint64_t original_of(const struct patch_probe *probe, unsigned int at, int64_t *ret_away)
+static uint64_t original_of(const struct patch *probe, unsigned int at, int64_t *ret_away)
 {
 	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
 	unsigned int index = 0;
@@ -61,7 +61,7 @@ bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *move
 {
 	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
 	uint64_t from = (uint64_t)registers[REG_RIP], trampoline;
-	struct patch_probe *probe = probe_of(from, &trampoline);
+	struct patch *probe = probe_of(from, &trampoline);
 	int64_t away;
 
 	*moved = (struct patch_moved){.probe = probe};
@@ -91,7 +91,7 @@ void patch_move_back(void *context, const struct patch_moved *moved)
 
 bool patch_move_for_good(const struct patch_moved *moved)
 {
-	const struct patch_probe *probe = moved->probe;
+	const struct patch *probe = moved->probe;
 	uint64_t at = probe->site.runtime;
 	unsigned int size = patch_bytes(probe);
 	struct patch_writer writer;

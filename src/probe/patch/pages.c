@@ -30,7 +30,7 @@ static struct {
 
 /* ---- which ---- */
 
-static void patch_pages_count_probe(struct patch_probe *probe)
+static void patch_pages_count_probe(struct patch *probe)
 {
 	(void)probe;
 	pages.capacity += 2;
@@ -48,7 +48,7 @@ static void patch_pages_copy_springboard(uint64_t address)
 	pages.at[pages.nr++] = (address + PROBE_JUMP_BYTES - 1) & ~(PAGE - 1);
 }
 
-static void patch_pages_copy(struct patch_probe *probe)
+static void patch_pages_copy(struct patch *probe)
 {
 	patch_pages_copy_springboard(probe->site.runtime);
 }

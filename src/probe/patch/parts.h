@@ -47,7 +47,7 @@ struct patch_hot {
 	patch_handler entry, exit;
 	void *user;
 	const struct patch_code *caller; /* that called it last */
-	uint32_t generation;             /* of the request that set it */
+	uint32_t generation;             /* of the setup that made it */
 	uint32_t since;                  /* of the first one that it goes on with (PATCH_GOES_ON) */
 	uint64_t address, copy;          /* of the site, at run time; of what is displaced */
 	int32_t successor; /* away, in these structures: of the same place, goes on with its calls; 0: none does */
@@ -56,7 +56,7 @@ struct patch_hot {
 _Static_assert(sizeof(struct patch_hot) == TRAMPOLINE_BYTES, "found by where the trampoline is");
 
 /* One place, as long as it is mapped: threads may be in its code long after it was removed. */
-struct patch_probe {
+struct patch {
 	struct patch_hot *hot;
 	struct probe_site site;
 	unsigned int flags; /* that its code was made for */
@@ -68,7 +68,7 @@ struct patch_probe {
 	uint64_t slot; /* the jump to the trampoline that the site reaches; 0: the trampoline itself */
 	uint8_t map[PROBE_PIECES_MAX + 1];
 	uint8_t bytes[PROBE_JUMP_BYTES]; /* what stands there while it is armed */
-	struct patch_probe *next;        /* of the same place */
+	struct patch *next;              /* of the same place */
 	/*
 	 * For unwinders: the site, and behind it each displaced instruction but the first, and what follows them; where in the trampoline the
 	 * copies of the latter begin, 255 if there are fewer; and from where on a return address is pushed there, likewise.
@@ -143,7 +143,7 @@ uint64_t patch_trampoline_memory(uint64_t near, struct patch_kind kind);
 void patch_trampoline_return(uint64_t trampoline);
 struct patch_kind patch_trampoline_kind(uint64_t trampoline);
 /* The probe whose trampoline it is, and no other's ever, which knows what hits read of it. */
-struct patch_probe *patch_trampoline_probe(uint64_t trampoline);
+struct patch *patch_trampoline_probe(uint64_t trampoline);
 struct patch_past *patch_trampoline_past(uint64_t trampoline);
 /* Whether it is in an arena of trampolines. */
 bool patch_is_trampoline(uint64_t address);
@@ -185,16 +185,15 @@ void patch_slot_recall(uint64_t slot);
 
 int patch_locations_start(void);
 /* Calls it with each. */
-void patch_locations_each(void (*visit)(struct patch_probe *probe));
+void patch_locations_each(void (*visit)(struct patch *probe));
 /* The first probe for which `is` is true; NULL: none. Also for signal handlers, which may miss some while lists change. */
-struct patch_probe *patch_locations_find(
-		bool (*is)(struct patch_probe *probe, void *user), void *user);
+struct patch *patch_locations_find(bool (*is)(struct patch *probe, void *user), void *user);
 /* There are none. */
 void patch_locations_forget(void);
 /* The list in which probes of that address are, maybe with others. */
-struct patch_probe **patch_location_list(uint64_t address);
+struct patch **patch_location_list(uint64_t address);
 /* How many bytes of its place it changes. */
-unsigned int patch_bytes(const struct patch_probe *probe);
+unsigned int patch_bytes(const struct patch *probe);
 /* Whether a probe that is set needs some of these bytes: has changed them, executes them elsewhere, or has them in its distance. */
 bool patch_is_occupied(uint64_t from, unsigned int size);
 /* Whether some probe that is set is one. */
@@ -202,11 +201,11 @@ bool patch_any_breakpoint(void);
 /* Whether some is. */
 bool patch_any_armed(void);
 /* Whether what was written stands there still. Not when its file was unmapped: whatever is there now is left alone. */
-bool patch_stands(struct patch_probe *probe);
+bool patch_stands(struct patch *probe);
 /* Where it does not: whether inner begins of instructions still trap, because others have changed only some of the bytes. */
-bool patch_leaves_traps(const struct patch_probe *probe);
+bool patch_leaves_traps(const struct patch *probe);
 /* Gives back what was made for places that are not mapped any more, if one of these is among them. */
-void patch_release_gone(struct patch_probe *const *probes, size_t count);
+void patch_release_gone(struct patch *const *probes, size_t count);
 
 /* ---- callers.c ---- */
 
@@ -249,13 +248,13 @@ uint64_t patch_pages_give_back(uint64_t *returned);
 /* ---- x86-64-trampoline.c ---- */
 
 /* Writes the code of a probe as it is in its trampoline, of that kind; -ERANGE, -E2BIG. */
-int patch_trampoline_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes);
+int patch_trampoline_of(struct patch *probe, struct patch_kind kind, uint8_t *bytes);
 /* The heads of an arena; `hot` is what hits read of what were its first trampoline. */
 void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct patch_hot *hot);
 /* Where in a head that address stands. */
 size_t patch_head_hot_at(void);
 /* What unwinders read of a probe whose code was written. */
-void patch_trampoline_locations(struct patch_probe *probe);
+void patch_trampoline_locations(struct patch *probe);
 /* The code of all watched calls: COMMON_BYTES to which all lead in the end, padding, the gates (gates.c). */
 struct patch_return;
 void patch_returns_write(uint8_t *bytes);
@@ -275,7 +274,7 @@ const uint8_t *patch_returns_frames(void);
 
 /* An arena of trampolines: known to unwinders from now on, or as soon as one is there. */
 void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
-		const struct patch_probe *probes, const struct patch_hot *hot);
+		const struct patch *probes, const struct patch_hot *hot);
 /* One of slots. */
 void patch_frames_add_slots(uint64_t start, uint64_t size);
 /* `count`: the maximum number of gates. */
@@ -357,7 +356,7 @@ bool patch_copied_fault(const siginfo_t *info, void *context);
 /* The same for a trap at a byte of no probe; returns the address in the copy where the thread continues. */
 bool patch_copied_trap(uint64_t at, uint64_t *ret_copy);
 /* These probes were removed: restore the program's bytes in copies in executable memory of no file. */
-void patch_copied_removed(struct patch_probe *const *probes, size_t count);
+void patch_copied_removed(struct patch *const *probes, size_t count);
 
 /* ---- signals.c ---- */
 
@@ -486,7 +485,7 @@ bool patch_is_guarded(void);
  * The pad of a probe by a short jump is its own from here on, and unwinders know it. `stands`: a jump is there already, maybe to another
  * trampoline of the same place. -ERANGE: other bytes are there than in the file.
  */
-int patch_springboard_claim(const struct patch_probe *probe, bool *stands);
+int patch_springboard_claim(const struct patch *probe, bool *stands);
 /* Nothing was written there. */
 void patch_springboard_drop(uint64_t address);
 /* What is mapped there is gone. */

@@ -93,7 +93,7 @@ void *patch_hit_scratch(void);
 #define PATCH_MARKS 16
 uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves);
 
-struct patch_probe;
+struct patch;
 
 enum patch_flags {
 	PATCH_ALL = 1,  /* all general registers, not only those that a callee may change */
@@ -116,15 +116,15 @@ enum patch_flags {
 	PATCH_GOES_ON = 32,
 };
 
-struct patch_request {
+struct patch_setup {
 	const struct probe_site *site; /* with its runtime address; is copied */
 	patch_handler entry;           /* may be NULL */
 	patch_handler exit;            /* with PATCH_EXIT: rax and rdx are what is returned */
 	void *user;
 	unsigned int flags;
-	struct patch_probe *probe; /* result */
-	enum probe_method method;  /* result: a breakpoint, where nothing else was possible */
-	int error;                 /* result: 0 or -errno */
+	struct patch *probe;      /* result */
+	enum probe_method method; /* result: a breakpoint, where nothing else was possible */
+	int error;                /* result: 0 or -errno */
 };
 
 /*
@@ -144,25 +144,25 @@ void patch_clock(uint64_t unit);
 void patch_find_unwinder(void);
 
 /*
- * Sets probes; returns how many could not be: -ESTALE in its request if other bytes stand there than the site says, -EADDRINUSE if
+ * Sets probes; returns how many could not be: -ESTALE in its setup if other bytes stand there than the site says, -EADDRINUSE if
  * these are a breakpoint or what the kernel makes of a nop that it watches, -EBUSY if
  * there is a probe already, or one beside it needs these bytes, -ERANGE if there is no room in reach, -EPERM if memory may not be written, -EDEADLK if a
  * thread blocks SIGTRAP, which would end it, -ESHUTDOWN if a filter of seccomp would end it at a breakpoint, -EOPNOTSUPP if returns are asked for where they cannot be seen.
  */
-size_t patch_set(struct patch_request *requests, size_t count);
+size_t patch_set(struct patch_setup *setups, size_t count);
 
 /*
  * The bytes are again what they were, and when it returns, no thread is in a handler of these probes (but maybe the
  * caller), nor will be. Their code stays for threads that are still in it, and for the next probe at that place.
  * 0, or -errno if memory could not be written: then those probes are still there.
  */
-int patch_remove(struct patch_probe *const *probes, size_t count);
+int patch_remove(struct patch *const *probes, size_t count);
 
 /*
  * From now on, hits of a probe that is set, or was not removed, say this to their handlers; those that have begun may still say the
  * former one until patch_settle().
  */
-void patch_change_user(struct patch_probe *probe, void *user);
+void patch_change_user(struct patch *probe, void *user);
 
 /*
  * Gives back what is not needed while nothing is set: pages of code whose bytes are those of their files again, what was
@@ -190,7 +190,7 @@ void patch_memory_count(const void *at, size_t size);
  * Waits until no thread is in a handler of these probes that it was in when this was called (but maybe the caller), whether
  * they are set or not: what handlers could reach before may then go away.
  */
-void patch_settle(struct patch_probe *const *probes, size_t count);
+void patch_settle(struct patch *const *probes, size_t count);
 
 /*
  * What a return address that stands on a stack says: the real one, if a return was to be seen there. In a hit, of the stack of

@@ -92,8 +92,7 @@ static void cut_to_first(struct probe_site *site)
 	site->ends = false;
 }
 
-static bool wants_distance(
-		const struct patch_probe *probe, uint8_t trap, struct patch_distance *distance)
+static bool wants_distance(const struct patch *probe, uint8_t trap, struct patch_distance *distance)
 {
 	const struct probe_site *site = &probe->site;
 	bool any = false;
@@ -158,9 +157,9 @@ static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 }
 
 /* Where a probe of the same place with other code has its jump, if it has one there: it is this one's from now on. */
-static uint64_t inherited_slot(const struct patch_probe *probe)
+static uint64_t inherited_slot(const struct patch *probe)
 {
-	for (const struct patch_probe *other = *patch_location_list(probe->site.runtime); other;
+	for (const struct patch *other = *patch_location_list(probe->site.runtime); other;
 			other = other->next) {
 		if (other->site.runtime == probe->site.runtime && other->method == probe->method &&
 				other->slot)
@@ -170,8 +169,7 @@ static uint64_t inherited_slot(const struct patch_probe *probe)
 }
 
 /* The jump in its pad, which may be another trampoline's of the same place, or padding again. */
-static int patch_set_install_springboard(
-		const struct patch_probe *probe, struct patch_writer *writer)
+static int patch_set_install_springboard(const struct patch *probe, struct patch_writer *writer)
 {
 	bool stands = false;
 	int ret;
@@ -189,7 +187,7 @@ static int patch_set_install_springboard(
 	return ret;
 }
 
-static int make_short(struct patch_probe *probe, struct patch_writer *writer)
+static int make_short(struct patch *probe, struct patch_writer *writer)
 {
 	uint64_t springboard =
 			probe->site.springboard + (probe->site.runtime - probe->site.address);
@@ -204,7 +202,7 @@ static int make_short(struct patch_probe *probe, struct patch_writer *writer)
 }
 
 /* The bytes of the jump that is to stand at the site, by way of a slot if its distance is constrained. */
-static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
+static int make_jump(struct patch *probe, struct patch_writer *writer)
 {
 	uint64_t to = probe->trampoline, at = probe->site.runtime;
 	struct patch_distance distance;
@@ -240,7 +238,7 @@ static int make_jump(struct patch_probe *probe, struct patch_writer *writer)
 	return 0;
 }
 
-static int write_trampoline(struct patch_probe *probe, struct patch_writer *writer)
+static int write_trampoline(struct patch *probe, struct patch_writer *writer)
 {
 	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
 	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
@@ -254,7 +252,7 @@ static int write_trampoline(struct patch_probe *probe, struct patch_writer *writ
 	return ret;
 }
 
-static int add_traps(const struct patch_probe *probe)
+static int add_traps(const struct patch *probe)
 {
 	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
 		if (probe->site.pieces[i].at < PROBE_JUMP_BYTES &&
@@ -265,8 +263,7 @@ static int add_traps(const struct patch_probe *probe)
 	return 0;
 }
 
-static int make_with(
-		struct patch_probe *probe, struct patch_writer *writer, enum probe_method method)
+static int make_with(struct patch *probe, struct patch_writer *writer, enum probe_method method)
 {
 	int ret;
 
@@ -285,7 +282,7 @@ static int make_with(
 }
 
 /* Whether the jump there is one that threads inside of the place may meet: what they meet traps, or is what it was. */
-static bool bytes_fit(const struct patch_probe *probe)
+static bool bytes_fit(const struct patch *probe)
 {
 	const struct probe_site *site = &probe->site;
 
@@ -302,7 +299,7 @@ static bool bytes_fit(const struct patch_probe *probe)
 	return true;
 }
 
-static void patch_set_make_jump(struct patch_probe *probe)
+static void patch_set_make_jump(struct patch *probe)
 {
 	uint64_t to = probe->slot ? probe->slot : probe->trampoline;
 	int32_t away = (int32_t)(to - (probe->site.runtime + PROBE_JUMP_BYTES));
@@ -322,10 +319,10 @@ static void patch_set_make_jump(struct patch_probe *probe)
  * Of one from before a rest nothing is known but where its code is. It is the same if the code is that which would be made for
  * the site now, byte for byte: so whoever is in it does not notice.
  */
-static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
+static bool is_revived(struct patch *probe, const struct probe_site *site)
 {
 	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
-	struct patch_probe same = *probe;
+	struct patch same = *probe;
 	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
 
 	same.site = *site;
@@ -347,7 +344,7 @@ static bool is_revived(struct patch_probe *probe, const struct probe_site *site)
 }
 
 /* Made before, and with what is displaced now. */
-static bool patch_set_belongs_to(struct patch_probe *probe, const struct probe_site *site)
+static bool patch_set_belongs_to(struct patch *probe, const struct probe_site *site)
 {
 	if (!probe->site.nr_pieces)
 		return is_revived(probe, site);
@@ -355,27 +352,26 @@ static bool patch_set_belongs_to(struct patch_probe *probe, const struct probe_s
 }
 
 /* With a trampoline of so many bytes; -E2BIG: there must be more. */
-static int patch_set_make_probe(const struct patch_request *request, unsigned int flags,
-		unsigned int bytes, struct patch_writer *writer, struct patch_probe **result)
+static int patch_set_make_probe(const struct patch_setup *setup, unsigned int flags,
+		unsigned int bytes, struct patch_writer *writer, struct patch **result)
 {
 	struct patch_kind kind = {.bytes = bytes, .follows = flags & PATCH_EXIT};
-	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
-	struct patch_probe *probe;
+	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : setup->site->method;
+	struct patch *probe;
 	uint64_t trampoline;
 	int ret;
 
 	if (method == PROBE_BREAKPOINT && !patch_traps_return())
 		return -ESHUTDOWN;
-	trampoline = patch_trampoline_memory(request->site->runtime, kind);
+	trampoline = patch_trampoline_memory(setup->site->runtime, kind);
 	if (!trampoline)
 		return -ERANGE;
 	probe = patch_trampoline_probe(trampoline);
-	*probe = (struct patch_probe){.site = *request->site,
+	*probe = (struct patch){.site = *setup->site,
 			.flags = flags,
 			.trampoline = trampoline,
 			.hot = probe->hot};
-	*probe->hot = (struct patch_hot){
-			.address = request->site->runtime, .caller = &patch_no_code};
+	*probe->hot = (struct patch_hot){.address = setup->site->runtime, .caller = &patch_no_code};
 	ret = make_with(probe, writer, method);
 	if (ret && ret != -EPERM && ret != -E2BIG && method != PROBE_BREAKPOINT)
 		ret = patch_traps_return() ? make_with(probe, writer, PROBE_BREAKPOINT)
@@ -391,15 +387,15 @@ static int patch_set_make_probe(const struct patch_request *request, unsigned in
 }
 
 /* The probe of that place with such code: a new one, or the one that was there before. */
-static int find_probe(const struct patch_request *request, unsigned int flags,
-		struct patch_writer *writer, struct patch_probe **result)
+static int find_probe(const struct patch_setup *setup, unsigned int flags,
+		struct patch_writer *writer, struct patch **result)
 {
-	struct patch_probe **location = patch_location_list(request->site->runtime), *probe;
+	struct patch **location = patch_location_list(setup->site->runtime), *probe;
 	int ret;
 
 	for (probe = *location; probe; probe = probe->next) {
-		if (probe->site.runtime == request->site->runtime && probe->flags == flags &&
-				patch_set_belongs_to(probe, request->site)) {
+		if (probe->site.runtime == setup->site->runtime && probe->flags == flags &&
+				patch_set_belongs_to(probe, setup->site)) {
 			*result = probe;
 			break;
 		}
@@ -411,12 +407,12 @@ static int find_probe(const struct patch_request *request, unsigned int flags,
 		ret = patch_set_install_springboard(probe, writer);
 	/* Somebody else has the padding by now. */
 	if (ret == -ERANGE && !(flags & PATCH_TRAP))
-		return find_probe(request, flags | PATCH_TRAP, writer, result);
+		return find_probe(setup, flags | PATCH_TRAP, writer, result);
 	if (probe)
 		return ret;
-	ret = patch_set_make_probe(request, flags, TRAMPOLINE_BYTES, writer, &probe);
+	ret = patch_set_make_probe(setup, flags, TRAMPOLINE_BYTES, writer, &probe);
 	if (ret == -E2BIG)
-		ret = patch_set_make_probe(request, flags, TRAMPOLINE_BYTES_MAX, writer, &probe);
+		ret = patch_set_make_probe(setup, flags, TRAMPOLINE_BYTES_MAX, writer, &probe);
 	if (ret)
 		return ret;
 	probe->next = *location;
@@ -492,13 +488,13 @@ static bool is_watched(const struct probe_site *site)
 }
 
 /*
- * From which request on its calls are those of the one that was set at this place last, if that has seen returns; and from here on they are
+ * From which setup on its calls are those of the one that was set at this place last, if that has seen returns; and from here on they are
  * this one's.
  */
-static uint32_t patch_set_inherit_request(const struct patch_probe *probe)
+static uint32_t patch_set_inherit_generation(const struct patch *probe)
 {
-	const struct patch_probe *last = probe;
-	struct patch_probe *other;
+	const struct patch *last = probe;
+	struct patch *other;
 
 	for (other = *patch_location_list(probe->site.runtime); other; other = other->next) {
 		if (other->site.runtime != probe->site.runtime)
@@ -513,20 +509,20 @@ static uint32_t patch_set_inherit_request(const struct patch_probe *probe)
 	return last->flags & PATCH_EXIT ? last->hot->since : generations + 1;
 }
 
-static int patch_set_prepare_probe(struct patch_request *request, struct patch_writer *writer)
+static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_writer *writer)
 {
-	const struct probe_site *site = request->site;
-	bool over = request->flags & PATCH_OVER;
-	unsigned int flags = (request->flags & (PATCH_ALL | PATCH_TRAP | PATCH_EXIT)) |
+	const struct probe_site *site = setup->site;
+	bool over = setup->flags & PATCH_OVER;
+	unsigned int flags = (setup->flags & (PATCH_ALL | PATCH_TRAP | PATCH_EXIT)) |
 			(over ? PATCH_TRAP : 0);
-	struct patch_probe *probe;
+	struct patch *probe;
 	int ret;
 
 	if (site->method == PROBE_NONE || !site->nr_pieces || !site->runtime)
 		return -EINVAL;
 	if (site->method == PROBE_KERNEL)
 		return -EREMOTE;
-	if ((request->flags & PATCH_EXIT) && site->no_exit)
+	if ((setup->flags & PATCH_EXIT) && site->no_exit)
 		return -EOPNOTSUPP;
 	/* If a neighbouring probe occupies some of the bytes that a jump needs, use a trap, which needs one byte. */
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
@@ -539,20 +535,20 @@ static int patch_set_prepare_probe(struct patch_request *request, struct patch_w
 	 */
 	if (!stands_as_in_file(site, flags & PATCH_TRAP) &&
 			patch_set_is_beside_springboards(site) &&
-			(request->flags & PATCH_READY ||
+			(setup->flags & PATCH_READY ||
 					!patch_set_is_free_without_springboards(site, writer)))
 		flags |= PATCH_TRAP;
 	if (!(over ? stands_below_breakpoint(site) : stands_as_in_file(site, flags & PATCH_TRAP)))
 		return is_watched(site) ? -EADDRINUSE : -ESTALE;
-	if (request->flags & PATCH_EXIT) {
+	if (setup->flags & PATCH_EXIT) {
 		ret = patch_hit_follow();
 		if (ret)
 			return ret;
 	}
-	ret = find_probe(request, flags, writer, &probe);
+	ret = find_probe(setup, flags, writer, &probe);
 	if (ret)
 		return ret;
-	if (request->flags & PATCH_READY)
+	if (setup->flags & PATCH_READY)
 		return -EALREADY;
 	if (probe->method == PROBE_BREAKPOINT)
 		probe->bytes[0] = over ? OVER : BREAKPOINT;
@@ -561,25 +557,25 @@ static int patch_set_prepare_probe(struct patch_request *request, struct patch_w
 		return -ENOMEM;
 	/* Relaxed: known to all threads by the barrier before the first jump. */
 	__atomic_store_n(&probe->hot->since,
-			request->flags & PATCH_GOES_ON ? patch_set_inherit_request(probe)
-						       : generations + 1,
+			setup->flags & PATCH_GOES_ON ? patch_set_inherit_generation(probe)
+						     : generations + 1,
 			__ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->successor, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->generation, ++generations, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->user, request->user, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->follows, request->flags & PATCH_EXIT, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->entry, request->entry, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->user, setup->user, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->follows, setup->flags & PATCH_EXIT, __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->hot->entry, setup->entry, __ATOMIC_RELAXED);
 	/* Release: what is of the calls that it goes on with. Pairs with the acquire in leave(). */
-	__atomic_store_n(&probe->hot->exit, request->exit, __ATOMIC_RELEASE);
+	__atomic_store_n(&probe->hot->exit, setup->exit, __ATOMIC_RELEASE);
 	probe->armed = true;
-	request->probe = probe;
-	request->method = probe->method;
+	setup->probe = probe;
+	setup->method = probe->method;
 	return 0;
 }
 
 /* ---- writing ---- */
 
-static bool is_inner_begin(const struct patch_probe *probe, unsigned int at)
+static bool is_inner_begin(const struct patch *probe, unsigned int at)
 {
 	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
 		if (probe->site.pieces[i].at == at)
@@ -591,7 +587,7 @@ static bool is_inner_begin(const struct patch_probe *probe, unsigned int at)
 enum which { FIRST, INNER, BETWEEN };
 
 /* Those bytes of the site, one at a time if a thread may execute them now. */
-static int patch_set_write_bytes(struct patch_writer *writer, const struct patch_probe *probe,
+static int patch_set_write_bytes(struct patch_writer *writer, const struct patch *probe,
 		const uint8_t *bytes, enum which which)
 {
 	int ret = 0;
@@ -612,7 +608,7 @@ static int patch_set_write_bytes(struct patch_writer *writer, const struct patch
 	return ret;
 }
 
-static int write_breakpoint(struct patch_writer *writer, const struct patch_probe *probe)
+static int write_breakpoint(struct patch_writer *writer, const struct patch *probe)
 {
 	const uint8_t byte = BREAKPOINT;
 
@@ -623,7 +619,7 @@ static int write_breakpoint(struct patch_writer *writer, const struct patch_prob
  * A handler takes nanoseconds, unless its thread has lost the processor: so first a look or two, then the processor for
  * whoever waits for it, and only then a pause.
  */
-static void wait_until_left(const struct patch_probe *probe)
+static void wait_until_left(const struct patch *probe)
 {
 	for (unsigned int i = 0; patch_hit_is_inside(probe->hot); i++) {
 		if (i < SCANS_MAX)
@@ -636,7 +632,7 @@ static void wait_until_left(const struct patch_probe *probe)
 }
 
 /* What is not armed has no handlers any more, and nobody is in one. */
-static void patch_set_free_probes(struct patch_probe *const *probes, size_t count)
+static void patch_set_free_probes(struct patch *const *probes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (probes[i]->armed)
@@ -654,19 +650,19 @@ static void patch_set_free_probes(struct patch_probe *const *probes, size_t coun
 }
 
 /* What was begun and cannot be ended: the first byte again, for nothing else was written or all can be. */
-static void patch_set_abort(struct patch_request *request, struct patch_writer *writer, int error)
+static void patch_set_abort(struct patch_setup *setup, struct patch_writer *writer, int error)
 {
-	struct patch_probe *probe = request->probe;
+	struct patch *probe = setup->probe;
 
 	patch_set_write_bytes(writer, probe, probe->site.bytes, INNER);
 	patch_set_write_bytes(writer, probe, probe->site.bytes, FIRST);
 	probe->armed = false;
 	patch_set_free_probes(&probe, 1);
-	request->probe = NULL;
-	request->error = error;
+	setup->probe = NULL;
+	setup->error = error;
 }
 
-static bool at_once(struct patch_probe *probe, struct patch_writer *writer, const uint8_t *bytes)
+static bool at_once(struct patch *probe, struct patch_writer *writer, const uint8_t *bytes)
 {
 	probe->whole = !patch_exchange(writer, probe->site.runtime, bytes, patch_bytes(probe));
 	return probe->whole;
@@ -674,25 +670,25 @@ static bool at_once(struct patch_probe *probe, struct patch_writer *writer, cons
 
 /* The rest of those that have begun with a trap. */
 static void patch_set_write_steps(
-		struct patch_request *requests, size_t count, struct patch_writer *writer)
+		struct patch_setup *setups, size_t count, struct patch_writer *writer)
 {
 	patch_set_sync_cores();
 	/* The same page could be written just now: these do not fail any more. */
 	for (size_t i = 0; i < count; i++) {
-		if (requests[i].probe && !requests[i].probe->whole)
-			patch_set_write_bytes(writer, requests[i].probe, requests[i].probe->bytes,
-					BETWEEN);
+		if (setups[i].probe && !setups[i].probe->whole)
+			patch_set_write_bytes(
+					writer, setups[i].probe, setups[i].probe->bytes, BETWEEN);
 	}
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
-		if (requests[i].probe && !requests[i].probe->whole)
+		if (setups[i].probe && !setups[i].probe->whole)
 			patch_set_write_bytes(
-					writer, requests[i].probe, requests[i].probe->bytes, FIRST);
+					writer, setups[i].probe, setups[i].probe->bytes, FIRST);
 	}
 }
 
 static void patch_set_write_all(
-		struct patch_request *requests, size_t count, struct patch_writer *writer)
+		struct patch_setup *setups, size_t count, struct patch_writer *writer)
 {
 	bool steps = false;
 
@@ -701,54 +697,53 @@ static void patch_set_write_all(
 	for (size_t i = 0; i < count; i++) {
 		int ret;
 
-		if (!requests[i].probe ||
-				at_once(requests[i].probe, writer, requests[i].probe->bytes))
+		if (!setups[i].probe || at_once(setups[i].probe, writer, setups[i].probe->bytes))
 			continue;
 		steps = true;
-		ret = write_breakpoint(writer, requests[i].probe);
+		ret = write_breakpoint(writer, setups[i].probe);
 		if (!ret)
 			ret = patch_set_write_bytes(
-					writer, requests[i].probe, requests[i].probe->bytes, INNER);
+					writer, setups[i].probe, setups[i].probe->bytes, INNER);
 		if (ret)
-			patch_set_abort(&requests[i], writer, ret);
+			patch_set_abort(&setups[i], writer, ret);
 	}
 	if (steps)
-		patch_set_write_steps(requests, count, writer);
+		patch_set_write_steps(setups, count, writer);
 	patch_set_sync_cores();
 }
 
 /* What was prepared and cannot be begun. */
-static void cancel(struct patch_request *requests, size_t count, int error)
+static void cancel(struct patch_setup *setups, size_t count, int error)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!requests[i].probe)
+		if (!setups[i].probe)
 			continue;
-		requests[i].probe->armed = false;
+		setups[i].probe->armed = false;
 		/* Returns of calls that it was to go on with may be in them. */
-		patch_set_free_probes(&requests[i].probe, 1);
-		requests[i].probe = NULL;
-		requests[i].error = error;
+		patch_set_free_probes(&setups[i].probe, 1);
+		setups[i].probe = NULL;
+		setups[i].error = error;
 	}
 }
 
 /* Few enough at a time that no thread meets many breakpoints. */
-static void set_some(struct patch_request *requests, size_t count, struct patch_writer *writer)
+static void set_some(struct patch_setup *setups, size_t count, struct patch_writer *writer)
 {
 	for (size_t i = 0; i < count; i++) {
-		requests[i].probe = NULL;
-		requests[i].error = patch_set_prepare_probe(&requests[i], writer);
+		setups[i].probe = NULL;
+		setups[i].error = patch_set_prepare_probe(&setups[i], writer);
 	}
 	patch_frames_register();
 	if (patch_unblock())
-		patch_set_write_all(requests, count, writer);
+		patch_set_write_all(setups, count, writer);
 	else
-		cancel(requests, count, -EDEADLK);
+		cancel(setups, count, -EDEADLK);
 }
 
-static bool any_exit(const struct patch_request *requests, size_t count)
+static bool any_exit(const struct patch_setup *setups, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (requests[i].flags & PATCH_EXIT)
+		if (setups[i].flags & PATCH_EXIT)
 			return true;
 	}
 	return false;
@@ -758,8 +753,8 @@ static bool any_exit(const struct patch_request *requests, size_t count)
 static void recall(struct patch_past *past, uint64_t trampoline)
 {
 	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
-	struct patch_probe *probe = patch_trampoline_probe(trampoline),
-			   **location = patch_location_list(site);
+	struct patch *probe = patch_trampoline_probe(trampoline),
+		     **location = patch_location_list(site);
 
 	probe->site.runtime = probe->hot->address = site;
 	probe->slot = past->slot;
@@ -772,7 +767,7 @@ static void recall(struct patch_past *past, uint64_t trampoline)
 	*location = probe;
 }
 
-size_t patch_set(struct patch_request *requests, size_t count)
+size_t patch_set(struct patch_setup *setups, size_t count)
 {
 	struct patch_writer writer;
 	size_t failed = 0;
@@ -787,42 +782,41 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	rested = springboards_asked = false;
 	ret = register_barrier();
 	patch_memory_scan();
-	if (any_exit(requests, count))
+	if (any_exit(setups, count))
 		patch_callers_scan();
 	patch_writer_open(&writer);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;
 
 		if (!ret)
-			set_some(requests + i, some, &writer);
+			set_some(setups + i, some, &writer);
 		for (size_t k = i; ret && k < i + some; k++) {
-			requests[k].probe = NULL;
-			requests[k].error = ret;
+			setups[k].probe = NULL;
+			setups[k].error = ret;
 		}
 	}
 	patch_writer_close(&writer);
 	for (size_t i = 0; i < count; i++)
-		failed += requests[i].error != 0;
+		failed += setups[i].error != 0;
 	pthread_mutex_unlock(&lock);
 	return failed;
 }
 
-void patch_settle(struct patch_probe *const *probes, size_t count)
+void patch_settle(struct patch *const *probes, size_t count)
 {
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++)
 		wait_until_left(probes[i]);
 }
 
-void patch_change_user(struct patch_probe *probe, void *user)
+void patch_change_user(struct patch *probe, void *user)
 {
 	/* Release: what it points to. Pairs with the acquire in patch_hit_record(). */
 	__atomic_store_n(&probe->hot->user, user, __ATOMIC_RELEASE);
 }
 
 /* The rest of those that have begun with a trap. */
-static void remove_steps(
-		struct patch_probe *const *probes, size_t count, struct patch_writer *writer)
+static void remove_steps(struct patch *const *probes, size_t count, struct patch_writer *writer)
 {
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
@@ -840,7 +834,7 @@ static void remove_steps(
 	}
 }
 
-static int remove_some(struct patch_probe *const *probes, size_t count, struct patch_writer *writer)
+static int remove_some(struct patch *const *probes, size_t count, struct patch_writer *writer)
 {
 	bool steps = false;
 	int ret = 0;
@@ -863,7 +857,7 @@ static int remove_some(struct patch_probe *const *probes, size_t count, struct p
 	return ret;
 }
 
-int patch_remove(struct patch_probe *const *probes, size_t count)
+int patch_remove(struct patch *const *probes, size_t count)
 {
 	struct patch_writer writer;
 	int ret = 0;
@@ -905,7 +899,7 @@ void patch_scan(void)
 	NO_TAIL_CALL();
 }
 
-static void patch_set_store_past(struct patch_probe *probe)
+static void patch_set_store_past(struct patch *probe)
 {
 	struct patch_past *past = patch_trampoline_past(probe->trampoline);
 

@@ -98,7 +98,7 @@ static void springboard_remove(struct springboard *springboard)
 	patch_frames_springboard(springboard->frames, springboard->address, 0);
 }
 
-int patch_springboard_claim(const struct patch_probe *probe, bool *stands)
+int patch_springboard_claim(const struct patch *probe, bool *stands)
 {
 	const struct probe_site *site = &probe->site;
 	uint64_t address = site->springboard + (site->runtime - site->address);
@@ -168,7 +168,7 @@ bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_sit
 
 static bool springboard_is_needed(const struct springboard *springboard)
 {
-	for (const struct patch_probe *probe = *patch_location_list(springboard->site); probe;
+	for (const struct patch *probe = *patch_location_list(springboard->site); probe;
 			probe = probe->next) {
 		if (probe->armed && probe->method == PROBE_SHORT &&
 				probe->slot == springboard->address)

@@ -280,13 +280,13 @@ const uint8_t *patch_trampoline_frames(bool follows)
 	return frames[follows];
 }
 
-static unsigned int x86_trampoline_get_head(const struct patch_probe *probe)
+static unsigned int x86_trampoline_get_head(const struct patch *probe)
 {
 	return (probe->flags & PATCH_ALL ? PATCH_HEAD_ALL : 0u) |
 			(probe->site.begins ? 0u : PATCH_HEAD_INSIDE);
 }
 
-int patch_trampoline_of(struct patch_probe *probe, struct patch_kind kind, uint8_t *bytes)
+int patch_trampoline_of(struct patch *probe, struct patch_kind kind, uint8_t *bytes)
 {
 	uint8_t copy[PROBE_COPY_MAX], frames[TRAMPOLINE_BYTES_MAX];
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
@@ -369,7 +369,7 @@ size_t patch_head_hot_at(void)
 	return hot_at;
 }
 
-void patch_trampoline_locations(struct patch_probe *probe)
+void patch_trampoline_locations(struct patch *probe)
 {
 	const struct probe_site *site = &probe->site;
 	unsigned int begin = (unsigned int)(probe->hot->copy - probe->trampoline),

@@ -164,8 +164,8 @@ static void look_at_pads(const struct probe_site *sites)
 static void round_of(struct probe_site *sites)
 {
 	static const unsigned int flags[] = {0, PATCH_ALL, PATCH_EXIT, PATCH_EXIT | PATCH_ALL};
-	struct patch_request requests[PLACES];
-	struct patch_probe *probes[PLACES];
+	struct patch_setup setups[PLACES];
+	struct patch *probes[PLACES];
 	uint64_t before[PLACES];
 	size_t chosen[PLACES], count = 0;
 
@@ -174,23 +174,23 @@ static void round_of(struct probe_site *sites)
 			continue;
 		chosen[count] = i;
 		before[count] = __atomic_load_n(&entries[i], __ATOMIC_RELAXED);
-		requests[count] = (struct patch_request){.site = &sites[i],
+		setups[count] = (struct patch_setup){.site = &sites[i],
 				.entry = on_entry,
 				.exit = on_exit_,
 				.user = (void *)(uintptr_t)i,
 				.flags = flags[draw(4)]};
 		count++;
 	}
-	if (patch_set(requests, count)) {
+	if (patch_set(setups, count)) {
 		for (size_t i = 0; i < count; i++) {
-			if (requests[i].error)
-				complain(strerror(-requests[i].error), chosen[i]);
+			if (setups[i].error)
+				complain(strerror(-setups[i].error), chosen[i]);
 		}
 		return;
 	}
 	set += count;
 	for (size_t i = 0; i < count; i++) {
-		probes[i] = requests[i].probe;
+		probes[i] = setups[i].probe;
 		locations[chosen[i]].function(1);
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) == before[i])
 			complain("a call was not seen", chosen[i]);

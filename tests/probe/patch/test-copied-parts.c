@@ -97,8 +97,8 @@ static uint8_t *map_block(int protection)
 	return pages + PATCH_PAGE;
 }
 
-static struct patch_probe probes[4];
-static struct patch_probe *const all[] = {&probes[0], &probes[1], &probes[2], &probes[3]};
+static struct patch probes[4];
+static struct patch *const all[] = {&probes[0], &probes[1], &probes[2], &probes[3]};
 
 static void clear(void)
 {
@@ -118,16 +118,16 @@ static void clear(void)
 }
 
 /* A probe whose site has the program's bytes, and then those of the probe. */
-static struct patch_probe *set(unsigned int index, size_t at, enum probe_method method,
+static struct patch *set(unsigned int index, size_t at, enum probe_method method,
 		unsigned int patched, uint64_t trampoline)
 {
-	struct patch_probe *probe = &probes[index];
-	struct patch_probe **list = patch_location_list(address_of(sites + at));
+	struct patch *probe = &probes[index];
+	struct patch **list = patch_location_list(address_of(sites + at));
 	int32_t distance = (int32_t)(trampoline - (address_of(sites + at) + PROBE_JUMP_BYTES));
 
-	*probe = (struct patch_probe){.site = {.runtime = address_of(sites + at),
-						      .nr_bytes = 8,
-						      .patched = (uint8_t)patched},
+	*probe = (struct patch){.site = {.runtime = address_of(sites + at),
+						.nr_bytes = 8,
+						.patched = (uint8_t)patched},
 			.method = method,
 			.armed = true,
 			.trampoline = trampoline,
@@ -340,7 +340,7 @@ static void test_site(void)
 
 static void test_jumps(void)
 {
-	struct patch_probe probe = {.site = {.runtime = 0x1000, .patched = 3},
+	struct patch probe = {.site = {.runtime = 0x1000, .patched = 3},
 			.method = PROBE_PUNNED,
 			.trampoline = 0x9000};
 
@@ -369,7 +369,7 @@ static void test_jumps(void)
 
 static void test_score(void)
 {
-	struct patch_probe *probe;
+	struct patch *probe;
 
 	clear();
 	probe = set(0, 256, PROBE_JUMP, 5, 0x10203040);
@@ -394,7 +394,7 @@ static void test_score(void)
 
 /* ---- arrivals ---- */
 
-static uint64_t target_of(const struct patch_probe *probe, size_t copy)
+static uint64_t target_of(const struct patch *probe, size_t copy)
 {
 	return address_of(copies + copy) + PROBE_JUMP_BYTES +
 			(uint64_t)patch_copied_read_distance(probe);
@@ -402,7 +402,7 @@ static uint64_t target_of(const struct patch_probe *probe, size_t copy)
 
 static void test_arrived(void)
 {
-	struct patch_probe *probe;
+	struct patch *probe;
 	uint64_t copy = 1;
 	uint8_t own[5];
 
@@ -451,7 +451,7 @@ static void test_arrived(void)
 /* Two probes whose jumps have the same distance. */
 static void test_twins(void)
 {
-	struct patch_probe *first, *second;
+	struct patch *first, *second;
 	uint64_t copy;
 
 	clear();
@@ -476,7 +476,7 @@ static void test_twins(void)
 
 static void test_short(void)
 {
-	struct patch_probe *probe;
+	struct patch *probe;
 	uint64_t copy = 1, springboard = address_of(sites) + 256 + 100;
 
 	clear();
@@ -523,7 +523,7 @@ static void test_short(void)
 
 static void test_fault(void)
 {
-	struct patch_probe *probe;
+	struct patch *probe;
 	siginfo_t info = {.si_code = SEGV_MAPERR};
 	ucontext_t context = {.uc_flags = 0};
 	greg_t *at = &context.uc_mcontext.gregs[REG_RIP];
@@ -587,7 +587,7 @@ static void test_fault(void)
 
 static void test_traps(void)
 {
-	struct patch_probe *probe;
+	struct patch *probe;
 	uint64_t copy = 0;
 
 	CHECK(is_padding_byte(0xcc) && is_padding_byte(0x90) && is_padding_byte(0) &&
@@ -683,7 +683,7 @@ static void test_patterns(void)
 {
 	struct patterns patterns = {.count = 0};
 	struct code_pattern one = {.behind = 5}, other = {.behind = 6};
-	struct patch_probe *probe;
+	struct patch *probe;
 
 	CHECK(patch_copied_compare_patterns(&one, &other) == -1 &&
 			patch_copied_compare_patterns(&other, &one) == 1 &&
@@ -725,7 +725,7 @@ static void test_patterns(void)
 static void test_likeness(void)
 {
 	struct code_pattern pattern = {.first = JUMP};
-	struct patch_probe *probe;
+	struct patch *probe;
 
 	clear();
 	probe = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
@@ -759,7 +759,7 @@ static void test_search(void)
 	for (int method = 0; method < 3; method++) {
 		for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
 			size_t at = locations[i], size = BYTES - at < 64 ? BYTES - at : 64;
-			struct patch_probe *probe;
+			struct patch *probe;
 			bool is_trap = method == 2;
 
 			clear();

@@ -68,7 +68,7 @@ static int fail(const char *what)
 int main(void)
 {
 	struct probe_site site = {.method = PROBE_JUMP, .displaced = 7, .patched = 5};
-	struct patch_request request = {.site = &site, .entry = on_hit, .user = &hits};
+	struct patch_setup setup = {.site = &site, .entry = on_hit, .user = &hits};
 	struct rlimit limit;
 	uint64_t top;
 	void *location;
@@ -96,13 +96,13 @@ int main(void)
 	site.pieces[2].length = 3;
 	site.nr_bytes = sizeof(place_code);
 	memcpy(site.bytes, location, sizeof(place_code));
-	if (patch_set(&request, 1))
+	if (patch_set(&setup, 1))
 		return fail("it is not set");
-	if (request.method != PROBE_JUMP)
+	if (setup.method != PROBE_JUMP)
 		return fail("it is no jump");
 	if (((int (*)(int))(uintptr_t)location)(5) != 12 || hits != 1)
 		return fail("it is not hit, or does something else");
-	if (patch_remove(&request.probe, 1) || ((int (*)(int))(uintptr_t)location)(5) != 12 ||
+	if (patch_remove(&setup.probe, 1) || ((int (*)(int))(uintptr_t)location)(5) != 12 ||
 			hits != 1)
 		return fail("it is not removed");
 	return 0;

@@ -377,7 +377,7 @@ static void test_played_maps(void)
 
 static void test_occupied(void)
 {
-	struct patch_probe probe = {.site = {.runtime = 0x1003, .patched = 5, .displaced = 7},
+	struct patch probe = {.site = {.runtime = 0x1003, .patched = 5, .displaced = 7},
 			.method = PROBE_JUMP,
 			.armed = true};
 
@@ -412,9 +412,9 @@ static void test_occupied(void)
 static void test_standing(void)
 {
 	static uint8_t code[16] = {0xe9, 1, 2, 3, 4, 5};
-	struct patch_probe probe = {.site = {.runtime = (uint64_t)(uintptr_t)code,
-						    .patched = 5,
-						    .nr_pieces = 2},
+	struct patch probe = {.site = {.runtime = (uint64_t)(uintptr_t)code,
+					      .patched = 5,
+					      .nr_pieces = 2},
 			.method = PROBE_JUMP,
 			.bytes = {0xe9, 1, 2, 3, 4}};
 

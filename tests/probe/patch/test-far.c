@@ -83,16 +83,15 @@ static bool make_code(void)
 static int try_place(unsigned int flags, unsigned int wanted)
 {
 	struct probe_site site = site_of(PLACE, place_code, 2);
-	struct patch_request request = {
-			.site = &site, .entry = on_hit, .user = &hits, .flags = flags};
+	struct patch_setup setup = {.site = &site, .entry = on_hit, .user = &hits, .flags = flags};
 	int (*location)(void);
 
 	*(void **)&location = (void *)PLACE;
-	if (patch_set(&request, 1) || request.method != PROBE_JUMP)
+	if (patch_set(&setup, 1) || setup.method != PROBE_JUMP)
 		return fail("there is no jump at the place");
 	if (location() != 7 || hits != wanted)
 		return fail("the place is not what it was");
-	if (patch_remove(&request.probe, 1))
+	if (patch_remove(&setup.probe, 1))
 		return fail("the probe cannot be taken out");
 	return location() != 7 || hits != wanted || memcmp((void *)PLACE, place_code, 5) != 0
 			? fail("the place is not again what it was")
@@ -104,9 +103,9 @@ static int fill(void)
 	for (unsigned int i = 1; i <= FILLERS; i++) {
 		struct probe_site site =
 				site_of(PLACE + (uint64_t)i * FILLER_BYTES, filler_code, 5);
-		struct patch_request request = {.site = &site, .entry = on_hit, .user = &hits};
+		struct patch_setup setup = {.site = &site, .entry = on_hit, .user = &hits};
 
-		if (patch_set(&request, 1))
+		if (patch_set(&setup, 1))
 			return fail("the memory for codes is not filled");
 	}
 	return 0;

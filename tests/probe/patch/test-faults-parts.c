@@ -30,7 +30,7 @@ static struct {
 	uint64_t want_mask, want_handler; /* of the last patch_signals_want() with a mask */
 } fake;
 
-static struct patch_probe fake_probe;
+static struct patch fake_probe;
 
 static bool fake_copied(const siginfo_t *info, void *context)
 {

@@ -269,7 +269,7 @@ static void unwind_entry(unsigned int which, uint64_t pc)
 
 /* ---- trampolines ---- */
 
-static struct patch_probe probes[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
+static struct patch probes[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
 static struct patch_hot hots[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
 /* It has space below the stack pointer for values that a trampoline has pushed. */
 static uint64_t stack[128];
@@ -308,7 +308,7 @@ static void test_trampolines(unsigned int bytes, bool follows)
 			entries[4].length == PATCH_ARENA_BYTES - HEADS_BYTES &&
 			!strcmp(entries[4].name, "side_probe") && !entries[4].plain);
 	for (uint64_t i = HEADS_BYTES / bytes; i < PATCH_ARENA_BYTES / bytes; i += 5) {
-		const struct patch_probe *probe = &probes[i];
+		const struct patch *probe = &probes[i];
 
 		for (unsigned int at = 0; at < bytes; at++) {
 			unsigned int height = 0;

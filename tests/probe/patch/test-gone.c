@@ -57,8 +57,8 @@ static int read_sites(const char *path, struct probe_site *sites)
 
 static int round_of(const char *path, struct probe_site *sites, uint64_t *address)
 {
-	struct patch_request requests[NAMES];
-	struct patch_probe *probes[NAMES];
+	struct patch_setup setups[NAMES];
+	struct patch *probes[NAMES];
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	unsigned int before = hits;
 
@@ -66,18 +66,17 @@ static int round_of(const char *path, struct probe_site *sites, uint64_t *addres
 		return fail("dlopen", dlerror());
 	for (size_t i = 0; i < NAMES; i++) {
 		sites[i].runtime = (uint64_t)(uintptr_t)dlsym(library, names[i]);
-		requests[i] = (struct patch_request){
-				.site = &sites[i], .entry = on_hit, .user = &hits};
+		setups[i] = (struct patch_setup){.site = &sites[i], .entry = on_hit, .user = &hits};
 	}
 	*address = sites[0].runtime;
-	if (patch_set(requests, NAMES))
+	if (patch_set(setups, NAMES))
 		return fail("no probe can be set", path);
 	for (size_t i = 0; i < NAMES; i++) {
 		int (*function)(void);
 
 		*(void **)&function = (void *)(uintptr_t)sites[i].runtime;
 		function();
-		probes[i] = requests[i].probe;
+		probes[i] = setups[i].probe;
 	}
 	/* site_call calls site_one. */
 	if (hits - before != NAMES + 1)

@@ -199,24 +199,24 @@ static void on_innermost(const struct patch_hit *hit)
 }
 
 static struct probe_site sites[NAMES];
-static struct patch_request requests[NAMES];
+static struct patch_setup setups[NAMES];
 
 static void set_all(unsigned int flags)
 {
 	hits = 0;
 	for (size_t i = 0; i < NAMES; i++) {
 		sites[i] = site_of(names[i]);
-		requests[i] = (struct patch_request){.site = &sites[i],
+		setups[i] = (struct patch_setup){.site = &sites[i],
 				.entry = i ? on_hit : on_innermost,
 				.flags = flags};
 	}
-	CHECK(!patch_set(requests, NAMES));
+	CHECK(!patch_set(setups, NAMES));
 }
 
 static void remove_all(void)
 {
 	for (size_t i = 0; i < NAMES; i++)
-		CHECK(requests[i].probe && !patch_remove(&requests[i].probe, 1));
+		CHECK(setups[i].probe && !patch_remove(&setups[i].probe, 1));
 }
 
 /* ---- the same frames ---- */
@@ -262,7 +262,7 @@ static struct {
 static bool in_copy(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		const struct patch_probe *probe = requests[i].probe;
+		const struct patch *probe = setups[i].probe;
 
 		if (probe && pc >= probe->hot->copy &&
 				pc < probe->trampoline +
@@ -277,7 +277,7 @@ static bool in_copy(uintptr_t pc)
 static bool in_probe(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		const struct patch_probe *probe = requests[i].probe;
+		const struct patch *probe = setups[i].probe;
 
 		if (probe &&
 				pc - probe->trampoline <
@@ -351,20 +351,20 @@ static void test_pad(unsigned int flags)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
 	struct probe_site site = site_of("place_short");
-	struct patch_request *request = &requests[0];
+	struct patch_setup *setup = &setups[0];
 
 	memset(&stepping, 0, sizeof(stepping));
-	memset(requests, 0, sizeof(requests));
+	memset(setups, 0, sizeof(setups));
 	CHECK(!sigaction(SIGTRAP, &action, &before));
 	/* Then it was padding again. */
 	for (int i = 0; i < 2; i++) {
-		*request = (struct patch_request){.site = &site, .entry = on_hit, .flags = flags};
-		CHECK(!patch_set(request, 1) && request->method == PROBE_SHORT);
-		stepping.springboard = request->probe->slot;
+		*setup = (struct patch_setup){.site = &site, .entry = on_hit, .flags = flags};
+		CHECK(!patch_set(setup, 1) && setup->method == PROBE_SHORT);
+		stepping.springboard = setup->probe->slot;
 		for (volatile int turn = 0; turn < 2; turn++)
 			CHECK(stepped(place_short, turn) == 2);
 		CHECK(stepping.springboards == 1u + (unsigned int)i && !stepping.wrong);
-		CHECK(!patch_remove(&request->probe, 1) && patch_quiesce() && !side_probe_pads);
+		CHECK(!patch_remove(&setup->probe, 1) && patch_quiesce() && !side_probe_pads);
 	}
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
 }

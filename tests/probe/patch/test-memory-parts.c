@@ -85,7 +85,7 @@ static void test_trampolines(void)
 {
 	uint64_t near = (uint64_t)(uintptr_t)test_trampolines, first, second, third, other, big;
 	size_t before = patch_nr_arenas;
-	struct patch_probe *probe;
+	struct patch *probe;
 
 	first = patch_trampoline_memory(near, small);
 	second = patch_trampoline_memory(near, small);
@@ -251,7 +251,7 @@ static void test_last_entries(void)
 {
 	static struct patch_past pasts[2][PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
 	static struct patch_hot hots[2];
-	static struct patch_probe some[2];
+	static struct patch some[2];
 	struct patch_arena *saved = malloc(2 * sizeof(*saved));
 	const size_t nr = patch_nr_arenas, nr_all = nr_owned, nr_all_pads = nr_springboards;
 	const __typeof__(owned[0]) one = owned[0], other = owned[1];
@@ -423,7 +423,7 @@ static void put_pad_jump(uint64_t at, uint64_t to)
 static void test_pads(void)
 {
 	uint64_t base, trampoline;
-	struct patch_probe probe = {.site = {.address = 0x1000, .springboard = 0x1040}};
+	struct patch probe = {.site = {.address = 0x1000, .springboard = 0x1040}};
 	bool stands = true, is_covered = false;
 	struct springboard *springboard;
 

@@ -47,7 +47,7 @@ static void check(bool condition, const char *text, int line)
 
 static uint64_t hits;
 static struct probe_site site;
-static struct patch_probe *probe;
+static struct patch *probe;
 static uint8_t *springboard;
 
 static HANDLER void on_hit(const struct patch_hit *hit)
@@ -59,11 +59,11 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 
 static void set(void)
 {
-	struct patch_request request = {.site = &site, .entry = on_hit};
+	struct patch_setup setup = {.site = &site, .entry = on_hit};
 
-	CHECK(!patch_set(&request, 1) && request.method == PROBE_SHORT);
+	CHECK(!patch_set(&setup, 1) && setup.method == PROBE_SHORT);
 	CHECK(*springboard == JUMP);
-	probe = request.probe;
+	probe = setup.probe;
 	hits = 0;
 }
 
@@ -141,7 +141,7 @@ static void test_mapped_anew(void)
 			.pieces = {{.length = 1}},
 			.nr_bytes = PROBE_JUMP_BYTES,
 			.bytes = {springboard[-1]}};
-	struct patch_request requests[2] = {
+	struct patch_setup setups[2] = {
 			{.site = &before, .entry = on_hit}, {.site = &site, .entry = on_hit}};
 	uint8_t *page = (uint8_t *)((uintptr_t)springboard & ~(uintptr_t)4095);
 
@@ -152,11 +152,11 @@ static void test_mapped_anew(void)
 	memcpy(springboard, site.springboard_bytes, PROBE_JUMP_BYTES);
 	CHECK(!mprotect(page, 2 * 4096, PROT_READ | PROT_EXEC));
 	for (int i = 0; i < 2; i++)
-		CHECK(!patch_set(&requests[i], 1) && springboard[-1] == JUMP);
-	CHECK(requests[0].method == PROBE_PADDING && requests[1].method == PROBE_BREAKPOINT);
+		CHECK(!patch_set(&setups[i], 1) && springboard[-1] == JUMP);
+	CHECK(setups[0].method == PROBE_PADDING && setups[1].method == PROBE_BREAKPOINT);
 	CHECK(place_short(3) == 3 && hits == 2);
 	for (int i = 0; i < 2; i++)
-		CHECK(!patch_remove(&requests[i].probe, 1));
+		CHECK(!patch_remove(&setups[i].probe, 1));
 	end_soon();
 }
 

@@ -20,7 +20,7 @@
 #include "../../check.h"
 #include "../../resources.h"
 
-static struct patch_probe made[8];
+static struct patch made[8];
 static uint64_t springboards[4];
 static unsigned int nr_probes, nr_springboards, nr_settled;
 static char calls[512];
@@ -35,7 +35,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 	va_end(arguments);
 }
 
-static void fake_each(void (*visit)(struct patch_probe *probe))
+static void fake_each(void (*visit)(struct patch *probe))
 {
 	for (unsigned int i = 0; i < nr_probes; i++)
 		visit(&made[i]);
@@ -165,7 +165,7 @@ static unsigned int private_kilobytes(void)
 
 static void set(unsigned int index, size_t at)
 {
-	made[index] = (struct patch_probe){.site = {.runtime = (uintptr_t)code + at}};
+	made[index] = (struct patch){.site = {.runtime = (uintptr_t)code + at}};
 	nr_probes = index + 1;
 }
 
@@ -442,7 +442,7 @@ static void test_files(void)
 
 static void put(unsigned int index, size_t at, enum probe_method method, uint64_t slot)
 {
-	struct patch_probe **list = patch_location_list((uintptr_t)code + at);
+	struct patch **list = patch_location_list((uintptr_t)code + at);
 	static struct patch_hot hots[8];
 
 	set(index, at);
@@ -463,7 +463,7 @@ static void put(unsigned int index, size_t at, enum probe_method method, uint64_
 
 static void test_gone(void)
 {
-	struct patch_probe *const some[] = {&made[0], &made[1], &made[2], &made[3]};
+	struct patch *const some[] = {&made[0], &made[1], &made[2], &made[3]};
 
 	map_file();
 	CHECK(!patch_locations_start());

@@ -110,7 +110,7 @@ static void any_cpuid(uint32_t leaf, uint32_t part, uint32_t to[4])
 
 /* ---- contexts at a site ---- */
 
-static struct patch_probe probes[4];
+static struct patch probes[4];
 static struct patch_hot hot;
 
 static void make_arenas(void)
@@ -124,7 +124,7 @@ static void make_arenas(void)
 			.probes = probes};
 	nr_fake_arenas = 2;
 	hot.copy = 0x20000 + HEADS_BYTES + 20;
-	probes[1] = (struct patch_probe){.hot = &hot,
+	probes[1] = (struct patch){.hot = &hot,
 			.site = {.runtime = 0x5000},
 			.trampoline = 0x20000 + HEADS_BYTES,
 			.locations = {0x5000, 0x5003, 0x5005, 0x5009},

@@ -85,11 +85,11 @@ static HANDLER void on_exit_(const struct patch_hit *hit)
 	seen->disorder += hit->call != seen->call;
 }
 
-static struct patch_request set_one(
+static struct patch_setup set_one(
 		const char *name, struct seen *seen, unsigned int flags, bool follow)
 {
 	static struct probe_site site;
-	struct patch_request request = {.site = &site,
+	struct patch_setup setup = {.site = &site,
 			.entry = on_entry,
 			.exit = follow ? on_exit_ : NULL,
 			.user = seen,
@@ -97,19 +97,18 @@ static struct patch_request set_one(
 
 	site = site_of(name);
 	memset(seen, 0, sizeof(*seen));
-	patch_set(&request, 1);
-	if (request.error)
-		printf("%s: %s\n", name, strerror(-request.error));
-	CHECK(!request.error);
-	return request;
+	patch_set(&setup, 1);
+	if (setup.error)
+		printf("%s: %s\n", name, strerror(-setup.error));
+	CHECK(!setup.error);
+	return setup;
 }
 
-static void remove_one(const struct patch_request *request)
+static void remove_one(const struct patch_setup *setup)
 {
-	CHECK(!patch_remove(&request->probe, 1));
+	CHECK(!patch_remove(&setup->probe, 1));
 	/* As it is in the file. */
-	CHECK(!memcmp((void *)request->site->runtime, request->site->bytes,
-			request->site->nr_bytes));
+	CHECK(!memcmp((void *)setup->site->runtime, setup->site->bytes, setup->site->nr_bytes));
 }
 
 static const struct stack_slot {
@@ -142,17 +141,16 @@ static void test_places(unsigned int flags)
 	for (size_t i = 0; i < PLACES; i++) {
 		for (int follow = 0; follow < 2; follow++) {
 			struct seen seen;
-			struct patch_request request =
-					set_one(locations[i].name, &seen, flags, follow);
+			struct patch_setup setup = set_one(locations[i].name, &seen, flags, follow);
 
-			if (request.error)
+			if (setup.error)
 				continue;
-			if (request.method !=
+			if (setup.method !=
 					(flags & PATCH_TRAP ? PROBE_BREAKPOINT
 							    : locations[i].method))
-				printf("%s: method %d of %d\n", locations[i].name, request.method,
-						request.site->method);
-			CHECK(request.method ==
+				printf("%s: method %d of %d\n", locations[i].name, setup.method,
+						setup.site->method);
+			CHECK(setup.method ==
 					(flags & PATCH_TRAP ? PROBE_BREAKPOINT
 							    : locations[i].method));
 			for (int value = 1; value <= 100; value++) {
@@ -168,7 +166,7 @@ static void test_places(unsigned int flags)
 			CHECK(seen.exits == (follow ? 100 : 0) && !seen.disorder);
 			if (follow)
 				CHECK((int)seen.returned == wanted_of(&locations[i], 100));
-			remove_one(&request);
+			remove_one(&setup);
 			CHECK(locations[i].function(1) == wanted_of(&locations[i], 1) &&
 					seen.entries == 100);
 		}
@@ -205,16 +203,16 @@ static void test_rest(void)
 {
 	struct patch_stats before = {0}, after = {0};
 	struct seen seen;
-	struct patch_request request;
+	struct patch_setup setup;
 	uint8_t *stack_slot;
 
 	for (int i = 0; i < 4; i++) {
-		request = set_one("place_three", &seen, 0, i % 2);
-		stack_slot = (uint8_t *)request.site->runtime;
+		setup = set_one("place_three", &seen, 0, i % 2);
+		stack_slot = (uint8_t *)setup.site->runtime;
 		CHECK(place_three(1) == 4 && seen.entries == 1);
 		CHECK(!is_of_file(stack_slot) && !patch_quiesce());
 		CHECK(place_three(2) == 5 && seen.entries == 2);
-		remove_one(&request);
+		remove_one(&setup);
 		CHECK(!is_of_file(stack_slot));
 		CHECK(patch_quiesce() && is_of_file(stack_slot));
 		CHECK(place_three(3) == 6 && seen.entries == 2);
@@ -225,10 +223,10 @@ static void test_rest(void)
 	CHECK(after.bytes == before.bytes);
 
 	/* A byte that is somebody else's, in the padding behind the function. */
-	request = set_one("place_three", &seen, 0, false);
-	stack_slot = (uint8_t *)request.site->runtime;
+	setup = set_one("place_three", &seen, 0, false);
+	stack_slot = (uint8_t *)setup.site->runtime;
 	change_byte(stack_slot + 12, 0x90);
-	remove_one(&request);
+	remove_one(&setup);
 	CHECK(patch_quiesce() && !is_of_file(stack_slot) && stack_slot[12] == 0x90);
 	change_byte(stack_slot + 12, 0xcc);
 }
@@ -244,10 +242,10 @@ static void *rest_beside(void *argument)
 static int be_late(void)
 {
 	struct seen seen;
-	struct patch_request request = set_one("place_three", &seen, PATCH_TRAP, false);
+	struct patch_setup setup = set_one("place_three", &seen, PATCH_TRAP, false);
 	pthread_t thread;
 
-	remove_one(&request);
+	remove_one(&setup);
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		return wrong != 0;
 	CHECK(!pthread_create(&thread, NULL, rest_beside, NULL) && !pthread_join(thread, NULL));
@@ -308,7 +306,7 @@ static void test_registers(unsigned int flags)
 {
 	static struct seen seen;
 	struct probe_site site = site_of("place_registers");
-	struct patch_request request = {
+	struct patch_setup setup = {
 			.site = &site, .entry = on_registers, .user = &seen, .flags = flags};
 	unsigned long long input[17], plain[19], probed[19];
 
@@ -320,7 +318,7 @@ static void test_registers(unsigned int flags)
 				(flag & 8) << 3 | (flag & 16) << 3 | (flag & 32) << 6;
 		place_call_with(probed, input);
 		memcpy(plain, probed, sizeof(plain));
-		CHECK(!patch_set(&request, 1));
+		CHECK(!patch_set(&setup, 1));
 		memset(handed, 0, sizeof(handed));
 		place_call_with(probed, input);
 		for (int i = 0; i < 19; i++) {
@@ -336,7 +334,7 @@ static void test_registers(unsigned int flags)
 			if (kept)
 				CHECK(handed[i] == plain[i]);
 		}
-		remove_one(&request);
+		remove_one(&setup);
 	}
 }
 
@@ -373,7 +371,7 @@ static bool may_scan(void)
 static void test_longjmp(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("jumper", &seen, 0, true);
+	struct patch_setup setup = set_one("jumper", &seen, 0, true);
 	struct patch_stats before, stats;
 
 	patch_stats(&before);
@@ -394,13 +392,13 @@ static void test_longjmp(void)
 			seen.exits + stats.abandoned - before.abandoned + stats.open - before.open);
 	if (may_scan())
 		CHECK(stats.abandoned > 15000);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 static void *run_recursion(void *argument)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("deep", &seen, 0, true);
+	struct patch_setup setup = set_one("deep", &seen, 0, true);
 	static const int depths[] = {1, 1000, 50000, 10};
 	uint64_t calls = 0;
 
@@ -409,7 +407,7 @@ static void *run_recursion(void *argument)
 		calls += (uint64_t)depths[i] + 1;
 		CHECK(seen.entries == calls && seen.exits == calls);
 	}
-	remove_one(&request);
+	remove_one(&setup);
 	return argument;
 }
 
@@ -426,7 +424,7 @@ static void *run_too_deep(void *argument)
 {
 	static const struct patch_hooks hooks = {.unseen = count_told};
 	static struct seen seen;
-	struct patch_request request = set_one("deep", &seen, 0, true);
+	struct patch_setup setup = set_one("deep", &seen, 0, true);
 	struct patch_stats before, stats;
 
 	patch_hooks_set(&hooks);
@@ -438,7 +436,7 @@ static void *run_too_deep(void *argument)
 	CHECK(told_unseen[PATCH_UNSEEN_FULL] == stats.unseen - before.unseen);
 	CHECK(stats.unseen - before.unseen == 140001 - 131072);
 	CHECK(!told_unseen[PATCH_UNSEEN_CALLER]);
-	remove_one(&request);
+	remove_one(&setup);
 	CHECK(deep(100) == 100);
 	return argument;
 }
@@ -447,7 +445,7 @@ static void *run_too_deep(void *argument)
 static void *run_grown(void *argument)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("deep", &seen, 0, true);
+	struct patch_setup setup = set_one("deep", &seen, 0, true);
 	struct patch_stats before, stats;
 
 	patch_stats(&before);
@@ -457,7 +455,7 @@ static void *run_grown(void *argument)
 	CHECK(seen.entries == 140001 + 170001 + 200001 && seen.exits == seen.entries);
 	CHECK(stats.unseen == before.unseen);
 	CHECK(stats.open + stats.abandoned == before.open + before.abandoned);
-	remove_one(&request);
+	remove_one(&setup);
 	return argument;
 }
 
@@ -491,7 +489,7 @@ static void test_full_table(void)
 }
 
 /* Removed while calls of it are open: they return all the same, unseen. */
-static struct patch_request removed_inside;
+static struct patch_setup removed_inside;
 
 static NEVER_INLINE int remover(int value)
 {
@@ -509,7 +507,7 @@ static void test_removed_inside(void)
 }
 
 /* A call is open while another probe replaces the first one at the location: the return belongs to the second probe. */
-static struct patch_request taken_over, taking_over;
+static struct patch_setup taken_over, taking_over;
 
 static NEVER_INLINE int replacer(int value)
 {
@@ -526,7 +524,7 @@ static void test_taken_over(void)
 
 	taken_over = set_one("replacer", &first, 0, true);
 	site = *taken_over.site;
-	taking_over = (struct patch_request){.site = &site,
+	taking_over = (struct patch_setup){.site = &site,
 			.entry = on_entry,
 			.exit = on_exit_,
 			.user = &second,
@@ -544,7 +542,7 @@ static void test_taken_over(void)
 static void test_made_caller(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("place_four", &seen, 0, true);
+	struct patch_setup setup = set_one("place_four", &seen, 0, true);
 	/* sub $8,%rsp; mov $place_four,%rax; call *%rax; add $8,%rsp; ret */
 	uint8_t code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48,
 			0x83, 0xc4, 8, 0xc3};
@@ -565,14 +563,14 @@ static void test_made_caller(void)
 	CHECK(place_bare(3) == 7 && !seen.call);
 	patch_stats(&after);
 	CHECK(seen.entries == 5 && seen.exits == 2 && after.unseen == before.unseen + 3);
-	remove_one(&request);
+	remove_one(&setup);
 	munmap(made, 4096);
 }
 
 static void test_tail_call(void)
 {
 	static struct seen tail, one;
-	struct patch_request of_tail, of_one;
+	struct patch_setup of_tail, of_one;
 	static struct probe_site site;
 
 	of_tail = set_one("place_tail", &tail, 0, true);
@@ -592,21 +590,21 @@ static void test_deep_tail_calls(void)
 {
 	static struct seen tail, deep;
 	struct probe_site sites[2] = {site_of("place_tail_deep"), site_of("place_deep")};
-	struct patch_request requests[2];
+	struct patch_setup setups[2];
 
 	for (int i = 0; i < 2; i++)
-		requests[i] = (struct patch_request){.site = &sites[i],
+		setups[i] = (struct patch_setup){.site = &sites[i],
 				.entry = on_count,
 				.exit = on_count_exit,
 				.user = i ? &deep : &tail,
 				.flags = PATCH_EXIT};
-	CHECK(!patch_set(requests, 2));
+	CHECK(!patch_set(setups, 2));
 	for (int i = 0; i < 3; i++)
 		CHECK(place_tail_deep(1000) == 1000);
 	CHECK(tail.entries == 3003 && tail.exits == 3003);
 	CHECK(deep.entries == 3000 && deep.exits == 3000);
 	for (int i = 0; i < 2; i++)
-		remove_one(&requests[i]);
+		remove_one(&setups[i]);
 }
 
 /* A function whose returns cannot be seen: the entry can be probed. The exit is refused, and nothing is changed. */
@@ -614,28 +612,28 @@ static void test_no_exit(void)
 {
 	struct probe_site site = site_of("place_five");
 	static struct seen seen;
-	struct patch_request request = {.site = &site,
+	struct patch_setup setup = {.site = &site,
 			.entry = on_entry,
 			.exit = on_exit_,
 			.user = &seen,
 			.flags = PATCH_EXIT};
 
 	site.no_exit = "it is a test";
-	patch_set(&request, 1);
-	CHECK(request.error == -EOPNOTSUPP && !request.probe);
+	patch_set(&setup, 1);
+	CHECK(setup.error == -EOPNOTSUPP && !setup.probe);
 	CHECK(!memcmp((void *)site.runtime, site.bytes, site.nr_bytes));
-	request.flags = 0;
-	request.exit = NULL;
-	patch_set(&request, 1);
-	CHECK(!request.error);
+	setup.flags = 0;
+	setup.exit = NULL;
+	patch_set(&setup, 1);
+	CHECK(!setup.error);
 	CHECK(place_five(1) == 6 && seen.entries == 1 && !seen.exits);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 static void test_exceptions(void)
 {
 	static struct seen catching, throwing;
-	struct patch_request outer, inner;
+	struct patch_setup outer, inner;
 	struct patch_stats before, after;
 	static struct probe_site site;
 
@@ -679,7 +677,7 @@ static void *run_ender(void *argument)
 static void test_thread_end(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("ender", &seen, 0, true);
+	struct patch_setup setup = set_one("ender", &seen, 0, true);
 
 	for (int i = 0; i < 100; i++) {
 		pthread_t thread;
@@ -689,7 +687,7 @@ static void test_thread_end(void)
 		CHECK(!pthread_join(thread, &result) && result == (void *)42);
 	}
 	CHECK(seen.entries == 100 && !seen.exits);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 /* Two stacks that take turns inside of probed calls. */
@@ -715,7 +713,7 @@ static void test_coroutines(void)
 {
 	static struct seen seen;
 	static char stack[262144];
-	struct patch_request request = set_one("turning", &seen, 0, true);
+	struct patch_setup setup = set_one("turning", &seen, 0, true);
 
 	getcontext(&contexts[1]);
 	contexts[1].uc_stack.ss_sp = stack;
@@ -723,7 +721,7 @@ static void test_coroutines(void)
 	makecontext(&contexts[1], run_turning, 0);
 	CHECK(turning(0) == 0);
 	CHECK(seen.entries == 2 && seen.exits == 1 && turns == 200);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 /*
@@ -759,7 +757,7 @@ static void run_nested(int which)
 static void test_many_coroutines(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("nested", &seen, 0, true);
+	struct patch_setup setup = set_one("nested", &seen, 0, true);
 	struct patch_stats before, after;
 	char *stacks = malloc((size_t)COROUTINES * COROUTINE_BYTES);
 
@@ -790,7 +788,7 @@ static void test_many_coroutines(void)
 	/* Stacks that are used again end what stood there; some sandboxes forbid to look. */
 	if (may_scan())
 		CHECK(after.abandoned > before.abandoned);
-	remove_one(&request);
+	remove_one(&setup);
 	free(stacks);
 }
 
@@ -833,7 +831,7 @@ static NEVER_INLINE void leave_calls_below(uint64_t number)
 static void test_numbers_in_slots(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("left", &seen, 0, true);
+	struct patch_setup setup = set_one("left", &seen, 0, true);
 	struct patch_stats before, after;
 
 	patch_stats(&before);
@@ -845,7 +843,7 @@ static void test_numbers_in_slots(void)
 	CHECK(seen.entries == after.abandoned - before.abandoned + after.open - before.open);
 	if (may_scan())
 		CHECK(after.abandoned - before.abandoned > LEFT_CALLS / 2);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 /* ---- unwinding ---- */
@@ -888,13 +886,13 @@ static NEVER_INLINE int unwound_outer(int value)
 static void compare_frames(bool follow)
 {
 	struct probe_site site = site_of("unwound"), outer = site_of("unwound_outer");
-	struct patch_request requests[2] = {{.site = &site, .entry = on_backtrace},
+	struct patch_setup setups[2] = {{.site = &site, .entry = on_backtrace},
 			{.site = &outer, .entry = on_entry, .flags = follow ? PATCH_EXIT : 0}};
 	struct seen seen;
 	int at;
 
-	requests[1].user = &seen;
-	CHECK(!patch_set(requests, 2));
+	setups[1].user = &seen;
+	CHECK(!patch_set(setups, 2));
 	CHECK(unwound_outer(1) == 3);
 	CHECK(nr_frames[1] > 3 && nr_frames[0] > 3);
 	/* From outside to inside: the same, up to the function that both were in. */
@@ -906,7 +904,7 @@ static void compare_frames(bool follow)
 	CHECK(at >= nr_frames[0] - 1);
 	CHECK(nr_frames[0] >= 5);
 	for (int i = 0; i < 2; i++)
-		CHECK(!patch_remove(&requests[i].probe, 1));
+		CHECK(!patch_remove(&setups[i].probe, 1));
 }
 
 static void test_backtrace(void)
@@ -997,7 +995,7 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
 	struct seen seen = {0};
-	struct patch_request request = {.site = site,
+	struct patch_setup setup = {.site = site,
 			.entry = on_entry,
 			.exit = flags & PATCH_EXIT ? on_exit_ : NULL,
 			.user = &seen,
@@ -1005,17 +1003,17 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 
 	memset(&stepping, 0, sizeof(stepping));
 	CHECK(!sigaction(SIGTRAP, &action, &before));
-	CHECK(!patch_set(&request, 1));
+	CHECK(!patch_set(&setup, 1));
 	stepping.caller = (uintptr_t)&call_stepping;
 	stepping.from = (uintptr_t)function;
 	stepping.to = stepping.from + STEPPED_BYTES;
-	if (request.method == PROBE_SHORT)
-		stepping.springboard = request.probe->slot;
+	if (setup.method == PROBE_SHORT)
+		stepping.springboard = setup.probe->slot;
 	step_through(function, function == place_short ? 1 : 2);
 	CHECK(seen.entries == 2 && seen.exits == (flags & PATCH_EXIT ? 2 : 0));
 	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
-	CHECK(stepping.steps > 60 && stepping.springboards == (request.method == PROBE_SHORT));
-	CHECK(!patch_remove(&request.probe, 1));
+	CHECK(stepping.steps > 60 && stepping.springboards == (setup.method == PROBE_SHORT));
+	CHECK(!patch_remove(&setup.probe, 1));
 	/* Behind these may be a pad of another one. */
 	CHECK(!memcmp((void *)site->runtime, site->bytes, site->patched));
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
@@ -1087,18 +1085,18 @@ static void test_recursive_handler(void)
 {
 	static struct seen seen, inner;
 	struct probe_site site = site_of("place_one");
-	struct patch_request request = {.site = &site, .entry = on_nested, .user = &seen};
-	struct patch_request three = set_one("place_three", &inner, 0, false);
+	struct patch_setup setup = {.site = &site, .entry = on_nested, .user = &seen};
+	struct patch_setup three = set_one("place_three", &inner, 0, false);
 	struct patch_stats before, after;
 
 	patch_stats(&before);
-	CHECK(!patch_set(&request, 1));
+	CHECK(!patch_set(&setup, 1));
 	for (int i = 0; i < 10; i++)
 		CHECK(place_one(i) == i + 1);
 	patch_stats(&after);
 	CHECK(seen.entries == 10 && seen.value == 40 && !inner.entries);
 	CHECK(after.cut - before.cut == 10);
-	remove_one(&request);
+	remove_one(&setup);
 	CHECK(place_three(0) == 3 && inner.entries == 1);
 	remove_one(&three);
 }
@@ -1114,14 +1112,14 @@ static void on_signal(int number)
 static void test_signals(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("place_two", &seen, 0, true);
+	struct patch_setup setup = set_one("place_two", &seen, 0, true);
 	struct sigaction action = {.sa_handler = on_signal};
 
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < 1000; i++)
 		raise(SIGUSR1);
 	CHECK(signals == 2000 && seen.entries == 1000 && seen.exits == 1000);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 static volatile sig_atomic_t own_traps;
@@ -1134,24 +1132,24 @@ static void on_own_trap(int number)
 static void test_own_traps(void)
 {
 	static struct seen seen;
-	struct patch_request request;
+	struct patch_setup setup;
 	struct sigaction action = {.sa_handler = on_own_trap};
 
 	/* Over ours: the next probe notices. */
 	sigaction(SIGTRAP, &action, NULL);
-	request = set_one("place_one", &seen, PATCH_TRAP, false);
+	setup = set_one("place_one", &seen, PATCH_TRAP, false);
 	__asm__ volatile("int3");
 	CHECK(own_traps == 1);
 	CHECK(place_one(1) == 2 && seen.entries == 1 && own_traps == 1);
 	raise(SIGTRAP);
 	CHECK(own_traps == 2);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 static void test_fork(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("place_four", &seen, 0, true);
+	struct patch_setup setup = set_one("place_four", &seen, 0, true);
 	pid_t child;
 	int status;
 
@@ -1160,13 +1158,13 @@ static void test_fork(void)
 	if (!child) {
 		int right = place_four(1) == 5 && seen.entries == 2 && seen.exits == 2;
 
-		right = right && !patch_remove(&request.probe, 1) && place_four(1) == 5 &&
+		right = right && !patch_remove(&setup.probe, 1) && place_four(1) == 5 &&
 				seen.entries == 2;
 		_exit(right ? 7 : 1);
 	}
 	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	CHECK(place_four(1) == 5 && seen.entries == 2);
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 /* ---- refusals ---- */
@@ -1174,14 +1172,14 @@ static void test_fork(void)
 static void test_refusals(void)
 {
 	static struct seen seen;
-	struct patch_request request = set_one("place_one", &seen, 0, false), again = request;
+	struct patch_setup setup = set_one("place_one", &seen, 0, false), again = setup;
 	struct probe_site site = site_of("place_three");
-	struct patch_request other = {.site = &site, .entry = on_entry, .user = &seen};
+	struct patch_setup other = {.site = &site, .entry = on_entry, .user = &seen};
 	sigset_t set;
 
 	CHECK(patch_set(&again, 1) == 1 && (again.error == -EBUSY || again.error == -ESTALE) &&
 			!again.probe);
-	remove_one(&request);
+	remove_one(&setup);
 	site.bytes[0] ^= 1;
 	CHECK(patch_set(&other, 1) == 1 && other.error == -ESTALE);
 	site = site_of("place_three");
@@ -1202,25 +1200,25 @@ static void test_beside(const char *name, unsigned int offset, int (*function)(i
 {
 	static struct seen seen, seen_inner;
 	struct probe_site site = site_of(name), inner_site = site_at(name, offset);
-	struct patch_request request = {.site = &site, .entry = on_entry, .user = &seen},
-			     inner = {.site = &inner_site, .entry = on_entry, .user = &seen_inner};
+	struct patch_setup setup = {.site = &site, .entry = on_entry, .user = &seen},
+			   inner = {.site = &inner_site, .entry = on_entry, .user = &seen_inner};
 
 	memset(&seen, 0, sizeof(seen));
 	memset(&seen_inner, 0, sizeof(seen_inner));
-	CHECK(inner_site.method != PROBE_NONE && !patch_set(&request, 1));
-	CHECK(request.method == site.method && site.method != PROBE_BREAKPOINT);
+	CHECK(inner_site.method != PROBE_NONE && !patch_set(&setup, 1));
+	CHECK(setup.method == site.method && site.method != PROBE_BREAKPOINT);
 	CHECK(patch_set(&inner, 1) == 1 && inner.error == -EBUSY);
 	CHECK(function(1) == 1 + adds && seen.entries == 1);
-	remove_one(&request);
-	CHECK(!patch_set(&inner, 1) && !patch_set(&request, 1));
-	CHECK(request.method == PROBE_BREAKPOINT);
+	remove_one(&setup);
+	CHECK(!patch_set(&inner, 1) && !patch_set(&setup, 1));
+	CHECK(setup.method == PROBE_BREAKPOINT);
 	CHECK(function(1) == 1 + adds && seen.entries == 2 && seen_inner.entries == 1);
 	remove_one(&inner);
 	CHECK(function(1) == 1 + adds && seen.entries == 3);
-	remove_one(&request);
-	CHECK(!patch_set(&request, 1) && request.method == site.method);
+	remove_one(&setup);
+	CHECK(!patch_set(&setup, 1) && setup.method == site.method);
 	CHECK(function(1) == 1 + adds && seen.entries == 4);
-	remove_one(&request);
+	remove_one(&setup);
 	CHECK(function(1) == 1 + adds && seen.entries == 4 && seen_inner.entries == 1);
 }
 
@@ -1249,7 +1247,7 @@ static void test_pad_in_padding(void)
 					  .nr_pieces = 1,
 					  .pieces = {{.length = 1}},
 					  .nr_bytes = PROBE_JUMP_BYTES};
-	struct patch_request requests[2] = {{.site = &first, .entry = on_count, .user = &one},
+	struct patch_setup setups[2] = {{.site = &first, .entry = on_count, .user = &one},
 			{.site = &second, .entry = on_count, .user = &two}};
 	const uint8_t *springboard =
 			(const uint8_t *)(first.runtime + (first.springboard - first.address));
@@ -1260,27 +1258,26 @@ static void test_pad_in_padding(void)
 	second.bytes[0] = 0xc3;
 	memcpy(second.bytes + 1, first.springboard_bytes, PROBE_JUMP_BYTES - 1);
 	CHECK(first.method == PROBE_SHORT && springboard[-1] == second.bytes[0]);
-	CHECK(!patch_set(&requests[0], 1) && requests[0].method == PROBE_SHORT);
+	CHECK(!patch_set(&setups[0], 1) && setups[0].method == PROBE_SHORT);
 	for (uint64_t i = 0; i < 2; i++) {
-		CHECK(!patch_set(&requests[1], 1) &&
-				requests[1].method == (i ? PROBE_PADDING : PROBE_BREAKPOINT));
+		CHECK(!patch_set(&setups[1], 1) &&
+				setups[1].method == (i ? PROBE_PADDING : PROBE_BREAKPOINT));
 		for (size_t k = 0; k < PLACES; k++)
 			CHECK(locations[k].function(5) == wanted_of(&locations[k], 5));
 		CHECK(one.entries == 1 && two.entries > expected);
 		if (i) {
-			CHECK(!patch_set(&requests[0], 1) &&
-					requests[0].method == PROBE_BREAKPOINT);
+			CHECK(!patch_set(&setups[0], 1) && setups[0].method == PROBE_BREAKPOINT);
 			CHECK(place_short(4) == 4 && one.entries == 2);
 		}
 		expected = two.entries;
-		CHECK(!patch_remove(&requests[0].probe, 1));
-		CHECK(!patch_remove(&requests[1].probe, 1) && springboard[-1] == 0xc3);
+		CHECK(!patch_remove(&setups[0].probe, 1));
+		CHECK(!patch_remove(&setups[1].probe, 1) && springboard[-1] == 0xc3);
 	}
 	CHECK(!memcmp(springboard, first.springboard_bytes, PROBE_JUMP_BYTES));
 	/* The breakpoint was for then. */
 	for (int i = 0; i < 2; i++) {
-		CHECK(!patch_set(&requests[0], 1) && requests[0].method == PROBE_SHORT);
-		CHECK(place_short(4) == 4 && !patch_remove(&requests[0].probe, 1));
+		CHECK(!patch_set(&setups[0], 1) && setups[0].method == PROBE_SHORT);
+		CHECK(place_short(4) == 4 && !patch_remove(&setups[0].probe, 1));
 		CHECK(patch_quiesce() && !side_probe_pads);
 	}
 	for (size_t k = 0; k < PLACES; k++)
@@ -1296,15 +1293,15 @@ static void test_inside(void)
 
 	for (unsigned int offset = 1; offset < 80; offset++) {
 		struct probe_site site = site_at("mixing", offset);
-		struct patch_request request = {.site = &site, .entry = on_entry, .user = &seen};
+		struct patch_setup setup = {.site = &site, .entry = on_entry, .user = &seen};
 		uint64_t before = seen.entries;
 
-		if (site.method == PROBE_NONE || patch_set(&request, 1))
+		if (site.method == PROBE_NONE || patch_set(&setup, 1))
 			continue;
 		set++;
 		CHECK(mixing(77) == wanted);
 		hit += seen.entries > before;
-		remove_one(&request);
+		remove_one(&setup);
 	}
 	CHECK(set > 5 && hit > 5);
 }
@@ -1340,7 +1337,7 @@ static NEVER_INLINE uint64_t call_downwards(int (*function)(int), int *value)
 static void test_direction(const char *name, int (*function)(int), unsigned int flags)
 {
 	struct probe_site site = site_of(name);
-	struct patch_request request = {.site = &site,
+	struct patch_setup setup = {.site = &site,
 			.entry = on_flags,
 			.exit = flags & PATCH_EXIT ? on_flags : NULL,
 			.flags = flags};
@@ -1348,7 +1345,7 @@ static void test_direction(const char *name, int (*function)(int), unsigned int 
 
 	CHECK(call_downwards(function, &plain) & DIRECTION_FLAG);
 	handler_flags = nr_flags = 0;
-	CHECK(!patch_set(&request, 1));
+	CHECK(!patch_set(&setup, 1));
 	for (int i = 0; i < 3; i++) {
 		probed = 5;
 		CHECK(call_downwards(function, &probed) & DIRECTION_FLAG);
@@ -1357,7 +1354,7 @@ static void test_direction(const char *name, int (*function)(int), unsigned int 
 	}
 	CHECK(nr_flags == (flags & PATCH_EXIT ? 18 : 9));
 	CHECK(!(handler_flags & DIRECTION_FLAG));
-	remove_one(&request);
+	remove_one(&setup);
 }
 
 static void test_directions(unsigned int flags)

@@ -92,15 +92,15 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 }
 
 static struct probe_site site;
-static struct patch_probe *probe;
+static struct patch *probe;
 
 static void begin(void)
 {
-	struct patch_request request = {.site = &site, .entry = on_hit};
+	struct patch_setup setup = {.site = &site, .entry = on_hit};
 
 	site = site_of("place_three");
-	CHECK(!patch_set(&request, 1));
-	probe = request.probe;
+	CHECK(!patch_set(&setup, 1));
+	probe = setup.probe;
 	CHECK(!patch_reads(true));
 }
 

@@ -99,7 +99,7 @@ static bool is_distance(const struct patch_distance *distance, const char *wante
 static void test_distances(void)
 {
 	struct patch_distance distance;
-	struct patch_probe probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5})};
+	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5})};
 
 	CHECK(!wants_distance(&probe, 0xcc, &distance) && is_distance(&distance, "--------"));
 	/* Inner instructions trap; one that begins behind the jump is not changed. */
@@ -122,8 +122,7 @@ static void test_distances(void)
 
 static void test_fits(void)
 {
-	struct patch_probe probe = {
-			.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2}),
+	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2}),
 			.bytes = {0xe9, 1, 0xcc, 2, 0x3f}};
 
 	for (unsigned int i = 0; i < 256; i++) {
@@ -153,7 +152,7 @@ static void test_fits(void)
 
 static void test_jumps(void)
 {
-	struct patch_probe probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5}),
+	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5}),
 			.method = PROBE_JUMP,
 			.bytes = {1, 1, 1, 1, 1}};
 
@@ -266,8 +265,7 @@ static void test_springboards(void)
 static void test_writes(void)
 {
 	static const uint8_t bytes[] = {0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6};
-	struct patch_probe probe = {
-			.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
+	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
 			.method = PROBE_JUMP};
 	struct patch_writer writer;
 
@@ -315,8 +313,8 @@ static void test_writes(void)
 static void test_others(void)
 {
 	static struct patch_hot hot[3];
-	struct patch_probe probes[3] = {{.hot = &hot[0]}, {.hot = &hot[1]}, {.hot = &hot[2]}};
-	struct patch_probe **stack_slot;
+	struct patch probes[3] = {{.hot = &hot[0]}, {.hot = &hot[1]}, {.hot = &hot[2]}};
+	struct patch **stack_slot;
 
 	for (unsigned int i = 0; i < 3; i++) {
 		probes[i].site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
@@ -330,24 +328,24 @@ static void test_others(void)
 	CHECK(!*stack_slot);
 	*stack_slot = &probes[0];
 	generations = 500;
-	CHECK(patch_set_inherit_request(&probes[0]) == 102 && hot[0].successor == 77 &&
+	CHECK(patch_set_inherit_generation(&probes[0]) == 102 && hot[0].successor == 77 &&
 			hot[1].successor == -1 && hot[2].successor == -2);
 	probes[2].flags = 0;
-	CHECK(patch_set_inherit_request(&probes[1]) == 501 && hot[0].successor == 1 &&
+	CHECK(patch_set_inherit_generation(&probes[1]) == 501 && hot[0].successor == 1 &&
 			hot[2].successor == -1);
 	/* Generations wrap around after 2^32. */
 	hot[0].generation = 0x80000005;
 	hot[2].generation = UINT32_MAX;
 	hot[1].generation = 3;
-	CHECK(patch_set_inherit_request(&probes[0]) == 100 ||
-			patch_set_inherit_request(&probes[0]) == 101);
+	CHECK(patch_set_inherit_generation(&probes[0]) == 100 ||
+			patch_set_inherit_generation(&probes[0]) == 101);
 	hot[0].generation = UINT32_MAX;
 	hot[2].generation = UINT32_MAX - 1;
-	CHECK(patch_set_inherit_request(&probes[0]) == 101);
+	CHECK(patch_set_inherit_generation(&probes[0]) == 101);
 	/* Another location of the same list. */
 	probes[1].site.runtime++;
 	hot[1].successor = 77;
-	CHECK(patch_set_inherit_request(&probes[0]) == 100 && hot[1].successor == 77);
+	CHECK(patch_set_inherit_generation(&probes[0]) == 100 && hot[1].successor == 77);
 	probes[0].slot = 0;
 	probes[1].slot = 0x111;
 	probes[2].slot = 0x222;
@@ -360,9 +358,9 @@ static void test_others(void)
 	*stack_slot = NULL;
 }
 
-static int error_of(const struct patch_request *request)
+static int error_of(const struct patch_setup *setup)
 {
-	struct patch_request copy = *request;
+	struct patch_setup copy = *setup;
 
 	CHECK(patch_set(&copy, 1) == 1 && !copy.probe);
 	return copy.error;
@@ -372,28 +370,28 @@ static int error_of(const struct patch_request *request)
 static void test_refused(void)
 {
 	struct probe_site site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
-	struct patch_request request = {.site = &site};
+	struct patch_setup setup = {.site = &site};
 
 	site.method = PROBE_NONE;
-	CHECK(error_of(&request) == -EINVAL);
+	CHECK(error_of(&setup) == -EINVAL);
 	site.method = PROBE_JUMP;
 	site.nr_pieces = 0;
-	CHECK(error_of(&request) == -EINVAL);
+	CHECK(error_of(&setup) == -EINVAL);
 	site.nr_pieces = 1;
 	site.runtime = 0;
-	CHECK(error_of(&request) == -EINVAL);
+	CHECK(error_of(&setup) == -EINVAL);
 	site.runtime = (uint64_t)(uintptr_t)code;
 	site.method = PROBE_KERNEL;
-	CHECK(error_of(&request) == -EREMOTE);
+	CHECK(error_of(&setup) == -EREMOTE);
 	site.method = PROBE_JUMP;
 	site.no_exit = "it returns more than once";
-	request.flags = PATCH_EXIT;
-	CHECK(error_of(&request) == -EOPNOTSUPP);
-	request.flags = 0;
+	setup.flags = PATCH_EXIT;
+	CHECK(error_of(&setup) == -EOPNOTSUPP);
+	setup.flags = 0;
 	code[0] = 0x99;
-	CHECK(error_of(&request) == -ESTALE);
+	CHECK(error_of(&setup) == -ESTALE);
 	code[0] = 0xcc;
-	CHECK(error_of(&request) == -EADDRINUSE);
+	CHECK(error_of(&setup) == -EADDRINUSE);
 	code[0] = site.bytes[0];
 	CHECK(memcmp(code, site.bytes, 5) == 0);
 }
@@ -506,13 +504,12 @@ static void test_given_up(void)
 	struct patch_hot hot = {.entry = (patch_handler)(uintptr_t)1,
 			.exit = (patch_handler)(uintptr_t)2,
 			.follows = true};
-	struct patch_probe probe = {
-			.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
+	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
 			.method = PROBE_JUMP,
 			.hot = &hot,
 			.armed = true};
-	struct patch_request requests[2] = {{.probe = &probe}, {.probe = NULL, .error = 7}};
-	struct patch_probe *one = &probe;
+	struct patch_setup setups[2] = {{.probe = &probe}, {.probe = NULL, .error = 7}};
+	struct patch *one = &probe;
 	struct patch_writer writer;
 
 	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
@@ -521,20 +518,20 @@ static void test_given_up(void)
 	code[2] = 0x3f;
 	code[4] = 0x99;
 	patch_writer_open(&writer);
-	patch_set_abort(&requests[0], &writer, -EPERM);
+	patch_set_abort(&setups[0], &writer, -EPERM);
 	patch_writer_close(&writer);
 	CHECK(code[0] == 0x40 && code[2] == 0x42 && code[4] == 0x99);
-	CHECK(!requests[0].probe && requests[0].error == -EPERM && !probe.armed && !hot.entry &&
+	CHECK(!setups[0].probe && setups[0].error == -EPERM && !probe.armed && !hot.entry &&
 			!hot.exit && !hot.follows);
 	/* Nothing was begun. */
 	probe.armed = true;
 	hot.entry = (patch_handler)(uintptr_t)1;
-	requests[0] = (struct patch_request){.probe = &probe};
+	setups[0] = (struct patch_setup){.probe = &probe};
 	patch_set_free_probes(&one, 1);
 	CHECK(hot.entry);
-	cancel(requests, 2, -EDEADLK);
-	CHECK(!requests[0].probe && requests[0].error == -EDEADLK && !probe.armed && !hot.entry &&
-			requests[1].error == 7);
+	cancel(setups, 2, -EDEADLK);
+	CHECK(!setups[0].probe && setups[0].error == -EDEADLK && !probe.armed && !hot.entry &&
+			setups[1].error == 7);
 }
 
 /* ---- probes that are set, in code that no thread executes ---- */
@@ -553,23 +550,23 @@ static uint64_t target_of_jump(uint64_t at)
 	return at + 5 + (uint64_t)(int64_t)away;
 }
 
-static struct patch_probe *set_one(struct probe_site *site, unsigned int flags)
+static struct patch *set_one(struct probe_site *site, unsigned int flags)
 {
-	struct patch_request request = {
+	struct patch_setup setup = {
 			.site = site, .flags = flags, .entry = on_hit, .user = &generations};
 	uint32_t before = generations;
 
-	CHECK(!patch_set(&request, 1) && !request.error && request.probe);
-	CHECK(request.method == request.probe->method && request.probe->armed);
-	CHECK(request.probe->hot->user == &generations && request.probe->hot->entry == on_hit &&
-			!request.probe->hot->exit && !request.probe->hot->follows &&
-			request.probe->hot->address == site->runtime &&
-			request.probe->hot->generation == before + 1 &&
-			request.probe->hot->since == before + 1 && generations == before + 1);
-	return request.probe;
+	CHECK(!patch_set(&setup, 1) && !setup.error && setup.probe);
+	CHECK(setup.method == setup.probe->method && setup.probe->armed);
+	CHECK(setup.probe->hot->user == &generations && setup.probe->hot->entry == on_hit &&
+			!setup.probe->hot->exit && !setup.probe->hot->follows &&
+			setup.probe->hot->address == site->runtime &&
+			setup.probe->hot->generation == before + 1 &&
+			setup.probe->hot->since == before + 1 && generations == before + 1);
+	return setup.probe;
 }
 
-static void remove_one(struct patch_probe *probe)
+static void remove_one(struct patch *probe)
 {
 	CHECK(!patch_remove(&probe, 1) && !probe->armed && !probe->hot->entry);
 }
@@ -588,8 +585,8 @@ static void test_set(void)
 
 	for (unsigned int offset = 0; offset <= 12; offset += 12) {
 		struct probe_site site = site_of(PROBE_JUMP, 5, 3, lengths);
-		struct patch_probe *probe, *trap, *again;
-		struct patch_request request = {.site = &site, .flags = PATCH_READY};
+		struct patch *probe, *trap, *again;
+		struct patch_setup setup = {.site = &site, .flags = PATCH_READY};
 		uint64_t trampoline;
 
 		memset(code, 0x90, 64);
@@ -597,7 +594,7 @@ static void test_set(void)
 		memcpy(before, code, sizeof(before));
 		site.runtime += 16 + offset;
 		/* Prepared only. */
-		CHECK(patch_set(&request, 1) == 1 && request.error == -EALREADY && !request.probe &&
+		CHECK(patch_set(&setup, 1) == 1 && setup.error == -EALREADY && !setup.probe &&
 				!memcmp(code, before, sizeof(before)));
 		probe = set_one(&site, 0);
 		CHECK(probe->method == PROBE_JUMP && probe->site.nr_pieces == 3 && probe->slot &&
@@ -609,7 +606,7 @@ static void test_set(void)
 		CHECK(!memcmp(code, before, 16 + offset) &&
 				!memcmp(code + 21 + offset, before + 21 + offset,
 						sizeof(before) - 21 - offset));
-		CHECK(error_of(&(struct patch_request){.site = &site}) == -EBUSY);
+		CHECK(error_of(&(struct patch_setup){.site = &site}) == -EBUSY);
 		remove_one(probe);
 		CHECK(!memcmp(code, before, sizeof(before)));
 		/* The same code again; other code for a trap, which changes one byte. */
@@ -651,7 +648,7 @@ static void test_taken_over(void)
 {
 	static const unsigned int lengths[] = {2, 1, 3};
 	struct probe_site site = site_of(PROBE_JUMP, 5, 3, lengths);
-	struct patch_probe *first = set_one(&site, 0), *second;
+	struct patch *first = set_one(&site, 0), *second;
 	uint64_t slot = first->slot;
 
 	CHECK(slot && target_of_jump(slot) == first->trampoline);
@@ -673,7 +670,7 @@ static void test_short(void)
 	static const unsigned int lengths[] = {3};
 	static const uint8_t padding[] = {0x90, 0x91, 0x92, 0x93, 0x94};
 	struct probe_site site = site_of(PROBE_SHORT, 2, 1, lengths);
-	struct patch_probe *first, *second;
+	struct patch *first, *second;
 	const uint64_t springboard = site.runtime + 0x40;
 
 	site.springboard = site.address + 0x40;
@@ -706,8 +703,8 @@ static void test_set_many(void)
 {
 	static const unsigned int lengths[] = {5};
 	static struct probe_site sites[AT_ONCE + 2];
-	static struct patch_request requests[AT_ONCE + 2];
-	static struct patch_probe *probes[AT_ONCE + 2];
+	static struct patch_setup setups[AT_ONCE + 2];
+	static struct patch *probes[AT_ONCE + 2];
 	const unsigned int nr = AT_ONCE + 2;
 	size_t nr_set = 0;
 	uint8_t *page = mmap(NULL, 16 * nr, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -718,17 +715,17 @@ static void test_set_many(void)
 		sites[i] = site_of(PROBE_JUMP, 5, 1, lengths);
 		sites[i].runtime = (uint64_t)(uintptr_t)page + 16 * i;
 		memcpy(page + 16 * i, sites[i].bytes, 5);
-		requests[i] = (struct patch_request){.site = &sites[i], .entry = on_hit};
+		setups[i] = (struct patch_setup){.site = &sites[i], .entry = on_hit};
 	}
 	page[16 * 3] ^= 1;
-	CHECK(patch_set(requests, nr) == 1 && requests[3].error == -ESTALE && !requests[3].probe);
+	CHECK(patch_set(setups, nr) == 1 && setups[3].error == -ESTALE && !setups[3].probe);
 	for (unsigned int i = 0; i < nr; i++) {
 		if (i == 3)
 			continue;
-		CHECK(!requests[i].error && requests[i].probe &&
-				target_of_jump(sites[i].runtime) == requests[i].probe->trampoline &&
-				!requests[i].probe->slot);
-		probes[nr_set++] = requests[i].probe;
+		CHECK(!setups[i].error && setups[i].probe &&
+				target_of_jump(sites[i].runtime) == setups[i].probe->trampoline &&
+				!setups[i].probe->slot);
+		probes[nr_set++] = setups[i].probe;
 	}
 	CHECK(nr_set == nr - 1 && !patch_remove(probes, nr_set));
 	page[16 * 3] ^= 1;
@@ -741,18 +738,18 @@ static void test_set_many(void)
 /* Of several requests, those of one kind count; each request has its own result. */
 static void test_several(void)
 {
-	struct patch_request requests[3] = {{.flags = PATCH_ALL}, {.flags = PATCH_TRAP},
+	struct patch_setup setups[3] = {{.flags = PATCH_ALL}, {.flags = PATCH_TRAP},
 			{.flags = PATCH_EXIT | PATCH_ALL}};
 
-	CHECK(any_exit(requests, 3) && !any_exit(requests, 2) && !any_exit(requests, 0));
+	CHECK(any_exit(setups, 3) && !any_exit(setups, 2) && !any_exit(setups, 0));
 }
 
 /* Waits until the last thread has left each of the probes, however long that takes. */
 static void test_settled(void)
 {
-	struct patch_probe some[3] = {
+	struct patch some[3] = {
 			{.hot = &settling[0]}, {.hot = &settling[1]}, {.hot = &settling[2]}};
-	struct patch_probe *const probes[3] = {&some[0], &some[1], &some[2]};
+	struct patch *const probes[3] = {&some[0], &some[1], &some[2]};
 	int user;
 
 	CHECK(SCANS_MAX == 50 && YIELDS == 10);

@@ -113,16 +113,16 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 
 static struct probe_site site;
 
-static struct patch_probe *set(const char *name, unsigned int flags)
+static struct patch *set(const char *name, unsigned int flags)
 {
-	struct patch_request request = {.site = &site, .entry = on_hit, .flags = flags};
+	struct patch_setup setup = {.site = &site, .entry = on_hit, .flags = flags};
 
 	site = site_of(name);
-	CHECK(!patch_set(&request, 1));
-	return request.probe;
+	CHECK(!patch_set(&setup, 1));
+	return setup.probe;
 }
 
-static void end(struct patch_probe *probe)
+static void end(struct patch *probe)
 {
 	CHECK(!patch_remove(&probe, 1));
 	CHECK(patch_quiesce());
@@ -148,7 +148,7 @@ static void test_exact(void)
 			 masked = {.sa_handler = on_other};
 
 	for (int turn = 0; turn < 4; turn++) {
-		struct patch_probe *probe;
+		struct patch *probe;
 
 		/* As at the begin; a handler; ignored; with flags that only the kernel knows. */
 		if (turn == 1) {
@@ -182,7 +182,7 @@ static void test_exact(void)
 static void test_set_meanwhile(void)
 {
 	struct sigaction action = {.sa_handler = on_own, .sa_flags = SA_RESTART}, before, real;
-	struct patch_probe *probe = set("place_three", PATCH_TRAP);
+	struct patch *probe = set("place_three", PATCH_TRAP);
 
 	own_traps = 0;
 	CHECK(!patch_signals_action(SIGTRAP, &action, &before, sigaction) &&
@@ -205,7 +205,7 @@ static void test_set_meanwhile(void)
 static void test_steps(void)
 {
 	struct sigaction action = {.sa_handler = on_own};
-	struct patch_probe *probe;
+	struct patch *probe;
 	int got;
 
 	CHECK(!sigaction(SIGTRAP, &action, NULL));
@@ -222,7 +222,7 @@ static void test_steps(void)
 
 static void test_masks(void)
 {
-	struct patch_probe *probe = set("place_three", PATCH_TRAP);
+	struct patch *probe = set("place_three", PATCH_TRAP);
 	sigset_t traps, user_action;
 
 	sigemptyset(&traps);
@@ -283,7 +283,7 @@ static void test_threads(unsigned int rounds)
 	for (unsigned int i = 0; i <= BUSY_THREADS; i++)
 		CHECK(!pthread_create(&threads[i], NULL, i ? meet_traps : wait_quietly, NULL));
 	for (unsigned int i = 0; i < rounds; i++) {
-		struct patch_probe *probe =
+		struct patch *probe =
 				set(i & 1 ? "place_four" : "place_three", i & 2 ? PATCH_TRAP : 0);
 
 		usleep(i % 7 * 100);
@@ -399,7 +399,7 @@ static void test_waiting(long call, bool by_signal)
 {
 	struct sigaction action = {.sa_handler = on_wake};
 	struct waiting waiting = {.call = call};
-	struct patch_probe *probe;
+	struct patch *probe;
 	int sockets[2] = {-1, -1};
 	pthread_t thread;
 
@@ -448,7 +448,7 @@ static void test_worker(unsigned int idle_ms)
 	struct io_uring_params parameters = {
 			.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = idle_ms};
 	int ring = (int)syscall(SYS_io_uring_setup, 1, &parameters);
-	struct patch_probe *probe;
+	struct patch *probe;
 	pid_t worker;
 
 	if (ring < 0) {
@@ -483,7 +483,7 @@ static void *meet_traps_blocked(void *argument)
 /* Which threads block the signals of traps cannot be read then: no probe is better than the program's end. */
 static int be_without_descriptors(rlim_t left)
 {
-	struct patch_request request = {.site = &site, .entry = on_hit, .flags = PATCH_TRAP};
+	struct patch_setup setup = {.site = &site, .entry = on_hit, .flags = PATCH_TRAP};
 	struct rlimit limit, less;
 	pthread_t thread;
 
@@ -496,12 +496,12 @@ static int be_without_descriptors(rlim_t left)
 	close((int)less.rlim_cur);
 	less.rlim_cur += left;
 	CHECK(!setrlimit(RLIMIT_NOFILE, &less));
-	if (patch_set(&request, 1))
-		CHECK(request.error == -EDEADLK);
+	if (patch_set(&setup, 1))
+		CHECK(setup.error == -EDEADLK);
 	usleep(50000);
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-	if (request.probe)
-		CHECK(!patch_remove(&request.probe, 1));
+	if (setup.probe)
+		CHECK(!patch_remove(&setup.probe, 1));
 	/* Relaxed: seen some time. */
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
@@ -561,7 +561,7 @@ static pid_t start_other(int number, const int pipes[2])
 
 static int be_first_process(void)
 {
-	struct patch_request request = {.site = &site, .entry = on_hit, .flags = PATCH_TRAP};
+	struct patch_setup setup = {.site = &site, .entry = on_hit, .flags = PATCH_TRAP};
 	pthread_barrier_t pause;
 	pthread_t thread;
 	int pipes[2], status = -1;
@@ -574,7 +574,7 @@ static int be_first_process(void)
 	other = start_other(number_in_proc(), pipes);
 	if (other == number_in_proc()) {
 		usleep(50000);
-		(void)patch_set(&request, 1);
+		(void)patch_set(&setup, 1);
 		CHECK(write(pipes[1], "x", 1) == 1);
 		CHECK(waitpid(other, &status, 0) == other && !status);
 	} else {
@@ -662,7 +662,7 @@ static void test_at_once(void *(*run)(void *), unsigned int rounds)
 	CHECK(!pthread_create(&thread, NULL, run, NULL));
 	for (unsigned int i = 0; i < rounds; i++) {
 		/* Changed at once, so nobody needs the handler. */
-		struct patch_probe *probe = set("place_one", 0);
+		struct patch *probe = set("place_one", 0);
 
 		end(probe);
 	}

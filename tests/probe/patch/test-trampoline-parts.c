@@ -33,15 +33,15 @@ static int fake_copy(const struct probe_site *site, uint64_t at, uint8_t copy[PR
 static uint8_t bytes[TRAMPOLINE_BYTES_MAX + 16];
 static struct patch_hot hot;
 
-static struct patch_probe make(bool all, bool begins)
+static struct patch make(bool all, bool begins)
 {
-	return (struct patch_probe){.hot = &hot,
+	return (struct patch){.hot = &hot,
 			.site = {.runtime = 0x401000, .begins = begins},
 			.flags = all ? PATCH_ALL : 0,
 			.trampoline = 7 * PATCH_ARENA_BYTES + HEADS_BYTES + 5 * TRAMPOLINE_BYTES};
 }
 
-static uint64_t called_by(const struct patch_probe *probe)
+static uint64_t called_by(const struct patch *probe)
 {
 	int32_t away;
 
@@ -55,7 +55,7 @@ static void test_heads(void)
 {
 	for (unsigned int i = 0; i < 8; i++) {
 		bool all = i & 1, begins = i & 2, follows = i & 4;
-		struct patch_probe probe = make(all, begins);
+		struct patch probe = make(all, begins);
 		struct patch_kind kind = {.bytes = TRAMPOLINE_BYTES, .follows = follows};
 		size_t before = 10 + (follows ? GATE_BYTES : 8);
 
@@ -84,7 +84,7 @@ static void test_heads(void)
 /* The largest copy, and one byte more; a copy that cannot be made. */
 static void test_sizes(void)
 {
-	struct patch_probe probe = make(false, true);
+	struct patch probe = make(false, true);
 	const struct patch_kind small = {.bytes = TRAMPOLINE_BYTES},
 				large = {.bytes = TRAMPOLINE_BYTES_MAX, .follows = true};
 
@@ -110,7 +110,7 @@ static void test_places(void)
 
 	for (unsigned int nr = 1; nr <= PROBE_PIECES_MAX; nr++) {
 		for (size_t k = 0; k < sizeof(calls); k++) {
-			struct patch_probe probe = make(false, true);
+			struct patch probe = make(false, true);
 			bool is_call = calls[k] == PROBE_CALL || calls[k] == PROBE_CALL_INDIRECT;
 
 			hot.copy = probe.trampoline + 18;

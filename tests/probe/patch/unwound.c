@@ -77,17 +77,17 @@ static struct probe_site middle_of(const char *name)
 int main(void)
 {
 	struct probe_site middle = middle_of("unwound_middle");
-	struct patch_request inside = {.site = &middle, .entry = stop_handler};
+	struct patch_setup inside = {.site = &middle, .entry = stop_handler};
 	struct probe_site at_short = site_of("place_short");
-	struct patch_request request = {.site = &at_short, .entry = stop_handler};
+	struct patch_setup setup = {.site = &at_short, .entry = stop_handler};
 	struct probe_site inner = site_of("unwound_inner"), outer = site_of("unwound_outer");
-	struct patch_request requests[2] = {
+	struct patch_setup setups[2] = {
 			{.site = &inner, .entry = stop_handler, .flags = PATCH_EXIT},
 			{.site = &outer, .flags = PATCH_EXIT}};
 
 	if (patch_start(false))
 		return 77;
-	if (patch_set(requests, 2) || patch_set(&inside, 1) || patch_set(&request, 1))
+	if (patch_set(setups, 2) || patch_set(&inside, 1) || patch_set(&setup, 1))
 		return 1;
 	unwound_pad = at_short.runtime + (at_short.springboard - at_short.address);
 	printf("%d\n", unwound_outer(1) + unwound_middle(0) + unwound_short(0));

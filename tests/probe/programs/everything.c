@@ -97,31 +97,31 @@ static unsigned int draw_flags(const struct location *location)
 
 static void set_some(struct location **chosen, size_t count, bool draws)
 {
-	static struct patch_request requests[BATCH_MAX];
+	static struct patch_setup setups[BATCH_MAX];
 	uint64_t start;
 
 	for (size_t i = 0; i < count; i++) {
-		requests[i] = (struct patch_request){.site = &chosen[i]->site,
+		setups[i] = (struct patch_setup){.site = &chosen[i]->site,
 				.entry = on_entry,
 				.exit = on_exit_,
 				.user = chosen[i]->report,
 				.flags = draws ? draw_flags(chosen[i]) : 0};
 		if (!draws && exits_wanted && !chosen[i]->site.no_exit)
-			requests[i].flags = PATCH_EXIT;
+			setups[i].flags = PATCH_EXIT;
 	}
 	start = now_us();
-	patch_set(requests, count);
+	patch_set(setups, count);
 	start = now_us() - start;
 	if (start > report->slowest_us)
 		report->slowest_us = start;
 	for (size_t i = 0; i < count; i++) {
-		unsigned int error = (unsigned int)-requests[i].error;
+		unsigned int error = (unsigned int)-setups[i].error;
 
-		chosen[i]->probe = requests[i].probe;
+		chosen[i]->probe = setups[i].probe;
 		report->set += !error;
 		report->refused += error != 0;
 		if (!error) {
-			chosen[i]->report->method = (uint8_t)requests[i].method;
+			chosen[i]->report->method = (uint8_t)setups[i].method;
 		} else {
 			report->errors[error % ERRORS]++;
 			report->last_place = chosen[i]->at;
@@ -131,7 +131,7 @@ static void set_some(struct location **chosen, size_t count, bool draws)
 
 static void remove_some(struct location **chosen, size_t count)
 {
-	static struct patch_probe *probes[BATCH_MAX];
+	static struct patch *probes[BATCH_MAX];
 	int ret;
 
 	for (size_t i = 0; i < count; i++)

@@ -43,8 +43,8 @@ struct report {
 struct location {
 	struct probe_site site;
 	struct place_report *report;
-	struct patch_probe *probe; /* NULL: none */
-	size_t at;                 /* in the report */
+	struct patch *probe; /* NULL: none */
+	size_t at;           /* in the report */
 };
 
 /* Files that are mapped now and were not before, unless `skip` is in their name; -1: too many. */

@@ -24,7 +24,7 @@ static const char *const paddings[] = {"\x66\x66\x2e\x0f", "\x66\x2e\x0f\x1f", "
 
 #define RETURN 0xc3
 
-static struct patch_probe *probe;
+static struct patch *probe;
 
 static bool is_lone_return(const uint8_t *code)
 {
@@ -57,16 +57,15 @@ void probes_loader_start(void)
 			.nr_pieces = 1,
 			.pieces = {{.length = 1}},
 			.nr_bytes = PROBE_JUMP_BYTES};
-	struct patch_request request = {.site = &site, .entry = on_change};
+	struct patch_setup setup = {.site = &site, .entry = on_change};
 
 	/* A loader that is made otherwise: libraries are then looked for with each change of rules only. */
 	if (probe || !code || !is_lone_return(code))
 		return;
 	memcpy(site.bytes, code, PROBE_JUMP_BYTES);
-	if (patch_set(&request, 1))
-		agent_debug("libraries that are loaded later are not seen: error %d",
-				-request.error);
-	probe = request.probe;
+	if (patch_set(&setup, 1))
+		agent_debug("libraries that are loaded later are not seen: error %d", -setup.error);
+	probe = setup.probe;
 }
 
 void probes_loader_stop(void)

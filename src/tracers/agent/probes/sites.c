@@ -401,10 +401,10 @@ static bool is_fatal(const struct probes_location *location)
 
 /* Those of one round, in memory of its own. */
 struct round {
-	struct patch_probe **removed, **settled;
-	struct patch_request *requests;
+	struct patch **removed, **settled;
+	struct patch_setup *setups;
 	struct probes_location **requested;
-	size_t nr_removed, nr_settled, nr_requests;
+	size_t nr_removed, nr_settled, nr_setups;
 };
 
 /* A hit of it may be at what is to be given back. */
@@ -474,7 +474,7 @@ static void consider(struct round *round, struct probes_location *location)
 			(location->watched && location->ready))
 		return;
 	location->flags = flags;
-	round->requested[round->nr_requests++] = location;
+	round->requested[round->nr_setups++] = location;
 }
 
 /* Bytes that are not there would be read in vain. */
@@ -533,20 +533,20 @@ static void set_requested(struct round *round)
 {
 	size_t i;
 
-	for (i = 0; i < round->nr_requests;) {
+	for (i = 0; i < round->nr_setups;) {
 		struct probes_location *location = round->requested[i];
 
 		location->error = probes_site_is_mapped(&location->site) ? 0 : -EFAULT;
 		if (location->error)
-			round->requested[i] = round->requested[--round->nr_requests];
+			round->requested[i] = round->requested[--round->nr_setups];
 		else
 			i++;
 	}
-	probes_site_sort(round->requested, round->nr_requests);
-	for (i = 0; i < round->nr_requests; i++) {
+	probes_site_sort(round->requested, round->nr_setups);
+	for (i = 0; i < round->nr_setups; i++) {
 		const struct probes_location *location = round->requested[i];
 
-		round->requests[i] = (struct patch_request){
+		round->setups[i] = (struct patch_setup){
 				.site = &location->site,
 				.entry = probe_hit_entry,
 				.exit = location->flags & PATCH_EXIT ? probe_hit_exit : NULL,
@@ -554,25 +554,25 @@ static void set_requested(struct round *round)
 				.flags = location->flags | extra_flags(location),
 		};
 	}
-	if (round->nr_requests)
-		(void)patch_set(round->requests, round->nr_requests);
-	for (i = 0; i < round->nr_requests; i++) {
+	if (round->nr_setups)
+		(void)patch_set(round->setups, round->nr_setups);
+	for (i = 0; i < round->nr_setups; i++) {
 		struct probes_location *location = round->requested[i];
 
-		if (round->requests[i].flags & PATCH_READY) {
-			location->ready = round->requests[i].error == -EALREADY;
+		if (round->setups[i].flags & PATCH_READY) {
+			location->ready = round->setups[i].error == -EALREADY;
 			continue;
 		}
-		location->probe = round->requests[i].probe;
-		location->method = round->requests[i].method;
-		location->error = round->requests[i].error;
+		location->probe = round->setups[i].probe;
+		location->method = round->setups[i].method;
+		location->error = round->setups[i].error;
 	}
 }
 
 void probes_locations_apply(void)
 {
 	size_t bytes = nr_locations *
-			(2 * sizeof(struct patch_probe *) + sizeof(struct patch_request) +
+			(2 * sizeof(struct patch *) + sizeof(struct patch_setup) +
 					sizeof(struct probes_location *));
 	struct probes_location *location;
 	struct round round = {0};
@@ -584,9 +584,9 @@ void probes_locations_apply(void)
 	memory = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!memory)
 		return;
-	round.requests = (struct patch_request *)(void *)memory;
-	round.requested = (struct probes_location **)(void *)(round.requests + nr_locations);
-	round.removed = (struct patch_probe **)(void *)(round.requested + nr_locations);
+	round.setups = (struct patch_setup *)(void *)memory;
+	round.requested = (struct probes_location **)(void *)(round.setups + nr_locations);
+	round.removed = (struct patch **)(void *)(round.requested + nr_locations);
 	round.settled = round.removed + nr_locations;
 	each_location(bucket, location) location->wanted = wanted_flags(location);
 	each_location(bucket, location) consider(&round, location);
